@@ -1,0 +1,122 @@
+# The front door: every job of this project as one word, on a machine that may lack everything.
+#
+# CMake does the building (see CMakePresets.json); this file only sets up, picks the preset and says
+# what to run. Each preset builds in build/<preset>, so that they don't disturb one another.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+CROSS := $(if $(filter x86_64,$(shell uname -m)),cross-aarch64,cross-x86-64)
+
+# ThreadSanitizer of gcc 12 and older can't map its shadow memory where the kernel randomises
+# addresses over 32 bits; its tests run without that, where the system lets us.
+FIXED_ADDRESSES = $(shell setarch $$(uname -m) -R true 2>/dev/null && echo setarch $$(uname -m) -R)
+
+.PHONY: help
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
+
+# --- building ---------------------------------------------------------------------------------
+
+PRESETS := release debug asan tsan coverage clang cross-aarch64 cross-x86-64
+CONFIGURED := $(PRESETS:%=build/%/.configured)
+BUILDS := $(PRESETS:%=build-%)
+SETUPS := setup-build setup-check setup-abi setup-cross
+
+.PHONY: $(SETUPS)
+$(SETUPS): setup-%:
+	@scripts/setup $*
+
+# CMake reconfigures by itself when a CMakeLists.txt changes, but not when a preset does: hence the
+# stamp. The set-up stands behind a bar, so that it is looked at every time and outdates nothing.
+$(CONFIGURED): build/%/.configured: CMakePresets.json $(wildcard cmake/toolchain-*.cmake) | setup-build
+	cmake --preset $*
+	@touch $@
+build/clang/.configured: | setup-check
+build/$(CROSS)/.configured: | setup-cross
+
+.PHONY: $(BUILDS)
+$(BUILDS): build-%: build/%/.configured
+	@cmake --build --preset $*
+
+# The count once more after all else, since that is what one looks for.
+define run_tests
+@ctest --preset $(1) --parallel $$(nproc) | tee build/$(1)/ctest.log
+@sed -n 's/^\(.* tests passed, .*\)/$(1): \1/p' build/$(1)/ctest.log
+endef
+
+# --- what people call -------------------------------------------------------------------------
+
+.PHONY: demo
+demo: build-release ## build, run the main job and say where its result is
+	@scripts/demo build/release
+
+.PHONY: test
+test: setup-abi build-release ## build and run every test that can run on this machine
+	$(call run_tests,release)
+
+.PHONY: test-all
+test-all: ## test, with the other Pythons fetched first; then sanitizers and cross
+	@$(MAKE) pythons
+	@$(MAKE) test
+	@$(MAKE) asan
+	@$(MAKE) tsan
+	@$(MAKE) cross
+
+.PHONY: asan
+asan: build-asan ## the tests under AddressSanitizer and UndefinedBehaviorSanitizer
+	$(call run_tests,asan)
+
+.PHONY: tsan
+tsan: build-tsan ## the tests under ThreadSanitizer
+	@$(FIXED_ADDRESSES) $(MAKE) run-tsan
+
+.PHONY: run-tsan
+run-tsan:
+	$(call run_tests,tsan)
+
+.PHONY: coverage
+coverage: build-coverage ## the tests with line coverage, a percentage per folder
+	@find build/coverage -name '*.gcda' -delete
+	$(call run_tests,coverage)
+	@scripts/coverage build/coverage
+
+.PHONY: cross
+cross: build-$(CROSS) ## the tests on the other one of x86-64 and aarch64, emulated
+	$(call run_tests,$(CROSS))
+
+.PHONY: lint
+lint: build-clang ## clang-format, clang's warnings, clang-tidy
+	@scripts/lint build/clang
+
+.PHONY: format
+format: setup-check ## let clang-format rewrite the sources
+	@scripts/lint --fix
+
+.PHONY: bench
+bench: build-release ## measure
+	@bench/run build/release
+
+.PHONY: abi-check
+abi-check: setup-abi build-release ## compare the ABI with its baseline
+	@scripts/abi_check build/release
+
+.PHONY: freeze-v1
+freeze-v1: build-release ## make today's V1 peers, offsets and baseline the frozen ones
+	@scripts/freeze_v1 build/release
+
+.PHONY: pythons
+pythons: ## fetch CPython 3.14, 3.15 and a free-threaded one into build/pythons
+	@scripts/pythons/newer
+	@scripts/pythons/nogil
+	@scripts/pythons/list
+
+.PHONY: clean
+clean: ## remove what was built; keeps build/pythons, which takes minutes to make
+	@if [ -d build ]; then find build -mindepth 1 -maxdepth 1 ! -name pythons -exec rm -rf {} +; fi
+
+.PHONY: distclean
+distclean: clean ## remove build/pythons too
+	@rm -rf --one-file-system build

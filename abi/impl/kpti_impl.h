@@ -1,0 +1,108 @@
+/* kpti_impl.h: the private contract between the plugin and the implementations behind it (the
+ * no-op, the backends). The plugin is the only one that talks to hosts: it checks handles, states,
+ * sizes and arguments once for all, so an implementation gets whole, valid structs, calls that are
+ * legal in its state, and one control call at a time. Not installed, not stable: both sides are
+ * built together, and a backend of another build is refused by KPTI_INTERFACE. */
+#ifndef KPTI_IMPL_H
+#define KPTI_IMPL_H
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "kpt.h"
+
+/* Counts every change of this header; the version of the project joins it in backends. */
+#define KPTI_INTERFACE 1
+
+/* Where an implementation leaves the text of a failure. */
+typedef struct kpti_error {
+    char text[240];
+} kpti_error;
+
+/* Writes the text and returns STATUS, so that a failure is one return statement. */
+__attribute__((format(printf, 3, 4))) static inline kpt_status
+kpti_fail(kpti_error *error, kpt_status status, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(error->text, sizeof error->text, format, args);
+    va_end(args);
+    return status;
+}
+
+/* What the plugin lends to an implementation. Outlives every object made with it. */
+typedef struct kpti_env {
+    kpt_host host; /* whole: fields that the host does not have are zero */
+} kpti_env;
+
+/* The host's allocator, or malloc: zeroed memory, NULL when there is none. Any thread, no lock. */
+static inline void *kpti_alloc(const kpti_env *env, size_t size)
+{
+    void *memory;
+    if (!env->host.alloc) return calloc(1, size);
+    memory = env->host.alloc(env->host.ctx, size);
+    return memory ? memset(memory, 0, size) : NULL;
+}
+
+static inline void kpti_free(const kpti_env *env, void *memory, size_t size)
+{
+    if (!env->host.dealloc)
+        free(memory);
+    else if (memory)
+        env->host.dealloc(env->host.ctx, memory, size);
+}
+
+/* One row of functions per kind of object. make sets *self; the others get it back. forked runs in
+ * the child of a fork, on its only thread: recording has ended there, and what was held is gone; it
+ * must take no lock. */
+typedef struct kpti_tracer_impl {
+    kpt_status (*make)(const kpti_env *env, const kpt_tracer_args *args, void **self,
+                       kpti_error *error);
+    kpt_status (*stop)(void *self, kpti_error *error);
+    kpt_status (*restart)(void *self, kpti_error *error);
+    kpt_status (*register_gc_callback)(void *self, kpti_error *error);
+    kpt_status (*deliver)(void *self, const kpt_delivery *delivery, kpti_error *error);
+    void (*get_stats)(void *self, kpt_stats *out);
+    void (*forked)(void *self);
+    void (*destroy)(void *self);
+} kpti_tracer_impl;
+
+typedef struct kpti_memory_impl {
+    kpt_status (*make)(const kpti_env *env, const kpt_memory_args *args, void **self,
+                       kpti_error *error);
+    kpt_status (*start)(void *self, kpti_error *error);
+    kpt_status (*stop)(void *self, kpti_error *error);
+    kpt_status (*export_memory_history)(void *self, const char *path, kpti_error *error);
+    void (*forked)(void *self);
+    void (*destroy)(void *self);
+} kpti_memory_impl;
+
+typedef struct kpti_observer_impl {
+    kpt_status (*make)(const kpti_env *env, const kpt_observer_args *args, void **self,
+                       kpti_error *error);
+    kpt_status (*open)(void *self, const char *path, kpti_error *error);
+    kpt_status (*start)(void *self, kpti_error *error);
+    kpt_status (*stop)(void *self, kpti_error *error);
+    kpt_status (*close)(void *self, kpti_error *error);
+    uint64_t (*begin_op)(void *self, const kpt_op *op);
+    void (*end_op)(void *self, uint64_t op_id, const kpt_op *op, kpt_str error);
+    void (*forked)(void *self);
+    void (*destroy)(void *self);
+} kpti_observer_impl;
+
+/* What a backend's one exported function returns: a static table. */
+typedef struct kpti_backend {
+    uint32_t interface; /* KPTI_INTERFACE */
+    uint32_t python_minor;
+    uint32_t free_threaded;
+    const char *version;            /* of the project: must equal the plugin's */
+    const kpti_tracer_impl *tracer; /* NULL: it has none */
+    const kpti_memory_impl *memory;
+    const kpti_observer_impl *observer;
+} kpti_backend;
+
+#define KPTI_BACKEND_ENTRY_NAME "kpti_backend_entry"
+typedef const kpti_backend *(*kpti_backend_entry_fn)(void);
+
+#endif

@@ -1,0 +1,12 @@
+/* backend.h: the backend for the CPython of this process, found beside the plugin and opened only
+ * when that CPython is initialised. Once opened it stays: it is never unloaded. */
+#ifndef KPTI_BACKEND_H
+#define KPTI_BACKEND_H
+
+#include "impl/kpti_impl.h"
+
+/* The backend, or NULL with the reason in WHY, which is not an error: a no-op does then. Tells its
+ * steps to the host's log. Any thread, with or without the GIL, no lock held. */
+const kpti_backend *kpti_backend_find(const kpt_host *host, kpti_error *why);
+
+#endif

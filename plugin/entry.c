@@ -1,0 +1,114 @@
+/* entry.c: the door. It checks the host's table, makes the bond, registers the factories and tells
+ * the host who we are. The only exported symbol of the library is here. */
+#include "bond.h"
+#include "product.h"
+#include "say.h"
+#include "size.h"
+
+static kpt_status make_tracer(void *make_ctx, const kpt_tracer_args *args, kpt_tracer *out)
+{
+    return kpti_product_make(&kpti_tracer_product, make_ctx, args, out);
+}
+
+static kpt_status make_memory(void *make_ctx, const kpt_memory_args *args, kpt_memory_tracer *out)
+{
+    return kpti_product_make(&kpti_memory_product, make_ctx, args, out);
+}
+
+static kpt_status make_observer(void *make_ctx, const kpt_observer_args *args, kpt_observer *out)
+{
+    return kpti_product_make(&kpti_observer_product, make_ctx, args, out);
+}
+
+/* The two optional kinds: a host that does not want them answers as it likes. */
+static void note_optional(const kpt_host *host, const char *noun, int offered, kpt_status status)
+{
+    if (!offered)
+        kpti_say(host, KPT_LOG_DEBUG, "entry: the host takes no %s", noun);
+    else if (status == KPT_OK)
+        kpti_say(host, KPT_LOG_DEBUG, "entry: registered the %s factory", noun);
+    else
+        kpti_say(host, KPT_LOG_WARNING, "entry: the host refused the %s factory: %s", noun,
+                 kpt_status_name(status));
+}
+
+static kpt_status register_factories(const kpti_bond *bond, kpti_error *error)
+{
+    const kpt_host *host = &bond->env.host;
+    void *ctx = kpti_bond_ctx(bond);
+    kpt_status status = host->register_tracer(host->ctx, make_tracer, ctx);
+    if (status != KPT_OK)
+        return kpti_fail(error, status, "the host refused the tracer factory: %s",
+                         kpt_status_name(status));
+    kpti_say(host, KPT_LOG_DEBUG, "entry: registered the tracer factory");
+    if (host->register_memory_tracer)
+        status = host->register_memory_tracer(host->ctx, make_memory, ctx);
+    note_optional(host, "memory tracer", host->register_memory_tracer != NULL, status);
+    if (host->register_observer) status = host->register_observer(host->ctx, make_observer, ctx);
+    note_optional(host, "observer", host->register_observer != NULL, status);
+    return KPT_OK;
+}
+
+/* From the checked sizes to a bond that the host knows of. */
+static kpt_status bind_host(const kpt_host *theirs, kpti_bond **out, kpti_error *error)
+{
+    kpt_host host;
+    kpti_bond *bond = NULL;
+    kpt_status status = kpti_size_read(&host, sizeof host, theirs, KPT_HOST_V1_SIZE);
+    if (status != KPT_OK)
+        return kpti_fail(error, status,
+                         "the host's table is NULL, or its struct_size below the %u of "
+                         "ABI 1.0",
+                         KPT_HOST_V1_SIZE);
+    status = kpti_bond_check_host(&host, error);
+    if (status == KPT_OK) status = kpti_bond_make(&host, &bond, error);
+    if (status != KPT_OK) return status;
+    kpti_say(&host, KPT_LOG_DEBUG,
+             "entry: kpytrace %s, ABI %d.%d, host \"%s\" with %u of %u bytes of "
+             "its table",
+             KPTI_VERSION, KPT_ABI_MAJOR, KPT_ABI_MINOR, bond->name, host.struct_size,
+             (unsigned)sizeof host);
+    status = register_factories(bond, error);
+    if (status != KPT_OK)
+        (void)kpti_bond_detach(bond->handle);
+    else
+        *out = bond;
+    return status;
+}
+
+__attribute__((visibility("default"))) kpt_status kpt_plugin_entry_v1(const kpt_host *host,
+                                                                      kpt_plugin_info *out);
+
+kpt_status kpt_plugin_entry_v1(const kpt_host *host, kpt_plugin_info *out)
+{
+    kpt_plugin_info info;
+    kpti_bond *bond = NULL;
+    kpti_error error = {""};
+    kpt_status status = kpti_size_check(out, KPT_PLUGIN_INFO_V1_SIZE);
+    kpti_say_configure();
+    if (status == KPT_OK)
+        status = bind_host(host, &bond, &error);
+    else
+        (void)kpti_fail(&error, status,
+                        "the info struct is NULL, or its struct_size below the %u of "
+                        "ABI 1.0",
+                        KPT_PLUGIN_INFO_V1_SIZE);
+    if (status != KPT_OK) {
+        kpti_say(NULL, KPT_LOG_ERROR, "entry: refused: %s", error.text);
+        (void)kpti_handle_fail(0, status, &error);
+        if (kpti_size_check(out, KPT_PLUGIN_INFO_V1_SIZE) != KPT_OK) return status;
+    }
+    KPT_INIT(&info);
+    info.last_error = kpti_handle_last_error;
+    if (bond) {
+        kpti_handles_watch_fork();
+        info.abi_minor = KPT_ABI_MINOR;
+        info.self = bond->handle;
+        info.name = kpt_str_of("kpytrace");
+        info.version = kpt_str_of(KPTI_VERSION);
+        info.get_extension = kpti_registry_extension;
+        info.detach = kpti_bond_detach;
+    }
+    kpti_size_write(out, &info, sizeof info);
+    return status;
+}

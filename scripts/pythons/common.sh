@@ -1,0 +1,73 @@
+# What the scripts of this folder share; sourced by them, never run.
+#
+# A finished Python tree is one that holds the file .complete: it is written last, and a tree
+# without it is the rest of a run that broke off, to be removed and made anew.
+# shellcheck shell=bash
+
+checkout=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
+# shellcheck disable=SC2034 # for those who source this
+pythons_dir=$checkout/build/pythons
+started=$SECONDS
+
+say() { # progress, with the seconds so far: the long steps are silent otherwise
+    printf '%s: %4d s: %s\n' "${0##*/}" "$((SECONDS - started))" "$*"
+}
+
+die() {
+    printf '%s: %s\n' "${0##*/}" "$*" >&2
+    exit 1
+}
+
+# Runs a step whose output nobody wants to see; the error that follows a failure names the log.
+quietly() { # LOG COMMAND...
+    local log=$1
+    shift
+    "$@" >>"$log" 2>&1 </dev/null
+}
+
+# Two runs at once (two terminals, parallel tests) would write into one tree: the second one waits,
+# and then finds the work done.
+lock_tree() { # DIR
+    mkdir -p "$(dirname "$1")"
+    exec 9>"$(dirname "$1")/.lock-$(basename "$1")"
+    flock -n 9 || {
+        say "another run is at work on it; waiting"
+        flock 9
+    }
+}
+
+# The Debian archive this machine already installs from, as apt itself sees it; that keeps working
+# behind a company's mirror. Other distributions have no such entry: there it is what debootstrap
+# takes for its own. KPYTRACE_DEBIAN_MIRROR overrides both.
+debian_mirror() {
+    if [[ -n ${KPYTRACE_DEBIAN_MIRROR:-} ]]; then
+        echo "$KPYTRACE_DEBIAN_MIRROR"
+        return
+    fi
+    local uri
+    uri=$(apt_debian_uri)
+    if [[ -z $uri ]] && grep -qs '^ID=debian' /etc/os-release; then
+        # Images are often shipped without package lists, and apt learns an archive's origin there.
+        "${as_root[@]}" apt-get -qq update >/dev/null 2>&1 </dev/null || true
+        uri=$(apt_debian_uri)
+    fi
+    # A list of mirrors in a file (cloud images): its first entry.
+    case $uri in
+    mirror+file:*) uri=$(awk '$1 ~ /^http/ { print $1; exit }' "${uri#mirror+file:}") ;;
+    esac
+    if [[ -z $uri ]]; then
+        uri=$(awk '$1 == "default_mirror" { print $2; exit }' /usr/share/debootstrap/scripts/sid \
+            2>/dev/null || true)
+    fi
+    [[ -n $uri ]] || die "no Debian archive known here; set KPYTRACE_DEBIAN_MIRROR to one's address"
+    echo "${uri%/}"
+}
+
+apt_debian_uri() {
+    # shellcheck disable=SC2016 # the dollar is apt's
+    apt-get indextargets --format '$(REPO_URI)' \
+        'Created-By: Packages' 'Origin: Debian' 'Label: Debian' 2>/dev/null | awk 'NR == 1' || true
+}
+
+as_root=()
+[[ $(id -u) == 0 ]] || as_root=(sudo -n)

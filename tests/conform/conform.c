@@ -1,0 +1,148 @@
+#include "conform.h"
+
+#include <dlfcn.h>
+#include <stdarg.h>
+#include <unistd.h>
+
+__attribute__((noreturn)) static void end(conform *c, int result, const char *format, va_list args)
+{
+    (void)vfprintf(c->report, format, args);
+    (void)fflush(c->report);
+    _exit(result);
+}
+
+void conform_failed(conform *c, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    end(c, RULE_BROKEN, format, args);
+}
+
+void conform_unreached(conform *c, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    end(c, RULE_NOT_REACHED, format, args);
+}
+
+void conform_expect_status(conform *c, kpt_status wanted, kpt_status got, const char *what)
+{
+    EXPECT(c, got == wanted, "%s answered %s (%d), not %s", what, kpt_status_name(got), got,
+           kpt_status_name(wanted));
+}
+
+void conform_load(conform *c)
+{
+    const char *why;
+    c->entry = mock_open_plugin(c->path, &why);
+    if (!c->entry) conform_unreached(c, "the plugin can't be opened: %s", why);
+    mock_host_init(&c->host, "kpt_conform");
+    KPT_INIT(&c->info);
+}
+
+void conform_enter(conform *c)
+{
+    kpt_status status;
+    if (!c->entry) conform_load(c);
+    status = c->entry(&c->host.table, &c->info);
+    if (status != KPT_OK) conform_unreached(c, "the entry answered %s", kpt_status_name(status));
+    if (!c->host.make_tracer) conform_unreached(c, "no tracer factory was registered");
+}
+
+kpt_status conform_try_make(conform *c, const kpt_tracer_args *args, kpt_tracer *out)
+{
+    return c->host.make_tracer(c->host.tracer_ctx, args, out);
+}
+
+void conform_make(conform *c, kpt_tracer *tracer)
+{
+    kpt_tracer_args args;
+    kpt_status status;
+    if (!c->host.make_tracer) conform_enter(c);
+    KPT_INIT(&args);
+    KPT_INIT(tracer);
+    status = conform_try_make(c, &args, tracer);
+    if (status != KPT_OK || !tracer->ops || !tracer->self ||
+        tracer->ops->struct_size < KPT_TRACER_OPS_V1_SIZE)
+        conform_unreached(c, "no tracer was made: %s", kpt_status_name(status));
+}
+
+void conform_record(conform *c, kpt_tracer *tracer)
+{
+    kpt_status status;
+    conform_make(c, tracer);
+    conform_workload(c);
+    status = tracer->ops->stop(tracer->self);
+    if (status != KPT_OK) conform_unreached(c, "stop answered %s", kpt_status_name(status));
+}
+
+void conform_make_memory(conform *c, kpt_memory_tracer *memory)
+{
+    kpt_memory_args args;
+    kpt_status status;
+    if (!c->host.make_tracer) conform_enter(c);
+    if (!c->host.make_memory) conform_unreached(c, "the plugin has no memory tracer");
+    KPT_INIT(&args);
+    KPT_INIT(memory);
+    status = c->host.make_memory(c->host.memory_ctx, &args, memory);
+    if (status != KPT_OK || !memory->ops || !memory->self)
+        conform_unreached(c, "no memory tracer was made: %s", kpt_status_name(status));
+}
+
+void conform_make_observer(conform *c, kpt_observer *observer)
+{
+    kpt_observer_args args;
+    kpt_status status;
+    if (!c->host.make_tracer) conform_enter(c);
+    if (!c->host.make_observer) conform_unreached(c, "the plugin has no observer");
+    KPT_INIT(&args);
+    KPT_INIT(observer);
+    status = c->host.make_observer(c->host.observer_ctx, &args, observer);
+    if (status != KPT_OK || !observer->ops || !observer->self)
+        conform_unreached(c, "no observer was made: %s", kpt_status_name(status));
+}
+
+/* Calls of every kind, several threads, exceptions, generators; a few hundred activities. */
+static const char workload[] = "import threading\n"
+                               "def leaf(n): return len(str(n))\n"
+                               "def numbers(n):\n"
+                               "    for i in range(n): yield leaf(i)\n"
+                               "def fails(n):\n"
+                               "    if n: return fails(n - 1)\n"
+                               "    raise ValueError(n)\n"
+                               "def work():\n"
+                               "    total = sum(numbers(20)) + max(map(leaf, range(10)))\n"
+                               "    try: fails(5)\n"
+                               "    except ValueError: pass\n"
+                               "    return sorted(range(total), key=lambda x: -x)\n"
+                               "threads = [threading.Thread(target=work) for _ in range(3)]\n"
+                               "for t in threads: t.start()\n"
+                               "work()\n"
+                               "for t in threads: t.join()\n";
+
+void conform_workload(conform *c)
+{
+    int (*run)(const char *, void *) = NULL;
+    void *python;
+    if (!c->libpython) return;
+    python = dlopen(c->libpython, RTLD_NOW | RTLD_NOLOAD);
+    if (python) *(void **)&run = dlsym(python, "PyRun_SimpleStringFlags");
+    if (!run || run(workload, NULL) != 0) conform_unreached(c, "the workload could not be run");
+}
+
+void *conform_sized(const void *source, uint32_t size, uint32_t claimed, uint32_t bytes)
+{
+    unsigned char *memory = mock_guarded(bytes);
+    memset(memory, 0xA5, bytes);
+    memcpy(memory, source, size < bytes ? size : bytes);
+    memcpy(memory, &claimed, sizeof claimed < bytes ? sizeof claimed : bytes);
+    return memory;
+}
+
+int conform_filled(const void *memory, int value, size_t bytes)
+{
+    const unsigned char *at = memory;
+    for (size_t i = 0; i < bytes; i++)
+        if (at[i] != (unsigned char)value) return 0;
+    return 1;
+}

@@ -1,0 +1,81 @@
+/* conform.h: what the rules of kpt_conform share.
+ *
+ * A rule is a function that runs in a child process of its own, so that a plugin which crashes,
+ * hangs or spoils its process fails that rule alone. It ends by returning (the rule holds), by RULE_FAILED,
+ * or by RULE_UNREACHED where the plugin gave nothing to check: an entry that declined, no activities,
+ * or a step before the one in question that failed, which is another rule's business. */
+#ifndef CONFORM_H
+#define CONFORM_H
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "mock_host.h"
+
+typedef struct conform {
+    const char *path;
+    const char *libpython; /* run the workload in this Python; NULL: there is none */
+    FILE *report;          /* where a rule says what went wrong */
+    kpt_plugin_entry_fn entry;
+    mock_host host;
+    kpt_plugin_info info;
+} conform;
+
+typedef struct conform_rule {
+    const char *id;
+    const char *text;
+    void (*check)(conform *c);
+} conform_rule;
+
+#define RULE(number, words, function) {#number, words, function},
+
+enum { RULE_HOLDS = 0, RULE_BROKEN = 1, RULE_NOT_REACHED = 2 };
+
+/* The tables, each ended by a row of NULLs. */
+extern const conform_rule conform_entry_rules[];
+extern const conform_rule conform_make_rules[];
+extern const conform_rule conform_state_rules[];
+extern const conform_rule conform_delivery_rules[];
+extern const conform_rule conform_order_rules[];
+extern const conform_rule conform_memory_rules[];
+extern const conform_rule conform_observer_rules[];
+extern const conform_rule conform_registry_rules[];
+extern const conform_rule conform_process_rules[];
+
+/* Both end the child. */
+__attribute__((format(printf, 2, 3), noreturn)) void conform_failed(conform *c, const char *format,
+                                                                    ...);
+__attribute__((format(printf, 2, 3), noreturn)) void conform_unreached(conform *c,
+                                                                       const char *format, ...);
+
+#define EXPECT(c, condition, ...)                           \
+    do {                                                    \
+        if (!(condition)) conform_failed((c), __VA_ARGS__); \
+    } while (0)
+
+/* Evaluates CALL once and compares its status. */
+#define EXPECT_STATUS(c, wanted, call) conform_expect_status((c), (wanted), (call), #call)
+void conform_expect_status(conform *c, kpt_status wanted, kpt_status got, const char *what);
+
+/* Steps that most rules begin with; where one fails, the rule is not reached. */
+void conform_load(conform *c);  /* c->entry */
+void conform_enter(conform *c); /* … and c->info, with c->host.table as it is */
+void conform_make(conform *c, kpt_tracer *tracer);   /* … and a running tracer */
+void conform_record(conform *c, kpt_tracer *tracer); /* … that saw the workload and is stopped */
+void conform_make_memory(conform *c, kpt_memory_tracer *memory);
+void conform_make_observer(conform *c, kpt_observer *observer);
+
+/* Runs the workload that a tracer is to see: a Python program, where there is a Python. */
+void conform_workload(conform *c);
+
+/* A struct of another size, for the rules that try them: BYTES bytes that end on a page which
+ * can't be touched: CLAIMED as struct_size, then SOURCE's SIZE bytes and, behind them, garbage. */
+void *conform_sized(const void *source, uint32_t size, uint32_t claimed, uint32_t bytes);
+
+/* Whether BYTES bytes at MEMORY all have VALUE. */
+int conform_filled(const void *memory, int value, size_t bytes);
+
+/* A factory for tests of make: calls the host's registered one with default args. */
+kpt_status conform_try_make(conform *c, const kpt_tracer_args *args, kpt_tracer *out);
+
+#endif

@@ -1,0 +1,32 @@
+/* recording.h: one delivery, copied as it comes, for the rules to look at afterwards. Reads batches
+ * by stride, as a host must, and so works with plugins of a later minor. */
+#ifndef RECORDING_H
+#define RECORDING_H
+
+#include "conform.h"
+
+enum { RECORDING_MOST = 100000, RECORDING_MOST_TABLE = 4096 };
+
+typedef struct recording {
+    kpt_activity *activities; /* in the order of delivery */
+    uint32_t activity_count;
+    kpt_name names[RECORDING_MOST_TABLE]; /* strings still the plugin's */
+    uint32_t name_count;
+    kpt_thread threads[RECORDING_MOST_TABLE];
+    uint32_t thread_count;
+    uint32_t batches;
+    uint32_t largest_batch;
+    uint32_t late_names;   /* activities whose name or thread had not come yet */
+    const char *malformed; /* what is wrong with a batch itself; NULL: nothing */
+} recording;
+
+/* Delivers a stopped tracer's events in ORDER. The rule is not reached where get_events fails or
+ * there are none; the recording is the child's for good. */
+recording *recording_take(conform *c, const kpt_tracer *tracer, uint32_t order);
+/* The same with a delivery of the rule's own, whose sink and sink_ctx are set here. */
+recording *recording_take_with(conform *c, const kpt_tracer *tracer, kpt_delivery delivery);
+
+/* Whether both hold the same activities, but for ids, order and phase. */
+int recording_same(const recording *a, const recording *b);
+
+#endif

@@ -1,0 +1,146 @@
+/* rules_memory.c: R71x: the memory tracer. */
+#include <unistd.h>
+
+#include "conform.h"
+
+static void makes_memory(conform *c)
+{
+    kpt_memory_tracer m;
+    conform_make_memory(c, &m);
+    EXPECT(c, m.ops->struct_size >= KPT_MEMORY_OPS_V1_SIZE, "struct_size is %u, below %u",
+           m.ops->struct_size, KPT_MEMORY_OPS_V1_SIZE);
+    EXPECT(c,
+           m.ops->start && m.ops->stop && m.ops->export_memory_history && m.ops->last_error &&
+               m.ops->destroy,
+           "a function is missing");
+}
+
+static void repeats(conform *c)
+{
+    kpt_memory_tracer m;
+    conform_make_memory(c, &m);
+    EXPECT_STATUS(c, KPT_OK, m.ops->stop(m.self));
+    EXPECT_STATUS(c, KPT_OK, m.ops->start(m.self));
+    EXPECT_STATUS(c, KPT_OK, m.ops->start(m.self));
+    EXPECT_STATUS(c, KPT_OK, m.ops->stop(m.self));
+    EXPECT_STATUS(c, KPT_OK, m.ops->stop(m.self));
+}
+
+/* A path in a fresh folder where no file is yet. */
+static void fresh_path(conform *c, char *path, size_t size)
+{
+    char folder[] = "/tmp/kpt_conform_XXXXXX";
+    if (!mkdtemp(folder)) conform_unreached(c, "no temporary folder");
+    (void)snprintf(path, size, "%s/history.pickle", folder);
+}
+
+static void remove_path(char *path)
+{
+    (void)unlink(path);
+    *strrchr(path, '/') = 0;
+    (void)rmdir(path);
+}
+
+static void exports(conform *c)
+{
+    kpt_memory_tracer m;
+    char path[64];
+    kpt_status before;
+    kpt_status running;
+    kpt_status after;
+    conform_make_memory(c, &m);
+    fresh_path(c, path, sizeof path);
+    before = m.ops->export_memory_history(m.self, kpt_str_of(path));
+    (void)m.ops->start(m.self);
+    running = m.ops->export_memory_history(m.self, kpt_str_of(path));
+    (void)m.ops->stop(m.self);
+    after = m.ops->export_memory_history(m.self, kpt_str_of(path));
+    remove_path(path);
+    conform_expect_status(c, KPT_OK, before, "export before start");
+    conform_expect_status(c, KPT_OK, running, "export while running");
+    conform_expect_status(c, KPT_OK, after, "export after stop");
+}
+
+static void bad_paths(conform *c)
+{
+    const kpt_str none = {NULL, 0};
+    const kpt_str empty = {"", 0};
+    const kpt_str with_nul = {"a\0b", 3};
+    kpt_memory_tracer m;
+    conform_make_memory(c, &m);
+    EXPECT_STATUS(c, KPT_E_INVALID, m.ops->export_memory_history(m.self, none));
+    EXPECT_STATUS(c, KPT_E_INVALID, m.ops->export_memory_history(m.self, empty));
+    EXPECT_STATUS(c, KPT_E_INVALID, m.ops->export_memory_history(m.self, with_nul));
+}
+
+static void no_file(conform *c)
+{
+    kpt_memory_tracer m;
+    char path[64];
+    int there;
+    conform_make_memory(c, &m);
+    if (!(m.flags & KPT_OBJECT_NOOP)) conform_unreached(c, "it is not a no-op");
+    fresh_path(c, path, sizeof path);
+    (void)m.ops->start(m.self);
+    (void)m.ops->export_memory_history(m.self, kpt_str_of(path));
+    (void)m.ops->stop(m.self);
+    (void)m.ops->destroy(m.self);
+    there = access(path, F_OK) == 0;
+    remove_path(path);
+    EXPECT(c, !there, "a file was created");
+}
+
+static void dead(conform *c)
+{
+    kpt_memory_tracer m;
+    conform_make_memory(c, &m);
+    if (m.ops->destroy(m.self) != KPT_OK) conform_unreached(c, "destroy failed");
+    EXPECT_STATUS(c, KPT_E_HANDLE, m.ops->start(m.self));
+    EXPECT_STATUS(c, KPT_E_HANDLE, m.ops->stop(m.self));
+    EXPECT_STATUS(c, KPT_E_HANDLE, m.ops->export_memory_history(m.self, kpt_str_of("x")));
+    EXPECT_STATUS(c, KPT_E_HANDLE, m.ops->destroy(m.self));
+}
+
+static void bad_make(conform *c)
+{
+    kpt_memory_args args;
+    kpt_memory_tracer m;
+    conform_make_memory(c, &m);
+    (void)m.ops->destroy(m.self);
+    KPT_INIT(&args);
+    KPT_INIT(&m);
+    EXPECT_STATUS(c, KPT_E_INVALID, c->host.make_memory(c->host.memory_ctx, NULL, &m));
+    EXPECT_STATUS(c, KPT_E_INVALID, c->host.make_memory(c->host.memory_ctx, &args, NULL));
+    args.struct_size = KPT_MEMORY_ARGS_V1_SIZE - 1;
+    EXPECT_STATUS(c, KPT_E_SIZE, c->host.make_memory(c->host.memory_ctx, &args, &m));
+    KPT_INIT(&args);
+    m.struct_size = KPT_MEMORY_TRACER_V1_SIZE - 1;
+    EXPECT_STATUS(c, KPT_E_SIZE, c->host.make_memory(c->host.memory_ctx, &args, &m));
+    m.struct_size = sizeof m;
+    args.flags = 1U << 31;
+    EXPECT_STATUS(c, KPT_E_UNSUPPORTED, c->host.make_memory(c->host.memory_ctx, &args, &m));
+}
+
+static void from_tracer(conform *c)
+{
+    kpt_tracer t;
+    kpt_memory_tracer m;
+    conform_make(c, &t);
+    KPT_INIT(&m);
+    EXPECT_STATUS(c, KPT_OK, t.ops->get_extension(t.self, kpt_str_of(KPT_EXT_MEMORY), &m));
+    EXPECT(c, m.ops && m.self, "nothing was made");
+    EXPECT_STATUS(c, KPT_OK, m.ops->destroy(m.self));
+}
+
+// clang-format off: a row is a line
+const conform_rule conform_memory_rules[] = {
+    RULE(R711, "make gives a memory tracer with a complete ops table", makes_memory)
+        RULE(R712, "start and stop change nothing when repeated", repeats)
+            RULE(R713, "export is legal before start, running and stopped", exports)
+                RULE(R714, "an export without a usable path is KPT_E_INVALID", bad_paths)
+                    RULE(R715, "a no-op memory tracer creates no file", no_file)
+                        RULE(R716, "every call on a destroyed memory tracer is KPT_E_HANDLE", dead)
+                            RULE(R717, "bad args or out of a memory tracer are refused", bad_make)
+                                RULE(R718, "a tracer's KPT_EXT_MEMORY is a memory tracer",
+                                     from_tracer){NULL, NULL, NULL}};
+// clang-format on

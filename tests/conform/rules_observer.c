@@ -1,0 +1,173 @@
+/* rules_observer.c: R73x, R740: the execution-trace observer. */
+#include <unistd.h>
+
+#include "conform.h"
+
+static void makes_observer(conform *c)
+{
+    kpt_observer o;
+    conform_make_observer(c, &o);
+    EXPECT(c, o.ops->struct_size >= KPT_OBSERVER_OPS_V1_SIZE, "struct_size is %u, below %u",
+           o.ops->struct_size, KPT_OBSERVER_OPS_V1_SIZE);
+    EXPECT(c,
+           o.ops->open && o.ops->start && o.ops->stop && o.ops->close && o.ops->begin_op &&
+               o.ops->end_op && o.ops->last_error && o.ops->destroy,
+           "a function is missing");
+}
+
+static void start_closed(conform *c)
+{
+    kpt_observer o;
+    conform_make_observer(c, &o);
+    EXPECT_STATUS(c, KPT_E_STATE, o.ops->start(o.self));
+}
+
+/* A file in a folder of its own, gone with everything in it when the rule is over. */
+static void fresh_path(conform *c, char *path, size_t size)
+{
+    char folder[] = "/tmp/kpt_conform_XXXXXX";
+    if (!mkdtemp(folder)) conform_unreached(c, "no temporary folder");
+    (void)snprintf(path, size, "%s/trace.et.json", folder);
+}
+
+static void repeats(conform *c)
+{
+    kpt_observer o;
+    char path[64];
+    kpt_status got[8];
+    conform_make_observer(c, &o);
+    fresh_path(c, path, sizeof path);
+    got[0] = o.ops->open(o.self, kpt_str_of(path));
+    got[1] = o.ops->open(o.self, kpt_str_of(path));
+    got[2] = o.ops->start(o.self);
+    got[3] = o.ops->start(o.self);
+    got[4] = o.ops->stop(o.self);
+    got[5] = o.ops->stop(o.self);
+    got[6] = o.ops->close(o.self);
+    got[7] = o.ops->close(o.self);
+    (void)unlink(path);
+    *strrchr(path, '/') = 0;
+    (void)rmdir(path);
+    for (int i = 0; i < 8; i++)
+        EXPECT(c, got[i] == KPT_OK, "call %d of open, start, stop, close, each twice: %s", i + 1,
+               kpt_status_name(got[i]));
+}
+
+static void bad_paths(conform *c)
+{
+    const kpt_str none = {NULL, 0};
+    const kpt_str with_nul = {"a\0b", 3};
+    kpt_observer o;
+    conform_make_observer(c, &o);
+    EXPECT_STATUS(c, KPT_E_INVALID, o.ops->open(o.self, none));
+    EXPECT_STATUS(c, KPT_E_INVALID, o.ops->open(o.self, with_nul));
+}
+
+static void no_file(conform *c)
+{
+    kpt_observer o;
+    char path[64];
+    int there;
+    conform_make_observer(c, &o);
+    if (!(o.flags & KPT_OBJECT_NOOP)) conform_unreached(c, "it is not a no-op");
+    fresh_path(c, path, sizeof path);
+    (void)o.ops->open(o.self, kpt_str_of(path));
+    (void)o.ops->start(o.self);
+    (void)o.ops->destroy(o.self);
+    there = unlink(path) == 0;
+    *strrchr(path, '/') = 0;
+    (void)rmdir(path);
+    EXPECT(c, !there, "a file was created");
+}
+
+static void bad_ops(conform *c)
+{
+    kpt_observer o;
+    kpt_op op;
+    uint64_t id = 7;
+    conform_make_observer(c, &o);
+    KPT_INIT(&op);
+    op.name = kpt_str_of("aten::add");
+    EXPECT_STATUS(c, KPT_OK, o.ops->begin_op(o.self, &op, &id));
+    EXPECT_STATUS(c, KPT_E_INVALID, o.ops->begin_op(o.self, NULL, &id));
+    EXPECT_STATUS(c, KPT_E_INVALID, o.ops->begin_op(o.self, &op, NULL));
+    op.value_count = 3;
+    EXPECT_STATUS(c, KPT_E_INVALID, o.ops->begin_op(o.self, &op, &id));
+    op.value_count = 0;
+    op.struct_size = KPT_OP_V1_SIZE - 1;
+    EXPECT_STATUS(c, KPT_E_SIZE, o.ops->begin_op(o.self, &op, &id));
+}
+
+static void end_nothing(conform *c)
+{
+    const kpt_str none = {NULL, 0};
+    kpt_observer o;
+    kpt_op op;
+    conform_make_observer(c, &o);
+    KPT_INIT(&op);
+    EXPECT_STATUS(c, KPT_OK, o.ops->end_op(o.self, 0, &op, none));
+}
+
+static void dead(conform *c)
+{
+    const kpt_str none = {NULL, 0};
+    kpt_observer o;
+    kpt_op op;
+    uint64_t id;
+    conform_make_observer(c, &o);
+    if (o.ops->destroy(o.self) != KPT_OK) conform_unreached(c, "destroy failed");
+    KPT_INIT(&op);
+    EXPECT_STATUS(c, KPT_E_HANDLE, o.ops->open(o.self, kpt_str_of("x")));
+    EXPECT_STATUS(c, KPT_E_HANDLE, o.ops->start(o.self));
+    EXPECT_STATUS(c, KPT_E_HANDLE, o.ops->stop(o.self));
+    EXPECT_STATUS(c, KPT_E_HANDLE, o.ops->close(o.self));
+    EXPECT_STATUS(c, KPT_E_HANDLE, o.ops->begin_op(o.self, &op, &id));
+    EXPECT_STATUS(c, KPT_E_HANDLE, o.ops->end_op(o.self, 1, &op, none));
+    EXPECT_STATUS(c, KPT_E_HANDLE, o.ops->destroy(o.self));
+}
+
+static void bad_make(conform *c)
+{
+    kpt_observer_args args;
+    kpt_observer o;
+    conform_make_observer(c, &o);
+    (void)o.ops->destroy(o.self);
+    KPT_INIT(&args);
+    KPT_INIT(&o);
+    EXPECT_STATUS(c, KPT_E_INVALID, c->host.make_observer(c->host.observer_ctx, NULL, &o));
+    EXPECT_STATUS(c, KPT_E_INVALID, c->host.make_observer(c->host.observer_ctx, &args, NULL));
+    args.struct_size = KPT_OBSERVER_ARGS_V1_SIZE - 1;
+    EXPECT_STATUS(c, KPT_E_SIZE, c->host.make_observer(c->host.observer_ctx, &args, &o));
+    KPT_INIT(&args);
+    o.struct_size = KPT_OBSERVER_V1_SIZE - 1;
+    EXPECT_STATUS(c, KPT_E_SIZE, c->host.make_observer(c->host.observer_ctx, &args, &o));
+    o.struct_size = sizeof o;
+    args.flags = 1U << 31;
+    EXPECT_STATUS(c, KPT_E_UNSUPPORTED, c->host.make_observer(c->host.observer_ctx, &args, &o));
+}
+
+static void from_tracer(conform *c)
+{
+    kpt_tracer t;
+    kpt_observer o;
+    conform_make(c, &t);
+    KPT_INIT(&o);
+    EXPECT_STATUS(c, KPT_OK, t.ops->get_extension(t.self, kpt_str_of(KPT_EXT_OBSERVER), &o));
+    EXPECT(c, o.ops && o.self, "nothing was made");
+    EXPECT_STATUS(c, KPT_OK, o.ops->destroy(o.self));
+}
+
+// clang-format off: a row is a line
+const conform_rule conform_observer_rules[] = {
+    RULE(R731, "make gives an observer with a complete ops table",
+         makes_observer) RULE(R732, "start without a file is KPT_E_STATE", start_closed)
+        RULE(R733, "open, start, stop and close change nothing when repeated", repeats)
+            RULE(R734, "an open without a usable path is KPT_E_INVALID", bad_paths)
+                RULE(R735, "a no-op observer creates no file", no_file)
+                    RULE(R736, "operators that can't be read are refused", bad_ops) RULE(
+                        R737, "the end of an operator that was not recorded is KPT_OK", end_nothing)
+                        RULE(R738, "every call on a destroyed observer is KPT_E_HANDLE", dead)
+                            RULE(R739, "bad args or out of an observer are refused", bad_make)
+                                RULE(R740, "a tracer's KPT_EXT_OBSERVER is an observer",
+                                     from_tracer){NULL, NULL, NULL}};
+// clang-format on

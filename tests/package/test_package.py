@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""Installs the checkout with pip, as a user would, and uses what arrived.
+
+usage: test_package.py CHECKOUT [--python PYTHON]
+
+Prints an "ok:" line per check and exits 1 at the first that fails. Needs what a user needs: a
+compiler, and an index that pip can reach for the build backend.
+"""
+
+import argparse
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+# Run by the installed interpreter, outside of the checkout.
+USE = """
+import ctypes, pathlib, sys
+import kpytrace
+assert pathlib.Path(kpytrace.__file__).is_relative_to(sys.prefix), kpytrace.__file__
+assert pathlib.Path(kpytrace.__file__).with_name("py.typed").is_file()
+print(kpytrace.__version__)
+print(kpytrace.plugin_path())
+print(kpytrace.include_dir())
+library = ctypes.CDLL(str(kpytrace.plugin_path()))
+library.kpt_plugin_entry_v1
+"""
+
+# Without the plugin: the error must say which file and what to do.
+LACK = """
+import kpytrace
+kpytrace.plugin_path().unlink()
+try:
+    kpytrace.plugin_path()
+except FileNotFoundError as error:
+    assert "libkpytrace.so" in str(error) and "pip install" in str(error), error
+else:
+    raise SystemExit("no error for a missing plugin")
+"""
+
+
+class Failed(Exception):
+    pass
+
+
+def ok(text):
+    print(f"ok: {text}", flush=True)
+
+
+def check(condition, text):
+    if not condition:
+        raise Failed(text)
+    ok(text)
+
+
+def run(command, **options):
+    """The output of a command; what it printed, and a failure, if it did not succeed."""
+    reply = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE,
+                           stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True, **options)
+    if reply.returncode:
+        raise Failed(f"{' '.join(map(str, command))}\n{reply.stdout}")
+    return reply.stdout
+
+
+def copy_sources(checkout, target):
+    """What git would have in the next commit: pip must not see build folders, nor write any here."""
+    names = run(["git", "-C", checkout, "ls-files", "-z", "--cached", "--others",
+                 "--exclude-standard"]).split("\0")
+    for name in filter(None, names):
+        if (checkout / name).is_file():
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(checkout / name, target / name)
+
+
+def check_headers(include, scratch):
+    """Each installed header compiles on its own, as a user's compiler would see it."""
+    headers = sorted(include.glob("*.h"))
+    check(any(header.name == "kpt.h" for header in headers), "kpt.h is installed")
+    compiler = os.environ.get("CC", "cc")
+    for header in headers:
+        source = scratch / "one_header.c"
+        source.write_text(f"#include <{header.name}>\nint nothing_else;\n")
+        run([compiler, "-std=c11", "-pedantic", "-Wall", "-Wextra", "-Werror", "-I", include,
+             "-c", source, "-o", scratch / "one_header.o"])
+    ok(f"{len(headers)} headers compile alone with {compiler} -std=c11")
+
+
+def install_and_use(checkout, python, scratch):
+    sources = scratch / "sources"
+    copy_sources(checkout, sources)
+    stated = re.search(r"project\s*\(\s*kpytrace\s+VERSION\s+([0-9.]+)",
+                       (checkout / "CMakeLists.txt").read_text())
+    check(stated, f"CMakeLists.txt states version {stated.group(1) if stated else '?'}")
+
+    run([python, "-m", "venv", scratch / "venv"])
+    venv_python = scratch / "venv" / "bin" / "python"
+    run([venv_python, "-m", "pip", "install", "--disable-pip-version-check", sources])
+    ok(f"pip install with {run([venv_python, '--version']).strip()}")
+
+    # A PYTHONPATH that names the checkout would hide the installed package.
+    clean = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
+    version, plugin, include = run([venv_python, "-c", USE], cwd=scratch, env=clean).split("\n")[:3]
+    check(version == stated.group(1), f"installed version is {version}")
+    check(pathlib.Path(plugin).is_file(), "the plugin is there, loads, and has kpt_plugin_entry_v1")
+    check_headers(pathlib.Path(include), scratch)
+    run([venv_python, "-c", LACK], cwd=scratch, env=clean)
+    ok("a missing plugin is reported with what to do")
+    run([venv_python, "-m", "pip", "uninstall", "--yes", "kpytrace"])
+    check(not pathlib.Path(include).exists(), "uninstalling leaves nothing behind")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("checkout", type=pathlib.Path)
+    parser.add_argument("--python", default=sys.executable, help="installs into a venv of this one")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="kpytrace-package-") as scratch:
+        try:
+            install_and_use(arguments.checkout.resolve(), arguments.python,
+                            pathlib.Path(scratch).resolve())
+        except Failed as failure:
+            sys.exit(f"FAILED: {failure}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,268 @@
+#!/usr/bin/env python3
+"""Checks the rules of the source tree that no compiler checks: who includes whom, how long files
+get, where platform and Python version are asked for, that every function of the contract answers
+its five points, and that nothing of one machine got into a file.
+
+usage: check_structure.py ROOT            one line per violation; exit 1 if there is any
+       check_structure.py --self-test     every rule catches a small tree that breaks it
+
+Frozen peers (tests/v1) are exempt: they are as they were released.
+"""
+
+import argparse
+import pathlib
+import re
+import subprocess
+import sys
+
+# Who may include whom: folder -> the folders that its files may include from, itself left out.
+# The longest matching name decides, so abi/impl is not abi. None: may include anything.
+IMPLEMENTATION = ("abi", "abi/impl", "writers")
+ARROWS = {
+    "abi": (),
+    "abi/impl": ("abi",),
+    "plugin": ("abi", "abi/impl", "noop", "python_tracer", "execution_trace", "gpu_tracer"),
+    "noop": IMPLEMENTATION,
+    "python_tracer": IMPLEMENTATION,
+    "execution_trace": IMPLEMENTATION,
+    "gpu_tracer": IMPLEMENTATION,
+    "writers": ("abi",),
+    "hosts": ("abi",),
+    "hosts/standalone": ("abi", "writers"),
+    "hosts/torch": ("abi", "writers"),
+    "examples": ("abi",),
+    "tests": None,
+    "bench": None,
+}
+
+MAX_LINES = 400
+
+# The only files that may ask these questions in the preprocessor.
+PYTHON_VERSION_FILES = {"python_tracer/cpython.h"}
+PLATFORM_FILES = {"plugin/platform.h", "python_tracer/platform.h"}
+PYTHON_VERSION = re.compile(r"\bPY_(VERSION_HEX|MAJOR_VERSION|MINOR_VERSION|MICRO_VERSION)\b")
+PLATFORM = re.compile(r"\b(__x86_64__|__amd64__|__i386__|__aarch64__|__arm__|__linux__|__APPLE__"
+                      r"|__FreeBSD__|_WIN32)\b")
+
+FIVE_POINTS = ("thread", "GIL", "ownership", "errors", "since")
+# A type that function pointers are stored as, never called through.
+NOT_CALLED = {"kpt_any_fn"}
+
+# Put together, so that this file does not mention what it looks for. Not part of a longer path:
+# a URL or $X/opt/ is no place on a machine.
+MACHINE_PATH = re.compile(r"(?<![\w.$}~-])/(?:%s)/" % "|".join(("work", "root", "opt")))
+
+C_SOURCE = (".c", ".h", ".cc", ".cpp", ".hpp")
+OTHER_SOURCE = (".py", ".pyi", ".sh", ".cmake", ".js")
+FROZEN = "tests/v1/"
+
+
+def project_files(root):
+    """Names relative to root: what git would have in the next commit; all files where there is no
+    git, as in an unpacked archive."""
+    try:
+        reply = subprocess.run(
+            ["git", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
+        names = reply.stdout.decode().split("\0")
+    except (OSError, subprocess.CalledProcessError):
+        names = [path.relative_to(root).as_posix() for path in sorted(root.rglob("*"))]
+        names = [name for name in names if not name.startswith(("build/", ".git/"))]
+    return [name for name in names if name and (root / name).is_file()]
+
+
+def read_text(path):
+    """The file as text, or None for a binary one."""
+    data = path.read_bytes()
+    return None if b"\0" in data else data.decode("utf-8", "replace")
+
+
+def blank_comments(text):
+    """The text with comments and string contents turned into spaces; offsets and lines stay."""
+    pattern = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.S)
+    return pattern.sub(lambda m: re.sub(r"[^\n]", " ", m.group()), text)
+
+
+def line_of(text, offset):
+    return text.count("\n", 0, offset) + 1
+
+
+# --- (a) includes -------------------------------------------------------------------------------
+
+def folder_of(name):
+    """The longest folder of ARROWS that holds the file, or None."""
+    parts = name.split("/")[:-1]
+    for length in range(len(parts), 0, -1):
+        if "/".join(parts[:length]) in ARROWS:
+            return "/".join(parts[:length])
+    return None
+
+
+def resolve(include, includer, headers):
+    """The project's files that an include may mean: the one beside the includer, else those whose
+    path ends like it, else those of that base name. Empty: not ours."""
+    beside = f"{includer.rpartition('/')[0]}/{include}"
+    if beside in headers:
+        return [beside]
+    base = include.rpartition("/")[2]
+    same_base = [name for name in headers if name.rpartition("/")[2] == base]
+    return [name for name in same_base if f"/{name}".endswith(f"/{include}")] or same_base
+
+
+def check_includes(sources):
+    headers = {name for name in sources if not name.startswith(FROZEN)}
+    for name, text in sources.items():
+        folder = folder_of(name)
+        if folder is None:
+            yield name, 1, "is in no folder of the layout; if it belongs there, extend ARROWS"
+            continue
+        allowed = ARROWS[folder]
+        if allowed is None:
+            continue
+        for match in re.finditer(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">\n]+)[">]', text, re.M):
+            bracket, include = match.groups()
+            # In angle brackets only our own prefix can be meant.
+            if bracket == "<" and not include.rpartition("/")[2].startswith("kpt"):
+                continue
+            targets = {folder_of(target) for target in resolve(include, name, headers)}
+            if targets and not targets & {folder, *allowed}:
+                target = " or ".join(sorted(f"{target}/" for target in targets if target))
+                known = ", ".join(f"{other}/" for other in allowed) or "nobody"
+                yield (name, line_of(text, match.start()),
+                       f"includes {include} of {target}; {folder}/ may know {known}")
+
+
+# --- (b) length ---------------------------------------------------------------------------------
+
+def check_length(texts):
+    for name, text in texts.items():
+        is_source = (name.endswith(C_SOURCE + OTHER_SOURCE) or name.endswith("CMakeLists.txt")
+                     or text.startswith("#!"))
+        lines = text.count("\n")
+        if is_source and not name.startswith(FROZEN) and lines > MAX_LINES:
+            yield name, lines, f"has {lines} lines; split it: a file is one noun, {MAX_LINES} at most"
+
+
+# --- (c) platform and Python version --------------------------------------------------------------
+
+def check_questions(sources):
+    for name, text in sources.items():
+        code = blank_comments(text)
+        for match in re.finditer(r"^[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif)\b(?:\\\n|[^\n])*", code,
+                                 re.M):
+            line = line_of(code, match.start())
+            if PLATFORM.search(match.group()) and name not in PLATFORM_FILES:
+                yield name, line, ("asks for the platform; that belongs in "
+                                   + " or ".join(sorted(PLATFORM_FILES)))
+        for match in PYTHON_VERSION.finditer(code):
+            if name not in PYTHON_VERSION_FILES:
+                yield name, line_of(code, match.start()), (
+                    "asks for the Python version; that belongs in "
+                    + " or ".join(sorted(PYTHON_VERSION_FILES)))
+
+
+# --- (d) the five points --------------------------------------------------------------------------
+
+def declarations(code):
+    """(offset, text) of each declaration of a header without comments, also inside structs. Bodies
+    of functions are left out."""
+    # Directives (with their continued lines) and the opening of extern "C" declare nothing.
+    code = re.sub(r"^[ \t]*#(?:\\\n|[^\n])*", lambda m: re.sub(r"[^\n]", " ", m.group()), code,
+                  flags=re.M)
+    code = re.sub(r"\bextern\s*\{", lambda m: re.sub(r"[^\n]", " ", m.group()[:-1]) + ";", code)
+    start, position = 0, 0
+    while position < len(code):
+        if code[position] in ";{}":
+            body = code[start:position]
+            stripped = body.strip()
+            if stripped:
+                yield start + len(body) - len(body.lstrip()), stripped
+            if code[position] == "{" and stripped.endswith(")"):
+                depth = 1
+                while depth and position + 1 < len(code):
+                    position += 1
+                    depth += {"{": 1, "}": -1}.get(code[position], 0)
+            start = position + 1
+        position += 1
+
+
+def declared_function(declaration):
+    """The name of the function or function pointer that is declared, or None."""
+    declaration = re.sub(r"__attribute__\s*\(\(.*?\)\)", "", declaration, flags=re.S).strip()
+    if declaration.startswith(("static ", "_Static_assert", "static_assert")):
+        return None
+    head, parenthesis, tail = declaration.partition("(")
+    if not parenthesis or "=" in head:
+        return None
+    pointer = re.match(r"\s*\*\s*(?:const\s+)?(\w+)\s*\)\s*\(", tail)
+    if pointer:
+        return pointer.group(1)
+    plain = re.search(r"[\w*\s]\s*\b(\w+)\s*$", head)
+    return plain.group(1) if plain and re.search(r"\w[\s*]+\w+\s*$", head) else None
+
+
+def check_five_points(sources):
+    for name, text in sources.items():
+        if not re.fullmatch(r"abi/[^/]+\.h", name):
+            continue
+        for offset, declaration in declarations(blank_comments(text)):
+            function = declared_function(declaration)
+            if function is None or function in NOT_CALLED:
+                continue
+            # The comment that ends on the line above, nothing in between.
+            before = text[:offset].rstrip(" \t")
+            above = ""
+            if before.endswith("*/\n"):
+                above = before[before.rindex("/*"):]
+            missing = [point for point in FIVE_POINTS
+                       if not re.search(rf"^[ \t]*/?\**[ \t]*{point}:[ \t]*\S", above, re.M)]
+            if missing:
+                yield (name, line_of(text, offset),
+                       f"{function}: the comment above lacks {', '.join(f'{m}:' for m in missing)}")
+
+
+# --- (e) traces of a machine ------------------------------------------------------------------------
+
+def check_traces(texts):
+    for name, text in texts.items():
+        for number, line in enumerate(text.split("\n"), 1):
+            found = MACHINE_PATH.search(line)
+            if found:
+                yield name, number, f"names a path of one machine ({found.group()})"
+            if line != line.rstrip():
+                yield name, number, "ends in white space"
+
+
+def violations(root):
+    """All of a tree, as lines to print."""
+    texts = {}
+    for name in project_files(root):
+        text = read_text(root / name)
+        if text is not None:
+            texts[name] = text
+    sources = {name: text for name, text in texts.items()
+               if name.endswith(C_SOURCE) and not name.startswith(FROZEN)}
+    found = [*check_includes(sources), *check_length(texts), *check_questions(sources),
+             *check_five_points(sources), *check_traces(texts)]
+    return [f"{name}:{line}: {message}" for name, line, message in found], len(texts)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("root", nargs="?", type=pathlib.Path, help="the checkout")
+    parser.add_argument("--self-test", action="store_true", help="check the checker")
+    arguments = parser.parse_args()
+    if arguments.self_test:
+        import structure_cases  # beside this file, and not needed otherwise
+        sys.exit(structure_cases.run(violations))
+    if arguments.root is None:
+        parser.error("give the checkout's root")
+    lines, count = violations(arguments.root.resolve())
+    for line in lines:
+        print(line)
+    print(f"structure: {count} files, {len(lines)} violations")
+    sys.exit(1 if lines else 0)
+
+
+if __name__ == "__main__":
+    main()

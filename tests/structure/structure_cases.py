@@ -1,0 +1,120 @@
+"""Small trees, each of which breaks one rule of check_structure.py, and ones that break none.
+
+Run by `check_structure.py --self-test`. A case is (what it shows, {file: text}, what the one
+violation must mention); None stands for: no violation.
+"""
+
+import pathlib
+import tempfile
+
+POINTS = """/* Does a thing.
+ * thread: any
+ * GIL: not needed
+ * ownership: none passes
+ * errors: none
+ * since: 1.0 */
+"""
+SLASH = "/"  # keeps the paths below from being found in this file
+
+CASES = [
+    ("a tree that keeps every rule", {
+        "abi/kpt_a.h": '#include <stdint.h>\n#include "kpt_b.h"\n#ifdef __cplusplus\nextern "C" {\n'
+                       "#endif\nenum { A = 1 << 0 };\n" + POINTS
+                       + "typedef int (*kpt_make_fn)(void *ctx, int (*inner)(void));\n"
+                         "typedef struct t {\n    int size; /* (bytes) */\n\n" + POINTS
+                       + "    int (*stop)(void *self,\n                int now);\n"
+                         "    kpt_make_fn make; /* documented at its type */\n} t;\n"
+                         "static inline int help(int x)\n{\n    if (f(x)) { return g(x); }\n"
+                         "    return 0;\n}\n" + POINTS
+                       + '__attribute__((visibility("default"))) int kpt_entry(void *host);\n'
+                         "#define KPT_X(a) \\\n    f(a)\n#ifdef __cplusplus\n}\n#endif\n",
+        "abi/kpt_b.h": "typedef void (*kpt_any_fn)(void);\n",
+        "abi/impl/kpti.h": '#include "kpt_a.h"\nint undocumented(void);\n',
+        "plugin/p.c": '#include "impl/kpti.h"\n#include "noop.h"\n/* #if __linux__ */\n',
+        "plugin/platform.h": "#ifdef __x86_64__\n#endif\n",
+        "noop/noop.h": '#include "kpti.h"\n#include "chrome.h"\n',
+        "python_tracer/cpython.h": "#if PY_VERSION_HEX >= 0x030c0000\n#endif\n",
+        "writers/chrome.h": '#include "kpt_a.h"\n',
+        "hosts/standalone/h.c": '#include "chrome.h"\n#include "kpt_a.h"\n#include "own.h"\n',
+        "hosts/standalone/own.h": "",
+        "examples/e.c": '#include "kpt_a.h"\n#include <stdio.h>\n',
+        "tests/t.c": '#include "p.h"\n#include "kpti.h"\n',
+        "tests/v1/old.h": "int undocumented(void);\n" * 500,
+        "docs/d.md": "https://example.org" + SLASH + "opt/x and $HOME" + SLASH + "work/x\n",
+    }, None),
+    # (a)
+    ("abi knows nobody", {"abi/kpt_a.h": '#include "size.h"\n', "plugin/size.h": ""},
+     "includes size.h of plugin/"),
+    ("not even its private part", {"abi/kpt_a.h": '#include "impl/kpti.h"\n',
+                                   "abi/impl/kpti.h": ""}, "of abi/impl/"),
+    ("an implementation does not know the plugin",
+     {"noop/n.c": '#include "../plugin/size.h"\n', "plugin/size.h": ""}, "of plugin/"),
+    ("nor another implementation",
+     {"noop/n.c": '#include "hooks.h"\n', "python_tracer/hooks.h": ""}, "of python_tracer/"),
+    ("the plugin does not know writers",
+     {"plugin/p.c": '#include "chrome.h"\n', "writers/chrome.h": ""}, "of writers/"),
+    ("writers know only abi", {"writers/w.c": '#include "kpti.h"\n', "abi/impl/kpti.h": ""},
+     "of abi/impl/"),
+    ("a host knows only abi", {"hosts/torch/h.cpp": '#include "size.h"\n', "plugin/size.h": ""},
+     "of plugin/"),
+    ("a host does not know another", {"hosts/torch/h.cpp": '#include "own.h"\n',
+                                      "hosts/standalone/own.h": ""}, "of hosts/standalone/"),
+    ("a host that we don't ship has no writers",
+     {"hosts/jax/h.c": '#include "chrome.h"\n', "writers/chrome.h": ""}, "of writers/"),
+    ("an example knows only the public part",
+     {"examples/e.c": "#  include <impl/kpti.h>\n", "abi/impl/kpti.h": ""}, "of abi/impl/"),
+    ("of two files of one name, a forbidden path is not excused by the other",
+     {"writers/w.c": '#include "plugin/names.h"\n', "plugin/names.h": "", "abi/names.h": ""},
+     "of plugin/"),
+    ("sources are in folders of the layout", {"misc/m.c": ""}, "no folder of the layout"),
+    # (b)
+    ("C is short", {"noop/n.c": "int a;\n" * 401}, "has 401 lines"),
+    ("scripts too", {"scripts/s": "#!/bin/sh\n" + ":\n" * 401}, "has 402 lines"),
+    # (c)
+    ("the platform is asked for in one header", {"plugin/p.c": "#if defined(__aarch64__)\n#endif\n"},
+     "asks for the platform"),
+    ("also on a continued line", {"noop/n.c": "#if A || \\\n    defined(__x86_64__)\n#endif\n"},
+     "asks for the platform"),
+    ("the Python version in another", {"python_tracer/hooks.c": "#if PY_VERSION_HEX > 3\n#endif\n"},
+     "asks for the Python version"),
+    # (d)
+    ("a member without a comment", {"abi/kpt_a.h": "struct t {\n    int (*stop)(void);\n};\n"},
+     "stop: the comment above lacks thread:, GIL:, ownership:, errors:, since:"),
+    ("a type without one point",
+     {"abi/kpt_a.h": POINTS.replace(" * GIL: not needed\n", "") + "typedef int (*f_fn)(void);\n"},
+     "f_fn: the comment above lacks GIL:"),
+    ("a point without an answer",
+     {"abi/kpt_a.h": POINTS.replace("errors: none", "errors:") + "int f(void);\n"},
+     "f: the comment above lacks errors:"),
+    ("a comment that belongs to something else",
+     {"abi/kpt_a.h": POINTS + "int f(void);\nvoid *g(void);\n"}, "g: the comment above lacks"),
+    ("a comment with a gap below", {"abi/kpt_a.h": POINTS + "\nint f(void);\n"}, "f: the comment"),
+    ("a function pointer that returns a pointer",
+     {"abi/kpt_a.h": "struct t {\n    int size;\n    void *(*alloc)(void *ctx);\n};\n"}, "alloc:"),
+    # (e)
+    ("a path of a machine", {"docs/d.md": "see " + SLASH + "work/main\n"}, "path of one machine"),
+    ("also in quotes", {"scripts/x.py": 'p = "' + SLASH + 'opt/x"\n'}, "path of one machine"),
+    ("and at a line's start", {"docs/d.md": SLASH + "root/x\n"}, "path of one machine"),
+    ("white space at an end", {"docs/d.md": "text \n"}, "ends in white space"),
+]
+
+
+def run(violations):
+    """The number of cases that did not come out as they should; prints each of them."""
+    failures = 0
+    for shows, files, expected in CASES:
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder).resolve()
+            for name, text in files.items():
+                (root / name).parent.mkdir(parents=True, exist_ok=True)
+                (root / name).write_text(text)
+            lines, _ = violations(root)
+        if expected is None:
+            good = not lines
+        else:
+            good = len(lines) == 1 and expected in lines[0]
+        if not good:
+            failures += 1
+            print(f"FAILED: {shows}: expected {expected or 'nothing'}, got {lines[:3]}")
+    print(f"structure: self-test: {len(CASES) - failures} of {len(CASES)} cases")
+    return 1 if failures else 0
