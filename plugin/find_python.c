@@ -54,7 +54,6 @@ int kpti_parse_python_version(const char *text, kpti_python *out)
 
 static kpti_python_state state_of(const candidate *c)
 {
-    // here
     int (*is_initialized)(void) = (int (*)(void))c->is_initialized;
     int (*is_finalizing)(void) = (int (*)(void))c->is_finalizing;
     if (is_finalizing && is_finalizing()) return KPTI_PYTHON_ENDING;

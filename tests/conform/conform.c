@@ -146,3 +146,17 @@ int conform_filled(const void *memory, int value, size_t bytes)
         if (at[i] != (unsigned char)value) return 0;
     return 1;
 }
+
+void conform_fresh_path(conform *c, char *path, size_t size)
+{
+    char folder[] = "/tmp/kpt_conform_XXXXXX";
+    if (!mkdtemp(folder)) conform_unreached(c, "no temporary folder");
+    (void)snprintf(path, size, "%s/output.json", folder);
+}
+
+void conform_remove_path(char *path)
+{
+    (void)unlink(path);
+    *strrchr(path, '/') = 0;
+    (void)rmdir(path);
+}

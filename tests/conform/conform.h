@@ -27,7 +27,10 @@ typedef struct conform_rule {
     void (*check)(conform *c);
 } conform_rule;
 
-#define RULE(number, words, function) {#number, words, function},
+#define RULE(number, words, function) \
+    {                                 \
+#number, words, function      \
+    }
 
 enum { RULE_HOLDS = 0, RULE_BROKEN = 1, RULE_NOT_REACHED = 2 };
 
@@ -74,6 +77,10 @@ void *conform_sized(const void *source, uint32_t size, uint32_t claimed, uint32_
 
 /* Whether BYTES bytes at MEMORY all have VALUE. */
 int conform_filled(const void *memory, int value, size_t bytes);
+
+/* A path in a fresh folder where no file is yet; and both gone again. */
+void conform_fresh_path(conform *c, char *path, size_t size);
+void conform_remove_path(char *path);
 
 /* A factory for tests of make: calls the host's registered one with default args. */
 kpt_status conform_try_make(conform *c, const kpt_tracer_args *args, kpt_tracer *out);

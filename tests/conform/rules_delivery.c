@@ -282,24 +282,20 @@ static void busy_inside(conform *c)
     conform_expect_status(c, KPT_E_BUSY, b.statuses[2], "destroy from the sink");
 }
 
-// clang-format off: a row is a line
 const conform_rule conform_delivery_rules[] = {
-    RULE(R306, "get_events can be repeated and gives the same", repeats) RULE(
-        R501, "a NULL delivery is KPT_E_INVALID",
-        null_delivery) RULE(R502, "a delivery without a sink is KPT_E_INVALID", no_sink)
-        RULE(R503, "a delivery below the V1 size is KPT_E_SIZE", small_delivery) RULE(
-            R504, "a delivery is not read past its struct_size", exact_delivery)
-            RULE(R505, "a delivery larger than the plugin's is accepted", large_delivery) RULE(
-                R506, "an unknown order or flag is KPT_E_UNSUPPORTED",
-                unknown_order) RULE(R507, "a batch holds at most batch_size activities", batch_size)
-                RULE(R508, "batches are well formed and in the order that was asked for",
-                     well_formed)
-                    RULE(R518, "the sink's status ends the delivery and is its answer", cancels)
-                        RULE(R519, "sink and convert run on the calling thread", same_thread) RULE(
-                            R520,
-                            "times come from convert, which is given ticks that never go backwards",
-                            converts)
-                            RULE(R521, "strings live until the tracer is destroyed", strings_live)
-                                RULE(R522, "control calls from inside the sink are KPT_E_BUSY",
-                                     busy_inside){NULL, NULL, NULL}};
-// clang-format on
+    RULE(R306, "get_events can be repeated and gives the same", repeats),
+    RULE(R501, "a NULL delivery is KPT_E_INVALID", null_delivery),
+    RULE(R502, "a delivery without a sink is KPT_E_INVALID", no_sink),
+    RULE(R503, "a delivery below the V1 size is KPT_E_SIZE", small_delivery),
+    RULE(R504, "a delivery is not read past its struct_size", exact_delivery),
+    RULE(R505, "a delivery larger than the plugin's is accepted", large_delivery),
+    RULE(R506, "an unknown order or flag is KPT_E_UNSUPPORTED", unknown_order),
+    RULE(R507, "a batch holds at most batch_size activities", batch_size),
+    RULE(R508, "batches are well formed and in the order that was asked for", well_formed),
+    RULE(R518, "the sink's status ends the delivery and is its answer", cancels),
+    RULE(R519, "sink and convert run on the calling thread", same_thread),
+    RULE(R520, "times come from convert, which is given ticks that never go backwards", converts),
+    RULE(R521, "strings live until the tracer is destroyed", strings_live),
+    RULE(R522, "control calls from inside the sink are KPT_E_BUSY", busy_inside),
+    {NULL, NULL, NULL},
+};

@@ -327,57 +327,36 @@ static void refusal_text(conform *c)
     EXPECT(c, text[0], "last_error(0) is empty");
 }
 
-// clang-format off: a row is a line
 const conform_rule conform_entry_rules[] = {
-    RULE(R101, "the entry kpt_plugin_entry_v1 is exported", exports_entry) RULE(
-        R102, "it loads with RTLD_NOW and RTLD_LOCAL in a process without Python",
-        loads_now) RULE(R103, "it stays loaded after dlclose", stays_loaded)
-        RULE(R104, "the entry answers KPT_OK or KPT_DECLINED to a valid host",
-             entry_answers) RULE(R105, "a NULL host is KPT_E_INVALID",
-                                 null_host) RULE(R106, "a NULL info is KPT_E_INVALID", null_info)
-            RULE(R107, "a host table below the V1 size is KPT_E_SIZE", small_host) RULE(
-                R108, "an info struct below the V1 size is KPT_E_SIZE, and not written to",
-                small_info) RULE(R109, "a host table is not read past its struct_size", exact_host)
-                RULE(R110, "a host table larger than the plugin's is accepted", large_host)
-                    RULE(R111, "info is not written past its struct_size", info_bounds) RULE(
-                        R112, "info.struct_size tells how much is filled, never more than there is",
-                        info_size) RULE(R113, "an entry registers one tracer factory",
-                                        registers_once)
-                        RULE(R114, "a host that has only register_tracer is served",
-                             bare_host) RULE(R115,
-                                             "what register_tracer answers is the entry's answer",
-                                             register_refused)
-                            RULE(R116, "half an allocator is KPT_E_INVALID", half_allocator) RULE(
-                                R117, "a host without register_tracer is KPT_E_INVALID",
-                                no_register) RULE(R118,
-                                                  "unknown flags of the host are KPT_E_UNSUPPORTED",
-                                                  unknown_flags)
-                                RULE(R119, "nothing is printed without KPYTRACE_VERBOSE",
-                                     silent) RULE(R120, "a second entry is a bond of its own",
-                                                  second_entry) RULE(R121, "info is complete",
-                                                                     complete_info)
-                                    RULE(R122,
-                                         "an entry that runs out of memory is KPT_E_MEMORY and "
-                                         "keeps nothing",
-                                         entry_without_memory) RULE(R123,
-                                                                    "detach gives back all memory",
-                                                                    detach_frees)
-                                        RULE(R124, "detach while an object lives is KPT_E_STATE",
-                                             detach_refused)
-                                            RULE(R125, "make after detach is KPT_E_HANDLE",
-                                                 make_after_detach)
-                                                RULE(R126, "detach twice is KPT_E_HANDLE",
-                                                     detach_twice)
-                                                    RULE(R127,
-                                                         "the host's table is copied: it may "
-                                                         "vanish after the entry",
-                                                         table_vanishes)
-                                                        RULE(R128,
-                                                             "an unknown tick source is refused, "
-                                                             "and one without its function",
-                                                             tick_sources)
-                                                            RULE(R129,
-                                                                 "a refused entry leaves self 0 "
-                                                                 "and a text in last_error(0)",
-                                                                 refusal_text){NULL, NULL, NULL}};
-// clang-format on
+    RULE(R101, "the entry kpt_plugin_entry_v1 is exported", exports_entry),
+    RULE(R102, "it loads with RTLD_NOW and RTLD_LOCAL in a process without Python", loads_now),
+    RULE(R103, "it stays loaded after dlclose", stays_loaded),
+    RULE(R104, "the entry answers KPT_OK or KPT_DECLINED to a valid host", entry_answers),
+    RULE(R105, "a NULL host is KPT_E_INVALID", null_host),
+    RULE(R106, "a NULL info is KPT_E_INVALID", null_info),
+    RULE(R107, "a host table below the V1 size is KPT_E_SIZE", small_host),
+    RULE(R108, "an info struct below the V1 size is KPT_E_SIZE, and not written to", small_info),
+    RULE(R109, "a host table is not read past its struct_size", exact_host),
+    RULE(R110, "a host table larger than the plugin's is accepted", large_host),
+    RULE(R111, "info is not written past its struct_size", info_bounds),
+    RULE(R112, "info.struct_size tells how much is filled, never more than there is", info_size),
+    RULE(R113, "an entry registers one tracer factory", registers_once),
+    RULE(R114, "a host that has only register_tracer is served", bare_host),
+    RULE(R115, "what register_tracer answers is the entry's answer", register_refused),
+    RULE(R116, "half an allocator is KPT_E_INVALID", half_allocator),
+    RULE(R117, "a host without register_tracer is KPT_E_INVALID", no_register),
+    RULE(R118, "unknown flags of the host are KPT_E_UNSUPPORTED", unknown_flags),
+    RULE(R119, "nothing is printed without KPYTRACE_VERBOSE", silent),
+    RULE(R120, "a second entry is a bond of its own", second_entry),
+    RULE(R121, "info is complete", complete_info),
+    RULE(R122, "an entry that runs out of memory is KPT_E_MEMORY and keeps nothing",
+         entry_without_memory),
+    RULE(R123, "detach gives back all memory", detach_frees),
+    RULE(R124, "detach while an object lives is KPT_E_STATE", detach_refused),
+    RULE(R125, "make after detach is KPT_E_HANDLE", make_after_detach),
+    RULE(R126, "detach twice is KPT_E_HANDLE", detach_twice),
+    RULE(R127, "the host's table is copied: it may vanish after the entry", table_vanishes),
+    RULE(R128, "an unknown tick source is refused, and one without its function", tick_sources),
+    RULE(R129, "a refused entry leaves self 0 and a text in last_error(0)", refusal_text),
+    {NULL, NULL, NULL},
+};

@@ -315,43 +315,32 @@ static void out_of_range(conform *c)
     make_answers(c, KPT_E_INVALID, &args, "make with overhead_permille 1001");
 }
 
-// clang-format off: a row is a line
-const conform_rule conform_make_rules[] =
-    {RULE(R201, "make gives a tracer", gives_tracer) RULE(
-        R202, "the tracer's ops table is complete",
-        complete_ops) RULE(R203, "NULL args is KPT_E_INVALID",
-                           null_args) RULE(R204, "NULL out is KPT_E_INVALID", null_out)
-         RULE(R205, "args below the V1 size is KPT_E_SIZE", small_args) RULE(
-             R206, "args is not read past its struct_size",
-             exact_args) RULE(R207, "args larger than the plugin's is accepted", large_args)
-             RULE(R208, "out below the V1 size is KPT_E_SIZE, and not written to", small_out) RULE(
-                 R209, "out is not written past its struct_size",
-                 out_bounds) RULE(R210, "a failed make leaves out zero behind struct_size",
-                                  failed_out) RULE(R211, "unknown flags are KPT_E_UNSUPPORTED",
-                                                   unknown_flags)
-                 RULE(R212, "an unknown on_full is KPT_E_UNSUPPORTED", unknown_on_full) RULE(
-                     R213, "an array that is counted, but NULL, is KPT_E_INVALID",
-                     null_arrays) RULE(R214, "a stride below the V1 size is KPT_E_SIZE",
-                                       small_strides)
-                     RULE(R215, "elements of an array are found by its stride", large_strides) RULE(
-                         R216, "an unknown or empty filter is refused",
-                         bad_filters) RULE(R217,
-                                           "a watch without a code object, or without "
-                                           "on_watched_call, is KPT_E_INVALID",
-                                           bad_watches)
-                         RULE(R218,
-                              "a chunk sink without a function, or with unknown flags, is refused",
-                              bad_chunk_sink) RULE(R219,
-                                                   "a chunk sink below the V1 size is KPT_E_SIZE",
-                                                   small_chunk_sink)
-                             RULE(
-                                 R220,
-                                 "a make that runs out of memory is KPT_E_MEMORY and keeps nothing",
-                                 make_without_memory)
-                                 RULE(R221, "several tracers live at once", several) RULE(
-                                     R222, "after a failed make the plugin's last_error has a text",
-                                     failure_text) RULE(R223,
-                                                        "tool_id and overhead_permille out of "
-                                                        "range are KPT_E_INVALID",
-                                                        out_of_range){NULL, NULL, NULL}};
-// clang-format on
+const conform_rule conform_make_rules[] = {
+    RULE(R201, "make gives a tracer", gives_tracer),
+    RULE(R202, "the tracer's ops table is complete", complete_ops),
+    RULE(R203, "NULL args is KPT_E_INVALID", null_args),
+    RULE(R204, "NULL out is KPT_E_INVALID", null_out),
+    RULE(R205, "args below the V1 size is KPT_E_SIZE", small_args),
+    RULE(R206, "args is not read past its struct_size", exact_args),
+    RULE(R207, "args larger than the plugin's is accepted", large_args),
+    RULE(R208, "out below the V1 size is KPT_E_SIZE, and not written to", small_out),
+    RULE(R209, "out is not written past its struct_size", out_bounds),
+    RULE(R210, "a failed make leaves out zero behind struct_size", failed_out),
+    RULE(R211, "unknown flags are KPT_E_UNSUPPORTED", unknown_flags),
+    RULE(R212, "an unknown on_full is KPT_E_UNSUPPORTED", unknown_on_full),
+    RULE(R213, "an array that is counted, but NULL, is KPT_E_INVALID", null_arrays),
+    RULE(R214, "a stride below the V1 size is KPT_E_SIZE", small_strides),
+    RULE(R215, "elements of an array are found by its stride", large_strides),
+    RULE(R216, "an unknown or empty filter is refused", bad_filters),
+    RULE(R217, "a watch without a code object, or without on_watched_call, is KPT_E_INVALID",
+         bad_watches),
+    RULE(R218, "a chunk sink without a function, or with unknown flags, is refused",
+         bad_chunk_sink),
+    RULE(R219, "a chunk sink below the V1 size is KPT_E_SIZE", small_chunk_sink),
+    RULE(R220, "a make that runs out of memory is KPT_E_MEMORY and keeps nothing",
+         make_without_memory),
+    RULE(R221, "several tracers live at once", several),
+    RULE(R222, "after a failed make the plugin's last_error has a text", failure_text),
+    RULE(R223, "tool_id and overhead_permille out of range are KPT_E_INVALID", out_of_range),
+    {NULL, NULL, NULL},
+};

@@ -26,21 +26,6 @@ static void repeats(conform *c)
     EXPECT_STATUS(c, KPT_OK, m.ops->stop(m.self));
 }
 
-/* A path in a fresh folder where no file is yet. */
-static void fresh_path(conform *c, char *path, size_t size)
-{
-    char folder[] = "/tmp/kpt_conform_XXXXXX";
-    if (!mkdtemp(folder)) conform_unreached(c, "no temporary folder");
-    (void)snprintf(path, size, "%s/history.pickle", folder);
-}
-
-static void remove_path(char *path)
-{
-    (void)unlink(path);
-    *strrchr(path, '/') = 0;
-    (void)rmdir(path);
-}
-
 static void exports(conform *c)
 {
     kpt_memory_tracer m;
@@ -49,13 +34,13 @@ static void exports(conform *c)
     kpt_status running;
     kpt_status after;
     conform_make_memory(c, &m);
-    fresh_path(c, path, sizeof path);
+    conform_fresh_path(c, path, sizeof path);
     before = m.ops->export_memory_history(m.self, kpt_str_of(path));
     (void)m.ops->start(m.self);
     running = m.ops->export_memory_history(m.self, kpt_str_of(path));
     (void)m.ops->stop(m.self);
     after = m.ops->export_memory_history(m.self, kpt_str_of(path));
-    remove_path(path);
+    conform_remove_path(path);
     conform_expect_status(c, KPT_OK, before, "export before start");
     conform_expect_status(c, KPT_OK, running, "export while running");
     conform_expect_status(c, KPT_OK, after, "export after stop");
@@ -80,13 +65,13 @@ static void no_file(conform *c)
     int there;
     conform_make_memory(c, &m);
     if (!(m.flags & KPT_OBJECT_NOOP)) conform_unreached(c, "it is not a no-op");
-    fresh_path(c, path, sizeof path);
+    conform_fresh_path(c, path, sizeof path);
     (void)m.ops->start(m.self);
     (void)m.ops->export_memory_history(m.self, kpt_str_of(path));
     (void)m.ops->stop(m.self);
     (void)m.ops->destroy(m.self);
     there = access(path, F_OK) == 0;
-    remove_path(path);
+    conform_remove_path(path);
     EXPECT(c, !there, "a file was created");
 }
 
@@ -132,15 +117,14 @@ static void from_tracer(conform *c)
     EXPECT_STATUS(c, KPT_OK, m.ops->destroy(m.self));
 }
 
-// clang-format off: a row is a line
 const conform_rule conform_memory_rules[] = {
-    RULE(R711, "make gives a memory tracer with a complete ops table", makes_memory)
-        RULE(R712, "start and stop change nothing when repeated", repeats)
-            RULE(R713, "export is legal before start, running and stopped", exports)
-                RULE(R714, "an export without a usable path is KPT_E_INVALID", bad_paths)
-                    RULE(R715, "a no-op memory tracer creates no file", no_file)
-                        RULE(R716, "every call on a destroyed memory tracer is KPT_E_HANDLE", dead)
-                            RULE(R717, "bad args or out of a memory tracer are refused", bad_make)
-                                RULE(R718, "a tracer's KPT_EXT_MEMORY is a memory tracer",
-                                     from_tracer){NULL, NULL, NULL}};
-// clang-format on
+    RULE(R711, "make gives a memory tracer with a complete ops table", makes_memory),
+    RULE(R712, "start and stop change nothing when repeated", repeats),
+    RULE(R713, "export is legal before start, running and stopped", exports),
+    RULE(R714, "an export without a usable path is KPT_E_INVALID", bad_paths),
+    RULE(R715, "a no-op memory tracer creates no file", no_file),
+    RULE(R716, "every call on a destroyed memory tracer is KPT_E_HANDLE", dead),
+    RULE(R717, "bad args or out of a memory tracer are refused", bad_make),
+    RULE(R718, "a tracer's KPT_EXT_MEMORY is a memory tracer", from_tracer),
+    {NULL, NULL, NULL},
+};

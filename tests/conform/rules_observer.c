@@ -22,21 +22,13 @@ static void start_closed(conform *c)
     EXPECT_STATUS(c, KPT_E_STATE, o.ops->start(o.self));
 }
 
-/* A file in a folder of its own, gone with everything in it when the rule is over. */
-static void fresh_path(conform *c, char *path, size_t size)
-{
-    char folder[] = "/tmp/kpt_conform_XXXXXX";
-    if (!mkdtemp(folder)) conform_unreached(c, "no temporary folder");
-    (void)snprintf(path, size, "%s/trace.et.json", folder);
-}
-
 static void repeats(conform *c)
 {
     kpt_observer o;
     char path[64];
     kpt_status got[8];
     conform_make_observer(c, &o);
-    fresh_path(c, path, sizeof path);
+    conform_fresh_path(c, path, sizeof path);
     got[0] = o.ops->open(o.self, kpt_str_of(path));
     got[1] = o.ops->open(o.self, kpt_str_of(path));
     got[2] = o.ops->start(o.self);
@@ -45,9 +37,7 @@ static void repeats(conform *c)
     got[5] = o.ops->stop(o.self);
     got[6] = o.ops->close(o.self);
     got[7] = o.ops->close(o.self);
-    (void)unlink(path);
-    *strrchr(path, '/') = 0;
-    (void)rmdir(path);
+    conform_remove_path(path);
     for (int i = 0; i < 8; i++)
         EXPECT(c, got[i] == KPT_OK, "call %d of open, start, stop, close, each twice: %s", i + 1,
                kpt_status_name(got[i]));
@@ -70,13 +60,12 @@ static void no_file(conform *c)
     int there;
     conform_make_observer(c, &o);
     if (!(o.flags & KPT_OBJECT_NOOP)) conform_unreached(c, "it is not a no-op");
-    fresh_path(c, path, sizeof path);
+    conform_fresh_path(c, path, sizeof path);
     (void)o.ops->open(o.self, kpt_str_of(path));
     (void)o.ops->start(o.self);
     (void)o.ops->destroy(o.self);
-    there = unlink(path) == 0;
-    *strrchr(path, '/') = 0;
-    (void)rmdir(path);
+    there = access(path, F_OK) == 0;
+    conform_remove_path(path);
     EXPECT(c, !there, "a file was created");
 }
 
@@ -157,17 +146,16 @@ static void from_tracer(conform *c)
     EXPECT_STATUS(c, KPT_OK, o.ops->destroy(o.self));
 }
 
-// clang-format off: a row is a line
 const conform_rule conform_observer_rules[] = {
-    RULE(R731, "make gives an observer with a complete ops table",
-         makes_observer) RULE(R732, "start without a file is KPT_E_STATE", start_closed)
-        RULE(R733, "open, start, stop and close change nothing when repeated", repeats)
-            RULE(R734, "an open without a usable path is KPT_E_INVALID", bad_paths)
-                RULE(R735, "a no-op observer creates no file", no_file)
-                    RULE(R736, "operators that can't be read are refused", bad_ops) RULE(
-                        R737, "the end of an operator that was not recorded is KPT_OK", end_nothing)
-                        RULE(R738, "every call on a destroyed observer is KPT_E_HANDLE", dead)
-                            RULE(R739, "bad args or out of an observer are refused", bad_make)
-                                RULE(R740, "a tracer's KPT_EXT_OBSERVER is an observer",
-                                     from_tracer){NULL, NULL, NULL}};
-// clang-format on
+    RULE(R731, "make gives an observer with a complete ops table", makes_observer),
+    RULE(R732, "start without a file is KPT_E_STATE", start_closed),
+    RULE(R733, "open, start, stop and close change nothing when repeated", repeats),
+    RULE(R734, "an open without a usable path is KPT_E_INVALID", bad_paths),
+    RULE(R735, "a no-op observer creates no file", no_file),
+    RULE(R736, "operators that can't be read are refused", bad_ops),
+    RULE(R737, "the end of an operator that was not recorded is KPT_OK", end_nothing),
+    RULE(R738, "every call on a destroyed observer is KPT_E_HANDLE", dead),
+    RULE(R739, "bad args or out of an observer are refused", bad_make),
+    RULE(R740, "a tracer's KPT_EXT_OBSERVER is an observer", from_tracer),
+    {NULL, NULL, NULL},
+};

@@ -248,21 +248,18 @@ static void depths(conform *c)
     free(found);
 }
 
-// clang-format off: a row is a line
 const conform_rule conform_order_rules[] = {
-    RULE(R509, "names and threads come no later than their first use",
-         names_first) RULE(R510, "ids are unique, from 1", unique_ids)
-        RULE(R511, "a parent is 0 or an activity of the same thread", parents_exist)
-            RULE(R512, "no activity ends before it starts, or after the delivery's end",
-                 times) RULE(R513, "activities of a thread nest strictly", nests)
-                RULE(R514, "order THREAD: thread after thread, children first, ids in pre-order",
-                     thread_order) RULE(R515, "order TIME: by time, the begin and the end of each",
-                                        time_order)
-                    RULE(R516, "order START: by start time, and so are the ids", start_order)
-                        RULE(R517, "the three orders deliver the same activities", same_in_all)
-                            RULE(R523, "kinds, phases and flags are known ones", known_values)
-                                RULE(R524, "depth is 0 for a root, else the parent's and one more",
-                                     depths)
-                                    RULE(R525, "calls that stop ended end at the delivery's end_ns",
-                                         ended_by_stop){NULL, NULL, NULL}};
-// clang-format on
+    RULE(R509, "names and threads come no later than their first use", names_first),
+    RULE(R510, "ids are unique, from 1", unique_ids),
+    RULE(R511, "a parent is 0 or an activity of the same thread", parents_exist),
+    RULE(R512, "no activity ends before it starts, or after the delivery's end", times),
+    RULE(R513, "activities of a thread nest strictly", nests),
+    RULE(R514, "order THREAD: thread after thread, children first, ids in pre-order", thread_order),
+    RULE(R515, "order TIME: by time, the begin and the end of each", time_order),
+    RULE(R516, "order START: by start time, and so are the ids", start_order),
+    RULE(R517, "the three orders deliver the same activities", same_in_all),
+    RULE(R523, "kinds, phases and flags are known ones", known_values),
+    RULE(R524, "depth is 0 for a root, else the parent's and one more", depths),
+    RULE(R525, "calls that stop ended end at the delivery's end_ns", ended_by_stop),
+    {NULL, NULL, NULL},
+};

@@ -143,11 +143,10 @@ static void many_threads(conform *c)
     }
 }
 
-// clang-format off: a row is a line
 const conform_rule conform_process_rules[] = {
-    RULE(R801, "after a fork the child's tracer is stopped and empty", forked_child)
-        RULE(R802, "after a fork the parent's tracer goes on", forking_parent)
-            RULE(R803, "each host is served from its own allocator", two_hosts)
-                RULE(R804, "tracers can be made and destroyed on many threads at once",
-                     many_threads){NULL, NULL, NULL}};
-// clang-format on
+    RULE(R801, "after a fork the child's tracer is stopped and empty", forked_child),
+    RULE(R802, "after a fork the parent's tracer goes on", forking_parent),
+    RULE(R803, "each host is served from its own allocator", two_hosts),
+    RULE(R804, "tracers can be made and destroyed on many threads at once", many_threads),
+    {NULL, NULL, NULL},
+};

@@ -145,14 +145,12 @@ static void bogus(conform *c)
     EXPECT(c, make(c, &t) < 0, "a factory made nothing, and make did not fail");
 }
 
-// clang-format off: a row is a line
 const conform_rule conform_registry_rules[] = {
-    RULE(R751, "the factory that was added last wins",
-         last_wins) RULE(R752, "a factory that declines passes the question on", declining)
-        RULE(R753, "a removed factory is not asked; an unknown one is KPT_E_HANDLE", removing)
-            RULE(R754, "remove from inside the factory is KPT_E_BUSY, afterwards KPT_OK",
-                 removing_inside)
-                RULE(R755, "factories of an unknown kind, or NULL, are refused", bad_add)
-                    RULE(R756, "a factory that answers KPT_OK without an object is not believed",
-                         bogus){NULL, NULL, NULL}};
-// clang-format on
+    RULE(R751, "the factory that was added last wins", last_wins),
+    RULE(R752, "a factory that declines passes the question on", declining),
+    RULE(R753, "a removed factory is not asked; an unknown one is KPT_E_HANDLE", removing),
+    RULE(R754, "remove from inside the factory is KPT_E_BUSY, afterwards KPT_OK", removing_inside),
+    RULE(R755, "factories of an unknown kind, or NULL, are refused", bad_add),
+    RULE(R756, "a factory that answers KPT_OK without an object is not believed", bogus),
+    {NULL, NULL, NULL},
+};

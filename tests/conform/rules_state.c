@@ -332,43 +332,32 @@ static void bad_extension(conform *c)
     EXPECT_STATUS(c, KPT_E_INVALID, t.ops->get_extension(t.self, kpt_str_of(KPT_EXT_MEMORY), NULL));
 }
 
-// clang-format off: a row is a line
 const conform_rule conform_state_rules[] = {
-    RULE(R301, "stop of a running tracer is KPT_OK", stops) RULE(
-        R302, "a second stop is KPT_E_STATE",
-        stops_twice) RULE(R303, "restart while running is KPT_E_STATE",
-                          restarts_running) RULE(R304, "restart after stop makes it run again",
-                                                 restarts)
-        RULE(R305, "get_events while running is KPT_E_STATE", events_running) RULE(
-            R307, "register_gc_callback is legal again, and in both states",
-            gc_callback) RULE(R308, "snapshot is legal while running, and after",
-                              snapshot_running) RULE(R309, "get_stats tells the state", stats_state)
-            RULE(R310, "destroy while running is KPT_OK", destroys_running) RULE(
-                R311, "every call on a destroyed tracer is KPT_E_HANDLE",
-                dead_handle) RULE(R312, "every call on a made-up handle is KPT_E_HANDLE",
-                                  made_up_handle) RULE(R313, "no handle is used twice",
-                                                       handles_differ)
-                RULE(R314, "destroy gives back the tracer's memory", destroy_frees) RULE(
-                    R315, "control calls may come from any thread",
-                    other_thread) RULE(R316, "a handle of another kind of object is KPT_E_HANDLE",
-                                       other_kind)
-                    RULE(R401, "after an error last_error has a text", error_text) RULE(
-                        R402, "last_error writes no more than it may, NUL included",
-                        error_bounds) RULE(R403, "last_error tells the length that it needs",
-                                           error_length)
-                        RULE(R404, "last_error with a size, but no buffer, is KPT_E_INVALID",
-                             error_null) RULE(R405, "last_error of a dead handle has a text",
-                                              error_dead) RULE(R406, "a no-op says why it is one",
-                                                               noop_says_why)
-                            RULE(R601,
-                                 "stats that are NULL or below the V1 size are refused, and not "
-                                 "written to",
-                                 bad_stats)
-                                RULE(R602, "stats are not written past their struct_size",
-                                     stats_bounds) RULE(R701,
-                                                        "an unknown extension is KPT_E_UNSUPPORTED",
-                                                        unknown_extension)
-                                    RULE(R702,
-                                         "an extension without a name or an out is KPT_E_INVALID",
-                                         bad_extension){NULL, NULL, NULL}};
-// clang-format on
+    RULE(R301, "stop of a running tracer is KPT_OK", stops),
+    RULE(R302, "a second stop is KPT_E_STATE", stops_twice),
+    RULE(R303, "restart while running is KPT_E_STATE", restarts_running),
+    RULE(R304, "restart after stop makes it run again", restarts),
+    RULE(R305, "get_events while running is KPT_E_STATE", events_running),
+    RULE(R307, "register_gc_callback is legal again, and in both states", gc_callback),
+    RULE(R308, "snapshot is legal while running, and after", snapshot_running),
+    RULE(R309, "get_stats tells the state", stats_state),
+    RULE(R310, "destroy while running is KPT_OK", destroys_running),
+    RULE(R311, "every call on a destroyed tracer is KPT_E_HANDLE", dead_handle),
+    RULE(R312, "every call on a made-up handle is KPT_E_HANDLE", made_up_handle),
+    RULE(R313, "no handle is used twice", handles_differ),
+    RULE(R314, "destroy gives back the tracer's memory", destroy_frees),
+    RULE(R315, "control calls may come from any thread", other_thread),
+    RULE(R316, "a handle of another kind of object is KPT_E_HANDLE", other_kind),
+    RULE(R401, "after an error last_error has a text", error_text),
+    RULE(R402, "last_error writes no more than it may, NUL included", error_bounds),
+    RULE(R403, "last_error tells the length that it needs", error_length),
+    RULE(R404, "last_error with a size, but no buffer, is KPT_E_INVALID", error_null),
+    RULE(R405, "last_error of a dead handle has a text", error_dead),
+    RULE(R406, "a no-op says why it is one", noop_says_why),
+    RULE(R601, "stats that are NULL or below the V1 size are refused, and not written to",
+         bad_stats),
+    RULE(R602, "stats are not written past their struct_size", stats_bounds),
+    RULE(R701, "an unknown extension is KPT_E_UNSUPPORTED", unknown_extension),
+    RULE(R702, "an extension without a name or an out is KPT_E_INVALID", bad_extension),
+    {NULL, NULL, NULL},
+};
