@@ -22,8 +22,10 @@ enum {
     /* Thread after thread; children before their parent; ids numbered in pre-order, so a child's id
      * is greater than its parent's, and the threads' id ranges do not overlap. */
     KPT_ORDER_THREAD = 0,
-    /* All threads together, by time; each activity twice, as KPT_PHASE_BEGIN and KPT_PHASE_END.
-     * At equal times of one thread ends come before begins, unless the call took no time at all. */
+    /* All threads together, by time; each activity twice, as KPT_PHASE_BEGIN and KPT_PHASE_END. A
+     * begin knows its start only: end_ns equals start_ns there, and flags that tell of the end are
+     * not set. At equal times of one thread ends come before begins, unless the call took no time
+     * at all. */
     KPT_ORDER_TIME = 1,
     /* All threads together, by start time, parents before children; ids 1, 2, 3 in that order. */
     KPT_ORDER_START = 2

@@ -125,7 +125,8 @@ typedef struct kpt_observer_ops {
      * since: 1.0 */
     kpt_status (*begin_op)(kpt_handle self, const kpt_op *op, uint64_t *op_id);
 
-    /* The operator OP_ID ends: with outputs, or ERROR's text if it raised. OP_ID 0 is ignored.
+    /* The operator OP_ID ends: with outputs, or ERROR's text if it raised. With OP_ID 0, of an
+     * operator that was not recorded, nothing else is looked at.
      * thread: as begin_op
      * GIL: not needed
      * ownership: as begin_op

@@ -29,7 +29,7 @@ static const char *refusal(kpti_python_state state)
     case KPTI_PYTHON_ASLEEP:
         return "is not initialised, or finalised already";
     case KPTI_PYTHON_ENDING:
-        return "is being finalised";
+        return "is being finalised, or finalised already"; /* it does not say which */
     case KPTI_PYTHON_ABSENT:
     case KPTI_PYTHON_READY:
         break;

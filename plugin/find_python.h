@@ -9,7 +9,7 @@
 typedef enum kpti_python_state {
     KPTI_PYTHON_ABSENT = 0, /* no object of this process exports CPython's functions */
     KPTI_PYTHON_ASLEEP = 1, /* it is here, but not initialised, or finalised already */
-    KPTI_PYTHON_ENDING = 2, /* it is being finalised */
+    KPTI_PYTHON_ENDING = 2, /* it is being finalised; afterwards it still says so */
     KPTI_PYTHON_READY = 3   /* it is initialised */
 } kpti_python_state;
 

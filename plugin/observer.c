@@ -107,9 +107,10 @@ static kpt_status end_op(kpt_handle self, uint64_t op_id, const kpt_op *op, kpt_
     kpt_op local;
     kpt_status status;
     if (!object) return KPT_E_HANDLE;
+    if (!op_id) return KPT_OK;
     if (error.size && !error.data) return KPT_E_INVALID;
     status = take_op(&local, op);
-    if (status == KPT_OK && op_id)
+    if (status == KPT_OK)
         ((const kpti_observer_impl *)object->impl)->end_op(object->self, op_id, &local, error);
     return status;
 }

@@ -99,7 +99,10 @@ kpt_status kpti_product_make(const kpti_product *product, void *make_ctx, const 
     making m = {product, kpti_handle_pin(bond, &kpti_bond_kind), {{{0}}, {0}}, {0}, {""}};
     kpt_status status = kpti_size_check(out, KPT_FIELD_END(kpti_made, self));
     int own = 0;
-    if (!m.bond) return KPT_E_HANDLE;
+    if (!m.bond) {
+        if (status == KPT_OK) kpti_size_write(out, &m.made, sizeof m.made); /* zeros */
+        return KPT_E_HANDLE;
+    }
     if (status != KPT_OK) {
         (void)kpti_fail(&m.error, status,
                         "out is NULL, or its struct_size below the one in ABI 1.0");

@@ -76,6 +76,15 @@ kpt_status kpti_registry_ask(kpti_registry *registry, uint32_t kind,
     return status;
 }
 
+/* Leaves the text of a failure with the plugin's bond. */
+static kpt_status told(kpt_handle plugin, kpt_status status, const char *text)
+{
+    kpti_error error;
+    if (status == KPT_OK) return status;
+    (void)kpti_fail(&error, status, "%s", text);
+    return kpti_handle_fail(plugin, status, &error);
+}
+
 static kpt_status add(kpt_handle plugin, uint32_t kind, kpt_any_fn make, void *make_ctx,
                       uint64_t *token)
 {
@@ -83,6 +92,10 @@ static kpt_status add(kpt_handle plugin, uint32_t kind, kpt_any_fn make, void *m
     kpt_status status;
     if (!bond) return KPT_E_HANDLE;
     status = kpti_registry_add(&bond->registry, kind, make, make_ctx, token);
+    status = told(plugin, status,
+                  status == KPT_E_INVALID       ? "add: make or token is NULL"
+                  : status == KPT_E_UNSUPPORTED ? "add: an unknown kind of factory"
+                                                : "add: too many factories for this host");
     kpti_handle_unpin(plugin);
     return status;
 }
@@ -93,6 +106,9 @@ static kpt_status take_away(kpt_handle plugin, uint64_t token)
     kpt_status status;
     if (!bond) return KPT_E_HANDLE;
     status = kpti_registry_remove(&bond->registry, token);
+    status = told(plugin, status,
+                  status == KPT_E_BUSY ? "remove: a call is inside the factory: call again later"
+                                       : "remove: no factory has this token");
     kpti_handle_unpin(plugin);
     return status;
 }
@@ -103,12 +119,10 @@ kpt_status kpti_registry_extension(kpt_handle plugin, kpt_str name, void *out)
     kpt_status status = kpti_size_check(out, KPT_REGISTRY_V1_SIZE);
     if (!kpti_handle_pin(plugin, &kpti_bond_kind)) return KPT_E_HANDLE;
     kpti_handle_unpin(plugin);
-    if (name.size && !name.data) return KPT_E_INVALID;
-    if (!kpt_str_is(name, KPT_EXT_REGISTRY)) {
-        kpti_error error;
-        (void)kpti_fail(&error, 0, "the plugin has no extension of that name");
-        return kpti_handle_fail(plugin, KPT_E_UNSUPPORTED, &error);
-    }
+    if (name.size && !name.data)
+        return told(plugin, KPT_E_INVALID, "get_extension: the name has no bytes");
+    if (!kpt_str_is(name, KPT_EXT_REGISTRY))
+        return told(plugin, KPT_E_UNSUPPORTED, "the plugin has no extension of that name");
     if (status == KPT_OK) kpti_size_write(out, &table, sizeof table);
-    return status;
+    return told(plugin, status, "get_extension: out is NULL or too small");
 }

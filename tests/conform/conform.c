@@ -71,6 +71,7 @@ void conform_record(conform *c, kpt_tracer *tracer)
 {
     kpt_status status;
     conform_make(c, tracer);
+    (void)tracer->ops->register_gc_callback(tracer->self);
     conform_workload(c);
     status = tracer->ops->stop(tracer->self);
     if (status != KPT_OK) conform_unreached(c, "stop answered %s", kpt_status_name(status));
@@ -123,11 +124,21 @@ static const char workload[] = "import threading\n"
 void conform_workload(conform *c)
 {
     int (*run)(const char *, void *) = NULL;
+    int (*ensure)(void) = NULL;
+    void (*release)(int) = NULL;
     void *python;
+    int gil;
+    int failed;
     if (!c->libpython) return;
     python = dlopen(c->libpython, RTLD_NOW | RTLD_NOLOAD);
     if (python) *(void **)&run = dlsym(python, "PyRun_SimpleStringFlags");
-    if (!run || run(workload, NULL) != 0) conform_unreached(c, "the workload could not be run");
+    if (python) *(void **)&ensure = dlsym(python, "PyGILState_Ensure");
+    if (python) *(void **)&release = dlsym(python, "PyGILState_Release");
+    if (!run || !ensure || !release) conform_unreached(c, "that is no libpython");
+    gil = ensure();
+    failed = run(workload, NULL);
+    release(gil);
+    if (failed) conform_unreached(c, "the workload could not be run");
 }
 
 void *conform_sized(const void *source, uint32_t size, uint32_t claimed, uint32_t bytes)

@@ -58,10 +58,14 @@ static void list_rules(void)
 static void start_python(conform *c)
 {
     void (*initialize)(int) = NULL;
+    void *(*save_thread)(void) = NULL;
     void *python = dlopen(c->libpython, RTLD_NOW | RTLD_GLOBAL);
     if (python) *(void **)&initialize = dlsym(python, "Py_InitializeEx");
     if (!initialize) conform_unreached(c, "no Python could be started: %s", dlerror());
     initialize(0);
+    *(void **)&save_thread = dlsym(python, "PyEval_SaveThread");
+    (void)save_thread(); /* control calls come without the GIL, as from a host that is not Python */
+    conform_workload(c); /* once, so that every later time imports nothing and does the same */
 }
 
 __attribute__((noreturn)) static void child(const options *o, const conform_rule *rule, int report)

@@ -104,7 +104,7 @@ static uint32_t contents(const recording *r, kpt_activity *out)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < r->activity_count; i++)
-        if (r->activities[i].phase != KPT_PHASE_END) out[count++] = r->activities[i];
+        if (r->activities[i].phase != KPT_PHASE_BEGIN) out[count++] = r->activities[i];
     qsort(out, count, sizeof *out, by_content);
     return count;
 }

@@ -43,13 +43,28 @@ static void null_host(conform *c)
     EXPECT_STATUS(c, KPT_E_INVALID, c->entry(NULL, &c->info));
 }
 
+/* Ends the bond; the rule goes on with a fresh host. */
+static void start_over(conform *c)
+{
+    (void)c->info.detach(c->info.self);
+    mock_host_init(&c->host, "kpt_conform");
+    KPT_INIT(&c->info);
+}
+
 /* Rules on what the entry refuses say nothing of a plugin that refuses everything. */
 static void must_accept_first(conform *c)
 {
     conform_enter(c);
-    (void)c->info.detach(c->info.self);
-    mock_host_init(&c->host, "kpt_conform");
-    KPT_INIT(&c->info);
+    start_over(c);
+}
+
+/* Nor do rules on odd hosts of a plugin that does not serve a plain one. */
+static void must_serve_first(conform *c)
+{
+    kpt_tracer tracer;
+    conform_record(c, &tracer);
+    (void)tracer.ops->destroy(tracer.self);
+    start_over(c);
 }
 
 static void refused(conform *c, kpt_status wanted)
@@ -131,7 +146,7 @@ static void info_size(conform *c)
 {
     kpt_plugin_info *info;
     must_accept_first(c);
-    info = conform_sized(&c->info, sizeof c->info, KPT_PLUGIN_INFO_V1_SIZE, sizeof c->info);
+    info = conform_sized(&c->info, sizeof c->info, KPT_PLUGIN_INFO_V1_SIZE, sizeof c->info + 64);
     EXPECT_STATUS(c, KPT_OK, c->entry(&c->host.table, info));
     EXPECT(c, info->struct_size == KPT_PLUGIN_INFO_V1_SIZE,
            "it says that %u of %u bytes are filled", info->struct_size, KPT_PLUGIN_INFO_V1_SIZE);
@@ -152,7 +167,7 @@ static void bare_host(conform *c)
     mock_host *host = &c->host;
     kpt_tracer tracer;
     kpt_host full;
-    must_accept_first(c);
+    must_serve_first(c);
     full = host->table;
     KPT_INIT(&host->table);
     host->table.ctx = full.ctx;
@@ -267,6 +282,7 @@ static void detach_refused(conform *c)
     kpt_tracer tracer;
     conform_make(c, &tracer);
     EXPECT_STATUS(c, KPT_E_STATE, c->info.detach(c->info.self));
+    (void)tracer.ops->stop(tracer.self);
     EXPECT_STATUS(c, KPT_OK, tracer.ops->destroy(tracer.self));
     EXPECT_STATUS(c, KPT_OK, c->info.detach(c->info.self));
 }
@@ -294,7 +310,7 @@ static void table_vanishes(conform *c)
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     kpt_host *table = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     kpt_tracer tracer;
-    must_accept_first(c);
+    must_serve_first(c);
     *table = c->host.table;
     EXPECT_STATUS(c, KPT_OK, c->entry(table, &c->info));
     (void)munmap(table, page);

@@ -40,8 +40,9 @@ static void make_answers(conform *c, kpt_status wanted, const kpt_tracer_args *a
     kpt_tracer tracer;
     KPT_INIT(&tracer);
     conform_expect_status(c, wanted, conform_try_make(c, args, &tracer), what);
-    if (wanted == KPT_OK)
-        EXPECT(c, tracer.ops->destroy(tracer.self) == KPT_OK, "%s: destroy failed", what);
+    if (wanted != KPT_OK) return;
+    (void)tracer.ops->stop(tracer.self);
+    EXPECT(c, tracer.ops->destroy(tracer.self) == KPT_OK, "%s: destroy failed", what);
 }
 
 /* Refusals say nothing of a plugin that makes nothing. */

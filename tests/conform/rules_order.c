@@ -184,6 +184,8 @@ static void time_order(conform *c)
                "activity %llu has no phase", (unsigned long long)a->id);
         EXPECT(c, i == 0 || moment(&r->activities[i - 1]) <= moment(a),
                "activity %llu comes after a later one", (unsigned long long)a->id);
+        EXPECT(c, a->phase == KPT_PHASE_END || a->end_ns == a->start_ns,
+               "the begin of activity %llu knows its end", (unsigned long long)a->id);
         open[id] += a->phase == KPT_PHASE_BEGIN ? 1 : -1;
         EXPECT(c, open[id] >= 0, "activity %llu ends before it begins", (unsigned long long)a->id);
     }
@@ -201,7 +203,7 @@ static void start_order(conform *c)
                "activity %llu comes after a later one", (unsigned long long)a->id);
         EXPECT(c, a->parent_id < a->id, "activity %llu comes before its parent",
                (unsigned long long)a->id);
-        EXPECT(c, i == 0 || a->id >= r->activities[i - 1].id, "the ids go down at %llu",
+        EXPECT(c, a->id == i + 1, "the id of activity %u is %llu", i + 1,
                (unsigned long long)a->id);
     }
 }

@@ -100,10 +100,12 @@ static void two_hosts(conform *c)
     calls = c->host.alloc_calls;
     KPT_INIT(&args);
     KPT_INIT(&t);
-    if (second.make_tracer(second.tracer_ctx, &args, &t) != KPT_OK)
+    if (second.make_tracer(second.tracer_ctx, &args, &t) != KPT_OK || !t.ops || !t.self ||
+        t.ops->struct_size < KPT_TRACER_OPS_V1_SIZE)
         conform_unreached(c, "no tracer was made");
     EXPECT(c, c->host.alloc_calls == calls, "the first host's allocator served the second host");
     if (second.alloc_calls == before) conform_unreached(c, "make needs no memory");
+    (void)t.ops->stop(t.self);
     EXPECT_STATUS(c, KPT_OK, t.ops->destroy(t.self));
     EXPECT_STATUS(c, KPT_OK, info.detach(info.self));
     EXPECT(c, second.live_blocks == 0, "the second host did not get its memory back");

@@ -94,6 +94,7 @@ static void declining(conform *c)
     add(&second, c, &registry, KPT_DECLINED);
     EXPECT_STATUS(c, KPT_OK, make(c, &t));
     EXPECT(c, first.calls == 1 && second.calls == 1, "not all factories were asked");
+    (void)t.ops->stop(t.self);
     EXPECT_STATUS(c, KPT_OK, t.ops->destroy(t.self)); /* the plugin's own, in the end */
 }
 

@@ -82,7 +82,7 @@ static void snapshot_running(conform *c)
     conform_make(c, &t);
     conform_workload(c);
     EXPECT_STATUS(c, KPT_OK, t.ops->snapshot(t.self, &delivery));
-    EXPECT_STATUS(c, KPT_OK, t.ops->stop(t.self));
+    if (t.ops->stop(t.self) != KPT_OK) conform_unreached(c, "stop failed");
     EXPECT_STATUS(c, KPT_OK, t.ops->snapshot(t.self, &delivery));
 }
 
@@ -184,6 +184,7 @@ static void other_thread(conform *c)
 {
     elsewhere e;
     pthread_t thread;
+    conform_record(c, &e.tracer); /* not reached where stop fails on the same thread */
     conform_make(c, &e.tracer);
     if (pthread_create(&thread, NULL, control_elsewhere, &e) != 0)
         conform_unreached(c, "no thread could be started");
@@ -268,14 +269,27 @@ static void error_dead(conform *c)
     EXPECT(c, text[0], "the text is empty");
 }
 
+/* FLAGS are those of an object whose last_error is asked. */
+static void expect_why(conform *c, uint32_t flags, kpt_last_error_fn last_error, kpt_handle self)
+{
+    char text[256] = "";
+    if (!(flags & KPT_OBJECT_NOOP)) return;
+    EXPECT_STATUS(c, KPT_OK, last_error(self, text, sizeof text, NULL));
+    EXPECT(c, text[0], "an object is a no-op, and its last_error is empty");
+}
+
 static void noop_says_why(conform *c)
 {
     kpt_tracer t;
-    char text[256] = "";
+    kpt_memory_tracer m;
+    kpt_observer o;
     conform_make(c, &t);
-    if (!(t.flags & KPT_OBJECT_NOOP)) return;
-    EXPECT_STATUS(c, KPT_OK, t.ops->last_error(t.self, text, sizeof text, NULL));
-    EXPECT(c, text[0], "the tracer is a no-op, and its last_error is empty");
+    expect_why(c, t.flags, t.ops->last_error, t.self);
+    if (!c->host.make_memory || !c->host.make_observer) return;
+    conform_make_memory(c, &m);
+    expect_why(c, m.flags, m.ops->last_error, m.self);
+    conform_make_observer(c, &o);
+    expect_why(c, o.flags, o.ops->last_error, o.self);
 }
 
 static void bad_stats(conform *c)
@@ -306,6 +320,8 @@ static void stats_bounds(conform *c)
     EXPECT_STATUS(c, KPT_OK, t.ops->get_stats(t.self, stats));
     EXPECT(c, conform_filled((char *)stats + KPT_STATS_V1_SIZE, 0xA5, TAIL),
            "it wrote behind the struct");
+    stats = conform_sized(&blank, sizeof blank, KPT_STATS_V1_SIZE, KPT_STATS_V1_SIZE);
+    EXPECT_STATUS(c, KPT_OK, t.ops->get_stats(t.self, stats)); /* a step further would crash */
 }
 
 static void unknown_extension(conform *c)

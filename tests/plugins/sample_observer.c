@@ -1,0 +1,133 @@
+/* sample_observer.c: the execution-trace observer: a no-op, which says so, goes through all states
+ * and creates no file. No operator is recorded, so every id is 0. */
+#include "sample.h"
+
+enum { CLOSED = 1, OPEN = 2, RECORDING = 3 };
+
+static kpt_status enter(kpt_handle self, sample_object **out)
+{
+    return sample_enter(self, KPT_FACTORY_OBSERVER, out);
+}
+
+static kpt_status open_file(kpt_handle self, kpt_str path)
+{
+    sample_object *object;
+    kpt_status status = enter(self, &object);
+    if (status != KPT_OK) return status;
+    status = sample_take_path(object, path, "R734", "R735");
+    if (status == KPT_OK && object->state == CLOSED) object->state = OPEN;
+    return sample_leave(object, status);
+}
+
+static kpt_status start(kpt_handle self)
+{
+    sample_object *object;
+    kpt_status status = enter(self, &object);
+    if (status != KPT_OK) return status;
+    if (object->state != CLOSED)
+        object->state = RECORDING;
+    else if (!wrong("R732"))
+        status = sample_refuse(object, KPT_E_STATE, "start: no file is open");
+    return sample_leave(object, status);
+}
+
+static kpt_status stop(kpt_handle self)
+{
+    sample_object *object;
+    kpt_status status = enter(self, &object);
+    if (status != KPT_OK) return status;
+    if (object->state == RECORDING) object->state = OPEN;
+    return sample_leave(object, status);
+}
+
+static kpt_status close_file(kpt_handle self)
+{
+    sample_object *object;
+    kpt_status status = enter(self, &object);
+    if (status != KPT_OK) return status;
+    if (object->state == CLOSED && wrong("R733"))
+        status = sample_refuse(object, KPT_E_STATE, "close: no file is open");
+    object->state = CLOSED;
+    return sample_leave(object, status);
+}
+
+/* Runs beside control calls and on many threads: nobody enters, and no text is left. */
+static int is_alive(kpt_handle self)
+{
+    sample_object *object = sample_use(self, KPT_FACTORY_OBSERVER);
+    if (object) sample_release(object);
+    return object != NULL;
+}
+
+static kpt_status check_op(const kpt_op *theirs)
+{
+    static const sample_layout layout = {sizeof(kpt_op), KPT_OP_V1_SIZE, NULL, NULL, NULL};
+    kpt_op op;
+    kpt_status status = sample_read(&op, &layout, theirs);
+    if (status == KPT_OK && op.value_count && !op.values && !wrong("R736")) return KPT_E_INVALID;
+    return status;
+}
+
+static kpt_status begin_op(kpt_handle self, const kpt_op *op, uint64_t *op_id)
+{
+    if (!is_alive(self)) return KPT_E_HANDLE;
+    if (!op_id) return KPT_E_INVALID;
+    *op_id = 0;
+    return check_op(op);
+}
+
+static kpt_status end_op(kpt_handle self, uint64_t op_id, const kpt_op *op, kpt_str error)
+{
+    if (!is_alive(self)) return wrong("R738") ? KPT_OK : KPT_E_HANDLE;
+    if (op_id == 0) return wrong("R737") ? KPT_E_INVALID : KPT_OK;
+    if (error.size && !error.data) return KPT_E_INVALID;
+    return check_op(op);
+}
+
+static kpt_status destroy(kpt_handle self)
+{
+    return sample_destroy(&sample_observer_product, self);
+}
+
+static kpt_observer_ops ops = {
+    .struct_size = sizeof ops,
+    .open = open_file,
+    .start = start,
+    .stop = stop,
+    .close = close_file,
+    .begin_op = begin_op,
+    .end_op = end_op,
+    .last_error = sample_last_error,
+    .destroy = destroy,
+};
+
+__attribute__((constructor)) static void shorten(void)
+{
+    if (wrong("R731")) ops.struct_size = KPT_OBSERVER_OPS_V1_SIZE - (uint32_t)sizeof(kpt_any_fn);
+}
+
+static kpt_status check(sample_bond *bond, const void *args)
+{
+    if (((const kpt_observer_args *)args)->flags && !wrong("R739"))
+        return sample_refuse(&bond->object, KPT_E_UNSUPPORTED, "there are unknown flags");
+    return KPT_OK;
+}
+
+static void begin(sample_object *object, const void *args)
+{
+    (void)args;
+    object->state = CLOSED;
+}
+
+const sample_product sample_observer_product = {
+    .kind = KPT_FACTORY_OBSERVER,
+    .flags = KPT_OBJECT_NOOP,
+    .why = "the sample records no operators",
+    .args = {sizeof(kpt_observer_args), KPT_OBSERVER_ARGS_V1_SIZE, NULL, NULL, NULL},
+    .out = {sizeof(kpt_observer), KPT_OBSERVER_V1_SIZE, NULL, NULL, NULL},
+    .ops = &ops,
+    .ops_v1_size = KPT_OBSERVER_OPS_V1_SIZE,
+    .object_bytes = sizeof(sample_object),
+    .check = check,
+    .begin = begin,
+};
