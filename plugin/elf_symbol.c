@@ -2,7 +2,6 @@
 
 #include <elf.h>
 #include <link.h>
-#include <pthread.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -114,31 +113,8 @@ static int walk_one(struct dl_phdr_info *info, size_t size, void *ctx)
     return w->visit(&object, w->ctx);
 }
 
-/* glibc's fork leaves the lock of dl_iterate_phdr as it is: were another thread inside it, every
- * later walk of the child would hang (test: load, fork_threads). So fork waits until none of ours is. */
-static pthread_mutex_t walking = PTHREAD_MUTEX_INITIALIZER;
-
-static void lock_walking(void)
-{
-    pthread_mutex_lock(&walking);
-}
-
-static void unlock_walking(void)
-{
-    pthread_mutex_unlock(&walking);
-}
-
-static void watch_fork(void)
-{
-    (void)pthread_atfork(lock_walking, unlock_walking, unlock_walking);
-}
-
 void kpti_elf_walk(int (*visit)(const kpti_elf_object *object, void *ctx), void *ctx)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
     walk w = {visit, ctx};
-    (void)pthread_once(&once, watch_fork);
-    lock_walking();
     (void)dl_iterate_phdr(walk_one, &w);
-    unlock_walking();
 }

@@ -13,7 +13,7 @@ typedef struct kpti_elf_object {
 } kpti_elf_object;
 
 /* Calls VISIT for each loaded object until it returns non-zero. The loader's lock is held
- * meanwhile: VISIT must not load, unload or call into an object, nor walk. */
+ * meanwhile: VISIT must not load, unload or call into an object. */
 void kpti_elf_walk(int (*visit)(const kpti_elf_object *object, void *ctx), void *ctx);
 
 /* The address of a symbol that OBJECT defines and exports, or 0. */

@@ -1,6 +1,7 @@
 #include "find_python.h"
 
 #include <ctype.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,16 +74,41 @@ static void describe(const candidate *c, kpti_python_state state, kpti_python *o
     }
 }
 
+/* One at a time, for two reasons: Py_GetVersion of 3.11 and older writes its text anew at each call,
+ * so that another thread could read it half empty; and glibc's fork leaves the lock of
+ * dl_iterate_phdr as it is, so that a child made during a walk would hang in its next one. Fork waits
+ * for this lock. Under it nothing is called that waits for anything. (Test: load, fork_threads.) */
+static pthread_mutex_t looking = PTHREAD_MUTEX_INITIALIZER;
+
+static void lock_looking(void)
+{
+    pthread_mutex_lock(&looking);
+}
+
+static void unlock_looking(void)
+{
+    pthread_mutex_unlock(&looking);
+}
+
+static void watch_fork(void)
+{
+    (void)pthread_atfork(lock_looking, unlock_looking, unlock_looking);
+}
+
 void kpti_find_python(kpti_python *out)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
     /* 32 kB of paths: too much for a stack that we do not own, and rare enough for the heap. */
     candidates *all = calloc(1, sizeof *all);
     memset(out, 0, sizeof *out);
     if (!all) return;
+    (void)pthread_once(&once, watch_fork);
+    lock_looking();
     kpti_elf_walk(note_candidate, all);
     for (size_t i = 0; i < all->count; i++) {
         kpti_python_state state = state_of(&all->items[i]);
         if (state > out->state) describe(&all->items[i], state, out);
     }
+    unlock_looking();
     free(all);
 }

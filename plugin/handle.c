@@ -6,9 +6,9 @@
 enum { SLOTS = 1024, INDEX_BITS = 16 };
 
 typedef struct slot {
-    _Atomic(void *) object;      /* NULL: free. Atomic, as peek reads it without the lock */
+    _Atomic(void *) object;      /* NULL: free. Atomic, as peek reads these without the lock */
     _Atomic uint64_t generation; /* of the live object, or of the last one */
-    const kpti_kind *kind;
+    _Atomic(const kpti_kind *) kind;
     uint32_t pins;
     int inside; /* a control call is, and inside_of is its thread */
     pthread_t inside_of;
@@ -43,7 +43,7 @@ static slot *slot_of(kpt_handle handle)
 static slot *slot_of_kind(kpt_handle handle, const kpti_kind *kind)
 {
     slot *s = slot_of(handle);
-    return s && s->kind == kind ? s : NULL;
+    return s && atomic_load_explicit(&s->kind, memory_order_acquire) == kind ? s : NULL;
 }
 
 kpt_status kpti_handle_new(const kpti_kind *kind, void *object, const char *text, kpt_handle *out)
@@ -55,11 +55,12 @@ kpt_status kpti_handle_new(const kpti_kind *kind, void *object, const char *text
         slot *s = &slots[i];
         if (atomic_load_explicit(&s->object, memory_order_relaxed)) continue;
         generation = atomic_load_explicit(&s->generation, memory_order_relaxed) + 1;
-        s->kind = kind;
         s->pins = 0;
         s->inside = 0;
         (void)snprintf(s->error.text, sizeof s->error.text, "%s", text);
+        /* The generation first: who peeks with a dead handle and sees the new object sees that. */
         atomic_store_explicit(&s->generation, generation, memory_order_release);
+        atomic_store_explicit(&s->kind, kind, memory_order_release);
         atomic_store_explicit(&s->object, object, memory_order_release);
         *out = generation << INDEX_BITS | (i + 1);
         status = KPT_OK;
@@ -118,7 +119,7 @@ kpt_status kpti_call_end(kpti_call *call)
     else if (s->pins > 0)
         status =
             kpti_fail(&s->error, KPT_E_STATE, "%u objects made through this %s are still alive",
-                      s->pins, s->kind->noun);
+                      s->pins, atomic_load_explicit(&s->kind, memory_order_relaxed)->noun);
     else
         atomic_store_explicit(&s->object, NULL, memory_order_release);
     kpti_handles_unlock();
@@ -151,7 +152,9 @@ void kpti_handle_unpin(kpt_handle handle)
 void *kpti_handle_peek(kpt_handle handle, const kpti_kind *kind)
 {
     slot *s = slot_of_kind(handle, kind);
-    return s ? atomic_load_explicit(&s->object, memory_order_relaxed) : NULL;
+    void *object = s ? atomic_load_explicit(&s->object, memory_order_acquire) : NULL;
+    /* Of a handle that is dead already, the place may have been taken again meanwhile. */
+    return object && slot_of(handle) ? object : NULL;
 }
 
 kpt_status kpti_handle_fail(kpt_handle handle, kpt_status status, const kpti_error *error)
@@ -213,9 +216,10 @@ static void fork_in_child(void)
     for (size_t i = 0; i < SLOTS; i++) {
         slot *s = &slots[i];
         void *object = atomic_load_explicit(&s->object, memory_order_relaxed);
+        const kpti_kind *kind = atomic_load_explicit(&s->kind, memory_order_relaxed);
         if (!object) continue;
         if (!pthread_equal(s->inside_of, pthread_self())) s->inside = 0;
-        if (s->kind->forked) s->kind->forked(object);
+        if (kind->forked) kind->forked(object);
     }
     kpti_handles_unlock();
 }

@@ -1,0 +1,27 @@
+# Registers a GoogleTest program with ctest: kpt_add_gtests(PROGRAM PREFIX [FILTER] [FIXTURE]).
+#
+# Usually each test is one of ctest's, in a process of its own. Where a process is slow to start or
+# to end (an emulator; AddressSanitizer looks for leaks at every exit, which takes seconds on some
+# machines), all run in one.
+include(GoogleTest)
+
+function(kpt_add_gtests program prefix)
+  set(filter "*")
+  set(required)
+  if(ARGC GREATER 2)
+    set(filter "${ARGV2}")
+  endif()
+  if(ARGC GREATER 3)
+    set(required FIXTURES_REQUIRED ${ARGV3})
+  endif()
+  if(KPT_SANITIZE OR CMAKE_CROSSCOMPILING)
+    add_test(NAME ${prefix} COMMAND ${program} --gtest_filter=${filter})
+    if(required)
+      set_tests_properties(${prefix} PROPERTIES ${required})
+    endif()
+  else()
+    # No values in names: they can hold addresses, which differ from run to run.
+    gtest_discover_tests(${program} TEST_PREFIX ${prefix}. TEST_FILTER "${filter}"
+      NO_PRETTY_VALUES DISCOVERY_MODE PRE_TEST PROPERTIES ${required})
+  endif()
+endfunction()

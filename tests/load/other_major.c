@@ -1,0 +1,11 @@
+/* other_major.c: a plugin of a version of the contract that nobody here knows. */
+#include "kpt.h"
+
+__attribute__((visibility("default"))) kpt_status kpt_plugin_entry_v2(const void *host, void *out);
+
+kpt_status kpt_plugin_entry_v2(const void *host, void *out)
+{
+    (void)host;
+    (void)out;
+    return KPT_OK;
+}

@@ -1,0 +1,86 @@
+/* run.h: starts programs for the load tests, and keeps what they printed. */
+#ifndef KPT_LOAD_RUN_H
+#define KPT_LOAD_RUN_H
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+using environment = std::map<std::string, std::string>; /* an empty value removes the variable */
+
+struct result {
+    int exit_code = -1; /* -1: it was ended by a signal, or by us after two minutes */
+    int signal = 0;
+    std::string out;
+    std::string err;
+    std::string command;
+
+    bool has(const std::string &text) const /* stdout does */
+    {
+        return out.find(text) != std::string::npos;
+    }
+};
+std::ostream &operator<<(std::ostream &out, const result &r);
+
+/* Runs a program of this machine, found as a shell finds it. KPYTRACE_VERBOSE is not set unless
+ * CHANGES sets it. */
+result run(const std::vector<std::string> &command, const environment &changes = {});
+
+/* Runs kpt_helper with these arguments, through the emulator where there is one. AddressSanitizer's
+ * search for leaks is off unless asked for: Python leaks at its end, and at each exit the search
+ * takes seconds on some machines. */
+result run_helper(const std::vector<std::string> &arguments, const environment &changes = {},
+                  bool find_leaks = false);
+
+/* Empty, or why this scenario can't be judged in this build. */
+std::string unfit(const std::string &scenario);
+
+/* A folder that is removed with all that is in it. */
+class temporary_folder
+{
+  public:
+    temporary_folder();
+    ~temporary_folder();
+    temporary_folder(const temporary_folder &) = delete;
+    temporary_folder &operator=(const temporary_folder &) = delete;
+
+    std::string operator/(const std::string &name) const
+    {
+        return path + "/" + name;
+    }
+    std::string path;
+};
+
+/* A copy of the plugin in a folder of its own, with no backend beside it but what a test puts there. */
+class lone_plugin
+{
+  public:
+    lone_plugin();
+    std::string backend(const std::string &tag) const /* where one for that Python would lie */
+    {
+        return folder / ("libkpytrace_cpython" + tag + ".so");
+    }
+
+    temporary_folder folder;
+    std::string path = folder / "libkpytrace.so";
+};
+
+/* A Python of this machine, as tests/load/pythons.py describes it. */
+struct python {
+    std::string tag; /* 3.13t */
+    std::string program;
+    std::string library; /* its shared libpython, or empty */
+    std::string home;
+    bool in_executable;
+};
+
+/* All that were found; empty, with the reason in WHY, where there are none or none can be used. */
+std::vector<python> all_pythons(std::string *why);
+
+/* What a foreign program needs in its environment to load our libraries: nothing, or the runtime of
+ * the sanitizer that they are built with. False, with the reason, where that does not work. */
+bool can_host(const python &p, environment *changes, std::string *why);
+
+#endif

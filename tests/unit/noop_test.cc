@@ -1,0 +1,136 @@
+/* noop_test.cc: the three implementations that do nothing: every call is legal, answers at once,
+ * allocates nothing and leaves no file behind. */
+#include <dirent.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "mock_host.h"
+#include "private.h"
+
+namespace
+{
+
+/* An empty folder as the working directory, which must be empty in the end as well. */
+class Noop : public testing::Test
+{
+  protected:
+    void SetUp() override
+    {
+        folder = testing::TempDir() + "kpt_noop_XXXXXX";
+        ASSERT_NE(mkdtemp(folder.data()), nullptr);
+        ASSERT_NE(getcwd(before, sizeof before), nullptr);
+        ASSERT_EQ(chdir(folder.c_str()), 0);
+        mock_host_init(&host, "noop");
+        env.host = host.table;
+        error.text[0] = 0;
+    }
+    void TearDown() override
+    {
+        EXPECT_EQ(entries(), "");
+        EXPECT_EQ(host.alloc_calls, 0U);
+        EXPECT_EQ(host.call_count, 0U) << host.calls[0];
+        EXPECT_STREQ(error.text, "");
+        EXPECT_EQ(chdir(before), 0);
+        EXPECT_EQ(rmdir(folder.c_str()), 0);
+    }
+    std::string entries() const
+    {
+        std::string names;
+        DIR *dir = opendir(folder.c_str());
+        while (const dirent *entry = readdir(dir))
+            if (std::string(entry->d_name).find_first_not_of('.') != std::string::npos)
+                names += std::string(entry->d_name) + " ";
+        closedir(dir);
+        return names;
+    }
+    std::string path(const char *name) const
+    {
+        return folder + "/" + name;
+    }
+
+    std::string folder;
+    char before[PATH_MAX] = "";
+    mock_host host;
+    kpti_env env;
+    kpti_error error;
+    void *self = &self; /* anything but NULL, to see it set */
+};
+
+kpt_status never(void *, const kpt_batch *)
+{
+    ADD_FAILURE() << "a no-op delivers nothing";
+    return KPT_OK;
+}
+
+TEST_F(Noop, TracerAnswersEveryCall)
+{
+    const kpti_tracer_impl &t = kpti_noop_tracer;
+    kpt_tracer_args args;
+    kpt_delivery delivery;
+    kpt_stats stats, untouched;
+    KPT_INIT(&args);
+    KPT_INIT(&delivery);
+    KPT_INIT(&stats);
+    delivery.sink = never;
+    untouched = stats;
+    ASSERT_EQ(t.make(&env, &args, &self, &error), KPT_OK);
+    EXPECT_EQ(self, nullptr);
+    for (int round = 0; round < 3; round++) {
+        EXPECT_EQ(t.register_gc_callback(self, &error), KPT_OK);
+        for (uint32_t order = KPT_ORDER_THREAD; order <= KPT_ORDER_START; order++) {
+            delivery.order = order;
+            EXPECT_EQ(t.deliver(self, &delivery, &error), KPT_OK);
+        }
+        EXPECT_EQ(t.stop(self, &error), KPT_OK);
+        EXPECT_EQ(t.deliver(self, &delivery, &error), KPT_OK);
+        EXPECT_EQ(t.restart(self, &error), KPT_OK);
+        t.get_stats(self, &stats);
+        EXPECT_EQ(memcmp(&stats, &untouched, sizeof stats), 0);
+    }
+    t.forked(self);
+    t.destroy(self);
+}
+
+TEST_F(Noop, MemoryTracerExportsNoFile)
+{
+    const kpti_memory_impl &m = kpti_noop_memory;
+    kpt_memory_args args;
+    KPT_INIT(&args);
+    ASSERT_EQ(m.make(&env, &args, &self, &error), KPT_OK);
+    EXPECT_EQ(self, nullptr);
+    EXPECT_EQ(m.export_memory_history(self, path("before.pickle").c_str(), &error), KPT_OK);
+    EXPECT_EQ(m.start(self, &error), KPT_OK);
+    EXPECT_EQ(m.export_memory_history(self, "relative.pickle", &error), KPT_OK);
+    EXPECT_EQ(m.export_memory_history(self, "/no/such/folder/x.json", &error), KPT_OK);
+    EXPECT_EQ(m.stop(self, &error), KPT_OK);
+    EXPECT_EQ(m.export_memory_history(self, path("after.html").c_str(), &error), KPT_OK);
+    m.forked(self);
+    m.destroy(self);
+}
+
+TEST_F(Noop, ObserverOpensNoFileAndNumbersNoOperator)
+{
+    const kpti_observer_impl &o = kpti_noop_observer;
+    kpt_observer_args args;
+    kpt_op op;
+    KPT_INIT(&args);
+    KPT_INIT(&op);
+    ASSERT_EQ(o.make(&env, &args, &self, &error), KPT_OK);
+    EXPECT_EQ(self, nullptr);
+    for (int round = 0; round < 2; round++) {
+        EXPECT_EQ(o.begin_op(self, &op), 0U);
+        EXPECT_EQ(o.open(self, path("trace.json").c_str(), &error), KPT_OK);
+        EXPECT_EQ(o.start(self, &error), KPT_OK);
+        EXPECT_EQ(o.begin_op(self, &op), 0U);
+        o.end_op(self, 0, &op, kpt_str_of(""));
+        o.end_op(self, 17, &op, kpt_str_of("it raised"));
+        EXPECT_EQ(o.stop(self, &error), KPT_OK);
+        EXPECT_EQ(o.close(self, &error), KPT_OK);
+    }
+    o.forked(self);
+    o.destroy(self);
+}
+
+} // namespace

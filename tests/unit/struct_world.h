@@ -1,0 +1,52 @@
+/* struct_world.h: a host that is bound to libkpytrace.so and has one object of each kind, and the
+ * table of the structs that it can pass to it. */
+#ifndef KPT_UNIT_STRUCT_WORLD_H
+#define KPT_UNIT_STRUCT_WORLD_H
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "mock_host.h"
+
+class struct_world
+{
+  public:
+    struct_world();
+    ~struct_world();
+
+    /* Makes a tracer and destroys it. */
+    kpt_status try_make(const kpt_tracer_args *args);
+    std::string plugin_text() const;  /* of the bond */
+    std::string process_text() const; /* of the last entry that failed */
+    std::string tracer_text() const;
+
+    mock_host host;
+    kpt_plugin_entry_fn entry = nullptr;
+    kpt_plugin_info info;
+    kpt_tracer tracer;
+    kpt_memory_tracer memory;
+    kpt_observer observer;
+};
+
+/* A struct of the contract: how it is filled in, and the call that takes it over. */
+struct row {
+    const char *name;
+    uint32_t v1_size;
+    uint32_t size;
+    bool by_stride;                                    /* an array's element, without struct_size */
+    void (*prepare)(struct_world &world, void *whole); /* valid contents of today's struct */
+    /* Passes it on, undoes what came of it, and returns what was answered. */
+    kpt_status (*use)(struct_world &world, void *peer, uint32_t stride);
+    bool (*is_filled)(const void *peer);            /* NULL: the plugin only reads it */
+    std::string (*text)(const struct_world &world); /* where a refusal's text is; NULL: nowhere */
+    const char *word;                               /* that this text has in it */
+    kpt_status refusal;                             /* what a size below V1 is answered with */
+    kpt_status null_answer;
+};
+
+std::ostream &operator<<(std::ostream &out, const row &r);
+const std::vector<row> &struct_rows();
+
+#endif
