@@ -10,7 +10,8 @@ function(kpt_add_backend tag include)
     set(_hooks hooks_profile.c)
   endif()
   set(_target kpytrace_cpython${tag})
-  set(_sources backend.c exit.c filter.c function.c gc.c idle.c name.c record.c session.c stream.c thread.c tracer.c watch.c
+  set(_sources backend.c exit.c filter.c function.c gc.c guard.c idle.c installation.c name.c reading.c record.c
+    session.c stream.c thread.c tracer.c watch.c
     ${_hooks})
   list(TRANSFORM _sources PREPEND ${PROJECT_SOURCE_DIR}/python_tracer/)
   add_library(${_target} MODULE ${_sources} $<TARGET_OBJECTS:kpt_replay_core>)
@@ -64,6 +65,7 @@ else()
     kpt_python_include(${_python} _include)
     if(_include)
       kpt_add_backend(${_tag} ${_include})
+      set_property(GLOBAL PROPERTY KPT_PYTHON_${_tag} ${_python})
       message(STATUS "backends: CPython ${_tag} (${_python})")
     else()
       message(STATUS "backends: not for CPython ${_tag}: ${_python} has no headers")

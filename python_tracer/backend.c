@@ -1,0 +1,17 @@
+/* backend.c: the door between the plugin and this backend, and what it was built for. */
+#include "cpython.h"
+#include "tracer.h"
+
+__attribute__((visibility("default"))) const kpti_backend *kpti_backend_entry(void);
+
+const kpti_backend *kpti_backend_entry(void)
+{
+    static const kpti_backend backend = {
+        .interface = KPTI_INTERFACE,
+        .python_minor = KPTI_PYTHON_MINOR,
+        .free_threaded = KPTI_FREE_THREADED,
+        .version = KPTI_VERSION,
+        .tracer = &kpti_python_tracer,
+    };
+    return &backend;
+}

@@ -1,0 +1,142 @@
+/* cpython.h: CPython, and the one place that asks which version it is. What differs between minors is
+ * given one name here; no other file looks at PY_VERSION_HEX.
+ *
+ * Only public and "unstable" API of CPython is used, no internal header. */
+#ifndef KPTI_CPYTHON_H
+#define KPTI_CPYTHON_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <frameobject.h>
+
+#if PY_VERSION_HEX < 0x030A0000
+#error "kpytrace needs CPython 3.10 or later"
+#endif
+
+#define KPTI_PYTHON_MINOR PY_MINOR_VERSION
+
+/* sys.monitoring is there; before it PyEval_SetProfile does the work. */
+#define KPTI_MONITORING (PY_VERSION_HEX >= 0x030C0000)
+
+#ifdef Py_GIL_DISABLED
+#define KPTI_FREE_THREADED 1
+#else
+#define KPTI_FREE_THREADED 0
+#endif
+
+/* A code object's slot for our function id. */
+#if PY_VERSION_HEX >= 0x030C0000
+#define kpti_code_extra_index PyUnstable_Eval_RequestCodeExtraIndex
+#define kpti_code_extra_get   PyUnstable_Code_GetExtra
+#define kpti_code_extra_set   PyUnstable_Code_SetExtra
+#else
+#define kpti_code_extra_index _PyEval_RequestCodeExtraIndex
+#define kpti_code_extra_get   _PyCode_GetExtra
+#define kpti_code_extra_set   _PyCode_SetExtra
+#endif
+
+/* The qualified name, borrowed; 3.10's code objects have none. */
+static inline PyObject *kpti_code_qualname(PyCodeObject *code)
+{
+#if PY_VERSION_HEX >= 0x030B0000
+    return code->co_qualname;
+#else
+    return code->co_name;
+#endif
+}
+
+/* The names of its local variables, arguments first: a new reference. */
+static inline PyObject *kpti_code_varnames(PyCodeObject *code)
+{
+#if PY_VERSION_HEX >= 0x030B0000
+    return PyCode_GetVarnames(code);
+#else
+    Py_INCREF(code->co_varnames);
+    return code->co_varnames;
+#endif
+}
+
+/* The local variable NAME of a frame: a new reference, or NULL without an exception. */
+static inline PyObject *kpti_frame_local(PyFrameObject *frame, const char *name)
+{
+    PyObject *locals = PyObject_GetAttrString((PyObject *)frame, "f_locals");
+    PyObject *value = locals ? PyMapping_GetItemString(locals, name) : NULL;
+    Py_XDECREF(locals);
+    if (!value) PyErr_Clear();
+    return value;
+}
+
+/* The code that a frame runs, borrowed from it. */
+static inline PyCodeObject *kpti_frame_code(PyFrameObject *frame)
+{
+#if PY_VERSION_HEX >= 0x030B0000
+    PyCodeObject *code = PyFrame_GetCode(frame);
+    Py_DECREF(code); /* the frame keeps it */
+    return code;
+#else
+    return frame->f_code;
+#endif
+}
+
+/* Whether the interpreter is on its way out: nothing of Python may be touched then. */
+static inline int kpti_python_is_ending(void)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+    return !Py_IsInitialized() || Py_IsFinalizing();
+#else
+    return !Py_IsInitialized() || _Py_IsFinalizing();
+#endif
+}
+
+/* The thread state that the calling thread has attached, NULL without one: then it holds no GIL.
+ * PyGILState_Check does not do: it says yes to everybody from the first sub-interpreter on. */
+static inline PyThreadState *kpti_attached(void)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+    return PyThreadState_GetUnchecked();
+#elif PY_VERSION_HEX >= 0x030C0000
+    return _PyThreadState_UncheckedGet();
+#else
+    /* Up to 3.11 that is the state of whoever holds the GIL. A thread in a sub-interpreter holds it
+     * with another one than it is known by; only where there are any it is looked at more closely. */
+    PyThreadState *holder = _PyThreadState_UncheckedGet();
+    if (!holder || holder == PyGILState_GetThisThreadState()) return holder;
+    if (!PyInterpreterState_Next(PyInterpreterState_Head())) return NULL;
+    return holder->thread_id == PyThread_get_thread_ident() ? holder : NULL;
+#endif
+}
+
+/* Whether the calling thread may touch the interpreter that we trace, the main one, as it is. */
+static inline int kpti_may_touch_python(void)
+{
+    PyThreadState *attached = kpti_python_is_ending() ? NULL : kpti_attached();
+    return attached && attached->interp == PyInterpreterState_Main();
+}
+
+/* Whether it runs in another interpreter. */
+static inline int kpti_in_sub_interpreter(void)
+{
+    PyThreadState *attached = kpti_attached();
+    return attached && attached->interp != PyInterpreterState_Main();
+}
+
+/* A lock that threads with a thread state may wait for. The GIL is one. */
+#if KPTI_FREE_THREADED
+typedef PyMutex kpti_python_mutex;
+#define kpti_python_lock   PyMutex_Lock
+#define kpti_python_unlock PyMutex_Unlock
+#else
+typedef struct kpti_python_mutex {
+    int unused;
+} kpti_python_mutex;
+#define kpti_python_lock(mutex)   ((void)(mutex))
+#define kpti_python_unlock(mutex) ((void)(mutex))
+#endif
+
+#if !KPTI_MONITORING
+/* Sets the profile function of another thread; the GIL is held. Exported by CPython up to 3.11, where
+ * nothing public does it. */
+int _PyEval_SetProfile(PyThreadState *tstate, Py_tracefunc func, PyObject *arg);
+#endif
+
+#endif

@@ -1,0 +1,269 @@
+/* hooks_monitoring.c: the hooks on sys.monitoring, CPython 3.12 and later. Every thread of the
+ * interpreter is covered, also those that start later, whoever starts them.
+ *
+ * Each event has a callback object whose vectorcall is a C function; what they share is in enter and
+ * leave below. Callbacks never raise: they return None, or DISABLE for code that nobody records, but
+ * not for unwinding and throwing, where that would raise in the user's code.
+ *
+ * CALL comes for every call. Only C functions count: PyCFunction, method descriptors, and bound methods
+ * over them; the same that PyEval_SetProfile reports. */
+#include "hooks.h"
+
+#include "record.h"
+
+enum { FIRST_TOOL = 3, LAST_TOOL = 4 };
+
+static PyObject *disable; /* sys.monitoring.DISABLE */
+static PyObject *missing; /* sys.monitoring.MISSING: a call without arguments */
+static int tool = -1;     /* ours, while the hooks are there */
+
+/* The general way; code that nobody records is not heard of again. */
+static KPTI_SELDOM PyObject *python_event(PyObject *const *args, uint32_t kind, int may_disable)
+{
+    uint32_t mask = kpti_record_code((PyCodeObject *)args[0], kind);
+    return mask || !may_disable ? Py_None : Py_NewRef(disable);
+}
+
+/* The same for a call: a place from which nobody wants calls is not heard of again. */
+static KPTI_SELDOM PyObject *call_event(PyObject *const *args, uint32_t kind, int may_disable)
+{
+    PyObject *first = args[3] == missing ? NULL : args[3];
+    uint32_t mask = kpti_record_call((PyCodeObject *)args[0], args[2], first, kind);
+    return mask || !may_disable ? Py_None : Py_NewRef(disable);
+}
+
+/* The quick way, for a call or its end. */
+static KPTI_ALWAYS_INLINE int quick_call(PyObject *const *args, uint32_t kind)
+{
+    PyCodeObject *caller = (PyCodeObject *)args[0];
+    PyObject *callable = args[2];
+    kpti_c_function function;
+    if (Py_TYPE(callable) == &PyCFunction_Type)
+        function = kpti_builtin(callable);
+    else if (Py_TYPE(callable) == &PyMethodDescr_Type && args[3] != missing)
+        function = kpti_descriptor(callable, args[3]);
+    else
+        return Py_TYPE(callable) == &PyFunction_Type && kpti_quick_ignore(caller);
+    return kpti_quick_c(function, caller, kind);
+}
+
+/* None is immortal from 3.12 on: the callbacks don't count their references to it. */
+
+static PyObject *on_start(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names)
+{
+    (void)self;
+    (void)nargs;
+    (void)names;
+    if (kpti_quick_code((PyCodeObject *)args[0], KPTI_EVENT_ENTER)) return Py_None;
+    return python_event(args, KPTI_EVENT_ENTER, 1);
+}
+
+static PyObject *on_throw(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names)
+{
+    (void)self;
+    (void)nargs;
+    (void)names;
+    return python_event(args, KPTI_EVENT_ENTER, 0);
+}
+
+static PyObject *on_return(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names)
+{
+    (void)self;
+    (void)nargs;
+    (void)names;
+    if (kpti_quick_code((PyCodeObject *)args[0], KPTI_EVENT_EXIT)) return Py_None;
+    return python_event(args, KPTI_EVENT_EXIT, 1);
+}
+
+static PyObject *on_unwind(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names)
+{
+    (void)self;
+    (void)nargs;
+    (void)names;
+    return python_event(args, KPTI_EVENT_EXIT, 0);
+}
+
+static PyObject *on_call(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names)
+{
+    (void)self;
+    (void)nargs;
+    (void)names;
+    if (quick_call(args, KPTI_EVENT_ENTER)) return Py_None;
+    return call_event(args, KPTI_EVENT_ENTER, 1);
+}
+
+static PyObject *on_c_return(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names)
+{
+    (void)self;
+    (void)nargs;
+    (void)names;
+    if (quick_call(args, KPTI_EVENT_EXIT)) return Py_None;
+    return call_event(args, KPTI_EVENT_EXIT, 0);
+}
+
+/* A callable object around one of the functions above. */
+typedef struct callback {
+    PyObject_HEAD vectorcallfunc vectorcall;
+} callback;
+
+static PyType_Slot callback_slots[] = {
+    {Py_tp_call, PyVectorcall_Call},
+    {Py_tp_members, (PyMemberDef[]){{"__vectorcalloffset__", Py_T_PYSSIZET,
+                                     offsetof(callback, vectorcall), Py_READONLY, NULL},
+                                    {NULL, 0, 0, 0, NULL}}},
+    {0, NULL},
+};
+
+static PyType_Spec callback_spec = {
+    .name = "kpytrace.callback",
+    .basicsize = sizeof(callback),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = callback_slots,
+};
+
+/* Which function hears of which event. */
+static const struct row {
+    const char *event;
+    vectorcallfunc function;
+
+} rows[] = {
+    {"PY_START", on_start},   {"PY_RESUME", on_start},   {"PY_THROW", on_throw},
+    {"PY_RETURN", on_return}, {"PY_YIELD", on_return},   {"PY_UNWIND", on_unwind},
+    {"CALL", on_call},        {"C_RETURN", on_c_return}, {"C_RAISE", on_c_return},
+};
+enum { ROWS = sizeof rows / sizeof *rows };
+
+static PyObject *new_callback(PyObject *type, vectorcallfunc function)
+{
+    callback *object = PyObject_New(callback, (PyTypeObject *)type);
+    if (object) object->vectorcall = function;
+    return (PyObject *)object;
+}
+
+/* Registers the rows' callbacks; the mask of their events, or -1 with an exception. */
+static long register_rows(PyObject *monitoring, PyObject *events)
+{
+    PyObject *type = PyType_FromSpec(&callback_spec);
+    long mask = type ? 0 : -1;
+    for (int i = 0; i < ROWS && mask >= 0; i++) {
+        PyObject *number = PyObject_GetAttrString(events, rows[i].event);
+        PyObject *object = number ? new_callback(type, rows[i].function) : NULL;
+        PyObject *old = object ? PyObject_CallMethod(monitoring, "register_callback", "iOO", tool,
+                                                     number, object)
+                               : NULL;
+        mask = old ? mask | PyLong_AsLong(number) : -1;
+        Py_XDECREF(old);
+        Py_XDECREF(object);
+        Py_XDECREF(number);
+    }
+    Py_XDECREF(type);
+    return mask;
+}
+
+static int call_with_int(PyObject *monitoring, const char *method, int number)
+{
+    PyObject *result = PyObject_CallMethod(monitoring, method, "i", number);
+    Py_XDECREF(result);
+    return result != NULL;
+}
+
+/* Takes the first tool that is free: the one asked for, or 3, then 4. */
+static int take_tool(PyObject *monitoring, uint32_t wanted)
+{
+    int first = wanted ? (int)wanted : FIRST_TOOL;
+    int last = wanted ? (int)wanted : LAST_TOOL;
+    for (int id = first; id <= last; id++) {
+        PyObject *result = PyObject_CallMethod(monitoring, "use_tool_id", "is", id, "kpytrace");
+        Py_XDECREF(result);
+        if (result) return id;
+        PyErr_Clear();
+    }
+    return -1;
+}
+
+static void release_tool(PyObject *monitoring)
+{
+    PyObject *result = PyObject_CallMethod(monitoring, "set_events", "ii", tool, 0);
+    Py_XDECREF(result);
+    PyErr_Clear();
+    (void)call_with_int(monitoring, "free_tool_id", tool);
+    PyErr_Clear();
+    tool = -1;
+}
+
+static kpt_status install(PyObject *monitoring, uint32_t wanted, kpti_error *error)
+{
+    PyObject *events = PyObject_GetAttrString(monitoring, "events");
+    PyObject *result = NULL;
+    long mask = -1;
+    tool = take_tool(monitoring, wanted);
+    if (tool < 0) {
+        Py_XDECREF(events);
+        return wanted ? kpti_fail(error, KPT_E_BUSY,
+                                  "sys.monitoring tool %u is taken: ask for "
+                                  "another one, or for none (0)",
+                                  wanted)
+                      : kpti_fail(error, KPT_E_BUSY,
+                                  "sys.monitoring tools %d and %d are both taken: "
+                                  "free one, or ask for another",
+                                  FIRST_TOOL, LAST_TOOL);
+    }
+    Py_XSETREF(disable, PyObject_GetAttrString(monitoring, "DISABLE"));
+    Py_XSETREF(missing, PyObject_GetAttrString(monitoring, "MISSING"));
+    if (events && disable && missing) mask = register_rows(monitoring, events);
+    /* A DISABLE of an earlier run would hide functions from this one. */
+    if (mask >= 0) result = PyObject_CallMethod(monitoring, "restart_events", NULL);
+    if (result) Py_SETREF(result, PyObject_CallMethod(monitoring, "set_events", "il", tool, mask));
+    Py_XDECREF(events);
+    if (!result) {
+        PyErr_Clear();
+        release_tool(monitoring);
+        return kpti_fail(error, KPT_E_INTERNAL, "sys.monitoring refused our callbacks");
+    }
+    Py_DECREF(result);
+    return KPT_OK;
+}
+
+kpt_status kpti_hooks_install(uint32_t tool_id, kpti_error *error)
+{
+    PyObject *exception = PyErr_GetRaisedException();
+    PyObject *monitoring = PySys_GetObject("monitoring"); /* borrowed */
+    kpt_status status = KPT_OK;
+    if (!monitoring)
+        status = kpti_fail(error, KPT_E_UNSUPPORTED, "this Python has no sys.monitoring");
+    else if (tool < 0)
+        status = install(monitoring, tool_id, error);
+    else if (tool_id && tool_id != (uint32_t)tool)
+        status = kpti_fail(error, KPT_E_BUSY,
+                           "another tracer records as tool %d: ask for that one, "
+                           "or for none (0)",
+                           tool);
+    else
+        Py_XDECREF(PyObject_CallMethod(monitoring, "restart_events", NULL));
+    PyErr_Clear();
+    PyErr_SetRaisedException(exception);
+    return status;
+}
+
+void kpti_hooks_remove(void)
+{
+    PyObject *exception;
+    PyObject *monitoring;
+    if (tool < 0) return;
+    exception = PyErr_GetRaisedException();
+    monitoring = PySys_GetObject("monitoring");
+    if (monitoring) release_tool(monitoring);
+    PyErr_SetRaisedException(exception);
+}
+
+void kpti_hooks_forget(void)
+{
+    tool = -1;
+    disable = NULL;
+    missing = NULL;
+}
+
+uint64_t kpti_hooks_unreached(void)
+{
+    return 0; /* sys.monitoring is the interpreter's, not a thread's */
+}

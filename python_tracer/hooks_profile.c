@@ -1,0 +1,187 @@
+/* hooks_profile.c: the hooks on PyEval_SetProfile, CPython 3.10 and 3.11. Each thread has its own, so
+ * they are set on all that are there, and on those that threading starts later through its own hook.
+ * Threads that _thread or C start while we record are out of reach, and are counted.
+ *
+ * What a thread had before is put back when the hooks go. */
+#include "hooks.h"
+
+#include "name.h"
+#include "record.h"
+
+static int installed;
+static PyObject *thread_hook;   /* what threading calls in a new thread: our callable */
+static PyObject *previous_hook; /* what threading had before */
+
+/* A profile function that was there before ours. */
+typedef struct displaced {
+    uint64_t tstate_id;
+    Py_tracefunc function;
+    PyObject *object; /* owned */
+    struct displaced *next;
+} displaced;
+static displaced *displaced_list; /* under the GIL */
+
+static KPTI_ALWAYS_INLINE int python_event(PyFrameObject *frame, uint32_t kind)
+{
+    PyCodeObject *code = kpti_frame_code(frame);
+    if (!kpti_quick_code(code, kind)) (void)kpti_record_code(code, kind);
+    return 0;
+}
+
+static KPTI_ALWAYS_INLINE int c_event(PyFrameObject *frame, PyObject *callable, uint32_t kind)
+{
+    if (__builtin_expect(callable && Py_TYPE(callable) == &PyCFunction_Type, 1) &&
+        kpti_quick_c(kpti_builtin(callable), NULL, kind))
+        return 0;
+    if (callable) (void)kpti_record_call(kpti_frame_code(frame), callable, NULL, kind);
+    return 0;
+}
+
+/* A profile function hears of calls and returns only: of Python functions, or of C functions. */
+static int on_event(PyObject *object, PyFrameObject *frame, int what, PyObject *arg)
+{
+    (void)object;
+    if (what >= PyTrace_C_CALL)
+        return c_event(frame, arg, what == PyTrace_C_CALL ? KPTI_EVENT_ENTER : KPTI_EVENT_EXIT);
+    return python_event(frame, what == PyTrace_CALL ? KPTI_EVENT_ENTER : KPTI_EVENT_EXIT);
+}
+
+/* Remembers what a thread has, before it is displaced. */
+static void keep(PyThreadState *tstate)
+{
+    displaced *d;
+    if (!tstate->c_profilefunc || tstate->c_profilefunc == on_event) return;
+    d = malloc(sizeof *d);
+    if (!d) return;
+    d->tstate_id = tstate->id;
+    d->function = tstate->c_profilefunc;
+    d->object = tstate->c_profileobj;
+    Py_XINCREF(d->object);
+    d->next = displaced_list;
+    displaced_list = d;
+}
+
+/* What the thread had, taken off the list; NULL: nothing. */
+static displaced *take_kept(const PyThreadState *tstate)
+{
+    for (displaced **link = &displaced_list; *link; link = &(*link)->next) {
+        displaced *d = *link;
+        if (d->tstate_id != tstate->id) continue;
+        *link = d->next;
+        return d;
+    }
+    return NULL;
+}
+
+static void for_each_thread(void (*visit)(PyThreadState *tstate))
+{
+    PyThreadState *tstate = PyInterpreterState_ThreadHead(PyInterpreterState_Get());
+    for (; tstate; tstate = PyThreadState_Next(tstate))
+        visit(tstate);
+}
+
+static void set_one(PyThreadState *tstate)
+{
+    keep(tstate);
+    if (_PyEval_SetProfile(tstate, on_event, NULL) != 0) PyErr_Clear();
+}
+
+static void reset_one(PyThreadState *tstate)
+{
+    displaced *d;
+    if (tstate->c_profilefunc != on_event) return; /* somebody else's by now: it stays */
+    d = take_kept(tstate);
+    if (_PyEval_SetProfile(tstate, d ? d->function : NULL, d ? d->object : NULL) != 0)
+        PyErr_Clear();
+    if (!d) return;
+    Py_XDECREF(d->object);
+    free(d);
+}
+
+/* What sys.setprofile calls in a thread that threading has just started: puts the real hook in its
+ * place. The call that led here is the first event of the thread. */
+static PyObject *on_new_thread(PyObject *self, PyObject *args)
+{
+    PyObject *frame;
+    PyObject *event;
+    PyObject *arg;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "OOO", &frame, &event, &arg)) {
+        PyErr_Clear();
+        Py_RETURN_NONE;
+    }
+    PyEval_SetProfile(installed ? on_event : NULL, NULL);
+    if (installed && PyUnicode_CompareWithASCIIString(event, "call") == 0)
+        (void)python_event((PyFrameObject *)frame, KPTI_EVENT_ENTER);
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef new_thread_method = {"kpytrace_thread_hook", on_new_thread, METH_VARARGS, NULL};
+
+/* Makes threading call HOOK in new threads; the one before goes to OLD, if given. */
+static void set_thread_hook(PyObject *hook, PyObject **old)
+{
+    PyObject *threading = PyImport_ImportModule("threading");
+    if (threading && old) *old = PyObject_GetAttrString(threading, "_profile_hook");
+    if (threading && hook) (void)PyObject_SetAttrString(threading, "_profile_hook", hook);
+    Py_XDECREF(threading);
+    PyErr_Clear();
+}
+
+kpt_status kpti_hooks_install(uint32_t tool_id, kpti_error *error)
+{
+    PyObject *type;
+    PyObject *value;
+    PyObject *traceback;
+    (void)tool_id; /* there are no tools before sys.monitoring */
+    (void)error;
+    if (installed) return KPT_OK;
+    PyErr_Fetch(&type, &value, &traceback);
+    installed = 1;
+    if (!thread_hook) thread_hook = PyCFunction_New(&new_thread_method, NULL);
+    if (thread_hook) set_thread_hook(thread_hook, &previous_hook);
+    PyErr_Clear();
+    for_each_thread(set_one);
+    PyErr_Restore(type, value, traceback);
+    return KPT_OK;
+}
+
+void kpti_hooks_remove(void)
+{
+    PyObject *type;
+    PyObject *value;
+    PyObject *traceback;
+    if (!installed) return;
+    PyErr_Fetch(&type, &value, &traceback);
+    installed = 0;
+    if (previous_hook) set_thread_hook(previous_hook, NULL);
+    Py_CLEAR(previous_hook);
+    for_each_thread(reset_one);
+    PyErr_Restore(type, value, traceback);
+}
+
+void kpti_hooks_forget(void)
+{
+    installed = 0;
+    thread_hook = NULL;
+    previous_hook = NULL;
+    while (displaced_list) {
+        displaced *d = displaced_list;
+        displaced_list = d->next;
+        free(d);
+    }
+}
+
+static uint64_t unreached;
+
+static void count_unreached(PyThreadState *tstate)
+{
+    unreached += tstate->c_profilefunc != on_event;
+}
+
+uint64_t kpti_hooks_unreached(void)
+{
+    unreached = 0;
+    if (installed) for_each_thread(count_unreached);
+    return unreached;
+}

@@ -1,0 +1,72 @@
+#include "idle.h"
+
+#include "name.h"
+#include "platform.h"
+#include "session.h"
+#include "thread.h"
+#include "tracer.h"
+
+/* What threading knows of the thread IDENT: its OS id, 0 if unknown, and its name. */
+static uint64_t threading_facts(PyObject *active, PyObject *ident, char *name, size_t size)
+{
+    PyObject *thread = PyDict_GetItem(active, ident); /* borrowed */
+    PyObject *native = thread ? PyObject_GetAttrString(thread, "_native_id") : NULL;
+    PyObject *text = thread ? PyObject_GetAttrString(thread, "_name") : NULL;
+    unsigned long long id = native && PyLong_Check(native) ? PyLong_AsUnsignedLongLong(native) : 0;
+    name[0] = 0;
+    if (text && PyUnicode_Check(text)) kpti_name_text(text, name, size);
+    Py_XDECREF(text);
+    Py_XDECREF(native);
+    if (PyErr_Occurred()) {
+        PyErr_Clear();
+        id = 0;
+    }
+    return id;
+}
+
+static void record_one(kpti_tracer *tracer, uint64_t os_tid, const char *name, PyFrameObject *frame)
+{
+    kpti_thread *here = kpti_thread_get();
+    kpti_open_stack open;
+    if (!here || os_tid == here->os_tid) return;
+    open = kpti_thread_walk_from(here, frame);
+    kpti_session_lock();
+    if (tracer->bit) kpti_stream_add_idle_locked(tracer, os_tid, name, open);
+    kpti_session_unlock();
+}
+
+/* FRAMES is what sys._current_frames() returned. */
+static void record_all(kpti_tracer *tracer, PyObject *frames, PyObject *active)
+{
+    PyObject *ident;
+    PyObject *frame;
+    Py_ssize_t at = 0;
+    char name[64];
+    while (PyDict_Next(frames, &at, &ident, &frame)) {
+        uint64_t os_tid = threading_facts(active, ident, name, sizeof name);
+        if (os_tid) record_one(tracer, os_tid, name, (PyFrameObject *)frame);
+    }
+}
+
+void kpti_idle_record(kpti_tracer *tracer)
+{
+    PyObject *type;
+    PyObject *value;
+    PyObject *traceback;
+    PyObject *threading;
+    PyObject *active;
+    PyObject *function;
+    PyObject *frames;
+    if (KPTI_FREE_THREADED || tracer->only_tid) return;
+    PyErr_Fetch(&type, &value, &traceback);
+    /* Without threading there is no other thread that it could name. */
+    threading = PyDict_GetItemString(PyImport_GetModuleDict(), "threading"); /* borrowed */
+    active = threading ? PyObject_GetAttrString(threading, "_active") : NULL;
+    function = PySys_GetObject("_current_frames"); /* borrowed */
+    frames = active && function ? PyObject_CallNoArgs(function) : NULL;
+    if (frames && PyDict_Check(active) && PyDict_Check(frames)) record_all(tracer, frames, active);
+    Py_XDECREF(frames);
+    Py_XDECREF(active);
+    PyErr_Clear();
+    PyErr_Restore(type, value, traceback);
+}

@@ -1,0 +1,27 @@
+/* name.h: from Python's objects to function ids, at first sight: the cold end of the caches. All of it
+ * needs the GIL or a thread state, and leaves a pending exception alone. */
+#ifndef KPTI_NAME_H
+#define KPTI_NAME_H
+
+#include "cpython.h"
+#include "function.h"
+
+/* Prepares the slot in code objects; 0 and no exception where there is none. Then ids are found by
+ * content each time, which is right, but slower. */
+int kpti_name_prepare(void);
+/* The slot was another interpreter's, which has ended. */
+void kpti_name_forget(void);
+
+/* The id of a code object's function. */
+uint32_t kpti_name_code(PyCodeObject *code);
+
+/* The id of a C function: METHOD, called on an object of TYPE, or a module's if TYPE is NULL. */
+uint32_t kpti_name_c(const PyMethodDef *method, PyTypeObject *type);
+
+/* The id of a callable of another kind: a type, a partial, an instance with __call__. */
+uint32_t kpti_name_callable(PyObject *callable);
+
+/* Copies a str's text, with what is not UTF-8 escaped, cut to SIZE. */
+void kpti_name_text(PyObject *text, char *out, size_t size);
+
+#endif

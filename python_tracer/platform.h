@@ -1,0 +1,124 @@
+/* platform.h: all that differs between processors and operating systems: the tick counter, the thread
+ * id, the asymmetric barrier. The only file of the backend that asks for them. */
+#ifndef KPTI_PLATFORM_H
+#define KPTI_PLATFORM_H
+
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* The counter that events are stamped with, read in a nanosecond or several: not ordered with what
+ * stands before and after it, which costs ten times that. kpti_ticks_ordered is. */
+#if defined(__x86_64__)
+
+static inline uint64_t kpti_ticks(void)
+{
+    return __builtin_ia32_rdtsc();
+}
+
+static inline uint64_t kpti_ticks_ordered(void)
+{
+    uint64_t ticks;
+    __builtin_ia32_lfence();
+    ticks = __builtin_ia32_rdtsc();
+    __builtin_ia32_lfence();
+    return ticks;
+}
+
+/* Ticks a second, where the processor says it; else 0. */
+static inline uint64_t kpti_ticks_hz(void)
+{
+    return 0;
+}
+
+#elif defined(__aarch64__)
+
+static inline uint64_t kpti_ticks(void)
+{
+    uint64_t ticks;
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+    return ticks;
+}
+
+static inline uint64_t kpti_ticks_ordered(void)
+{
+    uint64_t ticks;
+    __asm__ volatile("isb\n\tmrs %0, cntvct_el0\n\tisb" : "=r"(ticks) : : "memory");
+    return ticks;
+}
+
+static inline uint64_t kpti_ticks_hz(void)
+{
+    uint64_t hz;
+    __asm__ volatile("mrs %0, cntfrq_el0" : "=r"(hz));
+    return hz;
+}
+
+#else /* no counter that we know: the monotonic clock */
+
+static inline uint64_t kpti_ticks(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000U + (uint64_t)t.tv_nsec;
+}
+
+static inline uint64_t kpti_ticks_ordered(void)
+{
+    return kpti_ticks();
+}
+
+static inline uint64_t kpti_ticks_hz(void)
+{
+    return 1000000000U;
+}
+
+#endif
+
+/* What the operating system, its tools and the host call this thread. */
+static inline uint64_t kpti_os_tid(void)
+{
+    return (uint64_t)syscall(SYS_gettid);
+}
+
+/* The asymmetric barrier: after kpti_membarrier every running thread of the process has passed a full
+ * one, so the other threads need none of their own. 1 on success; 0: it is missing, and they do. */
+#if defined(__linux__) && defined(SYS_membarrier)
+
+enum { KPTI_MEMBARRIER_EXPEDITED = 1 << 3, KPTI_MEMBARRIER_REGISTER = 1 << 4 };
+
+/* To be called once before the first barrier, and again after a fork. */
+static inline int kpti_membarrier_register(void)
+{
+    return syscall(SYS_membarrier, KPTI_MEMBARRIER_REGISTER, 0, 0) == 0;
+}
+
+static inline int kpti_membarrier(void)
+{
+    return syscall(SYS_membarrier, KPTI_MEMBARRIER_EXPEDITED, 0, 0) == 0;
+}
+
+#else
+
+static inline int kpti_membarrier_register(void)
+{
+    return 0;
+}
+
+static inline int kpti_membarrier(void)
+{
+    return 0;
+}
+
+#endif
+
+/* How a thread says that it is out of a callback, to one that waits and then runs the barrier: that is
+ * what orders its stores, so they need no order of their own. ThreadSanitizer knows no such barrier. */
+#if defined(__SANITIZE_THREAD__)
+#define KPTI_LEAVING memory_order_release
+#else
+#define KPTI_LEAVING memory_order_relaxed
+#endif
+
+#endif

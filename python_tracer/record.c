@@ -1,0 +1,87 @@
+#include "record.h"
+
+#include "name.h"
+#include "watch.h"
+
+/* The type to name F by; NULL for one that is no method. */
+static PyTypeObject *type_of_method(kpti_c_function f)
+{
+    if (f.method->ml_flags & METH_STATIC || PyType_IsSubtype(f.type, &PyModule_Type)) return NULL;
+    return f.type;
+}
+
+uint32_t kpti_c_word_slow(kpti_thread *thread, kpti_c_function f)
+{
+    kpti_c_entry *entry = &thread->functions[kpti_c_slot(f.method, f.type)];
+    entry->word = kpti_name_c(f.method, type_of_method(f)) << KPTI_KIND_BITS;
+    entry->method = f.method;
+    entry->type = f.type;
+    entry->name = f.method->ml_name;
+    entry->type_name = f.type->tp_name;
+    return entry->word;
+}
+
+/* Whether a Python call is within the stream's depth; keeps count. Python's enters and exits pair, C's
+ * do not always, so only the former count. A call that was open at the start takes the base with it when
+ * it ends: whoever starts in __enter__ of a context manager means the levels below the with. */
+static int within_depth(kpti_stream *stream, uint32_t kind)
+{
+    if (!stream->max_depth) return 1;
+    if (kind == KPTI_EVENT_ENTER) return stream->depth++ < stream->max_depth;
+    if (stream->depth > 0) stream->depth--;
+    return stream->depth < stream->max_depth;
+}
+
+uint32_t kpti_record_code(PyCodeObject *code, uint32_t kind)
+{
+    kpti_thread *thread = kpti_record_begin(kind == KPTI_EVENT_ENTER);
+    const kpti_code_entry *entry;
+    uint32_t mask;
+    uint64_t now;
+    if (!thread) return KPTI_MASK_GENERAL; /* no memory now; later there may be */
+    entry = kpti_thread_code(thread, code);
+    mask = entry->mask;
+    now = kpti_ticks();
+    for (kpti_stream *stream = thread->streams; stream; stream = stream->next)
+        if (mask & stream->bit && within_depth(stream, kind))
+            (void)kpti_stream_append(stream, entry->word | kind, now);
+    if (mask & KPTI_MASK_WATCHED && kind == KPTI_EVENT_ENTER) kpti_watch_call(thread, code, now);
+    kpti_record_end(thread);
+    return mask & ~KPTI_MASK_GENERAL;
+}
+
+/* Whether CALLABLE is neither a Python function nor a method of one: those have events of their own. */
+static int is_other_callable(PyObject *callable)
+{
+    if (Py_TYPE(callable) == &PyMethod_Type) callable = PyMethod_GET_FUNCTION(callable);
+    return Py_TYPE(callable) != &PyFunction_Type;
+}
+
+/* The word of what is called; 0: it is of no interest. IS_C: it is a C function. */
+static uint32_t word_of_call(kpti_thread *thread, PyObject *callable, PyObject *first, int *is_c)
+{
+    kpti_c_function function;
+    *is_c = kpti_find_c_function(callable, first, &function);
+    if (*is_c) return kpti_c_word(thread, function);
+    return is_other_callable(callable) ? kpti_name_callable(callable) << KPTI_KIND_BITS : 0;
+}
+
+uint32_t kpti_record_call(PyCodeObject *code, PyObject *callable, PyObject *first, uint32_t kind)
+{
+    kpti_thread *thread = kpti_record_begin(0);
+    uint32_t wanted;
+    uint32_t word;
+    int is_c;
+    uint64_t now;
+    if (!thread) return KPTI_MASK_GENERAL;
+    wanted = kpti_thread_code(thread, code)->mask & thread->calls;
+    word = wanted ? word_of_call(thread, callable, first, &is_c) : 0;
+    now = kpti_ticks();
+    for (kpti_stream *stream = word ? thread->streams : NULL; stream; stream = stream->next) {
+        if (!(wanted & (is_c ? stream->c_bit : stream->all_bit))) continue;
+        if (stream->max_depth && stream->depth >= stream->max_depth) continue;
+        (void)kpti_stream_append(stream, word | kind, now);
+    }
+    kpti_record_end(thread);
+    return wanted;
+}

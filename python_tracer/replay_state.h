@@ -1,0 +1,87 @@
+/* replay_state.h: a replay between two steps; what the hot loops (replay.c) and the slow path
+ * (replay_slow.c) share.
+ *
+ * Invariants:
+ *   until is where the loops have to stop: the end of the block of times, or 0 while calls are closed;
+ *   all calls on the stack are of the run that is replayed, as its end closes them;
+ *   at most one GC is open. */
+#ifndef KPTI_REPLAY_STATE_H
+#define KPTI_REPLAY_STATE_H
+
+#include "call_stack.h"
+#include "times.h"
+
+enum {
+    KPTI_GC_KEY = KPTI_EVENT_GC_BEGIN
+}; /* a call's: its function's id, and zeros for the kind */
+
+struct kpti_replay {
+    kpti_call_stack stack;
+    const kpti_event *events; /* of the chunk */
+    uint32_t at;              /* the next event */
+    uint32_t until;
+    uint32_t block_first; /* the event that the first of times.ns belongs to */
+    uint32_t block_end;
+    uint32_t count;     /* events in the chunk */
+    uint32_t opens_end; /* where its OPEN events end */
+    uint64_t calls;     /* begun so far */
+    uint64_t repairs;
+    uint64_t first_id;
+    uint32_t function_count;
+    uint32_t track;
+
+    const kpti_env *env;
+    const kpti_recording *recording;
+    const kpti_chunk *next; /* the chunk after this one */
+    uint32_t run;
+    uint32_t sequence;
+    int in_run;
+    int gc_open;
+    int64_t open_ns; /* when the calls of OPEN events began */
+    int64_t end_ns;  /* the reader's, or 0 */
+
+    /* While calls are closed: all above floor, at close_ns; those above flagged_above, flagged. */
+    int closing;
+    uint32_t close_flags;
+    int64_t close_ns;
+    kpti_call_record *floor;
+    kpti_call_record *flagged_above;
+
+    kpti_times times;
+};
+
+/* What kpti_replay_slow answers where there is nothing to report. */
+enum { KPTI_GO_ON = 4 };
+
+/* Does one thing that the loops can't: the next block or chunk, an odd event, a call to be closed, more
+ * room. Answers with a kpti_step, or KPTI_GO_ON. */
+int kpti_replay_slow(kpti_replay *replay, kpti_call_record **record);
+
+/* Fills CALL, the one above the top, of the function that KEY has. */
+static inline __attribute__((always_inline)) void kpti_replay_begin(const kpti_replay *r,
+                                                                    kpti_call_record *call,
+                                                                    uint64_t index, uint32_t key,
+                                                                    int64_t ns, uint32_t flags)
+{
+    const uint32_t function = key >> KPTI_KIND_BITS;
+    call->id = r->first_id + index;
+    call->parent_id = call[-1].id;
+    call->start_ns = ns;
+    call->index = index;
+    call->function = function < r->function_count ? function : 0;
+    call->key = key;
+    call->flags = flags;
+    call->line = 0;
+    call->depth = call[-1].depth + 1;
+}
+
+static inline int kpti_is_detail(kpti_event event)
+{
+    const uint32_t kind = kpti_event_kind(event);
+    return kind == KPTI_EVENT_LINE || kind == KPTI_EVENT_WATCH;
+}
+
+/* Reads the LINE and WATCH events at AT into CALL; returns where they end. */
+uint32_t kpti_replay_details(const kpti_replay *r, uint32_t at, kpti_call_record *call);
+
+#endif

@@ -1,0 +1,52 @@
+/* session.h: what all tracers of the process share: which of them record, the epoch that keeps caches
+ * honest, the list of traced threads, and the hooks in the interpreter, which are there while anybody
+ * records.
+ *
+ * One lock guards all cold state, here and in the streams. It is held for short and bounded work; no
+ * Python runs under it, and nobody who holds it waits for another thread. fork takes it. */
+#ifndef KPTI_SESSION_H
+#define KPTI_SESSION_H
+
+#include <stdatomic.h>
+
+#include "impl/kpti_impl.h"
+
+struct kpti_thread;
+struct kpti_tracer;
+
+/* Tracers that record at once; each has a bit in masks. */
+enum { KPTI_MOST_RECORDING = 30 };
+
+/* Moves whenever a cache may have become wrong: a code object died, the set of tracers changed. */
+extern _Atomic uint32_t kpti_session_epoch __attribute__((visibility("hidden")));
+void kpti_session_bump(void);
+
+void kpti_session_lock(void);
+void kpti_session_unlock(void);
+
+/* Begins a run of TRACER. The GIL, or a thread state, is held. */
+kpt_status kpti_session_start(struct kpti_tracer *tracer, kpti_error *error);
+/* Ends it: when this returns no thread is inside the tracer's streams. No GIL is needed. */
+void kpti_session_stop(struct kpti_tracer *tracer);
+/* Waits until no thread is in the middle of an append to TRACER's streams. No lock is held. */
+void kpti_session_settle(struct kpti_tracer *tracer);
+/* The interpreter is about to end: nobody records any more, and the hooks are gone. The GIL is held. */
+void kpti_session_exit(void);
+/* In the child of a fork, with the lock held: TRACER does not record any more. */
+void kpti_session_forget_locked(struct kpti_tracer *tracer);
+
+/* Brings the calling thread up to date: its streams are those of the tracers that record, its caches
+ * empty. Inside a callback, with busy set; removes the hooks if nobody records. ENTERING: the frame on
+ * top is about to be recorded itself. */
+void kpti_session_sync(struct kpti_thread *thread, int entering);
+
+/* Which of the recording tracers record this function, of this file and module: a mask. */
+uint32_t kpti_session_mask(uint32_t function, kpt_str file, kpt_str module, const void *code);
+/* Whether any of them filters by module, so that it is worth finding out. */
+int kpti_session_needs_module(void);
+
+/* A thread is new, or gone. */
+void kpti_session_add_thread(struct kpti_thread *thread);
+void kpti_session_remove_thread(struct kpti_thread *thread);
+
+#endif

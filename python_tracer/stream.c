@@ -1,0 +1,378 @@
+#include "stream.h"
+
+#include <time.h>
+
+#include "session.h"
+#include "thread.h"
+#include "tracer.h"
+
+/* A thread that calls little takes little: its first chunk is small. */
+enum { FIRST_EVENTS = 512, CHUNK_EVENTS = 8192 };
+
+/* Where no chunk was to be had, one is asked for again after so many dropped events. */
+enum { RETRY_EVERY = 1024 };
+
+static uint64_t monotonic_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static size_t chunk_bytes(uint32_t capacity)
+{
+    return sizeof(kpti_chunk) + (size_t)capacity * sizeof(kpti_event);
+}
+
+static void free_chunk_locked(kpti_tracer *tracer, kpti_chunk *chunk)
+{
+    tracer->bytes_held -= chunk_bytes(chunk->capacity);
+    kpti_free(tracer->env, chunk, chunk_bytes(chunk->capacity));
+}
+
+/* Lets go of the oldest chunk; what a snapshot may be reading is only put aside. */
+static void drop_first_locked(kpti_stream *stream)
+{
+    kpti_tracer *tracer = stream->tracer;
+    kpti_chunk *chunk = stream->first;
+    stream->first = chunk->next;
+    if (stream->last == chunk) stream->last = NULL;
+    if (stream->first) stream->first->dropped_before += chunk->count + chunk->dropped_before;
+    atomic_fetch_add_explicit(&stream->dropped_total, chunk->count, memory_order_relaxed);
+    if (tracer->readers) {
+        chunk->next = tracer->limbo;
+        tracer->limbo = chunk;
+    } else {
+        free_chunk_locked(tracer, chunk);
+    }
+}
+
+static int is_ring(const kpti_tracer *tracer)
+{
+    return tracer->args.on_full == KPT_FULL_RING || tracer->ring_ticks || tracer->args.ring_bytes;
+}
+
+/* Whether a chunk of BYTES may be added; a ring makes room at the stream's own expense. While a
+ * snapshot reads, a ring may grow instead. */
+static int make_room_locked(kpti_stream *stream, size_t bytes, uint64_t now)
+{
+    kpti_tracer *tracer = stream->tracer;
+    uint64_t most = tracer->args.max_bytes;
+    if (tracer->args.ring_bytes && (!most || tracer->args.ring_bytes < most))
+        most = tracer->args.ring_bytes;
+    if (tracer->args.max_events && (!most || tracer->args.max_events * sizeof(kpti_event) < most))
+        most = tracer->args.max_events * sizeof(kpti_event);
+    if (tracer->readers) return is_ring(tracer) || !most || tracer->bytes_held + bytes <= most;
+    while (tracer->ring_ticks && stream->first && stream->first->next &&
+           now - stream->first->next->base_ticks > tracer->ring_ticks)
+        drop_first_locked(stream);
+    if (!most || tracer->bytes_held + bytes <= most) return 1;
+    if (!is_ring(tracer)) return 0;
+    while (stream->first && stream->first != stream->last && tracer->bytes_held + bytes > most)
+        drop_first_locked(stream);
+    return 1; /* each thread may hold two chunks, however small the ring */
+}
+
+void kpti_stream_trip(kpti_stream *stream)
+{
+    atomic_store_explicit(&stream->limit, NULL, memory_order_relaxed);
+}
+
+void kpti_stream_seal_locked(kpti_stream *stream)
+{
+    kpti_event *cursor = atomic_load_explicit(&stream->cursor, memory_order_relaxed);
+    if (stream->last && !stream->sealed) {
+        stream->last->count = (uint32_t)(cursor - stream->last->events);
+        stream->tracer->chunks_sealed++;
+    }
+    stream->sealed = 1;
+}
+
+void kpti_stream_join_locked(kpti_stream *stream)
+{
+    kpti_chunk *chunk = stream->later;
+    if (!chunk) return;
+    stream->later = NULL;
+    if (stream->first) {
+        kpti_chunk *end = stream->first;
+        while (end->next)
+            end = end->next;
+        end->next = chunk;
+    } else {
+        stream->first = chunk;
+    }
+}
+
+/* Links CHUNK as the one that is written. */
+static void link_locked(kpti_stream *stream, kpti_chunk *chunk)
+{
+    if (stream->tracer->readers) { /* the list is being read: begin another */
+        kpti_chunk **end = &stream->later;
+        while (*end)
+            end = &(*end)->next;
+        *end = chunk;
+    } else if (stream->last && stream->first) {
+        stream->last->next = chunk;
+    } else {
+        stream->first = chunk;
+    }
+    stream->last = chunk;
+    stream->sealed = 0;
+}
+
+/* Begins a chunk that has room for OPEN and more. The limit is the caller's to set. */
+static int begin_chunk_locked(kpti_stream *stream, kpti_open_stack open, uint64_t ticks)
+{
+    kpti_tracer *tracer = stream->tracer;
+    uint32_t capacity = (stream->sequence == 0 ? FIRST_EVENTS : CHUNK_EVENTS) + 2 * open.count;
+    kpti_chunk *chunk = NULL;
+    kpti_event *at;
+    if (make_room_locked(stream, chunk_bytes(capacity), ticks))
+        chunk = kpti_alloc(tracer->env, chunk_bytes(capacity));
+    if (!chunk) return 0;
+    tracer->bytes_held += chunk_bytes(capacity);
+    chunk->base_ticks = ticks;
+    chunk->run = stream->run;
+    chunk->sequence = stream->sequence++;
+    chunk->capacity = capacity;
+    chunk->dropped_before = stream->dropped;
+    stream->dropped = 0;
+    at = chunk->events;
+    for (uint32_t i = 0; i < open.count; i++) {
+        *at++ = kpti_event_make(KPTI_EVENT_OPEN, open.functions[i], ticks);
+        if (open.lines[i] && open.lines[i] <= KPTI_MOST_NUMBER)
+            *at++ = kpti_event_make(KPTI_EVENT_LINE, open.lines[i], ticks);
+    }
+    link_locked(stream, chunk);
+    stream->high = (uint32_t)(ticks >> 32);
+    atomic_store_explicit(&stream->cursor, at, memory_order_relaxed);
+    return 1;
+}
+
+/* Opens the gate, unless somebody has closed it for good meanwhile: the fence pairs with the one in
+ * kpti_stream_close, so one of the two sees the other. */
+static void open_limit(kpti_stream *stream)
+{
+    kpti_event *end = stream->last->events + stream->last->capacity - KPTI_SLACK;
+    atomic_store_explicit(&stream->limit, end, memory_order_relaxed);
+    atomic_thread_fence(memory_order_seq_cst);
+    if (atomic_load_explicit(&stream->ended, memory_order_relaxed))
+        atomic_store_explicit(&stream->limit, NULL, memory_order_relaxed);
+}
+
+kpti_stream *kpti_stream_new_locked(kpti_tracer *tracer, kpti_thread *thread)
+{
+    kpti_stream *stream = calloc(1, sizeof *stream); /* the thread's, so not the host's memory */
+    if (!stream) return NULL;
+    stream->tracer = tracer;
+    stream->thread = thread;
+    stream->os_tid = thread->os_tid;
+    stream->sealed = 1;
+    (void)snprintf(stream->name, sizeof stream->name, "%s", thread->name);
+    stream->sibling = tracer->streams;
+    tracer->streams = stream;
+    stream->owned_next = thread->owned;
+    thread->owned = stream;
+    atomic_store_explicit(&stream->ended, 1, memory_order_relaxed);
+    return stream;
+}
+
+/* The stream of a thread that is known by its OS id only; made if there is none. */
+static kpti_stream *idle_stream_locked(kpti_tracer *tracer, uint64_t os_tid, const char *name)
+{
+    kpti_stream *stream;
+    for (stream = tracer->streams; stream; stream = stream->sibling)
+        if (stream->os_tid == os_tid && !(stream->thread_flags & KPT_THREAD_ENDED)) return stream;
+    stream = calloc(1, sizeof *stream);
+    if (!stream) return NULL;
+    stream->tracer = tracer;
+    stream->os_tid = os_tid;
+    stream->sealed = 1;
+    (void)snprintf(stream->name, sizeof stream->name, "%s", name);
+    stream->sibling = tracer->streams;
+    tracer->streams = stream;
+    atomic_store_explicit(&stream->ended, 1, memory_order_relaxed);
+    return stream;
+}
+
+void kpti_stream_add_idle_locked(kpti_tracer *tracer, uint64_t os_tid, const char *name,
+                                 kpti_open_stack open)
+{
+    const kpti_run *run = &tracer->runs[tracer->run_count - 1];
+    kpti_stream *stream = idle_stream_locked(tracer, os_tid, name);
+    if (!stream || !atomic_load_explicit(&stream->ended, memory_order_relaxed))
+        return; /* it records already, and knows better */
+    stream->run = tracer->run_count - 1;
+    stream->sequence = 0;
+    if (!begin_chunk_locked(stream, open, run->start_ticks)) return;
+    kpti_stream_seal_locked(stream);
+    stream->idle = 1;
+}
+
+/* Takes away what was recorded for the thread in the present run: it tells itself now. */
+static void drop_idle_locked(kpti_stream *stream)
+{
+    kpti_chunk *last = stream->last;
+    kpti_chunk **link = &stream->first;
+    if (!stream->idle) return;
+    stream->idle = 0;
+    if (!last || last->run != stream->tracer->run_count - 1 || stream->tracer->readers) return;
+    stream->last = NULL;
+    for (; *link && *link != last; link = &(*link)->next)
+        stream->last = *link;
+    *link = NULL;
+    free_chunk_locked(stream->tracer, last);
+}
+
+void kpti_stream_adopt_locked(kpti_stream *stream, kpti_thread *thread)
+{
+    stream->thread = thread;
+    stream->owned_next = thread->owned;
+    thread->owned = stream;
+}
+
+/* The tracer's options, where the hot path finds them. */
+static void take_options(kpti_stream *stream)
+{
+    const kpti_tracer *tracer = stream->tracer;
+    uint32_t flags = tracer->args.flags;
+    stream->bit = tracer->bit;
+    stream->c_bit = flags & KPT_TRACE_NO_C_CALLS ? 0 : tracer->bit;
+    stream->all_bit = flags & KPT_TRACE_ALL_CALLABLES ? stream->c_bit : 0;
+    stream->max_depth = tracer->args.max_depth;
+    if (tracer->args.overhead_permille) stream->chunk_ns = monotonic_ns();
+    stream->depth = 0;
+}
+
+void kpti_stream_begin_locked(kpti_stream *stream, kpti_open_stack open, uint64_t ticks)
+{
+    drop_idle_locked(stream);
+    take_options(stream);
+    stream->run = stream->tracer->run_count - 1;
+    stream->sequence = 0;
+    stream->dropped = 0;
+    atomic_store_explicit(&stream->ended, 0, memory_order_relaxed);
+    if (begin_chunk_locked(stream, open, ticks)) open_limit(stream);
+}
+
+void kpti_stream_close(kpti_stream *stream)
+{
+    atomic_store_explicit(&stream->ended, 1, memory_order_relaxed);
+    atomic_thread_fence(memory_order_seq_cst);
+    kpti_stream_trip(stream);
+}
+
+/* Hands the sealed chunks to the host's sink, where there is one. The host may take its time, so no
+ * lock is held; the owner thread is the only one that adds or hands away. */
+static void hand_to_sink(kpti_stream *stream, uint64_t ticks)
+{
+    kpti_tracer *tracer = stream->tracer;
+    kpti_chunk *chunk = stream->first;
+    kpt_chunk out;
+    kpt_status status;
+    if (!tracer->chunk_sink.sealed || !chunk || tracer->readers) return;
+    KPT_INIT(&out);
+    out.sequence = chunk->sequence;
+    out.os_tid = stream->os_tid;
+    out.first_ticks = chunk->base_ticks;
+    out.last_ticks = ticks;
+    out.dropped_before = chunk->dropped_before;
+    out.data = chunk->events;
+    out.size_bytes = chunk->count * sizeof(kpti_event);
+    status = tracer->chunk_sink.sealed(tracer->chunk_sink.chunk_ctx, &out);
+    kpti_session_lock();
+    if (status != KPT_OK)
+        tracer->chunks_refused++;
+    else if (!tracer->readers) {
+        stream->first = chunk->next;
+        if (stream->last == chunk) stream->last = NULL;
+        free_chunk_locked(tracer, chunk);
+    }
+    kpti_session_unlock();
+}
+
+/* The thread's open calls. Walking runs Python's allocator, and whoever waits for this thread must not
+ * wait for that: so the stream may have ended, and its tracer gone, when this returns. */
+static kpti_open_stack walk_aside(kpti_thread *thread)
+{
+    kpti_open_stack open;
+    atomic_store_explicit(&thread->busy, 0, memory_order_release);
+    open = kpti_thread_walk(thread, thread->entering);
+    atomic_store_explicit(&thread->busy, 1, memory_order_relaxed);
+    atomic_signal_fence(memory_order_seq_cst);
+    return open;
+}
+
+/* Lets the tracer's guard, if it has one, look at the chunk that was sealed just now. */
+static void guard_locked(kpti_stream *stream)
+{
+    kpti_tracer *tracer = stream->tracer;
+    uint64_t now_ns;
+    if (!tracer->args.overhead_permille || !stream->last) return;
+    now_ns = monotonic_ns();
+    if (stream->chunk_ns &&
+        kpti_guard_check_locked(tracer->env, &tracer->guard, tracer->args.overhead_permille,
+                                stream->last, now_ns - stream->chunk_ns))
+        kpti_session_bump();
+    stream->chunk_ns = now_ns;
+}
+
+/* A new chunk for a stream whose last one is full or sealed. */
+static int refill(kpti_stream *stream, uint64_t ticks)
+{
+    kpti_open_stack open = {NULL, NULL, 0};
+    int begun = 0;
+    if (is_ring(stream->tracer) || stream->tracer->chunk_sink.sealed)
+        open = walk_aside(stream->thread);
+    kpti_session_lock();
+    if (stream->tracer && !atomic_load_explicit(&stream->ended, memory_order_relaxed)) {
+        kpti_stream_seal_locked(stream);
+        guard_locked(stream);
+        begun = begin_chunk_locked(stream, open, ticks);
+    }
+    kpti_session_unlock();
+    if (begun) {
+        hand_to_sink(stream, ticks);
+        open_limit(stream);
+    }
+    return begun;
+}
+
+int kpti_stream_append_slow(kpti_stream *stream, uint32_t word, uint64_t ticks)
+{
+    kpti_event *at = atomic_load_explicit(&stream->cursor, memory_order_relaxed);
+    kpti_event *limit = atomic_load_explicit(&stream->limit, memory_order_relaxed);
+    if (atomic_load_explicit(&stream->ended, memory_order_relaxed)) return 0;
+    if (at >= limit && (stream->dropped % RETRY_EVERY || !refill(stream, ticks))) {
+        stream->dropped++;
+        atomic_fetch_add_explicit(&stream->dropped_total, 1, memory_order_relaxed);
+        return 0;
+    }
+    if ((uint32_t)(ticks >> 32) != stream->high) { /* the slack has room for all three words */
+        stream->high = (uint32_t)(ticks >> 32);
+        kpti_stream_append_plain(stream, kpti_event_make(KPTI_EVENT_EPOCH, 0, ticks));
+        kpti_stream_append_plain(stream, ticks);
+    }
+    kpti_stream_append_plain(stream, (uint64_t)word << 32 | (uint32_t)ticks);
+    return 1;
+}
+
+void kpti_stream_free_limbo_locked(kpti_tracer *tracer)
+{
+    while (tracer->limbo) {
+        kpti_chunk *chunk = tracer->limbo;
+        tracer->limbo = chunk->next;
+        free_chunk_locked(tracer, chunk);
+    }
+}
+
+void kpti_stream_empty_locked(kpti_stream *stream)
+{
+    kpti_stream_join_locked(stream);
+    while (stream->first) {
+        kpti_chunk *chunk = stream->first;
+        stream->first = chunk->next;
+        free_chunk_locked(stream->tracer, chunk);
+    }
+    stream->last = NULL;
+}

@@ -1,0 +1,122 @@
+/* stream.h: where one thread's events of one tracer go. The owner thread appends; nobody else writes.
+ *
+ *   stream ──> chunk ──> chunk ──> chunk      events from the chunk's first to cursor
+ *
+ * The hot path is one test and one store: cursor < limit, and the counter's high half as in the event
+ * before. Everything else (a full chunk, a new high half, the end of tracing, a snapshot) is made to
+ * look like a full chunk, by moving limit, and is sorted out in the slow path.
+ *
+ * How another thread ends or seals a stream, without a lock on the hot path: it sets a flag, moves
+ * limit to NULL, runs the asymmetric barrier, and waits until the owner is out of its callback
+ * (kpti_thread.busy). From then on each append goes the slow way, which looks at the flags. */
+#ifndef KPTI_STREAM_H
+#define KPTI_STREAM_H
+
+#include <stdatomic.h>
+
+#include "impl/kpti_impl.h"
+#include "recording.h"
+
+struct kpti_thread;
+struct kpti_tracer;
+
+typedef struct kpti_stream {
+    _Atomic(kpti_event *) cursor; /* the owner's; relaxed */
+    _Atomic(kpti_event *) limit;  /* NULL, or where the room for short events ends */
+    uint32_t high;                /* of the counter, at the event before */
+    uint32_t bit;                 /* its tracer's, in masks */
+    uint32_t c_bit;               /* the same where it wants C calls, else 0 */
+    uint32_t all_bit;             /* the same where it wants all callables, else 0 */
+    uint32_t max_depth;           /* 0: none */
+    uint32_t depth;           /* of Python calls, above the lowest point so far; with max_depth */
+    struct kpti_stream *next; /* of the same thread, recording as well; the owner's */
+
+    /* The slow path's, under the session's lock unless said otherwise. */
+    _Atomic int ended;              /* the run is over, or the tracer is gone */
+    struct kpti_tracer *tracer;     /* NULL once the tracer is gone */
+    struct kpti_thread *thread;     /* NULL once the thread is gone */
+    struct kpti_stream *sibling;    /* of the same tracer */
+    struct kpti_stream *owned_next; /* of the same thread */
+    kpti_chunk *first;
+    kpti_chunk *last;  /* the one that is written, while it is not sealed */
+    kpti_chunk *later; /* begun while a snapshot reads: joined to the others after it */
+    uint32_t idle;     /* last was recorded for the thread, not by it */
+    uint32_t sealed;   /* last is complete: the next event begins a new chunk */
+    uint32_t run;
+    uint32_t sequence; /* of the next chunk */
+    uint64_t dropped;  /* events lost since the last chunk */
+    _Atomic uint64_t dropped_total;
+    uint64_t chunk_ns; /* when the last chunk was begun; for the guard */
+    uint64_t os_tid;
+    uint64_t host_value;
+    uint32_t thread_flags; /* KPT_THREAD_* */
+    char name[64];
+} kpti_stream;
+
+/* Room that limit leaves behind it, so that what follows an event needs no test of its own. */
+enum { KPTI_SLACK = 8 };
+
+/* The generic end of append: 1 if the event was recorded, 0 if it had to be dropped, and counted. */
+int kpti_stream_append_slow(kpti_stream *stream, uint32_t word, uint64_t ticks);
+
+/* Appends an event whose kind and number are WORD, if that needs no more than a store: 1 if so. Owner
+ * thread only. Budget: 2 ns. */
+static inline int kpti_stream_append_quick(kpti_stream *stream, uint32_t word, uint64_t ticks)
+{
+    kpti_event *at = atomic_load_explicit(&stream->cursor, memory_order_relaxed);
+    if (__builtin_expect(at >= atomic_load_explicit(&stream->limit, memory_order_relaxed) ||
+                             (uint32_t)(ticks >> 32) != stream->high,
+                         0))
+        return 0;
+    *at = (uint64_t)word << 32 | (uint32_t)ticks;
+    atomic_store_explicit(&stream->cursor, at + 1, memory_order_relaxed);
+    return 1;
+}
+
+/* The same, whatever it takes; 1 if it was recorded. */
+static inline int kpti_stream_append(kpti_stream *stream, uint32_t word, uint64_t ticks)
+{
+    return kpti_stream_append_quick(stream, word, ticks) ||
+           kpti_stream_append_slow(stream, word, ticks);
+}
+
+/* Appends a plain word behind an event that was recorded just now: the slack has room for it. */
+static inline void kpti_stream_append_plain(kpti_stream *stream, uint64_t plain)
+{
+    kpti_event *at = atomic_load_explicit(&stream->cursor, memory_order_relaxed);
+    *at = plain;
+    atomic_store_explicit(&stream->cursor, at + 1, memory_order_relaxed);
+}
+
+/* What was open when a stream or chunk begins: functions, the outermost first, with their lines. */
+typedef struct kpti_open_stack {
+    const uint32_t *functions;
+    const uint32_t *lines;
+    uint32_t count;
+} kpti_open_stack;
+
+/* "_locked": the session's lock is held. */
+
+/* A stream of TRACER for the calling thread, which does not record yet. NULL: no memory. */
+kpti_stream *kpti_stream_new_locked(struct kpti_tracer *tracer, struct kpti_thread *thread);
+/* The open calls of a thread that has had no event yet; nobody writes to it. */
+void kpti_stream_add_idle_locked(struct kpti_tracer *tracer, uint64_t os_tid, const char *name,
+                                 kpti_open_stack open);
+/* Makes such a stream the thread's own. */
+void kpti_stream_adopt_locked(kpti_stream *stream, struct kpti_thread *thread);
+/* Begins to record in the tracer's present run, with the calls that are open there. */
+void kpti_stream_begin_locked(kpti_stream *stream, kpti_open_stack open, uint64_t ticks);
+/* Ends the stream's part in the run; its owner may still be inside a callback. */
+void kpti_stream_close(kpti_stream *stream);
+/* Makes the owner's next append go the slow way, where it finds its chunk sealed. */
+void kpti_stream_trip(kpti_stream *stream);
+/* Completes the last chunk: the owner itself does it, or is out with its limit moved. */
+void kpti_stream_seal_locked(kpti_stream *stream);
+/* Joins chunks that were begun while a snapshot was read. */
+void kpti_stream_join_locked(kpti_stream *stream);
+/* Frees the chunks that a ring let go while they were read. */
+void kpti_stream_free_limbo_locked(struct kpti_tracer *tracer);
+/* Frees its chunks, but not the stream itself. */
+void kpti_stream_empty_locked(kpti_stream *stream);
+
+#endif

@@ -1,0 +1,90 @@
+/* thread.h: a traced thread: its streams, its caches of function ids, and whether it is inside a
+ * callback. Made at the thread's first event, gone when the thread ends. Found through one pointer of
+ * thread-local storage, in the initial-exec model: larger thread-local data fails to load late.
+ *
+ * The caches are in front of the function table: an entry says which id a code object, or a C function,
+ * has, and which tracers record it. They hold addresses of objects that may die: whenever one does, or
+ * the set of tracers changes, the session's epoch moves, and a thread that sees another epoch than its
+ * own empties its caches and looks again. So a reused address is never misnamed. */
+#ifndef KPTI_THREAD_H
+#define KPTI_THREAD_H
+
+#include "cpython.h"
+#include "stream.h"
+
+enum { KPTI_CODE_CACHE = 512, KPTI_C_CACHE = 256 };
+
+typedef struct kpti_code_entry {
+    PyCodeObject *code;
+    uint32_t word; /* id << KPTI_KIND_BITS */
+    uint32_t mask; /* tracers that record it; KPTI_MASK_WATCHED */
+} kpti_code_entry;
+
+typedef struct kpti_c_entry {
+    const PyMethodDef *method;
+    PyTypeObject *type; /* of self; of the function itself where it has none */
+    const char *name;   /* the method's, so that a reused definition is noticed */
+    const char *type_name;
+    uint32_t word;
+    uint32_t unused;
+} kpti_c_entry;
+
+/* Above the tracers' bits: a watched function, and one that the quick way must not record. */
+#define KPTI_MASK_WATCHED (UINT32_C(1) << 31)
+#define KPTI_MASK_GENERAL (UINT32_C(1) << 30)
+
+typedef struct kpti_thread {
+    _Atomic uint32_t busy; /* inside a callback */
+    uint32_t epoch;        /* of the session, when the caches were last emptied */
+    int entering;          /* an enter is being recorded: its frame is on top already */
+    uint32_t calls;        /* the tracers that want to know what code calls */
+    uint32_t every;        /* the tracers, if they record every C call there is; else 0 */
+    kpti_stream *streams;  /* of tracers that record, or did until just now */
+    kpti_stream *owned;    /* all of this thread's, under the session's lock */
+    uint64_t os_tid;
+    struct kpti_thread *next; /* in the session's list, under its lock */
+    char name[64];
+    int named;        /* name has been asked for */
+    uint32_t *walked; /* functions and lines of the last walk */
+    uint32_t walked_capacity;
+    kpti_code_entry codes[KPTI_CODE_CACHE];
+    kpti_c_entry functions[KPTI_C_CACHE];
+} kpti_thread;
+
+extern __thread kpti_thread *kpti_thread_self __attribute__((tls_model("initial-exec")));
+
+/* The calling thread's, made if need be; NULL when there is no memory. The GIL, or a thread state, is
+ * held; a pending exception is left alone. */
+kpti_thread *kpti_thread_get(void);
+
+static inline size_t kpti_code_slot(const PyCodeObject *code)
+{
+    uintptr_t address = (uintptr_t)code;
+    return (address >> 5 ^ address >> 13) & (KPTI_CODE_CACHE - 1);
+}
+
+static inline size_t kpti_c_slot(const PyMethodDef *method, const PyTypeObject *type)
+{
+    uintptr_t address = (uintptr_t)method ^ (uintptr_t)type >> 3;
+    return (address >> 4 ^ address >> 11) & (KPTI_C_CACHE - 1);
+}
+
+/* The entry of CODE, whose frame is the current one; filled from the table if need be. */
+kpti_code_entry *kpti_thread_code_slow(kpti_thread *thread, PyCodeObject *code);
+static inline kpti_code_entry *kpti_thread_code(kpti_thread *thread, PyCodeObject *code)
+{
+    kpti_code_entry *entry = &thread->codes[kpti_code_slot(code)];
+    return __builtin_expect(entry->code == code, 1) ? entry : kpti_thread_code_slow(thread, code);
+}
+
+/* The calls that are open on the calling thread, by a walk of its frames; without the one on top while
+ * an enter is being recorded. Valid until the next walk. Runs Python's allocator: busy is not set. */
+kpti_open_stack kpti_thread_walk(kpti_thread *thread, int entering);
+
+/* The same of the frames from TOP, which may be another thread's; SCRATCH is the caller's own. */
+kpti_open_stack kpti_thread_walk_from(kpti_thread *scratch, PyFrameObject *top);
+
+/* Empties the caches. */
+void kpti_thread_forget(kpti_thread *thread);
+
+#endif

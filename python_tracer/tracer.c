@@ -1,0 +1,272 @@
+#include "tracer.h"
+
+#include "cpython.h"
+#include "deliver.h"
+#include "function.h"
+#include "gc.h"
+#include "installation.h"
+#include "hooks.h"
+#include "platform.h"
+#include "reading.h"
+#include "session.h"
+#include "thread.h"
+
+static void free_tracer(kpti_tracer *tracer)
+{
+    const kpti_env *env = tracer->env;
+    kpti_filters_free(env, &tracer->filters);
+    kpti_guard_free(env, &tracer->guard);
+    kpti_free(env, tracer->watches, tracer->watch_count * sizeof(kpt_watch));
+    kpti_free(env, tracer->runs, tracer->run_capacity * sizeof(kpti_run));
+    kpti_free(env, tracer, sizeof *tracer);
+}
+
+/* Room for one more run. */
+static int reserve_run(kpti_tracer *tracer)
+{
+    uint32_t wanted = tracer->run_capacity ? tracer->run_capacity * 2 : 4;
+    kpti_run *grown;
+    if (tracer->run_count < tracer->run_capacity) return 1;
+    grown = kpti_alloc(tracer->env, wanted * sizeof *grown);
+    if (!grown) return 0;
+    if (tracer->run_count) memcpy(grown, tracer->runs, tracer->run_count * sizeof *grown);
+    kpti_free(tracer->env, tracer->runs, tracer->run_capacity * sizeof *grown);
+    tracer->runs = grown;
+    tracer->run_capacity = wanted;
+    return 1;
+}
+
+/* Frees all that was recorded, and lets the threads keep what is theirs. */
+static void let_go(kpti_tracer *tracer)
+{
+    kpti_session_lock();
+    while (tracer->streams) {
+        kpti_stream *stream = tracer->streams;
+        tracer->streams = stream->sibling;
+        kpti_stream_empty_locked(stream);
+        stream->tracer = NULL;
+        if (!stream->thread) free(stream); /* else its thread frees it in its own time */
+    }
+    kpti_stream_free_limbo_locked(tracer);
+    kpti_session_unlock();
+}
+
+/* Begins a run; the GIL is taken for it. */
+static kpt_status begin_run(kpti_tracer *tracer, kpti_error *error)
+{
+    kpt_status status;
+    PyGILState_STATE gil;
+    if (kpti_python_is_ending())
+        return kpti_fail(error, KPT_E_STATE, "the interpreter has ended, or is about to");
+    if (kpti_in_sub_interpreter())
+        return kpti_fail(error, KPT_E_UNSUPPORTED,
+                         "a sub-interpreter can't be traced: start from the main interpreter, "
+                         "which is");
+    if (tracer->forked) { /* what is held is the parent's */
+        let_go(tracer);
+        tracer->run_count = 0;
+        tracer->forked = 0;
+    }
+    if (!reserve_run(tracer)) return kpti_fail(error, KPT_E_MEMORY, "no memory for another run");
+    gil = PyGILState_Ensure();
+    tracer->run_count++;
+    status = kpti_session_start(tracer, error); /* a run that failed is one without calls */
+    PyGILState_Release(gil);
+    if (status == KPT_OK && tracer->run_count == 1) kpti_clock_calibrate(&tracer->clock_start);
+    return status;
+}
+
+static kpt_status copy_watches(kpti_tracer *tracer, const kpt_tracer_args *args)
+{
+    if (!args->watch_count) return KPT_OK;
+    tracer->watches = kpti_alloc(tracer->env, args->watch_count * sizeof(kpt_watch));
+    if (!tracer->watches) return KPT_E_MEMORY;
+    tracer->watch_count = args->watch_count;
+    for (uint32_t i = 0; i < args->watch_count; i++)
+        memcpy(&tracer->watches[i], (const char *)args->watches + (size_t)i * args->watch_stride,
+               sizeof(kpt_watch));
+    return KPT_OK;
+}
+
+static kpt_status make(const kpti_env *env, const kpt_tracer_args *args, void **self,
+                       kpti_error *error)
+{
+    kpti_tracer *tracer = kpti_alloc(env, sizeof *tracer);
+    kpt_status status;
+    if (!tracer) return kpti_fail(error, KPT_E_MEMORY, "no memory for a tracer");
+    tracer->env = env;
+    tracer->args = *args;
+    if (args->chunk_sink) tracer->chunk_sink = *args->chunk_sink;
+    if (args->flags & KPT_TRACE_THIS_THREAD) tracer->only_tid = kpti_os_tid();
+    status = kpti_filters_copy(env, args, &tracer->filters);
+    if (status == KPT_OK) status = copy_watches(tracer, args);
+    if (status != KPT_OK)
+        (void)kpti_fail(error, status, "no memory for filters and watches");
+    else
+        status = begin_run(tracer, error);
+    if (status == KPT_OK) {
+        *self = tracer;
+    } else {
+        let_go(tracer);
+        free_tracer(tracer);
+    }
+    return status;
+}
+
+static kpt_status stop(void *self, kpti_error *error)
+{
+    kpti_tracer *tracer = self;
+    (void)error;
+    if (tracer->bit && kpti_may_touch_python())
+        tracer->unreached = kpti_hooks_unreached();
+    kpti_session_stop(tracer);
+    kpti_clock_calibrate(&tracer->clock_stop);
+    if (tracer->guard.off_count) kpti_guard_report(tracer->env, &tracer->guard);
+    return KPT_OK;
+}
+
+static kpt_status restart(void *self, kpti_error *error)
+{
+    return begin_run(self, error);
+}
+
+static kpt_status register_gc_callback(void *self, kpti_error *error)
+{
+    kpti_tracer *tracer = self;
+    PyGILState_STATE gil;
+    atomic_store_explicit(&tracer->wants_gc, 1, memory_order_relaxed);
+    if (!tracer->bit || kpti_python_is_ending()) return KPT_OK; /* the next restart does the rest */
+    if (kpti_in_sub_interpreter())
+        return kpti_fail(error, KPT_E_UNSUPPORTED, "not from a sub-interpreter");
+    gil = PyGILState_Ensure();
+    kpti_installation_enter();
+    kpti_gc_install();
+    kpti_installation_leave();
+    PyGILState_Release(gil);
+    return KPT_OK;
+}
+
+/* The streams as replay's tracks. */
+static kpti_track *make_tracks(kpti_tracer *tracer, uint32_t *count)
+{
+    kpti_track *tracks;
+    uint32_t i = 0;
+    *count = 0;
+    for (kpti_stream *s = tracer->streams; s; s = s->sibling)
+        (*count)++;
+    if (tracer->forked) *count = 0;
+    tracks = kpti_alloc(tracer->env, (*count + 1) * sizeof *tracks);
+    if (!tracks) return NULL;
+    for (kpti_stream *s = tracer->streams; s && i < *count; s = s->sibling, i++)
+        tracks[*count - 1 - i] =
+            (kpti_track){s->first, s->os_tid, s->host_value, kpt_str_of(s->name), s->thread_flags};
+    return tracks;
+}
+
+/* The runs as replay sees them: one that goes on ends now. */
+static kpti_run *copy_runs(const kpti_tracer *tracer)
+{
+    kpti_run *runs = kpti_alloc(tracer->env, tracer->run_count * sizeof *runs);
+    if (!runs) return NULL;
+    memcpy(runs, tracer->runs, tracer->run_count * sizeof *runs);
+    if (tracer->bit) runs[tracer->run_count - 1].stop_ticks = kpti_ticks();
+    return runs;
+}
+
+static kpt_status deliver_tracks(kpti_tracer *tracer, const kpti_track *tracks, uint32_t count,
+                                 const kpt_delivery *delivery, kpti_error *error)
+{
+    kpti_run *runs = copy_runs(tracer);
+    kpti_recording recording = {tracks,
+                                count,
+                                runs,
+                                tracer->run_count,
+                                kpti_function_count(),
+                                kpti_function_describe,
+                                NULL,
+                                tracer->args.min_duration_ns};
+    kpti_clock clock;
+    kpti_delivery_job job = {tracer->env, &recording, delivery, kpti_clock_convert, &clock, 0};
+    kpt_status status;
+    if (!runs) return kpti_fail(error, KPT_E_MEMORY, "no memory to deliver");
+    if (tracer->bit) kpti_clock_calibrate(&tracer->clock_stop);
+    kpti_clock_between(&tracer->clock_start, &tracer->clock_stop, &clock);
+    status = kpti_deliver(&job, error);
+    tracer->repairs = job.repairs;
+    kpti_free(tracer->env, runs, tracer->run_count * sizeof *runs);
+    return status;
+}
+
+static kpt_status deliver(void *self, const kpt_delivery *delivery, kpti_error *error)
+{
+    kpti_tracer *tracer = self;
+    kpt_status status = KPT_E_MEMORY;
+    kpti_track *tracks;
+    uint32_t count;
+    kpti_reading_begin(tracer);
+    kpti_session_lock();
+    tracks = make_tracks(tracer, &count);
+    kpti_session_unlock();
+    if (tracks) {
+        status = deliver_tracks(tracer, tracks, count, delivery, error);
+        kpti_free(tracer->env, tracks, (count + 1) * sizeof *tracks);
+    } else {
+        (void)kpti_fail(error, status, "no memory to deliver");
+    }
+    kpti_reading_end(tracer);
+    return status;
+}
+
+static void get_stats(void *self, kpt_stats *out)
+{
+    kpti_tracer *tracer = self;
+    kpti_session_lock();
+    for (kpti_stream *s = tracer->streams; s; s = s->sibling) {
+        kpti_event *cursor = atomic_load_explicit(&s->cursor, memory_order_relaxed);
+        for (const kpti_chunk *c = s->first; c; c = c->next)
+            out->events += c->count;
+        if (s->last && !s->sealed) out->events += (uint64_t)(cursor - s->last->events);
+        out->events_dropped += atomic_load_explicit(&s->dropped_total, memory_order_relaxed);
+        out->threads++;
+    }
+    out->bytes_held = tracer->bytes_held;
+    out->chunks_sealed = tracer->chunks_sealed;
+    out->chunks_refused = tracer->chunks_refused;
+    out->events_repaired = tracer->repairs;
+    out->threads_unreached = tracer->unreached;
+    out->functions_disabled = tracer->guard.off_count;
+    kpti_session_unlock();
+}
+
+/* In the child: the other threads are gone, and will never leave what they were inside. */
+static void forked(void *self)
+{
+    kpti_tracer *tracer = self;
+    tracer->forked = 1;
+    tracer->readers = 0;
+    kpti_session_forget_locked(tracer);
+    for (kpti_stream *s = tracer->streams; s; s = s->sibling) {
+        if (s->thread == kpti_thread_self) continue;
+        s->thread = NULL;
+        s->thread_flags |= KPT_THREAD_ENDED;
+    }
+}
+
+static void destroy(void *self)
+{
+    kpti_tracer *tracer = self;
+    kpti_session_stop(tracer); /* also where Python's end has: somebody may still be inside */
+    let_go(tracer);
+    free_tracer(tracer);
+}
+
+const kpti_tracer_impl kpti_python_tracer = {
+    .make = make,
+    .stop = stop,
+    .restart = restart,
+    .register_gc_callback = register_gc_callback,
+    .deliver = deliver,
+    .get_stats = get_stats,
+    .forked = forked,
+    .destroy = destroy,
+};

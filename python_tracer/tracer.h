@@ -1,0 +1,45 @@
+/* tracer.h: a tracer: its options, its streams, its runs. The plugin makes one control call at a time;
+ * traced threads come in beside it, through their streams.
+ * The session's lock guards its list of streams, their chunks and its counters. */
+#ifndef KPTI_TRACER_H
+#define KPTI_TRACER_H
+
+#include "clock.h"
+#include "filter.h"
+#include "guard.h"
+#include "stream.h"
+
+typedef struct kpti_tracer {
+    const kpti_env *env;
+    kpt_tracer_args args;      /* arrays and chunk_sink are replaced by the fields below */
+    kpt_chunk_sink chunk_sink; /* sealed is NULL without one */
+    kpti_filters filters;
+    kpti_guard guard;   /* with args.overhead_permille; under the session's lock */
+    kpt_watch *watches; /* whole copies */
+    uint32_t watch_count;
+    uint64_t watched_calls; /* so far; the last call id */
+    uint32_t bit;           /* in masks; 0 while it does not record */
+    uint64_t only_tid;      /* the one thread that is recorded; 0: all */
+    _Atomic int wants_gc;
+    int forked; /* in the child of a fork: what is held is the parent's, and not delivered */
+
+    kpti_stream *streams;
+    uint32_t readers;  /* snapshots in progress: no chunk may go or be joined */
+    kpti_chunk *limbo; /* chunks that went meanwhile */
+    uint64_t bytes_held;
+    uint64_t ring_ticks; /* how far back a ring by time reaches; 0: none */
+    uint64_t chunks_sealed;
+    uint64_t chunks_refused;
+    uint64_t unreached; /* threads that the hooks could not be set on */
+    uint64_t repairs;   /* of the last delivery */
+
+    kpti_run *runs;
+    uint32_t run_count;
+    uint32_t run_capacity;
+    kpti_clock_point clock_start; /* of the first run */
+    kpti_clock_point clock_stop;  /* of the last */
+} kpti_tracer;
+
+extern const kpti_tracer_impl kpti_python_tracer;
+
+#endif

@@ -1,0 +1,31 @@
+/* replay_check.h: what holds for every delivery, whatever the recording: aborts where it does not. */
+#ifndef REPLAY_CHECK_H
+#define REPLAY_CHECK_H
+
+#include "kpt.h"
+
+/* A delivery as it comes. */
+typedef struct check {
+    uint32_t order;
+    int64_t end_ns;    /* 0: none */
+    uint64_t least_ns; /* the least duration */
+    uint32_t batch_size;
+    uint32_t name_count; /* names are below this, threads below the next */
+    uint32_t thread_count;
+    kpt_activity *activities;
+    size_t count;
+    size_t room;
+    unsigned char *names; /* that have come */
+    unsigned char *threads;
+} check;
+
+void check_init(check *c, uint32_t order, uint32_t name_count, uint32_t thread_count);
+void check_free(check *c);
+/* A kpt_batch_fn; ctx is the check. */
+kpt_status check_sink(void *ctx, const kpt_batch *batch);
+/* After the delivery: ids, parents, nesting, order. */
+void check_all(const check *c);
+/* Two deliveries of a recording hold the same activities, but for ids, order and phase. */
+void check_same(const check *a, const check *b);
+
+#endif

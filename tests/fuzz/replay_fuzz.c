@@ -1,0 +1,241 @@
+/* replay_fuzz.c: bytes as a recording, delivered in every order, to a sink that checks. For libFuzzer;
+ * corpus_main.c runs the kept inputs without it.
+ *
+ * An input is a head of 8 bytes, then commands. A command's first byte: its lower half is a kind of
+ * event, which takes a byte for its number and one for the ticks since the last; kinds above GC_END are
+ * something else, see command(). Every byte string is an input, and none does more work than its length
+ * allows. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "clock.h"
+#include "deliver.h"
+#include "replay_check.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { THREADS = 3, RUNS = 3, FUNCTIONS = 6, MOST_EVENTS = 4096 };
+
+typedef struct input {
+    const uint8_t *at;
+    const uint8_t *end;
+} input;
+
+static uint64_t take(input *in, size_t bytes)
+{
+    uint64_t value = 0;
+    for (size_t i = 0; i < bytes && in->at < in->end; i++)
+        value |= (uint64_t)*in->at++ << (8 * i);
+    return value;
+}
+
+/* What a chunk says beside its events. */
+typedef struct head {
+    uint64_t base_ticks;
+    uint64_t dropped_before;
+    uint32_t run;
+    uint32_t sequence;
+} head;
+
+/* One thread's chunks in the making; the events of the last are still being collected. */
+typedef struct tape {
+    kpti_chunk *first;
+    kpti_chunk *last;
+    head head;
+    uint32_t count;
+    int begun;
+    kpti_event events[MOST_EVENTS];
+} tape;
+
+typedef struct recorder {
+    tape tapes[THREADS];
+    tape *on;
+    uint64_t now;
+} recorder;
+
+/* Puts the events into a chunk that ends with the last of them. */
+static void seal(tape *t)
+{
+    kpti_chunk *chunk;
+    if (!t->begun) return;
+    chunk = malloc(sizeof *chunk + t->count * sizeof(kpti_event));
+    if (!chunk) abort();
+    chunk->next = NULL;
+    chunk->base_ticks = t->head.base_ticks;
+    chunk->dropped_before = t->head.dropped_before;
+    chunk->run = t->head.run;
+    chunk->sequence = t->head.sequence;
+    chunk->count = chunk->capacity = t->count;
+    memcpy(chunk->events, t->events, t->count * sizeof(kpti_event));
+    *(t->last ? &t->last->next : &t->first) = chunk;
+    t->last = chunk;
+    t->count = 0;
+}
+
+static void begin_chunk(recorder *r, uint32_t run, uint32_t sequence, uint64_t dropped)
+{
+    seal(r->on);
+    r->on->begun = 1;
+    r->on->head = (head){r->now, dropped, run, sequence};
+}
+
+static void append(recorder *r, uint64_t word)
+{
+    if (!r->on->begun) begin_chunk(r, 0, 0, 0);
+    if (r->on->count == MOST_EVENTS) begin_chunk(r, r->on->head.run, r->on->head.sequence + 1, 0);
+    r->on->events[r->on->count++] = word;
+}
+
+static void append_event(recorder *r, uint32_t kind, input *in)
+{
+    const uint32_t number = (uint32_t)take(in, 1);
+    r->now += take(in, 1);
+    append(r, kpti_event_make(kind, number, r->now));
+    if (kind == KPTI_EVENT_EPOCH) append(r, r->now);
+    if (kind == KPTI_EVENT_WATCH || kind == KPTI_EVENT_GC_END) append(r, take(in, 2));
+}
+
+static void command(recorder *r, input *in)
+{
+    const uint32_t byte = (uint32_t)take(in, 1);
+    const uint32_t kind = byte & 15;
+    const uint32_t upper = byte >> 4;
+    switch (kind) {
+    case 8: /* another thread */
+        r->on = &r->tapes[upper % THREADS];
+        break;
+    case 9: /* another chunk, most likely without a gap */
+        begin_chunk(r, r->on->head.run, r->on->head.sequence + (upper ? 1 : 2), upper == 15);
+        break;
+    case 10: /* another run */
+        begin_chunk(r, r->on->head.run + 1, upper / 8, 0);
+        break;
+    case 11: /* any chunk at all */
+        begin_chunk(r, upper, (uint32_t)take(in, 1), take(in, 1));
+        break;
+    case 12: /* time passes, or goes back */
+        r->now += (uint64_t)1 << (upper * 4 % 40);
+        break;
+    case 13:
+        r->now -= upper;
+        break;
+    case 14: /* any word at all */
+        append(r, take(in, 8));
+        break;
+    case 15: /* a function with a larger number */
+        append(r, kpti_event_make(upper & 1, (uint32_t)take(in, 4), r->now));
+        break;
+    default:
+        append_event(r, kind, in);
+        break;
+    }
+}
+
+static void free_chunks(kpti_chunk *chunk)
+{
+    while (chunk) {
+        kpti_chunk *next = chunk->next;
+        free(chunk);
+        chunk = next;
+    }
+}
+
+static int describe(void *ctx, uint32_t id, kpti_function_view *out)
+{
+    (void)ctx;
+    memset(out, 0, sizeof *out);
+    out->kind = id % 2 ? KPT_KIND_PYTHON : KPT_KIND_C;
+    out->first_line = id;
+    return id != FUNCTIONS - 1;
+}
+
+static void fall(void *ctx, const uint64_t *ticks, int64_t *ns, uint64_t count)
+{
+    (void)ctx;
+    for (uint64_t i = 0; i < count; i++)
+        ns[i] = -(int64_t)(ticks[i] / 2);
+}
+
+static void coarse(void *ctx, const uint64_t *ticks, int64_t *ns, uint64_t count)
+{
+    (void)ctx;
+    for (uint64_t i = 0; i < count; i++)
+        ns[i] = (int64_t)(ticks[i] / 64);
+}
+
+/* How it is delivered, from the input's head. */
+typedef struct wish {
+    kpt_convert_fn convert;
+    int64_t end_ns;
+    uint32_t batch_size;
+} wish;
+
+static void deliver(const kpti_recording *recording, wish w, check *c)
+{
+    const kpti_env env = {0};
+    const kpti_clock_point ends[] = {{.ticks = 0, .hz = 121875000}, {.ticks = 1, .hz = 121875000}};
+    kpti_clock clock;
+    kpti_error error;
+    kpt_delivery delivery;
+    kpti_delivery_job job = {.env = &env, .recording = recording, .delivery = &delivery};
+    kpti_clock_between(&ends[0], &ends[1], &clock);
+    job.own_convert = kpti_clock_convert;
+    job.own_convert_ctx = &clock;
+    KPT_INIT(&delivery);
+    delivery.order = c->order;
+    delivery.convert = w.convert;
+    delivery.end_ns = c->end_ns = w.end_ns;
+    delivery.batch_size = c->batch_size = w.batch_size;
+    delivery.sink = check_sink;
+    delivery.sink_ctx = c;
+    c->least_ns = recording->min_duration_ns;
+    if (kpti_deliver(&job, &error) != KPT_OK) abort();
+    check_all(c);
+}
+
+static void deliver_all(const kpti_recording *recording, wish w)
+{
+    check checks[KPT_ORDER_START + 1];
+    for (uint32_t order = KPT_ORDER_THREAD; order <= KPT_ORDER_START; order++) {
+        check_init(&checks[order], order, FUNCTIONS + 1, THREADS);
+        deliver(recording, w, &checks[order]);
+    }
+    check_same(&checks[KPT_ORDER_THREAD], &checks[KPT_ORDER_TIME]);
+    check_same(&checks[KPT_ORDER_THREAD], &checks[KPT_ORDER_START]);
+    for (uint32_t order = KPT_ORDER_THREAD; order <= KPT_ORDER_START; order++)
+        check_free(&checks[order]);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const kpt_convert_fn converters[] = {NULL, coarse, fall, NULL};
+    static recorder r;
+    input in = {data, data + size};
+    const uint64_t choice = take(&in, 2);
+    const wish w = {converters[choice & 3], (int64_t)take(&in, 2) * (choice & 4 ? 1 : 0),
+                    choice & 8 ? 1 + (uint32_t)(choice >> 12) : 0};
+    const uint64_t stop = take(&in, 3);
+    kpti_track tracks[THREADS];
+    const kpti_run runs[RUNS] = {{0, stop}, {stop + 100, 2 * stop}, {2 * stop + 100, UINT64_MAX}};
+    kpti_recording recording = {.tracks = tracks,
+                                .track_count = THREADS,
+                                .runs = runs,
+                                .run_count = RUNS,
+                                .function_count = FUNCTIONS,
+                                .describe = describe,
+                                .min_duration_ns = choice & 16 ? choice >> 8 & 63 : 0};
+    for (int t = 0; t < THREADS; t++)
+        memset(&r.tapes[t], 0, offsetof(tape, events));
+    r.on = &r.tapes[0];
+    r.now = 0;
+    while (in.at < in.end)
+        command(&r, &in);
+    for (int t = 0; t < THREADS; t++) {
+        seal(&r.tapes[t]);
+        tracks[t] = (kpti_track){.chunks = r.tapes[t].first};
+    }
+    deliver_all(&recording, w);
+    for (int t = 0; t < THREADS; t++)
+        free_chunks(r.tapes[t].first);
+    return 0;
+}

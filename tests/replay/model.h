@@ -1,0 +1,18 @@
+// model.h: what a delivery must look like, found out the slow and obvious way: every event by itself,
+// every call an object of its own, orders by sorting. Shares no code with replay.
+#ifndef MODEL_H
+#define MODEL_H
+
+#include "taken.h"
+
+struct Expected {
+    std::vector<kpt_activity> activities;
+    uint64_t repairs = 0;
+};
+
+Expected model(Recording &recording, const Taking &taking);
+
+// The first difference as a text; empty if there is none.
+std::string difference(const Expected &expected, const Taken &taken);
+
+#endif

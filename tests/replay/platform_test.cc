@@ -1,0 +1,44 @@
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "platform.h"
+
+namespace
+{
+
+TEST(Platform, ticks_move)
+{
+    const uint64_t first = kpti_ticks_ordered();
+    uint64_t now = first;
+    for (int i = 0; i < 100000000 && now == first; i++)
+        now = kpti_ticks();
+    EXPECT_GT(now, first);
+}
+
+TEST(Platform, ordered_ticks_never_go_backwards)
+{
+    uint64_t last = kpti_ticks_ordered();
+    for (int i = 0; i < 100000; i++) {
+        const uint64_t now = kpti_ticks_ordered();
+        ASSERT_GE(now, last);
+        last = now;
+    }
+}
+
+TEST(Platform, thread_ids_are_the_systems)
+{
+    EXPECT_EQ(static_cast<uint64_t>(getpid()), kpti_os_tid()) << "on the first thread";
+    uint64_t other = 0;
+    std::thread([&] { other = kpti_os_tid(); }).join();
+    EXPECT_NE(0u, other);
+    EXPECT_NE(kpti_os_tid(), other);
+}
+
+TEST(Platform, the_barrier_works_where_it_can_be_registered)
+{
+    if (!kpti_membarrier_register()) GTEST_SKIP() << "this system has none";
+    EXPECT_TRUE(kpti_membarrier());
+}
+
+} // namespace

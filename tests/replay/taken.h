@@ -1,0 +1,44 @@
+// taken.h: a delivery, copied as it comes, and the checks that hold for every delivery whatsoever.
+#ifndef TAKEN_H
+#define TAKEN_H
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tape.h"
+
+struct Taken {
+    kpt_status status = KPT_OK;
+    std::string error;
+    uint64_t repairs = 0;
+    std::vector<kpt_activity> activities; // in the order of delivery
+    std::map<uint32_t, kpt_name> names;
+    std::map<uint32_t, kpt_thread> threads;
+    uint32_t batches = 0;
+    uint32_t largest = 0;
+    uint64_t converts = 0;          // calls of the converter
+    std::vector<std::string> wrong; // what broke a rule while it came
+
+    const kpt_activity &only(uint32_t function) const; // the one activity of that function
+    std::string text() const;                          // "f1[10-90] f2[20-30]"
+};
+
+// How to take one; the defaults deliver in order THREAD, a tick being a nanosecond.
+struct Taking {
+    uint32_t order = KPT_ORDER_THREAD;
+    uint32_t batch_size = 0;
+    int64_t end_ns = 0;
+    kpt_convert_fn convert = nullptr; // checked for its ticks, too
+    uint32_t stop_after = UINT32_MAX; // batches, then the sink answers 1234
+    const kpti_env *env = nullptr;
+};
+
+Taken take(Recording &recording, Taking taking = {});
+// Takes it and checks everything that holds for all deliveries.
+Taken take_checked(Recording &recording, Taking taking = {});
+
+// Each broken rule of the ABI's as a line of text.
+std::vector<std::string> broken_rules(const Taken &taken, const Taking &taking);
+
+#endif
