@@ -1,24 +1,52 @@
-"""Where the installed plugin and its headers are, for hosts that load it.
+"""A tracer that records every Python call of every thread, and costs little enough to be left on.
 
-    >>> import ctypes, kpytrace
+    >>> import kpytrace
+    >>> with kpytrace.trace("out.json"):
+    ...     work()
+
+writes a trace for ui.perfetto.dev or chrome://tracing; kpytrace.start("out.json") and
+kpytrace.stop() do the same without a block. help(kpytrace.start) has the options.
+
+For other hosts that load the plugin, plugin_path() and include_dir() say where it and its C headers
+are:
+
     >>> library = ctypes.CDLL(str(kpytrace.plugin_path()))
 
-The package itself loads nothing: a host opens the plugin through its C entry.
+Importing the package loads nothing of this; the first start does.
 """
 
-import importlib.metadata
-import pathlib
+from __future__ import annotations
 
-__all__ = ["__version__", "include_dir", "plugin_path"]
+from ._trace import Summary, Trace, start, stop, trace
 
-try:
-    __version__ = importlib.metadata.version("kpytrace")
-except importlib.metadata.PackageNotFoundError:  # imported from a checkout that isn't installed
-    __version__ = "0+uninstalled"
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import pathlib
+
+    __version__: str
+
+__all__ = ["Summary", "Trace", "__version__", "include_dir", "plugin_path", "start", "stop",
+           "trace"]
+
+
+def __getattr__(name: str) -> str:
+    # On demand: importlib.metadata takes longer to import than all of this package.
+    if name != "__version__":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib.metadata
+
+    try:
+        version = importlib.metadata.version("kpytrace")
+    except importlib.metadata.PackageNotFoundError:  # imported from a checkout or a build folder
+        version = "0+uninstalled"
+    globals()["__version__"] = version
+    return version
 
 
 def _installed(name: str, what: str) -> pathlib.Path:
-    # An editable install keeps these files in another folder than the sources; both are in __path__.
+    import pathlib
+
+    # An editable install keeps these files in another folder than the sources: both in __path__.
     for folder in __path__:
         path = pathlib.Path(folder).resolve() / name
         if path.exists():

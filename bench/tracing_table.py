@@ -1,0 +1,119 @@
+"""Runs tracing.py under every Python of this machine, with the peers it is compared with, and prints
+what it found as tables. Peers lie in build/bench-venvs/<Python>, fetched once with pip."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+ORDER = ("limit", "kpytrace", "viztracer", "torch", "cProfile")
+# Wheels that are fetched, by the Pythons that they are fetched for.
+TORCH = {"3.11": "torch==2.13.0"}
+
+
+def pythons():
+    """(tag, path) of each Python that has a backend in the build, as scripts/pythons/list finds them."""
+    lines = subprocess.check_output([ROOT / "scripts/pythons/list"], text=True).splitlines()
+    return [line.split(" ", 1) for line in lines]
+
+
+def pip_commands(tag, python, folder, requirement):
+    """How REQUIREMENT may be had: with the Python's own pip, or for it with ours."""
+    options = ["install", "--quiet", "--only-binary=:all:", "--target", folder, requirement]
+    yield [python, "-m", "pip", *options]
+    abi = "cp" + tag.replace(".", "")
+    yield [sys.executable, "-m", "pip", *options, "--python-version", tag.rstrip("t"),
+           "--implementation", "cp", "--abi", abi, "--abi", "abi3", "--abi", "none"]
+
+
+def peers(tag, python):
+    """The folder with the peers for a Python; what can't be fetched is said, and left out."""
+    folder = ROOT / "build/bench-venvs" / tag
+    for name, requirement in (("viztracer", "viztracer"), ("torch", TORCH.get(tag))):
+        if not requirement or (folder / name).exists():
+            continue
+        for command in pip_commands(tag, python, folder, requirement):
+            result = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                    text=True, check=False)
+            if result.returncode == 0:
+                break
+        else:
+            print(f"{tag}: no {name}: {(result.stderr.strip().splitlines() or ['?'])[-1]}",
+                  file=sys.stderr)
+    return folder
+
+
+def measure(build, tag, python):
+    """tracing.py's figures for one Python; None, with a message, if it fails."""
+    environment = dict(os.environ, PYTHONPATH=str(peers(tag, python)), PYTHONDONTWRITEBYTECODE="1")
+    if tag.endswith("t"):
+        environment["PYTHON_GIL"] = "0"
+    print(f"tracing: {tag} …", file=sys.stderr, flush=True)
+    result = subprocess.run([python, ROOT / "bench/tracing.py", build], env=environment, text=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    if result.returncode:
+        print(f"{tag}: {(result.stderr.strip().splitlines() or ['?'])[-1]}", file=sys.stderr)
+        return None
+    return json.loads(result.stdout)
+
+
+def row(*cells):
+    print("|", " | ".join(cells), "|")
+
+
+def heading(*cells):
+    row(*cells)
+    print("|" + "---|" * len(cells))
+
+
+def ratio(figures, other):
+    return f"{figures['kpytrace'] / figures[other]:.2f}" if other in figures else "–"
+
+
+def print_costs(results):
+    print("\nCost while tracing (ns a call, less the bare program)\n")
+    heading("Python", "program", "bare", *ORDER, *(f"kpytrace/{o}" for o in ORDER if o != "kpytrace"))
+    for tag, result in results.items():
+        for program, r in result["cost_ns"].items():
+            row(tag, program, *(f"{r[n]:.0f}" if n in r else "–" for n in ("bare", *ORDER)),
+                *(ratio(r, o) for o in ORDER if o != "kpytrace"))
+
+
+def print_excluded(results):
+    columns = {name: None for r in results.values() for name in r["excluded_ns"]["py_call"]}
+    print("\nCode that filters leave out, and not tracing (ns a call, less the bare program)\n")
+    heading("Python", "program", *columns)
+    for tag, result in results.items():
+        for program, r in result["excluded_ns"].items():
+            row(tag, program, *(f"{r[n]:.1f}" if n in r else "–" for n in columns))
+
+
+def print_rest(results):
+    print("\nMemory (bytes a call, of a million calls)\n")
+    heading("Python", "bytes")
+    for tag, result in results.items():
+        row(tag, f"{result['memory']['bytes_per_call']:.2f}")
+    for tag, result in results.items():
+        if "two_threads" in result:
+            print(f"\nWork of two threads, over that of one, {tag}\n")
+            heading(*result["two_threads"], "kpytrace/limit")
+            row(*(f"{v:.2f}" for v in result["two_threads"].values()),
+                ratio(result["two_threads"], "limit"))
+
+
+def tracing(build):
+    """What recording costs, beside the interpreter's own floor and the peers."""
+    results = {}
+    for tag, python in pythons():
+        if not (build / f"libkpytrace_cpython{tag}.so").exists():
+            print(f"{tag}: no backend in {build}", file=sys.stderr)
+            continue
+        figures = measure(build, tag, python)
+        if figures:
+            results[tag] = figures
+    if results:
+        print_costs(results)
+        print_excluded(results)
+        print_rest(results)
+    return results

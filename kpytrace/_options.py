@@ -1,0 +1,193 @@
+"""The options of a trace: their names, how values are read, and their environment variables.
+
+OPTIONS is the one list of them; docs/python.md and the C side (hosts/standalone/options.c) are
+tested against it.
+"""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Literal, TypedDict, Union
+
+    class Options(TypedDict, total=False):
+        """What start and trace take as keywords."""
+
+        c_calls: bool
+        all_callables: bool
+        this_thread: bool
+        gc: bool
+        max_events: int
+        max_bytes: Union[int, str]
+        on_full: Literal["stop", "ring"]
+        ring_ns: Union[int, str]
+        ring_bytes: Union[int, str]
+        min_duration_ns: Union[int, str]
+        max_depth: int
+        overhead_permille: int
+        tool_id: int
+        include: Union[str, Iterable[str]]
+        exclude: Union[str, Iterable[str]]
+
+    Filter = tuple[str, str, bytes]
+
+PREFIX = "KPYTRACE_"
+_MOST_32, _MOST_64 = 2**32 - 1, 2**64 - 1
+_SWITCHES = {"1": True, "true": True, "yes": True, "on": True,
+             "0": False, "false": False, "no": False, "off": False}
+_BYTES = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9,
+          "kib": 2**10, "mib": 2**20, "gib": 2**30}
+_NS = {"": 1, "ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9}
+
+
+def _switch(value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.lower() in _SWITCHES:
+        return _SWITCHES[value.lower()]
+    raise ValueError("must be True or False (in the environment 1 or 0)")
+
+
+def _number(most: int) -> Callable[[object], int]:
+    def read(value: object) -> int:
+        if isinstance(value, str) and value.isascii() and value.replace("_", "").isdigit():
+            value = int(value)
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise TypeError("must be a whole number")
+        if not 0 <= value <= most:
+            raise ValueError(f"must lie between 0 and {most}")
+        return value
+    return read
+
+
+def _quantity(units: Mapping[str, int], example: str) -> Callable[[object], int]:
+    """Reads "10s" or "64 MiB" besides plain numbers."""
+    plain = _number(_MOST_64)
+
+    def read(value: object) -> int:
+        if not isinstance(value, str):
+            return plain(value)
+        number = value.strip().rstrip("".join({c for unit in units for c in unit + unit.upper()}))
+        unit = value.strip()[len(number):].lower()
+        try:
+            factor, amount = units[unit], float(number)
+        except (KeyError, ValueError):
+            names = ", ".join(filter(None, units))
+            raise ValueError(f"must be a number with one of {names} behind it, "
+                             f"as in {example!r}") from None
+        if number.strip().isdigit():
+            return plain(int(number) * factor)  # exact, however large
+        return plain(int(amount * factor) if 0 <= amount < 2**64 else -1)
+    return read
+
+
+def _word(*words: str) -> Callable[[object], str]:
+    def read(value: object) -> str:
+        if not isinstance(value, str) or value.lower() not in words:
+            raise ValueError(f"must be {' or '.join(map(repr, words))}")
+        return value.lower()
+    return read
+
+
+def _pattern(text: object) -> tuple[str, bytes]:
+    """What a pattern matches, "file", "module" or "glob", and the pattern that the plugin gets."""
+    if not isinstance(text, str):
+        raise TypeError("must be a string, or several")
+    kind, colon, rest = text.partition(":")
+    if not colon or kind not in ("file", "module", "glob"):
+        kind, rest = "", text
+    if not rest or "\0" in rest:
+        raise ValueError("has an empty pattern, or one with a NUL in it")
+    if not kind:
+        kind = ("glob" if any(c in rest for c in "*?[")
+                else "file" if "/" in rest or rest[0] in "<~" or rest.endswith(".py")
+                else "module")
+    if kind == "glob" and "/" not in rest:
+        rest = f"*/{rest}"  # the file's name alone
+    elif kind != "module" and rest[0] not in "<*?[":
+        # As code objects name their files. A folder keeps its slash: "src/" is not "src2".
+        slash = "/" if rest.endswith("/") else ""
+        rest = os.path.abspath(os.path.expanduser(rest)).rstrip("/") + slash
+    return kind, rest.encode("utf-8", "surrogateescape")
+
+
+def _patterns(value: object) -> tuple[tuple[str, bytes], ...]:
+    if isinstance(value, str):
+        value = [part.strip() for part in value.split(",") if part.strip()]
+    elif not isinstance(value, (list, tuple, set, frozenset)):
+        raise TypeError("must be a string, or several in a list")
+    return tuple(_pattern(item) for item in value)
+
+
+class Option:
+    """One option: how its value is read, and what it means."""
+
+    __slots__ = ("name", "read", "text")
+
+    def __init__(self, name: str, read: Callable[[object], object], text: str) -> None:
+        self.name, self.read, self.text = name, read, text
+
+    @property
+    def variable(self) -> str:
+        return PREFIX + self.name.upper()
+
+
+OPTIONS = {option.name: option for option in (
+    Option("c_calls", _switch, "record functions written in C too (default: yes)"),
+    Option("all_callables", _switch, "record types, partials and callable instances too"),
+    Option("this_thread", _switch, "record only the thread that starts the trace"),
+    Option("gc", _switch, "record garbage collections too"),
+    Option("max_events", _number(_MOST_64), "record at most so many events; a call has two"),
+    Option("max_bytes", _quantity(_BYTES, "64MB"), "hold at most so much"),
+    Option("on_full", _word("stop", "ring"),
+           'what a full budget turns into: "stop" keeps the beginning, "ring" the end'),
+    Option("ring_ns", _quantity(_NS, "10s"), "keep the last so many nanoseconds"),
+    Option("ring_bytes", _quantity(_BYTES, "64MB"), "keep the last so many bytes"),
+    Option("min_duration_ns", _quantity(_NS, "10us"), "leave shorter calls out of the trace"),
+    Option("max_depth", _number(_MOST_32), "do not record deeper calls"),
+    Option("overhead_permille", _number(1000),
+           "switch off code that would slow the program by more than so many thousandths"),
+    Option("tool_id", _number(5), "the sys.monitoring tool to be (Python 3.12 and later)"),
+    Option("include", _patterns, "record only code that one of these patterns matches"),
+    Option("exclude", _patterns, "do not record code that one of these patterns matches"),
+)}
+
+
+def _read(option: Option, value: object, source: str) -> object:
+    try:
+        return option.read(value)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{source} {error}, not {value!r}") from None
+
+
+def unknown(name: str) -> TypeError:
+    """The error for an option that is none."""
+    import difflib
+
+    near = difflib.get_close_matches(name, OPTIONS, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(OPTIONS)}"
+    return TypeError(f"unknown option {name!r}{hint}")
+
+
+def resolve(given: Mapping[str, object]) -> dict[str, object]:
+    """The values of all options that are set, by keyword or else by environment variable, as the C
+    side takes them. None counts as not given."""
+    for name in given:
+        if name not in OPTIONS:
+            raise unknown(name)
+    values: dict[str, object] = {}
+    for option in OPTIONS.values():
+        value, source = given.get(option.name), option.name
+        if value is None:
+            value, source = os.environ.get(option.variable) or None, option.variable
+        if value is not None:
+            values[option.name] = _read(option, value, source)
+    # The last filter that matches decides: so an exclude wins over an include.
+    filters: list[Filter] = []
+    for action in ("include", "exclude"):
+        filters += [(action, *pattern) for pattern in values.pop(action, ())]  # type: ignore
+    values["filters"] = tuple(filters)
+    return values

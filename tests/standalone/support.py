@@ -1,0 +1,85 @@
+"""What the tests of the Python package share. They run with PYTHONPATH at the staged package, and
+KPT_SAMPLE at the sample plugin, whose tracers hold fourteen calls on two threads."""
+
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import unittest
+import unittest.mock
+import warnings
+
+import kpytrace
+
+SAMPLE = pathlib.Path(os.environ.get("KPT_SAMPLE", "sample.so"))
+FREE_THREADED = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
+TAG = "%d.%d%s" % (*sys.version_info[:2], "t" if FREE_THREADED else "")
+BACKEND = kpytrace.plugin_path().with_name(f"libkpytrace_cpython{TAG}.so")
+
+
+class Case(unittest.TestCase):
+    """A folder of its own, no option in the environment, and no trace left running."""
+
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="kpt-test-"))
+        self.addCleanup(shutil.rmtree, self.folder)
+        clean = {k: v for k, v in os.environ.items() if not k.startswith("KPYTRACE")}
+        patch = unittest.mock.patch.dict(os.environ, clean, clear=True)
+        patch.start()
+        self.addCleanup(patch.stop)
+        self.addCleanup(self.end_trace)
+        self.path = self.folder / "trace.json"
+
+    def end_trace(self):
+        running = kpytrace._trace._active
+        if running is not None:
+            running.close()
+
+    def use_plugin(self, path):
+        """Has start() load another plugin."""
+        patch = unittest.mock.patch.object(kpytrace, "plugin_path", lambda: path)
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def use_noop(self):
+        """The real plugin, in a folder where no backend is beside it."""
+        (self.folder / "alone").mkdir()
+        self.use_plugin(shutil.copy(kpytrace.plugin_path(), self.folder / "alone"))
+
+    @contextlib.contextmanager
+    def no_warnings(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            yield
+
+    def read_trace(self, path=None):
+        """The trace, read strictly: no key twice, no NaN."""
+        def pairs(items):
+            keys = [key for key, _ in items]
+            self.assertEqual(len(keys), len(set(keys)), keys)
+            return dict(items)
+
+        def constant(name):
+            self.fail(f"{name} is no JSON")
+
+        text = (path or self.path).read_bytes().decode("utf-8", "strict")
+        return json.loads(text, object_pairs_hook=pairs, parse_constant=constant)
+
+    def calls(self, path=None):
+        return [e for e in self.read_trace(path)["traceEvents"] if e["ph"] == "X"]
+
+    def names(self, path=None):
+        return [event["name"] for event in self.calls(path)]
+
+
+def run_python(*arguments, **options):
+    """Runs this Python in a process of its own, where the package is found but no option is set."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith("KPYTRACE")}
+    env.update(options.pop("env", {}))
+    return subprocess.run([sys.executable, *arguments], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, env=env, timeout=120, **options)

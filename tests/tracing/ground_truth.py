@@ -1,0 +1,57 @@
+"""What the interpreter itself says of a program: its calls, recorded in Python with sys.setprofile, in
+the form that support.Call.labels gives."""
+
+import re
+import sys
+import threading
+
+_BUILTIN = re.compile(r"<built-in (?:function|method) (.+?)(?: of (.+) object at 0x[0-9a-f]+)?>\Z",
+                      re.S)
+
+
+def _c_label(function):
+    name, owner = _BUILTIN.match(repr(function)).groups()
+    if owner == "module":
+        owner = None
+    return f"[{owner}.{name}]" if owner else f"[{name}]"
+
+
+class Truth:
+    """The calls of each thread, by the thread's name: (depth, label) in pre-order."""
+
+    def __init__(self):
+        self.threads = {}
+        self._stacks = {}
+
+    def _event(self, frame, event, arg):
+        name = threading.current_thread().name
+        labels, stack = self.threads.setdefault(name, []), self._stacks.setdefault(name, [])
+        label = _c_label(arg) if event.startswith("c_") else frame.f_code.co_name
+        if event in ("call", "c_call"):
+            labels.append((len(stack), label))
+            stack.append(label)
+        elif label in stack:  # else it was open already
+            while stack.pop() != label:
+                pass
+
+    def record(self, work):
+        """Runs WORK, whose result is returned, in this thread and those that it starts."""
+        before = threading._profile_hook
+        threading.setprofile(self._event)
+        sys.setprofile(self._event)
+        try:
+            return work()
+        finally:
+            sys.setprofile(None)
+            threading.setprofile(before)
+
+
+def below(labels, root):
+    """The part of LABELS from the first call of ROOT on, with it as depth 0; None: it isn't there."""
+    for at, (depth, label) in enumerate(labels):
+        if label == root:
+            end = at + 1
+            while end < len(labels) and labels[end][0] > depth:
+                end += 1
+            return [(d - depth, text) for d, text in labels[at:end]]
+    return None

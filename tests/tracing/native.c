@@ -1,0 +1,87 @@
+/* native.c: what the tests need in C, since no Python may run there: a thread that is not Python's, an
+ * answer for thread_attach, and a sink that keeps chunks. One log per process; its user resets it. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kpt.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+EXPORT uint64_t native_attach(void *ctx, uint64_t os_tid);
+EXPORT int native_in_thread(void (*work)(void));
+EXPORT void native_log_reset(uint64_t refuse_every);
+EXPORT kpt_status native_chunk(void *ctx, const kpt_chunk *chunk);
+EXPORT uint64_t native_log_count(void);
+EXPORT const kpt_chunk *native_log_chunk(uint64_t index);
+
+/* The host's value of a thread: its id, and a mark that it has been here. */
+uint64_t native_attach(void *ctx, uint64_t os_tid)
+{
+    (void)ctx;
+    return os_tid << 8 | 0xA5;
+}
+
+static void *run(void *work)
+{
+    void (*function)(void);
+    memcpy(&function, &work, sizeof function);
+    function();
+    return NULL;
+}
+
+/* Runs WORK in a thread of our own, to its end. */
+int native_in_thread(void (*work)(void))
+{
+    pthread_t thread;
+    void *argument;
+    int error;
+    memcpy(&argument, &work, sizeof argument);
+    error = pthread_create(&thread, NULL, run, argument);
+    return error ? error : pthread_join(thread, NULL);
+}
+
+enum { MOST_CHUNKS = 4096 };
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static kpt_chunk chunks[MOST_CHUNKS]; /* their data are copies */
+static uint64_t count, calls, refuse;
+
+/* Empties the log; then refuses every REFUSE_EVERYth chunk, none for 0. */
+void native_log_reset(uint64_t refuse_every)
+{
+    pthread_mutex_lock(&lock);
+    for (uint64_t i = 0; i < count; i++)
+        free((void *)(uintptr_t)chunks[i].data);
+    count = calls = 0;
+    refuse = refuse_every;
+    pthread_mutex_unlock(&lock);
+}
+
+kpt_status native_chunk(void *ctx, const kpt_chunk *chunk)
+{
+    kpt_status status = KPT_E_LIMIT;
+    void *copy = malloc(chunk->size_bytes ? chunk->size_bytes : 1);
+    (void)ctx;
+    pthread_mutex_lock(&lock);
+    calls++;
+    if (copy && count < MOST_CHUNKS && !(refuse && calls % refuse == 0)) {
+        memcpy(copy, chunk->data, chunk->size_bytes);
+        chunks[count] = *chunk;
+        chunks[count++].data = copy;
+        copy = NULL;
+        status = KPT_OK;
+    }
+    pthread_mutex_unlock(&lock);
+    free(copy);
+    return status;
+}
+
+uint64_t native_log_count(void)
+{
+    return count;
+}
+
+const kpt_chunk *native_log_chunk(uint64_t index)
+{
+    return &chunks[index];
+}

@@ -1,0 +1,260 @@
+"""Functions written in C: the same ones on all versions, named as people know them (T3), and nothing
+that is no function."""
+
+import collections
+import datetime
+import functools
+import io
+import json
+import math
+import operator
+import re
+import time
+import unittest
+
+import ground_truth
+from support import Case, MONITORING, RECOVERED, VERSION
+
+
+HEARS_BOUND = VERSION >= (3, 11)
+
+
+class A:
+    method_with_c_function = classmethod(repr)
+
+
+class Callable:
+    def __call__(self):
+        return 5
+
+
+def leaf():
+    pass
+
+
+def fixed_program():
+    """Uses most kinds of C callables."""
+    items = [3, 1, 2]
+    items.append(4)
+    items.sort()
+    len(items)
+    list.append(items, 5)
+    "a,b".split(",")
+    str.upper("x")
+    {}.get("key")
+    dict.fromkeys("ab")
+    int.from_bytes(b"a", "big")
+    math.sqrt(4)
+    operator.add(1, 2)
+    collections.deque().append(1)
+    io.StringIO().write("x")
+    datetime.datetime.now().isoformat()
+    json.loads("[1]")
+    re.compile("a+").match("aaa")
+    sorted(items, key=lambda x: -x)
+    isinstance(items, list)
+    functools.reduce(operator.mul, items)
+    bytes.fromhex("00").hex()
+    "".join(["a"])
+    getattr(items, "missing", None)
+    (5).bit_length()
+    object.__reduce_ex__(5, 2)
+    A.__subclasses__()
+    A.mro()
+    b"".startswith(b"")
+    time.perf_counter()
+
+
+# What fixed_program calls in C itself, on every version.
+FIXED = """
+    [list.append] [list.sort] [len] [list.append] [str.split] [str.upper] [dict.get]
+    [type.fromkeys] [type.from_bytes] [sqrt] [add] [collections.deque.append]
+    [_io.StringIO.write] [type.now] [datetime.datetime.isoformat] loads compile
+    [re.Pattern.match] [sorted] [isinstance] [reduce] [type.fromhex] [bytes.hex]
+    [str.join] [getattr] [int.bit_length] [int.__reduce_ex__] [type.__subclasses__] [type.mro]
+    [bytes.startswith] [perf_counter]
+    """.split()
+
+
+class CCalls(Case):
+    def test_the_same_functions_on_all_versions(self):
+        fixed_program()  # imports and caches
+        recording = self.record(fixed_program)
+        self.assertEqual(recording.of(fixed_program).below(), FIXED)
+
+    def test_the_interpreter_says_the_same(self):
+        fixed_program()
+        truth = ground_truth.Truth()
+        truth.record(fixed_program)
+        expected, = (ground_truth.below(t, "fixed_program") for t in truth.threads.values())
+        self.assertEqual(self.record(fixed_program).of(fixed_program).labels(), expected)
+
+    def test_names(self):
+        def work():
+            len("")
+            [].append(1)
+            str.join("", [])
+            dict.fromkeys("a")
+        names = [call.name for call in self.record(work).of(work).children]
+        self.assertEqual(names, ["<built-in function len>",
+                                 "<built-in method append of list object>",
+                                 "<built-in method join of str object>",
+                                 "<built-in method fromkeys of type object>"])
+
+    def test_types_and_slots_are_no_functions(self):  # T4
+        def work():
+            list()
+            int("5")
+            str(5)
+            dict(a=1)
+            type("T", (), {})
+            Callable()
+            Callable()()
+            functools.partial(int)()
+            operator.itemgetter(0)([1])
+            functools.lru_cache(leaf)()
+            (5).__add__(6)
+            "a" + "b"
+            [1][0]
+            range(3)
+            print.__name__
+        labels = {label for _, label in self.record(work).of(work).labels()}
+        for absent in ("[list]", "[int]", "[str]", "[dict]", "[type]", "[Callable]", "[partial]",
+                       "[int.__add__]", "[str.__add__]", "[range]", "[itemgetter]"):
+            self.assertNotIn(absent, labels)
+        self.assertIn("__call__", labels)
+        self.assertIn("leaf", labels)
+
+    def test_sorted_with_a_key_that_calls_c(self):  # seed 000, test 1
+        def get_key(x):
+            A().method_with_c_function()
+            time.sleep(0.06)
+            return len(x)
+
+        def work():
+            return sorted(["Alice", "Bob"], key=get_key)
+        recording = self.record(work)
+        self.assertEqual(self.result, ["Bob", "Alice"])
+        # 3.10 does not tell of a bound method over a C function.
+        key = ["    get_key"] + ["      [repr]"] * HEARS_BOUND + ["      [sleep]", "      [len]"]
+        self.assertEqual(recording.of(work).outline(), ["work", "  [sorted]"] + key * 2)
+        self.assertGreaterEqual(recording.of("[sorted]").duration, 120_000_000)
+        self.assertEqual(recording.of("[sorted]").flags, frozenset())
+
+    def test_star_calls(self):
+        def work():
+            items = []
+            items.append(*[1])
+            leaf()
+            len(*[items])
+            leaf()
+            str.join(*["", ["a"]])
+            items.sort(**{"reverse": True})
+            return items
+        self.assertEqual(self.record(work).of(work).below(),
+                         ["[list.append]", "leaf", "[len]", "leaf", "[str.join]", "[list.sort]"])
+        self.assertEqual(self.result, [1])
+
+    def test_star_calls_without_an_end(self):
+        """A bound method over a C function that is called with a star: 3.12 and before do not tell of
+        it, 3.13 and later not of its end, which is inferred at the caller's, and counted. What
+        follows is in it until then."""
+        def inner(n):
+            A().method_with_c_function(*[])
+            leaf()
+            return n
+
+        def work():
+            return [inner(n) for n in range(100)]
+        recording = self.record(work)
+        self.assertEqual(self.result, list(range(100)))
+        self.assertEqual(recording.count("[repr]"), 100 * (VERSION >= (3, 13)))
+        self.assertEqual(recording.count(leaf), 100)
+        self.assertEqual(len({c.depth for c in recording.all(inner)}), 1, "they do not pile up")
+        recovered = [c for c in recording.calls if RECOVERED in c.flags]
+        if VERSION < (3, 13):
+            self.assertEqual(recovered, [])
+            self.assertEqual(recording.stats["events_repaired"], 0)
+        else:
+            self.assertEqual([c.label for c in recovered], ["[repr]"] * 100)
+            self.assertEqual(recording.stats["events_repaired"], 100)
+
+    def test_c_functions_that_call_python_that_calls_c(self):
+        class Key:
+            def __init__(self, value):
+                self.value = value
+
+            def __lt__(self, other):
+                return min(self.value, other.value, key=abs) == self.value
+
+            def __hash__(self):
+                return hash(self.value)
+
+            def __eq__(self, other):
+                return operator.eq(self.value, other.value)
+
+        def work():
+            a, b = Key(1), Key(2)
+            {a: 1}.get(b)
+            return sorted([b, a])
+        self.assert_outline(self.record(work).of(work), """
+            work
+              __init__
+              __init__
+              __hash__
+                [hash]
+              [dict.get]
+                __hash__
+                  [hash]
+              [sorted]
+                __lt__
+                  [min]
+            """)
+
+    def test_no_c_calls(self):
+        def work():
+            sorted([2, 1], key=lambda x: leaf() or len(str(x)))
+            [].append(*[1])
+        recording = self.record(work, c_calls=False)
+        self.assert_outline(recording.of(work), """
+            work
+              <lambda>
+                leaf
+              <lambda>
+                leaf
+            """)
+        self.assertEqual([c for c in recording.calls if c.kind != "python"], [])
+        self.assertEqual(recording.stats["events_repaired"], 0)
+
+    def test_all_callables(self):
+        def work():
+            list()
+            Callable()()
+            functools.partial(leaf)()
+            len("")
+        labels = self.record(work, all_callables=True).of(work).labels()
+        self.assertIn((1, "[len]"), labels)
+        if not MONITORING:  # nothing tells of them there
+            self.assertEqual([label for _, label in labels], ["work", "__call__", "leaf", "[len]"])
+            return
+        names = [call.name for _, call in self.record(work, all_callables=True).of(work).walk()]
+        self.assertEqual(names.count("<class 'list'>"), 1)
+        self.assertEqual(names.count("<class 'Callable'>"), 1)
+        self.assertEqual(names.count("<functools.partial object>"), 1)
+        self.assertEqual([n.rpartition(": ")[2] for n in names if n.endswith((": __call__", "leaf"))],
+                         ["__call__", "leaf"])
+
+    def test_c_calls_that_were_open_at_start(self):
+        def begin():
+            self.trace = __import__("kpytrace").start(self.path)
+            return 5
+        sorted([1, 2], key=lambda x: begin() if x == 1 else leaf() or 6)
+        leaf()
+        self.trace.stop()
+        recording = self.read(self.trace)
+        self.assertEqual(recording.count("[sorted]"), 0)
+        self.assertEqual(recording.count(leaf), 2)
+
+
+if __name__ == "__main__":
+    unittest.main()

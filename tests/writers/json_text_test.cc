@@ -1,0 +1,148 @@
+/* json_text_test.cc: strings and numbers as JSON: whatever goes in, what comes out can be read. */
+#include "json_text.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <stdexcept>
+#include <vector>
+
+#include "strict_json.h"
+
+namespace
+{
+
+std::string escape(const std::string &text)
+{
+    std::vector<char> room(text.size() * KPTI_JSON_MOST_GROWTH + 1, '#');
+    char *end = kpti_json_escape(room.data(), text.data(), text.size());
+    EXPECT_LE(end, room.data() + room.size() - 1);
+    return std::string(room.data(), end);
+}
+
+/* The text as a reader gets it back. */
+std::string round_trip(const std::string &text)
+{
+    return read_json("\"" + escape(text) + "\"").text;
+}
+
+const std::string bad = "\xEF\xBF\xBD";
+
+/* The tests' own reader must not be lenient. */
+TEST(JsonText, TheReaderIsStrict)
+{
+    for (const char *text :
+         {"", "{", "[1,]", "{\"a\":1,}", "{\"a\":1,\"a\":2}", "\"\n\"", "\"\xff\"", "\"\\x\"",
+          "\"\xed\xa0\x80\"", "01", "1.", ".5", "+1", "nul", "[1] 2", "'a'", "{a:1}", "\"a"})
+        EXPECT_THROW(read_json(text), std::runtime_error) << text;
+    EXPECT_EQ(read_json(" { \"a\" : [ 1.50, null, true ] } ")["a"].items[0].text, "1.50");
+}
+
+TEST(JsonText, EveryAsciiCharacterComesBack)
+{
+    for (int c = 0; c < 0x80; c++) {
+        std::string one(1, static_cast<char>(c));
+        EXPECT_EQ(round_trip(one), one) << c;
+        EXPECT_EQ(round_trip("a" + one + "z"), "a" + one + "z") << c;
+    }
+    EXPECT_EQ(escape("\"\\\n\t\x01\x1f"), "\\\"\\\\\\n\\t\\u0001\\u001f");
+    EXPECT_EQ(escape(""), "");
+    EXPECT_EQ(escape("/~\x7f"), "/~\x7f") << "these need no escape";
+}
+
+TEST(JsonText, OtherCharactersStayAsTheyAre)
+{
+    for (const char *text : {"größe", "имя", "名前", "𝒻", "\u0080", "\u07ff", "\u0800", "\ud7ff",
+                             "\ue000", "\uffff", "\U00010000", "\U0010ffff", "\u2028"})
+        EXPECT_EQ(escape(text), text);
+}
+
+/* As Python: bytes.decode("utf-8", "replace"). */
+TEST(JsonText, WhatIsNoUtf8IsReplaced)
+{
+    struct {
+        std::string in, out;
+    } rows[] = {
+        {"\x80", bad},
+        {"\xff", bad},
+        {"a\xc3", "a" + bad}, /* cut off */
+        {"\xc3(", bad + "("}, /* what follows is kept */
+        {"\xe2\x82", bad},    /* a maximal part is one */
+        {"\xe2\x82x", bad + "x"},
+        {"\xf0\x9f\x98", bad},
+        {"\xc0\xaf", bad + bad}, /* overlong */
+        {"\xe0\x80\xaf", bad + bad + bad},
+        {"\xed\xa0\x80", bad + bad + bad},           /* a surrogate */
+        {"\xf4\x90\x80\x80", bad + bad + bad + bad}, /* beyond U+10FFFF */
+        {"\xf8\x88\x80\x80\x80", bad + bad + bad + bad + bad},
+        {"ok\xfe\"", "ok" + bad + "\\\""},
+    };
+    for (const auto &row : rows)
+        EXPECT_EQ(escape(row.in), row.out);
+}
+
+TEST(JsonText, AnyBytesCanBeReadBack)
+{
+    std::mt19937 random(4);
+    for (int round = 0; round < 20000; round++) {
+        std::string text(random() % 24, ' ');
+        for (char &c : text)
+            c = static_cast<char>(random());
+        std::string back = round_trip(text);
+        EXPECT_TRUE(is_utf8(back));
+        if (is_utf8(text)) {
+            EXPECT_EQ(back, text);
+        }
+    }
+}
+
+std::string put(char *(*format)(char *, uint64_t), uint64_t value)
+{
+    char room[KPTI_JSON_MOST_NUMBER];
+    return std::string(room, format(room, value));
+}
+
+char *put_i64(char *out, uint64_t value)
+{
+    return kpti_put_i64(out, static_cast<int64_t>(value));
+}
+
+std::string expected_us(uint64_t ns)
+{
+    char text[64];
+    snprintf(text, sizeof text, "%llu.%03llu", static_cast<unsigned long long>(ns / 1000),
+             static_cast<unsigned long long>(ns % 1000));
+    return text;
+}
+
+TEST(JsonText, NumbersAreExactInEverySize)
+{
+    std::mt19937_64 random(7);
+    std::vector<uint64_t> values = {0, UINT64_MAX, INT64_MAX, 1ull << 63};
+    for (uint64_t power = 1; power <= UINT64_MAX / 10; power *= 10)
+        for (uint64_t each : {power - 1, power, power + 1, power * 10 - 1})
+            values.push_back(each);
+    for (int i = 0; i < 10000; i++)
+        values.push_back(random() >> (random() % 64));
+    for (uint64_t value : values) {
+        EXPECT_EQ(put(kpti_put_u64, value), std::to_string(value));
+        EXPECT_EQ(put(put_i64, value), std::to_string(static_cast<int64_t>(value)));
+        EXPECT_EQ(put(kpti_put_us, value), expected_us(value));
+    }
+}
+
+TEST(JsonText, DistancesMayLieBeforeTheBaseAndNeverOverflow)
+{
+    char room[KPTI_JSON_MOST_NUMBER];
+    auto between = [&](int64_t from, int64_t to) {
+        return std::string(room, kpti_put_us_between(room, from, to));
+    };
+    EXPECT_EQ(between(0, 0), "0.000");
+    EXPECT_EQ(between(1000, 2500), "1.500");
+    EXPECT_EQ(between(2500, 1000), "-1.500");
+    EXPECT_EQ(between(1, 0), "-0.001");
+    EXPECT_EQ(between(INT64_MIN, INT64_MAX), "18446744073709551.615");
+    EXPECT_EQ(between(INT64_MAX, INT64_MIN), "-18446744073709551.615");
+}
+
+} // namespace

@@ -1,0 +1,36 @@
+/* strict_json.h: a JSON reader for tests that takes nothing but RFC 8259: no trailing comma, no bare
+ * control character, no lone surrogate, no key twice, valid UTF-8 only. */
+#ifndef STRICT_JSON_H
+#define STRICT_JSON_H
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+struct json {
+    enum kind { NOTHING, TRUTH, NUMBER, STRING, ARRAY, OBJECT };
+    kind is = NOTHING;
+    std::string text; /* a string's characters, or a number or truth as written */
+    std::vector<json> items;
+    std::map<std::string, json> members;
+
+    /* A member, or nothing. */
+    const json &operator[](const std::string &name) const;
+    bool has(const std::string &name) const
+    {
+        return members.count(name) != 0;
+    }
+    double number() const
+    {
+        return std::stod(text);
+    }
+};
+
+/* Whether BYTES are valid UTF-8. */
+bool is_utf8(const std::string &bytes);
+
+/* Reads all of TEXT. Throws std::runtime_error with the place where it is no JSON. */
+json read_json(const std::string &text);
+
+#endif

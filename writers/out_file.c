@@ -1,0 +1,125 @@
+#include "out_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MOST_NAMES_TRIED = 1000 };
+
+/* After EINTR: whether to give up. */
+static int is_interrupted(const kpti_out_file *out)
+{
+    return out->interrupted && out->interrupted(out->interrupted_ctx);
+}
+
+/* A file beside its place, with the rights that a new file gets (mkstemp would make it private). */
+static int open_temporary(kpti_out_file *out)
+{
+    const kpti_out_path *place = &out->place;
+    for (int i = 0; i < MOST_NAMES_TRIED; i++) {
+        int length = snprintf(out->temporary, sizeof out->temporary, "%s.%ld-%d.tmp", place->path,
+                              (long)getpid(), i);
+        if (length >= (int)sizeof out->temporary) return ENAMETOOLONG;
+        out->fd = open(out->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (out->fd >= 0) {
+            if (place->mode) (void)fchmod(out->fd, place->mode);
+            return 0;
+        }
+        if (errno != EEXIST) return errno;
+    }
+    return EEXIST;
+}
+
+/* Opening a named pipe waits for its reader. */
+static int open_into(kpti_out_file *out)
+{
+    do {
+        if (out->place.kind == KPTI_OUT_DESCRIPTOR)
+            out->fd = fcntl(out->place.descriptor, F_DUPFD_CLOEXEC, 0);
+        else
+            out->fd = open(out->place.path, O_WRONLY | O_CLOEXEC);
+    } while (out->fd < 0 && errno == EINTR && !is_interrupted(out));
+    return out->fd < 0 ? errno : 0;
+}
+
+int kpti_out_open(kpti_out_file *out, const char *path)
+{
+    int error = kpti_out_path_find(path, &out->place);
+    out->buffer = NULL;
+    out->fd = -1;
+    out->error = 0;
+    out->used = 0;
+    out->written = 0;
+    out->temporary[0] = 0;
+    if (error) return error;
+    out->buffer = kpti_heap_take(&out->heap, KPTI_OUT_BUFFER_BYTES);
+    if (!out->buffer) return ENOMEM;
+    error = out->place.kind == KPTI_OUT_REPLACE ? open_temporary(out) : open_into(out);
+    if (error) {
+        kpti_heap_give(&out->heap, out->buffer, KPTI_OUT_BUFFER_BYTES);
+        out->buffer = NULL;
+    }
+    return error;
+}
+
+/* The descriptor may be one that somebody made non-blocking. */
+static void wait_for_reader(kpti_out_file *out)
+{
+    struct pollfd wanted = {out->fd, POLLOUT, 0};
+    if (poll(&wanted, 1, -1) < 0 && errno == EINTR && is_interrupted(out)) out->error = EINTR;
+}
+
+static void write_all(kpti_out_file *out, const char *data, size_t size)
+{
+    while (size && !out->error) {
+        ssize_t count = write(out->fd, data, size);
+        if (count > 0) {
+            data += count;
+            size -= (size_t)count;
+            out->written += (uint64_t)count;
+        } else if (count == 0) {
+            out->error = EIO;
+        } else if (errno == EINTR) {
+            if (is_interrupted(out)) out->error = EINTR;
+        } else if (errno == EAGAIN) {
+            wait_for_reader(out);
+        } else {
+            out->error = errno;
+        }
+    }
+}
+
+void kpti_out_flush(kpti_out_file *out)
+{
+    write_all(out, out->buffer, out->used);
+    out->used = 0;
+}
+
+void kpti_out_put(kpti_out_file *out, const void *data, size_t size)
+{
+    if (size > KPTI_OUT_BUFFER_BYTES) {
+        kpti_out_flush(out);
+        write_all(out, data, size);
+    } else if (size) {
+        memcpy(kpti_out_room(out, size), data, size);
+        out->used += size;
+    }
+}
+
+int kpti_out_close(kpti_out_file *out, int keep)
+{
+    if (keep) kpti_out_flush(out);
+    /* Some file systems tell only here that the disk is full. */
+    if (close(out->fd) != 0 && !out->error && errno != EINTR) out->error = errno;
+    if (out->temporary[0]) {
+        if (keep && !out->error && rename(out->temporary, out->place.path) != 0) out->error = errno;
+        if (!keep || out->error) (void)unlink(out->temporary);
+    }
+    kpti_heap_give(&out->heap, out->buffer, KPTI_OUT_BUFFER_BYTES);
+    out->buffer = NULL;
+    out->fd = -1;
+    return out->error;
+}

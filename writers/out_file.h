@@ -1,0 +1,62 @@
+/* out_file.h: an output that appears whole or not at all. A regular file is written beside its place
+ * and renamed there at the end; a pipe, a device or a descriptor is written into as it is.
+ *
+ * The first error is kept, later writes do nothing, and close tells it: so who writes need not look
+ * at each call. One thread at a time; no GIL. */
+#ifndef KPTI_OUT_FILE_H
+#define KPTI_OUT_FILE_H
+
+#include "heap.h"
+#include "out_path.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Bytes gathered before they go to the system. */
+enum { KPTI_OUT_BUFFER_BYTES = 512 * 1024 };
+
+/* Asked when a signal interrupts a wait for a slow reader: not 0 gives up, with EINTR. */
+typedef int (*kpti_interrupted_fn)(void *ctx);
+
+typedef struct kpti_out_file {
+    kpti_heap heap;
+    kpti_interrupted_fn interrupted; /* NULL: waits go on */
+    void *interrupted_ctx;
+    int fd;
+    int error;        /* an errno; 0: none so far */
+    uint64_t written; /* bytes that the system took */
+    char *buffer;
+    size_t used;
+    kpti_out_path place;
+    char temporary[PATH_MAX]; /* empty: written into its place */
+} kpti_out_file;
+
+/* Opens PATH. Returns 0 or an errno; OUT needs a close only after 0. Before, OUT is zeroed and heap
+ * and interrupted may be set. */
+int kpti_out_open(kpti_out_file *out, const char *path);
+
+/* Ends it. With KEEP the file is put in its place, without it, or after an error, nothing is left
+ * behind. Returns 0 or the first errno of all. */
+int kpti_out_close(kpti_out_file *out, int keep);
+
+void kpti_out_flush(kpti_out_file *out);
+/* Writes any number of bytes. */
+void kpti_out_put(kpti_out_file *out, const void *data, size_t size);
+
+/* Room for SIZE bytes, at most KPTI_OUT_BUFFER_BYTES; how far it was filled goes to wrote. */
+static inline char *kpti_out_room(kpti_out_file *out, size_t size)
+{
+    if (KPTI_OUT_BUFFER_BYTES - out->used < size) kpti_out_flush(out);
+    return out->buffer + out->used;
+}
+
+static inline void kpti_out_wrote(kpti_out_file *out, const char *end)
+{
+    out->used = (size_t)(end - out->buffer);
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif

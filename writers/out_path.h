@@ -1,0 +1,33 @@
+/* out_path.h: where the path of an output leads, links followed: to a file that can be replaced as
+ * a whole, to something that can only be written into (a pipe, a device), or to a descriptor that
+ * is open already (/dev/stdout, /dev/fd/3). Renaming over one of the latter would put a file where
+ * the device was. */
+#ifndef KPTI_OUT_PATH_H
+#define KPTI_OUT_PATH_H
+
+#include <limits.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum kpti_out_kind {
+    KPTI_OUT_REPLACE,   /* a regular file, or nothing yet */
+    KPTI_OUT_INTO,      /* exists, and is no regular file */
+    KPTI_OUT_DESCRIPTOR /* one of this process */
+} kpti_out_kind;
+
+typedef struct kpti_out_path {
+    kpti_out_kind kind;
+    int descriptor;      /* with KPTI_OUT_DESCRIPTOR */
+    unsigned mode;       /* of the file that would be replaced; 0: there is none */
+    char path[PATH_MAX]; /* absolute; its last component is no link */
+} kpti_out_path;
+
+/* Follows PATH. Returns 0, or the errno that says why nothing can be written there. Any thread. */
+int kpti_out_path_find(const char *path, kpti_out_path *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
