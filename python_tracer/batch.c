@@ -69,7 +69,7 @@ kpti_replay *kpti_batcher_replay(const kpti_batcher *b, uint32_t track, uint64_t
     return kpti_replay_new(b->env, b->recording, track, first_id, &b->timebase);
 }
 
-static void add_name(kpti_batcher *b, uint32_t name)
+void kpti_batcher_add_name(kpti_batcher *b, uint32_t name)
 {
     kpt_name *added = &b->names[b->name_count++];
     kpti_function_view view;
@@ -80,7 +80,7 @@ static void add_name(kpti_batcher *b, uint32_t name)
         (kpti_name_note){view.kind, view.kind == KPT_KIND_PYTHON ? view.first_line : 0};
 }
 
-static void add_thread(kpti_batcher *b, uint32_t track)
+void kpti_batcher_add_thread(kpti_batcher *b, uint32_t track)
 {
     const kpti_track *t = &b->recording->tracks[track];
     b->last_thread = track;
@@ -88,15 +88,6 @@ static void add_thread(kpti_batcher *b, uint32_t track)
     b->delivered_threads[track] = 1;
     b->threads[b->thread_count++] =
         (kpt_thread){track, t->flags, t->os_tid, t->host_value, t->name};
-}
-
-/* What the function says about an activity of it. */
-static inline void complete(kpti_batcher *b, kpt_activity *a)
-{
-    const kpti_name_note *note = &b->notes[a->name];
-    if (!note->kind) add_name(b, a->name);
-    a->kind = (uint16_t)note->kind;
-    if (!a->line && !(a->flags & KPT_ACTIVITY_BEGAN_BEFORE)) a->line = note->first_line;
 }
 
 /* Takes what is not wanted out of the activities that were written, and cuts the rest. */
@@ -112,31 +103,21 @@ static uint32_t apply_end(const kpti_batcher *b, kpt_activity *activities, uint3
     return kept;
 }
 
-static int send_if_full(kpti_batcher *b)
+int kpti_batcher_add_ends(kpti_batcher *b, uint32_t track, uint32_t filled, uint64_t *delivered)
 {
-    return b->count < b->room || kpti_batcher_send(b) == KPT_OK;
-}
-
-int kpti_batcher_complete(kpti_batcher *b, uint32_t track, uint32_t filled, uint64_t *delivered)
-{
-    kpt_activity *const activities = &b->activities[b->count];
+    kpt_activity *const activities = kpti_batcher_next(b);
     if (b->end_ns != INT64_MAX) filled = apply_end(b, activities, filled);
-    if (filled && track != b->last_thread) add_thread(b, track);
-    for (uint32_t i = 0; i < filled; i++)
-        complete(b, &activities[i]);
+    if (filled && track != b->last_thread) kpti_batcher_add_thread(b, track);
+    for (uint32_t i = 0; i < filled; i++) {
+        kpt_activity *const a = &activities[i];
+        const kpti_name_note note = kpti_batcher_note(b, a->name);
+        a->phase = KPT_PHASE_COMPLETE;
+        a->kind = (uint16_t)note.kind;
+        a->line = kpti_batcher_line(a, note);
+    }
     b->count += filled;
     *delivered += filled;
-    return send_if_full(b);
-}
-
-int kpti_batcher_add(kpti_batcher *b, uint32_t track, const kpti_call_record *call, uint32_t phase)
-{
-    kpt_activity *a = &b->activities[b->count++];
-    kpti_call_write(call, call->end_ns, track, a);
-    a->phase = (uint16_t)phase;
-    if (track != b->last_thread) add_thread(b, track);
-    complete(b, a);
-    return send_if_full(b);
+    return b->count < b->room || kpti_batcher_send(b) == KPT_OK;
 }
 
 kpt_status kpti_batcher_send(kpti_batcher *b)

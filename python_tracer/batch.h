@@ -62,12 +62,61 @@ static inline void kpti_batcher_cut(const kpti_batcher *b, int64_t *end_ns, uint
     *flags |= KPT_ACTIVITY_CLAMPED;
 }
 
-/* Completes the activities that were written behind the batch's count, FILLED of them, all of one
- * TRACK: what is not wanted goes, what is too long is cut, names are looked up. Sends the batch if it is
- * full; 0 if the delivery is over, by b->status. DELIVERED grows by what is left. */
-int kpti_batcher_complete(kpti_batcher *b, uint32_t track, uint32_t filled, uint64_t *delivered);
+/* Where the next activities are to be written; there is room for one at least. */
+static inline kpt_activity *kpti_batcher_next(kpti_batcher *b)
+{
+    return &b->activities[b->count];
+}
 
-/* Adds one activity, of a call that is wanted, as it is. 0 if the delivery is over, by b->status. */
-int kpti_batcher_add(kpti_batcher *b, uint32_t track, const kpti_call_record *call, uint32_t phase);
+/* Adds the FILLED activities that were written there, each the end of a call of TRACK: what is not
+ * wanted goes, what is too long is cut, names are looked up. Sends the batch if it is full; 0 if the
+ * delivery is over, by b->status. DELIVERED grows by what is left. */
+int kpti_batcher_add_ends(kpti_batcher *b, uint32_t track, uint32_t filled, uint64_t *delivered);
+
+/* An activity that is delivered with other fields than a replay wrote. */
+typedef struct kpti_altered {
+    const kpt_activity *activity; /* but for … */
+    uint64_t id;
+    uint64_t parent_id;
+    int64_t end_ns;
+    uint32_t flags;
+    uint32_t phase;
+} kpti_altered;
+
+/* What is known of a name, which is delivered if it is new. */
+void kpti_batcher_add_name(kpti_batcher *b, uint32_t name);
+static inline kpti_name_note kpti_batcher_note(kpti_batcher *b, uint32_t name)
+{
+    if (__builtin_expect(!b->notes[name].kind, 0)) kpti_batcher_add_name(b, name);
+    return b->notes[name];
+}
+
+/* Delivers a thread, unless it has been. */
+void kpti_batcher_add_thread(kpti_batcher *b, uint32_t track);
+
+/* The line of an activity, where none was recorded: where its function begins, if it did. */
+static inline uint32_t kpti_batcher_line(const kpt_activity *a, kpti_name_note note)
+{
+    return a->line || a->flags & KPT_ACTIVITY_BEGAN_BEFORE ? a->line : note.first_line;
+}
+
+/* Adds one activity. 0 if the delivery is over, by b->status. (Nothing is read from OUT: a load behind a
+ * wider store waits for it.) */
+static inline int kpti_batcher_add(kpti_batcher *b, kpti_altered altered)
+{
+    const kpt_activity *const a = altered.activity;
+    const kpti_name_note note = kpti_batcher_note(b, a->name);
+    kpt_activity *const out = &b->activities[b->count++];
+    if (a->thread != b->last_thread) kpti_batcher_add_thread(b, a->thread);
+    *out = *a;
+    out->id = altered.id;
+    out->parent_id = altered.parent_id;
+    out->end_ns = altered.end_ns;
+    out->flags = altered.flags;
+    out->phase = (uint16_t)altered.phase;
+    out->kind = (uint16_t)note.kind;
+    out->line = kpti_batcher_line(a, note);
+    return b->count < b->room || kpti_batcher_send(b) == KPT_OK;
+}
 
 #endif

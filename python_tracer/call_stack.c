@@ -37,13 +37,13 @@ void kpti_call_stack_free(kpti_call_stack *stack)
     kpti_free(stack->env, stack->base, stack->room * sizeof *stack->base);
 }
 
-kpti_call_record *kpti_call_stack_find(kpti_call_stack *stack, uint32_t key, uint64_t calls)
+kpti_call_record *kpti_call_stack_find(kpti_call_stack *stack, uint32_t key, uint64_t next_id)
 {
     kpti_miss *miss = &stack->misses[(key >> KPTI_KIND_BITS) % KPTI_MISSES];
-    const uint64_t oldest = miss->key == key ? miss->index : 0;
-    for (kpti_call_record *call = stack->top; call > stack->base && call->index >= oldest; call--)
+    const uint64_t oldest = miss->key == key ? miss->id : 0;
+    for (kpti_call_record *call = stack->top; call > stack->base && call->id >= oldest; call--)
         if (call->key == key) return call;
     miss->key = key;
-    miss->index = calls;
+    miss->id = next_id;
     return NULL;
 }

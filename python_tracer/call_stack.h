@@ -1,19 +1,40 @@
 /* call_stack.h: the calls of one thread that are open in a replay, the innermost on top.
  *
  * Invariants: base is a sentinel that no exit matches and whose id is 0, so top is always a record;
- * base <= top <= last; from base upwards, index grows and depth counts from 0. Records keep their
+ * base <= top <= last; from base upwards, ids grow and depth counts from 0. Records keep their
  * places until the stack grows. */
 #ifndef KPTI_CALL_STACK_H
 #define KPTI_CALL_STACK_H
 
 #include "replay.h"
 
+enum { KPTI_GC_KEY = KPTI_EVENT_GC_BEGIN };
+
+/* An open call, or one that was closed just now. (What is written together stands together, and is read
+ * so: a load that spans two stores waits for both.) */
+typedef struct kpti_call_record {
+    uint64_t id;
+    uint64_t parent_id; /* 0: none */
+    int64_t start_ns;
+    uint32_t function; /* its id; of a GC, kpti_gc_function */
+    uint32_t key;   /* what its exit carries: the function's id, and zeros for the kind; a GC's is
+                          KPTI_GC_KEY */
+    uint32_t flags; /* KPT_ACTIVITY_* */
+    uint32_t line;  /* 0: none was recorded */
+    uint32_t depth;
+    uint32_t spare;
+    int64_t end_ns;  /* of a closed one */
+    uint64_t value0; /* of one that is WATCHED, or a GC; else undefined */
+    uint64_t value1;
+    uint64_t value2;
+} kpti_call_record;
+
 enum { KPTI_MISSES = 64 };
 
-/* "Of the open calls that began before the call INDEX, none has KEY": what a search in vain has
+/* "Of the open calls that began before the call ID, none has KEY": what a search in vain has
  * learned, so that exits without enters on a deep stack do not cost a walk each. */
 typedef struct kpti_miss {
-    uint64_t index;
+    uint64_t id;
     uint32_t key;
     uint32_t spare;
 } kpti_miss;
@@ -32,7 +53,30 @@ int kpti_call_stack_init(kpti_call_stack *stack, const kpti_env *env);
 int kpti_call_stack_grow(kpti_call_stack *stack);
 void kpti_call_stack_free(kpti_call_stack *stack);
 
-/* The innermost open call with KEY; NULL if there is none. CALLS have begun so far. */
-kpti_call_record *kpti_call_stack_find(kpti_call_stack *stack, uint32_t key, uint64_t calls);
+/* The innermost open call with KEY; NULL if there is none. NEXT_ID is that of the next call. */
+kpti_call_record *kpti_call_stack_find(kpti_call_stack *stack, uint32_t key, uint64_t next_id);
+
+/* Writes CALL as an activity of THREAD. */
+static inline void kpti_call_write(const kpti_call_record *call, int64_t end_ns, uint32_t thread,
+                                   uint32_t phase, kpt_activity *out)
+{
+    out->id = call->id;
+    out->parent_id = call->parent_id;
+    out->start_ns = call->start_ns;
+    out->end_ns = end_ns;
+    out->thread = thread;
+    out->name = call->function;
+    out->kind = 0;
+    out->phase = (uint16_t)phase;
+    out->flags = call->flags;
+    out->line = call->line;
+    out->depth = call->depth;
+    out->value0 = out->value1 = out->value2 = 0;
+    if (__builtin_expect(call->flags & KPT_ACTIVITY_WATCHED || call->key == KPTI_GC_KEY, 0)) {
+        out->value0 = call->value0;
+        out->value1 = call->value1;
+        out->value2 = call->value2;
+    }
+}
 
 #endif

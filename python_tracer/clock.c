@@ -95,6 +95,13 @@ static uint64_t measured_hz(void)
     return hz;
 }
 
+uint64_t kpti_clock_ticks_in(uint64_t ns)
+{
+    uint64_t hz = kpti_ticks_hz();
+    wide ticks = (wide)ns * (hz ? hz : measured_hz()) / (uint64_t)second_ns;
+    return ticks < UINT64_MAX ? (uint64_t)ticks : UINT64_MAX;
+}
+
 /* The rate for what lies between points that are too near: that of the whole, or the counter's own; of
  * a counter that nothing is known of, what the points say all the same, or a nanosecond a tick. */
 static ratio usual_rate(const kpti_clock_point *first, const kpti_clock_point *last)

@@ -45,6 +45,10 @@ void kpti_clock_calibrate(kpti_clock_point *out);
 void kpti_clock_calibrate_with(kpti_clock_point *out, kpti_clock_read_fn read, void *ctx,
                                uint64_t hz);
 
+/* How many ticks of kpti_ticks pass in NS nanoseconds. Takes 10 ms, once in the process, where the
+ * processor doesn't tell. */
+uint64_t kpti_clock_ticks_in(uint64_t ns);
+
 /* The clock through two points. Where they are less than 10 ms apart their distance says too little
  * about the rate: that is then the counter's own, or, where the processor doesn't tell, measured once
  * in the process, which takes 10 ms. */

@@ -78,6 +78,17 @@ static inline PyCodeObject *kpti_frame_code(PyFrameObject *frame)
 #endif
 }
 
+/* The global variables of a frame: a new reference. */
+static inline PyObject *kpti_frame_globals(PyFrameObject *frame)
+{
+#if PY_VERSION_HEX >= 0x030B0000
+    return PyFrame_GetGlobals(frame);
+#else
+    Py_INCREF(frame->f_globals);
+    return frame->f_globals;
+#endif
+}
+
 /* Whether the interpreter is on its way out: nothing of Python may be touched then. */
 static inline int kpti_python_is_ending(void)
 {

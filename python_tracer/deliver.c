@@ -1,70 +1,62 @@
 /* deliver.c: a delivery, and its default order: thread after thread, each call when it ends. The
- * orders that go by time are in merge.c.
- *
- * Ids are 1, 2, 3 … in all orders, without gaps: what is not delivered gets none. */
+ * orders that go by time are in merge.c. */
 #include "deliver.h"
 
-#include "fate.h"
+#include "lane.h"
 #include "merge.h"
 
-/* Delivers every call that is wanted. Those that are not began after all others, so that the replay's
- * ids have no gaps. */
-static kpti_step deliver_all(kpti_batcher *b, kpti_replay *replay, uint32_t track,
-                             uint64_t *next_id)
+/* Delivers the track's calls as the replay writes them. What is not wanted, as it began after the
+ * delivery's end, began after all others, so that the replay's ids have no gaps. 0 when there is no
+ * memory. */
+static int deliver_all(kpti_batcher *b, uint32_t track, uint64_t *last_id, uint64_t *repairs)
 {
-    kpti_step step = KPTI_STEP_END;
-    while (step == KPTI_STEP_END) {
-        uint32_t filled;
-        step = kpti_replay_fill(replay, &b->activities[b->count], b->room - b->count, &filled);
-        if (!kpti_batcher_complete(b, track, filled, next_id)) return KPTI_STEP_DONE;
+    kpti_replay *replay = kpti_batcher_replay(b, track, *last_id + 1);
+    kpti_filled left = KPTI_FILLED_MORE;
+    if (!replay) return 0;
+    while (left == KPTI_FILLED_MORE) {
+        uint32_t count;
+        left =
+            kpti_replay_fill(replay, KPTI_ENDS, kpti_batcher_next(b), b->room - b->count, &count);
+        if (!kpti_batcher_add_ends(b, track, count, last_id)) break;
     }
-    return step;
-}
-
-/* The same, but only the calls that FATES names; they are numbered as they begin. */
-static kpti_step deliver_some(kpti_batcher *b, kpti_replay *replay, uint32_t track,
-                              const kpti_fates *fates, uint64_t *next_id)
-{
-    kpti_call_record *call;
-    kpti_step step;
-    while ((step = kpti_replay_next(replay, &call)) != KPTI_STEP_DONE) {
-        if (step == KPTI_STEP_NO_MEMORY) return step;
-        if (step == KPTI_STEP_BEGIN) {
-            call->id = kpti_fates_flags(fates, call->index) ? (*next_id)++ : 0;
-        } else if (call->id) {
-            kpti_batcher_cut(b, &call->end_ns, &call->flags);
-            if (!kpti_batcher_add(b, track, call, KPT_PHASE_COMPLETE)) return KPTI_STEP_DONE;
-        }
-    }
-    return step;
-}
-
-/* 0 when there is no memory. */
-static int deliver_track(kpti_batcher *b, uint32_t track, uint64_t *next_id, uint64_t *repairs)
-{
-    const int some = b->recording->min_duration_ns > 0;
-    kpti_fates fates = {0};
-    kpti_replay *replay = NULL;
-    kpti_step step = KPTI_STEP_NO_MEMORY;
-    if (!some || kpti_fates_find(&fates, b, track, 0))
-        replay = kpti_batcher_replay(b, track, *next_id);
-    if (replay) {
-        step = some ? deliver_some(b, replay, track, &fates, next_id)
-                    : deliver_all(b, replay, track, next_id);
-        *repairs += kpti_replay_repairs(replay);
-    }
+    *repairs += kpti_replay_repairs(replay);
     kpti_replay_free(replay);
-    kpti_fates_free(&fates);
-    return step != KPTI_STEP_NO_MEMORY;
+    return left != KPTI_FILLED_NO_MEMORY;
+}
+
+/* The same where a least duration leaves out some: they are numbered as they begin. */
+static int deliver_some(kpti_lane *lane, kpti_batcher *b, uint32_t track, uint64_t *last_id)
+{
+    int fine = kpti_lane_begin(lane, b, track, KPTI_BEGINS | KPTI_ENDS);
+    while (fine && lane->activity) {
+        kpti_altered call = kpti_lane_take(lane, last_id);
+        if (call.phase == KPT_PHASE_END) {
+            call.phase = KPT_PHASE_COMPLETE;
+            if (!kpti_batcher_add(b, call)) break;
+        }
+        fine = kpti_lane_move(lane);
+    }
+    return fine;
+}
+
+static int deliver_lane(kpti_batcher *b, uint32_t track, uint64_t *last_id, uint64_t *repairs)
+{
+    kpti_lane *lane = kpti_alloc(b->env, sizeof *lane);
+    int fine;
+    if (!lane) return 0;
+    fine = deliver_some(lane, b, track, last_id);
+    kpti_lane_end(lane, repairs);
+    kpti_free(b->env, lane, sizeof *lane);
+    return fine;
 }
 
 static int deliver_threads(kpti_batcher *b, uint64_t *repairs)
 {
-    uint64_t next_id = 1;
+    uint64_t last_id = 0;
     int fine = 1;
-    for (uint32_t track = 0; fine && b->status == KPT_OK && track < b->recording->track_count;
-         track++)
-        fine = deliver_track(b, track, &next_id, repairs);
+    for (uint32_t t = 0; fine && b->status == KPT_OK && t < b->recording->track_count; t++)
+        fine = b->recording->min_duration_ns ? deliver_lane(b, t, &last_id, repairs)
+                                             : deliver_all(b, t, &last_id, repairs);
     return fine;
 }
 

@@ -73,15 +73,15 @@ static int add(kpti_fates *f, const kpti_batcher *b, kpt_activity *a)
 static int add_all(kpti_fates *f, const kpti_batcher *b, kpti_replay *replay)
 {
     kpt_activity activities[BLOCK];
-    kpti_step step = KPTI_STEP_END;
+    kpti_filled left = KPTI_FILLED_MORE;
     int fine = 1;
-    while (fine && step == KPTI_STEP_END) {
-        uint32_t filled;
-        step = kpti_replay_fill(replay, activities, BLOCK, &filled);
-        for (uint32_t i = 0; fine && i < filled; i++)
+    while (fine && left == KPTI_FILLED_MORE) {
+        uint32_t count;
+        left = kpti_replay_fill(replay, KPTI_ENDS, activities, BLOCK, &count);
+        for (uint32_t i = 0; fine && i < count; i++)
             fine = add(f, b, &activities[i]);
     }
-    return fine && step == KPTI_STEP_DONE;
+    return fine && left == KPTI_FILLED_ALL;
 }
 
 int kpti_fates_find(kpti_fates *f, const kpti_batcher *b, uint32_t track, int with_ends)

@@ -19,7 +19,7 @@ static void record_gc(kpti_thread *thread, uint32_t kind, uint32_t generation, u
     uint64_t now = kpti_ticks();
     uint32_t word = generation << KPTI_KIND_BITS | kind;
     for (kpti_stream *stream = thread->streams; stream; stream = stream->next) {
-        if (atomic_load_explicit(&stream->ended, memory_order_relaxed) || 
+        if (atomic_load_explicit(&stream->ended, memory_order_relaxed) ||
             !atomic_load_explicit(&stream->tracer->wants_gc, memory_order_relaxed))
             continue;
         if (kpti_stream_append(stream, word, now) && kind == KPTI_EVENT_GC_END)

@@ -208,8 +208,9 @@ static kpt_status install(PyObject *monitoring, uint32_t wanted, kpti_error *err
                                   "free one, or ask for another",
                                   FIRST_TOOL, LAST_TOOL);
     }
-    Py_XSETREF(disable, PyObject_GetAttrString(monitoring, "DISABLE"));
-    Py_XSETREF(missing, PyObject_GetAttrString(monitoring, "MISSING"));
+    /* Once an interpreter: a callback of the hooks before may still be reading them. */
+    if (!disable) disable = PyObject_GetAttrString(monitoring, "DISABLE");
+    if (!missing) missing = PyObject_GetAttrString(monitoring, "MISSING");
     if (events && disable && missing) mask = register_rows(monitoring, events);
     /* A DISABLE of an earlier run would hide functions from this one. */
     if (mask >= 0) result = PyObject_CallMethod(monitoring, "restart_events", NULL);

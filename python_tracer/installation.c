@@ -7,10 +7,12 @@
 #include "gc.h"
 #include "hooks.h"
 #include "name.h"
+#include "session.h"
 
 static kpti_python_mutex mutex;
 static _Atomic unsigned long owner; /* the thread that is inside; 0: none */
 static int depth;                   /* the owner's */
+static int prepared;                /* the interpreter that runs now */
 
 void kpti_installation_enter(void)
 {
@@ -36,34 +38,25 @@ void kpti_installation_forked(void)
     depth = 0;
 }
 
-/* Leaves a mark in the interpreter; 1 if there was none. A process can end its Python and begin another
- * one at the same addresses, with the same id: only what dies with it tells them apart. */
-static int mark_interpreter(void)
+/* Python has ended, and none of it may be touched: pointers into it are not even to be released. A
+ * daemon thread may have been inside, and hangs there for good. */
+static void python_has_ended(void)
 {
-    static const char key[] = "kpytrace was here";
-    PyObject *dict = PyInterpreterState_GetDict(PyInterpreterState_Get()); /* borrowed */
-    int fresh = dict && !PyDict_GetItemString(dict, key);
-    if (fresh && PyDict_SetItemString(dict, key, Py_None) != 0) PyErr_Clear();
-    return fresh;
+    prepared = 0;
+    kpti_installation_forked();
+    kpti_session_end();
+    kpti_hooks_forget();
+    kpti_gc_forget();
+    kpti_name_forget();
 }
 
-int kpti_installation_prepare(void)
+void kpti_installation_prepare(void)
 {
-    PyObject *type;
-    PyObject *value;
-    PyObject *traceback;
-    int fresh;
-    PyErr_Fetch(&type, &value, &traceback);
-    fresh = mark_interpreter();
-    if (fresh) { /* pointers into the last one are not even to be released */
-        kpti_hooks_forget();
-        kpti_gc_forget();
-        kpti_name_forget();
-    }
     (void)kpti_name_prepare();
-    if (fresh) kpti_exit_watch();
-    PyErr_Restore(type, value, traceback);
-    return fresh;
+    if (prepared) return;
+    prepared = 1;
+    (void)Py_AtExit(python_has_ended);
+    kpti_exit_watch();
 }
 
 void kpti_installation_remove(void)

@@ -11,9 +11,9 @@
 void kpti_installation_enter(void);
 void kpti_installation_leave(void);
 
-/* Prepares the interpreter that runs now. 1: it is another one than the last time, which has ended; all
- * that was known of that one is forgotten, without touching it. */
-int kpti_installation_prepare(void);
+/* Prepares the interpreter that runs now, if it is not. When it has ended, all that was known of it is
+ * forgotten, and the next one is prepared anew. */
+void kpti_installation_prepare(void);
 /* Takes the hooks and the GC callback out again. */
 void kpti_installation_remove(void);
 

@@ -1,5 +1,5 @@
-/* merge.h: the orders that go by time over all threads: each thread's replay is in time order, and a
- * heap picks the thread whose next step comes first; at equal times, the one with the lower index. */
+/* merge.h: the orders that go by time over all threads: each thread's lane is in time order, and a heap
+ * picks the one whose next activity comes first; at equal times, the one with the lower index. */
 #ifndef KPTI_MERGE_H
 #define KPTI_MERGE_H
 

@@ -46,30 +46,43 @@ static kpt_str text_of(PyObject *text, PyObject **hold)
     return out;
 }
 
+/* How much of FROM fits into ROOM bytes, without a part of a character. */
+static size_t fitting(kpt_str from, size_t room)
+{
+    size_t length = from.size < room ? (size_t)from.size : room;
+    while (length > 0 && length < from.size && ((unsigned char)from.data[length] & 0xC0) == 0x80)
+        length--;
+    return length;
+}
+
 void kpti_name_text(PyObject *text, char *out, size_t size)
 {
     PyObject *hold;
     kpt_str from = text_of(text, &hold);
-    size_t length = from.size < size ? from.size : size - 1;
-    while (length > 0 && length < from.size && ((unsigned char)from.data[length] & 0xC0) == 0x80)
-        length--;
+    size_t length = fitting(from, size - 1);
     memcpy(out, from.data, length);
     out[length] = 0;
     Py_XDECREF(hold);
 }
 
-/* Interns with a display name printed by the caller; a name that does not fit is cut. */
-static uint32_t intern_displayed(kpti_function_view *view, const char *format, ...)
+/* Puts PARTS, up to a NULL one, behind each other; what does not fit is cut. */
+static kpt_str join(char *out, size_t room, const kpt_str *parts)
+{
+    kpt_str joined = {out, 0};
+    for (; parts->data; parts++) {
+        size_t length = fitting(*parts, room - joined.size);
+        memcpy(out + joined.size, parts->data, length);
+        joined.size += length;
+        if (length < parts->size) break;
+    }
+    return joined;
+}
+
+/* Interns with a display name of PARTS. */
+static uint32_t intern_displayed(kpti_function_view *view, const kpt_str *parts)
 {
     char text[4096];
-    va_list args;
-    int length;
-    va_start(args, format);
-    length = vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    if (length < 0) return 0;
-    view->display.data = text;
-    view->display.size = (size_t)length < sizeof text ? (size_t)length : sizeof text - 1;
+    view->display = join(text, sizeof text, parts);
     return kpti_function_intern(view);
 }
 
@@ -77,13 +90,14 @@ static uint32_t describe_code(PyCodeObject *code)
 {
     PyObject *holds[3];
     kpti_function_view view = {.kind = KPT_KIND_PYTHON};
+    char line[24];
     uint32_t id;
     view.function = text_of(code->co_name, &holds[0]);
     view.qualname = text_of(kpti_code_qualname(code), &holds[1]);
     view.file = text_of(code->co_filename, &holds[2]);
     view.first_line = code->co_firstlineno > 0 ? (uint32_t)code->co_firstlineno : 0;
-    id = intern_displayed(&view, "%.*s(%d): %.*s", (int)view.file.size, view.file.data,
-                          code->co_firstlineno, (int)view.function.size, view.function.data);
+    (void)snprintf(line, sizeof line, "(%d): ", code->co_firstlineno);
+    id = intern_displayed(&view, (kpt_str[]){view.file, kpt_str_of(line), view.function, {NULL, 0}});
     for (int i = 0; i < 3; i++)
         Py_XDECREF(holds[i]);
     return id;
@@ -129,26 +143,28 @@ uint32_t kpti_name_c(const PyMethodDef *method, PyTypeObject *type)
 {
     kpti_function_view view = {.kind = KPT_KIND_C};
     char qualname[512];
-    const char *name = method->ml_name ? method->ml_name : "?";
-    view.function = kpt_str_of(name);
-    if (!type) {
-        view.qualname = view.function;
-        return intern_displayed(&view, "<built-in function %s>", name);
-    }
-    (void)snprintf(qualname, sizeof qualname, "%s.%s", type->tp_name, name);
-    view.qualname = kpt_str_of(qualname);
-    return intern_displayed(&view, "<built-in method %s of %s object>", name, type->tp_name);
+    kpt_str end = kpt_str_of(">");
+    kpt_str owner;
+    view.function = kpt_str_of(method->ml_name ? method->ml_name : "?");
+    view.qualname = view.function;
+    if (!type)
+        return intern_displayed(&view, (kpt_str[]){kpt_str_of("<built-in function "), view.function,
+                                                   end, {NULL, 0}});
+    owner = kpt_str_of(type->tp_name);
+    view.qualname = join(qualname, sizeof qualname,
+                         (kpt_str[]){owner, kpt_str_of("."), view.function, {NULL, 0}});
+    return intern_displayed(&view, (kpt_str[]){kpt_str_of("<built-in method "), view.function,
+                                               kpt_str_of(" of "), owner, kpt_str_of(" object"),
+                                               end, {NULL, 0}});
 }
 
 uint32_t kpti_name_callable(PyObject *callable)
 {
     kpti_function_view view = {.kind = KPT_KIND_C};
-    if (PyType_Check(callable)) {
-        view.function = kpt_str_of(((PyTypeObject *)callable)->tp_name);
-        view.qualname = view.function;
-        return intern_displayed(&view, "<class '%s'>", view.function.data);
-    }
-    view.function = kpt_str_of(Py_TYPE(callable)->tp_name);
+    int is_type = PyType_Check(callable);
+    view.function = kpt_str_of(is_type ? ((PyTypeObject *)callable)->tp_name
+                                       : Py_TYPE(callable)->tp_name);
     view.qualname = view.function;
-    return intern_displayed(&view, "<%s object>", view.function.data);
+    return intern_displayed(&view, (kpt_str[]){kpt_str_of(is_type ? "<class '" : "<"), view.function,
+                                               kpt_str_of(is_type ? "'>" : " object>"), {NULL, 0}});
 }

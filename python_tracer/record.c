@@ -16,8 +16,10 @@ uint32_t kpti_c_word_slow(kpti_thread *thread, kpti_c_function f)
     entry->word = kpti_name_c(f.method, type_of_method(f)) << KPTI_KIND_BITS;
     entry->method = f.method;
     entry->type = f.type;
-    entry->name = f.method->ml_name;
-    entry->type_name = f.type->tp_name;
+    entry->names = kpti_c_names(f);
+    entry->version = f.type->tp_version_tag;
+    /* A type that can die, and has no version, can't be told from the next one at its address. */
+    if (!entry->version && f.type->tp_flags & Py_TPFLAGS_HEAPTYPE) entry->method = NULL;
     return entry->word;
 }
 

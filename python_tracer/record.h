@@ -84,13 +84,18 @@ static inline int kpti_find_c_function(PyObject *callable, PyObject *first, kpti
     return 1;
 }
 
+static inline uintptr_t kpti_c_names(kpti_c_function f)
+{
+    return (uintptr_t)f.method->ml_name + (uintptr_t)f.type->tp_name;
+}
+
 /* The entry of a C function, if it is in the cache, else NULL. */
 static inline const kpti_c_entry *kpti_c_cached(const kpti_thread *thread, kpti_c_function f)
 {
     const kpti_c_entry *entry = &thread->functions[kpti_c_slot(f.method, f.type)];
     return __builtin_expect(entry->method == f.method && entry->type == f.type &&
-                                entry->name == f.method->ml_name &&
-                                entry->type_name == f.type->tp_name,
+                                entry->names == kpti_c_names(f) &&
+                                entry->version == f.type->tp_version_tag,
                             1)
                ? entry
                : NULL;

@@ -1,6 +1,5 @@
-/* replay.c: the two hot loops of a replay: an enter pushes a record, an exit that matches the top pops
- * it, and whatever else there is goes to kpti_replay_slow, one thing at a time. A call costs about 60
- * instructions in kpti_replay_fill. */
+/* replay.c: the hot loop of a replay: an enter pushes a record, an exit that matches the top pops it, and
+ * whatever else there is goes to kpti_replay_slow, one thing at a time. Budget: 60 instructions a call. */
 #include "replay.h"
 
 #include "replay_state.h"
@@ -14,7 +13,7 @@ kpti_replay *kpti_replay_new(const kpti_env *env, const kpti_recording *recordin
     r->recording = recording;
     r->track = track;
     r->next = recording->tracks[track].chunks;
-    r->first_id = first_id;
+    r->first_id = r->next_id = first_id;
     r->function_count = recording->function_count;
     r->end_ns = timebase->end_ns;
     if (!kpti_call_stack_init(&r->stack, env)) {
@@ -39,47 +38,13 @@ uint64_t kpti_replay_repairs(const kpti_replay *r)
 
 uint64_t kpti_replay_calls(const kpti_replay *r)
 {
-    return r->calls;
+    return r->next_id - r->first_id;
 }
 
-/* What the loops look at: an event's upper half. */
-static inline uint32_t kind_of(uint32_t word)
-{
-    return word & ((1U << KPTI_KIND_BITS) - 1);
-}
-
-kpti_step kpti_replay_next(kpti_replay *r, kpti_call_record **record)
-{
-    int step = KPTI_GO_ON;
-    while (step == KPTI_GO_ON) {
-        if (r->at < r->until) {
-            const uint32_t word = (uint32_t)(r->events[r->at] >> 32);
-            const int64_t ns = r->times.ns[r->at - r->block_first];
-            kpti_call_record *top = r->stack.top;
-            if (kind_of(word) == KPTI_EVENT_EXIT && top->key == word - KPTI_EVENT_EXIT) {
-                top->end_ns = ns;
-                r->stack.top = top - 1;
-                r->at++;
-                *record = top;
-                return KPTI_STEP_END;
-            }
-            if (kind_of(word) == KPTI_EVENT_ENTER && top != r->stack.last) {
-                kpti_replay_begin(r, ++top, r->calls++, word, ns, 0);
-                r->stack.top = top;
-                r->at++;
-                if (r->at < r->count && kpti_is_detail(r->events[r->at]))
-                    r->at = kpti_replay_details(r, r->at, top);
-                *record = top;
-                return KPTI_STEP_BEGIN;
-            }
-        }
-        step = kpti_replay_slow(r, record);
-    }
-    return (kpti_step)step;
-}
-
-/* Enters and exits, until there is something else or no room. Returns where the activities end. */
-static kpt_activity *fill_plain(kpti_replay *r, kpt_activity *out, const kpt_activity *end)
+/* Writes plain enters and exits until there is something else, or no room. Returns where the activities
+ * end. WHAT is constant in each caller. */
+static inline __attribute__((always_inline)) kpt_activity *
+fill_plain(kpti_replay *r, const unsigned what, kpt_activity *out, const kpt_activity *end)
 {
     const kpti_event *const events = r->events;
     const int64_t *const ns = r->times.ns;
@@ -89,39 +54,56 @@ static kpt_activity *fill_plain(kpti_replay *r, kpt_activity *out, const kpt_act
     const uint32_t track = r->track;
     kpti_call_record *const last = r->stack.last;
     kpti_call_record *top = r->stack.top;
-    uint64_t calls = r->calls;
+    uint64_t next_id = r->next_id;
     uint32_t at = r->at;
-    while (at < until) {
+    while (at < until && out != end) {
         const uint32_t word = (uint32_t)(events[at] >> 32);
-        if (kind_of(word) == KPTI_EVENT_EXIT && top->key == word - KPTI_EVENT_EXIT) {
-            if (out == end) break;
-            kpti_call_write(top--, ns[at++ - first], track, out++);
-        } else if (kind_of(word) == KPTI_EVENT_ENTER && top != last) {
-            kpti_replay_begin(r, ++top, calls++, word, ns[at++ - first], 0);
+        const uint32_t kind = word & ((1U << KPTI_KIND_BITS) - 1);
+        const int64_t now = ns[at - first];
+        if (kind == KPTI_EVENT_EXIT && top->key == word - KPTI_EVENT_EXIT) {
+            at++;
+            if (what & KPTI_ENDS) kpti_call_write(top, now, track, KPT_PHASE_END, out++);
+            top--;
+        } else if (kind == KPTI_EVENT_ENTER && top != last) {
+            at++;
+            kpti_replay_begin(r, ++top, next_id++, word, now, 0);
             if (at < count && kpti_is_detail(events[at])) at = kpti_replay_details(r, at, top);
+            if (what & KPTI_BEGINS) kpti_call_write(top, now, track, KPT_PHASE_BEGIN, out++);
         } else {
             break;
         }
     }
     r->stack.top = top;
-    r->calls = calls;
+    r->next_id = next_id;
     r->at = at;
     return out;
 }
 
-kpti_step kpti_replay_fill(kpti_replay *r, kpt_activity *activities, uint32_t room,
-                           uint32_t *filled)
+static kpt_activity *fill_as_asked(kpti_replay *r, unsigned what, kpt_activity *out,
+                                   const kpt_activity *end)
 {
+    if (what == KPTI_ENDS) return fill_plain(r, KPTI_ENDS, out, end);
+    if (what == KPTI_BEGINS) return fill_plain(r, KPTI_BEGINS, out, end);
+    return fill_plain(r, KPTI_BEGINS | KPTI_ENDS, out, end);
+}
+
+kpti_filled kpti_replay_fill(kpti_replay *r, unsigned what, kpt_activity *activities, uint32_t room,
+                             uint32_t *count)
+{
+    const kpt_activity *const end = activities + room;
     kpt_activity *out = activities;
-    int step = KPTI_GO_ON;
-    for (;;) {
+    kpti_step step = KPTI_STEP_NONE;
+    while (step != KPTI_STEP_DONE && step != KPTI_STEP_NO_MEMORY) {
         kpti_call_record *call;
-        out = fill_plain(r, out, activities + room);
-        if (out == activities + room) break;
+        out = fill_as_asked(r, what, out, end);
+        if (out == end) break;
         step = kpti_replay_slow(r, &call);
-        if (step == KPTI_STEP_END) kpti_call_write(call, call->end_ns, r->track, out++);
-        if (step == KPTI_STEP_DONE || step == KPTI_STEP_NO_MEMORY) break;
+        if (step == KPTI_STEP_BEGIN && what & KPTI_BEGINS)
+            kpti_call_write(call, call->start_ns, r->track, KPT_PHASE_BEGIN, out++);
+        if (step == KPTI_STEP_END && what & KPTI_ENDS)
+            kpti_call_write(call, call->end_ns, r->track, KPT_PHASE_END, out++);
     }
-    *filled = (uint32_t)(out - activities);
-    return step == KPTI_STEP_DONE || step == KPTI_STEP_NO_MEMORY ? (kpti_step)step : KPTI_STEP_END;
+    *count = (uint32_t)(out - activities);
+    if (step == KPTI_STEP_DONE) return KPTI_FILLED_ALL;
+    return step == KPTI_STEP_NO_MEMORY ? KPTI_FILLED_NO_MEMORY : KPTI_FILLED_MORE;
 }

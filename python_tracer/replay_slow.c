@@ -1,4 +1,4 @@
-/* replay_slow.c: what replay does off its hot loops: chunks, runs and gaps; the odd events; closing
+/* replay_slow.c: what replay does off its hot loop: chunks, runs and gaps; the odd events; closing
  * calls that have no exit, one a step. */
 #include "replay_state.h"
 
@@ -32,7 +32,7 @@ static void close_above(kpti_replay *r, kpti_call_record *floor, kpti_call_recor
     r->close_flags = flags;
 }
 
-static int close_one(kpti_replay *r, kpti_call_record **record)
+static kpti_step close_one(kpti_replay *r, kpti_call_record **record)
 {
     kpti_call_record *call = r->stack.top--;
     call->end_ns = r->close_ns > call->start_ns ? r->close_ns : call->start_ns;
@@ -40,7 +40,7 @@ static int close_one(kpti_replay *r, kpti_call_record **record)
         call->flags |= r->close_flags;
         if (r->close_flags & KPT_ACTIVITY_RECOVERED) r->repairs++;
     }
-    if (kpti_call_is_gc(call)) r->gc_open = 0;
+    if (call->key == KPTI_GC_KEY) r->gc_open = 0;
     if (r->stack.top == r->floor) {
         r->closing = 0;
         r->until = r->block_end;
@@ -98,7 +98,7 @@ static int64_t end_of_run(kpti_replay *r)
 }
 
 /* The events of the chunk have been used up. */
-static int next_chunk(kpti_replay *r)
+static kpti_step next_chunk(kpti_replay *r)
 {
     const kpti_chunk *chunk = r->next;
     int first;
@@ -111,7 +111,7 @@ static int next_chunk(kpti_replay *r)
         r->in_run = 0;
         if (r->stack.top > r->stack.base) {
             close_above(r, r->stack.base, r->stack.base, ns, KPT_ACTIVITY_ENDED_BY_STOP);
-            return KPTI_GO_ON;
+            return KPTI_STEP_NONE;
         }
     }
     if (!chunk) return KPTI_STEP_DONE;
@@ -122,24 +122,24 @@ static int next_chunk(kpti_replay *r)
         close_above(r, r->stack.base, r->stack.base, r->times.last_ns, KPT_ACTIVITY_RECOVERED);
     else
         begin_chunk(r, chunk, first, gap);
-    return KPTI_GO_ON;
+    return KPTI_STEP_NONE;
 }
 
 /* The loop has come to its end: of the block, or of the chunk. */
-static int next_block(kpti_replay *r)
+static kpti_step next_block(kpti_replay *r)
 {
     if (r->block_end >= r->count) return next_chunk(r);
     r->block_first = r->block_end;
     r->block_end +=
         kpti_times_block(&r->times, r->events + r->block_first, r->count - r->block_first);
     r->until = r->block_end;
-    return KPTI_GO_ON;
+    return KPTI_STEP_NONE;
 }
 
 /* An exit of KEY that is not the top's. NULL: there was no such call. */
 static kpti_call_record *exit_below(kpti_replay *r, uint32_t key)
 {
-    kpti_call_record *call = kpti_call_stack_find(&r->stack, key, r->calls);
+    kpti_call_record *call = kpti_call_stack_find(&r->stack, key, r->next_id);
     if (call)
         close_above(r, call - 1, call, r->times.ns[r->at - r->block_first], KPT_ACTIVITY_RECOVERED);
     else
@@ -148,24 +148,24 @@ static kpti_call_record *exit_below(kpti_replay *r, uint32_t key)
 }
 
 /* A call that begins otherwise than by an enter. */
-static int begin_odd(kpti_replay *r, uint32_t key, int64_t ns, uint32_t flags,
-                     kpti_call_record **record)
+static kpti_step begin_odd(kpti_replay *r, uint32_t key, int64_t ns, uint32_t flags,
+                           kpti_call_record **record)
 {
     if (r->stack.top == r->stack.last && !kpti_call_stack_grow(&r->stack))
         return KPTI_STEP_NO_MEMORY;
-    kpti_replay_begin(r, ++r->stack.top, r->calls++, key, ns, flags);
+    kpti_replay_begin(r, ++r->stack.top, r->next_id++, key, ns, flags);
     r->at++;
     *record = r->stack.top;
     return KPTI_STEP_BEGIN;
 }
 
-static int begin_open(kpti_replay *r, uint32_t function, kpti_call_record **record)
+static kpti_step begin_open(kpti_replay *r, uint32_t function, kpti_call_record **record)
 {
-    int step;
+    kpti_step step;
     if (r->at >= r->opens_end) { /* not at a chunk's head */
         r->repairs++;
         r->at++;
-        return KPTI_GO_ON;
+        return KPTI_STEP_NONE;
     }
     step = begin_odd(r, function << KPTI_KIND_BITS, r->open_ns, KPT_ACTIVITY_BEGAN_BEFORE, record);
     if (step == KPTI_STEP_BEGIN) r->at = kpti_replay_details(r, r->at, *record);
@@ -173,14 +173,14 @@ static int begin_open(kpti_replay *r, uint32_t function, kpti_call_record **reco
 }
 
 /* There is one collection at a time: another that is still open has lost its end. */
-static int begin_gc(kpti_replay *r, uint32_t generation, kpti_call_record **record)
+static kpti_step begin_gc(kpti_replay *r, uint32_t generation, kpti_call_record **record)
 {
     const int64_t ns = r->times.ns[r->at - r->block_first];
-    int step;
+    kpti_step step;
     if (r->gc_open) {
-        kpti_call_record *gc = kpti_call_stack_find(&r->stack, KPTI_GC_KEY, r->calls);
+        kpti_call_record *gc = kpti_call_stack_find(&r->stack, KPTI_GC_KEY, r->next_id);
         close_above(r, gc - 1, gc - 1, ns, KPT_ACTIVITY_RECOVERED);
-        return KPTI_GO_ON;
+        return KPTI_STEP_NONE;
     }
     step = begin_odd(r, KPTI_GC_KEY, ns, 0, record);
     if (step != KPTI_STEP_BEGIN) return step;
@@ -201,7 +201,7 @@ static void end_gc(kpti_replay *r, uint64_t counts)
 }
 
 /* One event that the loop does not know. */
-static int odd_event(kpti_replay *r, kpti_call_record **record)
+static kpti_step odd_event(kpti_replay *r, kpti_call_record **record)
 {
     const kpti_event event = r->events[r->at];
     const uint32_t kind = kpti_event_kind(event);
@@ -210,11 +210,11 @@ static int odd_event(kpti_replay *r, kpti_call_record **record)
     if (width > r->count - r->at) { /* cut off */
         r->repairs++;
         r->at = r->count;
-        return KPTI_GO_ON;
+        return KPTI_STEP_NONE;
     }
     switch (kind) {
     case KPTI_EVENT_ENTER: /* the stack is full */
-        return kpti_call_stack_grow(&r->stack) ? KPTI_GO_ON : KPTI_STEP_NO_MEMORY;
+        return kpti_call_stack_grow(&r->stack) ? KPTI_STEP_NONE : KPTI_STEP_NO_MEMORY;
     case KPTI_EVENT_OPEN:
         return begin_open(r, number, record);
     case KPTI_EVENT_GC_BEGIN:
@@ -232,10 +232,10 @@ static int odd_event(kpti_replay *r, kpti_call_record **record)
         break;
     }
     r->at += width;
-    return KPTI_GO_ON;
+    return KPTI_STEP_NONE;
 }
 
-int kpti_replay_slow(kpti_replay *r, kpti_call_record **record)
+kpti_step kpti_replay_slow(kpti_replay *r, kpti_call_record **record)
 {
     if (r->closing) return close_one(r, record);
     return r->at >= r->until ? next_block(r) : odd_event(r, record);

@@ -1,8 +1,8 @@
-/* replay_state.h: a replay between two steps; what the hot loops (replay.c) and the slow path
+/* replay_state.h: a replay between two steps; what the hot loop (replay.c) and the slow path
  * (replay_slow.c) share.
  *
  * Invariants:
- *   until is where the loops have to stop: the end of the block of times, or 0 while calls are closed;
+ *   until is where the loop has to stop: the end of the block of times, or 0 while calls are closed;
  *   all calls on the stack are of the run that is replayed, as its end closes them;
  *   at most one GC is open. */
 #ifndef KPTI_REPLAY_STATE_H
@@ -11,9 +11,14 @@
 #include "call_stack.h"
 #include "times.h"
 
-enum {
-    KPTI_GC_KEY = KPTI_EVENT_GC_BEGIN
-}; /* a call's: its function's id, and zeros for the kind */
+/* What happens next. */
+typedef enum kpti_step {
+    KPTI_STEP_DONE = 0,
+    KPTI_STEP_BEGIN = 1, /* record is the call that began */
+    KPTI_STEP_END = 2,   /* record is the call that ended */
+    KPTI_STEP_NO_MEMORY = 3,
+    KPTI_STEP_NONE = 4 /* nothing to report yet */
+} kpti_step;
 
 struct kpti_replay {
     kpti_call_stack stack;
@@ -24,9 +29,9 @@ struct kpti_replay {
     uint32_t block_end;
     uint32_t count;     /* events in the chunk */
     uint32_t opens_end; /* where its OPEN events end */
-    uint64_t calls;     /* begun so far */
-    uint64_t repairs;
+    uint64_t next_id;
     uint64_t first_id;
+    uint64_t repairs;
     uint32_t function_count;
     uint32_t track;
 
@@ -50,24 +55,20 @@ struct kpti_replay {
     kpti_times times;
 };
 
-/* What kpti_replay_slow answers where there is nothing to report. */
-enum { KPTI_GO_ON = 4 };
-
-/* Does one thing that the loops can't: the next block or chunk, an odd event, a call to be closed, more
- * room. Answers with a kpti_step, or KPTI_GO_ON. */
-int kpti_replay_slow(kpti_replay *replay, kpti_call_record **record);
+/* Does one thing that the loop can't: the next block or chunk, an odd event, a call to be closed, more
+ * room. RECORD is lent until the next step. */
+kpti_step kpti_replay_slow(kpti_replay *replay, kpti_call_record **record);
 
 /* Fills CALL, the one above the top, of the function that KEY has. */
 static inline __attribute__((always_inline)) void kpti_replay_begin(const kpti_replay *r,
                                                                     kpti_call_record *call,
-                                                                    uint64_t index, uint32_t key,
+                                                                    uint64_t id, uint32_t key,
                                                                     int64_t ns, uint32_t flags)
 {
     const uint32_t function = key >> KPTI_KIND_BITS;
-    call->id = r->first_id + index;
+    call->id = id;
     call->parent_id = call[-1].id;
     call->start_ns = ns;
-    call->index = index;
     call->function = function < r->function_count ? function : 0;
     call->key = key;
     call->flags = flags;

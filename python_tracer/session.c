@@ -16,6 +16,7 @@ _Atomic uint32_t kpti_session_epoch = 1;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static kpti_tracer *recording[KPTI_MOST_RECORDING]; /* by bit */
+static _Atomic uint32_t changes;                    /* how often one was added to them */
 static kpti_thread *threads;
 
 void kpti_session_lock(void)
@@ -59,6 +60,7 @@ static int join_locked(kpti_tracer *tracer)
         if (recording[i]) continue;
         recording[i] = tracer;
         tracer->bit = UINT32_C(1) << i;
+        atomic_fetch_add(&changes, 1);
         return 1;
     }
     return 0;
@@ -118,24 +120,14 @@ static void forget_all_locked(uint64_t now)
     }
 }
 
-/* The interpreter that runs is ours from here on. */
-static void prepare_interpreter(void)
-{
-    if (kpti_installation_prepare()) { /* one that ended has left tracers behind, made while it did */
-        kpti_session_lock();
-        forget_all_locked(kpti_ticks());
-        kpti_session_unlock();
-    }
-    remove_if_idle(); /* a stop without the GIL has left hooks, and maybe with another tool */
-}
-
 static kpt_status start_inside(kpti_tracer *tracer, kpti_error *error)
 {
     kpt_status status;
     int joined;
     /* What runs Python comes first: it is not to be recorded. The hooks come last, as a callback that
      * finds nobody recording removes them. */
-    prepare_interpreter();
+    kpti_installation_prepare();
+    remove_if_idle(); /* a stop without the GIL has left hooks, and maybe with another tool */
     if (tracer->wants_gc) kpti_gc_install();
     kpti_session_lock();
     joined = join_locked(tracer);
@@ -221,11 +213,16 @@ void kpti_session_stop(kpti_tracer *tracer)
 
 /* A tracer that the interpreter's end has stopped is stopped again by its host, which settles and
  * seals; here it is enough that nothing more is recorded, and no thread is inside. */
-void kpti_session_exit(void)
+void kpti_session_end(void)
 {
     kpti_session_lock();
     forget_all_locked(kpti_ticks());
     kpti_session_unlock();
+}
+
+void kpti_session_exit(void)
+{
+    kpti_session_end();
     remove_if_idle();
 }
 
@@ -326,8 +323,13 @@ void kpti_session_sync(kpti_thread *thread, int entering)
     int idle;
     /* What follows may run Python and the host: whoever waits for us must not wait for that. */
     atomic_store_explicit(&thread->busy, 0, memory_order_release);
-    open = kpti_thread_walk(thread, entering);
-    kpti_session_lock();
+    for (;;) {
+        uint32_t before = atomic_load(&changes);
+        open = kpti_thread_walk(thread, entering);
+        kpti_session_lock();
+        if (before == atomic_load(&changes)) break;
+        kpti_session_unlock(); /* the walk has not asked all those that record now */
+    }
     thread->epoch = atomic_load(&kpti_session_epoch);
     kpti_thread_forget(thread);
     unlink_ended_locked(thread);

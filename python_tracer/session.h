@@ -32,6 +32,8 @@ void kpti_session_stop(struct kpti_tracer *tracer);
 void kpti_session_settle(struct kpti_tracer *tracer);
 /* The interpreter is about to end: nobody records any more, and the hooks are gone. The GIL is held. */
 void kpti_session_exit(void);
+/* It has ended: the same for what was begun since. */
+void kpti_session_end(void);
 /* In the child of a fork, with the lock held: TRACER does not record any more. */
 void kpti_session_forget_locked(struct kpti_tracer *tracer);
 

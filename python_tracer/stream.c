@@ -120,6 +120,19 @@ static void link_locked(kpti_stream *stream, kpti_chunk *chunk)
     stream->sealed = 0;
 }
 
+/* Puts those open calls that the tracer records at the head of a chunk; where it ends. */
+static kpti_event *put_open(const kpti_stream *stream, kpti_open_stack open, uint64_t ticks,
+                            kpti_event *at)
+{
+    for (uint32_t i = 0; i < open.count; i++) {
+        if (!(open.masks[i] & stream->tracer->bit)) continue;
+        *at++ = kpti_event_make(KPTI_EVENT_OPEN, open.functions[i], ticks);
+        if (open.lines[i] && open.lines[i] <= KPTI_MOST_NUMBER)
+            *at++ = kpti_event_make(KPTI_EVENT_LINE, open.lines[i], ticks);
+    }
+    return at;
+}
+
 /* Begins a chunk that has room for OPEN and more. The limit is the caller's to set. */
 static int begin_chunk_locked(kpti_stream *stream, kpti_open_stack open, uint64_t ticks)
 {
@@ -137,12 +150,7 @@ static int begin_chunk_locked(kpti_stream *stream, kpti_open_stack open, uint64_
     chunk->capacity = capacity;
     chunk->dropped_before = stream->dropped;
     stream->dropped = 0;
-    at = chunk->events;
-    for (uint32_t i = 0; i < open.count; i++) {
-        *at++ = kpti_event_make(KPTI_EVENT_OPEN, open.functions[i], ticks);
-        if (open.lines[i] && open.lines[i] <= KPTI_MOST_NUMBER)
-            *at++ = kpti_event_make(KPTI_EVENT_LINE, open.lines[i], ticks);
-    }
+    at = put_open(stream, open, ticks, chunk->events);
     link_locked(stream, chunk);
     stream->high = (uint32_t)(ticks >> 32);
     atomic_store_explicit(&stream->cursor, at, memory_order_relaxed);
@@ -320,7 +328,7 @@ static void guard_locked(kpti_stream *stream)
 /* A new chunk for a stream whose last one is full or sealed. */
 static int refill(kpti_stream *stream, uint64_t ticks)
 {
-    kpti_open_stack open = {NULL, NULL, 0};
+    kpti_open_stack open = {0};
     int begun = 0;
     if (is_ring(stream->tracer) || stream->tracer->chunk_sink.sealed)
         open = walk_aside(stream->thread);

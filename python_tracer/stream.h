@@ -92,6 +92,7 @@ static inline void kpti_stream_append_plain(kpti_stream *stream, uint64_t plain)
 typedef struct kpti_open_stack {
     const uint32_t *functions;
     const uint32_t *lines;
+    const uint32_t *masks; /* the tracers that record the function */
     uint32_t count;
 } kpti_open_stack;
 

@@ -69,10 +69,9 @@ void kpti_thread_forget(kpti_thread *thread)
     memset(thread->functions, 0, sizeof thread->functions);
 }
 
-/* The name of the module that the current frame's code belongs to. */
-static void current_module(char *out, size_t size)
+/* The name of the module whose variables GLOBALS are; empty if it has none. */
+static void module_of(PyObject *globals, char *out, size_t size)
 {
-    PyObject *globals = PyEval_GetGlobals();
     PyObject *name = globals ? PyDict_GetItemString(globals, "__name__") : NULL;
     out[0] = 0;
     if (name && PyUnicode_Check(name)) kpti_name_text(name, out, size);
@@ -88,7 +87,7 @@ kpti_code_entry *kpti_thread_code_slow(kpti_thread *thread, PyCodeObject *code)
     atomic_store_explicit(&thread->busy, 0, memory_order_release);
     id = kpti_name_code(code);
     (void)kpti_function_describe(NULL, id, &view);
-    if (kpti_session_needs_module()) current_module(module, sizeof module);
+    if (kpti_session_needs_module()) module_of(PyEval_GetGlobals(), module, sizeof module);
     atomic_store_explicit(&thread->busy, 1, memory_order_relaxed);
     atomic_signal_fence(memory_order_seq_cst);
     entry->code = code;
@@ -104,7 +103,7 @@ static int reserve_walk(kpti_thread *thread, uint32_t frames)
     while (wanted < frames)
         wanted *= 2;
     if (wanted == thread->walked_capacity) return 1;
-    grown = realloc(thread->walked, 2 * (size_t)wanted * sizeof *grown);
+    grown = realloc(thread->walked, 3 * (size_t)wanted * sizeof *grown);
     if (!grown) return 0;
     thread->walked = grown;
     thread->walked_capacity = wanted;
@@ -125,7 +124,22 @@ static uint32_t count_frames(PyFrameObject *top)
     return count;
 }
 
-/* Fills functions and lines from the innermost, at the end, to the outermost, which is returned. */
+/* The tracers that record the code of FRAME, whose id is FUNCTION. */
+static uint32_t mask_of_frame(PyFrameObject *frame, PyCodeObject *code, uint32_t function)
+{
+    kpti_function_view view = {.kind = KPT_KIND_PYTHON};
+    char module[256] = "";
+    (void)kpti_function_describe(NULL, function, &view);
+    if (kpti_session_needs_module()) {
+        PyObject *globals = kpti_frame_globals(frame);
+        module_of(globals, module, sizeof module);
+        Py_XDECREF(globals);
+    }
+    return kpti_session_mask(function, view.file, kpt_str_of(module), code);
+}
+
+/* Fills functions, lines and masks from the innermost, at the end, to the outermost, which is
+ * returned. */
 static PyFrameObject *fill_walk(kpti_thread *thread, PyFrameObject *top, uint32_t count)
 {
     PyFrameObject *frame = top;
@@ -134,8 +148,11 @@ static PyFrameObject *fill_walk(kpti_thread *thread, PyFrameObject *top, uint32_
         PyCodeObject *code = PyFrame_GetCode(frame);
         PyFrameObject *back = PyFrame_GetBack(frame);
         int line = PyFrame_GetLineNumber(frame);
-        thread->walked[i - 1] = kpti_name_code(code);
+        uint32_t function = kpti_name_code(code);
+        thread->walked[i - 1] = function;
         thread->walked[thread->walked_capacity + i - 1] = line > 0 ? (uint32_t)line : 0;
+        thread->walked[2 * (size_t)thread->walked_capacity + i - 1] =
+            mask_of_frame(frame, code, function);
         Py_DECREF(code);
         if (!back) return frame;
         Py_DECREF(frame);
@@ -147,12 +164,13 @@ static PyFrameObject *fill_walk(kpti_thread *thread, PyFrameObject *top, uint32_
 /* The walk of all frames from TOP; the outermost goes to OUTERMOST, a new reference or NULL. */
 static kpti_open_stack walk(kpti_thread *thread, PyFrameObject *top, PyFrameObject **outermost)
 {
-    kpti_open_stack open = {NULL, NULL, count_frames(top)};
+    kpti_open_stack open = {.count = count_frames(top)};
     *outermost = NULL;
     if (open.count == 0 || !reserve_walk(thread, open.count)) return (kpti_open_stack){0};
     *outermost = fill_walk(thread, top, open.count);
     open.functions = thread->walked;
     open.lines = thread->walked + thread->walked_capacity;
+    open.masks = open.lines + thread->walked_capacity;
     return open;
 }
 

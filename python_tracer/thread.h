@@ -23,11 +23,10 @@ typedef struct kpti_code_entry {
 typedef struct kpti_c_entry {
     const PyMethodDef *method;
     PyTypeObject *type; /* of self; of the function itself where it has none */
-    const char *name;   /* the method's, so that a reused definition is noticed */
-    const char *type_name;
+    uintptr_t names;    /* both names' addresses, added: a reused definition is noticed */
     uint32_t word;
-    uint32_t unused;
-} kpti_c_entry;
+    uint32_t version; /* the type's: no two have the same, also where one is at another's address */
+} kpti_c_entry;       /* 32 bytes: found with a shift */
 
 /* Above the tracers' bits: a watched function, and one that the quick way must not record. */
 #define KPTI_MASK_WATCHED (UINT32_C(1) << 31)
@@ -45,7 +44,7 @@ typedef struct kpti_thread {
     struct kpti_thread *next; /* in the session's list, under its lock */
     char name[64];
     int named;        /* name has been asked for */
-    uint32_t *walked; /* functions and lines of the last walk */
+    uint32_t *walked; /* functions, lines and masks of the last walk */
     uint32_t walked_capacity;
     kpti_code_entry codes[KPTI_CODE_CACHE];
     kpti_c_entry functions[KPTI_C_CACHE];
@@ -65,8 +64,7 @@ static inline size_t kpti_code_slot(const PyCodeObject *code)
 
 static inline size_t kpti_c_slot(const PyMethodDef *method, const PyTypeObject *type)
 {
-    uintptr_t address = (uintptr_t)method ^ (uintptr_t)type >> 3;
-    return (address >> 4 ^ address >> 11) & (KPTI_C_CACHE - 1);
+    return ((uintptr_t)method >> 5 ^ (uintptr_t)type >> 8) & (KPTI_C_CACHE - 1);
 }
 
 /* The entry of CODE, whose frame is the current one; filled from the table if need be. */

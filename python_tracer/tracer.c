@@ -97,6 +97,7 @@ static kpt_status make(const kpti_env *env, const kpt_tracer_args *args, void **
     tracer->env = env;
     tracer->args = *args;
     if (args->chunk_sink) tracer->chunk_sink = *args->chunk_sink;
+    if (args->ring_ns) tracer->ring_ticks = kpti_clock_ticks_in(args->ring_ns) + 1;
     if (args->flags & KPT_TRACE_THIS_THREAD) tracer->only_tid = kpti_os_tid();
     status = kpti_filters_copy(env, args, &tracer->filters);
     if (status == KPT_OK) status = copy_watches(tracer, args);

@@ -101,10 +101,8 @@ static kpt_status take_name(kpti_chrome *w, const kpt_name *name)
 
 static char *put_metadata_head(const kpti_chrome *w, char *at, const char *what, uint64_t tid)
 {
-    size_t size = strlen(what);
-    at = PUT(at, "{\"ph\":\"M\",\"name\":\"");
-    memcpy(at, what, size);
-    at = kpti_put_u64(PUT(at + size, "\",\"pid\":"), w->pid);
+    at = escape(PUT(at, "{\"ph\":\"M\",\"name\":\""), kpt_str_of(what));
+    at = kpti_put_u64(PUT(at, "\",\"pid\":"), w->pid);
     at = kpti_put_u64(PUT(at, ",\"tid\":"), tid);
     return PUT(at, ",\"args\":{");
 }

@@ -27,8 +27,8 @@ typedef struct kpti_chrome kpti_chrome;
 
 /* Zero means the default. Strings are needed during open only. */
 typedef struct kpti_chrome_options {
-    int64_t base_ns; /* 0: times are since 1970, and viewers lose their last digits */
-    uint32_t pid;    /* 0: this process */
+    int64_t base_ns;      /* 0: times are since 1970, and viewers lose their last digits */
+    uint32_t pid;         /* 0: this process */
     kpt_str process_name; /* empty: "python" */
     kpt_str trace_name;   /* empty: the path */
     kpt_str version;      /* of the plugin that recorded */

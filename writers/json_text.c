@@ -1,15 +1,13 @@
 #include "json_text.h"
 
-#define TEN(digits)                                                                                \
-    digits "0" digits "1" digits "2" digits "3" digits "4" digits "5" digits "6" digits "7" digits \
-           "8" digits "9"
-#define HUNDRED(digits)                                                             \
-    TEN(digits "0")                                                                 \
-    TEN(digits "1")                                                                 \
-    TEN(digits "2") TEN(digits "3") TEN(digits "4") TEN(digits "5") TEN(digits "6") \
-        TEN(digits "7") TEN(digits "8") TEN(digits "9")
-const char kpti_thousand[4001] = HUNDRED(".0") HUNDRED(".1") HUNDRED(".2") HUNDRED(".3")
-    HUNDRED(".4") HUNDRED(".5") HUNDRED(".6") HUNDRED(".7") HUNDRED(".8") HUNDRED(".9");
+// clang-format off
+#define TEN(d) d "0" d "1" d "2" d "3" d "4" d "5" d "6" d "7" d "8" d "9"
+#define HUNDRED(d) TEN(d "0") TEN(d "1") TEN(d "2") TEN(d "3") TEN(d "4") \
+                   TEN(d "5") TEN(d "6") TEN(d "7") TEN(d "8") TEN(d "9")
+const char kpti_thousand[4001] =
+    HUNDRED(".0") HUNDRED(".1") HUNDRED(".2") HUNDRED(".3") HUNDRED(".4")
+    HUNDRED(".5") HUNDRED(".6") HUNDRED(".7") HUNDRED(".8") HUNDRED(".9");
+// clang-format on
 
 char *kpti_put_u64_slow(char *out, uint64_t value)
 {
@@ -65,14 +63,17 @@ static char *escape_ascii(char *out, unsigned char c)
         *out++ = plain[i + 1];
         return out;
     }
-    memcpy(out, "u00", 3);
-    out[3] = hex[c >> 4];
-    out[4] = hex[c & 15];
-    return out + 5;
+    *out++ = 'u';
+    *out++ = '0';
+    *out++ = '0';
+    *out++ = hex[c >> 4];
+    *out++ = hex[c & 15];
+    return out;
 }
 
 char *kpti_json_escape(char *out, const char *text, size_t size)
 {
+    static const char replacement[] = {'\xEF', '\xBF', '\xBD'}; /* U+FFFD */
     const unsigned char *at = (const unsigned char *)text;
     const unsigned char *end = size ? at + size : at;
     while (at < end) {
@@ -84,8 +85,8 @@ char *kpti_json_escape(char *out, const char *text, size_t size)
             memcpy(out, at, length);
             out += length;
         } else {
-            memcpy(out, "\xEF\xBF\xBD", 3);
-            out += 3;
+            memcpy(out, replacement, sizeof replacement);
+            out += sizeof replacement;
         }
         at += length;
     }

@@ -27,14 +27,14 @@ extern const char kpti_thousand[4001];
 static inline char *kpti_put_below_1000(char *out, uint32_t value)
 {
     uint32_t leading_zeroes = (uint32_t)(value < 10) + (uint32_t)(value < 100);
-    memcpy(out, kpti_thousand + 1 + value * 4 + leading_zeroes, 4);
+    memcpy(out, kpti_thousand + 1 + (size_t)value * 4 + leading_zeroes, 4);
     return out + 3 - leading_zeroes;
 }
 
 /* All three digits of VALUE. */
 static inline char *kpti_put_three(char *out, uint32_t value)
 {
-    memcpy(out, kpti_thousand + 1 + value * 4, 4);
+    memcpy(out, kpti_thousand + 1 + (size_t)value * 4, 4);
     return out + 3;
 }
 

@@ -17,6 +17,7 @@ typedef struct thread_state {
     int64_t last_root_end_ns;
     uint64_t ticks;
     uint64_t at_mark_a;
+    int marked; /* mark_a was called, and mark_b not yet */
 } thread_state;
 
 enum { NAME_OTHER = 0, NAME_TICK, NAME_MARK_A, NAME_MARK_B };
@@ -74,6 +75,16 @@ static int take_name(lc_check *check, const kpt_name *name)
     return 1;
 }
 
+static void end_pair(lc_result *out, thread_state *thread)
+{
+    uint64_t between = thread->ticks - thread->at_mark_a;
+    if (!thread->marked) return;
+    thread->marked = 0;
+    if (!out->pairs || between < out->least) out->least = between;
+    if (between > out->most) out->most = between;
+    out->pairs++;
+}
+
 static void count(lc_check *check, const kpt_activity *a)
 {
     thread_state *thread = &check->threads[a->thread];
@@ -89,9 +100,10 @@ static void count(lc_check *check, const kpt_activity *a)
         break;
     case NAME_MARK_A:
         thread->at_mark_a = thread->ticks;
+        thread->marked = !(a->flags & KPT_ACTIVITY_BEGAN_BEFORE);
         break;
     case NAME_MARK_B:
-        out->between = thread->ticks - thread->at_mark_a;
+        end_pair(out, thread);
         break;
     default:
         break;

@@ -44,6 +44,10 @@ static void open_python(const char *path)
         {"Py_NewInterpreter", &py.new_interpreter},
         {"Py_EndInterpreter", &py.end_interpreter},
         {"PyThreadState_Swap", &py.swap},
+        {"PyImport_AddModule", &py.add_module},
+        {"PyObject_SetAttrString", &py.set_attribute},
+        {"PyCFunction_NewEx", &py.new_function},
+        {"PyLong_FromLong", &py.new_int},
     };
     void *library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
     if (!library) {
@@ -61,9 +65,13 @@ static const struct {
     const char *name;
     void (*run)(void);
 } scenarios[] = {
-    {"finalize", run_finalize},           {"restart_in_next", run_restart_in_next},
-    {"start_at_exit", run_start_at_exit}, {"sub_interpreter", run_sub_interpreter},
-    {"stress", run_stress},               {"snapshots", run_snapshots},
+    {"finalize", run_finalize},
+    {"daemons", run_daemons},
+    {"restart_in_next", run_restart_in_next},
+    {"start_at_exit", run_start_at_exit},
+    {"sub_interpreter", run_sub_interpreter},
+    {"stress", run_stress},
+    {"snapshots", run_snapshots},
 };
 
 int main(int argc, char **argv)

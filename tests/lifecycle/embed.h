@@ -17,6 +17,10 @@ typedef struct embed_python {
     void *(*new_interpreter)(void); /* Py_NewInterpreter */
     void (*end_interpreter)(void *);
     void *(*swap)(void *); /* PyThreadState_Swap */
+    void *(*add_module)(const char *);
+    int (*set_attribute)(void *, const char *, void *);
+    void *(*new_function)(void *, void *, void *); /* PyCFunction_NewEx */
+    void *(*new_int)(long);
 } embed_python;
 extern embed_python py;
 
@@ -29,6 +33,7 @@ __attribute__((format(printf, 3, 4), noreturn)) void embed_failed(int line, cons
 uint32_t embed_number(const char *variable, uint32_t otherwise);
 
 void run_finalize(void);
+void run_daemons(void);
 void run_restart_in_next(void);
 void run_start_at_exit(void);
 void run_sub_interpreter(void);

@@ -37,7 +37,7 @@ static lc_tracer *make_with_gc(void)
 }
 
 /* The tracer runs while its Python ends; all that follows is legal, and touches no Python. */
-void run_finalize(void)
+static void finalize_with(const char *also)
 {
     enum { ROUNDS = 3 };
     for (int i = 0; i < ROUNDS; i++) {
@@ -47,7 +47,7 @@ void run_finalize(void)
         stopped = make_with_gc();
         CHECK(py.run(program) == 0, "the program");
         CHECK(lc_stop(stopped) == KPT_OK, "stop");
-        if (i > 0) CHECK(py.run(daemon_program) == 0, "the daemons");
+        CHECK(py.run(also) == 0, "%s", also);
         CHECK(py.finalize() == 0, "Py_FinalizeEx");
         CHECK(lc_state(running) == KPT_STATE_RUNNING, "the host has not stopped it");
         CHECK(lc_stop(running) == KPT_OK, "stop after the end");
@@ -60,6 +60,16 @@ void run_finalize(void)
         CHECK(lc_destroy(stopped) == KPT_OK, "destroy");
         CHECK(lc_live_blocks() <= 1, "%lld blocks", (long long)lc_live_blocks()); /* the bond */
     }
+}
+
+void run_finalize(void)
+{
+    finalize_with("pass");
+}
+
+void run_daemons(void)
+{
+    finalize_with(daemon_program);
 }
 
 /* One tracer over two interpreters: restart appends. */
@@ -87,13 +97,21 @@ void run_restart_in_next(void)
 
 static lc_tracer *made_at_exit;
 
-/* Called by Python, through ctypes, with the GIL. */
-LC_API int embed_make_at_exit(void);
-int embed_make_at_exit(void)
+/* A PyCFunction: ctypes itself does not survive a second interpreter on 3.12. */
+static void *make_at_exit(void *self, void *unused)
 {
+    (void)self;
+    (void)unused;
     made_at_exit = lc_make(0, 0, 0);
-    return made_at_exit != NULL;
+    return py.new_int(made_at_exit != NULL);
 }
+
+static struct { /* a PyMethodDef */
+    const char *name;
+    void *(*function)(void *, void *);
+    int flags;
+    const char *doc;
+} make_method = {"make_at_exit", make_at_exit, 4 /* METH_NOARGS */, NULL};
 
 /* A tracer that is made when Python's own exit handlers run already: it is refused, or it works; and
  * the next interpreter is none the worse for it. */
@@ -101,18 +119,21 @@ void run_start_at_exit(void)
 {
     enum { ROUNDS = 3 };
     static const char register_handler[] =
-        "import atexit, ctypes, gc\n"
+        "import atexit, gc\n"
         "def tick(): pass\n"
         "class Late:\n"
         "    def __del__(self, tick=tick): tick()\n"
         "late = Late()\n"
         "@atexit.register\n"
-        "def at_exit(make=ctypes.PyDLL(None).embed_make_at_exit):\n"
-        "    print('made' if make() else 'refused', flush=True)\n"
+        "def at_exit():\n"
+        "    print('made' if make_at_exit() else 'refused', flush=True)\n"
         "    for i in range(10): tick()\n";
     for (int i = 0; i < ROUNDS; i++) {
         lc_tracer *before;
         py.initialize(0);
+        CHECK(py.set_attribute(py.add_module("__main__"), make_method.name,
+                               py.new_function(&make_method, NULL, NULL)) == 0,
+              "the function");
         CHECK(py.run(register_handler) == 0, "the program"); /* its handler runs after ours */
         before = make_with_gc();
         CHECK(py.run(program) == 0, "the program");

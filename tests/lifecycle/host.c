@@ -174,6 +174,47 @@ int64_t lc_time_stop(lc_tracer *tracer)
     return lc_stop(tracer) == KPT_OK ? now_ns() - began : -1;
 }
 
+struct lc_stopper {
+    pthread_t thread;
+    lc_tracer *tracer;
+    uint32_t delay_ms;
+    int64_t took_ns;
+    lc_result result;
+};
+
+static void *stopper_main(void *self)
+{
+    lc_stopper *stopper = self;
+    int64_t began;
+    lc_sleep_ms(stopper->delay_ms);
+    began = now_ns();
+    stopper->took_ns = -1;
+    if (lc_stop(stopper->tracer) == KPT_OK &&
+        lc_deliver(stopper->tracer, &stopper->result) == KPT_OK &&
+        lc_destroy(stopper->tracer) == KPT_OK)
+        stopper->took_ns = now_ns() - began;
+    return NULL;
+}
+
+lc_stopper *lc_stopper_start(lc_tracer *tracer, uint32_t delay_ms)
+{
+    lc_stopper *stopper = calloc(1, sizeof *stopper);
+    if (!stopper) return NULL;
+    stopper->tracer = tracer;
+    stopper->delay_ms = delay_ms;
+    if (pthread_create(&stopper->thread, NULL, stopper_main, stopper) == 0) return stopper;
+    free(stopper);
+    return NULL;
+}
+
+int64_t lc_stopper_wait(lc_stopper *stopper, lc_result *out)
+{
+    int64_t took = pthread_join(stopper->thread, NULL) == 0 ? stopper->took_ns : -1;
+    *out = stopper->result;
+    free(stopper);
+    return took;
+}
+
 static void sleep_us(uint32_t us)
 {
     struct timespec t = {us / 1000000, (long)(us % 1000000) * 1000};

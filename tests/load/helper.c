@@ -108,6 +108,7 @@ static const struct {
     {"twice", run_twice},
     {"closed", run_closed},
     {"fork", run_fork},
+    {"threads", run_threads},
     {"fork_threads", run_fork_threads},
     {"failing_alloc", run_failing_alloc},
     {"states", run_states},

@@ -39,6 +39,7 @@ void run_two_hosts(void);
 void run_twice(void);
 void run_closed(void);
 void run_fork(void);
+void run_threads(void);
 void run_fork_threads(void);
 void run_failing_alloc(void);
 void run_states(void);

@@ -35,7 +35,7 @@ result run_helper(const std::vector<std::string> &arguments, const environment &
                   bool find_leaks = false);
 
 /* Empty, or why this scenario can't be judged in this build. */
-std::string unfit(const std::string &scenario);
+std::string unfit(const std::string &scenario, bool with_backend);
 
 /* A folder that is removed with all that is in it. */
 class temporary_folder

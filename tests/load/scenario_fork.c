@@ -1,5 +1,5 @@
 /* scenario_fork.c: fork with objects alive: the child's are stopped and empty, the parent's go on;
- * and fork while other threads are inside make, which must never hang the child. */
+ * makes on many threads at once, and fork among them, which must never hang the child. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <sys/wait.h>
@@ -8,7 +8,7 @@
 #include "helper.h"
 
 /* A hang becomes a failure: the signal ends the process. */
-enum { PATIENCE_S = 60, THREADS = 4, FORKS = KPT_FORKS, MAKES_IN_CHILD = 10 };
+enum { PATIENCE_S = 60, THREADS = 4, FORKS = 150, MAKES = 10, MAKES_OF_A_THREAD = 300 };
 
 static uint32_t state_of(kpt_tracer tracer)
 {
@@ -95,13 +95,46 @@ void run_fork(void)
 
 static atomic_int enough;
 
-static void *make_and_destroy(void *ctx)
+static void make_and_destroy(bound *b)
 {
-    while (!atomic_load(&enough)) {
-        kpt_tracer tracer = make_tracer(ctx);
-        CHECK(tracer.ops->destroy(tracer.self) == KPT_OK, "destroy");
-    }
+    kpt_tracer tracer = make_tracer(b);
+    CHECK(tracer.ops->destroy(tracer.self) == KPT_OK, "destroy");
+}
+
+static void *make_until_enough(void *ctx)
+{
+    while (!atomic_load(&enough))
+        make_and_destroy(ctx);
     return NULL;
+}
+
+static void *make_many(void *ctx)
+{
+    for (int i = 0; i < MAKES_OF_A_THREAD; i++)
+        make_and_destroy(ctx);
+    return NULL;
+}
+
+static void start_threads(pthread_t *threads, void *(*work)(void *ctx), void *ctx)
+{
+    for (int i = 0; i < THREADS; i++)
+        CHECK(pthread_create(&threads[i], NULL, work, ctx) == 0, "pthread_create");
+}
+
+static void join_threads(const pthread_t *threads)
+{
+    for (int i = 0; i < THREADS; i++)
+        CHECK(pthread_join(threads[i], NULL) == 0, "pthread_join");
+}
+
+/* Many makes at once, each with its search for Python; ThreadSanitizer watches. */
+void run_threads(void)
+{
+    bound *b = bind_host("makes on threads");
+    pthread_t threads[THREADS];
+    start_threads(threads, make_many, b);
+    join_threads(threads);
+    release(b);
 }
 
 void run_fork_threads(void)
@@ -117,25 +150,21 @@ void run_fork_threads(void)
     KPT_INIT(&b.info);
     CHECK(open_plugin()(&b.host.table, &b.info) == KPT_OK, "entry");
     lasting = make_tracer(&b);
-    for (int i = 0; i < THREADS; i++)
-        CHECK(pthread_create(&threads[i], NULL, make_and_destroy, &b) == 0, "pthread_create");
+    start_threads(threads, make_until_enough, &b);
     for (int i = 0; i < FORKS; i++) {
         pid_t child = fork();
         if (child == 0) {
             (void)alarm(PATIENCE_S / 3);
             CHECK(lasting.ops->stop(lasting.self) == KPT_OK, "stop");
-            for (int k = 0; k < MAKES_IN_CHILD; k++) {
-                kpt_tracer tracer = make_tracer(&b);
-                CHECK(tracer.ops->destroy(tracer.self) == KPT_OK, "destroy");
-            }
+            for (int k = 0; k < MAKES; k++)
+                make_and_destroy(&b);
             CHECK(lasting.ops->destroy(lasting.self) == KPT_OK, "destroy");
             _exit(0);
         }
         wait_for(child);
     }
     atomic_store(&enough, 1);
-    for (int i = 0; i < THREADS; i++)
-        CHECK(pthread_join(threads[i], NULL) == 0, "pthread_join");
+    join_threads(threads);
     CHECK(lasting.ops->destroy(lasting.self) == KPT_OK, "destroy");
     CHECK(b.info.detach(b.info.self) == KPT_OK, "detach");
 }

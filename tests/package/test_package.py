@@ -29,6 +29,20 @@ library = ctypes.CDLL(str(kpytrace.plugin_path()))
 library.kpt_plugin_entry_v1
 """
 
+# The package's own host traces a call with what was built for this Python.
+TRACE = """
+import json, pathlib, sys, warnings
+warnings.simplefilter("error")
+import kpytrace
+def traced(): pass
+with kpytrace.trace("trace.json") as t:
+    traced()
+trace = json.loads(pathlib.Path("trace.json").read_text(encoding="utf-8"))
+assert any(event["name"].endswith(": traced") for event in trace["traceEvents"]), trace
+assert trace["kpytrace"]["version"] == kpytrace.__version__, trace["kpytrace"]
+assert "t" not in sys.abiflags or not sys._is_gil_enabled(), "the module brought the GIL back"
+"""
+
 # Without the plugin: the error must say which file and what to do.
 LACK = """
 import kpytrace
@@ -106,6 +120,8 @@ def install_and_use(checkout, python, scratch):
     check(version == stated.group(1), f"installed version is {version}")
     check(pathlib.Path(plugin).is_file(), "the plugin is there, loads, and has kpt_plugin_entry_v1")
     check_headers(pathlib.Path(include), scratch)
+    run([venv_python, "-c", TRACE], cwd=scratch, env=clean)
+    ok("kpytrace.trace writes a trace with the program's calls")
     run([venv_python, "-c", LACK], cwd=scratch, env=clean)
     ok("a missing plugin is reported with what to do")
     run([venv_python, "-m", "pip", "uninstall", "--yes", "kpytrace"])

@@ -76,9 +76,11 @@ TEST(Run, without_runs_there_is_nothing)
     view.run_count = 0;
     const kpti_env env{};
     const kpti_timebase time{};
-    kpti_call_record *call;
+    kpt_activity activity;
+    uint32_t count = 9;
     kpti_replay *replay = kpti_replay_new(&env, &view, 0, 1, &time);
-    EXPECT_EQ(KPTI_STEP_DONE, kpti_replay_next(replay, &call));
+    EXPECT_EQ(KPTI_FILLED_ALL, kpti_replay_fill(replay, KPTI_ENDS, &activity, 1, &count));
+    EXPECT_EQ(0u, count);
     EXPECT_EQ(1u, kpti_replay_repairs(replay));
     kpti_replay_free(replay);
 }

@@ -199,6 +199,11 @@ class Case(unittest.TestCase):
     def setUpClass(cls):
         if not BACKEND.exists():
             raise unittest.SkipTest(f"there is no backend for CPython {TAG} beside the plugin")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            reason = kpytrace.trace().start().stop().noop
+        if reason:
+            raise RuntimeError(f"nothing is recorded: {reason}")
 
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="kpt-test-"))

@@ -33,10 +33,11 @@ class Lifetimes(Case):
 
     def test_functions_and_code(self):
         with kpytrace.trace(self.path):
-            made = define(SOURCE, "made")
+            scope = {}
+            made = define(SOURCE, "made", scope=scope)
             made()
             dead = [weakref.ref(made), weakref.ref(made.__code__)]
-            del made
+            del made, scope["made"]
             self.assertEqual([ref() for ref in dead], [None, None])
 
     def test_instances_classes_and_generators(self):

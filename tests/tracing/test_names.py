@@ -103,7 +103,7 @@ def work():
             f()
             f.__name__ = "nothing to do with it"
             f()
-        self.assertEqual(self.record(work).of(work).below(), ["f", "renamed", "renamed"])
+        self.assertEqual(self.record(work).of(work).below(), ["f", "[code.replace]", "renamed", "renamed"])
 
 
 class Parts(abi_host.HostCase):

@@ -72,6 +72,30 @@ TEST(HandleThreads, EachHasItsOwnObjects)
     });
 }
 
+/* One thread ends objects and makes new ones, which take the same place; the others peek with the
+ * handles that are dead, and must never be led to the object that is there now. */
+TEST(HandleThreads, ADeadHandleDoesNotLeadToWhoTookItsPlace)
+{
+    counter object;
+    std::atomic<kpt_handle> dead{0};
+    std::atomic<bool> enough{false};
+    std::atomic<long> led_astray{0};
+    on_all_threads([&](int thread) {
+        if (thread > 0) {
+            while (!enough)
+                if (kpti_handle_peek(dead.load(), &THING)) led_astray++;
+            return;
+        }
+        for (int i = 0; i < 50 * ROUNDS; i++) {
+            kpt_handle handle = make_handle(&THING, &object);
+            EXPECT_EQ(end_handle(handle, &THING), KPT_OK);
+            dead = handle;
+        }
+        enough = true;
+    });
+    EXPECT_EQ(led_astray, 0);
+}
+
 TEST(HandleThreads, APinKeepsTheObjectFromEnding)
 {
     for (int round = 0; round < ROUNDS / 40; round++) {

@@ -49,7 +49,7 @@ class reader
     }
     void skip_space()
     {
-        while (at < s.size() && std::string(" \t\r\n").find(s[at]) != std::string::npos)
+        while (at < s.size() && (s[at] == ' ' || s[at] == '\t' || s[at] == '\r' || s[at] == '\n'))
             at++;
     }
     void expect(const std::string &word)
@@ -142,19 +142,31 @@ class reader
         return meanings[found];
     }
 
+    /* What needs no thought: most of every string. */
+    void copy_plain(std::string &out)
+    {
+        size_t begin = at;
+        while (at < s.size() && s[at] >= ' ' && s[at] < 0x7F && s[at] != '"' && s[at] != '\\')
+            at++;
+        out.append(s, begin, at - begin);
+    }
+
     std::string read_string()
     {
         std::string out;
         expect("\"");
-        while (peek() != '"') {
+        for (;;) {
+            copy_plain(out);
+            char c = peek();
             size_t size = character_size(s, at);
-            if (static_cast<unsigned char>(s[at]) < 0x20) fail("a bare control character");
+            if (c == '"') break;
+            if (static_cast<unsigned char>(c) < 0x20) fail("a bare control character");
             if (!size) fail("no UTF-8");
-            if (s[at] == '\\') {
+            if (c == '\\') {
                 at++;
                 out += read_escape();
             } else {
-                out += s.substr(at, size);
+                out.append(s, at, size);
                 at += size;
             }
         }

@@ -58,9 +58,9 @@ typedef struct kpt_tracer_args {
     uint64_t max_bytes;
     uint64_t ring_ns; /* keep the last so many nanoseconds; 0 = no ring */
     uint64_t ring_bytes;
-    uint64_t min_duration_ns;   /* shorter calls are not delivered */
-    uint32_t max_depth;         /* levels of Python calls that are recorded, counted from where each
-                                   thread's recording begins; 0 = all */
+    uint64_t min_duration_ns; /* shorter calls are not delivered */
+    uint32_t max_depth; /* levels of Python calls that are recorded, counted from the lowest point
+                           of a thread's stack since its recording began; 0 = all */
     uint32_t overhead_permille; /* code that would cost more is switched off; 0 = never */
     const kpt_filter *filters;
     uint32_t filter_count;

@@ -1,0 +1,280 @@
+"""Filters: which code is recorded, what becomes of what it calls, and that excluded code runs as it
+would without us.
+
+Of excluded code neither its calls nor its C calls are recorded; Python functions that it calls are, if
+they are not excluded themselves, as children of the nearest recorded caller."""
+
+import threading
+import time
+import unittest
+
+import abi_host
+from support import Case, MONITORING, define
+
+OUTER = """
+import contextlib
+def outer(inner):
+    len("abc")
+    inner()
+    return helper()
+def helper():
+    return sorted([2, 1], key=lambda x: -x)
+def fails(inner):
+    try:
+        inner()
+    finally:
+        len("x")
+def generate(inner):
+    try:
+        while True:
+            inner()
+            yield len("x")
+    except KeyError:
+        yield "caught"
+    finally:
+        len("closing")
+def delegate(inner):
+    return (yield from generate(inner))
+async def wait(inner):
+    inner()
+    return 5
+"""
+
+
+def leaf():
+    return 1
+
+
+def inner():
+    leaf()
+    len("inner")
+
+
+def fail():
+    raise ValueError("on purpose")
+
+
+class Filters(Case):
+    def setUp(self):
+        super().setUp()
+        self.file = str(self.folder / "package" / "outer_code.py")
+        self.scope = {"__name__": "package.outer_code"}
+        define(OUTER, "outer", self.file, self.scope)
+        self.outer = self.scope["outer"]
+
+    def outline(self, work, **options):
+        recording = self.record(work, **options)
+        self.assertIsNone(self.error)
+        return recording.of(work).outline()
+
+    def work(self):
+        self.outer(inner)
+
+    EVERYTHING = ["work", "  outer", "    [len]", "    inner", "      leaf", "      [len]",
+                  "    helper", "      [sorted]", "        <lambda>", "        <lambda>"]
+    WITHOUT_OUTER = ["work", "  inner", "    leaf", "    [len]"]
+    ONLY_OUTER = ["outer", "  [len]", "  helper", "    [sorted]", "      <lambda>",
+                  "      <lambda>"]
+
+    def test_exclude_by_every_kind_of_pattern(self):
+        def work():
+            self.outer(inner)
+        self.assertEqual(self.outline(work), self.EVERYTHING)
+        for pattern in (self.file, str(self.folder) + "/", "package", "package.outer_code",
+                        "*/package/*", "outer_*.py", "file:" + self.file, "glob:*outer_code.py",
+                        ["nothing", "package"]):
+            self.assertEqual(self.outline(work, exclude=pattern), self.WITHOUT_OUTER, pattern)
+        for pattern in ("pack", "package.outer", "outer_code", str(self.folder / "none"),
+                        "*/nothing/*"):
+            self.assertEqual(self.outline(work, exclude=pattern), self.EVERYTHING, pattern)
+
+    def test_include(self):
+        def work():
+            self.outer(inner)
+        for pattern in (self.file, "package", "*/package/*"):
+            recording = self.record(work, include=pattern)
+            self.assertEqual(recording.of("outer").outline(), self.ONLY_OUTER, pattern)
+            self.assertEqual(recording.count(leaf), 0)
+            self.assertEqual(recording.count(work), 0)
+
+    def test_an_exclude_wins_over_an_include(self):
+        recording = self.record(lambda: self.outer(inner), include=str(self.folder) + "/",
+                                exclude=self.file)
+        self.assertEqual(recording.count("outer"), 0)
+
+    def test_two_runs_with_different_filters(self):
+        """What the first run has switched off in the interpreter is there in the second."""
+        def work():
+            self.outer(inner)
+        for _ in range(3):
+            self.assertEqual(self.outline(work, exclude="package"), self.WITHOUT_OUTER)
+            self.assertEqual(self.outline(work), self.EVERYTHING)
+            recording = self.record(work, include="package")
+            self.assertEqual(recording.of("outer").outline(), self.ONLY_OUTER)
+            self.assertEqual(self.record(work, exclude="*").calls, [])
+
+    def test_a_call_site_that_is_shared(self):
+        """Included and excluded callees, and C functions, at one call site in any order."""
+        excluded = self.scope["helper"]
+
+        def work():
+            for callee in (excluded, leaf, len, excluded, repr, leaf):
+                callee("x") if callee in (len, repr) else callee()
+        self.assertEqual(self.record(work, exclude="package").of(work).below(),
+                         ["leaf", "[len]", "[repr]", "leaf"])
+
+    def test_included_callees_of_c_calls_of_excluded_code(self):
+        work = define("def work(f):\n    return sorted([2, 1], key=f)", "work", self.file)
+        recording = self.record(lambda: work(lambda x: leaf()), exclude="*/package/*")
+        self.assertEqual(recording.count("[sorted]"), 0)
+        self.assertEqual([c.parent.label for c in recording.all(leaf)], ["<lambda>"] * 2)
+        self.assertEqual(recording.stats["events_repaired"], 0)
+
+    def test_exceptions_through_excluded_code(self):
+        def work():
+            seen = []
+            for function in (fail, leaf, fail):
+                try:
+                    self.scope["fails"](function)
+                except ValueError as error:
+                    seen.append(str(error))
+            return seen
+        for _ in range(3):
+            self.assertEqual(self.outline(work, exclude="package"),
+                             ["work", "  fail", "  [list.append]", "  leaf", "  fail",
+                              "  [list.append]"])
+            self.assertEqual(self.result, ["on purpose"] * 2)
+
+    def test_generators_of_excluded_code(self):
+        def work():
+            g = self.scope["delegate"](leaf)
+            seen = [next(g), next(g), g.throw(KeyError())]
+            g.close()
+            h = self.scope["delegate"](leaf)
+            next(h)
+            del h
+            coroutine = self.scope["wait"](leaf)
+            try:
+                coroutine.send(None)
+            except StopIteration as stop:
+                seen.append(stop.value)
+            k = self.scope["generate"](leaf)
+            next(k)
+            try:
+                k.throw(ValueError)
+            except ValueError:
+                seen.append("value error")
+            return seen
+        for _ in range(3):
+            recording = self.record(work, exclude="package")
+            self.assertIsNone(self.error)
+            self.assertEqual(self.result, [1, 1, "caught", 5, "value error"])
+            self.assertEqual(recording.count(leaf), 5)
+            self.assertEqual(recording.count("generate"), 0)
+            self.assertEqual(recording.stats["events_repaired"], 0)
+
+    def test_in_threads(self):
+        def work():
+            threads = [threading.Thread(target=self.outer, args=(inner,)) for _ in range(3)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        recording = self.record(work, exclude=["package", "threading"])
+        self.assertEqual((recording.count(inner), recording.count("outer")), (3, 0))
+        self.assertEqual(recording.count("_bootstrap"), 0)
+
+    def test_what_is_filtered_is_cheap(self):
+        """On 3.12 and later excluded code is switched off in the interpreter: nothing is called."""
+        spin = define("def spin(n):\n    for _ in range(n): f()\ndef f(): pass", "spin", self.file)
+
+        def timed():
+            begin = time.perf_counter()
+            spin(200_000)
+            return time.perf_counter() - begin
+        timed()
+        plain = min(timed() for _ in range(3))
+        self.record(timed, exclude=self.file)
+        traced = []
+        for _ in range(3):
+            self.record(timed, exclude=self.file)
+            traced.append(self.result)
+        if MONITORING:
+            self.assertLess(min(traced) - plain, 200_000 * 60e-9, "less than 60 ns a call")
+
+    def test_minimum_duration(self):
+        def short():
+            pass
+
+        def long():
+            short()
+            time.sleep(0.01)
+
+        def work():
+            short()
+            long()
+        recording = self.record(work, min_duration_ns="5ms")
+        self.assertEqual(recording.of(work).outline(), ["work", "  long", "    [sleep]"])
+
+    def test_depth(self):
+        def down(n):
+            len("x")
+            return down(n - 1) if n else 0
+        for limit in (1, 2, 5):
+            recording = self.record(lambda: down(10), max_depth=limit)
+            expected = ["<lambda>"]
+            for n in range(1, limit):
+                expected.append("  " * n + "down")
+                expected += ["  " * (n + 1) + "[len]"] * (n + 1 < limit)
+            self.assertEqual(recording.of("<lambda>").outline(), expected)
+            self.assertEqual(recording.stats["events_repaired"], 0)
+
+    def test_depth_and_exceptions_and_generators(self):
+        def down(n):
+            if not n:
+                fail()
+            down(n - 1)
+
+        def generate():
+            for _ in range(3):
+                leaf()
+                yield
+
+        def work():
+            for _ in range(5):
+                try:
+                    down(10)
+                except ValueError:
+                    leaf()
+            for _ in generate():
+                leaf()
+        recording = self.record(work, max_depth=2)
+        self.assertEqual(recording.of(work).python_outline(),
+                         ["work"] + ["  down", "  leaf"] * 5
+                         + ["  generate", "  leaf"] * 3 + ["  generate"])
+
+
+class Combined(abi_host.HostCase):
+    def test_the_last_filter_that_matches_decides(self):
+        rows = [
+            ([(abi_host.EXCLUDE, abi_host.FILE_PREFIX, "<"), (abi_host.INCLUDE, abi_host.FILE_GLOB,
+                                                              "*b*")], {"b"}),
+            ([(abi_host.INCLUDE, abi_host.FILE_GLOB, "<*"), (abi_host.EXCLUDE,
+                                                             abi_host.FILE_PREFIX, "<b")], {"a"}),
+            ([(abi_host.EXCLUDE, abi_host.MODULE, "one")], {"b"}),
+            ([(abi_host.INCLUDE, abi_host.MODULE, "one"), (abi_host.EXCLUDE, abi_host.FILE_PREFIX,
+                                                           "<c")], {"a"}),
+        ]
+        a = define("def a(): pass", "a", "<a>", {"__name__": "one"})
+        b = define("def b(): pass", "b", "<b>", {"__name__": "two"})
+        for filters, expected in rows:
+            tracer = self.make(filters=filters)
+            a()
+            b()
+            tracer.stop()
+            labels = {c.label for c in tracer.recording().calls} & {"a", "b"}
+            self.assertEqual(labels, expected, filters)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,272 @@
+"""Threads: each one's calls are its own, with the OS's id and the name that people gave it, however
+the thread was started and whether or not it still runs."""
+
+import _thread
+import concurrent.futures
+import ctypes
+import os
+import threading
+import time
+import unittest
+
+import kpytrace
+from support import Case, MONITORING, read_chrome, run_python
+
+NATIVE = os.environ.get("KPT_NATIVE")
+
+
+def leaf():
+    return threading.get_native_id()
+
+
+def work(n=3):
+    return [leaf() for _ in range(n)]
+
+
+class Threads(Case):
+    def thread_of(self, recording, function):
+        """The only thread that called a function."""
+        thread, = (t for t in recording.threads if any(c.label == function for c in t.calls))
+        return thread
+
+    def test_started_through_threading(self):
+        tids = {}
+
+        def job(name):
+            tids[name] = leaf()
+
+        def start():
+            threads = [threading.Thread(target=job, args=(f"wörker {i}",), name=f"wörker {i}")
+                       for i in range(5)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        recording = self.record(start)
+        self.assertEqual(len(tids), 5)
+        for name, tid in tids.items():
+            thread = recording.thread(name)
+            self.assertEqual(thread.tid, tid)
+            call, = (c for c in thread.calls if c.function == "job")
+            self.assertEqual(call.below()[0], "leaf")
+            self.assertEqual(call.flags, frozenset())
+        self.assertEqual(recording.thread("MainThread").tid, os.getpid())
+        self.assertEqual(recording.count(job), 5)
+
+    def test_that_ran_already(self):
+        begin, end = threading.Event(), threading.Event()
+
+        def job():
+            begin.wait()
+            work()
+            end.wait()
+        thread = threading.Thread(target=job, name="early")
+        thread.start()
+        trace = kpytrace.start(self.path)
+        begin.set()
+        end.set()
+        thread.join()
+        trace.stop()
+        recording = self.read(trace)
+        early = recording.thread("early")
+        self.assertEqual(early.tid, thread.native_id)
+        self.assertEqual([c.label for c in early.calls].count("leaf"), 3)
+
+    def test_started_through_the_low_level_module(self):
+        done, tids = threading.Event(), []
+
+        def job():
+            tids.append(leaf())
+            done.set()
+
+        def start():
+            _thread.start_new_thread(job, ())
+            done.wait()
+        recording = self.record(start)
+        if MONITORING:
+            self.assertEqual([self.thread_of(recording, "job").tid], tids)
+            self.assertEqual(recording.stats["threads_unreached"], 0)
+        else:  # out of reach, and counted
+            self.assertEqual(recording.count(job), 0)
+
+    def test_started_by_c(self):
+        if not NATIVE:
+            self.skipTest("the native helper is not built")
+        tids = []
+
+        @ctypes.CFUNCTYPE(None)
+        def job():
+            tids.append(leaf())
+        native = ctypes.CDLL(NATIVE)
+        recording = self.record(lambda: [native.native_in_thread(job) for _ in range(3)])
+        self.assertEqual(self.result, [0, 0, 0])
+        self.assertEqual(len(tids), 3)
+        if MONITORING:
+            self.assertEqual(recording.count(leaf), 3)
+            threads = [t for t in recording.threads if any(c.label == "leaf" for c in t.calls)]
+            self.assertEqual({t.tid for t in threads}, set(tids))
+
+    def test_a_pool(self):
+        def task(n):
+            return n, leaf()
+
+        def use():
+            with concurrent.futures.ThreadPoolExecutor(3, "pool") as pool:
+                return list(pool.map(task, range(60)))
+        recording = self.record(use)
+        self.assertEqual([n for n, _ in self.result], list(range(60)))
+        calls = {t.tid: sum(c.label == "task" for c in t.calls) for t in recording.threads}
+        expected = [tid for _, tid in self.result]
+        self.assertEqual({tid: n for tid, n in calls.items() if n},
+                         {tid: expected.count(tid) for tid in set(expected)})
+        self.assertTrue(all(t.name.startswith("pool_") for t in recording.threads
+                            if calls[t.tid]))
+
+    def test_many_that_end(self):
+        def job(n):
+            work(n)
+
+        def start():
+            for n in range(100):
+                thread = threading.Thread(target=job, args=(n,), name=f"short {n}")
+                thread.start()
+                thread.join()
+        recording = self.record(start)
+        for n in range(100):
+            labels = [c.label for c in recording.thread(f"short {n}").calls]
+            self.assertEqual(labels.count("leaf"), n)
+        self.assertEqual(recording.stats["threads"], 101)
+        self.assertEqual(recording.stats["events_dropped"], 0)
+
+    def test_at_once(self):
+        """Their calls don't get mixed up, though they take turns in the middle of calls."""
+        def make(n):
+            def spin(depth):
+                if depth:
+                    spin(depth - 1)
+                    spin(depth - 1)
+                else:
+                    time.sleep(0)
+            spin.__code__ = spin.__code__.replace(co_name=f"spin_{n}")
+            return spin
+        spins = [make(n) for n in range(4)]
+
+        def start():
+            threads = [threading.Thread(target=spin, args=(9,), name=f"spinner {n}")
+                       for n, spin in enumerate(spins)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        recording = self.record(start)
+        for n in range(4):
+            labels = [c.label for c in recording.thread(f"spinner {n}").calls if "spin" in c.label]
+            self.assertEqual(labels, [f"spin_{n}"] * 1023)
+        self.assertEqual(recording.stats["events_repaired"], 0)
+
+    def test_names_that_are_changed_or_odd(self):
+        for name in ('quo"te', "new\nline", "ü" * 100, "🐍" * 50):
+            def start():
+                thread = threading.Thread(target=leaf, name=name)
+                thread.start()
+                thread.join()
+            recording = self.record(start)
+            thread = self.thread_of(recording, "leaf")
+            self.assertTrue(name.startswith(thread.name) and thread.name, thread.name)
+
+    def test_this_thread_only(self):
+        def start():
+            thread = threading.Thread(target=work, args=(50,))
+            thread.start()
+            thread.join()
+            work(2)
+        recording = self.record(start, this_thread=True)
+        self.assertEqual(recording.count(leaf), 2)
+        self.assertEqual(len(recording.threads), 1)
+
+    def test_started_and_stopped_by_other_threads(self):
+        """start in one, stop in another, work in a third."""
+        state = {}
+
+        def in_thread(function):
+            thread = threading.Thread(target=function, name=function.__name__)
+            thread.start()
+            thread.join()
+
+        def begin():
+            state["trace"] = kpytrace.start(self.path)
+
+        def end():
+            state["trace"].stop()
+        in_thread(begin)
+        in_thread(work)
+        work(5)
+        in_thread(end)
+        recording = self.read(state["trace"])
+        self.assertEqual(recording.count(leaf), 8)
+        self.assertEqual([c.label for c in recording.thread("work").calls].count("leaf"), 3)
+
+    def test_the_profile_hook_of_threading_stays(self):
+        seen = []
+
+        def hook(*args):
+            seen.append(args[1])
+        threading.setprofile(hook)
+        try:
+            self.record(work)
+            self.assertIs(threading._profile_hook, hook)
+            thread = threading.Thread(target=work)
+            thread.start()
+            thread.join()
+        finally:
+            threading.setprofile(None)
+        self.assertIn("call", seen)
+
+    def test_unexpected_c_returns(self):  # seed 000, test 3
+        """A thread is inside a C call when one trace ends, and leaves it in the next."""
+        program = f"""
+import threading, time, kpytrace
+lock = threading.Lock()
+lock.acquire()
+event1, event2, event3 = threading.Event(), threading.Event(), threading.Event()
+def run():
+    event1.set()
+    event2.wait()
+    lock.acquire()
+    event3.set()
+threading.Thread(target=run, name="runner", daemon=True).start()
+with kpytrace.trace():
+    event1.wait()
+    event2.set()
+    time.sleep(0.1)
+with kpytrace.trace({str(self.path)!r}) as t:
+    lock.release()
+    event3.wait()
+print(t.stats()["events_repaired"])
+"""
+        reply = run_python("-W", "error", "-c", program, cwd=self.folder)
+        self.assertEqual((reply.returncode, reply.stderr), (0, ""))
+        self.assertLessEqual(int(reply.stdout), 2)
+        recording = read_chrome(self.path)
+        recording.check_nesting()
+        self.assertIn("run", [c.label for c in recording.thread("runner").calls])
+
+
+@unittest.skipIf(MONITORING, "every thread can be reached")
+class OutOfReach(Case):
+    def test_it_is_counted(self):
+        """3.10 and 3.11: threads of _thread and of C that start later; see docs/python.md."""
+        done = threading.Event()
+
+        def start():
+            _thread.start_new_thread(done.wait, ())
+            time.sleep(0.05)
+        trace = kpytrace.start(self.path)
+        start()
+        trace.stop()
+        done.set()
+        self.assertEqual(trace.stats()["threads_unreached"], 1)
+
+
+if __name__ == "__main__":
+    unittest.main()

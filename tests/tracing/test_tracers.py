@@ -1,0 +1,318 @@
+"""Tracers through the contract: the three orders, snapshots of a running one, restarts, and several at
+once."""
+
+import ctypes
+import os
+import threading
+import time
+import unittest
+
+import abi_host
+from abi_host import ORDER_START, ORDER_THREAD, ORDER_TIME, PHASE_BEGIN, PHASE_END
+from support import BEGAN_BEFORE, ENDED_BY_STOP
+
+
+def leaf():
+    pass
+
+
+def work(n):
+    for _ in range(n):
+        leaf()
+
+
+def down(n, then):
+    return down(n - 1, then) if n else then()
+
+
+def spin(event, n=10):
+    while not event.is_set():
+        down(n, leaf)
+
+
+class Orders(abi_host.HostCase):
+    def setUp(self):
+        super().setUp()
+        self.tracer = self.make()
+        threads = [threading.Thread(target=work, args=(300,)) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        down(20, lambda: work(100))
+        for thread in threads:
+            thread.join()
+        self.tracer.stop()
+
+    def key(self, a):
+        return a.thread, a.start_ns, a.end_ns, a.name, a.depth, a.flags
+
+    def test_by_thread(self):
+        delivery = self.tracer.deliver(ORDER_THREAD, batch_size=64)
+        self.assertGreater(delivery.batches, 10)
+        activities = delivery.activities
+        self.assertEqual(sorted(a.id for a in activities), list(range(1, len(activities) + 1)))
+        seen, order = set(), []
+        for a in activities:
+            self.assertNotIn(a.parent_id, seen, "children come before their parent")
+            self.assertTrue(a.parent_id < a.id)
+            seen.add(a.id)
+            if a.thread not in order:
+                order.append(a.thread)
+            self.assertEqual(a.thread, order[-1], "thread after thread")
+        delivery.recording()
+
+    def test_by_start(self):
+        activities = self.tracer.deliver(ORDER_START).activities
+        self.assertEqual([a.id for a in activities], list(range(1, len(activities) + 1)))
+        starts = [a.start_ns for a in activities]
+        self.assertEqual(starts, sorted(starts))
+        self.assertTrue(all(a.parent_id < a.id for a in activities))
+
+    def test_by_time(self):
+        activities = self.tracer.deliver(ORDER_TIME, batch_size=100).activities
+        stacks, last = {}, 0
+        for a in activities:
+            stack = stacks.setdefault(a.thread, [])
+            now = a.end_ns if a.phase == PHASE_END else a.start_ns
+            self.assertGreaterEqual(now, last)
+            last = now
+            if a.phase == PHASE_BEGIN:
+                self.assertEqual(a.end_ns, a.start_ns)
+                self.assertEqual(a.depth, len(stack))
+                self.assertEqual(a.parent_id, stack[-1].id if stack else 0)
+                stack.append(a)
+            else:
+                begin = stack.pop()
+                self.assertEqual((begin.id, begin.name), (a.id, a.name))
+        self.assertEqual([s for s in stacks.values() if s], [])
+
+    def test_all_bring_the_same(self):
+        by_thread = self.tracer.deliver(ORDER_THREAD).activities
+        expected = sorted(map(self.key, by_thread))
+        self.assertEqual(sorted(map(self.key, self.tracer.deliver(ORDER_START).activities)),
+                         expected)
+        ends = [a for a in self.tracer.deliver(ORDER_TIME).activities if a.phase == PHASE_END]
+        self.assertEqual(sorted(map(self.key, ends)), expected)
+        again = self.tracer.deliver(ORDER_THREAD).activities
+        self.assertEqual([(self.key(a), a.id) for a in again],
+                         [(self.key(a), a.id) for a in by_thread])
+
+    def test_an_earlier_end_cuts(self):
+        times = [a.start_ns for a in self.tracer.deliver().activities]
+        middle = (min(times) + max(times)) // 2
+        delivery = self.tracer.deliver(end_ns=middle)
+        self.assertTrue(all(a.end_ns <= middle for a in delivery.activities))
+        delivery.recording()
+
+
+class Snapshots(abi_host.HostCase):
+    def count(self, delivery, name):
+        return sum(delivery.names[a.name].function.text == name for a in delivery.activities)
+
+    def test_of_a_running_tracer(self):
+        tracer = self.make()
+        for n in range(1, 6):
+            work(1000)
+            delivery = tracer.snapshot()
+            self.assertEqual(self.count(delivery, "leaf"), 1000 * n)
+            recording = delivery.recording()
+            here = recording.of(Snapshots.test_of_a_running_tracer)
+            self.assertEqual(here.flags, {BEGAN_BEFORE, ENDED_BY_STOP})
+        tracer.stop()
+        self.assertEqual(self.count(tracer.deliver(), "leaf"), 5000)
+        self.assertEqual(self.count(tracer.snapshot(), "leaf"), 5000, "also of a stopped one")
+        self.assertEqual(tracer.stats()["events_dropped"], 0)
+
+    def test_open_calls_go_on(self):
+        tracer = self.make()
+
+        def middle():
+            return tracer.snapshot().recording()
+        recording = down(30, middle)
+        self.assertEqual([c.flags for c in recording.all(down)], [{ENDED_BY_STOP}] * 31)
+        tracer.stop()
+        recording = tracer.recording()
+        self.assertEqual([c.flags for c in recording.all(down)], [frozenset()] * 31)
+        self.assertEqual(recording.stats["events_repaired"], 0)
+
+    def test_while_threads_run(self):
+        end = threading.Event()
+        threads = [threading.Thread(target=spin, args=(end,)) for _ in range(2)]
+        tracer = self.make()
+        for thread in threads:
+            thread.start()
+        last = 0
+        for order in (ORDER_THREAD, ORDER_START, ORDER_TIME) * 2:
+            delivery = tracer.snapshot(order=order)
+            if order != ORDER_TIME:
+                delivery.recording()
+            count = sum(a.phase != PHASE_BEGIN for a in delivery.activities)
+            self.assertGreater(count, last)
+            last = count
+            time.sleep(0.002)
+        end.set()
+        for thread in threads:
+            thread.join()
+        tracer.stop()
+        recording = tracer.recording()
+        self.assertEqual(recording.count(down), recording.count(leaf) * 11, "nothing is lost")
+        self.assertGreater(len(recording.calls), last)
+        self.assertEqual(recording.stats["events_dropped"], 0)
+        self.assertEqual(recording.stats["events_repaired"], 0)
+
+    def test_of_a_ring(self):
+        tracer = self.make(ring_bytes=200_000)
+        for _ in range(5):
+            work(20_000)
+            recording = tracer.snapshot().recording()
+            self.assertGreater(recording.count(leaf), 1000)
+        tracer.stop()
+        self.assertGreater(tracer.recording().count(leaf), 1000)
+        self.assertLessEqual(tracer.stats()["bytes_held"], 300_000)
+
+
+class Restart(abi_host.HostCase):
+    def test_appends(self):
+        tracer = self.make()
+        down(3, leaf)
+        tracer.stop()
+        first = tracer.recording()
+        work(1000)  # not recorded
+        between = time.time_ns()
+        tracer.restart()
+        down(4, leaf)
+        tracer.stop()
+        recording = tracer.recording()
+        self.assertEqual(recording.count(down), 4 + 5)
+        self.assertEqual(recording.count(work), 0)
+        here = recording.all(Restart.test_appends)
+        self.assertEqual([c.flags for c in here], [{BEGAN_BEFORE, ENDED_BY_STOP}] * 2)
+        self.assertEqual(here[0].end, first.of(Restart.test_appends).end)
+        self.assertLess(here[0].end, between + 1_000_000)
+        self.assertGreater(here[1].start, between - 1_000_000)
+        self.assertEqual(len(recording.threads), len(first.threads), "the same thread")
+
+    def test_many_times_and_with_threads(self):
+        tracer = self.make()
+        for n in range(20):
+            thread = threading.Thread(target=work, args=(10,), name=f"run {n}")
+            thread.start()
+            thread.join()
+            tracer.stop()
+            tracer.restart()
+        tracer.stop()
+        recording = tracer.recording()
+        for n in range(20):
+            calls = recording.thread(f"run {n}").calls
+            self.assertEqual(sum(c.label == "leaf" for c in calls), 10)
+        self.assertEqual(recording.stats["events_repaired"], 0)
+
+    def test_a_thread_that_works_through_runs(self):
+        end = threading.Event()
+        thread = threading.Thread(target=spin, args=(end,), name="spinner")
+        thread.start()
+        tracer = self.make()
+        for _ in range(10):
+            time.sleep(0.002)
+            tracer.stop()
+            tracer.restart()
+        time.sleep(0.002)
+        tracer.stop()
+        end.set()
+        thread.join()
+        roots = [r for r in tracer.recording().thread("spinner").roots]
+        self.assertTrue(5 <= len(roots) <= 11, roots)
+        self.assertTrue(all(BEGAN_BEFORE in r.flags for r in roots))
+
+    def test_states(self):
+        tracer = self.make()
+        for call in (tracer.restart, tracer.deliver):
+            with self.assertRaises(abi_host.Failed) as caught:
+                call()
+            self.assertEqual(caught.exception.status, abi_host.E_STATE)
+        tracer.stop()
+        with self.assertRaises(abi_host.Failed) as caught:
+            tracer.stop()
+        self.assertEqual(caught.exception.status, abi_host.E_STATE)
+        tracer.destroy()
+        with self.assertRaises(abi_host.Failed):
+            tracer.restart()
+
+
+class Several(abi_host.HostCase):
+    def test_with_different_filters(self):
+        only = self.make(filters=[(abi_host.INCLUDE, abi_host.FILE_PREFIX, __file__)])
+        without = self.make(filters=[(abi_host.EXCLUDE, abi_host.FILE_PREFIX, __file__)])
+        every = self.make()
+        no_c = self.make(flags=1)
+        down(5, lambda: len("x"))
+        for tracer in (no_c, every, without, only):
+            tracer.stop()
+        rows = [(only, 6, 1), (without, 0, 0), (every, 6, 1), (no_c, 6, 0)]
+        for tracer, downs, lens in rows:
+            recording = tracer.recording()
+            self.assertEqual((recording.count(down), recording.count("[len]")), (downs, lens))
+            self.assertEqual(recording.stats["events_repaired"], 0)
+        self.assertEqual(without.recording().count(Several.test_with_different_filters), 0)
+
+    def test_that_begin_and_end_in_any_order(self):
+        first = self.make()
+        work(10)
+        second = self.make()
+        work(20)
+        first.stop()
+        work(30)
+        third = self.make()
+        work(40)
+        second.stop()
+        third.stop()
+        work(50)
+        self.assertEqual([t.recording().count(leaf) for t in (first, second, third)], [30, 90, 40])
+
+    def test_of_two_hosts(self):
+        other = self.new_host()
+        a, b = self.make(), self.make(host=other)
+        work(7)
+        a.stop()
+        b.stop()
+        self.assertEqual((a.recording().count(leaf), b.recording().count(leaf)), (7, 7))
+
+    def test_more_than_there_is_room_for(self):
+        tracers = []
+        with self.assertRaises(abi_host.Failed) as caught:
+            for _ in range(100):
+                tracers.append(self.make())
+        self.assertGreaterEqual(len(tracers), 16)
+        self.assertIn("record already", caught.exception.text)
+        work(3)
+        for tracer in tracers:
+            tracer.stop()
+        for tracer in tracers:
+            self.assertEqual(tracer.recording().count(leaf), 3)
+        self.make().stop()
+
+
+@unittest.skipUnless(os.environ.get("KPT_NATIVE"), "the native helper is not built")
+class Attach(abi_host.HostCase):
+    def test_each_thread_is_told_once(self):
+        native = ctypes.CDLL(os.environ["KPT_NATIVE"])
+        host = self.new_host(thread_attach=ctypes.cast(native.native_attach, ctypes.c_void_p).value)
+        tracer = self.make(host=host)
+        thread = threading.Thread(target=work, args=(5,))
+        thread.start()
+        thread.join()  # which is over a little before the OS has ended it
+        task = f"/proc/self/task/{thread.native_id}"
+        while os.path.exists(task):
+            time.sleep(0.001)
+        work(1)
+        tracer.stop()
+        threads = tracer.deliver().threads.values()
+        self.assertGreaterEqual(len(threads), 2)
+        for t in threads:
+            self.assertEqual(t.host_value, t.os_tid << 8 | 0xA5)
+        ended = {t.os_tid for t in threads if t.flags & abi_host.THREAD_ENDED}
+        self.assertIn(thread.native_id, ended)
+        self.assertNotIn(os.getpid(), ended)
+
+
+if __name__ == "__main__":
+    unittest.main()
