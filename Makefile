@@ -57,7 +57,9 @@ demo: build-release ## build, run the main job and say where its result is
 test: setup-abi build-release ## build and run every test that can run on this machine
 	$(call run_tests,release)
 
+# The stress tests take their thousands of rounds, and CPython's own tests run whole.
 .PHONY: test-all
+test-all: export KPYTRACE_TEST_LONG := 1
 test-all: ## test, with the other Pythons fetched first; then sanitizers and cross
 	@$(MAKE) pythons
 	@$(MAKE) test

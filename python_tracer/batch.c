@@ -45,9 +45,9 @@ void kpti_batcher_free(kpti_batcher *b)
     kpti_free(b->env, b->delivered_threads, b->recording->track_count);
 }
 
-#define STR(text)             \
-    {                         \
-        text, sizeof text - 1 \
+#define STR(text)                \
+    {                            \
+        (text), sizeof(text) - 1 \
     }
 
 static void describe(const kpti_batcher *b, uint32_t name, kpti_function_view *out)

@@ -196,9 +196,8 @@ typedef struct stretch {
     uint64_t ticks;
     uint64_t length; /* 0: there is none */
     int64_t ns;
-    uint64_t
-        part; /* of the next nanosecond, in 2^-32 of it; so is the rate, of nanoseconds a tick */
-    uint64_t rate;
+    uint64_t part; /* of the next nanosecond; in 2^-32 of one, as is … */
+    uint64_t rate; /* … a tick's length */
 } stretch;
 
 /* The stretch that holds TICKS; of length 0 where the piece has none. */
@@ -214,7 +213,7 @@ static stretch stretch_at(const kpti_clock *clock, uint64_t ticks)
     s.ns = at(piece, s.ticks);
     s.part = (uint64_t)((wide)distance * piece->fraction >> 32) & UINT32_MAX;
     s.rate = piece->whole << 32 | piece->fraction >> 32;
-    if (INT64_MAX - s.ns > (int64_t)MOST_WHOLE << STRETCH_BITS) /* else it may not fit */
+    if (s.ns < INT64_MAX - ((int64_t)MOST_WHOLE << STRETCH_BITS)) /* else it may not fit */
         s.length = next - s.ticks < most ? next - s.ticks : most;
     return s;
 }

@@ -60,6 +60,6 @@ void kpti_clock_through(const kpti_clock_point *points, uint32_t count, kpti_clo
                         kpti_clock *out);
 
 /* A kpt_convert_fn, whose ctx is a kpti_clock. */
-void kpti_clock_convert(void *clock, const uint64_t *ticks, int64_t *ns, uint64_t count);
+void kpti_clock_convert(void *ctx, const uint64_t *ticks, int64_t *ns, uint64_t count);
 
 #endif

@@ -19,9 +19,10 @@ enum {
     KPTI_EVENT_EXIT = 1,  /* a return, a yield, or an exception that leaves */
     KPTI_EVENT_OPEN = 2,  /* first in a chunk: a call that was open there, the outermost first */
     KPTI_EVENT_EPOCH = 3, /* then: the whole counter */
-    KPTI_EVENT_WATCH = 4, /* of the ENTER before; then: the host's answer. number: low 28 bits of the
+    KPTI_EVENT_WATCH =
+        4,               /* of the ENTER before; then: the host's answer. number: low 28 bits of the
                              call id */
-    KPTI_EVENT_LINE = 5,  /* of the ENTER or OPEN before: number is its line */
+    KPTI_EVENT_LINE = 5, /* of the ENTER or OPEN before: number is its line */
     KPTI_EVENT_GC_BEGIN = 6, /* number: generation */
     KPTI_EVENT_GC_END = 7    /* then: collected in the low half, uncollectable in the high */
 };

@@ -9,7 +9,7 @@
 /* Installs them, if they are not; TOOL_ID 0 is our choice. KPT_E_BUSY where the interpreter has no
  * place for us. */
 kpt_status kpti_hooks_install(uint32_t tool_id, kpti_error *error);
-/* How many threads of the interpreter they could not be set on. */
+/* How many threads of the interpreter they could not be set on, when they were last removed. */
 uint64_t kpti_hooks_unreached(void);
 /* Removes them, if they are there. */
 void kpti_hooks_remove(void);

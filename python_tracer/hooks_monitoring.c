@@ -13,23 +13,35 @@
 
 enum { FIRST_TOOL = 3, LAST_TOOL = 4 };
 
-static PyObject *disable; /* sys.monitoring.DISABLE */
-static PyObject *missing; /* sys.monitoring.MISSING: a call without arguments */
-static int tool = -1;     /* ours, while the hooks are there */
+/* sys.monitoring's DISABLE, and MISSING: a call without arguments. Set before our callbacks can run, so
+ * the callbacks' reads need no order. */
+static _Atomic(PyObject *) disable;
+static _Atomic(PyObject *) missing;
+static int tool = -1; /* ours, while the hooks are there */
+
+static inline int is_missing(const PyObject *argument)
+{
+    return argument == atomic_load_explicit(&missing, memory_order_relaxed);
+}
+
+static PyObject *disabled(void)
+{
+    return Py_NewRef(atomic_load_explicit(&disable, memory_order_relaxed));
+}
 
 /* The general way; code that nobody records is not heard of again. */
 static KPTI_SELDOM PyObject *python_event(PyObject *const *args, uint32_t kind, int may_disable)
 {
     uint32_t mask = kpti_record_code((PyCodeObject *)args[0], kind);
-    return mask || !may_disable ? Py_None : Py_NewRef(disable);
+    return mask || !may_disable ? Py_None : disabled();
 }
 
 /* The same for a call: a place from which nobody wants calls is not heard of again. */
 static KPTI_SELDOM PyObject *call_event(PyObject *const *args, uint32_t kind, int may_disable)
 {
-    PyObject *first = args[3] == missing ? NULL : args[3];
+    PyObject *first = is_missing(args[3]) ? NULL : args[3];
     uint32_t mask = kpti_record_call((PyCodeObject *)args[0], args[2], first, kind);
-    return mask || !may_disable ? Py_None : Py_NewRef(disable);
+    return mask || !may_disable ? Py_None : disabled();
 }
 
 /* The quick way, for a call or its end. */
@@ -40,7 +52,7 @@ static KPTI_ALWAYS_INLINE int quick_call(PyObject *const *args, uint32_t kind)
     kpti_c_function function;
     if (Py_TYPE(callable) == &PyCFunction_Type)
         function = kpti_builtin(callable);
-    else if (Py_TYPE(callable) == &PyMethodDescr_Type && args[3] != missing)
+    else if (Py_TYPE(callable) == &PyMethodDescr_Type && !is_missing(args[3]))
         function = kpti_descriptor(callable, args[3]);
     else
         return Py_TYPE(callable) == &PyFunction_Type && kpti_quick_ignore(caller);

@@ -146,6 +146,19 @@ kpt_status kpti_hooks_install(uint32_t tool_id, kpti_error *error)
     return KPT_OK;
 }
 
+/* Threads without our hook: now, or when the hooks were last removed. */
+static _Atomic uint64_t unreached;
+
+static void count_unreached(PyThreadState *tstate)
+{
+    unreached += tstate->c_profilefunc != on_event;
+}
+
+uint64_t kpti_hooks_unreached(void)
+{
+    return unreached;
+}
+
 void kpti_hooks_remove(void)
 {
     PyObject *type;
@@ -153,6 +166,8 @@ void kpti_hooks_remove(void)
     PyObject *traceback;
     if (!installed) return;
     PyErr_Fetch(&type, &value, &traceback);
+    unreached = 0;
+    for_each_thread(count_unreached);
     installed = 0;
     if (previous_hook) set_thread_hook(previous_hook, NULL);
     Py_CLEAR(previous_hook);
@@ -170,18 +185,4 @@ void kpti_hooks_forget(void)
         displaced_list = d->next;
         free(d);
     }
-}
-
-static uint64_t unreached;
-
-static void count_unreached(PyThreadState *tstate)
-{
-    unreached += tstate->c_profilefunc != on_event;
-}
-
-uint64_t kpti_hooks_unreached(void)
-{
-    unreached = 0;
-    if (installed) for_each_thread(count_unreached);
-    return unreached;
 }

@@ -97,7 +97,8 @@ static uint32_t describe_code(PyCodeObject *code)
     view.file = text_of(code->co_filename, &holds[2]);
     view.first_line = code->co_firstlineno > 0 ? (uint32_t)code->co_firstlineno : 0;
     (void)snprintf(line, sizeof line, "(%d): ", code->co_firstlineno);
-    id = intern_displayed(&view, (kpt_str[]){view.file, kpt_str_of(line), view.function, {NULL, 0}});
+    id =
+        intern_displayed(&view, (kpt_str[]){view.file, kpt_str_of(line), view.function, {NULL, 0}});
     for (int i = 0; i < 3; i++)
         Py_XDECREF(holds[i]);
     return id;
@@ -105,24 +106,29 @@ static uint32_t describe_code(PyCodeObject *code)
 
 /* On a free-threaded Python two threads may see the same code first, and CPython does not lock its
  * slots. Nothing that waits for Python is done under the lock. */
-static uint32_t known_id(PyCodeObject *code)
+static uint64_t in_slot(PyCodeObject *code)
 {
     void *known = NULL;
     if (code_slot < 0) return 0;
     if (KPTI_FREE_THREADED) kpti_functions_lock();
     if (kpti_code_extra_get((PyObject *)code, code_slot, &known) != 0) known = NULL;
     if (KPTI_FREE_THREADED) kpti_functions_unlock();
-    return (uint32_t)(uintptr_t)known;
+    return (uintptr_t)known;
 }
 
-static void keep_id(PyCodeObject *code, uint32_t id)
+/* What is there already is replaced, but for a mark. */
+static int put_in_slot(PyCodeObject *code, uint64_t value)
 {
+    void *known = NULL;
     int kept;
-    if (!id || code_slot < 0) return;
+    if (!value || code_slot < 0) return 0;
     if (KPTI_FREE_THREADED) kpti_functions_lock();
-    kept = kpti_code_extra_set((PyObject *)code, code_slot, (void *)(uintptr_t)id) == 0;
+    kept = kpti_code_extra_get((PyObject *)code, code_slot, &known) == 0 &&
+           ((uint64_t)(uintptr_t)known >> 32 ||
+            kpti_code_extra_set((PyObject *)code, code_slot, (void *)(uintptr_t)value) == 0);
     if (KPTI_FREE_THREADED) kpti_functions_unlock();
     if (!kept) PyErr_Clear();
+    return kept;
 }
 
 uint32_t kpti_name_code(PyCodeObject *code)
@@ -130,13 +136,29 @@ uint32_t kpti_name_code(PyCodeObject *code)
     PyObject *type;
     PyObject *value;
     PyObject *traceback;
-    uint32_t id = known_id(code);
+    uint32_t id = (uint32_t)in_slot(code);
     if (id) return id;
     PyErr_Fetch(&type, &value, &traceback);
     id = describe_code(code);
-    keep_id(code, id);
+    (void)put_in_slot(code, id);
     PyErr_Restore(type, value, traceback);
     return id;
+}
+
+_Static_assert(sizeof(uintptr_t) == 8, "a slot has room for an id and a mark");
+
+uint32_t kpti_name_mark(PyCodeObject *code)
+{
+    return (uint32_t)(in_slot(code) >> 32);
+}
+
+uint32_t kpti_name_set_mark(PyCodeObject *code)
+{
+    static uint32_t last; /* one thread at a time is here: see installation.h */
+    uint32_t id = kpti_name_code(code);
+    uint32_t mark = kpti_name_mark(code);
+    if (mark || !id) return mark;
+    return put_in_slot(code, (uint64_t)++last << 32 | id) ? last : 0;
 }
 
 uint32_t kpti_name_c(const PyMethodDef *method, PyTypeObject *type)
@@ -148,23 +170,29 @@ uint32_t kpti_name_c(const PyMethodDef *method, PyTypeObject *type)
     view.function = kpt_str_of(method->ml_name ? method->ml_name : "?");
     view.qualname = view.function;
     if (!type)
-        return intern_displayed(&view, (kpt_str[]){kpt_str_of("<built-in function "), view.function,
-                                                   end, {NULL, 0}});
+        return intern_displayed(
+            &view, (kpt_str[]){kpt_str_of("<built-in function "), view.function, end, {NULL, 0}});
     owner = kpt_str_of(type->tp_name);
     view.qualname = join(qualname, sizeof qualname,
                          (kpt_str[]){owner, kpt_str_of("."), view.function, {NULL, 0}});
-    return intern_displayed(&view, (kpt_str[]){kpt_str_of("<built-in method "), view.function,
-                                               kpt_str_of(" of "), owner, kpt_str_of(" object"),
-                                               end, {NULL, 0}});
+    return intern_displayed(&view, (kpt_str[]){kpt_str_of("<built-in method "),
+                                               view.function,
+                                               kpt_str_of(" of "),
+                                               owner,
+                                               kpt_str_of(" object"),
+                                               end,
+                                               {NULL, 0}});
 }
 
 uint32_t kpti_name_callable(PyObject *callable)
 {
     kpti_function_view view = {.kind = KPT_KIND_C};
     int is_type = PyType_Check(callable);
-    view.function = kpt_str_of(is_type ? ((PyTypeObject *)callable)->tp_name
-                                       : Py_TYPE(callable)->tp_name);
+    view.function =
+        kpt_str_of(is_type ? ((PyTypeObject *)callable)->tp_name : Py_TYPE(callable)->tp_name);
     view.qualname = view.function;
-    return intern_displayed(&view, (kpt_str[]){kpt_str_of(is_type ? "<class '" : "<"), view.function,
-                                               kpt_str_of(is_type ? "'>" : " object>"), {NULL, 0}});
+    return intern_displayed(&view, (kpt_str[]){kpt_str_of(is_type ? "<class '" : "<"),
+                                               view.function,
+                                               kpt_str_of(is_type ? "'>" : " object>"),
+                                               {NULL, 0}});
 }

@@ -15,6 +15,11 @@ void kpti_name_forget(void);
 /* The id of a code object's function. */
 uint32_t kpti_name_code(PyCodeObject *code);
 
+/* A number that only this code object has, as long as it lives: its address may be used again. 0 where
+ * it has none, and where none could be given. */
+uint32_t kpti_name_mark(PyCodeObject *code);
+uint32_t kpti_name_set_mark(PyCodeObject *code);
+
 /* The id of a C function: METHOD, called on an object of TYPE, or a module's if TYPE is NULL. */
 uint32_t kpti_name_c(const PyMethodDef *method, PyTypeObject *type);
 

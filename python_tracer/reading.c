@@ -16,8 +16,8 @@ static int trip_unsealed_locked(kpti_tracer *tracer)
     return any;
 }
 
-/* Completes those whose owner was out with the limit moved. One that was about to open its limit when
- * it was tripped has opened it again: that is for the next round. */
+/* Completes those whose owner was out with the limit moved. One that was about to open its limit
+ * when it was tripped has opened it again: that is for the next round. */
 static void seal_tripped_locked(kpti_tracer *tracer)
 {
     for (kpti_stream *s = tracer->streams; s; s = s->sibling)

@@ -1,5 +1,5 @@
-/* reading.h: a tracer's chunks, held still while they are read, also while it records. In between no
- * chunk goes or grows; what threads begin meanwhile is joined to the rest afterwards. */
+/* reading.h: a tracer's chunks, held still while they are read, also while it records. In between
+ * no chunk goes or grows; what threads begin meanwhile is joined to the rest afterwards. */
 #ifndef KPTI_READING_H
 #define KPTI_READING_H
 

@@ -18,13 +18,13 @@
 #include "kpt_activity.h"
 
 typedef struct kpti_chunk {
-    struct kpti_chunk *next;  /* of the same thread, later */
-    uint64_t base_ticks;      /* the whole counter when it was begun */
-    uint64_t dropped_before;  /* events lost between the chunk before and this one */
+    struct kpti_chunk *next; /* of the same thread, later */
+    uint64_t base_ticks;     /* the whole counter when it was begun */
+    uint64_t dropped_before; /* events lost between the chunk before and this one */
     uint32_t run;
-    uint32_t sequence;        /* within the run and thread */
-    uint32_t capacity;        /* of events */
-    uint32_t count;           /* events that hold */
+    uint32_t sequence; /* within the run and thread */
+    uint32_t capacity; /* of events */
+    uint32_t count;    /* events that hold */
     kpti_event events[];
 } kpti_chunk;
 

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include "fork.h"
 #include "function.h"
 #include "gc.h"
 #include "hooks.h"
@@ -76,8 +77,7 @@ void kpti_session_forget_locked(kpti_tracer *tracer)
     kpti_session_bump();
 }
 
-/* The child has one thread, and no tracer that records; each tracer is told by the plugin. */
-static void fork_in_child(void)
+void kpti_session_forked_locked(void)
 {
     kpti_thread *self = kpti_thread_self;
     if (self) {
@@ -87,25 +87,11 @@ static void fork_in_child(void)
     threads = self;
     kpti_installation_forked();
     kpti_session_bump();
-    kpti_functions_unlock();
-    kpti_session_unlock();
-}
-
-static void fork_prepare(void)
-{
-    kpti_session_lock();
-    kpti_functions_lock();
-}
-
-static void fork_in_parent(void)
-{
-    kpti_functions_unlock();
-    kpti_session_unlock();
 }
 
 static void prepare_once(void)
 {
-    (void)pthread_atfork(fork_prepare, fork_in_parent, fork_in_child);
+    kpti_fork_watch();
     (void)kpti_membarrier_register();
 }
 
@@ -207,6 +193,9 @@ void kpti_session_stop(kpti_tracer *tracer)
     for (kpti_stream *s = tracer->streams; s; s = s->sibling)
         kpti_stream_seal_locked(s);
     kpti_session_unlock();
+    /* No stream is added or freed while the tracer is stopped and its host waits for this. */
+    for (kpti_stream *s = tracer->forked ? NULL : tracer->streams; s; s = s->sibling)
+        kpti_stream_hand_rest(s, tracer->runs[tracer->run_count - 1].stop_ticks);
     /* Without the GIL the next callback removes the hooks. */
     if (last && kpti_may_touch_python()) remove_if_idle();
 }
@@ -345,7 +334,7 @@ void kpti_session_sync(kpti_thread *thread, int entering)
     atomic_signal_fence(memory_order_seq_cst);
 }
 
-uint32_t kpti_session_mask(uint32_t function, kpt_str file, kpt_str module, const void *code)
+uint32_t kpti_session_mask(uint32_t function, kpt_str file, kpt_str module, uint32_t mark)
 {
     uint32_t mask = 0;
     kpti_session_lock();
@@ -356,8 +345,8 @@ uint32_t kpti_session_mask(uint32_t function, kpt_str file, kpt_str module, cons
             kpti_guard_allows_locked(&tracer->guard, function))
             mask |= tracer->bit;
         if (tracer->args.max_depth) mask |= KPTI_MASK_GENERAL;
-        for (uint32_t k = 0; code && k < tracer->watch_count; k++)
-            if (tracer->watches[k].code == code) mask |= KPTI_MASK_WATCHED;
+        for (uint32_t k = 0; mark && k < tracer->watch_count; k++)
+            if (tracer->watches[k].mark == mark) mask |= KPTI_MASK_WATCHED;
     }
     kpti_session_unlock();
     return mask;

@@ -34,6 +34,9 @@ void kpti_session_settle(struct kpti_tracer *tracer);
 void kpti_session_exit(void);
 /* It has ended: the same for what was begun since. */
 void kpti_session_end(void);
+/* In the child of a fork, with the lock held: it has one thread, and no tracer that records; each
+ * tracer is told by the plugin. */
+void kpti_session_forked_locked(void);
 /* In the child of a fork, with the lock held: TRACER does not record any more. */
 void kpti_session_forget_locked(struct kpti_tracer *tracer);
 
@@ -42,8 +45,9 @@ void kpti_session_forget_locked(struct kpti_tracer *tracer);
  * top is about to be recorded itself. */
 void kpti_session_sync(struct kpti_thread *thread, int entering);
 
-/* Which of the recording tracers record this function, of this file and module: a mask. */
-uint32_t kpti_session_mask(uint32_t function, kpt_str file, kpt_str module, const void *code);
+/* Which of the recording tracers record this function, of this file and module, and whether one watches
+ * the code that has this mark: a mask. */
+uint32_t kpti_session_mask(uint32_t function, kpt_str file, kpt_str module, uint32_t mark);
 /* Whether any of them filters by module, so that it is worth finding out. */
 int kpti_session_needs_module(void);
 

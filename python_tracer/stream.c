@@ -2,9 +2,9 @@
 
 #include <time.h>
 
+#include "room.h"
 #include "session.h"
 #include "thread.h"
-#include "tracer.h"
 
 /* A thread that calls little takes little: its first chunk is small. */
 enum { FIRST_EVENTS = 512, CHUNK_EVENTS = 8192 };
@@ -17,60 +17,6 @@ static uint64_t monotonic_ns(void)
     struct timespec now;
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
-static size_t chunk_bytes(uint32_t capacity)
-{
-    return sizeof(kpti_chunk) + (size_t)capacity * sizeof(kpti_event);
-}
-
-static void free_chunk_locked(kpti_tracer *tracer, kpti_chunk *chunk)
-{
-    tracer->bytes_held -= chunk_bytes(chunk->capacity);
-    kpti_free(tracer->env, chunk, chunk_bytes(chunk->capacity));
-}
-
-/* Lets go of the oldest chunk; what a snapshot may be reading is only put aside. */
-static void drop_first_locked(kpti_stream *stream)
-{
-    kpti_tracer *tracer = stream->tracer;
-    kpti_chunk *chunk = stream->first;
-    stream->first = chunk->next;
-    if (stream->last == chunk) stream->last = NULL;
-    if (stream->first) stream->first->dropped_before += chunk->count + chunk->dropped_before;
-    atomic_fetch_add_explicit(&stream->dropped_total, chunk->count, memory_order_relaxed);
-    if (tracer->readers) {
-        chunk->next = tracer->limbo;
-        tracer->limbo = chunk;
-    } else {
-        free_chunk_locked(tracer, chunk);
-    }
-}
-
-static int is_ring(const kpti_tracer *tracer)
-{
-    return tracer->args.on_full == KPT_FULL_RING || tracer->ring_ticks || tracer->args.ring_bytes;
-}
-
-/* Whether a chunk of BYTES may be added; a ring makes room at the stream's own expense. While a
- * snapshot reads, a ring may grow instead. */
-static int make_room_locked(kpti_stream *stream, size_t bytes, uint64_t now)
-{
-    kpti_tracer *tracer = stream->tracer;
-    uint64_t most = tracer->args.max_bytes;
-    if (tracer->args.ring_bytes && (!most || tracer->args.ring_bytes < most))
-        most = tracer->args.ring_bytes;
-    if (tracer->args.max_events && (!most || tracer->args.max_events * sizeof(kpti_event) < most))
-        most = tracer->args.max_events * sizeof(kpti_event);
-    if (tracer->readers) return is_ring(tracer) || !most || tracer->bytes_held + bytes <= most;
-    while (tracer->ring_ticks && stream->first && stream->first->next &&
-           now - stream->first->next->base_ticks > tracer->ring_ticks)
-        drop_first_locked(stream);
-    if (!most || tracer->bytes_held + bytes <= most) return 1;
-    if (!is_ring(tracer)) return 0;
-    while (stream->first && stream->first != stream->last && tracer->bytes_held + bytes > most)
-        drop_first_locked(stream);
-    return 1; /* each thread may hold two chunks, however small the ring */
 }
 
 void kpti_stream_trip(kpti_stream *stream)
@@ -140,10 +86,10 @@ static int begin_chunk_locked(kpti_stream *stream, kpti_open_stack open, uint64_
     uint32_t capacity = (stream->sequence == 0 ? FIRST_EVENTS : CHUNK_EVENTS) + 2 * open.count;
     kpti_chunk *chunk = NULL;
     kpti_event *at;
-    if (make_room_locked(stream, chunk_bytes(capacity), ticks))
-        chunk = kpti_alloc(tracer->env, chunk_bytes(capacity));
+    if (kpti_room_make_locked(stream, kpti_chunk_bytes(capacity), ticks))
+        chunk = kpti_alloc(tracer->env, kpti_chunk_bytes(capacity));
     if (!chunk) return 0;
-    tracer->bytes_held += chunk_bytes(capacity);
+    tracer->bytes_held += kpti_chunk_bytes(capacity);
     chunk->base_ticks = ticks;
     chunk->run = stream->run;
     chunk->sequence = stream->sequence++;
@@ -229,7 +175,7 @@ static void drop_idle_locked(kpti_stream *stream)
     for (; *link && *link != last; link = &(*link)->next)
         stream->last = *link;
     *link = NULL;
-    free_chunk_locked(stream->tracer, last);
+    kpti_room_free_locked(stream->tracer, last);
 }
 
 void kpti_stream_adopt_locked(kpti_stream *stream, kpti_thread *thread)
@@ -270,33 +216,69 @@ void kpti_stream_close(kpti_stream *stream)
     kpti_stream_trip(stream);
 }
 
-/* Hands the sealed chunks to the host's sink, where there is one. The host may take its time, so no
- * lock is held; the owner thread is the only one that adds or hands away. */
-static void hand_to_sink(kpti_stream *stream, uint64_t ticks)
+/* The stream's number, as a kpt_thread's: how many are older. New ones come in front. */
+static uint32_t index_of(const kpti_stream *stream)
+{
+    uint32_t index = 0;
+    while ((stream = stream->sibling))
+        index++;
+    return index;
+}
+
+/* Lets go of a chunk that the sink has taken while it was being read; 0 if it still is. */
+static int forget_given(kpti_stream *stream)
+{
+    int gone;
+    kpti_session_lock();
+    gone = !stream->tracer->readers;
+    if (gone && stream->given) {
+        stream->first = stream->given->next;
+        if (stream->last == stream->given) stream->last = NULL;
+        kpti_room_free_locked(stream->tracer, stream->given);
+        stream->given = NULL;
+    }
+    kpti_session_unlock();
+    return gone;
+}
+
+/* Offers the oldest chunk, which is sealed, to the host's sink; 1 if that took it. TICKS: now. */
+static int offer(kpti_stream *stream, uint64_t ticks)
 {
     kpti_tracer *tracer = stream->tracer;
     kpti_chunk *chunk = stream->first;
     kpt_chunk out;
-    kpt_status status;
-    if (!tracer->chunk_sink.sealed || !chunk || tracer->readers) return;
+    int taken;
     KPT_INIT(&out);
+    out.thread = index_of(stream);
     out.sequence = chunk->sequence;
     out.os_tid = stream->os_tid;
     out.first_ticks = chunk->base_ticks;
-    out.last_ticks = ticks;
+    out.last_ticks = chunk->next ? chunk->next->base_ticks : ticks;
     out.dropped_before = chunk->dropped_before;
     out.data = chunk->events;
     out.size_bytes = chunk->count * sizeof(kpti_event);
-    status = tracer->chunk_sink.sealed(tracer->chunk_sink.chunk_ctx, &out);
+    taken = tracer->chunk_sink.sealed(tracer->chunk_sink.chunk_ctx, &out) == KPT_OK;
     kpti_session_lock();
-    if (status != KPT_OK)
+    if (taken)
+        stream->given = chunk;
+    else
         tracer->chunks_refused++;
-    else if (!tracer->readers) {
-        stream->first = chunk->next;
-        if (stream->last == chunk) stream->last = NULL;
-        free_chunk_locked(tracer, chunk);
-    }
     kpti_session_unlock();
+    return taken;
+}
+
+/* Hands the chunks before LAST to the host's sink, where there is one. The host may take its time, so
+ * no lock is held; the owner thread is the only one that adds or hands away, while it records. */
+static void hand_to_sink(kpti_stream *stream, const kpti_chunk *last, uint64_t ticks)
+{
+    if (!stream->tracer->chunk_sink.sealed) return;
+    while (forget_given(stream) && stream->first && stream->first != last && offer(stream, ticks))
+        continue;
+}
+
+void kpti_stream_hand_rest(kpti_stream *stream, uint64_t ticks)
+{
+    hand_to_sink(stream, NULL, ticks);
 }
 
 /* The thread's open calls. Walking runs Python's allocator, and whoever waits for this thread must not
@@ -330,7 +312,7 @@ static int refill(kpti_stream *stream, uint64_t ticks)
 {
     kpti_open_stack open = {0};
     int begun = 0;
-    if (is_ring(stream->tracer) || stream->tracer->chunk_sink.sealed)
+    if (kpti_room_is_ring(stream->tracer) || stream->tracer->chunk_sink.sealed)
         open = walk_aside(stream->thread);
     kpti_session_lock();
     if (stream->tracer && !atomic_load_explicit(&stream->ended, memory_order_relaxed)) {
@@ -340,7 +322,7 @@ static int refill(kpti_stream *stream, uint64_t ticks)
     }
     kpti_session_unlock();
     if (begun) {
-        hand_to_sink(stream, ticks);
+        hand_to_sink(stream, stream->last, ticks);
         open_limit(stream);
     }
     return begun;
@@ -370,7 +352,7 @@ void kpti_stream_free_limbo_locked(kpti_tracer *tracer)
     while (tracer->limbo) {
         kpti_chunk *chunk = tracer->limbo;
         tracer->limbo = chunk->next;
-        free_chunk_locked(tracer, chunk);
+        kpti_room_free_locked(tracer, chunk);
     }
 }
 
@@ -380,7 +362,7 @@ void kpti_stream_empty_locked(kpti_stream *stream)
     while (stream->first) {
         kpti_chunk *chunk = stream->first;
         stream->first = chunk->next;
-        free_chunk_locked(stream->tracer, chunk);
+        kpti_room_free_locked(stream->tracer, chunk);
     }
     stream->last = NULL;
 }

@@ -40,6 +40,7 @@ typedef struct kpti_stream {
     kpti_chunk *first;
     kpti_chunk *last;  /* the one that is written, while it is not sealed */
     kpti_chunk *later; /* begun while a snapshot reads: joined to the others after it */
+    kpti_chunk *given; /* the first one, if the sink took it while a snapshot was reading it */
     uint32_t idle;     /* last was recorded for the thread, not by it */
     uint32_t sealed;   /* last is complete: the next event begins a new chunk */
     uint32_t run;
@@ -113,6 +114,8 @@ void kpti_stream_close(kpti_stream *stream);
 void kpti_stream_trip(kpti_stream *stream);
 /* Completes the last chunk: the owner itself does it, or is out with its limit moved. */
 void kpti_stream_seal_locked(kpti_stream *stream);
+/* Hands all that is held to the host's sink; nobody records any more, and no lock is held. */
+void kpti_stream_hand_rest(kpti_stream *stream, uint64_t ticks);
 /* Joins chunks that were begun while a snapshot was read. */
 void kpti_stream_join_locked(kpti_stream *stream);
 /* Frees the chunks that a ring let go while they were read. */

@@ -83,16 +83,18 @@ kpti_code_entry *kpti_thread_code_slow(kpti_thread *thread, PyCodeObject *code)
     kpti_function_view view = {.kind = KPT_KIND_PYTHON};
     char module[256] = "";
     uint32_t id;
+    uint32_t mark;
     /* Naming runs Python's allocator: whoever waits for us must not wait for that. */
     atomic_store_explicit(&thread->busy, 0, memory_order_release);
     id = kpti_name_code(code);
+    mark = kpti_name_mark(code);
     (void)kpti_function_describe(NULL, id, &view);
     if (kpti_session_needs_module()) module_of(PyEval_GetGlobals(), module, sizeof module);
     atomic_store_explicit(&thread->busy, 1, memory_order_relaxed);
     atomic_signal_fence(memory_order_seq_cst);
     entry->code = code;
     entry->word = id << KPTI_KIND_BITS;
-    entry->mask = kpti_session_mask(id, view.file, kpt_str_of(module), code);
+    entry->mask = kpti_session_mask(id, view.file, kpt_str_of(module), mark);
     return entry;
 }
 
@@ -125,7 +127,7 @@ static uint32_t count_frames(PyFrameObject *top)
 }
 
 /* The tracers that record the code of FRAME, whose id is FUNCTION. */
-static uint32_t mask_of_frame(PyFrameObject *frame, PyCodeObject *code, uint32_t function)
+static uint32_t mask_of_frame(PyFrameObject *frame, uint32_t function)
 {
     kpti_function_view view = {.kind = KPT_KIND_PYTHON};
     char module[256] = "";
@@ -135,7 +137,7 @@ static uint32_t mask_of_frame(PyFrameObject *frame, PyCodeObject *code, uint32_t
         module_of(globals, module, sizeof module);
         Py_XDECREF(globals);
     }
-    return kpti_session_mask(function, view.file, kpt_str_of(module), code);
+    return kpti_session_mask(function, view.file, kpt_str_of(module), 0);
 }
 
 /* Fills functions, lines and masks from the innermost, at the end, to the outermost, which is
@@ -152,7 +154,7 @@ static PyFrameObject *fill_walk(kpti_thread *thread, PyFrameObject *top, uint32_
         thread->walked[i - 1] = function;
         thread->walked[thread->walked_capacity + i - 1] = line > 0 ? (uint32_t)line : 0;
         thread->walked[2 * (size_t)thread->walked_capacity + i - 1] =
-            mask_of_frame(frame, code, function);
+            mask_of_frame(frame, function);
         Py_DECREF(code);
         if (!back) return frame;
         Py_DECREF(frame);

@@ -4,8 +4,9 @@
 #include "deliver.h"
 #include "function.h"
 #include "gc.h"
-#include "installation.h"
 #include "hooks.h"
+#include "installation.h"
+#include "name.h"
 #include "platform.h"
 #include "reading.h"
 #include "session.h"
@@ -16,7 +17,7 @@ static void free_tracer(kpti_tracer *tracer)
     const kpti_env *env = tracer->env;
     kpti_filters_free(env, &tracer->filters);
     kpti_guard_free(env, &tracer->guard);
-    kpti_free(env, tracer->watches, tracer->watch_count * sizeof(kpt_watch));
+    kpti_free(env, tracer->watches, tracer->watch_count * sizeof(kpti_watch));
     kpti_free(env, tracer->runs, tracer->run_capacity * sizeof(kpti_run));
     kpti_free(env, tracer, sizeof *tracer);
 }
@@ -76,15 +77,27 @@ static kpt_status begin_run(kpti_tracer *tracer, kpti_error *error)
     return status;
 }
 
+/* The host holds the GIL for its code objects, but a free-threaded Python has none. */
 static kpt_status copy_watches(kpti_tracer *tracer, const kpt_tracer_args *args)
 {
+    PyGILState_STATE gil;
     if (!args->watch_count) return KPT_OK;
-    tracer->watches = kpti_alloc(tracer->env, args->watch_count * sizeof(kpt_watch));
+    if (kpti_python_is_ending() || kpti_in_sub_interpreter()) return KPT_OK; /* begin_run refuses */
+    tracer->watches = kpti_alloc(tracer->env, args->watch_count * sizeof(kpti_watch));
     if (!tracer->watches) return KPT_E_MEMORY;
     tracer->watch_count = args->watch_count;
-    for (uint32_t i = 0; i < args->watch_count; i++)
-        memcpy(&tracer->watches[i], (const char *)args->watches + (size_t)i * args->watch_stride,
-               sizeof(kpt_watch));
+    gil = PyGILState_Ensure();
+    kpti_installation_enter();
+    kpti_installation_prepare();
+    for (uint32_t i = 0; i < args->watch_count; i++) {
+        kpt_watch theirs;
+        memcpy(&theirs, (const char *)args->watches + (size_t)i * args->watch_stride,
+               sizeof theirs);
+        tracer->watches[i].watch = theirs.watch;
+        tracer->watches[i].mark = theirs.code ? kpti_name_set_mark(theirs.code) : 0;
+    }
+    kpti_installation_leave();
+    PyGILState_Release(gil);
     return KPT_OK;
 }
 
@@ -118,8 +131,6 @@ static kpt_status stop(void *self, kpti_error *error)
 {
     kpti_tracer *tracer = self;
     (void)error;
-    if (tracer->bit && kpti_may_touch_python())
-        tracer->unreached = kpti_hooks_unreached();
     kpti_session_stop(tracer);
     kpti_clock_calibrate(&tracer->clock_stop);
     if (tracer->guard.off_count) kpti_guard_report(tracer->env, &tracer->guard);
@@ -234,7 +245,7 @@ static void get_stats(void *self, kpt_stats *out)
     out->chunks_sealed = tracer->chunks_sealed;
     out->chunks_refused = tracer->chunks_refused;
     out->events_repaired = tracer->repairs;
-    out->threads_unreached = tracer->unreached;
+    if (!tracer->bit) out->threads_unreached = kpti_hooks_unreached();
     out->functions_disabled = tracer->guard.off_count;
     kpti_session_unlock();
 }

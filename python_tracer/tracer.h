@@ -9,13 +9,19 @@
 #include "guard.h"
 #include "stream.h"
 
+/* A kpt_watch whose code may die. */
+typedef struct kpti_watch {
+    uint64_t watch;
+    uint32_t mark; /* kpti_name_mark of the code; 0: it is not watched */
+} kpti_watch;
+
 typedef struct kpti_tracer {
     const kpti_env *env;
     kpt_tracer_args args;      /* arrays and chunk_sink are replaced by the fields below */
     kpt_chunk_sink chunk_sink; /* sealed is NULL without one */
     kpti_filters filters;
-    kpti_guard guard;   /* with args.overhead_permille; under the session's lock */
-    kpt_watch *watches; /* whole copies */
+    kpti_guard guard; /* with args.overhead_permille; under the session's lock */
+    kpti_watch *watches;
     uint32_t watch_count;
     uint64_t watched_calls; /* so far; the last call id */
     uint32_t bit;           /* in masks; 0 while it does not record */
@@ -30,8 +36,7 @@ typedef struct kpti_tracer {
     uint64_t ring_ticks; /* how far back a ring by time reaches; 0: none */
     uint64_t chunks_sealed;
     uint64_t chunks_refused;
-    uint64_t unreached; /* threads that the hooks could not be set on */
-    uint64_t repairs;   /* of the last delivery */
+    uint64_t repairs; /* of the last delivery */
 
     kpti_run *runs;
     uint32_t run_count;

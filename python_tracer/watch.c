@@ -1,5 +1,6 @@
 #include "watch.h"
 
+#include "name.h"
 #include "session.h"
 #include "tracer.h"
 
@@ -25,14 +26,14 @@ typedef struct telling {
     uint64_t call_id;
 } telling;
 
-static int find_telling(kpti_stream *stream, const PyCodeObject *code, telling *out)
+static int find_telling(kpti_stream *stream, uint32_t mark, telling *out)
 {
     int found = 0;
     kpti_session_lock();
     if (stream->tracer && !atomic_load_explicit(&stream->ended, memory_order_relaxed)) {
         kpti_tracer *tracer = stream->tracer;
         for (uint32_t i = 0; i < tracer->watch_count && !found; i++) {
-            if (tracer->watches[i].code != code) continue;
+            if (tracer->watches[i].mark != mark) continue;
             *out = (telling){tracer->env->host.on_watched_call, tracer->env->host.ctx,
                              tracer->watches[i].watch, ++tracer->watched_calls};
             found = 1;
@@ -48,6 +49,7 @@ void kpti_watch_call(kpti_thread *thread, PyCodeObject *code, uint64_t ticks)
     PyObject *value;
     PyObject *traceback;
     PyObject *self;
+    uint32_t mark = kpti_name_mark(code);
     /* The host may run Python: whoever waits for this thread must not wait for that. */
     atomic_store_explicit(&thread->busy, 0, memory_order_release);
     PyErr_Fetch(&type, &value, &traceback);
@@ -55,7 +57,7 @@ void kpti_watch_call(kpti_thread *thread, PyCodeObject *code, uint64_t ticks)
     for (kpti_stream *stream = thread->streams; stream; stream = stream->next) {
         telling t;
         uint64_t answer;
-        if (!find_telling(stream, code, &t)) continue;
+        if (!find_telling(stream, mark, &t)) continue;
         answer = t.tell(t.ctx, t.watch, self, t.call_id);
         PyErr_Clear();
         atomic_store_explicit(&thread->busy, 1, memory_order_relaxed);

@@ -33,7 +33,7 @@ struct kpti_chrome {
 /* Copies a literal; the compiler knows its length. */
 #define PUT(at, literal) (memcpy((at), (literal), sizeof(literal) - 1), (at) + sizeof(literal) - 1)
 
-/* --- the hot path: one activity, about 200 bytes, in at most 80 ns ------------------------------ */
+/* --- the hot path: one activity, about 200 bytes, in at most 80 ns ---------------------------- */
 
 /* For numbers that never came, which no right plugin delivers. */
 static const char no_name_text[KPTI_FRAGMENT_STEP] = "unknown";
@@ -76,7 +76,7 @@ static void put_activity(kpti_chrome *w, const kpt_activity *a)
     kpti_out_wrote(&w->out, PUT(at, "}}"));
 }
 
-/* --- names and threads ---------------------------------------------------------------------------- */
+/* --- names and threads ------------------------------------------------------------------------ */
 
 static void put_text(kpti_chrome *w, const char *text)
 {
@@ -149,7 +149,7 @@ static kpt_status take_thread(kpti_chrome *w, const kpt_thread *thread)
     return KPT_OK;
 }
 
-/* --- batches: records as long as the plugin's, which may be newer than this --------------------- */
+/* --- batches: records as long as the plugin's, which may be newer than this ------------------- */
 
 static const void *record(const void *records, uint32_t stride, uint32_t i)
 {
@@ -194,7 +194,7 @@ kpt_status kpti_chrome_batch(void *writer, const kpt_batch *batch)
     return w->status;
 }
 
-/* --- the beginning and the end --------------------------------------------------------------------- */
+/* --- the beginning and the end ---------------------------------------------------------------- */
 
 static kpt_status describe(kpti_chrome_result *result, kpt_status status, int os_error,
                            const char *path)

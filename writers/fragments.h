@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/* Texts are copied in steps of so many bytes, so they may be read, and written, up to the next one. */
+/* Texts are copied in steps of so many bytes: they may be read, and written, up to the next one. */
 enum { KPTI_FRAGMENT_STEP = 32 };
 /* Numbers come from the other side: one above this is refused instead of believed. */
 enum { KPTI_MOST_FRAGMENTS = 1 << 28 };

@@ -1,5 +1,5 @@
-/* out_file.h: an output that appears whole or not at all. A regular file is written beside its place
- * and renamed there at the end; a pipe, a device or a descriptor is written into as it is.
+/* out_file.h: an output that appears whole or not at all. A regular file is written beside its
+ * place and renamed there at the end; a pipe, a device or a descriptor is written into as it is.
  *
  * The first error is kept, later writes do nothing, and close tells it: so who writes need not look
  * at each call. One thread at a time; no GIL. */

@@ -22,7 +22,7 @@ struct kpti_session {
     char noop_reason[256];
 };
 
-/* --- errors -------------------------------------------------------------------------------------- */
+/* --- errors ----------------------------------------------------------------------------------- */
 
 __attribute__((format(printf, 3, 4))) static kpt_status
 fail(kpti_session_error *error, kpt_status status, const char *format, ...)
@@ -51,7 +51,7 @@ static kpt_status fail_of_tracer(const kpti_session *s, kpti_session_error *erro
     return fail_of(error, status, what, s->tracer.ops->last_error, s->tracer.self);
 }
 
-/* --- start --------------------------------------------------------------------------------------- */
+/* --- start ------------------------------------------------------------------------------------ */
 
 static kpt_status register_tracer(void *ctx, kpt_tracer_make_fn make, void *make_ctx)
 {
@@ -152,7 +152,7 @@ const char *kpti_session_noop_reason(const kpti_session *session)
     return session->noop_reason[0] ? session->noop_reason : NULL;
 }
 
-/* --- one call at a time -------------------------------------------------------------------------- */
+/* --- one call at a time ----------------------------------------------------------------------- */
 
 /* KPT_OK: the caller is inside an open session, and has to leave. */
 static kpt_status enter(kpti_session *s, kpti_session_error *error)
@@ -226,7 +226,7 @@ void kpti_session_free(kpti_session *s)
     free(s);
 }
 
-/* --- delivery ------------------------------------------------------------------------------------ */
+/* --- delivery --------------------------------------------------------------------------------- */
 
 static kpt_status deliver(kpti_session *s, kpt_batch_fn sink, void *sink_ctx,
                           kpti_session_error *error)

@@ -1,6 +1,6 @@
 /* host.h: the embedded host: it opens the plugin through the same door as every other host, makes
- * one tracer, and has its recording written to a file. Plain C: no Python is known here, so that the
- * part can be tested, and used, without one; module.c makes it a Python module.
+ * one tracer, and has its recording written to a file. Plain C: no Python is known here, so that it
+ * can be tested, and used, without one; module.c makes it a Python module.
  *
  *   start ──> stop ──> write, count, stats (any number of times) ──> free
  *

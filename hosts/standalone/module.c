@@ -2,9 +2,9 @@
  * what people call; this translates values, errors and the GIL, and checks what it is given, but
  * explains nothing.
  *
- * A trace is a capsule around a kpti_session, freed with it. The GIL is held in start, as the tracer
- * wants it, and released in all else that takes time. Built with the limited API where there is one,
- * so that one module serves every CPython from 3.10 on. */
+ * A trace is a capsule around a kpti_session, freed with it. The GIL is held in start, as a tracer
+ * wants it, and released in all else that takes time. Built with the limited API where there is
+ * one, so that one module serves every CPython from 3.10 on. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
@@ -13,7 +13,7 @@
 
 static const char capsule_name[] = "kpytrace._standalone.trace";
 
-/* --- errors -------------------------------------------------------------------------------------- */
+/* --- errors ----------------------------------------------------------------------------------- */
 
 static PyObject *exception_for(kpt_status status)
 {
@@ -44,7 +44,7 @@ static PyObject *raise_error(const kpti_session_error *error, PyObject *path)
     return NULL;
 }
 
-/* --- the functions ------------------------------------------------------------------------------- */
+/* --- the functions ---------------------------------------------------------------------------- */
 
 static void free_session(PyObject *capsule)
 {

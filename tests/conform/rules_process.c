@@ -81,7 +81,8 @@ static void forking_parent(conform *c)
     EXPECT_STATUS(c, KPT_OK, t.ops->stop(t.self));
     EXPECT_STATUS(c, KPT_OK, deliver(&t, &with_fork));
     /* How often threads wait for each other is never the same; what a fork cuts off is all of it. */
-    EXPECT(c, with_fork >= without / 2, "the parent has %llu activities, without a fork it had %llu",
+    EXPECT(c, with_fork >= without / 2,
+           "the parent has %llu activities, without a fork it had %llu",
            (unsigned long long)with_fork, (unsigned long long)without);
 }
 

@@ -1,5 +1,5 @@
-/* check.h: checks a delivery in KPT_ORDER_START against the invariants of kpt_activity.h, and counts
- * the calls that the tests ask for. */
+/* check.h: checks a delivery in KPT_ORDER_START against the invariants of kpt_activity.h, and
+ * counts the calls that the tests ask for. */
 #ifndef KPT_LIFECYCLE_CHECK_H
 #define KPT_LIFECYCLE_CHECK_H
 

@@ -1,4 +1,4 @@
-/* embed.c: kpt_embed PLUGIN LIBPYTHON SCENARIO: a C program that brings its own Python, and ends it. */
+/* embed.c: kpt_embed PLUGIN LIBPYTHON SCENARIO: a C program that brings its own Python. */
 #include "embed.h"
 
 #include <dlfcn.h>

@@ -1,4 +1,4 @@
-/* embed_ends.c: interpreters that end while a tracer runs, and the next ones in the same process. */
+/* embed_ends.c: interpreters that end while a tracer runs, and the next ones in the process. */
 #include "embed.h"
 
 #include <stdio.h>
@@ -113,8 +113,8 @@ static struct { /* a PyMethodDef */
     const char *doc;
 } make_method = {"make_at_exit", make_at_exit, 4 /* METH_NOARGS */, NULL};
 
-/* A tracer that is made when Python's own exit handlers run already: it is refused, or it works; and
- * the next interpreter is none the worse for it. */
+/* A tracer that is made when Python's own exit handlers run already: it is refused, or it works;
+ * and the next interpreter is none the worse for it. */
 void run_start_at_exit(void)
 {
     enum { ROUNDS = 3 };
@@ -152,8 +152,8 @@ void run_start_at_exit(void)
     }
 }
 
-/* The main interpreter is traced while another one runs on the same thread; stop, from a thread that
- * has no GIL, although PyGILState_Check says yes to everybody from the first sub-interpreter on. */
+/* The main interpreter is traced while another one runs on the same thread; stop, from a thread
+ * that has no GIL, although PyGILState_Check says yes to all from the first sub-interpreter on. */
 void run_sub_interpreter(void)
 {
     lc_tracer *tracer;

@@ -17,10 +17,10 @@ typedef struct lc_result {
     int32_t status;
     uint32_t threads;
     uint64_t activities;
-    uint64_t broken;     /* activities that break an invariant: 0 */
-    uint64_t ticks;      /* calls of a Python function named tick, in all threads */
-    uint64_t pairs;      /* of a call of mark_a and one of mark_b after it, in their thread */
-    uint64_t least;      /* calls of tick between such a pair: the fewest, and the most */
+    uint64_t broken; /* activities that break an invariant: 0 */
+    uint64_t ticks;  /* calls of a Python function named tick, in all threads */
+    uint64_t pairs;  /* of a call of mark_a and one of mark_b after it, in their thread */
+    uint64_t least;  /* calls of tick between such a pair: the fewest, and the most */
     uint64_t most;
     uint64_t ended_open; /* flagged ENDED_BY_STOP */
     uint64_t gc;         /* garbage collections */
@@ -46,7 +46,7 @@ LC_API int lc_destroy(lc_tracer *tracer);
 
 /* Stops it, and says in how many nanoseconds; -1 on failure. */
 LC_API int64_t lc_time_stop(lc_tracer *tracer);
-/* A thread that Python does not know waits DELAY_MS, then stops TRACER, delivers and destroys it. */
+/* A thread that Python does not know waits DELAY_MS, then stops, delivers and destroys TRACER. */
 typedef struct lc_stopper lc_stopper;
 LC_API lc_stopper *lc_stopper_start(lc_tracer *tracer, uint32_t delay_ms);
 /* Waits for it; how many nanoseconds the three took, -1 if one failed. */

@@ -1,4 +1,5 @@
-"""fork while tracing: the child is stopped and empty, and may trace for itself; the parent goes on."""
+"""fork while tracing: the child is stopped and empty, and may trace for itself; the parent goes
+on."""
 
 import support
 from support import rounds

@@ -7,7 +7,7 @@ from support import rounds
 WORLD = """
 import lc, _thread
 sys.setswitchinterval(1e-4)
-ending = False
+ending, living = False, True
 def fresh(i):
     space = {}
     exec(f"def f(x): return x\\nclass C:\\n    def g(self): return f({i})", space)
@@ -18,7 +18,7 @@ def breed():
     while not ending:
         t = threading.Thread(target=short_life); t.start(); t.join()
 def live():
-    while not ending: lc.ticks(25)
+    while living and not ending: lc.ticks(25)
 everybody = [threading.Thread(target=breed) for _ in range(8)] + [threading.Thread(target=live)]
 for t in everybody: t.start()
 """
@@ -27,7 +27,8 @@ for t in everybody: t.start()
 class StressTest(support.Case):
     def stress(self, body, cycles, limit):
         body = "\n".join("    " + line for line in body.strip("\n").split("\n"))
-        self.program(WORLD + "began = time.monotonic()\ntry:\n" + body.replace("CYCLES", str(cycles))
+        body = body.replace("CYCLES", str(cycles))
+        self.program(WORLD + "began = time.monotonic()\ntry:\n" + body
                      + "\nfinally:\n    ending = True\nfor t in everybody: t.join()\n"
                      "print('took', time.monotonic() - began)\n", limit=limit)
 
@@ -54,6 +55,8 @@ assert longest < 3_000_000_000, longest
 
     def test_restarts(self):
         self.stress("""
+living = False  # its pairs would have holes: what is between stop and restart
+everybody.pop().join()
 tracer = lc.Tracer()
 for i in range(CYCLES):
     lc.ticks(25)

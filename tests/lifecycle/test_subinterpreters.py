@@ -1,4 +1,4 @@
-"""Sub-interpreters: they run beside a trace of the main one, and are refused a trace of their own."""
+"""Sub-interpreters: they run beside a trace of the main one, and are refused one of their own."""
 
 import importlib.util
 

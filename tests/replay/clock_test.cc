@@ -162,6 +162,17 @@ TEST(Clock, saturates_at_the_ends_of_time)
     }
 }
 
+TEST(Clock, may_begin_before_the_epoch)
+{
+    kpti_clock_point a = point(5000, 0, 1000000000);
+    a.unix_ns = -100;
+    kpti_clock clock;
+    kpti_clock_between(&a, &a, &clock);
+    EXPECT_EQ(-100, convert(&clock, 5000));
+    EXPECT_EQ(50, convert(&clock, 5150));
+    EXPECT_EQ(-200, convert(&clock, 4900));
+}
+
 TEST(ClockThrough, goes_by_the_points_around)
 {
     // Two runs; between them the machine slept, and the monotonic clock did not count.
@@ -277,6 +288,18 @@ TEST(Clock, a_point_is_taken_quickly_and_closely)
     EXPECT_EQ(kpti_ticks_hz(), a.hz);
     const Sample now = sample();
     EXPECT_LT(std::abs(now.unix_ns - b.unix_ns), second) << "that is the time";
+}
+
+TEST(Clock, tells_how_long_a_time_is_in_ticks)
+{
+    const auto per_second = static_cast<double>(kpti_clock_ticks_in(second));
+    EXPECT_GT(per_second, 1e5);
+    if (kpti_ticks_hz()) {
+        EXPECT_EQ(kpti_ticks_hz(), kpti_clock_ticks_in(second));
+    }
+    EXPECT_NEAR(86400.0, static_cast<double>(kpti_clock_ticks_in(day)) / per_second, 0.01);
+    EXPECT_EQ(0u, kpti_clock_ticks_in(0));
+    EXPECT_LE(kpti_clock_ticks_in(UINT64_MAX - 1), kpti_clock_ticks_in(UINT64_MAX));
 }
 
 TEST(Clock, of_another_counter)

@@ -125,7 +125,7 @@ TEST(Damage, nothing_but_noise)
         std::mt19937_64 random(seed);
         Recording r;
         r.add_run(random(), random());
-        for (int i = 0; i < 300; i++) {
+        for (size_t i = 0; i < 300; i++) {
             if (i % 40 == 0) {
                 r.tape(i % 3).chunk(random());
                 r.tape(i % 3).head().run = static_cast<uint32_t>(random() % 3);

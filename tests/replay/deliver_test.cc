@@ -151,7 +151,7 @@ TEST(Deliver, a_sink_that_stops)
     Recording r;
     write_random_program(&r, 4, {});
     for (uint32_t order = KPT_ORDER_THREAD; order <= KPT_ORDER_START; order++)
-        for (uint64_t least_duration : {0, 1}) {
+        for (uint64_t least_duration = 0; least_duration < 2; least_duration++) {
             Taking taking;
             taking.order = order;
             taking.batch_size = 5;

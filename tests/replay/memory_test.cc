@@ -70,6 +70,9 @@ TEST_F(Memory, fails_as_things_grow)
         r.tape().gc_begin(0, 2 * i).gc_end(0, 0, 2 * i + 1);
     for (uint32_t i = 0; i < 40000; i++)
         r.tape().enter(i % 50, 5000 + i);
+    r.tape(1).chunk(0);
+    for (uint32_t i = 0; i < 300; i++)
+        r.tape(1).open(i % 50);
     for (uint32_t order = KPT_ORDER_THREAD; order <= KPT_ORDER_START; order++)
         fail_everywhere(r, order, 15);
 }
@@ -100,7 +103,7 @@ TEST_F(Memory, does_not_grow_with_the_calls)
     r.stop(2 * calls);
     (void)r.view();
     for (uint32_t order = KPT_ORDER_THREAD; order <= KPT_ORDER_START; order++)
-        for (uint64_t least_duration : {0, 1}) {
+        for (uint64_t least_duration = 0; least_duration < 2; least_duration++) {
             uint64_t most = 0;
             std::pair<mock_host *, uint64_t *> ctx{&host, &most};
             kpti_error error{};

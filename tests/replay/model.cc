@@ -7,9 +7,11 @@
 namespace
 {
 
+constexpr size_t none = SIZE_MAX;
+
 struct Call {
     kpt_activity a{};
-    int parent = -1; // among the thread's calls
+    size_t parent = none; // among the thread's calls
     bool at_last_stop = false;
     uint64_t begin_step = 0; // places among the thread's begins and ends
     uint64_t end_step = 0;
@@ -56,7 +58,7 @@ class ThreadModel
 
     void stop(bool last)
     {
-        for (int call : stack_)
+        for (size_t call : stack_)
             calls[call].at_last_stop = last;
         close_down_to(0, most_, KPT_ACTIVITY_ENDED_BY_STOP);
     }
@@ -82,9 +84,9 @@ class ThreadModel
         call.a.kind = static_cast<uint16_t>(kind);
         call.a.flags = flags;
         call.a.depth = static_cast<uint32_t>(stack_.size());
-        call.parent = stack_.empty() ? -1 : stack_.back();
+        call.parent = stack_.empty() ? none : stack_.back();
         call.begin_step = steps_++;
-        stack_.push_back(static_cast<int>(calls.size()));
+        stack_.push_back(calls.size());
         calls.push_back(call);
         last_ = std::max(last_, ticks);
     }
@@ -119,23 +121,23 @@ class ThreadModel
 
     static constexpr uint32_t gc_number = UINT32_MAX;
 
-    // The depth of the innermost call with this number, or -1.
-    int find(uint32_t number) const
+    // The depth of the innermost call with this number, or none.
+    size_t find(uint32_t number) const
     {
         for (size_t i = numbers_.size(); i-- > 0;)
-            if (numbers_[i] == number) return static_cast<int>(i);
-        return -1;
+            if (numbers_[i] == number) return i;
+        return none;
     }
 
-    int end(uint64_t ticks, uint32_t number)
+    size_t end(uint64_t ticks, uint32_t number)
     {
-        const int depth = find(number);
-        if (depth < 0) {
+        const size_t depth = find(number);
+        if (depth == none) {
             repairs++;
             last_ = ticks;
-            return -1;
+            return none;
         }
-        const int call = stack_[depth];
+        const size_t call = stack_[depth];
         close_down_to(depth + 1, ticks, KPT_ACTIVITY_RECOVERED);
         close_down_to(depth, ticks, 0);
         return call;
@@ -143,7 +145,7 @@ class ThreadModel
 
     void begin_gc(uint64_t ticks, uint32_t generation)
     {
-        if (find(gc_number) >= 0) close_down_to(find(gc_number), ticks, KPT_ACTIVITY_RECOVERED);
+        if (find(gc_number) != none) close_down_to(find(gc_number), ticks, KPT_ACTIVITY_RECOVERED);
         begin(ticks, recording_->function_count, KPT_KIND_GC, 0);
         calls.back().a.value0 = generation;
         numbers_.push_back(gc_number);
@@ -183,6 +185,10 @@ class ThreadModel
             if (kpti_event_is_long(kind)) {
                 if (++i == c.count) {
                     if (!skipping || !is_detail) repairs++;
+                    if (kind == KPTI_EVENT_GC_END) { // that has a time all the same
+                        if (ticks < last_) repairs++;
+                        last_ = clamp(ticks);
+                    }
                     break;
                 }
                 second = c.events[i];
@@ -191,6 +197,7 @@ class ThreadModel
             if (kind == KPTI_EVENT_LINE || kind == KPTI_EVENT_OPEN) last_ = clamp(ticks);
             if (is_detail) {
                 if (!skipping) detail(kind, number, second, details_fit);
+                opens = opens && (skipping || details_fit);
                 continue;
             }
             if (kind == KPTI_EVENT_OPEN && opens) {
@@ -216,7 +223,7 @@ class ThreadModel
                 begin_gc(now, number);
                 break;
             case KPTI_EVENT_GC_END:
-                if (const int gc = end(now, gc_number); gc >= 0) {
+                if (const size_t gc = end(now, gc_number); gc != none) {
                     calls[gc].a.value1 = static_cast<uint32_t>(second);
                     calls[gc].a.value2 = second >> 32;
                 }
@@ -232,7 +239,7 @@ class ThreadModel
     const kpti_recording *recording_;
     uint32_t thread_;
     const Taking &taking_;
-    std::vector<int> stack_;
+    std::vector<size_t> stack_;
     std::vector<uint32_t> numbers_; // what their exits carry
     uint64_t last_ = 0;
     uint64_t most_ = UINT64_MAX;
@@ -279,7 +286,7 @@ void number(std::vector<std::vector<Call>> &threads, const std::vector<Call *> &
         call->a.id = ++id;
     for (auto &calls : threads)
         for (Call &call : calls)
-            call.a.parent_id = call.parent < 0 ? 0 : calls[call.parent].a.id;
+            call.a.parent_id = call.parent == none ? 0 : calls[call.parent].a.id;
 }
 
 void by_thread(std::vector<std::vector<Call>> &threads, Expected *out)

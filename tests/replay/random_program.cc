@@ -32,6 +32,13 @@ class Program
     }
 
   private:
+    // In an expression the generator is called once: the order of two calls is the compiler's choice.
+    uint64_t any_word()
+    {
+        const uint64_t low = random_();
+        return low | static_cast<uint64_t>(random_()) << 32;
+    }
+
     uint32_t below(uint32_t bound)
     {
         return static_cast<uint32_t>(random_()) % bound;
@@ -68,7 +75,7 @@ class Program
         else if (what < 93 && fault(500))
             stack_.pop_back_if_any(); // an enter without exit
         else if (what < 96 && fault(500))
-            tape_.exit(some_function(), now()); // most likely an exit without enter
+            tape_.exit(some_function(), now_); // most likely an exit without enter
         else
             collect();
     }
@@ -79,7 +86,7 @@ class Program
         tape_.enter(function, now());
         stack_.push(function);
         if (below(5) == 0) tape_.line(1 + below(500));
-        if (below(20) == 0) tape_.watch(random_(), below(1000));
+        if (below(20) == 0) tape_.watch(any_word(), function);
     }
 
     void leave()
@@ -92,7 +99,7 @@ class Program
     void collect()
     {
         if (in_gc_ && !fault(100))
-            tape_.gc_end(below(100), below(3), now());
+            tape_.gc_end(below(100), 7, now_);
         else
             tape_.gc_begin(below(3), now());
         in_gc_ = !in_gc_;
@@ -132,7 +139,7 @@ class Program
     {
         switch (below(8)) {
         case 0:
-            tape_.word(random_() | static_cast<uint64_t>(random_()) << 32);
+            tape_.word(any_word());
             break;
         case 1:
             tape_.head().base_ticks = random_();
@@ -144,8 +151,10 @@ class Program
             tape_.raw(KPTI_EVENT_EPOCH, 0, 0);
             if (below(2)) tape_.word(random_());
             break;
-        default:
-            tape_.raw(below(16), below(8), now_);
+        default: {
+            const uint32_t kind = below(16);
+            tape_.raw(kind, below(8), now_);
+        }
         }
     }
 

@@ -82,6 +82,7 @@ TEST(Run, without_runs_there_is_nothing)
     EXPECT_EQ(KPTI_FILLED_ALL, kpti_replay_fill(replay, KPTI_ENDS, &activity, 1, &count));
     EXPECT_EQ(0u, count);
     EXPECT_EQ(1u, kpti_replay_repairs(replay));
+    EXPECT_EQ(0u, kpti_replay_calls(replay));
     kpti_replay_free(replay);
 }
 

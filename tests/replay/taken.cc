@@ -211,7 +211,7 @@ void check_time_order(Lines *lines, const Taken &taken)
             expect(lines, a.id == ++begun, "ids as they begin", a);
             expect(lines, a.parent_id == (stack.empty() ? 0 : stack.back()->id), "in the open", a);
             expect(lines, a.end_ns == a.start_ns, "a begin knows its start only", a);
-            expect(lines, !(a.flags & ~(KPT_ACTIVITY_BEGAN_BEFORE | KPT_ACTIVITY_WATCHED)),
+            expect(lines, !(a.flags & ~uint32_t{KPT_ACTIVITY_BEGAN_BEFORE | KPT_ACTIVITY_WATCHED}),
                    "a begin knows its flags only", a);
             stack.push_back(&a);
             continue;

@@ -26,7 +26,7 @@ class Case(unittest.TestCase):
     """A folder of its own, no option in the environment, and no trace left running."""
 
     def setUp(self):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="kpt-test-"))
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="kpt-standalone-"))
         self.addCleanup(shutil.rmtree, self.folder)
         clean = {k: v for k, v in os.environ.items() if not k.startswith("KPYTRACE")}
         patch = unittest.mock.patch.dict(os.environ, clean, clear=True)

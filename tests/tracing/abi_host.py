@@ -36,6 +36,11 @@ BatchFn = CFUNCTYPE(c_int32, c_void_p, c_void_p)
 WatchedFn = CFUNCTYPE(c_uint64, c_void_p, c_uint64, c_void_p, c_uint64)
 
 
+# Filters for a tracer that is asked while it runs: the asking would make more calls than it reads.
+WITHOUT_HOST = [(EXCLUDE, FILE_PREFIX, file)
+                for file in (__file__, support.__file__, os.path.dirname(ctypes.__file__))]
+
+
 class Str(ctypes.Structure):
     _fields_ = [("data", c_void_p), ("size", c_uint64)]
 
@@ -185,9 +190,13 @@ class Delivery:
 
     @staticmethod
     def _records(struct, address, count, stride):
-        size = ctypes.sizeof(struct)
-        return [struct.from_buffer_copy(ctypes.string_at(address + i * stride, size))
-                for i in range(count)]
+        data = ctypes.string_at(address, count * stride) if count else b""
+        return [struct.from_buffer_copy(data, i * stride) for i in range(count)]
+
+    @property
+    def count(self):
+        """How many calls there are."""
+        return sum(a.phase != PHASE_BEGIN for a in self.activities)
 
     def recording(self, stats=None):
         """The same as support.Recording; a call's args has the activity."""

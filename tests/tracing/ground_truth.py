@@ -24,7 +24,10 @@ class Truth:
         self._stacks = {}
 
     def _event(self, frame, event, arg):
-        name = threading.current_thread().name
+        thread = threading._active.get(threading.get_ident())
+        if thread is None:  # on its way out: current_thread() would make a dummy for it
+            return
+        name = thread.name
         labels, stack = self.threads.setdefault(name, []), self._stacks.setdefault(name, [])
         label = _c_label(arg) if event.startswith("c_") else frame.f_code.co_name
         if event in ("call", "c_call"):

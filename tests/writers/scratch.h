@@ -14,7 +14,7 @@ class Scratch : public testing::Test
   protected:
     Scratch()
     {
-        char name[] = "/tmp/kpt-test-XXXXXX";
+        char name[] = "/tmp/kpt-writers-XXXXXX";
         if (mkdtemp(name)) where = name;
     }
     ~Scratch() override

@@ -1,0 +1,8 @@
+/* fork.h: what a fork finds: no lock of ours held by a thread that the child does not have. */
+#ifndef KPTI_FORK_H
+#define KPTI_FORK_H
+
+/* To be called once. */
+void kpti_fork_watch(void);
+
+#endif

@@ -1,0 +1,93 @@
+"""Random programs: what kpytrace records of one is what the interpreter says of it through
+sys.setprofile, call by call, in every thread, on every version.
+
+KPT_LONG_TESTS=1 runs many more; KPT_SEED=n begins with another seed, which failures name."""
+
+import os
+import unittest
+
+import ground_truth
+from random_program import RandomProgram
+from support import Case, LONG, RECOVERED, define
+
+COUNT = 2000 if LONG else 150
+FIRST = int(os.environ.get("KPT_SEED", "1"))
+
+# Known differences between the two: only what lies below these, where threading waits or not as
+# threads happen to run. What the interpreter itself does differently from one version to the next
+# (comprehensions, closing of generators) is the same for both of them.
+TIMING = ("start", "join")
+
+
+def settled(labels):
+    """The labels without what differs from run to run."""
+    kept, skip = [], None
+    for depth, label in labels:
+        if skip is None or depth <= skip:
+            skip = depth if label in TIMING else None
+            kept.append((depth, label))
+    return kept
+
+
+class Programs(Case):
+    maxDiff = 2000
+
+    def compare(self, seed):
+        source = RandomProgram(seed).source()
+        file = f"<program {seed}>"
+        truth = ground_truth.Truth()
+        truth.record(define(source, "main", file))
+        recording = self.record(define(source, "main", file))
+        self.assertIsNone(self.error)
+        main, = (ground_truth.below(t, "main") for t in truth.threads.values()
+                 if ground_truth.below(t, "main"))
+        self.assertEqual(settled(recording.of("main").labels()), settled(main))
+        for name, labels in truth.threads.items():
+            if name.startswith("random"):
+                root = f"in_thread_{name.split()[1]}"
+                call, = (c for c in recording.thread(name).calls if c.label == root)
+                self.assertEqual(call.labels(), ground_truth.below(labels, root))
+        self.assertEqual([c for c in recording.calls if RECOVERED in c.flags], [])
+        self.assertEqual(recording.stats["events_repaired"], 0)
+        return len(main)
+
+    def test_random_programs(self):
+        calls = []
+        for seed in range(FIRST, FIRST + COUNT):
+            with self.subTest(seed=seed):
+                calls.append(self.compare(seed))
+        self.assertEqual(len(calls), COUNT)
+        self.assertGreater(sum(calls) / COUNT, 30, "they do something")
+
+    def test_they_give_the_same_results_with_every_option(self):
+        """States after a run, with filters, bounds and rings."""
+        rows = [{}, {"exclude": "<program*"}, {"c_calls": False}, {"max_depth": 3},
+                {"ring_bytes": "100kB"}, {"max_events": 50}, {"gc": True},
+                {"include": "module:nothing"}, {"min_duration_ns": 1000}]
+        for seed in range(FIRST, FIRST + 20):
+            source = RandomProgram(seed).source()
+            results = []
+            for options in [None, *rows]:
+                scope = {"__name__": "random_one"}
+                main = define(source, "main", f"<program {seed}>", scope)
+                state = scope["f0"]
+
+                def run():
+                    counted = [0]
+                    try:
+                        state(counted, 0)
+                    except Exception as error:
+                        return counted, repr(error)
+                    main()
+                    return counted, None
+                if options is None:
+                    results.append(run())
+                else:
+                    self.record(run, **options)
+                    self.assertIsNone(self.error, (seed, options))
+                    results.append(self.result)
+            self.assertEqual(results[1:], results[:1] * len(rows), seed)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,233 @@
+"""Watched calls: the host hears of each with the object itself, and its answer is in the activity."""
+
+import gc
+import threading
+import unittest
+import weakref
+
+import abi_host
+from support import WATCHED, define
+
+
+class Module:
+    def __init__(self, name):
+        self.name = name
+
+    def __call__(self, x):
+        return self.forward(x)
+
+    def forward(self, x):
+        return x + len(self.name)
+
+
+class Optimizer:
+    def step(self):
+        return 5
+
+
+def plain():
+    pass
+
+
+class Watches(abi_host.HostCase):
+    def setUp(self):
+        super().setUp()
+        self.seen = []
+        self.answers = {}
+        self.watching = self.new_host(watched=self.on_watched)
+
+    def on_watched(self, watch, instance, call_id):
+        name = getattr(instance, "name", None)
+        self.seen.append((watch, type(instance).__name__, name, call_id))
+        return self.answers.get(name, 1000 + call_id)
+
+    def record(self, work, *watches, **options):
+        tracer = self.make(host=self.watching, watches=watches, **options)
+        try:
+            self.result = work()
+        finally:
+            tracer.stop()
+        return tracer.recording()
+
+    def watched(self, recording):
+        """(function, answer, call id) of the calls that are marked."""
+        return [(c.function, c.args.value0, c.args.value1) for c in recording.calls
+                if WATCHED in c.flags]
+
+    def test_the_object_is_seen_and_the_answer_comes_back(self):
+        a, b = Module("a"), Module("bb")
+        self.answers = {"a": 7, "bb": 2**63 + 5}
+        recording = self.record(lambda: [a(1), b(1), a(2)], (42, Module.__call__))
+        self.assertEqual(self.result, [2, 3, 3])
+        self.assertEqual(self.seen, [(42, "Module", "a", 1), (42, "Module", "bb", 2),
+                                     (42, "Module", "a", 3)])
+        self.assertEqual(self.watched(recording), [("__call__", 7, 1), ("__call__", 2**63 + 5, 2),
+                                                   ("__call__", 7, 3)])
+        self.assertEqual(recording.count(Module.forward), 3)
+        self.assertEqual(recording.stats["events_repaired"], 0)
+
+    def test_several_functions(self):
+        a, o = Module("a"), Optimizer()
+        recording = self.record(lambda: [a(1), o.step(), plain()], (1, Module.__call__),
+                                (2, Optimizer.step), (3, plain))
+        self.assertEqual([(w, t) for w, t, _, _ in self.seen],
+                         [(1, "Module"), (2, "Optimizer"), (3, "NoneType")])
+        self.assertEqual(self.watched(recording), [("__call__", 1001, 1), ("step", 1002, 2),
+                                                   ("plain", 1003, 3)])
+
+    def test_nested(self):
+        class Outer(Module):
+            def forward(self, x):
+                return self.inner(x)
+        outer = Outer("outer")
+        outer.inner = Module("inner")
+        recording = self.record(lambda: outer(1), (1, Module.__call__))
+        self.assertEqual([name for _, _, name, _ in self.seen], ["outer", "inner"])
+        first, second = (c for c in recording.calls if WATCHED in c.flags)
+        self.assertEqual((first.args.value1, second.args.value1), (1, 2))
+        self.assertGreater(second.depth, first.depth)
+
+    def test_objects_are_not_kept(self):
+        def work():
+            refs = []
+            for n in range(20):
+                module = Module(str(n))
+                module(n)
+                refs.append(weakref.ref(module))
+                del module
+            return [ref() for ref in refs]
+        self.record(work, (1, Module.__call__))
+        self.assertEqual(self.result, [None] * 20)
+        self.assertEqual([name for _, _, name, _ in self.seen], [str(n) for n in range(20)])
+
+    def test_reused_addresses_of_objects(self):
+        """Short-lived objects of two classes at one address: each is seen as itself."""
+        class Other(Module):
+            pass
+
+        def work():
+            for n in range(100):
+                (Module, Other)[n % 2](str(n))(1)
+        self.record(work, (1, Module.__call__))
+        self.assertEqual([(t, name) for _, t, name, _ in self.seen],
+                         [(("Module", "Other")[n % 2], str(n)) for n in range(100)])
+
+    def test_reused_addresses_of_code(self):
+        """A watched function dies: what comes to lie at its address is not watched."""
+        function = define("def watched(): pass", "watched")
+        tracer = self.make(host=self.watching, watches=[(1, function)])
+        function()
+        address = id(function.__code__)
+        del function
+        gc.collect()
+        reused = 0
+        for n in range(2000):
+            other = define(f"def other_{n}(): pass", f"other_{n}")
+            reused += id(other.__code__) == address
+            other()
+            del other
+        tracer.stop()
+        self.assertEqual(len(self.seen), 1)
+        self.assertEqual([c[0] for c in self.watched(tracer.recording())], ["watched"])
+
+    def test_generators_and_exceptions(self):
+        def generate(self):
+            yield 1
+            yield 2
+
+        def fails(self):
+            raise ValueError
+
+        def work():
+            total = sum(generate(Module("g")))
+            try:
+                fails(Module("f"))
+            except ValueError:
+                return total
+        recording = self.record(work, (1, generate), (2, fails))
+        self.assertEqual(self.result, 3)
+        self.assertEqual((1, "Module", "g"), self.seen[0][:3])
+        self.assertEqual(self.seen[-1][:3], (2, "Module", "f"))
+        self.assertIn("fails", [f for f, _, _ in self.watched(recording)])
+
+    def test_arguments_of_other_kinds(self):
+        def star(*args):
+            return args
+
+        def keyword(*, me):
+            return me
+
+        def cell(me):
+            return lambda: me
+
+        def renamed(this, other=None):
+            this = 5
+            return this
+        functions = [(1, star), (2, keyword), (3, cell), (4, renamed)]
+        self.record(lambda: [star(Module("s")), keyword(me=Module("k")), cell(Module("c")),
+                             renamed(Module("r"))], *functions)
+        seen = {watch: name for watch, _, name, _ in self.seen}
+        self.assertEqual((seen[3], seen[4]), ("c", "r"))
+        self.assertEqual(len(self.seen), 4)
+
+    def test_a_pending_exception_is_left_alone(self):
+        a = Module("a")
+
+        def work():
+            seen = []
+            try:
+                try:
+                    raise KeyError("first")
+                finally:
+                    seen.append(a(1))
+            except KeyError as error:
+                seen.append(error.args)
+            return seen
+        self.record(work, (1, Module.__call__))
+        self.assertEqual(self.result, [2, ("first",)])
+
+    def test_with_filters_bounds_and_threads(self):
+        a = Module("a")
+
+        def work():
+            threads = [threading.Thread(target=lambda: [a(1) for _ in range(500)])
+                       for _ in range(3)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        self.answers = {"a": 9}
+        recording = self.record(work, (1, Module.__call__), flags=1)
+        marked = self.watched(recording)
+        self.assertEqual(len(marked), 1500)
+        self.assertEqual({answer for _, answer, _ in marked}, {9})
+        self.assertEqual(sorted(call_id for _, _, call_id in marked), list(range(1, 1501)))
+        self.assertEqual(len(self.seen), 1500)
+
+    def test_every_tracer_hears_its_own(self):
+        a = Module("a")
+        first = self.make(host=self.watching, watches=[(1, Module.__call__)])
+        second = self.make(host=self.watching, watches=[(2, Module.forward)])
+        third = self.make()
+        a(1)
+        for tracer in (first, second, third):
+            tracer.stop()
+        self.assertEqual(sorted(w for w, _, _, _ in self.seen), [1, 2])
+        self.assertEqual([f for f, _, _ in self.watched(first.recording())], ["__call__"])
+        self.assertEqual([f for f, _, _ in self.watched(second.recording())], ["forward"])
+        self.assertEqual(self.watched(third.recording()), [])
+
+    def test_stop_within_the_callback(self):
+        """The host may do anything there, also end the tracing."""
+        def on_watched(watch, instance, call_id):
+            tracer.stop()
+            return 5
+        host = self.new_host(watched=on_watched)
+        tracer = self.make(host=host, watches=[(1, plain)])
+        plain()
+        plain()
+        self.assertEqual(tracer.stats()["state"], 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
