@@ -69,11 +69,16 @@ void kpti_gc_install(void)
     PyObject *value;
     PyObject *traceback;
     PyObject *list;
+    PyObject *made;
     if (callable) return;
     PyErr_Fetch(&type, &value, &traceback);
     list = callbacks();
-    callable = list ? PyCFunction_New(&method, NULL) : NULL;
-    if (callable && PyList_Append(list, callable) != 0) Py_CLEAR(callable);
+    made = list ? PyCFunction_New(&method, NULL) : NULL;
+    if (made && !callable && PyList_Append(list, made) == 0) {
+        callable = made;
+        made = NULL;
+    }
+    Py_XDECREF(made);
     Py_XDECREF(list);
     PyErr_Restore(type, value, traceback);
 }
@@ -89,12 +94,15 @@ void kpti_gc_remove(void)
     PyObject *value;
     PyObject *traceback;
     PyObject *list;
-    if (!callable) return;
+    PyObject *mine = callable;
+    if (!mine) return;
+    callable =
+        NULL; /* what follows may set off a collection, and that a callback that comes here */
     PyErr_Fetch(&type, &value, &traceback);
     list = callbacks();
-    if (list) Py_XDECREF(PyObject_CallMethod(list, "remove", "O", callable));
+    if (list) Py_XDECREF(PyObject_CallMethod(list, "remove", "O", mine));
     PyErr_Clear(); /* somebody else may have taken it out */
     Py_XDECREF(list);
-    Py_CLEAR(callable);
+    Py_DECREF(mine);
     PyErr_Restore(type, value, traceback);
 }

@@ -73,11 +73,25 @@ static displaced *take_kept(const PyThreadState *tstate)
     return NULL;
 }
 
-static void for_each_thread(void (*visit)(PyThreadState *tstate))
+/* The thread state with the smallest id from FROM on; NULL: none. */
+static PyThreadState *thread_from(uint64_t from)
 {
     PyThreadState *tstate = PyInterpreterState_ThreadHead(PyInterpreterState_Get());
+    PyThreadState *found = NULL;
     for (; tstate; tstate = PyThreadState_Next(tstate))
+        if (tstate->id >= from && (!found || tstate->id < found->id)) found = tstate;
+    return found;
+}
+
+/* A visit may run Python (audit hooks), and threads come and go meanwhile; their ids only grow. */
+static void for_each_thread(void (*visit)(PyThreadState *tstate))
+{
+    PyThreadState *tstate = thread_from(0);
+    while (tstate) {
+        uint64_t id = tstate->id;
         visit(tstate);
+        tstate = thread_from(id + 1);
+    }
 }
 
 static void set_one(PyThreadState *tstate)
@@ -164,13 +178,16 @@ void kpti_hooks_remove(void)
     PyObject *type;
     PyObject *value;
     PyObject *traceback;
+    PyObject *previous;
     if (!installed) return;
     PyErr_Fetch(&type, &value, &traceback);
     unreached = 0;
     for_each_thread(count_unreached);
     installed = 0;
-    if (previous_hook) set_thread_hook(previous_hook, NULL);
-    Py_CLEAR(previous_hook);
+    previous = previous_hook;
+    previous_hook = NULL; /* what follows may run Python, and that may install them again */
+    if (previous) set_thread_hook(previous, NULL);
+    Py_XDECREF(previous);
     for_each_thread(reset_one);
     PyErr_Restore(type, value, traceback);
 }

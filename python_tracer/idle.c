@@ -3,20 +3,25 @@
 #include "name.h"
 #include "platform.h"
 #include "session.h"
-#include "thread.h"
 #include "tracer.h"
+#include "walk.h"
 
 /* What threading knows of the thread IDENT: its OS id, 0 if unknown, and its name. */
 static uint64_t threading_facts(PyObject *active, PyObject *ident, char *name, size_t size)
 {
-    PyObject *thread = PyDict_GetItem(active, ident); /* borrowed */
-    PyObject *native = thread ? PyObject_GetAttrString(thread, "_native_id") : NULL;
-    PyObject *text = thread ? PyObject_GetAttrString(thread, "_name") : NULL;
-    unsigned long long id = native && PyLong_Check(native) ? PyLong_AsUnsignedLongLong(native) : 0;
+    PyObject *thread = PyDict_GetItem(active, ident);
+    PyObject *native;
+    PyObject *text;
+    unsigned long long id;
+    Py_XINCREF(thread); /* finding its attributes may run Python */
+    native = thread ? PyObject_GetAttrString(thread, "_native_id") : NULL;
+    text = thread ? PyObject_GetAttrString(thread, "_name") : NULL;
+    id = native && PyLong_Check(native) ? PyLong_AsUnsignedLongLong(native) : 0;
     name[0] = 0;
     if (text && PyUnicode_Check(text)) kpti_name_text(text, name, size);
     Py_XDECREF(text);
     Py_XDECREF(native);
+    Py_XDECREF(thread);
     if (PyErr_Occurred()) {
         PyErr_Clear();
         id = 0;
@@ -29,10 +34,11 @@ static void record_one(kpti_tracer *tracer, uint64_t os_tid, const char *name, P
     kpti_thread *here = kpti_thread_get();
     kpti_open_stack open;
     if (!here || os_tid == here->os_tid) return;
-    open = kpti_thread_walk_from(here, frame);
+    open = kpti_walk_from(frame);
     kpti_session_lock();
     if (tracer->bit) kpti_stream_add_idle_locked(tracer, os_tid, name, open);
     kpti_session_unlock();
+    kpti_walk_free(open);
 }
 
 /* FRAMES is what sys._current_frames() returned. */

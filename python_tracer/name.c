@@ -65,6 +65,13 @@ void kpti_name_text(PyObject *text, char *out, size_t size)
     Py_XDECREF(hold);
 }
 
+void kpti_name_module(PyObject *globals, char *out, size_t size)
+{
+    PyObject *name = globals ? PyDict_GetItemString(globals, "__name__") : NULL;
+    out[0] = 0;
+    if (name && PyUnicode_Check(name)) kpti_name_text(name, out, size);
+}
+
 /* Puts PARTS, up to a NULL one, behind each other; what does not fit is cut. */
 static kpt_str join(char *out, size_t room, const kpt_str *parts)
 {

@@ -28,5 +28,7 @@ uint32_t kpti_name_callable(PyObject *callable);
 
 /* Copies a str's text, with what is not UTF-8 escaped, cut to SIZE. */
 void kpti_name_text(PyObject *text, char *out, size_t size);
+/* The name of the module whose variables GLOBALS are; empty if it has none. */
+void kpti_name_module(PyObject *globals, char *out, size_t size);
 
 #endif

@@ -38,15 +38,20 @@ uint32_t kpti_record_code(PyCodeObject *code, uint32_t kind)
 {
     kpti_thread *thread = kpti_record_begin(kind == KPTI_EVENT_ENTER);
     const kpti_code_entry *entry;
+    uint32_t word;
     uint32_t mask;
     uint64_t now;
     if (!thread) return KPTI_MASK_GENERAL; /* no memory now; later there may be */
     entry = kpti_thread_code(thread, code);
+    word = entry->word;
     mask = entry->mask;
     now = kpti_ticks();
-    for (kpti_stream *stream = thread->streams; stream; stream = stream->next)
-        if (mask & stream->bit && within_depth(stream, kind))
-            (void)kpti_stream_append(stream, entry->word | kind, now);
+    for (kpti_stream *stream = thread->streams; stream; stream = stream->next) {
+        if (!(mask & stream->bit) || !within_depth(stream, kind)) continue;
+        /* One that has begun inside of this callback has found the call on the stack. */
+        if (kind == KPTI_EVENT_ENTER && stream->begun > now) continue;
+        (void)kpti_stream_append(stream, word | kind, now);
+    }
     if (mask & KPTI_MASK_WATCHED && kind == KPTI_EVENT_ENTER) kpti_watch_call(thread, code, now);
     kpti_record_end(thread);
     return mask & ~KPTI_MASK_GENERAL;

@@ -10,14 +10,15 @@
 #include "idle.h"
 #include "installation.h"
 #include "platform.h"
+#include "roster.h"
 #include "thread.h"
 #include "tracer.h"
+#include "walk.h"
 
 _Atomic uint32_t kpti_session_epoch = 1;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static kpti_tracer *recording[KPTI_MOST_RECORDING]; /* by bit */
-static _Atomic uint32_t changes;                    /* how often one was added to them */
+static int starting; /* tracers on their way onto the roster */
 static kpti_thread *threads;
 
 void kpti_session_lock(void)
@@ -35,42 +36,27 @@ void kpti_session_bump(void)
     atomic_fetch_add(&kpti_session_epoch, 1);
 }
 
-static int anybody_locked(void)
+/* Whether nobody records; OWN: of those that are starting, how many the caller answers for. */
+static int is_idle_locked(int own)
 {
-    for (int i = 0; i < KPTI_MOST_RECORDING; i++)
-        if (recording[i]) return 1;
-    return 0;
+    return kpti_roster_is_empty_locked() && starting <= own;
 }
 
-/* Removes the hooks, if nobody records. Needs the GIL or a thread state. */
-static void remove_if_idle(void)
+/* Removes the hooks, if nobody needs them. Needs the GIL or a thread state. */
+static void remove_if_idle(int own)
 {
     int idle;
     kpti_installation_enter();
     kpti_session_lock();
-    idle = !anybody_locked(); /* somebody may have begun since the caller looked */
+    idle = is_idle_locked(own); /* somebody may have begun since the caller looked */
     kpti_session_unlock();
     if (idle) kpti_installation_remove();
     kpti_installation_leave();
 }
 
-/* Puts TRACER among those that record. */
-static int join_locked(kpti_tracer *tracer)
-{
-    for (int i = 0; i < KPTI_MOST_RECORDING; i++) {
-        if (recording[i]) continue;
-        recording[i] = tracer;
-        tracer->bit = UINT32_C(1) << i;
-        atomic_fetch_add(&changes, 1);
-        return 1;
-    }
-    return 0;
-}
-
 void kpti_session_forget_locked(kpti_tracer *tracer)
 {
-    for (int i = 0; i < KPTI_MOST_RECORDING; i++)
-        if (recording[i] == tracer) recording[i] = NULL;
+    kpti_roster_remove_locked(tracer);
     for (kpti_stream *s = tracer->streams; s; s = s->sibling)
         kpti_stream_close(s);
     tracer->bit = 0;
@@ -84,6 +70,7 @@ void kpti_session_forked_locked(void)
         self->next = NULL;
         atomic_store_explicit(&self->busy, 0, memory_order_relaxed);
     }
+    starting = 0;
     threads = self;
     kpti_installation_forked();
     kpti_session_bump();
@@ -99,7 +86,7 @@ static void prepare_once(void)
 static void forget_all_locked(uint64_t now)
 {
     for (int i = 0; i < KPTI_MOST_RECORDING; i++) {
-        kpti_tracer *tracer = recording[i];
+        kpti_tracer *tracer = kpti_roster_at_locked(i);
         if (!tracer) continue;
         tracer->runs[tracer->run_count - 1].stop_ticks = now;
         kpti_session_forget_locked(tracer);
@@ -113,10 +100,10 @@ static kpt_status start_inside(kpti_tracer *tracer, kpti_error *error)
     /* What runs Python comes first: it is not to be recorded. The hooks come last, as a callback that
      * finds nobody recording removes them. */
     kpti_installation_prepare();
-    remove_if_idle(); /* a stop without the GIL has left hooks, and maybe with another tool */
+    remove_if_idle(1); /* a stop without the GIL has left hooks, and maybe with another tool */
     if (tracer->wants_gc) kpti_gc_install();
     kpti_session_lock();
-    joined = join_locked(tracer);
+    joined = kpti_roster_add_locked(tracer);
     tracer->runs[tracer->run_count - 1].start_ticks = kpti_ticks();
     kpti_session_bump();
     kpti_session_unlock();
@@ -130,13 +117,23 @@ static kpt_status start_inside(kpti_tracer *tracer, kpti_error *error)
     return status;
 }
 
+static void add_starting(int count)
+{
+    kpti_session_lock();
+    starting += count;
+    kpti_session_unlock();
+}
+
 kpt_status kpti_session_start(kpti_tracer *tracer, kpti_error *error)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     kpt_status status;
     (void)pthread_once(&once, prepare_once);
     kpti_installation_enter();
+    add_starting(1);
     status = start_inside(tracer, error);
+    add_starting(-1);
+    if (status != KPT_OK) remove_if_idle(0);
     kpti_installation_leave();
     return status;
 }
@@ -186,7 +183,7 @@ void kpti_session_stop(kpti_tracer *tracer)
     kpti_session_lock();
     if (tracer->bit) tracer->runs[tracer->run_count - 1].stop_ticks = kpti_ticks();
     kpti_session_forget_locked(tracer);
-    last = !anybody_locked();
+    last = is_idle_locked(0);
     kpti_session_unlock();
     kpti_session_settle(tracer);
     kpti_session_lock();
@@ -197,7 +194,7 @@ void kpti_session_stop(kpti_tracer *tracer)
     for (kpti_stream *s = tracer->forked ? NULL : tracer->streams; s; s = s->sibling)
         kpti_stream_hand_rest(s, tracer->runs[tracer->run_count - 1].stop_ticks);
     /* Without the GIL the next callback removes the hooks. */
-    if (last && kpti_may_touch_python()) remove_if_idle();
+    if (last && kpti_may_touch_python()) remove_if_idle(0);
 }
 
 /* A tracer that the interpreter's end has stopped is stopped again by its host, which settles and
@@ -212,7 +209,7 @@ void kpti_session_end(void)
 void kpti_session_exit(void)
 {
     kpti_session_end();
-    remove_if_idle();
+    remove_if_idle(0);
 }
 
 /* The thread's stream of TRACER; made if there is none. */
@@ -230,14 +227,15 @@ static kpti_stream *stream_of_locked(kpti_thread *thread, kpti_tracer *tracer)
     return kpti_stream_new_locked(tracer, thread);
 }
 
-/* Lets go of streams that are over. Those whose tracer is gone are nobody's any more. */
-static void unlink_ended_locked(kpti_thread *thread)
+/* The thread's streams are those that are not over, always in the same order: a callback that is outside
+ * may be on its way along them. Those whose tracer is gone are nobody's, once no callback is. */
+static void relink_locked(kpti_thread *thread)
 {
     kpti_stream **link = &thread->owned;
     thread->streams = NULL;
     while (*link) {
         kpti_stream *stream = *link;
-        if (!stream->tracer) {
+        if (!stream->tracer && thread->outside == 1) { /* sync itself */
             *link = stream->owned_next;
             free(stream);
             continue;
@@ -261,7 +259,7 @@ static int begin_streams_locked(kpti_thread *thread, kpti_open_stack open, attac
     uint64_t now = kpti_ticks();
     int count = 0;
     for (int i = 0; i < KPTI_MOST_RECORDING; i++) {
-        kpti_tracer *tracer = recording[i];
+        kpti_tracer *tracer = kpti_roster_at_locked(i);
         kpti_stream *stream;
         if (!tracer || (tracer->only_tid && tracer->only_tid != thread->os_tid)) continue;
         stream = stream_of_locked(thread, tracer);
@@ -270,30 +268,8 @@ static int begin_streams_locked(kpti_thread *thread, kpti_open_stack open, attac
             attached[count++] =
                 (attachment){stream, tracer->env->host.thread_attach, tracer->env->host.ctx};
         kpti_stream_begin_locked(stream, open, now);
-        stream->next = thread->streams;
-        thread->streams = stream;
     }
     return count;
-}
-
-/* Whether a tracer records all code and all C calls there are, and nothing else: the quick way. */
-static int is_plain(const kpti_tracer *tracer)
-{
-    const uint32_t choosy = KPT_TRACE_NO_C_CALLS | KPT_TRACE_ALL_CALLABLES;
-    return !tracer->filters.count && !(tracer->args.flags & choosy) && !tracer->args.max_depth &&
-           !tracer->args.overhead_permille;
-}
-
-/* All tracers, if none of them is choosy; else 0. */
-static uint32_t every_locked(void)
-{
-    uint32_t mask = 0;
-    for (int i = 0; i < KPTI_MOST_RECORDING; i++) {
-        if (!recording[i]) continue;
-        if (!is_plain(recording[i])) return 0;
-        mask |= recording[i]->bit;
-    }
-    return mask;
 }
 
 static uint32_t calls_of(const kpti_thread *thread)
@@ -310,56 +286,28 @@ void kpti_session_sync(kpti_thread *thread, int entering)
     kpti_open_stack open;
     int count;
     int idle;
-    /* What follows may run Python and the host: whoever waits for us must not wait for that. */
-    atomic_store_explicit(&thread->busy, 0, memory_order_release);
+    (void)kpti_thread_step_out(thread);
     for (;;) {
-        uint32_t before = atomic_load(&changes);
-        open = kpti_thread_walk(thread, entering);
+        uint32_t before = kpti_roster_changes();
+        open = kpti_walk_own(thread, entering);
         kpti_session_lock();
-        if (before == atomic_load(&changes)) break;
+        if (before == kpti_roster_changes()) break;
         kpti_session_unlock(); /* the walk has not asked all those that record now */
+        kpti_walk_free(open);
     }
     thread->epoch = atomic_load(&kpti_session_epoch);
     kpti_thread_forget(thread);
-    unlink_ended_locked(thread);
     count = begin_streams_locked(thread, open, attached);
-    thread->every = every_locked();
+    relink_locked(thread);
+    thread->every = kpti_roster_every_locked();
     thread->calls = calls_of(thread);
-    idle = !anybody_locked();
+    idle = is_idle_locked(0);
     kpti_session_unlock();
+    kpti_walk_free(open);
     for (int i = 0; i < count; i++)
         attached[i].stream->host_value = attached[i].attach(attached[i].ctx, thread->os_tid);
-    if (idle) remove_if_idle();
-    atomic_store_explicit(&thread->busy, 1, memory_order_relaxed);
-    atomic_signal_fence(memory_order_seq_cst);
-}
-
-uint32_t kpti_session_mask(uint32_t function, kpt_str file, kpt_str module, uint32_t mark)
-{
-    uint32_t mask = 0;
-    kpti_session_lock();
-    for (int i = 0; i < KPTI_MOST_RECORDING; i++) {
-        const kpti_tracer *tracer = recording[i];
-        if (!tracer) continue;
-        if (kpti_filters_allow(&tracer->filters, file, module) &&
-            kpti_guard_allows_locked(&tracer->guard, function))
-            mask |= tracer->bit;
-        if (tracer->args.max_depth) mask |= KPTI_MASK_GENERAL;
-        for (uint32_t k = 0; mark && k < tracer->watch_count; k++)
-            if (tracer->watches[k].mark == mark) mask |= KPTI_MASK_WATCHED;
-    }
-    kpti_session_unlock();
-    return mask;
-}
-
-int kpti_session_needs_module(void)
-{
-    int needed = 0;
-    kpti_session_lock();
-    for (int i = 0; i < KPTI_MOST_RECORDING; i++)
-        needed |= recording[i] && recording[i]->filters.any_module;
-    kpti_session_unlock();
-    return needed;
+    if (idle) remove_if_idle(0);
+    kpti_thread_step_in(thread, entering);
 }
 
 void kpti_session_add_thread(kpti_thread *thread)

@@ -14,9 +14,6 @@
 struct kpti_thread;
 struct kpti_tracer;
 
-/* Tracers that record at once; each has a bit in masks. */
-enum { KPTI_MOST_RECORDING = 30 };
-
 /* Moves whenever a cache may have become wrong: a code object died, the set of tracers changed. */
 extern _Atomic uint32_t kpti_session_epoch __attribute__((visibility("hidden")));
 void kpti_session_bump(void);
@@ -44,12 +41,6 @@ void kpti_session_forget_locked(struct kpti_tracer *tracer);
  * empty. Inside a callback, with busy set; removes the hooks if nobody records. ENTERING: the frame on
  * top is about to be recorded itself. */
 void kpti_session_sync(struct kpti_thread *thread, int entering);
-
-/* Which of the recording tracers record this function, of this file and module, and whether one watches
- * the code that has this mark: a mask. */
-uint32_t kpti_session_mask(uint32_t function, kpt_str file, kpt_str module, uint32_t mark);
-/* Whether any of them filters by module, so that it is worth finding out. */
-int kpti_session_needs_module(void);
 
 /* A thread is new, or gone. */
 void kpti_session_add_thread(struct kpti_thread *thread);

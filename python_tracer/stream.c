@@ -2,9 +2,11 @@
 
 #include <time.h>
 
+#include "platform.h"
 #include "room.h"
 #include "session.h"
 #include "thread.h"
+#include "walk.h"
 
 /* A thread that calls little takes little: its first chunk is small. */
 enum { FIRST_EVENTS = 512, CHUNK_EVENTS = 8192 };
@@ -205,6 +207,7 @@ void kpti_stream_begin_locked(kpti_stream *stream, kpti_open_stack open, uint64_
     stream->run = stream->tracer->run_count - 1;
     stream->sequence = 0;
     stream->dropped = 0;
+    stream->begun = ticks;
     atomic_store_explicit(&stream->ended, 0, memory_order_relaxed);
     if (begin_chunk_locked(stream, open, ticks)) open_limit(stream);
 }
@@ -281,18 +284,6 @@ void kpti_stream_hand_rest(kpti_stream *stream, uint64_t ticks)
     hand_to_sink(stream, NULL, ticks);
 }
 
-/* The thread's open calls. Walking runs Python's allocator, and whoever waits for this thread must not
- * wait for that: so the stream may have ended, and its tracer gone, when this returns. */
-static kpti_open_stack walk_aside(kpti_thread *thread)
-{
-    kpti_open_stack open;
-    atomic_store_explicit(&thread->busy, 0, memory_order_release);
-    open = kpti_thread_walk(thread, thread->entering);
-    atomic_store_explicit(&thread->busy, 1, memory_order_relaxed);
-    atomic_signal_fence(memory_order_seq_cst);
-    return open;
-}
-
 /* Lets the tracer's guard, if it has one, look at the chunk that was sealed just now. */
 static void guard_locked(kpti_stream *stream)
 {
@@ -307,13 +298,25 @@ static void guard_locked(kpti_stream *stream)
     stream->chunk_ns = now_ns;
 }
 
+/* The thread's open calls, and the time: callbacks may have run inside of this one. */
+static kpti_open_stack walk_outside(kpti_thread *thread, uint64_t *ticks)
+{
+    int entering = kpti_thread_step_out(thread);
+    kpti_open_stack open = kpti_walk_own(thread, entering);
+    kpti_thread_step_in(thread, entering);
+    *ticks = kpti_ticks();
+    return open;
+}
+
 /* A new chunk for a stream whose last one is full or sealed. */
-static int refill(kpti_stream *stream, uint64_t ticks)
+static int refill(kpti_stream *stream, uint64_t *now)
 {
     kpti_open_stack open = {0};
+    uint64_t ticks;
     int begun = 0;
     if (kpti_room_is_ring(stream->tracer) || stream->tracer->chunk_sink.sealed)
-        open = walk_aside(stream->thread);
+        open = walk_outside(stream->thread, now);
+    ticks = *now;
     kpti_session_lock();
     if (stream->tracer && !atomic_load_explicit(&stream->ended, memory_order_relaxed)) {
         kpti_stream_seal_locked(stream);
@@ -321,6 +324,7 @@ static int refill(kpti_stream *stream, uint64_t ticks)
         begun = begin_chunk_locked(stream, open, ticks);
     }
     kpti_session_unlock();
+    kpti_walk_free(open);
     if (begun) {
         hand_to_sink(stream, stream->last, ticks);
         open_limit(stream);
@@ -333,7 +337,7 @@ int kpti_stream_append_slow(kpti_stream *stream, uint32_t word, uint64_t ticks)
     kpti_event *at = atomic_load_explicit(&stream->cursor, memory_order_relaxed);
     kpti_event *limit = atomic_load_explicit(&stream->limit, memory_order_relaxed);
     if (atomic_load_explicit(&stream->ended, memory_order_relaxed)) return 0;
-    if (at >= limit && (stream->dropped % RETRY_EVERY || !refill(stream, ticks))) {
+    if (at >= limit && (stream->dropped % RETRY_EVERY || !refill(stream, &ticks))) {
         stream->dropped++;
         atomic_fetch_add_explicit(&stream->dropped_total, 1, memory_order_relaxed);
         return 0;

@@ -23,6 +23,7 @@ struct kpti_tracer;
 typedef struct kpti_stream {
     _Atomic(kpti_event *) cursor; /* the owner's; relaxed */
     _Atomic(kpti_event *) limit;  /* NULL, or where the room for short events ends */
+    uint64_t begun;               /* ticks, when it began to record in this run */
     uint32_t high;                /* of the counter, at the event before */
     uint32_t bit;                 /* its tracer's, in masks */
     uint32_t c_bit;               /* the same where it wants C calls, else 0 */
@@ -95,6 +96,7 @@ typedef struct kpti_open_stack {
     const uint32_t *lines;
     const uint32_t *masks; /* the tracers that record the function */
     uint32_t count;
+    uint32_t *memory; /* that all three are in */
 } kpti_open_stack;
 
 /* "_locked": the session's lock is held. */

@@ -36,6 +36,7 @@ typedef struct kpti_thread {
     _Atomic uint32_t busy; /* inside a callback */
     uint32_t epoch;        /* of the session, when the caches were last emptied */
     int entering;          /* an enter is being recorded: its frame is on top already */
+    uint32_t outside;      /* callbacks that have stepped out, and will come back */
     uint32_t calls;        /* the tracers that want to know what code calls */
     uint32_t every;        /* the tracers, if they record every C call there is; else 0 */
     kpti_stream *streams;  /* of tracers that record, or did until just now */
@@ -43,9 +44,7 @@ typedef struct kpti_thread {
     uint64_t os_tid;
     struct kpti_thread *next; /* in the session's list, under its lock */
     char name[64];
-    int named;        /* name has been asked for */
-    uint32_t *walked; /* functions, lines and masks of the last walk */
-    uint32_t walked_capacity;
+    int named; /* name has been asked for */
     kpti_code_entry codes[KPTI_CODE_CACHE];
     kpti_c_entry functions[KPTI_C_CACHE];
 } kpti_thread;
@@ -55,6 +54,24 @@ extern __thread kpti_thread *kpti_thread_self __attribute__((tls_model("initial-
 /* The calling thread's, made if need be; NULL when there is no memory. The GIL, or a thread state, is
  * held; a pending exception is left alone. */
 kpti_thread *kpti_thread_get(void);
+
+/* Python, or the host, is about to run in the middle of a callback: whoever waits for this thread must not
+ * wait for that. Meanwhile tracers may stop and go, and callbacks may run inside of this one: streams
+ * stay in memory, but may have ended. Returns what step_in wants to have back. */
+static inline int kpti_thread_step_out(kpti_thread *thread)
+{
+    thread->outside++;
+    atomic_store_explicit(&thread->busy, 0, memory_order_release);
+    return thread->entering;
+}
+
+static inline void kpti_thread_step_in(kpti_thread *thread, int entering)
+{
+    atomic_store_explicit(&thread->busy, 1, memory_order_relaxed);
+    atomic_signal_fence(memory_order_seq_cst);
+    thread->entering = entering;
+    thread->outside--;
+}
 
 static inline size_t kpti_code_slot(const PyCodeObject *code)
 {
@@ -74,13 +91,6 @@ static inline kpti_code_entry *kpti_thread_code(kpti_thread *thread, PyCodeObjec
     kpti_code_entry *entry = &thread->codes[kpti_code_slot(code)];
     return __builtin_expect(entry->code == code, 1) ? entry : kpti_thread_code_slow(thread, code);
 }
-
-/* The calls that are open on the calling thread, by a walk of its frames; without the one on top while
- * an enter is being recorded. Valid until the next walk. Runs Python's allocator: busy is not set. */
-kpti_open_stack kpti_thread_walk(kpti_thread *thread, int entering);
-
-/* The same of the frames from TOP, which may be another thread's; SCRATCH is the caller's own. */
-kpti_open_stack kpti_thread_walk_from(kpti_thread *scratch, PyFrameObject *top);
 
 /* Empties the caches. */
 void kpti_thread_forget(kpti_thread *thread);

@@ -50,8 +50,7 @@ void kpti_watch_call(kpti_thread *thread, PyCodeObject *code, uint64_t ticks)
     PyObject *traceback;
     PyObject *self;
     uint32_t mark = kpti_name_mark(code);
-    /* The host may run Python: whoever waits for this thread must not wait for that. */
-    atomic_store_explicit(&thread->busy, 0, memory_order_release);
+    int entering = kpti_thread_step_out(thread);
     PyErr_Fetch(&type, &value, &traceback);
     self = first_argument(code);
     for (kpti_stream *stream = thread->streams; stream; stream = stream->next) {
@@ -60,17 +59,15 @@ void kpti_watch_call(kpti_thread *thread, PyCodeObject *code, uint64_t ticks)
         if (!find_telling(stream, mark, &t)) continue;
         answer = t.tell(t.ctx, t.watch, self, t.call_id);
         PyErr_Clear();
-        atomic_store_explicit(&thread->busy, 1, memory_order_relaxed);
-        atomic_signal_fence(memory_order_seq_cst);
+        kpti_thread_step_in(thread, entering);
         if (kpti_stream_append(stream,
                                (uint32_t)(t.call_id & KPTI_MOST_NUMBER) << KPTI_KIND_BITS |
                                    KPTI_EVENT_WATCH,
                                ticks))
             kpti_stream_append_plain(stream, answer);
-        atomic_store_explicit(&thread->busy, 0, memory_order_release);
+        (void)kpti_thread_step_out(thread);
     }
     Py_XDECREF(self);
     PyErr_Restore(type, value, traceback);
-    atomic_store_explicit(&thread->busy, 1, memory_order_relaxed);
-    atomic_signal_fence(memory_order_seq_cst);
+    kpti_thread_step_in(thread, entering);
 }

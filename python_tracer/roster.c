@@ -1,0 +1,90 @@
+#include "roster.h"
+
+#include "session.h"
+#include "thread.h"
+#include "tracer.h"
+
+static kpti_tracer *recording[KPTI_MOST_RECORDING]; /* by bit */
+static _Atomic uint32_t changes;
+
+int kpti_roster_add_locked(kpti_tracer *tracer)
+{
+    for (int i = 0; i < KPTI_MOST_RECORDING; i++) {
+        if (recording[i]) continue;
+        recording[i] = tracer;
+        tracer->bit = UINT32_C(1) << i;
+        atomic_fetch_add(&changes, 1);
+        return 1;
+    }
+    return 0;
+}
+
+void kpti_roster_remove_locked(kpti_tracer *tracer)
+{
+    for (int i = 0; i < KPTI_MOST_RECORDING; i++)
+        if (recording[i] == tracer) recording[i] = NULL;
+}
+
+kpti_tracer *kpti_roster_at_locked(int i)
+{
+    return recording[i];
+}
+
+int kpti_roster_is_empty_locked(void)
+{
+    for (int i = 0; i < KPTI_MOST_RECORDING; i++)
+        if (recording[i]) return 0;
+    return 1;
+}
+
+uint32_t kpti_roster_changes(void)
+{
+    return atomic_load(&changes);
+}
+
+/* Whether a tracer goes the quick way. */
+static int is_plain(const kpti_tracer *tracer)
+{
+    const uint32_t choosy = KPT_TRACE_NO_C_CALLS | KPT_TRACE_ALL_CALLABLES;
+    return !tracer->filters.count && !(tracer->args.flags & choosy) && !tracer->args.max_depth &&
+           !tracer->args.overhead_permille;
+}
+
+uint32_t kpti_roster_every_locked(void)
+{
+    uint32_t mask = 0;
+    for (int i = 0; i < KPTI_MOST_RECORDING; i++) {
+        if (!recording[i]) continue;
+        if (!is_plain(recording[i])) return 0;
+        mask |= recording[i]->bit;
+    }
+    return mask;
+}
+
+uint32_t kpti_roster_mask(uint32_t function, kpt_str file, kpt_str module, uint32_t mark)
+{
+    uint32_t mask = 0;
+    kpti_session_lock();
+    for (int i = 0; i < KPTI_MOST_RECORDING; i++) {
+        const kpti_tracer *tracer = recording[i];
+        if (!tracer) continue;
+        if (kpti_filters_allow(&tracer->filters, file, module) &&
+            kpti_guard_allows_locked(&tracer->guard, function))
+            mask |= tracer->bit;
+        if (tracer->args.max_depth) mask |= KPTI_MASK_GENERAL;
+        for (uint32_t k = 0; mark && k < tracer->watch_count; k++)
+            if (tracer->watches[k].mark == mark) mask |= KPTI_MASK_WATCHED;
+    }
+    kpti_session_unlock();
+    return mask;
+}
+
+int kpti_roster_needs_module(void)
+{
+    int needed = 0;
+    kpti_session_lock();
+    for (int i = 0; i < KPTI_MOST_RECORDING; i++)
+        needed |= recording[i] && recording[i]->filters.any_module;
+    kpti_session_unlock();
+    return needed;
+}
