@@ -3,7 +3,7 @@
 void kpti_room_free_locked(kpti_tracer *tracer, kpti_chunk *chunk)
 {
     tracer->bytes_held -= kpti_chunk_bytes(chunk->capacity);
-    kpti_free(tracer->env, chunk, kpti_chunk_bytes(chunk->capacity));
+    kpti_store_give_locked(tracer->env, chunk);
 }
 
 /* Lets go of the oldest chunk; what a snapshot may be reading is only put aside. */

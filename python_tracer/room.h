@@ -3,12 +3,8 @@
 #ifndef KPTI_ROOM_H
 #define KPTI_ROOM_H
 
+#include "store.h"
 #include "tracer.h"
-
-static inline size_t kpti_chunk_bytes(uint32_t capacity)
-{
-    return sizeof(kpti_chunk) + (size_t)capacity * sizeof(kpti_event);
-}
 
 void kpti_room_free_locked(kpti_tracer *tracer, kpti_chunk *chunk);
 

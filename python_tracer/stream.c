@@ -9,7 +9,7 @@
 #include "walk.h"
 
 /* A thread that calls little takes little: its first chunk is small. */
-enum { FIRST_EVENTS = 512, CHUNK_EVENTS = 8192 };
+enum { FIRST_EVENTS = 512 };
 
 /* Where no chunk was to be had, one is asked for again after so many dropped events. */
 enum { RETRY_EVERY = 1024 };
@@ -85,17 +85,17 @@ static kpti_event *put_open(const kpti_stream *stream, kpti_open_stack open, uin
 static int begin_chunk_locked(kpti_stream *stream, kpti_open_stack open, uint64_t ticks)
 {
     kpti_tracer *tracer = stream->tracer;
-    uint32_t capacity = (stream->sequence == 0 ? FIRST_EVENTS : CHUNK_EVENTS) + 2 * open.count;
+    uint32_t usual = stream->sequence == 0 ? FIRST_EVENTS : KPTI_CHUNK_EVENTS;
+    uint32_t capacity = open.count <= usual / 4 ? usual : usual + 2 * open.count;
     kpti_chunk *chunk = NULL;
     kpti_event *at;
     if (kpti_room_make_locked(stream, kpti_chunk_bytes(capacity), ticks))
-        chunk = kpti_alloc(tracer->env, kpti_chunk_bytes(capacity));
+        chunk = kpti_store_take_locked(tracer->env, capacity);
     if (!chunk) return 0;
     tracer->bytes_held += kpti_chunk_bytes(capacity);
     chunk->base_ticks = ticks;
     chunk->run = stream->run;
     chunk->sequence = stream->sequence++;
-    chunk->capacity = capacity;
     chunk->dropped_before = stream->dropped;
     stream->dropped = 0;
     at = put_open(stream, open, ticks, chunk->events);
