@@ -1,5 +1,5 @@
 """Runs tracing.py under every Python of this machine, with the peers it is compared with, and prints
-what it found as tables. Peers lie in build/bench-venvs/<Python>, fetched once with pip."""
+what it found as tables. Peers lie in build/bench-venvs and build/torch, fetched once."""
 import json
 import os
 import pathlib
@@ -8,8 +8,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 ORDER = ("limit", "kpytrace", "viztracer", "torch", "cProfile")
-# Wheels that are fetched, by the Pythons that they are fetched for.
-TORCH = {"3.11": "torch==2.13.0"}
+# The Pythons that torch is fetched for: half a gigabyte each.
+TORCH = ("3.11", "3.12", "3.13")
 
 
 def pythons():
@@ -27,26 +27,36 @@ def pip_commands(tag, python, folder, requirement):
            "--implementation", "cp", "--abi", abi, "--abi", "abi3", "--abi", "none"]
 
 
-def peers(tag, python):
-    """The folder with the peers for a Python; what can't be fetched is said, and left out."""
+def viztracer(tag, python):
+    """The folder with viztracer for a Python; where it can't be fetched that is said, and it is left out."""
     folder = ROOT / "build/bench-venvs" / tag
-    for name, requirement in (("viztracer", "viztracer"), ("torch", TORCH.get(tag))):
-        if not requirement or (folder / name).exists():
-            continue
-        for command in pip_commands(tag, python, folder, requirement):
-            result = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                                    text=True, check=False)
-            if result.returncode == 0:
-                break
-        else:
-            print(f"{tag}: no {name}: {(result.stderr.strip().splitlines() or ['?'])[-1]}",
-                  file=sys.stderr)
+    if (folder / "viztracer").exists():
+        return folder
+    for command in pip_commands(tag, python, folder, "viztracer"):
+        result = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                text=True, check=False)
+        if result.returncode == 0:
+            return folder
+    print(f"{tag}: no viztracer: {(result.stderr.strip().splitlines() or ['?'])[-1]}", file=sys.stderr)
     return folder
+
+
+def torch(tag, python):
+    """The folders with torch, none or one, as above."""
+    if tag not in TORCH:
+        return []
+    root = ROOT / "build/torch" / tag
+    if subprocess.run([ROOT / "scripts/torch_env", python, root], stdout=subprocess.DEVNULL,
+                      check=False).returncode:
+        print(f"{tag}: no torch", file=sys.stderr)
+    return list(root.glob("lib/python3*/site-packages"))
 
 
 def measure(build, tag, python):
     """tracing.py's figures for one Python; None, with a message, if it fails."""
-    environment = dict(os.environ, PYTHONPATH=str(peers(tag, python)), PYTHONDONTWRITEBYTECODE="1")
+    peers = [viztracer(tag, python), *torch(tag, python)]
+    environment = dict(os.environ, PYTHONPATH=os.pathsep.join(map(str, peers)),
+                       PYTHONDONTWRITEBYTECODE="1")
     if tag.endswith("t"):
         environment["PYTHON_GIL"] = "0"
     print(f"tracing: {tag} …", file=sys.stderr, flush=True)

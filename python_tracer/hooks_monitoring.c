@@ -52,10 +52,12 @@ static KPTI_ALWAYS_INLINE int quick_call(PyObject *const *args, uint32_t kind)
     kpti_c_function function;
     if (Py_TYPE(callable) == &PyCFunction_Type)
         function = kpti_builtin(callable);
+    else if (Py_TYPE(callable) == &PyFunction_Type)
+        return kpti_quick_ignore(caller);
     else if (Py_TYPE(callable) == &PyMethodDescr_Type && !is_missing(args[3]))
         function = kpti_descriptor(callable, args[3]);
     else
-        return Py_TYPE(callable) == &PyFunction_Type && kpti_quick_ignore(caller);
+        return 0;
     return kpti_quick_c(function, caller, kind);
 }
 

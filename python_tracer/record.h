@@ -164,14 +164,12 @@ static KPTI_ALWAYS_INLINE int kpti_quick_c(kpti_c_function f, const PyCodeObject
     return entry && kpti_quick_append(thread, entry->word | kind, kpti_quick_mask(thread, caller));
 }
 
-/* Whether nothing is to be done about a call that CALLER makes, which is none of a C function. */
+/* Whether nothing is to be done about a call that CALLER makes, which is none of a C function. Old caches
+ * do no harm here: where they say that nobody records CALLER, the general way asks again. */
 static inline int kpti_quick_ignore(const PyCodeObject *caller)
 {
     const kpti_thread *thread = kpti_thread_self;
-    return __builtin_expect(thread && thread->epoch == atomic_load_explicit(&kpti_session_epoch,
-                                                                            memory_order_relaxed),
-                            1) &&
-           kpti_quick_mask(thread, caller);
+    return __builtin_expect(thread != NULL, 1) && kpti_quick_mask(thread, caller);
 }
 
 #endif
