@@ -44,7 +44,8 @@ enum {
     KPT_ACTIVITY_ENDED_BY_STOP = 1 << 1, /* was open at stop; end_ns is the delivery's end time */
     KPT_ACTIVITY_CLAMPED = 1 << 2,       /* cut so that spans nest */
     KPT_ACTIVITY_RECOVERED = 1 << 3,     /* its end, or its start, was inferred */
-    KPT_ACTIVITY_WATCHED = 1 << 4        /* value0 is the host's answer, value1 the call id */
+    KPT_ACTIVITY_WATCHED = 1 << 4,       /* value0 is the host's answer, value1 the call id */
+    KPT_ACTIVITY_MARKED = 1 << 5         /* the host has marked something within it */
 };
 
 typedef struct kpt_activity {
@@ -120,9 +121,15 @@ typedef kpt_status (*kpt_batch_fn)(void *sink_ctx, const kpt_batch *batch);
 typedef void (*kpt_convert_fn)(void *convert_ctx, const uint64_t *ticks, int64_t *ns,
                                uint64_t count);
 
+enum {
+    /* Only activities that are flagged KPT_ACTIVITY_MARKED, with the ids that they have among all. Not
+     * in KPT_ORDER_TIME. */
+    KPT_DELIVER_MARKED = 1 << 0
+};
+
 typedef struct kpt_delivery {
     uint32_t struct_size;
-    uint32_t flags;         /* none defined: must be 0 */
+    uint32_t flags;         /* KPT_DELIVER_*; an unknown bit is refused */
     uint32_t order;         /* KPT_ORDER_* */
     uint32_t batch_size;    /* most activities in a batch; 0 = the plugin's choice */
     int64_t end_ns;         /* when open calls end; 0 = when tracing stopped (snapshot: now) */

@@ -24,6 +24,17 @@ enum {
     KPT_TRACE_THIS_THREAD = 1 << 2    /* only the thread that calls make */
 };
 
+/* What a host marks in the stream of calls. */
+enum {
+    KPT_MARK_POINT = 1, /* something of the host's happens here, such as an operator: the calls that
+                           it happens in are flagged KPT_ACTIVITY_MARKED */
+    KPT_MARK_BEGIN =
+        2,           /* a span of the host's begins. Calls that contain its begin, but not its end,
+                           would cross it: they are cut here, and flagged KPT_ACTIVITY_CLAMPED. The
+                           others are marked as at a point */
+    KPT_MARK_END = 3 /* the innermost open span of that number ends */
+};
+
 /* What a full budget (max_events, max_bytes) turns into. Neither discards what was recorded. */
 enum {
     KPT_FULL_STOP = 0, /* recording ends; the recording keeps the beginning */
@@ -168,8 +179,18 @@ typedef struct kpt_tracer_ops {
      * errors: KPT_E_HANDLE, KPT_E_BUSY
      * since: 1.0 */
     kpt_status (*destroy)(kpt_handle self);
+
+    /* Marks where the calling thread is now. NUMBER tells spans apart, by its low 28 bits; a point has
+     * none. Of a thread that has recorded nothing, and while the tracer does not record, nothing is
+     * marked. Legal: RUNNING, STOPPED.
+     * thread: any, several at once; none may be inside during destroy
+     * GIL: not needed and not taken
+     * ownership: none passes
+     * errors: KPT_E_HANDLE, KPT_E_INVALID; last_error has no text for them
+     * since: 1.0 */
+    kpt_status (*mark)(kpt_handle self, uint32_t what, uint64_t number);
 } kpt_tracer_ops;
-#define KPT_TRACER_OPS_V1_SIZE KPT_FIELD_END(kpt_tracer_ops, destroy)
+#define KPT_TRACER_OPS_V1_SIZE KPT_FIELD_END(kpt_tracer_ops, mark)
 
 typedef struct kpt_tracer {
     uint32_t struct_size;

@@ -11,7 +11,7 @@ function(kpt_add_backend tag include)
   endif()
   set(_target kpytrace_cpython${tag})
   set(_sources backend.c exit.c filter.c fork.c function.c gc.c guard.c idle.c installation.c
-    name.c reading.c record.c room.c roster.c session.c store.c stream.c thread.c tracer.c walk.c
+    mark.c name.c reading.c record.c room.c roster.c session.c store.c stream.c thread.c tracer.c walk.c
     watch.c ${_hooks})
   list(TRANSFORM _sources PREPEND ${PROJECT_SOURCE_DIR}/python_tracer/)
   add_library(${_target} MODULE ${_sources} $<TARGET_OBJECTS:kpt_replay_core>)

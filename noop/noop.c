@@ -40,6 +40,13 @@ static void no_stats(void *self, kpt_stats *out)
     (void)out; /* zero already */
 }
 
+static void no_mark(void *self, uint32_t what, uint64_t number)
+{
+    (void)self;
+    (void)what;
+    (void)number;
+}
+
 const kpti_tracer_impl kpti_noop_tracer = {
     .make = make_tracer,
     .stop = nothing,
@@ -47,6 +54,7 @@ const kpti_tracer_impl kpti_noop_tracer = {
     .register_gc_callback = nothing,
     .deliver = deliver_nothing,
     .get_stats = no_stats,
+    .mark = no_mark,
     .forked = gone,
     .destroy = gone,
 };

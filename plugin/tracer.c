@@ -71,8 +71,11 @@ static kpt_status take_delivery(kpt_delivery *local, const kpt_delivery *deliver
         return kpti_fail(error, status,
                          "delivery is NULL, or its struct_size below the one in ABI 1.0");
     if (!local->sink) return kpti_fail(error, KPT_E_INVALID, "delivery has no sink");
-    if (local->flags || local->order > KPT_ORDER_START)
+    if (local->flags & ~(uint32_t)KPT_DELIVER_MARKED || local->order > KPT_ORDER_START)
         return kpti_fail(error, KPT_E_UNSUPPORTED, "delivery has an unknown flag or order");
+    if (local->flags & KPT_DELIVER_MARKED && local->order == KPT_ORDER_TIME)
+        return kpti_fail(error, KPT_E_UNSUPPORTED,
+                         "KPT_DELIVER_MARKED: a begin does not know yet whether it will be marked");
     return KPT_OK;
 }
 
@@ -129,6 +132,16 @@ static kpt_status get_stats(kpt_handle self, kpt_stats *out)
     return kpti_call_leave(&call, status);
 }
 
+/* On every operator of the host: only peeks. */
+static kpt_status mark(kpt_handle self, uint32_t what, uint64_t number)
+{
+    kpti_object *object = kpti_handle_peek(self, &kind);
+    if (!object) return KPT_E_HANDLE;
+    if (what < KPT_MARK_POINT || what > KPT_MARK_END) return KPT_E_INVALID;
+    ((const kpti_tracer_impl *)object->impl)->mark(object->self, what, number);
+    return KPT_OK;
+}
+
 static kpt_status get_extension(kpt_handle self, kpt_str name, void *out)
 {
     kpti_call call;
@@ -171,6 +184,7 @@ static const kpt_tracer_ops ops = {
     .last_error = kpti_handle_last_error,
     .get_extension = get_extension,
     .destroy = destroy,
+    .mark = mark,
 };
 
 static void forked(void *object)

@@ -22,6 +22,7 @@ int kpti_batcher_init(kpti_batcher *b, const kpti_delivery_job *job)
                       : (kpti_timebase){job->own_convert, job->own_convert_ctx, 0};
     b->timebase.end_ns = job->delivery->end_ns;
     b->end_ns = job->delivery->end_ns ? job->delivery->end_ns : INT64_MAX;
+    b->needed = job->delivery->flags & KPT_DELIVER_MARKED ? KPT_ACTIVITY_MARKED : 0;
     b->last_thread = no_thread;
     b->gc_name = kpti_gc_function(recording);
     b->room = asked ? smaller(asked, DEFAULT_ROOM) : DEFAULT_ROOM;
@@ -103,10 +104,21 @@ static uint32_t apply_end(const kpti_batcher *b, kpt_activity *activities, uint3
     return kept;
 }
 
+/* Leaves only the activities that have the needed flags; returns how many. */
+static uint32_t keep_needed(const kpti_batcher *b, kpt_activity *activities, uint32_t filled)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < filled; i++)
+        if ((activities[i].flags & b->needed) == b->needed) activities[kept++] = activities[i];
+    return kept;
+}
+
 int kpti_batcher_add_ends(kpti_batcher *b, uint32_t track, uint32_t filled, uint64_t *delivered)
 {
     kpt_activity *const activities = kpti_batcher_next(b);
     if (b->end_ns != INT64_MAX) filled = apply_end(b, activities, filled);
+    *delivered += filled;
+    if (b->needed) filled = keep_needed(b, activities, filled);
     if (filled && track != b->last_thread) kpti_batcher_add_thread(b, track);
     for (uint32_t i = 0; i < filled; i++) {
         kpt_activity *const a = &activities[i];
@@ -116,7 +128,6 @@ int kpti_batcher_add_ends(kpti_batcher *b, uint32_t track, uint32_t filled, uint
         a->line = kpti_batcher_line(a, note);
     }
     b->count += filled;
-    *delivered += filled;
     return b->count < b->room || kpti_batcher_send(b) == KPT_OK;
 }
 

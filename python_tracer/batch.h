@@ -20,6 +20,7 @@ typedef struct kpti_batcher {
     kpti_name_note *notes; /* by name */
     kpt_status status;     /* what stopped the delivery, or KPT_OK */
     uint32_t last_thread;  /* the one of the activity before: its thread has been delivered */
+    uint32_t needed;       /* flags that an activity must have to be delivered; 0: none */
     int64_t end_ns;        /* nothing ends after it: the delivery's, or the end of time */
 
     const kpti_env *env;
@@ -70,7 +71,7 @@ static inline kpt_activity *kpti_batcher_next(kpti_batcher *b)
 
 /* Adds the FILLED activities that were written there, each the end of a call of TRACK: what is not
  * wanted goes, what is too long is cut, names are looked up. Sends the batch if it is full; 0 if the
- * delivery is over, by b->status. DELIVERED grows by what is left. */
+ * delivery is over, by b->status. DELIVERED grows by what is left, needed flags or not. */
 int kpti_batcher_add_ends(kpti_batcher *b, uint32_t track, uint32_t filled, uint64_t *delivered);
 
 /* An activity that is delivered with other fields than a replay wrote. */
@@ -105,8 +106,11 @@ static inline uint32_t kpti_batcher_line(const kpt_activity *a, kpti_name_note n
 static inline int kpti_batcher_add(kpti_batcher *b, kpti_altered altered)
 {
     const kpt_activity *const a = altered.activity;
-    const kpti_name_note note = kpti_batcher_note(b, a->name);
-    kpt_activity *const out = &b->activities[b->count++];
+    kpti_name_note note;
+    kpt_activity *out;
+    if ((altered.flags & b->needed) != b->needed) return 1;
+    note = kpti_batcher_note(b, a->name);
+    out = &b->activities[b->count++];
     if (a->thread != b->last_thread) kpti_batcher_add_thread(b, a->thread);
     *out = *a;
     out->id = altered.id;

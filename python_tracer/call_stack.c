@@ -41,8 +41,9 @@ kpti_call_record *kpti_call_stack_find(kpti_call_stack *stack, uint32_t key, uin
 {
     kpti_miss *miss = &stack->misses[(key >> KPTI_KIND_BITS) % KPTI_MISSES];
     const uint64_t oldest = miss->key == key ? miss->id : 0;
-    for (kpti_call_record *call = stack->top; call > stack->base && call->id >= oldest; call--)
-        if (call->key == key) return call;
+    kpti_call_record *call = stack->top;
+    for (; call > stack->base && kpti_call_true_id(call) >= oldest; call--)
+        if (call->key == key || call->key == (key | KPTI_GHOST_KEY)) return call;
     miss->key = key;
     miss->id = next_id;
     return NULL;

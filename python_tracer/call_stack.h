@@ -10,11 +10,14 @@
 
 enum { KPTI_GC_KEY = KPTI_EVENT_GC_BEGIN };
 
+/* In the key of a ghost (see cuts.h), so that no exit matches it by chance. */
+enum { KPTI_GHOST_KEY = (1 << KPTI_KIND_BITS) - 1 };
+
 /* An open call, or one that was closed just now. (What is written together stands together, and is read
  * so: a load that spans two stores waits for both.) */
 typedef struct kpti_call_record {
     uint64_t id;
-    uint64_t parent_id; /* 0: none */
+    uint64_t parent_id; /* 0: none. Of a ghost: its own id, as id is that of the call below */
     int64_t start_ns;
     uint32_t function; /* its id; of a GC, kpti_gc_function */
     uint32_t key;   /* what its exit carries: the function's id, and zeros for the kind; a GC's is
@@ -28,6 +31,16 @@ typedef struct kpti_call_record {
     uint64_t value1;
     uint64_t value2;
 } kpti_call_record;
+
+static inline int kpti_call_is_ghost(const kpti_call_record *call)
+{
+    return (call->key & KPTI_GHOST_KEY) == KPTI_GHOST_KEY;
+}
+
+static inline uint64_t kpti_call_true_id(const kpti_call_record *call)
+{
+    return kpti_call_is_ghost(call) ? call->parent_id : call->id;
+}
 
 enum { KPTI_MISSES = 64 };
 
@@ -53,7 +66,7 @@ int kpti_call_stack_init(kpti_call_stack *stack, const kpti_env *env);
 int kpti_call_stack_grow(kpti_call_stack *stack);
 void kpti_call_stack_free(kpti_call_stack *stack);
 
-/* The innermost open call with KEY; NULL if there is none. NEXT_ID is that of the next call. */
+/* The innermost open call with KEY, or the ghost of one; NULL if there is none. NEXT_ID is that of the next call. */
 kpti_call_record *kpti_call_stack_find(kpti_call_stack *stack, uint32_t key, uint64_t next_id);
 
 /* Writes CALL as an activity of THREAD. */

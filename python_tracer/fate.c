@@ -52,7 +52,7 @@ static int add_gc(kpti_fates *f, const kpt_activity *a)
     return 1;
 }
 
-_Static_assert((uint32_t)KPT_ACTIVITY_WATCHED < (uint32_t)KPTI_FATE_DELIVERED,
+_Static_assert((uint32_t)KPT_ACTIVITY_MARKED < (uint32_t)KPTI_FATE_DELIVERED,
                "the flags fit into a byte, beside it");
 
 /* A call of the first pass, whose ids are index + 1. */

@@ -35,6 +35,7 @@ typedef struct kpti_track {
     uint64_t host_value;
     kpt_str name;
     uint32_t flags; /* KPT_THREAD_* */
+    uint32_t spans; /* not 0: there are spans of the host's among the events */
 } kpti_track;
 
 typedef struct kpti_run {

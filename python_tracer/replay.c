@@ -4,8 +4,9 @@
 
 #include "replay_state.h"
 
-kpti_replay *kpti_replay_new(const kpti_env *env, const kpti_recording *recording, uint32_t track,
-                             uint64_t first_id, const kpti_timebase *timebase)
+/* A replay without a plan for the spans of the host's. */
+static kpti_replay *new_plain(const kpti_env *env, const kpti_recording *recording, uint32_t track,
+                              uint64_t first_id, const kpti_timebase *timebase)
 {
     kpti_replay *r = kpti_alloc(env, sizeof *r);
     if (!r) return NULL;
@@ -24,9 +25,36 @@ kpti_replay *kpti_replay_new(const kpti_env *env, const kpti_recording *recordin
     return r;
 }
 
+/* The first pass, where there are spans: finds what CUTS is to hold. 0 when there is no memory. */
+static int plan_cuts(kpti_replay *first, kpti_cuts *cuts)
+{
+    enum { BLOCK = 64 };
+    kpt_activity unused[BLOCK];
+    uint32_t count;
+    kpti_filled left = KPTI_FILLED_MORE;
+    if (!first) return 0;
+    first->plan = cuts;
+    while (left == KPTI_FILLED_MORE)
+        left = kpti_replay_fill(first, KPTI_ENDS, unused, BLOCK, &count);
+    kpti_replay_free(first);
+    return left == KPTI_FILLED_ALL;
+}
+
+kpti_replay *kpti_replay_new(const kpti_env *env, const kpti_recording *recording, uint32_t track,
+                             uint64_t first_id, const kpti_timebase *timebase)
+{
+    kpti_replay *r = new_plain(env, recording, track, first_id, timebase);
+    if (!r || !recording->tracks[track].spans) return r;
+    r->cuts.env = env;
+    if (plan_cuts(new_plain(env, recording, track, first_id, timebase), &r->cuts)) return r;
+    kpti_replay_free(r);
+    return NULL;
+}
+
 void kpti_replay_free(kpti_replay *r)
 {
     if (!r) return;
+    kpti_cuts_free(&r->cuts);
     kpti_call_stack_free(&r->stack);
     kpti_free(r->env, r, sizeof *r);
 }

@@ -13,6 +13,9 @@
  *   events that can't be (unknown kinds, a missing second word, a LINE of nothing), and chunks of a
  *     run that does not exist, are skipped.
  *
+ * Marks of the host's flag the open calls MARKED; its spans cut those that would cross them, flagged
+ * CLAMPED (see cuts.h). Neither is a repair.
+ *
  * What is open when a run ends is closed there and flagged ENDED_BY_STOP, which is no repair; at the end
  * of the last run, the reader may say when that is.
  *

@@ -35,8 +35,9 @@ static void close_above(kpti_replay *r, kpti_call_record *floor, kpti_call_recor
 static kpti_step close_one(kpti_replay *r, kpti_call_record **record)
 {
     kpti_call_record *call = r->stack.top--;
+    const int ghost = kpti_call_is_ghost(call);
     call->end_ns = r->close_ns > call->start_ns ? r->close_ns : call->start_ns;
-    if (call > r->flagged_above) {
+    if (call > r->flagged_above && !ghost) {
         call->flags |= r->close_flags;
         if (r->close_flags & KPT_ACTIVITY_RECOVERED) r->repairs++;
     }
@@ -46,6 +47,52 @@ static kpti_step close_one(kpti_replay *r, kpti_call_record **record)
         r->until = r->block_end;
     }
     *record = call;
+    return ghost ? KPTI_STEP_NONE : KPTI_STEP_END;
+}
+
+/* The host marks something: all open calls contain it. */
+static void mark_open(const kpti_replay *r)
+{
+    kpti_call_record *call = r->stack.top;
+    for (; call > r->stack.base && !(call->flags & KPT_ACTIVITY_MARKED); call--)
+        call->flags |= KPT_ACTIVITY_MARKED;
+}
+
+/* A span of the host's begins: from now on cuts the calls that don't last. */
+static kpti_step begin_span(kpti_replay *r, uint32_t number)
+{
+    if (r->plan) {
+        if (!kpti_cuts_begin(r->plan, number, r->next_id)) return KPTI_STEP_NO_MEMORY;
+    } else {
+        r->floor = kpti_cuts_floor(&r->cuts, r->spans++, &r->stack);
+        r->cutting = r->stack.top;
+        r->close_ns = r->times.ns[r->at - r->block_first];
+        r->until = 0;
+    }
+    r->at++;
+    return KPTI_STEP_NONE;
+}
+
+/* Cuts one call and leaves its ghost. The others, which last, are marked. */
+static kpti_step cut_one(kpti_replay *r, kpti_call_record **record)
+{
+    kpti_call_record *call = r->cutting--;
+    if (call == r->floor) {
+        r->cutting = NULL;
+        r->until = r->block_end;
+        mark_open(r);
+        return KPTI_STEP_NONE;
+    }
+    if (kpti_call_is_ghost(call)) return KPTI_STEP_NONE;
+    r->cut = *call;
+    r->cut.end_ns = r->close_ns;
+    r->cut.flags |= KPT_ACTIVITY_CLAMPED;
+    if (call->key == KPTI_GC_KEY) r->gc_open = 0;
+    call->key |= KPTI_GHOST_KEY;
+    call->parent_id = call->id;
+    call->id = r->floor->id;
+    call->depth = r->floor->depth;
+    *record = &r->cut;
     return KPTI_STEP_END;
 }
 
@@ -109,6 +156,7 @@ static kpti_step next_chunk(kpti_replay *r)
     if (r->in_run && (!chunk || chunk->run != r->run)) {
         const int64_t ns = end_of_run(r);
         r->in_run = 0;
+        if (r->plan) kpti_cuts_end_all(r->plan, &r->stack);
         if (r->stack.top > r->stack.base) {
             close_above(r, r->stack.base, r->stack.base, ns, KPT_ACTIVITY_ENDED_BY_STOP);
             return KPTI_STEP_NONE;
@@ -118,10 +166,12 @@ static kpti_step next_chunk(kpti_replay *r)
     first = !r->in_run;
     gap = first ? chunk->sequence != 0
                 : chunk->sequence != r->sequence + 1 || chunk->dropped_before > 0;
-    if (gap && r->stack.top > r->stack.base)
+    if (gap && r->stack.top > r->stack.base) {
         close_above(r, r->stack.base, r->stack.base, r->times.last_ns, KPT_ACTIVITY_RECOVERED);
-    else
+    } else {
+        if (gap && r->plan) kpti_cuts_end_all(r->plan, &r->stack);
         begin_chunk(r, chunk, first, gap);
+    }
     return KPTI_STEP_NONE;
 }
 
@@ -222,6 +272,14 @@ static kpti_step odd_event(kpti_replay *r, kpti_call_record **record)
     case KPTI_EVENT_EXIT:
         (void)exit_below(r, number << KPTI_KIND_BITS);
         break;
+    case KPTI_EVENT_SPAN_BEGIN:
+        return begin_span(r, number);
+    case KPTI_EVENT_SPAN_END:
+        if (r->plan) kpti_cuts_end(r->plan, number, &r->stack);
+        break;
+    case KPTI_EVENT_MARK:
+        mark_open(r);
+        break;
     case KPTI_EVENT_GC_END:
         end_gc(r, r->events[r->at + 1]);
         break;
@@ -238,5 +296,6 @@ static kpti_step odd_event(kpti_replay *r, kpti_call_record **record)
 kpti_step kpti_replay_slow(kpti_replay *r, kpti_call_record **record)
 {
     if (r->closing) return close_one(r, record);
+    if (r->cutting) return cut_one(r, record);
     return r->at >= r->until ? next_block(r) : odd_event(r, record);
 }

@@ -3,12 +3,13 @@
  *
  * Invariants:
  *   until is where the loop has to stop: the end of the block of times, or 0 while calls are closed;
+ *   a call that is marked has only marked ones below it;
  *   all calls on the stack are of the run that is replayed, as its end closes them;
  *   at most one GC is open. */
 #ifndef KPTI_REPLAY_STATE_H
 #define KPTI_REPLAY_STATE_H
 
-#include "call_stack.h"
+#include "cuts.h"
 #include "times.h"
 
 /* What happens next. */
@@ -51,6 +52,13 @@ struct kpti_replay {
     int64_t close_ns;
     kpti_call_record *floor;
     kpti_call_record *flagged_above;
+
+    /* Spans of the host's. While calls are cut: cutting is the next one, down to floor. */
+    kpti_cuts *plan; /* the first pass: what is found goes there; else NULL */
+    kpti_cuts cuts;
+    uint64_t spans; /* begun so far */
+    kpti_call_record *cutting;
+    kpti_call_record cut; /* the one that was cut just now */
 
     kpti_times times;
 };

@@ -29,6 +29,11 @@ int kpti_room_is_ring(const kpti_tracer *tracer)
     return tracer->args.on_full == KPT_FULL_RING || tracer->ring_ticks || tracer->args.ring_bytes;
 }
 
+int kpti_room_tells_opens(const kpti_tracer *tracer)
+{
+    return kpti_room_is_ring(tracer) || tracer->chunk_sink.sealed;
+}
+
 int kpti_room_make_locked(kpti_stream *stream, size_t bytes, uint64_t now)
 {
     kpti_tracer *tracer = stream->tracer;

@@ -11,6 +11,9 @@ void kpti_room_free_locked(kpti_tracer *tracer, kpti_chunk *chunk);
 /* Whether old chunks may go, so that each must begin with the calls that are open. */
 int kpti_room_is_ring(const kpti_tracer *tracer);
 
+/* Whether each must do so for another reason too: somebody else reads it by itself. */
+int kpti_room_tells_opens(const kpti_tracer *tracer);
+
 /* Whether a chunk of BYTES may be added; a ring makes room at the stream's own expense. While a
  * snapshot reads, a ring may grow instead. */
 int kpti_room_make_locked(kpti_stream *stream, size_t bytes, uint64_t now);

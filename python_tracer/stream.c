@@ -314,8 +314,7 @@ static int refill(kpti_stream *stream, uint64_t *now)
     kpti_open_stack open = {0};
     uint64_t ticks;
     int begun = 0;
-    if (kpti_room_is_ring(stream->tracer) || stream->tracer->chunk_sink.sealed)
-        open = walk_outside(stream->thread, now);
+    if (kpti_room_tells_opens(stream->tracer)) open = walk_outside(stream->thread, now);
     ticks = *now;
     kpti_session_lock();
     if (stream->tracer && !atomic_load_explicit(&stream->ended, memory_order_relaxed)) {

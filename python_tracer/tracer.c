@@ -6,6 +6,7 @@
 #include "gc.h"
 #include "hooks.h"
 #include "installation.h"
+#include "mark.h"
 #include "name.h"
 #include "platform.h"
 #include "reading.h"
@@ -170,8 +171,8 @@ static kpti_track *make_tracks(kpti_tracer *tracer, uint32_t *count)
     tracks = kpti_alloc(tracer->env, (*count + 1) * sizeof *tracks);
     if (!tracks) return NULL;
     for (kpti_stream *s = tracer->streams; s && i < *count; s = s->sibling, i++)
-        tracks[*count - 1 - i] =
-            (kpti_track){s->first, s->os_tid, s->host_value, kpt_str_of(s->name), s->thread_flags};
+        tracks[*count - 1 - i] = (kpti_track){
+            s->first, s->os_tid, s->host_value, kpt_str_of(s->name), s->thread_flags, s->spans};
     return tracks;
 }
 
@@ -251,6 +252,11 @@ static void get_stats(void *self, kpt_stats *out)
 }
 
 /* In the child: the other threads are gone, and will never leave what they were inside. */
+static void mark(void *self, uint32_t what, uint64_t number)
+{
+    kpti_mark(self, what, number);
+}
+
 static void forked(void *self)
 {
     kpti_tracer *tracer = self;
@@ -279,6 +285,7 @@ const kpti_tracer_impl kpti_python_tracer = {
     .register_gc_callback = register_gc_callback,
     .deliver = deliver,
     .get_stats = get_stats,
+    .mark = mark,
     .forked = forked,
     .destroy = destroy,
 };

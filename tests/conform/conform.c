@@ -123,6 +123,11 @@ static const char workload[] = "import threading\n"
 
 void conform_workload(conform *c)
 {
+    conform_python(c, workload);
+}
+
+void conform_python(conform *c, const char *program)
+{
     int (*run)(const char *, void *) = NULL;
     int (*ensure)(void) = NULL;
     void (*release)(int) = NULL;
@@ -136,9 +141,9 @@ void conform_workload(conform *c)
     if (python) *(void **)&release = dlsym(python, "PyGILState_Release");
     if (!run || !ensure || !release) conform_unreached(c, "that is no libpython");
     gil = ensure();
-    failed = run(workload, NULL);
+    failed = run(program, NULL);
     release(gil);
-    if (failed) conform_unreached(c, "the workload could not be run");
+    if (failed) conform_unreached(c, "a program could not be run");
 }
 
 void *conform_sized(const void *source, uint32_t size, uint32_t claimed, uint32_t bytes)

@@ -40,6 +40,7 @@ extern const conform_rule conform_make_rules[];
 extern const conform_rule conform_state_rules[];
 extern const conform_rule conform_delivery_rules[];
 extern const conform_rule conform_order_rules[];
+extern const conform_rule conform_mark_rules[];
 extern const conform_rule conform_memory_rules[];
 extern const conform_rule conform_observer_rules[];
 extern const conform_rule conform_registry_rules[];
@@ -70,6 +71,8 @@ void conform_make_observer(conform *c, kpt_observer *observer);
 
 /* Runs the workload that a tracer is to see: a Python program, where there is a Python. */
 void conform_workload(conform *c);
+/* Runs a Python program of the rule's own; nothing where there is no Python. */
+void conform_python(conform *c, const char *program);
 
 /* A struct of another size, for the rules that try them: BYTES bytes that end on a page which
  * can't be touched: CLAIMED as struct_size, then SOURCE's SIZE bytes and, behind them, garbage. */

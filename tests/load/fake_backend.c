@@ -78,8 +78,22 @@ static void destroy(void *self)
     kpti_free(env, self, sizeof(fake));
 }
 
-static const kpti_tracer_impl tracer = {make,    count,     count,  count,
-                                        deliver, get_stats, forked, destroy};
+static void mark(void *self, uint32_t what, uint64_t number)
+{
+    (void)what;
+    (void)number;
+    ((fake *)self)->calls++;
+}
+
+static const kpti_tracer_impl tracer = {.make = make,
+                                        .stop = count,
+                                        .restart = count,
+                                        .register_gc_callback = count,
+                                        .deliver = deliver,
+                                        .get_stats = get_stats,
+                                        .mark = mark,
+                                        .forked = forked,
+                                        .destroy = destroy};
 
 static kpti_backend backend;
 

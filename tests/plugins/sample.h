@@ -157,7 +157,13 @@ kpt_status sample_check_extension(sample_object *object, kpt_str name, const voi
 
 /* --- the tracer (sample_tracer.c, sample_args.c, sample_script.c, sample_delivery.c) ------------ */
 
-enum { SAMPLE_THREADS = 2, SAMPLE_NAMES = 8, SAMPLE_CALLS = 14, SAMPLE_TEXT_BYTES = 1024 };
+enum {
+    SAMPLE_THREADS = 2,
+    SAMPLE_NAMES = 8,
+    SAMPLE_CALLS = 14,
+    SAMPLE_MARKED = 3,
+    SAMPLE_TEXT_BYTES = 1024
+};
 enum { SAMPLE_STOP_TICKS = 2000, SAMPLE_STILL_OPEN = 0 };
 
 /* One call of the script. Calls stand in pre-order, thread after thread. */
@@ -187,6 +193,7 @@ typedef struct sample_tracer {
     uint32_t flags;       /* KPT_TRACE_* */
     int gc_asked;
     int gc_recorded;
+    int marked;
     int empty;         /* the recording was lost in a fork */
     int ended_by_fork; /* the first stop is still to come */
     uint32_t restarts;

@@ -115,6 +115,8 @@ static void set_times(delivery *d)
         }
         if (open && wrong("R525")) d->end_ns[i]--;
     }
+    for (uint32_t i = 0; d->tracer->marked && i < SAMPLE_MARKED; i++)
+        if (i > 0 || !wrong("R532")) d->end_flags[i] |= KPT_ACTIVITY_MARKED;
     if (wrong("R512") && d->asked->end_ns) d->end_ns[SAMPLE_CALLS - 1] = end_ns + 1;
     if (wrong("R513")) d->end_ns[SAMPLE_CALLS - 2] = d->end_ns[SAMPLE_CALLS - 3] + 1;
 }
@@ -205,6 +207,15 @@ static void number(delivery *d)
     }
 }
 
+/* Leaves only what is marked; the others have their ids all the same. */
+static void keep_marked(delivery *d)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < d->visit_count; i++)
+        if (d->end_flags[d->visits[i].call] & KPT_ACTIVITY_MARKED) d->visits[kept++] = d->visits[i];
+    d->visit_count = kept;
+}
+
 static void put_in_order(delivery *d)
 {
     for (uint32_t i = 0; i < SAMPLE_CALLS; i++)
@@ -217,6 +228,7 @@ static void put_in_order(delivery *d)
         d->visits[d->visit_count - 2] = last;
     }
     number(d);
+    if (d->asked->flags & KPT_DELIVER_MARKED && !wrong("R533")) keep_marked(d);
 }
 
 /* --- batches ----------------------------------------------------------------------------------- */

@@ -75,8 +75,11 @@ static kpt_status take_delivery(sample_tracer *t, const kpt_delivery *theirs, kp
     kpt_status status = sample_read(local, &layout, theirs);
     if (status != KPT_OK) return refuse(t, status, "the delivery is NULL, or below its V1 size");
     if (!local->sink) return refuse(t, KPT_E_INVALID, "the delivery has no sink");
-    if ((local->flags || local->order > KPT_ORDER_START) && !wrong("R506"))
+    if ((local->flags & ~(uint32_t)KPT_DELIVER_MARKED || local->order > KPT_ORDER_START) &&
+        !wrong("R506"))
         return refuse(t, KPT_E_UNSUPPORTED, "the delivery's order or flags are unknown");
+    if (local->flags & KPT_DELIVER_MARKED && local->order == KPT_ORDER_TIME)
+        return refuse(t, KPT_E_UNSUPPORTED, "a begin is not marked yet");
     if (local->order > KPT_ORDER_START) local->order = KPT_ORDER_THREAD;
     return KPT_OK;
 }
@@ -148,6 +151,19 @@ static kpt_status get_stats(kpt_handle self, kpt_stats *out)
     return leave(t, KPT_OK);
 }
 
+/* Takes the lock, as its tracers are in no hurry. */
+static kpt_status mark(kpt_handle self, uint32_t what, uint64_t number)
+{
+    sample_object *object = sample_use(self, KPT_FACTORY_TRACER);
+    kpt_status status = KPT_OK;
+    (void)number;
+    if (!object) return KPT_E_HANDLE;
+    if ((what < KPT_MARK_POINT || what > KPT_MARK_END) && !wrong("R531")) status = KPT_E_INVALID;
+    if (what == KPT_MARK_POINT) ((sample_tracer *)object)->marked = 1;
+    sample_release(object);
+    return status;
+}
+
 /* The object is made as a factory would, with default arguments. */
 static kpt_status make_extension(const sample_tracer *t, kpt_str name, void *out)
 {
@@ -191,6 +207,7 @@ static kpt_tracer_ops ops = {
     .last_error = sample_last_error,
     .get_extension = get_extension,
     .destroy = destroy,
+    .mark = mark,
 };
 
 __attribute__((constructor)) static void shorten(void)

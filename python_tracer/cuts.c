@@ -1,0 +1,79 @@
+#include "cuts.h"
+
+enum { FIRST_ROOM = 16 };
+
+void kpti_cuts_free(kpti_cuts *cuts)
+{
+    if (!cuts->env) return;
+    kpti_free(cuts->env, cuts->lasting, cuts->room * sizeof *cuts->lasting);
+    kpti_free(cuts->env, cuts->open, cuts->open_room * sizeof *cuts->open);
+    memset(cuts, 0, sizeof *cuts);
+}
+
+/* Room for one more than COUNT elements; 0 when there is no memory. */
+static int reserve(const kpti_env *env, void **array, uint64_t *room, uint64_t count, size_t size)
+{
+    const uint64_t wanted = *room ? *room * 2 : FIRST_ROOM;
+    void *grown;
+    if (count < *room) return 1;
+    grown = kpti_alloc(env, wanted * size);
+    if (!grown) return 0;
+    if (*array) memcpy(grown, *array, count * size);
+    kpti_free(env, *array, *room * size);
+    *array = grown;
+    *room = wanted;
+    return 1;
+}
+
+int kpti_cuts_begin(kpti_cuts *cuts, uint32_t number, uint64_t next_id)
+{
+    void *lasting = cuts->lasting;
+    void *open = cuts->open;
+    int fine = reserve(cuts->env, &lasting, &cuts->room, cuts->count, sizeof *cuts->lasting);
+    cuts->lasting = lasting;
+    fine =
+        fine && reserve(cuts->env, &open, &cuts->open_room, cuts->open_count, sizeof *cuts->open);
+    cuts->open = open;
+    if (!fine) return 0;
+    cuts->open[cuts->open_count++] = (kpti_span){cuts->count, next_id, number, 0};
+    cuts->lasting[cuts->count++] = 0;
+    return 1;
+}
+
+/* The innermost call that began before the span, and is open still. */
+static uint64_t lasting_call(const kpti_span *span, const kpti_call_stack *stack)
+{
+    const kpti_call_record *call = stack->top;
+    while (call > stack->base && call->id >= span->first_id)
+        call--;
+    return call->id;
+}
+
+void kpti_cuts_end(kpti_cuts *cuts, uint32_t number, const kpti_call_stack *stack)
+{
+    uint64_t at = cuts->open_count;
+    while (at > 0 && cuts->open[at - 1].number != number)
+        at--;
+    if (at == 0) return;
+    at--;
+    cuts->lasting[cuts->open[at].index] = lasting_call(&cuts->open[at], stack);
+    cuts->open_count--;
+    memmove(&cuts->open[at], &cuts->open[at + 1], (cuts->open_count - at) * sizeof *cuts->open);
+}
+
+void kpti_cuts_end_all(kpti_cuts *cuts, const kpti_call_stack *stack)
+{
+    for (uint64_t i = 0; i < cuts->open_count; i++)
+        cuts->lasting[cuts->open[i].index] = lasting_call(&cuts->open[i], stack);
+    cuts->open_count = 0;
+}
+
+kpti_call_record *kpti_cuts_floor(const kpti_cuts *cuts, uint64_t index,
+                                  const kpti_call_stack *stack)
+{
+    const uint64_t lasting = index < cuts->count ? cuts->lasting[index] : UINT64_MAX;
+    kpti_call_record *call = stack->top;
+    while (call > stack->base && kpti_call_true_id(call) > lasting)
+        call--;
+    return call;
+}

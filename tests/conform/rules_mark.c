@@ -1,0 +1,114 @@
+/* rules_mark.c: R531–R533: what the host marks, and deliveries of what was marked. */
+#include "recording.h"
+
+/* A stopped tracer with a mark in the middle of its recording. */
+static void record_marked(conform *c, kpt_tracer *t)
+{
+    char program[512];
+    conform_make(c, t);
+    conform_workload(c);
+    (void)snprintf(program, sizeof program,
+                   "import ctypes\n"
+                   "def outer():\n"
+                   "    mark = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_uint64, ctypes.c_uint32, "
+                   "ctypes.c_uint64)(%llu)\n"
+                   "    assert mark(%llu, %d, 0) == 0\n"
+                   "outer()\n",
+                   (unsigned long long)(uintptr_t)t->ops->mark, (unsigned long long)t->self,
+                   KPT_MARK_POINT);
+    conform_python(c, program);
+    EXPECT_STATUS(c, KPT_OK, t->ops->mark(t->self, KPT_MARK_POINT, 0));
+    conform_workload(c);
+    if (t->ops->stop(t->self) != KPT_OK) conform_unreached(c, "stop failed");
+}
+
+static void unknown_marks(conform *c)
+{
+    kpt_tracer t;
+    conform_make(c, &t);
+    EXPECT_STATUS(c, KPT_E_INVALID, t.ops->mark(t.self, 0, 0));
+    EXPECT_STATUS(c, KPT_E_INVALID, t.ops->mark(t.self, KPT_MARK_END + 1, 0));
+    EXPECT_STATUS(c, KPT_E_HANDLE, t.ops->mark(0, KPT_MARK_POINT, 0));
+    EXPECT_STATUS(c, KPT_OK, t.ops->mark(t.self, KPT_MARK_END, 7)); /* of a span that never began */
+}
+
+static const kpt_activity *find(const recording *r, uint64_t id)
+{
+    for (uint32_t i = 0; i < r->activity_count; i++)
+        if (r->activities[i].id == id) return &r->activities[i];
+    return NULL;
+}
+
+/* How many of the activities are marked: some, or the rule is not reached. */
+static uint32_t count_marked(conform *c, const recording *r)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < r->activity_count; i++)
+        count += (r->activities[i].flags & KPT_ACTIVITY_MARKED) != 0;
+    if (!count) conform_unreached(c, "no call was open at the mark");
+    return count;
+}
+
+static void marked_calls(conform *c)
+{
+    kpt_tracer t;
+    const recording *r;
+    record_marked(c, &t);
+    r = recording_take(c, &t, KPT_ORDER_THREAD);
+    (void)count_marked(c, r);
+    for (uint32_t i = 0; i < r->activity_count; i++) {
+        const kpt_activity *a = &r->activities[i];
+        const kpt_activity *parent = find(r, a->parent_id);
+        EXPECT(c,
+               !(a->flags & KPT_ACTIVITY_MARKED) || !parent || parent->flags & KPT_ACTIVITY_MARKED,
+               "activity %llu is marked, and its parent is not", (unsigned long long)a->id);
+    }
+}
+
+static void only_marked(conform *c, const kpt_tracer *t, uint32_t order)
+{
+    const recording *all = recording_take(c, t, order);
+    uint32_t count = count_marked(c, all);
+    kpt_delivery delivery;
+    const recording *some;
+    KPT_INIT(&delivery);
+    delivery.order = order;
+    delivery.flags = KPT_DELIVER_MARKED;
+    some = recording_take_with(c, t, delivery);
+    EXPECT(c, some->activity_count == count, "%u activities, of which %u are marked",
+           some->activity_count, count);
+    for (uint32_t i = 0; i < some->activity_count; i++) {
+        const kpt_activity *a = &some->activities[i];
+        const kpt_activity *same = find(all, a->id);
+        EXPECT(c, same && same->start_ns == a->start_ns && same->parent_id == a->parent_id,
+               "activity %llu is another one among all", (unsigned long long)a->id);
+    }
+}
+
+static kpt_status no_batch(void *ctx, const kpt_batch *batch)
+{
+    (void)ctx;
+    (void)batch;
+    return KPT_OK;
+}
+
+static void marked_part(conform *c)
+{
+    kpt_tracer t;
+    kpt_delivery delivery;
+    record_marked(c, &t);
+    only_marked(c, &t, KPT_ORDER_THREAD);
+    only_marked(c, &t, KPT_ORDER_START);
+    KPT_INIT(&delivery);
+    delivery.order = KPT_ORDER_TIME;
+    delivery.flags = KPT_DELIVER_MARKED;
+    delivery.sink = no_batch;
+    EXPECT_STATUS(c, KPT_E_UNSUPPORTED, t.ops->get_events(t.self, &delivery));
+}
+
+const conform_rule conform_mark_rules[] = {
+    RULE(R531, "a mark of an unknown kind is KPT_E_INVALID", unknown_marks),
+    RULE(R532, "calls that contain a marked one are marked", marked_calls),
+    RULE(R533, "a delivery of marked calls is that part of all, ids included", marked_part),
+    {NULL, NULL, NULL},
+};
