@@ -20,10 +20,10 @@ help: ## this list
 
 # --- building ---------------------------------------------------------------------------------
 
-PRESETS := release debug asan tsan coverage clang cross-aarch64 cross-x86-64
+PRESETS := release debug asan tsan coverage clang fuzz cross-aarch64 cross-x86-64
 CONFIGURED := $(PRESETS:%=build/%/.configured)
 BUILDS := $(PRESETS:%=build-%)
-SETUPS := setup-build setup-check setup-abi setup-cross
+SETUPS := setup-build setup-check setup-fuzz setup-abi setup-cross
 
 .PHONY: $(SETUPS)
 $(SETUPS): setup-%:
@@ -35,6 +35,7 @@ $(CONFIGURED): build/%/.configured: CMakePresets.json $(wildcard cmake/toolchain
 	cmake --preset $*
 	@touch $@
 build/clang/.configured: | setup-check
+build/fuzz/.configured: | setup-fuzz
 build/$(CROSS)/.configured: | setup-cross
 
 .PHONY: $(BUILDS)
@@ -60,11 +61,12 @@ test: setup-abi build-release ## build and run every test that can run on this m
 # The stress tests take their thousands of rounds, and CPython's own tests run whole.
 .PHONY: test-all
 test-all: export KPYTRACE_TEST_LONG := 1
-test-all: ## test, with the other Pythons fetched first; then sanitizers and cross
+test-all: ## test, with the other Pythons fetched first; then sanitizers, fuzzers and cross
 	@$(MAKE) pythons
 	@$(MAKE) test
 	@$(MAKE) asan
 	@$(MAKE) tsan
+	@$(MAKE) fuzz FUZZ_SECONDS=600
 	@$(MAKE) cross
 
 .PHONY: asan
@@ -78,6 +80,11 @@ tsan: build-tsan ## the tests under ThreadSanitizer
 .PHONY: run-tsan
 run-tsan:
 	$(call run_tests,tsan)
+
+FUZZ_SECONDS := 60
+.PHONY: fuzz
+fuzz: build-fuzz ## the fuzzers, for FUZZ_SECONDS (60) each
+	@scripts/fuzz build/fuzz $(FUZZ_SECONDS)
 
 .PHONY: coverage
 coverage: build-coverage ## the tests with line coverage, a percentage per folder

@@ -58,6 +58,18 @@ else()
   execute_process(COMMAND ${PROJECT_SOURCE_DIR}/scripts/pythons/list OUTPUT_VARIABLE _list
     OUTPUT_STRIP_TRAILING_WHITESPACE)
   string(REPLACE "\n" ";" _list "${_list}")
+  if(KPT_SANITIZE)
+    # Sanitizers take their time. One Python of each kind of hooks, the rest differs in the interpreter
+    # only: the last before 3.12 and the first from there on.
+    set(_before ${_list})
+    list(FILTER _before INCLUDE REGEX "^3\\.1[01] ")
+    list(FILTER _list INCLUDE REGEX "^3\\.1[2-9] ")
+    list(SUBLIST _list 0 1 _list)
+    if(_before)
+      list(POP_BACK _before _last)
+      list(PREPEND _list ${_last})
+    endif()
+  endif()
   foreach(_line IN LISTS _list)
     string(REGEX MATCH "^([^ ]+) (.+)$" _ "${_line}")
     set(_tag ${CMAKE_MATCH_1})

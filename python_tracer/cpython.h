@@ -144,10 +144,4 @@ typedef struct kpti_python_mutex {
 #define kpti_python_unlock(mutex) ((void)(mutex))
 #endif
 
-#if !KPTI_MONITORING
-/* Sets the profile function of another thread; the GIL is held. Exported by CPython up to 3.11, where
- * nothing public does it. */
-int _PyEval_SetProfile(PyThreadState *tstate, Py_tracefunc func, PyObject *arg);
-#endif
-
 #endif

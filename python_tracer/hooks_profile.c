@@ -94,6 +94,7 @@ static void for_each_thread(void (*visit)(PyThreadState *tstate))
     }
 }
 
+/* _PyEval_SetProfile: nothing public sets another thread's. The GIL is held. */
 static void set_one(PyThreadState *tstate)
 {
     keep(tstate);

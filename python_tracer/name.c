@@ -86,11 +86,11 @@ static kpt_str join(char *out, size_t room, const kpt_str *parts)
 }
 
 /* Interns with a display name of PARTS. */
-static uint32_t intern_displayed(kpti_function_view *view, const kpt_str *parts)
+static uint32_t intern_displayed(kpti_function_view view, const kpt_str *parts)
 {
     char text[4096];
-    view->display = join(text, sizeof text, parts);
-    return kpti_function_intern(view);
+    view.display = join(text, sizeof text, parts);
+    return kpti_function_intern(&view);
 }
 
 static uint32_t describe_code(PyCodeObject *code)
@@ -104,8 +104,7 @@ static uint32_t describe_code(PyCodeObject *code)
     view.file = text_of(code->co_filename, &holds[2]);
     view.first_line = code->co_firstlineno > 0 ? (uint32_t)code->co_firstlineno : 0;
     (void)snprintf(line, sizeof line, "(%d): ", code->co_firstlineno);
-    id =
-        intern_displayed(&view, (kpt_str[]){view.file, kpt_str_of(line), view.function, {NULL, 0}});
+    id = intern_displayed(view, (kpt_str[]){view.file, kpt_str_of(line), view.function, {NULL, 0}});
     for (int i = 0; i < 3; i++)
         Py_XDECREF(holds[i]);
     return id;
@@ -178,17 +177,17 @@ uint32_t kpti_name_c(const PyMethodDef *method, PyTypeObject *type)
     view.qualname = view.function;
     if (!type)
         return intern_displayed(
-            &view, (kpt_str[]){kpt_str_of("<built-in function "), view.function, end, {NULL, 0}});
+            view, (kpt_str[]){kpt_str_of("<built-in function "), view.function, end, {NULL, 0}});
     owner = kpt_str_of(type->tp_name);
     view.qualname = join(qualname, sizeof qualname,
                          (kpt_str[]){owner, kpt_str_of("."), view.function, {NULL, 0}});
-    return intern_displayed(&view, (kpt_str[]){kpt_str_of("<built-in method "),
-                                               view.function,
-                                               kpt_str_of(" of "),
-                                               owner,
-                                               kpt_str_of(" object"),
-                                               end,
-                                               {NULL, 0}});
+    return intern_displayed(view, (kpt_str[]){kpt_str_of("<built-in method "),
+                                              view.function,
+                                              kpt_str_of(" of "),
+                                              owner,
+                                              kpt_str_of(" object"),
+                                              end,
+                                              {NULL, 0}});
 }
 
 uint32_t kpti_name_callable(PyObject *callable)
@@ -198,8 +197,8 @@ uint32_t kpti_name_callable(PyObject *callable)
     view.function =
         kpt_str_of(is_type ? ((PyTypeObject *)callable)->tp_name : Py_TYPE(callable)->tp_name);
     view.qualname = view.function;
-    return intern_displayed(&view, (kpt_str[]){kpt_str_of(is_type ? "<class '" : "<"),
-                                               view.function,
-                                               kpt_str_of(is_type ? "'>" : " object>"),
-                                               {NULL, 0}});
+    return intern_displayed(view, (kpt_str[]){kpt_str_of(is_type ? "<class '" : "<"),
+                                              view.function,
+                                              kpt_str_of(is_type ? "'>" : " object>"),
+                                              {NULL, 0}});
 }

@@ -1,5 +1,5 @@
 /* corpus_main.c: runs a fuzz target on every file of the folders that are named, without a fuzzer.
- * usage: kpt_fuzz_corpus FOLDER [FOLDER …] */
+ * usage: kpt_corpus_<name> FOLDER [FOLDER …] */
 #include <dirent.h>
 #include <limits.h>
 #include <stdint.h>
@@ -50,7 +50,7 @@ int main(int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         const int count = run_folder(argv[i]);
         if (count <= 0) {
-            (void)fprintf(stderr, "kpt_fuzz_corpus: nothing to read in %s\n", argv[i]);
+            (void)fprintf(stderr, "%s: nothing to read in %s\n", argv[0], argv[i]);
             return EXIT_FAILURE;
         }
         printf("%s: %d inputs\n", argv[i], count);

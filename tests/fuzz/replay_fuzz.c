@@ -1,33 +1,18 @@
 /* replay_fuzz.c: bytes as a recording, delivered in every order, to a sink that checks. For libFuzzer;
  * corpus_main.c runs the kept inputs without it.
  *
- * An input is a head of 8 bytes, then commands. A command's first byte: its lower half is a kind of
+ * An input is a wish and a time of 3 bytes, then commands. A command's first byte: its lower half is a kind of
  * event, which takes a byte for its number and one for the ticks since the last; kinds above GC_END are
  * something else, see command(). Every byte string is an input, and none does more work than its length
  * allows. */
-#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "clock.h"
-#include "deliver.h"
-#include "replay_check.h"
+#include "delivering.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { THREADS = 3, RUNS = 3, FUNCTIONS = 6, MOST_EVENTS = 4096 };
-
-typedef struct input {
-    const uint8_t *at;
-    const uint8_t *end;
-} input;
-
-static uint64_t take(input *in, size_t bytes)
-{
-    uint64_t value = 0;
-    for (size_t i = 0; i < bytes && in->at < in->end; i++)
-        value |= (uint64_t)*in->at++ << (8 * i);
-    return value;
-}
+enum { THREADS = 3, RUNS = 3, MOST_EVENTS = 4096 };
 
 /* What a chunk says beside its events. */
 typedef struct head {
@@ -131,99 +116,14 @@ static void command(recorder *r, input *in)
     }
 }
 
-static void free_chunks(kpti_chunk *chunk)
-{
-    while (chunk) {
-        kpti_chunk *next = chunk->next;
-        free(chunk);
-        chunk = next;
-    }
-}
-
-static int describe(void *ctx, uint32_t id, kpti_function_view *out)
-{
-    (void)ctx;
-    memset(out, 0, sizeof *out);
-    out->kind = id % 2 ? KPT_KIND_PYTHON : KPT_KIND_C;
-    out->first_line = id;
-    return id != FUNCTIONS - 1;
-}
-
-static void fall(void *ctx, const uint64_t *ticks, int64_t *ns, uint64_t count)
-{
-    (void)ctx;
-    for (uint64_t i = 0; i < count; i++)
-        ns[i] = -(int64_t)(ticks[i] / 2);
-}
-
-static void coarse(void *ctx, const uint64_t *ticks, int64_t *ns, uint64_t count)
-{
-    (void)ctx;
-    for (uint64_t i = 0; i < count; i++)
-        ns[i] = (int64_t)(ticks[i] / 64);
-}
-
-/* How it is delivered, from the input's head. */
-typedef struct wish {
-    kpt_convert_fn convert;
-    int64_t end_ns;
-    uint32_t batch_size;
-} wish;
-
-static void deliver(const kpti_recording *recording, wish w, check *c)
-{
-    const kpti_env env = {0};
-    const kpti_clock_point ends[] = {{.ticks = 0, .hz = 121875000}, {.ticks = 1, .hz = 121875000}};
-    kpti_clock clock;
-    kpti_error error;
-    kpt_delivery delivery;
-    kpti_delivery_job job = {.env = &env, .recording = recording, .delivery = &delivery};
-    kpti_clock_between(&ends[0], &ends[1], &clock);
-    job.own_convert = kpti_clock_convert;
-    job.own_convert_ctx = &clock;
-    KPT_INIT(&delivery);
-    delivery.order = c->order;
-    delivery.convert = w.convert;
-    delivery.end_ns = c->end_ns = w.end_ns;
-    delivery.batch_size = c->batch_size = w.batch_size;
-    delivery.sink = check_sink;
-    delivery.sink_ctx = c;
-    c->least_ns = recording->min_duration_ns;
-    if (kpti_deliver(&job, &error) != KPT_OK) abort();
-    check_all(c);
-}
-
-static void deliver_all(const kpti_recording *recording, wish w)
-{
-    check checks[KPT_ORDER_START + 1];
-    for (uint32_t order = KPT_ORDER_THREAD; order <= KPT_ORDER_START; order++) {
-        check_init(&checks[order], order, FUNCTIONS + 1, THREADS);
-        deliver(recording, w, &checks[order]);
-    }
-    check_same(&checks[KPT_ORDER_THREAD], &checks[KPT_ORDER_TIME]);
-    check_same(&checks[KPT_ORDER_THREAD], &checks[KPT_ORDER_START]);
-    for (uint32_t order = KPT_ORDER_THREAD; order <= KPT_ORDER_START; order++)
-        check_free(&checks[order]);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const kpt_convert_fn converters[] = {NULL, coarse, fall, NULL};
     static recorder r;
     input in = {data, data + size};
-    const uint64_t choice = take(&in, 2);
-    const wish w = {converters[choice & 3], (int64_t)take(&in, 2) * (choice & 4 ? 1 : 0),
-                    choice & 8 ? 1 + (uint32_t)(choice >> 12) : 0};
+    const wish w = take_wish(&in);
     const uint64_t stop = take(&in, 3);
     kpti_track tracks[THREADS];
     const kpti_run runs[RUNS] = {{0, stop}, {stop + 100, 2 * stop}, {2 * stop + 100, UINT64_MAX}};
-    kpti_recording recording = {.tracks = tracks,
-                                .track_count = THREADS,
-                                .runs = runs,
-                                .run_count = RUNS,
-                                .function_count = FUNCTIONS,
-                                .describe = describe,
-                                .min_duration_ns = choice & 16 ? choice >> 8 & 63 : 0};
     for (int t = 0; t < THREADS; t++)
         memset(&r.tapes[t], 0, offsetof(tape, events));
     r.on = &r.tapes[0];
@@ -234,7 +134,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         seal(&r.tapes[t]);
         tracks[t] = (kpti_track){.chunks = r.tapes[t].first};
     }
-    deliver_all(&recording, w);
+    deliver_all(
+        (kpti_recording){.tracks = tracks, .track_count = THREADS, .runs = runs, .run_count = RUNS},
+        w);
     for (int t = 0; t < THREADS; t++)
         free_chunks(r.tapes[t].first);
     return 0;

@@ -83,6 +83,25 @@ TEST(End, may_be_before_the_epoch)
     EXPECT_EQ("f1[-90--80] f2[-60--50]S", take_checked(r, taking).text());
 }
 
+// A delivery leaves such calls out; whoever asks a replay itself gets no end before a start.
+TEST(End, is_not_before_the_start)
+{
+    Recording r;
+    r.tape().enter(1, 10).enter(2, 40);
+    const kpti_env env{};
+    const kpti_timebase time{nullptr, nullptr, 20};
+    kpt_activity got[3];
+    uint32_t count = 0;
+    kpti_replay *replay = kpti_replay_new(&env, r.view(), 0, 1, &time);
+    EXPECT_EQ(KPTI_FILLED_ALL, kpti_replay_fill(replay, KPTI_ENDS, got, 3, &count));
+    kpti_replay_free(replay);
+    ASSERT_EQ(2u, count);
+    EXPECT_EQ(40, got[0].start_ns);
+    EXPECT_EQ(40, got[0].end_ns);
+    EXPECT_EQ(10, got[1].start_ns);
+    EXPECT_EQ(20, got[1].end_ns);
+}
+
 TEST(LeastDuration, leaves_out_short_calls_and_their_callees)
 {
     Recording r;

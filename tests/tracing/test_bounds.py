@@ -101,13 +101,15 @@ class Ring(Case):
             begin = time.perf_counter()
             while time.perf_counter() - begin < 0.03:
                 numbered(5)
-        recording = self.record(work, ring_ns="5ms")
-        self.assertGreater(self.summary.dropped, 0)
-        calls = [c for c in recording.all(numbered) if BEGAN_BEFORE not in c.flags]
-        length = calls[-1].end - calls[0].start
-        self.assertGreaterEqual(length, 4_750_000, "at least so much")
-        self.assertLess(length, 25_000_000)
-        self.assertIn(BEGAN_BEFORE, recording.of(work).flags)
+        lengths = []
+        for _ in range(5):  # the best of several: the machine may be busy
+            recording = self.record(work, ring_ns="5ms")
+            self.assertGreater(self.summary.dropped, 0)
+            self.assertIn(BEGAN_BEFORE, recording.of(work).flags)
+            calls = [c for c in recording.all(numbered) if BEGAN_BEFORE not in c.flags]
+            lengths.append(calls[-1].end - calls[0].start)
+        self.assertGreaterEqual(min(lengths), 4_750_000, "at least so much")
+        self.assertLess(min(lengths), 25_000_000)
 
     def test_generators_across_a_wrap(self):
         def generate():

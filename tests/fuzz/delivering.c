@@ -1,0 +1,88 @@
+#include "delivering.h"
+
+#include <stdlib.h>
+
+#include "clock.h"
+#include "deliver.h"
+#include "replay_check.h"
+
+static int describe(void *ctx, uint32_t id, kpti_function_view *out)
+{
+    (void)ctx;
+    memset(out, 0, sizeof *out);
+    out->kind = id % 2 ? KPT_KIND_PYTHON : KPT_KIND_C;
+    out->first_line = id;
+    return id != FUNCTIONS - 1;
+}
+
+static void fall(void *ctx, const uint64_t *ticks, int64_t *ns, uint64_t count)
+{
+    (void)ctx;
+    for (uint64_t i = 0; i < count; i++)
+        ns[i] = -(int64_t)(ticks[i] / 2);
+}
+
+static void coarse(void *ctx, const uint64_t *ticks, int64_t *ns, uint64_t count)
+{
+    (void)ctx;
+    for (uint64_t i = 0; i < count; i++)
+        ns[i] = (int64_t)(ticks[i] / 64);
+}
+
+wish take_wish(input *in)
+{
+    static const kpt_convert_fn converters[] = {NULL, coarse, fall, NULL};
+    const uint64_t choice = take(in, 2);
+    return (wish){.convert = converters[choice & 3],
+                  .end_ns = (int64_t)take(in, 2) * (choice & 4 ? 1 : 0),
+                  .min_duration_ns = choice & 16 ? choice >> 8 & 63 : 0,
+                  .batch_size = choice & 8 ? 1 + (uint32_t)(choice >> 12) : 0};
+}
+
+static void deliver(const kpti_recording *recording, wish w, check *c)
+{
+    const kpti_env env = {0};
+    const kpti_clock_point ends[] = {{.ticks = 0, .hz = 121875000}, {.ticks = 1, .hz = 121875000}};
+    kpti_clock clock;
+    kpti_error error;
+    kpt_delivery delivery;
+    kpti_delivery_job job = {.env = &env, .recording = recording, .delivery = &delivery};
+    kpti_clock_between(&ends[0], &ends[1], &clock);
+    job.own_convert = kpti_clock_convert;
+    job.own_convert_ctx = &clock;
+    KPT_INIT(&delivery);
+    delivery.order = c->order;
+    delivery.convert = w.convert;
+    delivery.end_ns = c->end_ns = w.end_ns;
+    delivery.batch_size = c->batch_size = w.batch_size;
+    delivery.sink = check_sink;
+    delivery.sink_ctx = c;
+    c->least_ns = recording->min_duration_ns;
+    if (kpti_deliver(&job, &error) != KPT_OK) abort();
+    check_all(c);
+}
+
+void deliver_all(kpti_recording recording, wish w)
+{
+    check checks[KPT_ORDER_START + 1];
+    recording.function_count = FUNCTIONS;
+    recording.describe = describe;
+    recording.min_duration_ns = w.min_duration_ns;
+    for (uint32_t order = KPT_ORDER_THREAD; order <= KPT_ORDER_START; order++) {
+        check_init(&checks[order], order, FUNCTIONS + 1, recording.track_count);
+        deliver(&recording, w, &checks[order]);
+    }
+    check_same(&checks[KPT_ORDER_THREAD], &checks[KPT_ORDER_TIME]);
+    check_same(&checks[KPT_ORDER_THREAD], &checks[KPT_ORDER_START]);
+    for (uint32_t order = KPT_ORDER_THREAD; order <= KPT_ORDER_START; order++)
+        check_free(&checks[order]);
+}
+
+void free_chunks(const kpti_chunk *first)
+{
+    while (first) {
+        const kpti_chunk *next = first->next;
+        free((void *)first);
+        first = next;
+    }
+}

@@ -1,0 +1,25 @@
+/* delivering.h: a recording that a fuzzer made, delivered in every order to a sink that checks; aborts
+ * where something does not hold. */
+#ifndef DELIVERING_H
+#define DELIVERING_H
+
+#include "input.h"
+#include "recording.h"
+
+enum { FUNCTIONS = 6 };
+
+/* How it is delivered. */
+typedef struct wish {
+    kpt_convert_fn convert;
+    int64_t end_ns;
+    uint64_t min_duration_ns;
+    uint32_t batch_size;
+} wish;
+
+/* Takes four bytes. */
+wish take_wish(input *in);
+/* Tracks and runs are the recording's, the rest is set here. */
+void deliver_all(kpti_recording recording, wish w);
+void free_chunks(const kpti_chunk *first);
+
+#endif
