@@ -5,6 +5,7 @@ import _thread
 import concurrent.futures
 import ctypes
 import os
+import sys
 import threading
 import time
 import unittest
@@ -86,7 +87,7 @@ class Threads(Case):
         if MONITORING:
             self.assertEqual([self.thread_of(recording, "job").tid], tids)
             self.assertEqual(recording.stats["threads_unreached"], 0)
-        else:  # out of reach, and counted
+        else:  # out of reach, and counted: see OutOfReach
             self.assertEqual(recording.count(job), 0)
 
     def test_started_by_c(self):
@@ -254,18 +255,65 @@ print(t.stats()["events_repaired"])
 
 @unittest.skipIf(MONITORING, "every thread can be reached")
 class OutOfReach(Case):
-    def test_it_is_counted(self):
-        """3.10 and 3.11: threads of _thread and of C that start later; see docs/python.md."""
-        done = threading.Event()
+    """3.10 and 3.11: threads of _thread and of C that start later; see docs/python_tracer.md."""
 
-        def start():
-            _thread.start_new_thread(done.wait, ())
-            time.sleep(0.05)
-        trace = kpytrace.start(self.path)
-        start()
-        trace.stop()
+    def unreached(self, work):
+        return self.record(work).stats["threads_unreached"]
+
+    def start(self, job):
+        """Through _thread; returns when it runs."""
+        begun = threading.Event()
+
+        def run():
+            begun.set()
+            job()
+        _thread.start_new_thread(run, ())
+        begun.wait()
+
+    def test_those_that_still_run(self):
+        done = threading.Event()
+        self.addCleanup(done.set)
+        self.assertEqual(self.unreached(lambda: [self.start(done.wait) for _ in range(3)]), 3)
+
+    def test_those_that_have_ended(self):
+        def work():
+            for _ in range(5):
+                done = threading.Lock()
+                done.acquire()
+                self.start(done.release)
+                done.acquire()
+        self.assertEqual(self.unreached(work), 5)
+        self.assertEqual(self.unreached(leaf), 0, "each trace counts its own")
+
+    def test_those_of_c(self):
+        if not NATIVE:
+            self.skipTest("the native helper is not built")
+        job = ctypes.CFUNCTYPE(None)(leaf)
+        native = ctypes.CDLL(NATIVE)
+        self.assertEqual(self.unreached(lambda: native.native_in_thread(job)), 1)
+
+    def test_those_of_threading_are_none(self):
+        def work():
+            for _ in range(5):
+                thread = threading.Thread(target=leaf)
+                thread.start()
+                thread.join()
+        self.assertEqual(self.unreached(work), 0)
+
+    def test_one_that_gets_another_profile_function(self):
+        begin, end = threading.Event(), threading.Event()
+
+        def job():
+            begin.wait()
+            sys.setprofile(lambda *args: None)
+            end.set()
+            done.wait()
+        done = threading.Event()
+        thread = threading.Thread(target=job)
+        thread.start()
+        self.assertEqual(self.unreached(lambda: [begin.set(), end.wait()]), 1)
         done.set()
-        self.assertEqual(trace.stats()["threads_unreached"], 1)
+        thread.join()
 
 
 if __name__ == "__main__":
