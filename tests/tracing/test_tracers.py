@@ -11,6 +11,8 @@ import abi_host
 from abi_host import ORDER_START, ORDER_THREAD, ORDER_TIME, PHASE_BEGIN, PHASE_END
 from support import BEGAN_BEFORE, ENDED_BY_STOP
 
+ORDERS = ORDER_THREAD, ORDER_START, ORDER_TIME
+
 
 def leaf():
     pass
@@ -25,9 +27,9 @@ def down(n, then):
     return down(n - 1, then) if n else then()
 
 
-def spin(event, n=10):
-    while not event.is_set():
-        down(n, leaf)
+def spin(rounds):
+    for _ in range(rounds):
+        down(10, leaf)
         time.sleep(0.001)
 
 
@@ -132,28 +134,25 @@ class Snapshots(abi_host.HostCase):
         self.assertEqual(recording.stats["events_repaired"], 0)
 
     def test_while_threads_run(self):
-        end = threading.Event()
-        threads = [threading.Thread(target=spin, args=(end,)) for _ in range(2)]
+        """They have so much to do and no more: a slow reader would never catch up with them."""
         tracer = self.make(filters=abi_host.WITHOUT_HOST)
+        threads = [threading.Thread(target=spin, args=(200,)) for _ in range(2)]
         for thread in threads:
             thread.start()
-        last = 0
-        for order in (ORDER_THREAD, ORDER_START, ORDER_TIME) * 2:
-            delivery = tracer.snapshot(order=order)
-            if order != ORDER_TIME:
-                delivery.recording()
-            self.assertGreater(delivery.count, last)
-            last = delivery.count
-            time.sleep(0.002)
-        end.set()
-        for thread in threads:
-            thread.join()
+        deliveries = []
+        while len(deliveries) < 6 or any(thread.is_alive() for thread in threads):
+            deliveries.append(tracer.snapshot(order=ORDERS[len(deliveries) % 3]))
+            time.sleep(0.02)
         tracer.stop()
         recording = tracer.recording()
-        self.assertEqual(recording.count(down), recording.count(leaf) * 11, "nothing is lost")
-        self.assertGreater(len(recording.calls), last)
+        self.assertEqual((recording.count(down), recording.count(leaf)), (400 * 11, 400))
         self.assertEqual(recording.stats["events_dropped"], 0)
         self.assertEqual(recording.stats["events_repaired"], 0)
+        counts = [delivery.count for delivery in deliveries]
+        self.assertEqual(counts, sorted(counts))
+        self.assertTrue(0 < counts[0] < counts[-1] <= len(recording.calls), counts)
+        for delivery in deliveries:
+            delivery.recording()  # checks how they nest
 
     def test_of_a_ring(self):
         tracer = self.make(filters=abi_host.WITHOUT_HOST, ring_bytes=200_000)
@@ -204,7 +203,11 @@ class Restart(abi_host.HostCase):
 
     def test_a_thread_that_works_through_runs(self):
         end = threading.Event()
-        thread = threading.Thread(target=spin, args=(end,), name="spinner")
+
+        def work_on():
+            while not end.is_set():
+                spin(1)
+        thread = threading.Thread(target=work_on, name="spinner")
         thread.start()
         tracer = self.make()
         for _ in range(10):
