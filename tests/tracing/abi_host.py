@@ -49,10 +49,13 @@ class Str(ctypes.Structure):
         return ctypes.string_at(self.data, self.size).decode() if self.size else ""
 
 
+LogFn = CFUNCTYPE(None, c_void_p, c_int32, Str)
+
+
 class HostTable(ctypes.Structure):
     _fields_ = [("struct_size", c_uint32), ("flags", c_uint32), ("ctx", c_void_p), ("name", Str),
                 ("register_tracer", RegisterFn), ("register_memory_tracer", c_void_p),
-                ("register_observer", c_void_p), ("log", c_void_p), ("alloc", c_void_p),
+                ("register_observer", c_void_p), ("log", LogFn), ("alloc", c_void_p),
                 ("dealloc", c_void_p), ("tick_source", c_uint32), ("tick_flags", c_uint32),
                 ("now_ticks", c_void_p), ("thread_attach", c_void_p),
                 ("on_watched_call", WatchedFn)]
@@ -262,9 +265,10 @@ class Tracer:
 
 
 class Host:
-    """A bond with the plugin. WATCHED(watch, self, call_id) is called with the object itself."""
+    """A bond with the plugin. WATCHED(watch, self, call_id) is called with the object itself,
+    LOG(level, text) with what the plugin has to say."""
 
-    def __init__(self, watched=None, thread_attach=None):
+    def __init__(self, watched=None, thread_attach=None, log=None):
         library = ctypes.CDLL(str(kpytrace.plugin_path()), mode=ctypes.RTLD_LOCAL)
         self._factory = []
 
@@ -277,10 +281,16 @@ class Host:
         def on_watched(ctx, watch, self_address, call_id):
             instance = ctypes.cast(self_address, ctypes.py_object).value if self_address else None
             return watched(watch, instance, call_id)
+
+        @LogFn
+        def on_log(ctx, level, message):
+            log(level, message.text)
         self._table = sized(HostTable, register_tracer=register, thread_attach=thread_attach)
         if watched:
             self._table.on_watched_call = on_watched
-        self._kept = register, on_watched
+        if log:
+            self._table.log = on_log
+        self._kept = register, on_watched, on_log
         self.info = sized(Info)
         status = library.kpt_plugin_entry_v1(byref(self._table), byref(self.info))
         if status != OK:
