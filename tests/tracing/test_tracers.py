@@ -242,7 +242,7 @@ class Several(abi_host.HostCase):
         only = self.make(filters=[(abi_host.INCLUDE, abi_host.FILE_PREFIX, __file__)])
         without = self.make(filters=[(abi_host.EXCLUDE, abi_host.FILE_PREFIX, __file__)])
         every = self.make()
-        no_c = self.make(flags=1)
+        no_c = self.make(flags=abi_host.NO_C_CALLS)
         down(5, lambda: "x".swapcase())
         for tracer in (no_c, every, without, only):
             tracer.stop()

@@ -197,7 +197,7 @@ class Watches(abi_host.HostCase):
             for thread in threads:
                 thread.join()
         self.answers = {"a": 9}
-        recording = self.record(work, (1, Module.__call__), flags=1)
+        recording = self.record(work, (1, Module.__call__), flags=abi_host.NO_C_CALLS)
         marked = self.watched(recording)
         self.assertEqual(len(marked), 1500)
         self.assertEqual({answer for _, answer, _ in marked}, {9})
