@@ -155,14 +155,36 @@ class Snapshots(abi_host.HostCase):
             delivery.recording()  # checks how they nest
 
     def test_of_a_ring(self):
-        tracer = self.make(filters=abi_host.WITHOUT_HOST, ring_bytes=200_000)
-        for _ in range(3):
-            work(15_000)
-            recording = tracer.snapshot().recording()
-            self.assertGreater(recording.count(leaf), 1000)
+        """Each has the end so far, below the calls that are open, however often it has wrapped."""
+        tracer = self.make(filters=abi_host.WITHOUT_HOST, ring_bytes=100_000)
+
+        def rounds():
+            for _ in range(3):
+                work(10_000)
+                yield tracer.snapshot().recording()
+        for recording in down(20, lambda: list(rounds())):
+            self.assertGreater(recording.count(leaf), 1_000)
+            frames = recording.all(down)
+            self.assertEqual([c.flags for c in frames], [{BEGAN_BEFORE, ENDED_BY_STOP}] * 21)
+            for frame, child in zip(frames, frames[1:]):
+                self.assertIs(child.parent, frame)
+            # work() has begun again in each round, and returned before the snapshot.
+            self.assertEqual({c.parent.label for c in recording.all(leaf)}, {"work"})
+            self.assertEqual({c.parent.label for c in recording.all(work)}, {"rounds"})
         tracer.stop()
-        self.assertGreater(tracer.recording().count(leaf), 1000)
-        self.assertLessEqual(tracer.stats()["bytes_held"], 300_000)
+        self.assertGreater(tracer.recording().count(leaf), 1_000)
+        self.assertLessEqual(tracer.stats()["bytes_held"], 2 * 70_000, "two chunks a thread")
+        self.assertGreater(tracer.stats()["events_dropped"], 30_000)
+
+    def test_of_a_ring_by_time(self):
+        tracer = self.make(filters=abi_host.WITHOUT_HOST, ring_ns=2_000_000)
+        begin = time.perf_counter()
+        while time.perf_counter() - begin < 0.02:
+            work(100)
+        calls = [c for c in tracer.snapshot().recording().all(leaf) if not c.flags]
+        tracer.stop()
+        self.assertGreater(calls[-1].end - calls[0].start, 1_900_000, "at least so much")
+        self.assertGreater(tracer.stats()["events_dropped"], 0)
 
 
 class Restart(abi_host.HostCase):
