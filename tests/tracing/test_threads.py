@@ -11,7 +11,7 @@ import time
 import unittest
 
 import kpytrace
-from support import Case, MONITORING, read_chrome, run_python
+from support import BEGAN_BEFORE, Case, MONITORING, read_chrome, run_python
 
 NATIVE = os.environ.get("KPT_NATIVE")
 
@@ -86,6 +86,7 @@ class Threads(Case):
         recording = self.record(start)
         if MONITORING:
             self.assertEqual([self.thread_of(recording, "job").tid], tids)
+            self.assertTrue(self.thread_of(recording, "job").name, "the system's, where it has none")
             self.assertEqual(recording.stats["threads_unreached"], 0)
         else:  # out of reach, and counted: see OutOfReach
             self.assertEqual(recording.count(job), 0)
@@ -106,6 +107,30 @@ class Threads(Case):
             self.assertEqual(recording.count(leaf), 3)
             threads = [t for t in recording.threads if any(c.label == "leaf" for c in t.calls)]
             self.assertEqual({t.tid for t in threads}, set(tids))
+            self.assertEqual({t.name for t in threads}, {"native"})
+
+    def test_started_by_c_before(self):
+        """One that is in Python when the trace begins: it is reached on every version."""
+        if not NATIVE:
+            self.skipTest("the native helper is not built")
+        inside, go, tids = threading.Event(), threading.Event(), []
+
+        @ctypes.CFUNCTYPE(None)
+        def job():
+            inside.set()
+            go.wait()
+            tids.append(leaf())
+        native = ctypes.CDLL(NATIVE)
+        starter = threading.Thread(target=native.native_in_thread, args=(job,))
+        starter.start()
+        inside.wait()
+        recording = self.record(lambda: [go.set(), starter.join()])
+        thread = self.thread_of(recording, "leaf")
+        self.assertEqual(([thread.tid], thread.name), (tids, "native"))
+        call, = (c for c in thread.calls if c.label == "job")
+        self.assertIn(BEGAN_BEFORE, call.flags)
+        self.assertIn("leaf", call.below())
+        self.assertEqual(recording.stats["threads_unreached"], 0)
 
     def test_a_pool(self):
         def task(n):
