@@ -242,13 +242,16 @@ class Tracer:
         self._call(self.ops.get_stats, ctypes.addressof(stats))
         return {name: getattr(stats, name) for name, _ in Stats._fields_[1:]}
 
-    def deliver(self, order=ORDER_THREAD, function=None, **fields):
-        """What get_events brings, or another function with the same arguments."""
+    def deliver(self, order=ORDER_THREAD, function=None, during=None, **fields):
+        """What get_events brings, or another function with the same arguments. DURING() is called
+        when the first batch has come."""
         delivery = Delivery()
 
         @BatchFn
         def sink(ctx, batch):
             delivery.take(Batch.from_address(batch))
+            if during and delivery.batches == 1:
+                during()
             return OK
         table = sized(DeliveryTable, order=order, sink=sink, **fields)
         self._call(function or self.ops.get_events, ctypes.addressof(table))

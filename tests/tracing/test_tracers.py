@@ -176,6 +176,20 @@ class Snapshots(abi_host.HostCase):
         self.assertLessEqual(tracer.stats()["bytes_held"], 2 * 70_000, "two chunks a thread")
         self.assertGreater(tracer.stats()["events_dropped"], 30_000)
 
+    def test_by_a_slow_reader(self):
+        """A ring goes on as one while it is read, and does not grow beyond twice its size."""
+        for bound in ({"ring_bytes": 200_000}, {"ring_ns": 1}):
+            tracer = self.make(filters=abi_host.WITHOUT_HOST, **bound)
+            work(20_000)
+            before = tracer.stats()["events_dropped"]
+            tracer.snapshot(during=lambda: work(60_000)).recording()
+            stats = tracer.stats()
+            self.assertLessEqual(stats["bytes_held"], 2 * 200_000 + 70_000, bound)
+            self.assertGreater(stats["events_dropped"] - before, 60_000, bound)
+            work(100)
+            tracer.stop()
+            self.assertEqual(tracer.recording().all(work)[-1].below(), ["leaf"] * 100)
+
     def test_of_a_ring_by_time(self):
         tracer = self.make(filters=abi_host.WITHOUT_HOST, ring_ns=2_000_000)
         begin = time.perf_counter()
