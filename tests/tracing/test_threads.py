@@ -20,6 +20,10 @@ def leaf():
     return threading.get_native_id()
 
 
+def plain():
+    pass
+
+
 def work(n=3):
     return [leaf() for _ in range(n)]
 
@@ -199,6 +203,33 @@ class Threads(Case):
             recording = self.record(start)
             thread = self.thread_of(recording, "leaf")
             self.assertTrue(name.startswith(thread.name) and thread.name, thread.name)
+
+    def test_they_go_on_while_it_is_written(self):
+        """Replay and writing hold no GIL: another thread is never kept waiting for most of it."""
+        def longest_wait():
+            """As a share of the time that writing takes."""
+            ticks, end = [], threading.Event()
+
+            def tick():
+                while not end.is_set():
+                    ticks.append(time.perf_counter())
+                    time.sleep(0.0005)
+            trace = kpytrace.start(c_calls=False)
+            for _ in range(100_000):
+                plain()
+            trace.stop()
+            thread = threading.Thread(target=tick)
+            thread.start()
+            begin = time.perf_counter()
+            trace.write(self.path)
+            took = time.perf_counter() - begin
+            end.set()
+            thread.join()
+            trace.close()
+            within = [begin] + [t for t in ticks if begin < t < begin + took] + [begin + took]
+            return max(b - a for a, b in zip(within, within[1:])) / took
+        # A busy machine may keep it waiting too, but not each time.
+        self.assertLess(min(longest_wait() for _ in range(5)), 0.5)
 
     def test_this_thread_only(self):
         def start():

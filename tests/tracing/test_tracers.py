@@ -289,6 +289,20 @@ class Several(abi_host.HostCase):
             self.assertEqual(recording.stats["events_repaired"], 0)
         self.assertEqual(without.recording().count(Several.test_with_different_filters), 0)
 
+    def test_one_that_begins_where_another_has_switched_off(self):
+        """And one that is restarted there."""
+        without = self.make(filters=[(abi_host.EXCLUDE, abi_host.FILE_PREFIX, __file__)])
+        work(5)
+        every = self.make()
+        work(7)
+        every.stop()
+        work(11)
+        every.restart()
+        work(13)
+        every.stop()
+        without.stop()
+        self.assertEqual((every.recording().count(leaf), without.recording().count(leaf)), (20, 0))
+
     def test_that_begin_and_end_in_any_order(self):
         first = self.make()
         work(10)
