@@ -2,8 +2,9 @@
 
 #include "function.h"
 
-/* Different functions in a chunk that are looked at; more than that are not the problem. */
-enum { MOST_SHORT = 256 };
+/* Different functions in a chunk that are looked at; more than that are not the problem. Nor is one with
+ * fewer short calls in it than FEWEST, whatever the others cost. */
+enum { MOST_SHORT = 256, FEWEST = 64 };
 
 typedef struct short_calls {
     uint32_t function;
@@ -73,7 +74,7 @@ int kpti_guard_check_locked(const kpti_env *env, kpti_guard *guard, uint32_t per
     if (!reserve(env, guard)) return 0;
     count_calls(guard, chunk, table);
     qsort(table, MOST_SHORT, sizeof *table, by_count);
-    for (int i = 0; i < MOST_SHORT && table[i].count && cost_ns > allowed_ns; i++) {
+    for (int i = 0; i < MOST_SHORT && table[i].count >= FEWEST && cost_ns > allowed_ns; i++) {
         kpti_guarded *f = &guard->functions[table[i].function];
         uint64_t saved_ns = 2 * (uint64_t)table[i].count * KPTI_EVENT_COST_NS;
         if (f->off || !is_python(table[i].function)) continue;

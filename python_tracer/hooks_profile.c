@@ -11,6 +11,8 @@
 static int installed;
 static PyObject *thread_hook;   /* what threading calls in a new thread: our callable */
 static PyObject *previous_hook; /* what threading had before */
+static uint64_t first_id;       /* thread states from here on are new since the hooks are there */
+static uint64_t reached;        /* of those, how many got our hook */
 
 /* A profile function that was there before ours. */
 typedef struct displaced {
@@ -126,6 +128,7 @@ static PyObject *on_new_thread(PyObject *self, PyObject *args)
         Py_RETURN_NONE;
     }
     PyEval_SetProfile(installed ? on_event : NULL, NULL);
+    reached += installed && PyThreadState_Get()->id >= first_id;
     if (installed && PyUnicode_CompareWithASCIIString(event, "call") == 0)
         (void)python_event((PyFrameObject *)frame, KPTI_EVENT_ENTER);
     Py_RETURN_NONE;
@@ -143,6 +146,17 @@ static void set_thread_hook(PyObject *hook, PyObject **old)
     PyErr_Clear();
 }
 
+/* The id of a thread state made now: they are counted, also those that are gone. 0: no memory. */
+static uint64_t next_id(void)
+{
+    PyThreadState *probe = PyThreadState_New(PyInterpreterState_Get());
+    uint64_t id = probe ? probe->id : 0;
+    if (!probe) return 0;
+    PyThreadState_Clear(probe);
+    PyThreadState_Delete(probe);
+    return id;
+}
+
 kpt_status kpti_hooks_install(uint32_t tool_id, kpti_error *error)
 {
     PyObject *type;
@@ -157,16 +171,26 @@ kpt_status kpti_hooks_install(uint32_t tool_id, kpti_error *error)
     if (thread_hook) set_thread_hook(thread_hook, &previous_hook);
     PyErr_Clear();
     for_each_thread(set_one);
+    first_id = next_id() + 1;
+    reached = 0;
     PyErr_Restore(type, value, traceback);
     return KPT_OK;
 }
 
-/* Threads without our hook: now, or when the hooks were last removed. */
+/* Threads without our hook, when it was last removed. */
 static _Atomic uint64_t unreached;
 
-static void count_unreached(PyThreadState *tstate)
+/* One that was there before, and got another's hook in place of ours. */
+static void count_lost(PyThreadState *tstate)
 {
-    unreached += tstate->c_profilefunc != on_event;
+    unreached += tstate->id < first_id && tstate->c_profilefunc != on_event;
+}
+
+static void count_unreached(void)
+{
+    uint64_t next = next_id();
+    unreached = next > first_id + reached ? next - first_id - reached : 0;
+    for_each_thread(count_lost);
 }
 
 uint64_t kpti_hooks_unreached(void)
@@ -182,8 +206,7 @@ void kpti_hooks_remove(void)
     PyObject *previous;
     if (!installed) return;
     PyErr_Fetch(&type, &value, &traceback);
-    unreached = 0;
-    for_each_thread(count_unreached);
+    count_unreached();
     installed = 0;
     previous = previous_hook;
     previous_hook = NULL; /* what follows may run Python, and that may install them again */

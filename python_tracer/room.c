@@ -6,22 +6,15 @@ void kpti_room_free_locked(kpti_tracer *tracer, kpti_chunk *chunk)
     kpti_store_give_locked(tracer->env, chunk);
 }
 
-/* Lets go of the oldest chunk; what a snapshot may be reading is only put aside. */
-static void drop_first_locked(kpti_stream *stream)
+/* Lets go of the chunk that LINK, of the stream, leads to; it is not the one that is written. */
+static void drop_locked(kpti_stream *stream, kpti_chunk **link)
 {
-    kpti_tracer *tracer = stream->tracer;
-    kpti_chunk *chunk = stream->first;
-    stream->first = chunk->next;
-    if (stream->last == chunk) stream->last = NULL;
+    kpti_chunk *chunk = *link;
+    *link = chunk->next;
     if (stream->given == chunk) stream->given = NULL;
-    if (stream->first) stream->first->dropped_before += chunk->count + chunk->dropped_before;
+    if (*link) (*link)->dropped_before += chunk->count + chunk->dropped_before;
     atomic_fetch_add_explicit(&stream->dropped_total, chunk->count, memory_order_relaxed);
-    if (tracer->readers) {
-        chunk->next = tracer->limbo;
-        tracer->limbo = chunk;
-    } else {
-        kpti_room_free_locked(tracer, chunk);
-    }
+    kpti_room_free_locked(stream->tracer, chunk);
 }
 
 int kpti_room_is_ring(const kpti_tracer *tracer)
@@ -34,22 +27,30 @@ int kpti_room_tells_opens(const kpti_tracer *tracer)
     return kpti_room_is_ring(tracer) || tracer->chunk_sink.sealed;
 }
 
-int kpti_room_make_locked(kpti_stream *stream, size_t bytes, uint64_t now)
+/* The smallest of the tracer's bounds, in bytes; 0: there is none. */
+static uint64_t most_bytes(const kpti_tracer *tracer)
 {
-    kpti_tracer *tracer = stream->tracer;
     uint64_t most = tracer->args.max_bytes;
     if (tracer->args.ring_bytes && (!most || tracer->args.ring_bytes < most))
         most = tracer->args.ring_bytes;
     if (tracer->args.max_events && (!most || tracer->args.max_events * sizeof(kpti_event) < most))
         most = tracer->args.max_events * sizeof(kpti_event);
-    if (tracer->readers)
-        return kpti_room_is_ring(tracer) || !most || tracer->bytes_held + bytes <= most;
-    while (tracer->ring_ticks && stream->first && stream->first->next &&
-           now - stream->first->next->base_ticks > tracer->ring_ticks)
-        drop_first_locked(stream);
+    return most;
+}
+
+int kpti_room_make_locked(kpti_stream *stream, size_t bytes, uint64_t now)
+{
+    kpti_tracer *tracer = stream->tracer;
+    /* What is being read stays, and as much may come meanwhile, which goes like the rest. */
+    kpti_chunk **link = tracer->readers ? &stream->later : &stream->first;
+    const uint64_t most = most_bytes(tracer);
+    const uint64_t read = tracer->readers && kpti_room_is_ring(tracer) ? most : 0;
+    while (tracer->ring_ticks && *link && (*link)->next &&
+           now - (*link)->next->base_ticks > tracer->ring_ticks)
+        drop_locked(stream, link);
     if (!most || tracer->bytes_held + bytes <= most) return 1;
     if (!kpti_room_is_ring(tracer)) return 0;
-    while (stream->first && stream->first != stream->last && tracer->bytes_held + bytes > most)
-        drop_first_locked(stream);
+    while (*link && *link != stream->last && tracer->bytes_held + bytes - most > read)
+        drop_locked(stream, link);
     return 1; /* each thread may hold two chunks, however small the ring */
 }

@@ -15,7 +15,7 @@ int kpti_room_is_ring(const kpti_tracer *tracer);
 int kpti_room_tells_opens(const kpti_tracer *tracer);
 
 /* Whether a chunk of BYTES may be added; a ring makes room at the stream's own expense. While a
- * snapshot reads, a ring may grow instead. */
+ * snapshot reads, a ring may become twice as large. */
 int kpti_room_make_locked(kpti_stream *stream, size_t bytes, uint64_t now);
 
 #endif

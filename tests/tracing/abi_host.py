@@ -20,6 +20,7 @@ OK, E_STATE, E_BUSY = 0, -3, -5
 ORDER_THREAD, ORDER_TIME, ORDER_START = 0, 1, 2
 PHASE_COMPLETE, PHASE_BEGIN, PHASE_END = 0, 1, 2
 KIND_PYTHON, KIND_C, KIND_GC = 1, 2, 3
+NO_C_CALLS = 1
 FULL_RING = 1
 FLAGS = {1: support.BEGAN_BEFORE, 2: support.ENDED_BY_STOP, 4: support.CLAMPED,
          8: support.RECOVERED, 16: support.WATCHED}
@@ -49,10 +50,13 @@ class Str(ctypes.Structure):
         return ctypes.string_at(self.data, self.size).decode() if self.size else ""
 
 
+LogFn = CFUNCTYPE(None, c_void_p, c_int32, Str)
+
+
 class HostTable(ctypes.Structure):
     _fields_ = [("struct_size", c_uint32), ("flags", c_uint32), ("ctx", c_void_p), ("name", Str),
                 ("register_tracer", RegisterFn), ("register_memory_tracer", c_void_p),
-                ("register_observer", c_void_p), ("log", c_void_p), ("alloc", c_void_p),
+                ("register_observer", c_void_p), ("log", LogFn), ("alloc", c_void_p),
                 ("dealloc", c_void_p), ("tick_source", c_uint32), ("tick_flags", c_uint32),
                 ("now_ticks", c_void_p), ("thread_attach", c_void_p),
                 ("on_watched_call", WatchedFn)]
@@ -238,13 +242,16 @@ class Tracer:
         self._call(self.ops.get_stats, ctypes.addressof(stats))
         return {name: getattr(stats, name) for name, _ in Stats._fields_[1:]}
 
-    def deliver(self, order=ORDER_THREAD, function=None, **fields):
-        """What get_events brings, or another function with the same arguments."""
+    def deliver(self, order=ORDER_THREAD, function=None, during=None, **fields):
+        """What get_events brings, or another function with the same arguments. DURING() is called
+        when the first batch has come."""
         delivery = Delivery()
 
         @BatchFn
         def sink(ctx, batch):
             delivery.take(Batch.from_address(batch))
+            if during and delivery.batches == 1:
+                during()
             return OK
         table = sized(DeliveryTable, order=order, sink=sink, **fields)
         self._call(function or self.ops.get_events, ctypes.addressof(table))
@@ -262,9 +269,10 @@ class Tracer:
 
 
 class Host:
-    """A bond with the plugin. WATCHED(watch, self, call_id) is called with the object itself."""
+    """A bond with the plugin. WATCHED(watch, self, call_id) is called with the object itself,
+    LOG(level, text) with what the plugin has to say."""
 
-    def __init__(self, watched=None, thread_attach=None):
+    def __init__(self, watched=None, thread_attach=None, log=None):
         library = ctypes.CDLL(str(kpytrace.plugin_path()), mode=ctypes.RTLD_LOCAL)
         self._factory = []
 
@@ -277,10 +285,16 @@ class Host:
         def on_watched(ctx, watch, self_address, call_id):
             instance = ctypes.cast(self_address, ctypes.py_object).value if self_address else None
             return watched(watch, instance, call_id)
+
+        @LogFn
+        def on_log(ctx, level, message):
+            log(level, message.text)
         self._table = sized(HostTable, register_tracer=register, thread_attach=thread_attach)
         if watched:
             self._table.on_watched_call = on_watched
-        self._kept = register, on_watched
+        if log:
+            self._table.log = on_log
+        self._kept = register, on_watched, on_log
         self.info = sized(Info)
         status = library.kpt_plugin_entry_v1(byref(self._table), byref(self.info))
         if status != OK:

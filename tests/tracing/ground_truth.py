@@ -58,3 +58,19 @@ def below(labels, root):
                 end += 1
             return [(d - depth, text) for d, text in labels[at:end]]
     return None
+
+
+def pruned(labels, wanted):
+    """What is left of LABELS where only those calls are recorded that WANTED wants, who is asked for
+    each with its label, the number of Python calls around it, and whether its caller is recorded: the
+    Python function that calls it."""
+    kept, stack = [], []
+    for depth, label in labels:
+        del stack[depth:]
+        levels, shown, caller = stack[-1] if stack else (0, 0, True)
+        is_python = not label.startswith("[")
+        keep = wanted(label, levels, caller)
+        if keep:
+            kept.append((shown, label))
+        stack.append((levels + is_python, shown + keep, keep if is_python else caller))
+    return kept

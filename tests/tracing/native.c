@@ -26,11 +26,12 @@ static void *run(void *work)
 {
     void (*function)(void);
     memcpy(&function, &work, sizeof function);
+    (void)pthread_setname_np(pthread_self(), "native");
     function();
     return NULL;
 }
 
-/* Runs WORK in a thread of our own, to its end. */
+/* Runs WORK in a thread of our own, named "native", to its end. */
 int native_in_thread(void (*work)(void))
 {
     pthread_t thread;

@@ -1,5 +1,5 @@
 """Programs at random, written out as Python source: nested calls, recursion, generators, coroutines,
-exceptions raised and caught at any depth, threads, C functions that call back. Each one ends, and does
+async generators, exceptions raised and caught at any depth, threads, C functions that call back. Each one ends, and does
 the same in every run.
 
     source = RandomProgram(seed).source()    defines main()
@@ -81,8 +81,28 @@ STATEMENTS = [
 YIELDS = ["yield {n}", "yield len('y')", "yield from {g}(state, depth + 1)",
           "try:\n    yield {n}\nexcept KeyError:\n    x = abs(-2)\n    yield 0",
           "try:\n    yield {n}\nfinally:\n    x = len('final')"]
-AWAITS = ["await {c}(state, depth + 1)", "x = len('w')", "await Pause()"]
-PAUSE = "class Pause:\n    def __await__(self):\n        yield\n\n"
+AWAITS = ["await {c}(state, depth + 1)", "x = len('w')", "await Pause()",
+          "async for x in stream(state):\n    await Pause()",
+          "x = [y async for y in stream(state) if y > {n}]",
+          "async with Both():\n    await {c}(state, depth + 1)"]
+PAUSE = """
+class Pause:
+    def __await__(self):
+        yield
+
+class Both:
+    async def __aenter__(self):
+        await Pause()
+    async def __aexit__(self, kind, error, where):
+        return kind is KeyError
+
+async def stream(state):
+    for x in range(3):
+        step(state)
+        await Pause()
+        yield x
+
+"""
 THREAD = """
 def in_thread_{i}():
     try:
@@ -131,6 +151,8 @@ class RandomProgram:
         parts.append("def main():\n    try:\n        f0([0], 0)\n    except Exception:\n"
                      "        pass\n")
         for i in range(self.threads):
-            parts.append(f"    thread = threading.Thread(target=in_thread_{i}, name='random {i}')\n"
-                         "    thread.start()\n    thread.join()\n")
+            parts.append(f"    thread_{i} = threading.Thread(target=in_thread_{i}, "
+                         f"name='random {i}')\n    thread_{i}.start()\n")
+        for i in range(self.threads):
+            parts.append(f"    thread_{i}.join()\n")
         return "".join(parts)

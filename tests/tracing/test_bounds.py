@@ -162,6 +162,33 @@ class Ring(Case):
         self.assertEqual([c for c in recording.calls if RECOVERED in c.flags], [])
 
 
+class Account(Case):
+    """Each event of the program is either held or counted as dropped: nothing is lost silently."""
+
+    def total(self, **options):
+        def work():
+            for _ in range(10_000):
+                leaf()
+        recording = self.record(work, c_calls=False, include=__file__, **options)
+        heads = sum(BEGAN_BEFORE in c.flags for c in recording.calls)
+        self.held = recording.count(leaf)
+        return recording.stats["events"] + recording.stats["events_dropped"], heads
+
+    def test_every_bound(self):
+        whole, _ = self.total()
+        self.assertEqual(self.held, 10_000)
+        own = 2 * 10_001  # those of leaf and work; the rest are calls that were open at the start
+        rows = [{"max_events": 5_000}, {"max_bytes": "60kB"}, {"max_events": 1},
+                {"max_events": 5_000, "on_full": "ring"}, {"max_bytes": "150kB", "on_full": "ring"},
+                {"ring_bytes": "150kB"}, {"ring_ns": "1us"}]
+        for options in rows:
+            total, heads = self.total(**options)
+            self.assertLess(self.held, 10_000, options)
+            self.assertGreaterEqual(total, own, options)
+            # The chunks of a ring repeat the open calls, each with its line.
+            self.assertLessEqual(total, whole + 2 * 10 * max(heads, 1), options)
+
+
 class Stats(Case):
     def test_counters_while_it_runs(self):
         trace = kpytrace.start()

@@ -125,6 +125,24 @@ class Chunks(abi_host.HostCase):
         self.assertGreaterEqual(taken + held.count(leaf), 50_000)
         self.assertLess(taken + held.count(leaf), 50_000 + 500)
 
+    def test_drops_are_counted_between_them(self):
+        """A sink that takes nothing, and a ring that is soon full: what went is in dropped_before of
+        the next one that is offered, and all of it in the counters."""
+        tracer = self.make_streaming(refuse_every=1, ring_bytes=200_000)
+        work(40_000)
+        self.native.native_log_reset(ctypes.c_uint64(0))  # from here on it takes all
+        work(5_000)
+        tracer.stop()
+        chunks = self.chunks()[os.getpid()]
+        sequences = [c.sequence for c in chunks]
+        self.assertEqual(sequences, list(range(sequences[0], sequences[0] + len(chunks))))
+        self.assertGreater(sequences[0], 3)
+        stats = tracer.stats()
+        self.assertGreater(stats["chunks_refused"], 3)
+        self.assertGreater(stats["events_dropped"], 20_000)
+        self.assertEqual(chunks[0].dropped_before, stats["events_dropped"])
+        self.assertEqual([c.dropped_before for c in chunks[1:]], [0] * (len(chunks) - 1))
+
     def test_threads(self):
         tracer = self.make_streaming()
         threads = [threading.Thread(target=work, args=(20_000,)) for _ in range(3)]

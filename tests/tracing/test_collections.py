@@ -7,6 +7,11 @@ import abi_host
 import kpytrace
 from support import Case
 
+try:
+    import _testcapi
+except ImportError:
+    _testcapi = None
+
 
 class Node:
     pass
@@ -45,6 +50,26 @@ class Collections(Case):
         self.assertEqual({c.args["uncollectable"] for c in events}, {0})
         self.assertTrue(all(c.parent.label == "[collect]" for c in events))
         self.assertTrue(all(c.duration > 0 for c in events))
+
+    @unittest.skipUnless(hasattr(_testcapi, "with_tp_del"), "Python has no such objects any more")
+    def test_what_cannot_be_collected(self):
+        class Stuck:
+            def __tp_del__(self):
+                pass
+        kind = _testcapi.with_tp_del(Stuck)
+
+        def work():
+            for _ in range(3):
+                stuck = kind()
+                stuck.self = stuck
+            del stuck
+            gc.collect()
+        recording = self.record(work, gc=True)
+        for stuck in gc.garbage:
+            stuck.self = None
+        gc.garbage.clear()
+        event, = (c for c in recording.calls if c.kind == "gc")
+        self.assertGreaterEqual(event.args["uncollectable"], 3)
 
     def test_what_runs_in_a_collection_is_within(self):
         seen = []

@@ -4,10 +4,13 @@ would without us.
 Of excluded code neither its calls nor its C calls are recorded; Python functions that it calls are, if
 they are not excluded themselves, as children of the nearest recorded caller."""
 
+import collections
 import os
+import sys
 import threading
 import time
 import unittest
+import unittest.mock
 
 import abi_host
 from support import Case, MONITORING, define
@@ -185,25 +188,27 @@ class Filters(Case):
         self.assertEqual((recording.count(inner), recording.count("outer")), (3, 0))
         self.assertEqual(recording.count("_bootstrap"), 0)
 
-    def test_what_is_filtered_is_cheap(self):
-        """On 3.12 and later excluded code is switched off in the interpreter: nothing is called."""
+    @unittest.skipUnless(MONITORING, "nothing can be switched off in the interpreter")
+    def test_excluded_code_is_switched_off(self):
+        """After its first call nothing is called any more."""
         spin = define("def spin(n):\n    for _ in range(n): f()\ndef f(): pass", "spin", self.file)
+        seen = collections.Counter()
 
-        def timed():
-            begin = time.perf_counter()
-            spin(200_000)
-            return time.perf_counter() - begin
-        timed()
-        plain = min(timed() for _ in range(3))
-        self.record(timed, exclude=self.file)
-        traced = []
-        for _ in range(3):
-            self.record(timed, exclude=self.file)
-            traced.append(self.result)
-        if "LD_PRELOAD" in os.environ:
-            self.skipTest("a sanitizer is slow")
-        if MONITORING:
-            self.assertLess(min(traced) - plain, 200_000 * 60e-9, "less than 60 ns a call")
+        def counting(ours):
+            def callback(code, *rest):
+                seen[code.co_name] += 1
+                return ours(code, *rest)
+            return callback
+
+        def work():
+            tool, events = 3, sys.monitoring.events
+            for event in (events.PY_START, events.PY_RETURN, events.CALL):
+                ours = sys.monitoring.register_callback(tool, event, None)
+                sys.monitoring.register_callback(tool, event, counting(ours))
+            spin(1000)
+        self.record(work, exclude=self.file)
+        self.assertTrue(1 <= seen["f"] <= 2, seen)  # its start, and maybe its return
+        self.assertLessEqual(seen["spin"], 3, seen)  # and its one place of a call
 
     def test_minimum_duration(self):
         def short():
@@ -214,10 +219,15 @@ class Filters(Case):
             time.sleep(0.01)
 
         def work():
-            short()
+            for _ in range(100):
+                short()
             long()
         recording = self.record(work, min_duration_ns="5ms")
-        self.assertEqual(recording.of(work).outline(), ["work", "  long", "    [sleep]"])
+        self.assertTrue(all(call.duration >= 5_000_000 for call in recording.calls))
+        self.assertEqual([c.label for c in recording.of(work).children if c.label != "short"],
+                         ["long"])
+        self.assertIn("[sleep]", recording.of(long).below())
+        self.assertLess(recording.count(short), 50, "a busy machine makes some of them long")
 
     def test_depth(self):
         def down(n):
@@ -257,7 +267,52 @@ class Filters(Case):
                          + ["  generate", "  leaf"] * 3 + ["  generate"])
 
 
-class Combined(abi_host.HostCase):
+    def test_environment_variables(self):
+        """They do what the keywords do."""
+        def work():
+            self.outer(inner)
+        rows = [("EXCLUDE", "nothing,package", self.WITHOUT_OUTER),
+                ("EXCLUDE", self.file, self.WITHOUT_OUTER),
+                ("EXCLUDE", "*/package/*", self.WITHOUT_OUTER),
+                ("MAX_DEPTH", "1", ["work"]),
+                ("MAX_DEPTH", "3", ["work", "  outer", "    [len]", "    inner", "    helper"]),
+                ("MIN_DURATION_NS", "1min", []),
+                ("C_CALLS", "0", [line for line in self.EVERYTHING if "[" not in line])]
+        for name, value, expected in rows:
+            with unittest.mock.patch.dict(os.environ, {f"KPYTRACE_{name}": value}):
+                recording = self.record(work)
+            lines = [line for call in recording.all(work) for line in call.outline()]
+            if name == "C_CALLS":  # what [sorted] called is its caller's
+                expected = expected[:-2] + [line[2:] for line in expected[-2:]]
+            self.assertEqual(lines, expected, name)
+        with unittest.mock.patch.dict(os.environ, {"KPYTRACE_INCLUDE": "package"}):
+            self.assertEqual(self.record(work).of("outer").outline(), self.ONLY_OUTER)
+
+
+class Arguments(abi_host.HostCase):
+    """The same through the contract's make arguments."""
+
+    def outline(self, work, **arguments):
+        tracer = self.make(**arguments)
+        work()
+        tracer.stop()
+        recording = tracer.recording()
+        self.assertEqual(recording.stats["events_repaired"], 0)
+        return [line for call in recording.all(work) for line in call.outline()]
+
+    def test_each(self):
+        def work():
+            inner()
+            time.sleep(0)
+        rows = [({}, ["work", "  inner", "    leaf", "    [len]", "  [sleep]"]),
+                ({"flags": abi_host.NO_C_CALLS}, ["work", "  inner", "    leaf"]),
+                ({"max_depth": 2}, ["work", "  inner", "  [sleep]"]),
+                ({"min_duration_ns": 60_000_000_000}, []),
+                ({"filters": [(abi_host.EXCLUDE, abi_host.FILE_PREFIX, __file__)]}, []),
+                ({"flags": abi_host.NO_C_CALLS, "max_depth": 1}, ["work"])]
+        for arguments, expected in rows:
+            self.assertEqual(self.outline(work, **arguments), expected, arguments)
+
     def test_the_last_filter_that_matches_decides(self):
         rows = [
             ([(abi_host.EXCLUDE, abi_host.FILE_PREFIX, "<"), (abi_host.INCLUDE, abi_host.FILE_GLOB,

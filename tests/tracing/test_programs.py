@@ -4,6 +4,7 @@ sys.setprofile, call by call, in every thread, on every version.
 KPT_LONG_TESTS=1 runs many more; KPT_SEED=n begins with another seed, which failures name."""
 
 import os
+import random
 import unittest
 
 import ground_truth
@@ -32,23 +33,35 @@ def settled(labels):
 class Programs(Case):
     maxDiff = 2000
 
-    def compare(self, seed):
-        source = RandomProgram(seed).source()
-        file = f"<program {seed}>"
+    def program(self, seed, elsewhere=()):
+        """The main of program SEED; the code of the functions ELSEWHERE is in another file."""
+        scope = {}
+        main = define(RandomProgram(seed).source(), "main", f"<program {seed}>", scope)
+        for name in elsewhere:
+            code = scope[name].__code__
+            scope[name].__code__ = code.replace(co_filename="<elsewhere>")
+        return main
+
+    def compare(self, seed, wanted=lambda *call: True, elsewhere=(), **options):
+        """Runs program SEED twice, under the interpreter's hook and under OPTIONS. WANTED: what is to
+        be left by these."""
         truth = ground_truth.Truth()
-        truth.record(define(source, "main", file))
-        recording = self.record(define(source, "main", file))
+        truth.record(self.program(seed, elsewhere))
+        recording = self.record(self.program(seed, elsewhere), **options)
         self.assertIsNone(self.error)
         main, = (ground_truth.below(t, "main") for t in truth.threads.values()
                  if ground_truth.below(t, "main"))
-        self.assertEqual(settled(recording.of("main").labels()), settled(main))
+        self.assertEqual(settled(recording.of("main").labels()),
+                         settled(ground_truth.pruned(main, wanted)))
         for name, labels in truth.threads.items():
-            if name.startswith("random"):
+            if name.startswith("random") and "max_depth" not in options:  # threading's calls count too
                 root = f"in_thread_{name.split()[1]}"
                 call, = (c for c in recording.thread(name).calls if c.label == root)
-                self.assertEqual(call.labels(), ground_truth.below(labels, root))
+                labels = ground_truth.below(labels, root)
+                self.assertEqual(call.labels(), ground_truth.pruned(labels, wanted))
         self.assertEqual([c for c in recording.calls if RECOVERED in c.flags], [])
         self.assertEqual(recording.stats["events_repaired"], 0)
+        self.assertEqual([c.name for c in recording.calls if " at 0x" in c.name], [])
         return len(main)
 
     def test_random_programs(self):
@@ -58,6 +71,20 @@ class Programs(Case):
                 calls.append(self.compare(seed))
         self.assertEqual(len(calls), COUNT)
         self.assertGreater(sum(calls) / COUNT, 30, "they do something")
+
+    def test_filters(self):
+        """What they leave is what the interpreter says, without what they take away."""
+        for seed in range(FIRST, FIRST + COUNT // 3):
+            program = RandomProgram(seed)
+            names = [*program.functions, *program.generators, *program.coroutines, "step", "drive"]
+            gone = random.Random(seed).sample(names, len(names) // 2)
+            depth = seed % 7 + 1
+            with self.subTest(seed=seed):
+                self.compare(seed, lambda label, levels, caller: label[0] != "[", c_calls=False)
+                self.compare(seed, lambda label, levels, caller:
+                             caller if label[0] == "[" else label not in gone,
+                             elsewhere=gone, exclude="<elsewhere>")
+                self.compare(seed, lambda label, levels, caller: levels < depth, max_depth=depth)
 
     def test_they_give_the_same_results_with_every_option(self):
         """States after a run, with filters, bounds and rings."""

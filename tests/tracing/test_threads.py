@@ -5,18 +5,23 @@ import _thread
 import concurrent.futures
 import ctypes
 import os
+import sys
 import threading
 import time
 import unittest
 
 import kpytrace
-from support import Case, MONITORING, read_chrome, run_python
+from support import BEGAN_BEFORE, Case, MONITORING, read_chrome, run_python
 
 NATIVE = os.environ.get("KPT_NATIVE")
 
 
 def leaf():
     return threading.get_native_id()
+
+
+def plain():
+    pass
 
 
 def work(n=3):
@@ -85,8 +90,9 @@ class Threads(Case):
         recording = self.record(start)
         if MONITORING:
             self.assertEqual([self.thread_of(recording, "job").tid], tids)
+            self.assertTrue(self.thread_of(recording, "job").name, "the system's, where it has none")
             self.assertEqual(recording.stats["threads_unreached"], 0)
-        else:  # out of reach, and counted
+        else:  # out of reach, and counted: see OutOfReach
             self.assertEqual(recording.count(job), 0)
 
     def test_started_by_c(self):
@@ -105,6 +111,30 @@ class Threads(Case):
             self.assertEqual(recording.count(leaf), 3)
             threads = [t for t in recording.threads if any(c.label == "leaf" for c in t.calls)]
             self.assertEqual({t.tid for t in threads}, set(tids))
+            self.assertEqual({t.name for t in threads}, {"native"})
+
+    def test_started_by_c_before(self):
+        """One that is in Python when the trace begins: it is reached on every version."""
+        if not NATIVE:
+            self.skipTest("the native helper is not built")
+        inside, go, tids = threading.Event(), threading.Event(), []
+
+        @ctypes.CFUNCTYPE(None)
+        def job():
+            inside.set()
+            go.wait()
+            tids.append(leaf())
+        native = ctypes.CDLL(NATIVE)
+        starter = threading.Thread(target=native.native_in_thread, args=(job,))
+        starter.start()
+        inside.wait()
+        recording = self.record(lambda: [go.set(), starter.join()])
+        thread = self.thread_of(recording, "leaf")
+        self.assertEqual(([thread.tid], thread.name), (tids, "native"))
+        call, = (c for c in thread.calls if c.label == "job")
+        self.assertIn(BEGAN_BEFORE, call.flags)
+        self.assertIn("leaf", call.below())
+        self.assertEqual(recording.stats["threads_unreached"], 0)
 
     def test_a_pool(self):
         def task(n):
@@ -173,6 +203,33 @@ class Threads(Case):
             recording = self.record(start)
             thread = self.thread_of(recording, "leaf")
             self.assertTrue(name.startswith(thread.name) and thread.name, thread.name)
+
+    def test_they_go_on_while_it_is_written(self):
+        """Replay and writing hold no GIL: another thread is never kept waiting for most of it."""
+        def longest_wait():
+            """As a share of the time that writing takes."""
+            ticks, end = [], threading.Event()
+
+            def tick():
+                while not end.is_set():
+                    ticks.append(time.perf_counter())
+                    time.sleep(0.0005)
+            trace = kpytrace.start(c_calls=False)
+            for _ in range(100_000):
+                plain()
+            trace.stop()
+            thread = threading.Thread(target=tick)
+            thread.start()
+            begin = time.perf_counter()
+            trace.write(self.path)
+            took = time.perf_counter() - begin
+            end.set()
+            thread.join()
+            trace.close()
+            within = [begin] + [t for t in ticks if begin < t < begin + took] + [begin + took]
+            return max(b - a for a, b in zip(within, within[1:])) / took
+        # A busy machine may keep it waiting too, but not each time.
+        self.assertLess(min(longest_wait() for _ in range(5)), 0.5)
 
     def test_this_thread_only(self):
         def start():
@@ -254,18 +311,65 @@ print(t.stats()["events_repaired"])
 
 @unittest.skipIf(MONITORING, "every thread can be reached")
 class OutOfReach(Case):
-    def test_it_is_counted(self):
-        """3.10 and 3.11: threads of _thread and of C that start later; see docs/python.md."""
-        done = threading.Event()
+    """3.10 and 3.11: threads of _thread and of C that start later; see docs/python_tracer.md."""
 
-        def start():
-            _thread.start_new_thread(done.wait, ())
-            time.sleep(0.05)
-        trace = kpytrace.start(self.path)
-        start()
-        trace.stop()
+    def unreached(self, work):
+        return self.record(work).stats["threads_unreached"]
+
+    def start(self, job):
+        """Through _thread; returns when it runs."""
+        begun = threading.Event()
+
+        def run():
+            begun.set()
+            job()
+        _thread.start_new_thread(run, ())
+        begun.wait()
+
+    def test_those_that_still_run(self):
+        done = threading.Event()
+        self.addCleanup(done.set)
+        self.assertEqual(self.unreached(lambda: [self.start(done.wait) for _ in range(3)]), 3)
+
+    def test_those_that_have_ended(self):
+        def work():
+            for _ in range(5):
+                done = threading.Lock()
+                done.acquire()
+                self.start(done.release)
+                done.acquire()
+        self.assertEqual(self.unreached(work), 5)
+        self.assertEqual(self.unreached(leaf), 0, "each trace counts its own")
+
+    def test_those_of_c(self):
+        if not NATIVE:
+            self.skipTest("the native helper is not built")
+        job = ctypes.CFUNCTYPE(None)(leaf)
+        native = ctypes.CDLL(NATIVE)
+        self.assertEqual(self.unreached(lambda: native.native_in_thread(job)), 1)
+
+    def test_those_of_threading_are_none(self):
+        def work():
+            for _ in range(5):
+                thread = threading.Thread(target=leaf)
+                thread.start()
+                thread.join()
+        self.assertEqual(self.unreached(work), 0)
+
+    def test_one_that_gets_another_profile_function(self):
+        begin, end = threading.Event(), threading.Event()
+
+        def job():
+            begin.wait()
+            sys.setprofile(lambda *args: None)
+            end.set()
+            done.wait()
+        done = threading.Event()
+        thread = threading.Thread(target=job)
+        thread.start()
+        self.assertEqual(self.unreached(lambda: [begin.set(), end.wait()]), 1)
         done.set()
-        self.assertEqual(trace.stats()["threads_unreached"], 1)
+        thread.join()
 
 
 if __name__ == "__main__":

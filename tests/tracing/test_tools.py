@@ -1,16 +1,12 @@
-"""Beside others: the tool that we are, profilers, debuggers and coverage that work as without us."""
+"""The sys.monitoring tool that we are: which one, for how long, and beside others."""
 
-import bdb
-import cProfile
-import os
-import pstats
+import re
 import sys
-import threading
 import unittest
 
 import abi_host
 import kpytrace
-from support import Case, MONITORING, run_python
+from support import MONITORING
 
 monitoring = getattr(sys, "monitoring", None)
 
@@ -32,6 +28,8 @@ def with_loop(n):
 
 @unittest.skipUnless(MONITORING, "there is no sys.monitoring")
 class ToolId(abi_host.HostCase):
+    maxDiff = None
+
     def tools(self):
         return {i: monitoring.get_tool(i) for i in range(6) if monitoring.get_tool(i)}
 
@@ -147,6 +145,56 @@ class ToolId(abi_host.HostCase):
         # A start must undo our own DISABLEs, which undoes those of all tools: once a start.
         self.assertLessEqual([name for name, _ in lines].count("with_loop"), 2 * before)
 
+    def test_another_tool_hears_what_it_would_without_us(self):
+        """Every event, in order; also of code that we switch off for ourselves."""
+        names = ["PY_START", "PY_RESUME", "PY_RETURN", "PY_YIELD", "PY_UNWIND", "PY_THROW", "LINE",
+                 "CALL", "C_RETURN", "C_RAISE", "RAISE", "EXCEPTION_HANDLED"]
+        here = __file__
+        heard = []
+
+        def hear(name):
+            def callback(code, *rest):
+                if code.co_filename == here and code.co_name in ("program", "generate", "leaf"):
+                    heard.append((name, code.co_name, *map(repr, rest)))
+            return callback
+
+        def generate():
+            try:
+                yield leaf()
+            except KeyError:
+                yield len("caught")
+
+        def program():
+            g = generate()
+            next(g)
+            g.throw(KeyError)
+            g.close()
+            try:
+                [].pop()
+            except IndexError:
+                leaf()
+            return sorted([2, 1], key=lambda x: leaf())
+
+        def listen():
+            heard.clear()
+            for name in names:
+                monitoring.register_callback(1, getattr(monitoring.events, name), hear(name))
+            monitoring.set_events(1, sum(getattr(monitoring.events, name) for name in names))
+            program()
+            monitoring.set_events(1, 0)
+            # Addresses differ from run to run.
+            return [re.sub("0x[0-9a-f]+", "0x", str(row)) for row in heard]
+        self.take(1)
+        monitoring.restart_events()  # this tool may have been another test's, and switched off lines
+        expected = listen()
+        self.assertGreater(len(expected), 40)
+        for filters in ([], [(abi_host.EXCLUDE, abi_host.FILE_GLOB, "*")]):
+            tracer = self.make(filters=filters)
+            self.assertEqual(listen(), expected)
+            self.assertEqual(listen(), expected, "again, with what the first time has switched off")
+            tracer.stop()
+            self.assertEqual(tracer.recording().count(program), 0 if filters else 2)
+
     def test_somebody_frees_our_tool(self):
         tracer = self.make()
         work()
@@ -160,182 +208,6 @@ class ToolId(abi_host.HostCase):
         work()
         tracer.stop()
         self.assertEqual(tracer.recording().count(leaf), 20)
-
-
-class Profilers(Case):
-    def test_cprofile_within(self):
-        profile = cProfile.Profile()
-
-        def run():
-            profile.enable()
-            work()
-            profile.disable()
-            return work()
-        recording = self.record(run)
-        stats = pstats.Stats(profile).stats
-        calls = {key[2]: value[0] for key, value in stats.items()}
-        self.assertEqual(calls["leaf"], 10)
-        if MONITORING:
-            self.assertEqual(recording.count(leaf), 20)
-
-    def test_cprofile_around(self):
-        profile = cProfile.Profile()
-        profile.enable()
-        try:
-            recording = self.record(work)
-        finally:
-            profile.disable()
-        self.assertEqual(recording.count(leaf), 10)
-        if MONITORING:
-            calls = {k[2]: v[0] for k, v in pstats.Stats(profile).stats.items()}
-            self.assertEqual(calls["leaf"], 10)
-
-    def test_a_profile_function_of_before_is_restored(self):
-        seen = []
-
-        def profiler(frame, event, arg):
-            seen.append((event, frame.f_code.co_name))
-        sys.setprofile(profiler)
-        try:
-            recording = self.record(work)
-            self.assertIs(sys.getprofile(), profiler)
-            seen.clear()
-            work(1)
-        finally:
-            sys.setprofile(None)
-        self.assertEqual(recording.count(leaf), 10)
-        self.assertIn(("call", "leaf"), seen)
-
-    def test_profile_functions_of_other_threads_are_restored(self):
-        begin, end, seen, kept = threading.Event(), threading.Event(), [], []
-
-        def profiler(frame, event, arg):
-            seen.append((event, frame.f_code.co_name))
-
-        def run():
-            sys.setprofile(profiler)
-            begin.set()
-            end.wait()
-            seen.clear()
-            leaf()
-            kept.append(sys.getprofile())
-            sys.setprofile(None)
-        thread = threading.Thread(target=run)
-        thread.start()
-        begin.wait()
-        self.record(work)
-        end.set()
-        thread.join()
-        self.assertEqual(kept, [profiler])
-        self.assertIn(("call", "leaf"), seen)
-
-    def test_a_profile_function_set_within(self):
-        """It works; on 3.11 and before it takes our place on that thread, and stays after us."""
-        seen = []
-
-        def profiler(frame, event, arg):
-            seen.append((event, frame.f_code.co_name))
-
-        def run():
-            work()
-            sys.setprofile(profiler)
-            work()
-        try:
-            recording = self.record(run)
-            self.assertIs(sys.getprofile(), profiler)
-        finally:
-            sys.setprofile(None)
-        self.assertEqual(seen.count(("call", "leaf")), 10)
-        self.assertEqual(recording.count(leaf), 20 if MONITORING else 10)
-
-    def test_nothing_is_left_behind(self):
-        self.record(work)
-        self.assertIsNone(sys.getprofile())
-        self.assertIsNone(sys.gettrace())
-        self.assertIsNone(threading._profile_hook)
-
-
-class Debuggers(Case):
-    def test_a_trace_function(self):
-        def traced(function):
-            lines = []
-
-            def tracer(frame, event, arg):
-                if frame.f_code in (with_loop.__code__, leaf.__code__):
-                    lines.append((event, frame.f_code.co_name,
-                                  frame.f_lineno - frame.f_code.co_firstlineno))
-                    return tracer
-                return None
-            old = sys.gettrace()
-            sys.settrace(tracer)
-            try:
-                function()
-            finally:
-                sys.settrace(old)
-            return lines
-        expected = traced(lambda: with_loop(3))
-        recording = self.record(lambda: traced(lambda: with_loop(3)))
-        self.assertEqual(self.result, expected)
-        self.assertEqual(recording.count(leaf), 3)
-
-    def test_bdb(self):
-        class Debugger(bdb.Bdb):
-            def __init__(self):
-                super().__init__()
-                self.stops = []
-
-            def user_line(self, frame):
-                if frame.f_code in (with_loop.__code__, leaf.__code__):
-                    self.stops.append(frame.f_code.co_name)
-                self.set_step()
-
-            def user_return(self, frame, value):
-                self.set_step()
-
-        def debug():
-            debugger = Debugger()
-            debugger.runcall(with_loop, 2)
-            return debugger.stops
-        expected = debug()
-        recording = self.record(debug)
-        self.assertEqual(self.result, expected)
-        self.assertEqual(recording.count(leaf), 2)
-
-    def test_breakpoints_at_a_line(self):
-        class Debugger(bdb.Bdb):
-            hits = 0
-
-            def user_line(self, frame):
-                if self.break_here(frame):
-                    self.hits += 1
-                self.set_continue()
-
-        def debug():
-            debugger = Debugger()
-            debugger.set_break(debugger.canonic(__file__), leaf.__code__.co_firstlineno + 1)
-            debugger.runcall(with_loop, 4)
-            debugger.clear_all_breaks()
-            return debugger.hits
-        expected = debug()
-        self.record(debug)
-        self.assertEqual(self.result, expected)
-        self.assertGreater(expected, 0)
-
-
-class Commands(Case):
-    def test_modules_that_profile(self):
-        script = self.folder / "script.py"
-        script.write_text("import kpytrace\n"
-                          "def leaf(): pass\n"
-                          f"with kpytrace.trace({str(self.path)!r}) as t:\n"
-                          "    [leaf() for _ in range(7)]\n"
-                          "print('calls', t.summary.calls > 7)\n")
-        for options in (["-m", "cProfile"], ["-m", "trace", "--count", "-C", str(self.folder)]):
-            reply = run_python(*options, str(script), cwd=self.folder)
-            self.assertEqual(reply.returncode, 0, reply.stderr)
-            self.assertIn("calls True", reply.stdout)
-            self.assertTrue(os.path.exists(self.path))
-            os.unlink(self.path)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,8 @@ import abi_host
 from abi_host import ORDER_START, ORDER_THREAD, ORDER_TIME, PHASE_BEGIN, PHASE_END
 from support import BEGAN_BEFORE, ENDED_BY_STOP
 
+ORDERS = ORDER_THREAD, ORDER_START, ORDER_TIME
+
 
 def leaf():
     pass
@@ -25,9 +27,9 @@ def down(n, then):
     return down(n - 1, then) if n else then()
 
 
-def spin(event, n=10):
-    while not event.is_set():
-        down(n, leaf)
+def spin(rounds):
+    for _ in range(rounds):
+        down(10, leaf)
         time.sleep(0.001)
 
 
@@ -132,38 +134,71 @@ class Snapshots(abi_host.HostCase):
         self.assertEqual(recording.stats["events_repaired"], 0)
 
     def test_while_threads_run(self):
-        end = threading.Event()
-        threads = [threading.Thread(target=spin, args=(end,)) for _ in range(2)]
+        """They have so much to do and no more: a slow reader would never catch up with them."""
         tracer = self.make(filters=abi_host.WITHOUT_HOST)
+        threads = [threading.Thread(target=spin, args=(200,)) for _ in range(2)]
         for thread in threads:
             thread.start()
-        last = 0
-        for order in (ORDER_THREAD, ORDER_START, ORDER_TIME) * 2:
-            delivery = tracer.snapshot(order=order)
-            if order != ORDER_TIME:
-                delivery.recording()
-            self.assertGreater(delivery.count, last)
-            last = delivery.count
-            time.sleep(0.002)
-        end.set()
-        for thread in threads:
-            thread.join()
+        deliveries = []
+        while len(deliveries) < 6 or any(thread.is_alive() for thread in threads):
+            deliveries.append(tracer.snapshot(order=ORDERS[len(deliveries) % 3]))
+            time.sleep(0.02)
         tracer.stop()
         recording = tracer.recording()
-        self.assertEqual(recording.count(down), recording.count(leaf) * 11, "nothing is lost")
-        self.assertGreater(len(recording.calls), last)
+        self.assertEqual((recording.count(down), recording.count(leaf)), (400 * 11, 400))
         self.assertEqual(recording.stats["events_dropped"], 0)
         self.assertEqual(recording.stats["events_repaired"], 0)
+        counts = [delivery.count for delivery in deliveries]
+        self.assertEqual(counts, sorted(counts))
+        self.assertTrue(0 < counts[0] < counts[-1] <= len(recording.calls), counts)
+        for delivery in deliveries:
+            delivery.recording()  # checks how they nest
 
     def test_of_a_ring(self):
-        tracer = self.make(filters=abi_host.WITHOUT_HOST, ring_bytes=200_000)
-        for _ in range(3):
-            work(15_000)
-            recording = tracer.snapshot().recording()
-            self.assertGreater(recording.count(leaf), 1000)
+        """Each has the end so far, below the calls that are open, however often it has wrapped."""
+        tracer = self.make(filters=abi_host.WITHOUT_HOST, ring_bytes=100_000)
+
+        def rounds():
+            for _ in range(3):
+                work(10_000)
+                yield tracer.snapshot().recording()
+        for recording in down(20, lambda: list(rounds())):
+            self.assertGreater(recording.count(leaf), 1_000)
+            frames = recording.all(down)
+            self.assertEqual([c.flags for c in frames], [{BEGAN_BEFORE, ENDED_BY_STOP}] * 21)
+            for frame, child in zip(frames, frames[1:]):
+                self.assertIs(child.parent, frame)
+            # work() has begun again in each round, and returned before the snapshot.
+            self.assertEqual({c.parent.label for c in recording.all(leaf)}, {"work"})
+            self.assertEqual({c.parent.label for c in recording.all(work)}, {"rounds"})
         tracer.stop()
-        self.assertGreater(tracer.recording().count(leaf), 1000)
-        self.assertLessEqual(tracer.stats()["bytes_held"], 300_000)
+        self.assertGreater(tracer.recording().count(leaf), 1_000)
+        self.assertLessEqual(tracer.stats()["bytes_held"], 2 * 70_000, "two chunks a thread")
+        self.assertGreater(tracer.stats()["events_dropped"], 30_000)
+
+    def test_by_a_slow_reader(self):
+        """A ring goes on as one while it is read, and does not grow beyond twice its size."""
+        for bound in ({"ring_bytes": 200_000}, {"ring_ns": 1}):
+            tracer = self.make(filters=abi_host.WITHOUT_HOST, **bound)
+            work(20_000)
+            before = tracer.stats()["events_dropped"]
+            tracer.snapshot(during=lambda: work(60_000)).recording()
+            stats = tracer.stats()
+            self.assertLessEqual(stats["bytes_held"], 2 * 200_000 + 70_000, bound)
+            self.assertGreater(stats["events_dropped"] - before, 60_000, bound)
+            work(100)
+            tracer.stop()
+            self.assertEqual(tracer.recording().all(work)[-1].below(), ["leaf"] * 100)
+
+    def test_of_a_ring_by_time(self):
+        tracer = self.make(filters=abi_host.WITHOUT_HOST, ring_ns=2_000_000)
+        begin = time.perf_counter()
+        while time.perf_counter() - begin < 0.02:
+            work(100)
+        calls = [c for c in tracer.snapshot().recording().all(leaf) if not c.flags]
+        tracer.stop()
+        self.assertGreater(calls[-1].end - calls[0].start, 1_900_000, "at least so much")
+        self.assertGreater(tracer.stats()["events_dropped"], 0)
 
 
 class Restart(abi_host.HostCase):
@@ -204,7 +239,11 @@ class Restart(abi_host.HostCase):
 
     def test_a_thread_that_works_through_runs(self):
         end = threading.Event()
-        thread = threading.Thread(target=spin, args=(end,), name="spinner")
+
+        def work_on():
+            while not end.is_set():
+                spin(1)
+        thread = threading.Thread(target=work_on, name="spinner")
         thread.start()
         tracer = self.make()
         for _ in range(10):
@@ -239,7 +278,7 @@ class Several(abi_host.HostCase):
         only = self.make(filters=[(abi_host.INCLUDE, abi_host.FILE_PREFIX, __file__)])
         without = self.make(filters=[(abi_host.EXCLUDE, abi_host.FILE_PREFIX, __file__)])
         every = self.make()
-        no_c = self.make(flags=1)
+        no_c = self.make(flags=abi_host.NO_C_CALLS)
         down(5, lambda: "x".swapcase())
         for tracer in (no_c, every, without, only):
             tracer.stop()
@@ -249,6 +288,20 @@ class Several(abi_host.HostCase):
             self.assertEqual((recording.count(down), recording.count("[str.swapcase]")), (downs, lens))
             self.assertEqual(recording.stats["events_repaired"], 0)
         self.assertEqual(without.recording().count(Several.test_with_different_filters), 0)
+
+    def test_one_that_begins_where_another_has_switched_off(self):
+        """And one that is restarted there."""
+        without = self.make(filters=[(abi_host.EXCLUDE, abi_host.FILE_PREFIX, __file__)])
+        work(5)
+        every = self.make()
+        work(7)
+        every.stop()
+        work(11)
+        every.restart()
+        work(13)
+        every.stop()
+        without.stop()
+        self.assertEqual((every.recording().count(leaf), without.recording().count(leaf)), (20, 0))
 
     def test_that_begin_and_end_in_any_order(self):
         first = self.make()
