@@ -39,15 +39,18 @@ uint32_t kpti_record_code(PyCodeObject *code, uint32_t kind)
     kpti_thread *thread = kpti_record_begin(kind == KPTI_EVENT_ENTER);
     const kpti_code_entry *entry;
     uint32_t mask;
+    uint32_t recorded = 0;
     uint64_t now;
     if (!thread) return KPTI_MASK_GENERAL; /* no memory now; later there may be */
     entry = kpti_thread_code(thread, code);
     mask = entry->mask;
     now = kpti_ticks();
     for (kpti_stream *stream = thread->streams; stream; stream = stream->next)
-        if (mask & stream->bit && within_depth(stream, kind))
-            (void)kpti_stream_append(stream, entry->word | kind, now);
-    if (mask & KPTI_MASK_WATCHED && kind == KPTI_EVENT_ENTER) kpti_watch_call(thread, code, now);
+        if (mask & stream->bit && within_depth(stream, kind) &&
+            kpti_stream_append(stream, entry->word | kind, now))
+            recorded |= stream->bit;
+    if (mask & KPTI_MASK_WATCHED && recorded && kind == KPTI_EVENT_ENTER)
+        kpti_watch_call(thread, code, recorded, now);
     kpti_record_end(thread);
     return mask & ~KPTI_MASK_GENERAL;
 }

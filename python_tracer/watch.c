@@ -43,7 +43,7 @@ static int find_telling(kpti_stream *stream, uint32_t mark, telling *out)
     return found;
 }
 
-void kpti_watch_call(kpti_thread *thread, PyCodeObject *code, uint64_t ticks)
+void kpti_watch_call(kpti_thread *thread, PyCodeObject *code, uint32_t recorded, uint64_t ticks)
 {
     PyObject *type;
     PyObject *value;
@@ -57,7 +57,7 @@ void kpti_watch_call(kpti_thread *thread, PyCodeObject *code, uint64_t ticks)
     for (kpti_stream *stream = thread->streams; stream; stream = stream->next) {
         telling t;
         uint64_t answer;
-        if (!find_telling(stream, mark, &t)) continue;
+        if (!(recorded & stream->bit) || !find_telling(stream, mark, &t)) continue;
         answer = t.tell(t.ctx, t.watch, self, t.call_id);
         PyErr_Clear();
         atomic_store_explicit(&thread->busy, 1, memory_order_relaxed);

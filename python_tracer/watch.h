@@ -5,8 +5,8 @@
 
 #include "thread.h"
 
-/* Tells the hosts of the tracers that watch CODE, whose frame has just begun and whose ENTER has just
- * been recorded. Inside a callback, with busy set; leaves a pending exception alone. */
-void kpti_watch_call(kpti_thread *thread, PyCodeObject *code, uint64_t ticks);
+/* Tells the hosts of those tracers in RECORDED that watch CODE, whose frame has just begun and whose
+ * ENTER they have just recorded. Inside a callback, with busy set; leaves a pending exception alone. */
+void kpti_watch_call(kpti_thread *thread, PyCodeObject *code, uint32_t recorded, uint64_t ticks);
 
 #endif

@@ -207,6 +207,27 @@ class Watches(abi_host.HostCase):
         self.assertEqual(sorted(call_id for _, _, call_id in marked), list(range(1, 1501)))
         self.assertEqual(len(self.seen), 1500)
 
+    def test_what_is_not_recorded_is_not_told(self):
+        """An answer belongs to an activity: without one nobody is asked, and no other call gets it."""
+        call = define("def call(self): return 1", "call", "<elsewhere>")
+
+        def work():
+            plain()
+            call(Module("a"))
+            plain()
+        for options in ({"filters": [(abi_host.EXCLUDE, abi_host.FILE_PREFIX, "<elsewhere>")]},
+                        {"max_depth": 1}):
+            recording = self.record(work, (1, call), **options)
+            self.assertEqual(self.seen, [])
+            self.assertEqual(self.watched(recording), [])
+            self.assertEqual(recording.count(work), 1)
+            self.assertEqual(recording.stats["events_repaired"], 0)
+        beside = self.make(host=self.watching, watches=[(2, call)])
+        self.record(work, (1, call), max_depth=1)
+        beside.stop()
+        self.assertEqual([watch for watch, _, _, _ in self.seen], [2])
+        self.assertEqual(len(self.watched(beside.recording())), 1)
+
     def test_every_tracer_hears_its_own(self):
         a = Module("a")
         first = self.make(host=self.watching, watches=[(1, Module.__call__)])
