@@ -37,7 +37,7 @@ typedef kpt_status (*kpt_chunk_fn)(void *chunk_ctx, const kpt_chunk *chunk);
 typedef struct kpt_chunk_sink {
     uint32_t struct_size;
     uint32_t flags;       /* none defined: must be 0 */
-    uint64_t chunk_bytes; /* how large chunks should be; 0 = the plugin's choice */
+    uint64_t chunk_bytes; /* how large chunks should be, within reason; 0 = the plugin's choice */
     kpt_chunk_fn sealed;  /* must not be NULL */
     void *chunk_ctx;
 } kpt_chunk_sink;

@@ -99,8 +99,9 @@ typedef struct kpt_host {
     uint64_t (*thread_attach)(void *ctx, uint64_t os_tid);
 
     /* A call of a watched code object begins; the answer comes back as the activity's value0. Read
-     * what is wanted of the object now: it is not kept.
-     * thread: the calling one
+     * what is wanted of the object now: it is not kept. Of calls that run already it is told when the
+     * tracer starts, and, where chunks may go (rings, chunk sinks), as each chunk begins.
+     * thread: the calling one; when the tracer starts, also the one that starts it
      * GIL: held; Python may be run, exceptions must not be left set
      * ownership: self is a borrowed PyObject, NULL where the call has no first argument
      * errors: none

@@ -34,7 +34,7 @@ static void record_one(kpti_tracer *tracer, uint64_t os_tid, const char *name, P
     kpti_thread *here = kpti_thread_get();
     kpti_open_stack open;
     if (!here || os_tid == here->os_tid) return;
-    open = kpti_walk_from(frame);
+    open = kpti_walk_from(frame, tracer->watch_count ? tracer->bit : 0);
     kpti_session_lock();
     if (tracer->bit) kpti_stream_add_idle_locked(tracer, os_tid, name, open);
     kpti_session_unlock();

@@ -44,7 +44,6 @@ void kpti_reading_end(kpti_tracer *tracer)
     if (--tracer->readers == 0) {
         for (kpti_stream *s = tracer->streams; s; s = s->sibling)
             kpti_stream_join_locked(s);
-        kpti_stream_free_limbo_locked(tracer);
     }
     kpti_session_unlock();
 }

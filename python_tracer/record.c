@@ -23,36 +23,31 @@ uint32_t kpti_c_word_slow(kpti_thread *thread, kpti_c_function f)
     return entry->word;
 }
 
-/* Whether a Python call is within the stream's depth; keeps count. Python's enters and exits pair, C's
- * do not always, so only the former count. A call that was open at the start takes the base with it when
- * it ends: whoever starts in __enter__ of a context manager means the levels below the with. */
-static int within_depth(kpti_stream *stream, uint32_t kind)
+/* Appends the event of CODE to the streams whose tracers record it. */
+static void append_code(const kpti_thread *thread, uint32_t word, uint32_t mask)
 {
-    if (!stream->max_depth) return 1;
-    if (kind == KPTI_EVENT_ENTER) return stream->depth++ < stream->max_depth;
-    if (stream->depth > 0) stream->depth--;
-    return stream->depth < stream->max_depth;
+    const uint32_t kind = word & KPTI_EVENT_EXIT;
+    const uint64_t now = kpti_ticks();
+    for (kpti_stream *stream = thread->streams; stream; stream = stream->next) {
+        if (!(mask & stream->bit) || !kpti_stream_within_depth(stream, kind)) continue;
+        /* One that has begun inside of this callback has found the call on the stack. */
+        if (kind == KPTI_EVENT_ENTER && stream->begun > now) continue;
+        (void)kpti_stream_append(stream, word, now);
+    }
 }
 
 uint32_t kpti_record_code(PyCodeObject *code, uint32_t kind)
 {
     kpti_thread *thread = kpti_record_begin(kind == KPTI_EVENT_ENTER);
     const kpti_code_entry *entry;
-    uint32_t word;
     uint32_t mask;
-    uint64_t now;
     if (!thread) return KPTI_MASK_GENERAL; /* no memory now; later there may be */
     entry = kpti_thread_code(thread, code);
-    word = entry->word;
     mask = entry->mask;
-    now = kpti_ticks();
-    for (kpti_stream *stream = thread->streams; stream; stream = stream->next) {
-        if (!(mask & stream->bit) || !within_depth(stream, kind)) continue;
-        /* One that has begun inside of this callback has found the call on the stack. */
-        if (kind == KPTI_EVENT_ENTER && stream->begun > now) continue;
-        (void)kpti_stream_append(stream, word | kind, now);
-    }
-    if (mask & KPTI_MASK_WATCHED && kind == KPTI_EVENT_ENTER) kpti_watch_call(thread, code, now);
+    if (mask & KPTI_MASK_WATCHED && kind == KPTI_EVENT_ENTER)
+        kpti_watch_enter(thread, code, entry->word, mask);
+    else
+        append_code(thread, entry->word | kind, mask);
     kpti_record_end(thread);
     return mask & ~KPTI_MASK_GENERAL;
 }

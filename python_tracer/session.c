@@ -280,6 +280,21 @@ static uint32_t calls_of(const kpti_thread *thread)
     return mask;
 }
 
+/* The tracers that watch calls, and have not begun on the thread: their hosts hear of its open calls. */
+static uint32_t asking_tracers(const kpti_thread *thread)
+{
+    uint32_t mask = 0;
+    kpti_session_lock();
+    for (int i = 0; i < KPTI_MOST_RECORDING; i++) {
+        const kpti_tracer *tracer = kpti_roster_at_locked(i);
+        if (tracer && tracer->watch_count) mask |= tracer->bit;
+    }
+    for (const kpti_stream *s = thread->owned; s; s = s->owned_next)
+        if (!atomic_load_explicit(&s->ended, memory_order_relaxed)) mask &= ~s->bit;
+    kpti_session_unlock();
+    return mask;
+}
+
 void kpti_session_sync(kpti_thread *thread, int entering)
 {
     attachment attached[KPTI_MOST_RECORDING];
@@ -289,7 +304,7 @@ void kpti_session_sync(kpti_thread *thread, int entering)
     (void)kpti_thread_step_out(thread);
     for (;;) {
         uint32_t before = kpti_roster_changes();
-        open = kpti_walk_own(thread, entering);
+        open = kpti_walk_own(thread, entering, asking_tracers(thread));
         kpti_session_lock();
         if (before == kpti_roster_changes()) break;
         kpti_session_unlock(); /* the walk has not asked all those that record now */

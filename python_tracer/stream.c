@@ -8,8 +8,8 @@
 #include "thread.h"
 #include "walk.h"
 
-/* A thread that calls little takes little: its first chunk is small. */
-enum { FIRST_EVENTS = 512 };
+/* A thread that calls little takes little: its first chunk is small. A host may ask for larger ones. */
+enum { FIRST_EVENTS = 512, MOST_EVENTS = 1 << 24 };
 
 /* Where no chunk was to be had, one is asked for again after so many dropped events. */
 enum { RETRY_EVERY = 1024 };
@@ -68,6 +68,19 @@ static void link_locked(kpti_stream *stream, kpti_chunk *chunk)
     stream->sealed = 0;
 }
 
+/* Puts the answer behind the open call at INDEX, if the tracer's host gave one; where it ends. */
+static kpti_event *put_answer(const kpti_stream *stream, kpti_open_stack open, uint32_t index,
+                              uint64_t ticks, kpti_event *at)
+{
+    for (uint32_t k = 0; k < open.answer_count; k++) {
+        const kpti_open_answer *a = &open.answers[k];
+        if (a->index != index || a->bit != stream->tracer->bit) continue;
+        *at++ = kpti_event_make(KPTI_EVENT_WATCH, (uint32_t)a->call_id & KPTI_MOST_NUMBER, ticks);
+        *at++ = a->answer;
+    }
+    return at;
+}
+
 /* Puts those open calls that the tracer records at the head of a chunk; where it ends. */
 static kpti_event *put_open(const kpti_stream *stream, kpti_open_stack open, uint64_t ticks,
                             kpti_event *at)
@@ -77,16 +90,29 @@ static kpti_event *put_open(const kpti_stream *stream, kpti_open_stack open, uin
         *at++ = kpti_event_make(KPTI_EVENT_OPEN, open.functions[i], ticks);
         if (open.lines[i] && open.lines[i] <= KPTI_MOST_NUMBER)
             *at++ = kpti_event_make(KPTI_EVENT_LINE, open.lines[i], ticks);
+        if (open.answer_count)
+            at = put_answer(stream, open, (uint32_t)(open.functions - open.memory) + i, ticks, at);
     }
     return at;
+}
+
+/* How many events a chunk of the stream should have room for. */
+static uint32_t usual_events(const kpti_stream *stream)
+{
+    const uint64_t bytes = stream->tracer->chunk_sink.chunk_bytes;
+    const uint64_t asked = bytes / sizeof(kpti_event);
+    if (!bytes) return stream->sequence == 0 ? FIRST_EVENTS : KPTI_CHUNK_EVENTS;
+    if (asked < FIRST_EVENTS) return FIRST_EVENTS;
+    return asked < MOST_EVENTS ? (uint32_t)asked : MOST_EVENTS;
 }
 
 /* Begins a chunk that has room for OPEN and more. The limit is the caller's to set. */
 static int begin_chunk_locked(kpti_stream *stream, kpti_open_stack open, uint64_t ticks)
 {
     kpti_tracer *tracer = stream->tracer;
-    uint32_t usual = stream->sequence == 0 ? FIRST_EVENTS : KPTI_CHUNK_EVENTS;
-    uint32_t capacity = open.count <= usual / 4 ? usual : usual + 2 * open.count;
+    uint32_t usual = usual_events(stream);
+    uint32_t most_open = 2 * open.count + 2 * open.answer_count;
+    uint32_t capacity = most_open <= usual / 2 ? usual : usual + most_open;
     kpti_chunk *chunk = NULL;
     kpti_event *at;
     if (kpti_room_make_locked(stream, kpti_chunk_bytes(capacity), ticks))
@@ -299,10 +325,10 @@ static void guard_locked(kpti_stream *stream)
 }
 
 /* The thread's open calls, and the time: callbacks may have run inside of this one. */
-static kpti_open_stack walk_outside(kpti_thread *thread, uint64_t *ticks)
+static kpti_open_stack walk_outside(kpti_thread *thread, uint32_t ask, uint64_t *ticks)
 {
     int entering = kpti_thread_step_out(thread);
-    kpti_open_stack open = kpti_walk_own(thread, entering);
+    kpti_open_stack open = kpti_walk_own(thread, entering, ask);
     kpti_thread_step_in(thread, entering);
     *ticks = kpti_ticks();
     return open;
@@ -314,7 +340,8 @@ static int refill(kpti_stream *stream, uint64_t *now)
     kpti_open_stack open = {0};
     uint64_t ticks;
     int begun = 0;
-    if (kpti_room_tells_opens(stream->tracer)) open = walk_outside(stream->thread, now);
+    if (kpti_room_tells_opens(stream->tracer))
+        open = walk_outside(stream->thread, stream->tracer->watch_count ? stream->bit : 0, now);
     ticks = *now;
     kpti_session_lock();
     if (stream->tracer && !atomic_load_explicit(&stream->ended, memory_order_relaxed)) {
@@ -348,15 +375,6 @@ int kpti_stream_append_slow(kpti_stream *stream, uint32_t word, uint64_t ticks)
     }
     kpti_stream_append_plain(stream, (uint64_t)word << 32 | (uint32_t)ticks);
     return 1;
-}
-
-void kpti_stream_free_limbo_locked(kpti_tracer *tracer)
-{
-    while (tracer->limbo) {
-        kpti_chunk *chunk = tracer->limbo;
-        tracer->limbo = chunk->next;
-        kpti_room_free_locked(tracer, chunk);
-    }
 }
 
 void kpti_stream_empty_locked(kpti_stream *stream)

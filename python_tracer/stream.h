@@ -91,14 +91,36 @@ static inline void kpti_stream_append_plain(kpti_stream *stream, uint64_t plain)
     atomic_store_explicit(&stream->cursor, at + 1, memory_order_relaxed);
 }
 
+/* Whether a Python call that is entered or left, as KIND says, is within the stream's depth; keeps count.
+ * Python's enters and exits pair, C's do not always, so only the former count. A call that was open at
+ * the start takes the base with it when it ends: whoever starts in __enter__ of a context manager means
+ * the levels below the with. */
+static inline int kpti_stream_within_depth(kpti_stream *stream, uint32_t kind)
+{
+    if (!stream->max_depth) return 1;
+    if (kind == KPTI_EVENT_ENTER) return stream->depth++ < stream->max_depth;
+    if (stream->depth > 0) stream->depth--;
+    return stream->depth < stream->max_depth;
+}
+
 /* What was open when a stream or chunk begins: functions, the outermost first, with their lines. */
 typedef struct kpti_open_stack {
     const uint32_t *functions;
     const uint32_t *lines;
     const uint32_t *masks; /* the tracers that record the function */
     uint32_t count;
-    uint32_t *memory; /* that all three are in */
+    uint32_t *memory;                 /* that all three are in */
+    struct kpti_open_answer *answers; /* of hosts that watch them; by frame, the innermost first */
+    uint32_t answer_count;
 } kpti_open_stack;
+
+/* What the host of the tracer BIT answered, of the frame at INDEX in memory. */
+typedef struct kpti_open_answer {
+    uint32_t index;
+    uint32_t bit;
+    uint64_t call_id;
+    uint64_t answer;
+} kpti_open_answer;
 
 /* "_locked": the session's lock is held. */
 
@@ -121,8 +143,6 @@ void kpti_stream_seal_locked(kpti_stream *stream);
 void kpti_stream_hand_rest(kpti_stream *stream, uint64_t ticks);
 /* Joins chunks that were begun while a snapshot was read. */
 void kpti_stream_join_locked(kpti_stream *stream);
-/* Frees the chunks that a ring let go while they were read. */
-void kpti_stream_free_limbo_locked(struct kpti_tracer *tracer);
 /* Frees its chunks, but not the stream itself. */
 void kpti_stream_empty_locked(kpti_stream *stream);
 

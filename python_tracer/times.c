@@ -68,7 +68,8 @@ static inline int is_plain(uint32_t kind)
 {
     enum {
         PLAIN = 1 << KPTI_EVENT_ENTER | 1 << KPTI_EVENT_EXIT | 1 << KPTI_EVENT_OPEN |
-                1 << KPTI_EVENT_LINE | 1 << KPTI_EVENT_GC_BEGIN
+                1 << KPTI_EVENT_LINE | 1 << KPTI_EVENT_GC_BEGIN | 1 << KPTI_EVENT_MARK |
+                1 << KPTI_EVENT_SPAN_BEGIN | 1 << KPTI_EVENT_SPAN_END
     };
     return PLAIN >> kind & 1;
 }

@@ -49,7 +49,6 @@ static void let_go(kpti_tracer *tracer)
         stream->tracer = NULL;
         if (!stream->thread) free(stream); /* else its thread frees it in its own time */
     }
-    kpti_stream_free_limbo_locked(tracer);
     kpti_session_unlock();
 }
 

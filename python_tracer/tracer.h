@@ -30,8 +30,7 @@ typedef struct kpti_tracer {
     int forked; /* in the child of a fork: what is held is the parent's, and not delivered */
 
     kpti_stream *streams;
-    uint32_t readers;  /* snapshots in progress: no chunk may go or be joined */
-    kpti_chunk *limbo; /* chunks that went meanwhile */
+    uint32_t readers; /* snapshots in progress: no chunk may go or be joined */
     uint64_t bytes_held;
     uint64_t ring_ticks; /* how far back a ring by time reaches; 0: none */
     uint64_t chunks_sealed;

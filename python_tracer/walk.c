@@ -3,6 +3,7 @@
 #include "name.h"
 #include "roster.h"
 #include "session.h"
+#include "watch.h"
 
 /* threading's name of the thread whose outermost frame is FRAME: that is Thread._bootstrap's, and its
  * self is the thread. Before that has run, threading itself does not know the thread. */
@@ -48,11 +49,28 @@ static uint32_t mask_of_frame(PyFrameObject *frame, uint32_t function)
     return kpti_roster_mask(function, view.file, kpt_str_of(module), 0);
 }
 
+/* Asks the hosts of the tracers in ASK that watch the code with MARK, whose call is at INDEX. */
+static void ask_hosts(kpti_open_stack *open, PyFrameObject *frame, uint32_t mark, uint32_t index,
+                      uint32_t ask)
+{
+    for (int i = 0; i < KPTI_MOST_RECORDING; i++) {
+        kpti_open_answer a = {.index = index, .bit = UINT32_C(1) << i};
+        kpti_open_answer *grown;
+        if (!(ask & a.bit) || !kpti_watch_open(frame, mark, i, &a)) continue;
+        grown = realloc(open->answers, (open->answer_count + 1) * sizeof *grown);
+        if (!grown) continue;
+        open->answers = grown;
+        open->answers[open->answer_count++] = a;
+    }
+}
+
 /* Fills functions, lines and masks, of COUNT each, from the innermost, at the end, to the outermost,
  * which is returned, a new reference. LEFT: places that were not needed, at the beginning: frames of
  * another thread may have ended since they were counted. */
-static PyFrameObject *fill(uint32_t *functions, PyFrameObject *top, uint32_t count, uint32_t *left)
+static PyFrameObject *fill(kpti_open_stack *open, PyFrameObject *top, uint32_t count, uint32_t ask,
+                           uint32_t *left)
 {
+    uint32_t *functions = open->memory;
     uint32_t *lines = functions + count;
     uint32_t *masks = lines + count;
     PyFrameObject *frame = top;
@@ -66,6 +84,8 @@ static PyFrameObject *fill(uint32_t *functions, PyFrameObject *top, uint32_t cou
         functions[i] = kpti_name_code(code);
         lines[i] = line > 0 ? (uint32_t)line : 0;
         masks[i] = mask_of_frame(frame, functions[i]);
+        if (masks[i] & ask && kpti_name_mark(code))
+            ask_hosts(open, frame, kpti_name_mark(code), i, masks[i] & ask);
         Py_DECREF(code);
         if (!back || i == 0) {
             Py_XDECREF(back);
@@ -78,30 +98,31 @@ static PyFrameObject *fill(uint32_t *functions, PyFrameObject *top, uint32_t cou
 }
 
 /* The walk of all frames from TOP; the outermost goes to OUTERMOST, a new reference or NULL. */
-static kpti_open_stack walk(PyFrameObject *top, PyFrameObject **outermost)
+static kpti_open_stack walk(PyFrameObject *top, uint32_t ask, PyFrameObject **outermost)
 {
-    uint32_t count = count_frames(top);
-    uint32_t *memory = count ? malloc(3 * (size_t)count * sizeof *memory) : NULL;
+    const uint32_t count = count_frames(top);
+    kpti_open_stack open = {0};
     uint32_t left;
     *outermost = NULL;
-    if (!memory) return (kpti_open_stack){0};
-    *outermost = fill(memory, top, count, &left);
-    return (kpti_open_stack){.functions = memory + left,
-                             .lines = memory + count + left,
-                             .masks = memory + 2 * (size_t)count + left,
-                             .count = count - left,
-                             .memory = memory};
+    open.memory = count ? malloc(3 * (size_t)count * sizeof *open.memory) : NULL;
+    if (!open.memory) return open;
+    *outermost = fill(&open, top, count, ask, &left);
+    open.functions = open.memory + left;
+    open.lines = open.functions + count;
+    open.masks = open.lines + count;
+    open.count = count - left;
+    return open;
 }
 
-kpti_open_stack kpti_walk_from(PyFrameObject *top)
+kpti_open_stack kpti_walk_from(PyFrameObject *top, uint32_t ask)
 {
     PyFrameObject *outermost;
-    kpti_open_stack open = walk(top, &outermost);
+    kpti_open_stack open = walk(top, ask, &outermost);
     Py_XDECREF(outermost);
     return open;
 }
 
-kpti_open_stack kpti_walk_own(kpti_thread *thread, int entering)
+kpti_open_stack kpti_walk_own(kpti_thread *thread, int entering, uint32_t ask)
 {
     kpti_open_stack open;
     PyObject *type;
@@ -113,7 +134,7 @@ kpti_open_stack kpti_walk_own(kpti_thread *thread, int entering)
     PyErr_Fetch(&type, &value, &traceback);
     top = PyThreadState_GetFrame(PyThreadState_Get());
     below = top && entering ? PyFrame_GetBack(top) : top;
-    open = walk(below, &outermost);
+    open = walk(below, ask, &outermost);
     if (!thread->named && (outermost || top))
         take_threading_name(thread, outermost ? outermost : top);
     Py_XDECREF(outermost);
@@ -125,5 +146,6 @@ kpti_open_stack kpti_walk_own(kpti_thread *thread, int entering)
 
 void kpti_walk_free(kpti_open_stack open)
 {
+    free(open.answers);
     free(open.memory);
 }

@@ -6,11 +6,12 @@
 
 #include "thread.h"
 
-/* The calling thread's; without the one on top while an enter is being recorded. Finds out the thread's
- * name on the way, and leaves a pending exception alone. */
-kpti_open_stack kpti_walk_own(kpti_thread *thread, int entering);
+/* The calling thread's; without the one on top while an enter is being recorded. Of those that the tracers
+ * in ASK watch, their hosts are told. Finds out the thread's name on the way, and leaves a pending
+ * exception alone. */
+kpti_open_stack kpti_walk_own(kpti_thread *thread, int entering, uint32_t ask);
 /* The same of the frames from TOP, which may be another thread's. */
-kpti_open_stack kpti_walk_from(PyFrameObject *top);
+kpti_open_stack kpti_walk_from(PyFrameObject *top, uint32_t ask);
 void kpti_walk_free(kpti_open_stack open);
 
 #endif

@@ -1,20 +1,21 @@
 #include "watch.h"
 
 #include "name.h"
+#include "platform.h"
+#include "roster.h"
 #include "session.h"
 #include "tracer.h"
 
-/* The first argument of the call whose frame is on top: a new reference, or NULL. */
-static PyObject *first_argument(PyCodeObject *code)
+/* The first argument of the call in FRAME: a new reference, or NULL. */
+static PyObject *first_argument(PyFrameObject *frame)
 {
-    PyFrameObject *frame = PyThreadState_GetFrame(PyThreadState_Get());
+    PyCodeObject *code = kpti_frame_code(frame);
     PyObject *names = code->co_argcount > 0 ? kpti_code_varnames(code) : NULL;
     PyObject *name = names && PyTuple_GET_SIZE(names) > 0 ? PyTuple_GET_ITEM(names, 0) : NULL;
     const char *text = name ? PyUnicode_AsUTF8(name) : NULL;
-    PyObject *value = frame && text ? kpti_frame_local(frame, text) : NULL;
+    PyObject *value = text ? kpti_frame_local(frame, text) : NULL;
     PyErr_Clear();
     Py_XDECREF(names);
-    Py_XDECREF(frame);
     return value;
 }
 
@@ -26,48 +27,94 @@ typedef struct telling {
     uint64_t call_id;
 } telling;
 
-static int find_telling(kpti_stream *stream, uint32_t mark, telling *out)
+/* What TRACER's host is to be told of a call of the code with MARK; 0: nothing. */
+static int find_telling_locked(kpti_tracer *tracer, uint32_t mark, telling *out)
 {
-    int found = 0;
-    kpti_session_lock();
-    if (stream->tracer && !atomic_load_explicit(&stream->ended, memory_order_relaxed)) {
-        kpti_tracer *tracer = stream->tracer;
-        for (uint32_t i = 0; i < tracer->watch_count && !found; i++) {
-            if (tracer->watches[i].mark != mark) continue;
-            *out = (telling){tracer->env->host.on_watched_call, tracer->env->host.ctx,
-                             tracer->watches[i].watch, ++tracer->watched_calls};
-            found = 1;
-        }
+    for (uint32_t i = 0; i < tracer->watch_count; i++) {
+        if (tracer->watches[i].mark != mark) continue;
+        *out = (telling){tracer->env->host.on_watched_call, tracer->env->host.ctx,
+                         tracer->watches[i].watch, ++tracer->watched_calls};
+        return 1;
     }
+    return 0;
+}
+
+static int find_telling(const kpti_stream *stream, uint32_t mark, telling *out)
+{
+    int found;
+    kpti_session_lock();
+    found = stream->tracer && !atomic_load_explicit(&stream->ended, memory_order_relaxed) &&
+            find_telling_locked(stream->tracer, mark, out);
     kpti_session_unlock();
     return found;
 }
 
-void kpti_watch_call(kpti_thread *thread, PyCodeObject *code, uint64_t ticks)
+int kpti_watch_open(PyFrameObject *frame, uint32_t mark, int i, kpti_open_answer *out)
 {
+    kpti_tracer *tracer;
+    PyObject *self;
+    telling t;
+    int found;
+    kpti_session_lock();
+    tracer = kpti_roster_at_locked(i);
+    found = tracer && find_telling_locked(tracer, mark, &t);
+    kpti_session_unlock();
+    if (!found) return 0;
+    self = first_argument(frame);
+    out->call_id = t.call_id;
+    out->answer = t.tell(t.ctx, t.watch, self, t.call_id);
+    PyErr_Clear();
+    Py_XDECREF(self);
+    return 1;
+}
+
+/* Tells the stream's host, which may run Python. */
+static uint64_t tell(kpti_thread *thread, const telling *t, PyObject **self)
+{
+    PyFrameObject *frame;
     PyObject *type;
     PyObject *value;
     PyObject *traceback;
-    PyObject *self;
-    uint32_t mark = kpti_name_mark(code);
     int entering = kpti_thread_step_out(thread);
+    uint64_t answer;
     PyErr_Fetch(&type, &value, &traceback);
-    self = first_argument(code);
-    for (kpti_stream *stream = thread->streams; stream; stream = stream->next) {
-        telling t;
-        uint64_t answer;
-        if (!find_telling(stream, mark, &t)) continue;
-        answer = t.tell(t.ctx, t.watch, self, t.call_id);
-        PyErr_Clear();
-        kpti_thread_step_in(thread, entering);
-        if (kpti_stream_append(stream,
-                               (uint32_t)(t.call_id & KPTI_MOST_NUMBER) << KPTI_KIND_BITS |
-                                   KPTI_EVENT_WATCH,
-                               ticks))
-            kpti_stream_append_plain(stream, answer);
-        (void)kpti_thread_step_out(thread);
-    }
-    Py_XDECREF(self);
+    frame = *self ? NULL : PyThreadState_GetFrame(PyThreadState_Get());
+    if (frame) *self = first_argument(frame);
+    Py_XDECREF(frame);
+    answer = t->tell(t->ctx, t->watch, *self, t->call_id);
+    PyErr_Clear();
     PyErr_Restore(type, value, traceback);
+    kpti_thread_step_in(thread, entering);
+    return answer;
+}
+
+/* Appends the ENTER, and behind it, in the slack, the answer. */
+static void append(kpti_stream *stream, uint32_t word, const telling *t, uint64_t answer)
+{
+    const uint64_t now = kpti_ticks();
+    if (!kpti_stream_append(stream, word | KPTI_EVENT_ENTER, now) || !t) return;
+    kpti_stream_append_plain(
+        stream, kpti_event_make(KPTI_EVENT_WATCH, (uint32_t)t->call_id & KPTI_MOST_NUMBER, now));
+    kpti_stream_append_plain(stream, answer);
+}
+
+void kpti_watch_enter(kpti_thread *thread, PyCodeObject *code, uint32_t word, uint32_t mask)
+{
+    const uint32_t mark = kpti_name_mark(code);
+    const uint64_t begin = kpti_ticks();
+    PyObject *self = NULL;
+    int entering;
+    for (kpti_stream *stream = thread->streams; stream; stream = stream->next) {
+        uint64_t answer = 0;
+        telling t;
+        int told;
+        if (!(mask & stream->bit) || !kpti_stream_within_depth(stream, KPTI_EVENT_ENTER)) continue;
+        if (stream->begun > begin) continue; /* in a host's callback: it has found the call */
+        told = find_telling(stream, mark, &t);
+        if (told) answer = tell(thread, &t, &self);
+        append(stream, word, told ? &t : NULL, answer);
+    }
+    entering = kpti_thread_step_out(thread);
+    Py_XDECREF(self); /* the call has its own reference, unless the host took that away */
     kpti_thread_step_in(thread, entering);
 }

@@ -5,8 +5,15 @@
 
 #include "thread.h"
 
-/* Tells the hosts of the tracers that watch CODE, whose frame has just begun and whose ENTER has just
- * been recorded. Inside a callback, with busy set; leaves a pending exception alone. */
-void kpti_watch_call(kpti_thread *thread, PyCodeObject *code, uint64_t ticks);
+/* CODE, whose frame has just begun, is entered: tells the hosts of the tracers in MASK that watch it, and
+ * appends WORD's enter with their answers. In this order, as a collection that the host sets off is
+ * recorded too, and must not come between. Inside a callback, with busy set; leaves a pending exception
+ * alone. */
+void kpti_watch_enter(kpti_thread *thread, PyCodeObject *code, uint32_t word, uint32_t mask);
+
+/* The same for a call that was open already, in FRAME, whose code has MARK: asks the host of the tracer
+ * with bit number I. 0: that does not watch it. Exceptions have been put aside; no lock is held, and busy
+ * is not set. */
+int kpti_watch_open(PyFrameObject *frame, uint32_t mark, int i, kpti_open_answer *out);
 
 #endif

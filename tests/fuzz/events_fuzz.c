@@ -56,7 +56,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         last[t] = chunk;
     }
     for (int t = 0; t < THREADS; t++)
-        tracks[t].chunks = first[t];
+        tracks[t] = (kpti_track){.chunks = first[t], .spans = (uint32_t)t};
     deliver_all(
         (kpti_recording){.tracks = tracks, .track_count = THREADS, .runs = runs, .run_count = RUNS},
         w);

@@ -46,7 +46,7 @@ static void check_activity(const check *c, const kpt_activity *a)
     require(a->name < c->name_count && c->names[a->name], "its name has come", a);
     require(a->thread < c->thread_count && c->threads[a->thread], "its thread has come", a);
     require(a->kind >= KPT_KIND_PYTHON && a->kind <= KPT_KIND_GC, "a known kind", a);
-    require(a->flags < 2 * KPT_ACTIVITY_WATCHED, "known flags", a);
+    require(a->flags < 2 * KPT_ACTIVITY_MARKED, "known flags", a);
     require(a->start_ns <= a->end_ns, "no end before the start", a);
     require(!c->end_ns || a->end_ns <= c->end_ns, "no end after the delivery", a);
     if (c->order == KPT_ORDER_TIME)

@@ -132,7 +132,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         command(&r, &in);
     for (int t = 0; t < THREADS; t++) {
         seal(&r.tapes[t]);
-        tracks[t] = (kpti_track){.chunks = r.tapes[t].first};
+        tracks[t] = (kpti_track){.chunks = r.tapes[t].first, .spans = (uint32_t)t};
     }
     deliver_all(
         (kpti_recording){.tracks = tracks, .track_count = THREADS, .runs = runs, .run_count = RUNS},

@@ -208,7 +208,7 @@ class ThreadModel
             }
             opens = skipping = details_fit = false;
             const bool timed = kind == KPTI_EVENT_ENTER || kind == KPTI_EVENT_EXIT ||
-                               kind == KPTI_EVENT_GC_BEGIN || kind == KPTI_EVENT_GC_END;
+                               (kind >= KPTI_EVENT_GC_BEGIN && kind <= KPTI_EVENT_SPAN_END);
             if (timed && ticks < last_) repairs++;
             const uint64_t now = timed ? clamp(ticks) : last_;
             switch (kind) {
@@ -227,6 +227,15 @@ class ThreadModel
                     calls[gc].a.value1 = static_cast<uint32_t>(second);
                     calls[gc].a.value2 = second >> 32;
                 }
+                break;
+            case KPTI_EVENT_MARK:
+            case KPTI_EVENT_SPAN_BEGIN: // no track here says that it has any, so they cut nothing
+                for (const size_t call : stack_)
+                    calls[call].a.flags |= KPT_ACTIVITY_MARKED;
+                last_ = now;
+                break;
+            case KPTI_EVENT_SPAN_END:
+                last_ = now;
                 break;
             case KPTI_EVENT_EPOCH:
                 break;

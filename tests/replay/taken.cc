@@ -67,6 +67,7 @@ Taken take(Recording &recording, Taking taking)
     kpt_delivery delivery;
     KPT_INIT(&delivery);
     delivery.order = taking.order;
+    delivery.flags = taking.flags;
     delivery.batch_size = taking.batch_size;
     delivery.end_ns = taking.end_ns;
     delivery.sink = sink;
@@ -163,7 +164,7 @@ void check_nesting(Lines *lines, const Taken &taken, const Taking &taking)
         expect(lines, a.start_ns <= a.end_ns, "no end before the start", a);
         expect(lines, !taking.end_ns || a.end_ns <= taking.end_ns, "no end after the delivery", a);
         expect(lines, a.kind >= KPT_KIND_PYTHON && a.kind <= KPT_KIND_GC, "a known kind", a);
-        expect(lines, a.flags < KPT_ACTIVITY_WATCHED * 2, "known flags", a);
+        expect(lines, a.flags < KPT_ACTIVITY_MARKED * 2, "known flags", a);
         expect(lines, a.parent_id || a.depth == 0, "a root has depth 0", a);
         if (!a.parent_id) continue;
         const kpt_activity *parent = a.parent_id < by_id.size() ? by_id[a.parent_id] : nullptr;

@@ -27,6 +27,7 @@ struct Taken {
 // How to take one; the defaults deliver in order THREAD, a tick being a nanosecond.
 struct Taking {
     uint32_t order = KPT_ORDER_THREAD;
+    uint32_t flags = 0; // KPT_DELIVER_*
     uint32_t batch_size = 0;
     int64_t end_ns = 0;
     kpt_convert_fn convert = nullptr; // checked for its ticks, too

@@ -86,6 +86,25 @@ Tape &Tape::watch(uint64_t answer, uint32_t call_id)
     return word(answer);
 }
 
+Tape &Tape::mark(uint64_t ticks)
+{
+    event(KPTI_EVENT_MARK, 0, ticks);
+    return *this;
+}
+
+Tape &Tape::begin_span(uint32_t number, uint64_t ticks)
+{
+    event(KPTI_EVENT_SPAN_BEGIN, number, ticks);
+    track.spans++;
+    return *this;
+}
+
+Tape &Tape::end_span(uint32_t number, uint64_t ticks)
+{
+    event(KPTI_EVENT_SPAN_END, number, ticks);
+    return *this;
+}
+
 Tape &Tape::gc_begin(uint32_t generation, uint64_t ticks)
 {
     event(KPTI_EVENT_GC_BEGIN, generation, ticks);

@@ -32,6 +32,9 @@ class Tape
     Tape &open(uint32_t function);
     Tape &line(uint32_t line);
     Tape &watch(uint64_t answer, uint32_t call_id);
+    Tape &mark(uint64_t ticks);
+    Tape &begin_span(uint32_t number, uint64_t ticks);
+    Tape &end_span(uint32_t number, uint64_t ticks);
     Tape &gc_begin(uint32_t generation, uint64_t ticks);
     Tape &gc_end(uint32_t collected, uint32_t uncollectable, uint64_t ticks);
 

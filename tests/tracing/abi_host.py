@@ -24,12 +24,16 @@ NO_C_CALLS = 1
 FULL_RING = 1
 FLAGS = {1: support.BEGAN_BEFORE, 2: support.ENDED_BY_STOP, 4: support.CLAMPED,
          8: support.RECOVERED, 16: support.WATCHED}
+WATCHED_BIT, MARKED_BIT = 16, 32
+DELIVER_MARKED = 1
+MARK_POINT, MARK_BEGIN, MARK_END = 1, 2, 3
 THREAD_ENDED = 1
 INCLUDE, EXCLUDE = 1, 2
 FILE_PREFIX, MODULE, FILE_GLOB = 1, 2, 3
 
 LastErrorFn = CFUNCTYPE(c_int32, c_uint64, c_char_p, c_uint64, c_void_p)
 SelfFn = CFUNCTYPE(c_int32, c_uint64)
+MarkFn = CFUNCTYPE(c_int32, c_uint64, c_uint32, c_uint64)
 SelfOutFn = CFUNCTYPE(c_int32, c_uint64, c_void_p)
 RegisterFn = CFUNCTYPE(c_int32, c_void_p, c_void_p, c_void_p)
 MakeFn = PYFUNCTYPE(c_int32, c_void_p, c_void_p, c_void_p)  # with the GIL held
@@ -89,7 +93,7 @@ class Ops(ctypes.Structure):
     _fields_ = [("struct_size", c_uint32), ("flags", c_uint32), ("stop", SelfFn),
                 ("restart", SelfFn), ("register_gc_callback", SelfFn), ("get_events", SelfOutFn),
                 ("snapshot", SelfOutFn), ("get_stats", SelfOutFn), ("last_error", LastErrorFn),
-                ("get_extension", c_void_p), ("destroy", SelfFn)]
+                ("get_extension", c_void_p), ("destroy", SelfFn), ("mark", MarkFn)]
 
 
 class Made(ctypes.Structure):
@@ -236,6 +240,9 @@ class Tracer:
 
     def register_gc_callback(self):
         self._call(self.ops.register_gc_callback)
+
+    def mark(self, what=MARK_POINT, number=0):
+        self._call(self.ops.mark, what, number)
 
     def stats(self):
         stats = sized(Stats)

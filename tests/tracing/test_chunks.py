@@ -45,11 +45,12 @@ class Chunks(abi_host.HostCase):
         self.native.native_log_chunk.restype = ctypes.POINTER(abi_host.Chunk)
         self.native.native_log_chunk.argtypes = [ctypes.c_uint64]
 
-    def make_streaming(self, refuse_every=0, **options):
+    def make_streaming(self, refuse_every=0, chunk_bytes=0, **options):
         self.native.native_log_reset(ctypes.c_uint64(refuse_every))
         self.addCleanup(self.native.native_log_reset, ctypes.c_uint64(0))
         sealed = ctypes.cast(self.native.native_chunk, ctypes.c_void_p).value
-        return self.make(chunk_sink=abi_host.sized(abi_host.ChunkSink, sealed=sealed), **options)
+        return self.make(chunk_sink=abi_host.sized(
+            abi_host.ChunkSink, sealed=sealed, chunk_bytes=chunk_bytes), **options)
 
     def chunks(self):
         """The chunks of each thread, by its OS id."""
@@ -79,6 +80,15 @@ class Chunks(abi_host.HostCase):
         held = tracer.recording()
         self.assertLess(tracer.stats()["bytes_held"], 400_000)
         self.assertLessEqual(abs(counts[ENTER] + held.count(leaf) - 50_000), 200)
+
+    def test_their_size(self):
+        for asked, size in ((0, 65536), (16384, 16384), (1, 4096), (1 << 20, 1 << 20)):
+            tracer = self.make_streaming(chunk_bytes=asked)
+            work(150_000)
+            tracer.stop()
+            chunks = self.chunks()[threading.get_native_id()]
+            full = {chunk.size_bytes for chunk in chunks[1:-1]}
+            self.assertTrue(full and all(0 <= size - n <= 64 for n in full), (asked, full))
 
     def test_at_stop_the_rest_comes(self):
         """What the sink took is the whole recording."""

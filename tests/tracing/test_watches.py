@@ -207,6 +207,27 @@ class Watches(abi_host.HostCase):
         self.assertEqual(sorted(call_id for _, _, call_id in marked), list(range(1, 1501)))
         self.assertEqual(len(self.seen), 1500)
 
+    def test_what_is_not_recorded_is_not_told(self):
+        """An answer belongs to an activity: without one nobody is asked, and no other call gets it."""
+        call = define("def call(self): return 1", "call", "<elsewhere>")
+
+        def work():
+            plain()
+            call(Module("a"))
+            plain()
+        for options in ({"filters": [(abi_host.EXCLUDE, abi_host.FILE_PREFIX, "<elsewhere>")]},
+                        {"max_depth": 1}):
+            recording = self.record(work, (1, call), **options)
+            self.assertEqual(self.seen, [])
+            self.assertEqual(self.watched(recording), [])
+            self.assertEqual(recording.count(work), 1)
+            self.assertEqual(recording.stats["events_repaired"], 0)
+        beside = self.make(host=self.watching, watches=[(2, call)])
+        self.record(work, (1, call), max_depth=1)
+        beside.stop()
+        self.assertEqual([watch for watch, _, _, _ in self.seen], [2])
+        self.assertEqual(len(self.watched(beside.recording())), 1)
+
     def test_every_tracer_hears_its_own(self):
         a = Module("a")
         first = self.make(host=self.watching, watches=[(1, Module.__call__)])
@@ -233,6 +254,38 @@ class Watches(abi_host.HostCase):
         self.assertEqual(self.watched(tracer.recording()),
                          [("__call__", 1000 + n, n) for n in (1, 2, 3)])
 
+    def test_calls_that_are_open(self):
+        """Of those that run when the tracer starts the host hears then, in every thread."""
+        tracers, go, ready = [], threading.Event(), threading.Event()
+
+        class Starting(Module):
+            def forward(self, x):
+                tracers.append(self.host.make(watches=[(1, Module.__call__)]))
+                plain()
+                return x
+
+        class Waiting(Module):
+            def forward(self, x):
+                ready.set()
+                go.wait()
+                return x
+        self.answers = {"starting": 5, "waiting": 6}
+        Starting.host = self.watching
+        other = threading.Thread(target=Waiting("waiting"), args=(1,))
+        other.start()
+        ready.wait()
+        try:
+            Starting("starting")(1)
+        finally:
+            go.set()
+            other.join()
+        tracers[0].stop()
+        self.addCleanup(tracers[0].destroy)
+        recording = tracers[0].recording()
+        self.assertEqual(sorted(answer for _, answer, _ in self.watched(recording)), [5, 6])
+        self.assertTrue(all(BEGAN_BEFORE in c.flags for c in recording.all(Module.__call__)))
+        self.assertEqual(recording.stats["events_repaired"], 0)
+
     def test_in_a_ring(self):
         """An answer stays with its call when older ones go."""
         a = Module("a")
@@ -240,11 +293,13 @@ class Watches(abi_host.HostCase):
         recording = self.record(lambda: [a(n) for n in range(8_000)], (1, Module.__call__),
                                 ring_bytes=200_000, flags=abi_host.NO_C_CALLS)
         self.assertGreater(recording.stats["events_dropped"], 0)
+        self.assertTrue(all(WATCHED in c.flags and c.args.value0 == 9
+                            for c in recording.all(Module.__call__)), "open ones too")
         calls = [c for c in recording.all(Module.__call__) if BEGAN_BEFORE not in c.flags]
         self.assertGreater(len(calls), 1_000)
         self.assertEqual({(WATCHED in c.flags, c.args.value0) for c in calls}, {(True, 9)})
         ids = [c.args.value1 for c in calls]
-        self.assertEqual(ids, list(range(8_001 - len(ids), 8_001)))
+        self.assertEqual(ids, sorted(set(ids)), "each has its own")
         self.assertEqual(recording.stats["events_repaired"], 0)
 
     def test_every_chunk_boundary(self):
@@ -260,6 +315,20 @@ class Watches(abi_host.HostCase):
         self.assertEqual([call_id for _, _, call_id in self.watched(recording)],
                          list(range(1, 3_001)))
         self.assertEqual(recording.stats["events_repaired"], 0)
+
+    def test_collections_within_the_callback(self):
+        """They are recorded, and don't come between a call and its answer."""
+        host = self.new_host(watched=lambda watch, instance, call_id: gc.collect() * 0 + 7)
+        tracer = self.make(host=host, watches=[(1, plain)])
+        tracer.register_gc_callback()
+        for _ in range(5):
+            plain()
+        tracer.stop()
+        for order in (abi_host.ORDER_THREAD, abi_host.ORDER_START):
+            calls = [c.args for c in tracer.deliver(order).recording().all(plain)]
+            self.assertEqual([(a.flags & abi_host.WATCHED_BIT, a.value0) for a in calls],
+                             [(abi_host.WATCHED_BIT, 7)] * 5)
+        self.assertEqual(tracer.stats()["events_repaired"], 0)
 
     def test_stop_within_the_callback(self):
         """The host may do anything there, also end the tracing."""

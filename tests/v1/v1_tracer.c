@@ -141,11 +141,18 @@ static kpt_status destroy_tracer(kpt_handle self)
     return destroy(self, TRACER);
 }
 
+static kpt_status mark(kpt_handle self, uint32_t what, uint64_t number)
+{
+    (void)number;
+    if (!find(self, TRACER)) return KPT_E_HANDLE;
+    return what < KPT_MARK_POINT || what > KPT_MARK_END ? KPT_E_INVALID : KPT_OK;
+}
+
 kpt_status make_tracer(void *make_ctx, const kpt_tracer_args *args, kpt_tracer *out)
 {
     static const kpt_tracer_ops ops = {
         sizeof ops, 0,         stop,       restart,       register_gc_callback, get_events,
-        snapshot,   get_stats, last_error, get_extension, destroy_tracer};
+        snapshot,   get_stats, last_error, get_extension, destroy_tracer,       mark};
     object *b = find((kpt_handle)(uintptr_t)make_ctx, BOND), *o = NULL;
     kpt_tracer_args a;
     kpt_chunk_sink sink = {0};

@@ -1,0 +1,141 @@
+// mark_test.cc: what the host marks: calls that contain a point, and spans that calls must not cross.
+#include <gtest/gtest.h>
+
+#include "taken.h"
+
+namespace
+{
+
+std::string marked(const Taken &taken)
+{
+    std::string out;
+    for (const kpt_activity &a : taken.activities)
+        if (a.flags & KPT_ACTIVITY_MARKED) out += " f" + std::to_string(a.name);
+    return out;
+}
+
+TEST(Marks, reach_all_open_calls)
+{
+    Recording r;
+    r.tape().enter(1, 1).enter(2, 2).exit(2, 3).enter(4, 4).mark(5).exit(4, 6).enter(5, 7);
+    r.tape().exit(5, 8).exit(1, 9).enter(6, 10).exit(6, 11);
+    const Taken t = take_checked(r);
+    EXPECT_EQ(" f4 f1", marked(t));
+    EXPECT_EQ(0u, t.repairs);
+}
+
+TEST(Marks, choose_what_is_delivered)
+{
+    Recording r;
+    r.tape(0).enter(1, 1).enter(2, 2).exit(2, 3).enter(4, 4).mark(5).exit(4, 6).exit(1, 9);
+    r.tape(1).enter(5, 2).exit(5, 8).enter(6, 10).mark(11).exit(6, 12);
+    for (const uint32_t order : {KPT_ORDER_THREAD, KPT_ORDER_START}) {
+        Taking taking;
+        taking.order = order;
+        const Taken all = take_checked(r, taking);
+        taking.flags = KPT_DELIVER_MARKED;
+        const Taken some = take(r, taking);
+        ASSERT_EQ(3u, some.activities.size());
+        EXPECT_EQ(3u, some.names.size()) << "only those that are needed";
+        for (const kpt_activity &a : some.activities) {
+            EXPECT_EQ(all.only(a.name).id, a.id);
+            EXPECT_EQ(all.only(a.name).parent_id, a.parent_id);
+        }
+    }
+}
+
+// f2 begins the span and returns; f1 lasts. What f2's caller calls within the span is f1's.
+TEST(Spans, cut_calls_that_end_within)
+{
+    Recording r;
+    r.tape().enter(1, 1).enter(2, 2).enter(4, 3).begin_span(7, 5).exit(4, 6).exit(2, 8);
+    r.tape().enter(5, 10).exit(5, 12).end_span(7, 14).exit(1, 20);
+    for (uint32_t order = KPT_ORDER_THREAD; order <= KPT_ORDER_START; order++) {
+        Taking taking;
+        taking.order = order;
+        const Taken t = take_checked(r, taking);
+        EXPECT_EQ(0u, t.repairs);
+        if (order == KPT_ORDER_TIME) continue;
+        for (const uint32_t cut : {2u, 4u}) {
+            EXPECT_EQ(5, t.only(cut).end_ns);
+            EXPECT_EQ((uint32_t)KPT_ACTIVITY_CLAMPED, t.only(cut).flags);
+        }
+        EXPECT_EQ(20, t.only(1).end_ns);
+        EXPECT_EQ((uint32_t)KPT_ACTIVITY_MARKED, t.only(1).flags);
+        EXPECT_EQ(t.only(1).id, t.only(5).parent_id);
+        EXPECT_EQ(1u, t.only(5).depth);
+    }
+}
+
+TEST(Spans, within_a_call_cut_nothing)
+{
+    Recording r;
+    r.tape().enter(1, 1).begin_span(7, 2).enter(2, 3).exit(2, 4).end_span(7, 5).exit(1, 6);
+    EXPECT_EQ("f2[3-4] f1[1-6]", take_checked(r).text());
+    EXPECT_EQ(0u, take(r).only(2).flags);
+}
+
+// The exit of the inner f1, which was cut, must not end the outer one.
+TEST(Spans, leave_outer_calls_of_the_same_function)
+{
+    Recording r;
+    r.tape().enter(1, 1).enter(1, 2).begin_span(7, 3).exit(1, 4).enter(2, 5).exit(2, 6);
+    r.tape().end_span(7, 7).exit(1, 9);
+    const Taken t = take_checked(r);
+    EXPECT_EQ("f1[2-3]C f2[5-6] f1[1-9]", t.text());
+    EXPECT_EQ(0u, t.repairs);
+}
+
+TEST(Spans, nest_and_overlap)
+{
+    Recording r;
+    r.tape().enter(1, 1).enter(2, 2).begin_span(7, 3).begin_span(8, 4).exit(2, 5).enter(4, 6);
+    r.tape().end_span(7, 7).begin_span(9, 8).exit(4, 9).end_span(9, 10).end_span(8, 11).exit(1, 12);
+    const Taken t = take_checked(r);
+    EXPECT_EQ("f2[2-3]C f4[6-8]C f1[1-12]", t.text());
+    EXPECT_EQ(0u, t.repairs);
+}
+
+// A call that an earlier span has cut is the innermost that holds a later one.
+TEST(Spans, within_a_call_that_was_cut)
+{
+    Recording r;
+    r.tape().enter(1, 1).enter(2, 2).begin_span(7, 3).enter(4, 4).begin_span(8, 5).exit(4, 6);
+    r.tape().enter(5, 7).exit(5, 8).end_span(8, 9).exit(2, 10).end_span(7, 11).exit(1, 12);
+    const Taken t = take_checked(r);
+    EXPECT_EQ("f2[2-3]C f4[4-5]C f5[7-8] f1[1-12]", t.text());
+    EXPECT_EQ(t.only(1).id, t.only(5).parent_id);
+    EXPECT_EQ(0u, t.repairs);
+}
+
+TEST(Spans, that_never_end_or_never_began)
+{
+    Recording r;
+    r.tape().enter(1, 1).end_span(6, 2).enter(2, 3).begin_span(7, 4).exit(2, 5);
+    r.stop(50);
+    const Taken t = take_checked(r);
+    EXPECT_EQ("f2[3-4]C f1[1-50]S", t.text());
+    EXPECT_EQ(0u, t.repairs);
+}
+
+TEST(Spans, over_a_gap)
+{
+    Recording r;
+    r.tape().enter(1, 1).begin_span(7, 2).enter(2, 3).gap(10).open(1).enter(4, 11).exit(4, 12);
+    r.tape().end_span(7, 13).exit(1, 14);
+    const Taken t = take_checked(r);
+    EXPECT_EQ("f1[1-2]C f2[3-3]R f4[11-12] f1[10-14]B", t.text());
+}
+
+TEST(Spans, with_collections_and_lost_exits)
+{
+    Recording r;
+    r.tape().enter(1, 1).enter(2, 2).gc_begin(0, 3).begin_span(7, 4).gc_end(1, 0, 5).enter(3, 6);
+    r.tape().exit(2, 7).end_span(7, 8).gc_begin(1, 9).gc_end(2, 0, 10).exit(1, 11);
+    const Taken t = take_checked(r);
+    EXPECT_EQ(1u, t.repairs) << "f3 has no exit";
+    EXPECT_EQ(4, t.only(2).end_ns);
+    EXPECT_EQ(11, t.only(1).end_ns);
+}
+
+} // namespace
