@@ -71,6 +71,8 @@ static inline int kpti_stream_append_quick(kpti_stream *stream, uint32_t word, u
                              (uint32_t)(ticks >> 32) != stream->high,
                          0))
         return 0;
+    /* Interpreters with atomic operations everywhere wait for our stores to fresh lines otherwise. */
+    __builtin_prefetch(at + 32, 1);
     *at = (uint64_t)word << 32 | (uint32_t)ticks;
     atomic_store_explicit(&stream->cursor, at + 1, memory_order_relaxed);
     return 1;
