@@ -2,6 +2,7 @@
 
 #include <time.h>
 
+#include "handing.h"
 #include "platform.h"
 #include "room.h"
 #include "session.h"
@@ -245,71 +246,6 @@ void kpti_stream_close(kpti_stream *stream)
     kpti_stream_trip(stream);
 }
 
-/* The stream's number, as a kpt_thread's: how many are older. New ones come in front. */
-static uint32_t index_of(const kpti_stream *stream)
-{
-    uint32_t index = 0;
-    while ((stream = stream->sibling))
-        index++;
-    return index;
-}
-
-/* Lets go of a chunk that the sink has taken while it was being read; 0 if it still is. */
-static int forget_given(kpti_stream *stream)
-{
-    int gone;
-    kpti_session_lock();
-    gone = !stream->tracer->readers;
-    if (gone && stream->given) {
-        stream->first = stream->given->next;
-        if (stream->last == stream->given) stream->last = NULL;
-        kpti_room_free_locked(stream->tracer, stream->given);
-        stream->given = NULL;
-    }
-    kpti_session_unlock();
-    return gone;
-}
-
-/* Offers the oldest chunk, which is sealed, to the host's sink; 1 if that took it. TICKS: now. */
-static int offer(kpti_stream *stream, uint64_t ticks)
-{
-    kpti_tracer *tracer = stream->tracer;
-    kpti_chunk *chunk = stream->first;
-    kpt_chunk out;
-    int taken;
-    KPT_INIT(&out);
-    out.thread = index_of(stream);
-    out.sequence = chunk->sequence;
-    out.os_tid = stream->os_tid;
-    out.first_ticks = chunk->base_ticks;
-    out.last_ticks = chunk->next ? chunk->next->base_ticks : ticks;
-    out.dropped_before = chunk->dropped_before;
-    out.data = chunk->events;
-    out.size_bytes = chunk->count * sizeof(kpti_event);
-    taken = tracer->chunk_sink.sealed(tracer->chunk_sink.chunk_ctx, &out) == KPT_OK;
-    kpti_session_lock();
-    if (taken)
-        stream->given = chunk;
-    else
-        tracer->chunks_refused++;
-    kpti_session_unlock();
-    return taken;
-}
-
-/* Hands the chunks before LAST to the host's sink, where there is one. The host may take its time, so
- * no lock is held; the owner thread is the only one that adds or hands away, while it records. */
-static void hand_to_sink(kpti_stream *stream, const kpti_chunk *last, uint64_t ticks)
-{
-    if (!stream->tracer->chunk_sink.sealed) return;
-    while (forget_given(stream) && stream->first && stream->first != last && offer(stream, ticks))
-        continue;
-}
-
-void kpti_stream_hand_rest(kpti_stream *stream, uint64_t ticks)
-{
-    hand_to_sink(stream, NULL, ticks);
-}
-
 /* Lets the tracer's guard, if it has one, look at the chunk that was sealed just now. */
 static void guard_locked(kpti_stream *stream)
 {
@@ -352,10 +288,22 @@ static int refill(kpti_stream *stream, uint64_t *now)
     kpti_session_unlock();
     kpti_walk_free(open);
     if (begun) {
-        hand_to_sink(stream, stream->last, ticks);
+        kpti_hand_to_sink(stream, stream->last, ticks);
         open_limit(stream);
     }
     return begun;
+}
+
+/* Whether the guard has just switched off the function whose enter WORD is: it would have no exit. */
+static int is_switched_off(const kpti_stream *stream, uint32_t word)
+{
+    const uint32_t kinds = (1U << KPTI_KIND_BITS) - 1;
+    int off;
+    if (!stream->tracer->args.overhead_permille || (word & kinds) != KPTI_EVENT_ENTER) return 0;
+    kpti_session_lock();
+    off = !kpti_guard_allows_locked(&stream->tracer->guard, word >> KPTI_KIND_BITS);
+    kpti_session_unlock();
+    return off;
 }
 
 int kpti_stream_append_slow(kpti_stream *stream, uint32_t word, uint64_t ticks)
@@ -368,6 +316,7 @@ int kpti_stream_append_slow(kpti_stream *stream, uint32_t word, uint64_t ticks)
         atomic_fetch_add_explicit(&stream->dropped_total, 1, memory_order_relaxed);
         return 0;
     }
+    if (at >= limit && is_switched_off(stream, word)) return 0;
     if ((uint32_t)(ticks >> 32) != stream->high) { /* the slack has room for all three words */
         stream->high = (uint32_t)(ticks >> 32);
         kpti_stream_append_plain(stream, kpti_event_make(KPTI_EVENT_EPOCH, 0, ticks));

@@ -141,8 +141,6 @@ void kpti_stream_close(kpti_stream *stream);
 void kpti_stream_trip(kpti_stream *stream);
 /* Completes the last chunk: the owner itself does it, or is out with its limit moved. */
 void kpti_stream_seal_locked(kpti_stream *stream);
-/* Hands all that is held to the host's sink; nobody records any more, and no lock is held. */
-void kpti_stream_hand_rest(kpti_stream *stream, uint64_t ticks);
 /* Joins chunks that were begun while a snapshot was read. */
 void kpti_stream_join_locked(kpti_stream *stream);
 /* Frees its chunks, but not the stream itself. */
