@@ -17,7 +17,8 @@ enum { FIRST_TOOL = 3, LAST_TOOL = 4 };
  * the callbacks' reads need no order. */
 static _Atomic(PyObject *) disable;
 static _Atomic(PyObject *) missing;
-static int tool = -1; /* ours, while the hooks are there */
+static PyObject *callback_type; /* made once: types take a lock that all threads share */
+static int tool = -1;           /* ours, while the hooks are there */
 
 static inline int is_missing(const PyObject *argument)
 {
@@ -147,9 +148,9 @@ static const struct row {
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 
-static PyObject *new_callback(PyObject *type, vectorcallfunc function)
+static PyObject *new_callback(vectorcallfunc function)
 {
-    callback *object = PyObject_New(callback, (PyTypeObject *)type);
+    callback *object = PyObject_New(callback, (PyTypeObject *)callback_type);
     if (object) object->vectorcall = function;
     return (PyObject *)object;
 }
@@ -157,11 +158,12 @@ static PyObject *new_callback(PyObject *type, vectorcallfunc function)
 /* Registers the rows' callbacks; the mask of their events, or -1 with an exception. */
 static long register_rows(PyObject *monitoring, PyObject *events)
 {
-    PyObject *type = PyType_FromSpec(&callback_spec);
-    long mask = type ? 0 : -1;
+    long mask = 0;
+    if (!callback_type) callback_type = PyType_FromSpec(&callback_spec);
+    if (!callback_type) return -1;
     for (int i = 0; i < ROWS && mask >= 0; i++) {
         PyObject *number = PyObject_GetAttrString(events, rows[i].event);
-        PyObject *object = number ? new_callback(type, rows[i].function) : NULL;
+        PyObject *object = number ? new_callback(rows[i].function) : NULL;
         PyObject *old = object ? PyObject_CallMethod(monitoring, "register_callback", "iOO", tool,
                                                      number, object)
                                : NULL;
@@ -170,7 +172,6 @@ static long register_rows(PyObject *monitoring, PyObject *events)
         Py_XDECREF(object);
         Py_XDECREF(number);
     }
-    Py_XDECREF(type);
     return mask;
 }
 
@@ -197,12 +198,14 @@ static int take_tool(PyObject *monitoring, uint32_t wanted)
 
 static void release_tool(PyObject *monitoring)
 {
-    PyObject *result = PyObject_CallMethod(monitoring, "set_events", "ii", tool, 0);
+    int ours = tool;
+    PyObject *result;
+    tool = -1; /* what follows may run Python, and that come here */
+    result = PyObject_CallMethod(monitoring, "set_events", "ii", ours, 0);
     Py_XDECREF(result);
     PyErr_Clear();
-    (void)call_with_int(monitoring, "free_tool_id", tool);
+    (void)call_with_int(monitoring, "free_tool_id", ours);
     PyErr_Clear();
-    tool = -1;
 }
 
 static kpt_status install(PyObject *monitoring, uint32_t wanted, kpti_error *error)
@@ -276,6 +279,7 @@ void kpti_hooks_forget(void)
     tool = -1;
     disable = NULL;
     missing = NULL;
+    callback_type = NULL;
 }
 
 uint64_t kpti_hooks_unreached(void)

@@ -1,6 +1,7 @@
 """The interpreter's end with a live tracer: every way out is clean, and the trace is written."""
 
 import json
+import unittest
 
 import support
 from support import rounds
@@ -93,6 +94,9 @@ class ExitTest(support.Case):
                     lc.free.lc_stopper_start(t.address, i)
             """.replace("\n    ", "\n"), written=False)
 
+    @unittest.skipIf(support.FREE_THREADED,
+                     "such a Python hangs now and then by itself, untraced, when a daemon thread makes "
+                     "types or sets hooks as it ends: one that holds a lock is stopped for good")
     def test_stop_in_a_daemon_thread(self):
         for _ in range(rounds(3, 30)):
             self.ends("""
