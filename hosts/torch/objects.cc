@@ -3,7 +3,6 @@
 #include <torch/csrc/utils/pythoncapi_compat.h>
 
 #include "snapshot.h"
-#include "threads.h"
 
 namespace kpytrace
 {
@@ -61,59 +60,6 @@ const Sighting *Objects::sighting(uint64_t answer) const
     std::lock_guard<std::mutex> guard(lock_);
     return answer && answer <= sightings_.size() ? &sightings_[answer - 1] : nullptr;
 }
-
-// --- calls that run when recording begins ---------------------------------------------------------
-
-static PyObject *first_argument(PyFrameObject *frame)
-{
-    PyObject *self = PyFrame_GetVarString(frame, "self");
-    if (!self) PyErr_Clear();
-    return self;
-}
-
-void Objects::see_frames_of(PyThreadState *state, PyCodeObject *module_call, PyCodeObject *step)
-{
-    std::vector<PyFrameObject *> frames; // outermost last
-    for (PyFrameObject *frame = PyThreadState_GetFrame(state); frame;
-         frame = PyFrame_GetBack(frame))
-        frames.push_back(frame);
-    for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {
-        PyCodeObject *code = PyFrame_GetCode(*frame);
-        if (code == module_call || code == step) {
-            PyObject *self = first_argument(*frame);
-            const char *name = PyUnicode_AsUTF8(code->co_name);
-            open_.push_back({static_cast<uint64_t>(os_tid_of(state, 0)), name ? name : "",
-                             static_cast<uint32_t>(code->co_firstlineno),
-                             see(code == step ? OPTIMIZER_STEP : MODULE_CALL, self)});
-            Py_XDECREF(self);
-        }
-        Py_DECREF(code);
-        Py_DECREF(*frame);
-    }
-}
-
-void Objects::see_open_calls(PyCodeObject *module_call, PyCodeObject *step)
-{
-    PyInterpreterState *interpreter = PyThreadState_GetInterpreter(PyThreadState_Get());
-    for (auto *state = PyInterpreterState_ThreadHead(interpreter); state;
-         state = PyThreadState_Next(state))
-        see_frames_of(state, module_call, step);
-    PyErr_Clear();
-}
-
-uint64_t Objects::open_call(uint64_t os_tid, const kpt_name &name, uint32_t ordinal) const
-{
-    std::string function(name.function.data, name.function.size);
-    for (const OpenCall &call : open_) {
-        if (call.os_tid != os_tid || call.first_line != name.first_line ||
-            call.function != function)
-            continue;
-        if (ordinal-- == 0) return call.answer;
-    }
-    return 0;
-}
-
-// --- the end --------------------------------------------------------------------------------------
 
 void Objects::release()
 {

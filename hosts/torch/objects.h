@@ -9,7 +9,6 @@
 
 #include <deque>
 #include <mutex>
-#include <string>
 #include <unordered_map>
 
 #include "kpt.h"
@@ -32,12 +31,6 @@ class Objects
     // A watched call of SELF begins. The GIL is held; no exception is left.
     uint64_t see(uint64_t watch, PyObject *self);
 
-    // The watched calls that run now, of all threads. The GIL is held.
-    void see_open_calls(PyCodeObject *module_call, PyCodeObject *optimizer_step);
-
-    // The answer of the ORDINALth call of NAME that ran on this thread then; 0: none.
-    uint64_t open_call(uint64_t os_tid, const kpt_name &name, uint32_t ordinal) const;
-
     // What an answer stands for; null: nothing. It lives as long as this.
     const Sighting *sighting(uint64_t answer) const;
 
@@ -52,23 +45,15 @@ class Objects
         PyObject *reference; // a weak one
         uint64_t number;
     };
-    struct OpenCall {
-        uint64_t os_tid;
-        std::string function;
-        uint32_t first_line;
-        uint64_t answer;
-    };
     using Identities = std::unordered_map<PyObject *, Identity>;
 
     static Identity *find(Identities &in, PyObject *object, bool &fresh);
-    void see_frames_of(PyThreadState *state, PyCodeObject *module_call, PyCodeObject *step);
     uint64_t number_of(PyTypeObject *type);
 
     mutable std::mutex lock_; // of sightings_: read without the GIL
     std::deque<Sighting> sightings_;
     Identities objects_; // the rest is the GIL's
     Identities classes_;
-    std::deque<OpenCall> open_;
 };
 
 } // namespace kpytrace

@@ -68,7 +68,8 @@ std::shared_ptr<Recorder> Recorder::start(std::shared_ptr<const Settings> settin
     if (!self->bond_.open(self->settings_->plugin, host)) return self;
     PyGILState_STATE gil = PyGILState_Ensure();
     self->threads_.list_present();
-    self->objects_.see_open_calls(self->settings_->module_call, self->settings_->optimizer_step);
+    self->open_calls_.see(self->objects_, self->settings_->module_call,
+                          self->settings_->optimizer_step);
     (void)self->make();
     PyGILState_Release(gil);
     return self;
@@ -133,10 +134,15 @@ static int thread_of(void *ctx, const kpt_thread *thread, uint64_t *python_threa
     return !known.late || self->settings().late_threads;
 }
 
-static uint64_t answer_of_open(void *ctx, const kpt_thread *thread, const kpt_name *name,
-                               uint32_t ordinal)
+static int open_call(void *ctx, const kpt_thread *thread, const kpt_name *name, uint32_t ordinal,
+                     uint32_t *line, uint64_t *answer)
 {
-    return static_cast<Recorder *>(ctx)->objects().open_call(thread->os_tid, *name, ordinal);
+    auto *self = static_cast<Recorder *>(ctx);
+    const OpenCall *call = self->open_calls().find(thread->os_tid, ordinal, name->function);
+    if (!call) return 0;
+    *line = call->line;
+    *answer = call->answer;
+    return 1;
 }
 
 const kpti_torch_recording *Recorder::lent()
@@ -149,7 +155,7 @@ const kpti_torch_recording *Recorder::lent()
     lent_.ctx = this;
     lent_.name_of = name_of;
     lent_.thread_of = thread_of;
-    lent_.answer_of_open = answer_of_open;
+    lent_.open_call = open_call;
     lent_.prefixes = prefixes_.data();
     lent_.prefix_count = prefixes_.size();
     return &lent_;

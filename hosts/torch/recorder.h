@@ -11,6 +11,7 @@
 
 #include "bond.h"
 #include "objects.h"
+#include "open_calls.h"
 #include "recording.h"
 #include "threads.h"
 
@@ -65,6 +66,10 @@ class Recorder
     {
         return objects_;
     }
+    const OpenCalls &open_calls() const
+    {
+        return open_calls_;
+    }
 
     // The session has ended: how its clock is read, and when its open calls end. An empty converter
     // stands for the plugin's own.
@@ -90,6 +95,7 @@ class Recorder
     torch::profiler::impl::RecordQueue *queue_ = nullptr;
     Threads threads_;
     Objects objects_;
+    OpenCalls open_calls_;
     TimeConverter converter_;
     int64_t end_ns_ = 0;
     std::vector<kpt_str> prefixes_;

@@ -30,8 +30,8 @@ struct Lane {
     kpt_thread raw;
     Thread thread;
     bool wanted;
-    std::vector<Frame> open;                       // by depth
-    std::unordered_map<uint32_t, uint32_t> before; // how many calls of a name were running already
+    std::vector<Frame> open;   // by depth
+    uint32_t began_before = 0; // calls so far that were running already
 };
 
 class Builder
@@ -46,8 +46,9 @@ class Builder
     void add_thread(const kpt_thread &thread);
     void add(const kpt_activity &activity);
     PyFrameState caller(const Lane &lane, uint32_t depth) const;
-    ExtraFields<EventType::PyCall>::args_t python_call(Lane &lane, const kpt_activity &activity,
-                                                       const Name &name);
+    void add_python(Lane &lane, const kpt_activity &activity, const Name &name);
+    void add_c(Lane &lane, const kpt_activity &activity, const Name &name);
+    void add_collection(const Lane &lane, const kpt_activity &activity);
     at::StringView trimmed(std::string path) const;
 
     Recorder &recorder_;
@@ -92,61 +93,73 @@ void Builder::add_thread(const kpt_thread &thread)
     added.wanted = !added.thread.late || recorder_.settings().late_threads;
 }
 
-// The nearest Python call below: torch calls the frame that called, also through C.
+// The nearest Python call below: torch means the frame that called, also through C. Of the outermost
+// it is that call itself.
 PyFrameState Builder::caller(const Lane &lane, uint32_t depth) const
 {
-    while (depth-- > 0) {
-        const Frame &frame = lane.open[depth];
-        if (frame.python)
-            return {static_cast<int>(frame.line), frame.name->file, frame.name->function};
-    }
-    return {0, nowhere_, nowhere_};
+    uint32_t below = depth;
+    while (below > 0 && !lane.open[below - 1].python)
+        below--;
+    const Frame &frame = below > 0 ? lane.open[below - 1] : lane.open[depth];
+    if (!frame.python) return {0, nowhere_, nowhere_};
+    return {static_cast<int>(frame.line), frame.name->file, frame.name->function};
 }
 
-ExtraFields<EventType::PyCall>::args_t
-Builder::python_call(Lane &lane, const kpt_activity &activity, const Name &name)
+void Builder::add_python(Lane &lane, const kpt_activity &activity, const Name &name)
 {
+    uint32_t line = activity.line;
+    uint64_t answer = activity.flags & KPT_ACTIVITY_WATCHED ? activity.value0 : 0;
+    if (activity.flags & KPT_ACTIVITY_BEGAN_BEFORE) {
+        const OpenCall *call =
+            recorder_.open_calls().find(lane.raw.os_tid, lane.began_before++, name.raw.function);
+        if (call) {
+            line = call->line;
+            answer = call->answer;
+        }
+    }
+    lane.open.push_back({&name, line, true});
     ExtraFields<EventType::PyCall>::args_t args{
-        {static_cast<int>(activity.line), name.file, name.function}, {}, {}};
-    uint64_t answer = 0;
-    if (activity.flags & KPT_ACTIVITY_WATCHED)
-        answer = activity.value0;
-    else if (activity.flags & KPT_ACTIVITY_BEGAN_BEFORE)
-        answer =
-            recorder_.objects().open_call(lane.raw.os_tid, name.raw, lane.before[activity.name]++);
+        {static_cast<int>(line), name.file, name.function}, {}, {}};
     if (const Sighting *sighting = recorder_.objects().sighting(answer)) {
         args.module_info_ = sighting->module;
         args.optimizer_info_ = sighting->optimizer;
     }
-    return args;
+    ExtraFields<EventType::PyCall> fields(activity.end_ns, lane.thread.python_tid,
+                                          caller(lane, activity.depth), std::move(args));
+    fields.id_ = activity.id;
+    results.push_back(
+        Result::create(activity.start_ns, lane.thread.tid, lane.thread.where, std::move(fields)));
+}
+
+void Builder::add_c(Lane &lane, const kpt_activity &activity, const Name &name)
+{
+    lane.open.push_back({&name, 0, false});
+    ExtraFields<EventType::PyCCall> fields(activity.end_ns, lane.thread.python_tid,
+                                           caller(lane, activity.depth), name.display);
+    fields.id_ = activity.id;
+    results.push_back(
+        Result::create(activity.start_ns, lane.thread.tid, lane.thread.where, std::move(fields)));
+}
+
+void Builder::add_collection(const Lane &lane, const kpt_activity &activity)
+{
+    ExtraFields<EventType::PythonGC> fields{"stop", activity.end_ns - activity.start_ns};
+    results.push_back(
+        Result::create(activity.start_ns, lane.thread.tid, lane.thread.where, std::move(fields)));
 }
 
 void Builder::add(const kpt_activity &activity)
 {
     Lane &lane = *lanes_[activity.thread];
     const Name &name = *names_[activity.name];
-    const Thread &thread = lane.thread;
     if (!lane.wanted) return;
     lane.open.resize(activity.depth);
-    lane.open.push_back({&name, activity.line, activity.kind == KPT_KIND_PYTHON});
-    if (activity.kind == KPT_KIND_GC) {
-        ExtraFields<EventType::PythonGC> fields{"stop", activity.end_ns - activity.start_ns};
-        results.push_back(
-            Result::create(activity.start_ns, thread.tid, thread.where, std::move(fields)));
-        return;
-    }
-    auto emplace = [&](auto &&fields) {
-        fields.id_ = activity.id;
-        results.push_back(
-            Result::create(activity.start_ns, thread.tid, thread.where, std::move(fields)));
-    };
     if (activity.kind == KPT_KIND_PYTHON)
-        emplace(ExtraFields<EventType::PyCall>(activity.end_ns, thread.python_tid,
-                                               caller(lane, activity.depth),
-                                               python_call(lane, activity, name)));
+        add_python(lane, activity, name);
+    else if (activity.kind == KPT_KIND_C)
+        add_c(lane, activity, name);
     else
-        emplace(ExtraFields<EventType::PyCCall>(activity.end_ns, thread.python_tid,
-                                                caller(lane, activity.depth), name.display));
+        add_collection(lane, activity);
 }
 
 template <class T> const T &at(const T *array, uint32_t stride, uint32_t index)

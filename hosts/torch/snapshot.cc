@@ -1,6 +1,9 @@
 #include "snapshot.h"
 
-#include <torch/csrc/autograd/python_variable.h>
+// torch's classes of Tensor and Parameter. The header that declares them takes as long to compile as
+// all the rest.
+extern PyObject *THPVariableClass;
+extern PyObject *ParameterClass;
 
 namespace kpytrace
 {
@@ -37,10 +40,20 @@ class Held
 };
 
 // Subclasses of Tensor may mean something else by their size: only the exact types are read.
+bool is_tensor(PyObject *object)
+{
+    auto *type = reinterpret_cast<PyObject *>(Py_TYPE(object));
+    return type == THPVariableClass || type == ParameterClass;
+}
+
 std::optional<TensorMetadata> metadata_of(PyObject *object)
 {
-    if (!object || !THPVariable_CheckExact(object)) return std::nullopt;
-    const at::Tensor &tensor = THPVariable_Unpack(object);
+    if (!object || !is_tensor(object)) return std::nullopt;
+    Held address(PyObject_GetAttrString(object, "_cdata"));
+    auto *inside = static_cast<c10::TensorImpl *>(address ? PyLong_AsVoidPtr(address) : nullptr);
+    if (!inside) return std::nullopt;
+    using Reference = c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>;
+    at::Tensor tensor(Reference::reclaim_copy(inside));
     if (!tensor.defined()) return std::nullopt;
     RawTensorMetadata raw(tensor);
     bool strided = raw.layout_ == at::kStrided;
