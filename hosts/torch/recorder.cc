@@ -4,6 +4,8 @@
 
 #include <cstdio>
 
+#include "marks.h"
+
 namespace kpytrace
 {
 
@@ -72,7 +74,34 @@ std::shared_ptr<Recorder> Recorder::start(std::shared_ptr<const Settings> settin
                           self->settings_->optimizer_step);
     (void)self->make();
     PyGILState_Release(gil);
+    self->begin_marks_if_it_records();
     return self;
+}
+
+// A recording without a queue is not of a profiler that has operators.
+void Recorder::begin_marks_if_it_records()
+{
+    if (queue_ && records()) begin_marks(bond_.tracer(), settings_->mode == Mode::FULL);
+}
+
+bool Recorder::stop()
+{
+    end_marks(bond_.tracer());
+    return bond_.stop();
+}
+
+bool Recorder::restart()
+{
+    if (!bond_.restart()) return false;
+    begin_marks_if_it_records();
+    return true;
+}
+
+std::string_view Recorder::trimmed(std::string_view path) const
+{
+    for (const std::string &prefix : settings_->prefixes)
+        if (path.starts_with(prefix)) return path.substr(prefix.size());
+    return path;
 }
 
 // --- times ----------------------------------------------------------------------------------------
@@ -108,7 +137,7 @@ kpt_delivery Recorder::delivery(uint32_t order, uint32_t flags, kpt_batch_fn sin
 
 void Recorder::end()
 {
-    if (bond_.records()) (void)bond_.stop();
+    if (records()) (void)stop();
     queue_ = nullptr;
     objects_.release();
     objects_.drop_parameters();

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bond.h"
@@ -31,6 +32,13 @@ struct Settings {
     PyCodeObject *module_call = nullptr;
     PyCodeObject *optimizer_step = nullptr;
 };
+
+// Record INDEX of an array whose records are STRIDE bytes long.
+template <class T> const T &record_at(const T *array, uint32_t stride, uint32_t index)
+{
+    return *reinterpret_cast<const T *>(reinterpret_cast<const char *>(array) +
+                                        size_t{stride} * index);
+}
 
 using TimeConverter = std::function<c10::time_t(c10::approx_time_t)>;
 
@@ -71,6 +79,13 @@ class Recorder
         return open_calls_;
     }
 
+    // Begins, goes on and ends; annotations and operators are marked meanwhile.
+    bool stop();
+    bool restart();
+
+    // A file's name without the folder that torch leaves out.
+    std::string_view trimmed(std::string_view path) const;
+
     // The session has ended: how its clock is read, and when its open calls end. An empty converter
     // stands for the plugin's own.
     void set_times(TimeConverter converter, int64_t end_ns);
@@ -86,6 +101,7 @@ class Recorder
   private:
     explicit Recorder(std::shared_ptr<const Settings> settings);
     bool make();
+    void begin_marks_if_it_records();
     static uint64_t attach(void *ctx, uint64_t os_tid);
     static uint64_t watched(void *ctx, uint64_t watch, void *self, uint64_t call_id);
     static void log(void *ctx, uint32_t level, kpt_str text);

@@ -37,7 +37,7 @@ struct Lane {
 class Builder
 {
   public:
-    explicit Builder(Recorder &recorder) : recorder_(recorder) {}
+    Builder(Recorder &recorder, Wanted wanted) : recorder_(recorder), wanted_(wanted) {}
     static kpt_status take(void *ctx, const kpt_batch *batch);
     Results results;
 
@@ -49,9 +49,9 @@ class Builder
     void add_python(Lane &lane, const kpt_activity &activity, const Name &name);
     void add_c(Lane &lane, const kpt_activity &activity, const Name &name);
     void add_collection(const Lane &lane, const kpt_activity &activity);
-    at::StringView trimmed(std::string path) const;
 
     Recorder &recorder_;
+    const Wanted wanted_;
     std::vector<std::unique_ptr<Name>> names_;
     std::vector<std::unique_ptr<Lane>> lanes_;
     const at::StringView nowhere_{""};
@@ -69,19 +69,12 @@ template <class T> T &place(std::vector<std::unique_ptr<T>> &in, uint32_t index)
     return *in[index];
 }
 
-at::StringView Builder::trimmed(std::string path) const
-{
-    for (const std::string &prefix : recorder_.settings().prefixes)
-        if (path.starts_with(prefix)) return at::StringView(path.substr(prefix.size()));
-    return at::StringView(std::move(path));
-}
-
 void Builder::add_name(const kpt_name &name)
 {
     Name &added = place(names_, name.index);
     added.raw = name;
     added.display = at::StringView(text(name.display));
-    added.file = trimmed(text(name.file));
+    added.file = at::StringView(std::string(recorder_.trimmed({name.file.data, name.file.size})));
     added.function = at::StringView(text(name.function));
 }
 
@@ -153,6 +146,9 @@ void Builder::add(const kpt_activity &activity)
     Lane &lane = *lanes_[activity.thread];
     const Name &name = *names_[activity.name];
     if (!lane.wanted) return;
+    if (wanted_ == Wanted::MARKED_AND_COLLECTIONS && activity.kind != KPT_KIND_GC &&
+        !(activity.flags & KPT_ACTIVITY_MARKED))
+        return;
     lane.open.resize(activity.depth);
     if (activity.kind == KPT_KIND_PYTHON)
         add_python(lane, activity, name);
@@ -162,29 +158,24 @@ void Builder::add(const kpt_activity &activity)
         add_collection(lane, activity);
 }
 
-template <class T> const T &at(const T *array, uint32_t stride, uint32_t index)
-{
-    return *reinterpret_cast<const T *>(reinterpret_cast<const char *>(array) +
-                                        size_t{stride} * index);
-}
-
 kpt_status Builder::take(void *ctx, const kpt_batch *batch)
 {
     auto *self = static_cast<Builder *>(ctx);
     for (uint32_t i = 0; i < batch->name_count; i++)
-        self->add_name(at(batch->names, batch->name_stride, i));
+        self->add_name(record_at(batch->names, batch->name_stride, i));
     for (uint32_t i = 0; i < batch->thread_count; i++)
-        self->add_thread(at(batch->threads, batch->thread_stride, i));
+        self->add_thread(record_at(batch->threads, batch->thread_stride, i));
     for (uint32_t i = 0; i < batch->activity_count; i++)
-        self->add(at(batch->activities, batch->activity_stride, i));
+        self->add(record_at(batch->activities, batch->activity_stride, i));
     return KPT_OK;
 }
 
 } // namespace
 
-Results results_of(Recorder &recorder, uint32_t flags)
+Results results_of(Recorder &recorder, Wanted wanted)
 {
-    Builder builder(recorder);
+    Builder builder(recorder, wanted);
+    uint32_t flags = wanted == Wanted::MARKED ? KPT_DELIVER_MARKED : 0;
     if (!recorder.bond().deliver(
             recorder.delivery(KPT_ORDER_START, flags, Builder::take, &builder)))
         TORCH_WARN("kpytrace: ", recorder.error());

@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include "child.h"
 #include "results.h"
 
 namespace kpytrace
@@ -48,17 +49,18 @@ class Tracer final : public PythonTracerBase
 
     void stop() override
     {
-        if (recorder_->records()) warn_unless(recorder_->bond().stop());
+        if (recorder_->records()) warn_unless(recorder_->stop());
     }
 
     void restart() override
     {
-        if (recorder_->records()) warn_unless(recorder_->bond().restart());
+        if (recorder_->records()) warn_unless(recorder_->restart());
     }
 
     void register_gc_callback() override
     {
         if (recorder_->records()) warn_unless(recorder_->bond().record_collections());
+        collections_ = true;
     }
 
     Results getEvents(TimeConverter converter, std::vector<CompressedEvent> &,
@@ -67,7 +69,12 @@ class Tracer final : public PythonTracerBase
         if (!recorder_->records()) return {};
         recorder_->set_times(std::move(converter), end_time_ns);
         Results results;
-        if (recorder_->settings().mode == Mode::ALL) results = results_of(*recorder_, 0);
+        Mode mode = recorder_->settings().mode;
+        if (mode == Mode::ALL)
+            results = results_of(*recorder_, Wanted::ALL);
+        else if (mode == Mode::FULL)
+            results = results_of(*recorder_,
+                                 collections_ ? Wanted::MARKED_AND_COLLECTIONS : Wanted::MARKED);
         std::shared_ptr<Recorder> before = recorder_; // freed outside of the lock
         std::lock_guard<std::mutex> guard(shared().lock);
         shared().last.swap(before);
@@ -81,6 +88,7 @@ class Tracer final : public PythonTracerBase
     }
 
     std::shared_ptr<Recorder> recorder_;
+    bool collections_ = false;
 };
 
 std::unique_ptr<PythonTracerBase> make(RecordQueue *queue)
@@ -103,6 +111,7 @@ void install(std::shared_ptr<const Settings> settings)
         shared().settings.swap(settings);
     }
     torch::profiler::impl::python_tracer::registerTracer(make);
+    register_child_profiler();
 }
 
 void uninstall(torch::profiler::impl::python_tracer::MakeFn stock)

@@ -32,7 +32,7 @@ class TorchHostError(RuntimeError):
     was."""
 
 
-def install(mode: str = "all", threads: bool = True) -> None:
+def install(mode: str = "full", threads: bool = True) -> None:
     """Makes kpytrace the Python tracer of all torch profilers that start from now on.
 
     mode     what torch gets when a profiler stops:
