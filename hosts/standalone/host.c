@@ -85,7 +85,7 @@ static kpt_status bind_plugin(kpti_session *s, const char *plugin, kpti_session_
     if (!entry) return error->status;
     KPT_INIT(&host);
     host.ctx = s;
-    host.name = kpt_str_of("kpytrace standalone");
+    host.name = kpt_str_of("kpytrace");
     host.register_tracer = register_tracer;
     KPT_INIT(&s->info);
     status = entry(&host, &s->info);
