@@ -45,7 +45,7 @@ class Activities
 std::string Activities::name_of(const kpt_activity &activity, const kpt_name &name, Lane &lane,
                                 uint64_t *number)
 {
-    uint32_t line = activity.line;
+    uint32_t line = start_line(activity, name);
     uint64_t answer = activity.flags & KPT_ACTIVITY_WATCHED ? activity.value0 : 0;
     if (activity.kind != KPT_KIND_PYTHON) return {name.display.data, name.display.size};
     if (activity.flags & KPT_ACTIVITY_BEGAN_BEFORE) {

@@ -97,6 +97,12 @@ bool Recorder::restart()
     return true;
 }
 
+uint32_t start_line(const kpt_activity &activity, const kpt_name &name)
+{
+    bool whole_module = std::string_view(name.function.data, name.function.size) == "<module>";
+    return whole_module && activity.line == name.first_line ? 0 : activity.line;
+}
+
 std::string_view Recorder::trimmed(std::string_view path) const
 {
     for (const std::string &prefix : settings_->prefixes)

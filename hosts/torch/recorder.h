@@ -40,6 +40,9 @@ template <class T> const T &record_at(const T *array, uint32_t stride, uint32_t 
                                         size_t{stride} * index);
 }
 
+// The line that torch shows for a call: a module's code begins before its first line.
+uint32_t start_line(const kpt_activity &activity, const kpt_name &name);
+
 using TimeConverter = std::function<c10::time_t(c10::approx_time_t)>;
 
 class Recorder

@@ -27,6 +27,8 @@ typedef int (*kpti_torch_thread_fn)(void *ctx, const kpt_thread *thread, uint64_
 typedef int (*kpti_torch_open_fn)(void *ctx, const kpt_thread *thread, const kpt_name *name,
                                   uint32_t ordinal, uint32_t *line, uint64_t *answer);
 
+/* torch shows a Python call as FILE(LINE): FUNCTION, with the activity's line; that of a fresh
+ * "<module>" is 0. */
 typedef struct kpti_torch_recording {
     uint32_t struct_size;
     uint32_t delivery_flags; /* none yet */

@@ -100,7 +100,7 @@ PyFrameState Builder::caller(const Lane &lane, uint32_t depth) const
 
 void Builder::add_python(Lane &lane, const kpt_activity &activity, const Name &name)
 {
-    uint32_t line = activity.line;
+    uint32_t line = start_line(activity, name.raw);
     uint64_t answer = activity.flags & KPT_ACTIVITY_WATCHED ? activity.value0 : 0;
     if (activity.flags & KPT_ACTIVITY_BEGAN_BEFORE) {
         const OpenCall *call =
