@@ -49,12 +49,9 @@ std::string Activities::name_of(const kpt_activity &activity, const kpt_name &na
     uint64_t answer = activity.flags & KPT_ACTIVITY_WATCHED ? activity.value0 : 0;
     if (activity.kind != KPT_KIND_PYTHON) return {name.display.data, name.display.size};
     if (activity.flags & KPT_ACTIVITY_BEGAN_BEFORE) {
-        const OpenCall *call =
-            recorder_.open_calls().find(lane.raw.os_tid, lane.began_before++, name.function);
-        if (call) {
-            line = call->line;
-            answer = call->answer;
-        }
+        uint32_t then =
+            recorder_.open_calls().line(lane.raw.os_tid, lane.began_before++, name.function);
+        if (then) line = then;
     }
     const Sighting *sighting = recorder_.objects().sighting(answer);
     if (sighting && sighting->module) {

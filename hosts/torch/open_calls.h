@@ -1,34 +1,34 @@
-// open_calls.h: the Python calls that were running when the recording began: at which line, and which of
-// them are watched. The tracer delivers them flagged, but sees them later and without an answer.
+// open_calls.h: the lines of the Python calls that were running when the recording began. The tracer
+// delivers these calls too, but with the line at which it first saw them.
 #ifndef KPTI_TORCH_OPEN_CALLS_H
 #define KPTI_TORCH_OPEN_CALLS_H
+
+#include <Python.h>
 
 #include <string>
 #include <unordered_map>
 #include <vector>
 
-#include "objects.h"
+#include "kpt.h"
 
 namespace kpytrace
 {
-
-struct OpenCall {
-    std::string function;
-    uint32_t line;
-    uint64_t answer; // 0: not watched
-};
 
 class OpenCalls
 {
   public:
     // Looks at all threads. The GIL is held.
-    void see(Objects &objects, PyCodeObject *module_call, PyCodeObject *optimizer_step);
+    void see();
 
-    // The ORDINALth of a thread, from the outermost; null: there is no such call of that name.
-    const OpenCall *find(uint64_t os_tid, uint32_t ordinal, kpt_str function) const;
+    // The line of a thread's ORDINALth, from the outermost; 0: there is no such call of that name.
+    uint32_t line(uint64_t os_tid, uint32_t ordinal, kpt_str function) const;
 
   private:
-    std::unordered_map<uint64_t, std::vector<OpenCall>> threads_;
+    struct Call {
+        std::string function;
+        uint32_t line;
+    };
+    std::unordered_map<uint64_t, std::vector<Call>> threads_;
 };
 
 } // namespace kpytrace

@@ -20,9 +20,13 @@ uint64_t Recorder::attach(void *ctx, uint64_t os_tid)
     return self->threads_.attach(self->queue_, os_tid);
 }
 
+// A watched call is marked as if it had an operator in it: torch wants modules and optimizers in its
+// tree that run none.
 uint64_t Recorder::watched(void *ctx, uint64_t watch, void *object, uint64_t)
 {
-    return static_cast<Recorder *>(ctx)->objects_.see(watch, static_cast<PyObject *>(object));
+    auto *self = static_cast<Recorder *>(ctx);
+    if (self->settings_->mode == Mode::FULL) mark_point();
+    return self->objects_.see(watch, static_cast<PyObject *>(object));
 }
 
 void Recorder::log(void *, uint32_t level, kpt_str text)
@@ -70,8 +74,7 @@ std::shared_ptr<Recorder> Recorder::start(std::shared_ptr<const Settings> settin
     if (!self->bond_.open(self->settings_->plugin, host)) return self;
     PyGILState_STATE gil = PyGILState_Ensure();
     self->threads_.list_present();
-    self->open_calls_.see(self->objects_, self->settings_->module_call,
-                          self->settings_->optimizer_step);
+    self->open_calls_.see();
     (void)self->make();
     PyGILState_Release(gil);
     self->begin_marks_if_it_records();
@@ -169,15 +172,10 @@ static int thread_of(void *ctx, const kpt_thread *thread, uint64_t *python_threa
     return !known.late || self->settings().late_threads;
 }
 
-static int open_call(void *ctx, const kpt_thread *thread, const kpt_name *name, uint32_t ordinal,
-                     uint32_t *line, uint64_t *answer)
+static uint32_t open_line(void *ctx, const kpt_thread *thread, const kpt_name *name,
+                          uint32_t ordinal)
 {
-    auto *self = static_cast<Recorder *>(ctx);
-    const OpenCall *call = self->open_calls().find(thread->os_tid, ordinal, name->function);
-    if (!call) return 0;
-    *line = call->line;
-    *answer = call->answer;
-    return 1;
+    return static_cast<Recorder *>(ctx)->open_calls().line(thread->os_tid, ordinal, name->function);
 }
 
 const kpti_torch_recording *Recorder::lent()
@@ -190,7 +188,7 @@ const kpti_torch_recording *Recorder::lent()
     lent_.ctx = this;
     lent_.name_of = name_of;
     lent_.thread_of = thread_of;
-    lent_.open_call = open_call;
+    lent_.open_line = open_line;
     lent_.prefixes = prefixes_.data();
     lent_.prefix_count = prefixes_.size();
     return &lent_;

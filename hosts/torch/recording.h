@@ -21,11 +21,11 @@ typedef uint64_t (*kpti_torch_name_fn)(void *ctx, uint64_t answer, char *buffer,
  * thread ("Python thread"). Any thread, no GIL. */
 typedef int (*kpti_torch_thread_fn)(void *ctx, const kpt_thread *thread, uint64_t *python_thread);
 
-/* What a Python call that was running when the recording began (KPT_ACTIVITY_BEGAN_BEFORE) lacks: its
- * line then, and its answer; 0 for none. ORDINAL counts these calls of a thread, from the outermost.
- * Returns whether it is known. Any thread, no GIL. */
-typedef int (*kpti_torch_open_fn)(void *ctx, const kpt_thread *thread, const kpt_name *name,
-                                  uint32_t ordinal, uint32_t *line, uint64_t *answer);
+/* The line of a Python call that was running when the recording began (KPT_ACTIVITY_BEGAN_BEFORE), which
+ * its activity may be past. ORDINAL counts these calls of a thread, from the outermost. 0: use the
+ * activity's. Any thread, no GIL. */
+typedef uint32_t (*kpti_torch_line_fn)(void *ctx, const kpt_thread *thread, const kpt_name *name,
+                                       uint32_t ordinal);
 
 /* torch shows a Python call as FILE(LINE): FUNCTION, with the activity's line; that of a fresh
  * "<module>" is 0. */
@@ -39,7 +39,7 @@ typedef struct kpti_torch_recording {
     void *ctx;      /* of the functions below */
     kpti_torch_name_fn name_of;
     kpti_torch_thread_fn thread_of;
-    kpti_torch_open_fn open_call;
+    kpti_torch_line_fn open_line;
     kpt_str *prefixes; /* file names are trimmed by the first that they begin with */
     uint64_t prefix_count;
 } kpti_torch_recording;

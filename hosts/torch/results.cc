@@ -103,12 +103,9 @@ void Builder::add_python(Lane &lane, const kpt_activity &activity, const Name &n
     uint32_t line = start_line(activity, name.raw);
     uint64_t answer = activity.flags & KPT_ACTIVITY_WATCHED ? activity.value0 : 0;
     if (activity.flags & KPT_ACTIVITY_BEGAN_BEFORE) {
-        const OpenCall *call =
-            recorder_.open_calls().find(lane.raw.os_tid, lane.began_before++, name.raw.function);
-        if (call) {
-            line = call->line;
-            answer = call->answer;
-        }
+        uint32_t then =
+            recorder_.open_calls().line(lane.raw.os_tid, lane.began_before++, name.raw.function);
+        if (then) line = then;
     }
     lane.open.push_back({&name, line, true});
     ExtraFields<EventType::PyCall>::args_t args{
