@@ -25,17 +25,35 @@ static int reserve(const kpti_env *env, void **array, uint64_t *room, uint64_t c
     return 1;
 }
 
-int kpti_cuts_begin(kpti_cuts *cuts, uint32_t number, uint64_t next_id)
+static int open_span(kpti_cuts *cuts, kpti_span span)
+{
+    void *open = cuts->open;
+    int fine = reserve(cuts->env, &open, &cuts->open_room, cuts->open_count, sizeof *cuts->open);
+    cuts->open = open;
+    if (fine) cuts->open[cuts->open_count++] = span;
+    return fine;
+}
+
+/* Takes the innermost span of this number out; 0: there is none. */
+static int close_span(kpti_cuts *cuts, uint32_t number, kpti_span *out)
+{
+    uint64_t at = cuts->open_count;
+    while (at > 0 && cuts->open[at - 1].number != number)
+        at--;
+    if (at == 0) return 0;
+    at--;
+    *out = cuts->open[at];
+    cuts->open_count--;
+    memmove(&cuts->open[at], &cuts->open[at + 1], (cuts->open_count - at) * sizeof *cuts->open);
+    return 1;
+}
+
+int kpti_cuts_plan(kpti_cuts *cuts, uint32_t number, uint64_t next_id)
 {
     void *lasting = cuts->lasting;
-    void *open = cuts->open;
     int fine = reserve(cuts->env, &lasting, &cuts->room, cuts->count, sizeof *cuts->lasting);
     cuts->lasting = lasting;
-    fine =
-        fine && reserve(cuts->env, &open, &cuts->open_room, cuts->open_count, sizeof *cuts->open);
-    cuts->open = open;
-    if (!fine) return 0;
-    cuts->open[cuts->open_count++] = (kpti_span){cuts->count, next_id, number, 0};
+    if (!fine || !open_span(cuts, (kpti_span){cuts->count, next_id, number, 0})) return 0;
     cuts->lasting[cuts->count++] = 0;
     return 1;
 }
@@ -49,26 +67,22 @@ static uint64_t lasting_call(const kpti_span *span, const kpti_call_stack *stack
     return call->id;
 }
 
-void kpti_cuts_end(kpti_cuts *cuts, uint32_t number, const kpti_call_stack *stack)
+void kpti_cuts_plan_end(kpti_cuts *cuts, uint32_t number, const kpti_call_stack *stack)
 {
-    uint64_t at = cuts->open_count;
-    while (at > 0 && cuts->open[at - 1].number != number)
-        at--;
-    if (at == 0) return;
-    at--;
-    cuts->lasting[cuts->open[at].index] = lasting_call(&cuts->open[at], stack);
-    cuts->open_count--;
-    memmove(&cuts->open[at], &cuts->open[at + 1], (cuts->open_count - at) * sizeof *cuts->open);
+    kpti_span span;
+    if (close_span(cuts, number, &span)) cuts->lasting[span.index] = lasting_call(&span, stack);
 }
 
-void kpti_cuts_end_all(kpti_cuts *cuts, const kpti_call_stack *stack)
+void kpti_cuts_plan_end_all(kpti_cuts *cuts, const kpti_call_stack *stack)
 {
     for (uint64_t i = 0; i < cuts->open_count; i++)
         cuts->lasting[cuts->open[i].index] = lasting_call(&cuts->open[i], stack);
     cuts->open_count = 0;
 }
 
-kpti_call_record *kpti_cuts_floor(const kpti_cuts *cuts, uint64_t index,
+/* --- the second pass -------------------------------------------------------------------------- */
+
+static kpti_call_record *floor_of(const kpti_cuts *cuts, uint64_t index,
                                   const kpti_call_stack *stack)
 {
     const uint64_t lasting = index < cuts->count ? cuts->lasting[index] : UINT64_MAX;
@@ -76,4 +90,23 @@ kpti_call_record *kpti_cuts_floor(const kpti_cuts *cuts, uint64_t index,
     while (call > stack->base && kpti_call_true_id(call) > lasting)
         call--;
     return call;
+}
+
+int kpti_cuts_begin(kpti_cuts *cuts, uint64_t index, uint32_t number, const kpti_call_stack *stack,
+                    kpti_call_record **floor)
+{
+    *floor = floor_of(cuts, index, stack);
+    if (index >= cuts->count) return 1; /* nobody planned for it: it cuts nothing */
+    return open_span(cuts, (kpti_span){index, 0, number, 0});
+}
+
+kpti_call_record *kpti_cuts_end(kpti_cuts *cuts, uint32_t number, const kpti_call_stack *stack)
+{
+    kpti_span span;
+    return close_span(cuts, number, &span) ? floor_of(cuts, span.index, stack) : NULL;
+}
+
+void kpti_cuts_end_all(kpti_cuts *cuts)
+{
+    cuts->open_count = 0;
 }

@@ -1,6 +1,7 @@
 /* cuts.h: spans of the host's among a thread's calls. A call that contains the begin of a span, but not its
  * end, would cross it, and is cut where the span begins. That must be known at the begin, so a first pass
- * finds out which calls last; the second cuts the others.
+ * finds out which calls last; the second cuts the others. One that contains the end, but not the begin, is
+ * cut where the span ends.
  *
  * A call that was cut stays on the stack as a ghost, for its exit to match; its callees from then on are
  * those of the call below. */
@@ -21,7 +22,7 @@ typedef struct kpti_cuts {
     uint64_t *lasting; /* by span: the innermost call that contains all of it; 0: none does */
     uint64_t count;
     uint64_t room;
-    kpti_span *open; /* during the first pass */
+    kpti_span *open;
     uint64_t open_count;
     uint64_t open_room;
 } kpti_cuts;
@@ -30,14 +31,19 @@ typedef struct kpti_cuts {
 void kpti_cuts_free(kpti_cuts *cuts);
 
 /* The first pass. A span begins, while the next call's id is NEXT_ID: 0 when there is no memory. */
-int kpti_cuts_begin(kpti_cuts *cuts, uint32_t number, uint64_t next_id);
+int kpti_cuts_plan(kpti_cuts *cuts, uint32_t number, uint64_t next_id);
 /* The innermost that has this number ends; one that is not open is none of ours. */
-void kpti_cuts_end(kpti_cuts *cuts, uint32_t number, const kpti_call_stack *stack);
+void kpti_cuts_plan_end(kpti_cuts *cuts, uint32_t number, const kpti_call_stack *stack);
 /* All that are open end, with the run or in a gap. */
-void kpti_cuts_end_all(kpti_cuts *cuts, const kpti_call_stack *stack);
+void kpti_cuts_plan_end_all(kpti_cuts *cuts, const kpti_call_stack *stack);
 
-/* The second pass: where the calls end on the stack that span INDEX, which begins now, lets be. */
-kpti_call_record *kpti_cuts_floor(const kpti_cuts *cuts, uint64_t index,
-                                  const kpti_call_stack *stack);
+/* The second pass. Span INDEX begins now: *FLOOR is the innermost call on the stack that it lets be. 0 when
+ * there is no memory. */
+int kpti_cuts_begin(kpti_cuts *cuts, uint64_t index, uint32_t number, const kpti_call_stack *stack,
+                    kpti_call_record **floor);
+/* The innermost span that has this number ends, and its floor is the answer; NULL: none of ours does. */
+kpti_call_record *kpti_cuts_end(kpti_cuts *cuts, uint32_t number, const kpti_call_stack *stack);
+/* All that are open end, and cut nothing. */
+void kpti_cuts_end_all(kpti_cuts *cuts);
 
 #endif

@@ -6,9 +6,9 @@
 
 #include "impl/kpti_impl.h"
 
-/* Installs them, if they are not; TOOL_ID 0 is our choice. KPT_E_BUSY where the interpreter has no
- * place for us. */
-kpt_status kpti_hooks_install(uint32_t tool_id, kpti_error *error);
+/* Installs them, if they are not; TOOL_ID 0 is our choice, another one's tool is called NAME, if that is
+ * not empty. KPT_E_BUSY where the interpreter has no place for us. */
+kpt_status kpti_hooks_install(uint32_t tool_id, kpt_str name, kpti_error *error);
 /* How many threads of the interpreter they could not be set on, when they were last removed. */
 uint64_t kpti_hooks_unreached(void);
 /* Removes them, if they are there. */

@@ -182,13 +182,17 @@ static int call_with_int(PyObject *monitoring, const char *method, int number)
     return result != NULL;
 }
 
-/* Takes the first tool that is free: the one asked for, or 3, then 4. */
-static int take_tool(PyObject *monitoring, uint32_t wanted)
+/* Takes the first tool that is free: the one asked for, which then has the host's NAME, or 3, then 4. */
+static int take_tool(PyObject *monitoring, uint32_t wanted, kpt_str name)
 {
     int first = wanted ? (int)wanted : FIRST_TOOL;
     int last = wanted ? (int)wanted : LAST_TOOL;
+    if (!wanted || !name.size) name = kpt_str_of("kpytrace");
     for (int id = first; id <= last; id++) {
-        PyObject *result = PyObject_CallMethod(monitoring, "use_tool_id", "is", id, "kpytrace");
+        PyObject *text = PyUnicode_DecodeUTF8(name.data, (Py_ssize_t)name.size, "replace");
+        PyObject *result =
+            text ? PyObject_CallMethod(monitoring, "use_tool_id", "iO", id, text) : NULL;
+        Py_XDECREF(text);
         Py_XDECREF(result);
         if (result) return id;
         PyErr_Clear();
@@ -208,12 +212,12 @@ static void release_tool(PyObject *monitoring)
     PyErr_Clear();
 }
 
-static kpt_status install(PyObject *monitoring, uint32_t wanted, kpti_error *error)
+static kpt_status install(PyObject *monitoring, uint32_t wanted, kpt_str name, kpti_error *error)
 {
     PyObject *events = PyObject_GetAttrString(monitoring, "events");
     PyObject *result = NULL;
     long mask = -1;
-    tool = take_tool(monitoring, wanted);
+    tool = take_tool(monitoring, wanted, name);
     if (tool < 0) {
         Py_XDECREF(events);
         return wanted ? kpti_fail(error, KPT_E_BUSY,
@@ -242,7 +246,7 @@ static kpt_status install(PyObject *monitoring, uint32_t wanted, kpti_error *err
     return KPT_OK;
 }
 
-kpt_status kpti_hooks_install(uint32_t tool_id, kpti_error *error)
+kpt_status kpti_hooks_install(uint32_t tool_id, kpt_str name, kpti_error *error)
 {
     PyObject *exception = PyErr_GetRaisedException();
     PyObject *monitoring = PySys_GetObject("monitoring"); /* borrowed */
@@ -250,7 +254,7 @@ kpt_status kpti_hooks_install(uint32_t tool_id, kpti_error *error)
     if (!monitoring)
         status = kpti_fail(error, KPT_E_UNSUPPORTED, "this Python has no sys.monitoring");
     else if (tool < 0)
-        status = install(monitoring, tool_id, error);
+        status = install(monitoring, tool_id, name, error);
     else if (tool_id && tool_id != (uint32_t)tool)
         status = kpti_fail(error, KPT_E_BUSY,
                            "another tracer records as tool %d: ask for that one, "

@@ -157,12 +157,13 @@ static uint64_t next_id(void)
     return id;
 }
 
-kpt_status kpti_hooks_install(uint32_t tool_id, kpti_error *error)
+kpt_status kpti_hooks_install(uint32_t tool_id, kpt_str name, kpti_error *error)
 {
     PyObject *type;
     PyObject *value;
     PyObject *traceback;
     (void)tool_id; /* there are no tools before sys.monitoring */
+    (void)name;
     (void)error;
     if (installed) return KPT_OK;
     PyErr_Fetch(&type, &value, &traceback);

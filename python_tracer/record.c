@@ -6,7 +6,7 @@
 /* The type to name F by; NULL for one that is no method. */
 static PyTypeObject *type_of_method(kpti_c_function f)
 {
-    if (f.method->ml_flags & METH_STATIC || PyType_IsSubtype(f.type, &PyModule_Type)) return NULL;
+    if (PyType_IsSubtype(f.type, &PyModule_Type)) return NULL;
     return f.type;
 }
 

@@ -58,19 +58,50 @@ static void mark_open(const kpti_replay *r)
         call->flags |= KPT_ACTIVITY_MARKED;
 }
 
-/* A span of the host's begins: from now on cuts the calls that don't last. */
+/* Cuts, one at a time, the calls above FLOOR at the event's time. */
+static void cut_above(kpti_replay *r, kpti_call_record *floor)
+{
+    r->floor = floor;
+    r->cutting = r->stack.top;
+    r->close_ns = r->times.ns[r->at - r->block_first];
+    r->until = 0;
+}
+
+/* A span of the host's begins: cuts the calls that don't last. */
 static kpti_step begin_span(kpti_replay *r, uint32_t number)
 {
+    kpti_call_record *floor;
     if (r->plan) {
-        if (!kpti_cuts_begin(r->plan, number, r->next_id)) return KPTI_STEP_NO_MEMORY;
+        if (!kpti_cuts_plan(r->plan, number, r->next_id)) return KPTI_STEP_NO_MEMORY;
     } else {
-        r->floor = kpti_cuts_floor(&r->cuts, r->spans++, &r->stack);
-        r->cutting = r->stack.top;
-        r->close_ns = r->times.ns[r->at - r->block_first];
-        r->until = 0;
+        if (!kpti_cuts_begin(&r->cuts, r->spans++, number, &r->stack, &floor))
+            return KPTI_STEP_NO_MEMORY;
+        cut_above(r, floor);
     }
     r->at++;
     return KPTI_STEP_NONE;
+}
+
+/* It ends: cuts the calls that began within it. */
+static kpti_step end_span(kpti_replay *r, uint32_t number)
+{
+    kpti_call_record *floor;
+    if (r->plan) {
+        kpti_cuts_plan_end(r->plan, number, &r->stack);
+    } else {
+        floor = kpti_cuts_end(&r->cuts, number, &r->stack);
+        if (floor) cut_above(r, floor);
+    }
+    r->at++;
+    return KPTI_STEP_NONE;
+}
+
+static void end_all_spans(kpti_replay *r)
+{
+    if (r->plan)
+        kpti_cuts_plan_end_all(r->plan, &r->stack);
+    else
+        kpti_cuts_end_all(&r->cuts);
 }
 
 /* Cuts one call and leaves its ghost. The others, which last, are marked. */
@@ -156,7 +187,7 @@ static kpti_step next_chunk(kpti_replay *r)
     if (r->in_run && (!chunk || chunk->run != r->run)) {
         const int64_t ns = end_of_run(r);
         r->in_run = 0;
-        if (r->plan) kpti_cuts_end_all(r->plan, &r->stack);
+        end_all_spans(r);
         if (r->stack.top > r->stack.base) {
             close_above(r, r->stack.base, r->stack.base, ns, KPT_ACTIVITY_ENDED_BY_STOP);
             return KPTI_STEP_NONE;
@@ -169,7 +200,7 @@ static kpti_step next_chunk(kpti_replay *r)
     if (gap && r->stack.top > r->stack.base) {
         close_above(r, r->stack.base, r->stack.base, r->times.last_ns, KPT_ACTIVITY_RECOVERED);
     } else {
-        if (gap && r->plan) kpti_cuts_end_all(r->plan, &r->stack);
+        if (gap) end_all_spans(r);
         begin_chunk(r, chunk, first, gap);
     }
     return KPTI_STEP_NONE;
@@ -275,8 +306,7 @@ static kpti_step odd_event(kpti_replay *r, kpti_call_record **record)
     case KPTI_EVENT_SPAN_BEGIN:
         return begin_span(r, number);
     case KPTI_EVENT_SPAN_END:
-        if (r->plan) kpti_cuts_end(r->plan, number, &r->stack);
-        break;
+        return end_span(r, number);
     case KPTI_EVENT_MARK:
         mark_open(r);
         break;

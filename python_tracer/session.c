@@ -111,7 +111,7 @@ static kpt_status start_inside(kpti_tracer *tracer, kpti_error *error)
     if (!joined)
         return kpti_fail(error, KPT_E_LIMIT, "%d tracers record already", KPTI_MOST_RECORDING);
     kpti_idle_record(tracer);
-    status = kpti_hooks_install(tracer->args.tool_id, error);
+    status = kpti_hooks_install(tracer->args.tool_id, tracer->env->host.name, error);
     if (status != KPT_OK) {
         kpti_session_stop(tracer); /* with another tracer's hooks, threads have begun to record */
     }

@@ -92,7 +92,19 @@ TEST(Spans, nest_and_overlap)
     r.tape().enter(1, 1).enter(2, 2).begin_span(7, 3).begin_span(8, 4).exit(2, 5).enter(4, 6);
     r.tape().end_span(7, 7).begin_span(9, 8).exit(4, 9).end_span(9, 10).end_span(8, 11).exit(1, 12);
     const Taken t = take_checked(r);
-    EXPECT_EQ("f2[2-3]C f4[6-8]C f1[1-12]", t.text());
+    EXPECT_EQ("f2[2-3]C f4[6-7]C f1[1-12]", t.text());
+    EXPECT_EQ(0u, t.repairs);
+}
+
+// As record_function.__exit__ does: what it calls afterwards is its caller's.
+TEST(Spans, cut_a_call_that_outlives_them)
+{
+    Recording r;
+    r.tape().enter(1, 1).begin_span(7, 2).enter(2, 3).enter(4, 4).end_span(7, 5).exit(4, 6);
+    r.tape().enter(5, 7).exit(5, 8).exit(2, 9).exit(1, 10);
+    const Taken t = take_checked(r);
+    EXPECT_EQ("f4[4-5]C f2[3-5]C f5[7-8] f1[1-10]", t.text());
+    EXPECT_EQ(t.only(1).id, t.only(5).parent_id);
     EXPECT_EQ(0u, t.repairs);
 }
 

@@ -279,7 +279,7 @@ class Host:
     """A bond with the plugin. WATCHED(watch, self, call_id) is called with the object itself,
     LOG(level, text) with what the plugin has to say."""
 
-    def __init__(self, watched=None, thread_attach=None, log=None):
+    def __init__(self, watched=None, thread_attach=None, log=None, name=""):
         library = ctypes.CDLL(str(kpytrace.plugin_path()), mode=ctypes.RTLD_LOCAL)
         self._factory = []
 
@@ -301,6 +301,8 @@ class Host:
             self._table.on_watched_call = on_watched
         if log:
             self._table.log = on_log
+        text = ctypes.create_string_buffer(name.encode())
+        self._table.name = Str(ctypes.addressof(text), len(name.encode()))
         self._kept = register, on_watched, on_log
         self.info = sized(Info)
         status = library.kpt_plugin_entry_v1(byref(self._table), byref(self.info))

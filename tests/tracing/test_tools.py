@@ -68,6 +68,13 @@ class ToolId(abi_host.HostCase):
             kpytrace.start()
         self.assertEqual(self.tools(), {3: "other 3", 4: "other 4"})
 
+    def test_has_the_name_of_the_host_that_asked_for_it(self):
+        host = self.new_host(name="somebody's profiler")
+        tracer = self.make(host=host, tool_id=2)
+        self.assertEqual(self.tools(), {2: "somebody's profiler"})
+        tracer.stop()
+        self.assertEqual(self.tools(), {})
+
     def test_asked_for(self):
         for wanted in (1, 2, 5, 4):
             tracer = self.make(tool_id=wanted)

@@ -26,13 +26,15 @@ enum {
 
 /* What a host marks in the stream of calls. */
 enum {
-    KPT_MARK_POINT = 1, /* something of the host's happens here, such as an operator: the calls that
-                           it happens in are flagged KPT_ACTIVITY_MARKED */
-    KPT_MARK_BEGIN =
-        2,           /* a span of the host's begins. Calls that contain its begin, but not its end,
-                           would cross it: they are cut here, and flagged KPT_ACTIVITY_CLAMPED. The
-                           others are marked as at a point */
-    KPT_MARK_END = 3 /* the innermost open span of that number ends */
+    /* Something of the host's happens here, such as an operator: the calls that it happens in are
+     * flagged KPT_ACTIVITY_MARKED. */
+    KPT_MARK_POINT = 1,
+    /* A span of the host's begins. Calls that contain its begin, but not its end, would cross it: they
+     * are cut here, and flagged KPT_ACTIVITY_CLAMPED. The others are marked as at a point. */
+    KPT_MARK_BEGIN = 2,
+    /* The innermost open span of that number ends. Calls that contain its end, but not its begin, are
+     * cut here, and flagged KPT_ACTIVITY_CLAMPED. */
+    KPT_MARK_END = 3
 };
 
 /* What a full budget (max_events, max_bytes) turns into. Neither discards what was recorded. */

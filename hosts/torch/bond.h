@@ -1,0 +1,60 @@
+// bond.h: a bond with the plugin: libkpytrace.so, opened through its one door, with the callbacks of
+// one recording. Owns the bond and the tracer that is made through it; any thread may use it, one
+// call at a time.
+#ifndef KPTI_TORCH_BOND_H
+#define KPTI_TORCH_BOND_H
+
+#include <string>
+
+#include "kpt.h"
+
+namespace kpytrace
+{
+
+class Bond
+{
+  public:
+    Bond() = default;
+    ~Bond();
+    Bond(const Bond &) = delete;
+    Bond &operator=(const Bond &) = delete;
+
+    // HOST's table without the registration, which is ours. False: error() says why.
+    bool open(const std::string &plugin, kpt_host host);
+
+    // Makes the tracer, which then runs. The GIL is held.
+    bool make(const kpt_tracer_args &args);
+
+    bool stop();
+    bool restart();
+    bool record_collections();
+    bool deliver(const kpt_delivery &delivery);
+
+    // Why the last call failed; of a tracer that records nothing, why.
+    const std::string &error() const
+    {
+        return error_;
+    }
+    bool records() const
+    {
+        return tracer_.ops && !(tracer_.flags & KPT_OBJECT_NOOP);
+    }
+    const kpt_tracer &tracer() const
+    {
+        return tracer_;
+    }
+
+  private:
+    static kpt_status register_tracer(void *ctx, kpt_tracer_make_fn make, void *make_ctx);
+    bool answered(kpt_status status, const char *what);
+    void read_error(const char *what, kpt_last_error_fn last_error, kpt_handle self);
+
+    kpt_plugin_info info_{};
+    kpt_tracer_make_fn make_ = nullptr;
+    void *make_ctx_ = nullptr;
+    kpt_tracer tracer_{};
+    std::string error_;
+};
+
+} // namespace kpytrace
+#endif

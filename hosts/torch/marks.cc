@@ -1,0 +1,106 @@
+#include "marks.h"
+
+#include <ATen/record_function.h>
+
+#include <atomic>
+#include <mutex>
+#include <thread>
+
+namespace kpytrace
+{
+
+namespace
+{
+
+// Who is marked. Callbacks count themselves in before they look, and end_marks waits for them: so a
+// tracer is not gone while one is at it. Both sides are sequentially consistent.
+std::atomic<kpt_handle> marked{0};
+std::atomic<const kpt_tracer_ops *> marked_ops{nullptr};
+std::atomic<int> inside{0};
+std::atomic<uint64_t> spans{0};
+
+// Only who begins and ends takes it; torch's own lock is taken under it.
+std::mutex control;
+at::CallbackHandle operators = at::INVALID_CALLBACK_HANDLE;
+at::CallbackHandle annotations = at::INVALID_CALLBACK_HANDLE;
+
+void mark(uint32_t what, uint64_t number)
+{
+    inside++;
+    if (kpt_handle self = marked) (void)marked_ops.load()->mark(self, what, number);
+    inside--;
+}
+
+std::unique_ptr<at::ObserverContext> operator_begins(const at::RecordFunction &)
+{
+    mark(KPT_MARK_POINT, 0);
+    return nullptr;
+}
+
+struct Span : at::ObserverContext {
+    explicit Span(uint64_t given) : number(given) {}
+    uint64_t number;
+};
+
+// Global callbacks run before those of a thread, which are the profiler's: so a call is cut no later
+// than the annotation begins.
+std::unique_ptr<at::ObserverContext> annotation_begins(const at::RecordFunction &)
+{
+    auto span = std::make_unique<Span>(++spans);
+    mark(KPT_MARK_BEGIN, span->number);
+    return span;
+}
+
+void annotation_ends(const at::RecordFunction &, at::ObserverContext *context)
+{
+    if (context) mark(KPT_MARK_END, static_cast<Span *>(context)->number);
+}
+
+at::CallbackHandle add_operators()
+{
+    using Scope = at::RecordScope;
+    return at::addGlobalCallback(
+        at::RecordFunctionCallback(operator_begins)
+            .scopes({Scope::FUNCTION, Scope::BACKWARD_FUNCTION, Scope::TORCHSCRIPT_FUNCTION,
+                     Scope::CUSTOM_CLASS, Scope::LITE_INTERPRETER, Scope::STATIC_RUNTIME_OP,
+                     Scope::STATIC_RUNTIME_MODEL}));
+}
+
+void remove(at::CallbackHandle &handle)
+{
+    if (handle != at::INVALID_CALLBACK_HANDLE) at::removeCallback(handle);
+    handle = at::INVALID_CALLBACK_HANDLE;
+}
+
+} // namespace
+
+void begin_marks(const kpt_tracer &tracer, bool points)
+{
+    std::lock_guard<std::mutex> guard(control);
+    if (!KPT_HAS(tracer.ops, kpt_tracer_ops, mark)) return;
+    marked_ops = tracer.ops; // of one plugin, so the same for every tracer
+    marked = tracer.self;
+    if (points && operators == at::INVALID_CALLBACK_HANDLE) operators = add_operators();
+    if (annotations == at::INVALID_CALLBACK_HANDLE)
+        annotations =
+            at::addGlobalCallback(at::RecordFunctionCallback(annotation_begins, annotation_ends)
+                                      .scopes({at::RecordScope::USER_SCOPE}));
+}
+
+void mark_point()
+{
+    mark(KPT_MARK_POINT, 0);
+}
+
+void end_marks(const kpt_tracer &tracer)
+{
+    std::lock_guard<std::mutex> guard(control);
+    if (marked != tracer.self) return;
+    marked = 0;
+    remove(operators);
+    remove(annotations);
+    while (inside)
+        std::this_thread::yield();
+}
+
+} // namespace kpytrace

@@ -1,0 +1,22 @@
+// marks.h: where torch's operators and annotations are in the stream of Python calls, told by callbacks
+// that are there only while a tracer records. A tracer that records no calls of a thread ignores them.
+#ifndef KPTI_TORCH_MARKS_H
+#define KPTI_TORCH_MARKS_H
+
+#include "kpt.h"
+
+namespace kpytrace
+{
+
+// Annotations are marked as spans, which calls must not cross; with POINTS, operators as well, so that
+// the calls around them are known. One tracer at a time; the last to begin is it.
+void begin_marks(const kpt_tracer &tracer, bool points);
+
+// Marks the calling thread's open calls as an operator does.
+void mark_point();
+
+// No mark of TRACER is made from now on, and none is being made. Again is no change.
+void end_marks(const kpt_tracer &tracer);
+
+} // namespace kpytrace
+#endif

@@ -1,0 +1,122 @@
+// module.cc: the shim as a Python module, kpytrace.torch's. It translates values and errors; the
+// package explains.
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <dlfcn.h>
+
+#include "tracer.h"
+
+namespace
+{
+
+using kpytrace::Recorder;
+using kpytrace::Settings;
+using torch::profiler::impl::python_tracer::MakeFn;
+
+void free_settings(const Settings *settings)
+{
+    if (Py_IsInitialized()) {
+        PyGILState_STATE gil = PyGILState_Ensure();
+        Py_XDECREF(settings->module_call);
+        Py_XDECREF(settings->optimizer_step);
+        PyGILState_Release(gil);
+    }
+    delete settings;
+}
+
+bool read_prefixes(PyObject *list, std::vector<std::string> &out)
+{
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); i++) {
+        const char *prefix = PyUnicode_AsUTF8(PyList_GET_ITEM(list, i));
+        if (!prefix) return false;
+        out.emplace_back(prefix);
+    }
+    return true;
+}
+
+PyDoc_STRVAR(install_doc, "install(plugin, mode, late_threads, tool_id, prefixes, module_call, "
+                          "optimizer_step)");
+PyObject *install(PyObject *, PyObject *args)
+{
+    const char *plugin;
+    int mode;
+    int late_threads;
+    PyObject *prefixes;
+    PyObject *module_call;
+    PyObject *optimizer_step;
+    auto *settings = new Settings;
+    std::shared_ptr<const Settings> owned(settings, free_settings);
+    if (!PyArg_ParseTuple(args, "sipIO!O!O!", &plugin, &mode, &late_threads, &settings->tool_id,
+                          &PyList_Type, &prefixes, &PyCode_Type, &module_call, &PyCode_Type,
+                          &optimizer_step) ||
+        !read_prefixes(prefixes, settings->prefixes))
+        return nullptr;
+    settings->plugin = plugin;
+    settings->mode = static_cast<kpytrace::Mode>(mode);
+    settings->late_threads = late_threads != 0;
+    settings->module_call = reinterpret_cast<PyCodeObject *>(Py_NewRef(module_call));
+    settings->optimizer_step = reinterpret_cast<PyCodeObject *>(Py_NewRef(optimizer_step));
+    kpytrace::install(std::move(owned));
+    Py_RETURN_NONE;
+}
+
+PyDoc_STRVAR(uninstall_doc, "uninstall(offset): the factory at this offset of libtorch_python is "
+                            "the tracer again; 0: nobody is");
+PyObject *uninstall(PyObject *, PyObject *args)
+{
+    unsigned long long offset;
+    Dl_info info;
+    char *factory = nullptr;
+    if (!PyArg_ParseTuple(args, "K", &offset)) return nullptr;
+    void *inside = dlsym(RTLD_DEFAULT, "THPVariableClass");
+    if (offset && (!inside || !dladdr(inside, &info))) {
+        PyErr_SetString(PyExc_RuntimeError, "libtorch_python is not loaded");
+        return nullptr;
+    }
+    if (offset) factory = static_cast<char *>(info.dli_fbase) + offset;
+    kpytrace::uninstall(reinterpret_cast<MakeFn>(factory));
+    Py_RETURN_NONE;
+}
+
+void free_recording(PyObject *capsule)
+{
+    delete static_cast<std::shared_ptr<Recorder> *>(PyCapsule_GetContext(capsule));
+}
+
+PyDoc_STRVAR(take_doc, "take_recording() -> a capsule with the last session's recording, or None");
+PyObject *take_recording(PyObject *, PyObject *)
+{
+    auto recorder = kpytrace::take_recording();
+    if (!recorder) Py_RETURN_NONE;
+    auto *lent = const_cast<kpti_torch_recording *>(recorder->lent());
+    PyObject *capsule = PyCapsule_New(lent, KPTI_TORCH_RECORDING_CAPSULE, free_recording);
+    if (!capsule) return nullptr;
+    (void)PyCapsule_SetContext(capsule, new std::shared_ptr<Recorder>(std::move(recorder)));
+    return capsule;
+}
+
+PyMethodDef methods[] = {
+    {"install", install, METH_VARARGS, install_doc},
+    {"uninstall", uninstall, METH_VARARGS, uninstall_doc},
+    {"take_recording", take_recording, METH_NOARGS, take_doc},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT,
+    "_shim_module",
+    "kpytrace in torch's profiler. Use the package's functions.",
+    -1,
+    methods,
+    nullptr,
+    nullptr,
+    nullptr,
+    nullptr,
+};
+
+} // namespace
+
+PyMODINIT_FUNC PyInit__shim_module(void)
+{
+    return PyModule_Create(&definition);
+}

@@ -1,0 +1,113 @@
+"""kpytrace as the Python tracer of PyTorch's profiler, swapped in at run time.
+
+    >>> import kpytrace.torch
+    >>> kpytrace.torch.install()
+
+and from then on the ordinary torch.profiler.profile(with_stack=True) records Python through kpytrace.
+`python -m kpytrace.torch check` says whether this environment can be served, and `build` compiles the
+shim ahead of its first use. docs/torch.md has the rest.
+
+Importing this imports no torch.
+"""
+
+from __future__ import annotations
+
+import sys
+from _thread import RLock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Optional
+
+__all__ = ["TorchHostError", "install", "installed", "uninstall"]
+
+MODES = ("all", "full", "fast")
+
+_lock = RLock()
+_mode: Optional[str] = None
+
+
+class TorchHostError(RuntimeError):
+    """kpytrace can't serve this torch; the text says why, and what to do. torch's own tracer is as it
+    was."""
+
+
+def install(mode: str = "full", threads: bool = True) -> None:
+    """Makes kpytrace the Python tracer of all torch profilers that start from now on.
+
+    mode     what torch gets when a profiler stops:
+             "all"   every call, for tools that walk prof.events();
+             "full"  the calls that enclose an operator or an annotation: all that torch's own
+                     analyses need; the rest is written with the trace;
+             "fast"  none; they are written with the trace.
+    threads  record threads that start while the profiler runs too; torch's own tracer does not
+
+    The first time, the shim is compiled for the installed torch, which takes a while. Again with
+    other values is fine, and holds for the next profiler. Raises TorchHostError.
+    """
+    global _mode
+    if mode not in MODES:
+        raise ValueError(f"mode must be {', '.join(map(repr, MODES[:-1]))} or {MODES[-1]!r}, "
+                         f"not {mode!r}")
+    from . import _shim
+    from ._environment import needed_torch
+
+    with _lock:
+        torch = needed_torch()
+        shim = _shim.load(torch)
+        from .. import plugin_path
+        from . import _export, _results
+
+        shim.install(str(plugin_path()), MODES.index(mode), bool(threads), _tool_id(),
+                     _prefixes(), torch.nn.Module.__call__.__code__,
+                     torch.optim.Optimizer._optimizer_step_code.__code__)
+        _results.keep_recordings(torch, shim)
+        _export.install(torch)
+        _mode = mode
+
+
+def installed() -> Optional[str]:
+    """The mode that is installed, or None."""
+    return _mode
+
+
+def uninstall() -> str:
+    """Gives the profilers that start from now on their own tracer back.
+
+    torch has no call for that. Where its library still has the symbol of its factory, as the
+    published wheels do, that is registered again, and the answer is "stock". Otherwise the answer is
+    "none": with_stack=True then records no Python until the process ends.
+    """
+    global _mode
+    with _lock:
+        if _mode is None:
+            return "stock"
+        from . import _export, _results, _shim, _stock
+        from ._environment import needed_torch
+
+        torch = needed_torch()
+        shim = _shim.load(torch)
+        offset = _stock.factory_offset(torch)
+        shim.uninstall(offset)
+        _export.uninstall()
+        _results.stop_keeping(torch)
+        _mode = None
+        return "stock" if offset else "none"
+
+
+def _tool_id() -> int:
+    """Of sys.monitoring. torch's tracer is tool 2 on these versions, and visible there."""
+    return 2 if (3, 12, 0) <= sys.version_info[:3] < (3, 12, 5) else 0
+
+
+_prefix_list: Any = None
+
+
+def _prefixes() -> list[str]:
+    """What file names are trimmed by, computed once per process as torch does."""
+    global _prefix_list
+    if _prefix_list is None:
+        from torch.profiler.python_tracer import _prefix_regex
+
+        _prefix_list = _prefix_regex()
+    return _prefix_list

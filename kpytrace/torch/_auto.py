@@ -1,0 +1,84 @@
+"""Zero-touch: KPYTRACE_TORCH=1 installs kpytrace into torch as soon as a program imports it.
+
+A .pth file calls start() when Python starts. It waits for `import torch`, from a finder in front of
+all others, and touches nothing of a program that has none. KPYTRACE_TORCH may be a mode as well.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
+    from typing import Any, Optional
+
+VARIABLE = "KPYTRACE_TORCH"
+_OFF = ("", "0", "false", "no", "off")
+_ON = ("1", "true", "yes", "on")
+
+
+class _Loader:
+    """torch's own loader, with one thing to do afterwards."""
+
+    def __init__(self, loader: Any) -> None:
+        self._loader = loader
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loader, name)
+
+    def create_module(self, spec: ModuleSpec) -> Optional[ModuleType]:
+        return self._loader.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        spec = module.__spec__
+        module.__loader__ = self._loader
+        if spec is not None:
+            spec.loader = self._loader
+        self._loader.exec_module(module)
+        _install()
+
+
+class _Finder:
+    """Finds torch where the other finders do, once, and leaves."""
+
+    def find_spec(self, name: str, path: Optional[Sequence[str]] = None,
+                  target: Optional[ModuleType] = None) -> Optional[ModuleSpec]:
+        if name != "torch":
+            return None
+        sys.meta_path.remove(self)  # type: ignore[arg-type]
+        import importlib.util
+
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.loader is not None:
+            spec.loader = _Loader(spec.loader)  # type: ignore[assignment]
+        return spec
+
+
+def _install() -> None:
+    """A program that didn't ask for it goes on whatever happens."""
+    wanted = os.environ.get(VARIABLE, "").lower()
+    try:
+        from kpytrace.torch import install
+
+        threads = os.environ.get(VARIABLE + "_THREADS", "1").lower() not in _OFF
+        if wanted in _ON:
+            install(threads=threads)
+        else:
+            install(wanted, threads=threads)
+    except Exception as error:
+        print(f"kpytrace: {VARIABLE} is set, but torch keeps its own tracer: {error}",
+              file=sys.stderr)
+
+
+def start() -> None:
+    """For the .pth file."""
+    if os.environ.get(VARIABLE, "").lower() in _OFF:
+        return
+    if "torch" in sys.modules:
+        _install()
+    else:
+        sys.meta_path.insert(0, _Finder())  # type: ignore[arg-type]

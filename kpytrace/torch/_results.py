@@ -1,0 +1,69 @@
+"""Recordings live as long as the profiler results that they belong to.
+
+torch stores the result of a session as `kineto_results` of its profiler object, right after the
+session has ended: a descriptor in that place sees it, without a frame in anybody's trace.
+"""
+
+from __future__ import annotations
+
+import weakref
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+    from typing import Any, Optional
+
+ATTRIBUTE = "kineto_results"
+
+_recordings: weakref.WeakKeyDictionary[Any, tuple[object, bool]] = weakref.WeakKeyDictionary()
+
+
+class _KinetoResults:
+    """The attribute; what is stored goes into the object as before."""
+
+    def __init__(self, shim: Any) -> None:
+        self._shim = shim
+
+    def __set__(self, profiler: Any, result: Any) -> None:
+        profiler.__dict__[ATTRIBUTE] = result
+        recording = self._shim.take_recording() if result is not None else None
+        if recording is not None:
+            _recordings[result] = recording, _is_verbose(profiler)
+
+    def __get__(self, profiler: Any, owner: Any = None) -> Any:
+        if profiler is None:
+            return self
+        try:
+            return profiler.__dict__[ATTRIBUTE]
+        except KeyError:
+            raise AttributeError(ATTRIBUTE) from None
+
+    def __delete__(self, profiler: Any) -> None:
+        profiler.__dict__.pop(ATTRIBUTE, None)
+
+
+def _is_verbose(profiler: Any) -> bool:
+    """Whether the session was asked for call stacks; torch tells only to pickle."""
+    try:
+        return bool(profiler.experimental_config.__getstate__()[2])
+    except (AttributeError, LookupError, TypeError):
+        return False
+
+
+def keep_recordings(torch: ModuleType, shim: Any) -> None:
+    setattr(torch.autograd.profiler.profile, ATTRIBUTE, _KinetoResults(shim))
+
+
+def stop_keeping(torch: ModuleType) -> None:
+    if ATTRIBUTE in vars(torch.autograd.profiler.profile):
+        delattr(torch.autograd.profiler.profile, ATTRIBUTE)
+
+
+def recording_of(result: Any) -> Optional[object]:
+    """The capsule "kpytrace.recording" (hosts/torch/recording.h) of a _ProfilerResult, or None."""
+    return _recordings.get(result, (None, False))[0]
+
+
+def verbose_of(result: Any) -> bool:
+    """Whether its calls are to have their call stacks."""
+    return _recordings.get(result, (None, False))[1]

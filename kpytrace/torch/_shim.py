@@ -1,0 +1,117 @@
+"""The shim: found in the cache, or compiled into it, and loaded.
+
+A shim fits one torch, one Python and one version of ours: these name its folder in the cache; the
+compiler is part of the file's name, so that where there is none any file of that folder will do. A
+file appears complete, by a rename; who compiles holds a lock, and others wait for it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pathlib
+import sys
+import sysconfig
+from contextlib import contextmanager
+
+from . import TorchHostError, _compile
+from ._environment import compiler_version, find_compiler, needed_torch, no_compiler
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import ModuleType
+    from typing import Any, Optional
+
+NAME = "kpytrace.torch._shim_module"
+_loaded: Any = None
+
+
+def cache_folder() -> pathlib.Path:
+    own = os.environ.get("KPYTRACE_TORCH_CACHE")
+    if own:
+        return pathlib.Path(own).absolute()
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return pathlib.Path(base, "kpytrace", "torch")
+
+
+def _digest(parts: list[bytes]) -> str:
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
+
+
+def shim_folder(torch: ModuleType) -> pathlib.Path:
+    """Where shims for this torch, this Python and these sources are."""
+    from .. import __version__
+
+    sources = _compile.sources()
+    parts = [__version__.encode(), str(getattr(torch.version, "git_version", "")).encode()]
+    parts += [path.name.encode() + b"\0" + path.read_bytes() for path in sources]
+    tag = sysconfig.get_config_var("SOABI") or sys.implementation.cache_tag
+    return cache_folder() / f"torch-{torch.__version__}-{tag}-{_digest(parts)}"
+
+
+def find(torch: ModuleType, compiler: Optional[str]) -> Optional[pathlib.Path]:
+    """The shim of this compiler; without a compiler, any that fits."""
+    folder = shim_folder(torch)
+    if compiler is None:
+        return min(folder.glob("shim-*.so"), default=None)
+    path = folder / f"shim-{_digest([compiler_version(compiler).encode()])}.so"
+    return path if path.exists() else None
+
+
+@contextmanager
+def _locked(folder: pathlib.Path) -> Iterator[None]:
+    import fcntl
+
+    with open(folder / "lock", "w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print("kpytrace: another process is compiling the shim for torch: waiting for it",
+                  file=sys.stderr)
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def build(torch: ModuleType, again: bool = False) -> pathlib.Path:
+    """The shim's path, after compiling it where it is not in the cache."""
+    compiler = find_compiler()
+    path = None if again else find(torch, compiler)
+    if path:
+        return path
+    folder = shim_folder(torch)
+    if compiler is None:
+        others = sorted({other.name.split("-")[1] for other in cache_folder().glob("torch-*")
+                         if other != folder})
+        raise no_compiler(torch, str(cache_folder()), [f"torch {name}" for name in others])
+    path = folder / f"shim-{_digest([compiler_version(compiler).encode()])}.so"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with _locked(folder):
+            if again or not path.exists():  # who held the lock may have made it
+                _compile.compile_shim(torch, compiler, path)
+    except OSError as error:
+        raise TorchHostError(f"the shim for torch can't be written to {folder} ({error}): name a "
+                             f"folder that can be in KPYTRACE_TORCH_CACHE") from error
+    return path
+
+
+def load(torch: Optional[ModuleType] = None) -> Any:
+    """The shim as a module, the same one for the life of the process."""
+    global _loaded
+    if _loaded is None:
+        import importlib.machinery
+        import importlib.util
+
+        path = str(build(torch or needed_torch()))
+        loader = importlib.machinery.ExtensionFileLoader(NAME, path)
+        spec = importlib.util.spec_from_file_location(NAME, path, loader=loader)
+        assert spec is not None
+        try:
+            module = importlib.util.module_from_spec(spec)
+            loader.exec_module(module)
+        except ImportError as error:
+            raise TorchHostError(f"the shim {path} can't be loaded ({error}): run `python -m "
+                                 f"kpytrace.torch build` to make it anew") from error
+        _loaded = module
+    return _loaded

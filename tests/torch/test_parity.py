@@ -1,0 +1,194 @@
+"""The same programs under torch's own tracer and under kpytrace, field by field. The numbers are those of
+docs/torch.md."""
+
+import re
+import sys
+import unittest
+from concurrent.futures import ThreadPoolExecutor
+
+import support
+
+KINDS = ("stock", "all", "full")
+
+
+def setUpModule():
+    global stock, ours, full
+    with ThreadPoolExecutor(2) as pool:
+        stock, ours, full = pool.map(support.scenarios, KINDS)
+
+
+class Case(unittest.TestCase):
+    maxDiff = 4000
+
+    def assertSame(self, name, *path):
+        """The scenario's outcome is the same under both."""
+        theirs, own = stock[name], ours[name]
+        self.assertNotIsInstance(theirs if not isinstance(theirs, dict) else theirs.get("error"), str)
+        for key in path:
+            theirs, own = theirs[key], own[key]
+        self.assertEqual(theirs, own)
+
+    def assertSameInFull(self, name, *path):
+        theirs, own = stock[name], full[name]
+        for key in path:
+            theirs, own = theirs[key], own[key]
+        self.assertEqual(theirs, own)
+
+
+def without_resumes(rows):
+    """Rows of the scenario "names" with generators' lines left out: see test_T2_resumes."""
+    return [[re.sub(r"\(\d+\): generate$", "(): generate", row[0]), *row[1:]] for row in rows]
+
+
+class Names(Case):
+    def test_T1_T3_T10_T15_T16_names_fields_and_ids(self):
+        theirs, own = stock["names"]["rows"], ours["names"]["rows"]
+        self.assertGreater(len(theirs), 40)
+        self.assertEqual(without_resumes(theirs), without_resumes(own))
+
+    def test_T2_resumes(self):
+        """Each resume is an event; its line is the generator's first one here, not the suspended."""
+        def resumes(found):
+            return [name for depth, name in found["names"]["work"] if name.endswith(": generate")]
+        self.assertEqual(len(resumes(stock)), len(resumes(ours)))
+        self.assertEqual(len(resumes(ours)), 3)
+
+    def test_T4_types_are_no_calls(self):
+        for found in (stock, ours):
+            names = [name for _, name in found["names"]["work"]]
+            self.assertFalse([name for name in names if "class" in name or "'int'" in name])
+
+    def test_T5_T6_modules(self):
+        self.assertSame("modules")
+        self.assertSameInFull("modules")
+        first = [name for name, _ in ours["modules"][0]]
+        self.assertEqual(first.count("nn.Module: Net_0"), 2)
+        self.assertIn("nn.Module: RecursiveScriptModule_0", first)
+        self.assertIn("nn.Module: CallsSuper_0", first)
+        self.assertNotIn("nn.Module: Skips_0", first)
+        self.assertEqual(ours["modules"][1][0], ["nn.Module: Net_0", 0])
+
+    def test_T7_optimizer_step(self):
+        self.assertSame("training", "steps")
+        self.assertSameInFull("training", "optimizers")
+        self.assertRegex(ours["training"]["steps"][0],
+                         r"torch/optim/optimizer.py\(\d+\): _optimizer_step_code")
+
+    def test_T8_paths(self):
+        for name in (row[0] for row in ours["names"]["rows"]):
+            self.assertFalse(name.startswith("/"), name)
+
+    def test_T9_odd_names(self):
+        self.assertSame("odd_names")
+
+    def test_T42_comprehensions(self):
+        listed = [name for _, name in ours["names"]["work"] if "<listcomp>" in name]
+        self.assertEqual(len(listed), 1 if sys.version_info < (3, 12) else 0)
+
+
+class Fields(Case):
+    def test_T11_T12_verbose(self):
+        self.assertSame("verbose")
+        self.assertSameInFull("verbose", "stacks")
+        self.assertTrue(ours["verbose"]["stacks"]["aten::addmm"])
+        self.assertTrue(ours["verbose"]["table"])
+
+    def test_T12_groups(self):
+        self.assertSame("averages")
+        self.assertSameInFull("averages")
+
+    def test_T13_events(self):
+        theirs, own = stock["events"], ours["events"]
+        self.assertEqual([re.sub(r"\(\d+\): generate", "(): generate", name)
+                          for name in theirs.pop("parents")],
+                         [re.sub(r"\(\d+\): generate", "(): generate", name)
+                          for name in own.pop("parents")])
+        self.assertEqual(theirs, own)
+        self.assertEqual(own["stacks"], [])
+
+    def test_T14_header(self):
+        self.assertSame("header")
+        self.assertSameInFull("header")
+        self.assertEqual(ours["header"]["with_stack"], 1)
+
+
+class StartAndStop(Case):
+    def test_T18_T20_T23_running_calls(self):
+        self.assertSame("running")
+        self.assertEqual(ours["running"]["ends"], 1)
+        self.assertIn("nn.Module: Inside_0", ours["running"]["open"])
+        self.assertIn("_disable_profiler", ours["running"]["last"])
+
+    def test_T21_depth(self):
+        self.assertLess(stock["deep"], 128)
+        self.assertEqual(ours["deep"], 201)
+
+    def test_T22_running_c_call(self):
+        self.assertSame("running_c_call")
+
+    def test_T24_to_T27_threads(self):
+        theirs, own = stock["threads"], ours["threads"]
+        self.assertEqual(theirs["inner"], ["early"])
+        self.assertEqual(own["inner"], ["early", "late"])
+        self.assertEqual(theirs["sleeper"], [0])
+        self.assertEqual(own["sleeper"], ["sleeper"], "an idle thread keeps its own tid")
+        self.assertEqual(theirs["numbers"], [["?", 0], ["early", 1], ["main", 2]])
+        self.assertEqual(own["numbers"],
+                         [["early", 1], ["late", 3], ["main", 2], ["sleeper", 0]])
+
+    def test_T28_exceptions(self):
+        def part(found):
+            return [row for row in found["names"]["work"] if row[0] <= 2]
+        self.assertEqual([name for _, name in part(stock) if "raises" in name or "fails" in name],
+                         [name for _, name in part(ours) if "raises" in name or "fails" in name])
+
+
+class Tree(Case):
+    def test_T29_callers(self):
+        """The caller of each call is the nearest Python call around it."""
+        self.assertSame("training", "callers")
+        self.assertEqual(ours["training"]["wrong"], [])
+        self.assertEqual(full["training"]["wrong"], [])
+
+    def test_T30_T31_objects(self):
+        self.assertSame("training", "modules")
+        self.assertSame("training", "optimizers")
+        self.assertSameInFull("training", "modules")
+        self.assertTrue(ours["training"]["optimizers"][0][0][2])
+
+    def test_T32_lifetimes(self):
+        self.assertSame("lifetimes")
+        self.assertEqual(ours["lifetimes"], 0)
+
+    def test_operators_are_under_the_same_calls(self):
+        self.assertSame("training", "ops")
+        self.assertSameInFull("training", "ops")
+
+    def test_memory_categories(self):
+        self.assertSame("memory_categories")
+        self.assertSameInFull("memory_categories")
+
+
+class Configuration(Case):
+    def test_T33_switched_off(self):
+        self.assertSame("switched_off")
+        self.assertEqual(ours["switched_off"], {"with_modules": 0, "no stack": 0})
+
+    def test_T34_collections(self):
+        self.assertSame("collections")
+        self.assertSameInFull("collections")
+        self.assertEqual(ours["collections"]["callbacks"], [1, 0])
+
+    def test_T36_schedule(self):
+        self.assertSame("schedule")
+
+    def test_T37_toggle(self):
+        self.assertSame("toggled")
+
+    def test_T38_profile_functions(self):
+        self.assertEqual(stock["profile_functions"], {"inside": "TraceContext", "kept": False})
+        self.assertTrue(ours["profile_functions"]["kept"])
+
+
+if __name__ == "__main__":
+    unittest.main()
