@@ -45,7 +45,7 @@ enum {
     KPT_ACTIVITY_CLAMPED = 1 << 2,       /* cut so that spans nest */
     KPT_ACTIVITY_RECOVERED = 1 << 3,     /* its end, or its start, was inferred */
     KPT_ACTIVITY_WATCHED = 1 << 4,       /* value0 is the host's answer, value1 the call id */
-    KPT_ACTIVITY_MARKED = 1 << 5         /* the host has marked something within it */
+    KPT_ACTIVITY_MARKED = 1 << 5         /* something within it is marked or watched */
 };
 
 typedef struct kpt_activity {
@@ -122,8 +122,8 @@ typedef void (*kpt_convert_fn)(void *convert_ctx, const uint64_t *ticks, int64_t
                                uint64_t count);
 
 enum {
-    /* Only activities that are flagged KPT_ACTIVITY_MARKED, with the ids that they have among all. Not
-     * in KPT_ORDER_TIME. */
+    /* Only activities that are flagged KPT_ACTIVITY_MARKED or KPT_ACTIVITY_WATCHED, with the ids that
+     * they have among all. Not in KPT_ORDER_TIME. */
     KPT_DELIVER_MARKED = 1 << 0
 };
 

@@ -22,7 +22,8 @@ int kpti_batcher_init(kpti_batcher *b, const kpti_delivery_job *job)
                       : (kpti_timebase){job->own_convert, job->own_convert_ctx, 0};
     b->timebase.end_ns = job->delivery->end_ns;
     b->end_ns = job->delivery->end_ns ? job->delivery->end_ns : INT64_MAX;
-    b->needed = job->delivery->flags & KPT_DELIVER_MARKED ? KPT_ACTIVITY_MARKED : 0;
+    b->needed =
+        job->delivery->flags & KPT_DELIVER_MARKED ? KPT_ACTIVITY_MARKED | KPT_ACTIVITY_WATCHED : 0;
     b->last_thread = no_thread;
     b->gc_name = kpti_gc_function(recording);
     b->room = asked ? smaller(asked, DEFAULT_ROOM) : DEFAULT_ROOM;
@@ -104,12 +105,12 @@ static uint32_t apply_end(const kpti_batcher *b, kpt_activity *activities, uint3
     return kept;
 }
 
-/* Leaves only the activities that have the needed flags; returns how many. */
+/* Leaves only the activities that have a needed flag; returns how many. */
 static uint32_t keep_needed(const kpti_batcher *b, kpt_activity *activities, uint32_t filled)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < filled; i++)
-        if ((activities[i].flags & b->needed) == b->needed) activities[kept++] = activities[i];
+        if (activities[i].flags & b->needed) activities[kept++] = activities[i];
     return kept;
 }
 

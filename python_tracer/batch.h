@@ -20,7 +20,7 @@ typedef struct kpti_batcher {
     kpti_name_note *notes; /* by name */
     kpt_status status;     /* what stopped the delivery, or KPT_OK */
     uint32_t last_thread;  /* the one of the activity before: its thread has been delivered */
-    uint32_t needed;       /* flags that an activity must have to be delivered; 0: none */
+    uint32_t needed;       /* flags one of which an activity must have to be delivered; 0: none */
     int64_t end_ns;        /* nothing ends after it: the delivery's, or the end of time */
 
     const kpti_env *env;
@@ -108,7 +108,7 @@ static inline int kpti_batcher_add(kpti_batcher *b, kpti_altered altered)
     const kpt_activity *const a = altered.activity;
     kpti_name_note note;
     kpt_activity *out;
-    if ((altered.flags & b->needed) != b->needed) return 1;
+    if (b->needed && !(altered.flags & b->needed)) return 1;
     note = kpti_batcher_note(b, a->name);
     out = &b->activities[b->count++];
     if (a->thread != b->last_thread) kpti_batcher_add_thread(b, a->thread);

@@ -2,6 +2,13 @@
  * calls that have no exit, one a step. */
 #include "replay_state.h"
 
+/* The host knows of something in CALL: so the calls around contain it, too. */
+static void mark_from(const kpti_replay *r, kpti_call_record *call)
+{
+    for (; call > r->stack.base && !(call->flags & KPT_ACTIVITY_MARKED); call--)
+        call->flags |= KPT_ACTIVITY_MARKED;
+}
+
 /* Reads the LINE and WATCH events at AT into CALL; returns where they end. */
 uint32_t kpti_replay_details(const kpti_replay *r, uint32_t at, kpti_call_record *call)
 {
@@ -16,6 +23,7 @@ uint32_t kpti_replay_details(const kpti_replay *r, uint32_t at, kpti_call_record
         call->value0 = r->events[++at];
         call->value1 = number;
         call->value2 = 0;
+        mark_from(r, call - 1);
     }
     return at;
 }
@@ -48,14 +56,6 @@ static kpti_step close_one(kpti_replay *r, kpti_call_record **record)
     }
     *record = call;
     return ghost ? KPTI_STEP_NONE : KPTI_STEP_END;
-}
-
-/* The host marks something: all open calls contain it. */
-static void mark_open(const kpti_replay *r)
-{
-    kpti_call_record *call = r->stack.top;
-    for (; call > r->stack.base && !(call->flags & KPT_ACTIVITY_MARKED); call--)
-        call->flags |= KPT_ACTIVITY_MARKED;
 }
 
 /* Cuts, one at a time, the calls above FLOOR at the event's time. */
@@ -111,7 +111,7 @@ static kpti_step cut_one(kpti_replay *r, kpti_call_record **record)
     if (call == r->floor) {
         r->cutting = NULL;
         r->until = r->block_end;
-        mark_open(r);
+        mark_from(r, r->stack.top);
         return KPTI_STEP_NONE;
     }
     if (kpti_call_is_ghost(call)) return KPTI_STEP_NONE;
@@ -308,7 +308,7 @@ static kpti_step odd_event(kpti_replay *r, kpti_call_record **record)
     case KPTI_EVENT_SPAN_END:
         return end_span(r, number);
     case KPTI_EVENT_MARK:
-        mark_open(r);
+        mark_from(r, r->stack.top);
         break;
     case KPTI_EVENT_GC_END:
         end_gc(r, r->events[r->at + 1]);

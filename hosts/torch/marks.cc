@@ -87,11 +87,6 @@ void begin_marks(const kpt_tracer &tracer, bool points)
                                       .scopes({at::RecordScope::USER_SCOPE}));
 }
 
-void mark_point()
-{
-    mark(KPT_MARK_POINT, 0);
-}
-
 void end_marks(const kpt_tracer &tracer)
 {
     std::lock_guard<std::mutex> guard(control);

@@ -12,9 +12,6 @@ namespace kpytrace
 // the calls around them are known. One tracer at a time; the last to begin is it.
 void begin_marks(const kpt_tracer &tracer, bool points);
 
-// Marks the calling thread's open calls as an operator does.
-void mark_point();
-
 // No mark of TRACER is made from now on, and none is being made. Again is no change.
 void end_marks(const kpt_tracer &tracer);
 

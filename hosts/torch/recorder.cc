@@ -20,13 +20,9 @@ uint64_t Recorder::attach(void *ctx, uint64_t os_tid)
     return self->threads_.attach(self->queue_, os_tid);
 }
 
-// A watched call is marked as if it had an operator in it: torch wants modules and optimizers in its
-// tree that run none.
 uint64_t Recorder::watched(void *ctx, uint64_t watch, void *object, uint64_t)
 {
-    auto *self = static_cast<Recorder *>(ctx);
-    if (self->settings_->mode == Mode::FULL) mark_point();
-    return self->objects_.see(watch, static_cast<PyObject *>(object));
+    return static_cast<Recorder *>(ctx)->objects_.see(watch, static_cast<PyObject *>(object));
 }
 
 void Recorder::log(void *, uint32_t level, kpt_str text)

@@ -96,6 +96,16 @@ TEST(Spans, nest_and_overlap)
     EXPECT_EQ(0u, t.repairs);
 }
 
+// A host that watches a call wants it, and knows where it belongs.
+TEST(Marks, watched_calls_are_delivered_with_them)
+{
+    Recording r;
+    r.tape().enter(1, 1).enter(2, 2).watch(5, 1).exit(2, 3).enter(4, 4).exit(4, 5).exit(1, 6);
+    Taking taking;
+    taking.flags = KPT_DELIVER_MARKED;
+    EXPECT_EQ("f2[2-3]W f1[1-6]", take(r, taking).text());
+}
+
 // As record_function.__exit__ does: what it calls afterwards is its caller's.
 TEST(Spans, cut_a_call_that_outlives_them)
 {

@@ -166,6 +166,8 @@ class ThreadModel
         a.flags |= KPT_ACTIVITY_WATCHED;
         a.value0 = second;
         a.value1 = number;
+        for (size_t i = 0; i + 1 < stack_.size(); i++)
+            calls[stack_[i]].a.flags |= KPT_ACTIVITY_MARKED;
     }
 
     void replay_chunk(const kpti_chunk &c, bool first, bool gap)
