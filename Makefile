@@ -55,7 +55,7 @@ demo: build-release ## build, run the main job and say where its result is
 	@scripts/demo build/release
 
 .PHONY: test
-test: setup-abi build-release ## build and run every test that can run on this machine
+test: setup-abi torch build-release ## build and run every test that can run on this machine
 	$(call run_tests,release)
 
 # The stress tests take their thousands of rounds, and CPython's own tests run whole.
@@ -115,6 +115,14 @@ abi-check: setup-abi build-release ## compare the ABI with its baseline
 .PHONY: freeze-v1
 freeze-v1: build-release ## make today's V1 peers, offsets and baseline the frozen ones
 	@scripts/freeze_v1 build/release
+
+# Where one can't be had, its tests are left out, and CMake says so.
+.PHONY: torch
+torch: setup-build ## make environments with stock torch for 3.11 to 3.13, in build/torch
+	@scripts/pythons/list | while read -r tag python; do \
+	    case $$tag in 3.11|3.12|3.13) ;; *) continue ;; esac; \
+	    scripts/torch_env "$$python" build/torch/$$tag || echo "torch: none for $$tag" >&2; \
+	done
 
 .PHONY: pythons
 pythons: ## fetch CPython 3.14, 3.15 and a free-threaded one into build/pythons

@@ -312,6 +312,7 @@ int kpti_stream_append_slow(kpti_stream *stream, uint32_t word, uint64_t ticks)
     kpti_event *limit = atomic_load_explicit(&stream->limit, memory_order_relaxed);
     if (atomic_load_explicit(&stream->ended, memory_order_relaxed)) return 0;
     if (at >= limit && (stream->dropped % RETRY_EVERY || !refill(stream, &ticks))) {
+        if (atomic_load_explicit(&stream->ended, memory_order_relaxed)) return 0; /* just now */
         stream->dropped++;
         atomic_fetch_add_explicit(&stream->dropped_total, 1, memory_order_relaxed);
         return 0;
