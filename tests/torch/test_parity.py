@@ -119,6 +119,9 @@ class StartAndStop(Case):
         self.assertIn("nn.Module: Inside_0", ours["running"]["open"])
         self.assertIn("_disable_profiler", ours["running"]["last"])
 
+    def test_T19_last_return(self):
+        self.assertLess(ours["last_return"], 100_000)
+
     def test_T21_depth(self):
         self.assertLess(stock["deep"], 128)
         self.assertEqual(ours["deep"], 201)
@@ -188,6 +191,26 @@ class Configuration(Case):
     def test_T38_profile_functions(self):
         self.assertEqual(stock["profile_functions"], {"inside": "TraceContext", "kept": False})
         self.assertTrue(ours["profile_functions"]["kept"])
+
+
+class Bugs(Case):
+    """Where torch's own tracer is wrong."""
+
+    def test_names_of_freed_functions(self):
+        """pytorch#121219, #113564, #136040. torch's own tracer may be right, by luck."""
+        self.assertEqual(ours["freed_names"], 200)
+
+    def test_reused_addresses(self):
+        wanted = [f"nn.Module: {cls}_{n}" for n in range(3) for cls in "AB"]
+        self.assertEqual(ours["reused_addresses"], wanted)
+        self.assertEqual(full["reused_addresses"], wanted)
+        self.assertNotEqual(stock["reused_addresses"], wanted)
+
+    def test_nothing_crosses_an_annotation(self):
+        """pytorch#174555, HTA#274."""
+        self.assertNotEqual(stock["crossings"], [])
+        self.assertEqual(ours["crossings"], [])
+        self.assertEqual(full["crossings"], [])
 
 
 if __name__ == "__main__":
