@@ -2,9 +2,10 @@
 // package explains.
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
-#include <dlfcn.h>
 
 #include "tracer.h"
+
+extern PyObject *THPVariableClass; // torch's
 
 namespace
 {
@@ -60,21 +61,15 @@ PyObject *install(PyObject *, PyObject *args)
     Py_RETURN_NONE;
 }
 
-PyDoc_STRVAR(uninstall_doc, "uninstall(offset): the factory at this offset of libtorch_python is "
-                            "the tracer again; 0: nobody is");
+PyDoc_STRVAR(uninstall_doc,
+             "uninstall(distance): the factory that lies so far behind THPVariableClass "
+             "is the tracer again; 0: nobody is");
 PyObject *uninstall(PyObject *, PyObject *args)
 {
-    unsigned long long offset;
-    Dl_info info;
-    char *factory = nullptr;
-    if (!PyArg_ParseTuple(args, "K", &offset)) return nullptr;
-    void *inside = dlsym(RTLD_DEFAULT, "THPVariableClass");
-    if (offset && (!inside || !dladdr(inside, &info))) {
-        PyErr_SetString(PyExc_RuntimeError, "libtorch_python is not loaded");
-        return nullptr;
-    }
-    if (offset) factory = static_cast<char *>(info.dli_fbase) + offset;
-    kpytrace::uninstall(reinterpret_cast<MakeFn>(factory));
+    long long distance;
+    if (!PyArg_ParseTuple(args, "L", &distance)) return nullptr;
+    auto factory = reinterpret_cast<intptr_t>(&THPVariableClass) + distance;
+    kpytrace::uninstall(distance ? reinterpret_cast<MakeFn>(factory) : nullptr);
     Py_RETURN_NONE;
 }
 

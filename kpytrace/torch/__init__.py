@@ -86,11 +86,11 @@ def uninstall() -> str:
 
         torch = needed_torch()
         shim = _shim.load(torch)
-        offset = _stock.factory_offset(torch)
-        shim.uninstall(offset)
+        distance = _stock.factory_distance(torch)
+        shim.uninstall(distance)
         _results.stop_keeping(torch)
         _mode = None
-        return "stock" if offset else "none"
+        return "stock" if distance else "none"
 
 
 def _tool_id() -> int:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 SYMBOL = b"_ZN5torch8profiler4impl12_GLOBAL__N_19getTracerEPNS1_11RecordQueueE"
+LANDMARK = b"THPVariableClass"  # exported, so that its address in this process is known
 _SECTION = struct.Struct("<IIQQQQIIQQ")  # Elf64_Shdr
 _SYMBOL = struct.Struct("<IBBHQQ")  # Elf64_Sym
 _SYMTAB = 2
@@ -25,30 +26,34 @@ def _sections(image: mmap.mmap) -> Iterator[tuple[int, ...]]:
         yield _SECTION.unpack_from(image, table + index * size)
 
 
-def _lookup(image: mmap.mmap, symbol: bytes) -> int:
+def _lookup(image: mmap.mmap, names: tuple[bytes, ...]) -> dict[bytes, int]:
+    """The addresses of those NAMES that the symbol table has."""
+    found: dict[bytes, int] = {}
     if image[:6] != b"\x7fELF\x02\x01":
-        return 0
+        return found
     sections = list(_sections(image))
     for section in sections:
         if section[1] != _SYMTAB:
             continue
         strings = sections[section[6]]
-        name = image.find(b"\0" + symbol + b"\0", strings[4], strings[4] + strings[5])
-        if name < 0:
-            continue
-        wanted = name + 1 - strings[4]
+        wanted = {}
+        for name in names:
+            at = image.find(b"\0" + name + b"\0", strings[4], strings[4] + strings[5])
+            if at >= 0:
+                wanted[at + 1 - strings[4]] = name
         for entry in _SYMBOL.iter_unpack(image[section[4]:section[4] + section[5]]):
-            if entry[0] == wanted and entry[3]:
-                return entry[4]
-    return 0
+            if entry[0] in wanted and entry[3]:
+                found[wanted[entry[0]]] = entry[4]
+    return found
 
 
-def factory_offset(torch: ModuleType) -> int:
-    """The address of torch's factory within libtorch_python.so; 0: the library is stripped."""
+def factory_distance(torch: ModuleType) -> int:
+    """How far torch's factory lies behind LANDMARK in libtorch_python.so; 0: the library is stripped."""
     library = pathlib.Path(torch.__file__ or "").parent / "lib/libtorch_python.so"
     try:
         with open(library, "rb") as file, \
                 mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as image:
-            return _lookup(image, SYMBOL)
+            found = _lookup(image, (SYMBOL, LANDMARK))
     except (OSError, ValueError, struct.error):
         return 0
+    return found[SYMBOL] - found[LANDMARK] if len(found) == 2 else 0

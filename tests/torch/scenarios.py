@@ -12,8 +12,10 @@ import time
 import warnings
 import weakref
 
+import scenarios_bugs
 import torch
 import traced
+from programs import CallsSuper, Net, Skips, c_calls, inner, outer, raises, train
 from traced import calls, exported, flat, plain, run, tree, within
 
 SCENARIOS = {}
@@ -22,69 +24,6 @@ SCENARIOS = {}
 def scenario(function):
     SCENARIOS[function.__name__] = function
     return function
-
-
-# --- programs ---------------------------------------------------------------------------------------
-
-def inner(x):
-    return x + 1
-
-
-def outer():
-    return [inner(x) for x in range(3)] + list(generate())
-
-
-def generate():
-    yield 1
-    yield inner(2)
-
-
-def c_calls():
-    text = []
-    text.append(len("abc"))
-    return sorted(text, key=inner), list(), int("3"), str(4), dict(), torch.ones(2)
-
-
-def raises():
-    try:
-        int("no number")
-        next(iter([]))
-    except (ValueError, StopIteration):
-        pass
-    try:
-        fails()
-    except KeyError:
-        return inner(0)
-
-
-def fails():
-    return {}["missing"]
-
-
-class Net(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.first = torch.nn.Linear(3, 4)
-        self.second = torch.nn.Linear(4, 2)
-
-    def forward(self, x):
-        return self.second(self.first(x).relu())
-
-
-class Skips(torch.nn.Linear):
-    def __call__(self, x):
-        return self.forward(x)
-
-
-class CallsSuper(torch.nn.Linear):
-    def __call__(self, x):
-        return super().__call__(x)
-
-
-def train(net, optimizer, x):
-    optimizer.zero_grad()
-    net(x).sum().backward()
-    optimizer.step()
 
 
 # --- names and fields -------------------------------------------------------------------------------
@@ -217,10 +156,6 @@ def memory_categories():
     train(net, optimizer, x)
     prof = run(lambda: train(net, optimizer, x), profile_memory=True, record_shapes=True)
     graph = prof._memory_profile()
-    counts = {}
-    for versions in graph._categories._values.values():
-        for category in versions.by_version.values() if hasattr(versions, "by_version") else ():
-            counts[str(category)] = counts.get(str(category), 0) + 1
     kinds = {}
     for _, action, (key, version), size in graph.timeline:
         name = str(graph._categories.get(key, version))
@@ -418,6 +353,8 @@ def main():
     if kind != "stock":
         import kpytrace.torch
         kpytrace.torch.install(kind)
+    for function in scenarios_bugs.ALL:
+        scenario(function)
     results = {}
     for name, function in SCENARIOS.items():
         began = time.monotonic()

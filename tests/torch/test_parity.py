@@ -190,5 +190,25 @@ class Configuration(Case):
         self.assertTrue(ours["profile_functions"]["kept"])
 
 
+class Bugs(Case):
+    """Where torch's own tracer is wrong."""
+
+    def test_names_of_freed_functions(self):
+        """pytorch#121219, #113564, #136040. torch's own tracer may be right, by luck."""
+        self.assertEqual(ours["freed_names"], 200)
+
+    def test_reused_addresses(self):
+        wanted = [f"nn.Module: {cls}_{n}" for n in range(3) for cls in "AB"]
+        self.assertEqual(ours["reused_addresses"], wanted)
+        self.assertEqual(full["reused_addresses"], wanted)
+        self.assertNotEqual(stock["reused_addresses"], wanted)
+
+    def test_nothing_crosses_an_annotation(self):
+        """pytorch#174555, HTA#274."""
+        self.assertNotEqual(stock["crossings"], [])
+        self.assertEqual(ours["crossings"], [])
+        self.assertEqual(full["crossings"], [])
+
+
 if __name__ == "__main__":
     unittest.main()

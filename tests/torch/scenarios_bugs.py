@@ -1,0 +1,80 @@
+"""Programs that torch's own tracer gets wrong."""
+
+import collections
+
+import torch
+import traced
+
+
+class A(torch.nn.Module):
+    def forward(self, x):
+        return x
+
+
+class B(A):
+    pass
+
+
+def freed_names():
+    """How many of 200 functions, dead before the profiler stops, have their names."""
+    def work():
+        for n in range(200):
+            names = {}
+            exec(compile(f"def made_{n}(): pass", f"<made {n}>", "exec"), names)
+            names[f"made_{n}"]()
+            del names
+    named = {row["name"] for row in traced.calls(traced.run(work))}
+    return sum(f"<made {n}>(1): made_{n}" in named for n in range(200))
+
+
+def reused_addresses():
+    def work():
+        x = torch.ones(1)
+        for cls in (A, B, A, B, A, B):
+            cls()(x)
+    return [row["name"] for row in traced.calls(traced.run(work))
+            if row["name"].startswith("nn.Module")]
+
+
+def annotated():
+    with torch.autograd.profiler.record_function("outer"):
+        torch.ones(2)
+        with torch.autograd.profiler.record_function("inner"):
+            torch.ones(2)
+    return torch.ones(2)
+
+
+def crossings():
+    """Spans of a thread that cross, annotations and steps included."""
+    traces = []
+    plan = torch.profiler.schedule(wait=0, warmup=1, active=3)
+    with traced.profile(with_stack=True, activities=traced.CPU, schedule=plan,
+                        on_trace_ready=lambda prof: traces.append(traced.exported(prof))) as prof:
+        for _ in range(8):
+            annotated()
+            prof.step()
+    traces.append(traced.exported(traced.run(lambda: [annotated() for _ in range(3)])))
+    return [pair for trace in traces for pair in crossing_in(trace)]
+
+
+def crossing_in(trace):
+    lanes = collections.defaultdict(list)
+    for event in trace["traceEvents"]:
+        if event.get("ph") == "X" and event.get("cat") in ("python_function", "user_annotation",
+                                                           "cpu_op"):
+            end = event["ts"] + event["dur"]
+            lanes[event["tid"]].append((round(event["ts"] * 1000), round(end * 1000),
+                                        event["name"]))
+    found = []
+    for spans in lanes.values():
+        stack = []
+        for start, end, name in sorted(spans, key=lambda span: (span[0], -span[1])):
+            while stack and stack[-1][0] <= start:
+                stack.pop()
+            if stack and end > stack[-1][0]:
+                found.append([name, stack[-1][1]])
+            stack.append((end, name))
+    return found
+
+
+ALL = (freed_names, reused_addresses, crossings)

@@ -1,0 +1,191 @@
+"""install() and uninstall(), the cache, and what happens where kpytrace can't serve."""
+
+import os
+import stat
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import support
+
+TRACED = """
+import torch, traced
+def marker(): torch.ones(1)
+print(sum(row["name"].endswith(": marker") for row in traced.calls(traced.run(marker))))
+"""
+
+# Installs, says what happened, and then traces with whatever is there.
+REFUSED = """
+import json, torch, traced, kpytrace.torch
+try:
+    kpytrace.torch.install()
+    text = "installed"
+except kpytrace.torch.TorchHostError as error:
+    text = str(error)
+def marker(): torch.ones(1)
+found = sum(row["name"].endswith(": marker") for row in traced.calls(traced.run(marker)))
+print(json.dumps([text, found]))
+"""
+
+
+class Install(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def write(self, name, text):
+        path = os.path.join(self.folder, name)
+        with open(path, "w") as file:
+            file.write(text)
+        os.chmod(path, os.stat(path).st_mode | stat.S_IXUSR)
+        return path
+
+    def refused(self, code=REFUSED, **variables):
+        """The error's text; torch's own tracer has worked afterwards."""
+        text, found = support.program(code, **variables).value
+        self.assertEqual(found, 1)
+        return text
+
+    def test_uninstall_brings_stock_back(self):
+        value = support.program("""
+            import json, sys, torch, traced, kpytrace.torch
+            def inside():
+                torch.ones(1)
+                return type(sys.getprofile()).__name__
+            before = traced.run(inside).result
+            kpytrace.torch.install()
+            during, mode = traced.run(inside).result, kpytrace.torch.installed()
+            answer = kpytrace.torch.uninstall()
+            prof = traced.run(inside)
+            found = [row["name"] for row in traced.calls(prof)]
+            print(json.dumps([before, during, mode, answer, prof.result,
+                              any(name.endswith(": inside") for name in found),
+                              kpytrace.torch.installed(), kpytrace.torch.uninstall()]))
+            """).value
+        before, during, mode, answer, after, found, installed, again = value
+        self.assertEqual((before, after), ("TraceContext", "TraceContext"))
+        self.assertNotEqual(during, "TraceContext")
+        self.assertEqual((mode, answer, found, installed, again),
+                         ("full", "stock", True, None, "stock"))
+
+    def test_uninstall_of_a_stripped_torch(self):
+        value = support.program("""
+            import json, torch, traced, kpytrace.torch
+            from kpytrace.torch import _stock
+            _stock.SYMBOL = b"_ZN5torch7nothingEv"
+            kpytrace.torch.install()
+            answer = kpytrace.torch.uninstall()
+            print(json.dumps([answer, len(traced.calls(traced.run(lambda: torch.ones(1))))]))
+            """).value
+        self.assertEqual(value, ["none", 0])
+
+    def test_recordings_live_as_long_as_their_results(self):
+        value = support.program("""
+            import gc, json, torch, traced, kpytrace.torch
+            from kpytrace.torch import _results
+            kpytrace.torch.install("fast")
+            first = traced.run(lambda: torch.ones(1))
+            second = traced.run(lambda: torch.ones(1))
+            kept = [_results.recording_of(p.profiler.kineto_results) is not None
+                    for p in (first, second)]
+            python = len(traced.calls(first))
+            del first
+            gc.collect()
+            print(json.dumps([kept, python, len(_results._recordings)]))
+            """).value
+        self.assertEqual(value, [[True, True], 0, 1])
+
+    def test_wrong_mode(self):
+        reply = support.python("-c", "import kpytrace.torch; kpytrace.torch.install('some')")
+        self.assertIn("mode must be 'all', 'full' or 'fast', not 'some'", reply.stderr)
+
+    def test_late_threads_can_be_left_out(self):
+        code = """
+            import threading, torch, traced, kpytrace.torch
+            kpytrace.torch.install("all", threads={threads})
+            def marker(): torch.ones(1)
+            def work():
+                thread = threading.Thread(target=marker)
+                thread.start()
+                thread.join()
+            found = traced.calls(traced.run(work))
+            print(sum(row["name"].endswith(": marker") for row in found))
+            """
+        self.assertEqual(support.program(code.format(threads=True)).value, 1)
+        self.assertEqual(support.program(code.format(threads=False)).value, 0)
+
+    def test_no_compiler(self):
+        text = self.refused(KPYTRACE_TORCH_CACHE=self.folder, PATH=self.folder, CXX=None)
+        self.assertIn("no C++ compiler", text)
+        self.assertIn("python -m kpytrace.torch build", text)
+
+    def test_no_compiler_is_needed_for_a_full_cache(self):
+        self.assertEqual(support.program(REFUSED, PATH=self.folder, CXX=None).value,
+                         ["installed", 1])
+
+    def test_another_torch_in_the_cache(self):
+        os.makedirs(os.path.join(self.folder, "torch-2.0.1-cpython-311-0123456789abcdef"))
+        text = self.refused(KPYTRACE_TORCH_CACHE=self.folder, PATH=self.folder, CXX=None)
+        self.assertIn("The cache has one for torch 2.0.1, but a shim fits one torch only", text)
+
+    def test_compiler_that_fails(self):
+        compiler = self.write("bad-c++", "#!/bin/sh\necho 'x.cc:1: error: no such thing' >&2\nexit 1\n")
+        text = self.refused(KPYTRACE_TORCH_CACHE=self.folder, CXX=compiler)
+        self.assertIn("can't be compiled", text)
+        self.assertIn("error: no such thing", text)
+
+    def test_cache_that_can_not_be_written(self):
+        path = self.write("file", "")
+        text = self.refused(KPYTRACE_TORCH_CACHE=os.path.join(path, "below"))
+        self.assertIn("KPYTRACE_TORCH_CACHE", text)
+
+    def test_no_kineto(self):
+        code = "import torch; torch.autograd.kineto_available = lambda: False\n" + REFUSED
+        self.assertIn("without Kineto", self.refused(code))
+
+    def test_no_torch(self):
+        self.write("torch.py", "raise ImportError('none here')")
+        reply = support.python("-c", f"import sys; sys.path.insert(0, {self.folder!r})\n"
+                               "import kpytrace.torch; kpytrace.torch.install()")
+        self.assertIn("torch can't be imported (none here): install it", reply.stderr)
+
+    def test_two_processes_compile_at_once(self):
+        """One compiles, and both have it. The compiler takes its time, and counts its calls."""
+        finished = support.python("-m", "kpytrace.torch", "build").stdout.strip()
+        count = os.path.join(self.folder, "count")
+        compiler = self.write("slow-c++", f"""#!/bin/sh
+case "$*" in *--version*) echo slow; exit;; esac
+echo x >> {count}
+sleep 2
+while [ "$1" != -o ]; do shift; done
+cp {finished} "$2"
+""")
+        environment = support.environment(KPYTRACE_TORCH_CACHE=self.folder, CXX=compiler)
+        command = [sys.executable, "-W", "ignore", "-m", "kpytrace.torch", "build"]
+        both = [subprocess.Popen(command, env=environment, text=True, stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE) for _ in range(2)]
+        replies = [process.communicate(timeout=120) for process in both]
+        self.assertEqual([process.returncode for process in both], [0, 0], replies)
+        self.assertEqual(len({out for out, _ in replies}), 1)
+        with open(count) as file:
+            self.assertEqual(file.read(), "x\n")
+        waited = [err for _, err in replies if "another process is compiling" in err]
+        self.assertLessEqual(len(waited), 1)
+
+    def test_zero_touch(self):
+        self.write("kpytrace_torch.pth",
+                   "import kpytrace.torch._auto; kpytrace.torch._auto.start()\n")
+        code = (f"import site; site.addsitedir({self.folder!r})\nimport kpytrace.torch\n"
+                "import torch\nprint(kpytrace.torch.installed())")
+        for value, mode in (("1", "full"), ("all", "all"), ("0", "None")):
+            self.assertEqual(support.program(code, KPYTRACE_TORCH=value).value, mode, value)
+        reply = support.program(code, KPYTRACE_TORCH="1", CXX="/nowhere", PATH=self.folder,
+                                KPYTRACE_TORCH_CACHE=self.folder)
+        self.assertEqual(reply.value, "None")
+        self.assertIn("torch keeps its own tracer", reply.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
