@@ -1,6 +1,7 @@
 #include "marks.h"
 
 #include <ATen/record_function.h>
+#include <Python.h>
 
 #include <atomic>
 #include <mutex>
@@ -66,9 +67,10 @@ at::CallbackHandle add_operators()
                      Scope::STATIC_RUNTIME_MODEL}));
 }
 
+// torch's list of callbacks may be gone before a tracer that is left running at exit.
 void remove(at::CallbackHandle &handle)
 {
-    if (handle != at::INVALID_CALLBACK_HANDLE) at::removeCallback(handle);
+    if (handle != at::INVALID_CALLBACK_HANDLE && Py_IsInitialized()) at::removeCallback(handle);
     handle = at::INVALID_CALLBACK_HANDLE;
 }
 

@@ -90,10 +90,17 @@ PyObject *take_recording(PyObject *, PyObject *)
     return capsule;
 }
 
+PyDoc_STRVAR(tracing_doc, "tracing() -> whether a profiler's tracer lives");
+PyObject *tracing(PyObject *, PyObject *)
+{
+    return PyBool_FromLong(kpytrace::tracing());
+}
+
 PyMethodDef methods[] = {
     {"install", install, METH_VARARGS, install_doc},
     {"uninstall", uninstall, METH_VARARGS, uninstall_doc},
     {"take_recording", take_recording, METH_NOARGS, take_doc},
+    {"tracing", tracing, METH_NOARGS, tracing_doc},
     {nullptr, nullptr, 0, nullptr},
 };
 

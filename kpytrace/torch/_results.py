@@ -42,6 +42,19 @@ class _KinetoResults:
         profiler.__dict__.pop(ATTRIBUTE, None)
 
 
+def end_at_exit(torch: ModuleType, shim: Any) -> None:
+    """Ends a profiler that is left running: torch crashes where it outlives the interpreter."""
+    import atexit
+
+    def end() -> None:
+        if shim.tracing():
+            try:
+                torch.autograd._disable_profiler()
+            except RuntimeError:  # another thread's
+                pass
+    atexit.register(end)
+
+
 def keep_recordings(torch: ModuleType, shim: Any) -> None:
     setattr(torch.autograd.profiler.profile, ATTRIBUTE, _KinetoResults(shim))
 

@@ -14,7 +14,7 @@ import sys
 import sysconfig
 from contextlib import contextmanager
 
-from . import TorchHostError, _compile
+from . import TorchHostError, _compile, _results
 from ._environment import compiler_version, find_compiler, needed_torch, no_compiler
 
 TYPE_CHECKING = False
@@ -114,4 +114,5 @@ def load(torch: Optional[ModuleType] = None) -> Any:
             raise TorchHostError(f"the shim {path} can't be loaded ({error}): run `python -m "
                                  f"kpytrace.torch build` to make it anew") from error
         _loaded = module
+        _results.end_at_exit(torch or needed_torch(), module)
     return _loaded

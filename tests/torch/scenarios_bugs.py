@@ -62,9 +62,8 @@ def crossing_in(trace):
     for event in trace["traceEvents"]:
         if event.get("ph") == "X" and event.get("cat") in ("python_function", "user_annotation",
                                                            "cpu_op"):
-            end = event["ts"] + event["dur"]
-            lanes[event["tid"]].append((round(event["ts"] * 1000), round(end * 1000),
-                                        event["name"]))
+            start = round(event["ts"] * 1000)  # a sum in microseconds would be off by one
+            lanes[event["tid"]].append((start, start + round(event["dur"] * 1000), event["name"]))
     found = []
     for spans in lanes.values():
         stack = []
