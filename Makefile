@@ -54,8 +54,21 @@ endef
 demo: build-release ## build, run the main job and say where its result is
 	@scripts/demo build/release
 
+# Environments with stock torch, for the tests of the torch host. Each takes a minute or two, once.
+TORCH_TAGS := 3.11 3.12 3.13
+TORCH_ENVIRONMENTS := $(TORCH_TAGS:%=build/torch/%/.complete)
+
+.PHONY: torch
+torch: ## make environments with stock torch in build/torch; the tests then use them
+	@$(MAKE) $(TORCH_ENVIRONMENTS)
+
+$(TORCH_ENVIRONMENTS): build/torch/%/.complete:
+	@python=$$(scripts/pythons/list | awk '$$1 == "$*" { print $$2 }'); \
+	if [ -n "$$python" ]; then scripts/torch_env "$$python" build/torch/$* >/dev/null; \
+	else echo "torch: there is no Python $*"; fi
+
 .PHONY: test
-test: setup-abi build-release ## build and run every test that can run on this machine
+test: setup-abi torch build-release ## build and run every test that can run on this machine
 	$(call run_tests,release)
 
 # The stress tests take their thousands of rounds, and CPython's own tests run whole.
@@ -123,9 +136,9 @@ pythons: ## fetch CPython 3.14, 3.15 and a free-threaded one into build/pythons
 	@scripts/pythons/list
 
 .PHONY: clean
-clean: ## remove what was built; keeps build/pythons, which takes minutes to make
-	@if [ -d build ]; then find build -mindepth 1 -maxdepth 1 ! -name pythons -exec rm -rf {} +; fi
+clean: ## remove what was built; keeps build/pythons and build/torch, which take minutes to make
+	@if [ -d build ]; then find build -mindepth 1 -maxdepth 1 ! -name pythons ! -name torch -exec rm -rf {} +; fi
 
 .PHONY: distclean
-distclean: clean ## remove build/pythons too
+distclean: clean ## remove these too
 	@rm -rf --one-file-system build

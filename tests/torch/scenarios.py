@@ -270,6 +270,33 @@ def threads():
                                for row in found})}
 
 
+@scenario
+def last_return():
+    """How long a call takes that returns before its thread goes on without calls."""
+    ready, go, state = threading.Event(), threading.Event(), {}
+
+    def spin():
+        ready.set()
+        go.wait()
+        inner(3)
+        state["ran"] = True
+        while "stop" not in state:
+            pass
+    thread = threading.Thread(target=spin)
+    thread.start()
+    ready.wait()
+
+    def work():
+        go.set()
+        while "ran" not in state:
+            pass
+        time.sleep(0.3)
+    prof = run(work)
+    state["stop"] = True
+    thread.join()
+    return max(row["dur"] for row in calls(prof) if row["name"].endswith(": inner"))
+
+
 # --- configuration ----------------------------------------------------------------------------------
 
 @scenario

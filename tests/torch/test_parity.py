@@ -119,6 +119,9 @@ class StartAndStop(Case):
         self.assertIn("nn.Module: Inside_0", ours["running"]["open"])
         self.assertIn("_disable_profiler", ours["running"]["last"])
 
+    def test_T19_last_return(self):
+        self.assertLess(ours["last_return"], 100_000)
+
     def test_T21_depth(self):
         self.assertLess(stock["deep"], 128)
         self.assertEqual(ours["deep"], 201)
