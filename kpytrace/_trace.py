@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Path = Union[str, os.PathLike[str]]
 
 # Formats that other writers will have: a name that promises one of them must not get Chrome JSON.
-_OTHER_SUFFIXES = (".gz", ".pftrace", ".kpt", ".speedscope.json", ".collapsed")
+_OTHER_SUFFIXES = (".pftrace", ".kpt", ".speedscope.json", ".collapsed")
 
 _lock = RLock()
 _active: Optional[Trace] = None
@@ -62,9 +62,9 @@ def _check_output(output: Path) -> str:
     """The absolute path, since programs change their folder; refused now rather than at the end."""
     path = os.path.abspath(os.fsdecode(output))
     for suffix in _OTHER_SUFFIXES:
-        if path.endswith(suffix):
-            raise ValueError(f"kpytrace writes Chrome JSON, and no {suffix} yet: "
-                             f"choose a name that ends in .json, not {os.fsdecode(output)!r}")
+        if path.removesuffix(".gz").endswith(suffix):
+            raise ValueError(f"kpytrace writes Chrome JSON, and no {suffix} yet: choose a name that "
+                             f"ends in .json or .json.gz, not {os.fsdecode(output)!r}")
     folder = os.path.dirname(path)
     if not os.path.isdir(folder):
         raise FileNotFoundError(2, "the folder of the trace does not exist", folder)
@@ -165,8 +165,8 @@ class Trace:
                        stats["events_dropped"], seconds, self._noop)
 
     def write(self, path: Path) -> int:
-        """Writes the recording of a stopped trace to `path`, as Chrome JSON, and returns the number
-        of its calls. A failed write leaves no file."""
+        """Writes the recording of a stopped trace to `path`, as Chrome JSON, compressed if it ends in
+        .gz, and returns the number of its calls. A failed write leaves no file."""
         if self._ended is None:
             raise RuntimeError("stop the trace before you write it")
         calls: int = _standalone.write(self._handle, _check_output(path))["calls"]
@@ -201,7 +201,8 @@ def start(output: Optional[Path] = None, **options: Unpack[Options]) -> Trace:
     """Begins to trace this process: every Python call, in every thread.
 
     output   the file that stop() writes, as Chrome trace JSON: for ui.perfetto.dev, or
-             chrome://tracing. None: stop() writes none, and the returned trace has write().
+             chrome://tracing; compressed, if its name ends in .gz. None: stop() writes none, and
+             the returned trace has write().
 
     Options, each also as an environment variable (KPYTRACE_MAX_DEPTH=20):
 

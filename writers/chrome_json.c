@@ -4,16 +4,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "fragments.h"
-#include "json_text.h"
-#include "kpt_text.h"
+#include "chrome_events.h"
 
-/* Longer names are cut: no viewer shows them, and a fragment must fit into the buffer. */
-enum { MOST_NAME_BYTES = 16 * 1024 };
-/* All of an activity but its name: fixed text, numbers, the thread's fragment. */
-enum { MOST_REST_BYTES = 1024 };
-_Static_assert(MOST_NAME_BYTES *KPTI_JSON_MOST_GROWTH + MOST_REST_BYTES < KPTI_OUT_BUFFER_BYTES,
-               "an activity fits into the buffer");
 /* Real ones are below 2^22 on Linux. */
 enum { FIRST_MADE_UP_TID = 10 * 1000 * 1000 };
 
@@ -22,24 +14,14 @@ struct kpti_chrome {
     kpti_heap heap;
     kpt_status status; /* the first failure of a batch */
     uint32_t pid;
-    int64_t base_ns;
-    uint64_t activities;
+    kpti_chrome_events events;
     kpti_fragments names;   /* escaped; the note is the first line */
     kpti_fragments threads; /* from the name's end to where the start time goes */
     char *trace_name;
     size_t trace_name_bytes;
 };
 
-/* Copies a literal; the compiler knows its length. */
-#define PUT(at, literal) (memcpy((at), (literal), sizeof(literal) - 1), (at) + sizeof(literal) - 1)
-
-/* --- the hot path: one activity, about 200 bytes, in at most 80 ns ---------------------------- */
-
-/* For numbers that never came, which no right plugin delivers. */
-static const char no_name_text[KPTI_FRAGMENT_STEP] = "unknown";
-static const char no_thread_text[2 * KPTI_FRAGMENT_STEP] = "\",\"pid\":0,\"tid\":0,\"ts\":";
-static const kpti_fragment no_name = {no_name_text, 7, 0};
-static const kpti_fragment no_thread = {no_thread_text, 23, 0};
+#define PUT KPTI_PUT
 
 /* What few calls have. */
 static char *put_rare_args(char *at, const kpt_activity *a, uint32_t first_line)
@@ -59,21 +41,15 @@ static char *put_rare_args(char *at, const kpt_activity *a, uint32_t first_line)
 
 static void put_activity(kpti_chrome *w, const kpt_activity *a)
 {
-    kpti_fragment name = kpti_fragments_get(&w->names, a->name, no_name);
-    kpti_fragment thread = kpti_fragments_get(&w->threads, a->thread, no_thread);
-    char *at = kpti_out_room(&w->out, (size_t)name.size + MOST_REST_BYTES);
-    at = PUT(at, ",\n{\"ph\":\"X\",\"cat\":\"python_function\",\"name\":\"");
-    at = kpti_fragment_put(at, name);
-    at = kpti_fragment_put(at, thread);
-    at = kpti_put_us_between(at, w->base_ns, a->start_ns);
-    at = kpti_put_us_between(PUT(at, ",\"dur\":"), a->start_ns, a->end_ns);
-    at = PUT(at, ",\"args\":{\"Python parent id\":");
-    at = a->parent_id ? kpti_put_u64(at, a->parent_id) : PUT(at, "null");
-    at = kpti_put_u64(PUT(at, ",\"Python id\":"), a->id);
-    at = kpti_put_u64(PUT(at, ",\"Ev Idx\":"), w->activities++);
-    if (a->flags || a->kind == KPT_KIND_GC || (a->line && a->line != name.note))
-        at = put_rare_args(at, a, name.note);
-    kpti_out_wrote(&w->out, PUT(at, "}}"));
+    kpti_fragment name = kpti_fragments_get(&w->names, a->name, kpti_chrome_no_name);
+    kpti_fragment thread = kpti_fragments_get(&w->threads, a->thread, kpti_chrome_no_thread);
+    kpti_fragment more = {NULL, 0, 0};
+    char rare[KPTI_CHROME_MOST_REST];
+    if (a->flags || a->kind == KPT_KIND_GC || (a->line && a->line != name.note)) {
+        more.text = rare;
+        more.size = (uint32_t)(put_rare_args(rare, a, name.note) - rare);
+    }
+    kpti_chrome_put(&w->events, a, name, thread, more);
 }
 
 /* --- names and threads ------------------------------------------------------------------------ */
@@ -83,25 +59,15 @@ static void put_text(kpti_chrome *w, const char *text)
     kpti_out_put(&w->out, text, strlen(text));
 }
 
-static char *escape(char *at, kpt_str text)
-{
-    size_t size = text.size < MOST_NAME_BYTES ? (size_t)text.size : MOST_NAME_BYTES;
-    return kpti_json_escape(at, text.data, text.data ? size : 0);
-}
-
 static kpt_status take_name(kpti_chrome *w, const kpt_name *name)
 {
     kpt_str text = name->display.size ? name->display : name->function;
-    size_t size = text.size < MOST_NAME_BYTES ? (size_t)text.size : MOST_NAME_BYTES;
-    char *begin = kpti_fragments_room(&w->names, size * KPTI_JSON_MOST_GROWTH + 1);
-    if (!begin) return KPT_E_MEMORY;
-    return kpti_fragments_set(&w->names, name->index, begin, (size_t)(escape(begin, text) - begin),
-                              name->first_line);
+    return kpti_chrome_add_name(&w->names, name->index, text, name->first_line);
 }
 
 static char *put_metadata_head(const kpti_chrome *w, char *at, const char *what, uint64_t tid)
 {
-    at = escape(PUT(at, "{\"ph\":\"M\",\"name\":\""), kpt_str_of(what));
+    at = kpti_chrome_escape(PUT(at, "{\"ph\":\"M\",\"name\":\""), kpt_str_of(what));
     at = kpti_put_u64(PUT(at, "\",\"pid\":"), w->pid);
     at = kpti_put_u64(PUT(at, ",\"tid\":"), tid);
     return PUT(at, ",\"args\":{");
@@ -112,14 +78,14 @@ static void put_metadata_name(kpti_chrome *w, const char *what, uint64_t tid, kp
 {
     char *at = kpti_out_room(&w->out, KPTI_OUT_BUFFER_BYTES / 2);
     at = put_metadata_head(w, at, what, tid);
-    at = escape(PUT(at, "\"name\":\""), name);
+    at = kpti_chrome_escape(PUT(at, "\"name\":\""), name);
     kpti_out_wrote(&w->out, PUT(at, "\"}}"));
 }
 
 /* Threads stand in the viewer as they came: the first one is mostly the main thread. */
 static void put_sort_index(kpti_chrome *w, uint64_t tid, uint32_t index)
 {
-    char *at = PUT(kpti_out_room(&w->out, MOST_REST_BYTES), ",\n");
+    char *at = PUT(kpti_out_room(&w->out, KPTI_CHROME_MOST_REST), ",\n");
     at = put_metadata_head(w, at, "thread_sort_index", tid);
     at = kpti_put_u64(PUT(at, "\"sort_index\":"), index);
     kpti_out_wrote(&w->out, PUT(at, "}}"));
@@ -127,17 +93,10 @@ static void put_sort_index(kpti_chrome *w, uint64_t tid, uint32_t index)
 
 static kpt_status take_thread(kpti_chrome *w, const kpt_thread *thread)
 {
-    char *begin = kpti_fragments_room(&w->threads, MOST_REST_BYTES);
     char made_up[32];
     uint64_t tid = thread->os_tid ? thread->os_tid : FIRST_MADE_UP_TID + (uint64_t)thread->index;
     kpt_str name = thread->name;
-    char *at = begin;
-    kpt_status status;
-    if (!begin) return KPT_E_MEMORY;
-    at = kpti_put_u64(PUT(at, "\",\"pid\":"), w->pid);
-    at = kpti_put_u64(PUT(at, ",\"tid\":"), tid);
-    at = PUT(at, ",\"ts\":");
-    status = kpti_fragments_set(&w->threads, thread->index, begin, (size_t)(at - begin), 0);
+    kpt_status status = kpti_chrome_add_thread(&w->threads, thread->index, w->pid, tid);
     if (status != KPT_OK) return status;
     if (!name.size) {
         (void)snprintf(made_up, sizeof made_up, "thread %llu", (unsigned long long)tid);
@@ -149,41 +108,24 @@ static kpt_status take_thread(kpti_chrome *w, const kpt_thread *thread)
     return KPT_OK;
 }
 
-/* --- batches: records as long as the plugin's, which may be newer than this ------------------- */
-
-static const void *record(const void *records, uint32_t stride, uint32_t i)
-{
-    return (const char *)records + (size_t)stride * i;
-}
-
-static int can_read(const void *records, uint32_t count, uint32_t stride, uint32_t v1_size)
-{
-    return !count || (records && stride >= v1_size && stride % sizeof(uint64_t) == 0);
-}
-
-static int can_read_all(const kpt_batch *b)
-{
-    return can_read(b->activities, b->activity_count, b->activity_stride, KPT_ACTIVITY_V1_SIZE) &&
-           can_read(b->names, b->name_count, b->name_stride, KPT_NAME_V1_SIZE) &&
-           can_read(b->threads, b->thread_count, b->thread_stride, KPT_THREAD_V1_SIZE);
-}
+/* --- batches ---------------------------------------------------------------------------------- */
 
 static kpt_status take_batch(kpti_chrome *w, const kpt_batch *batch)
 {
     kpt_status status = KPT_OK;
-    if (!batch || batch->struct_size < KPT_BATCH_V1_SIZE || !can_read_all(batch)) return KPT_E_SIZE;
+    if (!kpti_chrome_can_read(batch)) return KPT_E_SIZE;
     for (uint32_t i = 0; i < batch->name_count && status == KPT_OK; i++)
-        status = take_name(w, record(batch->names, batch->name_stride, i));
+        status = take_name(w, kpti_chrome_record(batch->names, batch->name_stride, i));
     for (uint32_t i = 0; i < batch->thread_count && status == KPT_OK; i++)
-        status = take_thread(w, record(batch->threads, batch->thread_stride, i));
+        status = take_thread(w, kpti_chrome_record(batch->threads, batch->thread_stride, i));
     for (uint32_t i = 0; i < batch->activity_count && status == KPT_OK; i++) {
-        const kpt_activity *a = record(batch->activities, batch->activity_stride, i);
+        const kpt_activity *a = kpti_chrome_record(batch->activities, batch->activity_stride, i);
         if (a->phase == KPT_PHASE_COMPLETE)
             put_activity(w, a);
         else
             status = KPT_E_UNSUPPORTED;
     }
-    if (status == KPT_OK && w->out.error) status = KPT_E_IO;
+    if (status == KPT_OK && kpti_out_error(&w->out)) status = KPT_E_IO;
     return status;
 }
 
@@ -216,7 +158,7 @@ static kpt_status describe(kpti_chrome_result *result, kpt_status status, int os
 static void put_string(kpti_chrome *w, kpt_str text)
 {
     char *at = kpti_out_room(&w->out, KPTI_OUT_BUFFER_BYTES / 2);
-    at = escape(PUT(at, "\""), text);
+    at = kpti_chrome_escape(PUT(at, "\""), text);
     kpti_out_wrote(&w->out, PUT(at, "\""));
 }
 
@@ -227,8 +169,8 @@ static void put_head(kpti_chrome *w, const kpti_chrome_options *options)
                 "\"kpytrace\":{\"version\":");
     put_string(w, options->version);
     put_text(w, "},\"displayTimeUnit\":\"ms\",\"baseTimeNanoseconds\":");
-    at = kpti_out_room(&w->out, MOST_REST_BYTES);
-    kpti_out_wrote(&w->out, kpti_put_i64(at, w->base_ns));
+    at = kpti_out_room(&w->out, KPTI_CHROME_MOST_REST);
+    kpti_out_wrote(&w->out, kpti_put_i64(at, w->events.base_ns));
     put_text(w, ",\"traceEvents\":[\n");
     put_metadata_name(w, "process_name", 0,
                       options->process_name.size ? options->process_name : kpt_str_of("python"));
@@ -253,7 +195,7 @@ static void put_tail(kpti_chrome *w, const kpt_stats *stats)
 {
     char line[KPTI_JSON_MOST_NUMBER + 64];
     (void)snprintf(line, sizeof line, "\n],\"otherData\":{\"calls\":%llu",
-                   (unsigned long long)w->activities);
+                   (unsigned long long)w->events.next_index);
     put_text(w, line);
     for (int i = 0; stats && i < COUNTERS; i++) {
         uint64_t value;
@@ -286,7 +228,9 @@ static kpti_chrome *make_writer(const char *path, const kpti_chrome_options *opt
     w->out.interrupted = options->interrupted;
     w->out.interrupted_ctx = options->interrupted_ctx;
     w->pid = options->pid ? options->pid : (uint32_t)getpid();
-    w->base_ns = options->base_ns;
+    w->events.out = &w->out;
+    w->events.base_ns = options->base_ns;
+    w->out.wants_gzip = options->gzip;
     w->trace_name_bytes = (size_t)name.size;
     w->trace_name = kpti_heap_take(&w->heap, w->trace_name_bytes);
     if (!w->trace_name) {
@@ -326,7 +270,7 @@ kpt_status kpti_chrome_close(kpti_chrome *writer, kpt_status status, const kpt_s
     if (status == KPT_OK) put_tail(writer, stats);
     error = kpti_out_close(&writer->out, status == KPT_OK);
     if (error && (status == KPT_OK || status == KPT_E_IO)) status = KPT_E_IO;
-    result->activities = writer->activities;
+    result->activities = writer->events.next_index;
     result->names = writer->names.count;
     result->threads = writer->threads.count;
     result->bytes = writer->out.written;

@@ -33,6 +33,7 @@ typedef struct kpti_chrome_options {
     kpt_str trace_name;   /* empty: the path */
     kpt_str version;      /* of the plugin that recorded */
     kpti_heap heap;
+    int gzip;                        /* the file is compressed */
     kpti_interrupted_fn interrupted; /* see out_file.h */
     void *interrupted_ctx;
 } kpti_chrome_options;

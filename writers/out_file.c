@@ -4,15 +4,16 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 enum { MOST_NAMES_TRIED = 1000 };
 
-/* After EINTR: whether to give up. */
+/* After EINTR: whether to give up. Never asked on the courier's thread. */
 static int is_interrupted(const kpti_out_file *out)
 {
-    return out->interrupted && out->interrupted(out->interrupted_ctx);
+    return out->interrupted && !out->courier && out->interrupted(out->interrupted_ctx);
 }
 
 /* A file beside its place, with the rights that a new file gets (mkstemp would make it private). */
@@ -45,6 +46,57 @@ static int open_into(kpti_out_file *out)
     return out->fd < 0 ? errno : 0;
 }
 
+static void fail(kpti_out_file *out, int error)
+{
+    __atomic_store_n(&out->error, error, __ATOMIC_RELAXED);
+}
+
+/* The descriptor may be one that somebody made non-blocking. */
+static void wait_for_reader(kpti_out_file *out)
+{
+    struct pollfd wanted = {out->fd, POLLOUT, 0};
+    if (poll(&wanted, 1, -1) < 0 && errno == EINTR && is_interrupted(out)) fail(out, EINTR);
+}
+
+/* As the compressor and the courier call it too. */
+static void write_all(void *file, const char *data, size_t size)
+{
+    kpti_out_file *out = file;
+    while (size && !out->error) {
+        ssize_t count = write(out->fd, data, size);
+        if (count > 0) {
+            data += count;
+            size -= (size_t)count;
+            out->written += (uint64_t)count;
+        } else if (count == 0) {
+            fail(out, EIO);
+        } else if (errno == EINTR) {
+            if (is_interrupted(out)) fail(out, EINTR);
+        } else if (errno == EAGAIN) {
+            wait_for_reader(out);
+        } else {
+            fail(out, errno);
+        }
+    }
+}
+
+static void carry(void *file, const char *data, size_t size)
+{
+    kpti_out_file *out = file;
+    if (out->gzip)
+        kpti_gzip_put(out->gzip, data, size);
+    else
+        write_all(out, data, size);
+}
+
+static void free_memory(kpti_out_file *out)
+{
+    if (out->gzip) kpti_gzip_close(out->gzip, 0);
+    kpti_heap_give(&out->heap, out->buffer, KPTI_OUT_BUFFER_BYTES);
+    out->gzip = NULL;
+    out->buffer = NULL;
+}
+
 int kpti_out_open(kpti_out_file *out, const char *path)
 {
     int error = kpti_out_path_find(path, &out->place);
@@ -54,72 +106,66 @@ int kpti_out_open(kpti_out_file *out, const char *path)
     out->used = 0;
     out->written = 0;
     out->temporary[0] = 0;
+    out->gzip = NULL;
+    out->courier = NULL;
+    if (error) return error;
+    if (out->wants_gzip) error = kpti_gzip_open(&out->gzip, write_all, out);
     if (error) return error;
     out->buffer = kpti_heap_take(&out->heap, KPTI_OUT_BUFFER_BYTES);
-    if (!out->buffer) return ENOMEM;
-    error = out->place.kind == KPTI_OUT_REPLACE ? open_temporary(out) : open_into(out);
-    if (error) {
-        kpti_heap_give(&out->heap, out->buffer, KPTI_OUT_BUFFER_BYTES);
-        out->buffer = NULL;
-    }
+    if (!out->buffer)
+        error = ENOMEM;
+    else
+        error = out->place.kind == KPTI_OUT_REPLACE ? open_temporary(out) : open_into(out);
+    if (error) free_memory(out);
     return error;
 }
 
-/* The descriptor may be one that somebody made non-blocking. */
-static void wait_for_reader(kpti_out_file *out)
-{
-    struct pollfd wanted = {out->fd, POLLOUT, 0};
-    if (poll(&wanted, 1, -1) < 0 && errno == EINTR && is_interrupted(out)) out->error = EINTR;
-}
-
-static void write_all(kpti_out_file *out, const char *data, size_t size)
-{
-    while (size && !out->error) {
-        ssize_t count = write(out->fd, data, size);
-        if (count > 0) {
-            data += count;
-            size -= (size_t)count;
-            out->written += (uint64_t)count;
-        } else if (count == 0) {
-            out->error = EIO;
-        } else if (errno == EINTR) {
-            if (is_interrupted(out)) out->error = EINTR;
-        } else if (errno == EAGAIN) {
-            wait_for_reader(out);
-        } else {
-            out->error = errno;
-        }
-    }
-}
-
+/* A wait for a slow reader has to see signals: so only files have a courier, and not before their
+ * first buffer is full. */
 void kpti_out_flush(kpti_out_file *out)
 {
-    write_all(out, out->buffer, out->used);
+    if (!out->used) return;
+    if (!out->courier && out->place.kind == KPTI_OUT_REPLACE)
+        out->courier = kpti_courier_start(&out->heap, KPTI_OUT_BUFFER_BYTES, carry, out);
+    if (out->courier)
+        out->buffer = kpti_courier_swap(out->courier, out->buffer, out->used);
+    else
+        carry(out, out->buffer, out->used);
     out->used = 0;
 }
 
 void kpti_out_put(kpti_out_file *out, const void *data, size_t size)
 {
-    if (size > KPTI_OUT_BUFFER_BYTES) {
-        kpti_out_flush(out);
-        write_all(out, data, size);
-    } else if (size) {
-        memcpy(kpti_out_room(out, size), data, size);
-        out->used += size;
+    const char *at = data;
+    while (size) {
+        size_t step = size < KPTI_OUT_BUFFER_BYTES ? size : KPTI_OUT_BUFFER_BYTES;
+        memcpy(kpti_out_room(out, step), at, step);
+        out->used += step;
+        at += step;
+        size -= step;
     }
+}
+
+/* All that was put goes to the system, and the compressor's end. */
+static void finish(kpti_out_file *out)
+{
+    if (out->used) carry(out, out->buffer, out->used);
+    if (out->gzip) kpti_gzip_close(out->gzip, 1);
+    out->gzip = NULL;
 }
 
 int kpti_out_close(kpti_out_file *out, int keep)
 {
-    if (keep) kpti_out_flush(out);
+    if (out->courier) kpti_courier_end(out->courier);
+    out->courier = NULL;
+    if (keep) finish(out);
     /* Some file systems tell only here that the disk is full. */
     if (close(out->fd) != 0 && !out->error && errno != EINTR) out->error = errno;
     if (out->temporary[0]) {
         if (keep && !out->error && rename(out->temporary, out->place.path) != 0) out->error = errno;
         if (!keep || out->error) (void)unlink(out->temporary);
     }
-    kpti_heap_give(&out->heap, out->buffer, KPTI_OUT_BUFFER_BYTES);
-    out->buffer = NULL;
+    free_memory(out);
     out->fd = -1;
     return out->error;
 }

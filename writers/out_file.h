@@ -1,11 +1,14 @@
 /* out_file.h: an output that appears whole or not at all. A regular file is written beside its
  * place and renamed there at the end; a pipe, a device or a descriptor is written into as it is.
+ * A file that is not small goes to the system, and through gzip, on a second thread.
  *
  * The first error is kept, later writes do nothing, and close tells it: so who writes need not look
  * at each call. One thread at a time; no GIL. */
 #ifndef KPTI_OUT_FILE_H
 #define KPTI_OUT_FILE_H
 
+#include "courier.h"
+#include "gzip.h"
 #include "heap.h"
 #include "out_path.h"
 
@@ -23,8 +26,11 @@ typedef struct kpti_out_file {
     kpti_heap heap;
     kpti_interrupted_fn interrupted; /* NULL: waits go on */
     void *interrupted_ctx;
+    int wants_gzip;
+    kpti_gzip *gzip;       /* NULL: bytes go out as they are */
+    kpti_courier *courier; /* NULL: none, or none yet */
     int fd;
-    int error;        /* an errno; 0: none so far */
+    int error;        /* an errno; 0: none so far. While there is a courier, it is the courier's */
     uint64_t written; /* bytes that the system took */
     char *buffer;
     size_t used;
@@ -32,8 +38,8 @@ typedef struct kpti_out_file {
     char temporary[PATH_MAX]; /* empty: written into its place */
 } kpti_out_file;
 
-/* Opens PATH. Returns 0 or an errno; OUT needs a close only after 0. Before, OUT is zeroed and heap
- * and interrupted may be set. */
+/* Opens PATH. Returns 0 or an errno; OUT needs a close only after 0. Before, OUT is zeroed and
+ * heap, interrupted and wants_gzip may be set. */
 int kpti_out_open(kpti_out_file *out, const char *path);
 
 /* Ends it. With KEEP the file is put in its place, without it, or after an error, nothing is left
@@ -41,6 +47,13 @@ int kpti_out_open(kpti_out_file *out, const char *path);
 int kpti_out_close(kpti_out_file *out, int keep);
 
 void kpti_out_flush(kpti_out_file *out);
+
+/* The first errno so far. */
+static inline int kpti_out_error(const kpti_out_file *out)
+{
+    return __atomic_load_n(&out->error, __ATOMIC_RELAXED);
+}
+
 /* Writes any number of bytes. */
 void kpti_out_put(kpti_out_file *out, const void *data, size_t size);
 

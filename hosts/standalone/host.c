@@ -273,6 +273,12 @@ static kpt_str process_name(char *buffer, size_t size)
     return kpt_str_of(buffer);
 }
 
+static int ends_with(const char *text, const char *end)
+{
+    size_t size = strlen(text);
+    return size >= strlen(end) && strcmp(text + size - strlen(end), end) == 0;
+}
+
 static kpt_status write_inside(kpti_session *s, const char *path, kpti_chrome_options *options,
                                kpti_session_count *count, kpti_session_error *error)
 {
@@ -282,6 +288,7 @@ static kpt_status write_inside(kpti_session *s, const char *path, kpti_chrome_op
     kpt_stats stats;
     kpt_status status;
     options->base_ns = s->base_ns;
+    options->gzip = ends_with(path, ".gz");
     options->version = s->info.version;
     options->process_name = process_name(name, sizeof name);
     status = kpti_chrome_open(path, options, &writer, &result);

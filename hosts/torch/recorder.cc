@@ -66,6 +66,7 @@ std::shared_ptr<Recorder> Recorder::start(std::shared_ptr<const Settings> settin
     host.thread_attach = attach;
     host.on_watched_call = watched;
     self->queue_ = queue;
+    self->begin_ticks_ = static_cast<uint64_t>(c10::getApproximateTime());
     if (!Py_IsInitialized() || Py_IsFinalizing()) return self;
     if (!self->bond_.open(self->settings_->plugin, host)) return self;
     PyGILState_STATE gil = PyGILState_Ensure();
@@ -113,14 +114,15 @@ std::string_view Recorder::trimmed(std::string_view path) const
 
 void Recorder::convert(void *ctx, const uint64_t *ticks, int64_t *ns, uint64_t count)
 {
-    const TimeConverter &converter = static_cast<Recorder *>(ctx)->converter_;
+    const Clock &clock = *static_cast<Recorder *>(ctx)->clock_;
     for (uint64_t i = 0; i < count; i++)
-        ns[i] = converter(static_cast<c10::approx_time_t>(ticks[i]));
+        ns[i] = clock.ns(ticks[i]);
 }
 
-void Recorder::set_times(TimeConverter converter, int64_t end_ns)
+void Recorder::set_times(const TimeConverter &converter, int64_t end_ns)
 {
-    converter_ = std::move(converter);
+    if (converter)
+        clock_.emplace(converter, begin_ticks_, static_cast<uint64_t>(c10::getApproximateTime()));
     end_ns_ = end_ns;
 }
 
@@ -131,7 +133,7 @@ kpt_delivery Recorder::delivery(uint32_t order, uint32_t flags, kpt_batch_fn sin
     delivery.order = order;
     delivery.flags = flags;
     delivery.end_ns = end_ns_;
-    if (converter_) {
+    if (clock_) {
         delivery.convert = convert;
         delivery.convert_ctx = this;
     }
@@ -160,11 +162,13 @@ static uint64_t name_of(void *ctx, uint64_t answer, char *buffer, uint64_t size,
     return length > 0 ? static_cast<uint64_t>(length) : 0;
 }
 
-static int thread_of(void *ctx, const kpt_thread *thread, uint64_t *python_thread)
+static int thread_of(void *ctx, const kpt_thread *thread, uint64_t *python_thread,
+                     uint64_t *own_tid)
 {
     auto *self = static_cast<Recorder *>(ctx);
     Thread known = self->threads().of(*thread);
     *python_thread = known.python_tid;
+    *own_tid = known.tid;
     return !known.late || self->settings().late_threads;
 }
 
@@ -177,8 +181,9 @@ static uint32_t open_line(void *ctx, const kpt_thread *thread, const kpt_name *n
 const kpti_torch_recording *Recorder::lent()
 {
     KPT_INIT(&lent_);
+    lent_.handed = static_cast<uint32_t>(settings_->mode); // numbered alike
     lent_.tracer = bond_.tracer();
-    lent_.convert = converter_ ? convert : nullptr;
+    lent_.convert = clock_ ? convert : nullptr;
     lent_.convert_ctx = this;
     lent_.end_ns = end_ns_;
     lent_.ctx = this;

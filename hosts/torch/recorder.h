@@ -4,13 +4,14 @@
 #ifndef KPTI_TORCH_RECORDER_H
 #define KPTI_TORCH_RECORDER_H
 
-#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "bond.h"
+#include "clock.h"
 #include "objects.h"
 #include "open_calls.h"
 #include "recording.h"
@@ -42,8 +43,6 @@ template <class T> const T &record_at(const T *array, uint32_t stride, uint32_t 
 
 // The line that torch shows for a call: a module's code begins before its first line.
 uint32_t start_line(const kpt_activity &activity, const kpt_name &name);
-
-using TimeConverter = std::function<c10::time_t(c10::approx_time_t)>;
 
 class Recorder
 {
@@ -91,7 +90,7 @@ class Recorder
 
     // The session has ended: how its clock is read, and when its open calls end. An empty converter
     // stands for the plugin's own.
-    void set_times(TimeConverter converter, int64_t end_ns);
+    void set_times(const TimeConverter &converter, int64_t end_ns);
 
     // A delivery with these times.
     kpt_delivery delivery(uint32_t order, uint32_t flags, kpt_batch_fn sink, void *sink_ctx);
@@ -115,7 +114,8 @@ class Recorder
     Threads threads_;
     Objects objects_;
     OpenCalls open_calls_;
-    TimeConverter converter_;
+    uint64_t begin_ticks_ = 0;
+    std::optional<Clock> clock_;
     int64_t end_ns_ = 0;
     std::vector<kpt_str> prefixes_;
     kpti_torch_recording lent_{};

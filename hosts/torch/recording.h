@@ -17,9 +17,10 @@ extern "C" {
 typedef uint64_t (*kpti_torch_name_fn)(void *ctx, uint64_t answer, char *buffer, uint64_t size,
                                        uint64_t *number);
 
-/* Whether calls of the thread with this host_value are part of the trace, and torch's number of the
- * thread ("Python thread"). Any thread, no GIL. */
-typedef int (*kpti_torch_thread_fn)(void *ctx, const kpt_thread *thread, uint64_t *python_thread);
+/* Whether calls of the thread with this host_value are part of the trace, and torch's numbers of the
+ * thread: "Python thread", and the one of its events. Any thread, no GIL. */
+typedef int (*kpti_torch_thread_fn)(void *ctx, const kpt_thread *thread, uint64_t *python_thread,
+                                    uint64_t *own_tid);
 
 /* The line of a Python call that was running when the recording began (KPT_ACTIVITY_BEGAN_BEFORE), which
  * its activity may be past. ORDINAL counts these calls of a thread, from the outermost. 0: use the
@@ -27,13 +28,20 @@ typedef int (*kpti_torch_thread_fn)(void *ctx, const kpt_thread *thread, uint64_
 typedef uint32_t (*kpti_torch_line_fn)(void *ctx, const kpt_thread *thread, const kpt_name *name,
                                        uint32_t ordinal);
 
+/* What torch got when the session ended, and writes itself. */
+enum {
+    KPTI_TORCH_HANDED_ALL = 0,
+    KPTI_TORCH_HANDED_MARKED = 1, /* those flagged KPT_ACTIVITY_MARKED, and collections */
+    KPTI_TORCH_HANDED_NONE = 2
+};
+
 /* torch shows a Python call as FILE(LINE): FUNCTION, with the activity's line; that of a fresh
  * "<module>" is 0. */
 typedef struct kpti_torch_recording {
     uint32_t struct_size;
-    uint32_t delivery_flags; /* none yet */
-    kpt_tracer tracer;       /* stopped; get_events may be called, destroy not */
-    kpt_convert_fn convert;  /* ticks to Unix time, as torch converted its own events */
+    uint32_t handed;        /* KPTI_TORCH_HANDED_* */
+    kpt_tracer tracer;      /* stopped; get_events may be called, destroy not */
+    kpt_convert_fn convert; /* ticks to Unix time, as torch converted its own events */
     void *convert_ctx;
     int64_t end_ns; /* of the session: when open calls end */
     void *ctx;      /* of the functions below */

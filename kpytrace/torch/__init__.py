@@ -56,12 +56,13 @@ def install(mode: str = "full", threads: bool = True) -> None:
         torch = needed_torch()
         shim = _shim.load(torch)
         from .. import plugin_path
-        from . import _results
+        from . import _export, _results
 
         shim.install(str(plugin_path()), MODES.index(mode), bool(threads), _tool_id(),
                      _prefixes(), torch.nn.Module.__call__.__code__,
                      torch.optim.Optimizer._optimizer_step_code.__code__)
         _results.keep_recordings(torch, shim)
+        _export.install(torch)
         _mode = mode
 
 
@@ -81,13 +82,14 @@ def uninstall() -> str:
     with _lock:
         if _mode is None:
             return "stock"
-        from . import _results, _shim, _stock
+        from . import _export, _results, _shim, _stock
         from ._environment import needed_torch
 
         torch = needed_torch()
         shim = _shim.load(torch)
         distance = _stock.factory_distance(torch)
         shim.uninstall(distance)
+        _export.uninstall()
         _results.stop_keeping(torch)
         _mode = None
         return "stock" if distance else "none"

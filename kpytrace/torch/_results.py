@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 ATTRIBUTE = "kineto_results"
 
-_recordings: weakref.WeakKeyDictionary[Any, object] = weakref.WeakKeyDictionary()
+_recordings: weakref.WeakKeyDictionary[Any, tuple[object, bool]] = weakref.WeakKeyDictionary()
 
 
 class _KinetoResults:
@@ -28,7 +28,7 @@ class _KinetoResults:
         profiler.__dict__[ATTRIBUTE] = result
         recording = self._shim.take_recording() if result is not None else None
         if recording is not None:
-            _recordings[result] = recording
+            _recordings[result] = recording, _is_verbose(profiler)
 
     def __get__(self, profiler: Any, owner: Any = None) -> Any:
         if profiler is None:
@@ -55,6 +55,14 @@ def end_at_exit(torch: ModuleType, shim: Any) -> None:
     atexit.register(end)
 
 
+def _is_verbose(profiler: Any) -> bool:
+    """Whether the session was asked for call stacks; torch tells only to pickle."""
+    try:
+        return bool(profiler.experimental_config.__getstate__()[2])
+    except (AttributeError, LookupError, TypeError):
+        return False
+
+
 def keep_recordings(torch: ModuleType, shim: Any) -> None:
     setattr(torch.autograd.profiler.profile, ATTRIBUTE, _KinetoResults(shim))
 
@@ -66,9 +74,9 @@ def stop_keeping(torch: ModuleType) -> None:
 
 def recording_of(result: Any) -> Optional[object]:
     """The capsule "kpytrace.recording" (hosts/torch/recording.h) of a _ProfilerResult, or None."""
-    return _recordings.get(result)
+    return _recordings.get(result, (None, False))[0]
 
 
-def forget(result: Any) -> None:
-    """The result is written: frees its recording."""
-    _recordings.pop(result, None)
+def verbose_of(result: Any) -> bool:
+    """Whether its calls are to have their call stacks."""
+    return _recordings.get(result, (None, False))[1]

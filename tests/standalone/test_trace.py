@@ -2,6 +2,8 @@
 no-op that a Python without a backend gets."""
 
 import errno
+import gzip
+import json
 import os
 import threading
 import unittest
@@ -48,6 +50,17 @@ class Sample(Case):
         self.assertEqual(t.write(self.path), 13)
         self.assertEqual(t.write(self.folder / "again.json"), 13)
         self.assertEqual(len(self.calls()), 13)
+
+    def test_a_name_that_ends_in_gz_is_compressed(self):
+        packed = self.folder / "trace.json.gz"
+        with kpytrace.trace(packed) as t:
+            pass
+        t.write(self.path)
+        with gzip.open(packed, "rt", encoding="utf-8") as file:
+            found, plain = json.load(file), json.loads(self.path.read_text(encoding="utf-8"))
+        self.assertEqual(found.pop("traceName"), str(packed))
+        self.assertEqual(plain.pop("traceName"), str(self.path))
+        self.assertEqual(found, plain)
 
     def test_the_block_is_written_though_it_raises(self):
         with self.assertRaises(ZeroDivisionError), kpytrace.trace(self.path):
@@ -105,7 +118,8 @@ class Sample(Case):
     def test_outputs_are_checked_before_anything_is_traced(self):
         rows = [(self.folder / "none" / "t.json", FileNotFoundError, "does not exist"),
                 (self.folder, IsADirectoryError, "folder"),
-                ("t.json.gz", ValueError, "no .gz yet"), ("t.pftrace", ValueError, "Chrome JSON"),
+                ("t.pftrace.gz", ValueError, "no .pftrace yet"),
+                ("t.pftrace", ValueError, "Chrome JSON"),
                 (5, TypeError, "")]
         for output, error, text in rows:
             with self.assertRaisesRegex(error, text, msg=output):

@@ -1,0 +1,72 @@
+#include "exporter.h"
+
+#include <stdio.h>
+
+#include "chrome_splice.h"
+
+static kpt_status fail_of_file(kpti_export_result *result, const kpti_splice_error *error)
+{
+    result->os_error = error->os_error;
+    result->of_target = error->of_target;
+    (void)snprintf(result->text, sizeof result->text, "%s", error->text);
+    return KPT_E_IO;
+}
+
+static void fail_of_tracer(const kpti_torch_recording *recording, kpt_status status,
+                           kpti_export_result *result)
+{
+    char text[256] = "";
+    (void)recording->tracer.ops->last_error(recording->tracer.self, text, sizeof text, NULL);
+    (void)snprintf(result->text, sizeof result->text, "the recording can't be read: %s",
+                   text[0] ? text : kpt_status_name(status));
+}
+
+static int has_calls(const kpti_torch_recording *recording)
+{
+    return recording && recording->handed != KPTI_TORCH_HANDED_ALL;
+}
+
+static kpt_status put_calls(const kpti_torch_recording *recording, uint32_t flags,
+                            kpti_chrome_events *events, kpti_export_result *result)
+{
+    kpt_status status;
+    if (!has_calls(recording)) return KPT_OK;
+    status = kpti_torch_calls_write(recording, flags, events, &result->calls);
+    if (status != KPT_OK && status != KPT_E_IO) fail_of_tracer(recording, status, result);
+    return status;
+}
+
+kpt_status kpti_export_trace(const kpti_torch_recording *recording, const char *source,
+                             const char *target, uint32_t flags, kpti_export_result *result)
+{
+    kpti_splice splice;
+    kpti_splice_error error;
+    kpt_status status;
+    memset(result, 0, sizeof *result);
+    if (!has_calls(recording) && !(flags & KPTI_EXPORT_GZIP) && strcmp(source, target) == 0)
+        return KPT_OK;
+    if (kpti_splice_open(&splice, source, target, (flags & KPTI_EXPORT_GZIP) != 0, &error) != 0)
+        return fail_of_file(result, &error);
+    status = put_calls(recording, flags, &splice.events, result);
+    if (kpti_splice_close(&splice, status == KPT_OK, &error) == 0) return status;
+    return status == KPT_OK || status == KPT_E_IO ? fail_of_file(result, &error) : status;
+}
+
+kpt_status kpti_export_list(const kpti_torch_recording *recording, const char *target,
+                            int64_t base_ns, uint32_t flags, kpti_export_result *result)
+{
+    kpti_out_file out;
+    kpti_splice_error error = {0, 1, ""};
+    kpti_chrome_events events = {&out, base_ns, 0};
+    kpt_status status;
+    memset(result, 0, sizeof *result);
+    memset(&out, 0, sizeof out);
+    error.os_error = kpti_out_open(&out, target);
+    if (error.os_error) return fail_of_file(result, &error);
+    kpti_out_put(&out, "[null", 5); /* each event has a comma in front */
+    status = put_calls(recording, flags, &events, result);
+    kpti_out_put(&out, "]\n", 2);
+    error.os_error = kpti_out_close(&out, status == KPT_OK);
+    if (!error.os_error) return status;
+    return status == KPT_OK || status == KPT_E_IO ? fail_of_file(result, &error) : status;
+}

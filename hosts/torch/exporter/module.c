@@ -1,0 +1,118 @@
+/* module.c: kpytrace.torch._exporter: the exporter as a Python module. It translates values and
+ * errors, and releases the GIL for all that takes time; the package in kpytrace/torch explains.
+ * Built with the limited API, so that one module serves every CPython from 3.10 on. */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "exporter.h"
+
+/* Sets the exception for a failure; the paths are Python's own objects. */
+static PyObject *raise_error(kpt_status status, const kpti_export_result *result, PyObject *source,
+                             PyObject *target)
+{
+    PyObject *error;
+    if (!result->os_error) {
+        if (status == KPT_E_MEMORY) return PyErr_NoMemory();
+        PyErr_SetString(PyExc_RuntimeError, result->text);
+        return NULL;
+    }
+    error = PyObject_CallFunction(PyExc_OSError, "isO", result->os_error,
+                                  result->text[0] ? result->text : strerror(result->os_error),
+                                  result->of_target ? target : source);
+    if (error) PyErr_SetObject((PyObject *)Py_TYPE(error), error);
+    Py_XDECREF(error);
+    return NULL;
+}
+
+/* The capsule's recording; NULL for None. Returns whether it is one. */
+static int recording_of(PyObject *capsule, const kpti_torch_recording **out)
+{
+    *out = NULL;
+    if (capsule == Py_None) return 1;
+    *out = PyCapsule_GetPointer(capsule, KPTI_TORCH_RECORDING_CAPSULE);
+    if (*out && (*out)->struct_size == sizeof **out) return 1;
+    if (*out) PyErr_SetString(PyExc_TypeError, "this recording is of another version of the shim");
+    return 0;
+}
+
+PyDoc_STRVAR(trace_doc, "write_trace(recording or None, source, target, gzip, verbose) -> calls");
+static PyObject *write_trace(PyObject *module, PyObject *args)
+{
+    PyObject *capsule;
+    PyObject *names[2];
+    PyObject *paths[2] = {NULL, NULL};
+    int gzip;
+    int verbose;
+    const kpti_torch_recording *recording;
+    kpti_export_result result;
+    kpt_status status = KPT_OK;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OOOpp", &capsule, &names[0], &names[1], &gzip, &verbose) ||
+        !recording_of(capsule, &recording) || !PyUnicode_FSConverter(names[0], &paths[0]))
+        return NULL;
+    if (PyUnicode_FSConverter(names[1], &paths[1])) {
+        uint32_t flags =
+            (gzip ? (uint32_t)KPTI_EXPORT_GZIP : 0) | (verbose ? (uint32_t)KPTI_CALLS_VERBOSE : 0);
+        const char *source = PyBytes_AsString(paths[0]);
+        const char *target = PyBytes_AsString(paths[1]);
+        Py_BEGIN_ALLOW_THREADS;
+        status = kpti_export_trace(recording, source, target, flags, &result);
+        Py_END_ALLOW_THREADS;
+        if (status != KPT_OK) (void)raise_error(status, &result, names[0], names[1]);
+    }
+    Py_XDECREF(paths[0]);
+    Py_XDECREF(paths[1]);
+    return PyErr_Occurred() ? NULL : PyLong_FromUnsignedLongLong(result.calls);
+}
+
+PyDoc_STRVAR(list_doc, "write_list(recording, target, base_ns, own_tids, verbose) -> calls");
+static PyObject *write_list(PyObject *module, PyObject *args)
+{
+    PyObject *capsule;
+    PyObject *name;
+    PyObject *path;
+    long long base_ns;
+    int own_tids;
+    int verbose;
+    const kpti_torch_recording *recording;
+    const char *target;
+    uint32_t flags;
+    kpti_export_result result;
+    kpt_status status;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OOLpp", &capsule, &name, &base_ns, &own_tids, &verbose) ||
+        !recording_of(capsule, &recording) || !PyUnicode_FSConverter(name, &path))
+        return NULL;
+    flags = (own_tids ? (uint32_t)KPTI_CALLS_OWN_TIDS : 0) |
+            (verbose ? (uint32_t)KPTI_CALLS_VERBOSE : 0);
+    target = PyBytes_AsString(path);
+    Py_BEGIN_ALLOW_THREADS;
+    status = kpti_export_list(recording, target, base_ns, flags, &result);
+    Py_END_ALLOW_THREADS;
+    Py_DECREF(path);
+    if (status != KPT_OK) return raise_error(status, &result, name, name);
+    return PyLong_FromUnsignedLongLong(result.calls);
+}
+
+static PyMethodDef methods[] = {
+    {"write_trace", write_trace, METH_VARARGS, trace_doc},
+    {"write_list", write_list, METH_VARARGS, list_doc},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyModuleDef_Slot slots[] = {{0, NULL}};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "kpytrace.torch._exporter",
+    .m_doc = "Writes recordings into torch's traces. Use the package's own functions.",
+    .m_methods = methods,
+    .m_slots = slots,
+};
+
+PyMODINIT_FUNC PyInit__exporter(void);
+
+PyMODINIT_FUNC PyInit__exporter(void)
+{
+    return PyModuleDef_Init(&definition);
+}

@@ -1,0 +1,21 @@
+/* torch_calls.h: a recording's calls as torch shows them, in the order of their ids: its names, its
+ * threads, its arguments. What torch has written itself is left out. No GIL. */
+#ifndef KPTI_TORCH_CALLS_H
+#define KPTI_TORCH_CALLS_H
+
+#include "chrome_events.h"
+#include "recording.h"
+
+enum {
+    KPTI_CALLS_VERBOSE = 1 << 0, /* with "Python thread" and "Call stack" */
+    KPTI_CALLS_OWN_TIDS = 1 << 1 /* threads by torch's own numbers, not the system's */
+};
+
+typedef struct kpti_torch_calls kpti_torch_calls;
+
+/* Writes the recording's calls as events. KPT_OK, KPT_E_MEMORY, KPT_E_IO (EVENTS' file has the errno),
+ * or what the tracer answered. *COUNT is how many there were. */
+kpt_status kpti_torch_calls_write(const kpti_torch_recording *recording, uint32_t flags,
+                                  kpti_chrome_events *events, uint64_t *count);
+
+#endif

@@ -1,0 +1,245 @@
+"""The ways out of torch's profiler, each with the calls that torch does not have: they are in the
+recording that belongs to a result, and are put in by kpytrace.torch._exporter.
+
+Whatever was exported with torch's own words (a second export, a folder that is none) still is, as torch
+goes first each time. If our part fails its file stays as torch has written it.
+"""
+
+from __future__ import annotations
+
+import errno
+import functools
+import importlib
+import json
+import os
+import tempfile
+from _thread import RLock
+
+from ._results import recording_of, verbose_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from types import ModuleType
+    from typing import Any, Optional
+
+_FILE_URL = "file://"
+_RESULTS = "_kpytrace_results"  # of an EventList: the results whose events it has
+
+_lock = RLock()  # a recording is read by one export at a time
+_patches: list[tuple[Any, str, Any, Any]] = []  # owner, name, what was there, ours
+
+
+def _write(result: Any, source: str, target: str, gzip: bool) -> None:
+    from . import _exporter
+
+    with _lock:
+        _exporter.write_trace(recording_of(result), source, target, gzip, verbose_of(result))
+
+
+def _write_gzip(result: Any, target: str, export: Callable[[str], None]) -> None:
+    """Has EXPORT write the trace to a file that is soon gone, and compresses it into TARGET."""
+    with tempfile.NamedTemporaryFile(suffix=".json") as file:
+        export(file.name)
+        _write(result, file.name, target, True)
+
+
+# --- files ------------------------------------------------------------------------------------------
+
+def _save(original: Any) -> Any:
+    """_ProfilerResult.save, through which all files go that Kineto writes."""
+    def save(self: Any, path: str) -> None:
+        original(self, path)
+        if recording_of(self) is not None:
+            path = path[len(_FILE_URL):] if path.startswith(_FILE_URL) else path
+            _write(self, path, path, False)
+    return save
+
+
+def _export_trace(original: Any, save: Any) -> Any:
+    """torch.profiler.profile.export_chrome_trace, for the speed of .gz."""
+    def export_chrome_trace(self: Any, path: str, use_python_export: bool = False) -> Any:
+        result = getattr(self.profiler, "kineto_results", None)
+        if use_python_export or result is None or not path.endswith(".gz") or \
+                getattr(self, "_use_cupti_monitor", False):
+            # torch 2.11 has no second argument.
+            return original(self, path, **({"use_python_export": True} if use_python_export else {}))
+        return _write_gzip(result, path, functools.partial(save, result))
+    return export_chrome_trace
+
+
+def _export_in_python(original: Any, activities: Any) -> Any:
+    """The exporter that torch has in Python; ours takes no part in its loop."""
+    class Torchs:
+        def __init__(self, result: Any) -> None:
+            self.result = result
+
+        def trace_activities(self) -> Any:
+            return activities(self.result)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.result, name)
+
+    def export_chrome_trace(kineto_results: Any, path: str,
+                            metadata: Optional[dict[str, str]] = None) -> None:
+        def export(to: str) -> None:
+            original(Torchs(kineto_results), to, metadata)
+
+        if path.endswith(".gz"):
+            _write_gzip(kineto_results, path, export)
+        else:
+            export(path)
+            if recording_of(kineto_results) is not None:
+                _write(kineto_results, path, path, False)
+    return export_chrome_trace
+
+
+# --- objects ----------------------------------------------------------------------------------------
+
+def _events(result: Any, base_ns: int, own_tids: bool) -> Iterator[Any]:
+    """The calls that torch does not have, as Chrome events; times are nanoseconds since BASE_NS."""
+    from . import _exporter
+
+    recording = recording_of(result)
+    if recording is None:
+        return iter(())
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "events.json")
+        with _lock:
+            _exporter.write_list(recording, path, base_ns, own_tids, verbose_of(result))
+        with open(path, encoding="utf-8") as file:
+            # Microseconds with three decimals: without the point, nanoseconds.
+            found = json.load(file, parse_float=lambda text: int(text.replace(".", "")))
+    return iter(found[1:])
+
+
+class TraceActivity:
+    """A call, with the methods of torch._C._autograd._ITraceActivity."""
+
+    __slots__ = ("_event",)
+
+    def __init__(self, event: dict[str, Any]) -> None:
+        self._event = event
+
+    def name(self) -> str:
+        return self._event["name"]
+
+    def type(self) -> str:
+        return self._event["cat"]
+
+    def timestamp(self) -> int:
+        return self._event["ts"]
+
+    def duration(self) -> int:
+        return self._event["dur"]
+
+    def device_id(self) -> int:
+        return self._event["pid"]
+
+    def resource_id(self) -> int:
+        return self._event["tid"]
+
+    def metadata_json(self) -> str:
+        return json.dumps(self._event["args"])[1:-1]
+
+    def correlation_id(self) -> int:
+        return 0
+
+    linked_correlation_id = flow_id = flow_type = correlation_id
+
+    def flow_start(self) -> bool:
+        return False
+
+    def linked_activity(self) -> None:
+        return None
+
+
+def _trace_activities(original: Any) -> Any:
+    def trace_activities(self: Any) -> list[Any]:
+        found = list(original(self))
+        added = [TraceActivity(event) for event in _events(self, 0, False)]
+        for activity in added:  # torch's own come first
+            activity._event["args"]["Ev Idx"] += len(found)
+        return found + added
+    return trace_activities
+
+
+def _ensure_events(original: Any) -> Any:
+    """Notes in an EventList whose events it has, also of the sessions before it."""
+    def _ensure_function_events(self: Any) -> None:
+        before, old = self._function_events, self._old_function_events
+        original(self)
+        events = self._function_events
+        if events is not before and events is not None:
+            kept = getattr(old, _RESULTS, []) if self.acc_events else []
+            setattr(events, _RESULTS, [*kept, self.kineto_results])
+    return _ensure_function_events
+
+
+def _export_events(original: Any) -> Any:
+    """EventList.export_chrome_trace, a list of all events in torch's own form."""
+    def export_chrome_trace(self: Any, path: str) -> None:
+        original(self, path)
+        lines = [json.dumps({"name": event["name"], "ph": "X", "ts": event["ts"] / 1000,
+                             "dur": event["dur"] / 1000, "tid": event["tid"],
+                             "pid": "CPU functions", "args": {}}, ensure_ascii=False)
+                 for result in getattr(self, _RESULTS, [])
+                 for event in _events(result, result.trace_start_ns(), True)]
+        if lines:
+            _append(path, lines)
+    return export_chrome_trace
+
+
+def _append(path: str, lines: list[str]) -> None:
+    """Puts LINES into the JSON list at PATH, beside it first."""
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    if not text.startswith("[") or not text.endswith("]"):
+        raise OSError(errno.EBADMSG, "this is no list of events: it is left as it is", path)
+    comma = ", " if text != "[]" else ""
+    beside = f"{path}.{os.getpid()}.tmp"
+    with open(beside, "w", encoding="utf-8") as file:
+        file.write(text[:-1] + comma + ", ".join(lines) + "]")
+    os.replace(beside, path)
+
+
+# --- in place of torch's ----------------------------------------------------------------------------
+
+def _patch(owner: Any, name: str, make: Callable[[Any], Any]) -> None:
+    original = vars(owner)[name]
+    called = getattr(owner, name)
+    ours = make(called)
+    functools.update_wrapper(ours, called, ("__name__", "__qualname__", "__doc__"))
+    setattr(owner, name, ours)
+    _patches.append((owner, name, original, ours))
+
+
+def install(torch: ModuleType) -> None:
+    """Again is no change."""
+    if _patches:
+        return
+    import torch.autograd.profiler_util  # submodules, which torch imports by itself
+    import torch.profiler.profiler
+
+    result = torch._C._autograd._ProfilerResult
+    save = result.save
+    _patch(result, "save", _save)
+    _patch(torch.profiler.profiler._KinetoProfile, "export_chrome_trace",
+           lambda original: _export_trace(original, save))
+    _patch(torch.autograd.profiler.profile, "_ensure_function_events", _ensure_events)
+    _patch(torch.autograd.profiler_util.EventList, "export_chrome_trace", _export_events)
+    if not hasattr(result, "trace_activities"):
+        return  # torch 2.11
+    activities = result.trace_activities
+    _patch(result, "trace_activities", _trace_activities)
+    in_python = importlib.import_module("torch.profiler._chrome_trace_export")
+    _patch(in_python, "export_chrome_trace",
+           lambda original: _export_in_python(original, activities))
+
+
+def uninstall() -> None:
+    """What somebody else has put on top of ours stays: with no recordings, ours does nothing."""
+    while _patches:
+        owner, name, original, ours = _patches.pop()
+        if vars(owner).get(name) is ours:
+            setattr(owner, name, original)

@@ -1,0 +1,146 @@
+/* splice_test.cc: calls put into a trace of Kineto, and files that are none: those stay as they are. */
+#include <gtest/gtest.h>
+
+#include "chrome_splice.h"
+#include "parcel.h"
+#include "scratch.h"
+#include "strict_json.h"
+
+namespace
+{
+
+/* As Kineto writes it, with EVENTS in front of its last one and MEMBERS behind the list. */
+std::string kineto(const std::string &events = "", const std::string &members = "",
+                   const std::string &head = "")
+{
+    return " {\n    \"schemaVersion\": 1,\n    \"deviceProperties\": [\n    ],\n" + head +
+           "    \"displayTimeUnit\": \"ms\",\n    \"baseTimeNanoseconds\": 1790857026000000000,\n"
+           "    \"traceEvents\": [\n" +
+           events +
+           "  {\n    \"ph\": \"i\",\n    \n    \"s\": \"g\",\n    \"name\": \"Record Window "
+           "End\",\n"
+           "    \"pid\": \"\",\n    \"tid\": \"\",\n    \"ts\": 3865832816488.360\n    \n  }\n  "
+           "],\n" +
+           members + "\"traceName\": \"/tmp/t.json\" }";
+}
+
+std::string event(const std::string &name, const std::string &args)
+{
+    return "  {\n    \"ph\": \"X\", \"name\": \"" + name + "\", \"args\": {\n" + args +
+           "\n}\n  },\n";
+}
+
+class Splice : public Scratch
+{
+  protected:
+    /* Puts COUNT calls into SOURCE, and what comes out into TARGET. */
+    int splice(const std::string &source, const std::string &target, int count, bool keep = true)
+    {
+        kpti_splice s;
+        kpti_fragments tables[2] = {};
+        int status = kpti_splice_open(&s, path(source).c_str(), path(target).c_str(), 0, &error);
+        if (status) return status;
+        EXPECT_EQ(kpti_chrome_add_name(&tables[0], 0, {"f", 1}, 0), KPT_OK);
+        EXPECT_EQ(kpti_chrome_add_thread(&tables[1], 0, 7, 8), KPT_OK);
+        for (int i = 1; i <= count; i++) {
+            kpt_activity a = parcel::plain(static_cast<uint64_t>(i), 0,
+                                           1790857026000000000 + i * 1000, 1790857027000000000);
+            kpti_chrome_put(&s.events, &a, tables[0].items[0], tables[1].items[0], {nullptr, 0, 0});
+        }
+        kpti_fragments_free(&tables[0]);
+        kpti_fragments_free(&tables[1]);
+        return kpti_splice_close(&s, keep, &error);
+    }
+
+    kpti_splice_error error = {};
+};
+
+TEST_F(Splice, CallsStandBehindTheLastEventInTheFilesOwnTime)
+{
+    std::string before = kineto(event("op", "\"Ev Idx\": 40") + event("op", "\"Ev Idx\": 41"),
+                                "\"ERROR\": [\"a ] }, \\\"Record Window End\\\" \\\\\"],");
+    make_file("t.json", before);
+    ASSERT_EQ(splice("t.json", "t.json", 2), 0);
+    json trace = read_json(content("t.json"));
+    const auto &events = trace["traceEvents"].items;
+    ASSERT_EQ(events.size(), 5u);
+    EXPECT_EQ(events[2]["name"].text, "Record Window End");
+    EXPECT_EQ(events[3]["ts"].text, "1.000");
+    EXPECT_EQ(events[3]["args"]["Ev Idx"].text, "42");
+    EXPECT_EQ(events[4]["args"]["Python id"].text, "2");
+    EXPECT_EQ(events[4]["pid"].text, "7");
+    EXPECT_EQ(events[4]["tid"].text, "8");
+    EXPECT_EQ(trace["traceName"].text, "/tmp/t.json");
+    EXPECT_EQ(files(), 1u);
+}
+
+TEST_F(Splice, LongHeadsListsAndTailsAreFine)
+{
+    std::string events;
+    for (int i = 0; i < 5000; i++)
+        events += event("op", "\"Ev Idx\": " + std::to_string(i));
+    for (int i = 0; i < 5000; i++)
+        events += event("kernel", "\"no\": 1");
+    std::string members = "\"INFO\": [\"" + std::string(200000, ']') + "\"],";
+    std::string head = "\"distributedInfo\": {\"a\": [" + std::string(200000, ' ') + "]},";
+    make_file("t.json", kineto(events, members, head));
+    ASSERT_EQ(splice("t.json", "other.json", 3), 0);
+    json trace = read_json(content("other.json"));
+    ASSERT_EQ(trace["traceEvents"].items.size(), 10004u);
+    EXPECT_EQ(trace["traceEvents"].items[10001]["args"]["Ev Idx"].text, "5000");
+    EXPECT_EQ(content("t.json"), kineto(events, members, head)) << "the source is only read";
+}
+
+TEST_F(Splice, ACallNamedAsTheLastEventIsNotTakenForIt)
+{
+    make_file("t.json", kineto(event("Record Window End", "\"Ev Idx\": 1"),
+                               "\"ERROR\": [\"Record Window End\"],"));
+    ASSERT_EQ(splice("t.json", "t.json", 1), 0);
+    EXPECT_EQ(read_json(content("t.json"))["traceEvents"].items.size(), 3u);
+}
+
+TEST_F(Splice, WhatIsNoTraceOfKinetoStaysAsItIs)
+{
+    std::string good = kineto();
+    std::string no_base = good;
+    no_base.replace(no_base.find("baseTime"), 8, "otherTim");
+    std::string no_last = good;
+    no_last.replace(no_last.find("Record"), 6, "record");
+    const std::string rows[] = {"",
+                                "{}",
+                                "[]",
+                                no_base,
+                                no_last,
+                                good + "x",
+                                good.substr(0, good.size() - 1),
+                                good.substr(0, good.size() / 2),
+                                kineto("", "\"a\": [1,],"),
+                                kineto("", "\"a\": nan,"),
+                                kineto("", "\"a\": \"\n\","),
+                                kineto("", "", "\"a\": 01,"),
+                                kineto("", "", "\"a\": \"\\x\",")};
+    for (const std::string &row : rows) {
+        make_file("t.json", row);
+        EXPECT_EQ(splice("t.json", "t.json", 1), EBADMSG) << row;
+        EXPECT_STRNE(error.text, "");
+        EXPECT_EQ(error.of_target, 0);
+        EXPECT_EQ(content("t.json"), row);
+        EXPECT_EQ(files(), 1u);
+    }
+    EXPECT_EQ(splice("none", "t.json", 1), ENOENT);
+    kpti_splice s;
+    EXPECT_EQ(kpti_splice_open(&s, "/dev/null", path("t.json").c_str(), 0, &error), EBADMSG);
+}
+
+TEST_F(Splice, AFailureLeavesTheFile)
+{
+    make_file("t.json", kineto());
+    EXPECT_EQ(splice("t.json", "t.json", 1, false), 0);
+    EXPECT_EQ(content("t.json"), kineto());
+    EXPECT_EQ(splice("t.json", "none/t.json", 1), ENOENT);
+    EXPECT_EQ(error.of_target, 1);
+    EXPECT_EQ(content("t.json"), kineto());
+    EXPECT_EQ(files(), 1u);
+}
+
+} // namespace

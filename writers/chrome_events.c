@@ -1,0 +1,73 @@
+#include "chrome_events.h"
+
+/* --- the hot path: one activity, about 200 bytes, in at most 80 ns ---------------------------- */
+
+static const char no_name_text[KPTI_FRAGMENT_STEP] = "unknown";
+static const char no_thread_text[2 * KPTI_FRAGMENT_STEP] = "\",\"pid\":0,\"tid\":0,\"ts\":";
+const kpti_fragment kpti_chrome_no_name = {no_name_text, 7, 0};
+const kpti_fragment kpti_chrome_no_thread = {no_thread_text, 23, 0};
+
+void kpti_chrome_put(kpti_chrome_events *events, const kpt_activity *a, kpti_fragment name,
+                     kpti_fragment thread, kpti_fragment more)
+{
+    char *at = kpti_out_room(events->out, (size_t)name.size + more.size + KPTI_CHROME_MOST_REST);
+    at = KPTI_PUT(at, ",\n{\"ph\":\"X\",\"cat\":\"python_function\",\"name\":\"");
+    at = kpti_fragment_put(at, name);
+    at = kpti_fragment_put(at, thread);
+    at = kpti_put_us_between(at, events->base_ns, a->start_ns);
+    at = kpti_put_us_between(KPTI_PUT(at, ",\"dur\":"), a->start_ns, a->end_ns);
+    at = KPTI_PUT(at, ",\"args\":{\"Python parent id\":");
+    at = a->parent_id ? kpti_put_u64(at, a->parent_id) : KPTI_PUT(at, "null");
+    at = kpti_put_u64(KPTI_PUT(at, ",\"Python id\":"), a->id);
+    at = kpti_put_u64(KPTI_PUT(at, ",\"Ev Idx\":"), events->next_index++);
+    if (more.size) {
+        memcpy(at, more.text, more.size);
+        at += more.size;
+    }
+    kpti_out_wrote(events->out, KPTI_PUT(at, "}}"));
+}
+
+/* --- names and threads ------------------------------------------------------------------------ */
+
+char *kpti_chrome_escape(char *out, kpt_str text)
+{
+    size_t size = text.size < KPTI_CHROME_MOST_NAME ? (size_t)text.size : KPTI_CHROME_MOST_NAME;
+    return kpti_json_escape(out, text.data, text.data ? size : 0);
+}
+
+kpt_status kpti_chrome_add_name(kpti_fragments *names, uint32_t number, kpt_str text, uint32_t note)
+{
+    size_t size = text.size < KPTI_CHROME_MOST_NAME ? (size_t)text.size : KPTI_CHROME_MOST_NAME;
+    char *begin = kpti_fragments_room(names, size * KPTI_JSON_MOST_GROWTH + 1);
+    if (!begin) return KPT_E_MEMORY;
+    return kpti_fragments_set(names, number, begin,
+                              (size_t)(kpti_chrome_escape(begin, text) - begin), note);
+}
+
+/* From the name's end to where the start time goes. */
+kpt_status kpti_chrome_add_thread(kpti_fragments *threads, uint32_t number, uint64_t pid,
+                                  uint64_t tid)
+{
+    char *begin = kpti_fragments_room(threads, KPTI_CHROME_MOST_REST);
+    char *at = begin;
+    if (!begin) return KPT_E_MEMORY;
+    at = kpti_put_u64(KPTI_PUT(at, "\",\"pid\":"), pid);
+    at = kpti_put_u64(KPTI_PUT(at, ",\"tid\":"), tid);
+    at = KPTI_PUT(at, ",\"ts\":");
+    return kpti_fragments_set(threads, number, begin, (size_t)(at - begin), 0);
+}
+
+/* --- batches: records as long as the plugin's, which may be newer than this ------------------- */
+
+static int can_read(const void *records, uint32_t count, uint32_t stride, uint32_t v1_size)
+{
+    return !count || (records && stride >= v1_size && stride % sizeof(uint64_t) == 0);
+}
+
+int kpti_chrome_can_read(const kpt_batch *b)
+{
+    return b && b->struct_size >= KPT_BATCH_V1_SIZE &&
+           can_read(b->activities, b->activity_count, b->activity_stride, KPT_ACTIVITY_V1_SIZE) &&
+           can_read(b->names, b->name_count, b->name_stride, KPT_NAME_V1_SIZE) &&
+           can_read(b->threads, b->thread_count, b->thread_stride, KPT_THREAD_V1_SIZE);
+}

@@ -1,0 +1,69 @@
+/* chrome_events.h: calls as Chrome trace events, with the fields that Kineto gives to Python calls.
+ * Names and threads are fragments, made once; a call is then a few copies and five numbers,
+ * formatted in integers. Times are microseconds with three decimals since base_ns. */
+#ifndef KPTI_CHROME_EVENTS_H
+#define KPTI_CHROME_EVENTS_H
+
+#include "fragments.h"
+#include "json_text.h"
+#include "kpt_activity.h"
+#include "kpt_text.h"
+#include "out_file.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Longer names are cut: no viewer shows them, and a fragment must fit into the buffer. */
+enum { KPTI_CHROME_MOST_NAME = 16 * 1024 };
+/* All of an activity but its name and its further arguments: fixed text, numbers, the thread. */
+enum { KPTI_CHROME_MOST_REST = 1024 };
+/* And those. */
+enum { KPTI_CHROME_MOST_MORE = 256 * 1024 };
+_Static_assert(2 * KPTI_CHROME_MOST_NAME * KPTI_JSON_MOST_GROWTH + KPTI_CHROME_MOST_REST +
+                       KPTI_CHROME_MOST_MORE <
+                   KPTI_OUT_BUFFER_BYTES,
+               "an activity fits into the buffer, also one named by a file and a function");
+
+/* Copies a literal; the compiler knows its length. */
+#define KPTI_PUT(at, literal) \
+    (memcpy((at), (literal), sizeof(literal) - 1), (at) + sizeof(literal) - 1)
+
+typedef struct kpti_chrome_events {
+    kpti_out_file *out;
+    int64_t base_ns;
+    uint64_t next_index; /* "Ev Idx" of the next one */
+} kpti_chrome_events;
+
+/* For numbers that never came, which no right plugin delivers. */
+extern const kpti_fragment kpti_chrome_no_name;
+extern const kpti_fragment kpti_chrome_no_thread;
+
+/* Writes a call, with a comma in front. MORE goes into its arguments: ",\"key\":value" or nothing. */
+void kpti_chrome_put(kpti_chrome_events *events, const kpt_activity *activity, kpti_fragment name,
+                     kpti_fragment thread, kpti_fragment more);
+
+/* Makes TEXT the name NUMBER, escaped. KPT_OK, KPT_E_MEMORY or KPT_E_LIMIT. */
+kpt_status kpti_chrome_add_name(kpti_fragments *names, uint32_t number, kpt_str text,
+                                uint32_t note);
+
+/* Makes a process and thread the thread NUMBER. */
+kpt_status kpti_chrome_add_thread(kpti_fragments *threads, uint32_t number, uint64_t pid,
+                                  uint64_t tid);
+
+/* TEXT as the inside of a JSON string, cut if it is too long for a name. */
+char *kpti_chrome_escape(char *out, kpt_str text);
+
+/* Whether the records of a batch are as long as this ABI's, or longer. */
+int kpti_chrome_can_read(const kpt_batch *batch);
+
+/* Record I of those. */
+static inline const void *kpti_chrome_record(const void *records, uint32_t stride, uint32_t i)
+{
+    return (const char *)records + (size_t)stride * i;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif

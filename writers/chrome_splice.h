@@ -1,0 +1,40 @@
+/* chrome_splice.h: a trace of Kineto with more events in its list, written to another file or to its
+ * own place: there appears the whole of it, or what was there stays.
+ *
+ *   open ──> kpti_chrome_put(&splice->events, …) … ──> close
+ *
+ * One thread at a time; no GIL. */
+#ifndef KPTI_CHROME_SPLICE_H
+#define KPTI_CHROME_SPLICE_H
+
+#include "chrome_events.h"
+#include "kineto_file.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct kpti_splice {
+    kpti_kineto_file file;
+    kpti_out_file out;
+    kpti_chrome_events events; /* in the file's base time, with its next number */
+} kpti_splice;
+
+/* Why it failed. */
+typedef struct kpti_splice_error {
+    int os_error;
+    int of_target;    /* else of the source */
+    const char *text; /* empty: the system's */
+} kpti_splice_error;
+
+/* Opens SOURCE, and TARGET to be written, which may be the same. 0 or an errno. */
+int kpti_splice_open(kpti_splice *splice, const char *source, const char *target, int gzip,
+                     kpti_splice_error *error);
+
+/* With KEEP the target appears. 0 or the first errno of all. */
+int kpti_splice_close(kpti_splice *splice, int keep, kpti_splice_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,204 @@
+#include "kineto_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "json_skip.h"
+
+/* How much of the file's beginning and end is looked at, at first and at most. */
+enum { FIRST_WINDOW = 64 * 1024, MOST_WINDOW = 64 * 1024 * 1024 };
+
+/* --- reading ---------------------------------------------------------------------------------- */
+
+static int read_at(int fd, char *buffer, size_t size, uint64_t from)
+{
+    while (size) {
+        ssize_t count = pread(fd, buffer, size, (off_t)from);
+        if (count < 0 && errno == EINTR) continue;
+        if (count < 0) return errno;
+        if (count == 0) return EIO; /* shorter than it was */
+        buffer += count;
+        size -= (size_t)count;
+        from += (uint64_t)count;
+    }
+    return 0;
+}
+
+int kpti_kineto_copy(const kpti_kineto_file *file, kpti_out_file *out, uint64_t from, uint64_t to)
+{
+    while (from < to) {
+        size_t step = to - from < FIRST_WINDOW ? (size_t)(to - from) : FIRST_WINDOW;
+        char *room = kpti_out_room(out, step);
+        int error = read_at(file->fd, room, step, from);
+        if (error) return error;
+        kpti_out_wrote(out, room + step);
+        from += step;
+    }
+    return 0;
+}
+
+/* Looks at BEGIN up to END, which is SIZE bytes at OFFSET of the file. Returns whether it was enough. */
+typedef int (*look_fn)(kpti_kineto_file *file, const char *begin, const char *end, uint64_t offset);
+
+/* Has LOOK look at more and more of the file, from its beginning or to its end. 0, or an errno:
+ * EBADMSG after the last look. */
+static int look_at(kpti_kineto_file *file, int to_the_end, look_fn look)
+{
+    for (uint64_t window = FIRST_WINDOW;; window *= 8) {
+        uint64_t size = window < file->size ? window : file->size;
+        uint64_t offset = to_the_end ? file->size - size : 0;
+        char *buffer = kpti_heap_take(&file->heap, (size_t)size + 1);
+        int error = buffer ? read_at(file->fd, buffer, (size_t)size, offset) : ENOMEM;
+        int found = !error && look(file, buffer, buffer + size, offset);
+        kpti_heap_give(&file->heap, buffer, (size_t)size + 1);
+        if (error || found) return error;
+        if (size == file->size || window >= MOST_WINDOW) return EBADMSG;
+    }
+}
+
+/* --- the head: members of one object, up to the list of events -------------------------------- */
+
+static int is_key(const char *at, const char *end, const char *key)
+{
+    size_t size = strlen(key);
+    return (size_t)(end - at) == size + 2 && memcmp(at + 1, key, size) == 0;
+}
+
+/* A whole number that takes up all between AT and END. */
+static int read_number(const char *at, const char *end, int64_t *out)
+{
+    int64_t value = 0;
+    if (at == end || end - at > 18 + 1) return 0;
+    for (; at < end; at++) {
+        if (*at < '0' || *at > '9') return 0;
+        value = value * 10 + (*at - '0');
+    }
+    *out = value;
+    return 1;
+}
+
+static int look_at_head(kpti_kineto_file *file, const char *at, const char *end, uint64_t offset)
+{
+    int has_base = 0;
+    (void)offset;
+    at = kpti_json_skip_sign(at, end, '{');
+    while (at) {
+        const char *key = kpti_json_skip_space(at, end);
+        const char *value;
+        const char *key_end = kpti_json_skip_string(key, end);
+        at = key_end ? kpti_json_skip_sign(key_end, end, ':') : NULL;
+        if (!at) return 0;
+        if (is_key(key, key_end, "traceEvents"))
+            return has_base && kpti_json_skip_sign(at, end, '[');
+        value = kpti_json_skip_space(at, end);
+        at = kpti_json_skip_value(value, end);
+        if (at && is_key(key, key_end, "baseTimeNanoseconds"))
+            has_base = read_number(value, at, &file->base_ns);
+        if (at) at = kpti_json_skip_sign(at, end, ',');
+    }
+    return 0;
+}
+
+/* --- the tail: the last event, the end of the list, further members --------------------------- */
+
+static const char last_event[] = "\"Record Window End\"";
+
+/* From AT, behind a member of an object, to its end; *LAST is behind its bracket. */
+static const char *skip_to_end_of_object(const char *at, const char *end)
+{
+    const char *next;
+    while ((next = kpti_json_skip_sign(at, end, ',')) != NULL) {
+        at = kpti_json_skip_string(kpti_json_skip_space(next, end), end);
+        if (at) at = kpti_json_skip_sign(at, end, ':');
+        if (at) at = kpti_json_skip_value(at, end);
+        if (!at) return NULL;
+    }
+    return kpti_json_skip_sign(at, end, '}');
+}
+
+/* Whether a trace ends behind AT, where the last event's name ended. */
+static const char *end_of_last_event(const char *at, const char *end)
+{
+    const char *event = skip_to_end_of_object(at, end);
+    at = event ? kpti_json_skip_sign(event, end, ']') : NULL;
+    if (at) at = skip_to_end_of_object(at, end);
+    return at && kpti_json_skip_space(at, end) == end ? event : NULL;
+}
+
+static int look_at_tail(kpti_kineto_file *file, const char *begin, const char *end, uint64_t offset)
+{
+    const size_t size = sizeof last_event - 1;
+    for (const char *at = end; at > begin; at--) {
+        const char *found;
+        if ((size_t)(end - at) < size || *at != '"' || memcmp(at, last_event, size) != 0) continue;
+        found = end_of_last_event(at + size, end);
+        if (!found) continue;
+        file->events_end = offset + (uint64_t)(found - begin);
+        return 1;
+    }
+    return 0;
+}
+
+/* torch numbers its events in the order in which they are written. Other events may follow. */
+static int look_at_numbers(kpti_kineto_file *file, const char *begin, const char *end,
+                           uint64_t offset)
+{
+    static const char key[] = "\"Ev Idx\":";
+    int found = 0;
+    const char *at = begin;
+    while ((at = memmem(at, (size_t)(end - at), key, sizeof key - 1)) != NULL) {
+        const char *number = kpti_json_skip_space(at + sizeof key - 1, end);
+        const char *behind = number;
+        int64_t index;
+        while (behind < end && *behind >= '0' && *behind <= '9')
+            behind++;
+        at = behind;
+        if (!read_number(number, behind, &index)) continue;
+        if ((uint64_t)index >= file->next_index) file->next_index = (uint64_t)index + 1;
+        found = 1;
+    }
+    return found || offset == 0;
+}
+
+/* --- all of it -------------------------------------------------------------------------------- */
+
+static int look_at_all(kpti_kineto_file *file, const char **why)
+{
+    int error = look_at(file, 0, look_at_head);
+    *why = "this is no trace of Kineto with baseTimeNanoseconds: it is left as it is";
+    if (error) return error;
+    *why = "this trace does not end as those of Kineto do: it is left as it is";
+    error = look_at(file, 1, look_at_tail);
+    if (error) return error;
+    error = look_at(file, 1, look_at_numbers);
+    return error == EBADMSG ? 0 : error; /* no number in all that window: from 0 on */
+}
+
+int kpti_kineto_open(kpti_kineto_file *file, const char *path, const char **why)
+{
+    struct stat info;
+    int error = 0;
+    kpti_heap heap = file->heap;
+    *file = (kpti_kineto_file){.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), .heap = heap};
+    *why = "";
+    if (file->fd < 0) return errno;
+    if (fstat(file->fd, &info) != 0) error = errno;
+    if (!error && !S_ISREG(info.st_mode)) {
+        *why = "this is no regular file: it is left as it is";
+        error = EBADMSG;
+    }
+    if (!error) {
+        file->size = (uint64_t)info.st_size;
+        error = look_at_all(file, why);
+    }
+    if (error) kpti_kineto_close(file);
+    return error;
+}
+
+void kpti_kineto_close(kpti_kineto_file *file)
+{
+    (void)close(file->fd);
+}

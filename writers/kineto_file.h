@@ -1,0 +1,34 @@
+/* kineto_file.h: a trace that Kineto has written, as a place for more events: its list of events ends
+ * with one that no other trace has, "Record Window End", and from there to the file's end all is
+ * parsed. A file that is anything else is refused; none is ever changed here. */
+#ifndef KPTI_KINETO_FILE_H
+#define KPTI_KINETO_FILE_H
+
+#include "out_file.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct kpti_kineto_file {
+    int fd;
+    kpti_heap heap;
+    uint64_t size;
+    uint64_t events_end; /* behind the last event */
+    int64_t base_ns;     /* what its times are since */
+    uint64_t next_index; /* above every "Ev Idx" */
+} kpti_kineto_file;
+
+/* Opens PATH and finds these. 0, or an errno, EBADMSG where it is no such trace: *WHY then has a text.
+ * FILE is to be closed after 0 only; before, its heap may be set. */
+int kpti_kineto_open(kpti_kineto_file *file, const char *path, const char **why);
+
+/* Copies the bytes between two places. 0 or an errno of reading. */
+int kpti_kineto_copy(const kpti_kineto_file *file, kpti_out_file *out, uint64_t from, uint64_t to);
+
+void kpti_kineto_close(kpti_kineto_file *file);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
