@@ -1,5 +1,10 @@
 #include "chrome_events.h"
 
+_Static_assert(2 * KPTI_CHROME_MOST_NAME * KPTI_JSON_MOST_GROWTH + KPTI_CHROME_MOST_REST +
+                       KPTI_CHROME_MOST_MORE <
+                   KPTI_OUT_BUFFER_BYTES,
+               "an activity fits into the buffer, also one named by a file and a function");
+
 /* --- the hot path: one activity, about 200 bytes, in at most 80 ns ---------------------------- */
 
 static const char no_name_text[KPTI_FRAGMENT_STEP] = "unknown";

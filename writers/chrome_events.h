@@ -20,10 +20,6 @@ enum { KPTI_CHROME_MOST_NAME = 16 * 1024 };
 enum { KPTI_CHROME_MOST_REST = 1024 };
 /* And those. */
 enum { KPTI_CHROME_MOST_MORE = 256 * 1024 };
-_Static_assert(2 * KPTI_CHROME_MOST_NAME * KPTI_JSON_MOST_GROWTH + KPTI_CHROME_MOST_REST +
-                       KPTI_CHROME_MOST_MORE <
-                   KPTI_OUT_BUFFER_BYTES,
-               "an activity fits into the buffer, also one named by a file and a function");
 
 /* Copies a literal; the compiler knows its length. */
 #define KPTI_PUT(at, literal) \
