@@ -113,8 +113,9 @@ def twice(to):
 
 def refused(to):
     """torch writes whatever one calls JSON."""
-    prof = traced()
-    prof.add_metadata_json("bad", "{nope")
+    with profile(activities=CPU, with_stack=True) as prof:
+        prof.add_metadata_json("bad", "{nope")
+        work()
     try:
         prof.export_chrome_trace(to("refused.json"))
     except OSError as error:
