@@ -77,7 +77,7 @@ def measure(program, count, kind, folder):
         prof.start()
         figures["traced"] = min(timed(program, count), figures.get("traced", float("inf")))
         figures["stop"] = min(timed(prof.stop), figures.get("stop", float("inf")))
-        figures["held"] = resident_bytes() - before
+        figures["held"] = max(resident_bytes() - before, figures.get("held", 0))
         figures[form], figures[form + " bytes"] = exported(prof, os.path.join(folder, "t" + form))
         del prof
     return figures
