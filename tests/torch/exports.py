@@ -17,6 +17,7 @@ ODD = 'a"b\\c\tü\n'
 WITH_ODD = sys.argv[1] in ("full", "fast")  # torch's own writers make no JSON of such a name
 
 net = torch.nn.Linear(3, 2)
+same = torch.nn.Identity()  # has no operator
 tensor = torch.ones(1, 3)
 
 
@@ -45,6 +46,10 @@ def adds():
     return tensor + 1
 
 
+def passes():
+    same(leaf(tensor))
+
+
 def work():
     branch()
     for _ in generate():
@@ -56,6 +61,7 @@ def work():
         adds()
         leaf(0)
     net(tensor)
+    passes()
 
 
 def traced(**options):

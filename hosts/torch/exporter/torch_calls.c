@@ -288,7 +288,8 @@ static kpt_status take_call(kpti_torch_calls *c, const kpt_activity *a)
     call = show(c, l, a);
     if (c->flags & KPTI_CALLS_VERBOSE) status = push(l, a->depth, call.name);
     if (status != KPT_OK) return status;
-    if (c->recording->handed == KPTI_TORCH_HANDED_MARKED && a->flags & KPT_ACTIVITY_MARKED)
+    if (c->recording->handed == KPTI_TORCH_HANDED_MARKED &&
+        a->flags & (KPT_ACTIVITY_MARKED | KPT_ACTIVITY_WATCHED))
         return KPT_OK;
     if (l->collection && a->parent_id == l->collection) {
         adopted = *a;
