@@ -77,29 +77,38 @@ def measure(program, count, kind, folder):
         prof.start()
         figures["traced"] = min(timed(program, count), figures.get("traced", float("inf")))
         figures["stop"] = min(timed(prof.stop), figures.get("stop", float("inf")))
-        figures["held"] = resident_bytes() - before
+        figures["held"] = max(resident_bytes() - before, figures.get("held", 0))
         figures[form], figures[form + " bytes"] = exported(prof, os.path.join(folder, "t" + form))
         del prof
     return figures
 
 
 class Ticker(threading.Thread):
-    """Wakes up as often as it can; what keeps it from that is somebody with the GIL."""
+    """Wakes up as often as it can. What keeps it from that is somebody with the GIL, or a machine that is
+    busy: the kernel tells how much of it was the latter."""
 
     PAUSE = 0.0005
+    USUAL = 0.002  # a pause, with all that is slow about waking up
 
     def __init__(self):
         super().__init__(daemon=True)
         self.done, self.longest, self.waited = False, 0.0, 0.0
 
     def run(self):
-        clock, last = time.perf_counter, time.perf_counter()
+        clock = time.perf_counter
+        queue = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
+
+        def queued():
+            return int(os.pread(queue, 64, 0).split()[1]) / 1e9
+        last, waited = clock(), queued()
         while not self.done:
             time.sleep(self.PAUSE)
-            now = clock()
-            self.longest = max(self.longest, now - last)
-            self.waited += max(0.0, now - last - 4 * self.PAUSE)
-            last = now
+            now, now_waited = clock(), queued()
+            blocked = now - last - (now_waited - waited)
+            self.longest = max(self.longest, blocked)
+            self.waited += max(0.0, blocked - self.USUAL)
+            last, waited = now, now_waited
+        os.close(queue)
 
 
 def held_gil(kind, folder, count):

@@ -31,7 +31,7 @@ typedef uint32_t (*kpti_torch_line_fn)(void *ctx, const kpt_thread *thread, cons
 /* What torch got when the session ended, and writes itself. */
 enum {
     KPTI_TORCH_HANDED_ALL = 0,
-    KPTI_TORCH_HANDED_MARKED = 1, /* those flagged KPT_ACTIVITY_MARKED, and collections */
+    KPTI_TORCH_HANDED_MARKED = 1, /* those of KPT_DELIVER_MARKED, and collections */
     KPTI_TORCH_HANDED_NONE = 2
 };
 

@@ -144,7 +144,7 @@ void Builder::add(const kpt_activity &activity)
     const Name &name = *names_[activity.name];
     if (!lane.wanted) return;
     if (wanted_ == Wanted::MARKED_AND_COLLECTIONS && activity.kind != KPT_KIND_GC &&
-        !(activity.flags & KPT_ACTIVITY_MARKED))
+        !(activity.flags & (KPT_ACTIVITY_MARKED | KPT_ACTIVITY_WATCHED)))
         return;
     lane.open.resize(activity.depth);
     if (activity.kind == KPT_KIND_PYTHON)

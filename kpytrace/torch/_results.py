@@ -42,14 +42,6 @@ class _KinetoResults:
         profiler.__dict__.pop(ATTRIBUTE, None)
 
 
-def _is_verbose(profiler: Any) -> bool:
-    """Whether the session was asked for call stacks; torch tells only to pickle."""
-    try:
-        return bool(profiler.experimental_config.__getstate__()[2])
-    except (AttributeError, LookupError, TypeError):
-        return False
-
-
 def end_at_exit(torch: ModuleType, shim: Any) -> None:
     """Ends a profiler that is left running: torch crashes where it outlives the interpreter."""
     import atexit
@@ -61,6 +53,14 @@ def end_at_exit(torch: ModuleType, shim: Any) -> None:
             except RuntimeError:  # another thread's
                 pass
     atexit.register(end)
+
+
+def _is_verbose(profiler: Any) -> bool:
+    """Whether the session was asked for call stacks; torch tells only to pickle."""
+    try:
+        return bool(profiler.experimental_config.__getstate__()[2])
+    except (AttributeError, LookupError, TypeError):
+        return False
 
 
 def keep_recordings(torch: ModuleType, shim: Any) -> None:

@@ -17,6 +17,7 @@ ODD = 'a"b\\c\tü\n'
 WITH_ODD = sys.argv[1] in ("full", "fast")  # torch's own writers make no JSON of such a name
 
 net = torch.nn.Linear(3, 2)
+same = torch.nn.Identity()  # has no operator
 tensor = torch.ones(1, 3)
 
 
@@ -45,6 +46,10 @@ def adds():
     return tensor + 1
 
 
+def passes():
+    same(leaf(tensor))
+
+
 def work():
     branch()
     for _ in generate():
@@ -56,6 +61,7 @@ def work():
         adds()
         leaf(0)
     net(tensor)
+    passes()
 
 
 def traced(**options):
@@ -113,8 +119,9 @@ def twice(to):
 
 def refused(to):
     """torch writes whatever one calls JSON."""
-    prof = traced()
-    prof.add_metadata_json("bad", "{nope")
+    with profile(activities=CPU, with_stack=True) as prof:
+        prof.add_metadata_json("bad", "{nope")
+        work()
     try:
         prof.export_chrome_trace(to("refused.json"))
     except OSError as error:
