@@ -54,7 +54,8 @@ endef
 demo: build-release ## build, run the main job and say where its result is
 	@scripts/demo build/release
 
-# Environments with stock torch, for the tests of the torch host. Each takes a minute or two, once.
+# Environments with stock torch, for the tests of the torch host. Each takes a minute or two, once; where
+# one can't be had its tests are left out, and CMake says so.
 TORCH_TAGS := 3.11 3.12 3.13
 TORCH_ENVIRONMENTS := $(TORCH_TAGS:%=build/torch/%/.complete)
 
@@ -64,7 +65,7 @@ torch: ## make environments with stock torch in build/torch; the tests then use 
 
 $(TORCH_ENVIRONMENTS): build/torch/%/.complete:
 	@python=$$(scripts/pythons/list | awk '$$1 == "$*" { print $$2 }'); \
-	if [ -n "$$python" ]; then scripts/torch_env "$$python" build/torch/$* >/dev/null; \
+	if [ -n "$$python" ]; then scripts/torch_env "$$python" build/torch/$* >/dev/null || echo "torch: none for $*" >&2; \
 	else echo "torch: there is no Python $*"; fi
 
 .PHONY: test
@@ -128,14 +129,6 @@ abi-check: setup-abi build-release ## compare the ABI with its baseline
 .PHONY: freeze-v1
 freeze-v1: build-release ## make today's V1 peers, offsets and baseline the frozen ones
 	@scripts/freeze_v1 build/release
-
-# Where one can't be had, its tests are left out, and CMake says so.
-.PHONY: torch
-torch: setup-build ## make environments with stock torch for 3.11 to 3.13, in build/torch
-	@scripts/pythons/list | while read -r tag python; do \
-	    case $$tag in 3.11|3.12|3.13) ;; *) continue ;; esac; \
-	    scripts/torch_env "$$python" build/torch/$$tag || echo "torch: none for $$tag" >&2; \
-	done
 
 .PHONY: pythons
 pythons: ## fetch CPython 3.14, 3.15 and a free-threaded one into build/pythons
