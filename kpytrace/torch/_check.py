@@ -10,7 +10,9 @@ from . import TorchHostError, _compile, _environment, _shim
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import ModuleType
+    from typing import Any
 
 
 def _python() -> str:
@@ -48,6 +50,13 @@ def _compiler(torch: ModuleType) -> str:
     return f"{compiler} ({_environment.compiler_version(compiler)})"
 
 
+def _names(nodes: Any) -> Iterator[str]:
+    """Of all events in a tree."""
+    for node in nodes:
+        yield node.name
+        yield from _names(node.children)
+
+
 def _works(torch: ModuleType) -> str:
     """Traces a call, and looks for it."""
     from . import install, uninstall
@@ -62,7 +71,7 @@ def _works(torch: ModuleType) -> str:
             traced_by_kpytrace()
     finally:
         after = uninstall()
-    names = [event.name for event in profiler.events()]
+    names = list(_names(profiler.profiler.kineto_results.experimental_event_tree()))
     if not any(name.endswith(": traced_by_kpytrace") for name in names):
         raise TorchHostError("a traced call is missing in the profiler's events; please report this")
     return f"a call was traced; after uninstall() Python is traced by: {after}"

@@ -85,7 +85,7 @@ static kpt_str trimmed(const kpti_torch_recording *r, kpt_str path)
 static size_t escaped_room(kpt_str text)
 {
     size_t size = text.size < KPTI_CHROME_MOST_NAME ? (size_t)text.size : KPTI_CHROME_MOST_NAME;
-    return size * KPTI_JSON_MOST_GROWTH + 2 * KPTI_JSON_MOST_NUMBER;
+    return size * KPTI_JSON_MOST_GROWTH + (size_t)2 * KPTI_JSON_MOST_NUMBER;
 }
 
 /* A Python function: file, line, name. A fresh module's code has line 0. */
