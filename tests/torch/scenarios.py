@@ -154,7 +154,6 @@ def memory_categories():
     net, x = Net(), torch.ones(2, 3)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
     train(net, optimizer, x)
-    gc.collect()  # what scenarios before this one have left
     prof = run(lambda: train(net, optimizer, x), profile_memory=True, record_shapes=True)
     graph = prof._memory_profile()
     kinds = {}
