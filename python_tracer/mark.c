@@ -34,7 +34,7 @@ void kpti_mark(kpti_tracer *tracer, uint32_t what, uint64_t number)
     atomic_signal_fence(memory_order_seq_cst);
     stream = stream_of(thread, tracer);
     if (stream && !atomic_load_explicit(&stream->ended, memory_order_relaxed)) {
-        stream->spans += what == KPT_MARK_BEGIN;
+        if (what == KPT_MARK_BEGIN) atomic_store_explicit(&stream->spans, 1, memory_order_relaxed);
         append(stream, known << KPTI_KIND_BITS | kinds[what], kpti_ticks());
     }
     kpti_record_end(thread);

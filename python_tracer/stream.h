@@ -45,9 +45,9 @@ typedef struct kpti_stream {
     uint32_t idle;     /* last was recorded for the thread, not by it */
     uint32_t sealed;   /* last is complete: the next event begins a new chunk */
     uint32_t run;
-    uint32_t spans;    /* of the host's, begun; the owner's */
-    uint32_t sequence; /* of the next chunk */
-    uint64_t dropped;  /* events lost since the last chunk */
+    _Atomic uint32_t spans; /* not 0: of the host's; the owner's, read by snapshots */
+    uint32_t sequence;      /* of the next chunk */
+    uint64_t dropped;       /* events lost since the last chunk */
     _Atomic uint64_t dropped_total;
     uint64_t chunk_ns; /* when the last chunk was begun; for the guard */
     uint64_t os_tid;
