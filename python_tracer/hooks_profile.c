@@ -75,25 +75,35 @@ static displaced *take_kept(const PyThreadState *tstate)
     return NULL;
 }
 
-/* The thread state with the smallest id from FROM on; NULL: none. */
-static PyThreadState *thread_from(uint64_t from)
+/* Of the thread states older than YOUNGEST, the one with the smallest id from FROM on; NULL: none. */
+static PyThreadState *thread_from(uint64_t from, PyThreadState *youngest)
 {
-    PyThreadState *tstate = PyInterpreterState_ThreadHead(PyInterpreterState_Get());
     PyThreadState *found = NULL;
-    for (; tstate; tstate = PyThreadState_Next(tstate))
-        if (tstate->id >= from && (!found || tstate->id < found->id)) found = tstate;
+    for (PyThreadState *t = PyThreadState_Next(youngest); t; t = PyThreadState_Next(t))
+        if (t->id >= from && (!found || t->id < found->id)) found = t;
     return found;
 }
 
-/* A visit may run Python (audit hooks), and threads come and go meanwhile; their ids only grow. */
-static void for_each_thread(void (*visit)(PyThreadState *tstate))
+/* Visits every thread state, and answers with the id of one that is made now: later ones have larger
+ * ids, and were not visited. 0: no memory, and nothing was visited.
+ *
+ * 3.11 puts a thread state at the head of its list before it is filled, and needs no GIL for that.
+ * So the walk begins at one of our own: those behind it are whole. A visit may run Python (audit
+ * hooks), and threads come and go meanwhile; ours stays, and newer ones are before it. */
+static uint64_t for_each_thread(void (*visit)(PyThreadState *tstate))
 {
-    PyThreadState *tstate = thread_from(0);
+    PyThreadState *own = PyThreadState_New(PyInterpreterState_Get());
+    PyThreadState *tstate = own ? thread_from(0, own) : NULL;
+    uint64_t own_id = own ? own->id : 0;
     while (tstate) {
         uint64_t id = tstate->id;
         visit(tstate);
-        tstate = thread_from(id + 1);
+        tstate = thread_from(id + 1, own);
     }
+    if (!own) return 0;
+    PyThreadState_Clear(own);
+    PyThreadState_Delete(own);
+    return own_id;
 }
 
 /* _PyEval_SetProfile: nothing public sets another thread's. The GIL is held. */
@@ -146,38 +156,6 @@ static void set_thread_hook(PyObject *hook, PyObject **old)
     PyErr_Clear();
 }
 
-/* The id of a thread state made now: they are counted, also those that are gone. 0: no memory. */
-static uint64_t next_id(void)
-{
-    PyThreadState *probe = PyThreadState_New(PyInterpreterState_Get());
-    uint64_t id = probe ? probe->id : 0;
-    if (!probe) return 0;
-    PyThreadState_Clear(probe);
-    PyThreadState_Delete(probe);
-    return id;
-}
-
-kpt_status kpti_hooks_install(uint32_t tool_id, kpt_str name, kpti_error *error)
-{
-    PyObject *type;
-    PyObject *value;
-    PyObject *traceback;
-    (void)tool_id; /* there are no tools before sys.monitoring */
-    (void)name;
-    (void)error;
-    if (installed) return KPT_OK;
-    PyErr_Fetch(&type, &value, &traceback);
-    installed = 1;
-    if (!thread_hook) thread_hook = PyCFunction_New(&new_thread_method, NULL);
-    if (thread_hook) set_thread_hook(thread_hook, &previous_hook);
-    PyErr_Clear();
-    for_each_thread(set_one);
-    first_id = next_id() + 1;
-    reached = 0;
-    PyErr_Restore(type, value, traceback);
-    return KPT_OK;
-}
-
 /* Threads without our hook, when it was last removed. */
 static _Atomic uint64_t unreached;
 
@@ -187,11 +165,13 @@ static void count_lost(PyThreadState *tstate)
     unreached += tstate->id < first_id && tstate->c_profilefunc != on_event;
 }
 
+/* Ids are counted, also of threads that are gone. */
 static void count_unreached(void)
 {
-    uint64_t next = next_id();
-    unreached = next > first_id + reached ? next - first_id - reached : 0;
-    for_each_thread(count_lost);
+    uint64_t next;
+    unreached = 0;
+    next = for_each_thread(count_lost);
+    if (next > first_id + reached) unreached += next - first_id - reached;
 }
 
 uint64_t kpti_hooks_unreached(void)
@@ -213,8 +193,32 @@ void kpti_hooks_remove(void)
     previous_hook = NULL; /* what follows may run Python, and that may install them again */
     if (previous) set_thread_hook(previous, NULL);
     Py_XDECREF(previous);
-    for_each_thread(reset_one);
+    (void)for_each_thread(
+        reset_one); /* without memory they stay: without a tracer they do nothing */
     PyErr_Restore(type, value, traceback);
+}
+
+kpt_status kpti_hooks_install(uint32_t tool_id, kpt_str name, kpti_error *error)
+{
+    PyObject *type;
+    PyObject *value;
+    PyObject *traceback;
+    uint64_t youngest;
+    (void)tool_id; /* there are no tools before sys.monitoring */
+    (void)name;
+    if (installed) return KPT_OK;
+    PyErr_Fetch(&type, &value, &traceback);
+    installed = 1;
+    if (!thread_hook) thread_hook = PyCFunction_New(&new_thread_method, NULL);
+    if (thread_hook) set_thread_hook(thread_hook, &previous_hook);
+    PyErr_Clear();
+    reached = 0;
+    youngest = for_each_thread(set_one);
+    first_id = youngest + 1;
+    PyErr_Restore(type, value, traceback);
+    if (youngest) return KPT_OK;
+    kpti_hooks_remove();
+    return kpti_fail(error, KPT_E_MEMORY, "no memory to reach the threads of Python");
 }
 
 void kpti_hooks_forget(void)

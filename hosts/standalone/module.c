@@ -107,7 +107,7 @@ static PyObject *stop(PyObject *module, PyObject *capsule)
     status = kpti_session_stop(session, &error);
     Py_END_ALLOW_THREADS;
     if (status != KPT_OK) return raise_error(&error, NULL);
-    Py_RETURN_NONE;
+    return Py_NewRef(Py_None);
 }
 
 /* Whether a signal's handler raised. Called without the GIL, on the thread that released it. */
@@ -214,7 +214,7 @@ static PyObject *close_trace(PyObject *module, PyObject *capsule)
     status = kpti_session_close(session, &error);
     Py_END_ALLOW_THREADS;
     if (status != KPT_OK) return raise_error(&error, NULL);
-    Py_RETURN_NONE;
+    return Py_NewRef(Py_None);
 }
 
 static PyMethodDef methods[] = {

@@ -10,9 +10,9 @@ namespace kpytrace
 
 void OpenCalls::see()
 {
-    PyInterpreterState *interpreter = PyThreadState_GetInterpreter(PyThreadState_Get());
-    for (auto *state = PyInterpreterState_ThreadHead(interpreter); state;
-         state = PyThreadState_Next(state)) {
+    // Frame objects are made here: a collection would run finalizers, and those let the GIL go.
+    int collects = PyGC_Disable();
+    each_thread_state([this](PyThreadState *state) {
         std::vector<Call> &calls = threads_[os_tid_of(state, 0)];
         for (auto *frame = PyThreadState_GetFrame(state); frame;) {
             PyCodeObject *code = PyFrame_GetCode(frame);
@@ -26,7 +26,8 @@ void OpenCalls::see()
             frame = back;
         }
         std::reverse(calls.begin(), calls.end());
-    }
+    });
+    if (collects) PyGC_Enable();
 }
 
 uint32_t OpenCalls::line(uint64_t os_tid, uint32_t ordinal, kpt_str function) const

@@ -8,10 +8,9 @@ namespace kpytrace
 void Threads::list_present()
 {
     std::lock_guard<std::mutex> guard(lock_);
-    PyInterpreterState *interpreter = PyThreadState_GetInterpreter(PyThreadState_Get());
-    for (auto *state = PyInterpreterState_ThreadHead(interpreter); state;
-         state = PyThreadState_Next(state))
+    each_thread_state([this](PyThreadState *state) {
         if (unsigned long os_tid = os_tid_of(state, 0)) numbers_.emplace(os_tid, numbers_.size());
+    });
     present_ = numbers_.size();
 }
 

@@ -26,6 +26,18 @@ template <class State> unsigned long os_tid_of(State *, long)
     return 0;
 }
 
+// Calls VISIT with each thread state of the interpreter, newest first. The GIL is held, and VISIT keeps
+// it. Python 3.11 links a state before it has filled it: those behind one of our own are whole.
+template <class Visit> void each_thread_state(Visit visit)
+{
+    PyThreadState *own = PyThreadState_New(PyThreadState_GetInterpreter(PyThreadState_Get()));
+    if (!own) return;
+    for (auto *state = PyThreadState_Next(own); state; state = PyThreadState_Next(state))
+        visit(state);
+    PyThreadState_Clear(own);
+    PyThreadState_Delete(own);
+}
+
 struct Thread {
     uint64_t tid = 0; // torch's, by which it builds its trees
     torch::profiler::impl::kineto::DeviceAndResource where{};

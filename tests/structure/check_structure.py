@@ -163,6 +163,18 @@ def check_questions(sources):
                     + " or ".join(sorted(PYTHON_VERSION_FILES)))
 
 
+# One build of these serves all Pythons. The headers of 3.12 let Py_RETURN_NONE take no reference,
+# also for the limited API, and before 3.12 that frees None.
+def check_none(sources):
+    for name, text in sources.items():
+        if not name.startswith(("hosts/standalone/", "hosts/torch/exporter/")):
+            continue
+        code = blank_comments(text)
+        for match in re.finditer(r"\bPy_RETURN_(NONE|TRUE|FALSE)\b", code):
+            yield name, line_of(code, match.start()), (
+                f"{match.group()} takes no reference when built with new headers: use Py_NewRef")
+
+
 # --- (d) the five points --------------------------------------------------------------------------
 
 def declarations(code):
@@ -245,7 +257,7 @@ def violations(root):
     sources = {name: text for name, text in texts.items()
                if name.endswith(C_SOURCE) and not name.startswith(FROZEN)}
     found = [*check_includes(sources), *check_length(texts), *check_questions(sources),
-             *check_five_points(sources), *check_traces(texts)]
+             *check_none(sources), *check_five_points(sources), *check_traces(texts)]
     return [f"{name}:{line}: {message}" for name, line, message in found], len(texts)
 
 

@@ -77,6 +77,8 @@ CASES = [
      "asks for the platform"),
     ("the Python version in another", {"python_tracer/hooks.c": "#if PY_VERSION_HEX > 3\n#endif\n"},
      "asks for the Python version"),
+    ("one build for all Pythons counts its references",
+     {"hosts/standalone/m.c": "PyObject *f(void)\n{\n    Py_RETURN_NONE;\n}\n"}, "use Py_NewRef"),
     # (d)
     ("a member without a comment", {"abi/kpt_a.h": "struct t {\n    int (*stop)(void);\n};\n"},
      "stop: the comment above lacks thread:, GIL:, ownership:, errors:, since:"),
