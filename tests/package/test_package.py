@@ -43,6 +43,15 @@ assert trace["kpytrace"]["version"] == kpytrace.__version__, trace["kpytrace"]
 assert "t" not in sys.abiflags or not sys._is_gil_enabled(), "the module brought the GIL back"
 """
 
+# A program that knows nothing of kpytrace, in an environment that asks for it. This torch is a fake:
+# the message says that torch was found and why it is not served.
+ZERO_TOUCH = """
+import sys
+assert ("kpytrace" in sys.modules) == (len(sys.argv) > 1), "the .pth file"
+import torch
+print(torch.number)
+"""
+
 # Without the plugin: the error must say which file and what to do.
 LACK = """
 import kpytrace
@@ -102,6 +111,16 @@ def check_headers(include, scratch):
     ok(f"{len(headers)} headers compile alone with {compiler} -std=c11")
 
 
+def check_zero_touch(python, scratch, clean):
+    (scratch / "torch.py").write_text("number = 7\n")
+    check(run([python, "-c", ZERO_TOUCH], cwd=scratch, env=clean) == "7\n",
+          "the .pth file does nothing where no variable asks for it")
+    said = run([python, "-c", ZERO_TOUCH, "asked"], cwd=scratch, env={**clean, "KPYTRACE_TORCH": "1"})
+    check("torch keeps its own tracer" in said and said.endswith("7\n"),
+          "KPYTRACE_TORCH=1 waits for torch, and the program runs whatever comes of it")
+    (scratch / "torch.py").unlink()
+
+
 def install_and_use(checkout, python, scratch):
     sources = scratch / "sources"
     copy_sources(checkout, sources)
@@ -122,10 +141,12 @@ def install_and_use(checkout, python, scratch):
     check_headers(pathlib.Path(include), scratch)
     run([venv_python, "-c", TRACE], cwd=scratch, env=clean)
     ok("kpytrace.trace writes a trace with the program's calls")
+    check_zero_touch(venv_python, scratch, clean)
     run([venv_python, "-c", LACK], cwd=scratch, env=clean)
     ok("a missing plugin is reported with what to do")
     run([venv_python, "-m", "pip", "uninstall", "--yes", "kpytrace"])
-    check(not pathlib.Path(include).exists(), "uninstalling leaves nothing behind")
+    check(not pathlib.Path(include).exists() and not list((scratch / "venv").rglob("kpytrace*.pth")),
+          "uninstalling leaves nothing behind")
 
 
 def main():

@@ -1,6 +1,8 @@
 """install() and uninstall(), the cache, and what happens where kpytrace can't serve."""
 
 import os
+import pathlib
+import shutil
 import stat
 import subprocess
 import sys
@@ -176,8 +178,7 @@ cp {finished} "$2"
         self.assertLessEqual(len(waited), 1)
 
     def test_zero_touch(self):
-        self.write("kpytrace_torch.pth",
-                   "import kpytrace.torch._auto; kpytrace.torch._auto.start()\n")
+        shutil.copy(pathlib.Path(__file__).parents[2] / "hosts/startup/kpytrace.pth", self.folder)
         code = (f"import site; site.addsitedir({self.folder!r})\nimport kpytrace.torch\n"
                 "import torch\nprint(kpytrace.torch.installed())")
         for value, mode in (("1", "full"), ("all", "all"), ("0", "None")):
