@@ -3,6 +3,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include "handover.h"
 #include "tracer.h"
 
 extern PyObject *THPVariableClass; // torch's
@@ -54,6 +55,7 @@ PyObject *install(PyObject *, PyObject *args)
         return nullptr;
     settings->plugin = plugin;
     settings->mode = static_cast<kpytrace::Mode>(mode);
+    settings->hands_late = kpytrace::can_read_results();
     settings->late_threads = late_threads != 0;
     settings->module_call = reinterpret_cast<PyCodeObject *>(Py_NewRef(module_call));
     settings->optimizer_step = reinterpret_cast<PyCodeObject *>(Py_NewRef(optimizer_step));
@@ -90,6 +92,22 @@ PyObject *take_recording(PyObject *, PyObject *)
     return capsule;
 }
 
+PyDoc_STRVAR(hand_over_doc, "hand_over(recording, result): torch gets the calls that it is owed");
+PyObject *hand_over(PyObject *, PyObject *args)
+{
+    PyObject *capsule;
+    PyObject *result;
+    if (!PyArg_ParseTuple(args, "O!O", &PyCapsule_Type, &capsule, &result)) return nullptr;
+    auto *recorder = static_cast<std::shared_ptr<Recorder> *>(PyCapsule_GetContext(capsule));
+    try {
+        kpytrace::hand_over(**recorder, result);
+    } catch (const std::exception &error) {
+        PyErr_SetString(PyExc_RuntimeError, error.what());
+        return nullptr;
+    }
+    Py_RETURN_NONE;
+}
+
 PyDoc_STRVAR(tracing_doc, "tracing() -> whether a profiler's tracer lives");
 PyObject *tracing(PyObject *, PyObject *)
 {
@@ -100,6 +118,7 @@ PyMethodDef methods[] = {
     {"install", install, METH_VARARGS, install_doc},
     {"uninstall", uninstall, METH_VARARGS, uninstall_doc},
     {"take_recording", take_recording, METH_NOARGS, take_doc},
+    {"hand_over", hand_over, METH_VARARGS, hand_over_doc},
     {"tracing", tracing, METH_NOARGS, tracing_doc},
     {nullptr, nullptr, 0, nullptr},
 };

@@ -3,6 +3,7 @@
 #include <torch/csrc/utils/pythoncapi_compat.h>
 
 #include <cstdio>
+#include <utility>
 
 #include "marks.h"
 
@@ -142,12 +143,23 @@ kpt_delivery Recorder::delivery(uint32_t order, uint32_t flags, kpt_batch_fn sin
     return delivery;
 }
 
+void Recorder::owe(Wanted wanted)
+{
+    owed_ = wanted;
+    handed_late_ = true;
+}
+
+std::optional<Wanted> Recorder::take_owed()
+{
+    return std::exchange(owed_, std::nullopt);
+}
+
 void Recorder::end()
 {
     if (records()) (void)stop();
     queue_ = nullptr;
     objects_.release();
-    objects_.drop_parameters();
+    if (!owed_) objects_.drop_parameters();
 }
 
 // --- for the exporter -----------------------------------------------------------------------------
@@ -181,7 +193,8 @@ static uint32_t open_line(void *ctx, const kpt_thread *thread, const kpt_name *n
 const kpti_torch_recording *Recorder::lent()
 {
     KPT_INIT(&lent_);
-    lent_.handed = static_cast<uint32_t>(settings_->mode); // numbered alike
+    lent_.listed = static_cast<uint32_t>(settings_->mode); // numbered alike
+    lent_.handed = handed_late_ ? static_cast<uint32_t>(KPTI_TORCH_HANDED_NONE) : lent_.listed;
     lent_.tracer = bond_.tracer();
     lent_.convert = clock_ ? convert : nullptr;
     lent_.convert_ctx = this;

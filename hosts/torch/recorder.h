@@ -23,10 +23,18 @@ namespace kpytrace
 // What of the recording is handed to torch at the session's end.
 enum class Mode { ALL = 0, FULL = 1, FAST = 2 };
 
+// Which calls torch gets.
+enum class Wanted {
+    ALL,
+    MARKED,                // calls with an operator or an annotation in them
+    MARKED_AND_COLLECTIONS // these, and garbage collections
+};
+
 // What install was given. Strings and code objects are owned.
 struct Settings {
     std::string plugin;
     Mode mode = Mode::FULL;
+    bool hands_late = false; // what FULL hands over can wait until somebody asks
     bool late_threads = true;
     uint32_t tool_id = 0;
     std::vector<std::string> prefixes;
@@ -64,6 +72,10 @@ class Recorder
     {
         return *settings_;
     }
+    torch::profiler::impl::RecordQueue *queue()
+    {
+        return queue_;
+    }
     Bond &bond()
     {
         return bond_;
@@ -95,6 +107,10 @@ class Recorder
     // A delivery with these times.
     kpt_delivery delivery(uint32_t order, uint32_t flags, kpt_batch_fn sink, void *sink_ctx);
 
+    // torch got none of these yet, and may be given them as long as this lives; once.
+    void owe(Wanted wanted);
+    std::optional<Wanted> take_owed();
+
     // torch is done with it: its queue is not touched again, nor any Python.
     void end();
 
@@ -117,6 +133,8 @@ class Recorder
     uint64_t begin_ticks_ = 0;
     std::optional<Clock> clock_;
     int64_t end_ns_ = 0;
+    std::optional<Wanted> owed_;
+    bool handed_late_ = false;
     std::vector<kpt_str> prefixes_;
     kpti_torch_recording lent_{};
     Bond bond_; // last: its tracer calls back into the others until it is gone

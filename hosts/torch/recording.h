@@ -28,7 +28,7 @@ typedef int (*kpti_torch_thread_fn)(void *ctx, const kpt_thread *thread, uint64_
 typedef uint32_t (*kpti_torch_line_fn)(void *ctx, const kpt_thread *thread, const kpt_name *name,
                                        uint32_t ordinal);
 
-/* What torch got when the session ended, and writes itself. */
+/* What torch has of the calls, and writes itself. */
 enum {
     KPTI_TORCH_HANDED_ALL = 0,
     KPTI_TORCH_HANDED_MARKED = 1, /* those of KPT_DELIVER_MARKED, and collections */
@@ -39,7 +39,9 @@ enum {
  * "<module>" is 0. */
 typedef struct kpti_torch_recording {
     uint32_t struct_size;
-    uint32_t handed;        /* KPTI_TORCH_HANDED_* */
+    uint32_t handed; /* KPTI_TORCH_HANDED_*: in Kineto's trace */
+    uint32_t listed; /* KPTI_TORCH_HANDED_*: in torch's list of events */
+    uint32_t reserved;
     kpt_tracer tracer;      /* stopped; get_events may be called, destroy not */
     kpt_convert_fn convert; /* ticks to Unix time, as torch converted its own events */
     void *convert_ctx;

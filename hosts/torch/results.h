@@ -12,12 +12,6 @@ namespace kpytrace
 
 using Results = std::vector<std::shared_ptr<torch::profiler::impl::Result>>;
 
-enum class Wanted {
-    ALL,
-    MARKED,                // calls with an operator or an annotation in them
-    MARKED_AND_COLLECTIONS // these, and garbage collections
-};
-
 // The calls of a stopped recording, by start time.
 Results results_of(Recorder &recorder, Wanted wanted);
 

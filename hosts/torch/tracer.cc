@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "child.h"
+#include "handover.h"
 #include "results.h"
 
 namespace kpytrace
@@ -70,11 +71,14 @@ class Tracer final : public PythonTracerBase
         recorder_->set_times(std::move(converter), end_time_ns);
         Results results;
         Mode mode = recorder_->settings().mode;
+        Wanted marked = collections_ ? Wanted::MARKED_AND_COLLECTIONS : Wanted::MARKED;
         if (mode == Mode::ALL)
             results = results_of(*recorder_, Wanted::ALL);
+        else if (mode == Mode::FULL && recorder_->settings().hands_late &&
+                 can_wait(*recorder_->queue()))
+            recorder_->owe(marked);
         else if (mode == Mode::FULL)
-            results = results_of(*recorder_,
-                                 collections_ ? Wanted::MARKED_AND_COLLECTIONS : Wanted::MARKED);
+            results = results_of(*recorder_, marked);
         std::shared_ptr<Recorder> before = recorder_; // freed outside of the lock
         std::lock_guard<std::mutex> guard(shared().lock);
         shared().last.swap(before);

@@ -96,7 +96,20 @@ def _export_in_python(original: Any, activities: Any) -> Any:
 
 # --- objects ----------------------------------------------------------------------------------------
 
-def _events(result: Any, base_ns: int, own_tids: bool) -> Iterator[Any]:
+def _with_calls(shim: Any) -> Callable[[Any], Any]:
+    """A method of _ProfilerResult that shows Python calls: who asks gets those that torch is owed."""
+    def make(original: Any) -> Any:
+        def method(self: Any) -> Any:
+            recording = recording_of(self)
+            if recording is not None:
+                with _lock:
+                    shim.hand_over(recording, self)
+            return original(self)
+        return method
+    return make
+
+
+def _events(result: Any, base_ns: int, of_list: bool) -> Iterator[Any]:
     """The calls that torch does not have, as Chrome events; times are nanoseconds since BASE_NS."""
     from . import _exporter
 
@@ -106,7 +119,7 @@ def _events(result: Any, base_ns: int, own_tids: bool) -> Iterator[Any]:
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "events.json")
         with _lock:
-            _exporter.write_list(recording, path, base_ns, own_tids, verbose_of(result))
+            _exporter.write_list(recording, path, base_ns, of_list, verbose_of(result))
         with open(path, encoding="utf-8") as file:
             # Microseconds with three decimals: without the point, nanoseconds.
             found = json.load(file, parse_float=lambda text: int(text.replace(".", "")))
@@ -214,7 +227,7 @@ def _patch(owner: Any, name: str, make: Callable[[Any], Any]) -> None:
     _patches.append((owner, name, original, ours))
 
 
-def install(torch: ModuleType) -> None:
+def install(torch: ModuleType, shim: Any) -> None:
     """Again is no change."""
     if _patches:
         return
@@ -224,6 +237,8 @@ def install(torch: ModuleType) -> None:
     result = torch._C._autograd._ProfilerResult
     save = result.save
     _patch(result, "save", _save)
+    _patch(result, "events", _with_calls(shim))
+    _patch(result, "experimental_event_tree", _with_calls(shim))
     _patch(torch.profiler.profiler._KinetoProfile, "export_chrome_trace",
            lambda original: _export_trace(original, save))
     _patch(torch.autograd.profiler.profile, "_ensure_function_events", _ensure_events)

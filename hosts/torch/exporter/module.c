@@ -65,14 +65,14 @@ static PyObject *write_trace(PyObject *module, PyObject *args)
     return PyErr_Occurred() ? NULL : PyLong_FromUnsignedLongLong(result.calls);
 }
 
-PyDoc_STRVAR(list_doc, "write_list(recording, target, base_ns, own_tids, verbose) -> calls");
+PyDoc_STRVAR(list_doc, "write_list(recording, target, base_ns, of_list, verbose) -> calls");
 static PyObject *write_list(PyObject *module, PyObject *args)
 {
     PyObject *capsule;
     PyObject *name;
     PyObject *path;
     long long base_ns;
-    int own_tids;
+    int of_list;
     int verbose;
     const kpti_torch_recording *recording;
     const char *target;
@@ -80,11 +80,11 @@ static PyObject *write_list(PyObject *module, PyObject *args)
     kpti_export_result result;
     kpt_status status;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OOLpp", &capsule, &name, &base_ns, &own_tids, &verbose) ||
+    if (!PyArg_ParseTuple(args, "OOLpp", &capsule, &name, &base_ns, &of_list, &verbose) ||
         !recording_of(capsule, &recording) || !PyUnicode_FSConverter(name, &path))
         return NULL;
-    flags = (own_tids ? (uint32_t)KPTI_CALLS_OWN_TIDS : 0) |
-            (verbose ? (uint32_t)KPTI_CALLS_VERBOSE : 0);
+    flags =
+        (of_list ? (uint32_t)KPTI_CALLS_OF_LIST : 0) | (verbose ? (uint32_t)KPTI_CALLS_VERBOSE : 0);
     target = PyBytes_AsString(path);
     Py_BEGIN_ALLOW_THREADS;
     status = kpti_export_list(recording, target, base_ns, flags, &result);

@@ -26,6 +26,7 @@ struct kpti_torch_calls {
     const kpti_torch_recording *recording;
     kpti_chrome_events *events;
     uint32_t flags;
+    uint32_t torch_has; /* KPTI_TORCH_HANDED_* */
     uint64_t count;
     kpti_fragments names;   /* "file(8): inner", escaped; the note is the line that stands for it */
     kpti_fragments files;   /* "file(" of Python functions; the note is their first line */
@@ -132,7 +133,7 @@ static kpt_status take_thread(kpti_torch_calls *c, const kpt_thread *thread)
     l->raw = *thread;
     l->wanted = r->thread_of(r->ctx, thread, &l->python_thread, &own_tid);
     return kpti_chrome_add_thread(&c->threads, thread->index, (uint64_t)getpid(),
-                                  c->flags & KPTI_CALLS_OWN_TIDS ? own_tid : thread->os_tid);
+                                  c->flags & KPTI_CALLS_OF_LIST ? own_tid : thread->os_tid);
 }
 
 /* --- names of calls --------------------------------------------------------------------------- */
@@ -270,7 +271,7 @@ static kpt_status take_collection(kpti_torch_calls *c, lane *l, const kpt_activi
 {
     l->collection = a->id;
     l->collection_parent = a->parent_id;
-    if (c->recording->handed == KPTI_TORCH_HANDED_NONE) put_collection(c, a);
+    if (c->torch_has == KPTI_TORCH_HANDED_NONE) put_collection(c, a);
     if (!(c->flags & KPTI_CALLS_VERBOSE)) return KPT_OK;
     return push(l, a->depth, (kpti_fragment){"Python GC", sizeof "Python GC" - 1, 0});
 }
@@ -288,7 +289,7 @@ static kpt_status take_call(kpti_torch_calls *c, const kpt_activity *a)
     call = show(c, l, a);
     if (c->flags & KPTI_CALLS_VERBOSE) status = push(l, a->depth, call.name);
     if (status != KPT_OK) return status;
-    if (c->recording->handed == KPTI_TORCH_HANDED_MARKED &&
+    if (c->torch_has == KPTI_TORCH_HANDED_MARKED &&
         a->flags & (KPT_ACTIVITY_MARKED | KPT_ACTIVITY_WATCHED))
         return KPT_OK;
     if (l->collection && a->parent_id == l->collection) {
@@ -343,6 +344,7 @@ kpt_status kpti_torch_calls_write(const kpti_torch_recording *recording, uint32_
     calls.recording = recording;
     calls.events = events;
     calls.flags = flags;
+    calls.torch_has = flags & KPTI_CALLS_OF_LIST ? recording->listed : recording->handed;
     calls.name = malloc(NAME_ROOM);
     calls.more = malloc(KPTI_CHROME_MOST_MORE);
     KPT_INIT(&delivery);

@@ -8,7 +8,8 @@
 
 enum {
     KPTI_CALLS_VERBOSE = 1 << 0, /* with "Python thread" and "Call stack" */
-    KPTI_CALLS_OWN_TIDS = 1 << 1 /* threads by torch's own numbers, not the system's */
+    KPTI_CALLS_OF_LIST = 1 << 1  /* for torch's list of events, not for Kineto's trace: threads by
+                                    torch's own numbers, not the system's */
 };
 
 typedef struct kpti_torch_calls kpti_torch_calls;

@@ -1,0 +1,66 @@
+#include "handover.h"
+
+#include <pybind11/pybind11.h>
+#include <torch/csrc/autograd/profiler_kineto.h>
+
+#include <algorithm>
+
+#include "results.h"
+#include "tensors.h"
+#include "tree.h"
+
+namespace kpytrace
+{
+
+using torch::autograd::profiler::KinetoEvent;
+using torch::autograd::profiler::ProfilerResult;
+using torch::profiler::impl::ProfilerConfig;
+using torch::profiler::impl::ProfilerState;
+using torch::profiler::impl::RecordQueue;
+
+namespace
+{
+
+// A session's configuration is a private member of its queue, and nowhere else: an explicit
+// instantiation may name it.
+template <ProfilerConfig RecordQueue::*member> struct Reach {
+    friend const ProfilerConfig &config_of(RecordQueue &queue)
+    {
+        return queue.*member;
+    }
+};
+const ProfilerConfig &config_of(RecordQueue &queue);
+template struct Reach<&RecordQueue::config_>;
+
+} // namespace
+
+bool can_wait(RecordQueue &queue)
+{
+    const ProfilerConfig &config = config_of(queue);
+    return config.state != ProfilerState::KINETO_ONDEMAND && !config.experimental_config.verbose;
+}
+
+bool can_read_results()
+{
+    return pybind11::detail::get_type_info(typeid(ProfilerResult)) != nullptr;
+}
+
+void hand_over(Recorder &recorder, PyObject *object)
+{
+    std::optional<Wanted> owed = recorder.take_owed();
+    if (!owed) return;
+    auto &result = pybind11::cast<ProfilerResult &>(pybind11::handle(object));
+    // The result is ours to change: the members are not const, only how torch lends them.
+    auto &roots = const_cast<Results &>(result.event_tree());
+    auto &events = const_cast<std::vector<KinetoEvent> &>(result.events());
+    Results calls = results_of(recorder, *owed);
+    number_tensors(add_to_tree(roots, calls));
+    for (const auto &call : calls)
+        events.emplace_back(call, false);
+    std::stable_sort(events.begin(), events.end(), [](const KinetoEvent &a, const KinetoEvent &b) {
+        return a.startNs() < b.startNs();
+    });
+    recorder.objects().drop_parameters();
+}
+
+} // namespace kpytrace

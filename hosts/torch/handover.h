@@ -1,0 +1,23 @@
+// handover.h: calls that torch gets when somebody asks for its objects, not when a session ends: most
+// traces are only written to a file, and that has the calls from us.
+#ifndef KPTI_TORCH_HANDOVER_H
+#define KPTI_TORCH_HANDOVER_H
+
+#include "recorder.h"
+
+namespace kpytrace
+{
+
+// Whether the session of QUEUE can be served so. Not where torch itself writes stacks of operators
+// into the file (verbose), nor where nobody can ask later (on demand).
+bool can_wait(torch::profiler::impl::RecordQueue &queue);
+
+// Whether a Python object can be taken for torch's result: both must be of one version of pybind11.
+bool can_read_results();
+
+// Puts what RECORDER still owes to torch into RESULT, an object of torch's _ProfilerResult. The GIL is
+// held. Throws if that is none.
+void hand_over(Recorder &recorder, PyObject *result);
+
+} // namespace kpytrace
+#endif
