@@ -66,6 +66,19 @@ static inline PyObject *kpti_frame_local(PyFrameObject *frame, const char *name)
     return value;
 }
 
+/* Code that may stop and go on later. */
+#define KPTI_CAN_RESUME (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR)
+
+/* The instruction of a frame, in bytes; negative: it has not begun. */
+static inline int kpti_frame_offset(PyFrameObject *frame)
+{
+#if PY_VERSION_HEX >= 0x030B0000
+    return PyFrame_GetLasti(frame);
+#else
+    return frame->f_lasti * (int)sizeof(_Py_CODEUNIT);
+#endif
+}
+
 /* The code that a frame runs, borrowed from it. */
 static inline PyCodeObject *kpti_frame_code(PyFrameObject *frame)
 {

@@ -73,12 +73,24 @@ static PyObject *on_start(PyObject *self, PyObject *const *args, size_t nargs, P
     return python_event(args, KPTI_EVENT_ENTER, 1);
 }
 
+static PyObject *on_resume(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names)
+{
+    PyCodeObject *code = (PyCodeObject *)args[0];
+    uint32_t offset = (uint32_t)PyLong_AsLong(args[1]);
+    (void)self;
+    (void)nargs;
+    (void)names;
+    if (kpti_quick_resume(code, offset)) return Py_None;
+    return kpti_record_resume(code, offset) ? Py_None : disabled();
+}
+
 static PyObject *on_throw(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names)
 {
     (void)self;
     (void)nargs;
     (void)names;
-    return python_event(args, KPTI_EVENT_ENTER, 0);
+    (void)kpti_record_resume((PyCodeObject *)args[0], (uint32_t)PyLong_AsLong(args[1]));
+    return Py_None;
 }
 
 static PyObject *on_return(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names)
@@ -142,7 +154,7 @@ static const struct row {
     vectorcallfunc function;
 
 } rows[] = {
-    {"PY_START", on_start},   {"PY_RESUME", on_start},   {"PY_THROW", on_throw},
+    {"PY_START", on_start},   {"PY_RESUME", on_resume},  {"PY_THROW", on_throw},
     {"PY_RETURN", on_return}, {"PY_YIELD", on_return},   {"PY_UNWIND", on_unwind},
     {"CALL", on_call},        {"C_RETURN", on_c_return}, {"C_RAISE", on_c_return},
 };

@@ -30,6 +30,20 @@ static KPTI_ALWAYS_INLINE int python_event(PyFrameObject *frame, uint32_t kind)
     return 0;
 }
 
+/* A generator's first call is told like those that follow: it is at the first line. */
+static KPTI_ALWAYS_INLINE int python_enters(PyFrameObject *frame)
+{
+    PyCodeObject *code = kpti_frame_code(frame);
+    int offset;
+    if (__builtin_expect(!(code->co_flags & KPTI_CAN_RESUME), 1))
+        return python_event(frame, KPTI_EVENT_ENTER);
+    offset = kpti_frame_offset(frame);
+    if (offset < 0) return python_event(frame, KPTI_EVENT_ENTER);
+    if (!kpti_quick_resume(code, (uint32_t)offset))
+        (void)kpti_record_resume(code, (uint32_t)offset);
+    return 0;
+}
+
 static KPTI_ALWAYS_INLINE int c_event(PyFrameObject *frame, PyObject *callable, uint32_t kind)
 {
     if (__builtin_expect(callable && Py_TYPE(callable) == &PyCFunction_Type, 1) &&
@@ -45,7 +59,7 @@ static int on_event(PyObject *object, PyFrameObject *frame, int what, PyObject *
     (void)object;
     if (what >= PyTrace_C_CALL)
         return c_event(frame, arg, what == PyTrace_C_CALL ? KPTI_EVENT_ENTER : KPTI_EVENT_EXIT);
-    return python_event(frame, what == PyTrace_CALL ? KPTI_EVENT_ENTER : KPTI_EVENT_EXIT);
+    return what == PyTrace_CALL ? python_enters(frame) : python_event(frame, KPTI_EVENT_EXIT);
 }
 
 /* Remembers what a thread has, before it is displaced. */

@@ -23,8 +23,8 @@ uint32_t kpti_c_word_slow(kpti_thread *thread, kpti_c_function f)
     return entry->word;
 }
 
-/* Appends the event of CODE to the streams whose tracers record it. */
-static void append_code(const kpti_thread *thread, uint32_t word, uint32_t mask)
+/* Appends the event of CODE to the streams whose tracers record it; 0: LINE is its first. */
+static void append_code(const kpti_thread *thread, uint32_t word, uint32_t mask, uint32_t line)
 {
     const uint32_t kind = word & KPTI_EVENT_EXIT;
     const uint64_t now = kpti_ticks();
@@ -32,24 +32,39 @@ static void append_code(const kpti_thread *thread, uint32_t word, uint32_t mask)
         if (!(mask & stream->bit) || !kpti_stream_within_depth(stream, kind)) continue;
         /* One that has begun inside of this callback has found the call on the stack. */
         if (kind == KPTI_EVENT_ENTER && stream->begun > now) continue;
-        (void)kpti_stream_append(stream, word, now);
+        if (kpti_stream_append(stream, word, now) && line)
+            kpti_stream_append_plain(stream, kpti_event_make(KPTI_EVENT_LINE, line, now));
     }
 }
 
-uint32_t kpti_record_code(PyCodeObject *code, uint32_t kind)
+enum { NO_OFFSET = -1 };
+
+static uint32_t record_at(PyCodeObject *code, uint32_t kind, int64_t offset)
 {
     kpti_thread *thread = kpti_record_begin(kind == KPTI_EVENT_ENTER);
     const kpti_code_entry *entry;
     uint32_t mask;
+    uint32_t line;
     if (!thread) return KPTI_MASK_GENERAL; /* no memory now; later there may be */
     entry = kpti_thread_code(thread, code);
     mask = entry->mask;
+    line = offset == NO_OFFSET ? 0 : kpti_thread_line(thread, code, (uint32_t)offset);
     if (mask & KPTI_MASK_WATCHED && kind == KPTI_EVENT_ENTER)
         kpti_watch_enter(thread, code, entry->word, mask);
     else
-        append_code(thread, entry->word | kind, mask);
+        append_code(thread, entry->word | kind, mask, line);
     kpti_record_end(thread);
     return mask & ~KPTI_MASK_GENERAL;
+}
+
+uint32_t kpti_record_code(PyCodeObject *code, uint32_t kind)
+{
+    return record_at(code, kind, NO_OFFSET);
+}
+
+uint32_t kpti_record_resume(PyCodeObject *code, uint32_t offset)
+{
+    return record_at(code, KPTI_EVENT_ENTER, offset);
 }
 
 /* Whether CALLABLE is neither a Python function nor a method of one: those have events of their own. */

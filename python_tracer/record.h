@@ -44,6 +44,8 @@ static inline void kpti_record_end(kpti_thread *thread)
 
 /* The general way: CODE, whose frame is on top, is entered or left. Returns who records it. */
 uint32_t kpti_record_code(PyCodeObject *code, uint32_t kind);
+/* The same for CODE that goes on behind a yield, at the instruction OFFSET. */
+uint32_t kpti_record_resume(PyCodeObject *code, uint32_t offset);
 /* CALLABLE is called by CODE with the first argument FIRST, NULL if there is none, or left again. Returns
  * who records what CODE calls: a C call is its caller's, so not those that do not record CODE. */
 uint32_t kpti_record_call(PyCodeObject *code, PyObject *callable, PyObject *first, uint32_t kind);
@@ -141,6 +143,26 @@ static KPTI_ALWAYS_INLINE int kpti_quick_code(const PyCodeObject *code, uint32_t
     entry = &thread->codes[kpti_code_slot(code)];
     if (__builtin_expect(entry->code != code, 0)) return 0;
     return kpti_quick_append(thread, entry->word | kind, entry->mask);
+}
+
+/* Records that CODE goes on at the instruction OFFSET; 0: go the general way. */
+static KPTI_ALWAYS_INLINE int kpti_quick_resume(PyCodeObject *code, uint32_t offset)
+{
+    kpti_thread *thread = kpti_quick_begin();
+    const kpti_code_entry *entry;
+    uint64_t now;
+    uint32_t line;
+    if (!thread) return 0;
+    entry = &thread->codes[kpti_code_slot(code)];
+    if (__builtin_expect(entry->code != code, 0)) return 0;
+    if (__builtin_expect(!thread->streams || thread->streams->bit != entry->mask, 0)) return 0;
+    now = kpti_ticks();
+    if (!kpti_stream_append_quick(thread->streams, entry->word | KPTI_EVENT_ENTER, now)) return 0;
+    line = kpti_thread_line(thread, code, offset);
+    if (line)
+        kpti_stream_append_plain(thread->streams, kpti_event_make(KPTI_EVENT_LINE, line, now));
+    kpti_record_end(thread);
+    return 1;
 }
 
 /* What records the C calls of CALLER, as far as the caches know; 0: go the general way. */

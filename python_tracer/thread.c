@@ -51,6 +51,19 @@ void kpti_thread_forget(kpti_thread *thread)
 {
     memset(thread->codes, 0, sizeof thread->codes);
     memset(thread->functions, 0, sizeof thread->functions);
+    memset(thread->lines, 0, sizeof thread->lines);
+}
+
+uint32_t kpti_thread_line_slow(kpti_thread *thread, PyCodeObject *code, uint32_t offset)
+{
+    kpti_line_entry *entry = kpti_line_slot(thread, code, offset);
+    int line = PyCode_Addr2Line(code, (int)offset);
+    entry->code = code;
+    entry->offset = offset;
+    entry->line = line > 0 && line != code->co_firstlineno && (uint32_t)line <= KPTI_MOST_NUMBER
+                      ? (uint32_t)line
+                      : 0;
+    return entry->line;
 }
 
 kpti_code_entry *kpti_thread_code_slow(kpti_thread *thread, PyCodeObject *code)

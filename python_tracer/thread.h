@@ -12,7 +12,7 @@
 #include "cpython.h"
 #include "stream.h"
 
-enum { KPTI_CODE_CACHE = 512, KPTI_C_CACHE = 256 };
+enum { KPTI_CODE_CACHE = 512, KPTI_C_CACHE = 256, KPTI_LINE_CACHE = 64 };
 
 typedef struct kpti_code_entry {
     PyCodeObject *code;
@@ -27,6 +27,13 @@ typedef struct kpti_c_entry {
     uint32_t word;
     uint32_t version; /* the type's: no two have the same, also where one is at another's address */
 } kpti_c_entry;       /* 32 bytes: found with a shift */
+
+/* A place where a generator goes on. */
+typedef struct kpti_line_entry {
+    const PyCodeObject *code;
+    uint32_t offset; /* of the instruction, in bytes */
+    uint32_t line;   /* 0: unknown, or the code's first */
+} kpti_line_entry;
 
 /* Above the tracers' bits: a watched function, and one that the quick way must not record. */
 #define KPTI_MASK_WATCHED (UINT32_C(1) << 31)
@@ -47,6 +54,7 @@ typedef struct kpti_thread {
     int named; /* name has been asked for */
     kpti_code_entry codes[KPTI_CODE_CACHE];
     kpti_c_entry functions[KPTI_C_CACHE];
+    kpti_line_entry lines[KPTI_LINE_CACHE];
 } kpti_thread;
 
 extern __thread kpti_thread *kpti_thread_self __attribute__((tls_model("initial-exec")));
@@ -90,6 +98,22 @@ static inline kpti_code_entry *kpti_thread_code(kpti_thread *thread, PyCodeObjec
 {
     kpti_code_entry *entry = &thread->codes[kpti_code_slot(code)];
     return __builtin_expect(entry->code == code, 1) ? entry : kpti_thread_code_slow(thread, code);
+}
+
+/* The line of CODE's instruction at OFFSET; 0: unknown, or the code's first. */
+uint32_t kpti_thread_line_slow(kpti_thread *thread, PyCodeObject *code, uint32_t offset);
+static inline kpti_line_entry *kpti_line_slot(kpti_thread *thread, const PyCodeObject *code,
+                                              uint32_t offset)
+{
+    uintptr_t address = (uintptr_t)code;
+    return &thread->lines[(address >> 5 ^ address >> 13 ^ offset >> 1) & (KPTI_LINE_CACHE - 1)];
+}
+static inline uint32_t kpti_thread_line(kpti_thread *thread, PyCodeObject *code, uint32_t offset)
+{
+    const kpti_line_entry *entry = kpti_line_slot(thread, code, offset);
+    return __builtin_expect(entry->code == code && entry->offset == offset, 1)
+               ? entry->line
+               : kpti_thread_line_slow(thread, code, offset);
 }
 
 /* Empties the caches. */

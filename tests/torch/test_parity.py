@@ -1,7 +1,6 @@
 """The same programs under torch's own tracer and under kpytrace, field by field. The numbers are those of
 docs/torch.md."""
 
-import re
 import sys
 import unittest
 from concurrent.futures import ThreadPoolExecutor
@@ -35,23 +34,19 @@ class Case(unittest.TestCase):
         self.assertEqual(theirs, own)
 
 
-def without_resumes(rows):
-    """Rows of the scenario "names" with generators' lines left out: see test_T2_resumes."""
-    return [[re.sub(r"\(\d+\): generate$", "(): generate", row[0]), *row[1:]] for row in rows]
-
-
 class Names(Case):
     def test_T1_T3_T10_T15_T16_names_fields_and_ids(self):
         theirs, own = stock["names"]["rows"], ours["names"]["rows"]
         self.assertGreater(len(theirs), 40)
-        self.assertEqual(without_resumes(theirs), without_resumes(own))
+        self.assertEqual(theirs, own)
 
     def test_T2_resumes(self):
-        """Each resume is an event; its line is the generator's first one here, not the suspended."""
+        """Each resume is an event, with the line that the generator goes on at."""
         def resumes(found):
             return [name for depth, name in found["names"]["work"] if name.endswith(": generate")]
-        self.assertEqual(len(resumes(stock)), len(resumes(ours)))
+        self.assertEqual(resumes(stock), resumes(ours))
         self.assertEqual(len(resumes(ours)), 3)
+        self.assertGreater(len(set(resumes(ours))), 1)
 
     def test_T4_types_are_no_calls(self):
         for found in (stock, ours):
@@ -98,13 +93,8 @@ class Fields(Case):
         self.assertSameInFull("averages")
 
     def test_T13_events(self):
-        theirs, own = stock["events"], ours["events"]
-        self.assertEqual([re.sub(r"\(\d+\): generate", "(): generate", name)
-                          for name in theirs.pop("parents")],
-                         [re.sub(r"\(\d+\): generate", "(): generate", name)
-                          for name in own.pop("parents")])
-        self.assertEqual(theirs, own)
-        self.assertEqual(own["stacks"], [])
+        self.assertSame("events")
+        self.assertEqual(ours["events"]["stacks"], [])
 
     def test_T14_header(self):
         self.assertSame("header")

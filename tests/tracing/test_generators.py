@@ -161,6 +161,25 @@ class Generators(Case):
             """)
         self.assertEqual(self.result, [1, 3, "key error"])
 
+    def test_lines(self):
+        """Where each goes on, from the function's first line; a fresh one has no line of its own."""
+        def work():
+            g = careful()
+            next(g)
+            next(g)
+            g.throw(ValueError())
+            list(g)
+            both = twice()
+            both.send(None)
+            both.send(None)
+            self.assertRaises(StopIteration, both.send, None)
+        for calls in self.record(work), self.record(work):
+            def lines(function):
+                first = function.__code__.co_firstlineno
+                return [c.args.get("line", first) - first for c in calls.all(function)]
+            self.assertEqual(lines(careful), [0, 2, 3, 6])
+            self.assertEqual(lines(twice), [0, 1, 1])
+
     def test_throw_into_one_that_has_not_begun(self):
         def work():
             try:
