@@ -126,10 +126,6 @@ bench: build-release ## measure
 abi-check: setup-abi build-release ## compare the ABI with its baseline
 	@scripts/abi_check build/release
 
-.PHONY: freeze-v1
-freeze-v1: build-release ## make today's V1 peers, offsets and baseline the frozen ones
-	@scripts/freeze_v1 build/release
-
 .PHONY: pythons
 pythons: ## fetch CPython 3.14, 3.15 and a free-threaded one into build/pythons
 	@scripts/pythons/newer

@@ -210,7 +210,7 @@ def compare(arguments):
         found = list(difflib.unified_diff(old, new, "golden", "now", lineterm=""))
         print("\n".join(found), end="\n" if found else "")
         if found:
-            print("layout: if this is meant, run: make freeze-v1")
+            print("layout: if this is meant, run: scripts/freeze_v1")
     print(f"layout: {len(new)} lines, {'different' if found else 'as they should be'}")
     return 1 if found else 0
 

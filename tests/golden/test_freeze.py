@@ -56,7 +56,7 @@ class Freeze(unittest.TestCase):
 
     def test_provisional_follows_the_headers(self):
         edit.append(self.abi, "kpt_stats")
-        self.assertIn("make freeze-v1", self.freeze(1, "--check"))
+        self.assertIn("scripts/freeze_v1", self.freeze(1, "--check"))
         self.freeze(0)
         self.freeze(0, "--check")
         edit.swap(self.abi, "kpt_stats", "events", "threads")

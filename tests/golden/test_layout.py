@@ -138,7 +138,7 @@ class Layout(unittest.TestCase):
         file.write_text("\n".join(golden) + "\n")
         self.assertEqual(run("check", self.abi, file).returncode, 0)
         edit.append(self.abi, "kpt_stats")
-        self.assertIn("make freeze-v1", run("check", self.abi, file).stdout)
+        self.assertIn("scripts/freeze_v1", run("check", self.abi, file).stdout)
         self.assertEqual(run("check", self.abi, file).returncode, 1)
         self.assertEqual(run("check", self.abi, file, "--frozen").returncode, 0)
         edit.swap(self.abi, "kpt_stats", "events", "threads")
