@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing import Any, Optional
 
 _FILE_URL = "file://"
-_RESULTS = "_kpytrace_results"  # of an EventList: the results whose events it has
+_RESULTS = "_kpytrace_results"  # of an EventList, or its profiler: the results whose events it has
 
 _lock = RLock()  # a recording is read by one export at a time
 _patches: list[tuple[Any, str, Any, Any]] = []  # owner, name, what was there, ours
@@ -178,14 +178,19 @@ def _trace_activities(original: Any) -> Any:
 
 
 def _ensure_events(original: Any) -> Any:
-    """Notes in an EventList whose events it has, also of the sessions before it."""
+    """Notes in an EventList whose events it has, also of the sessions before it. Those are kept in the
+    profiler: torch drops a list that has no event, but such a session may have calls."""
     def _ensure_function_events(self: Any) -> None:
-        before, old = self._function_events, self._old_function_events
+        before = self._function_events
         original(self)
         events = self._function_events
         if events is not before and events is not None:
-            kept = getattr(old, _RESULTS, []) if self.acc_events else []
-            setattr(events, _RESULTS, [*kept, self.kineto_results])
+            results = list(getattr(self, _RESULTS, []))
+            if self.kineto_results is not None:
+                results.append(self.kineto_results)
+            if self.acc_events:
+                setattr(self, _RESULTS, results)
+            setattr(events, _RESULTS, results)
     return _ensure_function_events
 
 

@@ -1,9 +1,8 @@
 """Programs that torch's own tracer gets wrong."""
 
-import collections
-
 import torch
 import traced
+from nesting import crossing_in
 
 
 class A(torch.nn.Module):
@@ -55,25 +54,6 @@ def crossings():
             prof.step()
     traces.append(traced.exported(traced.run(lambda: [annotated() for _ in range(3)])))
     return [pair for trace in traces for pair in crossing_in(trace)]
-
-
-def crossing_in(trace):
-    lanes = collections.defaultdict(list)
-    for event in trace["traceEvents"]:
-        if event.get("ph") == "X" and event.get("cat") in ("python_function", "user_annotation",
-                                                           "cpu_op"):
-            start = round(event["ts"] * 1000)  # a sum in microseconds would be off by one
-            lanes[event["tid"]].append((start, start + round(event["dur"] * 1000), event["name"]))
-    found = []
-    for spans in lanes.values():
-        stack = []
-        for start, end, name in sorted(spans, key=lambda span: (span[0], -span[1])):
-            while stack and stack[-1][0] <= start:
-                stack.pop()
-            if stack and end > stack[-1][0]:
-                found.append([name, stack[-1][1]])
-            stack.append((end, name))
-    return found
 
 
 ALL = (freed_names, reused_addresses, crossings)
