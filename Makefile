@@ -61,7 +61,7 @@ TORCH_ENVIRONMENTS := $(TORCH_TAGS:%=build/torch/%/.complete)
 
 .PHONY: torch
 torch: ## make environments with stock torch in build/torch; the tests then use them
-	@$(MAKE) $(TORCH_ENVIRONMENTS)
+	@$(MAKE) --jobs $$(nproc) $(TORCH_ENVIRONMENTS)
 
 $(TORCH_ENVIRONMENTS): build/torch/%/.complete:
 	@python=$$(scripts/pythons/list | awk '$$1 == "$*" { print $$2 }'); \
