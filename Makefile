@@ -16,7 +16,7 @@ FIXED_ADDRESSES = $(shell setarch $$(uname -m) -R true 2>/dev/null && echo setar
 
 .PHONY: help
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 
 # --- building ---------------------------------------------------------------------------------
 
@@ -44,7 +44,7 @@ $(BUILDS): build-%: build/%/.configured
 
 # The count once more after all else, since that is what one looks for.
 define run_tests
-@ctest --preset $(1) --parallel $$(nproc) | tee build/$(1)/ctest.log
+@ctest --preset $(1) --parallel $$(nproc) $(2) | tee build/$(1)/ctest.log
 @sed -n 's/^\(.* tests passed, .*\)/$(1): \1/p' build/$(1)/ctest.log
 endef
 
@@ -61,12 +61,22 @@ TORCH_ENVIRONMENTS := $(TORCH_TAGS:%=build/torch/%/.complete)
 
 .PHONY: torch
 torch: ## make environments with stock torch in build/torch; the tests then use them
-	@$(MAKE) $(TORCH_ENVIRONMENTS)
+	@$(MAKE) --jobs $$(nproc) $(TORCH_ENVIRONMENTS)
 
 $(TORCH_ENVIRONMENTS): build/torch/%/.complete:
 	@python=$$(scripts/pythons/list | awk '$$1 == "$*" { print $$2 }'); \
 	if [ -n "$$python" ]; then scripts/torch_env "$$python" build/torch/$* >/dev/null || echo "torch: none for $*" >&2; \
 	else echo "torch: there is no Python $*"; fi
+
+.PHONY: torch-newest-environment
+torch-newest-environment:
+	@python=$$(scripts/pythons/list | awk '$$1 == "3.12" { print $$2 }'); \
+	scripts/torch_env "$${python:?torch: there is no Python 3.12}" build/torch/newest newest
+
+.PHONY: torch-newest
+torch-newest: export KPYTRACE_TEST_LONG := 1
+torch-newest: torch-newest-environment build-release ## the tests of the torch host with the newest torch
+	$(call run_tests,release,--tests-regex '^torch\.newest\.')
 
 .PHONY: test
 test: setup-abi torch build-release ## build and run every test that can run on this machine
@@ -75,8 +85,9 @@ test: setup-abi torch build-release ## build and run every test that can run on 
 # The stress tests take their thousands of rounds, and CPython's own tests run whole.
 .PHONY: test-all
 test-all: export KPYTRACE_TEST_LONG := 1
-test-all: ## test, with the other Pythons fetched first; then sanitizers, fuzzers and cross
+test-all: ## test, with more Pythons and the newest torch; then sanitizers, fuzzers and cross
 	@$(MAKE) pythons
+	@$(MAKE) torch-newest-environment
 	@$(MAKE) test
 	@$(MAKE) asan
 	@$(MAKE) tsan

@@ -6,6 +6,9 @@
 include(GoogleTest)
 
 function(kpt_add_gtests program prefix)
+  if(KPT_QUICK_TESTS)
+    target_precompile_headers(${program} PRIVATE <gtest/gtest.h>)
+  endif()
   set(filter "*")
   set(required)
   if(ARGC GREATER 2)

@@ -12,7 +12,8 @@ import support
 
 EXPORTS = os.path.join(support.HERE, "exports.py")
 FILES = ("plain.json", "packed.json.gz", "handler.json", "handler.json.gz", "autograd.json",
-         "python.json", "python.json.gz", "activities.json", "verbose.json", "same.json")
+         "python.json", "python.json.gz", "activities.json", "asked.json", "verbose.json",
+         "same.json")
 ODD = 'a"b\\c\tü\n'
 # What exports.work() calls: (depth, function) in order. Each resume of a generator is a call.
 CALLS = [(1, "branch"), (2, "leaf"), (2, "leaf"), (2, "leaf"), (1, "generate"), (2, "leaf"),
