@@ -50,7 +50,7 @@ def accumulated(to):
     prof = cycles(lambda prof: counts.append(len(prof.events())), acc_events=True)
     prof.events().export_chrome_trace(to("accumulated.json"))
     return {"counts": counts,
-            "events": [[traced.plain(event.name), event.is_python_function]
+            "events": [[traced.plain(event.name), getattr(event, "is_python_function", None)]
                        for event in prof.events()],
             "averages": sorted([traced.plain(row.key), row.count] for row in prof.key_averages()
                                if row.key.startswith("aten::"))}

@@ -102,14 +102,15 @@ def ways(to):
         prof.export_chrome_trace(to(name))
 
     verbose = torch._C._profiler._ExperimentalConfig(verbose=True)
+    newer = {"python.json": lambda name: exported(name, True),  # torch 2.11 does not have them
+             "python.json.gz": lambda name: exported(name, True),
+             "activities.json": activities}
     return {"plain.json": exported, "packed.json.gz": exported,
             "handler.json": handled,
             "handler.json.gz": lambda name: handled(name, use_gzip=True),
             "autograd.json": autograd,
-            "python.json": lambda name: exported(name, True),
-            "python.json.gz": lambda name: exported(name, True),
-            "activities.json": activities,
             "asked.json": asked,
+            **(newer if hasattr(torch._C._autograd._ProfilerResult, "trace_activities") else {}),
             "verbose.json": lambda name: exported(name, experimental_config=verbose)}
 
 
@@ -151,7 +152,7 @@ def main():
         return os.path.join(folder, name)
     for name, way in ways(to).items():
         way(name)
-    told = {"pid": os.getpid(), "twice": twice(to)}
+    told = {"pid": os.getpid(), "twice": twice(to), "files": [*ways(to), "same.json"]}
     WITH_ODD = False
     traced().events().export_chrome_trace(to("events.json"))
     if kind != "stock":

@@ -11,9 +11,6 @@ import unittest
 import support
 
 EXPORTS = os.path.join(support.HERE, "exports.py")
-FILES = ("plain.json", "packed.json.gz", "handler.json", "handler.json.gz", "autograd.json",
-         "python.json", "python.json.gz", "activities.json", "asked.json", "verbose.json",
-         "same.json")
 ODD = 'a"b\\c\tü\n'
 # What exports.work() calls: (depth, function) in order. Each resume of a generator is a call.
 CALLS = [(1, "branch"), (2, "leaf"), (2, "leaf"), (2, "leaf"), (1, "generate"), (2, "leaf"),
@@ -80,8 +77,8 @@ class Exports(unittest.TestCase):
         reply = support.python(EXPORTS, cls.mode, cls.temporary.name, timeout=240)
         if reply.returncode != 0:
             raise AssertionError(f"exit status {reply.returncode}\n{reply.stdout}\n{reply.stderr}")
-        cls.traces = {name: cls.read(name) for name in FILES}
         cls.told = cls.read("told.json")
+        cls.traces = {name: cls.read(name) for name in cls.told["files"]}
 
     @classmethod
     def read(cls, name):
