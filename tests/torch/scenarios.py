@@ -357,7 +357,8 @@ def main():
     for function in scenarios_bugs.ALL + scenarios_ends.ALL:
         scenario(function)
     results = {}
-    # This one first: it counts every allocation, also of what others have left.
+    # This one first. torch remembers the sizes of what was allocated under a profiler, also when it is freed
+    # later, outside of one: other memory at such an address is then reported when it is freed.
     for name in sorted(SCENARIOS, key=lambda name: name != "memory_categories"):
         function = SCENARIOS[name]
         began = time.monotonic()
