@@ -128,6 +128,27 @@ def work():
 print(traced.run(work).result)
 """
 
+# T41: the inner one works, and so do later ones; torch crashes when the outer is exported.
+NESTED = """
+import torch, traced
+
+def marker():
+    torch.ones(1)
+
+def say(what, prof=None):
+    found = prof and sum(row["name"].endswith(": marker") for row in traced.calls(prof))
+    print(what, found, flush=True)
+with traced.profile(with_stack=True, activities=traced.CPU) as outer:
+    marker()
+    with traced.profile(with_stack=True, activities=traced.CPU) as inner:
+        marker()
+    say("inner", inner)
+    marker()
+say("outer has ended")
+say("later", traced.run(marker))
+say("outer", outer)
+"""
+
 
 class Life(unittest.TestCase):
     def test_cycles_from_threads_in_turn(self):
@@ -148,6 +169,15 @@ class Life(unittest.TestCase):
         seen, found = support.program(NEIGHBOURS, "all").value
         self.assertTrue(seen)
         self.assertEqual(found, 1)
+
+    def test_T41_nested_profilers(self):
+        """Ours gets as far as torch does by itself, if not farther."""
+        theirs = support.python("-c", NESTED)
+        self.assertEqual(theirs.stdout.splitlines()[:3], ["inner 1", "outer has ended None", "later 1"])
+        for mode in ("all", "fast"):
+            own = support.python("-c", support.INSTALL.format(mode=mode) + NESTED)
+            self.assertEqual(own.stdout.splitlines()[:3], theirs.stdout.splitlines()[:3])
+            self.assertIn(own.returncode, (0, theirs.returncode))
 
     def test_autograd_functions(self):
         self.assertTrue(support.program(AUTOGRAD_THREADS, "all").value)
