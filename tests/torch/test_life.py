@@ -25,8 +25,10 @@ for n in range(30):
 print(json.dumps(counts))
 """
 
+# Threads take turns quickly: else the first profiler's many short waits for the GIL take half a minute.
 BUSY = """
-import threading, torch, traced
+import sys, threading, torch, traced
+sys.setswitchinterval(0.0005)
 stop = []
 
 def busy():
