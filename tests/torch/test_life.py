@@ -25,7 +25,7 @@ for n in range(30):
 print(json.dumps(counts))
 """
 
-# Threads take turns quickly: else the first profiler's many short waits for the GIL take half a minute.
+# Threads take turns quickly: else most of the time is spent waiting for the GIL, and on what is recorded then.
 BUSY = """
 import sys, threading, torch, traced
 sys.setswitchinterval(0.0005)
