@@ -107,7 +107,8 @@ void Builder::add_python(Lane &lane, const kpt_activity &activity, const Name &n
             recorder_.open_calls().line(lane.raw.os_tid, lane.began_before++, name.raw.function);
         if (then) line = then;
     }
-    lane.open.push_back({&name, line, true});
+    // A module begins in line 0, but nobody calls from there: torch 2.15 takes that for no caller.
+    lane.open.push_back({&name, line ? line : activity.line, true});
     ExtraFields<EventType::PyCall>::args_t args{
         {static_cast<int>(line), name.file, name.function}, {}, {}};
     if (const Sighting *sighting = recorder_.objects().sighting(answer)) {

@@ -21,7 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import ModuleType
-    from typing import Any, Optional
+    from typing import Any
 
 _FILE_URL = "file://"
 _RESULTS = "_kpytrace_results"  # of an EventList, or its profiler: the results whose events it has
@@ -58,12 +58,13 @@ def _save(original: Any) -> Any:
 
 def _export_trace(original: Any, save: Any) -> Any:
     """torch.profiler.profile.export_chrome_trace, for the speed of .gz."""
-    def export_chrome_trace(self: Any, path: str, use_python_export: bool = False) -> Any:
+    def export_chrome_trace(self: Any, path: str, *more: Any, **options: Any) -> Any:
         result = getattr(self.profiler, "kineto_results", None)
-        if use_python_export or result is None or not path.endswith(".gz") or \
-                getattr(self, "_use_cupti_monitor", False):
-            # torch 2.11 has no second argument.
-            return original(self, path, **({"use_python_export": True} if use_python_export else {}))
+        # What else it takes differs between releases of torch, and so do the profilers of GPUs that
+        # add to the file afterwards: with any of these it is all torch's, down to our save().
+        if any((*more, *options.values())) or result is None or not path.endswith(".gz") or \
+                any(getattr(self, name, False) for name in ("_use_cupti_monitor", "_use_cuspy")):
+            return original(self, path, *more, **options)
         return _write_gzip(result, path, functools.partial(save, result))
     return export_chrome_trace
 
@@ -80,10 +81,9 @@ def _export_in_python(original: Any, activities: Any) -> Any:
         def __getattr__(self, name: str) -> Any:
             return getattr(self.result, name)
 
-    def export_chrome_trace(kineto_results: Any, path: str,
-                            metadata: Optional[dict[str, str]] = None) -> None:
+    def export_chrome_trace(kineto_results: Any, path: str, *more: Any, **options: Any) -> None:
         def export(to: str) -> None:
-            original(Torchs(kineto_results), to, metadata)
+            original(Torchs(kineto_results), to, *more, **options)
 
         if path.endswith(".gz"):
             _write_gzip(kineto_results, path, export)

@@ -56,10 +56,14 @@ def end_at_exit(torch: ModuleType, shim: Any) -> None:
 
 
 def _is_verbose(profiler: Any) -> bool:
-    """Whether the session was asked for call stacks; torch tells only to pickle."""
+    """Whether the session was asked for call stacks; torch tells only to pickle, and where in the state
+    differs between releases: where one with stacks differs from one without."""
     try:
-        return bool(profiler.experimental_config.__getstate__()[2])
-    except (AttributeError, LookupError, TypeError):
+        config = profiler.experimental_config
+        states = [kind.__getstate__() for kind in (type(config)(), type(config)(verbose=True))]
+        place = [no != yes for no, yes in zip(*states)].index(True)
+        return bool(config.__getstate__()[place])
+    except (AttributeError, LookupError, TypeError, ValueError):
         return False
 
 

@@ -9,6 +9,7 @@ import json
 import os
 import sys
 
+import light  # noqa: F401
 import torch
 from torch.profiler import profile, record_function, tensorboard_trace_handler
 from traced import CPU

@@ -37,9 +37,7 @@ def python(*arguments, timeout=120, **variables):
 def program(code, mode=None, **variables):
     """Runs CODE, with kpytrace installed if there is a MODE; the reply has its standard output as
     .value, read as JSON where it is."""
-    code = textwrap.dedent(code)
-    if mode:
-        code = INSTALL.format(mode=mode) + code
+    code = "import light\n" + (INSTALL.format(mode=mode) if mode else "") + textwrap.dedent(code)
     reply = python("-c", code, **variables)
     if reply.returncode != 0:
         raise AssertionError(f"exit status {reply.returncode}\n{reply.stdout}\n{reply.stderr}")

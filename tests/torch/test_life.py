@@ -25,8 +25,10 @@ for n in range(30):
 print(json.dumps(counts))
 """
 
+# Threads take turns quickly: else most of the time is spent waiting for the GIL, and on what is recorded then.
 BUSY = """
-import threading, torch, traced
+import sys, threading, torch, traced
+sys.setswitchinterval(0.0005)
 stop = []
 
 def busy():
