@@ -3,15 +3,12 @@ is fetched for it, with pandas and much more."""
 
 import os
 import subprocess
-import sys
 import tempfile
 import unittest
 
+import fetched
 import support
 
-ROOT = os.path.dirname(os.path.dirname(support.HERE))
-FOLDER = os.path.join(ROOT, "build", "hta")
-PYTHON = os.path.join(FOLDER, "bin", "python")
 # Its 0.5.0 can't do with pandas 3.
 NEEDS = ("HolisticTraceAnalysis==0.5.0", "pandas<3")
 
@@ -51,34 +48,17 @@ while index in shown:
 """
 
 
-def environment():
-    """Fetches it, once; skips where it can't be had."""
-    if not os.environ.get("KPYTRACE_TEST_LONG"):
-        raise unittest.SkipTest("Holistic Trace Analysis is fetched by `make test-all` only")
-    if sys.version_info[:2] != (3, 12):
-        raise unittest.SkipTest("the files are the same on all Pythons: 3.12 has this test")
-    if os.path.exists(os.path.join(FOLDER, ".complete")):
-        return
-    for command in ([sys.executable, "-m", "venv", "--clear", FOLDER],
-                    [PYTHON, "-m", "pip", "install", "--quiet", *NEEDS]):
-        reply = subprocess.run(command, capture_output=True, text=True)
-        if reply.returncode != 0:
-            raise unittest.SkipTest(f"no Holistic Trace Analysis: {reply.stderr.strip()[-200:]}")
-    with open(os.path.join(FOLDER, ".complete"), "w"):
-        pass
-
-
 class Analysis(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        environment()
+        cls.python = fetched.python_with("hta", "Holistic Trace Analysis", *NEEDS)
 
     def test_call_stacks(self):
         for mode in ("fast", "full"):
             with self.subTest(mode=mode), tempfile.TemporaryDirectory() as folder:
                 path = os.path.join(folder, "trace.json.gz")
                 support.program(EXPORT.format(path=path), mode)
-                reply = subprocess.run([PYTHON, "-W", "ignore", "-c", ANALYSIS, path],
+                reply = subprocess.run([self.python, "-W", "ignore", "-c", ANALYSIS, path],
                                        capture_output=True, text=True,
                                        env=support.environment(PYTHONPATH=""))
                 self.assertEqual(reply.returncode, 0, reply.stderr)

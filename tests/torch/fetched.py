@@ -1,0 +1,31 @@
+"""Environments with programs of others that read traces, fetched once; only in `make test-all`."""
+
+import os
+import subprocess
+import sys
+import unittest
+
+import support
+
+ROOT = os.path.dirname(os.path.dirname(support.HERE))
+
+
+def python_with(name, what, *needs):
+    """The Python of an environment that has NEEDS, in build/NAME; skips where it can't be had."""
+    folder = os.path.join(ROOT, "build", name)
+    python = os.path.join(folder, "bin", "python")
+    complete = os.path.join(folder, ".complete")
+    if not os.environ.get("KPYTRACE_TEST_LONG"):
+        raise unittest.SkipTest(f"{what} is fetched by `make test-all` only")
+    if sys.version_info[:2] != (3, 12):
+        raise unittest.SkipTest("the files are the same on all Pythons: 3.12 has this test")
+    if os.path.exists(complete):
+        return python
+    for command in ([sys.executable, "-m", "venv", "--clear", folder],
+                    [python, "-m", "pip", "install", "--quiet", *needs]):
+        reply = subprocess.run(command, capture_output=True, text=True)
+        if reply.returncode != 0:
+            raise unittest.SkipTest(f"no {what}: {reply.stderr.strip()[-200:]}")
+    with open(complete, "w"):
+        pass
+    return python
