@@ -15,12 +15,21 @@ using torch::profiler::impl::TensorMetadata;
 namespace
 {
 
+// An operator's inputs; from torch 2.15 on they are in a struct.
+template <class Inputs> const auto &tensors_of(const Inputs &inputs)
+{
+    if constexpr (requires { inputs.shapes; })
+        return inputs.shapes;
+    else
+        return inputs;
+}
+
 class Numbers
 {
   public:
     void see(const ExtraFields<EventType::TorchOp> &op)
     {
-        for (const auto &input : op.inputs_) {
+        for (const auto &input : tensors_of(op.inputs_)) {
             if (auto *tensor = std::get_if<TensorMetadata>(&input)) see(*tensor);
             if (auto *list = std::get_if<std::vector<TensorMetadata>>(&input))
                 for (const TensorMetadata &tensor : *list)

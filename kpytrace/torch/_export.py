@@ -15,7 +15,7 @@ import os
 import tempfile
 from _thread import RLock
 
-from ._results import recording_of, verbose_of
+from ._results import keep_recording, recording_of, verbose_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -95,6 +95,15 @@ def _export_in_python(original: Any, activities: Any) -> Any:
 
 
 # --- objects ----------------------------------------------------------------------------------------
+
+def _end_session(original: Any) -> Any:
+    """_disable_profiler, for who calls it without torch.autograd.profiler."""
+    def _disable_profiler() -> Any:
+        result = original()
+        keep_recording(result)
+        return result
+    return _disable_profiler
+
 
 def _with_calls(shim: Any) -> Callable[[Any], Any]:
     """A method of _ProfilerResult that shows Python calls: who asks gets those that torch is owed."""
@@ -248,6 +257,8 @@ def install(torch: ModuleType, shim: Any) -> None:
            lambda original: _export_trace(original, save))
     _patch(torch.autograd.profiler.profile, "_ensure_function_events", _ensure_events)
     _patch(torch.autograd.profiler_util.EventList, "export_chrome_trace", _export_events)
+    for module in (torch.autograd, torch._C._autograd):
+        _patch(module, "_disable_profiler", _end_session)
     if not hasattr(result, "trace_activities"):
         return  # torch 2.11
     activities = result.trace_activities

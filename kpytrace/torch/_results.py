@@ -15,20 +15,17 @@ if TYPE_CHECKING:
 
 ATTRIBUTE = "kineto_results"
 
+_shim: Any = None
 _recordings: weakref.WeakKeyDictionary[Any, tuple[object, bool]] = weakref.WeakKeyDictionary()
 
 
 class _KinetoResults:
     """The attribute; what is stored goes into the object as before."""
 
-    def __init__(self, shim: Any) -> None:
-        self._shim = shim
-
     def __set__(self, profiler: Any, result: Any) -> None:
         profiler.__dict__[ATTRIBUTE] = result
-        recording = self._shim.take_recording() if result is not None else None
-        if recording is not None:
-            _recordings[result] = recording, _is_verbose(profiler)
+        if result is not None:
+            keep_recording(result, profiler)
 
     def __get__(self, profiler: Any, owner: Any = None) -> Any:
         if profiler is None:
@@ -67,8 +64,17 @@ def _is_verbose(profiler: Any) -> bool:
         return False
 
 
+def keep_recording(result: Any, profiler: Any = None) -> None:
+    """RESULT is of the session that has just ended."""
+    recording = _shim.take_recording()
+    if recording is not None:
+        _recordings[result] = recording, _is_verbose(profiler)
+
+
 def keep_recordings(torch: ModuleType, shim: Any) -> None:
-    setattr(torch.autograd.profiler.profile, ATTRIBUTE, _KinetoResults(shim))
+    global _shim
+    _shim = shim
+    setattr(torch.autograd.profiler.profile, ATTRIBUTE, _KinetoResults())
 
 
 def stop_keeping(torch: ModuleType) -> None:

@@ -171,6 +171,7 @@ def patched():
     return [(torch._C._autograd._ProfilerResult, "save"),
             (torch._C._autograd._ProfilerResult, "events"),
             (torch._C._autograd._ProfilerResult, "experimental_event_tree"),
+            (torch.autograd, "_disable_profiler"), (torch._C._autograd, "_disable_profiler"),
             (torch.profiler.profiler._KinetoProfile, "export_chrome_trace"),
             (torch.autograd.profiler_util.EventList, "export_chrome_trace")]
 

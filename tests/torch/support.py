@@ -1,5 +1,6 @@
 """Programs in processes of their own, with torch's tracer or with kpytrace's."""
 
+import importlib.metadata
 import json
 import os
 import subprocess
@@ -15,6 +16,11 @@ if os.environ.get("KPT_ONLY_LONG") and not os.environ.get("KPYTRACE_TEST_LONG"):
     sys.exit(77)
 
 INSTALL = "import kpytrace.torch; kpytrace.torch.install({mode!r})\n"
+
+
+def torch_version():
+    """(2, 13), without an import."""
+    return tuple(int(part) for part in importlib.metadata.version("torch").split(".")[:2])
 
 
 def environment(**changes):

@@ -219,7 +219,8 @@ class Bugs(Case):
         not used again."""
         self.assertEqual(ours["freed_names"], 200)
         self.assertEqual(ours["overwritten_names"], 200)
-        self.assertLess(stock["overwritten_names"], 200)
+        if support.torch_version() < (2, 15):
+            self.assertLess(stock["overwritten_names"], 200)
 
     def test_reused_addresses(self):
         wanted = [f"nn.Module: {cls}_{n}" for n in range(3) for cls in "AB"]
