@@ -15,7 +15,7 @@ import os
 import tempfile
 from _thread import RLock
 
-from ._results import keep_recording, recording_of, verbose_of
+from ._results import keep_recording, recording_of, results, verbose_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -269,7 +269,10 @@ def install(torch: ModuleType, shim: Any) -> None:
 
 
 def uninstall() -> None:
-    """What somebody else has put on top of ours stays: with no recordings, ours does nothing."""
+    """What somebody else has put on top of ours stays: with no recordings, ours does nothing. Results
+    that are there get the calls that they are owed: nobody will see to that later."""
+    for result in results():
+        result.events()
     while _patches:
         owner, name, original, ours = _patches.pop()
         if vars(owner).get(name) is ours:

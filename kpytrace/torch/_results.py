@@ -82,6 +82,11 @@ def stop_keeping(torch: ModuleType) -> None:
         delattr(torch.autograd.profiler.profile, ATTRIBUTE)
 
 
+def results() -> list[Any]:
+    """Those that have a recording."""
+    return list(_recordings)
+
+
 def recording_of(result: Any) -> Optional[object]:
     """The capsule "kpytrace.recording" (hosts/torch/recording.h) of a _ProfilerResult, or None."""
     return _recordings.get(result, (None, False))[0]
