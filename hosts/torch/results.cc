@@ -1,5 +1,7 @@
 #include "results.h"
 
+#include <algorithm>
+
 namespace kpytrace
 {
 
@@ -57,9 +59,12 @@ class Builder
     const at::StringView nowhere_{""};
 };
 
-std::string text(kpt_str str)
+// Kineto writes names as they are: a quote would end its string, and the file be no JSON.
+std::string text(std::string_view name)
 {
-    return {str.data, str.size};
+    std::string out(name);
+    std::replace(out.begin(), out.end(), '"', '\'');
+    return out;
 }
 
 template <class T> T &place(std::vector<std::unique_ptr<T>> &in, uint32_t index)
@@ -73,9 +78,9 @@ void Builder::add_name(const kpt_name &name)
 {
     Name &added = place(names_, name.index);
     added.raw = name;
-    added.display = at::StringView(text(name.display));
-    added.file = at::StringView(std::string(recorder_.trimmed({name.file.data, name.file.size})));
-    added.function = at::StringView(text(name.function));
+    added.display = at::StringView(text({name.display.data, name.display.size}));
+    added.file = at::StringView(text(recorder_.trimmed({name.file.data, name.file.size})));
+    added.function = at::StringView(text({name.function.data, name.function.size}));
 }
 
 void Builder::add_thread(const kpt_thread &thread)

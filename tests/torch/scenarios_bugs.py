@@ -56,4 +56,16 @@ def crossings():
     return [pair for trace in traces for pair in crossing_in(trace)]
 
 
-ALL = (freed_names, reused_addresses, crossings)
+def quoted():
+    """The name in the file of a call around an operator, with a quote in it; None: that is no JSON."""
+    def work():
+        torch.ones(1)
+    work.__code__ = work.__code__.replace(co_name='one"two', co_filename='a"b.py')
+    try:
+        found = traced.names(traced.run(work))
+    except ValueError:
+        return None
+    return [name for name in found if "two" in name]
+
+
+ALL = (quoted, freed_names, reused_addresses, crossings)

@@ -222,6 +222,13 @@ class Bugs(Case):
         if support.torch_version() < (2, 15):
             self.assertLess(stock["overwritten_names"], 200)
 
+    def test_quotes_in_names(self):
+        """The file is JSON, with another quote where torch writes the name."""
+        self.assertIsNone(stock["quoted"])
+        for found in (ours, full):
+            [name] = found["quoted"]
+            self.assertRegex(name, r"^a'b\.py\(\d+\): one'two$")
+
     def test_reused_addresses(self):
         wanted = [f"nn.Module: {cls}_{n}" for n in range(3) for cls in "AB"]
         self.assertEqual(ours["reused_addresses"], wanted)
