@@ -32,12 +32,22 @@ template <ProfilerConfig RecordQueue::*member> struct Reach {
 const ProfilerConfig &config_of(RecordQueue &queue);
 template struct Reach<&RecordQueue::config_>;
 
+template <class Event> constexpr bool tells_python = requires(const Event &event)
+{
+    event.isPythonFunction();
+};
+
 } // namespace
 
 bool can_wait(RecordQueue &queue)
 {
     const ProfilerConfig &config = config_of(queue);
     return config.state != ProfilerState::KINETO_ONDEMAND && !config.experimental_config.verbose;
+}
+
+bool lists_calls()
+{
+    return tells_python<KinetoEvent>;
 }
 
 bool can_read_results()
@@ -55,8 +65,9 @@ void hand_over(Recorder &recorder, PyObject *object)
     auto &events = const_cast<std::vector<KinetoEvent> &>(result.events());
     Results calls = results_of(recorder, *owed);
     number_tensors(add_to_tree(roots, calls));
-    for (const auto &call : calls)
-        events.emplace_back(call, false);
+    if (lists_calls())
+        for (const auto &call : calls)
+            events.emplace_back(call, false);
     std::stable_sort(events.begin(), events.end(), [](const KinetoEvent &a, const KinetoEvent &b) {
         return a.startNs() < b.startNs();
     });

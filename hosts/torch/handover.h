@@ -12,6 +12,9 @@ namespace kpytrace
 // into the file (verbose), nor where nobody can ask later (on demand).
 bool can_wait(torch::profiler::impl::RecordQueue &queue);
 
+// Whether torch has calls among its events, not only in its tree: 2.11 does not.
+bool lists_calls();
+
 // Whether a Python object can be taken for torch's result: both must be of one version of pybind11.
 bool can_read_results();
 

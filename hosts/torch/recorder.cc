@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "handover.h"
 #include "marks.h"
 
 namespace kpytrace
@@ -193,8 +194,9 @@ static uint32_t open_line(void *ctx, const kpt_thread *thread, const kpt_name *n
 const kpti_torch_recording *Recorder::lent()
 {
     KPT_INIT(&lent_);
-    lent_.listed = static_cast<uint32_t>(settings_->mode); // numbered alike
-    lent_.handed = handed_late_ ? static_cast<uint32_t>(KPTI_TORCH_HANDED_NONE) : lent_.listed;
+    uint32_t handed = static_cast<uint32_t>(settings_->mode); // numbered alike
+    lent_.listed = lists_calls() ? handed : static_cast<uint32_t>(KPTI_TORCH_HANDED_NONE);
+    lent_.handed = handed_late_ ? static_cast<uint32_t>(KPTI_TORCH_HANDED_NONE) : handed;
     lent_.tracer = bond_.tracer();
     lent_.convert = clock_ ? convert : nullptr;
     lent_.convert_ctx = this;

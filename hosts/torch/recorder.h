@@ -110,6 +110,10 @@ class Recorder
     // torch got none of these yet, and may be given them as long as this lives; once.
     void owe(Wanted wanted);
     std::optional<Wanted> take_owed();
+    bool handed_late() const
+    {
+        return handed_late_;
+    }
 
     // torch is done with it: its queue is not touched again, nor any Python.
     void end();

@@ -44,6 +44,7 @@ class Builder
     Results results;
 
   private:
+    at::StringView text(std::string_view name) const;
     void add_name(const kpt_name &name);
     void add_thread(const kpt_thread &thread);
     void add(const kpt_activity &activity);
@@ -59,12 +60,13 @@ class Builder
     const at::StringView nowhere_{""};
 };
 
-// Kineto writes names as they are: a quote would end its string, and the file be no JSON.
-std::string text(std::string_view name)
+// Kineto, where it gets them, writes names as they are: a quote would end its string, and the file be no
+// JSON.
+at::StringView Builder::text(std::string_view name) const
 {
     std::string out(name);
-    std::replace(out.begin(), out.end(), '"', '\'');
-    return out;
+    if (!recorder_.handed_late()) std::replace(out.begin(), out.end(), '"', '\'');
+    return at::StringView(out);
 }
 
 template <class T> T &place(std::vector<std::unique_ptr<T>> &in, uint32_t index)
@@ -78,9 +80,9 @@ void Builder::add_name(const kpt_name &name)
 {
     Name &added = place(names_, name.index);
     added.raw = name;
-    added.display = at::StringView(text({name.display.data, name.display.size}));
-    added.file = at::StringView(text(recorder_.trimmed({name.file.data, name.file.size})));
-    added.function = at::StringView(text({name.function.data, name.function.size}));
+    added.display = text({name.display.data, name.display.size});
+    added.file = text(recorder_.trimmed({name.file.data, name.file.size}));
+    added.function = text({name.function.data, name.function.size});
 }
 
 void Builder::add_thread(const kpt_thread &thread)

@@ -57,14 +57,17 @@ def crossings():
 
 
 def quoted():
-    """The name in the file of a call around an operator, with a quote in it; None: that is no JSON."""
+    """The name of a call around an operator, with a quote in it, in the file and in torch's objects; None:
+    the file is no JSON."""
     def work():
         torch.ones(1)
     work.__code__ = work.__code__.replace(co_name='one"two', co_filename='a"b.py')
+    prof = traced.run(work)
     try:
-        found = traced.names(traced.run(work))
+        found = traced.names(prof)
     except ValueError:
         return None
+    found += [event.name() for event in prof.profiler.kineto_results.events()]
     return [name for name in found if "two" in name]
 
 

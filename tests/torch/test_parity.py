@@ -223,11 +223,13 @@ class Bugs(Case):
             self.assertLess(stock["overwritten_names"], 200)
 
     def test_quotes_in_names(self):
-        """The file is JSON, with another quote where torch writes the name."""
+        """The file is JSON, with another quote where torch writes the name; torch's objects have that of
+        the file."""
         self.assertIsNone(stock["quoted"])
-        for found in (ours, full):
-            [name] = found["quoted"]
-            self.assertRegex(name, r"^a'b\.py\(\d+\): one'two$")
+        for found, quote in (ours, "'"), (full, '"'):
+            for name in found["quoted"]:
+                self.assertRegex(name, rf"^a{quote}b\.py\(\d+\): one{quote}two$")
+            self.assertTrue(found["quoted"])
 
     def test_reused_addresses(self):
         wanted = [f"nn.Module: {cls}_{n}" for n in range(3) for cls in "AB"]

@@ -21,16 +21,16 @@ static void fail_of_tracer(const kpti_torch_recording *recording, kpt_status sta
                    text[0] ? text : kpt_status_name(status));
 }
 
-static int has_calls(const kpti_torch_recording *recording)
+static int has_calls(const kpti_torch_recording *recording, uint32_t flags)
 {
-    return recording && recording->handed != KPTI_TORCH_HANDED_ALL;
+    return recording && kpti_torch_has(recording, flags) != KPTI_TORCH_HANDED_ALL;
 }
 
 static kpt_status put_calls(const kpti_torch_recording *recording, uint32_t flags,
                             kpti_chrome_events *events, kpti_export_result *result)
 {
     kpt_status status;
-    if (!has_calls(recording)) return KPT_OK;
+    if (!has_calls(recording, flags)) return KPT_OK;
     status = kpti_torch_calls_write(recording, flags, events, &result->calls);
     if (status != KPT_OK && status != KPT_E_IO) fail_of_tracer(recording, status, result);
     return status;
@@ -43,7 +43,7 @@ kpt_status kpti_export_trace(const kpti_torch_recording *recording, const char *
     kpti_splice_error error;
     kpt_status status;
     memset(result, 0, sizeof *result);
-    if (!has_calls(recording) && !(flags & KPTI_EXPORT_GZIP) && strcmp(source, target) == 0)
+    if (!has_calls(recording, flags) && !(flags & KPTI_EXPORT_GZIP) && strcmp(source, target) == 0)
         return KPT_OK;
     if (kpti_splice_open(&splice, source, target, (flags & KPTI_EXPORT_GZIP) != 0, &error) != 0)
         return fail_of_file(result, &error);

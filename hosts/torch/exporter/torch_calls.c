@@ -344,7 +344,7 @@ kpt_status kpti_torch_calls_write(const kpti_torch_recording *recording, uint32_
     calls.recording = recording;
     calls.events = events;
     calls.flags = flags;
-    calls.torch_has = flags & KPTI_CALLS_OF_LIST ? recording->listed : recording->handed;
+    calls.torch_has = kpti_torch_has(recording, flags);
     calls.name = malloc(NAME_ROOM);
     calls.more = malloc(KPTI_CHROME_MOST_MORE);
     KPT_INIT(&delivery);

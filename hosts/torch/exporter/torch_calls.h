@@ -12,6 +12,12 @@ enum {
                                     torch's own numbers, not the system's */
 };
 
+/* What torch has itself of what is written with FLAGS: KPTI_TORCH_HANDED_*. */
+static inline uint32_t kpti_torch_has(const kpti_torch_recording *recording, uint32_t flags)
+{
+    return flags & KPTI_CALLS_OF_LIST ? recording->listed : recording->handed;
+}
+
 typedef struct kpti_torch_calls kpti_torch_calls;
 
 /* Writes the recording's calls as events. KPT_OK, KPT_E_MEMORY, KPT_E_IO (EVENTS' file has the errno),
