@@ -1,6 +1,6 @@
 #include "handover.h"
 
-#include <pybind11/pybind11.h>
+#include <pybind11/detail/common.h>
 #include <torch/csrc/autograd/profiler_kineto.h>
 
 #include <algorithm>
@@ -45,21 +45,27 @@ bool can_wait(RecordQueue &queue)
     return config.state != ProfilerState::KINETO_ONDEMAND && !config.experimental_config.verbose;
 }
 
+// What is in an object of torch's _ProfilerResult. This needs no more of pybind11 than how it lays an
+// object out, by the header that torch was compiled with.
+static ProfilerResult &result_in(PyObject *object)
+{
+    auto *instance = reinterpret_cast<pybind11::detail::instance *>(object);
+    if (std::string_view(Py_TYPE(object)->tp_name) != "torch._C._autograd._ProfilerResult" ||
+        !instance->simple_layout || !instance->simple_value_holder[0])
+        throw std::invalid_argument("this is no result of torch's profiler");
+    return *static_cast<ProfilerResult *>(instance->simple_value_holder[0]);
+}
+
 bool lists_calls()
 {
     return tells_python<KinetoEvent>;
 }
 
-bool can_read_results()
-{
-    return pybind11::detail::get_type_info(typeid(ProfilerResult)) != nullptr;
-}
-
 void hand_over(Recorder &recorder, PyObject *object)
 {
+    ProfilerResult &result = result_in(object);
     std::optional<Wanted> owed = recorder.take_owed();
     if (!owed) return;
-    auto &result = pybind11::cast<ProfilerResult &>(pybind11::handle(object));
     // The result is ours to change: the members are not const, only how torch lends them.
     auto &roots = const_cast<Results &>(result.event_tree());
     auto &events = const_cast<std::vector<KinetoEvent> &>(result.events());

@@ -15,9 +15,6 @@ bool can_wait(torch::profiler::impl::RecordQueue &queue);
 // Whether torch has calls among its events, not only in its tree: 2.11 does not.
 bool lists_calls();
 
-// Whether a Python object can be taken for torch's result: both must be of one version of pybind11.
-bool can_read_results();
-
 // Puts what RECORDER still owes to torch into RESULT, an object of torch's _ProfilerResult. The GIL is
 // held. Throws if that is none.
 void hand_over(Recorder &recorder, PyObject *result);

@@ -55,7 +55,6 @@ PyObject *install(PyObject *, PyObject *args)
         return nullptr;
     settings->plugin = plugin;
     settings->mode = static_cast<kpytrace::Mode>(mode);
-    settings->hands_late = kpytrace::can_read_results();
     settings->late_threads = late_threads != 0;
     settings->module_call = reinterpret_cast<PyCodeObject *>(Py_NewRef(module_call));
     settings->optimizer_step = reinterpret_cast<PyCodeObject *>(Py_NewRef(optimizer_step));

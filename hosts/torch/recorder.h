@@ -34,7 +34,6 @@ enum class Wanted {
 struct Settings {
     std::string plugin;
     Mode mode = Mode::FULL;
-    bool hands_late = false; // what FULL hands over can wait until somebody asks
     bool late_threads = true;
     uint32_t tool_id = 0;
     std::vector<std::string> prefixes;

@@ -74,8 +74,7 @@ class Tracer final : public PythonTracerBase
         Wanted marked = collections_ ? Wanted::MARKED_AND_COLLECTIONS : Wanted::MARKED;
         if (mode == Mode::ALL)
             results = results_of(*recorder_, Wanted::ALL);
-        else if (mode == Mode::FULL && recorder_->settings().hands_late &&
-                 can_wait(*recorder_->queue()))
+        else if (mode == Mode::FULL && can_wait(*recorder_->queue()))
             recorder_->owe(marked);
         else if (mode == Mode::FULL)
             results = results_of(*recorder_, marked);
