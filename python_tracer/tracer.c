@@ -5,6 +5,7 @@
 #include "function.h"
 #include "gc.h"
 #include "hooks.h"
+#include "host_ticks.h"
 #include "installation.h"
 #include "mark.h"
 #include "name.h"
@@ -107,6 +108,12 @@ static kpt_status make(const kpti_env *env, const kpt_tracer_args *args, void **
     kpti_tracer *tracer = kpti_alloc(env, sizeof *tracer);
     kpt_status status;
     if (!tracer) return kpti_fail(error, KPT_E_MEMORY, "no memory for a tracer");
+    if (!kpti_host_ticks_known(env->host.tick_source)) {
+        kpti_free(env, tracer, sizeof *tracer);
+        return kpti_fail(
+            error, KPT_E_UNSUPPORTED,
+            "the Python tracer does not read a host's own clock: name one of the system's");
+    }
     tracer->env = env;
     tracer->args = *args;
     if (args->chunk_sink) tracer->chunk_sink = *args->chunk_sink;
@@ -198,11 +205,15 @@ static kpt_status deliver_tracks(kpti_tracer *tracer, const kpti_track *tracks, 
                                 NULL,
                                 tracer->args.min_duration_ns};
     kpti_clock clock;
-    kpti_delivery_job job = {tracer->env, &recording, delivery, kpti_clock_convert, &clock, 0};
+    kpti_host_ticks host_ticks;
+    kpt_delivery theirs = *delivery;
+    kpti_delivery_job job = {tracer->env, &recording, &theirs, kpti_clock_convert, &clock, 0};
     kpt_status status;
     if (!runs) return kpti_fail(error, KPT_E_MEMORY, "no memory to deliver");
     if (tracer->bit) kpti_clock_calibrate(&tracer->clock_stop);
     kpti_clock_between(&tracer->clock_start, &tracer->clock_stop, &clock);
+    kpti_host_ticks_between(&host_ticks, tracer->env->host.tick_source, &clock,
+                            &tracer->clock_start, &theirs);
     status = kpti_deliver(&job, error);
     tracer->repairs = job.repairs;
     kpti_free(tracer->env, runs, tracer->run_count * sizeof *runs);

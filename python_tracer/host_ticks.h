@@ -1,0 +1,25 @@
+/* host_ticks.h: ticks as the host counts them. Events are always stamped with the processor's counter,
+ * which costs least. A host that names another clock gets, for its converter, what that clock showed
+ * then, by our own: right within the tens of nanoseconds that reading both takes. */
+#ifndef KPTI_HOST_TICKS_H
+#define KPTI_HOST_TICKS_H
+
+#include "clock.h"
+#include "kpt_host.h"
+
+typedef struct kpti_host_ticks {
+    kpti_clock *clock;
+    int64_t shift_ns;       /* from Unix time to the host's clock */
+    kpt_convert_fn convert; /* the host's */
+    void *convert_ctx;
+} kpti_host_ticks;
+
+/* Whether a host's clock can be told from the counter: not one that only the host can read. */
+int kpti_host_ticks_known(uint32_t tick_source);
+
+/* Puts itself in front of DELIVERY's converter, if that is for ticks of another clock than the counter.
+ * CLOCK goes through START; both, and OUT, must live as long as the delivery. */
+void kpti_host_ticks_between(kpti_host_ticks *out, uint32_t tick_source, kpti_clock *clock,
+                             const kpti_clock_point *start, kpt_delivery *delivery);
+
+#endif
