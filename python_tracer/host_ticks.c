@@ -2,11 +2,6 @@
 
 enum { BLOCK = 256 };
 
-int kpti_host_ticks_known(uint32_t tick_source)
-{
-    return tick_source != KPT_TICKS_HOST;
-}
-
 /* A kpt_convert_fn, whose ctx is a kpti_host_ticks. */
 static void convert(void *ctx, const uint64_t *ticks, int64_t *ns, uint64_t count)
 {

@@ -1,6 +1,7 @@
 /* host_ticks.h: ticks as the host counts them. Events are always stamped with the processor's counter,
  * which costs least. A host that names another clock gets, for its converter, what that clock showed
- * then, by our own: right within the tens of nanoseconds that reading both takes. */
+ * then, by our own: right within the tens of nanoseconds that reading both takes. One that only the host
+ * can read (KPT_TICKS_HOST) is not served so yet: its converter gets the counter. */
 #ifndef KPTI_HOST_TICKS_H
 #define KPTI_HOST_TICKS_H
 
@@ -13,9 +14,6 @@ typedef struct kpti_host_ticks {
     kpt_convert_fn convert; /* the host's */
     void *convert_ctx;
 } kpti_host_ticks;
-
-/* Whether a host's clock can be told from the counter: not one that only the host can read. */
-int kpti_host_ticks_known(uint32_t tick_source);
 
 /* Puts itself in front of DELIVERY's converter, if that is for ticks of another clock than the counter.
  * CLOCK goes through START; both, and OUT, must live as long as the delivery. */

@@ -6,7 +6,7 @@ import unittest
 
 import abi_host
 
-MONOTONIC, REALTIME, HOSTS_OWN = 2, 3, 4
+MONOTONIC, REALTIME = 2, 3
 ConvertFn = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.POINTER(ctypes.c_uint64),
                              ctypes.POINTER(ctypes.c_int64), ctypes.c_uint64)
 SLACK_NS = 100_000  # of two clocks that are read one after the other
@@ -47,15 +47,6 @@ class Clocks(abi_host.HostCase):
 
     def test_monotonic(self):
         self.check(MONOTONIC, time.monotonic_ns)
-
-    def test_one_that_only_the_host_can_read(self):
-        @ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p)
-        def now(ctx):
-            return 0
-        host = self.new_host(tick_source=HOSTS_OWN, now_ticks=ctypes.cast(now, ctypes.c_void_p))
-        with self.assertRaises(abi_host.Failed) as raised:
-            self.make(host=host)
-        self.assertIn("host's own clock", str(raised.exception))
 
 
 if __name__ == "__main__":
