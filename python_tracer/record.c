@@ -23,7 +23,8 @@ uint32_t kpti_c_word_slow(kpti_thread *thread, kpti_c_function f)
     return entry->word;
 }
 
-/* Appends the event of CODE to the streams whose tracers record it; 0: LINE is its first. */
+/* Appends the event of CODE to the streams whose tracers record it. LINE: where it goes on; 0: at its
+ * first. */
 static void append_code(const kpti_thread *thread, uint32_t word, uint32_t mask, uint32_t line)
 {
     const uint32_t kind = word & KPTI_EVENT_EXIT;

@@ -124,12 +124,17 @@ static inline kpti_thread *kpti_quick_begin(void)
     return thread;
 }
 
-/* Appends, if MASK is the first stream's tracer and nobody else, and leaves the callback. */
-static inline int kpti_quick_append(kpti_thread *thread, uint32_t word, uint32_t mask)
+/* Appends, if MASK is the first stream's tracer and nobody else, and leaves the callback. LINE: where it
+ * goes on; 0: at its first. */
+static KPTI_ALWAYS_INLINE int kpti_quick_append(kpti_thread *thread, uint32_t word, uint32_t mask,
+                                                uint32_t line)
 {
     kpti_stream *stream = thread->streams;
+    uint64_t now;
     if (__builtin_expect(!stream || stream->bit != mask, 0)) return 0;
-    if (!kpti_stream_append_quick(stream, word, kpti_ticks())) return 0;
+    now = kpti_ticks();
+    if (!kpti_stream_append_quick(stream, word, now)) return 0;
+    if (line) kpti_stream_append_plain(stream, kpti_event_make(KPTI_EVENT_LINE, line, now));
     kpti_record_end(thread);
     return 1;
 }
@@ -142,7 +147,7 @@ static KPTI_ALWAYS_INLINE int kpti_quick_code(const PyCodeObject *code, uint32_t
     if (!thread) return 0;
     entry = &thread->codes[kpti_code_slot(code)];
     if (__builtin_expect(entry->code != code, 0)) return 0;
-    return kpti_quick_append(thread, entry->word | kind, entry->mask);
+    return kpti_quick_append(thread, entry->word | kind, entry->mask, 0);
 }
 
 /* Records that CODE goes on at the instruction OFFSET; 0: go the general way. */
@@ -150,19 +155,11 @@ static KPTI_ALWAYS_INLINE int kpti_quick_resume(PyCodeObject *code, uint32_t off
 {
     kpti_thread *thread = kpti_quick_begin();
     const kpti_code_entry *entry;
-    uint64_t now;
-    uint32_t line;
     if (!thread) return 0;
     entry = &thread->codes[kpti_code_slot(code)];
     if (__builtin_expect(entry->code != code, 0)) return 0;
-    if (__builtin_expect(!thread->streams || thread->streams->bit != entry->mask, 0)) return 0;
-    now = kpti_ticks();
-    if (!kpti_stream_append_quick(thread->streams, entry->word | KPTI_EVENT_ENTER, now)) return 0;
-    line = kpti_thread_line(thread, code, offset);
-    if (line)
-        kpti_stream_append_plain(thread->streams, kpti_event_make(KPTI_EVENT_LINE, line, now));
-    kpti_record_end(thread);
-    return 1;
+    return kpti_quick_append(thread, entry->word | KPTI_EVENT_ENTER, entry->mask,
+                             kpti_thread_line(thread, code, offset));
 }
 
 /* What records the C calls of CALLER, as far as the caches know; 0: go the general way. */
@@ -183,7 +180,8 @@ static KPTI_ALWAYS_INLINE int kpti_quick_c(kpti_c_function f, const PyCodeObject
     const kpti_c_entry *entry;
     if (!thread) return 0;
     entry = kpti_c_cached(thread, f);
-    return entry && kpti_quick_append(thread, entry->word | kind, kpti_quick_mask(thread, caller));
+    return entry &&
+           kpti_quick_append(thread, entry->word | kind, kpti_quick_mask(thread, caller), 0);
 }
 
 /* Whether nothing is to be done about a call that CALLER makes, which is none of a C function. Old caches

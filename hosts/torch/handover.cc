@@ -4,6 +4,8 @@
 #include <torch/csrc/autograd/profiler_kineto.h>
 
 #include <algorithm>
+#include <stdexcept>
+#include <string_view>
 
 #include "results.h"
 #include "tensors.h"
@@ -71,12 +73,13 @@ void hand_over(Recorder &recorder, PyObject *object)
     auto &events = const_cast<std::vector<KinetoEvent> &>(result.events());
     Results calls = results_of(recorder, *owed);
     number_tensors(add_to_tree(roots, calls));
-    if (lists_calls())
+    if (lists_calls()) {
         for (const auto &call : calls)
             events.emplace_back(call, false);
-    std::stable_sort(events.begin(), events.end(), [](const KinetoEvent &a, const KinetoEvent &b) {
-        return a.startNs() < b.startNs();
-    });
+        std::stable_sort(
+            events.begin(), events.end(),
+            [](const KinetoEvent &a, const KinetoEvent &b) { return a.startNs() < b.startNs(); });
+    }
     recorder.objects().drop_parameters();
 }
 

@@ -62,7 +62,7 @@ def install(mode: str = "full", threads: bool = True) -> None:
                      _prefixes(), torch.nn.Module.__call__.__code__,
                      torch.optim.Optimizer._optimizer_step_code.__code__)
         _results.keep_recordings(torch, shim)
-        _export.install(torch, shim)
+        _export.install(torch)
         _mode = mode
 
 

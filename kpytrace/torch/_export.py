@@ -15,7 +15,7 @@ import os
 import tempfile
 from _thread import RLock
 
-from ._results import keep_recording, recording_of, results, verbose_of
+from ._results import hand_over, keep_recording, kept_results, recording_of, verbose_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -105,17 +105,13 @@ def _end_session(original: Any) -> Any:
     return _disable_profiler
 
 
-def _with_calls(shim: Any) -> Callable[[Any], Any]:
+def _with_calls(original: Any) -> Any:
     """A method of _ProfilerResult that shows Python calls: who asks gets those that torch is owed."""
-    def make(original: Any) -> Any:
-        def method(self: Any) -> Any:
-            recording = recording_of(self)
-            if recording is not None:
-                with _lock:
-                    shim.hand_over(recording, self)
-            return original(self)
-        return method
-    return make
+    def method(self: Any) -> Any:
+        with _lock:
+            hand_over(self)
+        return original(self)
+    return method
 
 
 def _events(result: Any, base_ns: int, of_list: bool) -> Iterator[Any]:
@@ -241,7 +237,7 @@ def _patch(owner: Any, name: str, make: Callable[[Any], Any]) -> None:
     _patches.append((owner, name, original, ours))
 
 
-def install(torch: ModuleType, shim: Any) -> None:
+def install(torch: ModuleType) -> None:
     """Again is no change."""
     if _patches:
         return
@@ -251,8 +247,8 @@ def install(torch: ModuleType, shim: Any) -> None:
     result = torch._C._autograd._ProfilerResult
     save = result.save
     _patch(result, "save", _save)
-    _patch(result, "events", _with_calls(shim))
-    _patch(result, "experimental_event_tree", _with_calls(shim))
+    _patch(result, "events", _with_calls)
+    _patch(result, "experimental_event_tree", _with_calls)
     _patch(torch.profiler.profiler._KinetoProfile, "export_chrome_trace",
            lambda original: _export_trace(original, save))
     _patch(torch.autograd.profiler.profile, "_ensure_function_events", _ensure_events)
@@ -271,8 +267,9 @@ def install(torch: ModuleType, shim: Any) -> None:
 def uninstall() -> None:
     """What somebody else has put on top of ours stays: with no recordings, ours does nothing. Results
     that are there get the calls that they are owed: nobody will see to that later."""
-    for result in results():
-        result.events()
+    with _lock:
+        for result in kept_results():
+            hand_over(result)
     while _patches:
         owner, name, original, ours = _patches.pop()
         if vars(owner).get(name) is ours:

@@ -82,9 +82,16 @@ def stop_keeping(torch: ModuleType) -> None:
         delattr(torch.autograd.profiler.profile, ATTRIBUTE)
 
 
-def results() -> list[Any]:
+def kept_results() -> list[Any]:
     """Those that have a recording."""
     return list(_recordings)
+
+
+def hand_over(result: Any) -> None:
+    """Gives torch the calls that it is owed for RESULT, if any. One at a time."""
+    recording = recording_of(result)
+    if recording is not None:
+        _shim.hand_over(recording, result)
 
 
 def recording_of(result: Any) -> Optional[object]:

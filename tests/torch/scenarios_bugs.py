@@ -14,16 +14,33 @@ class B(A):
     pass
 
 
+def call_short_lived():
+    """200 functions, each called once and dead afterwards."""
+    for n in range(200):
+        names = {}
+        exec(compile(f"def made_{n:03}(): pass", f"<made {n:03}>", "exec"), names)
+        names[f"made_{n:03}"]()
+
+
+def count_short_lived(names):
+    """How many of them are among NAMES."""
+    return sum(f"<made {n:03}>(1): made_{n:03}" in names for n in range(200))
+
+
 def freed_names():
     """How many of 200 functions, dead before the profiler stops, have their names."""
+    return count_short_lived({row["name"] for row in traced.calls(traced.run(call_short_lived))})
+
+
+def overwritten_names():
+    """The same, where their memory is used again before the profiler stops."""
     def work():
-        for n in range(200):
-            names = {}
-            exec(compile(f"def made_{n}(): pass", f"<made {n}>", "exec"), names)
-            names[f"made_{n}"]()
-            del names
-    named = {row["name"] for row in traced.calls(traced.run(work))}
-    return sum(f"<made {n}>(1): made_{n}" in named for n in range(200))
+        call_short_lived()
+        return [f"used_{n:03}" for n in range(5000)], [f"<used {n:03}>" for n in range(5000)]
+    try:
+        return count_short_lived({event.name for event in traced.run(work).events()})
+    except UnicodeDecodeError:
+        return 0
 
 
 def reused_addresses():
@@ -71,4 +88,4 @@ def quoted():
     return [name for name in found if "two" in name]
 
 
-ALL = (quoted, freed_names, reused_addresses, crossings)
+ALL = (quoted, freed_names, overwritten_names, reused_addresses, crossings)

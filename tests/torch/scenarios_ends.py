@@ -200,23 +200,7 @@ def equal_starts():
     return [len(running) > 20, all(b["parent"] == a["id"] for a, b in zip(running, running[1:]))]
 
 
-# --- names and configuration ------------------------------------------------------------------------
-
-def overwritten_names():
-    """How many of 200 functions have their names whose memory is used again before the profiler stops."""
-    def work():
-        for n in range(200):
-            names = {}
-            exec(compile(f"def made_{n:03}(): pass", f"<made {n:03}>", "exec"), names)
-            names[f"made_{n:03}"]()
-            del names
-        return [f"used_{n:03}" for n in range(5000)], [f"<used {n:03}>" for n in range(5000)]
-    try:
-        named = {event.name for event in traced.run(work).events()}
-    except UnicodeDecodeError:
-        return 0
-    return sum(f"<made {n:03}>(1): made_{n:03}" in named for n in range(200))
-
+# --- configuration ----------------------------------------------------------------------------------
 
 def trace_only():
     config = torch._C._profiler._ExperimentalConfig(trace_only=True)
@@ -230,5 +214,4 @@ def trace_only():
                 f"programs.py({inner.__code__.co_firstlineno}): inner")}
 
 
-ALL = (asynchronous, unwinding, last_return, return_before_silence, equal_starts,
-       overwritten_names, trace_only)
+ALL = (asynchronous, unwinding, last_return, return_before_silence, equal_starts, trace_only)
