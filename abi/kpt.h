@@ -6,6 +6,7 @@
 #include "kpt_base.h"
 #include "kpt_chunk.h"
 #include "kpt_host.h"
+#include "kpt_loader.h"
 #include "kpt_memory.h"
 #include "kpt_observer.h"
 #include "kpt_plugin.h"

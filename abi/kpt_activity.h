@@ -36,7 +36,10 @@ enum { KPT_PHASE_COMPLETE = 0, KPT_PHASE_BEGIN = 1, KPT_PHASE_END = 2 };
 enum {
     KPT_KIND_PYTHON = 1, /* a Python function, or one resume of a generator or coroutine */
     KPT_KIND_C = 2,      /* a function or method written in C */
-    KPT_KIND_GC = 3      /* a garbage collection: value0 generation, value1 collected, value2 not */
+    KPT_KIND_GC = 3,     /* a garbage collection: value0 generation, value1 collected, value2 not */
+    /* A point that the host marked with the number value0: no call, so its id is 0; its parent is the
+     * call that it lies in. Only with KPT_DELIVER_POINTS. Since 1.1. */
+    KPT_KIND_POINT = 4
 };
 
 enum {
@@ -124,7 +127,10 @@ typedef void (*kpt_convert_fn)(void *convert_ctx, const uint64_t *ticks, int64_t
 enum {
     /* Only activities that are flagged KPT_ACTIVITY_MARKED or KPT_ACTIVITY_WATCHED, with the ids that
      * they have among all. Not in KPT_ORDER_TIME. */
-    KPT_DELIVER_MARKED = 1 << 0
+    KPT_DELIVER_MARKED = 1 << 0,
+    /* Points that the host marked with a number other than 0 are delivered as well, where they lie among
+     * the others, complete in both orders. Not in KPT_ORDER_START. Since 1.1. */
+    KPT_DELIVER_POINTS = 1 << 1
 };
 
 typedef struct kpt_delivery {

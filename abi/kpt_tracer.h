@@ -182,8 +182,8 @@ typedef struct kpt_tracer_ops {
      * since: 1.0 */
     kpt_status (*destroy)(kpt_handle self);
 
-    /* Marks where the calling thread is now. NUMBER tells spans apart, by its low 28 bits; a point has
-     * none. Of a thread that has recorded nothing, and while the tracer does not record, nothing is
+    /* Marks where the calling thread is now. NUMBER tells spans apart, by its low 28 bits; a point's is
+     * what KPT_DELIVER_POINTS gives back. Of a thread that has recorded nothing, and while the tracer does not record, nothing is
      * marked. Legal: RUNNING, STOPPED.
      * thread: any, several at once; none may be inside during destroy
      * GIL: not needed and not taken
@@ -191,6 +191,18 @@ typedef struct kpt_tracer_ops {
      * errors: KPT_E_HANDLE, KPT_E_INVALID; last_error has no text for them
      * since: 1.0 */
     kpt_status (*mark)(kpt_handle self, uint32_t what, uint64_t number);
+
+    /* Hands what is held now to SINK, as chunks, without stopping: the tracer keeps it all, whatever the
+     * sink answers. SINK's chunk_bytes is not used. NULL: to the sink that the tracer was made with,
+     * which takes away what it takes, as it does when chunks are full; that bounds what a crash loses.
+     * Legal: RUNNING, STOPPED.
+     * thread: any; the sink runs on it
+     * GIL: not needed
+     * ownership: as kpt_chunk_fn
+     * errors: KPT_E_INVALID, also for NULL where the tracer has no sink; KPT_E_SIZE,
+     *         KPT_E_UNSUPPORTED, KPT_E_MEMORY, what SINK answered
+     * since: 1.1 */
+    kpt_status (*get_chunks)(kpt_handle self, const kpt_chunk_sink *sink);
 } kpt_tracer_ops;
 #define KPT_TRACER_OPS_V1_SIZE KPT_FIELD_END(kpt_tracer_ops, mark)
 

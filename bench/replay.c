@@ -61,6 +61,7 @@ static void append(writer *w, uint32_t kind, uint32_t number)
         chunk = calloc(1, sizeof *chunk + CHUNK_EVENTS * sizeof(kpti_event));
         must(chunk != NULL, "calloc");
         chunk->capacity = CHUNK_EVENTS;
+        chunk->events = (kpti_event *)(chunk + 1);
         chunk->base_ticks = w->ticks;
         chunk->sequence = w->last ? w->last->sequence + 1 : 0;
         *(w->last ? &w->last->next : &w->first) = chunk;

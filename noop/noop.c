@@ -47,6 +47,12 @@ static void no_mark(void *self, uint32_t what, uint64_t number)
     (void)number;
 }
 
+static kpt_status no_chunks(void *self, const kpt_chunk_sink *sink, kpti_error *error)
+{
+    (void)sink;
+    return nothing(self, error);
+}
+
 const kpti_tracer_impl kpti_noop_tracer = {
     .make = make_tracer,
     .stop = nothing,
@@ -55,6 +61,7 @@ const kpti_tracer_impl kpti_noop_tracer = {
     .deliver = deliver_nothing,
     .get_stats = no_stats,
     .mark = no_mark,
+    .get_chunks = no_chunks,
     .forked = gone,
     .destroy = gone,
 };

@@ -1,6 +1,7 @@
 /* entry.c: the door. It checks the host's table, makes the bond, registers the factories and tells
  * the host who we are. The only exported symbol of the library is here. */
 #include "bond.h"
+#include "extension.h"
 #include "product.h"
 #include "say.h"
 #include "size.h"
@@ -106,7 +107,7 @@ kpt_status kpt_plugin_entry_v1(const kpt_host *host, kpt_plugin_info *out)
         info.self = bond->handle;
         info.name = kpt_str_of("kpytrace");
         info.version = kpt_str_of(KPTI_VERSION);
-        info.get_extension = kpti_registry_extension;
+        info.get_extension = kpti_extension_get;
         info.detach = kpti_bond_detach;
     }
     kpti_size_write(out, &info, sizeof info);

@@ -2,7 +2,6 @@
 
 #include "bond.h"
 #include "handle.h"
-#include "size.h"
 
 kpt_status kpti_registry_add(kpti_registry *registry, uint32_t kind, kpt_any_fn make,
                              void *make_ctx, uint64_t *token)
@@ -113,16 +112,4 @@ static kpt_status take_away(kpt_handle plugin, uint64_t token)
     return status;
 }
 
-kpt_status kpti_registry_extension(kpt_handle plugin, kpt_str name, void *out)
-{
-    static const kpt_registry table = {sizeof table, 0, add, take_away};
-    kpt_status status = kpti_size_check(out, KPT_REGISTRY_V1_SIZE);
-    if (!kpti_handle_pin(plugin, &kpti_bond_kind)) return KPT_E_HANDLE;
-    kpti_handle_unpin(plugin);
-    if (name.size && !name.data)
-        return told(plugin, KPT_E_INVALID, "get_extension: the name has no bytes");
-    if (!kpt_str_is(name, KPT_EXT_REGISTRY))
-        return told(plugin, KPT_E_UNSUPPORTED, "the plugin has no extension of that name");
-    if (status == KPT_OK) kpti_size_write(out, &table, sizeof table);
-    return told(plugin, status, "get_extension: out is NULL or too small");
-}
+const kpt_registry kpti_registry_table = {sizeof kpti_registry_table, 0, add, take_away};

@@ -33,7 +33,7 @@ kpt_status kpti_registry_ask(kpti_registry *registry, uint32_t kind,
                              kpt_status (*ask)(kpt_any_fn make, void *make_ctx, void *job),
                              void *job);
 
-/* A kpt_get_extension_fn of the plugin: KPT_EXT_REGISTRY. */
-kpt_status kpti_registry_extension(kpt_handle plugin, kpt_str name, void *out);
+/* What the extension KPT_EXT_REGISTRY gives to hosts. */
+extern const kpt_registry kpti_registry_table;
 
 #endif

@@ -71,8 +71,12 @@ static kpt_status take_delivery(kpt_delivery *local, const kpt_delivery *deliver
         return kpti_fail(error, status,
                          "delivery is NULL, or its struct_size below the one in ABI 1.0");
     if (!local->sink) return kpti_fail(error, KPT_E_INVALID, "delivery has no sink");
-    if (local->flags & ~(uint32_t)KPT_DELIVER_MARKED || local->order > KPT_ORDER_START)
+    if (local->flags & ~(uint32_t)(KPT_DELIVER_MARKED | KPT_DELIVER_POINTS) ||
+        local->order > KPT_ORDER_START)
         return kpti_fail(error, KPT_E_UNSUPPORTED, "delivery has an unknown flag or order");
+    if (local->flags & KPT_DELIVER_POINTS && local->order == KPT_ORDER_START)
+        return kpti_fail(error, KPT_E_UNSUPPORTED,
+                         "KPT_DELIVER_POINTS: points are not delivered by start");
     if (local->flags & KPT_DELIVER_MARKED && local->order == KPT_ORDER_TIME)
         return kpti_fail(error, KPT_E_UNSUPPORTED,
                          "KPT_DELIVER_MARKED: a begin does not know yet whether it will be marked");
@@ -142,6 +146,32 @@ static kpt_status mark(kpt_handle self, uint32_t what, uint64_t number)
     return KPT_OK;
 }
 
+/* The whole copy of a sink that came over, checked. */
+static kpt_status take_sink(kpt_chunk_sink *local, const kpt_chunk_sink *sink, kpti_error *error)
+{
+    kpt_status status = kpti_size_read(local, sizeof *local, sink, KPT_CHUNK_SINK_V1_SIZE);
+    if (status != KPT_OK)
+        return kpti_fail(error, status, "chunk_sink's struct_size is below the one in ABI 1.0");
+    if (local->flags & ~(uint32_t)KPT_CHUNKS_WHOLE)
+        return kpti_fail(error, KPT_E_UNSUPPORTED, "chunk_sink has an unknown flag");
+    if (!local->sealed) return kpti_fail(error, KPT_E_INVALID, "chunk_sink has no function");
+    return KPT_OK;
+}
+
+static kpt_status get_chunks(kpt_handle self, const kpt_chunk_sink *sink)
+{
+    kpti_call call;
+    kpti_object *object;
+    const kpti_tracer_impl *impl;
+    kpt_chunk_sink local;
+    kpt_status status = begin(&call, self, &object, &impl);
+    if (status != KPT_OK) return status;
+    if (sink) status = take_sink(&local, sink, &call.error);
+    if (status == KPT_OK)
+        status = impl->get_chunks(object->self, sink ? &local : NULL, &call.error);
+    return kpti_call_leave(&call, status);
+}
+
 static kpt_status get_extension(kpt_handle self, kpt_str name, void *out)
 {
     kpti_call call;
@@ -185,6 +215,7 @@ static const kpt_tracer_ops ops = {
     .get_extension = get_extension,
     .destroy = destroy,
     .mark = mark,
+    .get_chunks = get_chunks,
 };
 
 static void forked(void *object)
@@ -245,16 +276,9 @@ static kpt_status check_chunk_sink(kpti_make_args *args, kpti_error *error)
 {
     kpt_status status;
     if (!args->of.tracer.chunk_sink) return KPT_OK;
-    status = kpti_size_read(&args->chunk_sink, sizeof args->chunk_sink, args->of.tracer.chunk_sink,
-                            KPT_CHUNK_SINK_V1_SIZE);
-    if (status != KPT_OK)
-        return kpti_fail(error, status, "chunk_sink's struct_size is below the one in ABI 1.0");
-    if (args->chunk_sink.flags)
-        return kpti_fail(error, KPT_E_UNSUPPORTED, "chunk_sink has an unknown flag");
-    if (!args->chunk_sink.sealed)
-        return kpti_fail(error, KPT_E_INVALID, "chunk_sink has no function");
-    args->of.tracer.chunk_sink = &args->chunk_sink;
-    return KPT_OK;
+    status = take_sink(&args->chunk_sink, args->of.tracer.chunk_sink, error);
+    if (status == KPT_OK) args->of.tracer.chunk_sink = &args->chunk_sink;
+    return status;
 }
 
 static kpt_status check(const kpti_env *env, kpti_make_args *args, kpti_error *error)

@@ -26,13 +26,15 @@ int kpti_batcher_init(kpti_batcher *b, const kpti_delivery_job *job)
         job->delivery->flags & KPT_DELIVER_MARKED ? KPT_ACTIVITY_MARKED | KPT_ACTIVITY_WATCHED : 0;
     b->last_thread = no_thread;
     b->gc_name = kpti_gc_function(recording);
+    b->point_name = kpti_point_function(recording);
+    b->points = job->delivery->flags & KPT_DELIVER_POINTS ? KPTI_POINTS : 0;
     b->room = asked ? smaller(asked, DEFAULT_ROOM) : DEFAULT_ROOM;
     /* Each activity brings at most one of both. */
-    b->name_room = smaller(b->room, b->gc_name + 1);
+    b->name_room = smaller(b->room, b->point_name + 1);
     b->thread_room = smaller(b->room, recording->track_count);
     b->activities = kpti_alloc(b->env, b->room * sizeof *b->activities);
     b->names = kpti_alloc(b->env, b->name_room * sizeof *b->names);
-    b->notes = kpti_alloc(b->env, ((size_t)b->gc_name + 1) * sizeof *b->notes);
+    b->notes = kpti_alloc(b->env, ((size_t)b->point_name + 1) * sizeof *b->notes);
     b->threads = kpti_alloc(b->env, b->thread_room * sizeof *b->threads);
     b->delivered_threads = kpti_alloc(b->env, recording->track_count);
     return b->activities && b->names && b->notes && b->threads && b->delivered_threads;
@@ -42,7 +44,7 @@ void kpti_batcher_free(kpti_batcher *b)
 {
     kpti_free(b->env, b->activities, b->room * sizeof *b->activities);
     kpti_free(b->env, b->names, b->name_room * sizeof *b->names);
-    kpti_free(b->env, b->notes, ((size_t)b->gc_name + 1) * sizeof *b->notes);
+    kpti_free(b->env, b->notes, ((size_t)b->point_name + 1) * sizeof *b->notes);
     kpti_free(b->env, b->threads, b->thread_room * sizeof *b->threads);
     kpti_free(b->env, b->delivered_threads, b->recording->track_count);
 }
@@ -56,11 +58,15 @@ static void describe(const kpti_batcher *b, uint32_t name, kpti_function_view *o
 {
     static const kpti_function_view gc = {
         .display = STR("Python GC"), .function = STR("gc"), .kind = KPT_KIND_GC};
+    static const kpti_function_view point = {
+        .display = STR("<point>"), .function = STR("<point>"), .kind = KPT_KIND_POINT};
     static const kpti_function_view unknown = {
         .display = STR("<unknown>"), .function = STR("<unknown>"), .kind = KPT_KIND_PYTHON};
     memset(out, 0, sizeof *out);
     if (name == b->gc_name)
         *out = gc;
+    else if (name == b->point_name)
+        *out = point;
     else if (!b->recording->describe(b->recording->describe_ctx, name, out))
         *out = unknown;
     if (!out->kind) out->kind = KPT_KIND_PYTHON;
@@ -110,15 +116,24 @@ static uint32_t keep_needed(const kpti_batcher *b, kpt_activity *activities, uin
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < filled; i++)
-        if (activities[i].flags & b->needed) activities[kept++] = activities[i];
+        if (activities[i].flags & b->needed || activities[i].name == b->point_name)
+            activities[kept++] = activities[i];
     return kept;
+}
+
+static uint32_t count_points(const kpti_batcher *b, const kpt_activity *activities, uint32_t filled)
+{
+    uint32_t points = 0;
+    for (uint32_t i = 0; b->points && i < filled; i++)
+        points += activities[i].name == b->point_name;
+    return points;
 }
 
 int kpti_batcher_add_ends(kpti_batcher *b, uint32_t track, uint32_t filled, uint64_t *delivered)
 {
     kpt_activity *const activities = kpti_batcher_next(b);
     if (b->end_ns != INT64_MAX) filled = apply_end(b, activities, filled);
-    *delivered += filled;
+    *delivered += filled - count_points(b, activities, filled);
     if (b->needed) filled = keep_needed(b, activities, filled);
     if (filled && track != b->last_thread) kpti_batcher_add_thread(b, track);
     for (uint32_t i = 0; i < filled; i++) {

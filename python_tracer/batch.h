@@ -1,7 +1,7 @@
 /* batch.h: batches in the making: activities, with the names and threads that they are the first to
  * refer to. A batch goes to the sink when it is full, and at the end.
  *
- * A function's index as a name is its id; garbage collections have one more (kpti_gc_function). */
+ * A function's index as a name is its id; garbage collections and points have two more (replay.h). */
 #ifndef KPTI_BATCH_H
 #define KPTI_BATCH_H
 
@@ -34,6 +34,8 @@ typedef struct kpti_batcher {
     uint32_t thread_count;
     uint32_t thread_room;
     uint32_t gc_name;
+    uint32_t point_name;
+    unsigned points;            /* KPTI_POINTS, if they are delivered; else 0 */
     uint8_t *delivered_threads; /* by track */
 } kpti_batcher;
 
@@ -70,8 +72,8 @@ static inline kpt_activity *kpti_batcher_next(kpti_batcher *b)
 }
 
 /* Adds the FILLED activities that were written there, each the end of a call of TRACK: what is not
- * wanted goes, what is too long is cut, names are looked up. Sends the batch if it is full; 0 if the
- * delivery is over, by b->status. DELIVERED grows by what is left, needed flags or not. */
+ * wanted goes, what is too long is cut, names are looked up; or points. Sends the batch if it is full; 0 if the
+ * delivery is over, by b->status. DELIVERED grows by the calls that are left, needed flags or not. */
 int kpti_batcher_add_ends(kpti_batcher *b, uint32_t track, uint32_t filled, uint64_t *delivered);
 
 /* An activity that is delivered with other fields than a replay wrote. */
@@ -108,7 +110,7 @@ static inline int kpti_batcher_add(kpti_batcher *b, kpti_altered altered)
     const kpt_activity *const a = altered.activity;
     kpti_name_note note;
     kpt_activity *out;
-    if (b->needed && !(altered.flags & b->needed)) return 1;
+    if (b->needed && !(altered.flags & b->needed) && a->name != b->point_name) return 1;
     note = kpti_batcher_note(b, a->name);
     out = &b->activities[b->count++];
     if (a->thread != b->last_thread) kpti_batcher_add_thread(b, a->thread);

@@ -114,6 +114,13 @@ static ratio usual_rate(const kpti_clock_point *first, const kpti_clock_point *l
     return rate;
 }
 
+uint64_t kpti_clock_rate_between(const kpti_clock_point *start, const kpti_clock_point *stop)
+{
+    ratio rate;
+    if (tell_rate(start, stop, apart_ns, &rate)) return 0;
+    return start->hz || !start->ours ? start->hz : measured_hz();
+}
+
 static kpti_clock_piece piece_at(uint64_t ticks, int64_t ns, ratio rate)
 {
     const uint64_t rest = rate.ns % rate.ticks;

@@ -59,6 +59,10 @@ void kpti_clock_between(const kpti_clock_point *start, const kpti_clock_point *s
 void kpti_clock_through(const kpti_clock_point *points, uint32_t count, kpti_clock_piece *more,
                         kpti_clock *out);
 
+/* The counter's own rate, in ticks a second, for points that are too near each other to tell it; 0 where
+ * they are not. */
+uint64_t kpti_clock_rate_between(const kpti_clock_point *start, const kpti_clock_point *stop);
+
 /* A kpt_convert_fn, whose ctx is a kpti_clock. */
 void kpti_clock_convert(void *ctx, const uint64_t *ticks, int64_t *ns, uint64_t count);
 

@@ -12,11 +12,11 @@ static int deliver_all(kpti_batcher *b, uint32_t track, uint64_t *last_id, uint6
 {
     kpti_replay *replay = kpti_batcher_replay(b, track, *last_id + 1);
     kpti_filled left = KPTI_FILLED_MORE;
+    const unsigned what = KPTI_ENDS | b->points;
     if (!replay) return 0;
     while (left == KPTI_FILLED_MORE) {
         uint32_t count;
-        left =
-            kpti_replay_fill(replay, KPTI_ENDS, kpti_batcher_next(b), b->room - b->count, &count);
+        left = kpti_replay_fill(replay, what, kpti_batcher_next(b), b->room - b->count, &count);
         if (!kpti_batcher_add_ends(b, track, count, last_id)) break;
     }
     *repairs += kpti_replay_repairs(replay);
@@ -27,10 +27,10 @@ static int deliver_all(kpti_batcher *b, uint32_t track, uint64_t *last_id, uint6
 /* The same where a least duration leaves out some: they are numbered as they begin. */
 static int deliver_some(kpti_lane *lane, kpti_batcher *b, uint32_t track, uint64_t *last_id)
 {
-    int fine = kpti_lane_begin(lane, b, track, KPTI_BEGINS | KPTI_ENDS);
+    int fine = kpti_lane_begin(lane, b, track, KPTI_BEGINS | KPTI_ENDS | b->points);
     while (fine && lane->activity) {
         kpti_altered call = kpti_lane_take(lane, last_id);
-        if (call.phase == KPT_PHASE_END) {
+        if (call.phase != KPT_PHASE_BEGIN) {
             call.phase = KPT_PHASE_COMPLETE;
             if (!kpti_batcher_add(b, call)) break;
         }

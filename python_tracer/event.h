@@ -25,7 +25,7 @@ enum {
     KPTI_EVENT_LINE = 5, /* of the ENTER or OPEN before: number is its line */
     KPTI_EVENT_GC_BEGIN = 6,   /* number: generation */
     KPTI_EVENT_GC_END = 7,     /* then: collected in the low half, uncollectable in the high */
-    KPTI_EVENT_MARK = 8,       /* the host's; number: 0 */
+    KPTI_EVENT_MARK = 8,       /* the host's; number: its own, 0 if it has none */
     KPTI_EVENT_SPAN_BEGIN = 9, /* the host's; number: the span's */
     KPTI_EVENT_SPAN_END = 10
 };

@@ -1,12 +1,24 @@
-/* handing.h: sealed chunks on their way to the host's sink, while the tracer runs and when it stops. */
+/* handing.h: chunks on their way to a host's sink: sealed ones to the sink that the tracer was made with,
+ * while it runs and when it stops, which takes them away; or all that is held to another. Where the sink
+ * wants whole chunks, tables go before and between them.
+ *
+ * No lock is held while a sink runs: it may take its time. One thread at a time hands a stream's chunks:
+ * its owner, or who flushes. */
 #ifndef KPTI_HANDING_H
 #define KPTI_HANDING_H
 
-#include "stream.h"
+#include "tracer.h"
 
-/* Hands the chunks before LAST to the host's sink, where there is one; NULL: all of them. The host may take
- * its time, so no lock is held; the owner thread is the only one that adds or hands away, while it
- * records. TICKS: now. */
-void kpti_hand_to_sink(kpti_stream *stream, const kpti_chunk *last, uint64_t ticks);
+/* Hands the stream's sealed chunks to the tracer's sink, where there is one. TICKS: now. */
+void kpti_hand_to_sink(kpti_stream *stream, uint64_t ticks);
+
+/* Seals and hands over what every thread has recorded so far. No lock is held. */
+void kpti_hand_all(kpti_tracer *tracer);
+
+/* Tells the tracer's sink what is known only when recording has ended. */
+void kpti_hand_end(kpti_tracer *tracer);
+
+/* Hands all that is held to SINK, and keeps it. */
+kpt_status kpti_hand_copy(kpti_tracer *tracer, const kpt_chunk_sink *sink, kpti_error *error);
 
 #endif

@@ -48,6 +48,7 @@ static int choose(kpti_lane *l, kpt_activity *a)
         l->ids[a->depth] = 0;
         return 0;
     }
+    if (kpti_lane_is_point(l)) return kpti_batcher_wants(l->b, a->start_ns);
     kpti_batcher_cut(l->b, &l->end_ns, &l->flags);
     l->when_ns = l->end_ns;
     return l->ids[a->depth] != 0;

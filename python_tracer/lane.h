@@ -30,6 +30,12 @@ typedef struct kpti_lane {
     kpt_activity block[KPTI_LANE_BLOCK];
 } kpti_lane;
 
+/* Whether the lane's activity is a point, and no call. */
+static inline int kpti_lane_is_point(const kpti_lane *lane)
+{
+    return lane->activity->phase == KPT_PHASE_COMPLETE;
+}
+
 /* Makes A the lane's activity. */
 static inline void kpti_lane_set(kpti_lane *lane, kpt_activity *a)
 {
@@ -63,9 +69,15 @@ static inline int kpti_lane_move(kpti_lane *lane)
  * with. Once for each activity. */
 static inline kpti_altered kpti_lane_take(kpti_lane *lane, uint64_t *last_id)
 {
-    const uint32_t depth = lane->activity->depth;
+    uint32_t depth = lane->activity->depth;
     const int begins = lane->phase != KPT_PHASE_END;
     kpti_altered out = {lane->activity, 0, 0, lane->end_ns, lane->flags, lane->phase};
+    if (kpti_lane_is_point(lane)) {
+        while (depth && !lane->ids[depth - 1]) /* it lies in a call that is not delivered */
+            depth--;
+        out.parent_id = depth ? lane->ids[depth - 1] : 0;
+        return out;
+    }
     *last_id += (uint64_t)begins;
     out.id = begins ? *last_id : lane->ids[depth];
     out.parent_id = depth ? lane->ids[depth - 1] : 0;

@@ -26,7 +26,7 @@ void kpti_mark(kpti_tracer *tracer, uint32_t what, uint64_t number)
     static const uint32_t kinds[] = {[KPT_MARK_POINT] = KPTI_EVENT_MARK,
                                      [KPT_MARK_BEGIN] = KPTI_EVENT_SPAN_BEGIN,
                                      [KPT_MARK_END] = KPTI_EVENT_SPAN_END};
-    uint32_t known = what == KPT_MARK_POINT ? 0 : (uint32_t)number & KPTI_MOST_NUMBER;
+    uint32_t known = (uint32_t)number & KPTI_MOST_NUMBER;
     kpti_thread *thread = kpti_thread_self;
     kpti_stream *stream;
     if (!thread) return;

@@ -66,8 +66,9 @@ static int run(merge *m)
 /* Readies the lanes that have anything to deliver. 0 when there is no memory. */
 static int begin_lanes(merge *m)
 {
-    const unsigned what =
-        m->b->delivery->order == KPT_ORDER_START ? KPTI_BEGINS : KPTI_BEGINS | KPTI_ENDS;
+    const unsigned what = m->b->delivery->order == KPT_ORDER_START
+                              ? KPTI_BEGINS
+                              : KPTI_BEGINS | KPTI_ENDS | m->b->points;
     for (uint32_t t = 0; t < m->b->recording->track_count; t++) {
         if (!kpti_lane_begin(&m->lanes[t], m->b, t, what)) return 0;
         if (m->lanes[t].activity) m->heap[m->count++] = &m->lanes[t];

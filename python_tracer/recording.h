@@ -22,10 +22,10 @@ typedef struct kpti_chunk {
     uint64_t base_ticks;     /* the whole counter when it was begun */
     uint64_t dropped_before; /* events lost between the chunk before and this one */
     uint32_t run;
-    uint32_t sequence; /* within the run and thread */
-    uint32_t capacity; /* of events */
-    uint32_t count;    /* events that hold */
-    kpti_event events[];
+    uint32_t sequence;  /* within the run and thread */
+    uint32_t capacity;  /* of events */
+    uint32_t count;     /* events that hold */
+    kpti_event *events; /* behind the chunk itself, or lent by a loader */
 } kpti_chunk;
 
 /* One thread's part of a recording. */

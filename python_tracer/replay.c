@@ -110,6 +110,7 @@ fill_plain(kpti_replay *r, const unsigned what, kpt_activity *out, const kpt_act
 static kpt_activity *fill_as_asked(kpti_replay *r, unsigned what, kpt_activity *out,
                                    const kpt_activity *end)
 {
+    what &= KPTI_BEGINS | KPTI_ENDS;
     if (what == KPTI_ENDS) return fill_plain(r, KPTI_ENDS, out, end);
     if (what == KPTI_BEGINS) return fill_plain(r, KPTI_BEGINS, out, end);
     return fill_plain(r, KPTI_BEGINS | KPTI_ENDS, out, end);
@@ -130,6 +131,8 @@ kpti_filled kpti_replay_fill(kpti_replay *r, unsigned what, kpt_activity *activi
             kpti_call_write(call, call->start_ns, r->track, KPT_PHASE_BEGIN, out++);
         if (step == KPTI_STEP_END && what & KPTI_ENDS)
             kpti_call_write(call, call->end_ns, r->track, KPT_PHASE_END, out++);
+        if (step == KPTI_STEP_POINT && what & KPTI_POINTS)
+            kpti_call_write(call, call->end_ns, r->track, KPT_PHASE_COMPLETE, out++);
     }
     *count = (uint32_t)(out - activities);
     if (step == KPTI_STEP_DONE) return KPTI_FILLED_ALL;

@@ -33,6 +33,12 @@ static inline uint32_t kpti_gc_function(const kpti_recording *recording)
     return recording->function_count ? recording->function_count : 1;
 }
 
+/* And for the points that the host marked: the second. */
+static inline uint32_t kpti_point_function(const kpti_recording *recording)
+{
+    return kpti_gc_function(recording) + 1;
+}
+
 /* How ticks become nanoseconds. */
 typedef struct kpti_timebase {
     kpt_convert_fn convert; /* NULL: a tick is a nanosecond. Called with blocks of ticks, in
@@ -42,7 +48,7 @@ typedef struct kpti_timebase {
 } kpti_timebase;
 
 /* Which activities a replay writes. */
-enum { KPTI_BEGINS = 1, KPTI_ENDS = 2 };
+enum { KPTI_BEGINS = 1, KPTI_ENDS = 2, KPTI_POINTS = 4 };
 
 typedef enum kpti_filled {
     KPTI_FILLED_ALL = 0,  /* there are no more */
@@ -59,8 +65,9 @@ void kpti_replay_free(kpti_replay *replay);
 
 /* Writes the next activities, ROOM of them or fewer; COUNT receives how many. They come in time order,
  * as WHAT says: at their begins, with what is known then and an end_ns that is their start, at their
- * ends, or both. WHAT is the same in each call. Ids are numbered in pre-order from first_id. A name is
- * a function's id, or kpti_gc_function. kind, and a line that was not recorded, are the function's
+ * ends, or both; points that the host has numbered, if they are wanted, where they lie, as complete ones
+ * with the id 0. WHAT is the same in each call. Ids are numbered in pre-order from first_id. A name is
+ * a function's id, kpti_gc_function or kpti_point_function. kind, and a line that was not recorded, are the function's
  * business, and 0 here. */
 kpti_filled kpti_replay_fill(kpti_replay *replay, unsigned what, kpt_activity *activities,
                              uint32_t room, uint32_t *count);

@@ -281,6 +281,21 @@ static void end_gc(kpti_replay *r, uint64_t counts)
     gc->value2 = counts >> 32;
 }
 
+/* A point of the host's, as a call that takes no time. */
+static kpti_step point(kpti_replay *r, uint32_t number, kpti_call_record **record)
+{
+    kpti_call_record *p = &r->cut;
+    memset(p, 0, sizeof *p);
+    p->parent_id = r->stack.top->id;
+    p->depth = r->stack.top->depth + 1;
+    p->start_ns = p->end_ns = r->times.ns[r->at - 1 - r->block_first];
+    p->function = kpti_point_function(r->recording);
+    p->key = KPTI_GC_KEY; /* so that its values are written */
+    p->value0 = number;
+    *record = p;
+    return KPTI_STEP_POINT;
+}
+
 /* One event that the loop does not know. */
 static kpti_step odd_event(kpti_replay *r, kpti_call_record **record)
 {
@@ -309,7 +324,8 @@ static kpti_step odd_event(kpti_replay *r, kpti_call_record **record)
         return end_span(r, number);
     case KPTI_EVENT_MARK:
         mark_from(r, r->stack.top);
-        break;
+        r->at++;
+        return number ? point(r, number, record) : KPTI_STEP_NONE;
     case KPTI_EVENT_GC_END:
         end_gc(r, r->events[r->at + 1]);
         break;

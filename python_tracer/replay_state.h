@@ -18,7 +18,8 @@ typedef enum kpti_step {
     KPTI_STEP_BEGIN = 1, /* record is the call that began */
     KPTI_STEP_END = 2,   /* record is the call that ended */
     KPTI_STEP_NO_MEMORY = 3,
-    KPTI_STEP_NONE = 4 /* nothing to report yet */
+    KPTI_STEP_NONE = 4, /* nothing to report yet */
+    KPTI_STEP_POINT = 5 /* record is a point of the host's */
 } kpti_step;
 
 struct kpti_replay {
@@ -58,7 +59,7 @@ struct kpti_replay {
     kpti_cuts cuts;
     uint64_t spans; /* begun so far */
     kpti_call_record *cutting;
-    kpti_call_record cut; /* the one that was cut just now */
+    kpti_call_record cut; /* the one that was cut just now, or a point */
 
     kpti_times times;
 };

@@ -193,7 +193,7 @@ void kpti_session_stop(kpti_tracer *tracer)
     kpti_session_unlock();
     /* No stream is added or freed while the tracer is stopped and its host waits for this. */
     for (kpti_stream *s = tracer->forked ? NULL : tracer->streams; s; s = s->sibling)
-        kpti_hand_to_sink(s, NULL, tracer->runs[tracer->run_count - 1].stop_ticks);
+        kpti_hand_to_sink(s, tracer->runs[tracer->run_count - 1].stop_ticks);
     /* Without the GIL the next callback removes the hooks. */
     if (last && kpti_may_touch_python()) remove_if_idle(0);
 }

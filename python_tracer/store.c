@@ -20,6 +20,7 @@ kpti_chunk *kpti_store_take_locked(const kpti_env *env, uint32_t capacity)
     if (!chunk) return NULL;
     memset(chunk, 0, sizeof *chunk);
     chunk->capacity = capacity;
+    chunk->events = (kpti_event *)(chunk + 1);
     return chunk;
 }
 

@@ -288,7 +288,7 @@ static int refill(kpti_stream *stream, uint64_t *now)
     kpti_session_unlock();
     kpti_walk_free(open);
     if (begun) {
-        kpti_hand_to_sink(stream, stream->last, ticks);
+        kpti_hand_to_sink(stream, ticks);
         open_limit(stream);
     }
     return begun;

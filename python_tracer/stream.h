@@ -42,6 +42,7 @@ typedef struct kpti_stream {
     kpti_chunk *last;  /* the one that is written, while it is not sealed */
     kpti_chunk *later; /* begun while a snapshot reads: joined to the others after it */
     kpti_chunk *given; /* the first one, if the sink took it while a snapshot was reading it */
+    uint32_t handing;  /* a thread hands its chunks to the sink */
     uint32_t idle;     /* last was recorded for the thread, not by it */
     uint32_t sealed;   /* last is complete: the next event begins a new chunk */
     uint32_t run;

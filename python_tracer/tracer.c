@@ -4,6 +4,7 @@
 #include "deliver.h"
 #include "function.h"
 #include "gc.h"
+#include "handing.h"
 #include "hooks.h"
 #include "host_ticks.h"
 #include "installation.h"
@@ -13,6 +14,9 @@
 #include "reading.h"
 #include "session.h"
 #include "thread.h"
+
+/* A clock's point goes to a sink of chunks no more often. */
+enum { POINTS_APART_NS = 100 * 1000 * 1000 };
 
 static void free_tracer(kpti_tracer *tracer)
 {
@@ -71,10 +75,9 @@ static kpt_status begin_run(kpti_tracer *tracer, kpti_error *error)
     }
     if (!reserve_run(tracer)) return kpti_fail(error, KPT_E_MEMORY, "no memory for another run");
     gil = PyGILState_Ensure();
-    tracer->run_count++;
+    if (++tracer->run_count == 1) kpti_clock_calibrate(&tracer->clock_start);
     status = kpti_session_start(tracer, error); /* a run that failed is one without calls */
     PyGILState_Release(gil);
-    if (status == KPT_OK && tracer->run_count == 1) kpti_clock_calibrate(&tracer->clock_start);
     return status;
 }
 
@@ -111,6 +114,7 @@ static kpt_status make(const kpti_env *env, const kpt_tracer_args *args, void **
     tracer->env = env;
     tracer->args = *args;
     if (args->chunk_sink) tracer->chunk_sink = *args->chunk_sink;
+    tracer->given.point_apart = args->chunk_sink ? kpti_clock_ticks_in(POINTS_APART_NS) : 0;
     if (args->ring_ns) tracer->ring_ticks = kpti_clock_ticks_in(args->ring_ns) + 1;
     if (args->flags & KPT_TRACE_THIS_THREAD) tracer->only_tid = kpti_os_tid();
     status = kpti_filters_copy(env, args, &tracer->filters);
@@ -134,6 +138,7 @@ static kpt_status stop(void *self, kpti_error *error)
     (void)error;
     kpti_session_stop(tracer);
     kpti_clock_calibrate(&tracer->clock_stop);
+    kpti_hand_end(tracer);
     if (tracer->guard.off_count) kpti_guard_report(tracer->env, &tracer->guard);
     return KPT_OK;
 }
@@ -246,6 +251,7 @@ static void get_stats(void *self, kpt_stats *out)
         out->events_dropped += atomic_load_explicit(&s->dropped_total, memory_order_relaxed);
         out->threads++;
     }
+    out->events += tracer->given.events;
     out->bytes_held = tracer->bytes_held;
     out->chunks_sealed = tracer->chunks_sealed;
     out->chunks_refused = tracer->chunks_refused;
@@ -255,12 +261,22 @@ static void get_stats(void *self, kpt_stats *out)
     kpti_session_unlock();
 }
 
-/* In the child: the other threads are gone, and will never leave what they were inside. */
 static void mark(void *self, uint32_t what, uint64_t number)
 {
     kpti_mark(self, what, number);
 }
 
+static kpt_status get_chunks(void *self, const kpt_chunk_sink *sink, kpti_error *error)
+{
+    kpti_tracer *tracer = self;
+    if (sink) return kpti_hand_copy(tracer, sink, error);
+    if (!tracer->chunk_sink.sealed)
+        return kpti_fail(error, KPT_E_INVALID, "the tracer was made without a sink");
+    kpti_hand_all(tracer);
+    return KPT_OK;
+}
+
+/* In the child: the other threads are gone, and will never leave what they were inside. */
 static void forked(void *self)
 {
     kpti_tracer *tracer = self;
@@ -290,6 +306,7 @@ const kpti_tracer_impl kpti_python_tracer = {
     .deliver = deliver,
     .get_stats = get_stats,
     .mark = mark,
+    .get_chunks = get_chunks,
     .forked = forked,
     .destroy = destroy,
 };

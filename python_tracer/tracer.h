@@ -33,6 +33,14 @@ typedef struct kpti_tracer {
     uint32_t readers; /* snapshots in progress: no chunk may go or be joined */
     uint64_t bytes_held;
     uint64_t ring_ticks; /* how far back a ring by time reaches; 0: none */
+    /* What the sink has: functions below names, runs below runs, and when it got a clock's point. */
+    struct {
+        uint64_t events;
+        uint64_t point_ticks;
+        uint64_t point_apart;
+        uint32_t names;
+        uint32_t runs;
+    } given;
     uint64_t chunks_sealed;
     uint64_t chunks_refused;
     uint64_t repairs; /* of the last delivery */

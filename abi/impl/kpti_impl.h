@@ -13,7 +13,7 @@
 #include "kpt.h"
 
 /* Counts every change of this header; the version of the project joins it in backends. */
-#define KPTI_INTERFACE 2
+#define KPTI_INTERFACE 3
 
 /* Where an implementation leaves the text of a failure. */
 typedef struct kpti_error {
@@ -65,6 +65,7 @@ typedef struct kpti_tracer_impl {
     kpt_status (*deliver)(void *self, const kpt_delivery *delivery, kpti_error *error);
     void (*get_stats)(void *self, kpt_stats *out);
     void (*mark)(void *self, uint32_t what, uint64_t number); /* any thread, at any time */
+    kpt_status (*get_chunks)(void *self, const kpt_chunk_sink *sink, kpti_error *error);
     void (*forked)(void *self);
     void (*destroy)(void *self);
 } kpti_tracer_impl;

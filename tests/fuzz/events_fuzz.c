@@ -29,7 +29,8 @@ static kpti_chunk *take_chunk(input *in, uint32_t *thread)
                           .run = choice >> 1 & 3,
                           .sequence = sequence,
                           .capacity = (uint32_t)count,
-                          .count = (uint32_t)count};
+                          .count = (uint32_t)count,
+                          .events = (kpti_event *)(chunk + 1)};
     for (size_t i = 0; i < count; i++)
         chunk->events[i] = take(in, sizeof(kpti_event));
     *thread = choice & 1;

@@ -51,6 +51,7 @@ static void seal(tape *t)
     chunk->run = t->head.run;
     chunk->sequence = t->head.sequence;
     chunk->count = chunk->capacity = t->count;
+    chunk->events = (kpti_event *)(chunk + 1);
     memcpy(chunk->events, t->events, t->count * sizeof(kpti_event));
     *(t->last ? &t->last->next : &t->first) = chunk;
     t->last = chunk;

@@ -125,6 +125,7 @@ const kpti_chunk *Tape::chunks()
         auto *chunk = static_cast<kpti_chunk *>(malloc(sizeof(kpti_chunk) + bytes));
         if (!chunk) abort();
         memset(chunk, 0, sizeof *chunk);
+        chunk->events = reinterpret_cast<kpti_event *>(chunk + 1);
         if (bytes) memcpy(chunk->events, part.events.data(), bytes);
         chunk->base_ticks = part.head.base_ticks;
         chunk->dropped_before = part.head.dropped_before;

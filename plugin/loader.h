@@ -1,0 +1,9 @@
+/* loader.h: what the extension KPT_EXT_LOADER gives to hosts. */
+#ifndef KPTI_LOADER_H
+#define KPTI_LOADER_H
+
+#include "kpt_loader.h"
+
+extern const kpt_loader kpti_loader_table;
+
+#endif
