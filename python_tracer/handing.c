@@ -5,7 +5,7 @@
 #include "reading.h"
 #include "room.h"
 #include "session.h"
-#include "table.h"
+#include "chunk_table.h"
 
 /* The stream's number, as a kpt_thread's: how many are older. New ones come in front. */
 static uint32_t index_of(const kpti_stream *stream)

@@ -1,7 +1,7 @@
 #include "loaded.h"
 
 #include "deliver.h"
-#include "table.h"
+#include "chunk_table.h"
 
 /* Far more than there are: what a damaged table can make us take is bounded. */
 enum { MOST_THREADS = 1 << 22, MOST_RUNS = 1 << 20 };

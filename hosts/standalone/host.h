@@ -1,17 +1,21 @@
 /* host.h: the embedded host: it opens the plugin through the same door as every other host, makes
- * one tracer, and has its recording written to a file. Plain C: no Python is known here, so that it
- * can be tested, and used, without one; module.c makes it a Python module.
+ * one tracer, and has its recording written to files; or opens a .kpt file that was written so. Plain
+ * C: no Python is known here, so that it can be tested, and used, without one; module.c makes it a
+ * Python module.
  *
- *   start ──> stop ──> write, count, stats (any number of times) ──> free
+ *   start ──> write, stats, … ──> stop ──> write, count, stats (any number of times) ──> free
+ *   open ──────────────────────────────> write, count, stats (any number of times) ──> free
  *
  * A session is used by one call at a time; a second, also from a callback of the first, is answered
- * with KPT_E_BUSY. No function here needs or takes the GIL, but start's tracer does: see the ABI's
- * make. */
+ * with KPT_E_BUSY. Notes may be made at any time. No function here needs or takes the GIL, but start's
+ * tracer does: see the ABI's make. */
 #ifndef KPTI_STANDALONE_HOST_H
 #define KPTI_STANDALONE_HOST_H
 
-#include "kpt.h"
-#include "out_file.h"
+#include "error.h"
+#include "kpt_reader.h"
+#include "profile.h"
+#include "writer.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -19,23 +23,40 @@ extern "C" {
 
 typedef struct kpti_session kpti_session;
 
-/* Why a call failed. */
-typedef struct kpti_session_error {
-    kpt_status status;
-    int os_error;   /* an errno, where a file could not be written; else 0 */
-    char text[512]; /* for people: what failed, and the plugin's own words */
-} kpti_session_error;
+enum {
+    KPTI_SESSION_GC = 1 << 0, /* garbage collections are recorded too */
+    KPTI_SESSION_RING =
+        1 << 1, /* a flight recorder: of the user's notes, too, only the last are kept */
+};
 
-enum { KPTI_SESSION_GC = 1 << 0 }; /* garbage collections are recorded too */
+/* Zero means the default. All is borrowed during start. */
+typedef struct kpti_session_options {
+    uint32_t flags;     /* KPTI_SESSION_* */
+    const char *stream; /* the .kpt file that is written while it runs; NULL: none */
+    const char *dump;  /* a signal writes here: "out.json" to out.1.json, out.2.json …; or NULL */
+    int dump_signal;   /* which one; 0: none */
+    uint64_t flush_ns; /* a stream's threads hand over what they have so often; 0: 1 s */
+    kpt_str info;      /* lines "key=value" for who reads a .kpt file */
+} kpti_session_options;
 
 /* Opens PLUGIN, makes a tracer with ARGS and has it run. On KPT_OK *OUT is to be freed. */
-kpt_status kpti_session_start(const char *plugin, const kpt_tracer_args *args, uint32_t flags,
-                              kpti_session **out, kpti_session_error *error);
+kpt_status kpti_session_start(const char *plugin, const kpt_tracer_args *args,
+                              const kpti_session_options *options, kpti_session **out,
+                              kpti_session_error *error);
+
+/* Opens a .kpt file; a damaged one only with RECOVER, up to where it is. */
+kpt_status kpti_session_open(const char *plugin, const char *path, int recover, kpti_session **out,
+                             kpti_session_error *error);
 
 /* Why the tracer records nothing; NULL: it does record. */
 const char *kpti_session_noop_reason(const kpti_session *session);
 
-/* Ends recording. A tracer that has ended by itself (at exit, in the child of a fork) is fine. */
+/* How the file of an opened session ends, and what it says of itself. */
+kpti_kpt_state kpti_session_state(const kpti_session *session);
+kpt_str kpti_session_info(const kpti_session *session);
+
+/* Ends recording. A tracer that has ended by itself (at exit, in the child of a fork) is fine. A stream
+ * that could not be written whole is KPT_E_IO, and stopped all the same. */
 kpt_status kpti_session_stop(kpti_session *session, kpti_session_error *error);
 
 /* What was delivered. */
@@ -46,17 +67,30 @@ typedef struct kpti_session_count {
     uint64_t bytes; /* of the file */
 } kpti_session_count;
 
-/* Writes the recording of a stopped session to PATH, as Chrome JSON, compressed where PATH ends in
- * ".gz". INTERRUPTED may be NULL. */
-kpt_status kpti_session_write(kpti_session *session, const char *path,
-                              kpti_interrupted_fn interrupted, void *interrupted_ctx,
-                              kpti_session_count *count, kpti_session_error *error);
+/* What a long call asks and tells meanwhile; all may be NULL. */
+typedef struct kpti_session_watch {
+    kpti_interrupted_fn interrupted; /* see out_file.h */
+    void *interrupted_ctx;
+    void (*progress)(void *ctx, uint64_t calls_done);
+    void *progress_ctx;
+} kpti_session_watch;
 
-/* The same without a file. */
+/* Writes what is recorded, so far, to PATH, in the format that its suffix stands for. */
+kpt_status kpti_session_write(kpti_session *session, const char *path,
+                              const kpti_session_watch *watch, kpti_session_count *count,
+                              kpti_session_error *error);
+
+/* The same without a file: counted only; or by function. */
 kpt_status kpti_session_count_calls(kpti_session *session, kpti_session_count *count,
                                     kpti_session_error *error);
+kpt_status kpti_session_profile(kpti_session *session, const kpti_session_watch *watch,
+                                kpti_profile *profile, kpti_session_error *error);
 
 kpt_status kpti_session_stats(kpti_session *session, kpt_stats *out, kpti_session_error *error);
+
+/* Notes something of the user's, where the calling thread is. Its time and thread are filled in. Returns its
+ * number; 0: it could not be kept, or the session does not record. Any thread, at any time. */
+uint32_t kpti_session_note(kpti_session *session, kpti_note note);
 
 /* Frees the recording; afterwards every call but free is refused with KPT_E_HANDLE. */
 kpt_status kpti_session_close(kpti_session *session, kpti_session_error *error);

@@ -33,13 +33,20 @@ static PyObject *exception_for(kpt_status status)
 static PyObject *raise_error(const kpti_session_error *error, PyObject *path)
 {
     PyObject *text;
+    PyObject *value = NULL;
     if (PyErr_Occurred()) return NULL; /* a signal's handler raised while we waited */
-    if (error->os_error) {
+    if (error->os_error && path) {
         errno = error->os_error;
         return PyErr_SetFromErrnoWithFilenameObject(PyExc_OSError, path);
     }
     text = PyUnicode_DecodeUTF8(error->text, (Py_ssize_t)strlen(error->text), "replace");
-    if (text) PyErr_SetObject(exception_for(error->status), text);
+    if (text && error->os_error)
+        value = Py_BuildValue("iO", error->os_error, text);
+    else if (text)
+        value = Py_NewRef(text);
+    if (value)
+        PyErr_SetObject(error->os_error ? PyExc_OSError : exception_for(error->status), value);
+    Py_XDECREF(value);
     Py_XDECREF(text);
     return NULL;
 }
@@ -59,22 +66,25 @@ static kpti_session *session_of(PyObject *capsule)
     return NULL;
 }
 
+/* The session as a capsule, which is its owner from now on; NULL with an exception. */
+static PyObject *make_capsule(kpti_session *session)
+{
+    PyObject *capsule = PyCapsule_New(session, capsule_name, free_session);
+    if (!capsule) kpti_session_free(session);
+    return capsule;
+}
+
 static PyObject *start_with(const char *plugin, const kpti_start_args *args)
 {
     kpti_session_error error;
     kpti_session *session;
-    const char *reason;
     PyObject *capsule;
     PyObject *result;
-    if (kpti_session_start(plugin, &args->tracer, args->session_flags, &session, &error) != KPT_OK)
+    if (kpti_session_start(plugin, &args->tracer, &args->session, &session, &error) != KPT_OK)
         return raise_error(&error, NULL);
-    capsule = PyCapsule_New(session, capsule_name, free_session);
-    if (!capsule) {
-        kpti_session_free(session);
-        return NULL;
-    }
-    reason = kpti_session_noop_reason(session);
-    result = Py_BuildValue("Oz", capsule, reason);
+    capsule = make_capsule(session);
+    if (!capsule) return NULL;
+    result = Py_BuildValue("Oz", capsule, kpti_session_noop_reason(session));
     Py_DECREF(capsule);
     return result;
 }
@@ -95,6 +105,46 @@ static PyObject *start(PyObject *module, PyObject *args)
     return result;
 }
 
+static PyObject *opened_to_tuple(kpti_session *session)
+{
+    static const char *const states[] = {
+        [KPTI_KPT_WHOLE] = "whole", [KPTI_KPT_CUT_OFF] = "cut off", [KPTI_KPT_DAMAGED] = "damaged"};
+    const kpt_str info = kpti_session_info(session);
+    PyObject *capsule = make_capsule(session);
+    PyObject *result;
+    if (!capsule) return NULL;
+    result = Py_BuildValue("Osy#", capsule, states[kpti_session_state(session)], info.data,
+                           (Py_ssize_t)info.size);
+    Py_DECREF(capsule);
+    return result;
+}
+
+PyDoc_STRVAR(open_doc, "open(plugin, path, recover) -> (trace, how the file ends, its info)");
+static PyObject *open_trace(PyObject *module, PyObject *args)
+{
+    kpti_session_error error;
+    kpti_session *session = NULL;
+    kpt_status status;
+    PyObject *plugin;
+    PyObject *path;
+    PyObject *given;
+    int recover;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O&Op", PyUnicode_FSConverter, &plugin, &given, &recover))
+        return NULL;
+    if (!PyUnicode_FSConverter(given, &path)) {
+        Py_DECREF(plugin);
+        return NULL;
+    }
+    Py_BEGIN_ALLOW_THREADS;
+    status = kpti_session_open(PyBytes_AsString(plugin), PyBytes_AsString(path), recover, &session,
+                               &error);
+    Py_END_ALLOW_THREADS;
+    Py_DECREF(plugin);
+    Py_DECREF(path);
+    return status == KPT_OK ? opened_to_tuple(session) : raise_error(&error, given);
+}
+
 PyDoc_STRVAR(stop_doc, "stop(trace): ends recording");
 static PyObject *stop(PyObject *module, PyObject *capsule)
 {
@@ -110,15 +160,40 @@ static PyObject *stop(PyObject *module, PyObject *capsule)
     return Py_NewRef(Py_None);
 }
 
+/* A long call: the GIL is released, and taken for signals and for progress. */
+typedef struct long_call {
+    PyThreadState *released;
+    PyObject *progress; /* called with the number of calls so far; NULL: nobody */
+    int raised;
+} long_call;
+
 /* Whether a signal's handler raised. Called without the GIL, on the thread that released it. */
 static int handle_signals(void *ctx)
 {
-    PyThreadState **released = ctx;
-    int raised;
-    PyEval_RestoreThread(*released);
-    raised = PyErr_CheckSignals() != 0;
-    *released = PyEval_SaveThread();
-    return raised;
+    long_call *call = ctx;
+    if (call->raised) return 1;
+    PyEval_RestoreThread(call->released);
+    call->raised = PyErr_CheckSignals() != 0;
+    call->released = PyEval_SaveThread();
+    return call->raised;
+}
+
+/* Likewise. What raises is told by the next wait, or at the end. */
+static void tell_progress(void *ctx, uint64_t calls)
+{
+    long_call *call = ctx;
+    PyObject *answer;
+    if (!call->progress || call->raised) return;
+    PyEval_RestoreThread(call->released);
+    answer = PyObject_CallFunction(call->progress, "K", (unsigned long long)calls);
+    if (!answer) call->raised = 1;
+    Py_XDECREF(answer);
+    call->released = PyEval_SaveThread();
+}
+
+static kpti_session_watch watch_of(long_call *call)
+{
+    return (kpti_session_watch){handle_signals, call, call->progress ? tell_progress : NULL, call};
 }
 
 static PyObject *count_to_dict(const kpti_session_count *count)
@@ -129,30 +204,56 @@ static PyObject *count_to_dict(const kpti_session_count *count)
                          (unsigned long long)count->bytes);
 }
 
-PyDoc_STRVAR(write_doc, "write(trace, path) -> counts; path None: counts only");
+PyDoc_STRVAR(write_doc, "write(trace, path, progress) -> counts; path None: counts only");
 static PyObject *write_trace(PyObject *module, PyObject *args)
 {
+    long_call call = {NULL, NULL, 0};
+    kpti_session_watch watch;
     PyObject *capsule;
     PyObject *path;
+    PyObject *progress;
     PyObject *bytes = NULL;
-    PyThreadState *released;
     kpti_session *session;
     kpti_session_count count;
     kpti_session_error error;
     kpt_status status;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OO", &capsule, &path)) return NULL;
+    if (!PyArg_ParseTuple(args, "OOO", &capsule, &path, &progress)) return NULL;
     session = session_of(capsule);
     if (!session || (path != Py_None && !PyUnicode_FSConverter(path, &bytes))) return NULL;
-    released = PyEval_SaveThread();
+    if (progress != Py_None) call.progress = progress;
+    watch = watch_of(&call);
+    call.released = PyEval_SaveThread();
     if (bytes)
-        status = kpti_session_write(session, PyBytes_AsString(bytes), handle_signals, &released,
-                                    &count, &error);
+        status = kpti_session_write(session, PyBytes_AsString(bytes), &watch, &count, &error);
     else
         status = kpti_session_count_calls(session, &count, &error);
-    PyEval_RestoreThread(released);
+    PyEval_RestoreThread(call.released);
     Py_XDECREF(bytes);
-    return status == KPT_OK ? count_to_dict(&count) : raise_error(&error, path);
+    if (status == KPT_OK && !call.raised) return count_to_dict(&count);
+    return raise_error(&error, path);
+}
+
+PyDoc_STRVAR(note_doc, "note(trace, what, name, args, value, flow, partner) -> its number, or 0");
+static PyObject *note(PyObject *module, PyObject *args)
+{
+    PyObject *capsule;
+    kpti_session *session;
+    kpti_note made;
+    unsigned long long flow;
+    Py_ssize_t name_size;
+    Py_ssize_t args_size;
+    (void)module;
+    memset(&made, 0, sizeof made);
+    if (!PyArg_ParseTuple(args, "OIs#s#dKI", &capsule, &made.what, &made.name.data, &name_size,
+                          &made.args.data, &args_size, &made.value, &flow, &made.partner))
+        return NULL;
+    session = session_of(capsule);
+    if (!session) return NULL;
+    made.name.size = (uint64_t)name_size;
+    made.args.size = (uint64_t)args_size;
+    made.flow = flow;
+    return PyLong_FromUnsignedLong(kpti_session_note(session, made));
 }
 
 /* One row for each counter of kpt_stats. */
@@ -188,10 +289,14 @@ static PyObject *stats(PyObject *module, PyObject *capsule)
     kpt_stats values;
     kpti_session *session = session_of(capsule);
     PyObject *dict;
+    kpt_status status;
     int done = 1;
     (void)module;
     if (!session) return NULL;
-    if (kpti_session_stats(session, &values, &error) != KPT_OK) return raise_error(&error, NULL);
+    Py_BEGIN_ALLOW_THREADS;
+    status = kpti_session_stats(session, &values, &error);
+    Py_END_ALLOW_THREADS;
+    if (status != KPT_OK) return raise_error(&error, NULL);
     dict = PyDict_New();
     for (int i = 0; dict && done && i < COUNTERS; i++) {
         uint64_t value;
@@ -200,6 +305,86 @@ static PyObject *stats(PyObject *module, PyObject *capsule)
     }
     if (dict && !done) Py_CLEAR(dict);
     return dict;
+}
+
+/* A row as Python gets it. */
+static PyObject *row_to_tuple(const kpti_profile *profile, const kpti_profile_row *row)
+{
+    const kpt_name *name = kpti_profile_name(profile, row->name);
+    const kpt_thread *thread = kpti_profile_thread(profile, row->thread);
+    return Py_BuildValue(
+        "y#y#y#ky#KKKKK", name ? name->display.data : "", name ? (Py_ssize_t)name->display.size : 0,
+        name ? name->function.data : "", name ? (Py_ssize_t)name->function.size : 0,
+        name ? name->file.data : "", name ? (Py_ssize_t)name->file.size : 0,
+        (unsigned long)(name ? name->first_line : 0), thread ? thread->name.data : "",
+        thread ? (Py_ssize_t)thread->name.size : 0, (unsigned long long)row->calls,
+        (unsigned long long)row->own_ns, (unsigned long long)row->total_ns,
+        (unsigned long long)row->min_ns, (unsigned long long)row->max_ns);
+}
+
+static PyObject *rows_to_list(kpti_profile *profile, int sort, unsigned most)
+{
+    uint32_t count;
+    const kpti_profile_row *rows = kpti_profile_rows(profile, (kpti_profile_sort)sort, &count);
+    PyObject *list = PyList_New(0);
+    for (uint32_t i = 0; list && i < count && i < most; i++) {
+        PyObject *row = row_to_tuple(profile, &rows[i]);
+        if (!row || PyList_Append(list, row) < 0) Py_CLEAR(list);
+        Py_XDECREF(row);
+    }
+    return list;
+}
+
+PyDoc_STRVAR(profile_doc, "profile(trace, sort, most, by_thread, progress) -> rows by function");
+static PyObject *profile(PyObject *module, PyObject *args)
+{
+    static const kpti_heap heap = {NULL, NULL, NULL};
+    long_call call = {NULL, NULL, 0};
+    kpti_session_watch watch;
+    PyObject *capsule;
+    PyObject *progress;
+    PyObject *list = NULL;
+    kpti_session *session;
+    kpti_profile *made;
+    kpti_session_error error;
+    kpt_status status;
+    unsigned most;
+    int sort;
+    int by_thread;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OiIpO", &capsule, &sort, &most, &by_thread, &progress))
+        return NULL;
+    session = session_of(capsule);
+    if (!session) return NULL;
+    if (progress != Py_None) call.progress = progress;
+    if (kpti_profile_open(&heap, by_thread ? KPTI_PROFILE_BY_THREAD : 0, &made) != KPT_OK)
+        return PyErr_NoMemory();
+    watch = watch_of(&call);
+    call.released = PyEval_SaveThread();
+    status = kpti_session_profile(session, &watch, made, &error);
+    PyEval_RestoreThread(call.released);
+    if (status == KPT_OK && !call.raised)
+        list = rows_to_list(made, sort, most);
+    else
+        (void)raise_error(&error, NULL);
+    kpti_profile_free(made);
+    return list;
+}
+
+PyDoc_STRVAR(formats_doc, "formats() -> (name, suffix) of each format that is written");
+static PyObject *formats(PyObject *module, PyObject *ignored)
+{
+    size_t count;
+    const kpti_format *const *all = kpti_formats(&count);
+    PyObject *list = PyList_New(0);
+    (void)module;
+    (void)ignored;
+    for (size_t i = 0; list && i < count; i++) {
+        PyObject *pair = Py_BuildValue("ss", all[i]->name, all[i]->suffix);
+        if (!pair || PyList_Append(list, pair) < 0) Py_CLEAR(list);
+        Py_XDECREF(pair);
+    }
+    return list;
 }
 
 PyDoc_STRVAR(close_doc, "close(trace): frees the recording");
@@ -218,9 +403,16 @@ static PyObject *close_trace(PyObject *module, PyObject *capsule)
 }
 
 static PyMethodDef methods[] = {
-    {"start", start, METH_VARARGS, start_doc},       {"stop", stop, METH_O, stop_doc},
-    {"write", write_trace, METH_VARARGS, write_doc}, {"stats", stats, METH_O, stats_doc},
-    {"close", close_trace, METH_O, close_doc},       {NULL, NULL, 0, NULL},
+    {"start", start, METH_VARARGS, start_doc},
+    {"open", open_trace, METH_VARARGS, open_doc},
+    {"stop", stop, METH_O, stop_doc},
+    {"write", write_trace, METH_VARARGS, write_doc},
+    {"note", note, METH_VARARGS, note_doc},
+    {"stats", stats, METH_O, stats_doc},
+    {"profile", profile, METH_VARARGS, profile_doc},
+    {"formats", formats, METH_NOARGS, formats_doc},
+    {"close", close_trace, METH_O, close_doc},
+    {NULL, NULL, 0, NULL},
 };
 
 static PyModuleDef_Slot slots[] = {

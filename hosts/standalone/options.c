@@ -1,14 +1,25 @@
 #define PY_SSIZE_T_CLEAN
 #include "options.h"
 
-#include "host.h"
-
-typedef enum option_kind { SWITCH, NOT_SWITCH, COUNT32, COUNT64, GC, ON_FULL, FILTERS } option_kind;
+typedef enum option_kind {
+    SWITCH,
+    NOT_SWITCH,
+    COUNT32,
+    COUNT64,
+    SESSION, /* a switch of the session's */
+    ON_FULL,
+    FILTERS,
+    STREAM,
+    DUMP,
+    DUMP_SIGNAL,
+    FLUSH,
+    INFO
+} option_kind;
 
 typedef struct option {
     const char *name;
     option_kind kind;
-    uint32_t where; /* a flag of kpt_tracer_args, or the offset of a field */
+    uint32_t where; /* a flag of kpt_tracer_args or of the session, or the offset of a field */
 } option;
 
 #define AT(field) ((uint32_t)offsetof(kpt_tracer_args, field))
@@ -16,7 +27,13 @@ static const option known_options[] = {
     {"c_calls", NOT_SWITCH, KPT_TRACE_NO_C_CALLS},
     {"all_callables", SWITCH, KPT_TRACE_ALL_CALLABLES},
     {"this_thread", SWITCH, KPT_TRACE_THIS_THREAD},
-    {"gc", GC, 0},
+    {"gc", SESSION, KPTI_SESSION_GC},
+    {"ring", SESSION, KPTI_SESSION_RING},
+    {"stream", STREAM, 0},
+    {"dump", DUMP, 0},
+    {"dump_signal", DUMP_SIGNAL, 0},
+    {"flush_ns", FLUSH, 0},
+    {"info", INFO, 0},
     {"on_full", ON_FULL, 0},
     {"filters", FILTERS, 0},
     {"max_events", COUNT64, AT(max_events)},
@@ -107,6 +124,29 @@ static int read_count(PyObject *value, const option *o, kpt_tracer_args *args)
     return 1;
 }
 
+/* Bytes, without a NUL where they are a path. */
+static int read_text(PyObject *value, const option *o, kpti_session_options *out)
+{
+    char *bytes;
+    Py_ssize_t size;
+    if (PyBytes_AsStringAndSize(value, &bytes, o->kind == INFO ? &size : NULL) < 0) return 0;
+    if (o->kind == INFO) out->info = (kpt_str){bytes, (uint64_t)size};
+    if (o->kind == STREAM) out->stream = bytes;
+    if (o->kind == DUMP) out->dump = bytes;
+    return 1;
+}
+
+static int read_session_count(PyObject *value, const option *o, kpti_session_options *out)
+{
+    unsigned long long number = PyLong_AsUnsignedLongLong(value);
+    if (number == (unsigned long long)-1 && PyErr_Occurred()) return 0;
+    if (o->kind == FLUSH)
+        out->flush_ns = number;
+    else
+        out->dump_signal = (int)(number & 127);
+    return 1;
+}
+
 static int read_option(PyObject *value, const option *o, kpti_start_args *args)
 {
     static const char *const policies[] = {"stop", "ring", NULL};
@@ -121,15 +161,22 @@ static int read_option(PyObject *value, const option *o, kpti_start_args *args)
         truth = find_word(value, policies, o->name);
         if (truth >= 0) args->tracer.on_full = (uint32_t)(KPT_FULL_STOP + truth);
         return truth >= 0;
+    case STREAM:
+    case DUMP:
+    case INFO:
+        return read_text(value, o, &args->session);
+    case DUMP_SIGNAL:
+    case FLUSH:
+        return read_session_count(value, o, &args->session);
     case SWITCH:
     case NOT_SWITCH:
-    case GC:
+    case SESSION:
         break;
     }
     truth = PyObject_IsTrue(value);
     if (truth < 0) return 0;
-    if (o->kind == GC && truth) args->session_flags |= KPTI_SESSION_GC;
-    if (o->kind != GC && truth == (o->kind == SWITCH)) args->tracer.flags |= o->where;
+    if (o->kind == SESSION && truth) args->session.flags |= o->where;
+    if (o->kind != SESSION && truth == (o->kind == SWITCH)) args->tracer.flags |= o->where;
     return 1;
 }
 

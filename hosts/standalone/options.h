@@ -5,12 +5,12 @@
 
 #include <Python.h>
 
-#include "kpt_tracer.h"
+#include "host.h"
 
-/* The filters borrow the bytes of the dictionary that they come from. */
+/* Filters and texts borrow the bytes of the dictionary that they come from. */
 typedef struct kpti_start_args {
     kpt_tracer_args tracer;
-    uint32_t session_flags; /* KPTI_SESSION_* */
+    kpti_session_options session;
     kpt_filter *filters;
 } kpti_start_args;
 

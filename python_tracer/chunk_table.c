@@ -1,4 +1,4 @@
-#include "table.h"
+#include "chunk_table.h"
 
 enum { ALIGN = 8, HEAD_BYTES = 8, FIRST_ROOM = 4096, NAME_HEAD_BYTES = 24, TEXTS = 4 };
 enum { NAMES_BYTES = 1 << 20 };

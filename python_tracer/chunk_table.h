@@ -1,4 +1,4 @@
-/* table.h: what belongs to all of a recording's chunks, as the bytes of a KPT_CHUNK_TABLE: the runs, the
+/* chunk_table.h: what belongs to all of a recording's chunks, as the bytes of a KPT_CHUNK_TABLE: the runs, the
  * clock's points, threads, names, counters. A table is a row of sections; each says what it is and how
  * long, so that one which is not known is passed over:
  *
@@ -6,8 +6,8 @@
  *
  * All is in the byte order of the machine, and padded to 8 bytes. A section that comes again replaces what
  * it said before; names come in the order of their ids, and may come twice. */
-#ifndef KPTI_TABLE_H
-#define KPTI_TABLE_H
+#ifndef KPTI_CHUNK_TABLE_H
+#define KPTI_CHUNK_TABLE_H
 
 #include "clock.h"
 #include "impl/kpti_impl.h"

@@ -1,0 +1,31 @@
+/* door.h: the plugin, opened: its entry called, its factory of tracers kept. */
+#ifndef KPTI_STANDALONE_DOOR_H
+#define KPTI_STANDALONE_DOOR_H
+
+#include "error.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Stays where it is from open to close: the plugin knows its address. */
+typedef struct kpti_door {
+    kpt_plugin_info info;
+    kpt_tracer_make_fn make;
+    void *make_ctx;
+} kpti_door;
+
+/* Opens PLUGIN. To be closed after KPT_OK only. */
+kpt_status kpti_door_open(kpti_door *door, const char *plugin, kpti_session_error *error);
+void kpti_door_close(kpti_door *door);
+
+/* Makes a tracer that records; one that has stopped, of the chunks that NEXT gives. */
+kpt_status kpti_door_make(kpti_door *door, const kpt_tracer_args *args, kpt_tracer *out,
+                          kpti_session_error *error);
+kpt_status kpti_door_load(kpti_door *door, kpt_next_chunk_fn next, void *next_ctx, kpt_tracer *out,
+                          kpti_session_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,133 @@
+#include "keeper.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { NS_PER_MS = 1000000, NONE = -1 };
+
+/* Where the handler writes to. */
+static _Atomic int listening = NONE;
+static atomic_int signals;
+
+static void handle(int number)
+{
+    const int saved = errno;
+    const uint64_t one = 1;
+    const int fd = atomic_load(&listening);
+    (void)number;
+    atomic_fetch_add(&signals, 1);
+    if (fd != NONE) (void)!write(fd, &one, sizeof one);
+    errno = saved;
+}
+
+static int listen_to(kpti_keeper *keeper)
+{
+    struct sigaction old;
+    struct sigaction ours;
+    int none = NONE;
+    if (!keeper->signal) return 0;
+    if (sigaction(keeper->signal, NULL, &old) != 0) return errno;
+    if (old.sa_handler != SIG_DFL && old.sa_handler != handle) return EBUSY;
+    if (!atomic_compare_exchange_strong(&listening, &none, keeper->wake)) return EBUSY;
+    memset(&ours, 0, sizeof ours);
+    ours.sa_handler = handle;
+    ours.sa_flags = SA_RESTART;
+    (void)sigemptyset(&ours.sa_mask);
+    atomic_store(&signals, 0);
+    if (sigaction(keeper->signal, &ours, NULL) == 0) return 0;
+    atomic_store(&listening, NONE);
+    return errno;
+}
+
+/* Unless somebody has put another handler there meanwhile. A signal that is on its way finds nobody. */
+static void stop_listening(const kpti_keeper *keeper)
+{
+    struct sigaction old;
+    if (!keeper->signal) return;
+    if (sigaction(keeper->signal, NULL, &old) == 0 && old.sa_handler == handle) {
+        memset(&old, 0, sizeof old);
+        old.sa_handler = SIG_DFL;
+        (void)sigaction(keeper->signal, &old, NULL);
+    }
+    atomic_store(&listening, NONE);
+}
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* How long to wait, in milliseconds; -1: until something happens. */
+static int wait_ms(const kpti_keeper *keeper, int64_t next_ns)
+{
+    int64_t left = next_ns - now_ns();
+    if (!keeper->interval_ns) return -1;
+    return left <= 0 ? 0 : (int)(left / NS_PER_MS + 1);
+}
+
+static void *run(void *ctx)
+{
+    kpti_keeper *keeper = ctx;
+    int64_t next_ns = now_ns() + (int64_t)keeper->interval_ns;
+    while (!__atomic_load_n(&keeper->ending, __ATOMIC_ACQUIRE)) {
+        struct pollfd wanted = {keeper->wake, POLLIN, 0};
+        uint64_t count;
+        if (poll(&wanted, 1, wait_ms(keeper, next_ns)) > 0)
+            (void)!read(keeper->wake, &count, sizeof count);
+        while (keeper->signal && atomic_load(&signals) > 0) {
+            atomic_fetch_sub(&signals, 1);
+            keeper->at_signal(keeper->ctx);
+        }
+        if (!keeper->interval_ns || now_ns() < next_ns) continue;
+        keeper->at_interval(keeper->ctx);
+        next_ns = now_ns() + (int64_t)keeper->interval_ns;
+    }
+    return NULL;
+}
+
+/* Signals are for the program's own threads. */
+static int start_thread(kpti_keeper *keeper)
+{
+    sigset_t all;
+    sigset_t before;
+    int error;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    error = pthread_create(&keeper->thread, NULL, run, keeper);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (!error) (void)pthread_setname_np(keeper->thread, "kpytrace");
+    return error;
+}
+
+int kpti_keeper_start(kpti_keeper *keeper)
+{
+    int error;
+    keeper->wake = eventfd(0, EFD_CLOEXEC);
+    if (keeper->wake < 0) return errno;
+    error = listen_to(keeper);
+    if (!error) {
+        error = start_thread(keeper);
+        if (!error) return 0;
+        stop_listening(keeper);
+    }
+    (void)close(keeper->wake);
+    return error;
+}
+
+void kpti_keeper_end(kpti_keeper *keeper)
+{
+    const uint64_t one = 1;
+    stop_listening(keeper);
+    __atomic_store_n(&keeper->ending, 1, __ATOMIC_RELEASE);
+    (void)!write(keeper->wake, &one, sizeof one);
+    (void)pthread_join(keeper->thread, NULL);
+    (void)close(keeper->wake);
+}

@@ -1,0 +1,37 @@
+/* keeper.h: a thread that looks after a running session: at intervals, and when a signal comes. It knows
+ * no Python and needs no GIL, so it works while the program hangs.
+ *
+ * One keeper at a time listens to a signal. The signal's handler only counts and wakes; who had set a
+ * handler before keeps it. */
+#ifndef KPTI_STANDALONE_KEEPER_H
+#define KPTI_STANDALONE_KEEPER_H
+
+#include <pthread.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct kpti_keeper {
+    pthread_t thread;
+    int wake;   /* an eventfd: the signal's handler and end write to it */
+    int signal; /* 0: none */
+    int ending;
+    uint64_t interval_ns; /* 0: there is nothing to do at intervals */
+    void (*at_interval)(void *ctx);
+    void (*at_signal)(void *ctx);
+    void *ctx;
+} kpti_keeper;
+
+/* Starts it, with all but thread and wake set and the rest zeroes. 0 or an errno: EBUSY where the signal
+ * has a handler. */
+int kpti_keeper_start(kpti_keeper *keeper);
+
+/* Ends it; what it does is finished first. */
+void kpti_keeper_end(kpti_keeper *keeper);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

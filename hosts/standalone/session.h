@@ -1,0 +1,81 @@
+/* session.h: a session as the host's own files know it.
+ *
+ * Two locks: inside says that a call of the user's is in; control is held around each control call of the
+ * tracer, as the keeper makes some too. Neither is held while Python may run. After a fork the child's
+ * session has no keeper and writes no stream (kpti_session_enter sees to it). */
+#ifndef KPTI_STANDALONE_SESSION_H
+#define KPTI_STANDALONE_SESSION_H
+
+#include <limits.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/types.h>
+
+#include "door.h"
+#include "host.h"
+#include "keeper.h"
+#include "kpt_writer.h"
+
+/* Invariant: tracer.ops is set while the session is open; stopped tells what the host was told. */
+struct kpti_session {
+    atomic_flag inside;
+    pthread_mutex_t control;
+    pid_t pid; /* whose keeper and stream these are */
+    kpti_door door;
+    kpt_tracer tracer;
+    _Atomic int stopped;
+    int64_t base_ns; /* the full second in which it began: times in files are since then */
+    uint64_t traced_pid;
+    char noop_reason[256];
+    char info[2048]; /* lines "key=value" */
+
+    pthread_mutex_t notes_lock;
+    kpti_notes notes;
+    uint32_t most_notes; /* that are kept; 0: all */
+    _Atomic int noting;  /* calls of note that are inside */
+    _Atomic int closing; /* no more of them */
+
+    int has_keeper;
+    kpti_keeper keeper;
+    char dump_path[PATH_MAX]; /* empty: signals write nothing */
+    uint32_t dumps;
+
+    int streams; /* to stream; stream_path has been written, or is being */
+    int stream_open;
+    kpti_kpt_writer stream;
+    char stream_path[PATH_MAX];
+
+    int opened; /* from a file */
+    kpti_kpt_reader reader;
+};
+
+/* KPT_OK: the caller is inside an open session, with control, and has to leave. */
+kpt_status kpti_session_enter(kpti_session *session, kpti_session_error *error);
+kpt_status kpti_session_leave(kpti_session *session, kpt_status status);
+
+static inline kpt_status kpti_session_fail_of_tracer(const kpt_tracer *tracer,
+                                                     kpti_session_error *error, kpt_status status,
+                                                     const char *what)
+{
+    return kpti_session_fail_of(error, status, what, tracer->ops->last_error, tracer->self);
+}
+
+/* Whether the tracer, of whatever plugin, can hand out chunks. */
+static inline int kpti_has_chunks(const kpt_tracer *tracer)
+{
+    return KPT_HAS(tracer->ops, kpt_tracer_ops, get_chunks);
+}
+
+/* stream.c: the .kpt file that is written while a session runs. */
+int kpti_session_begin_stream(kpti_session *session, const char *path); /* 0 or an errno */
+kpt_status kpti_session_sink(void *session, const kpt_chunk *chunk);    /* a kpt_chunk_fn */
+/* Has all threads hand over what they have. Control is held. */
+void kpti_session_flush(kpti_session *session);
+kpt_status kpti_session_end_stream(kpti_session *session, kpti_session_error *error);
+
+/* write.c: writes with control held. */
+kpt_status kpti_session_write_inside(kpti_session *session, const char *path,
+                                     const kpti_session_watch *watch, kpti_session_count *count,
+                                     kpti_session_error *error);
+
+#endif

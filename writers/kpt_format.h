@@ -1,0 +1,98 @@
+/* kpt_format.h: our own file, .kpt: a head, then records, each with its own checksum, in the order in
+ * which they were made. A record is whole or not there: who reads takes records up to the first that is
+ * not, so a file is readable while it is written, and after a crash up to the last record.
+ *
+ *   head     64 bytes
+ *   record   24 bytes of head, then its bytes, then zeroes up to a multiple of 8
+ *
+ * Records of chunks hold what a tracer's sink got, and only the plugin knows what is in it. All numbers
+ * are in the byte order of the machine, which the head tells. */
+#ifndef KPTI_KPT_FORMAT_H
+#define KPTI_KPT_FORMAT_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "kpt_chunk.h"
+
+#define KPTI_KPT_MAGIC "kpytrace"
+enum { KPTI_KPT_VERSION = 1, KPTI_KPT_ORDER = 0x01020304, KPTI_KPT_GUARD = 0x7274706b };
+
+enum {
+    KPTI_KPT_CHUNK = 1, /* a kpti_kpt_chunk, then the chunk's bytes */
+    KPTI_KPT_INFO = 2,  /* lines "key=value": what was traced */
+    KPTI_KPT_NOTES =
+        3,           /* kpti_kpt_note, name, arguments, zeroes up to 8: of the user's, in order */
+    KPTI_KPT_END = 4 /* nothing comes behind it: the recording was ended */
+};
+
+typedef struct kpti_kpt_head {
+    char magic[8];
+    uint32_t version;
+    uint32_t order;
+    uint64_t pid;
+    int64_t base_ns; /* the full second in which it began, in Unix time */
+    uint64_t spare[3];
+    uint64_t sum; /* of all before */
+} kpti_kpt_head;
+
+typedef struct kpti_kpt_record {
+    uint32_t guard;
+    uint32_t kind;
+    uint64_t size; /* of its bytes */
+    uint64_t sum;  /* of the head before it, and of the bytes */
+} kpti_kpt_record;
+
+typedef struct kpti_kpt_chunk {
+    uint32_t format;
+    uint32_t thread;
+    uint32_t sequence;
+    uint32_t run;
+    uint64_t os_tid;
+    uint64_t first_ticks;
+    uint64_t last_ticks;
+    uint64_t dropped_before;
+} kpti_kpt_chunk;
+
+typedef struct kpti_kpt_note {
+    uint32_t number;
+    uint32_t what;
+    uint32_t partner;
+    uint32_t name_size;
+    uint32_t args_size;
+    uint32_t spare;
+    uint64_t flow;
+    int64_t ns;
+    uint64_t os_tid;
+    double value;
+} kpti_kpt_note;
+
+_Static_assert(sizeof(kpti_kpt_head) == 64 && sizeof(kpti_kpt_record) == 24 &&
+                   sizeof(kpti_kpt_chunk) == 48 && sizeof(kpti_kpt_note) == 56,
+               "the same on every machine");
+
+static inline size_t kpti_kpt_padding(uint64_t size)
+{
+    return (size_t)(-size & 7);
+}
+
+/* A checksum that is taken in parts, each but the last a multiple of 8 long: one multiplication for each
+ * eight bytes, which keeps up with memory. */
+static inline uint64_t kpti_kpt_sum(uint64_t sum, const void *bytes, size_t size)
+{
+    static const uint64_t factor = 0x9e3779b97f4a7c15;
+    const char *at = bytes;
+    uint64_t word = 0;
+    for (; size >= 8; size -= 8, at += 8) {
+        memcpy(&word, at, 8);
+        sum = (sum ^ word) * factor;
+        sum ^= sum >> 29;
+    }
+    if (!size) return sum;
+    word = size;
+    memcpy(&word, at, size < 7 ? size : 7);
+    return (sum ^ word) * factor;
+}
+
+#endif

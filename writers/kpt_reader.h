@@ -1,0 +1,46 @@
+/* kpt_reader.h: reads our own file: record after record, each checked before it is given out. The file is
+ * mapped, so that one which is larger than memory is fine; what is given out lives until it is closed. */
+#ifndef KPTI_KPT_READER_H
+#define KPTI_KPT_READER_H
+
+#include "kpt_format.h"
+#include "notes.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* How a file ends. */
+typedef enum kpti_kpt_state {
+    KPTI_KPT_WHOLE = 0,   /* with the record that says so */
+    KPTI_KPT_CUT_OFF = 1, /* without it: it is still written, or who wrote it was killed */
+    KPTI_KPT_DAMAGED = 2  /* with something that is no record, or has another checksum */
+} kpti_kpt_state;
+
+typedef struct kpti_kpt_reader {
+    const char *bytes;
+    uint64_t size;
+    uint64_t at; /* the next record; where reading ended, the first byte that is not used */
+    uint64_t pid;
+    int64_t base_ns;
+    kpti_kpt_state state; /* once the records have come to their end */
+    kpt_str info;         /* lines "key=value"; likewise */
+    kpti_notes *notes;    /* where notes go; NULL: nowhere */
+} kpti_kpt_reader;
+
+/* Opens PATH. 0 or an errno, EBADMSG where it is no such file, or of another version: *WHY then has a
+ * text. To be closed after 0 only. */
+int kpti_kpt_open(kpti_kpt_reader *reader, const char *path, const char **why);
+
+/* A kpt_next_chunk_fn, whose ctx is the reader. */
+kpt_status kpti_kpt_next_chunk(void *reader, kpt_chunk *out);
+
+/* The value of KEY in INFO, lines "key=value"; empty where there is none. */
+kpt_str kpti_kpt_info(kpt_str info, const char *key);
+
+void kpti_kpt_unmap(kpti_kpt_reader *reader);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

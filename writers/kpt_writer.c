@@ -1,0 +1,215 @@
+#include "kpt_writer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+enum { PARTS = 4, MODE = 0644 };
+
+/* A record in parts; the first is its head, the last its padding. */
+typedef struct record {
+    kpti_kpt_record head;
+    struct iovec parts[PARTS];
+} record;
+
+static const char zeroes[8];
+
+static void make_record(record *r, uint32_t kind, const void *first, size_t first_size,
+                        const void *second, size_t second_size)
+{
+    const size_t size = first_size + second_size;
+    r->head = (kpti_kpt_record){KPTI_KPT_GUARD, kind, size, 0};
+    r->head.sum = kpti_kpt_sum(0, &r->head, offsetof(kpti_kpt_record, sum));
+    r->head.sum = kpti_kpt_sum(r->head.sum, first, first_size);
+    if (second_size) r->head.sum = kpti_kpt_sum(r->head.sum, second, second_size);
+    r->parts[0] = (struct iovec){&r->head, sizeof r->head};
+    r->parts[1] = (struct iovec){(void *)first, first_size};
+    r->parts[2] = (struct iovec){(void *)second, second_size};
+    r->parts[3] = (struct iovec){(void *)zeroes, kpti_kpt_padding(size)};
+}
+
+/* Writes all of PARTS, whatever pieces the system takes them in. 0 or an errno. */
+static int write_parts(int fd, struct iovec *parts, int count)
+{
+    while (count) {
+        ssize_t wrote = writev(fd, parts, count);
+        if (wrote < 0 && errno == EINTR) continue;
+        if (wrote < 0) return errno;
+        while (count && (size_t)wrote >= parts->iov_len) {
+            wrote -= (ssize_t)parts->iov_len;
+            parts++;
+            count--;
+        }
+        if (count) {
+            parts->iov_base = (char *)parts->iov_base + wrote;
+            parts->iov_len -= (size_t)wrote;
+        }
+    }
+    return 0;
+}
+
+/* The file is then as it was before. */
+static int put_to_stream_locked(kpti_kpt_writer *w, record *r)
+{
+    size_t size = 0;
+    int error;
+    for (int i = 0; i < PARTS; i++)
+        size += r->parts[i].iov_len;
+    error = write_parts(w->fd, r->parts, PARTS);
+    if (!error) {
+        w->at += size;
+        return 0;
+    }
+    if (!w->error) w->error = error;
+    /* A pipe can't be taken back: what follows half a record would be lost with it. */
+    if (ftruncate(w->fd, (off_t)w->at) != 0 || lseek(w->fd, (off_t)w->at, SEEK_SET) < 0) {
+        (void)close(w->fd);
+        w->fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
+    }
+    return error;
+}
+
+static int put_locked(kpti_kpt_writer *w, record *r)
+{
+    if (w->fd >= 0) return put_to_stream_locked(w, r);
+    for (int i = 0; i < PARTS; i++)
+        kpti_out_put(&w->out, r->parts[i].iov_base, r->parts[i].iov_len);
+    return kpti_out_error(&w->out);
+}
+
+static int put(kpti_kpt_writer *w, record *r)
+{
+    int error;
+    pthread_mutex_lock(&w->lock);
+    error = put_locked(w, r);
+    pthread_mutex_unlock(&w->lock);
+    return error;
+}
+
+/* Another file takes the place of one that is there, which somebody may be reading. */
+static int open_stream(kpti_kpt_writer *w, const char *path)
+{
+    kpti_out_path place;
+    int error = kpti_out_path_find(path, &place);
+    if (error) return error;
+    if (place.kind == KPTI_OUT_DESCRIPTOR) {
+        w->fd = fcntl(place.descriptor, F_DUPFD_CLOEXEC, 0);
+    } else if (place.kind == KPTI_OUT_INTO) {
+        w->fd = open(place.path, O_WRONLY | O_CLOEXEC);
+    } else {
+        if (unlink(place.path) != 0 && errno != ENOENT) return errno;
+        w->fd = open(place.path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+                     place.mode ? place.mode : MODE);
+    }
+    return w->fd < 0 ? errno : 0;
+}
+
+static int put_head(kpti_kpt_writer *w, uint64_t pid, int64_t base_ns)
+{
+    kpti_kpt_head head = {KPTI_KPT_MAGIC, KPTI_KPT_VERSION, KPTI_KPT_ORDER, pid, base_ns, {0}, 0};
+    struct iovec part = {&head, sizeof head};
+    head.sum = kpti_kpt_sum(0, &head, offsetof(kpti_kpt_head, sum));
+    if (w->fd < 0) {
+        kpti_out_put(&w->out, &head, sizeof head);
+        return 0;
+    }
+    w->at = sizeof head;
+    return write_parts(w->fd, &part, 1);
+}
+
+int kpti_kpt_create(kpti_kpt_writer *w, const char *path, int stream, uint64_t pid, int64_t base_ns,
+                    kpt_str info)
+{
+    record r;
+    int error;
+    w->fd = -1;
+    error = stream ? open_stream(w, path) : kpti_out_open(&w->out, path);
+    if (error) return error;
+    (void)pthread_mutex_init(&w->lock, NULL);
+    make_record(&r, KPTI_KPT_INFO, info.data, (size_t)info.size, NULL, 0);
+    error = put_head(w, pid, base_ns);
+    if (!error) error = put(w, &r);
+    if (error) (void)kpti_kpt_close(w, 0);
+    return error;
+}
+
+kpt_status kpti_kpt_put_chunk(void *writer, const kpt_chunk *chunk)
+{
+    kpti_kpt_writer *w = writer;
+    kpti_kpt_chunk head = {chunk->format,     chunk->thread,        chunk->sequence,
+                           chunk->run,        chunk->os_tid,        chunk->first_ticks,
+                           chunk->last_ticks, chunk->dropped_before};
+    record r;
+    int error;
+    make_record(&r, KPTI_KPT_CHUNK, &head, sizeof head, chunk->data, (size_t)chunk->size_bytes);
+    pthread_mutex_lock(&w->lock);
+    error = put_locked(w, &r);
+    if (error && w->fd >= 0 && chunk->thread != KPT_CHUNK_TABLE) {
+        w->lost_bytes += chunk->size_bytes;
+        error = 0;
+    }
+    pthread_mutex_unlock(&w->lock);
+    return error ? KPT_E_IO : KPT_OK;
+}
+
+/* One note: few, and each must be whole. */
+static int put_note_locked(kpti_kpt_writer *w, uint32_t number, const kpti_note *note)
+{
+    enum { INLINE = 1024 };
+    kpti_kpt_note head = {number,
+                          note->what,
+                          note->partner,
+                          (uint32_t)note->name.size,
+                          (uint32_t)note->args.size,
+                          0,
+                          note->flow,
+                          note->ns,
+                          note->os_tid,
+                          note->value};
+    const size_t size = sizeof head + (size_t)note->name.size + (size_t)note->args.size;
+    char small[INLINE];
+    char *bytes = size <= sizeof small ? small : kpti_heap_take(&w->out.heap, size);
+    record r;
+    int error;
+    if (!bytes) return ENOMEM;
+    memcpy(bytes, &head, sizeof head);
+    if (note->name.size) memcpy(bytes + sizeof head, note->name.data, (size_t)note->name.size);
+    if (note->args.size)
+        memcpy(bytes + sizeof head + note->name.size, note->args.data, (size_t)note->args.size);
+    make_record(&r, KPTI_KPT_NOTES, bytes, size, NULL, 0);
+    error = put_locked(w, &r);
+    if (bytes != small) kpti_heap_give(&w->out.heap, bytes, size);
+    return error;
+}
+
+void kpti_kpt_put_notes(kpti_kpt_writer *w, const kpti_notes *notes)
+{
+    const uint32_t first = kpti_notes_first(notes);
+    int error = 0;
+    pthread_mutex_lock(&w->lock);
+    if (w->notes + 1 < first) w->notes = first - 1;
+    while (!error && w->notes + 1 < first + notes->count) {
+        error = put_note_locked(w, w->notes + 1, kpti_notes_get(notes, w->notes + 1));
+        if (!error) w->notes++;
+    }
+    pthread_mutex_unlock(&w->lock);
+}
+
+int kpti_kpt_close(kpti_kpt_writer *w, int keep)
+{
+    record r;
+    int error;
+    make_record(&r, KPTI_KPT_END, NULL, 0, NULL, 0);
+    if (keep) (void)put(w, &r);
+    if (w->fd >= 0) {
+        error = w->error;
+        /* Some file systems tell only here that the disk is full. */
+        if (close(w->fd) != 0 && !error && errno != EINTR) error = errno;
+        w->fd = -1;
+    } else {
+        error = kpti_out_close(&w->out, keep);
+    }
+    (void)pthread_mutex_destroy(&w->lock);
+    return error;
+}
