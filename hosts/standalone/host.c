@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "chrome_json.h"
+#include "writer.h"
 
 enum { NS_PER_SECOND = 1000 * 1000 * 1000 };
 
@@ -228,13 +228,13 @@ void kpti_session_free(kpti_session *s)
 
 /* --- delivery --------------------------------------------------------------------------------- */
 
-static kpt_status deliver(kpti_session *s, kpt_batch_fn sink, void *sink_ctx,
+static kpt_status deliver(kpti_session *s, uint32_t order, kpt_batch_fn sink, void *sink_ctx,
                           kpti_session_error *error)
 {
     kpt_delivery delivery;
     kpt_status status;
     KPT_INIT(&delivery);
-    delivery.order = KPT_ORDER_THREAD;
+    delivery.order = order;
     delivery.sink = sink;
     delivery.sink_ctx = sink_ctx;
     status = s->tracer.ops->get_events(s->tracer.self, &delivery);
@@ -257,7 +257,7 @@ kpt_status kpti_session_count_calls(kpti_session *s, kpti_session_count *count,
     kpt_status status = enter_stopped(s, error);
     memset(count, 0, sizeof *count);
     if (status != KPT_OK) return status;
-    return leave(s, deliver(s, count_batch, count, error));
+    return leave(s, deliver(s, KPT_ORDER_THREAD, count_batch, count, error));
 }
 
 /* As `ps` knows the process. */
@@ -273,31 +273,26 @@ static kpt_str process_name(char *buffer, size_t size)
     return kpt_str_of(buffer);
 }
 
-static int ends_with(const char *text, const char *end)
-{
-    size_t size = strlen(text);
-    return size >= strlen(end) && strcmp(text + size - strlen(end), end) == 0;
-}
-
-static kpt_status write_inside(kpti_session *s, const char *path, kpti_chrome_options *options,
+static kpt_status write_inside(kpti_session *s, const char *path, kpti_writer_options *options,
                                kpti_session_count *count, kpti_session_error *error)
 {
     char name[64];
-    kpti_chrome *writer;
-    kpti_chrome_result result;
+    kpti_format_choice choice = kpti_format_of_path(path);
+    kpti_writer *writer;
+    kpti_writer_result result;
     kpt_stats stats;
     kpt_status status;
     options->base_ns = s->base_ns;
-    options->gzip = ends_with(path, ".gz");
+    options->gzip = choice.gzip;
     options->version = s->info.version;
     options->process_name = process_name(name, sizeof name);
-    status = kpti_chrome_open(path, options, &writer, &result);
+    status = kpti_writer_open(choice.format, path, options, &writer, &result);
     if (status == KPT_OK) {
         error->text[0] = 0;
-        status = deliver(s, kpti_chrome_batch, writer, error);
+        status = deliver(s, choice.format->order, kpti_writer_batch, writer, error);
         KPT_INIT(&stats);
         (void)s->tracer.ops->get_stats(s->tracer.self, &stats);
-        status = kpti_chrome_close(writer, status, &stats, &result);
+        status = kpti_writer_close(writer, status, &stats, &result);
         *count =
             (kpti_session_count){result.activities, result.names, result.threads, result.bytes};
         /* The tracer's own failure has the tracer's words, the file's has the writer's. */
@@ -313,7 +308,7 @@ kpt_status kpti_session_write(kpti_session *s, const char *path, kpti_interrupte
                               void *interrupted_ctx, kpti_session_count *count,
                               kpti_session_error *error)
 {
-    kpti_chrome_options options;
+    kpti_writer_options options;
     kpt_status status = enter_stopped(s, error);
     memset(count, 0, sizeof *count);
     if (status != KPT_OK) return status;

@@ -46,8 +46,8 @@ typedef struct kpti_session_count {
     uint64_t bytes; /* of the file */
 } kpti_session_count;
 
-/* Writes the recording of a stopped session to PATH, as Chrome JSON, compressed where PATH ends in
- * ".gz". INTERRUPTED may be NULL. */
+/* Writes the recording of a stopped session to PATH, in the format that its suffix stands for (see
+ * writer.h), compressed where PATH ends in ".gz". INTERRUPTED may be NULL. */
 kpt_status kpti_session_write(kpti_session *session, const char *path,
                               kpti_interrupted_fn interrupted, void *interrupted_ctx,
                               kpti_session_count *count, kpti_session_error *error);
