@@ -11,7 +11,8 @@
 /* --- formats ---------------------------------------------------------------------------------- */
 
 /* A longer suffix stands before one that it ends with. */
-static const kpti_format *const formats[] = {&kpti_format_chrome, &kpti_format_perfetto};
+static const kpti_format *const formats[] = {&kpti_format_speedscope, &kpti_format_chrome,
+                                             &kpti_format_perfetto, &kpti_format_collapsed};
 enum { FORMATS = sizeof formats / sizeof formats[0] };
 
 const kpti_format *const *kpti_formats(size_t *count)
