@@ -42,8 +42,7 @@ char *kpti_chrome_escape(char *out, kpt_str text)
 
 kpt_status kpti_chrome_add_name(kpti_fragments *names, uint32_t number, kpt_str text, uint32_t note)
 {
-    size_t size = text.size < KPTI_CHROME_MOST_NAME ? (size_t)text.size : KPTI_CHROME_MOST_NAME;
-    char *begin = kpti_fragments_room(names, size * KPTI_JSON_MOST_GROWTH + 1);
+    char *begin = kpti_fragments_room(names, kpti_chrome_room(text) + 1);
     if (!begin) return KPT_E_MEMORY;
     return kpti_fragments_set(names, number, begin,
                               (size_t)(kpti_chrome_escape(begin, text) - begin), note);
@@ -60,19 +59,4 @@ kpt_status kpti_chrome_add_thread(kpti_fragments *threads, uint32_t number, uint
     at = kpti_put_u64(KPTI_PUT(at, ",\"tid\":"), tid);
     at = KPTI_PUT(at, ",\"ts\":");
     return kpti_fragments_set(threads, number, begin, (size_t)(at - begin), 0);
-}
-
-/* --- batches: records as long as the plugin's, which may be newer than this ------------------- */
-
-static int can_read(const void *records, uint32_t count, uint32_t stride, uint32_t v1_size)
-{
-    return !count || (records && stride >= v1_size && stride % sizeof(uint64_t) == 0);
-}
-
-int kpti_chrome_can_read(const kpt_batch *b)
-{
-    return b && b->struct_size >= KPT_BATCH_V1_SIZE &&
-           can_read(b->activities, b->activity_count, b->activity_stride, KPT_ACTIVITY_V1_SIZE) &&
-           can_read(b->names, b->name_count, b->name_stride, KPT_NAME_V1_SIZE) &&
-           can_read(b->threads, b->thread_count, b->thread_stride, KPT_THREAD_V1_SIZE);
 }

@@ -9,6 +9,7 @@
 #include "kpt_activity.h"
 #include "kpt_text.h"
 #include "out_file.h"
+#include "records.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -47,17 +48,19 @@ kpt_status kpti_chrome_add_name(kpti_fragments *names, uint32_t number, kpt_str 
 kpt_status kpti_chrome_add_thread(kpti_fragments *threads, uint32_t number, uint64_t pid,
                                   uint64_t tid);
 
+/* Most bytes of TEXT as the inside of a JSON string. */
+static inline size_t kpti_chrome_room(kpt_str text)
+{
+    const size_t most = KPTI_CHROME_MOST_NAME;
+    return (text.size < most ? (size_t)text.size : most) * KPTI_JSON_MOST_GROWTH;
+}
+
 /* TEXT as the inside of a JSON string, cut if it is too long for a name. */
 char *kpti_chrome_escape(char *out, kpt_str text);
 
-/* Whether the records of a batch are as long as this ABI's, or longer. */
-int kpti_chrome_can_read(const kpt_batch *batch);
-
-/* Record I of those. */
-static inline const void *kpti_chrome_record(const void *records, uint32_t stride, uint32_t i)
-{
-    return (const char *)records + (size_t)stride * i;
-}
+/* As records.h has them. */
+#define kpti_chrome_can_read kpti_records_can_read
+#define kpti_chrome_record   kpti_record
 
 #ifdef __cplusplus
 }

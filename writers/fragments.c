@@ -1,6 +1,6 @@
 #include "fragments.h"
 
-enum { BLOCK_BYTES = 64 * 1024, FIRST_CAPACITY = 256 };
+enum { BLOCK_BYTES = 64 * 1024 };
 
 /* Texts lie one behind the other; a block never moves. */
 typedef struct kpti_fragment_block {
@@ -30,31 +30,14 @@ char *kpti_fragments_room(kpti_fragments *table, size_t size)
     return last ? last->bytes + last->used : NULL;
 }
 
-static kpt_status grow(kpti_fragments *table, uint32_t number)
-{
-    uint32_t capacity = table->capacity ? table->capacity : FIRST_CAPACITY;
-    kpti_fragment *items;
-    if (number >= KPTI_MOST_FRAGMENTS) return KPT_E_LIMIT;
-    while (capacity <= number)
-        capacity *= 2;
-    items = kpti_heap_take(&table->heap, capacity * sizeof *items);
-    if (!items) return KPT_E_MEMORY;
-    if (table->capacity) memcpy(items, table->items, table->capacity * sizeof *items);
-    memset(items + table->capacity, 0, (capacity - table->capacity) * sizeof *items);
-    kpti_heap_give(&table->heap, table->items, table->capacity * sizeof *items);
-    table->items = items;
-    table->capacity = capacity;
-    return KPT_OK;
-}
-
 kpt_status kpti_fragments_set(kpti_fragments *table, uint32_t number, const char *text, size_t size,
                               uint32_t note)
 {
+    kpt_status status;
     if (size > UINT32_MAX) return KPT_E_LIMIT;
-    if (number >= table->capacity) {
-        kpt_status status = grow(table, number);
-        if (status != KPT_OK) return status;
-    }
+    status = kpti_table_reach(&table->heap, &table->items, &table->capacity, number,
+                              sizeof *table->items);
+    if (status != KPT_OK) return status;
     table->count += table->items[number].text == NULL;
     table->items[number] = (kpti_fragment){text, (uint32_t)size, note};
     table->block->used += size;

@@ -3,7 +3,9 @@
 #ifndef KPTI_FRAGMENTS_H
 #define KPTI_FRAGMENTS_H
 
-#include "heap.h"
+#include <string.h>
+
+#include "table.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -11,8 +13,7 @@ extern "C" {
 
 /* Texts are copied in steps of so many bytes: they may be read, and written, up to the next one. */
 enum { KPTI_FRAGMENT_STEP = 32 };
-/* Numbers come from the other side: one above this is refused instead of believed. */
-enum { KPTI_MOST_FRAGMENTS = 1 << 28 };
+enum { KPTI_MOST_FRAGMENTS = KPTI_MOST_ITEMS };
 
 typedef struct kpti_fragment {
     const char *text; /* NULL: this number has not come */

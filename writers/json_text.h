@@ -85,6 +85,9 @@ static inline char *kpti_put_us_between(char *out, int64_t from_ns, int64_t to_n
     return kpti_put_us(out + 1, (uint64_t)from_ns - (uint64_t)to_ns);
 }
 
+/* VALUE so that it reads back as the same number, in every locale; what is no number is null. */
+char *kpti_put_double(char *out, double value);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,6 +1,6 @@
 /* chrome_failure_test.cc: the trace file when things go wrong: the first failure is told, nothing is
  * left behind, and no memory is lost. */
-#include "chrome_json.h"
+#include "format.h"
 
 #include "mock_host.h"
 #include "parcel.h"
@@ -14,12 +14,12 @@ class ChromeFailure : public Scratch
   protected:
     kpt_status open(const std::string &name)
     {
-        return kpti_chrome_open(name.c_str(), &options, &writer, &result);
+        return kpti_writer_open(&kpti_format_chrome, name.c_str(), &options, &writer, &result);
     }
 
-    kpti_chrome_options options = {};
-    kpti_chrome_result result = {};
-    kpti_chrome *writer = nullptr;
+    kpti_writer_options options = {};
+    kpti_writer_result result = {};
+    kpti_writer *writer = nullptr;
 };
 
 parcel one_call()
@@ -38,7 +38,8 @@ TEST_F(ChromeFailure, AnUnwritablePathIsToldAtOpen)
     EXPECT_EQ(open(folder()), KPT_E_IO);
     EXPECT_EQ(result.os_error, EISDIR);
     EXPECT_EQ(open(""), KPT_E_INVALID);
-    EXPECT_EQ(kpti_chrome_open(nullptr, &options, &writer, &result), KPT_E_INVALID);
+    EXPECT_EQ(kpti_writer_open(&kpti_format_chrome, nullptr, &options, &writer, &result),
+              KPT_E_INVALID);
     EXPECT_EQ(writer, nullptr);
     EXPECT_EQ(files(), 0u);
 }
@@ -49,10 +50,10 @@ TEST_F(ChromeFailure, AFullDiskEndsTheDeliveryAndIsToldAtClose)
     kpt_status status = KPT_OK;
     ASSERT_EQ(open("/dev/full"), KPT_OK);
     for (int i = 0; i < 100000 && status == KPT_OK; i++)
-        status = kpti_chrome_batch(writer, p.batch());
+        status = kpti_writer_batch(writer, p.batch());
     EXPECT_EQ(status, KPT_E_IO) << "the sink cancels";
-    EXPECT_EQ(kpti_chrome_batch(writer, p.batch()), KPT_E_IO) << "and stays at that";
-    EXPECT_EQ(kpti_chrome_close(writer, status, nullptr, &result), KPT_E_IO);
+    EXPECT_EQ(kpti_writer_batch(writer, p.batch()), KPT_E_IO) << "and stays at that";
+    EXPECT_EQ(kpti_writer_close(writer, status, nullptr, &result), KPT_E_IO);
     EXPECT_EQ(result.os_error, ENOSPC);
     EXPECT_STREQ(result.text, "/dev/full: No space left on device");
 }
@@ -61,8 +62,8 @@ TEST_F(ChromeFailure, AShortTraceLearnsOfTheFullDiskAtClose)
 {
     parcel p = one_call();
     ASSERT_EQ(open("/dev/full"), KPT_OK);
-    EXPECT_EQ(kpti_chrome_batch(writer, p.batch()), KPT_OK);
-    EXPECT_EQ(kpti_chrome_close(writer, KPT_OK, nullptr, &result), KPT_E_IO);
+    EXPECT_EQ(kpti_writer_batch(writer, p.batch()), KPT_OK);
+    EXPECT_EQ(kpti_writer_close(writer, KPT_OK, nullptr, &result), KPT_E_IO);
     EXPECT_EQ(result.os_error, ENOSPC);
 }
 
@@ -71,8 +72,8 @@ TEST_F(ChromeFailure, AFailedDeliveryLeavesTheOldFile)
     parcel p = one_call();
     make_file("t.json", "old");
     ASSERT_EQ(open(path("t.json")), KPT_OK);
-    EXPECT_EQ(kpti_chrome_batch(writer, p.batch()), KPT_OK);
-    EXPECT_EQ(kpti_chrome_close(writer, KPT_E_MEMORY, nullptr, &result), KPT_E_MEMORY);
+    EXPECT_EQ(kpti_writer_batch(writer, p.batch()), KPT_OK);
+    EXPECT_EQ(kpti_writer_close(writer, KPT_E_MEMORY, nullptr, &result), KPT_E_MEMORY);
     EXPECT_EQ(result.os_error, 0);
     EXPECT_STRNE(result.text, "");
     EXPECT_EQ(content("t.json"), "old");
@@ -84,9 +85,9 @@ TEST_F(ChromeFailure, AFolderThatVanishesIsToldAtClose)
     parcel p = one_call();
     std::filesystem::create_directory(path("sub"));
     ASSERT_EQ(open(path("sub/t.json")), KPT_OK);
-    EXPECT_EQ(kpti_chrome_batch(writer, p.batch()), KPT_OK);
+    EXPECT_EQ(kpti_writer_batch(writer, p.batch()), KPT_OK);
     std::filesystem::remove_all(path("sub"));
-    EXPECT_EQ(kpti_chrome_close(writer, KPT_OK, nullptr, &result), KPT_E_IO);
+    EXPECT_EQ(kpti_writer_close(writer, KPT_OK, nullptr, &result), KPT_E_IO);
     EXPECT_EQ(result.os_error, ENOENT);
     EXPECT_EQ(files(), 0u);
 }
@@ -99,8 +100,8 @@ TEST_F(ChromeFailure, BeginAndEndEventsAreRefused)
         a.phase = phase;
         p.call(a);
         ASSERT_EQ(open(path("t.json")), KPT_OK);
-        EXPECT_EQ(kpti_chrome_batch(writer, p.batch()), KPT_E_UNSUPPORTED);
-        EXPECT_EQ(kpti_chrome_close(writer, KPT_OK, nullptr, &result), KPT_E_UNSUPPORTED);
+        EXPECT_EQ(kpti_writer_batch(writer, p.batch()), KPT_E_UNSUPPORTED);
+        EXPECT_EQ(kpti_writer_close(writer, KPT_OK, nullptr, &result), KPT_E_UNSUPPORTED);
         EXPECT_NE(std::string(result.text).find("order"), std::string::npos);
         EXPECT_EQ(files(), 0u);
     }
@@ -124,12 +125,12 @@ TEST_F(ChromeFailure, BatchesThatCanNotBeReadAreRefused)
         kpt_batch batch = *p.batch();
         change(&batch);
         ASSERT_EQ(open(path("t.json")), KPT_OK);
-        EXPECT_EQ(kpti_chrome_batch(writer, &batch), KPT_E_SIZE);
-        EXPECT_EQ(kpti_chrome_close(writer, KPT_E_SIZE, nullptr, &result), KPT_E_SIZE);
+        EXPECT_EQ(kpti_writer_batch(writer, &batch), KPT_E_SIZE);
+        EXPECT_EQ(kpti_writer_close(writer, KPT_E_SIZE, nullptr, &result), KPT_E_SIZE);
     }
     ASSERT_EQ(open(path("t.json")), KPT_OK);
-    EXPECT_EQ(kpti_chrome_batch(writer, nullptr), KPT_E_SIZE);
-    EXPECT_EQ(kpti_chrome_close(writer, KPT_OK, nullptr, &result), KPT_E_SIZE);
+    EXPECT_EQ(kpti_writer_batch(writer, nullptr), KPT_E_SIZE);
+    EXPECT_EQ(kpti_writer_close(writer, KPT_OK, nullptr, &result), KPT_E_SIZE);
     EXPECT_EQ(files(), 0u);
 }
 
@@ -138,8 +139,8 @@ TEST_F(ChromeFailure, NumbersThatNobodyCountsToAreRefused)
     parcel p;
     p.name(UINT32_MAX, "far out");
     ASSERT_EQ(open(path("t.json")), KPT_OK);
-    EXPECT_EQ(kpti_chrome_batch(writer, p.batch()), KPT_E_LIMIT);
-    EXPECT_EQ(kpti_chrome_close(writer, KPT_OK, nullptr, &result), KPT_E_LIMIT);
+    EXPECT_EQ(kpti_writer_batch(writer, p.batch()), KPT_E_LIMIT);
+    EXPECT_EQ(kpti_writer_close(writer, KPT_OK, nullptr, &result), KPT_E_LIMIT);
 }
 
 /* Fails allocation 1, 2, 3 … until the whole of it succeeds. */
@@ -156,9 +157,9 @@ TEST_F(ChromeFailure, NoMemoryAtAnyPointIsToldAndLosesNothing)
             for (uint32_t i = 0; i < 3 && status == KPT_OK; i++) {
                 parcel p;
                 p.name(i * 1000, std::string(12000, 'n')).thread(i * 1000, i + 1, "T");
-                status = kpti_chrome_batch(writer, p.batch());
+                status = kpti_writer_batch(writer, p.batch());
             }
-            EXPECT_EQ(kpti_chrome_close(writer, status, nullptr, &result), status);
+            EXPECT_EQ(kpti_writer_close(writer, status, nullptr, &result), status);
         }
         EXPECT_EQ(host->live_blocks, 0u) << nth;
         EXPECT_EQ(host->bad_frees, 0u) << nth;

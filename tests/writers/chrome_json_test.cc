@@ -1,6 +1,6 @@
 /* chrome_json_test.cc: the trace file: its fields are Kineto's (T10 and T34 of the reference), it is
  * strict JSON whatever names look like, and plugins of another age are read right. */
-#include "chrome_json.h"
+#include "format.h"
 
 #include <unistd.h>
 
@@ -22,17 +22,19 @@ class ChromeJson : public Scratch
 
     void open(const std::string &name = "t.json")
     {
-        ASSERT_EQ(kpti_chrome_open(path(name).c_str(), &options, &writer, &result), KPT_OK)
+        ASSERT_EQ(
+            kpti_writer_open(&kpti_format_chrome, path(name).c_str(), &options, &writer, &result),
+            KPT_OK)
             << result.text;
     }
     void deliver(parcel &p)
     {
-        ASSERT_EQ(kpti_chrome_batch(writer, p.batch()), KPT_OK);
+        ASSERT_EQ(kpti_writer_batch(writer, p.batch()), KPT_OK);
     }
     /* Closes it, and reads the file. */
     void finish(const kpt_stats *stats = nullptr)
     {
-        ASSERT_EQ(kpti_chrome_close(writer, KPT_OK, stats, &result), KPT_OK) << result.text;
+        ASSERT_EQ(kpti_writer_close(writer, KPT_OK, stats, &result), KPT_OK) << result.text;
         ASSERT_NO_THROW(trace = read_json(content("t.json"))) << content("t.json");
     }
     void write(parcel &p)
@@ -59,9 +61,9 @@ class ChromeJson : public Scratch
         return found;
     }
 
-    kpti_chrome_options options = {};
-    kpti_chrome_result result = {};
-    kpti_chrome *writer = nullptr;
+    kpti_writer_options options = {};
+    kpti_writer_result result = {};
+    kpti_writer *writer = nullptr;
     json trace;
 };
 

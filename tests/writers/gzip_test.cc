@@ -6,7 +6,7 @@
 #include <sys/resource.h>
 #include <zlib.h>
 
-#include "chrome_json.h"
+#include "format.h"
 #include "parcel.h"
 #include "scratch.h"
 #include "strict_json.h"
@@ -75,18 +75,20 @@ TEST_F(Gzip, ATraceIsTheSameCompressedOrNot)
 {
     std::string texts[2];
     for (int gzip = 0; gzip < 2; gzip++) {
-        kpti_chrome_options options = {};
-        kpti_chrome_result result;
-        kpti_chrome *writer;
+        kpti_writer_options options = {};
+        kpti_writer_result result;
+        kpti_writer *writer;
         parcel p;
         p.name(0, "f \"\\ \xC3\xBC").thread(0, 1, "T");
         for (uint64_t i = 1; i <= 10000; i++)
             p.call(parcel::plain(i, i - 1, static_cast<int64_t>(i), 20000));
         options.gzip = gzip;
         options.trace_name = kpt_str{"t", 1};
-        ASSERT_EQ(kpti_chrome_open(path("t").c_str(), &options, &writer, &result), KPT_OK);
-        ASSERT_EQ(kpti_chrome_batch(writer, p.batch()), KPT_OK);
-        ASSERT_EQ(kpti_chrome_close(writer, KPT_OK, nullptr, &result), KPT_OK);
+        ASSERT_EQ(
+            kpti_writer_open(&kpti_format_chrome, path("t").c_str(), &options, &writer, &result),
+            KPT_OK);
+        ASSERT_EQ(kpti_writer_batch(writer, p.batch()), KPT_OK);
+        ASSERT_EQ(kpti_writer_close(writer, KPT_OK, nullptr, &result), KPT_OK);
         EXPECT_EQ(result.activities, 10000u);
         EXPECT_EQ(result.bytes, content("t").size());
         texts[gzip] = gzip ? unpacked("t") : content("t");

@@ -1,0 +1,66 @@
+/* format.h: what a format has to say for itself; writer.c does what all have in common: the file,
+ * the records, the first failure. Only writers include this. */
+#ifndef KPTI_FORMAT_H
+#define KPTI_FORMAT_H
+
+#include "writer.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A format's own writer begins with this. */
+struct kpti_writer {
+    const kpti_format *format;
+    kpti_heap heap;
+    kpti_out_file out;
+    kpt_status status; /* the first failure of a batch */
+    uint32_t pid;
+    int64_t base_ns;
+    const kpti_notes *notes; /* never NULL */
+    void (*progress)(void *ctx, uint64_t calls_done);
+    void *progress_ctx;
+    uint64_t calls;
+    uint64_t names;
+    uint64_t threads;
+    int64_t first_ns; /* of all that came; INT64_MAX: nothing */
+    int64_t last_ns;  /* INT64_MIN: nothing */
+    char *trace_name;
+    size_t trace_name_bytes;
+};
+
+/* Each returns KPT_OK or a failure, which ends the delivery. */
+typedef struct kpti_format_ops {
+    size_t writer_bytes;
+    kpt_status (*begin)(kpti_writer *writer, const kpti_writer_options *options);
+    kpt_status (*name)(kpti_writer *writer, const kpt_name *name);
+    /* Threads that have no number or no name were given one. */
+    kpt_status (*thread)(kpti_writer *writer, const kpt_thread *thread);
+    kpt_status (*call)(kpti_writer *writer, const kpt_activity *call);
+    /* NOTE is what the point means; its number is the point's value0. */
+    kpt_status (*point)(kpti_writer *writer, const kpt_activity *point, const kpti_note *note);
+    kpt_status (*end)(kpti_writer *writer, const kpt_stats *stats);
+    void (*release)(kpti_writer *writer); /* also after a begin that failed */
+} kpti_format_ops;
+
+extern const kpti_format kpti_format_chrome;
+extern const kpti_format kpti_format_perfetto;
+extern const kpti_format kpti_format_speedscope;
+extern const kpti_format kpti_format_collapsed;
+
+/* The name by which people know a function. */
+static inline kpt_str kpti_shown_name(const kpt_name *name)
+{
+    return name->display.size ? name->display : name->function;
+}
+
+/* Of threads that the system gave none: real ones are below 2^22 on Linux. */
+static inline uint64_t kpti_made_up_tid(uint32_t thread)
+{
+    return UINT64_C(10000000) + thread;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,291 @@
+#include "profile.h"
+
+#include <string.h>
+
+#include "notes.h"
+#include "records.h"
+#include "table.h"
+
+/* Calls of one function, one beside the other, whose time is in its total, and may turn out to lie
+ * within another call of it. */
+typedef struct counted {
+    uint64_t id; /* of one of them */
+    uint64_t ns; /* of all */
+} counted;
+
+/* Invariant: the ids of counted grow; between two of them is a call that was open, and could be of
+ * the same function, when the second was added. */
+typedef struct function {
+    kpt_name name;
+    uint32_t has_name;
+    uint32_t row;           /* one more than its number; 0: none */
+    uint32_t thread_number; /* as the profile's: else counted, or the row, is of another */
+    uint32_t count;
+    uint32_t capacity;
+    uint32_t tidy_at; /* when there are so many */
+    counted *counted;
+} function;
+
+typedef struct known_thread {
+    kpt_thread raw;
+    uint32_t has_raw;
+} known_thread;
+
+struct kpti_profile {
+    kpti_heap heap;
+    uint32_t flags;
+    kpt_status status; /* the first failure */
+    uint64_t calls;
+    function *functions;
+    uint32_t function_capacity;
+    known_thread *threads;
+    uint32_t thread_capacity;
+    kpti_profile_row *rows;
+    uint32_t row_capacity;
+    uint32_t row_count;
+    uint32_t thread_number; /* how many threads came; their calls stand together */
+    uint32_t thread;        /* the last of them */
+    uint64_t *spent_ns;     /* by depth: in calls that ended, and whose parent did not */
+    uint32_t spent_capacity;
+    uint64_t *open; /* by depth: ids of calls that did not end yet; 0: not known */
+    uint32_t open_capacity;
+    uint32_t open_count;
+};
+
+enum { TIDY_AT_LEAST = 64 };
+
+/* --- the time with all that was called ---------------------------------------------------------- */
+
+/* Calls of which all that are still open are the same can't be told apart any more. The innermost
+ * open call around one that ended is always known, as it is its parent, or that of one around it. */
+static void tidy(const kpti_profile *p, function *f)
+{
+    uint32_t kept = 0;
+    uint32_t depth = 0;
+    for (uint32_t i = 1; i < f->count; i++) {
+        while (depth < p->open_count && p->open[depth] <= f->counted[kept].id)
+            depth++;
+        if (depth < p->open_count && p->open[depth] < f->counted[i].id)
+            f->counted[++kept] = f->counted[i];
+        else
+            f->counted[kept].ns += f->counted[i].ns;
+    }
+    f->count = kept + 1;
+    f->tidy_at = f->count * 2 > TIDY_AT_LEAST ? f->count * 2 : TIDY_AT_LEAST;
+}
+
+/* Counts NS of a call, of which so much as is returned was counted already: children come before
+ * their parents, with greater ids, and what came before them has smaller ones. */
+static kpt_status count_once(kpti_profile *p, function *f, const kpt_activity *a, uint64_t ns,
+                             uint64_t *inside_ns)
+{
+    kpt_status status;
+    *inside_ns = 0;
+    while (f->count && f->counted[f->count - 1].id > a->id)
+        *inside_ns += f->counted[--f->count].ns;
+    if (f->count && f->counted[f->count - 1].id > a->parent_id) { /* a sibling, or within one */
+        f->counted[f->count - 1].ns += ns;
+        return KPT_OK;
+    }
+    status = kpti_table_reach(&p->heap, &f->counted, &f->capacity, f->count, sizeof *f->counted);
+    if (status != KPT_OK) return status;
+    f->counted[f->count++] = (counted){a->id, ns};
+    if (f->count >= f->tidy_at) tidy(p, f);
+    return KPT_OK;
+}
+
+/* --- calls ------------------------------------------------------------------------------------ */
+
+/* The calls around A are open, and all that are as deep or deeper have ended. */
+static kpt_status note_open(kpti_profile *p, const kpt_activity *a)
+{
+    kpt_status status;
+    if (p->open_count > a->depth) p->open_count = a->depth;
+    if (!a->depth) return KPT_OK;
+    status = kpti_table_reach(&p->heap, &p->open, &p->open_capacity, a->depth, sizeof *p->open);
+    if (status != KPT_OK) return status;
+    while (p->open_count < a->depth)
+        p->open[p->open_count++] = 0;
+    p->open[a->depth - 1] = a->parent_id;
+    return KPT_OK;
+}
+
+static kpt_status own_time(kpti_profile *p, const kpt_activity *a, uint64_t ns, uint64_t *own_ns)
+{
+    kpt_status status = kpti_table_reach(&p->heap, &p->spent_ns, &p->spent_capacity, a->depth + 1,
+                                         sizeof *p->spent_ns);
+    if (status != KPT_OK) return status;
+    *own_ns = ns - p->spent_ns[a->depth + 1];
+    p->spent_ns[a->depth + 1] = 0;
+    p->spent_ns[a->depth] += ns;
+    return KPT_OK;
+}
+
+static kpt_status find_row(kpti_profile *p, const kpt_activity *a, function **out)
+{
+    kpt_status status = kpti_table_reach(&p->heap, &p->functions, &p->function_capacity, a->name,
+                                         sizeof *p->functions);
+    function *f;
+    if (status != KPT_OK) return status;
+    *out = f = &p->functions[a->name];
+    if (f->thread_number != p->thread_number) {
+        f->thread_number = p->thread_number;
+        f->count = 0;
+        f->tidy_at = TIDY_AT_LEAST;
+        if (p->flags & KPTI_PROFILE_BY_THREAD) f->row = 0;
+    }
+    if (f->row) return KPT_OK;
+    status = kpti_table_reach(&p->heap, &p->rows, &p->row_capacity, p->row_count, sizeof *p->rows);
+    if (status != KPT_OK) return status;
+    p->rows[p->row_count] = (kpti_profile_row){.name = a->name, .min_ns = UINT64_MAX};
+    if (p->flags & KPTI_PROFILE_BY_THREAD) p->rows[p->row_count].thread = a->thread;
+    f->row = ++p->row_count;
+    return KPT_OK;
+}
+
+static void begin_thread(kpti_profile *p, uint32_t thread)
+{
+    p->thread = thread;
+    p->thread_number++;
+    p->open_count = 0;
+    if (p->spent_capacity) p->spent_ns[0] = 0; /* the others are, once all roots came */
+}
+
+static kpt_status take_call(kpti_profile *p, const kpt_activity *a)
+{
+    uint64_t ns = (uint64_t)a->end_ns - (uint64_t)a->start_ns;
+    uint64_t own_ns;
+    uint64_t inside_ns;
+    kpti_profile_row *row;
+    function *f;
+    kpt_status status;
+    if (a->thread != p->thread || !p->thread_number) begin_thread(p, a->thread);
+    status = find_row(p, a, &f);
+    if (status == KPT_OK) status = note_open(p, a);
+    if (status == KPT_OK) status = own_time(p, a, ns, &own_ns);
+    if (status == KPT_OK) status = count_once(p, f, a, ns, &inside_ns);
+    if (status != KPT_OK) return status;
+    row = &p->rows[f->row - 1];
+    row->calls++;
+    row->own_ns += own_ns;
+    row->total_ns += ns - inside_ns;
+    if (ns < row->min_ns) row->min_ns = ns;
+    if (ns > row->max_ns) row->max_ns = ns;
+    p->calls++;
+    return KPT_OK;
+}
+
+/* --- batches ---------------------------------------------------------------------------------- */
+
+static kpt_status take_name(kpti_profile *p, const kpt_name *name)
+{
+    kpt_status status = kpti_table_reach(&p->heap, &p->functions, &p->function_capacity,
+                                         name->index, sizeof *p->functions);
+    if (status != KPT_OK) return status;
+    p->functions[name->index].name = *name;
+    p->functions[name->index].has_name = 1;
+    return KPT_OK;
+}
+
+static kpt_status take_thread(kpti_profile *p, const kpt_thread *raw)
+{
+    kpt_status status = kpti_table_reach(&p->heap, &p->threads, &p->thread_capacity, raw->index,
+                                         sizeof *p->threads);
+    if (status != KPT_OK) return status;
+    p->threads[raw->index] = (known_thread){*raw, 1};
+    return KPT_OK;
+}
+
+static kpt_status take_batch(kpti_profile *p, const kpt_batch *batch)
+{
+    kpt_status status = KPT_OK;
+    if (!kpti_records_can_read(batch)) return KPT_E_SIZE;
+    if (batch->order != KPT_ORDER_THREAD) return KPT_E_UNSUPPORTED;
+    for (uint32_t i = 0; i < batch->name_count && status == KPT_OK; i++)
+        status = take_name(p, kpti_record(batch->names, batch->name_stride, i));
+    for (uint32_t i = 0; i < batch->thread_count && status == KPT_OK; i++)
+        status = take_thread(p, kpti_record(batch->threads, batch->thread_stride, i));
+    for (uint32_t i = 0; i < batch->activity_count && status == KPT_OK; i++) {
+        const kpt_activity *a = kpti_record(batch->activities, batch->activity_stride, i);
+        if (a->kind != KPTI_KIND_POINT) status = take_call(p, a);
+    }
+    return status;
+}
+
+kpt_status kpti_profile_batch(void *profile, const kpt_batch *batch)
+{
+    kpti_profile *p = profile;
+    if (p->status == KPT_OK) p->status = take_batch(p, batch);
+    return p->status;
+}
+
+/* --- the result ------------------------------------------------------------------------------- */
+
+static int compare_rows(const void *left, const void *right, void *offset)
+{
+    const kpti_profile_row *a = left;
+    const kpti_profile_row *b = right;
+    uint64_t x;
+    uint64_t y;
+    memcpy(&x, (const char *)left + *(const size_t *)offset, sizeof x);
+    memcpy(&y, (const char *)right + *(const size_t *)offset, sizeof y);
+    if (x != y) return x < y ? 1 : -1;
+    if (a->name != b->name) return a->name < b->name ? -1 : 1;
+    return (a->thread > b->thread) - (a->thread < b->thread);
+}
+
+const kpti_profile_row *kpti_profile_rows(kpti_profile *p, kpti_profile_sort sort, uint32_t *count)
+{
+    static const size_t offsets[] = {
+        [KPTI_PROFILE_BY_OWN] = offsetof(kpti_profile_row, own_ns),
+        [KPTI_PROFILE_BY_TOTAL] = offsetof(kpti_profile_row, total_ns),
+        [KPTI_PROFILE_BY_CALLS] = offsetof(kpti_profile_row, calls),
+        [KPTI_PROFILE_BY_MAX] = offsetof(kpti_profile_row, max_ns),
+    };
+    size_t offset = offsets[sort];
+    if (p->row_count) qsort_r(p->rows, p->row_count, sizeof *p->rows, compare_rows, &offset);
+    *count = p->row_count;
+    return p->rows;
+}
+
+const kpt_name *kpti_profile_name(const kpti_profile *p, uint32_t name)
+{
+    return name < p->function_capacity && p->functions[name].has_name ? &p->functions[name].name
+                                                                      : NULL;
+}
+
+const kpt_thread *kpti_profile_thread(const kpti_profile *p, uint32_t thread)
+{
+    return thread < p->thread_capacity && p->threads[thread].has_raw ? &p->threads[thread].raw
+                                                                     : NULL;
+}
+
+uint64_t kpti_profile_calls(const kpti_profile *p)
+{
+    return p->calls;
+}
+
+kpt_status kpti_profile_open(const kpti_heap *heap, uint32_t flags, kpti_profile **out)
+{
+    kpti_profile *p = kpti_heap_take(heap, sizeof *p);
+    *out = p;
+    if (!p) return KPT_E_MEMORY;
+    *p = (kpti_profile){.heap = *heap, .flags = flags};
+    return KPT_OK;
+}
+
+void kpti_profile_free(kpti_profile *p)
+{
+    kpti_heap heap;
+    if (!p) return;
+    heap = p->heap;
+    for (uint32_t i = 0; i < p->function_capacity; i++)
+        kpti_heap_give(&heap, p->functions[i].counted,
+                       p->functions[i].capacity * sizeof *p->functions[i].counted);
+    kpti_heap_give(&heap, p->functions, p->function_capacity * sizeof *p->functions);
+    kpti_heap_give(&heap, p->threads, p->thread_capacity * sizeof *p->threads);
+    kpti_heap_give(&heap, p->rows, p->row_capacity * sizeof *p->rows);
+    kpti_heap_give(&heap, p->spent_ns, p->spent_capacity * sizeof *p->spent_ns);
+    kpti_heap_give(&heap, p->open, p->open_capacity * sizeof *p->open);
+    kpti_heap_give(&heap, p, sizeof *p);
+}

@@ -1,0 +1,209 @@
+#include "writer.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "format.h"
+#include "kpt_text.h"
+#include "records.h"
+
+/* --- formats ---------------------------------------------------------------------------------- */
+
+/* A longer suffix stands before one that it ends with. */
+static const kpti_format *const formats[] = {&kpti_format_speedscope, &kpti_format_chrome,
+                                             &kpti_format_perfetto, &kpti_format_collapsed};
+enum { FORMATS = sizeof formats / sizeof formats[0] };
+
+const kpti_format *const *kpti_formats(size_t *count)
+{
+    *count = FORMATS;
+    return formats;
+}
+
+static int ends_with(const char *text, size_t size, const char *end)
+{
+    size_t end_size = strlen(end);
+    return size >= end_size && memcmp(text + size - end_size, end, end_size) == 0;
+}
+
+kpti_format_choice kpti_format_of_path(const char *path)
+{
+    size_t size = strlen(path);
+    kpti_format_choice choice = {&kpti_format_chrome, ends_with(path, size, ".gz"), 0};
+    if (choice.gzip) size -= sizeof ".gz" - 1;
+    for (int i = 0; i < FORMATS && !choice.known; i++) {
+        choice.known = ends_with(path, size, formats[i]->suffix);
+        if (choice.known) choice.format = formats[i];
+    }
+    return choice;
+}
+
+/* --- batches ---------------------------------------------------------------------------------- */
+
+static kpt_status take_thread(kpti_writer *w, const kpt_thread *raw)
+{
+    char made_up[32];
+    kpt_thread thread = *raw;
+    if (!thread.os_tid) thread.os_tid = kpti_made_up_tid(thread.index);
+    if (!thread.name.size) {
+        (void)snprintf(made_up, sizeof made_up, "thread %llu", (unsigned long long)thread.os_tid);
+        thread.name = kpt_str_of(made_up);
+    }
+    w->threads++;
+    return w->format->ops->thread(w, &thread);
+}
+
+static kpt_status take_point(kpti_writer *w, const kpt_activity *point)
+{
+    const kpti_note *note = kpti_notes_get(w->notes, point->value0);
+    return note ? w->format->ops->point(w, point, note) : KPT_OK;
+}
+
+static kpt_status take_activities(kpti_writer *w, const kpt_batch *batch)
+{
+    kpt_status (*take_call)(kpti_writer *, const kpt_activity *) = w->format->ops->call;
+    int is_paired = w->format->order == KPT_ORDER_TIME;
+    kpt_status status = KPT_OK;
+    for (uint32_t i = 0; i < batch->activity_count && status == KPT_OK; i++) {
+        const kpt_activity *a = kpti_record(batch->activities, batch->activity_stride, i);
+        if (a->start_ns < w->first_ns) w->first_ns = a->start_ns;
+        if (a->end_ns > w->last_ns) w->last_ns = a->end_ns;
+        if (a->kind == KPTI_KIND_POINT) {
+            status = take_point(w, a);
+        } else if ((a->phase == KPT_PHASE_COMPLETE) == is_paired) {
+            status = KPT_E_UNSUPPORTED;
+        } else {
+            w->calls += a->phase != KPT_PHASE_END;
+            status = take_call(w, a);
+        }
+    }
+    return status;
+}
+
+static kpt_status take_batch(kpti_writer *w, const kpt_batch *batch)
+{
+    const kpti_format_ops *ops = w->format->ops;
+    kpt_status status = KPT_OK;
+    if (!kpti_records_can_read(batch)) return KPT_E_SIZE;
+    for (uint32_t i = 0; i < batch->name_count && status == KPT_OK; i++, w->names++)
+        status = ops->name(w, kpti_record(batch->names, batch->name_stride, i));
+    for (uint32_t i = 0; i < batch->thread_count && status == KPT_OK; i++)
+        status = take_thread(w, kpti_record(batch->threads, batch->thread_stride, i));
+    if (status == KPT_OK) status = take_activities(w, batch);
+    if (status == KPT_OK && kpti_out_error(&w->out)) status = KPT_E_IO;
+    if (status == KPT_OK && w->progress) w->progress(w->progress_ctx, w->calls);
+    return status;
+}
+
+kpt_status kpti_writer_batch(void *writer, const kpt_batch *batch)
+{
+    kpti_writer *w = writer;
+    if (w->status == KPT_OK) w->status = take_batch(w, batch);
+    return w->status;
+}
+
+/* --- the beginning and the end ---------------------------------------------------------------- */
+
+static kpt_status describe(const kpti_format *format, kpti_writer_result *result, kpt_status status,
+                           int os_error, const char *path)
+{
+    result->os_error = status == KPT_E_IO ? os_error : 0;
+    if (status == KPT_E_IO)
+        (void)snprintf(result->text, sizeof result->text, "%.180s: %s", path, strerror(os_error));
+    else if (status == KPT_E_MEMORY)
+        (void)snprintf(result->text, sizeof result->text, "no memory to write the trace");
+    else if (status == KPT_E_UNSUPPORTED)
+        (void)snprintf(result->text, sizeof result->text,
+                       "%s is not written from activities in this order", format->name);
+    else if (status != KPT_OK)
+        (void)snprintf(result->text, sizeof result->text, "the delivery ended early: %s",
+                       kpt_status_name(status));
+    return status;
+}
+
+static void free_writer(kpti_writer *w)
+{
+    kpti_heap heap = w->heap;
+    w->format->ops->release(w);
+    kpti_heap_give(&heap, w->trace_name, w->trace_name_bytes);
+    kpti_heap_give(&heap, w, w->format->ops->writer_bytes);
+}
+
+static kpti_writer *make_writer(const kpti_format *format, const char *path,
+                                const kpti_writer_options *options)
+{
+    static const kpti_notes no_notes;
+    kpt_str name = options->trace_name.size ? options->trace_name : kpt_str_of(path);
+    kpti_writer *w = kpti_heap_take(&options->heap, format->ops->writer_bytes);
+    if (!w) return NULL;
+    memset(w, 0, format->ops->writer_bytes);
+    w->format = format;
+    w->heap = w->out.heap = options->heap;
+    w->out.interrupted = options->interrupted;
+    w->out.interrupted_ctx = options->interrupted_ctx;
+    w->out.wants_gzip = options->gzip;
+    w->pid = options->pid ? options->pid : (uint32_t)getpid();
+    w->base_ns = options->base_ns;
+    w->notes = options->notes ? options->notes : &no_notes;
+    w->progress = options->progress;
+    w->progress_ctx = options->progress_ctx;
+    w->first_ns = INT64_MAX;
+    w->last_ns = INT64_MIN;
+    w->trace_name_bytes = (size_t)name.size;
+    w->trace_name = kpti_heap_take(&w->heap, w->trace_name_bytes);
+    if (!w->trace_name) {
+        free_writer(w);
+        return NULL;
+    }
+    memcpy(w->trace_name, name.data, w->trace_name_bytes);
+    return w;
+}
+
+static kpt_status begin(kpti_writer *w, const char *path, const kpti_writer_options *options,
+                        int *os_error)
+{
+    kpt_status status;
+    *os_error = kpti_out_open(&w->out, path);
+    if (*os_error) return *os_error == ENOMEM ? KPT_E_MEMORY : KPT_E_IO;
+    status = w->format->ops->begin(w, options);
+    if (status != KPT_OK) (void)kpti_out_close(&w->out, 0);
+    return status;
+}
+
+kpt_status kpti_writer_open(const kpti_format *format, const char *path,
+                            const kpti_writer_options *options, kpti_writer **out,
+                            kpti_writer_result *result)
+{
+    kpti_writer *w;
+    kpt_status status;
+    int os_error;
+    memset(result, 0, sizeof *result);
+    *out = NULL;
+    if (!path || !*path) return describe(format, result, KPT_E_INVALID, 0, "");
+    w = make_writer(format, path, options);
+    if (!w) return describe(format, result, KPT_E_MEMORY, 0, path);
+    status = begin(w, path, options, &os_error);
+    if (status != KPT_OK) {
+        free_writer(w);
+        return describe(format, result, status, os_error, path);
+    }
+    *out = w;
+    return KPT_OK;
+}
+
+kpt_status kpti_writer_close(kpti_writer *w, kpt_status status, const kpt_stats *stats,
+                             kpti_writer_result *result)
+{
+    int error;
+    memset(result, 0, sizeof *result);
+    if (w->status != KPT_OK) status = w->status; /* what the delivery then passed on */
+    if (status == KPT_OK) status = w->format->ops->end(w, stats);
+    error = kpti_out_close(&w->out, status == KPT_OK);
+    if (error && (status == KPT_OK || status == KPT_E_IO)) status = KPT_E_IO;
+    *result = (kpti_writer_result){
+        .activities = w->calls, .names = w->names, .threads = w->threads, .bytes = w->out.written};
+    (void)describe(w->format, result, status, error, w->out.place.path);
+    free_writer(w);
+    return status;
+}
