@@ -5,7 +5,15 @@
     ...     work()
 
 writes a trace for ui.perfetto.dev or chrome://tracing; kpytrace.start("out.json") and
-kpytrace.stop() do the same without a block. help(kpytrace.start) has the options.
+kpytrace.stop() do the same without a block. help(kpytrace.start) has the options. Into the trace
+go the program's own marks, spans and counters:
+
+    >>> kpytrace.mark("epoch done", epoch=3)
+    >>> with kpytrace.span("loading", files=12):
+    ...     load()
+    >>> kpytrace.counter("queue", len(queue))
+
+From a shell, `kpytrace run script.py` traces a program that knows nothing of it.
 
 For other hosts that load the plugin, plugin_path() and include_dir() say where it and its C headers
 are:
@@ -17,7 +25,10 @@ Importing the package loads nothing of this; the first start does.
 
 from __future__ import annotations
 
-from ._trace import Summary, Trace, start, stop, trace
+import os
+
+from ._notes import counter, mark, span
+from ._trace import Summary, Trace, dump, start, stop, trace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,8 +36,8 @@ if TYPE_CHECKING:
 
     __version__: str
 
-__all__ = ["Summary", "Trace", "__version__", "include_dir", "plugin_path", "start", "stop",
-           "trace"]
+__all__ = ["Summary", "Trace", "__version__", "counter", "dump", "include_dir", "mark",
+           "plugin_path", "span", "start", "stop", "trace"]
 
 
 def __getattr__(name: str) -> str:
@@ -43,18 +54,22 @@ def __getattr__(name: str) -> str:
     return version
 
 
-def _installed(name: str, what: str) -> pathlib.Path:
-    import pathlib
-
+def _file(name: str, what: str) -> str:
     # An editable install keeps these files in another folder than the sources: both in __path__.
     for folder in __path__:
-        path = pathlib.Path(folder).resolve() / name
-        if path.exists():
+        path = os.path.join(os.path.realpath(folder), name)
+        if os.path.exists(path):
             return path
     raise FileNotFoundError(
-        f"{what} is not in this installation of kpytrace ({pathlib.Path(__file__).parent}): "
+        f"{what} is not in this installation of kpytrace ({os.path.dirname(__file__)}): "
         f"run `pip install .` in a checkout, and import kpytrace from outside of it"
     )
+
+
+def _installed(name: str, what: str) -> pathlib.Path:
+    import pathlib  # on demand: it takes longer than a start
+
+    return pathlib.Path(_file(name, what))
 
 
 def plugin_path() -> pathlib.Path:

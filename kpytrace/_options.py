@@ -23,18 +23,22 @@ if TYPE_CHECKING:
         max_events: int
         max_bytes: Union[int, str]
         on_full: Literal["stop", "ring"]
+        ring: str
         ring_ns: Union[int, str]
         ring_bytes: Union[int, str]
         min_duration_ns: Union[int, str]
         max_depth: int
         overhead_permille: int
         tool_id: int
+        stream: bool
+        flush_ns: Union[int, str]
         include: Union[str, Iterable[str]]
         exclude: Union[str, Iterable[str]]
 
     Filter = tuple[str, str, bytes]
 
 PREFIX = "KPYTRACE_"
+_NOTES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_notes.py")
 _MOST_32, _MOST_64 = 2**32 - 1, 2**64 - 1
 _SWITCHES = {"1": True, "true": True, "yes": True, "on": True,
              "0": False, "false": False, "no": False, "off": False}
@@ -82,6 +86,16 @@ def _quantity(units: Mapping[str, int], example: str) -> Callable[[object], int]
             return plain(int(number) * factor)  # exact, however large
         return plain(int(amount * factor) if 0 <= amount < 2**64 else -1)
     return read
+
+
+def _ring(value: object) -> tuple[str, int]:
+    """What a ring is bounded by, and where: "10s" or "64MB"."""
+    if not isinstance(value, str) or not value.strip() or value.strip()[-1].isdigit():
+        raise ValueError("must be a time or a size with its unit, as in '10s' or '64MB'")
+    try:
+        return "ring_ns", _quantity(_NS, "10s")(value)
+    except ValueError:
+        return "ring_bytes", _quantity(_BYTES, "64MB")(value)
 
 
 def _word(*words: str) -> Callable[[object], str]:
@@ -144,6 +158,7 @@ OPTIONS = {option.name: option for option in (
     Option("max_bytes", _quantity(_BYTES, "64MB"), "hold at most so much"),
     Option("on_full", _word("stop", "ring"),
            'what a full budget turns into: "stop" keeps the beginning, "ring" the end'),
+    Option("ring", _ring, 'keep the last so many seconds, "10s", or bytes, "64MB": a flight recorder'),
     Option("ring_ns", _quantity(_NS, "10s"), "keep the last so many nanoseconds"),
     Option("ring_bytes", _quantity(_BYTES, "64MB"), "keep the last so many bytes"),
     Option("min_duration_ns", _quantity(_NS, "10us"), "leave shorter calls out of the trace"),
@@ -151,6 +166,9 @@ OPTIONS = {option.name: option for option in (
     Option("overhead_permille", _number(1000),
            "switch off code that would slow the program by more than so many thousandths"),
     Option("tool_id", _number(5), "the sys.monitoring tool to be (Python 3.12 and later)"),
+    Option("stream", _switch,
+           "write a .kpt file while the program runs, so that memory stays bounded (.kpt: always)"),
+    Option("flush_ns", _quantity(_NS, "1s"), "how often a stream takes what idle threads hold"),
     Option("include", _patterns, "record only code that one of these patterns matches"),
     Option("exclude", _patterns, "do not record code that one of these patterns matches"),
 )}
@@ -185,9 +203,16 @@ def resolve(given: Mapping[str, object]) -> dict[str, object]:
             value, source = os.environ.get(option.variable) or None, option.variable
         if value is not None:
             values[option.name] = _read(option, value, source)
+    if "ring" in values:
+        bound, amount = values["ring"]  # type: ignore
+        values[bound] = amount
+    values["ring"] = ("ring_ns" in values or "ring_bytes" in values
+                      or values.get("on_full") == "ring")
     # The last filter that matches decides: so an exclude wins over an include.
     filters: list[Filter] = []
     for action in ("include", "exclude"):
         filters += [(action, *pattern) for pattern in values.pop(action, ())]  # type: ignore
+    # A mark belongs to the function that makes it, not to ours.
+    filters.append(("exclude", "file", os.fsencode(_NOTES)))
     values["filters"] = tuple(filters)
     return values

@@ -8,13 +8,16 @@ most, and stopping a stopped trace is no change.
 from __future__ import annotations
 
 import os
+import sys
 import time
 from _thread import RLock  # threading itself takes a millisecond to import
 
-from . import _options
+from . import _flight, _options
+from ._decorate import decorate
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import TracebackType
     from typing import Any, Optional, Union
 
@@ -23,9 +26,6 @@ if TYPE_CHECKING:
     from ._options import Options
 
     Path = Union[str, os.PathLike[str]]
-
-# Formats that other writers will have: a name that promises one of them must not get Chrome JSON.
-_OTHER_SUFFIXES = (".pftrace", ".kpt", ".speedscope.json", ".collapsed")
 
 _lock = RLock()
 _active: Optional[Trace] = None
@@ -61,16 +61,22 @@ class Summary:
 def _check_output(output: Path) -> str:
     """The absolute path, since programs change their folder; refused now rather than at the end."""
     path = os.path.abspath(os.fsdecode(output))
-    for suffix in _OTHER_SUFFIXES:
-        if path.removesuffix(".gz").endswith(suffix):
-            raise ValueError(f"kpytrace writes Chrome JSON, and no {suffix} yet: choose a name that "
-                             f"ends in .json or .json.gz, not {os.fsdecode(output)!r}")
+    if path.endswith(".kpt.gz"):
+        raise ValueError(f"a .kpt file can't be compressed: leave out .gz in {os.fsdecode(output)!r}")
     folder = os.path.dirname(path)
     if not os.path.isdir(folder):
         raise FileNotFoundError(2, "the folder of the trace does not exist", folder)
     if os.path.isdir(path):
         raise IsADirectoryError(21, "the trace needs a file's name, this is a folder", path)
     return path
+
+
+def _describe_program() -> bytes:
+    """Lines for `kpytrace info`."""
+    command = " ".join(sys.orig_argv).replace("\n", " ")
+    version = sys.version.split()[0]
+    return f"python={sys.implementation.name} {version}\ncommand={command[:800]}\n".encode(
+        "utf-8", "replace")
 
 
 class Trace:
@@ -85,13 +91,28 @@ class Trace:
             output = os.environ.get("KPYTRACE_OUTPUT") or None
         self._output = None if output is None else _check_output(output)
         self._options = _options.resolve(options or {})
+        self._stream = self._plan_stream()
         self._handle: object = None
         self._noop: Optional[str] = None
         self._pid = 0
         self._began = 0.0
         self._ended: Optional[float] = None
         self._summary: Optional[Summary] = None
+        self._failure: Optional[OSError] = None  # of the stream
+        self._progress: Optional[Callable[[int], None]] = None
         self._lock = RLock()  # who stops it a second time waits for the first one's summary
+
+    def _plan_stream(self) -> Optional[str]:
+        """The .kpt file that is written while the trace runs; None: there is none."""
+        kpt = self._output is not None and self._output.endswith(".kpt")
+        wanted = self._options.pop("stream", kpt and not self._options["ring"])
+        if not wanted:
+            return None
+        if self._output is None:
+            raise ValueError("stream needs an output: the name of a file")
+        if self._options["ring"]:
+            raise ValueError("a ring is held in memory: leave out stream, or the ring")
+        return self._output if kpt else self._output + ".kpt"
 
     @property
     def running(self) -> bool:
@@ -116,11 +137,19 @@ class Trace:
             if self._handle is not None:
                 raise RuntimeError("this trace has been used already: make a new one")
             plugin = _load()
+            options = dict(self._options, info=_describe_program())
+            if self._stream:
+                options["stream"] = os.fsencode(self._stream)
+            elif self._options["ring"] and self._output:
+                options["dump"] = os.fsencode(self._output)
+                options["dump_signal"] = _flight.signal_to_use()
             self._pid = os.getpid()
             self._began = time.perf_counter()
             # From here on calls are recorded: the fewer of our own, the better.
-            self._handle, self._noop = _standalone.start(plugin, self._options)
+            self._handle, self._noop = _standalone.start(plugin, options)
             _active = self
+        if self._options["ring"] and self._output:
+            _flight.watch(self)
         if self._noop:
             self._warn(f"kpytrace records nothing: {self._noop}")
         return self
@@ -149,7 +178,10 @@ class Trace:
 
     def _end(self) -> None:
         global _active
-        _standalone.stop(self._handle)
+        try:
+            _standalone.stop(self._handle)
+        except OSError as error:  # it has stopped, but its stream is not whole
+            self._failure = error
         self._ended = time.perf_counter()
         with _lock:
             if _active is self:
@@ -158,18 +190,43 @@ class Trace:
     def _finish(self) -> Summary:
         # A fork leaves the child with an empty recording: it must not overwrite its parent's file.
         path = self._output if self._pid == os.getpid() else None
-        counts = _standalone.write(self._handle, path)
         stats = _standalone.stats(self._handle)
+        try:
+            counts = _standalone.write(
+                self._handle, None if path == self._stream else path, self._progress)
+        except OSError:
+            if path is None or path != self._stream or os.path.isfile(path):
+                raise
+            counts = {"calls": stats["events"] // 2, "threads": stats["threads"], "names": 0}
+        if path and self._stream and path != self._stream:
+            os.unlink(self._stream)
+        if self._failure:
+            failure, self._failure = self._failure, None
+            raise failure
         seconds = (self._ended or self._began) - self._began
         return Summary(path, counts["calls"], counts["threads"], counts["names"],
                        stats["events_dropped"], seconds, self._noop)
 
+    def dump(self, path: Optional[Path] = None) -> str:
+        """Writes what is recorded now, while the trace goes on, and returns the file's name: `path`,
+        or the output's with a number in it, out.1.json, out.2.json …"""
+        if self._handle is None:
+            raise RuntimeError("this trace has not been started")
+        if path is not None:
+            target = _check_output(path)
+        elif self._output is None:
+            raise ValueError("the trace has no output: say where to dump to")
+        else:
+            target = os.fsdecode(_standalone.next_dump(self._handle, os.fsencode(self._output)))
+        _standalone.write(self._handle, target, None)
+        return target
+
     def write(self, path: Path) -> int:
-        """Writes the recording of a stopped trace to `path`, as Chrome JSON, compressed if it ends in
-        .gz, and returns the number of its calls. A failed write leaves no file."""
+        """Writes the recording of a stopped trace to `path`, in the format that its name ends with
+        (see start()), and returns the number of its calls. A failed write leaves no file."""
         if self._ended is None:
             raise RuntimeError("stop the trace before you write it")
-        calls: int = _standalone.write(self._handle, _check_output(path))["calls"]
+        calls: int = _standalone.write(self._handle, _check_output(path), None)["calls"]
         return calls
 
     def stats(self) -> dict[str, int]:
@@ -189,6 +246,17 @@ class Trace:
                 if _active is self:
                     _active = None
 
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """As a decorator: traces each call of the function, and writes the output after it."""
+        if self._handle is not None:
+            raise RuntimeError("this trace has been used already: make a new one")
+        return decorate(function, self._again)
+
+    def _again(self) -> Trace:
+        made = Trace.__new__(Trace)
+        made.__dict__.update(self.__dict__, _lock=RLock())
+        return made
+
     def __enter__(self) -> Trace:
         return self._start()
 
@@ -200,9 +268,11 @@ class Trace:
 def start(output: Optional[Path] = None, **options: Unpack[Options]) -> Trace:
     """Begins to trace this process: every Python call, in every thread.
 
-    output   the file that stop() writes, as Chrome trace JSON: for ui.perfetto.dev, or
-             chrome://tracing; compressed, if its name ends in .gz. None: stop() writes none, and
-             the returned trace has write().
+    output   the file that stop() writes. Its name says what it is: .json, Chrome trace JSON, for
+             ui.perfetto.dev or chrome://tracing; .pftrace, smaller, for ui.perfetto.dev;
+             .speedscope.json; .collapsed, for flame graphs; each compressed, with .gz behind it;
+             .kpt, our own, written while the program runs, which `kpytrace convert` turns into
+             the others. None: stop() writes none, and the returned trace has write().
 
     Options, each also as an environment variable (KPYTRACE_MAX_DEPTH=20):
 
@@ -213,6 +283,11 @@ def start(output: Optional[Path] = None, **options: Unpack[Options]) -> Trace:
     max_events=N              record at most so many events (a call has two)
     max_bytes="64MB"          hold at most so much
     on_full="ring"            a full budget keeps the end; "stop", the default, the beginning
+    ring="10s"                keep the last ten seconds, or "64MB": a flight recorder. It is written at
+                              the end, on SIGUSR2, on an uncaught exception, and by dump()
+    stream=True               write a .kpt file beside the output while the program runs, so that
+                              memory stays bounded, and make the output of it at the end
+    flush_ns="1s"             how often a stream takes what idle threads hold
     ring_ns="10s"             keep the last so many nanoseconds, or "10s", "500ms"
     ring_bytes="64MB"         keep the last so many bytes
     min_duration_ns="10us"    leave shorter calls out
@@ -237,8 +312,18 @@ def stop() -> Summary:
     return running.stop()
 
 
+def dump(path: Optional[Path] = None) -> str:
+    """Writes what the active trace has recorded so far; it goes on. Returns the file's name: `path`,
+    or the output's with a number in it."""
+    running = _active
+    if running is None:
+        raise RuntimeError("no trace is running: begin one with kpytrace.start()")
+    return running.dump(path)
+
+
 def trace(path: Optional[Path] = None, **options: Unpack[Options]) -> Trace:
-    """A trace of a block, written to `path` at its end; the options are those of start().
+    """A trace of a block, written to `path` at its end; the options are those of start(). Also a
+    decorator: each call of the function is traced.
 
     >>> with kpytrace.trace("out.json", exclude="importlib") as t:
     ...     work()
@@ -268,7 +353,7 @@ def _load() -> object:
     """Loads the C host and sets the hooks, at the first start: importing the package does neither.
     Returns the plugin's path."""
     global _standalone
-    from . import plugin_path
+    from . import _file
 
     if _standalone is None:
         import atexit
@@ -278,4 +363,4 @@ def _load() -> object:
         atexit.register(_stop_at_exit)
         os.register_at_fork(after_in_child=_forget_in_child)
         _standalone = loaded
-    return plugin_path()
+    return _file("lib/libkpytrace.so", "the plugin, libkpytrace.so,")

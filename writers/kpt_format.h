@@ -16,6 +16,10 @@
 
 #include "kpt_chunk.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 #define KPTI_KPT_MAGIC "kpytrace"
 enum { KPTI_KPT_VERSION = 1, KPTI_KPT_ORDER = 0x01020304, KPTI_KPT_GUARD = 0x7274706b };
 
@@ -68,10 +72,6 @@ typedef struct kpti_kpt_note {
     double value;
 } kpti_kpt_note;
 
-_Static_assert(sizeof(kpti_kpt_head) == 64 && sizeof(kpti_kpt_record) == 24 &&
-                   sizeof(kpti_kpt_chunk) == 48 && sizeof(kpti_kpt_note) == 56,
-               "the same on every machine");
-
 static inline size_t kpti_kpt_padding(uint64_t size)
 {
     return (size_t)(-size & 7);
@@ -79,20 +79,9 @@ static inline size_t kpti_kpt_padding(uint64_t size)
 
 /* A checksum that is taken in parts, each but the last a multiple of 8 long: one multiplication for each
  * eight bytes, which keeps up with memory. */
-static inline uint64_t kpti_kpt_sum(uint64_t sum, const void *bytes, size_t size)
-{
-    static const uint64_t factor = 0x9e3779b97f4a7c15;
-    const char *at = bytes;
-    uint64_t word = 0;
-    for (; size >= 8; size -= 8, at += 8) {
-        memcpy(&word, at, 8);
-        sum = (sum ^ word) * factor;
-        sum ^= sum >> 29;
-    }
-    if (!size) return sum;
-    word = size;
-    memcpy(&word, at, size < 7 ? size : 7);
-    return (sum ^ word) * factor;
-}
+uint64_t kpti_kpt_sum(uint64_t sum, const void *bytes, size_t size);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -12,8 +12,6 @@
 extern "C" {
 #endif
 
-enum { KPTI_KIND_POINT = 4 };
-
 enum { KPTI_NOTE_MARK = 1, KPTI_NOTE_BEGIN = 2, KPTI_NOTE_END = 3, KPTI_NOTE_COUNTER = 4 };
 
 typedef struct kpti_note {

@@ -207,7 +207,7 @@ static kpt_status take_batch(kpti_profile *p, const kpt_batch *batch)
         status = take_thread(p, kpti_record(batch->threads, batch->thread_stride, i));
     for (uint32_t i = 0; i < batch->activity_count && status == KPT_OK; i++) {
         const kpt_activity *a = kpti_record(batch->activities, batch->activity_stride, i);
-        if (a->kind != KPTI_KIND_POINT) status = take_call(p, a);
+        if (a->kind != KPT_KIND_POINT) status = take_call(p, a);
     }
     return status;
 }

@@ -69,7 +69,7 @@ static kpt_status take_activities(kpti_writer *w, const kpt_batch *batch)
         const kpt_activity *a = kpti_record(batch->activities, batch->activity_stride, i);
         if (a->start_ns < w->first_ns) w->first_ns = a->start_ns;
         if (a->end_ns > w->last_ns) w->last_ns = a->end_ns;
-        if (a->kind == KPTI_KIND_POINT) {
+        if (a->kind == KPT_KIND_POINT) {
             status = take_point(w, a);
         } else if ((a->phase == KPT_PHASE_COMPLETE) == is_paired) {
             status = KPT_E_UNSUPPORTED;

@@ -96,15 +96,14 @@ static void keeper_flush(void *session)
     pthread_mutex_unlock(&s->control);
 }
 
-/* "out.json.gz", 2 → "out.2.json.gz" */
-static void number_path(char *out, size_t size, const char *path, uint32_t number)
+void kpti_session_number_path(kpti_session *s, const char *path, char *out, size_t size)
 {
     const kpti_format_choice choice = kpti_format_of_path(path);
     const size_t length = strlen(path);
     size_t suffix = (choice.known ? strlen(choice.format->suffix) : 0) + (choice.gzip ? 3 : 0);
     if (length > 4 && strcmp(path + length - 4, ".kpt") == 0) suffix = 4;
-    (void)snprintf(out, size, "%.*s.%u%s", (int)(length - suffix), path, number,
-                   path + length - suffix);
+    (void)snprintf(out, size, "%.*s.%u%s", (int)(length - suffix), path,
+                   atomic_fetch_add(&s->dumps, 1) + 1, path + length - suffix);
 }
 
 static void keeper_dump(void *session)
@@ -116,7 +115,7 @@ static void keeper_dump(void *session)
     char path[PATH_MAX];
     kpt_status status;
     pthread_mutex_lock(&s->control);
-    number_path(path, sizeof path, s->dump_path, ++s->dumps);
+    kpti_session_number_path(s, s->dump_path, path, sizeof path);
     status = kpti_session_write_inside(s, path, &nobody, &count, &error);
     pthread_mutex_unlock(&s->control);
     if (status != KPT_OK) (void)fprintf(stderr, "kpytrace: no dump: %s\n", error.text);

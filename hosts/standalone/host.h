@@ -88,6 +88,9 @@ kpt_status kpti_session_profile(kpti_session *session, const kpti_session_watch 
 
 kpt_status kpti_session_stats(kpti_session *session, kpt_stats *out, kpti_session_error *error);
 
+/* A name that no dump of the session has had: "out.json" becomes out.1.json, out.2.json … */
+void kpti_session_number_path(kpti_session *session, const char *path, char *out, size_t size);
+
 /* Notes something of the user's, where the calling thread is. Its time and thread are filled in. Returns its
  * number; 0: it could not be kept, or the session does not record. Any thread, at any time. */
 uint32_t kpti_session_note(kpti_session *session, kpti_note note);

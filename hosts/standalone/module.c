@@ -8,68 +8,20 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include "host.h"
+#include "calls.h"
 #include "options.h"
-
-static const char capsule_name[] = "kpytrace._standalone.trace";
-
-/* --- errors ----------------------------------------------------------------------------------- */
-
-static PyObject *exception_for(kpt_status status)
-{
-    switch (status) {
-    case KPT_E_INVALID:
-    case KPT_E_UNSUPPORTED:
-    case KPT_E_SIZE:
-        return PyExc_ValueError;
-    case KPT_E_MEMORY:
-        return PyExc_MemoryError;
-    default:
-        return PyExc_RuntimeError;
-    }
-}
-
-/* Sets the exception that tells ERROR; PATH is the file's name, where there is one. */
-static PyObject *raise_error(const kpti_session_error *error, PyObject *path)
-{
-    PyObject *text;
-    PyObject *value = NULL;
-    if (PyErr_Occurred()) return NULL; /* a signal's handler raised while we waited */
-    if (error->os_error && path) {
-        errno = error->os_error;
-        return PyErr_SetFromErrnoWithFilenameObject(PyExc_OSError, path);
-    }
-    text = PyUnicode_DecodeUTF8(error->text, (Py_ssize_t)strlen(error->text), "replace");
-    if (text && error->os_error)
-        value = Py_BuildValue("iO", error->os_error, text);
-    else if (text)
-        value = Py_NewRef(text);
-    if (value)
-        PyErr_SetObject(error->os_error ? PyExc_OSError : exception_for(error->status), value);
-    Py_XDECREF(value);
-    Py_XDECREF(text);
-    return NULL;
-}
 
 /* --- the functions ---------------------------------------------------------------------------- */
 
 static void free_session(PyObject *capsule)
 {
-    kpti_session_free(PyCapsule_GetPointer(capsule, capsule_name));
-}
-
-static kpti_session *session_of(PyObject *capsule)
-{
-    if (PyCapsule_IsValid(capsule, capsule_name))
-        return PyCapsule_GetPointer(capsule, capsule_name);
-    PyErr_SetString(PyExc_TypeError, "this is no trace of kpytrace._standalone");
-    return NULL;
+    kpti_session_free(PyCapsule_GetPointer(capsule, kpti_capsule_name));
 }
 
 /* The session as a capsule, which is its owner from now on; NULL with an exception. */
 static PyObject *make_capsule(kpti_session *session)
 {
-    PyObject *capsule = PyCapsule_New(session, capsule_name, free_session);
+    PyObject *capsule = PyCapsule_New(session, kpti_capsule_name, free_session);
     if (!capsule) kpti_session_free(session);
     return capsule;
 }
@@ -81,7 +33,7 @@ static PyObject *start_with(const char *plugin, const kpti_start_args *args)
     PyObject *capsule;
     PyObject *result;
     if (kpti_session_start(plugin, &args->tracer, &args->session, &session, &error) != KPT_OK)
-        return raise_error(&error, NULL);
+        return kpti_raise(&error, NULL);
     capsule = make_capsule(session);
     if (!capsule) return NULL;
     result = Py_BuildValue("Oz", capsule, kpti_session_noop_reason(session));
@@ -142,7 +94,7 @@ static PyObject *open_trace(PyObject *module, PyObject *args)
     Py_END_ALLOW_THREADS;
     Py_DECREF(plugin);
     Py_DECREF(path);
-    return status == KPT_OK ? opened_to_tuple(session) : raise_error(&error, given);
+    return status == KPT_OK ? opened_to_tuple(session) : kpti_raise(&error, given);
 }
 
 PyDoc_STRVAR(stop_doc, "stop(trace): ends recording");
@@ -150,50 +102,14 @@ static PyObject *stop(PyObject *module, PyObject *capsule)
 {
     kpti_session_error error;
     kpt_status status;
-    kpti_session *session = session_of(capsule);
+    kpti_session *session = kpti_session_of(capsule);
     (void)module;
     if (!session) return NULL;
     Py_BEGIN_ALLOW_THREADS;
     status = kpti_session_stop(session, &error);
     Py_END_ALLOW_THREADS;
-    if (status != KPT_OK) return raise_error(&error, NULL);
+    if (status != KPT_OK) return kpti_raise(&error, NULL);
     return Py_NewRef(Py_None);
-}
-
-/* A long call: the GIL is released, and taken for signals and for progress. */
-typedef struct long_call {
-    PyThreadState *released;
-    PyObject *progress; /* called with the number of calls so far; NULL: nobody */
-    int raised;
-} long_call;
-
-/* Whether a signal's handler raised. Called without the GIL, on the thread that released it. */
-static int handle_signals(void *ctx)
-{
-    long_call *call = ctx;
-    if (call->raised) return 1;
-    PyEval_RestoreThread(call->released);
-    call->raised = PyErr_CheckSignals() != 0;
-    call->released = PyEval_SaveThread();
-    return call->raised;
-}
-
-/* Likewise. What raises is told by the next wait, or at the end. */
-static void tell_progress(void *ctx, uint64_t calls)
-{
-    long_call *call = ctx;
-    PyObject *answer;
-    if (!call->progress || call->raised) return;
-    PyEval_RestoreThread(call->released);
-    answer = PyObject_CallFunction(call->progress, "K", (unsigned long long)calls);
-    if (!answer) call->raised = 1;
-    Py_XDECREF(answer);
-    call->released = PyEval_SaveThread();
-}
-
-static kpti_session_watch watch_of(long_call *call)
-{
-    return (kpti_session_watch){handle_signals, call, call->progress ? tell_progress : NULL, call};
 }
 
 static PyObject *count_to_dict(const kpti_session_count *count)
@@ -207,7 +123,7 @@ static PyObject *count_to_dict(const kpti_session_count *count)
 PyDoc_STRVAR(write_doc, "write(trace, path, progress) -> counts; path None: counts only");
 static PyObject *write_trace(PyObject *module, PyObject *args)
 {
-    long_call call = {NULL, NULL, 0};
+    kpti_long_call call = {NULL, NULL, 0};
     kpti_session_watch watch;
     PyObject *capsule;
     PyObject *path;
@@ -219,10 +135,10 @@ static PyObject *write_trace(PyObject *module, PyObject *args)
     kpt_status status;
     (void)module;
     if (!PyArg_ParseTuple(args, "OOO", &capsule, &path, &progress)) return NULL;
-    session = session_of(capsule);
+    session = kpti_session_of(capsule);
     if (!session || (path != Py_None && !PyUnicode_FSConverter(path, &bytes))) return NULL;
     if (progress != Py_None) call.progress = progress;
-    watch = watch_of(&call);
+    watch = kpti_watch_of(&call);
     call.released = PyEval_SaveThread();
     if (bytes)
         status = kpti_session_write(session, PyBytes_AsString(bytes), &watch, &count, &error);
@@ -231,7 +147,22 @@ static PyObject *write_trace(PyObject *module, PyObject *args)
     PyEval_RestoreThread(call.released);
     Py_XDECREF(bytes);
     if (status == KPT_OK && !call.raised) return count_to_dict(&count);
-    return raise_error(&error, path);
+    return kpti_raise(&error, path);
+}
+
+PyDoc_STRVAR(next_dump_doc, "next_dump(trace, path) -> the path with the next number in it");
+static PyObject *next_dump(PyObject *module, PyObject *args)
+{
+    char numbered[PATH_MAX];
+    const char *path;
+    PyObject *capsule;
+    kpti_session *session;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "Oy", &capsule, &path)) return NULL;
+    session = kpti_session_of(capsule);
+    if (!session) return NULL;
+    kpti_session_number_path(session, path, numbered, sizeof numbered);
+    return PyBytes_FromString(numbered);
 }
 
 PyDoc_STRVAR(note_doc, "note(trace, what, name, args, value, flow, partner) -> its number, or 0");
@@ -248,7 +179,7 @@ static PyObject *note(PyObject *module, PyObject *args)
     if (!PyArg_ParseTuple(args, "OIs#s#dKI", &capsule, &made.what, &made.name.data, &name_size,
                           &made.args.data, &args_size, &made.value, &flow, &made.partner))
         return NULL;
-    session = session_of(capsule);
+    session = kpti_session_of(capsule);
     if (!session) return NULL;
     made.name.size = (uint64_t)name_size;
     made.args.size = (uint64_t)args_size;
@@ -287,7 +218,7 @@ static PyObject *stats(PyObject *module, PyObject *capsule)
 {
     kpti_session_error error;
     kpt_stats values;
-    kpti_session *session = session_of(capsule);
+    kpti_session *session = kpti_session_of(capsule);
     PyObject *dict;
     kpt_status status;
     int done = 1;
@@ -296,7 +227,7 @@ static PyObject *stats(PyObject *module, PyObject *capsule)
     Py_BEGIN_ALLOW_THREADS;
     status = kpti_session_stats(session, &values, &error);
     Py_END_ALLOW_THREADS;
-    if (status != KPT_OK) return raise_error(&error, NULL);
+    if (status != KPT_OK) return kpti_raise(&error, NULL);
     dict = PyDict_New();
     for (int i = 0; dict && done && i < COUNTERS; i++) {
         uint64_t value;
@@ -305,70 +236,6 @@ static PyObject *stats(PyObject *module, PyObject *capsule)
     }
     if (dict && !done) Py_CLEAR(dict);
     return dict;
-}
-
-/* A row as Python gets it. */
-static PyObject *row_to_tuple(const kpti_profile *profile, const kpti_profile_row *row)
-{
-    const kpt_name *name = kpti_profile_name(profile, row->name);
-    const kpt_thread *thread = kpti_profile_thread(profile, row->thread);
-    return Py_BuildValue(
-        "y#y#y#ky#KKKKK", name ? name->display.data : "", name ? (Py_ssize_t)name->display.size : 0,
-        name ? name->function.data : "", name ? (Py_ssize_t)name->function.size : 0,
-        name ? name->file.data : "", name ? (Py_ssize_t)name->file.size : 0,
-        (unsigned long)(name ? name->first_line : 0), thread ? thread->name.data : "",
-        thread ? (Py_ssize_t)thread->name.size : 0, (unsigned long long)row->calls,
-        (unsigned long long)row->own_ns, (unsigned long long)row->total_ns,
-        (unsigned long long)row->min_ns, (unsigned long long)row->max_ns);
-}
-
-static PyObject *rows_to_list(kpti_profile *profile, int sort, unsigned most)
-{
-    uint32_t count;
-    const kpti_profile_row *rows = kpti_profile_rows(profile, (kpti_profile_sort)sort, &count);
-    PyObject *list = PyList_New(0);
-    for (uint32_t i = 0; list && i < count && i < most; i++) {
-        PyObject *row = row_to_tuple(profile, &rows[i]);
-        if (!row || PyList_Append(list, row) < 0) Py_CLEAR(list);
-        Py_XDECREF(row);
-    }
-    return list;
-}
-
-PyDoc_STRVAR(profile_doc, "profile(trace, sort, most, by_thread, progress) -> rows by function");
-static PyObject *profile(PyObject *module, PyObject *args)
-{
-    static const kpti_heap heap = {NULL, NULL, NULL};
-    long_call call = {NULL, NULL, 0};
-    kpti_session_watch watch;
-    PyObject *capsule;
-    PyObject *progress;
-    PyObject *list = NULL;
-    kpti_session *session;
-    kpti_profile *made;
-    kpti_session_error error;
-    kpt_status status;
-    unsigned most;
-    int sort;
-    int by_thread;
-    (void)module;
-    if (!PyArg_ParseTuple(args, "OiIpO", &capsule, &sort, &most, &by_thread, &progress))
-        return NULL;
-    session = session_of(capsule);
-    if (!session) return NULL;
-    if (progress != Py_None) call.progress = progress;
-    if (kpti_profile_open(&heap, by_thread ? KPTI_PROFILE_BY_THREAD : 0, &made) != KPT_OK)
-        return PyErr_NoMemory();
-    watch = watch_of(&call);
-    call.released = PyEval_SaveThread();
-    status = kpti_session_profile(session, &watch, made, &error);
-    PyEval_RestoreThread(call.released);
-    if (status == KPT_OK && !call.raised)
-        list = rows_to_list(made, sort, most);
-    else
-        (void)raise_error(&error, NULL);
-    kpti_profile_free(made);
-    return list;
 }
 
 PyDoc_STRVAR(formats_doc, "formats() -> (name, suffix) of each format that is written");
@@ -392,13 +259,13 @@ static PyObject *close_trace(PyObject *module, PyObject *capsule)
 {
     kpti_session_error error;
     kpt_status status;
-    kpti_session *session = session_of(capsule);
+    kpti_session *session = kpti_session_of(capsule);
     (void)module;
     if (!session) return NULL;
     Py_BEGIN_ALLOW_THREADS;
     status = kpti_session_close(session, &error);
     Py_END_ALLOW_THREADS;
-    if (status != KPT_OK) return raise_error(&error, NULL);
+    if (status != KPT_OK) return kpti_raise(&error, NULL);
     return Py_NewRef(Py_None);
 }
 
@@ -407,9 +274,10 @@ static PyMethodDef methods[] = {
     {"open", open_trace, METH_VARARGS, open_doc},
     {"stop", stop, METH_O, stop_doc},
     {"write", write_trace, METH_VARARGS, write_doc},
+    {"next_dump", next_dump, METH_VARARGS, next_dump_doc},
     {"note", note, METH_VARARGS, note_doc},
     {"stats", stats, METH_O, stats_doc},
-    {"profile", profile, METH_VARARGS, profile_doc},
+    {"profile", kpti_profile_call, METH_VARARGS, kpti_profile_doc},
     {"formats", formats, METH_NOARGS, formats_doc},
     {"close", close_trace, METH_O, close_doc},
     {NULL, NULL, 0, NULL},

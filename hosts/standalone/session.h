@@ -38,7 +38,7 @@ struct kpti_session {
     int has_keeper;
     kpti_keeper keeper;
     char dump_path[PATH_MAX]; /* empty: signals write nothing */
-    uint32_t dumps;
+    _Atomic uint32_t dumps;
 
     int streams; /* to stream; stream_path has been written, or is being */
     int stream_open;

@@ -30,7 +30,8 @@ class Standalone : public Scratch
 
     kpt_status start(const char *which, uint32_t flags = 0)
     {
-        return kpti_session_start(which, &args, flags, &session, &error);
+        options.flags = flags;
+        return kpti_session_start(which, &args, &options, &session, &error);
     }
     void start_and_stop(const char *which, uint32_t flags = 0)
     {
@@ -39,7 +40,7 @@ class Standalone : public Scratch
     }
     kpt_status write(const std::string &file)
     {
-        return kpti_session_write(session, file.c_str(), nullptr, nullptr, &count, &error);
+        return kpti_session_write(session, file.c_str(), &watch, &count, &error);
     }
     bool error_has(const std::string &part) const
     {
@@ -60,6 +61,8 @@ class Standalone : public Scratch
     }
 
     kpt_tracer_args args;
+    kpti_session_options options = {};
+    kpti_session_watch watch = {};
     kpti_session *session = nullptr;
     kpti_session_count count = {};
     kpti_session_error error = {};

@@ -1,0 +1,34 @@
+/* calls.h: what the module's functions have in common: sessions in capsules, errors as exceptions, long
+ * calls without the GIL. The GIL is held. */
+#ifndef KPTI_STANDALONE_CALLS_H
+#define KPTI_STANDALONE_CALLS_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "host.h"
+
+extern const char kpti_capsule_name[];
+
+/* The capsule's session; NULL with an exception. */
+kpti_session *kpti_session_of(PyObject *capsule);
+
+/* Sets the exception that tells ERROR, unless one is set; PATH is the file's name, where there is one.
+ * Always NULL. */
+PyObject *kpti_raise(const kpti_session_error *error, PyObject *path);
+
+/* A long call: the GIL is released, and taken for signals and for progress. */
+typedef struct kpti_long_call {
+    PyThreadState *released;
+    PyObject *progress; /* called with the number of calls so far; NULL: nobody */
+    int raised;
+} kpti_long_call;
+
+/* For the session's functions while the GIL is released in CALL. */
+kpti_session_watch kpti_watch_of(kpti_long_call *call);
+
+/* profile(trace, sort, most, by_thread, progress): a method of the module. */
+extern const char kpti_profile_doc[];
+PyObject *kpti_profile_call(PyObject *module, PyObject *args);
+
+#endif

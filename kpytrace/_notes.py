@@ -1,0 +1,92 @@
+"""The program's own marks, spans and counters: they go into the trace that runs, and cost next to
+nothing while none does. Nothing of this file is recorded: a mark lies in the function that makes it.
+"""
+
+from __future__ import annotations
+
+from . import _trace
+from ._decorate import decorate
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+    from typing import Any, Optional
+
+_MARK, _BEGIN, _END, _COUNTER = 1, 2, 3, 4  # writers/notes.h
+
+
+def _members(values: dict[str, Any]) -> str:
+    """The values as members of a JSON object, without its braces."""
+    from _json import encode_basestring_ascii as quote  # json itself takes milliseconds to import
+
+    def text(value: Any) -> str:
+        if value is None:
+            return "null"
+        if value is True or value is False:
+            return "true" if value else "false"
+        if type(value) is int or (type(value) is float and value - value == 0):
+            return repr(value)
+        return quote(value if type(value) is str else repr(value))
+
+    return ",".join(f"{quote(key)}:{text(value)}" for key, value in values.items())
+
+
+def _note(what: int, name: str, values: Optional[dict[str, Any]], value: float = 0.0,
+          flow: int = 0, partner: int = 0) -> int:
+    active = _trace._active
+    if active is None or active._handle is None:
+        return 0
+    text = name.encode("utf-8", "replace").decode()
+    return _trace._standalone.note(active._handle, what, text, _members(values) if values else "",
+                                   value, flow, partner)
+
+
+def mark(name: str, /, *, flow: int = 0, **values: Any) -> None:
+    """Marks this moment in the trace, with values that say more.
+
+    flow   a number: marks and spans that have the same are connected by arrows
+    """
+    _note(_MARK, name, values, flow=flow)
+
+
+def counter(name: str, value: float, /) -> None:
+    """Puts a number into the trace: it is drawn over time."""
+    _note(_COUNTER, name, None, value=float(value))
+
+
+class span:
+    """A stretch of the program's own in the trace, from a `with` to its end:
+
+    >>> with kpytrace.span("loading", files=12):
+    ...     load()
+
+    or, as a decorator, each call of a function; begin() and end() where a `with` can't be, also on
+    different threads.
+    """
+
+    __slots__ = ("_name", "_flow", "_values", "_number")
+
+    def __init__(self, name: str, /, *, flow: int = 0, **values: Any) -> None:
+        self._name, self._flow, self._values, self._number = name, flow, values, 0
+
+    def begin(self) -> span:
+        """Begins it; one that has ended may begin again."""
+        self._number = _note(_BEGIN, self._name, self._values, flow=self._flow)
+        return self
+
+    def end(self) -> None:
+        """Ends it; without a begin this is nothing."""
+        number, self._number = self._number, 0
+        if number:
+            _note(_END, self._name, None, partner=number)
+
+    def __enter__(self) -> span:
+        return self.begin()
+
+    def __exit__(self, kind: Optional[type[BaseException]], error: Optional[BaseException],
+                 where: Optional[TracebackType]) -> None:
+        self.end()
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        return decorate(function, lambda: span(self._name, flow=self._flow, **self._values))
