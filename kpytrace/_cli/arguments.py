@@ -1,0 +1,81 @@
+"""Arguments of a command, by a table. argparse takes longer to import than `kpytrace run` may."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+
+class Usage(Exception):
+    """What was given makes no sense; the text says what to do."""
+
+
+class Argument:
+    """An option of a command. value: what stands for its value in the help; empty for a switch."""
+
+    def __init__(self, name: str, value: str, text: str, short: str = "") -> None:
+        self.name, self.value, self.text, self.short = name, value, text, short
+
+    def shown(self) -> str:
+        short = f"-{self.short}, " if self.short else ""
+        return f"{short}--{self.name}{' ' + self.value if self.value else ''}"
+
+
+def _find(known: Iterable[Argument], given: str) -> Argument:
+    arguments = list(known)
+    for argument in arguments:
+        if given in (f"--{argument.name}", f"-{argument.short}"):
+            return argument
+    import difflib
+
+    near = difflib.get_close_matches(given, [f"--{a.name}" for a in arguments], n=1)
+    hint = f"; did you mean {near[0]}?" if near else "; --help lists the options"
+    raise Usage(f"unknown option {given}{hint}")
+
+
+def parse(known: Sequence[Argument], words: Sequence[str], stops: Sequence[str] = (),
+          leave_rest: bool = False) -> tuple[dict[str, str], list[str]]:
+    """The options by name, and what is left. With leave_rest that is all from the first word on that is no
+    option, or from one of `stops`: it belongs to somebody else."""
+    options: dict[str, str] = {}
+    rest: list[str] = []
+    i = 0
+    while i < len(words):
+        word = words[i]
+        if word == "--":
+            return options, rest + list(words[i + 1:])
+        if word in stops or (leave_rest and (not word.startswith("-") or word == "-")):
+            return options, list(words[i:])
+        i += 1
+        if not word.startswith("-") or word == "-":
+            rest.append(word)
+            continue
+        name, equals, value = word.partition("=")
+        argument = _find(known, name)
+        if argument.value and not equals:
+            if i == len(words):
+                raise Usage(f"{name} needs a value: {argument.shown()}")
+            value, i = words[i], i + 1
+        elif equals and not argument.value:
+            raise Usage(f"{name} takes no value")
+        if argument.name in options and argument.name in ("include", "exclude"):
+            value = f"{options[argument.name]},{value}"
+        options[argument.name] = value if argument.value else "1"
+    return options, rest
+
+
+def columns(arguments: Iterable[Argument], width: int = 80) -> str:
+    """The options for a help text."""
+    import textwrap
+
+    lines = []
+    for argument in arguments:
+        text = textwrap.wrap(argument.text, width - 30)
+        head = f"  {argument.shown()}"
+        if len(head) > 28:
+            lines.append(head)
+        else:
+            lines.append(f"{head:<30}{text.pop(0)}")
+        lines += [" " * 30 + part for part in text]
+    return "\n".join(lines)

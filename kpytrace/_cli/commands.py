@@ -1,0 +1,68 @@
+"""The commands by name, their help, and what becomes of errors: a line on stderr, and 2 or 1."""
+
+from __future__ import annotations
+
+import sys
+
+from .arguments import Usage
+
+_COMMANDS = ("run", "convert", "info", "top")
+
+HELP = """\
+usage: kpytrace COMMAND ...
+
+Traces every Python call of every thread of a program.
+
+  kpytrace run script.py         runs a program and writes its trace
+  kpytrace convert in.kpt out    turns a .kpt file into another format
+  kpytrace info FILE.kpt         says what is in a file
+  kpytrace top FILE.kpt          lists the functions that took the most time
+
+kpytrace COMMAND --help says more about each; kpytrace --version prints the version."""
+
+
+def _main(words: list[str]) -> int:
+    if not words or words[0] in ("-h", "--help", "help"):
+        print(HELP)
+        return 0 if words else 2
+    if words[0] in ("-V", "--version"):
+        from kpytrace import __version__
+
+        print(f"kpytrace {__version__}")
+        return 0
+    if words[0] not in _COMMANDS:
+        import difflib
+
+        near = difflib.get_close_matches(words[0], _COMMANDS, n=1)
+        hint = (f"did you mean `kpytrace {near[0]}`?" if near else
+                f"to trace a program, write `kpytrace run {words[0]}`")
+        raise Usage(f"there is no command {words[0]!r}: {hint}")
+    if words[0] == "run":
+        from . import run
+
+        return run.main(words[1:])
+    from . import files
+
+    return {"convert": files.convert, "info": files.info, "top": files.top}[words[0]](words[1:])
+
+
+def main(words: list[str]) -> int:
+    """The exit status."""
+    try:
+        return _main(words)
+    except Usage as error:
+        print(f"kpytrace: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:  # `kpytrace top x.kpt | head`
+        sys.stderr.close()
+        return 1
+    except OSError as error:
+        name = f"{error.filename}: " if error.filename else ""
+        print(f"kpytrace: {name}{error.strerror or error}", file=sys.stderr)
+        return 1
+    except (ValueError, RuntimeError, MemoryError) as error:
+        print(f"kpytrace: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("kpytrace: interrupted", file=sys.stderr)
+        return 130

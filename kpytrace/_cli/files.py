@@ -1,0 +1,167 @@
+"""kpytrace convert, info and top: what can be done with a .kpt file."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+from . import progress
+from .arguments import Argument, Usage, columns, parse
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+_HELP = Argument("help", "", "print this", "h")
+_QUIET = Argument("quiet", "", "print nothing but what was asked for", "q")
+_RECOVER = Argument("recover", "", "read a damaged file up to where it is damaged")
+_SORTS = {"own": 0, "total": 1, "calls": 2, "max": 3}
+
+
+class _File:
+    """A .kpt file that is open."""
+
+    def __init__(self, path: str, options: dict[str, str]) -> None:
+        from .. import _trace
+
+        if not path.endswith(".kpt") and os.path.isfile(path):
+            with open(path, "rb") as file:
+                if file.read(8) != b"kpytrace":
+                    raise Usage(f"{path} is no .kpt file: kpytrace reads only its own. Record with "
+                                f"`kpytrace run -o FILE.kpt`, and convert that to what you need")
+        plugin = _trace._load()
+        self.standalone: Any = _trace._standalone
+        self.path, self.quiet = path, "quiet" in options
+        self.handle, self.state, info = self.standalone.open(plugin, path, "recover" in options)
+        lines = info.decode("utf-8", "replace").splitlines()
+        self.info = dict(line.split("=", 1) for line in lines if "=" in line)
+        self.stats: dict[str, int] = self.standalone.stats(self.handle)
+        if self.state != "whole" and not self.quiet:
+            print(f"kpytrace: {path} is {self.state}: its program was killed, or still runs; what "
+                  f"it holds up to there is read", file=sys.stderr)
+
+    def bar(self, what: str) -> progress.Bar | None:
+        return progress.bar(what, self.stats["events"] // 2, self.quiet)
+
+
+def _parse(words: list[str], known: Sequence[Argument], usage: str,
+           counts: tuple[int, ...]) -> tuple[dict[str, str], list[str]] | None:
+    options, rest = parse(known, words)
+    if "help" in options:
+        print(usage + "\n\n" + columns(known))
+        return None
+    if len(rest) not in counts:
+        raise Usage(usage.splitlines()[0])
+    return options, rest
+
+
+def convert(words: list[str]) -> int:
+    usage = """\
+usage: kpytrace convert [OPTION]... IN.kpt OUT
+
+Writes the trace of a .kpt file in the format that OUT's name says: .json, .pftrace,
+.speedscope.json, .collapsed, also with .gz, or .kpt itself, which makes a cut-off file whole."""
+    parsed = _parse(words, (_RECOVER, _QUIET, _HELP), usage, (2,))
+    if parsed is None:
+        return 0
+    options, (source, target) = parsed
+    from .. import _trace
+
+    path = _trace._check_output(target)
+    file = _File(source, options)
+    bar = file.bar("converting")
+    began = time.perf_counter()
+    counts = file.standalone.write(file.handle, path, bar)
+    if bar:
+        bar.close()
+    if not file.quiet:
+        print(f"kpytrace: {counts['calls']:,} calls in {time.perf_counter() - began:.2f} s: {target}",
+              file=sys.stderr)
+    return 0
+
+
+def _amount(ns: float) -> str:
+    for unit, factor in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
+        if ns >= factor:
+            return f"{ns / factor:.3f} {unit}"
+    return f"{ns:.0f} ns"
+
+
+def info(words: list[str]) -> int:
+    usage = """\
+usage: kpytrace info [OPTION]... FILE.kpt
+
+Says what is in a .kpt file: the program, threads, calls, what was dropped, what tracing cost."""
+    parsed = _parse(words, (_RECOVER, _QUIET, _HELP), usage, (1,))
+    if parsed is None:
+        return 0
+    options, (path,) = parsed
+    file = _File(path, options)
+    bar = file.bar("reading")
+    rows = file.standalone.profile(file.handle, _SORTS["calls"], 2**32 - 1, True, bar)
+    if bar:
+        bar.close()
+    threads: dict[str, list[int]] = {}
+    for row in rows:
+        entry = threads.setdefault(row[4].decode("utf-8", "replace"), [0, 0])
+        entry[0] += row[5]
+        entry[1] += row[6]
+    calls = sum(entry[0] for entry in threads.values())
+    spent = sum(entry[1] for entry in threads.values())
+    shortest = min((row[8] for row in rows if row[5] > 100), default=0)
+    stats = file.stats
+    lines = [("file", f"{path}, {os.path.getsize(path):,} bytes, {file.state}")]
+    lines += [(key, file.info[key]) for key in ("command", "python", "process") if key in file.info]
+    lines += [("recorded by", f"kpytrace {file.info.get('version', '?')}"),
+              ("calls", f"{calls:,} of {len({row[0] for row in rows}):,} functions"),
+              ("events", f"{stats['events']:,}"), ("dropped", f"{stats['events_dropped']:,}"),
+              ("repaired", f"{stats['events_repaired']:,}")]
+    if stats["functions_disabled"]:
+        lines.append(("switched off", f"{stats['functions_disabled']:,} functions"))
+    if stats["threads_unreached"]:
+        lines.append(("not reached", f"{stats['threads_unreached']:,} threads"))
+    if calls and spent and shortest:
+        cost = min(2 * shortest * calls, spent)
+        lines.append(("tracing cost", f"at most {_amount(cost)}, {cost / spent:.0%} of the time in the "
+                      f"trace (twice the shortest call, {_amount(shortest)}, for each)"))
+    for name, value in lines:
+        print(f"{name + ':':<14}{value}")
+    print("threads:")
+    for name, (count, own) in sorted(threads.items(), key=lambda item: -item[1][0]):
+        print(f"  {count:>14,} calls {_amount(own):>12}  {name or '(no name)'}")
+    return 0
+
+
+def top(words: list[str]) -> int:
+    known = (Argument("sort", "KEY", "by own, total, calls or max (default: own)", "s"),
+             Argument("count", "N", "how many rows (default: 25; 0: all)", "n"),
+             Argument("threads", "", "a row for each thread of a function"),
+             _RECOVER, _QUIET, _HELP)
+    usage = """\
+usage: kpytrace top [OPTION]... FILE.kpt
+
+Lists functions with their calls, the time in them alone (own) and with what they called (total;
+of a function that calls itself only the outermost call)."""
+    parsed = _parse(words, known, usage, (1,))
+    if parsed is None:
+        return 0
+    options, (path,) = parsed
+    sort, count = options.get("sort", "own"), options.get("count", "25")
+    if sort not in _SORTS:
+        raise Usage(f"--sort must be one of {', '.join(_SORTS)}, not {sort}")
+    if not count.isdigit():
+        raise Usage(f"--count must be a number, not {count}")
+    file = _File(path, options)
+    bar = file.bar("reading")
+    rows = file.standalone.profile(file.handle, _SORTS[sort], int(count) or 2**32 - 1,
+                                   "threads" in options, bar)
+    if bar:
+        bar.close()
+    print(f"{'calls':>14}  {'own':>11}  {'total':>11}  {'per call':>11}  {'longest':>11}  function")
+    for display, _, _, _, thread, calls, own, total, _, most in rows:
+        where = f"  [{thread.decode('utf-8', 'replace')}]" if "threads" in options else ""
+        print(f"{calls:>14,}  {_amount(own):>11}  {_amount(total):>11}  {_amount(total / calls):>11}  "
+              f"{_amount(most):>11}  {display.decode('utf-8', 'replace')}{where}")
+    return 0

@@ -1,0 +1,114 @@
+"""kpytrace run: becomes `python script.py`, with KPYTRACE set, so that the program can't tell: its exit
+status, arguments, __main__, standard streams, signals and tracebacks are those that it always has.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from .. import _auto, _options
+from .arguments import Argument, Usage, columns, parse
+
+_VALUES = {"max_events": "N", "max_bytes": "SIZE", "on_full": "WORD", "ring": "10s|64MB",
+           "ring_ns": "TIME", "ring_bytes": "SIZE", "min_duration_ns": "TIME", "max_depth": "N",
+           "overhead_permille": "N", "tool_id": "N", "flush_ns": "TIME", "include": "PATTERN",
+           "exclude": "PATTERN"}
+_OWN = (
+    Argument("output", "FILE", "where the trace goes; its name says what it is: .json, .pftrace, "
+             ".kpt, .speedscope.json, .collapsed, and all but .kpt with .gz behind it "
+             "(default: kpytrace.json)", "o"),
+    Argument("quiet", "", "print nothing", "q"),
+    Argument("help", "", "print this", "h"),
+)
+
+
+def _argument(option: _options.Option) -> Argument:
+    name = option.name.replace("_", "-")
+    if option.name == "c_calls":
+        return Argument("no-c-calls", "", "leave out functions written in C")
+    text = option.text
+    if option.name in ("include", "exclude"):
+        text += "; may be given several times"
+    return Argument(name, _VALUES.get(option.name, ""), text)
+
+
+_ARGUMENTS = _OWN + tuple(_argument(option) for option in _options.OPTIONS.values())
+
+_USAGE = """\
+usage: kpytrace run [OPTION]... SCRIPT [ARGUMENT]...
+       kpytrace run [OPTION]... -m MODULE [ARGUMENT]...
+       kpytrace run [OPTION]... -c CODE [ARGUMENT]...
+
+Runs a program as python does, and writes a trace of all its calls.
+
+"""
+
+
+def _program(rest: list[str]) -> list[str]:
+    """The program's own arguments of python."""
+    if not rest:
+        raise Usage("what is to be run? Name a script, or -m MODULE, or -c CODE")
+    if rest[0] in ("-m", "-c"):
+        if len(rest) == 1:
+            raise Usage(f"{rest[0]} needs {'a module' if rest[0] == '-m' else 'code'}")
+        return rest
+    if rest[0] != "-" and not os.path.exists(rest[0]):
+        raise Usage(f"{rest[0]}: there is no such script")
+    return rest
+
+
+def _interpreter() -> list[str]:
+    """This Python with the options that it was given, such as -X dev."""
+    flags: list[str] = []
+    words = iter(sys.orig_argv[1:])
+    for word in words:
+        if word == "-m" or not word.startswith("-"):
+            break
+        flags.append(word)
+        if word in ("-W", "-X"):
+            flags.append(next(words, ""))
+    return [sys.executable, *flags]
+
+
+def _reach(environment: dict[str, str]) -> None:
+    """Sees to it that the new Python calls _startup: by the .pth file of an installation, or else by a
+    module that Python imports at its start (and that steps back for the user's own)."""
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    import site
+
+    folders = [*site.getsitepackages(), site.getusersitepackages()]
+    parent = os.path.dirname(package)
+    if os.path.exists(os.path.join(parent, "kpytrace.pth")) and parent in folders:
+        return
+    if sys.flags.isolated or sys.flags.ignore_environment:
+        raise Usage("this kpytrace is not installed, and python -I or -E ignores PYTHONPATH: "
+                    "install it with pip")
+    environment["KPYTRACE_PATH"] = environment.get("PYTHONPATH", "")
+    before = os.path.join(package, "_cli", "site")
+    environment["PYTHONPATH"] = os.pathsep.join(
+        filter(None, (before, environment.get("PYTHONPATH"))))
+
+
+def main(words: list[str]) -> int:
+    options, rest = parse(_ARGUMENTS, words, stops=("-m", "-c"), leave_rest=True)
+    if "help" in options:
+        print(_USAGE + columns(_ARGUMENTS))
+        return 0
+    if sys.flags.no_site:
+        raise Usage("python -S runs no start-up files, so that nothing can be traced")
+    program = _program(rest)
+    output = options.pop("output", None) or os.environ.get("KPYTRACE_OUTPUT") or "kpytrace.json"
+    quiet = bool(options.pop("quiet", ""))
+    values = {name.replace("-", "_"): value for name, value in options.items()}
+    if values.pop("no_c_calls", None):
+        values["c_calls"] = "0"
+    from .. import _trace
+
+    checked = _trace.Trace(output, values)  # type: ignore[arg-type]  # errors now, not at the end
+    environment = dict(os.environ)
+    _reach(environment)
+    environment[_auto.VARIABLE] = _auto.pack(checked._output or "", values, quiet)
+    sys.stdout.flush()
+    command = _interpreter() + program
+    os.execve(command[0], command, environment)

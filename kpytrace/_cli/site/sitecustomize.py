@@ -1,0 +1,28 @@
+"""Started by `kpytrace run` where kpytrace is not installed: Python imports this module by itself. It
+starts the trace, and then makes room for the sitecustomize that the user has, if any."""
+
+import os
+import sys
+
+_before = os.environ.pop("KPYTRACE_PATH", None)
+if _before is not None:
+    if _before:
+        os.environ["PYTHONPATH"] = _before
+    else:
+        os.environ.pop("PYTHONPATH", None)
+_here = os.path.dirname(os.path.abspath(__file__))
+_package = os.path.dirname(os.path.dirname(os.path.dirname(_here)))
+sys.path[:] = [folder for folder in sys.path if folder != _here]
+_self = sys.modules.pop("sitecustomize")
+sys.path.insert(0, _package)
+try:
+    from kpytrace import _startup
+finally:
+    sys.path.remove(_package)
+_startup.start()
+try:
+    import sitecustomize  # noqa: F401
+except ModuleNotFoundError as error:
+    if error.name != "sitecustomize":
+        raise
+    sys.modules["sitecustomize"] = _self
