@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     Path = Union[str, os.PathLike[str]]
 
-# Formats that other writers will have: a name that promises one of them must not get Chrome JSON.
-_OTHER_SUFFIXES = (".pftrace", ".kpt", ".speedscope.json", ".collapsed")
+# Formats that writers will have: a name that promises one of them must not get Chrome JSON.
+_OTHER_SUFFIXES = (".kpt",)
 
 _lock = RLock()
 _active: Optional[Trace] = None
@@ -63,8 +63,8 @@ def _check_output(output: Path) -> str:
     path = os.path.abspath(os.fsdecode(output))
     for suffix in _OTHER_SUFFIXES:
         if path.removesuffix(".gz").endswith(suffix):
-            raise ValueError(f"kpytrace writes Chrome JSON, and no {suffix} yet: choose a name that "
-                             f"ends in .json or .json.gz, not {os.fsdecode(output)!r}")
+            raise ValueError(f"kpytrace writes no {suffix} yet: choose a name that ends in .json, .pftrace, "
+                             f".speedscope.json or .collapsed, not {os.fsdecode(output)!r}")
     folder = os.path.dirname(path)
     if not os.path.isdir(folder):
         raise FileNotFoundError(2, "the folder of the trace does not exist", folder)

@@ -11,7 +11,7 @@ static inline char *put_time(kpti_perfetto_lane *l, char *at, int64_t ns)
         return at;
     }
     at = kpti_proto_number(at, PACKET_TIMESTAMP, ns < 0 ? 0 : (uint64_t)ns);
-    return kpti_proto_number(at, PACKET_CLOCK, CLOCK_REALTIME);
+    return kpti_proto_number(at, PACKET_CLOCK, UNIX_CLOCK);
 }
 
 static inline char *put_head(const kpti_perfetto_lane *l, char *at)
