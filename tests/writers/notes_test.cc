@@ -11,13 +11,13 @@
 namespace
 {
 
-kpti_note mark(const std::string &name, const std::string &args = "")
+uint32_t add_mark(kpti_notes &log, const std::string &name, const std::string &args = "")
 {
     kpti_note n = {};
     n.what = KPTI_NOTE_MARK;
     n.name = {name.data(), name.size()};
     n.args = {args.data(), args.size()};
-    return n;
+    return kpti_notes_add(&log, &n);
 }
 
 TEST(Notes, AreKeptByNumber)
@@ -27,8 +27,7 @@ TEST(Notes, AreKeptByNumber)
     EXPECT_EQ(kpti_notes_get(&log, 1), nullptr);
     for (uint32_t i = 1; i <= 1000; i++) {
         std::string name = "n" + std::to_string(i), args = "\"i\":" + std::to_string(i);
-        kpti_note n = mark(i % 3 ? name : "", i % 2 ? args : "");
-        ASSERT_EQ(kpti_notes_add(&log, &n), i);
+        ASSERT_EQ(add_mark(log, i % 3 ? name : "", i % 2 ? args : ""), i);
     }
     EXPECT_EQ(log.count, 1000u);
     const kpti_note *n = kpti_notes_get(&log, 997);
@@ -45,9 +44,7 @@ TEST(Notes, AFlightRecorderDropsTheOldest)
 {
     kpti_notes log = {};
     for (uint32_t i = 1; i <= 10000; i++) {
-        std::string name = std::to_string(i);
-        kpti_note n = mark(name);
-        ASSERT_EQ(kpti_notes_add(&log, &n), i);
+        ASSERT_EQ(add_mark(log, std::to_string(i)), i);
         kpti_notes_keep_last(&log, 50);
     }
     EXPECT_EQ(log.count, 50u);
@@ -60,8 +57,7 @@ TEST(Notes, AFlightRecorderDropsTheOldest)
         EXPECT_EQ(std::string(n->name.data, n->name.size), std::to_string(i));
     }
     kpti_notes_keep_last(&log, 0);
-    kpti_note n = mark("next");
-    EXPECT_EQ(kpti_notes_add(&log, &n), 10001u) << "numbers are not used twice";
+    EXPECT_EQ(add_mark(log, "next"), 10001u) << "numbers are not used twice";
     kpti_notes_free(&log);
 }
 
@@ -75,8 +71,7 @@ TEST(Notes, NoMemoryChangesNothing)
         log.heap = {host.get(), host->table.alloc, host->table.dealloc};
         uint32_t expected = 1;
         for (int i = 0; i < 200; i++) {
-            kpti_note n = mark("some name", "\"k\":1");
-            uint32_t number = kpti_notes_add(&log, &n);
+            uint32_t number = add_mark(log, "some name", "\"k\":1");
             if (!number) continue;
             EXPECT_EQ(number, expected++);
         }
