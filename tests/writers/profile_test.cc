@@ -18,9 +18,9 @@ class Profile : public testing::Test
     }
     void take(tape &t, uint32_t flags = 0)
     {
-        parcel p = t.delivery(KPT_ORDER_THREAD);
+        delivered = t.delivery(KPT_ORDER_THREAD);
         ASSERT_EQ(kpti_profile_open(&heap, flags, &profile), KPT_OK);
-        ASSERT_EQ(kpti_profile_batch(profile, p.batch()), KPT_OK);
+        ASSERT_EQ(kpti_profile_batch(profile, delivered.batch()), KPT_OK);
     }
     std::vector<kpti_profile_row> rows(kpti_profile_sort sort = KPTI_PROFILE_BY_OWN)
     {
@@ -31,6 +31,7 @@ class Profile : public testing::Test
 
     kpti_heap heap = {};
     kpti_profile *profile = nullptr;
+    parcel delivered; /* whose names the profile borrows */
 };
 
 /* By name, and by thread if wanted; every call is compared with all that are around it. */
