@@ -78,8 +78,13 @@ torch-newest: export KPYTRACE_TEST_LONG := 1
 torch-newest: torch-newest-environment build-release ## the tests of the torch host with the newest torch
 	$(call run_tests,release,--tests-regex '^torch\.newest\.')
 
+# Readers of traces that others wrote; small. Where they can't be had, their tests are skipped.
+.PHONY: readers
+readers: setup-build ## make an environment with readers of traces in build/readers; the tests then use it
+	@scripts/readers_env build/readers >/dev/null || echo "readers: none" >&2
+
 .PHONY: test
-test: setup-abi torch build-release ## build and run every test that can run on this machine
+test: setup-abi torch readers build-release ## build and run every test that can run on this machine
 	$(call run_tests,release)
 
 # The stress tests take their thousands of rounds, and CPython's own tests run whole.

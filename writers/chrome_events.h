@@ -22,9 +22,14 @@ enum { KPTI_CHROME_MOST_REST = 1024 };
 /* And those. */
 enum { KPTI_CHROME_MOST_MORE = 256 * 1024 };
 
+static inline char *kpti_put_bytes(char *at, const char *bytes, size_t size)
+{
+    memcpy(at, bytes, size);
+    return at + size;
+}
+
 /* Copies a literal; the compiler knows its length. */
-#define KPTI_PUT(at, literal) \
-    (memcpy((at), (literal), sizeof(literal) - 1), (at) + sizeof(literal) - 1)
+#define KPTI_PUT(at, literal) kpti_put_bytes((at), (literal), sizeof(literal) - 1)
 
 typedef struct kpti_chrome_events {
     kpti_out_file *out;

@@ -163,7 +163,8 @@ static kpt_status take_point(kpti_writer *writer, const kpt_activity *point, con
 static void put_line(collapsed *w, uint32_t number, uint32_t *path)
 {
     static const kpti_fragment unknown = {"unknown", 7, 0};
-    uint64_t us = (w->nodes[number].own_ns + NS_PER_US / 2) / NS_PER_US;
+    uint64_t ns = w->nodes[number].own_ns;
+    uint64_t us = ns / NS_PER_US + (ns % NS_PER_US >= NS_PER_US / 2);
     uint32_t depth = 0;
     char *at;
     if (!us) return;

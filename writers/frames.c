@@ -12,16 +12,16 @@ void kpti_frames_free(kpti_frames *f)
     if (f->spans.notes) kpti_spans_free(&f->spans);
 }
 
-kpt_status kpti_frames_call(kpti_frames *f, const kpt_activity *a)
+kpt_status kpti_frames_call(kpti_frames *f, const kpt_activity *call)
 {
     kpt_status status = KPT_OK;
-    if (a->phase == KPT_PHASE_BEGIN)
-        return f->ops->open(f->writer, a->thread, a->name, NULL, a->start_ns);
-    while (status == KPT_OK && kpti_spans_pop_of_call(&f->spans, a))
-        status = f->ops->close(f->writer, a->thread, a->end_ns);
-    if (status == KPT_OK) status = f->ops->close(f->writer, a->thread, a->end_ns);
-    while (status == KPT_OK && kpti_spans_pop_after_call(&f->spans, a))
-        status = f->ops->close(f->writer, a->thread, a->end_ns);
+    if (call->phase == KPT_PHASE_BEGIN)
+        return f->ops->open(f->writer, call->thread, call->name, NULL, call->start_ns);
+    while (status == KPT_OK && kpti_spans_pop_of_call(&f->spans, call))
+        status = f->ops->close(f->writer, call->thread, call->end_ns);
+    if (status == KPT_OK) status = f->ops->close(f->writer, call->thread, call->end_ns);
+    while (status == KPT_OK && kpti_spans_pop_after_call(&f->spans, call))
+        status = f->ops->close(f->writer, call->thread, call->end_ns);
     return status;
 }
 

@@ -57,11 +57,12 @@ char *kpti_json_escape(char *out, const char *text, size_t size)
 
 char *kpti_put_double(char *out, double value)
 {
+    static const char none[] = {'n', 'u', 'l', 'l'};
     char digits[KPTI_JSON_MOST_NUMBER + 16];
     char *begin = out;
     if (!isfinite(value)) {
-        memcpy(out, "null", 4);
-        return out + 4;
+        memcpy(out, none, sizeof none);
+        return out + sizeof none;
     }
     (void)snprintf(digits, sizeof digits, "%.17g", value);
     for (const char *at = digits; *at; at++) {

@@ -17,15 +17,16 @@ static entry *entry_of(const kpti_notes *notes, uint32_t number)
 
 static int grow(kpti_notes *notes)
 {
-    kpti_notes larger = *notes;
-    larger.capacity = notes->capacity ? notes->capacity * 2 : FIRST_CAPACITY;
-    if (larger.capacity > KPTI_MOST_ITEMS) return 0;
-    larger.entries = kpti_heap_take(&notes->heap, larger.capacity * sizeof *larger.entries);
-    if (!larger.entries) return 0;
+    uint32_t capacity = notes->capacity ? notes->capacity * 2 : FIRST_CAPACITY;
+    entry *entries;
+    if (capacity > KPTI_MOST_ITEMS) return 0;
+    entries = kpti_heap_take(&notes->heap, capacity * sizeof *entries);
+    if (!entries) return 0;
     for (uint32_t i = 0; i < notes->count; i++)
-        *entry_of(&larger, notes->first + i) = *entry_of(notes, notes->first + i);
+        entries[(notes->first + i) & (capacity - 1)] = *entry_of(notes, notes->first + i);
     kpti_heap_give(&notes->heap, notes->entries, notes->capacity * sizeof *notes->entries);
-    *notes = larger;
+    notes->entries = entries;
+    notes->capacity = capacity;
     return 1;
 }
 
@@ -36,7 +37,7 @@ static size_t texts_bytes(const kpti_note *note)
 
 static kpt_str copy_text(char *to, kpt_str text)
 {
-    if (text.size) memcpy(to, text.data, (size_t)text.size);
+    if (to && text.size) memcpy(to, text.data, (size_t)text.size);
     return (kpt_str){to, text.size};
 }
 

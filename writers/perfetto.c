@@ -11,7 +11,7 @@ static inline char *put_time(kpti_perfetto_lane *l, char *at, int64_t ns)
         return at;
     }
     at = kpti_proto_number(at, PACKET_TIMESTAMP, ns < 0 ? 0 : (uint64_t)ns);
-    return kpti_proto_number(at, PACKET_CLOCK, CLOCK_REALTIME);
+    return kpti_proto_number(at, PACKET_CLOCK, UNIX_CLOCK);
 }
 
 static inline char *put_head(const kpti_perfetto_lane *l, char *at)
@@ -20,7 +20,8 @@ static inline char *put_head(const kpti_perfetto_lane *l, char *at)
     return at + l->head_bytes;
 }
 
-/* The hot path: a packet that is shorter than 128 bytes, from its second byte on. */
+/* The hot path: a packet whose length is one byte. */
+enum { SHORT_PACKET = 128 };
 static inline void end_short_packet(kpti_perfetto *w, char *begin, char *end)
 {
     begin[0] = TRACE_PACKET << 3 | KPTI_WIRE_BYTES;
@@ -155,10 +156,10 @@ static void put_rare_begin(kpti_perfetto *w, kpti_perfetto_lane *l, const kpt_ac
                            kpti_fragment slice)
 {
     kpti_perfetto_event event;
-    char *at = kpti_perfetto_open(w, l, a->start_ns, EVENT_BEGIN, 0, &event);
-    at = event.event; /* the slice has its type */
-    memcpy(at, slice.text + 2, slice.size - 2);
-    at += slice.size - 2;
+    char *at;
+    (void)kpti_perfetto_open(w, l, a->start_ns, EVENT_BEGIN, 0, &event);
+    memcpy(event.event, slice.text + 2, slice.size - 2); /* which has its type */
+    at = event.event + slice.size - 2;
     if (a->line && a->line != slice.note)
         at = kpti_perfetto_annotate(at, KPTI_ANNOTATION_LINE, ANNOTATION_UINT, a->line);
     if (a->flags & KPT_ACTIVITY_BEGAN_BEFORE)
@@ -181,7 +182,7 @@ static kpt_status begin_call(kpti_perfetto *w, kpti_perfetto_lane *l, const kpt_
         put_rare_begin(w, l, a, slice);
         return KPT_OK;
     }
-    begin = kpti_out_room(&w->base.out, 4 * KPTI_FRAGMENT_STEP);
+    begin = kpti_out_room(&w->base.out, SHORT_PACKET);
     at = put_head(l, put_time(l, begin + 2, a->start_ns));
     memcpy(at, slice.text, KPTI_FRAGMENT_STEP);
     end_short_packet(w, begin, at + slice.size);
@@ -218,7 +219,7 @@ static void end_call(kpti_perfetto *w, kpti_perfetto_lane *l, const kpt_activity
     if (a->flags & RARE || a->kind == KPT_KIND_GC) {
         put_rare_end(w, l, a);
     } else {
-        char *begin = kpti_out_room(&w->base.out, 4 * KPTI_FRAGMENT_STEP);
+        char *begin = kpti_out_room(&w->base.out, SHORT_PACKET);
         char *at = put_time(l, begin + 2, a->end_ns);
         memcpy(at, l->end, sizeof l->end);
         end_short_packet(w, begin, at + l->end_bytes);

@@ -87,8 +87,7 @@ void kpti_perfetto_end_frame(kpti_perfetto *w, kpti_perfetto_lane *l, uint32_t b
 static void end_frames(kpti_perfetto *w, kpti_perfetto_lane *l, const kpt_activity *point,
                        uint32_t begin)
 {
-    uint32_t frame;
-    while ((frame = kpti_spans_pop(&w->spans, point->thread)) != begin)
+    while (kpti_spans_pop(&w->spans, point->thread) != begin)
         put_frame_end(w, l, point->start_ns, KPTI_ANNOTATION_CLAMPED);
     put_frame_end(w, l, point->start_ns, 0);
     kpti_spans_written(&w->spans, begin);

@@ -64,7 +64,7 @@ static char *put_clock(char *at, uint32_t clock, uint64_t ns)
     char *content = kpti_proto_open(at, SNAPSHOT_CLOCK);
     at = kpti_proto_number(content, CLOCK_ID, clock);
     at = kpti_proto_number(at, CLOCK_TIME, ns);
-    if (clock == CLOCK_INCREMENTAL) at = kpti_proto_number(at, CLOCK_IS_INCREMENTAL, 1);
+    if (clock == DELTA_CLOCK) at = kpti_proto_number(at, CLOCK_IS_INCREMENTAL, 1);
     return kpti_proto_close(content, at);
 }
 
@@ -73,9 +73,9 @@ static void put_snapshot(kpti_perfetto *w, const kpti_perfetto_lane *l)
 {
     char *packet;
     char *snapshot = kpti_proto_open(open_packet(w, l, &packet), PACKET_CLOCK_SNAPSHOT);
-    char *at = put_clock(snapshot, CLOCK_REALTIME, (uint64_t)l->last_ns);
-    at = put_clock(at, CLOCK_INCREMENTAL, (uint64_t)l->last_ns);
-    at = kpti_proto_number(at, SNAPSHOT_PRIMARY, CLOCK_REALTIME);
+    char *at = put_clock(snapshot, UNIX_CLOCK, (uint64_t)l->last_ns);
+    at = put_clock(at, DELTA_CLOCK, (uint64_t)l->last_ns);
+    at = kpti_proto_number(at, SNAPSHOT_PRIMARY, UNIX_CLOCK);
     close_packet(w, packet, kpti_proto_close(snapshot, at));
 }
 
@@ -109,7 +109,7 @@ kpt_status kpti_perfetto_begin_process(kpti_perfetto *w, kpt_str process_name)
     w->uuids = mixed & ~(FIRST_MADE_TRACK * 4 - 1); /* so that traces can be put together */
     number_lane(&w->own, OWN_SEQUENCE);
     w->own.last_ns = INT64_MAX;
-    put_state(w, &w->own, w->uuids + PROCESS_TRACK, CLOCK_REALTIME);
+    put_state(w, &w->own, w->uuids + PROCESS_TRACK, UNIX_CLOCK);
     track = kpti_proto_open(open_packet(w, &w->own, &packet), PACKET_TRACK);
     at = kpti_proto_number(track, TRACK_UUID, w->uuids + PROCESS_TRACK);
     at = put_process(w, at, process_name);
@@ -140,7 +140,7 @@ kpt_status kpti_perfetto_begin_thread(kpti_perfetto *w, const kpt_thread *thread
     if (!l->end_bytes) {
         number_lane(l, (uint64_t)thread->index + FIRST_THREAD_SEQUENCE);
         l->last_ns = w->base.base_ns < 0 ? 0 : w->base.base_ns;
-        put_state(w, l, uuid, CLOCK_INCREMENTAL);
+        put_state(w, l, uuid, DELTA_CLOCK);
         put_snapshot(w, l);
     }
     track = kpti_proto_open(open_packet(w, l, &packet), PACKET_TRACK);

@@ -27,8 +27,8 @@ enum {
     CLOCK_ID = 1,
     CLOCK_TIME = 2,
     CLOCK_IS_INCREMENTAL = 3,
-    CLOCK_REALTIME = 1,    /* a clock: Unix time */
-    CLOCK_INCREMENTAL = 64 /* the first of those that a sequence has for itself */
+    UNIX_CLOCK = 1,  /* a clock: Unix time */
+    DELTA_CLOCK = 64 /* the first of those that a sequence has for itself */
 };
 
 enum {

@@ -240,6 +240,7 @@ static kpt_status put_profile(speedscope *w, const lane *l, kpti_fragment name)
     uint32_t *open = kpti_heap_take(&w->base.heap, bytes);
     char *at;
     if (!open) return KPT_E_MEMORY;
+    memset(open, 0, bytes);
     put_literal(w, "{\"type\":\"evented\",\"name\":\"");
     kpti_out_put(&w->base.out, name.text, name.size);
     at = PUT(kpti_out_room(&w->base.out, KPTI_CHROME_MOST_REST),

@@ -5,27 +5,28 @@
 enum { FIRST_CAPACITY = 64 };
 
 /* Where KEY is, or would be. */
-static kpti_u64_slot *find(const kpti_u64_map *map, uint64_t key)
+static kpti_u64_slot *find(kpti_u64_slot *slots, uint32_t capacity, uint64_t key)
 {
     uint64_t mixed = key * UINT64_C(0x9E3779B97F4A7C15);
-    uint32_t at = (uint32_t)(mixed >> 32) & (map->capacity - 1);
-    while (map->slots[at].key && map->slots[at].key != key)
-        at = (at + 1) & (map->capacity - 1);
-    return &map->slots[at];
+    uint32_t at = (uint32_t)(mixed >> 32) & (capacity - 1);
+    while (slots[at].key && slots[at].key != key)
+        at = (at + 1) & (capacity - 1);
+    return &slots[at];
 }
 
 static int grow(kpti_u64_map *map)
 {
-    kpti_u64_map larger = *map;
-    larger.capacity = map->capacity ? map->capacity * 2 : FIRST_CAPACITY;
-    if (larger.capacity > KPTI_MOST_ITEMS) return 0;
-    larger.slots = kpti_heap_take(&map->heap, larger.capacity * sizeof *larger.slots);
-    if (!larger.slots) return 0;
-    memset(larger.slots, 0, larger.capacity * sizeof *larger.slots);
+    uint32_t capacity = map->capacity ? map->capacity * 2 : FIRST_CAPACITY;
+    kpti_u64_slot *slots;
+    if (capacity > KPTI_MOST_ITEMS) return 0;
+    slots = kpti_heap_take(&map->heap, capacity * sizeof *slots);
+    if (!slots) return 0;
+    memset(slots, 0, capacity * sizeof *slots);
     for (uint32_t i = 0; i < map->capacity; i++)
-        if (map->slots[i].key) *find(&larger, map->slots[i].key) = map->slots[i];
+        if (map->slots[i].key) *find(slots, capacity, map->slots[i].key) = map->slots[i];
     kpti_heap_give(&map->heap, map->slots, map->capacity * sizeof *map->slots);
-    *map = larger;
+    map->slots = slots;
+    map->capacity = capacity;
     return 1;
 }
 
@@ -33,7 +34,7 @@ uint32_t *kpti_u64_map_at(kpti_u64_map *map, uint64_t key)
 {
     kpti_u64_slot *slot;
     if (map->count >= map->capacity / 2 && !grow(map)) return NULL;
-    slot = find(map, key + 1);
+    slot = find(map->slots, map->capacity, key + 1);
     if (!slot->key) {
         slot->key = key + 1;
         map->count++;

@@ -118,8 +118,8 @@ class Sample(Case):
     def test_outputs_are_checked_before_anything_is_traced(self):
         rows = [(self.folder / "none" / "t.json", FileNotFoundError, "does not exist"),
                 (self.folder, IsADirectoryError, "folder"),
-                ("t.pftrace.gz", ValueError, "no .pftrace yet"),
-                ("t.pftrace", ValueError, "Chrome JSON"),
+                ("t.kpt.gz", ValueError, "no .kpt yet"),
+                ("t.kpt", ValueError, "ends in .json"),
                 (5, TypeError, "")]
         for output, error, text in rows:
             with self.assertRaisesRegex(error, text, msg=output):

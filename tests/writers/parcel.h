@@ -16,12 +16,14 @@ class parcel
     /* So many bytes follow each record. */
     explicit parcel(uint32_t extra_bytes = 0) : extra(extra_bytes) {}
 
-    parcel &name(uint32_t index, const std::string &display, uint32_t first_line = 0)
+    parcel &name(uint32_t index, const std::string &display, uint32_t first_line = 0,
+                 const std::string &file = "")
     {
         kpt_name n = {};
         n.index = index;
         n.first_line = first_line;
         n.display = keep(display);
+        n.file = keep(file);
         names.push_back(n);
         return *this;
     }
@@ -57,6 +59,7 @@ class parcel
     {
         KPT_INIT(&made);
         made.struct_size += extra;
+        made.order = order;
         made.activities =
             reinterpret_cast<const kpt_activity *>(lay_out(activities, activity_bytes));
         made.names = reinterpret_cast<const kpt_name *>(lay_out(names, name_bytes));
@@ -69,6 +72,8 @@ class parcel
         made.thread_stride = static_cast<uint32_t>(sizeof(kpt_thread)) + extra;
         return &made;
     }
+
+    uint32_t order = KPT_ORDER_THREAD;
 
   private:
     kpt_str keep(const std::string &text)

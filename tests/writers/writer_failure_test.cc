@@ -1,4 +1,4 @@
-/* chrome_failure_test.cc: the trace file when things go wrong: the first failure is told, nothing is
+/* writer_failure_test.cc: the trace file, of any format, when things go wrong: the first failure is told, nothing is
  * left behind, and no memory is lost. */
 #include "format.h"
 
@@ -9,12 +9,31 @@
 namespace
 {
 
-class ChromeFailure : public Scratch
+class WriterFailure : public Scratch, public testing::WithParamInterface<const kpti_format *>
 {
   protected:
     kpt_status open(const std::string &name)
     {
-        return kpti_writer_open(&kpti_format_chrome, name.c_str(), &options, &writer, &result);
+        return kpti_writer_open(GetParam(), name.c_str(), &options, &writer, &result);
+    }
+
+    /* A call as the format wants it. */
+    static void add_call(parcel &p, uint64_t id)
+    {
+        kpt_activity a = parcel::plain(id, 0, 1000, 9000);
+        bool is_paired = GetParam()->order == KPT_ORDER_TIME;
+        p.order = GetParam()->order;
+        a.phase = is_paired ? KPT_PHASE_BEGIN : KPT_PHASE_COMPLETE;
+        p.call(a);
+        a.phase = KPT_PHASE_END;
+        if (is_paired) p.call(a);
+    }
+    static parcel one_call()
+    {
+        parcel p;
+        p.name(0, "f").thread(0, 1, "T");
+        add_call(p, 1);
+        return p;
     }
 
     kpti_writer_options options = {};
@@ -22,14 +41,7 @@ class ChromeFailure : public Scratch
     kpti_writer *writer = nullptr;
 };
 
-parcel one_call()
-{
-    parcel p;
-    p.name(0, "f").thread(0, 1, "T").call(parcel::plain(1, 0, 1, 2));
-    return p;
-}
-
-TEST_F(ChromeFailure, AnUnwritablePathIsToldAtOpen)
+TEST_P(WriterFailure, AnUnwritablePathIsToldAtOpen)
 {
     EXPECT_EQ(open(path("none/t.json")), KPT_E_IO);
     EXPECT_EQ(result.os_error, ENOENT);
@@ -38,27 +50,28 @@ TEST_F(ChromeFailure, AnUnwritablePathIsToldAtOpen)
     EXPECT_EQ(open(folder()), KPT_E_IO);
     EXPECT_EQ(result.os_error, EISDIR);
     EXPECT_EQ(open(""), KPT_E_INVALID);
-    EXPECT_EQ(kpti_writer_open(&kpti_format_chrome, nullptr, &options, &writer, &result),
-              KPT_E_INVALID);
+    EXPECT_EQ(kpti_writer_open(GetParam(), nullptr, &options, &writer, &result), KPT_E_INVALID);
     EXPECT_EQ(writer, nullptr);
     EXPECT_EQ(files(), 0u);
 }
 
-TEST_F(ChromeFailure, AFullDiskEndsTheDeliveryAndIsToldAtClose)
+TEST_P(WriterFailure, AFullDiskEndsTheDeliveryAndIsToldAtClose)
 {
     parcel p = one_call();
     kpt_status status = KPT_OK;
+    bool writes_at_close =
+        GetParam() == &kpti_format_collapsed || GetParam() == &kpti_format_speedscope;
     ASSERT_EQ(open("/dev/full"), KPT_OK);
     for (int i = 0; i < 100000 && status == KPT_OK; i++)
         status = kpti_writer_batch(writer, p.batch());
-    EXPECT_EQ(status, KPT_E_IO) << "the sink cancels";
-    EXPECT_EQ(kpti_writer_batch(writer, p.batch()), KPT_E_IO) << "and stays at that";
+    EXPECT_EQ(status, writes_at_close ? KPT_OK : KPT_E_IO) << "the sink cancels";
+    EXPECT_EQ(kpti_writer_batch(writer, p.batch()), status) << "and stays at that";
     EXPECT_EQ(kpti_writer_close(writer, status, nullptr, &result), KPT_E_IO);
     EXPECT_EQ(result.os_error, ENOSPC);
     EXPECT_STREQ(result.text, "/dev/full: No space left on device");
 }
 
-TEST_F(ChromeFailure, AShortTraceLearnsOfTheFullDiskAtClose)
+TEST_P(WriterFailure, AShortTraceLearnsOfTheFullDiskAtClose)
 {
     parcel p = one_call();
     ASSERT_EQ(open("/dev/full"), KPT_OK);
@@ -67,7 +80,7 @@ TEST_F(ChromeFailure, AShortTraceLearnsOfTheFullDiskAtClose)
     EXPECT_EQ(result.os_error, ENOSPC);
 }
 
-TEST_F(ChromeFailure, AFailedDeliveryLeavesTheOldFile)
+TEST_P(WriterFailure, AFailedDeliveryLeavesTheOldFile)
 {
     parcel p = one_call();
     make_file("t.json", "old");
@@ -80,7 +93,7 @@ TEST_F(ChromeFailure, AFailedDeliveryLeavesTheOldFile)
     EXPECT_EQ(files(), 1u);
 }
 
-TEST_F(ChromeFailure, AFolderThatVanishesIsToldAtClose)
+TEST_P(WriterFailure, AFolderThatVanishesIsToldAtClose)
 {
     parcel p = one_call();
     std::filesystem::create_directory(path("sub"));
@@ -92,9 +105,12 @@ TEST_F(ChromeFailure, AFolderThatVanishesIsToldAtClose)
     EXPECT_EQ(files(), 0u);
 }
 
-TEST_F(ChromeFailure, BeginAndEndEventsAreRefused)
+TEST_P(WriterFailure, AnotherOrderIsRefused)
 {
-    for (uint16_t phase : {KPT_PHASE_BEGIN, KPT_PHASE_END}) {
+    bool is_paired = GetParam()->order == KPT_ORDER_TIME;
+    std::vector<uint16_t> wrong = {KPT_PHASE_COMPLETE};
+    if (!is_paired) wrong = {KPT_PHASE_BEGIN, KPT_PHASE_END};
+    for (uint16_t phase : wrong) {
         parcel p;
         kpt_activity a = parcel::plain(1, 0, 1, 1);
         a.phase = phase;
@@ -108,7 +124,7 @@ TEST_F(ChromeFailure, BeginAndEndEventsAreRefused)
 }
 
 /* Changes one field of a good batch at a time. */
-TEST_F(ChromeFailure, BatchesThatCanNotBeReadAreRefused)
+TEST_P(WriterFailure, BatchesThatCanNotBeReadAreRefused)
 {
     void (*const spoil[])(kpt_batch *) = {
         [](kpt_batch *b) { b->struct_size = KPT_BATCH_V1_SIZE - 1; },
@@ -134,7 +150,7 @@ TEST_F(ChromeFailure, BatchesThatCanNotBeReadAreRefused)
     EXPECT_EQ(files(), 0u);
 }
 
-TEST_F(ChromeFailure, NumbersThatNobodyCountsToAreRefused)
+TEST_P(WriterFailure, NumbersThatNobodyCountsToAreRefused)
 {
     parcel p;
     p.name(UINT32_MAX, "far out");
@@ -143,10 +159,26 @@ TEST_F(ChromeFailure, NumbersThatNobodyCountsToAreRefused)
     EXPECT_EQ(kpti_writer_close(writer, KPT_OK, nullptr, &result), KPT_E_LIMIT);
 }
 
+/* A mark, a counter, and a span that began. */
+void add_notes(kpti_notes *notes)
+{
+    for (uint32_t what : {KPTI_NOTE_MARK, KPTI_NOTE_COUNTER, KPTI_NOTE_BEGIN}) {
+        kpti_note note = {};
+        note.what = what;
+        note.name = {"note", 4};
+        note.args = {"\"k\":1", 5};
+        note.flow = 7;
+        ASSERT_NE(kpti_notes_add(notes, &note), 0u);
+    }
+}
+
 /* Fails allocation 1, 2, 3 … until the whole of it succeeds. */
-TEST_F(ChromeFailure, NoMemoryAtAnyPointIsToldAndLosesNothing)
+TEST_P(WriterFailure, NoMemoryAtAnyPointIsToldAndLosesNothing)
 {
     int failures = 0;
+    kpti_notes notes = {};
+    add_notes(&notes);
+    options.notes = &notes;
     for (uint64_t nth = 1;; nth++) {
         auto host = std::make_unique<mock_host>();
         mock_host_init(host.get(), "test");
@@ -156,10 +188,18 @@ TEST_F(ChromeFailure, NoMemoryAtAnyPointIsToldAndLosesNothing)
         if (status == KPT_OK) {
             for (uint32_t i = 0; i < 3 && status == KPT_OK; i++) {
                 parcel p;
-                p.name(i * 1000, std::string(12000, 'n')).thread(i * 1000, i + 1, "T");
+                kpt_activity point = parcel::plain(0, 0, 10000, 10000);
+                point.kind = KPTI_KIND_POINT;
+                point.thread = i * 1000;
+                point.value0 = i + 1;
+                p.name(0, "f").name(i * 1000 + 1, std::string(12000, 'n'));
+                p.thread(i * 1000, i + 1, "T");
+                for (uint64_t k = 1; k < 100; k++)
+                    add_call(p, i * 100 + k);
+                p.call(point);
                 status = kpti_writer_batch(writer, p.batch());
             }
-            EXPECT_EQ(kpti_writer_close(writer, status, nullptr, &result), status);
+            status = kpti_writer_close(writer, status, nullptr, &result);
         }
         EXPECT_EQ(host->live_blocks, 0u) << nth;
         EXPECT_EQ(host->bad_frees, 0u) << nth;
@@ -173,6 +213,15 @@ TEST_F(ChromeFailure, NoMemoryAtAnyPointIsToldAndLosesNothing)
         failures++;
     }
     EXPECT_GE(failures, 7);
+    kpti_notes_free(&notes);
 }
+
+INSTANTIATE_TEST_SUITE_P(All, WriterFailure,
+                         testing::Values(&kpti_format_chrome, &kpti_format_perfetto,
+                                         &kpti_format_speedscope, &kpti_format_collapsed),
+                         [](const testing::TestParamInfo<const kpti_format *> &tested) {
+                             std::string name = tested.param->name;
+                             return name.substr(0, name.find(' '));
+                         });
 
 } // namespace

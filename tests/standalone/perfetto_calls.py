@@ -1,0 +1,89 @@
+"""What a Perfetto trace holds, read with Perfetto's own descriptions of its messages; printed as JSON:
+{"calls": [[tid, name, start ns, end ns, source, annotations], ...], "threads": {tid: name}, ...}.
+
+usage: perfetto_calls.py TRACE        run by a Python that has the package `perfetto`
+"""
+import json
+import sys
+
+from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as proto
+
+UNIX, DELTAS = proto.BUILTIN_CLOCK_REALTIME, 64
+
+
+class Sequence:
+    """The state that packets of one sequence build up."""
+
+    def __init__(self):
+        self.defaults, self.now = None, None
+        self.names, self.annotations, self.sources = {}, {}, {}
+
+    def take(self, packet):
+        if packet.HasField("trace_packet_defaults"):
+            self.defaults = packet.trace_packet_defaults
+        self.names.update((n.iid, n.name) for n in packet.interned_data.event_names)
+        self.annotations.update((n.iid, n.name) for n in packet.interned_data.debug_annotation_names)
+        self.sources.update((s.iid, [s.file_name, s.function_name, s.line_number])
+                            for s in packet.interned_data.source_locations)
+        for clock in packet.clock_snapshot.clocks:
+            if clock.clock_id == DELTAS:
+                assert clock.is_incremental
+                self.now = clock.timestamp
+
+    def time(self, packet):
+        clock = packet.timestamp_clock_id or self.defaults.timestamp_clock_id
+        if clock == UNIX:
+            return packet.timestamp
+        assert clock == DELTAS
+        self.now += packet.timestamp
+        return self.now
+
+    def notes(self, event):
+        """Annotations as a dict."""
+        found = {}
+        for note in event.debug_annotations:
+            field = note.WhichOneof("value")
+            value = getattr(note, field)
+            found[note.name or self.annotations[note.name_iid]] = \
+                json.loads(value) if field == "legacy_json_value" else value
+        return found
+
+
+def read(path):
+    trace = proto.Trace()
+    with open(path, "rb") as file:
+        trace.ParseFromString(file.read())
+    sequences, tracks, stacks = {}, {}, {}
+    result = {"calls": [], "marks": [], "values": [], "threads": {}, "process": None}
+    for packet in trace.packet:
+        assert packet.trusted_packet_sequence_id
+        if packet.sequence_flags & proto.TracePacket.SEQ_INCREMENTAL_STATE_CLEARED:
+            sequences[packet.trusted_packet_sequence_id] = Sequence()
+        sequence = sequences[packet.trusted_packet_sequence_id]
+        sequence.take(packet)
+        if packet.HasField("track_descriptor"):
+            track = tracks[packet.track_descriptor.uuid] = packet.track_descriptor
+            if track.HasField("process"):
+                result["process"] = track.process.process_name
+            if track.HasField("thread"):
+                result["threads"][track.thread.tid] = track.thread.thread_name
+        if not packet.HasField("track_event"):
+            continue
+        event, ns = packet.track_event, sequence.time(packet)
+        uuid = event.track_uuid or sequence.defaults.track_event_defaults.track_uuid
+        tid, notes = tracks[uuid].thread.tid, sequence.notes(event)
+        name = event.name or sequence.names.get(event.name_iid)
+        if event.type == proto.TrackEvent.TYPE_SLICE_BEGIN:
+            stacks.setdefault(uuid, []).append((name, ns, sequence.sources.get(event.source_location_iid), notes))
+        elif event.type == proto.TrackEvent.TYPE_SLICE_END:
+            name, start, source, before = stacks[uuid].pop()
+            result["calls"].append([tid, name, start, ns, source, {**before, **notes}])
+        elif event.type == proto.TrackEvent.TYPE_INSTANT:
+            result["marks"].append([tid, name, ns, notes])
+        else:
+            result["values"].append([tracks[uuid].name, ns, event.double_counter_value])
+    assert not any(stacks.values()), "a slice does not end"
+    return result
+
+
+print(json.dumps(read(sys.argv[1])))
