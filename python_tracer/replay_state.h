@@ -2,7 +2,8 @@
  * (replay_slow.c) share.
  *
  * Invariants:
- *   until is where the loop has to stop: the end of the block of times, or 0 while calls are closed;
+ *   until is where the loop has to stop: at pause, or 0 while calls are closed or cut;
+ *   pause is the end of the block of times, or, before that, the first event after a far end;
  *   a call that is marked has only marked ones below it;
  *   all calls on the stack are of the run that is replayed, as its end closes them;
  *   at most one GC is open. */
@@ -28,6 +29,7 @@ struct kpti_replay {
     uint32_t until;
     uint32_t block_first; /* the event that the first of times.ns belongs to */
     uint32_t block_end;
+    uint32_t pause;
     uint32_t count;     /* events in the chunk */
     uint32_t opens_end; /* where its OPEN events end */
     uint64_t next_id;
@@ -59,6 +61,9 @@ struct kpti_replay {
     uint64_t spans; /* begun so far */
     kpti_call_record *cutting;
     kpti_call_record cut; /* the one that was cut just now */
+    uint64_t far;      /* the first of the recording's far ends that the thread has not come to */
+    int64_t far_ns;    /* when the one before was */
+    int64_t before_ns; /* when the event before the block was */
 
     kpti_times times;
 };

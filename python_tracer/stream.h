@@ -20,6 +20,10 @@
 struct kpti_thread;
 struct kpti_tracer;
 
+/* How many open spans of the host's a stream remembers; one that it has forgotten ends like those that end
+ * on another thread. */
+enum { KPTI_OPEN_SPANS = 16 };
+
 typedef struct kpti_stream {
     _Atomic(kpti_event *) cursor; /* the owner's; relaxed */
     _Atomic(kpti_event *) limit;  /* NULL, or where the room for short events ends */
@@ -46,8 +50,10 @@ typedef struct kpti_stream {
     uint32_t sealed;   /* last is complete: the next event begins a new chunk */
     uint32_t run;
     _Atomic uint32_t spans; /* not 0: of the host's; the owner's, read by snapshots */
-    uint32_t sequence;      /* of the next chunk */
-    uint64_t dropped;       /* events lost since the last chunk */
+    uint32_t open_span_count;
+    uint32_t open_spans[KPTI_OPEN_SPANS]; /* their numbers, the newest last; the owner's */
+    uint32_t sequence;                    /* of the next chunk */
+    uint64_t dropped;                     /* events lost since the last chunk */
     _Atomic uint64_t dropped_total;
     uint64_t chunk_ns; /* when the last chunk was begun; for the guard */
     uint64_t os_tid;

@@ -63,6 +63,13 @@ int64_t kpti_times_at(kpti_times *times, uint64_t ticks)
     return times->last_ns;
 }
 
+int64_t kpti_times_of(const kpti_times *times, uint64_t ticks)
+{
+    int64_t ns = (int64_t)ticks;
+    if (times->convert) times->convert(times->convert_ctx, &ticks, &ns, 1);
+    return ns;
+}
+
 /* Whether an event of this kind is one word with a time. */
 static inline int is_plain(uint32_t kind)
 {

@@ -5,6 +5,7 @@
 #define KPTI_TRACER_H
 
 #include "clock.h"
+#include "far_ends.h"
 #include "filter.h"
 #include "guard.h"
 #include "stream.h"
@@ -30,6 +31,7 @@ typedef struct kpti_tracer {
     int forked; /* in the child of a fork: what is held is the parent's, and not delivered */
 
     kpti_stream *streams;
+    kpti_far_ends far_ends;
     uint32_t readers; /* snapshots in progress: no chunk may go or be joined */
     uint64_t bytes_held;
     uint64_t ring_ticks; /* how far back a ring by time reaches; 0: none */
