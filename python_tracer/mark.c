@@ -70,6 +70,9 @@ void kpti_mark(kpti_tracer *tracer, uint32_t what, uint64_t number)
     const uint32_t known = what == KPT_MARK_POINT ? 0 : (uint32_t)number & KPTI_MOST_NUMBER;
     kpti_thread *thread = kpti_thread_self;
     int marked = 0;
+    if (what == KPT_MARK_POINT &&
+        !atomic_load_explicit(&tracer->wants_callers, memory_order_relaxed))
+        kpti_session_want_callers(tracer);
     if (thread) {
         atomic_store_explicit(&thread->busy, 1, memory_order_relaxed);
         atomic_signal_fence(memory_order_seq_cst);

@@ -9,20 +9,28 @@ static void mark_from(const kpti_replay *r, kpti_call_record *call)
         call->flags |= KPT_ACTIVITY_MARKED;
 }
 
-/* Reads the LINE and WATCH events at AT into CALL; returns where they end. */
+/* The line that CALL was called from, which is LINE by itself. Who is called by calls that were cut is
+ * delivered as a callee of the call below them: of that it is where they were called. */
+static uint32_t line_of_caller(const kpti_replay *r, const kpti_call_record *call, uint32_t line)
+{
+    while (--call > r->stack.base && kpti_call_is_ghost(call))
+        line = call->caller_line;
+    return line;
+}
+
+/* Reads the LINE, CALLER and WATCH events at AT into CALL; returns where they end. */
 uint32_t kpti_replay_details(const kpti_replay *r, uint32_t at, kpti_call_record *call)
 {
     for (; at < r->count && kpti_is_detail(r->events[at]); at++) {
         const uint32_t number = kpti_event_number(r->events[at]);
-        if (kpti_event_kind(r->events[at]) == KPTI_EVENT_LINE) {
-            call->line = number;
-            continue;
-        }
+        const uint32_t kind = kpti_event_kind(r->events[at]);
+        if (kind == KPTI_EVENT_LINE) call->line = number;
+        if (kind == KPTI_EVENT_CALLER) call->caller_line = line_of_caller(r, call, number);
+        if (kind != KPTI_EVENT_WATCH) continue;
         if (at + 1 == r->count) break; /* cut off */
         call->flags |= KPT_ACTIVITY_WATCHED;
         call->value0 = r->events[++at];
         call->value1 = number;
-        call->value2 = 0;
         mark_from(r, call - 1);
     }
     return at;

@@ -87,15 +87,16 @@ static inline __attribute__((always_inline)) void kpti_replay_begin(const kpti_r
     call->flags = flags;
     call->line = 0;
     call->depth = call[-1].depth + 1;
+    call->caller_line = 0;
 }
 
 static inline int kpti_is_detail(kpti_event event)
 {
     const uint32_t kind = kpti_event_kind(event);
-    return kind == KPTI_EVENT_LINE || kind == KPTI_EVENT_WATCH;
+    return kind == KPTI_EVENT_LINE || kind == KPTI_EVENT_WATCH || kind == KPTI_EVENT_CALLER;
 }
 
-/* Reads the LINE and WATCH events at AT into CALL; returns where they end. */
+/* Reads the LINE, CALLER and WATCH events at AT into CALL; returns where they end. */
 uint32_t kpti_replay_details(const kpti_replay *r, uint32_t at, kpti_call_record *call);
 
 #endif

@@ -20,6 +20,8 @@
 struct kpti_thread;
 struct kpti_tracer;
 
+#define KPTI_NO_BIT UINT32_MAX /* no mask is this */
+
 /* How many open spans of the host's a stream remembers; one that it has forgotten ends like those that end
  * on another thread. */
 enum { KPTI_OPEN_SPANS = 16 };
@@ -30,6 +32,7 @@ typedef struct kpti_stream {
     uint64_t begun;               /* ticks, when it began to record in this run */
     uint32_t high;                /* of the counter, at the event before */
     uint32_t bit;                 /* its tracer's, in masks */
+    uint32_t enter_bit;           /* the same for enters; KPTI_NO_BIT: none is recorded quickly */
     uint32_t c_bit;               /* the same where it wants C calls, else 0 */
     uint32_t all_bit;             /* the same where it wants all callables, else 0 */
     uint32_t max_depth;           /* 0: none */
@@ -97,6 +100,13 @@ static inline void kpti_stream_append_plain(kpti_stream *stream, uint64_t plain)
     kpti_event *at = atomic_load_explicit(&stream->cursor, memory_order_relaxed);
     *at = plain;
     atomic_store_explicit(&stream->cursor, at + 1, memory_order_relaxed);
+}
+
+/* Behind an ENTER: the line that it was called from, if its tracer wants to know and it is not 0. */
+static inline void kpti_stream_append_caller(kpti_stream *stream, uint32_t line, uint64_t ticks)
+{
+    if (line && stream->enter_bit == KPTI_NO_BIT)
+        kpti_stream_append_plain(stream, kpti_event_make(KPTI_EVENT_CALLER, line, ticks));
 }
 
 /* Whether a Python call that is entered or left, as KIND says, is within the stream's depth; keeps count.

@@ -28,6 +28,7 @@ typedef struct kpti_tracer {
     uint32_t bit;           /* in masks; 0 while it does not record */
     uint64_t only_tid;      /* the one thread that is recorded; 0: all */
     _Atomic int wants_gc;
+    _Atomic int wants_callers; /* the lines that calls are made from */
     int forked; /* in the child of a fork: what is held is the parent's, and not delivered */
 
     kpti_stream *streams;

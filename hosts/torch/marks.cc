@@ -85,6 +85,12 @@ void remove(at::CallbackHandle &handle)
 
 } // namespace
 
+void mark_point(const kpt_tracer &tracer)
+{
+    if (KPT_HAS(tracer.ops, kpt_tracer_ops, mark))
+        (void)tracer.ops->mark(tracer.self, KPT_MARK_POINT, 0);
+}
+
 void begin_marks(const kpt_tracer &tracer, bool points)
 {
     std::lock_guard<std::mutex> guard(control);

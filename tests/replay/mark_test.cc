@@ -160,6 +160,39 @@ TEST(Spans, with_collections_and_lost_exits)
     EXPECT_EQ(11, t.only(1).end_ns);
 }
 
+TEST(Callers, are_told_with_the_call)
+{
+    Recording r;
+    r.tape().enter(1, 1).enter(2, 2).caller(11).line(5).exit(2, 3).enter(C_FUNCTION, 4).caller(12);
+    r.tape().watch(8, 9).exit(C_FUNCTION, 5).gc_begin(1, 6).gc_end(3, 4, 7).exit(1, 9);
+    for (const uint32_t order : {KPT_ORDER_THREAD, KPT_ORDER_START}) {
+        Taking taking;
+        taking.order = order;
+        const Taken t = take_checked(r, taking);
+        EXPECT_EQ(0u, t.only(1).value2);
+        EXPECT_EQ(11u, t.only(2).value2);
+        EXPECT_EQ(5u, t.only(2).line);
+        EXPECT_EQ(12u, t.only(C_FUNCTION).value2);
+        EXPECT_EQ(8u, t.only(C_FUNCTION).value0);
+        EXPECT_EQ(4u, t.only(FUNCTIONS).value2) << "of the collection, as before";
+        EXPECT_EQ(0u, t.repairs);
+    }
+}
+
+// f2 and f4 are cut, so that f5 is delivered as f1's callee: f1 is where it called f2.
+TEST(Callers, of_calls_that_cut_ones_make)
+{
+    Recording r;
+    r.tape().enter(1, 1).enter(2, 2).caller(11).enter(4, 3).caller(22).begin_span(7, 5);
+    r.tape().enter(5, 6).caller(44).enter(6, 7).caller(55).exit(6, 8).exit(5, 9).exit(4, 10);
+    r.tape().exit(2, 11).end_span(7, 12).exit(1, 20);
+    const Taken t = take_checked(r);
+    EXPECT_EQ(22u, t.only(4).value2);
+    EXPECT_EQ(t.only(1).id, t.only(5).parent_id);
+    EXPECT_EQ(11u, t.only(5).value2);
+    EXPECT_EQ(55u, t.only(6).value2);
+}
+
 // As a future's callback does. f2 is cut where the span ends, f4, which is in it, as well; f5 is f1's.
 TEST(FarEnds, cut_calls_that_outlive_the_span)
 {

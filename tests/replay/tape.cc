@@ -80,6 +80,12 @@ Tape &Tape::line(uint32_t line)
     return *this;
 }
 
+Tape &Tape::caller(uint32_t line)
+{
+    event(KPTI_EVENT_CALLER, line, now_);
+    return *this;
+}
+
 Tape &Tape::watch(uint64_t answer, uint32_t call_id)
 {
     event(KPTI_EVENT_WATCH, call_id, now_);

@@ -31,6 +31,7 @@ class Tape
     Tape &exit(uint32_t function, uint64_t ticks);
     Tape &open(uint32_t function);
     Tape &line(uint32_t line);
+    Tape &caller(uint32_t line);
     Tape &watch(uint64_t answer, uint32_t call_id);
     Tape &mark(uint64_t ticks);
     Tape &begin_span(uint32_t number, uint64_t ticks);
