@@ -123,6 +123,8 @@ void Builder::add_python(Lane &lane, const kpt_activity &activity, const Name &n
     if (const Sighting *sighting = recorder_.objects().sighting(answer)) {
         args.module_info_ = sighting->module;
         args.optimizer_info_ = sighting->optimizer;
+        std::string_view cls = args.module_info_ ? args.module_info_->cls_name_.str() : "";
+        if (cls.find('"') != cls.npos) args.module_info_->cls_name_ = text(cls);
     }
     ExtraFields<EventType::PyCall> fields(activity.end_ns, lane.thread.python_tid,
                                           caller(lane, activity), std::move(args));
