@@ -65,7 +65,9 @@ typedef struct kpt_activity {
     uint32_t depth;  /* 0 for a root */
     uint64_t value0; /* by kind and flags; 0 otherwise */
     uint64_t value1;
-    uint64_t value2;
+    uint64_t
+        value2; /* of a call: the line that it was made from, if it began after the host's first
+                        mark of a point without a number; 0 = unknown */
 } kpt_activity;
 #define KPT_ACTIVITY_V1_SIZE KPT_FIELD_END(kpt_activity, value2)
 

@@ -25,11 +25,11 @@ typedef struct kpti_call_record {
     uint32_t flags; /* KPT_ACTIVITY_* */
     uint32_t line;  /* 0: none was recorded */
     uint32_t depth;
-    uint32_t spare;
-    int64_t end_ns;  /* of a closed one */
-    uint64_t value0; /* of one that is WATCHED, or a GC; else undefined */
+    uint32_t caller_line; /* where it was called; 0: not recorded */
+    int64_t end_ns;       /* of a closed one */
+    uint64_t value0;      /* of one that is WATCHED, or a GC; else undefined */
     uint64_t value1;
-    uint64_t value2;
+    uint64_t value2; /* of a GC */
 } kpti_call_record;
 
 static inline int kpti_call_is_ghost(const kpti_call_record *call)
@@ -84,11 +84,12 @@ static inline void kpti_call_write(const kpti_call_record *call, int64_t end_ns,
     out->flags = call->flags;
     out->line = call->line;
     out->depth = call->depth;
-    out->value0 = out->value1 = out->value2 = 0;
+    out->value0 = out->value1 = 0;
+    out->value2 = call->caller_line;
     if (__builtin_expect(call->flags & KPT_ACTIVITY_WATCHED || call->key == KPTI_GC_KEY, 0)) {
         out->value0 = call->value0;
         out->value1 = call->value1;
-        out->value2 = call->value2;
+        if (call->key == KPTI_GC_KEY) out->value2 = call->value2;
     }
 }
 

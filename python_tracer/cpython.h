@@ -1,7 +1,7 @@
 /* cpython.h: CPython, and the one place that asks which version it is. What differs between minors is
  * given one name here; no other file looks at PY_VERSION_HEX.
  *
- * Only public and "unstable" API of CPython is used, no internal header. */
+ * Only public and "unstable" API of CPython is used; an internal header in caller.c alone. */
 #ifndef KPTI_CPYTHON_H
 #define KPTI_CPYTHON_H
 
@@ -22,6 +22,22 @@
 #define KPTI_FREE_THREADED 1
 #else
 #define KPTI_FREE_THREADED 0
+#endif
+
+/* Releases whose frames caller.c knows from the inside; a pre-release's may be others. */
+#if PY_VERSION_HEX >= 0x030C0000 && PY_VERSION_HEX < 0x030E0000 && !KPTI_FREE_THREADED && \
+    PY_RELEASE_LEVEL == PY_RELEASE_LEVEL_FINAL
+#if __has_include(<internal/pycore_frame.h>)
+#define KPTI_KNOWN_FRAMES 1
+#endif
+#endif
+#ifndef KPTI_KNOWN_FRAMES
+#define KPTI_KNOWN_FRAMES 0
+#endif
+#if PY_VERSION_HEX >= 0x030D0000
+#define kpti_raw_frame_code _PyFrame_GetCode
+#else
+#define kpti_raw_frame_code(frame) ((frame)->f_code)
 #endif
 
 /* A code object's slot for our function id. */

@@ -27,7 +27,8 @@ enum {
     KPTI_EVENT_GC_END = 7,     /* then: collected in the low half, uncollectable in the high */
     KPTI_EVENT_MARK = 8,       /* the host's; number: its own, 0 if it has none */
     KPTI_EVENT_SPAN_BEGIN = 9, /* the host's; number: the span's */
-    KPTI_EVENT_SPAN_END = 10
+    KPTI_EVENT_SPAN_END = 10,
+    KPTI_EVENT_CALLER = 11 /* of the ENTER before; number: the line that it was called from */
 };
 
 enum { KPTI_KIND_BITS = 4, KPTI_NUMBER_BITS = 28 };

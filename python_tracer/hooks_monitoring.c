@@ -41,7 +41,8 @@ static KPTI_SELDOM PyObject *python_event(PyObject *const *args, uint32_t kind, 
 static KPTI_SELDOM PyObject *call_event(PyObject *const *args, uint32_t kind, int may_disable)
 {
     PyObject *first = is_missing(args[3]) ? NULL : args[3];
-    uint32_t mask = kpti_record_call((PyCodeObject *)args[0], args[2], first, kind);
+    uint32_t offset = (uint32_t)PyLong_AsLong(args[1]);
+    uint32_t mask = kpti_record_call((PyCodeObject *)args[0], offset, args[2], first, kind);
     return mask || !may_disable ? Py_None : disabled();
 }
 

@@ -49,7 +49,9 @@ static KPTI_ALWAYS_INLINE int c_event(PyFrameObject *frame, PyObject *callable, 
     if (__builtin_expect(callable && Py_TYPE(callable) == &PyCFunction_Type, 1) &&
         kpti_quick_c(kpti_builtin(callable), NULL, kind))
         return 0;
-    if (callable) (void)kpti_record_call(kpti_frame_code(frame), callable, NULL, kind);
+    if (callable)
+        (void)kpti_record_call(kpti_frame_code(frame), (uint32_t)kpti_frame_offset(frame), callable,
+                               NULL, kind);
     return 0;
 }
 

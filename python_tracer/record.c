@@ -1,5 +1,6 @@
 #include "record.h"
 
+#include "caller.h"
 #include "name.h"
 #include "watch.h"
 
@@ -23,9 +24,19 @@ uint32_t kpti_c_word_slow(kpti_thread *thread, kpti_c_function f)
     return entry->word;
 }
 
+/* The line that the function on top was called from, if somebody wants to know; else 0. */
+static uint32_t caller_line(kpti_thread *thread)
+{
+    kpti_place place;
+    if (!thread->callers) return 0;
+    place = kpti_caller(thread);
+    return place.code ? kpti_thread_calling(thread, place.code, place.offset) : 0;
+}
+
 /* Appends the event of CODE to the streams whose tracers record it. LINE: where it goes on; 0: at its
- * first. */
-static void append_code(const kpti_thread *thread, uint32_t word, uint32_t mask, uint32_t line)
+ * first. CALLER: the line that it is called from; 0: unknown. */
+static void append_code(const kpti_thread *thread, uint32_t word, uint32_t mask, uint32_t line,
+                        uint32_t caller)
 {
     const uint32_t kind = word & KPTI_EVENT_EXIT;
     const uint64_t now = kpti_ticks();
@@ -33,8 +44,9 @@ static void append_code(const kpti_thread *thread, uint32_t word, uint32_t mask,
         if (!(mask & stream->bit) || !kpti_stream_within_depth(stream, kind)) continue;
         /* One that has begun inside of this callback has found the call on the stack. */
         if (kind == KPTI_EVENT_ENTER && stream->begun > now) continue;
-        if (kpti_stream_append(stream, word, now) && line)
-            kpti_stream_append_plain(stream, kpti_event_make(KPTI_EVENT_LINE, line, now));
+        if (!kpti_stream_append(stream, word, now)) continue;
+        if (line) kpti_stream_append_plain(stream, kpti_event_make(KPTI_EVENT_LINE, line, now));
+        kpti_stream_append_caller(stream, caller, now);
     }
 }
 
@@ -46,14 +58,16 @@ static uint32_t record_at(PyCodeObject *code, uint32_t kind, int64_t offset)
     const kpti_code_entry *entry;
     uint32_t mask;
     uint32_t line;
+    uint32_t caller;
     if (!thread) return KPTI_MASK_GENERAL; /* no memory now; later there may be */
+    caller = kind == KPTI_EVENT_ENTER ? caller_line(thread) : 0;
     entry = kpti_thread_code(thread, code);
     mask = entry->mask;
     line = offset == NO_OFFSET ? 0 : kpti_thread_line(thread, code, (uint32_t)offset);
     if (mask & KPTI_MASK_WATCHED && kind == KPTI_EVENT_ENTER)
-        kpti_watch_enter(thread, code, entry->word, mask);
+        kpti_watch_enter(thread, code, entry->word, mask, caller);
     else
-        append_code(thread, entry->word | kind, mask, line);
+        append_code(thread, entry->word | kind, mask, line, caller);
     kpti_record_end(thread);
     return mask & ~KPTI_MASK_GENERAL;
 }
@@ -84,21 +98,26 @@ static uint32_t word_of_call(kpti_thread *thread, PyObject *callable, PyObject *
     return is_other_callable(callable) ? kpti_name_callable(callable) << KPTI_KIND_BITS : 0;
 }
 
-uint32_t kpti_record_call(PyCodeObject *code, PyObject *callable, PyObject *first, uint32_t kind)
+uint32_t kpti_record_call(PyCodeObject *code, uint32_t offset, PyObject *callable, PyObject *first,
+                          uint32_t kind)
 {
     kpti_thread *thread = kpti_record_begin(0);
     uint32_t wanted;
     uint32_t word;
+    uint32_t line = 0;
     int is_c;
     uint64_t now;
     if (!thread) return KPTI_MASK_GENERAL;
     wanted = kpti_thread_code(thread, code)->mask & thread->calls;
     word = wanted ? word_of_call(thread, callable, first, &is_c) : 0;
+    if (word && thread->callers && kind == KPTI_EVENT_ENTER)
+        line = kpti_thread_calling(thread, code, offset);
     now = kpti_ticks();
     for (kpti_stream *stream = word ? thread->streams : NULL; stream; stream = stream->next) {
         if (!(wanted & (is_c ? stream->c_bit : stream->all_bit))) continue;
         if (stream->max_depth && stream->depth >= stream->max_depth) continue;
-        (void)kpti_stream_append(stream, word | kind, now);
+        if (kpti_stream_append(stream, word | kind, now))
+            kpti_stream_append_caller(stream, line, now);
     }
     kpti_record_end(thread);
     return wanted;

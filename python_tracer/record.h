@@ -46,9 +46,11 @@ static inline void kpti_record_end(kpti_thread *thread)
 uint32_t kpti_record_code(PyCodeObject *code, uint32_t kind);
 /* The same for CODE that goes on behind a yield, at the instruction OFFSET. */
 uint32_t kpti_record_resume(PyCodeObject *code, uint32_t offset);
-/* CALLABLE is called by CODE with the first argument FIRST, NULL if there is none, or left again. Returns
- * who records what CODE calls: a C call is its caller's, so not those that do not record CODE. */
-uint32_t kpti_record_call(PyCodeObject *code, PyObject *callable, PyObject *first, uint32_t kind);
+/* CALLABLE is called by CODE, at the instruction OFFSET, with the first argument FIRST, NULL if there is
+ * none, or left again. Returns who records what CODE calls: a C call is its caller's, so not those that do
+ * not record CODE. */
+uint32_t kpti_record_call(PyCodeObject *code, uint32_t offset, PyObject *callable, PyObject *first,
+                          uint32_t kind);
 
 /* The C function behind a callable: its definition and the type of its self. Without a self, or with a
  * module for one, it is a function and no method; the type is PyModule_Type's or one below it then. */
@@ -124,16 +126,18 @@ static inline kpti_thread *kpti_quick_begin(void)
     return thread;
 }
 
-/* Appends, if MASK is the first stream's tracer and nobody else, and leaves the callback. LINE: where it
- * goes on; 0: at its first. */
-static KPTI_ALWAYS_INLINE int kpti_quick_append(kpti_thread *thread, uint32_t word, uint32_t mask,
-                                                uint32_t line)
+/* Appends an event of KIND, a constant, if MASK is the first stream's tracer and nobody else, and leaves the
+ * callback. LINE: where it goes on; 0: at its first. */
+static KPTI_ALWAYS_INLINE int kpti_quick_append(kpti_thread *thread, uint32_t word, uint32_t kind,
+                                                uint32_t mask, uint32_t line)
 {
     kpti_stream *stream = thread->streams;
     uint64_t now;
-    if (__builtin_expect(!stream || stream->bit != mask, 0)) return 0;
+    if (__builtin_expect(!stream, 0)) return 0;
+    if (__builtin_expect((kind == KPTI_EVENT_ENTER ? stream->enter_bit : stream->bit) != mask, 0))
+        return 0;
     now = kpti_ticks();
-    if (!kpti_stream_append_quick(stream, word, now)) return 0;
+    if (!kpti_stream_append_quick(stream, word | kind, now)) return 0;
     if (line) kpti_stream_append_plain(stream, kpti_event_make(KPTI_EVENT_LINE, line, now));
     kpti_record_end(thread);
     return 1;
@@ -147,7 +151,7 @@ static KPTI_ALWAYS_INLINE int kpti_quick_code(const PyCodeObject *code, uint32_t
     if (!thread) return 0;
     entry = &thread->codes[kpti_code_slot(code)];
     if (__builtin_expect(entry->code != code, 0)) return 0;
-    return kpti_quick_append(thread, entry->word | kind, entry->mask, 0);
+    return kpti_quick_append(thread, entry->word, kind, entry->mask, 0);
 }
 
 /* Records that CODE goes on at the instruction OFFSET; 0: go the general way. */
@@ -158,7 +162,7 @@ static KPTI_ALWAYS_INLINE int kpti_quick_resume(PyCodeObject *code, uint32_t off
     if (!thread) return 0;
     entry = &thread->codes[kpti_code_slot(code)];
     if (__builtin_expect(entry->code != code, 0)) return 0;
-    return kpti_quick_append(thread, entry->word | KPTI_EVENT_ENTER, entry->mask,
+    return kpti_quick_append(thread, entry->word, KPTI_EVENT_ENTER, entry->mask,
                              kpti_thread_line(thread, code, offset));
 }
 
@@ -181,7 +185,7 @@ static KPTI_ALWAYS_INLINE int kpti_quick_c(kpti_c_function f, const PyCodeObject
     if (!thread) return 0;
     entry = kpti_c_cached(thread, f);
     return entry &&
-           kpti_quick_append(thread, entry->word | kind, kpti_quick_mask(thread, caller), 0);
+           kpti_quick_append(thread, entry->word, kind, kpti_quick_mask(thread, caller), 0);
 }
 
 /* Whether nothing is to be done about a call that CALLER makes, which is none of a C function. Old caches

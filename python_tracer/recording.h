@@ -38,6 +38,13 @@ typedef struct kpti_track {
     uint32_t spans; /* not 0: there are spans of the host's among the events */
 } kpti_track;
 
+/* A span of the host's has ended on another thread than it began on. */
+typedef struct kpti_far_end {
+    uint64_t ticks;
+    uint32_t number; /* the span's */
+    uint32_t spare;
+} kpti_far_end;
+
 typedef struct kpti_run {
     uint64_t start_ticks;
     uint64_t stop_ticks; /* when it ended, or now, for a snapshot of a running one */
@@ -64,7 +71,9 @@ typedef struct kpti_recording {
     uint32_t function_count; /* ids are below this */
     kpti_describe_fn describe;
     void *describe_ctx;
-    uint64_t min_duration_ns; /* shorter calls are not delivered, nor are their callees */
+    uint64_t min_duration_ns;     /* shorter calls are not delivered, nor are their callees */
+    const kpti_far_end *far_ends; /* by ticks */
+    uint64_t far_end_count;
 } kpti_recording;
 
 #endif

@@ -17,6 +17,8 @@ static kpti_replay *new_plain(const kpti_env *env, const kpti_recording *recordi
     r->first_id = r->next_id = first_id;
     r->function_count = recording->function_count;
     r->end_ns = timebase->end_ns;
+    r->far_ns = INT64_MIN;
+    if (!recording->tracks[track].spans) r->far = recording->far_end_count;
     if (!kpti_call_stack_init(&r->stack, env)) {
         kpti_free(env, r, sizeof *r);
         return NULL;

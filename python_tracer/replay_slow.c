@@ -9,20 +9,28 @@ static void mark_from(const kpti_replay *r, kpti_call_record *call)
         call->flags |= KPT_ACTIVITY_MARKED;
 }
 
-/* Reads the LINE and WATCH events at AT into CALL; returns where they end. */
+/* The line that CALL was called from, which is LINE by itself. Who is called by calls that were cut is
+ * delivered as a callee of the call below them: of that it is where they were called. */
+static uint32_t line_of_caller(const kpti_replay *r, const kpti_call_record *call, uint32_t line)
+{
+    while (--call > r->stack.base && kpti_call_is_ghost(call))
+        line = call->caller_line;
+    return line;
+}
+
+/* Reads the LINE, CALLER and WATCH events at AT into CALL; returns where they end. */
 uint32_t kpti_replay_details(const kpti_replay *r, uint32_t at, kpti_call_record *call)
 {
     for (; at < r->count && kpti_is_detail(r->events[at]); at++) {
         const uint32_t number = kpti_event_number(r->events[at]);
-        if (kpti_event_kind(r->events[at]) == KPTI_EVENT_LINE) {
-            call->line = number;
-            continue;
-        }
+        const uint32_t kind = kpti_event_kind(r->events[at]);
+        if (kind == KPTI_EVENT_LINE) call->line = number;
+        if (kind == KPTI_EVENT_CALLER) call->caller_line = line_of_caller(r, call, number);
+        if (kind != KPTI_EVENT_WATCH) continue;
         if (at + 1 == r->count) break; /* cut off */
         call->flags |= KPT_ACTIVITY_WATCHED;
         call->value0 = r->events[++at];
         call->value1 = number;
-        call->value2 = 0;
         mark_from(r, call - 1);
     }
     return at;
@@ -52,18 +60,18 @@ static kpti_step close_one(kpti_replay *r, kpti_call_record **record)
     if (call->key == KPTI_GC_KEY) r->gc_open = 0;
     if (r->stack.top == r->floor) {
         r->closing = 0;
-        r->until = r->block_end;
+        r->until = r->pause;
     }
     *record = call;
     return ghost ? KPTI_STEP_NONE : KPTI_STEP_END;
 }
 
-/* Cuts, one at a time, the calls above FLOOR at the event's time. */
-static void cut_above(kpti_replay *r, kpti_call_record *floor)
+/* Cuts, one at a time, the calls above FLOOR. */
+static void cut_above(kpti_replay *r, kpti_call_record *floor, int64_t ns)
 {
     r->floor = floor;
     r->cutting = r->stack.top;
-    r->close_ns = r->times.ns[r->at - r->block_first];
+    r->close_ns = ns;
     r->until = 0;
 }
 
@@ -76,24 +84,62 @@ static kpti_step begin_span(kpti_replay *r, uint32_t number)
     } else {
         if (!kpti_cuts_begin(&r->cuts, r->spans++, number, &r->stack, &floor))
             return KPTI_STEP_NO_MEMORY;
-        cut_above(r, floor);
+        cut_above(r, floor, r->times.ns[r->at - r->block_first]);
     }
     r->at++;
     return KPTI_STEP_NONE;
 }
 
 /* It ends: cuts the calls that began within it. */
-static kpti_step end_span(kpti_replay *r, uint32_t number)
+static void end_span(kpti_replay *r, uint32_t number, int64_t ns)
 {
     kpti_call_record *floor;
     if (r->plan) {
         kpti_cuts_plan_end(r->plan, number, &r->stack);
     } else {
         floor = kpti_cuts_end(&r->cuts, number, &r->stack);
-        if (floor) cut_above(r, floor);
+        if (floor) cut_above(r, floor, ns);
     }
-    r->at++;
+}
+
+/* Where the next far end is due: before the first event of the block that is later. */
+static void find_pause(kpti_replay *r)
+{
+    const uint64_t *const ticks = r->times.ticks;
+    uint32_t at = r->at > r->block_first ? r->at : r->block_first;
+    uint64_t due;
+    r->pause = r->block_end;
+    if (r->far == r->recording->far_end_count) return;
+    due = r->recording->far_ends[r->far].ticks;
+    if (due >= r->times.last_ticks) return;
+    while (at < r->block_end && ticks[at - r->block_first] <= due)
+        at++;
+    if (at < r->block_end) r->pause = at;
+}
+
+/* The far end that is due: not before the event before or the far end before, nor after the next event,
+ * whatever the converter says. */
+static kpti_step far_end(kpti_replay *r, int64_t before_ns, int64_t next_ns)
+{
+    const kpti_far_end *far_end = &r->recording->far_ends[r->far++];
+    int64_t ns = kpti_times_of(&r->times, far_end->ticks);
+    if (ns > next_ns) ns = next_ns;
+    if (ns < before_ns) ns = before_ns;
+    if (ns < r->far_ns) ns = r->far_ns;
+    r->far_ns = ns;
+    find_pause(r);
+    r->until = r->pause;
+    end_span(r, far_end->number, ns);
     return KPTI_STEP_NONE;
+}
+
+/* The same among the events of a block. */
+static kpti_step far_end_in_block(kpti_replay *r)
+{
+    const uint32_t at = (r->at < r->block_end ? r->at : r->block_end) - r->block_first;
+    const int64_t *const ns = r->times.ns;
+    return far_end(r, at ? ns[at - 1] : r->before_ns,
+                   r->block_first + at < r->block_end ? ns[at] : r->times.last_ns);
 }
 
 static void end_all_spans(kpti_replay *r)
@@ -110,7 +156,7 @@ static kpti_step cut_one(kpti_replay *r, kpti_call_record **record)
     kpti_call_record *call = r->cutting--;
     if (call == r->floor) {
         r->cutting = NULL;
-        r->until = r->block_end;
+        r->until = r->pause;
         mark_from(r, r->stack.top);
         return KPTI_STEP_NONE;
     }
@@ -158,7 +204,7 @@ static void begin_chunk(kpti_replay *r, const kpti_chunk *chunk, int first, int 
     r->events = chunk->events;
     r->count = chunk->count;
     r->opens_end = end_of_opens(chunk);
-    r->block_first = r->block_end = r->until = 0;
+    r->block_first = r->block_end = r->pause = r->until = 0;
     r->at = 0;
     if (first || gap)
         r->open_ns = kpti_times_at(&r->times, gap ? chunk->base_ticks
@@ -185,7 +231,11 @@ static kpti_step next_chunk(kpti_replay *r)
         r->repairs++;
     r->next = chunk;
     if (r->in_run && (!chunk || chunk->run != r->run)) {
-        const int64_t ns = end_of_run(r);
+        const uint64_t stop = r->recording->runs[r->run].stop_ticks;
+        int64_t ns;
+        if (r->far < r->recording->far_end_count && r->recording->far_ends[r->far].ticks <= stop)
+            return far_end(r, r->times.last_ns, kpti_times_of(&r->times, stop));
+        ns = end_of_run(r);
         r->in_run = 0;
         end_all_spans(r);
         if (r->stack.top > r->stack.base) {
@@ -206,14 +256,17 @@ static kpti_step next_chunk(kpti_replay *r)
     return KPTI_STEP_NONE;
 }
 
-/* The loop has come to its end: of the block, or of the chunk. */
+/* The loop has come to its end: a far end, that of the block, or of the chunk. */
 static kpti_step next_block(kpti_replay *r)
 {
+    if (r->pause < r->block_end) return far_end_in_block(r);
     if (r->block_end >= r->count) return next_chunk(r);
     r->block_first = r->block_end;
+    r->before_ns = r->times.last_ns;
     r->block_end +=
         kpti_times_block(&r->times, r->events + r->block_first, r->count - r->block_first);
-    r->until = r->block_end;
+    find_pause(r);
+    r->until = r->pause;
     return KPTI_STEP_NONE;
 }
 
@@ -321,7 +374,8 @@ static kpti_step odd_event(kpti_replay *r, kpti_call_record **record)
     case KPTI_EVENT_SPAN_BEGIN:
         return begin_span(r, number);
     case KPTI_EVENT_SPAN_END:
-        return end_span(r, number);
+        end_span(r, number, r->times.ns[r->at - r->block_first]);
+        break;
     case KPTI_EVENT_MARK:
         mark_from(r, r->stack.top);
         r->at++;

@@ -2,7 +2,8 @@
  * (replay_slow.c) share.
  *
  * Invariants:
- *   until is where the loop has to stop: the end of the block of times, or 0 while calls are closed;
+ *   until is where the loop has to stop: at pause, or 0 while calls are closed or cut;
+ *   pause is the end of the block of times, or, before that, the first event after a far end;
  *   a call that is marked has only marked ones below it;
  *   all calls on the stack are of the run that is replayed, as its end closes them;
  *   at most one GC is open. */
@@ -29,6 +30,7 @@ struct kpti_replay {
     uint32_t until;
     uint32_t block_first; /* the event that the first of times.ns belongs to */
     uint32_t block_end;
+    uint32_t pause;
     uint32_t count;     /* events in the chunk */
     uint32_t opens_end; /* where its OPEN events end */
     uint64_t next_id;
@@ -60,6 +62,9 @@ struct kpti_replay {
     uint64_t spans; /* begun so far */
     kpti_call_record *cutting;
     kpti_call_record cut; /* the one that was cut just now, or a point */
+    uint64_t far;      /* the first of the recording's far ends that the thread has not come to */
+    int64_t far_ns;    /* when the one before was */
+    int64_t before_ns; /* when the event before the block was */
 
     kpti_times times;
 };
@@ -83,15 +88,16 @@ static inline __attribute__((always_inline)) void kpti_replay_begin(const kpti_r
     call->flags = flags;
     call->line = 0;
     call->depth = call[-1].depth + 1;
+    call->caller_line = 0;
 }
 
 static inline int kpti_is_detail(kpti_event event)
 {
     const uint32_t kind = kpti_event_kind(event);
-    return kind == KPTI_EVENT_LINE || kind == KPTI_EVENT_WATCH;
+    return kind == KPTI_EVENT_LINE || kind == KPTI_EVENT_WATCH || kind == KPTI_EVENT_CALLER;
 }
 
-/* Reads the LINE and WATCH events at AT into CALL; returns where they end. */
+/* Reads the LINE, CALLER and WATCH events at AT into CALL; returns where they end. */
 uint32_t kpti_replay_details(const kpti_replay *r, uint32_t at, kpti_call_record *call);
 
 #endif

@@ -243,6 +243,7 @@ static void relink_locked(kpti_thread *thread)
         }
         link = &stream->owned_next;
         if (atomic_load_explicit(&stream->ended, memory_order_relaxed)) continue;
+        stream->enter_bit = stream->tracer->wants_callers ? KPTI_NO_BIT : stream->bit;
         stream->next = thread->streams;
         thread->streams = stream;
     }
@@ -281,6 +282,22 @@ static uint32_t calls_of(const kpti_thread *thread)
     return mask;
 }
 
+static uint32_t callers_of(const kpti_thread *thread)
+{
+    uint32_t mask = 0;
+    for (const kpti_stream *s = thread->streams; s; s = s->next)
+        if (s->enter_bit == KPTI_NO_BIT) mask |= s->bit;
+    return mask;
+}
+
+void kpti_session_want_callers(kpti_tracer *tracer)
+{
+    kpti_session_lock();
+    atomic_store_explicit(&tracer->wants_callers, 1, memory_order_relaxed);
+    kpti_session_bump();
+    kpti_session_unlock();
+}
+
 /* The tracers that watch calls, and have not begun on the thread: their hosts hear of its open calls. */
 static uint32_t asking_tracers(const kpti_thread *thread)
 {
@@ -317,6 +334,7 @@ void kpti_session_sync(kpti_thread *thread, int entering)
     relink_locked(thread);
     thread->every = kpti_roster_every_locked();
     thread->calls = calls_of(thread);
+    thread->callers = callers_of(thread);
     idle = is_idle_locked(0);
     kpti_session_unlock();
     kpti_walk_free(open);

@@ -27,6 +27,8 @@ kpt_status kpti_session_start(struct kpti_tracer *tracer, kpti_error *error);
 void kpti_session_stop(struct kpti_tracer *tracer);
 /* Waits until no thread is in the middle of an append to TRACER's streams. No lock is held. */
 void kpti_session_settle(struct kpti_tracer *tracer);
+/* From now on TRACER records the lines that calls are made from. No GIL is needed. */
+void kpti_session_want_callers(struct kpti_tracer *tracer);
 /* The interpreter is about to end: nobody records any more, and the hooks are gone. The GIL is held. */
 void kpti_session_exit(void);
 /* It has ended: the same for what was begun since. */

@@ -235,6 +235,7 @@ void kpti_stream_begin_locked(kpti_stream *stream, kpti_open_stack open, uint64_
     stream->sequence = 0;
     stream->dropped = 0;
     stream->begun = ticks;
+    stream->open_span_count = 0;
     atomic_store_explicit(&stream->ended, 0, memory_order_relaxed);
     if (begin_chunk_locked(stream, open, ticks)) open_limit(stream);
 }

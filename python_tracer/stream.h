@@ -20,12 +20,19 @@
 struct kpti_thread;
 struct kpti_tracer;
 
+#define KPTI_NO_BIT UINT32_MAX /* no mask is this */
+
+/* How many open spans of the host's a stream remembers; one that it has forgotten ends like those that end
+ * on another thread. */
+enum { KPTI_OPEN_SPANS = 16 };
+
 typedef struct kpti_stream {
     _Atomic(kpti_event *) cursor; /* the owner's; relaxed */
     _Atomic(kpti_event *) limit;  /* NULL, or where the room for short events ends */
     uint64_t begun;               /* ticks, when it began to record in this run */
     uint32_t high;                /* of the counter, at the event before */
     uint32_t bit;                 /* its tracer's, in masks */
+    uint32_t enter_bit;           /* the same for enters; KPTI_NO_BIT: none is recorded quickly */
     uint32_t c_bit;               /* the same where it wants C calls, else 0 */
     uint32_t all_bit;             /* the same where it wants all callables, else 0 */
     uint32_t max_depth;           /* 0: none */
@@ -47,8 +54,10 @@ typedef struct kpti_stream {
     uint32_t sealed;   /* last is complete: the next event begins a new chunk */
     uint32_t run;
     _Atomic uint32_t spans; /* not 0: of the host's; the owner's, read by snapshots */
-    uint32_t sequence;      /* of the next chunk */
-    uint64_t dropped;       /* events lost since the last chunk */
+    uint32_t open_span_count;
+    uint32_t open_spans[KPTI_OPEN_SPANS]; /* their numbers, the newest last; the owner's */
+    uint32_t sequence;                    /* of the next chunk */
+    uint64_t dropped;                     /* events lost since the last chunk */
     _Atomic uint64_t dropped_total;
     uint64_t chunk_ns; /* when the last chunk was begun; for the guard */
     uint64_t os_tid;
@@ -92,6 +101,13 @@ static inline void kpti_stream_append_plain(kpti_stream *stream, uint64_t plain)
     kpti_event *at = atomic_load_explicit(&stream->cursor, memory_order_relaxed);
     *at = plain;
     atomic_store_explicit(&stream->cursor, at + 1, memory_order_relaxed);
+}
+
+/* Behind an ENTER: the line that it was called from, if its tracer wants to know and it is not 0. */
+static inline void kpti_stream_append_caller(kpti_stream *stream, uint32_t line, uint64_t ticks)
+{
+    if (line && stream->enter_bit == KPTI_NO_BIT)
+        kpti_stream_append_plain(stream, kpti_event_make(KPTI_EVENT_CALLER, line, ticks));
 }
 
 /* Whether a Python call that is entered or left, as KIND says, is within the stream's depth; keeps count.

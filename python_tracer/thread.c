@@ -52,6 +52,16 @@ void kpti_thread_forget(kpti_thread *thread)
     memset(thread->codes, 0, sizeof thread->codes);
     memset(thread->functions, 0, sizeof thread->functions);
     memset(thread->lines, 0, sizeof thread->lines);
+    if (thread->callers) memset(thread->calling, 0, sizeof thread->calling);
+}
+
+uint32_t kpti_thread_calling_slow(kpti_line_entry *entry, PyCodeObject *code, uint32_t offset)
+{
+    const int line = PyCode_Addr2Line(code, (int)offset);
+    entry->code = code;
+    entry->offset = offset;
+    entry->line = line > 0 && (uint32_t)line <= KPTI_MOST_NUMBER ? (uint32_t)line : 0;
+    return entry->line;
 }
 
 uint32_t kpti_thread_line_slow(kpti_thread *thread, PyCodeObject *code, uint32_t offset)

@@ -12,7 +12,7 @@
 #include "cpython.h"
 #include "stream.h"
 
-enum { KPTI_CODE_CACHE = 512, KPTI_C_CACHE = 256, KPTI_LINE_CACHE = 64 };
+enum { KPTI_CODE_CACHE = 512, KPTI_C_CACHE = 256, KPTI_LINE_CACHE = 64, KPTI_CALLER_CACHE = 512 };
 
 typedef struct kpti_code_entry {
     PyCodeObject *code;
@@ -28,11 +28,11 @@ typedef struct kpti_c_entry {
     uint32_t version; /* the type's: no two have the same, also where one is at another's address */
 } kpti_c_entry;       /* 32 bytes: found with a shift */
 
-/* A place where a generator goes on. */
+/* A place where a generator goes on, or a call is made. */
 typedef struct kpti_line_entry {
     const PyCodeObject *code;
     uint32_t offset; /* of the instruction, in bytes */
-    uint32_t line;   /* 0: unknown, or the code's first */
+    uint32_t line;   /* 0: unknown, or where a generator begins */
 } kpti_line_entry;
 
 /* Above the tracers' bits: a watched function, and one that the quick way must not record. */
@@ -45,6 +45,7 @@ typedef struct kpti_thread {
     int entering;          /* an enter is being recorded: its frame is on top already */
     uint32_t outside;      /* callbacks that have stepped out, and will come back */
     uint32_t calls;        /* the tracers that want to know what code calls */
+    uint32_t callers;      /* the tracers that want to know the lines that calls are made from */
     uint32_t every;        /* the tracers, if they record every C call there is; else 0 */
     kpti_stream *streams;  /* of tracers that record, or did until just now */
     kpti_stream *owned;    /* all of this thread's, under the session's lock */
@@ -55,6 +56,7 @@ typedef struct kpti_thread {
     kpti_code_entry codes[KPTI_CODE_CACHE];
     kpti_c_entry functions[KPTI_C_CACHE];
     kpti_line_entry lines[KPTI_LINE_CACHE];
+    kpti_line_entry calling[KPTI_CALLER_CACHE];
 } kpti_thread;
 
 extern __thread kpti_thread *kpti_thread_self __attribute__((tls_model("initial-exec")));
@@ -114,6 +116,18 @@ static inline uint32_t kpti_thread_line(kpti_thread *thread, PyCodeObject *code,
     return __builtin_expect(entry->code == code && entry->offset == offset, 1)
                ? entry->line
                : kpti_thread_line_slow(thread, code, offset);
+}
+
+/* The line of CODE's instruction at OFFSET, where it calls; 0: unknown. */
+uint32_t kpti_thread_calling_slow(kpti_line_entry *entry, PyCodeObject *code, uint32_t offset);
+static inline uint32_t kpti_thread_calling(kpti_thread *thread, PyCodeObject *code, uint32_t offset)
+{
+    uintptr_t address = (uintptr_t)code;
+    kpti_line_entry *entry =
+        &thread->calling[(address >> 5 ^ address >> 13 ^ offset >> 1) & (KPTI_CALLER_CACHE - 1)];
+    return __builtin_expect(entry->code == code && entry->offset == offset, 1)
+               ? entry->line
+               : kpti_thread_calling_slow(entry, code, offset);
 }
 
 /* Empties the caches. */

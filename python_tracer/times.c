@@ -63,13 +63,20 @@ int64_t kpti_times_at(kpti_times *times, uint64_t ticks)
     return times->last_ns;
 }
 
+int64_t kpti_times_of(const kpti_times *times, uint64_t ticks)
+{
+    int64_t ns = (int64_t)ticks;
+    if (times->convert) times->convert(times->convert_ctx, &ticks, &ns, 1);
+    return ns;
+}
+
 /* Whether an event of this kind is one word with a time. */
 static inline int is_plain(uint32_t kind)
 {
     enum {
         PLAIN = 1 << KPTI_EVENT_ENTER | 1 << KPTI_EVENT_EXIT | 1 << KPTI_EVENT_OPEN |
                 1 << KPTI_EVENT_LINE | 1 << KPTI_EVENT_GC_BEGIN | 1 << KPTI_EVENT_MARK |
-                1 << KPTI_EVENT_SPAN_BEGIN | 1 << KPTI_EVENT_SPAN_END
+                1 << KPTI_EVENT_SPAN_BEGIN | 1 << KPTI_EVENT_SPAN_END | 1 << KPTI_EVENT_CALLER
     };
     return PLAIN >> kind & 1;
 }
@@ -90,7 +97,8 @@ static uint64_t odd_time(kpti_times *times, kpti_event event, uint64_t last)
     if (!is_plain(kind) && kind != KPTI_EVENT_GC_END) return last;
     if (now > times->most_ticks) return times->most_ticks;
     if (now >= last) return now;
-    if (kind != KPTI_EVENT_OPEN && kind != KPTI_EVENT_LINE) times->repairs++;
+    if (kind != KPTI_EVENT_OPEN && kind != KPTI_EVENT_LINE && kind != KPTI_EVENT_CALLER)
+        times->repairs++;
     return last;
 }
 

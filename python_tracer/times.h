@@ -33,6 +33,8 @@ void kpti_times_begin_run(kpti_times *times, uint64_t start_ticks, uint64_t stop
 void kpti_times_begin_chunk(kpti_times *times, uint64_t base_ticks);
 /* The time of a moment that is no event, not before the last and not after the run. */
 int64_t kpti_times_at(kpti_times *times, uint64_t ticks);
+/* The same by itself: it may be any, and nothing that follows depends on it. */
+int64_t kpti_times_of(const kpti_times *times, uint64_t ticks);
 /* Fills ns for the chunk's next events, of which there are COUNT, and returns for how many. */
 uint32_t kpti_times_block(kpti_times *times, const kpti_event *events, uint32_t count);
 

@@ -47,6 +47,7 @@ static int reserve_run(kpti_tracer *tracer)
 static void let_go(kpti_tracer *tracer)
 {
     kpti_session_lock();
+    kpti_far_ends_free(tracer->env, &tracer->far_ends);
     while (tracer->streams) {
         kpti_stream *stream = tracer->streams;
         tracer->streams = stream->sibling;
@@ -192,7 +193,8 @@ static kpti_run *copy_runs(const kpti_tracer *tracer)
 }
 
 static kpt_status deliver_tracks(kpti_tracer *tracer, const kpti_track *tracks, uint32_t count,
-                                 const kpt_delivery *delivery, kpti_error *error)
+                                 const kpti_far_ends *far_ends, const kpt_delivery *delivery,
+                                 kpti_error *error)
 {
     kpti_run *runs = copy_runs(tracer);
     kpti_recording recording = {tracks,
@@ -202,7 +204,9 @@ static kpt_status deliver_tracks(kpti_tracer *tracer, const kpti_track *tracks, 
                                 kpti_function_count(),
                                 kpti_function_describe,
                                 NULL,
-                                tracer->args.min_duration_ns};
+                                tracer->args.min_duration_ns,
+                                far_ends->ends,
+                                far_ends->count};
     kpti_clock clock;
     kpti_host_ticks host_ticks;
     kpt_delivery theirs = *delivery;
@@ -224,17 +228,20 @@ static kpt_status deliver(void *self, const kpt_delivery *delivery, kpti_error *
     kpti_tracer *tracer = self;
     kpt_status status = KPT_E_MEMORY;
     kpti_track *tracks;
+    kpti_far_ends far_ends;
     uint32_t count;
+    int copied;
     kpti_reading_begin(tracer);
     kpti_session_lock();
     tracks = make_tracks(tracer, &count);
+    copied = kpti_far_ends_copy(tracer->env, &tracer->far_ends, &far_ends);
     kpti_session_unlock();
-    if (tracks) {
-        status = deliver_tracks(tracer, tracks, count, delivery, error);
-        kpti_free(tracer->env, tracks, (count + 1) * sizeof *tracks);
-    } else {
+    if (tracks && copied)
+        status = deliver_tracks(tracer, tracks, count, &far_ends, delivery, error);
+    else
         (void)kpti_fail(error, status, "no memory to deliver");
-    }
+    kpti_far_ends_free(tracer->env, &far_ends);
+    if (tracks) kpti_free(tracer->env, tracks, (count + 1) * sizeof *tracks);
     kpti_reading_end(tracer);
     return status;
 }

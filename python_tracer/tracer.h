@@ -5,6 +5,7 @@
 #define KPTI_TRACER_H
 
 #include "clock.h"
+#include "far_ends.h"
 #include "filter.h"
 #include "guard.h"
 #include "stream.h"
@@ -27,9 +28,11 @@ typedef struct kpti_tracer {
     uint32_t bit;           /* in masks; 0 while it does not record */
     uint64_t only_tid;      /* the one thread that is recorded; 0: all */
     _Atomic int wants_gc;
+    _Atomic int wants_callers; /* the lines that calls are made from */
     int forked; /* in the child of a fork: what is held is the parent's, and not delivered */
 
     kpti_stream *streams;
+    kpti_far_ends far_ends;
     uint32_t readers; /* snapshots in progress: no chunk may go or be joined */
     uint64_t bytes_held;
     uint64_t ring_ticks; /* how far back a ring by time reaches; 0: none */

@@ -88,17 +88,21 @@ static uint64_t tell(kpti_thread *thread, const telling *t, PyObject **self)
     return answer;
 }
 
-/* Appends the ENTER, and behind it, in the slack, the answer. */
-static void append(kpti_stream *stream, uint32_t word, const telling *t, uint64_t answer)
+/* Appends the ENTER, and behind it, in the slack, the line that it was called from, and the answer. */
+static void append(kpti_stream *stream, uint32_t word, uint32_t caller, const telling *t,
+                   uint64_t answer)
 {
     const uint64_t now = kpti_ticks();
-    if (!kpti_stream_append(stream, word | KPTI_EVENT_ENTER, now) || !t) return;
+    if (!kpti_stream_append(stream, word | KPTI_EVENT_ENTER, now)) return;
+    kpti_stream_append_caller(stream, caller, now);
+    if (!t) return;
     kpti_stream_append_plain(
         stream, kpti_event_make(KPTI_EVENT_WATCH, (uint32_t)t->call_id & KPTI_MOST_NUMBER, now));
     kpti_stream_append_plain(stream, answer);
 }
 
-void kpti_watch_enter(kpti_thread *thread, PyCodeObject *code, uint32_t word, uint32_t mask)
+void kpti_watch_enter(kpti_thread *thread, PyCodeObject *code, uint32_t word, uint32_t mask,
+                      uint32_t caller)
 {
     const uint32_t mark = kpti_name_mark(code);
     const uint64_t begin = kpti_ticks();
@@ -112,7 +116,7 @@ void kpti_watch_enter(kpti_thread *thread, PyCodeObject *code, uint32_t word, ui
         if (stream->begun > begin) continue; /* in a host's callback: it has found the call */
         told = find_telling(stream, mark, &t);
         if (told) answer = tell(thread, &t, &self);
-        append(stream, word, told ? &t : NULL, answer);
+        append(stream, word, caller, told ? &t : NULL, answer);
     }
     entering = kpti_thread_step_out(thread);
     Py_XDECREF(self); /* the call has its own reference, unless the host took that away */

@@ -5,11 +5,12 @@
 
 #include "thread.h"
 
-/* CODE, whose frame has just begun, is entered: tells the hosts of the tracers in MASK that watch it, and
- * appends WORD's enter with their answers. In this order, as a collection that the host sets off is
+/* CODE, whose frame has just begun, is entered, from the line CALLER if that is not 0: tells the hosts of
+ * the tracers in MASK that watch it, and appends WORD's enter with their answers. In this order, as a collection that the host sets off is
  * recorded too, and must not come between. Inside a callback, with busy set; leaves a pending exception
  * alone. */
-void kpti_watch_enter(kpti_thread *thread, PyCodeObject *code, uint32_t word, uint32_t mask);
+void kpti_watch_enter(kpti_thread *thread, PyCodeObject *code, uint32_t word, uint32_t mask,
+                      uint32_t caller);
 
 /* The same for a call that was open already, in FRAME, whose code has MARK: asks the host of the tracer
  * with bit number I. 0: that does not watch it. Exceptions have been put aside; no lock is held, and busy

@@ -2,6 +2,7 @@
 
 #include <libkineto.h>
 
+#include <algorithm>
 #include <mutex>
 
 #include "tracer.h"
@@ -69,6 +70,7 @@ void Activities::add(const kpt_activity &activity)
     uint64_t number = UINT64_MAX;
     if (!lane.wanted) return;
     std::string name = name_of(activity, names_[activity.name], lane, &number);
+    std::replace(name.begin(), name.end(), '"', '\''); // Kineto writes it as it is
     out_.emplace_activity(out_.span, ActivityType::PYTHON_FUNCTION, name);
     libkineto::GenericTraceActivity &added = *out_.activities.back();
     added.startTime = activity.start_ns;

@@ -2,6 +2,7 @@
 
 #include <ATen/record_function.h>
 #include <Python.h>
+#include <torch/csrc/profiler/orchestration/observer.h>
 
 #include <atomic>
 #include <mutex>
@@ -52,9 +53,17 @@ std::unique_ptr<at::ObserverContext> annotation_begins(const at::RecordFunction 
     return span;
 }
 
+// Whether torch's profiler hears of what ends on this thread: on its own, and on those to which torch has
+// carried its state, such as a future's. An annotation that ends elsewhere lasts, for torch.
+bool torch_hears()
+{
+    using torch::profiler::impl::ProfilerStateBase;
+    return ProfilerStateBase::get(/*global=*/false) || ProfilerStateBase::get(/*global=*/true);
+}
+
 void annotation_ends(const at::RecordFunction &, at::ObserverContext *context)
 {
-    if (context) mark(KPT_MARK_END, static_cast<Span *>(context)->number);
+    if (context && torch_hears()) mark(KPT_MARK_END, static_cast<Span *>(context)->number);
 }
 
 at::CallbackHandle add_operators()
@@ -75,6 +84,12 @@ void remove(at::CallbackHandle &handle)
 }
 
 } // namespace
+
+void mark_point(const kpt_tracer &tracer)
+{
+    if (KPT_HAS(tracer.ops, kpt_tracer_ops, mark))
+        (void)tracer.ops->mark(tracer.self, KPT_MARK_POINT, 0);
+}
 
 void begin_marks(const kpt_tracer &tracer, bool points)
 {

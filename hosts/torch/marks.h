@@ -12,6 +12,9 @@ namespace kpytrace
 // the calls around them are known. One tracer at a time; the last to begin is it.
 void begin_marks(const kpt_tracer &tracer, bool points);
 
+// Marks one point, where the calling thread is.
+void mark_point(const kpt_tracer &tracer);
+
 // No mark of TRACER is made from now on, and none is being made. Again is no change.
 void end_marks(const kpt_tracer &tracer);
 

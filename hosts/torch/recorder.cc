@@ -83,7 +83,10 @@ std::shared_ptr<Recorder> Recorder::start(std::shared_ptr<const Settings> settin
 // A recording without a queue is not of a profiler that has operators.
 void Recorder::begin_marks_if_it_records()
 {
-    if (queue_ && records()) begin_marks(bond_.tracer(), settings_->mode == Mode::FULL);
+    if (!queue_ || !records()) return;
+    // A first point, which nothing has been recorded for yet: from then on calls have their callers' lines.
+    if (settings_->mode != Mode::FAST) mark_point(bond_.tracer());
+    begin_marks(bond_.tracer(), settings_->mode == Mode::FULL);
 }
 
 bool Recorder::stop()

@@ -48,7 +48,7 @@ class Builder
     void add_name(const kpt_name &name);
     void add_thread(const kpt_thread &thread);
     void add(const kpt_activity &activity);
-    PyFrameState caller(const Lane &lane, uint32_t depth) const;
+    PyFrameState caller(const Lane &lane, const kpt_activity &activity) const;
     void add_python(Lane &lane, const kpt_activity &activity, const Name &name);
     void add_c(Lane &lane, const kpt_activity &activity, const Name &name);
     void add_collection(const Lane &lane, const kpt_activity &activity);
@@ -93,16 +93,18 @@ void Builder::add_thread(const kpt_thread &thread)
     added.wanted = !added.thread.late || recorder_.settings().late_threads;
 }
 
-// The nearest Python call below: torch means the frame that called, also through C. Of the outermost
-// it is that call itself.
-PyFrameState Builder::caller(const Lane &lane, uint32_t depth) const
+// The nearest Python call below, at the line where it is now: torch means the frame that called, also
+// through C. Of the outermost it is that call itself.
+PyFrameState Builder::caller(const Lane &lane, const kpt_activity &activity) const
 {
+    uint32_t depth = activity.depth;
     uint32_t below = depth;
     while (below > 0 && !lane.open[below - 1].python)
         below--;
     const Frame &frame = below > 0 ? lane.open[below - 1] : lane.open[depth];
     if (!frame.python) return {0, nowhere_, nowhere_};
-    return {static_cast<int>(frame.line), frame.name->file, frame.name->function};
+    uint64_t line = activity.value2 ? activity.value2 : frame.line;
+    return {static_cast<int>(line), frame.name->file, frame.name->function};
 }
 
 void Builder::add_python(Lane &lane, const kpt_activity &activity, const Name &name)
@@ -121,9 +123,11 @@ void Builder::add_python(Lane &lane, const kpt_activity &activity, const Name &n
     if (const Sighting *sighting = recorder_.objects().sighting(answer)) {
         args.module_info_ = sighting->module;
         args.optimizer_info_ = sighting->optimizer;
+        std::string_view cls = args.module_info_ ? args.module_info_->cls_name_.str() : "";
+        if (cls.find('"') != cls.npos) args.module_info_->cls_name_ = text(cls);
     }
     ExtraFields<EventType::PyCall> fields(activity.end_ns, lane.thread.python_tid,
-                                          caller(lane, activity.depth), std::move(args));
+                                          caller(lane, activity), std::move(args));
     fields.id_ = activity.id;
     results.push_back(
         Result::create(activity.start_ns, lane.thread.tid, lane.thread.where, std::move(fields)));
@@ -133,7 +137,7 @@ void Builder::add_c(Lane &lane, const kpt_activity &activity, const Name &name)
 {
     lane.open.push_back({&name, 0, false});
     ExtraFields<EventType::PyCCall> fields(activity.end_ns, lane.thread.python_tid,
-                                           caller(lane, activity.depth), name.display);
+                                           caller(lane, activity), name.display);
     fields.id_ = activity.id;
     results.push_back(
         Result::create(activity.start_ns, lane.thread.tid, lane.thread.where, std::move(fields)));

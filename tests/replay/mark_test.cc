@@ -160,4 +160,132 @@ TEST(Spans, with_collections_and_lost_exits)
     EXPECT_EQ(11, t.only(1).end_ns);
 }
 
+TEST(Callers, are_told_with_the_call)
+{
+    Recording r;
+    r.tape().enter(1, 1).enter(2, 2).caller(11).line(5).exit(2, 3).enter(C_FUNCTION, 4).caller(12);
+    r.tape().watch(8, 9).exit(C_FUNCTION, 5).gc_begin(1, 6).gc_end(3, 4, 7).exit(1, 9);
+    for (const uint32_t order : {KPT_ORDER_THREAD, KPT_ORDER_START}) {
+        Taking taking;
+        taking.order = order;
+        const Taken t = take_checked(r, taking);
+        EXPECT_EQ(0u, t.only(1).value2);
+        EXPECT_EQ(11u, t.only(2).value2);
+        EXPECT_EQ(5u, t.only(2).line);
+        EXPECT_EQ(12u, t.only(C_FUNCTION).value2);
+        EXPECT_EQ(8u, t.only(C_FUNCTION).value0);
+        EXPECT_EQ(4u, t.only(FUNCTIONS).value2) << "of the collection, as before";
+        EXPECT_EQ(0u, t.repairs);
+    }
+}
+
+// f2 and f4 are cut, so that f5 is delivered as f1's callee: f1 is where it called f2.
+TEST(Callers, of_calls_that_cut_ones_make)
+{
+    Recording r;
+    r.tape().enter(1, 1).enter(2, 2).caller(11).enter(4, 3).caller(22).begin_span(7, 5);
+    r.tape().enter(5, 6).caller(44).enter(6, 7).caller(55).exit(6, 8).exit(5, 9).exit(4, 10);
+    r.tape().exit(2, 11).end_span(7, 12).exit(1, 20);
+    const Taken t = take_checked(r);
+    EXPECT_EQ(22u, t.only(4).value2);
+    EXPECT_EQ(t.only(1).id, t.only(5).parent_id);
+    EXPECT_EQ(11u, t.only(5).value2);
+    EXPECT_EQ(55u, t.only(6).value2);
+}
+
+// As a future's callback does. f2 is cut where the span ends, f4, which is in it, as well; f5 is f1's.
+TEST(FarEnds, cut_calls_that_outlive_the_span)
+{
+    Recording r;
+    r.tape().enter(1, 1).begin_span(7, 2).enter(2, 3).enter(4, 4).exit(4, 6).enter(5, 7).exit(5, 8);
+    r.tape().exit(2, 9).exit(1, 10);
+    r.tape(1).enter(6, 1).enter(8, 4).exit(8, 7).exit(6, 9);
+    r.far_end(7, 5);
+    for (uint32_t order = KPT_ORDER_THREAD; order <= KPT_ORDER_START; order++) {
+        Taking taking;
+        taking.order = order;
+        const Taken t = take_checked(r, taking);
+        EXPECT_EQ(0u, t.repairs);
+        if (order == KPT_ORDER_TIME) continue;
+        EXPECT_EQ(t.only(1).id, t.only(5).parent_id);
+        for (const uint32_t cut : {2u, 4u}) {
+            EXPECT_EQ(5, t.only(cut).end_ns);
+            EXPECT_EQ((uint32_t)KPT_ACTIVITY_CLAMPED, t.only(cut).flags);
+        }
+    }
+    EXPECT_EQ("f4[4-5]C f2[3-5]C f5[7-8] f1[1-10] f8[4-7] f6[1-9]", take(r).text());
+}
+
+// f2 began the span and is gone before it ends: it is cut at the begin, and the span is over afterwards.
+TEST(FarEnds, are_known_at_the_begin)
+{
+    Recording r;
+    r.tape().enter(1, 1).enter(2, 2).begin_span(7, 3).exit(2, 4).enter(4, 8).exit(4, 9).exit(1, 10);
+    r.far_end(7, 6);
+    EXPECT_EQ("f2[2-3]C f4[8-9] f1[1-10]", take_checked(r).text());
+    Recording early;
+    early.tape().enter(1, 1).enter(2, 2).begin_span(7, 3).exit(2, 5).exit(1, 10);
+    early.far_end(7, 4);
+    EXPECT_EQ("f2[2-5] f1[1-10]", take_checked(early).text()) << "f2 contains all of it";
+}
+
+TEST(FarEnds, of_events_at_the_same_time_come_last)
+{
+    Recording r;
+    r.tape().enter(1, 1).begin_span(7, 5).enter(2, 5).line(3).exit(2, 5).enter(4, 6).exit(4, 7);
+    r.tape().exit(1, 8);
+    r.far_end(7, 5).far_end(9, 5).far_end(8, 6);
+    EXPECT_EQ("f2[5-5] f4[6-7] f1[1-8]", take_checked(r).text());
+}
+
+TEST(FarEnds, after_the_last_event)
+{
+    Recording r;
+    r.tape().enter(1, 1).begin_span(7, 2).begin_span(8, 3).enter(2, 4);
+    r.stop(50).far_end(7, 20).far_end(8, 50);
+    EXPECT_EQ("f2[4-20]C f1[1-50]S", take_checked(r).text());
+}
+
+// Blocks of times and chunks lie between begin and end.
+TEST(FarEnds, wherever_the_events_are)
+{
+    for (const uint64_t ticks : {4u, 1033u, 2057u, 10009u, 15000u}) {
+        Recording r;
+        r.tape().enter(1, 1).begin_span(7, 2).enter(2, 3);
+        for (uint32_t i = 0; i < 5000; i++)
+            r.tape().enter(4, 10 + 2 * i).exit(4, 11 + 2 * i);
+        r.tape().chunk(20000).exit(2, 20001).exit(1, 20002);
+        r.far_end(7, ticks);
+        EXPECT_EQ(static_cast<int64_t>(ticks), take_checked(r).only(2).end_ns);
+        EXPECT_EQ(20002, take(r).only(1).end_ns);
+    }
+}
+
+TEST(FarEnds, of_an_earlier_run_do_nothing)
+{
+    Recording r;
+    r.stop(100).add_run(200, 300);
+    r.tape().enter(1, 1).begin_span(7, 2).enter(2, 3).exit(2, 4);
+    r.tape().run(1, 200).open(1).enter(2, 210).exit(2, 250).exit(1, 260);
+    r.far_end(7, 220);
+    EXPECT_EQ("f2[3-4] f1[1-100]S f2[210-250] f1[200-260]B", take_checked(r).text());
+}
+
+TEST(FarEnds, where_time_goes_backwards)
+{
+    Recording r;
+    r.tape().enter(1, 1).begin_span(7, 2).begin_span(8, 3).enter(2, 4).enter(4, 5).exit(4, 60);
+    r.tape().exit(2, 70).exit(1, 80);
+    r.far_end(8, 20).far_end(7, 30);
+    Taking taking;
+    taking.convert = [](void *, const uint64_t *ticks, int64_t *ns, uint64_t count) {
+        for (uint64_t i = 0; i < count; i++)
+            ns[i] = -static_cast<int64_t>(ticks[i]);
+    };
+    for (uint32_t order = KPT_ORDER_THREAD; order <= KPT_ORDER_START; order++) {
+        taking.order = order;
+        (void)take_checked(r, taking);
+    }
+}
+
 } // namespace

@@ -163,6 +163,10 @@ class ThreadModel
             a.line = number ? number : usual_line(a);
             return;
         }
+        if (kind == KPTI_EVENT_CALLER) {
+            a.value2 = number;
+            return;
+        }
         a.flags |= KPT_ACTIVITY_WATCHED;
         a.value0 = second;
         a.value1 = number;
@@ -182,7 +186,8 @@ class ThreadModel
             const uint32_t kind = kpti_event_kind(c.events[i]);
             const uint32_t number = kpti_event_number(c.events[i]);
             const uint64_t ticks = high | static_cast<uint32_t>(c.events[i]);
-            const bool is_detail = kind == KPTI_EVENT_LINE || kind == KPTI_EVENT_WATCH;
+            const bool is_line = kind == KPTI_EVENT_LINE || kind == KPTI_EVENT_CALLER;
+            const bool is_detail = is_line || kind == KPTI_EVENT_WATCH;
             uint64_t second = 0;
             if (kpti_event_is_long(kind)) {
                 if (++i == c.count) {
@@ -196,7 +201,7 @@ class ThreadModel
                 second = c.events[i];
             }
             if (kind == KPTI_EVENT_EPOCH) high = second >> 32 << 32;
-            if (kind == KPTI_EVENT_LINE || kind == KPTI_EVENT_OPEN) last_ = clamp(ticks);
+            if (is_line || kind == KPTI_EVENT_OPEN) last_ = clamp(ticks);
             if (is_detail) {
                 if (!skipping) detail(kind, number, second, details_fit);
                 opens = opens && (skipping || details_fit);

@@ -86,6 +86,7 @@ class Program
         tape_.enter(function, now());
         stack_.push(function);
         if (below(5) == 0) tape_.line(1 + below(500));
+        if (below(3) == 0) tape_.caller(1 + below(500));
         if (below(20) == 0) tape_.watch(any_word(), function);
     }
 

@@ -80,6 +80,12 @@ Tape &Tape::line(uint32_t line)
     return *this;
 }
 
+Tape &Tape::caller(uint32_t line)
+{
+    event(KPTI_EVENT_CALLER, line, now_);
+    return *this;
+}
+
 Tape &Tape::watch(uint64_t answer, uint32_t call_id)
 {
     event(KPTI_EVENT_WATCH, call_id, now_);
@@ -191,6 +197,12 @@ Recording &Recording::add_run(uint64_t start_ticks, uint64_t stop_ticks)
     return *this;
 }
 
+Recording &Recording::far_end(uint32_t number, uint64_t ticks)
+{
+    far_ends_.push_back({ticks, number, 0});
+    return *this;
+}
+
 const kpti_recording *Recording::view()
 {
     tracks_.clear();
@@ -202,5 +214,7 @@ const kpti_recording *Recording::view()
     recording.track_count = static_cast<uint32_t>(tracks_.size());
     recording.runs = runs_.data();
     recording.run_count = static_cast<uint32_t>(runs_.size());
+    recording.far_ends = far_ends_.data();
+    recording.far_end_count = far_ends_.size();
     return &recording;
 }

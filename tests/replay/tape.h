@@ -31,6 +31,7 @@ class Tape
     Tape &exit(uint32_t function, uint64_t ticks);
     Tape &open(uint32_t function);
     Tape &line(uint32_t line);
+    Tape &caller(uint32_t line);
     Tape &watch(uint64_t answer, uint32_t call_id);
     Tape &mark(uint64_t ticks);
     Tape &begin_span(uint32_t number, uint64_t ticks);
@@ -93,6 +94,8 @@ class Recording
     }
     Recording &stop(uint64_t ticks); // of the last run
     Recording &add_run(uint64_t start_ticks, uint64_t stop_ticks);
+    // A span ends on another thread than it began on.
+    Recording &far_end(uint32_t number, uint64_t ticks);
     // Valid until the recording changes.
     const kpti_recording *view();
 
@@ -102,6 +105,7 @@ class Recording
     std::deque<Tape> tapes_;
     std::vector<kpti_track> tracks_;
     std::vector<kpti_run> runs_;
+    std::vector<kpti_far_end> far_ends_;
 };
 
 #endif

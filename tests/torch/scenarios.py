@@ -128,6 +128,10 @@ def modules():
             for found in (first, second)]
 
 
+def encloses_operator(node):
+    return any(event["tag"] == "TorchOp" for event, _ in flat(node["children"]))
+
+
 @scenario
 def training():
     net, x = Net(), torch.ones(2, 3)
@@ -139,14 +143,16 @@ def training():
     wrong = []
     for event, parents in calls_in_tree:
         nearest = next((p for p in parents if p["tag"] == "PyCall"), None)
-        if nearest and event["caller"] != nearest["callsite"][:2]:
+        event["around"] = nearest and nearest["caller"]
+        if nearest and event["caller"][:2] != nearest["callsite"][:2]:
             wrong.append([event["name"], event["caller"], nearest["callsite"]])
     return {"modules": [[e["name"], e["module"]] for e, _ in calls_in_tree if e.get("module")],
             "optimizers": [e["optimizer"] for e, _ in calls_in_tree if e.get("optimizer")],
             "steps": [e["name"] for e, _ in calls_in_tree if e.get("optimizer")],
             "ops": [[e["name"], next((p["name"] for p in parents if p["tag"] == "PyCCall"), None)]
                     for e, parents in flat(nodes) if e["tag"] == "TorchOp" and "::" in e["name"]],
-            "callers": sorted({json.dumps(e["caller"]) for e, _ in calls_in_tree}),
+            "callers": [[e["name"], e["caller"], e["around"], encloses_operator(e)]
+                        for e, _ in calls_in_tree],
             "wrong": wrong}
 
 

@@ -76,9 +76,15 @@ def crossings():
 def quoted():
     """The name of a call around an operator, with a quote in it, in the file and in torch's objects; None:
     the file is no JSON."""
+    class Net(torch.nn.Module):
+        def forward(self, x):
+            return x + 1
+
     def work():
-        torch.ones(1)
+        net(torch.ones(1))
     work.__code__ = work.__code__.replace(co_name='one"two', co_filename='a"b.py')
+    Net.__name__ = 'three"two'
+    net = Net()
     prof = traced.run(work)
     try:
         found = traced.names(prof)

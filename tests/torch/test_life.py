@@ -151,6 +151,35 @@ say("later", traced.run(marker))
 say("outer", outer)
 """
 
+# T41: two threads, each with a profiler of its own. Every step is taken together, and told.
+PARALLEL = """
+import sys, threading, torch, traced
+together = threading.Barrier(2, timeout=30)
+
+def say(what):
+    sys.stdout.write(what + "\\n")
+    sys.stdout.flush()
+
+def work():
+    prof = traced.profile(with_stack={stack}, activities=traced.CPU)
+    together.wait()
+    prof.start()
+    say("started")
+    together.wait()
+    torch.ones(1)
+    together.wait()
+    prof.stop()
+    say("stopped")
+    together.wait()
+    traced.calls(prof)
+    say("exported")
+threads = [threading.Thread(target=work) for _ in range(2)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+"""
+
 
 class Life(unittest.TestCase):
     def test_cycles_from_threads_in_turn(self):
@@ -180,6 +209,16 @@ class Life(unittest.TestCase):
             own = support.python("-c", support.INSTALL.format(mode=mode) + NESTED)
             self.assertEqual(own.stdout.splitlines()[:3], theirs.stdout.splitlines()[:3])
             self.assertIn(own.returncode, (0, theirs.returncode))
+
+    def test_T41_parallel_profilers(self):
+        """torch itself crashes, also without Python stacks: it has one session at a time, and the second
+        cancels the first. With ours it is not worse: both begin, and nobody waits for ever."""
+        crashes = {support.python("-c", PARALLEL.format(stack=False)).returncode for _ in range(2)}
+        self.assertLessEqual(max(crashes), 0, "ends well, or by a signal")
+        for mode in ("all", "fast"):
+            own = support.python("-c", support.INSTALL.format(mode=mode) + PARALLEL.format(stack=True))
+            self.assertEqual(own.stdout.splitlines()[:2], ["started"] * 2, own.stderr)
+            self.assertLessEqual(own.returncode, 0, own.stderr)
 
     def test_autograd_functions(self):
         self.assertTrue(support.program(AUTOGRAD_THREADS, "all").value)

@@ -98,7 +98,7 @@ def tree(prof):
                "children": [node(child) for child in event.children]}
         if out["tag"] in ("PyCall", "PyCCall"):
             fields = event.extra_fields
-            out["caller"] = place(fields.caller)
+            out["caller"] = [*place(fields.caller), fields.caller.line_number]
             out["start"], out["end"] = event.start_time_ns, event.end_time_ns
         if out["tag"] == "PyCall":
             out["callsite"] = [*place(fields.callsite), fields.callsite.line_number]

@@ -62,6 +62,49 @@ class Marks(abi_host.HostCase):
         self.assertEqual([c.function for c in recording.of(body).children], ["enter", "plain"])
         self.assertEqual(recording.stats["events_repaired"], 0)
 
+    def test_spans_that_end_on_another_thread(self):
+        """The calls that outlive the span are cut where it ends; the other thread's are not."""
+        def ends():
+            self.tracer.mark(MARK_END, 3)
+
+        def waits():
+            thread = threading.Thread(target=ends)
+            thread.start()
+            thread.join()
+            self.plain()
+
+        def body():
+            self.tracer.mark(MARK_BEGIN, 3)
+            waits()
+            self.plain()
+        body()
+        self.tracer.stop()
+        recording = self.tracer.recording()
+        self.assertEqual(recording.of(waits).flags, {CLAMPED})
+        self.assertEqual(recording.of(body).flags, set())
+        self.assertEqual(recording.of(ends).flags, set())
+        self.assertEqual([c.function for c in recording.of(body).children
+                          if c.function in ("waits", "plain")], ["waits", "plain", "plain"])
+        self.assertLessEqual(recording.of(ends).start, recording.of(waits).end)
+        self.assertLessEqual(recording.of(waits).end, recording.of(ends).end)
+
+    def test_more_open_spans_than_a_thread_remembers(self):
+        def ends(numbers):
+            for n in numbers:
+                self.tracer.mark(MARK_END, n)
+
+        def body():
+            for n in range(40):
+                self.tracer.mark(MARK_BEGIN, n)
+            ends(range(20))
+            ends(range(20, 40))
+        body()
+        self.tracer.stop()
+        recording = self.tracer.recording()
+        self.assertEqual(recording.of(body).flags, set())
+        self.assertEqual([call.flags for call in recording.all(ends)], [{CLAMPED}, {CLAMPED}])
+        self.assertEqual(recording.stats["events_repaired"], 0)
+
     def test_of_many_threads(self):
         def many():
             for n in range(2000):
