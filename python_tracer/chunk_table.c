@@ -111,6 +111,13 @@ void kpti_table_add_stats(kpti_table *t, uint64_t min_duration_ns, const kpt_sta
     end(t, at);
 }
 
+void kpti_table_add_far_ends(kpti_table *t, const kpti_far_end *ends, uint64_t count)
+{
+    size_t at = begin(t, KPTI_TABLE_FAR_ENDS);
+    put(t, ends, (size_t)count * sizeof *ends);
+    end(t, at);
+}
+
 static void put_name(kpti_table *t, const kpti_function_view *view)
 {
     const kpt_str *texts[TEXTS] = {&view->display, &view->function, &view->qualname, &view->file};
@@ -222,6 +229,18 @@ int kpti_section_stats(const kpti_section *s, uint64_t *min_duration_ns, kpt_sta
     KPT_INIT(out);
     memcpy(&out->events, s->bytes + 8, size);
     return 1;
+}
+
+uint32_t kpti_section_far_ends(const kpti_section *s)
+{
+    return s->size / (uint32_t)sizeof(kpti_far_end);
+}
+
+kpti_far_end kpti_section_far_end(const kpti_section *s, uint32_t index)
+{
+    kpti_far_end out;
+    memcpy(&out, s->bytes + (size_t)index * sizeof out, sizeof out);
+    return out;
 }
 
 int kpti_section_names(const kpti_section *s, uint32_t *first, uint32_t *count)

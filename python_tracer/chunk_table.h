@@ -19,10 +19,11 @@ enum { KPTI_CHUNK_FORMAT = 0 };
 enum {
     KPTI_TABLE_RUN =
         1, /* u32 number, u32 0; u64 start and stop ticks, the latter 0 while it lasts */
-    KPTI_TABLE_CLOCK = 2,  /* a point: ticks, monotonic, Unix, hz, within, all u64 */
-    KPTI_TABLE_THREAD = 3, /* u32 index, flags, spans, 0; u64 os_tid, host_value; the name */
-    KPTI_TABLE_NAMES = 4,  /* u32 first id, count; then each: u32 kind, line, 4 sizes; 4 texts */
-    KPTI_TABLE_STATS = 5   /* u64 min_duration_ns; then kpt_stats from its events on */
+    KPTI_TABLE_CLOCK = 2,   /* a point: ticks, monotonic, Unix, hz, within, all u64 */
+    KPTI_TABLE_THREAD = 3,  /* u32 index, flags, spans, 0; u64 os_tid, host_value; the name */
+    KPTI_TABLE_NAMES = 4,   /* u32 first id, count; then each: u32 kind, line, 4 sizes; 4 texts */
+    KPTI_TABLE_STATS = 5,   /* u64 min_duration_ns; then kpt_stats from its events on */
+    KPTI_TABLE_FAR_ENDS = 6 /* kpti_far_end, by ticks */
 };
 
 /* A table in the making. */
@@ -40,6 +41,7 @@ void kpti_table_add_run(kpti_table *table, uint32_t number, const kpti_run *run)
 void kpti_table_add_clock(kpti_table *table, const kpti_clock_point *point);
 void kpti_table_add_thread(kpti_table *table, uint32_t index, const kpti_track *track);
 void kpti_table_add_stats(kpti_table *table, uint64_t min_duration_ns, const kpt_stats *stats);
+void kpti_table_add_far_ends(kpti_table *table, const kpti_far_end *ends, uint64_t count);
 /* The functions from FIRST to END, or fewer, up to about a megabyte; returns where it ended. */
 uint32_t kpti_table_add_names(kpti_table *table, kpti_describe_fn describe, void *ctx,
                               uint32_t first, uint32_t end);
@@ -62,6 +64,9 @@ int kpti_section_run(const kpti_section *section, uint32_t *number, kpti_run *ou
 int kpti_section_clock(const kpti_section *section, kpti_clock_point *out);
 int kpti_section_thread(const kpti_section *section, uint32_t *index, kpti_track *out);
 int kpti_section_stats(const kpti_section *section, uint64_t *min_duration_ns, kpt_stats *out);
+/* How many there are, and each. */
+uint32_t kpti_section_far_ends(const kpti_section *section);
+kpti_far_end kpti_section_far_end(const kpti_section *section, uint32_t index);
 /* FIRST and COUNT; then the names one by one, AT beginning with 0. */
 int kpti_section_names(const kpti_section *section, uint32_t *first, uint32_t *count);
 int kpti_section_next_name(const kpti_section *section, uint64_t *at, kpti_function_view *out);

@@ -1,11 +1,11 @@
 #include "handing.h"
 
+#include "chunk_table.h"
 #include "function.h"
 #include "platform.h"
 #include "reading.h"
 #include "room.h"
 #include "session.h"
-#include "chunk_table.h"
 
 /* The stream's number, as a kpt_thread's: how many are older. New ones come in front. */
 static uint32_t index_of(const kpti_stream *stream)
@@ -222,6 +222,8 @@ static void add_all(kpti_table *table, kpti_tracer *tracer)
     }
     for (const kpti_stream *s = tracer->forked ? NULL : tracer->streams; s; s = s->sibling)
         add_thread(table, s, index_of(s));
+    if (tracer->far_ends.count && !tracer->forked)
+        kpti_table_add_far_ends(table, tracer->far_ends.ends, tracer->far_ends.count);
     kpti_session_unlock();
     kpti_table_add_stats(table, tracer->args.min_duration_ns, &stats);
 }

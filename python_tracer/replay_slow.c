@@ -2,13 +2,6 @@
  * calls that have no exit, one a step. */
 #include "replay_state.h"
 
-/* The host knows of something in CALL: so the calls around contain it, too. */
-static void mark_from(const kpti_replay *r, kpti_call_record *call)
-{
-    for (; call > r->stack.base && !(call->flags & KPT_ACTIVITY_MARKED); call--)
-        call->flags |= KPT_ACTIVITY_MARKED;
-}
-
 /* The line that CALL was called from, which is LINE by itself. Who is called by calls that were cut is
  * delivered as a callee of the call below them: of that it is where they were called. */
 static uint32_t line_of_caller(const kpti_replay *r, const kpti_call_record *call, uint32_t line)
@@ -31,7 +24,7 @@ uint32_t kpti_replay_details(const kpti_replay *r, uint32_t at, kpti_call_record
         call->flags |= KPT_ACTIVITY_WATCHED;
         call->value0 = r->events[++at];
         call->value1 = number;
-        mark_from(r, call - 1);
+        kpti_replay_mark_from(r, call - 1);
     }
     return at;
 }
@@ -64,113 +57,6 @@ static kpti_step close_one(kpti_replay *r, kpti_call_record **record)
     }
     *record = call;
     return ghost ? KPTI_STEP_NONE : KPTI_STEP_END;
-}
-
-/* Cuts, one at a time, the calls above FLOOR. */
-static void cut_above(kpti_replay *r, kpti_call_record *floor, int64_t ns)
-{
-    r->floor = floor;
-    r->cutting = r->stack.top;
-    r->close_ns = ns;
-    r->until = 0;
-}
-
-/* A span of the host's begins: cuts the calls that don't last. */
-static kpti_step begin_span(kpti_replay *r, uint32_t number)
-{
-    kpti_call_record *floor;
-    if (r->plan) {
-        if (!kpti_cuts_plan(r->plan, number, r->next_id)) return KPTI_STEP_NO_MEMORY;
-    } else {
-        if (!kpti_cuts_begin(&r->cuts, r->spans++, number, &r->stack, &floor))
-            return KPTI_STEP_NO_MEMORY;
-        cut_above(r, floor, r->times.ns[r->at - r->block_first]);
-    }
-    r->at++;
-    return KPTI_STEP_NONE;
-}
-
-/* It ends: cuts the calls that began within it. */
-static void end_span(kpti_replay *r, uint32_t number, int64_t ns)
-{
-    kpti_call_record *floor;
-    if (r->plan) {
-        kpti_cuts_plan_end(r->plan, number, &r->stack);
-    } else {
-        floor = kpti_cuts_end(&r->cuts, number, &r->stack);
-        if (floor) cut_above(r, floor, ns);
-    }
-}
-
-/* Where the next far end is due: before the first event of the block that is later. */
-static void find_pause(kpti_replay *r)
-{
-    const uint64_t *const ticks = r->times.ticks;
-    uint32_t at = r->at > r->block_first ? r->at : r->block_first;
-    uint64_t due;
-    r->pause = r->block_end;
-    if (r->far == r->recording->far_end_count) return;
-    due = r->recording->far_ends[r->far].ticks;
-    if (due >= r->times.last_ticks) return;
-    while (at < r->block_end && ticks[at - r->block_first] <= due)
-        at++;
-    if (at < r->block_end) r->pause = at;
-}
-
-/* The far end that is due: not before the event before or the far end before, nor after the next event,
- * whatever the converter says. */
-static kpti_step far_end(kpti_replay *r, int64_t before_ns, int64_t next_ns)
-{
-    const kpti_far_end *far_end = &r->recording->far_ends[r->far++];
-    int64_t ns = kpti_times_of(&r->times, far_end->ticks);
-    if (ns > next_ns) ns = next_ns;
-    if (ns < before_ns) ns = before_ns;
-    if (ns < r->far_ns) ns = r->far_ns;
-    r->far_ns = ns;
-    find_pause(r);
-    r->until = r->pause;
-    end_span(r, far_end->number, ns);
-    return KPTI_STEP_NONE;
-}
-
-/* The same among the events of a block. */
-static kpti_step far_end_in_block(kpti_replay *r)
-{
-    const uint32_t at = (r->at < r->block_end ? r->at : r->block_end) - r->block_first;
-    const int64_t *const ns = r->times.ns;
-    return far_end(r, at ? ns[at - 1] : r->before_ns,
-                   r->block_first + at < r->block_end ? ns[at] : r->times.last_ns);
-}
-
-static void end_all_spans(kpti_replay *r)
-{
-    if (r->plan)
-        kpti_cuts_plan_end_all(r->plan, &r->stack);
-    else
-        kpti_cuts_end_all(&r->cuts);
-}
-
-/* Cuts one call and leaves its ghost. The others, which last, are marked. */
-static kpti_step cut_one(kpti_replay *r, kpti_call_record **record)
-{
-    kpti_call_record *call = r->cutting--;
-    if (call == r->floor) {
-        r->cutting = NULL;
-        r->until = r->pause;
-        mark_from(r, r->stack.top);
-        return KPTI_STEP_NONE;
-    }
-    if (kpti_call_is_ghost(call)) return KPTI_STEP_NONE;
-    r->cut = *call;
-    r->cut.end_ns = r->close_ns;
-    r->cut.flags |= KPT_ACTIVITY_CLAMPED;
-    if (call->key == KPTI_GC_KEY) r->gc_open = 0;
-    call->key |= KPTI_GHOST_KEY;
-    call->parent_id = call->id;
-    call->id = r->floor->id;
-    call->depth = r->floor->depth;
-    *record = &r->cut;
-    return KPTI_STEP_END;
 }
 
 /* Where the OPEN events of a chunk end, with the LINEs and WATCHes that belong to them. */
@@ -234,10 +120,10 @@ static kpti_step next_chunk(kpti_replay *r)
         const uint64_t stop = r->recording->runs[r->run].stop_ticks;
         int64_t ns;
         if (r->far < r->recording->far_end_count && r->recording->far_ends[r->far].ticks <= stop)
-            return far_end(r, r->times.last_ns, kpti_times_of(&r->times, stop));
+            return kpti_replay_far_end(r, r->times.last_ns, kpti_times_of(&r->times, stop));
         ns = end_of_run(r);
         r->in_run = 0;
-        end_all_spans(r);
+        kpti_replay_end_all_spans(r);
         if (r->stack.top > r->stack.base) {
             close_above(r, r->stack.base, r->stack.base, ns, KPT_ACTIVITY_ENDED_BY_STOP);
             return KPTI_STEP_NONE;
@@ -250,7 +136,7 @@ static kpti_step next_chunk(kpti_replay *r)
     if (gap && r->stack.top > r->stack.base) {
         close_above(r, r->stack.base, r->stack.base, r->times.last_ns, KPT_ACTIVITY_RECOVERED);
     } else {
-        if (gap) end_all_spans(r);
+        if (gap) kpti_replay_end_all_spans(r);
         begin_chunk(r, chunk, first, gap);
     }
     return KPTI_STEP_NONE;
@@ -259,13 +145,13 @@ static kpti_step next_chunk(kpti_replay *r)
 /* The loop has come to its end: a far end, that of the block, or of the chunk. */
 static kpti_step next_block(kpti_replay *r)
 {
-    if (r->pause < r->block_end) return far_end_in_block(r);
+    if (r->pause < r->block_end) return kpti_replay_far_end_in_block(r);
     if (r->block_end >= r->count) return next_chunk(r);
     r->block_first = r->block_end;
     r->before_ns = r->times.last_ns;
     r->block_end +=
         kpti_times_block(&r->times, r->events + r->block_first, r->count - r->block_first);
-    find_pause(r);
+    kpti_replay_find_pause(r);
     r->until = r->pause;
     return KPTI_STEP_NONE;
 }
@@ -372,12 +258,12 @@ static kpti_step odd_event(kpti_replay *r, kpti_call_record **record)
         (void)exit_below(r, number << KPTI_KIND_BITS);
         break;
     case KPTI_EVENT_SPAN_BEGIN:
-        return begin_span(r, number);
+        return kpti_replay_begin_span(r, number);
     case KPTI_EVENT_SPAN_END:
-        end_span(r, number, r->times.ns[r->at - r->block_first]);
+        kpti_replay_end_span(r, number, r->times.ns[r->at - r->block_first]);
         break;
     case KPTI_EVENT_MARK:
-        mark_from(r, r->stack.top);
+        kpti_replay_mark_from(r, r->stack.top);
         r->at++;
         return number ? point(r, number, record) : KPTI_STEP_NONE;
     case KPTI_EVENT_GC_END:
@@ -396,6 +282,6 @@ static kpti_step odd_event(kpti_replay *r, kpti_call_record **record)
 kpti_step kpti_replay_slow(kpti_replay *r, kpti_call_record **record)
 {
     if (r->closing) return close_one(r, record);
-    if (r->cutting) return cut_one(r, record);
+    if (r->cutting) return kpti_replay_cut_one(r, record);
     return r->at >= r->until ? next_block(r) : odd_event(r, record);
 }

@@ -100,4 +100,27 @@ static inline int kpti_is_detail(kpti_event event)
 /* Reads the LINE, CALLER and WATCH events at AT into CALL; returns where they end. */
 uint32_t kpti_replay_details(const kpti_replay *r, uint32_t at, kpti_call_record *call);
 
+/* The host knows of something in CALL: so the calls around contain it, too. */
+static inline void kpti_replay_mark_from(const kpti_replay *r, kpti_call_record *call)
+{
+    for (; call > r->stack.base && !(call->flags & KPT_ACTIVITY_MARKED); call--)
+        call->flags |= KPT_ACTIVITY_MARKED;
+}
+
+/* Spans of the host's (replay_spans.c). */
+/* A span of the host's begins: from now on the calls that don't last are cut. */
+kpti_step kpti_replay_begin_span(kpti_replay *r, uint32_t number);
+/* It ends, at NS: the calls that began within it are cut. */
+void kpti_replay_end_span(kpti_replay *r, uint32_t number, int64_t ns);
+/* Sets pause: where the next far end is due, before the first event of the block that is later. */
+void kpti_replay_find_pause(kpti_replay *r);
+/* The far end that is due: not before the event before, nor after the next, whatever the converter says. */
+kpti_step kpti_replay_far_end(kpti_replay *r, int64_t before_ns, int64_t next_ns);
+/* The same among the events of a block. */
+kpti_step kpti_replay_far_end_in_block(kpti_replay *r);
+/* The run ends, or there is a gap. */
+void kpti_replay_end_all_spans(kpti_replay *r);
+/* Cuts one call and leaves its ghost. The others, which last, are marked. */
+kpti_step kpti_replay_cut_one(kpti_replay *r, kpti_call_record **record);
+
 #endif

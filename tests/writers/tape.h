@@ -66,7 +66,7 @@ class tape
     {
         kpt_activity a = parcel::plain(0, 0, ns, ns);
         a.thread = thread;
-        a.kind = KPTI_KIND_POINT;
+        a.kind = KPT_KIND_POINT;
         a.value0 = number;
         (void)add(thread, KPT_PHASE_COMPLETE, ns, a);
     }
@@ -126,7 +126,7 @@ class tape
     {
         std::vector<seen> all;
         for (const kpt_activity &a : calls)
-            if (a.kind != KPTI_KIND_POINT)
+            if (a.kind != KPT_KIND_POINT)
                 all.push_back({FIRST_TID + a.thread, names[a.name].display, a.start_ns, a.end_ns});
         std::sort(all.begin(), all.end());
         return all;

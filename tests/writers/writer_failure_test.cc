@@ -189,7 +189,7 @@ TEST_P(WriterFailure, NoMemoryAtAnyPointIsToldAndLosesNothing)
             for (uint32_t i = 0; i < 3 && status == KPT_OK; i++) {
                 parcel p;
                 kpt_activity point = parcel::plain(0, 0, 10000, 10000);
-                point.kind = KPTI_KIND_POINT;
+                point.kind = KPT_KIND_POINT;
                 point.thread = i * 1000;
                 point.value0 = i + 1;
                 p.name(0, "f").name(i * 1000 + 1, std::string(12000, 'n'));
