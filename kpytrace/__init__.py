@@ -66,17 +66,19 @@ def _file(name: str, what: str) -> str:
     )
 
 
-def _installed(name: str, what: str) -> pathlib.Path:
-    import pathlib  # on demand: it takes longer than a start
-
-    return pathlib.Path(_file(name, what))
+def _plugin() -> str:
+    return _file("lib/libkpytrace.so", "the plugin, libkpytrace.so,")
 
 
 def plugin_path() -> pathlib.Path:
     """The path of libkpytrace.so, to be opened with dlopen."""
-    return _installed("lib/libkpytrace.so", "the plugin, libkpytrace.so,")
+    import pathlib  # on demand: it takes longer than a start
+
+    return pathlib.Path(_plugin())
 
 
 def include_dir() -> pathlib.Path:
     """The folder of the C headers that a host or another plugin includes (kpt.h)."""
-    return _installed("include", "the folder of C headers")
+    import pathlib
+
+    return pathlib.Path(_file("include", "the folder of C headers"))

@@ -110,7 +110,8 @@ def start() -> None:
         run = _Run(*wanted)
         import atexit
 
-        atexit.register(run.finish)  # first, and so it runs last
+        _trace._load()  # whose own exit function then finds the trace ended
+        atexit.register(run.finish)  # before all others, and so it runs after them
         _before_exit(run)
         run.trace.start()
     except Exception as error:

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     Filter = tuple[str, str, bytes]
 
 PREFIX = "KPYTRACE_"
-_NOTES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_notes.py")
 _MOST_32, _MOST_64 = 2**32 - 1, 2**64 - 1
 _SWITCHES = {"1": True, "true": True, "yes": True, "on": True,
              "0": False, "false": False, "no": False, "off": False}
@@ -204,15 +203,11 @@ def resolve(given: Mapping[str, object]) -> dict[str, object]:
         if value is not None:
             values[option.name] = _read(option, value, source)
     if "ring" in values:
-        bound, amount = values["ring"]  # type: ignore
+        bound, amount = values.pop("ring")  # type: ignore
         values[bound] = amount
-    values["ring"] = ("ring_ns" in values or "ring_bytes" in values
-                      or values.get("on_full") == "ring")
     # The last filter that matches decides: so an exclude wins over an include.
     filters: list[Filter] = []
     for action in ("include", "exclude"):
         filters += [(action, *pattern) for pattern in values.pop(action, ())]  # type: ignore
-    # A mark belongs to the function that makes it, not to ours.
-    filters.append(("exclude", "file", os.fsencode(_NOTES)))
     values["filters"] = tuple(filters)
     return values

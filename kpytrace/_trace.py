@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     Path = Union[str, os.PathLike[str]]
 
+_NOTES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_notes.py")
+
 _lock = RLock()
 _active: Optional[Trace] = None
 _standalone: Any = None  # the C host, once loaded
@@ -91,6 +93,8 @@ class Trace:
             output = os.environ.get("KPYTRACE_OUTPUT") or None
         self._output = None if output is None else _check_output(output)
         self._options = _options.resolve(options or {})
+        self._ring = ("ring_ns" in self._options or "ring_bytes" in self._options
+                      or self._options.get("on_full") == "ring")
         self._stream = self._plan_stream()
         self._handle: object = None
         self._noop: Optional[str] = None
@@ -105,12 +109,12 @@ class Trace:
     def _plan_stream(self) -> Optional[str]:
         """The .kpt file that is written while the trace runs; None: there is none."""
         kpt = self._output is not None and self._output.endswith(".kpt")
-        wanted = self._options.pop("stream", kpt and not self._options["ring"])
+        wanted = self._options.pop("stream", kpt and not self._ring)
         if not wanted:
             return None
         if self._output is None:
             raise ValueError("stream needs an output: the name of a file")
-        if self._options["ring"]:
+        if self._ring:
             raise ValueError("a ring is held in memory: leave out stream, or the ring")
         return self._output if kpt else self._output + ".kpt"
 
@@ -137,10 +141,12 @@ class Trace:
             if self._handle is not None:
                 raise RuntimeError("this trace has been used already: make a new one")
             plugin = _load()
-            options = dict(self._options, info=_describe_program())
+            options = dict(self._options, info=_describe_program(), ring=self._ring)
+            # A mark belongs to the function that makes it, not to ours.
+            options["filters"] += (("exclude", "file", os.fsencode(_NOTES)),)  # type: ignore
             if self._stream:
                 options["stream"] = os.fsencode(self._stream)
-            elif self._options["ring"] and self._output:
+            elif self._ring and self._output:
                 options["dump"] = os.fsencode(self._output)
                 options["dump_signal"] = _flight.signal_to_use()
             self._pid = os.getpid()
@@ -148,7 +154,7 @@ class Trace:
             # From here on calls are recorded: the fewer of our own, the better.
             self._handle, self._noop = _standalone.start(plugin, options)
             _active = self
-        if self._options["ring"] and self._output:
+        if self._ring and self._output:
             _flight.watch(self)
         if self._noop:
             self._warn(f"kpytrace records nothing: {self._noop}")
@@ -353,7 +359,7 @@ def _load() -> object:
     """Loads the C host and sets the hooks, at the first start: importing the package does neither.
     Returns the plugin's path."""
     global _standalone
-    from . import _file
+    from . import _plugin
 
     if _standalone is None:
         import atexit
@@ -363,4 +369,4 @@ def _load() -> object:
         atexit.register(_stop_at_exit)
         os.register_at_fork(after_in_child=_forget_in_child)
         _standalone = loaded
-    return _file("lib/libkpytrace.so", "the plugin, libkpytrace.so,")
+    return _plugin()

@@ -105,7 +105,10 @@ def main(words: list[str]) -> int:
         values["c_calls"] = "0"
     from .. import _trace
 
-    checked = _trace.Trace(output, values)  # type: ignore[arg-type]  # errors now, not at the end
+    try:  # errors now, not at the end
+        checked = _trace.Trace(output, values)  # type: ignore[arg-type]
+    except (TypeError, ValueError) as error:
+        raise Usage(str(error)) from None
     environment = dict(os.environ)
     _reach(environment)
     environment[_auto.VARIABLE] = _auto.pack(checked._output or "", values, quiet)

@@ -42,7 +42,7 @@ class Case(unittest.TestCase):
 
     def use_plugin(self, path):
         """Has start() load another plugin."""
-        patch = unittest.mock.patch.object(kpytrace, "plugin_path", lambda: path)
+        patch = unittest.mock.patch.object(kpytrace, "_plugin", lambda: path)
         patch.start()
         self.addCleanup(patch.stop)
 

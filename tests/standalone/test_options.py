@@ -56,6 +56,13 @@ class Values(Case):
             with self.assertRaisesRegex(ValueError, "ring_ns must"):
                 self.resolve(ring_ns=value)
 
+    def test_rings(self):
+        self.assertEqual(self.resolve(ring="10s"), {"ring_ns": 10**10})
+        self.assertEqual(self.resolve(ring="64MB"), {"ring_bytes": 64 * 10**6})
+        for value in (10, "10", "", "ten", "10 parsecs"):
+            with self.assertRaisesRegex(ValueError, "ring must"):
+                self.resolve(ring=value)
+
     def test_words(self):
         self.assertEqual(self.resolve(on_full="RING"), {"on_full": "ring"})
         with self.assertRaisesRegex(ValueError, "on_full must be 'stop' or 'ring', not 'drop'"):
@@ -120,8 +127,9 @@ class TheCSide(Case):
     def test_it_knows_every_option(self):
         values = {name: True if option.read is _options._switch else 1
                   for name, option in _options.OPTIONS.items()
-                  if name not in ("include", "exclude", "on_full")}
-        values.update(on_full="ring", filters=(("exclude", "module", b"x"),))
+                  if name not in ("include", "exclude", "on_full", "stream")}
+        values.update(on_full="ring", filters=(("exclude", "module", b"x"),), info=b"a=b\n",
+                      dump=os.fsencode(self.path), dump_signal=0)
         handle, noop = _standalone.start(SAMPLE, values)
         self.assertIsNone(noop)
         _standalone.close(handle)
@@ -137,6 +145,8 @@ class TheCSide(Case):
                 ({"filters": (("include", "dir", b"x"),)}, ValueError, "kind can't be 'dir'"),
                 ({"filters": (("include", "file", "x"),)}, TypeError, ""),
                 ({"filters": (("include", "file"),)}, TypeError, ""),
+                ({"stream": "x"}, TypeError, ""), ({"dump": b"a\0b"}, ValueError, "null byte"),
+                ({"flush_ns": -1}, OverflowError, ""),
                 ({"tool_id": 6}, ValueError, "")]
         for options, error, text in rows:
             with self.assertRaisesRegex(error, text, msg=options):
