@@ -64,13 +64,13 @@ static char *put_clock(char *at, uint32_t clock, uint64_t ns)
     return kpti_proto_close(content, at);
 }
 
-/* The trace's times are Unix times; a sequence's own CLOCK begins at the same moment for all. */
-static void put_snapshot(kpti_perfetto *w, const kpti_perfetto_lane *l, uint32_t clock, int64_t ns)
+/* The trace's times are Unix times; a sequence's own clock begins at the same moment for all. */
+static void put_snapshot(kpti_perfetto *w, const kpti_perfetto_lane *l)
 {
     char *packet;
     char *snapshot = kpti_proto_open(open_packet(w, l, &packet), PACKET_CLOCK_SNAPSHOT);
-    char *at = put_clock(snapshot, UNIX_CLOCK, (uint64_t)ns);
-    if (clock != UNIX_CLOCK) at = put_clock(at, clock, (uint64_t)ns);
+    char *at = put_clock(snapshot, UNIX_CLOCK, (uint64_t)base_of(w));
+    at = put_clock(at, DELTA_CLOCK, (uint64_t)base_of(w));
     at = kpti_proto_number(at, SNAPSHOT_PRIMARY, UNIX_CLOCK);
     close_packet(w, packet, kpti_proto_close(snapshot, at));
 }
@@ -84,7 +84,7 @@ static void begin_sequence(kpti_perfetto *w, const kpti_perfetto_lane *l, uint64
     at = kpti_proto_number(at, PACKET_FIRST, 1);
     at = put_annotation_names(put_defaults(at, track, clock));
     close_packet(w, packet, at);
-    put_snapshot(w, l, clock, base_of(w));
+    put_snapshot(w, l);
 }
 
 static void number_lane(kpti_perfetto_lane *l, uint64_t sequence)
@@ -108,7 +108,7 @@ static char *put_process(const kpti_perfetto *w, char *at, kpt_str name)
     return kpti_proto_close(process, at);
 }
 
-kpt_status kpti_perfetto_begin_process(kpti_perfetto *w, kpt_str process_name)
+void kpti_perfetto_begin_process(kpti_perfetto *w, kpt_str process_name)
 {
     uint64_t mixed = ((uint64_t)w->base.base_ns + w->base.pid) * UINT64_C(0x9E3779B97F4A7C15);
     char *packet;
@@ -122,7 +122,6 @@ kpt_status kpti_perfetto_begin_process(kpti_perfetto *w, kpt_str process_name)
     at = kpti_proto_number(track, TRACK_UUID, w->uuids + PROCESS_TRACK);
     at = put_process(w, at, process_name);
     close_packet(w, packet, kpti_proto_close(track, at));
-    return KPT_OK;
 }
 
 static char *put_thread(const kpti_perfetto *w, char *at, const kpt_thread *thread)

@@ -264,7 +264,7 @@ static kpt_status begin(kpti_writer *writer, const kpti_writer_options *options)
     put_string(w, options->version);
     put_literal(w, "\",\"name\":\"");
     put_string(w, (kpt_str){writer->trace_name, writer->trace_name_bytes});
-    put_literal(w, "\",\"activeProfileIndex\":0,\"shared\":{\"frames\":[\n");
+    put_literal(w, "\",\"shared\":{\"frames\":[\n");
     return kpti_frames_init(&w->frames, &frame_ops, writer);
 }
 

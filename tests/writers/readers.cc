@@ -125,11 +125,9 @@ class perfetto_reader
     static void set_clock(sequence &s, const wire &snapshot)
     {
         auto clocks = snapshot.messages(SNAPSHOT_CLOCK);
-        must(!clocks.empty() && snapshot.number(SNAPSHOT_PRIMARY) == UNIX_CLOCK, "clocks");
+        must(clocks.size() == 2 && snapshot.number(SNAPSHOT_PRIMARY) == UNIX_CLOCK, "clocks");
         must(clocks[0].number(CLOCK_ID) == UNIX_CLOCK, "Unix time comes first");
-        if (s.clock == UNIX_CLOCK) return;
-        must(clocks.size() == 2, "then the sequence's own");
-        must(clocks[1].number(CLOCK_ID) == DELTA_CLOCK, "which is its default");
+        must(clocks[1].number(CLOCK_ID) == DELTA_CLOCK, "then the sequence's own");
         must(clocks[1].number(CLOCK_IS_INCREMENTAL) == 1, "which counts on");
         must(clocks[0].number(CLOCK_TIME) == clocks[1].number(CLOCK_TIME), "from the same time");
         s.ns = clocks[1].number(CLOCK_TIME);
