@@ -1,6 +1,6 @@
 /* speedscope.c: speedscope's own format: an "evented" profile for each thread, in nanoseconds since
  * base_ns. A profile stands in the file as a whole, while calls come by time, of all threads
- * together: so each thread's events are kept, in some ten bytes a call, and written at the end. */
+ * together: so each thread's events are kept, in six to ten bytes a call, and written at the end. */
 #include "chrome_events.h"
 #include "frames.h"
 #include "proto.h"
