@@ -251,8 +251,9 @@ static kpt_status begin(kpti_writer *writer, const kpti_writer_options *options)
     kpt_status status = kpti_spans_init(&w->spans, writer);
     w->events.heap = w->interned.heap = w->counters.heap = writer->heap;
     if (status != KPT_OK) return status;
-    return kpti_perfetto_begin_process(w, options->process_name.size ? options->process_name
-                                                                     : kpt_str_of("python"));
+    kpti_perfetto_begin_process(w, options->process_name.size ? options->process_name
+                                                              : kpt_str_of("python"));
+    return KPT_OK;
 }
 
 static kpt_status end(kpti_writer *writer, const kpt_stats *stats)

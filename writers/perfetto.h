@@ -75,7 +75,7 @@ kpti_perfetto_lane *kpti_perfetto_lane_of(kpti_perfetto *writer, uint32_t thread
 
 /* --- perfetto_tracks.c: what stands at the beginning of sequences and tracks ------------------- */
 
-kpt_status kpti_perfetto_begin_process(kpti_perfetto *writer, kpt_str process_name);
+void kpti_perfetto_begin_process(kpti_perfetto *writer, kpt_str process_name);
 kpt_status kpti_perfetto_begin_thread(kpti_perfetto *writer, const kpt_thread *thread);
 /* A track of the process, of values if it IS_COUNTER. Its uuid, by which events are put on it. */
 uint64_t kpti_perfetto_make_track(kpti_perfetto *writer, kpt_str name, int is_counter);

@@ -24,6 +24,12 @@ static void close_packet(kpti_perfetto *w, char *packet, char *end)
     kpti_out_wrote(&w->base.out, kpti_proto_close(packet, end));
 }
 
+/* Before 1970 there is no time. */
+static int64_t base_of(const kpti_perfetto *w)
+{
+    return w->base.base_ns < 0 ? 0 : w->base.base_ns;
+}
+
 /* --- sequences -------------------------------------------------------------------------------- */
 
 static char *put_defaults(char *at, uint64_t track, uint32_t clock)
@@ -49,16 +55,6 @@ static char *put_annotation_names(char *at)
     return kpti_proto_close(interned, at);
 }
 
-static void put_state(kpti_perfetto *w, const kpti_perfetto_lane *l, uint64_t track, uint32_t clock)
-{
-    char *packet;
-    char *at = open_packet(w, l, &packet);
-    at = kpti_proto_number(at, PACKET_FLAGS, PACKET_STATE_CLEARED);
-    at = kpti_proto_number(at, PACKET_FIRST, 1);
-    at = put_annotation_names(put_defaults(at, track, clock));
-    close_packet(w, packet, at);
-}
-
 static char *put_clock(char *at, uint32_t clock, uint64_t ns)
 {
     char *content = kpti_proto_open(at, SNAPSHOT_CLOCK);
@@ -68,15 +64,27 @@ static char *put_clock(char *at, uint32_t clock, uint64_t ns)
     return kpti_proto_close(content, at);
 }
 
-/* The sequence's clock begins at the same moment for all. */
+/* The trace's times are Unix times; a sequence's own clock begins at the same moment for all. */
 static void put_snapshot(kpti_perfetto *w, const kpti_perfetto_lane *l)
 {
     char *packet;
     char *snapshot = kpti_proto_open(open_packet(w, l, &packet), PACKET_CLOCK_SNAPSHOT);
-    char *at = put_clock(snapshot, UNIX_CLOCK, (uint64_t)l->last_ns);
-    at = put_clock(at, DELTA_CLOCK, (uint64_t)l->last_ns);
+    char *at = put_clock(snapshot, UNIX_CLOCK, (uint64_t)base_of(w));
+    at = put_clock(at, DELTA_CLOCK, (uint64_t)base_of(w));
     at = kpti_proto_number(at, SNAPSHOT_PRIMARY, UNIX_CLOCK);
     close_packet(w, packet, kpti_proto_close(snapshot, at));
+}
+
+static void begin_sequence(kpti_perfetto *w, const kpti_perfetto_lane *l, uint64_t track,
+                           uint32_t clock)
+{
+    char *packet;
+    char *at = open_packet(w, l, &packet);
+    at = kpti_proto_number(at, PACKET_FLAGS, PACKET_STATE_CLEARED);
+    at = kpti_proto_number(at, PACKET_FIRST, 1);
+    at = put_annotation_names(put_defaults(at, track, clock));
+    close_packet(w, packet, at);
+    put_snapshot(w, l);
 }
 
 static void number_lane(kpti_perfetto_lane *l, uint64_t sequence)
@@ -100,7 +108,7 @@ static char *put_process(const kpti_perfetto *w, char *at, kpt_str name)
     return kpti_proto_close(process, at);
 }
 
-kpt_status kpti_perfetto_begin_process(kpti_perfetto *w, kpt_str process_name)
+void kpti_perfetto_begin_process(kpti_perfetto *w, kpt_str process_name)
 {
     uint64_t mixed = ((uint64_t)w->base.base_ns + w->base.pid) * UINT64_C(0x9E3779B97F4A7C15);
     char *packet;
@@ -109,12 +117,11 @@ kpt_status kpti_perfetto_begin_process(kpti_perfetto *w, kpt_str process_name)
     w->uuids = mixed & ~(FIRST_MADE_TRACK * 4 - 1); /* so that traces can be put together */
     number_lane(&w->own, OWN_SEQUENCE);
     w->own.last_ns = INT64_MAX;
-    put_state(w, &w->own, w->uuids + PROCESS_TRACK, UNIX_CLOCK);
+    begin_sequence(w, &w->own, w->uuids + PROCESS_TRACK, UNIX_CLOCK);
     track = kpti_proto_open(open_packet(w, &w->own, &packet), PACKET_TRACK);
     at = kpti_proto_number(track, TRACK_UUID, w->uuids + PROCESS_TRACK);
     at = put_process(w, at, process_name);
     close_packet(w, packet, kpti_proto_close(track, at));
-    return KPT_OK;
 }
 
 static char *put_thread(const kpti_perfetto *w, char *at, const kpt_thread *thread)
@@ -139,9 +146,8 @@ kpt_status kpti_perfetto_begin_thread(kpti_perfetto *w, const kpt_thread *thread
     l = &w->lanes[thread->index];
     if (!l->end_bytes) {
         number_lane(l, (uint64_t)thread->index + FIRST_THREAD_SEQUENCE);
-        l->last_ns = w->base.base_ns < 0 ? 0 : w->base.base_ns;
-        put_state(w, l, uuid, DELTA_CLOCK);
-        put_snapshot(w, l);
+        l->last_ns = base_of(w);
+        begin_sequence(w, l, uuid, DELTA_CLOCK);
     }
     track = kpti_proto_open(open_packet(w, l, &packet), PACKET_TRACK);
     at = kpti_proto_number(track, TRACK_UUID, uuid);

@@ -1,6 +1,6 @@
 /* speedscope.c: speedscope's own format: an "evented" profile for each thread, in nanoseconds since
  * base_ns. A profile stands in the file as a whole, while calls come by time, of all threads
- * together: so each thread's events are kept, in some ten bytes a call, and written at the end. */
+ * together: so each thread's events are kept, in six to ten bytes a call, and written at the end. */
 #include "chrome_events.h"
 #include "frames.h"
 #include "proto.h"
@@ -264,7 +264,7 @@ static kpt_status begin(kpti_writer *writer, const kpti_writer_options *options)
     put_string(w, options->version);
     put_literal(w, "\",\"name\":\"");
     put_string(w, (kpt_str){writer->trace_name, writer->trace_name_bytes});
-    put_literal(w, "\",\"activeProfileIndex\":0,\"shared\":{\"frames\":[\n");
+    put_literal(w, "\",\"shared\":{\"frames\":[\n");
     return kpti_frames_init(&w->frames, &frame_ops, writer);
 }
 

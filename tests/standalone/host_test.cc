@@ -100,6 +100,20 @@ TEST_F(Standalone, ARecordingBecomesATrace)
     EXPECT_NE(trace()["kpytrace"]["version"].text, "");
 }
 
+TEST_F(Standalone, ThePathChoosesTheFormat)
+{
+    start_and_stop(sample);
+    for (const char *name : {"t.json", "t.pftrace", "t.speedscope.json", "t.collapsed"}) {
+        ASSERT_EQ(write(path(name)), KPT_OK) << error.text;
+        EXPECT_EQ(count.calls, 13u) << name;
+        EXPECT_EQ(count.threads, 2u) << name;
+        EXPECT_EQ(count.bytes, content(name).size()) << name;
+    }
+    EXPECT_EQ(calls().size(), 13u);
+    EXPECT_EQ(content("t.pftrace")[0], '\n') << "the tag of a packet";
+    EXPECT_EQ(read_json(content("t.speedscope.json"))["profiles"].items.size(), 2u);
+}
+
 TEST_F(Standalone, OptionsReachTheTracer)
 {
     args.flags = KPT_TRACE_NO_C_CALLS;

@@ -6,9 +6,19 @@ usage: perfetto_calls.py TRACE        run by a Python that has the package `perf
 import json
 import sys
 
+from google.protobuf import unknown_fields
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as proto
 
 UNIX, DELTAS = proto.BUILTIN_CLOCK_REALTIME, 64
+
+
+def check_known(message):
+    """Every field is one that Perfetto knows, and has its type."""
+    assert not len(unknown_fields.UnknownFieldSet(message)), message
+    for field, value in message.ListFields():
+        if field.message_type:
+            for each in value if field.is_repeated else [value]:
+                check_known(each)
 
 
 class Sequence:
@@ -53,6 +63,7 @@ def read(path):
     trace = proto.Trace()
     with open(path, "rb") as file:
         trace.ParseFromString(file.read())
+    check_known(trace)
     sequences, tracks, stacks = {}, {}, {}
     result = {"calls": [], "marks": [], "values": [], "threads": {}, "process": None}
     for packet in trace.packet:

@@ -114,6 +114,21 @@ TEST_F(Formats, DeepStacksAreWhole)
     EXPECT_EQ(collapsed(t).size(), 0u) << "each took two nanoseconds itself";
 }
 
+TEST_F(Formats, TenThousandThreadsInTurnAreAllThere)
+{
+    tape t;
+    uint32_t f = t.name("f");
+    for (int64_t i = 0; i < 10000; i++) {
+        uint32_t thread = t.thread("Worker");
+        t.enter(thread, f, 1000 + i * 10);
+        t.leave(thread, 1005 + i * 10);
+    }
+    EXPECT_EQ(chrome_calls(chrome(t)), t.expected());
+    EXPECT_EQ(perfetto(t).calls, t.expected());
+    EXPECT_EQ(speedscope(t), t.expected());
+    EXPECT_EQ(collapsed(t), (std::map<std::string, uint64_t>{{"Worker;f", 50}}));
+}
+
 TEST_F(Formats, ADeepCollapsedStackIsALine)
 {
     enum { DEPTH = 10000 };

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <random>
 #include <stdexcept>
 #include <vector>
@@ -143,6 +144,18 @@ TEST(JsonText, DistancesMayLieBeforeTheBaseAndNeverOverflow)
     EXPECT_EQ(between(1, 0), "-0.001");
     EXPECT_EQ(between(INT64_MIN, INT64_MAX), "18446744073709551.615");
     EXPECT_EQ(between(INT64_MAX, INT64_MIN), "-18446744073709551.615");
+}
+
+TEST(JsonText, FractionsReadBackAsTheSameNumber)
+{
+    char room[KPTI_JSON_MOST_NUMBER];
+    for (double value : {0.0, -0.0, 0.1, -2.5, 1.0 / 3, 1e21, 1.7976931348623157e308, 5e-324}) {
+        std::string text(room, kpti_put_double(room, value));
+        EXPECT_EQ(std::strtod(read_json(text).text.c_str(), nullptr), value) << text;
+    }
+    double infinity = std::numeric_limits<double>::infinity();
+    for (double value : {infinity, -infinity, std::numeric_limits<double>::quiet_NaN()})
+        EXPECT_EQ(std::string(room, kpti_put_double(room, value)), "null");
 }
 
 } // namespace

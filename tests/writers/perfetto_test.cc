@@ -8,10 +8,10 @@ using Perfetto = Writing;
 
 TEST_F(Perfetto, ACallTakesLessThanThirtyBytes)
 {
-    enum { CALLS = 100000, NAMES = 1000 };
+    const int64_t CALLS = 100000, NAMES = 1000;
     tape t;
     uint32_t thread = t.thread("T");
-    for (int i = 0; i < NAMES; i++)
+    for (int64_t i = 0; i < NAMES; i++)
         t.name("file.py(1): function_" + std::to_string(i), "/some/file.py", 1);
     size_t names_only = write(kpti_format_perfetto, t).size();
     for (int64_t i = 0; i < NAMES; i++) {
@@ -25,7 +25,7 @@ TEST_F(Perfetto, ACallTakesLessThanThirtyBytes)
     }
     size_t many = write(kpti_format_perfetto, t).size();
     EXPECT_LT(names_only, few) << "names stand where they are first used";
-    EXPECT_LE(static_cast<double>(many - few) / CALLS, 30.0);
+    EXPECT_LE(static_cast<double>(many - few) / static_cast<double>(CALLS), 30.0);
 }
 
 TEST_F(Perfetto, ThreadsAndProcessHaveNames)

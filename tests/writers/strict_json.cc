@@ -113,6 +113,11 @@ class reader
             at++;
             read_digits();
         }
+        if (at < s.size() && s[at] == 'e') {
+            at++;
+            if (peek() == '-' || peek() == '+') at++;
+            read_digits();
+        }
         value.is = json::NUMBER;
         value.text = s.substr(begin, at - begin);
         return value;
