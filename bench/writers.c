@@ -24,10 +24,14 @@ static kpt_activity complete[BATCHES * BATCH];
 static kpt_activity paired[2 * BATCHES * BATCH];
 static const int64_t span_ns = INT64_C(1000) * BATCHES * BATCH; /* that all of them take */
 
+/* Processor time of this thread, which others on the machine disturb less; for files the time that
+ * passes, since these are written by two threads. */
+static clockid_t timing = CLOCK_THREAD_CPUTIME_ID;
+
 static double now_ns(void)
 {
     struct timespec t;
-    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    (void)clock_gettime(timing, &t);
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
@@ -124,7 +128,8 @@ static double deliver(kpt_batch_fn sink, void *ctx, uint32_t order, uint64_t cou
     for (uint64_t done = 0; done < count * of_call; done += batch.activity_count) {
         uint64_t left = count * of_call - done;
         double begin;
-        if (done && done % all_count == 0) {
+        /* Not where time passes for the second thread too, which would not be seen. */
+        if (done && done % all_count == 0 && timing != CLOCK_MONOTONIC) {
             move_on(all, all_count, span_ns);
             moved += span_ns;
         }
