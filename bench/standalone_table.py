@@ -145,7 +145,7 @@ def growth(python, environment, folder, figures, millions):
     for link in null.values():
         link.unlink(missing_ok=True)
         link.symlink_to("/dev/null")
-    command = [python, "-m", "kpytrace"]
+    command = [python, ROOT / "hosts/startup/kpytrace"]  # -m would take the checkout's package
     for m in millions:
         streamed = worker(python, environment, "stream", str(m * 1_000_000), str(kpt))
         per_call = 1e9 / streamed["calls"]
