@@ -217,8 +217,9 @@ void kpti_session_exit(void)
 static kpti_stream *stream_of_locked(kpti_thread *thread, kpti_tracer *tracer)
 {
     kpti_stream *stream;
-    for (stream = tracer->streams; stream; stream = stream->sibling) {
-        if (stream->thread == thread) return stream;
+    for (stream = thread->owned; stream; stream = stream->owned_next)
+        if (stream->tracer == tracer) return stream;
+    for (stream = tracer->orphans ? tracer->streams : NULL; stream; stream = stream->sibling) {
         if (!stream->thread && stream->os_tid == thread->os_tid &&
             !(stream->thread_flags & KPT_THREAD_ENDED)) {
             kpti_stream_adopt_locked(stream, thread);

@@ -53,6 +53,7 @@ typedef struct kpti_stream {
     uint32_t idle;     /* last was recorded for the thread, not by it */
     uint32_t sealed;   /* last is complete: the next event begins a new chunk */
     uint32_t run;
+    uint32_t index;         /* as a kpt_thread's: how many of the tracer's are older */
     _Atomic uint32_t spans; /* not 0: of the host's; the owner's, read by snapshots */
     uint32_t open_span_count;
     uint32_t open_spans[KPTI_OPEN_SPANS]; /* their numbers, the newest last; the owner's */
