@@ -33,7 +33,8 @@ typedef struct kpti_tracer {
 
     kpti_stream *streams;
     uint32_t stream_count;
-    uint32_t orphans; /* of threads that have had no event yet */
+    uint32_t settlings; /* so far */
+    uint32_t orphans;   /* of threads that have had no event yet */
     kpti_far_ends far_ends;
     uint32_t readers; /* snapshots in progress: no chunk may go or be joined */
     uint64_t bytes_held;

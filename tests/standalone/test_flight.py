@@ -119,7 +119,7 @@ class Flight(Case):
             print("ready", flush=True)
             end = time.monotonic() + 60
             while time.monotonic() < end and not sys.stdin.closed: work(100)
-            """, "--ring", "4MB")
+            """, "--ring", "64kB")
         self.assertEqual(child.stdout.readline(), "ready\n")
         for n in range(1, 4):
             child.send_signal(signal.SIGUSR2)
