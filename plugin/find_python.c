@@ -16,6 +16,7 @@ enum { MOST_CANDIDATES = 8 };
 typedef struct candidate {
     uintptr_t is_initialized;
     uintptr_t is_finalizing; /* 0 where this version has none */
+    uintptr_t own_state;     /* gives the calling thread's state; 0 likewise */
     uintptr_t get_version;
     char path[PATH_MAX];
 } candidate;
@@ -34,6 +35,7 @@ static int note_candidate(const kpti_elf_object *object, void *ctx)
     if (!c->is_initialized || !c->get_version) return 0;
     c->is_finalizing = kpti_elf_symbol(object, "Py_IsFinalizing"); /* 3.13 and later */
     if (!c->is_finalizing) c->is_finalizing = kpti_elf_symbol(object, "_Py_IsFinalizing");
+    c->own_state = kpti_elf_symbol(object, "PyGILState_GetThisThreadState");
     (void)snprintf(c->path, sizeof c->path, "%s", object->path);
     return ++all->count == MOST_CANDIDATES;
 }
@@ -53,12 +55,16 @@ int kpti_parse_python_version(const char *text, kpti_python *out)
     return 1;
 }
 
+/* While it imports site, 3.15 says that it is not initialised yet; but who is called by it has a thread
+ * state. Asking for that is legal at any time. */
 static kpti_python_state state_of(const candidate *c)
 {
+    void *(*own_state)(void) = (void *(*)(void))c->own_state;
     int (*is_initialized)(void) = (int (*)(void))c->is_initialized;
     int (*is_finalizing)(void) = (int (*)(void))c->is_finalizing;
     if (is_finalizing && is_finalizing()) return KPTI_PYTHON_ENDING;
-    return is_initialized() ? KPTI_PYTHON_READY : KPTI_PYTHON_ASLEEP;
+    if (is_initialized() || (own_state && own_state())) return KPTI_PYTHON_READY;
+    return KPTI_PYTHON_ASLEEP;
 }
 
 static void describe(const candidate *c, kpti_python_state state, kpti_python *out)

@@ -118,14 +118,16 @@ static inline PyObject *kpti_frame_globals(PyFrameObject *frame)
 #endif
 }
 
-/* Whether the interpreter is on its way out: nothing of Python may be touched then. */
+/* Whether the interpreter is on its way out: nothing of Python may be touched then. One that is still
+ * importing site runs, whatever 3.15 says of it. */
 static inline int kpti_python_is_ending(void)
 {
 #if PY_VERSION_HEX >= 0x030D0000
-    return !Py_IsInitialized() || Py_IsFinalizing();
+    if (Py_IsFinalizing()) return 1;
 #else
-    return !Py_IsInitialized() || _Py_IsFinalizing();
+    if (_Py_IsFinalizing()) return 1;
 #endif
+    return !Py_IsInitialized() && !PyGILState_GetThisThreadState();
 }
 
 /* The thread state that the calling thread has attached, NULL without one: then it holds no GIL.

@@ -36,6 +36,14 @@ static void add_short(short_calls *table, uint32_t function)
     }
 }
 
+/* Whether FUNCTION is left by the event at I, or by the one after where that is its caller's line. */
+static int is_left(const kpti_chunk *chunk, uint32_t i, uint32_t function)
+{
+    if (i < chunk->count && kpti_event_kind(chunk->events[i]) == KPTI_EVENT_CALLER) i++;
+    return i < chunk->count && kpti_event_kind(chunk->events[i]) == KPTI_EVENT_EXIT &&
+           kpti_event_number(chunk->events[i]) == function;
+}
+
 /* Counts the chunk's calls, and in TABLE those that are short. */
 static void count_calls(kpti_guard *guard, const kpti_chunk *chunk, short_calls *table)
 {
@@ -45,9 +53,7 @@ static void count_calls(kpti_guard *guard, const kpti_chunk *chunk, short_calls 
         if (kpti_event_is_long(kpti_event_kind(event))) i++;
         if (kpti_event_kind(event) != KPTI_EVENT_ENTER || function >= guard->capacity) continue;
         guard->functions[function].calls++;
-        if (i + 1 < chunk->count && kpti_event_kind(chunk->events[i + 1]) == KPTI_EVENT_EXIT &&
-            kpti_event_number(chunk->events[i + 1]) == function)
-            add_short(table, function);
+        if (is_left(chunk, i + 1, function)) add_short(table, function);
     }
 }
 

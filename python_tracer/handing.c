@@ -7,15 +7,6 @@
 #include "room.h"
 #include "session.h"
 
-/* The stream's number, as a kpt_thread's: how many are older. New ones come in front. */
-static uint32_t index_of(const kpti_stream *stream)
-{
-    uint32_t index = 0;
-    while ((stream = stream->sibling))
-        index++;
-    return index;
-}
-
 static kpt_status send(const kpt_chunk_sink *sink, const kpt_chunk *chunk)
 {
     return sink->sealed(sink->chunk_ctx, chunk);
@@ -30,13 +21,13 @@ static kpt_status send_table(const kpt_chunk_sink *sink, const kpti_table *table
     return send(sink, &chunk);
 }
 
-static kpt_status send_events(const kpt_chunk_sink *sink, const kpti_stream *stream, uint32_t index,
+static kpt_status send_events(const kpt_chunk_sink *sink, const kpti_stream *stream,
                               const kpti_chunk *chunk, uint64_t last_ticks)
 {
     kpt_chunk out;
     KPT_INIT(&out);
     out.format = KPTI_CHUNK_FORMAT;
-    out.thread = index;
+    out.thread = stream->index;
     out.sequence = chunk->sequence;
     out.os_tid = stream->os_tid;
     out.first_ticks = chunk->base_ticks;
@@ -48,7 +39,7 @@ static kpt_status send_events(const kpt_chunk_sink *sink, const kpti_stream *str
     return send(sink, &out);
 }
 
-static void add_thread(kpti_table *table, const kpti_stream *stream, uint32_t index)
+static void add_thread(kpti_table *table, const kpti_stream *stream)
 {
     const kpti_track track = {NULL,
                               stream->os_tid,
@@ -56,7 +47,7 @@ static void add_thread(kpti_table *table, const kpti_stream *stream, uint32_t in
                               kpt_str_of(stream->name),
                               stream->thread_flags,
                               stream->spans};
-    kpti_table_add_thread(table, index, &track);
+    kpti_table_add_thread(table, stream->index, &track);
 }
 
 /* --- to the tracer's own sink ----------------------------------------------------------------- */
@@ -95,7 +86,7 @@ static void send_news(kpti_stream *stream, uint32_t sequence, uint64_t ticks)
     for (uint32_t i = tracer->given.runs; i < runs; i++)
         kpti_table_add_run(&table, i, &tracer->runs[i]);
     if (!tracer->given.runs) kpti_table_add_clock(&table, &tracer->clock_start);
-    if (!sequence) add_thread(&table, stream, index_of(stream));
+    if (!sequence) add_thread(&table, stream);
     kpti_session_unlock();
     if (pointed) {
         kpti_clock_calibrate(&point);
@@ -140,15 +131,13 @@ static int offer(kpti_stream *stream, uint64_t ticks)
     kpti_tracer *tracer = stream->tracer;
     kpti_chunk *chunk;
     uint64_t last_ticks;
-    uint32_t index;
     int taken;
     kpti_session_lock();
     chunk = next_sealed_locked(stream, ticks, &last_ticks);
-    index = index_of(stream);
     kpti_session_unlock();
     if (!chunk) return 0;
     if (tracer->chunk_sink.flags & KPT_CHUNKS_WHOLE) send_news(stream, chunk->sequence, ticks);
-    taken = send_events(&tracer->chunk_sink, stream, index, chunk, last_ticks) == KPT_OK;
+    taken = send_events(&tracer->chunk_sink, stream, chunk, last_ticks) == KPT_OK;
     kpti_session_lock();
     if (taken) {
         stream->given = chunk;
@@ -221,7 +210,7 @@ static void add_all(kpti_table *table, kpti_tracer *tracer)
         kpti_table_add_run(table, i, &run);
     }
     for (const kpti_stream *s = tracer->forked ? NULL : tracer->streams; s; s = s->sibling)
-        add_thread(table, s, index_of(s));
+        add_thread(table, s);
     if (tracer->far_ends.count && !tracer->forked)
         kpti_table_add_far_ends(table, tracer->far_ends.ends, tracer->far_ends.count);
     kpti_session_unlock();
@@ -251,9 +240,8 @@ static kpt_status copy_streams(kpti_tracer *tracer, const kpt_chunk_sink *sink)
 {
     kpt_status status = KPT_OK;
     for (kpti_stream *s = all_streams(tracer); s; s = s->sibling) {
-        const uint32_t index = index_of(s);
         for (const kpti_chunk *c = s->first; c && status == KPT_OK; c = c->next)
-            status = send_events(sink, s, index, c, c->next ? c->next->base_ticks : kpti_ticks());
+            status = send_events(sink, s, c, c->next ? c->next->base_ticks : kpti_ticks());
     }
     return status;
 }

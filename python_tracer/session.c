@@ -139,14 +139,21 @@ kpt_status kpti_session_start(kpti_tracer *tracer, kpti_error *error)
     return status;
 }
 
-/* Whether a thread is in the middle of an append to one of the tracer's streams. */
-static int any_busy(kpti_tracer *tracer)
+/* Whether a thread has been in the middle of an append to one of the tracer's streams all the time since
+ * ROUND began: it may not have seen yet what was changed before. Once out, it will at its next append; all
+ * of them at once are hardly ever out where many work. */
+static int any_busy(kpti_tracer *tracer, uint32_t round)
 {
     int busy = 0;
     kpti_session_lock();
-    for (kpti_stream *s = tracer->streams; s && !busy; s = s->sibling)
-        busy = s->thread && s->thread != kpti_thread_self &&
-               atomic_load_explicit(&s->thread->busy, memory_order_acquire);
+    for (kpti_stream *s = tracer->streams; s; s = s->sibling) {
+        if (s->settled == round) continue;
+        if (s->thread && s->thread != kpti_thread_self &&
+            atomic_load_explicit(&s->thread->busy, memory_order_acquire))
+            busy = 1;
+        else
+            s->settled = round;
+    }
     kpti_session_unlock();
     return busy;
 }
@@ -164,8 +171,9 @@ static void barrier(void)
 void kpti_session_settle(kpti_tracer *tracer)
 {
     enum { SPINS = 100 };
+    const uint32_t round = ++tracer->settlings;
     barrier();
-    for (int i = 0; any_busy(tracer); i++) {
+    for (int i = 0; any_busy(tracer, round); i++) {
         if (i < SPINS) continue;
         if (kpti_may_touch_python()) {
             Py_BEGIN_ALLOW_THREADS;
@@ -217,8 +225,9 @@ void kpti_session_exit(void)
 static kpti_stream *stream_of_locked(kpti_thread *thread, kpti_tracer *tracer)
 {
     kpti_stream *stream;
-    for (stream = tracer->streams; stream; stream = stream->sibling) {
-        if (stream->thread == thread) return stream;
+    for (stream = thread->owned; stream; stream = stream->owned_next)
+        if (stream->tracer == tracer) return stream;
+    for (stream = tracer->orphans ? tracer->streams : NULL; stream; stream = stream->sibling) {
         if (!stream->thread && stream->os_tid == thread->os_tid &&
             !(stream->thread_flags & KPT_THREAD_ENDED)) {
             kpti_stream_adopt_locked(stream, thread);

@@ -152,6 +152,7 @@ kpti_stream *kpti_stream_new_locked(kpti_tracer *tracer, kpti_thread *thread)
     stream->os_tid = thread->os_tid;
     stream->sealed = 1;
     (void)snprintf(stream->name, sizeof stream->name, "%s", thread->name);
+    stream->index = tracer->stream_count++;
     stream->sibling = tracer->streams;
     tracer->streams = stream;
     stream->owned_next = thread->owned;
@@ -172,9 +173,11 @@ static kpti_stream *idle_stream_locked(kpti_tracer *tracer, uint64_t os_tid, con
     stream->os_tid = os_tid;
     stream->sealed = 1;
     (void)snprintf(stream->name, sizeof stream->name, "%s", name);
+    stream->index = tracer->stream_count++;
     stream->sibling = tracer->streams;
     tracer->streams = stream;
     atomic_store_explicit(&stream->ended, 1, memory_order_relaxed);
+    tracer->orphans++;
     return stream;
 }
 
@@ -212,6 +215,7 @@ void kpti_stream_adopt_locked(kpti_stream *stream, kpti_thread *thread)
     stream->thread = thread;
     stream->owned_next = thread->owned;
     thread->owned = stream;
+    stream->tracer->orphans--;
 }
 
 /* The tracer's options, where the hot path finds them. */

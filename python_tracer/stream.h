@@ -51,8 +51,10 @@ typedef struct kpti_stream {
     kpti_chunk *given; /* the first one, if the sink took it while a snapshot was reading it */
     uint32_t handing;  /* a thread hands its chunks to the sink */
     uint32_t idle;     /* last was recorded for the thread, not by it */
+    uint32_t settled;  /* the last of the tracer's settlings in which it was seen out */
     uint32_t sealed;   /* last is complete: the next event begins a new chunk */
     uint32_t run;
+    uint32_t index;         /* as a kpt_thread's: how many of the tracer's are older */
     _Atomic uint32_t spans; /* not 0: of the host's; the owner's, read by snapshots */
     uint32_t open_span_count;
     uint32_t open_spans[KPTI_OPEN_SPANS]; /* their numbers, the newest last; the owner's */

@@ -55,6 +55,7 @@ static void let_go(kpti_tracer *tracer)
         stream->tracer = NULL;
         if (!stream->thread) free(stream); /* else its thread frees it in its own time */
     }
+    tracer->stream_count = tracer->orphans = 0;
     kpti_session_unlock();
 }
 

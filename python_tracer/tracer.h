@@ -32,6 +32,9 @@ typedef struct kpti_tracer {
     int forked; /* in the child of a fork: what is held is the parent's, and not delivered */
 
     kpti_stream *streams;
+    uint32_t stream_count;
+    uint32_t settlings; /* so far */
+    uint32_t orphans;   /* of threads that have had no event yet */
     kpti_far_ends far_ends;
     uint32_t readers; /* snapshots in progress: no chunk may go or be joined */
     uint64_t bytes_held;

@@ -21,9 +21,11 @@ PROGRESS_SECONDS = 1.0
 
 
 def source_folder() -> pathlib.Path:
-    from .. import _installed
+    import pathlib
 
-    return _installed("torch/src", "the source of the shim for torch")
+    from .. import _file
+
+    return pathlib.Path(_file("torch/src", "the source of the shim for torch"))
 
 
 def sources() -> list[pathlib.Path]:

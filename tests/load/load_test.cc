@@ -80,7 +80,7 @@ TEST(Output, TellsEveryStepWhenAsked)
         result r = run_helper({KPT_PLUGIN_PATH, "silent"}, {{"KPYTRACE_VERBOSE", value}});
         EXPECT_EQ(r.exit_code, 0) << r;
         EXPECT_EQ(r.out, "") << "the log is on stderr";
-        expect_in_order(r.err, {"kpytrace: entry: kpytrace ", "ABI 1.0", "\"a \"small\" host\"",
+        expect_in_order(r.err, {"kpytrace: entry: kpytrace ", "ABI 1.1", "\"a \"small\" host\"",
                                 "kpytrace: entry: registered the tracer factory\n",
                                 "kpytrace: entry: registered the memory tracer factory\n",
                                 "kpytrace: entry: registered the observer factory\n",

@@ -121,6 +121,33 @@ def check_zero_touch(python, scratch, clean):
     (scratch / "torch.py").unlink()
 
 
+# What a program sees of itself; the same with and without us.
+PROGRAM = """
+import os, sys
+print(sys.argv[1:], sys.path, sorted(k for k in os.environ if "KPYTRACE" in k))
+def called(): pass
+called()
+"""
+
+
+def check_command(venv, scratch, clean):
+    (scratch / "program.py").write_text(PROGRAM)
+    alone = run([venv / "bin" / "python", "program.py", "a", "b"], cwd=scratch, env=clean)
+    output = scratch / "command.kpt"
+    for flags in ((), ("-I",)):
+        command = [venv / "bin" / "python", *flags, "-m", "kpytrace"] if flags else \
+            [venv / "bin" / "kpytrace"]
+        said = run([*command, "run", "-q", "-o", output, "program.py", "a", "b"], cwd=scratch, env=clean)
+        expected = run([venv / "bin" / "python", *flags, "program.py", "a", "b"], cwd=scratch, env=clean)
+        check(said == expected, f"kpytrace run {' '.join(flags)} is python to the program")
+        check(": called" in run([*command, "top", "-n", "0", output], cwd=scratch, env=clean),
+              "kpytrace top has its calls")
+    said = run([venv / "bin" / "python", "program.py", "a", "b"], cwd=scratch,
+               env={**clean, "KPYTRACE": f"{scratch / 'zero.json'} c_calls=0"})
+    check(said.startswith(alone) and "called" in (scratch / "zero.json").read_text(),
+          "KPYTRACE traces a program that knows nothing of it")
+
+
 def install_and_use(checkout, python, scratch):
     sources = scratch / "sources"
     copy_sources(checkout, sources)
@@ -142,6 +169,7 @@ def install_and_use(checkout, python, scratch):
     run([venv_python, "-c", TRACE], cwd=scratch, env=clean)
     ok("kpytrace.trace writes a trace with the program's calls")
     check_zero_touch(venv_python, scratch, clean)
+    check_command(scratch / "venv", scratch, clean)
     run([venv_python, "-c", LACK], cwd=scratch, env=clean)
     ok("a missing plugin is reported with what to do")
     run([venv_python, "-m", "pip", "uninstall", "--yes", "kpytrace"])

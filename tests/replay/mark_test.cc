@@ -130,6 +130,17 @@ TEST(Spans, within_a_call_that_was_cut)
     EXPECT_EQ(0u, t.repairs);
 }
 
+// f2 was cut, and then f1 below it: what f2 calls is nobody's.
+TEST(Spans, cut_below_calls_that_were_cut)
+{
+    Recording r;
+    r.tape().enter(1, 1).enter(2, 2).begin_span(7, 3).begin_span(8, 4).enter(5, 5).exit(5, 6);
+    r.tape().exit(2, 7).end_span(7, 8).exit(1, 9).end_span(8, 10);
+    const Taken t = take_checked(r);
+    EXPECT_EQ("f2[2-3]C f1[1-4]C f5[5-6]", t.text());
+    EXPECT_EQ(0u, t.only(5).parent_id);
+}
+
 TEST(Spans, that_never_end_or_never_began)
 {
     Recording r;

@@ -181,10 +181,8 @@ TEST_F(Standalone, CallsAreRefusedInTheWrongState)
 {
     kpt_stats stats;
     ASSERT_EQ(start(sample), KPT_OK);
-    EXPECT_EQ(write(path("t.json")), KPT_E_STATE);
-    EXPECT_TRUE(error_has("stop it first")) << error.text;
-    EXPECT_EQ(kpti_session_count_calls(session, &count, &error), KPT_E_STATE);
-    EXPECT_EQ(files(), 0u);
+    EXPECT_EQ(write(path("t.json")), KPT_OK) << "a dump of what there is";
+    EXPECT_EQ(files(), 1u);
     ASSERT_EQ(kpti_session_stop(session, &error), KPT_OK);
     EXPECT_EQ(kpti_session_stop(session, &error), KPT_OK) << "it is stopped, and that is all";
     ASSERT_EQ(kpti_session_close(session, &error), KPT_OK);

@@ -29,6 +29,22 @@ EXPORT = """
     prof.export_chrome_trace({path!r})
 """
 
+STANDALONE = """
+    import time, kpytrace
+
+    def leaf():
+        time.sleep(0.001)
+
+    def work():
+        with kpytrace.span("span", epoch=1):
+            leaf()
+        kpytrace.mark("here")
+        kpytrace.counter("queue", 3)
+
+    with kpytrace.trace({path!r}, c_calls=False):
+        work()
+"""
+
 # It rounds times to microseconds, and shorter calls then end before they begin.
 ANALYSIS = """
 import sys
@@ -41,7 +57,7 @@ frame = CallGraph(trace).trace_data.get_trace(0)
 names = trace.symbol_table.get_sym_table()
 shown = {index: names[name] for index, name in zip(frame["index"], frame["name"])}
 parents = dict(zip(frame["index"], frame["parent"]))
-[index] = [index for index, name in shown.items() if name == "aten::add"]
+[index] = [index for index, name in shown.items() if name.endswith(sys.argv[2])]
 while index in shown:
     print("stack:", shown[index])
     index = parents[index]
@@ -53,19 +69,27 @@ class Analysis(unittest.TestCase):
     def setUpClass(cls):
         cls.python = fetched.python_with("hta", "Holistic Trace Analysis", *NEEDS)
 
+    def stack(self, path, innermost):
+        reply = subprocess.run([self.python, "-W", "ignore", "-c", ANALYSIS, path, innermost],
+                               capture_output=True, text=True, env=support.environment(PYTHONPATH=""))
+        self.assertEqual(reply.returncode, 0, reply.stderr)
+        shown = [line.partition(": ")[2] for line in reply.stdout.splitlines()
+                 if line.startswith("stack: ")]
+        return [name.rpartition(": ")[2] for name in shown]
+
+    def test_call_stacks_of_the_standalone_host(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "trace.json.gz")
+            support.program(STANDALONE.format(path=path), "fast")
+            self.assertEqual(self.stack(path, ": leaf")[:3], ["leaf", "span", "work"])
+
     def test_call_stacks(self):
         for mode in ("fast", "full"):
             with self.subTest(mode=mode), tempfile.TemporaryDirectory() as folder:
                 path = os.path.join(folder, "trace.json.gz")
                 support.program(EXPORT.format(path=path), mode)
-                reply = subprocess.run([self.python, "-W", "ignore", "-c", ANALYSIS, path],
-                                       capture_output=True, text=True,
-                                       env=support.environment(PYTHONPATH=""))
-                self.assertEqual(reply.returncode, 0, reply.stderr)
-                stack = [line.partition(": ")[2] for line in reply.stdout.splitlines()
-                         if line.startswith("stack: ")]
-                self.assertEqual([name.rpartition(": ")[2] for name in stack[:4]],
-                                 ["aten::add", "adds", "span", "work"], stack)
+                self.assertEqual(self.stack(path, "aten::add")[:4],
+                                 ["aten::add", "adds", "span", "work"])
 
 
 if __name__ == "__main__":

@@ -8,6 +8,10 @@ import unittest
 import abi_host
 
 
+def short():
+    pass
+
+
 class Callers(abi_host.HostCase):
     def setUp(self):
         super().setUp()
@@ -131,6 +135,15 @@ class Callers(abi_host.HostCase):
             space["call"]()
         self.assertEqual(self.of("where", self.delivered()), self.lines)
         self.assertEqual(self.lines, list(range(2, 302)))
+
+    def test_with_a_guard(self):
+        """Short calls are found, with their callers' lines between."""
+        self.tracer = self.make(overhead_permille=100)
+        self.tracer.mark()
+        for _ in range(30_000):
+            short()
+        self.tracer.stop()
+        self.assertEqual(self.tracer.stats()["functions_disabled"], 1)
 
     def test_watched_calls(self):
         host = self.new_host(watched=lambda watch, instance, call_id: 5)
