@@ -145,15 +145,18 @@ def growth(python, environment, folder, figures, millions):
     for link in null.values():
         link.unlink(missing_ok=True)
         link.symlink_to("/dev/null")
+    tools = {"json": ["convert", "-q", kpt, null[".json"]], "pftrace": ["convert", "-q", kpt, null[".pftrace"]],
+             "top": ["top", "-q", kpt]}
     command = [python, ROOT / "hosts/startup/kpytrace"]  # -m would take the checkout's package
+    worker(python, environment, "stream", "1", str(kpt))  # no call: a Python that starts
+    idle = {name: min(processor_seconds([*command, *words], environment) for _ in range(5))
+            for name, words in tools.items()}
     for m in millions:
         streamed = worker(python, environment, "stream", str(m * 1_000_000), str(kpt))
         per_call = 1e9 / streamed["calls"]
         ns = {"run": streamed["run_s"] * per_call}
-        for name, words in {"json": ["convert", "-q", kpt, null[".json"]],
-                            "pftrace": ["convert", "-q", kpt, null[".pftrace"]],
-                            "top": ["top", "-q", kpt]}.items():
-            ns[name] = processor_seconds([*command, *words], environment) * per_call
+        for name, words in tools.items():
+            ns[name] = (processor_seconds([*command, *words], environment) - idle[name]) * per_call
         results[m] = {**streamed, "ns": ns}
         kpt.unlink()
     print("\nA program that is streamed, and what is made of its file (ns of processor time a call)\n")

@@ -36,7 +36,7 @@ typedef struct kpti_chrome_events {
     int64_t base_ns;
     uint64_t next_index; /* "Ev Idx" of the next one */
     /* The last numbers: those of the next call are near. */
-    kpti_near start_us, id, parent_id, index;
+    kpti_near start_ns, id, parent_id, index;
 } kpti_chrome_events;
 
 /* For numbers that never came, which no right plugin delivers. */
@@ -46,7 +46,7 @@ extern const kpti_fragment kpti_chrome_no_thread;
 static inline char *kpti_chrome_put_start(char *at, kpti_chrome_events *events, int64_t ns)
 {
     if (ns < events->base_ns) return kpti_put_us_between(at, events->base_ns, ns);
-    return kpti_put_us_near(at, (uint64_t)ns - (uint64_t)events->base_ns, &events->start_us);
+    return kpti_put_us_near(at, (uint64_t)ns - (uint64_t)events->base_ns, &events->start_ns);
 }
 
 /* Writes a call, with a comma in front: some 200 bytes in at most 80 ns. MORE goes into its arguments:

@@ -3,7 +3,8 @@
 #include <pthread.h>
 #include <signal.h>
 
-enum { SLOTS = 2 };
+/* A call of Chrome JSON takes some 6 ns more with one, and hardly any more with two. */
+enum { SLOTS = 3 };
 
 typedef struct slot {
     char *buffer;

@@ -55,18 +55,28 @@ char *kpti_json_escape(char *out, const char *text, size_t size)
     return out;
 }
 
+/* Those of numbers that have no leading zeroes behind them, and no more than fit. */
+static void keep_digits(kpti_near *last, uint64_t value, uint64_t count)
+{
+    char digits[KPTI_JSON_MOST_NUMBER] = "";
+    size_t size = (size_t)(kpti_put_u64(digits, value / count) - digits);
+    if (value < count || size > sizeof last->digits || value > UINT64_MAX - count) return;
+    last->first = value - value % count;
+    last->count = count;
+    last->size = (uint32_t)size;
+    memcpy(last->digits, digits, sizeof last->digits);
+}
+
 char *kpti_put_near_slow(char *out, uint64_t value, kpti_near *last)
 {
-    uint64_t thousands = value / 1000;
-    char digits[KPTI_JSON_MOST_NUMBER] = "";
-    size_t size = (size_t)(kpti_put_u64(digits, thousands) - digits);
-    /* Without leading zeroes, and no more than fit. */
-    if (thousands && size <= sizeof last->digits) {
-        last->key = thousands + 1;
-        last->size = (uint32_t)size;
-        memcpy(last->digits, digits, sizeof last->digits);
-    }
+    keep_digits(last, value, 1000);
     return kpti_put_u64(out, value);
+}
+
+char *kpti_put_us_near_slow(char *out, uint64_t ns, kpti_near *last)
+{
+    keep_digits(last, ns, 1000000);
+    return kpti_put_us(out, ns);
 }
 
 char *kpti_put_double(char *out, double value)

@@ -59,23 +59,25 @@ static inline char *kpti_put_u64(char *out, uint64_t value)
                               : kpti_put_u64_slow(out, value);
 }
 
-/* The last number's digits but three, which the next one of a row of near numbers has too. Begins as
- * zeroes. */
+/* The last number's leading digits, which the next one of a row of near numbers has too: no division is
+ * needed for these, and those of 64 bits are slow. Begins as zeroes. */
 typedef struct kpti_near {
-    uint64_t key; /* 1 more than these digits' value; 0: there are none */
+    uint64_t first; /* the smallest number that has them */
+    uint64_t count; /* how many numbers do; 0: there are none yet */
     uint32_t size;
     char digits[16];
 } kpti_near;
 
 char *kpti_put_near_slow(char *out, uint64_t value, kpti_near *last);
+char *kpti_put_us_near_slow(char *out, uint64_t ns, kpti_near *last);
 
 /* As kpti_put_u64. */
 static inline char *kpti_put_near(char *out, uint64_t value, kpti_near *last)
 {
-    uint64_t thousands = value / 1000;
-    if (thousands + 1 != last->key) return kpti_put_near_slow(out, value, last);
+    uint64_t rest = value - last->first;
+    if (rest >= last->count) return kpti_put_near_slow(out, value, last);
     memcpy(out, last->digits, sizeof last->digits);
-    return kpti_put_three(out + last->size, (uint32_t)(value - thousands * 1000));
+    return kpti_put_three(out + last->size, (uint32_t)rest);
 }
 
 static inline char *kpti_put_i64(char *out, int64_t value)
@@ -91,17 +93,25 @@ static inline char *kpti_put_i64(char *out, int64_t value)
 /* Nanoseconds as microseconds with three decimals: exact, and the same in every locale. */
 static inline char *kpti_put_us(char *out, uint64_t ns)
 {
+    uint32_t short_ns = (uint32_t)ns;
+    if (ns == short_ns) { /* divisions of 32 bits are fast */
+        out = kpti_put_below_1e9(out, short_ns / 1000);
+        memcpy(out, kpti_thousand + (size_t)(short_ns % 1000) * 4, 4);
+        return out + 4;
+    }
     out = kpti_put_u64(out, ns / 1000);
     memcpy(out, kpti_thousand + ns % 1000 * 4, 4);
     return out + 4;
 }
 
-/* As kpti_put_us. */
+/* As kpti_put_us; LAST has the milliseconds. */
 static inline char *kpti_put_us_near(char *out, uint64_t ns, kpti_near *last)
 {
-    uint64_t us = ns / 1000;
-    out = kpti_put_near(out, us, last);
-    memcpy(out, kpti_thousand + (ns - us * 1000) * 4, 4);
+    uint64_t rest = ns - last->first;
+    if (rest >= last->count) return kpti_put_us_near_slow(out, ns, last);
+    memcpy(out, last->digits, sizeof last->digits);
+    out = kpti_put_three(out + last->size, (uint32_t)rest / 1000);
+    memcpy(out, kpti_thousand + (size_t)((uint32_t)rest % 1000) * 4, 4);
     return out + 4;
 }
 
