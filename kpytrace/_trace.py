@@ -364,7 +364,12 @@ def _load() -> object:
     if _standalone is None:
         import atexit
 
-        from . import _standalone as loaded
+        try:
+            from . import _standalone as loaded
+        except ImportError as error:
+            folder = os.path.dirname(__file__)
+            raise ImportError(f"the C part of this kpytrace ({folder}) can't be loaded: {error}. In a "
+                              f"checkout run `pip install .`, and import it from outside") from None
 
         atexit.register(_stop_at_exit)
         os.register_at_fork(after_in_child=_forget_in_child)

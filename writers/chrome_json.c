@@ -171,7 +171,7 @@ static kpt_status begin(kpti_writer *writer, const kpti_writer_options *options)
 {
     chrome *w = (chrome *)writer;
     w->names.heap = w->threads.heap = writer->heap;
-    w->events = (kpti_chrome_events){&writer->out, writer->base_ns, 0};
+    w->events = (kpti_chrome_events){.out = &writer->out, .base_ns = writer->base_ns};
     put_head(w, options);
     return kpti_chrome_notes_init(&w->notes, writer);
 }

@@ -15,7 +15,8 @@ int kpti_splice_open(kpti_splice *s, const char *source, const char *target, int
         kpti_kineto_close(&s->file);
         return error->os_error;
     }
-    s->events = (kpti_chrome_events){&s->out, s->file.base_ns, s->file.next_index};
+    s->events = (kpti_chrome_events){
+        .out = &s->out, .base_ns = s->file.base_ns, .next_index = s->file.next_index};
     error->os_error = kpti_kineto_copy(&s->file, &s->out, 0, s->file.events_end);
     if (!error->os_error) return 0;
     error->of_target = 0;

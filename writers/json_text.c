@@ -55,6 +55,20 @@ char *kpti_json_escape(char *out, const char *text, size_t size)
     return out;
 }
 
+char *kpti_put_near_slow(char *out, uint64_t value, kpti_near *last)
+{
+    uint64_t thousands = value / 1000;
+    char digits[KPTI_JSON_MOST_NUMBER] = "";
+    size_t size = (size_t)(kpti_put_u64(digits, thousands) - digits);
+    /* Without leading zeroes, and no more than fit. */
+    if (thousands && size <= sizeof last->digits) {
+        last->key = thousands + 1;
+        last->size = (uint32_t)size;
+        memcpy(last->digits, digits, sizeof last->digits);
+    }
+    return kpti_put_u64(out, value);
+}
+
 char *kpti_put_double(char *out, double value)
 {
     static const char none[] = {'n', 'u', 'l', 'l'};

@@ -59,6 +59,25 @@ static inline char *kpti_put_u64(char *out, uint64_t value)
                               : kpti_put_u64_slow(out, value);
 }
 
+/* The last number's digits but three, which the next one of a row of near numbers has too. Begins as
+ * zeroes. */
+typedef struct kpti_near {
+    uint64_t key; /* 1 more than these digits' value; 0: there are none */
+    uint32_t size;
+    char digits[16];
+} kpti_near;
+
+char *kpti_put_near_slow(char *out, uint64_t value, kpti_near *last);
+
+/* As kpti_put_u64. */
+static inline char *kpti_put_near(char *out, uint64_t value, kpti_near *last)
+{
+    uint64_t thousands = value / 1000;
+    if (thousands + 1 != last->key) return kpti_put_near_slow(out, value, last);
+    memcpy(out, last->digits, sizeof last->digits);
+    return kpti_put_three(out + last->size, (uint32_t)(value - thousands * 1000));
+}
+
 static inline char *kpti_put_i64(char *out, int64_t value)
 {
     uint64_t magnitude = (uint64_t)value;
@@ -74,6 +93,15 @@ static inline char *kpti_put_us(char *out, uint64_t ns)
 {
     out = kpti_put_u64(out, ns / 1000);
     memcpy(out, kpti_thousand + ns % 1000 * 4, 4);
+    return out + 4;
+}
+
+/* As kpti_put_us. */
+static inline char *kpti_put_us_near(char *out, uint64_t ns, kpti_near *last)
+{
+    uint64_t us = ns / 1000;
+    out = kpti_put_near(out, us, last);
+    memcpy(out, kpti_thousand + (ns - us * 1000) * 4, 4);
     return out + 4;
 }
 

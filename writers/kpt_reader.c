@@ -8,6 +8,9 @@
 
 #include "kpt_text.h"
 
+/* Bytes of the file that are resident while it is opened. */
+enum { MOST_RESIDENT = 16 << 20 };
+
 static int map(kpti_kpt_reader *r, int fd, const char **why)
 {
     struct stat status;
@@ -66,6 +69,11 @@ void kpti_kpt_unmap(kpti_kpt_reader *r)
     r->bytes = NULL;
 }
 
+void kpti_kpt_let_go(const kpti_kpt_reader *r)
+{
+    (void)madvise((void *)r->bytes, (size_t)r->size, MADV_DONTNEED);
+}
+
 /* The next record, with its bytes; 0: there is none, and state says why. */
 static int next_record(kpti_kpt_reader *r, kpti_kpt_record *head, const char **bytes)
 {
@@ -86,6 +94,10 @@ static int next_record(kpti_kpt_reader *r, kpti_kpt_record *head, const char **b
     r->state = KPTI_KPT_DAMAGED;
     if (sum != head->sum) return 0;
     r->at += sizeof *head + head->size + kpti_kpt_padding(head->size);
+    if (r->at - r->let_go > MOST_RESIDENT) {
+        kpti_kpt_let_go(r);
+        r->let_go = r->at;
+    }
     return 1;
 }
 

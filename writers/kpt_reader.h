@@ -20,7 +20,8 @@ typedef enum kpti_kpt_state {
 typedef struct kpti_kpt_reader {
     const char *bytes;
     uint64_t size;
-    uint64_t at; /* the next record; where reading ended, the first byte that is not used */
+    uint64_t at;     /* the next record; where reading ended, the first byte that is not used */
+    uint64_t let_go; /* where it was when memory was last let go of */
     uint64_t pid;
     int64_t base_ns;
     kpti_kpt_state state; /* once the records have come to their end */
@@ -37,6 +38,10 @@ kpt_status kpti_kpt_next_chunk(void *reader, kpt_chunk *out);
 
 /* The value of KEY in INFO, lines "key=value"; empty where there is none. */
 kpt_str kpti_kpt_info(kpt_str info, const char *key);
+
+/* The file's bytes stay where they are, but not in this process's resident memory: the system has them,
+ * and gives them back when they are read again. To be called now and then in a long reading. */
+void kpti_kpt_let_go(const kpti_kpt_reader *reader);
 
 void kpti_kpt_unmap(kpti_kpt_reader *reader);
 

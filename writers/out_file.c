@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 enum { MOST_NAMES_TRIED = 1000 };
+enum { BUFFER_BYTES = KPTI_OUT_PIECE_BYTES + KPTI_OUT_BUFFER_BYTES };
 
 /* After EINTR: whether to give up. Never asked on the courier's thread. */
 static int is_interrupted(const kpti_out_file *out)
@@ -92,7 +93,7 @@ static void carry(void *file, const char *data, size_t size)
 static void free_memory(kpti_out_file *out)
 {
     if (out->gzip) kpti_gzip_close(out->gzip, 0);
-    kpti_heap_give(&out->heap, out->buffer, KPTI_OUT_BUFFER_BYTES);
+    kpti_heap_give(&out->heap, out->buffer, BUFFER_BYTES);
     out->gzip = NULL;
     out->buffer = NULL;
 }
@@ -111,7 +112,7 @@ int kpti_out_open(kpti_out_file *out, const char *path)
     if (error) return error;
     if (out->wants_gzip) error = kpti_gzip_open(&out->gzip, write_all, out);
     if (error) return error;
-    out->buffer = kpti_heap_take(&out->heap, KPTI_OUT_BUFFER_BYTES);
+    out->buffer = kpti_heap_take(&out->heap, BUFFER_BYTES);
     if (!out->buffer)
         error = ENOMEM;
     else
@@ -121,17 +122,22 @@ int kpti_out_open(kpti_out_file *out, const char *path)
 }
 
 /* A wait for a slow reader has to see signals: so only files have a courier, and not before their
- * first buffer is full. */
-void kpti_out_flush(kpti_out_file *out)
+ * first piece is full. */
+void kpti_out_send(kpti_out_file *out)
 {
-    if (!out->used) return;
+    char *full = out->buffer;
+    size_t rest = out->used % KPTI_OUT_PIECE_BYTES;
+    size_t whole = out->used - rest;
+    if (!whole) return;
     if (!out->courier && out->place.kind == KPTI_OUT_REPLACE)
-        out->courier = kpti_courier_start(&out->heap, KPTI_OUT_BUFFER_BYTES, carry, out);
+        out->courier = kpti_courier_start(&out->heap, BUFFER_BYTES, carry, out);
     if (out->courier)
-        out->buffer = kpti_courier_swap(out->courier, out->buffer, out->used);
+        out->buffer = kpti_courier_swap(out->courier, full, whole);
     else
-        carry(out, out->buffer, out->used);
-    out->used = 0;
+        carry(out, full, whole);
+    /* A courier only reads; and its buffers come back in turn. */
+    memmove(out->buffer, full + whole, rest);
+    out->used = rest;
 }
 
 void kpti_out_put(kpti_out_file *out, const void *data, size_t size)

@@ -9,6 +9,7 @@ typedef struct source {
     int loaded;
     kpti_notes copied_notes;
     kpti_kpt_reader reader;
+    const kpti_kpt_reader *file; /* this one, or the session's; NULL: it is in memory */
 } source;
 
 static int ends_with(const char *text, const char *end)
@@ -34,6 +35,7 @@ static kpt_status load_stream(kpti_session *s, source *from, kpti_session_error 
     os_error = kpti_kpt_open(&from->reader, s->stream_path, &why);
     if (os_error && !why) return kpti_session_fail_io(error, os_error, s->stream_path);
     if (os_error) return kpti_session_fail(error, KPT_E_INVALID, "%.180s: %s", s->stream_path, why);
+    from->file = &from->reader;
     from->reader.notes = &from->copied_notes;
     status = kpti_door_load(&s->door, kpti_kpt_next_chunk, &from->reader, &from->tracer, error);
     if (status != KPT_OK) {
@@ -64,23 +66,46 @@ static kpt_status begin_source(kpti_session *s, source *from, kpti_session_error
     memset(from, 0, sizeof *from);
     from->tracer = s->tracer;
     from->notes = &s->notes;
+    from->file = s->reader.bytes ? &s->reader : NULL;
     if (s->streams) return load_stream(s, from, error);
     if (s->stopped || copy_notes(s, from)) return KPT_OK;
     kpti_notes_free(&from->copied_notes);
     return kpti_session_fail(error, KPT_E_MEMORY, "no memory to write the trace");
 }
 
+/* What comes from a file is resident for a while only, however long it is: that of so many calls. */
+enum { CALLS_RESIDENT = 1 << 20 };
+
+typedef struct passage {
+    const kpti_kpt_reader *file;
+    kpt_batch_fn sink;
+    void *sink_ctx;
+    uint64_t calls;
+} passage;
+
+static kpt_status pass_on(void *ctx, const kpt_batch *batch)
+{
+    passage *p = ctx;
+    p->calls += batch->activity_count;
+    if (p->calls > CALLS_RESIDENT) {
+        kpti_kpt_let_go(p->file);
+        p->calls = 0;
+    }
+    return p->sink(p->sink_ctx, batch);
+}
+
 static kpt_status deliver(const source *from, uint32_t order, kpt_batch_fn sink, void *sink_ctx,
                           kpti_session_error *error)
 {
+    passage through = {from->file, sink, sink_ctx, 0};
     kpt_delivery delivery;
     kpt_status status;
     KPT_INIT(&delivery);
     delivery.order = order;
     /* A plugin of 1.0 has no points to give. */
     if (from->notes->count && kpti_has_chunks(&from->tracer)) delivery.flags = KPT_DELIVER_POINTS;
-    delivery.sink = sink;
-    delivery.sink_ctx = sink_ctx;
+    delivery.sink = from->file ? pass_on : sink;
+    delivery.sink_ctx = from->file ? &through : sink_ctx;
     status = from->tracer.ops->snapshot(from->tracer.self, &delivery);
     if (status != KPT_OK)
         (void)kpti_session_fail_of_tracer(&from->tracer, error, status,

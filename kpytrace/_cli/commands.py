@@ -60,7 +60,7 @@ def main(words: list[str]) -> int:
         name = f"{error.filename}: " if error.filename else ""
         print(f"kpytrace: {name}{error.strerror or error}", file=sys.stderr)
         return 1
-    except (ValueError, RuntimeError, MemoryError) as error:
+    except (ImportError, ValueError, RuntimeError, MemoryError) as error:
         print(f"kpytrace: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

@@ -91,6 +91,27 @@ class Stream(Files):
         self.assertEqual(t.summary.dropped, 0)
         self.assertGreater(self.kpt.stat().st_size, 16 * 50000)
 
+    @unittest.skipIf("ASAN_OPTIONS" in os.environ, "AddressSanitizer keeps what was freed")
+    def test_a_stream_needs_little_memory_to_its_end(self):
+        """Less than the file is long, also when its calls are counted, and when it is converted."""
+        result = run_python("-c", WORK + textwrap.dedent(f"""
+            import kpytrace
+            def highest():
+                lines = open("/proc/self/status").read().splitlines()
+                return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:"))
+            before = highest()
+            t = kpytrace.start({str(self.kpt)!r})
+            work(4_000_000)
+            calls = t.stop().calls
+            t.write("/dev/null")
+            print(calls > 4_000_000, highest() - before)
+            """))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        counted, kilobytes = result.stdout.split()
+        self.assertEqual(counted, "True")
+        self.assertGreater(self.kpt.stat().st_size, 64_000_000)
+        self.assertLess(int(kilobytes), 48_000)
+
     def test_streaming_to_another_format(self):
         with kpytrace.trace(self.path, stream=True) as t:
             work(1000)

@@ -132,6 +132,22 @@ TEST(JsonText, NumbersAreExactInEverySize)
     }
 }
 
+TEST(JsonText, NearNumbersAreThoseOfAnyRow)
+{
+    std::mt19937_64 random(8);
+    kpti_near last = {};
+    kpti_near last_us = {};
+    char room[2 * KPTI_JSON_MOST_NUMBER];
+    for (int i = 0; i < 20000; i++) {
+        uint64_t begin = random() >> (random() % 64);
+        for (uint64_t value = begin; value - begin < 5; value++) {
+            EXPECT_EQ(std::string(room, kpti_put_near(room, value, &last)), std::to_string(value));
+            EXPECT_EQ(std::string(room, kpti_put_us_near(room, value, &last_us)),
+                      expected_us(value));
+        }
+    }
+}
+
 TEST(JsonText, DistancesMayLieBeforeTheBaseAndNeverOverflow)
 {
     char room[KPTI_JSON_MOST_NUMBER];

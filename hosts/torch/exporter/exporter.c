@@ -57,7 +57,7 @@ kpt_status kpti_export_list(const kpti_torch_recording *recording, const char *t
 {
     kpti_out_file out;
     kpti_splice_error error = {0, 1, ""};
-    kpti_chrome_events events = {&out, base_ns, 0};
+    kpti_chrome_events events = {.out = &out, .base_ns = base_ns};
     kpt_status status;
     memset(result, 0, sizeof *result);
     memset(&out, 0, sizeof out);
