@@ -95,7 +95,11 @@ kpti_step kpti_replay_cut_one(kpti_replay *r, kpti_call_record **record)
         kpti_replay_mark_from(r, r->stack.top);
         return KPTI_STEP_NONE;
     }
-    if (kpti_call_is_ghost(call)) return KPTI_STEP_NONE;
+    if (kpti_call_is_ghost(call)) { /* what it stood on is cut as well */
+        call->id = r->floor->id;
+        call->depth = r->floor->depth;
+        return KPTI_STEP_NONE;
+    }
     r->cut = *call;
     r->cut.end_ns = r->close_ns;
     r->cut.flags |= KPT_ACTIVITY_CLAMPED;
