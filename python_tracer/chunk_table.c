@@ -260,6 +260,7 @@ int kpti_section_next_name(const kpti_section *s, uint64_t *at, kpti_function_vi
     head = s->bytes + *at;
     *at += NAME_HEAD_BYTES;
     out->kind = u32_at(head);
+    if (out->kind > KPT_KIND_C) return 0; /* 0: it was not known */
     out->first_line = u32_at(head + 4);
     for (int i = 0; i < TEXTS; i++) {
         const uint32_t size = u32_at(head + 8 + sizeof(uint32_t) * (size_t)i);

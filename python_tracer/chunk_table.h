@@ -42,9 +42,9 @@ void kpti_table_add_clock(kpti_table *table, const kpti_clock_point *point);
 void kpti_table_add_thread(kpti_table *table, uint32_t index, const kpti_track *track);
 void kpti_table_add_stats(kpti_table *table, uint64_t min_duration_ns, const kpt_stats *stats);
 void kpti_table_add_far_ends(kpti_table *table, const kpti_far_end *ends, uint64_t count);
-/* The functions from FIRST to END, or fewer, up to about a megabyte; returns where it ended. */
+/* The functions from FIRST to before LAST, or fewer, up to about a megabyte; returns where it ended. */
 uint32_t kpti_table_add_names(kpti_table *table, kpti_describe_fn describe, void *ctx,
-                              uint32_t first, uint32_t end);
+                              uint32_t first, uint32_t last);
 
 /* Fills OUT, a chunk for a sink, with the table. */
 void kpti_table_chunk(const kpti_table *table, kpt_chunk *out);

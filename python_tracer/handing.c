@@ -52,19 +52,19 @@ static void add_thread(kpti_table *table, const kpti_stream *stream)
 
 /* --- to the tracer's own sink ----------------------------------------------------------------- */
 
-/* Names from FIRST on, a table for each megabyte; returns up to where the sink has them. */
-static uint32_t send_names(const kpti_tracer *tracer, const kpt_chunk_sink *sink, uint32_t first)
+/* Names from *FIRST on, a table for each megabyte; *FIRST is then up to where the sink has them. */
+static kpt_status send_names(const kpti_tracer *tracer, const kpt_chunk_sink *sink, uint32_t *first)
 {
     const uint32_t end = kpti_function_count();
-    while (first < end) {
+    kpt_status status = KPT_OK;
+    while (*first < end && status == KPT_OK) {
         kpti_table table = {.env = tracer->env};
-        uint32_t next = kpti_table_add_names(&table, kpti_function_describe, NULL, first, end);
-        kpt_status status = send_table(sink, &table);
+        uint32_t next = kpti_table_add_names(&table, kpti_function_describe, NULL, *first, end);
+        status = send_table(sink, &table);
         kpti_table_free(&table);
-        if (status != KPT_OK) break;
-        first = next;
+        if (status == KPT_OK) *first = next;
     }
-    return first;
+    return status;
 }
 
 /* What the sink must know before the stream's chunk SEQUENCE. What it did not take it gets again; so it
@@ -94,7 +94,7 @@ static void send_news(kpti_stream *stream, uint32_t sequence, uint64_t ticks)
     }
     if (send_table(sink, &table) != KPT_OK) runs = 0;
     kpti_table_free(&table);
-    names = send_names(tracer, sink, names);
+    (void)send_names(tracer, sink, &names);
     kpti_session_lock();
     if (runs > tracer->given.runs) tracer->given.runs = runs;
     if (names > tracer->given.names) tracer->given.names = names;
@@ -107,6 +107,7 @@ static int forget_given_locked(kpti_stream *stream)
     if (stream->tracer->readers) return 0;
     if (stream->given) {
         stream->first = stream->given->next;
+        stream->tracer->given.events += stream->given->count;
         if (stream->last == stream->given) stream->last = NULL;
         kpti_room_free_locked(stream->tracer, stream->given);
         stream->given = NULL;
@@ -139,14 +140,24 @@ static int offer(kpti_stream *stream, uint64_t ticks)
     if (tracer->chunk_sink.flags & KPT_CHUNKS_WHOLE) send_news(stream, chunk->sequence, ticks);
     taken = send_events(&tracer->chunk_sink, stream, chunk, last_ticks) == KPT_OK;
     kpti_session_lock();
-    if (taken) {
+    if (taken)
         stream->given = chunk;
-        tracer->given.events += chunk->count;
-    } else {
+    else
         tracer->chunks_refused++;
-    }
     kpti_session_unlock();
     return taken;
+}
+
+/* 1: another was sealed meanwhile, and its owner has left it to us. */
+static int end_handing(kpti_stream *stream)
+{
+    int again;
+    kpti_session_lock();
+    again = stream->handing == KPTI_HANDING_AGAIN;
+    if (!again) (void)forget_given_locked(stream);
+    stream->handing = again ? KPTI_HANDING_ONE : KPTI_HANDING_NOBODY;
+    kpti_session_unlock();
+    return again;
 }
 
 void kpti_hand_to_sink(kpti_stream *stream, uint64_t ticks)
@@ -154,16 +165,14 @@ void kpti_hand_to_sink(kpti_stream *stream, uint64_t ticks)
     int mine;
     if (!stream->tracer->chunk_sink.sealed) return;
     kpti_session_lock();
-    mine = !stream->handing;
-    stream->handing = 1;
+    mine = stream->handing == KPTI_HANDING_NOBODY;
+    stream->handing = mine ? KPTI_HANDING_ONE : KPTI_HANDING_AGAIN;
     kpti_session_unlock();
-    if (!mine) return; /* somebody is at it */
-    while (offer(stream, ticks))
-        continue;
-    kpti_session_lock();
-    (void)forget_given_locked(stream);
-    stream->handing = 0;
-    kpti_session_unlock();
+    for (; mine; ticks = kpti_ticks()) { /* else somebody is at it, and looks again */
+        while (offer(stream, ticks))
+            continue;
+        mine = end_handing(stream);
+    }
 }
 
 /* The streams as they are now; those that come later are in front of them, and none goes before the
@@ -231,7 +240,7 @@ void kpti_hand_end(kpti_tracer *tracer)
 {
     const kpt_chunk_sink *sink = &tracer->chunk_sink;
     if (!sink->sealed || !(sink->flags & KPT_CHUNKS_WHOLE) || tracer->forked) return;
-    tracer->given.names = send_names(tracer, sink, tracer->given.names);
+    (void)send_names(tracer, sink, &tracer->given.names);
     (void)send_all(tracer, sink);
 }
 
@@ -248,12 +257,12 @@ static kpt_status copy_streams(kpti_tracer *tracer, const kpt_chunk_sink *sink)
 
 kpt_status kpti_hand_copy(kpti_tracer *tracer, const kpt_chunk_sink *sink, kpti_error *error)
 {
-    const uint32_t names = kpti_function_count();
+    uint32_t names = 0;
     kpt_status status = KPT_OK;
     kpti_reading_begin(tracer);
     if (tracer->bit) kpti_clock_calibrate(&tracer->clock_stop);
     if (sink->flags & KPT_CHUNKS_WHOLE) {
-        if (send_names(tracer, sink, 0) < names) status = KPT_E_MEMORY;
+        status = send_names(tracer, sink, &names);
         if (status == KPT_OK) status = send_all(tracer, sink);
     }
     if (status == KPT_OK) status = copy_streams(tracer, sink);

@@ -71,6 +71,7 @@ static kpt_status take_run(kpti_loaded *r, const kpti_section *section, kpti_err
         return damaged(error, "a run makes no sense");
     if (!extend(r->env, &r->runs, number + 1, sizeof run)) return no_memory(error);
     ((kpti_run *)r->runs.items)[number] = run;
+    if (!run.stop_ticks) r->whole = 0; /* a restart: what was counted before is not all */
     return KPT_OK;
 }
 

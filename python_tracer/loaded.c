@@ -75,6 +75,7 @@ static void get_stats(void *self, kpt_stats *out)
     out->struct_size = sizeof *out;
     out->bytes_held = 0;
     if (r->whole) return;
+    out->events = out->events_dropped = 0;
     for (uint32_t i = 0; i < r->chunks.count; i++) {
         const kpt_chunk *chunk = (const kpt_chunk *)r->chunks.items + i;
         if (chunk->thread == KPT_CHUNK_TABLE) continue;

@@ -11,9 +11,13 @@ static void drop_locked(kpti_stream *stream, kpti_chunk **link)
 {
     kpti_chunk *chunk = *link;
     *link = chunk->next;
-    if (stream->given == chunk) stream->given = NULL;
-    if (*link) (*link)->dropped_before += chunk->count + chunk->dropped_before;
-    atomic_fetch_add_explicit(&stream->dropped_total, chunk->count, memory_order_relaxed);
+    if (stream->given == chunk) { /* the sink has it */
+        stream->given = NULL;
+        stream->tracer->given.events += chunk->count;
+    } else {
+        if (*link) (*link)->dropped_before += chunk->count + chunk->dropped_before;
+        atomic_fetch_add_explicit(&stream->dropped_total, chunk->count, memory_order_relaxed);
+    }
     kpti_room_free_locked(stream->tracer, chunk);
 }
 
@@ -45,6 +49,7 @@ int kpti_room_make_locked(kpti_stream *stream, size_t bytes, uint64_t now)
     kpti_chunk **link = tracer->readers ? &stream->later : &stream->first;
     const uint64_t most = most_bytes(tracer);
     const uint64_t read = tracer->readers && kpti_room_is_ring(tracer) ? most : 0;
+    if (stream->handing && link == &stream->first && *link) link = &(*link)->next;
     while (tracer->ring_ticks && *link && (*link)->next &&
            now - (*link)->next->base_ticks > tracer->ring_ticks)
         drop_locked(stream, link);

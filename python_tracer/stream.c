@@ -202,7 +202,8 @@ static void drop_idle_locked(kpti_stream *stream)
     kpti_chunk **link = &stream->first;
     if (!stream->idle) return;
     stream->idle = 0;
-    if (!last || last->run != stream->tracer->run_count - 1 || stream->tracer->readers) return;
+    if (!last || last->run != stream->tracer->run_count - 1) return;
+    if (stream->tracer->readers || stream->handing || stream->given) return;
     stream->last = NULL;
     for (; *link && *link != last; link = &(*link)->next)
         stream->last = *link;

@@ -49,7 +49,7 @@ typedef struct kpti_stream {
     kpti_chunk *last;  /* the one that is written, while it is not sealed */
     kpti_chunk *later; /* begun while a snapshot reads: joined to the others after it */
     kpti_chunk *given; /* the first one, if the sink took it while a snapshot was reading it */
-    uint32_t handing;  /* a thread hands its chunks to the sink */
+    uint32_t handing;  /* KPTI_HANDING_*; while it is not 0 the first chunk stays */
     uint32_t idle;     /* last was recorded for the thread, not by it */
     uint32_t settled;  /* the last of the tracer's settlings in which it was seen out */
     uint32_t sealed;   /* last is complete: the next event begins a new chunk */
@@ -67,6 +67,9 @@ typedef struct kpti_stream {
     uint32_t thread_flags; /* KPT_THREAD_* */
     char name[64];
 } kpti_stream;
+
+/* Who hands the stream's chunks to the sink: nobody, one thread, or one that is to look again. */
+enum { KPTI_HANDING_NOBODY = 0, KPTI_HANDING_ONE = 1, KPTI_HANDING_AGAIN = 2 };
 
 /* Room that limit leaves behind it, so that what follows an event needs no test of its own. */
 enum { KPTI_SLACK = 8 };

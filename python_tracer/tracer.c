@@ -59,6 +59,14 @@ static void let_go(kpti_tracer *tracer)
     kpti_session_unlock();
 }
 
+/* The sink has been told nothing yet. */
+static void forget_given(kpti_tracer *tracer)
+{
+    const uint64_t apart = tracer->given.point_apart;
+    memset(&tracer->given, 0, sizeof tracer->given);
+    tracer->given.point_apart = apart;
+}
+
 /* Begins a run; the GIL is taken for it. */
 static kpt_status begin_run(kpti_tracer *tracer, kpti_error *error)
 {
@@ -74,6 +82,7 @@ static kpt_status begin_run(kpti_tracer *tracer, kpti_error *error)
         let_go(tracer);
         tracer->run_count = 0;
         tracer->forked = 0;
+        forget_given(tracer); /* to the parent's sink */
     }
     if (!reserve_run(tracer)) return kpti_fail(error, KPT_E_MEMORY, "no memory for another run");
     gil = PyGILState_Ensure();

@@ -49,7 +49,7 @@ static const char *check_head(kpti_kpt_reader *r)
 
 int kpti_kpt_open(kpti_kpt_reader *r, const char *path, const char **why)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe is refused, not waited for */
     int error;
     memset(r, 0, sizeof *r);
     *why = NULL;
@@ -117,6 +117,9 @@ static int take_note(const kpti_kpt_reader *r, const char *bytes, uint64_t size)
                        head.flow,
                        head.ns,
                        head.os_tid};
+    /* Some may be missing, which a flight recorder dropped: then those before are as good as dropped. */
+    if (head.number > kpti_notes_first(r->notes) + r->notes->count)
+        kpti_notes_keep_last(r->notes, 0);
     if (!r->notes->count) r->notes->first = head.number;
     if (head.number != kpti_notes_first(r->notes) + r->notes->count) return 0;
     return kpti_notes_add(r->notes, &note) == head.number;
@@ -139,7 +142,7 @@ kpt_status kpti_kpt_next_chunk(void *reader, kpt_chunk *out)
         if (record.kind != KPTI_KPT_CHUNK) continue;
         if (record.size < sizeof head) return KPT_E_INVALID;
         memcpy(&head, bytes, sizeof head);
-        KPT_INIT(out);
+        /* All fields that every loader has; its struct may be another size than ours. */
         out->format = head.format;
         out->thread = head.thread;
         out->sequence = head.sequence;
@@ -157,7 +160,7 @@ kpt_status kpti_kpt_next_chunk(void *reader, kpt_chunk *out)
 
 kpt_str kpti_kpt_info(kpt_str info, const char *key)
 {
-    const char *at = info.data;
+    const char *at = info.size ? info.data : "";
     const char *end = at + info.size;
     const size_t size = strlen(key);
     while (at < end) {

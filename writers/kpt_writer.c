@@ -49,11 +49,12 @@ static int write_parts(int fd, struct iovec *parts, int count)
     return 0;
 }
 
-/* The file is then as it was before. */
+/* After an error the file is as it was before, or torn. */
 static int put_to_stream_locked(kpti_kpt_writer *w, record *r)
 {
     size_t size = 0;
     int error;
+    if (w->torn) return w->error; /* behind half a record it would be lost */
     for (int i = 0; i < PARTS; i++)
         size += r->parts[i].iov_len;
     error = write_parts(w->fd, r->parts, PARTS);
@@ -62,11 +63,9 @@ static int put_to_stream_locked(kpti_kpt_writer *w, record *r)
         return 0;
     }
     if (!w->error) w->error = error;
-    /* A pipe can't be taken back: what follows half a record would be lost with it. */
-    if (ftruncate(w->fd, (off_t)w->at) != 0 || lseek(w->fd, (off_t)w->at, SEEK_SET) < 0) {
-        (void)close(w->fd);
-        w->fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
-    }
+    /* What somebody else opened can't be taken back: a pipe, or a file that held something before. */
+    w->torn =
+        !w->own || ftruncate(w->fd, (off_t)w->at) != 0 || lseek(w->fd, (off_t)w->at, SEEK_SET) < 0;
     return error;
 }
 
@@ -99,6 +98,7 @@ static int open_stream(kpti_kpt_writer *w, const char *path)
         w->fd = open(place.path, O_WRONLY | O_CLOEXEC);
     } else {
         if (unlink(place.path) != 0 && errno != ENOENT) return errno;
+        w->own = 1;
         w->fd = open(place.path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
                      place.mode ? place.mode : MODE);
     }

@@ -22,6 +22,8 @@ typedef struct kpti_kpt_writer {
     pthread_mutex_t lock;
     kpti_out_file out;   /* of a file as a whole */
     int fd;              /* of a stream; else -1 */
+    int own;             /* the stream's file was made here */
+    int torn;            /* it ends with half a record, and can't be put right */
     int error;           /* the first errno of a stream */
     uint64_t at;         /* the size of a stream */
     uint64_t lost_bytes; /* of chunks */

@@ -224,13 +224,17 @@ static kpt_status open_inside(kpti_session *s, const char *path, int recover,
     int os_error = kpti_kpt_open(&s->reader, path, &why);
     if (os_error && !why) return kpti_session_fail_io(error, os_error, path);
     if (os_error) return kpti_session_fail(error, KPT_E_INVALID, "%.180s: %s", path, why);
-    s->opened = s->stopped = 1;
+    s->stopped = 1;
     s->base_ns = s->reader.base_ns;
     s->traced_pid = s->reader.pid;
     s->reader.notes = &s->notes;
     status = kpti_door_load(&s->door, kpti_kpt_next_chunk, &s->reader, &s->tracer, error);
     if (status != KPT_OK) return status;
-    (void)snprintf(s->info, sizeof s->info, "%.*s", (int)s->reader.info.size, s->reader.info.data);
+    if (s->reader.info.size)
+        (void)snprintf(
+            s->info, sizeof s->info, "%.*s",
+            (int)(s->reader.info.size < sizeof s->info ? s->reader.info.size : sizeof s->info),
+            s->reader.info.data);
     if (s->reader.state != KPTI_KPT_DAMAGED || recover) return KPT_OK;
     return kpti_session_fail(error, KPT_E_INVALID,
                              "%.180s: it is damaged at byte %llu of %llu; what is before can be "

@@ -1,7 +1,9 @@
 #include "keeper.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -11,19 +13,31 @@
 
 enum { NS_PER_MS = 1000000, NONE = -1 };
 
-/* Where the handler writes to. */
+/* Where the handler writes to, and in which process: the child of a fork has none of it. */
 static _Atomic int listening = NONE;
+static pid_t listener;
 static atomic_int signals;
+static atomic_int handling; /* calls of the handler that may know where to write to */
 
 static void handle(int number)
 {
     const int saved = errno;
     const uint64_t one = 1;
-    const int fd = atomic_load(&listening);
+    int fd;
     (void)number;
+    atomic_fetch_add(&handling, 1);
+    fd = atomic_load(&listening);
     atomic_fetch_add(&signals, 1);
     if (fd != NONE) (void)!write(fd, &one, sizeof one);
+    atomic_fetch_sub(&handling, 1);
     errno = saved;
+}
+
+static void forget_parent(void)
+{
+    if (listener == getpid()) return;
+    atomic_store(&listening, NONE);
+    atomic_store(&handling, 0);
 }
 
 static int listen_to(kpti_keeper *keeper)
@@ -32,9 +46,11 @@ static int listen_to(kpti_keeper *keeper)
     struct sigaction ours;
     int none = NONE;
     if (!keeper->signal) return 0;
+    forget_parent();
     if (sigaction(keeper->signal, NULL, &old) != 0) return errno;
     if (old.sa_handler != SIG_DFL && old.sa_handler != handle) return EBUSY;
     if (!atomic_compare_exchange_strong(&listening, &none, keeper->wake)) return EBUSY;
+    listener = getpid();
     memset(&ours, 0, sizeof ours);
     ours.sa_handler = handle;
     ours.sa_flags = SA_RESTART;
@@ -56,6 +72,8 @@ static void stop_listening(const kpti_keeper *keeper)
         (void)sigaction(keeper->signal, &old, NULL);
     }
     atomic_store(&listening, NONE);
+    while (atomic_load(&handling)) /* the descriptor may be another file's soon */
+        (void)sched_yield();
 }
 
 static int64_t now_ns(void)
@@ -68,15 +86,23 @@ static int64_t now_ns(void)
 /* How long to wait, in milliseconds; -1: until something happens. */
 static int wait_ms(const kpti_keeper *keeper, int64_t next_ns)
 {
-    int64_t left = next_ns - now_ns();
+    int64_t left_ms = (next_ns - now_ns()) / NS_PER_MS + 1;
     if (!keeper->interval_ns) return -1;
-    return left <= 0 ? 0 : (int)(left / NS_PER_MS + 1);
+    if (left_ms > INT_MAX) return INT_MAX;
+    return left_ms < 0 ? 0 : (int)left_ms;
+}
+
+static int64_t next_time(const kpti_keeper *keeper)
+{
+    const uint64_t now = (uint64_t)now_ns();
+    const uint64_t most = INT64_MAX - now;
+    return (int64_t)(now + (keeper->interval_ns < most ? keeper->interval_ns : most));
 }
 
 static void *run(void *ctx)
 {
     kpti_keeper *keeper = ctx;
-    int64_t next_ns = now_ns() + (int64_t)keeper->interval_ns;
+    int64_t next_ns = next_time(keeper);
     while (!__atomic_load_n(&keeper->ending, __ATOMIC_ACQUIRE)) {
         struct pollfd wanted = {keeper->wake, POLLIN, 0};
         uint64_t count;
@@ -88,7 +114,7 @@ static void *run(void *ctx)
         }
         if (!keeper->interval_ns || now_ns() < next_ns) continue;
         keeper->at_interval(keeper->ctx);
-        next_ns = now_ns() + (int64_t)keeper->interval_ns;
+        next_ns = next_time(keeper);
     }
     return NULL;
 }

@@ -45,7 +45,6 @@ struct kpti_session {
     kpti_kpt_writer stream;
     char stream_path[PATH_MAX];
 
-    int opened; /* from a file */
     kpti_kpt_reader reader;
 };
 

@@ -1,8 +1,8 @@
-/* rules_mark.c: R531–R533: what the host marks, and deliveries of what was marked. */
+/* rules_mark.c: R531–R535: what the host marks, and deliveries of what was marked. */
 #include "recording.h"
 
-/* A stopped tracer with a mark in the middle of its recording. */
-static void record_marked(conform *c, kpt_tracer *t)
+/* A stopped tracer with points of that number in the middle of its recording. */
+static void record_points(conform *c, kpt_tracer *t, uint64_t number)
 {
     char program[512];
     conform_make(c, t);
@@ -12,14 +12,19 @@ static void record_marked(conform *c, kpt_tracer *t)
                    "def outer():\n"
                    "    mark = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_uint64, ctypes.c_uint32, "
                    "ctypes.c_uint64)(%llu)\n"
-                   "    assert mark(%llu, %d, 0) == 0\n"
+                   "    assert mark(%llu, %d, %llu) == 0\n"
                    "outer()\n",
                    (unsigned long long)(uintptr_t)t->ops->mark, (unsigned long long)t->self,
-                   KPT_MARK_POINT);
+                   KPT_MARK_POINT, (unsigned long long)number);
     conform_python(c, program);
-    EXPECT_STATUS(c, KPT_OK, t->ops->mark(t->self, KPT_MARK_POINT, 0));
+    EXPECT_STATUS(c, KPT_OK, t->ops->mark(t->self, KPT_MARK_POINT, number));
     conform_workload(c);
     if (t->ops->stop(t->self) != KPT_OK) conform_unreached(c, "stop failed");
+}
+
+static void record_marked(conform *c, kpt_tracer *t)
+{
+    record_points(c, t, 0);
 }
 
 static void unknown_marks(conform *c)
@@ -106,9 +111,87 @@ static void marked_part(conform *c)
     EXPECT_STATUS(c, KPT_E_UNSUPPORTED, t.ops->get_events(t.self, &delivery));
 }
 
+enum { NUMBER = 77 };
+
+/* A point lies in a marked call of its thread; how many there are. */
+static uint32_t check_points(conform *c, const recording *r)
+{
+    uint32_t inside = 0;
+    for (uint32_t i = 0; i < r->activity_count; i++) {
+        const kpt_activity *p = &r->activities[i];
+        const kpt_activity *parent = NULL;
+        if (p->kind != KPT_KIND_POINT) continue;
+        EXPECT(c, p->value0 == NUMBER, "a point has the number %llu, not %d",
+               (unsigned long long)p->value0, NUMBER);
+        EXPECT(c, !p->id && p->phase == KPT_PHASE_COMPLETE, "a point is delivered as a call");
+        for (uint32_t k = 0; p->parent_id && k < r->activity_count; k++)
+            if (r->activities[k].id == p->parent_id && r->activities[k].phase != KPT_PHASE_BEGIN)
+                parent = &r->activities[k];
+        if (!parent) continue;
+        EXPECT(c, parent->thread == p->thread, "a point is of another thread than its parent");
+        EXPECT(c, parent->start_ns <= p->start_ns && p->end_ns <= parent->end_ns,
+               "a point lies outside its parent");
+        EXPECT(c, parent->flags & KPT_ACTIVITY_MARKED, "a point's parent is not marked");
+        inside++;
+    }
+    return inside;
+}
+
+/* Whether the calls alone are numbered, and every name is there. */
+static void check_numbers(conform *c, const recording *r)
+{
+    uint64_t greatest = 0;
+    uint64_t calls = 0;
+    for (uint32_t i = 0; i < r->activity_count; i++) {
+        const kpt_activity *a = &r->activities[i];
+        int named = 0;
+        if (a->id > greatest) greatest = a->id;
+        calls += a->kind != KPT_KIND_POINT && a->phase != KPT_PHASE_BEGIN;
+        for (uint32_t k = 0; k < r->name_count; k++)
+            named |= r->names[k].index == a->name;
+        EXPECT(c, named, "the name %u was never delivered", a->name);
+    }
+    EXPECT(c, greatest == calls, "%llu calls have ids up to %llu", (unsigned long long)calls,
+           (unsigned long long)greatest);
+}
+
+static void points(conform *c)
+{
+    kpt_tracer t;
+    conform_enter(c);
+    if (c->info.abi_minor < 1) conform_unreached(c, "the plugin is of ABI 1.0");
+    record_points(c, &t, NUMBER);
+    for (uint32_t order = KPT_ORDER_THREAD; order <= KPT_ORDER_TIME; order++) {
+        const recording *r;
+        kpt_delivery delivery;
+        KPT_INIT(&delivery);
+        delivery.order = order;
+        delivery.flags = KPT_DELIVER_POINTS;
+        r = recording_take_with(c, &t, delivery);
+        if (r->malformed) conform_unreached(c, "%s", r->malformed);
+        EXPECT(c, check_points(c, r) > 0, "no point lies in a call");
+        check_numbers(c, r);
+    }
+}
+
+static void no_points_by_start(conform *c)
+{
+    kpt_tracer t;
+    kpt_delivery delivery;
+    conform_record(c, &t);
+    if (c->info.abi_minor < 1) conform_unreached(c, "the plugin is of ABI 1.0");
+    KPT_INIT(&delivery);
+    delivery.order = KPT_ORDER_START;
+    delivery.flags = KPT_DELIVER_POINTS;
+    delivery.sink = no_batch;
+    EXPECT_STATUS(c, KPT_E_UNSUPPORTED, t.ops->get_events(t.self, &delivery));
+}
+
 const conform_rule conform_mark_rules[] = {
     RULE(R531, "a mark of an unknown kind is KPT_E_INVALID", unknown_marks),
     RULE(R532, "calls that contain a marked one are marked", marked_calls),
     RULE(R533, "a delivery of marked calls is that part of all, ids included", marked_part),
+    RULE(R534, "points have their number, thread and parent, and take no ids", points),
+    RULE(R535, "points by start are KPT_E_UNSUPPORTED", no_points_by_start),
     {NULL, NULL, NULL},
 };

@@ -39,47 +39,59 @@ wish take_wish(input *in)
                   .batch_size = choice & 8 ? 1 + (uint32_t)(choice >> 12) : 0};
 }
 
-static void deliver(const kpti_recording *recording, wish w, check *c)
+static void deliver(deliver_fn fn, void *ctx, wish w, check *c)
 {
-    const kpti_env env = {0};
-    const kpti_clock_point ends[] = {{.ticks = 0, .hz = 121875000}, {.ticks = 1, .hz = 121875000}};
-    kpti_clock clock;
-    kpti_error error;
     kpt_delivery delivery;
-    kpti_delivery_job job = {.env = &env, .recording = recording, .delivery = &delivery};
-    kpti_clock_between(&ends[0], &ends[1], &clock);
-    job.own_convert = kpti_clock_convert;
-    job.own_convert_ctx = &clock;
     KPT_INIT(&delivery);
     delivery.order = c->order;
+    if (c->order != KPT_ORDER_START) delivery.flags = KPT_DELIVER_POINTS;
     delivery.convert = w.convert;
     delivery.end_ns = c->end_ns = w.end_ns;
     delivery.batch_size = c->batch_size = w.batch_size;
     delivery.sink = check_sink;
     delivery.sink_ctx = c;
-    c->least_ns = recording->min_duration_ns;
-    if (kpti_deliver(&job, &error) != KPT_OK) abort();
+    c->least_ns = w.min_duration_ns;
+    if (fn(ctx, &delivery) != KPT_OK) abort();
     check_all(c);
+}
+
+void deliver_in_all_orders(deliver_fn fn, void *ctx, wish w, uint32_t names, uint32_t threads)
+{
+    check checks[KPT_ORDER_START + 1];
+    for (uint32_t order = KPT_ORDER_THREAD; order <= KPT_ORDER_START; order++) {
+        check_init(&checks[order], order, names, threads);
+        deliver(fn, ctx, w, &checks[order]);
+    }
+    check_same(&checks[KPT_ORDER_THREAD], &checks[KPT_ORDER_TIME]);
+    check_same(&checks[KPT_ORDER_THREAD], &checks[KPT_ORDER_START]);
+    check_same_points(&checks[KPT_ORDER_THREAD], &checks[KPT_ORDER_TIME]);
+    for (uint32_t order = KPT_ORDER_THREAD; order <= KPT_ORDER_START; order++)
+        check_free(&checks[order]);
+}
+
+static kpt_status deliver_recording(void *ctx, const kpt_delivery *delivery)
+{
+    const kpti_env env = {0};
+    const kpti_clock_point ends[] = {{.ticks = 0, .hz = 121875000}, {.ticks = 1, .hz = 121875000}};
+    kpti_clock clock;
+    kpti_error error;
+    kpti_delivery_job job = {.env = &env, .recording = ctx, .delivery = delivery};
+    kpti_clock_between(&ends[0], &ends[1], &clock);
+    job.own_convert = kpti_clock_convert;
+    job.own_convert_ctx = &clock;
+    return kpti_deliver(&job, &error);
 }
 
 void deliver_all(kpti_recording recording, wish w)
 {
     static const kpti_far_end far_ends[] = {{9, 1, 0},   {40, 2, 0},   {40, 3, 0},
                                             {300, 0, 0}, {5000, 1, 0}, {UINT64_C(1) << 40, 4, 0}};
-    check checks[KPT_ORDER_START + 1];
     recording.far_ends = far_ends;
     recording.far_end_count = sizeof far_ends / sizeof *far_ends;
     recording.function_count = FUNCTIONS;
     recording.describe = describe;
     recording.min_duration_ns = w.min_duration_ns;
-    for (uint32_t order = KPT_ORDER_THREAD; order <= KPT_ORDER_START; order++) {
-        check_init(&checks[order], order, FUNCTIONS + 1, recording.track_count);
-        deliver(&recording, w, &checks[order]);
-    }
-    check_same(&checks[KPT_ORDER_THREAD], &checks[KPT_ORDER_TIME]);
-    check_same(&checks[KPT_ORDER_THREAD], &checks[KPT_ORDER_START]);
-    for (uint32_t order = KPT_ORDER_THREAD; order <= KPT_ORDER_START; order++)
-        check_free(&checks[order]);
+    deliver_in_all_orders(deliver_recording, &recording, w, FUNCTIONS + 2, recording.track_count);
 }
 
 void free_chunks(const kpti_chunk *first)

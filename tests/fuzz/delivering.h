@@ -18,6 +18,9 @@ typedef struct wish {
 
 /* Takes four bytes. */
 wish take_wish(input *in);
+/* Delivers whatever CTX is in every order, points as well; names and threads are below these. */
+typedef kpt_status (*deliver_fn)(void *ctx, const kpt_delivery *delivery);
+void deliver_in_all_orders(deliver_fn deliver, void *ctx, wish w, uint32_t names, uint32_t threads);
 /* Tracks and runs are the recording's, the rest is set here. */
 void deliver_all(kpti_recording recording, wish w);
 void free_chunks(const kpti_chunk *first);

@@ -37,14 +37,35 @@ void check_init(check *c, uint32_t order, uint32_t name_count, uint32_t thread_c
 void check_free(check *c)
 {
     free(c->activities);
+    free(c->points);
     free(c->names);
     free(c->threads);
 }
 
-static void check_activity(const check *c, const kpt_activity *a)
+static void check_tables(const check *c, const kpt_activity *a)
 {
     require(a->name < c->name_count && c->names[a->name], "its name has come", a);
     require(a->thread < c->thread_count && c->threads[a->thread], "its thread has come", a);
+}
+
+static void add_point(check *c, const kpt_activity *a)
+{
+    check_tables(c, a);
+    require(c->order != KPT_ORDER_START, "no points by start", a);
+    require(!a->id && a->value0 && a->phase == KPT_PHASE_COMPLETE, "a point is no call", a);
+    require(a->start_ns == a->end_ns, "a point takes no time", a);
+    require(!c->end_ns || a->end_ns <= c->end_ns, "no point after the delivery", a);
+    if (c->point_count == c->point_room) {
+        c->point_room = c->point_room ? 2 * c->point_room : 16;
+        c->points = realloc(c->points, c->point_room * sizeof *c->points);
+        if (!c->points) abort();
+    }
+    c->points[c->point_count++] = (check_point){*a, c->count};
+}
+
+static void check_activity(const check *c, const kpt_activity *a)
+{
+    check_tables(c, a);
     require(a->kind >= KPT_KIND_PYTHON && a->kind <= KPT_KIND_GC, "a known kind", a);
     require(a->flags < 2 * KPT_ACTIVITY_MARKED, "known flags", a);
     require(a->start_ns <= a->end_ns, "no end before the start", a);
@@ -74,6 +95,10 @@ kpt_status check_sink(void *ctx, const kpt_batch *batch)
         require(!c->threads[batch->threads[i].index]++, "a thread comes once", NULL);
     }
     for (uint32_t i = 0; i < batch->activity_count; i++) {
+        if (batch->activities[i].kind == KPT_KIND_POINT) {
+            add_point(c, &batch->activities[i]);
+            continue;
+        }
         if (c->count == c->room) {
             c->room = c->room ? 2 * c->room : 64;
             c->activities = realloc(c->activities, c->room * sizeof *c->activities);
@@ -111,6 +136,15 @@ static void check_parents(const check *c)
         require(parent->thread == a->thread, "its parent is of the thread", a);
         require(parent->start_ns <= a->start_ns && a->end_ns <= parent->end_ns, "inside it", a);
     }
+    for (size_t i = 0; i < c->point_count; i++) {
+        const kpt_activity *p = &c->points[i].activity;
+        const kpt_activity *parent = p->parent_id <= c->count ? by_id[p->parent_id] : NULL;
+        require(!p->parent_id || parent, "a point's parent is there", p);
+        if (!parent) continue;
+        require(parent->thread == p->thread, "a point's parent is of the thread", p);
+        require(parent->start_ns <= p->start_ns && p->end_ns <= parent->end_ns, "in it", p);
+        require((size_t)(parent - c->activities) >= c->points[i].after, "it has not ended", p);
+    }
     free(by_id);
 }
 
@@ -134,9 +168,16 @@ static void check_time_order(const check *c)
 {
     uint64_t *open = must_alloc(c->thread_count, sizeof *open); /* the innermost of each thread */
     uint64_t begun = 0;
+    size_t point = 0;
     for (size_t i = 0; i < c->count; i++) {
         const kpt_activity *a = &c->activities[i];
         require(i == 0 || moment(&a[-1]) <= moment(a), "by time", a);
+        for (; point < c->point_count && c->points[point].after == i; point++) {
+            const kpt_activity *p = &c->points[point].activity;
+            require(p->parent_id == open[p->thread], "a point in what is open", p);
+            require(p->start_ns <= moment(a), "a point by time", p);
+            require(i == 0 || moment(&a[-1]) <= p->start_ns, "a point by time", p);
+        }
         if (a->phase == KPT_PHASE_BEGIN) {
             require(a->id == ++begun, "numbered as they begin", a);
             require(a->parent_id == open[a->thread], "in what is open", a);
@@ -198,4 +239,23 @@ void check_same(const check *a, const check *b)
         require(by_content(&x[i], &y[i]) == 0, "the same in each order", &x[i]);
     free(x);
     free(y);
+}
+
+static int by_point(const void *left, const void *right)
+{
+    kpt_activity a = ((const check_point *)left)->activity;
+    kpt_activity b = ((const check_point *)right)->activity;
+    a.parent_id = b.parent_id = 0;
+    return memcmp(&a, &b, sizeof a);
+}
+
+void check_same_points(const check *a, const check *b)
+{
+    require(a->point_count == b->point_count, "as many points", NULL);
+    if (!a->point_count) return;
+    qsort(a->points, a->point_count, sizeof *a->points, by_point);
+    qsort(b->points, b->point_count, sizeof *b->points, by_point);
+    for (size_t i = 0; i < a->point_count; i++)
+        require(by_point(&a->points[i], &b->points[i]) == 0, "the same points",
+                &a->points[i].activity);
 }

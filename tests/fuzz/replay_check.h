@@ -4,6 +4,12 @@
 
 #include "kpt.h"
 
+/* A point of the host's, and how many activities had come before it. */
+typedef struct check_point {
+    kpt_activity activity;
+    size_t after;
+} check_point;
+
 /* A delivery as it comes. */
 typedef struct check {
     uint32_t order;
@@ -15,6 +21,9 @@ typedef struct check {
     kpt_activity *activities;
     size_t count;
     size_t room;
+    check_point *points;
+    size_t point_count;
+    size_t point_room;
     unsigned char *names; /* that have come */
     unsigned char *threads;
 } check;
@@ -23,9 +32,11 @@ void check_init(check *c, uint32_t order, uint32_t name_count, uint32_t thread_c
 void check_free(check *c);
 /* A kpt_batch_fn; ctx is the check. */
 kpt_status check_sink(void *ctx, const kpt_batch *batch);
-/* After the delivery: ids, parents, nesting, order. */
+/* After the delivery: ids, parents, nesting, order, and where points lie. */
 void check_all(const check *c);
 /* Two deliveries of a recording hold the same activities, but for ids, order and phase. */
 void check_same(const check *a, const check *b);
+/* And the same points, but for their parents' ids. */
+void check_same_points(const check *a, const check *b);
 
 #endif

@@ -108,6 +108,7 @@ typedef struct sample_bond {
     void *kept;             /* for R314 only */
     sample_factory factories[SAMPLE_FACTORIES];
     uint64_t last_token;
+    uint32_t loaded; /* for R778: tracers that were loaded, and live */
 } sample_bond;
 
 void *sample_alloc(const sample_heap *heap, uint64_t size);
@@ -151,20 +152,25 @@ void *sample_make_ctx(const sample_bond *bond);
 /* Asks the added factories: their answer, or KPT_DECLINED. ARGS is whole and checked. */
 kpt_status sample_registry_ask(sample_bond *bond, const sample_product *product, const void *args,
                                sample_made *made);
+/* A made object of our own, to be filled; it uses the bond. NULL: no memory. */
+sample_object *sample_make_object(sample_bond *bond, const sample_product *product);
+extern const kpt_loader sample_loader; /* sample_loader.c */
 kpt_status sample_get_plugin_extension(kpt_handle self, kpt_str name, void *out);
 /* What every get_extension asks first: has NAME its bytes, and is there an OUT? */
 kpt_status sample_check_extension(sample_object *object, kpt_str name, const void *out);
 
-/* --- the tracer (sample_tracer.c, sample_args.c, sample_script.c, sample_delivery.c) ------------ */
+/* --- the tracer (sample_tracer.c, sample_args.c, sample_script.c, sample_delivery.c, sample_chunks.c) - */
 
 enum {
     SAMPLE_THREADS = 2,
-    SAMPLE_NAMES = 8,
+    SAMPLE_NAMES = 9,
     SAMPLE_CALLS = 14,
     SAMPLE_MARKED = 3,
+    SAMPLE_POINTS = 8, /* that are kept; they lie in the innermost marked call */
     SAMPLE_TEXT_BYTES = 1024
 };
-enum { SAMPLE_STOP_TICKS = 2000, SAMPLE_STILL_OPEN = 0 };
+enum { SAMPLE_STOP_TICKS = 2000, SAMPLE_STILL_OPEN = 0, SAMPLE_POINT_TICKS = 1080 };
+enum { SAMPLE_POINT_NAME = SAMPLE_NAMES - 1 };
 
 /* One call of the script. Calls stand in pre-order, thread after thread. */
 typedef struct sample_call {
@@ -194,8 +200,14 @@ typedef struct sample_tracer {
     int gc_asked;
     int gc_recorded;
     int marked;
-    int empty;         /* the recording was lost in a fork */
-    int ended_by_fork; /* the first stop is still to come */
+    uint64_t points[SAMPLE_POINTS]; /* their numbers */
+    uint32_t point_count;
+    kpt_chunk_sink sink; /* its own; no function: it has none */
+    uint32_t taken;      /* threads, a bit each, whose chunks that sink has */
+    int is_loaded;
+    uint32_t loaded_calls; /* of the script, a bit each */
+    int empty;             /* the recording was lost in a fork */
+    int ended_by_fork;     /* the first stop is still to come */
     uint32_t restarts;
     uint32_t deliveries[KPT_ORDER_START + 1]; /* by order, without a convert of the host's */
 } sample_tracer;
@@ -205,6 +217,14 @@ void sample_tracer_forked(sample_object *object);
 /* Whether the tracer has this call of the script. */
 int sample_recorded(const sample_tracer *tracer, const sample_call *call);
 kpt_status sample_deliver(sample_tracer *tracer, const kpt_delivery *delivery);
+
+/* The script as chunks. To another sink, which leaves all here; to its own, which takes what it takes. */
+kpt_status sample_hand_copy(sample_tracer *tracer, const kpt_chunk_sink *sink);
+void sample_hand(sample_tracer *tracer);
+/* Takes a chunk of those into a tracer that has nothing yet. */
+kpt_status sample_load_chunk(sample_tracer *tracer, const kpt_chunk *chunk);
+kpt_status sample_take_sink(sample_object *object, const kpt_chunk_sink *theirs,
+                            const sample_layout *layout, const char *any, kpt_chunk_sink *sink);
 
 /* --- paths (sample_memory.c) -------------------------------------------------------------------- */
 

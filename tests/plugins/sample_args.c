@@ -75,18 +75,25 @@ static kpt_status check_watches(sample_bond *bond, const kpt_tracer_args *args)
     return status;
 }
 
+kpt_status sample_take_sink(sample_object *object, const kpt_chunk_sink *theirs,
+                            const sample_layout *layout, const char *any, kpt_chunk_sink *sink)
+{
+    if (sample_read(sink, layout, theirs) != KPT_OK)
+        return sample_refuse(object, KPT_E_SIZE, "the chunk sink is below its V1 size");
+    if (wrong(any)) return KPT_OK;
+    if (sink->flags & ~(uint32_t)KPT_CHUNKS_WHOLE)
+        return sample_refuse(object, KPT_E_UNSUPPORTED, "the chunk sink has unknown flags");
+    if (!sink->sealed)
+        return sample_refuse(object, KPT_E_INVALID, "the chunk sink has no function");
+    return KPT_OK;
+}
+
 static kpt_status check_chunk_sink(sample_bond *bond, const kpt_chunk_sink *theirs)
 {
     static const sample_layout layout = {sizeof(kpt_chunk_sink), KPT_CHUNK_SINK_V1_SIZE, "R219",
                                          NULL, NULL};
     kpt_chunk_sink sink;
-    if (!theirs) return KPT_OK;
-    if (sample_read(&sink, &layout, theirs) != KPT_OK)
-        return refuse(bond, KPT_E_SIZE, "the chunk sink is below its V1 size");
-    if (wrong("R218")) return KPT_OK;
-    if (sink.flags) return refuse(bond, KPT_E_UNSUPPORTED, "the chunk sink has unknown flags");
-    if (!sink.sealed) return refuse(bond, KPT_E_INVALID, "the chunk sink has no function");
-    return KPT_OK;
+    return theirs ? sample_take_sink(&bond->object, theirs, &layout, "R218", &sink) : KPT_OK;
 }
 
 kpt_status sample_check_tracer_args(sample_bond *bond, const void *args)

@@ -2,13 +2,14 @@
  * that was asked for, ids, and batches. All of it lives on the stack of the call. */
 #include "sample.h"
 
-enum { DEFAULT_BATCH = 5, MOST_VISITS = 2 * SAMPLE_CALLS, MOST_DEPTH = 3 };
+enum { DEFAULT_BATCH = 5, MOST_VISITS = 2 * SAMPLE_CALLS + SAMPLE_POINTS, MOST_DEPTH = 3 };
 
-/* An activity to be delivered: a call, or its begin or end. */
+/* An activity to be delivered: a call, its begin or its end; or a point in it. */
 typedef struct visit {
     uint32_t call; /* its index in the script */
     uint16_t phase;
     int64_t at_ns;
+    uint64_t point; /* its number; 0: it is none */
 } visit;
 
 typedef struct delivery {
@@ -16,6 +17,8 @@ typedef struct delivery {
     const kpt_delivery *asked;
     int64_t start_ns[SAMPLE_CALLS];
     int64_t end_ns[SAMPLE_CALLS];
+    int64_t point_ns;
+    int64_t last_ns;                    /* nothing lies behind it */
     uint32_t start_flags[SAMPLE_CALLS]; /* what is known when it begins */
     uint32_t end_flags[SAMPLE_CALLS];
     uint64_t ids[SAMPLE_CALLS]; /* 0: not recorded */
@@ -29,7 +32,8 @@ typedef struct delivery {
 /* What was asked for: collections once they are registered, C calls unless they are unwanted. */
 int sample_recorded(const sample_tracer *tracer, const sample_call *call)
 {
-    if (tracer->empty) return 0;
+    if (tracer->empty || tracer->taken >> call->thread & 1) return 0;
+    if (tracer->is_loaded) return (int)(tracer->loaded_calls >> (call - sample_script) & 1);
     if (call->kind == KPT_KIND_GC) return tracer->gc_recorded;
     return call->kind != KPT_KIND_C || !(tracer->flags & KPT_TRACE_NO_C_CALLS);
 }
@@ -51,8 +55,8 @@ static uint64_t end_ticks(const sample_call *call)
 
 /* Every tick of the script, in order, with its time. */
 typedef struct timeline {
-    uint64_t ticks[MOST_VISITS + 1];
-    int64_t ns[MOST_VISITS + 1];
+    uint64_t ticks[2 * SAMPLE_CALLS + 2];
+    int64_t ns[2 * SAMPLE_CALLS + 2];
     uint32_t count;
 } timeline;
 
@@ -76,6 +80,7 @@ static void convert_all(timeline *line, const kpt_delivery *asked)
 {
     line->count = 0;
     add_ticks(line, SAMPLE_STOP_TICKS);
+    add_ticks(line, SAMPLE_POINT_TICKS);
     for (uint32_t i = 0; i < SAMPLE_CALLS; i++) {
         add_ticks(line, sample_script[i].begin_ticks);
         add_ticks(line, end_ticks(&sample_script[i]));
@@ -98,6 +103,8 @@ static void set_times(delivery *d)
     int64_t end_ns;
     convert_all(&line, d->asked);
     end_ns = d->asked->end_ns ? d->asked->end_ns : time_of(&line, SAMPLE_STOP_TICKS);
+    d->last_ns = end_ns;
+    d->point_ns = time_of(&line, SAMPLE_POINT_TICKS);
     for (uint32_t i = 0; i < SAMPLE_CALLS; i++) {
         const sample_call *call = &sample_script[i];
         int open = call->end_ticks == SAMPLE_STILL_OPEN;
@@ -127,7 +134,7 @@ static void visit_call(delivery *d, uint32_t call, uint16_t phase)
 {
     int64_t at_ns = phase == KPT_PHASE_END ? d->end_ns[call] : d->start_ns[call];
     if (phase == KPT_PHASE_BEGIN && is_lone_root(call) && wrong("R515")) return;
-    d->visits[d->visit_count++] = (visit){call, phase, at_ns};
+    d->visits[d->visit_count++] = (visit){call, phase, at_ns, 0};
 }
 
 static void begin_call(delivery *d, uint32_t call)
@@ -144,6 +151,16 @@ static void end_call(delivery *d, uint32_t call)
         visit_call(d, call, KPT_PHASE_END);
     else if (d->asked->order == KPT_ORDER_THREAD && !wrong("R514"))
         visit_call(d, call, KPT_PHASE_COMPLETE);
+}
+
+/* All points lie at one time in the innermost call that they mark. */
+static void visit_points(delivery *d, uint32_t call)
+{
+    if (call != SAMPLE_MARKED - 1 || !(d->asked->flags & KPT_DELIVER_POINTS)) return;
+    if (d->point_ns > d->last_ns || d->asked->order == KPT_ORDER_START) return;
+    for (uint32_t i = 0; i < d->tracer->point_count; i++)
+        d->visits[d->visit_count++] =
+            (visit){call, KPT_PHASE_COMPLETE, d->point_ns, d->tracer->points[i]};
 }
 
 /* Whether this delivery leaves the call out. */
@@ -168,6 +185,7 @@ static void walk(delivery *d)
             end_call(d, open[--depth]);
         d->parent_ids[i] = depth > 0 ? open[depth - 1] : SAMPLE_CALLS; /* as an index, still */
         begin_call(d, i);
+        visit_points(d, i);
         open[depth++] = i;
     }
     while (depth > 0)
@@ -233,6 +251,21 @@ static void put_in_order(delivery *d)
 
 /* --- batches ----------------------------------------------------------------------------------- */
 
+static kpt_activity point_of(const delivery *d, const visit *v)
+{
+    const sample_call *call = &sample_script[v->call];
+    kpt_activity a;
+    memset(&a, 0, sizeof a);
+    a.parent_id = wrong("R534") ? 0 : d->ids[v->call];
+    a.start_ns = a.end_ns = v->at_ns;
+    a.thread = call->thread;
+    a.name = SAMPLE_POINT_NAME;
+    a.kind = KPT_KIND_POINT;
+    a.depth = call->depth + 1;
+    a.value0 = v->point;
+    return a;
+}
+
 static kpt_activity activity_of(const delivery *d, const visit *v)
 {
     const sample_call *call = &sample_script[v->call];
@@ -269,7 +302,7 @@ typedef struct parcel {
 static void add_activity(delivery *d, parcel *p, const visit *v)
 {
     const sample_recording *recording = d->tracer->object.extra;
-    kpt_activity a = activity_of(d, v);
+    kpt_activity a = v->point ? point_of(d, v) : activity_of(d, v);
     p->activities[p->batch.activity_count++] = a;
     if (!d->name_sent[a.name] && !wrong("R509")) {
         d->name_sent[a.name] = 1;

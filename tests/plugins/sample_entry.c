@@ -86,7 +86,8 @@ static kpt_status detach(kpt_handle self)
     if (status == KPT_E_HANDLE && wrong("R126")) return KPT_OK;
     if (status != KPT_OK) return status;
     status = sample_end(object);
-    if (status == KPT_E_STATE && wrong("R124")) return KPT_OK;
+    if (status == KPT_E_STATE && wrong(((sample_bond *)object)->loaded ? "R778" : "R124"))
+        return KPT_OK;
     if (status != KPT_OK) return status;
     bond = (sample_bond *)object;
     if (wrong("R123") && self == 1) bond->object.extra = NULL; /* the first host's, for ever */

@@ -29,6 +29,16 @@ static void free_object(const sample_bond *bond, const sample_product *product,
     sample_free(&bond->heap, object, product->object_bytes);
 }
 
+sample_object *sample_make_object(sample_bond *bond, const sample_product *product)
+{
+    sample_object *object = sample_alloc(&bond->heap, product->object_bytes);
+    if (!object || !product->extra_bytes) return object;
+    object->extra = sample_alloc(&bond->heap, product->extra_bytes);
+    if (object->extra) return object;
+    if (!wrong("R220")) free_object(bond, product, object);
+    return NULL;
+}
+
 static kpt_status make_own(sample_bond *bond, const sample_product *product, const void *args,
                            sample_made *made)
 {
@@ -36,14 +46,7 @@ static kpt_status make_own(sample_bond *bond, const sample_product *product, con
     int is_tracer = product->kind == KPT_FACTORY_TRACER;
     if (wrong("R221") && is_tracer && sample_count_mine(bond, product->kind) == 3)
         return sample_refuse(&bond->object, KPT_E_LIMIT, "there are three already");
-    object = sample_alloc(&bond->heap, product->object_bytes);
-    if (object && product->extra_bytes) {
-        object->extra = sample_alloc(&bond->heap, product->extra_bytes);
-        if (!object->extra) {
-            if (!wrong("R220")) free_object(bond, product, object);
-            object = NULL;
-        }
-    }
+    object = sample_make_object(bond, product);
     if (!object) return sample_refuse(&bond->object, KPT_E_MEMORY, "no memory for the object");
     product->begin(object, args);
     sample_adopt(object, product->kind, bond, product->why);
@@ -135,6 +138,7 @@ kpt_status sample_destroy(const sample_product *product, kpt_handle self)
         bond->kept = object->extra;
         object->extra = NULL;
     }
+    if (product->kind == KPT_FACTORY_TRACER && ((sample_tracer *)object)->is_loaded) bond->loaded--;
     free_object(bond, product, object);
     sample_release(&bond->object);
     return KPT_OK;

@@ -138,26 +138,35 @@ kpt_status sample_check_extension(sample_object *object, kpt_str name, const voi
     return sample_refuse(object, KPT_E_INVALID, "get_extension: the name or out is NULL");
 }
 
-kpt_status sample_get_plugin_extension(kpt_handle self, kpt_str name, void *out)
+static kpt_status fill_extension(sample_object *bond, kpt_str name, void *out)
 {
     static const kpt_registry registry = {sizeof registry, 0, add, take_away};
-    static const sample_layout layout = {sizeof registry, KPT_REGISTRY_V1_SIZE, NULL, NULL, NULL};
+    static const sample_layout layouts[] = {{sizeof registry, KPT_REGISTRY_V1_SIZE, 0, 0, 0},
+                                            {sizeof sample_loader, KPT_LOADER_V1_SIZE, 0, 0, 0}};
+    const int is_loader = kpt_str_is(name, KPT_EXT_LOADER);
+    kpt_status status;
+    if (!is_loader && !kpt_str_is(name, KPT_EXT_REGISTRY)) {
+        status = sample_refuse(bond, KPT_E_UNSUPPORTED, "get_extension: there is no such thing");
+        return wrong("R701") ? KPT_OK : status;
+    }
+    status = sample_check(out, &layouts[is_loader]);
+    if (status != KPT_OK)
+        return sample_refuse(bond, status, "get_extension: out is below its V1 size");
+    sample_write(out, &layouts[is_loader],
+                 is_loader ? (const void *)&sample_loader : (const void *)&registry);
+    return KPT_OK;
+}
+
+kpt_status sample_get_plugin_extension(kpt_handle self, kpt_str name, void *out)
+{
     sample_object *bond = sample_use(self, SAMPLE_BOND);
     kpt_status status;
     if (!bond) return KPT_E_HANDLE;
     status = sample_check_extension(bond, name, out);
-    if (status != KPT_OK) {
-        if (wrong("R702")) status = KPT_OK;
-    } else if (!kpt_str_is(name, KPT_EXT_REGISTRY)) {
-        status = sample_refuse(bond, KPT_E_UNSUPPORTED, "get_extension: there is no such thing");
-        if (wrong("R701")) status = KPT_OK;
-    } else {
-        status = sample_check(out, &layout);
-        if (status == KPT_OK)
-            sample_write(out, &layout, &registry);
-        else
-            (void)sample_refuse(bond, status, "get_extension: out is below its V1 size");
-    }
+    if (status == KPT_OK)
+        status = fill_extension(bond, name, out);
+    else if (wrong("R702"))
+        status = KPT_OK;
     sample_release(bond);
     return status;
 }

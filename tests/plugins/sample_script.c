@@ -3,7 +3,7 @@
  * thread, and nest; a C call or a garbage collection has no children. */
 #include "sample.h"
 
-enum { MAIN, STEP, SIZE, LEN, COLLECT, IDLE, RUN, SLEEP };
+enum { MAIN, STEP, SIZE, LEN, COLLECT, IDLE, RUN, SLEEP, POINT };
 
 static const kpt_name names[SAMPLE_NAMES] = {
     {MAIN, 3, {"main.py(3): main", 0}, {"main", 0}, {"main", 0}, {"main.py", 0}},
@@ -14,6 +14,7 @@ static const kpt_name names[SAMPLE_NAMES] = {
     {IDLE, 31, {"main.py(31): idle", 0}, {"idle", 0}, {"idle", 0}, {"main.py", 0}},
     {RUN, 5, {"worker.py(5): run", 0}, {"run", 0}, {"Worker.run", 0}, {"worker.py", 0}},
     {SLEEP, 0, {"<built-in function sleep>", 0}, {"sleep", 0}, {"sleep", 0}, {"", 0}},
+    {POINT, 0, {"<point>", 0}, {"<point>", 0}, {"", 0}, {"", 0}},
 };
 
 static const kpt_thread threads[SAMPLE_THREADS] = {

@@ -31,10 +31,11 @@ static kpt_status stop(kpt_handle self)
     if (status != KPT_OK) return status;
     if (t->object.state == KPT_STATE_RUNNING) {
         t->object.state = KPT_STATE_STOPPED;
+        if (t->sink.sealed) sample_hand(t);
         if (wrong("R301")) status = KPT_DECLINED;
     } else if (t->ended_by_fork) {
         t->ended_by_fork = 0;
-    } else if (!wrong("R302") || t->empty) {
+    } else if (!wrong("R302") || t->empty || t->is_loaded) {
         status = refuse(t, KPT_E_STATE, "stop: the tracer is stopped");
     }
     return leave(t, status);
@@ -45,6 +46,8 @@ static kpt_status restart(kpt_handle self)
     sample_tracer *t;
     kpt_status status = enter(self, &t);
     if (status != KPT_OK) return status;
+    if (t->is_loaded && !wrong("R777"))
+        return leave(t, refuse(t, KPT_E_UNSUPPORTED, "restart: it was loaded"));
     if (t->object.state == KPT_STATE_STOPPED) {
         t->object.state = wrong("R304") ? KPT_STATE_STOPPED : KPT_STATE_RUNNING;
         t->gc_recorded = t->gc_asked;
@@ -75,11 +78,14 @@ static kpt_status take_delivery(sample_tracer *t, const kpt_delivery *theirs, kp
     kpt_status status = sample_read(local, &layout, theirs);
     if (status != KPT_OK) return refuse(t, status, "the delivery is NULL, or below its V1 size");
     if (!local->sink) return refuse(t, KPT_E_INVALID, "the delivery has no sink");
-    if ((local->flags & ~(uint32_t)KPT_DELIVER_MARKED || local->order > KPT_ORDER_START) &&
+    if ((local->flags & ~(uint32_t)(KPT_DELIVER_MARKED | KPT_DELIVER_POINTS) ||
+         local->order > KPT_ORDER_START) &&
         !wrong("R506"))
         return refuse(t, KPT_E_UNSUPPORTED, "the delivery's order or flags are unknown");
     if (local->flags & KPT_DELIVER_MARKED && local->order == KPT_ORDER_TIME)
         return refuse(t, KPT_E_UNSUPPORTED, "a begin is not marked yet");
+    if (local->flags & KPT_DELIVER_POINTS && local->order == KPT_ORDER_START && !wrong("R535"))
+        return refuse(t, KPT_E_UNSUPPORTED, "points are not delivered by start");
     if (local->order > KPT_ORDER_START) local->order = KPT_ORDER_THREAD;
     return KPT_OK;
 }
@@ -120,7 +126,8 @@ static kpt_status snapshot(kpt_handle self, const kpt_delivery *delivery)
 static void count(const sample_tracer *t, kpt_stats *stats)
 {
     KPT_INIT(stats);
-    stats->state = wrong("R309") && !t->ended_by_fork ? KPT_STATE_RUNNING : t->object.state;
+    stats->state = t->object.state;
+    if (wrong("R309") && !t->ended_by_fork && !t->is_loaded) stats->state = KPT_STATE_RUNNING;
     for (uint32_t i = 0; i < SAMPLE_CALLS; i++)
         if (sample_recorded(t, &sample_script[i])) stats->events += 2;
     stats->bytes_held = sizeof(sample_recording);
@@ -155,13 +162,37 @@ static kpt_status get_stats(kpt_handle self, kpt_stats *out)
 static kpt_status mark(kpt_handle self, uint32_t what, uint64_t number)
 {
     sample_object *object = sample_use(self, KPT_FACTORY_TRACER);
+    sample_tracer *t = (sample_tracer *)object;
     kpt_status status = KPT_OK;
-    (void)number;
     if (!object) return KPT_E_HANDLE;
     if ((what < KPT_MARK_POINT || what > KPT_MARK_END) && !wrong("R531")) status = KPT_E_INVALID;
-    if (what == KPT_MARK_POINT) ((sample_tracer *)object)->marked = 1;
+    sample_lock();
+    if (what == KPT_MARK_POINT && object->state == KPT_STATE_RUNNING) {
+        t->marked = 1;
+        if (number && t->point_count < SAMPLE_POINTS) t->points[t->point_count++] = number;
+    }
+    sample_unlock();
     sample_release(object);
     return status;
+}
+
+static kpt_status get_chunks(kpt_handle self, const kpt_chunk_sink *theirs)
+{
+    static const sample_layout layout = {sizeof(kpt_chunk_sink), KPT_CHUNK_SINK_V1_SIZE, "R541",
+                                         NULL, NULL};
+    sample_tracer *t;
+    kpt_chunk_sink sink;
+    kpt_status status = enter(self, &t);
+    if (status != KPT_OK) return status;
+    if (theirs) {
+        status = sample_take_sink(&t->object, theirs, &layout, "R542", &sink);
+        if (status == KPT_OK && sink.sealed) status = sample_hand_copy(t, &sink);
+    } else if (t->sink.sealed) {
+        sample_hand(t);
+    } else if (!wrong("R543") || t->is_loaded) {
+        status = refuse(t, KPT_E_INVALID, "get_chunks: the tracer has no sink");
+    }
+    return leave(t, status);
 }
 
 /* The object is made as a factory would, with default arguments. */
@@ -208,6 +239,7 @@ static kpt_tracer_ops ops = {
     .get_extension = get_extension,
     .destroy = destroy,
     .mark = mark,
+    .get_chunks = get_chunks,
 };
 
 __attribute__((constructor)) static void shorten(void)
@@ -217,8 +249,11 @@ __attribute__((constructor)) static void shorten(void)
 
 static void begin(sample_object *object, const void *args)
 {
+    const kpt_tracer_args *a = args;
+    sample_tracer *t = (sample_tracer *)object;
     object->state = KPT_STATE_RUNNING;
-    ((sample_tracer *)object)->flags = ((const kpt_tracer_args *)args)->flags;
+    t->flags = a->flags;
+    if (a->chunk_sink) memcpy(&t->sink, a->chunk_sink, KPT_CHUNK_SINK_V1_SIZE);
     sample_record(object->extra);
 }
 
@@ -227,7 +262,7 @@ void sample_tracer_forked(sample_object *object)
     sample_tracer *t = (sample_tracer *)object;
     t->ended_by_fork |= object->state == KPT_STATE_RUNNING;
     object->state = KPT_STATE_STOPPED;
-    t->empty = !wrong("R801");
+    t->empty = !t->is_loaded && !wrong("R801");
 }
 
 const sample_product sample_tracer_product = {

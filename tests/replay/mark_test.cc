@@ -151,6 +151,17 @@ TEST(Spans, that_never_end_or_never_began)
     EXPECT_EQ(0u, t.repairs);
 }
 
+// f4 is cut where the inner span ends, f2 where the outer does: what f4 calls then is f1's.
+TEST(Spans, two_that_end_in_one_call)
+{
+    Recording r;
+    r.tape().enter(1, 1).begin_span(7, 2).enter(2, 3).begin_span(8, 4).enter(4, 5).end_span(8, 6);
+    r.tape().end_span(7, 7).enter(5, 8).exit(5, 9).exit(4, 10).exit(2, 11).exit(1, 12);
+    const Taken t = take_checked(r);
+    EXPECT_EQ("f4[5-6]C f2[3-7]C f5[8-9] f1[1-12]", t.text());
+    EXPECT_EQ(t.only(1).id, t.only(5).parent_id);
+}
+
 TEST(Spans, over_a_gap)
 {
     Recording r;

@@ -23,6 +23,7 @@ class Program
             if (below(100) < 3) next_chunk();
             if (options_.damage && below(20) == 0) write_damage();
             move_clock();
+            if (options_.points && below(10) == 0) tape_.mark(now(), 1 + below(1000));
             one_event();
         }
         while (!stack_.empty() && below(4)) { // some are open at the end

@@ -14,6 +14,7 @@ struct ProgramOptions {
     uint32_t runs = 2;
     bool faults = true;  // what interpreters, rings and counters do
     bool damage = false; // words that make no sense at all
+    bool points = false; // of the host's, numbered
 };
 
 void write_random_program(Recording *recording, uint32_t seed, ProgramOptions options);

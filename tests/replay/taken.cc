@@ -38,7 +38,10 @@ kpt_status sink(void *ctx, const kpt_batch *batch)
         const kpt_activity &a = batch->activities[i];
         if (!taken->names.count(a.name)) complain(taken, "an activity came before its name");
         if (!taken->threads.count(a.thread)) complain(taken, "an activity came before its thread");
-        taken->activities.push_back(a);
+        if (a.kind == KPT_KIND_POINT)
+            taken->points.push_back({a, taken->activities.size()});
+        else
+            taken->activities.push_back(a);
     }
     return taken->batches >= taking->stop_after ? 1234 : KPT_OK;
 }
@@ -58,9 +61,8 @@ void convert(void *ctx, const uint64_t *ticks, int64_t *ns, uint64_t count)
 
 } // namespace
 
-Taken take(Recording &recording, Taking taking)
+Taken take_from(const Deliver &deliver, const Taking &taking)
 {
-    const kpti_env plain{};
     Taken taken;
     Ctx ctx{&taken, &taking};
     kpti_error error{};
@@ -70,18 +72,31 @@ Taken take(Recording &recording, Taking taking)
     delivery.flags = taking.flags;
     delivery.batch_size = taking.batch_size;
     delivery.end_ns = taking.end_ns;
+    delivery.convert = convert;
+    delivery.convert_ctx = &ctx;
     delivery.sink = sink;
     delivery.sink_ctx = &ctx;
-    kpti_delivery_job job{};
-    job.env = taking.env ? taking.env : &plain;
-    job.recording = recording.view();
-    job.delivery = &delivery;
-    job.own_convert = convert;
-    job.own_convert_ctx = &ctx;
-    job.repairs = 99; // is out only
-    taken.status = kpti_deliver(&job, &error);
+    taken.status = deliver(&delivery, &error);
     taken.error = error.text;
-    taken.repairs = job.repairs;
+    return taken;
+}
+
+Taken take(Recording &recording, Taking taking)
+{
+    const kpti_env plain{};
+    uint64_t repairs = 0;
+    const Deliver deliver = [&](const kpt_delivery *delivery, kpti_error *error) {
+        kpti_delivery_job job{};
+        job.env = taking.env ? taking.env : &plain;
+        job.recording = recording.view();
+        job.delivery = delivery;
+        job.repairs = 99; // is out only
+        const kpt_status status = kpti_deliver(&job, error);
+        repairs = job.repairs;
+        return status;
+    };
+    Taken taken = take_from(deliver, taking);
+    taken.repairs = repairs;
     return taken;
 }
 
@@ -124,6 +139,18 @@ std::string Taken::text() const
         if (a.flags & KPT_ACTIVITY_CLAMPED) out << "C";
         if (a.flags & KPT_ACTIVITY_RECOVERED) out << "R";
         if (a.flags & KPT_ACTIVITY_WATCHED) out << "W";
+    }
+    return out.str();
+}
+
+std::string Taken::points_text() const
+{
+    std::ostringstream out;
+    for (const Point &p : points) {
+        out << (&p == &points.front() ? "" : " ") << p.activity.value0 << "@" << p.activity.end_ns;
+        for (const kpt_activity &a : activities)
+            if (a.id == p.activity.parent_id && a.phase != KPT_PHASE_BEGIN)
+                out << " in f" << a.name;
     }
     return out.str();
 }
@@ -172,6 +199,26 @@ void check_nesting(Lines *lines, const Taken &taken, const Taking &taking)
         if (!parent) continue;
         expect(lines, a.depth == parent->depth + 1, "one deeper than its parent", a);
         expect(lines, a.start_ns >= parent->start_ns && a.end_ns <= parent->end_ns,
+               "within its parent", a);
+    }
+}
+
+// Points lie in calls that are open.
+void check_points(Lines *lines, const Taken &taken, const Taking &taking)
+{
+    for (const Taken::Point &p : taken.points) {
+        const kpt_activity *parent = nullptr;
+        for (size_t i = p.after; i < taken.activities.size(); i++) {
+            const kpt_activity &a = taken.activities[i];
+            if (a.phase == KPT_PHASE_BEGIN || a.thread != p.activity.thread) continue;
+            if (a.id == p.activity.parent_id) parent = &a;
+        }
+        const kpt_activity &a = p.activity;
+        expect(lines, !a.id && a.value0 && a.phase == KPT_PHASE_COMPLETE, "no call", a);
+        expect(lines, a.start_ns == a.end_ns, "no time", a);
+        expect(lines, !taking.end_ns || a.end_ns <= taking.end_ns, "no end after the delivery", a);
+        expect(lines, !a.parent_id || parent, "in what is open", a);
+        expect(lines, !parent || (parent->start_ns <= a.start_ns && a.end_ns <= parent->end_ns),
                "within its parent", a);
     }
 }
@@ -251,6 +298,7 @@ std::vector<std::string> broken_rules(const Taken &taken, const Taking &taking)
     if (taking.batch_size && taken.largest > taking.batch_size)
         lines.emplace_back("a batch is too large");
     check_nesting(&lines, taken, taking);
+    check_points(&lines, taken, taking);
     if (taking.order == KPT_ORDER_THREAD) check_thread_order(&lines, taken);
     if (taking.order == KPT_ORDER_TIME) check_time_order(&lines, taken);
     if (taking.order == KPT_ORDER_START) check_start_order(&lines, taken);

@@ -2,6 +2,7 @@
 #ifndef TAKEN_H
 #define TAKEN_H
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -12,7 +13,12 @@ struct Taken {
     kpt_status status = KPT_OK;
     std::string error;
     uint64_t repairs = 0;
-    std::vector<kpt_activity> activities; // in the order of delivery
+    std::vector<kpt_activity> activities; // in the order of delivery, but for points
+    struct Point {
+        kpt_activity activity;
+        size_t after; // so many activities
+    };
+    std::vector<Point> points;
     std::map<uint32_t, kpt_name> names;
     std::map<uint32_t, kpt_thread> threads;
     uint32_t batches = 0;
@@ -22,6 +28,7 @@ struct Taken {
 
     const kpt_activity &only(uint32_t function) const; // the one activity of that function
     std::string text() const;                          // "f1[10-90] f2[20-30]"
+    std::string points_text() const; // "7@25 in f2": number, time and parent's function
 };
 
 // How to take one; the defaults deliver in order THREAD, a tick being a nanosecond.
@@ -36,6 +43,9 @@ struct Taking {
 };
 
 Taken take(Recording &recording, Taking taking = {});
+// The same of whatever delivers.
+using Deliver = std::function<kpt_status(const kpt_delivery *, kpti_error *)>;
+Taken take_from(const Deliver &deliver, const Taking &taking);
 // Takes it and checks everything that holds for all deliveries.
 Taken take_checked(Recording &recording, Taking taking = {});
 

@@ -92,9 +92,9 @@ Tape &Tape::watch(uint64_t answer, uint32_t call_id)
     return word(answer);
 }
 
-Tape &Tape::mark(uint64_t ticks)
+Tape &Tape::mark(uint64_t ticks, uint32_t number)
 {
-    event(KPTI_EVENT_MARK, 0, ticks);
+    event(KPTI_EVENT_MARK, number, ticks);
     return *this;
 }
 

@@ -33,7 +33,7 @@ class Tape
     Tape &line(uint32_t line);
     Tape &caller(uint32_t line);
     Tape &watch(uint64_t answer, uint32_t call_id);
-    Tape &mark(uint64_t ticks);
+    Tape &mark(uint64_t ticks, uint32_t number = 0);
     Tape &begin_span(uint32_t number, uint64_t ticks);
     Tape &end_span(uint32_t number, uint64_t ticks);
     Tape &gc_begin(uint32_t generation, uint64_t ticks);

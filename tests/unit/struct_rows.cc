@@ -107,6 +107,27 @@ void prepare_delivery(struct_world &, void *whole)
     as<kpt_delivery>(whole)->sink = take_batch;
 }
 
+void prepare_sink(struct_world &, void *whole)
+{
+    KPT_INIT(as<kpt_chunk_sink>(whole));
+    as<kpt_chunk_sink>(whole)->sealed = take_chunk;
+}
+
+/* A recording without chunks. */
+void prepare_load(struct_world &, void *whole)
+{
+    KPT_INIT(as<kpt_load_args>(whole));
+    as<kpt_load_args>(whole)->next = [](void *, kpt_chunk *) { return kpt_status{KPT_DECLINED}; };
+}
+
+kpt_loader loader_of(struct_world &w)
+{
+    kpt_loader loader;
+    KPT_INIT(&loader);
+    EXPECT_EQ(w.info.get_extension(w.info.self, kpt_str_of(KPT_EXT_LOADER), &loader), KPT_OK);
+    return loader;
+}
+
 kpt_status extension(struct_world &w, const char *name, void *out)
 {
     return w.tracer.ops->get_extension(w.tracer.self, kpt_str_of(name), out);
@@ -140,11 +161,7 @@ std::vector<row> make_rows()
         {SIZED("kpt_tracer_args", kpt_tracer_args, TRACER_ARGS), empty<kpt_tracer_args>,
          [](W &w, void *peer, uint32_t) { return w.try_make(as<kpt_tracer_args>(peer)); }, nullptr,
          of_plugin, "args", KPT_E_SIZE, KPT_E_INVALID},
-        {SIZED("kpt_chunk_sink", kpt_chunk_sink, CHUNK_SINK),
-         [](W &, void *whole) {
-             KPT_INIT(as<kpt_chunk_sink>(whole));
-             as<kpt_chunk_sink>(whole)->sealed = take_chunk;
-         },
+        {SIZED("kpt_chunk_sink", kpt_chunk_sink, CHUNK_SINK), prepare_sink,
          [](W &w, void *peer, uint32_t) {
              kpt_tracer_args args;
              KPT_INIT(&args);
@@ -152,6 +169,37 @@ std::vector<row> make_rows()
              return w.try_make(&args);
          },
          nullptr, of_plugin, "chunk_sink", KPT_E_SIZE, KPT_OK},
+        {SIZED("kpt_chunk_sink_of_get_chunks", kpt_chunk_sink, CHUNK_SINK), prepare_sink,
+         [](W &w, void *peer, uint32_t) {
+             return w.tracer.ops->get_chunks(w.tracer.self, as<kpt_chunk_sink>(peer));
+         },
+         nullptr, of_tracer, "sink", KPT_E_SIZE, KPT_E_INVALID},
+        {SIZED("kpt_loader", kpt_loader, LOADER), empty<kpt_loader>,
+         [](W &w, void *peer, uint32_t) {
+             return w.info.get_extension(w.info.self, kpt_str_of(KPT_EXT_LOADER), peer);
+         },
+         [](const void *peer) { return copy_of<kpt_loader>(peer).load != nullptr; }, of_plugin,
+         "out", KPT_E_SIZE, KPT_E_INVALID},
+        {SIZED("kpt_load_args", kpt_load_args, LOAD_ARGS), prepare_load,
+         [](W &w, void *peer, uint32_t) {
+             kpt_tracer out;
+             KPT_INIT(&out);
+             kpt_status status = loader_of(w).load(w.info.self, as<kpt_load_args>(peer), &out);
+             return destroy_after<kpt_tracer>(status, &out);
+         },
+         nullptr, of_plugin, "args", KPT_E_SIZE, KPT_E_INVALID},
+        {SIZED("kpt_tracer_of_load", kpt_tracer, TRACER), empty<kpt_tracer>,
+         [](W &w, void *peer, uint32_t) {
+             kpt_load_args args;
+             prepare_load(w, &args);
+             kpt_status status = loader_of(w).load(w.info.self, &args, as<kpt_tracer>(peer));
+             return destroy_after<kpt_tracer>(status, peer);
+         },
+         [](const void *peer) {
+             auto made = copy_of<kpt_tracer>(peer);
+             return made.ops && made.self && !made.flags;
+         },
+         of_plugin, "out", KPT_E_SIZE, KPT_E_INVALID},
         {SIZED("kpt_tracer", kpt_tracer, TRACER), empty<kpt_tracer>,
          [](W &w, void *peer, uint32_t) {
              kpt_tracer_args args;
