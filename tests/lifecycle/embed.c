@@ -72,6 +72,7 @@ static const struct {
     {"sub_interpreter", run_sub_interpreter},
     {"stress", run_stress},
     {"snapshots", run_snapshots},
+    {"stream", run_stream},
 };
 
 int main(int argc, char **argv)

@@ -71,19 +71,9 @@ const char *lc_why(void)
     return why;
 }
 
-lc_tracer *lc_make(uint32_t flags, uint64_t max_bytes, uint64_t ring_bytes)
+/* The tracer, if it was made; else why it was not. */
+static lc_tracer *made_or_why(lc_tracer *tracer, kpt_status status)
 {
-    kpt_tracer_args args;
-    lc_tracer *tracer = calloc(1, sizeof *tracer);
-    kpt_status status;
-    why[0] = 0;
-    if (!tracer) return NULL;
-    KPT_INIT(&args);
-    KPT_INIT(&tracer->made);
-    args.flags = flags;
-    args.max_bytes = max_bytes;
-    args.ring_bytes = ring_bytes;
-    status = make(make_ctx, &args, &tracer->made);
     if (status != KPT_OK) {
         (void)info.last_error(info.self, why, sizeof why, NULL);
     } else if (tracer->made.flags & KPT_OBJECT_NOOP) {
@@ -95,6 +85,60 @@ lc_tracer *lc_make(uint32_t flags, uint64_t max_bytes, uint64_t ring_bytes)
     if (!why[0]) (void)snprintf(why, sizeof why, "%s", kpt_status_name(status));
     free(tracer);
     return NULL;
+}
+
+static lc_tracer *new_tracer(void)
+{
+    lc_tracer *tracer = calloc(1, sizeof *tracer);
+    why[0] = 0;
+    if (tracer) KPT_INIT(&tracer->made);
+    return tracer;
+}
+
+static lc_tracer *make_with(const kpt_tracer_args *args)
+{
+    lc_tracer *tracer = new_tracer();
+    return tracer ? made_or_why(tracer, make(make_ctx, args, &tracer->made)) : NULL;
+}
+
+lc_tracer *lc_make(uint32_t flags, uint64_t max_bytes, uint64_t ring_bytes)
+{
+    kpt_tracer_args args;
+    KPT_INIT(&args);
+    args.flags = flags;
+    args.max_bytes = max_bytes;
+    args.ring_bytes = ring_bytes;
+    return make_with(&args);
+}
+
+lc_tracer *lc_make_streaming(const kpt_chunk_sink *sink, uint64_t ring_bytes)
+{
+    kpt_tracer_args args;
+    KPT_INIT(&args);
+    args.ring_bytes = ring_bytes;
+    args.chunk_sink = sink;
+    return make_with(&args);
+}
+
+int lc_flush(lc_tracer *tracer)
+{
+    return tracer->made.ops->get_chunks(tracer->made.self, NULL);
+}
+
+lc_tracer *lc_load(kpt_next_chunk_fn next, void *next_ctx)
+{
+    lc_tracer *tracer = new_tracer();
+    kpt_loader loader;
+    kpt_load_args args;
+    kpt_status status;
+    if (!tracer) return NULL;
+    KPT_INIT(&loader);
+    KPT_INIT(&args);
+    args.next = next;
+    args.next_ctx = next_ctx;
+    status = info.get_extension(info.self, kpt_str_of(KPT_EXT_LOADER), &loader);
+    if (status == KPT_OK) status = loader.load(info.self, &args, &tracer->made);
+    return made_or_why(tracer, status);
 }
 
 int lc_stop(lc_tracer *tracer)

@@ -36,6 +36,12 @@ LC_API const char *lc_why(void);
 
 /* Makes a tracer; NULL on failure. A no-op is a failure. */
 LC_API lc_tracer *lc_make(uint32_t flags, uint64_t max_bytes, uint64_t ring_bytes);
+/* The same with a sink of chunks; the ring may be 0. */
+LC_API lc_tracer *lc_make_streaming(const kpt_chunk_sink *sink, uint64_t ring_bytes);
+/* Hands what is held to its own sink. */
+LC_API int lc_flush(lc_tracer *tracer);
+/* A tracer of chunks that a sink has kept; NULL on failure. */
+LC_API lc_tracer *lc_load(kpt_next_chunk_fn next, void *next_ctx);
 LC_API int lc_stop(lc_tracer *tracer);
 LC_API int lc_restart(lc_tracer *tracer);
 LC_API int lc_register_gc(lc_tracer *tracer);
