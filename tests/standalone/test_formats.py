@@ -110,6 +110,21 @@ class Formats(Case):
             self.assertEqual((stack, last), ([], profile["endValue"]))
         return sorted(calls)
 
+    def test_speedscopes_own_schema(self):
+        schema = pathlib.Path(READERS).parent.parent / "speedscope.json"
+        if not schema.exists():
+            self.skipTest("there is no schema of speedscope: `make readers` fetches it with npm")
+        check = "import json, jsonschema, sys; jsonschema.validate(*(json.load(open(f, encoding='utf-8'))" \
+                " for f in sys.argv[1:]))"
+        path = self.write(".speedscope.json")
+        reply = subprocess.run([READERS, "-c", check, path, schema], capture_output=True, text=True)
+        self.assertEqual(reply.returncode, 0, reply.stderr)
+        wrong = json.loads(path.read_text(encoding="utf-8"))
+        del wrong["shared"]
+        path.write_text(json.dumps(wrong), encoding="utf-8")
+        reply = subprocess.run([READERS, "-c", check, path, schema], capture_output=True, text=True)
+        self.assertIn("'shared' is a required property", reply.stderr)
+
     def test_speedscope(self):
         threads = {e["tid"]: e["args"]["name"] for e in self.chrome["traceEvents"] if e["name"] == "thread_name"}
         expected = sorted((threads[tid], *rest) for tid, *rest in self.chrome_calls())
