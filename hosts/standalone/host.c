@@ -224,7 +224,7 @@ static kpt_status open_inside(kpti_session *s, const char *path, int recover,
     int os_error = kpti_kpt_open(&s->reader, path, &why);
     if (os_error && !why) return kpti_session_fail_io(error, os_error, path);
     if (os_error) return kpti_session_fail(error, KPT_E_INVALID, "%.180s: %s", path, why);
-    s->opened = s->stopped = 1;
+    s->stopped = 1;
     s->base_ns = s->reader.base_ns;
     s->traced_pid = s->reader.pid;
     s->reader.notes = &s->notes;

@@ -45,8 +45,7 @@ struct kpti_session {
     kpti_kpt_writer stream;
     char stream_path[PATH_MAX];
 
-    int opened; /* from a file */
-    kpti_kpt_reader reader;
+    kpti_kpt_reader reader; /* of an opened file */
 };
 
 /* KPT_OK: the caller is inside an open session, with control, and has to leave. */
