@@ -80,13 +80,14 @@ TEST(Output, TellsEveryStepWhenAsked)
         result r = run_helper({KPT_PLUGIN_PATH, "silent"}, {{"KPYTRACE_VERBOSE", value}});
         EXPECT_EQ(r.exit_code, 0) << r;
         EXPECT_EQ(r.out, "") << "the log is on stderr";
-        expect_in_order(r.err, {"kpytrace: entry: kpytrace ", "ABI 1.1", "\"a \"small\" host\"",
-                                "kpytrace: entry: registered the tracer factory\n",
-                                "kpytrace: entry: registered the memory tracer factory\n",
-                                "kpytrace: entry: registered the observer factory\n",
-                                "kpytrace: make: a no-op tracer: there is no CPython",
-                                "kpytrace: make: a no-op memory tracer: there is no CPython",
-                                "kpytrace: make: a no-op observer: there is no CPython"});
+        expect_in_order(r.err,
+                        {"kpytrace: entry: kpytrace ", "ABI 1." + std::to_string(KPT_ABI_MINOR),
+                         "\"a \"small\" host\"", "kpytrace: entry: registered the tracer factory\n",
+                         "kpytrace: entry: registered the memory tracer factory\n",
+                         "kpytrace: entry: registered the observer factory\n",
+                         "kpytrace: make: a no-op tracer: there is no CPython",
+                         "kpytrace: make: a no-op memory tracer: there is no CPython",
+                         "kpytrace: make: a no-op observer: there is no CPython"});
         std::istringstream lines(r.err);
         for (std::string line; std::getline(lines, line);)
             EXPECT_EQ(line.rfind("kpytrace: ", 0), 0U) << line;

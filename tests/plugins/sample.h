@@ -194,14 +194,19 @@ typedef struct sample_recording {
 
 void sample_record(sample_recording *recording);
 
+/* What the host has marked. */
+typedef struct sample_marks {
+    int marked;
+    uint32_t point_count;
+    uint64_t points[SAMPLE_POINTS]; /* their numbers */
+} sample_marks;
+
 typedef struct sample_tracer {
     sample_object object; /* its extra is the sample_recording */
     uint32_t flags;       /* KPT_TRACE_* */
     int gc_asked;
     int gc_recorded;
-    int marked;
-    uint64_t points[SAMPLE_POINTS]; /* their numbers */
-    uint32_t point_count;
+    sample_marks marks;  /* under the lock: marks come at any time */
     kpt_chunk_sink sink; /* its own; no function: it has none */
     uint32_t taken;      /* threads, a bit each, whose chunks that sink has */
     int is_loaded;
@@ -216,6 +221,7 @@ kpt_status sample_check_tracer_args(sample_bond *bond, const void *args);
 void sample_tracer_forked(sample_object *object);
 /* Whether the tracer has this call of the script. */
 int sample_recorded(const sample_tracer *tracer, const sample_call *call);
+sample_marks sample_marks_now(const sample_tracer *tracer);
 kpt_status sample_deliver(sample_tracer *tracer, const kpt_delivery *delivery);
 
 /* The script as chunks. To another sink, which leaves all here; to its own, which takes what it takes. */

@@ -30,8 +30,10 @@ static kpt_status send(const sample_tracer *t, const kpt_chunk_sink *sink, uint3
 
 static kpt_status send_table(const sample_tracer *t, const kpt_chunk_sink *sink)
 {
-    table all = {.magic = MAGIC, .marked = (uint64_t)t->marked, .point_count = t->point_count};
-    memcpy(all.points, t->points, sizeof all.points);
+    const sample_marks marks = sample_marks_now(t);
+    table all = {
+        .magic = MAGIC, .marked = (uint64_t)marks.marked, .point_count = marks.point_count};
+    memcpy(all.points, marks.points, sizeof all.points);
     return send(t, sink, KPT_CHUNK_TABLE, &all, sizeof all);
 }
 
@@ -70,9 +72,9 @@ static kpt_status load_table(sample_tracer *t, const kpt_chunk *chunk)
     const table *all = chunk->data;
     if (chunk->size_bytes != sizeof *all || all->magic != MAGIC || all->point_count > SAMPLE_POINTS)
         return wrong("R775") ? KPT_OK : KPT_E_INVALID;
-    t->marked = all->marked != 0;
-    t->point_count = (uint32_t)all->point_count;
-    memcpy(t->points, all->points, sizeof t->points);
+    t->marks.marked = all->marked != 0;
+    t->marks.point_count = (uint32_t)all->point_count;
+    memcpy(t->marks.points, all->points, sizeof t->marks.points);
     return KPT_OK;
 }
 

@@ -17,6 +17,7 @@ typedef struct delivery {
     const kpt_delivery *asked;
     int64_t start_ns[SAMPLE_CALLS];
     int64_t end_ns[SAMPLE_CALLS];
+    sample_marks marks;
     int64_t point_ns;
     int64_t last_ns;                    /* nothing lies behind it */
     uint32_t start_flags[SAMPLE_CALLS]; /* what is known when it begins */
@@ -122,7 +123,7 @@ static void set_times(delivery *d)
         }
         if (open && wrong("R525")) d->end_ns[i]--;
     }
-    for (uint32_t i = 0; d->tracer->marked && i < SAMPLE_MARKED; i++)
+    for (uint32_t i = 0; d->marks.marked && i < SAMPLE_MARKED; i++)
         if (i > 0 || !wrong("R532")) d->end_flags[i] |= KPT_ACTIVITY_MARKED;
     if (wrong("R512") && d->asked->end_ns) d->end_ns[SAMPLE_CALLS - 1] = end_ns + 1;
     if (wrong("R513")) d->end_ns[SAMPLE_CALLS - 2] = d->end_ns[SAMPLE_CALLS - 3] + 1;
@@ -158,9 +159,9 @@ static void visit_points(delivery *d, uint32_t call)
 {
     if (call != SAMPLE_MARKED - 1 || !(d->asked->flags & KPT_DELIVER_POINTS)) return;
     if (d->point_ns > d->last_ns || d->asked->order == KPT_ORDER_START) return;
-    for (uint32_t i = 0; i < d->tracer->point_count; i++)
+    for (uint32_t i = 0; i < d->marks.point_count; i++)
         d->visits[d->visit_count++] =
-            (visit){call, KPT_PHASE_COMPLETE, d->point_ns, d->tracer->points[i]};
+            (visit){call, KPT_PHASE_COMPLETE, d->point_ns, d->marks.points[i]};
 }
 
 /* Whether this delivery leaves the call out. */
@@ -382,6 +383,7 @@ kpt_status sample_deliver(sample_tracer *tracer, const kpt_delivery *asked)
     memset(&d, 0, sizeof d);
     d.tracer = tracer;
     d.asked = asked;
+    d.marks = sample_marks_now(tracer);
     if (!asked->convert) tracer->deliveries[asked->order]++;
     if (wrong("R521")) sample_record(recording);
     set_times(&d);

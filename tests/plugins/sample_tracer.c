@@ -158,18 +158,29 @@ static kpt_status get_stats(kpt_handle self, kpt_stats *out)
     return leave(t, KPT_OK);
 }
 
+sample_marks sample_marks_now(const sample_tracer *t)
+{
+    sample_marks marks;
+    sample_lock();
+    marks = t->marks;
+    sample_unlock();
+    return marks;
+}
+
 /* Takes the lock, as its tracers are in no hurry. */
 static kpt_status mark(kpt_handle self, uint32_t what, uint64_t number)
 {
     sample_object *object = sample_use(self, KPT_FACTORY_TRACER);
     sample_tracer *t = (sample_tracer *)object;
+    sample_marks *m;
     kpt_status status = KPT_OK;
     if (!object) return KPT_E_HANDLE;
     if ((what < KPT_MARK_POINT || what > KPT_MARK_END) && !wrong("R531")) status = KPT_E_INVALID;
     sample_lock();
+    m = &t->marks;
     if (what == KPT_MARK_POINT && object->state == KPT_STATE_RUNNING) {
-        t->marked = 1;
-        if (number && t->point_count < SAMPLE_POINTS) t->points[t->point_count++] = number;
+        m->marked = 1;
+        if (number && m->point_count < SAMPLE_POINTS) m->points[m->point_count++] = number;
     }
     sample_unlock();
     sample_release(object);

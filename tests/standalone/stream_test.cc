@@ -274,6 +274,9 @@ TEST_F(Stream, AForkLeavesTheFileToTheParent)
 /* As a worker does that traces itself, and knows nothing of its parent's session. */
 TEST_F(Stream, AChildMayListenToTheSignalItself)
 {
+#ifdef __SANITIZE_THREAD__
+    GTEST_SKIP() << "ThreadSanitizer allows no threads in the child of a fork";
+#endif
     ASSERT_EQ(start_dumping(SIGUSR2), KPT_OK);
     EXPECT_EQ(in_child([&] {
                   kpti_session *own = nullptr;
