@@ -69,12 +69,16 @@ class _Run:
         """At the end, once. A program that didn't ask for it ends as it would."""
         if self.pid != os.getpid() or not self.trace.running:
             return
+        bar = None
         try:
             if not self.quiet and sys.stderr is not None and sys.stderr.isatty():
                 from ._cli import progress
 
-                self.trace._progress = progress.Bar("writing", self.trace.stats()["events"] // 2)
+                bar = progress.Bar("writing", self.trace.stats()["events"] // 2)
+                self.trace._progress = bar
             summary = self.trace.stop()
+            if bar:
+                bar.close()
         except Exception as error:
             self.tell(f"kpytrace: the trace could not be written: {error}")
             return
@@ -98,7 +102,7 @@ def _before_exit(run: _Run) -> None:
         real(status)
 
     _exit.__doc__ = real.__doc__
-    posix._exit = os._exit = _exit  # type: ignore[assignment]
+    posix._exit = os._exit = _exit
 
 
 def start() -> None:

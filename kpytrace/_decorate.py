@@ -5,12 +5,14 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+    from typing import Any, TypeVar
+
+    Function = TypeVar("Function", bound=Callable[..., Any])
 
 _GENERATOR, _COROUTINE, _ASYNC_GENERATOR = 0x20, 0x80, 0x200  # co_flags; inspect takes 10 ms
 
 
-def decorate(function: Callable[..., Any], manager: Callable[[], Any]) -> Callable[..., Any]:
+def decorate(function: Function, manager: Callable[[], Any]) -> Function:
     """A function that runs `function` inside of what `manager` makes, anew for each call."""
     flags = getattr(getattr(function, "__code__", None), "co_flags", 0)
     if not callable(function):
@@ -33,4 +35,4 @@ def decorate(function: Callable[..., Any], manager: Callable[[], Any]) -> Callab
         if hasattr(function, name):
             setattr(wrapper, name, getattr(function, name))
     wrapper.__wrapped__ = function  # type: ignore[attr-defined]
-    return wrapper
+    return wrapper  # type: ignore[return-value]

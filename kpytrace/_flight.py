@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def signal_to_use() -> int:
     """SIGUSR2, unless the program has a handler for it."""
-    import _signal  # signal itself imports enum
+    import _signal  # type: ignore[import-not-found]  # signal itself imports enum
 
     free = _signal.getsignal(_signal.SIGUSR2) == _signal.SIG_DFL
     return int(_signal.SIGUSR2) if free else 0

@@ -11,7 +11,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
-    from typing import Any, Optional
+    from typing import Any, Optional, TypeVar
+
+    Function = TypeVar("Function", bound=Callable[..., Any])
 
 _MARK, _BEGIN, _END, _COUNTER = 1, 2, 3, 4  # writers/notes.h
 
@@ -38,8 +40,9 @@ def _note(what: int, name: str, values: Optional[dict[str, Any]], value: float =
     if active is None or active._handle is None:
         return 0
     text = name.encode("utf-8", "replace").decode()
-    return _trace._standalone.note(active._handle, what, text, _members(values) if values else "",
-                                   value, flow, partner)
+    number: int = _trace._standalone.note(
+        active._handle, what, text, _members(values) if values else "", value, flow, partner)
+    return number
 
 
 def mark(name: str, /, *, flow: int = 0, **values: Any) -> None:
@@ -88,5 +91,5 @@ class span:
                  where: Optional[TracebackType]) -> None:
         self.end()
 
-    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def __call__(self, function: Function) -> Function:
         return decorate(function, lambda: span(self._name, flow=self._flow, **self._values))

@@ -11,7 +11,7 @@ import os
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
-    from typing import Literal, TypedDict, Union
+    from typing import Any, Literal, TypedDict, Union
 
     class Options(TypedDict, total=False):
         """What start and trace take as keywords."""
@@ -203,8 +203,8 @@ def resolve(given: Mapping[str, object]) -> dict[str, object]:
         if value is not None:
             values[option.name] = _read(option, value, source)
     if "ring" in values:
-        bound, amount = values.pop("ring")  # type: ignore
-        values[bound] = amount
+        ring: Any = values.pop("ring")
+        values[ring[0]] = ring[1]
     # The last filter that matches decides: so an exclude wins over an include.
     filters: list[Filter] = []
     for action in ("include", "exclude"):

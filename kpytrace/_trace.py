@@ -19,12 +19,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
-    from typing import Any, Optional, Union
+    from typing import Any, Optional, TypeVar, Union
 
     from typing_extensions import Unpack
 
     from ._options import Options
 
+    Function = TypeVar("Function", bound=Callable[..., Any])
     Path = Union[str, os.PathLike[str]]
 
 _NOTES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_notes.py")
@@ -252,7 +253,7 @@ class Trace:
                 if _active is self:
                     _active = None
 
-    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def __call__(self, function: Function) -> Function:
         """As a decorator: traces each call of the function, and writes the output after it."""
         if self._handle is not None:
             raise RuntimeError("this trace has been used already: make a new one")

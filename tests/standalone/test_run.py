@@ -1,11 +1,15 @@
 """kpytrace run and KPYTRACE=1: a program can't tell that it is traced. Each program here runs with python
 alone and with kpytrace, and what the outside sees of both is the same."""
 
+import io
+import itertools
+import os
 import signal
 import subprocess
 import sys
 import time
 import unittest
+import unittest.mock
 
 from support import Case, run_python
 
@@ -168,6 +172,44 @@ class Run(Case):
         for name in options.OPTIONS:
             shown = "no-c-calls" if name == "c_calls" else name.replace("_", "-")
             self.assertIn(f"--{shown}", text)
+
+
+class Progress(unittest.TestCase):
+    def test_a_bar_comes_when_it_takes_long_and_goes(self):
+        from kpytrace._cli import progress
+
+        for seconds, shown in ((0.0, False), (0.1, True)):
+            times = itertools.count(100.0, seconds)
+            with unittest.mock.patch.object(progress.time, "monotonic", lambda: next(times)), \
+                    unittest.mock.patch("sys.stderr", io.StringIO()) as stderr:
+                bar = progress.Bar("writing", 10)
+                for done in range(11):
+                    bar(done)
+                bar.close()
+            text = stderr.getvalue()
+            self.assertEqual("writing [" in text, shown)
+            if shown:
+                self.assertIn("##############################] 100%", text)
+                self.assertTrue(text.endswith("\r\x1b[K"), text)
+
+    def test_nobody_sees_it(self):
+        from kpytrace._cli import progress
+
+        self.assertIsNone(progress.bar("x", 1, quiet=True))
+        with unittest.mock.patch("sys.stderr", io.StringIO()):
+            self.assertIsNone(progress.bar("x", 1, quiet=False))
+
+    def test_a_terminal(self):
+        """A program that kpytrace runs on a terminal ends with the line there."""
+        leader, follower = os.openpty()
+        try:
+            child = subprocess.Popen([sys.executable, "-m", "kpytrace", "run", "-o", "/dev/null", "-c", "pass"],
+                                     stderr=follower)
+            self.assertEqual(child.wait(timeout=60), 0)
+            self.assertIn(b" calls of 1 thread", os.read(leader, 4096))
+        finally:
+            os.close(leader)
+            os.close(follower)
 
 
 class Variable(Case):
