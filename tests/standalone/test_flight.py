@@ -64,7 +64,7 @@ class Flight(Case):
                                              ("trace.1.json", "trace.2.json", "there.kpt")])
         self.assertEqual([self.leaves(self.folder / name) for name in
                           ("trace.1.json", "trace.2.json", "trace.json")], [100, 200, 200])
-        reply = run_python("-m", "kpytrace", "top", three)
+        reply = run_python("-m", "kpytrace", "top", "-n", "0", three)
         self.assertIn(": leaf", reply.stdout)
         with self.assertRaisesRegex(RuntimeError, "no trace is running"):
             kpytrace.dump()
