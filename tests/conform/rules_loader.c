@@ -63,7 +63,9 @@ static const char *difference(const recording *a, const recording *b)
         if (!same_text(m->display, n->display) || !same_text(m->qualname, n->qualname) ||
             !same_text(m->file, n->file) || m->first_line != n->first_line)
             return "a name is another";
-        if (s->os_tid != t->os_tid || s->flags != t->flags || !same_text(s->name, t->name))
+        /* It may have ended in between. */
+        if (s->os_tid != t->os_tid || ((s->flags ^ t->flags) & ~(uint32_t)KPT_THREAD_ENDED) ||
+            !same_text(s->name, t->name))
             return "a thread is another";
     }
     return NULL;
