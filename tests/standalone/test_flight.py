@@ -40,7 +40,7 @@ class Flight(Case):
         return sum(name.endswith(": leaf") for name in self.names(path))
 
     def wait_for(self, path):
-        for _ in range(1000):
+        for _ in range(6000):
             if path.exists():
                 return
             time.sleep(0.01)

@@ -126,7 +126,7 @@ class Run(Case):
             child = subprocess.Popen([sys.executable, *command, str(self.script)], text=True,
                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE)
             self.assertEqual(child.stdout.readline(), "ready\n")
-            time.sleep(0.2)  # it sleeps now, in both cases
+            time.sleep(1)  # it sleeps now, in both cases
             child.send_signal(signal.SIGINT)
             ends.append((*child.communicate(timeout=60), child.returncode))
         self.assertEqual(*ends)
