@@ -6,8 +6,8 @@ namespace
 
 using Formats = Writing;
 
-/* The readers are slow under a sanitizer: a hundred times and more. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+/* The readers are slow under a sanitizer, and emulated: a hundred times and more. */
+#ifdef KPT_SLOW_READERS
 enum { PROGRAMS = 4, ROOTS = 40, THREADS = 1000 };
 #else
 enum { PROGRAMS = 20, ROOTS = 300, THREADS = 10000 };
