@@ -5,7 +5,6 @@ nothing while none does. Nothing of this file is recorded: a mark lies in the fu
 from __future__ import annotations
 
 from . import _trace
-from ._decorate import decorate
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -92,4 +91,6 @@ class span:
         self.end()
 
     def __call__(self, function: Function) -> Function:
+        from ._decorate import decorate
+
         return decorate(function, lambda: span(self._name, flow=self._flow, **self._values))

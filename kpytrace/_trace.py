@@ -12,8 +12,7 @@ import sys
 import time
 from _thread import RLock  # threading itself takes a millisecond to import
 
-from . import _flight, _options
-from ._decorate import decorate
+from . import _options
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -149,6 +148,8 @@ class Trace:
                 options["stream"] = os.fsencode(self._stream)
             elif self._ring and self._output:
                 options["dump"] = os.fsencode(self._output)
+                from . import _flight
+
                 options["dump_signal"] = _flight.signal_to_use()
             self._pid = os.getpid()
             self._began = time.perf_counter()
@@ -156,6 +157,8 @@ class Trace:
             self._handle, self._noop = _standalone.start(plugin, options)
             _active = self
         if self._ring and self._output:
+            from . import _flight
+
             _flight.watch(self)
         if self._noop:
             self._warn(f"kpytrace records nothing: {self._noop}")
@@ -257,6 +260,8 @@ class Trace:
         """As a decorator: traces each call of the function, and writes the output after it."""
         if self._handle is not None:
             raise RuntimeError("this trace has been used already: make a new one")
+        from ._decorate import decorate
+
         return decorate(function, self._again)
 
     def _again(self) -> Trace:

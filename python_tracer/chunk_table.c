@@ -1,6 +1,8 @@
 #include "chunk_table.h"
 
-enum { ALIGN = 8, HEAD_BYTES = 8, FIRST_ROOM = 4096, NAME_HEAD_BYTES = 24, TEXTS = 4 };
+#include "array.h"
+
+enum { ALIGN = 8, HEAD_BYTES = 8, NAME_HEAD_BYTES = 24, TEXTS = 4 };
 enum { NAMES_BYTES = 1 << 20 };
 /* What a name may be at most here: longer ones are cut, so that sizes always fit. */
 enum { MOST_TEXT = 1 << 24 };
@@ -14,28 +16,15 @@ void kpti_table_free(kpti_table *table)
     table->size = table->room = 0;
 }
 
-static int grow(kpti_table *t, size_t more)
-{
-    size_t wanted = t->room ? t->room : FIRST_ROOM;
-    char *grown;
-    while (wanted < t->size + more)
-        wanted *= 2;
-    grown = kpti_alloc(t->env, wanted);
-    if (!grown) {
-        t->failed = 1;
-        return 0;
-    }
-    if (t->size) memcpy(grown, t->bytes, t->size);
-    kpti_free(t->env, t->bytes, t->room);
-    t->bytes = grown;
-    t->room = wanted;
-    return 1;
-}
-
 static void put(kpti_table *t, const void *bytes, size_t size)
 {
-    if (t->failed || (t->size + size > t->room && !grow(t, size))) return;
-    if (size) memcpy(t->bytes + t->size, bytes, size);
+    char *all;
+    if (t->failed || !size) return;
+    all = kpti_array_reserve(t->env, t->bytes, &t->room, t->size, t->size + size, 1);
+    t->failed = !all;
+    if (!all) return;
+    t->bytes = all;
+    memcpy(t->bytes + t->size, bytes, size);
     t->size += size;
 }
 

@@ -31,7 +31,7 @@ typedef struct kpti_table {
     const kpti_env *env;
     char *bytes;
     size_t size;
-    size_t room;
+    uint64_t room;
     int failed; /* there was no memory: nothing of it may be used */
 } kpti_table;
 

@@ -1,6 +1,6 @@
 #include "cuts.h"
 
-enum { FIRST_ROOM = 16 };
+#include "array.h"
 
 void kpti_cuts_free(kpti_cuts *cuts)
 {
@@ -10,28 +10,14 @@ void kpti_cuts_free(kpti_cuts *cuts)
     memset(cuts, 0, sizeof *cuts);
 }
 
-/* Room for one more than COUNT elements; 0 when there is no memory. */
-static int reserve(const kpti_env *env, void **array, uint64_t *room, uint64_t count, size_t size)
-{
-    const uint64_t wanted = *room ? *room * 2 : FIRST_ROOM;
-    void *grown;
-    if (count < *room) return 1;
-    grown = kpti_alloc(env, wanted * size);
-    if (!grown) return 0;
-    if (*array) memcpy(grown, *array, count * size);
-    kpti_free(env, *array, *room * size);
-    *array = grown;
-    *room = wanted;
-    return 1;
-}
-
 static int open_span(kpti_cuts *cuts, kpti_span span)
 {
-    void *open = cuts->open;
-    int fine = reserve(cuts->env, &open, &cuts->open_room, cuts->open_count, sizeof *cuts->open);
+    kpti_span *open = kpti_array_reserve(cuts->env, cuts->open, &cuts->open_room, cuts->open_count,
+                                         cuts->open_count + 1, sizeof *open);
+    if (!open) return 0;
     cuts->open = open;
-    if (fine) cuts->open[cuts->open_count++] = span;
-    return fine;
+    open[cuts->open_count++] = span;
+    return 1;
 }
 
 /* Takes the innermost span of this number out; 0: there is none. */
@@ -50,10 +36,11 @@ static int close_span(kpti_cuts *cuts, uint32_t number, kpti_span *out)
 
 int kpti_cuts_plan(kpti_cuts *cuts, uint32_t number, uint64_t next_id)
 {
-    void *lasting = cuts->lasting;
-    int fine = reserve(cuts->env, &lasting, &cuts->room, cuts->count, sizeof *cuts->lasting);
+    uint64_t *lasting = kpti_array_reserve(cuts->env, cuts->lasting, &cuts->room, cuts->count,
+                                           cuts->count + 1, sizeof *lasting);
+    if (!lasting) return 0;
     cuts->lasting = lasting;
-    if (!fine || !open_span(cuts, (kpti_span){cuts->count, next_id, number, 0})) return 0;
+    if (!open_span(cuts, (kpti_span){cuts->count, next_id, number, 0})) return 0;
     cuts->lasting[cuts->count++] = 0;
     return 1;
 }

@@ -2,26 +2,20 @@
 
 #include <string.h>
 
-enum { FIRST_ROOM = 16 };
+#include "array.h"
 
 /* Room for one more; 0 when there is no memory. */
 static int reserve(const kpti_env *env, kpti_far_ends *f)
 {
-    const uint64_t wanted = f->room ? f->room * 2 : FIRST_ROOM;
-    kpti_far_end *grown;
-    if (f->count < f->room) return 1;
-    if (f->room == KPTI_MOST_FAR_ENDS) {
+    kpti_far_end *ends;
+    if (f->count == KPTI_MOST_FAR_ENDS) {
         f->count /= 2;
-        memmove(f->ends, f->ends + (f->room - f->count), f->count * sizeof *f->ends);
+        memmove(f->ends, f->ends + f->count, f->count * sizeof *f->ends);
         return 1;
     }
-    grown = kpti_alloc(env, wanted * sizeof *grown);
-    if (!grown) return 0;
-    if (f->count) memcpy(grown, f->ends, f->count * sizeof *grown);
-    kpti_free(env, f->ends, f->room * sizeof *grown);
-    f->ends = grown;
-    f->room = wanted;
-    return 1;
+    ends = kpti_array_reserve(env, f->ends, &f->room, f->count, f->count + 1, sizeof *ends);
+    if (ends) f->ends = ends;
+    return ends != NULL;
 }
 
 void kpti_far_ends_add(const kpti_env *env, kpti_far_ends *f, uint32_t number, uint64_t ticks)

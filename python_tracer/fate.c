@@ -1,6 +1,8 @@
 #include "fate.h"
 
-enum { FIRST_GCS = 16, BLOCK = 128 };
+#include "array.h"
+
+enum { BLOCK = 128 };
 
 static uint64_t pages_for(uint64_t calls)
 {
@@ -39,16 +41,11 @@ static kpti_fate_page *page_of(kpti_fates *f, uint64_t index)
 
 static int add_gc(kpti_fates *f, const kpt_activity *a)
 {
-    if (f->gc_count == f->gc_room) {
-        const uint64_t room = f->gc_room ? f->gc_room * 2 : FIRST_GCS;
-        kpti_gc_counts *gcs = kpti_alloc(f->env, room * sizeof *gcs);
-        if (!gcs) return 0;
-        if (f->gcs) memcpy(gcs, f->gcs, f->gc_count * sizeof *gcs);
-        kpti_free(f->env, f->gcs, f->gc_room * sizeof *gcs);
-        f->gcs = gcs;
-        f->gc_room = room;
-    }
-    f->gcs[f->gc_count++] = (kpti_gc_counts){a->value1, a->value2};
+    kpti_gc_counts *gcs =
+        kpti_array_reserve(f->env, f->gcs, &f->gc_room, f->gc_count, f->gc_count + 1, sizeof *gcs);
+    if (!gcs) return 0;
+    f->gcs = gcs;
+    gcs[f->gc_count++] = (kpti_gc_counts){a->value1, a->value2};
     return 1;
 }
 

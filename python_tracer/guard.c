@@ -1,5 +1,6 @@
 #include "guard.h"
 
+#include "array.h"
 #include "function.h"
 
 /* Different functions in a chunk that are looked at; more than that are not the problem. Nor is one with
@@ -13,16 +14,11 @@ typedef struct short_calls {
 
 static int reserve(const kpti_env *env, kpti_guard *guard)
 {
-    uint32_t wanted = kpti_function_count() + 1024;
-    kpti_guarded *grown;
-    if (guard->capacity >= kpti_function_count()) return 1;
-    grown = kpti_alloc(env, wanted * sizeof *grown);
-    if (!grown) return 0;
-    if (guard->capacity) memcpy(grown, guard->functions, guard->capacity * sizeof *grown);
-    kpti_free(env, guard->functions, guard->capacity * sizeof *grown);
-    guard->functions = grown;
-    guard->capacity = wanted;
-    return 1;
+    kpti_guarded *functions =
+        kpti_array_reserve(env, guard->functions, &guard->capacity, guard->capacity,
+                           kpti_function_count(), sizeof *functions);
+    if (functions) guard->functions = functions;
+    return functions || !kpti_function_count();
 }
 
 static void add_short(short_calls *table, uint32_t function)
@@ -99,11 +95,11 @@ int kpti_guard_allows_locked(const kpti_guard *guard, uint32_t function)
 
 void kpti_guard_report(const kpti_env *env, const kpti_guard *guard)
 {
-    for (uint32_t i = 0; env->host.log && i < guard->capacity; i++) {
+    for (uint64_t i = 0; env->host.log && i < guard->capacity; i++) {
         kpti_function_view view;
         char text[1024];
         kpt_str message = {text, 0};
-        if (!guard->functions[i].off || !kpti_function_describe(NULL, i, &view)) continue;
+        if (!guard->functions[i].off || !kpti_function_describe(NULL, (uint32_t)i, &view)) continue;
         (void)snprintf(text, sizeof text, "overhead: switched off %.*s after %llu calls",
                        (int)view.display.size, view.display.data,
                        (unsigned long long)guard->functions[i].calls);

@@ -18,7 +18,7 @@ typedef struct kpti_guarded {
 
 typedef struct kpti_guard {
     kpti_guarded *functions; /* by id */
-    uint32_t capacity;
+    uint64_t capacity;
     uint32_t off_count;
 } kpti_guard;
 

@@ -1,17 +1,13 @@
 #include "lane.h"
 
-enum { FIRST_IDS = 64 };
+#include "array.h"
 
 static int grow_ids(kpti_lane *l)
 {
-    const uint64_t room = l->id_room ? 2 * l->id_room : FIRST_IDS;
-    uint64_t *ids = kpti_alloc(l->b->env, room * sizeof *ids);
-    if (!ids) return 0;
-    if (l->ids) memcpy(ids, l->ids, l->id_room * sizeof *ids);
-    kpti_free(l->b->env, l->ids, l->id_room * sizeof *ids);
-    l->ids = ids;
-    l->id_room = room;
-    return 1;
+    uint64_t *ids =
+        kpti_array_reserve(l->b->env, l->ids, &l->id_room, l->id_room, l->id_room + 1, sizeof *ids);
+    if (ids) l->ids = ids;
+    return ids != NULL;
 }
 
 /* What a call that begins will have come to, where that must be known already. */

@@ -1,5 +1,7 @@
 #include "load.h"
 
+#include "array.h"
+
 /* Far more than there are: what a damaged table can make us take is bounded. */
 enum { MOST_THREADS = 1 << 22, MOST_RUNS = 1 << 20 };
 
@@ -8,18 +10,9 @@ enum { MOST_THREADS = 1 << 22, MOST_RUNS = 1 << 20 };
 /* Makes COUNT items of SIZE bytes, the new ones zeroes. */
 static int extend(const kpti_env *env, kpti_list *l, uint32_t count, size_t size)
 {
-    uint32_t room = l->room ? l->room : 64;
-    void *grown;
-    if (count > l->room) {
-        while (room < count)
-            room *= 2;
-        grown = kpti_alloc(env, room * size);
-        if (!grown) return 0;
-        if (l->count) memcpy(grown, l->items, l->count * size);
-        kpti_free(env, l->items, l->room * size);
-        l->items = grown;
-        l->room = room;
-    }
+    void *items = kpti_array_reserve(env, l->items, &l->room, l->count, count, size);
+    if (!items && count) return 0;
+    l->items = items;
     if (count > l->count) l->count = count;
     return 1;
 }

@@ -9,8 +9,8 @@ enum { KPTI_HEADS_IN_BLOCK = 1024 };
 /* An array that grows. */
 typedef struct kpti_list {
     void *items;
+    uint64_t room;
     uint32_t count;
-    uint32_t room;
 } kpti_list;
 
 /* A thread, and where its next chunk goes. */

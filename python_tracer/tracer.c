@@ -1,5 +1,6 @@
 #include "tracer.h"
 
+#include "array.h"
 #include "cpython.h"
 #include "deliver.h"
 #include "function.h"
@@ -24,23 +25,17 @@ static void free_tracer(kpti_tracer *tracer)
     kpti_filters_free(env, &tracer->filters);
     kpti_guard_free(env, &tracer->guard);
     kpti_free(env, tracer->watches, tracer->watch_count * sizeof(kpti_watch));
-    kpti_free(env, tracer->runs, tracer->run_capacity * sizeof(kpti_run));
+    kpti_free(env, tracer->runs, tracer->run_room * sizeof(kpti_run));
     kpti_free(env, tracer, sizeof *tracer);
 }
 
 /* Room for one more run. */
 static int reserve_run(kpti_tracer *tracer)
 {
-    uint32_t wanted = tracer->run_capacity ? tracer->run_capacity * 2 : 4;
-    kpti_run *grown;
-    if (tracer->run_count < tracer->run_capacity) return 1;
-    grown = kpti_alloc(tracer->env, wanted * sizeof *grown);
-    if (!grown) return 0;
-    if (tracer->run_count) memcpy(grown, tracer->runs, tracer->run_count * sizeof *grown);
-    kpti_free(tracer->env, tracer->runs, tracer->run_capacity * sizeof *grown);
-    tracer->runs = grown;
-    tracer->run_capacity = wanted;
-    return 1;
+    kpti_run *runs = kpti_array_reserve(tracer->env, tracer->runs, &tracer->run_room,
+                                        tracer->run_count, tracer->run_count + 1, sizeof *runs);
+    if (runs) tracer->runs = runs;
+    return runs != NULL;
 }
 
 /* Frees all that was recorded, and lets the threads keep what is theirs. */

@@ -53,7 +53,7 @@ typedef struct kpti_tracer {
 
     kpti_run *runs;
     uint32_t run_count;
-    uint32_t run_capacity;
+    uint64_t run_room;
     kpti_clock_point clock_start; /* of the first run */
     kpti_clock_point clock_stop;  /* of the last */
 } kpti_tracer;

@@ -94,10 +94,6 @@ static inline size_t kpti_chrome_room(kpt_str text)
 /* TEXT as the inside of a JSON string, cut if it is too long for a name. */
 char *kpti_chrome_escape(char *out, kpt_str text);
 
-/* As records.h has them. */
-#define kpti_chrome_can_read kpti_records_can_read
-#define kpti_chrome_record   kpti_record
-
 #ifdef __cplusplus
 }
 #endif

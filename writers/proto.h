@@ -10,7 +10,6 @@
 
 enum { KPTI_PROTO_MOST_VARINT = 10, KPTI_PROTO_MOST_TAG = 5 };
 /* Most bytes of a field that is a number. */
-enum { KPTI_PROTO_MOST_NUMBER = KPTI_PROTO_MOST_TAG + KPTI_PROTO_MOST_VARINT };
 /* A message's length, where it is not known before its end: always so many bytes. */
 enum { KPTI_PROTO_LENGTH_BYTES = 4 };
 

@@ -32,7 +32,8 @@ static void process_name(char *buffer, size_t size)
     buffer[strcspn(buffer, "\n")] = 0;
 }
 
-static kpti_session *make_session(kpti_session_error *error)
+/* A session with its plugin opened; NULL with an error. */
+static kpti_session *make_session(const char *plugin, kpti_session_error *error)
 {
     kpti_session *s = calloc(1, sizeof *s);
     if (!s) {
@@ -45,7 +46,9 @@ static kpti_session *make_session(kpti_session_error *error)
     s->pid = getpid();
     s->traced_pid = (uint64_t)s->pid;
     s->base_ns = unix_ns() / NS_PER_SECOND * NS_PER_SECOND;
-    return s;
+    if (kpti_door_open(&s->door, plugin, error) == KPT_OK) return s;
+    kpti_session_free(s);
+    return NULL;
 }
 
 /* --- one call at a time ----------------------------------------------------------------------- */
@@ -126,7 +129,7 @@ static kpt_status start_keeper(kpti_session *s, const kpti_session_options *opti
 {
     int os_error;
     if (options->dump) (void)snprintf(s->dump_path, sizeof s->dump_path, "%s", options->dump);
-    s->keeper.signal = options->dump ? options->dump_signal : 0;
+    s->keeper.signal = options->dump ? (int)options->dump_signal : 0;
     if (s->streams) s->keeper.interval_ns = options->flush_ns ? options->flush_ns : NS_PER_SECOND;
     if (!s->keeper.signal && !s->keeper.interval_ns) return KPT_OK;
     s->keeper.at_interval = keeper_flush;
@@ -199,16 +202,9 @@ static kpt_status start_inside(kpti_session *s, const kpt_tracer_args *args,
     return status == KPT_OK ? start_keeper(s, options, error) : status;
 }
 
-kpt_status kpti_session_start(const char *plugin, const kpt_tracer_args *args,
-                              const kpti_session_options *options, kpti_session **out,
-                              kpti_session_error *error)
+/* A session that could not begin is freed. */
+static kpt_status hand_out(kpti_session *s, kpt_status status, kpti_session **out)
 {
-    kpti_session *s = make_session(error);
-    kpt_status status;
-    *out = NULL;
-    if (!s) return error->status;
-    status = kpti_door_open(&s->door, plugin, error);
-    if (status == KPT_OK) status = start_inside(s, args, options, error);
     if (status == KPT_OK)
         *out = s;
     else
@@ -216,20 +212,35 @@ kpt_status kpti_session_start(const char *plugin, const kpt_tracer_args *args,
     return status;
 }
 
+kpt_status kpti_session_start(const char *plugin, const kpt_tracer_args *args,
+                              const kpti_session_options *options, kpti_session **out,
+                              kpti_session_error *error)
+{
+    kpti_session *s = make_session(plugin, error);
+    *out = NULL;
+    if (!s) return error->status;
+    return hand_out(s, start_inside(s, args, options, error), out);
+}
+
+kpt_status kpti_session_load(kpti_session *s, const char *path, kpti_kpt_reader *reader,
+                             kpti_notes *notes, kpt_tracer *tracer, kpti_session_error *error)
+{
+    const char *why;
+    int os_error = kpti_kpt_open(reader, path, &why);
+    if (os_error && !why) return kpti_session_fail_io(error, os_error, path);
+    if (os_error) return kpti_session_fail(error, KPT_E_INVALID, "%.180s: %s", path, why);
+    reader->notes = notes;
+    return kpti_door_load(&s->door, kpti_kpt_next_chunk, reader, tracer, error);
+}
+
 static kpt_status open_inside(kpti_session *s, const char *path, int recover,
                               kpti_session_error *error)
 {
-    const char *why;
-    kpt_status status;
-    int os_error = kpti_kpt_open(&s->reader, path, &why);
-    if (os_error && !why) return kpti_session_fail_io(error, os_error, path);
-    if (os_error) return kpti_session_fail(error, KPT_E_INVALID, "%.180s: %s", path, why);
+    kpt_status status = kpti_session_load(s, path, &s->reader, &s->notes, &s->tracer, error);
+    if (status != KPT_OK) return status;
     s->stopped = 1;
     s->base_ns = s->reader.base_ns;
     s->traced_pid = s->reader.pid;
-    s->reader.notes = &s->notes;
-    status = kpti_door_load(&s->door, kpti_kpt_next_chunk, &s->reader, &s->tracer, error);
-    if (status != KPT_OK) return status;
     if (s->reader.info.size)
         (void)snprintf(
             s->info, sizeof s->info, "%.*s",
@@ -246,17 +257,10 @@ static kpt_status open_inside(kpti_session *s, const char *path, int recover,
 kpt_status kpti_session_open(const char *plugin, const char *path, int recover, kpti_session **out,
                              kpti_session_error *error)
 {
-    kpti_session *s = make_session(error);
-    kpt_status status;
+    kpti_session *s = make_session(plugin, error);
     *out = NULL;
     if (!s) return error->status;
-    status = kpti_door_open(&s->door, plugin, error);
-    if (status == KPT_OK) status = open_inside(s, path, recover, error);
-    if (status == KPT_OK)
-        *out = s;
-    else
-        kpti_session_free(s);
-    return status;
+    return hand_out(s, open_inside(s, path, recover, error), out);
 }
 
 const char *kpti_session_noop_reason(const kpti_session *session)

@@ -33,10 +33,10 @@ enum {
 typedef struct kpti_session_options {
     uint32_t flags;     /* KPTI_SESSION_* */
     const char *stream; /* the .kpt file that is written while it runs; NULL: none */
-    const char *dump;  /* a signal writes here: "out.json" to out.1.json, out.2.json …; or NULL */
-    int dump_signal;   /* which one; 0: none */
-    uint64_t flush_ns; /* a stream's threads hand over what they have so often; 0: 1 s */
-    kpt_str info;      /* lines "key=value" for who reads a .kpt file */
+    const char *dump; /* a signal writes here: "out.json" to out.1.json, out.2.json …; or NULL */
+    uint32_t dump_signal; /* which one; 0: none */
+    uint64_t flush_ns;    /* a stream's threads hand over what they have so often; 0: 1 s */
+    kpt_str info;         /* lines "key=value" for who reads a .kpt file */
 } kpti_session_options;
 
 /* Opens PLUGIN, makes a tracer with ARGS and has it run. On KPT_OK *OUT is to be freed. */

@@ -238,22 +238,6 @@ static PyObject *stats(PyObject *module, PyObject *capsule)
     return dict;
 }
 
-PyDoc_STRVAR(formats_doc, "formats() -> (name, suffix) of each format that is written");
-static PyObject *formats(PyObject *module, PyObject *ignored)
-{
-    size_t count;
-    const kpti_format *const *all = kpti_formats(&count);
-    PyObject *list = PyList_New(0);
-    (void)module;
-    (void)ignored;
-    for (size_t i = 0; list && i < count; i++) {
-        PyObject *pair = Py_BuildValue("ss", all[i]->name, all[i]->suffix);
-        if (!pair || PyList_Append(list, pair) < 0) Py_CLEAR(list);
-        Py_XDECREF(pair);
-    }
-    return list;
-}
-
 PyDoc_STRVAR(close_doc, "close(trace): frees the recording");
 static PyObject *close_trace(PyObject *module, PyObject *capsule)
 {
@@ -278,7 +262,6 @@ static PyMethodDef methods[] = {
     {"note", note, METH_VARARGS, note_doc},
     {"stats", stats, METH_O, stats_doc},
     {"profile", kpti_profile_call, METH_VARARGS, kpti_profile_doc},
-    {"formats", formats, METH_NOARGS, formats_doc},
     {"close", close_trace, METH_O, close_doc},
     {NULL, NULL, 0, NULL},
 };

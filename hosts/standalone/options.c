@@ -4,46 +4,43 @@
 typedef enum option_kind {
     SWITCH,
     NOT_SWITCH,
+    SESSION, /* a switch of the session's */
     COUNT32,
     COUNT64,
-    SESSION, /* a switch of the session's */
     ON_FULL,
     FILTERS,
-    STREAM,
-    DUMP,
-    DUMP_SIGNAL,
-    FLUSH,
+    PATH,
     INFO
 } option_kind;
 
 typedef struct option {
     const char *name;
     option_kind kind;
-    uint32_t where; /* a flag of kpt_tracer_args or of the session, or the offset of a field */
+    uint32_t where; /* a flag of kpt_tracer_args or of the session, or a field's offset */
 } option;
 
-#define AT(field) ((uint32_t)offsetof(kpt_tracer_args, field))
+#define AT(field) ((uint32_t)offsetof(kpti_start_args, field))
 static const option known_options[] = {
     {"c_calls", NOT_SWITCH, KPT_TRACE_NO_C_CALLS},
     {"all_callables", SWITCH, KPT_TRACE_ALL_CALLABLES},
     {"this_thread", SWITCH, KPT_TRACE_THIS_THREAD},
     {"gc", SESSION, KPTI_SESSION_GC},
     {"ring", SESSION, KPTI_SESSION_RING},
-    {"stream", STREAM, 0},
-    {"dump", DUMP, 0},
-    {"dump_signal", DUMP_SIGNAL, 0},
-    {"flush_ns", FLUSH, 0},
+    {"stream", PATH, AT(session.stream)},
+    {"dump", PATH, AT(session.dump)},
+    {"dump_signal", COUNT32, AT(session.dump_signal)},
+    {"flush_ns", COUNT64, AT(session.flush_ns)},
     {"info", INFO, 0},
     {"on_full", ON_FULL, 0},
     {"filters", FILTERS, 0},
-    {"max_events", COUNT64, AT(max_events)},
-    {"max_bytes", COUNT64, AT(max_bytes)},
-    {"ring_ns", COUNT64, AT(ring_ns)},
-    {"ring_bytes", COUNT64, AT(ring_bytes)},
-    {"min_duration_ns", COUNT64, AT(min_duration_ns)},
-    {"max_depth", COUNT32, AT(max_depth)},
-    {"overhead_permille", COUNT32, AT(overhead_permille)},
-    {"tool_id", COUNT32, AT(tool_id)},
+    {"max_events", COUNT64, AT(tracer.max_events)},
+    {"max_bytes", COUNT64, AT(tracer.max_bytes)},
+    {"ring_ns", COUNT64, AT(tracer.ring_ns)},
+    {"ring_bytes", COUNT64, AT(tracer.ring_bytes)},
+    {"min_duration_ns", COUNT64, AT(tracer.min_duration_ns)},
+    {"max_depth", COUNT32, AT(tracer.max_depth)},
+    {"overhead_permille", COUNT32, AT(tracer.overhead_permille)},
+    {"tool_id", COUNT32, AT(tracer.tool_id)},
 };
 enum { KNOWN_OPTIONS = sizeof known_options / sizeof known_options[0] };
 
@@ -108,7 +105,7 @@ static int read_filters(PyObject *list, kpti_start_args *args)
     return 1;
 }
 
-static int read_count(PyObject *value, const option *o, kpt_tracer_args *args)
+static int read_count(PyObject *value, const option *o, kpti_start_args *args)
 {
     void *field = (char *)args + o->where;
     unsigned long long number = PyLong_AsUnsignedLongLong(value);
@@ -125,25 +122,15 @@ static int read_count(PyObject *value, const option *o, kpt_tracer_args *args)
 }
 
 /* Bytes, without a NUL where they are a path. */
-static int read_text(PyObject *value, const option *o, kpti_session_options *out)
+static int read_text(PyObject *value, const option *o, kpti_start_args *args)
 {
     char *bytes;
     Py_ssize_t size;
     if (PyBytes_AsStringAndSize(value, &bytes, o->kind == INFO ? &size : NULL) < 0) return 0;
-    if (o->kind == INFO) out->info = (kpt_str){bytes, (uint64_t)size};
-    if (o->kind == STREAM) out->stream = bytes;
-    if (o->kind == DUMP) out->dump = bytes;
-    return 1;
-}
-
-static int read_session_count(PyObject *value, const option *o, kpti_session_options *out)
-{
-    unsigned long long number = PyLong_AsUnsignedLongLong(value);
-    if (number == (unsigned long long)-1 && PyErr_Occurred()) return 0;
-    if (o->kind == FLUSH)
-        out->flush_ns = number;
+    if (o->kind == INFO)
+        args->session.info = (kpt_str){bytes, (uint64_t)size};
     else
-        out->dump_signal = (int)(number & 127);
+        *(const char **)(void *)((char *)args + o->where) = bytes;
     return 1;
 }
 
@@ -154,20 +141,16 @@ static int read_option(PyObject *value, const option *o, kpti_start_args *args)
     switch (o->kind) {
     case COUNT32:
     case COUNT64:
-        return read_count(value, o, &args->tracer);
+        return read_count(value, o, args);
     case FILTERS:
         return read_filters(value, args);
     case ON_FULL:
         truth = find_word(value, policies, o->name);
         if (truth >= 0) args->tracer.on_full = (uint32_t)(KPT_FULL_STOP + truth);
         return truth >= 0;
-    case STREAM:
-    case DUMP:
+    case PATH:
     case INFO:
-        return read_text(value, o, &args->session);
-    case DUMP_SIGNAL:
-    case FLUSH:
-        return read_session_count(value, o, &args->session);
+        return read_text(value, o, args);
     case SWITCH:
     case NOT_SWITCH:
     case SESSION:

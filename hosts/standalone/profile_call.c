@@ -51,6 +51,10 @@ PyObject *kpti_profile_call(PyObject *module, PyObject *args)
         return NULL;
     session = kpti_session_of(capsule);
     if (!session) return NULL;
+    if (sort < KPTI_PROFILE_BY_OWN || sort > KPTI_PROFILE_BY_MAX) {
+        PyErr_Format(PyExc_ValueError, "there is no sort %d", sort);
+        return NULL;
+    }
     if (progress != Py_None) call.progress = progress;
     if (kpti_profile_open(&heap, by_thread ? KPTI_PROFILE_BY_THREAD : 0, &made) != KPT_OK)
         return PyErr_NoMemory();

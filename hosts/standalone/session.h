@@ -65,6 +65,11 @@ static inline int kpti_has_chunks(const kpt_tracer *tracer)
     return KPT_HAS(tracer->ops, kpt_tracer_ops, get_chunks);
 }
 
+/* Opens the .kpt file PATH and makes a tracer of it; its notes go to NOTES. READER is to be unmapped in
+ * any case, after the tracer. */
+kpt_status kpti_session_load(kpti_session *session, const char *path, kpti_kpt_reader *reader,
+                             kpti_notes *notes, kpt_tracer *tracer, kpti_session_error *error);
+
 /* stream.c: the .kpt file that is written while a session runs. */
 int kpti_session_begin_stream(kpti_session *session, const char *path); /* 0 or an errno */
 kpt_status kpti_session_sink(void *session, const kpt_chunk *chunk);    /* a kpt_chunk_fn */

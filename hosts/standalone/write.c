@@ -1,5 +1,6 @@
 #include <stdlib.h>
 
+#include "records.h"
 #include "session.h"
 
 /* Whom a delivery comes from: the session's tracer, or the file that a stream has become. */
@@ -28,23 +29,15 @@ static void end_source(source *from)
 /* What has been streamed so far, read back. */
 static kpt_status load_stream(kpti_session *s, source *from, kpti_session_error *error)
 {
-    const char *why;
     kpt_status status;
-    int os_error;
     if (!s->stopped) kpti_session_flush(s);
-    os_error = kpti_kpt_open(&from->reader, s->stream_path, &why);
-    if (os_error && !why) return kpti_session_fail_io(error, os_error, s->stream_path);
-    if (os_error) return kpti_session_fail(error, KPT_E_INVALID, "%.180s: %s", s->stream_path, why);
+    status = kpti_session_load(s, s->stream_path, &from->reader, &from->copied_notes, &from->tracer,
+                               error);
     from->file = &from->reader;
-    from->reader.notes = &from->copied_notes;
-    status = kpti_door_load(&s->door, kpti_kpt_next_chunk, &from->reader, &from->tracer, error);
-    if (status != KPT_OK) {
-        end_source(from);
-        return status;
-    }
     from->notes = &from->copied_notes;
-    from->loaded = 1;
-    return KPT_OK;
+    from->loaded = status == KPT_OK;
+    if (!from->loaded) end_source(from);
+    return status;
 }
 
 /* While the program runs it may note more at any time, and must not wait. 0: no memory. */
@@ -117,8 +110,7 @@ static kpt_status count_batch(void *ctx, const kpt_batch *batch)
 {
     kpti_session_count *count = ctx;
     for (uint32_t i = 0; i < batch->activity_count; i++) {
-        const kpt_activity *a =
-            (const void *)((const char *)batch->activities + (size_t)batch->activity_stride * i);
+        const kpt_activity *a = kpti_record(batch->activities, batch->activity_stride, i);
         count->calls += a->kind != KPT_KIND_POINT;
     }
     count->names += batch->name_count;

@@ -35,7 +35,7 @@ class Stream : public Standalone
     {
         file = path("dump.json");
         options.dump = file.c_str();
-        options.dump_signal = signal_number;
+        options.dump_signal = static_cast<uint32_t>(signal_number);
         return start(sample);
     }
     kpt_status open(const std::string &name, int recover = 0)

@@ -308,13 +308,13 @@ static kpt_status take(void *ctx, const kpt_batch *batch)
 {
     kpti_torch_calls *c = ctx;
     kpt_status status = KPT_OK;
-    if (!kpti_chrome_can_read(batch)) return KPT_E_SIZE;
+    if (!kpti_records_can_read(batch)) return KPT_E_SIZE;
     for (uint32_t i = 0; i < batch->name_count && status == KPT_OK; i++)
-        status = take_name(c, kpti_chrome_record(batch->names, batch->name_stride, i));
+        status = take_name(c, kpti_record(batch->names, batch->name_stride, i));
     for (uint32_t i = 0; i < batch->thread_count && status == KPT_OK; i++)
-        status = take_thread(c, kpti_chrome_record(batch->threads, batch->thread_stride, i));
+        status = take_thread(c, kpti_record(batch->threads, batch->thread_stride, i));
     for (uint32_t i = 0; i < batch->activity_count && status == KPT_OK; i++)
-        status = take_call(c, kpti_chrome_record(batch->activities, batch->activity_stride, i));
+        status = take_call(c, kpti_record(batch->activities, batch->activity_stride, i));
     return status == KPT_OK && kpti_out_error(c->events->out) ? KPT_E_IO : status;
 }
 
