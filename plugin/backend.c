@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "find_python.h"
+#include "fork_wait.h"
 #include "say.h"
 
 /* Any address of this library will do to ask the loader where it lies. */
@@ -21,6 +22,15 @@ static int path_beside_plugin(const kpti_python *python, char *out, size_t size)
                       slash ? (int)(slash + 1 - info.dli_fname) : 0, info.dli_fname, python->major,
                       python->minor, python->free_threaded ? "t" : "");
     return length > 0 && (size_t)length < size;
+}
+
+static void *open_library(const char *path, int flags)
+{
+    void *library;
+    kpti_fork_wait_begin();
+    library = dlopen(path, flags);
+    kpti_fork_wait_end();
+    return library;
 }
 
 static const char *refusal(kpti_python_state state)
@@ -42,7 +52,7 @@ static const char *refusal(kpti_python_state state)
 static void promote(const kpt_host *host, const kpti_python *python)
 {
     if (python->in_executable) return;
-    if (dlopen(python->path, RTLD_LAZY | RTLD_NOLOAD | RTLD_GLOBAL))
+    if (open_library(python->path, RTLD_LAZY | RTLD_NOLOAD | RTLD_GLOBAL))
         kpti_say(host, KPT_LOG_DEBUG, "backend: %s is visible to backends now", python->path);
     else
         kpti_say(host, KPT_LOG_WARNING, "backend: %s can't be made visible: %s", python->path,
@@ -52,7 +62,7 @@ static void promote(const kpt_host *host, const kpti_python *python)
 static const kpti_backend *open_backend(const kpti_python *python, const char *path,
                                         kpti_error *why)
 {
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    void *library = open_library(path, RTLD_NOW | RTLD_LOCAL);
     kpti_backend_entry_fn entry;
     const kpti_backend *backend;
     if (!library) {

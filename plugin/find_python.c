@@ -1,7 +1,6 @@
 #include "find_python.h"
 
 #include <ctype.h>
-#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +8,7 @@
 #include <unistd.h>
 
 #include "elf_symbol.h"
+#include "fork_wait.h"
 
 /* More than this many CPythons in one process are not looked at: two is rare already. */
 enum { MOST_CANDIDATES = 8 };
@@ -80,41 +80,20 @@ static void describe(const candidate *c, kpti_python_state state, kpti_python *o
     }
 }
 
-/* One at a time, for two reasons: Py_GetVersion of 3.11 and older writes its text anew at each call,
- * so that another thread could read it half empty; and glibc's fork leaves the lock of
- * dl_iterate_phdr as it is, so that a child made during a walk would hang in its next one. Fork waits
- * for this lock. Under it nothing is called that waits for anything. (Test: load, fork_threads.) */
-static pthread_mutex_t looking = PTHREAD_MUTEX_INITIALIZER;
-
-static void lock_looking(void)
-{
-    pthread_mutex_lock(&looking);
-}
-
-static void unlock_looking(void)
-{
-    pthread_mutex_unlock(&looking);
-}
-
-static void watch_fork(void)
-{
-    (void)pthread_atfork(lock_looking, unlock_looking, unlock_looking);
-}
-
 void kpti_find_python(kpti_python *out)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
     /* 32 kB of paths: too much for a stack that we do not own, and rare enough for the heap. */
     candidates *all = calloc(1, sizeof *all);
     memset(out, 0, sizeof *out);
     if (!all) return;
-    (void)pthread_once(&once, watch_fork);
-    lock_looking();
+    /* One at a time, also because Py_GetVersion of 3.11 and older writes its text anew at each call:
+     * another thread could read it half empty. (Test: load, fork_threads.) */
+    kpti_fork_wait_begin();
     kpti_elf_walk(note_candidate, all);
     for (size_t i = 0; i < all->count; i++) {
         kpti_python_state state = state_of(&all->items[i]);
         if (state > out->state) describe(&all->items[i], state, out);
     }
-    unlock_looking();
+    kpti_fork_wait_end();
     free(all);
 }

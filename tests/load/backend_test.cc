@@ -105,6 +105,14 @@ TEST_F(Backend, LivesThroughEveryScenario)
     }
 }
 
+/* A child that is made while a library is loaded would hang at its own next load. */
+TEST_F(Backend, IsWaitedForByForkWhileItIsLoaded)
+{
+    plugin_copy copy(pythons.back(), "slow");
+    result r = run_beside(pythons.back(), copy, "fork_load", "local");
+    EXPECT_EQ(r.exit_code, 0) << r;
+}
+
 struct wrong {
     const char *variant;
     const char *reason; /* with %v for the plugin's version, %t for 3.13t, %b for the backend */

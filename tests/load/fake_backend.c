@@ -2,6 +2,7 @@
  * activity per call. It names functions of Python's directly, as real ones do, so it can only be
  * loaded where they are visible. FAKE_* make it wrong in one way each. */
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "impl/kpti_impl.h"
 
@@ -97,6 +98,16 @@ static const kpti_tracer_impl tracer = {.make = make,
 
 static kpti_backend backend;
 
+/* Loading takes its time: a byte into the pipe when it begins, another when it ends. */
+static void be_slow(void)
+{
+    enum { TIME_US = 300000 };
+    const char *pipe = getenv("KPT_FAKE_PIPE");
+    if (!pipe || write(atoi(pipe), "b", 1) != 1) return;
+    (void)usleep(TIME_US);
+    (void)!write(atoi(pipe), "e", 1);
+}
+
 /* Once, when it is loaded: the entry is called by any thread, and Py_GetVersion is not for many. */
 __attribute__((constructor)) static void fill(void)
 {
@@ -106,6 +117,9 @@ __attribute__((constructor)) static void fill(void)
     backend.free_threaded = strstr(version, "free-threading") != NULL;
     backend.version = KPTI_VERSION;
     backend.tracer = &tracer;
+#ifdef FAKE_SLOW
+    be_slow();
+#endif
 #ifdef FAKE_INTERFACE
     backend.interface++;
 #endif

@@ -110,6 +110,7 @@ static const struct {
     {"fork", run_fork},
     {"threads", run_threads},
     {"fork_threads", run_fork_threads},
+    {"fork_load", run_fork_load},
     {"failing_alloc", run_failing_alloc},
     {"states", run_states},
     {"refusals", run_refusals},

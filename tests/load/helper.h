@@ -41,6 +41,7 @@ void run_closed(void);
 void run_fork(void);
 void run_threads(void);
 void run_fork_threads(void);
+void run_fork_load(void);
 void run_failing_alloc(void);
 void run_states(void);
 void run_refusals(void);

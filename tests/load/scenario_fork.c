@@ -1,7 +1,10 @@
 /* scenario_fork.c: fork with objects alive: the child's are stopped and empty, the parent's go on;
- * makes on many threads at once, and fork among them, which must never hang the child. */
+ * makes on many threads at once, and fork among them or while a backend is loaded, which must never
+ * hang the child. */
+#include <poll.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -167,4 +170,34 @@ void run_fork_threads(void)
     join_threads(threads);
     CHECK(lasting.ops->destroy(lasting.self) == KPT_OK, "destroy");
     CHECK(b.info.detach(b.info.self) == KPT_OK, "detach");
+}
+
+static void *make_one(void *ctx)
+{
+    make_and_destroy(ctx);
+    return NULL;
+}
+
+/* Fork in the middle of the backend's loading, which the pipe tells: it waits for the end. */
+void run_fork_load(void)
+{
+    bound *b = bind_host("forks while it loads");
+    pthread_t maker;
+    pid_t child;
+    char byte = 0, number[16];
+    int ends[2];
+    CHECK(pipe(ends) == 0, "pipe");
+    (void)snprintf(number, sizeof number, "%d", ends[1]);
+    CHECK(setenv("KPT_FAKE_PIPE", number, 1) == 0, "setenv");
+    CHECK(pthread_create(&maker, NULL, make_one, b) == 0, "pthread_create");
+    CHECK(read(ends[0], &byte, 1) == 1 && byte == 'b', "it begins with '%c'", byte);
+    child = fork();
+    if (child == 0) {
+        struct pollfd ended = {.fd = ends[0], .events = POLLIN};
+        CHECK(poll(&ended, 1, 0) == 1, "fork did not wait");
+        _exit(0);
+    }
+    wait_for(child);
+    CHECK(pthread_join(maker, NULL) == 0, "pthread_join");
+    release(b);
 }
