@@ -13,7 +13,7 @@
 #include "kpt.h"
 
 /* Counts every change of this header; the version of the project joins it in backends. */
-#define KPTI_INTERFACE 3
+#define KPTI_INTERFACE 4
 
 /* Where an implementation leaves the text of a failure. */
 typedef struct kpti_error {
@@ -93,6 +93,24 @@ typedef struct kpti_observer_impl {
     void (*destroy)(void *self);
 } kpti_observer_impl;
 
+/* All of it but make and destroy from any thread, several at once. */
+typedef struct kpti_tracebacks_impl {
+    kpt_status (*make)(const kpti_env *env, const kpt_tracebacks_args *args, void **self,
+                       kpti_error *error);
+    void (*gather)(void *self, uint32_t what, uint32_t depth, kpt_traceback *out);
+    void (*retain)(void *self, const kpt_traceback *tracebacks, uint64_t count);
+    void (*release)(void *self, kpt_traceback *tracebacks, uint64_t count);
+    kpt_status (*symbolize)(void *self, const kpt_traceback *tracebacks, uint64_t count,
+                            kpt_symbols_fn sink, void *sink_ctx, kpti_error *error);
+    uint64_t (*get_frames)(void *self, const kpt_traceback *traceback, uint32_t *out,
+                           uint64_t room);
+    kpt_status (*symbolize_frames)(void *self, const uint32_t *frames, uint64_t count,
+                                   kpt_symbols_fn sink, void *sink_ctx, kpti_error *error);
+    uint64_t (*free_dead)(void *self, uint64_t most); /* how many are left; 0 = all of them */
+    void (*get_stats)(void *self, kpt_traceback_stats *out);
+    void (*destroy)(void *self);
+} kpti_tracebacks_impl;
+
 /* What a backend's one exported function returns: a static table. */
 typedef struct kpti_backend {
     uint32_t interface; /* KPTI_INTERFACE */
@@ -102,6 +120,7 @@ typedef struct kpti_backend {
     const kpti_tracer_impl *tracer; /* NULL: it has none */
     const kpti_memory_impl *memory;
     const kpti_observer_impl *observer;
+    const kpti_tracebacks_impl *tracebacks;
 } kpti_backend;
 
 #define KPTI_BACKEND_ENTRY_NAME "kpti_backend_entry"
