@@ -20,6 +20,11 @@ are:
 
     >>> library = ctypes.CDLL(str(kpytrace.plugin_path()))
 
+Where the program is, as a few numbers that cost little to take and to keep, kpytrace.traceback tells:
+
+    >>> where = kpytrace.traceback.gather()
+    >>> print(where)
+
 Importing the package loads nothing of this; the first start does.
 """
 
@@ -33,6 +38,7 @@ from ._trace import Summary, Trace, dump, start, stop, trace
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import pathlib
+    from typing import Any
 
     __version__: str
 
@@ -40,8 +46,12 @@ __all__ = ["Summary", "Trace", "__version__", "counter", "dump", "include_dir", 
            "plugin_path", "span", "start", "stop", "trace"]
 
 
-def __getattr__(name: str) -> str:
-    # On demand: importlib.metadata takes longer to import than all of this package.
+def __getattr__(name: str) -> Any:
+    # On demand: these take longer to import than all of this package.
+    if name == "traceback":
+        import importlib
+
+        return importlib.import_module(".traceback", __name__)
     if name != "__version__":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib.metadata

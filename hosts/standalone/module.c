@@ -10,6 +10,7 @@
 
 #include "calls.h"
 #include "options.h"
+#include "traceback_type.h"
 
 /* --- the functions ---------------------------------------------------------------------------- */
 
@@ -266,7 +267,35 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
+/* --- the module ------------------------------------------------------------------------------- */
+
+static int traverse(PyObject *module, visitproc visit, void *arg)
+{
+    const kpti_module_state *state = PyModule_GetState(module);
+    Py_VISIT(state->traceback_type);
+    Py_VISIT(state->generated);
+    return 0;
+}
+
+static int clear(PyObject *module)
+{
+    kpti_module_state *state = PyModule_GetState(module);
+    Py_CLEAR(state->traceback_type);
+    Py_CLEAR(state->generated);
+    for (int i = 0; i < KPTI_KEYS; i++)
+        Py_CLEAR(state->keys[i]);
+    for (int i = 0; i < KPTI_KINDS; i++)
+        Py_CLEAR(state->kinds[i]);
+    return 0;
+}
+
+static void free_module(void *module)
+{
+    (void)clear(module);
+}
+
 static PyModuleDef_Slot slots[] = {
+    {Py_mod_exec, kpti_add_tracebacks},
 #ifdef Py_mod_gil
     {Py_mod_gil, Py_MOD_GIL_NOT_USED},
 #endif
@@ -277,8 +306,12 @@ static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT,
     .m_name = "kpytrace._standalone",
     .m_doc = "The embedded host of kpytrace. Use the package's own functions.",
+    .m_size = sizeof(kpti_module_state),
     .m_methods = methods,
     .m_slots = slots,
+    .m_traverse = traverse,
+    .m_clear = clear,
+    .m_free = free_module,
 };
 
 PyMODINIT_FUNC PyInit__standalone(void);

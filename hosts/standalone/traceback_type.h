@@ -1,0 +1,100 @@
+/* traceback_type.h: tracebacks as the module's own files know them: the type Traceback, the module's
+ * state, and a batch that is being symbolized. The GIL is held but where a batch has released it. */
+#ifndef KPTI_STANDALONE_TRACEBACK_TYPE_H
+#define KPTI_STANDALONE_TRACEBACK_TYPE_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "traceback.h"
+
+/* The keys of a frame, in their order. */
+enum {
+    KPTI_KEY_NAME,
+    KPTI_KEY_FILENAME,
+    KPTI_KEY_LINE,
+    KPTI_KEY_QUALNAME,
+    KPTI_KEY_FIRST_LINE,
+    KPTI_KEY_END_LINE,
+    KPTI_KEY_COLUMN,
+    KPTI_KEY_END_COLUMN,
+    KPTI_KEY_KIND,
+    KPTI_KEY_ADDRESS, /* of native frames only */
+    KPTI_KEYS
+};
+enum { KPTI_KINDS = KPT_SYMBOL_GENERATED + 1 };
+extern const char *const kpti_frame_keys[KPTI_KEYS];
+extern const char *const kpti_frame_kinds[KPTI_KINDS];
+
+/* The module's, once in each interpreter. */
+typedef struct kpti_module_state {
+    PyTypeObject *traceback_type;
+    PyObject *keys[KPTI_KEYS]; /* interned */
+    PyObject *kinds[KPTI_KINDS];
+    PyObject *generated; /* a tuple of functions: what generated lines stand for */
+} kpti_module_state;
+
+/* What gather returns. */
+typedef struct kpti_traceback_object {
+    PyObject_HEAD kpt_traceback traceback;
+    uint32_t skip;   /* so many of the innermost frames are not shown */
+    PyObject *words; /* what symbolize() of the object gave, set once; or NULL */
+    PyObject *weak_references;
+} kpti_traceback_object;
+
+/* A sequence of them that is being symbolized. */
+typedef struct kpti_batch {
+    kpti_module_state *state;
+    PyObject *objects; /* a tuple, so that they stay */
+    kpt_traceback *tracebacks;
+    uint32_t *skips; /* of the objects */
+    uint64_t count;
+    PyObject *generated;     /* the state's, as they were */
+    PyObject *codecache;     /* torch's function for lines of its generated code, or NULL */
+    PyThreadState *released; /* NULL: the GIL is held */
+    int single;              /* the JSON of one traceback, not of a list of them */
+    PyObject *result;
+} kpti_batch;
+
+/* SPAN without what the traceback of INDEX does not show. */
+static inline kpt_symbol_span kpti_shown(const kpti_batch *batch, uint64_t index,
+                                         kpt_symbol_span span)
+{
+    const uint32_t skip = batch->skips[index];
+    const uint64_t hidden = skip < span.count ? skip : span.count;
+    return (kpt_symbol_span){span.first + hidden, span.count - hidden};
+}
+
+/* Sinks, with a batch: the result is a list of lists of dictionaries; a string. */
+kpt_status kpti_traceback_words(void *batch, const kpt_symbols *symbols);
+kpt_status kpti_traceback_json(void *batch, const kpt_symbols *symbols);
+
+/* Calls the plugin with BATCH, and returns its result; NULL with an exception. RELEASE: without the GIL,
+ * but for what needs it. */
+PyObject *kpti_batch_run(kpti_batch *batch, kpt_symbols_fn sink, int release);
+/* Around what needs it, inside of that. */
+void kpti_batch_take_gil(kpti_batch *batch);
+void kpti_batch_give_gil(kpti_batch *batch);
+
+/* The batch that the calling thread is symbolizing; NULL: none. */
+kpti_batch *kpti_batch_current(void);
+
+/* torch's function, if torch has generated any code in this process; a new reference or NULL, never an
+ * exception. */
+PyObject *kpti_find_codecache(void);
+/* The plugin's question what a line stands for, answered by Python. */
+void kpti_generated(void *ctx, kpt_str file, uint32_t line, kpt_add_frame_fn add, void *add_ctx);
+
+/* The process's object; NULL with an exception. */
+const kpt_tracebacks *kpti_need_tracebacks(void);
+PyObject *kpti_raise_traceback(kpt_status status, const char *what);
+
+/* The functions of a list, a tuple … of tracebacks, and of one. */
+PyObject *kpti_symbolize(kpti_module_state *state, PyObject *sequence, kpt_symbols_fn sink,
+                         int single);
+
+/* Adds all of it to MODULE. 0, or -1 with an exception. */
+int kpti_add_tracebacks(PyObject *module);
+PyTypeObject *kpti_make_traceback_type(PyObject *module);
+
+#endif
