@@ -57,6 +57,22 @@ bool Bond::make(const kpt_tracer_args &args)
     return true;
 }
 
+bool Bond::make_tracebacks(const kpt_tracebacks_args &args, kpt_tracebacks &out)
+{
+    kpt_traceback_maker maker;
+    KPT_INIT(&maker);
+    KPT_INIT(&out);
+    if (info_.get_extension(info_.self, kpt_str_of(KPT_EXT_TRACEBACK), &maker) != KPT_OK ||
+        maker.make(info_.self, &args, &out) != KPT_OK) {
+        read_error("tracebacks can't be gathered", info_.last_error, info_.self);
+        return false;
+    }
+    if (!(out.flags & KPT_OBJECT_NOOP)) return true;
+    read_error("tracebacks can't be gathered", out.ops->last_error, out.self);
+    (void)out.ops->destroy(out.self);
+    return false;
+}
+
 bool Bond::answered(kpt_status status, const char *what)
 {
     if (status == KPT_OK) return true;

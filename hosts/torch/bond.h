@@ -25,6 +25,9 @@ class Bond
     // Makes the tracer, which then runs. The GIL is held.
     bool make(const kpt_tracer_args &args);
 
+    // Makes an object that gathers, which must be destroyed before the bond is. A no-op is a failure.
+    bool make_tracebacks(const kpt_tracebacks_args &args, kpt_tracebacks &out);
+
     bool stop();
     bool restart();
     bool record_collections();

@@ -5,6 +5,7 @@
 
 #include "handover.h"
 #include "tracer.h"
+#include "unwinder.h"
 
 extern PyObject *THPVariableClass; // torch's
 
@@ -107,6 +108,24 @@ PyObject *hand_over(PyObject *, PyObject *args)
     Py_RETURN_NONE;
 }
 
+PyDoc_STRVAR(install_unwinder_doc,
+             "install_unwinder(plugin) -> None, or why torch's tracebacks are not served");
+PyObject *install_unwinder(PyObject *, PyObject *args)
+{
+    const char *plugin;
+    if (!PyArg_ParseTuple(args, "s", &plugin)) return nullptr;
+    const std::string why = kpytrace::install_unwinder(plugin);
+    if (why.empty()) Py_RETURN_NONE;
+    return PyUnicode_DecodeUTF8(why.data(), static_cast<Py_ssize_t>(why.size()), "replace");
+}
+
+PyDoc_STRVAR(uninstall_unwinder_doc, "uninstall_unwinder(): torch's own serves");
+PyObject *uninstall_unwinder(PyObject *, PyObject *)
+{
+    kpytrace::uninstall_unwinder();
+    Py_RETURN_NONE;
+}
+
 PyDoc_STRVAR(tracing_doc, "tracing() -> whether a profiler's tracer lives");
 PyObject *tracing(PyObject *, PyObject *)
 {
@@ -118,6 +137,8 @@ PyMethodDef methods[] = {
     {"uninstall", uninstall, METH_VARARGS, uninstall_doc},
     {"take_recording", take_recording, METH_NOARGS, take_doc},
     {"hand_over", hand_over, METH_VARARGS, hand_over_doc},
+    {"install_unwinder", install_unwinder, METH_VARARGS, install_unwinder_doc},
+    {"uninstall_unwinder", uninstall_unwinder, METH_NOARGS, uninstall_unwinder_doc},
     {"tracing", tracing, METH_NOARGS, tracing_doc},
     {nullptr, nullptr, 0, nullptr},
 };

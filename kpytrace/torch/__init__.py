@@ -17,14 +17,18 @@ from _thread import RLock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from types import ModuleType
     from typing import Any, Optional
 
-__all__ = ["TorchHostError", "install", "installed", "uninstall"]
+__all__ = ["TorchHostError", "install", "installed", "tracebacks", "uninstall"]
 
+# Those whose combined tracebacks were compared with ours. What an unwinder is differs between releases.
+TRACEBACKS_OF = ((2, 13),)
 MODES = ("all", "full", "fast")
 
 _lock = RLock()
 _mode: Optional[str] = None
+_no_tracebacks: Optional[str] = "kpytrace is not installed in torch"
 
 
 class TorchHostError(RuntimeError):
@@ -32,7 +36,7 @@ class TorchHostError(RuntimeError):
     was."""
 
 
-def install(mode: str = "full", threads: bool = True) -> None:
+def install(mode: str = "full", threads: bool = True, tracebacks: bool = True) -> None:
     """Makes kpytrace the Python tracer of all torch profilers that start from now on.
 
     mode     what torch gets when a profiler stops:
@@ -41,11 +45,13 @@ def install(mode: str = "full", threads: bool = True) -> None:
                      analyses need; the rest is written with the trace;
              "fast"  none; they are written with the trace.
     threads  record threads that start while the profiler runs too; torch's own tracer does not
+    tracebacks  gather the Python frames of torch's combined tracebacks too (memory snapshots, the
+             flight recorder, torch.utils._traceback), where tracebacks() does not say why not
 
     The first time, the shim is compiled for the installed torch, which takes a while. Again with
     other values is fine, and holds for the next profiler. Raises TorchHostError.
     """
-    global _mode
+    global _mode, _no_tracebacks
     if mode not in MODES:
         raise ValueError(f"mode must be {', '.join(map(repr, MODES[:-1]))} or {MODES[-1]!r}, "
                          f"not {mode!r}")
@@ -63,6 +69,7 @@ def install(mode: str = "full", threads: bool = True) -> None:
                      torch.optim.Optimizer._optimizer_step_code.__code__)
         _results.keep_recordings(torch, shim)
         _export.install(torch)
+        _no_tracebacks = _install_unwinder(torch, shim, tracebacks)
         _mode = mode
 
 
@@ -71,14 +78,37 @@ def installed() -> Optional[str]:
     return _mode
 
 
+def tracebacks() -> Optional[str]:
+    """None: torch's combined tracebacks get their Python frames from kpytrace. Else why they do not."""
+    return _no_tracebacks
+
+
+def _install_unwinder(torch: ModuleType, shim: Any, wanted: bool) -> Optional[str]:
+    """None, or why torch's own unwinder goes on."""
+    from .. import plugin_path
+
+    version = tuple(int(part) for part in torch.__version__.split(".")[:2])
+    if not wanted:
+        why = "install() was called with tracebacks=False"
+    elif version not in TRACEBACKS_OF:
+        why = (f"torch {torch.__version__} has not been tried: kpytrace knows the tracebacks of "
+               + ", ".join(f"{major}.{minor}" for major, minor in TRACEBACKS_OF))
+    else:
+        reason: Optional[str] = shim.install_unwinder(str(plugin_path()))
+        return reason
+    shim.uninstall_unwinder()
+    return why
+
+
 def uninstall() -> str:
     """Gives the profilers that start from now on their own tracer back.
 
     torch has no call for that. Where its library still has the symbol of its factory, as the
     published wheels do, that is registered again, and the answer is "stock". Otherwise the answer is
-    "none": with_stack=True then records no Python until the process ends.
+    "none": with_stack=True then records no Python until the process ends. Combined tracebacks are
+    gathered by torch's own unwinder in any case, and those that are there can still be symbolized.
     """
-    global _mode
+    global _mode, _no_tracebacks
     with _lock:
         if _mode is None:
             return "stock"
@@ -89,6 +119,8 @@ def uninstall() -> str:
         shim = _shim.load(torch)
         distance = _stock.factory_distance(torch)
         shim.uninstall(distance)
+        shim.uninstall_unwinder()
+        _no_tracebacks = "kpytrace is not installed in torch"
         _export.uninstall()
         _results.stop_keeping(torch)
         _mode = None
