@@ -1,0 +1,387 @@
+"""kpytrace.traceback: what is gathered, and how it reads. Needs the backend for this Python."""
+
+import copy
+import gc
+import json
+import pathlib
+import pickle
+import sys
+import traceback
+import types
+import unittest
+import unittest.mock
+
+from support import BACKEND, Case, TAG, run_python
+
+from kpytrace import traceback as tb
+
+WHY_SKIPPED = f"there is no backend for CPython {TAG} beside the plugin"
+POSITIONS = sys.version_info >= (3, 11)
+KEYS = ["name", "filename", "line", "qualname", "first_line", "end_line", "column", "end_column", "kind"]
+
+
+def deep(n, function):
+    return function() if n == 0 else deep(n - 1, function)
+
+
+def here():
+    return tb.gather()
+
+
+def both():
+    return tb.gather(), traceback.extract_stack()
+
+
+def names(where):
+    return [frame["name"] for frame in where.symbolize()]
+
+
+def outer_of(frames):
+    """All but the innermost, as (file, line, name)."""
+    return [(frame["filename"], frame["line"], frame["name"]) for frame in frames[1:]]
+
+
+def code_with(name, filename="<made>"):
+    """A function of this name in this file, which gathers."""
+    scope = {"gather": tb.gather}
+    exec(compile("def f():\n    return gather()\n", filename, "exec"), scope)
+    function = scope["f"]
+    function.__code__ = function.__code__.replace(co_name=name)
+    return function
+
+
+@unittest.skipUnless(BACKEND.exists(), WHY_SKIPPED)
+class Gathering(unittest.TestCase):
+    def test_it_is_the_stack_innermost_first(self):
+        where, expected = deep(3, both)
+        frames = where.symbolize()
+        self.assertEqual(names(where)[:5], ["both", "deep", "deep", "deep", "deep"])
+        self.assertEqual(outer_of(frames),
+                         [(f.filename, f.lineno, f.name) for f in reversed(expected[:-1])])
+        self.assertEqual(frames[0]["line"], both.__code__.co_firstlineno + 1)
+        self.assertEqual(frames[0]["first_line"], both.__code__.co_firstlineno)
+        self.assertEqual({frame["kind"] for frame in frames}, {"python"})
+
+    @unittest.skipUnless(POSITIONS, "this Python has no columns")
+    def test_columns(self):
+        where, expected = deep(3, both)
+        frames = where.symbolize()
+        self.assertEqual([(f["end_line"], f["column"], f["end_column"]) for f in frames[1:]],
+                         [(f.end_lineno, f.colno, f.end_colno) for f in reversed(expected[:-1])])
+        text = pathlib.Path(__file__).read_text().splitlines()[frames[0]["line"] - 1]
+        column = text.index("tb.gather()")
+        self.assertEqual((frames[0]["column"], frames[0]["end_column"]),
+                         (column, column + len("tb.gather()")))
+
+    def test_a_statement_of_several_lines(self):
+        where = [
+            1,
+            here(),
+        ][1]
+        line = test_line(self)
+        self.assertEqual(where.symbolize()[1]["line"], line + 3 if POSITIONS else line + 3)
+
+    def test_qualnames(self):
+        frame = self.inside().symbolize()[0]
+        self.assertEqual(frame["name"], "inside")
+        if POSITIONS:  # older code has none
+            self.assertEqual(frame["qualname"], "Gathering.inside")
+
+    def inside(self):
+        return tb.gather()
+
+    def test_flags(self):
+        self.assertEqual(tb.gather(False).symbolize(), [])
+        self.assertEqual(tb.gather(python=False, script=True).symbolize(), [])
+        self.assertEqual(names(tb.gather(True, False, False, 1)), ["test_flags"])
+        self.assertFalse(tb.gather(False).cut)
+
+    def test_depth(self):
+        whole = deep(5, here)
+        self.assertFalse(whole.cut)
+        cut = deep(5, lambda: tb.gather(depth=3))
+        self.assertEqual(names(cut), ["<lambda>", "deep", "deep"])
+        self.assertTrue(cut.cut)
+        enough = deep(5, lambda: tb.gather(depth=len(whole.symbolize())))
+        self.assertEqual((len(names(enough)), enough.cut), (len(names(whole)), False))
+
+    def test_skip(self):
+        where = deep(2, lambda: tb.gather(skip=2))
+        self.assertEqual(names(where)[:3], ["deep", "deep", "test_skip"])
+        self.assertEqual(names(deep(2, lambda: tb.gather(skip=1, depth=2))), ["deep", "deep"])
+        self.assertEqual(tb.gather(skip=10000).symbolize(), [])
+        self.assertEqual(json.loads(where.json()), where.symbolize())
+
+    def test_wrong_arguments(self):
+        for kind, args, kwargs in (
+                (TypeError, (True, False, False, 0, 0, 0), {}), (TypeError, (), {"native": True}),
+                (TypeError, (True,), {"python": True}), (TypeError, (), {"depth": "3"}),
+                (ValueError, (), {"depth": -1}), (ValueError, (), {"depth": 2**31}),
+                (ValueError, (), {"skip": 1, "cpp": True}), (OverflowError, (), {"depth": 2**70})):
+            with self.subTest(args=args, kwargs=kwargs), self.assertRaises(kind):
+                tb.gather(*args, **kwargs)
+
+    def test_native_frames(self):
+        def inside():
+            return tb.gather(cpp=True), tb.gather()
+        where, python = deep(2, inside)
+        frames = where.symbolize()
+        native = [frame for frame in frames if frame["kind"] == "cpp"]
+        self.assertTrue(native)
+        self.assertTrue(all(frame["address"] > 0 for frame in native))
+        self.assertEqual([frame["name"] for frame in frames if frame["kind"] == "python"],
+                         names(python))
+        self.assertEqual({*frames[frames.index(native[0])]}, {*KEYS, "address"})
+        alone = tb.gather(python=False, cpp=True).symbolize()
+        self.assertEqual({frame["kind"] for frame in alone}, {"cpp"})
+
+    def test_deep_recursion(self):
+        self.addCleanup(sys.setrecursionlimit, sys.getrecursionlimit())
+        sys.setrecursionlimit(20000)
+        where = deep(5000, here)
+        self.assertEqual(names(where).count("deep"), 5001)
+
+    def test_generators(self):
+        def numbers():
+            yield tb.gather()
+            yield from others()
+
+        def others():
+            yield tb.gather()
+        first, second = numbers()
+        self.assertEqual(names(first)[:2], ["numbers", "test_generators"])
+        self.assertEqual(names(second)[:3], ["others", "numbers", "test_generators"])
+
+    def test_only_gather_makes_them(self):
+        self.assertRaises(TypeError, tb.Traceback)
+
+
+def test_line(case):
+    """The line that a test's function begins at."""
+    return getattr(case, case._testMethodName).__func__.__code__.co_firstlineno
+
+
+@unittest.skipUnless(BACKEND.exists(), WHY_SKIPPED)
+class Reading(unittest.TestCase):
+    def test_keys(self):
+        for frame in here().symbolize():
+            self.assertEqual(list(frame), KEYS)
+
+    def test_what_is_equal_is_one_object(self):
+        one, two = (deep(2, here) for _ in range(2))
+        other = deep(3, here)
+        first, again, equal, longer = tb.symbolize([one, one, two, other])
+        self.assertIs(first, again)
+        self.assertIs(first, equal)
+        self.assertIsNot(first, longer)
+        self.assertIs(first[0], longer[0])
+        self.assertIs(first[0]["filename"], first[1]["filename"])
+        self.assertIs(one.symbolize(), one.symbolize())
+
+    def test_a_prefix_is_another_list(self):
+        def three():
+            return tb.gather(), tb.gather(depth=2), tb.gather(skip=1)
+        whole, cut, skipped = tb.symbolize(deep(3, three))
+        self.assertEqual([frame["name"] for frame in cut], ["three", "deep"])
+        self.assertEqual(whole[1:], skipped)
+        self.assertIs(whole[1], skipped[0])
+
+    def test_any_sequence(self):
+        where = here()
+        expected = where.symbolize()
+        self.assertEqual(tb.symbolize(()), [])
+        self.assertEqual(tb.symbolize(iter([where])), [expected])
+        self.assertEqual(tb.symbolize({where: 1}), [expected])
+
+    def test_wrong_elements(self):
+        for wrong in ([None], [here(), 3], "text", [object()], [[here()]], [tb.Traceback]):
+            for function in (tb.symbolize, tb.symbolize_json):
+                with self.subTest(wrong=wrong), self.assertRaises(TypeError):
+                    function(wrong)
+        for wrong in (None, 3, here()):
+            self.assertRaises(TypeError, tb.symbolize, wrong)
+        self.assertRaises(TypeError, tb.format, None)
+        with self.assertRaisesRegex(TypeError, "item 1 .*NoneType"):
+            tb.symbolize([here(), None])
+
+    def test_json(self):
+        gathered = [here(), deep(4, here), tb.gather(False), here()]
+        self.assertEqual(json.loads(tb.symbolize_json(gathered)), tb.symbolize(gathered))
+        self.assertEqual(json.loads(gathered[1].json()), gathered[1].symbolize())
+        self.assertEqual(tb.symbolize_json([]), "[]")
+
+    def test_names_that_are_no_text(self):
+        odd = code_with("we\ud800ird\x00\"", "o\udcffdd\n\\.py")()
+        plain = here()
+        lists = tb.symbolize([odd, plain])
+        self.assertEqual((lists[0][0]["name"], lists[0][0]["filename"]),
+                         ("we\\ud800ird\x00\"", "o\\udcffdd\n\\.py"))
+        self.assertEqual(lists[0][0]["line"], 2)
+        self.assertEqual(lists[1], plain.symbolize())
+        self.assertEqual(json.loads(tb.symbolize_json([odd, plain])), lists)
+        self.assertIn("we\\ud800ird", str(odd))
+
+    def test_long_and_empty_names(self):
+        for name in ("", "x" * 100000, "ü€𝒳"):
+            self.assertEqual(names(code_with(name, name or "<made>")())[0], name)
+
+    def test_format(self):
+        where, expected = deep(2, both)
+        self.assertEqual(where.format()[:-1], traceback.format_list(expected[:-1]))
+        self.assertEqual(tb.format(where), where.format())
+        self.assertEqual(str(where), "".join(where.format()))
+        self.assertIn("return tb.gather()", where.format()[-1])
+
+    def test_summary(self):
+        where, expected = deep(2, both)
+        summary = where.summary()
+        self.assertIsInstance(summary, traceback.StackSummary)
+        self.assertEqual([(f.filename, f.lineno, f.name) for f in summary][:-1],
+                         [(f.filename, f.lineno, f.name) for f in expected][:-1])
+        with unittest.mock.patch("linecache.getline", side_effect=AssertionError("looked up")), \
+                unittest.mock.patch("linecache.getlines", side_effect=AssertionError("looked up")):
+            where.summary()
+
+    def test_no_pickle_but_copies(self):
+        where = here()
+        for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+            with self.assertRaisesRegex(TypeError, "can't be pickled"):
+                pickle.dumps(where, protocol)
+        self.assertIs(copy.copy(where), where)
+        self.assertIs(copy.deepcopy([where])[0], where)
+
+    def test_counters(self):
+        before = tb.stats()
+        self.assertEqual(set(before), {"stacks", "dead", "places", "bytes_held"})
+        kept = [deep(n, here) for n in range(50)]
+        self.assertGreater(tb.stats()["stacks"], before["stacks"])
+        self.assertGreater(tb.stats()["bytes_held"], 0)
+        del kept
+        gc.collect()
+        self.assertEqual(tb.free_dead(), 0)
+        self.assertEqual(tb.stats()["dead"], 0)
+        self.assertLessEqual(tb.stats()["stacks"], before["stacks"])
+
+
+@unittest.skipUnless(BACKEND.exists(), WHY_SKIPPED)
+class Generated(unittest.TestCase):
+    """What a line of generated code stands for."""
+
+    def register(self, function):
+        tb.generated(function)
+        self.addCleanup(tb.no_longer_generated, function)
+
+    def answer(self, filename, line):
+        if filename != "<made>":
+            return None
+        return [{"name": f"kernel{i}", "filename": f"model.py{line}", "line": 10 * i} for i in (1, 2)]
+
+    def test_they_follow_their_frame(self):
+        self.register(self.answer)
+        where = code_with("call")()
+        frames = where.symbolize()
+        self.assertEqual(names(where)[:4],
+                         ["call", "kernel1", "kernel2", "test_they_follow_their_frame"])
+        self.assertEqual((frames[1]["filename"], frames[2]["line"]), ("model.py2", 20))
+        self.assertEqual([frame["kind"] for frame in frames[:4]],
+                         ["python", "generated", "generated", "python"])
+        self.assertEqual((frames[1]["column"], frames[1]["first_line"]), (None, None))
+
+    def test_nobody_is_asked_any_more(self):
+        tb.generated(self.answer)
+        tb.no_longer_generated(self.answer)
+        # A bound method is made anew each time, so that was another one.
+        for function in list(tb._generated):
+            tb.no_longer_generated(function)
+        self.assertNotIn("kernel1", names(code_with("call")()))
+
+    def test_the_last_one_is_asked_first(self):
+        self.register(self.answer)
+        self.register(lambda filename, line: [] if filename == "<made>" else None)
+        self.assertNotIn("kernel1", names(code_with("call")()))
+
+    def test_torch(self):
+        module = types.ModuleType("torch._inductor.codecache")
+        module.PyCodeCache = types.SimpleNamespace(stack_frames_for_code=self.answer)
+        where = code_with("call")()
+        with unittest.mock.patch.dict(sys.modules, {module.__name__: module}):
+            self.assertEqual(names(where)[1:3], ["kernel1", "kernel2"])
+        del module.PyCodeCache
+        with unittest.mock.patch.dict(sys.modules, {module.__name__: module}):
+            self.assertNotIn("kernel1", names(code_with("call")()))
+
+    def test_failures_cost_that_frame_only(self):
+        wrong = (ZeroDivisionError, 3, [None], [{"name": "x"}],
+                 [{"name": 3, "filename": "", "line": 1}], [{"name": "", "filename": "", "line": -1}],
+                 [{"name": "", "filename": "", "line": "1"}])
+        for answer in wrong:
+            def fail(filename, line, answer=answer):
+                if filename != "<made>":
+                    return None
+                if answer is ZeroDivisionError:
+                    return 1 // 0
+                return answer
+            seen = []
+            tb.generated(fail)
+            try:
+                with unittest.mock.patch("sys.unraisablehook", seen.append):
+                    frames = tb.symbolize([code_with("call")(), here()])
+            finally:
+                tb.no_longer_generated(fail)
+            self.assertEqual(len(seen), 1, answer)
+            self.assertEqual([frame["name"] for frame in frames[0][:2]],
+                             ["call", "test_failures_cost_that_frame_only"])
+            self.assertEqual(frames[1][0]["name"], "here")
+
+    def test_odd_names(self):
+        self.register(lambda filename, line:
+                      [{"name": "a\ud800", "filename": "b\udcff", "line": 0}]
+                      if filename == "<made>" else None)
+        frame = code_with("call")().symbolize()[1]
+        self.assertEqual((frame["name"], frame["filename"]), ("a\\ud800", "b\\udcff"))
+
+    def test_it_may_gather_and_symbolize(self):
+        inner = []
+
+        def ask(filename, line):
+            if not inner:
+                inner.append(None)
+                inner[0] = here().symbolize()[0]["name"]
+            return None
+        self.register(ask)
+        self.assertEqual(names(here())[0], "here")
+        self.assertEqual(inner, ["here"])
+
+    def test_wrong_function(self):
+        self.assertRaises(TypeError, tb.generated, None)
+
+
+class Package(Case):
+    def test_it_is_imported_when_it_is_used(self):
+        reply = run_python("-c", "import sys, kpytrace\n"
+                           "print([m for m in sys.modules if m.startswith('kpytrace.trace')])\n"
+                           "import kpytrace.traceback as t\nprint(kpytrace.traceback is t)")
+        self.assertEqual(reply.stdout, "[]\nTrue\n", reply.stderr)
+        reply = run_python("-c", "import kpytrace; print(kpytrace.traceback.gather.__name__)")
+        self.assertEqual(reply.stdout, "gather\n", reply.stderr)
+
+    def test_no_backend(self):
+        import kpytrace
+        import shutil
+
+        alone = shutil.copy(kpytrace.plugin_path(), self.folder)
+        reply = run_python("-c", f"""
+import kpytrace
+from kpytrace import traceback as tb
+real, kpytrace._plugin = kpytrace._plugin, lambda: {str(alone)!r}
+for call in (tb.gather, tb.stats, tb.free_dead, lambda: tb.origins(type("A", (), {{}})).__enter__()):
+    try:
+        print(call())
+    except RuntimeError as error:
+        print("RuntimeError", "libkpytrace_cpython" in str(error), error)
+""")
+        self.assertEqual(reply.stdout.count("RuntimeError True"), 4, reply.stdout + reply.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
