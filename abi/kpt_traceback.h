@@ -134,7 +134,12 @@ typedef struct kpt_traceback_stats {
 } kpt_traceback_stats;
 #define KPT_TRACEBACK_STATS_V1_SIZE KPT_FIELD_END(kpt_traceback_stats, bytes_held)
 
-/* Visits an object of Python's, as a visitproc. */
+/* The host's: visits an object of Python's, as a visitproc; not 0 ends the visits.
+ * thread: the one that called traverse, inside that call
+ * GIL: held
+ * ownership: the object is borrowed
+ * errors: none
+ * since: 1.1 */
 typedef int (*kpt_visit_fn)(void *object, void *visit_ctx);
 
 typedef struct kpt_tracebacks_ops {

@@ -1,6 +1,7 @@
 #include "noop.h"
 
-/* Nothing is kept, so no object needs a self; a tracer's tells whether it has a sink of chunks. */
+/* Nothing is kept, so no object needs a self; a tracer's tells whether it has a sink of chunks, and a
+ * gatherer's is the env, for the memory of empty spans. */
 static kpt_status nothing(void *self, kpti_error *error)
 {
     (void)self;
@@ -118,5 +119,97 @@ const kpti_observer_impl kpti_noop_observer = {
     .begin_op = not_recorded,
     .end_op = not_ended,
     .forked = gone,
+    .destroy = gone,
+};
+
+static kpt_status make_tracebacks(const kpti_env *env, const kpt_tracebacks_args *args, void **self,
+                                  kpti_error *error)
+{
+    (void)args;
+    *self = (void *)env;
+    return nothing(NULL, error);
+}
+
+static void gather_nothing(void *self, uint32_t what, uint32_t depth, kpt_traceback *out)
+{
+    (void)self;
+    (void)depth;
+    *out = (kpt_traceback){0};
+    if (what & KPT_GATHER_PYTHON) out->flags = KPT_TRACEBACK_NO_PYTHON;
+}
+
+static void not_counted(void *self, const kpt_traceback *tracebacks, uint64_t count)
+{
+    (void)self;
+    (void)tracebacks;
+    (void)count;
+}
+
+static void empty_again(void *self, kpt_traceback *tracebacks, uint64_t count)
+{
+    (void)self;
+    if (count) memset(tracebacks, 0, count * sizeof *tracebacks);
+}
+
+/* Each is symbolized to an empty span. */
+static kpt_status symbolize_nothing(void *self, const kpt_traceback *tracebacks, uint64_t count,
+                                    kpt_symbols_fn sink, void *sink_ctx, kpti_error *error)
+{
+    const uint64_t bytes = count * sizeof(kpt_symbol_span);
+    kpt_symbol_span *spans = NULL;
+    kpt_symbols symbols;
+    kpt_status status;
+    (void)tracebacks;
+    if (count > SIZE_MAX / sizeof *spans || (count && !(spans = kpti_alloc(self, bytes))))
+        return kpti_fail(error, KPT_E_MEMORY, "no memory for %llu empty spans",
+                         (unsigned long long)count);
+    KPT_INIT(&symbols);
+    symbols.symbol_stride = sizeof(kpt_symbol);
+    symbols.spans = spans;
+    symbols.span_count = count;
+    status = sink(sink_ctx, &symbols);
+    kpti_free(self, spans, bytes);
+    return status;
+}
+
+static uint64_t no_frames(void *self, const kpt_traceback *traceback, uint32_t *out, uint64_t room)
+{
+    (void)self;
+    (void)traceback;
+    (void)out;
+    (void)room;
+    return 0;
+}
+
+static kpt_status never_given(void *self, const uint32_t *frames, uint64_t count,
+                              kpt_symbols_fn sink, void *sink_ctx, kpti_error *error)
+{
+    if (count) return kpti_fail(error, KPT_E_INVALID, "the number %u was never given", frames[0]);
+    return symbolize_nothing(self, NULL, 0, sink, sink_ctx, error);
+}
+
+static uint64_t none_dead(void *self, uint64_t most)
+{
+    (void)self;
+    (void)most;
+    return 0;
+}
+
+static void no_traceback_stats(void *self, kpt_traceback_stats *out)
+{
+    (void)self;
+    (void)out; /* zero already */
+}
+
+const kpti_tracebacks_impl kpti_noop_tracebacks = {
+    .make = make_tracebacks,
+    .gather = gather_nothing,
+    .retain = not_counted,
+    .release = empty_again,
+    .symbolize = symbolize_nothing,
+    .get_frames = no_frames,
+    .symbolize_frames = never_given,
+    .free_dead = none_dead,
+    .get_stats = no_traceback_stats,
     .destroy = gone,
 };

@@ -1,5 +1,5 @@
-/* noop.h: the tracer, memory tracer and observer that do nothing, correctly: every call is legal
- * and empty, no file is ever created, and nothing is allocated. They are what a host gets where
+/* noop.h: the tracer, memory tracer, observer and gatherer of tracebacks that do nothing, correctly:
+ * every call is legal and empty, no file is ever created, and no memory is kept. They are what a host gets where
  * there is no Python, so they know neither Python nor the plugin. */
 #ifndef KPTI_NOOP_H
 #define KPTI_NOOP_H
@@ -9,5 +9,6 @@
 extern const kpti_tracer_impl kpti_noop_tracer;
 extern const kpti_memory_impl kpti_noop_memory;
 extern const kpti_observer_impl kpti_noop_observer;
+extern const kpti_tracebacks_impl kpti_noop_tracebacks;
 
 #endif

@@ -8,17 +8,17 @@
 
 static kpt_status make_tracer(void *make_ctx, const kpt_tracer_args *args, kpt_tracer *out)
 {
-    return kpti_product_make(&kpti_tracer_product, make_ctx, args, out);
+    return kpti_product_make(&kpti_tracer_product, kpti_bond_of_ctx(make_ctx), args, out);
 }
 
 static kpt_status make_memory(void *make_ctx, const kpt_memory_args *args, kpt_memory_tracer *out)
 {
-    return kpti_product_make(&kpti_memory_product, make_ctx, args, out);
+    return kpti_product_make(&kpti_memory_product, kpti_bond_of_ctx(make_ctx), args, out);
 }
 
 static kpt_status make_observer(void *make_ctx, const kpt_observer_args *args, kpt_observer *out)
 {
-    return kpti_product_make(&kpti_observer_product, make_ctx, args, out);
+    return kpti_product_make(&kpti_observer_product, kpti_bond_of_ctx(make_ctx), args, out);
 }
 
 /* The two optional kinds: a host that does not want them answers as it likes. */

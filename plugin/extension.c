@@ -3,6 +3,7 @@
 #include "bond.h"
 #include "loader.h"
 #include "size.h"
+#include "traceback.h"
 
 static const struct extension {
     const char *name;
@@ -12,6 +13,8 @@ static const struct extension {
 } extensions[] = {
     {KPT_EXT_REGISTRY, &kpti_registry_table, sizeof kpti_registry_table, KPT_REGISTRY_V1_SIZE},
     {KPT_EXT_LOADER, &kpti_loader_table, sizeof kpti_loader_table, KPT_LOADER_V1_SIZE},
+    {KPT_EXT_TRACEBACK, &kpti_traceback_table, sizeof kpti_traceback_table,
+     KPT_TRACEBACK_MAKER_V1_SIZE},
 };
 enum { EXTENSIONS = sizeof extensions / sizeof extensions[0] };
 

@@ -19,7 +19,7 @@ static kpt_status take_args(making *m, const void *args)
     kpt_status status = kpti_size_read(&m->args.of, p->args_size, args, p->args_v1_size);
     if (status == KPT_E_INVALID) return kpti_fail(&m->error, status, "args is NULL");
     if (status == KPT_E_SIZE)
-        return kpti_fail(&m->error, status, "args' struct_size is below %u, the size in ABI 1.0",
+        return kpti_fail(&m->error, status, "args' struct_size is below %u, its V1 size",
                          p->args_v1_size);
     return p->check(&m->bond->env, &m->args, &m->error);
 }
@@ -40,6 +40,13 @@ static kpt_status ask_factory(kpt_any_fn make, void *make_ctx, void *job)
                          "an added factory answered KPT_OK, but made no %s",
                          m->product->kind->noun);
     return KPT_OK;
+}
+
+/* The factories that were added for this kind, if it can have any. */
+static kpt_status ask_others(making *m)
+{
+    if (!m->product->factory_kind) return KPT_DECLINED;
+    return kpti_registry_ask(&m->bond->registry, m->product->factory_kind, ask_factory, m);
 }
 
 /* Puts a handle on what the implementation made. */
@@ -92,10 +99,9 @@ static kpt_status make_own(making *m)
     return make_with(m, p->noop, why.text);
 }
 
-kpt_status kpti_product_make(const kpti_product *product, void *make_ctx, const void *args,
+kpt_status kpti_product_make(const kpti_product *product, kpt_handle bond, const void *args,
                              void *out)
 {
-    kpt_handle bond = kpti_bond_of_ctx(make_ctx);
     making m = {product, kpti_handle_pin(bond, &kpti_bond_kind), {{{0}}, {0}}, {0}, {""}};
     kpt_status status = kpti_size_check(out, KPT_FIELD_END(kpti_made, self));
     int own = 0;
@@ -104,15 +110,14 @@ kpt_status kpti_product_make(const kpti_product *product, void *make_ctx, const 
         return KPT_E_HANDLE;
     }
     if (status != KPT_OK) {
-        (void)kpti_fail(&m.error, status,
-                        "out is NULL, or its struct_size below the one in ABI 1.0");
+        (void)kpti_fail(&m.error, status, "out is NULL, or its struct_size below its V1 size");
         (void)kpti_handle_fail(bond, status, &m.error);
         kpti_handle_unpin(bond);
         return status;
     }
     status = take_args(&m, args);
     if (status == KPT_OK) {
-        status = kpti_registry_ask(&m.bond->registry, product->factory_kind, ask_factory, &m);
+        status = ask_others(&m);
         if (status == KPT_DECLINED) {
             status = make_own(&m);
             own = status == KPT_OK;

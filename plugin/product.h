@@ -1,5 +1,5 @@
-/* product.h: how tracers, memory tracers and observers are made: one way for the three of them,
- * each described by a row. A product's object pins its bond, and is freed by destroy. */
+/* product.h: how tracers, memory tracers, observers and gatherers of tracebacks are made: one way for
+ * all of them, each described by a row. A product's object pins its bond, and is freed by destroy. */
 #ifndef KPTI_PRODUCT_H
 #define KPTI_PRODUCT_H
 
@@ -9,13 +9,13 @@
 /* A live object: the implementation behind it, and the state that the host sees. */
 typedef struct kpti_object {
     kpti_bond *bond;
-    const void *impl;       /* a kpti_tracer_impl, kpti_memory_impl or kpti_observer_impl */
+    const void *impl;       /* a kpti_tracer_impl, kpti_memory_impl, … by product */
     void *self;             /* the implementation's */
     uint32_t state;         /* by product */
     uint32_t ended_by_fork; /* the host has not stopped it yet, but nothing is recorded any more */
 } kpti_object;
 
-/* What all three out structs look like; asserted where they are written. */
+/* What all their out structs look like; asserted where they are written. */
 typedef struct kpti_made {
     uint32_t struct_size;
     uint32_t flags;
@@ -29,13 +29,14 @@ typedef struct kpti_make_args {
         kpt_tracer_args tracer;
         kpt_memory_args memory;
         kpt_observer_args observer;
+        kpt_tracebacks_args tracebacks;
     } of;
     kpt_chunk_sink chunk_sink; /* of.tracer.chunk_sink's whole copy */
 } kpti_make_args;
 
 typedef struct kpti_product {
     const kpti_kind *kind;
-    uint32_t factory_kind; /* KPT_FACTORY_* */
+    uint32_t factory_kind; /* KPT_FACTORY_*; 0: nobody else makes these */
     uint32_t first_state;
     uint32_t args_size;
     uint32_t args_v1_size;
@@ -45,7 +46,7 @@ typedef struct kpti_product {
     const void *(*pick)(const kpti_backend *backend); /* its implementation, or NULL */
     /* Checks, and completes, the whole copy of the host's args. */
     kpt_status (*check)(const kpti_env *env, kpti_make_args *args, kpti_error *error);
-    /* Calls somebody else's factory. */
+    /* Calls somebody else's factory; NULL where there are none. */
     kpt_status (*call_factory)(kpt_any_fn make, void *make_ctx, const kpti_make_args *args,
                                kpti_made *out);
     kpt_status (*call_impl)(const void *impl, const kpti_env *env, const kpti_make_args *args,
@@ -56,9 +57,10 @@ typedef struct kpti_product {
 extern const kpti_product kpti_tracer_product;
 extern const kpti_product kpti_memory_product;
 extern const kpti_product kpti_observer_product;
+extern const kpti_product kpti_tracebacks_product;
 
 /* The body of every make function: bond, sizes, checks, factories of others, backend, no-op. */
-kpt_status kpti_product_make(const kpti_product *product, void *make_ctx, const void *args,
+kpt_status kpti_product_make(const kpti_product *product, kpt_handle bond, const void *args,
                              void *out);
 /* The body of every destroy. */
 kpt_status kpti_product_destroy(const kpti_product *product, kpt_handle self);

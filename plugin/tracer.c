@@ -186,10 +186,9 @@ static kpt_status get_extension(kpt_handle self, kpt_str name, void *out)
     if (name.size && !name.data)
         status = kpti_fail(&call.error, KPT_E_INVALID, "get_extension: the name has no bytes");
     else if (kpt_str_is(name, KPT_EXT_MEMORY))
-        status = kpti_product_make(&kpti_memory_product, kpti_bond_ctx(object->bond), &memory, out);
+        status = kpti_product_make(&kpti_memory_product, object->bond->handle, &memory, out);
     else if (kpt_str_is(name, KPT_EXT_OBSERVER))
-        status =
-            kpti_product_make(&kpti_observer_product, kpti_bond_ctx(object->bond), &observer, out);
+        status = kpti_product_make(&kpti_observer_product, object->bond->handle, &observer, out);
     else
         status =
             kpti_fail(&call.error, KPT_E_UNSUPPORTED, "the tracer has no extension of that name");

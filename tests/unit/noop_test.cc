@@ -1,5 +1,5 @@
-/* noop_test.cc: the three implementations that do nothing: every call is legal, answers at once,
- * allocates nothing and leaves no file behind. */
+/* noop_test.cc: the implementations that do nothing: every call is legal, answers at once, keeps no
+ * memory and leaves no file behind. */
 #include <dirent.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -29,7 +29,8 @@ class Noop : public testing::Test
     void TearDown() override
     {
         EXPECT_EQ(entries(), "");
-        EXPECT_EQ(host.alloc_calls, 0U);
+        EXPECT_EQ(host.alloc_calls, allocations);
+        EXPECT_EQ(host.live_blocks, 0U);
         EXPECT_EQ(host.call_count, 0U) << host.calls[0];
         EXPECT_STREQ(error.text, "");
         EXPECT_EQ(chdir(before), 0);
@@ -53,6 +54,7 @@ class Noop : public testing::Test
     std::string folder;
     char before[PATH_MAX] = "";
     mock_host host;
+    uint64_t allocations = 0; /* that the test expects */
     kpti_env env;
     kpti_error error;
     void *self = &self; /* anything but NULL, to see it set */
@@ -131,6 +133,85 @@ TEST_F(Noop, ObserverOpensNoFileAndNumbersNoOperator)
     }
     o.forked(self);
     o.destroy(self);
+}
+
+/* What a sink was given: how often, and how many spans, which must all be empty. */
+struct symbols_seen {
+    kpt_status answer = KPT_OK;
+    int calls = 0;
+    uint64_t spans = 0;
+};
+
+kpt_status take_symbols(void *ctx, const kpt_symbols *symbols)
+{
+    auto *seen = static_cast<symbols_seen *>(ctx);
+    EXPECT_EQ(symbols->struct_size, sizeof *symbols);
+    EXPECT_EQ(symbols->symbol_stride, sizeof(kpt_symbol));
+    EXPECT_EQ(symbols->symbol_count, 0U);
+    EXPECT_EQ(symbols->frame_count, 0U);
+    for (uint64_t i = 0; i < symbols->span_count; i++)
+        EXPECT_EQ(symbols->spans[i].count, 0U);
+    seen->calls++;
+    seen->spans += symbols->span_count;
+    return seen->answer;
+}
+
+TEST_F(Noop, TracebacksAreEmpty)
+{
+    const kpti_tracebacks_impl &t = kpti_noop_tracebacks;
+    const uint32_t all = KPT_GATHER_PYTHON | KPT_GATHER_SCRIPT | KPT_GATHER_NATIVE;
+    const kpt_traceback zeros = {0, 0, 0, 0};
+    kpt_tracebacks_args args;
+    kpt_traceback_stats stats, untouched;
+    kpt_traceback some[3];
+    symbols_seen seen;
+    uint32_t number = 7;
+    KPT_INIT(&args);
+    KPT_INIT(&stats);
+    untouched = stats;
+    ASSERT_EQ(t.make(&env, &args, &self, &error), KPT_OK);
+    memset(some, 0xA5, sizeof some);
+    t.gather(self, all & ~static_cast<uint32_t>(KPT_GATHER_PYTHON), 0, &some[0]);
+    EXPECT_EQ(memcmp(&some[0], &zeros, sizeof zeros), 0);
+    t.gather(self, all, 0, &some[1]);
+    EXPECT_EQ(some[1].flags, KPT_TRACEBACK_NO_PYTHON);
+    t.gather(self, 0, 5, &some[2]);
+    t.retain(self, some, 3);
+    EXPECT_EQ(t.symbolize(self, some, 3, take_symbols, &seen, &error), KPT_OK);
+    EXPECT_EQ(t.symbolize(self, nullptr, 0, take_symbols, &seen, &error), KPT_OK);
+    EXPECT_EQ(t.symbolize_frames(self, nullptr, 0, take_symbols, &seen, &error), KPT_OK);
+    EXPECT_EQ(seen.calls, 3);
+    EXPECT_EQ(seen.spans, 3U);
+    EXPECT_EQ(t.get_frames(self, &some[1], &number, 1), 0U);
+    EXPECT_EQ(number, 7U);
+    t.release(self, some, 3);
+    EXPECT_EQ(memcmp(&some[1], &zeros, sizeof zeros), 0);
+    EXPECT_EQ(t.free_dead(self, 0), 0U);
+    t.get_stats(self, &stats);
+    EXPECT_EQ(memcmp(&stats, &untouched, sizeof stats), 0);
+    seen.answer = 1234;
+    EXPECT_EQ(t.symbolize(self, some, 1, take_symbols, &seen, &error), 1234);
+    allocations = 2;
+    t.destroy(self);
+}
+
+TEST_F(Noop, TracebacksRefuseWhatCantBe)
+{
+    const kpti_tracebacks_impl &t = kpti_noop_tracebacks;
+    kpt_tracebacks_args args;
+    symbols_seen seen;
+    kpt_traceback one = {0, 0, 0, 0};
+    const uint32_t number = 7;
+    kpti_error refused = {""};
+    KPT_INIT(&args);
+    ASSERT_EQ(t.make(&env, &args, &self, &error), KPT_OK);
+    EXPECT_EQ(t.symbolize_frames(self, &number, 1, take_symbols, &seen, &refused), KPT_E_INVALID);
+    EXPECT_STREQ(refused.text, "the number 7 was never given");
+    EXPECT_EQ(t.symbolize(self, &one, UINT64_MAX / 2, take_symbols, &seen, &refused), KPT_E_MEMORY);
+    host.fail_alloc_at = allocations = 1;
+    EXPECT_EQ(t.symbolize(self, &one, 1, take_symbols, &seen, &refused), KPT_E_MEMORY);
+    EXPECT_EQ(seen.calls, 0);
+    t.destroy(self);
 }
 
 } // namespace

@@ -67,14 +67,12 @@ template <typename Args, typename Made, typename Ops>
 kpt_status use_strange_ops(struct_world &w, uint32_t kind, void *peer,
                            kpt_status (*make)(struct_world &world, Args *args, Made *made))
 {
-    kpt_registry registry;
+    const auto registry = w.table<kpt_registry>(KPT_EXT_REGISTRY);
     uint64_t token = 0;
     Args args;
     Made made;
-    KPT_INIT(&registry);
     KPT_INIT(&args);
     KPT_INIT(&made);
-    EXPECT_EQ(w.info.get_extension(w.info.self, kpt_str_of(KPT_EXT_REGISTRY), &registry), KPT_OK);
     auto factory = reinterpret_cast<kpt_any_fn>(make_strange<Args, Made, Ops>);
     EXPECT_EQ(registry.add(w.info.self, kind, factory, peer, &token), KPT_OK);
     kpt_status status = make(w, &args, &made);
@@ -100,6 +98,10 @@ std::string of_tracer(const struct_world &w)
 {
     return w.tracer_text();
 }
+std::string of_tracebacks(const struct_world &w)
+{
+    return w.tracebacks_text();
+}
 
 void prepare_delivery(struct_world &, void *whole)
 {
@@ -122,10 +124,12 @@ void prepare_load(struct_world &, void *whole)
 
 kpt_loader loader_of(struct_world &w)
 {
-    kpt_loader loader;
-    KPT_INIT(&loader);
-    EXPECT_EQ(w.info.get_extension(w.info.self, kpt_str_of(KPT_EXT_LOADER), &loader), KPT_OK);
-    return loader;
+    return w.table<kpt_loader>(KPT_EXT_LOADER);
+}
+
+kpt_status make_tracebacks(struct_world &w, const kpt_tracebacks_args *args, kpt_tracebacks *out)
+{
+    return w.table<kpt_traceback_maker>(KPT_EXT_TRACEBACK).make(w.info.self, args, out);
 }
 
 kpt_status extension(struct_world &w, const char *name, void *out)
@@ -200,6 +204,37 @@ std::vector<row> make_rows()
              return made.ops && made.self && !made.flags;
          },
          of_plugin, "out", KPT_E_SIZE, KPT_E_INVALID},
+        {SIZED("kpt_traceback_maker", kpt_traceback_maker, TRACEBACK_MAKER),
+         empty<kpt_traceback_maker>,
+         [](W &w, void *peer, uint32_t) {
+             return w.info.get_extension(w.info.self, kpt_str_of(KPT_EXT_TRACEBACK), peer);
+         },
+         [](const void *peer) { return copy_of<kpt_traceback_maker>(peer).make != nullptr; },
+         of_plugin, "out", KPT_E_SIZE, KPT_E_INVALID},
+        {SIZED("kpt_tracebacks_args", kpt_tracebacks_args, TRACEBACKS_ARGS),
+         empty<kpt_tracebacks_args>,
+         [](W &w, void *peer, uint32_t) {
+             kpt_tracebacks made;
+             KPT_INIT(&made);
+             kpt_status status = make_tracebacks(w, as<kpt_tracebacks_args>(peer), &made);
+             return destroy_after<kpt_tracebacks>(status, &made);
+         },
+         nullptr, of_plugin, "args", KPT_E_SIZE, KPT_E_INVALID},
+        {SIZED("kpt_tracebacks", kpt_tracebacks, TRACEBACKS), empty<kpt_tracebacks>,
+         [](W &w, void *peer, uint32_t) {
+             kpt_tracebacks_args args;
+             KPT_INIT(&args);
+             kpt_status status = make_tracebacks(w, &args, as<kpt_tracebacks>(peer));
+             return destroy_after<kpt_tracebacks>(status, peer);
+         },
+         is_object<kpt_tracebacks>, of_plugin, "out", KPT_E_SIZE, KPT_E_INVALID},
+        {SIZED("kpt_traceback_stats", kpt_traceback_stats, TRACEBACK_STATS),
+         empty<kpt_traceback_stats>,
+         [](W &w, void *peer, uint32_t) {
+             return w.tracebacks.ops->get_stats(w.tracebacks.self, as<kpt_traceback_stats>(peer));
+         },
+         [](const void *peer) { return copy_of<kpt_traceback_stats>(peer).stacks == 0; },
+         of_tracebacks, "get_stats", KPT_E_SIZE, KPT_E_INVALID},
         {SIZED("kpt_tracer", kpt_tracer, TRACER), empty<kpt_tracer>,
          [](W &w, void *peer, uint32_t) {
              kpt_tracer_args args;

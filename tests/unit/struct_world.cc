@@ -22,6 +22,7 @@ struct_world::struct_world()
     kpt_tracer_args tracer_args;
     kpt_memory_args memory_args;
     kpt_observer_args observer_args;
+    kpt_tracebacks_args tracebacks_args;
     mock_host_init(&host, "sizes");
     entry = mock_open_plugin(KPT_PLUGIN_PATH, &why);
     if (!entry) {
@@ -32,13 +33,17 @@ struct_world::struct_world()
     KPT_INIT(&tracer);
     KPT_INIT(&memory);
     KPT_INIT(&observer);
+    KPT_INIT(&tracebacks);
     KPT_INIT(&tracer_args);
     KPT_INIT(&memory_args);
     KPT_INIT(&observer_args);
+    KPT_INIT(&tracebacks_args);
     EXPECT_EQ(entry(&host.table, &info), KPT_OK);
     EXPECT_EQ(host.make_tracer(host.tracer_ctx, &tracer_args, &tracer), KPT_OK);
     EXPECT_EQ(host.make_memory(host.memory_ctx, &memory_args, &memory), KPT_OK);
     EXPECT_EQ(host.make_observer(host.observer_ctx, &observer_args, &observer), KPT_OK);
+    const auto maker = table<kpt_traceback_maker>(KPT_EXT_TRACEBACK);
+    EXPECT_EQ(maker.make(info.self, &tracebacks_args, &tracebacks), KPT_OK);
 }
 
 struct_world::~struct_world()
@@ -46,6 +51,7 @@ struct_world::~struct_world()
     EXPECT_EQ(tracer.ops->destroy(tracer.self), KPT_OK);
     EXPECT_EQ(memory.ops->destroy(memory.self), KPT_OK);
     EXPECT_EQ(observer.ops->destroy(observer.self), KPT_OK);
+    EXPECT_EQ(tracebacks.ops->destroy(tracebacks.self), KPT_OK);
     EXPECT_EQ(info.detach(info.self), KPT_OK) << "something that the test made is still alive";
     EXPECT_EQ(host.live_blocks, 0U);
     EXPECT_EQ(host.bad_frees, 0U);
@@ -75,4 +81,9 @@ std::string struct_world::process_text() const
 std::string struct_world::tracer_text() const
 {
     return text_of(tracer.ops->last_error, tracer.self);
+}
+
+std::string struct_world::tracebacks_text() const
+{
+    return text_of(tracebacks.ops->last_error, tracebacks.self);
 }

@@ -16,11 +16,21 @@ class struct_world
     struct_world();
     ~struct_world();
 
+    /* An extension of the plugin's. */
+    template <typename Table> Table table(const char *name) const
+    {
+        Table found;
+        KPT_INIT(&found);
+        EXPECT_EQ(info.get_extension(info.self, kpt_str_of(name), &found), KPT_OK);
+        return found;
+    }
+
     /* Makes a tracer and destroys it. */
     kpt_status try_make(const kpt_tracer_args *args);
     std::string plugin_text() const;  /* of the bond */
     std::string process_text() const; /* of the last entry that failed */
     std::string tracer_text() const;
+    std::string tracebacks_text() const;
 
     mock_host host;
     kpt_plugin_entry_fn entry = nullptr;
@@ -28,6 +38,7 @@ class struct_world
     kpt_tracer tracer;
     kpt_memory_tracer memory;
     kpt_observer observer;
+    kpt_tracebacks tracebacks;
 };
 
 /* A struct of the contract: how it is filled in, and the call that takes it over. */
