@@ -10,11 +10,12 @@ function(kpt_add_backend tag include)
     set(_hooks hooks_profile.c)
   endif()
   set(_target kpytrace_cpython${tag})
-  set(_sources backend.c caller.c exit.c filter.c fork.c function.c gc.c guard.c handing.c idle.c installation.c
-    mark.c name.c reading.c record.c room.c roster.c session.c store.c stream.c thread.c tracer.c walk.c
+  set(_sources backend.c caller.c exit.c filter.c fork.c gather.c gatherer.c gc.c guard.c handing.c idle.c installation.c
+    mark.c name.c reading.c record.c room.c roster.c session.c store.c stream.c text.c thread.c tracebacks.c tracer.c walk.c
     watch.c ${_hooks})
   list(TRANSFORM _sources PREPEND ${PROJECT_SOURCE_DIR}/python_tracer/)
-  add_library(${_target} MODULE ${_sources} $<TARGET_OBJECTS:kpt_replay_core>)
+  add_library(${_target} MODULE ${_sources} $<TARGET_OBJECTS:kpt_replay_core>
+    $<TARGET_OBJECTS:kpt_stacks_core>)
   target_include_directories(${_target} PRIVATE ${PROJECT_SOURCE_DIR}/python_tracer)
   target_include_directories(${_target} SYSTEM PRIVATE ${include})
   if(include MATCHES "^(.*)/usr/include/")

@@ -1,5 +1,6 @@
 /* backend.c: the door between the plugin and this backend, and what it was built for. */
 #include "cpython.h"
+#include "tracebacks.h"
 #include "tracer.h"
 
 __attribute__((visibility("default"))) const kpti_backend *kpti_backend_entry(void);
@@ -12,6 +13,7 @@ const kpti_backend *kpti_backend_entry(void)
         .free_threaded = KPTI_FREE_THREADED,
         .version = KPTI_VERSION,
         .tracer = &kpti_python_tracer,
+        .tracebacks = &kpti_python_tracebacks,
     };
     return &backend;
 }

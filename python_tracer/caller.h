@@ -2,17 +2,12 @@
 #ifndef KPTI_CALLER_H
 #define KPTI_CALLER_H
 
+#include "raw_frame.h"
 #include "thread.h"
 
-/* An instruction of a frame. */
-typedef struct kpti_place {
-    PyCodeObject *code; /* borrowed from the frame; NULL: there is none */
-    uint32_t offset;    /* in bytes */
-} kpti_place;
-
-/* The place in the frame below the topmost one of THREAD, the calling one, also through C. Inside a
+/* The instruction of the frame below the topmost one of THREAD, the calling one, also through C. Inside a
  * callback, with busy set, but Python may run in it: what was read of the thread's caches before may have
  * changed. Leaves a pending exception alone. */
-kpti_place kpti_caller(kpti_thread *thread);
+kpti_instruction kpti_caller(kpti_thread *thread);
 
 #endif

@@ -1,7 +1,7 @@
 /* cpython.h: CPython, and the one place that asks which version it is. What differs between minors is
  * given one name here; no other file looks at PY_VERSION_HEX.
  *
- * Only public and "unstable" API of CPython is used; an internal header in caller.c alone. */
+ * Only public and "unstable" API of CPython is used; an internal header in raw_frame.h alone. */
 #ifndef KPTI_CPYTHON_H
 #define KPTI_CPYTHON_H
 
@@ -24,8 +24,8 @@
 #define KPTI_FREE_THREADED 0
 #endif
 
-/* Releases whose frames caller.c knows from the inside; a pre-release's may be others. */
-#if PY_VERSION_HEX >= 0x030C0000 && PY_VERSION_HEX < 0x030E0000 && !KPTI_FREE_THREADED && \
+/* Releases whose frames raw_frame.h knows from the inside; a pre-release's may be others. */
+#if PY_VERSION_HEX >= 0x030B0000 && PY_VERSION_HEX < 0x030F0000 && !KPTI_FREE_THREADED && \
     PY_RELEASE_LEVEL == PY_RELEASE_LEVEL_FINAL
 #if __has_include(<internal/pycore_frame.h>)
 #define KPTI_KNOWN_FRAMES 1
@@ -38,6 +38,12 @@
 #define kpti_raw_frame_code _PyFrame_GetCode
 #else
 #define kpti_raw_frame_code(frame) ((frame)->f_code)
+#endif
+/* The frame that a thread is in, begun or not. */
+#if PY_VERSION_HEX >= 0x030D0000
+#define kpti_state_frame(state) ((state)->current_frame)
+#else
+#define kpti_state_frame(state) ((state)->cframe->current_frame)
 #endif
 
 /* A code object's slot for our function id. */
@@ -80,6 +86,24 @@ static inline PyObject *kpti_frame_local(PyFrameObject *frame, const char *name)
     Py_XDECREF(locals);
     if (!value) PyErr_Clear();
     return value;
+}
+
+/* Whether a str can be read as it lies; 3.12's always can. */
+#if PY_VERSION_HEX >= 0x030C0000
+#define kpti_unicode_is_ready(text) ((void)(text), 1)
+#else
+#define kpti_unicode_is_ready(text) PyUnicode_IS_READY(text)
+#endif
+
+/* Where the instruction at OFFSET, in bytes, came from; lines and columns are 0 and -1 where unknown. */
+static inline void kpti_code_position(PyCodeObject *code, int offset, int lines[2], int columns[2])
+{
+    lines[0] = lines[1] = 0;
+    columns[0] = columns[1] = -1;
+#if PY_VERSION_HEX >= 0x030B0000
+    if (PyCode_Addr2Location(code, offset, &lines[0], &columns[0], &lines[1], &columns[1])) return;
+#endif
+    lines[0] = lines[1] = PyCode_Addr2Line(code, offset);
 }
 
 /* Code that may stop and go on later. */

@@ -1,12 +1,14 @@
 #include "exit.h"
 
 #include "cpython.h"
+#include "gather.h"
 #include "session.h"
 
 static PyObject *on_exit_of_python(PyObject *self, PyObject *unused)
 {
     (void)self;
     (void)unused;
+    kpti_gather_exit();
     kpti_session_exit();
     Py_RETURN_NONE;
 }

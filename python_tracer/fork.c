@@ -3,16 +3,23 @@
 #include <pthread.h>
 
 #include "function.h"
+#include "gather.h"
+#include "place.h"
 #include "session.h"
+#include "stack.h"
 
 static void prepare(void)
 {
     kpti_session_lock();
     kpti_functions_lock();
+    kpti_places_lock();
+    kpti_stacks_lock();
 }
 
 static void in_parent(void)
 {
+    kpti_stacks_unlock();
+    kpti_places_unlock();
     kpti_functions_unlock();
     kpti_session_unlock();
 }
@@ -20,11 +27,20 @@ static void in_parent(void)
 static void in_child(void)
 {
     kpti_session_forked_locked();
+    kpti_gather_forked();
+    kpti_stacks_unlock();
+    kpti_places_unlock();
     kpti_functions_unlock();
     kpti_session_unlock();
 }
 
-void kpti_fork_watch(void)
+static void watch(void)
 {
     (void)pthread_atfork(prepare, in_parent, in_child);
+}
+
+void kpti_fork_watch(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    (void)pthread_once(&once, watch);
 }

@@ -2,7 +2,7 @@
 #ifndef KPTI_FORK_H
 #define KPTI_FORK_H
 
-/* To be called once. */
+/* Once a process, however often it is called. */
 void kpti_fork_watch(void);
 
 #endif

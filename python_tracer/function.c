@@ -1,26 +1,29 @@
 #include "function.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SEGMENT_BITS = 12, SEGMENT_SIZE = 1 << SEGMENT_BITS, MOST_SEGMENTS = 1 << 16 };
+#include "pool.h"
 
-typedef struct entry {
-    kpti_function_view view; /* strings lie behind the entry */
+typedef struct record {
+    uint32_t chain; /* the pool's */
     uint64_t hash;
-    uint32_t id;
-    struct entry *next; /* in its bucket */
-} entry;
+    kpti_function_view view; /* its strings lie in one block of memory */
+} record;
 
-/* Segments are never moved, so that a reader may look while the table grows. */
-static _Atomic(entry **) segments[MOST_SEGMENTS];
-static _Atomic uint32_t count = 1; /* id 0 is taken */
+static uint64_t hash_of_record(const void *r)
+{
+    return ((const record *)r)->hash;
+}
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the buckets and growth */
-static entry **buckets;
-static size_t bucket_count; /* a power of two */
+static int same_record(const void *r, const void *wanted);
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static kpti_pool functions = {.record_size = sizeof(record),
+                              .most = KPTI_MOST_NUMBER,
+                              .hash = hash_of_record,
+                              .same = same_record};
 
 void kpti_functions_lock(void)
 {
@@ -61,6 +64,13 @@ static int same(const kpti_function_view *a, const kpti_function_view *b)
            same_str(a->function, b->function) && same_str(a->file, b->file);
 }
 
+static int same_record(const void *r, const void *wanted)
+{
+    const record *a = r;
+    const record *b = wanted;
+    return a->hash == b->hash && same(&a->view, &b->view);
+}
+
 static kpt_str copy_str(char **at, kpt_str from)
 {
     kpt_str out = {*at, from.size};
@@ -69,97 +79,54 @@ static kpt_str copy_str(char **at, kpt_str from)
     return out;
 }
 
-static entry *copy_entry(const kpti_function_view *f, uint64_t hash)
+static uint32_t add_locked(record r)
 {
-    size_t text = f->display.size + f->function.size + f->qualname.size + f->file.size;
-    entry *e = malloc(sizeof *e + text);
-    char *at = (char *)(e + 1);
-    if (!e) return NULL;
-    e->view = *f;
-    e->view.display = copy_str(&at, f->display);
-    e->view.function = copy_str(&at, f->function);
-    e->view.qualname = copy_str(&at, f->qualname);
-    e->view.file = copy_str(&at, f->file);
-    e->hash = hash;
-    return e;
-}
-
-static int grow_buckets_locked(void)
-{
-    size_t wanted = bucket_count ? bucket_count * 2 : 1024;
-    entry **grown = calloc(wanted, sizeof(entry *));
-    if (!grown) return bucket_count > 0; /* longer chains do as well */
-    for (size_t i = 0; i < bucket_count; i++) {
-        for (entry *e = buckets[i], *next; e; e = next) {
-            next = e->next;
-            e->next = grown[e->hash & (wanted - 1)];
-            grown[e->hash & (wanted - 1)] = e;
-        }
-    }
-    free(buckets);
-    buckets = grown;
-    bucket_count = wanted;
-    return 1;
-}
-
-/* Gives E the next id and lets readers see it. */
-static uint32_t publish_locked(entry *e)
-{
-    uint32_t id = atomic_load_explicit(&count, memory_order_relaxed);
-    uint32_t segment = id >> SEGMENT_BITS;
-    entry **entries;
-    if (id > KPTI_MOST_NUMBER || segment >= MOST_SEGMENTS) return 0;
-    entries = atomic_load_explicit(&segments[segment], memory_order_relaxed);
-    if (!entries) {
-        entries = calloc(SEGMENT_SIZE, sizeof(entry *));
-        if (!entries) return 0;
-        atomic_store_explicit(&segments[segment], entries, memory_order_release);
-    }
-    e->id = id;
-    entries[id & (SEGMENT_SIZE - 1)] = e;
-    e->next = buckets[e->hash & (bucket_count - 1)];
-    buckets[e->hash & (bucket_count - 1)] = e;
-    atomic_store_explicit(&count, id + 1, memory_order_release);
-    return id;
-}
-
-static uint32_t intern_locked(const kpti_function_view *function, uint64_t hash)
-{
+    const kpti_function_view *f = &r.view;
+    char *text = malloc(f->display.size + f->function.size + f->qualname.size + f->file.size + 1);
+    char *at = text;
     uint32_t id;
-    entry *e;
-    if (atomic_load_explicit(&count, memory_order_relaxed) >= bucket_count &&
-        !grow_buckets_locked())
-        return 0;
-    for (e = buckets[hash & (bucket_count - 1)]; e; e = e->next)
-        if (e->hash == hash && same(&e->view, function)) return e->id;
-    e = copy_entry(function, hash);
-    if (!e) return 0;
-    id = publish_locked(e);
-    if (!id) free(e);
+    if (!text) return 0;
+    r.view.display = copy_str(&at, f->display);
+    r.view.function = copy_str(&at, f->function);
+    r.view.qualname = copy_str(&at, f->qualname);
+    r.view.file = copy_str(&at, f->file);
+    id = kpti_pool_add(&functions, &r, r.hash);
+    if (id)
+        functions.bytes += (uint64_t)(at - text);
+    else
+        free(text);
     return id;
 }
 
 uint32_t kpti_function_intern(const kpti_function_view *function)
 {
-    uint64_t hash = hash_of(function);
+    const record wanted = {.hash = hash_of(function), .view = *function};
     uint32_t id;
     kpti_functions_lock();
-    id = intern_locked(function, hash);
+    id = kpti_pool_find(&functions, &wanted, wanted.hash);
+    if (!id) id = add_locked(wanted);
     kpti_functions_unlock();
     return id;
 }
 
 uint32_t kpti_function_count(void)
 {
-    return atomic_load_explicit(&count, memory_order_acquire);
+    return kpti_pool_end(&functions);
+}
+
+uint64_t kpti_function_bytes(void)
+{
+    uint64_t bytes;
+    kpti_functions_lock();
+    bytes = functions.bytes;
+    kpti_functions_unlock();
+    return bytes;
 }
 
 int kpti_function_describe(void *ctx, uint32_t id, kpti_function_view *out)
 {
-    entry **entries;
     (void)ctx;
     if (id == 0 || id >= kpti_function_count()) return 0;
-    entries = atomic_load_explicit(&segments[id >> SEGMENT_BITS], memory_order_acquire);
-    *out = entries[id & (SEGMENT_SIZE - 1)]->view;
+    *out = ((const record *)kpti_pool_at(&functions, id))->view;
     return 1;
 }

@@ -17,6 +17,8 @@ uint32_t kpti_function_intern(const kpti_function_view *function);
 int kpti_function_describe(void *ctx, uint32_t id, kpti_function_view *out);
 /* Ids that are out are below this. */
 uint32_t kpti_function_count(void);
+/* The memory that they take. */
+uint64_t kpti_function_bytes(void);
 
 /* Around a fork, so that the child finds the table whole. */
 void kpti_functions_lock(void);

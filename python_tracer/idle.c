@@ -1,8 +1,8 @@
 #include "idle.h"
 
-#include "name.h"
 #include "platform.h"
 #include "session.h"
+#include "text.h"
 #include "tracer.h"
 #include "walk.h"
 
@@ -18,7 +18,7 @@ static uint64_t threading_facts(PyObject *active, PyObject *ident, char *name, s
     text = thread ? PyObject_GetAttrString(thread, "_name") : NULL;
     id = native && PyLong_Check(native) ? PyLong_AsUnsignedLongLong(native) : 0;
     name[0] = 0;
-    if (text && PyUnicode_Check(text)) kpti_name_text(text, name, size);
+    if (text && PyUnicode_Check(text)) kpti_text_copy(text, name, size);
     Py_XDECREF(text);
     Py_XDECREF(native);
     Py_XDECREF(thread);

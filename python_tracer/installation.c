@@ -4,6 +4,7 @@
 
 #include "cpython.h"
 #include "exit.h"
+#include "gather.h"
 #include "gc.h"
 #include "hooks.h"
 #include "name.h"
@@ -93,6 +94,7 @@ static void python_has_ended(void)
     kpti_hooks_forget();
     kpti_gc_forget();
     kpti_name_forget();
+    kpti_gather_forget();
 }
 
 void kpti_installation_prepare(void)

@@ -1,6 +1,7 @@
 #include "name.h"
 
 #include "session.h"
+#include "text.h"
 
 static Py_ssize_t code_slot = -1;
 
@@ -22,54 +23,11 @@ int kpti_name_prepare(void)
     return code_slot >= 0;
 }
 
-/* A str as UTF-8: what can't be encoded is escaped. HOLD receives what must be released. */
-static kpt_str text_of(PyObject *text, PyObject **hold)
-{
-    kpt_str out = {"?", 1};
-    Py_ssize_t size = 0;
-    const char *bytes = NULL;
-    *hold = NULL;
-    if (!text || !PyUnicode_Check(text)) return out;
-    bytes = PyUnicode_AsUTF8AndSize(text, &size);
-    if (!bytes) {
-        PyErr_Clear();
-        *hold = PyUnicode_AsEncodedString(text, "utf-8", "backslashreplace");
-        if (!*hold) {
-            PyErr_Clear();
-            return out;
-        }
-        bytes = PyBytes_AS_STRING(*hold);
-        size = PyBytes_GET_SIZE(*hold);
-    }
-    out.data = bytes;
-    out.size = (uint64_t)size;
-    return out;
-}
-
-/* How much of FROM fits into ROOM bytes, without a part of a character. */
-static size_t fitting(kpt_str from, size_t room)
-{
-    size_t length = from.size < room ? (size_t)from.size : room;
-    while (length > 0 && length < from.size && ((unsigned char)from.data[length] & 0xC0) == 0x80)
-        length--;
-    return length;
-}
-
-void kpti_name_text(PyObject *text, char *out, size_t size)
-{
-    PyObject *hold;
-    kpt_str from = text_of(text, &hold);
-    size_t length = fitting(from, size - 1);
-    memcpy(out, from.data, length);
-    out[length] = 0;
-    Py_XDECREF(hold);
-}
-
 void kpti_name_module(PyObject *globals, char *out, size_t size)
 {
     PyObject *name = globals ? PyDict_GetItemString(globals, "__name__") : NULL;
     out[0] = 0;
-    if (name && PyUnicode_Check(name)) kpti_name_text(name, out, size);
+    if (name && PyUnicode_Check(name)) kpti_text_copy(name, out, size);
 }
 
 /* Puts PARTS, up to a NULL one, behind each other; what does not fit is cut. */
@@ -77,7 +35,7 @@ static kpt_str join(char *out, size_t room, const kpt_str *parts)
 {
     kpt_str joined = {out, 0};
     for (; parts->data; parts++) {
-        size_t length = fitting(*parts, room - joined.size);
+        size_t length = kpti_text_fitting(*parts, room - joined.size);
         memcpy(out + joined.size, parts->data, length);
         joined.size += length;
         if (length < parts->size) break;
@@ -93,20 +51,20 @@ static uint32_t intern_displayed(kpti_function_view view, const kpt_str *parts)
     return kpti_function_intern(&view);
 }
 
-static uint32_t describe_code(PyCodeObject *code)
+uint32_t kpti_name_code_anew(PyCodeObject *code)
 {
-    PyObject *holds[3];
+    char *holds[3];
     kpti_function_view view = {.kind = KPT_KIND_PYTHON};
     char line[24];
     uint32_t id;
-    view.function = text_of(code->co_name, &holds[0]);
-    view.qualname = text_of(kpti_code_qualname(code), &holds[1]);
-    view.file = text_of(code->co_filename, &holds[2]);
+    view.function = kpti_text_of(code->co_name, &holds[0]);
+    view.qualname = kpti_text_of(kpti_code_qualname(code), &holds[1]);
+    view.file = kpti_text_of(code->co_filename, &holds[2]);
     view.first_line = code->co_firstlineno > 0 ? (uint32_t)code->co_firstlineno : 0;
     (void)snprintf(line, sizeof line, "(%d): ", code->co_firstlineno);
     id = intern_displayed(view, (kpt_str[]){view.file, kpt_str_of(line), view.function, {NULL, 0}});
     for (int i = 0; i < 3; i++)
-        Py_XDECREF(holds[i]);
+        free(holds[i]);
     return id;
 }
 
@@ -145,13 +103,18 @@ uint32_t kpti_name_code(PyCodeObject *code)
     uint32_t id = (uint32_t)in_slot(code);
     if (id) return id;
     PyErr_Fetch(&type, &value, &traceback);
-    id = describe_code(code);
+    id = kpti_name_code_anew(code);
     (void)put_in_slot(code, id);
     PyErr_Restore(type, value, traceback);
     return id;
 }
 
 _Static_assert(sizeof(uintptr_t) == 8, "a slot has room for an id and a mark");
+
+int kpti_name_is_kept(PyCodeObject *code)
+{
+    return in_slot(code) != 0;
+}
 
 uint32_t kpti_name_mark(PyCodeObject *code)
 {

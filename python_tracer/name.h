@@ -14,6 +14,10 @@ void kpti_name_forget(void);
 
 /* The id of a code object's function. */
 uint32_t kpti_name_code(PyCodeObject *code);
+/* The same by its content: the slot is not touched, and no GIL needed; slower. */
+uint32_t kpti_name_code_anew(PyCodeObject *code);
+/* Whether its slot is filled: the session's epoch moves when it dies, and it may be cached till then. */
+int kpti_name_is_kept(PyCodeObject *code);
 
 /* A number that only this code object has, as long as it lives: its address may be used again. 0 where
  * it has none, and where none could be given. */
@@ -26,8 +30,6 @@ uint32_t kpti_name_c(const PyMethodDef *method, PyTypeObject *type);
 /* The id of a callable of another kind: a type, a partial, an instance with __call__. */
 uint32_t kpti_name_callable(PyObject *callable);
 
-/* Copies a str's text, with what is not UTF-8 escaped, cut to SIZE. */
-void kpti_name_text(PyObject *text, char *out, size_t size);
 /* The name of the module whose variables GLOBALS are; empty if it has none. */
 void kpti_name_module(PyObject *globals, char *out, size_t size);
 

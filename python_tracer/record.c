@@ -27,10 +27,10 @@ uint32_t kpti_c_word_slow(kpti_thread *thread, kpti_c_function f)
 /* The line that the function on top was called from, if somebody wants to know; else 0. */
 static uint32_t caller_line(kpti_thread *thread)
 {
-    kpti_place place;
+    kpti_instruction at;
     if (!thread->callers) return 0;
-    place = kpti_caller(thread);
-    return place.code ? kpti_thread_calling(thread, place.code, place.offset) : 0;
+    at = kpti_caller(thread);
+    return at.code ? kpti_thread_calling(thread, at.code, (uint32_t)at.offset) : 0;
 }
 
 /* Appends the event of CODE to the streams whose tracers record it. LINE: where it goes on; 0: at its

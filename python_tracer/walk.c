@@ -3,6 +3,7 @@
 #include "name.h"
 #include "roster.h"
 #include "session.h"
+#include "text.h"
 #include "watch.h"
 
 /* threading's name of the thread whose outermost frame is FRAME: that is Thread._bootstrap's, and its
@@ -15,7 +16,7 @@ static void take_threading_name(kpti_thread *thread, PyFrameObject *frame)
     PyObject *name = self ? PyObject_GetAttrString(self, "_name") : NULL;
     thread->named = 1;
     Py_DECREF(code);
-    if (name && PyUnicode_Check(name)) kpti_name_text(name, thread->name, sizeof thread->name);
+    if (name && PyUnicode_Check(name)) kpti_text_copy(name, thread->name, sizeof thread->name);
     PyErr_Clear();
     Py_XDECREF(name);
     Py_XDECREF(self);

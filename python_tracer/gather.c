@@ -1,0 +1,96 @@
+#include "gather.h"
+
+#include <sched.h>
+#include <stdatomic.h>
+
+#include "gatherer.h"
+#include "installation.h"
+#include "kpt_traceback.h"
+#include "raw_frame.h"
+#include "session.h"
+
+static _Atomic int prepared; /* in the interpreter that runs now */
+/* Threads that read their frames without the GIL, and whether they may: not while it ends. */
+static _Atomic int may_read;
+static _Atomic int readers;
+
+/* A thread that has released the GIL, or never had it. */
+static kpti_standing detached_standing(void)
+{
+    PyThreadState *state = PyGILState_GetThisThreadState();
+    return state && state->interp == PyInterpreterState_Main() ? KPTI_DETACHED : KPTI_OUTSIDE;
+}
+
+static uint32_t gather_attached(uint32_t depth, uint32_t *flags)
+{
+    int again = 0;
+    if (!atomic_load_explicit(&prepared, memory_order_relaxed)) kpti_gather_prepare();
+    return kpti_gatherer_gather(KPTI_ATTACHED, depth, &again, flags);
+}
+
+static uint32_t gather_detached(uint32_t depth, int may_wait, uint32_t *flags)
+{
+    uint32_t stack = 0;
+    uint32_t seen = 0;
+    int again = 1;
+    PyGILState_STATE gil;
+    (void)atomic_fetch_add_explicit(&readers, 1, memory_order_seq_cst);
+    if (!atomic_load_explicit(&may_read, memory_order_seq_cst) ||
+        detached_standing() == KPTI_OUTSIDE) {
+        may_wait = 0;
+        seen = KPT_TRACEBACK_NO_PYTHON;
+    } else if (kpti_frames_are_known()) {
+        again = may_wait;
+        stack = kpti_gatherer_gather(KPTI_DETACHED, depth, &again, &seen);
+        may_wait = again;
+    } else if (!may_wait) {
+        seen = KPT_TRACEBACK_NO_PYTHON;
+    }
+    (void)atomic_fetch_sub_explicit(&readers, 1, memory_order_seq_cst);
+    if (!may_wait) {
+        *flags |= seen;
+        return stack;
+    }
+    gil = PyGILState_Ensure();
+    stack = gather_attached(depth, flags);
+    PyGILState_Release(gil);
+    return stack;
+}
+
+uint32_t kpti_gather_python(uint32_t depth, int may_wait, uint32_t *flags)
+{
+    PyThreadState *attached = kpti_python_is_ending() ? NULL : kpti_attached();
+    int again = 0;
+    if (!attached) return gather_detached(depth, may_wait, flags);
+    if (attached->interp == PyInterpreterState_Main()) return gather_attached(depth, flags);
+    return kpti_gatherer_gather(KPTI_FOREIGN, depth, &again, flags);
+}
+
+void kpti_gather_prepare(void)
+{
+    if (!kpti_may_touch_python()) return;
+    kpti_installation_enter();
+    kpti_installation_prepare();
+    kpti_installation_leave();
+    if (!atomic_exchange(&prepared, 1)) atomic_store(&may_read, 1);
+}
+
+void kpti_gather_exit(void)
+{
+    atomic_store_explicit(&may_read, 0, memory_order_seq_cst);
+    /* They wait for nothing but short locks of ours. */
+    while (atomic_load_explicit(&readers, memory_order_seq_cst) > 0)
+        (void)sched_yield();
+}
+
+void kpti_gather_forget(void)
+{
+    atomic_store(&may_read, 0);
+    atomic_store(&prepared, 0);
+    kpti_session_bump();
+}
+
+void kpti_gather_forked(void)
+{
+    atomic_store(&readers, 0);
+}

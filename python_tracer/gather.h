@@ -1,0 +1,25 @@
+/* gather.h: the Python frames of the calling thread as a number of stack.h.
+ *
+ * A thread remembers the last stack that it gathered: of the next one, only what is not the same at its
+ * outer end is looked up. No object is made of a frame where the releases' frames are known, and a thread
+ * that has released the GIL reads its own without taking it. */
+#ifndef KPTI_GATHER_H
+#define KPTI_GATHER_H
+
+#include <stdint.h>
+
+/* The stack, with one holder; 0: none. DEPTH: the innermost so many; 0 = all. MAY_WAIT: the GIL may be
+ * taken. FLAGS: KPT_TRACEBACK_* are added. Any thread; leaves a pending exception alone. */
+uint32_t kpti_gather_python(uint32_t depth, int may_wait, uint32_t *flags);
+
+/* Gets ready in the interpreter that runs now, if the calling thread may touch it: what would run Python
+ * in the first gather is done already. */
+void kpti_gather_prepare(void);
+/* The interpreter is about to end: from now on no frames are read without the GIL. The GIL is held. */
+void kpti_gather_exit(void);
+/* It has ended. */
+void kpti_gather_forget(void);
+/* In the child of a fork, on its only thread. */
+void kpti_gather_forked(void);
+
+#endif

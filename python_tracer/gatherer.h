@@ -1,0 +1,21 @@
+/* gatherer.h: what a thread remembers of the stacks that it gathered: the last one, level by level, and the
+ * places that it has seen. */
+#ifndef KPTI_GATHERER_H
+#define KPTI_GATHERER_H
+
+#include <stdint.h>
+
+/* How a thread stands to Python. */
+typedef enum kpti_standing {
+    KPTI_OUTSIDE,  /* it may not look */
+    KPTI_ATTACHED, /* it holds the GIL, or a thread state, of the main interpreter */
+    KPTI_DETACHED, /* it has released it */
+    KPTI_FOREIGN   /* it is in another interpreter, whose code objects nobody tells us the end of */
+} kpti_standing;
+
+/* The stack of the calling thread, which stands so and may look, with one holder. DEPTH, FLAGS: as in
+ * gather.h. AGAIN: if it is not 0, nothing new is named: it stays so where there is something, and becomes
+ * 0 where all went well. */
+uint32_t kpti_gatherer_gather(kpti_standing s, uint32_t depth, int *again, uint32_t *flags);
+
+#endif

@@ -1,0 +1,65 @@
+/* raw_frame.h: the interpreter's frames as they lie in memory, on releases that are known
+ * (KPTI_KNOWN_FRAMES): the one file that uses CPython's internal headers. Python's own functions make an
+ * object of each frame that they are asked for, which takes longer than all else that is done about it,
+ * and needs the GIL. A thread may read its own frames without: nobody else changes them. */
+#ifndef KPTI_RAW_FRAME_H
+#define KPTI_RAW_FRAME_H
+
+#include "cpython.h"
+
+/* An instruction of a frame. */
+typedef struct kpti_instruction {
+    PyCodeObject *code; /* borrowed from the frame; NULL: there is none */
+    int32_t offset;     /* in bytes; negative: it has not begun */
+} kpti_instruction;
+
+#if KPTI_KNOWN_FRAMES
+#define Py_BUILD_CORE 1
+#include <internal/pycore_frame.h>
+#if __has_include(<internal/pycore_interpframe.h>)
+#include <internal/pycore_interpframe.h>
+#endif
+
+typedef struct _PyInterpreterFrame kpti_raw_frame;
+
+/* A pre-release of the same minor, that a backend for the release was opened in, may have others. */
+static inline int kpti_frames_are_known(void)
+{
+    const unsigned long level = Py_Version >> 4 & 0xF;
+    return level == PY_RELEASE_LEVEL_FINAL;
+}
+
+/* FRAME, or the first one below it that has begun. */
+static inline kpti_raw_frame *kpti_raw_complete(kpti_raw_frame *frame)
+{
+    while (frame && _PyFrame_IsIncomplete(frame))
+        frame = frame->previous;
+    return frame;
+}
+
+/* The frame on top of a thread: its own, or the GIL is held. */
+static inline kpti_raw_frame *kpti_raw_top(PyThreadState *state)
+{
+    return kpti_raw_complete(kpti_state_frame(state));
+}
+
+static inline kpti_raw_frame *kpti_raw_below(const kpti_raw_frame *frame)
+{
+    return kpti_raw_complete(frame->previous);
+}
+
+static inline kpti_instruction kpti_raw_instruction(kpti_raw_frame *frame)
+{
+    kpti_instruction at;
+    at.code = kpti_raw_frame_code(frame);
+    at.offset = _PyInterpreterFrame_LASTI(frame) * (int32_t)sizeof(_Py_CODEUNIT);
+    return at;
+}
+#else
+static inline int kpti_frames_are_known(void)
+{
+    return 0;
+}
+#endif
+
+#endif
