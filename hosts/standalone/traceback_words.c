@@ -23,7 +23,7 @@ const char *const kpti_frame_kinds[KPTI_KINDS] = {
     [KPT_SYMBOL_GENERATED] = "generated",
 };
 
-enum { FILES = 256 }; /* of the last names of files, by where they are */
+enum { FILES = 256 }; /* so many names of files are remembered, by how they end */
 
 /* All that is made on the way; what the result needs has a reference of its own. */
 typedef struct words {
@@ -45,10 +45,19 @@ static PyObject *decode(kpt_str text)
                                 "backslashreplace");
 }
 
+static size_t file_hash(kpt_str file)
+{
+    uint32_t hash = (uint32_t)file.size;
+    for (uint64_t i = file.size > 24 ? file.size - 24 : 0; i < file.size; i++)
+        hash = hash * 31 + (unsigned char)file.data[i];
+    return hash % FILES;
+}
+
 static PyObject *file_name(words *w, kpt_str file)
 {
-    const size_t at = ((uintptr_t)file.data >> 3) % FILES;
-    if (!w->files[at] || w->file_keys[at].data != file.data || w->file_keys[at].size != file.size) {
+    const size_t at = file_hash(file);
+    if (!w->files[at] || w->file_keys[at].size != file.size ||
+        memcmp(w->file_keys[at].data, file.data, file.size) != 0) {
         Py_CLEAR(w->files[at]);
         w->file_keys[at] = file;
         w->files[at] = decode(file);
