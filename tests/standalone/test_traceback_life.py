@@ -264,7 +264,7 @@ class Processes(unittest.TestCase):
         self.run_code("""
 import atexit, os, sys, threading
 class Late:
-    """Python ends: what is gathered now may be empty, but what was can be read."""
+    # Python ends: what is gathered now may be empty, but what was can be read.
     def __del__(self, gather=tb.gather, symbolize=tb.symbolize, write=os.write, where=tb.gather()):
         names = [frame["name"] for frame in symbolize([gather(), where])[1]]
         write(1, repr(names).encode() + b"\\n")
