@@ -262,7 +262,7 @@ class Processes(unittest.TestCase):
 
     def test_exit_with_live_tracebacks(self):
         self.run_code("""
-import atexit, os, sys, threading
+import atexit, os, sys
 class Late:
     # Python ends: what is gathered now may be empty, but what was can be read.
     def __del__(self, gather=tb.gather, symbolize=tb.symbolize, write=os.write, where=tb.gather()):
@@ -271,8 +271,22 @@ class Late:
 sys.kept = [tb.gather() for _ in range(1000)]
 late = Late()
 atexit.register(lambda: print(tb.gather().symbolize()[0]["name"], flush=True))
-threading.Thread(target=lambda: [tb.gather() for _ in iter(int, 1)], daemon=True).start()
 """, "<lambda>\n['Late', '<module>']\n")
+
+    def test_exit_while_a_thread_gathers(self):
+        self.run_code("""
+import threading
+def work():
+    kept = []
+    while True:
+        kept.append(tb.gather())
+        began.set()
+        if len(kept) > 100: tb.symbolize(kept); kept.clear()
+began = threading.Event()
+threading.Thread(target=work, daemon=True).start()
+began.wait()
+print("end")
+""", "end\n")
 
     def test_exit_before_anything_is_gathered(self):
         self.run_code("print(tb.Traceback.__name__)", "Traceback\n")
