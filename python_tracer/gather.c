@@ -3,6 +3,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 
+#include "frame_mark.h"
 #include "gatherer.h"
 #include "installation.h"
 #include "kpt_traceback.h"
@@ -72,7 +73,9 @@ void kpti_gather_prepare(void)
     kpti_installation_enter();
     kpti_installation_prepare();
     kpti_installation_leave();
-    if (!atomic_exchange(&prepared, 1)) atomic_store(&may_read, 1);
+    if (atomic_exchange(&prepared, 1)) return;
+    kpti_frame_mark_prepare();
+    atomic_store(&may_read, 1);
 }
 
 void kpti_gather_exit(void)

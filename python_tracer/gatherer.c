@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include "frame_mark.h"
 #include "kpt_traceback.h"
 #include "name.h"
 #include "place.h"
@@ -11,9 +12,18 @@
 
 /* DEAD_AT_ONCE: nodes that one gather gives back, some 20 ns each. */
 enum { PLACE_CACHE = 512, FIRST_ROOM = 64, DEAD_AT_ONCE = 64 };
+/* MARK_STEP: a mark is set on a level that this divides; most gathers then walk that far at most. */
+enum { MARK_STEP = 8, MOST_MARKS = 64 };
+
+/* A frame on the way from the innermost to the outermost. */
+typedef struct walked {
+    kpti_instruction at;
+    void *frame; /* NULL where frames are not known */
+} walked;
 
 typedef struct level {
     PyCodeObject *code;
+    const void *frame;
     int32_t offset;
     uint32_t place;
     uint32_t stack; /* from the outermost frame to this one */
@@ -25,6 +35,13 @@ typedef struct known_place {
     uint32_t place;
 } known_place;
 
+/* A frame that would be known again. */
+typedef struct mark {
+    const void *frame;
+    const void *object;
+    uint32_t level; /* it is at */
+} mark;
+
 /* What a thread remembers. Addresses of code objects hold as long as the session's epoch does. */
 typedef struct gatherer {
     uint32_t epoch;
@@ -35,7 +52,10 @@ typedef struct gatherer {
     level *levels;
     uint32_t walked_count;
     uint32_t walked_room;
-    kpti_instruction *walked; /* innermost first */
+    walked *walked; /* innermost first */
+    uint32_t below; /* levels below the last one that was walked: as they were */
+    uint32_t mark_count;
+    mark marks[MOST_MARKS]; /* outermost first */
     known_place places[PLACE_CACHE];
 } gatherer;
 
@@ -87,25 +107,57 @@ static void *grown(void *array, uint32_t *room, size_t size)
 }
 
 /* One frame more; 0: no memory. */
-static int add_walked(gatherer *g, kpti_instruction at)
+static int add_walked(gatherer *g, kpti_instruction at, void *frame)
 {
     if (g->walked_count == g->walked_room) {
         void *larger = grown(g->walked, &g->walked_room, sizeof *g->walked);
         if (!larger) return 0;
         g->walked = larger;
     }
-    g->walked[g->walked_count++] = at;
+    g->walked[g->walked_count++] = (walked){at, frame};
     return 1;
 }
 
 #if KPTI_KNOWN_FRAMES
+/* Whether FRAME is one that was marked: the levels below it are as they were. Marks above it are of
+ * frames that have ended, or they would have been met before. */
+static int is_marked(gatherer *g, const kpti_raw_frame *frame)
+{
+    for (uint32_t i = g->mark_count; i > 0; i--) {
+        const mark *m = &g->marks[i - 1];
+        if (m->frame != frame || !kpti_frame_has_mark(frame, m->object)) continue;
+        g->mark_count = i;
+        g->below = m->level;
+        return 1;
+    }
+    return 0;
+}
+
 /* Fills in what the thread of STATE is in; 0: there is more. */
 static int walk_raw(gatherer *g, PyThreadState *state, uint32_t depth)
 {
     kpti_raw_frame *frame = kpti_raw_top(state);
-    for (; frame; frame = kpti_raw_below(frame))
-        if (g->walked_count == depth || !add_walked(g, kpti_raw_instruction(frame))) return 0;
+    for (; frame; frame = kpti_raw_below(frame)) {
+        if (g->walked_count == depth || !add_walked(g, kpti_raw_instruction(frame), frame))
+            return 0;
+        if (g->mark_count && frame->frame_obj && is_marked(g, frame)) return 1;
+    }
+    g->mark_count = 0;
     return 1;
+}
+
+/* Marks the innermost level that is as it was the last time, FIRST being the first that is not. */
+static void set_mark(gatherer *g, uint32_t first)
+{
+    const uint32_t at = first ? (first - 1) / MARK_STEP * MARK_STEP : 0;
+    const uint32_t last = g->mark_count ? g->marks[g->mark_count - 1].level : 0;
+    kpti_raw_frame *frame;
+    PyFrameObject *object;
+    if (at <= last || at <= g->below || g->mark_count == MOST_MARKS) return;
+    frame = g->walked[g->walked_count - 1 - (at - g->below)].frame;
+    if (!frame || g->levels[at].frame != frame) return;
+    object = kpti_frame_mark(frame);
+    if (object) g->marks[g->mark_count++] = (mark){frame, object, at};
 }
 #else
 static int walk_raw(gatherer *g, PyThreadState *state, uint32_t depth)
@@ -115,6 +167,12 @@ static int walk_raw(gatherer *g, PyThreadState *state, uint32_t depth)
     (void)depth;
     return 0;
 }
+
+static void set_mark(gatherer *g, uint32_t first)
+{
+    (void)g;
+    (void)first;
+}
 #endif
 
 /* The same through objects of Python's. Codes stay: their frames run. */
@@ -123,9 +181,9 @@ static int walk_objects(gatherer *g, PyThreadState *state, uint32_t depth)
     PyFrameObject *frame = PyThreadState_GetFrame(state);
     int whole = 1;
     while (frame && whole) {
+        const kpti_instruction at = {kpti_frame_code(frame), kpti_frame_offset(frame)};
         PyFrameObject *back = NULL;
-        whole = g->walked_count < depth &&
-                add_walked(g, (kpti_instruction){kpti_frame_code(frame), kpti_frame_offset(frame)});
+        whole = g->walked_count < depth && add_walked(g, at, NULL);
         if (whole) back = PyFrame_GetBack(frame);
         Py_DECREF(frame);
         frame = back;
@@ -137,19 +195,31 @@ static void walk(gatherer *g, kpti_standing s, uint32_t depth, uint32_t *flags)
 {
     PyThreadState *state = s == KPTI_DETACHED ? PyGILState_GetThisThreadState() : kpti_attached();
     const uint32_t most = depth ? depth : UINT32_MAX;
-    g->walked_count = 0;
-    if (!(kpti_frames_are_known() ? walk_raw : walk_objects)(g, state, most))
-        *flags |= KPT_TRACEBACK_CUT;
+    g->walked_count = g->below = 0;
+    if (depth) g->mark_count = 0; /* levels are counted from another frame on */
+    if ((kpti_frames_are_known() ? walk_raw : walk_objects)(g, state, most)) return;
+    g->mark_count = 0;
+    *flags |= KPT_TRACEBACK_CUT;
+}
+
+/* All levels of the stack that was walked. */
+static uint32_t total(const gatherer *g)
+{
+    return g->below + g->walked_count;
+}
+
+static walked *walked_at(const gatherer *g, uint32_t i)
+{
+    return &g->walked[total(g) - 1 - i];
 }
 
 /* How many levels, from the outermost on, are those of the last time. */
-static uint32_t same_levels(const gatherer *g)
+static uint32_t same_levels(gatherer *g)
 {
-    const uint32_t most = g->count < g->walked_count ? g->count : g->walked_count;
-    const kpti_instruction *at = g->walked + g->walked_count;
-    for (uint32_t i = 0; i < most; i++) {
-        at--;
-        if (g->levels[i].code != at->code || g->levels[i].offset != at->offset) return i;
+    const uint32_t most = g->count < total(g) ? g->count : total(g);
+    for (uint32_t i = g->below; i < most; i++) {
+        const walked *w = walked_at(g, i);
+        if (g->levels[i].code != w->at.code || g->levels[i].offset != w->at.offset) return i;
     }
     return most;
 }
@@ -196,8 +266,8 @@ static int is_known(const known_place *known, kpti_instruction at)
 /* Whether all instructions from level FIRST on were seen before. */
 static int all_known(gatherer *g, uint32_t first)
 {
-    for (uint32_t i = 0; i < g->walked_count - first; i++)
-        if (!is_known(place_slot(g, g->walked[i]), g->walked[i])) return 0;
+    for (uint32_t i = first; i < total(g); i++)
+        if (!is_known(place_slot(g, walked_at(g, i)->at), walked_at(g, i)->at)) return 0;
     return 1;
 }
 
@@ -205,7 +275,7 @@ static int all_known(gatherer *g, uint32_t first)
  * KEPT: those that may be remembered. */
 static uint32_t fill_places(gatherer *g, uint32_t first, kpti_standing s, uint32_t *kept)
 {
-    const uint32_t count = g->walked_count;
+    const uint32_t count = total(g);
     int keep = 1;
     while (g->room < count) {
         void *larger = grown(g->levels, &g->room, sizeof *g->levels);
@@ -214,11 +284,11 @@ static uint32_t fill_places(gatherer *g, uint32_t first, kpti_standing s, uint32
     }
     *kept = first;
     for (uint32_t i = first; i < count; i++) {
-        const kpti_instruction at = g->walked[count - 1 - i];
+        const kpti_instruction at = walked_at(g, i)->at;
         known_place *known = place_slot(g, at);
         const uint32_t place = is_known(known, at) ? known->place : 0;
         if (i >= g->room) return i;
-        g->levels[i] = (level){at.code, at.offset, place, 0};
+        g->levels[i] = (level){at.code, walked_at(g, i)->frame, at.offset, place, 0};
         if (!place) g->levels[i].place = place_slow(known, at, s, &keep);
         if (!g->levels[i].place) return i;
         *kept += (uint32_t)keep;
@@ -245,13 +315,15 @@ static uint32_t put_on_tree(gatherer *g, uint32_t first, uint32_t count, uint32_
     kpti_stack_retain(g->held);
     kpti_stacks_unlock();
     kpti_stack_release(before);
+    while (g->mark_count && g->marks[g->mark_count - 1].level > g->count)
+        g->mark_count--;
     return stack;
 }
 
 /* Nothing is new: the stack is held already. */
 static uint32_t same_again(const gatherer *g)
 {
-    const uint32_t stack = g->walked_count ? g->levels[g->walked_count - 1].stack : 0;
+    const uint32_t stack = total(g) ? g->levels[total(g) - 1].stack : 0;
     kpti_stack_retain(stack);
     if (kpti_stacks_have_dead()) {
         kpti_stacks_lock();
@@ -265,7 +337,7 @@ static uint32_t same_again(const gatherer *g)
 static void forget(gatherer *g, uint32_t epoch)
 {
     kpti_stack_release(g->held);
-    g->held = g->count = 0;
+    g->held = g->count = g->mark_count = 0;
     memset(g->places, 0, sizeof g->places);
     g->epoch = epoch;
 }
@@ -278,14 +350,21 @@ static uint32_t gather_with(gatherer *g, kpti_standing s, uint32_t depth, int *a
     uint32_t first;
     uint32_t count;
     uint32_t kept;
+    uint32_t stack;
     if (g->epoch != epoch) forget(g, epoch);
     walk(g, s, depth, flags);
     first = same_levels(g);
-    if (first == g->walked_count) return same_again(g);
-    if (*again && (*again = !all_known(g, first))) return 0;
-    count = fill_places(g, first, s, &kept);
-    if (count < g->walked_count) *flags |= KPT_TRACEBACK_CUT;
-    return put_on_tree(g, first, count, kept);
+    if (first == total(g)) {
+        stack = same_again(g);
+    } else {
+        if (*again && (*again = !all_known(g, first))) return 0;
+        count = fill_places(g, first, s, &kept);
+        if (count < total(g)) *flags |= KPT_TRACEBACK_CUT;
+        stack = put_on_tree(g, first, count, kept);
+    }
+    *again = 0;
+    if (s == KPTI_ATTACHED && !depth) set_mark(g, first);
+    return stack;
 }
 
 /* One that is forgotten at once, for what must not be remembered, and for a gather inside of a gather. */
