@@ -209,7 +209,7 @@ class Unwinder final : public CapturedTraceback::Python
   private:
     void read_frames(const kpt_traceback &traceback, PyFrames &frames)
     {
-        std::array<uint32_t, 128> few;
+        std::array<uint32_t, 2048> few; // a second call would count them again
         std::vector<uint32_t> many;
         uint32_t *numbers = few.data();
         uint64_t count = 0;
