@@ -73,6 +73,7 @@ static const struct {
     {"stress", run_stress},
     {"snapshots", run_snapshots},
     {"stream", run_stream},
+    {"tracebacks", run_tracebacks},
 };
 
 int main(int argc, char **argv)

@@ -40,5 +40,6 @@ void run_sub_interpreter(void);
 void run_stress(void);
 void run_snapshots(void);
 void run_stream(void);
+void run_tracebacks(void);
 
 #endif

@@ -66,6 +66,19 @@ const char *lc_open(const char *plugin)
     return make ? NULL : "no tracer was registered";
 }
 
+const char *lc_make_tracebacks(kpt_tracebacks *out)
+{
+    kpt_traceback_maker maker;
+    kpt_tracebacks_args args;
+    KPT_INIT(&maker);
+    KPT_INIT(&args);
+    KPT_INIT(out);
+    if (info.get_extension(info.self, kpt_str_of(KPT_EXT_TRACEBACK), &maker) != KPT_OK)
+        return "the plugin has no tracebacks";
+    if (maker.make(info.self, &args, out) != KPT_OK) return "no tracebacks were made";
+    return out->flags & KPT_OBJECT_NOOP ? "a no-op was made" : NULL;
+}
+
 const char *lc_why(void)
 {
     return why;

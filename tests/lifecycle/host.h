@@ -31,6 +31,8 @@ typedef struct lc_result {
 
 /* Binds the host to the plugin; NULL, or what went wrong. Once a process. */
 LC_API const char *lc_open(const char *plugin);
+/* Makes an object that gathers tracebacks; NULL, or what went wrong. A no-op is wrong. */
+LC_API const char *lc_make_tracebacks(kpt_tracebacks *out);
 /* The text of the last failed make on this thread. */
 LC_API const char *lc_why(void);
 

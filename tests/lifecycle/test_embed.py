@@ -95,6 +95,9 @@ class EmbedTest(unittest.TestCase):
     def test_stream(self):
         self.run_scenario("stream", rounds(20, 300))
 
+    def test_tracebacks(self):
+        self.run_scenario("tracebacks", rounds(5, 100))
+
 
 class JudgeTest(unittest.TestCase):
     """The judge itself, on reports as ThreadSanitizer prints them."""

@@ -102,18 +102,12 @@ static const struct {
     const char *name;
     void (*run)(void);
 } scenarios[] = {
-    {"silent", run_silent},
-    {"report", run_report},
-    {"two_hosts", run_two_hosts},
-    {"twice", run_twice},
-    {"closed", run_closed},
-    {"fork", run_fork},
-    {"threads", run_threads},
-    {"fork_threads", run_fork_threads},
-    {"fork_load", run_fork_load},
-    {"failing_alloc", run_failing_alloc},
-    {"states", run_states},
-    {"refusals", run_refusals},
+    {"silent", run_silent},       {"report", run_report},
+    {"two_hosts", run_two_hosts}, {"twice", run_twice},
+    {"closed", run_closed},       {"fork", run_fork},
+    {"threads", run_threads},     {"fork_threads", run_fork_threads},
+    {"fork_load", run_fork_load}, {"failing_alloc", run_failing_alloc},
+    {"states", run_states},       {"refusals", run_refusals},
 };
 
 /* Brings a CPython into the process, as a program does that knows it only at run time. */
