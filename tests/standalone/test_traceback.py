@@ -7,7 +7,6 @@ import pathlib
 import pickle
 import sys
 import traceback
-import types
 import unittest
 import unittest.mock
 
@@ -277,99 +276,6 @@ class Reading(unittest.TestCase):
         self.assertEqual(tb.free_dead(), 0)
         self.assertEqual(tb.stats()["dead"], 0)
         self.assertLessEqual(tb.stats()["stacks"], before["stacks"])
-
-
-@unittest.skipUnless(BACKEND.exists(), WHY_SKIPPED)
-class Generated(unittest.TestCase):
-    """What a line of generated code stands for."""
-
-    def register(self, function):
-        tb.generated(function)
-        self.addCleanup(tb.no_longer_generated, function)
-
-    def answer(self, filename, line):
-        if filename != "<made>":
-            return None
-        return [{"name": f"kernel{i}", "filename": f"model.py{line}", "line": 10 * i} for i in (1, 2)]
-
-    def test_they_follow_their_frame(self):
-        self.register(self.answer)
-        where = code_with("call")()
-        frames = where.symbolize()
-        self.assertEqual(names(where)[:4],
-                         ["call", "kernel1", "kernel2", "test_they_follow_their_frame"])
-        self.assertEqual((frames[1]["filename"], frames[2]["line"]), ("model.py2", 20))
-        self.assertEqual([frame["kind"] for frame in frames[:4]],
-                         ["python", "generated", "generated", "python"])
-        self.assertEqual((frames[1]["column"], frames[1]["first_line"]), (None, None))
-
-    def test_nobody_is_asked_any_more(self):
-        tb.generated(self.answer)
-        tb.no_longer_generated(self.answer)
-        # A bound method is made anew each time, so that was another one.
-        for function in list(tb._generated):
-            tb.no_longer_generated(function)
-        self.assertNotIn("kernel1", names(code_with("call")()))
-
-    def test_the_last_one_is_asked_first(self):
-        self.register(self.answer)
-        self.register(lambda filename, line: [] if filename == "<made>" else None)
-        self.assertNotIn("kernel1", names(code_with("call")()))
-
-    def test_torch(self):
-        module = types.ModuleType("torch._inductor.codecache")
-        module.PyCodeCache = types.SimpleNamespace(stack_frames_for_code=self.answer)
-        where = code_with("call")()
-        with unittest.mock.patch.dict(sys.modules, {module.__name__: module}):
-            self.assertEqual(names(where)[1:3], ["kernel1", "kernel2"])
-        del module.PyCodeCache
-        with unittest.mock.patch.dict(sys.modules, {module.__name__: module}):
-            self.assertNotIn("kernel1", names(code_with("call")()))
-
-    def test_failures_cost_that_frame_only(self):
-        wrong = (ZeroDivisionError, 3, [None], [{"name": "x"}],
-                 [{"name": 3, "filename": "", "line": 1}], [{"name": "", "filename": "", "line": -1}],
-                 [{"name": "", "filename": "", "line": "1"}])
-        for answer in wrong:
-            def fail(filename, line, answer=answer):
-                if filename != "<made>":
-                    return None
-                if answer is ZeroDivisionError:
-                    return 1 // 0
-                return answer
-            seen = []
-            tb.generated(fail)
-            try:
-                with unittest.mock.patch("sys.unraisablehook", seen.append):
-                    frames = tb.symbolize([code_with("call")(), here()])
-            finally:
-                tb.no_longer_generated(fail)
-            self.assertEqual(len(seen), 1, answer)
-            self.assertEqual([frame["name"] for frame in frames[0][:2]],
-                             ["call", "test_failures_cost_that_frame_only"])
-            self.assertEqual(frames[1][0]["name"], "here")
-
-    def test_odd_names(self):
-        self.register(lambda filename, line:
-                      [{"name": "a\ud800", "filename": "b\udcff", "line": 0}]
-                      if filename == "<made>" else None)
-        frame = code_with("call")().symbolize()[1]
-        self.assertEqual((frame["name"], frame["filename"]), ("a\\ud800", "b\\udcff"))
-
-    def test_it_may_gather_and_symbolize(self):
-        inner = []
-
-        def ask(filename, line):
-            if not inner:
-                inner.append(None)
-                inner[0] = here().symbolize()[0]["name"]
-            return None
-        self.register(ask)
-        self.assertEqual(names(here())[0], "here")
-        self.assertEqual(inner, ["here"])
-
-    def test_wrong_function(self):
-        self.assertRaises(TypeError, tb.generated, None)
 
 
 class Package(Case):
