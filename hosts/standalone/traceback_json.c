@@ -26,9 +26,9 @@ static uint64_t most_bytes(const kpt_symbols *symbols)
 
 static char *put_text(char *out, const char *text)
 {
-    const size_t size = strlen(text);
-    memcpy(out, text, size);
-    return out + size;
+    const kpt_str bytes = kpt_str_of(text);
+    memcpy(out, bytes.data, bytes.size);
+    return out + bytes.size;
 }
 
 static char *put_key(char *out, int key)
@@ -75,7 +75,7 @@ static int write_pieces(pieces *p, const kpt_symbols *symbols)
 {
     char *out;
     p->text = malloc(most_bytes(symbols));
-    p->ends = malloc((symbols->symbol_count + 1) * sizeof *p->ends);
+    p->ends = calloc(symbols->symbol_count + 1, sizeof *p->ends);
     if (!p->text || !p->ends) return 0;
     out = p->text;
     for (uint64_t i = 0; i < symbols->symbol_count; i++) {
