@@ -66,8 +66,8 @@ static inline kpt_symbol_span kpti_shown(const kpti_batch *batch, uint64_t index
 }
 
 /* Sinks, with a batch: the result is a list of lists of dictionaries; a string. */
-kpt_status kpti_traceback_words(void *batch, const kpt_symbols *symbols);
-kpt_status kpti_traceback_json(void *batch, const kpt_symbols *symbols);
+kpt_status kpti_traceback_words(void *ctx, const kpt_symbols *symbols);
+kpt_status kpti_traceback_json(void *ctx, const kpt_symbols *symbols);
 
 /* Calls the plugin with BATCH, and returns its result; NULL with an exception. RELEASE: without the GIL,
  * but for what needs it. */
