@@ -125,6 +125,7 @@ static const kpti_tracebacks_impl tracebacks = {
 
 static kpti_backend backend;
 
+#ifdef FAKE_SLOW
 /* Loading takes its time: a byte into the pipe when it begins, another when it ends. */
 static void be_slow(void)
 {
@@ -134,6 +135,7 @@ static void be_slow(void)
     (void)usleep(TIME_US);
     (void)!write(atoi(pipe), "e", 1);
 }
+#endif
 
 /* Once, when it is loaded: the entry is called by any thread, and Py_GetVersion is not for many. */
 __attribute__((constructor)) static void fill(void)
