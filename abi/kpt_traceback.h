@@ -63,7 +63,8 @@ typedef struct kpt_symbol {
 } kpt_symbol;
 #define KPT_SYMBOL_V1_SIZE KPT_FIELD_END(kpt_symbol, end_column)
 
-/* One traceback's part of kpt_symbols.frames, innermost first. Equal tracebacks have the same part. */
+/* One traceback's part of kpt_symbols.frames, innermost first. Equal tracebacks have the same part. It
+ * never grows. */
 typedef struct kpt_symbol_span {
     uint64_t first;
     uint64_t count;

@@ -126,24 +126,99 @@ void conform_workload(conform *c)
     conform_python(c, workload);
 }
 
+void *conform_python_symbol(conform *c, const char *name)
+{
+    void *python = dlopen(c->libpython, RTLD_NOW | RTLD_NOLOAD);
+    void *symbol = python ? dlsym(python, name) : NULL;
+    if (!symbol) conform_unreached(c, "that is no libpython: it has no %s", name);
+    return symbol;
+}
+
 void conform_python(conform *c, const char *program)
 {
     int (*run)(const char *, void *) = NULL;
     int (*ensure)(void) = NULL;
     void (*release)(int) = NULL;
-    void *python;
     int gil;
     int failed;
     if (!c->libpython) return;
-    python = dlopen(c->libpython, RTLD_NOW | RTLD_NOLOAD);
-    if (python) *(void **)&run = dlsym(python, "PyRun_SimpleStringFlags");
-    if (python) *(void **)&ensure = dlsym(python, "PyGILState_Ensure");
-    if (python) *(void **)&release = dlsym(python, "PyGILState_Release");
-    if (!run || !ensure || !release) conform_unreached(c, "that is no libpython");
+    *(void **)&run = conform_python_symbol(c, "PyRun_SimpleStringFlags");
+    *(void **)&ensure = conform_python_symbol(c, "PyGILState_Ensure");
+    *(void **)&release = conform_python_symbol(c, "PyGILState_Release");
     gil = ensure();
     failed = run(program, NULL);
     release(gil);
     if (failed) conform_unreached(c, "a program could not be run");
+}
+
+/* What the function call() of a program calls. */
+static struct {
+    void (*call)(void *ctx);
+    void *ctx;
+    void *(*new_int)(long);
+} pending;
+
+static void *call_pending(void *self, void *args)
+{
+    (void)self;
+    (void)args;
+    pending.call(pending.ctx);
+    return pending.new_int(0);
+}
+
+/* Gives __main__ its function call(): a PyMethodDef, whose layout is part of Python's stable ABI. */
+static void add_call(conform *c)
+{
+    enum { NO_ARGUMENTS = 4 }; /* METH_NOARGS */
+    static struct {
+        const char *name;
+        void *(*function)(void *, void *);
+        int flags;
+        const char *text;
+    } method = {"call", call_pending, NO_ARGUMENTS, NULL};
+    int (*ensure)(void) = NULL;
+    void (*release)(int) = NULL;
+    void *(*new_function)(void *, void *, void *) = NULL;
+    void *(*module)(const char *) = NULL;
+    int (*set)(void *, const char *, void *) = NULL;
+    int gil;
+    int failed;
+    *(void **)&ensure = conform_python_symbol(c, "PyGILState_Ensure");
+    *(void **)&release = conform_python_symbol(c, "PyGILState_Release");
+    *(void **)&new_function = conform_python_symbol(c, "PyCFunction_NewEx");
+    *(void **)&module = conform_python_symbol(c, "PyImport_AddModule");
+    *(void **)&set = conform_python_symbol(c, "PyObject_SetAttrString");
+    *(void **)&pending.new_int = conform_python_symbol(c, "PyLong_FromLong");
+    gil = ensure();
+    failed = set(module("__main__"), method.name, new_function(&method, NULL, NULL));
+    release(gil);
+    if (failed) conform_unreached(c, "a program could not be given a function");
+}
+
+void conform_in_python(conform *c, const char *program, void (*call)(void *ctx), void *ctx)
+{
+    pending.call = call;
+    pending.ctx = ctx;
+    if (c->libpython) {
+        add_call(c);
+        conform_python(c, program);
+    } else {
+        call(ctx);
+    }
+}
+
+void conform_without_gil(conform *c, void (*call)(void *ctx), void *ctx)
+{
+    void *(*save)(void) = NULL;
+    void (*restore)(void *) = NULL;
+    void *state = NULL;
+    if (c->libpython) {
+        *(void **)&save = conform_python_symbol(c, "PyEval_SaveThread");
+        *(void **)&restore = conform_python_symbol(c, "PyEval_RestoreThread");
+        state = save();
+    }
+    call(ctx);
+    if (restore) restore(state);
 }
 
 void *conform_sized(const void *source, uint32_t size, uint32_t claimed, uint32_t bytes)

@@ -46,6 +46,9 @@ extern const conform_rule conform_memory_rules[];
 extern const conform_rule conform_observer_rules[];
 extern const conform_rule conform_registry_rules[];
 extern const conform_rule conform_loader_rules[];
+extern const conform_rule conform_traceback_rules[];
+extern const conform_rule conform_symbol_rules[];
+extern const conform_rule conform_stack_rules[];
 extern const conform_rule conform_process_rules[];
 
 /* Both end the child. */
@@ -75,6 +78,12 @@ void conform_make_observer(conform *c, kpt_observer *observer);
 void conform_workload(conform *c);
 /* Runs a Python program of the rule's own; nothing where there is no Python. */
 void conform_python(conform *c, const char *program);
+/* … whose call() calls CALL, with the GIL; where there is no Python, CALL is called all the same. */
+void conform_in_python(conform *c, const char *program, void (*call)(void *ctx), void *ctx);
+/* From there: calls CALL without the GIL. */
+void conform_without_gil(conform *c, void (*call)(void *ctx), void *ctx);
+/* A function of that Python's; the rule is not reached if it has none of that name. */
+void *conform_python_symbol(conform *c, const char *name);
 
 /* A struct of another size, for the rules that try them: BYTES bytes that end on a page which
  * can't be touched: CLAIMED as struct_size, then SOURCE's SIZE bytes and, behind them, garbage. */

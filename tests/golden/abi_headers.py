@@ -7,7 +7,7 @@ that nothing of a header can be overlooked in silence (class Unknown).
 import re
 
 # Frozen for ever, so without a V1 size: they nest in others by value.
-FROZEN_STRUCTS = {"kpt_str", "kpt_value"}
+FROZEN_STRUCTS = {"kpt_str", "kpt_value", "kpt_traceback", "kpt_symbol_span"}
 
 FIXED = re.compile(r"^(u?int(8|16|32|64)_t|double|char|void|kpt_\w+)$")
 
@@ -61,7 +61,7 @@ class Contract:
             end = re.fullmatch(r"KPT_FIELD_END\(\s*(\w+)\s*,\s*(\w+)\s*\)", value)
             if end and name.endswith("_V1_SIZE"):
                 self.v1_macros[name] = end.groups()
-            elif re.fullmatch(r'"[^"]*"|\d+', value):
+            elif re.fullmatch(r'"[^"]*"|\d+|UINT32_MAX', value):
                 self.constants[name] = value
             elif value and not rest.startswith("("):
                 raise Unknown(f"{header}: the constant {name} is {value}")

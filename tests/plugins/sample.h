@@ -36,7 +36,10 @@ void sample_write(void *theirs, const sample_layout *layout, const void *local);
 
 /* --- objects (sample_handles.c) ---------------------------------------------------------------- */
 
-enum { SAMPLE_BOND = 0 }; /* an object's kind: this, or a KPT_FACTORY_* */
+enum {
+    SAMPLE_BOND = 0,
+    SAMPLE_TRACEBACKS = 4
+}; /* an object's kind; the others are KPT_FACTORY_* */
 
 struct sample_bond;
 
@@ -117,7 +120,7 @@ kpt_status sample_entry(const kpt_host *host, kpt_plugin_info *out);
 
 /* --- factories (sample_make.c, sample_registry.c) ---------------------------------------------- */
 
-/* What all three made structs look like. */
+/* What all made structs look like. */
 typedef struct sample_made {
     uint32_t struct_size;
     uint32_t flags;
@@ -127,7 +130,7 @@ typedef struct sample_made {
 
 /* A kind of object, as its factory sees it. */
 typedef struct sample_product {
-    uint32_t kind; /* KPT_FACTORY_* */
+    uint32_t kind; /* KPT_FACTORY_*, SAMPLE_TRACEBACKS */
     uint32_t flags;
     const char *why; /* its first last_error */
     sample_layout args;
@@ -143,6 +146,7 @@ typedef struct sample_product {
 extern const sample_product sample_tracer_product;
 extern const sample_product sample_memory_product;
 extern const sample_product sample_observer_product;
+extern const sample_product sample_tracebacks_product;
 
 /* The body of every make and destroy. */
 kpt_status sample_make(const sample_product *product, void *make_ctx, const void *args, void *out);
@@ -154,7 +158,8 @@ kpt_status sample_registry_ask(sample_bond *bond, const sample_product *product,
                                sample_made *made);
 /* A made object of our own, to be filled; it uses the bond. NULL: no memory. */
 sample_object *sample_make_object(sample_bond *bond, const sample_product *product);
-extern const kpt_loader sample_loader; /* sample_loader.c */
+extern const kpt_loader sample_loader;                   /* sample_loader.c */
+extern const kpt_traceback_maker sample_traceback_maker; /* sample_traceback.c */
 kpt_status sample_get_plugin_extension(kpt_handle self, kpt_str name, void *out);
 /* What every get_extension asks first: has NAME its bytes, and is there an OUT? */
 kpt_status sample_check_extension(sample_object *object, kpt_str name, const void *out);

@@ -10,12 +10,14 @@ typedef union any_args {
     kpt_tracer_args tracer;
     kpt_memory_args memory;
     kpt_observer_args observer;
+    kpt_tracebacks_args tracebacks;
 } any_args;
 
 _Static_assert(sizeof(sample_made) == sizeof(kpt_tracer) &&
                    sizeof(sample_made) == sizeof(kpt_memory_tracer) &&
-                   sizeof(sample_made) == sizeof(kpt_observer),
-               "sample_made stands for all three");
+                   sizeof(sample_made) == sizeof(kpt_observer) &&
+                   sizeof(sample_made) == sizeof(kpt_tracebacks),
+               "sample_made stands for all of them");
 
 void *sample_make_ctx(const sample_bond *bond)
 {

@@ -141,20 +141,28 @@ kpt_status sample_check_extension(sample_object *object, kpt_str name, const voi
 static kpt_status fill_extension(sample_object *bond, kpt_str name, void *out)
 {
     static const kpt_registry registry = {sizeof registry, 0, add, take_away};
-    static const sample_layout layouts[] = {{sizeof registry, KPT_REGISTRY_V1_SIZE, 0, 0, 0},
-                                            {sizeof sample_loader, KPT_LOADER_V1_SIZE, 0, 0, 0}};
-    const int is_loader = kpt_str_is(name, KPT_EXT_LOADER);
+    static const struct {
+        const char *name;
+        const void *table;
+        sample_layout layout;
+    } extensions[] = {
+        {KPT_EXT_REGISTRY, &registry, {sizeof registry, KPT_REGISTRY_V1_SIZE, 0, 0, 0}},
+        {KPT_EXT_LOADER, &sample_loader, {sizeof sample_loader, KPT_LOADER_V1_SIZE, 0, 0, 0}},
+        {KPT_EXT_TRACEBACK,
+         &sample_traceback_maker,
+         {sizeof sample_traceback_maker, KPT_TRACEBACK_MAKER_V1_SIZE, 0, 0, 0}},
+    };
     kpt_status status;
-    if (!is_loader && !kpt_str_is(name, KPT_EXT_REGISTRY)) {
-        status = sample_refuse(bond, KPT_E_UNSUPPORTED, "get_extension: there is no such thing");
-        return wrong("R701") ? KPT_OK : status;
+    for (size_t i = 0; i < sizeof extensions / sizeof *extensions; i++) {
+        if (!kpt_str_is(name, extensions[i].name)) continue;
+        status = sample_check(out, &extensions[i].layout);
+        if (status != KPT_OK)
+            return sample_refuse(bond, status, "get_extension: out is below its V1 size");
+        sample_write(out, &extensions[i].layout, extensions[i].table);
+        return KPT_OK;
     }
-    status = sample_check(out, &layouts[is_loader]);
-    if (status != KPT_OK)
-        return sample_refuse(bond, status, "get_extension: out is below its V1 size");
-    sample_write(out, &layouts[is_loader],
-                 is_loader ? (const void *)&sample_loader : (const void *)&registry);
-    return KPT_OK;
+    status = sample_refuse(bond, KPT_E_UNSUPPORTED, "get_extension: there is no such thing");
+    return wrong("R701") ? KPT_OK : status;
 }
 
 kpt_status sample_get_plugin_extension(kpt_handle self, kpt_str name, void *out)
