@@ -1,0 +1,94 @@
+#include "memory_tracer.h"
+
+#include "clock.h"
+#include "cpython.h"
+#include "fork.h"
+#include "gather.h"
+#include "installation.h"
+#include "memory_hooks.h"
+#include "memory_log.h"
+#include "stack.h"
+
+typedef struct memory_tracer {
+    const kpti_env *env;
+    kpt_memory_args args;
+    kpti_memory_log *log;
+    kpti_clock_point started;
+    kpti_clock_point stopped;
+} memory_tracer;
+
+static kpt_status make(const kpti_env *env, const kpt_memory_args *args, void **self,
+                       kpti_error *error)
+{
+    memory_tracer *t = kpti_alloc(env, sizeof *t);
+    if (!t) return kpti_fail(error, KPT_E_MEMORY, "no memory for a memory tracer");
+    t->env = env;
+    t->args = *args;
+    t->log = kpti_memory_log_make(args->max_entries);
+    if (!t->log) {
+        kpti_free(env, t, sizeof *t);
+        return kpti_fail(error, KPT_E_MEMORY, "no memory for a memory tracer");
+    }
+    kpti_stacks_pin();
+    kpti_fork_watch();
+    *self = t;
+    return KPT_OK;
+}
+
+static kpt_status start(void *self, kpti_error *error)
+{
+    memory_tracer *t = self;
+    PyGILState_STATE gil;
+    if (kpti_python_is_ending()) return kpti_fail(error, KPT_E_STATE, "Python is being finalised");
+    gil = PyGILState_Ensure();
+    kpti_gather_prepare();
+    kpti_memory_hooks_install((kpti_memory_wish){t->args.max_frames, t->args.sample_bytes});
+    kpti_clock_calibrate(&t->started);
+    if (!kpti_memory_log_begin(t->log)) {
+        PyGILState_Release(gil);
+        return kpti_fail(error, KPT_E_BUSY, "another memory tracer records");
+    }
+    PyGILState_Release(gil);
+    return KPT_OK;
+}
+
+static kpt_status stop(void *self, kpti_error *error)
+{
+    memory_tracer *t = self;
+    (void)error;
+    kpti_memory_log_end(t->log);
+    kpti_clock_calibrate(&t->stopped);
+    return KPT_OK;
+}
+
+static kpt_status export_memory_history(void *self, const char *path, kpti_error *error)
+{
+    memory_tracer *t = self;
+    kpti_memory_counts c = kpti_memory_log_counts(t->log);
+    (void)path;
+    return kpti_fail(error, KPT_E_UNSUPPORTED, "events %llu dropped %llu",
+                     (unsigned long long)c.events, (unsigned long long)c.dropped);
+}
+
+static void forked(void *self)
+{
+    (void)self;
+}
+
+static void destroy(void *self)
+{
+    memory_tracer *t = self;
+    kpti_memory_log_end(t->log);
+    kpti_memory_log_free(t->log);
+    kpti_stacks_unpin();
+    kpti_free(t->env, t, sizeof *t);
+}
+
+const kpti_memory_impl kpti_python_memory = {
+    .make = make,
+    .start = start,
+    .stop = stop,
+    .export_memory_history = export_memory_history,
+    .forked = forked,
+    .destroy = destroy,
+};
