@@ -5,6 +5,7 @@
 #include "cpython.h"
 #include "gather.h"
 #include "memory_log.h"
+#include "memory_samples.h"
 #include "platform.h"
 
 enum { DOMAINS = 3 };
@@ -22,7 +23,9 @@ typedef struct inside {
 
 static inline inside enter(void)
 {
-    inside in = {kpti_memory_self ? kpti_memory_self : kpti_memory_thread_get(), NULL};
+    inside in = {kpti_memory_self, NULL};
+    if (!atomic_load_explicit(&kpti_memory_active, memory_order_relaxed)) return in;
+    if (!in.thread) in.thread = kpti_memory_thread_get();
     if (!in.thread || atomic_load_explicit(&in.thread->busy, memory_order_relaxed)) return in;
     atomic_store_explicit(&in.thread->busy, 1, memory_order_relaxed);
     atomic_signal_fence(memory_order_seq_cst);
@@ -37,75 +40,66 @@ static inline void leave(inside in)
     atomic_store_explicit(&in.thread->busy, 0, KPTI_LEAVING);
 }
 
-static inline int records(void)
+static void note_alloc(inside in, uint32_t pool, const void *block, uint64_t size, uint32_t resized)
 {
-    return atomic_load_explicit(&kpti_memory_active, memory_order_relaxed) != NULL;
-}
-
-static void note_alloc(uint32_t pool, const void *block, size_t size)
-{
-    inside in = enter();
     uint32_t stack;
-    if (!in.log) return;
+    if (wish.sample_bytes && (!kpti_sample_takes(in.thread, size, wish.sample_bytes) ||
+                              !kpti_sample_add((uintptr_t)block)))
+        return;
     stack = kpti_gather_pinned(wish.depth);
     kpti_memory_append(in.log, in.thread, kpti_ticks(), (uintptr_t)block,
-                       kpti_memory_what(KPTI_MEMORY_ALLOC, pool, size), stack);
-    leave(in);
+                       kpti_memory_what(KPTI_MEMORY_ALLOC | resized, pool, size), stack);
 }
 
-static void note_free(uint32_t pool, const void *block)
+/* NOW: the counter when the block was still there. */
+static void note_free(inside in, uint32_t pool, uintptr_t block, uint64_t now, uint32_t resized)
 {
-    inside in = enter();
-    if (!in.log) return;
-    kpti_memory_append(in.log, in.thread, kpti_ticks(), (uintptr_t)block,
-                       kpti_memory_what(KPTI_MEMORY_FREE, pool, 0), 0);
-    leave(in);
+    if (wish.sample_bytes && (!kpti_sample_may_live(block) || !kpti_sample_remove(block))) return;
+    kpti_memory_append(in.log, in.thread, now, block,
+                       kpti_memory_what(KPTI_MEMORY_FREE | resized, pool, 0), 0);
 }
 
-/* BEFORE: the counter when the old block was still there. */
-static void note_resized(uint32_t pool, uintptr_t old, const void *block, size_t size,
-                         uint64_t before)
-{
-    inside in = enter();
-    uint32_t stack;
-    if (!in.log) return;
-    stack = kpti_gather_pinned(wish.depth);
-    if (old)
-        kpti_memory_append(in.log, in.thread, before, old,
-                           kpti_memory_what(KPTI_MEMORY_FREE | KPTI_MEMORY_RESIZED, pool, 0), 0);
-    kpti_memory_append(in.log, in.thread, kpti_ticks(), (uintptr_t)block,
-                       kpti_memory_what(KPTI_MEMORY_ALLOC | KPTI_MEMORY_RESIZED, pool, size),
-                       stack);
-    leave(in);
-}
-
+/* In all four: what the allocators below allocate on their part, as the object domain's does in the raw one,
+ * is inside, and not recorded twice. */
 static inline void *hooked_malloc(uint32_t pool, void *ctx, size_t size)
 {
+    const inside in = enter();
     void *block = below[pool].malloc(ctx, size);
-    if (block && records()) note_alloc(pool, block, size);
+    if (!in.log) return block;
+    if (block) note_alloc(in, pool, block, size, 0);
+    leave(in);
     return block;
 }
 
 static inline void *hooked_calloc(uint32_t pool, void *ctx, size_t count, size_t size)
 {
+    const inside in = enter();
     void *block = below[pool].calloc(ctx, count, size);
-    if (block && records()) note_alloc(pool, block, count * size);
+    if (!in.log) return block;
+    if (block) note_alloc(in, pool, block, (uint64_t)count * size, 0);
+    leave(in);
     return block;
 }
 
 static inline void *hooked_realloc(uint32_t pool, void *ctx, void *old, size_t size)
 {
-    const uint64_t before = records() ? kpti_ticks() : 0;
-    const uintptr_t address = (uintptr_t)old;
+    const inside in = enter();
+    const uintptr_t before = (uintptr_t)old;
+    const uint64_t now = in.log ? kpti_ticks() : 0;
     void *block = below[pool].realloc(ctx, old, size);
-    if (before && block) note_resized(pool, address, block, size, before);
+    if (!in.log) return block;
+    if (block && before) note_free(in, pool, before, now, KPTI_MEMORY_RESIZED);
+    if (block) note_alloc(in, pool, block, size, before ? KPTI_MEMORY_RESIZED : 0);
+    leave(in);
     return block;
 }
 
 static inline void hooked_free(uint32_t pool, void *ctx, void *block)
 {
-    if (block && records()) note_free(pool, block);
+    const inside in = enter();
+    if (in.log && block) note_free(in, pool, (uintptr_t)block, kpti_ticks(), 0);
     below[pool].free(ctx, block);
+    if (in.log) leave(in);
 }
 
 /* Python hands us the context of who is below: a thread that reads the allocator's fields while they are

@@ -4,9 +4,10 @@
 #include "cpython.h"
 #include "fork.h"
 #include "gather.h"
-#include "installation.h"
+#include "memory_export.h"
 #include "memory_hooks.h"
 #include "memory_log.h"
+#include "memory_samples.h"
 #include "stack.h"
 
 typedef struct memory_tracer {
@@ -15,6 +16,8 @@ typedef struct memory_tracer {
     kpti_memory_log *log;
     kpti_clock_point started;
     kpti_clock_point stopped;
+    int running;
+    int has_run;
 } memory_tracer;
 
 static kpt_status make(const kpti_env *env, const kpt_memory_args *args, void **self,
@@ -35,44 +38,55 @@ static kpt_status make(const kpti_env *env, const kpt_memory_args *args, void **
     return KPT_OK;
 }
 
-static kpt_status start(void *self, kpti_error *error)
+/* Puts the hooks there; the GIL is held. */
+static kpt_status start_attached(memory_tracer *t, kpti_error *error)
 {
-    memory_tracer *t = self;
-    PyGILState_STATE gil;
-    if (kpti_python_is_ending()) return kpti_fail(error, KPT_E_STATE, "Python is being finalised");
-    gil = PyGILState_Ensure();
     kpti_gather_prepare();
-    kpti_memory_hooks_install((kpti_memory_wish){t->args.max_frames, t->args.sample_bytes});
-    kpti_clock_calibrate(&t->started);
-    if (!kpti_memory_log_begin(t->log)) {
-        PyGILState_Release(gil);
+    if (!kpti_memory_log_begin(t->log))
         return kpti_fail(error, KPT_E_BUSY, "another memory tracer records");
-    }
-    PyGILState_Release(gil);
+    if (!t->has_run) kpti_clock_calibrate(&t->started);
+    kpti_memory_hooks_install((kpti_memory_wish){t->args.max_frames, t->args.sample_bytes});
+    t->running = t->has_run = 1;
     return KPT_OK;
 }
 
+static kpt_status start(void *self, kpti_error *error)
+{
+    kpt_status status;
+    PyGILState_STATE gil;
+    if (kpti_python_is_ending()) return kpti_fail(error, KPT_E_STATE, "Python is being finalised");
+    gil = PyGILState_Ensure();
+    status = start_attached(self, error);
+    PyGILState_Release(gil);
+    return status;
+}
+
+/* The hooks stay where there is no GIL at hand: they hand everything on. */
 static kpt_status stop(void *self, kpti_error *error)
 {
     memory_tracer *t = self;
     (void)error;
     kpti_memory_log_end(t->log);
     kpti_clock_calibrate(&t->stopped);
+    kpti_samples_clear();
+    t->running = 0;
+    if (kpti_may_touch_python()) kpti_memory_hooks_remove();
     return KPT_OK;
 }
 
 static kpt_status export_memory_history(void *self, const char *path, kpti_error *error)
 {
     memory_tracer *t = self;
-    kpti_memory_counts c = kpti_memory_log_counts(t->log);
-    (void)path;
-    return kpti_fail(error, KPT_E_UNSUPPORTED, "events %llu dropped %llu",
-                     (unsigned long long)c.events, (unsigned long long)c.dropped);
+    kpti_memory_source source = {t->env, t->log, {t->started, t->stopped}, t->args.sample_bytes};
+    if (!t->has_run) return kpti_fail(error, KPT_E_STATE, "nothing was recorded yet");
+    if (t->running) kpti_clock_calibrate(&source.points[1]);
+    return kpti_memory_export(&source, path, error);
 }
 
 static void forked(void *self)
 {
-    (void)self;
+    memory_tracer *t = self;
+    t->running = t->has_run = 0;
 }
 
 static void destroy(void *self)
