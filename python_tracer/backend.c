@@ -1,5 +1,6 @@
 /* backend.c: the door between the plugin and this backend, and what it was built for. */
 #include "cpython.h"
+#include "memory_tracer.h"
 #include "tracebacks.h"
 #include "tracer.h"
 
@@ -13,6 +14,7 @@ const kpti_backend *kpti_backend_entry(void)
         .free_threaded = KPTI_FREE_THREADED,
         .version = KPTI_VERSION,
         .tracer = &kpti_python_tracer,
+        .memory = &kpti_python_memory,
         .tracebacks = &kpti_python_tracebacks,
     };
     return &backend;

@@ -22,18 +22,17 @@ static kpti_standing detached_standing(void)
     return state && state->interp == PyInterpreterState_Main() ? KPTI_DETACHED : KPTI_OUTSIDE;
 }
 
-static uint32_t gather_attached(uint32_t depth, uint32_t *flags)
+static uint32_t gather_attached(kpti_wish wish, uint32_t *flags)
 {
     int again = 0;
     if (!atomic_load_explicit(&prepared, memory_order_relaxed)) kpti_gather_prepare();
-    return kpti_gatherer_gather(KPTI_ATTACHED, depth, &again, flags);
+    return kpti_gatherer_gather(KPTI_ATTACHED, wish, &again, flags);
 }
 
-static uint32_t gather_detached(uint32_t depth, int may_wait, uint32_t *flags)
+static uint32_t gather_detached(kpti_wish wish, int may_wait, uint32_t *flags)
 {
     uint32_t stack = 0;
     uint32_t seen = 0;
-    int again = 1;
     PyGILState_STATE gil;
     (void)atomic_fetch_add_explicit(&readers, 1, memory_order_seq_cst);
     if (!atomic_load_explicit(&may_read, memory_order_seq_cst) ||
@@ -41,9 +40,7 @@ static uint32_t gather_detached(uint32_t depth, int may_wait, uint32_t *flags)
         may_wait = 0;
         seen = KPT_TRACEBACK_NO_PYTHON;
     } else if (kpti_frames_are_known()) {
-        again = may_wait;
-        stack = kpti_gatherer_gather(KPTI_DETACHED, depth, &again, &seen);
-        may_wait = again;
+        stack = kpti_gatherer_gather(KPTI_DETACHED, wish, &may_wait, &seen);
     } else if (!may_wait) {
         seen = KPT_TRACEBACK_NO_PYTHON;
     }
@@ -53,18 +50,29 @@ static uint32_t gather_detached(uint32_t depth, int may_wait, uint32_t *flags)
         return stack;
     }
     gil = PyGILState_Ensure();
-    stack = gather_attached(depth, flags);
+    stack = gather_attached(wish, flags);
     PyGILState_Release(gil);
     return stack;
 }
 
-uint32_t kpti_gather_python(uint32_t depth, int may_wait, uint32_t *flags)
+static uint32_t gather(kpti_wish wish, int may_wait, uint32_t *flags)
 {
     PyThreadState *attached = kpti_python_is_ending() ? NULL : kpti_attached();
     int again = 0;
-    if (!attached) return gather_detached(depth, may_wait, flags);
-    if (attached->interp == PyInterpreterState_Main()) return gather_attached(depth, flags);
-    return kpti_gatherer_gather(KPTI_FOREIGN, depth, &again, flags);
+    if (!attached) return gather_detached(wish, may_wait, flags);
+    if (attached->interp == PyInterpreterState_Main()) return gather_attached(wish, flags);
+    return kpti_gatherer_gather(KPTI_FOREIGN, wish, &again, flags);
+}
+
+uint32_t kpti_gather_python(uint32_t depth, int may_wait, uint32_t *flags)
+{
+    return gather((kpti_wish){depth, 1}, may_wait, flags);
+}
+
+uint32_t kpti_gather_pinned(uint32_t depth)
+{
+    uint32_t flags = 0;
+    return gather((kpti_wish){depth, 0}, 0, &flags);
 }
 
 void kpti_gather_prepare(void)

@@ -12,6 +12,9 @@
  * taken. FLAGS: KPT_TRACEBACK_* are added. Any thread; leaves a pending exception alone. */
 uint32_t kpti_gather_python(uint32_t depth, int may_wait, uint32_t *flags);
 
+/* The same, without a holder, for somebody who has pinned the tree; the GIL is not waited for. */
+uint32_t kpti_gather_pinned(uint32_t depth);
+
 /* Gets ready in the interpreter that runs now, if the calling thread may touch it: what would run Python
  * in the first gather is done already. */
 void kpti_gather_prepare(void);

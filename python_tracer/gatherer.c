@@ -4,16 +4,15 @@
 
 #include "frame_mark.h"
 #include "kpt_traceback.h"
-#include "name.h"
-#include "place.h"
-#include "raw_frame.h"
+#include "place_cache.h"
 #include "session.h"
 #include "stack.h"
 
 /* DEAD_AT_ONCE: nodes that one gather gives back, some 20 ns each. */
-enum { PLACE_CACHE = 512, FIRST_ROOM = 64, DEAD_AT_ONCE = 64 };
-/* MARK_STEP: a mark is set on a level that this divides; most gathers then walk that far at most. */
-enum { MARK_STEP = 8, MOST_MARKS = 64 };
+enum { FIRST_ROOM = 64, DEAD_AT_ONCE = 64 };
+/* A mark is set on a level that MARK_STEP divides, so that most gathers walk no further, and on any one that
+ * was the innermost to stay the same for OFTEN gathers. */
+enum { MARK_STEP = 8, OFTEN = 8, MOST_MARKS = 64 };
 
 /* A frame on the way from the innermost to the outermost. */
 typedef struct walked {
@@ -28,12 +27,6 @@ typedef struct level {
     uint32_t place;
     uint32_t stack; /* from the outermost frame to this one */
 } level;
-
-typedef struct known_place {
-    const PyCodeObject *code;
-    int32_t offset;
-    uint32_t place;
-} known_place;
 
 /* A frame that would be known again. */
 typedef struct mark {
@@ -52,11 +45,13 @@ typedef struct gatherer {
     level *levels;
     uint32_t walked_count;
     uint32_t walked_room;
-    walked *walked; /* innermost first */
-    uint32_t below; /* levels below the last one that was walked: as they were */
+    walked *walked;     /* innermost first */
+    uint32_t below;     /* levels below the last one that was walked: as they were */
+    const void *stayed; /* the innermost frame that was there the last time, too */
+    uint32_t how_often;
     uint32_t mark_count;
     mark marks[MOST_MARKS]; /* outermost first */
-    known_place places[PLACE_CACHE];
+    kpti_place_cache places;
 } gatherer;
 
 static __thread gatherer *own __attribute__((tls_model("initial-exec")));
@@ -106,6 +101,17 @@ static void *grown(void *array, uint32_t *room, size_t size)
     return larger;
 }
 
+/* All levels of the stack that was walked. */
+static uint32_t total(const gatherer *g)
+{
+    return g->below + g->walked_count;
+}
+
+static walked *walked_at(const gatherer *g, uint32_t i)
+{
+    return &g->walked[total(g) - 1 - i];
+}
+
 /* One frame more; 0: no memory. */
 static int add_walked(gatherer *g, kpti_instruction at, void *frame)
 {
@@ -146,18 +152,28 @@ static int walk_raw(gatherer *g, PyThreadState *state, uint32_t depth)
     return 1;
 }
 
-/* Marks the innermost level that is as it was the last time, FIRST being the first that is not. */
-static void set_mark(gatherer *g, uint32_t first)
+static void add_mark(gatherer *g, uint32_t i)
 {
-    const uint32_t at = first ? (first - 1) / MARK_STEP * MARK_STEP : 0;
-    const uint32_t last = g->mark_count ? g->marks[g->mark_count - 1].level : 0;
-    kpti_raw_frame *frame;
-    PyFrameObject *object;
-    if (at <= last || at <= g->below || g->mark_count == MOST_MARKS) return;
-    frame = g->walked[g->walked_count - 1 - (at - g->below)].frame;
-    if (!frame || g->levels[at].frame != frame) return;
-    object = kpti_frame_mark(frame);
-    if (object) g->marks[g->mark_count++] = (mark){frame, object, at};
+    kpti_raw_frame *frame = walked_at(g, i)->frame;
+    PyFrameObject *object = frame && g->mark_count < MOST_MARKS ? kpti_frame_mark(frame) : NULL;
+    if (object) g->marks[g->mark_count++] = (mark){frame, object, i};
+}
+
+/* Marks one of the levels before STAYED, whose frames are those of the last time, if it is worth it. */
+static void set_mark(gatherer *g, uint32_t stayed)
+{
+    const uint32_t marked = g->mark_count ? g->marks[g->mark_count - 1].level : 0;
+    const uint32_t innermost = stayed ? stayed - 1 : 0;
+    const uint32_t step = innermost / MARK_STEP * MARK_STEP;
+    if (innermost <= marked || innermost < g->below) return;
+    if (g->stayed != walked_at(g, innermost)->frame) {
+        g->stayed = walked_at(g, innermost)->frame;
+        g->how_often = 0;
+    }
+    if (++g->how_often >= OFTEN)
+        add_mark(g, innermost);
+    else if (step > marked && step > g->below)
+        add_mark(g, step);
 }
 #else
 static int walk_raw(gatherer *g, PyThreadState *state, uint32_t depth)
@@ -168,10 +184,10 @@ static int walk_raw(gatherer *g, PyThreadState *state, uint32_t depth)
     return 0;
 }
 
-static void set_mark(gatherer *g, uint32_t first)
+static void set_mark(gatherer *g, uint32_t stayed)
 {
     (void)g;
-    (void)first;
+    (void)stayed;
 }
 #endif
 
@@ -202,15 +218,13 @@ static void walk(gatherer *g, kpti_standing s, uint32_t depth, uint32_t *flags)
     *flags |= KPT_TRACEBACK_CUT;
 }
 
-/* All levels of the stack that was walked. */
-static uint32_t total(const gatherer *g)
+/* How many levels have the frames of the last time, the first FIRST of them being the same altogether. */
+static uint32_t stayed_levels(const gatherer *g, uint32_t first)
 {
-    return g->below + g->walked_count;
-}
-
-static walked *walked_at(const gatherer *g, uint32_t i)
-{
-    return &g->walked[total(g) - 1 - i];
+    if (first < g->count && first < total(g) &&
+        g->levels[first].frame == walked_at(g, first)->frame)
+        return first + 1;
+    return first;
 }
 
 /* How many levels, from the outermost on, are those of the last time. */
@@ -224,50 +238,11 @@ static uint32_t same_levels(gatherer *g)
     return most;
 }
 
-static uint32_t intern_place(uint32_t function, kpti_instruction at)
-{
-    kpti_place place = {.kind = KPT_SYMBOL_PYTHON, .where = (uint64_t)(int64_t)at.offset};
-    int lines[2];
-    int columns[2];
-    if (!function) return 0;
-    kpti_code_position(at.code, at.offset, lines, columns);
-    atomic_init(&place.function, function);
-    place.line = lines[0] > 0 ? (uint32_t)lines[0] : 0;
-    place.end_line = lines[1] > 0 ? (uint32_t)lines[1] : place.line;
-    place.column = columns[0] >= 0 ? (uint32_t)columns[0] : KPT_NO_COLUMN;
-    place.end_column = columns[1] >= 0 ? (uint32_t)columns[1] : KPT_NO_COLUMN;
-    return kpti_place_intern(&place);
-}
-
-/* The place of an instruction that was not seen before. KEPT is set to 0 where it may not be remembered. */
-static uint32_t place_slow(known_place *known, kpti_instruction at, kpti_standing s, int *kept)
-{
-    uint32_t place = intern_place(
-        s == KPTI_ATTACHED ? kpti_name_code(at.code) : kpti_name_code_anew(at.code), at);
-    if (place && s == KPTI_ATTACHED && kpti_name_is_kept(at.code))
-        *known = (known_place){at.code, at.offset, place};
-    else
-        *kept = 0;
-    return place;
-}
-
-static known_place *place_slot(gatherer *g, kpti_instruction at)
-{
-    const uintptr_t address = (uintptr_t)at.code;
-    return &g->places[(address >> 5 ^ address >> 13 ^ (uintptr_t)at.offset >> 1) &
-                      (PLACE_CACHE - 1)];
-}
-
-static int is_known(const known_place *known, kpti_instruction at)
-{
-    return known->code == at.code && known->offset == at.offset;
-}
-
 /* Whether all instructions from level FIRST on were seen before. */
 static int all_known(gatherer *g, uint32_t first)
 {
     for (uint32_t i = first; i < total(g); i++)
-        if (!is_known(place_slot(g, walked_at(g, i)->at), walked_at(g, i)->at)) return 0;
+        if (!kpti_place_known(&g->places, walked_at(g, i)->at)) return 0;
     return 1;
 }
 
@@ -285,11 +260,10 @@ static uint32_t fill_places(gatherer *g, uint32_t first, kpti_standing s, uint32
     *kept = first;
     for (uint32_t i = first; i < count; i++) {
         const kpti_instruction at = walked_at(g, i)->at;
-        known_place *known = place_slot(g, at);
-        const uint32_t place = is_known(known, at) ? known->place : 0;
+        const uint32_t place = kpti_place_known(&g->places, at);
         if (i >= g->room) return i;
         g->levels[i] = (level){at.code, walked_at(g, i)->frame, at.offset, place, 0};
-        if (!place) g->levels[i].place = place_slow(known, at, s, &keep);
+        if (!place) g->levels[i].place = kpti_place_find_slow(&g->places, at, s, &keep);
         if (!g->levels[i].place) return i;
         *kept += (uint32_t)keep;
     }
@@ -297,7 +271,7 @@ static uint32_t fill_places(gatherer *g, uint32_t first, kpti_standing s, uint32
 }
 
 /* Puts COUNT levels, of which those before FIRST are in the tree already, there, and remembers KEPT. */
-static uint32_t put_on_tree(gatherer *g, uint32_t first, uint32_t count, uint32_t kept)
+static uint32_t put_on_tree(gatherer *g, uint32_t first, uint32_t count, uint32_t kept, int hold)
 {
     const uint32_t before = g->held;
     uint32_t stack = first ? g->levels[first - 1].stack : 0;
@@ -311,7 +285,7 @@ static uint32_t put_on_tree(gatherer *g, uint32_t first, uint32_t count, uint32_
     }
     g->count = kept < i ? kept : i;
     g->held = g->count ? g->levels[g->count - 1].stack : 0;
-    kpti_stack_retain(stack);
+    if (hold) kpti_stack_retain(stack);
     kpti_stack_retain(g->held);
     kpti_stacks_unlock();
     kpti_stack_release(before);
@@ -321,10 +295,10 @@ static uint32_t put_on_tree(gatherer *g, uint32_t first, uint32_t count, uint32_
 }
 
 /* Nothing is new: the stack is held already. */
-static uint32_t same_again(const gatherer *g)
+static uint32_t same_again(const gatherer *g, int hold)
 {
     const uint32_t stack = total(g) ? g->levels[total(g) - 1].stack : 0;
-    kpti_stack_retain(stack);
+    if (hold) kpti_stack_retain(stack);
     if (kpti_stacks_have_dead()) {
         kpti_stacks_lock();
         kpti_stacks_free_dead_locked(DEAD_AT_ONCE);
@@ -338,37 +312,39 @@ static void forget(gatherer *g, uint32_t epoch)
 {
     kpti_stack_release(g->held);
     g->held = g->count = g->mark_count = 0;
-    memset(g->places, 0, sizeof g->places);
+    memset(&g->places, 0, sizeof g->places);
     g->epoch = epoch;
 }
 
-/* The stack, with one holder. AGAIN is set where the GIL is to be taken first. */
-static uint32_t gather_with(gatherer *g, kpti_standing s, uint32_t depth, int *again,
+/* AGAIN is set where the GIL is to be taken first. */
+static uint32_t gather_with(gatherer *g, kpti_standing s, kpti_wish wish, int *again,
                             uint32_t *flags)
 {
     const uint32_t epoch = atomic_load_explicit(&kpti_session_epoch, memory_order_acquire);
     uint32_t first;
+    uint32_t stayed;
     uint32_t count;
     uint32_t kept;
     uint32_t stack;
     if (g->epoch != epoch) forget(g, epoch);
-    walk(g, s, depth, flags);
+    walk(g, s, wish.depth, flags);
     first = same_levels(g);
+    stayed = stayed_levels(g, first);
     if (first == total(g)) {
-        stack = same_again(g);
+        stack = same_again(g, wish.hold);
     } else {
         if (*again && (*again = !all_known(g, first))) return 0;
         count = fill_places(g, first, s, &kept);
         if (count < total(g)) *flags |= KPT_TRACEBACK_CUT;
-        stack = put_on_tree(g, first, count, kept);
+        stack = put_on_tree(g, first, count, kept, wish.hold);
     }
     *again = 0;
-    if (s == KPTI_ATTACHED && !depth) set_mark(g, first);
+    if (s == KPTI_ATTACHED && !wish.depth) set_mark(g, stayed);
     return stack;
 }
 
 /* One that is forgotten at once, for what must not be remembered, and for a gather inside of a gather. */
-static uint32_t gather_apart(kpti_standing s, uint32_t depth, uint32_t *flags)
+static uint32_t gather_apart(kpti_standing s, kpti_wish wish, uint32_t *flags)
 {
     gatherer *g = calloc(1, sizeof *g);
     uint32_t stack = 0;
@@ -377,18 +353,18 @@ static uint32_t gather_apart(kpti_standing s, uint32_t depth, uint32_t *flags)
         *flags |= KPT_TRACEBACK_CUT;
         return 0;
     }
-    stack = gather_with(g, s, depth, &again, flags);
+    stack = gather_with(g, s, wish, &again, flags);
     free_gatherer(g);
     return stack;
 }
 
-uint32_t kpti_gatherer_gather(kpti_standing s, uint32_t depth, int *again, uint32_t *flags)
+uint32_t kpti_gatherer_gather(kpti_standing s, kpti_wish wish, int *again, uint32_t *flags)
 {
     gatherer *g = own ? own : make_own();
     uint32_t stack;
-    if (!g || g->inside || s == KPTI_FOREIGN) return gather_apart(s, depth, flags);
+    if (!g || g->inside || s == KPTI_FOREIGN) return gather_apart(s, wish, flags);
     g->inside = 1;
-    stack = gather_with(g, s, depth, again, flags);
+    stack = gather_with(g, s, wish, again, flags);
     g->inside = 0;
     return stack;
 }

@@ -13,9 +13,14 @@ typedef enum kpti_standing {
     KPTI_FOREIGN   /* it is in another interpreter, whose code objects nobody tells us the end of */
 } kpti_standing;
 
-/* The stack of the calling thread, which stands so and may look, with one holder. DEPTH, FLAGS: as in
- * gather.h. AGAIN: if it is not 0, nothing new is named: it stays so where there is something, and becomes
- * 0 where all went well. */
-uint32_t kpti_gatherer_gather(kpti_standing s, uint32_t depth, int *again, uint32_t *flags);
+/* What is wanted of a stack. */
+typedef struct kpti_wish {
+    uint32_t depth; /* the innermost so many frames; 0 = all */
+    int hold;       /* with one holder; else it is good as long as the tree is pinned */
+} kpti_wish;
+
+/* The stack of the calling thread, which stands so and may look. FLAGS: as in gather.h. AGAIN: if it is
+ * not 0, nothing new is named: it stays so where there is something, and becomes 0 where all went well. */
+uint32_t kpti_gatherer_gather(kpti_standing s, kpti_wish wish, int *again, uint32_t *flags);
 
 #endif

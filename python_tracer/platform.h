@@ -113,6 +113,15 @@ static inline int kpti_membarrier(void)
 
 #endif
 
+/* Every other thread has passed a barrier when this returns. Where the system has no such (old kernels, some
+ * sandboxes) they have no fence to make up for it: but no processor keeps a store to itself for as long as
+ * this takes. */
+static inline void kpti_barrier_all(void)
+{
+    const struct timespec millisecond = {0, 1000000};
+    if (!kpti_membarrier()) (void)nanosleep(&millisecond, NULL);
+}
+
 /* How a thread says that it is out of a callback, to one that waits and then runs the barrier: that is
  * what orders its stores, so they need no order of their own. ThreadSanitizer knows no such barrier. */
 #if defined(__SANITIZE_THREAD__)

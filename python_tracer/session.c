@@ -158,21 +158,13 @@ static int any_busy(kpti_tracer *tracer, uint32_t round)
     return busy;
 }
 
-/* Where the system has no such barrier (old kernels, some sandboxes) the other threads have no fence to
- * make up for it: but no processor keeps a store to itself for as long as this takes. */
-static void barrier(void)
-{
-    const struct timespec millisecond = {0, 1000000};
-    if (!kpti_membarrier()) (void)nanosleep(&millisecond, NULL);
-}
-
 /* A callback takes nanoseconds, unless its thread was switched off in the middle. If we hold the GIL,
  * that thread may be waiting for it. */
 void kpti_session_settle(kpti_tracer *tracer)
 {
     enum { SPINS = 100 };
     const uint32_t round = ++tracer->settlings;
-    barrier();
+    kpti_barrier_all();
     for (int i = 0; any_busy(tracer, round); i++) {
         if (i < SPINS) continue;
         if (kpti_may_touch_python()) {
@@ -183,7 +175,7 @@ void kpti_session_settle(kpti_tracer *tracer)
             (void)sched_yield();
         }
     }
-    barrier();
+    kpti_barrier_all();
 }
 
 void kpti_session_stop(kpti_tracer *tracer)

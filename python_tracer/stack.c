@@ -35,6 +35,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic uint32_t put_aside;
 static uint32_t dead; /* those that were taken, chained; under the lock */
 static _Atomic int64_t dead_count;
+static _Atomic uint32_t pins;
 
 void kpti_stacks_lock(void)
 {
@@ -102,9 +103,23 @@ void kpti_stack_release(uint32_t stack)
     if (next == QUEUED && !(state & QUEUED)) put_dead(stack);
 }
 
+void kpti_stacks_pin(void)
+{
+    /* Who is giving back at this moment ends first. */
+    kpti_stacks_lock();
+    atomic_fetch_add_explicit(&pins, 1, memory_order_relaxed);
+    kpti_stacks_unlock();
+}
+
+void kpti_stacks_unpin(void)
+{
+    atomic_fetch_sub_explicit(&pins, 1, memory_order_relaxed);
+}
+
 int kpti_stacks_have_dead(void)
 {
-    return atomic_load_explicit(&dead_count, memory_order_relaxed) > 0;
+    return atomic_load_explicit(&dead_count, memory_order_relaxed) > 0 &&
+           atomic_load_explicit(&pins, memory_order_relaxed) == 0;
 }
 
 /* The next one of the list, out of it; 0: there is none. */
@@ -132,6 +147,7 @@ static int is_free(kpti_stack_node *node)
 void kpti_stacks_free_dead_locked(uint64_t most)
 {
     uint32_t stack;
+    if (atomic_load_explicit(&pins, memory_order_relaxed)) return;
     while (most-- > 0 && (stack = take_dead_locked())) {
         kpti_stack_node *node = node_at(stack);
         const uint32_t below = node->below;

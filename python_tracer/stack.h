@@ -48,6 +48,10 @@ void kpti_stack_retain(uint32_t stack);
 /* One holder less. No lock. */
 void kpti_stack_release(uint32_t stack);
 
+/* While somebody has pinned the tree nothing is given back: numbers stay good without holders. No lock. */
+void kpti_stacks_pin(void);
+void kpti_stacks_unpin(void);
+
 /* Whether there are any to be given back. No lock. */
 int kpti_stacks_have_dead(void);
 /* Gives back up to MOST nodes that nobody holds. */

@@ -1,6 +1,7 @@
 /* rules_stack.c: R794–R799: what tracebacks hold on to, and where they can be gathered: threads, with and
  * without the GIL, and processes (since 1.1). */
 #include <pthread.h>
+#include <semaphore.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -69,8 +70,7 @@ static void counters(conform *c)
         EXPECT(c, !stats.stacks && !stats.places, "a no-op has stacks or places");
         return;
     }
-    EXPECT(c, stats.stacks - stats.dead >= host.count, "of %u frames there are %u stacks",
-           host.count, (unsigned)(stats.stacks - stats.dead));
+    EXPECT(c, stats.stacks > stats.dead, "there is a traceback, and no stack that is alive");
     EXPECT(c, stats.bytes_held > 0, "it holds no bytes");
 }
 
@@ -114,12 +114,50 @@ static void stranger(conform *c)
     gathering_in_program(c, wait_for_stranger, &s);
 }
 
+/* Somebody else, who has the GIL while DONE is not posted. */
+typedef struct holder {
+    conform *c;
+    sem_t has_it;
+    sem_t done;
+} holder;
+
+static void *hold_gil(void *ctx)
+{
+    holder *h = ctx;
+    int (*ensure)(void) = NULL;
+    void (*release)(int) = NULL;
+    int gil;
+    *(void **)&ensure = conform_python_symbol(h->c, "PyGILState_Ensure");
+    *(void **)&release = conform_python_symbol(h->c, "PyGILState_Release");
+    gil = ensure();
+    (void)sem_post(&h->has_it);
+    (void)sem_wait(&h->done);
+    release(gil);
+    return NULL;
+}
+
+/* Who may not wait gets what can be read at once; if it waited all the same, it would be for ever. */
+static void gather_at_once(const scene *s)
+{
+    holder h = {.c = s->c};
+    pthread_t thread;
+    kpt_traceback got;
+    if (sem_init(&h.has_it, 0, 0) != 0 || sem_init(&h.done, 0, 0) != 0 ||
+        pthread_create(&thread, NULL, hold_gil, &h) != 0)
+        conform_unreached(s->c, "no thread could be started");
+    (void)sem_wait(&h.has_it);
+    got = gathering_gather(s->c, &s->t, KPT_GATHER_PYTHON, 0);
+    (void)sem_post(&h.done);
+    (void)pthread_join(thread, NULL);
+    if (got.flags & KPT_TRACEBACK_NO_PYTHON)
+        EXPECT(s->c, count_frames(s, &got) == 0, "there are no Python frames, and some");
+}
+
 static void gather_waiting(void *ctx)
 {
     const scene *s = ctx;
-    kpt_traceback got = gathering_gather(s->c, &s->t, KPT_GATHER_PYTHON, 0);
-    if (got.flags & KPT_TRACEBACK_NO_PYTHON)
-        EXPECT(s->c, count_frames(s, &got) == 0, "there are no Python frames, and some");
+    kpt_traceback got;
+    if (s->c->libpython) gather_at_once(s);
     got = gathering_gather(s->c, &s->t, KPT_GATHER_PYTHON | KPT_GATHER_WAIT, 0);
     EXPECT(s->c, !(got.flags & KPT_TRACEBACK_NO_PYTHON) && count_frames(s, &got) >= 2,
            "it may wait for the GIL, and has %u Python frames", (unsigned)count_frames(s, &got));
@@ -240,7 +278,9 @@ const conform_rule conform_stack_rules[] = {
     RULE(R795, "the counters of tracebacks fill what there is room for, and are right", counters),
     RULE(R796, "a thread that is none of Python's has no Python frames, and waits for nobody",
          stranger),
-    RULE(R797, "a thread that has let go of the GIL gets its frames if it may wait", without_gil),
+    RULE(R797,
+         "a thread that has let go of the GIL waits for it only if it may, and gets its frames",
+         without_gil),
     RULE(R798, "tracebacks can be gathered and read on many threads at once", many_threads),
     RULE(R799, "tracebacks are good in the child of a fork, too", forked),
     {NULL, NULL, NULL},

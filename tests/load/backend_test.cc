@@ -69,6 +69,7 @@ TEST_F(Backend, IsOpenedAndUsedAlsoWhereLibpythonIsHidden)
             EXPECT_TRUE(r.has("activities: 1\n")) << r;
             EXPECT_TRUE(r.has("memory: noop=1 reason=the backend has no memory tracer\n")) << r;
             EXPECT_TRUE(r.has("observer: noop=1 reason=the backend has no observer\n")) << r;
+            EXPECT_TRUE(r.has("tracebacks: noop=0 reason=\ngathered: 7\n")) << r;
             size_t found = r.err.find("kpytrace: python: found ");
             size_t seen = r.err.find("kpytrace: backend: " + p.library + " is visible to backends");
             size_t opened = r.err.find("kpytrace: backend: opened " + copy.beside + "\n");
@@ -157,6 +158,16 @@ const wrong WRONGS[] = {
 };
 INSTANTIATE_TEST_SUITE_P(All, WrongBackend, testing::ValuesIn(WRONGS),
                          [](const auto &each) { return std::string(each.param.variant); });
+
+TEST_F(Backend, WithoutTracebacksGivesANoopOfThem)
+{
+    const python &p = pythons[0];
+    plugin_copy copy(p, "no_tracer");
+    result r = run_beside(p, copy, "report", "local");
+    EXPECT_EQ(r.exit_code, 0) << r;
+    EXPECT_TRUE(r.has("tracebacks: noop=1 reason=the backend has no traceback gatherer\n")) << r;
+    EXPECT_TRUE(r.has("gathered: 0\n")) << r;
+}
 
 TEST_F(Backend, ThatFailsFailsTheMakeWithItsText)
 {

@@ -1,5 +1,5 @@
 /* fake_backend.c: what stands for a backend in the tests: its tracer counts calls and delivers one
- * activity per call. It names functions of Python's directly, as real ones do, so it can only be
+ * activity per call, and its tracebacks are all the same one. It names functions of Python's directly, as real ones do, so it can only be
  * loaded where they are visible. FAKE_* make it wrong in one way each. */
 #include <stdlib.h>
 #include <unistd.h>
@@ -96,6 +96,33 @@ static const kpti_tracer_impl tracer = {.make = make,
                                         .forked = forked,
                                         .destroy = destroy};
 
+/* Its tracebacks are all the same one. */
+static kpt_status make_tracebacks(const kpti_env *env, const kpt_tracebacks_args *args, void **self,
+                                  kpti_error *error)
+{
+    (void)args;
+    *self = kpti_alloc(env, sizeof(fake));
+    if (!*self) return kpti_fail(error, KPT_E_MEMORY, "no memory for a fake");
+    ((fake *)*self)->env = env;
+    return KPT_OK;
+}
+
+static void gather(void *self, uint32_t what, uint32_t depth, kpt_traceback *out)
+{
+    (void)depth;
+    ((fake *)self)->calls++;
+    if (what & KPT_GATHER_SCRIPT) out->script = 7;
+}
+
+static void release(void *self, kpt_traceback *tracebacks, uint64_t count)
+{
+    ((fake *)self)->calls++;
+    memset(tracebacks, 0, count * sizeof *tracebacks);
+}
+
+static const kpti_tracebacks_impl tracebacks = {
+    .make = make_tracebacks, .gather = gather, .release = release, .destroy = destroy};
+
 static kpti_backend backend;
 
 #ifdef FAKE_SLOW
@@ -119,6 +146,7 @@ __attribute__((constructor)) static void fill(void)
     backend.free_threaded = strstr(version, "free-threading") != NULL;
     backend.version = KPTI_VERSION;
     backend.tracer = &tracer;
+    backend.tracebacks = &tracebacks;
 #ifdef FAKE_SLOW
     be_slow();
 #endif
@@ -136,6 +164,7 @@ __attribute__((constructor)) static void fill(void)
 #endif
 #ifdef FAKE_NO_TRACER
     backend.tracer = NULL;
+    backend.tracebacks = NULL;
 #endif
 }
 

@@ -90,6 +90,22 @@ kpt_observer make_observer(bound *b)
     return made;
 }
 
+kpt_tracebacks make_tracebacks(bound *b)
+{
+    kpt_traceback_maker maker;
+    kpt_tracebacks_args args;
+    kpt_tracebacks made;
+    kpt_status status;
+    KPT_INIT(&maker);
+    KPT_INIT(&args);
+    KPT_INIT(&made);
+    if (b->info.abi_minor < 1) return made;
+    status = b->info.get_extension(b->info.self, kpt_str_of(KPT_EXT_TRACEBACK), &maker);
+    if (status == KPT_OK) status = maker.make(b->info.self, &args, &made);
+    CHECK(status == KPT_OK, "%s", error_text(b->info.last_error, b->info.self));
+    return made;
+}
+
 const char *error_text(kpt_last_error_fn last_error, kpt_handle self)
 {
     static _Thread_local char text[512];

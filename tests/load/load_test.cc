@@ -17,7 +17,7 @@ TEST(WithoutPython, EveryObjectIsANoopThatKnowsWhy)
 {
     result r = run_helper({KPT_PLUGIN_PATH, "report"}, {}, true);
     EXPECT_EQ(r.exit_code, 0) << r;
-    for (const char *kind : {"tracer: ", "memory: ", "observer: "})
+    for (const char *kind : {"tracer: ", "memory: ", "observer: ", "tracebacks: "})
         EXPECT_TRUE(r.has(kind + std::string(NO_PYTHON))) << r;
     EXPECT_TRUE(r.has("activities: 0\n")) << r;
     EXPECT_TRUE(r.has("log: 1 make: a no-op tracer: there is no CPython in this process\n")) << r;

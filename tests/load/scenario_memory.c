@@ -16,6 +16,33 @@ static int told(kpt_status status, const bound *b, kpt_handle self)
     return 1;
 }
 
+static kpt_status take_symbols(void *ctx, const kpt_symbols *symbols)
+{
+    *(uint64_t *)ctx += symbols->span_count;
+    return KPT_OK;
+}
+
+/* A traceback, read, as far as memory goes. */
+static int gather(bound *b, kpt_tracebacks *out)
+{
+    kpt_traceback_maker maker;
+    kpt_tracebacks_args args;
+    kpt_traceback one = {0, 0, 0, 0};
+    kpt_status status;
+    uint64_t spans = 0;
+    KPT_INIT(&maker);
+    KPT_INIT(&args);
+    KPT_INIT(out);
+    status = b->info.get_extension(b->info.self, kpt_str_of(KPT_EXT_TRACEBACK), &maker);
+    CHECK(status == KPT_OK, "%s", kpt_status_name(status));
+    status = maker.make(b->info.self, &args, out);
+    CHECK(!out->self == (status != KPT_OK), "what a failed make left");
+    if (status != KPT_OK || !(out->flags & KPT_OBJECT_NOOP)) return told(status, b, b->info.self);
+    status = out->ops->symbolize(out->self, &one, 1, take_symbols, &spans);
+    CHECK(spans == (status == KPT_OK), "a failed symbolize called the sink, or none did");
+    return told(status, b, out->self);
+}
+
 /* One object of each kind, as far as memory goes, and everything undone. Whether memory failed. */
 static int visit(bound *b)
 {
@@ -25,6 +52,7 @@ static int visit(bound *b)
     kpt_tracer tracer;
     kpt_memory_tracer memory, extension;
     kpt_observer observer;
+    kpt_tracebacks tracebacks;
     kpt_status status;
     int failures;
     KPT_INIT(&b->info);
@@ -48,6 +76,7 @@ static int visit(bound *b)
     status = b->host.make_observer(b->host.observer_ctx, &observer_args, &observer);
     failures += told(status, b, b->info.self);
     CHECK(!observer.self == (status != KPT_OK), "what a failed make left");
+    failures += gather(b, &tracebacks);
     if (tracer.self) {
         status = tracer.ops->get_extension(tracer.self, kpt_str_of(KPT_EXT_MEMORY), &extension);
         failures += told(status, b, b->info.self);
@@ -59,6 +88,7 @@ static int visit(bound *b)
     if (extension.self) CHECK(extension.ops->destroy(extension.self) == KPT_OK, "destroy");
     if (memory.self) CHECK(memory.ops->destroy(memory.self) == KPT_OK, "destroy");
     if (observer.self) CHECK(observer.ops->destroy(observer.self) == KPT_OK, "destroy");
+    if (tracebacks.self) CHECK(tracebacks.ops->destroy(tracebacks.self) == KPT_OK, "destroy");
     CHECK(b->info.detach(b->info.self) == KPT_OK, "detach");
     return failures;
 }

@@ -25,12 +25,25 @@ static uint64_t live_through(kpt_tracer tracer)
     return activities;
 }
 
+static void gather(kpt_tracebacks tracebacks, int loud)
+{
+    kpt_traceback one;
+    if (loud)
+        printf("tracebacks: noop=%u reason=%s\n", tracebacks.flags & KPT_OBJECT_NOOP,
+               error_text(tracebacks.ops->last_error, tracebacks.self));
+    CHECK(tracebacks.ops->gather(tracebacks.self, KPT_GATHER_SCRIPT, 0, &one) == KPT_OK, "gather");
+    if (loud) printf("gathered: %u\n", one.script);
+    CHECK(tracebacks.ops->release(tracebacks.self, &one, 1) == KPT_OK, "release");
+    CHECK(tracebacks.ops->destroy(tracebacks.self) == KPT_OK, "destroy");
+}
+
 static void report(int loud)
 {
     bound *b = bind_host("a \"small\" host");
     kpt_tracer tracer = make_tracer(b);
     kpt_memory_tracer memory = make_memory(b);
     kpt_observer observer = make_observer(b);
+    kpt_tracebacks tracebacks = make_tracebacks(b);
     uint64_t activities;
     if (loud) {
         printf("tracer: noop=%u reason=%s\n", tracer.flags & KPT_OBJECT_NOOP,
@@ -40,6 +53,7 @@ static void report(int loud)
         printf("observer: noop=%u reason=%s\n", observer.flags & KPT_OBJECT_NOOP,
                error_text(observer.ops->last_error, observer.self));
     }
+    if (tracebacks.self) gather(tracebacks, loud);
     activities = live_through(tracer);
     if (loud) printf("activities: %llu\n", (unsigned long long)activities);
     CHECK(tracer.ops->destroy(tracer.self) == KPT_OK, "destroy");

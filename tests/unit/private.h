@@ -17,8 +17,10 @@ extern "C" {
 #include "find_python.h"
 #include "handle.h"
 #include "noop.h"
+#include "product.h"
 #include "registry.h"
 #include "size.h"
+#include "traceback.h"
 }
 
 #endif

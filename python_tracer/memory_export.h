@@ -1,0 +1,20 @@
+/* memory_export.h: what a log of allocations holds, as a file. No GIL; the log may record meanwhile. */
+#ifndef KPTI_MEMORY_EXPORT_H
+#define KPTI_MEMORY_EXPORT_H
+
+#include "clock.h"
+#include "impl/kpti_impl.h"
+#include "memory_log.h"
+
+typedef struct kpti_memory_source {
+    const kpti_env *env;
+    kpti_memory_log *log;
+    kpti_clock_point points[2]; /* when it began, and when it ended or now */
+    uint64_t sample_bytes;
+} kpti_memory_source;
+
+/* The suffix of PATH chooses: .pickle. A failed export leaves no file. */
+kpt_status kpti_memory_export(const kpti_memory_source *source, const char *path,
+                              kpti_error *error);
+
+#endif

@@ -1,0 +1,175 @@
+#include "memory_history.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Which block lives at an address: open addressing, linear probes, entries taken out by moving the next ones
+ * up. Invariant: half of the slots are empty at least. */
+typedef struct live_table {
+    uint64_t *slots; /* index + 1 of the ALLOC; 0: empty */
+    uint64_t room;
+    uint64_t used;
+    const kpti_memory_entry *entries;
+} live_table;
+
+static uint64_t home_of(const live_table *t, uint64_t address)
+{
+    return (address * UINT64_C(0x9E3779B97F4A7C15) >> 20) & (t->room - 1);
+}
+
+/* The slot of ADDRESS: its own, or the empty one where it would be. */
+static uint64_t slot_of(const live_table *t, uint64_t address)
+{
+    uint64_t i = home_of(t, address);
+    while (t->slots[i] && t->entries[t->slots[i] - 1].address != address)
+        i = (i + 1) & (t->room - 1);
+    return i;
+}
+
+static int grow(live_table *t)
+{
+    const live_table old = *t;
+    t->room = old.room ? old.room * 2 : 4096;
+    t->slots = calloc(t->room, sizeof *t->slots);
+    if (!t->slots) {
+        *t = old;
+        return 0;
+    }
+    for (uint64_t i = 0; i < old.room; i++)
+        if (old.slots[i]) t->slots[slot_of(t, t->entries[old.slots[i] - 1].address)] = old.slots[i];
+    free(old.slots);
+    return 1;
+}
+
+static void take_out(live_table *t, uint64_t hole)
+{
+    uint64_t i = hole;
+    t->used--;
+    for (;;) {
+        uint64_t home;
+        t->slots[hole] = 0;
+        do {
+            i = (i + 1) & (t->room - 1);
+            if (!t->slots[i]) return;
+            home = home_of(t, t->entries[t->slots[i] - 1].address);
+            /* It stays where its way from home does not lead through the hole. */
+        } while (((i - home) & (t->room - 1)) < ((i - hole) & (t->room - 1)));
+        t->slots[hole] = t->slots[i];
+        hole = i;
+    }
+}
+
+static void add_live(kpti_memory_history *h, const kpti_memory_entry *e, uint64_t after)
+{
+    h->end.bytes += e->size;
+    h->end.blocks++;
+    if (h->end.bytes <= h->peak.bytes) return;
+    h->peak = h->end;
+    h->peak_after = after;
+}
+
+static void end_live(kpti_memory_history *h, live_table *t, uint64_t slot, uint64_t by)
+{
+    kpti_memory_entry *alloc = &h->entries[t->slots[slot] - 1];
+    h->entries[by].partner = (uint32_t)t->slots[slot];
+    alloc->partner = (uint32_t)by + 1;
+    h->end.bytes -= alloc->size;
+    h->end.blocks--;
+    take_out(t, slot);
+}
+
+/* Finds the partners. A block that is allocated where another one lives has taken its place: the free was
+ * dropped. */
+static int pair(kpti_memory_history *h)
+{
+    live_table t = {.entries = h->entries};
+    for (uint64_t i = 0; i < h->count; i++) {
+        kpti_memory_entry *e = &h->entries[i];
+        uint64_t slot;
+        if (t.used * 2 >= t.room && !grow(&t)) {
+            free(t.slots);
+            return 0;
+        }
+        slot = slot_of(&t, e->address);
+        if (e->kind & KPTI_MEMORY_FREE) {
+            if (!t.slots[slot]) {
+                h->unseen_frees++;
+                continue;
+            }
+            end_live(h, &t, slot, i);
+            e->size = h->entries[e->partner - 1].size;
+            continue;
+        }
+        if (t.slots[slot]) {
+            end_live(h, &t, slot, i);
+            e->partner = 0;
+            slot = slot_of(&t, e->address);
+        }
+        t.slots[slot] = i + 1;
+        t.used++;
+        add_live(h, e, i + 1);
+    }
+    free(t.slots);
+    return 1;
+}
+
+/* Those of one moment stay in the order in which their thread had them. */
+static int earlier(const void *a, const void *b)
+{
+    const kpti_memory_entry *x = a;
+    const kpti_memory_entry *y = b;
+    if (x->time != y->time) return x->time < y->time ? -1 : 1;
+    return x->partner < y->partner ? -1 : x->partner > y->partner;
+}
+
+static void read_chunk(kpti_memory_history *h, const kpti_memory_copy *copy, uint64_t chunk)
+{
+    const kpti_memory_event *e = copy->events + copy->chunks[chunk].first;
+    uint64_t whole = 0;
+    for (uint64_t i = 0; i < copy->chunks[chunk].count; i++, e++) {
+        kpti_memory_entry *entry = &h->entries[h->count];
+        if (kpti_memory_kind(e) == KPTI_MEMORY_TIME) {
+            whole = e->address;
+            continue;
+        }
+        entry->time = (whole & ~UINT64_C(0xFFFFFFFF)) | e->ticks;
+        entry->address = e->address;
+        entry->size = kpti_memory_size(e);
+        entry->os_tid = copy->chunks[chunk].os_tid;
+        entry->stack = e->stack;
+        entry->partner = (uint32_t)h->count; /* until they are sorted: the order in the log */
+        entry->pool = (uint16_t)kpti_memory_pool(e);
+        entry->kind = (uint16_t)kpti_memory_kind(e);
+        h->count++;
+    }
+}
+
+int kpti_memory_history_read(kpti_memory_history *h, const kpti_memory_copy *copy)
+{
+    memset(h, 0, sizeof *h);
+    if (copy->event_count >= UINT32_MAX) return 0;
+    h->entries = malloc((copy->event_count + 1) * sizeof *h->entries);
+    if (!h->entries) return 0;
+    for (uint64_t i = 0; i < copy->chunk_count; i++)
+        read_chunk(h, copy, i);
+    h->dropped = copy->dropped;
+    qsort(h->entries, h->count, sizeof *h->entries, earlier);
+    for (uint64_t i = 0; i < h->count; i++)
+        h->entries[i].partner = 0;
+    if (pair(h)) return 1;
+    kpti_memory_history_free(h);
+    return 0;
+}
+
+void kpti_memory_history_free(kpti_memory_history *h)
+{
+    free(h->entries);
+    memset(h, 0, sizeof *h);
+}
+
+int kpti_memory_was_alive(const kpti_memory_history *h, uint64_t i, uint64_t count)
+{
+    const kpti_memory_entry *e = &h->entries[i];
+    if (i >= count || !(e->kind & KPTI_MEMORY_ALLOC)) return 0;
+    return !e->partner || e->partner > count;
+}

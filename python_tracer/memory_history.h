@@ -1,0 +1,47 @@
+/* memory_history.h: a log of allocations in the order of time, each free with its allocation. Knows no
+ * Python.
+ *
+ *   an entry of the kind FREE without a partner is of a block from before the recording, or of one whose
+ *   allocation was dropped
+ *   an ALLOC without a partner was alive at the end */
+#ifndef KPTI_MEMORY_HISTORY_H
+#define KPTI_MEMORY_HISTORY_H
+
+#include "clock.h"
+#include "memory_log.h"
+
+typedef struct kpti_memory_entry {
+    uint64_t time; /* ticks */
+    uint64_t address;
+    uint64_t size; /* of a FREE its block's; 0 where that is not known */
+    uint64_t os_tid;
+    uint32_t stack;
+    uint32_t partner; /* one more than its index in entries; 0: none */
+    uint16_t pool;
+    uint16_t kind; /* KPTI_MEMORY_ALLOC or FREE, and RESIZED */
+} kpti_memory_entry;
+
+/* Bytes and blocks that are alive. */
+typedef struct kpti_memory_level {
+    uint64_t bytes;
+    uint64_t blocks;
+} kpti_memory_level;
+
+typedef struct kpti_memory_history {
+    kpti_memory_entry *entries;
+    uint64_t count; /* at most UINT32_MAX - 1 */
+    uint64_t dropped;
+    uint64_t unseen_frees;
+    kpti_memory_level end;
+    kpti_memory_level peak;
+    uint64_t peak_after; /* entries up to the peak */
+} kpti_memory_history;
+
+/* Reads COPY; 0: no memory, or more entries than fit. */
+int kpti_memory_history_read(kpti_memory_history *history, const kpti_memory_copy *copy);
+void kpti_memory_history_free(kpti_memory_history *history);
+
+/* Whether the block of entry I, an ALLOC, was alive after the first COUNT entries. */
+int kpti_memory_was_alive(const kpti_memory_history *history, uint64_t i, uint64_t count);
+
+#endif

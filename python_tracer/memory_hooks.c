@@ -1,0 +1,160 @@
+#include "memory_hooks.h"
+
+#include <stdatomic.h>
+
+#include "cpython.h"
+#include "gather.h"
+#include "memory_log.h"
+#include "memory_samples.h"
+#include "platform.h"
+
+enum { DOMAINS = 3 };
+
+static PyMemAllocatorEx below[DOMAINS]; /* who had the domain before us */
+static int installed[DOMAINS];
+static kpti_memory_wish wish;
+
+/* What an append needs: the thread, inside and with a log that records; or nothing, where this is one of
+ * our own allocations, or nobody records. */
+typedef struct inside {
+    kpti_memory_thread *thread;
+    kpti_memory_log *log;
+} inside;
+
+static inline inside enter(void)
+{
+    inside in = {kpti_memory_self, NULL};
+    if (!atomic_load_explicit(&kpti_memory_active, memory_order_relaxed)) return in;
+    if (!in.thread) in.thread = kpti_memory_thread_get();
+    if (!in.thread || atomic_load_explicit(&in.thread->busy, memory_order_relaxed)) return in;
+    atomic_store_explicit(&in.thread->busy, 1, memory_order_relaxed);
+    atomic_signal_fence(memory_order_seq_cst);
+    in.log = atomic_load_explicit(&kpti_memory_active, memory_order_acquire);
+    if (!in.log) atomic_store_explicit(&in.thread->busy, 0, KPTI_LEAVING);
+    return in;
+}
+
+static inline void leave(inside in)
+{
+    atomic_signal_fence(memory_order_seq_cst);
+    atomic_store_explicit(&in.thread->busy, 0, KPTI_LEAVING);
+}
+
+static void note_alloc(inside in, uint32_t pool, const void *block, uint64_t size, uint32_t resized)
+{
+    uint32_t stack;
+    if (wish.sample_bytes && (!kpti_sample_takes(in.thread, size, wish.sample_bytes) ||
+                              !kpti_sample_add((uintptr_t)block)))
+        return;
+    stack = kpti_gather_pinned(wish.depth);
+    kpti_memory_append(in.log, in.thread, kpti_ticks(), (uintptr_t)block,
+                       kpti_memory_what(KPTI_MEMORY_ALLOC | resized, pool, size), stack);
+}
+
+/* NOW: the counter when the block was still there. */
+static void note_free(inside in, uint32_t pool, uintptr_t block, uint64_t now, uint32_t resized)
+{
+    if (wish.sample_bytes && (!kpti_sample_may_live(block) || !kpti_sample_remove(block))) return;
+    kpti_memory_append(in.log, in.thread, now, block,
+                       kpti_memory_what(KPTI_MEMORY_FREE | resized, pool, 0), 0);
+}
+
+/* In all four: what the allocators below allocate on their part, as the object domain's does in the raw one,
+ * is inside, and not recorded twice. */
+static inline void *hooked_malloc(uint32_t pool, void *ctx, size_t size)
+{
+    const inside in = enter();
+    void *block = below[pool].malloc(ctx, size);
+    if (!in.log) return block;
+    if (block) note_alloc(in, pool, block, size, 0);
+    leave(in);
+    return block;
+}
+
+static inline void *hooked_calloc(uint32_t pool, void *ctx, size_t count, size_t size)
+{
+    const inside in = enter();
+    void *block = below[pool].calloc(ctx, count, size);
+    if (!in.log) return block;
+    if (block) note_alloc(in, pool, block, (uint64_t)count * size, 0);
+    leave(in);
+    return block;
+}
+
+static inline void *hooked_realloc(uint32_t pool, void *ctx, void *old, size_t size)
+{
+    const inside in = enter();
+    const uintptr_t before = (uintptr_t)old;
+    const uint64_t now = in.log ? kpti_ticks() : 0;
+    void *block = below[pool].realloc(ctx, old, size);
+    if (!in.log) return block;
+    if (block && before) note_free(in, pool, before, now, KPTI_MEMORY_RESIZED);
+    if (block) note_alloc(in, pool, block, size, before ? KPTI_MEMORY_RESIZED : 0);
+    leave(in);
+    return block;
+}
+
+static inline void hooked_free(uint32_t pool, void *ctx, void *block)
+{
+    const inside in = enter();
+    if (in.log && block) note_free(in, pool, (uintptr_t)block, kpti_ticks(), 0);
+    below[pool].free(ctx, block);
+    if (in.log) leave(in);
+}
+
+/* Python hands us the context of who is below: a thread that reads the allocator's fields while they are
+ * changed, as the raw domain's users may, finds any mixture of old and new ones right. So our functions
+ * know their domain by themselves. */
+#define HOOKS(name, pool)                                            \
+    static void *name##_malloc(void *ctx, size_t size)               \
+    {                                                                \
+        return hooked_malloc(pool, ctx, size);                       \
+    }                                                                \
+    static void *name##_calloc(void *ctx, size_t count, size_t size) \
+    {                                                                \
+        return hooked_calloc(pool, ctx, count, size);                \
+    }                                                                \
+    static void *name##_realloc(void *ctx, void *block, size_t size) \
+    {                                                                \
+        return hooked_realloc(pool, ctx, block, size);               \
+    }                                                                \
+    static void name##_free(void *ctx, void *block)                  \
+    {                                                                \
+        hooked_free(pool, ctx, block);                               \
+    }
+HOOKS(raw, KPTI_POOL_RAW)
+HOOKS(mem, KPTI_POOL_MEM)
+HOOKS(obj, KPTI_POOL_OBJ)
+
+static const struct domain {
+    PyMemAllocatorDomain domain;
+    PyMemAllocatorEx hooks;
+} domains[DOMAINS] = {
+    [KPTI_POOL_RAW] = {PYMEM_DOMAIN_RAW, {NULL, raw_malloc, raw_calloc, raw_realloc, raw_free}},
+    [KPTI_POOL_MEM] = {PYMEM_DOMAIN_MEM, {NULL, mem_malloc, mem_calloc, mem_realloc, mem_free}},
+    [KPTI_POOL_OBJ] = {PYMEM_DOMAIN_OBJ, {NULL, obj_malloc, obj_calloc, obj_realloc, obj_free}},
+};
+
+void kpti_memory_hooks_install(kpti_memory_wish wanted)
+{
+    wish = wanted;
+    for (int i = 0; i < DOMAINS; i++) {
+        PyMemAllocatorEx hooks = domains[i].hooks;
+        if (installed[i]) continue;
+        PyMem_GetAllocator(domains[i].domain, &below[i]);
+        hooks.ctx = below[i].ctx;
+        PyMem_SetAllocator(domains[i].domain, &hooks);
+        installed[i] = 1;
+    }
+}
+
+void kpti_memory_hooks_remove(void)
+{
+    for (int i = 0; i < DOMAINS; i++) {
+        PyMemAllocatorEx top;
+        PyMem_GetAllocator(domains[i].domain, &top);
+        if (!installed[i] || top.malloc != domains[i].hooks.malloc) continue;
+        PyMem_SetAllocator(domains[i].domain, &below[i]);
+        installed[i] = 0;
+    }
+}

@@ -1,0 +1,107 @@
+/* memory_log.h: the log of allocations: per thread a list of chunks of events, only ever appended to. What
+ * is alive is worked out when somebody asks: a table of it while the program runs is what would cost.
+ *
+ * One log records at a time. A thread appends to its own chunk without a lock; the log's lock is taken
+ * when a chunk is full. With a limit, the oldest full chunk of all threads is taken again, and what was in
+ * it is counted.
+ *
+ * The memory is malloc's: it never goes through what is being recorded. */
+#ifndef KPTI_MEMORY_LOG_H
+#define KPTI_MEMORY_LOG_H
+
+#include <stdatomic.h>
+
+#include "memory_event.h"
+
+enum { KPTI_MEMORY_CHUNK = 2720 }; /* events: 64 kB with the head */
+
+typedef struct kpti_memory_chunk {
+    struct kpti_memory_chunk *newer; /* of all, in the order in which they were begun */
+    uint64_t os_tid;
+    _Atomic uint32_t count;
+    kpti_memory_event events[KPTI_MEMORY_CHUNK];
+} kpti_memory_chunk;
+
+typedef struct kpti_memory_log kpti_memory_log;
+
+/* A thread that appends. */
+typedef struct kpti_memory_thread {
+    _Atomic uint32_t busy;    /* inside of an append, or of what belongs to it */
+    kpti_memory_log *log;     /* that chunk belongs to */
+    kpti_memory_chunk *chunk; /* NULL: none yet */
+    uint64_t high;            /* the counter's upper half, as the last event has it */
+    uint64_t random;          /* state of the sampler */
+    int64_t until_sample;     /* bytes to the next one */
+    uint64_t os_tid;
+    struct kpti_memory_thread *next; /* of all threads, under the lock */
+} kpti_memory_thread;
+
+/* The log that records; NULL: none. Read with busy set. */
+extern _Atomic(kpti_memory_log *) kpti_memory_active __attribute__((visibility("hidden")));
+extern __thread kpti_memory_thread *kpti_memory_self
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/* A log with room for MOST_EVENTS, 0 = no limit; NULL: no memory. */
+kpti_memory_log *kpti_memory_log_make(uint64_t most_events);
+void kpti_memory_log_free(kpti_memory_log *log);
+
+/* Makes LOG the one that records; 0: another one does. */
+int kpti_memory_log_begin(kpti_memory_log *log);
+/* Ends it, if it is that one: when this returns no thread is inside of it. */
+void kpti_memory_log_end(kpti_memory_log *log);
+
+/* The calling thread's, made if need be; NULL without memory. */
+kpti_memory_thread *kpti_memory_thread_get(void);
+
+/* Makes room for events at NOW: another chunk, a TIME event. Inside, with busy set. 0: no memory; the
+ * event is counted as lost. */
+int kpti_memory_log_room_slow(kpti_memory_log *log, kpti_memory_thread *thread, uint64_t now);
+
+/* Appends. Inside, with busy set; NOW may lie a little before the last one's. */
+static inline void kpti_memory_append(kpti_memory_log *log, kpti_memory_thread *thread,
+                                      uint64_t now, uint64_t address, uint64_t what, uint32_t stack)
+{
+    kpti_memory_chunk *chunk = thread->chunk;
+    uint32_t count;
+    if (__builtin_expect(thread->log != log || thread->high != now >> 32 ||
+                             atomic_load_explicit(&chunk->count, memory_order_relaxed) ==
+                                 KPTI_MEMORY_CHUNK,
+                         0)) {
+        if (!kpti_memory_log_room_slow(log, thread, now)) return;
+        chunk = thread->chunk;
+    }
+    count = atomic_load_explicit(&chunk->count, memory_order_relaxed);
+    chunk->events[count] = (kpti_memory_event){address, what, (uint32_t)now, stack};
+    atomic_store_explicit(&chunk->count, count + 1, memory_order_release);
+}
+
+/* What a log holds; of one that records, what it held when this was called. */
+typedef struct kpti_memory_counts {
+    uint64_t events; /* that are held */
+    uint64_t dropped;
+    uint64_t bytes;
+} kpti_memory_counts;
+kpti_memory_counts kpti_memory_log_counts(kpti_memory_log *log);
+
+/* A copy of what the log holds, chunk after chunk of a thread in order, threads in any; NULL without
+ * memory. A log that records goes on meanwhile. */
+typedef struct kpti_memory_copy {
+    uint64_t chunk_count;
+    struct {
+        uint64_t os_tid;
+        uint64_t first; /* in events */
+        uint64_t count;
+    } * chunks;
+    kpti_memory_event *events;
+    uint64_t event_count;
+    uint64_t dropped;
+} kpti_memory_copy;
+kpti_memory_copy *kpti_memory_log_copy(kpti_memory_log *log);
+void kpti_memory_copy_free(kpti_memory_copy *copy);
+
+/* In the child of a fork, on its only thread: nothing records any more. */
+void kpti_memory_log_forked(void);
+void kpti_memory_logs_lock(void);
+void kpti_memory_logs_unlock(void);
+
+#endif

@@ -1,0 +1,108 @@
+#include "memory_tracer.h"
+
+#include "clock.h"
+#include "cpython.h"
+#include "fork.h"
+#include "gather.h"
+#include "memory_export.h"
+#include "memory_hooks.h"
+#include "memory_log.h"
+#include "memory_samples.h"
+#include "stack.h"
+
+typedef struct memory_tracer {
+    const kpti_env *env;
+    kpt_memory_args args;
+    kpti_memory_log *log;
+    kpti_clock_point started;
+    kpti_clock_point stopped;
+    int running;
+    int has_run;
+} memory_tracer;
+
+static kpt_status make(const kpti_env *env, const kpt_memory_args *args, void **self,
+                       kpti_error *error)
+{
+    memory_tracer *t = kpti_alloc(env, sizeof *t);
+    if (!t) return kpti_fail(error, KPT_E_MEMORY, "no memory for a memory tracer");
+    t->env = env;
+    t->args = *args;
+    t->log = kpti_memory_log_make(args->max_entries);
+    if (!t->log) {
+        kpti_free(env, t, sizeof *t);
+        return kpti_fail(error, KPT_E_MEMORY, "no memory for a memory tracer");
+    }
+    kpti_stacks_pin();
+    kpti_fork_watch();
+    *self = t;
+    return KPT_OK;
+}
+
+/* Puts the hooks there; the GIL is held. */
+static kpt_status start_attached(memory_tracer *t, kpti_error *error)
+{
+    kpti_gather_prepare();
+    if (!kpti_memory_log_begin(t->log))
+        return kpti_fail(error, KPT_E_BUSY, "another memory tracer records");
+    if (!t->has_run) kpti_clock_calibrate(&t->started);
+    kpti_memory_hooks_install((kpti_memory_wish){t->args.max_frames, t->args.sample_bytes});
+    t->running = t->has_run = 1;
+    return KPT_OK;
+}
+
+static kpt_status start(void *self, kpti_error *error)
+{
+    kpt_status status;
+    PyGILState_STATE gil;
+    if (kpti_python_is_ending()) return kpti_fail(error, KPT_E_STATE, "Python is being finalised");
+    gil = PyGILState_Ensure();
+    status = start_attached(self, error);
+    PyGILState_Release(gil);
+    return status;
+}
+
+/* The hooks stay where there is no GIL at hand: they hand everything on. */
+static kpt_status stop(void *self, kpti_error *error)
+{
+    memory_tracer *t = self;
+    (void)error;
+    kpti_memory_log_end(t->log);
+    kpti_clock_calibrate(&t->stopped);
+    kpti_samples_clear();
+    t->running = 0;
+    if (kpti_may_touch_python()) kpti_memory_hooks_remove();
+    return KPT_OK;
+}
+
+static kpt_status export_memory_history(void *self, const char *path, kpti_error *error)
+{
+    memory_tracer *t = self;
+    kpti_memory_source source = {t->env, t->log, {t->started, t->stopped}, t->args.sample_bytes};
+    if (!t->has_run) return kpti_fail(error, KPT_E_STATE, "nothing was recorded yet");
+    if (t->running) kpti_clock_calibrate(&source.points[1]);
+    return kpti_memory_export(&source, path, error);
+}
+
+static void forked(void *self)
+{
+    memory_tracer *t = self;
+    t->running = t->has_run = 0;
+}
+
+static void destroy(void *self)
+{
+    memory_tracer *t = self;
+    kpti_memory_log_end(t->log);
+    kpti_memory_log_free(t->log);
+    kpti_stacks_unpin();
+    kpti_free(t->env, t, sizeof *t);
+}
+
+const kpti_memory_impl kpti_python_memory = {
+    .make = make,
+    .start = start,
+    .stop = stop,
+    .export_memory_history = export_memory_history,
+    .forked = forked,
+    .destroy = destroy,
+};

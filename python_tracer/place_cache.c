@@ -1,0 +1,32 @@
+#include "place_cache.h"
+
+#include "name.h"
+#include "place.h"
+
+static uint32_t intern(uint32_t function, kpti_instruction at)
+{
+    kpti_place place = {.kind = KPT_SYMBOL_PYTHON, .where = (uint64_t)(int64_t)at.offset};
+    int lines[2];
+    int columns[2];
+    if (!function) return 0;
+    kpti_code_position(at.code, at.offset, lines, columns);
+    atomic_init(&place.function, function);
+    place.line = lines[0] > 0 ? (uint32_t)lines[0] : 0;
+    place.end_line = lines[1] > 0 ? (uint32_t)lines[1] : place.line;
+    place.column = columns[0] >= 0 ? (uint32_t)columns[0] : KPT_NO_COLUMN;
+    place.end_column = columns[1] >= 0 ? (uint32_t)columns[1] : KPT_NO_COLUMN;
+    return kpti_place_intern(&place);
+}
+
+uint32_t kpti_place_find_slow(kpti_place_cache *cache, kpti_instruction at, kpti_standing s,
+                              int *kept)
+{
+    const int attached = s == KPTI_ATTACHED;
+    const uint32_t function = attached ? kpti_name_code(at.code) : kpti_name_code_anew(at.code);
+    const uint32_t place = intern(function, at);
+    if (place && attached && kpti_name_is_kept(at.code))
+        *kpti_place_slot(cache, at) = (kpti_known_place){at.code, at.offset, place};
+    else
+        *kept = 0;
+    return place;
+}
