@@ -292,6 +292,7 @@ static int clear(PyObject *module)
 static void free_module(void *module)
 {
     (void)clear(module);
+    kpti_free_spares(PyModule_GetState(module));
 }
 
 static PyModuleDef_Slot slots[] = {

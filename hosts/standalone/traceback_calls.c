@@ -119,18 +119,16 @@ PyDoc_STRVAR(gather_doc, "gather(python=True, script=False, cpp=False, depth=0, 
 /* Budget: one call of the plugin, one object and 20 ns. */
 static PyObject *gather(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
-    const kpti_module_state *state = PyModule_GetState(module);
+    kpti_module_state *state = PyModule_GetState(module);
     const kpt_tracebacks *process = kpti_need_tracebacks();
     wanted wish = {KPT_GATHER_PYTHON, 0, 0};
     kpti_traceback_object *made;
     kpt_status status = KPT_OK;
     if (!process || ((count || names) && !read_arguments(args, count, names, &wish))) return NULL;
-    made = PyObject_GC_New(kpti_traceback_object, state->traceback_type);
+    made = kpti_new_traceback(module, state);
     if (!made) return NULL;
     memset(&made->traceback, 0, sizeof made->traceback);
     made->skip = wish.skip;
-    made->words = NULL;
-    made->weak_references = NULL;
     if (wish.what)
         status = process->ops->gather(process->self, wish.what, wish.depth, &made->traceback);
     PyObject_GC_Track((PyObject *)made);
@@ -212,6 +210,7 @@ PyObject *kpti_symbolize(kpti_module_state *state, PyObject *sequence, kpt_symbo
     kpti_batch batch;
     PyObject *result = NULL;
     int native;
+    if (!kpti_state_is_whole(state)) return NULL;
     memset(&batch, 0, sizeof batch);
     batch.state = state;
     batch.single = single;

@@ -40,6 +40,7 @@ static int traverse(PyObject *object, visitproc visit, void *arg)
     const kpt_tracebacks *process = kpti_tracebacks();
     visitor v = {visit, arg};
     Py_VISIT(Py_TYPE(object));
+    Py_VISIT(self->module);
     Py_VISIT(self->words);
     if (process) (void)process->ops->traverse(process->self, &self->traceback, visit_object, &v);
     return 0;
@@ -54,17 +55,46 @@ static int clear(PyObject *object)
     return 0;
 }
 
+kpti_traceback_object *kpti_new_traceback(PyObject *module, kpti_module_state *state)
+{
+    kpti_traceback_object *self;
+    if (!kpti_state_is_whole(state)) return NULL;
+    if (state->spare_count) {
+        self = state->spares[--state->spare_count];
+        (void)PyObject_Init((PyObject *)self, state->traceback_type);
+    } else {
+        self = PyObject_GC_New(kpti_traceback_object, state->traceback_type);
+        if (!self) return NULL;
+    }
+    self->module = Py_NewRef(module);
+    self->words = NULL;
+    self->weak_references = NULL;
+    return self;
+}
+
+void kpti_free_spares(kpti_module_state *state)
+{
+    while (state->spare_count)
+        PyObject_GC_Del(state->spares[--state->spare_count]);
+}
+
 static void dealloc(PyObject *object)
 {
     kpti_traceback_object *self = (kpti_traceback_object *)object;
     PyTypeObject *type = Py_TYPE(object);
+    PyObject *module = self->module;
+    kpti_module_state *state = PyModule_GetState(module);
     const kpt_tracebacks *process = kpti_tracebacks();
     PyObject_GC_UnTrack(object);
     if (self->weak_references) PyObject_ClearWeakRefs(object);
     if (process) (void)process->ops->release(process->self, &self->traceback, 1);
     Py_CLEAR(self->words);
-    PyObject_GC_Del(object);
+    if (KPTI_SPARES_ARE_KEPT && state->spare_count < KPTI_MOST_SPARES)
+        state->spares[state->spare_count++] = self;
+    else
+        PyObject_GC_Del(object);
     Py_DECREF(type);
+    Py_DECREF(module);
 }
 
 /* --- methods ---------------------------------------------------------------------------------- */

@@ -26,19 +26,37 @@ enum { KPTI_KINDS = KPT_SYMBOL_GENERATED + 1 };
 extern const char *const kpti_frame_keys[KPTI_KEYS];
 extern const char *const kpti_frame_kinds[KPTI_KINDS];
 
+/* With no GIL nobody could tell whose turn it is. */
+#ifdef Py_GIL_DISABLED
+enum { KPTI_MOST_SPARES = 1, KPTI_SPARES_ARE_KEPT = 0 };
+#else
+enum { KPTI_MOST_SPARES = 32, KPTI_SPARES_ARE_KEPT = 1 };
+#endif
+
 /* The module's, once in each interpreter. */
 typedef struct kpti_module_state {
     PyTypeObject *traceback_type;
     PyObject *keys[KPTI_KEYS]; /* interned */
     PyObject *kinds[KPTI_KINDS];
     PyObject *generated; /* a tuple of functions: what generated lines stand for */
+    struct kpti_traceback_object *spares[KPTI_MOST_SPARES]; /* freed objects, to be used again */
+    int spare_count;
 } kpti_module_state;
+
+/* 0 with an exception: a collection has cleared the module, and a finalizer calls it still. */
+static inline int kpti_state_is_whole(const kpti_module_state *state)
+{
+    if (state->traceback_type) return 1;
+    PyErr_SetString(PyExc_RuntimeError, "kpytrace has ended in this interpreter");
+    return 0;
+}
 
 /* What gather returns. */
 typedef struct kpti_traceback_object {
     PyObject_HEAD kpt_traceback traceback;
-    uint32_t skip;   /* so many of the innermost frames are not shown */
-    PyObject *words; /* what symbolize() of the object gave, set once; or NULL */
+    uint32_t skip;    /* so many of the innermost frames are not shown */
+    PyObject *module; /* whose state has the spares */
+    PyObject *words;  /* what symbolize() of the object gave, set once; or NULL */
     PyObject *weak_references;
 } kpti_traceback_object;
 
@@ -92,6 +110,10 @@ PyObject *kpti_raise_traceback(kpt_status status, const char *what);
 /* The functions of a list, a tuple … of tracebacks, and of one. */
 PyObject *kpti_symbolize(kpti_module_state *state, PyObject *sequence, kpt_symbols_fn sink,
                          int single);
+
+/* A new object, not yet tracked, its traceback and skip not filled in; NULL with an exception. */
+kpti_traceback_object *kpti_new_traceback(PyObject *module, kpti_module_state *state);
+void kpti_free_spares(kpti_module_state *state);
 
 /* Adds all of it to MODULE. 0, or -1 with an exception. */
 int kpti_add_tracebacks(PyObject *module);

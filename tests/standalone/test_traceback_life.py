@@ -135,6 +135,22 @@ class Objects(unittest.TestCase):
             gc.collect()
         self.assertIsNone(dead())
 
+    def test_memory_that_is_used_again_is_a_new_object(self):
+        numbers, kept = set(), []
+        for i in range(200):
+            where = make_function(f"again{i}", body="return gather(skip=0)")()
+            numbers.add(id(where))
+            kept.append(weakref.ref(where))
+            self.assertEqual(first(where)[0], f"again{i}")
+            self.assertTrue(gc.is_tracked(where))
+            del where
+            self.assertIsNone(kept[-1]())
+        many = [tb.gather() for _ in range(100)]
+        self.assertEqual(len({id(where) for where in many}), 100)
+        self.assertLessEqual({first(where)[0] for where in many},
+                             {self._testMethodName, "<listcomp>"})
+        self.assertLess(len(numbers), 200, "this shows nothing")
+
     def test_no_frame_and_no_local_is_kept(self):
         class Local:
             pass
