@@ -149,7 +149,8 @@ class Objects(unittest.TestCase):
         self.assertEqual(len({id(where) for where in many}), 100)
         self.assertLessEqual({first(where)[0] for where in many},
                              {self._testMethodName, "<listcomp>"})
-        self.assertLess(len(numbers), 200, "this shows nothing")
+        if not FREE_THREADED:
+            self.assertLess(len(numbers), 200, "this shows nothing")
 
     def test_no_frame_and_no_local_is_kept(self):
         class Local:
