@@ -344,6 +344,30 @@ if child == 0:
 print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), tb.gather().symbolize()[0]["name"])
 """, "0 <module>\n")
 
+    @unittest.skipIf(FREE_THREADED, "the module is another one there")
+    def test_subinterpreters(self):
+        """Those that share the GIL; each has a type of its own, and the tree is the process's."""
+        self.run_code("""
+import sys
+try: import _interpreters as i
+except ImportError: import _xxsubinterpreters as i
+run = getattr(i, "exec", None) or i.run_string
+kept = [tb.gather() for _ in range(50)]
+for _ in range(3):
+    made = i.create("legacy") if sys.version_info >= (3, 13) else i.create(isolated=False)
+    failed = run(made, '''
+import sys
+from kpytrace import traceback as tb
+def inside(): return tb.gather()
+kept = [inside() for _ in range(50)]
+print(tb.symbolize(kept)[0][0]["name"], flush=True)
+sys.kept = kept
+''')
+    assert failed is None, failed
+    i.destroy(made)
+print(tb.symbolize(kept)[0][0]["name"] != "inside")
+""", "inside\n" * 3 + "True\n")
+
     def test_threads_begin_at_once(self):
         """The process's object is made once, whoever comes first."""
         self.run_code("""
