@@ -56,5 +56,5 @@ def tracebacks(build):
         for name, torch in figures["torch"].items():
             own, inside = figures["kpytrace"][name], figures["inside"][name]
             row(tag, name, *(shown(name, figures[who][name]) for who in WHO), f"{own / torch:.3f}",
-                f"{inside / torch:.3f}", TARGETS.get(name, ""))
+                f"{inside / torch:.3f}", str(TARGETS.get(name, "")))
     return results
