@@ -2,12 +2,14 @@
 
 #include "cpython.h"
 #include "gather.h"
+#include "memory_hooks.h"
 #include "session.h"
 
 static PyObject *on_exit_of_python(PyObject *self, PyObject *unused)
 {
     (void)self;
     (void)unused;
+    kpti_memory_hooks_exit();
     kpti_gather_exit();
     kpti_session_exit();
     Py_RETURN_NONE;

@@ -4,6 +4,8 @@
 
 #include "function.h"
 #include "gather.h"
+#include "memory_log.h"
+#include "memory_samples.h"
 #include "place.h"
 #include "session.h"
 #include "stack.h"
@@ -14,10 +16,14 @@ static void prepare(void)
     kpti_functions_lock();
     kpti_places_lock();
     kpti_stacks_lock();
+    kpti_memory_logs_lock();
+    kpti_samples_lock();
 }
 
 static void in_parent(void)
 {
+    kpti_samples_unlock();
+    kpti_memory_logs_unlock();
     kpti_stacks_unlock();
     kpti_places_unlock();
     kpti_functions_unlock();
@@ -28,6 +34,9 @@ static void in_child(void)
 {
     kpti_session_forked_locked();
     kpti_gather_forked();
+    kpti_memory_log_forked();
+    kpti_samples_unlock();
+    kpti_memory_logs_unlock();
     kpti_stacks_unlock();
     kpti_places_unlock();
     kpti_functions_unlock();

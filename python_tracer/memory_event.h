@@ -6,7 +6,7 @@
 #ifndef KPTI_MEMORY_EVENT_H
 #define KPTI_MEMORY_EVENT_H
 
-#include <stdint.h>
+#include "memory_history.h"
 
 typedef struct kpti_memory_event {
     uint64_t address; /* of a TIME event the whole counter */
@@ -15,13 +15,8 @@ typedef struct kpti_memory_event {
     uint32_t stack; /* of stack.h; 0: none */
 } kpti_memory_event;
 
-/* Kinds. */
-enum {
-    KPTI_MEMORY_TIME = 0,
-    KPTI_MEMORY_ALLOC = 1,
-    KPTI_MEMORY_FREE = 2,
-    KPTI_MEMORY_RESIZED = 4 /* a bit beside one of them */
-};
+/* Beside the kinds of memory_history.h. */
+enum { KPTI_MEMORY_TIME = 0 };
 enum { KPTI_MEMORY_KIND_BITS = 4, KPTI_MEMORY_POOL_BITS = 12 };
 enum { KPTI_MEMORY_SIZE_SHIFT = KPTI_MEMORY_KIND_BITS + KPTI_MEMORY_POOL_BITS };
 

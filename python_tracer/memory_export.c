@@ -1,19 +1,20 @@
 #include "memory_export.h"
 
-#include "memory_history.h"
-#include "memory_viz.h"
+#include "memory_dump.h"
 #include "symbolize.h"
 
 static const char *const pools[] = {"python raw", "python mem", "python object"};
 enum { POOLS = sizeof pools / sizeof *pools };
+
+typedef int (*write_fn)(const kpti_memory_dump *dump, kpti_out_file *out);
 
 /* What the way from the log to the file needs. */
 typedef struct exporting {
     const kpti_memory_source *source;
     const char *path;
     kpti_error *error;
+    write_fn write;
     kpti_memory_history history;
-    kpti_clock clock;
     kpt_traceback *stacks; /* each once, by number */
     uint32_t *numbers;
     uint64_t stack_count;
@@ -51,53 +52,117 @@ static int list_stacks(exporting *e)
     return e->stacks != NULL;
 }
 
+static const struct format {
+    const char *suffix;
+    write_fn write;
+} formats[] = {{".pickle", kpti_memory_viz_write}, {".json", kpti_memory_chrome_write}};
+enum { FORMATS = sizeof formats / sizeof *formats };
+
+static kpt_status cant_write(const exporting *e, int number)
+{
+    return kpti_fail(e->error, KPT_E_IO, "%s can't be written: %s", e->path, strerror(number));
+}
+
 /* A kpt_symbols_fn: with all in words, the file is written. */
 static kpt_status write_file(void *ctx, const kpt_symbols *symbols)
 {
     exporting *e = ctx;
     kpti_out_file out = {.fd = -1};
-    const kpti_memory_viz viz = {&e->history, &e->clock,  e->source->sample_bytes, pools,
-                                 POOLS,       e->numbers, e->stack_count,          symbols};
+    const kpti_memory_dump dump = {.history = &e->history,
+                                   .sample_bytes = e->source->sample_bytes,
+                                   .pools = pools,
+                                   .pool_count = POOLS,
+                                   .stacks = e->numbers,
+                                   .stack_count = e->stack_count,
+                                   .symbols = symbols};
     int number = kpti_out_open(&out, e->path);
     int whole;
-    if (number)
-        return kpti_fail(e->error, KPT_E_IO, "%s can't be written: %s", e->path, strerror(number));
-    whole = kpti_memory_viz_write(&viz, &out);
+    if (number) return cant_write(e, number);
+    whole = e->write(&dump, &out);
     number = kpti_out_close(&out, whole);
     if (!whole) return no_memory(e->error);
-    if (number)
-        return kpti_fail(e->error, KPT_E_IO, "%s can't be written: %s", e->path, strerror(number));
-    return KPT_OK;
+    return number ? cant_write(e, number) : KPT_OK;
+}
+
+/* The entries of CHUNK, behind the COUNT that there are; how many there are then. */
+static uint64_t read_chunk(kpti_memory_entry *entries, uint64_t count, const kpti_memory_copy *copy,
+                           uint64_t chunk)
+{
+    const kpti_memory_event *e = copy->events + copy->chunks[chunk].first;
+    uint64_t whole = 0;
+    for (uint64_t i = 0; i < copy->chunks[chunk].count; i++, e++) {
+        kpti_memory_entry *entry = &entries[count];
+        if (kpti_memory_kind(e) == KPTI_MEMORY_TIME) {
+            whole = e->address;
+            continue;
+        }
+        memset(entry, 0, sizeof *entry);
+        entry->time_ns = (int64_t)((whole & ~UINT64_C(0xFFFFFFFF)) | e->ticks); /* ticks, so far */
+        entry->address = e->address;
+        entry->size = kpti_memory_size(e);
+        entry->os_tid = copy->chunks[chunk].os_tid;
+        entry->stack = e->stack;
+        entry->partner = (uint32_t)count;
+        entry->pool = (uint16_t)kpti_memory_pool(e);
+        entry->kind = (uint16_t)kpti_memory_kind(e);
+        count++;
+    }
+    return count;
+}
+
+static int read_history(exporting *e)
+{
+    const kpti_memory_source *s = e->source;
+    kpti_memory_copy *copy = kpti_memory_log_copy(s->log);
+    kpti_memory_entry *entries = copy ? malloc((copy->event_count + 1) * sizeof *entries) : NULL;
+    kpti_clock clock;
+    uint64_t count = 0;
+    uint64_t dropped = 0;
+    if (entries) {
+        for (uint64_t i = 0; i < copy->chunk_count; i++)
+            count = read_chunk(entries, count, copy, i);
+        dropped = copy->dropped;
+    }
+    kpti_memory_copy_free(copy);
+    if (!entries) return 0;
+    kpti_clock_between(&s->points[0], &s->points[1], &clock);
+    for (uint64_t i = 0; i < count; i++) {
+        const uint64_t ticks = (uint64_t)entries[i].time_ns;
+        kpti_clock_convert(&clock, &ticks, &entries[i].time_ns, 1);
+    }
+    return kpti_memory_history_make(&e->history, entries, count, dropped);
 }
 
 static kpt_status export_all(exporting *e)
 {
-    const kpti_memory_source *s = e->source;
-    const kpti_symbolizer symbolizer = {s->env, NULL, NULL, write_file, e};
-    kpti_memory_copy *copy = kpti_memory_log_copy(s->log);
+    const kpti_symbolizer symbolizer = {e->source->env, NULL, NULL, write_file, e};
     kpti_error own = {""};
     kpt_status status;
-    const int read = copy && kpti_memory_history_read(&e->history, copy);
-    kpti_memory_copy_free(copy);
-    if (!read || !list_stacks(e)) return no_memory(e->error);
-    kpti_clock_between(&s->points[0], &s->points[1], &e->clock);
+    if (!read_history(e) || !list_stacks(e)) return no_memory(e->error);
     status = kpti_symbolize(&symbolizer, e->stacks, e->stack_count, &own);
-    if (status == KPT_E_MEMORY && own.text[0] && !e->error->text[0]) *e->error = own;
+    if (status == KPT_E_MEMORY && !e->error->text[0]) *e->error = own;
     return status;
 }
 
-static int ends_with(const char *path, const char *suffix)
+static write_fn writer_of(const char *path)
 {
     const size_t length = strlen(path);
-    return length > strlen(suffix) && strcmp(path + length - strlen(suffix), suffix) == 0;
+    for (int i = 0; i < FORMATS; i++) {
+        const size_t size = strlen(formats[i].suffix);
+        if (length > size && strcmp(path + length - size, formats[i].suffix) == 0)
+            return formats[i].write;
+    }
+    return NULL;
 }
 
 kpt_status kpti_memory_export(const kpti_memory_source *source, const char *path, kpti_error *error)
 {
-    exporting e = {.source = source, .path = path, .error = error};
+    exporting e = {.source = source, .path = path, .error = error, .write = writer_of(path)};
     kpt_status status;
-    if (!ends_with(path, ".pickle"))
-        return kpti_fail(error, KPT_E_UNSUPPORTED, "export: %s has none of the suffixes .pickle",
+    if (!e.write)
+        return kpti_fail(error, KPT_E_UNSUPPORTED,
+                         "memory is written as .pickle, for torch's memory viewer, or .json: %s is "
+                         "neither",
                          path);
     status = export_all(&e);
     kpti_memory_history_free(&e.history);

@@ -13,7 +13,7 @@ typedef struct kpti_memory_source {
     uint64_t sample_bytes;
 } kpti_memory_source;
 
-/* The suffix of PATH chooses: .pickle. A failed export leaves no file. */
+/* The suffix of PATH chooses: .pickle or .json. A failed export leaves no file. */
 kpt_status kpti_memory_export(const kpti_memory_source *source, const char *path,
                               kpti_error *error);
 

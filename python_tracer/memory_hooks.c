@@ -158,3 +158,10 @@ void kpti_memory_hooks_remove(void)
         installed[i] = 0;
     }
 }
+
+void kpti_memory_hooks_exit(void)
+{
+    kpti_memory_log *log = atomic_load(&kpti_memory_active);
+    if (log) kpti_memory_log_end(log);
+    kpti_memory_hooks_remove();
+}

@@ -15,5 +15,7 @@ typedef struct kpti_memory_wish {
 void kpti_memory_hooks_install(kpti_memory_wish wish);
 /* Takes those away that are on top. The GIL is held. */
 void kpti_memory_hooks_remove(void);
+/* The interpreter is about to end: recording does. The GIL is held. */
+void kpti_memory_hooks_exit(void);
 
 #endif

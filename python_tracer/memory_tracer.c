@@ -78,8 +78,8 @@ static kpt_status export_memory_history(void *self, const char *path, kpti_error
 {
     memory_tracer *t = self;
     kpti_memory_source source = {t->env, t->log, {t->started, t->stopped}, t->args.sample_bytes};
-    if (!t->has_run) return kpti_fail(error, KPT_E_STATE, "nothing was recorded yet");
-    if (t->running) kpti_clock_calibrate(&source.points[1]);
+    if (!t->has_run) kpti_clock_calibrate(&source.points[0]);
+    if (t->running || !t->has_run) kpti_clock_calibrate(&source.points[1]);
     return kpti_memory_export(&source, path, error);
 }
 

@@ -1,8 +1,7 @@
-#include "memory_viz.h"
-
 #include <stdlib.h>
 
 #include "kpt_text.h"
+#include "memory_dump.h"
 #include "memory_segments.h"
 #include "pickle.h"
 
@@ -36,7 +35,7 @@ static const char *const words[WORDS] = {
 
 typedef struct writing {
     kpti_pickle pickle;
-    const kpti_memory_viz *viz;
+    const kpti_memory_dump *dump;
     uint32_t *symbol_memos; /* of frames, by symbol */
     uint32_t *stack_memos;  /* of lists of frames, by span */
     uint32_t no_frames;     /* the empty list */
@@ -66,7 +65,7 @@ static void put_int(writing *w, const char *key, uint64_t value)
 
 static void put_frame(writing *w, uint32_t symbol)
 {
-    const kpt_symbols *all = w->viz->symbols;
+    const kpt_symbols *all = w->dump->symbols;
     const kpt_symbol *s =
         (const kpt_symbol *)((const char *)all->symbols + (size_t)symbol * all->symbol_stride);
     if (w->symbol_memos[symbol] != NONE) {
@@ -93,7 +92,7 @@ static int by_number(const void *a, const void *b)
 
 static void put_frames(writing *w, uint32_t stack)
 {
-    const kpti_memory_viz *v = w->viz;
+    const kpti_memory_dump *v = w->dump;
     const uint32_t *found =
         stack ? bsearch(&stack, v->stacks, v->stack_count, sizeof stack, by_number) : NULL;
     const size_t i = found ? (size_t)(found - v->stacks) : 0;
@@ -133,8 +132,6 @@ static void end_items(writing *w, uint64_t count)
 static void put_entry(writing *w, const kpti_memory_entry *e)
 {
     const int is_alloc = (e->kind & KPTI_MEMORY_ALLOC) != 0;
-    int64_t ns = 0;
-    kpti_clock_convert((void *)(uintptr_t)w->viz->clock, &e->time, &ns, 1);
     kpti_pickle_mark(&w->pickle);
     put_word(w, ACTION);
     put_word(w, is_alloc ? ALLOC : FREE_COMPLETED);
@@ -145,7 +142,7 @@ static void put_entry(writing *w, const kpti_memory_entry *e)
     put_word(w, STREAM);
     kpti_pickle_none(&w->pickle);
     put_word(w, TIME_US);
-    kpti_pickle_int(&w->pickle, ns > 0 ? (uint64_t)ns / 1000 : 0);
+    kpti_pickle_int(&w->pickle, e->time_ns > 0 ? (uint64_t)e->time_ns / 1000 : 0);
     if (is_alloc) {
         put_word(w, FRAMES);
         put_frames(w, e->stack);
@@ -155,11 +152,11 @@ static void put_entry(writing *w, const kpti_memory_entry *e)
 
 static void put_traces(writing *w)
 {
-    const kpti_memory_history *h = w->viz->history;
+    const kpti_memory_history *h = w->dump->history;
     uint64_t pools = 0;
     put_key(w, "device_traces");
     kpti_pickle_empty_list(&w->pickle);
-    for (uint32_t pool = 0; pool < w->viz->pool_count; pool++) {
+    for (uint32_t pool = 0; pool < w->dump->pool_count; pool++) {
         uint64_t count = 0;
         next_item(w, &pools);
         kpti_pickle_empty_list(&w->pickle);
@@ -196,7 +193,7 @@ static void put_blocks(writing *w, const kpti_memory_segment *s, const uint32_t 
     uint64_t count = 0;
     kpti_pickle_empty_list(&w->pickle);
     for (uint64_t i = 0; i < s->count; i++) {
-        const kpti_memory_entry *e = &w->viz->history->entries[blocks[i]];
+        const kpti_memory_entry *e = &w->dump->history->entries[blocks[i]];
         if (!e->size) continue;
         if (e->address > at) {
             next_item(w, &count);
@@ -246,9 +243,9 @@ static int put_segments(writing *w)
     uint64_t count = 0;
     put_key(w, "segments");
     kpti_pickle_empty_list(&w->pickle);
-    for (uint32_t pool = 0; pool < w->viz->pool_count; pool++) {
+    for (uint32_t pool = 0; pool < w->dump->pool_count; pool++) {
         kpti_memory_segments found;
-        if (!kpti_memory_segments_find(&found, w->viz->history, pool)) return 0;
+        if (!kpti_memory_segments_find(&found, w->dump->history, pool)) return 0;
         for (uint64_t i = 0; i < found.segment_count; i++) {
             next_item(w, &count);
             put_segment(w, pool, &found.segments[i], found.blocks);
@@ -262,7 +259,7 @@ static int put_segments(writing *w)
 /* What only we say; and the words, so that they have their numbers. */
 static void put_own(writing *w)
 {
-    const kpti_memory_viz *v = w->viz;
+    const kpti_memory_dump *v = w->dump;
     put_key(w, "kpytrace");
     kpti_pickle_mark(&w->pickle);
     put_key(w, "words");
@@ -299,9 +296,9 @@ static void put_settings(writing *w)
     kpti_pickle_dict(&w->pickle);
 }
 
-int kpti_memory_viz_write(const kpti_memory_viz *v, kpti_out_file *out)
+int kpti_memory_viz_write(const kpti_memory_dump *v, kpti_out_file *out)
 {
-    writing w = {.pickle = {out, 0}, .viz = v};
+    writing w = {.pickle = {out, 0}, .dump = v};
     int whole;
     w.symbol_memos = malloc((v->symbols->symbol_count + 1) * sizeof *w.symbol_memos);
     w.stack_memos = malloc((v->stack_count + 1) * sizeof *w.stack_memos);

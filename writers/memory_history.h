@@ -1,5 +1,4 @@
-/* memory_history.h: a log of allocations in the order of time, each free with its allocation. Knows no
- * Python.
+/* memory_history.h: allocations and frees in the order of time, each free with its allocation.
  *
  *   an entry of the kind FREE without a partner is of a block from before the recording, or of one whose
  *   allocation was dropped
@@ -7,16 +6,27 @@
 #ifndef KPTI_MEMORY_HISTORY_H
 #define KPTI_MEMORY_HISTORY_H
 
-#include "clock.h"
-#include "memory_log.h"
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What an entry is. */
+enum {
+    KPTI_MEMORY_ALLOC = 1,
+    KPTI_MEMORY_FREE = 2,
+    KPTI_MEMORY_RESIZED = 4 /* a bit beside one of them */
+};
 
 typedef struct kpti_memory_entry {
-    uint64_t time; /* ticks */
+    int64_t time_ns; /* Unix time */
     uint64_t address;
     uint64_t size; /* of a FREE its block's; 0 where that is not known */
     uint64_t os_tid;
     uint32_t stack;
-    uint32_t partner; /* one more than its index in entries; 0: none */
+    uint32_t
+        partner; /* one more than its index in entries; 0: none. At first: the order of equal times */
     uint16_t pool;
     uint16_t kind; /* KPTI_MEMORY_ALLOC or FREE, and RESIZED */
 } kpti_memory_entry;
@@ -37,11 +47,16 @@ typedef struct kpti_memory_history {
     uint64_t peak_after; /* entries up to the peak */
 } kpti_memory_history;
 
-/* Reads COPY; 0: no memory, or more entries than fit. */
-int kpti_memory_history_read(kpti_memory_history *history, const kpti_memory_copy *copy);
+/* Makes one of COUNT entries, which it owns from now on, with malloc's memory. DROPPED: how many are missing.
+ * 0: no memory, or more entries than fit. */
+int kpti_memory_history_make(kpti_memory_history *history, kpti_memory_entry *entries,
+                             uint64_t count, uint64_t dropped);
 void kpti_memory_history_free(kpti_memory_history *history);
 
 /* Whether the block of entry I, an ALLOC, was alive after the first COUNT entries. */
 int kpti_memory_was_alive(const kpti_memory_history *history, uint64_t i, uint64_t count);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

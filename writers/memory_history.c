@@ -113,50 +113,28 @@ static int pair(kpti_memory_history *h)
     return 1;
 }
 
-/* Those of one moment stay in the order in which their thread had them. */
+/* Those of one moment stay in the order that they were given in. */
 static int earlier(const void *a, const void *b)
 {
     const kpti_memory_entry *x = a;
     const kpti_memory_entry *y = b;
-    if (x->time != y->time) return x->time < y->time ? -1 : 1;
+    if (x->time_ns != y->time_ns) return x->time_ns < y->time_ns ? -1 : 1;
     return x->partner < y->partner ? -1 : x->partner > y->partner;
 }
 
-static void read_chunk(kpti_memory_history *h, const kpti_memory_copy *copy, uint64_t chunk)
-{
-    const kpti_memory_event *e = copy->events + copy->chunks[chunk].first;
-    uint64_t whole = 0;
-    for (uint64_t i = 0; i < copy->chunks[chunk].count; i++, e++) {
-        kpti_memory_entry *entry = &h->entries[h->count];
-        if (kpti_memory_kind(e) == KPTI_MEMORY_TIME) {
-            whole = e->address;
-            continue;
-        }
-        entry->time = (whole & ~UINT64_C(0xFFFFFFFF)) | e->ticks;
-        entry->address = e->address;
-        entry->size = kpti_memory_size(e);
-        entry->os_tid = copy->chunks[chunk].os_tid;
-        entry->stack = e->stack;
-        entry->partner = (uint32_t)h->count; /* until they are sorted: the order in the log */
-        entry->pool = (uint16_t)kpti_memory_pool(e);
-        entry->kind = (uint16_t)kpti_memory_kind(e);
-        h->count++;
-    }
-}
-
-int kpti_memory_history_read(kpti_memory_history *h, const kpti_memory_copy *copy)
+int kpti_memory_history_make(kpti_memory_history *h, kpti_memory_entry *entries, uint64_t count,
+                             uint64_t dropped)
 {
     memset(h, 0, sizeof *h);
-    if (copy->event_count >= UINT32_MAX) return 0;
-    h->entries = malloc((copy->event_count + 1) * sizeof *h->entries);
-    if (!h->entries) return 0;
-    for (uint64_t i = 0; i < copy->chunk_count; i++)
-        read_chunk(h, copy, i);
-    h->dropped = copy->dropped;
-    qsort(h->entries, h->count, sizeof *h->entries, earlier);
-    for (uint64_t i = 0; i < h->count; i++)
-        h->entries[i].partner = 0;
-    if (pair(h)) return 1;
+    h->entries = entries;
+    h->count = count;
+    h->dropped = dropped;
+    if (count < UINT32_MAX) {
+        if (count) qsort(entries, count, sizeof *entries, earlier);
+        for (uint64_t i = 0; i < count; i++)
+            entries[i].partner = 0;
+        if (pair(h)) return 1;
+    }
     kpti_memory_history_free(h);
     return 0;
 }

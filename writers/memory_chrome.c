@@ -1,0 +1,79 @@
+#include "json_text.h"
+#include "kpt_text.h"
+#include "memory_dump.h"
+
+/* Most bytes of an event beside its name's, numbers and all. */
+enum { EVENT_ROOM = 1024, MOST_POOLS = 64 };
+
+static char *put(char *at, const char *text)
+{
+    const size_t size = strlen(text);
+    memcpy(at, text, size);
+    return at + size;
+}
+
+static char *put_time(char *at, const kpti_memory_entry *e)
+{
+    at = put(at, ",\"pid\":0,\"tid\":");
+    at = kpti_put_u64(at, e->os_tid);
+    at = put(at, ",\"ts\":");
+    return kpti_put_us(at, e->time_ns > 0 ? (uint64_t)e->time_ns : 0);
+}
+
+/* An instant as Kineto writes it: device type 0 is the processor's memory. */
+static char *put_instant(char *at, const kpti_memory_entry *e, uint64_t total, uint64_t index)
+{
+    at = put(at, "{\"ph\":\"i\",\"cat\":\"cpu_instant_event\",\"s\":\"t\",\"name\":\"[memory]\"");
+    at = put_time(at, e);
+    at = put(at, ",\"args\":{\"Addr\":");
+    at = kpti_put_u64(at, e->address);
+    at = put(at, e->kind & KPTI_MEMORY_FREE ? ",\"Bytes\":-" : ",\"Bytes\":");
+    at = kpti_put_u64(at, e->size);
+    at = put(at, ",\"Total Allocated\":");
+    at = kpti_put_u64(at, total);
+    at = put(at, ",\"Total Reserved\":0,\"Device Type\":0,\"Device Id\":-1,\"Ev Idx\":");
+    at = kpti_put_u64(at, index);
+    return put(at, "}},\n");
+}
+
+static char *put_counter(char *at, const kpti_memory_entry *e, const char *pool, uint64_t bytes)
+{
+    at = put(at, "{\"ph\":\"C\",\"name\":\"");
+    at = kpti_json_escape(at, pool, strlen(pool));
+    at = put(at, "\"");
+    at = put_time(at, e);
+    at = put(at, ",\"args\":{\"bytes\":");
+    at = kpti_put_u64(at, bytes);
+    return put(at, "}},\n");
+}
+
+int kpti_memory_chrome_write(const kpti_memory_dump *dump, kpti_out_file *out)
+{
+    const kpti_memory_history *h = dump->history;
+    uint64_t live[MOST_POOLS] = {0};
+    uint64_t total = 0;
+    const char head[] = "{\"schemaVersion\":1,\"traceEvents\":[\n";
+    const char tail[] =
+        "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":0,\"args\":{\"name\":\"memory\"}}\n"
+        "]}\n";
+    kpti_out_put(out, head, sizeof head - 1);
+    for (uint64_t i = 0; i < h->count; i++) {
+        const kpti_memory_entry *e = &h->entries[i];
+        const uint32_t pool = e->pool < dump->pool_count && e->pool < MOST_POOLS ? e->pool : 0;
+        char *at = kpti_out_room(out, EVENT_ROOM);
+        /* A block from before was never added. */
+        const uint64_t bytes = e->kind & KPTI_MEMORY_FREE && !e->partner ? 0 : e->size;
+        if (e->kind & KPTI_MEMORY_ALLOC) {
+            live[pool] += bytes;
+            total += bytes;
+        } else {
+            live[pool] -= bytes;
+            total -= bytes;
+        }
+        at = put_instant(at, e, total, i);
+        at = put_counter(at, e, dump->pools[pool], live[pool]);
+        kpti_out_wrote(out, at);
+    }
+    kpti_out_put(out, tail, sizeof tail - 1);
+    return 1;
+}
