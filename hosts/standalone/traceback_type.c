@@ -78,21 +78,27 @@ void kpti_free_spares(kpti_module_state *state)
         PyObject_GC_Del(state->spares[--state->spare_count]);
 }
 
+static int keep_spare(kpti_traceback_object *self, PyObject *module)
+{
+    kpti_module_state *state;
+    if (!KPTI_SPARES_ARE_KEPT) return 0;
+    state = PyModule_GetState(module);
+    if (state->spare_count >= KPTI_MOST_SPARES) return 0;
+    state->spares[state->spare_count++] = self;
+    return 1;
+}
+
 static void dealloc(PyObject *object)
 {
     kpti_traceback_object *self = (kpti_traceback_object *)object;
     PyTypeObject *type = Py_TYPE(object);
     PyObject *module = self->module;
-    kpti_module_state *state = PyModule_GetState(module);
     const kpt_tracebacks *process = kpti_tracebacks();
     PyObject_GC_UnTrack(object);
     if (self->weak_references) PyObject_ClearWeakRefs(object);
     if (process) (void)process->ops->release(process->self, &self->traceback, 1);
     Py_CLEAR(self->words);
-    if (KPTI_SPARES_ARE_KEPT && state->spare_count < KPTI_MOST_SPARES)
-        state->spares[state->spare_count++] = self;
-    else
-        PyObject_GC_Del(object);
+    if (!keep_spare(self, module)) PyObject_GC_Del(object);
     Py_DECREF(type);
     Py_DECREF(module);
 }
