@@ -107,7 +107,7 @@ static void dealloc(PyObject *object)
 
 static PyObject *symbolize_alone(PyObject *self, kpt_symbols_fn sink)
 {
-    kpti_module_state *state = PyType_GetModuleState(Py_TYPE(self));
+    kpti_module_state *state = PyModule_GetState(((kpti_traceback_object *)self)->module);
     PyObject *alone = PyTuple_Pack(1, self);
     PyObject *result = alone ? kpti_symbolize(state, alone, sink, 1) : NULL;
     Py_XDECREF(alone);
