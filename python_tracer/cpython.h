@@ -142,15 +142,17 @@ static inline PyObject *kpti_frame_globals(PyFrameObject *frame)
 #endif
 }
 
+#if PY_VERSION_HEX >= 0x030D0000
+#define kpti_python_is_finalizing Py_IsFinalizing
+#else
+#define kpti_python_is_finalizing _Py_IsFinalizing
+#endif
+
 /* Whether the interpreter is on its way out: nothing of Python may be touched then. One that is still
  * importing site runs, whatever 3.15 says of it. */
 static inline int kpti_python_is_ending(void)
 {
-#if PY_VERSION_HEX >= 0x030D0000
-    if (Py_IsFinalizing()) return 1;
-#else
-    if (_Py_IsFinalizing()) return 1;
-#endif
+    if (kpti_python_is_finalizing()) return 1;
     return !Py_IsInitialized() && !PyGILState_GetThisThreadState();
 }
 

@@ -10,7 +10,8 @@
 #include "raw_frame.h"
 #include "session.h"
 
-static _Atomic int prepared; /* in the interpreter that runs now */
+/* The main interpreter, once all is ready in it; NULL before, and after its end. */
+static _Atomic(PyInterpreterState *) prepared;
 /* Threads that read their frames without the GIL, and whether they may: not while it ends. */
 static _Atomic int may_read;
 static _Atomic int readers;
@@ -22,20 +23,13 @@ static kpti_standing detached_standing(void)
     return state && state->interp == PyInterpreterState_Main() ? KPTI_DETACHED : KPTI_OUTSIDE;
 }
 
-static uint32_t gather_attached(kpti_wish wish, uint32_t *flags)
-{
-    int again = 0;
-    if (!atomic_load_explicit(&prepared, memory_order_relaxed)) kpti_gather_prepare();
-    return kpti_gatherer_gather(KPTI_ATTACHED, wish, &again, flags);
-}
-
 static uint32_t gather_detached(kpti_wish wish, int may_wait, uint32_t *flags)
 {
     uint32_t stack = 0;
     uint32_t seen = 0;
     PyGILState_STATE gil;
     (void)atomic_fetch_add_explicit(&readers, 1, memory_order_seq_cst);
-    if (!atomic_load_explicit(&may_read, memory_order_seq_cst) ||
+    if (!atomic_load_explicit(&may_read, memory_order_seq_cst) || kpti_python_is_ending() ||
         detached_standing() == KPTI_OUTSIDE) {
         may_wait = 0;
         seen = KPT_TRACEBACK_NO_PYTHON;
@@ -50,17 +44,20 @@ static uint32_t gather_detached(kpti_wish wish, int may_wait, uint32_t *flags)
         return stack;
     }
     gil = PyGILState_Ensure();
-    stack = gather_attached(wish, flags);
+    may_wait = 0;
+    stack = kpti_gatherer_gather(KPTI_ATTACHED, wish, &may_wait, flags);
     PyGILState_Release(gil);
     return stack;
 }
 
 static uint32_t gather(kpti_wish wish, int may_wait, uint32_t *flags)
 {
-    PyThreadState *attached = kpti_python_is_ending() ? NULL : kpti_attached();
+    PyThreadState *attached = kpti_attached();
     int again = 0;
-    if (!attached) return gather_detached(wish, may_wait, flags);
-    if (attached->interp == PyInterpreterState_Main()) return gather_attached(wish, flags);
+    if (!attached || kpti_python_is_finalizing()) return gather_detached(wish, may_wait, flags);
+    if (!atomic_load_explicit(&prepared, memory_order_relaxed)) kpti_gather_prepare();
+    if (attached->interp == atomic_load_explicit(&prepared, memory_order_relaxed))
+        return kpti_gatherer_gather(KPTI_ATTACHED, wish, &again, flags);
     return kpti_gatherer_gather(KPTI_FOREIGN, wish, &again, flags);
 }
 
@@ -81,7 +78,7 @@ void kpti_gather_prepare(void)
     kpti_installation_enter();
     kpti_installation_prepare();
     kpti_installation_leave();
-    if (atomic_exchange(&prepared, 1)) return;
+    if (atomic_exchange(&prepared, PyInterpreterState_Main())) return;
     kpti_frame_mark_prepare();
     atomic_store(&may_read, 1);
 }
@@ -97,7 +94,7 @@ void kpti_gather_exit(void)
 void kpti_gather_forget(void)
 {
     atomic_store(&may_read, 0);
-    atomic_store(&prepared, 0);
+    atomic_store(&prepared, NULL);
     kpti_session_bump();
 }
 

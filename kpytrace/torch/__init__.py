@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["TorchHostError", "install", "installed", "tracebacks", "uninstall"]
 
 # Those whose combined tracebacks were compared with ours. What an unwinder is differs between releases.
-TRACEBACKS_OF = ((2, 13),)
+TRACEBACKS_OF = ((2, 11), (2, 13))
 MODES = ("all", "full", "fast")
 
 _lock = RLock()
