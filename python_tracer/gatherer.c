@@ -6,7 +6,7 @@
 #include "kpt_traceback.h"
 #include "place_cache.h"
 #include "session.h"
-#include "stack.h"
+#include "stack_cache.h"
 
 /* DEAD_AT_ONCE: nodes that one gather gives back: 20 ns each, or 300 where they have left the cache. */
 enum { FIRST_ROOM = 64, DEAD_AT_ONCE = 16 };
@@ -52,6 +52,7 @@ typedef struct gatherer {
     uint32_t mark_count;
     mark marks[MOST_MARKS]; /* outermost first */
     kpti_place_cache places;
+    kpti_stack_cache stacks;
 } gatherer;
 
 static __thread gatherer *own __attribute__((tls_model("initial-exec")));
@@ -61,6 +62,7 @@ static void free_gatherer(void *self)
 {
     gatherer *g = self;
     kpti_stack_release(g->held);
+    kpti_stack_cache_empty(&g->stacks);
     free(g->levels);
     free(g->walked);
     free(g);
@@ -270,24 +272,49 @@ static uint32_t fill_places(gatherer *g, uint32_t first, kpti_standing s, uint32
     return count;
 }
 
-/* Puts COUNT levels, of which those before FIRST are in the tree already, there, and remembers KEPT. */
-static uint32_t put_on_tree(gatherer *g, uint32_t first, uint32_t count, uint32_t kept, int hold)
+/* Fills in the stacks of the levels from FIRST to COUNT, as far as they are known; how far that is. */
+static uint32_t known_stacks(gatherer *g, uint32_t first, uint32_t count)
 {
-    const uint32_t before = g->held;
     uint32_t stack = first ? g->levels[first - 1].stack : 0;
-    uint32_t i;
-    kpti_stacks_lock();
+    for (uint32_t i = first; i < count; i++) {
+        stack = kpti_stack_known(&g->stacks, stack, g->levels[i].place);
+        if (!stack) return i;
+        g->levels[i].stack = stack;
+    }
+    return count;
+}
+
+/* Puts the levels from FIRST to COUNT into the tree; how far there was memory. */
+static uint32_t add_stacks_locked(gatherer *g, uint32_t first, uint32_t count)
+{
+    uint32_t stack = first ? g->levels[first - 1].stack : 0;
     kpti_stacks_free_dead_locked(DEAD_AT_ONCE);
-    for (i = first; i < count; i++) {
+    for (uint32_t i = first; i < count; i++) {
         const uint32_t on = kpti_stack_on_locked(stack, g->levels[i].place);
-        if (!on) break;
+        if (!on) return i;
+        kpti_stack_know_locked(&g->stacks, stack, g->levels[i].place, on);
         g->levels[i].stack = stack = on;
     }
-    g->count = kept < i ? kept : i;
+    return count;
+}
+
+/* Builds the stack of COUNT levels, of which those before FIRST are as they were, and remembers KEPT. */
+static uint32_t build(gatherer *g, uint32_t first, uint32_t count, uint32_t kept, int hold)
+{
+    const uint32_t before = g->held;
+    uint32_t built = known_stacks(g, first, count);
+    const int locked = built < count;
+    uint32_t stack;
+    if (locked) {
+        kpti_stacks_lock();
+        built = add_stacks_locked(g, built, count);
+    }
+    stack = built ? g->levels[built - 1].stack : 0;
+    g->count = kept < built ? kept : built;
     g->held = g->count ? g->levels[g->count - 1].stack : 0;
     if (hold) kpti_stack_retain(stack);
     kpti_stack_retain(g->held);
-    kpti_stacks_unlock();
+    if (locked) kpti_stacks_unlock();
     kpti_stack_release(before);
     while (g->mark_count && g->marks[g->mark_count - 1].level > g->count)
         g->mark_count--;
@@ -336,7 +363,7 @@ static uint32_t gather_with(gatherer *g, kpti_standing s, kpti_wish wish, int *a
         if (*again && (*again = !all_known(g, first))) return 0;
         count = fill_places(g, first, s, &kept);
         if (count < total(g)) *flags |= KPT_TRACEBACK_CUT;
-        stack = put_on_tree(g, first, count, kept, wish.hold);
+        stack = build(g, first, count, kept, wish.hold);
     }
     *again = 0;
     if (s == KPTI_ATTACHED && !wish.depth) set_mark(g, stayed);
