@@ -157,6 +157,7 @@ static void run_threads(uint32_t rounds)
     for (int i = 0; i < STRANGERS; i++)
         CHECK(pthread_join(strangers[i], NULL) == 0, "pthread_join");
     py.restore(state);
+    CHECK(py.run("work(1); gc.collect()") == 0, "work"); /* so that some are alive at the end */
 }
 
 /* Python is gone: what is alive reads as before, and goes. */
