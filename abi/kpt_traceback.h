@@ -224,8 +224,8 @@ typedef struct kpt_tracebacks_ops {
      * since: 1.1 */
     kpt_status (*clear)(kpt_handle self, kpt_traceback *traceback);
 
-    /* Gives back up to MOST places of what was released, 0 = all; LEFT, if not NULL, receives how many
-     * are still to be.
+    /* Gives back up to MOST places of what was released, 0 = all, and what the calling thread remembers to
+     * be quicker; LEFT, if not NULL, receives how many are still to be.
      * thread: any, as gather
      * GIL: not needed
      * ownership: none passes

@@ -220,15 +220,6 @@ static void walk(gatherer *g, kpti_standing s, uint32_t depth, uint32_t *flags)
     *flags |= KPT_TRACEBACK_CUT;
 }
 
-/* How many levels have the frames of the last time, the first FIRST of them being the same altogether. */
-static uint32_t stayed_levels(const gatherer *g, uint32_t first)
-{
-    if (first < g->count && first < total(g) &&
-        g->levels[first].frame == walked_at(g, first)->frame)
-        return first + 1;
-    return first;
-}
-
 /* How many levels, from the outermost on, are those of the last time. */
 static uint32_t same_levels(gatherer *g)
 {
@@ -290,10 +281,9 @@ static uint32_t add_stacks_locked(gatherer *g, uint32_t first, uint32_t count)
     uint32_t stack = first ? g->levels[first - 1].stack : 0;
     kpti_stacks_free_dead_locked(DEAD_AT_ONCE);
     for (uint32_t i = first; i < count; i++) {
-        const uint32_t on = kpti_stack_on_locked(stack, g->levels[i].place);
-        if (!on) return i;
-        kpti_stack_know_locked(&g->stacks, stack, g->levels[i].place, on);
-        g->levels[i].stack = stack = on;
+        stack = kpti_stack_know_locked(&g->stacks, stack, g->levels[i].place);
+        if (!stack) return i;
+        g->levels[i].stack = stack;
     }
     return count;
 }
@@ -356,7 +346,9 @@ static uint32_t gather_with(gatherer *g, kpti_standing s, kpti_wish wish, int *a
     if (g->epoch != epoch) forget(g, epoch);
     walk(g, s, wish.depth, flags);
     first = same_levels(g);
-    stayed = stayed_levels(g, first);
+    /* The next one may be the same frame, in which only the instruction is another. */
+    stayed = first + (first < g->count && first < total(g) &&
+                      g->levels[first].frame == walked_at(g, first)->frame);
     if (first == total(g)) {
         stack = same_again(g, wish.hold);
     } else {
@@ -394,4 +386,11 @@ uint32_t kpti_gatherer_gather(kpti_standing s, kpti_wish wish, int *again, uint3
     stack = gather_with(g, s, wish, again, flags);
     g->inside = 0;
     return stack;
+}
+
+void kpti_gatherer_forget(void)
+{
+    if (!own || own->inside) return;
+    forget(own, own->epoch);
+    kpti_stack_cache_empty(&own->stacks);
 }

@@ -23,4 +23,7 @@ typedef struct kpti_wish {
  * not 0, nothing new is named: it stays so where there is something, and becomes 0 where all went well. */
 uint32_t kpti_gatherer_gather(kpti_standing s, kpti_wish wish, int *again, uint32_t *flags);
 
+/* The calling thread remembers nothing of the stacks that it gathered: nor does it hold any. */
+void kpti_gatherer_forget(void);
+
 #endif

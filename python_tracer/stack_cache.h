@@ -30,15 +30,18 @@ static inline uint32_t kpti_stack_known(kpti_stack_cache *cache, uint32_t below,
     return known->below == below && known->place == place ? known->stack : 0;
 }
 
-/* Keeps STACK, and holds it. The tree's lock is held. */
-static inline void kpti_stack_know_locked(kpti_stack_cache *cache, uint32_t below, uint32_t place,
-                                          uint32_t stack)
+/* The same, found or added, and kept from now on; 0 without memory. The tree's lock is held. */
+static inline uint32_t kpti_stack_know_locked(kpti_stack_cache *cache, uint32_t below,
+                                              uint32_t place)
 {
     kpti_known_stack *slot = kpti_stack_slot(cache, below, place);
     const uint32_t before = slot->stack;
+    const uint32_t stack = kpti_stack_on_locked(below, place);
+    if (!stack) return 0;
     kpti_stack_retain(stack);
     *slot = (kpti_known_stack){below, place, stack};
     kpti_stack_release(before);
+    return stack;
 }
 
 static inline void kpti_stack_cache_empty(kpti_stack_cache *cache)

@@ -3,6 +3,7 @@
 #include "fork.h"
 #include "function.h"
 #include "gather.h"
+#include "gatherer.h"
 #include "native.h"
 #include "place.h"
 #include "stack.h"
@@ -166,6 +167,7 @@ static uint64_t free_dead(void *self, uint64_t most)
     enum { AT_ONCE = 256 }; /* others may want the lock */
     uint64_t left = most ? most : UINT64_MAX;
     (void)self;
+    if (!most) kpti_gatherer_forget();
     while (left > 0 && kpti_stacks_have_dead()) {
         const uint64_t now = left < AT_ONCE ? left : AT_ONCE;
         kpti_stacks_lock();

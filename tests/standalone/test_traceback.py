@@ -272,7 +272,6 @@ class Reading(unittest.TestCase):
         self.assertGreater(tb.stats()["bytes_held"], 0)
         del kept
         gc.collect()
-        tb.gather()  # the last stack of a thread is remembered
         self.assertEqual(tb.free_dead(), 0)
         self.assertEqual(tb.stats()["dead"], 0)
         self.assertLessEqual(tb.stats()["stacks"], before["stacks"])
