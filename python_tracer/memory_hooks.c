@@ -12,7 +12,6 @@ enum { DOMAINS = 3 };
 
 static PyMemAllocatorEx below[DOMAINS]; /* who had the domain before us */
 static int installed[DOMAINS];
-static kpti_memory_wish wish;
 
 /* What an append needs: the thread, inside and with a log that records; or nothing, where this is one of
  * our own allocations, or nobody records. */
@@ -42,19 +41,26 @@ static inline void leave(inside in)
 
 static void note_alloc(inside in, uint32_t pool, const void *block, uint64_t size, uint32_t resized)
 {
+    const kpti_memory_wish *wish = kpti_memory_log_wish(in.log);
     uint32_t stack;
-    if (wish.sample_bytes && (!kpti_sample_takes(in.thread, size, wish.sample_bytes) ||
-                              !kpti_sample_add((uintptr_t)block)))
+    if (wish->sample_bytes && (!kpti_sample_takes(in.thread, size, wish->sample_bytes) ||
+                               !kpti_sample_add((uintptr_t)block)))
         return;
-    stack = kpti_gather_pinned(wish.depth);
+    stack = kpti_gather_pinned(wish->depth);
     kpti_memory_append(in.log, in.thread, kpti_ticks(), (uintptr_t)block,
                        kpti_memory_what(KPTI_MEMORY_ALLOC | resized, pool, size), stack);
 }
 
-/* NOW: the counter when the block was still there. */
+/* Whether the end of BLOCK is recorded. It is asked while the block is still there: afterwards another thread
+ * may have a sample at its address. */
+static int ends_recorded(inside in, uintptr_t block)
+{
+    if (!block || !kpti_memory_log_wish(in.log)->sample_bytes) return block != 0;
+    return kpti_sample_may_live(block) && kpti_sample_remove(block);
+}
+
 static void note_free(inside in, uint32_t pool, uintptr_t block, uint64_t now, uint32_t resized)
 {
-    if (wish.sample_bytes && (!kpti_sample_may_live(block) || !kpti_sample_remove(block))) return;
     kpti_memory_append(in.log, in.thread, now, block,
                        kpti_memory_what(KPTI_MEMORY_FREE | resized, pool, 0), 0);
 }
@@ -86,10 +92,14 @@ static inline void *hooked_realloc(uint32_t pool, void *ctx, void *old, size_t s
     const inside in = enter();
     const uintptr_t before = (uintptr_t)old;
     const uint64_t now = in.log ? kpti_ticks() : 0;
+    const int ends = in.log && ends_recorded(in, before);
     void *block = below[pool].realloc(ctx, old, size);
     if (!in.log) return block;
-    if (block && before) note_free(in, pool, before, now, KPTI_MEMORY_RESIZED);
-    if (block) note_alloc(in, pool, block, size, before ? KPTI_MEMORY_RESIZED : 0);
+    if (block && ends) note_free(in, pool, before, now, KPTI_MEMORY_RESIZED);
+    if (block)
+        note_alloc(in, pool, block, size, before ? KPTI_MEMORY_RESIZED : 0);
+    else if (ends && kpti_memory_log_wish(in.log)->sample_bytes)
+        (void)kpti_sample_add(before); /* it lives on */
     leave(in);
     return block;
 }
@@ -97,7 +107,8 @@ static inline void *hooked_realloc(uint32_t pool, void *ctx, void *old, size_t s
 static inline void hooked_free(uint32_t pool, void *ctx, void *block)
 {
     const inside in = enter();
-    if (in.log && block) note_free(in, pool, (uintptr_t)block, kpti_ticks(), 0);
+    if (in.log && ends_recorded(in, (uintptr_t)block))
+        note_free(in, pool, (uintptr_t)block, kpti_ticks(), 0);
     below[pool].free(ctx, block);
     if (in.log) leave(in);
 }
@@ -135,9 +146,8 @@ static const struct domain {
     [KPTI_POOL_OBJ] = {PYMEM_DOMAIN_OBJ, {NULL, obj_malloc, obj_calloc, obj_realloc, obj_free}},
 };
 
-void kpti_memory_hooks_install(kpti_memory_wish wanted)
+void kpti_memory_hooks_install(void)
 {
-    wish = wanted;
     for (int i = 0; i < DOMAINS; i++) {
         PyMemAllocatorEx hooks = domains[i].hooks;
         if (installed[i]) continue;
@@ -159,9 +169,17 @@ void kpti_memory_hooks_remove(void)
     }
 }
 
+void kpti_memory_hooks_end(kpti_memory_log *log)
+{
+    PyThreadState *attached = kpti_python_is_ending() ? NULL : kpti_attached();
+    if (attached) (void)PyEval_SaveThread();
+    kpti_memory_log_end(log);
+    if (attached) PyEval_RestoreThread(attached);
+}
+
 void kpti_memory_hooks_exit(void)
 {
     kpti_memory_log *log = atomic_load(&kpti_memory_active);
-    if (log) kpti_memory_log_end(log);
+    if (log) kpti_memory_hooks_end(log);
     kpti_memory_hooks_remove();
 }

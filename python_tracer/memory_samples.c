@@ -131,12 +131,17 @@ int kpti_sample_remove(uintptr_t address)
     return found;
 }
 
-void kpti_samples_clear(void)
+void kpti_samples_clear_locked(void)
 {
-    kpti_samples_lock();
     free(slots);
     slots = NULL;
     room = used = live = 0;
     renew_filter_locked();
+}
+
+void kpti_samples_clear(void)
+{
+    kpti_samples_lock();
+    kpti_samples_clear_locked();
     kpti_samples_unlock();
 }

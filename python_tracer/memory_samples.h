@@ -51,8 +51,9 @@ void kpti_samples_clear(void);
 /* How many blocks a sampled one of SIZE stands for. */
 double kpti_sample_weight(uint64_t size, uint64_t mean);
 
-/* Around a fork. */
+/* Around a fork; in the child none lives. */
 void kpti_samples_lock(void);
 void kpti_samples_unlock(void);
+void kpti_samples_clear_locked(void);
 
 #endif

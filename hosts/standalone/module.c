@@ -266,7 +266,13 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
+static int add_memory(PyObject *module)
+{
+    return PyModule_AddFunctions(module, kpti_memory_methods);
+}
+
 static PyModuleDef_Slot slots[] = {
+    {Py_mod_exec, (void *)add_memory},
 #ifdef Py_mod_gil
     {Py_mod_gil, Py_MOD_GIL_NOT_USED},
 #endif
