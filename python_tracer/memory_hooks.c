@@ -13,33 +13,8 @@ enum { DOMAINS = 3 };
 static PyMemAllocatorEx below[DOMAINS]; /* who had the domain before us */
 static int installed[DOMAINS];
 
-/* What an append needs: the thread, inside and with a log that records; or nothing, where this is one of
- * our own allocations, or nobody records. */
-typedef struct inside {
-    kpti_memory_thread *thread;
-    kpti_memory_log *log;
-} inside;
-
-static inline inside enter(void)
-{
-    inside in = {kpti_memory_self, NULL};
-    if (!atomic_load_explicit(&kpti_memory_active, memory_order_relaxed)) return in;
-    if (!in.thread) in.thread = kpti_memory_thread_get();
-    if (!in.thread || atomic_load_explicit(&in.thread->busy, memory_order_relaxed)) return in;
-    atomic_store_explicit(&in.thread->busy, 1, memory_order_relaxed);
-    atomic_signal_fence(memory_order_seq_cst);
-    in.log = atomic_load_explicit(&kpti_memory_active, memory_order_acquire);
-    if (!in.log) atomic_store_explicit(&in.thread->busy, 0, KPTI_LEAVING);
-    return in;
-}
-
-static inline void leave(inside in)
-{
-    atomic_signal_fence(memory_order_seq_cst);
-    atomic_store_explicit(&in.thread->busy, 0, KPTI_LEAVING);
-}
-
-static void note_alloc(inside in, uint32_t pool, const void *block, uint64_t size, uint32_t resized)
+static void note_alloc(kpti_memory_inside in, uint32_t pool, const void *block, uint64_t size,
+                       uint32_t resized)
 {
     const kpti_memory_wish *wish = kpti_memory_log_wish(in.log);
     uint32_t stack;
@@ -53,13 +28,14 @@ static void note_alloc(inside in, uint32_t pool, const void *block, uint64_t siz
 
 /* Whether the end of BLOCK is recorded. It is asked while the block is still there: afterwards another thread
  * may have a sample at its address. */
-static int ends_recorded(inside in, uintptr_t block)
+static int ends_recorded(kpti_memory_inside in, uintptr_t block)
 {
     if (!block || !kpti_memory_log_wish(in.log)->sample_bytes) return block != 0;
     return kpti_sample_may_live(block) && kpti_sample_remove(block);
 }
 
-static void note_free(inside in, uint32_t pool, uintptr_t block, uint64_t now, uint32_t resized)
+static void note_free(kpti_memory_inside in, uint32_t pool, uintptr_t block, uint64_t now,
+                      uint32_t resized)
 {
     kpti_memory_append(in.log, in.thread, now, block,
                        kpti_memory_what(KPTI_MEMORY_FREE | resized, pool, 0), 0);
@@ -69,27 +45,27 @@ static void note_free(inside in, uint32_t pool, uintptr_t block, uint64_t now, u
  * is inside, and not recorded twice. */
 static inline void *hooked_malloc(uint32_t pool, void *ctx, size_t size)
 {
-    const inside in = enter();
+    const kpti_memory_inside in = kpti_memory_enter();
     void *block = below[pool].malloc(ctx, size);
     if (!in.log) return block;
     if (block) note_alloc(in, pool, block, size, 0);
-    leave(in);
+    kpti_memory_leave(in);
     return block;
 }
 
 static inline void *hooked_calloc(uint32_t pool, void *ctx, size_t count, size_t size)
 {
-    const inside in = enter();
+    const kpti_memory_inside in = kpti_memory_enter();
     void *block = below[pool].calloc(ctx, count, size);
     if (!in.log) return block;
     if (block) note_alloc(in, pool, block, (uint64_t)count * size, 0);
-    leave(in);
+    kpti_memory_leave(in);
     return block;
 }
 
 static inline void *hooked_realloc(uint32_t pool, void *ctx, void *old, size_t size)
 {
-    const inside in = enter();
+    const kpti_memory_inside in = kpti_memory_enter();
     const uintptr_t before = (uintptr_t)old;
     const uint64_t now = in.log ? kpti_ticks() : 0;
     const int ends = in.log && ends_recorded(in, before);
@@ -100,17 +76,17 @@ static inline void *hooked_realloc(uint32_t pool, void *ctx, void *old, size_t s
         note_alloc(in, pool, block, size, before ? KPTI_MEMORY_RESIZED : 0);
     else if (ends && kpti_memory_log_wish(in.log)->sample_bytes)
         (void)kpti_sample_add(before); /* it lives on */
-    leave(in);
+    kpti_memory_leave(in);
     return block;
 }
 
 static inline void hooked_free(uint32_t pool, void *ctx, void *block)
 {
-    const inside in = enter();
+    const kpti_memory_inside in = kpti_memory_enter();
     if (in.log && ends_recorded(in, (uintptr_t)block))
         note_free(in, pool, (uintptr_t)block, kpti_ticks(), 0);
     below[pool].free(ctx, block);
-    if (in.log) leave(in);
+    if (in.log) kpti_memory_leave(in);
 }
 
 /* Python hands us the context of who is below: a thread that reads the allocator's fields while they are

@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 
 #include "memory_event.h"
+#include "platform.h"
 
 enum { KPTI_MEMORY_CHUNK = 2720 }; /* events: 64 kB with the head */
 
@@ -41,6 +42,7 @@ typedef struct kpti_memory_thread {
     uint64_t high;                      /* the counter's upper half, as the last event has it */
     uint64_t random;                    /* state of the sampler */
     int64_t until_sample;               /* bytes to the next one */
+    uint64_t sample_mean;               /* that this is for */
     uint64_t os_tid;
     struct kpti_memory_thread *next; /* of all threads, under the lock */
 } kpti_memory_thread;
@@ -72,6 +74,33 @@ kpti_memory_thread *kpti_memory_thread_get(void);
 /* Makes room for events at NOW: another chunk, a TIME event. Inside, with busy set. 0: no memory; the
  * event is counted as lost. */
 int kpti_memory_log_room_slow(kpti_memory_log *log, kpti_memory_thread *thread, uint64_t now);
+
+/* What an append needs: the thread, inside and with a log that records; or no log, where this is one of our
+ * own allocations, or nobody records. */
+typedef struct kpti_memory_inside {
+    kpti_memory_thread *thread;
+    kpti_memory_log *log;
+} kpti_memory_inside;
+
+/* To be left, where there is a log. */
+static inline kpti_memory_inside kpti_memory_enter(void)
+{
+    kpti_memory_inside in = {kpti_memory_self, NULL};
+    if (!atomic_load_explicit(&kpti_memory_active, memory_order_relaxed)) return in;
+    if (!in.thread) in.thread = kpti_memory_thread_get();
+    if (!in.thread || atomic_load_explicit(&in.thread->busy, memory_order_relaxed)) return in;
+    atomic_store_explicit(&in.thread->busy, 1, memory_order_relaxed);
+    atomic_signal_fence(memory_order_seq_cst);
+    in.log = atomic_load_explicit(&kpti_memory_active, memory_order_acquire);
+    if (!in.log) atomic_store_explicit(&in.thread->busy, 0, KPTI_LEAVING);
+    return in;
+}
+
+static inline void kpti_memory_leave(kpti_memory_inside in)
+{
+    atomic_signal_fence(memory_order_seq_cst);
+    atomic_store_explicit(&in.thread->busy, 0, KPTI_LEAVING);
+}
 
 /* Appends. Inside, with busy set; NOW may lie a little before the last one's. */
 static inline void kpti_memory_append(kpti_memory_log *log, kpti_memory_thread *thread,
