@@ -142,6 +142,9 @@ static inline PyObject *kpti_frame_globals(PyFrameObject *frame)
 #endif
 }
 
+/* Up to 3.10 a frame is an object; since then one is made for who asks. */
+#define KPTI_FRAMES_ARE_OBJECTS (PY_VERSION_HEX < 0x030B0000)
+
 /* Whether the interpreter is on its way out: nothing of Python may be touched then. One that is still
  * importing site runs, whatever 3.15 says of it. */
 static inline int kpti_python_is_ending(void)

@@ -21,7 +21,8 @@ static void note_alloc(kpti_memory_inside in, uint32_t pool, const void *block, 
     if (wish->sample_bytes && (!kpti_sample_takes(in.thread, size, wish->sample_bytes) ||
                                !kpti_sample_add((uintptr_t)block)))
         return;
-    stack = kpti_gather_pinned(wish->depth);
+    /* tracemalloc allocates raw memory with its lock held, and takes the lock for each object. */
+    stack = kpti_gather_pinned(wish->depth, pool == KPTI_POOL_RAW);
     kpti_memory_append(in.log, in.thread, kpti_ticks(), (uintptr_t)block,
                        kpti_memory_what(KPTI_MEMORY_ALLOC | resized, pool, size), stack);
 }

@@ -262,7 +262,7 @@ static kpti_memory_copy *make_copy(kpti_memory_log *log, uint64_t *room)
 {
     kpti_memory_copy *copy = calloc(1, sizeof *copy);
     kpti_memory_logs_lock();
-    *room = log->chunk_count + 8;
+    *room = log->chunk_count + log->chunk_count / 4 + 8;
     kpti_memory_logs_unlock();
     if (!copy) return NULL;
     copy->chunks = calloc(*room, sizeof *copy->chunks);
