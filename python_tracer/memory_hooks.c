@@ -42,13 +42,20 @@ static void note_free(kpti_memory_inside in, uint32_t pool, uintptr_t block, uin
                        kpti_memory_what(KPTI_MEMORY_FREE | resized, pool, 0), 0);
 }
 
+/* Not recorded; but somebody may be looking for us. */
+static inline void *passed(kpti_memory_inside in, void *block)
+{
+    if (in.thread && in.thread->probe) in.thread->probe = 2;
+    return block;
+}
+
 /* In all four: what the allocators below allocate on their part, as the object domain's does in the raw one,
  * is inside, and not recorded twice. */
 static inline void *hooked_malloc(uint32_t pool, void *ctx, size_t size)
 {
     const kpti_memory_inside in = kpti_memory_enter();
     void *block = below[pool].malloc(ctx, size);
-    if (!in.log) return block;
+    if (!in.log) return passed(in, block);
     if (block) note_alloc(in, pool, block, size, 0);
     kpti_memory_leave(in);
     return block;
@@ -123,11 +130,44 @@ static const struct domain {
     [KPTI_POOL_OBJ] = {PYMEM_DOMAIN_OBJ, {NULL, obj_malloc, obj_calloc, obj_realloc, obj_free}},
 };
 
+static void *allocate(int domain)
+{
+    return domain == KPTI_POOL_RAW   ? PyMem_RawMalloc(1)
+           : domain == KPTI_POOL_MEM ? PyMem_Malloc(1)
+                                     : PyObject_Malloc(1);
+}
+
+static void release(int domain, void *block)
+{
+    if (domain == KPTI_POOL_RAW)
+        PyMem_RawFree(block);
+    else if (domain == KPTI_POOL_MEM)
+        PyMem_Free(block);
+    else
+        PyObject_Free(block);
+}
+
+/* Whether DOMAIN's calls come to our hook. One that was below ours takes it out of the chain where it goes
+ * before we do: it puts back who was below itself. */
+static int is_reached(int domain)
+{
+    kpti_memory_thread *thread = kpti_memory_thread_get();
+    int reached;
+    if (!thread || !installed[domain]) return installed[domain];
+    atomic_store_explicit(&thread->busy, 1, memory_order_relaxed); /* so that it is not recorded */
+    thread->probe = 1;
+    release(domain, allocate(domain));
+    reached = thread->probe == 2;
+    thread->probe = 0;
+    atomic_store_explicit(&thread->busy, 0, memory_order_release);
+    return reached;
+}
+
 void kpti_memory_hooks_install(void)
 {
     for (int i = 0; i < DOMAINS; i++) {
         PyMemAllocatorEx hooks = domains[i].hooks;
-        if (installed[i]) continue;
+        if (is_reached(i)) continue;
         PyMem_GetAllocator(domains[i].domain, &below[i]);
         hooks.ctx = below[i].ctx;
         PyMem_SetAllocator(domains[i].domain, &hooks);

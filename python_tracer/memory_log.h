@@ -41,8 +41,9 @@ typedef struct kpti_memory_thread {
     _Atomic(kpti_memory_chunk *) chunk; /* NULL: none yet */
     uint64_t high;                      /* the counter's upper half, as the last event has it */
     uint64_t random;                    /* state of the sampler */
-    int64_t until_sample;               /* bytes to the next one */
-    uint64_t sample_mean;               /* that this is for */
+    int probe;            /* 1: this thread looks whether it gets into a hook; 2: it does */
+    int64_t until_sample; /* bytes to the next one */
+    uint64_t sample_mean; /* that this is for */
     uint64_t os_tid;
     struct kpti_memory_thread *next; /* of all threads, under the lock */
 } kpti_memory_thread;
