@@ -13,6 +13,9 @@ go the program's own marks, spans and counters:
     ...     load()
     >>> kpytrace.counter("queue", len(queue))
 
+kpytrace.memory("snapshot.pickle") records the memory that a block allocates, for torch's memory
+viewer.
+
 From a shell, `kpytrace run script.py` traces a program that knows nothing of it.
 
 For other hosts that load the plugin, plugin_path() and include_dir() say where it and its C headers
@@ -40,18 +43,24 @@ if TYPE_CHECKING:
     import pathlib
     from typing import Any
 
+    from ._memory import Memory, memory
+
     __version__: str
 
-__all__ = ["Summary", "Trace", "__version__", "counter", "dump", "include_dir", "mark",
-           "plugin_path", "span", "start", "stop", "trace"]
+__all__ = ["Memory", "Summary", "Trace", "__version__", "counter", "dump", "include_dir", "mark",
+           "memory", "plugin_path", "span", "start", "stop", "trace"]
 
 
 def __getattr__(name: str) -> Any:
-    # On demand: these take longer to import than all of this package.
+    # On demand: few need them, and some take longer to import than all of this package.
     if name == "traceback":
         import importlib
 
         return importlib.import_module(".traceback", __name__)
+    if name in ("Memory", "memory"):
+        from . import _memory
+
+        return globals().setdefault(name, getattr(_memory, name))
     if name != "__version__":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib.metadata

@@ -87,6 +87,10 @@ def _quantity(units: Mapping[str, int], example: str) -> Callable[[object], int]
     return read
 
 
+read_u32, read_u64 = _number(_MOST_32), _number(_MOST_64)
+read_bytes = _quantity(_BYTES, "64MB")
+
+
 def _ring(value: object) -> tuple[str, int]:
     """What a ring is bounded by, and where: "10s" or "64MB"."""
     if not isinstance(value, str) or not value.strip() or value.strip()[-1].isdigit():

@@ -60,16 +60,16 @@ class Summary:
         return f"Summary({', '.join(f'{k}={v!r}' for k, v in self.as_dict().items())})"
 
 
-def _check_output(output: Path) -> str:
+def _check_output(output: Path, what: str = "trace") -> str:
     """The absolute path, since programs change their folder; refused now rather than at the end."""
     path = os.path.abspath(os.fsdecode(output))
     if path.endswith(".kpt.gz"):
         raise ValueError(f"a .kpt file can't be compressed: leave out .gz in {os.fsdecode(output)!r}")
     folder = os.path.dirname(path)
     if not os.path.isdir(folder):
-        raise FileNotFoundError(2, "the folder of the trace does not exist", folder)
+        raise FileNotFoundError(2, f"the folder of the {what} does not exist", folder)
     if os.path.isdir(path):
-        raise IsADirectoryError(21, "the trace needs a file's name, this is a folder", path)
+        raise IsADirectoryError(21, f"the {what} needs a file's name, this is a folder", path)
     return path
 
 

@@ -142,6 +142,9 @@ static inline PyObject *kpti_frame_globals(PyFrameObject *frame)
 #endif
 }
 
+/* Up to 3.10 a frame is an object; since then one is made for who asks. */
+#define KPTI_FRAMES_ARE_OBJECTS (PY_VERSION_HEX < 0x030B0000)
+
 #if PY_VERSION_HEX >= 0x030D0000
 #define kpti_python_is_finalizing Py_IsFinalizing
 #else

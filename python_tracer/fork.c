@@ -35,6 +35,7 @@ static void in_child(void)
     kpti_session_forked_locked();
     kpti_gather_forked();
     kpti_memory_log_forked();
+    kpti_samples_clear_locked();
     kpti_samples_unlock();
     kpti_memory_logs_unlock();
     kpti_stacks_unlock();

@@ -36,13 +36,16 @@ static PyFrameObject *object_of(kpti_raw_frame *frame)
     kpti_raw_frame above;
     PyFrameObject fake;
     PyFrameObject *object;
+    int collects;
     if (frame->frame_obj) return frame->frame_obj;
     memset(&above, 0, sizeof above);
     above.previous = frame;
     above.owner = FRAME_OWNED_BY_GENERATOR; /* never taken for one that has not begun */
     memset(&fake, 0, sizeof fake);
     fake.f_frame = &above;
+    collects = PyGC_Disable(); /* 3.11 would run one where the object is made */
     object = PyFrame_GetBack(&fake);
+    if (collects) (void)PyGC_Enable();
     Py_XDECREF(object);
     return object;
 }

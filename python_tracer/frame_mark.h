@@ -16,7 +16,7 @@ void kpti_frame_mark_prepare(void);
 
 #if KPTI_KNOWN_FRAMES
 /* Marks a frame of the calling thread: the mark, which is borrowed from the frame; NULL: it gets none. The
- * GIL is held. A collection may run. */
+ * GIL is held. No collection runs: the caller may be in the middle of anything, such as an allocation. */
 PyFrameObject *kpti_frame_mark(kpti_raw_frame *frame);
 
 extern char kpti_frame_stamp __attribute__((visibility("hidden"))); /* 0: there is none */

@@ -63,13 +63,14 @@ static uint32_t gather(kpti_wish wish, int may_wait, uint32_t *flags)
 
 uint32_t kpti_gather_python(uint32_t depth, int may_wait, uint32_t *flags)
 {
-    return gather((kpti_wish){depth, 1}, may_wait, flags);
+    return gather((kpti_wish){depth, 1, 0}, may_wait, flags);
 }
 
-uint32_t kpti_gather_pinned(uint32_t depth)
+uint32_t kpti_gather_pinned(uint32_t depth, int no_objects)
 {
     uint32_t flags = 0;
-    return gather((kpti_wish){depth, 0}, 0, &flags);
+    if (no_objects && !kpti_frames_are_known() && !KPTI_FRAMES_ARE_OBJECTS) return 0;
+    return gather((kpti_wish){depth, 0, no_objects}, 0, &flags);
 }
 
 void kpti_gather_prepare(void)

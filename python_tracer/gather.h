@@ -12,8 +12,9 @@
  * taken. FLAGS: KPT_TRACEBACK_* are added. Any thread; leaves a pending exception alone. */
 uint32_t kpti_gather_python(uint32_t depth, int may_wait, uint32_t *flags);
 
-/* The same, without a holder, for somebody who has pinned the tree; the GIL is not waited for. */
-uint32_t kpti_gather_pinned(uint32_t depth);
+/* The same, without a holder, for somebody who has pinned the tree; the GIL is not waited for. NO_OBJECTS: no
+ * object of Python's is made; where frames can't be read without, the stack is 0. */
+uint32_t kpti_gather_pinned(uint32_t depth, int no_objects);
 
 /* Gets ready in the interpreter that runs now, if the calling thread may touch it: what would run Python
  * in the first gather is done already. */

@@ -358,7 +358,7 @@ static uint32_t gather_with(gatherer *g, kpti_standing s, kpti_wish wish, int *a
         stack = build(g, first, count, kept, wish.hold);
     }
     *again = 0;
-    if (s == KPTI_ATTACHED && !wish.depth) set_mark(g, stayed);
+    if (s == KPTI_ATTACHED && !wish.depth && !wish.no_objects) set_mark(g, stayed);
     return stack;
 }
 

@@ -69,7 +69,8 @@ static kpt_status write_file(void *ctx, const kpt_symbols *symbols)
     exporting *e = ctx;
     kpti_out_file out = {.fd = -1};
     const kpti_memory_dump dump = {.history = &e->history,
-                                   .sample_bytes = e->source->sample_bytes,
+                                   .sample_bytes =
+                                       kpti_memory_log_wish(e->source->log)->sample_bytes,
                                    .pools = pools,
                                    .pool_count = POOLS,
                                    .stacks = e->numbers,
@@ -130,7 +131,8 @@ static int read_history(exporting *e)
         const uint64_t ticks = (uint64_t)entries[i].time_ns;
         kpti_clock_convert(&clock, &ticks, &entries[i].time_ns, 1);
     }
-    return kpti_memory_history_make(&e->history, entries, count, dropped);
+    return kpti_memory_history_make(&e->history, entries, count, dropped,
+                                    kpti_memory_log_wish(s->log)->most_events);
 }
 
 static kpt_status export_all(exporting *e)

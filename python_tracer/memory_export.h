@@ -10,7 +10,6 @@ typedef struct kpti_memory_source {
     const kpti_env *env;
     kpti_memory_log *log;
     kpti_clock_point points[2]; /* when it began, and when it ended or now */
-    uint64_t sample_bytes;
 } kpti_memory_source;
 
 /* The suffix of PATH chooses: .pickle or .json. A failed export leaves no file. */

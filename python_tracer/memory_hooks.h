@@ -3,16 +3,13 @@
 #ifndef KPTI_MEMORY_HOOKS_H
 #define KPTI_MEMORY_HOOKS_H
 
-#include <stdint.h>
-
-/* How the log that records wants it. */
-typedef struct kpti_memory_wish {
-    uint32_t depth;        /* frames of a stack; 0 = all */
-    uint64_t sample_bytes; /* mean distance between samples; 0: everything */
-} kpti_memory_wish;
+#include "memory_log.h"
 
 /* Puts the hooks where they are not. The GIL is held. */
-void kpti_memory_hooks_install(kpti_memory_wish wish);
+void kpti_memory_hooks_install(void);
+/* Ends LOG, if it records. A GIL that is held is released meanwhile: a thread inside may be waiting for it, in
+ * an allocator below ours. */
+void kpti_memory_hooks_end(kpti_memory_log *log);
 /* Takes those away that are on top. The GIL is held. */
 void kpti_memory_hooks_remove(void);
 /* The interpreter is about to end: recording does. The GIL is held. */

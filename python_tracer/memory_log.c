@@ -8,8 +8,9 @@
 #include "platform.h"
 
 struct kpti_memory_log {
-    uint64_t most_chunks; /* 0: no limit */
+    kpti_memory_wish wish; /* the first field: see kpti_memory_log_wish */
     uint64_t chunk_count;
+    uint64_t closed_events;    /* in chunks that nobody appends to any more */
     kpti_memory_chunk *oldest; /* of all, by newer */
     kpti_memory_chunk *newest;
     uint64_t dropped; /* events, in all */
@@ -32,12 +33,29 @@ void kpti_memory_logs_unlock(void)
     pthread_mutex_unlock(&lock);
 }
 
-kpti_memory_log *kpti_memory_log_make(uint64_t most_events)
+kpti_memory_log *kpti_memory_log_make(kpti_memory_wish wish)
 {
     kpti_memory_log *log = calloc(1, sizeof *log);
-    /* One chunk more: the oldest one goes as a whole. */
-    if (log && most_events) log->most_chunks = most_events / KPTI_MEMORY_CHUNK + 2;
+    if (log) log->wish = wish;
     return log;
+}
+
+/* The events in CHUNK that are the program's. */
+static uint64_t events_in(const kpti_memory_chunk *chunk)
+{
+    return atomic_load_explicit(&chunk->count, memory_order_relaxed) - chunk->times;
+}
+
+/* THREAD appends to its chunk no more. */
+static void close_chunk_locked(kpti_memory_thread *thread)
+{
+    kpti_memory_chunk *chunk = thread->chunk;
+    kpti_memory_log *log = thread->log;
+    thread->chunk = NULL;
+    thread->log = NULL;
+    if (!chunk) return;
+    chunk->is_open = 0;
+    log->closed_events += events_in(chunk);
 }
 
 static void forget_log_locked(const kpti_memory_log *log)
@@ -49,17 +67,26 @@ static void forget_log_locked(const kpti_memory_log *log)
     }
 }
 
+void kpti_memory_log_clear(kpti_memory_log *log)
+{
+    kpti_memory_chunk *chunks;
+    kpti_memory_logs_lock();
+    forget_log_locked(log);
+    chunks = log->oldest;
+    log->oldest = log->newest = NULL;
+    log->chunk_count = log->closed_events = log->dropped = 0;
+    kpti_memory_logs_unlock();
+    while (chunks) {
+        kpti_memory_chunk *chunk = chunks;
+        chunks = chunk->newer;
+        free(chunk);
+    }
+}
+
 void kpti_memory_log_free(kpti_memory_log *log)
 {
     if (!log) return;
-    kpti_memory_logs_lock();
-    forget_log_locked(log);
-    kpti_memory_logs_unlock();
-    while (log->oldest) {
-        kpti_memory_chunk *chunk = log->oldest;
-        log->oldest = chunk->newer;
-        free(chunk);
-    }
+    kpti_memory_log_clear(log);
     free(log);
 }
 
@@ -87,6 +114,7 @@ void kpti_memory_log_end(kpti_memory_log *log)
     kpti_barrier_all();
     while (any_busy())
         (void)sched_yield();
+    kpti_barrier_all(); /* what they stored before they left is there: see KPTI_LEAVING */
 }
 
 /* A thread that is gone leaves its chunks to the log. */
@@ -99,6 +127,7 @@ static void thread_ended(void *self)
     while (*link != thread)
         link = &(*link)->next;
     *link = thread->next;
+    close_chunk_locked(thread);
     kpti_memory_logs_unlock();
     free(thread);
 }
@@ -130,40 +159,40 @@ kpti_memory_thread *kpti_memory_thread_get(void)
     return thread;
 }
 
-static int is_current_locked(const kpti_memory_chunk *chunk)
-{
-    for (const kpti_memory_thread *t = threads; t; t = t->next)
-        if (t->chunk == chunk) return 1;
-    return 0;
-}
-
-/* Takes the oldest chunk that nobody appends to out of the log; NULL: there is none. */
+/* Takes the oldest chunk that nobody appends to out of the log, if the others hold enough; NULL: none. */
 static kpti_memory_chunk *take_oldest_locked(kpti_memory_log *log)
 {
     kpti_memory_chunk **link = &log->oldest;
     kpti_memory_chunk *before = NULL;
     kpti_memory_chunk *chunk;
-    while (*link && is_current_locked(*link)) {
+    if (!log->wish.most_events) return NULL;
+    while (*link && (*link)->is_open) {
         before = *link;
         link = &before->newer;
     }
     chunk = *link;
-    if (!chunk) return NULL;
+    if (!chunk || log->closed_events - events_in(chunk) < log->wish.most_events) return NULL;
     *link = chunk->newer;
     if (log->newest == chunk) log->newest = before;
     log->chunk_count--;
-    /* The TIME events in it are none of the program's: the first one at least. */
-    log->dropped += atomic_load_explicit(&chunk->count, memory_order_relaxed) - 1;
+    log->closed_events -= events_in(chunk);
+    log->dropped += events_in(chunk);
     return chunk;
 }
 
+/* One of those that may go, or else a new one. Threads that have ended leave chunks with little in them: so
+ * more than one may go. */
 static kpti_memory_chunk *new_chunk_locked(kpti_memory_log *log)
 {
-    kpti_memory_chunk *chunk = NULL;
-    if (log->most_chunks && log->chunk_count >= log->most_chunks) chunk = take_oldest_locked(log);
+    kpti_memory_chunk *chunk = take_oldest_locked(log);
+    kpti_memory_chunk *more;
+    while (chunk && (more = take_oldest_locked(log)))
+        free(more);
     if (!chunk) chunk = malloc(sizeof *chunk);
     if (!chunk) return NULL;
     chunk->newer = NULL;
+    chunk->times = 0;
+    chunk->is_open = 1;
     atomic_init(&chunk->count, 0);
     if (log->newest)
         log->newest->newer = chunk;
@@ -178,14 +207,13 @@ static int add_chunk(kpti_memory_log *log, kpti_memory_thread *thread)
 {
     kpti_memory_chunk *chunk;
     kpti_memory_logs_lock();
-    thread->chunk = NULL; /* it is full: it may go */
+    close_chunk_locked(thread);
     chunk = new_chunk_locked(log);
     if (chunk) {
         chunk->os_tid = thread->os_tid;
         thread->chunk = chunk;
         thread->log = log;
     } else {
-        thread->log = NULL;
         log->dropped++;
     }
     kpti_memory_logs_unlock();
@@ -203,6 +231,7 @@ int kpti_memory_log_room_slow(kpti_memory_log *log, kpti_memory_thread *thread, 
     }
     count = atomic_load_explicit(&chunk->count, memory_order_relaxed);
     chunk->events[count] = (kpti_memory_event){now, KPTI_MEMORY_TIME, (uint32_t)now, 0};
+    chunk->times++;
     atomic_store_explicit(&chunk->count, count + 1, memory_order_release);
     thread->high = now >> 32;
     return 1;
@@ -233,7 +262,7 @@ static kpti_memory_copy *make_copy(kpti_memory_log *log, uint64_t *room)
 {
     kpti_memory_copy *copy = calloc(1, sizeof *copy);
     kpti_memory_logs_lock();
-    *room = log->chunk_count + 8;
+    *room = log->chunk_count + log->chunk_count / 4 + 8;
     kpti_memory_logs_unlock();
     if (!copy) return NULL;
     copy->chunks = calloc(*room, sizeof *copy->chunks);

@@ -37,10 +37,22 @@ static double chance(kpti_memory_thread *thread)
     return ((double)(x >> 11) + 0.5) / (double)(UINT64_C(1) << 53);
 }
 
-int64_t kpti_sample_distance(kpti_memory_thread *thread, uint64_t mean)
+/* The bytes to the next chosen one, on the average MEAN. */
+static int64_t distance(kpti_memory_thread *thread, uint64_t mean)
 {
-    const double distance = -log(chance(thread)) * (double)mean;
-    return distance < 1 ? 1 : distance > 1e18 ? (int64_t)1e18 : (int64_t)distance;
+    const double bytes = ceil(-log(chance(thread)) * (double)mean);
+    return bytes < 1 ? 1 : bytes > 1e18 ? (int64_t)1e18 : (int64_t)bytes;
+}
+
+int kpti_sample_takes_slow(kpti_memory_thread *thread, uint64_t size, uint64_t mean)
+{
+    if (thread->sample_mean != mean) { /* its first block is chosen by chance as all others are */
+        thread->sample_mean = mean;
+        thread->until_sample = distance(thread, mean) - (int64_t)size;
+        if (thread->until_sample > 0) return 0;
+    }
+    thread->until_sample = distance(thread, mean);
+    return 1;
 }
 
 double kpti_sample_weight(uint64_t size, uint64_t mean)
@@ -131,12 +143,17 @@ int kpti_sample_remove(uintptr_t address)
     return found;
 }
 
-void kpti_samples_clear(void)
+void kpti_samples_clear_locked(void)
 {
-    kpti_samples_lock();
     free(slots);
     slots = NULL;
     room = used = live = 0;
     renew_filter_locked();
+}
+
+void kpti_samples_clear(void)
+{
+    kpti_samples_lock();
+    kpti_samples_clear_locked();
     kpti_samples_unlock();
 }

@@ -30,15 +30,16 @@ static inline int kpti_sample_may_live(uintptr_t address)
            1;
 }
 
-/* The bytes to the next chosen one, by chance, on the average MEAN. */
-int64_t kpti_sample_distance(kpti_memory_thread *thread, uint64_t mean);
+/* Begins to count for MEAN, or is at a chosen byte. */
+int kpti_sample_takes_slow(kpti_memory_thread *thread, uint64_t size, uint64_t mean);
 
 /* Whether a block of SIZE bytes is sampled. */
 static inline int kpti_sample_takes(kpti_memory_thread *thread, uint64_t size, uint64_t mean)
 {
-    if (__builtin_expect((thread->until_sample -= (int64_t)size) > 0, 1)) return 0;
-    thread->until_sample = kpti_sample_distance(thread, mean);
-    return 1;
+    if (__builtin_expect(thread->sample_mean == mean && (thread->until_sample -= (int64_t)size) > 0,
+                         1))
+        return 0;
+    return kpti_sample_takes_slow(thread, size, mean);
 }
 
 /* It lives from now on; 0: no memory. */
@@ -51,8 +52,9 @@ void kpti_samples_clear(void);
 /* How many blocks a sampled one of SIZE stands for. */
 double kpti_sample_weight(uint64_t size, uint64_t mean);
 
-/* Around a fork. */
+/* Around a fork; in the child none lives. */
 void kpti_samples_lock(void);
 void kpti_samples_unlock(void);
+void kpti_samples_clear_locked(void);
 
 #endif

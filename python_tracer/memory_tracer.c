@@ -18,6 +18,7 @@ typedef struct memory_tracer {
     kpti_clock_point stopped;
     int running;
     int has_run;
+    int is_child; /* of a fork: the log still holds what the parent recorded */
 } memory_tracer;
 
 static kpt_status make(const kpti_env *env, const kpt_memory_args *args, void **self,
@@ -27,7 +28,8 @@ static kpt_status make(const kpti_env *env, const kpt_memory_args *args, void **
     if (!t) return kpti_fail(error, KPT_E_MEMORY, "no memory for a memory tracer");
     t->env = env;
     t->args = *args;
-    t->log = kpti_memory_log_make(args->max_entries);
+    t->log = kpti_memory_log_make(
+        (kpti_memory_wish){args->max_entries, args->sample_bytes, args->max_frames});
     if (!t->log) {
         kpti_free(env, t, sizeof *t);
         return kpti_fail(error, KPT_E_MEMORY, "no memory for a memory tracer");
@@ -38,14 +40,22 @@ static kpt_status make(const kpti_env *env, const kpt_memory_args *args, void **
     return KPT_OK;
 }
 
+/* What the parent of a fork recorded is none of the child's. */
+static void forget_parent(memory_tracer *t)
+{
+    if (t->is_child) kpti_memory_log_clear(t->log);
+    t->is_child = 0;
+}
+
 /* Puts the hooks there; the GIL is held. */
 static kpt_status start_attached(memory_tracer *t, kpti_error *error)
 {
+    forget_parent(t);
     kpti_gather_prepare();
     if (!kpti_memory_log_begin(t->log))
         return kpti_fail(error, KPT_E_BUSY, "another memory tracer records");
     if (!t->has_run) kpti_clock_calibrate(&t->started);
-    kpti_memory_hooks_install((kpti_memory_wish){t->args.max_frames, t->args.sample_bytes});
+    kpti_memory_hooks_install();
     t->running = t->has_run = 1;
     return KPT_OK;
 }
@@ -55,6 +65,9 @@ static kpt_status start(void *self, kpti_error *error)
     kpt_status status;
     PyGILState_STATE gil;
     if (kpti_python_is_ending()) return kpti_fail(error, KPT_E_STATE, "Python is being finalised");
+    if (kpti_in_sub_interpreter())
+        return kpti_fail(error, KPT_E_STATE,
+                         "memory is recorded from the main interpreter, and is that of all");
     gil = PyGILState_Ensure();
     status = start_attached(self, error);
     PyGILState_Release(gil);
@@ -66,7 +79,7 @@ static kpt_status stop(void *self, kpti_error *error)
 {
     memory_tracer *t = self;
     (void)error;
-    kpti_memory_log_end(t->log);
+    kpti_memory_hooks_end(t->log);
     kpti_clock_calibrate(&t->stopped);
     kpti_samples_clear();
     t->running = 0;
@@ -77,7 +90,8 @@ static kpt_status stop(void *self, kpti_error *error)
 static kpt_status export_memory_history(void *self, const char *path, kpti_error *error)
 {
     memory_tracer *t = self;
-    kpti_memory_source source = {t->env, t->log, {t->started, t->stopped}, t->args.sample_bytes};
+    kpti_memory_source source = {t->env, t->log, {t->started, t->stopped}};
+    forget_parent(t);
     if (!t->has_run) kpti_clock_calibrate(&source.points[0]);
     if (t->running || !t->has_run) kpti_clock_calibrate(&source.points[1]);
     return kpti_memory_export(&source, path, error);
@@ -87,12 +101,13 @@ static void forked(void *self)
 {
     memory_tracer *t = self;
     t->running = t->has_run = 0;
+    t->is_child = 1;
 }
 
 static void destroy(void *self)
 {
     memory_tracer *t = self;
-    kpti_memory_log_end(t->log);
+    kpti_memory_hooks_end(t->log);
     kpti_memory_log_free(t->log);
     kpti_stacks_unpin();
     kpti_free(t->env, t, sizeof *t);

@@ -1,3 +1,6 @@
+#include <stdio.h>
+#include <unistd.h>
+
 #include "json_text.h"
 #include "kpt_text.h"
 #include "memory_dump.h"
@@ -14,7 +17,9 @@ static char *put(char *at, const char *text)
 
 static char *put_time(char *at, const kpti_memory_entry *e)
 {
-    at = put(at, ",\"pid\":0,\"tid\":");
+    at = put(at, ",\"pid\":");
+    at = kpti_put_u64(at, (uint64_t)getpid());
+    at = put(at, ",\"tid\":");
     at = kpti_put_u64(at, e->os_tid);
     at = put(at, ",\"ts\":");
     return kpti_put_us(at, e->time_ns > 0 ? (uint64_t)e->time_ns : 0);
@@ -27,7 +32,7 @@ static char *put_instant(char *at, const kpti_memory_entry *e, uint64_t total, u
     at = put_time(at, e);
     at = put(at, ",\"args\":{\"Addr\":");
     at = kpti_put_u64(at, e->address);
-    at = put(at, e->kind & KPTI_MEMORY_FREE ? ",\"Bytes\":-" : ",\"Bytes\":");
+    at = put(at, e->kind & KPTI_MEMORY_FREE && e->size ? ",\"Bytes\":-" : ",\"Bytes\":");
     at = kpti_put_u64(at, e->size);
     at = put(at, ",\"Total Allocated\":");
     at = kpti_put_u64(at, total);
@@ -47,22 +52,31 @@ static char *put_counter(char *at, const kpti_memory_entry *e, const char *pool,
     return put(at, "}},\n");
 }
 
+/* What it adds to the curves, or takes away. A block from before was never added; one whose free was lost would
+ * stay. */
+static uint64_t counted(const kpti_memory_history *h, const kpti_memory_entry *e)
+{
+    if (e->kind & KPTI_MEMORY_FREE) return e->partner ? e->size : 0;
+    return e->partner && h->entries[e->partner - 1].kind & KPTI_MEMORY_ALLOC ? 0 : e->size;
+}
+
 int kpti_memory_chrome_write(const kpti_memory_dump *dump, kpti_out_file *out)
 {
     const kpti_memory_history *h = dump->history;
     uint64_t live[MOST_POOLS] = {0};
     uint64_t total = 0;
     const char head[] = "{\"schemaVersion\":1,\"traceEvents\":[\n";
-    const char tail[] =
-        "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":0,\"args\":{\"name\":\"memory\"}}\n"
-        "]}\n";
+    char tail[128];
+    const int tail_size = snprintf(tail, sizeof tail,
+                                   "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":%d,"
+                                   "\"args\":{\"name\":\"memory\"}}\n]}\n",
+                                   (int)getpid());
     kpti_out_put(out, head, sizeof head - 1);
     for (uint64_t i = 0; i < h->count; i++) {
         const kpti_memory_entry *e = &h->entries[i];
         const uint32_t pool = e->pool < dump->pool_count && e->pool < MOST_POOLS ? e->pool : 0;
         char *at = kpti_out_room(out, EVENT_ROOM);
-        /* A block from before was never added. */
-        const uint64_t bytes = e->kind & KPTI_MEMORY_FREE && !e->partner ? 0 : e->size;
+        const uint64_t bytes = counted(h, e);
         if (e->kind & KPTI_MEMORY_ALLOC) {
             live[pool] += bytes;
             total += bytes;
@@ -74,6 +88,6 @@ int kpti_memory_chrome_write(const kpti_memory_dump *dump, kpti_out_file *out)
         at = put_counter(at, e, dump->pools[pool], live[pool]);
         kpti_out_wrote(out, at);
     }
-    kpti_out_put(out, tail, sizeof tail - 1);
+    kpti_out_put(out, tail, (size_t)tail_size);
     return 1;
 }

@@ -122,8 +122,62 @@ static int earlier(const void *a, const void *b)
     return x->partner < y->partner ? -1 : x->partner > y->partner;
 }
 
+static int by_address(const void *a, const void *b, void *entries)
+{
+    const kpti_memory_entry *all = entries;
+    const uint64_t x = all[*(const uint32_t *)a].address;
+    const uint64_t y = all[*(const uint32_t *)b].address;
+    return x < y ? -1 : x > y;
+}
+
+/* The block of entry OLD was gone when that of entry NEW came. */
+static void end_lost(kpti_memory_history *h, uint32_t old, uint32_t new)
+{
+    h->entries[old].partner = new + 1;
+    h->end.bytes -= h->entries[old].size;
+    h->end.blocks--;
+}
+
+/* Of those that lie over each other the newest one is there: frees were lost, with a chunk or while nobody
+ * recorded. */
+static int end_overlapped(kpti_memory_history *h)
+{
+    uint32_t *live = malloc((h->end.blocks + 1) * sizeof *live);
+    uint64_t count = 0;
+    uint64_t kept = 0;
+    if (!live) return 0;
+    for (uint64_t i = 0; i < h->count; i++)
+        if (kpti_memory_was_alive(h, i, h->count)) live[count++] = (uint32_t)i;
+    if (count) qsort_r(live, count, sizeof *live, by_address, h->entries);
+    for (uint64_t i = 0; i < count;
+         i++) { /* those kept do not overlap, and end at the last one's end */
+        const uint64_t begin = h->entries[live[i]].address;
+        int lost = 0;
+        while (kept && !lost &&
+               h->entries[live[kept - 1]].address + h->entries[live[kept - 1]].size > begin) {
+            lost = live[kept - 1] > live[i];
+            if (lost)
+                end_lost(h, live[i], live[kept - 1]);
+            else
+                end_lost(h, live[--kept], live[i]);
+        }
+        if (!lost) live[kept++] = live[i];
+    }
+    free(live);
+    return 1;
+}
+
+/* Leaves the last MOST. */
+static void trim(kpti_memory_history *h, uint64_t most)
+{
+    const uint64_t gone = most && h->count > most ? h->count - most : 0;
+    memmove(h->entries, h->entries + gone, (h->count - gone) * sizeof *h->entries);
+    h->count -= gone;
+    h->dropped += gone;
+}
+
 int kpti_memory_history_make(kpti_memory_history *h, kpti_memory_entry *entries, uint64_t count,
-                             uint64_t dropped)
+                             uint64_t dropped, uint64_t most)
 {
     memset(h, 0, sizeof *h);
     h->entries = entries;
@@ -131,9 +185,10 @@ int kpti_memory_history_make(kpti_memory_history *h, kpti_memory_entry *entries,
     h->dropped = dropped;
     if (count < UINT32_MAX) {
         if (count) qsort(entries, count, sizeof *entries, earlier);
-        for (uint64_t i = 0; i < count; i++)
+        trim(h, most);
+        for (uint64_t i = 0; i < h->count; i++)
             entries[i].partner = 0;
-        if (pair(h)) return 1;
+        if (pair(h) && end_overlapped(h)) return 1;
     }
     kpti_memory_history_free(h);
     return 0;

@@ -2,7 +2,9 @@
  *
  *   an entry of the kind FREE without a partner is of a block from before the recording, or of one whose
  *   allocation was dropped
- *   an ALLOC without a partner was alive at the end */
+ *   an ALLOC without a partner was alive at the end; one whose partner is an ALLOC had ended by then, as
+ *   that one lies where it was: its free was lost
+ *   those that were alive at the end do not overlap */
 #ifndef KPTI_MEMORY_HISTORY_H
 #define KPTI_MEMORY_HISTORY_H
 
@@ -47,10 +49,10 @@ typedef struct kpti_memory_history {
     uint64_t peak_after; /* entries up to the peak */
 } kpti_memory_history;
 
-/* Makes one of COUNT entries, which it owns from now on, with malloc's memory. DROPPED: how many are missing.
- * 0: no memory, or more entries than fit. */
+/* Makes one of COUNT entries, which it owns from now on, with malloc's memory: of the last MOST of them, 0 =
+ * all. DROPPED: how many are missing. 0: no memory, or more entries than fit. */
 int kpti_memory_history_make(kpti_memory_history *history, kpti_memory_entry *entries,
-                             uint64_t count, uint64_t dropped);
+                             uint64_t count, uint64_t dropped, uint64_t most);
 void kpti_memory_history_free(kpti_memory_history *history);
 
 /* Whether the block of entry I, an ALLOC, was alive after the first COUNT entries. */

@@ -5,6 +5,10 @@
 
 #include "memory_history.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct kpti_memory_segment {
     uint64_t begin;
     uint64_t end;
@@ -25,4 +29,7 @@ int kpti_memory_segments_find(kpti_memory_segments *out, const kpti_memory_histo
                               uint32_t pool);
 void kpti_memory_segments_free(kpti_memory_segments *segments);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

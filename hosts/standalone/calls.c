@@ -13,6 +13,8 @@ static PyObject *exception_for(kpt_status status)
         return PyExc_ValueError;
     case KPT_E_MEMORY:
         return PyExc_MemoryError;
+    case KPT_E_IO:
+        return PyExc_OSError;
     default:
         return PyExc_RuntimeError;
     }

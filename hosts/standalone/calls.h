@@ -31,4 +31,7 @@ kpti_session_watch kpti_watch_of(kpti_long_call *call);
 extern const char kpti_profile_doc[];
 PyObject *kpti_profile_call(PyObject *module, PyObject *args);
 
+/* memory_call.c: the module's functions for recordings of memory, up to one without a name. */
+extern PyMethodDef kpti_memory_methods[];
+
 #endif

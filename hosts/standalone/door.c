@@ -10,6 +10,14 @@ static kpt_status register_tracer(void *ctx, kpt_tracer_make_fn make, void *make
     return KPT_OK;
 }
 
+static kpt_status register_memory_tracer(void *ctx, kpt_memory_make_fn make, void *make_ctx)
+{
+    kpti_door *door = ctx;
+    door->make_memory = make;
+    door->make_memory_ctx = make_ctx;
+    return KPT_OK;
+}
+
 static kpt_plugin_entry_fn find_entry(const char *plugin, kpti_session_error *error)
 {
     kpt_plugin_entry_fn entry = NULL;
@@ -37,6 +45,7 @@ kpt_status kpti_door_open(kpti_door *door, const char *plugin, kpti_session_erro
     host.ctx = door;
     host.name = kpt_str_of("kpytrace");
     host.register_tracer = register_tracer;
+    host.register_memory_tracer = register_memory_tracer;
     KPT_INIT(&door->info);
     status = entry(&host, &door->info);
     if (status != KPT_OK)
@@ -78,4 +87,17 @@ kpt_status kpti_door_load(kpti_door *door, kpt_next_chunk_fn next, void *next_ct
     if (status == KPT_OK) return status;
     return kpti_session_fail_of(error, status, "the recording can't be loaded",
                                 door->info.last_error, door->info.self);
+}
+
+kpt_status kpti_door_make_memory(kpti_door *door, const kpt_memory_args *args,
+                                 kpt_memory_tracer *out, kpti_session_error *error)
+{
+    kpt_status status;
+    KPT_INIT(out);
+    if (!door->make_memory)
+        return kpti_session_fail(error, KPT_E_STATE, "this plugin has no memory tracer");
+    status = door->make_memory(door->make_memory_ctx, args, out);
+    if (status == KPT_OK) return status;
+    return kpti_session_fail_of(error, status, "no memory tracer", door->info.last_error,
+                                door->info.self);
 }

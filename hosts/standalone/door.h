@@ -1,4 +1,4 @@
-/* door.h: the plugin, opened: its entry called, its factory of tracers kept. */
+/* door.h: the plugin, opened: its entry called, its factories of tracers and memory tracers kept. */
 #ifndef KPTI_STANDALONE_DOOR_H
 #define KPTI_STANDALONE_DOOR_H
 
@@ -13,6 +13,8 @@ typedef struct kpti_door {
     kpt_plugin_info info;
     kpt_tracer_make_fn make;
     void *make_ctx;
+    kpt_memory_make_fn make_memory; /* NULL: the plugin has none */
+    void *make_memory_ctx;
 } kpti_door;
 
 /* Opens PLUGIN. To be closed after KPT_OK only. */
@@ -24,6 +26,9 @@ kpt_status kpti_door_make(kpti_door *door, const kpt_tracer_args *args, kpt_trac
                           kpti_session_error *error);
 kpt_status kpti_door_load(kpti_door *door, kpt_next_chunk_fn next, void *next_ctx, kpt_tracer *out,
                           kpti_session_error *error);
+/* Makes a memory tracer, not yet recording. */
+kpt_status kpti_door_make_memory(kpti_door *door, const kpt_memory_args *args,
+                                 kpt_memory_tracer *out, kpti_session_error *error);
 
 #ifdef __cplusplus
 }

@@ -295,8 +295,14 @@ static void free_module(void *module)
     kpti_free_spares(PyModule_GetState(module));
 }
 
+static int add_memory(PyObject *module)
+{
+    return PyModule_AddFunctions(module, kpti_memory_methods);
+}
+
 static PyModuleDef_Slot slots[] = {
-    {Py_mod_exec, kpti_add_tracebacks},
+    {Py_mod_exec, (void *)kpti_add_tracebacks},
+    {Py_mod_exec, (void *)add_memory},
 #ifdef Py_mod_gil
     {Py_mod_gil, Py_MOD_GIL_NOT_USED},
 #endif

@@ -1,0 +1,41 @@
+/* memory.h: a recording of memory by the plugin's memory tracer. Plain C; no Python is known here.
+ *
+ *   make ──> start ──> export … ──> stop ──> export, start again … ──> free
+ *
+ * The plugin guards its object: a second call at the same time is answered with KPT_E_BUSY. Any thread. */
+#ifndef KPTI_STANDALONE_MEMORY_H
+#define KPTI_STANDALONE_MEMORY_H
+
+#include "door.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct kpti_recording kpti_recording;
+
+/* Opens PLUGIN and makes a memory tracer. On KPT_OK *OUT is to be freed. */
+kpt_status kpti_recording_make(const char *plugin, const kpt_memory_args *args,
+                               kpti_recording **out, kpti_session_error *error);
+
+/* Why it would record nothing; NULL: it does record. */
+const char *kpti_recording_noop_reason(const kpti_recording *recording);
+
+kpt_status kpti_recording_start(kpti_recording *recording, kpti_session_error *error);
+kpt_status kpti_recording_stop(kpti_recording *recording, kpti_session_error *error);
+
+/* Writes what is held to PATH, in the format that its suffix names; it may run meanwhile. A failed export
+ * leaves no file. */
+kpt_status kpti_recording_export(kpti_recording *recording, const char *path,
+                                 kpti_session_error *error);
+
+/* Gives back what is held; every call but this one is refused afterwards. */
+kpt_status kpti_recording_close(kpti_recording *recording, kpti_session_error *error);
+
+/* Frees it, closed or not. Nobody may be inside. NULL is fine. */
+void kpti_recording_free(kpti_recording *recording);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,123 @@
+#include "calls.h"
+#include "memory.h"
+
+/* Recordings of memory as the module's functions. The GIL is held in start and stop, as the tracer changes
+ * Python's allocators there, and released in all else. */
+
+static const char capsule_name[] = "kpytrace._standalone.memory";
+
+/* The capsule's recording; NULL with an exception. */
+static kpti_recording *recording_of(PyObject *capsule)
+{
+    if (PyCapsule_IsValid(capsule, capsule_name))
+        return PyCapsule_GetPointer(capsule, capsule_name);
+    PyErr_SetString(PyExc_TypeError, "this is no recording of kpytrace._standalone");
+    return NULL;
+}
+
+static void free_recording(PyObject *capsule)
+{
+    kpti_recording_free(PyCapsule_GetPointer(capsule, capsule_name));
+}
+
+static PyObject *make_with(const char *plugin, const kpt_memory_args *args)
+{
+    kpti_session_error error;
+    kpti_recording *recording;
+    PyObject *capsule;
+    PyObject *result;
+    if (kpti_recording_make(plugin, args, &recording, &error) != KPT_OK)
+        return kpti_raise(&error, NULL);
+    capsule = PyCapsule_New(recording, capsule_name, free_recording);
+    if (!capsule) {
+        kpti_recording_free(recording);
+        return NULL;
+    }
+    result = Py_BuildValue("Oz", capsule, kpti_recording_noop_reason(recording));
+    Py_DECREF(capsule);
+    return result;
+}
+
+static PyObject *memory_make(PyObject *module, PyObject *args)
+{
+    kpt_memory_args wanted;
+    unsigned long long sample_bytes;
+    unsigned long long max_entries;
+    unsigned int max_frames;
+    PyObject *plugin;
+    PyObject *result;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O&KKI", PyUnicode_FSConverter, &plugin, &sample_bytes,
+                          &max_entries, &max_frames))
+        return NULL;
+    KPT_INIT(&wanted);
+    wanted.sample_bytes = sample_bytes;
+    wanted.max_entries = max_entries;
+    wanted.max_frames = max_frames;
+    result = make_with(PyBytes_AsString(plugin), &wanted);
+    Py_DECREF(plugin);
+    return result;
+}
+
+typedef kpt_status (*control_fn)(kpti_recording *recording, kpti_session_error *error);
+
+static PyObject *control(PyObject *capsule, control_fn call)
+{
+    kpti_session_error error;
+    kpti_recording *recording = recording_of(capsule);
+    if (!recording) return NULL;
+    if (call(recording, &error) != KPT_OK) return kpti_raise(&error, NULL);
+    return Py_NewRef(Py_None);
+}
+
+static PyObject *memory_start(PyObject *module, PyObject *capsule)
+{
+    (void)module;
+    return control(capsule, kpti_recording_start);
+}
+
+static PyObject *memory_stop(PyObject *module, PyObject *capsule)
+{
+    (void)module;
+    return control(capsule, kpti_recording_stop);
+}
+
+static PyObject *memory_free(PyObject *module, PyObject *capsule)
+{
+    (void)module;
+    return control(capsule, kpti_recording_close);
+}
+
+static PyObject *memory_export(PyObject *module, PyObject *args)
+{
+    kpti_session_error error;
+    kpti_recording *recording;
+    kpt_status status;
+    PyObject *capsule;
+    PyObject *path;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OO&", &capsule, PyUnicode_FSConverter, &path)) return NULL;
+    recording = recording_of(capsule);
+    if (!recording) {
+        Py_DECREF(path);
+        return NULL;
+    }
+    Py_BEGIN_ALLOW_THREADS;
+    status = kpti_recording_export(recording, PyBytes_AsString(path), &error);
+    Py_END_ALLOW_THREADS;
+    Py_DECREF(path);
+    if (status != KPT_OK) return kpti_raise(&error, NULL);
+    return Py_NewRef(Py_None);
+}
+
+PyMethodDef kpti_memory_methods[] = {
+    {"memory_make", memory_make, METH_VARARGS,
+     "memory_make(plugin, sample_bytes, max_entries, max_frames) -> (recording, why it would "
+     "record "
+     "nothing, or None)"},
+    {"memory_start", memory_start, METH_O, "memory_start(recording): begins, or goes on"},
+    {"memory_stop", memory_stop, METH_O, "memory_stop(recording): ends recording"},
+    {"memory_export", memory_export, METH_VARARGS, "memory_export(recording, path): writes it"},
+    {"memory_free", memory_free, METH_O, "memory_free(recording): gives back what it holds"},
+    {NULL, NULL, 0, NULL},
+};

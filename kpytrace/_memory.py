@@ -1,0 +1,174 @@
+"""Recordings of memory: who allocated what, and when, on top of the C host, kpytrace._standalone.
+
+At most one records in a process. The recording is the plugin's, outside of Python's own memory.
+"""
+
+from __future__ import annotations
+
+import os
+from _thread import RLock
+
+from . import _options, _trace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Any, Optional, Union
+
+    Path = Union[str, os.PathLike[str]]
+
+SUFFIXES = (".pickle", ".json")
+
+_lock = RLock()
+_active: Optional[Memory] = None
+_standalone: Any = None
+
+
+def _check_path(path: Path) -> str:
+    """The absolute path; what can't be written is refused now rather than at the end."""
+    name = os.fsdecode(path)
+    if not name.endswith(SUFFIXES):
+        raise ValueError(f"memory is written as .pickle, for torch's memory viewer, or as .json: "
+                         f"{name!r} is neither")
+    return _trace._check_output(name, "recording")
+
+
+def _check_number(name: str, value: object, read: Any) -> int:
+    try:
+        number: int = read(value)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{name}={value!r}: {error}") from None
+    return number
+
+
+class Memory:
+    """A recording of memory: runs between start() and stop(), or inside of a `with`. It may be
+    started again, and then goes on; it is held as long as this object lives, or until close()."""
+
+    def __init__(self, path: Optional[Path] = None, sample_bytes: Union[int, str] = 0,
+                 max_entries: int = 0, max_frames: int = 0) -> None:
+        self._path = None if path is None else _check_path(path)
+        self._arguments = (
+            _check_number("sample_bytes", sample_bytes, _options.read_bytes),
+            _check_number("max_entries", max_entries, _options.read_u64),
+            _check_number("max_frames", max_frames, _options.read_u32))
+        self._handle: object = None
+        self._closed = False
+
+    @property
+    def running(self) -> bool:
+        """Whether it records now."""
+        return _active is self
+
+    def start(self) -> Memory:
+        """Begins to record, or goes on. Blocks from before are not known; their frees are."""
+        global _active
+        with _lock:
+            if self._closed:
+                raise RuntimeError("this recording is closed: make a new one")
+            if _active is self:
+                return self
+            if _active is not None:
+                raise RuntimeError("memory is being recorded already in this process: "
+                                   "end that recording before you begin another")
+            if self._handle is None:
+                self._handle = self._make()
+            _standalone.memory_start(self._handle)
+            _active = self
+        return self
+
+    def _make(self) -> object:
+        handle, reason = _standalone_of().memory_make(_trace._load(), *self._arguments)
+        if reason:
+            raise RuntimeError(f"kpytrace can't record memory: {reason}")
+        made: object = handle
+        return made
+
+    def stop(self) -> None:
+        """Ends recording, and writes the file if there is one. If that can't be written the
+        recording is kept: export() it elsewhere."""
+        global _active
+        with _lock:
+            if self._handle is None:
+                raise RuntimeError("this recording has not been started")
+            if _active is not self:
+                return
+            _standalone.memory_stop(self._handle)
+            _active = None
+        if self._path is not None:
+            _standalone.memory_export(self._handle, self._path)
+
+    def export(self, path: Path) -> str:
+        """Writes what was recorded so far, also while it runs, and returns the file's name. A failed
+        export leaves no file."""
+        target = _check_path(path)
+        if self._handle is None:
+            raise RuntimeError("this recording has not been started")
+        if self._closed:
+            raise RuntimeError("this recording is closed, and what it held is gone")
+        _standalone.memory_export(self._handle, target)
+        return target
+
+    def close(self) -> None:
+        """Frees the recording now; stops it, without writing anything, if it still runs."""
+        global _active
+        with _lock:
+            if _active is self:
+                _standalone.memory_stop(self._handle)
+                _active = None
+            if self._handle is not None:
+                _standalone.memory_free(self._handle)
+            self._closed = True
+
+    def __enter__(self) -> Memory:
+        return self.start()
+
+    def __exit__(self, kind: Optional[type[BaseException]], error: Optional[BaseException],
+                 where: Optional[TracebackType]) -> None:
+        self.stop()
+
+
+def memory(path: Optional[Path] = None, *, sample_bytes: Union[int, str] = 0, max_entries: int = 0,
+           max_frames: int = 0) -> Memory:
+    """Records every block that Python allocates and frees, in every thread, with the stack of who did.
+
+    path           the file that the end of the block writes: .pickle, for torch's memory viewer
+                   (pytorch.org/memory_viz), or .json, Chrome trace JSON. None: none is written, and
+                   export() writes one at any time
+    sample_bytes   record one block in so many bytes, "512kB", by chance, and so cost next to
+                   nothing; 0: every block
+    max_entries    keep the last so many allocations and frees; 0: all
+    max_frames     of a stack, the innermost so many; 0: all
+
+    >>> with kpytrace.memory("snapshot.pickle"):
+    ...     work()
+    """
+    return Memory(path, sample_bytes, max_entries, max_frames)
+
+
+# --- the first start, the end of the process, and its children -----------------------------------
+
+
+def _stop_at_exit() -> None:
+    running = _active
+    if running is not None:
+        running.stop()
+
+
+def _forget_in_child() -> None:
+    """The child records nothing, and must not write its parent's file."""
+    global _active, _lock
+    _lock = RLock()
+    _active = None
+
+
+def _standalone_of() -> Any:
+    global _standalone
+    if _standalone is None:
+        import atexit
+
+        _trace._load()
+        atexit.register(_stop_at_exit)
+        os.register_at_fork(after_in_child=_forget_in_child)
+        _standalone = _trace._standalone
+    return _standalone

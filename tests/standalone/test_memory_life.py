@@ -1,0 +1,379 @@
+"""Recordings of memory and the process: errors, cycles, forks, the end, and other hooks in the chain."""
+
+import errno
+import gc
+import importlib.util
+import os
+import textwrap
+import threading
+import tracemalloc
+import unittest
+
+from snapshots import Snapshot
+from support import BACKEND, Case, SAMPLE, TAG, run_python
+
+import kpytrace
+
+WHY_SKIPPED = f"there is no backend for CPython {TAG} beside the plugin"
+INTERPRETERS = next((m for m in ("_interpreters", "_xxsubinterpreters")
+                     if importlib.util.find_spec(m)), None)
+
+
+class MemoryCase(Case):
+    def setUp(self):
+        super().setUp()
+        self.path = self.folder / "memory.pickle"
+        self.addCleanup(self.end_memory)
+
+    def end_memory(self):
+        if kpytrace._memory._active is not None:
+            kpytrace._memory._active.close()
+
+    def program(self, text, status=0):
+        """Runs a program in a process of its own, with a time limit."""
+        done = run_python("-X", "faulthandler", "-c", textwrap.dedent(text), self.path,
+                          cwd=self.folder)
+        self.assertEqual(done.returncode, status, done.stderr[-3000:])
+        return done
+
+
+class Errors(MemoryCase):
+    def test_what_is_no_name(self):
+        for path in ("memory.txt", "memory.pickle.gz", "pickle", "", "memory.JSON"):
+            with self.assertRaisesRegex(ValueError, "neither"):
+                kpytrace.memory(self.folder / path)
+        with self.assertRaises(FileNotFoundError):
+            kpytrace.memory(self.folder / "none" / "memory.pickle")
+        (self.folder / "folder.pickle").mkdir()
+        with self.assertRaises(IsADirectoryError):
+            kpytrace.memory(self.folder / "folder.pickle")
+        with self.assertRaises(TypeError):
+            kpytrace.memory(3)
+
+    def test_what_is_no_number(self):
+        for options in ({"sample_bytes": -1}, {"max_entries": -1}, {"max_frames": 2**32},
+                        {"sample_bytes": "many"}):
+            with self.assertRaisesRegex(ValueError, next(iter(options))):
+                kpytrace.memory(**options)
+        for options in ({"max_entries": "x"}, {"max_frames": 1.5}, {"sample_bytes": None}):
+            with self.assertRaisesRegex((TypeError, ValueError), next(iter(options))):
+                kpytrace.memory(**options)
+        self.assertEqual(kpytrace.memory(sample_bytes="512kB")._arguments, (512000, 0, 0))
+
+    def test_a_noop_says_why(self):
+        self.use_noop()
+        with self.assertRaisesRegex(RuntimeError, "can't record memory: .*backend"):
+            kpytrace.memory(self.path).start()
+        self.assertFalse(self.path.exists())
+        self.assertIsNone(kpytrace._memory._active)
+
+    def test_what_has_not_begun(self):
+        m = kpytrace.memory()
+        for call in (m.stop, lambda: m.export(self.path)):
+            with self.assertRaisesRegex(RuntimeError, "not been started"):
+                call()
+        m.close()
+        with self.assertRaisesRegex(RuntimeError, "closed"):
+            m.start()
+
+    @unittest.skipUnless(SAMPLE.exists(), "the sample plugin is not built")
+    def test_another_plugin(self):
+        self.use_plugin(str(SAMPLE))
+        try:
+            kpytrace.memory().start()
+        except RuntimeError:
+            pass
+
+    def test_the_module_wants_its_own_capsules(self):
+        module = kpytrace._memory._standalone_of()
+        for call in (module.memory_start, module.memory_stop, module.memory_free):
+            self.assertRaises(TypeError, call, object())
+        self.assertRaises(TypeError, module.memory_export, object(), "a.pickle")
+        self.assertRaises(TypeError, module.memory_make, "plugin")
+
+
+@unittest.skipUnless(BACKEND.exists(), WHY_SKIPPED)
+class Life(MemoryCase):
+    def kept_sizes(self, path=None):
+        return [block["size"] for block in Snapshot(path or self.path).check(self).blocks]
+
+    def test_one_at_a_time(self):
+        with kpytrace.memory(self.path) as m:
+            self.assertTrue(m.running)
+            with self.assertRaisesRegex(RuntimeError, "already"):
+                kpytrace.memory().start()
+            self.assertIs(m.start(), m)
+        self.assertFalse(m.running)
+        m.stop()
+        with kpytrace.memory(self.path):
+            pass
+
+    def test_the_tracer_itself_knows_of_another_one(self):
+        module = kpytrace._memory._standalone_of()
+        with kpytrace.memory():
+            other, reason = module.memory_make(kpytrace._plugin(), 0, 0, 0)
+            self.assertIsNone(reason)
+            with self.assertRaisesRegex(RuntimeError, "another memory tracer records"):
+                module.memory_start(other)
+        module.memory_start(other)
+        module.memory_stop(other)
+        module.memory_free(other)
+        module.memory_free(other)
+        self.assertRaises(RuntimeError, module.memory_start, other)
+
+    def test_cycles_go_on_with_one_recording(self):
+        m = kpytrace.memory(self.path)
+        kept = []
+        for i in range(20):
+            with m:
+                kept.append(bytearray(100000 + i))
+            between = bytearray(200000 + i)
+        sizes = self.kept_sizes()
+        for i in range(20):
+            self.assertIn(100001 + i, sizes)
+            self.assertNotIn(200001 + i, sizes)
+        del between
+
+    def test_many_recordings(self):
+        for i in range(100):
+            with kpytrace.memory(sample_bytes=i % 3 * 1000, max_entries=i % 5 * 100) as m:
+                kept = [bytes(1000) for _ in range(100)]
+            m.close()
+        del kept
+
+    def test_what_was_freed_between_is_seen_when_its_place_is_taken(self):
+        m = kpytrace.memory(self.path)
+        for _ in range(4):
+            with m:
+                kept = [bytes(size % 3000) for size in range(5000)]
+            del kept
+            gc.collect()
+        Snapshot(self.path).check(self)
+
+    def test_export_while_it_runs(self):
+        kept = []
+        with kpytrace.memory() as m:
+            for i in range(5):
+                kept.append(bytearray(300000 + i))
+                m.export(self.folder / f"{i}.pickle")
+        for i in range(5):
+            sizes = self.kept_sizes(self.folder / f"{i}.pickle")
+            self.assertEqual(sum(300000 < size < 300010 for size in sizes), i + 1)
+        self.assertEqual(len(os.listdir(self.folder)), 5)
+
+    def test_export_beside_threads(self):
+        over = threading.Event()
+
+        def work():
+            while not over.is_set():
+                [bytes(100) for _ in range(100)]
+        with kpytrace.memory(max_entries=20000) as m:
+            threads = [threading.Thread(target=work) for _ in range(3)]
+            for thread in threads:
+                thread.start()
+            for _ in range(5):
+                m.export(self.path)
+            over.set()
+            for thread in threads:
+                thread.join()
+        Snapshot(self.path).check(self)
+
+    def test_a_failed_export_leaves_no_file(self):
+        full = self.folder / "full.pickle"
+        full.symlink_to("/dev/full")
+        gone = self.folder / "folder"
+        gone.mkdir()
+        m = kpytrace.memory(gone / "memory.pickle").start()
+        kept = [bytes(100) for _ in range(1000)]
+        with self.assertRaises(OSError):
+            m.export(full)
+        gone.rmdir()
+        with self.assertRaisesRegex(OSError, os.strerror(errno.ENOENT)):
+            m.stop()
+        self.assertFalse(m.running)
+        m.export(self.path)
+        self.assertGreaterEqual(len(self.kept_sizes()), 1000)
+        self.assertEqual(sorted(os.listdir(self.folder)), ["full.pickle", "memory.pickle"])
+        with self.assertRaises(ValueError):
+            m.export(self.folder / "memory.txt")
+        del kept
+
+    def test_an_exception_in_the_block(self):
+        with self.assertRaises(ZeroDivisionError):
+            with kpytrace.memory(self.path):
+                1 / 0
+        Snapshot(self.path).check(self)
+
+    def test_exit_while_recording(self):
+        self.program("""
+            import sys, kpytrace
+            kpytrace.memory(sys.argv[1]).start()
+            kept = bytearray(123456)
+            """)
+        self.assertIn(123457, self.kept_sizes())
+
+    def test_exit_by_an_exception_and_with_threads(self):
+        self.program("""
+            import sys, threading, kpytrace
+            kpytrace.memory(sys.argv[1], max_entries=20000).start()
+            def work():
+                while True: [bytes(100) for _ in range(100)]
+            threading.Thread(target=work, daemon=True).start()
+            raise SystemExit(3)
+            """, status=3)
+        self.assertGreater(len(Snapshot(self.path).check(self).entries), 0)
+
+    def test_a_recording_that_nobody_keeps(self):
+        self.program("""
+            import sys, gc, kpytrace
+            kpytrace.memory(None).start()
+            gc.collect()
+            m = kpytrace._memory._active
+            m.close()
+            del m
+            with kpytrace.memory(sys.argv[1]): pass
+            """)
+
+    def test_fork(self):
+        """The child records nothing, may start its own, and leaves its parent's file alone."""
+        self.program("""
+            import os, sys, kpytrace
+            sys.path.insert(0, %r)
+            from snapshots import Snapshot
+            with kpytrace.memory(sys.argv[1]) as m:
+                before = bytearray(111110)
+                child = os.fork()
+                if child == 0:
+                    assert not m.running
+                    own = bytearray(222220)
+                    m.stop()
+                    assert not os.path.exists(sys.argv[1])
+                    m.export("empty.pickle")
+                    assert Snapshot("empty.pickle").entries == []
+                    with kpytrace.memory("child.pickle"):
+                        mine = bytearray(333330)
+                    sizes = [b["size"] for b in Snapshot("child.pickle").blocks]
+                    assert 333331 in sizes and 222221 not in sizes and 111111 not in sizes
+                    m.start()
+                    again = bytearray(444440)
+                    m.export("again.pickle")
+                    sizes = [b["size"] for b in Snapshot("again.pickle").blocks]
+                    assert 444441 in sizes and 111111 not in sizes
+                    os._exit(0)
+                assert os.waitpid(child, 0)[1] == 0
+                after = bytearray(555550)
+            sizes = [b["size"] for b in Snapshot(sys.argv[1]).blocks]
+            assert 111111 in sizes and 555551 in sizes and 333331 not in sizes
+            """ % os.path.dirname(os.path.abspath(__file__)))
+
+    def test_fork_with_threads_and_samples(self):
+        self.program("""
+            import os, sys, threading, kpytrace
+            over = False
+            def work():
+                while not over: [bytes(100) for _ in range(100)]
+            threads = [threading.Thread(target=work) for _ in range(3)]
+            for sample in (0, 1000):
+                with kpytrace.memory(sys.argv[1], sample_bytes=sample, max_entries=20000):
+                    if not sample:
+                        for thread in threads: thread.start()
+                    for _ in range(5):
+                        child = os.fork()
+                        if child == 0:
+                            with kpytrace.memory("child.pickle", sample_bytes=sample):
+                                [bytes(100) for _ in range(1000)]
+                            os._exit(0)
+                        assert os.waitpid(child, 0)[1] == 0
+            over = True
+            for thread in threads: thread.join()
+            """)
+
+    def test_tracemalloc_in_any_order(self):
+        """Whoever came last has to go first; if not we stay, hand everything on, and start again. Where
+        tracemalloc goes from below it takes us with it, until the next start."""
+        kept = []
+        for order in ("OTot", "OTto", "TOto", "TOot", "TOtoOo", "OTotOo", "OToOot", "OToTot", "TOotOTot"):
+            m = kpytrace.memory(self.path)
+            calls = {"O": m.start, "o": m.stop, "T": tracemalloc.start, "t": tracemalloc.stop}
+            with self.subTest(order):
+                recorded = []
+                for i, step in enumerate(order):
+                    calls[step]()
+                    kept.append([bytes(2000 + i) for _ in range(100)])
+                    if m.running and not (order.startswith("TOt") and i == 2):
+                        recorded.append(2033 + i)
+                m.export(self.path)
+                m.close()
+                tracemalloc.stop()
+                sizes = self.kept_sizes()
+                self.assertEqual({n: sizes.count(n) for n in range(2033, 2041)},
+                                 {n: 100 * (n in recorded) for n in range(2033, 2041)})
+
+    def test_tracemalloc_below_and_threads_without_the_gil(self):
+        """tracemalloc waits for the GIL inside of our hook: stop must not hold it meanwhile."""
+        self.program("""
+            import ctypes, sys, threading, tracemalloc, kpytrace
+            library = ctypes.CDLL(None)
+            malloc, free = library.PyMem_RawMalloc, library.PyMem_RawFree
+            malloc.restype, malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
+            free.restype, free.argtypes = None, [ctypes.c_void_p]
+            over = False
+            def work():
+                while not over: free(malloc(100))
+            threads = [threading.Thread(target=work) for _ in range(3)]
+            tracemalloc.start()
+            for thread in threads: thread.start()
+            for i in range(30):
+                with kpytrace.memory(sample_bytes=i % 2 * 1000): pass
+            over = True
+            for thread in threads: thread.join()
+            kpytrace.memory(sys.argv[1]).start()
+            """)
+
+    @unittest.skipUnless(INTERPRETERS, "this Python has no module for sub-interpreters")
+    def test_sub_interpreters(self):
+        self.program(f"""
+            import sys, kpytrace
+            import {INTERPRETERS} as interpreters
+            def run(text):
+                try:
+                    other = interpreters.create("legacy")
+                except TypeError:  # 3.12 and before
+                    other = interpreters.create(isolated=False)
+                try:
+                    error = (interpreters.exec if hasattr(interpreters, "exec")
+                             else interpreters.run_string)(other, text)
+                except interpreters.RunFailedError as e:
+                    error = e
+                interpreters.destroy(other)
+                return str(getattr(error, "formatted", error) or "")
+            with kpytrace.memory(sys.argv[1]):
+                assert not run("kept = [bytes(7000) for _ in range(1000)]")
+            error = run("import kpytrace; kpytrace.memory().start()")
+            assert "main interpreter" in error or "does not support" in error, error
+            with kpytrace.memory("again.pickle"): pass
+            """)
+        entries = Snapshot(self.path).check(self).entries
+        self.assertGreaterEqual(sum(e["size"] == 7033 for e in entries if e["action"] == "alloc"), 1000)
+
+    def test_collections_and_finalizers_inside(self):
+        """Collections run where they always do: never inside of an allocation."""
+        class Cycle:
+            def __init__(self):
+                self.me, self.more = self, [object() for _ in range(10)]
+
+            def __del__(self):
+                bytes(1000)
+        threshold = gc.get_threshold()
+        self.addCleanup(gc.set_threshold, *threshold)
+        gc.set_threshold(1)
+        with kpytrace.memory(self.path):
+            for _ in range(100):
+                Cycle()
+                {k: [k] for k in range(50)}
+        gc.set_threshold(*threshold)
+        Snapshot(self.path).check(self)
+
+
+if __name__ == "__main__":
+    unittest.main()
