@@ -176,9 +176,10 @@ typedef struct kpt_tracebacks_ops {
      * since: 1.1 */
     kpt_status (*release)(kpt_handle self, kpt_traceback *tracebacks, uint64_t count);
 
-    /* Makes COUNT tracebacks readable, in one call of SINK: Python, script and native frames merged. A
-     * Python frame is put before the native frame that runs it, the script frames before the one of
-     * their interpreter; what is left comes at the end.
+    /* Makes COUNT tracebacks readable, in one call of SINK: Python, script and native frames merged as
+     * torch merges them. Before each native frame of Python's interpreter comes the next Python frame,
+     * before the first one of the script's all of its frames; what is left comes at the end, as do the
+     * Python frames that share a native one with another, which they do since 3.11.
      * thread: any, as gather
      * GIL: not needed; generated and the sink run in the calling thread as it is
      * ownership: the tracebacks stay the caller's, and must not be released meanwhile

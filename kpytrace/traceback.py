@@ -169,19 +169,21 @@ class origins:
 
     def _wrap(self, cls: Any) -> None:
         original = cls.__init__
+        own = vars(cls).get("__init__")
         watched = self
 
         def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
             if watched._running:
                 _note(self, gather(skip=1))
-            if not _takes_no_arguments(type(self), original):
-                original(self, *args, **kwargs)
+            # Where the class has none of its own, the next one is the object's, not the class's.
+            target = original if own is not None else super(cls, type(self)).__init__
+            if not _takes_no_arguments(type(self), target):
+                target(self, *args, **kwargs)
 
         for name in ("__doc__", "__module__", "__qualname__", "__annotations__"):
             if hasattr(original, name):
                 setattr(__init__, name, getattr(original, name))
         setattr(__init__, "__wrapped__", original)
-        own = vars(cls).get("__init__")
         try:
             cls.__init__ = __init__
         except TypeError as error:  # one that is written in C

@@ -34,6 +34,7 @@ static void in_child(void)
 {
     kpti_session_forked_locked();
     kpti_gather_forked();
+    kpti_stacks_forked_locked();
     kpti_memory_log_forked();
     kpti_samples_clear_locked();
     kpti_samples_unlock();

@@ -3,7 +3,7 @@
 #if KPTI_KNOWN_FRAMES
 enum { PLAIN = 1, FIRST_STAMP = 2, LAST_STAMP = 127 };
 
-char kpti_frame_stamp;
+static char own_stamp; /* 0: there is none */
 
 /* The interpreter's dictionary has the stamps that were taken. */
 static long take_stamp(PyObject *taken)
@@ -24,7 +24,7 @@ void kpti_frame_mark_prepare(void)
     PyObject *traceback;
     if (!kpti_frames_are_known()) return;
     PyErr_Fetch(&type, &value, &traceback);
-    kpti_frame_stamp = (char)take_stamp(PyInterpreterState_GetDict(PyInterpreterState_Main()));
+    own_stamp = (char)take_stamp(PyInterpreterState_GetDict(PyInterpreterState_Main()));
     PyErr_Clear();
     PyErr_Restore(type, value, traceback);
 }
@@ -36,6 +36,9 @@ static PyFrameObject *object_of(kpti_raw_frame *frame)
     kpti_raw_frame above;
     PyFrameObject fake;
     PyFrameObject *object;
+    PyObject *type;
+    PyObject *value;
+    PyObject *traceback;
     int collects;
     if (frame->frame_obj) return frame->frame_obj;
     memset(&above, 0, sizeof above);
@@ -43,21 +46,41 @@ static PyFrameObject *object_of(kpti_raw_frame *frame)
     above.owner = FRAME_OWNED_BY_GENERATOR; /* never taken for one that has not begun */
     memset(&fake, 0, sizeof fake);
     fake.f_frame = &above;
+    PyErr_Fetch(&type, &value, &traceback);
     collects = PyGC_Disable(); /* 3.11 would run one where the object is made */
     object = PyFrame_GetBack(&fake);
     if (collects) (void)PyGC_Enable();
+    PyErr_Restore(type, value, traceback); /* also takes away one of ours */
     Py_XDECREF(object);
     return object;
 }
 
-PyFrameObject *kpti_frame_mark(kpti_raw_frame *frame)
+static int has_mark(const kpti_raw_frame *frame, const PyFrameObject *mark)
+{
+    return frame->frame_obj == mark && mark->f_trace_lines == own_stamp;
+}
+
+int kpti_frame_marks_find(kpti_frame_marks *m, const kpti_raw_frame *frame, uint32_t *level)
+{
+    for (uint32_t i = m->count; i > 0; i--) {
+        const struct kpti_frame_mark *mark = &m->marks[i - 1];
+        if (mark->frame != frame || !has_mark(frame, mark->object)) continue;
+        m->count = i;
+        *level = mark->level;
+        return 1;
+    }
+    return 0;
+}
+
+void kpti_frame_marks_add(kpti_frame_marks *m, kpti_raw_frame *frame, uint32_t level)
 {
     PyFrameObject *object;
-    if (!kpti_frame_stamp || frame->owner != FRAME_OWNED_BY_THREAD) return NULL;
+    if (!own_stamp || frame->owner != FRAME_OWNED_BY_THREAD || m->count == KPTI_MOST_MARKS) return;
     object = object_of(frame);
-    if (!object || frame->frame_obj != object) return NULL;
-    if (object->f_trace_lines == PLAIN) object->f_trace_lines = kpti_frame_stamp;
-    return kpti_frame_has_mark(frame, object) ? object : NULL;
+    if (!object || frame->frame_obj != object) return;
+    if (object->f_trace_lines == PLAIN) object->f_trace_lines = own_stamp;
+    if (has_mark(frame, object))
+        m->marks[m->count++] = (struct kpti_frame_mark){frame, object, level};
 }
 #else
 void kpti_frame_mark_prepare(void) {}

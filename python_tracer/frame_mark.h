@@ -4,7 +4,8 @@
  * not. On releases whose frames are known.
  *
  * What lies below a marked frame is as it was when the mark was set: it can't have gone on meanwhile. This
- * does not hold for generators, which go on from elsewhere: they get no mark. */
+ * does not hold for generators, which go on from elsewhere: they get no mark; nor where a trace function
+ * moves frames to other lines: then no mark counts. */
 #ifndef KPTI_FRAME_MARK_H
 #define KPTI_FRAME_MARK_H
 
@@ -14,17 +15,38 @@
  * pending exception alone. */
 void kpti_frame_mark_prepare(void);
 
-#if KPTI_KNOWN_FRAMES
-/* Marks a frame of the calling thread: the mark, which is borrowed from the frame; NULL: it gets none. The
- * GIL is held. No collection runs: the caller may be in the middle of anything, such as an allocation. */
-PyFrameObject *kpti_frame_mark(kpti_raw_frame *frame);
+enum { KPTI_MOST_MARKS = 64 };
 
-extern char kpti_frame_stamp __attribute__((visibility("hidden"))); /* 0: there is none */
+/* The marks that a thread has set, outermost first. */
+typedef struct kpti_frame_marks {
+    uint32_t count;
+    struct kpti_frame_mark {
+        const void *frame;
+        const PyFrameObject *object; /* borrowed from the frame while that runs */
+        uint32_t level;              /* the frame is at */
+    } marks[KPTI_MOST_MARKS];
+} kpti_frame_marks;
 
-static inline int kpti_frame_has_mark(const kpti_raw_frame *frame, const PyFrameObject *mark)
+/* The level of the innermost one; 0: there is none. */
+static inline uint32_t kpti_frame_marks_last(const kpti_frame_marks *m)
 {
-    return frame->frame_obj == mark && mark->f_trace_lines == kpti_frame_stamp;
+    return m->count ? m->marks[m->count - 1].level : 0;
 }
+
+/* Takes away those of levels above MOST. */
+static inline void kpti_frame_marks_trim(kpti_frame_marks *m, uint32_t most)
+{
+    while (kpti_frame_marks_last(m) > most)
+        m->count--;
+}
+
+#if KPTI_KNOWN_FRAMES
+/* Whether FRAME, of the calling thread, is one of them; then it is the last one from now on, and LEVEL
+ * receives its level. Marks above it are of frames that have ended, if none of them was found before. */
+int kpti_frame_marks_find(kpti_frame_marks *m, const kpti_raw_frame *frame, uint32_t *level);
+
+/* Marks FRAME, of the calling thread, which is at LEVEL, above the last one; if it can be. The GIL is held. */
+void kpti_frame_marks_add(kpti_frame_marks *m, kpti_raw_frame *frame, uint32_t level);
 #endif
 
 #endif

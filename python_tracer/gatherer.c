@@ -12,7 +12,7 @@
 enum { FIRST_ROOM = 64, DEAD_AT_ONCE = 16 };
 /* A mark is set on a level that MARK_STEP divides, so that most gathers walk no further, and on any one that
  * was the innermost to stay the same for OFTEN gathers. */
-enum { MARK_STEP = 8, OFTEN = 8, MOST_MARKS = 64 };
+enum { MARK_STEP = 8, OFTEN = 8 };
 
 /* A frame on the way from the innermost to the outermost. */
 typedef struct walked {
@@ -28,13 +28,6 @@ typedef struct level {
     uint32_t stack; /* from the outermost frame to this one */
 } level;
 
-/* A frame that would be known again. */
-typedef struct mark {
-    const void *frame;
-    const void *object;
-    uint32_t level; /* it is at */
-} mark;
-
 /* What a thread remembers. Addresses of code objects hold as long as the session's epoch does. */
 typedef struct gatherer {
     uint32_t epoch;
@@ -47,10 +40,10 @@ typedef struct gatherer {
     uint32_t walked_room;
     walked *walked;     /* innermost first */
     uint32_t below;     /* levels below the last one that was walked: as they were */
+    int may_mark;       /* the frames that were walked */
     const void *stayed; /* the innermost frame that was there the last time, too */
     uint32_t how_often;
-    uint32_t mark_count;
-    mark marks[MOST_MARKS]; /* outermost first */
+    kpti_frame_marks marks;
     kpti_place_cache places;
     kpti_stack_cache stacks;
 } gatherer;
@@ -127,20 +120,6 @@ static int add_walked(gatherer *g, kpti_instruction at, void *frame)
 }
 
 #if KPTI_KNOWN_FRAMES
-/* Whether FRAME is one that was marked: the levels below it are as they were. Marks above it are of
- * frames that have ended, or they would have been met before. */
-static int is_marked(gatherer *g, const kpti_raw_frame *frame)
-{
-    for (uint32_t i = g->mark_count; i > 0; i--) {
-        const mark *m = &g->marks[i - 1];
-        if (m->frame != frame || !kpti_frame_has_mark(frame, m->object)) continue;
-        g->mark_count = i;
-        g->below = m->level;
-        return 1;
-    }
-    return 0;
-}
-
 /* Fills in what the thread of STATE is in; 0: there is more. */
 static int walk_raw(gatherer *g, PyThreadState *state, uint32_t depth)
 {
@@ -148,23 +127,19 @@ static int walk_raw(gatherer *g, PyThreadState *state, uint32_t depth)
     for (; frame; frame = kpti_raw_below(frame)) {
         if (g->walked_count == depth || !add_walked(g, kpti_raw_instruction(frame), frame))
             return 0;
-        if (g->mark_count && frame->frame_obj && is_marked(g, frame)) return 1;
+        /* The levels below a marked one are as they were. */
+        if (g->marks.count && frame->frame_obj &&
+            kpti_frame_marks_find(&g->marks, frame, &g->below))
+            return 1;
     }
-    g->mark_count = 0;
+    g->marks.count = 0;
     return 1;
-}
-
-static void add_mark(gatherer *g, uint32_t i)
-{
-    kpti_raw_frame *frame = walked_at(g, i)->frame;
-    PyFrameObject *object = frame && g->mark_count < MOST_MARKS ? kpti_frame_mark(frame) : NULL;
-    if (object) g->marks[g->mark_count++] = (mark){frame, object, i};
 }
 
 /* Marks one of the levels before STAYED, whose frames are those of the last time, if it is worth it. */
 static void set_mark(gatherer *g, uint32_t stayed)
 {
-    const uint32_t marked = g->mark_count ? g->marks[g->mark_count - 1].level : 0;
+    const uint32_t marked = kpti_frame_marks_last(&g->marks);
     const uint32_t innermost = stayed ? stayed - 1 : 0;
     const uint32_t step = innermost / MARK_STEP * MARK_STEP;
     if (innermost <= marked || innermost < g->below) return;
@@ -173,9 +148,9 @@ static void set_mark(gatherer *g, uint32_t stayed)
         g->how_often = 0;
     }
     if (++g->how_often >= OFTEN)
-        add_mark(g, innermost);
+        kpti_frame_marks_add(&g->marks, walked_at(g, innermost)->frame, innermost);
     else if (step > marked && step > g->below)
-        add_mark(g, step);
+        kpti_frame_marks_add(&g->marks, walked_at(g, step)->frame, step);
 }
 #else
 static int walk_raw(gatherer *g, PyThreadState *state, uint32_t depth)
@@ -196,16 +171,23 @@ static void set_mark(gatherer *g, uint32_t stayed)
 /* The same through objects of Python's. Codes stay: their frames run. */
 static int walk_objects(gatherer *g, PyThreadState *state, uint32_t depth)
 {
-    PyFrameObject *frame = PyThreadState_GetFrame(state);
+    PyObject *type;
+    PyObject *value;
+    PyObject *traceback;
+    PyFrameObject *frame;
     int whole = 1;
+    PyErr_Fetch(&type, &value, &traceback);
+    frame = PyThreadState_GetFrame(state);
     while (frame && whole) {
         const kpti_instruction at = {kpti_frame_code(frame), kpti_frame_offset(frame)};
         PyFrameObject *back = NULL;
         whole = g->walked_count < depth && add_walked(g, at, NULL);
         if (whole) back = PyFrame_GetBack(frame);
+        if (!back && PyErr_Occurred()) whole = 0; /* there was no memory for it */
         Py_DECREF(frame);
         frame = back;
     }
+    PyErr_Restore(type, value, traceback); /* also takes away one of ours */
     return whole;
 }
 
@@ -214,9 +196,11 @@ static void walk(gatherer *g, kpti_standing s, uint32_t depth, uint32_t *flags)
     PyThreadState *state = s == KPTI_DETACHED ? PyGILState_GetThisThreadState() : kpti_attached();
     const uint32_t most = depth ? depth : UINT32_MAX;
     g->walked_count = g->below = 0;
-    if (depth) g->mark_count = 0; /* levels are counted from another frame on */
+    /* With a depth levels are counted from another frame on; a trace function may move frames. */
+    g->may_mark = !depth && !state->c_tracefunc;
+    if (!g->may_mark) g->marks.count = 0;
     if ((kpti_frames_are_known() ? walk_raw : walk_objects)(g, state, most)) return;
-    g->mark_count = 0;
+    g->marks.count = 0;
     *flags |= KPT_TRACEBACK_CUT;
 }
 
@@ -306,8 +290,7 @@ static uint32_t build(gatherer *g, uint32_t first, uint32_t count, uint32_t kept
     kpti_stack_retain(g->held);
     if (locked) kpti_stacks_unlock();
     kpti_stack_release(before);
-    while (g->mark_count && g->marks[g->mark_count - 1].level > g->count)
-        g->mark_count--;
+    kpti_frame_marks_trim(&g->marks, g->count);
     return stack;
 }
 
@@ -328,7 +311,7 @@ static uint32_t same_again(const gatherer *g, int hold)
 static void forget(gatherer *g, uint32_t epoch)
 {
     kpti_stack_release(g->held);
-    g->held = g->count = g->mark_count = 0;
+    g->held = g->count = g->marks.count = 0;
     memset(&g->places, 0, sizeof g->places);
     g->epoch = epoch;
 }
@@ -358,7 +341,8 @@ static uint32_t gather_with(gatherer *g, kpti_standing s, kpti_wish wish, int *a
         stack = build(g, first, count, kept, wish.hold);
     }
     *again = 0;
-    if (s == KPTI_ATTACHED && !wish.depth && !wish.no_objects) set_mark(g, stayed);
+    if (s == KPTI_ATTACHED && g->may_mark && !wish.no_objects && !(*flags & KPT_TRACEBACK_CUT))
+        set_mark(g, stayed);
     return stack;
 }
 
@@ -381,7 +365,10 @@ uint32_t kpti_gatherer_gather(kpti_standing s, kpti_wish wish, int *again, uint3
 {
     gatherer *g = own ? own : make_own();
     uint32_t stack;
-    if (!g || g->inside || s == KPTI_FOREIGN) return gather_apart(s, wish, flags);
+    if (!g || g->inside || s == KPTI_FOREIGN) {
+        *again = 0;
+        return gather_apart(s, wish, flags);
+    }
     g->inside = 1;
     stack = gather_with(g, s, wish, again, flags);
     g->inside = 0;

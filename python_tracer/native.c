@@ -2,12 +2,17 @@
 
 #include <dlfcn.h>
 #include <execinfo.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "function.h"
 #include "kpt_text.h"
+
+#ifdef DLFO_STRUCT_HAS_EH_DBASE
+#pragma weak _dl_find_object /* since glibc 2.35 */
+#endif
 
 /* The first walk loads the unwinder: not in the middle of whatever the second one is called in. */
 static void prepare(void)
@@ -16,14 +21,25 @@ static void prepare(void)
     (void)backtrace(one, 1);
 }
 
+/* The file of the library that ADDRESS lies in; NULL: unknown. The loader's lock is not taken where there is
+ * a way around it: who holds it may be waiting for the GIL, which our caller may hold. */
+static const char *library_of(void *address)
+{
+    Dl_info info;
+#ifdef DLFO_STRUCT_HAS_EH_DBASE
+    struct dl_find_object found;
+    if (_dl_find_object)
+        return _dl_find_object(address, &found) == 0 ? found.dlfo_link_map->l_name : NULL;
+#endif
+    return dladdr(address, &info) ? info.dli_fname : NULL;
+}
+
 /* Whether ADDRESS is the plugin's or a backend's. */
 static int is_own(void *address)
 {
-    Dl_info info;
-    const char *slash;
-    if (!dladdr(address, &info) || !info.dli_fname) return 0;
-    slash = strrchr(info.dli_fname, '/');
-    return strncmp(slash ? slash + 1 : info.dli_fname, "libkpytrace", strlen("libkpytrace")) == 0;
+    const char *file = library_of(address);
+    const char *slash = file ? strrchr(file, '/') : NULL;
+    return file && strncmp(slash ? slash + 1 : file, "libkpytrace", strlen("libkpytrace")) == 0;
 }
 
 uint32_t kpti_native_walk(uint64_t out[KPTI_MOST_NATIVE])

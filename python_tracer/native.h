@@ -7,7 +7,7 @@
 enum { KPTI_MOST_NATIVE = 512 };
 
 /* The return addresses on the calling thread's stack, innermost first, without this library's own. No
- * lock and no GIL. */
+ * lock, where the C library can do without, and no GIL. */
 uint32_t kpti_native_walk(uint64_t out[KPTI_MOST_NATIVE]);
 
 /* The function, as function.h knows it, that the call before ADDRESS lies in. Takes the loader's lock. */

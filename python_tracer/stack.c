@@ -157,6 +157,16 @@ void kpti_stacks_free_dead_locked(uint64_t most)
     }
 }
 
+void kpti_stacks_forked_locked(void)
+{
+    int64_t count = 0;
+    for (uint32_t s = dead; s; s = node_at(s)->next_dead)
+        count++;
+    for (uint32_t s = atomic_load(&put_aside); s; s = node_at(s)->next_dead)
+        count++;
+    atomic_store(&dead_count, count);
+}
+
 kpti_stacks_count kpti_stacks_counts(void)
 {
     kpti_stacks_count count;

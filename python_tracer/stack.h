@@ -57,6 +57,9 @@ int kpti_stacks_have_dead(void);
 /* Gives back up to MOST nodes that nobody holds. */
 void kpti_stacks_free_dead_locked(uint64_t most);
 
+/* In the child of a fork: a thread that it does not have may have counted one that it never put aside. */
+void kpti_stacks_forked_locked(void);
+
 typedef struct kpti_stacks_count {
     uint64_t nodes;
     uint64_t dead; /* of them */

@@ -280,6 +280,7 @@ static int traverse(PyObject *module, visitproc visit, void *arg)
 static int clear(PyObject *module)
 {
     kpti_module_state *state = PyModule_GetState(module);
+    kpti_free_spares(state); /* they are freed by what their type says */
     Py_CLEAR(state->traceback_type);
     Py_CLEAR(state->generated);
     for (int i = 0; i < KPTI_KEYS; i++)
@@ -292,7 +293,6 @@ static int clear(PyObject *module)
 static void free_module(void *module)
 {
     (void)clear(module);
-    kpti_free_spares(PyModule_GetState(module));
 }
 
 static int add_memory(PyObject *module)

@@ -164,8 +164,10 @@ PyObject *kpti_batch_run(kpti_batch *batch, kpt_symbols_fn sink, int release)
     kpt_status status;
     if (!process) return NULL;
     batch->codecache = kpti_find_codecache();
-    if (PyTuple_Size(batch->state->generated) > 0)
+    kpti_state_take(&batch->state->generated_lock);
+    if (batch->state->generated && PyTuple_Size(batch->state->generated) > 0)
         batch->generated = Py_NewRef(batch->state->generated);
+    kpti_state_give(&batch->state->generated_lock);
     current = batch;
     if (release) batch->released = PyEval_SaveThread();
     status = process->ops->symbolize(process->self, batch->tracebacks, batch->count, sink, batch);
@@ -282,10 +284,13 @@ PyDoc_STRVAR(set_generated_doc, "set_generated(functions): who is asked for gene
 static PyObject *set_generated(PyObject *module, PyObject *functions)
 {
     kpti_module_state *state = PyModule_GetState(module);
-    PyObject *old = state->generated;
     PyObject *tuple = PySequence_Tuple(functions);
+    PyObject *old;
     if (!tuple) return NULL;
+    kpti_state_take(&state->generated_lock);
+    old = state->generated;
     state->generated = tuple;
+    kpti_state_give(&state->generated_lock);
     Py_XDECREF(old);
     return Py_NewRef(Py_None);
 }

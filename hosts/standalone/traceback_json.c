@@ -95,7 +95,7 @@ static uint64_t text_size(const kpti_batch *batch, const pieces *p, const kpt_sy
 {
     uint64_t size = 2;
     for (uint64_t i = 0; i < batch->count; i++) {
-        const kpt_symbol_span span = kpti_shown(batch, i, symbols->spans[i]);
+        const kpt_symbol_span span = kpti_shown(batch, i, symbols);
         size += 3 + span.count;
         for (uint64_t j = 0; j < span.count; j++) {
             const uint32_t symbol = symbols->frames[span.first + j];
@@ -129,7 +129,7 @@ static char *write_stacks(const kpti_batch *batch, const pieces *p, const kpt_sy
     if (!batch->single) *out++ = '[';
     for (uint64_t i = 0; i < batch->count; i++) {
         if (i) *out++ = ',';
-        out = put_stack(out, p, symbols, kpti_shown(batch, i, symbols->spans[i]));
+        out = put_stack(out, p, symbols, kpti_shown(batch, i, symbols));
     }
     if (!batch->single) *out++ = ']';
     *size = (uint64_t)(out - text);

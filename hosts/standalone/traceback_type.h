@@ -29,8 +29,16 @@ extern const char *const kpti_frame_kinds[KPTI_KINDS];
 /* With no GIL nobody could tell whose turn it is. */
 #ifdef Py_GIL_DISABLED
 enum { KPTI_MOST_SPARES = 1, KPTI_SPARES_ARE_KEPT = 0 };
-#else
+typedef PyMutex kpti_state_lock;
+#define kpti_state_take PyMutex_Lock
+#define kpti_state_give PyMutex_Unlock
+#else /* it is the lock */
 enum { KPTI_MOST_SPARES = 32, KPTI_SPARES_ARE_KEPT = 1 };
+typedef struct kpti_state_lock {
+    int unused;
+} kpti_state_lock;
+#define kpti_state_take(lock) ((void)(lock))
+#define kpti_state_give(lock) ((void)(lock))
 #endif
 
 /* The module's, once in each interpreter. */
@@ -39,6 +47,7 @@ typedef struct kpti_module_state {
     PyObject *keys[KPTI_KEYS]; /* interned */
     PyObject *kinds[KPTI_KINDS];
     PyObject *generated; /* a tuple of functions: what generated lines stand for */
+    kpti_state_lock generated_lock;
     struct kpti_traceback_object *spares[KPTI_MOST_SPARES]; /* freed objects, to be used again */
     int spare_count;
 } kpti_module_state;
@@ -74,13 +83,22 @@ typedef struct kpti_batch {
     PyObject *result;
 } kpti_batch;
 
-/* SPAN without what the traceback of INDEX does not show. */
+/* The frames of the traceback of INDEX that it shows: what was generated for one that it does not is not
+ * shown either. */
 static inline kpt_symbol_span kpti_shown(const kpti_batch *batch, uint64_t index,
-                                         kpt_symbol_span span)
+                                         const kpt_symbols *symbols)
 {
-    const uint32_t skip = batch->skips[index];
-    const uint64_t hidden = skip < span.count ? skip : span.count;
-    return (kpt_symbol_span){span.first + hidden, span.count - hidden};
+    kpt_symbol_span span = symbols->spans[index];
+    uint32_t left = batch->skips[index];
+    if (!left) return span;
+    for (; span.count; span.first++, span.count--) {
+        const char *at = (const char *)symbols->symbols +
+                         (size_t)symbols->frames[span.first] * symbols->symbol_stride;
+        const int generated = ((const kpt_symbol *)at)->kind == KPT_SYMBOL_GENERATED;
+        if (!generated && !left) break;
+        left -= !generated;
+    }
+    return span;
 }
 
 /* Sinks, with a batch: the result is a list of lists of dictionaries; a string. */

@@ -161,7 +161,7 @@ static PyObject *make_stacks(words *w)
     PyObject *lists = PyList_New((Py_ssize_t)count);
     for (uint64_t i = 0; lists && i < count; i++) {
         PyObject *stack;
-        w->spans[i] = kpti_shown(w->batch, i, w->symbols->spans[i]);
+        w->spans[i] = kpti_shown(w->batch, i, w->symbols);
         if (!w->spans[i].count) w->spans[i].first = 0;
         stack = find_stack(w, i, lists);
         stack = stack ? Py_NewRef(stack) : make_stack(w, w->spans[i]);
