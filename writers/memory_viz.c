@@ -296,16 +296,16 @@ static void put_settings(writing *w)
     kpti_pickle_dict(&w->pickle);
 }
 
-int kpti_memory_viz_write(const kpti_memory_dump *v, kpti_out_file *out)
+int kpti_memory_viz_write(const kpti_memory_dump *dump, kpti_out_file *out)
 {
-    writing w = {.pickle = {out, 0}, .dump = v};
+    writing w = {.pickle = {out, 0}, .dump = dump};
     int whole;
-    w.symbol_memos = malloc((v->symbols->symbol_count + 1) * sizeof *w.symbol_memos);
-    w.stack_memos = malloc((v->stack_count + 1) * sizeof *w.stack_memos);
+    w.symbol_memos = malloc((dump->symbols->symbol_count + 1) * sizeof *w.symbol_memos);
+    w.stack_memos = malloc((dump->stack_count + 1) * sizeof *w.stack_memos);
     whole = w.symbol_memos && w.stack_memos;
     if (whole) {
-        memset(w.symbol_memos, 0xFF, v->symbols->symbol_count * sizeof *w.symbol_memos);
-        memset(w.stack_memos, 0xFF, v->stack_count * sizeof *w.stack_memos);
+        memset(w.symbol_memos, 0xFF, dump->symbols->symbol_count * sizeof *w.symbol_memos);
+        memset(w.stack_memos, 0xFF, dump->stack_count * sizeof *w.stack_memos);
         kpti_pickle_begin(&w.pickle);
         kpti_pickle_mark(&w.pickle);
         put_own(&w);
