@@ -10,9 +10,7 @@ enum { EVENT_ROOM = 1024, MOST_POOLS = 64 };
 
 static char *put(char *at, const char *text)
 {
-    const size_t size = strlen(text);
-    memcpy(at, text, size);
-    return at + size;
+    return stpcpy(at, text);
 }
 
 static char *put_time(char *at, const kpti_memory_entry *e)

@@ -8,7 +8,7 @@ import threading
 import tracemalloc
 import unittest
 
-from snapshots import Snapshot
+from snapshots import OPCODES, Snapshot
 from support import BACKEND, Case, FREE_THREADED, TAG, run_python
 
 import kpytrace
@@ -129,6 +129,11 @@ class Memory(Case):
         self.assertEqual(sum(e["addr"] in addresses for e in frees), len(sampled))
         self.assertEqual(snapshot.own["frees_of_earlier_blocks"], 0)
 
+    def test_the_viewer_knows_the_opcodes(self):
+        snapshot, kept = self.record(keep_bytes, [*range(2000), 100000, 3000000])
+        self.assertLessEqual(snapshot.opcodes(), OPCODES)
+        del kept
+
     def test_stacks(self):
         snapshot, kept = self.record(outer, 3)
         block = next(b for b in snapshot.blocks if b["size"] == sys.getsizeof(kept))
@@ -197,6 +202,7 @@ class Memory(Case):
             self.assertEqual([b["size"] for b in snapshot.blocks if b["address"] == at], [1234567])
             free(at)
 
+    @unittest.skipUnless((3, 11) <= sys.version_info[:2] <= (3, 13), "frames are not read without the GIL")
     def test_without_the_gil_the_stack_is_there(self):
         malloc, _, free = self.raw(False)
         snapshot, at = self.record(lambda: malloc(4321))
