@@ -14,7 +14,8 @@ const kpti_backend *kpti_backend_entry(void)
         .free_threaded = KPTI_FREE_THREADED,
         .version = KPTI_VERSION,
         .tracer = &kpti_python_tracer,
-        .memory = &kpti_python_memory,
+        /* Without a GIL, allocators can't be changed while other threads use them. */
+        .memory = KPTI_FREE_THREADED ? NULL : &kpti_python_memory,
         .tracebacks = &kpti_python_tracebacks,
     };
     return &backend;

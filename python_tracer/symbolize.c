@@ -153,7 +153,7 @@ static void merge(work *w, const kpt_traceback *t)
     for (uint32_t native = t->native; native && !w->failed; native = kpti_stack_below(native)) {
         const uint32_t place = kpti_stack_place(native);
         const known *k = symbols_of(w, place);
-        if (!k || w->failed) return;
+        if (!k || w->failed || !w->symbols) return;
         if (python && has(&w->symbols[k->first], "PyEval_EvalFrame")) python = add_top(w, python);
         if (script && has(&w->symbols[k->first], "InterpreterStateImpl::run")) {
             add_all(w, script);

@@ -94,7 +94,7 @@ TEST_F(Log, SizesUpToTheMostThatFits)
     const reading r(log);
     EXPECT_EQ(r[0].size, 0u);
     EXPECT_EQ(r[1].size, 1u);
-    for (int i = 2; i < 5; i++)
+    for (size_t i = 2; i < 5; i++)
         EXPECT_EQ(r[i].size, most);
 }
 
@@ -121,7 +121,8 @@ TEST_F(Log, TheCountersUpperHalfChanges)
 
 TEST_F(Log, ALimitKeepsTheLastAndCountsTheOthers)
 {
-    for (uint64_t most : {1, 1000, LOG_CHUNK - 1, LOG_CHUNK + 0, 3 * LOG_CHUNK}) {
+    for (int limit : {1, 1000, LOG_CHUNK - 1, LOG_CHUNK + 0, 3 * LOG_CHUNK}) {
+        const auto most = static_cast<uint64_t>(limit);
         const uint64_t count = 20 * LOG_CHUNK + 11;
         make(most);
         note(0, count);

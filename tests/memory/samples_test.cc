@@ -21,7 +21,7 @@ uint64_t size_of(std::mt19937_64 &random)
 
 TEST(Samples, AddUpToWhatThereWas)
 {
-    for (uint64_t mean : {64, 4096, 65536}) {
+    for (uint64_t mean : {UINT64_C(64), UINT64_C(4096), UINT64_C(65536)}) {
         std::mt19937_64 random(7);
         double bytes = 0;
         double blocks = 0;

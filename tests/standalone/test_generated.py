@@ -2,6 +2,7 @@
 
 import sys
 import types
+import threading
 import unittest
 import unittest.mock
 
@@ -113,6 +114,37 @@ class Generated(unittest.TestCase):
         self.register(ask)
         self.assertEqual(names(here())[0], "here")
         self.assertEqual(inner, ["here"])
+
+    def test_skipped_frames_take_theirs_along(self):
+        def two():
+            return tb.gather(), tb.gather(skip=1)
+
+        def outer():
+            return two()
+        line = two.__code__.co_firstlineno + 1
+        self.register(lambda filename, at: [{"name": "made", "filename": "x", "line": 1}]
+                      if at == line else None)
+        whole, skipped = outer()
+        self.assertEqual(names(whole)[:3], ["two", "made", "outer"])
+        self.assertEqual(names(skipped)[:1], ["outer"])
+
+    def test_functions_change_while_others_symbolize(self):
+        over = threading.Event()
+
+        def change():
+            while not over.is_set():
+                function = tb.generated(lambda filename, line: None)
+                tb.no_longer_generated(function)
+        threads = [threading.Thread(target=change) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        try:
+            for _ in range(2000):
+                self.assertEqual(names(here())[0], "here")
+        finally:
+            over.set()
+            for thread in threads:
+                thread.join()
 
     def test_wrong_function(self):
         self.assertRaises(TypeError, tb.generated, None)

@@ -10,13 +10,16 @@ import tracemalloc
 import unittest
 
 from snapshots import Snapshot
-from support import BACKEND, Case, SAMPLE, TAG, run_python
+from support import BACKEND, Case, FREE_THREADED, SAMPLE, TAG, run_python
 
 import kpytrace
 
-WHY_SKIPPED = f"there is no backend for CPython {TAG} beside the plugin"
+WHY_SKIPPED = f"there is no backend for CPython {TAG} beside the plugin, or none that records memory"
 INTERPRETERS = next((m for m in ("_interpreters", "_xxsubinterpreters")
                      if importlib.util.find_spec(m)), None)
+
+
+# A block of N + 1 bytes: bytes(N - 32).
 
 
 class MemoryCase(Case):
@@ -92,7 +95,15 @@ class Errors(MemoryCase):
         self.assertRaises(TypeError, module.memory_make, "plugin")
 
 
-@unittest.skipUnless(BACKEND.exists(), WHY_SKIPPED)
+@unittest.skipUnless(FREE_THREADED and BACKEND.exists(), "this Python has a GIL")
+class FreeThreaded(MemoryCase):
+    def test_it_is_refused(self):
+        with self.assertRaisesRegex(RuntimeError, "no memory tracer"):
+            kpytrace.memory(self.path).start()
+        self.assertFalse(self.path.exists())
+
+
+@unittest.skipUnless(BACKEND.exists() and not FREE_THREADED, WHY_SKIPPED)
 class Life(MemoryCase):
     def kept_sizes(self, path=None):
         return [block["size"] for block in Snapshot(path or self.path).check(self).blocks]
@@ -126,8 +137,8 @@ class Life(MemoryCase):
         kept = []
         for i in range(20):
             with m:
-                kept.append(bytearray(100000 + i))
-            between = bytearray(200000 + i)
+                kept.append(bytes(99968 + i))
+            between = bytes(199968 + i)
         sizes = self.kept_sizes()
         for i in range(20):
             self.assertIn(100001 + i, sizes)
@@ -154,7 +165,7 @@ class Life(MemoryCase):
         kept = []
         with kpytrace.memory() as m:
             for i in range(5):
-                kept.append(bytearray(300000 + i))
+                kept.append(bytes(299968 + i))
                 m.export(self.folder / f"{i}.pickle")
         for i in range(5):
             sizes = self.kept_sizes(self.folder / f"{i}.pickle")
@@ -208,7 +219,7 @@ class Life(MemoryCase):
         self.program("""
             import sys, kpytrace
             kpytrace.memory(sys.argv[1]).start()
-            kept = bytearray(123456)
+            kept = bytes(123424)
             """)
         self.assertIn(123457, self.kept_sizes())
 
@@ -241,27 +252,27 @@ class Life(MemoryCase):
             sys.path.insert(0, %r)
             from snapshots import Snapshot
             with kpytrace.memory(sys.argv[1]) as m:
-                before = bytearray(111110)
+                before = bytes(111078)
                 child = os.fork()
                 if child == 0:
                     assert not m.running
-                    own = bytearray(222220)
+                    own = bytes(222188)
                     m.stop()
                     assert not os.path.exists(sys.argv[1])
                     m.export("empty.pickle")
                     assert Snapshot("empty.pickle").entries == []
                     with kpytrace.memory("child.pickle"):
-                        mine = bytearray(333330)
+                        mine = bytes(333298)
                     sizes = [b["size"] for b in Snapshot("child.pickle").blocks]
                     assert 333331 in sizes and 222221 not in sizes and 111111 not in sizes
                     m.start()
-                    again = bytearray(444440)
+                    again = bytes(444408)
                     m.export("again.pickle")
                     sizes = [b["size"] for b in Snapshot("again.pickle").blocks]
                     assert 444441 in sizes and 111111 not in sizes
                     os._exit(0)
                 assert os.waitpid(child, 0)[1] == 0
-                after = bytearray(555550)
+                after = bytes(555518)
             sizes = [b["size"] for b in Snapshot(sys.argv[1]).blocks]
             assert 111111 in sizes and 555551 in sizes and 333331 not in sizes
             """ % os.path.dirname(os.path.abspath(__file__)))

@@ -173,6 +173,26 @@ class Origins(unittest.TestCase):
                 thread.join()
         self.assertEqual([names for names, _ in found], [["make"]] * 800)
 
+    def test_the_next_in_line_is_the_objects(self):
+        class Base:
+            def __init__(self):
+                self.base = 1
+
+        class Left(Base):
+            pass
+
+        class Right(Base):
+            def __init__(self):
+                super().__init__()
+                self.right = 1
+
+        class Both(Left, Right):
+            pass
+
+        with tb.origins(Left):
+            made = Both()
+        self.assertEqual(vars(made), {"base": 1, "right": 1})
+
     def test_pickling_is_as_before(self):
         with tb.origins(WithInit):
             made = pickle.loads(pickle.dumps(WithInit(5)))
