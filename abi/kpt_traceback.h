@@ -53,7 +53,7 @@ typedef struct kpt_symbol {
     kpt_str name;
     kpt_str qualname; /* as name where there is none */
     kpt_str file;     /* of a native frame its library */
-    uint64_t address; /* of a native frame */
+    uint64_t address; /* of a native frame; of a Python frame its instruction's offset, in bytes */
     uint32_t kind;    /* KPT_SYMBOL_* */
     uint32_t first_line;
     uint32_t line; /* 0: unknown */

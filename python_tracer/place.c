@@ -107,7 +107,7 @@ kpt_symbol kpti_place_symbol(uint32_t number)
     symbol.name = view.function;
     symbol.qualname = view.qualname;
     symbol.file = view.file;
-    symbol.address = place->kind == KPT_SYMBOL_NATIVE ? place->where : 0;
+    symbol.address = place->where;
     symbol.first_line = view.first_line;
     symbol.line = place->line;
     symbol.end_line = place->end_line;

@@ -66,7 +66,8 @@ static char *put_frame(char *out, const kpt_symbol *s)
     out = put_number(out, KPTI_KEY_COLUMN, s->column, KPT_NO_COLUMN);
     out = put_number(out, KPTI_KEY_END_COLUMN, s->end_column, KPT_NO_COLUMN);
     out = put_string(out, KPTI_KEY_KIND, kpt_str_of(kpti_frame_kinds[kind]));
-    if (kind == KPT_SYMBOL_NATIVE) out = put_number(out, KPTI_KEY_ADDRESS, s->address, UINT64_MAX);
+    if (kpti_key_of_kind(kind) < KPTI_KEYS)
+        out = put_number(out, kpti_key_of_kind(kind), s->address, UINT64_MAX);
     *out++ = '}';
     return out;
 }

@@ -19,11 +19,19 @@ enum {
     KPTI_KEY_COLUMN,
     KPTI_KEY_END_COLUMN,
     KPTI_KEY_KIND,
+    KPTI_KEY_OFFSET,  /* of Python frames only */
     KPTI_KEY_ADDRESS, /* of native frames only */
     KPTI_KEYS
 };
 enum { KPTI_KINDS = KPT_SYMBOL_GENERATED + 1 };
 extern const char *const kpti_frame_keys[KPTI_KEYS];
+
+/* The key of what only frames of this kind have; KPTI_KEYS: they have nothing. */
+static inline int kpti_key_of_kind(uint32_t kind)
+{
+    if (kind == KPT_SYMBOL_PYTHON) return KPTI_KEY_OFFSET;
+    return kind == KPT_SYMBOL_NATIVE ? KPTI_KEY_ADDRESS : KPTI_KEYS;
+}
 extern const char *const kpti_frame_kinds[KPTI_KINDS];
 
 /* With no GIL nobody could tell whose turn it is. */

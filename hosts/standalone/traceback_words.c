@@ -14,6 +14,7 @@ const char *const kpti_frame_keys[KPTI_KEYS] = {
     [KPTI_KEY_COLUMN] = "column",
     [KPTI_KEY_END_COLUMN] = "end_column",
     [KPTI_KEY_KIND] = "kind",
+    [KPTI_KEY_OFFSET] = "offset",
     [KPTI_KEY_ADDRESS] = "address",
 };
 const char *const kpti_frame_kinds[KPTI_KINDS] = {
@@ -80,10 +81,10 @@ static PyObject *qualname_of(const kpt_symbol *symbol, PyObject *name)
     return decode(qualname);
 }
 
-/* Each is owned, or NULL with an exception. Returns how many keys the frame has. */
-static int make_values(words *w, const kpt_symbol *symbol, PyObject *values[KPTI_KEYS])
+/* Those up to the kind, and that of the kind's own key: each is owned, or NULL with an exception. */
+static void make_values(words *w, const kpt_symbol *symbol, uint32_t kind,
+                        PyObject *values[KPTI_KEYS + 1])
 {
-    const uint32_t kind = symbol->kind < KPTI_KINDS ? symbol->kind : KPT_SYMBOL_NATIVE;
     values[KPTI_KEY_NAME] = decode(symbol->name);
     values[KPTI_KEY_FILENAME] = file_name(w, symbol->file);
     values[KPTI_KEY_LINE] = PyLong_FromUnsignedLong(symbol->line);
@@ -93,18 +94,20 @@ static int make_values(words *w, const kpt_symbol *symbol, PyObject *values[KPTI
     values[KPTI_KEY_COLUMN] = number(symbol->column, KPT_NO_COLUMN);
     values[KPTI_KEY_END_COLUMN] = number(symbol->end_column, KPT_NO_COLUMN);
     values[KPTI_KEY_KIND] = Py_NewRef(w->batch->state->kinds[kind]);
-    if (kind != KPT_SYMBOL_NATIVE) return KPTI_KEY_ADDRESS;
-    values[KPTI_KEY_ADDRESS] = PyLong_FromUnsignedLongLong(symbol->address);
-    return KPTI_KEYS;
+    values[kpti_key_of_kind(kind)] = PyLong_FromUnsignedLongLong(symbol->address);
 }
 
 static int fill_frame(words *w, PyObject *dict, const kpt_symbol *symbol)
 {
-    PyObject *values[KPTI_KEYS];
-    const int count = make_values(w, symbol, values);
+    const uint32_t kind = symbol->kind < KPTI_KINDS ? symbol->kind : KPT_SYMBOL_NATIVE;
+    const int own = kpti_key_of_kind(kind);
+    PyObject *values[KPTI_KEYS + 1] = {NULL};
     int done = 1;
-    for (int i = 0; i < count; i++) {
-        done = done && values[i] && PyDict_SetItem(dict, w->batch->state->keys[i], values[i]) == 0;
+    make_values(w, symbol, kind, values);
+    for (int i = 0; i <= KPTI_KEYS; i++) {
+        if (i <= KPTI_KEY_KIND || (i == own && i < KPTI_KEYS))
+            done =
+                done && values[i] && PyDict_SetItem(dict, w->batch->state->keys[i], values[i]) == 0;
         Py_XDECREF(values[i]);
     }
     return done;

@@ -89,6 +89,17 @@ class Gathering(unittest.TestCase):
         line = test_line(self)
         self.assertEqual(where.symbolize()[1]["line"], line + 3)
 
+    def test_offsets_of_instructions(self):
+        def look():
+            frame, found = sys._getframe(1), []
+            where = tb.gather()
+            while frame:
+                found.append(frame.f_lasti)
+                frame = frame.f_back
+            return where, found
+        where, expected = deep(3, look)
+        self.assertEqual([frame["offset"] for frame in where.symbolize()[1:]], expected)
+
     def test_qualnames(self):
         frame = self.inside().symbolize()[0]
         self.assertEqual(frame["name"], "inside")
@@ -173,7 +184,7 @@ def test_line(case):
 class Reading(unittest.TestCase):
     def test_keys(self):
         for frame in here().symbolize():
-            self.assertEqual(list(frame), KEYS)
+            self.assertEqual(list(frame), [*KEYS, "offset"])
 
     def test_what_is_equal_is_one_object(self):
         one, two = (deep(2, here) for _ in range(2))
