@@ -28,3 +28,11 @@ function(kpt_add_gtests program prefix)
       NO_PRETTY_VALUES DISCOVERY_MODE PRE_TEST PROPERTIES ${required})
   endif()
 endfunction()
+
+# Without AddressSanitizer's stacks on the heap, which find uses after a return: programs that call much take
+# minutes with them. The fuzzers' inputs have them.
+function(kpt_keep_stacks test)
+  if(KPT_SANITIZE)
+    set_tests_properties(${test} PROPERTIES ENVIRONMENT ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1)
+  endif()
+endfunction()

@@ -3,6 +3,7 @@
 import ctypes
 import importlib.util
 import json
+import os
 import sys
 import threading
 import tracemalloc
@@ -179,7 +180,8 @@ class Memory(Case):
             snapshot, addresses = self.record(work)
             free(addresses[-1])
             self.assertGreater(len(set(addresses)), 1, "one has moved")
-            self.assertLess(len(set(addresses)), len(addresses), "one has stayed")
+            if "libasan" not in os.environ.get("LD_PRELOAD", ""):  # whose blocks never stay
+                self.assertLess(len(set(addresses)), len(addresses), "one has stayed")
             found = [(e["action"], e["addr"], e["size"]) for e in snapshot.data["device_traces"][0]
                      if (e["addr"], e["size"]) in list(zip(addresses, (100000, *sizes)))]
             expected = [("alloc", addresses[0], 100000)]
@@ -237,13 +239,13 @@ class Memory(Case):
         self.assertEqual(sum(b["size"] == sys.getsizeof(bytes(999)) for b in snapshot.blocks), 18000)
 
     def test_the_last_entries(self):
-        snapshot, kept = self.record(keep_bytes, range(50000), max_entries=1000)
+        snapshot, kept = self.record(keep_bytes, range(10000), max_entries=1000)
         self.assertEqual(len(snapshot.entries), 1000)
-        self.assertGreater(snapshot.own["entries_dropped"], 49000)
+        self.assertGreater(snapshot.own["entries_dropped"], 9000)
         sizes = {e["size"] for e in snapshot.allocated(line_of(keep_bytes, 1), HERE)}
         # Each has two entries more: the number in range() comes, and goes.
         self.assertTrue({sys.getsizeof(block) for block in kept[-300:]} <= sizes)
-        whole, _ = self.record(keep_bytes, range(50000))
+        whole, _ = self.record(keep_bytes, range(10000))
         self.assertAlmostEqual(1000 + snapshot.own["entries_dropped"], len(whole.entries), delta=50)
 
     def test_chrome_json(self):
