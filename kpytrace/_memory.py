@@ -165,10 +165,7 @@ def _forget_in_child() -> None:
 def _standalone_of() -> Any:
     global _standalone
     if _standalone is None:
-        import atexit
-
         _trace._load()
-        atexit.register(_stop_at_exit)
-        os.register_at_fork(after_in_child=_forget_in_child)
+        _trace._watch_process(_stop_at_exit, _forget_in_child)
         _standalone = _trace._standalone
     return _standalone

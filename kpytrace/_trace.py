@@ -361,6 +361,14 @@ def _forget_in_child() -> None:
     _active = None
 
 
+def _watch_process(stop: Callable[[], None], forget_in_child: Callable[[], None]) -> None:
+    """From now on `stop` runs when the process ends, and `forget_in_child` in each child of a fork."""
+    import atexit
+
+    atexit.register(stop)
+    os.register_at_fork(after_in_child=forget_in_child)
+
+
 def _load() -> object:
     """Loads the C host and sets the hooks, at the first start: importing the package does neither.
     Returns the plugin's path."""
@@ -368,8 +376,6 @@ def _load() -> object:
     from . import _plugin
 
     if _standalone is None:
-        import atexit
-
         try:
             from . import _standalone as loaded
         except ImportError as error:
@@ -377,7 +383,6 @@ def _load() -> object:
             raise ImportError(f"the C part of this kpytrace ({folder}) can't be loaded: {error}. In a "
                               f"checkout run `pip install .`, and import it from outside") from None
 
-        atexit.register(_stop_at_exit)
-        os.register_at_fork(after_in_child=_forget_in_child)
+        _watch_process(_stop_at_exit, _forget_in_child)
         _standalone = loaded
     return _plugin()

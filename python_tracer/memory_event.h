@@ -20,8 +20,8 @@ enum { KPTI_MEMORY_TIME = 0 };
 enum { KPTI_MEMORY_KIND_BITS = 4, KPTI_MEMORY_POOL_BITS = 12 };
 enum { KPTI_MEMORY_SIZE_SHIFT = KPTI_MEMORY_KIND_BITS + KPTI_MEMORY_POOL_BITS };
 
-/* Pools: Python's three domains, and behind them what hosts report. */
-enum { KPTI_POOL_RAW = 0, KPTI_POOL_MEM = 1, KPTI_POOL_OBJ = 2, KPTI_POOL_HOST = 3 };
+/* Pools: Python's three domains. */
+enum { KPTI_POOL_RAW = 0, KPTI_POOL_MEM = 1, KPTI_POOL_OBJ = 2 };
 
 #define KPTI_MEMORY_MOST_SIZE ((UINT64_C(1) << (64 - KPTI_MEMORY_SIZE_SHIFT)) - 1)
 

@@ -20,13 +20,6 @@ typedef struct exporting {
     uint64_t stack_count;
 } exporting;
 
-static int by_number(const void *a, const void *b)
-{
-    const uint32_t x = *(const uint32_t *)a;
-    const uint32_t y = *(const uint32_t *)b;
-    return x < y ? -1 : x > y;
-}
-
 static kpt_status no_memory(kpti_error *error)
 {
     return kpti_fail(error, KPT_E_MEMORY, "export: no memory");
@@ -42,7 +35,7 @@ static int list_stacks(exporting *e)
     if (!e->numbers) return 0;
     for (uint64_t i = 0; i < h->count; i++)
         if (h->entries[i].stack) e->numbers[count++] = h->entries[i].stack;
-    if (count) qsort(e->numbers, count, sizeof *e->numbers, by_number);
+    if (count) qsort(e->numbers, count, sizeof *e->numbers, kpti_memory_by_stack);
     for (uint64_t i = 0; i < count; i++)
         if (!kept || e->numbers[kept - 1] != e->numbers[i]) e->numbers[kept++] = e->numbers[i];
     e->stack_count = kept;

@@ -237,18 +237,6 @@ int kpti_memory_log_room_slow(kpti_memory_log *log, kpti_memory_thread *thread, 
     return 1;
 }
 
-kpti_memory_counts kpti_memory_log_counts(kpti_memory_log *log)
-{
-    kpti_memory_counts counts = {0, 0, 0};
-    kpti_memory_logs_lock();
-    for (const kpti_memory_chunk *c = log->oldest; c; c = c->newer)
-        counts.events += atomic_load_explicit(&c->count, memory_order_acquire);
-    counts.dropped = log->dropped;
-    counts.bytes = log->chunk_count * sizeof(kpti_memory_chunk);
-    kpti_memory_logs_unlock();
-    return counts;
-}
-
 void kpti_memory_copy_free(kpti_memory_copy *copy)
 {
     if (!copy) return;

@@ -122,14 +122,6 @@ static inline void kpti_memory_append(kpti_memory_log *log, kpti_memory_thread *
     atomic_store_explicit(&chunk->count, count + 1, memory_order_release);
 }
 
-/* What a log holds; of one that records, what it held when this was called. */
-typedef struct kpti_memory_counts {
-    uint64_t events; /* that are held */
-    uint64_t dropped;
-    uint64_t bytes;
-} kpti_memory_counts;
-kpti_memory_counts kpti_memory_log_counts(kpti_memory_log *log);
-
 /* A copy of what the log holds, chunk after chunk of a thread in order, threads in any; NULL without
  * memory. A log that records goes on meanwhile. */
 typedef struct kpti_memory_copy {

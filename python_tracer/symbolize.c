@@ -144,8 +144,8 @@ static int has(const kpt_symbol *symbol, const char *word)
     return memmem(symbol->name.data, symbol->name.size, word, strlen(word)) != NULL;
 }
 
-/* Each native frame that runs Python comes after the Python frame that it runs, the one that runs a
- * script after all of the script's. */
+/* As torch merges them: before each native frame of Python's interpreter comes the next Python frame,
+ * before the first one of the script's all of its frames; what is left comes at the end. */
 static void merge(work *w, const kpt_traceback *t)
 {
     uint32_t python = t->python;

@@ -16,11 +16,15 @@ typedef struct kpti_memory_dump {
     uint64_t sample_bytes;
     const char *const *pools; /* their names */
     uint32_t pool_count;
-    /* Stacks in words: span I of symbols is the stack whose number is stacks[I], in rising order. */
+    /* Stacks in words: span I of symbols is the stack whose number is stacks[I], in the order of
+     * kpti_memory_by_stack. */
     const uint32_t *stacks;
     uint64_t stack_count;
     const kpt_symbols *symbols;
 } kpti_memory_dump;
+
+/* Compares two numbers of stacks, for qsort and bsearch. */
+int kpti_memory_by_stack(const void *a, const void *b);
 
 /* A snapshot that torch's memory viewer opens, and its commands read: a pickle with a trace for each pool, as
  * for a device, and segments with what was alive at the end. */

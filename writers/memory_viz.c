@@ -83,7 +83,7 @@ static void put_frame(writing *w, uint32_t symbol)
     w->symbol_memos[symbol] = kpti_pickle_memoize(&w->pickle);
 }
 
-static int by_number(const void *a, const void *b)
+int kpti_memory_by_stack(const void *a, const void *b)
 {
     const uint32_t x = *(const uint32_t *)a;
     const uint32_t y = *(const uint32_t *)b;
@@ -94,7 +94,8 @@ static void put_frames(writing *w, uint32_t stack)
 {
     const kpti_memory_dump *v = w->dump;
     const uint32_t *found =
-        stack ? bsearch(&stack, v->stacks, v->stack_count, sizeof stack, by_number) : NULL;
+        stack ? bsearch(&stack, v->stacks, v->stack_count, sizeof stack, kpti_memory_by_stack)
+              : NULL;
     const size_t i = found ? (size_t)(found - v->stacks) : 0;
     const kpt_symbol_span *span;
     if (!found) {

@@ -100,14 +100,25 @@ void log_content_free(log_content content)
     free(content.events);
 }
 
+/* What a copy of the log has: COUNTED events, or the bytes of its chunks. */
+static uint64_t measure(kpti_memory_log *log, int counted)
+{
+    kpti_memory_copy *copy = kpti_memory_log_copy(log);
+    uint64_t amount;
+    if (!copy) abort();
+    amount = counted ? copy->event_count : copy->chunk_count * sizeof(kpti_memory_chunk);
+    kpti_memory_copy_free(copy);
+    return amount;
+}
+
 uint64_t log_counted(kpti_memory_log *log)
 {
-    return kpti_memory_log_counts(log).events;
+    return measure(log, 1);
 }
 
 uint64_t log_bytes(kpti_memory_log *log)
 {
-    return kpti_memory_log_counts(log).bytes;
+    return measure(log, 0);
 }
 
 void log_forked(void)

@@ -77,6 +77,19 @@ class Case(unittest.TestCase):
         return [event["name"] for event in self.calls(path)]
 
 
+class MemoryCase(Case):
+    """A test that records memory: none goes on after it."""
+
+    def setUp(self):
+        super().setUp()
+        self.path = self.folder / "memory.pickle"
+        self.addCleanup(self.end_memory)
+
+    def end_memory(self):
+        if kpytrace._memory._active is not None:
+            kpytrace._memory._active.close()
+
+
 def run_python(*arguments, **options):
     """Runs this Python in a process of its own, where the package is found but no option is set."""
     env = {k: v for k, v in os.environ.items() if not k.startswith("KPYTRACE")}

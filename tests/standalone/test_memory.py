@@ -10,7 +10,7 @@ import tracemalloc
 import unittest
 
 from snapshots import OPCODES, Snapshot
-from support import BACKEND, Case, FREE_THREADED, TAG, run_python
+from support import BACKEND, FREE_THREADED, MemoryCase, TAG, run_python
 
 import kpytrace
 
@@ -48,16 +48,7 @@ def inner():
 
 
 @unittest.skipUnless(BACKEND.exists() and not FREE_THREADED, WHY_SKIPPED)
-class Memory(Case):
-    def setUp(self):
-        super().setUp()
-        self.path = self.folder / "memory.pickle"
-        self.addCleanup(self.end_memory)
-
-    def end_memory(self):
-        if kpytrace._memory._active is not None:
-            kpytrace._memory._active.close()
-
+class Memory(MemoryCase):
     def record(self, work, *arguments, **options):
         """The snapshot, and what `work` returned and thus keeps alive."""
         with kpytrace.memory(self.path, **options):

@@ -10,7 +10,7 @@ import tracemalloc
 import unittest
 
 from snapshots import Snapshot
-from support import BACKEND, Case, FREE_THREADED, SAMPLE, TAG, run_python
+from support import BACKEND, FREE_THREADED, MemoryCase, SAMPLE, TAG, run_python
 
 import kpytrace
 
@@ -22,16 +22,7 @@ INTERPRETERS = next((m for m in ("_interpreters", "_xxsubinterpreters")
 # A block of N + 1 bytes: bytes(N - 32).
 
 
-class MemoryCase(Case):
-    def setUp(self):
-        super().setUp()
-        self.path = self.folder / "memory.pickle"
-        self.addCleanup(self.end_memory)
-
-    def end_memory(self):
-        if kpytrace._memory._active is not None:
-            kpytrace._memory._active.close()
-
+class ProgramCase(MemoryCase):
     def program(self, text, status=0):
         """Runs a program in a process of its own, with a time limit."""
         done = run_python("-X", "faulthandler", "-c", textwrap.dedent(text), self.path,
@@ -40,7 +31,7 @@ class MemoryCase(Case):
         return done
 
 
-class Errors(MemoryCase):
+class Errors(ProgramCase):
     def test_what_is_no_name(self):
         for path in ("memory.txt", "memory.pickle.gz", "pickle", "", "memory.JSON"):
             with self.assertRaisesRegex(ValueError, "neither"):
@@ -96,7 +87,7 @@ class Errors(MemoryCase):
 
 
 @unittest.skipUnless(FREE_THREADED and BACKEND.exists(), "this Python has a GIL")
-class FreeThreaded(MemoryCase):
+class FreeThreaded(ProgramCase):
     def test_it_is_refused(self):
         with self.assertRaisesRegex(RuntimeError, "no memory tracer"):
             kpytrace.memory(self.path).start()
@@ -104,7 +95,7 @@ class FreeThreaded(MemoryCase):
 
 
 @unittest.skipUnless(BACKEND.exists() and not FREE_THREADED, WHY_SKIPPED)
-class Life(MemoryCase):
+class Life(ProgramCase):
     def kept_sizes(self, path=None):
         return [block["size"] for block in Snapshot(path or self.path).check(self).blocks]
 
