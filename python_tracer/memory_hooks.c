@@ -2,120 +2,33 @@
 
 #include <stdatomic.h>
 
-#include "cpython.h"
-#include "gather.h"
-#include "memory_log.h"
-#include "memory_samples.h"
-#include "platform.h"
+#include "memory_hooked.h"
+#include "memory_sampler.h"
 
 enum { DOMAINS = 3 };
 
 static PyMemAllocatorEx below[DOMAINS]; /* who had the domain before us */
 static int installed[DOMAINS];
 
-static void note_alloc(kpti_memory_inside in, uint32_t pool, const void *block, uint64_t size,
-                       uint32_t resized)
-{
-    const kpti_memory_wish *wish = kpti_memory_log_wish(in.log);
-    uint32_t stack;
-    if (wish->sample_bytes && (!kpti_sample_takes(in.thread, size, wish->sample_bytes) ||
-                               !kpti_sample_add((uintptr_t)block)))
-        return;
-    /* tracemalloc allocates raw memory with its lock held, and takes the lock for each object. */
-    stack = kpti_gather_pinned(wish->depth, pool == KPTI_POOL_RAW);
-    kpti_memory_append(in.log, in.thread, kpti_ticks(), (uintptr_t)block,
-                       kpti_memory_what(KPTI_MEMORY_ALLOC | resized, pool, size), stack);
-}
-
-/* Whether the end of BLOCK is recorded. It is asked while the block is still there: afterwards another thread
- * may have a sample at its address. */
-static int ends_recorded(kpti_memory_inside in, uintptr_t block)
-{
-    if (!block || !kpti_memory_log_wish(in.log)->sample_bytes) return block != 0;
-    return kpti_sample_may_live(block) && kpti_sample_remove(block);
-}
-
-static void note_free(kpti_memory_inside in, uint32_t pool, uintptr_t block, uint64_t now,
-                      uint32_t resized)
-{
-    kpti_memory_append(in.log, in.thread, now, block,
-                       kpti_memory_what(KPTI_MEMORY_FREE | resized, pool, 0), 0);
-}
-
-/* Not recorded; but somebody may be looking for us. */
-static inline void *passed(kpti_memory_inside in, void *block)
-{
-    if (in.thread && in.thread->probe) in.thread->probe = 2;
-    return block;
-}
-
-/* In all four: what the allocators below allocate on their part, as the object domain's does in the raw one,
- * is inside, and not recorded twice. */
-static inline void *hooked_malloc(uint32_t pool, void *ctx, size_t size)
-{
-    const kpti_memory_inside in = kpti_memory_enter();
-    void *block = below[pool].malloc(ctx, size);
-    if (!in.log) return passed(in, block);
-    if (block) note_alloc(in, pool, block, size, 0);
-    kpti_memory_leave(in);
-    return block;
-}
-
-static inline void *hooked_calloc(uint32_t pool, void *ctx, size_t count, size_t size)
-{
-    const kpti_memory_inside in = kpti_memory_enter();
-    void *block = below[pool].calloc(ctx, count, size);
-    if (!in.log) return block;
-    if (block) note_alloc(in, pool, block, (uint64_t)count * size, 0);
-    kpti_memory_leave(in);
-    return block;
-}
-
-static inline void *hooked_realloc(uint32_t pool, void *ctx, void *old, size_t size)
-{
-    const kpti_memory_inside in = kpti_memory_enter();
-    const uintptr_t before = (uintptr_t)old;
-    const uint64_t now = in.log ? kpti_ticks() : 0;
-    const int ends = in.log && ends_recorded(in, before);
-    void *block = below[pool].realloc(ctx, old, size);
-    if (!in.log) return block;
-    if (block && ends) note_free(in, pool, before, now, KPTI_MEMORY_RESIZED);
-    if (block)
-        note_alloc(in, pool, block, size, before ? KPTI_MEMORY_RESIZED : 0);
-    else if (ends && kpti_memory_log_wish(in.log)->sample_bytes)
-        (void)kpti_sample_add(before); /* it lives on */
-    kpti_memory_leave(in);
-    return block;
-}
-
-static inline void hooked_free(uint32_t pool, void *ctx, void *block)
-{
-    const kpti_memory_inside in = kpti_memory_enter();
-    if (in.log && ends_recorded(in, (uintptr_t)block))
-        note_free(in, pool, (uintptr_t)block, kpti_ticks(), 0);
-    below[pool].free(ctx, block);
-    if (in.log) kpti_memory_leave(in);
-}
-
 /* Python hands us the context of who is below: a thread that reads the allocator's fields while they are
  * changed, as the raw domain's users may, finds any mixture of old and new ones right. So our functions
  * know their domain by themselves. */
-#define HOOKS(name, pool)                                            \
-    static void *name##_malloc(void *ctx, size_t size)               \
-    {                                                                \
-        return hooked_malloc(pool, ctx, size);                       \
-    }                                                                \
-    static void *name##_calloc(void *ctx, size_t count, size_t size) \
-    {                                                                \
-        return hooked_calloc(pool, ctx, count, size);                \
-    }                                                                \
-    static void *name##_realloc(void *ctx, void *block, size_t size) \
-    {                                                                \
-        return hooked_realloc(pool, ctx, block, size);               \
-    }                                                                \
-    static void name##_free(void *ctx, void *block)                  \
-    {                                                                \
-        hooked_free(pool, ctx, block);                               \
+#define HOOKS(name, pool)                                                    \
+    static void *name##_malloc(void *ctx, size_t size)                       \
+    {                                                                        \
+        return kpti_hooked_malloc(&below[pool], pool, ctx, size, 0);         \
+    }                                                                        \
+    static void *name##_calloc(void *ctx, size_t count, size_t size)         \
+    {                                                                        \
+        return kpti_hooked_calloc(&below[pool], pool, ctx, count, size, 0);  \
+    }                                                                        \
+    static void *name##_realloc(void *ctx, void *block, size_t size)         \
+    {                                                                        \
+        return kpti_hooked_realloc(&below[pool], pool, ctx, block, size, 0); \
+    }                                                                        \
+    static void name##_free(void *ctx, void *block)                          \
+    {                                                                        \
+        kpti_hooked_free(&below[pool], pool, ctx, block);                    \
     }
 HOOKS(raw, KPTI_POOL_RAW)
 HOOKS(mem, KPTI_POOL_MEM)
@@ -163,11 +76,13 @@ static int is_reached(int domain)
     return reached;
 }
 
-void kpti_memory_hooks_install(void)
+void kpti_memory_hooks_install(int sampled)
 {
+    const int with_sampler = sampled && kpti_sampler_fits();
+    if (with_sampler) kpti_sampler_install();
     for (int i = 0; i < DOMAINS; i++) {
         PyMemAllocatorEx hooks = domains[i].hooks;
-        if (is_reached(i)) continue;
+        if ((with_sampler && i != KPTI_POOL_RAW) || is_reached(i)) continue;
         PyMem_GetAllocator(domains[i].domain, &below[i]);
         hooks.ctx = below[i].ctx;
         PyMem_SetAllocator(domains[i].domain, &hooks);
@@ -177,6 +92,7 @@ void kpti_memory_hooks_install(void)
 
 void kpti_memory_hooks_remove(void)
 {
+    kpti_sampler_remove();
     for (int i = 0; i < DOMAINS; i++) {
         PyMemAllocatorEx top;
         PyMem_GetAllocator(domains[i].domain, &top);

@@ -5,8 +5,8 @@
 
 #include "memory_log.h"
 
-/* Puts the hooks where they are not. The GIL is held. */
-void kpti_memory_hooks_install(void);
+/* Puts the hooks where they are not; SAMPLED: for a recording of samples. The GIL is held. */
+void kpti_memory_hooks_install(int sampled);
 /* Ends LOG, if it records. A GIL that is held is released meanwhile: a thread inside may be waiting for it, in
  * an allocator below ours. */
 void kpti_memory_hooks_end(kpti_memory_log *log);

@@ -34,6 +34,12 @@ typedef struct kpti_memory_wish {
     uint32_t depth;        /* frames of a stack; 0 = all */
 } kpti_memory_wish;
 
+/* Bytes up to a thread's next sample; 0: not known yet. Written by the thread, and by who begins a log. */
+typedef struct kpti_memory_until {
+    _Atomic uint64_t sample;
+    int is_counted; /* what is being resized: see memory_sampler.h */
+} kpti_memory_until;
+
 /* A thread that appends. Its log and chunk are written under the lock: by itself, and by who frees the log. */
 typedef struct kpti_memory_thread {
     _Atomic uint32_t busy;              /* inside of an append, or of what belongs to it */
@@ -41,12 +47,18 @@ typedef struct kpti_memory_thread {
     _Atomic(kpti_memory_chunk *) chunk; /* NULL: none yet */
     uint64_t high;                      /* the counter's upper half, as the last event has it */
     uint64_t random;                    /* state of the sampler */
-    int probe;            /* 1: this thread looks whether it gets into a hook; 2: it does */
-    int64_t until_sample; /* bytes to the next one */
-    uint64_t sample_mean; /* that this is for */
+    int probe; /* 1: this thread looks whether it gets into a hook; 2: it does */
+    struct kpti_memory_until *until;
     uint64_t os_tid;
     struct kpti_memory_thread *next; /* of all threads, under the lock */
 } kpti_memory_thread;
+
+extern __thread kpti_memory_until kpti_memory_until_next
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/* The same for small blocks, where memory_sampler.h counts them: of all threads, as it is asked with the GIL
+ * held. (Sub-interpreters that have their own may lose each other's count.) */
+extern _Atomic uint64_t kpti_memory_until_small __attribute__((visibility("hidden")));
 
 /* The log that records; NULL: none. Read with busy set. */
 extern _Atomic(kpti_memory_log *) kpti_memory_active __attribute__((visibility("hidden")));

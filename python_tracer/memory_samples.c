@@ -10,9 +10,12 @@ enum { WORDS = (1 << KPTI_SAMPLE_FILTER_BITS) / 64, FIRST_ROOM = 1024, STALE = 4
 _Atomic uint64_t kpti_sample_filter[WORDS];
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static uintptr_t *slots; /* 0: empty, 1: was taken out */
-static size_t room;      /* a power of two */
-static size_t used;      /* slots that are not empty */
+static struct slot {
+    uintptr_t address; /* 0: empty, 1: was taken out */
+    uint32_t pool;
+} * slots;
+static size_t room; /* a power of two */
+static size_t used; /* slots that are not empty */
 static size_t live;
 static size_t stale; /* bits of the filter that may be without one, since it was made */
 
@@ -37,22 +40,27 @@ static double chance(kpti_memory_thread *thread)
     return ((double)(x >> 11) + 0.5) / (double)(UINT64_C(1) << 53);
 }
 
-/* The bytes to the next chosen one, on the average MEAN. */
-static int64_t distance(kpti_memory_thread *thread, uint64_t mean)
+/* Bytes up to the next chosen one, and with it: on the average MEAN. */
+static uint64_t distance(kpti_memory_thread *thread, uint64_t mean)
 {
     const double bytes = ceil(-log(chance(thread)) * (double)mean);
-    return bytes < 1 ? 1 : bytes > 1e18 ? (int64_t)1e18 : (int64_t)bytes;
+    return bytes < 1 ? 1 : bytes > 1e18 ? (uint64_t)1e18 : (uint64_t)bytes;
 }
 
-int kpti_sample_takes_slow(kpti_memory_thread *thread, uint64_t size, uint64_t mean)
+/* A block that ends beyond the chosen byte is one sample, and counting begins anew behind it; the first block
+ * of all is chosen by chance as all others are. */
+int kpti_sample_takes_slow(kpti_memory_thread *thread, _Atomic uint64_t *until, uint64_t size,
+                           uint64_t mean)
 {
-    if (thread->sample_mean != mean) { /* its first block is chosen by chance as all others are */
-        thread->sample_mean = mean;
-        thread->until_sample = distance(thread, mean) - (int64_t)size;
-        if (thread->until_sample > 0) return 0;
+    uint64_t left = atomic_load_explicit(until, memory_order_relaxed);
+    int taken = 1;
+    if (!left) {
+        left = distance(thread, mean);
+        taken = left <= size;
     }
-    thread->until_sample = distance(thread, mean);
-    return 1;
+    left = taken ? distance(thread, mean) : left - size;
+    atomic_store_explicit(until, left, memory_order_relaxed);
+    return taken;
 }
 
 double kpti_sample_weight(uint64_t size, uint64_t mean)
@@ -63,7 +71,7 @@ double kpti_sample_weight(uint64_t size, uint64_t mean)
 static size_t slot_of(uintptr_t address)
 {
     size_t i = (size_t)((uint64_t)address * UINT64_C(0x9E3779B97F4A7C15) >> 24) & (room - 1);
-    while (slots[i] && slots[i] != address)
+    while (slots[i].address && slots[i].address != address)
         i = (i + 1) & (room - 1);
     return i;
 }
@@ -79,9 +87,9 @@ static void set_bit(uintptr_t address)
 static int renew_locked(void)
 {
     const size_t before = room;
-    uintptr_t *old = slots;
+    struct slot *old = slots;
     size_t wanted = room ? room : FIRST_ROOM;
-    uintptr_t *made;
+    struct slot *made;
     if (live * 4 >= wanted) wanted *= 2;
     made = calloc(wanted, sizeof *made);
     if (!made) return 0;
@@ -89,12 +97,12 @@ static int renew_locked(void)
     room = wanted;
     used = live;
     for (size_t i = 0; i < before; i++)
-        if (old[i] > 1) slots[slot_of(old[i])] = old[i];
+        if (old[i].address > 1) slots[slot_of(old[i].address)] = old[i];
     free(old);
     return 1;
 }
 
-int kpti_sample_add(uintptr_t address)
+int kpti_sample_add(uintptr_t address, uint32_t pool)
 {
     int added = 1;
     size_t i;
@@ -102,11 +110,11 @@ int kpti_sample_add(uintptr_t address)
     if ((used + 1) * 2 > room) added = renew_locked() || (room && used + 1 < room);
     if (added) {
         i = slot_of(address);
-        if (!slots[i]) {
-            slots[i] = address;
+        if (!slots[i].address) {
             used++;
             live++;
         }
+        slots[i] = (struct slot){address, pool};
         set_bit(address);
     }
     kpti_samples_unlock();
@@ -119,22 +127,24 @@ static void renew_filter_locked(void)
     static uint64_t fresh[WORDS];
     memset(fresh, 0, sizeof fresh);
     for (size_t i = 0; i < room; i++)
-        if (slots[i] > 1)
-            fresh[kpti_sample_bit(slots[i]) / 64] |= UINT64_C(1) << kpti_sample_bit(slots[i]) % 64;
+        if (slots[i].address > 1) {
+            const uint32_t bit = kpti_sample_bit(slots[i].address);
+            fresh[bit / 64] |= UINT64_C(1) << bit % 64;
+        }
     for (size_t i = 0; i < WORDS; i++)
         atomic_store_explicit(&kpti_sample_filter[i], fresh[i], memory_order_relaxed);
     stale = 0;
 }
 
-int kpti_sample_remove(uintptr_t address)
+uint32_t kpti_sample_remove(uintptr_t address)
 {
-    int found = 0;
+    uint32_t found = 0;
     kpti_samples_lock();
     if (room) {
         const size_t i = slot_of(address);
-        found = slots[i] == address;
-        if (found) {
-            slots[i] = 1;
+        if (slots[i].address == address) {
+            found = slots[i].pool + 1;
+            slots[i].address = 1;
             live--;
             if (++stale >= STALE) renew_filter_locked();
         }

@@ -30,22 +30,30 @@ static inline int kpti_sample_may_live(uintptr_t address)
            1;
 }
 
-/* Begins to count for MEAN, or is at a chosen byte. */
-int kpti_sample_takes_slow(kpti_memory_thread *thread, uint64_t size, uint64_t mean);
+/* Begins to count, or is at a chosen byte. */
+int kpti_sample_takes_slow(kpti_memory_thread *thread, _Atomic uint64_t *until, uint64_t size,
+                           uint64_t mean);
 
-/* Whether a block of SIZE bytes is sampled. */
-static inline int kpti_sample_takes(kpti_memory_thread *thread, uint64_t size, uint64_t mean)
+/* Passes a block of SIZE bytes by if none of them is chosen: 0 if one may be. */
+static inline int kpti_sample_passes(_Atomic uint64_t *until, uint64_t size)
 {
-    if (__builtin_expect(thread->sample_mean == mean && (thread->until_sample -= (int64_t)size) > 0,
-                         1))
-        return 0;
-    return kpti_sample_takes_slow(thread, size, mean);
+    const uint64_t left = atomic_load_explicit(until, memory_order_relaxed);
+    if (left <= size) return 0;
+    atomic_store_explicit(until, left - size, memory_order_relaxed);
+    return 1;
 }
 
-/* It lives from now on; 0: no memory. */
-int kpti_sample_add(uintptr_t address);
-/* It ends: 0 if it was none. */
-int kpti_sample_remove(uintptr_t address);
+/* Whether a block of SIZE bytes is sampled, a byte in MEAN. UNTIL is one of the thread's. */
+static inline int kpti_sample_takes(kpti_memory_thread *thread, _Atomic uint64_t *until,
+                                    uint64_t size, uint64_t mean)
+{
+    return !kpti_sample_passes(until, size) && kpti_sample_takes_slow(thread, until, size, mean);
+}
+
+/* It lives from now on, in POOL; 0: no memory. */
+int kpti_sample_add(uintptr_t address, uint32_t pool);
+/* It ends: one more than its pool, or 0 if it was none. */
+uint32_t kpti_sample_remove(uintptr_t address);
 /* None lives. */
 void kpti_samples_clear(void);
 

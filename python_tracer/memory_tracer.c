@@ -55,7 +55,7 @@ static kpt_status start_attached(memory_tracer *t, kpti_error *error)
     if (!kpti_memory_log_begin(t->log))
         return kpti_fail(error, KPT_E_BUSY, "another memory tracer records");
     if (!t->has_run) kpti_clock_calibrate(&t->started);
-    kpti_memory_hooks_install();
+    kpti_memory_hooks_install(t->args.sample_bytes != 0);
     t->running = t->has_run = 1;
     return KPT_OK;
 }

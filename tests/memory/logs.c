@@ -133,12 +133,12 @@ void sample_seed(uint64_t seed)
     kpti_memory_thread *thread = kpti_memory_thread_get();
     if (!thread) abort();
     thread->random = seed * UINT64_C(0x9E3779B97F4A7C15);
-    thread->sample_mean = 0;
+    thread->until->sample = 0;
 }
 
 int sample_takes(uint64_t size, uint64_t mean)
 {
-    return kpti_sample_takes(kpti_memory_self, size, mean);
+    return kpti_sample_takes(kpti_memory_self, &kpti_memory_self->until->sample, size, mean);
 }
 
 double sample_weight(uint64_t size, uint64_t mean)
@@ -148,7 +148,7 @@ double sample_weight(uint64_t size, uint64_t mean)
 
 int sample_add(uint64_t address)
 {
-    return kpti_sample_add((uintptr_t)address);
+    return kpti_sample_add((uintptr_t)address, 2);
 }
 
 int sample_may_live(uint64_t address)
@@ -158,7 +158,7 @@ int sample_may_live(uint64_t address)
 
 int sample_remove(uint64_t address)
 {
-    return kpti_sample_remove((uintptr_t)address);
+    return kpti_sample_remove((uintptr_t)address) == 3;
 }
 
 void samples_clear(void)

@@ -51,12 +51,16 @@ TEST(Samples, TheFirstOneOfAThreadIsLeftToChance)
     EXPECT_NEAR(taken / 2000.0, 1 / sample_weight(100, 1000), 0.03);
 }
 
-/* One that was begun with a larger mean does not wait for its end. */
-TEST(Samples, AnotherMeanBeginsAnew)
+/* A log does not wait for what one before it had chosen with a larger mean. */
+TEST(Samples, ALogBeginsAnew)
 {
+    kpti_memory_log *log = log_make(0, 1000);
     int taken = 0;
     sample_seed(1);
     (void)sample_takes(1, UINT64_C(1) << 60);
+    ASSERT_TRUE(log_begin(log));
+    log_end(log);
+    log_free(log);
     for (int i = 0; i < 10000; i++)
         taken += sample_takes(100, 1000);
     EXPECT_NEAR(taken, 10000 / sample_weight(100, 1000), 100);

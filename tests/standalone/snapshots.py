@@ -1,5 +1,6 @@
 """Memory snapshots, read as strictly as their viewer does."""
 
+import bisect
 import collections
 import math
 import pickle
@@ -56,12 +57,13 @@ class Snapshot:
                              for s in self.data["segments"] if s["device"] == device)
             for (_, end), (begin, _) in zip(regions, regions[1:]):
                 case.assertLess(end, begin)
+            begins = [begin for begin, _ in regions]
             times = [entry["time_us"] for entry in trace]
             case.assertEqual(times, sorted(times))
             for entry in trace:
                 case.assertIn(entry["action"], ("alloc", "free_completed"))
-                case.assertTrue(any(begin <= entry["addr"] and entry["addr"] + entry["size"] <= end
-                                    for begin, end in regions), entry)
+                at = bisect.bisect(begins, entry["addr"]) - 1
+                case.assertTrue(at >= 0 and entry["addr"] + entry["size"] <= regions[at][1], entry)
         return self
 
     def by_line(self, filename, raw=True):

@@ -14,6 +14,8 @@ import unittest
 import unittest.mock
 import warnings
 
+from snapshots import Snapshot
+
 import kpytrace
 
 SAMPLE = pathlib.Path(os.environ.get("KPT_SAMPLE", "sample.so"))
@@ -85,9 +87,19 @@ class MemoryCase(Case):
         self.path = self.folder / "memory.pickle"
         self.addCleanup(self.end_memory)
 
+    def record(self, work, *arguments, **options):
+        """The snapshot, and what `work` returned and thus keeps alive."""
+        with kpytrace.memory(self.path, **options):
+            kept = work(*arguments)
+        return Snapshot(self.path).check(self), kept
+
     def end_memory(self):
         if kpytrace._memory._active is not None:
             kpytrace._memory._active.close()
+
+
+def line_of(function, offset):
+    return function.__code__.co_firstlineno + offset
 
 
 def run_python(*arguments, **options):

@@ -10,16 +10,12 @@ import tracemalloc
 import unittest
 
 from snapshots import OPCODES, Snapshot
-from support import BACKEND, FREE_THREADED, MemoryCase, TAG, run_python
+from support import BACKEND, FREE_THREADED, MemoryCase, TAG, line_of, run_python
 
 import kpytrace
 
 WHY_SKIPPED = f"there is no backend for CPython {TAG} beside the plugin, or none that records memory"
 HERE = __file__
-
-
-def line_of(function, offset):
-    return function.__code__.co_firstlineno + offset
 
 
 def keep_some():
@@ -34,11 +30,6 @@ def keep_bytes(sizes):
     return [bytes(size) for size in sizes]
 
 
-def allocate_and_free(count):
-    for _ in range(count):
-        bytes(100000)
-
-
 def outer(depth):
     return outer(depth - 1) if depth else inner()
 
@@ -49,12 +40,6 @@ def inner():
 
 @unittest.skipUnless(BACKEND.exists() and not FREE_THREADED, WHY_SKIPPED)
 class Memory(MemoryCase):
-    def record(self, work, *arguments, **options):
-        """The snapshot, and what `work` returned and thus keeps alive."""
-        with kpytrace.memory(self.path, **options):
-            kept = work(*arguments)
-        return Snapshot(self.path).check(self), kept
-
     def test_equals_tracemalloc(self):
         """By line, all that is alive. Code that a recording sees for the first time gets 16 bytes of
         ours, in Python's memory, which tracemalloc would see: so it is seen before. Where ours is below, tracemalloc's own
@@ -99,28 +84,6 @@ class Memory(MemoryCase):
         self.assertLess(abs((b - a) - grown), 5000)
         del kept
 
-    def test_samples_add_up(self):
-        sizes = [50 + i * 7919 % 5000 if i % 100 else 100000 for i in range(40000)]
-        snapshot, kept = self.record(keep_bytes, sizes, sample_bytes=4000)
-        total = sum(map(sys.getsizeof, kept))
-        sampled = snapshot.allocated(line_of(keep_bytes, 1), HERE)
-        self.assertLess(len(sampled), len(kept))
-        for estimate in (sum(e["size"] * snapshot.weight(e["size"]) for e in sampled),
-                         sum(b["size"] * snapshot.weight(b["size"]) for b in snapshot.blocks)):
-            self.assertAlmostEqual(estimate / total, 1, delta=0.05)
-        self.assertAlmostEqual(sum(snapshot.weight(e["size"]) for e in sampled) / len(kept), 1,
-                               delta=0.05)
-
-    def test_frees_of_samples_are_recorded_and_no_others(self):
-        snapshot, _ = self.record(allocate_and_free, 5000, sample_bytes=1000000)
-        sampled = snapshot.allocated(line_of(allocate_and_free, 2), HERE)
-        self.assertGreater(len(sampled), 300)
-        self.assertLess(len(sampled), 700)
-        addresses = {e["addr"] for e in sampled}
-        frees = [e for e in snapshot.entries if e["action"] == "free_completed"]
-        self.assertEqual(sum(e["addr"] in addresses for e in frees), len(sampled))
-        self.assertEqual(snapshot.own["frees_of_earlier_blocks"], 0)
-
     def test_the_viewer_knows_the_opcodes(self):
         snapshot, kept = self.record(keep_bytes, [*range(2000), 100000, 3000000])
         self.assertLessEqual(snapshot.opcodes(), OPCODES)
@@ -132,7 +95,7 @@ class Memory(MemoryCase):
         frames = [(f["name"], f["filename"], f["line"]) for f in block["frames"]]
         self.assertEqual(frames[0], ("inner", HERE, line_of(inner, 1)))
         self.assertEqual(frames[1:5], [("outer", HERE, line_of(outer, 1))] * 4)
-        self.assertTrue(frames[5][0].endswith("Memory.record" if TAG >= "3.11" else "record"))
+        self.assertTrue(frames[5][0].endswith("MemoryCase.record" if TAG >= "3.11" else "record"))
 
     def test_max_frames(self):
         for most in (1, 2):
