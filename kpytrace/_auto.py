@@ -1,11 +1,15 @@
 """Zero-touch: KPYTRACE=1 traces a program from its start to its end, without an edit.
 
-The variable is "1", or words with spaces between them: the output's name, and options as name=value:
+A variable is "1", or words with spaces between them: the output's name, and options as name=value:
 
     KPYTRACE="out.json.gz ring=10s exclude=importlib" python program.py
 
-`kpytrace run` sets it too, with another separator, as names may have spaces in them. It is taken out of
-the environment, so that programs which this one starts are not traced into the same file.
+KPYTRACE_MEMORY does the same for what it allocates (help(kpytrace.memory) has the options):
+
+    KPYTRACE_MEMORY="memory.pickle sample_bytes=512kB" python program.py
+
+`kpytrace run` sets them too, with another separator, as names may have spaces in them. They are taken out of
+the environment, so that programs which this one starts are not recorded into the same file.
 """
 
 from __future__ import annotations
@@ -17,9 +21,10 @@ from . import _trace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Optional
+    from typing import Any, Optional, Union
 
 VARIABLE = "KPYTRACE"
+MEMORY_VARIABLE = "KPYTRACE_MEMORY"
 SEPARATOR = "\x1f"
 _OFF = ("0", "false", "no", "off")
 _ON = ("1", "true", "yes", "on")
@@ -31,7 +36,7 @@ def pack(output: str, options: dict[str, str], quiet: bool) -> str:
     return SEPARATOR + SEPARATOR.join(words + [f"{k}={v}" for k, v in options.items()])
 
 
-def unpack(text: str) -> Optional[tuple[str, dict[str, str], bool]]:
+def unpack(text: str, default: str) -> Optional[tuple[str, dict[str, str], bool]]:
     """Output, options, and whether to be quiet; None: the variable says no."""
     words = text.split(SEPARATOR)[1:] if text.startswith(SEPARATOR) else text.split()
     if not words or (len(words) == 1 and words[0].lower() in _OFF):
@@ -43,9 +48,9 @@ def unpack(text: str) -> Optional[tuple[str, dict[str, str], bool]]:
             options[name.replace("-", "_")] = value
         elif word.lower() not in _ON:
             output = word
-    output = options.pop("output", output) or os.environ.get("KPYTRACE_OUTPUT", "")
+    output = options.pop("output", output)
     quiet = options.pop("quiet", "0").lower() not in _OFF
-    return output or f"kpytrace.{os.getpid()}.json", options, quiet
+    return output or default, options, quiet
 
 
 def report(summary: _trace.Summary, output: str) -> str:
@@ -57,42 +62,88 @@ def report(summary: _trace.Summary, output: str) -> str:
             f"thread{'s' * (summary.threads != 1)} in {summary.seconds:.3f} s{lost}: {output}")
 
 
-class _Run:
+def _tell(text: str) -> None:
+    if sys.stderr is not None:
+        print(text, file=sys.stderr, flush=True)
+
+
+class _Calls:
     """The trace of a whole program."""
 
     def __init__(self, output: str, options: dict[str, str], quiet: bool) -> None:
-        self.quiet, self.pid = quiet, os.getpid()
+        self.quiet, self.output = quiet, output
         self.trace = _trace.Trace(output, options)  # type: ignore[arg-type]
-        self.output = output
+        _trace._load()  # whose own exit function then finds it ended
+
+    def start(self) -> None:
+        self.trace.start()
+
+    @property
+    def running(self) -> bool:
+        return self.trace.running
+
+    def stop(self) -> str:
+        """What there is to say."""
+        bar = None
+        if not self.quiet and sys.stderr is not None and sys.stderr.isatty():
+            from ._cli import progress
+
+            bar = progress.Bar("writing", self.trace.stats()["events"] // 2)
+            self.trace._progress = bar
+        summary = self.trace.stop()
+        if bar:
+            bar.close()
+        return report(summary, self.output)
+
+
+class _Allocations:
+    """What a whole program allocates."""
+
+    def __init__(self, output: str, options: dict[str, str], quiet: bool) -> None:
+        from . import _memory
+
+        known = {name: options.pop(name) for name in ("sample_bytes", "max_entries", "max_frames")
+                 if name in options}
+        if options:
+            raise ValueError(f"there is no option {next(iter(options))!r}: sample_bytes, max_entries and "
+                             f"max_frames are known")
+        self.quiet, self.output = quiet, output
+        self.memory = _memory.Memory(output, **known)  # type: ignore[arg-type]
+        _memory._standalone_of()
+
+    def start(self) -> None:
+        self.memory.start()
+
+    @property
+    def running(self) -> bool:
+        return self.memory.running
+
+    def stop(self) -> str:
+        self.memory.stop()
+        return f"kpytrace: what was allocated: {self.output}"
+
+
+class _Run:
+    """What is recorded of a whole program, from its start to its end."""
+
+    def __init__(self, recording: Union[_Calls, _Allocations]) -> None:
+        self.recording, self.pid = recording, os.getpid()
 
     def finish(self) -> None:
         """At the end, once. A program that didn't ask for it ends as it would."""
-        if self.pid != os.getpid() or not self.trace.running:
+        if self.pid != os.getpid() or not self.recording.running:
             return
-        bar = None
         try:
-            if not self.quiet and sys.stderr is not None and sys.stderr.isatty():
-                from ._cli import progress
-
-                bar = progress.Bar("writing", self.trace.stats()["events"] // 2)
-                self.trace._progress = bar
-            summary = self.trace.stop()
-            if bar:
-                bar.close()
+            said = self.recording.stop()
         except Exception as error:
-            self.tell(f"kpytrace: the trace could not be written: {error}")
+            _tell(f"kpytrace: {self.recording.output} could not be written: {error}")
             return
-        if not self.quiet:
-            self.tell(report(summary, self.output))
-
-    @staticmethod
-    def tell(text: str) -> None:
-        if sys.stderr is not None:
-            print(text, file=sys.stderr, flush=True)
+        if not self.recording.quiet:
+            _tell(said)
 
 
 def _before_exit(run: _Run) -> None:
-    """os._exit runs no exit functions: the trace is written before it."""
+    """os._exit runs no exit functions: the file is written before it."""
     import posix
 
     real = posix._exit
@@ -105,18 +156,25 @@ def _before_exit(run: _Run) -> None:
     posix._exit = os._exit = _exit
 
 
-def start() -> None:
-    """For the .pth file. A program that didn't ask for it goes on whatever happens."""
+def _start(variable: str, kind: type[Union[_Calls, _Allocations]], default: str) -> None:
     try:
-        wanted = unpack(os.environ.pop(VARIABLE))
+        wanted = unpack(os.environ.pop(variable), default)
         if wanted is None:
             return
-        run = _Run(*wanted)
+        run = _Run(kind(*wanted))
         import atexit
 
-        _trace._load()  # whose own exit function then finds the trace ended
         atexit.register(run.finish)  # before all others, and so it runs after them
         _before_exit(run)
-        run.trace.start()
+        run.recording.start()
     except Exception as error:
-        _Run.tell(f"kpytrace: {VARIABLE} is set, but the program is not traced: {error}")
+        _tell(f"kpytrace: {variable} is set, but the program is not recorded: {error}")
+
+
+def start() -> None:
+    """For the .pth file. A program that didn't ask for it goes on whatever happens."""
+    if MEMORY_VARIABLE in os.environ:
+        _start(MEMORY_VARIABLE, _Allocations, f"kpytrace.{os.getpid()}.pickle")
+    if VARIABLE in os.environ:
+        _start(VARIABLE, _Calls,
+               os.environ.get("KPYTRACE_OUTPUT") or f"kpytrace.{os.getpid()}.json")

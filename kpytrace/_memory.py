@@ -15,9 +15,11 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, Optional, Union
 
+    from ._memory_tables import Tables
+
     Path = Union[str, os.PathLike[str]]
 
-SUFFIXES = (".pickle", ".json")
+SUFFIXES = (".pickle", ".json", ".pftrace")
 
 _lock = RLock()
 _active: Optional[Memory] = None
@@ -28,8 +30,8 @@ def _check_path(path: Path) -> str:
     """The absolute path; what can't be written is refused now rather than at the end."""
     name = os.fsdecode(path)
     if not name.endswith(SUFFIXES):
-        raise ValueError(f"memory is written as .pickle, for torch's memory viewer, or as .json: "
-                         f"{name!r} is neither")
+        raise ValueError(f"memory is written as .pickle, for torch's memory viewer, .json, .pftrace or "
+                         f".tables.json: {name!r} is none of them")
     return _trace._check_output(name, "recording")
 
 
@@ -109,6 +111,23 @@ class Memory:
         _standalone.memory_export(self._handle, target)
         return target
 
+    def tables(self) -> Tables:
+        """What each line and function has allocated so far, also while it runs: at the peak, at the end, and
+        in all. Two of them can be compared: after.diff(before)."""
+        from ._memory_tables import Tables
+
+        # By hand: tempfile and what it imports would be the largest rows of a small recording.
+        folder = os.path.join(os.environ.get("TMPDIR") or "/tmp", f"kpytrace-{os.urandom(8).hex()}")
+        os.mkdir(folder, 0o700)
+        try:
+            path = self.export(os.path.join(folder, "memory.tables.json"))
+            try:
+                return Tables(path)
+            finally:
+                os.remove(path)
+        finally:
+            os.rmdir(folder)
+
     def close(self) -> None:
         """Frees the recording now; stops it, without writing anything, if it still runs."""
         global _active
@@ -133,8 +152,9 @@ def memory(path: Optional[Path] = None, *, sample_bytes: Union[int, str] = 0, ma
     """Records every block that Python allocates and frees, in every thread, with the stack of who did.
 
     path           the file that the end of the block writes: .pickle, for torch's memory viewer
-                   (pytorch.org/memory_viz), or .json, Chrome trace JSON. None: none is written, and
-                   export() writes one at any time
+                   (pytorch.org/memory_viz), .json, Chrome trace JSON, .pftrace, for Perfetto, or
+                   .tables.json, for `kpytrace memory`. None: none is written, and export() writes one
+                   at any time
     sample_bytes   record one block in so many bytes, "512kB", by chance, and so cost next to
                    nothing; 0: every block
     max_entries    keep the last so many allocations and frees; 0: all

@@ -1,4 +1,4 @@
-"""What the .pth file calls when Python starts and KPYTRACE or KPYTRACE_TORCH is set."""
+"""What the .pth file calls when Python starts and one of KPYTRACE, KPYTRACE_MEMORY and KPYTRACE_TORCH is set."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ def start() -> None:
         from .torch import _auto as torch_auto
 
         torch_auto.start()
-    if os.environ.get("KPYTRACE"):
+    if os.environ.get("KPYTRACE") or os.environ.get("KPYTRACE_MEMORY"):
         from . import _auto
 
         _auto.start()

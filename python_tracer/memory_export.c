@@ -48,7 +48,10 @@ static int list_stacks(exporting *e)
 static const struct format {
     const char *suffix;
     write_fn write;
-} formats[] = {{".pickle", kpti_memory_viz_write}, {".json", kpti_memory_chrome_write}};
+} formats[] = {{".pickle", kpti_memory_viz_write},
+               {".tables.json", kpti_memory_tables_write},
+               {".json", kpti_memory_chrome_write},
+               {".pftrace", kpti_memory_perfetto_write}};
 enum { FORMATS = sizeof formats / sizeof *formats };
 
 static kpt_status cant_write(const exporting *e, int number)
@@ -156,8 +159,8 @@ kpt_status kpti_memory_export(const kpti_memory_source *source, const char *path
     kpt_status status;
     if (!e.write)
         return kpti_fail(error, KPT_E_UNSUPPORTED,
-                         "memory is written as .pickle, for torch's memory viewer, or .json: %s is "
-                         "neither",
+                         "memory is written as .pickle, for torch's memory viewer, .json, .pftrace "
+                         "or .tables.json: %s is none of them",
                          path);
     status = export_all(&e);
     kpti_memory_history_free(&e.history);

@@ -63,11 +63,6 @@ int kpti_sample_takes_slow(kpti_memory_thread *thread, _Atomic uint64_t *until, 
     return taken;
 }
 
-double kpti_sample_weight(uint64_t size, uint64_t mean)
-{
-    return mean && size ? 1 / -expm1(-(double)size / (double)mean) : 1;
-}
-
 static size_t slot_of(uintptr_t address)
 {
     size_t i = (size_t)((uint64_t)address * UINT64_C(0x9E3779B97F4A7C15) >> 24) & (room - 1);

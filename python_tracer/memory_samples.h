@@ -57,9 +57,6 @@ uint32_t kpti_sample_remove(uintptr_t address);
 /* None lives. */
 void kpti_samples_clear(void);
 
-/* How many blocks a sampled one of SIZE stands for. */
-double kpti_sample_weight(uint64_t size, uint64_t mean);
-
 /* Around a fork; in the child none lives. */
 void kpti_samples_lock(void);
 void kpti_samples_unlock(void);

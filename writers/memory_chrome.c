@@ -1,4 +1,5 @@
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "json_text.h"
@@ -6,7 +7,7 @@
 #include "memory_dump.h"
 
 /* Most bytes of an event beside its name's, numbers and all. */
-enum { EVENT_ROOM = 1024, MOST_POOLS = 64 };
+enum { EVENT_ROOM = 1024 };
 
 static char *put(char *at, const char *text)
 {
@@ -50,42 +51,27 @@ static char *put_counter(char *at, const kpti_memory_entry *e, const char *pool,
     return put(at, "}},\n");
 }
 
-/* What it adds to the curves, or takes away. A block from before was never added; one whose free was lost would
- * stay. */
-static uint64_t counted(const kpti_memory_history *h, const kpti_memory_entry *e)
-{
-    if (e->kind & KPTI_MEMORY_FREE) return e->partner ? e->size : 0;
-    return e->partner && h->entries[e->partner - 1].kind & KPTI_MEMORY_ALLOC ? 0 : e->size;
-}
-
 int kpti_memory_chrome_write(const kpti_memory_dump *dump, kpti_out_file *out)
 {
     const kpti_memory_history *h = dump->history;
-    uint64_t live[MOST_POOLS] = {0};
-    uint64_t total = 0;
+    kpti_memory_curves curves = {.live = calloc(dump->pool_count, sizeof *curves.live)};
     const char head[] = "{\"schemaVersion\":1,\"traceEvents\":[\n";
     char tail[128];
     const int tail_size = snprintf(tail, sizeof tail,
                                    "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":%d,"
                                    "\"args\":{\"name\":\"memory\"}}\n]}\n",
                                    (int)getpid());
+    if (!curves.live) return 0;
     kpti_out_put(out, head, sizeof head - 1);
     for (uint64_t i = 0; i < h->count; i++) {
         const kpti_memory_entry *e = &h->entries[i];
-        const uint32_t pool = e->pool < dump->pool_count && e->pool < MOST_POOLS ? e->pool : 0;
         char *at = kpti_out_room(out, EVENT_ROOM);
-        const uint64_t bytes = counted(h, e);
-        if (e->kind & KPTI_MEMORY_ALLOC) {
-            live[pool] += bytes;
-            total += bytes;
-        } else {
-            live[pool] -= bytes;
-            total -= bytes;
-        }
-        at = put_instant(at, e, total, i);
-        at = put_counter(at, e, dump->pools[pool], live[pool]);
+        kpti_memory_curves_take(&curves, h, e);
+        at = put_instant(at, e, curves.total, i);
+        at = put_counter(at, e, dump->pools[e->pool], curves.live[e->pool]);
         kpti_out_wrote(out, at);
     }
     kpti_out_put(out, tail, (size_t)tail_size);
+    free(curves.live);
     return 1;
 }

@@ -34,6 +34,13 @@ int kpti_memory_viz_write(const kpti_memory_dump *dump, kpti_out_file *out);
  * pool. */
 int kpti_memory_chrome_write(const kpti_memory_dump *dump, kpti_out_file *out);
 
+/* The same for Perfetto, with the place in the source. */
+int kpti_memory_perfetto_write(const kpti_memory_dump *dump, kpti_out_file *out);
+
+/* What each stack had allocated at the peak, at the end and in all, as JSON: one row for each, however many
+ * entries there are. */
+int kpti_memory_tables_write(const kpti_memory_dump *dump, kpti_out_file *out);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,5 +1,6 @@
 #include "memory_history.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -205,4 +206,29 @@ int kpti_memory_was_alive(const kpti_memory_history *h, uint64_t i, uint64_t cou
     const kpti_memory_entry *e = &h->entries[i];
     if (i >= count || !(e->kind & KPTI_MEMORY_ALLOC)) return 0;
     return !e->partner || e->partner > count;
+}
+
+/* A block from before was never added; one whose free was lost would stay. */
+static uint64_t counted(const kpti_memory_history *h, const kpti_memory_entry *e)
+{
+    if (e->kind & KPTI_MEMORY_FREE) return e->partner ? e->size : 0;
+    return e->partner && h->entries[e->partner - 1].kind & KPTI_MEMORY_ALLOC ? 0 : e->size;
+}
+
+void kpti_memory_curves_take(kpti_memory_curves *curves, const kpti_memory_history *history,
+                             const kpti_memory_entry *entry)
+{
+    const uint64_t bytes = counted(history, entry);
+    if (entry->kind & KPTI_MEMORY_ALLOC) {
+        curves->live[entry->pool] += bytes;
+        curves->total += bytes;
+    } else {
+        curves->live[entry->pool] -= bytes;
+        curves->total -= bytes;
+    }
+}
+
+double kpti_memory_weight(uint64_t size, uint64_t mean)
+{
+    return mean && size ? 1 / -expm1(-(double)size / (double)mean) : 1;
 }

@@ -58,6 +58,17 @@ void kpti_memory_history_free(kpti_memory_history *history);
 /* Whether the block of entry I, an ALLOC, was alive after the first COUNT entries. */
 int kpti_memory_was_alive(const kpti_memory_history *history, uint64_t i, uint64_t count);
 
+/* What is alive, entry by entry: of each pool, and of all. Begins as zeroes, with room for the pools. */
+typedef struct kpti_memory_curves {
+    uint64_t *live;
+    uint64_t total;
+} kpti_memory_curves;
+void kpti_memory_curves_take(kpti_memory_curves *curves, const kpti_memory_history *history,
+                             const kpti_memory_entry *entry);
+
+/* How many blocks one of SIZE stands for, where one byte in MEAN was sampled; 0: all were. */
+double kpti_memory_weight(uint64_t size, uint64_t mean);
+
 #ifdef __cplusplus
 }
 #endif

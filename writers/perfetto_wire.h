@@ -1,5 +1,5 @@
 /* perfetto_wire.h: the numbers of the messages and fields of Perfetto's traces that are written
- * here (perfetto_trace.proto). Only the Perfetto writer uses this. */
+ * here (perfetto_trace.proto). Only the Perfetto writers use this. */
 #ifndef KPTI_PERFETTO_WIRE_H
 #define KPTI_PERFETTO_WIRE_H
 
@@ -42,7 +42,9 @@ enum {
     PROCESS_NAME = 6,
     THREAD_PID = 1,
     THREAD_TID = 2,
-    THREAD_NAME = 5
+    THREAD_NAME = 5,
+    COUNTER_UNIT = 3,
+    UNIT_BYTES = 3
 };
 
 enum {
@@ -63,6 +65,7 @@ enum {
     EVENT_TRACK = 11,
     EVENT_CATEGORY = 22,
     EVENT_NAME = 23,
+    EVENT_COUNTER_VALUE = 30,
     EVENT_SOURCE_ID = 34,
     EVENT_DOUBLE = 44,
     EVENT_FLOW = 47,
@@ -76,6 +79,8 @@ enum {
     ANNOTATION_NAME_ID = 1,
     ANNOTATION_BOOL = 2,
     ANNOTATION_UINT = 3,
+    ANNOTATION_INT = 4,
+    ANNOTATION_TEXT = 6,
     ANNOTATION_JSON = 9,
     ANNOTATION_NAME = 10
 };

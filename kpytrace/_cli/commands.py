@@ -6,7 +6,7 @@ import sys
 
 from .arguments import Usage
 
-_COMMANDS = ("run", "convert", "info", "top")
+_COMMANDS = ("run", "convert", "info", "top", "memory")
 
 HELP = """\
 usage: kpytrace COMMAND ...
@@ -17,6 +17,7 @@ Traces every Python call of every thread of a program.
   kpytrace convert in.kpt out    turns a .kpt file into another format
   kpytrace info FILE.kpt         says what is in a file
   kpytrace top FILE.kpt          lists the functions that took the most time
+  kpytrace memory FILE           lists who allocated what (of `run --memory FILE.tables.json`)
 
 kpytrace COMMAND --help says more about each; kpytrace --version prints the version."""
 
@@ -41,6 +42,10 @@ def _main(words: list[str]) -> int:
         from . import run
 
         return run.main(words[1:])
+    if words[0] == "memory":
+        from . import memory
+
+        return memory.main(words[1:])
     from . import files
 
     return {"convert": files.convert, "info": files.info, "top": files.top}[words[0]](words[1:])

@@ -1,6 +1,6 @@
-"""kpytrace run: becomes `python script.py`, with KPYTRACE set, so that the program can't tell: its exit
-status, arguments, __main__, standard streams, signals and tracebacks are those that it always has.
-"""
+"""kpytrace run: becomes `python script.py`, with KPYTRACE or KPYTRACE_MEMORY set, so that the program can't
+tell: its exit status, arguments, __main__, standard streams, signals and tracebacks are those that it
+always has."""
 
 from __future__ import annotations
 
@@ -18,6 +18,12 @@ _OWN = (
     Argument("output", "FILE", "where the trace goes; its name says what it is: .json, .pftrace, "
              ".kpt, .speedscope.json, .collapsed, and all but .kpt with .gz behind it "
              "(default: kpytrace.json)", "o"),
+    Argument("memory", "FILE", "record the memory that Python allocates, and write that: .pickle for "
+             "torch's memory viewer, .json, .pftrace, or .tables.json for `kpytrace memory`. Calls are "
+             "then recorded only where --output is given"),
+    Argument("memory-sample", "SIZE", "of the memory, one byte in so many, 512kB, and so at next to no "
+             "cost (default: every block)"),
+    Argument("memory-entries", "N", "keep the last so many allocations and frees (default: all)"),
     Argument("quiet", "", "print nothing", "q"),
     Argument("help", "", "print this", "h"),
 )
@@ -40,7 +46,7 @@ usage: kpytrace run [OPTION]... SCRIPT [ARGUMENT]...
        kpytrace run [OPTION]... -m MODULE [ARGUMENT]...
        kpytrace run [OPTION]... -c CODE [ARGUMENT]...
 
-Runs a program as python does, and writes a trace of all its calls.
+Runs a program as python does, and writes a trace of all its calls, or what it allocates.
 
 """
 
@@ -90,16 +96,27 @@ def _reach(environment: dict[str, str]) -> None:
         filter(None, (before, environment.get("PYTHONPATH"))))
 
 
-def main(words: list[str]) -> int:
-    options, rest = parse(_ARGUMENTS, words, stops=("-m", "-c"), leave_rest=True)
-    if "help" in options:
-        print(_USAGE + columns(_ARGUMENTS))
-        return 0
-    if sys.flags.no_site:
-        raise Usage("python -S runs no start-up files, so that nothing can be traced")
-    program = _program(rest)
+def _record_memory(options: dict[str, str], quiet: bool, environment: dict[str, str]) -> None:
+    """Takes what is about memory out of the options."""
+    given = {name: options.pop(f"memory-{name}") for name in ("sample", "entries")
+             if f"memory-{name}" in options}
+    path = options.pop("memory", None)
+    if path is None:
+        if given:
+            raise Usage("--memory FILE says where what is recorded of the memory goes")
+        return
+    from .. import _memory
+
+    values = {{"sample": "sample_bytes", "entries": "max_entries"}[k]: v for k, v in given.items()}
+    try:
+        checked = _memory.Memory(path, **values)  # type: ignore[arg-type]
+    except (TypeError, ValueError) as error:
+        raise Usage(str(error)) from None
+    environment[_auto.MEMORY_VARIABLE] = _auto.pack(checked._path or "", values, quiet)
+
+
+def _record_calls(options: dict[str, str], quiet: bool, environment: dict[str, str]) -> None:
     output = options.pop("output", None) or os.environ.get("KPYTRACE_OUTPUT") or "kpytrace.json"
-    quiet = bool(options.pop("quiet", ""))
     values = {name.replace("-", "_"): value for name, value in options.items()}
     if values.pop("no_c_calls", None):
         values["c_calls"] = "0"
@@ -109,9 +126,26 @@ def main(words: list[str]) -> int:
         checked = _trace.Trace(output, values)  # type: ignore[arg-type]
     except (TypeError, ValueError) as error:
         raise Usage(str(error)) from None
+    environment[_auto.VARIABLE] = _auto.pack(checked._output or "", values, quiet)
+
+
+def main(words: list[str]) -> int:
+    options, rest = parse(_ARGUMENTS, words, stops=("-m", "-c"), leave_rest=True)
+    if "help" in options:
+        print(_USAGE + columns(_ARGUMENTS))
+        return 0
+    if sys.flags.no_site:
+        raise Usage("python -S runs no start-up files, so that nothing can be traced")
+    program = _program(rest)
+    quiet = bool(options.pop("quiet", ""))
     environment = dict(os.environ)
     _reach(environment)
-    environment[_auto.VARIABLE] = _auto.pack(checked._output or "", values, quiet)
+    _record_memory(options, quiet, environment)
+    if _auto.MEMORY_VARIABLE not in environment or "output" in options:
+        _record_calls(options, quiet, environment)
+    elif options:
+        raise Usage(f"--{next(iter(options))} is about calls, which are recorded beside the memory where "
+                    f"--output names a file for them")
     sys.stdout.flush()
     command = _interpreter() + program
     os.execve(command[0], command, environment)

@@ -32,7 +32,7 @@ class Export : public testing::Test
     {
         log_end(log);
         log_free(log);
-        for (const char *file : {"/a.pickle", "/a.json", "/a.txt"})
+        for (const char *file : {"/a.pickle", "/a.json", "/a.pftrace", "/a.tables.json", "/a.txt"})
             (void)unlink((folder + file).c_str());
         EXPECT_EQ(rmdir(folder.c_str()), 0) << "something was left there";
     }
@@ -203,7 +203,7 @@ TEST_F(Export, WithoutMemoryThereIsNoFile)
     const uint32_t stack = stack_make(&place, 1);
     for (uint64_t i = 0; i < 100; i++)
         note(4096 + i * 64, 64, KPTI_MEMORY_ALLOC, stack);
-    for (const char *name : {"/a.pickle", "/a.json"}) {
+    for (const char *name : {"/a.pickle", "/a.json", "/a.pftrace", "/a.tables.json"}) {
         kpt_status status = KPT_E_MEMORY;
         int after = 0;
         while (status != KPT_OK && ++after < 200) {

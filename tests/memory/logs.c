@@ -141,11 +141,6 @@ int sample_takes(uint64_t size, uint64_t mean)
     return kpti_sample_takes(kpti_memory_self, &kpti_memory_self->until->sample, size, mean);
 }
 
-double sample_weight(uint64_t size, uint64_t mean)
-{
-    return kpti_sample_weight(size, mean);
-}
-
 int sample_add(uint64_t address)
 {
     return kpti_sample_add((uintptr_t)address, 2);

@@ -51,7 +51,6 @@ void log_forked(void);
 /* A thread's sampler, that begins anew with SEED. */
 void sample_seed(uint64_t seed);
 int sample_takes(uint64_t size, uint64_t mean);
-double sample_weight(uint64_t size, uint64_t mean);
 int sample_add(uint64_t address);
 int sample_may_live(uint64_t address);
 int sample_remove(uint64_t address);

@@ -32,8 +32,8 @@ TEST(Samples, AddUpToWhatThereWas)
             const uint64_t size = size_of(random);
             bytes_there += static_cast<double>(size);
             if (!sample_takes(size, mean)) continue;
-            bytes += sample_weight(size, mean) * static_cast<double>(size);
-            blocks += sample_weight(size, mean);
+            bytes += kpti_memory_weight(size, mean) * static_cast<double>(size);
+            blocks += kpti_memory_weight(size, mean);
         }
         EXPECT_NEAR(bytes / bytes_there, 1, 0.05) << mean;
         EXPECT_NEAR(blocks / static_cast<double>(count), 1, 0.05) << mean;
@@ -48,7 +48,7 @@ TEST(Samples, TheFirstOneOfAThreadIsLeftToChance)
         sample_seed(seed);
         taken += sample_takes(100, 1000);
     }
-    EXPECT_NEAR(taken / 2000.0, 1 / sample_weight(100, 1000), 0.03);
+    EXPECT_NEAR(taken / 2000.0, 1 / kpti_memory_weight(100, 1000), 0.03);
 }
 
 /* A log does not wait for what one before it had chosen with a larger mean. */
@@ -63,7 +63,7 @@ TEST(Samples, ALogBeginsAnew)
     log_free(log);
     for (int i = 0; i < 10000; i++)
         taken += sample_takes(100, 1000);
-    EXPECT_NEAR(taken, 10000 / sample_weight(100, 1000), 100);
+    EXPECT_NEAR(taken, 10000 / kpti_memory_weight(100, 1000), 100);
 }
 
 TEST(Samples, ABlockThatIsLargeIsAlwaysTaken)
@@ -71,9 +71,9 @@ TEST(Samples, ABlockThatIsLargeIsAlwaysTaken)
     sample_seed(3);
     for (int i = 0; i < 1000; i++)
         EXPECT_TRUE(sample_takes(100000, 1000));
-    EXPECT_NEAR(sample_weight(100000, 1000), 1, 1e-9);
-    EXPECT_EQ(sample_weight(0, 1000), 1);
-    EXPECT_EQ(sample_weight(1000, 0), 1);
+    EXPECT_NEAR(kpti_memory_weight(100000, 1000), 1, 1e-9);
+    EXPECT_EQ(kpti_memory_weight(0, 1000), 1);
+    EXPECT_EQ(kpti_memory_weight(1000, 0), 1);
 }
 
 /* Against a set; addresses are few, so that they come again. */

@@ -92,7 +92,7 @@ def read(path):
         elif event.type == proto.TrackEvent.TYPE_INSTANT:
             result["marks"].append([tid, name, ns, notes])
         else:
-            result["values"].append([tracks[uuid].name, ns, event.double_counter_value])
+            result["values"].append([tracks[uuid].name, ns, getattr(event, event.WhichOneof("counter_value_field"))])
     assert not any(stacks.values()), "a slice does not end"
     return result
 

@@ -19,6 +19,7 @@ from snapshots import Snapshot
 import kpytrace
 
 SAMPLE = pathlib.Path(os.environ.get("KPT_SAMPLE", "sample.so"))
+READERS = os.environ.get("KPT_READERS", "")
 FREE_THREADED = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
 TAG = "%d.%d%s" % (*sys.version_info[:2], "t" if FREE_THREADED else "")
 BACKEND = kpytrace.plugin_path().with_name(f"libkpytrace_cpython{TAG}.so")
@@ -96,6 +97,14 @@ class MemoryCase(Case):
     def end_memory(self):
         if kpytrace._memory._active is not None:
             kpytrace._memory._active.close()
+
+
+def read_perfetto(path):
+    """What perfetto_calls.py reads there, with Perfetto's own descriptions."""
+    clean = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "LD_PRELOAD")}
+    script = pathlib.Path(__file__).with_name("perfetto_calls.py")
+    return json.loads(subprocess.run([READERS, script, path], check=True, env=clean,
+                                     stdout=subprocess.PIPE).stdout)
 
 
 def line_of(function, offset):

@@ -12,12 +12,10 @@ import threading
 import unittest
 
 import support
-from support import Case
+from support import READERS, Case, read_perfetto
 
 import kpytrace
 
-READERS = os.environ.get("KPT_READERS", "")
-HERE = pathlib.Path(__file__).resolve().parent
 
 
 def recursive(depth):
@@ -70,9 +68,7 @@ class Formats(Case):
         if not os.path.exists(READERS):
             self.skipTest("no readers: run `make readers`")
         path = self.write(".pftrace")
-        clean = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "LD_PRELOAD")}
-        read = json.loads(subprocess.run([READERS, HERE / "perfetto_calls.py", path], check=True, env=clean,
-                                         stdout=subprocess.PIPE).stdout)
+        read = read_perfetto(path)
         self.assertEqual(sorted(tuple(c[:4]) for c in read["calls"]), self.chrome_calls())
         self.assertIn("Worker-2", read["threads"].values())
         self.assertEqual(read["process"], next(e["args"]["name"] for e in self.chrome["traceEvents"]

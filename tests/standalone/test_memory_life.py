@@ -34,7 +34,7 @@ class ProgramCase(MemoryCase):
 class Errors(ProgramCase):
     def test_what_is_no_name(self):
         for path in ("memory.txt", "memory.pickle.gz", "pickle", "", "memory.JSON"):
-            with self.assertRaisesRegex(ValueError, "neither"):
+            with self.assertRaisesRegex(ValueError, "none of them"):
                 kpytrace.memory(self.folder / path)
         with self.assertRaises(FileNotFoundError):
             kpytrace.memory(self.folder / "none" / "memory.pickle")

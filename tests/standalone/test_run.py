@@ -154,7 +154,7 @@ class Run(Case):
         reply = run_python("-m", "kpytrace", "run", "-o", str(self.folder / "gone" / "x.json"),
                            str(self.script), str(self.folder / "gone"))
         self.assertEqual((reply.returncode, reply.stdout), (0, "done\n"))
-        self.assertIn("the trace could not be written", reply.stderr)
+        self.assertIn("x.json could not be written", reply.stderr)
 
     def test_help(self):
         for words in (["--help"], ["run", "--help"], ["convert", "-h"], ["info", "-h"], ["top", "-h"]):

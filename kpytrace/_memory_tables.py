@@ -1,0 +1,145 @@
+"""What each stack had allocated, at the peak, at the end and in all: the file NAME.tables.json, and the tables
+that people ask of it."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import os
+    from typing import Any, Optional, Union
+
+    Path = Union[str, os.PathLike[str]]
+    Frame = tuple[str, str, int]
+    Key = tuple[str, str, int]
+
+SCHEMA = "kpytrace.memory.1"
+TIMES = ("peak", "end", "all")
+KINDS = ("line", "function", "file", "pool")
+
+
+class Row:
+    """Bytes and blocks of a line, a function, a file or a pool: those that it allocated itself, and those
+    that were allocated while it was called, by itself or by others."""
+
+    __slots__ = ("name", "file", "line", "bytes", "blocks", "total_bytes", "total_blocks")
+
+    def __init__(self, name: str, file: str, line: int) -> None:
+        self.name, self.file, self.line = name, file, line
+        self.bytes = self.blocks = self.total_bytes = self.total_blocks = 0
+
+    @property
+    def where(self) -> str:
+        """The row's name for people."""
+        place = f"{self.file}:{self.line}" if self.line else self.file
+        return f"{self.name}  {place}" if self.name and place else self.name or place
+
+    def __repr__(self) -> str:
+        return f"<Row {self.where}: {self.bytes:,} bytes in {self.blocks:,} blocks>"
+
+
+def _key(frame: Frame, by: str) -> Key:
+    name, file, line = frame
+    return {"line": (name, file, line), "function": (name, file, 0), "file": ("", file, 0)}[by]
+
+
+def _check(what: str, value: str, known: tuple[str, ...]) -> int:
+    if value not in known:
+        raise ValueError(f"{what} is one of {', '.join(known)}, not {value!r}")
+    return known.index(value)
+
+
+class Tables:
+    """The tables of a recording. Of one that was sampled, the numbers are what is guessed from the samples.
+
+    The file is read at once, and understood when something is asked: tables that are taken while memory is
+    recorded do not fill it with themselves."""
+
+    sample_bytes: int
+    entries: int
+    entries_dropped: int
+    frees_of_earlier_blocks: int
+    peak_time_ns: int
+    end_time_ns: int
+    pools: list[str]
+    _rows: list[list[int]]
+    _stacks: list[tuple[Frame, ...]]  # of nodes, innermost first
+
+    def __init__(self, path: Path) -> None:
+        with open(path, "rb") as file:
+            self._text = file.read()
+        if f'"{SCHEMA}"'.encode() not in self._text[:100]:
+            raise ValueError(f"{path} holds no tables of memory: export one as NAME.tables.json")
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in Tables.__annotations__ or "_stacks" in self.__dict__:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        self._understand()
+        return getattr(self, name)
+
+    def _understand(self) -> None:
+        import json  # on demand: as above
+
+        data = json.loads(self._text)
+        for name in ("sample_bytes", "entries", "entries_dropped", "frees_of_earlier_blocks", "peak_time_ns",
+                     "end_time_ns", "pools"):
+            setattr(self, name, data[name])
+        self._rows = data["rows"]
+        symbols: list[Frame] = [(name, file, line) for name, file, line in data["symbols"]]
+        stacks: list[tuple[Frame, ...]] = [()]
+        for parent, symbol in data["nodes"]:
+            stacks.append((symbols[symbol], *stacks[parent]))
+        self._stacks = stacks
+
+    def _amounts(self, at: str, pool: Optional[str]) -> list[tuple[int, int, int, int]]:
+        """(pool, node, bytes, blocks) of all that is not nothing."""
+        column = 2 + 2 * _check("at", at, TIMES)
+        wanted = None if pool is None else _check("pool", pool, tuple(self.pools))
+        return [(row[0], row[1], row[column], row[column + 1]) for row in self._rows
+                if row[column + 1] and wanted in (None, row[0])]
+
+    def total(self, at: str = "end", pool: Optional[str] = None) -> tuple[int, int]:
+        """Bytes and blocks in all: at the "peak", at the "end", or "all" that was ever allocated."""
+        rows = self._amounts(at, pool)
+        return sum(row[2] for row in rows), sum(row[3] for row in rows)
+
+    def rows(self, at: str = "end", by: str = "line", pool: Optional[str] = None) -> list[Row]:
+        """Rows by line, function, file or pool, the largest first: of what was alive at the "peak", or at the
+        "end" (allocated since the start and not freed), or of "all" that was allocated."""
+        _check("by", by, KINDS)
+        found: dict[Key, Row] = {}
+        for number, node, size, count in self._amounts(at, pool):
+            frames = self._stacks[node]
+            keys = ([(self.pools[number], "", 0)] if by == "pool" else
+                    [_key(frame, by) for frame in frames] or [("(no Python)", "", 0)])
+            own = keys[0]
+            for key in dict.fromkeys(keys):  # of a function that calls itself only once
+                row = found.get(key)
+                if row is None:
+                    row = found[key] = Row(*key)
+                if key == own:
+                    row.bytes += size
+                    row.blocks += count
+                row.total_bytes += size
+                row.total_blocks += count
+        return sorted(found.values(), key=lambda row: (-row.bytes, -row.total_bytes, row.where))
+
+    def diff(self, before: Tables, at: str = "end", by: str = "line",
+             pool: Optional[str] = None) -> list[Row]:
+        """What changed since `before`: rows of those that differ, the largest change first."""
+        found = {(row.name, row.file, row.line): row for row in self.rows(at, by, pool)}
+        for old in before.rows(at, by, pool):
+            row = found.setdefault((old.name, old.file, old.line), Row(old.name, old.file, old.line))
+            for field in ("bytes", "blocks", "total_bytes", "total_blocks"):
+                setattr(row, field, getattr(row, field) - getattr(old, field))
+        changed = [row for row in found.values() if row.bytes or row.blocks]
+        return sorted(changed, key=lambda row: (-abs(row.bytes), -abs(row.blocks), row.where))
+
+    def folded(self, at: str = "peak", pool: Optional[str] = None) -> str:
+        """Collapsed stacks, `outer;inner 4096`, for a flame graph of bytes: flamegraph.pl, inferno and
+        speedscope read them."""
+        lines: dict[str, int] = {}
+        for _, node, size, _ in self._amounts(at, pool):
+            names = [f"{name} ({file}:{line})" for name, file, line in reversed(self._stacks[node])]
+            stack = ";".join(name.replace(";", ":").replace("\n", " ") for name in names)
+            lines[stack or "(no Python)"] = lines.get(stack or "(no Python)", 0) + size
+        return "".join(f"{stack} {size}\n" for stack, size in sorted(lines.items()) if size)

@@ -1,0 +1,244 @@
+"""Tables of what was allocated: the numbers are those that the snapshot of the same recording has, and that
+tracemalloc has; what the commands and variables make of them."""
+
+import collections
+import json
+import os
+import sys
+import tracemalloc
+import unittest
+
+from snapshots import Snapshot
+from support import BACKEND, FREE_THREADED, Case, MemoryCase, READERS, TAG, line_of, read_perfetto, run_python
+
+import kpytrace
+from kpytrace._memory_tables import Tables
+
+WHY_SKIPPED = f"there is no backend for CPython {TAG} beside the plugin, or none that records memory"
+HERE = __file__
+
+
+def leak(count=1000):
+    return [bytes(1000) for _ in range(count)]
+
+
+def peak_and_leak():
+    large = [bytearray(100000) for _ in range(50)]
+    del large
+    return leak()
+
+
+def outer(depth):
+    return [leak(10), outer(depth - 1)] if depth else []
+
+
+@unittest.skipUnless(BACKEND.exists() and not FREE_THREADED, WHY_SKIPPED)
+class OfARecording(MemoryCase):
+    def record_both(self, work, *arguments, **options):
+        """The tables and the snapshot of one recording."""
+        m = kpytrace.memory(**options).start()
+        kept = work(*arguments)
+        m.stop()
+        m.export(self.path)
+        return m.tables(), Snapshot(self.path), kept
+
+    def test_they_are_the_snapshots(self):
+        tables, snapshot, kept = self.record_both(peak_and_leak)
+        alive = collections.Counter()
+        for block in snapshot.blocks:
+            frame = block["frames"][0] if block["frames"] else {"name": "(no Python)", "filename": "", "line": 0}
+            alive[frame["name"], frame["filename"], frame["line"]] += block["size"]
+        rows = {(row.name, row.file, row.line): row.bytes for row in tables.rows() if row.blocks}
+        rows = {key: size for key, size in rows.items() if size}
+        self.assertEqual(rows, {key: size for key, size in alive.items() if size})
+        self.assertEqual(tables.total()[0], snapshot.bytes)
+        self.assertEqual(tables.total("peak")[0], snapshot.own["peak_bytes"])
+        self.assertEqual(tables.total("all")[1],
+                         sum(entry["action"] == "alloc" for entry in snapshot.entries))
+        self.assertEqual(tables.entries, len(snapshot.entries))
+        self.assertEqual(tables.pools, snapshot.own["devices"])
+        del kept
+
+    def test_peak_and_leak(self):
+        tables, _, kept = self.record_both(peak_and_leak)
+        top = tables.rows("peak")[0]
+        self.assertEqual((top.line, top.file), (line_of(peak_and_leak, 1), HERE))
+        self.assertGreaterEqual(top.bytes, 5000000)
+        left = tables.rows("end")[0]
+        self.assertEqual((left.line, left.file), (line_of(leak, 1), HERE))
+        self.assertEqual(left.blocks // 1000, len(kept) // 1000)
+        self.assertFalse([row for row in tables.rows("end") if row.line == top.line and row.bytes])
+        caller = next(row for row in tables.rows("end", "function") if row.name == "peak_and_leak")
+        self.assertEqual(caller.bytes, 0)
+        self.assertGreaterEqual(caller.total_bytes, 1000000)
+        self.assertLess(tables.peak_time_ns, tables.end_time_ns)
+
+    def test_recursion_counts_once(self):
+        tables, _, kept = self.record_both(outer, 20)
+        rows = {row.name: row for row in tables.rows("end", "function")}
+        self.assertEqual(rows["outer"].total_bytes,
+                         rows["outer"].bytes + sum(row.bytes for name, row in rows.items() if "leak" in name
+                                                   or name == "<listcomp>"))
+        del kept
+
+    def test_by_file_and_pool(self):
+        tables, _, kept = self.record_both(leak)
+        for by in ("line", "function", "file", "pool"):
+            for at in ("peak", "end", "all"):
+                rows = tables.rows(at, by)
+                self.assertEqual(sum(row.bytes for row in rows), tables.total(at)[0])
+        one = tables.rows("end", "file", "python object")
+        self.assertEqual(sum(row.bytes for row in one), tables.total("end", "python object")[0])
+        for wrong in ({"at": "now"}, {"by": "month"}, {"pool": "swimming"}):
+            with self.assertRaisesRegex(ValueError, "is one of"):
+                tables.rows(**wrong)
+        del kept
+
+    def test_a_difference(self):
+        with kpytrace.memory() as m:
+            first = leak()
+            before = m.tables()
+            second = leak(2000)
+            after = m.tables()
+        changed = after.diff(before)
+        self.assertEqual((changed[0].line, changed[0].file), (line_of(leak, 1), HERE))
+        self.assertEqual(changed[0].blocks // 10, 200)
+        self.assertLess(sum(row.bytes for row in changed[1:]), changed[0].bytes / 10)
+        self.assertEqual(after.diff(after), [])
+        back = before.diff(after)
+        self.assertEqual(sum(row.bytes for row in back), -sum(row.bytes for row in changed))
+        del first, second
+
+    def test_growth_is_tracemallocs(self):
+        tracemalloc.start()
+        self.addCleanup(tracemalloc.stop)
+        with kpytrace.memory() as m:
+            first = tracemalloc.take_snapshot()
+            kept = leak(3000)
+            second = tracemalloc.take_snapshot()
+        line = line_of(leak, 1)
+        theirs = sum(s.size_diff for s in second.compare_to(first, "lineno")
+                     if s.traceback[0].filename == HERE and s.traceback[0].lineno == line)
+        ours = sum(row.bytes for row in m.tables().rows() if row.file == HERE and row.line == line)
+        self.assertEqual(ours, theirs)
+        del kept
+
+    def test_samples_are_weighed(self):
+        tables, _, kept = self.record_both(leak, 20000, sample_bytes=5000)
+        self.assertEqual(tables.sample_bytes, 5000)
+        row = next(row for row in tables.rows() if row.file == HERE)
+        self.assertAlmostEqual(row.bytes / sum(map(sys.getsizeof, kept)), 1, delta=0.1)
+        self.assertAlmostEqual(row.blocks / len(kept), 1, delta=0.1)
+
+    def test_a_flame_graph(self):
+        tables, _, kept = self.record_both(peak_and_leak)
+        lines = tables.folded("peak").splitlines()
+        self.assertEqual(sum(int(line.rpartition(" ")[2]) for line in lines), tables.total("peak")[0])
+        self.assertTrue(any(";peak_and_leak" in line and line.rpartition(";")[2].startswith("peak_and_leak")
+                            for line in lines), lines)
+        del kept
+
+    def test_nothing_is_left_in_the_folder(self):
+        os.environ["TMPDIR"] = str(self.folder)
+        self.addCleanup(os.environ.pop, "TMPDIR")
+        self.record_both(leak)
+        self.assertEqual([path.name for path in self.folder.iterdir()], [self.path.name])
+
+    @unittest.skipUnless(os.path.exists(READERS), "no readers: run `make readers`")
+    def test_perfetto(self):
+        path = self.folder / "memory.pftrace"
+        with kpytrace.memory(path) as m:
+            kept = peak_and_leak()
+            m.export(self.path)
+        read = read_perfetto(path)
+        entries = Snapshot(self.path).entries
+        marks = [mark for mark in read["marks"] if mark[1] == "[memory]"]
+        self.assertGreaterEqual(len(marks), len(entries))
+        self.assertEqual(len(read["values"]), len(marks))
+        self.assertEqual({name for name, _, _ in read["values"]},
+                         {"python raw", "python mem", "python object"} & {m[3]["Pool"] for m in marks})
+        live = collections.Counter()
+        for (_, _, ns, notes), (pool, at, value) in zip(marks, read["values"]):
+            self.assertEqual((ns, notes["Pool"]), (at, pool))
+            live[pool] = value
+            self.assertEqual(notes["Total Allocated"], sum(live.values()))
+        self.assertEqual([ns for _, _, ns, _ in marks], sorted(ns for _, _, ns, _ in marks))
+        sizes = collections.Counter(notes["Bytes"] for _, _, _, notes in marks)
+        self.assertGreaterEqual(sizes[sys.getsizeof(kept[0])], len(kept))
+        self.assertEqual(list(read["threads"]), [str(os.getpid())])
+
+
+@unittest.skipUnless(BACKEND.exists() and not FREE_THREADED, WHY_SKIPPED)
+class Commands(Case):
+    PROGRAM = "kept = [bytes(1000) for _ in range(1000)]\ndef f(): return bytearray(3000000)\nf()\n"
+
+    def setUp(self):
+        super().setUp()
+        self.script = self.folder / "the program.py"
+        self.script.write_text(self.PROGRAM)
+
+    def kpytrace(self, *words, **options):
+        return run_python("-m", "kpytrace", *map(str, words), cwd=self.folder, **options)
+
+    def test_run_and_look(self):
+        done = self.kpytrace("run", "--memory", "a.tables.json", self.script)
+        self.assertEqual((done.returncode, done.stdout), (0, ""))
+        self.assertIn("a.tables.json", done.stderr)
+        self.assertEqual([p.name for p in self.folder.iterdir() if p != self.script], ["a.tables.json"])
+        said = self.kpytrace("memory", "a.tables.json").stdout
+        peak, end = said.split("At the end")
+        self.assertIn(f"f  {self.script}:2", peak.splitlines()[2])
+        self.assertIn(f"{self.script}:1", end.splitlines()[2])
+        said = self.kpytrace("memory", "a.tables.json", "--by", "pool", "--at", "all", "-n", "2").stdout
+        self.assertIn("python object", said)
+        self.assertIn("1 more row", said)
+        self.assertEqual(self.kpytrace("memory", "a.tables.json", "--folded", "f.txt").returncode, 0)
+        self.assertIn(f"f ({self.script}:2) 300", (self.folder / "f.txt").read_text())
+        self.script.write_text(self.PROGRAM.replace("1000)]", "3000)]"))
+        self.kpytrace("run", "--memory", "b.tables.json", "-q", self.script)
+        said = self.kpytrace("memory", "a.tables.json", "b.tables.json").stdout.splitlines()
+        self.assertIn(f"{self.script}:1", said[2])
+        self.assertIn("2,000", said[2])
+
+    def test_beside_a_trace_and_sampled(self):
+        done = self.kpytrace("run", "--memory", "a.pickle", "--memory-sample", "10kB", "-o", "calls.json",
+                             self.script)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(Snapshot(self.folder / "a.pickle").own["sample_bytes"], 10000)
+        self.assertIn("traceEvents", json.loads((self.folder / "calls.json").read_text()))
+
+    def test_the_variable(self):
+        done = run_python("-m", "kpytrace", "run", "--memory", "a.json", "-c", "import os; os._exit(3)",
+                          cwd=self.folder)
+        self.assertEqual(done.returncode, 3)
+        self.assertTrue((self.folder / "a.json").exists())
+        done = run_python("-c", "from kpytrace import _startup; _startup.start(); x = bytes(5000)",
+                          cwd=self.folder, env={"KPYTRACE_MEMORY": "b.tables.json sample_bytes=1"})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertGreater(Tables(self.folder / "b.tables.json").total("all")[0], 5000)
+        done = run_python("-c", "from kpytrace import _startup; _startup.start(); print(1)",
+                          cwd=self.folder, env={"KPYTRACE_MEMORY": "1 depth=3"})
+        self.assertEqual((done.returncode, done.stdout), (0, "1\n"))
+        self.assertIn("there is no option 'depth'", done.stderr)
+
+    def test_what_makes_no_sense(self):
+        (self.folder / "x.json").write_text("{}")
+        for words, text in (
+                (["run", "--memory", "a.txt", self.script], "none of them"),
+                (["run", "--memory-sample", "5", self.script], "--memory FILE"),
+                (["run", "--memory", "a.json", "--gc", self.script], "--gc is about calls"),
+                (["run", "--memory", "a.json", "--memory-sample", "much", self.script], "sample_bytes"),
+                (["memory"], "--help"),
+                (["memory", "x.json", "--at", "noon"], "--at must be one of"),
+                (["memory", "x.json", "-n", "few"], "--count must be a number")):
+            done = self.kpytrace(*words)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), words)
+            self.assertIn(text, done.stderr)
+        for words, text in ((["memory", "x.json"], "holds no tables"), (["memory", "none.json"], "No such file")):
+            done = self.kpytrace(*words)
+            self.assertEqual((done.returncode, done.stdout), (1, ""), words)
+            self.assertIn(text, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
