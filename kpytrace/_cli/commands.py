@@ -6,7 +6,7 @@ import sys
 
 from .arguments import Usage
 
-_COMMANDS = ("run", "convert", "info", "top", "memory")
+_COMMANDS = ("run", "convert", "info", "top", "memory", "et")
 
 HELP = """\
 usage: kpytrace COMMAND ...
@@ -18,6 +18,7 @@ Traces every Python call of every thread of a program.
   kpytrace info FILE.kpt         says what is in a file
   kpytrace top FILE.kpt          lists the functions that took the most time
   kpytrace memory FILE           lists who allocated what (of `run --memory FILE.tables.json`)
+  kpytrace et COMMAND ...        reads execution traces, as torch's observer writes them
 
 kpytrace COMMAND --help says more about each; kpytrace --version prints the version."""
 
@@ -46,6 +47,10 @@ def _main(words: list[str]) -> int:
         from . import memory
 
         return memory.main(words[1:])
+    if words[0] == "et":
+        from . import et
+
+        return et.main(words[1:])
     from . import files
 
     return {"convert": files.convert, "info": files.info, "top": files.top}[words[0]](words[1:])

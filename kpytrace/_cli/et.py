@@ -1,0 +1,151 @@
+"""kpytrace et: what can be done with an execution trace, ours or torch's own."""
+
+from __future__ import annotations
+
+import collections
+import os
+import sys
+
+from .._et.trace import Trace, read_json
+from .arguments import Argument, Usage, columns, parse
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+_HELP = Argument("help", "", "print this", "h")
+_COUNT = Argument("count", "N", "how many rows (default: 20; 0: all)", "n")
+_PLAIN = Argument("plain", "", "leave out what kpytrace adds to the schema")
+
+USAGE = """\
+usage: kpytrace et COMMAND ...
+
+  kpytrace et info TRACE                  says what is in an execution trace
+  kpytrace et check TRACE                 says what is wrong with one; the exit status is 1 if anything is
+  kpytrace et link TRACE PROFILE OUT      adds the times and kernels of a Kineto trace of the same run
+  kpytrace et diff BEFORE AFTER           compares two runs; the exit status is 1 if they differ
+  kpytrace et convert TRACE OUT           .json, .json.gz, or a timeline, .chrome.json
+  kpytrace et recover TRACE [OUT]         completes a trace whose program was killed
+
+TRACE is .json or .json.gz, of kpytrace or of torch's own observer. COMMAND --help has the options."""
+
+
+def _parse(words: list[str], known: Sequence[Argument], usage: str,
+           counts: tuple[int, ...]) -> tuple[dict[str, str], list[str]] | None:
+    options, rest = parse(known, words)
+    if "help" in options:
+        print(f"usage: kpytrace et {usage}\n\n{columns(known)}")
+        return None
+    if len(rest) not in counts:
+        raise Usage(f"usage: kpytrace et {usage}")
+    if not options.get("count", "0").isdigit():
+        raise Usage(f"--count must be a number, not {options['count']}")
+    return options, rest
+
+
+def _rows(options: dict[str, str], count: int) -> int:
+    return int(options.get("count", "20")) or count
+
+
+def info(words: list[str]) -> int:
+    parsed = _parse(words, (_COUNT, _HELP), "info [OPTION]... TRACE", (1,))
+    if parsed is None:
+        return 0
+    options, (path,) = parsed
+    trace = Trace.read(path)
+    operators = list(trace.operators())
+    names = collections.Counter(node.name for node in operators)
+    kinds = {0: "operators", 1: "backward", 7: "annotations"}
+    scopes = collections.Counter(kinds.get(node.attrs.get("scope", 0), "others") for node in operators)
+    lines = [("file", f"{path}, {os.path.getsize(path):,} bytes"), ("schema", trace.schema),
+             ("process", f"{trace.data.get('pid')}, {trace.data.get('time')}"),
+             ("nodes", f"{len(trace.nodes):,}: " + ", ".join(f"{n:,} {what}" for what, n in scopes.items())),
+             ("threads", f"{len({node.attrs.get('tid') for node in operators}):,}"),
+             ("raised", f"{sum('error' in node.attrs for node in operators):,}")]
+    dropped = trace.data.get("kpytrace", {}).get("dropped_ops", 0)
+    if dropped:
+        lines.append(("dropped", f"{dropped:,}"))
+    for name, value in lines:
+        print(f"{name + ':':<10}{value}")
+    took: dict[str, int] = collections.Counter()
+    for node in operators:
+        took[node.name] += node.own.get("dur_ns", 0)
+    print(f"{'calls':>10}  {'ms in all':>12}  operator")
+    for name, calls in names.most_common(_rows(options, len(names))):
+        print(f"{calls:>10,}  {took[name] / 1e6:>12,.3f}  {name}")
+    return 0
+
+
+def check(words: list[str]) -> int:
+    parsed = _parse(words, (_COUNT, _HELP), "check [OPTION]... TRACE", (1,))
+    if parsed is None:
+        return 0
+    from .._et.check import check as problems
+
+    options, (path,) = parsed
+    trace = Trace.read(path)
+    found = list(problems(trace))
+    for line in found[:_rows(options, len(found))]:
+        print(line)
+    print(f"{path}: {len(trace.nodes):,} nodes, "
+          f"{f'{len(found):,} problems' if found else 'nothing is wrong'}", file=sys.stderr)
+    return 1 if found else 0
+
+
+def link(words: list[str]) -> int:
+    parsed = _parse(words, (_HELP,), "link [OPTION]... TRACE PROFILE OUT", (3,))
+    if parsed is None:
+        return 0
+    from .._et.link import link as link_both
+
+    trace = Trace.read(parsed[1][0])
+    links = link_both(trace, read_json(parsed[1][1]))
+    trace.write(parsed[1][2])
+    print(f"{links.linked:,} operators linked, with {links.kernels:,} kernels; "
+          f"{len(links.only_in_trace):,} only in the execution trace, {len(links.only_in_profile):,} only in "
+          f"the profile: {parsed[1][2]}", file=sys.stderr)
+    return 0 if links.linked or not any(True for _ in trace.operators()) else 1
+
+
+def diff(words: list[str]) -> int:
+    known = (_COUNT, Argument("times", "", "print how long operators took, too", "t"), _HELP)
+    parsed = _parse(words, known, "diff [OPTION]... BEFORE AFTER", (2,))
+    if parsed is None:
+        return 0
+    from .._et.compare import Difference
+
+    options, paths = parsed
+    found = Difference(*(Trace.read(path) for path in paths))
+    print(f"{found.same:,} operators are the same, {len(found.changes):,} kinds differ")
+    if found.changes:
+        print(f"{'before':>10}  {'after':>10}  operator and inputs")
+    for change in found.changes[:_rows(options, len(found.changes))]:
+        print(f"{change.before:>10,}  {change.after:>10,}  {change.name} {change.inputs}")
+    if "times" in options:
+        print(f"{'µs before':>10}  {'µs after':>10}  {'ratio':>6}  operator")
+        for name, a, b in found.durations[:_rows(options, len(found.durations))]:
+            print(f"{a / 1000:>10,.1f}  {b / 1000:>10,.1f}  {b / a if a else 0:>6.2f}  {name}")
+    return 1 if found else 0
+
+
+def convert(words: list[str]) -> int:
+    parsed = _parse(words, (_PLAIN, _HELP), "convert [OPTION]... TRACE OUT", (2,))
+    if parsed is None:
+        return 0
+    from .._et.convert import convert as write
+
+    write(Trace.read(parsed[1][0]), parsed[1][1], "plain" in parsed[0])
+    return 0
+
+
+_COMMANDS: dict[str, Callable[[list[str]], int]] = {"info": info, "check": check, "link": link, "diff": diff,
+                                                    "convert": convert}
+
+
+def main(words: list[str]) -> int:
+    if not words or words[0] in ("-h", "--help", "help"):
+        print(USAGE)
+        return 0 if words else 2
+    if words[0] not in _COMMANDS:
+        raise Usage(f"there is no command `kpytrace et {words[0]}`: {', '.join(_COMMANDS)} are there")
+    return _COMMANDS[words[0]](words[1:])

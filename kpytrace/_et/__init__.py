@@ -1,0 +1,1 @@
+"""Execution traces as files: read, checked, linked with a profile, compared, converted."""

@@ -1,0 +1,114 @@
+"""What must hold of an execution trace, so that those who read it can."""
+
+from __future__ import annotations
+
+from .trace import ROOT, ROOT_ID, SCHEMA, Node, Trace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+# In this order, and of these types; others may follow.
+ATTRS = (("rf_id", "uint64"), ("fw_parent", "uint64"), ("seq_id", "int64"), ("scope", "uint64"),
+         ("tid", "uint64"), ("fw_tid", "uint64"), ("op_schema", "string"), ("kernel_backend", "string"),
+         ("kernel_file", "string"), ("tensor_range", "string"))
+_SCALARS = {"Int": int, "Bool": bool, "Double": (float, int, str), "String": str, "Device": str}
+
+
+def _check_ids(trace: Trace) -> Iterator[str]:
+    seen: set[int] = set()
+    for node in trace.nodes:
+        if not isinstance(node.id, int) or node.id < 1:
+            yield f"node {node.id!r}: an id is a number from 1 on"
+        elif node.id in seen:
+            yield f"node {node.id}: there are two with this id"
+        seen.add(node.id)
+    nodes = trace.by_id()
+    root = nodes.get(ROOT_ID)
+    if root is None or root.name != ROOT:
+        yield f"there is no root: node {ROOT_ID}, {ROOT}"
+    for node in trace.nodes:
+        if node.parent not in nodes:
+            yield f"node {node.id} ({node.name}): its parent, {node.parent}, is not in the trace"
+        elif node.parent == node.id and node.id != ROOT_ID:
+            yield f"node {node.id} ({node.name}): it is its own parent"
+
+
+def _check_tree(trace: Trace) -> Iterator[str]:
+    """Whether all nodes hang from the root."""
+    nodes = trace.by_id()
+    good = {ROOT_ID}
+    for node in trace.nodes:
+        path: list[int] = []
+        at: Node | None = node
+        while at is not None and at.id not in good and at.id not in path:
+            path.append(at.id)
+            at = nodes.get(at.parent)
+        if at is not None and at.id in path:
+            yield f"node {node.id} ({node.name}): its parents go round"
+        good.update(path)
+
+
+def _fits(value: Any, kind: str) -> bool:
+    if kind.startswith("Tensor("):
+        return (isinstance(value, list) and len(value) == 6 and
+                all(isinstance(number, int) for number in value[:5]) and isinstance(value[5], str))
+    if kind.startswith(("GenericList", "Tuple")):
+        return isinstance(value, list)
+    known = _SCALARS.get(kind)
+    return known is None or isinstance(value, known)  # type: ignore[arg-type]
+
+
+def _check_values(node: Node) -> Iterator[str]:
+    for side in ("inputs", "outputs"):
+        lists = node.data.get(side)
+        if not isinstance(lists, dict) or sorted(lists) != ["shapes", "strides", "types", "values"]:
+            yield f"node {node.id} ({node.name}): its {side} have not values, shapes, types and strides"
+            continue
+        counts = {name: len(lists[name]) for name in ("values", "shapes", "types")}
+        if len(set(counts.values())) != 1 or len(lists["strides"]) > counts["values"]:
+            yield f"node {node.id} ({node.name}): its {side} have lists of different lengths, {counts}"
+            continue
+        for i, (value, kind) in enumerate(zip(lists["values"], lists["types"])):
+            if not _fits(value, kind):
+                yield f"node {node.id} ({node.name}): {side[:-1]} {i}, {value!r}, is no {kind}"
+
+
+def _check_attrs(node: Node) -> Iterator[str]:
+    attrs = node.data["attrs"]
+    head = tuple((attr.get("name"), attr.get("type")) for attr in attrs[:len(ATTRS)])
+    if head != ATTRS:
+        yield f"node {node.id} ({node.name}): its attributes do not begin with those of the schema"
+        return
+    for attr in attrs:
+        wanted = {"uint64": int, "int64": int, "string": str, "bool": bool}.get(attr["type"], object)
+        if not isinstance(attr["value"], wanted) or (attr["type"] == "uint64" and attr["value"] < 0):
+            yield f"node {node.id} ({node.name}): {attr['name']}, {attr['value']!r}, is no {attr['type']}"
+
+
+def _check_links(trace: Trace) -> Iterator[str]:
+    """Numbers by which others find nodes."""
+    nodes, seen = trace.by_id(), dict[int, int]()
+    for node in trace.operators():
+        if node.record_id and node.record_id in seen:
+            yield f"node {node.id} ({node.name}): node {seen[node.record_id]} has its rf_id, {node.record_id}"
+        seen[node.record_id] = node.id
+        forward = node.attrs.get("fw_parent", 0)
+        if forward and forward not in nodes:
+            yield f"node {node.id} ({node.name}): its fw_parent, {forward}, is not in the trace"
+
+
+def check(trace: Trace) -> Iterator[str]:
+    """What is wrong, one by one; nothing: the trace is good."""
+    if trace.schema != SCHEMA:
+        yield f"the schema is {trace.schema!r}; readers want {SCHEMA!r}"
+    for key in ("pid", "time", "start_ts", "finish_ts"):
+        if key not in trace.data:
+            yield f"there is no {key!r}"
+    yield from _check_ids(trace)
+    yield from _check_tree(trace)
+    for node in trace.nodes:
+        yield from _check_values(node)
+        yield from _check_attrs(node)
+    yield from _check_links(trace)

@@ -1,0 +1,55 @@
+"""Two runs of a program, compared by their execution traces."""
+
+from __future__ import annotations
+
+import collections
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .trace import Trace
+
+
+class Change:
+    """An operator, with its inputs, that one run has more often than the other."""
+
+    __slots__ = ("name", "inputs", "before", "after")
+
+    def __init__(self, name: str, inputs: str, before: int, after: int) -> None:
+        self.name, self.inputs, self.before, self.after = name, inputs, before, after
+
+
+class Difference:
+    """What differs."""
+
+    def __init__(self, before: Trace, after: Trace) -> None:
+        counts = [collections.Counter(node.signature() for node in trace.operators())
+                  for trace in (before, after)]
+        self.same = sum((counts[0] & counts[1]).values())
+        self.changes = sorted(
+            (Change(*key, counts[0][key], counts[1][key]) for key in counts[0].keys() | counts[1].keys()
+             if counts[0][key] != counts[1][key]),
+            key=lambda change: (-abs(change.after - change.before), change.name, change.inputs))
+        self.durations = _durations(before, after)
+
+    def __bool__(self) -> bool:
+        """Whether the runs did different things; how long they took is not looked at."""
+        return bool(self.changes)
+
+
+def _sums(trace: Trace) -> dict[str, tuple[int, int]]:
+    """Nanoseconds and calls by name, of traces that have times."""
+    sums: dict[str, tuple[int, int]] = {}
+    for node in trace.operators():
+        took = node.own.get("dur_ns")
+        if took is not None:
+            ns, calls = sums.get(node.name, (0, 0))
+            sums[node.name] = ns + took, calls + 1
+    return sums
+
+
+def _durations(before: Trace, after: Trace) -> list[tuple[str, float, float]]:
+    """Nanoseconds a call of operators that both have, the largest change in all first."""
+    sums = _sums(before), _sums(after)
+    both = [(name, *(each[name] for each in sums)) for name in sums[0].keys() & sums[1].keys()]
+    both.sort(key=lambda row: (-abs(row[2][0] - row[1][0]), row[0]))
+    return [(name, a[0] / a[1], b[0] / b[1]) for name, a, b in both]

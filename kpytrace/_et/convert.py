@@ -1,0 +1,62 @@
+"""An execution trace as something else."""
+
+from __future__ import annotations
+
+from .check import ATTRS
+from .trace import Damaged, Trace, write_json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import os
+    from typing import Any, Union
+
+    Path = Union[str, os.PathLike[str]]
+
+TIMELINE = (".chrome.json", ".chrome.json.gz")
+
+
+def plain(trace: Trace) -> dict[str, Any]:
+    """The trace with nothing but what its schema names, and what the host said of collectives."""
+    names = {name for name, _ in ATTRS}
+    data = {key: value for key, value in trace.data.items() if key != "kpytrace"}
+    data["nodes"] = [{**node.data, "attrs": [attr for attr in node.data["attrs"] if attr["name"] in names or
+                                             attr["name"] not in ("kpytrace", "kineto", "error")]}
+                     for node in trace.nodes]
+    return data
+
+
+def timeline(trace: Trace) -> dict[str, Any]:
+    """Operators as Chrome trace JSON, with their ids and the Python line that called them; of a trace that has
+    times."""
+    events = []
+    for node in trace.operators():
+        own = node.own
+        if "start_ns" not in own:
+            continue
+        args: dict[str, Any] = {"ET node": node.id, "Record function id": node.record_id,
+                                "Input types": node.data["inputs"]["types"],
+                                "Input dims": node.data["inputs"]["shapes"]}
+        stack = trace.stack(node)
+        if stack:
+            args["Python stack"] = [f"{file}({line}): {name}" for name, file, line in stack]
+        if "error" in node.attrs:
+            args["error"] = node.attrs["error"]
+        events.append({"ph": "X", "cat": "user_annotation" if node.attrs.get("scope") == 7 else "cpu_op",
+                       "name": node.name, "pid": trace.data.get("pid", 0), "tid": own.get("os_tid", 0),
+                       "ts": own["start_ns"] / 1000, "dur": own.get("dur_ns", 0) / 1000, "args": args})
+    if not events and any(True for _ in trace.operators()):
+        raise Damaged("this trace has no times: only those that kpytrace recorded do")
+    return {"schemaVersion": 1, "traceEvents": sorted(events, key=lambda event: event["ts"])}
+
+
+def convert(trace: Trace, path: Path, without_ours: bool) -> None:
+    """Writes what the name of the file says."""
+    import os
+
+    name = os.fspath(path)
+    if name.endswith(TIMELINE):
+        write_json(path, timeline(trace))
+    elif name.endswith((".json", ".json.gz")):
+        write_json(path, plain(trace) if without_ours else trace.data)
+    else:
+        raise Damaged(f"{name}: a trace is written as .json, .json.gz, or as a timeline, .chrome.json")

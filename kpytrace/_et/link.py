@@ -1,0 +1,70 @@
+"""An execution trace and the profile of the same run in one file: each operator gets its times, and the kernels
+that it launched."""
+
+from __future__ import annotations
+
+from .trace import Damaged, Node, Trace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_OPERATORS = ("cpu_op", "user_annotation")
+_ON_DEVICE = ("kernel", "gpu_memcpy", "gpu_memset")
+
+
+class Links:
+    """What came of it."""
+
+    def __init__(self) -> None:
+        self.linked = self.kernels = 0
+        self.only_in_trace: list[Node] = []
+        self.only_in_profile: list[dict[str, Any]] = []
+
+
+def _events(profile: Any) -> list[dict[str, Any]]:
+    events = profile.get("traceEvents") if isinstance(profile, dict) else profile
+    if not isinstance(events, list):
+        raise Damaged("this is no Chrome trace: there are no traceEvents")
+    return [event for event in events if isinstance(event, dict)]
+
+
+def _number(event: dict[str, Any], name: str) -> int:
+    value = event.get("args", {}).get(name, 0)
+    return value if isinstance(value, int) else 0
+
+
+def _kernels(events: list[dict[str, Any]]) -> dict[int, list[dict[str, Any]]]:
+    """What ran on a device, by the External id of the operator that launched it."""
+    found: dict[int, list[dict[str, Any]]] = {}
+    for event in events:
+        if event.get("cat") in _ON_DEVICE:
+            found.setdefault(_number(event, "External id"), []).append(event)
+    return found
+
+
+def link(trace: Trace, profile: Any) -> Links:
+    """Adds the attribute `kineto` to the nodes of `trace`: ts, dur, pid, tid, cat, ext_id and, where there are
+    any, kernels. Nodes and events belong together by rf_id, which Kineto calls "Record function id"."""
+    events = _events(profile)
+    kernels, result = _kernels(events), Links()
+    operators = {_number(event, "Record function id"): event for event in events
+                 if event.get("cat") in _OPERATORS and event.get("ph") == "X"}
+    operators.pop(0, None)
+    for node in trace.operators():
+        event = operators.pop(node.record_id, None)
+        if event is None:
+            result.only_in_trace.append(node)
+            continue
+        said: dict[str, Any] = {key: event[key] for key in ("ts", "dur", "pid", "tid", "cat") if key in event}
+        said["ext_id"] = _number(event, "External id")
+        own = kernels.get(said["ext_id"], []) if said["ext_id"] else []
+        if own:
+            said["kernels"] = [{"name": k.get("name"), "ts": k.get("ts"), "dur": k.get("dur"),
+                                **{name: k["args"][name] for name in ("device", "stream", "correlation")
+                                   if name in k.get("args", {})}} for k in own]
+            result.kernels += len(own)
+        node.set_attr("kineto", "object", said)
+        result.linked += 1
+    result.only_in_profile = list(operators.values())
+    return result

@@ -1,0 +1,182 @@
+"""kpytrace et: execution traces as files. The traces here are made by hand, as torch's observer writes them;
+tests/torch has real ones."""
+
+import copy
+import gzip
+import json
+import unittest
+
+from support import Case, run_python
+
+from kpytrace._et.check import ATTRS, check
+from kpytrace._et.compare import Difference
+from kpytrace._et.convert import plain, timeline
+from kpytrace._et.link import link
+from kpytrace._et.trace import ROOT, SCHEMA, THREAD, Damaged, Trace
+
+EMPTY = {"values": [], "shapes": [], "types": [], "strides": []}
+ONE = {"values": [[4, 5, 0, 6, 4, "cpu"], 1, [True, 2.5]], "shapes": [[2, 3], [], [[], []]],
+       "types": ["Tensor(float)", "Int", "GenericList[Bool,Double]"], "strides": [[3, 1], [], [[], []]]}
+
+
+def node(number, name, parent, rf_id=0, inputs=EMPTY, own=None, **attrs):
+    values = {"rf_id": rf_id, "fw_parent": 0, "seq_id": -1, "scope": 0, "tid": 1, "fw_tid": 0, **attrs}
+    listed = [{"name": name, "type": kind, "value": values.get(name, "" if kind == "string" else 0)}
+              for name, kind in ATTRS]
+    if own:
+        listed.append({"name": "kpytrace", "type": "object", "value": own})
+    return {"id": number, "name": name, "ctrl_deps": parent, "inputs": copy.deepcopy(inputs),
+            "outputs": copy.deepcopy(EMPTY), "attrs": listed}
+
+
+def good():
+    return {"schema": SCHEMA, "pid": 7, "time": "2026-01-01 00:00:00", "start_ts": 1, "finish_ts": 2,
+            "nodes": [node(2, THREAD, 1), node(6, "aten::empty", 3, 12, ONE, {"os_tid": 9, "start_ns": 1500,
+                                                                            "dur_ns": 500, "stack": 1}),
+                      node(3, "aten::randn", 2, 11, ONE, {"os_tid": 9, "start_ns": 1000, "dur_ns": 2000}),
+                      node(1, ROOT, 1)],
+            "kpytrace": {"complete": True, "frames": [["outer", "a.py", 3], ["inner", "b.py", 8]],
+                         "stacks": [[0, 0], [1, 1]]}}
+
+
+PROFILE = {"traceEvents": [
+    {"ph": "X", "cat": "cpu_op", "name": "aten::randn", "pid": 7, "tid": 9, "ts": 1.0, "dur": 2.0,
+     "args": {"Record function id": 11, "External id": 101}},
+    {"ph": "X", "cat": "cpu_op", "name": "aten::other", "pid": 7, "tid": 9, "ts": 9.0, "dur": 2.0,
+     "args": {"Record function id": 13, "External id": 103}},
+    {"ph": "X", "cat": "kernel", "name": "a kernel", "pid": 0, "tid": 7, "ts": 4.0, "dur": 1.0,
+     "args": {"External id": 101, "stream": 7, "device": 0, "correlation": 55}}]}
+
+
+class Check(unittest.TestCase):
+    def wrong(self, change):
+        data = good()
+        change(data)
+        return list(check(Trace(data)))
+
+    def test_a_good_one(self):
+        self.assertEqual(list(check(Trace(good()))), [])
+
+    def test_each_thing_that_can_be_wrong(self):
+        def attr(data, index, value):
+            data["nodes"][1]["attrs"][index]["value"] = value
+        for change, text in (
+                (lambda d: d.update(schema="1.0"), "the schema is"),
+                (lambda d: d.pop("finish_ts"), "finish_ts"),
+                (lambda d: d["nodes"].pop(), "there is no root"),
+                (lambda d: d["nodes"][1].update(id=3), "two with this id"),
+                (lambda d: d["nodes"][1].update(id="3"), "an id is a number"),
+                (lambda d: d["nodes"][1].update(ctrl_deps=77), "its parent, 77, is not in the trace"),
+                (lambda d: d["nodes"][1].update(ctrl_deps=6), "its own parent"),
+                (lambda d: d["nodes"][2].update(ctrl_deps=6), "its parents go round"),
+                (lambda d: d["nodes"][1]["inputs"]["types"].pop(), "lists of different lengths"),
+                (lambda d: d["nodes"][1].update(outputs={}), "have not values"),
+                (lambda d: d["nodes"][1]["inputs"]["values"].__setitem__(0, [1, 2]), "is no Tensor(float)"),
+                (lambda d: d["nodes"][1]["inputs"]["values"].__setitem__(1, "1"), "is no Int"),
+                (lambda d: d["nodes"][1]["attrs"].pop(0), "do not begin with"),
+                (lambda d: attr(d, 0, -1), "is no uint64"),
+                (lambda d: attr(d, 6, 5), "is no string"),
+                (lambda d: attr(d, 0, 11), "has its rf_id"),
+                (lambda d: attr(d, 1, 99), "its fw_parent, 99")):
+            found = self.wrong(change)
+            self.assertTrue(any(text in line for line in found), (text, found))
+
+
+class Use(unittest.TestCase):
+    def test_stacks(self):
+        trace = Trace(good())
+        self.assertEqual(trace.stack(trace.nodes[1]), [("inner", "b.py", 8), ("outer", "a.py", 3)])
+        self.assertEqual(trace.stack(trace.nodes[2]), [])
+
+    def test_link(self):
+        trace = Trace(good())
+        links = link(trace, PROFILE)
+        self.assertEqual((links.linked, links.kernels), (1, 1))
+        self.assertEqual([n.name for n in links.only_in_trace], ["aten::empty"])
+        self.assertEqual([e["name"] for e in links.only_in_profile], ["aten::other"])
+        self.assertEqual(trace.nodes[2].attrs["kineto"], {
+            "ts": 1.0, "dur": 2.0, "pid": 7, "tid": 9, "cat": "cpu_op", "ext_id": 101,
+            "kernels": [{"name": "a kernel", "ts": 4.0, "dur": 1.0, "device": 0, "stream": 7,
+                         "correlation": 55}]})
+        self.assertEqual(list(check(trace)), [])
+        with self.assertRaisesRegex(Damaged, "no Chrome trace"):
+            link(trace, {"a": 1})
+
+    def test_difference(self):
+        after = good()
+        after["nodes"].insert(0, node(8, "aten::empty", 3, 14, EMPTY))
+        after["nodes"][2]["attrs"][-1]["value"]["dur_ns"] = 5000
+        found = Difference(Trace(good()), Trace(after))
+        self.assertEqual([(c.name, c.before, c.after) for c in found.changes], [("aten::empty", 0, 1)])
+        self.assertEqual(found.same, 2)
+        self.assertEqual(found.durations[0], ("aten::empty", 500, 5000))
+        self.assertFalse(Difference(Trace(good()), Trace(good())))
+
+    def test_without_ours(self):
+        trace = Trace(good())
+        link(trace, PROFILE)
+        bare = plain(trace)
+        self.assertNotIn("kpytrace", json.dumps(bare))
+        self.assertEqual([len(n["attrs"]) for n in bare["nodes"]], [len(ATTRS)] * 4)
+        with self.assertRaisesRegex(Damaged, "no times"):
+            timeline(Trace(bare))
+
+    def test_timeline(self):
+        events = timeline(Trace(good()))["traceEvents"]
+        self.assertEqual([(e["name"], e["ts"], e["dur"], e["tid"]) for e in events],
+                         [("aten::randn", 1.0, 2.0, 9), ("aten::empty", 1.5, 0.5, 9)])
+        self.assertEqual(events[1]["args"]["Python stack"], ["b.py(8): inner", "a.py(3): outer"])
+
+
+class Commands(Case):
+    def setUp(self):
+        super().setUp()
+        (self.folder / "a.json").write_text(json.dumps(good()))
+        (self.folder / "p.json").write_text(json.dumps(PROFILE))
+
+    def et(self, *words):
+        done = run_python("-m", "kpytrace", "et", *words, cwd=self.folder)
+        return done.returncode, done.stdout, done.stderr
+
+    def test_each(self):
+        status, out, _ = self.et("info", "a.json")
+        self.assertEqual(status, 0)
+        self.assertIn("4: 2 operators", out)
+        self.assertEqual(self.et("check", "a.json")[:2], (0, ""))
+        status, _, err = self.et("link", "a.json", "p.json", "l.json.gz")
+        self.assertEqual(status, 0)
+        self.assertIn("1 operators linked, with 1 kernels; 1 only in the execution trace, 1 only in", err)
+        with gzip.open(self.folder / "l.json.gz") as file:
+            self.assertEqual(json.load(file)["nodes"][2]["attrs"][-1]["name"], "kineto")
+        self.assertEqual(self.et("diff", "a.json", "l.json.gz", "-t")[0], 0)
+        self.assertEqual(self.et("convert", "--plain", "l.json.gz", "b.json")[0], 0)
+        self.assertEqual(self.et("diff", "a.json", "b.json")[0], 0)
+        self.assertEqual(self.et("convert", "a.json", "a.chrome.json")[0], 0)
+        self.assertEqual(len(json.loads((self.folder / "a.chrome.json").read_text())["traceEvents"]), 2)
+
+    def test_what_is_wrong(self):
+        bad = good()
+        bad["nodes"][1]["ctrl_deps"] = 77
+        (self.folder / "bad.json").write_text(json.dumps(bad))
+        (self.folder / "cut.json").write_text(json.dumps(good())[:-30])
+        (self.folder / "open.json").write_text(json.dumps({**good(), "kpytrace": {"complete": False}}))
+        (self.folder / "other.json").write_text("[1]")
+        status, out, _ = self.et("check", "bad.json")
+        self.assertEqual(status, 1)
+        self.assertIn("77", out)
+        status, out, _ = self.et("diff", "a.json", "bad.json")
+        self.assertEqual(status, 0)
+        for words, code, text in (
+                (["check", "cut.json"], 1, "not all of it"), (["info", "open.json"], 1, "et recover"),
+                (["info", "other.json"], 1, "is no execution trace"), (["info", "none.json"], 1, "No such file"),
+                (["convert", "a.json", "b.txt"], 1, ".chrome.json"), (["link", "a.json", "p.json"], 2, "usage"),
+                (["info", "a.json", "-n", "x"], 2, "must be a number"), (["make"], 2, "no command")):
+            status, out, err = self.et(*words)
+            self.assertEqual((status, out), (code, ""), words)
+            self.assertIn(text, err)
+        self.assertEqual(sorted(p.name for p in self.folder.glob("*.tmp")), [])
+        self.assertEqual(self.et("--help")[0], 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
