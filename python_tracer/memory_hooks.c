@@ -16,23 +16,12 @@ static int installed[DOMAINS];
 static void note_alloc(kpti_memory_inside in, uint32_t pool, const void *block, uint64_t size,
                        uint32_t resized)
 {
-    const kpti_memory_wish *wish = kpti_memory_log_wish(in.log);
     uint32_t stack;
-    if (wish->sample_bytes && (!kpti_sample_takes(in.thread, size, wish->sample_bytes) ||
-                               !kpti_sample_add((uintptr_t)block)))
-        return;
+    if (!kpti_sample_begins(in, (uintptr_t)block, size)) return;
     /* tracemalloc allocates raw memory with its lock held, and takes the lock for each object. */
-    stack = kpti_gather_pinned(wish->depth, pool == KPTI_POOL_RAW);
+    stack = kpti_gather_pinned(kpti_memory_log_wish(in.log)->depth, pool == KPTI_POOL_RAW);
     kpti_memory_append(in.log, in.thread, kpti_ticks(), (uintptr_t)block,
                        kpti_memory_what(KPTI_MEMORY_ALLOC | resized, pool, size), stack);
-}
-
-/* Whether the end of BLOCK is recorded. It is asked while the block is still there: afterwards another thread
- * may have a sample at its address. */
-static int ends_recorded(kpti_memory_inside in, uintptr_t block)
-{
-    if (!block || !kpti_memory_log_wish(in.log)->sample_bytes) return block != 0;
-    return kpti_sample_may_live(block) && kpti_sample_remove(block);
 }
 
 static void note_free(kpti_memory_inside in, uint32_t pool, uintptr_t block, uint64_t now,
@@ -76,7 +65,7 @@ static inline void *hooked_realloc(uint32_t pool, void *ctx, void *old, size_t s
     const kpti_memory_inside in = kpti_memory_enter();
     const uintptr_t before = (uintptr_t)old;
     const uint64_t now = in.log ? kpti_ticks() : 0;
-    const int ends = in.log && ends_recorded(in, before);
+    const int ends = in.log && kpti_sample_ends(in, before);
     void *block = below[pool].realloc(ctx, old, size);
     if (!in.log) return block;
     if (block && ends) note_free(in, pool, before, now, KPTI_MEMORY_RESIZED);
@@ -91,7 +80,7 @@ static inline void *hooked_realloc(uint32_t pool, void *ctx, void *old, size_t s
 static inline void hooked_free(uint32_t pool, void *ctx, void *block)
 {
     const kpti_memory_inside in = kpti_memory_enter();
-    if (in.log && ends_recorded(in, (uintptr_t)block))
+    if (in.log && kpti_sample_ends(in, (uintptr_t)block))
         note_free(in, pool, (uintptr_t)block, kpti_ticks(), 0);
     below[pool].free(ctx, block);
     if (in.log) kpti_memory_leave(in);

@@ -46,6 +46,20 @@ static inline int kpti_sample_takes(kpti_memory_thread *thread, uint64_t size, u
 int kpti_sample_add(uintptr_t address);
 /* It ends: 0 if it was none. */
 int kpti_sample_remove(uintptr_t address);
+/* Whether the block at ADDRESS, which begins or ends, is recorded. The end is asked for while the block is
+ * still there: afterwards another thread may have a sample at its address. */
+static inline int kpti_sample_begins(kpti_memory_inside in, uintptr_t address, uint64_t size)
+{
+    const uint64_t mean = kpti_memory_log_wish(in.log)->sample_bytes;
+    return !mean || (kpti_sample_takes(in.thread, size, mean) && kpti_sample_add(address));
+}
+
+static inline int kpti_sample_ends(kpti_memory_inside in, uintptr_t address)
+{
+    if (!address || !kpti_memory_log_wish(in.log)->sample_bytes) return address != 0;
+    return kpti_sample_may_live(address) && kpti_sample_remove(address);
+}
+
 /* None lives. */
 void kpti_samples_clear(void);
 

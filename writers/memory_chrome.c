@@ -1,4 +1,5 @@
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "json_text.h"
@@ -6,7 +7,7 @@
 #include "memory_dump.h"
 
 /* Most bytes of an event beside its name's, numbers and all. */
-enum { EVENT_ROOM = 1024, MOST_POOLS = 64 };
+enum { EVENT_ROOM = 1024 };
 
 static char *put(char *at, const char *text)
 {
@@ -23,8 +24,15 @@ static char *put_time(char *at, const kpti_memory_entry *e)
     return kpti_put_us(at, e->time_ns > 0 ? (uint64_t)e->time_ns : 0);
 }
 
-/* An instant as Kineto writes it: device type 0 is the processor's memory. */
-static char *put_instant(char *at, const kpti_memory_entry *e, uint64_t total, uint64_t index)
+static char *put_signed(char *at, int32_t value)
+{
+    if (value < 0) at = put(at, "-");
+    return kpti_put_u64(at, (uint64_t)(value < 0 ? -(int64_t)value : (int64_t)value));
+}
+
+/* An instant as Kineto writes it. */
+static char *put_instant(char *at, const kpti_memory_entry *e, const kpti_memory_device *device,
+                         uint64_t total, uint64_t index)
 {
     at = put(at, "{\"ph\":\"i\",\"cat\":\"cpu_instant_event\",\"s\":\"t\",\"name\":\"[memory]\"");
     at = put_time(at, e);
@@ -34,15 +42,19 @@ static char *put_instant(char *at, const kpti_memory_entry *e, uint64_t total, u
     at = kpti_put_u64(at, e->size);
     at = put(at, ",\"Total Allocated\":");
     at = kpti_put_u64(at, total);
-    at = put(at, ",\"Total Reserved\":0,\"Device Type\":0,\"Device Id\":-1,\"Ev Idx\":");
+    at = put(at, ",\"Total Reserved\":0,\"Device Type\":");
+    at = put_signed(at, device->type);
+    at = put(at, ",\"Device Id\":");
+    at = put_signed(at, device->index);
+    at = put(at, ",\"Ev Idx\":");
     at = kpti_put_u64(at, index);
     return put(at, "}},\n");
 }
 
-static char *put_counter(char *at, const kpti_memory_entry *e, const char *pool, uint64_t bytes)
+static char *put_counter(char *at, const kpti_memory_entry *e, const char *device, uint64_t bytes)
 {
     at = put(at, "{\"ph\":\"C\",\"name\":\"");
-    at = kpti_json_escape(at, pool, strlen(pool));
+    at = kpti_json_escape(at, device, strlen(device));
     at = put(at, "\"");
     at = put_time(at, e);
     at = put(at, ",\"args\":{\"bytes\":");
@@ -58,34 +70,42 @@ static uint64_t counted(const kpti_memory_history *h, const kpti_memory_entry *e
     return e->partner && h->entries[e->partner - 1].kind & KPTI_MEMORY_ALLOC ? 0 : e->size;
 }
 
-int kpti_memory_chrome_write(const kpti_memory_dump *dump, kpti_out_file *out)
+/* All events, with the bytes that are alive: LIVE by device, TOTAL by space, of which there are no more. */
+static void put_events(const kpti_memory_dump *dump, kpti_out_file *out, uint64_t *live,
+                       uint64_t *total)
 {
     const kpti_memory_history *h = dump->history;
-    uint64_t live[MOST_POOLS] = {0};
-    uint64_t total = 0;
+    for (uint64_t i = 0; i < h->count; i++) {
+        const kpti_memory_entry *e = &h->entries[i];
+        const kpti_memory_device *device = &dump->devices[e->device];
+        char *at = kpti_out_room(out, EVENT_ROOM);
+        const uint64_t bytes = counted(h, e);
+        if (e->kind & KPTI_MEMORY_ALLOC) {
+            live[e->device] += bytes;
+            total[e->space] += bytes;
+        } else {
+            live[e->device] -= bytes;
+            total[e->space] -= bytes;
+        }
+        at = put_instant(at, e, device, total[e->space], i);
+        at = put_counter(at, e, device->name, live[e->device]);
+        kpti_out_wrote(out, at);
+    }
+}
+
+int kpti_memory_chrome_write(const kpti_memory_dump *dump, kpti_out_file *out)
+{
+    uint64_t *levels = calloc((size_t)dump->device_count * 2, sizeof *levels);
     const char head[] = "{\"schemaVersion\":1,\"traceEvents\":[\n";
     char tail[128];
     const int tail_size = snprintf(tail, sizeof tail,
                                    "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":%d,"
                                    "\"args\":{\"name\":\"memory\"}}\n]}\n",
                                    (int)getpid());
+    if (!levels) return 0;
     kpti_out_put(out, head, sizeof head - 1);
-    for (uint64_t i = 0; i < h->count; i++) {
-        const kpti_memory_entry *e = &h->entries[i];
-        const uint32_t pool = e->pool < dump->pool_count && e->pool < MOST_POOLS ? e->pool : 0;
-        char *at = kpti_out_room(out, EVENT_ROOM);
-        const uint64_t bytes = counted(h, e);
-        if (e->kind & KPTI_MEMORY_ALLOC) {
-            live[pool] += bytes;
-            total += bytes;
-        } else {
-            live[pool] -= bytes;
-            total -= bytes;
-        }
-        at = put_instant(at, e, total, i);
-        at = put_counter(at, e, dump->pools[pool], live[pool]);
-        kpti_out_wrote(out, at);
-    }
+    put_events(dump, out, levels, levels + dump->device_count);
     kpti_out_put(out, tail, (size_t)tail_size);
+    free(levels);
     return 1;
 }

@@ -29,8 +29,10 @@ typedef struct kpti_memory_entry {
     uint32_t stack;
     uint32_t
         partner; /* one more than its index in entries; 0: none. At first: the order of equal times */
-    uint16_t pool;
-    uint16_t kind; /* KPTI_MEMORY_ALLOC or FREE, and RESIZED */
+    uint16_t pool;   /* that the block is of: a FREE gets its block's */
+    uint16_t kind;   /* KPTI_MEMORY_ALLOC or FREE, and RESIZED */
+    uint16_t device; /* that the pool is of */
+    uint16_t space;  /* of addresses: a block is known by its space and address */
 } kpti_memory_entry;
 
 /* Bytes and blocks that are alive. */

@@ -1,0 +1,38 @@
+#include "memory_report.h"
+
+#include "gather.h"
+#include "memory_samples.h"
+
+/* What a block is known by among the samples: other devices may have the processor's addresses again. Those
+ * of the processor are themselves. */
+static uintptr_t key_of(const kpt_memory_report *r)
+{
+    const uint64_t device = r->device_type ? ((uint64_t)(uint32_t)r->device_type << 8) +
+                                                 (uint64_t)(uint32_t)r->device_index + 1
+                                           : 0;
+    const uintptr_t key = (uintptr_t)(r->address ^ device << 47);
+    return key > 1 ? key : ~key; /* those two are no samples */
+}
+
+static void note(kpti_memory_inside in, const kpt_memory_report *r)
+{
+    const int is_alloc = r->action == KPT_REPORT_ALLOC;
+    const uintptr_t key = key_of(r);
+    uint32_t stack = 0;
+    uint32_t pool;
+    if (is_alloc ? !kpti_sample_begins(in, key, r->size) : !kpti_sample_ends(in, key)) return;
+    pool = kpti_memory_pool_of(kpti_memory_log_pools(in.log), r);
+    if (is_alloc) stack = kpti_gather_pinned(kpti_memory_log_wish(in.log)->depth, 0);
+    kpti_memory_append(in.log, in.thread, kpti_ticks(), r->address,
+                       kpti_memory_what(is_alloc ? KPTI_MEMORY_ALLOC : KPTI_MEMORY_FREE, pool,
+                                        is_alloc ? r->size : 0),
+                       stack);
+}
+
+void kpti_memory_report(kpti_memory_log *log, const kpt_memory_report *report)
+{
+    const kpti_memory_inside in = kpti_memory_enter();
+    if (!in.log) return;
+    if (in.log == log && report->address) note(in, report);
+    kpti_memory_leave(in);
+}
