@@ -73,9 +73,15 @@ class Memory:
                                    "end that recording before you begin another")
             if self._handle is None:
                 self._handle = self._make()
-            _standalone.memory_start(self._handle)
+            self._begin()
             _active = self
         return self
+
+    def _begin(self) -> None:
+        _standalone.memory_start(self._handle)
+
+    def _end(self) -> None:
+        _standalone.memory_stop(self._handle)
 
     def _make(self) -> object:
         handle, reason = _standalone_of().memory_make(_trace._load(), *self._arguments)
@@ -93,7 +99,7 @@ class Memory:
                 raise RuntimeError("this recording has not been started")
             if _active is not self:
                 return
-            _standalone.memory_stop(self._handle)
+            self._end()
             _active = None
         if self._path is not None:
             _standalone.memory_export(self._handle, self._path)
@@ -114,7 +120,7 @@ class Memory:
         global _active
         with _lock:
             if _active is self:
-                _standalone.memory_stop(self._handle)
+                self._end()
                 _active = None
             if self._handle is not None:
                 _standalone.memory_free(self._handle)
