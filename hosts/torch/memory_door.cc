@@ -50,7 +50,8 @@ class MemoryTracer final : public PythonMemoryTracerBase
             TORCH_WARN("kpytrace: ", bond_.error());
             return;
         }
-        if (!said(tracer_.ops->start(tracer_.self))) return;
+        started_ = said(tracer_.ops->start(tracer_.self));
+        if (!started_) return;
         const std::string why = record_tensors(tracer_);
         if (!why.empty()) TORCH_WARN("kpytrace: tensors are not in the snapshot: ", why);
     }
@@ -62,7 +63,7 @@ class MemoryTracer final : public PythonMemoryTracerBase
 
     void export_memory_history(const std::string &path) override
     {
-        if (tracer_.ops)
+        if (started_)
             (void)said(
                 tracer_.ops->export_memory_history(tracer_.self, {path.data(), path.size()}));
     }
@@ -70,7 +71,7 @@ class MemoryTracer final : public PythonMemoryTracerBase
   private:
     void end()
     {
-        if (!tracer_.ops) return;
+        if (!started_) return;
         stop_tensors(tracer_);
         (void)tracer_.ops->stop(tracer_.self);
     }
@@ -87,6 +88,7 @@ class MemoryTracer final : public PythonMemoryTracerBase
     std::string plugin_;
     Bond bond_;
     kpt_memory_tracer tracer_{};
+    bool started_ = false;
 };
 
 std::unique_ptr<PythonMemoryTracerBase> make_memory()
