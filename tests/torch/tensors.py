@@ -20,10 +20,11 @@ class Snapshot:
         self.entries = traces[CPU] if len(traces) > CPU else []
 
     def allocated(self, function=None):
-        """The sizes of blocks, of those that FUNCTION allocated by itself if there is one."""
+        """The sizes of blocks, of those that FUNCTION, or what is defined in it, allocated by itself if
+        there is one."""
         name = function and function.__code__.co_name
         return [entry["size"] for entry in self.entries if entry["action"] == "alloc"
-                and (not name or entry["frames"] and entry["frames"][0]["name"].endswith(name))]
+                and (not name or entry["frames"] and name in entry["frames"][0]["name"].split("."))]
 
     def alive(self):
         return sum(segment["allocated_size"] for segment in self.snapshot["segments"]

@@ -234,7 +234,7 @@ class Tensors(unittest.TestCase):
         self.assertIn(f"Device {CPU} ----------------\n{len(recorded.entries)} entries\n", text)
         self.assertIn(f"segments: {len(snapshot['segments'])}\n", _memory_viz.segsum(snapshot))
         for command in (_memory_viz.memory, _memory_viz.segments):
-            self.assertIn(".make ", command(snapshot, format_flamegraph=lambda lines: lines))
+            self.assertIn(".make", command(snapshot, format_flamegraph=lambda lines: lines))
         for plot in (_memory_viz.trace_plot, _memory_viz.segment_plot):
             self.assertIn("<script", plot(snapshot))
 
