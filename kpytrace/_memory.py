@@ -83,6 +83,9 @@ class Memory:
     def _end(self) -> None:
         _standalone.memory_stop(self._handle)
 
+    def _forget(self) -> None:
+        """In the child of a fork, where it records no more."""
+
     def _make(self) -> object:
         handle, reason = _standalone_of().memory_make(_trace._load(), *self._arguments)
         if reason:
@@ -164,8 +167,10 @@ def _stop_at_exit() -> None:
 def _forget_in_child() -> None:
     """The child records nothing, and must not write its parent's file."""
     global _active, _lock
+    running, _active = _active, None
     _lock = RLock()
-    _active = None
+    if running is not None:
+        running._forget()
 
 
 def _standalone_of() -> Any:

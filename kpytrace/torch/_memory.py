@@ -30,18 +30,24 @@ class TensorMemory(_memory.Memory):
 
     def _begin(self) -> None:
         super()._begin()
-        why = self._shim.record_tensors(_memory._standalone.memory_tracer(self._handle))
-        if why:
-            super()._end()
-            raise TorchHostError(f"torch's tensors can't be recorded: {why}")
-        if self._modules:
-            self._modules.start()
+        try:
+            why = self._shim.record_tensors(_memory._standalone.memory_tracer(self._handle))
+            if why:
+                raise TorchHostError(f"torch's tensors can't be recorded: {why}")
+            if self._modules:
+                self._modules.start()
+        except BaseException:
+            self._end()
+            raise
 
     def _end(self) -> None:
-        if self._modules:
-            self._modules.stop()
+        self._forget()
         self._shim.stop_tensors(_memory._standalone.memory_tracer(self._handle))
         super()._end()
+
+    def _forget(self) -> None:
+        if self._modules:
+            self._modules.stop()
 
 
 class _Reader(pickle.Unpickler):

@@ -13,7 +13,7 @@ import torch
 from torch.cuda import _memory_viz
 
 import support  # noqa: F401: skips what is for long runs only
-from tensors import CPU, Exported, Recorded, bytes_of
+from tensors import CPU, Exported, Recorded, Snapshot, bytes_of
 
 import kpytrace
 import kpytrace.torch
@@ -206,6 +206,14 @@ class Tensors(unittest.TestCase):
             kept = torch.ones(10)
         self.assertEqual(kept.numel(), 10)
         self.assertEqual(len(Exported(recording).devices), CPU)
+
+    def test_written_while_it_runs(self):
+        with tempfile.TemporaryDirectory() as folder, kpytrace.torch.memory() as recording:
+            kept = [torch.empty(1000, dtype=torch.uint8)]
+            first = Snapshot(recording.export(os.path.join(folder, "first.pickle")))
+            kept.append(torch.empty(2000, dtype=torch.uint8))
+            second = Snapshot(recording.export(os.path.join(folder, "second.pickle")))
+        self.assertEqual((first.alive(), second.alive()), (1000, 3000))
 
     def test_chrome_json(self):
         with tempfile.TemporaryDirectory() as folder:
