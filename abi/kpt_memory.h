@@ -22,6 +22,24 @@ typedef struct kpt_memory_args {
 } kpt_memory_args;
 #define KPT_MEMORY_ARGS_V1_SIZE KPT_FIELD_END(kpt_memory_args, domains)
 
+/* What a report tells. */
+enum { KPT_REPORT_ALLOC = 1, KPT_REPORT_FREE = 2 };
+
+/* A block of memory that the host has got, or gives back. Blocks are known by their device and address;
+ * what else is told of a FREE does not matter. */
+typedef struct kpt_memory_report {
+    uint32_t struct_size;
+    uint32_t action; /* KPT_REPORT_* */
+    uint64_t address;
+    uint64_t size;       /* in bytes */
+    int32_t device_type; /* as torch and Kineto number them: 0 the processor's memory, 1 CUDA's … */
+    int32_t device_index; /* -1: the only one of its type */
+    uint64_t stream;      /* that it is allocated for; 0: the default one, or none */
+    kpt_str category;     /* what it is for, one of a few words; empty: not known */
+    kpt_str owner; /* what part of the program it is for, say a module's path; may be empty */
+} kpt_memory_report;
+#define KPT_MEMORY_REPORT_V1_SIZE KPT_FIELD_END(kpt_memory_report, owner)
+
 typedef struct kpt_memory_ops {
     uint32_t struct_size;
     uint32_t flags; /* none defined */
@@ -66,6 +84,18 @@ typedef struct kpt_memory_ops {
      * errors: KPT_E_HANDLE, KPT_E_BUSY
      * since: 1.0 */
     kpt_status (*destroy)(kpt_handle self);
+
+    /* A block of the host's own memory, which then is recorded with this thread's Python stack, as
+     * Python's are. Told after it was got, and before it is given back, so that who gets the same
+     * address next tells it later. Legal in any state; recorded while SELF runs.
+     * thread: any, also several at once; no lock is taken for a kind of block that was seen before
+     * GIL: not needed, not taken
+     * ownership: report and its texts are borrowed during the call; SELF is destroyed when nobody is
+     *            inside
+     * errors: KPT_E_HANDLE, KPT_E_SIZE, KPT_E_INVALID for a text without bytes, KPT_E_UNSUPPORTED for an
+     *         unknown action; last_error has no text
+     * since: 1.1 */
+    kpt_status (*report)(kpt_handle self, const kpt_memory_report *report);
 } kpt_memory_ops;
 #define KPT_MEMORY_OPS_V1_SIZE KPT_FIELD_END(kpt_memory_ops, destroy)
 

@@ -75,9 +75,18 @@ class Memory:
                                    "end that recording before you begin another")
             if self._handle is None:
                 self._handle = self._make()
-            _standalone.memory_start(self._handle)
+            self._begin()
             _active = self
         return self
+
+    def _begin(self) -> None:
+        _standalone.memory_start(self._handle)
+
+    def _end(self) -> None:
+        _standalone.memory_stop(self._handle)
+
+    def _forget(self) -> None:
+        """In the child of a fork, where it records no more."""
 
     def _make(self) -> object:
         handle, reason = _standalone_of().memory_make(_trace._load(), *self._arguments)
@@ -95,7 +104,7 @@ class Memory:
                 raise RuntimeError("this recording has not been started")
             if _active is not self:
                 return
-            _standalone.memory_stop(self._handle)
+            self._end()
             _active = None
         if self._path is not None:
             _standalone.memory_export(self._handle, self._path)
@@ -133,7 +142,7 @@ class Memory:
         global _active
         with _lock:
             if _active is self:
-                _standalone.memory_stop(self._handle)
+                self._end()
                 _active = None
             if self._handle is not None:
                 _standalone.memory_free(self._handle)
@@ -178,8 +187,10 @@ def _stop_at_exit() -> None:
 def _forget_in_child() -> None:
     """The child records nothing, and must not write its parent's file."""
     global _active, _lock
+    running, _active = _active, None
     _lock = RLock()
-    _active = None
+    if running is not None:
+        running._forget()
 
 
 def _standalone_of() -> Any:

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 SCHEMA = "kpytrace.memory.1"
 TIMES = ("peak", "end", "all")
-KINDS = ("line", "function", "file", "pool")
+KINDS = ("line", "function", "file", "device", "module", "category")
 
 
 class Row:
-    """Bytes and blocks of a line, a function, a file or a pool: those that it allocated itself, and those
-    that were allocated while it was called, by itself or by others."""
+    """Bytes and blocks of a line, a function, a file …: those that it allocated itself, and those that were
+    allocated while it was called, by itself or by others."""
 
     __slots__ = ("name", "file", "line", "bytes", "blocks", "total_bytes", "total_blocks")
 
@@ -60,8 +60,8 @@ class Tables:
     frees_of_earlier_blocks: int
     peak_time_ns: int
     end_time_ns: int
-    pools: list[str]
-    _rows: list[list[int]]
+    devices: list[str]
+    _rows: list[list[Any]]
     _stacks: list[tuple[Frame, ...]]  # of nodes, innermost first
 
     def __init__(self, path: Path) -> None:
@@ -81,7 +81,7 @@ class Tables:
 
         data = json.loads(self._text)
         for name in ("sample_bytes", "entries", "entries_dropped", "frees_of_earlier_blocks", "peak_time_ns",
-                     "end_time_ns", "pools"):
+                     "end_time_ns", "devices"):
             setattr(self, name, data[name])
         self._rows = data["rows"]
         symbols: list[Frame] = [(name, file, line) for name, file, line in data["symbols"]]
@@ -90,27 +90,35 @@ class Tables:
             stacks.append((symbols[symbol], *stacks[parent]))
         self._stacks = stacks
 
-    def _amounts(self, at: str, pool: Optional[str]) -> list[tuple[int, int, int, int]]:
-        """(pool, node, bytes, blocks) of all that is not nothing."""
+    def _amounts(self, at: str, device: Optional[str]) -> list[tuple[list[Any], int, int]]:
+        """Row, bytes and blocks of all that is not nothing."""
         column = 2 + 2 * _check("at", at, TIMES)
-        wanted = None if pool is None else _check("pool", pool, tuple(self.pools))
-        return [(row[0], row[1], row[column], row[column + 1]) for row in self._rows
+        wanted = None if device is None else _check("device", device, tuple(self.devices))
+        return [(row, row[column], row[column + 1]) for row in self._rows
                 if row[column + 1] and wanted in (None, row[0])]
 
-    def total(self, at: str = "end", pool: Optional[str] = None) -> tuple[int, int]:
+    def total(self, at: str = "end", device: Optional[str] = None) -> tuple[int, int]:
         """Bytes and blocks in all: at the "peak", at the "end", or "all" that was ever allocated."""
-        rows = self._amounts(at, pool)
-        return sum(row[2] for row in rows), sum(row[3] for row in rows)
+        rows = self._amounts(at, device)
+        return sum(row[1] for row in rows), sum(row[2] for row in rows)
 
-    def rows(self, at: str = "end", by: str = "line", pool: Optional[str] = None) -> list[Row]:
-        """Rows by line, function, file or pool, the largest first: of what was alive at the "peak", or at the
-        "end" (allocated since the start and not freed), or of "all" that was allocated."""
+    def _keys(self, row: list[Any], by: str) -> list[Key]:
+        """What a row counts for, innermost first."""
+        if by == "device":
+            return [(self.devices[row[0]], "", 0)]
+        if by in ("module", "category"):  # what a host told; Python's own blocks have none
+            told = row[8:] or ("", "")
+            return [(told[by == "module"] or f"(no {by})", "", 0)]
+        return [_key(frame, by) for frame in self._stacks[row[1]]] or [("(no Python)", "", 0)]
+
+    def rows(self, at: str = "end", by: str = "line", device: Optional[str] = None) -> list[Row]:
+        """Rows by line, function, file or device, and of tensors by module or category, the largest first: of
+        what was alive at the "peak", or at the "end" (allocated since the start and not freed), or of "all"
+        that was allocated."""
         _check("by", by, KINDS)
         found: dict[Key, Row] = {}
-        for number, node, size, count in self._amounts(at, pool):
-            frames = self._stacks[node]
-            keys = ([(self.pools[number], "", 0)] if by == "pool" else
-                    [_key(frame, by) for frame in frames] or [("(no Python)", "", 0)])
+        for given, size, count in self._amounts(at, device):
+            keys = self._keys(given, by)
             own = keys[0]
             for key in dict.fromkeys(keys):  # of a function that calls itself only once
                 row = found.get(key)
@@ -124,22 +132,22 @@ class Tables:
         return sorted(found.values(), key=lambda row: (-row.bytes, -row.total_bytes, row.where))
 
     def diff(self, before: Tables, at: str = "end", by: str = "line",
-             pool: Optional[str] = None) -> list[Row]:
+             device: Optional[str] = None) -> list[Row]:
         """What changed since `before`: rows of those that differ, the largest change first."""
-        found = {(row.name, row.file, row.line): row for row in self.rows(at, by, pool)}
-        for old in before.rows(at, by, pool):
+        found = {(row.name, row.file, row.line): row for row in self.rows(at, by, device)}
+        for old in before.rows(at, by, device):
             row = found.setdefault((old.name, old.file, old.line), Row(old.name, old.file, old.line))
             for field in ("bytes", "blocks", "total_bytes", "total_blocks"):
                 setattr(row, field, getattr(row, field) - getattr(old, field))
         changed = [row for row in found.values() if row.bytes or row.blocks]
         return sorted(changed, key=lambda row: (-abs(row.bytes), -abs(row.blocks), row.where))
 
-    def folded(self, at: str = "peak", pool: Optional[str] = None) -> str:
+    def folded(self, at: str = "peak", device: Optional[str] = None) -> str:
         """Collapsed stacks, `outer;inner 4096`, for a flame graph of bytes: flamegraph.pl, inferno and
         speedscope read them."""
         lines: dict[str, int] = {}
-        for _, node, size, _ in self._amounts(at, pool):
-            names = [f"{name} ({file}:{line})" for name, file, line in reversed(self._stacks[node])]
+        for row, size, _ in self._amounts(at, device):
+            names = [f"{name} ({file}:{line})" for name, file, line in reversed(self._stacks[row[1]])]
             stack = ";".join(name.replace(";", ":").replace("\n", " ") for name in names)
             lines[stack or "(no Python)"] = lines.get(stack or "(no Python)", 0) + size
         return "".join(f"{stack} {size}\n" for stack, size in sorted(lines.items()) if size)

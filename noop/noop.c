@@ -77,11 +77,18 @@ static kpt_status make_memory(const kpti_env *env, const kpt_memory_args *args, 
     return nothing(NULL, error);
 }
 
+static void not_reported(void *self, const kpt_memory_report *report)
+{
+    (void)self;
+    (void)report;
+}
+
 const kpti_memory_impl kpti_noop_memory = {
     .make = make_memory,
     .start = nothing,
     .stop = nothing,
     .export_memory_history = no_file,
+    .report = not_reported,
     .forked = gone,
     .destroy = gone,
 };

@@ -1,9 +1,11 @@
 /* memory.c: the memory tracer as hosts see it. start and stop change nothing when repeated, so the
- * state only keeps the implementation from being asked twice. */
+ * state only keeps the implementation from being asked twice. Control calls go one at a time through
+ * the handle table; report, which runs on every allocation of the host's, only peeks. */
 #include <limits.h>
 
 #include "noop.h"
 #include "product.h"
+#include "size.h"
 
 static const kpti_kind kind;
 
@@ -45,6 +47,26 @@ static kpt_status export_memory_history(kpt_handle self, kpt_str path)
     return kpti_call_leave(&call, status);
 }
 
+static int has_bytes(kpt_str text)
+{
+    return text.data || !text.size;
+}
+
+static kpt_status report(kpt_handle self, const kpt_memory_report *report)
+{
+    kpti_object *object = kpti_handle_peek(self, &kind);
+    kpt_memory_report local;
+    kpt_status status;
+    if (!object) return KPT_E_HANDLE;
+    status = kpti_size_read(&local, sizeof local, report, KPT_MEMORY_REPORT_V1_SIZE);
+    if (status != KPT_OK) return status;
+    if (local.action != KPT_REPORT_ALLOC && local.action != KPT_REPORT_FREE)
+        return KPT_E_UNSUPPORTED;
+    if (!has_bytes(local.category) || !has_bytes(local.owner)) return KPT_E_INVALID;
+    ((const kpti_memory_impl *)object->impl)->report(object->self, &local);
+    return KPT_OK;
+}
+
 static kpt_status destroy(kpt_handle self)
 {
     return kpti_product_destroy(&kpti_memory_product, self);
@@ -57,6 +79,7 @@ static const kpt_memory_ops ops = {
     .export_memory_history = export_memory_history,
     .last_error = kpti_handle_last_error,
     .destroy = destroy,
+    .report = report,
 };
 
 static void forked(void *object)

@@ -1,10 +1,8 @@
 #include "memory_export.h"
 
+#include "memory_devices.h"
 #include "memory_dump.h"
 #include "symbolize.h"
-
-static const char *const pools[] = {"python raw", "python mem", "python object"};
-enum { POOLS = sizeof pools / sizeof *pools };
 
 typedef int (*write_fn)(const kpti_memory_dump *dump, kpti_out_file *out);
 
@@ -14,6 +12,7 @@ typedef struct exporting {
     const char *path;
     kpti_error *error;
     write_fn write;
+    kpti_memory_devices *devices;
     kpti_memory_history history;
     kpt_traceback *stacks; /* each once, by number */
     uint32_t *numbers;
@@ -67,8 +66,12 @@ static kpt_status write_file(void *ctx, const kpt_symbols *symbols)
     const kpti_memory_dump dump = {.history = &e->history,
                                    .sample_bytes =
                                        kpti_memory_log_wish(e->source->log)->sample_bytes,
-                                   .pools = pools,
-                                   .pool_count = POOLS,
+                                   .devices = e->devices->devices,
+                                   .device_count = e->devices->count,
+                                   .pools = e->devices->pools,
+                                   .pool_count = KPTI_POOLS,
+                                   .has_told = e->devices->has_told,
+                                   .told_merged = kpti_memory_log_pools(e->source->log)->merged,
                                    .stacks = e->numbers,
                                    .stack_count = e->stack_count,
                                    .symbols = symbols};
@@ -82,8 +85,8 @@ static kpt_status write_file(void *ctx, const kpt_symbols *symbols)
 }
 
 /* The entries of CHUNK, behind the COUNT that there are; how many there are then. */
-static uint64_t read_chunk(kpti_memory_entry *entries, uint64_t count, const kpti_memory_copy *copy,
-                           uint64_t chunk)
+static uint64_t read_chunk(const kpti_memory_devices *devices, kpti_memory_entry *entries,
+                           uint64_t count, const kpti_memory_copy *copy, uint64_t chunk)
 {
     const kpti_memory_event *e = copy->events + copy->chunks[chunk].first;
     uint64_t whole = 0;
@@ -102,6 +105,8 @@ static uint64_t read_chunk(kpti_memory_entry *entries, uint64_t count, const kpt
         entry->partner = (uint32_t)count;
         entry->pool = (uint16_t)kpti_memory_pool(e);
         entry->kind = (uint16_t)kpti_memory_kind(e);
+        entry->device = devices->places[entry->pool].device;
+        entry->space = devices->places[entry->pool].space;
         count++;
     }
     return count;
@@ -115,13 +120,17 @@ static int read_history(exporting *e)
     kpti_clock clock;
     uint64_t count = 0;
     uint64_t dropped = 0;
-    if (entries) {
+    e->devices = kpti_memory_devices_make(kpti_memory_log_pools(s->log)); /* all that it has */
+    if (entries && e->devices) {
         for (uint64_t i = 0; i < copy->chunk_count; i++)
-            count = read_chunk(entries, count, copy, i);
+            count = read_chunk(e->devices, entries, count, copy, i);
         dropped = copy->dropped;
     }
     kpti_memory_copy_free(copy);
-    if (!entries) return 0;
+    if (!entries || !e->devices) {
+        free(entries);
+        return 0;
+    }
     kpti_clock_between(&s->points[0], &s->points[1], &clock);
     for (uint64_t i = 0; i < count; i++) {
         const uint64_t ticks = (uint64_t)entries[i].time_ns;
@@ -164,6 +173,7 @@ kpt_status kpti_memory_export(const kpti_memory_source *source, const char *path
                          path);
     status = export_all(&e);
     kpti_memory_history_free(&e.history);
+    kpti_memory_devices_free(e.devices);
     free(e.numbers);
     free(e.stacks);
     return status;

@@ -12,36 +12,15 @@
 #include "memory_samples.h"
 #include "platform.h"
 
-/* Whether a block of SIZE bytes is recorded; it is asked once for each. */
-static inline int kpti_block_is_taken(kpti_memory_inside in, uint64_t size, size_t least)
-{
-    const uint64_t mean = kpti_memory_log_wish(in.log)->sample_bytes;
-    kpti_memory_until *until = &kpti_memory_until_next;
-    if (!mean) return 1;
-    return !until->is_counted &&
-           kpti_sample_takes(in.thread, size < least ? &kpti_memory_until_small : &until->sample,
-                             size, mean);
-}
-
 static inline void kpti_note_alloc(kpti_memory_inside in, uint32_t pool, const void *block,
                                    uint64_t size, uint32_t resized)
 {
-    const kpti_memory_wish *wish = kpti_memory_log_wish(in.log);
     uint32_t stack;
-    if (wish->sample_bytes && !kpti_sample_add((uintptr_t)block, pool)) return;
+    if (!kpti_sample_lives(in, (uintptr_t)block, pool)) return;
     /* tracemalloc allocates raw memory with its lock held, and takes the lock for each object. */
-    stack = kpti_gather_pinned(wish->depth, pool == KPTI_POOL_RAW);
+    stack = kpti_gather_pinned(kpti_memory_log_wish(in.log)->depth, pool == KPTI_POOL_RAW);
     kpti_memory_append(in.log, in.thread, kpti_ticks(), (uintptr_t)block,
                        kpti_memory_what(KPTI_MEMORY_ALLOC | resized, pool, size), stack);
-}
-
-/* One more than the pool of BLOCK if its end is recorded, else 0. It is asked while the block is still there:
- * afterwards another thread may have a sample at its address. */
-static inline uint32_t kpti_block_ends(kpti_memory_inside in, uint32_t pool, uintptr_t block)
-{
-    if (!block) return 0;
-    if (!kpti_memory_log_wish(in.log)->sample_bytes) return pool + 1;
-    return kpti_sample_may_live(block) ? kpti_sample_remove(block) : 0;
 }
 
 static inline void kpti_note_free(kpti_memory_inside in, uint32_t pool, uintptr_t block,
@@ -62,7 +41,7 @@ static inline void *kpti_hooked_malloc(const PyMemAllocatorEx *below, uint32_t p
                                        size_t size, size_t least)
 {
     const kpti_memory_inside in = kpti_memory_enter();
-    const int taken = in.log && kpti_block_is_taken(in, size, least);
+    const int taken = in.log && kpti_sample_begins(in, size, least);
     void *block = below->malloc(ctx, taken && size < least ? least : size);
     if (!in.log) return kpti_passed(in, block);
     if (block && taken) kpti_note_alloc(in, pool, block, size, 0);
@@ -75,7 +54,7 @@ static inline void *kpti_hooked_calloc(const PyMemAllocatorEx *below, uint32_t p
 {
     const kpti_memory_inside in = kpti_memory_enter();
     const uint64_t whole = (uint64_t)count * size; /* where that wraps there is no block */
-    const int taken = in.log && kpti_block_is_taken(in, whole, least);
+    const int taken = in.log && kpti_sample_begins(in, whole, least);
     void *block =
         taken && whole < least ? below->calloc(ctx, 1, least) : below->calloc(ctx, count, size);
     if (!in.log) return block;
@@ -89,9 +68,9 @@ static inline void *kpti_hooked_realloc(const PyMemAllocatorEx *below, uint32_t 
 {
     const kpti_memory_inside in = kpti_memory_enter();
     const uintptr_t before = (uintptr_t)old;
-    const uint32_t ends = in.log ? kpti_block_ends(in, pool, before) : 0;
+    const uint32_t ends = in.log ? kpti_sample_ends(in, before, pool) : 0;
     const uint64_t now = ends ? kpti_ticks() : 0;
-    const int taken = in.log && kpti_block_is_taken(in, size, least);
+    const int taken = in.log && kpti_sample_begins(in, size, least);
     void *block = below->realloc(ctx, old, taken && size < least ? least : size);
     if (!in.log) return block;
     if (block && ends) kpti_note_free(in, ends - 1, before, now, KPTI_MEMORY_RESIZED);
@@ -107,7 +86,7 @@ static inline void kpti_hooked_free(const PyMemAllocatorEx *below, uint32_t pool
                                     void *block)
 {
     const kpti_memory_inside in = kpti_memory_enter();
-    const uint32_t ends = in.log ? kpti_block_ends(in, pool, (uintptr_t)block) : 0;
+    const uint32_t ends = in.log ? kpti_sample_ends(in, (uintptr_t)block, pool) : 0;
     if (ends) kpti_note_free(in, ends - 1, (uintptr_t)block, kpti_ticks(), 0);
     below->free(ctx, block);
     if (in.log) kpti_memory_leave(in);

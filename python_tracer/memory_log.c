@@ -14,6 +14,7 @@ struct kpti_memory_log {
     kpti_memory_chunk *oldest; /* of all, by newer */
     kpti_memory_chunk *newest;
     uint64_t dropped; /* events, in all */
+    kpti_memory_pools pools;
 };
 
 _Atomic(kpti_memory_log *) kpti_memory_active;
@@ -40,6 +41,11 @@ kpti_memory_log *kpti_memory_log_make(kpti_memory_wish wish)
     kpti_memory_log *log = calloc(1, sizeof *log);
     if (log) log->wish = wish;
     return log;
+}
+
+kpti_memory_pools *kpti_memory_log_pools(kpti_memory_log *log)
+{
+    return &log->pools;
 }
 
 /* The events in CHUNK that are the program's. */
@@ -78,6 +84,7 @@ void kpti_memory_log_clear(kpti_memory_log *log)
     log->oldest = log->newest = NULL;
     log->chunk_count = log->closed_events = log->dropped = 0;
     kpti_memory_logs_unlock();
+    kpti_memory_pools_clear(&log->pools);
     while (chunks) {
         kpti_memory_chunk *chunk = chunks;
         chunks = chunk->newer;

@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 
 #include "memory_event.h"
+#include "memory_pools.h"
 #include "platform.h"
 
 enum { KPTI_MEMORY_CHUNK = 2720 }; /* events: 64 kB with the head */
@@ -75,6 +76,9 @@ static inline const kpti_memory_wish *kpti_memory_log_wish(const kpti_memory_log
 {
     return (const kpti_memory_wish *)log; /* its first field */
 }
+
+/* The pools of what a host reports. */
+kpti_memory_pools *kpti_memory_log_pools(kpti_memory_log *log);
 
 /* Makes LOG the one that records; 0: another one does. */
 int kpti_memory_log_begin(kpti_memory_log *log);

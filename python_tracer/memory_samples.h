@@ -54,6 +54,33 @@ static inline int kpti_sample_takes(kpti_memory_thread *thread, _Atomic uint64_t
 int kpti_sample_add(uintptr_t address, uint32_t pool);
 /* It ends: one more than its pool, or 0 if it was none. */
 uint32_t kpti_sample_remove(uintptr_t address);
+
+/* Whether a block of SIZE bytes, which begins, is recorded; it is asked once for each. One of less than LEAST
+ * is counted with the small ones. */
+static inline int kpti_sample_begins(kpti_memory_inside in, uint64_t size, uint64_t least)
+{
+    const uint64_t mean = kpti_memory_log_wish(in.log)->sample_bytes;
+    kpti_memory_until *until = &kpti_memory_until_next;
+    if (!mean) return 1;
+    return !until->is_counted &&
+           kpti_sample_takes(in.thread, size < least ? &kpti_memory_until_small : &until->sample,
+                             size, mean);
+}
+
+/* Whether it could be added, where only samples are. */
+static inline int kpti_sample_lives(kpti_memory_inside in, uintptr_t address, uint32_t pool)
+{
+    return !kpti_memory_log_wish(in.log)->sample_bytes || kpti_sample_add(address, pool);
+}
+
+/* One more than the pool of the block at ADDRESS if its end is recorded, else 0. It is asked while the block is
+ * still there: afterwards another thread may have a sample at its address. */
+static inline uint32_t kpti_sample_ends(kpti_memory_inside in, uintptr_t address, uint32_t pool)
+{
+    if (!address) return 0;
+    if (!kpti_memory_log_wish(in.log)->sample_bytes) return pool + 1;
+    return kpti_sample_may_live(address) ? kpti_sample_remove(address) : 0;
+}
 /* None lives. */
 void kpti_samples_clear(void);
 

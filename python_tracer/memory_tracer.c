@@ -7,6 +7,7 @@
 #include "memory_export.h"
 #include "memory_hooks.h"
 #include "memory_log.h"
+#include "memory_report.h"
 #include "memory_samples.h"
 #include "stack.h"
 
@@ -97,6 +98,11 @@ static kpt_status export_memory_history(void *self, const char *path, kpti_error
     return kpti_memory_export(&source, path, error);
 }
 
+static void report(void *self, const kpt_memory_report *report)
+{
+    kpti_memory_report(((memory_tracer *)self)->log, report);
+}
+
 static void forked(void *self)
 {
     memory_tracer *t = self;
@@ -118,6 +124,7 @@ const kpti_memory_impl kpti_python_memory = {
     .start = start,
     .stop = stop,
     .export_memory_history = export_memory_history,
+    .report = report,
     .forked = forked,
     .destroy = destroy,
 };

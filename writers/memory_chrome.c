@@ -1,5 +1,4 @@
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "json_text.h"
@@ -24,8 +23,15 @@ static char *put_time(char *at, const kpti_memory_entry *e)
     return kpti_put_us(at, e->time_ns > 0 ? (uint64_t)e->time_ns : 0);
 }
 
-/* An instant as Kineto writes it: device type 0 is the processor's memory. */
-static char *put_instant(char *at, const kpti_memory_entry *e, uint64_t total, uint64_t index)
+static char *put_signed(char *at, int32_t value)
+{
+    if (value < 0) at = put(at, "-");
+    return kpti_put_u64(at, (uint64_t)(value < 0 ? -(int64_t)value : (int64_t)value));
+}
+
+/* An instant as Kineto writes it. */
+static char *put_instant(char *at, const kpti_memory_entry *e, const kpti_memory_device *device,
+                         uint64_t total, uint64_t index)
 {
     at = put(at, "{\"ph\":\"i\",\"cat\":\"cpu_instant_event\",\"s\":\"t\",\"name\":\"[memory]\"");
     at = put_time(at, e);
@@ -35,15 +41,19 @@ static char *put_instant(char *at, const kpti_memory_entry *e, uint64_t total, u
     at = kpti_put_u64(at, e->size);
     at = put(at, ",\"Total Allocated\":");
     at = kpti_put_u64(at, total);
-    at = put(at, ",\"Total Reserved\":0,\"Device Type\":0,\"Device Id\":-1,\"Ev Idx\":");
+    at = put(at, ",\"Total Reserved\":0,\"Device Type\":");
+    at = put_signed(at, device->type);
+    at = put(at, ",\"Device Id\":");
+    at = put_signed(at, device->index);
+    at = put(at, ",\"Ev Idx\":");
     at = kpti_put_u64(at, index);
     return put(at, "}},\n");
 }
 
-static char *put_counter(char *at, const kpti_memory_entry *e, const char *pool, uint64_t bytes)
+static char *put_counter(char *at, const kpti_memory_entry *e, const char *device, uint64_t bytes)
 {
     at = put(at, "{\"ph\":\"C\",\"name\":\"");
-    at = kpti_json_escape(at, pool, strlen(pool));
+    at = kpti_json_escape(at, device, strlen(device));
     at = put(at, "\"");
     at = put_time(at, e);
     at = put(at, ",\"args\":{\"bytes\":");
@@ -51,27 +61,33 @@ static char *put_counter(char *at, const kpti_memory_entry *e, const char *pool,
     return put(at, "}},\n");
 }
 
-int kpti_memory_chrome_write(const kpti_memory_dump *dump, kpti_out_file *out)
+static void put_events(const kpti_memory_dump *dump, kpti_out_file *out, kpti_memory_curves *curves)
 {
     const kpti_memory_history *h = dump->history;
-    kpti_memory_curves curves = {.live = calloc(dump->pool_count, sizeof *curves.live)};
+    for (uint64_t i = 0; i < h->count; i++) {
+        const kpti_memory_entry *e = &h->entries[i];
+        const kpti_memory_device *device = &dump->devices[e->device];
+        char *at = kpti_out_room(out, EVENT_ROOM);
+        kpti_memory_curves_take(curves, h, e);
+        at = put_instant(at, e, device, curves->of_space[e->space], i);
+        at = put_counter(at, e, device->name, curves->of_device[e->device]);
+        kpti_out_wrote(out, at);
+    }
+}
+
+int kpti_memory_chrome_write(const kpti_memory_dump *dump, kpti_out_file *out)
+{
+    kpti_memory_curves curves;
     const char head[] = "{\"schemaVersion\":1,\"traceEvents\":[\n";
     char tail[128];
     const int tail_size = snprintf(tail, sizeof tail,
                                    "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":%d,"
                                    "\"args\":{\"name\":\"memory\"}}\n]}\n",
                                    (int)getpid());
-    if (!curves.live) return 0;
+    if (!kpti_memory_curves_make(&curves, dump->device_count)) return 0;
     kpti_out_put(out, head, sizeof head - 1);
-    for (uint64_t i = 0; i < h->count; i++) {
-        const kpti_memory_entry *e = &h->entries[i];
-        char *at = kpti_out_room(out, EVENT_ROOM);
-        kpti_memory_curves_take(&curves, h, e);
-        at = put_instant(at, e, curves.total, i);
-        at = put_counter(at, e, dump->pools[e->pool], curves.live[e->pool]);
-        kpti_out_wrote(out, at);
-    }
+    put_events(dump, out, &curves);
     kpti_out_put(out, tail, (size_t)tail_size);
-    free(curves.live);
+    kpti_memory_curves_free(&curves);
     return 1;
 }

@@ -11,11 +11,30 @@
 extern "C" {
 #endif
 
+/* Where memory is: what a file has a trace and a curve for. */
+typedef struct kpti_memory_device {
+    char name[32];
+    int32_t type;  /* as Kineto numbers them: 0 the processor's memory */
+    int32_t index; /* -1: the only one */
+} kpti_memory_device;
+
+/* What a host told of the blocks of a pool. */
+typedef struct kpti_memory_origin {
+    int is_told; /* 0: nothing, it is one of Python's domains */
+    uint64_t stream;
+    kpt_str category; /* empty: not known */
+    kpt_str owner;
+} kpti_memory_origin;
+
 typedef struct kpti_memory_dump {
     const kpti_memory_history *history;
     uint64_t sample_bytes;
-    const char *const *pools; /* their names */
+    const kpti_memory_device *devices;
+    uint32_t device_count;
+    const kpti_memory_origin *pools;
     uint32_t pool_count;
+    int has_told;         /* a pool is told */
+    uint64_t told_merged; /* entries whose pool is their device's, as there were too many */
     /* Stacks in words: span I of symbols is the stack whose number is stacks[I], in the order of
      * kpti_memory_by_stack. */
     const uint32_t *stacks;
@@ -26,12 +45,12 @@ typedef struct kpti_memory_dump {
 /* Compares two numbers of stacks, for qsort and bsearch. */
 int kpti_memory_by_stack(const void *a, const void *b);
 
-/* A snapshot that torch's memory viewer opens, and its commands read: a pickle with a trace for each pool, as
- * for a device, and segments with what was alive at the end. */
+/* A snapshot that torch's memory viewer opens, and its commands read: a pickle with a trace for each
+ * device, and segments with what was alive at the end. */
 int kpti_memory_viz_write(const kpti_memory_dump *dump, kpti_out_file *out);
 
 /* Chrome JSON: an instant [memory] for each allocation and free, as Kineto has them, and a counter for each
- * pool. */
+ * device. */
 int kpti_memory_chrome_write(const kpti_memory_dump *dump, kpti_out_file *out);
 
 /* The same for Perfetto, with the place in the source. */

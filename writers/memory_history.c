@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Which block lives at an address: open addressing, linear probes, entries taken out by moving the next ones
+/* Which block lives at an address of a space: open addressing, linear probes, entries taken out by moving the next ones
  * up. Invariant: half of the slots are empty at least. */
 typedef struct live_table {
     uint64_t *slots; /* index + 1 of the ALLOC; 0: empty */
@@ -13,16 +13,21 @@ typedef struct live_table {
     const kpti_memory_entry *entries;
 } live_table;
 
-static uint64_t home_of(const live_table *t, uint64_t address)
+static uint64_t home_of(const live_table *t, const kpti_memory_entry *e)
 {
-    return (address * UINT64_C(0x9E3779B97F4A7C15) >> 20) & (t->room - 1);
+    return ((e->address + e->space) * UINT64_C(0x9E3779B97F4A7C15) >> 20) & (t->room - 1);
 }
 
-/* The slot of ADDRESS: its own, or the empty one where it would be. */
-static uint64_t slot_of(const live_table *t, uint64_t address)
+static int same_place(const kpti_memory_entry *a, const kpti_memory_entry *b)
 {
-    uint64_t i = home_of(t, address);
-    while (t->slots[i] && t->entries[t->slots[i] - 1].address != address)
+    return a->address == b->address && a->space == b->space;
+}
+
+/* The slot of E's address: its own, or the empty one where it would be. */
+static uint64_t slot_of(const live_table *t, const kpti_memory_entry *e)
+{
+    uint64_t i = home_of(t, e);
+    while (t->slots[i] && !same_place(&t->entries[t->slots[i] - 1], e))
         i = (i + 1) & (t->room - 1);
     return i;
 }
@@ -37,7 +42,7 @@ static int grow(live_table *t)
         return 0;
     }
     for (uint64_t i = 0; i < old.room; i++)
-        if (old.slots[i]) t->slots[slot_of(t, t->entries[old.slots[i] - 1].address)] = old.slots[i];
+        if (old.slots[i]) t->slots[slot_of(t, &t->entries[old.slots[i] - 1])] = old.slots[i];
     free(old.slots);
     return 1;
 }
@@ -52,7 +57,7 @@ static void take_out(live_table *t, uint64_t hole)
         do {
             i = (i + 1) & (t->room - 1);
             if (!t->slots[i]) return;
-            home = home_of(t, t->entries[t->slots[i] - 1].address);
+            home = home_of(t, &t->entries[t->slots[i] - 1]);
             /* It stays where its way from home does not lead through the hole. */
         } while (((i - home) & (t->room - 1)) < ((i - hole) & (t->room - 1)));
         t->slots[hole] = t->slots[i];
@@ -91,7 +96,7 @@ static int pair(kpti_memory_history *h)
             free(t.slots);
             return 0;
         }
-        slot = slot_of(&t, e->address);
+        slot = slot_of(&t, e);
         if (e->kind & KPTI_MEMORY_FREE) {
             if (!t.slots[slot]) {
                 h->unseen_frees++;
@@ -99,12 +104,14 @@ static int pair(kpti_memory_history *h)
             }
             end_live(h, &t, slot, i);
             e->size = h->entries[e->partner - 1].size;
+            e->pool = h->entries[e->partner - 1].pool;
+            e->device = h->entries[e->partner - 1].device;
             continue;
         }
         if (t.slots[slot]) {
             end_live(h, &t, slot, i);
             e->partner = 0;
-            slot = slot_of(&t, e->address);
+            slot = slot_of(&t, e);
         }
         t.slots[slot] = i + 1;
         t.used++;
@@ -123,12 +130,18 @@ static int earlier(const void *a, const void *b)
     return x->partner < y->partner ? -1 : x->partner > y->partner;
 }
 
-static int by_address(const void *a, const void *b, void *entries)
+static int by_place(const void *a, const void *b, void *entries)
 {
-    const kpti_memory_entry *all = entries;
-    const uint64_t x = all[*(const uint32_t *)a].address;
-    const uint64_t y = all[*(const uint32_t *)b].address;
-    return x < y ? -1 : x > y;
+    const kpti_memory_entry *x = (const kpti_memory_entry *)entries + *(const uint32_t *)a;
+    const kpti_memory_entry *y = (const kpti_memory_entry *)entries + *(const uint32_t *)b;
+    if (x->space != y->space) return x->space < y->space ? -1 : 1;
+    return x->address < y->address ? -1 : x->address > y->address;
+}
+
+/* Whether A, which lies before B, reaches into it. */
+static int reaches(const kpti_memory_entry *a, const kpti_memory_entry *b)
+{
+    return a->space == b->space && a->address + a->size > b->address;
 }
 
 /* The block of entry OLD was gone when that of entry NEW came. */
@@ -149,13 +162,11 @@ static int end_overlapped(kpti_memory_history *h)
     if (!live) return 0;
     for (uint64_t i = 0; i < h->count; i++)
         if (kpti_memory_was_alive(h, i, h->count)) live[count++] = (uint32_t)i;
-    if (count) qsort_r(live, count, sizeof *live, by_address, h->entries);
+    if (count) qsort_r(live, count, sizeof *live, by_place, h->entries);
     for (uint64_t i = 0; i < count;
          i++) { /* those kept do not overlap, and end at the last one's end */
-        const uint64_t begin = h->entries[live[i]].address;
         int lost = 0;
-        while (kept && !lost &&
-               h->entries[live[kept - 1]].address + h->entries[live[kept - 1]].size > begin) {
+        while (kept && !lost && reaches(&h->entries[live[kept - 1]], &h->entries[live[i]])) {
             lost = live[kept - 1] > live[i];
             if (lost)
                 end_lost(h, live[i], live[kept - 1]);
@@ -215,17 +226,26 @@ static uint64_t counted(const kpti_memory_history *h, const kpti_memory_entry *e
     return e->partner && h->entries[e->partner - 1].kind & KPTI_MEMORY_ALLOC ? 0 : e->size;
 }
 
+int kpti_memory_curves_make(kpti_memory_curves *curves, uint32_t devices)
+{
+    curves->of_device = calloc((size_t)devices * 2, sizeof *curves->of_device);
+    if (!curves->of_device) return 0;
+    curves->of_space = curves->of_device + devices;
+    return 1;
+}
+
+void kpti_memory_curves_free(kpti_memory_curves *curves)
+{
+    free(curves->of_device);
+}
+
 void kpti_memory_curves_take(kpti_memory_curves *curves, const kpti_memory_history *history,
                              const kpti_memory_entry *entry)
 {
     const uint64_t bytes = counted(history, entry);
-    if (entry->kind & KPTI_MEMORY_ALLOC) {
-        curves->live[entry->pool] += bytes;
-        curves->total += bytes;
-    } else {
-        curves->live[entry->pool] -= bytes;
-        curves->total -= bytes;
-    }
+    const uint64_t change = entry->kind & KPTI_MEMORY_ALLOC ? bytes : 0 - bytes;
+    curves->of_device[entry->device] += change;
+    curves->of_space[entry->space] += change;
 }
 
 double kpti_memory_weight(uint64_t size, uint64_t mean)

@@ -29,8 +29,10 @@ typedef struct kpti_memory_entry {
     uint32_t stack;
     uint32_t
         partner; /* one more than its index in entries; 0: none. At first: the order of equal times */
-    uint16_t pool;
-    uint16_t kind; /* KPTI_MEMORY_ALLOC or FREE, and RESIZED */
+    uint16_t pool;   /* that the block is of: a FREE gets its block's */
+    uint16_t kind;   /* KPTI_MEMORY_ALLOC or FREE, and RESIZED */
+    uint16_t device; /* that the pool is of */
+    uint16_t space;  /* of addresses: a block is known by its space and address */
 } kpti_memory_entry;
 
 /* Bytes and blocks that are alive. */
@@ -58,11 +60,14 @@ void kpti_memory_history_free(kpti_memory_history *history);
 /* Whether the block of entry I, an ALLOC, was alive after the first COUNT entries. */
 int kpti_memory_was_alive(const kpti_memory_history *history, uint64_t i, uint64_t count);
 
-/* What is alive, entry by entry: of each pool, and of all. Begins as zeroes, with room for the pools. */
+/* Bytes that are alive, entry by entry: by device, and by space, of which there are no more. */
 typedef struct kpti_memory_curves {
-    uint64_t *live;
-    uint64_t total;
+    uint64_t *of_device;
+    uint64_t *of_space;
 } kpti_memory_curves;
+/* 0: no memory. */
+int kpti_memory_curves_make(kpti_memory_curves *curves, uint32_t devices);
+void kpti_memory_curves_free(kpti_memory_curves *curves);
 void kpti_memory_curves_take(kpti_memory_curves *curves, const kpti_memory_history *history,
                              const kpti_memory_entry *entry);
 

@@ -9,14 +9,14 @@
 /* Most bytes of a packet beside its names'. */
 enum { PACKET_ROOM = 512, MOST_NAME = 4096, SEQUENCE = 1 };
 
-/* Tracks are numbered: the process, then pools, and threads by their number. */
-enum { PROCESS_TRACK = 1, FIRST_POOL_TRACK = 2 };
+/* Tracks are numbered: the process, then devices, and threads by their number. */
+enum { PROCESS_TRACK = 1, FIRST_DEVICE_TRACK = 2 };
 #define FIRST_THREAD_TRACK (UINT64_C(1) << 32)
 
 /* Interned names of annotations. */
-enum { ADDRESS = 1, BYTES, TOTAL, POOL, ANNOTATIONS };
+enum { ADDRESS = 1, BYTES, TOTAL, DEVICE, ANNOTATIONS };
 static const char *const annotations[ANNOTATIONS] = {
-    [ADDRESS] = "Addr", [BYTES] = "Bytes", [TOTAL] = "Total Allocated", [POOL] = "Pool"};
+    [ADDRESS] = "Addr", [BYTES] = "Bytes", [TOTAL] = "Total Allocated", [DEVICE] = "Device"};
 
 typedef struct writing {
     const kpti_memory_dump *dump;
@@ -62,15 +62,15 @@ static void put_process(writing *w)
     close_packet(w, packet, kpti_proto_close(track, at));
 }
 
-static void put_pool(writing *w, uint32_t pool)
+static void put_device(writing *w, uint32_t device)
 {
     char *packet;
     char *at = open_packet(w, 0, &packet);
     char *track = kpti_proto_open(at, PACKET_TRACK);
     char *counter;
-    at = kpti_proto_number(track, TRACK_UUID, FIRST_POOL_TRACK + pool);
+    at = kpti_proto_number(track, TRACK_UUID, FIRST_DEVICE_TRACK + device);
     at = kpti_proto_number(at, TRACK_PARENT, PROCESS_TRACK);
-    at = kpti_proto_text(at, TRACK_NAME, text_of(w->dump->pools[pool]), MOST_NAME);
+    at = kpti_proto_text(at, TRACK_NAME, text_of(w->dump->devices[device].name), MOST_NAME);
     counter = kpti_proto_open(at, TRACK_COUNTER);
     at = kpti_proto_close(counter, kpti_proto_number(counter, COUNTER_UNIT, UNIT_BYTES));
     close_packet(w, packet, kpti_proto_close(track, at));
@@ -175,7 +175,7 @@ static void put_instant(writing *w, const kpti_memory_entry *e, uint64_t total)
     at = annotate(at, ADDRESS, ANNOTATION_UINT, e->address);
     at = annotate(at, BYTES, ANNOTATION_INT, (uint64_t)bytes);
     at = annotate(at, TOTAL, ANNOTATION_UINT, total);
-    at = annotate_text(at, POOL, text_of(w->dump->pools[e->pool]));
+    at = annotate_text(at, DEVICE, text_of(w->dump->devices[e->device].name));
     close_packet(w, packet, kpti_proto_close(event, at));
 }
 
@@ -185,7 +185,7 @@ static void put_counter(writing *w, const kpti_memory_entry *e, uint64_t bytes)
     char *at = open_packet(w, e->time_ns, &packet);
     char *event = kpti_proto_open(at, PACKET_TRACK_EVENT);
     at = kpti_proto_number(event, EVENT_TYPE, EVENT_COUNTER);
-    at = kpti_proto_number(at, EVENT_TRACK, FIRST_POOL_TRACK + e->pool);
+    at = kpti_proto_number(at, EVENT_TRACK, FIRST_DEVICE_TRACK + e->device);
     at = kpti_proto_number(at, EVENT_COUNTER_VALUE, bytes);
     close_packet(w, packet, kpti_proto_close(event, at));
 }
@@ -194,15 +194,15 @@ static int put_all(writing *w, kpti_memory_curves *curves)
 {
     const kpti_memory_history *h = w->dump->history;
     put_process(w);
-    for (uint32_t i = 0; i < w->dump->pool_count; i++)
-        put_pool(w, i);
+    for (uint32_t i = 0; i < w->dump->device_count; i++)
+        put_device(w, i);
     put_annotations(w);
     for (uint64_t i = 0; i < h->count; i++) {
         const kpti_memory_entry *e = &h->entries[i];
         if (!put_thread(w, e->os_tid)) return 0;
         kpti_memory_curves_take(curves, h, e);
-        put_instant(w, e, curves->total);
-        put_counter(w, e, curves->live[e->pool]);
+        put_instant(w, e, curves->of_space[e->space]);
+        put_counter(w, e, curves->of_device[e->device]);
     }
     return 1;
 }
@@ -210,9 +210,11 @@ static int put_all(writing *w, kpti_memory_curves *curves)
 int kpti_memory_perfetto_write(const kpti_memory_dump *dump, kpti_out_file *out)
 {
     writing w = {.dump = dump, .out = out};
-    kpti_memory_curves curves = {.live = calloc(dump->pool_count, sizeof *curves.live)};
-    const int whole = curves.live && put_all(&w, &curves);
-    free(curves.live);
+    kpti_memory_curves curves;
+    int whole = kpti_memory_curves_make(&curves, dump->device_count);
+    if (!whole) return 0;
+    whole = put_all(&w, &curves);
+    kpti_memory_curves_free(&curves);
     kpti_u64_map_free(&w.threads);
     kpti_u64_map_free(&w.places);
     return whole;

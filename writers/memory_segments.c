@@ -78,7 +78,7 @@ static void share_out(kpti_memory_segments *s, const kpti_memory_history *h)
 }
 
 int kpti_memory_segments_find(kpti_memory_segments *out, const kpti_memory_history *h,
-                              uint32_t pool)
+                              uint32_t device)
 {
     finder f = {.out = out};
     memset(out, 0, sizeof *out);
@@ -86,7 +86,7 @@ int kpti_memory_segments_find(kpti_memory_segments *out, const kpti_memory_histo
     if (!out->blocks) return 0;
     for (uint64_t i = 0; i < h->count; i++) {
         const kpti_memory_entry *e = &h->entries[i];
-        if (e->pool != pool) continue;
+        if (e->device != device) continue;
         if (!add_region(&f, e->address, e->address + (e->size ? e->size : 1))) {
             kpti_memory_segments_free(out);
             return 0;

@@ -1,4 +1,4 @@
-/* memory_segments.h: the regions of memory that the blocks of a pool have been in, and what was alive there
+/* memory_segments.h: the regions of memory that the blocks of a device have been in, and what was alive there
  * at the end. The regions are whole megabytes, as long as they lie together. */
 #ifndef KPTI_MEMORY_SEGMENTS_H
 #define KPTI_MEMORY_SEGMENTS_H
@@ -24,9 +24,9 @@ typedef struct kpti_memory_segments {
     uint64_t block_count;
 } kpti_memory_segments;
 
-/* Those of POOL; 0: no memory. */
+/* Those of DEVICE; 0: no memory. */
 int kpti_memory_segments_find(kpti_memory_segments *out, const kpti_memory_history *history,
-                              uint32_t pool);
+                              uint32_t device);
 void kpti_memory_segments_free(kpti_memory_segments *segments);
 
 #ifdef __cplusplus

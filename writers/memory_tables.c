@@ -15,6 +15,7 @@ typedef struct amount {
 /* What a stack allocated in a pool. */
 typedef struct row {
     uint32_t pool;
+    uint32_t device;
     uint32_t node;
     amount at_peak;
     amount at_end;
@@ -31,9 +32,10 @@ typedef struct tables {
     uint32_t room;
 } tables;
 
-static row *row_of(tables *t, uint32_t pool, uint32_t node)
+static row *row_of(tables *t, const kpti_memory_entry *e)
 {
-    uint32_t *index = kpti_u64_map_at(&t->by_key, (uint64_t)pool << 32 | node);
+    const uint32_t node = kpti_memory_node_of(&t->tree, t->dump, e->stack);
+    uint32_t *index = kpti_u64_map_at(&t->by_key, (uint64_t)e->pool << 32 | node);
     if (!index) return NULL;
     if (*index) return &t->rows[*index - 1];
     if (t->count == t->room) {
@@ -43,7 +45,7 @@ static row *row_of(tables *t, uint32_t pool, uint32_t node)
         t->rows = grown;
         t->room = room;
     }
-    t->rows[t->count] = (row){.pool = pool, .node = node};
+    t->rows[t->count] = (row){.pool = e->pool, .device = e->device, .node = node};
     *index = t->count + 1;
     return &t->rows[t->count++];
 }
@@ -62,7 +64,7 @@ static int count_all(tables *t)
         const double weight = kpti_memory_weight(e->size, t->dump->sample_bytes);
         row *r;
         if (!(e->kind & KPTI_MEMORY_ALLOC)) continue;
-        r = row_of(t, e->pool, kpti_memory_node_of(&t->tree, t->dump, e->stack));
+        r = row_of(t, e);
         if (!r) return 0;
         add(&r->in_all, e->size, weight);
         if (kpti_memory_was_alive(h, i, h->peak_after)) add(&r->at_peak, e->size, weight);
@@ -118,10 +120,10 @@ static void put_head(tables *t)
     put_field(t, "entries_dropped", h->dropped, ",");
     put_field(t, "frees_of_earlier_blocks", h->unseen_frees, ",");
     put_field(t, "peak_time_ns", peak, ",");
-    put_field(t, "end_time_ns", last, ",\n\"pools\":[");
-    for (uint32_t i = 0; i < d->pool_count; i++) {
+    put_field(t, "end_time_ns", last, ",\n\"devices\":[");
+    for (uint32_t i = 0; i < d->device_count; i++) {
         if (i) put(t, ",");
-        put_text(t, (kpt_str){d->pools[i], strlen(d->pools[i])});
+        put_text(t, (kpt_str){d->devices[i].name, strlen(d->devices[i].name)});
     }
 }
 
@@ -167,12 +169,18 @@ static void put_rows(tables *t)
         const row *r = &t->rows[i];
         put_comma(t, i);
         put(t, "[");
-        put_number(t, r->pool);
+        put_number(t, r->device);
         put(t, ",");
         put_number(t, r->node);
         put_amount(t, &r->at_peak);
         put_amount(t, &r->at_end);
         put_amount(t, &r->in_all);
+        if (t->dump->has_told) {
+            put(t, ",");
+            put_text(t, t->dump->pools[r->pool].category);
+            put(t, ",");
+            put_text(t, t->dump->pools[r->pool].owner);
+        }
         put(t, "]");
     }
     put(t, "]}\n");

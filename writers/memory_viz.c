@@ -23,12 +23,16 @@ enum word {
     STATE,
     ACTIVE_ALLOCATED,
     INACTIVE,
+    CATEGORY,
+    UNKNOWN,
+    USER_METADATA,
     WORDS
 };
 static const char *const words[WORDS] = {
-    "action",           "addr",     "size",     "stream", "time_us", "frames",         "alloc",
-    "free_completed",   "name",     "filename", "line",   "address", "requested_size", "state",
-    "active_allocated", "inactive",
+    "action",   "addr",     "size",           "stream",        "time_us",
+    "frames",   "alloc",    "free_completed", "name",          "filename",
+    "line",     "address",  "requested_size", "state",         "active_allocated",
+    "inactive", "category", "unknown",        "user_metadata",
 };
 
 #define NONE UINT32_MAX
@@ -38,6 +42,7 @@ typedef struct writing {
     const kpti_memory_dump *dump;
     uint32_t *symbol_memos; /* of frames, by symbol */
     uint32_t *stack_memos;  /* of lists of frames, by span */
+    uint32_t *pool_memos;   /* of a pool's category, and then of its owner */
     uint32_t no_frames;     /* the empty list */
 } writing;
 
@@ -130,6 +135,33 @@ static void end_items(writing *w, uint64_t count)
     if (count) kpti_pickle_appends(&w->pickle);
 }
 
+/* A text of a pool, whose memo is MEMO. */
+static void put_pool_text(writing *w, kpt_str text, uint32_t *memo)
+{
+    if (*memo != NONE) {
+        kpti_pickle_get(&w->pickle, *memo);
+        return;
+    }
+    kpti_pickle_text(&w->pickle, text);
+    *memo = kpti_pickle_memoize(&w->pickle);
+}
+
+/* What a host told of a block. Where any entry has a category, the viewer wants one that is "unknown": so
+ * all blocks of Python's have that. */
+static void put_told(writing *w, const kpti_memory_entry *e)
+{
+    const kpti_memory_origin *pool = &w->dump->pools[e->pool];
+    uint32_t *memos = &w->pool_memos[(size_t)e->pool * 2];
+    put_word(w, CATEGORY);
+    if (pool->category.size)
+        put_pool_text(w, pool->category, &memos[0]);
+    else
+        put_word(w, UNKNOWN);
+    if (!pool->owner.size) return;
+    put_word(w, USER_METADATA);
+    put_pool_text(w, pool->owner, &memos[1]);
+}
+
 static void put_entry(writing *w, const kpti_memory_entry *e)
 {
     const int is_alloc = (e->kind & KPTI_MEMORY_ALLOC) != 0;
@@ -141,12 +173,16 @@ static void put_entry(writing *w, const kpti_memory_entry *e)
     put_word(w, SIZE);
     kpti_pickle_int(&w->pickle, e->size);
     put_word(w, STREAM);
-    kpti_pickle_none(&w->pickle);
+    if (w->dump->pools[e->pool].is_told)
+        kpti_pickle_int(&w->pickle, w->dump->pools[e->pool].stream);
+    else
+        kpti_pickle_none(&w->pickle);
     put_word(w, TIME_US);
     kpti_pickle_int(&w->pickle, e->time_ns > 0 ? (uint64_t)e->time_ns / 1000 : 0);
     if (is_alloc) {
         put_word(w, FRAMES);
         put_frames(w, e->stack);
+        if (w->dump->has_told) put_told(w, e);
     }
     kpti_pickle_dict(&w->pickle);
 }
@@ -154,21 +190,21 @@ static void put_entry(writing *w, const kpti_memory_entry *e)
 static void put_traces(writing *w)
 {
     const kpti_memory_history *h = w->dump->history;
-    uint64_t pools = 0;
+    uint64_t devices = 0;
     put_key(w, "device_traces");
     kpti_pickle_empty_list(&w->pickle);
-    for (uint32_t pool = 0; pool < w->dump->pool_count; pool++) {
+    for (uint32_t device = 0; device < w->dump->device_count; device++) {
         uint64_t count = 0;
-        next_item(w, &pools);
+        next_item(w, &devices);
         kpti_pickle_empty_list(&w->pickle);
         for (uint64_t i = 0; i < h->count; i++) {
-            if (h->entries[i].pool != pool) continue;
+            if (h->entries[i].device != device) continue;
             next_item(w, &count);
             put_entry(w, &h->entries[i]);
         }
         end_items(w, count);
     }
-    end_items(w, pools);
+    end_items(w, devices);
 }
 
 static void put_block(writing *w, uint64_t address, uint64_t size, const kpti_memory_entry *e)
@@ -211,11 +247,11 @@ static void put_blocks(writing *w, const kpti_memory_segment *s, const uint32_t 
     end_items(w, count);
 }
 
-static void put_segment(writing *w, uint32_t pool, const kpti_memory_segment *s,
+static void put_segment(writing *w, uint32_t device, const kpti_memory_segment *s,
                         const uint32_t *blocks)
 {
     kpti_pickle_mark(&w->pickle);
-    put_int(w, "device", pool);
+    put_int(w, "device", device);
     put_word(w, ADDRESS);
     kpti_pickle_int(&w->pickle, s->begin);
     put_int(w, "total_size", s->end - s->begin);
@@ -244,12 +280,12 @@ static int put_segments(writing *w)
     uint64_t count = 0;
     put_key(w, "segments");
     kpti_pickle_empty_list(&w->pickle);
-    for (uint32_t pool = 0; pool < w->dump->pool_count; pool++) {
+    for (uint32_t device = 0; device < w->dump->device_count; device++) {
         kpti_memory_segments found;
-        if (!kpti_memory_segments_find(&found, w->dump->history, pool)) return 0;
+        if (!kpti_memory_segments_find(&found, w->dump->history, device)) return 0;
         for (uint64_t i = 0; i < found.segment_count; i++) {
             next_item(w, &count);
-            put_segment(w, pool, &found.segments[i], found.blocks);
+            put_segment(w, device, &found.segments[i], found.blocks);
         }
         kpti_memory_segments_free(&found);
     }
@@ -261,6 +297,7 @@ static int put_segments(writing *w)
 static void put_own(writing *w)
 {
     const kpti_memory_dump *v = w->dump;
+    uint64_t count = 0;
     put_key(w, "kpytrace");
     kpti_pickle_mark(&w->pickle);
     put_key(w, "words");
@@ -276,12 +313,14 @@ static void put_own(writing *w)
     w->no_frames = kpti_pickle_memoize(&w->pickle);
     put_key(w, "devices");
     kpti_pickle_empty_list(&w->pickle);
-    kpti_pickle_mark(&w->pickle);
-    for (uint32_t i = 0; i < v->pool_count; i++)
-        kpti_pickle_text(&w->pickle, kpt_str_of(v->pools[i]));
-    kpti_pickle_appends(&w->pickle);
+    for (uint32_t i = 0; i < v->device_count; i++) {
+        next_item(w, &count);
+        kpti_pickle_text(&w->pickle, kpt_str_of(v->devices[i].name));
+    }
+    end_items(w, count);
     put_int(w, "sample_bytes", v->sample_bytes);
     put_int(w, "entries_dropped", v->history->dropped);
+    put_int(w, "entries_merged", v->told_merged);
     put_int(w, "frees_of_earlier_blocks", v->history->unseen_frees);
     put_int(w, "peak_bytes", v->history->peak.bytes);
     kpti_pickle_dict(&w->pickle);
@@ -303,10 +342,12 @@ int kpti_memory_viz_write(const kpti_memory_dump *dump, kpti_out_file *out)
     int whole;
     w.symbol_memos = malloc((dump->symbols->symbol_count + 1) * sizeof *w.symbol_memos);
     w.stack_memos = malloc((dump->stack_count + 1) * sizeof *w.stack_memos);
-    whole = w.symbol_memos && w.stack_memos;
+    w.pool_memos = malloc((size_t)dump->pool_count * 2 * sizeof *w.pool_memos);
+    whole = w.symbol_memos && w.stack_memos && w.pool_memos;
     if (whole) {
         memset(w.symbol_memos, 0xFF, dump->symbols->symbol_count * sizeof *w.symbol_memos);
         memset(w.stack_memos, 0xFF, dump->stack_count * sizeof *w.stack_memos);
+        memset(w.pool_memos, 0xFF, (size_t)dump->pool_count * 2 * sizeof *w.pool_memos);
         kpti_pickle_begin(&w.pickle);
         kpti_pickle_mark(&w.pickle);
         put_own(&w);
@@ -318,5 +359,6 @@ int kpti_memory_viz_write(const kpti_memory_dump *dump, kpti_out_file *out)
     }
     free(w.symbol_memos);
     free(w.stack_memos);
+    free(w.pool_memos);
     return whole;
 }

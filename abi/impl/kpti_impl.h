@@ -13,7 +13,7 @@
 #include "kpt.h"
 
 /* Counts every change of this header; the version of the project joins it in backends. */
-#define KPTI_INTERFACE 4
+#define KPTI_INTERFACE 5
 
 /* Where an implementation leaves the text of a failure. */
 typedef struct kpti_error {
@@ -76,6 +76,7 @@ typedef struct kpti_memory_impl {
     kpt_status (*start)(void *self, kpti_error *error);
     kpt_status (*stop)(void *self, kpti_error *error);
     kpt_status (*export_memory_history)(void *self, const char *path, kpti_error *error);
+    void (*report)(void *self, const kpt_memory_report *report); /* any thread, at any time */
     void (*forked)(void *self);
     void (*destroy)(void *self);
 } kpti_memory_impl;

@@ -69,6 +69,11 @@ kpt_status kpti_recording_export(kpti_recording *r, const char *path, kpti_sessi
                 "memory can't be exported", error);
 }
 
+const kpt_memory_tracer *kpti_recording_tracer(const kpti_recording *r)
+{
+    return &r->tracer;
+}
+
 kpt_status kpti_recording_close(kpti_recording *r, kpti_session_error *error)
 {
     const kpt_status status = r->tracer.ops->destroy(r->tracer.self);

@@ -29,6 +29,9 @@ kpt_status kpti_recording_stop(kpti_recording *recording, kpti_session_error *er
 kpt_status kpti_recording_export(kpti_recording *recording, const char *path,
                                  kpti_session_error *error);
 
+/* The memory tracer itself, for who reports to it; the recording's. */
+const kpt_memory_tracer *kpti_recording_tracer(const kpti_recording *recording);
+
 /* Gives back what is held; every call but this one is refused afterwards. */
 kpt_status kpti_recording_close(kpti_recording *recording, kpti_session_error *error);
 

@@ -4,6 +4,9 @@
 /* Recordings of memory as the module's functions. The GIL is held in start and stop, as the tracer changes
  * Python's allocators there, and released in all else. */
 
+/* Hosts that report memory of their own know this name: a kpt_memory_tracer. */
+#define KPTI_MEMORY_TRACER_CAPSULE "kpytrace.memory_tracer"
+
 static const char capsule_name[] = "kpytrace._standalone.memory";
 
 /* The capsule's recording; NULL with an exception. */
@@ -88,6 +91,16 @@ static PyObject *memory_free(PyObject *module, PyObject *capsule)
     return control(capsule, kpti_recording_close);
 }
 
+/* A capsule that is borrowed: it holds the tracer as long as the recording's does. */
+static PyObject *memory_tracer(PyObject *module, PyObject *capsule)
+{
+    kpti_recording *recording = recording_of(capsule);
+    (void)module;
+    if (!recording) return NULL;
+    return PyCapsule_New((void *)(uintptr_t)kpti_recording_tracer(recording),
+                         KPTI_MEMORY_TRACER_CAPSULE, NULL);
+}
+
 static PyObject *memory_export(PyObject *module, PyObject *args)
 {
     kpti_session_error error;
@@ -118,6 +131,10 @@ PyMethodDef kpti_memory_methods[] = {
     {"memory_start", memory_start, METH_O, "memory_start(recording): begins, or goes on"},
     {"memory_stop", memory_stop, METH_O, "memory_stop(recording): ends recording"},
     {"memory_export", memory_export, METH_VARARGS, "memory_export(recording, path): writes it"},
+    {"memory_tracer", memory_tracer, METH_O,
+     "memory_tracer(recording) -> a capsule of its kpt_memory_tracer, to be used while the "
+     "recording "
+     "lives"},
     {"memory_free", memory_free, METH_O, "memory_free(recording): gives back what it holds"},
     {NULL, NULL, 0, NULL},
 };

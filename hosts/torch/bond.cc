@@ -16,6 +16,13 @@ kpt_status Bond::register_tracer(void *, kpt_tracer_make_fn make, void *make_ctx
     return KPT_OK;
 }
 
+kpt_status Bond::register_memory_tracer(void *, kpt_memory_make_fn make, void *make_ctx)
+{
+    opening->make_memory_ = make;
+    opening->make_memory_ctx_ = make_ctx;
+    return KPT_OK;
+}
+
 void Bond::read_error(const char *what, kpt_last_error_fn last_error, kpt_handle self)
 {
     char text[384] = "";
@@ -36,6 +43,7 @@ bool Bond::open(const std::string &plugin, kpt_host host)
         return false;
     }
     host.register_tracer = register_tracer;
+    host.register_memory_tracer = register_memory_tracer;
     KPT_INIT(&info_);
     opening = this;
     kpt_status status = entry(&host, &info_);
@@ -70,6 +78,21 @@ bool Bond::make_tracebacks(const kpt_tracebacks_args &args, kpt_tracebacks &out)
     if (!(out.flags & KPT_OBJECT_NOOP)) return true;
     read_error("tracebacks can't be gathered", out.ops->last_error, out.self);
     (void)out.ops->destroy(out.self);
+    return false;
+}
+
+bool Bond::make_memory(const kpt_memory_args &args, kpt_memory_tracer &out)
+{
+    KPT_INIT(&out);
+    if (!make_memory_ || make_memory_(make_memory_ctx_, &args, &out) != KPT_OK) {
+        read_error("memory can't be recorded", info_.last_error, info_.self);
+        out = {};
+        return false;
+    }
+    if (!(out.flags & KPT_OBJECT_NOOP)) return true;
+    read_error("memory can't be recorded", out.ops->last_error, out.self);
+    (void)out.ops->destroy(out.self);
+    out = {};
     return false;
 }
 

@@ -28,6 +28,9 @@ class Bond
     // Makes an object that gathers, which must be destroyed before the bond is. A no-op is a failure.
     bool make_tracebacks(const kpt_tracebacks_args &args, kpt_tracebacks &out);
 
+    // Makes a memory tracer, which must be destroyed before the bond is. A no-op is a failure.
+    bool make_memory(const kpt_memory_args &args, kpt_memory_tracer &out);
+
     bool stop();
     bool restart();
     bool record_collections();
@@ -49,12 +52,15 @@ class Bond
 
   private:
     static kpt_status register_tracer(void *ctx, kpt_tracer_make_fn make, void *make_ctx);
+    static kpt_status register_memory_tracer(void *ctx, kpt_memory_make_fn make, void *make_ctx);
     bool answered(kpt_status status, const char *what);
     void read_error(const char *what, kpt_last_error_fn last_error, kpt_handle self);
 
     kpt_plugin_info info_{};
     kpt_tracer_make_fn make_ = nullptr;
     void *make_ctx_ = nullptr;
+    kpt_memory_make_fn make_memory_ = nullptr;
+    void *make_memory_ctx_ = nullptr;
     kpt_tracer tracer_{};
     std::string error_;
 };

@@ -4,10 +4,17 @@
 #include <Python.h>
 
 #include "handover.h"
+#include "memory_calls.h"
 #include "tracer.h"
 #include "unwinder.h"
 
 extern PyObject *THPVariableClass; // torch's
+
+void *kpytrace::torch_address(long long distance)
+{
+    if (!distance) return nullptr;
+    return reinterpret_cast<void *>(reinterpret_cast<intptr_t>(&THPVariableClass) + distance);
+}
 
 namespace
 {
@@ -70,8 +77,7 @@ PyObject *uninstall(PyObject *, PyObject *args)
 {
     long long distance;
     if (!PyArg_ParseTuple(args, "L", &distance)) return nullptr;
-    auto factory = reinterpret_cast<intptr_t>(&THPVariableClass) + distance;
-    kpytrace::uninstall(distance ? reinterpret_cast<MakeFn>(factory) : nullptr);
+    kpytrace::uninstall(reinterpret_cast<MakeFn>(kpytrace::torch_address(distance)));
     Py_RETURN_NONE;
 }
 
@@ -159,5 +165,7 @@ PyModuleDef definition = {
 
 PyMODINIT_FUNC PyInit__shim_module(void)
 {
-    return PyModule_Create(&definition);
+    PyObject *module = PyModule_Create(&definition);
+    if (module && PyModule_AddFunctions(module, kpytrace::memory_methods) < 0) Py_CLEAR(module);
+    return module;
 }

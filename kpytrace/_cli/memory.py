@@ -11,7 +11,7 @@ _ARGUMENTS = (
     Argument("at", "WHEN", "peak, end (what was not freed) or all that was allocated (default: both "
              "peak and end; with two files: end)"),
     Argument("by", "KIND", f"{', '.join(KINDS[:-1])} or {KINDS[-1]} (default: line)"),
-    Argument("pool", "NAME", "only what was allocated there; --by pool lists the names"),
+    Argument("device", "NAME", "only what was allocated there; --by device lists the names"),
     Argument("total", "", "sort by what was allocated in a function and all that it called", "t"),
     Argument("count", "N", "how many rows (default: 20; 0: all)", "n"),
     Argument("folded", "FILE", "write collapsed stacks for a flame graph of bytes, of the peak if --at says "
@@ -49,8 +49,8 @@ def _print(title: str, rows: list[Row], options: dict[str, str]) -> None:
         print(f"{'':>12}  {'':>11}  {'':>12}  … and {more:,} more row{'s' * (more != 1)}")
 
 
-def _title(tables: Tables, at: str, pool: str | None) -> str:
-    size, count = tables.total(at, pool)
+def _title(tables: Tables, at: str, device: str | None) -> str:
+    size, count = tables.total(at, device)
     what = {"peak": "At the peak", "end": "At the end, not freed", "all": "Allocated in all"}[at]
     guessed = f", guessed from samples, one byte in {tables.sample_bytes:,}" if tables.sample_bytes else ""
     lost = f"; {tables.entries_dropped:,} entries were dropped" if tables.entries_dropped else ""
@@ -73,19 +73,19 @@ def main(words: list[str]) -> int:
     if len(files) not in (1, 2):
         raise Usage("kpytrace memory FILE.tables.json [ANOTHER.tables.json]: --help says more")
     _check(options)
-    by, pool = options.get("by", "line"), options.get("pool")
+    by, device = options.get("by", "line"), options.get("device")
     tables = [Tables(file) for file in files]
     if "folded" in options:
         with open(options["folded"], "w", encoding="utf-8") as out:
-            out.write(tables[-1].folded(options.get("at", "peak"), pool))
+            out.write(tables[-1].folded(options.get("at", "peak"), device))
         print(f"kpytrace: {options['folded']}", file=sys.stderr)
     elif len(tables) == 2:
         at = options.get("at", "end")
-        before, after = (table.total(at, pool) for table in tables)
+        before, after = (table.total(at, device) for table in tables)
         _print(f"Changed, {at}: {_amount(after[0] - before[0])} in {after[1] - before[1]:,} blocks",
-               tables[1].diff(tables[0], at, by, pool), options)
+               tables[1].diff(tables[0], at, by, device), options)
     else:
         for i, at in enumerate([options["at"]] if "at" in options else ["peak", "end"]):
             print(end="\n" if i else "")
-            _print(_title(tables[0], at, pool), tables[0].rows(at, by, pool), options)
+            _print(_title(tables[0], at, device), tables[0].rows(at, by, device), options)
     return 0

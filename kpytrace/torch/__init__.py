@@ -18,9 +18,12 @@ from _thread import RLock
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import ModuleType
-    from typing import Any, Optional
+    from typing import Any, Optional, Union
 
-__all__ = ["TorchHostError", "install", "installed", "tracebacks", "uninstall"]
+    from .._memory import Memory, Path
+
+__all__ = ["TorchHostError", "install", "installed", "memory", "memory_by_module", "tracebacks",
+           "uninstall"]
 
 # Those whose combined tracebacks were compared with ours. What an unwinder is differs between releases.
 TRACEBACKS_OF = ((2, 11), (2, 13))
@@ -28,6 +31,7 @@ MODES = ("all", "full", "fast")
 
 _lock = RLock()
 _mode: Optional[str] = None
+_has_door = False
 _no_tracebacks: Optional[str] = "kpytrace is not installed in torch"
 
 
@@ -36,7 +40,8 @@ class TorchHostError(RuntimeError):
     was."""
 
 
-def install(mode: str = "full", threads: bool = True, tracebacks: bool = True) -> None:
+def install(mode: str = "full", threads: bool = True, tracebacks: bool = True,
+            memory: bool = True) -> None:
     """Makes kpytrace the Python tracer of all torch profilers that start from now on.
 
     mode     what torch gets when a profiler stops:
@@ -47,6 +52,8 @@ def install(mode: str = "full", threads: bool = True, tracebacks: bool = True) -
     threads  record threads that start while the profiler runs too; torch's own tracer does not
     tracebacks  gather the Python frames of torch's combined tracebacks too (memory snapshots, the
              flight recorder, torch.utils._traceback), where tracebacks() does not say why not
+    memory   write the memory snapshots that Kineto is asked for on demand, of Python and of tensors
+             in the processor's memory
 
     The first time, the shim is compiled for the installed torch, which takes a while. Again with
     other values is fine, and holds for the next profiler. Raises TorchHostError.
@@ -70,6 +77,7 @@ def install(mode: str = "full", threads: bool = True, tracebacks: bool = True) -
         _results.keep_recordings(torch, shim)
         _export.install(torch)
         _no_tracebacks = _install_unwinder(torch, shim, tracebacks)
+        _set_memory_door(torch, shim, memory)
         _mode = mode
 
 
@@ -100,6 +108,44 @@ def _install_unwinder(torch: ModuleType, shim: Any, wanted: bool) -> Optional[st
     return why
 
 
+def _set_memory_door(torch: ModuleType, shim: Any, wanted: bool) -> None:
+    """Where torch's own can't be found again, snapshots on demand are nobody's afterwards."""
+    global _has_door
+    from .. import plugin_path
+    from . import _stock
+
+    if wanted:
+        shim.install_memory_door(str(plugin_path()))
+    elif _has_door:
+        shim.uninstall_memory_door(_stock.distance(torch, _stock.MEMORY_TRACER))
+    _has_door = wanted
+
+
+def memory(path: Optional[Path] = None, *, sample_bytes: Union[int, str] = 0, max_entries: int = 0,
+           max_frames: int = 0, modules: bool = True) -> Memory:
+    """Records what kpytrace.memory() does, and with it the tensors in the processor's memory, in every
+    thread. install() need not have been called. Raises TorchHostError.
+
+    modules  tell of each tensor in which module's forward it was made: memory_by_module() adds them up
+
+    >>> with kpytrace.torch.memory("snapshot.pickle"):
+    ...     model(data)
+    """
+    from ._memory import TensorMemory
+
+    return TensorMemory(path, modules, sample_bytes, max_entries, max_frames)
+
+
+def memory_by_module(path: Path) -> list[tuple[str, int, int]]:
+    """What modules hold, by a snapshot (.pickle) of memory(): rows of the path of a module, as
+    Net.encoder.fc1, the bytes of its tensors that were alive at the end, and the most that were at any
+    time. A tensor is the innermost module's in whose forward it was made; those that were made in none
+    have the path "". The largest peak comes first."""
+    from ._memory import by_module
+
+    return by_module(path)
+
+
 def uninstall() -> str:
     """Gives the profilers that start from now on their own tracer back.
 
@@ -107,6 +153,7 @@ def uninstall() -> str:
     published wheels do, that is registered again, and the answer is "stock". Otherwise the answer is
     "none": with_stack=True then records no Python until the process ends. Combined tracebacks are
     gathered by torch's own unwinder in any case, and those that are there can still be symbolized.
+    What holds for the tracer holds for memory snapshots on demand.
     """
     global _mode, _no_tracebacks
     with _lock:
@@ -117,8 +164,9 @@ def uninstall() -> str:
 
         torch = needed_torch()
         shim = _shim.load(torch)
-        distance = _stock.factory_distance(torch)
+        distance = _stock.distance(torch, _stock.TRACER)
         shim.uninstall(distance)
+        _set_memory_door(torch, shim, False)
         shim.uninstall_unwinder()
         _no_tracebacks = "kpytrace is not installed in torch"
         _export.uninstall()

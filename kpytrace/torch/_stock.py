@@ -1,5 +1,5 @@
-"""Where torch's own tracer is: torch registers its factory once, by a symbol that its library keeps
-for debuggers only. It is looked up there, and never guessed."""
+"""Where torch's own tracers are: torch registers their factories once, by symbols that its library keeps
+for debuggers only. They are looked up there, and never guessed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import ModuleType
 
-SYMBOL = b"_ZN5torch8profiler4impl12_GLOBAL__N_19getTracerEPNS1_11RecordQueueE"
+TRACER = b"_ZN5torch8profiler4impl12_GLOBAL__N_19getTracerEPNS1_11RecordQueueE"
+MEMORY_TRACER = b"_ZN5torch8profiler4impl12_GLOBAL__N_115getMemoryTracerEv"
 LANDMARK = b"THPVariableClass"  # exported, so that its address in this process is known
 _SECTION = struct.Struct("<IIQQQQIIQQ")  # Elf64_Shdr
 _SYMBOL = struct.Struct("<IBBHQQ")  # Elf64_Sym
@@ -47,13 +48,14 @@ def _lookup(image: mmap.mmap, names: tuple[bytes, ...]) -> dict[bytes, int]:
     return found
 
 
-def factory_distance(torch: ModuleType) -> int:
-    """How far torch's factory lies behind LANDMARK in libtorch_python.so; 0: the library is stripped."""
+def distance(torch: ModuleType, symbol: bytes) -> int:
+    """How far a factory of torch's lies behind LANDMARK in libtorch_python.so; 0: the library is
+    stripped."""
     library = pathlib.Path(torch.__file__ or "").parent / "lib/libtorch_python.so"
     try:
         with open(library, "rb") as file, \
                 mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as image:
-            found = _lookup(image, (SYMBOL, LANDMARK))
+            found = _lookup(image, (symbol, LANDMARK))
     except (OSError, ValueError, struct.error):
         return 0
-    return found[SYMBOL] - found[LANDMARK] if len(found) == 2 else 0
+    return found[symbol] - found[LANDMARK] if len(found) == 2 else 0

@@ -1,4 +1,4 @@
-/* rules_memory.c: R71x: the memory tracer. */
+/* rules_memory.c: R71x, R720: the memory tracer. Its report is there since 1.1. */
 #include <unistd.h>
 
 #include "conform.h"
@@ -80,12 +80,73 @@ static void no_file(conform *c)
 static void dead(conform *c)
 {
     kpt_memory_tracer m;
+    kpt_memory_report r;
     conform_make_memory(c, &m);
     if (m.ops->destroy(m.self) != KPT_OK) conform_unreached(c, "destroy failed");
     EXPECT_STATUS(c, KPT_E_HANDLE, m.ops->start(m.self));
     EXPECT_STATUS(c, KPT_E_HANDLE, m.ops->stop(m.self));
     EXPECT_STATUS(c, KPT_E_HANDLE, m.ops->export_memory_history(m.self, kpt_str_of("x")));
     EXPECT_STATUS(c, KPT_E_HANDLE, m.ops->destroy(m.self));
+    KPT_INIT(&r);
+    r.action = KPT_REPORT_FREE;
+    if (KPT_HAS(m.ops, kpt_memory_ops, report))
+        EXPECT_STATUS(c, KPT_E_HANDLE, m.ops->report(m.self, &r));
+}
+
+static void has_report(conform *c, const kpt_memory_tracer *m)
+{
+    if (!KPT_HAS(m->ops, kpt_memory_ops, report) || !m->ops->report)
+        conform_unreached(c, "the memory tracer takes no reports: it is of 1.0");
+}
+
+static void bad_reports(conform *c)
+{
+    const kpt_str no_bytes = {NULL, 3};
+    kpt_memory_tracer m;
+    kpt_memory_report r;
+    conform_make_memory(c, &m);
+    has_report(c, &m);
+    (void)m.ops->start(m.self);
+    KPT_INIT(&r);
+    r.action = KPT_REPORT_ALLOC;
+    EXPECT_STATUS(c, KPT_OK, m.ops->report(m.self, &r));
+    EXPECT_STATUS(c, KPT_E_INVALID, m.ops->report(m.self, NULL));
+    r.category = no_bytes;
+    EXPECT_STATUS(c, KPT_E_INVALID, m.ops->report(m.self, &r));
+    r.category = kpt_str_of("forward");
+    r.owner = no_bytes;
+    EXPECT_STATUS(c, KPT_E_INVALID, m.ops->report(m.self, &r));
+    r.owner = kpt_str_of("");
+    r.action = 0;
+    EXPECT_STATUS(c, KPT_E_UNSUPPORTED, m.ops->report(m.self, &r));
+    r.action = 77;
+    EXPECT_STATUS(c, KPT_E_UNSUPPORTED, m.ops->report(m.self, &r));
+    r.action = KPT_REPORT_FREE;
+    r.struct_size = KPT_MEMORY_REPORT_V1_SIZE - 1;
+    EXPECT_STATUS(c, KPT_E_SIZE, m.ops->report(m.self, &r));
+}
+
+static void report_both(conform *c, const kpt_memory_tracer *m, uint64_t address)
+{
+    kpt_memory_report r;
+    KPT_INIT(&r);
+    r.address = address;
+    r.size = 4096;
+    r.device_index = -1;
+    for (r.action = KPT_REPORT_ALLOC; r.action <= KPT_REPORT_FREE; r.action++)
+        EXPECT_STATUS(c, KPT_OK, m->ops->report(m->self, &r));
+}
+
+static void reports(conform *c)
+{
+    kpt_memory_tracer m;
+    conform_make_memory(c, &m);
+    has_report(c, &m);
+    report_both(c, &m, 1 << 20);
+    (void)m.ops->start(m.self);
+    report_both(c, &m, 2 << 20);
+    (void)m.ops->stop(m.self);
+    report_both(c, &m, 3 << 20);
 }
 
 static void bad_make(conform *c)
@@ -128,5 +189,7 @@ const conform_rule conform_memory_rules[] = {
     RULE(R716, "every call on a destroyed memory tracer is KPT_E_HANDLE", dead),
     RULE(R717, "bad args or out of a memory tracer are refused", bad_make),
     RULE(R718, "a tracer's KPT_EXT_MEMORY is a memory tracer", from_tracer),
+    RULE(R719, "reports that can't be read are refused", bad_reports),
+    RULE(R720, "a report is legal before start, running and stopped", reports),
     {NULL, NULL, NULL},
 };

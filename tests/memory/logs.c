@@ -3,8 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gather.h"
 #include "memory_export.h"
 #include "memory_log.h"
+#include "memory_report.h"
 #include "memory_samples.h"
 
 _Static_assert((int)LOG_CHUNK == (int)KPTI_MEMORY_CHUNK, "tests know how long a chunk is");
@@ -60,6 +62,22 @@ int log_note(uint64_t now, uint64_t address, uint64_t size, uint32_t kind, uint3
     log_append(now, address, size, kind, stack);
     log_leave();
     return 1;
+}
+
+static __thread uint32_t stack_now;
+
+/* There is no Python here. */
+uint32_t kpti_gather_pinned(uint32_t depth, int no_objects)
+{
+    (void)depth;
+    (void)no_objects;
+    return stack_now;
+}
+
+void log_report(kpti_memory_log *log, const kpt_memory_report *report, uint32_t stack)
+{
+    stack_now = stack;
+    kpti_memory_report(log, report);
 }
 
 static void read_chunk(log_content *content, const kpti_memory_copy *copy, uint64_t chunk)

@@ -2,7 +2,7 @@
 #ifndef KPT_TEST_LOGS_H
 #define KPT_TEST_LOGS_H
 
-#include "kpt_base.h"
+#include "kpt_memory.h"
 #include "memory_history.h"
 
 #ifdef __cplusplus
@@ -24,6 +24,9 @@ void log_append(uint64_t now, uint64_t address, uint64_t size, uint32_t kind, ui
 void log_leave(void);
 /* All three. */
 int log_note(uint64_t now, uint64_t address, uint64_t size, uint32_t kind, uint32_t stack);
+
+/* As a host does it; the stack is STACK's. */
+void log_report(kpti_memory_log *log, const kpt_memory_report *report, uint32_t stack);
 
 /* What a log holds: the events with their whole times. */
 typedef struct log_event {

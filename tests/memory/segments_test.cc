@@ -1,4 +1,4 @@
-/* segments_test.cc: the regions that a pool's blocks lie in, and what lives there. */
+/* segments_test.cc: the regions that a device's blocks lie in, and what lives there. */
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -26,17 +26,17 @@ kpti_memory_history history_of(const std::vector<kpti_memory_entry> &given)
     return h;
 }
 
-kpti_memory_entry entry(uint64_t address, uint64_t size, uint32_t pool, int kind)
+kpti_memory_entry entry(uint64_t address, uint64_t size, uint32_t device, int kind)
 {
     kpti_memory_entry e = {};
     e.address = address;
     e.size = size;
-    e.pool = static_cast<uint16_t>(pool);
+    e.device = static_cast<uint16_t>(device);
     e.kind = static_cast<uint16_t>(kind);
     return e;
 }
 
-void check(const kpti_memory_segments &s, const kpti_memory_history &h, uint32_t pool)
+void check(const kpti_memory_segments &s, const kpti_memory_history &h, uint32_t device)
 {
     uint64_t blocks = 0;
     uint64_t end = 0;
@@ -61,7 +61,7 @@ void check(const kpti_memory_segments &s, const kpti_memory_history &h, uint32_t
     EXPECT_EQ(blocks, s.block_count) << "each block lies in a segment";
     for (uint64_t i = 0; i < h.count; i++) {
         const kpti_memory_entry &e = h.entries[i];
-        bool inside = e.pool != pool;
+        bool inside = e.device != device;
         for (uint64_t k = 0; k < s.segment_count && !inside; k++)
             inside = s.segments[k].begin <= e.address && e.address + e.size <= s.segments[k].end;
         EXPECT_TRUE(inside) << "also one that is gone";
@@ -110,10 +110,10 @@ TEST(Segments, HoldEveryBlockOnRandomPrograms)
         }
         kpti_memory_history h = history_of(given);
         uint64_t blocks = 0;
-        for (uint32_t pool = 0; pool < 2; pool++) {
+        for (uint32_t device = 0; device < 2; device++) {
             kpti_memory_segments s;
-            ASSERT_TRUE(kpti_memory_segments_find(&s, &h, pool));
-            check(s, h, pool);
+            ASSERT_TRUE(kpti_memory_segments_find(&s, &h, device));
+            check(s, h, device);
             blocks += s.block_count;
             kpti_memory_segments_free(&s);
         }

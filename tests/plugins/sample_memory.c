@@ -63,6 +63,32 @@ static kpt_status export_memory_history(kpt_handle self, kpt_str path)
     return sample_leave(object, status);
 }
 
+/* For R719: what a report is of, and whether it can be read. */
+static kpt_status check_report(const kpt_memory_report *theirs)
+{
+    static const sample_layout layout = {sizeof(kpt_memory_report), KPT_MEMORY_REPORT_V1_SIZE, NULL,
+                                         NULL, NULL};
+    kpt_memory_report r;
+    kpt_status status = sample_read(&r, &layout, theirs);
+    if (status != KPT_OK || wrong("R719")) return status;
+    if (r.action != KPT_REPORT_ALLOC && r.action != KPT_REPORT_FREE) return KPT_E_UNSUPPORTED;
+    if ((r.category.size && !r.category.data) || (r.owner.size && !r.owner.data))
+        return KPT_E_INVALID;
+    return KPT_OK;
+}
+
+/* Runs beside control calls and on many threads: nobody enters, and no text is left. */
+static kpt_status report(kpt_handle self, const kpt_memory_report *report)
+{
+    sample_object *object = sample_use(self, KPT_FACTORY_MEMORY);
+    kpt_status status = KPT_E_HANDLE;
+    if (!object) return status;
+    status = check_report(report);
+    if (wrong("R720") && object->state == KPT_STATE_STOPPED) status = KPT_E_STATE;
+    sample_release(object);
+    return status;
+}
+
 static kpt_status destroy(kpt_handle self)
 {
     return sample_destroy(&sample_memory_product, self);
@@ -75,6 +101,7 @@ static kpt_memory_ops ops = {
     .export_memory_history = export_memory_history,
     .last_error = sample_last_error,
     .destroy = destroy,
+    .report = report,
 };
 
 __attribute__((constructor)) static void shorten(void)

@@ -56,7 +56,7 @@ class OfARecording(MemoryCase):
         self.assertEqual(tables.total("all")[1],
                          sum(entry["action"] == "alloc" for entry in snapshot.entries))
         self.assertEqual(tables.entries, len(snapshot.entries))
-        self.assertEqual(tables.pools, snapshot.own["devices"])
+        self.assertEqual(tables.devices, snapshot.own["devices"])
         del kept
 
     def test_peak_and_leak(self):
@@ -81,15 +81,15 @@ class OfARecording(MemoryCase):
                                                    or name == "<listcomp>"))
         del kept
 
-    def test_by_file_and_pool(self):
+    def test_by_file_and_device(self):
         tables, _, kept = self.record_both(leak)
-        for by in ("line", "function", "file", "pool"):
+        for by in ("line", "function", "file", "device", "module", "category"):
             for at in ("peak", "end", "all"):
                 rows = tables.rows(at, by)
                 self.assertEqual(sum(row.bytes for row in rows), tables.total(at)[0])
         one = tables.rows("end", "file", "python object")
         self.assertEqual(sum(row.bytes for row in one), tables.total("end", "python object")[0])
-        for wrong in ({"at": "now"}, {"by": "month"}, {"pool": "swimming"}):
+        for wrong in ({"at": "now"}, {"by": "month"}, {"device": "swimming pool"}):
             with self.assertRaisesRegex(ValueError, "is one of"):
                 tables.rows(**wrong)
         del kept
@@ -156,10 +156,10 @@ class OfARecording(MemoryCase):
         self.assertGreaterEqual(len(marks), len(entries))
         self.assertEqual(len(read["values"]), len(marks))
         self.assertEqual({name for name, _, _ in read["values"]},
-                         {"python raw", "python mem", "python object"} & {m[3]["Pool"] for m in marks})
+                         {"python raw", "python mem", "python object"} & {m[3]["Device"] for m in marks})
         live = collections.Counter()
         for (_, _, ns, notes), (pool, at, value) in zip(marks, read["values"]):
-            self.assertEqual((ns, notes["Pool"]), (at, pool))
+            self.assertEqual((ns, notes["Device"]), (at, pool))
             live[pool] = value
             self.assertEqual(notes["Total Allocated"], sum(live.values()))
         self.assertEqual([ns for _, _, ns, _ in marks], sorted(ns for _, _, ns, _ in marks))
@@ -189,7 +189,7 @@ class Commands(Case):
         peak, end = said.split("At the end")
         self.assertIn(f"f  {self.script}:2", peak.splitlines()[2])
         self.assertIn(f"{self.script}:1", end.splitlines()[2])
-        said = self.kpytrace("memory", "a.tables.json", "--by", "pool", "--at", "all", "-n", "2").stdout
+        said = self.kpytrace("memory", "a.tables.json", "--by", "device", "--at", "all", "-n", "2").stdout
         self.assertIn("python object", said)
         self.assertIn("1 more row", said)
         self.assertEqual(self.kpytrace("memory", "a.tables.json", "--folded", "f.txt").returncode, 0)

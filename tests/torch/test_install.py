@@ -78,7 +78,7 @@ class Install(unittest.TestCase):
         value = support.program("""
             import json, torch, traced, kpytrace.torch
             from kpytrace.torch import _stock
-            _stock.SYMBOL = b"_ZN5torch7nothingEv"
+            _stock.TRACER = b"_ZN5torch7nothingEv"
             kpytrace.torch.install()
             answer = kpytrace.torch.uninstall()
             print(json.dumps([answer, len(traced.calls(traced.run(lambda: torch.ones(1))))]))

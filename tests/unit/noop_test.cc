@@ -99,6 +99,7 @@ TEST_F(Noop, MemoryTracerExportsNoFile)
 {
     const kpti_memory_impl &m = kpti_noop_memory;
     kpt_memory_args args;
+    kpt_memory_report report;
     KPT_INIT(&args);
     ASSERT_EQ(m.make(&env, &args, &self, &error), KPT_OK);
     EXPECT_EQ(self, nullptr);
@@ -106,6 +107,8 @@ TEST_F(Noop, MemoryTracerExportsNoFile)
     EXPECT_EQ(m.start(self, &error), KPT_OK);
     EXPECT_EQ(m.export_memory_history(self, "relative.pickle", &error), KPT_OK);
     EXPECT_EQ(m.export_memory_history(self, "/no/such/folder/x.json", &error), KPT_OK);
+    KPT_INIT(&report);
+    m.report(self, &report);
     EXPECT_EQ(m.stop(self, &error), KPT_OK);
     EXPECT_EQ(m.export_memory_history(self, path("after.html").c_str(), &error), KPT_OK);
     m.forked(self);

@@ -4,12 +4,7 @@
 namespace
 {
 
-kpt_status take_batch(void *, const kpt_batch *)
-{
-    return KPT_OK;
-}
-
-kpt_status take_chunk(void *, const kpt_chunk *)
+template <typename Given> kpt_status take(void *, const Given *)
 {
     return KPT_OK;
 }
@@ -103,17 +98,14 @@ std::string of_tracebacks(const struct_world &w)
     return w.tracebacks_text();
 }
 
-void prepare_delivery(struct_world &, void *whole)
+/* Empty but for one field. */
+template <typename Struct, auto Field, auto Value> void with(struct_world &, void *whole)
 {
-    KPT_INIT(as<kpt_delivery>(whole));
-    as<kpt_delivery>(whole)->sink = take_batch;
+    KPT_INIT(as<Struct>(whole));
+    as<Struct>(whole)->*Field = Value;
 }
-
-void prepare_sink(struct_world &, void *whole)
-{
-    KPT_INIT(as<kpt_chunk_sink>(whole));
-    as<kpt_chunk_sink>(whole)->sealed = take_chunk;
-}
+constexpr auto prepare_delivery = with<kpt_delivery, &kpt_delivery::sink, take<kpt_batch>>;
+constexpr auto prepare_sink = with<kpt_chunk_sink, &kpt_chunk_sink::sealed, take<kpt_chunk>>;
 
 /* A recording without chunks. */
 void prepare_load(struct_world &, void *whole)
@@ -284,6 +276,12 @@ std::vector<row> make_rows()
              return destroy_after<kpt_memory_tracer>(extension(w, KPT_EXT_MEMORY, peer), peer);
          },
          is_object<kpt_memory_tracer>, of_tracer, "get_extension", KPT_E_SIZE, KPT_E_INVALID},
+        {SIZED("kpt_memory_report", kpt_memory_report, MEMORY_REPORT),
+         with<kpt_memory_report, &kpt_memory_report::action, KPT_REPORT_FREE>,
+         [](W &w, void *peer, uint32_t) {
+             return w.memory.ops->report(w.memory.self, as<kpt_memory_report>(peer));
+         },
+         nullptr, nullptr, "", KPT_E_SIZE, KPT_E_INVALID},
         {SIZED("kpt_observer_args", kpt_observer_args, OBSERVER_ARGS), empty<kpt_observer_args>,
          [](W &w, void *peer, uint32_t) {
              kpt_observer made;

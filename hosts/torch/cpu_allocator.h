@@ -1,0 +1,26 @@
+// cpu_allocator.h: our place in front of torch's CPU allocator: tensors in the processor's memory are
+// reported to a memory tracer. A block that is recorded has our deleter, for as long as it lives: it
+// may be freed after recording has ended, in any thread, also when Python is gone.
+//
+// Somebody who puts another allocator in front of ours keeps ours in the chain, where it hands
+// everything on while nobody records.
+#ifndef KPTI_TORCH_CPU_ALLOCATOR_H
+#define KPTI_TORCH_CPU_ALLOCATOR_H
+
+#include <string>
+
+#include "kpt.h"
+
+namespace kpytrace
+{
+
+// From now on TRACER is told, and nobody else. "": done, else why not. Any thread.
+std::string record_tensors(const kpt_memory_tracer &tracer);
+// It is told no more: no thread is inside of its report. Where another one is told, nothing changes.
+void stop_tensors(const kpt_memory_tracer &tracer);
+
+// The module whose forward runs on this thread, of whose path 255 bytes are kept; "": none.
+void enter_module(const char *path, size_t size);
+
+} // namespace kpytrace
+#endif

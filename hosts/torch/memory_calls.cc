@@ -1,0 +1,79 @@
+#include "memory_calls.h"
+
+#include "cpu_allocator.h"
+#include "memory_door.h"
+
+namespace kpytrace
+{
+namespace memory_calls
+{
+
+// The standalone host's name for a kpt_memory_tracer.
+constexpr const char *CAPSULE = "kpytrace.memory_tracer";
+
+PyDoc_STRVAR(record_doc, "record_tensors(tracer) -> None, or why tensors are not recorded");
+PyObject *record(PyObject *, PyObject *capsule)
+{
+    auto *tracer = static_cast<kpt_memory_tracer *>(PyCapsule_GetPointer(capsule, CAPSULE));
+    if (!tracer) return nullptr;
+    std::string why;
+    Py_BEGIN_ALLOW_THREADS;
+    why = record_tensors(*tracer);
+    Py_END_ALLOW_THREADS;
+    if (why.empty()) Py_RETURN_NONE;
+    return PyUnicode_FromStringAndSize(why.data(), static_cast<Py_ssize_t>(why.size()));
+}
+
+PyDoc_STRVAR(stop_doc, "stop_tensors(tracer): it is told no more");
+PyObject *stop(PyObject *, PyObject *capsule)
+{
+    auto *tracer = static_cast<kpt_memory_tracer *>(PyCapsule_GetPointer(capsule, CAPSULE));
+    if (!tracer) return nullptr;
+    Py_BEGIN_ALLOW_THREADS;
+    stop_tensors(*tracer);
+    Py_END_ALLOW_THREADS;
+    Py_RETURN_NONE;
+}
+
+PyDoc_STRVAR(enter_doc, "enter_module(path): whose forward runs on this thread; \"\": none's");
+PyObject *enter(PyObject *, PyObject *path)
+{
+    Py_ssize_t size;
+    const char *text = PyUnicode_AsUTF8AndSize(path, &size);
+    if (!text) return nullptr;
+    enter_module(text, static_cast<size_t>(size));
+    Py_RETURN_NONE;
+}
+
+PyDoc_STRVAR(open_doc, "install_memory_door(plugin): snapshots on demand are recorded through it");
+PyObject *open(PyObject *, PyObject *args)
+{
+    const char *plugin;
+    if (!PyArg_ParseTuple(args, "s", &plugin)) return nullptr;
+    install_memory_door(plugin);
+    Py_RETURN_NONE;
+}
+
+PyDoc_STRVAR(close_doc, "uninstall_memory_door(distance): by the factory that lies so far behind "
+                        "THPVariableClass; 0: by nobody");
+PyObject *close(PyObject *, PyObject *args)
+{
+    long long distance;
+    if (!PyArg_ParseTuple(args, "L", &distance)) return nullptr;
+    uninstall_memory_door(reinterpret_cast<torch::profiler::impl::python_tracer::MakeMemoryFn>(
+        torch_address(distance)));
+    Py_RETURN_NONE;
+}
+
+} // namespace memory_calls
+
+PyMethodDef memory_methods[] = {
+    {"record_tensors", memory_calls::record, METH_O, memory_calls::record_doc},
+    {"stop_tensors", memory_calls::stop, METH_O, memory_calls::stop_doc},
+    {"enter_module", memory_calls::enter, METH_O, memory_calls::enter_doc},
+    {"install_memory_door", memory_calls::open, METH_VARARGS, memory_calls::open_doc},
+    {"uninstall_memory_door", memory_calls::close, METH_VARARGS, memory_calls::close_doc},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+} // namespace kpytrace

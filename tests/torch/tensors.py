@@ -1,0 +1,54 @@
+"""What a recording of memory has of tensors."""
+
+import os
+import pickle
+import tempfile
+
+import kpytrace.torch
+
+CPU = 3  # its device: behind Python's domains
+
+
+class Snapshot:
+    def __init__(self, path):
+        self.modules = {name: (now, peak)
+                        for name, now, peak in kpytrace.torch.memory_by_module(path)}
+        with open(path, "rb") as file:
+            self.snapshot = pickle.load(file)
+        self.devices = self.snapshot["kpytrace"]["devices"]
+        traces = self.snapshot["device_traces"]
+        self.entries = traces[CPU] if len(traces) > CPU else []
+
+    def allocated(self, function=None):
+        """The sizes of blocks, of those that FUNCTION, or what is defined in it, allocated by itself if
+        there is one."""
+        name = function and function.__code__.co_name
+        return [entry["size"] for entry in self.entries if entry["action"] == "alloc"
+                and (not name or entry["frames"] and name in entry["frames"][0]["name"].split("."))]
+
+    def alive(self):
+        return sum(segment["allocated_size"] for segment in self.snapshot["segments"]
+                   if segment["device"] == CPU)
+
+
+class Exported(Snapshot):
+    """That of RECORDING, which is closed."""
+
+    def __init__(self, recording):
+        with tempfile.TemporaryDirectory() as folder:
+            path = recording.export(os.path.join(folder, "memory.pickle"))
+            recording.close()
+            super().__init__(path)
+
+
+class Recorded(Exported):
+    """That of FUNCTION, whose result is kept until then."""
+
+    def __init__(self, function, **options):
+        with kpytrace.torch.memory(**options) as recording:
+            self.result = function()
+        super().__init__(recording)
+
+
+def bytes_of(tensors):
+    return [tensor.numel() * tensor.element_size() for tensor in tensors]

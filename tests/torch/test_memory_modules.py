@@ -1,0 +1,154 @@
+"""memory_by_module: what the tensors of a model's forward hold, module by module, worked out by hand."""
+
+import pickle
+import tempfile
+import threading
+import unittest
+
+import torch
+
+import support  # noqa: F401: skips what is for long runs only
+from tensors import Recorded
+
+import kpytrace.torch
+
+FLOAT, ROWS = 4, 32
+
+
+class Block(torch.nn.Module):
+    """Keeps two tensors: one of its own, one of its part's."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.part = torch.nn.Sigmoid()
+        self.width = width
+
+    def forward(self, data):
+        return self.part(torch.cat([data] * self.width, 1))
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = Block(2)
+        self.second = torch.nn.ModuleList([Block(3), torch.nn.Identity()])
+
+    def forward(self, data):
+        data = self.first(data)
+        for module in self.second:
+            data = module(data)
+        return data
+
+
+class Raises(torch.nn.Module):
+    def forward(self, data):
+        data.neg()
+        raise ValueError("on purpose")
+
+
+class Modules(unittest.TestCase):
+    def test_by_hand(self):
+        net, data = Net(), torch.ones(ROWS, 10)
+        held = []
+
+        def forward():
+            with torch.no_grad():
+                held.append(net(data))  # what is between is freed as soon as the next one is there
+        modules = Recorded(forward).modules
+        first, second = ROWS * 20 * FLOAT, ROWS * 60 * FLOAT
+        self.assertEqual(modules, {"Net.first": (0, first), "Net.first.part": (0, first),
+                                   "Net.second.0": (0, second),
+                                   "Net.second.0.part": (second, second)})
+
+    def test_activations_live_until_backward(self):
+        """A sigmoid keeps its result for its gradient; a product of itself keeps what it is of."""
+        net, data = Net(), torch.ones(ROWS, 10, requires_grad=True)
+        first, second = ROWS * 20 * FLOAT, ROWS * 60 * FLOAT
+        modules = Recorded(lambda: net(data)).modules
+        self.assertEqual(modules["Net.first.part"], (first, first))
+        self.assertEqual(modules["Net.second.0.part"], (second, second))
+        recorded = Recorded(lambda: net(data).sum().backward())
+        self.assertEqual(recorded.modules["Net.first.part"], (0, first))
+        self.assertEqual(recorded.modules["Net.second.0.part"], (0, second))
+        self.assertIn("backward", {entry.get("category") for entry in recorded.entries})
+
+    def test_a_linear_layer(self):
+        layer, data = torch.nn.Linear(16, 8), torch.ones(ROWS, 16)
+        modules = Recorded(lambda: [layer(data) for _ in range(5)]).modules
+        self.assertEqual(modules["Linear"][0], 5 * ROWS * 8 * FLOAT)
+
+    def test_outside_of_modules(self):
+        kept = Recorded(lambda: torch.ones(100))
+        self.assertEqual(kept.modules, {"": (400, 400)})
+
+    def test_without(self):
+        recorded = Recorded(lambda: Net()(torch.ones(ROWS, 10)), modules=False)
+        self.assertEqual(set(recorded.modules), {""})
+
+    def test_a_forward_that_raises(self):
+        def work():
+            with self.assertRaises(ValueError):
+                torch.nn.Sequential(torch.nn.Sigmoid(), Raises())(torch.ones(10))
+            return torch.ones(25)
+        modules = Recorded(work).modules
+        self.assertEqual(modules["Sequential.1"], (0, 40))
+        self.assertEqual(modules[""][0], 100)
+
+    def test_stopped_inside_of_a_forward(self):
+        recording = kpytrace.torch.memory()
+
+        class Stops(torch.nn.Module):
+            def forward(self, data):
+                recording.stop()
+                return data
+        recording.start()
+        Stops()(torch.ones(1))
+        recording.close()
+        self.assertEqual(Recorded(lambda: torch.ones(100)).modules, {"": (400, 400)})
+
+    def test_a_module_that_came_later(self):
+        net = torch.nn.Sequential(torch.nn.Sigmoid())
+
+        def work():
+            first = net(torch.ones(10))
+            net.append(torch.nn.Sigmoid())
+            return first, net(torch.ones(10))
+        modules = Recorded(work).modules
+        self.assertEqual(modules["Sequential.0"], (40, 80))
+        self.assertEqual(modules["Sequential.1"], (40, 40))
+
+    def test_one_that_is_in_no_field(self):
+        hidden = [torch.nn.Tanh()]
+
+        class Hides(torch.nn.Module):
+            def forward(self, data):
+                return hidden[0](data)
+        self.assertEqual(Recorded(lambda: Hides()(torch.ones(10))).modules["Tanh"], (40, 40))
+
+    def test_threads_have_their_own(self):
+        nets = [torch.nn.Sequential(torch.nn.Sigmoid()) for _ in range(4)]
+        nets = [type(f"Net{number}", (torch.nn.Sequential,), {})(net)
+                for number, net in enumerate(nets)]
+        kept = []
+
+        def work():
+            threads = [threading.Thread(target=lambda net=net: kept.extend(
+                net(torch.ones(250)) for _ in range(50))) for net in nets]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        modules = Recorded(work).modules
+        for number in range(4):
+            self.assertEqual(modules[f"Net{number}.0.0"], (50_000, 50_000))
+
+    def test_a_file_that_is_no_snapshot(self):
+        with tempfile.NamedTemporaryFile() as file:
+            pickle.dump(threading.Thread, file)
+            file.flush()
+            with self.assertRaises(pickle.UnpicklingError):
+                kpytrace.torch.memory_by_module(file.name)
+
+
+if __name__ == "__main__":
+    unittest.main()
