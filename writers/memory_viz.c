@@ -4,6 +4,7 @@
 #include "memory_dump.h"
 #include "memory_segments.h"
 #include "pickle.h"
+#include "utf8.h"
 
 /* Words that come again and again: the first numbers of the memo are theirs. */
 enum word {
@@ -36,6 +37,8 @@ static const char *const words[WORDS] = {
 };
 
 #define NONE UINT32_MAX
+
+enum { MOST_TEXT = 256 }; /* bytes of a text of a pool */
 
 typedef struct writing {
     kpti_pickle pickle;
@@ -135,14 +138,17 @@ static void end_items(writing *w, uint64_t count)
     if (count) kpti_pickle_appends(&w->pickle);
 }
 
-/* A text of a pool, whose memo is MEMO. */
+/* A text of a pool, whose memo is MEMO. It is a host's, and may be anything. */
 static void put_pool_text(writing *w, kpt_str text, uint32_t *memo)
 {
+    char valid[MOST_TEXT * KPTI_UTF8_MOST_GROWTH];
+    const char *end;
     if (*memo != NONE) {
         kpti_pickle_get(&w->pickle, *memo);
         return;
     }
-    kpti_pickle_text(&w->pickle, text);
+    end = kpti_utf8_copy(valid, text.data, text.size < MOST_TEXT ? text.size : MOST_TEXT);
+    kpti_pickle_text(&w->pickle, (kpt_str){valid, (uint64_t)(end - valid)});
     *memo = kpti_pickle_memoize(&w->pickle);
 }
 

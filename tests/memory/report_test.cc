@@ -162,6 +162,20 @@ TEST_F(Report, OfAnotherLogOrOfNoneIsNotRecorded)
     log_free(other);
 }
 
+TEST_F(Report, TextsOfAnyBytesBecomeReadable)
+{
+    alloc(BASE, 64,
+          "a\xff"
+          "b");
+    alloc(BASE + 64, 64, std::string(254, 'x') + "\xc3\xa4"); /* cut inside of its last letter */
+    const auto s = snapshot();
+    ASSERT_TRUE(s);
+    const pickled &trace = (*s)["device_traces"][3];
+    EXPECT_EQ(trace[0]["user_metadata"].text, "a\xef\xbf\xbd"
+                                              "b");
+    EXPECT_EQ(trace[1]["user_metadata"].text, std::string(254, 'x') + "\xef\xbf\xbd");
+}
+
 TEST_F(Report, MorePoolsThanFitAreTheirDevices)
 {
     const std::string long_one(1000, 'x');
