@@ -4,6 +4,7 @@
 #include "json_text.h"
 #include "kpt_text.h"
 #include "memory_dump.h"
+#include "memory_tree.h"
 
 /* Most bytes of an event beside its name's, numbers and all. */
 enum { EVENT_ROOM = 1024 };
@@ -31,7 +32,7 @@ static char *put_signed(char *at, int32_t value)
 
 /* An instant as Kineto writes it. */
 static char *put_instant(char *at, const kpti_memory_entry *e, const kpti_memory_device *device,
-                         uint64_t total, uint64_t index)
+                         uint64_t total, uint64_t index, uint32_t node)
 {
     at = put(at, "{\"ph\":\"i\",\"cat\":\"cpu_instant_event\",\"s\":\"t\",\"name\":\"[memory]\"");
     at = put_time(at, e);
@@ -47,7 +48,12 @@ static char *put_instant(char *at, const kpti_memory_entry *e, const kpti_memory
     at = put_signed(at, device->index);
     at = put(at, ",\"Ev Idx\":");
     at = kpti_put_u64(at, index);
-    return put(at, "}},\n");
+    at = put(at, "}");
+    if (node) {
+        at = put(at, ",\"sf\":");
+        at = kpti_put_u64(at, node);
+    }
+    return put(at, "},\n");
 }
 
 static char *put_counter(char *at, const kpti_memory_entry *e, const char *device, uint64_t bytes)
@@ -61,7 +67,8 @@ static char *put_counter(char *at, const kpti_memory_entry *e, const char *devic
     return put(at, "}},\n");
 }
 
-static void put_events(const kpti_memory_dump *dump, kpti_out_file *out, kpti_memory_curves *curves)
+static void put_events(const kpti_memory_dump *dump, kpti_out_file *out,
+                       const kpti_memory_tree *tree, kpti_memory_curves *curves)
 {
     const kpti_memory_history *h = dump->history;
     for (uint64_t i = 0; i < h->count; i++) {
@@ -69,8 +76,40 @@ static void put_events(const kpti_memory_dump *dump, kpti_out_file *out, kpti_me
         const kpti_memory_device *device = &dump->devices[e->device];
         char *at = kpti_out_room(out, EVENT_ROOM);
         kpti_memory_curves_take(curves, h, e);
-        at = put_instant(at, e, device, curves->of_space[e->space], i);
+        at = put_instant(at, e, device, curves->of_space[e->space], i,
+                         kpti_memory_node_of(tree, dump, e->stack));
         at = put_counter(at, e, device->name, curves->of_device[e->device]);
+        kpti_out_wrote(out, at);
+    }
+}
+
+/* Frames as Chrome's format has them: each with the number of the one that called it. */
+static void put_frames(const kpti_memory_dump *dump, kpti_out_file *out,
+                       const kpti_memory_tree *tree)
+{
+    enum { MOST_TEXT = 4096 };
+    const kpt_symbols *all = dump->symbols;
+    for (uint32_t i = 0; i < tree->count; i++) {
+        const kpti_memory_node *node = &tree->nodes[i];
+        const kpt_symbol *s = (const kpt_symbol *)((const char *)all->symbols +
+                                                   (size_t)node->symbol * all->symbol_stride);
+        char *at = kpti_out_room(out, EVENT_ROOM + MOST_TEXT * 2 * KPTI_JSON_MOST_GROWTH);
+        at = put(at, i ? ",\n\"" : "\"");
+        at = kpti_put_u64(at, i + UINT64_C(1));
+        at = put(at, "\":{\"name\":\"");
+        at =
+            kpti_json_escape(at, s->file.data, s->file.size < MOST_TEXT ? s->file.size : MOST_TEXT);
+        at = put(at, "(");
+        at = kpti_put_u64(at, s->line);
+        at = put(at, "): ");
+        at = kpti_json_escape(at, s->qualname.data,
+                              s->qualname.size < MOST_TEXT ? s->qualname.size : MOST_TEXT);
+        at = put(at, "\"");
+        if (node->parent) {
+            at = put(at, ",\"parent\":");
+            at = kpti_put_u64(at, node->parent);
+        }
+        at = put(at, "}");
         kpti_out_wrote(out, at);
     }
 }
@@ -78,16 +117,24 @@ static void put_events(const kpti_memory_dump *dump, kpti_out_file *out, kpti_me
 int kpti_memory_chrome_write(const kpti_memory_dump *dump, kpti_out_file *out)
 {
     kpti_memory_curves curves;
+    kpti_memory_tree tree;
     const char head[] = "{\"schemaVersion\":1,\"traceEvents\":[\n";
-    char tail[128];
-    const int tail_size = snprintf(tail, sizeof tail,
-                                   "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":%d,"
-                                   "\"args\":{\"name\":\"memory\"}}\n]}\n",
-                                   (int)getpid());
-    if (!kpti_memory_curves_make(&curves, dump->device_count)) return 0;
+    char middle[128];
+    const int middle_size = snprintf(middle, sizeof middle,
+                                     "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":%d,"
+                                     "\"args\":{\"name\":\"memory\"}}\n],\n\"stackFrames\":{",
+                                     (int)getpid());
+    if (!kpti_memory_tree_make(&tree, dump)) return 0;
+    if (!kpti_memory_curves_make(&curves, dump->device_count)) {
+        kpti_memory_tree_free(&tree);
+        return 0;
+    }
     kpti_out_put(out, head, sizeof head - 1);
-    put_events(dump, out, &curves);
-    kpti_out_put(out, tail, (size_t)tail_size);
+    put_events(dump, out, &tree, &curves);
+    kpti_out_put(out, middle, (size_t)middle_size);
+    put_frames(dump, out, &tree);
+    kpti_out_put(out, "}}\n", 3);
     kpti_memory_curves_free(&curves);
+    kpti_memory_tree_free(&tree);
     return 1;
 }

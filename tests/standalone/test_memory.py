@@ -208,7 +208,8 @@ class Memory(MemoryCase):
         m.export(self.path)
         m.export(self.folder / "memory.json")
         snapshot = Snapshot(self.path)
-        events = self.read_trace(self.folder / "memory.json")["traceEvents"]
+        trace = self.read_trace(self.folder / "memory.json")
+        events, frames = trace["traceEvents"], trace["stackFrames"]
         instants = [e for e in events if e["name"] == "[memory]"]
         self.assertEqual(len(instants), len(snapshot.entries))
         self.assertEqual(instants[-1]["args"]["Total Allocated"], snapshot.bytes)
@@ -216,6 +217,14 @@ class Memory(MemoryCase):
                          snapshot.own["peak_bytes"])
         last = {e["name"]: e["args"]["bytes"] for e in events if e["ph"] == "C"}
         self.assertEqual(sum(last.values()), snapshot.bytes)
+        times = {(e["args"]["Addr"], e["args"]["Bytes"]): e.get("sf") for e in instants}
+        for entry in snapshot.entries:
+            if entry["action"] == "alloc" and entry["size"] > 4000:
+                found, at = [], times[entry["addr"], entry["size"]]
+                while at:
+                    found.append(frames[str(at)]["name"])
+                    at = frames[str(at)].get("parent")
+                self.assertEqual(found, [f"{f['filename']}({f['line']}): {f['name']}" for f in entry["frames"]])
         del kept
 
     def test_names_of_any_kind(self):

@@ -1,6 +1,7 @@
 """memory_by_module: what the tensors of a model's forward hold, module by module, worked out by hand."""
 
 import pickle
+import sys
 import tempfile
 import threading
 import unittest
@@ -8,7 +9,7 @@ import unittest
 import torch
 
 import support  # noqa: F401: skips what is for long runs only
-from tensors import Recorded
+from tensors import Exported, Recorded
 
 import kpytrace.torch
 
@@ -141,6 +142,21 @@ class Modules(unittest.TestCase):
         modules = Recorded(work).modules
         for number in range(4):
             self.assertEqual(modules[f"Net{number}.0.0"], (50_000, 50_000))
+
+    def test_tables(self):
+        """Those of Python's own blocks have them too: by device, by module, by line."""
+        net, data = Net(), torch.ones(ROWS, 10, requires_grad=True)
+        recording = kpytrace.torch.memory().start()
+        held = net(data)
+        recording.stop()
+        tables, modules = recording.tables(), Exported(recording).modules
+        rows = {row.name: row.bytes for row in tables.rows("end", "module", "cpu")}
+        self.assertEqual(rows, {name or "(no module)": now for name, (now, _) in modules.items() if now})
+        self.assertEqual(tables.total("end", "cpu")[0], sum(now for now, _ in modules.values()))
+        where = {row.name: row.total_bytes for row in tables.rows("end", "function", "cpu")}
+        self.assertEqual(where["Net.forward" if sys.version_info >= (3, 11) else "forward"],
+                         tables.total("end", "cpu")[0])
+        del held
 
     def test_a_file_that_is_no_snapshot(self):
         with tempfile.NamedTemporaryFile() as file:
