@@ -50,7 +50,8 @@ enum {
     KPTI_ET_START = 5, /* stream 0 */
     KPTI_ET_STOP = 6   /* stream 0: what is open ends here */
 };
-enum { KPTI_ET_RAISED = 1 << 0 }; /* flags of an end */
+enum { KPTI_ET_RAISED = 1 << 0 };   /* flags of an end */
+enum { KPTI_ET_ELEMENTS = 1 << 0 }; /* … of a begin: there may be ranges or data among its values */
 
 /* The head of each record; START and STOP have no more. */
 typedef struct kpti_et_record {

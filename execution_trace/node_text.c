@@ -107,8 +107,9 @@ static void put_own_attrs(kpti_et_naming *n, const kpti_et_node *node, kpti_et_t
     KPTI_ET_PUT(out, KERNEL_FILE);
     kpti_et_pieces_put(&n->pieces, out, item, b->kernel_file);
     KPTI_ET_PUT(out, TENSOR_RANGE);
-    kpti_et_each_tensor((const uint64_t *)(b + 1), kpti_et_item_end(item), b->value_count,
-                        put_range, &r);
+    if (b->record.flags & KPTI_ET_ELEMENTS)
+        kpti_et_each_tensor((const uint64_t *)(b + 1), kpti_et_item_end(item), b->value_count,
+                            put_range, &r);
     if (r.any) kpti_et_text_char(out, '}');
     KPTI_ET_PUT(out, "\"}");
 }

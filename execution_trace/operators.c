@@ -97,7 +97,10 @@ static void write_begin(kpti_et_cursor *c, const void *what)
     const uint32_t kernel_file = kpti_et_put_text(c, op->kernel_file);
     kpti_et_begin *at = (kpti_et_begin *)kpti_et_put(c, sizeof *at / KPTI_ET_WORD);
     if (at) {
-        *at = (kpti_et_begin){.record = {.kind = KPTI_ET_BEGIN, .ns = b->ns},
+        const int has_elements = b->wish.ranges || b->wish.data;
+        *at = (kpti_et_begin){.record = {.kind = KPTI_ET_BEGIN,
+                                         .flags = has_elements ? KPTI_ET_ELEMENTS : 0,
+                                         .ns = b->ns},
                               .record_id = op->record_id,
                               .external_id = op->external_id,
                               .sequence = op->sequence,

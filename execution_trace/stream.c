@@ -6,13 +6,20 @@
 /* Longer texts are cut: a chunk's offsets have 32 bits, and nobody reads more. */
 enum { MOST_TEXT = 16 << 20 };
 
+/* The first one of the two that it may be in. */
 static kpti_et_known_text *slot_of(kpti_et_stream *s, kpt_str text)
 {
     const uint64_t mixed =
         ((uint64_t)(uintptr_t)text.data ^ text.size << 40) * UINT64_C(0x9E3779B97F4A7C15);
-    return &s->texts[mixed >> 55];
+    return &s->texts[mixed >> 56 << 1];
 }
-_Static_assert(KPTI_ET_TEXTS == 1 << (64 - 55), "slot_of takes as many bits");
+_Static_assert(KPTI_ET_TEXTS == 2 << (64 - 56), "slot_of takes as many bits");
+
+static int is_known(const kpti_et_cursor *c, kpt_str text, const kpti_et_known_text *slot)
+{
+    return slot->data == text.data && slot->size == text.size && slot->at && !c->is_dry &&
+           memcmp((uint64_t *)c->stream->chunk + slot->at + 1, text.data, text.size) == 0;
+}
 
 static uint32_t add_text(kpti_et_cursor *c, kpt_str text, kpti_et_known_text *slot)
 {
@@ -39,9 +46,9 @@ uint32_t kpti_et_put_text(kpti_et_cursor *c, kpt_str text)
     if (!text.size || !text.data) return 0;
     if (text.size > MOST_TEXT) text.size = MOST_TEXT;
     slot = slot_of(c->stream, text);
-    if (!c->is_dry && slot->at && slot->data == text.data && slot->size == text.size &&
-        memcmp((uint64_t *)c->stream->chunk + slot->at + 1, text.data, text.size) == 0)
-        return slot->at;
+    if (is_known(c, text, slot)) return slot->at;
+    if (is_known(c, text, slot + 1)) return slot[1].at;
+    slot[1] = slot[0]; /* the older one of two */
     return add_text(c, text, slot);
 }
 

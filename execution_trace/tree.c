@@ -9,8 +9,7 @@ void kpti_et_tree_init(kpti_et_tree *tree, const kpti_heap *heap, kpti_out_file 
     tree->heap = heap;
     tree->out = out;
     tree->resources = resources;
-    tree->naming.heap = tree->naming.pieces.heap = heap;
-    tree->naming.next_id = 2;
+    kpti_et_naming_init(&tree->naming, heap);
     tree->threads.heap = *heap;
     tree->line.heap = heap;
     kpti_et_stack_table_init(&tree->stacks, heap);
@@ -25,9 +24,7 @@ void kpti_et_tree_free(kpti_et_tree *tree)
         kpti_heap_give(tree->heap, branch->nodes, branch->room * sizeof *branch->nodes);
     }
     kpti_heap_give(tree->heap, tree->branches, tree->branch_room * sizeof *tree->branches);
-    kpti_et_pieces_free(&tree->naming.pieces);
-    kpti_et_ids_free(&tree->naming.tensors, tree->heap);
-    kpti_et_ids_free(&tree->naming.storages, tree->heap);
+    kpti_et_naming_free(&tree->naming);
     kpti_et_stack_table_free(&tree->stacks);
     kpti_u64_map_free(&tree->threads);
     kpti_et_text_free(&tree->line);
@@ -131,6 +128,7 @@ static void begin(kpti_et_tree *tree, const kpti_et_item *item)
     node->id = tree->naming.next_id++;
     branch->count++;
     kpti_et_node_begin(&tree->naming, node);
+    if (!(b->record.flags & KPTI_ET_ELEMENTS)) return;
     save = (saving){tree->resources, node->id};
     kpti_et_each_tensor(values, kpti_et_item_end(item), b->value_count, save_tensor, &save);
 }

@@ -17,8 +17,9 @@ const uint64_t *kpti_et_tensor_read(const uint64_t *at, const uint64_t *end,
     uint64_t numbers;
     if (!next) return NULL;
     head = kpti_et_value_head(at);
-    memset(out, 0, sizeof *out);
     memcpy(&out->fixed, at + 1, sizeof out->fixed);
+    out->generation = out->storage_generation = out->data_bytes = 0;
+    out->range = out->data = NULL;
     out->flags = head.flags;
     out->element_bytes = head.size;
     out->size_count = head.flags & KPTI_ET_NO_SIZES ? 0 : head.dimensions;
@@ -32,7 +33,8 @@ const uint64_t *kpti_et_tensor_read(const uint64_t *at, const uint64_t *end,
         out->storage_generation = at[1];
     }
     out->numbers = next;
-    next = step(next, end, head.flags & KPTI_ET_WIDE ? numbers : (numbers + 1) / 2);
+    out->number_words = head.flags & KPTI_ET_WIDE ? numbers : (numbers + 1) / 2;
+    next = step(next, end, out->number_words);
     if (head.flags & KPTI_ET_RANGE) {
         out->range = next;
         next = step(next, end, 2);

@@ -11,8 +11,9 @@ typedef struct kpti_et_tensor_view {
     uint64_t generation;
     uint64_t storage_generation;
     const uint64_t *numbers; /* offset, count, sizes, strides */
-    const uint64_t *range;   /* or NULL */
-    const uint64_t *data;    /* or NULL */
+    uint64_t number_words;
+    const uint64_t *range; /* or NULL */
+    const uint64_t *data;  /* or NULL */
     uint64_t data_bytes;
     uint32_t element_bytes;
     uint32_t size_count;
