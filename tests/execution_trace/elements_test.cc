@@ -68,9 +68,11 @@ TEST_F(Elements, WhatCantBeReadHasNoRange)
     kpt_tensor &odd = integers(a, {1});
     kpt_tensor &floating = values.tensor(0x9000, {1});
     kpt_tensor &symbolic = integers(a, {1});
-    kpt_tensor &huge = integers(a, {INT64_MAX, INT64_MAX});
+    const int64_t too_many[] = {INT64_MAX, INT64_MAX};
+    kpt_tensor &huge = integers(a, {1, 1});
     absent.data = nullptr;
     odd.element_bytes = 3;
+    huge.sizes = too_many;
     floating.data = a;
     symbolic.sizes = nullptr;
     EXPECT_EQ(range_of({values.of(absent), values.of(empty), values.of(odd), values.of(floating),

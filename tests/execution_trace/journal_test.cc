@@ -32,7 +32,7 @@ TEST_F(Journal, ManyOperatorsInSmallAndLargeChunks)
 
 TEST_F(Journal, DeepNestingKeepsRoomForEnds)
 {
-    const int depth = 5000;
+    const int depth = 2000;
     std::vector<uint64_t> open_ops;
     args.max_bytes = 65536;
     begin();
