@@ -16,10 +16,21 @@ extern "C" {
 
 #define KPT_EXT_OBSERVER "kpt.observer.v1" /* fills a kpt_observer */
 
+/* What an observer records beside the operators; since 1.1. */
+enum {
+    KPT_OBSERVER_STACKS = 1 << 0, /* the Python stack of each operator */
+    KPT_OBSERVER_RANGES = 1 << 1  /* the least and the greatest element of integral inputs */
+};
+
 typedef struct kpt_observer_args {
     uint32_t struct_size;
-    uint32_t flags;     /* none defined: must be 0 */
-    uint64_t max_bytes; /* held in memory before it is written; 0 = the plugin's choice */
+    uint32_t flags; /* KPT_OBSERVER_*; no other bits */
+    uint64_t
+        max_bytes; /* of a thread's, in memory before they are written; 0 = the plugin's choice */
+    kpt_str data_ops; /* since 1.1: names, with commas between them, of the operators whose integral
+                             inputs' elements go to files of the trace's resources folder */
+    uint32_t stack_depth; /* since 1.1: of a stack, the innermost so many frames; 0 = all */
+    uint32_t spare;       /* must be 0 */
 } kpt_observer_args;
 #define KPT_OBSERVER_ARGS_V1_SIZE KPT_FIELD_END(kpt_observer_args, max_bytes)
 
@@ -33,7 +44,17 @@ enum {
     KPT_VALUE_TENSOR = 6, /* tensor */
     KPT_VALUE_LIST = 7,   /* items */
     KPT_VALUE_TUPLE = 8,  /* items */
-    KPT_VALUE_OTHER = 9   /* text: the name of its type */
+    KPT_VALUE_OTHER = 9,  /* text: the name of its type */
+    KPT_VALUE_STREAM =
+        10 /* number: an INT that has no place among the strides, as a kernel's stream;
+                             since 1.1 */
+};
+
+/* What a tensor's elements are, for those who read them; since 1.1. */
+enum {
+    KPT_ELEMENTS_OTHER = 0,
+    KPT_ELEMENTS_SIGNED = 1,  /* integers of element_bytes: 1, 2, 4 or 8 */
+    KPT_ELEMENTS_UNSIGNED = 2 /* no bool */
 };
 
 typedef struct kpt_tensor {
@@ -46,9 +67,15 @@ typedef struct kpt_tensor {
     uint64_t element_bytes;
     const int64_t *sizes;
     const int64_t *strides; /* in elements */
-    const void *data;       /* host memory, readable during the call; NULL if it is not */
+    const void *data; /* the first element, in host memory, readable during the call; or NULL */
     kpt_str dtype;
     kpt_str device;
+    /* Since 1.1: same id and generation, same tensor. Where an id is used again for another tensor, as
+     * an address is, the generation is another one. */
+    uint64_t generation;
+    uint64_t storage_generation;
+    uint32_t elements; /* KPT_ELEMENTS_*; since 1.1 */
+    uint32_t spare;
 } kpt_tensor;
 #define KPT_TENSOR_V1_SIZE KPT_FIELD_END(kpt_tensor, device)
 
@@ -63,6 +90,14 @@ typedef struct kpt_value {
     const struct kpt_value *items;
 } kpt_value;
 
+/* What the host says of an operator beside its values: goes behind the trace's own attributes, in this
+ * order. Frozen, like kpt_value. Since 1.1. */
+typedef struct kpt_attr {
+    kpt_str name;
+    kpt_str type;    /* as the trace has it: "string", "uint64", "bool" … */
+    kpt_value value; /* with "uint64", number is taken for unsigned */
+} kpt_attr;
+
 typedef struct kpt_op {
     uint32_t struct_size;
     uint32_t scope; /* the host's: 0 function, 1 backward, 7 user annotation … */
@@ -76,8 +111,22 @@ typedef struct kpt_op {
     int64_t sequence;        /* links forward and backward; -1 = none */
     const kpt_value *values; /* inputs at begin_op, outputs at end_op */
     uint64_t value_count;
+    const kpt_attr *attrs; /* at begin_op, and more of them at end_op; since 1.1 */
+    uint64_t attr_count;
+    uint64_t
+        external_id; /* the number by which a profile knows this call; 0 = unknown; since 1.1 */
 } kpt_op;
 #define KPT_OP_V1_SIZE KPT_FIELD_END(kpt_op, value_count)
+
+/* Of the file that is open, or was last. */
+typedef struct kpt_observer_stats {
+    uint32_t struct_size;
+    uint32_t flags;         /* none defined */
+    uint64_t ops;           /* operators that were recorded */
+    uint64_t dropped;       /* that were not, as there was no room; those around them are whole */
+    uint64_t journal_bytes; /* what they take until the file is complete */
+} kpt_observer_stats;
+#define KPT_OBSERVER_STATS_V1_SIZE KPT_FIELD_END(kpt_observer_stats, journal_bytes)
 
 typedef struct kpt_observer_ops {
     uint32_t struct_size;
@@ -149,6 +198,24 @@ typedef struct kpt_observer_ops {
      * errors: KPT_E_HANDLE, KPT_E_BUSY
      * since: 1.0 */
     kpt_status (*destroy)(kpt_handle self);
+
+    /* Fills OUT, by its struct_size.
+     * thread: any
+     * GIL: not needed
+     * ownership: OUT stays the caller's
+     * errors: KPT_E_INVALID, KPT_E_SIZE
+     * since: 1.1 */
+    kpt_status (*get_stats)(kpt_handle self, kpt_observer_stats *out);
+
+    /* Makes the file PATH of a JOURNAL that an observer left behind whose process was killed. The
+     * journal stays. In any state; a no-op can't.
+     * thread: any
+     * GIL: not needed
+     * ownership: the strings are borrowed during the call
+     * errors: KPT_E_INVALID for a path that is empty or has a NUL, or for what is no journal; KPT_E_IO,
+     *         KPT_E_MEMORY, KPT_E_UNSUPPORTED
+     * since: 1.1 */
+    kpt_status (*recover)(kpt_handle self, kpt_str journal, kpt_str path);
 } kpt_observer_ops;
 #define KPT_OBSERVER_OPS_V1_SIZE KPT_FIELD_END(kpt_observer_ops, destroy)
 

@@ -11,7 +11,7 @@ function(kpt_add_backend tag include)
   endif()
   set(_target kpytrace_cpython${tag})
   set(_sources backend.c caller.c exit.c filter.c fork.c frame_mark.c gather.c gatherer.c gc.c guard.c handing.c idle.c installation.c
-    mark.c memory_hooks.c memory_sampler.c memory_tracer.c name.c place_cache.c reading.c record.c room.c roster.c session.c store.c stream.c text.c thread.c tracebacks.c tracer.c walk.c
+    mark.c memory_hooks.c memory_sampler.c memory_tracer.c name.c observer_stacks.c place_cache.c reading.c record.c room.c roster.c session.c store.c stream.c text.c thread.c tracebacks.c tracer.c walk.c
     watch.c ${_hooks})
   list(TRANSFORM _sources PREPEND ${PROJECT_SOURCE_DIR}/python_tracer/)
   add_library(${_target} MODULE ${_sources} $<TARGET_OBJECTS:kpt_replay_core>
@@ -24,7 +24,7 @@ function(kpt_add_backend tag include)
     target_compile_options(${_target} PRIVATE -idirafter ${CMAKE_MATCH_1}/usr/include)
   endif()
   target_compile_definitions(${_target} PRIVATE KPTI_VERSION="${PROJECT_VERSION}")
-  target_link_libraries(${_target} PRIVATE kpt_abi kpt_flags Threads::Threads m)
+  target_link_libraries(${_target} PRIVATE kpt_abi kpt_flags kpt_execution_trace Threads::Threads m)
   # Python's symbols come from the process that it is opened in.
   set_target_properties(${_target} PROPERTIES PREFIX lib OUTPUT_NAME ${_target}
     LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})

@@ -117,6 +117,21 @@ static void not_ended(void *self, uint64_t op_id, const kpt_op *op, kpt_str erro
     (void)error;
 }
 
+static void no_observer_stats(void *self, kpt_observer_stats *out)
+{
+    (void)self;
+    (void)out; /* zero already */
+}
+
+static kpt_status not_recovered(void *self, const char *journal, const char *path,
+                                kpti_error *error)
+{
+    (void)self;
+    (void)journal;
+    (void)path;
+    return kpti_fail(error, KPT_E_UNSUPPORTED, "a no-op recovers nothing");
+}
+
 const kpti_observer_impl kpti_noop_observer = {
     .make = make_observer,
     .open = no_file,
@@ -125,6 +140,8 @@ const kpti_observer_impl kpti_noop_observer = {
     .close = nothing,
     .begin_op = not_recorded,
     .end_op = not_ended,
+    .get_stats = no_observer_stats,
+    .recover = not_recovered,
     .forked = gone,
     .destroy = gone,
 };

@@ -79,12 +79,14 @@ static kpt_status close_file(kpt_handle self)
     return go_back(self, CLOSED);
 }
 
-/* A whole copy of the operator, with its top-level array checked. */
+/* A whole copy of the operator, with its top-level arrays checked. */
 static kpt_status take_op(kpt_op *local, const kpt_op *op)
 {
     kpt_status status = kpti_size_read(local, sizeof *local, op, KPT_OP_V1_SIZE);
     if (status != KPT_OK) return status;
-    return local->value_count && !local->values ? KPT_E_INVALID : KPT_OK;
+    if ((local->value_count && !local->values) || (local->attr_count && !local->attrs))
+        return KPT_E_INVALID;
+    return KPT_OK;
 }
 
 static kpt_status begin_op(kpt_handle self, const kpt_op *op, uint64_t *op_id)
@@ -120,6 +122,39 @@ static kpt_status destroy(kpt_handle self)
     return kpti_product_destroy(&kpti_observer_product, self);
 }
 
+static kpt_status get_stats(kpt_handle self, kpt_observer_stats *out)
+{
+    kpti_call call;
+    kpti_object *object;
+    const kpti_observer_impl *impl;
+    kpt_observer_stats local = {0};
+    kpt_status status = begin(&call, self, &object, &impl);
+    if (status != KPT_OK) return status;
+    status = kpti_size_check(out, KPT_OBSERVER_STATS_V1_SIZE);
+    if (status == KPT_OK) {
+        impl->get_stats(object->self, &local);
+        kpti_size_write(out, &local, sizeof local);
+    } else {
+        (void)kpti_fail(&call.error, status, "get_stats: out is NULL or too small");
+    }
+    return kpti_call_leave(&call, status);
+}
+
+static kpt_status recover(kpt_handle self, kpt_str journal, kpt_str path)
+{
+    kpti_call call;
+    kpti_object *object;
+    const kpti_observer_impl *impl;
+    char from[PATH_MAX];
+    char to[PATH_MAX];
+    kpt_status status = begin(&call, self, &object, &impl);
+    if (status != KPT_OK) return status;
+    status = kpti_check_path(journal, from, sizeof from, &call.error);
+    if (status == KPT_OK) status = kpti_check_path(path, to, sizeof to, &call.error);
+    if (status == KPT_OK) status = impl->recover(object->self, from, to, &call.error);
+    return kpti_call_leave(&call, status);
+}
+
 static const kpt_observer_ops ops = {
     .struct_size = sizeof ops,
     .open = open_file,
@@ -130,6 +165,8 @@ static const kpt_observer_ops ops = {
     .end_op = end_op,
     .last_error = kpti_handle_last_error,
     .destroy = destroy,
+    .get_stats = get_stats,
+    .recover = recover,
 };
 
 static void forked(void *object)
@@ -143,9 +180,13 @@ static const kpti_kind kind = {"observer", forked};
 
 static kpt_status check(const kpti_env *env, kpti_make_args *args, kpti_error *error)
 {
+    const kpt_observer_args *a = &args->of.observer;
+    const uint32_t known = KPT_OBSERVER_STACKS | KPT_OBSERVER_RANGES;
     (void)env;
-    if (args->of.observer.flags)
+    if ((a->flags & ~known) || a->spare)
         return kpti_fail(error, KPT_E_UNSUPPORTED, "args has unknown flags");
+    if (a->data_ops.size && !a->data_ops.data)
+        return kpti_fail(error, KPT_E_INVALID, "args' data_ops has a size, but no data");
     return KPT_OK;
 }
 

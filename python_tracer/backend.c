@@ -1,5 +1,6 @@
 /* backend.c: the door between the plugin and this backend, and what it was built for. */
 #include "cpython.h"
+#include "impl/kpti_execution_trace.h"
 #include "memory_tracer.h"
 #include "tracebacks.h"
 #include "tracer.h"
@@ -16,6 +17,7 @@ const kpti_backend *kpti_backend_entry(void)
         .tracer = &kpti_python_tracer,
         /* Without a GIL, allocators can't be changed while other threads use them. */
         .memory = KPTI_FREE_THREADED ? NULL : &kpti_python_memory,
+        .observer = &kpti_execution_trace,
         .tracebacks = &kpti_python_tracebacks,
     };
     return &backend;

@@ -13,7 +13,7 @@
 #include "kpt.h"
 
 /* Counts every change of this header; the version of the project joins it in backends. */
-#define KPTI_INTERFACE 5
+#define KPTI_INTERFACE 6
 
 /* Where an implementation leaves the text of a failure. */
 typedef struct kpti_error {
@@ -90,6 +90,8 @@ typedef struct kpti_observer_impl {
     kpt_status (*close)(void *self, kpti_error *error);
     uint64_t (*begin_op)(void *self, const kpt_op *op);
     void (*end_op)(void *self, uint64_t op_id, const kpt_op *op, kpt_str error);
+    void (*get_stats)(void *self, kpt_observer_stats *out);
+    kpt_status (*recover)(void *self, const char *journal, const char *path, kpti_error *error);
     void (*forked)(void *self);
     void (*destroy)(void *self);
 } kpti_observer_impl;

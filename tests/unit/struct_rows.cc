@@ -256,18 +256,16 @@ std::vector<row> make_rows()
          [](W &w, void *peer, uint32_t) {
              kpt_memory_tracer made;
              KPT_INIT(&made);
-             auto *args = as<kpt_memory_args>(peer);
-             kpt_status status = w.host.make_memory(w.host.memory_ctx, args, &made);
-             return destroy_after<kpt_memory_tracer>(status, &made);
+             return destroy_after<kpt_memory_tracer>(
+                 w.host.make_memory(w.host.memory_ctx, as<kpt_memory_args>(peer), &made), &made);
          },
          nullptr, of_plugin, "args", KPT_E_SIZE, KPT_E_INVALID},
         {SIZED("kpt_memory_tracer", kpt_memory_tracer, MEMORY_TRACER), empty<kpt_memory_tracer>,
          [](W &w, void *peer, uint32_t) {
              kpt_memory_args args;
              KPT_INIT(&args);
-             auto *out = as<kpt_memory_tracer>(peer);
-             kpt_status status = w.host.make_memory(w.host.memory_ctx, &args, out);
-             return destroy_after<kpt_memory_tracer>(status, peer);
+             return destroy_after<kpt_memory_tracer>(
+                 w.host.make_memory(w.host.memory_ctx, &args, as<kpt_memory_tracer>(peer)), peer);
          },
          is_object<kpt_memory_tracer>, of_plugin, "out", KPT_E_SIZE, KPT_E_INVALID},
         {SIZED("kpt_memory_tracer_of_extension", kpt_memory_tracer, MEMORY_TRACER),
@@ -286,18 +284,17 @@ std::vector<row> make_rows()
          [](W &w, void *peer, uint32_t) {
              kpt_observer made;
              KPT_INIT(&made);
-             auto *args = as<kpt_observer_args>(peer);
-             kpt_status status = w.host.make_observer(w.host.observer_ctx, args, &made);
-             return destroy_after<kpt_observer>(status, &made);
+             return destroy_after<kpt_observer>(
+                 w.host.make_observer(w.host.observer_ctx, as<kpt_observer_args>(peer), &made),
+                 &made);
          },
          nullptr, of_plugin, "args", KPT_E_SIZE, KPT_E_INVALID},
         {SIZED("kpt_observer", kpt_observer, OBSERVER), empty<kpt_observer>,
          [](W &w, void *peer, uint32_t) {
              kpt_observer_args args;
              KPT_INIT(&args);
-             auto *out = as<kpt_observer>(peer);
-             kpt_status status = w.host.make_observer(w.host.observer_ctx, &args, out);
-             return destroy_after<kpt_observer>(status, peer);
+             return destroy_after<kpt_observer>(
+                 w.host.make_observer(w.host.observer_ctx, &args, as<kpt_observer>(peer)), peer);
          },
          is_object<kpt_observer>, of_plugin, "out", KPT_E_SIZE, KPT_E_INVALID},
         {SIZED("kpt_observer_of_extension", kpt_observer, OBSERVER), empty<kpt_observer>,
@@ -313,6 +310,11 @@ std::vector<row> make_rows()
              EXPECT_EQ(w.observer.ops->end_op(w.observer.self, 1, as<kpt_op>(peer), kpt_str_of("")),
                        status);
              return status;
+         },
+         nullptr, nullptr, "", KPT_E_SIZE, KPT_E_INVALID},
+        {SIZED("kpt_observer_stats", kpt_observer_stats, OBSERVER_STATS), empty<kpt_observer_stats>,
+         [](W &w, void *peer, uint32_t) {
+             return w.observer.ops->get_stats(w.observer.self, as<kpt_observer_stats>(peer));
          },
          nullptr, nullptr, "", KPT_E_SIZE, KPT_E_INVALID},
         {SIZED("kpt_registry", kpt_registry, REGISTRY), empty<kpt_registry>,

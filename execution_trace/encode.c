@@ -1,0 +1,228 @@
+#include "encode.h"
+
+#include <string.h>
+
+#include "elements.h"
+
+enum { MOST_DIMENSIONS = 1024 };
+enum { MOST_STRING = 16 << 20 };
+
+static void put_head(kpti_et_cursor *c, kpti_et_value head)
+{
+    uint64_t *at = kpti_et_put(c, 1);
+    if (at) memcpy(at, &head, sizeof head);
+}
+
+static void put_word(kpti_et_cursor *c, uint64_t word)
+{
+    uint64_t *at = kpti_et_put(c, 1);
+    if (at) *at = word;
+}
+
+static void put_number(kpti_et_cursor *c, const kpt_value *v, uint64_t bits)
+{
+    uint64_t *at = kpti_et_put(c, 2);
+    const kpti_et_value head = {.kind = (uint8_t)v->kind};
+    if (!at) return;
+    memcpy(at, &head, sizeof head);
+    at[1] = bits;
+}
+
+static void put_bytes(kpti_et_cursor *c, kpt_str text)
+{
+    uint64_t *at;
+    if (!text.data) text.size = 0;
+    if (text.size > MOST_STRING) text.size = MOST_STRING;
+    put_head(c, (kpti_et_value){.kind = KPT_VALUE_STRING, .size = (uint32_t)text.size});
+    at = kpti_et_put(c, kpti_et_words(text.size));
+    if (at && text.size) memcpy(at, text.data, text.size);
+}
+
+static void put_interned(kpti_et_cursor *c, uint32_t kind, kpt_str text)
+{
+    const uint32_t at = kpti_et_put_text(c, text);
+    put_head(c, (kpti_et_value){.kind = (uint8_t)kind, .size = at});
+}
+
+/* --- tensors ------------------------------------------------------------------------------------ */
+
+/* What the numbers' bits have in common: do all fit into 32? */
+static uint64_t any_bits(const kpt_tensor *t, uint8_t flags)
+{
+    uint64_t bits = (uint64_t)t->offset_elements | (uint64_t)t->element_count;
+    if (!(flags & KPTI_ET_NO_SIZES))
+        for (uint32_t i = 0; i < t->dimensions; i++)
+            bits |= (uint64_t)t->sizes[i];
+    if (!(flags & KPTI_ET_NO_STRIDES))
+        for (uint32_t i = 0; i < t->dimensions; i++)
+            bits |= (uint64_t)t->strides[i];
+    return bits;
+}
+
+static void put_wide(uint64_t *at, const kpt_tensor *t, uint8_t flags)
+{
+    const size_t size = t->dimensions * sizeof *at;
+    *at++ = (uint64_t)t->offset_elements;
+    *at++ = (uint64_t)t->element_count;
+    if (!(flags & KPTI_ET_NO_SIZES) && size) {
+        memcpy(at, t->sizes, size);
+        at += t->dimensions;
+    }
+    if (!(flags & KPTI_ET_NO_STRIDES) && size) memcpy(at, t->strides, size);
+}
+
+static void put_narrow(uint64_t *words, const kpt_tensor *t, uint8_t flags)
+{
+    uint32_t *at = (uint32_t *)words;
+    *at++ = (uint32_t)t->offset_elements;
+    *at++ = (uint32_t)t->element_count;
+    if (!(flags & KPTI_ET_NO_SIZES))
+        for (uint32_t i = 0; i < t->dimensions; i++)
+            *at++ = (uint32_t)t->sizes[i];
+    if (!(flags & KPTI_ET_NO_STRIDES))
+        for (uint32_t i = 0; i < t->dimensions; i++)
+            *at++ = (uint32_t)t->strides[i];
+    if ((at - (uint32_t *)words) % 2) *at = 0; /* equal tensors are equal words */
+}
+
+static void put_elements(kpti_et_cursor *c, const kpt_tensor *t, uint8_t flags)
+{
+    uint64_t *at;
+    if (flags & KPTI_ET_RANGE) {
+        at = kpti_et_put(c, 2);
+        if (at) kpti_elements_range(t, at);
+    }
+    if (flags & KPTI_ET_DATA) {
+        const uint64_t bytes = kpti_elements_bytes(t);
+        put_word(c, bytes);
+        at = kpti_et_put(c, kpti_et_words(bytes));
+        if (at) kpti_elements_copy(t, at);
+    }
+}
+
+static uint8_t flags_of(const kpt_tensor *t, kpti_et_wish wish)
+{
+    uint8_t flags = 0;
+    if (t->dimensions && (!t->sizes || t->dimensions > MOST_DIMENSIONS)) flags |= KPTI_ET_NO_SIZES;
+    if (t->dimensions && (!t->strides || t->dimensions > MOST_DIMENSIONS))
+        flags |= KPTI_ET_NO_STRIDES;
+    if (t->generation || t->storage_generation) flags |= KPTI_ET_GENERATIONS;
+    if (any_bits(t, flags) >> 32) flags |= KPTI_ET_WIDE;
+    if ((wish.ranges || wish.data) && kpti_elements_are_integral(t)) {
+        if (wish.ranges) flags |= KPTI_ET_RANGE;
+        if (wish.data) flags |= KPTI_ET_DATA;
+        if (t->elements == KPT_ELEMENTS_UNSIGNED) flags |= KPTI_ET_UNSIGNED;
+    }
+    return flags;
+}
+
+static void put_tensor(kpti_et_cursor *c, const kpt_tensor *t, kpti_et_wish wish)
+{
+    const uint8_t flags = flags_of(t, wish);
+    const uint32_t shown = t->dimensions > MOST_DIMENSIONS ? 0 : t->dimensions;
+    const uint64_t numbers =
+        2 + (flags & KPTI_ET_NO_SIZES ? 0 : shown) + (flags & KPTI_ET_NO_STRIDES ? 0 : shown);
+    const uint64_t number_words = flags & KPTI_ET_WIDE ? numbers : (numbers + 1) / 2;
+    const kpti_et_value head = {.kind = KPT_VALUE_TENSOR,
+                                .flags = flags,
+                                .dimensions = (uint16_t)shown,
+                                .size = t->element_bytes < UINT32_MAX ? (uint32_t)t->element_bytes
+                                                                      : UINT32_MAX};
+    const kpti_et_tensor fixed = {kpti_et_put_text(c, t->dtype), kpti_et_put_text(c, t->device),
+                                  t->tensor_id, t->storage_id};
+    const uint64_t generations[] = {t->generation, t->storage_generation};
+    const uint64_t generation_words = flags & KPTI_ET_GENERATIONS ? 2 : 0;
+    enum { FIXED_WORDS = 1 + sizeof fixed / KPTI_ET_WORD };
+    uint64_t *at = kpti_et_put(c, FIXED_WORDS + generation_words + number_words);
+    if (at) {
+        memcpy(at, &head, sizeof head);
+        memcpy(at + 1, &fixed, sizeof fixed);
+        at += FIXED_WORDS;
+        if (generation_words) memcpy(at, generations, sizeof generations);
+        at += generation_words;
+        if (flags & KPTI_ET_WIDE)
+            put_wide(at, t, flags);
+        else
+            put_narrow(at, t, flags);
+    }
+    if (flags & (KPTI_ET_RANGE | KPTI_ET_DATA)) put_elements(c, t, flags);
+}
+
+/* One of an older host's is shorter. */
+static void put_any_tensor(kpti_et_cursor *c, const kpt_tensor *t, kpti_et_wish wish)
+{
+    kpt_tensor whole;
+    if (!t || t->struct_size < KPT_TENSOR_V1_SIZE) {
+        put_head(c, (kpti_et_value){.kind = KPT_VALUE_NONE});
+    } else if (t->struct_size >= sizeof whole) {
+        put_tensor(c, t, wish);
+    } else {
+        memset(&whole, 0, sizeof whole);
+        memcpy(&whole, t, t->struct_size);
+        put_tensor(c, &whole, wish);
+    }
+}
+
+/* --- values ------------------------------------------------------------------------------------- */
+
+static void put_value(kpti_et_cursor *c, const kpt_value *v, kpti_et_wish wish, int depth);
+
+static void put_items(kpti_et_cursor *c, const kpt_value *v, kpti_et_wish wish, int depth)
+{
+    const uint32_t count = v->items ? kpti_et_encoded(v->item_count) : 0;
+    if (depth >= KPTI_ET_MOST_DEPTH) {
+        put_interned(c, KPT_VALUE_OTHER, (kpt_str){"Nested", 6});
+        return;
+    }
+    put_head(c, (kpti_et_value){.kind = (uint8_t)v->kind, .size = count});
+    for (uint32_t i = 0; i < count; i++)
+        put_value(c, &v->items[i], wish, depth + 1);
+}
+
+static void put_value(kpti_et_cursor *c, const kpt_value *v, kpti_et_wish wish, int depth)
+{
+    uint64_t bits;
+    switch (v->kind) {
+    case KPT_VALUE_TENSOR:
+        put_any_tensor(c, v->tensor, wish);
+        break;
+    case KPT_VALUE_BOOL:
+    case KPT_VALUE_INT:
+    case KPT_VALUE_STREAM:
+        put_number(c, v, (uint64_t)v->number);
+        break;
+    case KPT_VALUE_DOUBLE:
+        memcpy(&bits, &v->real, sizeof bits);
+        put_number(c, v, bits);
+        break;
+    case KPT_VALUE_STRING:
+        put_bytes(c, v->text);
+        break;
+    case KPT_VALUE_LIST:
+    case KPT_VALUE_TUPLE:
+        put_items(c, v, wish, depth);
+        break;
+    case KPT_VALUE_DEVICE:
+    case KPT_VALUE_OTHER:
+        put_interned(c, v->kind, v->text);
+        break;
+    case KPT_VALUE_NONE:
+        put_head(c, (kpti_et_value){.kind = KPT_VALUE_NONE});
+        break;
+    default: /* of a newer host */
+        put_interned(c, KPT_VALUE_OTHER, (kpt_str){"Unknown", 7});
+    }
+}
+
+void kpti_et_encode(kpti_et_cursor *c, const kpt_op *op, kpti_et_wish wish)
+{
+    const kpti_et_wish none = {0, 0};
+    for (uint32_t i = 0; i < kpti_et_encoded(op->value_count); i++)
+        put_value(c, &op->values[i], wish, 0);
+    for (uint32_t i = 0; i < kpti_et_encoded(op->attr_count); i++) {
+        const kpt_attr *a = &op->attrs[i];
+        const uint64_t name = kpti_et_put_text(c, a->name);
+        put_word(c, name | (uint64_t)kpti_et_put_text(c, a->type) << 32);
+        put_value(c, &a->value, none, 0);
+    }
+}

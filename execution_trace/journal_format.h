@@ -1,0 +1,146 @@
+/* journal_format.h: what a journal looks like: a file of operators as they begin and end, in binary.
+ *
+ *   journal  a head, then chunks, each on a multiple of KPTI_ET_ALIGN bytes
+ *   chunk    of one thread: a head, records from its beginning on, texts from its end down
+ *   record   a multiple of 8 bytes, committed by the chunk's `used`: what is behind that may be anything
+ *   text     a word with its length, then its bytes; named by its offset in the chunk, in words, once for
+ *            all records of the chunk that have it; 0 is the empty text
+ *   value    one word that says what it is, then what belongs to it (value.h)
+ *
+ * Chunks lie in the file in the order in which they were begun. Stream 0 tells when recording began and
+ * ended; the others are threads. Numbers are as the machine has them: a journal is read where it was
+ * written. */
+#ifndef KPTI_ET_JOURNAL_FORMAT_H
+#define KPTI_ET_JOURNAL_FORMAT_H
+
+#include <stdint.h>
+
+#define KPTI_ET_MAGIC UINT64_C(0x314C4E524A54504B) /* KPTJRNL1 */
+
+enum { KPTI_ET_ALIGN = 65536, KPTI_ET_WORD = 8, KPTI_ET_CHUNK_MAGIC = 0x4E43544B };
+/* Streams have 16 bits in the numbers of operators. */
+enum { KPTI_ET_MOST_STREAMS = 65536 };
+/* As the reference's observer has it: of a list, the first so many; and what is nested deeper is not. */
+enum { KPTI_ET_MOST_ITEMS = 4097, KPTI_ET_MOST_DEPTH = 16 };
+
+typedef struct kpti_et_head {
+    uint64_t magic;
+    uint64_t pid;
+    int64_t unix_ns; /* both when it was opened */
+    int64_t monotonic_ns;
+    char time[32];     /* local, with a NUL */
+    uint64_t dropped;  /* operators, for want of room */
+    int64_t finish_ns; /* on the monotonic clock; 0: it was not closed */
+} kpti_et_head;
+
+typedef struct kpti_et_chunk {
+    uint32_t magic;
+    uint32_t stream;
+    uint64_t words; /* all of it */
+    uint64_t os_tid;
+    uint64_t used; /* words of records, behind this head; stored with release */
+} kpti_et_chunk;
+enum { KPTI_ET_CHUNK_WORDS = sizeof(kpti_et_chunk) / KPTI_ET_WORD };
+
+enum {
+    KPTI_ET_BEGIN = 1,
+    KPTI_ET_END = 2,
+    KPTI_ET_PLACE = 3,
+    KPTI_ET_STACK = 4,
+    KPTI_ET_START = 5, /* stream 0 */
+    KPTI_ET_STOP = 6   /* stream 0: what is open ends here */
+};
+enum { KPTI_ET_RAISED = 1 << 0 };   /* flags of an end */
+enum { KPTI_ET_ELEMENTS = 1 << 0 }; /* … of a begin: there may be ranges or data among its values */
+
+/* The head of each record; START and STOP have no more. */
+typedef struct kpti_et_record {
+    uint32_t words; /* with this */
+    uint16_t kind;
+    uint16_t flags;
+    int64_t ns; /* on the monotonic clock */
+} kpti_et_record;
+
+/* Behind it: values, then attributes, each a word with two texts (name, type) and a value. */
+typedef struct kpti_et_begin {
+    kpti_et_record record;
+    uint64_t record_id;
+    uint64_t external_id;
+    int64_t sequence;
+    uint64_t forward_thread;
+    uint64_t thread;
+    uint32_t scope;
+    uint32_t number; /* in its stream */
+    uint32_t name;
+    uint32_t schema;
+    uint32_t kernel_backend;
+    uint32_t kernel_file;
+    uint32_t stack;
+    uint32_t value_count;
+    uint32_t attr_count;
+    uint32_t spare;
+} kpti_et_begin;
+
+/* Behind it as behind a begin. */
+typedef struct kpti_et_end {
+    kpti_et_record record;
+    uint32_t stream; /* where it began */
+    uint32_t number;
+    uint32_t error;
+    uint32_t value_count;
+    uint32_t attr_count;
+    uint32_t spare;
+} kpti_et_end;
+
+typedef struct kpti_et_place {
+    kpti_et_record record;
+    uint32_t place;
+    uint32_t line;
+    uint32_t name;
+    uint32_t file;
+} kpti_et_place;
+
+typedef struct kpti_et_stack {
+    kpti_et_record record;
+    uint32_t stack;
+    uint32_t below;
+    uint32_t place;
+    uint32_t spare;
+} kpti_et_stack;
+
+/* A value's first word. What follows:
+ *   BOOL, INT, STREAM  a word: the number       DOUBLE  a word: its bits
+ *   STRING             its bytes, size of them  DEVICE, OTHER  nothing: size is a text's offset
+ *   LIST, TUPLE        size values
+ *   TENSOR             as kpti_et_tensor says; size is the bytes of an element */
+typedef struct kpti_et_value {
+    uint8_t kind;  /* KPT_VALUE_* */
+    uint8_t flags; /* of a tensor: KPTI_ET_* below */
+    uint16_t dimensions;
+    uint32_t size;
+} kpti_et_value;
+
+enum {
+    KPTI_ET_NO_SIZES = 1 << 0,    /* symbolic ones */
+    KPTI_ET_WIDE = 1 << 1,        /* numbers have 8 bytes, not 4 */
+    KPTI_ET_GENERATIONS = 1 << 2, /* two words: the tensor's and the storage's; else both are 0 */
+    KPTI_ET_RANGE = 1 << 3,       /* two words */
+    KPTI_ET_UNSIGNED = 1 << 4,    /* so they are */
+    KPTI_ET_DATA = 1 << 5,        /* a word: how many bytes; then these */
+    KPTI_ET_NO_STRIDES = 1 << 6
+};
+
+/* Behind it, in this order: generations; numbers (offset, count, sizes, strides); range; data. */
+typedef struct kpti_et_tensor {
+    uint32_t dtype;
+    uint32_t device;
+    uint64_t tensor_id;
+    uint64_t storage_id;
+} kpti_et_tensor;
+
+static inline uint64_t kpti_et_words(uint64_t bytes)
+{
+    return bytes / KPTI_ET_WORD + (bytes % KPTI_ET_WORD != 0);
+}
+
+#endif

@@ -1,0 +1,145 @@
+/* observer.c: the observer as the plugin calls it: a recorder, and the file that is made of its journal. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "impl/kpti_execution_trace.h"
+#include "recorder.h"
+#include "trace_file.h"
+
+typedef struct observer {
+    kpti_recorder recorder;
+    int is_open;
+    char path[PATH_MAX];
+} observer;
+
+static kpt_status make(const kpti_env *env, const kpt_observer_args *args, void **self,
+                       kpti_error *error)
+{
+    observer *o = kpti_alloc(env, sizeof *o);
+    if (!o || !kpti_recorder_make(&o->recorder, env, args)) {
+        kpti_free(env, o, sizeof *o);
+        return kpti_fail(error, KPT_E_MEMORY, "no memory for an observer");
+    }
+    if (args->flags & KPT_OBSERVER_STACKS) kpti_observer_stacks.begin();
+    *self = o;
+    return KPT_OK;
+}
+
+/* The file that is made of the journal; WHOLE: nothing more comes. */
+static kpt_status write_file(observer *o, int is_whole, kpti_error *error)
+{
+    const kpti_env *env = o->recorder.env;
+    const kpti_trace_file file = {
+        .heap = {env->host.ctx, env->host.alloc, env->host.dealloc},
+        .path = o->path,
+        .journal_path = is_whole ? NULL : o->recorder.journal.path,
+    };
+    return kpti_trace_file_write(&file, o->recorder.journal.fd, error);
+}
+
+/* What the file says until it is complete: that it is not, and where the rest is. */
+static kpt_status open_file(void *self, const char *path, kpti_error *error)
+{
+    observer *o = self;
+    char journal[PATH_MAX];
+    const int has_journal = kpti_trace_file_is_regular(path);
+    kpt_status status;
+    int number = ENAMETOOLONG;
+    if (snprintf(o->path, sizeof o->path, "%s", path) < (int)sizeof o->path &&
+        snprintf(journal, sizeof journal, "%s.journal", path) < (int)sizeof journal)
+        number = kpti_recorder_open(&o->recorder, has_journal ? journal : NULL);
+    if (number)
+        return kpti_fail(error, KPT_E_IO, "%s.journal can't be written: %s", path,
+                         strerror(number));
+    status = has_journal ? write_file(o, 0, error) : KPT_OK;
+    if (status != KPT_OK) kpti_et_journal_close(&o->recorder.journal, 0);
+    o->is_open = status == KPT_OK;
+    return status;
+}
+
+static kpt_status start(void *self, kpti_error *error)
+{
+    const int number = kpti_recorder_start(&((observer *)self)->recorder);
+    if (!number) return KPT_OK;
+    return kpti_fail(error, KPT_E_IO, "nothing can be recorded: %s", strerror(number));
+}
+
+static kpt_status stop(void *self, kpti_error *error)
+{
+    (void)error;
+    kpti_recorder_stop(&((observer *)self)->recorder);
+    return KPT_OK;
+}
+
+/* Where the file can't be written the journal stays, for who has made room. */
+static kpt_status close_file(void *self, kpti_error *error)
+{
+    observer *o = self;
+    kpt_status status;
+    kpti_recorder_detach(&o->recorder);
+    o->recorder.journal.head->finish_ns = kpti_et_now_ns();
+    status = write_file(o, 1, error);
+    kpti_et_journal_close(&o->recorder.journal, status != KPT_OK);
+    o->is_open = 0;
+    return status;
+}
+
+static uint64_t begin_op(void *self, const kpt_op *op)
+{
+    return kpti_recorder_begin(&((observer *)self)->recorder, op);
+}
+
+static void end_op(void *self, uint64_t op_id, const kpt_op *op, kpt_str error)
+{
+    kpti_recorder_end(&((observer *)self)->recorder, op_id, op, error);
+}
+
+static void get_stats(void *self, kpt_observer_stats *out)
+{
+    kpti_recorder_stats(&((observer *)self)->recorder, out);
+}
+
+static kpt_status recover(void *self, const char *journal, const char *path, kpti_error *error)
+{
+    const kpti_env *env = ((observer *)self)->recorder.env;
+    const kpti_trace_file file = {.heap = {env->host.ctx, env->host.alloc, env->host.dealloc},
+                                  .path = path};
+    return kpti_trace_file_recover(&file, journal, error);
+}
+
+static void forked(void *self)
+{
+    observer *o = self;
+    o->is_open = 0;
+    kpti_recorder_forked(&o->recorder);
+}
+
+static void destroy(void *self)
+{
+    observer *o = self;
+    const kpti_env *env = o->recorder.env;
+    kpti_error unread;
+    if (o->is_open) {
+        kpti_recorder_stop(&o->recorder);
+        (void)close_file(o, &unread);
+    }
+    if (o->recorder.flags & KPT_OBSERVER_STACKS) kpti_observer_stacks.end();
+    kpti_recorder_free(&o->recorder);
+    kpti_free(env, o, sizeof *o);
+}
+
+const kpti_observer_impl kpti_execution_trace = {
+    .make = make,
+    .open = open_file,
+    .start = start,
+    .stop = stop,
+    .close = close_file,
+    .begin_op = begin_op,
+    .end_op = end_op,
+    .get_stats = get_stats,
+    .recover = recover,
+    .forked = forked,
+    .destroy = destroy,
+};

@@ -1,0 +1,210 @@
+/* operators.c: operators as they begin and end, into the journal. The budget is 0.3 µs for both together. */
+#include <string.h>
+
+#include "encode.h"
+#include "impl/kpti_execution_trace.h"
+#include "recorder.h"
+
+/* A record in the making, written once for what fits and again for what does not. */
+typedef void (*write_fn)(kpti_et_cursor *c, const void *what);
+
+/* Writes a record: where it does not fit, into another chunk. 0: there is none. */
+static int put_record(kpti_recorder *r, kpti_et_stream *s, uint64_t reserve, write_fn write,
+                      const void *what)
+{
+    kpti_et_cursor c = kpti_et_cursor_at(s, reserve);
+    write(&c, what);
+    if (__builtin_expect(c.missing != 0, 0)) {
+        const uint64_t most = UINT64_C(1) << 31; /* words: texts are named by 32 bits */
+        c = kpti_et_cursor_dry(s);
+        write(&c, what);
+        if (c.missing > most || !kpti_recorder_refill(r, s, c.missing)) return 0;
+        c = kpti_et_cursor_at(s, reserve);
+        write(&c, what);
+        if (c.missing) return 0;
+    }
+    kpti_et_commit(&c);
+    return 1;
+}
+
+/* --- stacks -------------------------------------------------------------------------------------- */
+
+typedef struct place_of {
+    uint32_t place;
+    int64_t ns;
+    kpt_symbol symbol;
+} place_of;
+
+static void write_place(kpti_et_cursor *c, const void *what)
+{
+    const place_of *p = what;
+    const uint32_t name = kpti_et_put_text(c, p->symbol.qualname);
+    const uint32_t file = kpti_et_put_text(c, p->symbol.file);
+    kpti_et_place *place = (kpti_et_place *)kpti_et_put(c, sizeof *place / KPTI_ET_WORD);
+    if (!place) return;
+    *place = (kpti_et_place){.record = {.kind = KPTI_ET_PLACE, .ns = p->ns},
+                             .place = p->place,
+                             .line = p->symbol.line,
+                             .name = name,
+                             .file = file};
+}
+
+static void write_stack(kpti_et_cursor *c, const void *what)
+{
+    kpti_et_stack *stack = (kpti_et_stack *)kpti_et_put(c, sizeof *stack / KPTI_ET_WORD);
+    if (stack) *stack = *(const kpti_et_stack *)what;
+}
+
+/* Makes sure that the journal has STACK, and what is below it; those that it has are the stream's sets. 0:
+ * it can't. */
+static int tell_stack(kpti_recorder *r, kpti_et_stream *s, uint32_t stack, int64_t ns)
+{
+    while (stack && !kpti_number_set_has(&s->stacks, stack)) {
+        kpti_et_stack told = {.record = {.kind = KPTI_ET_STACK, .ns = ns}, .stack = stack};
+        const uint64_t reserve = kpti_et_reserve(s);
+        kpti_observer_stacks.read(stack, &told.below, &told.place);
+        if (told.place && !kpti_number_set_has(&s->places, told.place)) {
+            const place_of p = {told.place, ns, kpti_observer_stacks.describe(told.place)};
+            if (!put_record(r, s, reserve, write_place, &p) ||
+                !kpti_number_set_add(&s->places, told.place))
+                return 0;
+        }
+        if (!put_record(r, s, reserve, write_stack, &told) ||
+            !kpti_number_set_add(&s->stacks, stack))
+            return 0;
+        stack = told.below;
+    }
+    return 1;
+}
+
+/* --- begins and ends ----------------------------------------------------------------------------- */
+
+typedef struct beginning {
+    const kpt_op *op;
+    kpti_et_wish wish;
+    uint32_t number;
+    uint32_t stack;
+    int64_t ns;
+} beginning;
+
+static void write_begin(kpti_et_cursor *c, const void *what)
+{
+    const beginning *b = what;
+    const kpt_op *op = b->op;
+    const uint32_t name = kpti_et_put_text(c, op->name);
+    const uint32_t schema = kpti_et_put_text(c, op->schema);
+    const uint32_t kernel_backend = kpti_et_put_text(c, op->kernel_backend);
+    const uint32_t kernel_file = kpti_et_put_text(c, op->kernel_file);
+    kpti_et_begin *at = (kpti_et_begin *)kpti_et_put(c, sizeof *at / KPTI_ET_WORD);
+    if (at) {
+        const int has_elements = b->wish.ranges || b->wish.data;
+        *at = (kpti_et_begin){.record = {.kind = KPTI_ET_BEGIN,
+                                         .flags = has_elements ? KPTI_ET_ELEMENTS : 0,
+                                         .ns = b->ns},
+                              .record_id = op->record_id,
+                              .external_id = op->external_id,
+                              .sequence = op->sequence,
+                              .forward_thread = op->forward_thread,
+                              .thread = op->thread,
+                              .scope = op->scope,
+                              .number = b->number,
+                              .name = name,
+                              .schema = schema,
+                              .kernel_backend = kernel_backend,
+                              .kernel_file = kernel_file,
+                              .stack = b->stack,
+                              .value_count = kpti_et_encoded(op->value_count),
+                              .attr_count = kpti_et_encoded(op->attr_count)};
+    }
+    kpti_et_encode(c, op, b->wish);
+}
+
+/* Whether NAME is one of the names that LIST has, with commas between them. */
+static int is_listed(const char *list, size_t size, kpt_str name)
+{
+    const char *end = list + size;
+    while (list && list < end) {
+        const char *comma = memchr(list, ',', (size_t)(end - list));
+        const size_t length = (size_t)((comma ? comma : end) - list);
+        if (length == name.size && length && memcmp(list, name.data, length) == 0) return 1;
+        list += length + 1;
+    }
+    return 0;
+}
+
+uint64_t kpti_recorder_begin(kpti_recorder *r, const kpt_op *op)
+{
+    beginning b = {.op = op, .wish = {(r->flags & KPT_OBSERVER_RANGES) != 0, 0}};
+    kpti_et_stream *s;
+    uint32_t run;
+    uint64_t id = 0;
+    if (!__atomic_load_n(&r->recording, __ATOMIC_RELAXED)) return 0;
+    /* Before it is inside: this may run Python, which may let others in who end recording. */
+    if (r->flags & KPT_OBSERVER_STACKS) b.stack = kpti_observer_stacks.gather(r->stack_depth);
+    s = kpti_recorder_enter(r, &run);
+    if (!s) return 0;
+    b.ns = kpti_et_now_ns();
+    b.number = s->number + 1;
+    b.wish.data = r->data_ops && is_listed(r->data_ops, r->data_ops_size, op->name);
+    if (b.stack && !tell_stack(r, s, b.stack, b.ns)) b.stack = 0;
+    if (b.number && put_record(r, s, kpti_et_reserve(s) + KPTI_ET_LEAST_END, write_begin, &b)) {
+        s->number = b.number;
+        s->open++;
+        __atomic_store_n(&s->ops, s->ops + 1, __ATOMIC_RELAXED);
+        id = (uint64_t)run << 48 | (uint64_t)s->index << 32 | b.number;
+    } else {
+        kpti_recorder_drop(r);
+    }
+    kpti_recorder_leave(s);
+    return id;
+}
+
+typedef struct ending {
+    uint64_t id;
+    const kpt_op *op;
+    kpt_str error;
+    int has_raised;
+    int64_t ns;
+} ending;
+
+static void write_end(kpti_et_cursor *c, const void *what)
+{
+    const ending *e = what;
+    const uint32_t error = kpti_et_put_text(c, e->error);
+    kpti_et_end *at = (kpti_et_end *)kpti_et_put(c, sizeof *at / KPTI_ET_WORD);
+    if (at) {
+        *at = (kpti_et_end){.record = {.kind = KPTI_ET_END,
+                                       .flags = e->has_raised ? KPTI_ET_RAISED : 0,
+                                       .ns = e->ns},
+                            .stream = (uint32_t)(e->id >> 32) & 0xFFFF,
+                            .number = (uint32_t)e->id,
+                            .error = error,
+                            .value_count = kpti_et_encoded(e->op->value_count),
+                            .attr_count = kpti_et_encoded(e->op->attr_count)};
+    }
+    kpti_et_encode(c, e->op, (kpti_et_wish){0, 0});
+}
+
+void kpti_recorder_end(kpti_recorder *r, uint64_t op_id, const kpt_op *op, kpt_str error)
+{
+    static const kpt_op nothing;
+    ending e = {op_id, op, error, error.size != 0, 0};
+    const uint32_t current = __atomic_load_n(&r->recording, __ATOMIC_RELAXED);
+    kpti_et_stream *s;
+    uint32_t run;
+    uint64_t reserve;
+    if (op_id >> 48 != current || !current) return; /* ended by a stop */
+    s = kpti_recorder_enter(r, &run);
+    if (!s) return;
+    if (run == op_id >> 48) {
+        e.ns = kpti_et_now_ns();
+        if (s->open && s->index == ((op_id >> 32) & 0xFFFF)) s->open--;
+        reserve = kpti_et_reserve(s);
+        if (!put_record(r, s, reserve, write_end, &e)) {
+            e.op = &nothing; /* this much was reserved */
+            e.error = (kpt_str){NULL, 0};
+            (void)put_record(r, s, reserve, write_end, &e);
+        }
+    }
+    kpti_recorder_leave(s);
+}

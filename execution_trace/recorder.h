@@ -1,0 +1,66 @@
+/* recorder.h: what an observer records with: its journal, its threads' streams, and whether it records.
+ *
+ * begin_op and end_op run on any thread, without a lock but where a thread is new or its chunk is full. A
+ * thread says that it is inside before it looks whether anything is recorded; who ends recording first says
+ * so, then waits until nobody is inside: one of the two sees the other.
+ *
+ *   an operator's number = run << 48 | stream << 32 | number in the stream       never 0, as run > 0 */
+#ifndef KPTI_ET_RECORDER_H
+#define KPTI_ET_RECORDER_H
+
+#include <pthread.h>
+
+#include "impl/kpti_impl.h"
+#include "stream.h"
+
+typedef struct kpti_recorder {
+    const kpti_env *env;
+    uint32_t flags; /* KPT_OBSERVER_* */
+    uint32_t stack_depth;
+    char *data_ops; /* or NULL */
+    size_t data_ops_size;
+    uint64_t most_words; /* of an ordinary chunk */
+
+    uint64_t serial;    /* of this recorder, among all that there ever were */
+    uint32_t recording; /* atomic: the run, or 0 */
+    uint32_t run;       /* the last one */
+    uint64_t dropped;   /* atomic; of this file */
+    pthread_mutex_t lock;
+    /* Under the lock. */
+    kpti_et_journal journal;
+    kpti_et_stream *streams;
+    kpti_et_stream *control; /* stream 0 */
+    uint64_t file;           /* how many were opened: which one a stream's things belong to */
+    uint32_t stream_count;   /* of this file */
+} kpti_recorder;
+
+/* 0: no memory. */
+int kpti_recorder_make(kpti_recorder *r, const kpti_env *env, const kpt_observer_args *args);
+void kpti_recorder_free(kpti_recorder *r);
+
+/* Both 0 or an errno. */
+int kpti_recorder_open(kpti_recorder *r, const char *journal_path);
+int kpti_recorder_start(kpti_recorder *r);
+/* When this returns, nobody is inside. */
+void kpti_recorder_stop(kpti_recorder *r);
+/* Takes the chunks away from the streams; the journal stays, for who reads it. */
+void kpti_recorder_detach(kpti_recorder *r);
+/* In the child of a fork, on its only thread; takes no lock. */
+void kpti_recorder_forked(kpti_recorder *r);
+
+uint64_t kpti_recorder_begin(kpti_recorder *r, const kpt_op *op);
+void kpti_recorder_end(kpti_recorder *r, uint64_t op_id, const kpt_op *op, kpt_str error);
+void kpti_recorder_stats(kpti_recorder *r, kpt_observer_stats *out);
+
+/* The calling thread's stream, busy; NULL: nothing is recorded, or there is no memory. RUN receives the run
+ * that is. */
+kpti_et_stream *kpti_recorder_enter(kpti_recorder *r, uint32_t *run);
+static inline void kpti_recorder_leave(kpti_et_stream *s)
+{
+    __atomic_store_n(&s->busy, 0, __ATOMIC_RELEASE);
+}
+/* Another chunk for S, of WORDS at least; 0: there is none. */
+int kpti_recorder_refill(kpti_recorder *r, kpti_et_stream *s, uint64_t words);
+void kpti_recorder_drop(kpti_recorder *r);
+
+#endif

@@ -1,0 +1,83 @@
+#include "stream.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Longer texts are cut: a chunk's offsets have 32 bits, and nobody reads more. */
+enum { MOST_TEXT = 16 << 20 };
+
+/* The first one of the two that it may be in. */
+static kpti_et_known_text *slot_of(kpti_et_stream *s, kpt_str text)
+{
+    const uint64_t mixed =
+        ((uint64_t)(uintptr_t)text.data ^ text.size << 40) * UINT64_C(0x9E3779B97F4A7C15);
+    return &s->texts[mixed >> 56 << 1];
+}
+_Static_assert(KPTI_ET_TEXTS == 2 << (64 - 56), "slot_of takes as many bits");
+
+static int is_known(const kpti_et_cursor *c, kpt_str text, const kpti_et_known_text *slot)
+{
+    return slot->data == text.data && slot->size == text.size && slot->at && !c->is_dry &&
+           memcmp((uint64_t *)c->stream->chunk + slot->at + 1, text.data, text.size) == 0;
+}
+
+static uint32_t add_text(kpti_et_cursor *c, kpt_str text, kpti_et_known_text *slot)
+{
+    kpti_et_stream *s = c->stream;
+    const uint64_t words = 1 + kpti_et_words(text.size);
+    uint64_t *at;
+    /* A text stays where its record does not fit: it must leave room for the least end. */
+    if (c->is_dry || c->low + c->limit + KPTI_ET_LEAST_END + words > s->high ||
+        s->high > UINT32_MAX) {
+        c->missing += words;
+        return 0;
+    }
+    s->high -= words;
+    at = (uint64_t *)s->chunk + s->high;
+    at[0] = text.size;
+    memcpy(at + 1, text.data, text.size);
+    *slot = (kpti_et_known_text){text.data, (uint32_t)text.size, (uint32_t)s->high};
+    return slot->at;
+}
+
+uint32_t kpti_et_put_text(kpti_et_cursor *c, kpt_str text)
+{
+    kpti_et_known_text *slot;
+    if (!text.size || !text.data) return 0;
+    if (text.size > MOST_TEXT) text.size = MOST_TEXT;
+    slot = slot_of(c->stream, text);
+    if (is_known(c, text, slot)) return slot->at;
+    if (is_known(c, text, slot + 1)) return slot[1].at;
+    slot[1] = slot[0]; /* the older one of two */
+    return add_text(c, text, slot);
+}
+
+void kpti_et_stream_move(kpti_et_stream *s, kpti_et_chunk *chunk)
+{
+    kpti_et_chunk_unmap(s->chunk);
+    s->chunk = chunk;
+    s->low = KPTI_ET_CHUNK_WORDS;
+    s->high = chunk ? chunk->words : 0;
+    memset(s->texts, 0, sizeof s->texts);
+}
+
+void kpti_et_stream_reset(kpti_et_stream *s, uint64_t file, uint32_t index)
+{
+    kpti_et_stream_move(s, NULL);
+    kpti_number_set_clear(&s->places);
+    kpti_number_set_clear(&s->stacks);
+    s->file = file;
+    s->index = index;
+    s->next_words = KPTI_ET_ALIGN / KPTI_ET_WORD;
+    s->run = s->number = 0;
+    s->open = 0;
+    __atomic_store_n(&s->ops, 0, __ATOMIC_RELAXED);
+}
+
+void kpti_et_stream_free(kpti_et_stream *s)
+{
+    kpti_et_stream_move(s, NULL);
+    kpti_number_set_clear(&s->places);
+    kpti_number_set_clear(&s->stacks);
+    free(s);
+}

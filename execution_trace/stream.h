@@ -1,0 +1,106 @@
+/* stream.h: where a thread puts its records: the chunk that it fills, and the texts that the chunk has.
+ *
+ * A stream is of one thread and one observer, and lives as long as the observer. Only its thread changes it,
+ * with busy set; who has ended recording and waited until nobody is busy may read it.
+ *
+ *   records  [KPTI_ET_CHUNK_WORDS, low)    texts  [high, words)    low + reserve <= high
+ *
+ * The reserve is for the ends of the operators that are open: so an operator that was recorded as begun ends
+ * in the journal as well, also on a full disk. */
+#ifndef KPTI_ET_STREAM_H
+#define KPTI_ET_STREAM_H
+
+#include "journal.h"
+#include "kpt_observer.h"
+#include "number_set.h"
+
+enum { KPTI_ET_TEXTS = 512, KPTI_ET_MOST_RESERVE = 2048 /* words */ };
+enum { KPTI_ET_LEAST_END = sizeof(kpti_et_end) / KPTI_ET_WORD };
+
+/* A text of the chunk, by where the host has it; what is there may have changed. */
+typedef struct kpti_et_known_text {
+    const char *data;
+    uint32_t size;
+    uint32_t at;
+} kpti_et_known_text;
+
+typedef struct kpti_et_stream {
+    struct kpti_et_stream *next; /* of its observer */
+    uint64_t thread;             /* which, of all that there ever were */
+    uint64_t os_tid;
+    uint32_t busy; /* atomic */
+    uint32_t index;
+    uint64_t file; /* that all of the following is for */
+    kpti_et_chunk *chunk;
+    uint64_t low;
+    uint64_t high;
+    uint64_t next_words; /* of the next chunk */
+    uint32_t run;        /* that number and open are for */
+    uint32_t number;     /* of the last operator */
+    uint64_t open;       /* operators */
+    uint64_t ops;        /* atomic; in this file */
+    kpti_number_set places;
+    kpti_number_set stacks;
+    kpti_et_known_text texts[KPTI_ET_TEXTS]; /* at 0: none */
+} kpti_et_stream;
+
+/* A record in the making. Where room is missing nothing is written, and what is missing is counted: a
+ * cursor without any room measures, an upper bound. */
+typedef struct kpti_et_cursor {
+    kpti_et_stream *stream;
+    uint64_t low;
+    uint64_t limit; /* words that the record may not take */
+    uint64_t missing;
+    uint64_t begin;
+    int is_dry;
+} kpti_et_cursor;
+
+static inline uint64_t kpti_et_reserve(const kpti_et_stream *s)
+{
+    const uint64_t wanted = s->open * KPTI_ET_LEAST_END;
+    return wanted < KPTI_ET_MOST_RESERVE ? wanted : KPTI_ET_MOST_RESERVE;
+}
+
+/* A record; RESERVE words are not for it. */
+static inline kpti_et_cursor kpti_et_cursor_at(kpti_et_stream *s, uint64_t reserve)
+{
+    return (kpti_et_cursor){s, s->low, reserve, 0, s->low, s->chunk == NULL};
+}
+
+static inline kpti_et_cursor kpti_et_cursor_dry(kpti_et_stream *s)
+{
+    return (kpti_et_cursor){s, 0, 0, 0, 0, 1};
+}
+
+/* WORDS of the record; NULL where there are none. */
+static inline uint64_t *kpti_et_put(kpti_et_cursor *c, uint64_t words)
+{
+    uint64_t *at;
+    if (__builtin_expect(c->is_dry || c->low + words + c->limit > c->stream->high, 0)) {
+        c->missing += words;
+        return NULL;
+    }
+    at = (uint64_t *)c->stream->chunk + c->low;
+    c->low += words;
+    return at;
+}
+
+/* The text in the chunk; 0 for the empty one, or where it is missing. */
+uint32_t kpti_et_put_text(kpti_et_cursor *c, kpt_str text);
+
+/* The record is whole: from now on it is in the journal. */
+static inline void kpti_et_commit(kpti_et_cursor *c)
+{
+    kpti_et_stream *s = c->stream;
+    ((kpti_et_record *)((uint64_t *)s->chunk + c->begin))->words = (uint32_t)(c->low - c->begin);
+    s->low = c->low;
+    __atomic_store_n(&s->chunk->used, s->low - KPTI_ET_CHUNK_WORDS, __ATOMIC_RELEASE);
+}
+
+/* The stream goes on in CHUNK; the old one is unmapped. */
+void kpti_et_stream_move(kpti_et_stream *s, kpti_et_chunk *chunk);
+/* Forgets all that belongs to a file. */
+void kpti_et_stream_reset(kpti_et_stream *s, uint64_t file, uint32_t index);
+void kpti_et_stream_free(kpti_et_stream *s);
+
+#endif

@@ -1,0 +1,75 @@
+/* text.h: text that grows. What finds no memory is left out and marks the text as failed, which its owner
+ * asks for once, at the end. */
+#ifndef KPTI_ET_TEXT_H
+#define KPTI_ET_TEXT_H
+
+#include "heap.h"
+#include "json_text.h"
+
+/* Begins as zeroes with a heap. */
+typedef struct kpti_et_text {
+    const kpti_heap *heap;
+    char *data;
+    size_t used;
+    size_t room;
+    int failed;
+} kpti_et_text;
+
+/* Has room for SIZE more; 0: there is no memory. */
+int kpti_et_text_grow(kpti_et_text *text, size_t size);
+void kpti_et_text_free(kpti_et_text *text);
+
+/* Where up to SIZE bytes may be written; NULL: there is no memory. wrote tells how far. */
+static inline char *kpti_et_text_room(kpti_et_text *t, size_t size)
+{
+    if (__builtin_expect(t->room - t->used < size, 0) && !kpti_et_text_grow(t, size)) return NULL;
+    return t->data + t->used;
+}
+
+static inline void kpti_et_text_wrote(kpti_et_text *t, const char *end)
+{
+    t->used = (size_t)(end - t->data);
+}
+
+static inline void kpti_et_text_put(kpti_et_text *t, const void *data, size_t size)
+{
+    char *at = kpti_et_text_room(t, size);
+    if (!at || !size) return;
+    memcpy(at, data, size);
+    t->used += size;
+}
+
+/* A literal. */
+#define KPTI_ET_PUT(text, literal) kpti_et_text_put((text), (literal), sizeof(literal) - 1)
+
+static inline void kpti_et_text_char(kpti_et_text *t, char c)
+{
+    char *at = kpti_et_text_room(t, 1);
+    if (!at) return;
+    *at = c;
+    t->used++;
+}
+
+static inline void kpti_et_text_u64(kpti_et_text *t, uint64_t value)
+{
+    char *at = kpti_et_text_room(t, KPTI_JSON_MOST_NUMBER);
+    if (at) kpti_et_text_wrote(t, kpti_put_u64(at, value));
+}
+
+static inline void kpti_et_text_i64(kpti_et_text *t, int64_t value)
+{
+    char *at = kpti_et_text_room(t, KPTI_JSON_MOST_NUMBER);
+    if (at) kpti_et_text_wrote(t, kpti_put_i64(at, value));
+}
+
+/* The inside of a JSON string. */
+static inline void kpti_et_text_escaped(kpti_et_text *t, kpt_str text)
+{
+    char *at = kpti_et_text_room(t, (size_t)text.size * KPTI_JSON_MOST_GROWTH);
+    if (at && text.size) kpti_et_text_wrote(t, kpti_json_escape(at, text.data, text.size));
+}
+
+/* A double as the shortest text that reads back as the same number; "inf", "-inf" and "nan" in quotes. */
+void kpti_et_text_double(kpti_et_text *t, double value);
+
+#endif

@@ -1,0 +1,34 @@
+/* trace_file.h: the execution trace that is made of a journal, as JSON, compressed where its name ends in
+ * .gz. It is put in its place when it is whole. */
+#ifndef KPTI_ET_TRACE_FILE_H
+#define KPTI_ET_TRACE_FILE_H
+
+#include "heap.h"
+#include "impl/kpti_impl.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct kpti_trace_file {
+    kpti_heap heap;
+    const char *path;
+    const char *journal_path; /* where the rest will be, of a file that is just begun; else NULL */
+} kpti_trace_file;
+
+/* Of the journal that FD is open for, as it is now. KPT_OK, KPT_E_IO, KPT_E_MEMORY, KPT_E_INVALID. */
+kpt_status kpti_trace_file_write(const kpti_trace_file *file, int fd, kpti_error *error);
+/* Of a journal that somebody left behind. */
+kpt_status kpti_trace_file_recover(const kpti_trace_file *file, const char *journal,
+                                   kpti_error *error);
+/* Of a journal in memory. */
+kpt_status kpti_trace_file_from(const kpti_trace_file *file, const void *journal, uint64_t size,
+                                kpti_error *error);
+
+/* Whether PATH is, or would be, a file that can be replaced. */
+int kpti_trace_file_is_regular(const char *path);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,52 @@
+/* value_read.h: values as a journal has them. Whatever the bytes are, nothing behind END is read; what was
+ * checked once is read without. */
+#ifndef KPTI_ET_VALUE_READ_H
+#define KPTI_ET_VALUE_READ_H
+
+#include "journal_format.h"
+#include "kpt_observer.h"
+
+typedef struct kpti_et_tensor_view {
+    kpti_et_tensor fixed;
+    uint64_t generation;
+    uint64_t storage_generation;
+    const uint64_t *numbers; /* offset, count, sizes, strides */
+    uint64_t number_words;
+    const uint64_t *range; /* or NULL */
+    const uint64_t *data;  /* or NULL */
+    uint64_t data_bytes;
+    uint32_t element_bytes;
+    uint32_t size_count;
+    uint32_t stride_count;
+    uint8_t flags;
+} kpti_et_tensor_view;
+
+static inline kpti_et_value kpti_et_value_head(const uint64_t *at)
+{
+    kpti_et_value head;
+    __builtin_memcpy(&head, at, sizeof head);
+    return head;
+}
+
+/* A tensor that begins at AT; where what follows it begins, NULL where it does not end before END. */
+const uint64_t *kpti_et_tensor_read(const uint64_t *at, const uint64_t *end,
+                                    kpti_et_tensor_view *out);
+
+static inline int64_t kpti_et_tensor_number(const kpti_et_tensor_view *t, uint32_t number)
+{
+    if (t->flags & KPTI_ET_WIDE) return (int64_t)t->numbers[number];
+    return ((const uint32_t *)t->numbers)[number];
+}
+
+/* Where what follows the value at AT begins; NULL where it does not end before END, or is no value. */
+const uint64_t *kpti_et_value_end(const uint64_t *at, const uint64_t *end);
+/* The same of COUNT of them, and of COUNT attributes. */
+const uint64_t *kpti_et_values_end(const uint64_t *at, const uint64_t *end, uint64_t count);
+const uint64_t *kpti_et_attrs_end(const uint64_t *at, const uint64_t *end, uint64_t count);
+/* Calls VISIT for each tensor among COUNT values, those in lists too, with its place among them. The values
+ * were checked. */
+typedef void (*kpti_et_tensor_fn)(void *ctx, uint32_t place, const kpti_et_tensor_view *tensor);
+void kpti_et_each_tensor(const uint64_t *at, const uint64_t *end, uint64_t count,
+                         kpti_et_tensor_fn visit, void *ctx);
+
+#endif

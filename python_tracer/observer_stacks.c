@@ -1,0 +1,32 @@
+/* observer_stacks.c: Python's stacks for the observer of operators, from the same tree as tracebacks'. */
+#include "fork.h"
+#include "gather.h"
+#include "impl/kpti_execution_trace.h"
+#include "place.h"
+#include "stack.h"
+
+static void begin(void)
+{
+    kpti_stacks_pin();
+    kpti_fork_watch();
+    kpti_gather_prepare();
+}
+
+static uint32_t gather(uint32_t depth)
+{
+    return kpti_gather_pinned(depth, 0);
+}
+
+static void read_stack(uint32_t stack, uint32_t *below, uint32_t *place)
+{
+    *below = kpti_stack_below(stack);
+    *place = kpti_stack_place(stack);
+}
+
+const kpti_stack_source kpti_observer_stacks = {
+    .begin = begin,
+    .end = kpti_stacks_unpin,
+    .gather = gather,
+    .read = read_stack,
+    .describe = kpti_place_symbol,
+};
