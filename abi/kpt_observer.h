@@ -45,9 +45,7 @@ enum {
     KPT_VALUE_LIST = 7,   /* items */
     KPT_VALUE_TUPLE = 8,  /* items */
     KPT_VALUE_OTHER = 9,  /* text: the name of its type */
-    KPT_VALUE_STREAM =
-        10 /* number: an INT that has no place among the strides, as a kernel's stream;
-                             since 1.1 */
+    KPT_VALUE_STREAM = 10 /* number: an INT without strides, as a kernel's stream; since 1.1 */
 };
 
 /* What a tensor's elements are, for those who read them; since 1.1. */
