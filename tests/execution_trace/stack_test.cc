@@ -56,7 +56,7 @@ TEST_F(Stack, TheirDepthIsTheArgs)
 
 TEST_F(Stack, DeepOnesSpanChunks)
 {
-    const uint32_t depth = 20000;
+    const uint32_t depth = 3000;
     args.flags = KPT_OBSERVER_STACKS;
     args.max_bytes = 65536;
     gather_stack(depth);

@@ -304,11 +304,11 @@ std::vector<row> make_rows()
          is_object<kpt_observer>, of_tracer, "get_extension", KPT_E_SIZE, KPT_E_INVALID},
         {SIZED("kpt_op", kpt_op, OP), empty<kpt_op>,
          [](W &w, void *peer, uint32_t) {
+             const kpt_observer &o = w.observer;
              uint64_t id = 99;
-             kpt_status status = w.observer.ops->begin_op(w.observer.self, as<kpt_op>(peer), &id);
+             kpt_status status = o.ops->begin_op(o.self, as<kpt_op>(peer), &id);
              EXPECT_EQ(id, 0U);
-             EXPECT_EQ(w.observer.ops->end_op(w.observer.self, 1, as<kpt_op>(peer), kpt_str_of("")),
-                       status);
+             EXPECT_EQ(o.ops->end_op(o.self, 1, as<kpt_op>(peer), kpt_str_of("")), status);
              return status;
          },
          nullptr, nullptr, "", KPT_E_SIZE, KPT_E_INVALID},
