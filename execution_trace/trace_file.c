@@ -140,10 +140,10 @@ kpt_status kpti_trace_file_write(const kpti_trace_file *file, int fd, kpti_error
     struct stat info;
     void *mapped = MAP_FAILED;
     kpt_status status;
-    if (fstat(fd, &info) == 0 && info.st_size > 0)
+    if (fstat(fd, &info) == 0) {
+        if (!info.st_size) return kpti_trace_file_from(file, NULL, 0, error);
         mapped = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_SHARED, fd, 0);
-    else
-        errno = EINVAL;
+    }
     if (mapped == MAP_FAILED)
         return kpti_fail(error, KPT_E_IO, "the journal of %s can't be read: %s", file->path,
                          strerror(errno));

@@ -31,6 +31,10 @@ kpti_session_watch kpti_watch_of(kpti_long_call *call);
 extern const char kpti_profile_doc[];
 PyObject *kpti_profile_call(PyObject *module, PyObject *args);
 
+/* recover(plugin, journal, path): a method of the module. */
+extern const char kpti_recover_doc[];
+PyObject *kpti_recover_call(PyObject *module, PyObject *args);
+
 /* memory_call.c: the module's functions for recordings of memory, up to one without a name. */
 extern PyMethodDef kpti_memory_methods[];
 

@@ -18,6 +18,14 @@ static kpt_status register_memory_tracer(void *ctx, kpt_memory_make_fn make, voi
     return KPT_OK;
 }
 
+static kpt_status register_observer(void *ctx, kpt_observer_make_fn make, void *make_ctx)
+{
+    kpti_door *door = ctx;
+    door->make_observer = make;
+    door->make_observer_ctx = make_ctx;
+    return KPT_OK;
+}
+
 static kpt_plugin_entry_fn find_entry(const char *plugin, kpti_session_error *error)
 {
     kpt_plugin_entry_fn entry = NULL;
@@ -46,6 +54,7 @@ kpt_status kpti_door_open(kpti_door *door, const char *plugin, kpti_session_erro
     host.name = kpt_str_of("kpytrace");
     host.register_tracer = register_tracer;
     host.register_memory_tracer = register_memory_tracer;
+    host.register_observer = register_observer;
     KPT_INIT(&door->info);
     status = entry(&host, &door->info);
     if (status != KPT_OK)
@@ -100,4 +109,29 @@ kpt_status kpti_door_make_memory(kpti_door *door, const kpt_memory_args *args,
     if (status == KPT_OK) return status;
     return kpti_session_fail_of(error, status, "no memory tracer", door->info.last_error,
                                 door->info.self);
+}
+
+kpt_status kpti_door_recover(kpti_door *door, const char *journal, const char *path,
+                             kpti_session_error *error)
+{
+    kpt_observer_args args;
+    kpt_observer observer;
+    kpt_status status;
+    KPT_INIT(&args);
+    KPT_INIT(&observer);
+    if (!door->make_observer)
+        return kpti_session_fail(error, KPT_E_STATE, "this plugin has no observer");
+    status = door->make_observer(door->make_observer_ctx, &args, &observer);
+    if (status != KPT_OK)
+        return kpti_session_fail_of(error, status, "no observer", door->info.last_error,
+                                    door->info.self);
+    if (KPT_HAS(observer.ops, kpt_observer_ops, recover))
+        status = observer.ops->recover(observer.self, kpt_str_of(journal), kpt_str_of(path));
+    else
+        status = KPT_E_UNSUPPORTED;
+    if (status != KPT_OK)
+        (void)kpti_session_fail_of(error, status, "nothing could be recovered",
+                                   observer.ops->last_error, observer.self);
+    (void)observer.ops->destroy(observer.self);
+    return status;
 }

@@ -1,4 +1,4 @@
-/* door.h: the plugin, opened: its entry called, its factories of tracers and memory tracers kept. */
+/* door.h: the plugin, opened: its entry called, its factories kept. */
 #ifndef KPTI_STANDALONE_DOOR_H
 #define KPTI_STANDALONE_DOOR_H
 
@@ -15,6 +15,8 @@ typedef struct kpti_door {
     void *make_ctx;
     kpt_memory_make_fn make_memory; /* NULL: the plugin has none */
     void *make_memory_ctx;
+    kpt_observer_make_fn make_observer; /* NULL: the plugin has none */
+    void *make_observer_ctx;
 } kpti_door;
 
 /* Opens PLUGIN. To be closed after KPT_OK only. */
@@ -29,6 +31,9 @@ kpt_status kpti_door_load(kpti_door *door, kpt_next_chunk_fn next, void *next_ct
 /* Makes a memory tracer, not yet recording. */
 kpt_status kpti_door_make_memory(kpti_door *door, const kpt_memory_args *args,
                                  kpt_memory_tracer *out, kpti_session_error *error);
+/* Makes the execution trace PATH of a JOURNAL whose process was killed. */
+kpt_status kpti_door_recover(kpti_door *door, const char *journal, const char *path,
+                             kpti_session_error *error);
 
 #ifdef __cplusplus
 }

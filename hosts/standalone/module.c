@@ -263,6 +263,7 @@ static PyMethodDef methods[] = {
     {"note", note, METH_VARARGS, note_doc},
     {"stats", stats, METH_O, stats_doc},
     {"profile", kpti_profile_call, METH_VARARGS, kpti_profile_doc},
+    {"recover", kpti_recover_call, METH_VARARGS, kpti_recover_doc},
     {"close", close_trace, METH_O, close_doc},
     {NULL, NULL, 0, NULL},
 };

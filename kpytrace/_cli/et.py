@@ -138,8 +138,27 @@ def convert(words: list[str]) -> int:
     return 0
 
 
+def recover(words: list[str]) -> int:
+    parsed = _parse(words, (_HELP,), "recover TRACE [OUT]", (1, 2))
+    if parsed is None:
+        return 0
+    from .. import _trace
+
+    path, out = parsed[1][0], parsed[1][-1]
+    journal = path if path.endswith(".journal") else f"{path}.journal"
+    if out.endswith(".journal"):
+        out = out[:-len(".journal")]
+    if not os.path.exists(journal):
+        raise Usage(f"{journal}: there is no such journal; a trace that was completed has none")
+    plugin = _trace._load()
+    _trace._standalone.recover(plugin, journal, os.path.abspath(out))
+    trace = Trace.read(out)
+    print(f"{len(trace.nodes):,} nodes: {out}; {journal} can be removed now", file=sys.stderr)
+    return 0
+
+
 _COMMANDS: dict[str, Callable[[list[str]], int]] = {"info": info, "check": check, "link": link, "diff": diff,
-                                                    "convert": convert}
+                                                    "convert": convert, "recover": recover}
 
 
 def main(words: list[str]) -> int:

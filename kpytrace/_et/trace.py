@@ -134,9 +134,9 @@ class Trace:
         frames, stacks = tables.get("frames", []), tables.get("stacks", [])
         found: list[tuple[str, str, int]] = []
         at: Optional[int] = node.own.get("stack")
-        while at is not None and 0 <= at < len(stacks):
+        while at is not None and 0 <= at < len(stacks) and len(found) <= len(stacks):  # it may go round
             below, frame = stacks[at]
             name, file, line = frames[frame]
             found.append((name, file, line))
-            at = below - 1 if 0 < below <= at else None
+            at = below
         return found

@@ -6,7 +6,7 @@ import gzip
 import json
 import unittest
 
-from support import Case, run_python
+from support import BACKEND, Case, TAG, run_python
 
 from kpytrace._et.check import ATTRS, check
 from kpytrace._et.compare import Difference
@@ -36,7 +36,7 @@ def good():
                       node(3, "aten::randn", 2, 11, ONE, {"os_tid": 9, "start_ns": 1000, "dur_ns": 2000}),
                       node(1, ROOT, 1)],
             "kpytrace": {"complete": True, "frames": [["outer", "a.py", 3], ["inner", "b.py", 8]],
-                         "stacks": [[0, 0], [1, 1]]}}
+                         "stacks": [[-1, 0], [0, 1]]}}
 
 
 PROFILE = {"traceEvents": [
@@ -153,6 +153,17 @@ class Commands(Case):
         self.assertEqual(self.et("diff", "a.json", "b.json")[0], 0)
         self.assertEqual(self.et("convert", "a.json", "a.chrome.json")[0], 0)
         self.assertEqual(len(json.loads((self.folder / "a.chrome.json").read_text())["traceEvents"]), 2)
+
+    @unittest.skipUnless(BACKEND.exists(), f"there is no backend for CPython {TAG} beside the plugin")
+    def test_recover_of_nothing(self):
+        """Of what is no journal nothing comes, and no file; tests/torch has real ones."""
+        self.assertEqual(self.et("recover", "none.json")[0], 2)
+        for content in (b"", b"kpytrace", bytes(10000)):
+            (self.folder / "x.json.journal").write_bytes(content)
+            status, out, err = self.et("recover", "x.json")
+            self.assertEqual((status, out), (1, ""))
+            self.assertIn("is no journal", err)
+            self.assertFalse((self.folder / "x.json").exists())
 
     def test_what_is_wrong(self):
         bad = good()
