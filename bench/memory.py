@@ -1,10 +1,9 @@
 """What recording memory costs: kpytrace.memory, tracemalloc with 25 frames, and memray where this Python has
-it, on programs that do little but allocate, 30 calls deep.
+it, on programs that do little but allocate, 30 calls deep; and what an export of a million entries takes.
 
-    PYTHONPATH=BUILD/package python bench/memory.py [ROUNDS]
+usage: memory.py ROUNDS        prints JSON: {program: {contestant: seconds}}, and "export": {...}
 
-Each run is a process of its own; they alternate, and the best of all rounds counts. The table has the time
-that recording adds, in ms, and how often kpytrace's goes into the other's.
+Each run is a process of its own; they alternate, and the best of all rounds counts.
 """
 import json
 import os
@@ -13,7 +12,7 @@ import sys
 import tempfile
 import time
 
-DEPTH = 30
+DEPTH, REPEATS = 30, 5
 TEXT = json.dumps([{"name": f"n{i}", "values": list(range(i % 20)), "nested": {"a": [i, str(i)]}}
                    for i in range(3000)])
 
@@ -90,37 +89,41 @@ def run_one(contestant, program):
             return
         deep(PROGRAMS[program], DEPTH)
         with recorder:
-            print(deep(PROGRAMS[program], DEPTH))
+            print(min(deep(PROGRAMS[program], DEPTH) for _ in range(REPEATS)))
+
+
+def export():
+    """Seconds and bytes an entry of a snapshot of more than a million."""
+    import kpytrace
+    m = kpytrace.memory()
+    with m:
+        kept = [bytes(100) for _ in range(600000)]
+        del kept
+    with tempfile.TemporaryDirectory() as folder:
+        path, best = os.path.join(folder, "a.pickle"), float("inf")
+        for _ in range(3):
+            begin = time.perf_counter()
+            m.export(path)
+            best = min(best, time.perf_counter() - begin)
+        entries = m.tables().entries
+        return {"entries": entries, "seconds_a_million": best / entries * 1e6,
+                "bytes_an_entry": os.path.getsize(path) / entries}
 
 
 def main(rounds):
-    best = {}
+    best = {program: {} for program in PROGRAMS}
     for _ in range(rounds):
         for program in PROGRAMS:
             for contestant in CONTESTANTS:
                 out = subprocess.run([sys.executable, __file__, "--one", contestant, program], check=True,
                                      stdout=subprocess.PIPE, text=True).stdout
                 if out:
-                    key = contestant, program
-                    best[key] = min(best.get(key, float("inf")), float(out))
-    print(f"{'':14}" + "".join(f"{program:>30}" for program in PROGRAMS))
-    for contestant in CONTESTANTS:
-        cells = []
-        for program in PROGRAMS:
-            bare = best["bare", program]
-            if (contestant, program) not in best:
-                cells.append("not installed")
-            elif contestant == "bare":
-                cells.append(f"{bare * 1e3:.1f} ms")
-            else:
-                added = best[contestant, program] - bare
-                ours = best["exact", program] - bare
-                cells.append(f"+{added * 1e3:.1f} ms, {added / ours:.2f} x exact")
-        print(f"{contestant:14}" + "".join(f"{cell:>30}" for cell in cells))
+                    best[program][contestant] = min(best[program].get(contestant, float("inf")), float(out))
+    print(json.dumps({**best, "export": export()}))
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--one"]:
         run_one(*sys.argv[2:])
     else:
-        main(int(sys.argv[1]) if len(sys.argv) > 1 else 5)
+        main(int(sys.argv[1]))

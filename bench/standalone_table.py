@@ -7,7 +7,7 @@ import resource
 import subprocess
 import time
 
-from tracing_table import ROOT, heading, pythons, row, viztracer
+from tracing_table import ROOT, heading, peer, pythons, row
 
 CALLS = 1_000_000
 ROUNDS = 3
@@ -179,7 +179,7 @@ def standalone(build, millions=(1, 10, 100)):
     folder = build / "bench/standalone"
     folder.mkdir(exist_ok=True)
     environment = dict(os.environ, PYTHONDONTWRITEBYTECODE="1", PYTHONPATH=os.pathsep.join(
-        map(str, (build / "package", viztracer(tag, python)))))
+        map(str, (build / "package", peer(tag, python, "viztracer")))))
     figures = Figures()
     results = {"python": tag, "race": race(python, environment, folder, figures),
                "start_up": start_up(python, folder, figures),

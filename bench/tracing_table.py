@@ -27,17 +27,17 @@ def pip_commands(tag, python, folder, requirement):
            "--implementation", "cp", "--abi", abi, "--abi", "abi3", "--abi", "none"]
 
 
-def viztracer(tag, python):
-    """The folder with viztracer for a Python; where it can't be fetched that is said, and it is left out."""
+def peer(tag, python, name):
+    """The folder with a package for a Python; where it can't be fetched that is said, and it is left out."""
     folder = ROOT / "build/bench-venvs" / tag
-    if (folder / "viztracer").exists():
+    if (folder / name).exists():
         return folder
-    for command in pip_commands(tag, python, folder, "viztracer"):
+    for command in pip_commands(tag, python, folder, name):
         result = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                                 text=True, check=False)
         if result.returncode == 0:
             return folder
-    print(f"{tag}: no viztracer: {(result.stderr.strip().splitlines() or ['?'])[-1]}", file=sys.stderr)
+    print(f"{tag}: no {name}: {(result.stderr.strip().splitlines() or ['?'])[-1]}", file=sys.stderr)
     return folder
 
 
@@ -54,7 +54,7 @@ def torch(tag, python):
 
 def measure(build, tag, python):
     """tracing.py's figures for one Python; None, with a message, if it fails."""
-    peers = [viztracer(tag, python), *torch(tag, python)]
+    peers = [peer(tag, python, "viztracer"), *torch(tag, python)]
     environment = dict(os.environ, PYTHONPATH=os.pathsep.join(map(str, peers)),
                        PYTHONDONTWRITEBYTECODE="1")
     if tag.endswith("t"):

@@ -1,0 +1,52 @@
+"""Runs memory.py under the Pythons that memray is there for, and prints what recording memory adds."""
+import json
+import os
+import subprocess
+import sys
+
+from tracing_table import ROOT, heading, peer, pythons, row
+
+ROUNDS = os.environ.get("KPYTRACE_BENCH_ROUNDS", "5")
+TAGS = ("3.11", "3.12", "3.13")
+
+
+def measure(build, tag, python):
+    environment = dict(os.environ, PYTHONDONTWRITEBYTECODE="1",
+                       PYTHONPATH=os.pathsep.join(map(str, (build / "package", peer(tag, python, "memray")))))
+    print(f"memory: {tag} …", file=sys.stderr, flush=True)
+    result = subprocess.run([python, ROOT / "bench/memory.py", ROUNDS], env=environment, text=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    if result.returncode:
+        print(f"{tag}: {(result.stderr.strip().splitlines() or ['?'])[-1]}", file=sys.stderr)
+        return None
+    return json.loads(result.stdout)
+
+
+def share(times, other):
+    """What exact recording adds, of what the other adds."""
+    bare = times["bare"]
+    return f"{(times['exact'] - bare) / (times[other] - bare):.3f}" if other in times else "–"
+
+
+def memory(build):
+    """What recording memory costs, ours, tracemalloc's and memray's."""
+    results = {tag: measure(build, tag, python) for tag, python in pythons() if tag in TAGS}
+    results = {tag: figures for tag, figures in results.items() if figures}
+    print("\nRecording memory: how many times the bare program takes\n")
+    heading("Python", "program", "tracemalloc, 25 frames", "memray", "kpytrace, every block",
+            "of tracemalloc's added time (wanted 0.15)", "of memray's (wanted 0.6)",
+            "kpytrace, 1 byte in 512 kB (wanted 1.03)")
+    for tag, figures in results.items():
+        for program, times in figures.items():
+            if program == "export":
+                continue
+            rates = {who: f"{times[who] / times['bare']:.3g}" if who in times else "–"
+                     for who in ("tracemalloc", "memray", "exact")}
+            row(tag, program, *rates.values(), share(times, "tracemalloc"), share(times, "memray"),
+                f"{times['sampled'] / times['bare']:.3f}")
+    print("\nA snapshot (wanted: a million entries under 1 s, under 40 bytes each)\n")
+    heading("Python", "entries", "seconds a million", "bytes an entry")
+    for tag, figures in results.items():
+        e = figures["export"]
+        row(tag, f"{e['entries']:,}", f"{e['seconds_a_million']:.2f}", f"{e['bytes_an_entry']:.1f}")
+    return results
