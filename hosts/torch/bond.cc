@@ -16,6 +16,13 @@ kpt_status Bond::register_tracer(void *, kpt_tracer_make_fn make, void *make_ctx
     return KPT_OK;
 }
 
+kpt_status Bond::register_observer(void *, kpt_observer_make_fn make, void *make_ctx)
+{
+    opening->make_observer_ = make;
+    opening->make_observer_ctx_ = make_ctx;
+    return KPT_OK;
+}
+
 void Bond::read_error(const char *what, kpt_last_error_fn last_error, kpt_handle self)
 {
     char text[384] = "";
@@ -36,6 +43,7 @@ bool Bond::open(const std::string &plugin, kpt_host host)
         return false;
     }
     host.register_tracer = register_tracer;
+    host.register_observer = register_observer;
     KPT_INIT(&info_);
     opening = this;
     kpt_status status = entry(&host, &info_);
@@ -73,11 +81,40 @@ bool Bond::make_tracebacks(const kpt_tracebacks_args &args, kpt_tracebacks &out)
     return false;
 }
 
-bool Bond::answered(kpt_status status, const char *what)
+bool Bond::make_observer(const kpt_observer_args &args, kpt_observer &out)
+{
+    const char *what = "operators can't be recorded";
+    KPT_INIT(&out);
+    if (!make_observer_) return failed("operators can't be recorded: the plugin has no observer");
+    if (make_observer_(make_observer_ctx_, &args, &out) != KPT_OK) {
+        out = {};
+        read_error(what, info_.last_error, info_.self);
+        return false;
+    }
+    if (!(out.flags & KPT_OBJECT_NOOP)) return true;
+    read_error(what, out.ops->last_error, out.self);
+    (void)out.ops->destroy(out.self);
+    out = {};
+    return false;
+}
+
+bool Bond::failed(const char *why)
+{
+    error_ = why;
+    return false;
+}
+
+bool Bond::answered(kpt_status status, const char *what, kpt_last_error_fn last_error,
+                    kpt_handle self)
 {
     if (status == KPT_OK) return true;
-    read_error(what, tracer_.ops->last_error, tracer_.self);
+    read_error(what, last_error, self);
     return false;
+}
+
+bool Bond::answered(kpt_status status, const char *what)
+{
+    return answered(status, what, tracer_.ops->last_error, tracer_.self);
 }
 
 bool Bond::stop()

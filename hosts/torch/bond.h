@@ -28,10 +28,19 @@ class Bond
     // Makes an object that gathers, which must be destroyed before the bond is. A no-op is a failure.
     bool make_tracebacks(const kpt_tracebacks_args &args, kpt_tracebacks &out);
 
+    // The same for an observer.
+    bool make_observer(const kpt_observer_args &args, kpt_observer &out);
+
     bool stop();
     bool restart();
     bool record_collections();
     bool deliver(const kpt_delivery &delivery);
+
+    // Whether STATUS, of an object that was made through this bond, is good. False: error() says WHAT
+    // failed, and why.
+    bool answered(kpt_status status, const char *what, kpt_last_error_fn last_error, kpt_handle self);
+    // False, with WHY for an error.
+    bool failed(const char *why);
 
     // Why the last call failed; of a tracer that records nothing, why.
     const std::string &error() const
@@ -49,12 +58,15 @@ class Bond
 
   private:
     static kpt_status register_tracer(void *ctx, kpt_tracer_make_fn make, void *make_ctx);
+    static kpt_status register_observer(void *ctx, kpt_observer_make_fn make, void *make_ctx);
     bool answered(kpt_status status, const char *what);
     void read_error(const char *what, kpt_last_error_fn last_error, kpt_handle self);
 
     kpt_plugin_info info_{};
     kpt_tracer_make_fn make_ = nullptr;
     void *make_ctx_ = nullptr;
+    kpt_observer_make_fn make_observer_ = nullptr;
+    void *make_observer_ctx_ = nullptr;
     kpt_tracer tracer_{};
     std::string error_;
 };

@@ -4,6 +4,7 @@
 #include <Python.h>
 
 #include "handover.h"
+#include "observer_calls.h"
 #include "tracer.h"
 #include "unwinder.h"
 
@@ -159,5 +160,7 @@ PyModuleDef definition = {
 
 PyMODINIT_FUNC PyInit__shim_module(void)
 {
-    return PyModule_Create(&definition);
+    PyObject *module = PyModule_Create(&definition);
+    if (module && PyModule_AddFunctions(module, kpytrace::observer_calls) != 0) Py_CLEAR(module);
+    return module;
 }

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any, Optional
 
-__all__ = ["TorchHostError", "install", "installed", "tracebacks", "uninstall"]
+    from ._observer import ExecutionTraceObserver
+
+__all__ = ["ExecutionTraceObserver", "TorchHostError", "install", "installed", "tracebacks",
+           "uninstall"]
 
 # Those whose combined tracebacks were compared with ours. What an unwinder is differs between releases.
 TRACEBACKS_OF = ((2, 11), (2, 13))
@@ -36,7 +39,16 @@ class TorchHostError(RuntimeError):
     was."""
 
 
-def install(mode: str = "full", threads: bool = True, tracebacks: bool = True) -> None:
+def __getattr__(name: str) -> Any:
+    if name == "ExecutionTraceObserver":  # wants torch
+        from ._observer import ExecutionTraceObserver
+
+        return ExecutionTraceObserver
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def install(mode: str = "full", threads: bool = True, tracebacks: bool = True,
+            execution_trace: bool = False) -> None:
     """Makes kpytrace the Python tracer of all torch profilers that start from now on.
 
     mode     what torch gets when a profiler stops:
@@ -47,6 +59,8 @@ def install(mode: str = "full", threads: bool = True, tracebacks: bool = True) -
     threads  record threads that start while the profiler runs too; torch's own tracer does not
     tracebacks  gather the Python frames of torch's combined tracebacks too (memory snapshots, the
              flight recorder, torch.utils._traceback), where tracebacks() does not say why not
+    execution_trace  profilers that ENABLE_PYTORCH_EXECUTION_TRACE gives an observer get a
+             kpytrace.torch.ExecutionTraceObserver
 
     The first time, the shim is compiled for the installed torch, which takes a while. Again with
     other values is fine, and holds for the next profiler. Raises TorchHostError.
@@ -62,7 +76,7 @@ def install(mode: str = "full", threads: bool = True, tracebacks: bool = True) -
         torch = needed_torch()
         shim = _shim.load(torch)
         from .. import plugin_path
-        from . import _export, _results
+        from . import _export, _observer, _results
 
         shim.install(str(plugin_path()), MODES.index(mode), bool(threads), _tool_id(),
                      _prefixes(), torch.nn.Module.__call__.__code__,
@@ -70,6 +84,10 @@ def install(mode: str = "full", threads: bool = True, tracebacks: bool = True) -
         _results.keep_recordings(torch, shim)
         _export.install(torch)
         _no_tracebacks = _install_unwinder(torch, shim, tracebacks)
+        if execution_trace:
+            _observer.serve_environment(torch)
+        else:
+            _observer.stop_serving_environment(torch)
         _mode = mode
 
 
@@ -112,7 +130,7 @@ def uninstall() -> str:
     with _lock:
         if _mode is None:
             return "stock"
-        from . import _export, _results, _shim, _stock
+        from . import _export, _observer, _results, _shim, _stock
         from ._environment import needed_torch
 
         torch = needed_torch()
@@ -122,6 +140,7 @@ def uninstall() -> str:
         shim.uninstall_unwinder()
         _no_tracebacks = "kpytrace is not installed in torch"
         _export.uninstall()
+        _observer.stop_serving_environment(torch)
         _results.stop_keeping(torch)
         _mode = None
         return "stock" if distance else "none"

@@ -1,0 +1,121 @@
+#include "observer_calls.h"
+
+#include <torch/csrc/autograd/python_variable.h>
+
+#include "identities.h"
+#include "observer.h"
+
+namespace kpytrace
+{
+
+namespace
+{
+
+const char OBSERVER_CAPSULE[] = "kpytrace.observer";
+
+// Lets others run: an observer waits for threads, which may wait for the GIL.
+template <class Call> auto without_gil(Call call)
+{
+    PyThreadState *state = PyEval_SaveThread();
+    auto result = call();
+    PyEval_RestoreThread(state);
+    return result;
+}
+
+PyObject *os_error(const std::string &text)
+{
+    PyErr_SetString(PyExc_OSError, text.c_str());
+    return nullptr;
+}
+
+void free_observer(PyObject *capsule)
+{
+    auto *observer = static_cast<Observer *>(PyCapsule_GetPointer(capsule, OBSERVER_CAPSULE));
+    (void)without_gil([observer] {
+        end_observer(std::unique_ptr<Observer>(observer));
+        return 0;
+    });
+}
+
+PyDoc_STRVAR(observer_doc, "observer(plugin, stacks, ranges, data_ops) -> a capsule");
+PyObject *observer(PyObject *, PyObject *args)
+{
+    const char *plugin;
+    int stacks;
+    int ranges;
+    const char *data_ops;
+    Py_ssize_t size;
+    if (!PyArg_ParseTuple(args, "spps#", &plugin, &stacks, &ranges, &data_ops, &size))
+        return nullptr;
+    auto made = std::make_unique<Observer>(ObserverSettings{
+        plugin, stacks != 0, ranges != 0, std::string(data_ops, static_cast<size_t>(size))});
+    if (!without_gil([&made] { return made->make(); })) return os_error(made->error());
+    PyObject *capsule = PyCapsule_New(made.get(), OBSERVER_CAPSULE, free_observer);
+    if (capsule) (void)made.release();
+    return capsule;
+}
+
+PyObject *controlled(PyObject *capsule, bool (Observer::*call)())
+{
+    auto *self = static_cast<Observer *>(PyCapsule_GetPointer(capsule, OBSERVER_CAPSULE));
+    if (!self) return nullptr;
+    if (!without_gil([self, call] { return (self->*call)(); })) return os_error(self->error());
+    Py_RETURN_NONE;
+}
+
+PyDoc_STRVAR(open_observer_doc, "open_observer(observer, path)");
+PyObject *open_observer(PyObject *, PyObject *args)
+{
+    PyObject *capsule;
+    PyObject *path;
+    if (!PyArg_ParseTuple(args, "OO&", &capsule, PyUnicode_FSConverter, &path)) return nullptr;
+    const std::string copy(PyBytes_AS_STRING(path), static_cast<size_t>(PyBytes_GET_SIZE(path)));
+    Py_DECREF(path);
+    auto *self = static_cast<Observer *>(PyCapsule_GetPointer(capsule, OBSERVER_CAPSULE));
+    if (!self) return nullptr;
+    if (!without_gil([self, &copy] { return self->open(copy); })) return os_error(self->error());
+    Py_RETURN_NONE;
+}
+
+PyDoc_STRVAR(start_observer_doc, "start_observer(observer)");
+PyObject *start_observer(PyObject *, PyObject *capsule)
+{
+    return controlled(capsule, &Observer::start);
+}
+
+PyDoc_STRVAR(stop_observer_doc, "stop_observer(observer)");
+PyObject *stop_observer(PyObject *, PyObject *capsule)
+{
+    return controlled(capsule, &Observer::stop);
+}
+
+PyDoc_STRVAR(close_observer_doc, "close_observer(observer): its file is complete");
+PyObject *close_observer(PyObject *, PyObject *capsule)
+{
+    return controlled(capsule, &Observer::close);
+}
+
+PyDoc_STRVAR(forget_tensor_doc, "forget_tensor(tensor): no weak reference to it is ours");
+PyObject *forget_tensor(PyObject *, PyObject *tensor)
+{
+    if (!THPVariable_Check(tensor)) {
+        PyErr_SetString(PyExc_TypeError, "a tensor is needed");
+        return nullptr;
+    }
+    forget(THPVariable_Unpack(tensor).unsafeGetTensorImpl());
+    Py_RETURN_NONE;
+}
+
+} // namespace
+
+PyMethodDef observer_calls[] = {
+    {"observer", observer, METH_VARARGS, observer_doc},
+    {"open_observer", open_observer, METH_VARARGS, open_observer_doc},
+    {"start_observer", start_observer, METH_O, start_observer_doc},
+    {"stop_observer", stop_observer, METH_O, stop_observer_doc},
+    {"close_observer", close_observer, METH_O, close_observer_doc},
+    {"forget_tensor", forget_tensor, METH_O, forget_tensor_doc},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+} // namespace kpytrace
