@@ -1,4 +1,4 @@
-/* rules_observer.c: R73x, R740: the execution-trace observer. */
+/* rules_observer.c: R73x, R74x: the execution-trace observer. */
 #include <unistd.h>
 
 #include "conform.h"
@@ -59,14 +59,16 @@ static void no_file(conform *c)
     char path[64];
     int there;
     conform_make_observer(c, &o);
-    if (!(o.flags & KPT_OBJECT_NOOP)) conform_unreached(c, "it is not a no-op");
     conform_fresh_path(c, path, sizeof path);
     (void)o.ops->open(o.self, kpt_str_of(path));
     (void)o.ops->start(o.self);
     (void)o.ops->destroy(o.self);
     there = access(path, F_OK) == 0;
     conform_remove_path(path);
-    EXPECT(c, !there, "a file was created");
+    if (o.flags & KPT_OBJECT_NOOP)
+        EXPECT(c, !there, "a no-op has created a file");
+    else
+        EXPECT(c, there, "no file was created");
 }
 
 static void bad_ops(conform *c)
@@ -115,6 +117,102 @@ static void dead(conform *c)
     EXPECT_STATUS(c, KPT_E_HANDLE, o.ops->destroy(o.self));
 }
 
+/* An observer with what 1.1 brought; of an older one there is nothing to check. */
+static void make_newer(conform *c, kpt_observer *o)
+{
+    conform_make_observer(c, o);
+    if (!KPT_HAS(o->ops, kpt_observer_ops, recover)) conform_unreached(c, "it is of ABI 1.0");
+}
+
+static void stats(conform *c)
+{
+    kpt_observer o;
+    kpt_observer_stats got;
+    make_newer(c, &o);
+    memset(&got, 0xFF, sizeof got);
+    got.struct_size = sizeof got;
+    EXPECT_STATUS(c, KPT_OK, o.ops->get_stats(o.self, &got));
+    EXPECT(c, got.struct_size <= sizeof got, "struct_size is %u", got.struct_size);
+    EXPECT(c, !got.ops && !got.dropped && !got.journal_bytes, "a new observer has recorded");
+    EXPECT_STATUS(c, KPT_E_INVALID, o.ops->get_stats(o.self, NULL));
+    got.struct_size = KPT_OBSERVER_STATS_V1_SIZE - 1;
+    EXPECT_STATUS(c, KPT_E_SIZE, o.ops->get_stats(o.self, &got));
+    EXPECT_STATUS(c, KPT_OK, o.ops->destroy(o.self));
+    got.struct_size = sizeof got;
+    EXPECT_STATUS(c, KPT_E_HANDLE, o.ops->get_stats(o.self, &got));
+}
+
+static void recovers(conform *c)
+{
+    const kpt_str none = {NULL, 0};
+    const kpt_str with_nul = {"a\0b", 3};
+    const kpt_str usable = kpt_str_of("/there/is/no/such/journal");
+    kpt_observer o;
+    make_newer(c, &o);
+    EXPECT_STATUS(c, KPT_E_INVALID, o.ops->recover(o.self, none, usable));
+    EXPECT_STATUS(c, KPT_E_INVALID, o.ops->recover(o.self, usable, with_nul));
+    EXPECT_STATUS(c, o.flags & KPT_OBJECT_NOOP ? KPT_E_UNSUPPORTED : KPT_E_IO,
+                  o.ops->recover(o.self, usable, usable));
+    EXPECT_STATUS(c, KPT_OK, o.ops->destroy(o.self));
+    EXPECT_STATUS(c, KPT_E_HANDLE, o.ops->recover(o.self, usable, usable));
+}
+
+static void bad_attrs(conform *c)
+{
+    const kpt_attr attr = {
+        {"name", 4}, {"string", 6}, {KPT_VALUE_STRING, 0, 0, 0, {"x", 1}, NULL, NULL}};
+    kpt_observer o;
+    kpt_op op;
+    uint64_t id = 7;
+    make_newer(c, &o);
+    KPT_INIT(&op);
+    op.attr_count = 1;
+    EXPECT_STATUS(c, KPT_E_INVALID, o.ops->begin_op(o.self, &op, &id));
+    op.attrs = &attr;
+    EXPECT_STATUS(c, KPT_OK, o.ops->begin_op(o.self, &op, &id));
+}
+
+static void bad_data_ops(conform *c)
+{
+    kpt_observer_args args;
+    kpt_observer o;
+    make_newer(c, &o);
+    KPT_INIT(&args);
+    args.flags = KPT_OBSERVER_STACKS | KPT_OBSERVER_RANGES;
+    args.data_ops = kpt_str_of("aten::gather");
+    EXPECT_STATUS(c, KPT_OK, c->host.make_observer(c->host.observer_ctx, &args, &o));
+    EXPECT_STATUS(c, KPT_OK, o.ops->destroy(o.self));
+    args.data_ops.data = NULL;
+    EXPECT_STATUS(c, KPT_E_INVALID, c->host.make_observer(c->host.observer_ctx, &args, &o));
+}
+
+static void numbers_ops(conform *c)
+{
+    const kpt_str none = {NULL, 0};
+    kpt_observer o;
+    kpt_op op;
+    char path[64];
+    uint64_t id[3] = {9, 9, 9};
+    conform_make_observer(c, &o);
+    conform_fresh_path(c, path, sizeof path);
+    KPT_INIT(&op);
+    op.name = kpt_str_of("aten::add");
+    (void)o.ops->open(o.self, kpt_str_of(path));
+    (void)o.ops->begin_op(o.self, &op, &id[0]);
+    (void)o.ops->start(o.self);
+    (void)o.ops->begin_op(o.self, &op, &id[1]);
+    (void)o.ops->end_op(o.self, id[1], &op, none);
+    (void)o.ops->stop(o.self);
+    (void)o.ops->begin_op(o.self, &op, &id[2]);
+    (void)o.ops->destroy(o.self);
+    conform_remove_path(path);
+    EXPECT(c, !id[0] && !id[2], "an operator has a number while nothing is recorded");
+    if (o.flags & KPT_OBJECT_NOOP)
+        EXPECT(c, !id[1], "a no-op has numbered an operator");
+    else
+        EXPECT(c, id[1], "an operator has no number");
+}
+
 static void bad_make(conform *c)
 {
     kpt_observer_args args;
@@ -151,11 +249,16 @@ const conform_rule conform_observer_rules[] = {
     RULE(R732, "start without a file is KPT_E_STATE", start_closed),
     RULE(R733, "open, start, stop and close change nothing when repeated", repeats),
     RULE(R734, "an open without a usable path is KPT_E_INVALID", bad_paths),
-    RULE(R735, "a no-op observer creates no file", no_file),
+    RULE(R735, "open creates its file, a no-op's none", no_file),
     RULE(R736, "operators that can't be read are refused", bad_ops),
     RULE(R737, "the end of an operator that was not recorded is KPT_OK", end_nothing),
     RULE(R738, "every call on a destroyed observer is KPT_E_HANDLE", dead),
     RULE(R739, "bad args or out of an observer are refused", bad_make),
     RULE(R740, "a tracer's KPT_EXT_OBSERVER is an observer", from_tracer),
+    RULE(R741, "get_stats fills what there is room for, or refuses", stats),
+    RULE(R742, "recover refuses what it can't read, and a no-op everything", recovers),
+    RULE(R743, "an operator's attributes need an array", bad_attrs),
+    RULE(R744, "names of data_ops need their text", bad_data_ops),
+    RULE(R745, "operators have numbers while they are recorded, a no-op's never", numbers_ops),
     {NULL, NULL, NULL},
 };

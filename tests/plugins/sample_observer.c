@@ -65,6 +65,7 @@ static kpt_status check_op(const kpt_op *theirs)
     kpt_op op;
     kpt_status status = sample_read(&op, &layout, theirs);
     if (status == KPT_OK && op.value_count && !op.values && !wrong("R736")) return KPT_E_INVALID;
+    if (status == KPT_OK && op.attr_count && !op.attrs && !wrong("R743")) return KPT_E_INVALID;
     return status;
 }
 
@@ -72,7 +73,7 @@ static kpt_status begin_op(kpt_handle self, const kpt_op *op, uint64_t *op_id)
 {
     if (!is_alive(self)) return KPT_E_HANDLE;
     if (!op_id) return KPT_E_INVALID;
-    *op_id = 0;
+    *op_id = wrong("R745") ? 1 : 0;
     return check_op(op);
 }
 
@@ -89,6 +90,33 @@ static kpt_status destroy(kpt_handle self)
     return sample_destroy(&sample_observer_product, self);
 }
 
+static kpt_status get_stats(kpt_handle self, kpt_observer_stats *out)
+{
+    static const sample_layout layout = {sizeof(kpt_observer_stats), KPT_OBSERVER_STATS_V1_SIZE,
+                                         "R741", NULL, NULL};
+    const kpt_observer_stats nothing = {sizeof nothing, 0, 0, 0, 0};
+    sample_object *object;
+    kpt_status status = enter(self, &object);
+    if (status != KPT_OK) return status;
+    status = sample_check(out, &layout);
+    if (status != KPT_OK)
+        return sample_leave(object, sample_refuse(object, status, "get_stats: out is too small"));
+    sample_write(out, &layout, &nothing);
+    return sample_leave(object, KPT_OK);
+}
+
+static kpt_status recover(kpt_handle self, kpt_str journal, kpt_str path)
+{
+    sample_object *object;
+    kpt_status status = enter(self, &object);
+    if (status != KPT_OK) return status;
+    if (!wrong("R742")) status = sample_take_path(object, journal, NULL, NULL);
+    if (status == KPT_OK) status = sample_take_path(object, path, NULL, NULL);
+    if (status == KPT_OK)
+        status = sample_refuse(object, KPT_E_UNSUPPORTED, "the sample has no journals");
+    return sample_leave(object, status);
+}
+
 static kpt_observer_ops ops = {
     .struct_size = sizeof ops,
     .open = open_file,
@@ -99,6 +127,8 @@ static kpt_observer_ops ops = {
     .end_op = end_op,
     .last_error = sample_last_error,
     .destroy = destroy,
+    .get_stats = get_stats,
+    .recover = recover,
 };
 
 __attribute__((constructor)) static void shorten(void)
@@ -108,8 +138,12 @@ __attribute__((constructor)) static void shorten(void)
 
 static kpt_status check(sample_bond *bond, const void *args)
 {
-    if (((const kpt_observer_args *)args)->flags && !wrong("R739"))
+    const uint32_t known = KPT_OBSERVER_STACKS | KPT_OBSERVER_RANGES;
+    const kpt_observer_args *a = args;
+    if ((a->flags & ~known) && !wrong("R739"))
         return sample_refuse(&bond->object, KPT_E_UNSUPPORTED, "there are unknown flags");
+    if (a->data_ops.size && !a->data_ops.data && !wrong("R744"))
+        return sample_refuse(&bond->object, KPT_E_INVALID, "the names of data_ops have no text");
     return KPT_OK;
 }
 

@@ -116,6 +116,7 @@ TEST_F(Noop, ObserverOpensNoFileAndNumbersNoOperator)
 {
     const kpti_observer_impl &o = kpti_noop_observer;
     kpt_observer_args args;
+    kpt_observer_stats stats = {};
     kpt_op op;
     KPT_INIT(&args);
     KPT_INIT(&op);
@@ -130,6 +131,10 @@ TEST_F(Noop, ObserverOpensNoFileAndNumbersNoOperator)
         o.end_op(self, 17, &op, kpt_str_of("it raised"));
         EXPECT_EQ(o.stop(self, &error), KPT_OK);
         EXPECT_EQ(o.close(self, &error), KPT_OK);
+        o.get_stats(self, &stats);
+        EXPECT_EQ(stats.ops + stats.dropped + stats.journal_bytes, 0U);
+        EXPECT_EQ(o.recover(self, "journal", path("trace.json").c_str(), &error),
+                  KPT_E_UNSUPPORTED);
     }
     o.forked(self);
     o.destroy(self);

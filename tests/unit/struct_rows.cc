@@ -317,6 +317,11 @@ std::vector<row> make_rows()
              return status;
          },
          nullptr, nullptr, "", KPT_E_SIZE, KPT_E_INVALID},
+        {SIZED("kpt_observer_stats", kpt_observer_stats, OBSERVER_STATS), empty<kpt_observer_stats>,
+         [](W &w, void *peer, uint32_t) {
+             return w.observer.ops->get_stats(w.observer.self, as<kpt_observer_stats>(peer));
+         },
+         nullptr, nullptr, "", KPT_E_SIZE, KPT_E_INVALID},
         {SIZED("kpt_registry", kpt_registry, REGISTRY), empty<kpt_registry>,
          [](W &w, void *peer, uint32_t) {
              return w.info.get_extension(w.info.self, kpt_str_of(KPT_EXT_REGISTRY), peer);

@@ -1,0 +1,171 @@
+/* failure_test.cc: no room, no memory: counted, told, and the tree is whole. */
+#include <signal.h>
+#include <sys/resource.h>
+
+#include "observing.h"
+
+namespace
+{
+
+using Failure = Observing;
+
+/* Files end at so many bytes, while this lives. */
+class Limit
+{
+  public:
+    explicit Limit(rlim_t bytes)
+    {
+        handler = signal(SIGXFSZ, SIG_IGN);
+        (void)getrlimit(RLIMIT_FSIZE, &before);
+        const rlimit limit = {bytes, before.rlim_max};
+        (void)setrlimit(RLIMIT_FSIZE, &limit);
+    }
+    ~Limit()
+    {
+        (void)setrlimit(RLIMIT_FSIZE, &before);
+        (void)signal(SIGXFSZ, handler);
+    }
+
+  private:
+    rlimit before;
+    sighandler_t handler;
+};
+
+TEST_F(Failure, WhatFindsNoRoomIsCountedAndTheRestIsWhole)
+{
+    const uint64_t many = 5000;
+    uint64_t recorded = 0;
+    begin();
+    {
+        const Limit limit(400000);
+        const uint64_t outer = begin_op(op_of("outer"));
+        EXPECT_NE(outer, 0U);
+        for (uint64_t i = 0; i < many; i++) {
+            const uint64_t a = begin_op(op_of("a"), {values.of(values.tensor(0x1000, {2, 3}))});
+            const uint64_t b = begin_op(op_of("b"));
+            end_op(b, {values.of(values.tensor(0x2000, {2, 3}))});
+            end_op(a, {values.string("an output that is longer than what is kept for an end")},
+                   i % 2 ? "and so is the text of an error, in case that there is one" : "");
+            recorded += (a != 0) + (b != 0);
+        }
+        end_op(outer);
+        EXPECT_EQ(stop(), KPT_OK);
+    }
+    EXPECT_LT(recorded, 2 * many);
+    EXPECT_GT(recorded, 100U);
+    EXPECT_EQ(stats().dropped, 2 * many - recorded);
+    EXPECT_EQ(stats().ops, recorded + 1);
+    const json t = finish();
+    expect_tree(t);
+    EXPECT_EQ(t["nodes"].items.size(), recorded + 3);
+    EXPECT_EQ(t["kpytrace"]["dropped_ops"].text, std::to_string(2 * many - recorded));
+    EXPECT_EQ(t["kpytrace"]["damaged"].text, "0");
+    for (const json &node : t["nodes"].items) /* each one that began has its end */
+        EXPECT_FALSE(attr_of(node, "kpytrace").has("ended_by")) << node["id"].text;
+}
+
+TEST_F(Failure, NoRoomAtAll)
+{
+    make();
+    {
+        const Limit limit(1000);
+        EXPECT_EQ(open("t.json"), KPT_E_IO);
+    }
+    EXPECT_EQ(files(), 0U);
+    ASSERT_EQ(open("t.json"), KPT_OK);
+    {
+        const Limit limit(65536);
+        EXPECT_EQ(start(), KPT_E_IO);
+        EXPECT_NE(error, "");
+    }
+    EXPECT_EQ(start(), KPT_OK);
+    run("op");
+    expect_tree(finish());
+}
+
+TEST_F(Failure, AFileThatCantBeWrittenLeavesTheJournal)
+{
+    begin();
+    for (int i = 0; i < 3000; i++)
+        run("op");
+    EXPECT_EQ(stop(), KPT_OK);
+    {
+        const Limit limit(100000);
+        EXPECT_EQ(close(), KPT_E_IO);
+        EXPECT_NE(error.find("t.json"), std::string::npos);
+    }
+    EXPECT_TRUE(exists("t.json.journal"));
+    EXPECT_EQ(read()["kpytrace"]["complete"].text, "false");
+    kpti_error text = {""};
+    ASSERT_EQ(kpti_execution_trace.recover(self, path("t.json.journal").c_str(),
+                                           path("t.json").c_str(), &text),
+              KPT_OK)
+        << text.text;
+    expect_tree(read());
+    EXPECT_EQ(read()["nodes"].items.size(), 3002U);
+    EXPECT_EQ(read()["kpytrace"]["complete"].text, "true");
+}
+
+/* The host's allocator, which says no to the one that fails_at counts down to. */
+struct Allocator {
+    uint64_t fails_at;
+    uint64_t calls;
+    int64_t bytes;
+};
+
+void *allocate(void *ctx, uint64_t size)
+{
+    Allocator *a = static_cast<Allocator *>(ctx);
+    if (++a->calls == a->fails_at) return nullptr;
+    a->bytes += static_cast<int64_t>(size);
+    return malloc(size);
+}
+
+void deallocate(void *ctx, void *memory, uint64_t size)
+{
+    static_cast<Allocator *>(ctx)->bytes -= static_cast<int64_t>(size);
+    free(memory);
+}
+
+/* Allocation 1, 2, 3 … fails, until all succeeds. */
+TEST_F(Failure, EveryAllocationMayFail)
+{
+    Allocator allocator = {0, 0, 0};
+    uint64_t at = 0;
+    bool is_whole = false;
+    env.host.ctx = &allocator;
+    env.host.alloc = allocate;
+    env.host.dealloc = deallocate;
+    args.flags = KPT_OBSERVER_STACKS;
+    args.data_ops = kpt_str_of("none");
+    gather_stack(3);
+    while (!is_whole && ++at < 500) {
+        kpti_error text = {""};
+        kpt_status status;
+        allocator.calls = 0;
+        allocator.fails_at = at;
+        status = kpti_execution_trace.make(&env, &args, &self, &text);
+        if (status == KPT_OK) {
+            status = open("t.json");
+            if (status == KPT_OK) {
+                EXPECT_EQ(start(), KPT_OK);
+                const uint64_t outer = begin_op(op_of("outer"));
+                run("op", {values.of(values.tensor(0x1000, {2})), values.real(0.5)});
+                end_op(outer);
+                EXPECT_EQ(stop(), KPT_OK);
+                status = close();
+            }
+            is_whole = status == KPT_OK;
+            EXPECT_EQ(is_whole, error.empty());
+            kpti_execution_trace.destroy(self);
+        }
+        self = nullptr;
+        EXPECT_TRUE(is_whole || status == KPT_E_MEMORY || status == KPT_E_IO) << status;
+        EXPECT_EQ(allocator.bytes, 0) << at;
+    }
+    EXPECT_GT(at, 10U);
+    EXPECT_TRUE(is_whole);
+    expect_tree(read());
+}
+
+} // namespace

@@ -1,0 +1,78 @@
+/* journal_test.cc: chunks that fill up: what is in one is in the file, whatever its size. */
+#include "observing.h"
+
+namespace
+{
+
+using Journal = Observing;
+
+TEST_F(Journal, ManyOperatorsInSmallAndLargeChunks)
+{
+    const uint64_t most[] = {1, 65536, 0};
+    for (const uint64_t max_bytes : most) {
+        const int count = 20000;
+        args.max_bytes = max_bytes;
+        begin();
+        for (int i = 0; i < count; i++)
+            run(i % 2 ? "odd" : "even", {values.integer(i)}, {values.real(i)});
+        EXPECT_EQ(stats().ops, static_cast<uint64_t>(count));
+        EXPECT_GT(stats().journal_bytes, 100000U);
+        const json t = finish();
+        ASSERT_EQ(t["nodes"].items.size(), static_cast<size_t>(count) + 2);
+        for (int i = 0; i < count; i++) {
+            const json &node = t["nodes"].items[static_cast<size_t>(i) + 1];
+            ASSERT_EQ(node["name"].text, i % 2 ? "odd" : "even");
+            ASSERT_EQ(node["inputs"]["values"].items[0].text, std::to_string(i));
+        }
+        EXPECT_EQ(t["kpytrace"]["damaged"].text, "0");
+        kpti_execution_trace.destroy(self);
+        self = nullptr;
+    }
+}
+
+TEST_F(Journal, DeepNestingKeepsRoomForEnds)
+{
+    const int depth = 2000;
+    std::vector<uint64_t> open_ops;
+    args.max_bytes = 65536;
+    begin();
+    for (int i = 0; i < depth; i++)
+        open_ops.push_back(begin_op(op_of("op")));
+    for (; !open_ops.empty(); open_ops.pop_back())
+        end_op(open_ops.back(), {values.integer(1)});
+    const json t = finish();
+    expect_tree(t);
+    EXPECT_EQ(t["nodes"].items.size(), static_cast<size_t>(depth) + 2);
+}
+
+TEST_F(Journal, TextsOfAnyLength)
+{
+    const std::string name(300000, 'n');
+    const std::string value(500000, 'v');
+    args.max_bytes = 65536;
+    begin();
+    run(name.c_str(), {values.string(value.c_str())});
+    run("after");
+    const json t = finish();
+    expect_tree(t);
+    EXPECT_EQ(node_of(t, name)["inputs"]["values"].items[0].text, value);
+    EXPECT_EQ(node_of(t, "after")["ctrl_deps"].text, "2");
+}
+
+TEST_F(Journal, MoreTextsThanAreRemembered)
+{
+    const size_t count = 3000;
+    std::vector<std::string> names;
+    for (size_t i = 0; i < count; i++)
+        names.push_back("aten::op_" + std::to_string(i));
+    begin();
+    for (int round = 0; round < 2; round++)
+        for (const std::string &name : names)
+            run(name.c_str());
+    const json t = finish();
+    ASSERT_EQ(t["nodes"].items.size(), 2 * count + 2);
+    for (size_t i = 0; i < 2 * count; i++)
+        ASSERT_EQ(t["nodes"].items[i + 1]["name"].text, names[i % count]);
+}
+
+} // namespace

@@ -1,0 +1,79 @@
+/* observing.h: an observer with a folder of its own, operators for it, and its file read back. */
+#ifndef OBSERVING_H
+#define OBSERVING_H
+
+#include <deque>
+
+#include "impl/kpti_execution_trace.h"
+#include "kpt_text.h"
+#include "scratch.h"
+#include "strict_json.h"
+
+/* The stacks that kpti_observer_stacks gives in these tests: stack N has the places N, N-1, … 1. */
+void gather_stack(uint32_t stack);
+int stacks_begun();
+
+/* Values of all kinds; what they point to lives as long as this. */
+class Values
+{
+  public:
+    kpt_value none() const;
+    kpt_value boolean(bool truth) const;
+    kpt_value integer(int64_t number) const;
+    kpt_value real(double number) const;
+    kpt_value string(const char *text) const;
+    kpt_value of(uint32_t kind, const char *text) const;
+    kpt_value list(std::vector<kpt_value> items, uint32_t kind = KPT_VALUE_LIST);
+    /* Of floats on the CPU, contiguous; its storage has the next id. */
+    kpt_tensor &tensor(uint64_t id, std::vector<int64_t> sizes);
+    kpt_value of(const kpt_tensor &tensor) const;
+
+  private:
+    std::deque<std::vector<kpt_value>> lists;
+    std::deque<kpt_tensor> tensors;
+    std::deque<std::vector<int64_t>> numbers;
+};
+
+kpt_op op_of(const char *name);
+
+class Observing : public Scratch
+{
+  protected:
+    Observing();
+    ~Observing() override;
+
+    /* Makes the observer, with args as they are. */
+    void make();
+    void begin(const std::string &name = "t.json"); /* … if there is none, opens and starts */
+    kpt_status open(const std::string &name);
+    kpt_status start();
+    kpt_status stop();
+    kpt_status close();
+    uint64_t begin_op(const kpt_op &op, const std::vector<kpt_value> &in = {});
+    void end_op(uint64_t id, const std::vector<kpt_value> &out = {}, const char *error = "");
+    /* Both; the id. */
+    uint64_t run(const char *name, const std::vector<kpt_value> &in = {},
+                 const std::vector<kpt_value> &out = {});
+    kpt_observer_stats stats();
+    /* Stops, closes and reads. */
+    json finish(const std::string &name = "t.json");
+    json read(const std::string &name = "t.json");
+
+    Values values;
+    kpti_env env = {};
+    kpt_observer_args args;
+    std::string error;
+    void *self = nullptr;
+};
+
+/* The node, or its attribute's value; nothing where there is none. */
+const json &node_of(const json &trace, const std::string &name);
+const json &attr_of(const json &node, const std::string &name);
+/* Ours. */
+const json &extra_of(const json &node, const std::string &name);
+/* As it would be written without spaces. */
+std::string text_of(const json &value);
+/* Every id is there once, the root is the last one, and every parent is there. */
+void expect_tree(const json &trace);
+
+#endif

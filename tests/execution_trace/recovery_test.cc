@@ -1,0 +1,126 @@
+/* recovery_test.cc: what a killed process leaves, whole, cut or damaged, becomes a trace. */
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <random>
+
+#include "observing.h"
+#include "trace_file.h"
+
+namespace
+{
+
+class Recovery : public Observing
+{
+  protected:
+    /* A process that is killed with an operator open leaves t.json.journal. */
+    void be_killed()
+    {
+        const pid_t child = fork();
+        ASSERT_GE(child, 0);
+        if (child == 0) {
+            args.flags = KPT_OBSERVER_STACKS;
+            gather_stack(3);
+            begin();
+            run("first", {values.of(values.tensor(0x1000, {2, 3})), values.string("text")},
+                {values.list({values.real(1.5)})});
+            const uint64_t failed = begin_op(op_of("failed"));
+            end_op(failed, {}, "an error");
+            (void)begin_op(op_of("open"));
+            run("inside");
+            (void)kill(getpid(), SIGKILL);
+        }
+        int status = 0;
+        ASSERT_EQ(waitpid(child, &status, 0), child);
+        ASSERT_TRUE(WIFSIGNALED(status));
+    }
+    kpt_status recover(const std::string &journal, const std::string &name)
+    {
+        kpti_error text = {""};
+        if (!self) make();
+        const kpt_status status = kpti_execution_trace.recover(self, path(journal).c_str(),
+                                                               path(name).c_str(), &text);
+        error = text.text;
+        return status;
+    }
+    /* The trace of a journal's bytes; it is strict JSON and a tree, or none. */
+    kpt_status make_of(const std::string &bytes)
+    {
+        kpti_error text = {""};
+        const std::string target = path("made.json");
+        kpti_trace_file file = {};
+        file.path = target.c_str();
+        const std::vector<uint64_t> aligned = words_of(bytes);
+        const kpt_status status = kpti_trace_file_from(&file, aligned.data(), bytes.size(), &text);
+        if (status == KPT_OK) expect_tree(read("made.json"));
+        return status;
+    }
+    static std::vector<uint64_t> words_of(const std::string &bytes)
+    {
+        std::vector<uint64_t> words(bytes.size() / 8 + 1);
+        memcpy(words.data(), bytes.data(), bytes.size());
+        return words;
+    }
+};
+
+TEST_F(Recovery, OfAKilledProcess)
+{
+    be_killed();
+    EXPECT_EQ(read()["kpytrace"]["complete"].text, "false");
+    EXPECT_EQ(read()["nodes"].items.size(), 1U);
+    ASSERT_EQ(recover("t.json.journal", "t.json"), KPT_OK) << error;
+    const json t = read();
+    expect_tree(t);
+    ASSERT_EQ(t["nodes"].items.size(), 6U);
+    EXPECT_EQ(t["kpytrace"]["complete"].text, "false");
+    EXPECT_EQ(t["kpytrace"]["damaged"].text, "0");
+    EXPECT_EQ(t["kpytrace"]["stacks"].items.size(), 3U);
+    EXPECT_EQ(extra_of(node_of(t, "open"), "ended_by").text, "kill");
+    EXPECT_EQ(attr_of(node_of(t, "failed"), "error").text, "an error");
+    EXPECT_EQ(node_of(t, "inside")["ctrl_deps"].text, node_of(t, "open")["id"].text);
+    EXPECT_EQ(text_of(node_of(t, "first")["inputs"]["values"]),
+              "[[4,5,0,6,4,\"cpu\"],\"text\"]");
+    EXPECT_TRUE(exists("t.json.journal")); /* until somebody removes it */
+}
+
+TEST_F(Recovery, OfWhatIsNoJournal)
+{
+    make_file("empty", "");
+    make_file("other", std::string(100000, 'x'));
+    EXPECT_EQ(recover("there is none", "t.json"), KPT_E_IO);
+    EXPECT_NE(error.find("there is none"), std::string::npos);
+    EXPECT_EQ(recover("empty", "t.json"), KPT_E_IO);
+    EXPECT_EQ(recover("other", "t.json"), KPT_E_INVALID);
+    EXPECT_EQ(recover("other", "t.json"), KPT_E_INVALID);
+    EXPECT_FALSE(exists("t.json"));
+}
+
+TEST_F(Recovery, OfAJournalThatIsCutAnywhere)
+{
+    be_killed();
+    const std::string whole = content("t.json.journal");
+    ASSERT_EQ(whole.size(), 3U * 65536);
+    for (size_t size = 0; size < whole.size(); size += size % 65536 < 2048 ? 40 : 8192) {
+        const kpt_status status = make_of(whole.substr(0, size));
+        EXPECT_TRUE(status == KPT_OK || (size < 256 && status == KPT_E_INVALID)) << size;
+    }
+}
+
+TEST_F(Recovery, OfAJournalWithWrongBytes)
+{
+    be_killed();
+    const std::string whole = content("t.json.journal");
+    std::mt19937 random(1);
+    for (int round = 0; round < 2000; round++) {
+        std::string broken = whole;
+        for (int i = 0; i < 4; i++) {
+            const size_t chunk = 65536 * (random() % (whole.size() / 65536));
+            const size_t at = chunk + random() % 2048;
+            broken[at] = static_cast<char>(random() % 3 ? random() : 0xFF);
+        }
+        const kpt_status status = make_of(broken);
+        EXPECT_TRUE(status == KPT_OK || status == KPT_E_INVALID) << status;
+    }
+}
+
+} // namespace

@@ -1,0 +1,81 @@
+/* stack_test.cc: Python's stacks: told once, and named by their index. */
+#include "observing.h"
+
+namespace
+{
+
+using Stack = Observing;
+
+TEST_F(Stack, EachIsThereOnce)
+{
+    args.flags = KPT_OBSERVER_STACKS;
+    gather_stack(3);
+    begin();
+    EXPECT_EQ(stacks_begun(), 1);
+    run("deep");
+    gather_stack(2);
+    run("less");
+    gather_stack(0);
+    run("none");
+    gather_stack(3);
+    run("again");
+    const json t = finish();
+    const json &ours = t["kpytrace"];
+    EXPECT_EQ(text_of(ours["frames"]), "[[\"forward \"x\"\",\"train.py\",30],[\"step\",\"train.py\",20],"
+                                       "[\"main\",\"train.py\",10]]");
+    EXPECT_EQ(text_of(ours["stacks"]), "[[1,0],[2,1],[-1,2]]");
+    EXPECT_EQ(extra_of(node_of(t, "deep"), "stack").text, "0");
+    EXPECT_EQ(extra_of(node_of(t, "less"), "stack").text, "1");
+    EXPECT_EQ(extra_of(node_of(t, "none"), "stack").is, json::NOTHING);
+    EXPECT_EQ(extra_of(node_of(t, "again"), "stack").text, "0");
+    kpti_execution_trace.destroy(self);
+    self = nullptr;
+    EXPECT_EQ(stacks_begun(), 0);
+}
+
+TEST_F(Stack, AreAskedForOnlyIfTheyAreWanted)
+{
+    gather_stack(3);
+    begin();
+    run("op");
+    const json t = finish();
+    EXPECT_EQ(extra_of(node_of(t, "op"), "stack").is, json::NOTHING);
+    EXPECT_EQ(text_of(t["kpytrace"]["stacks"]), "[]");
+}
+
+TEST_F(Stack, TheirDepthIsTheArgs)
+{
+    args.flags = KPT_OBSERVER_STACKS;
+    args.stack_depth = 1;
+    gather_stack(3);
+    begin();
+    run("op");
+    EXPECT_EQ(finish()["kpytrace"]["stacks"].items.size(), 1U);
+}
+
+TEST_F(Stack, DeepOnesSpanChunks)
+{
+    const uint32_t depth = 20000;
+    args.flags = KPT_OBSERVER_STACKS;
+    args.max_bytes = 65536;
+    gather_stack(depth);
+    begin();
+    run("op");
+    const json t = finish();
+    EXPECT_EQ(t["kpytrace"]["stacks"].items.size(), depth);
+    EXPECT_EQ(t["kpytrace"]["frames"].items.size(), depth);
+    EXPECT_EQ(t["kpytrace"]["damaged"].text, "0");
+}
+
+TEST_F(Stack, ASecondFileHasThemToo)
+{
+    args.flags = KPT_OBSERVER_STACKS;
+    gather_stack(2);
+    for (const char *name : {"t.json", "u.json"}) {
+        begin(name);
+        run("op");
+        EXPECT_EQ(finish(name)["kpytrace"]["stacks"].items.size(), 2U);
+    }
+}
+
+} // namespace

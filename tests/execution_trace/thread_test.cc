@@ -1,0 +1,172 @@
+/* thread_test.cc: many threads, backward operators, ends on other threads, and stops among them all. */
+#include <sys/wait.h>
+
+#include <atomic>
+#include <thread>
+
+#include "observing.h"
+
+namespace
+{
+
+class Thread : public Observing
+{
+  protected:
+    /* Runs WHAT on a thread of its own, as the host's thread NUMBER. */
+    template <class Function> static void on_thread(Function what)
+    {
+        std::thread(what).join();
+    }
+    static kpt_op on(const char *name, uint64_t thread)
+    {
+        kpt_op op = op_of(name);
+        op.thread = thread;
+        return op;
+    }
+};
+
+TEST_F(Thread, EachHasANode)
+{
+    begin();
+    run("main");
+    on_thread([this] { end_op(begin_op(on("other", 2))); });
+    on_thread([this] { end_op(begin_op(on("third", 3))); });
+    const json t = finish();
+    expect_tree(t);
+    ASSERT_EQ(t["nodes"].items.size(), 7U);
+    EXPECT_EQ(node_of(t, "main")["ctrl_deps"].text, "2");
+    EXPECT_EQ(node_of(t, "other")["ctrl_deps"].text, "4");
+    EXPECT_EQ(node_of(t, "third")["ctrl_deps"].text, "6");
+    EXPECT_NE(extra_of(node_of(t, "other"), "os_tid").text,
+              extra_of(node_of(t, "main"), "os_tid").text);
+}
+
+TEST_F(Thread, ABackwardOperatorKnowsWhereItsForwardThreadIs)
+{
+    begin();
+    const uint64_t a = begin_op(on("step", 1));
+    on_thread([this] {
+        kpt_op op = on("backward", 2);
+        op.scope = 1;
+        op.forward_thread = 1;
+        end_op(begin_op(op));
+    });
+    end_op(a);
+    on_thread([this] {
+        kpt_op op = on("later", 3);
+        op.forward_thread = 1;
+        end_op(begin_op(op));
+    });
+    const json t = finish();
+    expect_tree(t);
+    EXPECT_EQ(attr_of(node_of(t, "backward"), "fw_parent").text, node_of(t, "step")["id"].text);
+    EXPECT_EQ(attr_of(node_of(t, "backward"), "fw_tid").text, "1");
+    EXPECT_EQ(attr_of(node_of(t, "later"), "fw_parent").text, "2");
+}
+
+TEST_F(Thread, AnOperatorMayEndOnAnotherOne)
+{
+    begin();
+    const uint64_t a = begin_op(op_of("a"));
+    on_thread([this, a] { end_op(a, {values.integer(5)}); });
+    run("b");
+    const json t = finish();
+    expect_tree(t);
+    EXPECT_EQ(text_of(node_of(t, "a")["outputs"]["values"]), "[5]");
+    EXPECT_EQ(node_of(t, "b")["ctrl_deps"].text, "2");
+}
+
+TEST_F(Thread, TheSameTensorIsTheSameEverywhere)
+{
+    const kpt_value u = values.of(values.tensor(0x1000, {2}));
+    begin();
+    run("a", {}, {u});
+    on_thread([this, u] { end_op(begin_op(on("b", 2), {u})); });
+    const json t = finish();
+    EXPECT_EQ(text_of(node_of(t, "a")["outputs"]["values"]),
+              text_of(node_of(t, "b")["inputs"]["values"]));
+}
+
+TEST_F(Thread, ManyAtOnceWhileRecordingStopsAndStarts)
+{
+    const int threads = 3;
+    std::atomic<bool> is_over{false};
+    std::atomic<uint64_t> recorded{0};
+    std::vector<std::thread> all;
+    begin();
+    for (int i = 0; i < threads; i++) {
+        all.emplace_back([this, i, &is_over, &recorded] {
+            Values own;
+            const kpt_value u = own.of(own.tensor(0x1000, {2}));
+            while (!is_over) {
+                const uint64_t a = begin_op(on("a", static_cast<uint64_t>(i) + 1), {u});
+                const uint64_t b = begin_op(on("b", static_cast<uint64_t>(i) + 1), {u, u});
+                recorded += (a != 0) + (b != 0);
+                end_op(b, {u});
+                end_op(a);
+            }
+        });
+    }
+    for (int round = 0; round < 10; round++) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        EXPECT_EQ(stop(), KPT_OK);
+        EXPECT_EQ(start(), KPT_OK);
+    }
+    EXPECT_EQ(stop(), KPT_OK);
+    EXPECT_EQ(close(), KPT_OK) << error; /* beside operators that still come */
+    EXPECT_EQ(open("second.json"), KPT_OK);
+    EXPECT_EQ(start(), KPT_OK);
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    is_over = true;
+    for (std::thread &thread : all)
+        thread.join();
+    const json second = finish("second.json");
+    const json first = read();
+    expect_tree(first);
+    expect_tree(second);
+    uint64_t nodes = 0;
+    for (const json *t : {&first, &second})
+        for (const json &node : (*t)["nodes"].items)
+            nodes += node["name"].text.size() == 1;
+    EXPECT_EQ(nodes, recorded);
+}
+
+TEST_F(Thread, ThreadsMayEndWhileTheirOperatorsAreOpen)
+{
+    begin();
+    for (int i = 0; i < 50; i++)
+        on_thread([this] { (void)begin_op(on("left", 2)); });
+    const json t = finish();
+    expect_tree(t);
+    EXPECT_EQ(t["nodes"].items.size(), 101U);
+}
+
+/* The child of a fork records nothing, leaves the parent's files alone, and may have its own. */
+TEST_F(Thread, AChildOfAForkHasNothing)
+{
+    begin();
+    const uint64_t a = begin_op(op_of("a"));
+    const pid_t child = fork();
+    if (child == 0) {
+        kpti_execution_trace.forked(self);
+        int ok = begin_op(op_of("child")) == 0;
+        end_op(a);
+        ok = ok && open("child.json") == KPT_OK && start() == KPT_OK && run("own") != 0;
+        ok = ok && stop() == KPT_OK && close() == KPT_OK;
+        kpti_execution_trace.destroy(self);
+        _exit(ok ? 0 : 1);
+    }
+    int status = -1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+    EXPECT_TRUE(exists("t.json.journal"));
+    end_op(a);
+    const json t = finish();
+    expect_tree(t);
+    EXPECT_EQ(t["nodes"].items.size(), 3U);
+    expect_tree(read("child.json"));
+    EXPECT_EQ(node_of(read("child.json"), "own")["ctrl_deps"].text, "2");
+    EXPECT_EQ(files(), 2U);
+}
+
+} // namespace
