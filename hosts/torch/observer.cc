@@ -86,6 +86,15 @@ bool Observer::close()
     return answered(observer_.ops->close(observer_.self), "the execution trace can't be written");
 }
 
+bool Observer::recover(const std::string &journal, const std::string &path)
+{
+    if (!KPT_HAS(observer_.ops, kpt_observer_ops, recover))
+        return bond_.failed("the plugin is too old to recover an execution trace");
+    return answered(observer_.ops->recover(observer_.self, {journal.data(), journal.size()},
+                                           {path.data(), path.size()}),
+                    "the execution trace can't be recovered");
+}
+
 bool Observer::wants_elements_of(kpt_str name) const
 {
     const std::string &list = settings_.data_ops;

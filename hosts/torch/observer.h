@@ -32,6 +32,8 @@ class Observer
     bool start();
     bool stop();
     bool close();
+    // Makes PATH of what an observer left behind whose process was killed.
+    bool recover(const std::string &journal, const std::string &path);
 
     const std::string &error() const
     {

@@ -44,55 +44,71 @@ PyObject *observer(PyObject *, PyObject *args)
     int stacks;
     int ranges;
     const char *data_ops;
-    Py_ssize_t size;
-    if (!PyArg_ParseTuple(args, "spps#", &plugin, &stacks, &ranges, &data_ops, &size))
-        return nullptr;
-    auto made = std::make_unique<Observer>(ObserverSettings{
-        plugin, stacks != 0, ranges != 0, std::string(data_ops, static_cast<size_t>(size))});
+    if (!PyArg_ParseTuple(args, "spps", &plugin, &stacks, &ranges, &data_ops)) return nullptr;
+    auto made = std::make_unique<Observer>(
+        ObserverSettings{plugin, stacks != 0, ranges != 0, data_ops});
     if (!without_gil([&made] { return made->make(); })) return os_error(made->error());
     PyObject *capsule = PyCapsule_New(made.get(), OBSERVER_CAPSULE, free_observer);
     if (capsule) (void)made.release();
     return capsule;
 }
 
-PyObject *controlled(PyObject *capsule, bool (Observer::*call)())
+// CALL with the observer in CAPSULE, and what it answers in Python.
+template <class Call> PyObject *controlled(PyObject *capsule, Call call)
 {
     auto *self = static_cast<Observer *>(PyCapsule_GetPointer(capsule, OBSERVER_CAPSULE));
     if (!self) return nullptr;
-    if (!without_gil([self, call] { return (self->*call)(); })) return os_error(self->error());
+    if (!without_gil([self, &call] { return call(*self); })) return os_error(self->error());
     Py_RETURN_NONE;
+}
+
+// For PyArg_ParseTuple.
+int read_path(PyObject *given, void *to)
+{
+    PyObject *bytes;
+    if (!PyUnicode_FSConverter(given, &bytes)) return 0;
+    static_cast<std::string *>(to)->assign(PyBytes_AS_STRING(bytes),
+                                           static_cast<size_t>(PyBytes_GET_SIZE(bytes)));
+    Py_DECREF(bytes);
+    return 1;
 }
 
 PyDoc_STRVAR(open_observer_doc, "open_observer(observer, path)");
 PyObject *open_observer(PyObject *, PyObject *args)
 {
     PyObject *capsule;
-    PyObject *path;
-    if (!PyArg_ParseTuple(args, "OO&", &capsule, PyUnicode_FSConverter, &path)) return nullptr;
-    const std::string copy(PyBytes_AS_STRING(path), static_cast<size_t>(PyBytes_GET_SIZE(path)));
-    Py_DECREF(path);
-    auto *self = static_cast<Observer *>(PyCapsule_GetPointer(capsule, OBSERVER_CAPSULE));
-    if (!self) return nullptr;
-    if (!without_gil([self, &copy] { return self->open(copy); })) return os_error(self->error());
-    Py_RETURN_NONE;
+    std::string path;
+    if (!PyArg_ParseTuple(args, "OO&", &capsule, read_path, &path)) return nullptr;
+    return controlled(capsule, [&path](Observer &self) { return self.open(path); });
+}
+
+PyDoc_STRVAR(recover_trace_doc, "recover_trace(observer, journal, path)");
+PyObject *recover_trace(PyObject *, PyObject *args)
+{
+    PyObject *capsule;
+    std::string journal;
+    std::string path;
+    if (!PyArg_ParseTuple(args, "OO&O&", &capsule, read_path, &journal, read_path, &path))
+        return nullptr;
+    return controlled(capsule, [&](Observer &self) { return self.recover(journal, path); });
 }
 
 PyDoc_STRVAR(start_observer_doc, "start_observer(observer)");
 PyObject *start_observer(PyObject *, PyObject *capsule)
 {
-    return controlled(capsule, &Observer::start);
+    return controlled(capsule, [](Observer &self) { return self.start(); });
 }
 
 PyDoc_STRVAR(stop_observer_doc, "stop_observer(observer)");
 PyObject *stop_observer(PyObject *, PyObject *capsule)
 {
-    return controlled(capsule, &Observer::stop);
+    return controlled(capsule, [](Observer &self) { return self.stop(); });
 }
 
 PyDoc_STRVAR(close_observer_doc, "close_observer(observer): its file is complete");
 PyObject *close_observer(PyObject *, PyObject *capsule)
 {
-    return controlled(capsule, &Observer::close);
+    return controlled(capsule, [](Observer &self) { return self.close(); });
 }
 
 PyDoc_STRVAR(forget_tensor_doc, "forget_tensor(tensor): no weak reference to it is ours");
@@ -114,6 +130,7 @@ PyMethodDef observer_calls[] = {
     {"start_observer", start_observer, METH_O, start_observer_doc},
     {"stop_observer", stop_observer, METH_O, stop_observer_doc},
     {"close_observer", close_observer, METH_O, close_observer_doc},
+    {"recover_trace", recover_trace, METH_VARARGS, recover_trace_doc},
     {"forget_tensor", forget_tensor, METH_O, forget_tensor_doc},
     {nullptr, nullptr, 0, nullptr},
 };

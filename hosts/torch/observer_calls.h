@@ -2,7 +2,6 @@
 #ifndef KPTI_TORCH_OBSERVER_CALLS_H
 #define KPTI_TORCH_OBSERVER_CALLS_H
 
-#define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
 namespace kpytrace

@@ -89,19 +89,22 @@ class ExecutionTraceObserver:
         with self._lock:
             if self._observer is not None:
                 return self
-            from .. import plugin_path
-
-            path = os.path.abspath(os.fspath(output_file_path))
-            shim = _shim.load()
-            observer = shim.observer(str(plugin_path()), bool(self.python_stacks),
+            path = os.fspath(output_file_path)
+            observer = _new_observer(self.python_stacks,
                                      f"{VARIABLE}_SAVE_INTEGRAL_TENSOR_RANGE" in os.environ,
                                      os.environ.get(f"{VARIABLE}_SAVE_INTEGRAL_TENSOR_DATA", ""))
-            shim.open_observer(observer, path)
+            # It may be written when the process has gone elsewhere.
+            _shim.load().open_observer(observer, os.path.abspath(path) if path else path)
             self._observer = observer
-            self.output_file_path = os.fspath(output_file_path)
+            self.output_file_path = path
             self.resources_dir = ""
             _registered.add(self)
         return self
+
+    @staticmethod
+    def recover(journal: str, output_file_path: str) -> None:
+        """Makes a trace of the journal beside one, NAME.json.journal, whose process was killed."""
+        _shim.load().recover_trace(_new_observer(), journal, output_file_path)
 
     def set_extra_resource_collection(self, val: bool) -> None:
         """Whether generated kernels are copied to the resources folder, which is made at once."""
@@ -191,6 +194,12 @@ class ExecutionTraceObserver:
             node = torch.autograd._record_function_with_args_enter(
                 "## process_group:init ##", json.dumps(groups, default=_plain))
             torch.autograd._record_function_with_args_exit(node)
+
+
+def _new_observer(python_stacks: bool = False, ranges: bool = False, data_ops: str = "") -> Any:
+    from .. import plugin_path
+
+    return _shim.load().observer(str(plugin_path()), bool(python_stacks), ranges, data_ops)
 
 
 def _plain(value: Any) -> Any:
