@@ -24,9 +24,10 @@ enum {
 
 typedef struct kpt_observer_args {
     uint32_t struct_size;
-    uint32_t flags;       /* KPT_OBSERVER_*; no other bits */
-    uint64_t max_bytes;   /* of a thread's, in memory before they are written; 0 = the plugin's choice */
-    kpt_str data_ops;     /* since 1.1: names, with commas between them, of the operators whose integral
+    uint32_t flags; /* KPT_OBSERVER_*; no other bits */
+    uint64_t
+        max_bytes; /* of a thread's, in memory before they are written; 0 = the plugin's choice */
+    kpt_str data_ops; /* since 1.1: names, with commas between them, of the operators whose integral
                              inputs' elements go to files of the trace's resources folder */
     uint32_t stack_depth; /* since 1.1: of a stack, the innermost so many frames; 0 = all */
     uint32_t spare;       /* must be 0 */
@@ -44,8 +45,7 @@ enum {
     KPT_VALUE_LIST = 7,   /* items */
     KPT_VALUE_TUPLE = 8,  /* items */
     KPT_VALUE_OTHER = 9,  /* text: the name of its type */
-    KPT_VALUE_STREAM = 10 /* number: an INT that has no place among the strides, as a kernel's stream;
-                             since 1.1 */
+    KPT_VALUE_STREAM = 10 /* number: an INT without strides, as a kernel's stream; since 1.1 */
 };
 
 /* What a tensor's elements are, for those who read them; since 1.1. */
@@ -65,7 +65,7 @@ typedef struct kpt_tensor {
     uint64_t element_bytes;
     const int64_t *sizes;
     const int64_t *strides; /* in elements */
-    const void *data;       /* the first element, in host memory, readable during the call; or NULL */
+    const void *data; /* the first element, in host memory, readable during the call; or NULL */
     kpt_str dtype;
     kpt_str device;
     /* Since 1.1: same id and generation, same tensor. Where an id is used again for another tensor, as
@@ -111,7 +111,8 @@ typedef struct kpt_op {
     uint64_t value_count;
     const kpt_attr *attrs; /* at begin_op, and more of them at end_op; since 1.1 */
     uint64_t attr_count;
-    uint64_t external_id; /* the number by which a profile knows this call; 0 = unknown; since 1.1 */
+    uint64_t
+        external_id; /* the number by which a profile knows this call; 0 = unknown; since 1.1 */
 } kpt_op;
 #define KPT_OP_V1_SIZE KPT_FIELD_END(kpt_op, value_count)
 

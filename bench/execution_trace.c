@@ -134,7 +134,8 @@ int main(int argc, char **argv)
     char path[4096];
     must(argc > 1, "finding the folder in the arguments");
     write_program();
-    printf("| file | record, ns | write, ns | journal, bytes | file, bytes |\n|---|---|---|---|---|\n");
+    printf("| file | record, ns | write, ns | journal, bytes | file, bytes "
+           "|\n|---|---|---|---|---|\n");
     for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
         (void)snprintf(path, sizeof path, "%s/kpt_bench.%s", argv[1], suffixes[i]);
         measure(path, thousands * 1000);

@@ -120,14 +120,14 @@ static void put_tensor(kpti_et_cursor *c, const kpt_tensor *t, kpti_et_wish wish
 {
     const uint8_t flags = flags_of(t, wish);
     const uint32_t shown = t->dimensions > MOST_DIMENSIONS ? 0 : t->dimensions;
-    const uint64_t numbers = 2 + (flags & KPTI_ET_NO_SIZES ? 0 : shown) +
-                             (flags & KPTI_ET_NO_STRIDES ? 0 : shown);
+    const uint64_t numbers =
+        2 + (flags & KPTI_ET_NO_SIZES ? 0 : shown) + (flags & KPTI_ET_NO_STRIDES ? 0 : shown);
     const uint64_t number_words = flags & KPTI_ET_WIDE ? numbers : (numbers + 1) / 2;
-    const kpti_et_value head = {
-        .kind = KPT_VALUE_TENSOR,
-        .flags = flags,
-        .dimensions = (uint16_t)shown,
-        .size = t->element_bytes < UINT32_MAX ? (uint32_t)t->element_bytes : UINT32_MAX};
+    const kpti_et_value head = {.kind = KPT_VALUE_TENSOR,
+                                .flags = flags,
+                                .dimensions = (uint16_t)shown,
+                                .size = t->element_bytes < UINT32_MAX ? (uint32_t)t->element_bytes
+                                                                      : UINT32_MAX};
     const kpti_et_tensor fixed = {kpti_et_put_text(c, t->dtype), kpti_et_put_text(c, t->device),
                                   t->tensor_id, t->storage_id};
     const uint64_t generations[] = {t->generation, t->storage_generation};

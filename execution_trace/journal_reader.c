@@ -13,8 +13,8 @@ static kpt_status add_chunk(kpti_et_reader *r, const kpti_et_chunk *chunk, uint6
     kpt_status status =
         kpti_table_reach(&r->heap, &r->chunks, &r->chunk_room, index, sizeof *r->chunks);
     if (status == KPT_OK)
-        status = kpti_table_reach(&r->heap, &r->lanes, &r->lane_room, chunk->stream,
-                                  sizeof *r->lanes);
+        status =
+            kpti_table_reach(&r->heap, &r->lanes, &r->lane_room, chunk->stream, sizeof *r->lanes);
     if (status != KPT_OK) return status;
     r->chunks[index] = (kpti_et_found){chunk, words, 0};
     r->chunk_count++;
@@ -63,9 +63,9 @@ static kpt_status find_chunks(kpti_et_reader *r, const char *bytes, uint64_t siz
 static uint32_t least_words(uint16_t kind)
 {
     static const uint32_t bytes[] = {
-        [KPTI_ET_BEGIN] = sizeof(kpti_et_begin),   [KPTI_ET_END] = sizeof(kpti_et_end),
-        [KPTI_ET_PLACE] = sizeof(kpti_et_place),   [KPTI_ET_STACK] = sizeof(kpti_et_stack),
-        [KPTI_ET_START] = sizeof(kpti_et_record),  [KPTI_ET_STOP] = sizeof(kpti_et_record),
+        [KPTI_ET_BEGIN] = sizeof(kpti_et_begin),  [KPTI_ET_END] = sizeof(kpti_et_end),
+        [KPTI_ET_PLACE] = sizeof(kpti_et_place),  [KPTI_ET_STACK] = sizeof(kpti_et_stack),
+        [KPTI_ET_START] = sizeof(kpti_et_record), [KPTI_ET_STOP] = sizeof(kpti_et_record),
     };
     return kind < sizeof bytes / sizeof *bytes ? bytes[kind] / KPTI_ET_WORD : 0;
 }

@@ -3,19 +3,19 @@
 #include "value_read.h"
 
 #define NUMBER(name, type) "{\"name\":\"" name "\",\"type\":\"" type "\",\"value\":"
-#define STRING(name) NUMBER(name, "string") "\""
+#define STRING(name)       NUMBER(name, "string") "\""
 /* What all nodes have; the numbers come between. */
-#define RF_ID ",\"attrs\":[" NUMBER("rf_id", "uint64")
-#define FW_PARENT "}," NUMBER("fw_parent", "uint64")
-#define SEQ_ID "}," NUMBER("seq_id", "int64")
-#define SCOPE "}," NUMBER("scope", "uint64")
-#define TID "}," NUMBER("tid", "uint64")
-#define FW_TID "}," NUMBER("fw_tid", "uint64")
-#define OP_SCHEMA "}," STRING("op_schema")
+#define RF_ID          ",\"attrs\":[" NUMBER("rf_id", "uint64")
+#define FW_PARENT      "}," NUMBER("fw_parent", "uint64")
+#define SEQ_ID         "}," NUMBER("seq_id", "int64")
+#define SCOPE          "}," NUMBER("scope", "uint64")
+#define TID            "}," NUMBER("tid", "uint64")
+#define FW_TID         "}," NUMBER("fw_tid", "uint64")
+#define OP_SCHEMA      "}," STRING("op_schema")
 #define KERNEL_BACKEND "\"}," STRING("kernel_backend")
-#define KERNEL_FILE "\"}," STRING("kernel_file")
-#define TENSOR_RANGE "\"}," STRING("tensor_range")
-#define OURS "," NUMBER("kpytrace", "object") "{\"os_tid\":"
+#define KERNEL_FILE    "\"}," STRING("kernel_file")
+#define TENSOR_RANGE   "\"}," STRING("tensor_range")
+#define OURS           "," NUMBER("kpytrace", "object") "{\"os_tid\":"
 
 /* --- begin --------------------------------------------------------------------------------------- */
 
@@ -123,8 +123,7 @@ static void put_extra(const kpti_et_node *node, kpti_et_text *out, const kpti_et
     KPTI_ET_PUT(out, ",\"start_ns\":");
     kpti_et_text_i64(out, (int64_t)((uint64_t)b->record.ns + (uint64_t)end->unix_offset_ns));
     KPTI_ET_PUT(out, ",\"dur_ns\":");
-    kpti_et_text_u64(out,
-                     end->ns > b->record.ns ? (uint64_t)end->ns - (uint64_t)b->record.ns : 0);
+    kpti_et_text_u64(out, end->ns > b->record.ns ? (uint64_t)end->ns - (uint64_t)b->record.ns : 0);
     if (b->external_id) {
         KPTI_ET_PUT(out, ",\"ext_id\":");
         kpti_et_text_u64(out, b->external_id);

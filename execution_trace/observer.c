@@ -104,8 +104,8 @@ static void get_stats(void *self, kpt_observer_stats *out)
 static kpt_status recover(void *self, const char *journal, const char *path, kpti_error *error)
 {
     const kpti_env *env = ((observer *)self)->recorder.env;
-    const kpti_trace_file file = {
-        .heap = {env->host.ctx, env->host.alloc, env->host.dealloc}, .path = path};
+    const kpti_trace_file file = {.heap = {env->host.ctx, env->host.alloc, env->host.dealloc},
+                                  .path = path};
     return kpti_trace_file_recover(&file, journal, error);
 }
 

@@ -140,8 +140,10 @@ void kpti_recorder_forked(kpti_recorder *r)
     while (*end)
         end = &(*end)->next;
     *end = r->control;
-    if (r->control) r->control->next = left;
-    else *end = left;
+    if (r->control)
+        r->control->next = left;
+    else
+        *end = left;
     left = r->streams;
     r->streams = r->control = NULL;
     if (r->journal.bytes) kpti_et_journal_close(&r->journal, 1);

@@ -95,8 +95,7 @@ static int ends_in_gz(const char *path)
     return size > 3 && strcmp(path + size - 3, ".gz") == 0;
 }
 
-static kpt_status write_from(const kpti_trace_file *file, kpti_et_reader *reader,
-                             kpti_error *error)
+static kpt_status write_from(const kpti_trace_file *file, kpti_et_reader *reader, kpti_error *error)
 {
     kpti_out_file out = {.heap = file->heap, .fd = -1, .wants_gzip = ends_in_gz(file->path)};
     kpti_et_resources resources;
@@ -158,8 +157,7 @@ kpt_status kpti_trace_file_recover(const kpti_trace_file *file, const char *jour
 {
     const int fd = open(journal, O_RDONLY | O_CLOEXEC);
     kpt_status status;
-    if (fd < 0)
-        return kpti_fail(error, KPT_E_IO, "%s can't be read: %s", journal, strerror(errno));
+    if (fd < 0) return kpti_fail(error, KPT_E_IO, "%s can't be read: %s", journal, strerror(errno));
     status = kpti_trace_file_write(file, fd, error);
     (void)close(fd);
     return status;

@@ -134,8 +134,7 @@ static void begin(kpti_et_tree *tree, const kpti_et_item *item)
 }
 
 /* Writes the node at AT of BRANCH, and closes the gap: its text's memory goes to the end. */
-static void end_node(kpti_et_tree *tree, kpti_et_branch *branch, uint32_t at,
-                     kpti_et_node_end *end)
+static void end_node(kpti_et_tree *tree, kpti_et_branch *branch, uint32_t at, kpti_et_node_end *end)
 {
     const kpti_et_node node = branch->nodes[at];
     end->unix_offset_ns = tree->unix_offset_ns;

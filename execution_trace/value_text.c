@@ -48,12 +48,12 @@ static const uint64_t *put_tensor(writing *w, const uint64_t *at)
     const size_t *ends = piece->ends;
     char *out;
     int *failed = &w->values->failed;
-    const uint64_t id = kpti_et_ids_of(&n->tensors, n->heap, t.fixed.tensor_id, t.generation,
-                                       &n->next_id, failed);
-    const uint64_t storage =
-        t.flags & KPTI_ET_NO_SIZES ? 0
-                                   : kpti_et_ids_of(&n->storages, n->heap, t.fixed.storage_id,
-                                                    t.storage_generation, &n->next_id, failed);
+    const uint64_t id =
+        kpti_et_ids_of(&n->tensors, n->heap, t.fixed.tensor_id, t.generation, &n->next_id, failed);
+    const uint64_t storage = t.flags & KPTI_ET_NO_SIZES
+                                 ? 0
+                                 : kpti_et_ids_of(&n->storages, n->heap, t.fixed.storage_id,
+                                                  t.storage_generation, &n->next_id, failed);
     *failed |= piece->text.failed;
     out = kpti_et_text_room(w->values, 3 * KPTI_JSON_MOST_NUMBER);
     if (!out || *failed) return next;
@@ -159,8 +159,7 @@ static const uint64_t *put_value(writing *w, const uint64_t *at)
 
 static writing begin(kpti_et_naming *n, kpti_et_text *out, const kpti_et_item *item)
 {
-    const writing w = {n,          item,      kpti_et_item_end(item), out, &n->shapes,
-                       &n->types, &n->strides};
+    const writing w = {n, item, kpti_et_item_end(item), out, &n->shapes, &n->types, &n->strides};
     n->shapes.used = n->types.used = n->strides.used = 0;
     return w;
 }

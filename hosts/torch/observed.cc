@@ -4,6 +4,7 @@
 #include <Python.h>
 #include <pthread.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <exception>
@@ -21,37 +22,21 @@ namespace
 
 enum { MOST_OBSERVERS = 8 };
 
-// Who is told. A callback counts itself in before it looks; who ends an observer takes it out of here, and
-// frees it when nobody is counted in. Both sides are sequentially consistent.
+// Who is told.
 std::array<std::atomic<const Observer *>, MOST_OBSERVERS> told{};
 std::atomic<int> told_count{0};
-std::atomic<int> callbacks_inside{0};
 
 // Only who begins and ends takes it; torch's own lock is taken under it.
 std::mutex told_lock;
 at::CallbackHandle told_handle = at::INVALID_CALLBACK_HANDLE;
 
-struct Inside {
-    Inside()
-    {
-        callbacks_inside++;
-    }
-    ~Inside()
-    {
-        callbacks_inside--;
-    }
-    Inside(const Inside &) = delete;
-    Inside &operator=(const Inside &) = delete;
-};
-
 // An operator that has begun, with its number for each observer that records it.
 struct Begun : at::ObserverContext {
     struct One {
-        const kpt_observer_ops *ops;
-        kpt_handle self;
+        const kpt_observer *observer;
         uint64_t id;
     };
-    FunctionTexts texts{};
+    size_t outputs = 0;
     int exceptions = 0;
     uint32_t count = 0;
     std::array<One, MOST_OBSERVERS> numbers; // COUNT of them
@@ -91,14 +76,11 @@ void add_kernel(const at::RecordFunction &function, Values &values, kpt_op &op, 
 
 void give_wanted_elements(Values &values, kpt_str name)
 {
-    bool wanted = false;
-    bool of_this = false;
-    for (const auto &slot : told)
-        if (const Observer *observer = slot) {
-            wanted |= observer->wants_elements();
-            of_this |= observer->wants_elements_of(name);
-        }
-    if (wanted && of_this) values.give_elements(/*copy=*/true);
+    const auto wants = [name](const auto &slot) {
+        const Observer *observer = slot.load(std::memory_order_acquire);
+        return observer && observer->wants_elements_of(name);
+    };
+    if (std::any_of(told.begin(), told.end(), wants)) values.give_elements();
 }
 
 void describe(const at::RecordFunction &function, const FunctionTexts &texts, Values &values,
@@ -127,7 +109,6 @@ void describe(const at::RecordFunction &function, const FunctionTexts &texts, Va
 
 std::unique_ptr<at::ObserverContext> begin_operator(const at::RecordFunction &function)
 {
-    Inside inside;
     if (!told_count.load(std::memory_order_relaxed)) return nullptr;
     try {
         auto begun = std::make_unique<Begun>();
@@ -135,15 +116,17 @@ std::unique_ptr<at::ObserverContext> begin_operator(const at::RecordFunction &fu
         Values::Scope scope(values);
         kpt_op op;
         KPT_INIT(&op);
-        begun->texts = texts_of(function);
-        describe(function, begun->texts, values, op);
+        const FunctionTexts texts = texts_of(function);
+        describe(function, texts, values, op);
         for (const auto &slot : told) {
-            const Observer *observer = slot;
+            const Observer *observer = slot.load(std::memory_order_acquire);
             if (!observer) continue;
-            Begun::One &one = begun->numbers[begun->count];
-            one = {&observer->ops(), observer->self(), 0};
-            if (one.ops->begin_op(one.self, &op, &one.id) == KPT_OK && one.id) begun->count++;
+            const kpt_observer &to = observer->plugins();
+            uint64_t id;
+            if (to.ops->begin_op(to.self, &op, &id) == KPT_OK && id)
+                begun->numbers[begun->count++] = {&to, id};
         }
+        begun->outputs = texts.outputs;
         begun->exceptions = std::uncaught_exceptions();
         return begun;
     } catch (const std::exception &) { // no memory; the operator goes on
@@ -153,7 +136,6 @@ std::unique_ptr<at::ObserverContext> begin_operator(const at::RecordFunction &fu
 
 void end_operator(const at::RecordFunction &function, at::ObserverContext *context)
 {
-    Inside inside;
     const auto *begun = static_cast<const Begun *>(context);
     if (!begun || !begun->count) return;
     try {
@@ -163,13 +145,14 @@ void end_operator(const at::RecordFunction &function, at::ObserverContext *conte
         kpt_op op;
         KPT_INIT(&op);
         const auto &all = function.outputs();
-        const auto outputs = last_of({all.data(), all.size()}, begun->texts.outputs);
+        const auto outputs = last_of(at::ArrayRef<const c10::IValue>(all.data(), all.size()),
+                                     begun->outputs);
         op.values = values.convert(outputs);
         op.value_count = outputs.size();
         values.identify();
         for (uint32_t i = 0; i < begun->count; i++) {
-            const Begun::One &one = begun->numbers[i];
-            (void)one.ops->end_op(one.self, one.id, &op, kpt_str_of(raised ? "raised" : ""));
+            const auto &[to, id] = begun->numbers[i];
+            (void)to->ops->end_op(to->self, id, &op, raised ? kpt_str_of("raised") : kpt_str{});
         }
     } catch (const std::exception &) { // no memory; its observers end it with its parent
     }
@@ -195,7 +178,6 @@ void observing_forked()
     for (auto &slot : told)
         slot = nullptr;
     told_count = 0;
-    callbacks_inside = 0;
     new (&told_lock) std::mutex;
     identities_forked();
     texts_forked();
@@ -230,11 +212,6 @@ void end_observing(const Observer &observer)
     // torch's list of callbacks may be gone before an observer that is left running at exit.
     if (Py_IsInitialized()) at::removeCallback(told_handle);
     told_handle = at::INVALID_CALLBACK_HANDLE;
-}
-
-bool is_observing()
-{
-    return callbacks_inside > 0;
 }
 
 } // namespace kpytrace

@@ -11,11 +11,8 @@ namespace kpytrace
 // From now on OBSERVER is told. False: as many are as can be.
 bool begin_observing(const Observer &observer);
 
-// No operator that begins after this is told to OBSERVER; ends may be, until is_observing says no.
+// OBSERVER is told no more, but of what is in flight.
 void end_observing(const Observer &observer);
-
-// Whether a callback runs, on any thread.
-bool is_observing();
 
 } // namespace kpytrace
 #endif

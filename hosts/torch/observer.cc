@@ -1,8 +1,8 @@
 #include "observer.h"
 
 #include <algorithm>
-#include <list>
 #include <mutex>
+#include <vector>
 
 #include "identities.h"
 #include "observed.h"
@@ -13,12 +13,10 @@ namespace kpytrace
 namespace
 {
 
-// Those that are there, and those that have ended while a callback ran, which the next one frees. Never an
-// observer's code under the lock.
 struct Observers {
-    std::mutex lock;
-    int count = 0;
-    std::list<std::unique_ptr<Observer>> ended;
+    std::mutex lock; // no observer is called under it
+    std::vector<Observer *> idle;
+    size_t in_use = 0;
 };
 
 Observers &observers()
@@ -27,20 +25,31 @@ Observers &observers()
     return *forever;
 }
 
+Observer *take_idle(const ObserverSettings &settings)
+{
+    Observers &all = observers();
+    std::lock_guard<std::mutex> guard(all.lock);
+    all.in_use++;
+    const auto same = [&settings](const Observer *idle) { return idle->settings() == settings; };
+    const auto found = std::find_if(all.idle.begin(), all.idle.end(), same);
+    if (found == all.idle.end()) return nullptr;
+    Observer *taken = *found;
+    all.idle.erase(found);
+    return taken;
+}
+
+// No tensors are told apart when nobody records.
+void count_out(Observer *idle)
+{
+    Observers &all = observers();
+    std::unique_lock<std::mutex> guard(all.lock);
+    if (idle) all.idle.push_back(idle);
+    const bool was_last = --all.in_use == 0;
+    guard.unlock();
+    if (was_last) forget_all();
+}
+
 } // namespace
-
-Observer::Observer(ObserverSettings settings) : settings_(std::move(settings))
-{
-    std::lock_guard<std::mutex> guard(observers().lock);
-    observers().count++;
-}
-
-Observer::~Observer()
-{
-    if (observer_.ops) (void)observer_.ops->destroy(observer_.self);
-    std::lock_guard<std::mutex> guard(observers().lock);
-    observers().count--;
-}
 
 bool Observer::answered(kpt_status status, const char *what)
 {
@@ -95,11 +104,10 @@ bool Observer::recover(const std::string &journal, const std::string &path)
                     "the execution trace can't be recovered");
 }
 
-bool Observer::wants_elements_of(kpt_str name) const
+bool Observer::is_listed(kpt_str name) const
 {
     const std::string &list = settings_.data_ops;
     const std::string_view wanted(name.data, name.size);
-    if (settings_.ranges) return true;
     for (size_t at = 0; at < list.size();) {
         const size_t comma = std::min(list.find(',', at), list.size());
         if (std::string_view(list).substr(at, comma - at) == wanted) return true;
@@ -108,21 +116,21 @@ bool Observer::wants_elements_of(kpt_str name) const
     return false;
 }
 
-void end_observer(std::unique_ptr<Observer> observer)
+Observer *take_observer(ObserverSettings settings, std::string &why)
 {
-    Observers &all = observers();
-    std::list<std::unique_ptr<Observer>> ended;
-    end_observing(*observer);
-    {
-        std::lock_guard<std::mutex> guard(all.lock);
-        all.ended.push_back(std::move(observer));
-        if (!is_observing()) ended.swap(all.ended);
-    }
-    ended.clear();
-    std::unique_lock<std::mutex> guard(all.lock);
-    const bool was_last = all.count == 0;
-    guard.unlock();
-    if (was_last) forget_all();
+    if (Observer *idle = take_idle(settings)) return idle;
+    auto *made = new Observer(std::move(settings));
+    if (made->make()) return made;
+    why = made->error();
+    count_out(nullptr);
+    return nullptr;
+}
+
+void give_back_observer(Observer *observer)
+{
+    (void)observer->stop();
+    (void)observer->close();
+    count_out(observer);
 }
 
 } // namespace kpytrace

@@ -1,9 +1,11 @@
 // observer.h: an execution-trace observer of torch's: the plugin's, fed with the operators that torch
 // reports. Control calls of one observer come one at a time, from any thread, without the GIL.
+//
+// One that is given back is kept for the next who wants the same, and never freed: a callback may still be
+// at it, and would have to be counted, at each operator, for somebody to wait for it.
 #ifndef KPTI_TORCH_OBSERVER_H
 #define KPTI_TORCH_OBSERVER_H
 
-#include <memory>
 #include <string>
 
 #include "bond.h"
@@ -16,17 +18,19 @@ struct ObserverSettings {
     bool stacks = true;
     bool ranges = false;
     std::string data_ops; // names, with commas between them
+
+    bool operator==(const ObserverSettings &) const = default;
 };
 
 class Observer
 {
   public:
-    explicit Observer(ObserverSettings settings);
-    ~Observer();
+    explicit Observer(ObserverSettings settings) : settings_(std::move(settings)) {}
+    ~Observer() = delete;
     Observer(const Observer &) = delete;
     Observer &operator=(const Observer &) = delete;
 
-    // False: error() says why.
+    // Each: false, and error() says why.
     bool make();
     bool open(const std::string &path);
     bool start();
@@ -39,22 +43,22 @@ class Observer
     {
         return bond_.error();
     }
-    kpt_handle self() const
+    const ObserverSettings &settings() const
     {
-        return observer_.self;
+        return settings_;
     }
-    const kpt_observer_ops &ops() const
+    const kpt_observer &plugins() const
     {
-        return *observer_.ops;
+        return observer_;
     }
-    // Whether integral inputs' elements are asked for, of all operators or of NAME.
-    bool wants_elements() const
+    // Whether the elements of NAME's integral inputs are asked for.
+    bool wants_elements_of(kpt_str name) const
     {
-        return settings_.ranges || !settings_.data_ops.empty();
+        return settings_.ranges || (!settings_.data_ops.empty() && is_listed(name));
     }
-    bool wants_elements_of(kpt_str name) const;
 
   private:
+    bool is_listed(kpt_str name) const;
     bool answered(kpt_status status, const char *what);
 
     const ObserverSettings settings_;
@@ -62,8 +66,11 @@ class Observer
     Bond bond_;
 };
 
-// The observer ends: it is freed as soon as no callback may be using it.
-void end_observer(std::unique_ptr<Observer> observer);
+// One with these settings; null: WHY says why there is none.
+Observer *take_observer(ObserverSettings settings, std::string &why);
+
+// Stops and closes it. Its file is complete, and it is not the caller's any more.
+void give_back_observer(Observer *observer);
 
 } // namespace kpytrace
 #endif

@@ -32,7 +32,7 @@ void free_observer(PyObject *capsule)
 {
     auto *observer = static_cast<Observer *>(PyCapsule_GetPointer(capsule, OBSERVER_CAPSULE));
     (void)without_gil([observer] {
-        end_observer(std::unique_ptr<Observer>(observer));
+        give_back_observer(observer);
         return 0;
     });
 }
@@ -45,11 +45,12 @@ PyObject *observer(PyObject *, PyObject *args)
     int ranges;
     const char *data_ops;
     if (!PyArg_ParseTuple(args, "spps", &plugin, &stacks, &ranges, &data_ops)) return nullptr;
-    auto made = std::make_unique<Observer>(
-        ObserverSettings{plugin, stacks != 0, ranges != 0, data_ops});
-    if (!without_gil([&made] { return made->make(); })) return os_error(made->error());
-    PyObject *capsule = PyCapsule_New(made.get(), OBSERVER_CAPSULE, free_observer);
-    if (capsule) (void)made.release();
+    ObserverSettings settings{plugin, stacks != 0, ranges != 0, data_ops};
+    std::string why;
+    Observer *taken = without_gil([&] { return take_observer(std::move(settings), why); });
+    if (!taken) return os_error(why);
+    PyObject *capsule = PyCapsule_New(taken, OBSERVER_CAPSULE, free_observer);
+    if (!capsule) give_back_observer(taken);
     return capsule;
 }
 

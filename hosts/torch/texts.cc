@@ -63,7 +63,8 @@ enum { MOST_NAMES = 1 << 16 };
 // An operator that was registered where one was before has another text.
 bool is_of(const Operator *known, const char *key, const char *overload)
 {
-    return known && known->key == key && known->name == key && known->overload == overload;
+    return known && known->key == key && strcmp(known->name.c_str(), key) == 0 &&
+           strcmp(known->overload.c_str(), overload) == 0;
 }
 
 const Operator *remembered(const c10::FunctionSchema &schema, const char *key)

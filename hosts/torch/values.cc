@@ -161,7 +161,7 @@ void Values::identify()
     if (unnumbered_) kpytrace::identify(std::exchange(unnumbered_, nullptr));
 }
 
-void Values::give_elements(bool copy)
+void Values::give_elements()
 {
     for (size_t i = first_tensor_; i < tensor_count_; i++) {
         Tensor &tensor = *tensors_[i];
@@ -170,7 +170,7 @@ void Values::give_elements(bool copy)
         given.elements = elements_of(tensor.source->scalar_type());
         if (given.elements == KPT_ELEMENTS_OTHER) continue;
         given.data = elements_here(*tensor.source, given);
-        if (!given.data && copy) {
+        if (!given.data) {
             copies_.push_back(elements_copied(*tensor.source, given));
             given.data = copies_.back().defined() ? copies_.back().const_data_ptr() : nullptr;
         }

@@ -100,9 +100,8 @@ class Values
     // Numbers the tensors that were converted since it was done last.
     void identify();
 
-    // Gives the plugin the elements of the integral tensors in this scope: where they are, or with COPY
-    // also those of other devices, copied.
-    void give_elements(bool copy);
+    // Gives the plugin the elements of the integral tensors in this scope; those of other devices copied.
+    void give_elements();
 
     kpt_attr *attrs(size_t count);
     kpt_str copied(std::string_view text);

@@ -10,13 +10,13 @@ TEST_F(Journal, ManyOperatorsInSmallAndLargeChunks)
 {
     const uint64_t most[] = {1, 65536, 0};
     for (const uint64_t max_bytes : most) {
-        const int count = 20000;
+        const int count = 3000;
         args.max_bytes = max_bytes;
         begin();
         for (int i = 0; i < count; i++)
             run(i % 2 ? "odd" : "even", {values.integer(i)}, {values.real(i)});
         EXPECT_EQ(stats().ops, static_cast<uint64_t>(count));
-        EXPECT_GT(stats().journal_bytes, 100000U);
+        EXPECT_GT(stats().journal_bytes, 65536U);
         const json t = finish();
         ASSERT_EQ(t["nodes"].items.size(), static_cast<size_t>(count) + 2);
         for (int i = 0; i < count; i++) {
@@ -61,7 +61,7 @@ TEST_F(Journal, TextsOfAnyLength)
 
 TEST_F(Journal, MoreTextsThanAreRemembered)
 {
-    const size_t count = 3000;
+    const size_t count = 1000;
     std::vector<std::string> names;
     for (size_t i = 0; i < count; i++)
         names.push_back("aten::op_" + std::to_string(i));

@@ -37,11 +37,11 @@ TEST_F(Node, WithoutOperatorsThereIsTheRoot)
 
 TEST_F(Node, ScalarsAreAsTheyAre)
 {
-    const json node = with({values.integer(1), values.boolean(false), values.real(2.5),
-                            values.string("hello"), values.none(),
-                            values.of(KPT_VALUE_DEVICE, "cuda:1"),
-                            values.of(KPT_VALUE_OTHER, "GenericDict"), values.boolean(true),
-                            values.integer(std::numeric_limits<int64_t>::min())});
+    const json node =
+        with({values.integer(1), values.boolean(false), values.real(2.5), values.string("hello"),
+              values.none(), values.of(KPT_VALUE_DEVICE, "cuda:1"),
+              values.of(KPT_VALUE_OTHER, "GenericDict"), values.boolean(true),
+              values.integer(std::numeric_limits<int64_t>::min())});
     EXPECT_EQ(text_of(node["inputs"]["values"]),
               "[1,false,2.5,\"hello\",\"<None>\",\"cuda:1\",\"<GenericDict>\",true,"
               "-9223372036854775808]");
@@ -175,8 +175,7 @@ TEST_F(Node, WhatCantBeIsLeftOut)
     newer.kind = 99;
     small.struct_size = 8;
     const json node = with({no_tensor, no_items, no_text, newer, values.of(small)});
-    EXPECT_EQ(text_of(node["inputs"]["values"]),
-              "[\"<None>\",[],\"\",\"<Unknown>\",\"<None>\"]");
+    EXPECT_EQ(text_of(node["inputs"]["values"]), "[\"<None>\",[],\"\",\"<Unknown>\",\"<None>\"]");
 }
 
 TEST_F(Node, AV1TensorIsReadNoFurther)
@@ -261,7 +260,8 @@ TEST_F(Node, TheHostsAttributesFollow)
     kpt_attr at_begin[2] = {};
     kpt_attr at_end[1] = {};
     kpt_op op = op_of("record_param_comms");
-    at_begin[0] = {kpt_str_of("collective_name"), kpt_str_of("string"), values.string("all\"reduce")};
+    at_begin[0] = {kpt_str_of("collective_name"), kpt_str_of("string"),
+                   values.string("all\"reduce")};
     at_begin[1] = {kpt_str_of("in_msg_nelems"), kpt_str_of("uint64"), values.integer(-1)};
     at_end[0] = {kpt_str_of("is_asynchronized_op"), kpt_str_of("bool"), values.boolean(true)};
     op.attrs = at_begin;

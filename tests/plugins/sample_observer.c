@@ -93,8 +93,8 @@ static kpt_status destroy(kpt_handle self)
 static kpt_status get_stats(kpt_handle self, kpt_observer_stats *out)
 {
     static const sample_layout layout = {sizeof(kpt_observer_stats), KPT_OBSERVER_STATS_V1_SIZE,
-                                         "R741", NULL, NULL};
-    const kpt_observer_stats nothing = {sizeof nothing, 0, 0, 0, 0};
+                                         NULL, NULL, NULL};
+    const kpt_observer_stats nothing = {sizeof nothing, 0, wrong("R741") ? 1 : 0, 0, 0};
     sample_object *object;
     kpt_status status = enter(self, &object);
     if (status != KPT_OK) return status;

@@ -9,7 +9,7 @@ void known()
     const std::vector<int64_t> in = {1, 2};
     const std::vector<int64_t> out = {3};
     const auto sequence = std::make_tuple(static_cast<int64_t>(5), false);
-    const auto group = std::make_tuple(std::string("7"), std::string("the \"group\""));
+    const auto group = std::make_tuple(std::string("7"), std::string("the group"));
     RECORD_PARAM_COMMS(sequence, group, 3, "allreduce", 100, 200, at::kFloat, in, out, 4, 2, 16);
 }
 

@@ -8,6 +8,7 @@ import os
 import threading
 import time
 import unittest
+import weakref
 
 import support
 
@@ -191,14 +192,27 @@ class Failures(unittest.TestCase):
 
     def test_6_range_of_a_meta_tensor(self):
         def work():
-            torch.ones(3, dtype=torch.int64, device="meta") + 1
-            torch.empty(0, dtype=torch.int64) + 1
-            torch.tensor([5, -3]) + 1
+            torch.neg(torch.ones(3, dtype=torch.int64, device="meta"))
+            torch.neg(torch.empty(0, dtype=torch.int64))
+            torch.neg(torch.tensor([5, -3]))
 
         with et.environment(SAVE_INTEGRAL_TENSOR_RANGE="1"):
             trace = et.record(self.path, work)
-        self.assertEqual([et.attr(node, "tensor_range") for node in et.named(trace, "aten::add")],
+        self.assertEqual([et.attr(node, "tensor_range") for node in et.named(trace, "aten::neg")],
                          ["", "", '{"0":[-3,5]}'])
+
+    def test_6_tensors_that_refuse(self):
+        """Each node is there, and those behind it have their parents."""
+        parts = [torch.randn(2, 3), torch.randn(4, 3)]
+        odd = [torch.eye(2).to_sparse_csr(), torch.nested.nested_tensor(parts, layout=torch.strided)]
+
+        def work():
+            for tensor in odd:
+                with et.annotation("odd", tensor, 1):
+                    torch.ones(2)
+
+        nodes = et.named(et.record(self.path, work), "odd")
+        self.assertEqual([node["inputs"]["types"] for node in nodes], [["Tensor(float)", "Int"]] * 2)
 
     def test_7_data_of_views(self):
         base = torch.arange(24).reshape(4, 6)
@@ -251,7 +265,6 @@ class Failures(unittest.TestCase):
         gone = []
         for _ in range(10):
             tensor = torch.ones(4) * 2
-            import weakref
             weakref.finalize(tensor, gone.append, 1)
             del tensor
         gc.collect()

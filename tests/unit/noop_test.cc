@@ -117,6 +117,7 @@ TEST_F(Noop, ObserverOpensNoFileAndNumbersNoOperator)
     const kpti_observer_impl &o = kpti_noop_observer;
     kpt_observer_args args;
     kpt_observer_stats stats = {};
+    kpti_error refusal = {""};
     kpt_op op;
     KPT_INIT(&args);
     KPT_INIT(&op);
@@ -133,7 +134,7 @@ TEST_F(Noop, ObserverOpensNoFileAndNumbersNoOperator)
         EXPECT_EQ(o.close(self, &error), KPT_OK);
         o.get_stats(self, &stats);
         EXPECT_EQ(stats.ops + stats.dropped + stats.journal_bytes, 0U);
-        EXPECT_EQ(o.recover(self, "journal", path("trace.json").c_str(), &error),
+        EXPECT_EQ(o.recover(self, "journal", path("trace.json").c_str(), &refusal),
                   KPT_E_UNSUPPORTED);
     }
     o.forked(self);

@@ -102,7 +102,6 @@ std::string of_tracebacks(const struct_world &w)
 {
     return w.tracebacks_text();
 }
-
 void prepare_delivery(struct_world &, void *whole)
 {
     KPT_INIT(as<kpt_delivery>(whole));
@@ -264,18 +263,16 @@ std::vector<row> make_rows()
          [](W &w, void *peer, uint32_t) {
              kpt_memory_tracer made;
              KPT_INIT(&made);
-             auto *args = as<kpt_memory_args>(peer);
-             kpt_status status = w.host.make_memory(w.host.memory_ctx, args, &made);
-             return destroy_after<kpt_memory_tracer>(status, &made);
+             return destroy_after<kpt_memory_tracer>(
+                 w.host.make_memory(w.host.memory_ctx, as<kpt_memory_args>(peer), &made), &made);
          },
          nullptr, of_plugin, "args", KPT_E_SIZE, KPT_E_INVALID},
         {SIZED("kpt_memory_tracer", kpt_memory_tracer, MEMORY_TRACER), empty<kpt_memory_tracer>,
          [](W &w, void *peer, uint32_t) {
              kpt_memory_args args;
              KPT_INIT(&args);
-             auto *out = as<kpt_memory_tracer>(peer);
-             kpt_status status = w.host.make_memory(w.host.memory_ctx, &args, out);
-             return destroy_after<kpt_memory_tracer>(status, peer);
+             return destroy_after<kpt_memory_tracer>(
+                 w.host.make_memory(w.host.memory_ctx, &args, as<kpt_memory_tracer>(peer)), peer);
          },
          is_object<kpt_memory_tracer>, of_plugin, "out", KPT_E_SIZE, KPT_E_INVALID},
         {SIZED("kpt_memory_tracer_of_extension", kpt_memory_tracer, MEMORY_TRACER),
@@ -288,18 +285,17 @@ std::vector<row> make_rows()
          [](W &w, void *peer, uint32_t) {
              kpt_observer made;
              KPT_INIT(&made);
-             auto *args = as<kpt_observer_args>(peer);
-             kpt_status status = w.host.make_observer(w.host.observer_ctx, args, &made);
-             return destroy_after<kpt_observer>(status, &made);
+             return destroy_after<kpt_observer>(
+                 w.host.make_observer(w.host.observer_ctx, as<kpt_observer_args>(peer), &made),
+                 &made);
          },
          nullptr, of_plugin, "args", KPT_E_SIZE, KPT_E_INVALID},
         {SIZED("kpt_observer", kpt_observer, OBSERVER), empty<kpt_observer>,
          [](W &w, void *peer, uint32_t) {
              kpt_observer_args args;
              KPT_INIT(&args);
-             auto *out = as<kpt_observer>(peer);
-             kpt_status status = w.host.make_observer(w.host.observer_ctx, &args, out);
-             return destroy_after<kpt_observer>(status, peer);
+             return destroy_after<kpt_observer>(
+                 w.host.make_observer(w.host.observer_ctx, &args, as<kpt_observer>(peer)), peer);
          },
          is_object<kpt_observer>, of_plugin, "out", KPT_E_SIZE, KPT_E_INVALID},
         {SIZED("kpt_observer_of_extension", kpt_observer, OBSERVER), empty<kpt_observer>,
@@ -309,11 +305,11 @@ std::vector<row> make_rows()
          is_object<kpt_observer>, of_tracer, "get_extension", KPT_E_SIZE, KPT_E_INVALID},
         {SIZED("kpt_op", kpt_op, OP), empty<kpt_op>,
          [](W &w, void *peer, uint32_t) {
+             const kpt_observer &o = w.observer;
              uint64_t id = 99;
-             kpt_status status = w.observer.ops->begin_op(w.observer.self, as<kpt_op>(peer), &id);
+             kpt_status status = o.ops->begin_op(o.self, as<kpt_op>(peer), &id);
              EXPECT_EQ(id, 0U);
-             EXPECT_EQ(w.observer.ops->end_op(w.observer.self, 1, as<kpt_op>(peer), kpt_str_of("")),
-                       status);
+             EXPECT_EQ(o.ops->end_op(o.self, 1, as<kpt_op>(peer), kpt_str_of("")), status);
              return status;
          },
          nullptr, nullptr, "", KPT_E_SIZE, KPT_E_INVALID},
