@@ -84,7 +84,7 @@ at::ArrayRef<kpt_attr> collective_attrs(Values &values)
     attrs.text("pg_name", info->getProcessGroupName());
     attrs.text("pg_desc", info->getProcessGroupDesc());
     unsigned_number("pg_size", info->getWorldSize());
-    attrs.number("is_asynchronized_op", "bool", KPT_VALUE_BOOL, info->isAsynchronizedOp());
+    attrs.number("is_asynchronized_op", "string", KPT_VALUE_INT, info->isAsynchronizedOp());
     return attrs.all();
 }
 

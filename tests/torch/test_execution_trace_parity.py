@@ -93,8 +93,10 @@ class SideBySide(unittest.TestCase):
         if kind.startswith("Tensor("):
             self.assertEqual(theirs[2:], ours[2:], where)
             # torch gives an id again after a tensor's end, kpytrace does not: so one of ours is one of theirs.
+            # A storage that is still empty has another id in torch's when it has grown.
             for name, mine, other in zip(("tensor", "storage"), ours, theirs):
-                self.assertEqual(self.ids[name].setdefault(mine, other), other, (where, name))
+                if name == "tensor" or ours[3]:
+                    self.assertEqual(self.ids[name].setdefault(mine, other), other, (where, name))
         elif kind.startswith(("GenericList[", "Tuple[")):
             self.assertEqual(len(theirs), len(ours), where)
             for parts in zip(theirs, ours, et._split(kind[kind.index("[") + 1:-1])):
