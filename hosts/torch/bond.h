@@ -38,7 +38,8 @@ class Bond
 
     // Whether STATUS, of an object that was made through this bond, is good. False: error() says WHAT
     // failed, and why.
-    bool answered(kpt_status status, const char *what, kpt_last_error_fn last_error, kpt_handle self);
+    bool answered(kpt_status status, const char *what, kpt_last_error_fn last_error,
+                  kpt_handle self);
     // False, with WHY for an error.
     bool failed(const char *why);
 

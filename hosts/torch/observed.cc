@@ -145,8 +145,8 @@ void end_operator(const at::RecordFunction &function, at::ObserverContext *conte
         kpt_op op;
         KPT_INIT(&op);
         const auto &all = function.outputs();
-        const auto outputs = last_of(at::ArrayRef<const c10::IValue>(all.data(), all.size()),
-                                     begun->outputs);
+        const auto outputs =
+            last_of(at::ArrayRef<const c10::IValue>(all.data(), all.size()), begun->outputs);
         op.values = values.convert(outputs);
         op.value_count = outputs.size();
         values.identify();
@@ -161,15 +161,14 @@ void end_operator(const at::RecordFunction &function, at::ObserverContext *conte
 at::CallbackHandle add_callbacks()
 {
     using Scope = at::RecordScope;
-    return at::addGlobalCallback(at::RecordFunctionCallback(begin_operator, end_operator)
-                                     .needsInputs(true)
-                                     .needsOutputs(true)
-                                     .needsIds(true)
-                                     .scopes({Scope::FUNCTION, Scope::BACKWARD_FUNCTION,
-                                              Scope::TORCHSCRIPT_FUNCTION, Scope::CUSTOM_CLASS,
-                                              Scope::USER_SCOPE, Scope::LITE_INTERPRETER,
-                                              Scope::STATIC_RUNTIME_OP,
-                                              Scope::STATIC_RUNTIME_MODEL}));
+    return at::addGlobalCallback(
+        at::RecordFunctionCallback(begin_operator, end_operator)
+            .needsInputs(true)
+            .needsOutputs(true)
+            .needsIds(true)
+            .scopes({Scope::FUNCTION, Scope::BACKWARD_FUNCTION, Scope::TORCHSCRIPT_FUNCTION,
+                     Scope::CUSTOM_CLASS, Scope::USER_SCOPE, Scope::LITE_INTERPRETER,
+                     Scope::STATIC_RUNTIME_OP, Scope::STATIC_RUNTIME_MODEL}));
 }
 
 // The plugin's observers have ended in the child; so has what the parent's threads were in.

@@ -66,7 +66,7 @@ class Observer
     Bond bond_;
 };
 
-// One with these settings; null: WHY says why there is none.
+// One with these settings; null: WHY says why there is none. The GIL is held.
 Observer *take_observer(ObserverSettings settings, std::string &why);
 
 // Stops and closes it. Its file is complete, and it is not the caller's any more.

@@ -69,7 +69,8 @@ bool is_of(const Operator *known, const char *key, const char *overload)
 
 const Operator *remembered(const c10::FunctionSchema &schema, const char *key)
 {
-    auto *made = new Operator{key, schema.name(), schema.overload_name(), c10::toString(schema), {}};
+    auto *made =
+        new Operator{key, schema.name(), schema.overload_name(), c10::toString(schema), {}};
     made->texts = {view(made->name), view(made->schema), schema.arguments().size(),
                    schema.returns().size()};
     Seen &all = seen();

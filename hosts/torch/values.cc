@@ -98,8 +98,7 @@ void Values::convert_tensor(const at::Tensor &from, kpt_value &to)
         given.sizes = given.strides = nullptr;
     }
     const bool has_storage = given.device.size != 0;
-    tensor.identity = {impl,
-                       has_storage ? impl->unsafe_storage().unsafeGetStorageImpl() : nullptr,
+    tensor.identity = {impl, has_storage ? impl->unsafe_storage().unsafeGetStorageImpl() : nullptr,
                        &given.tensor_id, &given.storage_id, unnumbered_};
     unnumbered_ = &tensor.identity;
 }

@@ -32,6 +32,15 @@ def own(node):
     return attr(node, "kpytrace")
 
 
+def stack(trace, node):
+    """[[function, file, line], ...], innermost first."""
+    extra, at, frames = trace["kpytrace"], own(node)["stack"], []
+    while at >= 0:
+        at, frame = extra["stacks"][at]
+        frames.append(extra["frames"][frame])
+    return frames
+
+
 def named(trace, name):
     """The nodes of that name."""
     return [node for node in trace["nodes"] if node["name"] == name]

@@ -5,7 +5,7 @@ import json
 import os
 import unittest
 
-import support  # noqa: F401
+import support
 
 import et
 import torch
@@ -25,6 +25,15 @@ def kineto_rf_ids(path):
 
 def loops(trace):
     return [node for node in trace["nodes"] if node["name"].startswith("## LOOP ")]
+
+
+ALONE = """
+import et, json, os, torch
+with et.folder() as folder:
+    trace = et.record(os.path.join(folder, "trace.json"), lambda: torch.ones(2))
+print(json.dumps([len(et.stack(trace, et.the(trace, "aten::ones"))), "<lambda>"
+                  in et.stack(trace, et.the(trace, "aten::ones"))[0][0]]))
+"""
 
 
 class WithKineto(unittest.TestCase):
@@ -210,9 +219,13 @@ class Alone(unittest.TestCase):
         with et.folder() as folder:
             with_stacks = et.record(os.path.join(folder, "with.json"), inner)
             without = et.record(os.path.join(folder, "without.json"), inner, python_stacks=False)
-        node = et.the(with_stacks, "aten::ones")
-        self.assertIn("stack", et.own(node))
+        names = [name for name, _, _ in et.stack(with_stacks, et.the(with_stacks, "aten::ones"))]
+        self.assertEqual([name.rpartition(".")[2] for name in names[:3]],
+                         ["inner", "record", "test_python_stack"])
         self.assertNotIn("stack", et.own(et.the(without, "aten::ones")))
+
+    def test_python_stack_of_the_first_observer(self):
+        self.assertEqual(support.program(ALONE).value, [3, True])
 
 
 class Elements(unittest.TestCase):

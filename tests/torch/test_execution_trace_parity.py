@@ -193,6 +193,29 @@ class SideBySide(unittest.TestCase):
 
         self.same(lambda: twice(torch.ones(2)))
 
+    def test_kernels(self):
+        """As torch's compiler reports those that it has made."""
+        fast = torch._C._profiler._RecordFunctionFast
+        said = [{"kernel_backend": "triton", "kernel_file": "/tmp/some/kernel.py", "stream": 7,
+                 "grid": "grid(1,)"},
+                {"kernel_backend": "triton"}, {"kernel_backend": "cpp"}, {"other": 1}, {}]
+
+        def work():
+            with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU],
+                                        record_shapes=True):  # else torch has no arguments for anybody
+                for words in said:
+                    with fast("a_kernel", [torch.ones(2), 3], words):
+                        pass
+                with fast("no arguments"):
+                    pass
+
+        nodes = [node for node in self.same(work).nodes if node["name"] == "a_kernel"]
+        self.assertEqual([et.attr(node, "kernel_file") for node in nodes],
+                         ["kernel.py", "", "", "", ""])
+        self.assertEqual([et.attr(node, "kernel_backend") for node in nodes],
+                         ["triton", "triton", "cpp", "", ""])
+        self.assertEqual(nodes[0]["inputs"]["values"][2], 7)
+
     def test_collectives(self):
         from kpytrace.torch import _compile, _environment
 
