@@ -23,6 +23,13 @@ kpt_status Bond::register_memory_tracer(void *, kpt_memory_make_fn make, void *m
     return KPT_OK;
 }
 
+kpt_status Bond::register_observer(void *, kpt_observer_make_fn make, void *make_ctx)
+{
+    opening->make_observer_ = make;
+    opening->make_observer_ctx_ = make_ctx;
+    return KPT_OK;
+}
+
 void Bond::read_error(const char *what, kpt_last_error_fn last_error, kpt_handle self)
 {
     char text[384] = "";
@@ -44,6 +51,7 @@ bool Bond::open(const std::string &plugin, kpt_host host)
     }
     host.register_tracer = register_tracer;
     host.register_memory_tracer = register_memory_tracer;
+    host.register_observer = register_observer;
     KPT_INIT(&info_);
     opening = this;
     kpt_status status = entry(&host, &info_);
@@ -65,42 +73,62 @@ bool Bond::make(const kpt_tracer_args &args)
     return true;
 }
 
+template <typename Object> bool Bond::is_made(kpt_status status, const char *what, Object &out)
+{
+    if (status == KPT_OK && !(out.flags & KPT_OBJECT_NOOP)) return true;
+    if (status != KPT_OK) {
+        read_error(what, info_.last_error, info_.self);
+    } else {
+        read_error(what, out.ops->last_error, out.self);
+        (void)out.ops->destroy(out.self);
+    }
+    out = {};
+    return false;
+}
+
 bool Bond::make_tracebacks(const kpt_tracebacks_args &args, kpt_tracebacks &out)
 {
     kpt_traceback_maker maker;
     KPT_INIT(&maker);
     KPT_INIT(&out);
-    if (info_.get_extension(info_.self, kpt_str_of(KPT_EXT_TRACEBACK), &maker) != KPT_OK ||
-        maker.make(info_.self, &args, &out) != KPT_OK) {
-        read_error("tracebacks can't be gathered", info_.last_error, info_.self);
-        return false;
-    }
-    if (!(out.flags & KPT_OBJECT_NOOP)) return true;
-    read_error("tracebacks can't be gathered", out.ops->last_error, out.self);
-    (void)out.ops->destroy(out.self);
-    return false;
+    kpt_status status = info_.get_extension(info_.self, kpt_str_of(KPT_EXT_TRACEBACK), &maker);
+    if (status == KPT_OK) status = maker.make(info_.self, &args, &out);
+    return is_made(status, "tracebacks can't be gathered", out);
 }
 
 bool Bond::make_memory(const kpt_memory_args &args, kpt_memory_tracer &out)
 {
+    const char *what = "memory can't be recorded";
     KPT_INIT(&out);
-    if (!make_memory_ || make_memory_(make_memory_ctx_, &args, &out) != KPT_OK) {
-        read_error("memory can't be recorded", info_.last_error, info_.self);
-        out = {};
-        return false;
-    }
-    if (!(out.flags & KPT_OBJECT_NOOP)) return true;
-    read_error("memory can't be recorded", out.ops->last_error, out.self);
-    (void)out.ops->destroy(out.self);
-    out = {};
+    if (!make_memory_) return failed("memory can't be recorded: the plugin has no memory tracer");
+    return is_made(make_memory_(make_memory_ctx_, &args, &out), what, out);
+}
+
+bool Bond::make_observer(const kpt_observer_args &args, kpt_observer &out)
+{
+    const char *what = "operators can't be recorded";
+    KPT_INIT(&out);
+    if (!make_observer_) return failed("operators can't be recorded: the plugin has no observer");
+    return is_made(make_observer_(make_observer_ctx_, &args, &out), what, out);
+}
+
+bool Bond::failed(const char *why)
+{
+    error_ = why;
+    return false;
+}
+
+bool Bond::answered(kpt_status status, const char *what, kpt_last_error_fn last_error,
+                    kpt_handle self)
+{
+    if (status == KPT_OK) return true;
+    read_error(what, last_error, self);
     return false;
 }
 
 bool Bond::answered(kpt_status status, const char *what)
 {
-    if (status == KPT_OK) return true;
-    read_error(what, tracer_.ops->last_error, tracer_.self);
-    return false;
+    return answered(status, what, tracer_.ops->last_error, tracer_.self);
 }
 
 bool Bond::stop()

@@ -5,6 +5,7 @@
 
 #include "handover.h"
 #include "memory_calls.h"
+#include "observer_calls.h"
 #include "tracer.h"
 #include "unwinder.h"
 
@@ -167,5 +168,6 @@ PyMODINIT_FUNC PyInit__shim_module(void)
 {
     PyObject *module = PyModule_Create(&definition);
     if (module && PyModule_AddFunctions(module, kpytrace::memory_methods) < 0) Py_CLEAR(module);
+    if (module && PyModule_AddFunctions(module, kpytrace::observer_calls) < 0) Py_CLEAR(module);
     return module;
 }

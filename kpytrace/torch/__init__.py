@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     from typing import Any, Optional, Union
 
     from .._memory import Memory, Path
+    from ._observer import ExecutionTraceObserver
 
-__all__ = ["TorchHostError", "install", "installed", "memory", "memory_by_module", "tracebacks",
-           "uninstall"]
+__all__ = ["ExecutionTraceObserver", "TorchHostError", "install", "installed", "memory",
+           "memory_by_module", "tracebacks", "uninstall"]
 
 # Those whose combined tracebacks were compared with ours. What an unwinder is differs between releases.
 TRACEBACKS_OF = ((2, 11), (2, 13))
@@ -40,8 +41,16 @@ class TorchHostError(RuntimeError):
     was."""
 
 
+def __getattr__(name: str) -> Any:
+    if name == "ExecutionTraceObserver":  # wants torch
+        from ._observer import ExecutionTraceObserver
+
+        return ExecutionTraceObserver
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 def install(mode: str = "full", threads: bool = True, tracebacks: bool = True,
-            memory: bool = True) -> None:
+            memory: bool = True, execution_trace: bool = False) -> None:
     """Makes kpytrace the Python tracer of all torch profilers that start from now on.
 
     mode     what torch gets when a profiler stops:
@@ -54,6 +63,8 @@ def install(mode: str = "full", threads: bool = True, tracebacks: bool = True,
              flight recorder, torch.utils._traceback), where tracebacks() does not say why not
     memory   write the memory snapshots that Kineto is asked for on demand, of Python and of tensors
              in the processor's memory
+    execution_trace  profilers that ENABLE_PYTORCH_EXECUTION_TRACE gives an observer get a
+             kpytrace.torch.ExecutionTraceObserver
 
     The first time, the shim is compiled for the installed torch, which takes a while. Again with
     other values is fine, and holds for the next profiler. Raises TorchHostError.
@@ -69,7 +80,7 @@ def install(mode: str = "full", threads: bool = True, tracebacks: bool = True,
         torch = needed_torch()
         shim = _shim.load(torch)
         from .. import plugin_path
-        from . import _export, _results
+        from . import _export, _observer, _results
 
         shim.install(str(plugin_path()), MODES.index(mode), bool(threads), _tool_id(),
                      _prefixes(), torch.nn.Module.__call__.__code__,
@@ -78,6 +89,10 @@ def install(mode: str = "full", threads: bool = True, tracebacks: bool = True,
         _export.install(torch)
         _no_tracebacks = _install_unwinder(torch, shim, tracebacks)
         _set_memory_door(torch, shim, memory)
+        if execution_trace:
+            _observer.serve_environment(torch)
+        else:
+            _observer.stop_serving_environment(torch)
         _mode = mode
 
 
@@ -159,7 +174,7 @@ def uninstall() -> str:
     with _lock:
         if _mode is None:
             return "stock"
-        from . import _export, _results, _shim, _stock
+        from . import _export, _observer, _results, _shim, _stock
         from ._environment import needed_torch
 
         torch = needed_torch()
@@ -170,6 +185,7 @@ def uninstall() -> str:
         shim.uninstall_unwinder()
         _no_tracebacks = "kpytrace is not installed in torch"
         _export.uninstall()
+        _observer.stop_serving_environment(torch)
         _results.stop_keeping(torch)
         _mode = None
         return "stock" if distance else "none"

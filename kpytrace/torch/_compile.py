@@ -43,7 +43,7 @@ def command(torch: ModuleType, compiler: str, unit: str, output: str) -> list[st
     torch_root = torch_folder(torch)
     include = torch_root / "include"
     system = [include, include / "torch/csrc/api/include", include / "kineto", python_headers()]
-    return [compiler, "-std=c++20", "-O1", "-fPIC", "-shared", "-fvisibility=hidden", "-pthread",
+    return [compiler, "-std=c++20", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-pthread",
             *DEFINITIONS, f"-D_GLIBCXX_USE_CXX11_ABI={int(torch.compiled_with_cxx11_abi())}",
             *(part for folder in system for part in ("-isystem", str(folder))),
             f"-I{source_folder()}", f"-I{include_dir()}", unit, "-o", output,

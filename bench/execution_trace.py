@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+"""What an execution trace costs: torch's observer and kpytrace's on a small eager training step, in turns, in
+the Python that runs this; figures as JSON to stdout.
+
+usage: execution_trace.py FOLDER [STEPS [ROUNDS]]     FOLDER is best on a memory-backed file system
+
+Times are of the processor, of all threads, and the least of all rounds: what else the machine does only adds.
+"""
+import functools
+import gc
+import json
+import os
+import sys
+import time
+
+import torch
+from kpytrace.torch import ExecutionTraceObserver
+from torch_host import Step
+
+KINDS = {"none": None,
+         "torch": torch.profiler.ExecutionTraceObserver,
+         "kpytrace": ExecutionTraceObserver,
+         "kpytrace without stacks": functools.partial(ExecutionTraceObserver, python_stacks=False)}
+
+
+def measure(make, step, steps, path):
+    """Seconds while it records and of its end; bytes of the file, and its nodes."""
+    observer = make().register_callback(path) if make else None
+    gc.collect()
+    began = time.process_time()
+    if observer:
+        observer.start()
+    step(steps)
+    if observer:
+        observer.stop()
+    recorded = time.process_time()
+    if not observer:
+        return {"recording": recorded - began}
+    observer.unregister_callback()
+    ended = time.process_time()
+    with open(path) as file:
+        nodes = file.read().count('"ctrl_deps"')
+    return {"recording": recorded - began, "unregistering": ended - recorded,
+            "bytes": os.path.getsize(path), "nodes": nodes}
+
+
+def main():
+    folder, steps, rounds = sys.argv[1], *(int(text) for text in [*sys.argv[2:], 30, 7][:2])
+    torch.set_num_threads(1)
+    step = Step()
+    path = os.path.join(folder, "trace.json")
+    figures = {}
+    for turn in range(rounds + 1):
+        for kind, make in KINDS.items():
+            figure = measure(make, step, steps, path)
+            if turn:  # the first one warms up
+                figures.setdefault(kind, []).append(figure)
+    print(json.dumps({kind: {name: min(figure[name] for figure in all_of) for name in all_of[0]}
+                      for kind, all_of in figures.items()}))
+
+
+main()

@@ -1,0 +1,47 @@
+"""Runs execution_trace.py, and prints what torch's observer and kpytrace's add to a training step."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+from standalone_table import Figures
+from tracing_table import ROOT
+
+MOST_TIME = 0.1  # of torch's, recording and unregistering together
+
+
+def execution_trace(build):
+    """What it costs to record a training step's operators, against torch's own observer."""
+    python = ROOT / "build/torch/3.12/bin/python"
+    if not python.exists():
+        print("Execution traces: skipped, `make torch` makes the environment")
+        return {}
+    environment = dict(os.environ, PYTHONPATH=str(build / "package"), PYTHONDONTWRITEBYTECODE="1",
+                       KINETO_LOG_LEVEL="99", KPYTRACE_TORCH_CACHE=str(build / "torch_cache"))
+    with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as folder:
+        command = [python, "-W", "ignore", ROOT / "bench/execution_trace.py", folder]
+        found = subprocess.run(command, env=environment, text=True, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, check=False)
+    if found.returncode:
+        sys.exit(f"{python}: {(found.stderr.strip().splitlines() or ['?'])[-1]}")
+    results = json.loads(found.stdout.splitlines()[-1])
+    none = results.pop("none")["recording"]
+    print("Execution traces of a training step (µs of processor time a node, added to the step without)\n")
+    print("| | recording | unregistering | both | bytes a node |")
+    print("|---|---|---|---|---|")
+    figures = Figures()
+    both = {}
+    for kind, r in results.items():
+        recording, ending = r["recording"] - none, r["unregistering"]
+        both[kind] = recording + ending
+        parts = [f"{seconds / r['nodes'] * 1e6:.2f}" for seconds in (recording, ending, both[kind])]
+        print("|", kind, "|", " | ".join(parts), f"| {r['bytes'] / r['nodes']:.0f} |")
+    print()
+    for kind in both:
+        if kind != "torch":
+            share, size = both[kind] / both["torch"], results[kind]["bytes"] / results["torch"]["bytes"]
+            figures.add(f"{kind}: both, over torch's", share, "×", f"≤ {MOST_TIME}", share <= MOST_TIME)
+            figures.add(f"{kind}: the file, over torch's", size, "×", "≤ 1", size <= 1)
+    figures.print()
+    return {"results": results, "none": none, "figures": figures.rows}

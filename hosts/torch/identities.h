@@ -1,0 +1,42 @@
+// identities.h: which tensor is which: numbers for tensors and storages that are never given twice.
+//
+// An address names a tensor only while it lives. The table holds each tensor and storage that it has
+// numbered by a weak reference, under which torch frees what they own at once, but not the few bytes at
+// the address: so whoever is found there is the one that was numbered. Those that have died are swept out
+// as the table fills. Any thread may use it.
+#ifndef KPTI_TORCH_IDENTITIES_H
+#define KPTI_TORCH_IDENTITIES_H
+
+#include <c10/core/StorageImpl.h>
+#include <c10/core/TensorImpl.h>
+
+#include <vector>
+
+namespace kpytrace
+{
+
+enum : uint64_t { UNDEFINED_TENSOR = 1 }; // torch has one for all
+
+// One to number, and its numbers. NEXT, or null.
+struct Identity {
+    c10::TensorImpl *tensor = nullptr;
+    c10::StorageImpl *storage = nullptr; // or null
+    uint64_t *tensor_id = nullptr;
+    uint64_t *storage_id = nullptr; // left as it is without a storage
+    Identity *next = nullptr;
+};
+
+// Numbers all that begin at FIRST, which live during the call. Throws std::bad_alloc.
+void identify(Identity *first);
+
+// Gives TENSOR's reference back; should it come again it counts as another one.
+void forget(c10::TensorImpl *tensor);
+
+// Gives all references back.
+void forget_all();
+
+// In the child of a fork, on its only thread: the lock is free, whoever had it.
+void identities_forked();
+
+} // namespace kpytrace
+#endif

@@ -1,0 +1,141 @@
+#include "texts.h"
+
+#include <ATen/core/function_schema.h>
+
+#include <array>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "values.h"
+
+namespace kpytrace
+{
+
+namespace
+{
+
+struct Operator {
+    const char *key; // the address of the name in torch's schema
+    std::string name;
+    std::string overload;
+    std::string schema;
+    FunctionTexts texts;
+};
+
+// All that was ever seen, of all threads.
+struct Seen {
+    std::mutex lock; // nothing is called under it
+    std::unordered_map<const char *, const Operator *> operators;
+    std::unordered_set<std::string> names;
+    std::map<c10::Device, std::string, bool (*)(const c10::Device &, const c10::Device &)> devices{
+        [](const c10::Device &a, const c10::Device &b) {
+            return std::pair(a.type(), a.index()) < std::pair(b.type(), b.index());
+        }};
+};
+
+Seen &seen()
+{
+    static Seen *forever = new Seen;
+    return *forever;
+}
+
+// What this thread looks at first.
+struct Recent {
+    std::array<const Operator *, 512> operators{};
+    std::array<kpt_str, 256> names{};
+    c10::Device device{c10::DeviceType::CPU};
+    kpt_str device_text = view("cpu");
+};
+
+Recent &recent()
+{
+    static thread_local Recent here;
+    return here;
+}
+
+enum { MOST_NAMES = 1 << 16 };
+
+// An operator that was registered where one was before has another text.
+bool is_of(const Operator *known, const char *key, const char *overload)
+{
+    return known && known->key == key && strcmp(known->name.c_str(), key) == 0 &&
+           strcmp(known->overload.c_str(), overload) == 0;
+}
+
+const Operator *remembered(const c10::FunctionSchema &schema, const char *key)
+{
+    auto *made =
+        new Operator{key, schema.name(), schema.overload_name(), c10::toString(schema), {}};
+    made->texts = {view(made->name), view(made->schema), schema.arguments().size(),
+                   schema.returns().size()};
+    Seen &all = seen();
+    std::lock_guard<std::mutex> guard(all.lock);
+    all.operators[key] = made;
+    return made;
+}
+
+const Operator *looked_up(const char *key, const char *overload)
+{
+    Seen &all = seen();
+    std::lock_guard<std::mutex> guard(all.lock);
+    const auto found = all.operators.find(key);
+    return found != all.operators.end() && is_of(found->second, key, overload) ? found->second
+                                                                               : nullptr;
+}
+
+kpt_str kept_name(std::string_view name)
+{
+    kpt_str &last = recent().names[std::hash<std::string_view>{}(name) % 256];
+    if (last.size == name.size() && last.data && !memcmp(last.data, name.data(), name.size()))
+        return last;
+    Seen &all = seen();
+    std::string copy(name);
+    std::lock_guard<std::mutex> guard(all.lock);
+    if (all.names.size() >= MOST_NAMES && !all.names.count(copy)) return view(name);
+    last = view(*all.names.insert(std::move(copy)).first);
+    return last;
+}
+
+} // namespace
+
+FunctionTexts texts_of(const at::RecordFunction &function)
+{
+    const char *key = function.name();
+    const char *overload = function.overload_name();
+    const auto mixed = reinterpret_cast<uintptr_t>(key) * UINT64_C(0x9E3779B97F4A7C15);
+    const Operator *&last = recent().operators[mixed >> 55];
+    if (is_of(last, key, overload)) return last->texts;
+    if (!function.operator_name()) { // an annotation, a node of autograd's
+        FunctionTexts texts;
+        texts.name = kept_name(key);
+        return texts;
+    }
+    const Operator *found = looked_up(key, overload);
+    if (!found) found = remembered(*function.operator_schema(), key);
+    last = found;
+    return found->texts;
+}
+
+kpt_str device_text(c10::Device device)
+{
+    Recent &here = recent();
+    if (here.device == device) return here.device_text;
+    Seen &all = seen();
+    std::string text = device.str();
+    std::lock_guard<std::mutex> guard(all.lock);
+    here.device_text = view(all.devices.try_emplace(device, std::move(text)).first->second);
+    here.device = device;
+    return here.device_text;
+}
+
+void texts_forked()
+{
+    new (&seen().lock) std::mutex;
+}
+
+} // namespace kpytrace

@@ -1,0 +1,30 @@
+// texts.h: texts that stay where they are: of operators, annotations and devices. The plugin knows a text
+// that it has seen by its address. Any thread; what is given out is never freed.
+#ifndef KPTI_TORCH_TEXTS_H
+#define KPTI_TORCH_TEXTS_H
+
+#include <ATen/record_function.h>
+
+#include "kpt.h"
+
+namespace kpytrace
+{
+
+// What there is to know of a function before it is called.
+struct FunctionTexts {
+    kpt_str name{};
+    kpt_str schema{};
+    size_t inputs = SIZE_MAX; // how many; all that there are without a schema
+    size_t outputs = SIZE_MAX;
+};
+
+// The name's text may be FUNCTION's own, where there are too many names to keep.
+FunctionTexts texts_of(const at::RecordFunction &function);
+
+kpt_str device_text(c10::Device device);
+
+// In the child of a fork, on its only thread.
+void texts_forked();
+
+} // namespace kpytrace
+#endif
