@@ -88,8 +88,9 @@ static void put_text(tables *t, kpt_str text)
     enum { MOST = 16384 };
     const size_t size = text.size < MOST ? (size_t)text.size : MOST;
     put(t, "\"");
-    kpti_out_wrote(t->out, kpti_json_escape(kpti_out_room(t->out, MOST * KPTI_JSON_MOST_GROWTH),
-                                            text.data, text.data ? size : 0));
+    kpti_out_wrote(t->out,
+                   kpti_json_escape(kpti_out_room(t->out, (size_t)MOST * KPTI_JSON_MOST_GROWTH),
+                                    text.data, text.data ? size : 0));
     put(t, "\"");
 }
 
