@@ -136,14 +136,14 @@ static void begin(kpti_et_tree *tree, const kpti_et_item *item)
 /* Writes the node at AT of BRANCH, and closes the gap: its text's memory goes to the end. */
 static void end_node(kpti_et_tree *tree, kpti_et_branch *branch, uint32_t at, kpti_et_node_end *end)
 {
-    const kpti_et_node node = branch->nodes[at];
     end->unix_offset_ns = tree->unix_offset_ns;
     kpti_et_node_end_text(&tree->naming, &branch->nodes[at], end);
     write_node(tree, &branch->nodes[at].text);
     branch->count--;
     if (at != branch->count) {
         const kpti_et_text text = branch->nodes[at].text;
-        memmove(&branch->nodes[at], &branch->nodes[at + 1], (branch->count - at) * sizeof node);
+        memmove(&branch->nodes[at], &branch->nodes[at + 1],
+                (branch->count - at) * sizeof *branch->nodes);
         branch->nodes[branch->count].text = text;
     }
 }

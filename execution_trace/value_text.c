@@ -55,7 +55,7 @@ static const uint64_t *put_tensor(writing *w, const uint64_t *at)
                                  : kpti_et_ids_of(&n->storages, n->heap, t.fixed.storage_id,
                                                   t.storage_generation, &n->next_id, failed);
     *failed |= piece->text.failed;
-    out = kpti_et_text_room(w->values, 3 * KPTI_JSON_MOST_NUMBER);
+    out = kpti_et_text_room(w->values, (size_t)3 * KPTI_JSON_MOST_NUMBER);
     if (!out || *failed) return next;
     *out++ = '[';
     out = kpti_put_u64(out, id);
