@@ -24,12 +24,12 @@ enum {
 
 typedef struct kpt_observer_args {
     uint32_t struct_size;
-    uint32_t flags; /* KPT_OBSERVER_*; no other bits */
-    uint64_t
-        max_bytes; /* of a thread's, in memory before they are written; 0 = the plugin's choice */
-    kpt_str data_ops; /* since 1.1: names, with commas between them, of the operators whose integral
-                             inputs' elements go to files of the trace's resources folder */
-    uint32_t stack_depth; /* since 1.1: of a stack, the innermost so many frames; 0 = all */
+    uint32_t flags;     /* KPT_OBSERVER_*; no other bits */
+    uint64_t max_bytes; /* held in memory before it is written; 0 = the plugin's choice */
+    /* Since 1.1: names of operators, with commas between them: the elements of their integral inputs go
+     * to files of the trace's resources folder. */
+    kpt_str data_ops;
+    uint32_t stack_depth; /* of a stack, the innermost so many frames; 0 = all; since 1.1 */
     uint32_t spare;       /* must be 0 */
 } kpt_observer_args;
 #define KPT_OBSERVER_ARGS_V1_SIZE KPT_FIELD_END(kpt_observer_args, max_bytes)

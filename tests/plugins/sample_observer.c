@@ -138,7 +138,7 @@ __attribute__((constructor)) static void shorten(void)
 
 static kpt_status check(sample_bond *bond, const void *args)
 {
-    const uint32_t known = KPT_OBSERVER_STACKS | KPT_OBSERVER_RANGES;
+    const uint32_t known = wrong("R746") ? 0 : KPT_OBSERVER_STACKS | KPT_OBSERVER_RANGES;
     const kpt_observer_args *a = args;
     if ((a->flags & ~known) && !wrong("R739"))
         return sample_refuse(&bond->object, KPT_E_UNSUPPORTED, "there are unknown flags");
