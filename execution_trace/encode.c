@@ -133,7 +133,8 @@ static void put_tensor(kpti_et_cursor *c, const kpt_tensor *t, kpti_et_wish wish
     const uint64_t generations[] = {t->generation, t->storage_generation};
     const uint64_t generation_words = flags & KPTI_ET_GENERATIONS ? 2 : 0;
     enum { FIXED_WORDS = 1 + sizeof fixed / KPTI_ET_WORD };
-    uint64_t *at = kpti_et_put(c, FIXED_WORDS + generation_words + number_words);
+    const uint64_t words = FIXED_WORDS + generation_words + number_words;
+    uint64_t *at = kpti_et_put(c, words);
     if (at) {
         memcpy(at, &head, sizeof head);
         memcpy(at + 1, &fixed, sizeof fixed);
@@ -145,7 +146,10 @@ static void put_tensor(kpti_et_cursor *c, const kpt_tensor *t, kpti_et_wish wish
         else
             put_narrow(at, t, flags);
     }
-    if (flags & (KPTI_ET_RANGE | KPTI_ET_DATA)) put_elements(c, t, flags);
+    if (flags & (KPTI_ET_RANGE | KPTI_ET_DATA))
+        put_elements(c, t, flags);
+    else if (at)
+        kpti_et_put_known(c, words, t->tensor_id ^ t->generation << 32);
 }
 
 /* One of an older host's is shorter. */

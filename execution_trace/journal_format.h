@@ -112,13 +112,16 @@ typedef struct kpti_et_stack {
  *   BOOL, INT, STREAM  a word: the number       DOUBLE  a word: its bits
  *   STRING             its bytes, size of them  DEVICE, OTHER  nothing: size is a text's offset
  *   LIST, TUPLE        size values
- *   TENSOR             as kpti_et_tensor says; size is the bytes of an element */
+ *   TENSOR             as kpti_et_tensor says; size is the bytes of an element
+ *   KPTI_ET_SAME       nothing: size is the offset of a TENSOR in the chunk, in words, which it is again;
+ *                      one without range and data, which others may have changed since */
 typedef struct kpti_et_value {
-    uint8_t kind;  /* KPT_VALUE_* */
+    uint8_t kind;  /* KPT_VALUE_*, or KPTI_ET_SAME */
     uint8_t flags; /* of a tensor: KPTI_ET_* below */
     uint16_t dimensions;
     uint32_t size;
 } kpti_et_value;
+enum { KPTI_ET_SAME = 0xFF };
 
 enum {
     KPTI_ET_NO_SIZES = 1 << 0,    /* symbolic ones */

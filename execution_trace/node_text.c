@@ -65,8 +65,7 @@ static void put_range(void *ctx, uint32_t place, const kpti_et_tensor_view *t)
 static void put_attrs(kpti_et_naming *n, kpti_et_text *out, const kpti_et_item *item,
                       const uint64_t *at, uint32_t count, uint32_t attr_count)
 {
-    const uint64_t *end = kpti_et_item_end(item);
-    at = attr_count ? kpti_et_values_end(at, end, count) : at;
+    at = attr_count ? kpti_et_values_end(item, at, count) : at;
     for (uint32_t i = 0; i < attr_count; i++) {
         const uint32_t type = (uint32_t)(*at >> 32);
         const kpt_str type_text = kpti_et_item_text(item, type);
@@ -78,7 +77,7 @@ static void put_attrs(kpti_et_naming *n, kpti_et_text *out, const kpti_et_item *
         kpti_et_put_value(n, out, item, at + 1,
                           type_text.size == 6 && memcmp(type_text.data, "uint64", 6) == 0);
         kpti_et_text_char(out, '}');
-        at = kpti_et_value_end(at + 1, end);
+        at = kpti_et_value_end(item, at + 1);
     }
 }
 
@@ -108,8 +107,7 @@ static void put_own_attrs(kpti_et_naming *n, const kpti_et_node *node, kpti_et_t
     kpti_et_pieces_put(&n->pieces, out, item, b->kernel_file);
     KPTI_ET_PUT(out, TENSOR_RANGE);
     if (b->record.flags & KPTI_ET_ELEMENTS)
-        kpti_et_each_tensor((const uint64_t *)(b + 1), kpti_et_item_end(item), b->value_count,
-                            put_range, &r);
+        kpti_et_each_tensor(item, (const uint64_t *)(b + 1), b->value_count, put_range, &r);
     if (r.any) kpti_et_text_char(out, '}');
     KPTI_ET_PUT(out, "\"}");
 }

@@ -88,7 +88,7 @@ static int put_control(kpti_recorder *r, uint16_t kind)
     kpti_et_cursor c = kpti_et_cursor_at(r->control, kind == KPTI_ET_START ? WORDS : 0);
     kpti_et_record *record = (kpti_et_record *)kpti_et_put(&c, WORDS);
     if (!record) {
-        if (!kpti_recorder_refill(r, r->control, 2 * WORDS)) return 0;
+        if (!kpti_recorder_refill(r, r->control, (uint64_t)2 * WORDS)) return 0;
         c = kpti_et_cursor_at(r->control, 0);
         record = (kpti_et_record *)kpti_et_put(&c, WORDS);
     }

@@ -52,6 +52,25 @@ uint32_t kpti_et_put_text(kpti_et_cursor *c, kpt_str text)
     return add_text(c, text, slot);
 }
 
+/* What is remembered may be of a record that found no room: what counts is that the words are there, in this
+ * record or before it. */
+void kpti_et_put_known(kpti_et_cursor *c, uint64_t words, uint64_t key)
+{
+    kpti_et_stream *s = c->stream;
+    uint32_t *known = &s->tensors[key * UINT64_C(0x9E3779B97F4A7C15) >> 54];
+    const uint64_t own = c->low - words;
+    uint64_t *chunk = (uint64_t *)s->chunk;
+    if (*known && *known + words <= own &&
+        memcmp(chunk + *known, chunk + own, words * KPTI_ET_WORD) == 0) {
+        const kpti_et_value same = {.kind = KPTI_ET_SAME, .size = *known};
+        memcpy(chunk + own, &same, sizeof same);
+        c->low = own + 1;
+    } else if (own <= UINT32_MAX) {
+        *known = (uint32_t)own;
+    }
+}
+_Static_assert(KPTI_ET_TENSORS == 1 << (64 - 54), "as many bits are taken");
+
 void kpti_et_stream_move(kpti_et_stream *s, kpti_et_chunk *chunk)
 {
     kpti_et_chunk_unmap(s->chunk);
@@ -59,6 +78,7 @@ void kpti_et_stream_move(kpti_et_stream *s, kpti_et_chunk *chunk)
     s->low = KPTI_ET_CHUNK_WORDS;
     s->high = chunk ? chunk->words : 0;
     memset(s->texts, 0, sizeof s->texts);
+    memset(s->tensors, 0, sizeof s->tensors);
 }
 
 void kpti_et_stream_reset(kpti_et_stream *s, uint64_t file, uint32_t index)

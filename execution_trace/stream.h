@@ -14,7 +14,7 @@
 #include "kpt_observer.h"
 #include "number_set.h"
 
-enum { KPTI_ET_TEXTS = 512, KPTI_ET_MOST_RESERVE = 2048 /* words */ };
+enum { KPTI_ET_TEXTS = 512, KPTI_ET_TENSORS = 1024, KPTI_ET_MOST_RESERVE = 2048 /* words */ };
 enum { KPTI_ET_LEAST_END = sizeof(kpti_et_end) / KPTI_ET_WORD };
 
 /* A text of the chunk, by where the host has it; what is there may have changed. */
@@ -42,6 +42,7 @@ typedef struct kpti_et_stream {
     kpti_number_set places;
     kpti_number_set stacks;
     kpti_et_known_text texts[KPTI_ET_TEXTS]; /* at 0: none */
+    uint32_t tensors[KPTI_ET_TENSORS];       /* where the chunk has them, perhaps; 0: none */
 } kpti_et_stream;
 
 /* A record in the making. Where room is missing nothing is written, and what is missing is counted: a
@@ -87,6 +88,10 @@ static inline uint64_t *kpti_et_put(kpti_et_cursor *c, uint64_t words)
 
 /* The text in the chunk; 0 for the empty one, or where it is missing. */
 uint32_t kpti_et_put_text(kpti_et_cursor *c, kpt_str text);
+
+/* The tensor that was just put, in WORDS of the record; where the chunk has the same one already, it is named
+ * instead. KEY is what tells tensors apart. */
+void kpti_et_put_known(kpti_et_cursor *c, uint64_t words, uint64_t key);
 
 /* The record is whole: from now on it is in the journal. */
 static inline void kpti_et_commit(kpti_et_cursor *c)

@@ -39,6 +39,17 @@ static inline void kpti_et_text_put(kpti_et_text *t, const void *data, size_t si
     t->used += size;
 }
 
+/* The same for short ones, in whole steps: as much may be read behind DATA. */
+enum { KPTI_ET_STEP = 16 };
+static inline void kpti_et_text_put_short(kpti_et_text *t, const char *data, size_t size)
+{
+    char *at = kpti_et_text_room(t, size + KPTI_ET_STEP);
+    if (!at) return;
+    for (size_t i = 0; i < size; i += KPTI_ET_STEP)
+        memcpy(at + i, data + i, KPTI_ET_STEP);
+    t->used += size;
+}
+
 /* A literal. */
 #define KPTI_ET_PUT(text, literal) kpti_et_text_put((text), (literal), sizeof(literal) - 1)
 

@@ -98,9 +98,8 @@ static void save_tensor(void *ctx, uint32_t place, const kpti_et_tensor_view *t)
 static int is_whole(kpti_et_tree *tree, const kpti_et_item *item, const uint64_t *at,
                     uint32_t count, uint32_t attrs)
 {
-    const uint64_t *end = kpti_et_item_end(item);
-    const uint64_t *values_end = kpti_et_values_end(at, end, count);
-    if (values_end && kpti_et_attrs_end(values_end, end, attrs)) return 1;
+    const uint64_t *values_end = kpti_et_values_end(item, at, count);
+    if (values_end && kpti_et_attrs_end(item, values_end, attrs)) return 1;
     tree->damaged++;
     return 0;
 }
@@ -130,20 +129,20 @@ static void begin(kpti_et_tree *tree, const kpti_et_item *item)
     kpti_et_node_begin(&tree->naming, node);
     if (!(b->record.flags & KPTI_ET_ELEMENTS)) return;
     save = (saving){tree->resources, node->id};
-    kpti_et_each_tensor(values, kpti_et_item_end(item), b->value_count, save_tensor, &save);
+    kpti_et_each_tensor(item, values, b->value_count, save_tensor, &save);
 }
 
 /* Writes the node at AT of BRANCH, and closes the gap: its text's memory goes to the end. */
 static void end_node(kpti_et_tree *tree, kpti_et_branch *branch, uint32_t at, kpti_et_node_end *end)
 {
-    const kpti_et_node node = branch->nodes[at];
     end->unix_offset_ns = tree->unix_offset_ns;
     kpti_et_node_end_text(&tree->naming, &branch->nodes[at], end);
     write_node(tree, &branch->nodes[at].text);
     branch->count--;
     if (at != branch->count) {
         const kpti_et_text text = branch->nodes[at].text;
-        memmove(&branch->nodes[at], &branch->nodes[at + 1], (branch->count - at) * sizeof node);
+        memmove(&branch->nodes[at], &branch->nodes[at + 1],
+                (branch->count - at) * sizeof *branch->nodes);
         branch->nodes[branch->count].text = text;
     }
 }

@@ -8,8 +8,8 @@ static const uint64_t *step(const uint64_t *at, const uint64_t *end, uint64_t wo
     return at && (uint64_t)(end - at) >= words ? at + words : NULL;
 }
 
-const uint64_t *kpti_et_tensor_read(const uint64_t *at, const uint64_t *end,
-                                    kpti_et_tensor_view *out)
+static const uint64_t *read_tensor(const uint64_t *at, const uint64_t *end,
+                                   kpti_et_tensor_view *out)
 {
     enum { FIXED_WORDS = 1 + sizeof out->fixed / KPTI_ET_WORD };
     const uint64_t *next = step(at, end, FIXED_WORDS);
@@ -50,11 +50,30 @@ const uint64_t *kpti_et_tensor_read(const uint64_t *at, const uint64_t *end,
     return next;
 }
 
-static const uint64_t *values_end(const uint64_t *at, const uint64_t *end, uint64_t count,
+/* One that the chunk has already. */
+static const uint64_t *read_same(const kpti_et_item *item, uint32_t place, kpti_et_tensor_view *out)
+{
+    const uint64_t *chunk = (const uint64_t *)item->chunk;
+    if (place < KPTI_ET_CHUNK_WORDS || place >= item->chunk_words ||
+        kpti_et_value_head(chunk + place).kind != KPT_VALUE_TENSOR)
+        return NULL;
+    return read_tensor(chunk + place, chunk + item->chunk_words, out);
+}
+
+const uint64_t *kpti_et_tensor_read(const kpti_et_item *item, const uint64_t *at,
+                                    kpti_et_tensor_view *out)
+{
+    const kpti_et_value head = kpti_et_value_head(at);
+    if (head.kind != KPTI_ET_SAME) return read_tensor(at, kpti_et_item_end(item), out);
+    return read_same(item, head.size, out) ? at + 1 : NULL;
+}
+
+static const uint64_t *values_end(const kpti_et_item *item, const uint64_t *at, uint64_t count,
                                   int depth);
 
-static const uint64_t *value_end(const uint64_t *at, const uint64_t *end, int depth)
+static const uint64_t *value_end(const kpti_et_item *item, const uint64_t *at, int depth)
 {
+    const uint64_t *end = kpti_et_item_end(item);
     kpti_et_tensor_view tensor;
     kpti_et_value head;
     if (!step(at, end, 1)) return NULL;
@@ -73,62 +92,64 @@ static const uint64_t *value_end(const uint64_t *at, const uint64_t *end, int de
         return step(at + 1, end, kpti_et_words(head.size));
     case KPT_VALUE_LIST:
     case KPT_VALUE_TUPLE:
-        return depth < KPTI_ET_MOST_DEPTH ? values_end(at + 1, end, head.size, depth + 1) : NULL;
+        return depth < KPTI_ET_MOST_DEPTH ? values_end(item, at + 1, head.size, depth + 1) : NULL;
     case KPT_VALUE_TENSOR:
-        return kpti_et_tensor_read(at, end, &tensor);
+    case KPTI_ET_SAME:
+        return kpti_et_tensor_read(item, at, &tensor);
     default:
         return NULL;
     }
 }
 
-static const uint64_t *values_end(const uint64_t *at, const uint64_t *end, uint64_t count,
+static const uint64_t *values_end(const kpti_et_item *item, const uint64_t *at, uint64_t count,
                                   int depth)
 {
     for (uint64_t i = 0; at && i < count; i++)
-        at = value_end(at, end, depth);
+        at = value_end(item, at, depth);
     return at;
 }
 
-const uint64_t *kpti_et_value_end(const uint64_t *at, const uint64_t *end)
+const uint64_t *kpti_et_value_end(const kpti_et_item *item, const uint64_t *at)
 {
-    return value_end(at, end, 0);
+    return value_end(item, at, 0);
 }
 
-const uint64_t *kpti_et_values_end(const uint64_t *at, const uint64_t *end, uint64_t count)
+const uint64_t *kpti_et_values_end(const kpti_et_item *item, const uint64_t *at, uint64_t count)
 {
-    return values_end(at, end, count, 0);
+    return values_end(item, at, count, 0);
 }
 
-const uint64_t *kpti_et_attrs_end(const uint64_t *at, const uint64_t *end, uint64_t count)
+const uint64_t *kpti_et_attrs_end(const kpti_et_item *item, const uint64_t *at, uint64_t count)
 {
+    const uint64_t *end = kpti_et_item_end(item);
     for (uint64_t i = 0; at && i < count; i++) {
         at = step(at, end, 1);
-        if (at) at = value_end(at, end, 0);
+        if (at) at = value_end(item, at, 0);
     }
     return at;
 }
 
-static const uint64_t *visit_tensors(const uint64_t *at, const uint64_t *end, uint64_t count,
+static const uint64_t *visit_tensors(const kpti_et_item *item, const uint64_t *at, uint64_t count,
                                      kpti_et_tensor_fn visit, void *ctx, uint32_t *place)
 {
     for (uint64_t i = 0; i < count; i++) {
         const kpti_et_value head = kpti_et_value_head(at);
         kpti_et_tensor_view tensor;
         if (head.kind == KPT_VALUE_LIST || head.kind == KPT_VALUE_TUPLE) {
-            at = visit_tensors(at + 1, end, head.size, visit, ctx, place);
-        } else if (head.kind == KPT_VALUE_TENSOR) {
-            at = kpti_et_tensor_read(at, end, &tensor);
+            at = visit_tensors(item, at + 1, head.size, visit, ctx, place);
+        } else if (kpti_et_is_tensor(head)) {
+            at = kpti_et_tensor_read(item, at, &tensor);
             visit(ctx, (*place)++, &tensor);
         } else {
-            at = value_end(at, end, 0);
+            at = value_end(item, at, 0);
         }
     }
     return at;
 }
 
-void kpti_et_each_tensor(const uint64_t *at, const uint64_t *end, uint64_t count,
+void kpti_et_each_tensor(const kpti_et_item *item, const uint64_t *at, uint64_t count,
                          kpti_et_tensor_fn visit, void *ctx)
 {
     uint32_t place = 0;
-    (void)visit_tensors(at, end, count, visit, ctx, &place);
+    (void)visit_tensors(item, at, count, visit, ctx, &place);
 }

@@ -1,9 +1,9 @@
-/* value_read.h: values as a journal has them. Whatever the bytes are, nothing behind END is read; what was
- * checked once is read without. */
+/* value_read.h: values as a journal has them. Whatever the bytes are, nothing outside of the item's chunk is
+ * read; what was checked once is read without. */
 #ifndef KPTI_ET_VALUE_READ_H
 #define KPTI_ET_VALUE_READ_H
 
-#include "journal_format.h"
+#include "journal_reader.h"
 #include "kpt_observer.h"
 
 typedef struct kpti_et_tensor_view {
@@ -28,8 +28,20 @@ static inline kpti_et_value kpti_et_value_head(const uint64_t *at)
     return head;
 }
 
-/* A tensor that begins at AT; where what follows it begins, NULL where it does not end before END. */
-const uint64_t *kpti_et_tensor_read(const uint64_t *at, const uint64_t *end,
+static inline int kpti_et_is_tensor(kpti_et_value head)
+{
+    return head.kind == KPT_VALUE_TENSOR || head.kind == KPTI_ET_SAME;
+}
+
+/* Where ITEM's chunk has the tensor that AT is, or is the same as. It was checked. */
+static inline const uint64_t *kpti_et_tensor_place(const kpti_et_item *item, const uint64_t *at)
+{
+    const kpti_et_value head = kpti_et_value_head(at);
+    return head.kind == KPTI_ET_SAME ? (const uint64_t *)item->chunk + head.size : at;
+}
+
+/* The tensor at AT in ITEM; where what follows it begins, NULL where it does not end within. */
+const uint64_t *kpti_et_tensor_read(const kpti_et_item *item, const uint64_t *at,
                                     kpti_et_tensor_view *out);
 
 static inline int64_t kpti_et_tensor_number(const kpti_et_tensor_view *t, uint32_t number)
@@ -38,15 +50,15 @@ static inline int64_t kpti_et_tensor_number(const kpti_et_tensor_view *t, uint32
     return ((const uint32_t *)t->numbers)[number];
 }
 
-/* Where what follows the value at AT begins; NULL where it does not end before END, or is no value. */
-const uint64_t *kpti_et_value_end(const uint64_t *at, const uint64_t *end);
+/* Where what follows the value at AT begins; NULL where it does not end within ITEM, or is no value. */
+const uint64_t *kpti_et_value_end(const kpti_et_item *item, const uint64_t *at);
 /* The same of COUNT of them, and of COUNT attributes. */
-const uint64_t *kpti_et_values_end(const uint64_t *at, const uint64_t *end, uint64_t count);
-const uint64_t *kpti_et_attrs_end(const uint64_t *at, const uint64_t *end, uint64_t count);
+const uint64_t *kpti_et_values_end(const kpti_et_item *item, const uint64_t *at, uint64_t count);
+const uint64_t *kpti_et_attrs_end(const kpti_et_item *item, const uint64_t *at, uint64_t count);
 /* Calls VISIT for each tensor among COUNT values, those in lists too, with its place among them. The values
  * were checked. */
 typedef void (*kpti_et_tensor_fn)(void *ctx, uint32_t place, const kpti_et_tensor_view *tensor);
-void kpti_et_each_tensor(const uint64_t *at, const uint64_t *end, uint64_t count,
+void kpti_et_each_tensor(const kpti_et_item *item, const uint64_t *at, uint64_t count,
                          kpti_et_tensor_fn visit, void *ctx);
 
 #endif

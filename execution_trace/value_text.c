@@ -17,11 +17,10 @@ void kpti_et_naming_free(kpti_et_naming *n)
     kpti_et_text_free(&n->strides);
 }
 
-/* Where the four lists go, and of what they are. */
+/* Where the four lists go, in the order of a tensor's parts, and of what they are. */
 typedef struct writing {
     kpti_et_naming *naming;
     const kpti_et_item *item;
-    const uint64_t *end;
     kpti_et_text *values;
     kpti_et_text *shapes;
     kpti_et_text *types;
@@ -36,27 +35,27 @@ static void put_everywhere(writing *w, char c)
     kpti_et_text_char(w->strides, c);
 }
 
+/* --- tensors ------------------------------------------------------------------------------------- */
+
 /* [tensor, storage and what else its piece has. */
-static const uint64_t *put_tensor(writing *w, const uint64_t *at)
+static void put_new_tensor(writing *w, const uint64_t *at, const kpti_et_tensor_view *t)
 {
     kpti_et_naming *n = w->naming;
-    kpti_et_tensor_view t;
-    const uint64_t *next = kpti_et_tensor_read(at, w->end, &t);
     const kpti_et_tensor_piece *piece =
-        kpti_et_tensor_piece_of(&n->tensor_pieces, &n->pieces, w->item, at, &t);
+        kpti_et_tensor_piece_of(&n->tensor_pieces, &n->pieces, w->item, at, t);
     const char *text = piece->text.data;
     const size_t *ends = piece->ends;
     char *out;
     int *failed = &w->values->failed;
-    const uint64_t id =
-        kpti_et_ids_of(&n->tensors, n->heap, t.fixed.tensor_id, t.generation, &n->next_id, failed);
-    const uint64_t storage = t.flags & KPTI_ET_NO_SIZES
+    const uint64_t id = kpti_et_ids_of(&n->tensors, n->heap, t->fixed.tensor_id, t->generation,
+                                       &n->next_id, failed);
+    const uint64_t storage = t->flags & KPTI_ET_NO_SIZES
                                  ? 0
-                                 : kpti_et_ids_of(&n->storages, n->heap, t.fixed.storage_id,
-                                                  t.storage_generation, &n->next_id, failed);
+                                 : kpti_et_ids_of(&n->storages, n->heap, t->fixed.storage_id,
+                                                  t->storage_generation, &n->next_id, failed);
     *failed |= piece->text.failed;
-    out = kpti_et_text_room(w->values, 3 * KPTI_JSON_MOST_NUMBER);
-    if (!out || *failed) return next;
+    out = kpti_et_text_room(w->values, (size_t)3 * KPTI_JSON_MOST_NUMBER);
+    if (!out || *failed) return;
     *out++ = '[';
     out = kpti_put_u64(out, id);
     *out++ = ',';
@@ -66,8 +65,51 @@ static const uint64_t *put_tensor(writing *w, const uint64_t *at)
     kpti_et_text_put(w->shapes, text + ends[0], ends[1] - ends[0]);
     kpti_et_text_put(w->types, text + ends[1], ends[2] - ends[1]);
     kpti_et_text_put(w->strides, text + ends[2], ends[3] - ends[2]);
+}
+
+/* Keeps what the lists have behind BEFORE. */
+static void keep_tensor(kpti_et_tensor_text *kept, const uint64_t *place,
+                        kpti_et_text *const lists[], const size_t before[])
+{
+    size_t used = 0;
+    kept->of = NULL;
+    for (int i = 0; i < KPTI_ET_PARTS; i++) {
+        const size_t size = lists[i]->used - before[i];
+        if (lists[i]->failed || used + size > sizeof kept->text - KPTI_ET_STEP) return;
+        memcpy(kept->text + used, lists[i]->data + before[i], size);
+        kept->sizes[i] = (uint16_t)size;
+        used += size;
+    }
+    kept->of = place;
+}
+
+static const uint64_t *put_tensor(writing *w, const uint64_t *at)
+{
+    const uint64_t *place = kpti_et_tensor_place(w->item, at);
+    const uint64_t mixed = (uint64_t)(uintptr_t)place * UINT64_C(0x9E3779B97F4A7C15);
+    kpti_et_tensor_text *known = &w->naming->tensor_texts[mixed >> 54];
+    kpti_et_text *const lists[] = {w->values, w->shapes, w->types, w->strides};
+    size_t before[KPTI_ET_PARTS];
+    kpti_et_tensor_view t;
+    const uint64_t *next = at + 1;
+    if (place == at || known->of != place) next = kpti_et_tensor_read(w->item, at, &t);
+    if (known->of == place) {
+        const char *text = known->text;
+        for (int i = 0; i < KPTI_ET_PARTS; i++) {
+            kpti_et_text_put_short(lists[i], text, known->sizes[i]);
+            text += known->sizes[i];
+        }
+        return next;
+    }
+    for (int i = 0; i < KPTI_ET_PARTS; i++)
+        before[i] = lists[i]->used;
+    put_new_tensor(w, place, &t);
+    keep_tensor(known, place, lists, before);
     return next;
 }
+_Static_assert(KPTI_ET_TENSOR_TEXTS == 1 << (64 - 54), "as many bits are taken");
+
+/* --- values -------------------------------------------------------------------------------------- */
 
 /* TYPE, and the empty shape of what is no tensor. */
 static void put_plain(writing *w, const char *type)
@@ -131,6 +173,7 @@ static const uint64_t *put_value(writing *w, const uint64_t *at)
     const kpti_et_value head = kpti_et_value_head(at);
     switch (head.kind) {
     case KPT_VALUE_TENSOR:
+    case KPTI_ET_SAME:
         return put_tensor(w, at);
     case KPT_VALUE_LIST:
         return put_items(w, at + 1, head.size, "GenericList");
@@ -159,7 +202,7 @@ static const uint64_t *put_value(writing *w, const uint64_t *at)
 
 static writing begin(kpti_et_naming *n, kpti_et_text *out, const kpti_et_item *item)
 {
-    const writing w = {n, item, kpti_et_item_end(item), out, &n->shapes, &n->types, &n->strides};
+    const writing w = {n, item, out, &n->shapes, &n->types, &n->strides};
     n->shapes.used = n->types.used = n->strides.used = 0;
     return w;
 }

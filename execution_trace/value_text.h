@@ -6,11 +6,22 @@
 #include "ids.h"
 #include "tensor_pieces.h"
 
+enum { KPTI_ET_TENSOR_TEXTS = 1024, KPTI_ET_MOST_TENSOR_TEXT = 240 };
+
+/* A tensor as the four lists have it, one after the other; longer ones are made again. What is copied is
+ * rounded up, so some of the room stays unused. */
+typedef struct kpti_et_tensor_text {
+    const uint64_t *of; /* where the journal has it; NULL: none */
+    uint16_t sizes[KPTI_ET_PARTS];
+    char text[KPTI_ET_MOST_TENSOR_TEXT];
+} kpti_et_tensor_text;
+
 /* What the texts of all values share. */
 typedef struct kpti_et_naming {
     const kpti_heap *heap;
     kpti_et_pieces pieces;
     kpti_et_tensor_pieces tensor_pieces;
+    kpti_et_tensor_text tensor_texts[KPTI_ET_TENSOR_TEXTS];
     kpti_et_ids tensors;
     kpti_et_ids storages;
     uint64_t next_id;
