@@ -141,7 +141,7 @@ kpt_status kpti_trace_file_write(const kpti_trace_file *file, int fd, kpti_error
     void *mapped = MAP_FAILED;
     kpt_status status;
     if (fstat(fd, &info) == 0 && info.st_size > 0)
-        mapped = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_SHARED, fd, 0);
+        mapped = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, 0);
     else
         errno = EINVAL;
     if (mapped == MAP_FAILED)
