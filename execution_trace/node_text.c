@@ -16,6 +16,8 @@
 #define KERNEL_FILE    "\"}," STRING("kernel_file")
 #define TENSOR_RANGE   "\"}," STRING("tensor_range")
 #define OURS           "," NUMBER("kpytrace", "object") "{\"os_tid\":"
+#define START          ",\"start_ns\":"
+#define DURATION       ",\"dur_ns\":"
 
 /* --- begin --------------------------------------------------------------------------------------- */
 
@@ -81,25 +83,26 @@ static void put_attrs(kpti_et_naming *n, kpti_et_text *out, const kpti_et_item *
     }
 }
 
+/* Six numbers and what is around them, in a room that is asked for once. */
+#define NUMBERS RF_ID FW_PARENT SEQ_ID SCOPE TID FW_TID OP_SCHEMA
+enum { MOST_NUMBERS = sizeof NUMBERS + (size_t)6 * KPTI_JSON_MOST_NUMBER };
+#define LITERAL(at, text) ((char *)memcpy((at), (text), sizeof(text) - 1) + sizeof(text) - 1)
+
 /* torch's own, in its order. */
 static void put_own_attrs(kpti_et_naming *n, const kpti_et_node *node, kpti_et_text *out)
 {
     const kpti_et_item *item = &node->item;
     const kpti_et_begin *b = (const kpti_et_begin *)item->record;
     ranges r = {out, 0};
-    KPTI_ET_PUT(out, RF_ID);
-    kpti_et_text_u64(out, b->record_id);
-    KPTI_ET_PUT(out, FW_PARENT);
-    kpti_et_text_u64(out, node->forward_parent);
-    KPTI_ET_PUT(out, SEQ_ID);
-    kpti_et_text_i64(out, b->sequence);
-    KPTI_ET_PUT(out, SCOPE);
-    kpti_et_text_u64(out, b->scope);
-    KPTI_ET_PUT(out, TID);
-    kpti_et_text_u64(out, b->thread);
-    KPTI_ET_PUT(out, FW_TID);
-    kpti_et_text_u64(out, b->forward_thread);
-    KPTI_ET_PUT(out, OP_SCHEMA);
+    char *at = kpti_et_text_room(out, MOST_NUMBERS);
+    if (!at) return;
+    at = kpti_put_u64(LITERAL(at, RF_ID), b->record_id);
+    at = kpti_put_u64(LITERAL(at, FW_PARENT), node->forward_parent);
+    at = kpti_put_i64(LITERAL(at, SEQ_ID), b->sequence);
+    at = kpti_put_u64(LITERAL(at, SCOPE), b->scope);
+    at = kpti_put_u64(LITERAL(at, TID), b->thread);
+    at = kpti_put_u64(LITERAL(at, FW_TID), b->forward_thread);
+    kpti_et_text_wrote(out, LITERAL(at, OP_SCHEMA));
     kpti_et_pieces_put(&n->pieces, out, item, b->schema);
     KPTI_ET_PUT(out, KERNEL_BACKEND);
     kpti_et_pieces_put(&n->pieces, out, item, b->kernel_backend);
@@ -116,12 +119,15 @@ static void put_own_attrs(kpti_et_naming *n, const kpti_et_node *node, kpti_et_t
 static void put_extra(const kpti_et_node *node, kpti_et_text *out, const kpti_et_node_end *end)
 {
     const kpti_et_begin *b = (const kpti_et_begin *)node->item.record;
-    KPTI_ET_PUT(out, OURS);
-    kpti_et_text_u64(out, node->item.chunk->os_tid);
-    KPTI_ET_PUT(out, ",\"start_ns\":");
-    kpti_et_text_i64(out, (int64_t)((uint64_t)b->record.ns + (uint64_t)end->unix_offset_ns));
-    KPTI_ET_PUT(out, ",\"dur_ns\":");
-    kpti_et_text_u64(out, end->ns > b->record.ns ? (uint64_t)end->ns - (uint64_t)b->record.ns : 0);
+    char *at =
+        kpti_et_text_room(out, sizeof OURS START DURATION + (size_t)3 * KPTI_JSON_MOST_NUMBER);
+    if (!at) return;
+    at = kpti_put_u64(LITERAL(at, OURS), node->item.chunk->os_tid);
+    at = kpti_put_i64(LITERAL(at, START),
+                      (int64_t)((uint64_t)b->record.ns + (uint64_t)end->unix_offset_ns));
+    at = kpti_put_u64(LITERAL(at, DURATION),
+                      end->ns > b->record.ns ? (uint64_t)end->ns - (uint64_t)b->record.ns : 0);
+    kpti_et_text_wrote(out, at);
     if (b->external_id) {
         KPTI_ET_PUT(out, ",\"ext_id\":");
         kpti_et_text_u64(out, b->external_id);

@@ -15,10 +15,27 @@ static kpti_et_known_text *slot_of(kpti_et_stream *s, kpt_str text)
 }
 _Static_assert(KPTI_ET_TEXTS == 2 << (64 - 56), "slot_of takes as many bits");
 
-static int is_known(const kpti_et_cursor *c, kpt_str text, const kpti_et_known_text *slot)
+/* Most are short: a call takes longer than the comparison. */
+static inline int is_equal(const char *a, const char *b, uint64_t size)
+{
+    uint64_t x;
+    uint64_t y;
+    uint64_t at = 0;
+    for (; at + sizeof x <= size; at += sizeof x) {
+        memcpy(&x, a + at, sizeof x);
+        memcpy(&y, b + at, sizeof y);
+        if (x != y) return 0;
+    }
+    for (; at < size; at++)
+        if (a[at] != b[at]) return 0;
+    return 1;
+}
+
+static inline int is_known(const kpti_et_cursor *c, kpt_str text, const kpti_et_known_text *slot)
 {
     return slot->data == text.data && slot->size == text.size && slot->at && !c->is_dry &&
-           memcmp((uint64_t *)c->stream->chunk + slot->at + 1, text.data, text.size) == 0;
+           is_equal((const char *)((uint64_t *)c->stream->chunk + slot->at + 1), text.data,
+                    text.size);
 }
 
 static uint32_t add_text(kpti_et_cursor *c, kpt_str text, kpti_et_known_text *slot)
@@ -61,7 +78,8 @@ void kpti_et_put_known(kpti_et_cursor *c, uint64_t words, uint64_t key)
     const uint64_t own = c->low - words;
     uint64_t *chunk = (uint64_t *)s->chunk;
     if (*known && *known + words <= own &&
-        memcmp(chunk + *known, chunk + own, words * KPTI_ET_WORD) == 0) {
+        is_equal((const char *)(chunk + *known), (const char *)(chunk + own),
+                 words * KPTI_ET_WORD)) {
         const kpti_et_value same = {.kind = KPTI_ET_SAME, .size = *known};
         memcpy(chunk + own, &same, sizeof same);
         c->low = own + 1;

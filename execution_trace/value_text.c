@@ -207,9 +207,8 @@ static writing begin(kpti_et_naming *n, kpti_et_text *out, const kpti_et_item *i
     return w;
 }
 
-static void put_list(kpti_et_text *out, const char *name, kpti_et_text *list)
+static void put_list(kpti_et_text *out, const kpti_et_text *list)
 {
-    kpti_et_text_put(out, name, strlen(name));
     kpti_et_text_put(out, list->data, list->used);
     out->failed |= list->failed;
 }
@@ -236,9 +235,12 @@ void kpti_et_put_values(kpti_et_naming *n, kpti_et_text *out, const kpti_et_item
         at = put_value(&w, at);
         if (!has_stride) w.strides->used = strides;
     }
-    put_list(out, "],\"shapes\":[", w.shapes);
-    put_list(out, "],\"types\":[\"", w.types);
-    put_list(out, "\"],\"strides\":[", w.strides);
+    KPTI_ET_PUT(out, "],\"shapes\":[");
+    put_list(out, w.shapes);
+    KPTI_ET_PUT(out, "],\"types\":[\"");
+    put_list(out, w.types);
+    KPTI_ET_PUT(out, "\"],\"strides\":[");
+    put_list(out, w.strides);
     KPTI_ET_PUT(out, "]}");
 }
 

@@ -109,6 +109,18 @@ static inline void kpti_code_position(PyCodeObject *code, int offset, int lines[
 /* Code that may stop and go on later. */
 #define KPTI_CAN_RESUME (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR)
 
+/* What tells a code object from any other there was, also from a dead one at its address; 0: nothing does. May
+ * be read without the GIL while the code runs. */
+static inline uint32_t kpti_code_version(const PyCodeObject *code)
+{
+#if PY_VERSION_HEX >= 0x030C0000
+    return code->co_version;
+#else
+    (void)code;
+    return 0;
+#endif
+}
+
 /* The instruction of a frame, in bytes; negative: it has not begun. */
 static inline int kpti_frame_offset(PyFrameObject *frame)
 {

@@ -24,6 +24,7 @@ typedef struct level {
     PyCodeObject *code;
     const void *frame;
     int32_t offset;
+    uint32_t version; /* of the code */
     uint32_t place;
     uint32_t stack; /* from the outermost frame to this one */
 } level;
@@ -210,7 +211,9 @@ static uint32_t same_levels(gatherer *g)
     const uint32_t most = g->count < total(g) ? g->count : total(g);
     for (uint32_t i = g->below; i < most; i++) {
         const walked *w = walked_at(g, i);
-        if (g->levels[i].code != w->at.code || g->levels[i].offset != w->at.offset) return i;
+        if (g->levels[i].code != w->at.code || g->levels[i].offset != w->at.offset ||
+            g->levels[i].version != kpti_code_version(w->at.code))
+            return i;
     }
     return most;
 }
@@ -239,7 +242,8 @@ static uint32_t fill_places(gatherer *g, uint32_t first, kpti_standing s, uint32
         const kpti_instruction at = walked_at(g, i)->at;
         const uint32_t place = kpti_place_known(&g->places, at);
         if (i >= g->room) return i;
-        g->levels[i] = (level){at.code, walked_at(g, i)->frame, at.offset, place, 0};
+        g->levels[i] = (level){
+            at.code, walked_at(g, i)->frame, at.offset, kpti_code_version(at.code), place, 0};
         if (!place) g->levels[i].place = kpti_place_find_slow(&g->places, at, s, &keep);
         if (!g->levels[i].place) return i;
         *kept += (uint32_t)keep;

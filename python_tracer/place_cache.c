@@ -22,10 +22,11 @@ uint32_t kpti_place_find_slow(kpti_place_cache *cache, kpti_instruction at, kpti
                               int *kept)
 {
     const int attached = s == KPTI_ATTACHED;
+    const uint32_t version = kpti_code_version(at.code);
     const uint32_t function = attached ? kpti_name_code(at.code) : kpti_name_code_anew(at.code);
     const uint32_t place = intern(function, at);
-    if (place && attached && kpti_name_is_kept(at.code))
-        *kpti_place_slot(cache, at) = (kpti_known_place){at.code, at.offset, place};
+    if (place && (version || (attached && kpti_name_is_kept(at.code))))
+        *kpti_place_slot(cache, at) = (kpti_known_place){at.code, at.offset, place, version};
     else
         *kept = 0;
     return place;

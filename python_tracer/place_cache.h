@@ -1,5 +1,6 @@
 /* place_cache.h: the places that a thread has seen, by code object and instruction. Addresses of code
- * objects hold as long as the session's epoch does: then it is emptied. */
+ * objects hold as long as the session's epoch does: then it is emptied. Those of which nobody hears when they
+ * die are told apart by their version. */
 #ifndef KPTI_PLACE_CACHE_H
 #define KPTI_PLACE_CACHE_H
 
@@ -12,6 +13,7 @@ typedef struct kpti_known_place {
     const PyCodeObject *code;
     int32_t offset;
     uint32_t place;
+    uint32_t version;
 } kpti_known_place;
 
 typedef struct kpti_place_cache {
@@ -29,7 +31,10 @@ static inline kpti_known_place *kpti_place_slot(kpti_place_cache *cache, kpti_in
 static inline uint32_t kpti_place_known(kpti_place_cache *cache, kpti_instruction at)
 {
     const kpti_known_place *known = kpti_place_slot(cache, at);
-    return known->code == at.code && known->offset == at.offset ? known->place : 0;
+    return known->code == at.code && known->offset == at.offset &&
+                   known->version == kpti_code_version(at.code)
+               ? known->place
+               : 0;
 }
 
 /* The place of one that was not, for a thread that stands so; 0: no memory. KEPT is set to 0 where it may

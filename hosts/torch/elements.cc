@@ -1,7 +1,6 @@
 #include "elements.h"
 
 #include <ATen/core/LegacyTypeDispatch.h>
-#include <ATen/ops/_to_copy.h>
 #include <ATen/ops/as_strided.h>
 #include <ATen/record_function.h>
 #include <c10/core/impl/VirtualGuardImpl.h>

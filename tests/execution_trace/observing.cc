@@ -108,7 +108,8 @@ kpt_tensor &Values::tensor(uint64_t id, std::vector<int64_t> sizes)
     t.element_count = 1;
     for (size_t i = sizes.size(); i-- > 0;) {
         strides[i] = t.element_count;
-        t.element_count *= sizes[i];
+        t.element_count = static_cast<int64_t>(static_cast<uint64_t>(t.element_count) *
+                                               static_cast<uint64_t>(sizes[i]));
     }
     t.dimensions = static_cast<uint32_t>(sizes.size());
     t.tensor_id = id;

@@ -290,6 +290,18 @@ class Failures(unittest.TestCase):
         self.assertGreater(added["dur_ns"], 0)
         self.assertIn("stack", added)
 
+    def test_13_stacks_of_code_that_dies(self):
+        """torch has released the GIL when its operators are recorded: nobody hears of a code's end then."""
+        def work():
+            for index in range(300):
+                space = {"torch": torch}
+                exec(f"def made_{index:03}():\n    torch.ones({index})", space)
+                space.pop(f"made_{index:03}")()
+
+        trace = et.record(self.path, work)
+        self.assertEqual([et.stack(trace, node)[0][0] for node in et.named(trace, "aten::ones")],
+                         [f"made_{index:03}" for index in range(300)])
+
     def test_14_threads_while_it_starts_and_stops(self):
         """No lock is held that a thread with the GIL waits for; parents are in the file."""
         ended = threading.Event()
