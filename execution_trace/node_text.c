@@ -86,7 +86,6 @@ static void put_attrs(kpti_et_naming *n, kpti_et_text *out, const kpti_et_item *
 /* Six numbers and what is around them, in a room that is asked for once. */
 #define NUMBERS RF_ID FW_PARENT SEQ_ID SCOPE TID FW_TID OP_SCHEMA
 enum { MOST_NUMBERS = sizeof NUMBERS + (size_t)6 * KPTI_JSON_MOST_NUMBER };
-#define LITERAL(at, text) ((char *)memcpy((at), (text), sizeof(text) - 1) + sizeof(text) - 1)
 
 /* torch's own, in its order. */
 static void put_own_attrs(kpti_et_naming *n, const kpti_et_node *node, kpti_et_text *out)
@@ -96,13 +95,13 @@ static void put_own_attrs(kpti_et_naming *n, const kpti_et_node *node, kpti_et_t
     ranges r = {out, 0};
     char *at = kpti_et_text_room(out, MOST_NUMBERS);
     if (!at) return;
-    at = kpti_put_u64(LITERAL(at, RF_ID), b->record_id);
-    at = kpti_put_u64(LITERAL(at, FW_PARENT), node->forward_parent);
-    at = kpti_put_i64(LITERAL(at, SEQ_ID), b->sequence);
-    at = kpti_put_u64(LITERAL(at, SCOPE), b->scope);
-    at = kpti_put_u64(LITERAL(at, TID), b->thread);
-    at = kpti_put_u64(LITERAL(at, FW_TID), b->forward_thread);
-    kpti_et_text_wrote(out, LITERAL(at, OP_SCHEMA));
+    at = kpti_put_u64(KPTI_PUT(at, RF_ID), b->record_id);
+    at = kpti_put_u64(KPTI_PUT(at, FW_PARENT), node->forward_parent);
+    at = kpti_put_i64(KPTI_PUT(at, SEQ_ID), b->sequence);
+    at = kpti_put_u64(KPTI_PUT(at, SCOPE), b->scope);
+    at = kpti_put_u64(KPTI_PUT(at, TID), b->thread);
+    at = kpti_put_u64(KPTI_PUT(at, FW_TID), b->forward_thread);
+    kpti_et_text_wrote(out, KPTI_PUT(at, OP_SCHEMA));
     kpti_et_pieces_put(&n->pieces, out, item, b->schema);
     KPTI_ET_PUT(out, KERNEL_BACKEND);
     kpti_et_pieces_put(&n->pieces, out, item, b->kernel_backend);
@@ -122,10 +121,10 @@ static void put_extra(const kpti_et_node *node, kpti_et_text *out, const kpti_et
     char *at =
         kpti_et_text_room(out, sizeof OURS START DURATION + (size_t)3 * KPTI_JSON_MOST_NUMBER);
     if (!at) return;
-    at = kpti_put_u64(LITERAL(at, OURS), node->item.chunk->os_tid);
-    at = kpti_put_i64(LITERAL(at, START),
+    at = kpti_put_u64(KPTI_PUT(at, OURS), node->item.chunk->os_tid);
+    at = kpti_put_i64(KPTI_PUT(at, START),
                       (int64_t)((uint64_t)b->record.ns + (uint64_t)end->unix_offset_ns));
-    at = kpti_put_u64(LITERAL(at, DURATION),
+    at = kpti_put_u64(KPTI_PUT(at, DURATION),
                       end->ns > b->record.ns ? (uint64_t)end->ns - (uint64_t)b->record.ns : 0);
     kpti_et_text_wrote(out, at);
     if (b->external_id) {

@@ -22,15 +22,6 @@ enum { KPTI_CHROME_MOST_REST = 1024 };
 /* And those. */
 enum { KPTI_CHROME_MOST_MORE = 256 * 1024 };
 
-static inline char *kpti_put_bytes(char *at, const char *bytes, size_t size)
-{
-    memcpy(at, bytes, size);
-    return at + size;
-}
-
-/* Copies a literal; the compiler knows its length. */
-#define KPTI_PUT(at, literal) kpti_put_bytes((at), (literal), sizeof(literal) - 1)
-
 typedef struct kpti_chrome_events {
     kpti_out_file *out;
     int64_t base_ns;

@@ -19,6 +19,15 @@ enum { KPTI_JSON_MOST_GROWTH = 6, KPTI_JSON_MOST_NUMBER = 32 };
  * maximal part, as Python's "replace" does. */
 char *kpti_json_escape(char *out, const char *text, size_t size);
 
+static inline char *kpti_put_bytes(char *at, const char *bytes, size_t size)
+{
+    memcpy(at, bytes, size);
+    return at + size;
+}
+
+/* Copies a literal; the compiler knows its length. */
+#define KPTI_PUT(at, literal) kpti_put_bytes((at), (literal), sizeof(literal) - 1)
+
 /* ".000" to ".999". Numbers are formatted three digits at a time: 4 kB that stay in the cache. */
 extern const char kpti_thousand[4001];
 

@@ -88,7 +88,7 @@ TEST_F(Recovery, OfWhatIsNoJournal)
     make_file("other", std::string(100000, 'x'));
     EXPECT_EQ(recover("there is none", "t.json"), KPT_E_IO);
     EXPECT_NE(error.find("there is none"), std::string::npos);
-    EXPECT_EQ(recover("empty", "t.json"), KPT_E_IO);
+    EXPECT_EQ(recover("empty", "t.json"), KPT_E_INVALID);
     EXPECT_EQ(recover("other", "t.json"), KPT_E_INVALID);
     EXPECT_EQ(recover("other", "t.json"), KPT_E_INVALID);
     EXPECT_FALSE(exists("t.json"));

@@ -316,7 +316,8 @@ std::vector<row> make_rows()
          [](W &w, void *peer, uint32_t) {
              return w.observer.ops->get_stats(w.observer.self, as<kpt_observer_stats>(peer));
          },
-         nullptr, nullptr, "", KPT_E_SIZE, KPT_E_INVALID},
+         [](const void *peer) { return copy_of<kpt_observer_stats>(peer).ops == 0; }, nullptr, "",
+         KPT_E_SIZE, KPT_E_INVALID},
         {SIZED("kpt_registry", kpt_registry, REGISTRY), empty<kpt_registry>,
          [](W &w, void *peer, uint32_t) {
              return w.info.get_extension(w.info.self, kpt_str_of(KPT_EXT_REGISTRY), peer);
