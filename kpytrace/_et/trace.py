@@ -114,7 +114,7 @@ class Trace:
     def read(cls, path: Path) -> Trace:
         data = read_json(path)
         own = data.get("kpytrace") if isinstance(data, dict) else None
-        if isinstance(own, dict) and own.get("complete") is False:
+        if isinstance(own, dict) and "journal" in own:
             raise Damaged(f"{path} was never completed: its program was killed, or still runs; "
                           f"`kpytrace et recover {path}` makes what there is whole")
         return cls(data, path)

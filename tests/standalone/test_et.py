@@ -170,7 +170,7 @@ class Commands(Case):
         bad["nodes"][1]["ctrl_deps"] = 77
         (self.folder / "bad.json").write_text(json.dumps(bad))
         (self.folder / "cut.json").write_text(json.dumps(good())[:-30])
-        (self.folder / "open.json").write_text(json.dumps({**good(), "kpytrace": {"complete": False}}))
+        (self.folder / "open.json").write_text(json.dumps({**good(), "kpytrace": {"complete": False, "journal": "open.json.journal"}}))
         (self.folder / "other.json").write_text("[1]")
         status, out, _ = self.et("check", "bad.json")
         self.assertEqual(status, 1)
