@@ -67,11 +67,16 @@ def two():
     inner(3)
 
 
+def keep(promised):
+    time.sleep(0.02)  # until the other thread waits: docs/torch.md says what else may come between
+    promised.set_result(1)
+
+
 def future():
     promised, handle = torch.futures.Future(), begin("future")
     annotations._call_end_callbacks_on_jit_fut._RecordFunction(handle, promised)
     inner(1)
-    elsewhere(promised.set_result, 1)
+    elsewhere(keep, promised)
     inner(2)
 
 
