@@ -61,7 +61,7 @@ class Samples(MemoryCase):
         self.assertEqual(snapshot.own["frees_of_earlier_blocks"], 0)
 
     def test_small_blocks_are_their_domains(self):
-        snapshot, kept = self.record(keep_bytes, [100] * 40000, sample_bytes=1000)
+        snapshot, kept = self.record(keep_bytes, [100] * 40000, sample_bytes=300)
         sampled = snapshot.allocated(line_of(keep_bytes, 1), HERE)
         small = [e for e in sampled if e["size"] == sys.getsizeof(kept[0])]
         self.assertAlmostEqual(estimate(snapshot, small) / sum(map(sys.getsizeof, kept)), 1, delta=0.05)
@@ -81,7 +81,7 @@ class Samples(MemoryCase):
     def test_blocks_that_are_resized(self):
         """What stays in the raw domain when it is made smaller is not counted twice."""
         exact, _ = self.record(grow_and_shrink, 20000)
-        sampled, _ = self.record(grow_and_shrink, 20000, sample_bytes=500)
+        sampled, _ = self.record(grow_and_shrink, 20000, sample_bytes=100)
         for offset in (3, 4, 5):
             line = line_of(grow_and_shrink, offset)
             whole = sum(e["size"] for e in exact.allocated(line, HERE))
@@ -107,7 +107,7 @@ class Samples(MemoryCase):
         tracemalloc.start()
         m.stop()
         try:
-            for sample in (1000, 0, 1000):
+            for sample in (300, 0, 300):
                 snapshot, kept = self.record(keep_bytes, [100] * 40000, sample_bytes=sample)
                 blocks = [b for b in snapshot.blocks if b["size"] == sys.getsizeof(kept[0])]
                 self.assertAlmostEqual(estimate(snapshot, blocks) / sum(map(sys.getsizeof, kept)), 1,
