@@ -2,12 +2,10 @@
  * bytes of both. Operators have two tensors and a number in, a tensor out, a schema and, every third, a child;
  * there are no Python stacks. Processor time of the thread, and of the whole process for the file: compressing
  * runs on another one. The best of three. usage: kpt_bench_execution_trace FOLDER [THOUSANDS] */
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "bench.h"
 #include "impl/kpti_execution_trace.h"
 #include "kpt_text.h"
 
@@ -20,20 +18,6 @@ static uint32_t no_stack(uint32_t depth)
 }
 
 const kpti_stack_source kpti_observer_stacks = {.gather = no_stack};
-
-static double now_ns(clockid_t clock)
-{
-    struct timespec t;
-    (void)clock_gettime(clock, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
-static void must(int holds, const char *what)
-{
-    if (holds) return;
-    (void)fprintf(stderr, "kpt_bench_execution_trace: %s failed\n", what);
-    exit(EXIT_FAILURE);
-}
 
 static char names[NAMES][32];
 static char schemas[NAMES][160];

@@ -1,12 +1,10 @@
 """Runs execution_trace.py, and prints what torch's observer and kpytrace's add to a training step."""
-import json
 import os
-import subprocess
 import sys
 import tempfile
 
 from standalone_table import Figures
-from tracing_table import ROOT
+from tracing_table import ROOT, run_with_torch
 
 MOST_TIME = 0.1  # of torch's, recording and unregistering together
 
@@ -17,15 +15,10 @@ def execution_trace(build):
     if not python.exists():
         print("Execution traces: skipped, `make torch` makes the environment")
         return {}
-    environment = dict(os.environ, PYTHONPATH=str(build / "package"), PYTHONDONTWRITEBYTECODE="1",
-                       KINETO_LOG_LEVEL="99", KPYTRACE_TORCH_CACHE=str(build / "torch_cache"))
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as folder:
-        command = [python, "-W", "ignore", ROOT / "bench/execution_trace.py", folder]
-        found = subprocess.run(command, env=environment, text=True, stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, check=False)
-    if found.returncode:
-        sys.exit(f"{python}: {(found.stderr.strip().splitlines() or ['?'])[-1]}")
-    results = json.loads(found.stdout.splitlines()[-1])
+        results = run_with_torch(build, python, "execution_trace.py", folder)
+    if results is None:
+        sys.exit(1)
     none = results.pop("none")["recording"]
     print("Execution traces of a training step (µs of processor time a node, added to the step without)\n")
     print("| | recording | unregistering | both | bytes a node |")

@@ -2,12 +2,10 @@
  * pays who ships it, whether Python is there or not. Each round is a process of its own, as only the
  * first load in a process is a load. usage: kpt_bench_load PLUGIN EMPTY.so [LIBPYTHON] */
 #include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "bench.h"
 #include "kpt.h"
 
 enum { ROUNDS = 200 };
@@ -23,13 +21,6 @@ typedef struct cost {
 enum { STEPS = sizeof(cost) / sizeof(double) };
 
 static const char *const step_names[STEPS] = {"open_empty", "open", "entry", "make", "rest"};
-
-static double now_ns(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
 
 typedef struct factory {
     kpt_tracer_make_fn make;
@@ -49,18 +40,11 @@ static kpt_status ignore(void *ctx, const kpt_batch *batch)
     return KPT_OK;
 }
 
-static void must(int holds, const char *what)
-{
-    if (holds) return;
-    (void)fprintf(stderr, "kpt_bench_load: %s failed\n", what);
-    exit(EXIT_FAILURE);
-}
-
 static void *timed_open(const char *path, double *ns)
 {
-    double begin = now_ns();
+    double begin = now_ns(CLOCK_MONOTONIC);
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    *ns = now_ns() - begin;
+    *ns = now_ns(CLOCK_MONOTONIC) - begin;
     must(library != NULL, path);
     return library;
 }
@@ -99,18 +83,18 @@ static cost one_round(char **argv, const char *libpython)
     (void)timed_open(argv[2], &c.open_empty);
     *(void **)&entry = dlsym(timed_open(argv[1], &c.open), KPT_PLUGIN_ENTRY_NAME);
     must(entry != NULL, KPT_PLUGIN_ENTRY_NAME);
-    begin = now_ns();
+    begin = now_ns(CLOCK_MONOTONIC);
     must(entry(&host, &info) == KPT_OK, "entry");
-    c.entry = now_ns() - begin;
-    begin = now_ns();
+    c.entry = now_ns(CLOCK_MONOTONIC) - begin;
+    begin = now_ns(CLOCK_MONOTONIC);
     must(f.make(f.make_ctx, &args, &tracer) == KPT_OK, "make");
-    c.make = now_ns() - begin;
-    begin = now_ns();
+    c.make = now_ns(CLOCK_MONOTONIC) - begin;
+    begin = now_ns(CLOCK_MONOTONIC);
     must(tracer.ops->stop(tracer.self) == KPT_OK, "stop");
     must(tracer.ops->get_events(tracer.self, &delivery) == KPT_OK, "get_events");
     must(tracer.ops->destroy(tracer.self) == KPT_OK, "destroy");
     must(info.detach(info.self) == KPT_OK, "detach");
-    c.rest = now_ns() - begin;
+    c.rest = now_ns(CLOCK_MONOTONIC) - begin;
     return c;
 }
 

@@ -1,25 +1,18 @@
 """Runs memory.py under the Pythons that memray is there for, and prints what recording memory adds."""
-import json
 import os
-import subprocess
 import sys
 
-from tracing_table import ROOT, heading, peer, pythons, row
+from tracing_table import ROOT, heading, peer, pythons, row, run_script
 
 ROUNDS = os.environ.get("KPYTRACE_BENCH_ROUNDS", "5")
 TAGS = ("3.11", "3.12", "3.13")
 
 
 def measure(build, tag, python):
-    environment = dict(os.environ, PYTHONDONTWRITEBYTECODE="1",
-                       PYTHONPATH=os.pathsep.join(map(str, (build / "package", peer(tag, python, "memray")))))
+    folders = build / "package", peer(tag, python, "memray")
     print(f"memory: {tag} …", file=sys.stderr, flush=True)
-    result = subprocess.run([python, ROOT / "bench/memory.py", ROUNDS], env=environment, text=True,
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
-    if result.returncode:
-        print(f"{tag}: {(result.stderr.strip().splitlines() or ['?'])[-1]}", file=sys.stderr)
-        return None
-    return json.loads(result.stdout)
+    return run_script(tag, [python, ROOT / "bench/memory.py", ROUNDS],
+                      dict(os.environ, PYTHONPATH=os.pathsep.join(map(str, folders))))
 
 
 def share(times, other):

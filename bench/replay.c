@@ -2,30 +2,13 @@
  * that does nothing, in each order. The recording is made up: four threads that take turns, calls of all
  * depths, some with lines, 16 bytes a call and a little. Processor time, so that a busy machine matters
  * less; the best of three, but for long recordings. usage: kpt_bench_replay MILLIONS [MILLIONS …] */
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
-
+#include "bench.h"
 #include "clock.h"
 #include "deliver.h"
 
 enum { THREADS = 4, FUNCTIONS = 2000, MOST_CALLEES = 4, MOST_DEPTH = 30 };
 enum { HZ = 121875000, TURN_TICKS = HZ / 200, CHUNK_EVENTS = 8192, ROUNDS = 3 };
 enum { MILLION = 1000000, LARGE = 20 /* millions: one round must do */ };
-
-static double now_ns(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
-static void must(int holds, const char *what)
-{
-    if (holds) return;
-    (void)fprintf(stderr, "kpt_bench_replay: %s failed\n", what);
-    exit(EXIT_FAILURE);
-}
 
 static uint32_t random_below(uint64_t *state, uint32_t bound)
 {
@@ -191,10 +174,10 @@ static double deliver(const kpti_recording *recording, uint32_t order, uint64_t 
     delivery.order = order;
     delivery.sink = count;
     delivery.sink_ctx = &c;
-    start = now_ns();
+    start = now_ns(CLOCK_THREAD_CPUTIME_ID);
     must(kpti_deliver(&job, &error) == KPT_OK, "deliver");
     must(c.activities == calls * (order == KPT_ORDER_TIME ? 2 : 1), "counting");
-    return (now_ns() - start) / (double)calls;
+    return (now_ns(CLOCK_THREAD_CPUTIME_ID) - start) / (double)calls;
 }
 
 static double best(const kpti_recording *recording, uint32_t order, uint64_t calls, int rounds)

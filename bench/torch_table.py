@@ -1,12 +1,10 @@
 """Runs torch_host.py under each Python that has a torch, stock against kpytrace in turns, and prints what
 it found as tables."""
-import json
 import os
-import subprocess
 import sys
 import tempfile
 
-from tracing_table import ROOT, heading, row
+from tracing_table import ROOT, heading, row, run_with_torch
 
 KINDS = ("none", "stock", "fast", "full")
 ROUNDS = int(os.environ.get("KPYTRACE_BENCH_ROUNDS", "5"))
@@ -16,19 +14,6 @@ TARGETS = {"leaves": {"while tracing": None, "stop": 1 / 30, ".json": 1 / 8, "al
                       "held": 1 / 40, ".json.gz": 1 / 3},
            "step": {"while tracing": None, "stop": None, ".json": None, "stop and .json": 0.45,
                     ".json.gz": 1 / 3, "held": None}}
-
-
-def run(build, python, *arguments):
-    """torch_host.py's figures; None, with a message, if it fails."""
-    environment = dict(os.environ, PYTHONPATH=str(build / "package"), PYTHONDONTWRITEBYTECODE="1",
-                       KINETO_LOG_LEVEL="99", KPYTRACE_TORCH_CACHE=str(build / "torch_cache"))
-    command = [python, "-W", "ignore", ROOT / "bench/torch_host.py", *arguments]
-    result = subprocess.run(command, env=environment, text=True, stdout=subprocess.PIPE,
-                            stderr=subprocess.PIPE, check=False)
-    if result.returncode:
-        print(f"{python}: {(result.stderr.strip().splitlines() or ['?'])[-1]}", file=sys.stderr)
-        return None
-    return json.loads(result.stdout)
 
 
 def best(rounds):
@@ -53,13 +38,13 @@ def measure(build, python, folder):
     for number in range(ROUNDS):
         print(f"torch: {python}, round {number + 1} of {ROUNDS} …", file=sys.stderr, flush=True)
         for kind in KINDS:
-            figures = run(build, python, kind, folder)
+            figures = run_with_torch(build, python, "torch_host.py", kind, folder)
             if figures is None:
                 return None
             rounds[kind].append(figures)
     out = {program: {kind: best([r[program] for r in rounds[kind]]) for kind in KINDS}
            for program in TARGETS}
-    gil = {kind: [run(build, python, "--gil", kind, folder, GIL_CALLS) for _ in range(2)]
+    gil = {kind: [run_with_torch(build, python, "torch_host.py", "--gil", kind, folder, GIL_CALLS) for _ in range(2)]
            for kind in ("none", "fast")}
     out["gil"] = {kind: best(found) for kind, found in gil.items() if all(found)}
     return out

@@ -1,29 +1,14 @@
 """Runs tracebacks.py under the Pythons that have a torch, and prints what it found as a table."""
-import json
 import os
-import subprocess
 import sys
 
-from tracing_table import ROOT, heading, row
+from tracing_table import ROOT, heading, row, run_with_torch
 
 ROUNDS = os.environ.get("KPYTRACE_BENCH_ROUNDS", "5")
 WHO = ("kpytrace", "torch", "inside")
 # The most that ours may be of torch's.
 TARGETS = {"gather, depth 5": 0.5, "gather, depth 50": 0.25, "gather, depth 200": 0.1,
            "symbolize 100,000": 0.2}
-
-
-def run(build, python, *arguments):
-    """Its figures; None, with a message, if it fails."""
-    environment = dict(os.environ, PYTHONPATH=str(build / "package"), PYTHONDONTWRITEBYTECODE="1",
-                       KINETO_LOG_LEVEL="99", KPYTRACE_TORCH_CACHE=str(build / "torch_cache"))
-    result = subprocess.run([python, "-W", "ignore", ROOT / "bench/tracebacks.py", *arguments],
-                            env=environment, text=True, stdout=subprocess.PIPE,
-                            stderr=subprocess.PIPE, check=False)
-    if result.returncode:
-        print(f"{python}: {(result.stderr.strip().splitlines() or ['?'])[-1]}", file=sys.stderr)
-        return None
-    return json.loads(result.stdout)
 
 
 def shown(name, value):
@@ -34,10 +19,10 @@ def shown(name, value):
 
 def measure(build, python):
     """{who: {figure: value}}"""
-    figures = run(build, python, "times", ROUNDS)
+    figures = run_with_torch(build, python, "tracebacks.py", "times", ROUNDS)
     for who in WHO if figures else ():
         for shape in ("one", "different"):
-            held = run(build, python, "memory", who, shape)
+            held = run_with_torch(build, python, "tracebacks.py", "memory", who, shape)
             figures[who][f"bytes of each, {shape}, depth 50"] = held
     return figures
 

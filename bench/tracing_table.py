@@ -52,20 +52,31 @@ def torch(tag, python):
     return list(root.glob("lib/python3*/site-packages"))
 
 
+def run_script(who, command, environment):
+    """What a benchmark prints as its last line, of JSON; None, with a message about WHO, if it fails."""
+    result = subprocess.run(command, env=dict(environment, PYTHONDONTWRITEBYTECODE="1"), text=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    if result.returncode:
+        print(f"{who}: {(result.stderr.strip().splitlines() or ['?'])[-1]}", file=sys.stderr)
+        return None
+    return json.loads(result.stdout.splitlines()[-1])
+
+
+def run_with_torch(build, python, script, *arguments):
+    """The same of a script of bench/, by a Python that has torch."""
+    environment = dict(os.environ, PYTHONPATH=str(build / "package"), KINETO_LOG_LEVEL="99",
+                       KPYTRACE_TORCH_CACHE=str(build / "torch_cache"))
+    return run_script(python, [python, "-W", "ignore", ROOT / "bench" / script, *arguments], environment)
+
+
 def measure(build, tag, python):
     """tracing.py's figures for one Python; None, with a message, if it fails."""
     peers = [peer(tag, python, "viztracer"), *torch(tag, python)]
-    environment = dict(os.environ, PYTHONPATH=os.pathsep.join(map(str, peers)),
-                       PYTHONDONTWRITEBYTECODE="1")
+    environment = dict(os.environ, PYTHONPATH=os.pathsep.join(map(str, peers)))
     if tag.endswith("t"):
         environment["PYTHON_GIL"] = "0"
     print(f"tracing: {tag} …", file=sys.stderr, flush=True)
-    result = subprocess.run([python, ROOT / "bench/tracing.py", build], env=environment, text=True,
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
-    if result.returncode:
-        print(f"{tag}: {(result.stderr.strip().splitlines() or ['?'])[-1]}", file=sys.stderr)
-        return None
-    return json.loads(result.stdout)
+    return run_script(tag, [python, ROOT / "bench/tracing.py", build], environment)
 
 
 def row(*cells):

@@ -3,11 +3,10 @@
  * made before, from calls that are made up: nested, on four threads, of a thousand functions with names
  * of some fifty characters. usage: kpt_bench_writers FOLDER [MILLIONS...] */
 #include <fcntl.h>
-#include <stdio.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "bench.h"
 #include "profile.h"
 #include "writer.h"
 
@@ -27,20 +26,6 @@ static const int64_t span_ns = INT64_C(1000) * BATCHES * BATCH; /* that all of t
 /* Processor time of this thread, which others on the machine disturb less; for files the time that
  * passes, since these are written by two threads. */
 static clockid_t timing = CLOCK_THREAD_CPUTIME_ID;
-
-static double now_ns(void)
-{
-    struct timespec t;
-    (void)clock_gettime(timing, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
-static void must(int holds, const char *what)
-{
-    if (holds) return;
-    (void)fprintf(stderr, "kpt_bench_writers: %s failed\n", what);
-    exit(EXIT_FAILURE);
-}
 
 static void make_names(void)
 {
@@ -135,9 +120,9 @@ static double deliver(kpt_batch_fn sink, void *ctx, uint32_t order, uint64_t cou
         }
         batch.activities = all + done % all_count;
         batch.activity_count = left < BATCH ? (uint32_t)left : BATCH;
-        begin = now_ns();
+        begin = now_ns(timing);
         must(sink(ctx, &batch) == KPT_OK, "a batch");
-        spent += now_ns() - begin;
+        spent += now_ns(timing) - begin;
         batch.name_count = 0;
         batch.thread_count = 0;
     }
@@ -153,17 +138,17 @@ static double write_calls(const kpti_format *format, const char *path, uint64_t 
     kpti_writer_options options;
     kpti_writer_result result;
     kpti_writer *writer;
-    double begin = now_ns();
+    double begin = now_ns(timing);
     double spent;
     memset(&options, 0, sizeof options);
     options.base_ns = INT64_C(1700000000000000000);
     must(kpti_writer_open(format, path, &options, &writer, &result) == KPT_OK, path);
-    spent = now_ns() - begin;
+    spent = now_ns(timing) - begin;
     spent += deliver(kpti_writer_batch, writer, format->order, count);
-    begin = now_ns();
+    begin = now_ns(timing);
     must(kpti_writer_close(writer, KPT_OK, NULL, &result) == KPT_OK, result.text);
     *bytes = result.bytes;
-    return (spent + now_ns() - begin) / (double)count;
+    return (spent + now_ns(timing) - begin) / (double)count;
 }
 
 static double add_up(uint64_t count)
@@ -184,14 +169,14 @@ static double add_up(uint64_t count)
 static double write_plainly(const char *path, uint64_t bytes)
 {
     static char block[KPTI_OUT_BUFFER_BYTES];
-    double begin = now_ns();
+    double begin = now_ns(timing);
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     must(fd >= 0, path);
     memset(block, '{', sizeof block);
     for (uint64_t done = 0; done < bytes; done += sizeof block)
         must(write(fd, block, bytes - done < sizeof block ? bytes - done : sizeof block) > 0, path);
     must(close(fd) == 0, path);
-    return now_ns() - begin;
+    return now_ns(timing) - begin;
 }
 
 static double least(double a, double b)

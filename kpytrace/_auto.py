@@ -72,15 +72,8 @@ class _Calls:
 
     def __init__(self, output: str, options: dict[str, str], quiet: bool) -> None:
         self.quiet, self.output = quiet, output
-        self.trace = _trace.Trace(output, options)  # type: ignore[arg-type]
+        self.recorded = _trace.Trace(output, options)  # type: ignore[arg-type]
         _trace._load()  # whose own exit function then finds it ended
-
-    def start(self) -> None:
-        self.trace.start()
-
-    @property
-    def running(self) -> bool:
-        return self.trace.running
 
     def stop(self) -> str:
         """What there is to say."""
@@ -88,9 +81,9 @@ class _Calls:
         if not self.quiet and sys.stderr is not None and sys.stderr.isatty():
             from ._cli import progress
 
-            bar = progress.Bar("writing", self.trace.stats()["events"] // 2)
-            self.trace._progress = bar
-        summary = self.trace.stop()
+            bar = progress.Bar("writing", self.recorded.stats()["events"] // 2)
+            self.recorded._progress = bar
+        summary = self.recorded.stop()
         if bar:
             bar.close()
         return report(summary, self.output)
@@ -108,18 +101,11 @@ class _Allocations:
             raise ValueError(f"there is no option {next(iter(options))!r}: sample_bytes, max_entries and "
                              f"max_frames are known")
         self.quiet, self.output = quiet, output
-        self.memory = _memory.Memory(output, **known)  # type: ignore[arg-type]
+        self.recorded = _memory.Memory(output, **known)  # type: ignore[arg-type]
         _memory._standalone_of()
 
-    def start(self) -> None:
-        self.memory.start()
-
-    @property
-    def running(self) -> bool:
-        return self.memory.running
-
     def stop(self) -> str:
-        self.memory.stop()
+        self.recorded.stop()
         return f"kpytrace: what was allocated: {self.output}"
 
 
@@ -131,7 +117,7 @@ class _Run:
 
     def finish(self) -> None:
         """At the end, once. A program that didn't ask for it ends as it would."""
-        if self.pid != os.getpid() or not self.recording.running:
+        if self.pid != os.getpid() or not self.recording.recorded.running:
             return
         try:
             said = self.recording.stop()
@@ -166,7 +152,7 @@ def _start(variable: str, kind: type[Union[_Calls, _Allocations]], default: str)
 
         atexit.register(run.finish)  # before all others, and so it runs after them
         _before_exit(run)
-        run.recording.start()
+        run.recording.recorded.start()
     except Exception as error:
         _tell(f"kpytrace: {variable} is set, but the program is not recorded: {error}")
 

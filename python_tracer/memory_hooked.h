@@ -12,6 +12,38 @@
 #include "memory_samples.h"
 #include "platform.h"
 
+/* Our place in the chain of a domain's allocators. */
+typedef struct kpti_memory_hook {
+    const PyMemAllocatorDomain domain;
+    const PyMemAllocatorEx
+        hooks;              /* the context is that of below, and so is free where there is none */
+    PyMemAllocatorEx below; /* who had the domain before us */
+    int installed;
+} kpti_memory_hook;
+
+/* Puts it on top, or takes it away if it is there. The GIL is held.
+ * Python hands us the context of who is below: a thread that reads the allocator's fields while they are
+ * changed, as the raw domain's users may, finds any mixture of old and new ones right. So our functions
+ * know their domain by themselves. */
+static inline void kpti_memory_hook_put(kpti_memory_hook *hook)
+{
+    PyMemAllocatorEx top = hook->hooks;
+    PyMem_GetAllocator(hook->domain, &hook->below);
+    top.ctx = hook->below.ctx;
+    if (!top.free) top.free = hook->below.free;
+    PyMem_SetAllocator(hook->domain, &top);
+    hook->installed = 1;
+}
+
+static inline void kpti_memory_hook_remove(kpti_memory_hook *hook)
+{
+    PyMemAllocatorEx top;
+    PyMem_GetAllocator(hook->domain, &top);
+    if (!hook->installed || top.malloc != hook->hooks.malloc) return;
+    PyMem_SetAllocator(hook->domain, &hook->below);
+    hook->installed = 0;
+}
+
 static inline void kpti_note_alloc(kpti_memory_inside in, uint32_t pool, const void *block,
                                    uint64_t size, uint32_t resized)
 {

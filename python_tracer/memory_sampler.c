@@ -7,8 +7,7 @@
 
 enum { DOMAINS = 2, SMALL = 512 };
 
-static PyMemAllocatorEx below[DOMAINS];
-static int installed[DOMAINS];
+static kpti_memory_hook own[DOMAINS];
 
 static inline int passes(size_t size)
 {
@@ -24,33 +23,30 @@ static inline void *realloc_counted(const PyMemAllocatorEx *a, void *ctx, void *
     return block;
 }
 
-#define HOOKS(name, domain, pool)                                                         \
-    static void *name##_malloc(void *ctx, size_t size)                                    \
-    {                                                                                     \
-        if (__builtin_expect(passes(size), 1)) return below[domain].malloc(ctx, size);    \
-        return kpti_hooked_malloc(&below[domain], pool, ctx, size, SMALL + 1);            \
-    }                                                                                     \
-    static void *name##_calloc(void *ctx, size_t count, size_t size)                      \
-    {                                                                                     \
-        if (__builtin_expect(count <= SMALL && size <= SMALL && passes(count * size), 1)) \
-            return below[domain].calloc(ctx, count, size);                                \
-        return kpti_hooked_calloc(&below[domain], pool, ctx, count, size, SMALL + 1);     \
-    }                                                                                     \
-    static void *name##_realloc(void *ctx, void *block, size_t size)                      \
-    {                                                                                     \
-        if (__builtin_expect(passes(size), 1))                                            \
-            return realloc_counted(&below[domain], ctx, block, size);                     \
-        return kpti_hooked_realloc(&below[domain], pool, ctx, block, size, SMALL + 1);    \
+#define HOOKS(name, domain, pool)                                                          \
+    static void *name##_malloc(void *ctx, size_t size)                                     \
+    {                                                                                      \
+        if (__builtin_expect(passes(size), 1)) return own[domain].below.malloc(ctx, size); \
+        return kpti_hooked_malloc(&own[domain].below, pool, ctx, size, SMALL + 1);         \
+    }                                                                                      \
+    static void *name##_calloc(void *ctx, size_t count, size_t size)                       \
+    {                                                                                      \
+        if (__builtin_expect(count <= SMALL && size <= SMALL && passes(count * size), 1))  \
+            return own[domain].below.calloc(ctx, count, size);                             \
+        return kpti_hooked_calloc(&own[domain].below, pool, ctx, count, size, SMALL + 1);  \
+    }                                                                                      \
+    static void *name##_realloc(void *ctx, void *block, size_t size)                       \
+    {                                                                                      \
+        if (__builtin_expect(passes(size), 1))                                             \
+            return realloc_counted(&own[domain].below, ctx, block, size);                  \
+        return kpti_hooked_realloc(&own[domain].below, pool, ctx, block, size, SMALL + 1); \
     }
 HOOKS(mem, 0, KPTI_POOL_MEM)
 HOOKS(obj, 1, KPTI_POOL_OBJ)
 
-static const struct domain {
-    PyMemAllocatorDomain domain;
-    PyMemAllocatorEx hooks; /* the context and free are those of below */
-} domains[DOMAINS] = {
-    {PYMEM_DOMAIN_MEM, {NULL, mem_malloc, mem_calloc, mem_realloc, NULL}},
-    {PYMEM_DOMAIN_OBJ, {NULL, obj_malloc, obj_calloc, obj_realloc, NULL}},
+static kpti_memory_hook own[DOMAINS] = {
+    {.domain = PYMEM_DOMAIN_MEM, .hooks = {NULL, mem_malloc, mem_calloc, mem_realloc, NULL}},
+    {.domain = PYMEM_DOMAIN_OBJ, .hooks = {NULL, obj_malloc, obj_calloc, obj_realloc, NULL}},
 };
 
 int kpti_sampler_fits(void)
@@ -65,23 +61,12 @@ int kpti_sampler_fits(void)
 
 void kpti_sampler_install(void)
 {
-    for (int i = 0; i < DOMAINS; i++) {
-        PyMemAllocatorEx hooks = domains[i].hooks;
-        PyMem_GetAllocator(domains[i].domain, &below[i]);
-        hooks.ctx = below[i].ctx;
-        hooks.free = below[i].free;
-        PyMem_SetAllocator(domains[i].domain, &hooks);
-        installed[i] = 1;
-    }
+    for (int i = 0; i < DOMAINS; i++)
+        kpti_memory_hook_put(&own[i]);
 }
 
 void kpti_sampler_remove(void)
 {
-    for (int i = 0; i < DOMAINS; i++) {
-        PyMemAllocatorEx top;
-        PyMem_GetAllocator(domains[i].domain, &top);
-        if (!installed[i] || top.malloc != domains[i].hooks.malloc) continue;
-        PyMem_SetAllocator(domains[i].domain, &below[i]);
-        installed[i] = 0;
-    }
+    for (int i = 0; i < DOMAINS; i++)
+        kpti_memory_hook_remove(&own[i]);
 }

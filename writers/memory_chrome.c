@@ -88,11 +88,9 @@ static void put_frames(const kpti_memory_dump *dump, kpti_out_file *out,
                        const kpti_memory_tree *tree)
 {
     enum { MOST_TEXT = 4096 };
-    const kpt_symbols *all = dump->symbols;
     for (uint32_t i = 0; i < tree->count; i++) {
         const kpti_memory_node *node = &tree->nodes[i];
-        const kpt_symbol *s = (const kpt_symbol *)((const char *)all->symbols +
-                                                   (size_t)node->symbol * all->symbol_stride);
+        const kpt_symbol *s = kpti_memory_symbol(dump, node->symbol);
         char *at = kpti_out_room(out, EVENT_ROOM + MOST_TEXT * 2 * KPTI_JSON_MOST_GROWTH);
         at = put(at, i ? ",\n\"" : "\"");
         at = kpti_put_u64(at, i + UINT64_C(1));

@@ -45,6 +45,15 @@ typedef struct kpti_memory_dump {
 /* Compares two numbers of stacks, for qsort and bsearch. */
 int kpti_memory_by_stack(const void *a, const void *b);
 
+/* One more than the place of STACK among the dump's; 0: it is not there. */
+uint64_t kpti_memory_stack_at(const kpti_memory_dump *dump, uint32_t stack);
+
+static inline const kpt_symbol *kpti_memory_symbol(const kpti_memory_dump *dump, uint64_t symbol)
+{
+    return (const kpt_symbol *)((const char *)dump->symbols->symbols +
+                                symbol * dump->symbols->symbol_stride);
+}
+
 /* A snapshot that torch's memory viewer opens, and its commands read: a pickle with a trace for each
  * device, and segments with what was alive at the end. */
 int kpti_memory_viz_write(const kpti_memory_dump *dump, kpti_out_file *out);

@@ -118,10 +118,8 @@ static void put_annotations(writing *w)
 static uint64_t place_of(writing *w, uint32_t stack)
 {
     const kpti_memory_dump *d = w->dump;
-    const uint32_t *found =
-        stack ? bsearch(&stack, d->stacks, d->stack_count, sizeof stack, kpti_memory_by_stack)
-              : NULL;
-    const kpt_symbol_span *span = found ? &d->symbols->spans[found - d->stacks] : NULL;
+    const uint64_t found = kpti_memory_stack_at(d, stack);
+    const kpt_symbol_span *span = found ? &d->symbols->spans[found - 1] : NULL;
     const kpt_symbol *s;
     uint32_t symbol;
     uint32_t *known;
@@ -134,8 +132,7 @@ static uint64_t place_of(writing *w, uint32_t stack)
     known = kpti_u64_map_at(&w->places, symbol);
     if (!known || *known) return known ? symbol + UINT64_C(1) : 0;
     *known = 1;
-    s = (const kpt_symbol *)((const char *)d->symbols->symbols +
-                             (size_t)symbol * d->symbols->symbol_stride);
+    s = kpti_memory_symbol(d, symbol);
     at = open_packet(w, 0, &packet);
     interned = kpti_proto_open(at, PACKET_INTERNED);
     source = kpti_proto_open(interned, INTERNED_SOURCE);

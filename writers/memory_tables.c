@@ -130,11 +130,9 @@ static void put_head(tables *t)
 
 static void put_stacks(tables *t)
 {
-    const kpt_symbols *all = t->dump->symbols;
     put(t, "],\n\"symbols\":[");
-    for (uint64_t i = 0; i < all->symbol_count; i++) {
-        const kpt_symbol *s =
-            (const kpt_symbol *)((const char *)all->symbols + i * all->symbol_stride);
+    for (uint64_t i = 0; i < t->dump->symbols->symbol_count; i++) {
+        const kpt_symbol *s = kpti_memory_symbol(t->dump, i);
         put_comma(t, i);
         put(t, "[");
         put_text(t, s->qualname);

@@ -64,8 +64,6 @@ void kpti_memory_tree_free(kpti_memory_tree *tree)
 uint32_t kpti_memory_node_of(const kpti_memory_tree *tree, const kpti_memory_dump *dump,
                              uint32_t stack)
 {
-    const uint32_t *found =
-        stack ? bsearch(&stack, dump->stacks, dump->stack_count, sizeof stack, kpti_memory_by_stack)
-              : NULL;
-    return found ? tree->of_stack[found - dump->stacks] : 0;
+    const uint64_t at = kpti_memory_stack_at(dump, stack);
+    return at ? tree->of_stack[at - 1] : 0;
 }

@@ -73,9 +73,7 @@ static void put_int(writing *w, const char *key, uint64_t value)
 
 static void put_frame(writing *w, uint32_t symbol)
 {
-    const kpt_symbols *all = w->dump->symbols;
-    const kpt_symbol *s =
-        (const kpt_symbol *)((const char *)all->symbols + (size_t)symbol * all->symbol_stride);
+    const kpt_symbol *s = kpti_memory_symbol(w->dump, symbol);
     if (w->symbol_memos[symbol] != NONE) {
         kpti_pickle_get(&w->pickle, w->symbol_memos[symbol]);
         return;
@@ -91,20 +89,11 @@ static void put_frame(writing *w, uint32_t symbol)
     w->symbol_memos[symbol] = kpti_pickle_memoize(&w->pickle);
 }
 
-int kpti_memory_by_stack(const void *a, const void *b)
-{
-    const uint32_t x = *(const uint32_t *)a;
-    const uint32_t y = *(const uint32_t *)b;
-    return x < y ? -1 : x > y;
-}
-
 static void put_frames(writing *w, uint32_t stack)
 {
     const kpti_memory_dump *v = w->dump;
-    const uint32_t *found =
-        stack ? bsearch(&stack, v->stacks, v->stack_count, sizeof stack, kpti_memory_by_stack)
-              : NULL;
-    const size_t i = found ? (size_t)(found - v->stacks) : 0;
+    const uint64_t found = kpti_memory_stack_at(v, stack);
+    const uint64_t i = found ? found - 1 : 0;
     const kpt_symbol_span *span;
     if (!found) {
         kpti_pickle_get(&w->pickle, w->no_frames);

@@ -65,6 +65,26 @@ def parse(known: Sequence[Argument], words: Sequence[str], stops: Sequence[str] 
     return options, rest
 
 
+def parse_command(words: Sequence[str], known: Sequence[Argument], usage: str,
+                  counts: tuple[int, ...]) -> tuple[dict[str, str], list[str]] | None:
+    """The same of a command that takes so many files; None: help was asked for, and is printed."""
+    options, rest = parse(known, words)
+    if "help" in options:
+        print(usage + "\n\n" + columns(known))
+        return None
+    if len(rest) not in counts:
+        raise Usage(usage.splitlines()[0])
+    return options, rest
+
+
+def row_count(options: dict[str, str], default: int) -> int | None:
+    """What --count says; None, which 0 stands for: all of them."""
+    given = options.get("count", str(default))
+    if not given.isdigit():
+        raise Usage(f"--count must be a number, not {given}")
+    return int(given) or None
+
+
 def columns(arguments: Iterable[Argument], width: int = 80) -> str:
     """The options for a help text."""
     import textwrap

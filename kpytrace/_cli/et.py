@@ -7,11 +7,11 @@ import os
 import sys
 
 from .._et.trace import Trace, read_json
-from .arguments import Argument, Usage, columns, parse
+from .arguments import Argument, Usage, parse_command, row_count
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
 _HELP = Argument("help", "", "print this", "h")
 _COUNT = Argument("count", "N", "how many rows (default: 20; 0: all)", "n")
@@ -30,28 +30,12 @@ usage: kpytrace et COMMAND ...
 TRACE is .json or .json.gz, of kpytrace or of torch's own observer. COMMAND --help has the options."""
 
 
-def _parse(words: list[str], known: Sequence[Argument], usage: str,
-           counts: tuple[int, ...]) -> tuple[dict[str, str], list[str]] | None:
-    options, rest = parse(known, words)
-    if "help" in options:
-        print(f"usage: kpytrace et {usage}\n\n{columns(known)}")
-        return None
-    if len(rest) not in counts:
-        raise Usage(f"usage: kpytrace et {usage}")
-    if not options.get("count", "0").isdigit():
-        raise Usage(f"--count must be a number, not {options['count']}")
-    return options, rest
-
-
-def _rows(options: dict[str, str], count: int) -> int:
-    return int(options.get("count", "20")) or count
-
-
 def info(words: list[str]) -> int:
-    parsed = _parse(words, (_COUNT, _HELP), "info [OPTION]... TRACE", (1,))
+    parsed = parse_command(words, (_COUNT, _HELP), "usage: kpytrace et info [OPTION]... TRACE", (1,))
     if parsed is None:
         return 0
     options, (path,) = parsed
+    count = row_count(options, 20)
     trace = Trace.read(path)
     operators = list(trace.operators())
     names = collections.Counter(node.name for node in operators)
@@ -71,21 +55,22 @@ def info(words: list[str]) -> int:
     for node in operators:
         took[node.name] += node.own.get("dur_ns", 0)
     print(f"{'calls':>10}  {'ms in all':>12}  operator")
-    for name, calls in names.most_common(_rows(options, len(names))):
+    for name, calls in names.most_common(count):
         print(f"{calls:>10,}  {took[name] / 1e6:>12,.3f}  {name}")
     return 0
 
 
 def check(words: list[str]) -> int:
-    parsed = _parse(words, (_COUNT, _HELP), "check [OPTION]... TRACE", (1,))
+    parsed = parse_command(words, (_COUNT, _HELP), "usage: kpytrace et check [OPTION]... TRACE", (1,))
     if parsed is None:
         return 0
     from .._et.check import check as problems
 
     options, (path,) = parsed
+    count = row_count(options, 20)
     trace = Trace.read(path)
     found = list(problems(trace))
-    for line in found[:_rows(options, len(found))]:
+    for line in found[:count]:
         print(line)
     print(f"{path}: {len(trace.nodes):,} nodes, "
           f"{f'{len(found):,} problems' if found else 'nothing is wrong'}", file=sys.stderr)
@@ -93,7 +78,7 @@ def check(words: list[str]) -> int:
 
 
 def link(words: list[str]) -> int:
-    parsed = _parse(words, (_HELP,), "link [OPTION]... TRACE PROFILE OUT", (3,))
+    parsed = parse_command(words, (_HELP,), "usage: kpytrace et link [OPTION]... TRACE PROFILE OUT", (3,))
     if parsed is None:
         return 0
     from .._et.link import link as link_both
@@ -109,27 +94,28 @@ def link(words: list[str]) -> int:
 
 def diff(words: list[str]) -> int:
     known = (_COUNT, Argument("times", "", "print how long operators took, too", "t"), _HELP)
-    parsed = _parse(words, known, "diff [OPTION]... BEFORE AFTER", (2,))
+    parsed = parse_command(words, known, "usage: kpytrace et diff [OPTION]... BEFORE AFTER", (2,))
     if parsed is None:
         return 0
     from .._et.compare import Difference
 
     options, paths = parsed
+    count = row_count(options, 20)
     found = Difference(*(Trace.read(path) for path in paths))
     print(f"{found.same:,} operators are the same, {len(found.changes):,} kinds differ")
     if found.changes:
         print(f"{'before':>10}  {'after':>10}  operator and inputs")
-    for change in found.changes[:_rows(options, len(found.changes))]:
+    for change in found.changes[:count]:
         print(f"{change.before:>10,}  {change.after:>10,}  {change.name} {change.inputs}")
     if "times" in options:
         print(f"{'µs before':>10}  {'µs after':>10}  {'ratio':>6}  operator")
-        for name, a, b in found.durations[:_rows(options, len(found.durations))]:
+        for name, a, b in found.durations[:count]:
             print(f"{a / 1000:>10,.1f}  {b / 1000:>10,.1f}  {b / a if a else 0:>6.2f}  {name}")
     return 1 if found else 0
 
 
 def convert(words: list[str]) -> int:
-    parsed = _parse(words, (_PLAIN, _HELP), "convert [OPTION]... TRACE OUT", (2,))
+    parsed = parse_command(words, (_PLAIN, _HELP), "usage: kpytrace et convert [OPTION]... TRACE OUT", (2,))
     if parsed is None:
         return 0
     from .._et.convert import convert as write
@@ -139,7 +125,7 @@ def convert(words: list[str]) -> int:
 
 
 def recover(words: list[str]) -> int:
-    parsed = _parse(words, (_HELP,), "recover TRACE [OUT]", (1, 2))
+    parsed = parse_command(words, (_HELP,), "usage: kpytrace et recover TRACE [OUT]", (1, 2))
     if parsed is None:
         return 0
     from .. import _trace

@@ -7,11 +7,10 @@ import sys
 import time
 
 from . import progress
-from .arguments import Argument, Usage, columns, parse
+from .arguments import Argument, Usage, parse_command, row_count
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from typing import Any
 
 _HELP = Argument("help", "", "print this", "h")
@@ -46,24 +45,13 @@ class _File:
         return progress.bar(what, self.stats["events"] // 2, self.quiet)
 
 
-def _parse(words: list[str], known: Sequence[Argument], usage: str,
-           counts: tuple[int, ...]) -> tuple[dict[str, str], list[str]] | None:
-    options, rest = parse(known, words)
-    if "help" in options:
-        print(usage + "\n\n" + columns(known))
-        return None
-    if len(rest) not in counts:
-        raise Usage(usage.splitlines()[0])
-    return options, rest
-
-
 def convert(words: list[str]) -> int:
     usage = """\
 usage: kpytrace convert [OPTION]... IN.kpt OUT
 
 Writes the trace of a .kpt file in the format that OUT's name says: .json, .pftrace,
 .speedscope.json, .collapsed, also with .gz, or .kpt itself, which makes a cut-off file whole."""
-    parsed = _parse(words, (_RECOVER, _QUIET, _HELP), usage, (2,))
+    parsed = parse_command(words, (_RECOVER, _QUIET, _HELP), usage, (2,))
     if parsed is None:
         return 0
     options, (source, target) = parsed
@@ -94,7 +82,7 @@ def info(words: list[str]) -> int:
 usage: kpytrace info [OPTION]... FILE.kpt
 
 Says what is in a .kpt file: the program, threads, calls, what was dropped, what tracing cost."""
-    parsed = _parse(words, (_RECOVER, _QUIET, _HELP), usage, (1,))
+    parsed = parse_command(words, (_RECOVER, _QUIET, _HELP), usage, (1,))
     if parsed is None:
         return 0
     options, (path,) = parsed
@@ -144,18 +132,16 @@ usage: kpytrace top [OPTION]... FILE.kpt
 
 Lists functions with their calls, the time in them alone (own) and with what they called (total;
 of a function that calls itself only the outermost call)."""
-    parsed = _parse(words, known, usage, (1,))
+    parsed = parse_command(words, known, usage, (1,))
     if parsed is None:
         return 0
     options, (path,) = parsed
-    sort, count = options.get("sort", "own"), options.get("count", "25")
+    sort, count = options.get("sort", "own"), row_count(options, 25) or 2**32 - 1
     if sort not in _SORTS:
         raise Usage(f"--sort must be one of {', '.join(_SORTS)}, not {sort}")
-    if not count.isdigit():
-        raise Usage(f"--count must be a number, not {count}")
     file = _File(path, options)
     bar = file.bar("reading")
-    rows = file.standalone.profile(file.handle, _SORTS[sort], int(count) or 2**32 - 1,
+    rows = file.standalone.profile(file.handle, _SORTS[sort], count,
                                    "threads" in options, bar)
     if bar:
         bar.close()

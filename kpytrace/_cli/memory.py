@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from .._memory_tables import KINDS, TIMES, Row, Tables
-from .arguments import Argument, Usage, columns, parse
+from .arguments import Argument, Usage, columns, parse, row_count
 
 _ARGUMENTS = (
     Argument("at", "WHEN", "peak, end (what was not freed) or all that was allocated (default: both "
@@ -38,13 +38,13 @@ def _amount(size: int) -> str:
 
 
 def _print(title: str, rows: list[Row], options: dict[str, str]) -> None:
-    count = int(options.get("count", "20")) or len(rows)
+    count = row_count(options, 20)
     if "total" in options:
         rows = sorted(rows, key=lambda row: -abs(row.total_bytes))
     print(f"{title}\n{'own':>12}  {'blocks':>11}  {'total':>12}  where")
     for row in rows[:count]:
         print(f"{_amount(row.bytes):>12}  {row.blocks:>11,}  {_amount(row.total_bytes):>12}  {row.where}")
-    if len(rows) > count:
+    if count and len(rows) > count:
         more = len(rows) - count
         print(f"{'':>12}  {'':>11}  {'':>12}  … and {more:,} more row{'s' * (more != 1)}")
 
@@ -61,8 +61,7 @@ def _check(options: dict[str, str]) -> None:
     for name, known in (("at", TIMES), ("by", KINDS)):
         if options.get(name, known[0]) not in known:
             raise Usage(f"--{name} must be one of {', '.join(known)}, not {options[name]}")
-    if not options.get("count", "0").isdigit():
-        raise Usage(f"--count must be a number, not {options['count']}")
+    row_count(options, 20)
 
 
 def main(words: list[str]) -> int:
