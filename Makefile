@@ -54,6 +54,10 @@ endef
 demo: build-release ## build, run the main job and say where its result is
 	@scripts/demo build/release
 
+.PHONY: demo-ranks
+demo-ranks: build-release build/torch/3.12/.complete ## four ranks of torch, one of them slow, as one trace
+	@scripts/demo_ranks build/release build/torch/3.12
+
 # Environments with stock torch, for the tests of the torch host. Each takes a minute or two, once; where
 # one can't be had its tests are left out, and CMake says so.
 TORCH_TAGS := 3.11 3.12 3.13
@@ -78,13 +82,36 @@ torch-newest: export KPYTRACE_TEST_LONG := 1
 torch-newest: torch-newest-environment build-release ## the tests of the torch host with the newest torch
 	$(call run_tests,release,--tests-regex '^torch\.newest\.')
 
+# greenlet and gevent, aiohttp and uvloop, for the tests of greenlets and tasks, with each Python that there is a
+# build of them for.
+GREENLET_TAGS := 3.11 3.12 3.13 3.14
+
+.PHONY: greenlets
+greenlets: setup-build ## put greenlet, gevent, aiohttp and uvloop into build/greenlets; the tests then use them
+	@for tag in $(GREENLET_TAGS); do \
+	    python=$$(scripts/pythons/list | awk -v tag=$$tag '$$1 == tag { print $$2 }'); \
+	    if [ -n "$$python" ]; then scripts/greenlets_env "$$python" build/greenlets/$$tag || echo "greenlets: none for $$tag" >&2; fi; \
+	done
+
 # Readers of traces that others wrote; small. Where they can't be had, their tests are skipped.
 .PHONY: readers
 readers: setup-build ## make an environment with readers of traces in build/readers; the tests then use it
 	@scripts/readers_env build/readers >/dev/null || echo "readers: none" >&2
+	@scripts/readers_env build/tables tables >/dev/null || echo "tables: none" >&2
+
+# CUPTI's headers, for GPU activities and their tests; where they can't be had these are left out.
+.PHONY: cuda
+cuda: ## fetch the headers of CUPTI into build/cuda; the build then has GPU activities
+	@[ -e build/cuda/.complete ] || scripts/cuda_headers build/cuda >/dev/null || echo "cuda: no headers" >&2
+
+# The report page is tested in a browser. Where none can be had, as in a container of Ubuntu, whose Chromium is a
+# snap, these tests are left out.
+.PHONY: browser
+browser: ## install a Chromium, which the tests of the report page drive
+	@scripts/setup browser || echo "browser: none" >&2
 
 .PHONY: test
-test: setup-abi torch readers build-release ## build and run every test that can run on this machine
+test: setup-abi torch readers greenlets cuda browser build-release ## build and run every test that can run on this machine
 	$(call run_tests,release)
 
 # The stress tests take their thousands of rounds, and CPython's own tests run whole.
@@ -149,8 +176,8 @@ pythons: ## fetch CPython 3.14, 3.15 and a free-threaded one into build/pythons
 	@scripts/pythons/list
 
 .PHONY: clean
-clean: ## remove what was built; keeps build/pythons and build/torch, which take minutes to make
-	@if [ -d build ]; then find build -mindepth 1 -maxdepth 1 ! -name pythons ! -name torch -exec rm -rf {} +; fi
+clean: ## remove what was built; keeps build/pythons, build/torch and build/cuda, which were fetched
+	@if [ -d build ]; then find build -mindepth 1 -maxdepth 1 ! -name pythons ! -name torch ! -name cuda -exec rm -rf {} +; fi
 
 .PHONY: distclean
 distclean: clean ## remove these too

@@ -5,6 +5,7 @@
 #include "kpt_activity.h"
 #include "kpt_base.h"
 #include "kpt_chunk.h"
+#include "kpt_gpu.h"
 #include "kpt_host.h"
 #include "kpt_loader.h"
 #include "kpt_memory.h"

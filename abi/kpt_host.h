@@ -107,6 +107,17 @@ typedef struct kpt_host {
      * errors: none
      * since: 1.0 */
     uint64_t (*on_watched_call)(void *ctx, uint64_t watch, void *self, uint64_t call_id);
+
+    /* A task of asyncio is seen for the first time since the tracer (re)started, with KPT_TRACE_TASKS.
+     * The answer is the number of the points (KPT_MARK_POINT) at which its resumes begin: each lies in the
+     * call that is the resume, and has that call's start time. 0: it gets none.
+     * NAME is the task's at that moment, COROUTINE the qualified name of the code that it runs.
+     * thread: the one that runs the task, in the middle of a call
+     * GIL: held where the interpreter has one; must be neither taken nor released, no Python run
+     * ownership: both strings are the plugin's, until it returns
+     * errors: none
+     * since: 1.1 */
+    uint64_t (*on_task)(void *ctx, kpt_str name, kpt_str coroutine);
 } kpt_host;
 #define KPT_HOST_V1_SIZE KPT_FIELD_END(kpt_host, on_watched_call)
 

@@ -74,6 +74,9 @@ typedef struct kpt_tensor {
     uint64_t storage_generation;
     uint32_t elements; /* KPT_ELEMENTS_*; since 1.1 */
     uint32_t spare;
+    /* Since 1.1. Not 0: wherever the host gives this number again, all but data and elements is as it was:
+     * what an observer has recorded of it needs not be looked at again. */
+    uint64_t description;
 } kpt_tensor;
 #define KPT_TENSOR_V1_SIZE KPT_FIELD_END(kpt_tensor, device)
 
@@ -113,6 +116,8 @@ typedef struct kpt_op {
     uint64_t attr_count;
     uint64_t
         external_id; /* the number by which a profile knows this call; 0 = unknown; since 1.1 */
+    /* Since 1.1. Not 0: wherever the host gives this number again, the four texts are as they were. */
+    uint64_t description;
 } kpt_op;
 #define KPT_OP_V1_SIZE KPT_FIELD_END(kpt_op, value_count)
 

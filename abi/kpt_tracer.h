@@ -21,7 +21,10 @@ extern "C" {
 enum {
     KPT_TRACE_NO_C_CALLS = 1 << 0,    /* Python functions only */
     KPT_TRACE_ALL_CALLABLES = 1 << 1, /* types, partials and callable instances as well */
-    KPT_TRACE_THIS_THREAD = 1 << 2    /* only the thread that calls make */
+    KPT_TRACE_THIS_THREAD = 1 << 2,   /* only the thread that calls make */
+    /* The host's on_task hears of asyncio's tasks, and each resume of one begins with a point that has
+     * the number it answered with. Without on_task the flag changes nothing. Since 1.1. */
+    KPT_TRACE_TASKS = 1 << 3
 };
 
 /* What a host marks in the stream of calls. */

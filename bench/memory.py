@@ -3,16 +3,20 @@ it, on programs that do little but allocate, 30 calls deep; and what an export o
 
 usage: memory.py ROUNDS        prints JSON: {program: {contestant: seconds}}, and "export": {...}
 
-Each run is a process of its own; they alternate, and the best of all rounds counts.
+Each run is a process of its own; they alternate, and the best of all rounds counts. What sampling adds is
+less than two processes differ by, for where their code and data happen to lie: "sampled" is a ratio, of
+runs that alternate with bare ones in one process, the median of all of them.
 """
+import gc
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
 
-DEPTH, REPEATS = 30, 5
+DEPTH, REPEATS, PAIRS = 30, 5, 40
 TEXT = json.dumps([{"name": f"n{i}", "values": list(range(i % 20)), "nested": {"a": [i, str(i)]}}
                    for i in range(3000)])
 
@@ -61,24 +65,36 @@ def exact(_):
     return kpytrace.memory()
 
 
-def sampled(_):
-    import kpytrace
-    return kpytrace.memory(sample_bytes="512kB")
-
-
 CONTESTANTS = {"bare": lambda _: Bare(), "tracemalloc": lambda _: Tracemalloc(), "memray": memray,
-               "exact": exact, "sampled": sampled}
+               "exact": exact}
 
 
-def deep(program, depth):
+def deep(program, depth, clock=time.perf_counter):
     """The program's time, so many calls deep."""
     if depth:
-        return deep(program, depth - 1)
-    begin = time.perf_counter()
+        return deep(program, depth - 1, clock)
+    begin = clock()
     result = program()
-    took = time.perf_counter() - begin
+    took = clock() - begin
     del result
     return took
+
+
+def ratios(program):
+    """The program's time on the processor while it is sampled over that just before, so many times."""
+    import kpytrace
+    sampled = kpytrace.memory(sample_bytes="512kB")
+
+    def once():
+        gc.collect()  # so that each begins alike
+        return deep(PROGRAMS[program], DEPTH, time.thread_time)
+    pairs = []
+    once()
+    for _ in range(PAIRS):
+        bare = once()
+        with sampled:
+            pairs.append(once() / bare)
+    return pairs
 
 
 def run_one(contestant, program):
@@ -110,20 +126,30 @@ def export():
                 "bytes_an_entry": os.path.getsize(path) / entries}
 
 
+def in_a_process(*arguments):
+    return subprocess.run([sys.executable, __file__, *arguments], check=True, stdout=subprocess.PIPE,
+                          text=True).stdout
+
+
 def main(rounds):
     best = {program: {} for program in PROGRAMS}
+    sampled = {program: [] for program in PROGRAMS}
     for _ in range(rounds):
         for program in PROGRAMS:
             for contestant in CONTESTANTS:
-                out = subprocess.run([sys.executable, __file__, "--one", contestant, program], check=True,
-                                     stdout=subprocess.PIPE, text=True).stdout
+                out = in_a_process("--one", contestant, program)
                 if out:
                     best[program][contestant] = min(best[program].get(contestant, float("inf")), float(out))
+            sampled[program] += json.loads(in_a_process("--ratios", program))
+    for program, pairs in sampled.items():
+        best[program]["sampled"] = statistics.median(pairs)
     print(json.dumps({**best, "export": export()}))
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--one"]:
         run_one(*sys.argv[2:])
+    elif sys.argv[1:2] == ["--ratios"]:
+        print(json.dumps(ratios(sys.argv[2])))
     else:
         main(int(sys.argv[1]))

@@ -149,7 +149,7 @@ static void put_tensor(kpti_et_cursor *c, const kpt_tensor *t, kpti_et_wish wish
     if (flags & (KPTI_ET_RANGE | KPTI_ET_DATA))
         put_elements(c, t, flags);
     else if (at)
-        kpti_et_put_known(c, words, t->tensor_id ^ t->generation << 32);
+        kpti_et_put_known(c, t, words);
 }
 
 /* One of an older host's is shorter. */
@@ -159,7 +159,7 @@ static void put_any_tensor(kpti_et_cursor *c, const kpt_tensor *t, kpti_et_wish 
     if (!t || t->struct_size < KPT_TENSOR_V1_SIZE) {
         put_head(c, (kpti_et_value){.kind = KPT_VALUE_NONE});
     } else if (t->struct_size >= sizeof whole) {
-        put_tensor(c, t, wish);
+        if (wish.ranges || wish.data || !kpti_et_put_described(c, t)) put_tensor(c, t, wish);
     } else {
         memset(&whole, 0, sizeof whole);
         memcpy(&whole, t, t->struct_size);

@@ -15,7 +15,7 @@
 #define KERNEL_BACKEND "\"}," STRING("kernel_backend")
 #define KERNEL_FILE    "\"}," STRING("kernel_file")
 #define TENSOR_RANGE   "\"}," STRING("tensor_range")
-#define OURS           "," NUMBER("kpytrace", "object") "{\"os_tid\":"
+#define OURS           "," NUMBER("kpytrace", "map") "{\"os_tid\":"
 #define START          ",\"start_ns\":"
 #define DURATION       ",\"dur_ns\":"
 

@@ -16,12 +16,16 @@ static int put_record(kpti_recorder *r, kpti_et_stream *s, uint64_t reserve, wri
     write(&c, what);
     if (__builtin_expect(c.missing != 0, 0)) {
         const uint64_t most = UINT64_C(1) << 31; /* words: texts are named by 32 bits */
+        kpti_et_stream_forget(s);
         c = kpti_et_cursor_dry(s);
         write(&c, what);
         if (c.missing > most || !kpti_recorder_refill(r, s, c.missing)) return 0;
         c = kpti_et_cursor_at(s, reserve);
         write(&c, what);
-        if (c.missing) return 0;
+        if (c.missing) {
+            kpti_et_stream_forget(s);
+            return 0;
+        }
     }
     kpti_et_commit(&c);
     return 1;
@@ -59,6 +63,8 @@ static void write_stack(kpti_et_cursor *c, const void *what)
  * it can't. */
 static int tell_stack(kpti_recorder *r, kpti_et_stream *s, uint32_t stack, int64_t ns)
 {
+    const uint32_t innermost = stack;
+    if (stack == s->last_stack) return 1;
     while (stack && !kpti_number_set_has(&s->stacks, stack)) {
         kpti_et_stack told = {.record = {.kind = KPTI_ET_STACK, .ns = ns}, .stack = stack};
         const uint64_t reserve = kpti_et_reserve(s);
@@ -74,6 +80,7 @@ static int tell_stack(kpti_recorder *r, kpti_et_stream *s, uint32_t stack, int64
             return 0;
         stack = told.below;
     }
+    s->last_stack = innermost;
     return 1;
 }
 
@@ -91,10 +98,7 @@ static void write_begin(kpti_et_cursor *c, const void *what)
 {
     const beginning *b = what;
     const kpt_op *op = b->op;
-    const uint32_t name = kpti_et_put_text(c, op->name);
-    const uint32_t schema = kpti_et_put_text(c, op->schema);
-    const uint32_t kernel_backend = kpti_et_put_text(c, op->kernel_backend);
-    const uint32_t kernel_file = kpti_et_put_text(c, op->kernel_file);
+    const kpti_et_op_texts texts = kpti_et_put_op_texts(c, op);
     kpti_et_begin *at = (kpti_et_begin *)kpti_et_put(c, sizeof *at / KPTI_ET_WORD);
     if (at) {
         const int has_elements = b->wish.ranges || b->wish.data;
@@ -108,10 +112,10 @@ static void write_begin(kpti_et_cursor *c, const void *what)
                               .thread = op->thread,
                               .scope = op->scope,
                               .number = b->number,
-                              .name = name,
-                              .schema = schema,
-                              .kernel_backend = kernel_backend,
-                              .kernel_file = kernel_file,
+                              .name = texts.name,
+                              .schema = texts.schema,
+                              .kernel_backend = texts.kernel_backend,
+                              .kernel_file = texts.kernel_file,
                               .stack = b->stack,
                               .value_count = kpti_et_encoded(op->value_count),
                               .attr_count = kpti_et_encoded(op->attr_count)};

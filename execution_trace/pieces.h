@@ -5,7 +5,7 @@
 #include "journal_reader.h"
 #include "text.h"
 
-enum { KPTI_ET_PIECES = 4096 };
+enum { KPTI_ET_PIECES = 2048 };
 
 typedef struct kpti_et_piece {
     const char *of; /* where the journal has it; NULL: none */
@@ -24,7 +24,7 @@ static inline void kpti_et_pieces_put(kpti_et_pieces *p, kpti_et_text *out,
 {
     const kpt_str text = kpti_et_item_text(item, at);
     const uint64_t mixed = (uint64_t)(uintptr_t)text.data * UINT64_C(0x9E3779B97F4A7C15);
-    kpti_et_piece *piece = &p->pieces[mixed >> 52];
+    kpti_et_piece *piece = &p->pieces[mixed >> 53];
     if (!text.size) return;
     if (piece->of != text.data) {
         piece->of = text.data;
@@ -33,9 +33,9 @@ static inline void kpti_et_pieces_put(kpti_et_pieces *p, kpti_et_text *out,
         kpti_et_text_escaped(&piece->text, text);
         out->failed |= piece->text.failed;
     }
-    kpti_et_text_put(out, piece->text.data, piece->text.used);
+    kpti_et_text_put_all(out, &piece->text);
 }
-_Static_assert(KPTI_ET_PIECES == 1 << (64 - 52), "as many bits are taken");
+_Static_assert(KPTI_ET_PIECES == 1 << (64 - 53), "as many bits are taken");
 
 static inline void kpti_et_pieces_free(kpti_et_pieces *p)
 {

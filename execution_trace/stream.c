@@ -60,34 +60,76 @@ static uint32_t add_text(kpti_et_cursor *c, kpt_str text, kpti_et_known_text *sl
 uint32_t kpti_et_put_text(kpti_et_cursor *c, kpt_str text)
 {
     kpti_et_known_text *slot;
+    kpti_et_known_text older;
     if (!text.size || !text.data) return 0;
     if (text.size > MOST_TEXT) text.size = MOST_TEXT;
     slot = slot_of(c->stream, text);
     if (is_known(c, text, slot)) return slot->at;
-    if (is_known(c, text, slot + 1)) return slot[1].at;
-    slot[1] = slot[0]; /* the older one of two */
-    return add_text(c, text, slot);
+    older = slot[0];
+    if (is_known(c, text, slot + 1))
+        slot[0] = slot[1]; /* a third one is to replace the other */
+    else if (!add_text(c, text, slot))
+        return 0;
+    slot[1] = older;
+    return slot->at;
 }
 
-/* What is remembered may be of a record that found no room: what counts is that the words are there, in this
- * record or before it. */
-void kpti_et_put_known(kpti_et_cursor *c, uint64_t words, uint64_t key)
+kpti_et_op_texts kpti_et_put_op_texts(kpti_et_cursor *c, const kpt_op *op)
 {
-    kpti_et_stream *s = c->stream;
-    uint32_t *known = &s->tensors[key * UINT64_C(0x9E3779B97F4A7C15) >> 54];
+    const uint64_t number = op->description;
+    kpti_et_known_op *known = &c->stream->known_ops[number % KPTI_ET_OPS];
+    kpti_et_op_texts texts;
+    if (number && known->description == number && !c->is_dry) return known->texts;
+    texts = (kpti_et_op_texts){kpti_et_put_text(c, op->name), kpti_et_put_text(c, op->schema),
+                               kpti_et_put_text(c, op->kernel_backend),
+                               kpti_et_put_text(c, op->kernel_file)};
+    if (number && !c->missing) *known = (kpti_et_known_op){number, texts};
+    return texts;
+}
+
+static kpti_et_known_tensor *known_slot(kpti_et_stream *s, const kpt_tensor *t)
+{
+    const uint64_t key = t->tensor_id ^ t->generation << 32;
+    return &s->tensors[key * UINT64_C(0x9E3779B97F4A7C15) >> 54];
+}
+_Static_assert(KPTI_ET_TENSORS == 1 << (64 - 54), "known_slot takes as many bits");
+
+static void put_same(uint64_t *to, uint32_t at)
+{
+    const kpti_et_value same = {.kind = KPTI_ET_SAME, .size = at};
+    memcpy(to, &same, sizeof same);
+}
+
+int kpti_et_put_described(kpti_et_cursor *c, const kpt_tensor *t)
+{
+    const kpti_et_known_tensor *known = known_slot(c->stream, t);
+    uint64_t *to;
+    if (!t->description || known->description != t->description || c->is_dry) return 0;
+    to = kpti_et_put(c, 1);
+    if (to) put_same(to, known->at);
+    return 1;
+}
+
+void kpti_et_put_known(kpti_et_cursor *c, const kpt_tensor *t, uint64_t words)
+{
+    kpti_et_known_tensor *known = known_slot(c->stream, t);
     const uint64_t own = c->low - words;
-    uint64_t *chunk = (uint64_t *)s->chunk;
-    if (*known && *known + words <= own &&
-        is_equal((const char *)(chunk + *known), (const char *)(chunk + own),
+    uint64_t *chunk = (uint64_t *)c->stream->chunk;
+    if (known->at && known->id == (uint32_t)t->tensor_id && known->at + words <= own &&
+        is_equal((const char *)(chunk + known->at), (const char *)(chunk + own),
                  words * KPTI_ET_WORD)) {
-        const kpti_et_value same = {.kind = KPTI_ET_SAME, .size = *known};
-        memcpy(chunk + own, &same, sizeof same);
+        put_same(chunk + own, known->at);
         c->low = own + 1;
+        known->description = t->description;
     } else if (own <= UINT32_MAX) {
-        *known = (uint32_t)own;
+        *known = (kpti_et_known_tensor){t->description, (uint32_t)t->tensor_id, (uint32_t)own};
     }
 }
-_Static_assert(KPTI_ET_TENSORS == 1 << (64 - 54), "as many bits are taken");
+
+void kpti_et_stream_forget(kpti_et_stream *s)
+{
+    memset(s->tensors, 0, sizeof s->tensors);
+}
 
 void kpti_et_stream_move(kpti_et_stream *s, kpti_et_chunk *chunk)
 {
@@ -96,7 +138,8 @@ void kpti_et_stream_move(kpti_et_stream *s, kpti_et_chunk *chunk)
     s->low = KPTI_ET_CHUNK_WORDS;
     s->high = chunk ? chunk->words : 0;
     memset(s->texts, 0, sizeof s->texts);
-    memset(s->tensors, 0, sizeof s->tensors);
+    memset(s->known_ops, 0, sizeof s->known_ops);
+    kpti_et_stream_forget(s);
 }
 
 void kpti_et_stream_reset(kpti_et_stream *s, uint64_t file, uint32_t index)
@@ -107,7 +150,7 @@ void kpti_et_stream_reset(kpti_et_stream *s, uint64_t file, uint32_t index)
     s->file = file;
     s->index = index;
     s->next_words = KPTI_ET_ALIGN / KPTI_ET_WORD;
-    s->run = s->number = 0;
+    s->run = s->number = s->last_stack = 0;
     s->open = 0;
     __atomic_store_n(&s->ops, 0, __ATOMIC_RELAXED);
 }

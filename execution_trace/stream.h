@@ -14,7 +14,8 @@
 #include "kpt_observer.h"
 #include "number_set.h"
 
-enum { KPTI_ET_TEXTS = 512, KPTI_ET_TENSORS = 1024, KPTI_ET_MOST_RESERVE = 2048 /* words */ };
+enum { KPTI_ET_TEXTS = 512, KPTI_ET_TENSORS = 1024, KPTI_ET_OPS = 256 };
+enum { KPTI_ET_MOST_RESERVE = 2048 /* words */ };
 enum { KPTI_ET_LEAST_END = sizeof(kpti_et_end) / KPTI_ET_WORD };
 
 /* A text of the chunk, by where the host has it; what is there may have changed. */
@@ -23,6 +24,26 @@ typedef struct kpti_et_known_text {
     uint32_t size;
     uint32_t at;
 } kpti_et_known_text;
+
+/* A tensor of the chunk. */
+typedef struct kpti_et_known_tensor {
+    uint64_t description; /* the host's; 0: none */
+    uint32_t id;          /* its low bits: of another one nothing need be compared */
+    uint32_t at;          /* 0: none */
+} kpti_et_known_tensor;
+
+/* An operator's texts in the chunk. */
+typedef struct kpti_et_op_texts {
+    uint32_t name;
+    uint32_t schema;
+    uint32_t kernel_backend;
+    uint32_t kernel_file;
+} kpti_et_op_texts;
+
+typedef struct kpti_et_known_op {
+    uint64_t description; /* the host's; 0: none */
+    kpti_et_op_texts texts;
+} kpti_et_known_op;
 
 typedef struct kpti_et_stream {
     struct kpti_et_stream *next; /* of its observer */
@@ -41,8 +62,10 @@ typedef struct kpti_et_stream {
     uint64_t ops;        /* atomic; in this file */
     kpti_number_set places;
     kpti_number_set stacks;
+    uint32_t last_stack;                     /* one of them; 0: none */
     kpti_et_known_text texts[KPTI_ET_TEXTS]; /* at 0: none */
-    uint32_t tensors[KPTI_ET_TENSORS];       /* where the chunk has them, perhaps; 0: none */
+    kpti_et_known_tensor tensors[KPTI_ET_TENSORS];
+    kpti_et_known_op known_ops[KPTI_ET_OPS];
 } kpti_et_stream;
 
 /* A record in the making. Where room is missing nothing is written, and what is missing is counted: a
@@ -89,9 +112,14 @@ static inline uint64_t *kpti_et_put(kpti_et_cursor *c, uint64_t words)
 /* The text in the chunk; 0 for the empty one, or where it is missing. */
 uint32_t kpti_et_put_text(kpti_et_cursor *c, kpt_str text);
 
-/* The tensor that was just put, in WORDS of the record; where the chunk has the same one already, it is named
- * instead. KEY is what tells tensors apart. */
-void kpti_et_put_known(kpti_et_cursor *c, uint64_t words, uint64_t key);
+/* The texts of OP in the chunk; those that are missing are 0. */
+kpti_et_op_texts kpti_et_put_op_texts(kpti_et_cursor *c, const kpt_op *op);
+
+/* Names T, if the chunk is known to have it. 0: it is not. */
+int kpti_et_put_described(kpti_et_cursor *c, const kpt_tensor *t);
+/* T was just put, in WORDS of the record; where the chunk has the same words already, they are named
+ * instead. */
+void kpti_et_put_known(kpti_et_cursor *c, const kpt_tensor *t, uint64_t words);
 
 /* The record is whole: from now on it is in the journal. */
 static inline void kpti_et_commit(kpti_et_cursor *c)
@@ -102,6 +130,8 @@ static inline void kpti_et_commit(kpti_et_cursor *c)
     __atomic_store_n(&s->chunk->used, s->low - KPTI_ET_CHUNK_WORDS, __ATOMIC_RELEASE);
 }
 
+/* A record that was begun does not come: what was remembered of it is not in the chunk. */
+void kpti_et_stream_forget(kpti_et_stream *s);
 /* The stream goes on in CHUNK; the old one is unmapped. */
 void kpti_et_stream_move(kpti_et_stream *s, kpti_et_chunk *chunk);
 /* Forgets all that belongs to a file. */

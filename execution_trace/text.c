@@ -5,7 +5,7 @@
 
 int kpti_et_text_grow(kpti_et_text *t, size_t size)
 {
-    enum { FIRST_ROOM = 4096 };
+    enum { FIRST_ROOM = 256 };
     size_t room = t->room ? t->room : FIRST_ROOM;
     char *grown;
     while (room - t->used < size && room <= SIZE_MAX / 4)

@@ -50,6 +50,15 @@ static inline void kpti_et_text_put_short(kpti_et_text *t, const char *data, siz
     t->used += size;
 }
 
+/* All of FROM. */
+static inline void kpti_et_text_put_all(kpti_et_text *t, const kpti_et_text *from)
+{
+    if (from->room - from->used >= KPTI_ET_STEP)
+        kpti_et_text_put_short(t, from->data, from->used);
+    else
+        kpti_et_text_put(t, from->data, from->used);
+}
+
 /* A literal. */
 #define KPTI_ET_PUT(text, literal) kpti_et_text_put((text), (literal), sizeof(literal) - 1)
 

@@ -130,13 +130,11 @@ static void put_quoted(writing *w, kpti_et_text *out, const char *before, uint32
 /* A bool, an int, a stream or a double: two words. */
 static void put_number(writing *w, const uint64_t *at, uint8_t kind)
 {
-    double real;
     if (kind == KPT_VALUE_BOOL) {
         kpti_et_text_put(w->values, at[1] ? "true" : "false", at[1] ? 4 : 5);
         put_plain(w, "Bool");
     } else if (kind == KPT_VALUE_DOUBLE) {
-        memcpy(&real, at + 1, sizeof real);
-        kpti_et_text_double(w->values, real);
+        kpti_et_real_pieces_put(&w->naming->reals, w->values, at[1]);
         put_plain(w, "Double");
     } else {
         kpti_et_text_i64(w->values, (int64_t)at[1]);
@@ -209,7 +207,7 @@ static writing begin(kpti_et_naming *n, kpti_et_text *out, const kpti_et_item *i
 
 static void put_list(kpti_et_text *out, const kpti_et_text *list)
 {
-    kpti_et_text_put(out, list->data, list->used);
+    kpti_et_text_put_all(out, list);
     out->failed |= list->failed;
 }
 

@@ -4,6 +4,7 @@
 #define KPTI_ET_VALUE_TEXT_H
 
 #include "ids.h"
+#include "real_pieces.h"
 #include "tensor_pieces.h"
 
 enum { KPTI_ET_TENSOR_TEXTS = 1024, KPTI_ET_MOST_TENSOR_TEXT = 240 };
@@ -20,6 +21,7 @@ typedef struct kpti_et_tensor_text {
 typedef struct kpti_et_naming {
     const kpti_heap *heap;
     kpti_et_pieces pieces;
+    kpti_et_real_pieces reals;
     kpti_et_tensor_pieces tensor_pieces;
     kpti_et_tensor_text tensor_texts[KPTI_ET_TENSOR_TEXTS];
     kpti_et_ids tensors;

@@ -9,7 +9,8 @@ KPYTRACE_MEMORY does the same for what it allocates (help(kpytrace.memory) has t
     KPYTRACE_MEMORY="memory.pickle sample_bytes=512kB" python program.py
 
 `kpytrace run` sets them too, with another separator, as names may have spaces in them. They are taken out of
-the environment, so that programs which this one starts are not recorded into the same file.
+the environment, so that programs which this one starts are not recorded into the same file; but with children=1 those
+are, each into a file of its own (_family), of both kinds, and a program that only starts ranks leaves the variable to them.
 """
 
 from __future__ import annotations
@@ -17,11 +18,15 @@ from __future__ import annotations
 import os
 import sys
 
-from . import _trace
+from . import _process, _trace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Optional, Union
+
+    from ._family import Family
+
+    Kind = Union[type[_Calls], type[_Allocations]]
 
 VARIABLE = "KPYTRACE"
 MEMORY_VARIABLE = "KPYTRACE_MEMORY"
@@ -58,6 +63,10 @@ def report(summary: _trace.Summary, output: str) -> str:
     if summary.noop:
         return f"kpytrace: nothing was recorded: {summary.noop}"
     lost = f", {summary.dropped:,} events dropped" if summary.dropped else ""
+    if summary.kernels:
+        lost += f", {summary.kernels:,} GPU kernel{'s' * (summary.kernels != 1)}"
+    if summary.gpu_dropped:
+        lost += f", {summary.gpu_dropped:,} GPU events dropped"
     return (f"kpytrace: {summary.calls:,} calls of {summary.threads:,} "
             f"thread{'s' * (summary.threads != 1)} in {summary.seconds:.3f} s{lost}: {output}")
 
@@ -68,12 +77,24 @@ def _tell(text: str) -> None:
 
 
 class _Calls:
-    """The trace of a whole program."""
+    """The trace of a whole program; with a family, of one of its processes."""
 
-    def __init__(self, output: str, options: dict[str, str], quiet: bool) -> None:
-        self.quiet, self.output = quiet, output
-        self.recorded = _trace.Trace(output, options)  # type: ignore[arg-type]
+    def __init__(self, output: str, options: dict[str, str], quiet: bool, family: Optional[Family] = None,
+                 merges: bool = False) -> None:
+        self.quiet, self.output, self.family, self.merges = quiet, output, family, merges
+        path = family.new_path() if merges and family and not output.endswith(".kpt") else output
+        self.recorded = _trace.Trace(path, options)  # type: ignore[arg-type]
+        if family:
+            self.recorded._host["flush_at_term"] = True  # as pools end their workers; of a ring: a dump
+        self.recorded._told_no_gpu = quiet
         _trace._load()  # whose own exit function then finds it ended
+
+    @staticmethod
+    def check(output: str) -> None:
+        """Refuses what can't be that of a family."""
+        from . import _family
+
+        _family.check(output)
 
     def stop(self) -> str:
         """What there is to say."""
@@ -83,41 +104,69 @@ class _Calls:
 
             bar = progress.Bar("writing", self.recorded.stats()["events"] // 2)
             self.recorded._progress = bar
+        self.recorded._describe_again()
         summary = self.recorded.stop()
         if bar:
             bar.close()
-        return report(summary, self.output)
+        if self.merges and self.family and summary.path != self.output:
+            return self.family.merge(self.output)
+        return report(summary, self.output) + (self.family.later(self.output) if self.merges and self.family else "")
 
 
 class _Allocations:
-    """What a whole program allocates."""
+    """What a whole program allocates; with a family, one of its processes."""
 
-    def __init__(self, output: str, options: dict[str, str], quiet: bool) -> None:
+    def __init__(self, output: str, options: dict[str, str], quiet: bool, family: Optional[Family] = None,
+                 merges: bool = False) -> None:
         from . import _memory
 
-        known = {name: options.pop(name) for name in ("sample_bytes", "max_entries", "max_frames")
-                 if name in options}
-        if options:
-            raise ValueError(f"there is no option {next(iter(options))!r}: sample_bytes, max_entries and "
-                             f"max_frames are known")
-        self.quiet, self.output = quiet, output
+        known = {name: options[name] for name in ("sample_bytes", "max_entries", "max_frames") if name in options}
+        if len(known) < len(options):
+            raise ValueError(f"there is no option {next(iter(options.keys() - known))!r}: sample_bytes, max_entries "
+                             f"and max_frames are known")
+        self.quiet, self.output, self.family = quiet, output, family if merges else None
         self.recorded = _memory.Memory(output, **known)  # type: ignore[arg-type]
+        self.recorded._writes_at_term = family is not None
         _memory._standalone_of()
+
+    @staticmethod
+    def check(output: str) -> None:
+        """Refuses what can't be that of a family."""
+        from . import _memory
+
+        _memory._check_path(output)
 
     def stop(self) -> str:
         self.recorded.stop()
-        return f"kpytrace: what was allocated: {self.output}"
+        said = f"kpytrace: what was allocated: {self.output}"
+        if self.family and self.family.files():
+            said += f"; {len(self.family.files()):,} children have files of their own: {self.family.folder}"
+        return said
 
 
 class _Run:
-    """What is recorded of a whole program, from its start to its end."""
+    """What is recorded of a whole program, from its start to its end; None: nothing, but of what it forks."""
 
-    def __init__(self, recording: Union[_Calls, _Allocations]) -> None:
-        self.recording, self.pid = recording, os.getpid()
+    def __init__(self, kind: Kind, recording: Union[_Calls, _Allocations, None],
+                 family: Optional[Family] = None) -> None:
+        self.kind, self.recording, self.family, self.pid = kind, recording, family, os.getpid()
+
+    def start(self) -> None:
+        import atexit
+
+        atexit.register(self.finish)  # before all others, and so it runs after them
+        _before_exit(self)
+        if self.family:
+            from ._family import allow_forks
+
+            allow_forks()
+            os.register_at_fork(after_in_child=self.follow)
+        if self.recording:
+            self.recording.recorded.start()
 
     def finish(self) -> None:
         """At the end, once. A program that didn't ask for it ends as it would."""
-        if self.pid != os.getpid() or not self.recording.recorded.running:
+        if self.pid != os.getpid() or not self.recording or not self.recording.recorded.running:
             return
         try:
             said = self.recording.stop()
@@ -126,6 +175,28 @@ class _Run:
             return
         if not self.recording.quiet:
             _tell(said)
+
+    def follow(self) -> None:
+        """In the child of a fork: its parent's recording is dead here, and one of its own begins."""
+        from ._family import is_about_to_exec
+
+        assert self.family
+        if is_about_to_exec(sys._getframe(1)):
+            return
+        try:
+            _process.forked()
+            self.pid = os.getpid()
+            self.recording = self.kind(self.family.new_path(), self.family.options, True, self.family)
+            self.recording.recorded.start()
+            if self.kind is _Calls and "multiprocessing.process" in sys.modules:
+                _process.await_name(self.rename)
+        except Exception as error:
+            _tell(f"kpytrace: process {os.getpid()} is not recorded: {error}")
+
+    def rename(self) -> None:
+        """The process has a name now."""
+        if isinstance(self.recording, _Calls) and self.pid == os.getpid() and self.recording.recorded.running:
+            self.recording.recorded._describe_again()
 
 
 def _before_exit(run: _Run) -> None:
@@ -142,17 +213,51 @@ def _before_exit(run: _Run) -> None:
     posix._exit = os._exit = _exit
 
 
-def _start(variable: str, kind: type[Union[_Calls, _Allocations]], default: str) -> None:
+def _suffix_of(kind: Kind, output: str) -> str:
+    """What the files of a family end with, whose first process writes OUTPUT."""
+    if kind is _Calls:
+        return ".kpt"
+    return ".tables.json" if output.endswith(".tables.json") else os.path.splitext(output)[1]
+
+
+def _run_of(kind: Kind, variable: str, output: str, options: dict[str, str], quiet: bool) -> Optional[_Run]:
+    """None: this process is not to be recorded."""
+    folder, suffix = options.pop("family", ""), options.pop("suffix", "")
+    wants_children = options.pop("children", "0").lower() not in _OFF
+    if not folder and not wants_children:
+        return _Run(kind, kind(output, options, quiet))
+    from . import _family
+
+    if folder:
+        family = _family.Family(folder, options, suffix)
+        output, quiet = family.new_path(), True
+    else:
+        kind.check(output)  # before older files go
+        family = _family.Family.of_output(output, options, _suffix_of(kind, output))
+    os.environ[variable] = pack("", family.words(), True)
+    if folder and _family.is_tracker():
+        return None
+    recording = None if folder and _family.is_server() else kind(output, options, quiet, family, not folder)
+    run = _Run(kind, recording, family)
+    if kind is _Calls and folder and _family.is_named_later():
+        _process.await_name(run.rename)
+    return run
+
+
+def _start(variable: str, default: str) -> None:
+    text = os.environ.pop(variable)
     try:
-        wanted = unpack(os.environ.pop(variable), default)
+        wanted = unpack(text, default)
         if wanted is None:
             return
-        run = _Run(kind(*wanted))
-        import atexit
-
-        atexit.register(run.finish)  # before all others, and so it runs after them
-        _before_exit(run)
-        run.recording.recorded.start()
+        output, options, quiet = wanted
+        named = _process.expand(output)
+        if named is None or ("family" not in options and _process.is_launcher()):
+            os.environ[variable] = text  # for the ranks
+            return
+        run = _run_of(_Calls if variable == VARIABLE else _Allocations, variable, named, options, quiet)
+        if run:
+            run.start()
     except Exception as error:
         _tell(f"kpytrace: {variable} is set, but the program is not recorded: {error}")
 
@@ -160,7 +265,6 @@ def _start(variable: str, kind: type[Union[_Calls, _Allocations]], default: str)
 def start() -> None:
     """For the .pth file. A program that didn't ask for it goes on whatever happens."""
     if MEMORY_VARIABLE in os.environ:
-        _start(MEMORY_VARIABLE, _Allocations, f"kpytrace.{os.getpid()}.pickle")
+        _start(MEMORY_VARIABLE, f"kpytrace.{os.getpid()}.pickle")
     if VARIABLE in os.environ:
-        _start(VARIABLE, _Calls,
-               os.environ.get("KPYTRACE_OUTPUT") or f"kpytrace.{os.getpid()}.json")
+        _start(VARIABLE, os.environ.get("KPYTRACE_OUTPUT") or f"kpytrace.{os.getpid()}.json")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from _thread import RLock
 
+from . import _memory_numpy as _numpy
 from . import _options, _trace
 
 TYPE_CHECKING = False
@@ -56,6 +57,7 @@ class Memory:
             _check_number("max_frames", max_frames, _options.read_u32))
         self._handle: object = None
         self._closed = False
+        self._writes_at_term = False  # where SIGTERM ends the process
 
     @property
     def running(self) -> bool:
@@ -81,17 +83,23 @@ class Memory:
 
     def _begin(self) -> None:
         _standalone.memory_start(self._handle)
+        self._numpy = _numpy.Watch(lambda: _standalone.memory_start(self._handle))
+        self._numpy.start()
 
     def _end(self) -> None:
+        self._forget()
         _standalone.memory_stop(self._handle)
 
     def _forget(self) -> None:
-        """In the child of a fork, where it records no more."""
+        """What is Python's of it ends; in the child of a fork, where it records no more, that is all."""
+        self._numpy.stop()
 
     def _make(self) -> object:
         handle, reason = _standalone_of().memory_make(_trace._load(), *self._arguments)
         if reason:
             raise RuntimeError(f"kpytrace can't record memory: {reason}")
+        if self._writes_at_term:
+            _standalone.memory_at_term(handle, self._path)
         made: object = handle
         return made
 

@@ -66,8 +66,8 @@ class Tables:
 
     def __init__(self, path: Path) -> None:
         with open(path, "rb") as file:
-            self._text = file.read()
-        if f'"{SCHEMA}"'.encode() not in self._text[:100]:
+            self.text = file.read()
+        if f'"{SCHEMA}"'.encode() not in self.text[:100]:
             raise ValueError(f"{path} holds no tables of memory: export one as NAME.tables.json")
 
     def __getattr__(self, name: str) -> Any:
@@ -79,7 +79,7 @@ class Tables:
     def _understand(self) -> None:
         import json  # on demand: as above
 
-        data = json.loads(self._text)
+        data = json.loads(self.text)
         for name in ("sample_bytes", "entries", "entries_dropped", "frees_of_earlier_blocks", "peak_time_ns",
                      "end_time_ns", "devices"):
             setattr(self, name, data[name])

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
         all_callables: bool
         this_thread: bool
         gc: bool
+        gpu: bool
+        tasks: bool
         max_events: int
         max_bytes: Union[int, str]
         on_full: Literal["stop", "ring"]
@@ -157,6 +159,9 @@ OPTIONS = {option.name: option for option in (
     Option("all_callables", _switch, "record types, partials and callable instances too"),
     Option("this_thread", _switch, "record only the thread that starts the trace"),
     Option("gc", _switch, "record garbage collections too"),
+    Option("gpu", _switch, "record what GPUs do too: kernels, copies, calls of CUDA, and the Python line of "
+           "each (default: where there is a GPU)"),
+    Option("tasks", _switch, "give each task of asyncio a track of its own (default: yes)"),
     Option("max_events", _number(_MOST_64), "record at most so many events; a call has two"),
     Option("max_bytes", _quantity(_BYTES, "64MB"), "hold at most so much"),
     Option("on_full", _word("stop", "ring"),
@@ -209,6 +214,8 @@ def resolve(given: Mapping[str, object]) -> dict[str, object]:
     if "ring" in values:
         ring: Any = values.pop("ring")
         values[ring[0]] = ring[1]
+    if "gpu" in values:
+        values["gpu"] = 1 if values["gpu"] else 2  # 0: where there is one
     # The last filter that matches decides: so an exclude wins over an include.
     filters: list[Filter] = []
     for action in ("include", "exclude"):

@@ -13,6 +13,7 @@ import time
 from _thread import RLock  # threading itself takes a millisecond to import
 
 from . import _options
+from ._summary import Summary
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,32 +35,6 @@ _active: Optional[Trace] = None
 _standalone: Any = None  # the C host, once loaded
 
 
-class Summary:
-    """What a finished trace holds.
-
-    path      the file that was written, or None
-    calls     calls in the trace
-    threads   threads that made them
-    functions different functions among them
-    dropped   events lost to a budget, a ring or missing memory
-    seconds   from start to stop
-    noop      why nothing could be recorded, or None
-    """
-
-    __slots__ = ("path", "calls", "threads", "functions", "dropped", "seconds", "noop")
-
-    def __init__(self, path: Optional[str], calls: int, threads: int, functions: int,
-                 dropped: int, seconds: float, noop: Optional[str]) -> None:
-        self.path, self.calls, self.threads, self.functions = path, calls, threads, functions
-        self.dropped, self.seconds, self.noop = dropped, seconds, noop
-
-    def as_dict(self) -> dict[str, object]:
-        return {name: getattr(self, name) for name in self.__slots__}
-
-    def __repr__(self) -> str:
-        return f"Summary({', '.join(f'{k}={v!r}' for k, v in self.as_dict().items())})"
-
-
 def _check_output(output: Path, what: str = "trace") -> str:
     """The absolute path, since programs change their folder; refused now rather than at the end."""
     path = os.path.abspath(os.fsdecode(output))
@@ -71,14 +46,6 @@ def _check_output(output: Path, what: str = "trace") -> str:
     if os.path.isdir(path):
         raise IsADirectoryError(21, f"the {what} needs a file's name, this is a folder", path)
     return path
-
-
-def _describe_program() -> bytes:
-    """Lines for `kpytrace info`."""
-    command = " ".join(sys.orig_argv).replace("\n", " ")
-    version = sys.version.split()[0]
-    return f"python={sys.implementation.name} {version}\ncommand={command[:800]}\n".encode(
-        "utf-8", "replace")
 
 
 class Trace:
@@ -96,8 +63,11 @@ class Trace:
         self._ring = ("ring_ns" in self._options or "ring_bytes" in self._options
                       or self._options.get("on_full") == "ring")
         self._stream = self._plan_stream()
+        self._host: dict[str, object] = {}  # what the C host alone is told
         self._handle: object = None
         self._noop: Optional[str] = None
+        self._no_gpu: Optional[str] = None
+        self._told_no_gpu = False
         self._pid = 0
         self._began = 0.0
         self._ended: Optional[float] = None
@@ -141,7 +111,10 @@ class Trace:
             if self._handle is not None:
                 raise RuntimeError("this trace has been used already: make a new one")
             plugin = _load()
-            options = dict(self._options, info=_describe_program(), ring=self._ring)
+            from . import _process
+
+            options = dict(self._options, **self._host, info=_process.describe(), ring=self._ring)
+            options.setdefault("tasks", True)  # which costs nothing where no coroutine runs
             # A mark belongs to the function that makes it, not to ours.
             options["filters"] += (("exclude", "file", os.fsencode(_NOTES)),)  # type: ignore
             if self._stream:
@@ -154,7 +127,7 @@ class Trace:
             self._pid = os.getpid()
             self._began = time.perf_counter()
             # From here on calls are recorded: the fewer of our own, the better.
-            self._handle, self._noop = _standalone.start(plugin, options)
+            self._handle, self._noop, self._no_gpu = _standalone.start(plugin, options)
             _active = self
         if self._ring and self._output:
             from . import _flight
@@ -162,7 +135,15 @@ class Trace:
             _flight.watch(self)
         if self._noop:
             self._warn(f"kpytrace records nothing: {self._noop}")
+        if self._no_gpu:
+            self._tell_no_gpu()
         return self
+
+    def _tell_no_gpu(self) -> None:
+        """Once, on stderr: the program goes on, and so does the trace."""
+        if not self._told_no_gpu and sys.stderr is not None:
+            self._told_no_gpu = True
+            print(f"kpytrace: GPUs are not recorded: {self._no_gpu}", file=sys.stderr, flush=True)
 
     def _warn(self, text: str) -> None:
         import warnings
@@ -214,8 +195,12 @@ class Trace:
             failure, self._failure = self._failure, None
             raise failure
         seconds = (self._ended or self._began) - self._began
+        self._no_gpu, kernels, gpu_dropped, lost = _standalone.gpu(self._handle)
+        if self._no_gpu:
+            self._tell_no_gpu()
         return Summary(path, counts["calls"], counts["threads"], counts["names"],
-                       stats["events_dropped"], seconds, self._noop)
+                       stats["events_dropped"], seconds, self._noop, kernels, self._no_gpu,
+                       gpu_dropped + lost)
 
     def dump(self, path: Optional[Path] = None) -> str:
         """Writes what is recorded now, while the trace goes on, and returns the file's name: `path`,
@@ -238,6 +223,12 @@ class Trace:
             raise RuntimeError("stop the trace before you write it")
         calls: int = _standalone.write(self._handle, _check_output(path), None)["calls"]
         return calls
+
+    def _describe_again(self) -> None:
+        """More may be known of the process by now: its name, its rank."""
+        from . import _process
+
+        _standalone.set_info(self._handle, _process.describe())
 
     def stats(self) -> dict[str, int]:
         """The tracer's counters, also while it runs."""
@@ -282,7 +273,8 @@ def start(output: Optional[Path] = None, **options: Unpack[Options]) -> Trace:
 
     output   the file that stop() writes. Its name says what it is: .json, Chrome trace JSON, for
              ui.perfetto.dev or chrome://tracing; .pftrace, smaller, for ui.perfetto.dev;
-             .speedscope.json; .collapsed, for flame graphs; each compressed, with .gz behind it;
+             .html, a page for the browser; .speedscope.json; .collapsed, for flame graphs; each
+             compressed, with .gz behind it;
              .kpt, our own, written while the program runs, which `kpytrace convert` turns into
              the others. None: stop() writes none, and the returned trace has write().
 
@@ -292,6 +284,10 @@ def start(output: Optional[Path] = None, **options: Unpack[Options]) -> Trace:
     all_callables=True        record types, partials and callable instances too
     this_thread=True          record only the thread that calls start()
     gc=True                   record garbage collections too
+    gpu=True, gpu=False       record what GPUs do, or not (default: where there is one): kernels, copies
+                              and calls of CUDA, with the Python line of each. Where it can't be, a line
+                              on stderr says why, and the trace goes on
+    tasks=False               give asyncio's tasks no tracks of their own
     max_events=N              record at most so many events (a call has two)
     max_bytes="64MB"          hold at most so much
     on_full="ring"            a full budget keeps the end; "stop", the default, the beginning

@@ -237,3 +237,45 @@ const kpti_tracebacks_impl kpti_noop_tracebacks = {
     .get_stats = no_traceback_stats,
     .destroy = gone,
 };
+
+static kpt_status make_gpu(const kpti_env *env, const kpt_gpu_args *args, void **self,
+                           kpti_error *error)
+{
+    (void)env;
+    (void)args;
+    *self = NULL;
+    return nothing(NULL, error);
+}
+
+/* The sink is called once at least, so that a host has one way for both. */
+static kpt_status collect_nothing(void *self, kpt_gpu_batch_fn sink, void *sink_ctx,
+                                  kpti_error *error)
+{
+    kpt_gpu_batch batch;
+    kpt_status status;
+    (void)self;
+    KPT_INIT(&batch);
+    batch.event_stride = sizeof(kpt_gpu_event);
+    batch.device_stride = sizeof(kpt_gpu_device);
+    batch.name_stride = sizeof(kpt_gpu_name);
+    status = sink(sink_ctx, &batch);
+    if (status != KPT_OK)
+        return kpti_fail(error, status, "the sink answered %s", kpt_status_name(status));
+    return KPT_OK;
+}
+
+static void no_gpu_stats(void *self, kpt_gpu_stats *out)
+{
+    (void)self;
+    (void)out; /* the plugin's own state is in it already */
+}
+
+const kpti_gpu_impl kpti_noop_gpu = {
+    .make = make_gpu,
+    .start = nothing,
+    .stop = nothing,
+    .collect = collect_nothing,
+    .get_stats = no_gpu_stats,
+    .forked = gone,
+    .destroy = gone,
+};

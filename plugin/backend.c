@@ -11,20 +11,27 @@
 /* Any address of this library will do to ask the loader where it lies. */
 static const char here;
 
-static int path_beside_plugin(const kpti_python *python, char *out, size_t size)
+int kpti_path_beside_plugin(const char *name, char *out, size_t size)
 {
     Dl_info info;
     const char *slash;
     int length;
     if (!dladdr(&here, &info) || !info.dli_fname) return 0;
     slash = strrchr(info.dli_fname, '/');
-    length = snprintf(out, size, "%.*slibkpytrace_cpython%d.%d%s.so",
-                      slash ? (int)(slash + 1 - info.dli_fname) : 0, info.dli_fname, python->major,
-                      python->minor, python->free_threaded ? "t" : "");
+    length = snprintf(out, size, "%.*s%s", slash ? (int)(slash + 1 - info.dli_fname) : 0,
+                      info.dli_fname, name);
     return length > 0 && (size_t)length < size;
 }
 
-static void *open_library(const char *path, int flags)
+static int path_of_backend(const kpti_python *python, char *out, size_t size)
+{
+    char name[64];
+    (void)snprintf(name, sizeof name, "libkpytrace_cpython%d.%d%s.so", python->major, python->minor,
+                   python->free_threaded ? "t" : "");
+    return kpti_path_beside_plugin(name, out, size);
+}
+
+void *kpti_open_library(const char *path, int flags)
 {
     void *library;
     kpti_fork_wait_begin();
@@ -52,7 +59,7 @@ static const char *refusal(kpti_python_state state)
 static void promote(const kpt_host *host, const kpti_python *python)
 {
     if (python->in_executable) return;
-    if (open_library(python->path, RTLD_LAZY | RTLD_NOLOAD | RTLD_GLOBAL))
+    if (kpti_open_library(python->path, RTLD_LAZY | RTLD_NOLOAD | RTLD_GLOBAL))
         kpti_say(host, KPT_LOG_DEBUG, "backend: %s is visible to backends now", python->path);
     else
         kpti_say(host, KPT_LOG_WARNING, "backend: %s can't be made visible: %s", python->path,
@@ -62,7 +69,7 @@ static void promote(const kpt_host *host, const kpti_python *python)
 static const kpti_backend *open_backend(const kpti_python *python, const char *path,
                                         kpti_error *why)
 {
-    void *library = open_library(path, RTLD_NOW | RTLD_LOCAL);
+    void *library = kpti_open_library(path, RTLD_NOW | RTLD_LOCAL);
     kpti_backend_entry_fn entry;
     const kpti_backend *backend;
     if (!library) {
@@ -101,7 +108,7 @@ const kpti_backend *kpti_backend_find(const kpt_host *host, kpti_error *why)
                         refusal(python.state));
         return NULL;
     }
-    if (!path_beside_plugin(&python, path, sizeof path)) {
+    if (!path_of_backend(&python, path, sizeof path)) {
         (void)kpti_fail(why, KPT_DECLINED, "the loader does not tell where the plugin lies");
         return NULL;
     }

@@ -9,4 +9,9 @@
  * steps to the host's log. Any thread, with or without the GIL, no lock held. */
 const kpti_backend *kpti_backend_find(const kpt_host *host, kpti_error *why);
 
+/* The path of NAME in the plugin's folder; 0 where the loader does not tell. */
+int kpti_path_beside_plugin(const char *name, char *out, size_t size);
+/* dlopen, which fork waits for. */
+void *kpti_open_library(const char *path, int flags);
+
 #endif

@@ -1,6 +1,7 @@
 #include "extension.h"
 
 #include "bond.h"
+#include "gpu.h"
 #include "loader.h"
 #include "size.h"
 #include "traceback.h"
@@ -15,6 +16,7 @@ static const struct extension {
     {KPT_EXT_LOADER, &kpti_loader_table, sizeof kpti_loader_table, KPT_LOADER_V1_SIZE},
     {KPT_EXT_TRACEBACK, &kpti_traceback_table, sizeof kpti_traceback_table,
      KPT_TRACEBACK_MAKER_V1_SIZE},
+    {KPT_EXT_GPU, &kpti_gpu_table, sizeof kpti_gpu_table, KPT_GPU_MAKER_V1_SIZE},
 };
 enum { EXTENSIONS = sizeof extensions / sizeof extensions[0] };
 

@@ -1,5 +1,5 @@
-/* memory.c: the memory tracer as hosts see it. start and stop change nothing when repeated, so the
- * state only keeps the implementation from being asked twice. Control calls go one at a time through
+/* memory.c: the memory tracer as hosts see it. start and stop change nothing when repeated; of a
+ * start the implementation is told again, as there may be more to record by then. Control calls go one at a time through
  * the handle table; report, which runs on every allocation of the host's, only peeks. */
 #include <limits.h>
 
@@ -17,7 +17,7 @@ static kpt_status turn(kpt_handle self, uint32_t state)
     const kpti_memory_impl *impl;
     if (status != KPT_OK) return status;
     impl = object->impl;
-    if (object->state != state)
+    if (object->state != state || state == KPT_STATE_RUNNING)
         status = (state == KPT_STATE_RUNNING ? impl->start : impl->stop)(object->self, &call.error);
     if (status == KPT_OK) object->state = state;
     return kpti_call_leave(&call, status);

@@ -79,12 +79,15 @@ static kpt_status close_file(kpt_handle self)
     return go_back(self, CLOSED);
 }
 
-/* A whole copy of the operator, with its top-level arrays checked. */
-static kpt_status take_op(kpt_op *local, const kpt_op *op)
+/* The operator, whole, with its top-level arrays checked; one of an older host is copied to LOCAL. */
+static kpt_status take_op(const kpt_op **op, kpt_op *local)
 {
-    kpt_status status = kpti_size_read(local, sizeof *local, op, KPT_OP_V1_SIZE);
-    if (status != KPT_OK) return status;
-    if ((local->value_count && !local->values) || (local->attr_count && !local->attrs))
+    if (!kpti_size_is_whole(*op, sizeof *local)) {
+        const kpt_status status = kpti_size_read(local, sizeof *local, *op, KPT_OP_V1_SIZE);
+        if (status != KPT_OK) return status;
+        *op = local;
+    }
+    if (((*op)->value_count && !(*op)->values) || ((*op)->attr_count && !(*op)->attrs))
         return KPT_E_INVALID;
     return KPT_OK;
 }
@@ -97,9 +100,9 @@ static kpt_status begin_op(kpt_handle self, const kpt_op *op, uint64_t *op_id)
     if (!object) return KPT_E_HANDLE;
     if (!op_id) return KPT_E_INVALID;
     *op_id = 0;
-    status = take_op(&local, op);
+    status = take_op(&op, &local);
     if (status == KPT_OK)
-        *op_id = ((const kpti_observer_impl *)object->impl)->begin_op(object->self, &local);
+        *op_id = ((const kpti_observer_impl *)object->impl)->begin_op(object->self, op);
     return status;
 }
 
@@ -111,9 +114,9 @@ static kpt_status end_op(kpt_handle self, uint64_t op_id, const kpt_op *op, kpt_
     if (!object) return KPT_E_HANDLE;
     if (!op_id) return KPT_OK;
     if (error.size && !error.data) return KPT_E_INVALID;
-    status = take_op(&local, op);
+    status = take_op(&op, &local);
     if (status == KPT_OK)
-        ((const kpti_observer_impl *)object->impl)->end_op(object->self, op_id, &local, error);
+        ((const kpti_observer_impl *)object->impl)->end_op(object->self, op_id, op, error);
     return status;
 }
 

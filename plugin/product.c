@@ -81,19 +81,27 @@ static kpt_status make_with(making *m, const void *impl, const char *text)
     return status;
 }
 
-/* The backend's object, or the no-op that knows why it is one. */
+/* The implementation, or NULL with the reason in WHY. */
+static const void *find_impl(const making *m, kpti_error *why)
+{
+    const kpti_product *p = m->product;
+    const kpt_host *host = &m->bond->env.host;
+    const kpti_backend *backend = p->find ? NULL : kpti_backend_find(host, why);
+    const void *impl = p->find ? p->find(host, why) : backend ? p->pick(backend) : NULL;
+    if (backend && !impl) (void)kpti_fail(why, 0, "the backend has no %s", p->kind->noun);
+    return impl;
+}
+
+/* The implementation's object, or the no-op that knows why it is one. */
 static kpt_status make_own(making *m)
 {
     const kpti_product *p = m->product;
     kpti_error why = {""};
-    const kpti_backend *backend = kpti_backend_find(&m->bond->env.host, &why);
-    const void *impl = backend ? p->pick(backend) : NULL;
+    const void *impl = find_impl(m, &why);
     if (impl) {
         kpt_status status = make_with(m, impl, "");
         if (status != KPT_DECLINED) return status;
         why = m->error;
-    } else if (backend) {
-        (void)kpti_fail(&why, 0, "the backend has no %s", p->kind->noun);
     }
     kpti_say(&m->bond->env.host, KPT_LOG_DEBUG, "make: a no-op %s: %s", p->kind->noun, why.text);
     return make_with(m, p->noop, why.text);
@@ -102,7 +110,7 @@ static kpt_status make_own(making *m)
 kpt_status kpti_product_make(const kpti_product *product, kpt_handle bond, const void *args,
                              void *out)
 {
-    making m = {product, kpti_handle_pin(bond, &kpti_bond_kind), {{{0}}, {0}}, {0}, {""}};
+    making m = {product, kpti_handle_pin(bond, &kpti_bond_kind), {{{0}}, {0}, {0}}, {0}, {""}};
     kpt_status status = kpti_size_check(out, KPT_FIELD_END(kpti_made, self));
     int own = 0;
     if (!m.bond) {

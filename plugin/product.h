@@ -1,4 +1,4 @@
-/* product.h: how tracers, memory tracers, observers and gatherers of tracebacks are made: one way for
+/* product.h: how tracers, memory tracers, observers, gatherers of tracebacks and tracers of GPUs are made: one way for
  * all of them, each described by a row. A product's object pins its bond, and is freed by destroy. */
 #ifndef KPTI_PRODUCT_H
 #define KPTI_PRODUCT_H
@@ -30,8 +30,10 @@ typedef struct kpti_make_args {
         kpt_memory_args memory;
         kpt_observer_args observer;
         kpt_tracebacks_args tracebacks;
+        kpt_gpu_args gpu;
     } of;
     kpt_chunk_sink chunk_sink; /* of.tracer.chunk_sink's whole copy */
+    kpt_tracebacks gatherer;   /* of.gpu.tracebacks' */
 } kpti_make_args;
 
 typedef struct kpti_product {
@@ -44,6 +46,8 @@ typedef struct kpti_product {
     uint32_t ops_v1_size;
     const void *noop;
     const void *(*pick)(const kpti_backend *backend); /* its implementation, or NULL */
+    /* In its place, for what no backend has: the implementation, or NULL with the reason. */
+    const void *(*find)(const kpt_host *host, kpti_error *why);
     /* Checks, and completes, the whole copy of the host's args. */
     kpt_status (*check)(const kpti_env *env, kpti_make_args *args, kpti_error *error);
     /* Calls somebody else's factory; NULL where there are none. */
@@ -58,6 +62,7 @@ extern const kpti_product kpti_tracer_product;
 extern const kpti_product kpti_memory_product;
 extern const kpti_product kpti_observer_product;
 extern const kpti_product kpti_tracebacks_product;
+extern const kpti_product kpti_gpu_product;
 
 /* The body of every make function: bond, sizes, checks, factories of others, backend, no-op. */
 kpt_status kpti_product_make(const kpti_product *product, kpt_handle bond, const void *args,

@@ -31,6 +31,11 @@ kpt_status kpti_size_read(void *local, uint32_t size, const void *source, uint32
     return KPT_OK;
 }
 
+int kpti_size_is_whole(const void *source, uint32_t size)
+{
+    return source && (uintptr_t)source % _Alignof(uint64_t) == 0 && size_of(source) >= size;
+}
+
 void kpti_size_write(void *target, const void *local, uint32_t size)
 {
     uint32_t filled = smaller(size_of(target), size);

@@ -1,4 +1,4 @@
-/* size.h: the size rule of kpt_base.h as two pure functions. They know no struct, touch nothing but
+/* size.h: the size rule of kpt_base.h as pure functions. They know no struct, touch nothing but
  * their arguments, and never look past the other side's struct_size. */
 #ifndef KPTI_SIZE_H
 #define KPTI_SIZE_H
@@ -9,6 +9,10 @@
  * zeroing the rest. Afterwards LOCAL is whole, and its struct_size tells how much was filled.
  * KPT_E_INVALID: SOURCE is NULL. KPT_E_SIZE: it is smaller than V1_SIZE. LOCAL is then zero. */
 kpt_status kpti_size_read(void *local, uint32_t size, const void *source, uint32_t v1_size);
+
+/* Whether the struct at SOURCE, or NULL, has all of the SIZE bytes that we know, and lies where they can be read in
+ * place. */
+int kpti_size_is_whole(const void *source, uint32_t size);
 
 /* Whether the struct at TARGET, which we are to fill, can be: before anything is done for it. */
 kpt_status kpti_size_check(const void *target, uint32_t v1_size);

@@ -4,7 +4,10 @@
 #include "product.h"
 #include "size.h"
 
-enum { ALL_FLAGS = KPT_TRACE_NO_C_CALLS | KPT_TRACE_ALL_CALLABLES | KPT_TRACE_THIS_THREAD };
+enum {
+    ALL_FLAGS =
+        KPT_TRACE_NO_C_CALLS | KPT_TRACE_ALL_CALLABLES | KPT_TRACE_THIS_THREAD | KPT_TRACE_TASKS
+};
 enum { MOST_TOOL_ID = 5, MOST_PERMILLE = 1000 };
 
 static const kpti_kind kind;

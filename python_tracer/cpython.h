@@ -34,6 +34,10 @@
 #ifndef KPTI_KNOWN_FRAMES
 #define KPTI_KNOWN_FRAMES 0
 #endif
+/* From 3.14 on they have asyncio's running task in the thread's state, which raw_frame.h reads as well. */
+#define KPTI_TASK_IN_STATE (KPTI_KNOWN_FRAMES && PY_VERSION_HEX >= 0x030E0000)
+/* asyncio has tasks that begin within the call that makes them. */
+#define KPTI_EAGER_TASKS (PY_VERSION_HEX >= 0x030C0000)
 #if PY_VERSION_HEX >= 0x030D0000
 #define kpti_raw_frame_code _PyFrame_GetCode
 #else
@@ -108,6 +112,33 @@ static inline void kpti_code_position(PyCodeObject *code, int offset, int lines[
 
 /* Code that may stop and go on later. */
 #define KPTI_CAN_RESUME (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR)
+/* Of that, what a task may run. */
+#define KPTI_IS_COROUTINE (CO_COROUTINE | CO_ITERABLE_COROUTINE | CO_ASYNC_GENERATOR)
+
+/* What a dict has at KEY: a new reference, or NULL without an exception. */
+static inline PyObject *kpti_dict_get(PyObject *dict, PyObject *key)
+{
+    PyObject *value;
+#if PY_VERSION_HEX >= 0x030D0000
+    if (PyDict_GetItemRef(dict, key, &value) < 0) PyErr_Clear();
+#else
+    value = PyDict_GetItemWithError(dict, key);
+    Py_XINCREF(value);
+    if (!value) PyErr_Clear();
+#endif
+    return value;
+}
+
+/* What changes with each change of the thread state's own dict, and differs between threads; 0: nothing does. */
+static inline uint64_t kpti_state_dict_version(void)
+{
+#if PY_VERSION_HEX < 0x030C0000
+    PyObject *dict = PyThreadState_Get()->dict;
+    return dict ? ((PyDictObject *)dict)->ma_version_tag : 0;
+#else
+    return 0;
+#endif
+}
 
 /* What tells a code object from any other there was, also from a dead one at its address; 0: nothing does. May
  * be read without the GIL while the code runs. */

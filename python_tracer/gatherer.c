@@ -228,7 +228,8 @@ static int all_known(gatherer *g, uint32_t first)
 
 /* Fills in the places of the levels from FIRST on; how many levels there are then: fewer without memory.
  * KEPT: those that may be remembered. */
-static uint32_t fill_places(gatherer *g, uint32_t first, kpti_standing s, uint32_t *kept)
+static uint32_t fill_places(gatherer *g, uint32_t first, kpti_standing s, int no_objects,
+                            uint32_t *kept)
 {
     const uint32_t count = total(g);
     int keep = 1;
@@ -244,7 +245,7 @@ static uint32_t fill_places(gatherer *g, uint32_t first, kpti_standing s, uint32
         if (i >= g->room) return i;
         g->levels[i] = (level){
             at.code, walked_at(g, i)->frame, at.offset, kpti_code_version(at.code), place, 0};
-        if (!place) g->levels[i].place = kpti_place_find_slow(&g->places, at, s, &keep);
+        if (!place) g->levels[i].place = kpti_place_find_slow(&g->places, at, s, no_objects, &keep);
         if (!g->levels[i].place) return i;
         *kept += (uint32_t)keep;
     }
@@ -340,7 +341,7 @@ static uint32_t gather_with(gatherer *g, kpti_standing s, kpti_wish wish, int *a
         stack = same_again(g, wish.hold);
     } else {
         if (*again && (*again = !all_known(g, first))) return 0;
-        count = fill_places(g, first, s, &kept);
+        count = fill_places(g, first, s, wish.no_objects, &kept);
         if (count < total(g)) *flags |= KPT_TRACEBACK_CUT;
         stack = build(g, first, count, kept, wish.hold);
     }

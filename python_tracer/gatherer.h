@@ -17,7 +17,7 @@ typedef enum kpti_standing {
 typedef struct kpti_wish {
     uint32_t depth; /* the innermost so many frames; 0 = all */
     int hold;       /* with one holder; else it is good as long as the tree is pinned */
-    int no_objects; /* none of Python's is made: somebody may hold a lock that this would take */
+    int no_objects; /* Python allocates nothing: somebody may hold a lock that this would take */
 } kpti_wish;
 
 /* The stack of the calling thread, which stands so and may look. FLAGS: as in gather.h. AGAIN: if it is

@@ -6,9 +6,11 @@
 #include "exit.h"
 #include "gather.h"
 #include "gc.h"
+#include "greenlets.h"
 #include "hooks.h"
 #include "name.h"
 #include "session.h"
+#include "tasks.h"
 
 static kpti_python_mutex mutex;
 static _Atomic unsigned long owner; /* the thread that is inside; 0: none */
@@ -95,6 +97,8 @@ static void python_has_ended(void)
     kpti_gc_forget();
     kpti_name_forget();
     kpti_gather_forget();
+    kpti_tasks_forget();
+    kpti_greenlets_forget();
 }
 
 void kpti_installation_prepare(void)
@@ -111,4 +115,5 @@ void kpti_installation_remove(void)
 {
     kpti_hooks_remove();
     kpti_gc_remove();
+    kpti_tasks_release();
 }

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const char *const domains[] = {"python raw", "python mem", "python object"};
+static const char *const domains[] = {"python raw", "python mem", "python object", "numpy"};
 enum { DOMAINS = sizeof domains / sizeof *domains };
 
 static const char *const types[] = {"cpu", "cuda"}; /* others have their number */

@@ -1,5 +1,5 @@
 /* memory_devices.h: the pools of a log as an export needs them: which devices there are, and what the pools
- * are. Python's domains are the first devices; the others come by type and index. */
+ * are. Python's domains and numpy are the first devices; the others come by type and index. */
 #ifndef KPTI_MEMORY_DEVICES_H
 #define KPTI_MEMORY_DEVICES_H
 

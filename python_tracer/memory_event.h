@@ -20,13 +20,15 @@ enum { KPTI_MEMORY_TIME = 0 };
 enum { KPTI_MEMORY_KIND_BITS = 4, KPTI_MEMORY_POOL_BITS = 12 };
 enum { KPTI_MEMORY_SIZE_SHIFT = KPTI_MEMORY_KIND_BITS + KPTI_MEMORY_POOL_BITS };
 
-/* Pools: Python's three domains, and what there was no pool for; then those of memory_pools.h. */
+/* Pools: Python's three domains, numpy's data, and what there was no pool for; then those of
+ * memory_pools.h. */
 enum {
     KPTI_POOL_RAW = 0,
     KPTI_POOL_MEM = 1,
     KPTI_POOL_OBJ = 2,
-    KPTI_POOL_OTHER = 3,
-    KPTI_POOLS_OWN = 4
+    KPTI_POOL_NUMPY = 3,
+    KPTI_POOL_OTHER = 4,
+    KPTI_POOLS_OWN = 5
 };
 
 #define KPTI_MEMORY_MOST_SIZE ((UINT64_C(1) << (64 - KPTI_MEMORY_SIZE_SHIFT)) - 1)

@@ -15,21 +15,20 @@
 /* Our place in the chain of a domain's allocators. */
 typedef struct kpti_memory_hook {
     const PyMemAllocatorDomain domain;
-    const PyMemAllocatorEx
-        hooks;              /* the context is that of below, and so is free where there is none */
-    PyMemAllocatorEx below; /* who had the domain before us */
+    const PyMemAllocatorEx hooks; /* context and free are those of below where there are none */
+    PyMemAllocatorEx below;       /* who had the domain before us */
     int installed;
 } kpti_memory_hook;
 
 /* Puts it on top, or takes it away if it is there. The GIL is held.
  * Python hands us the context of who is below: a thread that reads the allocator's fields while they are
  * changed, as the raw domain's users may, finds any mixture of old and new ones right. So our functions
- * know their domain by themselves. */
+ * know their domain by themselves, and those that have a context of their own do without it. */
 static inline void kpti_memory_hook_put(kpti_memory_hook *hook)
 {
     PyMemAllocatorEx top = hook->hooks;
     PyMem_GetAllocator(hook->domain, &hook->below);
-    top.ctx = hook->below.ctx;
+    if (!top.ctx) top.ctx = hook->below.ctx;
     if (!top.free) top.free = hook->below.free;
     PyMem_SetAllocator(hook->domain, &top);
     hook->installed = 1;
@@ -63,9 +62,9 @@ static inline void kpti_note_free(kpti_memory_inside in, uint32_t pool, uintptr_
 }
 
 /* Not recorded; but somebody may be looking for us. */
-static inline void *kpti_passed(kpti_memory_inside in, void *block)
+static inline void *kpti_passed(kpti_memory_inside in, uint32_t pool, void *block)
 {
-    if (in.thread && in.thread->probe) in.thread->probe = 2;
+    if (in.thread && in.thread->probe == (int)pool + 1) in.thread->probe = KPTI_MEMORY_PROBED;
     return block;
 }
 
@@ -75,7 +74,7 @@ static inline void *kpti_hooked_malloc(const PyMemAllocatorEx *below, uint32_t p
     const kpti_memory_inside in = kpti_memory_enter();
     const int taken = in.log && kpti_sample_begins(in, size, least);
     void *block = below->malloc(ctx, taken && size < least ? least : size);
-    if (!in.log) return kpti_passed(in, block);
+    if (!in.log) return kpti_passed(in, pool, block);
     if (block && taken) kpti_note_alloc(in, pool, block, size, 0);
     kpti_memory_leave(in);
     return block;
@@ -102,7 +101,8 @@ static inline void *kpti_hooked_realloc(const PyMemAllocatorEx *below, uint32_t 
     const uintptr_t before = (uintptr_t)old;
     const uint32_t ends = in.log ? kpti_sample_ends(in, before, pool) : 0;
     const uint64_t now = ends ? kpti_ticks() : 0;
-    const int taken = in.log && kpti_sample_begins(in, size, least);
+    const int taken = in.log && (pool == KPTI_POOL_RAW ? kpti_sample_begins_again(in, before, size)
+                                                       : kpti_sample_begins(in, size, least));
     void *block = below->realloc(ctx, old, taken && size < least ? least : size);
     if (!in.log) return block;
     if (block && ends) kpti_note_free(in, ends - 1, before, now, KPTI_MEMORY_RESIZED);
@@ -114,12 +114,19 @@ static inline void *kpti_hooked_realloc(const PyMemAllocatorEx *below, uint32_t 
     return block;
 }
 
-static inline void kpti_hooked_free(const PyMemAllocatorEx *below, uint32_t pool, void *ctx,
-                                    void *block)
+/* BLOCK is about to be freed. To be left, where there is a log. */
+static inline kpti_memory_inside kpti_hooked_end(uint32_t pool, const void *block)
 {
     const kpti_memory_inside in = kpti_memory_enter();
     const uint32_t ends = in.log ? kpti_sample_ends(in, (uintptr_t)block, pool) : 0;
     if (ends) kpti_note_free(in, ends - 1, (uintptr_t)block, kpti_ticks(), 0);
+    return in;
+}
+
+static inline void kpti_hooked_free(const PyMemAllocatorEx *below, uint32_t pool, void *ctx,
+                                    void *block)
+{
+    const kpti_memory_inside in = kpti_hooked_end(pool, block);
     below->free(ctx, block);
     if (in.log) kpti_memory_leave(in);
 }

@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 
 #include "memory_hooked.h"
+#include "memory_numpy.h"
 #include "memory_sampler.h"
 
 enum { DOMAINS = 3 };
@@ -39,50 +40,60 @@ static kpti_memory_hook own[DOMAINS] = {
                        .hooks = {NULL, obj_malloc, obj_calloc, obj_realloc, obj_free}},
 };
 
-static void *allocate(int domain)
+static void allocate_raw(void)
 {
-    return domain == KPTI_POOL_RAW   ? PyMem_RawMalloc(1)
-           : domain == KPTI_POOL_MEM ? PyMem_Malloc(1)
-                                     : PyObject_Malloc(1);
+    PyMem_RawFree(PyMem_RawMalloc(1));
 }
 
-static void release(int domain, void *block)
+static void allocate_mem(void)
 {
-    if (domain == KPTI_POOL_RAW)
-        PyMem_RawFree(block);
-    else if (domain == KPTI_POOL_MEM)
-        PyMem_Free(block);
-    else
-        PyObject_Free(block);
+    PyMem_Free(PyMem_Malloc(1));
 }
 
-/* Whether DOMAIN's calls come to our hook. One that was below ours takes it out of the chain where it goes
- * before we do: it puts back who was below itself. */
-static int is_reached(int domain)
+static void allocate_obj(void)
+{
+    PyObject_Free(PyObject_Malloc(1));
+}
+
+static void (*const allocate[DOMAINS])(void) = {
+    [KPTI_POOL_RAW] = allocate_raw, [KPTI_POOL_MEM] = allocate_mem, [KPTI_POOL_OBJ] = allocate_obj};
+
+int kpti_memory_hook_is_reached(uint32_t pool, void (*allocate_one)(void))
 {
     kpti_memory_thread *thread = kpti_memory_thread_get();
     int reached;
-    if (!thread || !own[domain].installed) return own[domain].installed;
+    if (!thread) return 1;
     atomic_store_explicit(&thread->busy, 1, memory_order_relaxed); /* so that it is not recorded */
-    thread->probe = 1;
-    release(domain, allocate(domain));
-    reached = thread->probe == 2;
+    thread->probe = (int)pool + 1;
+    allocate_one();
+    reached = thread->probe == KPTI_MEMORY_PROBED;
     thread->probe = 0;
     atomic_store_explicit(&thread->busy, 0, memory_order_release);
     return reached;
 }
 
+/* One that was below ours takes it out of the chain where it goes before we do: it puts back who was below
+ * itself. */
+static int is_reached(int domain)
+{
+    return own[domain].installed && kpti_memory_hook_is_reached((uint32_t)domain, allocate[domain]);
+}
+
 void kpti_memory_hooks_install(int sampled)
 {
-    const int with_sampler = sampled && kpti_sampler_fits();
+    int with_sampler;
+    kpti_memory_hooks_remove(); /* in the child of a fork the parent's are there */
+    with_sampler = sampled && kpti_sampler_fits();
     if (with_sampler) kpti_sampler_install();
     for (int i = 0; i < DOMAINS; i++)
         if (!(with_sampler && i != KPTI_POOL_RAW) && !is_reached(i)) kpti_memory_hook_put(&own[i]);
+    kpti_numpy_hooks_install();
 }
 
 void kpti_memory_hooks_remove(void)
 {
     kpti_sampler_remove();
+    kpti_numpy_hooks_remove();
     for (int i = 0; i < DOMAINS; i++)
         kpti_memory_hook_remove(&own[i]);
 }

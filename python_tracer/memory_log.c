@@ -19,8 +19,8 @@ struct kpti_memory_log {
 
 _Atomic(kpti_memory_log *) kpti_memory_active;
 __thread kpti_memory_thread *kpti_memory_self __attribute__((tls_model("initial-exec")));
-_Atomic uint64_t kpti_memory_until_small;
-__thread kpti_memory_until kpti_memory_until_next __attribute__((tls_model("initial-exec")));
+kpti_memory_small kpti_memory_of_small;
+__thread _Atomic uint64_t kpti_memory_until_sample __attribute__((tls_model("initial-exec")));
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards logs and the list of threads */
 static kpti_memory_thread *threads;
@@ -104,9 +104,9 @@ int kpti_memory_log_begin(kpti_memory_log *log)
     kpti_memory_log *none = NULL;
     kpti_memory_logs_lock();
     for (const kpti_memory_thread *t = threads; t; t = t->next)
-        atomic_store_explicit(&t->until->sample, 0,
-                              memory_order_relaxed); /* was for another mean */
-    atomic_store_explicit(&kpti_memory_until_small, 0, memory_order_relaxed);
+        atomic_store_explicit(t->until, 0, memory_order_relaxed); /* was for another mean */
+    atomic_store_explicit(&kpti_memory_of_small.until, 0, memory_order_relaxed);
+    atomic_store_explicit(&kpti_memory_of_small.resized, 0, memory_order_relaxed);
     kpti_memory_logs_unlock();
     return atomic_compare_exchange_strong(&kpti_memory_active, &none, log) || none == log;
 }
@@ -164,7 +164,7 @@ kpti_memory_thread *kpti_memory_thread_get(void)
         free(thread);
         return NULL;
     }
-    thread->until = &kpti_memory_until_next;
+    thread->until = &kpti_memory_until_sample;
     thread->os_tid = kpti_os_tid();
     thread->random = thread->os_tid * UINT64_C(0x9E3779B97F4A7C15) ^ kpti_ticks();
     kpti_memory_logs_lock();

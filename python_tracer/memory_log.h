@@ -35,11 +35,7 @@ typedef struct kpti_memory_wish {
     uint32_t depth;        /* frames of a stack; 0 = all */
 } kpti_memory_wish;
 
-/* Bytes up to a thread's next sample; 0: not known yet. Written by the thread, and by who begins a log. */
-typedef struct kpti_memory_until {
-    _Atomic uint64_t sample;
-    int is_counted; /* what is being resized: see memory_sampler.h */
-} kpti_memory_until;
+enum { KPTI_MEMORY_PROBED = -1 };
 
 /* A thread that appends. Its log and chunk are written under the lock: by itself, and by who frees the log. */
 typedef struct kpti_memory_thread {
@@ -48,18 +44,27 @@ typedef struct kpti_memory_thread {
     _Atomic(kpti_memory_chunk *) chunk; /* NULL: none yet */
     uint64_t high;                      /* the counter's upper half, as the last event has it */
     uint64_t random;                    /* state of the sampler */
-    int probe; /* 1: this thread looks whether it gets into a hook; 2: it does */
-    struct kpti_memory_until *until;
+    int probe; /* 1 + pool: this thread looks whether it gets into that hook; KPTI_MEMORY_PROBED: it does */
+    _Atomic uint64_t *until; /* its kpti_memory_until_sample */
     uint64_t os_tid;
     struct kpti_memory_thread *next; /* of all threads, under the lock */
 } kpti_memory_thread;
 
-extern __thread kpti_memory_until kpti_memory_until_next
+/* Bytes up to the thread's next sample; 0: not known yet. Written by the thread, and by who begins a log. */
+extern __thread _Atomic uint64_t kpti_memory_until_sample
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/* The same for small blocks, where memory_sampler.h counts them: of all threads, as it is asked with the GIL
- * held. (Sub-interpreters that have their own may lose each other's count.) */
-extern _Atomic uint64_t kpti_memory_until_small __attribute__((visibility("hidden")));
+/* All that memory_sampler.h needs for most small blocks, in one line of the cache. The same count, but of all
+ * threads, as it is asked with the GIL held (sub-interpreters that have their own may lose each other's); and
+ * who has the mem and the object domain. */
+typedef struct kpti_memory_small {
+    _Alignas(64) _Atomic uint64_t until;
+    void *(*malloc[2])(void *ctx, size_t size);
+    void *(*calloc[2])(void *ctx, size_t count, size_t size);
+    void *(*realloc[2])(void *ctx, void *block, size_t size);
+    _Atomic uintptr_t resized; /* the block that was resized last: it is counted */
+} kpti_memory_small;
+extern kpti_memory_small kpti_memory_of_small __attribute__((visibility("hidden")));
 
 /* The log that records; NULL: none. Read with busy set. */
 extern _Atomic(kpti_memory_log *) kpti_memory_active __attribute__((visibility("hidden")));

@@ -34,11 +34,12 @@ static inline int kpti_sample_may_live(uintptr_t address)
 int kpti_sample_takes_slow(kpti_memory_thread *thread, _Atomic uint64_t *until, uint64_t size,
                            uint64_t mean);
 
-/* Passes a block of SIZE bytes by if none of them is chosen: 0 if one may be. */
-static inline int kpti_sample_passes(_Atomic uint64_t *until, uint64_t size)
+/* Passes a block of SIZE bytes by if none of them is chosen: 0 if one may be, or there are more than MOST. Both
+ * are asked in one branch. */
+static inline int kpti_sample_passes(_Atomic uint64_t *until, uint64_t size, uint64_t most)
 {
     const uint64_t left = atomic_load_explicit(until, memory_order_relaxed);
-    if (left <= size) return 0;
+    if (__builtin_expect(!((size <= most) & (size < left)), 0)) return 0;
     atomic_store_explicit(until, left - size, memory_order_relaxed);
     return 1;
 }
@@ -47,7 +48,8 @@ static inline int kpti_sample_passes(_Atomic uint64_t *until, uint64_t size)
 static inline int kpti_sample_takes(kpti_memory_thread *thread, _Atomic uint64_t *until,
                                     uint64_t size, uint64_t mean)
 {
-    return !kpti_sample_passes(until, size) && kpti_sample_takes_slow(thread, until, size, mean);
+    return !kpti_sample_passes(until, size, UINT64_MAX) &&
+           kpti_sample_takes_slow(thread, until, size, mean);
 }
 
 /* It lives from now on, in POOL; 0: no memory. */
@@ -60,11 +62,22 @@ uint32_t kpti_sample_remove(uintptr_t address);
 static inline int kpti_sample_begins(kpti_memory_inside in, uint64_t size, uint64_t least)
 {
     const uint64_t mean = kpti_memory_log_wish(in.log)->sample_bytes;
-    kpti_memory_until *until = &kpti_memory_until_next;
-    if (!mean) return 1;
-    return !until->is_counted &&
-           kpti_sample_takes(in.thread, size < least ? &kpti_memory_until_small : &until->sample,
+    return !mean ||
+           kpti_sample_takes(in.thread,
+                             size < least ? &kpti_memory_of_small.until : &kpti_memory_until_sample,
                              size, mean);
+}
+
+/* The same of the block at ADDRESS, which is resized in the raw domain: pymalloc may do that, with a block that
+ * memory_sampler.h has counted. That is told once, since later the address may be somebody else's. */
+static inline int kpti_sample_begins_again(kpti_memory_inside in, uintptr_t address, uint64_t size)
+{
+    _Atomic uintptr_t *resized = &kpti_memory_of_small.resized;
+    if (address && atomic_load_explicit(resized, memory_order_relaxed) == address) {
+        atomic_store_explicit(resized, 0, memory_order_relaxed);
+        return 0;
+    }
+    return kpti_sample_begins(in, size, 0);
 }
 
 /* Whether it could be added, where only samples are. */

@@ -7,6 +7,7 @@
 #include "memory_export.h"
 #include "memory_hooks.h"
 #include "memory_log.h"
+#include "memory_numpy.h"
 #include "memory_report.h"
 #include "memory_samples.h"
 #include "stack.h"
@@ -48,9 +49,13 @@ static void forget_parent(memory_tracer *t)
     t->is_child = 0;
 }
 
-/* Puts the hooks there; the GIL is held. */
+/* Puts the hooks there; the GIL is held. Where they are already, numpy may have come since. */
 static kpt_status start_attached(memory_tracer *t, kpti_error *error)
 {
+    if (t->running) {
+        kpti_numpy_hooks_install();
+        return KPT_OK;
+    }
     forget_parent(t);
     kpti_gather_prepare();
     if (!kpti_memory_log_begin(t->log))

@@ -18,13 +18,19 @@ static uint32_t intern(uint32_t function, kpti_instruction at)
     return kpti_place_intern(&place);
 }
 
+/* For a name to be remembered at the code Python allocates. */
+static uint32_t name(PyCodeObject *code, int attached, int no_objects)
+{
+    if (attached && (!no_objects || kpti_name_is_kept(code))) return kpti_name_code(code);
+    return kpti_name_code_anew(code);
+}
+
 uint32_t kpti_place_find_slow(kpti_place_cache *cache, kpti_instruction at, kpti_standing s,
-                              int *kept)
+                              int no_objects, int *kept)
 {
     const int attached = s == KPTI_ATTACHED;
     const uint32_t version = kpti_code_version(at.code);
-    const uint32_t function = attached ? kpti_name_code(at.code) : kpti_name_code_anew(at.code);
-    const uint32_t place = intern(function, at);
+    const uint32_t place = intern(name(at.code, attached, no_objects), at);
     if (place && (version || (attached && kpti_name_is_kept(at.code))))
         *kpti_place_slot(cache, at) = (kpti_known_place){at.code, at.offset, place, version};
     else

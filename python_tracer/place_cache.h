@@ -37,9 +37,9 @@ static inline uint32_t kpti_place_known(kpti_place_cache *cache, kpti_instructio
                : 0;
 }
 
-/* The place of one that was not, for a thread that stands so; 0: no memory. KEPT is set to 0 where it may
- * not be remembered. */
+/* The place of one that was not, for a thread that stands so; 0: no memory. NO_OBJECTS: see gatherer.h. KEPT is
+ * set to 0 where it may not be remembered. */
 uint32_t kpti_place_find_slow(kpti_place_cache *cache, kpti_instruction at, kpti_standing s,
-                              int *kept);
+                              int no_objects, int *kept);
 
 #endif

@@ -13,11 +13,21 @@ typedef struct kpti_instruction {
     int32_t offset;     /* in bytes; negative: it has not begun */
 } kpti_instruction;
 
+/* Through C: an eager task begins like this as well, within the coroutine that makes it. */
+typedef enum kpti_awaited {
+    KPTI_NOT_AWAITED = 0,
+    KPTI_AWAITED = 1,
+    KPTI_AWAITED_THROUGH_C = 2
+} kpti_awaited;
+
 #if KPTI_KNOWN_FRAMES
 #define Py_BUILD_CORE 1
 #include <internal/pycore_frame.h>
 #if __has_include(<internal/pycore_interpframe.h>)
 #include <internal/pycore_interpframe.h>
+#endif
+#if KPTI_TASK_IN_STATE
+#include <internal/pycore_tstate.h>
 #endif
 
 typedef struct _PyInterpreterFrame kpti_raw_frame;
@@ -55,11 +65,42 @@ static inline kpti_instruction kpti_raw_instruction(kpti_raw_frame *frame)
     at.offset = _PyInterpreterFrame_LASTI(frame) * (int32_t)sizeof(_Py_CODEUNIT);
     return at;
 }
+
+/* Whether a generator or coroutine waits for the frame on top, which is complete. */
+static inline kpti_awaited kpti_raw_awaited(PyThreadState *state)
+{
+    const kpti_raw_frame *frame = kpti_state_frame(state)->previous;
+    if (!frame || frame->owner == FRAME_OWNED_BY_THREAD) return KPTI_NOT_AWAITED;
+    if (frame->owner == FRAME_OWNED_BY_GENERATOR) return KPTI_AWAITED;
+    frame = kpti_raw_complete(frame->previous); /* it was resumed through C */
+    return frame && frame->owner == FRAME_OWNED_BY_GENERATOR ? KPTI_AWAITED_THROUGH_C
+                                                             : KPTI_NOT_AWAITED;
+}
 #else
 static inline int kpti_frames_are_known(void)
 {
     return 0;
 }
+
+static inline kpti_awaited kpti_raw_awaited(PyThreadState *state)
+{
+    (void)state;
+    return KPTI_NOT_AWAITED;
+}
 #endif
+
+/* The task of asyncio's that runs on a thread, the calling one, borrowed; NULL: none does. 0: this is not known. */
+static inline int kpti_raw_running_task(PyThreadState *state, PyObject **task)
+{
+#if KPTI_TASK_IN_STATE
+    if (!kpti_frames_are_known()) return 0;
+    *task = ((_PyThreadStateImpl *)state)->asyncio_running_task;
+    return 1;
+#else
+    (void)state;
+    (void)task;
+    return 0;
+#endif
+}
 
 #endif

@@ -2,6 +2,8 @@
 
 #include "caller.h"
 #include "name.h"
+#include "raw_frame.h"
+#include "tasks.h"
 #include "watch.h"
 
 /* The type to name F by; NULL for one that is no method. */
@@ -47,34 +49,65 @@ static void append_code(const kpti_thread *thread, uint32_t word, uint32_t mask,
         if (!kpti_stream_append(stream, word, now)) continue;
         if (line) kpti_stream_append_plain(stream, kpti_event_make(KPTI_EVENT_LINE, line, now));
         kpti_stream_append_caller(stream, caller, now);
+        if (kind == KPTI_EVENT_ENTER && mask & KPTI_MASK_TASKS && stream->task)
+            kpti_stream_append_plain(stream, kpti_event_make(KPTI_EVENT_MARK, stream->task, now));
     }
 }
 
-enum { NO_OFFSET = -1 };
+int kpti_quick_coroutine(kpti_thread *thread, const kpti_code_entry *entry, PyCodeObject *code,
+                         int64_t offset)
+{
+    kpti_stream *stream = thread->streams;
+    uint32_t line = 0;
+    uint32_t task = 0;
+    kpti_awaited awaited;
+    uint64_t now;
+    if (!stream || entry->mask != (stream->enter_bit | KPTI_MASK_TASKS)) return 0;
+    if (!kpti_frames_are_known()) return 0;
+    if (offset != KPTI_NO_OFFSET) line = kpti_thread_line(thread, code, (uint32_t)offset);
+    awaited = kpti_raw_awaited(PyThreadState_Get());
+    if (awaited == KPTI_NOT_AWAITED) {
+        /* One that begins is a new task's, as a rule. */
+        if (!line || !kpti_tasks_look_quick(thread, &task)) return 0;
+    } else if (KPTI_EAGER_TASKS && awaited == KPTI_AWAITED_THROUGH_C && !line) {
+        /* Where the task is known it is the one that waits. */
+        uint32_t same;
+        if (!kpti_tasks_look_quick(thread, &same)) return 0;
+    }
+    now = kpti_ticks();
+    if (!kpti_stream_append_quick(stream, entry->word | KPTI_EVENT_ENTER, now)) return 0;
+    if (line) kpti_stream_append_plain(stream, kpti_event_make(KPTI_EVENT_LINE, line, now));
+    if (task) kpti_stream_append_plain(stream, kpti_event_make(KPTI_EVENT_MARK, task, now));
+    kpti_record_end(thread);
+    return 1;
+}
 
 static uint32_t record_at(PyCodeObject *code, uint32_t kind, int64_t offset)
 {
     kpti_thread *thread = kpti_record_begin(kind == KPTI_EVENT_ENTER);
     const kpti_code_entry *entry;
     uint32_t mask;
+    uint32_t word;
     uint32_t line;
     uint32_t caller;
     if (!thread) return KPTI_MASK_GENERAL; /* no memory now; later there may be */
     caller = kind == KPTI_EVENT_ENTER ? caller_line(thread) : 0;
     entry = kpti_thread_code(thread, code);
     mask = entry->mask;
-    line = offset == NO_OFFSET ? 0 : kpti_thread_line(thread, code, (uint32_t)offset);
+    word = entry->word;
+    line = offset == KPTI_NO_OFFSET ? 0 : kpti_thread_line(thread, code, (uint32_t)offset);
+    if (mask & KPTI_MASK_TASKS && kind == KPTI_EVENT_ENTER) kpti_tasks_look(thread, code, !line);
     if (mask & KPTI_MASK_WATCHED && kind == KPTI_EVENT_ENTER)
-        kpti_watch_enter(thread, code, entry->word, mask, caller);
+        kpti_watch_enter(thread, code, word, mask, caller);
     else
-        append_code(thread, entry->word | kind, mask, line, caller);
+        append_code(thread, word | kind, mask, line, caller);
     kpti_record_end(thread);
-    return mask & ~KPTI_MASK_GENERAL;
+    return mask & ~(KPTI_MASK_GENERAL | KPTI_MASK_TASKS);
 }
 
 uint32_t kpti_record_code(PyCodeObject *code, uint32_t kind)
 {
-    return record_at(code, kind, NO_OFFSET);
+    return record_at(code, kind, KPTI_NO_OFFSET);
 }
 
 uint32_t kpti_record_resume(PyCodeObject *code, uint32_t offset)
@@ -95,7 +128,8 @@ static uint32_t word_of_call(kpti_thread *thread, PyObject *callable, PyObject *
     kpti_c_function function;
     *is_c = kpti_find_c_function(callable, first, &function);
     if (*is_c) return kpti_c_word(thread, function);
-    return is_other_callable(callable) ? kpti_name_callable(callable) << KPTI_KIND_BITS : 0;
+    if (!thread->others || !is_other_callable(callable)) return 0;
+    return kpti_name_callable(callable) << KPTI_KIND_BITS;
 }
 
 uint32_t kpti_record_call(PyCodeObject *code, uint32_t offset, PyObject *callable, PyObject *first,

@@ -143,15 +143,27 @@ static KPTI_ALWAYS_INLINE int kpti_quick_append(kpti_thread *thread, uint32_t wo
     return 1;
 }
 
-/* Records that CODE is entered or left; 0: go the general way. */
-static KPTI_ALWAYS_INLINE int kpti_quick_code(const PyCodeObject *code, uint32_t kind)
+/* Where a coroutine begins, as kpti_quick_coroutine's offset. */
+enum { KPTI_NO_OFFSET = -1 };
+
+/* The quick way of CODE, a coroutine whose ENTRY says that somebody wants to know its task: it is entered, and
+ * awaited, or goes on in a task that is known. 0: go the general way. */
+int kpti_quick_coroutine(kpti_thread *thread, const kpti_code_entry *entry, PyCodeObject *code,
+                         int64_t offset);
+
+/* Records that CODE is entered or left; 0: go the general way. Tasks are of interest where it is entered. */
+static KPTI_ALWAYS_INLINE int kpti_quick_code(PyCodeObject *code, uint32_t kind)
 {
     kpti_thread *thread = kpti_quick_begin();
     const kpti_code_entry *entry;
     if (!thread) return 0;
     entry = &thread->codes[kpti_code_slot(code)];
     if (__builtin_expect(entry->code != code, 0)) return 0;
-    return kpti_quick_append(thread, entry->word, kind, entry->mask, 0);
+    if (kind == KPTI_EVENT_EXIT)
+        return kpti_quick_append(thread, entry->word, kind, entry->mask & ~KPTI_MASK_TASKS, 0);
+    if (__builtin_expect(kpti_quick_append(thread, entry->word, kind, entry->mask, 0), 1)) return 1;
+    return entry->mask & KPTI_MASK_TASKS &&
+           kpti_quick_coroutine(thread, entry, code, KPTI_NO_OFFSET);
 }
 
 /* Records that CODE goes on at the instruction OFFSET; 0: go the general way. */
@@ -162,6 +174,7 @@ static KPTI_ALWAYS_INLINE int kpti_quick_resume(PyCodeObject *code, uint32_t off
     if (!thread) return 0;
     entry = &thread->codes[kpti_code_slot(code)];
     if (__builtin_expect(entry->code != code, 0)) return 0;
+    if (entry->mask & KPTI_MASK_TASKS) return kpti_quick_coroutine(thread, entry, code, offset);
     return kpti_quick_append(thread, entry->word, KPTI_EVENT_ENTER, entry->mask,
                              kpti_thread_line(thread, code, offset));
 }

@@ -1,11 +1,21 @@
 #include "roster.h"
 
+#include "greenlets.h"
 #include "session.h"
 #include "thread.h"
 #include "tracer.h"
 
 static kpti_tracer *recording[KPTI_MOST_RECORDING]; /* by bit */
 static _Atomic uint32_t changes;
+
+/* Whether anybody wants to know of tasks, and so of greenlets. */
+static void note_wishes_locked(void)
+{
+    int wanted = 0;
+    for (int i = 0; i < KPTI_MOST_RECORDING; i++)
+        wanted |= recording[i] && recording[i]->task_key;
+    atomic_store_explicit(&kpti_greenlets_wanted, wanted, memory_order_relaxed);
+}
 
 int kpti_roster_add_locked(kpti_tracer *tracer)
 {
@@ -14,6 +24,7 @@ int kpti_roster_add_locked(kpti_tracer *tracer)
         recording[i] = tracer;
         tracer->bit = UINT32_C(1) << i;
         atomic_fetch_add(&changes, 1);
+        note_wishes_locked();
         return 1;
     }
     return 0;
@@ -23,6 +34,7 @@ void kpti_roster_remove_locked(kpti_tracer *tracer)
 {
     for (int i = 0; i < KPTI_MOST_RECORDING; i++)
         if (recording[i] == tracer) recording[i] = NULL;
+    note_wishes_locked();
 }
 
 kpti_tracer *kpti_roster_at_locked(int i)
@@ -61,7 +73,8 @@ uint32_t kpti_roster_every_locked(void)
     return mask;
 }
 
-uint32_t kpti_roster_mask(uint32_t function, kpt_str file, kpt_str module, uint32_t mark)
+uint32_t kpti_roster_mask(uint32_t function, kpt_str file, kpt_str module, uint32_t mark,
+                          int is_coroutine)
 {
     uint32_t mask = 0;
     kpti_session_lock();
@@ -70,7 +83,7 @@ uint32_t kpti_roster_mask(uint32_t function, kpt_str file, kpt_str module, uint3
         if (!tracer) continue;
         if (kpti_filters_allow(&tracer->filters, file, module) &&
             kpti_guard_allows_locked(&tracer->guard, function))
-            mask |= tracer->bit;
+            mask |= tracer->task_key && is_coroutine ? tracer->bit | KPTI_MASK_TASKS : tracer->bit;
         if (tracer->args.max_depth) mask |= KPTI_MASK_GENERAL;
         for (uint32_t k = 0; mark && k < tracer->watch_count; k++)
             if (tracer->watches[k].mark == mark) mask |= KPTI_MASK_WATCHED;

@@ -7,7 +7,7 @@
 struct kpti_tracer;
 
 /* Tracers that record at once. */
-enum { KPTI_MOST_RECORDING = 30 };
+enum { KPTI_MOST_RECORDING = 29 };
 
 /* "_locked": the session's lock is held; else it is taken. */
 
@@ -23,9 +23,10 @@ uint32_t kpti_roster_changes(void);
 
 /* All tracers, if each records all code and all C calls there are, and nothing else; otherwise 0. */
 uint32_t kpti_roster_every_locked(void);
-/* Which of them record this function, of this file and module, and whether one watches the code that
- * has this mark: a mask. */
-uint32_t kpti_roster_mask(uint32_t function, kpt_str file, kpt_str module, uint32_t mark);
+/* Which of them record this function, of this file and module, whether one watches the code that has this
+ * mark, and whether one wants to know the tasks of a function that IS_COROUTINE: a mask. */
+uint32_t kpti_roster_mask(uint32_t function, kpt_str file, kpt_str module, uint32_t mark,
+                          int is_coroutine);
 /* Whether any of them filters by module, so that it is worth finding out. */
 int kpti_roster_needs_module(void);
 

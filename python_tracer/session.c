@@ -259,12 +259,13 @@ typedef struct attachment {
 
 static int begin_streams_locked(kpti_thread *thread, kpti_open_stack open, attachment *attached)
 {
+    const uint64_t real_tid = thread->carrier ? thread->carrier->os_tid : thread->os_tid;
     uint64_t now = kpti_ticks();
     int count = 0;
     for (int i = 0; i < KPTI_MOST_RECORDING; i++) {
         kpti_tracer *tracer = kpti_roster_at_locked(i);
         kpti_stream *stream;
-        if (!tracer || (tracer->only_tid && tracer->only_tid != thread->os_tid)) continue;
+        if (!tracer || (tracer->only_tid && tracer->only_tid != real_tid)) continue;
         stream = stream_of_locked(thread, tracer);
         if (!stream || !atomic_load_explicit(&stream->ended, memory_order_relaxed)) continue;
         if (!stream->host_value && tracer->env->host.thread_attach)
@@ -280,6 +281,14 @@ static uint32_t calls_of(const kpti_thread *thread)
     uint32_t mask = 0;
     for (const kpti_stream *s = thread->streams; s; s = s->next)
         mask |= s->c_bit;
+    return mask;
+}
+
+static uint32_t others_of(const kpti_thread *thread)
+{
+    uint32_t mask = 0;
+    for (const kpti_stream *s = thread->streams; s; s = s->next)
+        mask |= s->all_bit;
     return mask;
 }
 
@@ -335,6 +344,7 @@ void kpti_session_sync(kpti_thread *thread, int entering)
     relink_locked(thread);
     thread->every = kpti_roster_every_locked();
     thread->calls = calls_of(thread);
+    thread->others = others_of(thread);
     thread->callers = callers_of(thread);
     idle = is_idle_locked(0);
     kpti_session_unlock();

@@ -228,6 +228,7 @@ static void take_options(kpti_stream *stream)
     stream->c_bit = flags & KPT_TRACE_NO_C_CALLS ? 0 : tracer->bit;
     stream->all_bit = flags & KPT_TRACE_ALL_CALLABLES ? stream->c_bit : 0;
     stream->max_depth = tracer->args.max_depth;
+    stream->task_key = tracer->task_key;
     if (tracer->args.overhead_permille) stream->chunk_ns = monotonic_ns();
     stream->depth = 0;
 }

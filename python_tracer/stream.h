@@ -35,6 +35,8 @@ typedef struct kpti_stream {
     uint32_t enter_bit;           /* the same for enters; KPTI_NO_BIT: none is recorded quickly */
     uint32_t c_bit;               /* the same where it wants C calls, else 0 */
     uint32_t all_bit;             /* the same where it wants all callables, else 0 */
+    uint32_t task_key;            /* the tracer's; 0: tasks are not wanted */
+    uint32_t task;                /* the number for the coroutine that is being entered */
     uint32_t max_depth;           /* 0: none */
     uint32_t depth;           /* of Python calls, above the lowest point so far; with max_depth */
     struct kpti_stream *next; /* of the same thread, recording as well; the owner's */

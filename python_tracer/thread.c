@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include "greenlets.h"
 #include "name.h"
 #include "platform.h"
 #include "roster.h"
@@ -16,6 +17,7 @@ static void thread_ended(void *self)
 {
     kpti_thread *thread = self;
     kpti_session_remove_thread(thread);
+    kpti_greenlets_thread_ended(thread);
     kpti_thread_self = NULL;
     free(thread);
 }
@@ -53,6 +55,7 @@ void kpti_thread_forget(kpti_thread *thread)
     memset(thread->functions, 0, sizeof thread->functions);
     memset(thread->lines, 0, sizeof thread->lines);
     if (thread->callers) memset(thread->calling, 0, sizeof thread->calling);
+    thread->loop_version = 0; /* a child of fork may look again */
 }
 
 uint32_t kpti_thread_calling_slow(kpti_line_entry *entry, PyCodeObject *code, uint32_t offset)
@@ -87,10 +90,12 @@ kpti_code_entry *kpti_thread_code_slow(kpti_thread *thread, PyCodeObject *code)
     id = kpti_name_code(code);
     mark = kpti_name_mark(code);
     (void)kpti_function_describe(NULL, id, &view);
+    kpti_greenlets_watch(thread);
     if (kpti_roster_needs_module()) kpti_name_module(PyEval_GetGlobals(), module, sizeof module);
     kpti_thread_step_in(thread, entering);
     entry->code = code;
     entry->word = id << KPTI_KIND_BITS;
-    entry->mask = kpti_roster_mask(id, view.file, kpt_str_of(module), mark);
+    entry->mask = kpti_roster_mask(id, view.file, kpt_str_of(module), mark,
+                                   code->co_flags & KPTI_IS_COROUTINE);
     return entry;
 }

@@ -17,7 +17,7 @@ enum { KPTI_CODE_CACHE = 512, KPTI_C_CACHE = 256, KPTI_LINE_CACHE = 64, KPTI_CAL
 typedef struct kpti_code_entry {
     PyCodeObject *code;
     uint32_t word; /* id << KPTI_KIND_BITS */
-    uint32_t mask; /* tracers that record it; KPTI_MASK_WATCHED */
+    uint32_t mask; /* tracers that record it; KPTI_MASK_* */
 } kpti_code_entry;
 
 typedef struct kpti_c_entry {
@@ -35,9 +35,11 @@ typedef struct kpti_line_entry {
     uint32_t line;   /* 0: unknown, or where a generator begins */
 } kpti_line_entry;
 
-/* Above the tracers' bits: a watched function, and one that the quick way must not record. */
+/* Above the tracers' bits: a watched function; one that the quick way must not record; one that may be a
+ * task's, and somebody wants to know of tasks. */
 #define KPTI_MASK_WATCHED (UINT32_C(1) << 31)
 #define KPTI_MASK_GENERAL (UINT32_C(1) << 30)
+#define KPTI_MASK_TASKS   (UINT32_C(1) << 29)
 
 typedef struct kpti_thread {
     _Atomic uint32_t busy; /* inside a callback */
@@ -45,14 +47,25 @@ typedef struct kpti_thread {
     int entering;          /* an enter is being recorded: its frame is on top already */
     uint32_t outside;      /* callbacks that have stepped out, and will come back */
     uint32_t calls;        /* the tracers that want to know what code calls */
+    uint32_t others;       /* of those, the ones that want to know of all callables */
     uint32_t callers;      /* the tracers that want to know the lines that calls are made from */
     uint32_t every;        /* the tracers, if they record every C call there is; else 0 */
-    kpti_stream *streams;  /* of tracers that record, or did until just now */
-    kpti_stream *owned;    /* all of this thread's, under the session's lock */
+    uint64_t
+        loop_version; /* of the thread state's dict, where asyncio has its loop; 0: loop is unknown */
+    PyObject *loop;   /* the loop that ran at that version, borrowed; NULL: none did */
+    kpti_stream *streams; /* of tracers that record, or did until just now */
+    kpti_stream *owned;   /* all of this thread's, under the session's lock */
     uint64_t os_tid;
     struct kpti_thread *next; /* in the session's list, under its lock */
     char name[64];
     int named; /* name has been asked for */
+    /* Greenlets, see greenlets.h: of a lane its carrier, of a real thread its lanes. */
+    struct kpti_thread *carrier;
+    struct kpti_thread *lanes;
+    struct kpti_thread *next_lane;
+    int retired;           /* of a lane: its greenlet is gone */
+    int switches_told;     /* our trace function is there */
+    PyObject *told_before; /* the one that was there before; owned */
     kpti_code_entry codes[KPTI_CODE_CACHE];
     kpti_c_entry functions[KPTI_C_CACHE];
     kpti_line_entry lines[KPTI_LINE_CACHE];

@@ -14,6 +14,7 @@
 #include "platform.h"
 #include "reading.h"
 #include "session.h"
+#include "tasks.h"
 #include "thread.h"
 
 /* A clock's point goes to a sink of chunks no more often. */
@@ -123,6 +124,7 @@ static kpt_status make(const kpti_env *env, const kpt_tracer_args *args, void **
     tracer->given.point_apart = args->chunk_sink ? kpti_clock_ticks_in(POINTS_APART_NS) : 0;
     if (args->ring_ns) tracer->ring_ticks = kpti_clock_ticks_in(args->ring_ns) + 1;
     if (args->flags & KPT_TRACE_THIS_THREAD) tracer->only_tid = kpti_os_tid();
+    if (args->flags & KPT_TRACE_TASKS && env->host.on_task) tracer->task_key = kpti_tasks_new_key();
     status = kpti_filters_copy(env, args, &tracer->filters);
     if (status == KPT_OK) status = copy_watches(tracer, args);
     if (status != KPT_OK)

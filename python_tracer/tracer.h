@@ -29,7 +29,8 @@ typedef struct kpti_tracer {
     uint64_t only_tid;      /* the one thread that is recorded; 0: all */
     _Atomic int wants_gc;
     _Atomic int wants_callers; /* the lines that calls are made from */
-    int forked; /* in the child of a fork: what is held is the parent's, and not delivered */
+    uint32_t task_key; /* no other tracer's, in the table of tasks; 0: tasks are not wanted */
+    int forked;        /* in the child of a fork: what is held is the parent's, and not delivered */
 
     kpti_stream *streams;
     uint32_t stream_count;

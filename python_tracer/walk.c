@@ -47,7 +47,7 @@ static uint32_t mask_of_frame(PyFrameObject *frame, uint32_t function)
         kpti_name_module(globals, module, sizeof module);
         Py_XDECREF(globals);
     }
-    return kpti_roster_mask(function, view.file, kpt_str_of(module), 0);
+    return kpti_roster_mask(function, view.file, kpt_str_of(module), 0, 0);
 }
 
 /* Asks the hosts of the tracers in ASK that watch the code with MARK, whose call is at INDEX. */

@@ -26,7 +26,7 @@ kpt_status kpti_chrome_add_name(kpti_fragments *names, uint32_t number, kpt_str 
                               (size_t)(kpti_chrome_escape(begin, text) - begin), note);
 }
 
-/* From the name's end to where the start time goes. */
+/* From the name's end to where the start time goes; the note is its number. */
 kpt_status kpti_chrome_add_thread(kpti_fragments *threads, uint32_t number, uint64_t pid,
                                   uint64_t tid)
 {
@@ -36,5 +36,5 @@ kpt_status kpti_chrome_add_thread(kpti_fragments *threads, uint32_t number, uint
     at = kpti_put_u64(KPTI_PUT(at, "\",\"pid\":"), pid);
     at = kpti_put_u64(KPTI_PUT(at, ",\"tid\":"), tid);
     at = KPTI_PUT(at, ",\"ts\":");
-    return kpti_fragments_set(threads, number, begin, (size_t)(at - begin), 0);
+    return kpti_fragments_set(threads, number, begin, (size_t)(at - begin), (uint32_t)tid);
 }

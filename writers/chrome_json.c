@@ -5,11 +5,12 @@
  * in integers. Times are microseconds with three decimals since base_ns, which the header has as
  * baseTimeNanoseconds: viewers read times as doubles, and those of today can't hold Unix time to the
  * nanosecond. Any order will do that has complete activities: KPT_ORDER_THREAD is the cheapest. */
-#include <stdio.h>
-
 #include "chrome_events.h"
+#include "chrome_gpu.h"
 #include "chrome_notes.h"
+#include "chrome_tasks.h"
 #include "format.h"
+#include "stats_text.h"
 
 typedef struct chrome {
     kpti_writer base;
@@ -17,6 +18,9 @@ typedef struct chrome {
     kpti_fragments names;   /* escaped; the note is the first line */
     kpti_fragments threads; /* from the name's end to where the start time goes */
     kpti_chrome_notes notes;
+    kpti_chrome_tasks tasks;
+    uint64_t tasks_without; /* a track, in processes that have ended */
+    kpti_chrome_gpu gpu;    /* of all processes */
 } chrome;
 
 #define PUT KPTI_PUT
@@ -49,7 +53,7 @@ static kpt_status take_call(kpti_writer *writer, const kpt_activity *a)
         more.size = (uint32_t)(put_rare_args(rare, a, name.note) - rare);
     }
     kpti_chrome_put(&w->events, a, name, thread, more);
-    return KPT_OK;
+    return kpti_chrome_tasks_call(&w->tasks, a, thread.note);
 }
 
 /* --- names and threads ------------------------------------------------------------------------ */
@@ -74,19 +78,21 @@ static char *put_metadata_head(const chrome *w, char *at, const char *what, uint
 }
 
 /* Goes on where the comma before it was written, or none was needed. */
-static void put_metadata_name(chrome *w, const char *what, uint64_t tid, kpt_str name)
+static void put_metadata_name(chrome *w, const char *what, const char *key, uint64_t tid,
+                              kpt_str name)
 {
     char *at = kpti_out_room(&w->base.out, KPTI_OUT_BUFFER_BYTES / 2);
     at = put_metadata_head(w, at, what, tid);
-    at = kpti_chrome_escape(PUT(at, "\"name\":\""), name);
+    at = PUT(kpti_chrome_escape(PUT(at, "\""), kpt_str_of(key)), "\":\"");
+    at = kpti_chrome_escape(at, name);
     kpti_out_wrote(&w->base.out, PUT(at, "\"}}"));
 }
 
-/* Threads stand in the viewer as they came: the first one is mostly the main thread. */
-static void put_sort_index(chrome *w, uint64_t tid, uint32_t index)
+/* Threads, and processes, stand in the viewer as they came: the first one is mostly the main one. */
+static void put_sort_index(chrome *w, const char *what, uint64_t tid, uint32_t index)
 {
     char *at = PUT(kpti_out_room(&w->base.out, KPTI_CHROME_MOST_REST), ",\n");
-    at = put_metadata_head(w, at, "thread_sort_index", tid);
+    at = put_metadata_head(w, at, what, tid);
     at = kpti_put_u64(PUT(at, "\"sort_index\":"), index);
     kpti_out_wrote(&w->base.out, PUT(at, "}}"));
 }
@@ -98,14 +104,15 @@ static kpt_status take_thread(kpti_writer *writer, const kpt_thread *thread)
     kpt_status status = kpti_chrome_add_thread(&w->threads, thread->index, w->base.pid, tid);
     if (status != KPT_OK) return status;
     put_text(w, ",\n");
-    put_metadata_name(w, "thread_name", tid, thread->name);
-    put_sort_index(w, tid, thread->index);
+    put_metadata_name(w, "thread_name", "name", tid, thread->name);
+    put_sort_index(w, "thread_sort_index", tid, thread->index);
     return KPT_OK;
 }
 
 static kpt_status take_point(kpti_writer *writer, const kpt_activity *point, const kpti_note *note)
 {
     chrome *w = (chrome *)writer;
+    if (note->what == KPTI_NOTE_TASK) return kpti_chrome_tasks_point(&w->tasks, point);
     return kpti_chrome_notes_take(
         &w->notes, point, note,
         kpti_fragments_get(&w->threads, point->thread, kpti_chrome_no_thread));
@@ -123,46 +130,44 @@ static void put_string(chrome *w, kpt_str text)
 static void put_head(chrome *w, const kpti_writer_options *options)
 {
     char *at;
-    put_text(w, "{\"schemaVersion\":1,\"deviceProperties\":[],\"with_stack\":1,"
-                "\"kpytrace\":{\"version\":");
+    put_text(w, "{\"schemaVersion\":1,\"with_stack\":1,\"kpytrace\":{\"version\":");
     put_string(w, options->version);
     put_text(w, "},\"displayTimeUnit\":\"ms\",\"baseTimeNanoseconds\":");
     at = kpti_out_room(&w->base.out, KPTI_CHROME_MOST_REST);
     kpti_out_wrote(&w->base.out, kpti_put_i64(at, w->events.base_ns));
     put_text(w, ",\"traceEvents\":[\n");
-    put_metadata_name(w, "process_name", 0,
-                      options->process_name.size ? options->process_name : kpt_str_of("python"));
 }
 
-/* The counters of kpt_stats that a reader of the trace should know. */
-static const struct counter {
-    const char *name;
-    size_t offset;
-} counters[] = {
-    {"events", offsetof(kpt_stats, events)},
-    {"events dropped", offsetof(kpt_stats, events_dropped)},
-    {"events repaired", offsetof(kpt_stats, events_repaired)},
-    {"events filtered", offsetof(kpt_stats, events_filtered)},
-    {"threads", offsetof(kpt_stats, threads)},
-    {"threads unreached", offsetof(kpt_stats, threads_unreached)},
-    {"functions disabled", offsetof(kpt_stats, functions_disabled)},
-};
-enum { COUNTERS = sizeof counters / sizeof counters[0] };
+/* Goes on as put_metadata_name does. */
+static kpt_status begin_process(kpti_writer *writer, const kpti_writer_options *options)
+{
+    chrome *w = (chrome *)writer;
+    if (writer->processes) put_text(w, ",\n");
+    put_metadata_name(w, "process_name", "name", 0,
+                      options->process_name.size ? options->process_name : kpt_str_of("python"));
+    if (writer->processes) put_sort_index(w, "process_sort_index", 0, writer->processes);
+    if (options->process_label.size) {
+        put_text(w, ",\n");
+        put_metadata_name(w, "process_labels", "labels", 0, options->process_label);
+    }
+    kpti_chrome_tasks_init(&w->tasks, writer);
+    return kpti_chrome_notes_init(&w->notes, writer);
+}
 
 static void put_tail(chrome *w, const kpt_stats *stats)
 {
-    char line[KPTI_JSON_MOST_NUMBER + 64];
-    (void)snprintf(line, sizeof line, "\n],\"otherData\":{\"calls\":%llu",
-                   (unsigned long long)w->base.calls);
-    put_text(w, line);
-    for (int i = 0; stats && i < COUNTERS; i++) {
-        uint64_t value;
-        memcpy(&value, (const char *)stats + counters[i].offset, sizeof value);
-        (void)snprintf(line, sizeof line, ",\"%s\":%llu", counters[i].name,
-                       (unsigned long long)value);
-        put_text(w, line);
+    const uint64_t without = w->tasks_without + w->tasks.tracks.without;
+    char *at = kpti_out_room(&w->base.out, KPTI_STATS_MOST_TEXT + KPTI_CHROME_MOST_REST);
+    at = kpti_put_u64(PUT(at, "\n],\"otherData\":{\"calls\":"), w->base.calls);
+    kpti_out_wrote(&w->base.out, kpti_put_stats(at, stats));
+    if (without) {
+        at = kpti_out_room(&w->base.out, KPTI_CHROME_MOST_REST);
+        at = kpti_put_u64(PUT(at, ",\"tasks without a track\":"), without);
+        kpti_out_wrote(&w->base.out, at);
     }
-    put_text(w, "},\"traceName\":");
+    put_text(w, "}");
+    kpti_chrome_gpu_tail(&w->gpu, &w->base);
+    put_text(w, ",\"traceName\":");
     put_string(w, (kpt_str){w->base.trace_name, w->base.trace_name_bytes});
     put_text(w, "}\n");
 }
@@ -171,28 +176,49 @@ static kpt_status begin(kpti_writer *writer, const kpti_writer_options *options)
 {
     chrome *w = (chrome *)writer;
     w->names.heap = w->threads.heap = writer->heap;
+    kpti_chrome_gpu_init(&w->gpu, &writer->heap);
     w->events = (kpti_chrome_events){.out = &writer->out, .base_ns = writer->base_ns};
     put_head(w, options);
-    return kpti_chrome_notes_init(&w->notes, writer);
+    return begin_process(writer, options);
 }
 
 static kpt_status end(kpti_writer *writer, const kpt_stats *stats)
 {
     chrome *w = (chrome *)writer;
+    kpt_status status;
     kpti_chrome_notes_rest(&w->notes);
+    status = kpti_chrome_gpu_events(&w->gpu, writer);
     put_tail(w, stats);
-    return KPT_OK;
+    return status;
+}
+
+static void release_process(chrome *w)
+{
+    kpti_fragments_free(&w->names);
+    kpti_fragments_free(&w->threads);
+    kpti_chrome_notes_free(&w->notes);
+    kpti_chrome_tasks_free(&w->tasks);
 }
 
 static void release(kpti_writer *writer)
 {
     chrome *w = (chrome *)writer;
-    kpti_fragments_free(&w->names);
-    kpti_fragments_free(&w->threads);
-    kpti_chrome_notes_free(&w->notes);
+    release_process(w);
+    kpti_chrome_gpu_free(&w->gpu);
 }
 
-static const kpti_format_ops ops = {sizeof(chrome), begin,      take_name, take_thread,
-                                    take_call,      take_point, end,       release};
+static kpt_status end_process(kpti_writer *writer)
+{
+    chrome *w = (chrome *)writer;
+    kpt_status status;
+    kpti_chrome_notes_rest(&w->notes);
+    status = kpti_chrome_gpu_events(&w->gpu, writer);
+    w->tasks_without += w->tasks.tracks.without;
+    release_process(w);
+    return status;
+}
+
+static const kpti_format_ops ops = {sizeof(chrome), begin, take_name, take_thread, take_call,
+                                    take_point,     end,   release,   end_process, begin_process};
 
 const kpti_format kpti_format_chrome = {"Chrome JSON", ".json", KPT_ORDER_THREAD, &ops};

@@ -93,7 +93,7 @@ static void put_flow(kpti_chrome_notes *n, const kpti_note *note, uint32_t numbe
              : role == LED_TO ? "f"
                               : "t",
              kpt_str_of("flow"), thread, ns);
-    put_number(n, ",\"id\":", note->flow);
+    put_number(n, ",\"id\":", kpti_id_in_file(n->writer, note->flow));
     put_text(n, role == LED_TO ? ",\"bp\":\"e\"}" : "}");
 }
 
@@ -176,10 +176,10 @@ static void put_async(kpti_chrome_notes *n, const kpti_loose *span, kpti_fragmen
     if (span->stopped) flag = ",\"ended by stop\":true";
     if (span->began_before) flag = ",\"began before\":true";
     put_head(n, "b", span->note->name, start, span->start_ns);
-    put_number(n, ",\"id\":", span->number);
+    put_number(n, ",\"id\":", kpti_id_in_file(n->writer, span->number));
     put_args(n, span->note, flag);
     put_head(n, "e", span->note->name, end, span->end_ns);
-    put_number(n, ",\"id\":", span->number);
+    put_number(n, ",\"id\":", kpti_id_in_file(n->writer, span->number));
     put_text(n, "}");
 }
 

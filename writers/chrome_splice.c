@@ -1,15 +1,23 @@
 #include "chrome_splice.h"
 
-int kpti_splice_open(kpti_splice *s, const char *source, const char *target, int gzip,
-                     kpti_splice_error *error)
+int kpti_splice_open(kpti_splice *s, const char *source, kpti_splice_error *error)
 {
     memset(s, 0, sizeof *s);
     *error = (kpti_splice_error){0, 0, ""};
     error->os_error = kpti_kineto_open(&s->file, source, &error->text);
-    if (error->os_error) return error->os_error;
+    return error->os_error;
+}
+
+void kpti_splice_leave(kpti_splice *s)
+{
+    kpti_kineto_close(&s->file);
+}
+
+int kpti_splice_begin(kpti_splice *s, const char *target, int gzip,
+                      const kpti_splice_stacks *stacks, kpti_splice_error *error)
+{
+    *error = (kpti_splice_error){0, 1, ""};
     s->out.wants_gzip = gzip;
-    error->text = "";
-    error->of_target = 1;
     error->os_error = kpti_out_open(&s->out, target);
     if (error->os_error) {
         kpti_kineto_close(&s->file);
@@ -17,7 +25,8 @@ int kpti_splice_open(kpti_splice *s, const char *source, const char *target, int
     }
     s->events = (kpti_chrome_events){
         .out = &s->out, .base_ns = s->file.base_ns, .next_index = s->file.next_index};
-    error->os_error = kpti_kineto_copy(&s->file, &s->out, 0, s->file.events_end);
+    error->os_error = stacks ? kpti_kineto_gpu_copy(stacks->gpu, &s->file, &s->out, stacks->texts)
+                             : kpti_kineto_copy(&s->file, &s->out, 0, s->file.events_end);
     if (!error->os_error) return 0;
     error->of_target = 0;
     (void)kpti_out_close(&s->out, 0);

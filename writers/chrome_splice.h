@@ -1,14 +1,15 @@
 /* chrome_splice.h: a trace of Kineto with more events in its list, written to another file or to its
  * own place: there appears the whole of it, or what was there stays.
  *
- *   open ──> kpti_chrome_put(&splice->events, …) … ──> close
+ *   open ──> begin ──> kpti_chrome_put(&splice->events, …) … ──> close
+ *    └─────> leave: nothing is written
  *
  * One thread at a time; no GIL. */
 #ifndef KPTI_CHROME_SPLICE_H
 #define KPTI_CHROME_SPLICE_H
 
 #include "chrome_events.h"
-#include "kineto_file.h"
+#include "kineto_gpu.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -27,9 +28,21 @@ typedef struct kpti_splice_error {
     const char *text; /* empty: the system's */
 } kpti_splice_error;
 
-/* Opens SOURCE, and TARGET to be written, which may be the same. 0 or an errno. */
-int kpti_splice_open(kpti_splice *splice, const char *source, const char *target, int gzip,
-                     kpti_splice_error *error);
+/* Opens SOURCE, and looks at it. 0 or an errno. */
+int kpti_splice_open(kpti_splice *splice, const char *source, kpti_splice_error *error);
+
+void kpti_splice_leave(kpti_splice *splice);
+
+/* Text for what GPUs did. */
+typedef struct kpti_splice_stacks {
+    const kpti_kineto_gpu *gpu; /* of SOURCE, sorted */
+    const kpti_fragments *texts;
+} kpti_splice_stacks;
+
+/* Opens TARGET, which may be SOURCE, and copies the events that are there, with STACKS where they are not
+ * NULL. 0, or an errno, and then there is nothing to close. */
+int kpti_splice_begin(kpti_splice *splice, const char *target, int gzip,
+                      const kpti_splice_stacks *stacks, kpti_splice_error *error);
 
 /* With KEEP the target appears. 0 or the first errno of all. */
 int kpti_splice_close(kpti_splice *splice, int keep, kpti_splice_error *error);

@@ -119,10 +119,11 @@ static void spend(collapsed *w, lane *l, int64_t ns)
     l->last_ns = ns;
 }
 
-static kpt_status open_frame(kpti_writer *writer, uint32_t thread, uint32_t name,
-                             const kpti_note *span, int64_t ns)
+static kpt_status open_frame(kpti_writer *writer, const kpt_activity *at, const kpti_note *span)
 {
     collapsed *w = (collapsed *)writer;
+    uint32_t thread = at->thread;
+    uint32_t name = at->name;
     kpt_status status = KPT_OK;
     if (thread >= w->lane_capacity || !w->lanes[thread].root)
         status = begin_thread(w, thread, kpt_str_of("unknown"));
@@ -131,14 +132,16 @@ static kpt_status open_frame(kpti_writer *writer, uint32_t thread, uint32_t name
         name |= TEXT_BIT;
     }
     if (status != KPT_OK) return status;
-    spend(w, &w->lanes[thread], ns);
+    spend(w, &w->lanes[thread], at->start_ns);
     return enter(w, w->lanes[thread].open, name, &w->lanes[thread].open);
 }
 
-static kpt_status close_frame(kpti_writer *writer, uint32_t thread, int64_t ns)
+static kpt_status close_frame(kpti_writer *writer, uint32_t thread, int64_t ns,
+                              const kpt_activity *call)
 {
     collapsed *w = (collapsed *)writer;
     lane *l = thread < w->lane_capacity ? &w->lanes[thread] : NULL;
+    (void)call;
     if (!l || l->open == l->root) return KPT_OK;
     spend(w, l, ns);
     l->open = w->nodes[l->open].parent;
@@ -222,7 +225,7 @@ static void release(kpti_writer *writer)
     kpti_frames_free(&w->frames);
 }
 
-static const kpti_format_ops ops = {sizeof(collapsed), begin,      take_name, take_thread,
-                                    take_call,         take_point, end,       release};
+static const kpti_format_ops ops = {sizeof(collapsed), begin, take_name, take_thread, take_call,
+                                    take_point,        end,   release,   NULL,        NULL};
 
 const kpti_format kpti_format_collapsed = {"collapsed stacks", ".collapsed", KPT_ORDER_TIME, &ops};

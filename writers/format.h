@@ -3,6 +3,7 @@
 #ifndef KPTI_FORMAT_H
 #define KPTI_FORMAT_H
 
+#include "made_up_tids.h"
 #include "writer.h"
 
 #ifdef __cplusplus
@@ -16,8 +17,11 @@ struct kpti_writer {
     kpti_out_file out;
     kpt_status status; /* the first failure of a batch */
     uint32_t pid;
+    uint32_t processes; /* that came before this one */
+    int shares_file;    /* with others, before or behind it */
     int64_t base_ns;
     const kpti_notes *notes; /* never NULL */
+    const kpti_gpu_log *gpu; /* likewise */
     void (*progress)(void *ctx, uint64_t calls_done);
     void *progress_ctx;
     uint64_t calls;
@@ -41,12 +45,17 @@ typedef struct kpti_format_ops {
     kpt_status (*point)(kpti_writer *writer, const kpt_activity *point, const kpti_note *note);
     kpt_status (*end)(kpti_writer *writer, const kpt_stats *stats);
     void (*release)(kpti_writer *writer); /* also after a begin that failed */
+    /* Of formats that hold several processes: what belongs to one only is written and forgotten;
+     * another one begins. NULL: there is one process in a file. */
+    kpt_status (*end_process)(kpti_writer *writer);
+    kpt_status (*begin_process)(kpti_writer *writer, const kpti_writer_options *options);
 } kpti_format_ops;
 
 extern const kpti_format kpti_format_chrome;
 extern const kpti_format kpti_format_perfetto;
 extern const kpti_format kpti_format_speedscope;
 extern const kpti_format kpti_format_collapsed;
+extern const kpti_format kpti_format_report;
 
 /* The name by which people know a function. */
 static inline kpt_str kpti_shown_name(const kpt_name *name)
@@ -54,10 +63,10 @@ static inline kpt_str kpti_shown_name(const kpt_name *name)
     return name->display.size ? name->display : name->function;
 }
 
-/* Of threads that the system gave none: real ones are below 2^22 on Linux. */
-static inline uint64_t kpti_made_up_tid(uint32_t thread)
+/* A number that is one process's own, as one of the file: processes count theirs alike. */
+static inline uint64_t kpti_id_in_file(const kpti_writer *writer, uint64_t id)
 {
-    return UINT64_C(10000000) + thread;
+    return id + ((uint64_t)writer->processes << 40);
 }
 
 #ifdef __cplusplus

@@ -1,16 +1,16 @@
 /* frames.h: calls and spans, in the order of time, as frames that open and close and nest strictly;
- * for formats that have nothing but frames. Marks, counters and loose spans are not theirs. Only
- * writers use this. */
+ * for formats that have nothing but frames, or little else. Marks and counters are the format's own;
+ * which spans are loose `spans` tells in the end. Only writers use this. */
 #ifndef KPTI_FRAMES_H
 #define KPTI_FRAMES_H
 
 #include "spans.h"
 
 typedef struct kpti_frame_ops {
-    /* A call of function NAME opens, or the span SPAN where it is not NULL. */
-    kpt_status (*open)(kpti_writer *writer, uint32_t thread, uint32_t name, const kpti_note *span,
-                       int64_t ns);
-    kpt_status (*close)(kpti_writer *writer, uint32_t thread, int64_t ns);
+    /* The call AT opens, or the span SPAN where it is not NULL, whose point AT is. */
+    kpt_status (*open)(kpti_writer *writer, const kpt_activity *at, const kpti_note *span);
+    /* CALL closes, or a span where it is NULL. */
+    kpt_status (*close)(kpti_writer *writer, uint32_t thread, int64_t ns, const kpt_activity *call);
 } kpti_frame_ops;
 
 typedef struct kpti_frames {

@@ -13,10 +13,10 @@ enum { FIRST_WINDOW = 64 * 1024, MOST_WINDOW = 64 * 1024 * 1024 };
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-static int read_at(int fd, char *buffer, size_t size, uint64_t from)
+int kpti_kineto_read(const kpti_kineto_file *file, char *buffer, size_t size, uint64_t from)
 {
     while (size) {
-        ssize_t count = pread(fd, buffer, size, (off_t)from);
+        ssize_t count = pread(file->fd, buffer, size, (off_t)from);
         if (count < 0 && errno == EINTR) continue;
         if (count < 0) return errno;
         if (count == 0) return EIO; /* shorter than it was */
@@ -32,7 +32,7 @@ int kpti_kineto_copy(const kpti_kineto_file *file, kpti_out_file *out, uint64_t 
     while (from < to) {
         size_t step = to - from < FIRST_WINDOW ? (size_t)(to - from) : FIRST_WINDOW;
         char *room = kpti_out_room(out, step);
-        int error = read_at(file->fd, room, step, from);
+        int error = kpti_kineto_read(file, room, step, from);
         if (error) return error;
         kpti_out_wrote(out, room + step);
         from += step;
@@ -51,7 +51,7 @@ static int look_at(kpti_kineto_file *file, int to_the_end, look_fn look)
         uint64_t size = window < file->size ? window : file->size;
         uint64_t offset = to_the_end ? file->size - size : 0;
         char *buffer = kpti_heap_take(&file->heap, (size_t)size + 1);
-        int error = buffer ? read_at(file->fd, buffer, (size_t)size, offset) : ENOMEM;
+        int error = buffer ? kpti_kineto_read(file, buffer, (size_t)size, offset) : ENOMEM;
         int found = !error && look(file, buffer, buffer + size, offset);
         kpti_heap_give(&file->heap, buffer, (size_t)size + 1);
         if (error || found) return error;
@@ -61,42 +61,33 @@ static int look_at(kpti_kineto_file *file, int to_the_end, look_fn look)
 
 /* --- the head: members of one object, up to the list of events -------------------------------- */
 
-static int is_key(const char *at, const char *end, const char *key)
+/* Whether a list has items. What is no list may mean anything. */
+static int has_items(const char *at, const char *end)
 {
-    size_t size = strlen(key);
-    return (size_t)(end - at) == size + 2 && memcmp(at + 1, key, size) == 0;
+    at = kpti_json_skip_sign(at, end, '[');
+    return !at || !kpti_json_skip_sign(at, end, ']');
 }
 
-/* A whole number that takes up all between AT and END. */
-static int read_number(const char *at, const char *end, int64_t *out)
-{
-    int64_t value = 0;
-    if (at == end || end - at > 18 + 1) return 0;
-    for (; at < end; at++) {
-        if (*at < '0' || *at > '9') return 0;
-        value = value * 10 + (*at - '0');
-    }
-    *out = value;
-    return 1;
-}
-
-static int look_at_head(kpti_kineto_file *file, const char *at, const char *end, uint64_t offset)
+static int look_at_head(kpti_kineto_file *file, const char *begin, const char *end, uint64_t offset)
 {
     int has_base = 0;
-    (void)offset;
-    at = kpti_json_skip_sign(at, end, '{');
+    const char *at = kpti_json_skip_sign(begin, end, '{');
+    file->has_devices = 1; /* until it says that there are none */
     while (at) {
+        kpti_json_member member;
         const char *key = kpti_json_skip_space(at, end);
-        const char *value;
         const char *key_end = kpti_json_skip_string(key, end);
-        at = key_end ? kpti_json_skip_sign(key_end, end, ':') : NULL;
-        if (!at) return 0;
-        if (is_key(key, key_end, "traceEvents"))
-            return has_base && kpti_json_skip_sign(at, end, '[');
-        value = kpti_json_skip_space(at, end);
-        at = kpti_json_skip_value(value, end);
-        if (at && is_key(key, key_end, "baseTimeNanoseconds"))
-            has_base = read_number(value, at, &file->base_ns);
+        if (key_end && kpti_json_is(key, key_end, "traceEvents")) { /* it is not whole yet */
+            at = kpti_json_skip_sign(key_end, end, ':');
+            at = at ? kpti_json_skip_sign(at, end, '[') : NULL;
+            if (at) file->events_begin = offset + (uint64_t)(at - begin);
+            return has_base && at;
+        }
+        at = kpti_json_skip_member(at, end, &member);
+        if (at && kpti_json_is(key, key_end, "baseTimeNanoseconds"))
+            has_base = kpti_json_whole(member.value, at, &file->base_ns);
+        if (at && kpti_json_is(key, key_end, "deviceProperties"))
+            file->has_devices = has_items(member.value, at);
         if (at) at = kpti_json_skip_sign(at, end, ',');
     }
     return 0;
@@ -111,9 +102,8 @@ static const char *skip_to_end_of_object(const char *at, const char *end)
 {
     const char *next;
     while ((next = kpti_json_skip_sign(at, end, ',')) != NULL) {
-        at = kpti_json_skip_string(kpti_json_skip_space(next, end), end);
-        if (at) at = kpti_json_skip_sign(at, end, ':');
-        if (at) at = kpti_json_skip_value(at, end);
+        kpti_json_member member;
+        at = kpti_json_skip_member(next, end, &member);
         if (!at) return NULL;
     }
     return kpti_json_skip_sign(at, end, '}');
@@ -156,7 +146,7 @@ static int look_at_numbers(kpti_kineto_file *file, const char *begin, const char
         while (behind < end && *behind >= '0' && *behind <= '9')
             behind++;
         at = behind;
-        if (!read_number(number, behind, &index)) continue;
+        if (!kpti_json_whole(number, behind, &index)) continue;
         if ((uint64_t)index >= file->next_index) file->next_index = (uint64_t)index + 1;
         found = 1;
     }

@@ -14,14 +14,19 @@ typedef struct kpti_kineto_file {
     int fd;
     kpti_heap heap;
     uint64_t size;
-    uint64_t events_end; /* behind the last event */
-    int64_t base_ns;     /* what its times are since */
-    uint64_t next_index; /* above every "Ev Idx" */
+    uint64_t events_begin; /* behind the bracket of the list */
+    uint64_t events_end;   /* behind the last event */
+    int64_t base_ns;       /* what its times are since */
+    uint64_t next_index;   /* above every "Ev Idx" */
+    int has_devices;       /* 0: its head says that there is no GPU */
 } kpti_kineto_file;
 
 /* Opens PATH and finds these. 0, or an errno, EBADMSG where it is no such trace: *WHY then has a text.
  * FILE is to be closed after 0 only; before, its heap may be set. */
 int kpti_kineto_open(kpti_kineto_file *file, const char *path, const char **why);
+
+/* Reads the SIZE bytes at FROM. 0 or an errno. */
+int kpti_kineto_read(const kpti_kineto_file *file, char *buffer, size_t size, uint64_t from);
 
 /* Copies the bytes between two places. 0 or an errno of reading. */
 int kpti_kineto_copy(const kpti_kineto_file *file, kpti_out_file *out, uint64_t from, uint64_t to);

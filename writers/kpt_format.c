@@ -1,7 +1,9 @@
 #include "kpt_format.h"
 
 _Static_assert(sizeof(kpti_kpt_head) == 64 && sizeof(kpti_kpt_record) == 24 &&
-                   sizeof(kpti_kpt_chunk) == 48 && sizeof(kpti_kpt_note) == 56,
+                   sizeof(kpti_kpt_chunk) == 48 && sizeof(kpti_kpt_note) == 56 &&
+                   sizeof(kpti_kpt_gpu) == 16 && sizeof(kpti_kpt_gpu_device) == 56 &&
+                   sizeof(kpti_kpt_gpu_name) == 16,
                "the same on every machine");
 
 uint64_t kpti_kpt_sum(uint64_t sum, const void *bytes, size_t size)

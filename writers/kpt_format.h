@@ -25,10 +25,11 @@ enum { KPTI_KPT_VERSION = 1, KPTI_KPT_ORDER = 0x01020304, KPTI_KPT_GUARD = 0x727
 
 enum {
     KPTI_KPT_CHUNK = 1, /* a kpti_kpt_chunk, then the chunk's bytes */
-    KPTI_KPT_INFO = 2,  /* lines "key=value": what was traced */
+    KPTI_KPT_INFO = 2,  /* lines "key=value": what was traced; the last one counts */
     KPTI_KPT_NOTES =
-        3,           /* kpti_kpt_note, name, arguments, zeroes up to 8: of the user's, in order */
-    KPTI_KPT_END = 4 /* nothing comes behind it: the recording was ended */
+        3,            /* kpti_kpt_note, name, arguments, zeroes up to 8: of the user's, in order */
+    KPTI_KPT_END = 4, /* nothing comes behind it: the recording was ended */
+    KPTI_KPT_GPU = 5  /* a kpti_kpt_gpu, then what it says: of GPUs. Readers of 1.0 skip it */
 };
 
 typedef struct kpti_kpt_head {
@@ -71,6 +72,46 @@ typedef struct kpti_kpt_note {
     uint64_t os_tid;
     double value;
 } kpti_kpt_note;
+
+/* What a record of GPUs holds. Texts and stacks are numbered from 1, and stand before what needs them. */
+enum {
+    KPTI_KPT_GPU_TEXTS = 1,   /* each: its size in 4 bytes, then itself */
+    KPTI_KPT_GPU_NODES = 2,   /* kpti_gpu_node, as in gpu_log.h */
+    KPTI_KPT_GPU_DEVICES = 3, /* kpti_kpt_gpu_device */
+    KPTI_KPT_GPU_NAMES = 4,   /* kpti_kpt_gpu_name */
+    KPTI_KPT_GPU_EVENTS = 5,  /* as gpu_codec.h packs them, the first behind nothing */
+    KPTI_KPT_GPU_COUNTS = 6   /* kpti_gpu_counts: the last one counts */
+};
+
+typedef struct kpti_kpt_gpu {
+    uint32_t what;  /* KPTI_KPT_GPU_* */
+    uint32_t count; /* of them */
+    uint32_t first; /* the number of the first text or node */
+    uint32_t spare;
+} kpti_kpt_gpu;
+
+typedef struct kpti_kpt_gpu_device {
+    uint32_t index;
+    uint32_t name; /* a text */
+    uint64_t memory_bytes;
+    uint32_t multiprocessors;
+    uint32_t compute_major;
+    uint32_t compute_minor;
+    uint32_t warp_size;
+    uint32_t max_threads_per_block;
+    uint32_t max_threads_per_multiprocessor;
+    uint32_t registers_per_multiprocessor;
+    uint32_t shared_bytes_per_multiprocessor;
+    uint32_t clock_khz;
+    uint32_t spare;
+} kpti_kpt_gpu_device;
+
+typedef struct kpti_kpt_gpu_name {
+    uint32_t what;
+    uint32_t id;
+    uint32_t name; /* a text */
+    uint32_t spare;
+} kpti_kpt_gpu_name;
 
 static inline size_t kpti_kpt_padding(uint64_t size)
 {

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "gpu_kpt.h"
 #include "kpt_text.h"
 
 /* Bytes of the file that are resident while it is opened. */
@@ -139,6 +140,10 @@ kpt_status kpti_kpt_next_chunk(void *reader, kpt_chunk *out)
         if (record.kind == KPTI_KPT_INFO) r->info = (kpt_str){bytes, record.size};
         if (record.kind == KPTI_KPT_NOTES && r->notes && !take_note(r, bytes, record.size))
             return KPT_E_INVALID;
+        if (record.kind == KPTI_KPT_GPU && r->gpu) {
+            kpt_status status = kpti_gpu_take(r->gpu, bytes, record.size);
+            if (status != KPT_OK) return status;
+        }
         if (record.kind != KPTI_KPT_CHUNK) continue;
         if (record.size < sizeof head) return KPT_E_INVALID;
         memcpy(&head, bytes, sizeof head);

@@ -3,6 +3,7 @@
 #ifndef KPTI_KPT_READER_H
 #define KPTI_KPT_READER_H
 
+#include "gpu_log.h"
 #include "kpt_format.h"
 #include "notes.h"
 
@@ -27,6 +28,7 @@ typedef struct kpti_kpt_reader {
     kpti_kpt_state state; /* once the records have come to their end */
     kpt_str info;         /* lines "key=value"; likewise */
     kpti_notes *notes;    /* where notes go; NULL: nowhere */
+    kpti_gpu_log *gpu;    /* where what GPUs did goes, which borrows from the file; NULL: nowhere */
 } kpti_kpt_reader;
 
 /* Opens PATH. 0 or an errno, EBADMSG where it is no such file, or of another version: *WHY then has a

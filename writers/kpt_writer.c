@@ -134,6 +134,13 @@ int kpti_kpt_create(kpti_kpt_writer *w, const char *path, int stream, uint64_t p
     return error;
 }
 
+void kpti_kpt_put_info(kpti_kpt_writer *w, kpt_str info)
+{
+    record r;
+    make_record(&r, KPTI_KPT_INFO, info.data, (size_t)info.size, NULL, 0);
+    (void)put(w, &r);
+}
+
 kpt_status kpti_kpt_put_chunk(void *writer, const kpt_chunk *chunk)
 {
     kpti_kpt_writer *w = writer;
@@ -151,6 +158,14 @@ kpt_status kpti_kpt_put_chunk(void *writer, const kpt_chunk *chunk)
     }
     pthread_mutex_unlock(&w->lock);
     return error ? KPT_E_IO : KPT_OK;
+}
+
+int kpti_kpt_put_record(kpti_kpt_writer *w, uint32_t kind, const void *first, size_t first_size,
+                        const void *second, size_t second_size)
+{
+    record r;
+    make_record(&r, kind, first, first_size, second, second_size);
+    return put(w, &r);
 }
 
 /* One note: few, and each must be whole. */

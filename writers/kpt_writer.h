@@ -35,11 +35,18 @@ typedef struct kpti_kpt_writer {
 int kpti_kpt_create(kpti_kpt_writer *writer, const char *path, int stream, uint64_t pid,
                     int64_t base_ns, kpt_str info);
 
+/* INFO again, since more is known now: the last one counts. */
+void kpti_kpt_put_info(kpti_kpt_writer *writer, kpt_str info);
+
 /* A kpt_chunk_fn, whose ctx is the writer. A stream refuses only tables, which then come again. */
 kpt_status kpti_kpt_put_chunk(void *writer, const kpt_chunk *chunk);
 
 /* Those of NOTES that are not there yet. Nobody may add to NOTES meanwhile. */
 void kpti_kpt_put_notes(kpti_kpt_writer *writer, const kpti_notes *notes);
+
+/* A record of any other kind, of two parts, the first a multiple of 8 long. 0 or an errno: a stream goes on without it. */
+int kpti_kpt_put_record(kpti_kpt_writer *writer, uint32_t kind, const void *first,
+                        size_t first_size, const void *second, size_t second_size);
 
 /* Ends the file. A stream stays where it is, ended or not; a whole one is only kept with KEEP. Returns 0
  * or the first errno of all. */

@@ -2,15 +2,19 @@
 
 #include <string.h>
 
-enum { FIRST_CAPACITY = 64 };
+enum { FIRST_CAPACITY = 64, BLOCK_BYTES = 4000 };
 
-/* The texts of NOTE lie in one block. */
-typedef struct kpti_note_entry {
-    kpti_note note;
-    char *texts;
-} entry;
+/* A block of texts, each behind the one before. It goes with the last note that has any there: a note costs no
+ * allocation of its own. */
+typedef struct kpti_note_texts {
+    struct kpti_note_texts *next;
+    uint32_t last; /* the number of that note */
+    size_t used;
+    size_t capacity;
+    char bytes[];
+} block;
 
-static entry *entry_of(const kpti_notes *notes, uint32_t number)
+static kpti_note *entry_of(const kpti_notes *notes, uint32_t number)
 {
     return &notes->entries[number & (notes->capacity - 1)];
 }
@@ -18,7 +22,7 @@ static entry *entry_of(const kpti_notes *notes, uint32_t number)
 static int grow(kpti_notes *notes)
 {
     uint32_t capacity = notes->capacity ? notes->capacity * 2 : FIRST_CAPACITY;
-    entry *entries;
+    kpti_note *entries;
     if (capacity > KPTI_MOST_ITEMS) return 0;
     entries = kpti_heap_take(&notes->heap, capacity * sizeof *entries);
     if (!entries) return 0;
@@ -30,32 +34,49 @@ static int grow(kpti_notes *notes)
     return 1;
 }
 
-static size_t texts_bytes(const kpti_note *note)
+/* SIZE bytes in the newest block, or in a new one; NULL: no memory. */
+static char *take_texts(kpti_notes *notes, size_t size)
 {
-    return (size_t)(note->name.size + note->args.size);
+    block *b = notes->newest_texts;
+    if (!b || b->capacity - b->used < size) {
+        const size_t capacity = size < BLOCK_BYTES ? BLOCK_BYTES : size;
+        b = kpti_heap_take(&notes->heap, sizeof *b + capacity);
+        if (!b) return NULL;
+        *b = (block){.capacity = capacity};
+        if (notes->newest_texts)
+            notes->newest_texts->next = b;
+        else
+            notes->oldest_texts = b;
+        notes->newest_texts = b;
+    }
+    b->used += size;
+    return b->bytes + b->used - size;
 }
 
 static kpt_str copy_text(char *to, kpt_str text)
 {
-    if (to && text.size) memcpy(to, text.data, (size_t)text.size);
+    if (!to || !text.size) return (kpt_str){NULL, 0};
+    memcpy(to, text.data, (size_t)text.size);
     return (kpt_str){to, text.size};
 }
 
 uint32_t kpti_notes_add(kpti_notes *notes, const kpti_note *note)
 {
-    uint32_t number = kpti_notes_first(notes) + notes->count;
+    const uint32_t number = kpti_notes_first(notes) + notes->count;
+    const size_t size = (size_t)(note->name.size + note->args.size); /* it does not wrap */
     char *texts = NULL;
-    entry *added;
+    kpti_note *added;
     if (number == UINT32_MAX || (notes->count == notes->capacity && !grow(notes))) return 0;
-    if (texts_bytes(note)) {
-        texts = kpti_heap_take(&notes->heap, texts_bytes(note));
+    if (size) {
+        texts = take_texts(notes, size);
         if (!texts) return 0;
+        notes->newest_texts->last = number;
     }
     notes->first = kpti_notes_first(notes);
     added = entry_of(notes, number);
-    *added = (entry){*note, texts};
-    added->note.name = copy_text(texts, note->name);
-    added->note.args = copy_text(texts ? texts + note->name.size : NULL, note->args);
+    *added = *note;
+    added->name = copy_text(texts, note->name);
+    added->args = copy_text(texts ? texts + note->name.size : NULL, note->args);
     notes->count++;
     return number;
 }
@@ -64,16 +85,19 @@ const kpti_note *kpti_notes_get(const kpti_notes *notes, uint64_t number)
 {
     uint32_t first = kpti_notes_first(notes);
     if (number < first || number - first >= notes->count) return NULL;
-    return &entry_of(notes, (uint32_t)number)->note;
+    return entry_of(notes, (uint32_t)number);
 }
 
 void kpti_notes_keep_last(kpti_notes *notes, uint32_t count)
 {
-    while (notes->count > count) {
-        entry *oldest = entry_of(notes, notes->first);
-        kpti_heap_give(&notes->heap, oldest->texts, texts_bytes(&oldest->note));
-        notes->first++;
-        notes->count--;
+    if (notes->count <= count) return;
+    notes->first += notes->count - count;
+    notes->count = count;
+    while (notes->oldest_texts && notes->oldest_texts->last < notes->first) {
+        block *oldest = notes->oldest_texts;
+        notes->oldest_texts = oldest->next;
+        if (!oldest->next) notes->newest_texts = NULL;
+        kpti_heap_give(&notes->heap, oldest, sizeof *oldest + oldest->capacity);
     }
 }
 

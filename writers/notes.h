@@ -12,24 +12,33 @@
 extern "C" {
 #endif
 
-enum { KPTI_NOTE_MARK = 1, KPTI_NOTE_BEGIN = 2, KPTI_NOTE_END = 3, KPTI_NOTE_COUNTER = 4 };
+enum {
+    KPTI_NOTE_MARK = 1,
+    KPTI_NOTE_BEGIN = 2,
+    KPTI_NOTE_END = 3,
+    KPTI_NOTE_COUNTER = 4,
+    KPTI_NOTE_TASK = 5 /* nobody's but asyncio's: each of its points begins a resume of the task */
+};
 
 typedef struct kpti_note {
     uint32_t what;    /* KPTI_NOTE_* */
     uint32_t partner; /* of an end: the number of its begin */
     kpt_str name;
-    kpt_str args;  /* JSON members without the braces: "\"epoch\":3,\"x\":\"y\"" */
-    double value;  /* of a counter */
-    uint64_t flow; /* not 0: marks and begins that have the same are connected */
-    int64_t ns;    /* Unix time when it was made */
-    uint64_t os_tid;
+    kpt_str args;    /* JSON members without the braces: "\"epoch\":3,\"x\":\"y\""; of a task: its
+                      coroutine's name, plain */
+    double value;    /* of a counter */
+    uint64_t flow;   /* not 0: marks and begins that have the same are connected */
+    int64_t ns;      /* Unix time when it was made; of a task 0 */
+    uint64_t os_tid; /* the same */
 } kpti_note;
 
 /* Begins as zeroes with a heap. Invariant: the notes first … first + count - 1 are there; first is
  * read as 1 while it is 0. */
 typedef struct kpti_notes {
     kpti_heap heap;
-    struct kpti_note_entry *entries; /* a ring of capacity, which is 0 or a power of two */
+    kpti_note *entries;                   /* a ring of capacity, which is 0 or a power of two */
+    struct kpti_note_texts *oldest_texts; /* blocks of texts, in the order of their notes */
+    struct kpti_note_texts *newest_texts;
     uint32_t capacity;
     uint32_t first;
     uint32_t count;

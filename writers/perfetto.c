@@ -233,8 +233,13 @@ static kpt_status take_call(kpti_writer *writer, const kpt_activity *a)
     kpti_perfetto *w = (kpti_perfetto *)writer;
     kpti_perfetto_lane *l = kpti_perfetto_lane_of(w, a->thread);
     if (!l) return a->thread < KPTI_MOST_ITEMS ? KPT_E_MEMORY : KPT_E_LIMIT;
-    if (a->phase == KPT_PHASE_BEGIN) return begin_call(w, l, a);
+    if (a->phase == KPT_PHASE_BEGIN) {
+        l->begun_id = a->id;
+        l->begun_ns = a->start_ns;
+        return begin_call(w, l, a);
+    }
     end_call(w, l, a);
+    if (w->resumes.open) kpti_perfetto_task_end(w, l, a);
     return KPT_OK;
 }
 
@@ -245,21 +250,22 @@ static kpt_status take_point(kpti_writer *writer, const kpt_activity *point, con
     return kpti_perfetto_note((kpti_perfetto *)writer, point, note);
 }
 
-static kpt_status begin(kpti_writer *writer, const kpti_writer_options *options)
+static kpt_status begin_process(kpti_writer *writer, const kpti_writer_options *options)
 {
     kpti_perfetto *w = (kpti_perfetto *)writer;
     kpt_status status = kpti_spans_init(&w->spans, writer);
-    w->events.heap = w->interned.heap = w->counters.heap = writer->heap;
+    w->events.heap = w->interned.heap = w->counters.heap = w->threads.heap = writer->heap;
+    w->resumes.heap = w->task_tracks.heap = writer->heap;
     if (status != KPT_OK) return status;
-    kpti_perfetto_begin_process(w, options->process_name.size ? options->process_name
-                                                              : kpt_str_of("python"));
+    kpti_perfetto_begin_process(w, options);
     return KPT_OK;
 }
 
 static kpt_status end(kpti_writer *writer, const kpt_stats *stats)
 {
+    kpt_status status = kpti_perfetto_rest((kpti_perfetto *)writer);
     (void)stats;
-    return kpti_perfetto_rest((kpti_perfetto *)writer);
+    return status == KPT_OK ? kpti_perfetto_gpu((kpti_perfetto *)writer) : status;
 }
 
 static void release(kpti_writer *writer)
@@ -268,13 +274,38 @@ static void release(kpti_writer *writer)
     for (uint32_t i = 0; i < w->lane_capacity; i++)
         kpti_heap_give(&writer->heap, w->lanes[i].seen, w->lanes[i].seen_bytes);
     kpti_heap_give(&writer->heap, w->lanes, w->lane_capacity * sizeof *w->lanes);
+    w->lanes = NULL;
+    w->lane_capacity = 0;
     kpti_fragments_free(&w->events);
     kpti_fragments_free(&w->interned);
     kpti_u64_map_free(&w->counters);
+    kpti_u64_map_free(&w->threads);
+    kpti_resumes_free(&w->resumes);
+    kpti_task_tracks_free(&w->task_tracks);
     if (w->spans.notes) kpti_spans_free(&w->spans);
 }
 
-static const kpti_format_ops ops = {
-    sizeof(kpti_perfetto), begin, take_name, take_thread, take_call, take_point, end, release};
+static kpt_status end_process(kpti_writer *writer)
+{
+    kpti_perfetto *w = (kpti_perfetto *)writer;
+    kpt_status status = kpti_perfetto_rest(w);
+    if (status == KPT_OK) status = kpti_perfetto_gpu(w);
+    w->sequences += 1 + (uint64_t)w->lane_capacity; /* its own, and those of threads */
+    w->made_tracks = 0;
+    w->next_thread = 0;
+    release(writer);
+    return status;
+}
+
+static const kpti_format_ops ops = {sizeof(kpti_perfetto),
+                                    begin_process,
+                                    take_name,
+                                    take_thread,
+                                    take_call,
+                                    take_point,
+                                    end,
+                                    release,
+                                    end_process,
+                                    begin_process};
 
 const kpti_format kpti_format_perfetto = {"Perfetto", ".pftrace", KPT_ORDER_TIME, &ops};

@@ -19,11 +19,11 @@ static char *put_args(char *at, kpt_str args)
     return kpti_proto_close(annotation, kpti_proto_close(text, at));
 }
 
-static char *put_fields(char *at, const kpti_note *note)
+static char *put_fields(const kpti_perfetto *w, char *at, const kpti_note *note)
 {
     at = kpti_proto_text(at, EVENT_CATEGORY, kpt_str_of("user_annotation"), SIZE_MAX);
     at = kpti_proto_text(at, EVENT_NAME, note->name, KPTI_PERFETTO_MOST_NAME);
-    if (note->flow) at = kpti_proto_fixed64(at, EVENT_FLOW, note->flow);
+    if (note->flow) at = kpti_proto_fixed64(at, EVENT_FLOW, kpti_id_in_file(&w->base, note->flow));
     return put_args(at, note->args);
 }
 
@@ -31,7 +31,7 @@ static void put_mark(kpti_perfetto *w, kpti_perfetto_lane *l, const kpti_note *n
 {
     kpti_perfetto_event event;
     char *at = kpti_perfetto_open(w, l, ns, EVENT_INSTANT, NOTE_ROOM, &event);
-    at = put_fields(at, note);
+    at = put_fields(w, at, note);
     if (l == &w->own)
         at = kpti_perfetto_annotate(at, KPTI_ANNOTATION_THREAD, ANNOTATION_UINT, note->os_tid);
     kpti_perfetto_close(w, &event, at);
@@ -63,7 +63,7 @@ static void begin_frame(kpti_perfetto *w, kpti_perfetto_lane *l, const kpti_note
 {
     kpti_perfetto_event event;
     char *at = kpti_perfetto_open(w, l, ns, EVENT_BEGIN, NOTE_ROOM, &event);
-    kpti_perfetto_close(w, &event, put_fields(at, note));
+    kpti_perfetto_close(w, &event, put_fields(w, at, note));
 }
 
 static void put_frame_end(kpti_perfetto *w, kpti_perfetto_lane *l, int64_t ns, uint32_t annotation)
@@ -101,6 +101,8 @@ kpt_status kpti_perfetto_note(kpti_perfetto *w, const kpt_activity *point, const
     int is_frame;
     if (!l) return KPT_E_MEMORY;
     switch (note->what) {
+    case KPTI_NOTE_TASK:
+        return kpti_perfetto_task_point(w, l, point, note);
     case KPTI_NOTE_BEGIN:
         status = kpti_spans_begin(&w->spans, point, &is_frame);
         if (status == KPT_OK && is_frame) begin_frame(w, l, note, point->start_ns);
@@ -129,7 +131,7 @@ static void put_loose(kpti_perfetto *w, const kpti_loose *span)
     uint64_t track = kpti_perfetto_make_track(w, span->note->name, 0);
     kpti_perfetto_event event;
     char *at = kpti_perfetto_open(w, &w->own, span->start_ns, EVENT_BEGIN, NOTE_ROOM, &event);
-    at = put_fields(kpti_proto_number(at, EVENT_TRACK, track), span->note);
+    at = put_fields(w, kpti_proto_number(at, EVENT_TRACK, track), span->note);
     at = kpti_perfetto_annotate(at, KPTI_ANNOTATION_THREAD, ANNOTATION_UINT, span->start_tid);
     if (span->began_before)
         at = kpti_perfetto_annotate(at, KPTI_ANNOTATION_BEGAN_BEFORE, ANNOTATION_BOOL, 1);

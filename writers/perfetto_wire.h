@@ -40,6 +40,7 @@ enum {
     TRACK_COUNTER = 8,
     PROCESS_PID = 1,
     PROCESS_NAME = 6,
+    PROCESS_LABELS = 8,
     THREAD_PID = 1,
     THREAD_TID = 2,
     THREAD_NAME = 5,
@@ -51,6 +52,7 @@ enum {
     INTERNED_NAME = 2,
     INTERNED_ANNOTATION = 3,
     INTERNED_SOURCE = 4,
+    INTERNED_STRING = 29, /* a value of annotations */
     INTERN_ID = 1,
     INTERN_TEXT = 2,
     SOURCE_FILE = 2,
@@ -80,9 +82,11 @@ enum {
     ANNOTATION_BOOL = 2,
     ANNOTATION_UINT = 3,
     ANNOTATION_INT = 4,
+    ANNOTATION_DOUBLE = 5,
     ANNOTATION_TEXT = 6,
     ANNOTATION_JSON = 9,
-    ANNOTATION_NAME = 10
+    ANNOTATION_NAME = 10,
+    ANNOTATION_STRING_ID = 17
 };
 
 #endif

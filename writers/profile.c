@@ -5,6 +5,7 @@
 #include "notes.h"
 #include "records.h"
 #include "table.h"
+#include "u64_map.h"
 
 /* Calls of one function, one beside the other, whose time is in its total, and may turn out to lie
  * within another call of it. */
@@ -19,6 +20,7 @@ typedef struct function {
     kpt_name name;
     uint32_t has_name;
     uint32_t row;           /* one more than its number; 0: none */
+    uint32_t step;          /* of the row */
     uint32_t thread_number; /* as the profile's: else counted, or the row, is of another */
     uint32_t count;
     uint32_t capacity;
@@ -43,6 +45,10 @@ struct kpti_profile {
     kpti_profile_row *rows;
     uint32_t row_capacity;
     uint32_t row_count;
+    const kpti_profile_step *steps;
+    uint32_t step_count;
+    kpti_u64_map
+        rows_by_step; /* of this thread, or of all: one more than the row, by function and step */
     uint32_t thread_number; /* how many threads came; their calls stand together */
     uint32_t thread;        /* the last of them */
     uint64_t *spent_ns;     /* by depth: in calls that ended, and whose parent did not */
@@ -121,8 +127,24 @@ static kpt_status own_time(kpti_profile *p, const kpt_activity *a, uint64_t ns, 
     return KPT_OK;
 }
 
+uint32_t kpti_profile_step_at(const kpti_profile_step *steps, uint32_t count, int64_t ns)
+{
+    uint32_t low = 0;
+    uint32_t high = count; /* steps from here on begin later */
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (steps[middle].begin_ns <= ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low && ns < steps[low - 1].end_ns ? low : 0;
+}
+
 static kpt_status find_row(kpti_profile *p, const kpt_activity *a, function **out)
 {
+    const uint32_t step = kpti_profile_step_at(p->steps, p->step_count, a->start_ns);
+    uint32_t *by_step = NULL;
     kpt_status status = kpti_table_reach(&p->heap, &p->functions, &p->function_capacity, a->name,
                                          sizeof *p->functions);
     function *f;
@@ -134,12 +156,20 @@ static kpt_status find_row(kpti_profile *p, const kpt_activity *a, function **ou
         f->tidy_at = TIDY_AT_LEAST;
         if (p->flags & KPTI_PROFILE_BY_THREAD) f->row = 0;
     }
-    if (f->row) return KPT_OK;
+    if (f->row && f->step == step) return KPT_OK;
+    f->step = step;
+    if (p->step_count) {
+        by_step = kpti_u64_map_at(&p->rows_by_step, (uint64_t)a->name << 32 | step);
+        if (!by_step) return KPT_E_MEMORY;
+        f->row = *by_step;
+        if (f->row) return KPT_OK;
+    }
     status = kpti_table_reach(&p->heap, &p->rows, &p->row_capacity, p->row_count, sizeof *p->rows);
     if (status != KPT_OK) return status;
-    p->rows[p->row_count] = (kpti_profile_row){.name = a->name, .min_ns = UINT64_MAX};
+    p->rows[p->row_count] = (kpti_profile_row){.name = a->name, .step = step, .min_ns = UINT64_MAX};
     if (p->flags & KPTI_PROFILE_BY_THREAD) p->rows[p->row_count].thread = a->thread;
     f->row = ++p->row_count;
+    if (by_step) *by_step = f->row;
     return KPT_OK;
 }
 
@@ -148,6 +178,7 @@ static void begin_thread(kpti_profile *p, uint32_t thread)
     p->thread = thread;
     p->thread_number++;
     p->open_count = 0;
+    if (p->flags & KPTI_PROFILE_BY_THREAD) kpti_u64_map_free(&p->rows_by_step);
     if (p->spent_capacity) p->spent_ns[0] = 0; /* the others are, once all roots came */
 }
 
@@ -231,7 +262,8 @@ static int compare_rows(const void *left, const void *right, void *offset)
     memcpy(&y, (const char *)right + *(const size_t *)offset, sizeof y);
     if (x != y) return x < y ? 1 : -1;
     if (a->name != b->name) return a->name < b->name ? -1 : 1;
-    return (a->thread > b->thread) - (a->thread < b->thread);
+    if (a->thread != b->thread) return a->thread < b->thread ? -1 : 1;
+    return (a->step > b->step) - (a->step < b->step);
 }
 
 const kpti_profile_row *kpti_profile_rows(kpti_profile *p, kpti_profile_sort sort, uint32_t *count)
@@ -270,8 +302,14 @@ kpt_status kpti_profile_open(const kpti_heap *heap, uint32_t flags, kpti_profile
     kpti_profile *p = kpti_heap_take(heap, sizeof *p);
     *out = p;
     if (!p) return KPT_E_MEMORY;
-    *p = (kpti_profile){.heap = *heap, .flags = flags};
+    *p = (kpti_profile){.heap = *heap, .flags = flags, .rows_by_step = {.heap = *heap}};
     return KPT_OK;
+}
+
+void kpti_profile_by_step(kpti_profile *p, const kpti_profile_step *steps, uint32_t count)
+{
+    p->steps = steps;
+    p->step_count = count;
 }
 
 void kpti_profile_free(kpti_profile *p)
@@ -284,6 +322,7 @@ void kpti_profile_free(kpti_profile *p)
                        p->functions[i].capacity * sizeof *p->functions[i].counted);
     kpti_heap_give(&heap, p->functions, p->function_capacity * sizeof *p->functions);
     kpti_heap_give(&heap, p->threads, p->thread_capacity * sizeof *p->threads);
+    kpti_u64_map_free(&p->rows_by_step);
     kpti_heap_give(&heap, p->rows, p->row_capacity * sizeof *p->rows);
     kpti_heap_give(&heap, p->spent_ns, p->spent_capacity * sizeof *p->spent_ns);
     kpti_heap_give(&heap, p->open, p->open_capacity * sizeof *p->open);

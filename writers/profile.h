@@ -25,6 +25,7 @@ typedef struct kpti_profile_row {
     uint64_t total_ns; /* with that; of a call within a call of the same function only the outer */
     uint64_t min_ns;   /* the shortest call, with what it called */
     uint64_t max_ns;
+    uint32_t step; /* one more than the number of its step; 0: none */
 } kpti_profile_row;
 
 enum { KPTI_PROFILE_BY_THREAD = 1 << 0 }; /* a row for each thread of a function */
@@ -38,6 +39,20 @@ typedef enum kpti_profile_sort {
 
 /* KPT_OK with *OUT, which is to be freed, or KPT_E_MEMORY. */
 kpt_status kpti_profile_open(const kpti_heap *heap, uint32_t flags, kpti_profile **out);
+
+/* A stretch of time, in the tracer's, from begin_ns up to end_ns. */
+typedef struct kpti_profile_step {
+    int64_t begin_ns;
+    int64_t end_ns;
+} kpti_profile_step;
+
+/* One more than the number of the step, of COUNT in the order of their begins and one after the other, that NS is in;
+ * 0: it is in none. */
+uint32_t kpti_profile_step_at(const kpti_profile_step *steps, uint32_t count, int64_t ns);
+
+/* Before the first batch: a row for each step of a function, too. A call counts where it began. STEPS, COUNT of
+ * them as above, are needed until free. */
+void kpti_profile_by_step(kpti_profile *profile, const kpti_profile_step *steps, uint32_t count);
 
 /* A kpt_batch_fn: PROFILE is a kpti_profile. KPT_OK, KPT_E_MEMORY, KPT_E_SIZE, KPT_E_LIMIT, or
  * KPT_E_UNSUPPORTED for another order. */

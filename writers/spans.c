@@ -45,6 +45,7 @@ kpt_status kpti_spans_init(kpti_spans *s, const kpti_writer *writer)
 
 void kpti_spans_free(kpti_spans *s)
 {
+    static const kpti_notes no_notes;
     for (uint32_t i = 0; i < s->lane_capacity; i++)
         kpti_heap_give(&s->heap, s->lanes[i].frames,
                        s->lanes[i].capacity * sizeof *s->lanes[i].frames);
@@ -52,7 +53,9 @@ void kpti_spans_free(kpti_spans *s)
     if (s->fates) kpti_heap_give(&s->heap, s->fates, s->notes->count * sizeof *s->fates);
     s->lanes = NULL;
     s->lane_capacity = 0;
+    s->frames = 0;
     s->fates = NULL;
+    s->notes = &no_notes; /* which may be asked for what is left */
 }
 
 static void came(kpti_spans *s, const kpt_activity *point, uint32_t state)
@@ -201,7 +204,7 @@ int kpti_spans_next(kpti_spans *s, const kpti_writer *writer, uint32_t *number, 
     if (*number < first) *number = first - 1;
     while (++*number - first < s->notes->count) {
         const kpti_note *note = kpti_notes_get(s->notes, *number);
-        if (fate_of(s, *number)->state & WRITTEN) continue;
+        if (fate_of(s, *number)->state & WRITTEN || note->what == KPTI_NOTE_TASK) continue;
         if (note->what == KPTI_NOTE_END && kpti_notes_get(s->notes, note->partner)) continue;
         if (note->what == KPTI_NOTE_BEGIN)
             *out = loose(s, writer, *number);

@@ -90,22 +90,26 @@ static char *put_span(char *at, kpt_str text)
     return PUT(kpti_chrome_escape(PUT(at, "{\"name\":\""), text), "\"}");
 }
 
-static kpt_status open_frame(kpti_writer *writer, uint32_t thread, uint32_t name,
-                             const kpti_note *span, int64_t ns)
+static kpt_status open_frame(kpti_writer *writer, const kpt_activity *at, const kpti_note *span)
 {
     speedscope *w = (speedscope *)writer;
+    uint32_t name = at->name;
     kpt_status status = KPT_OK;
+    lane *l;
     if (span) status = kpti_text_table_at(&w->spans, span->name, put_span, &name);
-    if (status == KPT_OK) status = keep(w, thread, ns, span ? IS_SPAN : IS_CALL, name);
+    if (status == KPT_OK)
+        status = keep(w, at->thread, at->start_ns, span ? IS_SPAN : IS_CALL, name);
     if (status != KPT_OK) return status;
-    if (++w->lanes[thread].depth > w->lanes[thread].most_depth)
-        w->lanes[thread].most_depth = w->lanes[thread].depth;
+    l = &w->lanes[at->thread];
+    if (++l->depth > l->most_depth) l->most_depth = l->depth;
     return KPT_OK;
 }
 
-static kpt_status close_frame(kpti_writer *writer, uint32_t thread, int64_t ns)
+static kpt_status close_frame(kpti_writer *writer, uint32_t thread, int64_t ns,
+                              const kpt_activity *call)
 {
     speedscope *w = (speedscope *)writer;
+    (void)call;
     if (thread >= w->lane_capacity || !w->lanes[thread].depth) return KPT_OK;
     w->lanes[thread].depth--;
     return keep(w, thread, ns, IS_CLOSE, 0);
@@ -305,7 +309,7 @@ static void release(kpti_writer *writer)
     kpti_frames_free(&w->frames);
 }
 
-static const kpti_format_ops ops = {sizeof(speedscope), begin,      take_name, take_thread,
-                                    take_call,          take_point, end,       release};
+static const kpti_format_ops ops = {sizeof(speedscope), begin, take_name, take_thread, take_call,
+                                    take_point,         end,   release,   NULL,        NULL};
 
 const kpti_format kpti_format_speedscope = {"speedscope", ".speedscope.json", KPT_ORDER_TIME, &ops};

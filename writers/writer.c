@@ -12,7 +12,8 @@
 
 /* A longer suffix stands before one that it ends with. */
 static const kpti_format *const formats[] = {&kpti_format_speedscope, &kpti_format_chrome,
-                                             &kpti_format_perfetto, &kpti_format_collapsed};
+                                             &kpti_format_perfetto, &kpti_format_collapsed,
+                                             &kpti_format_report};
 enum { FORMATS = sizeof formats / sizeof formats[0] };
 
 const kpti_format *const *kpti_formats(size_t *count)
@@ -103,6 +104,44 @@ kpt_status kpti_writer_batch(void *writer, const kpt_batch *batch)
     return w->status;
 }
 
+/* --- processes --------------------------------------------------------------------------------- */
+
+static void set_process(kpti_writer *w, const kpti_writer_options *options)
+{
+    static const kpti_notes no_notes;
+    static const kpti_gpu_log no_gpu;
+    w->pid = options->pid ? options->pid : (uint32_t)getpid();
+    w->notes = options->notes ? options->notes : &no_notes;
+    w->gpu = options->gpu ? options->gpu : &no_gpu;
+    w->first_ns = INT64_MAX;
+    w->last_ns = INT64_MIN;
+}
+
+int kpti_format_takes_processes(const kpti_format *format)
+{
+    return format->ops->begin_process != NULL;
+}
+
+kpt_status kpti_writer_end_process(kpti_writer *w)
+{
+    static const kpti_writer_options nobody;
+    if (w->status == KPT_OK)
+        w->status = w->format->ops->end_process(w);
+    else
+        w->format->ops->release(w); /* what was begun may be half there */
+    set_process(w, &nobody);
+    return w->status;
+}
+
+kpt_status kpti_writer_begin_process(kpti_writer *w, const kpti_writer_options *options)
+{
+    if (w->status != KPT_OK) return w->status;
+    w->processes++;
+    set_process(w, options);
+    w->status = w->format->ops->begin_process(w, options);
+    return w->status;
+}
+
 /* --- the beginning and the end ---------------------------------------------------------------- */
 
 static kpt_status describe(const kpti_format *format, kpti_writer_result *result, kpt_status status,
@@ -133,7 +172,6 @@ static void free_writer(kpti_writer *w)
 static kpti_writer *make_writer(const kpti_format *format, const char *path,
                                 const kpti_writer_options *options)
 {
-    static const kpti_notes no_notes;
     kpt_str name = options->trace_name.size ? options->trace_name : kpt_str_of(path);
     kpti_writer *w = kpti_heap_take(&options->heap, format->ops->writer_bytes);
     if (!w) return NULL;
@@ -143,13 +181,11 @@ static kpti_writer *make_writer(const kpti_format *format, const char *path,
     w->out.interrupted = options->interrupted;
     w->out.interrupted_ctx = options->interrupted_ctx;
     w->out.wants_gzip = options->gzip;
-    w->pid = options->pid ? options->pid : (uint32_t)getpid();
+    w->shares_file = options->shares_file;
+    set_process(w, options);
     w->base_ns = options->base_ns;
-    w->notes = options->notes ? options->notes : &no_notes;
     w->progress = options->progress;
     w->progress_ctx = options->progress_ctx;
-    w->first_ns = INT64_MAX;
-    w->last_ns = INT64_MIN;
     w->trace_name_bytes = (size_t)name.size;
     w->trace_name = kpti_heap_take(&w->heap, w->trace_name_bytes);
     if (!w->trace_name) {

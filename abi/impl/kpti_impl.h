@@ -13,7 +13,7 @@
 #include "kpt.h"
 
 /* Counts every change of this header; the version of the project joins it in backends. */
-#define KPTI_INTERFACE 6
+#define KPTI_INTERFACE 7
 
 /* Where an implementation leaves the text of a failure. */
 typedef struct kpti_error {
@@ -113,6 +113,28 @@ typedef struct kpti_tracebacks_impl {
     void (*get_stats)(void *self, kpt_traceback_stats *out);
     void (*destroy)(void *self);
 } kpti_tracebacks_impl;
+
+/* stop may fail: recording has ended all the same. */
+typedef struct kpti_gpu_impl {
+    kpt_status (*make)(const kpti_env *env, const kpt_gpu_args *args, void **self,
+                       kpti_error *error);
+    kpt_status (*start)(void *self, kpti_error *error);
+    kpt_status (*stop)(void *self, kpti_error *error);
+    kpt_status (*collect)(void *self, kpt_gpu_batch_fn sink, void *sink_ctx, kpti_error *error);
+    void (*get_stats)(void *self, kpt_gpu_stats *out);
+    void (*forked)(void *self);
+    void (*destroy)(void *self);
+} kpti_gpu_impl;
+
+/* What libkpytrace_gpu.so's one function for the plugin returns: a static table. */
+typedef struct kpti_gpu_library {
+    uint32_t interface;  /* KPTI_INTERFACE */
+    const char *version; /* of the project: must equal the plugin's */
+    const kpti_gpu_impl *gpu;
+} kpti_gpu_library;
+
+#define KPTI_GPU_ENTRY_NAME "kpti_gpu_entry"
+typedef const kpti_gpu_library *(*kpti_gpu_entry_fn)(void);
 
 /* What a backend's one exported function returns: a static table. */
 typedef struct kpti_backend {

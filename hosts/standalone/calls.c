@@ -79,3 +79,13 @@ kpti_session_watch kpti_watch_of(kpti_long_call *call)
 {
     return (kpti_session_watch){handle_signals, call, call->progress ? tell_progress : NULL, call};
 }
+
+/* --- results ---------------------------------------------------------------------------------- */
+
+PyObject *kpti_count_to_dict(const kpti_session_count *count)
+{
+    return Py_BuildValue("{s:K,s:K,s:K,s:K}", "calls", (unsigned long long)count->calls, "names",
+                         (unsigned long long)count->names, "threads",
+                         (unsigned long long)count->threads, "bytes",
+                         (unsigned long long)count->bytes);
+}

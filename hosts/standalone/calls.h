@@ -31,9 +31,29 @@ kpti_session_watch kpti_watch_of(kpti_long_call *call);
 extern const char kpti_profile_doc[];
 PyObject *kpti_profile_call(PyObject *module, PyObject *args);
 
+/* gpu(trace), gpu_report(trace): methods of the module. */
+extern const char kpti_gpu_doc[];
+extern const char kpti_gpu_report_doc[];
+PyObject *kpti_gpu_call(PyObject *module, PyObject *capsule);
+PyObject *kpti_gpu_report_call(PyObject *module, PyObject *capsule);
+
+/* columns(trace, steps, take): a method of the module. */
+extern const char kpti_columns_doc[];
+PyObject *kpti_columns_call(PyObject *module, PyObject *args);
+
+/* tasks(trace, progress): a method of the module. */
+extern const char kpti_tasks_doc[];
+PyObject *kpti_tasks_call(PyObject *module, PyObject *args);
+
 /* recover(plugin, journal, path): a method of the module. */
 extern const char kpti_recover_doc[];
 PyObject *kpti_recover_call(PyObject *module, PyObject *args);
+
+/* What was delivered, for Python. */
+PyObject *kpti_count_to_dict(const kpti_session_count *count);
+
+/* merge_call.c: the module's functions that put several traces into one file. */
+extern PyMethodDef kpti_merge_methods[];
 
 /* memory_call.c: the module's functions for recordings of memory, up to one without a name. */
 extern PyMethodDef kpti_memory_methods[];

@@ -26,6 +26,12 @@ static kpt_status register_observer(void *ctx, kpt_observer_make_fn make, void *
     return KPT_OK;
 }
 
+static uint64_t on_task(void *ctx, kpt_str name, kpt_str coroutine)
+{
+    const kpti_door *door = ctx;
+    return door->on_task ? door->on_task(door->on_task_ctx, name, coroutine) : 0;
+}
+
 static kpt_plugin_entry_fn find_entry(const char *plugin, kpti_session_error *error)
 {
     kpt_plugin_entry_fn entry = NULL;
@@ -55,6 +61,7 @@ kpt_status kpti_door_open(kpti_door *door, const char *plugin, kpti_session_erro
     host.register_tracer = register_tracer;
     host.register_memory_tracer = register_memory_tracer;
     host.register_observer = register_observer;
+    host.on_task = on_task;
     KPT_INIT(&door->info);
     status = entry(&host, &door->info);
     if (status != KPT_OK)

@@ -17,6 +17,9 @@ typedef struct kpti_door {
     void *make_memory_ctx;
     kpt_observer_make_fn make_observer; /* NULL: the plugin has none */
     void *make_observer_ctx;
+    /* As the host table's on_task; NULL: tasks get no number. The caller's to set, after open. */
+    uint64_t (*on_task)(void *ctx, kpt_str name, kpt_str coroutine);
+    void *on_task_ctx;
 } kpti_door;
 
 /* Opens PLUGIN. To be closed after KPT_OK only. */

@@ -3,22 +3,13 @@
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "session.h"
 
-enum { NS_PER_SECOND = 1000 * 1000 * 1000 };
+enum { NS_PER_SECOND = KPTI_NS_PER_SECOND };
 /* A flight recorder keeps so many of the user's own notes. */
 enum { RING_NOTES = 1 << 16 };
-
-static int64_t unix_ns(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * NS_PER_SECOND + now.tv_nsec;
-}
 
 /* As `ps` knows the process. */
 static void process_name(char *buffer, size_t size)
@@ -45,10 +36,14 @@ static kpti_session *make_session(const char *plugin, kpti_session_error *error)
     (void)pthread_mutex_init(&s->notes_lock, NULL);
     s->pid = getpid();
     s->traced_pid = (uint64_t)s->pid;
-    s->base_ns = unix_ns() / NS_PER_SECOND * NS_PER_SECOND;
-    if (kpti_door_open(&s->door, plugin, error) == KPT_OK) return s;
-    kpti_session_free(s);
-    return NULL;
+    s->base_ns = kpti_unix_ns() / NS_PER_SECOND * NS_PER_SECOND;
+    if (kpti_door_open(&s->door, plugin, error) != KPT_OK) {
+        kpti_session_free(s);
+        return NULL;
+    }
+    s->door.on_task = kpti_session_note_task;
+    s->door.on_task_ctx = s;
+    return s;
 }
 
 /* --- one call at a time ----------------------------------------------------------------------- */
@@ -63,6 +58,7 @@ static void adopt_in_child(kpti_session *s)
     s->streams = 0;
     if (s->stream_open) (void)close(s->stream.fd);
     s->stream_open = 0;
+    s->gpu.stopped = 1; /* CUDA does not outlive a fork */
 }
 
 kpt_status kpti_session_enter(kpti_session *s, kpti_session_error *error)
@@ -89,69 +85,6 @@ kpt_status kpti_session_leave(kpti_session *s, kpt_status status)
     return status;
 }
 
-/* --- the keeper ------------------------------------------------------------------------------- */
-
-static void keeper_flush(void *session)
-{
-    kpti_session *s = session;
-    pthread_mutex_lock(&s->control);
-    kpti_session_flush(s);
-    pthread_mutex_unlock(&s->control);
-}
-
-void kpti_session_number_path(kpti_session *s, const char *path, char *out, size_t size)
-{
-    const kpti_format_choice choice = kpti_format_of_path(path);
-    const size_t length = strlen(path);
-    size_t suffix = (choice.known ? strlen(choice.format->suffix) : 0) + (choice.gzip ? 3 : 0);
-    if (length > 4 && strcmp(path + length - 4, ".kpt") == 0) suffix = 4;
-    (void)snprintf(out, size, "%.*s.%u%s", (int)(length - suffix), path,
-                   atomic_fetch_add(&s->dumps, 1) + 1, path + length - suffix);
-}
-
-static void keeper_dump(void *session)
-{
-    static const kpti_session_watch nobody = {NULL, NULL, NULL, NULL};
-    kpti_session *s = session;
-    kpti_session_count count;
-    kpti_session_error error;
-    char path[PATH_MAX];
-    kpt_status status;
-    pthread_mutex_lock(&s->control);
-    kpti_session_number_path(s, s->dump_path, path, sizeof path);
-    status = kpti_session_write_inside(s, path, &nobody, &count, &error);
-    pthread_mutex_unlock(&s->control);
-    if (status != KPT_OK) (void)fprintf(stderr, "kpytrace: no dump: %s\n", error.text);
-}
-
-static kpt_status start_keeper(kpti_session *s, const kpti_session_options *options,
-                               kpti_session_error *error)
-{
-    int os_error;
-    if (options->dump) (void)snprintf(s->dump_path, sizeof s->dump_path, "%s", options->dump);
-    s->keeper.signal = options->dump ? (int)options->dump_signal : 0;
-    if (s->streams) s->keeper.interval_ns = options->flush_ns ? options->flush_ns : NS_PER_SECOND;
-    if (!s->keeper.signal && !s->keeper.interval_ns) return KPT_OK;
-    s->keeper.at_interval = keeper_flush;
-    s->keeper.at_signal = keeper_dump;
-    s->keeper.ctx = s;
-    os_error = kpti_keeper_start(&s->keeper);
-    if (os_error)
-        return kpti_session_fail(error, KPT_E_BUSY,
-                                 "signal %d, which dumps, or the thread that "
-                                 "does it: %s",
-                                 s->keeper.signal, strerror(os_error));
-    s->has_keeper = 1;
-    return KPT_OK;
-}
-
-static void end_keeper(kpti_session *s)
-{
-    if (!s->has_keeper) return;
-    s->has_keeper = 0;
-    if (s->pid == getpid()) kpti_keeper_end(&s->keeper);
-}
-
 /* --- start and open --------------------------------------------------------------------------- */
 
 static kpt_status make_tracer(kpti_session *s, kpt_tracer_args args, uint32_t flags,
@@ -165,6 +98,10 @@ static kpt_status make_tracer(kpti_session *s, kpt_tracer_args args, uint32_t fl
     sink.chunk_ctx = s;
     if (s->streams) args.chunk_sink = &sink;
     status = kpti_door_make(&s->door, &args, &s->tracer, error);
+    if (status == KPT_E_UNSUPPORTED && args.flags & KPT_TRACE_TASKS) { /* a plugin of 1.0 */
+        args.flags &= ~(uint32_t)KPT_TRACE_TASKS;
+        status = kpti_door_make(&s->door, &args, &s->tracer, error);
+    }
     if (status != KPT_OK) return status;
     if (s->tracer.flags & KPT_OBJECT_NOOP) {
         (void)s->tracer.ops->last_error(s->tracer.self, s->noop_reason, sizeof s->noop_reason,
@@ -189,6 +126,15 @@ static void write_info(kpti_session *s, kpt_str more)
                    more.size ? more.data : "");
 }
 
+kpt_status kpti_session_set_info(kpti_session *s, kpt_str info, kpti_session_error *error)
+{
+    kpt_status status = kpti_session_enter(s, error);
+    if (status != KPT_OK) return status;
+    write_info(s, info);
+    if (s->stream_open) kpti_kpt_put_info(&s->stream, kpt_str_of(s->info));
+    return kpti_session_leave(s, KPT_OK);
+}
+
 static kpt_status start_inside(kpti_session *s, const kpt_tracer_args *args,
                                const kpti_session_options *options, kpti_session_error *error)
 {
@@ -198,8 +144,9 @@ static kpt_status start_inside(kpti_session *s, const kpt_tracer_args *args,
     if (options->flags & KPTI_SESSION_RING) s->most_notes = RING_NOTES;
     if (options->stream) os_error = kpti_session_begin_stream(s, options->stream);
     if (os_error) return kpti_session_fail_io(error, os_error, options->stream);
+    kpti_gpu_start(&s->gpu, &s->door, options->gpu, (options->flags & KPTI_SESSION_RING) != 0);
     status = make_tracer(s, *args, options->flags, error);
-    return status == KPT_OK ? start_keeper(s, options, error) : status;
+    return status == KPT_OK ? kpti_session_start_keeper(s, options, error) : status;
 }
 
 /* A session that could not begin is freed. */
@@ -223,20 +170,25 @@ kpt_status kpti_session_start(const char *plugin, const kpt_tracer_args *args,
 }
 
 kpt_status kpti_session_load(kpti_session *s, const char *path, kpti_kpt_reader *reader,
-                             kpti_notes *notes, kpt_tracer *tracer, kpti_session_error *error)
+                             kpti_notes *notes, kpti_gpu_log *gpu, kpt_tracer *tracer,
+                             kpti_session_error *error)
 {
+    static const kpti_heap heap = {NULL, NULL, NULL};
     const char *why;
     int os_error = kpti_kpt_open(reader, path, &why);
     if (os_error && !why) return kpti_session_fail_io(error, os_error, path);
     if (os_error) return kpti_session_fail(error, KPT_E_INVALID, "%.180s: %s", path, why);
+    kpti_gpu_log_init(gpu, &heap);
     reader->notes = notes;
+    reader->gpu = gpu;
     return kpti_door_load(&s->door, kpti_kpt_next_chunk, reader, tracer, error);
 }
 
 static kpt_status open_inside(kpti_session *s, const char *path, int recover,
                               kpti_session_error *error)
 {
-    kpt_status status = kpti_session_load(s, path, &s->reader, &s->notes, &s->tracer, error);
+    kpt_status status =
+        kpti_session_load(s, path, &s->reader, &s->notes, &s->gpu.log, &s->tracer, error);
     if (status != KPT_OK) return status;
     s->stopped = 1;
     s->base_ns = s->reader.base_ns;
@@ -284,14 +236,18 @@ kpt_str kpti_session_info(const kpti_session *session)
 static kpt_status stop_inside(kpti_session *s, kpti_session_error *error)
 {
     kpt_stats stats;
-    kpt_status status = s->tracer.ops->stop(s->tracer.self);
+    kpt_status status;
+    kpti_gpu_stop(&s->gpu); /* calls that wait for the GPU are still recorded */
+    status = s->tracer.ops->stop(s->tracer.self);
     KPT_INIT(&stats);
     if (status == KPT_E_STATE && s->tracer.ops->get_stats(s->tracer.self, &stats) == KPT_OK &&
         stats.state == KPT_STATE_STOPPED)
         status = KPT_OK;
     if (status != KPT_OK)
         return kpti_session_fail_of_tracer(&s->tracer, error, status, "tracing can't be stopped");
+    pthread_mutex_lock(&s->notes_lock); /* from here on they are read without it */
     s->stopped = 1;
+    pthread_mutex_unlock(&s->notes_lock);
     return kpti_session_end_stream(s, error);
 }
 
@@ -300,9 +256,11 @@ kpt_status kpti_session_stop(kpti_session *s, kpti_session_error *error)
     kpt_status status = kpti_session_enter(s, error);
     if (status != KPT_OK) return status;
     pthread_mutex_unlock(&s->control); /* the keeper may be waiting for it */
-    end_keeper(s);
+    kpti_session_rest_keeper(s);
     pthread_mutex_lock(&s->control);
-    return kpti_session_leave(s, stop_inside(s, error));
+    status = stop_inside(s, error);
+    kpti_session_end_keeper(s);
+    return kpti_session_leave(s, status);
 }
 
 kpt_status kpti_session_stats(kpti_session *s, kpt_stats *out, kpti_session_error *error)
@@ -316,34 +274,11 @@ kpt_status kpti_session_stats(kpti_session *s, kpt_stats *out, kpti_session_erro
     return kpti_session_leave(s, status);
 }
 
-static uint32_t note_inside(kpti_session *s, kpti_note *note)
-{
-    uint32_t number;
-    note->ns = unix_ns();
-    note->os_tid = (uint64_t)syscall(SYS_gettid);
-    pthread_mutex_lock(&s->notes_lock);
-    number = kpti_notes_add(&s->notes, note);
-    if (s->most_notes && s->notes.count > 2 * s->most_notes)
-        kpti_notes_keep_last(&s->notes, s->most_notes);
-    pthread_mutex_unlock(&s->notes_lock);
-    if (number) (void)s->tracer.ops->mark(s->tracer.self, KPT_MARK_POINT, number);
-    return number;
-}
-
-uint32_t kpti_session_note(kpti_session *s, kpti_note note)
-{
-    uint32_t number = 0;
-    atomic_fetch_add(&s->noting, 1);
-    if (!atomic_load(&s->closing) && !s->stopped && s->pid == getpid())
-        number = note_inside(s, &note);
-    atomic_fetch_sub(&s->noting, 1);
-    return number;
-}
-
 static void close_inside(kpti_session *s)
 {
     kpti_session_error ignored;
-    end_keeper(s);
+    kpti_session_rest_keeper(s);
+    if (!s->streams) kpti_farewell_remove(&s->farewell);
     atomic_store(&s->closing, 1);
     while (atomic_load(&s->noting))
         (void)sched_yield();
@@ -353,6 +288,8 @@ static void close_inside(kpti_session *s)
     }
     s->tracer.ops = NULL;
     if (s->stream_open) (void)kpti_session_end_stream(s, &ignored);
+    kpti_gpu_free(&s->gpu); /* before the file that its log may borrow from */
+    kpti_session_end_keeper(s);
     if (s->door.info.self) kpti_door_close(&s->door);
     s->door.info.self = 0;
     kpti_notes_free(&s->notes);

@@ -15,6 +15,7 @@
 #include "error.h"
 #include "kpt_reader.h"
 #include "profile.h"
+#include "task_profile.h"
 #include "writer.h"
 
 #ifdef __cplusplus
@@ -27,6 +28,8 @@ enum {
     KPTI_SESSION_GC = 1 << 0, /* garbage collections are recorded too */
     KPTI_SESSION_RING =
         1 << 1, /* a flight recorder: of the user's notes, too, only the last are kept */
+    /* SIGTERM, unless it is handled, ends the process after a flush, or a ring's dump. */
+    KPTI_SESSION_TERM = 1 << 2,
 };
 
 /* Zero means the default. All is borrowed during start. */
@@ -36,6 +39,7 @@ typedef struct kpti_session_options {
     const char *dump; /* a signal writes here: "out.json" to out.1.json, out.2.json …; or NULL */
     uint32_t dump_signal; /* which one; 0: none */
     uint64_t flush_ns;    /* a stream's threads hand over what they have so often; 0: 1 s */
+    uint32_t gpu;         /* KPTI_GPU_*, in gpu.h */
     kpt_str info;         /* lines "key=value" for who reads a .kpt file */
 } kpti_session_options;
 
@@ -51,9 +55,20 @@ kpt_status kpti_session_open(const char *plugin, const char *path, int recover, 
 /* Why the tracer records nothing; NULL: it does record. */
 const char *kpti_session_noop_reason(const kpti_session *session);
 
+/* Why nothing is recorded of GPUs; NULL: it is, or nobody asked for it. After stop it may be another: CUDA may have come
+ * only then. */
+const char *kpti_session_gpu_reason(const kpti_session *session);
+
+/* What is known of GPUs: how many kernels came, devices, what was dropped. Of a stream, and while it runs, the
+ * log has no events. It is the session's; nobody may be inside. */
+const kpti_gpu_log *kpti_session_gpu(const kpti_session *session);
+
 /* How the file of an opened session ends, and what it says of itself. */
 kpti_kpt_state kpti_session_state(const kpti_session *session);
 kpt_str kpti_session_info(const kpti_session *session);
+
+/* Replaces what START's options said in info, also in the stream, where more is known by now. */
+kpt_status kpti_session_set_info(kpti_session *session, kpt_str info, kpti_session_error *error);
 
 /* Ends recording. A tracer that has ended by itself (at exit, in the child of a fork) is fine. A stream
  * that could not be written whole is KPT_E_IO, and stopped all the same. */
@@ -80,11 +95,25 @@ kpt_status kpti_session_write(kpti_session *session, const char *path,
                               const kpti_session_watch *watch, kpti_session_count *count,
                               kpti_session_error *error);
 
-/* The same without a file: counted only; or by function. */
+/* The same without a file, thread after thread: to SINK; counted only; or by function. */
+kpt_status kpti_session_deliver(kpti_session *session, kpt_batch_fn sink, void *sink_ctx,
+                                kpti_session_error *error);
 kpt_status kpti_session_count_calls(kpti_session *session, kpti_session_count *count,
                                     kpti_session_error *error);
 kpt_status kpti_session_profile(kpti_session *session, const kpti_session_watch *watch,
                                 kpti_profile *profile, kpti_session_error *error);
+
+/* The same by task of asyncio: EACH hears of one after the other, with its row and its note, on the calling
+ * thread. PROFILE is a new one. */
+typedef void (*kpti_session_task_fn)(void *ctx, const kpti_task_row *row, const kpti_note *note);
+kpt_status kpti_session_tasks(kpti_session *session, const kpti_session_watch *watch,
+                              kpti_task_profile *profile, kpti_session_task_fn each, void *each_ctx,
+                              kpti_session_error *error);
+
+/* Has USE look at all that GPUs did, so far; what it returns is the answer. */
+kpt_status kpti_session_with_gpu(kpti_session *session,
+                                 kpt_status (*use)(void *ctx, const kpti_gpu_log *log), void *ctx,
+                                 kpti_session_error *error);
 
 kpt_status kpti_session_stats(kpti_session *session, kpt_stats *out, kpti_session_error *error);
 

@@ -13,51 +13,71 @@
 
 enum { NS_PER_MS = 1000000, NONE = -1 };
 
-/* Where the handler writes to, and in which process: the child of a fork has none of it. */
-static _Atomic int listening = NONE;
-static pid_t listener;
-static atomic_int signals;
-static atomic_int handling; /* calls of the handler that may know where to write to */
+/* Who listens. */
+typedef struct ear {
+    _Atomic int listening; /* where the handler writes to … */
+    pid_t listener;        /* … and in which process: the child of a fork has none of it */
+    atomic_int signals;
+    atomic_int handling; /* calls of the handler that may know where to write to */
+} ear;
+
+static ear ears[2] = {{.listening = NONE}, {.listening = NONE}};
+
+static ear *ear_for(int number)
+{
+    return &ears[number == SIGTERM];
+}
 
 static void handle(int number)
 {
     const int saved = errno;
     const uint64_t one = 1;
+    ear *e = ear_for(number);
     int fd;
-    (void)number;
-    atomic_fetch_add(&handling, 1);
-    fd = atomic_load(&listening);
-    atomic_fetch_add(&signals, 1);
+    if (number == SIGTERM && e->listener != getpid()) { /* a child's, whose parent is to live on */
+        (void)signal(SIGTERM, SIG_DFL);
+        (void)raise(SIGTERM);
+        return;
+    }
+    atomic_fetch_add(&e->handling, 1);
+    fd = atomic_load(&e->listening);
+    atomic_fetch_add(&e->signals, 1);
     if (fd != NONE) (void)!write(fd, &one, sizeof one);
-    atomic_fetch_sub(&handling, 1);
+    atomic_fetch_sub(&e->handling, 1);
     errno = saved;
 }
 
-static void forget_parent(void)
+static void forget_parent(ear *e)
 {
-    if (listener == getpid()) return;
-    atomic_store(&listening, NONE);
-    atomic_store(&handling, 0);
+    if (e->listener == getpid()) return;
+    atomic_store(&e->listening, NONE);
+    atomic_store(&e->handling, 0);
+}
+
+int kpti_keeper_may_listen(int number)
+{
+    struct sigaction now;
+    return sigaction(number, NULL, &now) == 0 &&
+           (now.sa_handler == SIG_DFL || now.sa_handler == handle);
 }
 
 static int listen_to(kpti_keeper *keeper)
 {
-    struct sigaction old;
     struct sigaction ours;
+    ear *e = ear_for(keeper->signal);
     int none = NONE;
     if (!keeper->signal) return 0;
-    forget_parent();
-    if (sigaction(keeper->signal, NULL, &old) != 0) return errno;
-    if (old.sa_handler != SIG_DFL && old.sa_handler != handle) return EBUSY;
-    if (!atomic_compare_exchange_strong(&listening, &none, keeper->wake)) return EBUSY;
-    listener = getpid();
+    forget_parent(e);
+    if (!kpti_keeper_may_listen(keeper->signal)) return EBUSY;
+    if (!atomic_compare_exchange_strong(&e->listening, &none, keeper->wake)) return EBUSY;
+    e->listener = getpid();
     memset(&ours, 0, sizeof ours);
     ours.sa_handler = handle;
     ours.sa_flags = SA_RESTART;
     (void)sigemptyset(&ours.sa_mask);
-    atomic_store(&signals, 0);
+    atomic_store(&e->signals, 0);
     if (sigaction(keeper->signal, &ours, NULL) == 0) return 0;
-    atomic_store(&listening, NONE);
+    atomic_store(&e->listening, NONE);
     return errno;
 }
 
@@ -65,14 +85,15 @@ static int listen_to(kpti_keeper *keeper)
 static void stop_listening(const kpti_keeper *keeper)
 {
     struct sigaction old;
+    ear *e = ear_for(keeper->signal);
     if (!keeper->signal) return;
     if (sigaction(keeper->signal, NULL, &old) == 0 && old.sa_handler == handle) {
         memset(&old, 0, sizeof old);
         old.sa_handler = SIG_DFL;
         (void)sigaction(keeper->signal, &old, NULL);
     }
-    atomic_store(&listening, NONE);
-    while (atomic_load(&handling)) /* the descriptor may be another file's soon */
+    atomic_store(&e->listening, NONE);
+    while (atomic_load(&e->handling)) /* the descriptor may be another file's soon */
         (void)sched_yield();
 }
 
@@ -102,14 +123,15 @@ static int64_t next_time(const kpti_keeper *keeper)
 static void *run(void *ctx)
 {
     kpti_keeper *keeper = ctx;
+    ear *e = ear_for(keeper->signal);
     int64_t next_ns = next_time(keeper);
     while (!__atomic_load_n(&keeper->ending, __ATOMIC_ACQUIRE)) {
         struct pollfd wanted = {keeper->wake, POLLIN, 0};
         uint64_t count;
         if (poll(&wanted, 1, wait_ms(keeper, next_ns)) > 0)
             (void)!read(keeper->wake, &count, sizeof count);
-        while (keeper->signal && atomic_load(&signals) > 0) {
-            atomic_fetch_sub(&signals, 1);
+        while (keeper->signal && atomic_load(&e->signals) > 0) {
+            atomic_fetch_sub(&e->signals, 1);
             keeper->at_signal(keeper->ctx);
         }
         if (!keeper->interval_ns || now_ns() < next_ns) continue;
@@ -148,12 +170,19 @@ int kpti_keeper_start(kpti_keeper *keeper)
     return error;
 }
 
-void kpti_keeper_end(kpti_keeper *keeper)
+void kpti_keeper_rest(kpti_keeper *keeper)
 {
     const uint64_t one = 1;
-    stop_listening(keeper);
+    if (keeper->ending) return;
     __atomic_store_n(&keeper->ending, 1, __ATOMIC_RELEASE);
     (void)!write(keeper->wake, &one, sizeof one);
     (void)pthread_join(keeper->thread, NULL);
+}
+
+int kpti_keeper_end(kpti_keeper *keeper)
+{
+    kpti_keeper_rest(keeper);
+    stop_listening(keeper);
     (void)close(keeper->wake);
+    return keeper->signal ? atomic_exchange(&ear_for(keeper->signal)->signals, 0) : 0;
 }

@@ -1,8 +1,8 @@
 /* keeper.h: a thread that looks after a running session: at intervals, and when a signal comes. It knows
  * no Python and needs no GIL, so it works while the program hangs.
  *
- * One keeper at a time listens to a signal. The signal's handler only counts and wakes; who had set a
- * handler before keeps it. */
+ * Two keepers may listen at a time, one to SIGTERM and one to another signal. A signal's handler only counts
+ * and wakes; who had set a handler before keeps it. */
 #ifndef KPTI_STANDALONE_KEEPER_H
 #define KPTI_STANDALONE_KEEPER_H
 
@@ -24,12 +24,18 @@ typedef struct kpti_keeper {
     void *ctx;
 } kpti_keeper;
 
+/* Whether nobody has a handler for this signal; one of a keeper that a fork left behind is nobody's. */
+int kpti_keeper_may_listen(int number);
+
 /* Starts it, with all but thread and wake set and the rest zeroes. 0 or an errno: EBUSY where the signal
  * has a handler. */
 int kpti_keeper_start(kpti_keeper *keeper);
 
-/* Ends it; what it does is finished first. */
-void kpti_keeper_end(kpti_keeper *keeper);
+/* It does nothing more; what it does is finished first. Signals are still caught, and wait. */
+void kpti_keeper_rest(kpti_keeper *keeper);
+
+/* Ends it. Returns how many signals came, and were not answered. */
+int kpti_keeper_end(kpti_keeper *keeper);
 
 #ifdef __cplusplus
 }

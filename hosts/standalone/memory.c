@@ -1,12 +1,29 @@
 #include "memory.h"
 
+#include <limits.h>
+#include <stdatomic.h>
 #include <stdlib.h>
+#include <time.h>
+
+#include "farewell.h"
 
 struct kpti_recording {
     kpti_door door;
     kpt_memory_tracer tracer;
     char noop_reason[256];
+    kpti_farewell farewell;
+    _Atomic int is_leaving; /* the farewell, on its thread, exports */
+    char term_path[PATH_MAX];
 };
+
+/* Who may hold the GIL, which another call may wait for, waits no longer than that. */
+enum { NAP_NS = 1000000, MOST_NAPS = 2000 };
+
+static void nap(void)
+{
+    const struct timespec time = {0, NAP_NS};
+    (void)nanosleep(&time, NULL);
+}
 
 static kpt_status make_inside(kpti_recording *r, const char *plugin, const kpt_memory_args *args,
                               kpti_session_error *error)
@@ -53,14 +70,26 @@ static kpt_status tell(const kpti_recording *r, kpt_status status, const char *w
     return kpti_session_fail_of(error, status, what, r->tracer.ops->last_error, r->tracer.self);
 }
 
+/* The plugin takes one call at a time. One that the farewell is in the way of waits for that. */
+static kpt_status call_after_farewell(kpti_recording *r, kpt_status (*call)(kpt_handle self))
+{
+    kpt_status status = call(r->tracer.self);
+    for (int i = 0; status == KPT_E_BUSY && atomic_load(&r->is_leaving) && i < MOST_NAPS; i++) {
+        nap();
+        status = call(r->tracer.self);
+    }
+    return status;
+}
+
 kpt_status kpti_recording_start(kpti_recording *r, kpti_session_error *error)
 {
-    return tell(r, r->tracer.ops->start(r->tracer.self), "memory can't be recorded", error);
+    return tell(r, call_after_farewell(r, r->tracer.ops->start), "memory can't be recorded", error);
 }
 
 kpt_status kpti_recording_stop(kpti_recording *r, kpti_session_error *error)
 {
-    return tell(r, r->tracer.ops->stop(r->tracer.self), "recording can't be stopped", error);
+    return tell(r, call_after_farewell(r, r->tracer.ops->stop), "recording can't be stopped",
+                error);
 }
 
 kpt_status kpti_recording_export(kpti_recording *r, const char *path, kpti_session_error *error)
@@ -69,14 +98,41 @@ kpt_status kpti_recording_export(kpti_recording *r, const char *path, kpti_sessi
                 "memory can't be exported", error);
 }
 
+static void take_leave(void *recording)
+{
+    kpti_recording *r = recording;
+    kpti_session_error error;
+    kpt_status status;
+    atomic_store(&r->is_leaving, 1);
+    while ((status = kpti_recording_export(r, r->term_path, &error)) == KPT_E_BUSY)
+        nap(); /* what is inside comes to its end */
+    atomic_store(&r->is_leaving, 0);
+    if (status != KPT_OK) (void)fprintf(stderr, "kpytrace: %s\n", error.text);
+}
+
+kpt_status kpti_recording_at_term(kpti_recording *r, const char *path, kpti_session_error *error)
+{
+    int os_error;
+    (void)snprintf(r->term_path, sizeof r->term_path, "%s", path);
+    r->farewell.act = take_leave;
+    r->farewell.ctx = r;
+    os_error = kpti_farewell_add(&r->farewell);
+    return os_error ? kpti_session_fail_io(error, os_error, path) : KPT_OK;
+}
+
 const kpt_memory_tracer *kpti_recording_tracer(const kpti_recording *r)
 {
     return &r->tracer;
 }
 
+void kpti_recording_not_at_term(kpti_recording *r)
+{
+    kpti_farewell_remove(&r->farewell);
+}
+
 kpt_status kpti_recording_close(kpti_recording *r, kpti_session_error *error)
 {
-    const kpt_status status = r->tracer.ops->destroy(r->tracer.self);
+    kpt_status status = call_after_farewell(r, r->tracer.ops->destroy);
     if (status == KPT_E_HANDLE) return KPT_OK; /* again is no change */
     return tell(r, status, "the recording can't be freed", error);
 }
@@ -84,6 +140,7 @@ kpt_status kpti_recording_close(kpti_recording *r, kpti_session_error *error)
 void kpti_recording_free(kpti_recording *r)
 {
     if (!r) return;
+    kpti_farewell_remove(&r->farewell);
     (void)r->tracer.ops->destroy(r->tracer.self);
     kpti_door_close(&r->door);
     free(r);

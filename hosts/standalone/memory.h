@@ -29,8 +29,16 @@ kpt_status kpti_recording_stop(kpti_recording *recording, kpti_session_error *er
 kpt_status kpti_recording_export(kpti_recording *recording, const char *path,
                                  kpti_session_error *error);
 
+/* From now on SIGTERM, unless it is handled, has what is held written to PATH before it ends the process. Once,
+ * until close. KPT_OK or KPT_E_IO. */
+kpt_status kpti_recording_at_term(kpti_recording *recording, const char *path,
+                                  kpti_session_error *error);
+
 /* The memory tracer itself, for who reports to it; the recording's. */
 const kpt_memory_tracer *kpti_recording_tracer(const kpti_recording *recording);
+
+/* SIGTERM does so no more. It waits for one that has come, and so for all that this waits for: without the GIL. */
+void kpti_recording_not_at_term(kpti_recording *recording);
 
 /* Gives back what is held; every call but this one is refused afterwards. */
 kpt_status kpti_recording_close(kpti_recording *recording, kpti_session_error *error);

@@ -18,9 +18,18 @@ static kpti_recording *recording_of(PyObject *capsule)
     return NULL;
 }
 
+static void part(kpti_recording *recording)
+{
+    Py_BEGIN_ALLOW_THREADS;
+    kpti_recording_not_at_term(recording);
+    Py_END_ALLOW_THREADS;
+}
+
 static void free_recording(PyObject *capsule)
 {
-    kpti_recording_free(PyCapsule_GetPointer(capsule, capsule_name));
+    kpti_recording *recording = PyCapsule_GetPointer(capsule, capsule_name);
+    part(recording);
+    kpti_recording_free(recording);
 }
 
 static PyObject *make_with(const char *plugin, const kpt_memory_args *args)
@@ -87,7 +96,10 @@ static PyObject *memory_stop(PyObject *module, PyObject *capsule)
 
 static PyObject *memory_free(PyObject *module, PyObject *capsule)
 {
+    kpti_recording *recording = recording_of(capsule);
     (void)module;
+    if (!recording) return NULL;
+    part(recording);
     return control(capsule, kpti_recording_close);
 }
 
@@ -101,14 +113,17 @@ static PyObject *memory_tracer(PyObject *module, PyObject *capsule)
                          KPTI_MEMORY_TRACER_CAPSULE, NULL);
 }
 
-static PyObject *memory_export(PyObject *module, PyObject *args)
+typedef kpt_status (*path_fn)(kpti_recording *recording, const char *path,
+                              kpti_session_error *error);
+
+/* CALL with the recording and the path that ARGS are. */
+static PyObject *with_path(PyObject *args, path_fn call)
 {
     kpti_session_error error;
     kpti_recording *recording;
     kpt_status status;
     PyObject *capsule;
     PyObject *path;
-    (void)module;
     if (!PyArg_ParseTuple(args, "OO&", &capsule, PyUnicode_FSConverter, &path)) return NULL;
     recording = recording_of(capsule);
     if (!recording) {
@@ -116,11 +131,23 @@ static PyObject *memory_export(PyObject *module, PyObject *args)
         return NULL;
     }
     Py_BEGIN_ALLOW_THREADS;
-    status = kpti_recording_export(recording, PyBytes_AsString(path), &error);
+    status = call(recording, PyBytes_AsString(path), &error);
     Py_END_ALLOW_THREADS;
     Py_DECREF(path);
     if (status != KPT_OK) return kpti_raise(&error, NULL);
     return Py_NewRef(Py_None);
+}
+
+static PyObject *memory_export(PyObject *module, PyObject *args)
+{
+    (void)module;
+    return with_path(args, kpti_recording_export);
+}
+
+static PyObject *memory_at_term(PyObject *module, PyObject *args)
+{
+    (void)module;
+    return with_path(args, kpti_recording_at_term);
 }
 
 PyMethodDef kpti_memory_methods[] = {
@@ -131,6 +158,8 @@ PyMethodDef kpti_memory_methods[] = {
     {"memory_start", memory_start, METH_O, "memory_start(recording): begins, or goes on"},
     {"memory_stop", memory_stop, METH_O, "memory_stop(recording): ends recording"},
     {"memory_export", memory_export, METH_VARARGS, "memory_export(recording, path): writes it"},
+    {"memory_at_term", memory_at_term, METH_VARARGS,
+     "memory_at_term(recording, path): SIGTERM, unless it is handled, writes it, too"},
     {"memory_tracer", memory_tracer, METH_O,
      "memory_tracer(recording) -> a capsule of its kpt_memory_tracer, to be used while the "
      "recording "

@@ -10,6 +10,7 @@
 
 #include "calls.h"
 #include "options.h"
+#include "report_page.h"
 #include "traceback_type.h"
 
 /* --- the functions ---------------------------------------------------------------------------- */
@@ -37,12 +38,15 @@ static PyObject *start_with(const char *plugin, const kpti_start_args *args)
         return kpti_raise(&error, NULL);
     capsule = make_capsule(session);
     if (!capsule) return NULL;
-    result = Py_BuildValue("Oz", capsule, kpti_session_noop_reason(session));
+    result = Py_BuildValue("Ozz", capsule, kpti_session_noop_reason(session),
+                           kpti_session_gpu_reason(session));
     Py_DECREF(capsule);
     return result;
 }
 
-PyDoc_STRVAR(start_doc, "start(plugin, options) -> (trace, why it records nothing, or None)");
+PyDoc_STRVAR(start_doc,
+             "start(plugin, options) -> (trace, why it records nothing, or None, and why "
+             "nothing of GPUs, or None)");
 static PyObject *start(PyObject *module, PyObject *args)
 {
     PyObject *plugin;
@@ -113,14 +117,6 @@ static PyObject *stop(PyObject *module, PyObject *capsule)
     return Py_NewRef(Py_None);
 }
 
-static PyObject *count_to_dict(const kpti_session_count *count)
-{
-    return Py_BuildValue("{s:K,s:K,s:K,s:K}", "calls", (unsigned long long)count->calls, "names",
-                         (unsigned long long)count->names, "threads",
-                         (unsigned long long)count->threads, "bytes",
-                         (unsigned long long)count->bytes);
-}
-
 PyDoc_STRVAR(write_doc, "write(trace, path, progress) -> counts; path None: counts only");
 static PyObject *write_trace(PyObject *module, PyObject *args)
 {
@@ -147,7 +143,7 @@ static PyObject *write_trace(PyObject *module, PyObject *args)
         status = kpti_session_count_calls(session, &count, &error);
     PyEval_RestoreThread(call.released);
     Py_XDECREF(bytes);
-    if (status == KPT_OK && !call.raised) return count_to_dict(&count);
+    if (status == KPT_OK && !call.raised) return kpti_count_to_dict(&count);
     return kpti_raise(&error, path);
 }
 
@@ -214,6 +210,23 @@ static int put_counter(PyObject *dict, const char *name, uint64_t value)
     return done;
 }
 
+PyDoc_STRVAR(set_info_doc, "set_info(trace, lines): what is known of the program by now");
+static PyObject *set_info(PyObject *module, PyObject *args)
+{
+    kpti_session_error error;
+    PyObject *capsule;
+    kpti_session *session;
+    const char *lines;
+    Py_ssize_t size;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "Oy#", &capsule, &lines, &size)) return NULL;
+    session = kpti_session_of(capsule);
+    if (!session) return NULL;
+    if (kpti_session_set_info(session, (kpt_str){lines, (uint64_t)size}, &error) != KPT_OK)
+        return kpti_raise(&error, NULL);
+    return Py_NewRef(Py_None);
+}
+
 PyDoc_STRVAR(stats_doc, "stats(trace) -> the tracer's counters");
 static PyObject *stats(PyObject *module, PyObject *capsule)
 {
@@ -254,6 +267,16 @@ static PyObject *close_trace(PyObject *module, PyObject *capsule)
     return Py_NewRef(Py_None);
 }
 
+PyDoc_STRVAR(report_page_doc,
+             "report_page() -> the page of a report, to which sections are appended");
+static PyObject *report_page(PyObject *module, PyObject *none)
+{
+    (void)module;
+    (void)none;
+    return PyBytes_FromStringAndSize((const char *)kpti_report_page,
+                                     (Py_ssize_t)kpti_report_page_bytes);
+}
+
 static PyMethodDef methods[] = {
     {"start", start, METH_VARARGS, start_doc},
     {"open", open_trace, METH_VARARGS, open_doc},
@@ -261,9 +284,15 @@ static PyMethodDef methods[] = {
     {"write", write_trace, METH_VARARGS, write_doc},
     {"next_dump", next_dump, METH_VARARGS, next_dump_doc},
     {"note", note, METH_VARARGS, note_doc},
+    {"set_info", set_info, METH_VARARGS, set_info_doc},
     {"stats", stats, METH_O, stats_doc},
+    {"gpu", kpti_gpu_call, METH_O, kpti_gpu_doc},
+    {"gpu_report", kpti_gpu_report_call, METH_O, kpti_gpu_report_doc},
     {"profile", kpti_profile_call, METH_VARARGS, kpti_profile_doc},
+    {"columns", kpti_columns_call, METH_VARARGS, kpti_columns_doc},
+    {"tasks", kpti_tasks_call, METH_VARARGS, kpti_tasks_doc},
     {"recover", kpti_recover_call, METH_VARARGS, kpti_recover_doc},
+    {"report_page", report_page, METH_NOARGS, report_page_doc},
     {"close", close_trace, METH_O, close_doc},
     {NULL, NULL, 0, NULL},
 };
@@ -296,14 +325,17 @@ static void free_module(void *module)
     (void)clear(module);
 }
 
-static int add_memory(PyObject *module)
+static int add_methods(PyObject *module)
 {
-    return PyModule_AddFunctions(module, kpti_memory_methods);
+    return PyModule_AddFunctions(module, kpti_memory_methods) < 0 ||
+                   PyModule_AddFunctions(module, kpti_merge_methods) < 0
+               ? -1
+               : 0;
 }
 
 static PyModuleDef_Slot slots[] = {
     {Py_mod_exec, (void *)kpti_add_tracebacks},
-    {Py_mod_exec, (void *)add_memory},
+    {Py_mod_exec, (void *)add_methods},
 #ifdef Py_mod_gil
     {Py_mod_gil, Py_MOD_GIL_NOT_USED},
 #endif

@@ -10,8 +10,12 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include "door.h"
+#include "farewell.h"
+#include "gpu.h"
+#include "gpu_kpt.h"
 #include "host.h"
 #include "keeper.h"
 #include "kpt_writer.h"
@@ -37,6 +41,7 @@ struct kpti_session {
 
     int has_keeper;
     kpti_keeper keeper;
+    kpti_farewell farewell;
     char dump_path[PATH_MAX]; /* empty: signals write nothing */
     _Atomic uint32_t dumps;
 
@@ -45,8 +50,20 @@ struct kpti_session {
     kpti_kpt_writer stream;
     char stream_path[PATH_MAX];
 
+    kpti_gpu gpu;                 /* with control; of an opened session only its log */
+    kpti_gpu_written gpu_written; /* to the stream */
+
     kpti_kpt_reader reader;
 };
+
+enum { KPTI_NS_PER_SECOND = 1000 * 1000 * 1000 };
+
+static inline int64_t kpti_unix_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * KPTI_NS_PER_SECOND + now.tv_nsec;
+}
 
 /* KPT_OK: the caller is inside an open session, with control, and has to leave. */
 kpt_status kpti_session_enter(kpti_session *session, kpti_session_error *error);
@@ -65,10 +82,14 @@ static inline int kpti_has_chunks(const kpt_tracer *tracer)
     return KPT_HAS(tracer->ops, kpt_tracer_ops, get_chunks);
 }
 
-/* Opens the .kpt file PATH and makes a tracer of it; its notes go to NOTES. READER is to be unmapped in
- * any case, after the tracer. */
+/* Opens the .kpt file PATH and makes a tracer of it; its notes go to NOTES, what GPUs did to GPU. READER is
+ * to be unmapped in any case, after the tracer and GPU. */
 kpt_status kpti_session_load(kpti_session *session, const char *path, kpti_kpt_reader *reader,
-                             kpti_notes *notes, kpt_tracer *tracer, kpti_session_error *error);
+                             kpti_notes *notes, kpti_gpu_log *gpu, kpt_tracer *tracer,
+                             kpti_session_error *error);
+
+/* note.c: a task of asyncio; as the host table's on_task. */
+uint64_t kpti_session_note_task(void *session, kpt_str name, kpt_str coroutine);
 
 /* stream.c: the .kpt file that is written while a session runs. */
 int kpti_session_begin_stream(kpti_session *session, const char *path); /* 0 or an errno */
@@ -76,6 +97,14 @@ kpt_status kpti_session_sink(void *session, const kpt_chunk *chunk);    /* a kpt
 /* Has all threads hand over what they have. Control is held. */
 void kpti_session_flush(kpti_session *session);
 kpt_status kpti_session_end_stream(kpti_session *session, kpti_session_error *error);
+
+/* session_keeper.c: what the session's keeper does: flushes of a stream, dumps of a flight recorder; and what
+ * is done when SIGTERM comes. */
+kpt_status kpti_session_start_keeper(kpti_session *session, const kpti_session_options *options,
+                                     kpti_session_error *error);
+/* It rests, without control, while the session is stopped, and then ends. */
+void kpti_session_rest_keeper(kpti_session *session);
+void kpti_session_end_keeper(kpti_session *session);
 
 /* write.c: writes with control held. */
 kpt_status kpti_session_write_inside(kpti_session *session, const char *path,

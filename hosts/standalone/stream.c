@@ -18,6 +18,13 @@ static void put_notes(kpti_session *s)
     pthread_mutex_unlock(&s->notes_lock);
 }
 
+/* Once it is in the file it needn't be in memory. */
+static void put_gpu(kpti_session *s)
+{
+    s->gpu.log.counts.dropped += kpti_gpu_put(&s->stream, &s->gpu.log, &s->gpu_written);
+    kpti_gpu_log_forget(&s->gpu.log);
+}
+
 kpt_status kpti_session_sink(void *session, const kpt_chunk *chunk)
 {
     kpti_session *s = session;
@@ -31,6 +38,8 @@ void kpti_session_flush(kpti_session *s)
     if (!s->stream_open) return;
     if (kpti_has_chunks(&s->tracer)) (void)s->tracer.ops->get_chunks(s->tracer.self, NULL);
     put_notes(s);
+    kpti_gpu_collect(&s->gpu);
+    put_gpu(s);
 }
 
 kpt_status kpti_session_end_stream(kpti_session *s, kpti_session_error *error)
@@ -40,6 +49,8 @@ kpt_status kpti_session_end_stream(kpti_session *s, kpti_session_error *error)
     if (!s->stream_open) return KPT_OK;
     s->stream_open = 0;
     put_notes(s);
+    put_gpu(s);
+    if (s->gpu.stopped) kpti_gpu_put_counts(&s->stream, &s->gpu.log);
     lost = s->stream.lost_bytes;
     os_error = kpti_kpt_close(&s->stream, 1);
     if (!os_error) return KPT_OK;

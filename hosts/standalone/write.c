@@ -1,109 +1,12 @@
 #include <stdlib.h>
 
 #include "records.h"
-#include "session.h"
-
-/* Whom a delivery comes from: the session's tracer, or the file that a stream has become. */
-typedef struct source {
-    kpt_tracer tracer;
-    const kpti_notes *notes;
-    int loaded;
-    kpti_notes copied_notes;
-    kpti_kpt_reader reader;
-    const kpti_kpt_reader *file; /* this one, or the session's; NULL: it is in memory */
-} source;
+#include "source.h"
 
 static int ends_with(const char *text, const char *end)
 {
     size_t size = strlen(text);
     return size >= strlen(end) && strcmp(text + size - strlen(end), end) == 0;
-}
-
-static void end_source(source *from)
-{
-    if (from->loaded) (void)from->tracer.ops->destroy(from->tracer.self);
-    kpti_notes_free(&from->copied_notes);
-    kpti_kpt_unmap(&from->reader);
-}
-
-/* What has been streamed so far, read back. */
-static kpt_status load_stream(kpti_session *s, source *from, kpti_session_error *error)
-{
-    kpt_status status;
-    if (!s->stopped) kpti_session_flush(s);
-    status = kpti_session_load(s, s->stream_path, &from->reader, &from->copied_notes, &from->tracer,
-                               error);
-    from->file = &from->reader;
-    from->notes = &from->copied_notes;
-    from->loaded = status == KPT_OK;
-    if (!from->loaded) end_source(from);
-    return status;
-}
-
-/* While the program runs it may note more at any time, and must not wait. 0: no memory. */
-static int copy_notes(kpti_session *s, source *from)
-{
-    int fine = 1;
-    pthread_mutex_lock(&s->notes_lock);
-    from->copied_notes.first = kpti_notes_first(&s->notes);
-    for (uint32_t i = 0; fine && i < s->notes.count; i++)
-        fine = kpti_notes_add(&from->copied_notes,
-                              kpti_notes_get(&s->notes, from->copied_notes.first + i)) != 0;
-    pthread_mutex_unlock(&s->notes_lock);
-    from->notes = &from->copied_notes;
-    return fine;
-}
-
-static kpt_status begin_source(kpti_session *s, source *from, kpti_session_error *error)
-{
-    memset(from, 0, sizeof *from);
-    from->tracer = s->tracer;
-    from->notes = &s->notes;
-    from->file = s->reader.bytes ? &s->reader : NULL;
-    if (s->streams) return load_stream(s, from, error);
-    if (s->stopped || copy_notes(s, from)) return KPT_OK;
-    kpti_notes_free(&from->copied_notes);
-    return kpti_session_fail(error, KPT_E_MEMORY, "no memory to write the trace");
-}
-
-/* What comes from a file is resident for a while only, however long it is: that of so many calls. */
-enum { CALLS_RESIDENT = 1 << 20 };
-
-typedef struct passage {
-    const kpti_kpt_reader *file;
-    kpt_batch_fn sink;
-    void *sink_ctx;
-    uint64_t calls;
-} passage;
-
-static kpt_status pass_on(void *ctx, const kpt_batch *batch)
-{
-    passage *p = ctx;
-    p->calls += batch->activity_count;
-    if (p->calls > CALLS_RESIDENT) {
-        kpti_kpt_let_go(p->file);
-        p->calls = 0;
-    }
-    return p->sink(p->sink_ctx, batch);
-}
-
-static kpt_status deliver(const source *from, uint32_t order, kpt_batch_fn sink, void *sink_ctx,
-                          kpti_session_error *error)
-{
-    passage through = {from->file, sink, sink_ctx, 0};
-    kpt_delivery delivery;
-    kpt_status status;
-    KPT_INIT(&delivery);
-    delivery.order = order;
-    /* A plugin of 1.0 has no points to give. */
-    if (from->notes->count && kpti_has_chunks(&from->tracer)) delivery.flags = KPT_DELIVER_POINTS;
-    delivery.sink = from->file ? pass_on : sink;
-    delivery.sink_ctx = from->file ? &through : sink_ctx;
-    status = from->tracer.ops->snapshot(from->tracer.self, &delivery);
-    if (status != KPT_OK)
-        (void)kpti_session_fail_of_tracer(&from->tracer, error, status,
-                                          "the recording can't be read");
-    return status;
 }
 
 static kpt_status count_batch(void *ctx, const kpt_batch *batch)
@@ -118,24 +21,31 @@ static kpt_status count_batch(void *ctx, const kpt_batch *batch)
     return KPT_OK;
 }
 
-kpt_status kpti_session_count_calls(kpti_session *s, kpti_session_count *count,
-                                    kpti_session_error *error)
+kpt_status kpti_session_deliver(kpti_session *s, kpt_batch_fn sink, void *sink_ctx,
+                                kpti_session_error *error)
 {
-    source from;
+    kpti_source from;
     kpt_status status = kpti_session_enter(s, error);
-    memset(count, 0, sizeof *count);
     if (status != KPT_OK) return status;
-    status = begin_source(s, &from, error);
+    status = kpti_source_begin(s, &from, error);
     if (status == KPT_OK) {
-        status = deliver(&from, KPT_ORDER_THREAD, count_batch, count, error);
-        end_source(&from);
+        status = kpti_source_deliver(&from, KPT_ORDER_THREAD, sink, sink_ctx, error);
+        kpti_source_end(&from);
     }
     return kpti_session_leave(s, status);
 }
 
+kpt_status kpti_session_count_calls(kpti_session *s, kpti_session_count *count,
+                                    kpti_session_error *error)
+{
+    memset(count, 0, sizeof *count);
+    return kpti_session_deliver(s, count_batch, count, error);
+}
+
 /* What a profile's batches pass through. */
 typedef struct profiling {
-    kpti_profile *profile;
+    kpt_batch_fn sink;
+    void *profile;
     const kpti_session_watch *watch;
     uint64_t calls;
 } profiling;
@@ -145,20 +55,62 @@ static kpt_status profile_batch(void *ctx, const kpt_batch *batch)
     profiling *p = ctx;
     p->calls += batch->activity_count;
     if (p->watch->progress) p->watch->progress(p->watch->progress_ctx, p->calls);
-    return kpti_profile_batch(p->profile, batch);
+    return p->sink(p->profile, batch);
 }
 
 kpt_status kpti_session_profile(kpti_session *s, const kpti_session_watch *watch,
                                 kpti_profile *profile, kpti_session_error *error)
 {
-    profiling p = {profile, watch, 0};
-    source from;
+    profiling p = {kpti_profile_batch, profile, watch, 0};
+    return kpti_session_deliver(s, profile_batch, &p, error);
+}
+
+kpt_status kpti_session_tasks(kpti_session *s, const kpti_session_watch *watch,
+                              kpti_task_profile *profile, kpti_session_task_fn each, void *each_ctx,
+                              kpti_session_error *error)
+{
+    profiling p = {kpti_task_profile_batch, profile, watch, 0};
+    const kpti_task_row *rows;
+    uint32_t count;
+    kpti_source from;
     kpt_status status = kpti_session_enter(s, error);
     if (status != KPT_OK) return status;
-    status = begin_source(s, &from, error);
+    status = kpti_source_begin(s, &from, error);
     if (status == KPT_OK) {
-        status = deliver(&from, KPT_ORDER_THREAD, profile_batch, &p, error);
-        end_source(&from);
+        kpti_task_profile_notes(profile, from.notes);
+        status = kpti_source_deliver(&from, KPT_ORDER_THREAD, profile_batch, &p, error);
+        rows = kpti_task_profile_rows(profile, &count);
+        for (uint32_t i = 0; status == KPT_OK && i < count; i++)
+            if (rows[i].task) each(each_ctx, &rows[i], kpti_notes_get(from.notes, rows[i].task));
+        kpti_source_end(&from);
+    }
+    return kpti_session_leave(s, status);
+}
+
+/* --- GPUs ------------------------------------------------------------------------------------- */
+
+const char *kpti_session_gpu_reason(const kpti_session *session)
+{
+    return session->gpu.reason[0] ? session->gpu.reason : NULL;
+}
+
+const kpti_gpu_log *kpti_session_gpu(const kpti_session *session)
+{
+    return &session->gpu.log;
+}
+
+kpt_status kpti_session_with_gpu(kpti_session *s,
+                                 kpt_status (*use)(void *ctx, const kpti_gpu_log *log), void *ctx,
+                                 kpti_session_error *error)
+{
+    kpti_source from;
+    kpt_status status = kpti_session_enter(s, error);
+    if (status != KPT_OK) return status;
+    status = kpti_source_begin(s, &from, error);
+    if (status == KPT_OK) {
+        status = use(ctx, from.gpu);
+        kpti_source_end(&from);
+        if (status != KPT_OK) (void)kpti_session_fail(error, status, "no memory for the table");
     }
     return kpti_session_leave(s, status);
 }
@@ -166,11 +118,12 @@ kpt_status kpti_session_profile(kpti_session *s, const kpti_session_watch *watch
 /* --- files ------------------------------------------------------------------------------------ */
 
 /* As a .kpt file: the chunks as they are. */
-static kpt_status write_kpt(kpti_session *s, const source *from, const char *path,
+static kpt_status write_kpt(kpti_session *s, const kpti_source *from, const char *path,
                             const kpti_session_watch *watch, kpti_session_count *count,
                             kpti_session_error *error)
 {
     kpti_kpt_writer *w = calloc(1, sizeof *w);
+    kpti_gpu_written written = {0, 0, 0};
     kpt_chunk_sink sink;
     kpt_status status;
     int os_error;
@@ -187,6 +140,8 @@ static kpt_status write_kpt(kpti_session *s, const source *from, const char *pat
     sink.sealed = kpti_kpt_put_chunk;
     sink.chunk_ctx = w;
     kpti_kpt_put_notes(w, from->notes);
+    (void)kpti_gpu_put(w, from->gpu, &written);
+    if (written.texts) kpti_gpu_put_counts(w, from->gpu);
     status = kpti_has_chunks(&from->tracer) ? from->tracer.ops->get_chunks(from->tracer.self, &sink)
                                             : KPT_E_UNSUPPORTED;
     if (status != KPT_OK)
@@ -197,10 +152,10 @@ static kpt_status write_kpt(kpti_session *s, const source *from, const char *pat
     free(w);
     if (os_error) return kpti_session_fail_io(error, os_error, path);
     if (status != KPT_OK) return status;
-    return deliver(from, KPT_ORDER_THREAD, count_batch, count, error);
+    return kpti_source_deliver(from, KPT_ORDER_THREAD, count_batch, count, error);
 }
 
-static kpt_status write_format(kpti_session *s, const source *from, const char *path,
+static kpt_status write_format(kpti_session *s, const kpti_source *from, const char *path,
                                const kpti_session_watch *watch, kpti_session_count *count,
                                kpti_session_error *error)
 {
@@ -218,6 +173,7 @@ static kpt_status write_format(kpti_session *s, const source *from, const char *
     options.version = kpti_kpt_info(info, "version");
     options.process_name = kpti_kpt_info(info, "process");
     options.notes = from->notes;
+    options.gpu = from->gpu;
     options.interrupted = watch->interrupted;
     options.interrupted_ctx = watch->interrupted_ctx;
     options.progress = watch->progress;
@@ -225,7 +181,7 @@ static kpt_status write_format(kpti_session *s, const source *from, const char *
     status = kpti_writer_open(choice.format, path, &options, &writer, &result);
     if (status == KPT_OK) {
         error->text[0] = 0;
-        status = deliver(from, choice.format->order, kpti_writer_batch, writer, error);
+        status = kpti_source_deliver(from, choice.format->order, kpti_writer_batch, writer, error);
         KPT_INIT(&stats);
         (void)from->tracer.ops->get_stats(from->tracer.self, &stats);
         status = kpti_writer_close(writer, status, &stats, &result);
@@ -244,12 +200,12 @@ kpt_status kpti_session_write_inside(kpti_session *s, const char *path,
                                      const kpti_session_watch *watch, kpti_session_count *count,
                                      kpti_session_error *error)
 {
-    source from;
-    kpt_status status = begin_source(s, &from, error);
+    kpti_source from;
+    kpt_status status = kpti_source_begin(s, &from, error);
     if (status != KPT_OK) return status;
     status = ends_with(path, ".kpt") ? write_kpt(s, &from, path, watch, count, error)
                                      : write_format(s, &from, path, watch, count, error);
-    end_source(&from);
+    kpti_source_end(&from);
     return status;
 }
 

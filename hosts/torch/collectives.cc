@@ -59,6 +59,16 @@ std::string list_of(const std::vector<int64_t> &sizes)
     return text + "]";
 }
 
+// Whether nobody waits for it; torch 2.11 and older don't know.
+template <class Info>
+auto add_asynchronized(Attributes &attrs, const Info &info, int)
+    -> decltype(static_cast<void>(info.isAsynchronizedOp()))
+{
+    attrs.number("is_asynchronized_op", "string", KPT_VALUE_INT, info.isAsynchronizedOp());
+}
+
+template <class Info> void add_asynchronized(Attributes &, const Info &, long) {}
+
 } // namespace
 
 at::ArrayRef<kpt_attr> collective_attrs(Values &values)
@@ -84,7 +94,7 @@ at::ArrayRef<kpt_attr> collective_attrs(Values &values)
     attrs.text("pg_name", info->getProcessGroupName());
     attrs.text("pg_desc", info->getProcessGroupDesc());
     unsigned_number("pg_size", info->getWorldSize());
-    attrs.number("is_asynchronized_op", "string", KPT_VALUE_INT, info->isAsynchronizedOp());
+    add_asynchronized(attrs, *info, 0);
     return attrs.all();
 }
 

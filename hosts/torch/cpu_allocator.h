@@ -14,13 +14,10 @@
 namespace kpytrace
 {
 
-// From now on TRACER is told, and nobody else. "": done, else why not. Any thread.
+// From now on TRACER is told of tensors, whatever device they are on, and nobody else. "": done, else why not. Any thread.
 std::string record_tensors(const kpt_memory_tracer &tracer);
 // It is told no more: no thread is inside of its report. Where another one is told, nothing changes.
 void stop_tensors(const kpt_memory_tracer &tracer);
-
-// The module whose forward runs on this thread, of whose path 255 bytes are kept; "": none.
-void enter_module(const char *path, size_t size);
 
 } // namespace kpytrace
 #endif

@@ -1,9 +1,12 @@
 #include "identities.h"
 
 #include <mutex>
+#include <vector>
 
 namespace kpytrace
 {
+
+std::atomic<uint64_t> identities_epoch{1};
 
 namespace
 {
@@ -56,11 +59,11 @@ template <class Slot> class Table
     // Moves those that KEEP refuses to DEAD.
     template <class Keep> void sweep(std::vector<Target *> &dead, Keep keep)
     {
-        std::vector<Slot> old(slots_.size());
         dead.reserve(dead.size() + count_); // before anything is changed
-        old.swap(slots_);
+        swept_.assign(slots_.size(), Slot());
+        swept_.swap(slots_);
         count_ = 0;
-        for (Slot &slot : old) {
+        for (Slot &slot : swept_) {
             if (!slot.target) continue;
             if (keep(slot)) {
                 *find(slot.target) = slot;
@@ -73,7 +76,7 @@ template <class Slot> class Table
     }
 
   private:
-    enum { FIRST = 4096, LEAST_LIMIT = 1024 };
+    enum { FIRST = 2048, LEAST_LIMIT = 1000 };
 
     Slot *find(Target *target)
     {
@@ -93,6 +96,7 @@ template <class Slot> class Table
     }
 
     std::vector<Slot> slots_;
+    std::vector<Slot> swept_; // the memory for the next sweep
     size_t count_ = 0;
     size_t limit_ = LEAST_LIMIT;
 };
@@ -120,25 +124,24 @@ uint64_t storage_id_locked(Known &k, Target *storage)
     return slot.id;
 }
 
-void identify_locked(Known &k, const Identity &one)
+Identity identify_locked(Known &k, Target *tensor, Target *storage)
 {
-    Tensor &slot = k.tensors.at(one.tensor);
+    Tensor &slot = k.tensors.at(tensor);
     if (!slot.id) {
-        hold(one.tensor);
+        hold(tensor);
         slot.id = ++k.last;
     }
-    *one.tensor_id = slot.id;
-    if (!one.storage) return;
-    if (slot.storage != one.storage) {
-        slot.storage_id = storage_id_locked(k, one.storage);
-        slot.storage = one.storage;
+    if (storage && slot.storage != storage) {
+        slot.storage_id = storage_id_locked(k, storage);
+        slot.storage = storage;
     }
-    *one.storage_id = slot.storage_id;
+    return {slot.id, storage ? slot.storage_id : 0, identities_epoch};
 }
 
 // A tensor's storage may have gone with a set_ that nobody saw: its number is looked up again.
 void sweep_locked(Known &k, std::vector<Target *> &dead)
 {
+    identities_epoch++;
     k.tensors.sweep(dead, [](Tensor &slot) {
         slot.storage = nullptr;
         return !is_dead(slot.target);
@@ -154,17 +157,18 @@ void give_back(const std::vector<Target *> &dead)
 
 } // namespace
 
-void identify(Identity *first)
+Identity identify(c10::TensorImpl *tensor, c10::StorageImpl *storage)
 {
     std::vector<Target *> dead;
     Known &k = known();
+    Identity found;
     {
         std::lock_guard<std::mutex> guard(k.lock);
-        for (const Identity *one = first; one; one = one->next)
-            identify_locked(k, *one);
         if (k.tensors.is_full() || k.storages.is_full()) sweep_locked(k, dead);
+        found = identify_locked(k, tensor, storage);
     }
     give_back(dead);
+    return found;
 }
 
 void forget(c10::TensorImpl *tensor)
@@ -173,6 +177,7 @@ void forget(c10::TensorImpl *tensor)
     Known &k = known();
     {
         std::lock_guard<std::mutex> guard(k.lock);
+        identities_epoch++;
         k.tensors.sweep(dead, [tensor](const Tensor &slot) { return slot.target != tensor; });
     }
     give_back(dead);
@@ -184,6 +189,7 @@ void forget_all()
     Known &k = known();
     {
         std::lock_guard<std::mutex> guard(k.lock);
+        identities_epoch++;
         k.tensors.sweep(dead, [](const Tensor &) { return false; });
         k.storages.sweep(dead, [](const Storage &) { return false; });
     }

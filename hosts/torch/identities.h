@@ -10,24 +10,26 @@
 #include <c10/core/StorageImpl.h>
 #include <c10/core/TensorImpl.h>
 
-#include <vector>
+#include <atomic>
 
 namespace kpytrace
 {
 
 enum : uint64_t { UNDEFINED_TENSOR = 1 }; // torch has one for all
 
-// One to number, and its numbers. NEXT, or null.
+// The numbers of a tensor and its storage. They hold for what lies at these addresses as long as
+// identities_epoch is the same.
 struct Identity {
-    c10::TensorImpl *tensor = nullptr;
-    c10::StorageImpl *storage = nullptr; // or null
-    uint64_t *tensor_id = nullptr;
-    uint64_t *storage_id = nullptr; // left as it is without a storage
-    Identity *next = nullptr;
+    uint64_t tensor_id;
+    uint64_t storage_id; // 0 without a storage
+    uint64_t epoch;
 };
 
-// Numbers all that begin at FIRST, which live during the call. Throws std::bad_alloc.
-void identify(Identity *first);
+// Both live during the call; STORAGE may be null. Throws std::bad_alloc.
+Identity identify(c10::TensorImpl *tensor, c10::StorageImpl *storage);
+
+// Another one before a reference is given back: who finds another tensor at an address sees that.
+extern std::atomic<uint64_t> identities_epoch;
 
 // Gives TENSOR's reference back; should it come again it counts as another one.
 void forget(c10::TensorImpl *tensor);

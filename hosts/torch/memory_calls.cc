@@ -1,7 +1,9 @@
 #include "memory_calls.h"
 
 #include "cpu_allocator.h"
+#include "cuda_attach.h"
 #include "memory_door.h"
+#include "tensor_reports.h"
 
 namespace kpytrace
 {
@@ -10,6 +12,12 @@ namespace memory_calls
 
 // The standalone host's name for a kpt_memory_tracer.
 constexpr const char *CAPSULE = "kpytrace.memory_tracer";
+
+PyObject *reason_of(const std::string &why)
+{
+    if (why.empty()) Py_RETURN_NONE;
+    return PyUnicode_FromStringAndSize(why.data(), static_cast<Py_ssize_t>(why.size()));
+}
 
 PyDoc_STRVAR(record_doc, "record_tensors(tracer) -> None, or why tensors are not recorded");
 PyObject *record(PyObject *, PyObject *capsule)
@@ -20,8 +28,7 @@ PyObject *record(PyObject *, PyObject *capsule)
     Py_BEGIN_ALLOW_THREADS;
     why = record_tensors(*tracer);
     Py_END_ALLOW_THREADS;
-    if (why.empty()) Py_RETURN_NONE;
-    return PyUnicode_FromStringAndSize(why.data(), static_cast<Py_ssize_t>(why.size()));
+    return reason_of(why);
 }
 
 PyDoc_STRVAR(stop_doc, "stop_tensors(tracer): it is told no more");
@@ -43,6 +50,18 @@ PyObject *enter(PyObject *, PyObject *path)
     if (!text) return nullptr;
     enter_module(text, static_cast<size_t>(size));
     Py_RETURN_NONE;
+}
+
+PyDoc_STRVAR(attach_doc, "attach_cuda(library) -> None, or why CUDA tensors are not recorded");
+PyObject *attach(PyObject *, PyObject *args)
+{
+    const char *library;
+    if (!PyArg_ParseTuple(args, "s", &library)) return nullptr;
+    std::string why;
+    Py_BEGIN_ALLOW_THREADS;
+    why = attach_cuda(library);
+    Py_END_ALLOW_THREADS;
+    return reason_of(why);
 }
 
 PyDoc_STRVAR(open_doc, "install_memory_door(plugin): snapshots on demand are recorded through it");
@@ -70,6 +89,7 @@ PyObject *close(PyObject *, PyObject *args)
 PyMethodDef memory_methods[] = {
     {"record_tensors", memory_calls::record, METH_O, memory_calls::record_doc},
     {"stop_tensors", memory_calls::stop, METH_O, memory_calls::stop_doc},
+    {"attach_cuda", memory_calls::attach, METH_VARARGS, memory_calls::attach_doc},
     {"enter_module", memory_calls::enter, METH_O, memory_calls::enter_doc},
     {"install_memory_door", memory_calls::open, METH_VARARGS, memory_calls::open_doc},
     {"uninstall_memory_door", memory_calls::close, METH_VARARGS, memory_calls::close_doc},

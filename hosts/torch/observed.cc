@@ -2,6 +2,7 @@
 
 #include <ATen/record_function.h>
 #include <Python.h>
+#include <cxxabi.h>
 #include <pthread.h>
 
 #include <algorithm>
@@ -11,6 +12,8 @@
 #include <mutex>
 
 #include "collectives.h"
+#include "identities.h"
+#include "of_thread.h"
 #include "texts.h"
 #include "values.h"
 
@@ -36,10 +39,93 @@ struct Begun : at::ObserverContext {
         const kpt_observer *observer;
         uint64_t id;
     };
+
+    // From, and to, what the thread has spare.
+    static void *operator new(size_t size);
+    static void operator delete(void *block);
+
     size_t outputs = 0;
-    int exceptions = 0;
+    unsigned exceptions = 0;
     uint32_t count = 0;
     std::array<One, MOST_OBSERVERS> numbers; // COUNT of them
+};
+
+// Where operators begin on one thread and end on another, the latter's would be ever more.
+struct Spare {
+    std::array<void *, 64> blocks;
+    size_t count = 0;
+
+    Spare() {}
+    ~Spare()
+    {
+        while (count)
+            ::operator delete(blocks[--count]);
+    }
+};
+
+void *Begun::operator new(size_t size)
+{
+    Spare &spare = OfThread<Spare>::here();
+    return spare.count ? spare.blocks[--spare.count] : ::operator new(size);
+}
+
+void Begun::operator delete(void *block)
+{
+    Spare &spare = OfThread<Spare>::here();
+    if (spare.count < spare.blocks.size())
+        spare.blocks[spare.count++] = block;
+    else
+        ::operator delete(block);
+}
+
+// The count behind std::uncaught_exceptions(), where the C++ ABI has it for this thread: asking takes calls
+// into two libraries.
+class Uncaught
+{
+  public:
+    Uncaught() : counts_(reinterpret_cast<const Counts *>(abi::__cxa_get_globals())) {}
+
+    unsigned count() const
+    {
+        return counts_->uncaught;
+    }
+
+  private:
+    struct Counts { // __cxa_eh_globals
+        void *caught;
+        unsigned uncaught;
+    };
+    const Counts *const counts_;
+};
+
+unsigned uncaught_exceptions()
+{
+    return OfThread<Uncaught>::here().count();
+}
+
+// Those who are told of an operator.
+class Listeners
+{
+  public:
+    Listeners()
+    {
+        for (const auto &slot : told)
+            if (const Observer *observer = slot.load(std::memory_order_acquire))
+                all_[count_++] = observer;
+    }
+
+    const Observer *const *begin() const
+    {
+        return all_;
+    }
+    const Observer *const *end() const
+    {
+        return all_ + count_;
+    }
+
+  private:
+    const Observer *all_[MOST_OBSERVERS];
+    size_t count_ = 0;
 };
 
 // Of a stack of boxed values, the last ones are the function's own.
@@ -63,6 +149,7 @@ void add_kernel(const at::RecordFunction &function, Values &values, kpt_op &op, 
                                                                : std::string_view();
     };
     if (said.empty()) return;
+    op.description = 0; // that number is of fewer texts
     op.kernel_backend = values.copied(text_of("kernel_backend"));
     op.kernel_file = values.copied(base_name(text_of("kernel_file")));
     const auto stream = said.find("stream");
@@ -74,15 +161,6 @@ void add_kernel(const at::RecordFunction &function, Values &values, kpt_op &op, 
     op.value_count++;
 }
 
-void give_wanted_elements(Values &values, kpt_str name)
-{
-    const auto wants = [name](const auto &slot) {
-        const Observer *observer = slot.load(std::memory_order_acquire);
-        return observer && observer->wants_elements_of(name);
-    };
-    if (std::any_of(told.begin(), told.end(), wants)) values.give_elements();
-}
-
 void describe(const at::RecordFunction &function, const FunctionTexts &texts, Values &values,
               kpt_op &op)
 {
@@ -91,6 +169,7 @@ void describe(const at::RecordFunction &function, const FunctionTexts &texts, Va
     op.scope = static_cast<uint32_t>(function.scope());
     op.name = texts.name;
     op.schema = texts.schema;
+    op.description = texts.description;
     op.record_id = function.handle();
     op.forward_thread = function.forwardThreadId();
     op.thread = function.threadId();
@@ -103,31 +182,30 @@ void describe(const at::RecordFunction &function, const FunctionTexts &texts, Va
         op.attrs = attrs.data();
         op.attr_count = attrs.size();
     }
-    values.identify();
-    give_wanted_elements(values, op.name);
 }
 
 std::unique_ptr<at::ObserverContext> begin_operator(const at::RecordFunction &function)
 {
     if (!told_count.load(std::memory_order_relaxed)) return nullptr;
     try {
-        auto begun = std::make_unique<Begun>();
+        std::unique_ptr<Begun> begun(new Begun); // not zeroed first
+        const Listeners listeners;
         Values &values = Values::here();
         Values::Scope scope(values);
         kpt_op op;
         KPT_INIT(&op);
         const FunctionTexts texts = texts_of(function);
         describe(function, texts, values, op);
-        for (const auto &slot : told) {
-            const Observer *observer = slot.load(std::memory_order_acquire);
-            if (!observer) continue;
+        const auto wants = [&op](const Observer *to) { return to->wants_elements_of(op.name); };
+        if (std::any_of(listeners.begin(), listeners.end(), wants)) values.give_elements();
+        for (const Observer *observer : listeners) {
             const kpt_observer &to = observer->plugins();
             uint64_t id;
             if (to.ops->begin_op(to.self, &op, &id) == KPT_OK && id)
                 begun->numbers[begun->count++] = {&to, id};
         }
         begun->outputs = texts.outputs;
-        begun->exceptions = std::uncaught_exceptions();
+        begun->exceptions = uncaught_exceptions();
         return begun;
     } catch (const std::exception &) { // no memory; the operator goes on
         return nullptr;
@@ -139,7 +217,7 @@ void end_operator(const at::RecordFunction &function, at::ObserverContext *conte
     const auto *begun = static_cast<const Begun *>(context);
     if (!begun || !begun->count) return;
     try {
-        const bool raised = std::uncaught_exceptions() > begun->exceptions;
+        const bool raised = uncaught_exceptions() > begun->exceptions;
         Values &values = Values::here();
         Values::Scope scope(values);
         kpt_op op;
@@ -149,7 +227,6 @@ void end_operator(const at::RecordFunction &function, at::ObserverContext *conte
             last_of(at::ArrayRef<const c10::IValue>(all.data(), all.size()), begun->outputs);
         op.values = values.convert(outputs);
         op.value_count = outputs.size();
-        values.identify();
         for (uint32_t i = 0; i < begun->count; i++) {
             const auto &[to, id] = begun->numbers[i];
             (void)to->ops->end_op(to->self, id, &op, raised ? kpt_str_of("raised") : kpt_str{});

@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <unordered_set>
 
+#include "of_thread.h"
 #include "values.h"
 
 namespace kpytrace
@@ -31,7 +31,8 @@ struct Operator {
 struct Seen {
     std::mutex lock; // nothing is called under it
     std::unordered_map<const char *, const Operator *> operators;
-    std::unordered_set<std::string> names;
+    std::unordered_map<std::string, uint64_t> names; // with the number of each
+    uint64_t last = 0;                               // number of texts
     std::map<c10::Device, std::string, bool (*)(const c10::Device &, const c10::Device &)> devices{
         [](const c10::Device &a, const c10::Device &b) {
             return std::pair(a.type(), a.index()) < std::pair(b.type(), b.index());
@@ -47,15 +48,14 @@ Seen &seen()
 // What this thread looks at first.
 struct Recent {
     std::array<const Operator *, 512> operators{};
-    std::array<kpt_str, 256> names{};
+    std::array<FunctionTexts, 256> names{};
     c10::Device device{c10::DeviceType::CPU};
     kpt_str device_text = view("cpu");
 };
 
 Recent &recent()
 {
-    static thread_local Recent here;
-    return here;
+    return OfThread<Recent>::here();
 }
 
 enum { MOST_NAMES = 1 << 16 };
@@ -72,9 +72,10 @@ const Operator *remembered(const c10::FunctionSchema &schema, const char *key)
     auto *made =
         new Operator{key, schema.name(), schema.overload_name(), c10::toString(schema), {}};
     made->texts = {view(made->name), view(made->schema), schema.arguments().size(),
-                   schema.returns().size()};
+                   schema.returns().size(), 0};
     Seen &all = seen();
     std::lock_guard<std::mutex> guard(all.lock);
+    made->texts.description = ++all.last;
     all.operators[key] = made;
     return made;
 }
@@ -88,17 +89,26 @@ const Operator *looked_up(const char *key, const char *overload)
                                                                                : nullptr;
 }
 
-kpt_str kept_name(std::string_view name)
+// Of an annotation, or a node of autograd's.
+FunctionTexts texts_of_name(std::string_view name)
 {
-    kpt_str &last = recent().names[std::hash<std::string_view>{}(name) % 256];
-    if (last.size == name.size() && last.data && !memcmp(last.data, name.data(), name.size()))
+    FunctionTexts &last = recent().names[std::hash<std::string_view>{}(name) % 256];
+    const kpt_str kept = last.name;
+    if (kept.size == name.size() && kept.data && !memcmp(kept.data, name.data(), name.size()))
         return last;
     Seen &all = seen();
     std::string copy(name);
+    FunctionTexts texts;
     std::lock_guard<std::mutex> guard(all.lock);
-    if (all.names.size() >= MOST_NAMES && !all.names.count(copy)) return view(name);
-    last = view(*all.names.insert(std::move(copy)).first);
-    return last;
+    if (all.names.size() >= MOST_NAMES && !all.names.count(copy)) {
+        texts.name = view(name);
+        return texts;
+    }
+    const auto [found, is_new] = all.names.try_emplace(std::move(copy), 0);
+    if (is_new) found->second = ++all.last;
+    texts.name = view(found->first);
+    texts.description = found->second;
+    return last = texts;
 }
 
 } // namespace
@@ -110,11 +120,7 @@ FunctionTexts texts_of(const at::RecordFunction &function)
     const auto mixed = reinterpret_cast<uintptr_t>(key) * UINT64_C(0x9E3779B97F4A7C15);
     const Operator *&last = recent().operators[mixed >> 55];
     if (is_of(last, key, overload)) return last->texts;
-    if (!function.operator_name()) { // an annotation, a node of autograd's
-        FunctionTexts texts;
-        texts.name = kept_name(key);
-        return texts;
-    }
+    if (!function.operator_name()) return texts_of_name(key);
     const Operator *found = looked_up(key, overload);
     if (!found) found = remembered(*function.operator_schema(), key);
     last = found;

@@ -16,6 +16,7 @@ struct FunctionTexts {
     kpt_str schema{};
     size_t inputs = SIZE_MAX; // how many; all that there are without a schema
     size_t outputs = SIZE_MAX;
+    uint64_t description = 0; // the texts' number
 };
 
 // The name's text may be FUNCTION's own, where there are too many names to keep.

@@ -1,6 +1,7 @@
 #include "values.h"
 
 #include "elements.h"
+#include "identities.h"
 #include "texts.h"
 
 namespace kpytrace
@@ -12,51 +13,13 @@ namespace
 enum { MOST_ITEMS = 4097 }; // as many as torch writes of a list
 enum { MOST_DEPTH = 64 };
 
-// What torch's own observer writes of a tensor whose sizes are not numbers, or of a nested one's: nothing
-// but its type. Those of a Python subclass are asked for in Python, unless one takes what is stored.
-bool has_sizes(const c10::TensorImpl &impl)
-{
-    return !impl.has_symbolic_sizes_strides() &&
-           !impl.key_set().has(c10::DispatchKey::NestedTensor);
-}
-
-void describe_sizes(const c10::TensorImpl &impl, bool as_stored, kpt_tensor &to)
-{
-    const auto sizes = as_stored ? impl.sizes_default() : impl.sizes();
-    const auto strides = as_stored ? impl.strides_default() : impl.strides();
-    to.dimensions = static_cast<uint32_t>(sizes.size());
-    to.sizes = sizes.data();
-    to.strides = strides.size() == sizes.size() ? strides.data() : nullptr;
-}
-
-void describe(const c10::TensorImpl &impl, kpt_tensor &to)
-{
-    const bool has_storage = impl.has_storage();
-    const bool as_stored = !has_storage || impl.is_python_dispatch();
-    to.dimensions = 1; // of which nothing is known
-    to.dtype = view(impl.dtype().name());
-    if (!has_sizes(impl)) return;
-    describe_sizes(impl, as_stored, to);
-    if (!has_storage) return;
-    to.offset_elements = as_stored ? impl.storage_offset_default() : impl.storage_offset();
-    to.element_count = as_stored ? impl.numel_default() : impl.numel();
-    to.element_bytes = impl.dtype().itemsize();
-    to.device = device_text(impl.unsafe_storage().device());
-}
-
 } // namespace
-
-Values &Values::here()
-{
-    static thread_local Values values;
-    return values;
-}
 
 Values::Scope::Scope(Values &values)
     : values_(values), value_(values.values_.place()), attr_(values.attrs_.place()),
       text_(values.texts_.place()), tensors_(values.tensor_count_),
       first_(std::exchange(values.first_tensor_, values.tensor_count_)),
-      unnumbered_(std::exchange(values.unnumbered_, nullptr)), copies_(values.copies_.size())
+      copies_(values.copies_.size())
 {
 }
 
@@ -67,7 +30,6 @@ Values::Scope::~Scope()
     values_.texts_.go_back(text_);
     values_.tensor_count_ = tensors_;
     values_.first_tensor_ = first_;
-    values_.unnumbered_ = unnumbered_;
     values_.copies_.resize(copies_);
 }
 
@@ -82,25 +44,16 @@ void Values::convert_tensor(const at::Tensor &from, kpt_value &to)
     Tensor &tensor = next_tensor();
     kpt_tensor &given = tensor.given;
     c10::TensorImpl *impl = from.unsafeGetTensorImpl();
-    KPT_INIT(&given);
     to.kind = KPT_VALUE_TENSOR;
     to.tensor = &given;
     tensor.source = &from;
-    if (!from.defined()) {
+    if (from.defined()) {
+        descriptions_.tell(*impl, given);
+    } else {
+        KPT_INIT(&given);
         given.dtype = view(impl->dtype().name());
         given.tensor_id = UNDEFINED_TENSOR;
-        return;
     }
-    try {
-        describe(*impl, given);
-    } catch (const std::exception &) { // a kind of tensor that refuses
-        given.dimensions = 1;
-        given.sizes = given.strides = nullptr;
-    }
-    const bool has_storage = given.device.size != 0;
-    tensor.identity = {impl, has_storage ? impl->unsafe_storage().unsafeGetStorageImpl() : nullptr,
-                       &given.tensor_id, &given.storage_id, unnumbered_};
-    unnumbered_ = &tensor.identity;
 }
 
 void Values::convert_items(uint32_t kind, at::ArrayRef<c10::IValue> items, kpt_value &to, int depth)
@@ -153,11 +106,6 @@ kpt_value *Values::convert(at::ArrayRef<const c10::IValue> given, size_t more)
     for (size_t i = 0; i < count; i++)
         convert_one(given[i], converted[i], 0);
     return converted;
-}
-
-void Values::identify()
-{
-    if (unnumbered_) kpytrace::identify(std::exchange(unnumbered_, nullptr));
 }
 
 void Values::give_elements()

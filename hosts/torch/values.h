@@ -12,8 +12,9 @@
 #include <string_view>
 #include <vector>
 
-#include "identities.h"
+#include "descriptions.h"
 #include "kpt.h"
+#include "of_thread.h"
 
 namespace kpytrace
 {
@@ -73,7 +74,10 @@ class Values
 {
   public:
     // The calling thread's.
-    static Values &here();
+    static Values &here()
+    {
+        return OfThread<Values>::here();
+    }
 
     class Scope
     {
@@ -90,15 +94,11 @@ class Values
         Stack<char>::Place text_;
         size_t tensors_;
         size_t first_;
-        Identity *unnumbered_;
         size_t copies_;
     };
 
     // GIVEN, with room for MORE behind them.
     kpt_value *convert(at::ArrayRef<const c10::IValue> given, size_t more = 0);
-
-    // Numbers the tensors that were converted since it was done last.
-    void identify();
 
     // Gives the plugin the elements of the integral tensors in this scope; those of other devices copied.
     void give_elements();
@@ -109,7 +109,6 @@ class Values
   private:
     struct Tensor {
         kpt_tensor given;
-        Identity identity;
         const at::Tensor *source;
     };
 
@@ -124,8 +123,8 @@ class Values
     std::vector<std::unique_ptr<Tensor>> tensors_;
     size_t tensor_count_ = 0;
     size_t first_tensor_ = 0; // of the innermost scope
-    Identity *unnumbered_ = nullptr;
     std::vector<at::Tensor> copies_;
+    Descriptions descriptions_;
 };
 
 } // namespace kpytrace

@@ -77,6 +77,18 @@ def parse_command(words: Sequence[str], known: Sequence[Argument], usage: str,
     return options, rest
 
 
+def parse_files(words: Sequence[str], known: Sequence[Argument], usage: str,
+                hint: str) -> tuple[dict[str, str], list[str]] | None:
+    """The same of a command that makes one output, which has to be named, of any number of files."""
+    options, paths = parse(known, words)
+    if "help" in options:
+        print(usage + columns(known))
+        return None
+    if not paths or "output" not in options:
+        raise Usage(hint)
+    return options, paths
+
+
 def row_count(options: dict[str, str], default: int) -> int | None:
     """What --count says; None, which 0 stands for: all of them."""
     given = options.get("count", str(default))

@@ -6,7 +6,7 @@ import sys
 
 from .arguments import Usage
 
-_COMMANDS = ("run", "convert", "info", "top", "memory", "et")
+_COMMANDS = ("run", "report", "view", "convert", "info", "top", "merge", "diff", "table", "memory", "et")
 
 HELP = """\
 usage: kpytrace COMMAND ...
@@ -14,9 +14,14 @@ usage: kpytrace COMMAND ...
 Traces every Python call of every thread of a program.
 
   kpytrace run script.py         runs a program and writes its trace
+  kpytrace report FILE.kpt       writes a page for the browser: timeline, flame graph, top table
+  kpytrace view FILE.kpt         shows that page
   kpytrace convert in.kpt out    turns a .kpt file into another format
   kpytrace info FILE.kpt         says what is in a file
   kpytrace top FILE.kpt          lists the functions that took the most time
+  kpytrace merge FILES -o OUT    makes one trace of several processes, or ranks
+  kpytrace diff A.kpt B.kpt      says which functions got slower, or faster
+  kpytrace table FILES -o OUT    time by rank, step and function, as Parquet
   kpytrace memory FILE           lists who allocated what (of `run --memory FILE.tables.json`)
   kpytrace et COMMAND ...        reads execution traces, as torch's observer writes them
 
@@ -39,18 +44,11 @@ def _main(words: list[str]) -> int:
         hint = (f"did you mean `kpytrace {near[0]}`?" if near else
                 f"to trace a program, write `kpytrace run {words[0]}`")
         raise Usage(f"there is no command {words[0]!r}: {hint}")
-    if words[0] == "run":
-        from . import run
+    if words[0] in ("run", "report", "view", "memory", "et", "merge", "diff", "table"):  # a module each
+        import importlib
 
-        return run.main(words[1:])
-    if words[0] == "memory":
-        from . import memory
-
-        return memory.main(words[1:])
-    if words[0] == "et":
-        from . import et
-
-        return et.main(words[1:])
+        status: int = importlib.import_module(f"{__package__}.{words[0]}").main(words[1:])
+        return status
     from . import files
 
     return {"convert": files.convert, "info": files.info, "top": files.top}[words[0]](words[1:])

@@ -7,19 +7,20 @@ import sys
 import time
 
 from . import progress
+from .amounts import amount
 from .arguments import Argument, Usage, parse_command, row_count
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_HELP = Argument("help", "", "print this", "h")
-_QUIET = Argument("quiet", "", "print nothing but what was asked for", "q")
-_RECOVER = Argument("recover", "", "read a damaged file up to where it is damaged")
+HELP = Argument("help", "", "print this", "h")
+QUIET = Argument("quiet", "", "print nothing but what was asked for", "q")
+RECOVER = Argument("recover", "", "read a damaged file up to where it is damaged")
 _SORTS = {"own": 0, "total": 1, "calls": 2, "max": 3}
 
 
-class _File:
+class KptFile:
     """A .kpt file that is open."""
 
     def __init__(self, path: str, options: dict[str, str]) -> None:
@@ -44,37 +45,35 @@ class _File:
     def bar(self, what: str) -> progress.Bar | None:
         return progress.bar(what, self.stats["events"] // 2, self.quiet)
 
+    def write(self, path: str, what: str = "converting") -> int:
+        """Writes it in the format that the path says. How many calls that were."""
+        bar = self.bar(what)
+        counts = self.standalone.write(self.handle, path, bar)
+        if bar:
+            bar.close()
+        return int(counts["calls"])
+
 
 def convert(words: list[str]) -> int:
     usage = """\
 usage: kpytrace convert [OPTION]... IN.kpt OUT
 
 Writes the trace of a .kpt file in the format that OUT's name says: .json, .pftrace,
-.speedscope.json, .collapsed, also with .gz, or .kpt itself, which makes a cut-off file whole."""
-    parsed = parse_command(words, (_RECOVER, _QUIET, _HELP), usage, (2,))
+.speedscope.json, .collapsed, .html, also with .gz, or .kpt itself, which makes a cut-off file whole."""
+    parsed = parse_command(words, (RECOVER, QUIET, HELP), usage, (2,))
     if parsed is None:
         return 0
     options, (source, target) = parsed
     from .. import _trace
 
     path = _trace._check_output(target)
-    file = _File(source, options)
-    bar = file.bar("converting")
+    file = KptFile(source, options)
     began = time.perf_counter()
-    counts = file.standalone.write(file.handle, path, bar)
-    if bar:
-        bar.close()
+    calls = file.write(path)
     if not file.quiet:
-        print(f"kpytrace: {counts['calls']:,} calls in {time.perf_counter() - began:.2f} s: {target}",
+        print(f"kpytrace: {calls:,} calls in {time.perf_counter() - began:.2f} s: {target}",
               file=sys.stderr)
     return 0
-
-
-def _amount(ns: float) -> str:
-    for unit, factor in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
-        if ns >= factor:
-            return f"{ns / factor:.3f} {unit}"
-    return f"{ns:.0f} ns"
 
 
 def info(words: list[str]) -> int:
@@ -82,11 +81,11 @@ def info(words: list[str]) -> int:
 usage: kpytrace info [OPTION]... FILE.kpt
 
 Says what is in a .kpt file: the program, threads, calls, what was dropped, what tracing cost."""
-    parsed = parse_command(words, (_RECOVER, _QUIET, _HELP), usage, (1,))
+    parsed = parse_command(words, (RECOVER, QUIET, HELP), usage, (1,))
     if parsed is None:
         return 0
     options, (path,) = parsed
-    file = _File(path, options)
+    file = KptFile(path, options)
     bar = file.bar("reading")
     rows = file.standalone.profile(file.handle, _SORTS["calls"], 2**32 - 1, True, bar)
     if bar:
@@ -101,7 +100,8 @@ Says what is in a .kpt file: the program, threads, calls, what was dropped, what
     shortest = min((row[8] for row in rows if row[5] > 100), default=0)
     stats = file.stats
     lines = [("file", f"{path}, {os.path.getsize(path):,} bytes, {file.state}")]
-    lines += [(key, file.info[key]) for key in ("command", "python", "process") if key in file.info]
+    lines += [(key, file.info[key]) for key in ("command", "python", "process", "name", "rank", "local_rank", "world_size",
+                                                "host", "parent") if key in file.info]
     lines += [("recorded by", f"kpytrace {file.info.get('version', '?')}"),
               ("calls", f"{calls:,} of {len({row[0] for row in rows}):,} functions"),
               ("events", f"{stats['events']:,}"), ("dropped", f"{stats['events_dropped']:,}"),
@@ -112,21 +112,53 @@ Says what is in a .kpt file: the program, threads, calls, what was dropped, what
         lines.append(("not reached", f"{stats['threads_unreached']:,} threads"))
     if calls and spent and shortest:
         cost = min(2 * shortest * calls, spent)
-        lines.append(("tracing cost", f"at most {_amount(cost)}, {cost / spent:.0%} of the time in the "
-                      f"trace (twice the shortest call, {_amount(shortest)}, for each)"))
+        lines.append(("tracing cost", f"at most {amount(cost)}, {cost / spent:.0%} of the time in the "
+                      f"trace (twice the shortest call, {amount(shortest)}, for each)"))
+    lines += _gpu_lines(file)
     for name, value in lines:
         print(f"{name + ':':<14}{value}")
     print("threads:")
     for name, (count, own) in sorted(threads.items(), key=lambda item: -item[1][0]):
-        print(f"  {count:>14,} calls {_amount(own):>12}  {name or '(no name)'}")
+        print(f"  {count:>14,} calls {amount(own):>12}  {name or '(no name)'}")
     return 0
+
+
+def _top_gpu(file: KptFile, count: int, as_json: bool) -> int:
+    from . import gpu
+
+    report = file.standalone.gpu_report(file.handle)
+    if as_json:
+        import json
+
+        print(json.dumps(gpu.as_dict(report), indent=1))
+    else:
+        gpu.print_report(report, count)
+    return 0
+
+
+def _gpu_lines(file: KptFile) -> list[tuple[str, str]]:
+    """What `info` says of GPUs."""
+    _, kernels, dropped, lost = file.standalone.gpu(file.handle)
+    report = file.standalone.gpu_report(file.handle)
+    lines = [("gpu", f"{device['index']} {device['name'].decode('utf-8', 'replace')}, "
+              f"{device['kernels']:,} kernels, busy {amount(device['busy_ns'])}")
+             for device in report["devices"]]
+    if kernels or dropped or lost:
+        lines.append(("gpu events", f"{report['events']:,}, {dropped:,} dropped, {lost:,} kernels lost to "
+                      f"another tool"))
+    return lines
 
 
 def top(words: list[str]) -> int:
     known = (Argument("sort", "KEY", "by own, total, calls or max (default: own)", "s"),
              Argument("count", "N", "how many rows (default: 25; 0: all)", "n"),
              Argument("threads", "", "a row for each thread of a function"),
-             _RECOVER, _QUIET, _HELP)
+             Argument("gpu", "", "kernels instead: by name, by the Python line that launched them, and "
+                      "how long each device was idle"),
+             Argument("json", "", "with --gpu: the same as JSON, in nanoseconds"),
+             Argument("tasks", "", "asyncio's tasks instead, by the time that they ran"),
+             Argument("coroutines", "", "the same, all tasks of a coroutine together"),
+             RECOVER, QUIET, HELP)
     usage = """\
 usage: kpytrace top [OPTION]... FILE.kpt
 
@@ -139,7 +171,15 @@ of a function that calls itself only the outermost call)."""
     sort, count = options.get("sort", "own"), row_count(options, 25) or 2**32 - 1
     if sort not in _SORTS:
         raise Usage(f"--sort must be one of {', '.join(_SORTS)}, not {sort}")
-    file = _File(path, options)
+    if "json" in options and "gpu" not in options:
+        raise Usage("--json is for --gpu")
+    file = KptFile(path, options)
+    if "gpu" in options:
+        return _top_gpu(file, count, "json" in options)
+    if "tasks" in options or "coroutines" in options:
+        from . import tasks
+
+        return tasks.print_tasks(file, count, "coroutines" in options)
     bar = file.bar("reading")
     rows = file.standalone.profile(file.handle, _SORTS[sort], count,
                                    "threads" in options, bar)
@@ -148,6 +188,6 @@ of a function that calls itself only the outermost call)."""
     print(f"{'calls':>14}  {'own':>11}  {'total':>11}  {'per call':>11}  {'longest':>11}  function")
     for display, _, _, _, thread, calls, own, total, _, most in rows:
         where = f"  [{thread.decode('utf-8', 'replace')}]" if "threads" in options else ""
-        print(f"{calls:>14,}  {_amount(own):>11}  {_amount(total):>11}  {_amount(total / calls):>11}  "
-              f"{_amount(most):>11}  {display.decode('utf-8', 'replace')}{where}")
+        print(f"{calls:>14,}  {amount(own):>11}  {amount(total):>11}  {amount(total / calls):>11}  "
+              f"{amount(most):>11}  {display.decode('utf-8', 'replace')}{where}")
     return 0

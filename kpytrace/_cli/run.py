@@ -14,9 +14,11 @@ _VALUES = {"max_events": "N", "max_bytes": "SIZE", "on_full": "WORD", "ring": "1
            "ring_ns": "TIME", "ring_bytes": "SIZE", "min_duration_ns": "TIME", "max_depth": "N",
            "overhead_permille": "N", "tool_id": "N", "flush_ns": "TIME", "include": "PATTERN",
            "exclude": "PATTERN"}
+_NEGATED = {"c_calls": "leave out functions written in C",
+            "tasks": "give asyncio's tasks no tracks of their own"}
 _OWN = (
     Argument("output", "FILE", "where the trace goes; its name says what it is: .json, .pftrace, "
-             ".kpt, .speedscope.json, .collapsed, and all but .kpt with .gz behind it "
+             ".kpt, .html, .speedscope.json, .collapsed, and all but .kpt with .gz behind it "
              "(default: kpytrace.json)", "o"),
     Argument("memory", "FILE", "record the memory that Python allocates, and write that: .pickle for "
              "torch's memory viewer, .json, .pftrace, or .tables.json for `kpytrace memory`. Calls are "
@@ -24,6 +26,9 @@ _OWN = (
     Argument("memory-sample", "SIZE", "of the memory, one byte in so many, 512kB, and so at next to no "
              "cost (default: every block)"),
     Argument("memory-entries", "N", "keep the last so many allocations and frees (default: all)"),
+    Argument("no-gpu", "", "do not record what GPUs do"),
+    Argument("children", "", "record every Python process that the program starts or forks, too, and merge them at "
+             "the end; each has a .kpt file in OUTPUT.children, and with --memory one of its own beside that file"),
     Argument("quiet", "", "print nothing", "q"),
     Argument("help", "", "print this", "h"),
 )
@@ -31,8 +36,8 @@ _OWN = (
 
 def _argument(option: _options.Option) -> Argument:
     name = option.name.replace("_", "-")
-    if option.name == "c_calls":
-        return Argument("no-c-calls", "", "leave out functions written in C")
+    if option.name in _NEGATED:
+        return Argument(f"no-{name}", "", _NEGATED[option.name])
     text = option.text
     if option.name in ("include", "exclude"):
         text += "; may be given several times"
@@ -97,7 +102,7 @@ def _reach(environment: dict[str, str]) -> None:
 
 
 def _record_memory(options: dict[str, str], quiet: bool, environment: dict[str, str]) -> None:
-    """Takes what is about memory out of the options."""
+    """Takes what is about memory alone out of the options."""
     given = {name: options.pop(f"memory-{name}") for name in ("sample", "entries")
              if f"memory-{name}" in options}
     path = options.pop("memory", None)
@@ -112,18 +117,25 @@ def _record_memory(options: dict[str, str], quiet: bool, environment: dict[str, 
         checked = _memory.Memory(path, **values)  # type: ignore[arg-type]
     except (TypeError, ValueError) as error:
         raise Usage(str(error)) from None
+    if "children" in options:
+        values["children"] = "1"
     environment[_auto.MEMORY_VARIABLE] = _auto.pack(checked._path or "", values, quiet)
 
 
 def _record_calls(options: dict[str, str], quiet: bool, environment: dict[str, str]) -> None:
     output = options.pop("output", None) or os.environ.get("KPYTRACE_OUTPUT") or "kpytrace.json"
     values = {name.replace("-", "_"): value for name, value in options.items()}
-    if values.pop("no_c_calls", None):
-        values["c_calls"] = "0"
+    values.update({name: "0" for name in (*_NEGATED, "gpu") if values.pop(f"no_{name}", None)})
+    children = values.pop("children", None)
     from .. import _trace
 
     try:  # errors now, not at the end
         checked = _trace.Trace(output, values)  # type: ignore[arg-type]
+        if children:
+            from .. import _family
+
+            _family.check(output)
+            values["children"] = "1"
     except (TypeError, ValueError) as error:
         raise Usage(str(error)) from None
     environment[_auto.VARIABLE] = _auto.pack(checked._output or "", values, quiet)
@@ -143,8 +155,8 @@ def main(words: list[str]) -> int:
     _record_memory(options, quiet, environment)
     if _auto.MEMORY_VARIABLE not in environment or "output" in options:
         _record_calls(options, quiet, environment)
-    elif options:
-        raise Usage(f"--{next(iter(options))} is about calls, which are recorded beside the memory where "
+    elif calls_only := options.keys() - {"children"}:
+        raise Usage(f"--{next(iter(calls_only))} is about calls, which are recorded beside the memory where "
                     f"--output names a file for them")
     sys.stdout.flush()
     command = _interpreter() + program

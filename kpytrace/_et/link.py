@@ -64,7 +64,7 @@ def link(trace: Trace, profile: Any) -> Links:
                                 **{name: k["args"][name] for name in ("device", "stream", "correlation")
                                    if name in k.get("args", {})}} for k in own]
             result.kernels += len(own)
-        node.set_attr("kineto", "object", said)
+        node.set_attr("kineto", "map", said)
         result.linked += 1
     result.only_in_profile = list(operators.values())
     return result

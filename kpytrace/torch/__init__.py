@@ -50,7 +50,7 @@ def __getattr__(name: str) -> Any:
 
 
 def install(mode: str = "full", threads: bool = True, tracebacks: bool = True,
-            memory: bool = True, execution_trace: bool = False) -> None:
+            memory: bool = True, execution_trace: bool = False, kernel_stacks: bool = True) -> None:
     """Makes kpytrace the Python tracer of all torch profilers that start from now on.
 
     mode     what torch gets when a profiler stops:
@@ -62,9 +62,10 @@ def install(mode: str = "full", threads: bool = True, tracebacks: bool = True,
     tracebacks  gather the Python frames of torch's combined tracebacks too (memory snapshots, the
              flight recorder, torch.utils._traceback), where tracebacks() does not say why not
     memory   write the memory snapshots that Kineto is asked for on demand, of Python and of tensors
-             in the processor's memory
     execution_trace  profilers that ENABLE_PYTORCH_EXECUTION_TRACE gives an observer get a
              kpytrace.torch.ExecutionTraceObserver
+    kernel_stacks  exported traces have, with each kernel, copy and set of memory of a GPU, the Python
+             stack of the call that launched it
 
     The first time, the shim is compiled for the installed torch, which takes a while. Again with
     other values is fine, and holds for the next profiler. Raises TorchHostError.
@@ -86,7 +87,7 @@ def install(mode: str = "full", threads: bool = True, tracebacks: bool = True,
                      _prefixes(), torch.nn.Module.__call__.__code__,
                      torch.optim.Optimizer._optimizer_step_code.__code__)
         _results.keep_recordings(torch, shim)
-        _export.install(torch)
+        _export.install(torch, kernel_stacks)
         _no_tracebacks = _install_unwinder(torch, shim, tracebacks)
         _set_memory_door(torch, shim, memory)
         if execution_trace:
@@ -127,9 +128,10 @@ def _set_memory_door(torch: ModuleType, shim: Any, wanted: bool) -> None:
     """Where torch's own can't be found again, snapshots on demand are nobody's afterwards."""
     global _has_door
     from .. import plugin_path
-    from . import _stock
+    from . import _cuda, _stock
 
     if wanted:
+        _cuda.attach(torch, shim)
         shim.install_memory_door(str(plugin_path()))
     elif _has_door:
         shim.uninstall_memory_door(_stock.distance(torch, _stock.MEMORY_TRACER))
@@ -138,8 +140,8 @@ def _set_memory_door(torch: ModuleType, shim: Any, wanted: bool) -> None:
 
 def memory(path: Optional[Path] = None, *, sample_bytes: Union[int, str] = 0, max_entries: int = 0,
            max_frames: int = 0, modules: bool = True) -> Memory:
-    """Records what kpytrace.memory() does, and with it the tensors in the processor's memory, in every
-    thread. install() need not have been called. Raises TorchHostError.
+    """Records what kpytrace.memory() does, and with it torch's tensors, in the processor's memory and in
+    CUDA's, in every thread. install() need not have been called. Raises TorchHostError.
 
     modules  tell of each tensor in which module's forward it was made: memory_by_module() adds them up
 

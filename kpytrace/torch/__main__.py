@@ -9,11 +9,14 @@ from . import TorchHostError
 
 
 def build(again: bool) -> int:
-    from . import _shim
+    from . import _cuda, _shim
     from ._environment import needed_torch
 
     try:
-        print(_shim.build(needed_torch(), again))
+        torch = needed_torch()
+        print(_shim.build(torch, again))
+        if _cuda.is_served(torch):
+            print(_shim.build(torch, again, _cuda.UNIT))
     except TorchHostError as error:
         print(f"kpytrace: {error}", file=sys.stderr)
         return 1
@@ -24,7 +27,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m kpytrace.torch",
                                      description="kpytrace as PyTorch's Python tracer")
     commands = parser.add_subparsers(dest="command", required=True)
-    builder = commands.add_parser("build", help="compile the shim for this torch, and print its path")
+    builder = commands.add_parser("build", help="compile the shim for this torch, and print where it is")
     builder.add_argument("--again", action="store_true", help="also if the cache has it")
     commands.add_parser("check", help="say step by step whether this environment can be served")
     arguments = parser.parse_args()

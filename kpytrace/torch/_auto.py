@@ -58,17 +58,21 @@ class _Finder:
         return spec
 
 
+def _is_on(suffix: str) -> bool:
+    return os.environ.get(VARIABLE + suffix, "1").lower() not in _OFF
+
+
 def _install() -> None:
     """A program that didn't ask for it goes on whatever happens."""
     wanted = os.environ.get(VARIABLE, "").lower()
     try:
         from kpytrace.torch import install
 
-        threads = os.environ.get(VARIABLE + "_THREADS", "1").lower() not in _OFF
+        options = {"threads": _is_on("_THREADS"), "kernel_stacks": _is_on("_KERNEL_STACKS")}
         if wanted in _ON:
-            install(threads=threads)
+            install(**options)
         else:
-            install(wanted, threads=threads)
+            install(wanted, **options)
     except Exception as error:
         print(f"kpytrace: {VARIABLE} is set, but torch keeps its own tracer: {error}",
               file=sys.stderr)

@@ -1,4 +1,5 @@
-"""Compiles the shim: all its sources as one unit, since most of the time goes into torch's headers."""
+"""Compiles the shim: all its sources as one unit, since most of the time goes into torch's headers; and the
+library beside it that listens to torch's CUDA allocator."""
 
 from __future__ import annotations
 
@@ -14,10 +15,30 @@ from ._environment import python_headers, torch_folder
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import pathlib
+    from collections.abc import Sequence
     from types import ModuleType
+    from typing import Callable
 
 DEFINITIONS = ("-DUSE_KINETO", "-DFMT_HEADER_ONLY=1", "-DNDEBUG")  # as torch itself is built
 PROGRESS_SECONDS = 1.0
+
+
+class Unit:
+    """What is compiled into one library: the sources of a folder, with headers and libraries beside those
+    that each needs."""
+
+    def __init__(self, name: str, title: str, folder: str = "",
+                 headers: Callable[[ModuleType], list[str]] = lambda torch: [],
+                 libraries: Sequence[str] = ()) -> None:
+        self.name, self.title, self.folder = name, title, folder
+        self.headers, self.libraries = headers, libraries
+
+    def sources(self) -> list[str]:
+        folder = source_folder() / self.folder
+        return sorted(str(path.relative_to(source_folder())) for path in folder.glob("*.cc"))
+
+
+SHIM = Unit("shim", "the shim")
 
 
 def source_folder() -> pathlib.Path:
@@ -29,25 +50,39 @@ def source_folder() -> pathlib.Path:
 
 
 def sources() -> list[pathlib.Path]:
-    """All that the shim is compiled from, the headers of the ABI too."""
+    """All that is compiled, the headers of the ABI too."""
     from .. import include_dir
 
     own = source_folder()
-    return sorted([*own.glob("*.cc"), *own.glob("*.h"), *include_dir().glob("*.h")],
-                  key=lambda path: path.name)
+    found = [path for folder in (own, own / "cuda", own / "cuda/names")
+             for path in folder.glob("*.*") if path.suffix in (".cc", ".h")]
+    return sorted([*found, *include_dir().glob("*.h")], key=lambda path: path.name)
 
 
-def command(torch: ModuleType, compiler: str, unit: str, output: str) -> list[str]:
+def cxx_runtime() -> list[str]:
+    """The C++ library of this process, which the shim is linked to by its path: a compiler that brings its own,
+    linked in, would make two of it, and a stream of the one is no stream of the other."""
+    try:
+        with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as maps:
+            paths = [line[line.index("/"):-1] for line in maps if "/libstdc++.so." in line]
+    except OSError:
+        paths = []
+    return [path for path in paths[:1] if os.path.exists(path)]
+
+
+def command(torch: ModuleType, compiler: str, source: str, output: str,
+            unit: Unit = SHIM) -> list[str]:
     from .. import include_dir
 
     torch_root = torch_folder(torch)
     include = torch_root / "include"
-    system = [include, include / "torch/csrc/api/include", include / "kineto", python_headers()]
+    system = [include, include / "torch/csrc/api/include", include / "kineto", python_headers(),
+              *unit.headers(torch)]
     return [compiler, "-std=c++20", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-pthread",
             *DEFINITIONS, f"-D_GLIBCXX_USE_CXX11_ABI={int(torch.compiled_with_cxx11_abi())}",
             *(part for folder in system for part in ("-isystem", str(folder))),
-            f"-I{source_folder()}", f"-I{include_dir()}", unit, "-o", output,
-            f"-L{torch_root / 'lib'}", "-ltorch_python", "-ltorch_cpu", "-lc10"]
+            f"-I{source_folder()}", f"-I{include_dir()}", source, "-o", output, *cxx_runtime(),
+            f"-L{torch_root / 'lib'}", *unit.libraries, "-ltorch_python", "-ltorch_cpu", "-lc10"]
 
 
 def _run(arguments: list[str], what: str) -> tuple[int, str]:
@@ -85,17 +120,16 @@ def _errors(text: str) -> str:
     return "\n".join((lines or text.splitlines())[:10])
 
 
-def compile_shim(torch: ModuleType, compiler: str, path: pathlib.Path) -> None:
+def compile_unit(torch: ModuleType, compiler: str, path: pathlib.Path, unit: Unit) -> None:
     """Makes PATH, which appears when it is complete."""
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-        unit, output = os.path.join(folder, "shim.cc"), os.path.join(folder, "shim.so")
-        with open(unit, "w") as file:
-            file.writelines(f'#include "{source.name}"\n' for source in sources()
-                            if source.suffix == ".cc")
-        status, text = _run(command(torch, compiler, unit, output),
-                            f"compiling the shim for torch {torch.__version__}, once")
+        source, output = os.path.join(folder, "unit.cc"), os.path.join(folder, "unit.so")
+        with open(source, "w") as file:
+            file.writelines(f'#include "{name}"\n' for name in unit.sources())
+        status, text = _run(command(torch, compiler, source, output, unit),
+                            f"compiling {unit.title} for torch {torch.__version__}, once")
         if status:
-            raise TorchHostError(f"the shim can't be compiled for torch {torch.__version__} with "
+            raise TorchHostError(f"{unit.title} can't be compiled for torch {torch.__version__} with "
                                  f"{compiler}; torch's own tracer is as it was. Please report "
                                  f"this with the compiler's words:\n{_errors(text)}")
         os.replace(output, path)

@@ -15,7 +15,8 @@ import os
 import tempfile
 from _thread import RLock
 
-from ._results import hand_over, keep_recording, kept_results, recording_of, verbose_of
+from ._results import (hand_over, keep_recording, kept_results, may_have_gpu, recording_of,
+                       verbose_of)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,13 +29,15 @@ _RESULTS = "_kpytrace_results"  # of an EventList, or its profiler: the results 
 
 _lock = RLock()  # a recording is read by one export at a time
 _patches: list[tuple[Any, str, Any, Any]] = []  # owner, name, what was there, ours
+_kernel_stacks = True
 
 
 def _write(result: Any, source: str, target: str, gzip: bool) -> None:
     from . import _exporter
 
     with _lock:
-        _exporter.write_trace(recording_of(result), source, target, gzip, verbose_of(result))
+        _exporter.write_trace(recording_of(result), source, target, gzip, verbose_of(result),
+                              _kernel_stacks and may_have_gpu(result))
 
 
 def _write_gzip(result: Any, target: str, export: Callable[[str], None]) -> None:
@@ -237,8 +240,10 @@ def _patch(owner: Any, name: str, make: Callable[[Any], Any]) -> None:
     _patches.append((owner, name, original, ours))
 
 
-def install(torch: ModuleType) -> None:
-    """Again is no change."""
+def install(torch: ModuleType, kernel_stacks: bool) -> None:
+    """Again changes KERNEL_STACKS only: whether kernels get the Python stack that launched them."""
+    global _kernel_stacks
+    _kernel_stacks = bool(kernel_stacks)
     if _patches:
         return
     import torch.autograd.profiler_util  # submodules, which torch imports by itself

@@ -7,7 +7,7 @@ import os
 import pickle
 
 from .. import _memory
-from . import TorchHostError, _shim
+from . import TorchHostError, _cuda, _shim
 from ._environment import needed_torch
 from ._modules import Modules
 
@@ -17,15 +17,17 @@ if TYPE_CHECKING:
 
     Path = Union[str, os.PathLike[str]]
 
-PYTHON_DEVICES = 3  # of a snapshot: the domains of its allocators
+PYTHON_DEVICES = 4  # of a snapshot: the domains of its allocators, and numpy
 
 
 class TensorMemory(_memory.Memory):
-    """A recording of Python's memory and of the tensors in the processor's."""
+    """A recording of Python's memory and of tensors, in the processor's memory and in CUDA's."""
 
     def __init__(self, path: Optional[Path], modules: bool, *arguments: Any) -> None:
         super().__init__(path, *arguments)
-        self._shim = _shim.load(needed_torch())
+        torch = needed_torch()
+        self._shim = _shim.load(torch)
+        _cuda.attach(torch, self._shim)
         self._modules = Modules(self._shim.enter_module) if modules else None
 
     def _begin(self) -> None:
@@ -41,11 +43,11 @@ class TensorMemory(_memory.Memory):
             raise
 
     def _end(self) -> None:
-        self._forget()
         self._shim.stop_tensors(_memory._standalone.memory_tracer(self._handle))
         super()._end()
 
     def _forget(self) -> None:
+        super()._forget()
         if self._modules:
             self._modules.stop()
 

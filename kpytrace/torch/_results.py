@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 ATTRIBUTE = "kineto_results"
 
 _shim: Any = None
-_recordings: weakref.WeakKeyDictionary[Any, tuple[object, bool]] = weakref.WeakKeyDictionary()
+# By result: the recording, whether it is verbose, whether a GPU may have been recorded.
+_recordings: weakref.WeakKeyDictionary[Any, tuple[object, bool, bool]] = weakref.WeakKeyDictionary()
 
 
 class _KinetoResults:
@@ -68,7 +69,9 @@ def keep_recording(result: Any, profiler: Any = None) -> None:
     """RESULT is of the session that has just ended."""
     recording = _shim.take_recording()
     if recording is not None:
-        _recordings[result] = recording, _is_verbose(profiler)
+        # The profiler knows which device it was asked for. Where nobody knows, there may be one.
+        may_have_gpu = getattr(profiler, "use_device", "unknown") is not None
+        _recordings[result] = recording, _is_verbose(profiler), may_have_gpu
 
 
 def keep_recordings(torch: ModuleType, shim: Any) -> None:
@@ -96,9 +99,14 @@ def hand_over(result: Any) -> None:
 
 def recording_of(result: Any) -> Optional[object]:
     """The capsule "kpytrace.recording" (hosts/torch/recording.h) of a _ProfilerResult, or None."""
-    return _recordings.get(result, (None, False))[0]
+    return _recordings.get(result, (None,))[0]
 
 
 def verbose_of(result: Any) -> bool:
     """Whether its calls are to have their call stacks."""
     return _recordings.get(result, (None, False))[1]
+
+
+def may_have_gpu(result: Any) -> bool:
+    """False: what was recorded has no GPU, so that nobody need look for one in the file."""
+    return _recordings.get(result, (None, False, False))[2]

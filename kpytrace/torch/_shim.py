@@ -50,12 +50,17 @@ def shim_folder(torch: ModuleType) -> pathlib.Path:
     return cache_folder() / f"torch-{torch.__version__}-{tag}-{_digest(parts)}"
 
 
-def find(torch: ModuleType, compiler: Optional[str]) -> Optional[pathlib.Path]:
+def _path(folder: pathlib.Path, unit: _compile.Unit, compiler: str) -> pathlib.Path:
+    return folder / f"{unit.name}-{_digest([compiler_version(compiler).encode()])}.so"
+
+
+def find(torch: ModuleType, compiler: Optional[str],
+         unit: _compile.Unit = _compile.SHIM) -> Optional[pathlib.Path]:
     """The shim of this compiler; without a compiler, any that fits."""
     folder = shim_folder(torch)
     if compiler is None:
-        return min(folder.glob("shim-*.so"), default=None)
-    path = folder / f"shim-{_digest([compiler_version(compiler).encode()])}.so"
+        return min(folder.glob(f"{unit.name}-*.so"), default=None)
+    path = _path(folder, unit, compiler)
     return path if path.exists() else None
 
 
@@ -73,10 +78,11 @@ def _locked(folder: pathlib.Path) -> Iterator[None]:
         yield
 
 
-def build(torch: ModuleType, again: bool = False) -> pathlib.Path:
+def build(torch: ModuleType, again: bool = False,
+          unit: _compile.Unit = _compile.SHIM) -> pathlib.Path:
     """The shim's path, after compiling it where it is not in the cache."""
     compiler = find_compiler()
-    path = None if again else find(torch, compiler)
+    path = None if again else find(torch, compiler, unit)
     if path:
         return path
     folder = shim_folder(torch)
@@ -84,12 +90,12 @@ def build(torch: ModuleType, again: bool = False) -> pathlib.Path:
         others = sorted({other.name.split("-")[1] for other in cache_folder().glob("torch-*")
                          if other != folder})
         raise no_compiler(torch, str(cache_folder()), [f"torch {name}" for name in others])
-    path = folder / f"shim-{_digest([compiler_version(compiler).encode()])}.so"
+    path = _path(folder, unit, compiler)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with _locked(folder):
             if again or not path.exists():  # who held the lock may have made it
-                _compile.compile_shim(torch, compiler, path)
+                _compile.compile_unit(torch, compiler, path, unit)
     except OSError as error:
         raise TorchHostError(f"the shim for torch can't be written to {folder} ({error}): name a "
                              f"folder that can be in KPYTRACE_TORCH_CACHE") from error

@@ -49,6 +49,7 @@ extern const conform_rule conform_loader_rules[];
 extern const conform_rule conform_traceback_rules[];
 extern const conform_rule conform_symbol_rules[];
 extern const conform_rule conform_stack_rules[];
+extern const conform_rule conform_gpu_rules[];
 extern const conform_rule conform_process_rules[];
 
 /* Both end the child. */

@@ -64,6 +64,35 @@ TEST_F(Failure, WhatFindsNoRoomIsCountedAndTheRestIsWhole)
         EXPECT_FALSE(attr_of(node, "kpytrace").has("ended_by")) << node["id"].text;
 }
 
+/* The tensor of an operator that found no room is not where the chunk would have had it. */
+TEST_F(Failure, WhatFindsNoRoomIsNotKnown)
+{
+    const std::string text(300, 'x');
+    int recorded = 0;
+    begin();
+    {
+        const Limit limit(400000);
+        for (int i = 1; i <= 3000; i++) {
+            kpt_tensor &t = values.tensor(0x1000, {i, 3});
+            t.description = static_cast<uint64_t>(i);
+            end_op(begin_op(op_of("long"), {values.of(t), values.string(text.c_str())}));
+            const uint64_t id = begin_op(op_of("short"), {values.integer(i), values.of(t)});
+            recorded += id != 0;
+            end_op(id);
+        }
+        EXPECT_EQ(stop(), KPT_OK);
+    }
+    const json t = finish();
+    EXPECT_EQ(t["kpytrace"]["damaged"].text, "0");
+    for (const json &node : t["nodes"].items) {
+        if (node["name"].text != "short") continue;
+        const std::string number = text_of(node["inputs"]["values"].items[0]);
+        EXPECT_EQ(text_of(node["inputs"]["shapes"]), "[[],[" + number + ",3]]");
+        recorded--;
+    }
+    EXPECT_EQ(recorded, 0);
+}
+
 TEST_F(Failure, NoRoomAtAll)
 {
     make();

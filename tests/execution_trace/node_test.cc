@@ -224,7 +224,7 @@ TEST_F(Node, AttributesComeInTorchsOrder)
                                        {"kernel_backend", "string", "triton"},
                                        {"kernel_file", "string", "kernel.py"},
                                        {"tensor_range", "string", ""},
-                                       {"kpytrace", "object", ""}};
+                                       {"kpytrace", "map", ""}};
     ASSERT_EQ(node["attrs"].items.size(), std::size(expected));
     for (size_t i = 0; i < std::size(expected); i++) {
         EXPECT_EQ(node["attrs"].items[i]["name"].text, expected[i][0]);

@@ -4,6 +4,7 @@
 
 #include <random>
 
+#include "journal_format.h"
 #include "observing.h"
 #include "trace_file.h"
 
@@ -54,6 +55,24 @@ class Recovery : public Observing
         const kpt_status status = kpti_trace_file_from(&file, aligned.data(), bytes.size(), &text);
         if (status == KPT_OK) expect_tree(read("made.json"));
         return status;
+    }
+    /* A journal's words, in which the second operator's tensor is the first one's. */
+    std::vector<uint64_t> with_a_reference(size_t &reference)
+    {
+        const kpt_tensor &t = values.tensor(0x1000, {2, 3});
+        begin();
+        run("first", {values.of(t)});
+        run("second", {values.of(t)});
+        run("third", {values.integer(1)});
+        std::vector<uint64_t> words = words_of(content("t.json.journal"));
+        reference = 0;
+        for (size_t i = 0; i < words.size(); i++) {
+            kpti_et_value value;
+            memcpy(&value, &words[i], sizeof value);
+            const bool is_one = value.kind == KPTI_ET_SAME && !value.flags && !value.dimensions;
+            if (is_one && value.size < 8192) reference = reference ? SIZE_MAX : i;
+        }
+        return words;
     }
     static std::vector<uint64_t> words_of(const std::string &bytes)
     {
@@ -119,6 +138,30 @@ TEST_F(Recovery, OfAJournalWithWrongBytes)
         }
         const kpt_status status = make_of(broken);
         EXPECT_TRUE(status == KPT_OK || status == KPT_E_INVALID) << status;
+    }
+}
+
+TEST_F(Recovery, OfAReferenceToATensorThatIsNoneThere)
+{
+    size_t reference;
+    const std::vector<uint64_t> whole = with_a_reference(reference);
+    ASSERT_GT(reference, 0U);
+    ASSERT_LT(reference, whole.size()); /* there is just one */
+    kpti_et_value value;
+    memcpy(&value, &whole[reference], sizeof value);
+    const auto in_chunk = static_cast<uint32_t>(reference % (65536 / 8));
+    const uint32_t wrong[] = {0,        1,    value.size + 1, value.size - 1, in_chunk,
+                              8192 - 1, 8192, 8192 * 3,       UINT32_MAX,     UINT32_MAX - 8};
+    for (const uint32_t place : wrong) {
+        std::vector<uint64_t> words = whole;
+        value.size = place;
+        memcpy(&words[reference], &value, sizeof value);
+        const std::string bytes(reinterpret_cast<const char *>(words.data()), words.size() * 8 - 8);
+        ASSERT_EQ(make_of(bytes), KPT_OK) << place;
+        const json t = read("made.json");
+        EXPECT_NE(t["kpytrace"]["damaged"].text, "0") << place;
+        EXPECT_EQ(node_of(t, "second").is, json::NOTHING) << place; /* dropped, and told */
+        EXPECT_EQ(text_of(node_of(t, "third")["inputs"]["values"]), "[1]") << place;
     }
 }
 

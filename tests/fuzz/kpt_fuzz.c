@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "delivering.h"
+#include "gpu_report.h"
 #include "kpt_reader.h"
 #include "load.h"
 #include "loaded.h"
@@ -92,10 +93,20 @@ static void put_note(file *f, input *in)
     put_some(f, in, (size_t)head.name_size + head.args_size + take(in, 1) % 2);
 }
 
+/* Texts, stacks, devices, names or events of GPUs, of any bytes. */
+static void put_gpu(file *f, input *in)
+{
+    kpti_kpt_gpu head = {.what = (uint32_t)take(in, 1) & 7,
+                         .count = (uint32_t)take(in, 1),
+                         .first = (uint32_t)take(in, 1)};
+    put(f, &head, sizeof head);
+    put_some(f, in, take(in, 1));
+}
+
 static void put_record(file *f, input *in)
 {
     static const uint32_t kinds[] = {KPTI_KPT_CHUNK, KPTI_KPT_CHUNK, KPTI_KPT_NOTES, KPTI_KPT_INFO,
-                                     KPTI_KPT_END,   KPTI_KPT_CHUNK, KPTI_KPT_NOTES, 99};
+                                     KPTI_KPT_END,   KPTI_KPT_GPU,   KPTI_KPT_NOTES, 99};
     const uint32_t choice = (uint32_t)take(in, 1) & 7;
     kpti_kpt_record head = {KPTI_KPT_GUARD, kinds[choice], 0, 0};
     const size_t at = f->size;
@@ -106,6 +117,8 @@ static void put_record(file *f, input *in)
         put_chunk(f, in, choice == 0);
     else if (choice == 2)
         put_note(f, in);
+    else if (choice == 5)
+        put_gpu(f, in);
     else
         put_some(f, in, take(in, 1));
     head.size = f->size - body;
@@ -163,11 +176,25 @@ static void use(void *self, wish w, uint32_t chunks)
     if (kpti_loaded_tracer.get_chunks(self, &sink, &error) != KPT_OK || handed != chunks) abort();
 }
 
+/* What a table has cannot be more than the log has. */
+static void add_up(const kpti_gpu_log *log)
+{
+    kpti_gpu_report report = {.heap = {NULL, NULL, NULL}};
+    uint64_t count = 0;
+    if (kpti_gpu_report_make(&report, log) != KPT_OK) abort();
+    for (uint32_t i = 0; i < report.name_count; i++)
+        count += report.names[i].count;
+    if (count > log->events) abort();
+    kpti_gpu_report_free(&report);
+}
+
 static void load(kpti_kpt_reader *reader, wish w)
 {
     static const kpti_env env = {0};
+    static const kpti_heap heap = {NULL, NULL, NULL};
     copies c = {.reader = reader};
     kpti_notes notes = {0};
+    kpti_gpu_log gpu;
     kpt_load_args args;
     kpti_error error = {""};
     void *self = NULL;
@@ -175,7 +202,9 @@ static void load(kpti_kpt_reader *reader, wish w)
     args.next = next_copy;
     args.next_ctx = &c;
     args.min_duration_ns = w.min_duration_ns;
+    kpti_gpu_log_init(&gpu, &heap);
     reader->notes = &notes;
+    reader->gpu = &gpu;
     if (kpti_loaded_make(&env, &args, &self, &error) == KPT_OK) {
         use(self, w, c.count);
         kpti_loaded_tracer.destroy(self);
@@ -184,6 +213,8 @@ static void load(kpti_kpt_reader *reader, wish w)
     }
     (void)kpti_kpt_info(reader->info, "version");
     kpti_notes_free(&notes);
+    add_up(&gpu);
+    kpti_gpu_log_free(&gpu);
     while (c.count > 0)
         free(c.copies[--c.count]);
 }

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Checks what the plugin's library shows and what it asks for: it exports the entry and nothing else,
-and needs no symbol of Python's.
+"""Checks what a library of ours shows and what it asks for: it exports its entry and nothing else, and needs
+no symbol of Python's, nor of CUDA's.
 
-usage: check_symbols.py LIBRARY [--nm NM]
+usage: check_symbols.py LIBRARY [--nm NM] [--allow SYMBOL...]
        check_symbols.py --self-test [--nm NM] [--cc CC]
 """
 
@@ -15,7 +15,7 @@ import sys
 import tempfile
 
 ALLOWED = {"kpt_plugin_entry_v1"}
-VERSION_NODE = re.compile(r"KPYTRACE_\d+")
+VERSION_NODE = re.compile(r"KPYTRACE_(GPU_)?\d+")
 
 
 def symbols(library, nm, which):
@@ -25,16 +25,18 @@ def symbols(library, nm, which):
     return [(line.split()[1], line.split()[0].split("@")[0]) for line in out.splitlines()]
 
 
-def complaints(library, nm):
+def complaints(library, nm, allowed=frozenset(ALLOWED)):
     exported = {name for kind, name in symbols(library, nm, "--defined-only")
                 if not (kind == "A" and VERSION_NODE.fullmatch(name))}
-    for name in sorted(exported - ALLOWED):
+    for name in sorted(exported - allowed):
         yield f"it exports {name}"
-    for name in sorted(ALLOWED - exported):
+    for name in sorted(allowed - exported):
         yield f"it does not export {name}"
     for _, name in symbols(library, nm, "--undefined-only"):
         if re.match(r"_?Py", name):
             yield f"it needs {name}, so it can't be loaded where there is no Python"
+        if re.match(r"cu(pti|da)?[A-Z]", name):
+            yield f"it needs {name}, so it can't be loaded where there is no CUDA"
 
 
 ENTRY = '__attribute__((visibility("default"))) int kpt_plugin_entry_v1(void) { return 0; }\n'
@@ -47,6 +49,8 @@ CASES = [
      "int ask(void) { return Py_IsInitialized(); }\n", "needs Py_IsInitialized"),
     ("Python's private parts", ENTRY + "extern char _Py_NoneStruct; __attribute__((visibility("
      "\"hidden\"))) char *ask(void) { return &_Py_NoneStruct; }\n", "needs _Py_NoneStruct"),
+    ("CUDA by name", ENTRY + "int cuInit(int); __attribute__((visibility(\"hidden\"))) "
+     "int ask(void) { return cuInit(0); }\n", "needs cuInit"),
 ]
 
 
@@ -72,10 +76,11 @@ def main():
     parser.add_argument("--self-test", action="store_true")
     parser.add_argument("--nm", default="nm")
     parser.add_argument("--cc", default="cc")
+    parser.add_argument("--allow", nargs="+", default=ALLOWED, help="what it exports")
     arguments = parser.parse_args()
     if arguments.self_test:
         return self_test(arguments.nm, arguments.cc)
-    found = list(complaints(arguments.library, arguments.nm))
+    found = list(complaints(arguments.library, arguments.nm, set(arguments.allow)))
     for line in found:
         print(f"{arguments.library.name}: {line}")
     print(f"symbols: {arguments.library.name}: {len(found)} complaints")

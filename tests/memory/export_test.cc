@@ -100,7 +100,7 @@ TEST_F(Export, OfNothing)
     const auto s = snapshot();
     ASSERT_TRUE(s);
     EXPECT_EQ((*s)["segments"].items.size(), 0u);
-    EXPECT_EQ((*s)["device_traces"].items.size(), 3u);
+    EXPECT_EQ((*s)["device_traces"].items.size(), 4u);
     EXPECT_EQ(write("/a.json"), KPT_OK);
 }
 

@@ -151,12 +151,12 @@ void sample_seed(uint64_t seed)
     kpti_memory_thread *thread = kpti_memory_thread_get();
     if (!thread) abort();
     thread->random = seed * UINT64_C(0x9E3779B97F4A7C15);
-    thread->until->sample = 0;
+    *thread->until = 0;
 }
 
 int sample_takes(uint64_t size, uint64_t mean)
 {
-    return kpti_sample_takes(kpti_memory_self, &kpti_memory_self->until->sample, size, mean);
+    return kpti_sample_takes(kpti_memory_self, kpti_memory_self->until, size, mean);
 }
 
 int sample_add(uint64_t address)

@@ -21,6 +21,7 @@ namespace
 
 constexpr uint64_t BASE = UINT64_C(0x7F0000000000);
 enum { CPU = 0, CUDA = 1 };
+constexpr uint64_t TOLD = 4; // the first device behind those of Python and numpy
 
 class Report : public testing::Test
 {
@@ -99,9 +100,9 @@ TEST_F(Report, IsADeviceBesidePythons)
     free_at(BASE);
     const auto s = snapshot();
     ASSERT_TRUE(s);
-    ASSERT_EQ((*s)["device_traces"].items.size(), 4u);
-    EXPECT_EQ((*s)["kpytrace"]["devices"][3].text, "cpu");
-    const pickled &trace = (*s)["device_traces"][3];
+    ASSERT_EQ((*s)["device_traces"].items.size(), TOLD + 1);
+    EXPECT_EQ((*s)["kpytrace"]["devices"][TOLD].text, "cpu");
+    const pickled &trace = (*s)["device_traces"][TOLD];
     ASSERT_EQ(trace.items.size(), 3u);
     EXPECT_EQ(trace[0]["category"].text, "forward");
     EXPECT_EQ(trace[0]["user_metadata"].text, "Net.fc1");
@@ -112,7 +113,7 @@ TEST_F(Report, IsADeviceBesidePythons)
     EXPECT_EQ(trace[2]["size"].number, 4096u);
     EXPECT_EQ((*s)["device_traces"][2][0]["category"].text, "unknown");
     ASSERT_EQ((*s)["segments"].items.size(), 2u);
-    EXPECT_EQ((*s)["segments"][1]["device"].number, 3u);
+    EXPECT_EQ((*s)["segments"][1]["device"].number, TOLD);
     EXPECT_EQ((*s)["segments"][1]["allocated_size"].number, 100u);
     stack_release(stack);
 }
@@ -130,10 +131,10 @@ TEST_F(Report, DevicesMayHaveTheSameAddresses)
     const auto s = snapshot();
     ASSERT_TRUE(s);
     const pickled &names = (*s)["kpytrace"]["devices"];
-    ASSERT_EQ(names.items.size(), 6u);
-    EXPECT_EQ(names[3].text, "cpu");
-    EXPECT_EQ(names[4].text, "cuda:0");
-    EXPECT_EQ(names[5].text, "cuda:1");
+    ASSERT_EQ(names.items.size(), TOLD + 3);
+    EXPECT_EQ(names[TOLD].text, "cpu");
+    EXPECT_EQ(names[TOLD + 1].text, "cuda:0");
+    EXPECT_EQ(names[TOLD + 2].text, "cuda:1");
     ASSERT_EQ((*s)["segments"].items.size(), 3u);
     EXPECT_EQ((*s)["segments"][0]["allocated_size"].number, 10u);
     EXPECT_EQ((*s)["segments"][1]["allocated_size"].number, 0u);
@@ -170,7 +171,7 @@ TEST_F(Report, TextsOfAnyBytesBecomeReadable)
     alloc(BASE + 64, 64, std::string(254, 'x') + "\xc3\xa4"); /* cut inside of its last letter */
     const auto s = snapshot();
     ASSERT_TRUE(s);
-    const pickled &trace = (*s)["device_traces"][3];
+    const pickled &trace = (*s)["device_traces"][TOLD];
     EXPECT_EQ(trace[0]["user_metadata"].text, "a\xef\xbf\xbd"
                                               "b");
     EXPECT_EQ(trace[1]["user_metadata"].text, std::string(254, 'x') + "\xef\xbf\xbd");
@@ -186,9 +187,9 @@ TEST_F(Report, MorePoolsThanFitAreTheirDevices)
         free_at(BASE + i * 64);
     const auto s = snapshot();
     ASSERT_TRUE(s);
-    const pickled &trace = (*s)["device_traces"][3];
+    const pickled &trace = (*s)["device_traces"][TOLD];
     uint64_t owned = 0;
-    ASSERT_EQ((*s)["device_traces"].items.size(), 4u);
+    ASSERT_EQ((*s)["device_traces"].items.size(), TOLD + 1);
     ASSERT_EQ(trace.items.size(), 7501u);
     for (uint64_t i = 0; i < 5000; i++) {
         if (!trace[i].fields.count("user_metadata")) continue;
@@ -247,7 +248,7 @@ TEST_F(Report, RingKeepsTheLast)
         alloc(BASE + i * 64, 64, i % 2 ? "odd" : "even");
     const auto s = snapshot();
     ASSERT_TRUE(s);
-    const pickled &trace = (*s)["device_traces"][3];
+    const pickled &trace = (*s)["device_traces"][TOLD];
     ASSERT_EQ(trace.items.size(), 1000u);
     EXPECT_EQ(trace[999]["addr"].number, BASE + 49999 * 64);
     EXPECT_EQ(trace[999]["user_metadata"].text, "odd");
@@ -270,7 +271,7 @@ TEST_F(Report, ManyThreads)
     std::map<std::string, uint64_t> seen;
     const auto s = snapshot();
     ASSERT_TRUE(s);
-    for (const auto &entry : (*s)["device_traces"][3].items)
+    for (const auto &entry : (*s)["device_traces"][TOLD].items)
         seen[(*entry)["user_metadata"].text]++;
     EXPECT_EQ(seen.size(), OWNERS);
     for (const auto &[owner, count] : seen)

@@ -142,6 +142,9 @@ def check_command(venv, scratch, clean):
         check(said == expected, f"kpytrace run {' '.join(flags)} is python to the program")
         check(": called" in run([*command, "top", "-n", "0", output], cwd=scratch, env=clean),
               "kpytrace top has its calls")
+    run([venv / "bin" / "kpytrace", "report", output, "-o", "report.html"], cwd=scratch, env=clean)
+    page = (scratch / "report.html").read_text(encoding="utf-8")
+    check(page.startswith("<!doctype html>") and 'data-kind="trace"' in page, "kpytrace report has its page")
     said = run([venv / "bin" / "python", "program.py", "a", "b"], cwd=scratch,
                env={**clean, "KPYTRACE": f"{scratch / 'zero.json'} c_calls=0"})
     check(said.startswith(alone) and "called" in (scratch / "zero.json").read_text(),

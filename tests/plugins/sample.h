@@ -38,7 +38,8 @@ void sample_write(void *theirs, const sample_layout *layout, const void *local);
 
 enum {
     SAMPLE_BOND = 0,
-    SAMPLE_TRACEBACKS = 4
+    SAMPLE_TRACEBACKS = 4,
+    SAMPLE_GPU = 5
 }; /* an object's kind; the others are KPT_FACTORY_* */
 
 struct sample_bond;
@@ -130,7 +131,7 @@ typedef struct sample_made {
 
 /* A kind of object, as its factory sees it. */
 typedef struct sample_product {
-    uint32_t kind; /* KPT_FACTORY_*, SAMPLE_TRACEBACKS */
+    uint32_t kind; /* KPT_FACTORY_*, SAMPLE_* */
     uint32_t flags;
     const char *why; /* its first last_error */
     sample_layout args;
@@ -147,6 +148,7 @@ extern const sample_product sample_tracer_product;
 extern const sample_product sample_memory_product;
 extern const sample_product sample_observer_product;
 extern const sample_product sample_tracebacks_product;
+extern const sample_product sample_gpu_product;
 
 /* The body of every make and destroy. */
 kpt_status sample_make(const sample_product *product, void *make_ctx, const void *args, void *out);
@@ -160,6 +162,7 @@ kpt_status sample_registry_ask(sample_bond *bond, const sample_product *product,
 sample_object *sample_make_object(sample_bond *bond, const sample_product *product);
 extern const kpt_loader sample_loader;                   /* sample_loader.c */
 extern const kpt_traceback_maker sample_traceback_maker; /* sample_traceback.c */
+extern const kpt_gpu_maker sample_gpu_maker;             /* sample_gpu.c */
 kpt_status sample_get_plugin_extension(kpt_handle self, kpt_str name, void *out);
 /* What every get_extension asks first: has NAME its bytes, and is there an OUT? */
 kpt_status sample_check_extension(sample_object *object, kpt_str name, const void *out);

@@ -2,7 +2,10 @@
  * the script is played whatever the budgets, filters and watches say. */
 #include "sample.h"
 
-enum { ALL_FLAGS = KPT_TRACE_NO_C_CALLS | KPT_TRACE_ALL_CALLABLES | KPT_TRACE_THIS_THREAD };
+enum {
+    ALL_FLAGS =
+        KPT_TRACE_NO_C_CALLS | KPT_TRACE_ALL_CALLABLES | KPT_TRACE_THIS_THREAD | KPT_TRACE_TASKS
+};
 enum { MOST_TOOL_ID = 5, MOST_PERMILLE = 1000 };
 
 static kpt_status refuse(sample_bond *bond, kpt_status status, const char *text)

@@ -44,7 +44,7 @@ kpt_status sample_read(void *local, const sample_layout *layout, const void *the
         if (!wrong(layout->below)) return KPT_E_SIZE;
         filled = layout->v1_size;
     }
-    if (wrong(layout->larger) && size_of(theirs) != layout->size) return KPT_E_SIZE;
+    if (wrong(layout->larger) && size_of(theirs) > layout->size) return KPT_E_SIZE;
     if (wrong(layout->past)) read_past(theirs, filled);
     memcpy(local, theirs, filled);
     memcpy(local, &filled, sizeof filled);

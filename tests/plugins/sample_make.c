@@ -11,12 +11,14 @@ typedef union any_args {
     kpt_memory_args memory;
     kpt_observer_args observer;
     kpt_tracebacks_args tracebacks;
+    kpt_gpu_args gpu;
 } any_args;
 
 _Static_assert(sizeof(sample_made) == sizeof(kpt_tracer) &&
                    sizeof(sample_made) == sizeof(kpt_memory_tracer) &&
                    sizeof(sample_made) == sizeof(kpt_observer) &&
-                   sizeof(sample_made) == sizeof(kpt_tracebacks),
+                   sizeof(sample_made) == sizeof(kpt_tracebacks) &&
+                   sizeof(sample_made) == sizeof(kpt_gpu_tracer),
                "sample_made stands for all of them");
 
 void *sample_make_ctx(const sample_bond *bond)

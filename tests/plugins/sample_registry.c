@@ -151,6 +151,7 @@ static kpt_status fill_extension(sample_object *bond, kpt_str name, void *out)
         {KPT_EXT_TRACEBACK,
          &sample_traceback_maker,
          {sizeof sample_traceback_maker, KPT_TRACEBACK_MAKER_V1_SIZE, 0, 0, 0}},
+        {KPT_EXT_GPU, &sample_gpu_maker, {sizeof sample_gpu_maker, KPT_GPU_MAKER_V1_SIZE, 0, 0, 0}},
     };
     kpt_status status;
     for (size_t i = 0; i < sizeof extensions / sizeof *extensions; i++) {

@@ -64,8 +64,8 @@ def read(path):
     with open(path, "rb") as file:
         trace.ParseFromString(file.read())
     check_known(trace)
-    sequences, tracks, stacks = {}, {}, {}
-    result = {"calls": [], "marks": [], "values": [], "threads": {}, "process": None}
+    sequences, tracks, stacks, tasks = {}, {}, {}, set()
+    result = {"calls": [], "marks": [], "values": [], "tasks": [], "threads": {}, "process": None}
     for packet in trace.packet:
         assert packet.trusted_packet_sequence_id
         if packet.sequence_flags & proto.TracePacket.SEQ_INCREMENTAL_STATE_CLEARED:
@@ -85,9 +85,14 @@ def read(path):
         tid, notes = tracks[uuid].thread.tid, sequence.notes(event)
         name = event.name or sequence.names.get(event.name_iid)
         if event.type == proto.TrackEvent.TYPE_SLICE_BEGIN:
+            if "asyncio_task" in event.categories:
+                tasks.add(uuid)
             stacks.setdefault(uuid, []).append((name, ns, sequence.sources.get(event.source_location_iid), notes))
         elif event.type == proto.TrackEvent.TYPE_SLICE_END:
             name, start, source, before = stacks[uuid].pop()
+            if uuid in tasks:
+                result["tasks"].append([tracks[uuid].name, name, start, ns])
+                continue
             result["calls"].append([tid, name, start, ns, source, {**before, **notes}])
         elif event.type == proto.TrackEvent.TYPE_INSTANT:
             result["marks"].append([tid, name, ns, notes])

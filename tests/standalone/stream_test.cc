@@ -196,8 +196,9 @@ TEST_F(Stream, DumpsAreNumberedBeforeTheSuffix)
     const char *expected[][2] = {{"a/out.json", "a/out.1.json"},
                                  {"out.json.gz", "out.2.json.gz"},
                                  {"out.speedscope.json", "out.3.speedscope.json"},
-                                 {"out.kpt", "out.4.kpt"},
-                                 {"plain", "plain.5"}};
+                                 {"out.html", "out.4.html"},
+                                 {"out.kpt", "out.5.kpt"},
+                                 {"plain", "plain.6"}};
     for (const auto &each : expected) {
         kpti_session_number_path(session, each[0], name, sizeof name);
         EXPECT_STREQ(name, each[1]);

@@ -32,6 +32,8 @@ class Case(unittest.TestCase):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="kpt-standalone-"))
         self.addCleanup(shutil.rmtree, self.folder)
         clean = {k: v for k, v in os.environ.items() if not k.startswith("KPYTRACE")}
+        if os.path.exists("/dev/nvidiactl"):
+            clean["KPYTRACE_GPU"] = "0"  # the sample has one where the machine has, and tests count events
         patch = unittest.mock.patch.dict(os.environ, clean, clear=True)
         patch.start()
         self.addCleanup(patch.stop)
@@ -116,4 +118,5 @@ def run_python(*arguments, **options):
     env = {k: v for k, v in os.environ.items() if not k.startswith("KPYTRACE")}
     env.update(options.pop("env", {}))
     return subprocess.run([sys.executable, *arguments], stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True, env=env, timeout=120, **options)
+                          stderr=subprocess.PIPE, text=True, env=env, timeout=options.pop("timeout", 120),
+                          **options)

@@ -24,7 +24,7 @@ def node(number, name, parent, rf_id=0, inputs=EMPTY, own=None, **attrs):
     listed = [{"name": name, "type": kind, "value": values.get(name, "" if kind == "string" else 0)}
               for name, kind in ATTRS]
     if own:
-        listed.append({"name": "kpytrace", "type": "object", "value": own})
+        listed.append({"name": "kpytrace", "type": "map", "value": own})
     return {"id": number, "name": name, "ctrl_deps": parent, "inputs": copy.deepcopy(inputs),
             "outputs": copy.deepcopy(EMPTY), "attrs": listed}
 

@@ -1,7 +1,6 @@
 """The flight recorder: a ring that is written on a signal, on an uncaught exception, at the end and by
 dump(), while tracing goes on."""
 
-import json
 import os
 import signal
 import subprocess

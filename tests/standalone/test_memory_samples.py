@@ -1,5 +1,7 @@
 """Recordings of samples: their sums are those of all blocks, whichever allocator is below."""
 
+import ctypes
+import os
 import sys
 import tracemalloc
 import unittest
@@ -114,6 +116,33 @@ class Samples(MemoryCase):
                                        delta=0.05)
         finally:
             tracemalloc.stop()
+
+    def test_code_that_is_first_seen_below_tracemalloc(self):
+        """It allocates raw memory with its lock held, as when a list that was freed is used again: then nothing
+        of Python's may be allocated, not even for the name of code that was never seen before."""
+        code = [compile("[]", f"{i}.py", "eval") for i in range(2000)]
+        with kpytrace.memory(sample_bytes=50):
+            tracemalloc.start()
+            try:
+                _ = [[] for _ in range(1000)]  # so that those that are used again are known to it
+                _ = None
+                seen = sum(len(eval(c)) == 0 for c in code)
+            finally:
+                tracemalloc.stop()
+        self.assertEqual(seen, 2000)
+
+    def test_the_child_of_a_fork_has_its_own_hooks_alone(self):
+        """Not those of the parent below of them: after a stop Python's allocator is there as before."""
+        name = ctypes.pythonapi._PyMem_GetCurrentAllocatorName
+        name.restype = ctypes.c_char_p
+        before = name()
+        with kpytrace.memory(sample_bytes=1000):
+            child = os.fork()
+            if not child:
+                with kpytrace.memory(sample_bytes=1000):
+                    keep_bytes([100] * 1000)
+                os._exit(0 if name() == before else 1)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
 
 
 if __name__ == "__main__":

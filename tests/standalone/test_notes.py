@@ -1,9 +1,6 @@
 """The program's own marks, spans and counters, and functions that are decorated."""
 
 import asyncio
-import json
-import subprocess
-import sys
 import threading
 import unittest
 

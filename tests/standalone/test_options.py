@@ -130,8 +130,9 @@ class TheCSide(Case):
                   if name not in ("include", "exclude", "on_full", "stream")}
         values.update(on_full="ring", filters=(("exclude", "module", b"x"),), info=b"a=b\n",
                       dump=os.fsencode(self.path), dump_signal=0)
-        handle, noop = _standalone.start(SAMPLE, values)
+        handle, noop, no_gpu = _standalone.start(SAMPLE, values)
         self.assertIsNone(noop)
+        self.assertIsNone(no_gpu)
         _standalone.close(handle)
 
     def test_it_refuses_what_it_does_not_know(self):

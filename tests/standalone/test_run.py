@@ -157,7 +157,8 @@ class Run(Case):
         self.assertIn("x.json could not be written", reply.stderr)
 
     def test_help(self):
-        for words in (["--help"], ["run", "--help"], ["convert", "-h"], ["info", "-h"], ["top", "-h"]):
+        for words in (["--help"], ["run", "--help"], ["convert", "-h"], ["info", "-h"], ["top", "-h"],
+                      ["merge", "-h"], ["diff", "-h"], ["table", "-h"]):
             reply = run_python("-m", "kpytrace", *words)
             self.assertEqual((reply.returncode, reply.stderr), (0, ""))
             self.assertTrue(reply.stdout.startswith("usage: kpytrace"))
@@ -170,8 +171,8 @@ class Run(Case):
 
         text = run_python("-m", "kpytrace", "run", "--help").stdout
         for name in options.OPTIONS:
-            shown = "no-c-calls" if name == "c_calls" else name.replace("_", "-")
-            self.assertIn(f"--{shown}", text)
+            no = "no-" if name in ("c_calls", "tasks") else ""
+            self.assertIn(f"--{no}{name.replace('_', '-')}", text)
 
 
 class Progress(unittest.TestCase):

@@ -6,7 +6,6 @@ with torch's own tracer first and then with kpytrace in each mode; each leaves i
 after it in FOLDER."""
 
 import json
-import os
 import sys
 import time
 

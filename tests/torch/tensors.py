@@ -6,7 +6,7 @@ import tempfile
 
 import kpytrace.torch
 
-CPU = 3  # its device: behind Python's domains
+CPU = 4  # its device where it is the first to report: behind Python's domains and numpy
 
 
 class Snapshot:
@@ -17,7 +17,8 @@ class Snapshot:
             self.snapshot = pickle.load(file)
         self.devices = self.snapshot["kpytrace"]["devices"]
         traces = self.snapshot["device_traces"]
-        self.entries = traces[CPU] if len(traces) > CPU else []
+        self.cpu = self.devices.index("cpu") if "cpu" in self.devices else None
+        self.entries = traces[self.cpu] if self.cpu is not None else []
 
     def allocated(self, function=None):
         """The sizes of blocks, of those that FUNCTION, or what is defined in it, allocated by itself if
@@ -28,7 +29,7 @@ class Snapshot:
 
     def alive(self):
         return sum(segment["allocated_size"] for segment in self.snapshot["segments"]
-                   if segment["device"] == CPU)
+                   if segment["device"] == self.cpu)
 
 
 class Exported(Snapshot):

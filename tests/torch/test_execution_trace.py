@@ -11,9 +11,7 @@ import et
 import torch
 import kpytrace.torch
 from kpytrace.torch import ExecutionTraceObserver
-from torch.profiler import profile, ProfilerActivity, record_function, schedule
-
-HAS_TRITON = torch.cuda.is_available()
+from torch.profiler import profile, ProfilerActivity, schedule
 
 
 def kineto_rf_ids(path):
@@ -259,38 +257,6 @@ class Elements(unittest.TestCase):
     def test_neither(self):
         node, files = self.gathered()
         self.assertEqual((et.attr(node, "tensor_range"), files), ("", {}))
-
-
-@unittest.skipUnless(HAS_TRITON, "needs a GPU with triton")
-class Compiled(unittest.TestCase):
-    def compiled(self, folder):
-        from torch import _dynamo as dynamo
-        dynamo.reset()
-        observer = ExecutionTraceObserver()
-        observer.register_callback(os.path.join(folder, "trace.json"))
-        observer.set_extra_resource_collection(True)
-
-        @torch.compile
-        def fn(a, b, c):
-            return torch.mm(torch.nn.functional.linear(a, b), c).cos().sin()
-
-        with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA],
-                     execution_trace_observer=observer):
-            fn(*(torch.randn(4, 4, device="cuda") for _ in range(3)))
-        return et.load(observer.get_output_file_path())
-
-    def test_with_pt2(self):
-        with et.folder() as folder:
-            trace = self.compiled(folder)
-            files = os.listdir(os.path.join(folder, "trace_resources"))
-        kernels = [node for node in trace["nodes"] if node["name"].startswith("triton_")
-                   and et.attr(node, "kernel_file")]
-        self.assertTrue(kernels)
-        for node in kernels:
-            self.assertGreater(len(node["inputs"]["values"]), 0)
-            self.assertEqual(node["outputs"]["values"], [])
-            self.assertIn(et.attr(node, "kernel_file"), files)
-        self.assertTrue(any("Call CompiledFxGraph" in node["name"] for node in trace["nodes"]))
 
 
 if __name__ == "__main__":

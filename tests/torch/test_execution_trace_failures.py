@@ -256,6 +256,32 @@ class Failures(unittest.TestCase):
             self.assertEqual(len({node["outputs"]["values"][0][place] for node in nodes}), 5000)
             self.assertEqual(len({node["inputs"]["values"][0][place] for node in nodes}), 1)
 
+    def test_10_what_changes_in_place(self):
+        """What is remembered of a tensor is told only while it is true."""
+        tensor, other = torch.ones(2, 6), torch.zeros(4)
+        changes = [lambda: None, lambda: tensor.t_(), lambda: tensor.resize_(3, 3),
+                   lambda: tensor.squeeze_().unsqueeze_(0), lambda: tensor.set_(other),
+                   lambda: tensor.set_(other, 1, (2,), (1,)),
+                   lambda: setattr(tensor, "data", torch.ones(5, dtype=torch.float64)),
+                   lambda: tensor.resize_(2, 1, 2, 1, 2, 1), lambda: None]
+        seen = []
+
+        def work():
+            for change in changes:
+                change()
+                for _ in range(2):
+                    torch.sin(tensor)
+                    seen.append((list(tensor.shape), list(tensor.stride()), tensor.storage_offset(),
+                                 tensor.numel(), tensor.element_size()))
+
+        trace = et.record(self.path, work)
+        told = [(inputs["shapes"][0], inputs["strides"][0], *inputs["values"][0][2:5])
+                for inputs in (node["inputs"] for node in et.named(trace, "aten::sin"))]
+        self.assertEqual(told, seen)
+        ids = [node["inputs"]["values"][0][:2] for node in et.named(trace, "aten::sin")]
+        self.assertEqual(len({one for one, _ in ids}), 1)
+        self.assertEqual(len({storage for _, storage in ids}), 3)
+
     def test_10_tensors_are_freed_and_swapped(self):
         observer = ExecutionTraceObserver().register_callback(self.path)
         observer.start()

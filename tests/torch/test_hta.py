@@ -8,6 +8,7 @@ import unittest
 
 import fetched
 import support
+import test_kernel_stacks
 
 # Its 0.5.0 can't do with pandas 3.
 NEEDS = ("HolisticTraceAnalysis==0.5.0", "pandas<3")
@@ -63,6 +64,15 @@ while index in shown:
     index = parents[index]
 """
 
+KERNELS = """
+import sys
+from hta.trace_analysis import TraceAnalysis
+analysis = TraceAnalysis(trace_files={0: sys.argv[1]}, trace_dir="")
+frame = analysis.t.get_trace(0)
+names = analysis.t.symbol_table.get_sym_table()
+print("kernels:", sum(names[cat] in ("kernel", "gpu_memcpy", "gpu_memset") for cat in frame["cat"]))
+"""
+
 
 class Analysis(unittest.TestCase):
     @classmethod
@@ -76,6 +86,17 @@ class Analysis(unittest.TestCase):
         shown = [line.partition(": ")[2] for line in reply.stdout.splitlines()
                  if line.startswith("stack: ")]
         return [name.rpartition(": ")[2] for name in shown]
+
+    def test_kernels_with_stacks(self):
+        """Of a real GPU, where there is one; else played."""
+        device = "cuda" if test_kernel_stacks.has_cuda() else "cpu"
+        with tempfile.TemporaryDirectory() as folder:
+            test_kernel_stacks.run("full", device, folder)
+            path = os.path.join(folder, "packed.json.gz")
+            reply = subprocess.run([self.python, "-W", "ignore", "-c", KERNELS, path], text=True,
+                                   capture_output=True, env=support.environment(PYTHONPATH=""))
+            count = len(test_kernel_stacks.kernels(test_kernel_stacks.read(path)))
+            self.assertIn(f"kernels: {count}", reply.stdout.splitlines(), reply.stderr)
 
     def test_call_stacks_of_the_standalone_host(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -181,7 +181,7 @@ def read_chrome(path):
     for event in document["traceEvents"]:
         if event["ph"] == "M" and event["name"] == "thread_name":
             threads[event["tid"]] = event["tid"], event["args"]["name"]
-        elif event["ph"] == "X":
+        elif event["ph"] == "X" and event.get("cat") != "asyncio_task":  # a call, once more
             args = event["args"]
             start = base + round(event["ts"] * 1000)
             end = start + round(event["dur"] * 1000)

@@ -95,6 +95,25 @@ TEST_P(Size, WriteFillsNoMoreThanThePeerHas)
         ASSERT_EQ(reinterpret_cast<unsigned char *>(&local)[i], 0x11) << "our own, byte " << i;
 }
 
+TEST_P(Size, IsWholeWhereAllWeKnowIsThere)
+{
+    const length &l = GetParam();
+    const unsigned char *theirs = peer(l.claimed, l.held);
+    const bool is_aligned = reinterpret_cast<uintptr_t>(theirs) % alignof(known) == 0;
+    EXPECT_EQ(kpti_size_is_whole(theirs, SIZE), l.filled == SIZE && is_aligned);
+}
+
+TEST(SizeWhole, IsReadInPlaceOnlyWhereItCanBe)
+{
+    alignas(known) unsigned char memory[2 * SIZE] = {};
+    const uint32_t claimed = SIZE;
+    memcpy(memory, &claimed, sizeof claimed);
+    memcpy(memory + SIZE + 4, &claimed, sizeof claimed);
+    EXPECT_TRUE(kpti_size_is_whole(memory, SIZE));
+    EXPECT_FALSE(kpti_size_is_whole(memory + SIZE + 4, SIZE));
+    EXPECT_FALSE(kpti_size_is_whole(nullptr, SIZE));
+}
+
 INSTANTIATE_TEST_SUITE_P(All, Size, testing::ValuesIn(LENGTHS),
                          [](const auto &each) { return std::string(each.param.name); });
 

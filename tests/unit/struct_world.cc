@@ -23,6 +23,7 @@ struct_world::struct_world()
     kpt_memory_args memory_args;
     kpt_observer_args observer_args;
     kpt_tracebacks_args tracebacks_args;
+    kpt_gpu_args gpu_args;
     mock_host_init(&host, "sizes");
     entry = mock_open_plugin(KPT_PLUGIN_PATH, &why);
     if (!entry) {
@@ -34,16 +35,20 @@ struct_world::struct_world()
     KPT_INIT(&memory);
     KPT_INIT(&observer);
     KPT_INIT(&tracebacks);
+    KPT_INIT(&gpu);
     KPT_INIT(&tracer_args);
     KPT_INIT(&memory_args);
     KPT_INIT(&observer_args);
     KPT_INIT(&tracebacks_args);
+    KPT_INIT(&gpu_args);
     EXPECT_EQ(entry(&host.table, &info), KPT_OK);
     EXPECT_EQ(host.make_tracer(host.tracer_ctx, &tracer_args, &tracer), KPT_OK);
     EXPECT_EQ(host.make_memory(host.memory_ctx, &memory_args, &memory), KPT_OK);
     EXPECT_EQ(host.make_observer(host.observer_ctx, &observer_args, &observer), KPT_OK);
     const auto maker = table<kpt_traceback_maker>(KPT_EXT_TRACEBACK);
     EXPECT_EQ(maker.make(info.self, &tracebacks_args, &tracebacks), KPT_OK);
+    const auto gpu_maker = table<kpt_gpu_maker>(KPT_EXT_GPU);
+    EXPECT_EQ(gpu_maker.make(info.self, &gpu_args, &gpu), KPT_OK);
 }
 
 struct_world::~struct_world()
@@ -52,6 +57,7 @@ struct_world::~struct_world()
     EXPECT_EQ(memory.ops->destroy(memory.self), KPT_OK);
     EXPECT_EQ(observer.ops->destroy(observer.self), KPT_OK);
     EXPECT_EQ(tracebacks.ops->destroy(tracebacks.self), KPT_OK);
+    EXPECT_EQ(gpu.ops->destroy(gpu.self), KPT_OK);
     EXPECT_EQ(info.detach(info.self), KPT_OK) << "something that the test made is still alive";
     EXPECT_EQ(host.live_blocks, 0U);
     EXPECT_EQ(host.bad_frees, 0U);
@@ -86,4 +92,9 @@ std::string struct_world::tracer_text() const
 std::string struct_world::tracebacks_text() const
 {
     return text_of(tracebacks.ops->last_error, tracebacks.self);
+}
+
+std::string struct_world::gpu_text() const
+{
+    return text_of(gpu.ops->last_error, gpu.self);
 }

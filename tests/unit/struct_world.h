@@ -31,6 +31,7 @@ class struct_world
     std::string process_text() const; /* of the last entry that failed */
     std::string tracer_text() const;
     std::string tracebacks_text() const;
+    std::string gpu_text() const;
 
     mock_host host;
     kpt_plugin_entry_fn entry = nullptr;
@@ -39,6 +40,7 @@ class struct_world
     kpt_memory_tracer memory;
     kpt_observer observer;
     kpt_tracebacks tracebacks;
+    kpt_gpu_tracer gpu;
 };
 
 /* A struct of the contract: how it is filled in, and the call that takes it over. */

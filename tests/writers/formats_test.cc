@@ -28,6 +28,8 @@ TEST_F(Formats, TheSuffixChooses)
         {"out.speedscope.json.gz", &kpti_format_speedscope, 1, 1},
         {"out.collapsed", &kpti_format_collapsed, 0, 1},
         {"out.collapsed.gz", &kpti_format_collapsed, 1, 1},
+        {"out.html", &kpti_format_report, 0, 1},
+        {"out.html.gz", &kpti_format_report, 1, 1},
         {"out.txt", &kpti_format_chrome, 0, 0},
         {"out.gz", &kpti_format_chrome, 1, 0},
         {"/dev/stdout", &kpti_format_chrome, 0, 0},
@@ -51,6 +53,7 @@ TEST_F(Formats, RandomProgramsAreTheSameInAll)
         EXPECT_EQ(perfetto(t).calls, t.expected()) << seed;
         EXPECT_EQ(result.activities, t.calls.size());
         EXPECT_EQ(speedscope(t), t.expected()) << seed;
+        EXPECT_EQ(report(t).calls, t.expected()) << seed;
         EXPECT_EQ(result.names, 20u);
         EXPECT_EQ(result.threads, 1 + seed % 4);
     }
@@ -100,6 +103,7 @@ TEST_F(Formats, NoCallsAreATraceToo)
     EXPECT_EQ(perfetto(t).process, "python");
     EXPECT_EQ(speedscope(t).size(), 0u);
     EXPECT_EQ(collapsed(t).size(), 0u);
+    EXPECT_EQ(report(t).calls.size(), 0u);
     t.thread("idle");
     EXPECT_EQ(perfetto(t).threads, std::vector<std::string>{"idle"});
     EXPECT_EQ(speedscope(t).size(), 0u);
@@ -118,6 +122,7 @@ TEST_F(Formats, DeepStacksAreWhole)
     EXPECT_EQ(chrome_calls(chrome(t)), t.expected());
     EXPECT_EQ(perfetto(t).calls, t.expected());
     EXPECT_EQ(speedscope(t), t.expected());
+    EXPECT_EQ(report(t).calls, t.expected());
     EXPECT_EQ(collapsed(t).size(), 0u) << "each took two nanoseconds itself";
 }
 
@@ -133,6 +138,7 @@ TEST_F(Formats, TenThousandThreadsInTurnAreAllThere)
     EXPECT_EQ(chrome_calls(chrome(t)), t.expected());
     EXPECT_EQ(perfetto(t).calls, t.expected());
     EXPECT_EQ(speedscope(t), t.expected());
+    EXPECT_EQ(report(t).calls, t.expected());
     EXPECT_EQ(collapsed(t), (std::map<std::string, uint64_t>{{"Worker;f", THREADS / 200}}));
 }
 
@@ -170,6 +176,7 @@ TEST_F(Formats, NamesOfAnyBytesAreTheSameInAll)
     EXPECT_EQ(expected.size(), 9u);
     EXPECT_EQ(perfetto(t).calls, expected);
     EXPECT_EQ(speedscope(t), expected);
+    EXPECT_EQ(report(t).calls, expected);
     auto lines = collapsed(t);
     EXPECT_EQ(lines.size(), 9u);
     EXPECT_EQ(lines["thread \uFFFD\": ;tab new line nul esc :"], 1u);
@@ -188,7 +195,7 @@ TEST_F(Formats, RecordsOfANewerPluginAreReadByTheirStride)
         for (uint32_t extra : {8u, 64u, 1000u})
             EXPECT_EQ(write(*all[i], t, extra), first) << all[i]->name << extra;
     }
-    EXPECT_EQ(count, 4u);
+    EXPECT_EQ(count, 5u);
 }
 
 /* What no right plugin delivers. */
@@ -245,6 +252,7 @@ TEST_F(Formats, TimesAtTheEndsOfTheWorldAreNoCrash)
         EXPECT_EQ(perfetto_trace(write(kpti_format_perfetto, p)).calls.size(), 1u);
         EXPECT_NO_THROW(read_json(write(kpti_format_speedscope, p)));
         EXPECT_NE(write(kpti_format_collapsed, p), "");
+        EXPECT_NO_THROW(report_trace(write(kpti_format_report, p)));
     }
 }
 

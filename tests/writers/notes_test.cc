@@ -61,6 +61,31 @@ TEST(Notes, AFlightRecorderDropsTheOldest)
     kpti_notes_free(&log);
 }
 
+/* Texts that are too long for a block with others: each goes with its note, and not earlier. */
+TEST(Notes, TextsAreFreedWithTheirNotes)
+{
+    auto host = std::make_unique<mock_host>();
+    mock_host_init(host.get(), "test");
+    kpti_notes log = {};
+    log.heap = {host.get(), host->table.alloc, host->table.dealloc};
+    for (char c = 'a'; c <= 'e'; c++)
+        ASSERT_NE(add_mark(log, std::string(5000, c), std::string(3, c)), 0u);
+    const uint64_t entries = 1;
+    EXPECT_EQ(host->live_blocks, entries + 5);
+    kpti_notes_keep_last(&log, 2);
+    EXPECT_EQ(host->live_blocks, entries + 2);
+    const kpti_note *n = kpti_notes_get(&log, 4);
+    EXPECT_EQ(std::string(n->name.data, n->name.size), std::string(5000, 'd'));
+    EXPECT_EQ(std::string(n->args.data, n->args.size), "ddd");
+    kpti_notes_keep_last(&log, 0);
+    EXPECT_EQ(host->live_blocks, entries);
+    EXPECT_EQ(add_mark(log, "small"), 6u);
+    EXPECT_EQ(add_mark(log, "and another"), 7u);
+    EXPECT_EQ(host->live_blocks, entries + 1);
+    kpti_notes_free(&log);
+    EXPECT_EQ(host->live_blocks, 0u);
+}
+
 TEST(Notes, NoMemoryChangesNothing)
 {
     for (uint64_t nth = 1; nth <= 300; nth++) {

@@ -44,7 +44,7 @@ std::map<std::pair<uint32_t, uint32_t>, kpti_profile_row> slow_sum(const tape &t
     for (const kpt_activity &a : t.calls) {
         auto ns = static_cast<uint64_t>(a.end_ns - a.start_ns);
         uint32_t thread = by_thread ? a.thread : 0;
-        kpti_profile_row fresh = {a.name, thread, 0, 0, 0, UINT64_MAX, 0};
+        kpti_profile_row fresh = {a.name, thread, 0, 0, 0, UINT64_MAX, 0, 0};
         auto &row = sum.emplace(std::make_pair(a.name, thread), fresh).first->second;
         bool is_inner = false;
         for (uint64_t id = a.parent_id; id; id = by_id[id]->parent_id)
@@ -212,6 +212,40 @@ TEST_F(Profile, NoMemoryAtAnyPointIsToldAndLosesNothing)
         EXPECT_EQ(host->bad_frees, 0u) << nth;
         if (status == KPT_OK) break;
         EXPECT_EQ(status, KPT_E_MEMORY) << nth;
+    }
+}
+
+/* The rows of all steps add up to those without; a call counts where it began. */
+TEST_F(Profile, StepsAreRowsOfTheirOwn)
+{
+    const kpti_profile_step steps[] = {{2000, 60000}, {60000, 90000}, {200000, INT64_MAX}};
+    for (uint32_t flags : {0u, static_cast<uint32_t>(KPTI_PROFILE_BY_THREAD)}) {
+        tape t = tape::random(5, 3, 200);
+        std::map<std::pair<uint32_t, uint32_t>, uint64_t> wanted,
+            found; /* calls by name and step */
+        std::map<uint32_t, uint64_t> own, whole;
+        for (const kpt_activity &a : t.calls) {
+            uint32_t step = 0;
+            for (uint32_t i = 0; i < 3; i++)
+                if (a.start_ns >= steps[i].begin_ns && a.start_ns < steps[i].end_ns) step = i + 1;
+            wanted[{a.name, step}]++;
+        }
+        delivered = t.delivery(KPT_ORDER_THREAD);
+        ASSERT_EQ(kpti_profile_open(&heap, flags, &profile), KPT_OK);
+        kpti_profile_by_step(profile, steps, 3);
+        ASSERT_EQ(kpti_profile_batch(profile, delivered.batch()), KPT_OK);
+        for (const kpti_profile_row &row : rows()) {
+            found[{row.name, row.step}] += row.calls;
+            own[row.name] += row.own_ns;
+        }
+        EXPECT_EQ(found, wanted);
+        kpti_profile_free(profile);
+        take(t, flags);
+        for (const kpti_profile_row &row : rows())
+            whole[row.name] += row.own_ns;
+        EXPECT_EQ(own, whole);
+        kpti_profile_free(profile);
+        profile = nullptr;
     }
 }
 

@@ -2,27 +2,13 @@
 #include <gtest/gtest.h>
 
 #include "chrome_splice.h"
+#include "kineto_text.h"
 #include "parcel.h"
 #include "scratch.h"
 #include "strict_json.h"
 
 namespace
 {
-
-/* As Kineto writes it, with EVENTS in front of its last one and MEMBERS behind the list. */
-std::string kineto(const std::string &events = "", const std::string &members = "",
-                   const std::string &head = "")
-{
-    return " {\n    \"schemaVersion\": 1,\n    \"deviceProperties\": [\n    ],\n" + head +
-           "    \"displayTimeUnit\": \"ms\",\n    \"baseTimeNanoseconds\": 1790857026000000000,\n"
-           "    \"traceEvents\": [\n" +
-           events +
-           "  {\n    \"ph\": \"i\",\n    \n    \"s\": \"g\",\n    \"name\": \"Record Window "
-           "End\",\n"
-           "    \"pid\": \"\",\n    \"tid\": \"\",\n    \"ts\": 3865832816488.360\n    \n  }\n  "
-           "],\n" +
-           members + "\"traceName\": \"/tmp/t.json\" }";
-}
 
 std::string event(const std::string &name, const std::string &args)
 {
@@ -38,7 +24,8 @@ class Splice : public Scratch
     {
         kpti_splice s;
         kpti_fragments tables[2] = {};
-        int status = kpti_splice_open(&s, path(source).c_str(), path(target).c_str(), 0, &error);
+        int status = kpti_splice_open(&s, path(source).c_str(), &error);
+        if (!status) status = kpti_splice_begin(&s, path(target).c_str(), 0, nullptr, &error);
         if (status) return status;
         EXPECT_EQ(kpti_chrome_add_name(&tables[0], 0, {"f", 1}, 0), KPT_OK);
         EXPECT_EQ(kpti_chrome_add_thread(&tables[1], 0, 7, 8), KPT_OK);
@@ -129,7 +116,7 @@ TEST_F(Splice, WhatIsNoTraceOfKinetoStaysAsItIs)
     }
     EXPECT_EQ(splice("none", "t.json", 1), ENOENT);
     kpti_splice s;
-    EXPECT_EQ(kpti_splice_open(&s, "/dev/null", path("t.json").c_str(), 0, &error), EBADMSG);
+    EXPECT_EQ(kpti_splice_open(&s, "/dev/null", &error), EBADMSG);
 }
 
 TEST_F(Splice, AFailureLeavesTheFile)

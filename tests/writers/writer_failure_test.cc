@@ -2,6 +2,7 @@
  * left behind, and no memory is lost. */
 #include "format.h"
 
+#include "gpu_events.h"
 #include "mock_host.h"
 #include "parcel.h"
 #include "scratch.h"
@@ -60,7 +61,8 @@ TEST_P(WriterFailure, AFullDiskEndsTheDeliveryAndIsToldAtClose)
     parcel p = one_call();
     kpt_status status = KPT_OK;
     bool writes_at_close =
-        GetParam() == &kpti_format_collapsed || GetParam() == &kpti_format_speedscope;
+        GetParam() == &kpti_format_collapsed || GetParam() == &kpti_format_speedscope ||
+        GetParam() == &kpti_format_report; /* so few, compressed, that they fit into the buffer */
     ASSERT_EQ(open("/dev/full"), KPT_OK);
     for (int i = 0; i < 100000 && status == KPT_OK; i++)
         status = kpti_writer_batch(writer, p.batch());
@@ -177,8 +179,17 @@ TEST_P(WriterFailure, NoMemoryAtAnyPointIsToldAndLosesNothing)
 {
     int failures = 0;
     kpti_notes notes = {};
+    kpti_gpu_log gpu;
+    const kpti_heap plain = {};
+    kpti_gpu_log_init(&gpu, &plain);
+    ASSERT_EQ(add_gpu_device(gpu), KPT_OK);
+    for (uint64_t i = 1; i < 100; i++) {
+        ASSERT_EQ(add_gpu(gpu, KPT_GPU_KERNEL, "k", 5, 6, i, 3), KPT_OK);
+        ASSERT_EQ(add_gpu(gpu, KPT_GPU_RUNTIME, "c", 1, 2, i, 3), KPT_OK);
+    }
     add_notes(&notes);
     options.notes = &notes;
+    options.gpu = &gpu;
     for (uint64_t nth = 1;; nth++) {
         auto host = std::make_unique<mock_host>();
         mock_host_init(host.get(), "test");
@@ -214,11 +225,13 @@ TEST_P(WriterFailure, NoMemoryAtAnyPointIsToldAndLosesNothing)
     }
     EXPECT_GE(failures, 7);
     kpti_notes_free(&notes);
+    kpti_gpu_log_free(&gpu);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, WriterFailure,
                          testing::Values(&kpti_format_chrome, &kpti_format_perfetto,
-                                         &kpti_format_speedscope, &kpti_format_collapsed),
+                                         &kpti_format_speedscope, &kpti_format_collapsed,
+                                         &kpti_format_report),
                          [](const testing::TestParamInfo<const kpti_format *> &tested) {
                              std::string name = tested.param->name;
                              return name.substr(0, name.find(' '));

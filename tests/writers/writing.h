@@ -5,6 +5,7 @@
 #include "format.h"
 
 #include "readers.h"
+#include "report_reader.h"
 #include "scratch.h"
 
 class Writing : public Scratch
@@ -51,6 +52,10 @@ class Writing : public Scratch
     std::vector<seen> speedscope(tape &t)
     {
         return speedscope_calls(read_json(write(kpti_format_speedscope, t)), options.base_ns);
+    }
+    report_trace report(tape &t)
+    {
+        return report_trace(write(kpti_format_report, t));
     }
     /* Lines as stack and number. */
     std::map<std::string, uint64_t> collapsed(tape &t)

@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "chrome_splice.h"
+#include "kernel_stacks.h"
 
 static kpt_status fail_of_file(kpti_export_result *result, const kpti_splice_error *error)
 {
@@ -36,20 +36,43 @@ static kpt_status put_calls(const kpti_torch_recording *recording, uint32_t flag
     return status;
 }
 
+static kpt_status write_trace(kpti_splice *splice, const kpti_torch_recording *recording,
+                              const char *target, uint32_t flags, const kpti_kernel_stacks *stacks,
+                              kpti_export_result *result)
+{
+    const kpti_splice_stacks added = {&stacks->gpu, &stacks->texts};
+    kpti_splice_error error;
+    kpt_status status;
+    if (kpti_splice_begin(splice, target, (flags & KPTI_EXPORT_GZIP) != 0,
+                          stacks->found ? &added : NULL, &error) != 0)
+        return fail_of_file(result, &error);
+    status = put_calls(recording, flags, &splice->events, result);
+    if (kpti_splice_close(splice, status == KPT_OK, &error) == 0) return status;
+    return status == KPT_OK || status == KPT_E_IO ? fail_of_file(result, &error) : status;
+}
+
 kpt_status kpti_export_trace(const kpti_torch_recording *recording, const char *source,
                              const char *target, uint32_t flags, kpti_export_result *result)
 {
+    const int may_stay = /* as torch wrote it */
+        !has_calls(recording, flags) && !(flags & KPTI_EXPORT_GZIP) && strcmp(source, target) == 0;
+    const int wants_stacks = recording && flags & KPTI_EXPORT_STACKS;
     kpti_splice splice;
     kpti_splice_error error;
-    kpt_status status;
+    kpti_kernel_stacks stacks;
+    kpt_status status = KPT_OK;
     memset(result, 0, sizeof *result);
-    if (!has_calls(recording, flags) && !(flags & KPTI_EXPORT_GZIP) && strcmp(source, target) == 0)
-        return KPT_OK;
-    if (kpti_splice_open(&splice, source, target, (flags & KPTI_EXPORT_GZIP) != 0, &error) != 0)
-        return fail_of_file(result, &error);
-    status = put_calls(recording, flags, &splice.events, result);
-    if (kpti_splice_close(&splice, status == KPT_OK, &error) == 0) return status;
-    return status == KPT_OK || status == KPT_E_IO ? fail_of_file(result, &error) : status;
+    memset(&stacks, 0, sizeof stacks);
+    if (may_stay && !wants_stacks) return KPT_OK;
+    if (kpti_splice_open(&splice, source, &error) != 0)
+        return may_stay ? KPT_OK : fail_of_file(result, &error);
+    if (wants_stacks) kpti_kernel_stacks_find(&stacks, recording, &splice.file);
+    if (may_stay && !stacks.found)
+        kpti_splice_leave(&splice);
+    else
+        status = write_trace(&splice, recording, target, flags, &stacks, result);
+    kpti_kernel_stacks_free(&stacks);
+    return status;
 }
 
 kpt_status kpti_export_list(const kpti_torch_recording *recording, const char *target,

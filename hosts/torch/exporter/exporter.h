@@ -5,7 +5,10 @@
 
 #include "torch_calls.h"
 
-enum { KPTI_EXPORT_GZIP = 1 << 16 }; /* beside KPTI_CALLS_* */
+enum { /* beside KPTI_CALLS_* */
+       KPTI_EXPORT_GZIP = 1 << 16,
+       KPTI_EXPORT_STACKS = 1 << 17 /* of kernels */
+};
 
 typedef struct kpti_export_result {
     uint64_t calls;
@@ -15,7 +18,7 @@ typedef struct kpti_export_result {
 } kpti_export_result;
 
 /* Writes the trace of Kineto at SOURCE to TARGET, which may be the same, with the calls of RECORDING,
- * which may be NULL. */
+ * which may be NULL. Stacks of kernels are put in where they can be: where not, the file has the rest. */
 kpt_status kpti_export_trace(const kpti_torch_recording *recording, const char *source,
                              const char *target, uint32_t flags, kpti_export_result *result);
 

@@ -35,7 +35,9 @@ static int recording_of(PyObject *capsule, const kpti_torch_recording **out)
     return 0;
 }
 
-PyDoc_STRVAR(trace_doc, "write_trace(recording or None, source, target, gzip, verbose) -> calls");
+PyDoc_STRVAR(
+    trace_doc,
+    "write_trace(recording or None, source, target, gzip, verbose, kernel_stacks) -> calls");
 static PyObject *write_trace(PyObject *module, PyObject *args)
 {
     PyObject *capsule;
@@ -43,16 +45,19 @@ static PyObject *write_trace(PyObject *module, PyObject *args)
     PyObject *paths[2] = {NULL, NULL};
     int gzip;
     int verbose;
+    int stacks;
     const kpti_torch_recording *recording;
     kpti_export_result result;
     kpt_status status = KPT_OK;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OOOpp", &capsule, &names[0], &names[1], &gzip, &verbose) ||
+    if (!PyArg_ParseTuple(args, "OOOppp", &capsule, &names[0], &names[1], &gzip, &verbose,
+                          &stacks) ||
         !recording_of(capsule, &recording) || !PyUnicode_FSConverter(names[0], &paths[0]))
         return NULL;
     if (PyUnicode_FSConverter(names[1], &paths[1])) {
-        uint32_t flags =
-            (gzip ? (uint32_t)KPTI_EXPORT_GZIP : 0) | (verbose ? (uint32_t)KPTI_CALLS_VERBOSE : 0);
+        uint32_t flags = (gzip ? (uint32_t)KPTI_EXPORT_GZIP : 0) |
+                         (stacks ? (uint32_t)KPTI_EXPORT_STACKS : 0) |
+                         (verbose ? (uint32_t)KPTI_CALLS_VERBOSE : 0);
         const char *source = PyBytes_AsString(paths[0]);
         const char *target = PyBytes_AsString(paths[1]);
         Py_BEGIN_ALLOW_THREADS;

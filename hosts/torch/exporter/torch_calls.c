@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include "torch_names.h"
+
 /* A call that is open at the point of the delivery, for the call stacks of those in it. */
 typedef struct frame {
     size_t at; /* of its name in the lane's text */
@@ -28,104 +30,23 @@ struct kpti_torch_calls {
     uint32_t flags;
     uint32_t torch_has; /* KPTI_TORCH_HANDED_* */
     uint64_t count;
-    kpti_fragments names;   /* "file(8): inner", escaped; the note is the line that stands for it */
-    kpti_fragments files;   /* "file(" of Python functions; the note is their first line */
+    kpti_torch_names names;
     kpti_fragments threads; /* as kpti_chrome_put wants them */
-    kpti_fragments modules; /* by answer; the note is the module's number. Empty: no module */
-    kpt_name *raw;          /* by index */
-    uint32_t raw_capacity;
-    lane *lanes; /* by index */
+    lane *lanes;            /* by index */
     uint32_t lane_count;
-    char *name; /* of one call, where it is not the function's */
     char *more;
 };
 
-/* File, line and function. */
-enum { NAME_ROOM = 2 * KPTI_CHROME_MOST_NAME * KPTI_JSON_MOST_GROWTH + 256 };
 enum { MOST_STACK = KPTI_CHROME_MOST_MORE - 1024 };
-/* Numbers come from the other side. */
-enum { MOST_RECORDS = 1 << 28 };
 
-/* --- tables ----------------------------------------------------------------------------------- */
+/* --- threads ---------------------------------------------------------------------------------- */
 
-/* Makes room for record INDEX of *ARRAY, zeroed. */
-static kpt_status grow(void *array, uint32_t *capacity, uint32_t index, size_t record_bytes)
+static kpt_status take_thread(void *ctx, const kpt_thread *thread)
 {
-    uint32_t wanted = *capacity ? *capacity : 64;
-    char *grown;
-    if (index < *capacity) return KPT_OK;
-    if (index >= MOST_RECORDS) return KPT_E_LIMIT;
-    while (wanted <= index)
-        wanted *= 2;
-    memcpy(&grown, array, sizeof grown);
-    grown = realloc(grown, wanted * record_bytes);
-    if (!grown) return KPT_E_MEMORY;
-    memset(grown + *capacity * record_bytes, 0, (wanted - *capacity) * record_bytes);
-    memcpy(array, &grown, sizeof grown);
-    *capacity = wanted;
-    return KPT_OK;
-}
-
-static int is_text(kpt_str text, const char *other)
-{
-    return text.size == strlen(other) && memcmp(text.data, other, (size_t)text.size) == 0;
-}
-
-/* Without the first prefix that it begins with, as torch trims it. */
-static kpt_str trimmed(const kpti_torch_recording *r, kpt_str path)
-{
-    for (uint64_t i = 0; i < r->prefix_count; i++) {
-        kpt_str prefix = r->prefixes[i];
-        if (path.size >= prefix.size && memcmp(path.data, prefix.data, (size_t)prefix.size) == 0)
-            return (kpt_str){path.data + prefix.size, path.size - prefix.size};
-    }
-    return path;
-}
-
-/* For a text, and a line and some signs. */
-static size_t escaped_room(kpt_str text)
-{
-    size_t size = text.size < KPTI_CHROME_MOST_NAME ? (size_t)text.size : KPTI_CHROME_MOST_NAME;
-    return size * KPTI_JSON_MOST_GROWTH + (size_t)2 * KPTI_JSON_MOST_NUMBER;
-}
-
-/* A Python function: file, line, name. A fresh module's code has line 0. */
-static kpt_status take_function(kpti_torch_calls *c, const kpt_name *name)
-{
-    uint32_t line = is_text(name->function, "<module>") ? 0 : name->first_line;
-    kpt_status status;
-    kpt_str file = trimmed(c->recording, name->file);
-    char *begin = kpti_fragments_room(&c->files, escaped_room(file));
-    char *at = begin;
-    size_t file_size;
-    if (!begin) return KPT_E_MEMORY;
-    at = kpti_chrome_escape(at, file);
-    *at++ = '(';
-    file_size = (size_t)(at - begin);
-    status = kpti_fragments_set(&c->files, name->index, begin, file_size, name->first_line);
-    if (status != KPT_OK) return status;
-    begin = kpti_fragments_room(&c->names, file_size + escaped_room(name->function));
-    if (!begin) return KPT_E_MEMORY;
-    memcpy(begin, c->files.items[name->index].text, file_size);
-    at = kpti_put_u64(begin + file_size, line);
-    at = kpti_chrome_escape(KPTI_PUT(at, "): "), name->function);
-    return kpti_fragments_set(&c->names, name->index, begin, (size_t)(at - begin), line);
-}
-
-static kpt_status take_name(kpti_torch_calls *c, const kpt_name *name)
-{
-    kpt_status status = grow(&c->raw, &c->raw_capacity, name->index, sizeof *c->raw);
-    if (status != KPT_OK) return status;
-    c->raw[name->index] = *name;
-    if (name->file.size) return take_function(c, name);
-    return kpti_chrome_add_name(&c->names, name->index,
-                                name->display.size ? name->display : name->function, 0);
-}
-
-static kpt_status take_thread(kpti_torch_calls *c, const kpt_thread *thread)
-{
+    kpti_torch_calls *c = ctx;
     const kpti_torch_recording *r = c->recording;
-    kpt_status status = grow(&c->lanes, &c->lane_count, thread->index, sizeof *c->lanes);
+    kpt_status status = kpti_table_reach(&c->threads.heap, &c->lanes, &c->lane_count, thread->index,
+                                         sizeof *c->lanes);
     uint64_t own_tid = 0;
     lane *l;
     if (status != KPT_OK) return status;
@@ -134,66 +55,6 @@ static kpt_status take_thread(kpti_torch_calls *c, const kpt_thread *thread)
     l->wanted = r->thread_of(r->ctx, thread, &l->python_thread, &own_tid);
     return kpti_chrome_add_thread(&c->threads, thread->index, (uint64_t)getpid(),
                                   c->flags & KPTI_CALLS_OF_LIST ? own_tid : thread->os_tid);
-}
-
-/* --- names of calls --------------------------------------------------------------------------- */
-
-/* The module that an answer stands for; empty: none. */
-static kpti_fragment module_of(kpti_torch_calls *c, uint64_t answer)
-{
-    const kpti_fragment none = {NULL, 0, 0};
-    char text[KPTI_CHROME_MOST_NAME];
-    const kpti_torch_recording *r = c->recording;
-    uint64_t number = 0;
-    uint64_t size;
-    if (!answer || answer >= KPTI_MOST_FRAGMENTS) return none;
-    if (answer < c->modules.capacity && c->modules.items[answer].text)
-        return c->modules.items[answer];
-    size = r->name_of(r->ctx, answer, text, sizeof text, &number);
-    if (size >= sizeof text) size = sizeof text - 1;
-    if (kpti_chrome_add_name(&c->modules, (uint32_t)answer, (kpt_str){text, size},
-                             (uint32_t)number) != KPT_OK)
-        return none;
-    return c->modules.items[answer];
-}
-
-/* The function's name with another line. */
-static kpti_fragment with_line(kpti_torch_calls *c, kpti_fragment name, kpti_fragment file,
-                               uint32_t line)
-{
-    char digits[KPTI_JSON_MOST_NUMBER];
-    size_t skipped = file.size + (size_t)(kpti_put_u64(digits, name.note) - digits);
-    char *at = c->name;
-    memcpy(at, name.text, file.size);
-    at = kpti_put_u64(at + file.size, line);
-    memcpy(at, name.text + skipped, name.size - skipped);
-    return (kpti_fragment){c->name, (uint32_t)((size_t)(at - c->name) + name.size - skipped), line};
-}
-
-typedef struct shown {
-    kpti_fragment name;
-    kpti_fragment module; /* empty: it is none */
-} shown;
-
-static shown show(kpti_torch_calls *c, lane *l, const kpt_activity *a)
-{
-    kpti_fragment name = kpti_fragments_get(&c->names, a->name, kpti_chrome_no_name);
-    kpti_fragment file = kpti_fragments_get(&c->files, a->name, (kpti_fragment){NULL, 0, 0});
-    uint64_t answer = a->flags & KPT_ACTIVITY_WATCHED ? a->value0 : 0;
-    uint32_t line = a->line;
-    int was_open = 0; /* then its line is shown also if it is the first */
-    shown result = {name, {NULL, 0, 0}};
-    if (a->kind != KPT_KIND_PYTHON || !file.text) return result;
-    if (a->flags & KPT_ACTIVITY_BEGAN_BEFORE) {
-        const kpti_torch_recording *r = c->recording;
-        uint32_t then = r->open_line(r->ctx, &l->raw, &c->raw[a->name], l->began_before++);
-        if (then) line = then;
-        was_open = then != 0;
-    }
-    if (was_open || (line && line != file.note)) result.name = with_line(c, name, file, line);
-    result.module = module_of(c, answer);
-    if (result.module.size) result.name = result.module;
-    return result;
 }
 
 /* --- arguments -------------------------------------------------------------------------------- */
@@ -276,17 +137,18 @@ static kpt_status take_collection(kpti_torch_calls *c, lane *l, const kpt_activi
     return push(l, a->depth, (kpti_fragment){"Python GC", sizeof "Python GC" - 1, 0});
 }
 
-static kpt_status take_call(kpti_torch_calls *c, const kpt_activity *a)
+static kpt_status take_call(void *ctx, const kpt_activity *a)
 {
+    kpti_torch_calls *c = ctx;
     kpt_activity adopted;
     kpt_status status = KPT_OK;
     lane *l;
-    shown call;
-    if (a->thread >= c->lane_count || a->name >= c->raw_capacity) return KPT_E_INVALID;
+    kpti_torch_shown call;
+    if (a->thread >= c->lane_count || a->name >= c->names.raw_capacity) return KPT_E_INVALID;
     l = &c->lanes[a->thread];
     if (!l->wanted) return KPT_OK;
     if (a->kind == KPT_KIND_GC) return take_collection(c, l, a);
-    call = show(c, l, a);
+    call = kpti_torch_show(&c->names, &l->raw, &l->began_before, a);
     if (c->flags & KPTI_CALLS_VERBOSE) status = push(l, a->depth, call.name);
     if (status != KPT_OK) return status;
     if (c->torch_has == KPTI_TORCH_HANDED_MARKED &&
@@ -307,14 +169,7 @@ static kpt_status take_call(kpti_torch_calls *c, const kpt_activity *a)
 static kpt_status take(void *ctx, const kpt_batch *batch)
 {
     kpti_torch_calls *c = ctx;
-    kpt_status status = KPT_OK;
-    if (!kpti_records_can_read(batch)) return KPT_E_SIZE;
-    for (uint32_t i = 0; i < batch->name_count && status == KPT_OK; i++)
-        status = take_name(c, kpti_record(batch->names, batch->name_stride, i));
-    for (uint32_t i = 0; i < batch->thread_count && status == KPT_OK; i++)
-        status = take_thread(c, kpti_record(batch->threads, batch->thread_stride, i));
-    for (uint32_t i = 0; i < batch->activity_count && status == KPT_OK; i++)
-        status = take_call(c, kpti_record(batch->activities, batch->activity_stride, i));
+    const kpt_status status = kpti_torch_take(&c->names, batch, take_thread, take_call, c);
     return status == KPT_OK && kpti_out_error(c->events->out) ? KPT_E_IO : status;
 }
 
@@ -325,37 +180,25 @@ static void free_tables(kpti_torch_calls *c)
         free(c->lanes[i].text);
     }
     free(c->lanes);
-    free(c->raw);
-    free(c->name);
     free(c->more);
-    kpti_fragments_free(&c->names);
-    kpti_fragments_free(&c->files);
+    kpti_torch_names_free(&c->names);
     kpti_fragments_free(&c->threads);
-    kpti_fragments_free(&c->modules);
 }
 
 kpt_status kpti_torch_calls_write(const kpti_torch_recording *recording, uint32_t flags,
                                   kpti_chrome_events *events, uint64_t *count)
 {
     kpti_torch_calls calls;
-    kpt_delivery delivery;
-    kpt_status status = KPT_E_MEMORY;
+    kpt_status status;
     memset(&calls, 0, sizeof calls);
     calls.recording = recording;
     calls.events = events;
     calls.flags = flags;
     calls.torch_has = kpti_torch_has(recording, flags);
-    calls.name = malloc(NAME_ROOM);
     calls.more = malloc(KPTI_CHROME_MOST_MORE);
-    KPT_INIT(&delivery);
-    delivery.order = KPT_ORDER_START;
-    delivery.end_ns = recording->end_ns;
-    delivery.convert = recording->convert;
-    delivery.convert_ctx = recording->convert_ctx;
-    delivery.sink = take;
-    delivery.sink_ctx = &calls;
-    if (calls.name && calls.more)
-        status = recording->tracer.ops->get_events(recording->tracer.self, &delivery);
+    status = kpti_torch_names_open(&calls.names, recording);
+    if (!calls.more) status = KPT_E_MEMORY;
+    if (status == KPT_OK) status = kpti_torch_deliver(recording, take, &calls);
     *count = calls.count;
     free_tables(&calls);
     return status;

@@ -4,6 +4,7 @@ starts the trace, and then makes room for the sitecustomize that the user has, i
 import os
 import sys
 
+_ours = os.environ.get("PYTHONPATH", "")
 _before = os.environ.pop("KPYTRACE_PATH", None)
 if _before is not None:
     if _before:
@@ -20,6 +21,9 @@ try:
 finally:
     sys.path.remove(_package)
 _startup.start()
+# For those that this program starts.
+if _before is not None and (os.environ.get("KPYTRACE") or os.environ.get("KPYTRACE_MEMORY")):
+    os.environ["KPYTRACE_PATH"], os.environ["PYTHONPATH"] = _before, _ours
 try:
     import sitecustomize  # noqa: F401
 except ModuleNotFoundError as error:

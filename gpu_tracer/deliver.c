@@ -1,0 +1,185 @@
+/* deliver.c: what is ready goes to the host's sink, some thousand events at a time. */
+#include "session.h"
+
+enum { BATCH = 2048 };
+
+typedef struct delivery {
+    kpti_gpu_session *s;
+    kpt_gpu_batch_fn sink;
+    void *sink_ctx;
+    kpt_status status; /* what the sink answered */
+    kpt_gpu_batch batch;
+    kpt_gpu_event *events;
+    uint32_t calls;
+} delivery;
+
+static void hand_out(delivery *d)
+{
+    if (d->status != KPT_OK) return;
+    d->batch.events = d->events;
+    d->status = d->sink(d->sink_ctx, &d->batch);
+    d->batch.event_count = 0;
+    d->calls++;
+}
+
+static void add(delivery *d, const kpt_gpu_event *event)
+{
+    if (d->status != KPT_OK) return;
+    d->events[d->batch.event_count++] = *event;
+    if (d->batch.event_count == BATCH) hand_out(d);
+}
+
+static void deliver_events(delivery *d)
+{
+    kpti_list *list = &d->s->ready.of[KPTI_GPU_EVENTS];
+    kpti_list_place place = {0};
+    kpt_gpu_event *event;
+    while (d->status == KPT_OK && (event = kpti_list_next(list, &place))) {
+        kpti_join_event(d->s, event);
+        add(d, event);
+    }
+    kpti_list_free(list, &d->s->budget);
+}
+
+static void deliver_calls(delivery *d)
+{
+    kpti_list *list = &d->s->ready.of[KPTI_GPU_CALLS];
+    kpti_list_place place = {0};
+    const kpti_gpu_call *call;
+    kpt_gpu_event event;
+    while (d->status == KPT_OK && (call = kpti_list_next(list, &place))) {
+        if (kpti_join_call(d->s, call, &event))
+            add(d, &event);
+        else
+            atomic_fetch_sub_explicit(&d->s->store.events, 1, memory_order_relaxed);
+    }
+    kpti_list_free(list, &d->s->budget);
+}
+
+static uint64_t count_of(const kpti_list *list)
+{
+    kpti_list_place place = {0};
+    uint64_t count = 0;
+    while (kpti_list_next(list, &place))
+        count++;
+    return count;
+}
+
+static int by_id(const void *a, const void *b)
+{
+    const kpti_gpu_mark *x = a;
+    const kpti_gpu_mark *y = b;
+    if (x->id != y->id) return x->id < y->id ? -1 : 1;
+    if (x->flags != y->flags) return x->flags < y->flags ? -1 : 1; /* the beginning first */
+    return 0;
+}
+
+static kpt_gpu_event event_of_mark(const kpti_gpu_session *s, const kpti_gpu_mark *mark,
+                                   uint64_t end, uint16_t kind, uint16_t flags)
+{
+    return (kpt_gpu_event){.kind = kind,
+                           .flags = flags,
+                           .device = KPT_GPU_NONE,
+                           .context = KPT_GPU_NONE,
+                           .stream = KPT_GPU_NONE,
+                           .start_ns = kpti_unix_clock_of(&s->clock, mark->time),
+                           .end_ns = kpti_unix_clock_of(&s->clock, end),
+                           .os_tid = mark->os_tid,
+                           .name = mark->name};
+}
+
+/* A mark, a range, or one that is still open: while recording it is kept for the next time. How many of the
+ * marks that is. */
+static uint64_t deliver_mark(delivery *d, const kpti_gpu_mark *mark, uint64_t left, kpti_list *open)
+{
+    kpti_gpu_session *s = d->s;
+    kpt_gpu_event event;
+    if (mark->flags & CUPTI_ACTIVITY_FLAG_MARKER_INSTANTANEOUS) {
+        event = event_of_mark(s, mark, mark->time, KPT_GPU_MARK, 0);
+        add(d, &event);
+        return 1;
+    }
+    if (!(mark->flags & CUPTI_ACTIVITY_FLAG_MARKER_START))
+        return 1; /* began before the recording */
+    if (left > 1 && mark[1].id == mark->id && mark[1].flags & CUPTI_ACTIVITY_FLAG_MARKER_END) {
+        event = event_of_mark(s, mark, mark[1].time, KPT_GPU_RANGE, 0);
+        add(d, &event);
+        return 2;
+    }
+    if (atomic_load(&s->state) == KPT_GPU_STOPPED) {
+        event = event_of_mark(s, mark, s->stop_time, KPT_GPU_RANGE, KPT_GPU_UNENDED);
+        event.end_ns = (int64_t)s->stop_time;
+        add(d, &event);
+    } else if (!kpti_list_add(open, &s->budget, mark)) {
+        atomic_fetch_add_explicit(&s->budget.dropped, 1, memory_order_relaxed);
+    }
+    return 1;
+}
+
+static kpt_status deliver_marks(delivery *d)
+{
+    kpti_list *list = &d->s->ready.of[KPTI_GPU_MARKS];
+    const uint64_t count = count_of(list);
+    const uint64_t bytes = count * sizeof(kpti_gpu_mark);
+    kpti_list open = {.item_size = list->item_size};
+    kpti_list_place place = {0};
+    kpti_gpu_mark *marks;
+    if (!count) return KPT_OK;
+    marks = kpti_alloc(d->s->env, bytes);
+    if (!marks) return KPT_E_MEMORY;
+    for (uint64_t i = 0; i < count; i++)
+        marks[i] = *(const kpti_gpu_mark *)kpti_list_next(list, &place);
+    qsort(marks, count, sizeof *marks, by_id);
+    kpti_list_free(list, &d->s->budget);
+    for (uint64_t i = 0; i < count;)
+        i += deliver_mark(d, &marks[i], count - i, &open);
+    kpti_list_splice(list, &open);
+    kpti_free(d->s->env, marks, bytes);
+    return KPT_OK;
+}
+
+/* The names, an array of all of them; NULL where there are none, or no memory. */
+static kpt_gpu_name *all_names(const kpti_gpu_session *s, uint64_t count)
+{
+    kpt_gpu_name *names = count ? kpti_alloc(s->env, count * sizeof *names) : NULL;
+    kpti_list_place place = {0};
+    for (uint64_t i = 0; names && i < count; i++)
+        names[i] = *(const kpt_gpu_name *)kpti_list_next(&s->ready.of[KPTI_GPU_NAMED], &place);
+    return names;
+}
+
+kpt_status kpti_deliver(kpti_gpu_session *s, kpt_gpu_batch_fn sink, void *sink_ctx,
+                        kpti_error *error)
+{
+    const uint64_t bytes = BATCH * sizeof(kpt_gpu_event);
+    const uint64_t name_count = count_of(&s->ready.of[KPTI_GPU_NAMED]);
+    kpt_gpu_name *names = all_names(s, name_count);
+    delivery d = {.s = s, .sink = sink, .sink_ctx = sink_ctx, .status = KPT_OK};
+    kpt_status status = KPT_E_MEMORY;
+    d.events = kpti_alloc(s->env, bytes);
+    if (d.events && (names || !name_count)) {
+        if (!s->device_count && s->cupti)
+            s->device_count = kpti_cuda_devices(s->devices, s->device_names);
+        KPT_INIT(&d.batch);
+        d.batch.event_stride = sizeof(kpt_gpu_event);
+        d.batch.devices = s->devices;
+        d.batch.device_count = s->device_count;
+        d.batch.device_stride = sizeof(kpt_gpu_device);
+        d.batch.names = names;
+        d.batch.name_count = (uint32_t)name_count;
+        d.batch.name_stride = sizeof(kpt_gpu_name);
+        status = deliver_marks(&d); /* the only one that needs memory comes before all others */
+    }
+    if (status == KPT_OK) {
+        deliver_events(&d);
+        deliver_calls(&d);
+        if (d.batch.event_count || !d.calls) hand_out(&d);
+        status = d.status;
+    }
+    if (d.events) kpti_free(s->env, d.events, bytes);
+    if (names) kpti_free(s->env, names, name_count * sizeof *names);
+    if (d.status != KPT_OK)
+        return kpti_fail(error, status, "the sink answered %s", kpt_status_name(status));
+    if (status != KPT_OK) return kpti_fail(error, status, "no memory to hand out GPU activities");
+    return KPT_OK;
+}

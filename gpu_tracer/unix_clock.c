@@ -1,0 +1,105 @@
+#include "unix_clock.h"
+
+#include <stdatomic.h>
+#include <time.h>
+
+static const int64_t second_ns = 1000000000;
+
+/* Unix time less the monotonic clock; of a recording. CUPTI keeps asking when that has ended. */
+static _Atomic int64_t ahead_ns;
+static _Atomic int fixed;
+
+static int64_t read_clock(clockid_t id)
+{
+    struct timespec t;
+    (void)clock_gettime(id, &t);
+    return (int64_t)t.tv_sec * second_ns + t.tv_nsec;
+}
+
+uint64_t kpti_unix_now(void)
+{
+    if (!atomic_load_explicit(&fixed, memory_order_acquire))
+        return (uint64_t)read_clock(CLOCK_REALTIME);
+    return (uint64_t)(read_clock(CLOCK_MONOTONIC) +
+                      atomic_load_explicit(&ahead_ns, memory_order_relaxed));
+}
+
+/* The difference of two clocks: of several tries, each bracketed, the one that took least. */
+typedef uint64_t (*read_fn)(const kpti_cupti *cupti);
+
+static int64_t difference(read_fn inner, read_fn outer, const kpti_cupti *cupti, uint64_t *at)
+{
+    enum { TRIES = 16 };
+    uint64_t best = UINT64_MAX;
+    int64_t found = 0;
+    for (int i = 0; i < TRIES; i++) {
+        const uint64_t before = outer(cupti);
+        const uint64_t inside = inner(cupti);
+        const uint64_t took = outer(cupti) - before;
+        if (took >= best) continue;
+        best = took;
+        found = (int64_t)(inside - (before + took / 2));
+        *at = before + took / 2;
+    }
+    return found;
+}
+
+static uint64_t read_unix(const kpti_cupti *cupti)
+{
+    (void)cupti;
+    return (uint64_t)read_clock(CLOCK_REALTIME);
+}
+
+static uint64_t read_monotonic(const kpti_cupti *cupti)
+{
+    (void)cupti;
+    return (uint64_t)read_clock(CLOCK_MONOTONIC);
+}
+
+static uint64_t read_ours(const kpti_cupti *cupti)
+{
+    (void)cupti;
+    return kpti_unix_now();
+}
+
+static uint64_t read_cupti(const kpti_cupti *cupti)
+{
+    uint64_t time = 0;
+    (void)cupti->cuptiGetTimestamp(&time);
+    return time;
+}
+
+void kpti_unix_clock_begin(kpti_unix_clock *clock, const kpti_cupti *cupti)
+{
+    uint64_t at;
+    *clock = (kpti_unix_clock){0};
+    atomic_store_explicit(&ahead_ns, difference(read_unix, read_monotonic, cupti, &at),
+                          memory_order_relaxed);
+    atomic_store_explicit(&fixed, 1, memory_order_release);
+    clock->asked = cupti->cuptiActivityRegisterTimestampCallback &&
+                   cupti->cuptiActivityRegisterTimestampCallback(kpti_unix_now) == CUPTI_SUCCESS;
+    if (clock->asked) return;
+    clock->offset = difference(read_ours, read_cupti, cupti, &clock->first);
+    clock->last = clock->first;
+    clock->last_offset = clock->offset;
+}
+
+void kpti_unix_clock_compare(kpti_unix_clock *clock, const kpti_cupti *cupti)
+{
+    if (!clock->asked) clock->last_offset = difference(read_ours, read_cupti, cupti, &clock->last);
+}
+
+void kpti_unix_clock_end(void)
+{
+    atomic_store_explicit(&fixed, 0, memory_order_release);
+}
+
+int64_t kpti_unix_clock_of(const kpti_unix_clock *clock, uint64_t time)
+{
+    const double length = (double)(clock->last - clock->first);
+    double part;
+    if (clock->asked || !time) return (int64_t)time;
+    part = length > 0 ? ((double)(int64_t)(time - clock->first)) / length : 0;
+    return (int64_t)time + clock->offset +
+           (int64_t)(part * (double)(clock->last_offset - clock->offset));
+}

@@ -1,0 +1,28 @@
+/* unix_clock.h: the clock of records. CUPTI asks us what time it is, so its records come on the trace's own
+ * clock: Unix time as it was when recording began, from where the monotonic clock counts, as in
+ * python_tracer. Where CUPTI can't ask (before 11.6) its clock is compared with ours at both ends. */
+#ifndef KPTI_GPU_UNIX_CLOCK_H
+#define KPTI_GPU_UNIX_CLOCK_H
+
+#include "cupti_library.h"
+
+typedef struct kpti_unix_clock {
+    int asked;      /* CUPTI asks us: its times are ours */
+    uint64_t first; /* CUPTI's, when it was compared first … */
+    int64_t offset; /* … and how far ours is ahead */
+    uint64_t last;  /* likewise, for the last time */
+    int64_t last_offset;
+} kpti_unix_clock;
+
+/* Before any kind of activity is enabled. */
+void kpti_unix_clock_begin(kpti_unix_clock *clock, const kpti_cupti *cupti);
+/* Compares once more. */
+void kpti_unix_clock_compare(kpti_unix_clock *clock, const kpti_cupti *cupti);
+/* Recording has ended: who asks from now on gets the system's time. */
+void kpti_unix_clock_end(void);
+/* What a record's time is in Unix time; 0 stays 0, which is CUPTI's for unknown. */
+int64_t kpti_unix_clock_of(const kpti_unix_clock *clock, uint64_t time);
+/* Now, on the same clock. */
+uint64_t kpti_unix_now(void);
+
+#endif

@@ -1,0 +1,106 @@
+#include "farewell.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "keeper.h"
+
+/* The list, and whether the signal has come. Control is around whole calls: the thread never takes it. */
+static pthread_mutex_t control = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t removed = PTHREAD_COND_INITIALIZER;
+static kpti_farewell *first;
+static int is_dying;
+static kpti_keeper keeper;
+
+/* In the child of a fork the thread is not there, and who held a lock neither. */
+static void forget_parent(void)
+{
+    (void)pthread_mutex_init(&control, NULL);
+    (void)pthread_mutex_init(&lock, NULL);
+    (void)pthread_cond_init(&removed, NULL);
+    first = NULL;
+    is_dying = 0;
+}
+
+static void watch_forks(void)
+{
+    (void)pthread_atfork(NULL, NULL, forget_parent);
+}
+
+static int anybody_rests(void)
+{
+    for (const kpti_farewell *f = first; f; f = f->next)
+        if (f->rests) return 1;
+    return 0;
+}
+
+/* On the keeper's thread. The lock is not given back: nothing is to be added or removed any more. */
+static void take_leave(void *ignored)
+{
+    (void)ignored;
+    pthread_mutex_lock(&lock);
+    is_dying = 1;
+    while (anybody_rests())
+        (void)pthread_cond_wait(&removed, &lock);
+    for (kpti_farewell *f = first; f; f = f->next)
+        f->act(f->ctx);
+    (void)signal(SIGTERM, SIG_DFL);
+    (void)kill(getpid(), SIGTERM);
+    if (getpid() != 1) return;
+    /* The first process of a container lives on, as it would without us. */
+    is_dying = 0;
+    pthread_mutex_unlock(&lock);
+}
+
+static int start_keeper(void)
+{
+    memset(&keeper, 0, sizeof keeper);
+    keeper.signal = SIGTERM;
+    keeper.at_signal = take_leave;
+    return kpti_keeper_start(&keeper);
+}
+
+int kpti_farewell_add(kpti_farewell *f)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    int error = 0;
+    (void)pthread_once(&once, watch_forks);
+    pthread_mutex_lock(&control);
+    if (first || kpti_keeper_may_listen(SIGTERM)) {
+        if (!first) error = start_keeper();
+        pthread_mutex_lock(&lock);
+        f->rests = 0;
+        f->next = first;
+        if (!error) first = f;
+        pthread_mutex_unlock(&lock);
+    }
+    pthread_mutex_unlock(&control);
+    return error;
+}
+
+void kpti_farewell_rest(kpti_farewell *f)
+{
+    pthread_mutex_lock(&lock);
+    f->rests = 1;
+    pthread_mutex_unlock(&lock);
+}
+
+void kpti_farewell_remove(kpti_farewell *f)
+{
+    kpti_farewell **at = &first;
+    int is_last;
+    pthread_mutex_lock(&control);
+    pthread_mutex_lock(&lock);
+    while (*at && *at != f)
+        at = &(*at)->next;
+    is_last = *at && *at == f && at == &first && !f->next && !is_dying;
+    if (*at) *at = f->next;
+    (void)pthread_cond_broadcast(&removed);
+    pthread_mutex_unlock(&lock);
+    /* A signal that came meanwhile was for the process as it was: it ends now. */
+    if (is_last && kpti_keeper_end(&keeper)) (void)kill(getpid(), SIGTERM);
+    pthread_mutex_unlock(&control);
+}

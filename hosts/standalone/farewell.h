@@ -1,0 +1,36 @@
+/* farewell.h: what is handed over before SIGTERM ends the process: a thread of its own, which needs no GIL,
+ * does all of it when the signal comes, and then the process dies of the signal as it would have. A program
+ * that handles SIGTERM itself keeps its handler, and nothing is done here.
+ *
+ *   add ──> (rest ──>) remove
+ *
+ * Any thread. In the child of a fork those of its parent are gone. */
+#ifndef KPTI_STANDALONE_FAREWELL_H
+#define KPTI_STANDALONE_FAREWELL_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Belongs to who adds it, and stays where it is until it is removed. Begins as zeroes. */
+typedef struct kpti_farewell {
+    void (*act)(void *ctx); /* on the thread; must not call any of these */
+    void *ctx;
+    int rests;
+    struct kpti_farewell *next;
+} kpti_farewell;
+
+/* 0, also where SIGTERM has a handler, or an errno: there is no thread. */
+int kpti_farewell_add(kpti_farewell *farewell);
+
+/* What it hands over is about to be complete: a signal that comes now waits until it is removed. What act may
+ * wait for must not be held. */
+void kpti_farewell_rest(kpti_farewell *farewell);
+
+/* One that is not there is no mistake. Held may be what act waits for after a rest only. */
+void kpti_farewell_remove(kpti_farewell *farewell);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

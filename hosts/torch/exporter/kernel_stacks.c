@@ -1,0 +1,292 @@
+#include "kernel_stacks.h"
+
+#include "gpu_log.h"
+#include "torch_names.h"
+#include "u64_map.h"
+
+/* A text of more than so many bytes lacks the outermost frames: it is written for each kernel. */
+enum { MOST_STACK = 16 * 1024 };
+
+/* A Python call and the calls around it: stacks that have them in common share them. */
+typedef struct node {
+    uint32_t caller; /* a node; 0: none */
+    uint32_t name;
+    uint32_t line;   /* 0: the function's own */
+    uint32_t answer; /* to a watched call; 0: none */
+} node;
+
+/* A call that is open at the point of the delivery, or has been. */
+typedef struct frame {
+    int64_t end_ns;
+    node own;            /* at the line at which it (re)started; without a caller */
+    uint32_t is_python;  /* else it is no part of a stack */
+    uint32_t calls_from; /* the line of the last call in it; 0: unknown */
+    uint32_t node;       /* at that line; 0: not looked up yet */
+} frame;
+
+typedef struct lane {
+    kpt_thread raw;
+    int wanted;
+    uint32_t began_before;
+    uint32_t depth; /* of the last call, and one */
+    uint32_t open_capacity;
+    frame *open; /* by depth */
+} lane;
+
+typedef struct search {
+    kpti_kineto_gpu *gpu;
+    kpti_heap heap;
+    kpti_torch_names names;
+    lane *lanes; /* by index */
+    uint32_t lane_count;
+    kpti_u64_map
+        lane_of; /* a system's thread: the index of the last lane that began there, and one */
+    node *nodes; /* from 1 on */
+    uint32_t node_count, node_capacity;
+    kpti_u64_map node_of; /* by what is in them */
+    uint32_t next;        /* the launch that is asked for next */
+} search;
+
+/* --- nodes ------------------------------------------------------------------------------------ */
+
+static uint64_t key_of(const node *n)
+{
+    uint64_t key = n->caller;
+    key = (key ^ n->name) * UINT64_C(0x9E3779B97F4A7C15);
+    key = (key ^ (key >> 29) ^ n->line) * UINT64_C(0xBF58476D1CE4E5B9);
+    key = (key ^ (key >> 32) ^ n->answer) * UINT64_C(0x94D049BB133111EB);
+    return key >> 1;
+}
+
+/* The number of the node with these values; 0: no memory. */
+static uint32_t node_with(search *s, const node *wanted)
+{
+    uint64_t key = key_of(wanted);
+    for (;; key++) { /* two may have the same key: then the next is the second's */
+        uint32_t *number = kpti_u64_map_at(&s->node_of, key);
+        if (!number) return 0;
+        if (*number && memcmp(&s->nodes[*number], wanted, sizeof *wanted) == 0) return *number;
+        if (*number) continue;
+        if (kpti_table_reach(&s->heap, &s->nodes, &s->node_capacity, s->node_count + 1,
+                             sizeof *s->nodes) != KPT_OK)
+            return 0;
+        *number = ++s->node_count;
+        s->nodes[*number] = *wanted;
+        return *number;
+    }
+}
+
+/* The node of a call inside of CALLER. A line of 0 leaves it where it (re)started. 0: no memory, or there
+ * is no Python call at all. */
+static uint32_t node_in(search *s, const frame *f, uint32_t caller, uint32_t line)
+{
+    node wanted = f->own;
+    if (!f->is_python) return caller;
+    wanted.caller = caller;
+    if (line) wanted.line = line;
+    return node_with(s, &wanted);
+}
+
+/* The stack of a lane at a time. */
+static uint32_t stack_at(search *s, lane *l, int64_t time_ns)
+{
+    uint32_t caller = 0;
+    for (uint32_t i = 0; i < l->depth && l->open[i].end_ns > time_ns; i++) {
+        frame *f = &l->open[i];
+        if (i + 1 == l->depth || l->open[i + 1].end_ns <= time_ns) return node_in(s, f, caller, 0);
+        if (!f->node) f->node = node_in(s, f, caller, f->calls_from);
+        caller = f->node;
+    }
+    return caller;
+}
+
+/* --- the delivery, by start time -------------------------------------------------------------- */
+
+/* Answers for the launches that were before TIME_NS. */
+static void answer_before(search *s, int64_t time_ns)
+{
+    for (; s->next < s->gpu->launch_count; s->next++) {
+        kpti_kineto_launch *launch = &s->gpu->launches[s->next];
+        const uint32_t *number;
+        if (launch->time_ns >= time_ns) return;
+        number = kpti_u64_map_at(&s->lane_of, launch->tid);
+        if (number && *number) launch->stack = stack_at(s, &s->lanes[*number - 1], launch->time_ns);
+    }
+}
+
+static kpt_status take_thread(void *ctx, const kpt_thread *thread)
+{
+    search *s = ctx;
+    const kpti_torch_recording *r = s->names.recording;
+    kpt_status status =
+        kpti_table_reach(&s->heap, &s->lanes, &s->lane_count, thread->index, sizeof *s->lanes);
+    uint64_t python_thread;
+    uint64_t own_tid;
+    lane *l;
+    if (status != KPT_OK) return status;
+    l = &s->lanes[thread->index];
+    l->raw = *thread;
+    l->wanted = r->thread_of(r->ctx, thread, &python_thread, &own_tid);
+    return KPT_OK;
+}
+
+/* The system gives a number again: the thread that began last has it. */
+static kpt_status begin_lane(search *s, const lane *l)
+{
+    uint32_t *number = kpti_u64_map_at(&s->lane_of, l->raw.os_tid);
+    if (!number) return KPT_E_MEMORY;
+    *number = (uint32_t)(l - s->lanes) + 1;
+    return KPT_OK;
+}
+
+static kpt_status take_call(void *ctx, const kpt_activity *a)
+{
+    search *s = ctx;
+    lane *l;
+    frame *f;
+    kpt_status status = KPT_OK;
+    if (a->thread >= s->lane_count || a->name >= s->names.raw_capacity) return KPT_E_INVALID;
+    answer_before(s, a->start_ns);
+    l = &s->lanes[a->thread];
+    if (!l->wanted) return KPT_OK;
+    if (!l->depth) status = begin_lane(s, l);
+    if (status == KPT_OK)
+        status = kpti_table_reach(&s->heap, &l->open, &l->open_capacity, a->depth, sizeof *l->open);
+    if (status != KPT_OK) return status;
+    f = &l->open[a->depth];
+    *f = (frame){.end_ns = a->end_ns};
+    f->is_python = a->kind == KPT_KIND_PYTHON && kpti_torch_is_python(&s->names, a->name);
+    f->own.name = a->name;
+    f->own.line = kpti_torch_line(&s->names, &l->raw, &l->began_before, a);
+    if (a->flags & KPT_ACTIVITY_WATCHED && a->value0 < KPTI_MOST_FRAGMENTS)
+        f->own.answer = (uint32_t)a->value0;
+    if (a->depth) {
+        l->open[a->depth - 1].calls_from = (uint32_t)a->value2;
+        l->open[a->depth - 1].node = 0;
+    }
+    l->depth = a->depth + 1;
+    return KPT_OK;
+}
+
+static kpt_status take(void *ctx, const kpt_batch *batch)
+{
+    search *s = ctx;
+    return kpti_torch_take(&s->names, batch, take_thread, take_call, s);
+}
+
+static kpt_status deliver(search *s)
+{
+    kpt_status status = kpti_torch_deliver(s->names.recording, take, s);
+    if (status == KPT_OK) answer_before(s, INT64_MAX);
+    return status;
+}
+
+/* --- texts ------------------------------------------------------------------------------------ */
+
+static kpti_fragment show(search *s, const node *n)
+{
+    kpti_fragment module = kpti_torch_module(&s->names, n->answer);
+    return module.size ? module : kpti_torch_name_at(&s->names, n->name, n->line);
+}
+
+/* The innermost frame that people would call their own, as the standalone host has it. */
+static const node *own_frame(const search *s, uint32_t stack)
+{
+    for (uint32_t i = stack; i; i = s->nodes[i].caller) {
+        const node *n = &s->nodes[i];
+        if (!n->answer && !kpti_gpu_is_library(s->names.raw[n->name].file)) return n;
+    }
+    return &s->nodes[stack];
+}
+
+/* The text of a frame at the end of what is before AT; returns where it begins. */
+static char *put_before(char *at, const char *text, size_t size)
+{
+    return memcpy(at - size, text, size);
+}
+
+/* Outermost first. It is written from its end on: of a stack that is too long the outermost are left
+ * out. ROOM has space for that and for one name. */
+static char *put_stack(search *s, uint32_t stack, const char *room, char *end)
+{
+    char *at = end;
+    for (uint32_t i = stack; i; i = s->nodes[i].caller) {
+        kpti_fragment name = show(s, &s->nodes[i]);
+        if (i != stack) {
+            if ((size_t)(end - at) + name.size > MOST_STACK) return put_before(at, "...;", 4);
+            at = put_before(at, ";", 1);
+        }
+        if ((size_t)(at - room) < name.size) return at;
+        at = put_before(at, name.text, name.size);
+    }
+    return at;
+}
+
+static kpt_status add_text(search *s, kpti_fragments *texts, uint32_t stack, char *room, char *end)
+{
+    const char *begin = put_stack(s, stack, room, end);
+    size_t size = (size_t)(end - begin);
+    kpti_fragment own = show(s, own_frame(s, stack));
+    char *text = kpti_fragments_room(texts, size + own.size + 64);
+    char *at = text;
+    if (!text) return KPT_E_MEMORY;
+    at = KPTI_PUT(at, "\"launched at\": \"");
+    at = kpti_put_bytes(at, own.text, own.size);
+    at = KPTI_PUT(at, "\", \"" KPTI_KINETO_STACK "\": \"");
+    at = KPTI_PUT(kpti_put_bytes(at, begin, size), "\"");
+    return kpti_fragments_set(texts, stack, text, (size_t)(at - text), 0);
+}
+
+static kpt_status add_texts(search *s, kpti_fragments *texts)
+{
+    enum { ROOM = MOST_STACK + 3 * KPTI_CHROME_MOST_NAME * KPTI_JSON_MOST_GROWTH };
+    char *room = malloc(ROOM);
+    kpt_status status = room ? KPT_OK : KPT_E_MEMORY;
+    for (uint32_t i = 0; i < s->gpu->launch_count && status == KPT_OK; i++) {
+        const uint32_t stack = s->gpu->launches[i].stack;
+        if (stack && !kpti_fragments_get(texts, stack, (kpti_fragment){NULL, 0, 0}).text)
+            status = add_text(s, texts, stack, room, room + ROOM);
+    }
+    free(room);
+    return status;
+}
+
+/* --- all of it -------------------------------------------------------------------------------- */
+
+static kpt_status find(kpti_kernel_stacks *stacks, const kpti_torch_recording *recording)
+{
+    search s;
+    kpt_status status;
+    memset(&s, 0, sizeof s);
+    s.gpu = &stacks->gpu;
+    status = kpti_torch_names_open(&s.names, recording);
+    if (status == KPT_OK) status = deliver(&s);
+    if (status == KPT_OK) status = add_texts(&s, &stacks->texts);
+    for (uint32_t i = 0; i < s.lane_count; i++)
+        free(s.lanes[i].open);
+    free(s.lanes);
+    free(s.nodes);
+    kpti_u64_map_free(&s.lane_of);
+    kpti_u64_map_free(&s.node_of);
+    kpti_torch_names_free(&s.names);
+    return status;
+}
+
+void kpti_kernel_stacks_find(kpti_kernel_stacks *stacks, const kpti_torch_recording *recording,
+                             const kpti_kineto_file *file)
+{
+    kpti_kineto_gpu *gpu = &stacks->gpu;
+    if (!file->has_devices) return;
+    if (kpti_kineto_gpu_read(gpu, file) == 0 && gpu->work_count && gpu->launch_count &&
+        find(stacks, recording) == KPT_OK) {
+        kpti_kineto_gpu_sort(gpu);
+        stacks->found = stacks->texts.count != 0;
+    }
+    if (!stacks->found) kpti_kernel_stacks_free(stacks);
+}
+
+void kpti_kernel_stacks_free(kpti_kernel_stacks *stacks)
+{
+    kpti_kineto_gpu_free(&stacks->gpu);
+    kpti_fragments_free(&stacks->texts);
+}

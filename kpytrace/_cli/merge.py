@@ -1,0 +1,71 @@
+"""kpytrace merge: the .kpt files of several processes, or ranks, as one trace."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from . import progress
+from .arguments import Argument, Usage, parse_files
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .._align import Aligned
+
+_ARGUMENTS = (
+    Argument("output", "FILE", "what is written: .json or .pftrace, also with .gz", "o"),
+    Argument("align", "HOW", "wall: by the wall clock of each host (default); marks: by marks that all of them made "
+             "at the same time"),
+    Argument("mark", "NAME", "of these marks, or spans, the n-th with the n-th (default: barrier)"),
+    Argument("recover", "", "read damaged files up to where they are damaged"),
+    Argument("quiet", "", "print nothing", "q"),
+    Argument("help", "", "print this", "h"),
+)
+_USAGE = """\
+usage: kpytrace merge [OPTION]... FILE.kpt... -o OUT
+
+Writes one trace of several .kpt files: a process for each, with its name, or its rank. They are read one after the
+other, so that memory is that of the largest.
+
+"""
+
+
+def _print_clocks(rows: Sequence[Aligned]) -> None:
+    print(f"{'offset':>16}  {'drift':>12}  {'marks':>6}  {'scatter':>12}  file")
+    for row in rows:
+        print(f"{row.clock.offset / 1000:>13,.1f} µs  {row.clock.drift * 1e6:>8,.3f} ppm  {row.marks:>6,}  "
+              f"{row.scatter / 1000:>9,.1f} µs  {row.file.path}")
+
+
+def main(words: list[str]) -> int:
+    parsed = parse_files(words, _ARGUMENTS, _USAGE, "kpytrace merge FILE.kpt... -o OUT.json: --help says more")
+    if parsed is None:
+        return 0
+    options, paths = parsed
+    how, quiet = options.get("align", "wall"), "quiet" in options
+    if how not in ("wall", "marks"):
+        raise Usage(f"--align must be wall or marks, not {how}")
+    from .. import _align, _merge, _trace
+    from .._kpt import File
+
+    output = _trace._check_output(options["output"])
+    if output.endswith(".kpt"):
+        raise Usage("a .kpt file holds one process: merge into .json or .pftrace")
+    files = sorted((File(path) for path in paths), key=_merge.by_rank)
+    clocks = {}
+    if how == "marks":
+        rows = _align.align(files, options.get("mark", "barrier"))
+        clocks = {row.file.path: row.clock for row in rows}
+        if not quiet:
+            _print_clocks(rows)
+    bar = progress.bar("merging", len(files), quiet)
+    began = time.perf_counter()
+    counts = _merge.merge(files, output, clocks, progress=bar, recover="recover" in options)
+    if bar:
+        bar.close()
+    if not quiet:
+        print(f"kpytrace: {_merge.said_of(counts)} in {time.perf_counter() - began:.2f} s: {options['output']}",
+              file=sys.stderr)
+    return 0

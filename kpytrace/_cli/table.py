@@ -1,0 +1,37 @@
+"""kpytrace table: time by rank, step and function, as Parquet."""
+
+from __future__ import annotations
+
+import sys
+
+from .arguments import Argument, parse_files
+
+_ARGUMENTS = (
+    Argument("output", "FILE", "what is written: a .parquet file, or a folder, with one for each input", "o"),
+    Argument("step", "NAME", "the spans that are steps; * matches anything (default: step)"),
+    Argument("calls", "", "a row for each call, not for each function"),
+    Argument("quiet", "", "print nothing", "q"),
+    Argument("help", "", "print this", "h"),
+)
+_USAGE = """\
+usage: kpytrace table [OPTION]... FILE.kpt... -o OUT.parquet
+
+Adds up the calls of .kpt files by rank, step, thread and function, for SQL: docs/ranks.md has the columns and queries.
+Files are read one after the other. Needs pyarrow.
+
+"""
+
+
+def main(words: list[str]) -> int:
+    parsed = parse_files(words, _ARGUMENTS, _USAGE, "kpytrace table FILE.kpt... -o OUT.parquet: --help says more")
+    if parsed is None:
+        return 0
+    options, paths = parsed
+    from .. import _merge, _table
+    from .._kpt import File
+
+    files = sorted((File(path) for path in paths), key=_merge.by_rank)
+    count = _table.write(files, options["output"], options.get("step", "step"), "calls" in options)
+    if "quiet" not in options:
+        print(f"kpytrace: {count:,} rows of {len(files):,} files: {options['output']}", file=sys.stderr)
+    return 0

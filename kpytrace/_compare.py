@@ -1,0 +1,153 @@
+"""Two sets of runs, function by function: what each took before and after, and, where there are several runs of both,
+how sure the difference is.
+
+A function is known by its file and its name, as lines move; of several of one name in a file the first is compared with
+the first, and so on. Times are means over the runs. The interval is Welch's, of 95 %: samples of different variance, and
+the p-value his t-test's. Of many functions some differ by chance: `is_sure` holds the p-values to Holm's bound, so that
+of all the functions in a table the chance that one is wrongly called sure is 1 %."""
+
+from __future__ import annotations
+
+import math
+import re
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Any, Optional
+
+    Key = tuple[str, int]
+    Run = dict[Key, tuple[int, int, int]]  # calls, own ns, total ns
+
+_LINE = re.compile(r"\(\d+\): ")
+_CHANCE = 0.01
+_CONFIDENCE = 0.95
+
+
+def run_of(rows: Iterable[Sequence[Any]]) -> Run:
+    """A run, of the rows that profile() gives."""
+    lines: dict[str, list[tuple[int, tuple[int, int, int]]]] = {}
+    for display, _, _, line, _, calls, own, total, _, _ in rows:
+        name = _LINE.sub(": ", display.decode("utf-8", "replace"), count=1)
+        lines.setdefault(name, []).append((line, (calls, own, total)))
+    return {(name, i): values for name, found in lines.items()
+            for i, (_, values) in enumerate(sorted(found, key=lambda item: item[0]))}
+
+
+def _continued_fraction(a: float, b: float, x: float) -> float:
+    """Of the incomplete beta function (Lentz's way)."""
+    tiny = 1e-300
+    c, d = 1.0, 1.0 / max(abs(1.0 - (a + b) * x / (a + 1.0)), tiny)
+    if 1.0 - (a + b) * x / (a + 1.0) < 0:
+        d = -d
+    result = d
+    for m in range(1, 300):
+        for step in (m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
+                     -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))):
+            d = 1.0 / ((1.0 + step * d) or tiny)
+            c = (1.0 + step / c) or tiny
+            result *= c * d
+        if abs(c * d - 1.0) < 1e-12:
+            break
+    return result
+
+
+def _incomplete_beta(a: float, b: float, x: float) -> float:
+    if x <= 0.0 or x >= 1.0:
+        return float(x >= 1.0)
+    front = math.exp(math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x))
+    if x < (a + 1.0) / (a + b + 2.0):
+        return front * _continued_fraction(a, b, x) / a
+    return 1.0 - front * _continued_fraction(b, a, 1.0 - x) / b
+
+
+def t_p_value(t: float, freedom: float) -> float:
+    """How often chance alone gives a |t| as large."""
+    return _incomplete_beta(freedom / 2.0, 0.5, freedom / (freedom + t * t))
+
+
+def t_bound(freedom: float, confidence: float = _CONFIDENCE) -> float:
+    """The t that is exceeded as seldom as that; by halving."""
+    low, high = 0.0, 1e4
+    for _ in range(80):
+        middle = (low + high) / 2.0
+        if t_p_value(middle, freedom) > 1.0 - confidence:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _variance(values: Sequence[float]) -> float:
+    mean = _mean(values)
+    return sum((value - mean) ** 2 for value in values) / (len(values) - 1)
+
+
+def welch(before: Sequence[float], after: Sequence[float]) -> Optional[tuple[float, float]]:
+    """Half the interval of the difference of the means, and the p-value; None: there are too few runs."""
+    if len(before) < 2 or len(after) < 2:
+        return None
+    parts = _variance(before) / len(before), _variance(after) / len(after)
+    error = math.sqrt(sum(parts))
+    difference = _mean(after) - _mean(before)
+    if error == 0.0:
+        return 0.0, 1.0 if difference == 0.0 else 0.0
+    freedom = sum(parts) ** 2 / (parts[0] ** 2 / (len(before) - 1) + parts[1] ** 2 / (len(after) - 1))
+    return t_bound(freedom) * error, t_p_value(difference / error, freedom)
+
+
+class Change:
+    """A function before and after: means over the runs, times in ns.
+
+    margin   half of the interval of own_after - own_before, of 95 %; None with fewer than two runs of either
+    p        how often chance alone makes a difference as large
+    is_sure  it is there, as far as the runs tell; None: they don't
+    """
+
+    def __init__(self, key: Key, before: Sequence[tuple[int, int, int]], after: Sequence[tuple[int, int, int]]) -> None:
+        self.name = key[0] + (f" #{key[1] + 1}" if key[1] else "")
+        self.calls_before, self.calls_after = (_mean([run[0] for run in side]) for side in (before, after))
+        self.own_before, self.own_after = (_mean([run[1] for run in side]) for side in (before, after))
+        self.total_before, self.total_after = (_mean([run[2] for run in side]) for side in (before, after))
+        sides = [[float(run[1]) for run in side] for side in (before, after)]
+        found = welch(*sides)
+        self.margin: Optional[float] = found[0] if found else None
+        self.p: Optional[float] = found[1] if found else None
+        self.is_sure: Optional[bool] = None
+
+    @property
+    def difference(self) -> float:
+        """Of the own times, in ns."""
+        return self.own_after - self.own_before
+
+    @property
+    def ratio(self) -> Optional[float]:
+        return self.own_after / self.own_before if self.own_before else None
+
+    def as_dict(self) -> dict[str, object]:
+        names = ("name", "calls_before", "calls_after", "own_before", "own_after", "total_before", "total_after",
+                 "difference", "ratio", "margin", "p", "is_sure")
+        return {name: getattr(self, name) for name in names}
+
+
+def _settle(changes: Iterable[Change]) -> None:
+    """Holm's: the smallest p-value against chance by all, the next by all but one, until one is too large."""
+    tested = sorted((change for change in changes if change.p is not None), key=lambda change: change.p or 0.0)
+    sure = True
+    for i, change in enumerate(tested):
+        sure = sure and (change.p or 0.0) <= _CHANCE / (len(tested) - i)
+        change.is_sure = sure
+
+
+def compare(before: Sequence[Run], after: Sequence[Run]) -> list[Change]:
+    """What changed most comes first. A run without a function has it zero times."""
+    keys = {key for run in (*before, *after) for key in run}
+    none = (0, 0, 0)
+    changes = [Change(key, [run.get(key, none) for run in before], [run.get(key, none) for run in after])
+               for key in keys]
+    _settle(changes)
+    return sorted(changes, key=lambda change: (-abs(change.difference), change.name))

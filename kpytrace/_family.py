@@ -1,0 +1,160 @@
+"""A program with all that it starts (`kpytrace run --children`): every process streams to a .kpt file of its own, in a
+folder beside the output, so that one that is killed leaves what it had; the first one merges them at its end. A ring,
+and what is recorded of memory, is written to such a file when its process ends.
+
+Programs that are started learn of it by the environment, forked children by a hook (in _auto)."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import FrameType
+    from typing import Any, Optional
+
+    from ._kpt import File
+
+_SUFFIXES = (".gz", ".json", ".speedscope", ".pftrace", ".collapsed", ".kpt", ".pickle", ".tables")
+# multiprocessing's own, of which nobody wants to know; the second one's children are the program's.
+_TRACKER, _SERVER = "from multiprocessing.resource_tracker ", "from multiprocessing.forkserver "
+
+
+def _is_started_as(code: str) -> bool:
+    """By python -c."""
+    return any(flag == "-c" and code in word for flag, word in zip(sys.orig_argv, sys.orig_argv[1:]))
+
+
+def is_tracker() -> bool:
+    return _is_started_as(_TRACKER)
+
+
+def is_server() -> bool:
+    """A process that only forks others."""
+    return _is_started_as(_SERVER)
+
+
+def is_named_later() -> bool:
+    """multiprocessing will give this process a name."""
+    return "--multiprocessing-fork" in sys.orig_argv
+
+
+def is_about_to_exec(frame: Optional[FrameType]) -> bool:
+    """Whether subprocess has forked here, to replace the child at once."""
+    return frame is not None and frame.f_code.co_name == "_execute_child"
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()[0] not in (b"Z", b"X")
+    except (OSError, IndexError):
+        return False
+
+
+class _ForkWarning:
+    """Matches what Python says of a fork where there are other threads."""
+
+    def match(self, text: str) -> bool:
+        return "use of fork() may lead to deadlocks" in text
+
+
+def allow_forks() -> None:
+    """The thread that flushes a stream is none of the program's: Python (3.12 and later) is not to warn of it."""
+    if sys.version_info >= (3, 12):
+        import warnings
+
+        add: Any = getattr(warnings, "_add_filter", None)
+        if add:
+            add("ignore", _ForkWarning(), DeprecationWarning, None, 0, append=False)
+
+
+def check(output: str) -> None:
+    """Refuses what can't hold several processes, before the program runs."""
+    plain = output[:-3] if output.endswith(".gz") else output
+    if plain.endswith((".speedscope.json", ".collapsed")):
+        raise ValueError("children are merged into .json or .pftrace, or have .kpt files of their own: "
+                         f"{os.path.basename(output)} holds one process")
+
+
+def _is_members(name: str) -> bool:
+    """Whether a file of the folder is one that a process has written at its end, or while it ran: "123.kpt", or
+    "123-2.kpt" of the second with that number. What a ring dumps meanwhile has another dot."""
+    stem, _, rest = name.partition(".")
+    return stem.replace("-", "").isdigit() and not rest.partition(".")[0].isdigit()
+
+
+class Family:
+    """The folder, and what its members have in common: options, and what their files end with."""
+
+    def __init__(self, folder: str, options: dict[str, str], suffix: str) -> None:
+        self.folder, self.options, self.suffix = folder, options, suffix
+
+    @classmethod
+    def of_output(cls, output: str, options: dict[str, str], suffix: str) -> Family:
+        """A new one: files of an earlier run in its folder are removed."""
+        folder = os.path.abspath(output)
+        for end in _SUFFIXES:
+            folder = folder[:-len(end)] if folder.endswith(end) else folder
+        folder += ".children"
+        os.makedirs(folder, exist_ok=True)
+        for name in os.listdir(folder):
+            if name.endswith(suffix) and name.partition(".")[0].replace("-", "").isdigit():
+                os.unlink(os.path.join(folder, name))
+        return cls(folder, options, suffix)
+
+    def words(self) -> dict[str, str]:
+        """What members find in the environment."""
+        return dict(self.options, family=self.folder, suffix=self.suffix)
+
+    def new_path(self) -> str:
+        """For this process; a number may come again, after an exec or in time."""
+        path = os.path.join(self.folder, f"{os.getpid()}{self.suffix}")
+        i = 1
+        while os.path.exists(path):
+            i += 1
+            path = os.path.join(self.folder, f"{os.getpid()}-{i}{self.suffix}")
+        return path
+
+    def files(self) -> list[str]:
+        """The names of those of all members."""
+        return [name for name in os.listdir(self.folder) if name.endswith(self.suffix) and _is_members(name)]
+
+    def _ended(self) -> tuple[list[File], int]:
+        """The files of processes that ended, however; and how many others there are."""
+        from ._kpt import File
+
+        files, running = [], 0
+        for name in self.files():
+            try:
+                file = File(os.path.join(self.folder, name))
+            except (OSError, ValueError):
+                continue  # killed before it had a head
+            if file.ended or not _is_alive(file.pid):
+                files.append(file)
+            else:
+                running += 1
+        own = os.getpid()
+        return sorted(files, key=lambda file: (file.pid != own, file.base_ns, file.pid)), running
+
+    def merge(self, output: str) -> str:
+        """Writes them all to `output`, and says what is there."""
+        from ._merge import merge, said_of
+
+        files, running = self._ended()
+        lost: list[str] = []
+        counts = merge(files, output, failed=lambda path, error: lost.append(path))
+        said = f"kpytrace: {said_of(counts)}: {output}"
+        if lost:
+            said += f"\nkpytrace: {len(lost):,} of them can't be read, and are left out: {lost[0]}"
+        return said + self.later(output, running)
+
+    def later(self, output: str, running: Optional[int] = None) -> str:
+        """What is left to do once the rest has ended; of a .kpt output, all."""
+        count = len(self.files()) if running is None else running
+        if not count:
+            return ""
+        what = f"{count:,} still run" if running is not None else f"{count:,} children have files of their own"
+        own = f"{output} " if running is None else ""
+        return f"\nkpytrace: {what}: kpytrace merge {own}{self.folder}/*.kpt -o all.json"

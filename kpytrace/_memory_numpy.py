@@ -1,0 +1,43 @@
+"""Notices that numpy is imported while memory is recorded: the plugin looks for it only when it is told to
+start, as it must not ask Python anything while it allocates."""
+
+from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# Its second module, before 2.0 and since: when that is there, the first one, which has the allocator, is whole.
+MODULES = ("numpy._core.umath", "numpy.core.umath")
+
+
+def _is_there() -> bool:
+    return any(name in sys.modules for name in MODULES)
+
+
+class Watch:
+    """Between start() and stop(), or until numpy is there, a finder of modules that finds none: numpy imports
+    dozens of modules behind that one, and each is asked of it."""
+
+    def __init__(self, look: Callable[[], object]) -> None:
+        self._look = look
+
+    def start(self) -> None:
+        if not _is_there():
+            sys.meta_path.insert(0, self)  # type: ignore[arg-type]
+
+    def stop(self) -> None:
+        try:
+            sys.meta_path.remove(self)  # type: ignore[arg-type]
+        except ValueError:  # numpy was there, or another thread's import has seen it at the same time
+            pass
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+        if _is_there():
+            try:
+                self._look()
+            except RuntimeError:  # the recording is being exported: at the next import
+                return
+            self.stop()

@@ -1,0 +1,140 @@
+"""What a process is called: its command, its rank, its host, and the name that multiprocessing gave it. It goes
+into a trace's info, and into the names of outputs."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, Optional
+
+# By who starts ranks: torchrun, Open MPI, Slurm, and other MPIs.
+_VARIABLES = {
+    "rank": ("RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "PMI_RANK"),
+    "local_rank": ("LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID", "MPI_LOCALRANKID"),
+    "world_size": ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS", "PMI_SIZE"),
+}
+# Programs that start ranks and are none themselves.
+_LAUNCHERS = ("torchrun", "accelerate", "deepspeed", "torch.distributed.run", "torch.distributed.launch",
+              "torch.distributed.launcher")
+_MOST_COMMAND = 600  # bytes; the host keeps a thousand of all this
+
+_forked = False
+_named = ""  # by multiprocessing
+
+
+def of_ranks(key: str) -> Optional[str]:
+    """The rank, local_rank or world_size that the environment has; None: none."""
+    for variable in _VARIABLES[key]:
+        value = os.environ.get(variable, "")
+        if value.isascii() and value.isdigit():
+            return value
+    return None
+
+
+def _program(command: list[str]) -> list[str]:
+    """A command of Python's from the script, -m or -c on."""
+    i = 1
+    while i < len(command) and command[i].startswith("-") and command[i] not in ("-m", "-c", "-"):
+        i += 2 if command[i] in ("-X", "-W") else 1
+    return command[i:]
+
+
+def is_launcher() -> bool:
+    """Whether this program only starts others, each of which is a rank."""
+    words = _program(sys.orig_argv)
+    if words[:1] == ["-m"]:
+        words = words[1:]
+    return bool(words) and os.path.basename(words[0]) in _LAUNCHERS
+
+
+def expand(output: str) -> Optional[str]:
+    """The output's name with %p (process), %r (rank) and %h (host) filled in. A rank goes into a name that has
+    no place for it, too, since ranks are given the same name. None: %r is asked for, and this is no rank."""
+    rank = of_ranks("rank")
+    values = {"p": str(os.getpid()), "r": rank or "", "h": os.uname().nodename, "%": "%"}
+    parts = output.split("%")
+    made = parts[0]
+    i = 1
+    while i < len(parts):
+        part = parts[i]
+        if part[:1] == "r" and rank is None:
+            return None
+        if not part and i + 1 < len(parts):  # "%%"
+            made, i = made + "%" + parts[i + 1], i + 2
+            continue
+        made += values[part[0]] + part[1:] if part[:1] in values else "%" + part
+        i += 1
+    many = "RANK" in os.environ or of_ranks("world_size") not in (None, "1")
+    if rank is None or "%r" in output or "%p" in output or not many:
+        return made
+    folder, name = os.path.split(made)
+    stem, dot, suffix = name.partition(".")
+    return os.path.join(folder, f"{stem}.rank{rank}{dot}{suffix}")
+
+
+def forked() -> None:
+    """In the child of a fork, before anybody gave it a name of its own."""
+    global _forked, _named
+    _forked, _named = True, ""
+
+
+def await_name(told: Callable[[], None]) -> None:
+    """Has `told` run once multiprocessing has given this process a name, which it does after processes began: who is
+    killed is to have a name, too. The hooks that it has itself are for forked processes only."""
+    from multiprocessing.process import BaseProcess
+
+    real = BaseProcess._bootstrap  # type: ignore[attr-defined]
+
+    def _bootstrap(self: Any, *args: Any, **more: Any) -> Any:
+        global _named
+        BaseProcess._bootstrap = real  # type: ignore[attr-defined]
+        _named = str(self.name)
+        told()
+        return real(self, *args, **more)
+
+    if real.__module__ != __name__:
+        BaseProcess._bootstrap = _bootstrap  # type: ignore[attr-defined]
+
+
+def describe() -> bytes:
+    """Lines for `kpytrace info`, and for who merges traces. What is known grows while the program runs."""
+    command = " ".join(sys.orig_argv).replace("\n", " ").encode("utf-8", "replace")
+    lines = {"python": f"{sys.implementation.name} {sys.version.split()[0]}", "host": os.uname().nodename[:64],
+             "parent": str(os.getppid())}
+    if _named:
+        lines["name"] = _named.replace("\n", " ")[:100]
+    elif _forked:
+        lines["forked"] = "1"
+    for key in _VARIABLES:
+        value = of_ranks(key)
+        if value is not None:
+            lines[key] = value[:10]
+    text = "".join(f"{key}={value}\n" for key, value in lines.items())
+    return text.encode("utf-8", "replace") + b"command=" + command[:_MOST_COMMAND] + b"\n"
+
+
+def short_command(command: str) -> str:
+    """ "python worker.py" of a whole command line."""
+    words = command.split(" ")
+    python = os.path.basename(words[0])
+    if python[-2:-1].isdigit():
+        python = python.rstrip("t")  # of free-threaded Pythons: python3.13t
+    python = python.rstrip("0123456789.") or "python"
+    program = _program(words)
+    if program[:1] == ["-m"]:
+        return " ".join([python, *program[:2]])
+    return " ".join([python, *map(os.path.basename, program[:1])])
+
+
+def title(info: dict[str, str]) -> str:
+    """What a process is called in a trace of several."""
+    name = info.get("name") or short_command(info.get("command", ""))
+    if info.get("forked"):
+        name += " (forked)"
+    if "rank" not in info:
+        return name
+    return f"rank {info['rank']}" + (f": {name}" if "name" in info or "forked" in info else "")

@@ -1,0 +1,39 @@
+"""What a finished trace holds."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Optional
+
+
+class Summary:
+    """What a finished trace holds.
+
+    path      the file that was written, or None
+    calls     calls in the trace
+    threads   threads that made them
+    functions different functions among them
+    dropped   events lost to a budget, a ring or missing memory
+    seconds   from start to stop
+    noop      why nothing could be recorded, or None
+    kernels   kernels that GPUs ran
+    no_gpu    why nothing was recorded of GPUs, or None: it was, or there is none
+    gpu_dropped  events of GPUs that were lost, kernels that another tool took among them
+    """
+
+    __slots__ = ("path", "calls", "threads", "functions", "dropped", "seconds", "noop", "kernels",
+                 "no_gpu", "gpu_dropped")
+
+    def __init__(self, path: Optional[str], calls: int, threads: int, functions: int,
+                 dropped: int, seconds: float, noop: Optional[str], kernels: int = 0,
+                 no_gpu: Optional[str] = None, gpu_dropped: int = 0) -> None:
+        self.path, self.calls, self.threads, self.functions = path, calls, threads, functions
+        self.dropped, self.seconds, self.noop = dropped, seconds, noop
+        self.kernels, self.no_gpu, self.gpu_dropped = kernels, no_gpu, gpu_dropped
+
+    def as_dict(self) -> dict[str, object]:
+        return {name: getattr(self, name) for name in self.__slots__}
+
+    def __repr__(self) -> str:
+        return f"Summary({', '.join(f'{k}={v!r}' for k, v in self.as_dict().items())})"

@@ -1,0 +1,126 @@
+"""kpytrace diff: what got slower is found, and noise is not."""
+
+import json
+import random
+import unittest
+
+from support import Case, run_python
+
+from kpytrace import _compare
+
+PROGRAM = """
+import sys, time
+def steady(): time.sleep(0.001)
+def changed(seconds): time.sleep(0.0); return wait(seconds)
+def wait(seconds):
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end: pass
+def before_only(): pass
+def after_only(): pass
+slow = sys.argv[1] == "after"
+for i in range(20):
+    steady()
+    changed(0.004 if slow else 0.001)
+(after_only if slow else before_only)()
+"""
+
+
+def row(name, line, calls, own, total):
+    return (f"a.py({line}): {name}".encode(), name.encode(), b"a.py", line, b"", calls, own, total, 0, 0)
+
+
+class Diff(Case):
+    def record(self, kind, count):
+        script = self.folder / "prog.py"
+        script.write_text(PROGRAM)
+        paths = []
+        for i in range(count):
+            paths.append(str(self.folder / f"{kind}{i}.kpt"))
+            reply = run_python("-m", "kpytrace", "run", "-q", "--no-c-calls", "-o", paths[-1], str(script), kind)
+            self.assertEqual(reply.returncode, 0, reply.stderr)
+        return paths
+
+    def diff(self, *words, status=0):
+        reply = run_python("-m", "kpytrace", "diff", *words, cwd=self.folder)
+        self.assertEqual(reply.returncode, status, reply.stderr)
+        return reply
+
+    def test_two_files(self):
+        paths = self.record("before", 1) + self.record("after", 1)
+        lines = self.diff(*paths).stdout.splitlines()
+        self.assertTrue(lines[2].endswith("prog.py: wait"), lines[:5])
+        text = self.diff("-n", "0", *paths).stdout
+        self.assertRegex(text, r"gone .*prog\.py: before_only")
+        self.assertRegex(text, r"new .*prog\.py: after_only")
+        self.diff("--fail-over", "10%", *paths, status=1)
+        self.diff("--fail-over", "10%", paths[0], paths[0])
+        same = json.loads(self.diff("--json", paths[0], paths[0]).stdout)
+        self.assertTrue(same)
+        self.assertFalse(any(change["difference"] for change in same))
+
+    def test_several_runs(self):
+        before, after = self.record("before", 4), self.record("after", 4)
+        sides = ["--before", *before, "--after", *after]
+        changes = {change["name"].rpartition(": ")[2]: change for change in json.loads(self.diff("--json", *sides).stdout)
+                   if "prog.py" in change["name"]}
+        wait = changes["wait"]
+        self.assertGreater(wait["difference"], 20 * 0.0025 * 1e9)
+        self.assertLess(wait["p"], 0.05)
+        self.assertIn("± (95 %)", self.diff(*sides).stdout)
+        page = self.folder / "page.html"
+        self.diff("--html", str(page), *sides)
+        text = page.read_text(encoding="utf-8")
+        self.assertIn("prog.py: wait", text)
+        self.assertNotIn("http", text)  # it needs nothing from elsewhere
+
+    def test_mistakes(self):
+        for words, text in (([], "--help says more"), (["a.kpt"], "--help says more"),
+                            (["--before", "a.kpt"], "--help says more"),
+                            (["--before", "a", "--json", "--after", "b"], "options stand before"),
+                            (["--fail-over", "much", "a", "b"], "must be a percentage")):
+            self.assertIn(text, self.diff(*words, status=2).stderr)
+        self.diff("none.kpt", "none.kpt", status=1)
+
+
+class Statistics(unittest.TestCase):
+    def test_students_table(self):
+        """Values as books print them."""
+        for freedom, t in ((1, 12.706), (4, 2.776), (10, 2.228), (30, 2.042), (120, 1.980)):
+            self.assertAlmostEqual(_compare.t_bound(freedom), t, places=3)
+            self.assertAlmostEqual(_compare.t_p_value(t, freedom), 0.05, places=4)
+        self.assertEqual(_compare.t_p_value(0.0, 5), 1.0)
+
+    def test_welch(self):
+        """Both variances are 2.5, so the error is 1, t is 2, and there are 8 degrees of freedom."""
+        margin, p = _compare.welch([1, 2, 3, 4, 5], [3, 4, 5, 6, 7])
+        self.assertAlmostEqual(margin, 2.306, places=3)
+        self.assertAlmostEqual(p, 0.0805, places=4)
+        self.assertIsNone(_compare.welch([1], [1, 2]))
+        self.assertEqual(_compare.welch([1, 1], [1, 1]), (0.0, 1.0))
+        self.assertEqual(_compare.welch([1, 1], [2, 2]), (0.0, 0.0))
+
+    def test_noise_is_not_sure(self):
+        dice = random.Random(7)
+        runs = [_compare.run_of(row(f"f{i}", i, 10, int(dice.gauss(1e6, 5e4)), 0) for i in range(300))
+                for _ in range(10)]
+        changes = _compare.compare(runs[:5], runs[5:])
+        self.assertEqual([change.name for change in changes if change.is_sure], [])
+        self.assertTrue(any(change.p < 0.05 for change in changes))  # which is why
+
+    def test_one_among_noise_is_found(self):
+        dice = random.Random(7)
+        runs = [_compare.run_of(row(f"f{i}", i, 10, int(dice.gauss(1e6, 5e4) * (2 if i == 17 and late else 1)), 0)
+                                for i in range(300)) for late in [False] * 5 + [True] * 5]
+        changes = _compare.compare(runs[:5], runs[5:])
+        self.assertEqual([change.name for change in changes if change.is_sure], ["a.py: f17"])
+        self.assertEqual(changes[0].name, "a.py: f17")
+
+    def test_functions_that_moved(self):
+        before = _compare.run_of([row("f", 3, 1, 10, 10), row("f", 9, 1, 20, 20), row("g", 12, 1, 5, 5)])
+        after = _compare.run_of([row("f", 4, 1, 10, 10), row("f", 11, 1, 20, 20), row("g", 20, 1, 5, 5)])
+        changes = _compare.compare([before], [after])
+        self.assertEqual({change.name: change.difference for change in changes}, {"a.py: f": 0, "a.py: f #2": 0, "a.py: g": 0})
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,89 @@
+/* aggregate.js: calls added up: by stack, as a tree, and by function, as rows. */
+
+/* Nodes by number; 0 is the root. Amounts are those of a node itself until finish adds up. */
+class Tree {
+  constructor() {
+    this.name = [-1];
+    this.parent = [-1];
+    this.own = [0];
+    this.calls = [0];
+    this.last = [0]; // child that was asked for last, which is mostly the next one, too
+    this.known = new Map();
+  }
+
+  child(parent, name) {
+    const last = this.last[parent];
+    if (last && this.name[last] === name) return last;
+    const key = parent * 2 ** 26 + name;
+    let node = this.known.get(key);
+    if (node === undefined) {
+      node = this.name.push(name) - 1;
+      this.parent.push(parent);
+      this.own.push(0);
+      this.calls.push(0);
+      this.last.push(0);
+      this.known.set(key, node);
+    }
+    this.last[parent] = node;
+    return node;
+  }
+
+  add(node, amount, calls) {
+    this.own[node] += amount;
+    this.calls[node] += calls;
+  }
+
+  /* Totals, and children with the largest first. Parents come before their children. */
+  finish() {
+    this.known = null;
+    this.total = this.own.slice();
+    this.children = this.name.map(() => []);
+    for (let node = this.name.length - 1; node > 0; node--) {
+      this.total[this.parent[node]] += this.total[node];
+      if (this.total[node] > 0) this.children[this.parent[node]].push(node);
+    }
+    for (const children of this.children) children.sort((a, b) => this.total[b] - this.total[a] || a - b);
+    return this;
+  }
+}
+
+function callTree(tracks) {
+  const tree = new Tree();
+  for (const track of tracks) {
+    const nodes = new Uint32Array(track.count);
+    for (let i = 0; i < track.count; i++) {
+      nodes[i] = tree.child(track.parent[i] < 0 ? 0 : nodes[track.parent[i]], track.nameOf[i]);
+      tree.add(nodes[i], track.own[i], 1);
+    }
+  }
+  return tree.finish();
+}
+
+/* A row for each function that ran between two times, with what lies between them: {name, calls, own, total, longest,
+ * track, span}. Of a function that calls itself only the outermost call counts for the total; the longest call is
+ * the one with that span. */
+function topRows(model, tracks, from = -Infinity, to = Infinity) {
+  const rows = new Array(model.names.length);
+  const active = new Uint32Array(model.names.length);
+  for (const track of tracks) {
+    const {start, end, nameOf, depth, parent} = track;
+    const stack = [];
+    for (let i = 0; i < track.count; i++) {
+      const level = parent[i] < 0 ? 0 : depth[i]; // rows of spans that overlap are no nesting
+      while (stack.length > level) active[stack.pop()]--;
+      const name = nameOf[i];
+      const isOuter = !active[name]++;
+      stack.push(name);
+      if (end[i] <= from && start[i] < from || start[i] >= to) continue;
+      const took = Math.min(end[i], to) - Math.max(start[i], from);
+      const row = rows[name] ??= {name, calls: 0, own: 0, total: 0, longest: -1, track, span: i};
+      row.calls++;
+      row.own += took;
+      if (isOuter) row.total += took;
+      if (parent[i] >= 0 && rows[nameOf[parent[i]]]) rows[nameOf[parent[i]]].own -= took;
+      if (took > row.longest) Object.assign(row, {longest: took, track, span: i});
+    }
+    while (stack.length) active[stack.pop()]--;
+  }
+  return rows.filter((row) => row);
+}

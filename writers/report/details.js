@@ -1,0 +1,102 @@
+/* details.js: the panel at the bottom, about what is selected, and the tip beside the pointer. Everything that comes from a
+ * trace is put there as text. */
+
+function showTip(event, text, more) {
+  const tip = document.getElementById('tip');
+  tip.hidden = !event;
+  if (!event) return;
+  tip.replaceChildren(text, element('small', more));
+  const {width, height} = tip.getBoundingClientRect();
+  tip.style.left = `${Math.max(4, Math.min(event.clientX + 14, innerWidth - width - 6))}px`;
+  tip.style.top = `${event.clientY + 18 + height > innerHeight ? event.clientY - height - 8 : event.clientY + 18}px`;
+}
+
+/* ROWS: [name, text], or [name, text, a function that a click calls]. */
+function showDetails(title, rows, extra) {
+  const panel = document.getElementById('details');
+  const list = element('dl');
+  for (const [name, text, click] of rows) {
+    const value = element('dd');
+    if (click) value.append(element('button', text, {onclick: click}));
+    else value.textContent = text;
+    list.append(element('dt', name), value);
+  }
+  document.getElementById('details-content').replaceChildren(element('h2', title), list, ...(extra ? [extra] : []));
+  panel.hidden = false;
+}
+
+function hideDetails() {
+  document.getElementById('details').hidden = true;
+}
+
+/* What a user gave with a note: one row for each. */
+function argumentRows(args) {
+  if (!args) return [];
+  try {
+    const values = Object.entries(JSON.parse(`{${args}}`));
+    return values.map(([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value)]);
+  } catch {
+    return [['arguments', args]]; // they were cut
+  }
+}
+
+function noteRows(note) {
+  if (!note) return [];
+  return [...(note.flow !== '0' ? [['flow', note.flow]] : []), ...argumentRows(note.args)];
+}
+
+/* The places that links lead to, each a button; the keys go there, too. */
+function linkRows(model, links, go) {
+  return links.map(({what, key, to}) => [key ? `${what} (${key})` : what, placeName(model, to), () => go(to)]);
+}
+
+/* Of a resume: whose it is, and what was and is waited for. */
+function taskRows(model, track, span) {
+  const place = track.isTask ? {task: {track}, resume: span} : resumeOf(model, track, span);
+  if (!place) return [];
+  const {task, resume} = place, of = task.track;
+  if (!of) {
+    const {name, args: coroutine} = model.note(task.note);
+    return [['resume of', `${name} ${coroutine}, which has no track: there are ${showCount(model.tasks.length)} tasks`]];
+  }
+  const rows = [['resume of', `${of.name}: ${showCount(resume + 1)} of ${showCount(of.count)}`]];
+  if (resume > 0) rows.push(['had waited', showTime(of.start[resume] - of.end[resume - 1])]);
+  for (const [what, chain] of [['had awaited', awaited(model, of, resume)], ['then awaits', awaited(model, of, resume + 1)]])
+    if (chain) rows.push([what, chain]);
+  return rows;
+}
+
+function spanDetails(model, track, span, links, select) {
+  const {text, file, line} = model.names[track.nameOf[span]];
+  const took = track.end[span] - track.start[span];
+  const rows = [['duration', showTime(took)], ['own time', `${showTime(track.own[span])}, ${(100 * track.own[span] / (took || 1)).toFixed(1)} %`],
+                ['start', showTime(track.start[span])], ['track', `${track.group.name}: ${track.name}`]];
+  if (file) rows.push(['file', `${file}:${line}`]);
+  if (track.get('line', span)) rows.push(['went on at line', String(track.get('line', span))]);
+  for (const [flag, what] of FLAGS) if (track.get('flags', span) & flag) rows.push(['note', what]);
+  const collection = track.collections.get(span);
+  if (collection) rows.push(['generation', String(collection[0])], ['collected', showCount(collection[1])], ['uncollectable', showCount(collection[2])]);
+  rows.push(...taskRows(model, track, span), ...noteRows(model.note(track.get('note', span))), ...linkRows(model, links, select));
+  const parent = track.parent[span];
+  if (parent >= 0) rows.push(['called by', model.names[track.nameOf[parent]].text, () => select({track, span: parent})]);
+  showDetails(text, rows);
+}
+
+function markDetails(model, track, mark, links, select) {
+  const note = model.note(mark.note);
+  showDetails(note.name, [['mark at', showTime(mark.at)], ['track', `${track.group.name}: ${track.name}`], ...noteRows(note), ...linkRows(model, links, select)]);
+}
+
+function rangeDetails(model, [from, to], chosen) {
+  const table = element('table', null, {id: 'range-table'});
+  new TopTable(table, model, chosen).set(topRows(model, model.tracks.filter((track) => !track.isTask), from, to));
+  showDetails(`Range: ${showTime(to - from)}`, [['from', showTime(from)], ['to', showTime(to)]], table);
+}
+
+function frameDetails(flame, node) {
+  const {text, file, line} = flame.nameOf(node), {tree} = flame;
+  const rows = [['total', `${flame.show(tree.total[node])}, ${flame.share(node)}`], ['own', flame.show(tree.own[node])]];
+  if (tree.calls[node]) rows.push([flame.show === showTime ? 'calls' : 'blocks', showCount(tree.calls[node])]);
+  if (file) rows.push(['file', `${file}:${line}`]);
+  showDetails(text, rows);
+}

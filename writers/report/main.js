@@ -1,0 +1,243 @@
+/* main.js: puts the page together: tabs, search, theme, and what a click in one part does in another. */
+
+const byId = (id) => document.getElementById(id);
+const MOST_CHOICES = 1000; // of tracks: a list of more is of no use
+const TABS = {timeline: 'timeline', flame: 'flame', top: 'top', memory: 'memory', notes: 'notes-tab'};
+
+class Page {
+  constructor(model) {
+    this.model = model;
+    this.search = new Search(model);
+    this.tab = null;
+    this.hasTrace = model.tracks.length + model.sections.length > 0;
+    const available = this.hasTrace ? ['timeline', 'flame', 'top', 'notes'] : [];
+    if (model.memories.length) available.splice(3, 0, 'memory');
+    for (const button of byId('tabs').children) {
+      button.hidden = !available.includes(button.dataset.tab);
+      button.onclick = () => this.show(button.dataset.tab);
+    }
+    this.available = available;
+    if (this.hasTrace) this.beginTrace();
+    if (model.memories.length) this.beginMemory(model.memories[0]);
+    this.beginControls();
+    byId('title').textContent = document.title = (model.sections[0]?.name || 'memory').split('/').pop();
+    byId('message').hidden = true;
+    this.show(available[0]);
+  }
+
+  /* --- a trace --- */
+
+  beginTrace() {
+    const {model} = this;
+    this.timeline = new Timeline(model, this.search);
+    this.links = new Links(model);
+    this.minimap = new Minimap(this.timeline);
+    this.flame = new Flame(byId('flame-rows'), showTime, (node) => this.tellFrame(this.flame, node));
+    this.top = new TopTable(byId('top-table'), model, (row) => this.showRow(row));
+    for (const id of ['flame-scope', 'top-scope']) {
+      byId(id).append(new Option('All threads', -1));
+      model.tracks.slice(0, MOST_CHOICES).forEach((track, i) => {
+        if (track.count && !track.isTask) byId(id).append(new Option(track.name, i));
+      });
+      byId(id).onchange = () => this.setScope(byId(id).value);
+    }
+    byId('flame-reset').onclick = () => this.flame.zoom(0);
+    byId('more').onclick = () => { this.top.showMore(); this.tellTop(); };
+    const warnings = showNotes(model, (found) => this.showSpan(found));
+    if (warnings) byId('tabs').querySelector('[data-tab=notes]').append(element('span', '!', {className: 'badge', title: 'something is missing'}));
+  }
+
+  get scope() {
+    const {tracks} = this.model, number = Number(byId('top-scope').value);
+    return number < 0 ? tracks.filter((track) => track.count && !track.isTask) : [tracks[number]];
+  }
+
+  /* The thread that the flame graph and the table are of; each is made when it is looked at. */
+  setScope(value) {
+    byId('flame-scope').value = byId('top-scope').value = value;
+    this.stale = {flame: true, top: true};
+    this.refresh();
+  }
+
+  refresh() {
+    if (this.tab === 'flame' && this.stale.flame) {
+      this.flame.set(callTree(this.scope), this.model.names);
+      byId('flame-text').textContent = `${showTime(this.flame.tree.total[0])} in ${showCount(this.flame.tree.name.length - 1)} stacks`;
+      this.stale.flame = false;
+    } else if (this.tab === 'top' && this.stale.top) {
+      this.top.set(topRows(this.model, this.scope));
+      this.stale.top = false;
+      this.tellTop();
+    }
+  }
+
+  tellTop() {
+    byId('top-text').textContent = `${showCount(this.top.shown.length)} functions`;
+    byId('more').hidden = !this.top.hidden;
+  }
+
+  select(selected) {
+    const links = this.links.of(selected), go = (place) => this.showSpan(place);
+    this.timeline.select(selected, links);
+    if (!selected) hideDetails();
+    else if (selected.mark) markDetails(this.model, selected.track, selected.mark, links, go);
+    else spanDetails(this.model, selected.track, selected.span, links, go);
+  }
+
+  /* To the other end of a link of what is selected. */
+  follow(key) {
+    const links = this.timeline?.links ?? [];
+    const found = links.find((link) => link.key === key) ?? (key === 'g' ? links[links.length - 1] : undefined);
+    if (found) this.showSpan(found.to);
+  }
+
+  showSpan(found) {
+    this.show('timeline');
+    this.select(found);
+    this.timeline.reveal(found);
+  }
+
+  /* A function's longest call, with all its others marked. */
+  showRow({name, track, span}) {
+    byId('search').value = this.model.names[name].text;
+    this.find();
+    this.showSpan({track, span});
+  }
+
+  tellFrame(flame, node) {
+    if (node) frameDetails(flame, node);
+    else hideDetails();
+  }
+
+  /* --- memory --- */
+
+  beginMemory(tables) {
+    this.tables = tables;
+    this.memory = new Flame(byId('memory-rows'), showBytes, (node) => this.tellFrame(this.memory, node));
+    for (const [value, text] of MEMORY_TIMES) byId('memory-at').append(new Option(text, value));
+    byId('memory-device').append(new Option('All devices', -1));
+    tables.devices.forEach((name, i) => byId('memory-device').append(new Option(name, i)));
+    byId('memory-at').onchange = byId('memory-device').onchange = () => this.drawMemory();
+    byId('memory-reset').onclick = () => this.memory.zoom(0);
+    this.memoryNames = memoryNames(tables);
+    this.drawMemory();
+  }
+
+  drawMemory() {
+    const {tables} = this;
+    const tree = memoryTree(tables, byId('memory-at').value, Number(byId('memory-device').value));
+    const blocks = tree.calls.reduce((sum, count) => sum + count, 0);
+    this.memory.set(tree, this.memoryNames);
+    const guessed = tables.sample_bytes ? `, guessed from samples, one byte in ${showCount(tables.sample_bytes)}` : '';
+    const lost = tables.entries_dropped ? `; ${showCount(tables.entries_dropped)} entries were dropped` : '';
+    byId('memory-text').textContent = `${showBytes(tree.total[0])} in ${showCount(blocks)} blocks${guessed}${lost}`;
+  }
+
+  /* --- the page --- */
+
+  show(tab) {
+    if (!this.available.includes(tab)) return;
+    if (tab !== this.tab) hideDetails();
+    this.tab = tab;
+    for (const [name, id] of Object.entries(TABS)) byId(id).hidden = name !== tab;
+    for (const button of byId('tabs').children) button.setAttribute('aria-selected', button.dataset.tab === tab);
+    showTip(null);
+    if (this.hasTrace) this.refresh();
+    this.redraw();
+  }
+
+  redraw() {
+    if (this.tab === 'timeline') this.timeline.change();
+    if (this.tab === 'flame') this.flame.change();
+    if (this.tab === 'memory') this.memory.change();
+  }
+
+  find() {
+    const text = byId('search').value;
+    this.search.set(text);
+    if (this.memory) this.memory.highlight(this.search.text ? matches(this.memoryNames, this.search.text) : null);
+    if (this.hasTrace) {
+      this.flame.highlight(this.search.is);
+      this.top.filter(this.search.is);
+      this.tellTop();
+      this.timeline.change();
+      byId('found').textContent = this.search.text ? `${showCount(this.search.count)} found` : '';
+    }
+  }
+
+  step(by) {
+    if (!this.hasTrace) return;
+    const found = this.search.step(this.timeline.selected, by);
+    if (!found) return;
+    this.showSpan({track: found.track, span: found.span});
+    byId('found').textContent = `${showCount(found.place + 1)} of ${showCount(this.search.count)}`;
+  }
+
+  fit() {
+    if (this.tab === 'flame' || this.tab === 'memory') this[this.tab].zoom(0);
+    if (this.tab !== 'timeline') return;
+    if (this.timeline.range) this.timeline.show(...this.timeline.range);
+    else if (this.timeline.selected) this.timeline.reveal(this.timeline.selected, true);
+    else this.timeline.fitAll();
+  }
+
+  /* One thing at a time, the last first. */
+  escape() {
+    if (document.activeElement === byId('search')) {
+      byId('search').value = '';
+      byId('search').blur();
+      this.find();
+    } else {
+      hideDetails();
+      if (this.timeline) this.timeline.select(null, []);
+    }
+  }
+
+  setDark(isDark) {
+    this.isDark = isDark;
+    setTheme(isDark);
+    this.redraw();
+  }
+
+  beginControls() {
+    const dark = matchMedia('(prefers-color-scheme: dark)');
+    this.stale = {flame: true, top: true};
+    this.setDark(dark.matches);
+    dark.onchange = () => this.setDark(dark.matches);
+    const commands = {
+      f: () => this.fit(), t: () => this.setDark(!this.isDark), '?': () => byId('help').showModal(),
+      '/': () => byId('search').select(), Escape: () => this.escape(),
+      g: () => this.follow('g'), n: () => this.follow('n'), p: () => this.follow('p'),
+    };
+    this.available.forEach((tab, i) => { commands[i + 1] = () => this.show(tab); });
+    const keys = new Keys(this.timeline, () => this.tab === 'timeline', commands);
+    if (this.timeline) {
+      new Pointer(this.timeline, keys, (hit) => this.select(hit), (range) =>
+        rangeDetails(this.model, range, (row) => this.showSpan(row)));
+    }
+    byId('theme').onclick = () => this.setDark(!this.isDark);
+    byId('help-button').onclick = commands['?'];
+    byId('close-help').onclick = () => byId('help').close();
+    byId('close-details').onclick = () => this.escape();
+    byId('next').onclick = () => this.step(1);
+    byId('previous').onclick = () => this.step(-1);
+    byId('search').oninput = () => this.find();
+    byId('search').onkeydown = (event) => {
+      if (event.key === 'Enter') this.step(event.shiftKey ? -1 : 1);
+    };
+    window.addEventListener('resize', () => this.redraw());
+    new ResizeObserver(() => this.redraw()).observe(document.querySelector('main'));
+    new ResizeObserver(() => this.redraw()).observe(byId('rows'));
+  }
+}
+
+document.addEventListener('DOMContentLoaded', async () => {
+  try {
+    setTheme(matchMedia('(prefers-color-scheme: dark)').matches);
+    window.kpytrace = new Page(await readSections()); // for the console, and for tests
+  } catch (error) {
+    byId('message').hidden = false;
+    byId('message').textContent = `This report can’t be shown: ${error.message}`;
+    throw error;
+  }
+});

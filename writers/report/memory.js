@@ -1,0 +1,25 @@
+/* memory.js: tables of memory (NAME.tables.json) as a tree for a flame graph of bytes. */
+
+const MEMORY_TIMES = [['peak', 'At the peak'], ['end', 'Not freed at the end'], ['all', 'Allocated in all']];
+
+/* TABLES at a time of MEMORY_TIMES, of a device's number or of all (-1). */
+function memoryTree(tables, time, device) {
+  const column = 2 + 2 * MEMORY_TIMES.findIndex(([name]) => name === time);
+  const tree = new Tree();
+  const nodes = [0];
+  for (const [parent, symbol] of tables.nodes)
+    nodes.push(tree.child(nodes[parent], symbol));
+  for (const row of tables.rows) {
+    if (device >= 0 && row[0] !== device) continue;
+    tree.add(row[1] ? nodes[row[1]] : tree.child(0, tables.symbols.length), row[column], row[column + 1]);
+  }
+  return tree.finish();
+}
+
+/* What a tree's names are: symbols, and one for blocks that no Python code allocated. */
+function memoryNames(tables) {
+  const names = tables.symbols.map(([name, file, line]) => (
+    {text: `${name}  ${file}:${line}`, label: `${name}:${line}`, file, line, kind: file ? 'python' : 'c'}));
+  names.push({text: '(no Python)', label: '(no Python)', file: '', line: 0, kind: 'c'});
+  return names;
+}

@@ -1,0 +1,94 @@
+/* minimap.js: the whole trace in a strip, a band for each track, as far as there is room, as deep as its calls are there,
+ * and a window on the part that the timeline shows: to be dragged, or made larger at its edges. */
+
+const EDGE = 6, LEAST_WINDOW = 3, MOST_BANDS = 200;
+
+class Minimap {
+  constructor(timeline) {
+    this.timeline = timeline;
+    this.canvas = document.getElementById('minimap');
+    timeline.listeners.push(() => this.draw());
+    this.canvas.addEventListener('pointerdown', (event) => this.grab(event));
+    this.canvas.addEventListener('pointermove', (event) => this.move(event));
+    this.canvas.addEventListener('pointerup', () => { this.grip = null; });
+  }
+
+  /* How deep a track is at each pixel, as a share of its depth. */
+  depths(track, width, from, scale) {
+    const deep = new Float32Array(width);
+    for (let i = 0; i < track.count; i++) {
+      const first = Math.max(0, Math.floor((track.start[i] - from) * scale));
+      const last = Math.min(width - 1, Math.floor((track.end[i] - from) * scale));
+      const share = (track.depth[i] + 1) / track.rows;
+      for (let x = first; x <= last; x++) if (deep[x] < share) deep[x] = share;
+    }
+    return deep;
+  }
+
+  /* Drawn once for a width and a theme. */
+  background(width, height) {
+    const key = `${width} ${height} ${window.devicePixelRatio} ${theme.back}`;
+    if (this.key === key) return this.image;
+    const tracks = this.timeline.model.tracks.filter((track) => track.count && !track.isTask).slice(0, MOST_BANDS);
+    const [from, to] = this.timeline.bounds;
+    const scale = width / (to - from), band = (height - 4) / Math.max(tracks.length, 1);
+    this.key = key;
+    this.image = document.createElement('canvas');
+    const context = fitCanvas(this.image, width, height);
+    context.fillStyle = theme.back;
+    context.fillRect(0, 0, width, height);
+    context.fillStyle = theme.accent;
+    tracks.forEach((track, number) => {
+      const bottom = 2 + band * (number + 1);
+      this.depths(track, width, from, scale).forEach((share, x) => {
+        if (share) context.fillRect(x, bottom - share * band * 0.9, 1, share * band * 0.9);
+      });
+    });
+    return this.image;
+  }
+
+  get window() {
+    const [from, to] = this.timeline.bounds;
+    const {view} = this.timeline;
+    const scale = this.canvas.clientWidth / (to - from);
+    const left = (view.from - from) * scale, right = (view.to - from) * scale;
+    return [left, Math.max(right, left + LEAST_WINDOW)];
+  }
+
+  draw() {
+    const width = this.canvas.parentElement.clientWidth, height = 52;
+    const context = fitCanvas(this.canvas, width, height);
+    const [left, right] = this.window;
+    context.drawImage(this.background(width, height), 0, 0, width, height);
+    context.fillStyle = theme.veil;
+    context.fillRect(0, 0, left, height);
+    context.fillRect(right, 0, width - right, height);
+    context.strokeStyle = theme.accent;
+    context.lineWidth = 1.5;
+    context.strokeRect(left, 1, right - left, height - 2);
+  }
+
+  grab(event) {
+    const x = event.offsetX, [left, right] = this.window;
+    this.canvas.setPointerCapture(event.pointerId);
+    if (Math.abs(x - left) < EDGE && right - left > 3 * EDGE) this.grip = 'from';
+    else if (Math.abs(x - right) < EDGE && right - left > 3 * EDGE) this.grip = 'to';
+    else this.grip = 'both';
+    // A press beside the window brings it there.
+    this.offset = x > left - EDGE && x < right + EDGE ? x - left : (right - left) / 2;
+    this.move(event);
+  }
+
+  move(event) {
+    const x = event.offsetX, [left, right] = this.window;
+    const isEdge = right - left > 3 * EDGE && (Math.abs(x - left) < EDGE || Math.abs(x - right) < EDGE);
+    this.canvas.style.cursor = isEdge || (this.grip && this.grip !== 'both') ? 'ew-resize' : 'grab';
+    if (!this.grip) return;
+    const [from, to] = this.timeline.bounds;
+    const {view} = this.timeline;
+    const time = (pixel) => from + (to - from) * pixel / this.canvas.clientWidth;
+    if (this.grip === 'from') this.timeline.show(Math.min(time(x), view.to - LEAST_NS), view.to);
+    else if (this.grip === 'to') this.timeline.show(view.from, Math.max(time(x), view.from + LEAST_NS));
+    else this.timeline.show(time(x - this.offset), time(x - this.offset) + view.to - view.from);
+  }
+}

@@ -1,0 +1,87 @@
+/* notes.js: what one should know of a trace before one believes it: what was lost, what was not finished, and what the
+ * garbage collector did. */
+
+/* Texts of what is missing in a section. */
+function losses({stats}) {
+  const rows = [['events dropped', 'events were dropped: calls are missing'],
+                ['events repaired', 'events were repaired: some starts or ends are inferred'],
+                ['threads unreached', 'threads were not reached: their calls are missing'],
+                ['functions disabled', 'functions were switched off, since they cost too much']];
+  return rows.filter(([key]) => stats[key]).map(([key, text]) => `${showCount(stats[key])} ${text}`);
+}
+
+function countFlags(model) {
+  const counts = FLAGS.map(() => 0);
+  for (const track of model.tracks) {
+    if (!track.more.flags) continue;
+    for (const flags of track.more.flags) FLAGS.forEach(([flag], i) => { if (flags & flag) counts[i]++; });
+  }
+  return counts;
+}
+
+/* By generation: [count, time, longest, collected, uncollectable, track, span of the longest]. */
+function collections(model) {
+  const rows = [];
+  for (const track of model.tracks) {
+    for (const [span, [generation, collected, uncollectable]] of track.collections) {
+      const took = track.end[span] - track.start[span];
+      const row = rows[generation] ??= [0, 0, -1, 0, 0, null, 0];
+      row[0]++;
+      row[1] += took;
+      row[3] += collected;
+      row[4] += uncollectable;
+      if (took > row[2]) [row[2], row[5], row[6]] = [took, track, span];
+    }
+  }
+  return rows;
+}
+
+function collectionTable(rows, select) {
+  const table = element('table', null, {id: 'collections'});
+  const head = element('tr');
+  for (const title of ['Generation', 'Collections', 'Time', 'Longest', 'Collected', 'Uncollectable', ''])
+    head.append(element('th', title));
+  table.append(head);
+  rows.forEach(([count, time, longest, collected, uncollectable, track, span], generation) => {
+    const line = element('tr');
+    for (const text of [generation, showCount(count), showTime(time), showTime(longest), showCount(collected), showCount(uncollectable)])
+      line.append(element('td', text));
+    const cell = element('td');
+    cell.append(element('button', 'Show the longest', {onclick: () => select({track, span})}));
+    line.append(cell);
+    table.append(line);
+  });
+  return table;
+}
+
+function about(json) {
+  const list = element('dl');
+  const rows = [['trace', json.name], ['process', `${json.process} ${json.pid}`], ['recorded by', `kpytrace ${json.version || '?'}`],
+                ['began', new Date(Number(BigInt(json.first_ns) / 1000000n)).toISOString()], ['duration', showTime(json.end)],
+                ['calls', showCount(json.stats.calls)], ['threads', showCount(json.tracks.length)]];
+  for (const [name, text] of rows) list.append(element('dt', name), element('dd', text));
+  return list;
+}
+
+/* Fills the tab; how much there is to warn of. */
+function showNotes(model, select) {
+  const place = document.getElementById('notes');
+  const warnings = model.sections.flatMap(losses);
+  const list = element('ul');
+  for (const text of warnings) list.append(element('li', text, {className: 'warn'}));
+  countFlags(model).forEach((count, i) => {
+    if (count) list.append(element('li', `${showCount(count)} calls or spans: ${FLAGS[i][1]}`));
+  });
+  const {count, ran} = model.tasksLeftOut;
+  if (count) {
+    list.append(element('li', `${showCount(count)} tasks of asyncio, which ran ${showTime(ran)}, have no track: `
+      + `${showCount(MOST_TASKS)} do, those that ran longest. Their resumes are in the threads, and say whose they are.`));
+  }
+  if (!list.children.length) list.append(element('li', 'Nothing was dropped, and every call is whole.'));
+  const rows = collections(model);
+  for (const json of model.sections) place.append(element('h2', 'The trace'), about(json));
+  place.append(element('h2', 'What is missing'), list, element('h2', 'Garbage collections'));
+  if (rows.length) place.append(collectionTable(rows, select));
+  else place.append(element('p', 'None was recorded: kpytrace run --gc records them.'));
+  return warnings.length;
+}

@@ -1,0 +1,99 @@
+/* tasks.js: the tasks of asyncio. A resume is a call of its thread; here each task gets a track of its own, on which its
+ * resumes lie once more. There are at most so many as other formats have; of more, those that ran longest. */
+
+const MOST_TASKS = 10000;
+
+/* Resumes as they come: a thread's track, a span of it, and the note that has the task's name. */
+class Resumes {
+  constructor() {
+    this.tracks = [];
+    this.spans = [];
+    this.notes = [];
+  }
+
+  add(track, span, note) {
+    this.tracks.push(track);
+    this.spans.push(span);
+    this.notes.push(note);
+  }
+
+  /* By task: {note, ran, items}, in the order of their first resumes. */
+  byTask() {
+    const tasks = new Map();
+    this.notes.forEach((note, i) => {
+      if (!tasks.has(note)) tasks.set(note, {note, ran: 0, items: []});
+      const task = tasks.get(note), {start, end} = this.tracks[i];
+      task.ran += end[this.spans[i]] - start[this.spans[i]];
+      task.items.push(i);
+    });
+    const at = (i) => this.tracks[i].start[this.spans[i]];
+    for (const {items} of tasks.values()) items.sort((a, b) => at(a) - at(b));
+    return [...tasks.values()].sort((a, b) => at(a.items[0]) - at(b.items[0]));
+  }
+}
+
+/* A track of a task in GROUP. Its columns `thread` and `call` tell the call that a resume is; NUMBERS are the threads'. */
+function taskTrack(model, group, task, resumes, numbers) {
+  const {name, args: coroutine} = model.note(task.note);
+  const track = new Track(group, `${name} ${coroutine}`.trim(), task.items.length);
+  const number = model.name(track.name, '', 0, 'task', coroutine || name);
+  track.isTask = true;
+  track.ran = task.ran;
+  for (const i of task.items) {
+    const from = resumes.tracks[i], call = resumes.spans[i];
+    const span = track.open(number, from.start[call], 0, -1);
+    track.close(span, from.end[call]);
+    track.column('thread', span, numbers.get(from));
+    track.column('call', span, call);
+  }
+  return track.finish();
+}
+
+/* Tracks of a process's tasks, behind those that are there. */
+function addTasks(model, process, resumes) {
+  const tasks = resumes.byTask();
+  const many = `Tasks: ${showCount(MOST_TASKS)} of ${showCount(tasks.length)}, those that ran longest`;
+  const group = {...process, name: tasks.length > MOST_TASKS ? many : 'Tasks'};
+  const numbers = new Map(model.tracks.map((track, i) => [track, i]));
+  const shown = new Set(tasks.slice().sort((a, b) => b.ran - a.ran).slice(0, MOST_TASKS));
+  for (const task of tasks) {
+    const number = model.tasks.push({note: task.note, count: task.items.length, track: null});
+    for (const i of task.items) resumes.tracks[i].column('task', resumes.spans[i], number);
+    if (!shown.has(task)) {
+      model.tasksLeftOut.count++;
+      model.tasksLeftOut.ran += task.ran;
+      continue;
+    }
+    const track = taskTrack(model, group, task, resumes, numbers);
+    model.tasks[number - 1].track = track;
+    model.tracks.push(track);
+  }
+}
+
+/* --- awaiting --- */
+
+function callOf(model, track, resume) {
+  return [model.tracks[track.get('thread', resume)], track.get('call', resume)];
+}
+
+function lastChild({count, depth, parent}, span) {
+  let last = -1;
+  for (let i = span + 1; i < count && depth[i] > depth[span]; i++) if (parent[i] === span) last = i;
+  return last;
+}
+
+/* What a task had awaited when RESUME began: "handle:12 › read:40", outermost first; '': it began there. A coroutine goes on
+ * where it waited, and the first that it does is to resume the one that it awaits, which was its last call before. */
+function awaited(model, track, resume) {
+  if (resume <= 0 || resume >= track.count) return '';
+  let [before, last] = callOf(model, track, resume - 1);
+  let [now, span] = callOf(model, track, resume);
+  const parts = [];
+  for (let line = now.get('line', span); line; line = now.get('line', span)) {
+    parts.push(`${model.names[now.nameOf[span]].label}:${line}`);
+    last = lastChild(before, last);
+    span++;
+    if (last < 0 || now.parent[span] !== span - 1 || now.nameOf[span] !== before.nameOf[last]) break;
+  }
+  return parts.join(' › ');
+}
