@@ -1,6 +1,7 @@
 #include "unix_clock.h"
 
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <time.h>
 
 static const int64_t second_ns = 1000000000;
@@ -27,21 +28,18 @@ uint64_t kpti_unix_now(void)
 /* The difference of two clocks: of several tries, each bracketed, the one that took least. */
 typedef uint64_t (*read_fn)(const kpti_cupti *cupti);
 
-static int64_t difference(read_fn inner, read_fn outer, const kpti_cupti *cupti, uint64_t *at)
+static kpti_compared compare(read_fn inner, read_fn outer, const kpti_cupti *cupti)
 {
     enum { TRIES = 16 };
-    uint64_t best = UINT64_MAX;
-    int64_t found = 0;
+    kpti_compared best = {0, 0, INT64_MAX / 2};
     for (int i = 0; i < TRIES; i++) {
         const uint64_t before = outer(cupti);
         const uint64_t inside = inner(cupti);
-        const uint64_t took = outer(cupti) - before;
-        if (took >= best) continue;
-        best = took;
-        found = (int64_t)(inside - (before + took / 2));
-        *at = before + took / 2;
+        const uint64_t half = (outer(cupti) - before + 1) / 2;
+        if ((int64_t)half >= best.doubt) continue;
+        best = (kpti_compared){before + half, (int64_t)(inside - (before + half)), (int64_t)half};
     }
-    return found;
+    return best;
 }
 
 static uint64_t read_unix(const kpti_cupti *cupti)
@@ -71,22 +69,25 @@ static uint64_t read_cupti(const kpti_cupti *cupti)
 
 void kpti_unix_clock_begin(kpti_unix_clock *clock, const kpti_cupti *cupti)
 {
-    uint64_t at;
     *clock = (kpti_unix_clock){0};
-    atomic_store_explicit(&ahead_ns, difference(read_unix, read_monotonic, cupti, &at),
+    atomic_store_explicit(&ahead_ns, compare(read_unix, read_monotonic, cupti).ahead,
                           memory_order_relaxed);
     atomic_store_explicit(&fixed, 1, memory_order_release);
     clock->asked = cupti->cuptiActivityRegisterTimestampCallback &&
                    cupti->cuptiActivityRegisterTimestampCallback(kpti_unix_now) == CUPTI_SUCCESS;
-    if (clock->asked) return;
-    clock->offset = difference(read_ours, read_cupti, cupti, &clock->first);
-    clock->last = clock->first;
-    clock->last_offset = clock->offset;
+    if (!clock->asked) clock->first = compare(read_ours, read_cupti, cupti);
 }
 
+/* What the two comparisons may both be wrong by is no drift: a short recording would stretch with it. */
 void kpti_unix_clock_compare(kpti_unix_clock *clock, const kpti_cupti *cupti)
 {
-    if (!clock->asked) clock->last_offset = difference(read_ours, read_cupti, cupti, &clock->last);
+    kpti_compared last;
+    int64_t apart;
+    if (clock->asked) return;
+    last = compare(read_ours, read_cupti, cupti);
+    apart = last.ahead - clock->first.ahead;
+    clock->length = (int64_t)(last.at - clock->first.at);
+    clock->drift = llabs(apart) > clock->first.doubt + last.doubt ? apart : 0;
 }
 
 void kpti_unix_clock_end(void)
@@ -96,10 +97,9 @@ void kpti_unix_clock_end(void)
 
 int64_t kpti_unix_clock_of(const kpti_unix_clock *clock, uint64_t time)
 {
-    const double length = (double)(clock->last - clock->first);
     double part;
     if (clock->asked || !time) return (int64_t)time;
-    part = length > 0 ? ((double)(int64_t)(time - clock->first)) / length : 0;
-    return (int64_t)time + clock->offset +
-           (int64_t)(part * (double)(clock->last_offset - clock->offset));
+    part =
+        clock->length > 0 ? (double)(int64_t)(time - clock->first.at) / (double)clock->length : 0;
+    return (int64_t)time + clock->first.ahead + (int64_t)(part * (double)clock->drift);
 }

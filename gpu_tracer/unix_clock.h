@@ -6,12 +6,17 @@
 
 #include "cupti_library.h"
 
+typedef struct kpti_compared {
+    uint64_t at;   /* CUPTI's time */
+    int64_t ahead; /* how far ours was ahead … */
+    int64_t doubt; /* … give or take this */
+} kpti_compared;
+
 typedef struct kpti_unix_clock {
-    int asked;      /* CUPTI asks us: its times are ours */
-    uint64_t first; /* CUPTI's, when it was compared first … */
-    int64_t offset; /* … and how far ours is ahead */
-    uint64_t last;  /* likewise, for the last time */
-    int64_t last_offset;
+    int asked; /* CUPTI asks us: its times are ours, and nothing is compared */
+    kpti_compared first;
+    int64_t length; /* from the first comparison to the last … */
+    int64_t drift;  /* … and how much further ahead ours was then */
 } kpti_unix_clock;
 
 /* Before any kind of activity is enabled. */

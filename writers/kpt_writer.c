@@ -2,10 +2,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { PARTS = 4, MODE = 0644 };
+enum { PARTS = 4 };
 
 /* A record in parts; the first is its head, the last its padding. */
 typedef struct record {
@@ -86,21 +87,19 @@ static int put(kpti_kpt_writer *w, record *r)
     return error;
 }
 
-/* Another file takes the place of one that is there, which somebody may be reading. */
-static int open_stream(kpti_kpt_writer *w, const char *path)
+/* A file that can be replaced is made beside its PLACE. */
+static int open_stream(kpti_kpt_writer *w, const char *path, kpti_out_path *place, char *beside)
 {
-    kpti_out_path place;
-    int error = kpti_out_path_find(path, &place);
+    int error = kpti_out_path_find(path, place);
     if (error) return error;
-    if (place.kind == KPTI_OUT_DESCRIPTOR) {
-        w->fd = fcntl(place.descriptor, F_DUPFD_CLOEXEC, 0);
-    } else if (place.kind == KPTI_OUT_INTO) {
-        w->fd = open(place.path, O_WRONLY | O_CLOEXEC);
+    if (place->kind == KPTI_OUT_DESCRIPTOR) {
+        w->fd = fcntl(place->descriptor, F_DUPFD_CLOEXEC, 0);
+    } else if (place->kind == KPTI_OUT_INTO) {
+        w->fd = open(place->path, O_WRONLY | O_CLOEXEC);
     } else {
-        if (unlink(place.path) != 0 && errno != ENOENT) return errno;
         w->own = 1;
-        w->fd = open(place.path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
-                     place.mode ? place.mode : MODE);
+        w->fd = kpti_out_path_beside(place, beside);
+        return w->fd < 0 ? -w->fd : 0;
     }
     return w->fd < 0 ? errno : 0;
 }
@@ -118,19 +117,32 @@ static int put_head(kpti_kpt_writer *w, uint64_t pid, int64_t base_ns)
     return write_parts(w->fd, &part, 1);
 }
 
+static int put_beginning(kpti_kpt_writer *w, uint64_t pid, int64_t base_ns, kpt_str info)
+{
+    record r;
+    int error = put_head(w, pid, base_ns);
+    if (error) return error;
+    make_record(&r, KPTI_KPT_INFO, info.data, (size_t)info.size, NULL, 0);
+    return put(w, &r);
+}
+
+/* Whenever the process may be ended, no file that can't be read is in the stream's place; and one that was
+ * there, which somebody may be reading, is not written over. */
 int kpti_kpt_create(kpti_kpt_writer *w, const char *path, int stream, uint64_t pid, int64_t base_ns,
                     kpt_str info)
 {
-    record r;
+    kpti_out_path place;
+    char beside[PATH_MAX];
     int error;
     w->fd = -1;
-    error = stream ? open_stream(w, path) : kpti_out_open(&w->out, path);
+    error = stream ? open_stream(w, path, &place, beside) : kpti_out_open(&w->out, path);
     if (error) return error;
     (void)pthread_mutex_init(&w->lock, NULL);
-    make_record(&r, KPTI_KPT_INFO, info.data, (size_t)info.size, NULL, 0);
-    error = put_head(w, pid, base_ns);
-    if (!error) error = put(w, &r);
-    if (error) (void)kpti_kpt_close(w, 0);
+    error = put_beginning(w, pid, base_ns, info);
+    if (!error && w->own && rename(beside, place.path) != 0) error = errno;
+    if (!error) return 0;
+    if (w->own) (void)unlink(beside);
+    (void)kpti_kpt_close(w, 0);
     return error;
 }
 

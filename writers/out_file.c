@@ -5,10 +5,8 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-enum { MOST_NAMES_TRIED = 1000 };
 enum { BUFFER_BYTES = KPTI_OUT_PIECE_BYTES + KPTI_OUT_BUFFER_BYTES };
 
 /* After EINTR: whether to give up. Never asked on the courier's thread. */
@@ -17,22 +15,10 @@ static int is_interrupted(const kpti_out_file *out)
     return out->interrupted && !out->courier && out->interrupted(out->interrupted_ctx);
 }
 
-/* A file beside its place, with the rights that a new file gets (mkstemp would make it private). */
-static int open_temporary(kpti_out_file *out)
+static int open_beside(kpti_out_file *out)
 {
-    const kpti_out_path *place = &out->place;
-    for (int i = 0; i < MOST_NAMES_TRIED; i++) {
-        int length = snprintf(out->temporary, sizeof out->temporary, "%s.%ld-%d.tmp", place->path,
-                              (long)getpid(), i);
-        if (length >= (int)sizeof out->temporary) return ENAMETOOLONG;
-        out->fd = open(out->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (out->fd >= 0) {
-            if (place->mode) (void)fchmod(out->fd, place->mode);
-            return 0;
-        }
-        if (errno != EEXIST) return errno;
-    }
-    return EEXIST;
+    out->fd = kpti_out_path_beside(&out->place, out->temporary);
+    return out->fd < 0 ? -out->fd : 0;
 }
 
 /* Opening a named pipe waits for its reader. */
@@ -116,7 +102,7 @@ int kpti_out_open(kpti_out_file *out, const char *path)
     if (!out->buffer)
         error = ENOMEM;
     else
-        error = out->place.kind == KPTI_OUT_REPLACE ? open_temporary(out) : open_into(out);
+        error = out->place.kind == KPTI_OUT_REPLACE ? open_beside(out) : open_into(out);
     if (error) free_memory(out);
     return error;
 }

@@ -1,6 +1,7 @@
 #include "out_path.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,4 +105,21 @@ int kpti_out_path_find(const char *path, kpti_out_path *out)
         memcpy(from, next, strlen(next) + 1);
     }
     return ELOOP;
+}
+
+/* With the rights that a new file gets (mkstemp would make it private), or those of the one in its place. */
+int kpti_out_path_beside(const kpti_out_path *place, char name[PATH_MAX])
+{
+    enum { MOST_NAMES_TRIED = 1000 };
+    for (int i = 0; i < MOST_NAMES_TRIED; i++) {
+        int fd, length = snprintf(name, PATH_MAX, "%s.%ld-%d.tmp", place->path, (long)getpid(), i);
+        if (length >= PATH_MAX) return -ENAMETOOLONG;
+        fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd >= 0) {
+            if (place->mode) (void)fchmod(fd, place->mode);
+            return fd;
+        }
+        if (errno != EEXIST) return -errno;
+    }
+    return -EEXIST;
 }

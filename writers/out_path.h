@@ -27,6 +27,10 @@ typedef struct kpti_out_path {
 /* Follows PATH. Returns 0, or the errno that says why nothing can be written there. Any thread. */
 int kpti_out_path_find(const char *path, kpti_out_path *out);
 
+/* Makes a file beside PLACE, where one can be replaced, to be renamed to it. NAME gets its path. Returns a
+ * descriptor, or an errno below 0. Any thread. */
+int kpti_out_path_beside(const kpti_out_path *place, char name[PATH_MAX]);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,0 +1,134 @@
+/* kpt_stream_test.cc: our own file where the system does not take it: a full disk, a reader that leaves, the
+ * end of the process. */
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "kpt_file.h"
+
+namespace
+{
+
+/* The size that a file may have stands for a disk that is full, and has room again later. */
+class FullDisk : public KptFile
+{
+  protected:
+    FullDisk()
+    {
+        handler = signal(SIGXFSZ, SIG_IGN);
+        getrlimit(RLIMIT_FSIZE, &before);
+    }
+    ~FullDisk() override
+    {
+        limit(before.rlim_cur);
+        signal(SIGXFSZ, handler);
+    }
+    void limit(rlim_t bytes)
+    {
+        struct rlimit now = before;
+        now.rlim_cur = bytes;
+        ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &now), 0);
+    }
+
+    void (*handler)(int) = nullptr;
+    struct rlimit before = {};
+};
+
+TEST_F(FullDisk, AStreamGoesOnWithoutTheRecord)
+{
+    ASSERT_EQ(create(path("a.kpt"), true), 0);
+    ASSERT_EQ(put(make_chunk(0, 0, 1000)), KPT_OK);
+    const std::string intact = content("a.kpt");
+    limit(intact.size() + 500); /* half of the next */
+    EXPECT_EQ(put(make_chunk(0, 1, 1000)), KPT_OK) << "it is lost, and counted";
+    EXPECT_EQ(content("a.kpt"), intact) << "nothing is left of it";
+    EXPECT_EQ(put(make_chunk(KPT_CHUNK_TABLE, 2, 1000)), KPT_E_IO) << "it will come again";
+    note("lost", std::string(1000, ' '));
+    kpti_kpt_put_notes(&writer, &notes);
+    limit(before.rlim_cur);
+    kpti_kpt_put_notes(&writer, &notes);
+    EXPECT_EQ(put(make_chunk(KPT_CHUNK_TABLE, 2, 1000)), KPT_OK);
+    EXPECT_EQ(writer.lost_bytes, 1000u);
+    EXPECT_EQ(kpti_kpt_close(&writer, 1), EFBIG) << "the first error is told";
+    ASSERT_EQ(open("a.kpt"), 0);
+    ASSERT_EQ(read_all(), KPT_DECLINED);
+    EXPECT_EQ(reader.state, KPTI_KPT_WHOLE);
+    EXPECT_EQ(chunks.size(), 2u);
+    EXPECT_EQ(read_notes.count, 1u) << "notes come again as well";
+}
+
+/* Somebody else's file: what it held before is not taken back with our record. */
+TEST_F(FullDisk, AFileThatWasOpenBeforeKeepsWhatItHeld)
+{
+    make_file("log", std::string(5000, 'x'));
+    int fd = ::open(path("log").c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+    ASSERT_GE(fd, 0);
+    ASSERT_EQ(create("/dev/fd/" + std::to_string(fd), true), 0);
+    limit(5000 + 1000);
+    EXPECT_EQ(put(make_chunk(0, 0, 2000)), KPT_OK);
+    limit(before.rlim_cur);
+    EXPECT_EQ(put(make_chunk(0, 1, 8)), KPT_OK);
+    EXPECT_EQ(put(make_chunk(KPT_CHUNK_TABLE, 0, 8)), KPT_E_IO) << "nothing follows half a record";
+    EXPECT_EQ(writer.lost_bytes, 2008u);
+    EXPECT_EQ(kpti_kpt_close(&writer, 1), EFBIG);
+    close(fd);
+    EXPECT_EQ(content("log").size(), 6000u);
+    EXPECT_EQ(content("log").substr(0, 5000), std::string(5000, 'x'));
+}
+
+TEST_F(FullDisk, AWholeFileIsNotThereAtAll)
+{
+    ASSERT_EQ(create(path("a.kpt"), false), 0);
+    limit(1000);
+    for (uint32_t i = 0; i < 5; i++)
+        (void)put(make_chunk(0, i, 1 << 20));
+    EXPECT_EQ(kpti_kpt_close(&writer, 1), EFBIG);
+    EXPECT_EQ(files(), 0u);
+}
+
+TEST_F(FullDisk, AStreamThatCanNotBeginLeavesWhatWasThere)
+{
+    make_file("a.kpt", "before");
+    limit(0);
+    EXPECT_EQ(create(path("a.kpt"), true), EFBIG);
+    EXPECT_EQ(content("a.kpt"), "before");
+    EXPECT_EQ(files(), 1u);
+}
+
+/* The signal comes with the first bytes, after the file was made. */
+TEST_F(FullDisk, AProcessThatEndsBeforeTheHeadLeavesNoFile)
+{
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (!child) {
+        signal(SIGXFSZ, SIG_DFL);
+        limit(0);
+        _exit(create(path("a.kpt"), true));
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGXFSZ) << status;
+    EXPECT_FALSE(exists("a.kpt"));
+    EXPECT_EQ(files(), 1u) << "under another name";
+}
+
+TEST_F(KptFile, AReaderThatLeavesIsAnError)
+{
+    int ends[2];
+    ASSERT_EQ(pipe(ends), 0);
+    auto handler = signal(SIGPIPE, SIG_IGN);
+    ASSERT_EQ(create("/dev/fd/" + std::to_string(ends[1]), true), 0);
+    close(ends[0]);
+    EXPECT_EQ(put(make_chunk(0, 0, 100)), KPT_OK);
+    EXPECT_EQ(put(make_chunk(KPT_CHUNK_TABLE, 0, 100)), KPT_E_IO);
+    EXPECT_EQ(writer.lost_bytes, 100u);
+    EXPECT_EQ(kpti_kpt_close(&writer, 1), EPIPE);
+    signal(SIGPIPE, handler);
+    close(ends[1]);
+}
+
+} // namespace
