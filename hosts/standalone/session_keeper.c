@@ -73,15 +73,19 @@ kpt_status kpti_session_start_keeper(kpti_session *s, const kpti_session_options
     s->keeper.at_interval = keeper_flush;
     s->keeper.ctx = s;
     os_error = start_farewell(s, options);
-    if (!os_error && (s->keeper.signal || s->keeper.interval_ns)) {
-        os_error = kpti_keeper_start(&s->keeper);
-        s->has_keeper = !os_error;
-    }
     if (os_error)
+        return kpti_session_fail(error, KPT_E_BUSY, "the thread that waits for SIGTERM: %s",
+                                 strerror(os_error));
+    if (!s->keeper.signal && !s->keeper.interval_ns) return KPT_OK;
+    os_error = kpti_keeper_start(&s->keeper);
+    s->has_keeper = !os_error;
+    if (os_error && s->keeper.signal)
         return kpti_session_fail(error, KPT_E_BUSY,
-                                 "signal %d, which dumps, or the thread that "
-                                 "does it: %s",
+                                 "signal %d, which dumps, or the thread that does it: %s",
                                  s->keeper.signal, strerror(os_error));
+    if (os_error)
+        return kpti_session_fail(error, KPT_E_BUSY, "the thread that writes at intervals: %s",
+                                 strerror(os_error));
     return KPT_OK;
 }
 
