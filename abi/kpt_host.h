@@ -112,7 +112,8 @@ typedef struct kpt_host {
      * The answer is the number of the points (KPT_MARK_POINT) at which its resumes begin: each lies in the
      * call that is the resume, and has that call's start time. 0: it gets none.
      * NAME is the task's at that moment, COROUTINE the qualified name of the code that it runs.
-     * thread: the one that runs the task, in the middle of a call
+     * thread: the one that runs the task, in the middle of a call; who stops the tracer waits for it, and so
+     *     must not be waited for
      * GIL: held where the interpreter has one; must be neither taken nor released, no Python run
      * ownership: both strings are the plugin's, until it returns
      * errors: none

@@ -8,7 +8,7 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Callable
 
     from ._trace import Trace
 
@@ -33,19 +33,33 @@ def _dump(trace: Trace) -> None:
         print(f"kpytrace: what led to this exception is in {path}", file=sys.stderr)
 
 
-def watch(trace: Trace) -> None:
-    """Dumps when an exception is not caught, in whatever thread, and then does what was to be done."""
+def watch(trace: Trace) -> Callable[[], None]:
+    """Dumps when an exception is not caught, in whatever thread, and then does what was to be done.
+    Returns what takes that back. A hook that stays, as another one was put above it, does not keep the trace."""
     import threading
+    from _weakref import ref
 
     main, thread = sys.excepthook, threading.excepthook
+    watched = ref(trace)
+
+    def dump() -> None:
+        if (alive := watched()) is not None:
+            _dump(alive)
 
     def uncaught(*args: Any) -> None:
-        _dump(trace)
+        dump()
         main(*args)
 
     def uncaught_in_thread(args: Any, /) -> None:
         if args.exc_type is not SystemExit:
-            _dump(trace)
+            dump()
         thread(args)
 
+    def unwatch() -> None:
+        if sys.excepthook is uncaught:
+            sys.excepthook = main
+        if threading.excepthook is uncaught_in_thread:
+            threading.excepthook = thread
+
     sys.excepthook, threading.excepthook = uncaught, uncaught_in_thread
+    return unwatch

@@ -74,6 +74,7 @@ class Trace:
         self._summary: Optional[Summary] = None
         self._failure: Optional[OSError] = None  # of the stream
         self._progress: Optional[Callable[[int], None]] = None
+        self._unwatch: Callable[[], None] = lambda: None
         self._lock = RLock()  # who stops it a second time waits for the first one's summary
 
     def _plan_stream(self) -> Optional[str]:
@@ -132,7 +133,7 @@ class Trace:
         if self._ring and self._output:
             from . import _flight
 
-            _flight.watch(self)
+            self._unwatch = _flight.watch(self)
         if self._noop:
             self._warn(f"kpytrace records nothing: {self._noop}")
         if self._no_gpu:
@@ -174,6 +175,7 @@ class Trace:
         except OSError as error:  # it has stopped, but its stream is not whole
             self._failure = error
         self._ended = time.perf_counter()
+        self._unwatch()
         with _lock:
             if _active is self:
                 _active = None
@@ -243,6 +245,7 @@ class Trace:
         with self._lock:
             if self._handle is not None:
                 _standalone.close(self._handle)
+                self._unwatch()
             with _lock:
                 if _active is self:
                     _active = None

@@ -64,7 +64,8 @@ static numpy_handler *find_handler(void)
     for (int i = 0; i < 2 && !found; i++) {
         PyObject *module = PyDict_GetItemString(PyImport_GetModuleDict(), names[i]);
         PyObject *api = module ? PyObject_GetAttrString(module, "_ARRAY_API") : NULL;
-        if (api) found = handler_in(PyCapsule_GetPointer(api, NULL));
+        if (api && PyCapsule_IsValid(api, NULL))
+            found = handler_in(PyCapsule_GetPointer(api, NULL));
         Py_XDECREF(api);
         PyErr_Clear();
     }

@@ -216,38 +216,33 @@ static kpt_str name_of(PyObject *task, task_name *name)
 
 /* --- the host --------------------------------------------------------------------------------- */
 
-/* Who is to be asked; copied, as no lock is held while it is. */
-typedef struct question {
-    uint64_t (*ask)(void *ctx, kpt_str name, kpt_str coroutine);
-    void *ctx;
-} question;
-
-/* Inside a callback: a tracer that has not ended can't go before its thread has left, or stepped out. */
-static int find_host(const kpti_stream *stream, question *out)
+/* Inside a callback: a tracer that has not ended, and its host, can't go before its thread has left, or stepped
+ * out. 0: it has ended. */
+static uint32_t number_of(const kpti_stream *stream, kpt_str name, kpt_str coroutine)
 {
+    const kpt_host *host;
     if (atomic_load_explicit(&stream->ended, memory_order_relaxed)) return 0;
-    *out = (question){stream->tracer->env->host.on_task, stream->tracer->env->host.ctx};
-    return 1;
+    host = &stream->tracer->env->host;
+    return (uint32_t)host->on_task(host->ctx, name, coroutine) & KPTI_MOST_NUMBER;
 }
 
-/* A task that the stream's host has not heard of. */
+/* A task that the stream's host has not heard of. Making objects, and dropping them, may set off a collection, and
+ * with it anything: only outside. */
 static uint32_t ask_host(kpti_thread *thread, const kpti_stream *stream, PyObject *task,
                          PyCodeObject *code)
 {
     const uint32_t key = stream->task_key;
+    int entering = kpti_thread_step_out(thread);
+    PyObject *ref = PyWeakref_NewRef(task, NULL);
     uint32_t number = 0;
-    PyObject *ref;
-    question q;
-    int entering;
-    if (!find_host(stream, &q)) return 0;
-    entering = kpti_thread_step_out(thread); /* making objects may set off a collection */
-    ref = PyWeakref_NewRef(task, NULL);
     if (ref) {
         task_name name;
         PyObject *bytes;
         const kpt_str shown = name_of(task, &name);
         const kpt_str coroutine = as_utf8(kpti_code_qualname(code), &bytes);
-        number = (uint32_t)q.ask(q.ctx, shown, coroutine) & KPTI_MOST_NUMBER;
+        kpti_thread_step_in(thread, entering);
+        number = number_of(stream, shown, coroutine);
+        entering = kpti_thread_step_out(thread);
         Py_XDECREF(bytes);
         Py_XDECREF(name.bytes);
         Py_XDECREF(name.object);

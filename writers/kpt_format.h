@@ -28,7 +28,7 @@ enum {
     KPTI_KPT_INFO = 2,  /* lines "key=value": what was traced; the last one counts */
     KPTI_KPT_NOTES =
         3,            /* kpti_kpt_note, name, arguments, zeroes up to 8: of the user's, in order */
-    KPTI_KPT_END = 4, /* nothing comes behind it: the recording was ended */
+    KPTI_KPT_END = 4, /* the last one, of a recording that was ended: a kpti_kpt_end, or nothing */
     KPTI_KPT_GPU = 5  /* a kpti_kpt_gpu, then what it says: of GPUs. Readers of 1.0 skip it */
 };
 
@@ -59,6 +59,10 @@ typedef struct kpti_kpt_chunk {
     uint64_t last_ticks;
     uint64_t dropped_before;
 } kpti_kpt_chunk;
+
+typedef struct kpti_kpt_end {
+    uint64_t lost_bytes; /* of chunks, for which there was no room in the file */
+} kpti_kpt_end;
 
 typedef struct kpti_kpt_note {
     uint32_t number;

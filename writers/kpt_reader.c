@@ -134,7 +134,7 @@ kpt_status kpti_kpt_next_chunk(void *reader, kpt_chunk *out)
     const char *bytes;
     while (next_record(r, &record, &bytes)) {
         if (record.kind == KPTI_KPT_END) {
-            r->state = KPTI_KPT_WHOLE;
+            r->state = record.size ? KPTI_KPT_LACKING : KPTI_KPT_WHOLE;
             return KPT_DECLINED;
         }
         if (record.kind == KPTI_KPT_INFO) r->info = (kpt_str){bytes, record.size};

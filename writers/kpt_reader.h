@@ -15,7 +15,8 @@ extern "C" {
 typedef enum kpti_kpt_state {
     KPTI_KPT_WHOLE = 0,   /* with the record that says so */
     KPTI_KPT_CUT_OFF = 1, /* without it: it is still written, or who wrote it was killed */
-    KPTI_KPT_DAMAGED = 2  /* with something that is no record, or has another checksum */
+    KPTI_KPT_DAMAGED = 2, /* with something that is no record, or has another checksum */
+    KPTI_KPT_LACKING = 3  /* as a whole one, which says that chunks found no room in it */
 } kpti_kpt_state;
 
 typedef struct kpti_kpt_reader {

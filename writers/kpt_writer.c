@@ -50,12 +50,34 @@ static int write_parts(int fd, struct iovec *parts, int count)
     return 0;
 }
 
+/* The program may have closed the descriptor, as daemons close all of them, and its number may lead to
+ * another file by now: never to be written, or closed. Ours is opened again. */
+static int has_descriptor(kpti_kpt_writer *w)
+{
+    int fd;
+    if (kpti_file_id_is(&w->id, w->fd)) return 1;
+    if (!w->own) return 0;
+    fd = open(w->out.place.path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0) return 0;
+    if (kpti_file_id_is(&w->id, fd) && lseek(fd, (off_t)w->at, SEEK_SET) >= 0) {
+        w->fd = fd;
+        return 1;
+    }
+    (void)close(fd);
+    return 0;
+}
+
 /* After an error the file is as it was before, or torn. */
 static int put_to_stream_locked(kpti_kpt_writer *w, record *r)
 {
     size_t size = 0;
     int error;
     if (w->torn) return w->error; /* behind half a record it would be lost */
+    if (!has_descriptor(w)) {
+        w->torn = 1;
+        if (!w->error) w->error = EBADF;
+        return w->error;
+    }
     for (int i = 0; i < PARTS; i++)
         size += r->parts[i].iov_len;
     error = write_parts(w->fd, r->parts, PARTS);
@@ -88,8 +110,9 @@ static int put(kpti_kpt_writer *w, record *r)
 }
 
 /* A file that can be replaced is made beside its PLACE. */
-static int open_stream(kpti_kpt_writer *w, const char *path, kpti_out_path *place, char *beside)
+static int open_stream(kpti_kpt_writer *w, const char *path, char *beside)
 {
+    kpti_out_path *place = &w->out.place;
     int error = kpti_out_path_find(path, place);
     if (error) return error;
     if (place->kind == KPTI_OUT_DESCRIPTOR) {
@@ -97,11 +120,11 @@ static int open_stream(kpti_kpt_writer *w, const char *path, kpti_out_path *plac
     } else if (place->kind == KPTI_OUT_INTO) {
         w->fd = open(place->path, O_WRONLY | O_CLOEXEC);
     } else {
-        w->own = 1;
         w->fd = kpti_out_path_beside(place, beside);
-        return w->fd < 0 ? -w->fd : 0;
+        if (w->fd < 0) return -w->fd;
+        w->own = 1;
     }
-    return w->fd < 0 ? errno : 0;
+    return w->fd < 0 || kpti_file_id_of(w->fd, &w->id) != 0 ? errno : 0;
 }
 
 static int put_head(kpti_kpt_writer *w, uint64_t pid, int64_t base_ns)
@@ -131,15 +154,14 @@ static int put_beginning(kpti_kpt_writer *w, uint64_t pid, int64_t base_ns, kpt_
 int kpti_kpt_create(kpti_kpt_writer *w, const char *path, int stream, uint64_t pid, int64_t base_ns,
                     kpt_str info)
 {
-    kpti_out_path place;
     char beside[PATH_MAX];
     int error;
     w->fd = -1;
-    error = stream ? open_stream(w, path, &place, beside) : kpti_out_open(&w->out, path);
+    error = stream ? open_stream(w, path, beside) : kpti_out_open(&w->out, path);
     if (error) return error;
     (void)pthread_mutex_init(&w->lock, NULL);
     error = put_beginning(w, pid, base_ns, info);
-    if (!error && w->own && rename(beside, place.path) != 0) error = errno;
+    if (!error && w->own && rename(beside, w->out.place.path) != 0) error = errno;
     if (!error) return 0;
     if (w->own) (void)unlink(beside);
     (void)kpti_kpt_close(w, 0);
@@ -223,20 +245,35 @@ void kpti_kpt_put_notes(kpti_kpt_writer *w, const kpti_notes *notes)
     pthread_mutex_unlock(&w->lock);
 }
 
+int kpti_kpt_is_in_place(const kpti_kpt_writer *w)
+{
+    return !w->own || kpti_file_id_is_at(&w->id, w->out.place.path);
+}
+
+static int close_stream(kpti_kpt_writer *w)
+{
+    int error = w->error;
+    /* Some file systems tell only here that the disk is full. */
+    if (kpti_file_id_is(&w->id, w->fd) && close(w->fd) != 0 && !error && errno != EINTR)
+        error = errno;
+    w->fd = -1;
+    return !error && !kpti_kpt_is_in_place(w) ? ESTALE : error;
+}
+
 int kpti_kpt_close(kpti_kpt_writer *w, int keep)
 {
+    const kpti_kpt_end end = {w->lost_bytes};
     record r;
     int error;
-    make_record(&r, KPTI_KPT_END, NULL, 0, NULL, 0);
+    make_record(&r, KPTI_KPT_END, &end, end.lost_bytes ? sizeof end : 0, NULL, 0);
     if (keep) (void)put(w, &r);
-    if (w->fd >= 0) {
-        error = w->error;
-        /* Some file systems tell only here that the disk is full. */
-        if (close(w->fd) != 0 && !error && errno != EINTR) error = errno;
-        w->fd = -1;
-    } else {
-        error = kpti_out_close(&w->out, keep);
-    }
+    error = w->fd >= 0 ? close_stream(w) : kpti_out_close(&w->out, keep);
     (void)pthread_mutex_destroy(&w->lock);
     return error;
+}
+
+void kpti_kpt_leave(kpti_kpt_writer *w)
+{
+    if (kpti_file_id_is(&w->id, w->fd)) (void)close(w->fd);
+    w->fd = -1;
 }

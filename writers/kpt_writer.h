@@ -10,6 +10,7 @@
 
 #include <pthread.h>
 
+#include "file_id.h"
 #include "kpt_format.h"
 #include "notes.h"
 #include "out_file.h"
@@ -20,9 +21,10 @@ extern "C" {
 
 typedef struct kpti_kpt_writer {
     pthread_mutex_t lock;
-    kpti_out_file out;   /* of a file as a whole */
+    kpti_out_file out;   /* of a file as a whole; of a stream only its place */
     int fd;              /* of a stream; else -1 */
     int own;             /* the stream's file was made here */
+    kpti_file_id id;     /* of a stream */
     int torn;            /* it ends with half a record, and can't be put right */
     int error;           /* the first errno of a stream */
     uint64_t at;         /* the size of a stream */
@@ -48,9 +50,15 @@ void kpti_kpt_put_notes(kpti_kpt_writer *writer, const kpti_notes *notes);
 int kpti_kpt_put_record(kpti_kpt_writer *writer, uint32_t kind, const void *first,
                         size_t first_size, const void *second, size_t second_size);
 
+/* Whether a stream is where it was made, and no other file is. */
+int kpti_kpt_is_in_place(const kpti_kpt_writer *writer);
+
 /* Ends the file. A stream stays where it is, ended or not; a whole one is only kept with KEEP. Returns 0
- * or the first errno of all. */
+ * or the first errno of all: ESTALE, where nobody finds the stream any more. */
 int kpti_kpt_close(kpti_kpt_writer *writer, int keep);
+
+/* In the child of a fork: the stream goes on as its parent's alone. */
+void kpti_kpt_leave(kpti_kpt_writer *writer);
 
 #ifdef __cplusplus
 }

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "keeper.h"
@@ -37,16 +38,22 @@ static int anybody_rests(void)
     return 0;
 }
 
-/* On the keeper's thread. The lock is not given back: nothing is to be added or removed any more. */
+/* On the keeper's thread. The lock is not given back: nothing is to be added or removed any more. Who waits
+ * for something that does not come, as a GPU that hangs, does not keep the process from its end. */
 static void take_leave(void *ignored)
 {
+    enum { MOST_SECONDS = 10 };
+    struct timespec until;
+    int error = 0;
     (void)ignored;
+    (void)clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += MOST_SECONDS;
     pthread_mutex_lock(&lock);
     is_dying = 1;
-    while (anybody_rests())
-        (void)pthread_cond_wait(&removed, &lock);
+    while (anybody_rests() && !error)
+        error = pthread_cond_timedwait(&removed, &lock, &until);
     for (kpti_farewell *f = first; f; f = f->next)
-        f->act(f->ctx);
+        if (!f->rests) f->act(f->ctx, &until);
     (void)signal(SIGTERM, SIG_DFL);
     (void)kill(getpid(), SIGTERM);
     if (getpid() != 1) return;

@@ -8,13 +8,16 @@
 #ifndef KPTI_STANDALONE_FAREWELL_H
 #define KPTI_STANDALONE_FAREWELL_H
 
+#include <time.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 /* Belongs to who adds it, and stays where it is until it is removed. Begins as zeroes. */
 typedef struct kpti_farewell {
-    void (*act)(void *ctx); /* on the thread; must not call any of these */
+    /* On the thread; must not call any of these. What it may have to wait for, it waits for until then. */
+    void (*act)(void *ctx, const struct timespec *until);
     void *ctx;
     int rests;
     struct kpti_farewell *next;
@@ -23,7 +26,7 @@ typedef struct kpti_farewell {
 /* 0, also where SIGTERM has a handler, or an errno: there is no thread. */
 int kpti_farewell_add(kpti_farewell *farewell);
 
-/* What it hands over is about to be complete: a signal that comes now waits until it is removed. What act may
+/* What it hands over is about to be complete: a signal that comes now waits until it is removed, but not for ever. What act may
  * wait for must not be held. */
 void kpti_farewell_rest(kpti_farewell *farewell);
 

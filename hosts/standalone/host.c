@@ -56,8 +56,9 @@ static void adopt_in_child(kpti_session *s)
     (void)pthread_mutex_init(&s->notes_lock, NULL);
     s->has_keeper = 0;
     s->streams = 0;
-    if (s->stream_open) (void)close(s->stream.fd);
+    if (s->stream_open) kpti_kpt_leave(&s->stream);
     s->stream_open = 0;
+    atomic_store(&s->noting, 0);
     s->gpu.stopped = 1; /* CUDA does not outlive a fork */
 }
 

@@ -2,47 +2,54 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <poll.h>
+#include <linux/futex.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { NS_PER_MS = 1000000, NONE = -1 };
+enum { NS_PER_SECOND = 1000 * 1000 * 1000 };
 
 /* Who listens. */
 typedef struct ear {
-    _Atomic int listening; /* where the handler writes to … */
-    pid_t listener;        /* … and in which process: the child of a fork has none of it */
+    _Atomic(kpti_keeper *) listening; /* whom the handler wakes … */
+    pid_t listener; /* … and in which process: the child of a fork has none of it */
     atomic_int signals;
-    atomic_int handling; /* calls of the handler that may know where to write to */
+    atomic_int handling; /* calls of the handler that may know whom to wake */
 } ear;
 
-static ear ears[2] = {{.listening = NONE}, {.listening = NONE}};
+static ear ears[2];
 
 static ear *ear_for(int number)
 {
     return &ears[number == SIGTERM];
 }
 
+/* As a handler may. No descriptor: the program may close it, and open its own under the number. */
+static void wake(kpti_keeper *keeper)
+{
+    (void)__atomic_add_fetch(&keeper->woken, 1, __ATOMIC_SEQ_CST);
+    (void)syscall(SYS_futex, &keeper->woken, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
 static void handle(int number)
 {
     const int saved = errno;
-    const uint64_t one = 1;
     ear *e = ear_for(number);
-    int fd;
-    if (number == SIGTERM && e->listener != getpid()) { /* a child's, whose parent is to live on */
+    kpti_keeper *keeper;
+    if (e->listener != getpid()) { /* a child's, in which nobody listens */
+        if (number != SIGTERM) return;
         (void)signal(SIGTERM, SIG_DFL);
         (void)raise(SIGTERM);
         return;
     }
     atomic_fetch_add(&e->handling, 1);
-    fd = atomic_load(&e->listening);
+    keeper = atomic_load(&e->listening);
     atomic_fetch_add(&e->signals, 1);
-    if (fd != NONE) (void)!write(fd, &one, sizeof one);
+    if (keeper) wake(keeper);
     atomic_fetch_sub(&e->handling, 1);
     errno = saved;
 }
@@ -50,7 +57,7 @@ static void handle(int number)
 static void forget_parent(ear *e)
 {
     if (e->listener == getpid()) return;
-    atomic_store(&e->listening, NONE);
+    atomic_store(&e->listening, NULL);
     atomic_store(&e->handling, 0);
 }
 
@@ -65,11 +72,11 @@ static int listen_to(kpti_keeper *keeper)
 {
     struct sigaction ours;
     ear *e = ear_for(keeper->signal);
-    int none = NONE;
+    kpti_keeper *none = NULL;
     if (!keeper->signal) return 0;
     forget_parent(e);
     if (!kpti_keeper_may_listen(keeper->signal)) return EBUSY;
-    if (!atomic_compare_exchange_strong(&e->listening, &none, keeper->wake)) return EBUSY;
+    if (!atomic_compare_exchange_strong(&e->listening, &none, keeper)) return EBUSY;
     e->listener = getpid();
     memset(&ours, 0, sizeof ours);
     ours.sa_handler = handle;
@@ -77,7 +84,7 @@ static int listen_to(kpti_keeper *keeper)
     (void)sigemptyset(&ours.sa_mask);
     atomic_store(&e->signals, 0);
     if (sigaction(keeper->signal, &ours, NULL) == 0) return 0;
-    atomic_store(&e->listening, NONE);
+    atomic_store(&e->listening, NULL);
     return errno;
 }
 
@@ -92,8 +99,8 @@ static void stop_listening(const kpti_keeper *keeper)
         old.sa_handler = SIG_DFL;
         (void)sigaction(keeper->signal, &old, NULL);
     }
-    atomic_store(&e->listening, NONE);
-    while (atomic_load(&e->handling)) /* the descriptor may be another file's soon */
+    atomic_store(&e->listening, NULL);
+    while (atomic_load(&e->handling)) /* it is freed soon */
         (void)sched_yield();
 }
 
@@ -104,13 +111,14 @@ static int64_t now_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* How long to wait, in milliseconds; -1: until something happens. */
-static int wait_ms(const kpti_keeper *keeper, int64_t next_ns)
+/* Until somebody wakes it who had not by SEEN, or the time has come. */
+static void wait_until(kpti_keeper *keeper, uint32_t seen, int64_t next_ns)
 {
-    int64_t left_ms = (next_ns - now_ns()) / NS_PER_MS + 1;
-    if (!keeper->interval_ns) return -1;
-    if (left_ms > INT_MAX) return INT_MAX;
-    return left_ms < 0 ? 0 : (int)left_ms;
+    const int64_t left_ns = next_ns - now_ns();
+    const struct timespec left = {left_ns / NS_PER_SECOND, left_ns % NS_PER_SECOND};
+    if (keeper->interval_ns && left_ns <= 0) return;
+    (void)syscall(SYS_futex, &keeper->woken, FUTEX_WAIT_PRIVATE, seen,
+                  keeper->interval_ns ? &left : NULL, NULL, 0);
 }
 
 static int64_t next_time(const kpti_keeper *keeper)
@@ -125,11 +133,10 @@ static void *run(void *ctx)
     kpti_keeper *keeper = ctx;
     ear *e = ear_for(keeper->signal);
     int64_t next_ns = next_time(keeper);
+    uint32_t seen = 0;
     while (!__atomic_load_n(&keeper->ending, __ATOMIC_ACQUIRE)) {
-        struct pollfd wanted = {keeper->wake, POLLIN, 0};
-        uint64_t count;
-        if (poll(&wanted, 1, wait_ms(keeper, next_ns)) > 0)
-            (void)!read(keeper->wake, &count, sizeof count);
+        wait_until(keeper, seen, next_ns);
+        seen = __atomic_load_n(&keeper->woken, __ATOMIC_SEQ_CST);
         while (keeper->signal && atomic_load(&e->signals) > 0) {
             atomic_fetch_sub(&e->signals, 1);
             keeper->at_signal(keeper->ctx);
@@ -157,25 +164,18 @@ static int start_thread(kpti_keeper *keeper)
 
 int kpti_keeper_start(kpti_keeper *keeper)
 {
-    int error;
-    keeper->wake = eventfd(0, EFD_CLOEXEC);
-    if (keeper->wake < 0) return errno;
-    error = listen_to(keeper);
-    if (!error) {
-        error = start_thread(keeper);
-        if (!error) return 0;
-        stop_listening(keeper);
-    }
-    (void)close(keeper->wake);
+    int error = listen_to(keeper);
+    if (error) return error;
+    error = start_thread(keeper);
+    if (error) stop_listening(keeper);
     return error;
 }
 
 void kpti_keeper_rest(kpti_keeper *keeper)
 {
-    const uint64_t one = 1;
     if (keeper->ending) return;
     __atomic_store_n(&keeper->ending, 1, __ATOMIC_RELEASE);
-    (void)!write(keeper->wake, &one, sizeof one);
+    wake(keeper);
     (void)pthread_join(keeper->thread, NULL);
 }
 
@@ -183,6 +183,5 @@ int kpti_keeper_end(kpti_keeper *keeper)
 {
     kpti_keeper_rest(keeper);
     stop_listening(keeper);
-    (void)close(keeper->wake);
     return keeper->signal ? atomic_exchange(&ear_for(keeper->signal)->signals, 0) : 0;
 }

@@ -15,7 +15,8 @@ extern "C" {
 
 typedef struct kpti_keeper {
     pthread_t thread;
-    int wake;   /* an eventfd: the signal's handler and end write to it */
+    uint32_t
+        woken;  /* how often, by the signal's handler and by its end; it waits for another number */
     int signal; /* 0: none */
     int ending;
     uint64_t interval_ns; /* 0: there is nothing to do at intervals */
@@ -27,7 +28,7 @@ typedef struct kpti_keeper {
 /* Whether nobody has a handler for this signal; one of a keeper that a fork left behind is nobody's. */
 int kpti_keeper_may_listen(int number);
 
-/* Starts it, with all but thread and wake set and the rest zeroes. 0 or an errno: EBUSY where the signal
+/* Starts it, with all but thread and woken set and the rest zeroes. 0 or an errno: EBUSY where the signal
  * has a handler. */
 int kpti_keeper_start(kpti_keeper *keeper);
 

@@ -98,13 +98,21 @@ kpt_status kpti_recording_export(kpti_recording *r, const char *path, kpti_sessi
                 "memory can't be exported", error);
 }
 
-static void take_leave(void *recording)
+static int is_over(const struct timespec *until)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    return now.tv_sec >= until->tv_sec;
+}
+
+static void take_leave(void *recording, const struct timespec *until)
 {
     kpti_recording *r = recording;
     kpti_session_error error;
     kpt_status status;
     atomic_store(&r->is_leaving, 1);
-    while ((status = kpti_recording_export(r, r->term_path, &error)) == KPT_E_BUSY)
+    while ((status = kpti_recording_export(r, r->term_path, &error)) == KPT_E_BUSY &&
+           !is_over(until))
         nap(); /* what is inside comes to its end */
     atomic_store(&r->is_leaving, 0);
     if (status != KPT_OK) (void)fprintf(stderr, "kpytrace: %s\n", error.text);

@@ -14,6 +14,14 @@ static void keeper_flush(void *session)
     pthread_mutex_unlock(&s->control);
 }
 
+static void last_flush(void *session, const struct timespec *until)
+{
+    kpti_session *s = session;
+    if (pthread_mutex_timedlock(&s->control, until) != 0) return;
+    kpti_session_flush(s);
+    pthread_mutex_unlock(&s->control);
+}
+
 void kpti_session_number_path(kpti_session *s, const char *path, char *out, size_t size)
 {
     const kpti_format_choice choice = kpti_format_of_path(path);
@@ -44,10 +52,10 @@ static void keeper_dump(void *session)
 }
 
 /* What a ring holds is written where its end would have written it. */
-static void write_ring(void *session)
+static void write_ring(void *session, const struct timespec *until)
 {
     kpti_session *s = session;
-    pthread_mutex_lock(&s->control);
+    if (pthread_mutex_timedlock(&s->control, until) != 0) return;
     if (s->tracer.ops) dump_to(s, s->dump_path);
     pthread_mutex_unlock(&s->control);
 }
@@ -55,7 +63,7 @@ static void write_ring(void *session)
 static int start_farewell(kpti_session *s, const kpti_session_options *options)
 {
     if (!(options->flags & KPTI_SESSION_TERM) || !(s->streams || s->dump_path[0])) return 0;
-    s->farewell.act = s->streams ? keeper_flush : write_ring;
+    s->farewell.act = s->streams ? last_flush : write_ring;
     s->farewell.ctx = s;
     return kpti_farewell_add(&s->farewell);
 }

@@ -201,7 +201,12 @@ kpt_status kpti_session_write_inside(kpti_session *s, const char *path,
                                      kpti_session_error *error)
 {
     kpti_source from;
-    kpt_status status = kpti_source_begin(s, &from, error);
+    kpt_status status;
+    /* The stream would go on in a file that has no name any more. */
+    if (s->stream_open && kpti_file_id_is_at(&s->stream.id, path))
+        return kpti_session_fail(error, KPT_E_INVALID,
+                                 "%.180s is where the trace is written already", path);
+    status = kpti_source_begin(s, &from, error);
     if (status != KPT_OK) return status;
     status = ends_with(path, ".kpt") ? write_kpt(s, &from, path, watch, count, error)
                                      : write_format(s, &from, path, watch, count, error);

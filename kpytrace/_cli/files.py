@@ -39,8 +39,10 @@ class KptFile:
         self.info = dict(line.split("=", 1) for line in lines if "=" in line)
         self.stats: dict[str, int] = self.standalone.stats(self.handle)
         if self.state != "whole" and not self.quiet:
-            print(f"kpytrace: {path} is {self.state}: its program was killed, or still runs; what "
-                  f"it holds up to there is read", file=sys.stderr)
+            why = ("its program was killed, or still runs; what it holds up to there is read"
+                   if self.state != "incomplete" else
+                   "events are missing for which there was no room when they were recorded")
+            print(f"kpytrace: {path} is {self.state}: {why}", file=sys.stderr)
 
     def bar(self, what: str) -> progress.Bar | None:
         return progress.bar(what, self.stats["events"] // 2, self.quiet)

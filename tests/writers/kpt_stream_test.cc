@@ -56,7 +56,7 @@ TEST_F(FullDisk, AStreamGoesOnWithoutTheRecord)
     EXPECT_EQ(kpti_kpt_close(&writer, 1), EFBIG) << "the first error is told";
     ASSERT_EQ(open("a.kpt"), 0);
     ASSERT_EQ(read_all(), KPT_DECLINED);
-    EXPECT_EQ(reader.state, KPTI_KPT_WHOLE);
+    EXPECT_EQ(reader.state, KPTI_KPT_LACKING) << "the file says so as well";
     EXPECT_EQ(chunks.size(), 2u);
     EXPECT_EQ(read_notes.count, 1u) << "notes come again as well";
 }
@@ -114,6 +114,51 @@ TEST_F(FullDisk, AProcessThatEndsBeforeTheHeadLeavesNoFile)
     ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGXFSZ) << status;
     EXPECT_FALSE(exists("a.kpt"));
     EXPECT_EQ(files(), 1u) << "under another name";
+}
+
+/* As daemons do, which close all that they did not open; the number is another file's soon. */
+TEST_F(KptFile, ADescriptorThatTheProgramClosesIsNotUsed)
+{
+    ASSERT_EQ(create(path("a.kpt"), true), 0);
+    close(writer.fd);
+    const int theirs = ::open(path("theirs").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    ASSERT_EQ(theirs, writer.fd);
+    EXPECT_EQ(put(make_chunk(0, 0, 100)), KPT_OK);
+    EXPECT_EQ(put(make_chunk(0, 1, 100)), KPT_OK);
+    EXPECT_EQ(writer.lost_bytes, 0u);
+    EXPECT_EQ(kpti_kpt_close(&writer, 1), 0);
+    EXPECT_EQ(content("theirs"), "");
+    EXPECT_EQ(close(theirs), 0) << "it is still open";
+    ASSERT_EQ(open("a.kpt"), 0);
+    ASSERT_EQ(read_all(), KPT_DECLINED);
+    EXPECT_EQ(reader.state, KPTI_KPT_WHOLE);
+    EXPECT_EQ(chunks.size(), 2u);
+}
+
+TEST_F(KptFile, ADescriptorThatCanNotBeHadAgain)
+{
+    ASSERT_EQ(create(path("a.kpt"), true), 0);
+    close(writer.fd);
+    const int theirs = ::open(path("theirs").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    ASSERT_EQ(theirs, writer.fd);
+    make_file("other", "other");
+    std::filesystem::rename(path("other"), path("a.kpt"));
+    EXPECT_EQ(put(make_chunk(0, 0, 100)), KPT_OK);
+    EXPECT_EQ(writer.lost_bytes, 100u);
+    EXPECT_EQ(kpti_kpt_close(&writer, 1), EBADF);
+    EXPECT_EQ(content("theirs"), "");
+    EXPECT_EQ(content("a.kpt"), "other");
+    EXPECT_EQ(close(theirs), 0);
+}
+
+TEST_F(KptFile, AStreamThatWasReplacedIsAnError)
+{
+    ASSERT_EQ(create(path("a.kpt"), true), 0);
+    EXPECT_TRUE(kpti_kpt_is_in_place(&writer));
+    std::filesystem::remove(path("a.kpt"));
+    EXPECT_FALSE(kpti_kpt_is_in_place(&writer));
+    EXPECT_EQ(put(make_chunk(0, 0, 100)), KPT_OK);
+    EXPECT_EQ(kpti_kpt_close(&writer, 1), ESTALE);
 }
 
 TEST_F(KptFile, AReaderThatLeavesIsAnError)
