@@ -114,7 +114,7 @@ browser: ## install a Chromium, which the tests of the report page drive
 test: setup-abi torch readers greenlets cuda browser build-release ## build and run every test that can run on this machine
 	$(call run_tests,release)
 
-# The stress tests take their thousands of rounds, and CPython's own tests run whole.
+# Every suite runs on every Python, the stress tests take their thousands of rounds, and CPython's own tests run whole.
 .PHONY: test-all
 test-all: export KPYTRACE_TEST_LONG := 1
 test-all: ## test, with more Pythons and the newest torch; then sanitizers, fuzzers and cross

@@ -15,24 +15,37 @@ import unittest
 import header_edits as edit
 
 
+def freeze(root, *options):
+    return subprocess.run([root / "scripts" / "freeze_v1", *options], text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT)
+
+
 class Freeze(unittest.TestCase):
+    """Each test has a copy of its own of one state: as provisional as can be, whatever the checkout's is."""
+
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.provisional = pathlib.Path(folder.name).resolve() / "provisional"
+        for name in ("abi", "tests/v1", "tests/golden"):
+            shutil.copytree(checkout / name, cls.provisional / name)
+        (cls.provisional / "scripts").mkdir()
+        for name in ("freeze_v1", "abi_check"):
+            shutil.copy(checkout / "scripts" / name, cls.provisional / "scripts")
+        (cls.provisional / "tests/v1/FROZEN").write_text("provisional\n")
+        reply = freeze(cls.provisional)
+        assert reply.returncode == 0 and "provisional: " in reply.stdout, reply.stdout
+
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
-        self.root = pathlib.Path(folder.name).resolve()
-        for name in ("abi", "tests/v1", "tests/golden"):
-            shutil.copytree(checkout / name, self.root / name)
-        (self.root / "scripts").mkdir()
-        for name in ("freeze_v1", "abi_check"):
-            shutil.copy(checkout / "scripts" / name, self.root / "scripts")
+        self.root = pathlib.Path(folder.name).resolve() / "root"
+        shutil.copytree(self.provisional, self.root)
         self.abi, self.frozen = self.root / "abi", self.root / "tests/v1/FROZEN"
-        # The state to start from, whatever the checkout's is.
-        self.frozen.write_text("provisional\n")
-        self.assertIn("provisional: ", self.freeze(0))
 
     def freeze(self, code, *options):
-        reply = subprocess.run([self.root / "scripts" / "freeze_v1", *options], text=True,
-                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        reply = freeze(self.root, *options)
         self.assertEqual(reply.returncode, code, reply.stdout)
         return reply.stdout
 

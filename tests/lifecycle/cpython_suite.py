@@ -155,7 +155,6 @@ def compare(module, folder, limit):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--all", action="store_true")
-    parser.add_argument("--only-long", action="store_true", help="nothing in a quick run")
     parser.add_argument("--limit", type=float, default=100, help="seconds for a module, untraced")
     parser.add_argument("modules", nargs="*")
     arguments = parser.parse_args()
@@ -163,9 +162,6 @@ def main():
         print("SKIPPED: this Python comes without its tests, the package `test`")
         return 77
     long = arguments.all or os.environ.get("KPYTRACE_TEST_LONG", "0") not in ("", "0")
-    if arguments.only_long and not long:
-        print("SKIPPED: a part of long runs: set KPYTRACE_TEST_LONG=1")
-        return 77
     failed = 0
     with tempfile.TemporaryDirectory(prefix="kpt-suite-") as folder:
         for module in arguments.modules or (WHOLE if long else QUICK):

@@ -6,16 +6,14 @@ from support import rounds
 
 class StopTest(support.Case):
     def test_stop_while_another_thread_holds_the_gil(self):
-        # A C call keeps the GIL for two seconds; stop, get_events and destroy don't wait for it.
+        # A C call keeps the GIL until stop, get_events and destroy have returned: if one waited for it, for ever.
         self.program("""
             import ctypes, lc
             tracer = lc.Tracer()
             lc.ticks(1000)
-            stopper = ctypes.c_void_p(lc.free.lc_stopper_start(tracer.address, 200))
-            lc.held.lc_sleep_ms(2000)
+            stopper = ctypes.c_void_p(lc.held.lc_stopper_start(tracer.address, 200))
             result = lc.Result()
-            took = lc.free.lc_stopper_wait(stopper, ctypes.byref(result))
-            assert 0 <= took < 700_000_000, took
+            assert lc.held.lc_stopper_wait(stopper, ctypes.byref(result)) >= 0
             assert result.check().pairs == 1 and result.least == 1000, result.least
         """)
 

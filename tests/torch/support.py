@@ -11,10 +11,6 @@ import textwrap
 HERE = os.path.dirname(os.path.abspath(__file__))
 SCENARIOS = os.path.join(HERE, "scenarios.py")
 
-if os.environ.get("KPT_ONLY_LONG") and not os.environ.get("KPYTRACE_TEST_LONG"):
-    print("skipped: only in make test-all")
-    sys.exit(77)
-
 INSTALL = "import kpytrace.torch; kpytrace.torch.install({mode!r})\n"
 
 

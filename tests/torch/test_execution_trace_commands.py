@@ -9,7 +9,6 @@ import sys
 import tempfile
 import unittest
 
-import support  # noqa: F401: skips what is for long runs only
 import torch
 
 import kpytrace.torch

@@ -6,7 +6,6 @@ import os
 import re
 import unittest
 
-import support  # noqa: F401: skips what is for long runs only
 
 import et
 import et_sides

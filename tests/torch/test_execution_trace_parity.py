@@ -8,7 +8,6 @@ import subprocess
 import threading
 import unittest
 
-import support  # noqa: F401
 
 import et
 import et_sides

@@ -115,7 +115,7 @@ print(json.dumps(sum(row["name"].endswith(": backward") for row in traced.calls(
 """
 
 LOADER = """
-import torch, traced
+import torch, torch._prims.rng_prims, traced  # random numbers want it, and light leaves it out
 from torch.utils.data import DataLoader, Dataset
 
 class Numbers(Dataset):
@@ -132,7 +132,7 @@ print(traced.run(work).result)
 
 # T41: the inner one works, and so do later ones; torch crashes when the outer is exported.
 NESTED = """
-import torch, traced
+import light, torch, traced
 
 def marker():
     torch.ones(1)
@@ -153,7 +153,7 @@ say("outer", outer)
 
 # T41: two threads, each with a profiler of its own. Every step is taken together, and told.
 PARALLEL = """
-import sys, threading, torch, traced
+import light, sys, threading, torch, traced
 together = threading.Barrier(2, timeout=30)
 
 def say(what):
@@ -206,7 +206,7 @@ class Life(unittest.TestCase):
         theirs = support.python("-c", NESTED)
         self.assertEqual(theirs.stdout.splitlines()[:3], ["inner 1", "outer has ended None", "later 1"])
         for mode in ("all", "fast"):
-            own = support.python("-c", support.INSTALL.format(mode=mode) + NESTED)
+            own = support.python("-c", "import light\n" + support.INSTALL.format(mode=mode) + NESTED)
             self.assertEqual(own.stdout.splitlines()[:3], theirs.stdout.splitlines()[:3])
             self.assertIn(own.returncode, (0, theirs.returncode))
 
@@ -216,7 +216,7 @@ class Life(unittest.TestCase):
         crashes = {support.python("-c", PARALLEL.format(stack=False)).returncode for _ in range(2)}
         self.assertLessEqual(max(crashes), 0, "ends well, or by a signal")
         for mode in ("all", "fast"):
-            own = support.python("-c", support.INSTALL.format(mode=mode) + PARALLEL.format(stack=True))
+            own = support.python("-c", "import light\n" + support.INSTALL.format(mode=mode) + PARALLEL.format(stack=True))
             self.assertEqual(own.stdout.splitlines()[:2], ["started"] * 2, own.stderr)
             self.assertLessEqual(own.returncode, 0, own.stderr)
 

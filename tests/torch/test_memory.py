@@ -8,7 +8,7 @@ import unittest
 import torch
 from torch.cuda import _memory_viz
 
-import support  # noqa: F401: skips what is for long runs only
+import support
 
 import kpytrace
 

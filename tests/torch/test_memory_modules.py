@@ -8,7 +8,6 @@ import unittest
 
 import torch
 
-import support  # noqa: F401: skips what is for long runs only
 from tensors import Exported, Recorded
 
 import kpytrace.torch

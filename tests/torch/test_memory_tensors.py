@@ -12,7 +12,6 @@ import unittest
 import torch
 from torch.cuda import _memory_viz
 
-import support  # noqa: F401: skips what is for long runs only
 from tensors import CPU, Exported, Recorded, Snapshot, bytes_of
 
 import kpytrace

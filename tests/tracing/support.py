@@ -25,7 +25,7 @@ MONITORING = VERSION >= (3, 12)
 FREE_THREADED = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
 TAG = "%d.%d%s" % (*VERSION, "t" if FREE_THREADED else "")
 BACKEND = kpytrace.plugin_path().with_name(f"libkpytrace_cpython{TAG}.so")
-LONG = bool(os.environ.get("KPT_LONG_TESTS"))
+LONG = os.environ.get("KPYTRACE_TEST_LONG", "0") not in ("", "0")
 
 BEGAN_BEFORE, ENDED_BY_STOP = "began before", "ended by stop"
 CLAMPED, RECOVERED, WATCHED = "clamped", "recovered", "watched"
@@ -170,9 +170,9 @@ class Recording:
 def read_chrome(path):
     """The recording in a Chrome JSON file."""
     def pairs(items):
-        keys = [key for key, _ in items]
-        assert len(keys) == len(set(keys)), keys
-        return dict(items)
+        found = dict(items)
+        assert len(found) == len(items), items
+        return found
 
     document = json.loads(pathlib.Path(path).read_bytes().decode("utf-8", "strict"),
                           object_pairs_hook=pairs)

@@ -1,7 +1,7 @@
 """Random programs: what kpytrace records of one is what the interpreter says of it through
 sys.setprofile, call by call, in every thread, on every version.
 
-KPT_LONG_TESTS=1 runs many more; KPT_SEED=n begins with another seed, which failures name."""
+KPYTRACE_TEST_LONG=1 runs many more; KPT_SEED=n begins with another seed, which failures name."""
 
 import os
 import random
