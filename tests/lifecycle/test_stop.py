@@ -115,19 +115,21 @@ class StopTest(support.Case):
         """)
 
     def test_snapshots_while_all_record(self):
+        # A snapshot tells everything again, so that many are taken of several recordings, and not of one.
         self.program("""
             import lc
-            ring, everything = lc.Tracer(ring_bytes=1 << 18), lc.Tracer()
-            threads = [threading.Thread(target=spin, args=(2,)) for _ in range(3)]
-            for t in threads: t.start()
-            for i in range(%d):
-                lc.ticks(100)
-                assert everything.snapshot().pairs == i + 1
-                ring.snapshot()
-            for t in threads: t.join()
-            assert everything.finish().least == 100
-            ring.finish()
-        """ % rounds(20, 100))
+            for _ in range(%d):
+                ring, everything = lc.Tracer(ring_bytes=1 << 18), lc.Tracer()
+                threads = [threading.Thread(target=spin, args=(2,)) for _ in range(3)]
+                for t in threads: t.start()
+                for i in range(20):
+                    lc.ticks(100)
+                    assert everything.snapshot().pairs == i + 1
+                    ring.snapshot()
+                for t in threads: t.join()
+                assert everything.finish().least == 100
+                ring.finish()
+        """ % rounds(1, 5), limit=rounds(60, 300))
 
 
 if __name__ == "__main__":

@@ -5,6 +5,10 @@ import unittest
 
 import support
 
+if support.torch_version() != (2, 13):
+    print("skipped: kpytrace serves the tracebacks of torch 2.13")
+    raise SystemExit(77)
+
 # Gathers on one line with torch's own unwinder and with ours, whichever SERVE says.
 BOTH = """
 import gc, json, sys, types, weakref, torch, kpytrace.torch
@@ -45,7 +49,6 @@ def program(code, **variables):
     return support.program(BOTH + code, **variables)
 
 
-@unittest.skipIf(support.torch_version() != (2, 13), "kpytrace serves the tracebacks of torch 2.13")
 class Parity(unittest.TestCase):
     def test_python(self):
         stock, ours, formats = program("""
@@ -180,7 +183,6 @@ answer(frames(a) == frames(b) if not {fail} else None, [f[0] for f in frames(b)]
         self.assertEqual(set(seen), {"on purpose"})
 
 
-@unittest.skipIf(support.torch_version() != (2, 13), "kpytrace serves the tracebacks of torch 2.13")
 class Bugs(unittest.TestCase):
     """What torch's own does: each was seen to fail with it."""
 
@@ -233,7 +235,6 @@ answer(*both(tried))
         self.assertEqual(ours, [["odd", "o\\udcffdd.py"], ["plain", "<made>"]])
 
 
-@unittest.skipIf(support.torch_version() != (2, 13), "kpytrace serves the tracebacks of torch 2.13")
 class Life(unittest.TestCase):
     def test_uninstall(self):
         """torch's own serves again; ours can still be read, also beside its."""
