@@ -54,11 +54,19 @@ std::unique_ptr<at::ObserverContext> annotation_begins(const at::RecordFunction 
 }
 
 // Whether torch's profiler hears of what ends on this thread: on its own, and on those to which torch has
-// carried its state, such as a future's. An annotation that ends elsewhere lasts, for torch.
+// carried its state, such as a future's. An annotation that ends elsewhere lasts, for torch. From 2.15 on
+// the two states are asked for by names of their own.
+template <class State> bool has_state()
+{
+    if constexpr (requires { State::getTLS(); })
+        return State::getTLS() || State::getGlobal();
+    else
+        return State::get(/*global=*/false) || State::get(/*global=*/true);
+}
+
 bool torch_hears()
 {
-    using torch::profiler::impl::ProfilerStateBase;
-    return ProfilerStateBase::get(/*global=*/false) || ProfilerStateBase::get(/*global=*/true);
+    return has_state<torch::profiler::impl::ProfilerStateBase>();
 }
 
 void annotation_ends(const at::RecordFunction &, at::ObserverContext *context)
