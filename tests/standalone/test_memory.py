@@ -259,6 +259,13 @@ class Memory(MemoryCase):
         snapshot, _ = self.record(lambda: None)
         self.assertLess(len(snapshot.entries), 100)
 
+    def test_what_only_looks_like_numpy(self):
+        done = run_python("-c", "import sys, types, kpytrace\n"
+                          "fake = types.SimpleNamespace(_ARRAY_API=1)\n"
+                          "sys.modules['numpy._core._multiarray_umath'] = fake\n"
+                          "with kpytrace.memory(sys.argv[1]): kept = [0] * 1000\n", self.path)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
     @unittest.skipUnless(importlib.util.find_spec("numpy"), "numpy is not installed")
     def test_numpy(self):
         done = run_python("-c", "import sys, numpy, kpytrace\n"
