@@ -1,5 +1,6 @@
 /* stream_test.cc: sessions whose recording is a .kpt file, while they run or afterwards; what signals and
  * forks do to them. */
+#include "farewell.h"
 #include "standalone.h"
 
 #include <csignal>
@@ -293,6 +294,26 @@ TEST_F(Stream, AChildMayListenToTheSignalItself)
         << error.text;
     ASSERT_EQ(raise(SIGUSR2), 0);
     EXPECT_TRUE(wait_for([&] { return exists("dump.1.json"); }));
+}
+
+/* A session that is stopping, and does not come to its end. */
+TEST(Farewell, ASignalDoesNotWaitForEver)
+{
+    if (!getenv("KPYTRACE_TEST_LONG")) GTEST_SKIP() << "it takes ten seconds";
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (!child) {
+        static kpti_farewell stopping = {};
+        stopping.act = [](void *, const struct timespec *) { _exit(1); };
+        if (kpti_farewell_add(&stopping) != 0) _exit(2);
+        kpti_farewell_rest(&stopping);
+        (void)kill(getpid(), SIGTERM);
+        for (;;)
+            (void)pause();
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM) << status;
 }
 
 } // namespace
