@@ -72,8 +72,20 @@ def report(summary: _trace.Summary, output: str) -> str:
 
 
 def _tell(text: str) -> None:
-    if sys.stderr is not None:
-        print(text, file=sys.stderr, flush=True)
+    """For who listens: the program may have closed stderr, or put anything in its place."""
+    try:
+        if sys.stderr is not None:
+            print(text, file=sys.stderr, flush=True)
+    except Exception:
+        pass
+
+
+def _is_seen() -> bool:
+    """Whether stderr is a terminal."""
+    try:
+        return sys.stderr is not None and sys.stderr.isatty()
+    except Exception:
+        return False
 
 
 class _Calls:
@@ -99,7 +111,7 @@ class _Calls:
     def stop(self) -> str:
         """What there is to say."""
         bar = None
-        if not self.quiet and sys.stderr is not None and sys.stderr.isatty():
+        if not self.quiet and _is_seen():
             from ._cli import progress
 
             bar = progress.Bar("writing", self.recorded.stats()["events"] // 2)
@@ -206,8 +218,10 @@ def _before_exit(run: _Run) -> None:
     real = posix._exit
 
     def _exit(status: int) -> Any:
-        run.finish()
-        real(status)
+        try:
+            run.finish()
+        finally:
+            real(status)
 
     _exit.__doc__ = real.__doc__
     posix._exit = os._exit = _exit

@@ -83,6 +83,21 @@ class Children(ChildrenCase):
         self.assertEqual(found["python prog.py (forked)"]["child"], 1)
         self.assertEqual(len(found), 2, found)
 
+    def test_a_child_whose_stream_fails_ends_as_it_would(self):
+        """Also where nobody can be told."""
+        self.run_children("""
+            import os, resource, sys
+            for end in (os._exit, sys.exit):
+                pid = os.fork()
+                if not pid:
+                    sys.stderr.close()
+                    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+                    for i in range(1000):
+                        len("")
+                    end(3)
+                assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 3
+            """)
+
     def test_a_child_that_is_told_to_end(self):
         """It dies of the signal as it would, and loses nothing."""
         self.run_children("""

@@ -156,6 +156,22 @@ class Run(Case):
         self.assertEqual((reply.returncode, reply.stdout), (0, "done\n"))
         self.assertIn("x.json could not be written", reply.stderr)
 
+    def test_a_program_that_has_no_standard_error_ends_as_it_would(self):
+        for text in ("sys.stderr.close()", "sys.stderr = object()", "os.close(2)"):
+            for end in ("os._exit(7)", "sys.exit(7)"):
+                for output in (self.output, self.folder / "gone" / "x.json"):
+                    with self.subTest(text, end=end, output=output.name):
+                        remove = "os.rmdir('gone'); " if output != self.output else ""
+                        ends = []
+                        for command in ([], ["-m", "kpytrace", "run", "-o", str(output)]):
+                            (self.folder / "gone").mkdir(exist_ok=True)
+                            self.output.unlink(missing_ok=True)
+                            reply = run_python(*command, "-c", f"import os, sys; {remove}{text}; {end}",
+                                               cwd=self.folder)
+                            ends.append((reply.returncode, reply.stdout, reply.stderr))
+                        self.assertEqual(*ends)
+                        self.assertEqual(self.output.exists(), output == self.output)
+
     def test_help(self):
         for words in (["--help"], ["run", "--help"], ["convert", "-h"], ["info", "-h"], ["top", "-h"],
                       ["merge", "-h"], ["diff", "-h"], ["table", "-h"]):
