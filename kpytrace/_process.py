@@ -35,17 +35,31 @@ def of_ranks(key: str) -> Optional[str]:
     return None
 
 
-def _program(command: list[str]) -> list[str]:
-    """A command of Python's from the script, -m or -c on."""
+def split(command: list[str]) -> tuple[list[str], list[str]]:
+    """A command of Python's as its options and its program: a script, -m or -c, which may end a word (-um), and
+    what follows."""
     i = 1
-    while i < len(command) and command[i].startswith("-") and command[i] not in ("-m", "-c", "-"):
-        i += 2 if command[i] in ("-X", "-W") else 1
-    return command[i:]
+    while i < len(command) and command[i].startswith("-") and command[i] != "-":
+        word = command[i]
+        i += 1
+        if word == "--":
+            return command[1:i - 1], command[i:]
+        if word.startswith("--"):
+            i += word == "--check-hash-based-pycs"
+            continue
+        for at, letter in enumerate(word[1:], 1):
+            if letter in "mc":
+                options = command[1:i - 1] + [word[:at]] * (at > 1)
+                return options, [f"-{letter}", *filter(None, [word[at + 1:]]), *command[i:]]
+            if letter in "WX":
+                i += at + 1 == len(word)  # else its value is the rest of the word
+                break
+    return command[1:i], command[i:]
 
 
 def is_launcher() -> bool:
     """Whether this program only starts others, each of which is a rank."""
-    words = _program(sys.orig_argv)
+    _, words = split(sys.orig_argv)
     if words[:1] == ["-m"]:
         words = words[1:]
     return bool(words) and os.path.basename(words[0]) in _LAUNCHERS
@@ -124,7 +138,7 @@ def short_command(command: str) -> str:
     if python[-2:-1].isdigit():
         python = python.rstrip("t")  # of free-threaded Pythons: python3.13t
     python = python.rstrip("0123456789.") or "python"
-    program = _program(words)
+    _, program = split(words)
     if program[:1] == ["-m"]:
         return " ".join([python, *program[:2]])
     return " ".join([python, *map(os.path.basename, program[:1])])

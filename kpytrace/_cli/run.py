@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 import sys
 
-from .. import _auto, _options
+from .. import _auto, _options, _process
 from .arguments import Argument, Usage, columns, parse
 
 _VALUES = {"max_events": "N", "max_bytes": "SIZE", "on_full": "WORD", "ring": "10s|64MB",
@@ -71,15 +71,7 @@ def _program(rest: list[str]) -> list[str]:
 
 def _interpreter() -> list[str]:
     """This Python with the options that it was given, such as -X dev."""
-    flags: list[str] = []
-    words = iter(sys.orig_argv[1:])
-    for word in words:
-        if word == "-m" or not word.startswith("-"):
-            break
-        flags.append(word)
-        if word in ("-W", "-X"):
-            flags.append(next(words, ""))
-    return [sys.executable, *flags]
+    return [sys.executable, *_process.split(sys.orig_argv)[0]]
 
 
 def _reach(environment: dict[str, str]) -> None:

@@ -92,10 +92,21 @@ class Run(Case):
                     self.assertTrue(any("the program.py" in call["name"] for call in calls))
 
     def test_the_interpreters_options_stay(self):
-        self.script.write_text("import sys; print(sys.flags.optimize, sys.flags.dev_mode)")
-        reply = run_python("-O", "-X", "dev", "-m", "kpytrace", "run", "-q", "-o", str(self.output),
-                           str(self.script))
-        self.assertEqual((reply.returncode, reply.stdout), (0, "1 True\n"), reply.stderr)
+        self.script.write_text("import sys, _imp; print(sys.flags, sys.stdout.write_through, sys.warnoptions, "
+                               "sys._xoptions, _imp.check_hash_based_pycs)")
+        command = ["run", "-q", "-o", str(self.output)]
+        for alone, traced in ((["-O", "-X", "dev"], ["-O", "-X", "dev", "-m", "kpytrace"]),
+                              (["-u"], ["-um", "kpytrace"]), ([], ["-mkpytrace"]), (["-uO"], ["-uOmkpytrace"]),
+                              (["-Wonce", "-OXdev", "-W", "ignore"], ["-Wonce", "-OXdev", "-W", "ignore", "-m", "kpytrace"]),
+                              (["--check-hash-based-pycs", "always"],
+                               ["--check-hash-based-pycs", "always", "-m", "kpytrace"])):
+            with self.subTest(traced):
+                ends = [(reply.returncode, reply.stdout, reply.stderr) for reply in (
+                    run_python(*alone, str(self.script)), run_python(*traced, *command, str(self.script)))]
+                self.assertEqual(*ends)
+                self.assertEqual(ends[0][0], 0, ends)
+                self.assertTrue(self.calls(self.output))
+                self.output.unlink()
 
     def test_modules_code_and_standard_input(self):
         (self.folder / "package").mkdir()
