@@ -266,7 +266,7 @@ def _start(variable: str, default: str) -> None:
             return
         output, options, quiet = wanted
         named = _process.expand(output)
-        if named is None or ("family" not in options and _process.is_launcher()):
+        if named is None or ("family" not in options and _process.is_launcher(sys.orig_argv)):
             os.environ[variable] = text  # for the ranks
             return
         run = _run_of(_Calls if variable == VARIABLE else _Allocations, variable, named, options, quiet)

@@ -57,33 +57,41 @@ def split(command: list[str]) -> tuple[list[str], list[str]]:
     return command[1:i], command[i:]
 
 
-def is_launcher() -> bool:
+def is_launcher(command: list[str]) -> bool:
     """Whether this program only starts others, each of which is a rank."""
-    _, words = split(sys.orig_argv)
+    _, words = split(command)
     if words[:1] == ["-m"]:
         words = words[1:]
     return bool(words) and os.path.basename(words[0]) in _LAUNCHERS
 
 
+def absolute(output: str) -> str:
+    """The name as a path that expand() turns into the same one from any folder: the folder's own % stay."""
+    return os.path.normpath(os.path.join(os.getcwd().replace("%", "%%"), output))
+
+
 def expand(output: str) -> Optional[str]:
-    """The output's name with %p (process), %r (rank) and %h (host) filled in. A rank goes into a name that has
-    no place for it, too, since ranks are given the same name. None: %r is asked for, and this is no rank."""
+    """The output's name with %p (process), %r (rank) and %h (host) filled in, and % for %%. A rank goes into a name
+    that has no place for it, too, since ranks are given the same name. None: %r is asked for, and this is no rank."""
     rank = of_ranks("rank")
-    values = {"p": str(os.getpid()), "r": rank or "", "h": os.uname().nodename, "%": "%"}
-    parts = output.split("%")
-    made = parts[0]
-    i = 1
-    while i < len(parts):
-        part = parts[i]
-        if part[:1] == "r" and rank is None:
+    values = {"p": str(os.getpid()), "r": rank, "h": os.uname().nodename}
+    filled = set()
+    first, *parts = output.split("%")
+    made = first
+    while parts:
+        part = parts.pop(0)
+        key = part[:1]
+        if not part and parts:  # "%%"
+            made += "%" + parts.pop(0)
+        elif key not in values:
+            made += "%" + part
+        elif (value := values[key]) is None:
             return None
-        if not part and i + 1 < len(parts):  # "%%"
-            made, i = made + "%" + parts[i + 1], i + 2
-            continue
-        made += values[part[0]] + part[1:] if part[:1] in values else "%" + part
-        i += 1
+        else:
+            made += value + part[1:]
+            filled.add(key)
     many = "RANK" in os.environ or of_ranks("world_size") not in (None, "1")
-    if rank is None or "%r" in output or "%p" in output or not many:
+    if rank is None or filled & {"r", "p"} or not many:
         return made
     folder, name = os.path.split(made)
     stem, dot, suffix = name.partition(".")

@@ -106,12 +106,12 @@ def _record_memory(options: dict[str, str], quiet: bool, environment: dict[str, 
 
     values = {{"sample": "sample_bytes", "entries": "max_entries"}[k]: v for k, v in given.items()}
     try:
-        checked = _memory.Memory(path, **values)  # type: ignore[arg-type]
+        _memory.Memory(_process.expand(path) or path, **values)  # type: ignore[arg-type]
     except (TypeError, ValueError) as error:
         raise Usage(str(error)) from None
     if "children" in options:
         values["children"] = "1"
-    environment[_auto.MEMORY_VARIABLE] = _auto.pack(checked._path or "", values, quiet)
+    environment[_auto.MEMORY_VARIABLE] = _auto.pack(_process.absolute(path), values, quiet)
 
 
 def _record_calls(options: dict[str, str], quiet: bool, environment: dict[str, str]) -> None:
@@ -122,7 +122,7 @@ def _record_calls(options: dict[str, str], quiet: bool, environment: dict[str, s
     from .. import _trace
 
     try:  # errors now, not at the end
-        checked = _trace.Trace(output, values)  # type: ignore[arg-type]
+        _trace.Trace(_process.expand(output) or output, values)  # type: ignore[arg-type]
         if children:
             from .. import _family
 
@@ -130,7 +130,16 @@ def _record_calls(options: dict[str, str], quiet: bool, environment: dict[str, s
             values["children"] = "1"
     except (TypeError, ValueError) as error:
         raise Usage(str(error)) from None
-    environment[_auto.VARIABLE] = _auto.pack(checked._output or "", values, quiet)
+    environment[_auto.VARIABLE] = _auto.pack(_process.absolute(output), values, quiet)
+
+
+def _tell_of_ranks(command: list[str], environment: dict[str, str]) -> None:
+    """Where names have a place for a rank, and the program is none: those that it starts may be."""
+    for variable in (_auto.VARIABLE, _auto.MEMORY_VARIABLE):
+        wanted = _auto.unpack(environment.get(variable, ""), "")
+        if wanted and not wanted[2] and _process.expand(wanted[0]) is None and not _process.is_launcher(command):
+            print(f"kpytrace: {os.path.basename(wanted[0])} asks for a rank, and this program has none: only ranks that "
+                  f"it starts are recorded", file=sys.stderr)
 
 
 def main(words: list[str]) -> int:
@@ -145,11 +154,12 @@ def main(words: list[str]) -> int:
     environment = dict(os.environ)
     _reach(environment)
     _record_memory(options, quiet, environment)
-    if _auto.MEMORY_VARIABLE not in environment or "output" in options:
+    if not _auto.unpack(environment.get(_auto.MEMORY_VARIABLE, ""), "") or "output" in options:
         _record_calls(options, quiet, environment)
     elif calls_only := options.keys() - {"children"}:
         raise Usage(f"--{next(iter(calls_only))} is about calls, which are recorded beside the memory where "
                     f"--output names a file for them")
-    sys.stdout.flush()
     command = _interpreter() + program
+    _tell_of_ranks(command, environment)
+    sys.stdout.flush()
     os.execve(command[0], command, environment)

@@ -203,14 +203,40 @@ class Ranks(Case):
                            cwd=self.folder)
         self.assertTrue((self.folder / f"x.{reply.stdout.strip()}.json").exists(), reply.stderr)
 
+    def test_only_what_was_asked_for_is_filled_in(self):
+        """Not the folder's name, which nobody wrote."""
+        (self.folder / "s.py").write_text("pass")
+        for folder in ("100%rel", "50%pct", "%%", "a%", "%h%r%%p"):
+            place = self.folder / folder
+            place.mkdir()
+            for environment, name in (({}, "x.json"), ({"RANK": "3"}, "x.rank3.json")):
+                for output in ("x.json", "../" + folder.replace("%", "%%") + "/x.json"):
+                    with self.subTest(folder, output=output, name=name):
+                        reply = run_python("-m", "kpytrace", "run", "-q", "-o", output, "--memory", "m.%p.pickle", "../s.py",
+                                           cwd=place, env=environment)
+                        self.assertEqual((reply.returncode, reply.stderr), (0, ""))
+                        memory, trace = sorted(place.iterdir())
+                        self.assertRegex(memory.name, r"^m\.\d+\.pickle$")
+                        self.assertEqual(trace.name, name)
+                        memory.unlink()
+                        trace.unlink()
+
+    def test_a_rank_that_is_none_is_told(self):
+        for words in (["-o", "x%r.json"], ["--memory", "x%r.json"]):
+            reply = run_python("-m", "kpytrace", "run", *words, "-c", "pass", cwd=self.folder)
+            self.assertRegex(reply.stderr, r"^kpytrace: x%r\.json asks for a rank, and this program has none: .*\n$")
+            self.assertEqual((reply.returncode, list(self.folder.iterdir())), (0, []))
+            self.assertEqual(run_python("-m", "kpytrace", "run", "-q", *words, "-c", "pass", cwd=self.folder).stderr, "")
+
     def test_who_starts_ranks_is_not_recorded(self):
         """One variable is enough: a launcher passes it on."""
         (self.folder / "torchrun").write_text(
             "import os, subprocess, sys\nfor rank in '01':\n"
             "    subprocess.run([sys.executable, '-c', 'pass'], env={**os.environ, 'RANK': rank}, check=True)\n")
         for output in ("y.kpt", "y-%r.kpt"):
-            reply = run_python("-W", "ignore", "-m", "kpytrace", "run", "-q", "-o", output, "torchrun", cwd=self.folder)
+            reply = run_python("-W", "ignore", "-m", "kpytrace", "run", "-o", output, "torchrun", cwd=self.folder)
             self.assertEqual(reply.returncode, 0, reply.stderr)
+            self.assertNotIn("asks for a rank", reply.stderr)
         self.assertEqual(sorted(p.name for p in self.folder.glob("y*")),
                          ["y-0.kpt", "y-1.kpt", "y.rank0.kpt", "y.rank1.kpt"])
 

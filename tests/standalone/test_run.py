@@ -167,6 +167,13 @@ class Run(Case):
         self.assertEqual((reply.returncode, reply.stdout), (0, "done\n"))
         self.assertIn("x.json could not be written", reply.stderr)
 
+    def test_a_variable_that_says_no_is_none(self):
+        reply = run_python("-m", "kpytrace", "run", "-o", str(self.output), "-c", "pass", env={"KPYTRACE_MEMORY": "0"})
+        self.assertIn("calls of 1 thread", reply.stderr)
+        reply = run_python("-m", "kpytrace", "run", "-c", "pass", env={"KPYTRACE_MEMORY": "off"}, cwd=self.folder)
+        self.assertIn("calls of 1 thread", reply.stderr)
+        self.assertEqual({path.name for path in self.folder.iterdir()}, {self.output.name, "kpytrace.json"})
+
     def test_a_program_that_has_no_standard_error_ends_as_it_would(self):
         for text in ("sys.stderr.close()", "sys.stderr = object()", "os.close(2)"):
             for end in ("os._exit(7)", "sys.exit(7)"):
