@@ -42,10 +42,11 @@ def by_rank(file: File) -> tuple[int, int, int]:
 
 def merge(files: Sequence[File], output: str, clocks: Optional[dict[str, Clock]] = None,
           failed: Optional[Callable[[str, Exception], None]] = None,
-          progress: Optional[Callable[[int], None]] = None, recover: bool = True) -> dict[str, int]:
+          progress: Optional[Callable[[int], None]] = None, recover: bool = True,
+          opened: Optional[Callable[[str, str], None]] = None) -> dict[str, int]:
     """Writes them to `output`, and returns what was counted, with "processes" and "kernels". One that can't
     be read is told to `failed`, and left out; without it that ends everything, and nothing is written. `progress` gets
-    the number of files."""
+    the number of files, `opened` the path and the state of each."""
     plugin = _trace._load()
     standalone: Any = _trace._standalone
     made = standalone.merge_open(output, min(file.base_ns for file in files))
@@ -54,12 +55,14 @@ def merge(files: Sequence[File], output: str, clocks: Optional[dict[str, Clock]]
     for file in files:
         clock = (clocks or {}).get(file.path) or Clock()
         try:
-            handle, _, _ = standalone.open(plugin, file.path, recover)
+            handle, state, _ = standalone.open(plugin, file.path, recover)
         except (OSError, ValueError, RuntimeError) as error:
             if failed is None:
                 raise
             failed(file.path, error)
             continue
+        if opened:
+            opened(file.path, state)
         standalone.merge_add(made, handle, _distinct(file.pid, taken), _process.title(file.info), _label(file.info),
                              clock.offset, clock.anchor, clock.drift, None)
         kernels += standalone.gpu(handle)[1]

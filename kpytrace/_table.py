@@ -12,7 +12,7 @@ from . import _process, _trace
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any
+    from typing import Any, Optional
 
     from ._kpt import File
 
@@ -92,14 +92,11 @@ class _Table:
                                 schema=self.schema)
 
 
-def _sums(arrow: Any, schema: Any, file: File, step: str, put: Callable[[Any], None]) -> None:
+def _sums(arrow: Any, schema: Any, file: File, handle: object, steps: _Steps, put: Callable[[Any], None]) -> None:
     """A row for each step, thread and function."""
     standalone: Any = _trace._standalone
-    steps = _Steps(file, step)
-    handle, _, _ = standalone.open(_trace._load(), file.path, True)
     rows: list[Any] = standalone.profile(handle, 0, 2**32 - 1, True, None, steps.packed)
     rows = [tuple(part.decode("utf-8", "replace") if isinstance(part, bytes) else part for part in row) for row in rows]
-    standalone.close(handle)
     if not rows:
         return
     shown, functions, files, lines, threads, calls, own, total, least, most, numbers = zip(*rows)
@@ -154,14 +151,11 @@ class _Calls:
         self.put(table.made())
 
 
-def _each_call(arrow: Any, schema: Any, file: File, step: str, put: Callable[[Any], None]) -> None:
+def _each_call(arrow: Any, schema: Any, file: File, handle: object, steps: _Steps, put: Callable[[Any], None]) -> None:
     standalone: Any = _trace._standalone
-    steps = _Steps(file, step)
-    handle, _, _ = standalone.open(_trace._load(), file.path, True)
     calls = _Calls(arrow, schema, file, steps, put)
     standalone.columns(handle, steps.packed, calls.take)
     calls.flush()
-    standalone.close(handle)
 
 
 def _write(parquet: Any, schema: Any, path: str, fill: Callable[[Callable[[Any], None]], None]) -> int:
@@ -184,20 +178,39 @@ def _write(parquet: Any, schema: Any, path: str, fill: Callable[[Callable[[Any],
     return count
 
 
-def write(files: Sequence[File], output: str, step: str, calls: bool = False) -> int:
-    """One file, or, where `output` is a folder, a file for each input. Returns the rows."""
+def _outputs(files: Sequence[File], folder: str) -> dict[str, Sequence[File]]:
+    """A file in the folder for each, named after it; a name that comes again has a number."""
+    found: dict[str, Sequence[File]] = {}
+    for file in files:
+        stem = os.path.join(folder, os.path.splitext(os.path.basename(file.path))[0])
+        path, i = f"{stem}.parquet", 1
+        while path in found:
+            i += 1
+            path = f"{stem}-{i}.parquet"
+        found[path] = [file]
+    return found
+
+
+def write(files: Sequence[File], output: str, step: str, calls: bool = False, recover: bool = False,
+          opened: Optional[Callable[[str, str], None]] = None) -> int:
+    """One file, or, where `output` is a folder, a file for each input. Returns the rows. `opened` gets the path and the
+    state of each input; a damaged one ends it, unless it is to be recovered."""
     arrow, parquet = _arrow()
-    _trace._load()
+    plugin = _trace._load()
+    standalone: Any = _trace._standalone
     schema = _schema(arrow, calls)
     rows_of = _each_call if calls else _sums
     outputs = {output: files}
     if output.endswith(os.sep) or os.path.isdir(output):
         os.makedirs(output, exist_ok=True)
-        outputs = {os.path.join(output, os.path.splitext(os.path.basename(file.path))[0] + ".parquet"): [file]
-                   for file in files}
+        outputs = _outputs(files, output)
 
     def fill(some: Sequence[File], put: Callable[[Any], None]) -> None:
         for file in some:
-            rows_of(arrow, schema, file, step, put)
+            handle, state, _ = standalone.open(plugin, file.path, recover)
+            if opened:
+                opened(file.path, state)
+            rows_of(arrow, schema, file, handle, _Steps(file, step), put)
+            standalone.close(handle)
 
     return sum(_write(parquet, schema, path, partial(fill, some)) for path, some in outputs.items())

@@ -18,6 +18,15 @@ HELP = Argument("help", "", "print this", "h")
 QUIET = Argument("quiet", "", "print nothing but what was asked for", "q")
 RECOVER = Argument("recover", "", "read a damaged file up to where it is damaged")
 _SORTS = {"own": 0, "total": 1, "calls": 2, "max": 3}
+_STATES = {"cut off": "its program was killed, or still runs; what it holds up to there is read",
+           "damaged": "what it holds up to there is read",
+           "incomplete": "events are missing for which there was no room when they were recorded"}
+
+
+def tell_state(path: str, state: str) -> None:
+    """Says of a file that is not whole what is the matter."""
+    if state != "whole":
+        print(f"kpytrace: {path} is {state}: {_STATES[state]}", file=sys.stderr)
 
 
 class KptFile:
@@ -38,11 +47,8 @@ class KptFile:
         lines = info.decode("utf-8", "replace").splitlines()
         self.info = dict(line.split("=", 1) for line in lines if "=" in line)
         self.stats: dict[str, int] = self.standalone.stats(self.handle)
-        if self.state != "whole" and not self.quiet:
-            why = ("its program was killed, or still runs; what it holds up to there is read"
-                   if self.state != "incomplete" else
-                   "events are missing for which there was no room when they were recorded")
-            print(f"kpytrace: {path} is {self.state}: {why}", file=sys.stderr)
+        if not self.quiet:
+            tell_state(path, self.state)
 
     def bar(self, what: str) -> progress.Bar | None:
         return progress.bar(what, self.stats["events"] // 2, self.quiet)

@@ -7,6 +7,7 @@ import time
 
 from . import progress
 from .arguments import Argument, Usage, parse_files
+from .files import tell_state
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,7 +63,8 @@ def main(words: list[str]) -> int:
             _print_clocks(rows)
     bar = progress.bar("merging", len(files), quiet)
     began = time.perf_counter()
-    counts = _merge.merge(files, output, clocks, progress=bar, recover="recover" in options)
+    counts = _merge.merge(files, output, clocks, progress=bar, recover="recover" in options,
+                          opened=None if quiet else tell_state)
     if bar:
         bar.close()
     if not quiet:

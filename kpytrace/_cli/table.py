@@ -5,11 +5,13 @@ from __future__ import annotations
 import sys
 
 from .arguments import Argument, parse_files
+from .files import tell_state
 
 _ARGUMENTS = (
     Argument("output", "FILE", "what is written: a .parquet file, or a folder, with one for each input", "o"),
     Argument("step", "NAME", "the spans that are steps; * matches anything (default: step)"),
     Argument("calls", "", "a row for each call, not for each function"),
+    Argument("recover", "", "read damaged files up to where they are damaged"),
     Argument("quiet", "", "print nothing", "q"),
     Argument("help", "", "print this", "h"),
 )
@@ -31,7 +33,9 @@ def main(words: list[str]) -> int:
     from .._kpt import File
 
     files = sorted((File(path) for path in paths), key=_merge.by_rank)
-    count = _table.write(files, options["output"], options.get("step", "step"), "calls" in options)
-    if "quiet" not in options:
+    quiet = "quiet" in options
+    count = _table.write(files, options["output"], options.get("step", "step"), "calls" in options,
+                         "recover" in options, None if quiet else tell_state)
+    if not quiet:
         print(f"kpytrace: {count:,} rows of {len(files):,} files: {options['output']}", file=sys.stderr)
     return 0

@@ -69,6 +69,14 @@ class Merge(Case):
         indices = [e["args"]["Ev Idx"] for e in events if e["ph"] == "X" and "Ev Idx" in e["args"]]
         self.assertEqual(indices, list(range(len(indices))))
 
+    def test_a_file_that_is_cut_off_is_told(self):
+        whole, cut = self.ranks(2)
+        cut.write_bytes(cut.read_bytes()[:-500])
+        lines = self.merge(whole, cut, "-o", self.path).stderr.splitlines()
+        self.assertRegex(lines[0], r"^kpytrace: .*r1\.kpt is cut off: its program was killed")
+        self.assertRegex(lines[1], "calls of 2 processes")
+        self.assertEqual(self.merge("-q", whole, cut, "-o", self.path).stderr, "")
+
     def test_each_part_is_as_it_is_alone(self):
         paths = self.ranks(2)
         self.merge(*paths, "-o", self.path)

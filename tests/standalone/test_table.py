@@ -36,11 +36,11 @@ print(json.dumps([connection.execute(query).fetchall() for query in json.load(sy
 
 @unittest.skipUnless(TABLES.exists(), "there is no pyarrow and no DuckDB: `make readers` fetches them")
 class Tables(Case):
-    def tables(self, *words, **options):
+    def tables(self, *words, status=0, **options):
         """With the Python that has pyarrow; the package is for it, too."""
         reply = subprocess.run([TABLES, *map(str, words)], text=True, timeout=200, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, cwd=self.folder, **options)
-        self.assertEqual(reply.returncode, 0, reply.stderr)
+        self.assertEqual(reply.returncode, status, reply.stderr)
         return reply
 
     def ask(self, view, *queries):
@@ -91,6 +91,35 @@ class Tables(Case):
         self.tables("-m", "kpytrace", "table", "-q", *paths, "-o", "none.parquet", "--step", "lunch")
         self.assertEqual(self.ask("none.parquet", "SELECT COUNT(step), SUM(calls) > 0 FROM calls"), [[[0, True]]])
 
+    def test_files_of_the_same_name(self):
+        fast = self.record("fast.kpt", 0.001)
+        for rank, name in enumerate(("a/r", "b/r", "c/r-2", "d/r")):
+            (self.folder / name).parent.mkdir()
+            make_rank(fast, self.folder / f"{name}.kpt", rank, 4)
+        self.tables("-m", "kpytrace", "table", "-q", *self.folder.glob("*/*.kpt"), "-o", "calls/")
+        self.assertEqual(sorted(path.name for path in (self.folder / "calls").iterdir()),
+                         ["r-2-2.parquet", "r-2.parquet", "r-3.parquet", "r.parquet"])
+        ranks, first = self.ask("calls/*.parquet", "SELECT DISTINCT rank FROM calls ORDER BY rank",
+                                "SELECT DISTINCT rank FROM 'calls/r-2.parquet'")
+        self.assertEqual((ranks, first), ([[0], [1], [2], [3]], [[1]]))
+
+    def test_files_that_are_not_whole(self):
+        content = self.record("whole.kpt", 0.001).read_bytes()
+        cut, damaged = self.folder / "cut.kpt", self.folder / "damaged.kpt"
+        cut.write_bytes(content[:-500])
+        middle = len(content) // 2
+        damaged.write_bytes(content[:middle] + bytes(64) + content[middle + 64:])
+        for words in ([], ["--calls"]):
+            table = ["-m", "kpytrace", "table", *words, "-o", "x.parquet"]
+            lines = self.tables(*table, cut, "whole.kpt").stderr.splitlines()
+            self.assertEqual([line for line in lines[:-1] if "is cut off" in line], lines[:-1])
+            self.assertEqual(len(lines), 2)
+            (self.folder / "x.parquet").unlink()
+            self.assertIn("damaged.kpt: it is damaged at byte", self.tables(*table, damaged, status=1).stderr)
+            self.assertFalse((self.folder / "x.parquet").exists())
+            self.assertIn("damaged.kpt is damaged", self.tables(*table, "--recover", damaged).stderr)
+            self.assertTrue((self.folder / "x.parquet").exists())
+            self.assertEqual(self.tables(*table, "--recover", "-q", damaged).stderr, "")
 
     def test_every_call(self):
         path = self.record("a.kpt", 0.001)
