@@ -73,8 +73,9 @@ def allow_forks() -> None:
 def check(output: str) -> None:
     """Refuses what can't hold several processes, before the program runs."""
     plain = output[:-3] if output.endswith(".gz") else output
-    if plain.endswith((".speedscope.json", ".collapsed")):
-        raise ValueError("children are merged into .json or .pftrace, or have .kpt files of their own: "
+    if plain.endswith((".speedscope.json", ".collapsed", ".html")):
+        page = ", of which kpytrace report makes a page" if plain.endswith(".html") else ""
+        raise ValueError(f"children are merged into .json or .pftrace, or have .kpt files of their own{page}: "
                          f"{os.path.basename(output)} holds one process")
 
 

@@ -182,10 +182,13 @@ class Children(ChildrenCase):
 
     def test_what_does_not_go_together(self):
         for words, text in ((["-o", "x.collapsed"], "holds one process"),
-                            (["-o", "x.speedscope.json.gz"], "holds one process")):
-            reply = run_python("-m", "kpytrace", "run", "--children", *words, "-c", "", cwd=self.folder)
-            self.assertEqual(reply.returncode, 2, reply.stderr)
+                            (["-o", "x.speedscope.json.gz"], "holds one process"),
+                            (["-o", "x.html"], "kpytrace report makes a page"),
+                            (["-o", "x.html.gz"], "kpytrace report makes a page")):
+            reply = run_python("-m", "kpytrace", "run", "--children", *words, "-c", "print(1)", cwd=self.folder)
+            self.assertEqual((reply.returncode, reply.stdout), (2, ""), reply.stderr)
             self.assertIn(text, reply.stderr)
+        self.assertEqual(list(self.folder.iterdir()), [])
 
     def test_the_variable(self):
         code = "from kpytrace import _startup; _startup.start()\nimport os\n" \
