@@ -6,7 +6,7 @@ import collections
 import os
 import sys
 
-from .._et.trace import Trace, read_json
+from .._et.trace import Trace, naming, read_json
 from .arguments import Argument, Usage, parse_command, row_count
 
 TYPE_CHECKING = False
@@ -46,7 +46,7 @@ def info(words: list[str]) -> int:
              ("nodes", f"{len(trace.nodes):,}: " + ", ".join(f"{n:,} {what}" for what, n in scopes.items())),
              ("threads", f"{len({node.attrs.get('tid') for node in operators}):,}"),
              ("raised", f"{sum('error' in node.attrs for node in operators):,}")]
-    dropped = trace.data.get("kpytrace", {}).get("dropped_ops", 0)
+    dropped = trace.own.get("dropped_ops", 0)
     if dropped:
         lines.append(("dropped", f"{dropped:,}"))
     for name, value in lines:
@@ -68,7 +68,7 @@ def check(words: list[str]) -> int:
 
     options, (path,) = parsed
     count = row_count(options, 20)
-    trace = Trace.read(path)
+    trace = Trace.read(path, must_be_sound=False)
     found = list(problems(trace))
     for line in found[:count]:
         print(line)
@@ -83,8 +83,9 @@ def link(words: list[str]) -> int:
         return 0
     from .._et.link import link as link_both
 
-    trace = Trace.read(parsed[1][0])
-    links = link_both(trace, read_json(parsed[1][1]))
+    trace, profile = Trace.read(parsed[1][0]), read_json(parsed[1][1])
+    with naming(parsed[1][1]):
+        links = link_both(trace, profile)
     trace.write(parsed[1][2])
     print(f"{links.linked:,} operators linked, with {links.kernels:,} kernels; "
           f"{len(links.only_in_trace):,} only in the execution trace, {len(links.only_in_profile):,} only in "

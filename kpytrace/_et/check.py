@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 from .trace import ROOT, ROOT_ID, SCHEMA, Node, Trace
 
 TYPE_CHECKING = False
@@ -19,8 +21,8 @@ _SCALARS = {"Int": int, "Bool": bool, "Double": (float, int, str), "String": str
 def _check_ids(trace: Trace) -> Iterator[str]:
     seen: set[int] = set()
     for node in trace.nodes:
-        if not isinstance(node.id, int) or node.id < 1:
-            yield f"node {node.id!r}: an id is a number from 1 on"
+        if node.id < 1:
+            yield f"node {node.id}: an id is a number from 1 on"
         elif node.id in seen:
             yield f"node {node.id}: there are two with this id"
         seen.add(node.id)
@@ -50,7 +52,9 @@ def _check_tree(trace: Trace) -> Iterator[str]:
         good.update(path)
 
 
-def _fits(value: Any, kind: str) -> bool:
+def _fits(value: Any, kind: Any) -> bool:
+    if not isinstance(kind, str):
+        return False
     if kind.startswith("Tensor("):
         return (isinstance(value, list) and len(value) == 6 and
                 all(isinstance(number, int) for number in value[:5]) and isinstance(value[5], str))
@@ -65,6 +69,9 @@ def _check_values(node: Node) -> Iterator[str]:
         lists = node.data.get(side)
         if not isinstance(lists, dict) or sorted(lists) != ["shapes", "strides", "types", "values"]:
             yield f"node {node.id} ({node.name}): its {side} have not values, shapes, types and strides"
+            continue
+        if not all(isinstance(part, list) for part in lists.values()):
+            yield f"node {node.id} ({node.name}): its {side} have what is no list"
             continue
         counts = {name: len(lists[name]) for name in ("values", "shapes", "types")}
         if len(set(counts.values())) != 1 or len(lists["strides"]) > counts["values"]:
@@ -82,9 +89,13 @@ def _check_attrs(node: Node) -> Iterator[str]:
         yield f"node {node.id} ({node.name}): its attributes do not begin with those of the schema"
         return
     for attr in attrs:
-        wanted = {"uint64": int, "int64": int, "string": str, "bool": bool}.get(attr["type"], object)
-        if not isinstance(attr["value"], wanted) or (attr["type"] == "uint64" and attr["value"] < 0):
-            yield f"node {node.id} ({node.name}): {attr['name']}, {attr['value']!r}, is no {attr['type']}"
+        kind, value = attr.get("type"), attr["value"]
+        if not isinstance(kind, str):
+            yield f"node {node.id} ({node.name}): {attr['name']} has no type"
+            continue
+        wanted = {"uint64": int, "int64": int, "string": str, "bool": bool}.get(kind, object)
+        if not isinstance(value, wanted) or (kind == "uint64" and value < 0):
+            yield f"node {node.id} ({node.name}): {attr['name']}, {value!r}, is no {kind}"
 
 
 def _check_links(trace: Trace) -> Iterator[str]:
@@ -106,6 +117,9 @@ def check(trace: Trace) -> Iterator[str]:
     for key in ("pid", "time", "start_ts", "finish_ts"):
         if key not in trace.data:
             yield f"there is no {key!r}"
+    yield from trace.problems()
+    trace = copy.copy(trace)  # what can't be read can't be looked at more closely
+    trace.nodes = [node for node in trace.nodes if not node.problem()]
     yield from _check_ids(trace)
     yield from _check_tree(trace)
     for node in trace.nodes:

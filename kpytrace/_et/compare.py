@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import collections
 
+from .trace import naming
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .trace import Trace
@@ -18,12 +20,16 @@ class Change:
         self.name, self.inputs, self.before, self.after = name, inputs, before, after
 
 
+def _counts(trace: Trace) -> collections.Counter[tuple[str, str]]:
+    with naming(trace.path):
+        return collections.Counter(node.signature() for node in trace.operators())
+
+
 class Difference:
     """What differs."""
 
     def __init__(self, before: Trace, after: Trace) -> None:
-        counts = [collections.Counter(node.signature() for node in trace.operators())
-                  for trace in (before, after)]
+        counts = [_counts(trace) for trace in (before, after)]
         self.same = sum((counts[0] & counts[1]).values())
         self.changes = sorted(
             (Change(*key, counts[0][key], counts[1][key]) for key in counts[0].keys() | counts[1].keys()

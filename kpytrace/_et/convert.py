@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .check import ATTRS
-from .trace import Damaged, Trace, write_json
+from .trace import Damaged, Trace, naming, write_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,8 +34,7 @@ def timeline(trace: Trace) -> dict[str, Any]:
         if "start_ns" not in own:
             continue
         args: dict[str, Any] = {"ET node": node.id, "Record function id": node.record_id,
-                                "Input types": node.data["inputs"]["types"],
-                                "Input dims": node.data["inputs"]["shapes"]}
+                                "Input types": node.inputs("types"), "Input dims": node.inputs("shapes")}
         stack = trace.stack(node)
         if stack:
             args["Python stack"] = [f"{file}({line}): {name}" for name, file, line in stack]
@@ -55,7 +54,9 @@ def convert(trace: Trace, path: Path, without_ours: bool) -> None:
 
     name = os.fspath(path)
     if name.endswith(TIMELINE):
-        write_json(path, timeline(trace))
+        with naming(trace.path):
+            made = timeline(trace)
+        write_json(path, made)
     elif name.endswith((".json", ".json.gz")):
         write_json(path, plain(trace) if without_ours else trace.data)
     else:

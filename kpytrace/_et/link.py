@@ -29,8 +29,13 @@ def _events(profile: Any) -> list[dict[str, Any]]:
     return [event for event in events if isinstance(event, dict)]
 
 
+def _arguments(event: dict[str, Any]) -> dict[str, Any]:
+    found = event.get("args")
+    return found if isinstance(found, dict) else {}
+
+
 def _number(event: dict[str, Any], name: str) -> int:
-    value = event.get("args", {}).get(name, 0)
+    value = _arguments(event).get(name, 0)
     return value if isinstance(value, int) else 0
 
 
@@ -61,8 +66,8 @@ def link(trace: Trace, profile: Any) -> Links:
         own = kernels.get(said["ext_id"], []) if said["ext_id"] else []
         if own:
             said["kernels"] = [{"name": k.get("name"), "ts": k.get("ts"), "dur": k.get("dur"),
-                                **{name: k["args"][name] for name in ("device", "stream", "correlation")
-                                   if name in k.get("args", {})}} for k in own]
+                                **{name: _arguments(k)[name] for name in ("device", "stream", "correlation")
+                                   if name in _arguments(k)}} for k in own]
             result.kernels += len(own)
         node.set_attr("kineto", "map", said)
         result.linked += 1

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
+import zlib
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,10 +19,21 @@ SCHEMA = "1.1.1-chakra.0.0.4"
 ROOT = "[pytorch|profiler|execution_trace|process]"
 THREAD = "[pytorch|profiler|execution_trace|thread]"
 ROOT_ID = 1
+# What is reckoned with, where it is there: of the schema, and of kpytrace's own.
+_NUMBERS, _OWN_NUMBERS = ("rf_id", "fw_parent", "scope", "tid"), ("start_ns", "dur_ns", "stack")
 
 
 class Damaged(ValueError):
     """What is there is no execution trace, or not all of one."""
+
+
+@contextlib.contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """What is found to be damaged in here is this file."""
+    try:
+        yield
+    except Damaged as error:
+        raise Damaged(f"{path}: {error}" if path else str(error)) from None
 
 
 def read_json(path: Path) -> Any:
@@ -31,7 +44,7 @@ def read_json(path: Path) -> Any:
     with opened as file:
         try:
             return json.loads(file.read())
-        except (ValueError, EOFError, OSError) as error:
+        except (ValueError, EOFError, OSError, RecursionError, zlib.error) as error:
             raise Damaged(f"{path} is no JSON, or not all of it: {error}") from None
 
 
@@ -87,6 +100,30 @@ class Node:
         """What kpytrace adds: os_tid, start_ns, dur_ns, ext_id, stack. Empty in torch's own traces."""
         return self.attrs.get("kpytrace", {})  # type: ignore[no-any-return]
 
+    def problem(self) -> str:
+        """Why it can't be read; "": it can. What else is wrong with it, check() knows."""
+        if not isinstance(self.data.get("id"), int):
+            return f"node {self.data.get('id')!r}: an id is a number from 1 on"
+        if not isinstance(self.data.get("name"), str):
+            return f"node {self.id}: it has no name"
+        here = f"node {self.id} ({self.name})"
+        if not isinstance(self.data.get("ctrl_deps"), int):
+            return f"{here}: its parent, {self.data.get('ctrl_deps')!r}, is no number"
+        if not isinstance(self.own, dict):
+            return f"{here}: its kpytrace, {self.own!r}, is no map"
+        for values, names in ((self.attrs, _NUMBERS), (self.own, _OWN_NUMBERS)):
+            for name in names:
+                if not isinstance(values.get(name, 0), int):
+                    return f"{here}: its {name}, {values[name]!r}, is no number"
+        return ""
+
+    def inputs(self, what: str) -> Any:
+        """The "types", or the "shapes", of its inputs."""
+        lists = self.data.get("inputs")
+        if not isinstance(lists, dict) or what not in lists:
+            raise Damaged(f"node {self.id} ({self.name}): its inputs have no {what}")
+        return lists[what]
+
     def set_attr(self, name: str, kind: str, value: object) -> None:
         """Adds an attribute, or puts it in the place of the one that has its name."""
         rest = [attr for attr in self.data["attrs"] if attr["name"] != name]
@@ -95,29 +132,46 @@ class Node:
 
     def signature(self) -> tuple[str, str]:
         """Its name, and the types and shapes of its inputs: what two runs have in common."""
-        inputs = self.data["inputs"]
-        return self.name, f"{inputs['types']} {inputs['shapes']}"
+        return self.name, f"{self.inputs('types')} {self.inputs('shapes')}"
 
 
 class Trace:
     """All of an execution trace."""
 
     def __init__(self, data: Any, path: Path = "") -> None:
+        self.path = path
         try:
             self.data: dict[str, Any] = data
             self.schema: str = data["schema"]
             self.nodes = [Node(node) for node in data["nodes"]]
-        except (KeyError, TypeError) as error:
-            raise Damaged(f"{path} is no execution trace: {error!r} is missing") from None
+        except (KeyError, TypeError, AttributeError) as error:
+            raise Damaged(f"this is no execution trace: {error!r}") from None
 
     @classmethod
-    def read(cls, path: Path) -> Trace:
+    def read(cls, path: Path, must_be_sound: bool = True) -> Trace:
+        """Of a file; what is raised says which. With must_be_sound all that can be asked of it has an answer."""
         data = read_json(path)
         own = data.get("kpytrace") if isinstance(data, dict) else None
         if isinstance(own, dict) and "journal" in own:
             raise Damaged(f"{path} was never completed: its program was killed, or still runs; "
                           f"`kpytrace et recover {path}` makes what there is whole")
-        return cls(data, path)
+        with naming(path):
+            trace = cls(data, path)
+            if must_be_sound:
+                for problem in trace.problems():
+                    raise Damaged(problem)
+        return trace
+
+    def problems(self) -> Iterator[str]:
+        """Why it can't be read."""
+        if not isinstance(self.own, dict) or not isinstance(self.own.get("dropped_ops", 0), int):
+            yield f"kpytrace, {self.own!r}, is not what kpytrace writes"
+        yield from filter(None, (node.problem() for node in self.nodes))
+
+    @property
+    def own(self) -> dict[str, Any]:
+        """What kpytrace adds to the whole."""
+        return self.data.get("kpytrace", {})  # type: ignore[no-any-return]
 
     def write(self, path: Path) -> None:
         write_json(path, self.data)
@@ -130,13 +184,15 @@ class Trace:
 
     def stack(self, node: Node) -> list[tuple[str, str, int]]:
         """The Python frames around an operator, innermost first: function, file, line. Empty if unknown."""
-        tables = self.data.get("kpytrace", {})
-        frames, stacks = tables.get("frames", []), tables.get("stacks", [])
+        frames, stacks = self.own.get("frames", []), self.own.get("stacks", [])
         found: list[tuple[str, str, int]] = []
         at: Optional[int] = node.own.get("stack")
-        while at is not None and 0 <= at < len(stacks) and len(found) <= len(stacks):  # it may go round
-            below, frame = stacks[at]
-            name, file, line = frames[frame]
-            found.append((name, file, line))
-            at = below
+        try:
+            while at is not None and 0 <= at < len(stacks) and len(found) <= len(stacks):  # it may go round
+                below, frame = stacks[at]
+                name, file, line = frames[frame]
+                found.append((name, file, line))
+                at = below
+        except (TypeError, ValueError, LookupError) as error:
+            raise Damaged(f"node {node.id} ({node.name}): its stack can't be read: {error}") from None
         return found

@@ -1,13 +1,16 @@
 """kpytrace et: execution traces as files. The traces here are made by hand, as torch's observer writes them;
 tests/torch has real ones."""
 
+import contextlib
 import copy
 import gzip
+import io
 import json
 import unittest
 
 from support import BACKEND, Case, TAG, run_python
 
+from kpytrace._cli import commands
 from kpytrace._et.check import ATTRS, check
 from kpytrace._et.compare import Difference
 from kpytrace._et.convert import plain, timeline
@@ -66,6 +69,19 @@ class Check(unittest.TestCase):
                 (lambda d: d["nodes"].pop(), "there is no root"),
                 (lambda d: d["nodes"][1].update(id=3), "two with this id"),
                 (lambda d: d["nodes"][1].update(id="3"), "an id is a number"),
+                (lambda d: d["nodes"][1].update(id=[6]), "an id is a number"),
+                (lambda d: d["nodes"][1].pop("id"), "an id is a number"),
+                (lambda d: d["nodes"][1].update(id=0), "an id is a number"),
+                (lambda d: d["nodes"][1].pop("name"), "node 6: it has no name"),
+                (lambda d: d["nodes"][1].pop("ctrl_deps"), "its parent, None, is no number"),
+                (lambda d: d.update(kpytrace=[]), "is not what kpytrace writes"),
+                (lambda d: d["nodes"][1]["attrs"][-1].update(value="x"), "its kpytrace, 'x', is no map"),
+                (lambda d: d["nodes"][1]["attrs"][-1]["value"].update(dur_ns="x"), "its dur_ns, 'x', is no number"),
+                (lambda d: d["nodes"][1]["inputs"].update(values=1), "what is no list"),
+                (lambda d: d["nodes"][1]["inputs"]["types"].__setitem__(1, 5), "is no 5"),
+                (lambda d: d["nodes"][1].pop("inputs"), "have not values"),
+                (lambda d: d["nodes"][1]["attrs"][-1].pop("type"), "kpytrace has no type"),
+                (lambda d: attr(d, 0, []), "its rf_id, [], is no number"),
                 (lambda d: d["nodes"][1].update(ctrl_deps=77), "its parent, 77, is not in the trace"),
                 (lambda d: d["nodes"][1].update(ctrl_deps=6), "its own parent"),
                 (lambda d: d["nodes"][2].update(ctrl_deps=6), "its parents go round"),
@@ -187,6 +203,51 @@ class Commands(Case):
             self.assertIn(text, err)
         self.assertEqual(sorted(p.name for p in self.folder.glob("*.tmp")), [])
         self.assertEqual(self.et("--help")[0], 0)
+
+    def test_what_is_damaged_is_one_line_that_names_the_file(self):
+        def other(change):
+            data = good()
+            change(data["nodes"][1])
+            return json.dumps(data).encode()
+        packed = gzip.compress(json.dumps(good()).encode())
+        for name, content in {
+                "flipped.json.gz": packed[:40] + bytes(8) + packed[48:], "short.json.gz": packed[:-20],
+                "deep.json": b"[" * 200000, "text.json": b"\xff\xfe{}", "list.json": b'{"schema": "1", "nodes": [1]}',
+                "map.json": b'{"schema": "1", "nodes": {"a": 1}}', "attrs.json": other(lambda n: n.update(attrs=1)),
+                "name.json": other(lambda n: n.pop("name")), "own.json": other(lambda n: n["attrs"][-1].update(value="x")),
+                "scope.json": other(lambda n: n["attrs"][3].update(value=[])),
+                "types.json": other(lambda n: n["inputs"].pop("types")),
+                "stack.json": json.dumps({**good(), "kpytrace": {"stacks": [1, [0, 7]]}}).encode(),
+                "args.json": json.dumps({"traceEvents": [*PROFILE["traceEvents"][:2], {
+                    "ph": "X", "cat": "kernel", "args": None}]}).encode()}.items():
+            (self.folder / name).write_bytes(content)
+        for words in ([command, *files] for name in (
+                "flipped.json.gz", "short.json.gz", "deep.json", "text.json", "list.json", "map.json", "attrs.json",
+                "name.json", "own.json", "scope.json") for command, *files in (
+                    ("info", name), ("diff", "a.json", name), ("convert", name, "o.chrome.json"),
+                    ("link", name, "p.json", "o.json"))):
+            with self.subTest(words):
+                self.check_line(words)
+        for words in (["diff", "a.json", "types.json"], ["convert", "types.json", "o.chrome.json"],
+                      ["convert", "stack.json", "o.chrome.json"], ["link", "a.json", "flipped.json.gz", "o.json"],
+                      ["link", "a.json", "map.json", "o.json"]):
+            with self.subTest(words):
+                self.check_line(words)
+        self.assertEqual(self.et("link", "a.json", "args.json", "o.json")[0], 0)
+        for name in ("name.json", "own.json", "scope.json", "types.json"):
+            status, out, err = self.et("check", name)
+            self.assertEqual((status, out[:7]), (1, "node 6 " if name != "name.json" else "node 6:"), err)
+
+    def check_line(self, words):
+        """Without a process of its own for each."""
+        command, *files = words
+        damaged = next(self.folder / file for file in files if file not in ("a.json", "p.json"))
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            status = commands.main(["et", command, *(str(self.folder / file) for file in files)])
+        self.assertEqual((status, out.getvalue(), len(err.getvalue().splitlines())), (1, "", 1), err.getvalue())
+        self.assertTrue(err.getvalue().startswith(f"kpytrace: {damaged}"), err.getvalue())
+        self.assertEqual(list(self.folder.glob("o.*")), [])
 
 
 if __name__ == "__main__":
