@@ -6,14 +6,16 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import os
-    from typing import Any, Optional, Union
+    from typing import Any, Optional, TypeVar, Union
 
+    Kind = TypeVar("Kind")
     Path = Union[str, os.PathLike[str]]
     Frame = tuple[str, str, int]
     Key = tuple[str, str, int]
 
 SCHEMA = "kpytrace.memory.1"
 TIMES = ("peak", "end", "all")
+_NUMBERS = ("sample_bytes", "entries", "entries_dropped", "frees_of_earlier_blocks", "peak_time_ns", "end_time_ns")
 KINDS = ("line", "function", "file", "device", "module", "category")
 
 
@@ -48,6 +50,18 @@ def _check(what: str, value: str, known: tuple[str, ...]) -> int:
     return known.index(value)
 
 
+def _of(kind: type[Kind], value: Any) -> Kind:
+    if not isinstance(value, kind):
+        raise TypeError(f"{value!r} is no {kind.__name__}")
+    return value
+
+
+def _below(count: int, number: Any) -> int:
+    if not 0 <= _of(int, number) < count:
+        raise ValueError(f"there is no number {number}")
+    return number  # type: ignore[no-any-return]
+
+
 class Tables:
     """The tables of a recording. Of one that was sampled, the numbers are what is guessed from the samples.
 
@@ -65,6 +79,7 @@ class Tables:
     _stacks: list[tuple[Frame, ...]]  # of nodes, innermost first
 
     def __init__(self, path: Path) -> None:
+        self._path = path
         with open(path, "rb") as file:
             self.text = file.read()
         if f'"{SCHEMA}"'.encode() not in self.text[:100]:
@@ -76,19 +91,35 @@ class Tables:
         self._understand()
         return getattr(self, name)
 
+    def check(self) -> Tables:
+        """Itself, understood: what is damaged is refused now."""
+        self._understand()
+        return self
+
     def _understand(self) -> None:
         import json  # on demand: as above
 
-        data = json.loads(self.text)
-        for name in ("sample_bytes", "entries", "entries_dropped", "frees_of_earlier_blocks", "peak_time_ns",
-                     "end_time_ns", "devices"):
-            setattr(self, name, data[name])
-        self._rows = data["rows"]
-        symbols: list[Frame] = [(name, file, line) for name, file, line in data["symbols"]]
+        try:
+            self._take(json.loads(self.text))
+        except KeyError as error:
+            raise ValueError(f"{self._path} is damaged: there is no {error}") from None
+        except (IndexError, TypeError, ValueError, RecursionError) as error:
+            raise ValueError(f"{self._path} is damaged: {error}") from None
+
+    def _take(self, data: dict[str, Any]) -> None:
+        for name in _NUMBERS:
+            setattr(self, name, _of(int, data[name]))
+        self.devices = [_of(str, name) for name in data["devices"]]
+        symbols: list[Frame] = [(_of(str, name), _of(str, file), _of(int, line)) for name, file, line in data["symbols"]]
         stacks: list[tuple[Frame, ...]] = [()]
         for parent, symbol in data["nodes"]:
-            stacks.append((symbols[symbol], *stacks[parent]))
-        self._stacks = stacks
+            stacks.append((symbols[_below(len(symbols), symbol)], *stacks[_below(len(stacks), parent)]))
+        for device, stack, *amounts in data["rows"]:
+            _below(len(self.devices), device)
+            _below(len(stacks), stack)
+            if list(map(type, amounts)) not in ([int] * 6, [int] * 6 + [str] * 2):
+                raise ValueError("a row has not the amounts of three times")
+        self._rows, self._stacks = data["rows"], stacks
 
     def _amounts(self, at: str, device: Optional[str]) -> list[tuple[list[Any], int, int]]:
         """Row, bytes and blocks of all that is not nothing."""

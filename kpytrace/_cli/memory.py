@@ -73,7 +73,7 @@ def main(words: list[str]) -> int:
         raise Usage("kpytrace memory FILE.tables.json [ANOTHER.tables.json]: --help says more")
     _check(options)
     by, device = options.get("by", "line"), options.get("device")
-    tables = [Tables(file) for file in files]
+    tables = [Tables(file).check() for file in files]
     if "folded" in options:
         with open(options["folded"], "w", encoding="utf-8") as out:
             out.write(tables[-1].folded(options.get("at", "peak"), device))

@@ -34,7 +34,7 @@ def _section(kind: str, data: bytes) -> bytes:
 def _memory_section(path: str) -> bytes:
     from .._memory_tables import Tables
 
-    return _section("memory", Tables(path).text)
+    return _section("memory", Tables(path).check().text)
 
 
 def _trace_section(path: str, folder: str, page: bytes, options: dict[str, str]) -> tuple[bytes, int]:

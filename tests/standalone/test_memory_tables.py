@@ -2,6 +2,8 @@
 tracemalloc has; what the commands and variables make of them."""
 
 import collections
+import contextlib
+import io
 import json
 import os
 import sys
@@ -12,6 +14,7 @@ from snapshots import Snapshot
 from support import BACKEND, FREE_THREADED, Case, MemoryCase, READERS, TAG, line_of, read_perfetto, run_python
 
 import kpytrace
+from kpytrace._cli import commands
 from kpytrace._memory_tables import Tables
 
 WHY_SKIPPED = f"there is no backend for CPython {TAG} beside the plugin, or none that records memory"
@@ -238,6 +241,33 @@ class Commands(Case):
             done = self.kpytrace(*words)
             self.assertEqual((done.returncode, done.stdout), (1, ""), words)
             self.assertIn(text, done.stderr)
+
+    def test_what_is_damaged(self):
+        """One line that names the file, and no page; the last one is good."""
+        good = {"schema": "kpytrace.memory.1", "sample_bytes": 0, "entries": 1, "entries_dropped": 0,
+                "frees_of_earlier_blocks": 0, "peak_time_ns": 1, "end_time_ns": 2, "devices": ["python raw"],
+                "symbols": [["f", "a.py", 3]], "nodes": [[0, 0]], "rows": [[0, 1, 8, 1, 8, 1, 8, 1]]}
+        path = self.folder / "x.tables.json"
+        for change, text in (
+                *(({name: None}, "NoneType|None") for name in list(good)[1:]),
+                ({"devices": [1]}, "1 is no str"), ({"symbols": [["f", "a.py"]]}, "unpack"),
+                ({"nodes": [[1, 0]]}, "no number 1"), ({"nodes": [[0, -1]]}, "no number -1"),
+                ({"rows": [[1, *good["rows"][0][1:]]]}, "no number 1"), ({"rows": [[0, 2, 8, 1, 8, 1, 8, 1]]}, "no number 2"),
+                ({"rows": [[0, 1, 8, 1]]}, "a row"), ({"rows": [[0, 1, 8, 1, 8, 1, 8, "1"]]}, "a row"),
+                ({"rows": [0]}, "a row|unpack"), (None, "no 'devices'"), ("cut", "Expecting"), ({}, "")):
+            data = {**good, **(change if isinstance(change, dict) else {})}
+            if change is None:
+                del data["devices"]
+            path.write_text(json.dumps(data)[:-5 if change == "cut" else None])
+            for words in (["memory", path], ["report", path, "-o", self.folder / "x.html"]):
+                with self.subTest(words[0], change=change):
+                    err = io.StringIO()
+                    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(err):
+                        status = commands.main(list(map(str, words)))
+                    self.assertEqual(status, 1 if text else 0, err.getvalue())
+                    if text:
+                        self.assertRegex(err.getvalue(), rf"\Akpytrace: {path} is damaged: .*({text}).*\n\Z")
+                        self.assertEqual(list(self.folder.glob("*.html")), [])
 
 
 if __name__ == "__main__":
