@@ -8,6 +8,7 @@ from array import array
 from functools import partial
 
 from . import _process, _trace
+from ._whole import whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -160,7 +161,6 @@ def _each_call(arrow: Any, schema: Any, file: File, handle: object, steps: _Step
 
 def _write(parquet: Any, schema: Any, path: str, fill: Callable[[Callable[[Any], None]], None]) -> int:
     """A file that appears when it is whole, with a row group for each table that `fill` puts. Returns the rows."""
-    temporary = f"{path}.part"
     count = 0
 
     def put(table: Any) -> None:
@@ -168,13 +168,8 @@ def _write(parquet: Any, schema: Any, path: str, fill: Callable[[Callable[[Any],
         writer.write_table(table)
         count += table.num_rows
 
-    try:
-        with parquet.ParquetWriter(temporary, schema) as writer:
-            fill(put)
-        os.replace(temporary, path)
-    finally:
-        if os.path.exists(temporary):
-            os.unlink(temporary)
+    with whole(path) as name, parquet.ParquetWriter(name, schema) as writer:
+        fill(put)
     return count
 
 

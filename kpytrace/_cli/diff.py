@@ -104,10 +104,10 @@ def main(words: list[str]) -> int:
         json.dump([change.as_dict() for change in changes], sys.stdout, indent=1)
         print()
     if "html" in options:
+        from .._whole import write_text
         from .diff_page import page
 
-        with open(options["html"], "w", encoding="utf-8") as file:
-            file.write(page(changes, before, after))
+        write_text(options["html"], page(changes, before, after))
     if "json" not in options and "html" not in options:
         _print(changes, count, (len(before), len(after)))
     if limit and _is_over(changes, float(limit) / 100.0, min(len(before), len(after)) > 1):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from .._memory_tables import KINDS, TIMES, Row, Tables
+from .._whole import write_text
 from .arguments import Argument, Usage, columns, parse, row_count
 
 _ARGUMENTS = (
@@ -75,8 +76,7 @@ def main(words: list[str]) -> int:
     by, device = options.get("by", "line"), options.get("device")
     tables = [Tables(file).check() for file in files]
     if "folded" in options:
-        with open(options["folded"], "w", encoding="utf-8") as out:
-            out.write(tables[-1].folded(options.get("at", "peak"), device))
+        write_text(options["folded"], tables[-1].folded(options.get("at", "peak"), device))
         print(f"kpytrace: {options['folded']}", file=sys.stderr)
     elif len(tables) == 2:
         at = options.get("at", "end")

@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import gzip
 import json
+import os
 import zlib
+
+from .._whole import whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import os
     from collections.abc import Iterator
     from typing import Any, Optional, Union
 
@@ -50,18 +52,11 @@ def read_json(path: Path) -> Any:
 
 def write_json(path: Path, data: object) -> None:
     """Writes all of it or nothing; compressed where the name ends in .gz."""
-    import os
-
-    beside = f"{os.fspath(path)}.{os.getpid()}.tmp"
-    opened = gzip.open(beside, "wt", encoding="utf-8", compresslevel=5) \
-        if os.fspath(path).endswith(".gz") else open(beside, "w", encoding="utf-8")
-    try:
+    text = json.dumps(data, separators=(",", ":")).encode()
+    with whole(path) as name:
+        opened = gzip.open(name, "wb", compresslevel=5) if os.fspath(path).endswith(".gz") else open(name, "wb")
         with opened as file:
-            file.write(json.dumps(data, separators=(",", ":")))
-        os.replace(beside, path)
-    except BaseException:
-        os.unlink(beside)
-        raise
+            file.write(text)
 
 
 class Node:

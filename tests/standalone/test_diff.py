@@ -1,12 +1,15 @@
-"""kpytrace diff: what got slower is found, and noise is not."""
+"""kpytrace diff: what got slower is found, and noise is not. What this and other commands write appears when it is
+whole: where it can't be, an older file stays as it was."""
 
 import json
+import os
 import random
 import unittest
 
 from support import Case, run_python
 
 from kpytrace import _compare
+from kpytrace._whole import whole, write_text
 
 PROGRAM = """
 import sys, time
@@ -23,6 +26,13 @@ for i in range(20):
     changed(0.004 if slow else 0.001)
 (after_only if slow else before_only)()
 """
+
+# A file of more than so many bytes can't be written.
+LIMITED = "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n" \
+          "from kpytrace._cli.commands import main; sys.exit(main(sys.argv[1:]))"
+TABLES = {"schema": "kpytrace.memory.1", "sample_bytes": 0, "entries": 1, "entries_dropped": 0,
+          "frees_of_earlier_blocks": 0, "peak_time_ns": 1, "end_time_ns": 2, "devices": ["python raw"],
+          "symbols": [["f" * 200, "a.py", 3]], "nodes": [[0, 0]], "rows": [[0, 1, 8, 1, 8, 1, 8, 1]]}
 
 
 def row(name, line, calls, own, total):
@@ -120,6 +130,58 @@ class Statistics(unittest.TestCase):
         after = _compare.run_of([row("f", 4, 1, 10, 10), row("f", 11, 1, 20, 20), row("g", 20, 1, 5, 5)])
         changes = _compare.compare([before], [after])
         self.assertEqual({change.name: change.difference for change in changes}, {"a.py: f": 0, "a.py: f #2": 0, "a.py: g": 0})
+
+
+class Whole(Case):
+    def test_it_takes_the_place_at_the_end(self):
+        write_text(self.path, "old")
+        with whole(self.path) as name:
+            with open(name, "w", encoding="utf-8") as file:
+                file.write("new")
+            self.assertEqual(self.path.read_text(), "old")
+        self.assertEqual(self.path.read_text(), "new")
+        self.assertEqual(list(self.folder.iterdir()), [self.path])
+
+    def test_a_failure_changes_nothing(self):
+        write_text(self.path, "old")
+        for text in ("", "half"):
+            with self.assertRaises(KeyError), whole(self.path) as name:
+                if text:
+                    write_text(name, text)
+                raise KeyError
+        self.assertEqual(self.path.read_text(), "old")
+        self.assertEqual(list(self.folder.iterdir()), [self.path])
+
+    def test_links_and_devices_are_written_themselves(self):
+        link = self.folder / "link"
+        link.symlink_to(self.path)
+        write_text(link, "text")
+        self.assertEqual((link.is_symlink(), self.path.read_text()), (True, "text"))
+        with whole("/dev/null") as name:
+            self.assertEqual(name, "/dev/null")
+
+
+class Written(Case):
+    def setUp(self):
+        super().setUp()
+        self.kpt = os.fsencode(self.folder / "a") + b"\xff.kpt"
+        reply = run_python("-m", "kpytrace", "run", "-q", "-o", self.kpt, "-c", "pass")
+        self.assertEqual(reply.returncode, 0, reply.stderr)
+        (self.folder / "m.tables.json").write_text(json.dumps(TABLES))
+
+    def test_pages_and_stacks(self):
+        target = self.folder / "out"
+        for words in (["diff", "--html", "out", self.kpt, self.kpt], ["memory", "--folded", "out", "m.tables.json"]):
+            with self.subTest(words[0]):
+                target.write_text("old")
+                reply = run_python("-c", LIMITED, *words, cwd=self.folder)
+                self.assertEqual((reply.returncode, len(reply.stderr.splitlines())), (1, 1), reply.stderr)
+                self.assertEqual((target.read_text(), len(list(self.folder.iterdir()))), ("old", 3))
+                reply = run_python("-m", "kpytrace", *words, cwd=self.folder)
+                self.assertEqual(reply.returncode, 0, reply.stderr)
+                self.assertGreater(len(target.read_text(encoding="utf-8")), 200)
+        words[2] = "/dev/stdout"
+        self.assertEqual(run_python("-m", "kpytrace", *words, cwd=self.folder).stdout, target.read_text())
 
 
 if __name__ == "__main__":
