@@ -26,9 +26,13 @@ def _members(values: dict[str, Any]) -> str:
             return "null"
         if value is True or value is False:
             return "true" if value else "false"
-        if type(value) is int or (type(value) is float and value - value == 0):
-            return repr(value)
-        return quote(value if type(value) is str else repr(value))
+        if type(value) is str:
+            return quote(value)
+        try:
+            shown = repr(value)
+        except Exception as error:  # of the program's own, or a number with too many digits
+            return quote(f"<{type(value).__name__} without a repr: {type(error).__name__}>")
+        return shown if type(value) is int or (type(value) is float and value - value == 0) else quote(shown)
 
     return ",".join(f"{quote(key)}:{text(value)}" for key, value in values.items())
 

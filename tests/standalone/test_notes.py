@@ -1,6 +1,7 @@
 """The program's own marks, spans and counters, and functions that are decorated."""
 
 import asyncio
+import sys
 import threading
 import unittest
 
@@ -124,6 +125,23 @@ class Notes(Case):
                     pass
         self.assertEqual(len(self.events("i")), len(names))
         self.assertEqual(len(self.events("C")), len(names))
+
+    def test_values_that_have_no_repr(self):
+        """A note never throws into the program what a value does."""
+        class Strange:
+            def __repr__(self):
+                raise ZeroDivisionError
+        with kpytrace.trace(self.path):
+            kpytrace.mark("here", huge=10**5000, large=10**30, strange=Strange(), inside=[Strange()])
+            with kpytrace.span("there", strange=Strange()):
+                pass
+        strange = "<Strange without a repr: ZeroDivisionError>"
+        args = self.only(self.events("i"))["args"]
+        self.assertEqual((args["large"], args["strange"], args["inside"]),
+                         (10**30, strange, strange.replace("Strange", "list")))
+        if sys.version_info >= (3, 11):
+            self.assertEqual(args["huge"], "<int without a repr: ValueError>")
+        self.assertEqual(self.only([e for e in self.calls() if e["name"] == "there"])["args"]["strange"], strange)
 
     def test_from_many_threads(self):
         def run(n):
