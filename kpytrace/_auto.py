@@ -80,6 +80,11 @@ def _tell(text: str) -> None:
         pass
 
 
+def tell_failure(output: Optional[str], error: Exception) -> None:
+    """At the end of a program, which ends as it would."""
+    _tell(f"kpytrace: {output} could not be written: {error}")
+
+
 def _is_seen() -> bool:
     """Whether stderr is a terminal."""
     try:
@@ -183,7 +188,7 @@ class _Run:
         try:
             said = self.recording.stop()
         except Exception as error:
-            _tell(f"kpytrace: {self.recording.output} could not be written: {error}")
+            tell_failure(self.recording.output, error)
             return
         if not self.recording.quiet:
             _tell(said)

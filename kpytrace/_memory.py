@@ -188,8 +188,14 @@ def memory(path: Optional[Path] = None, *, sample_bytes: Union[int, str] = 0, ma
 
 def _stop_at_exit() -> None:
     running = _active
-    if running is not None:
+    if running is None:
+        return
+    try:
         running.stop()
+    except Exception as error:
+        from ._auto import tell_failure
+
+        tell_failure(running._path, error)
 
 
 def _forget_in_child() -> None:

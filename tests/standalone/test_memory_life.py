@@ -214,6 +214,16 @@ class Life(ProgramCase):
             """)
         self.assertIn(123457, self.kept_sizes())
 
+    def test_an_exit_that_can_not_write(self):
+        reply = self.program("""
+            import os, sys, kpytrace
+            folder = sys.argv[1] + ".d"
+            os.mkdir(folder)
+            kpytrace.memory(folder + "/x.pickle").start()
+            os.rmdir(folder)
+            """)
+        self.assertRegex(reply.stderr, r"\Akpytrace: .*x\.pickle could not be written: .*\n\Z")
+
     def test_exit_by_an_exception_and_with_threads(self):
         self.program("""
             import sys, threading, kpytrace
