@@ -71,7 +71,7 @@ def report(summary: _trace.Summary, output: str) -> str:
             f"thread{'s' * (summary.threads != 1)} in {summary.seconds:.3f} s{lost}: {output}")
 
 
-def _tell(text: str) -> None:
+def tell(text: str) -> None:
     """For who listens: the program may have closed stderr, or put anything in its place."""
     try:
         if sys.stderr is not None:
@@ -82,7 +82,7 @@ def _tell(text: str) -> None:
 
 def tell_failure(output: Optional[str], error: Exception) -> None:
     """At the end of a program, which ends as it would."""
-    _tell(f"kpytrace: {output} could not be written: {error}")
+    tell(f"kpytrace: {output} could not be written: {error}")
 
 
 def _is_seen() -> bool:
@@ -191,7 +191,7 @@ class _Run:
             tell_failure(self.recording.output, error)
             return
         if not self.recording.quiet:
-            _tell(said)
+            tell(said)
 
     def follow(self) -> None:
         """In the child of a fork: its parent's recording is dead here, and one of its own begins."""
@@ -208,7 +208,7 @@ class _Run:
             if self.kind is _Calls and "multiprocessing.process" in sys.modules:
                 _process.await_name(self.rename)
         except Exception as error:
-            _tell(f"kpytrace: process {os.getpid()} is not recorded: {error}")
+            tell(f"kpytrace: process {os.getpid()} is not recorded: {error}")
 
     def rename(self) -> None:
         """The process has a name now."""
@@ -278,7 +278,7 @@ def _start(variable: str, default: str) -> None:
         if run:
             run.start()
     except Exception as error:
-        _tell(f"kpytrace: {variable} is set, but the program is not recorded: {error}")
+        tell(f"kpytrace: {variable} is set, but the program is not recorded: {error}")
 
 
 def start() -> None:

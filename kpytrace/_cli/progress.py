@@ -35,4 +35,4 @@ class Bar:
 
 def bar(what: str, total: int, quiet: bool) -> Bar | None:
     """A bar, where somebody can see it."""
-    return Bar(what, total) if not quiet and sys.stderr.isatty() else None
+    return Bar(what, total) if not quiet and sys.stderr is not None and sys.stderr.isatty() else None

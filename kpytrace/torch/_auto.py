@@ -74,8 +74,9 @@ def _install() -> None:
         else:
             install(wanted, **options)
     except Exception as error:
-        print(f"kpytrace: {VARIABLE} is set, but torch keeps its own tracer: {error}",
-              file=sys.stderr)
+        from kpytrace._auto import tell
+
+        tell(f"kpytrace: {VARIABLE} is set, but torch keeps its own tracer: {error}")
 
 
 def start() -> None:

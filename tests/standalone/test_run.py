@@ -231,8 +231,9 @@ class Progress(unittest.TestCase):
         from kpytrace._cli import progress
 
         self.assertIsNone(progress.bar("x", 1, quiet=True))
-        with unittest.mock.patch("sys.stderr", io.StringIO()):
-            self.assertIsNone(progress.bar("x", 1, quiet=False))
+        for stderr in (io.StringIO(), None):
+            with unittest.mock.patch("sys.stderr", stderr):
+                self.assertIsNone(progress.bar("x", 1, quiet=False))
 
     def test_a_terminal(self):
         """A program that kpytrace runs on a terminal ends with the line there."""
@@ -272,6 +273,14 @@ class Variable(Case):
         reply = self.start("1 rings=3", "print('goes on')")
         self.assertEqual(reply.stdout, "goes on\n")
         self.assertIn("did you mean 'ring'", reply.stderr)
+
+    def test_a_program_without_standard_error_goes_on(self):
+        for program in ("from kpytrace import _startup; _startup.start()",
+                        "from kpytrace.torch import _auto; _auto._install()"):  # of no torch, or an unknown mode
+            for end in ("sys.stderr.close()", "sys.stderr = object()"):
+                reply = run_python("-c", f"import sys; {end}\n{program}\nimport os; os._exit(5)",
+                                   env={"KPYTRACE": "1 rings=3", "KPYTRACE_TORCH": "none"})
+                self.assertEqual((reply.returncode, reply.stderr), (5, ""), (program, reply.stderr))
 
     def test_children_are_not_traced(self):
         program = "import subprocess, sys; print(subprocess.check_output([sys.executable, '-c', " \
