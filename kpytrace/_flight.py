@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import sys
 
+from ._auto import tell
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable
@@ -28,9 +30,9 @@ def _dump(trace: Trace) -> None:
     try:
         path = trace.dump()
     except Exception as error:
-        print(f"kpytrace: no dump: {error}", file=sys.stderr)
+        tell(f"kpytrace: no dump: {error}")
     else:
-        print(f"kpytrace: what led to this exception is in {path}", file=sys.stderr)
+        tell(f"kpytrace: what led to this exception is in {path}")
 
 
 def watch(trace: Trace) -> Callable[[], None]:

@@ -348,8 +348,14 @@ def trace(path: Optional[Path] = None, **options: Unpack[Options]) -> Trace:
 
 def _stop_at_exit() -> None:
     running = _active
-    if running is not None:
+    if running is None:
+        return
+    try:
         running.stop()
+    except Exception as error:
+        from ._auto import tell_failure
+
+        tell_failure(running._output, error)
 
 
 def _forget_in_child() -> None:

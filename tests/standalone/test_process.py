@@ -44,6 +44,14 @@ class Process(Case):
             self.skipTest("a sanitizer is slow")
         self.assertLess(min(float(reply.stdout) for reply in replies), 0.005)
 
+    def test_a_trace_that_runs_at_exit_and_can_not_be_written(self):
+        reply = run_python("-c", "import os, sys, kpytrace\n"
+                           "os.mkdir(sys.argv[1])\n"
+                           "kpytrace.start(sys.argv[1] + '/out.json')\n"
+                           "os.rmdir(sys.argv[1])\n", str(self.folder / "gone"))
+        self.assertEqual(reply.returncode, 0)
+        self.assertRegex(reply.stderr, r"^kpytrace: .*gone/out.json could not be written: .*No such file.*\n$")
+
     def test_a_trace_that_runs_at_exit_is_written(self):
         for end in ("", "sys.exit(3)", "1/0"):
             reply = self.run_program(f"""
