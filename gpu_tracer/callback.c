@@ -6,11 +6,13 @@
 #include "session.h"
 
 /* So that stop knows whom to wait for. The list is short, and a thread tells a context only when it is not
- * the one that it told last. */
+ * the one that it told last; or when one was destroyed since, whose address this one may have. */
 static void see_context(kpti_gpu_session *s, kpti_gpu_thread *t, void *context)
 {
-    if (!context || t->context == context) return;
+    const uint32_t destroyed = atomic_load_explicit(&s->destroyed, memory_order_acquire);
+    if (!context || (t->context == context && t->destroyed == destroyed)) return;
     t->context = context;
+    t->destroyed = destroyed;
     for (int i = 0; i < KPTI_MOST_CONTEXTS; i++) {
         void *known = NULL;
         if (atomic_compare_exchange_strong(&s->contexts[i], &known, context) || known == context)
@@ -24,6 +26,7 @@ static void forget_context(kpti_gpu_session *s, void *context)
         void *known = context;
         (void)atomic_compare_exchange_strong(&s->contexts[i], &known, NULL);
     }
+    atomic_fetch_add_explicit(&s->destroyed, 1, memory_order_release);
 }
 
 static void append(kpti_gpu_session *s, kpti_gpu_thread *t, kpti_launch *launch)

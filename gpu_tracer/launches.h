@@ -32,7 +32,8 @@ typedef struct kpti_gpu_thread {
     uint32_t depth;     /* of calls of the runtime with a launch in them */
     uint32_t outer;     /* the correlation of the outermost of them */
     uint64_t os_tid;
-    void *context; /* that was told last */
+    void *context;      /* that was told last … */
+    uint32_t destroyed; /* … and how many had been destroyed by then */
     kpti_list list;
     kpti_list_place read; /* how far the list was read; the reader's */
 } kpti_gpu_thread;

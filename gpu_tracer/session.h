@@ -39,6 +39,7 @@ typedef struct kpti_gpu_session {
     const kpti_cupti *cupti;
     CUpti_SubscriberHandle subscriber;
     _Atomic(void *) contexts[KPTI_MOST_CONTEXTS]; /* that were called in, and live */
+    _Atomic uint32_t destroyed;                   /* contexts */
     _Atomic uint32_t captures;                    /* that are going on */
     uint64_t stop_time;                           /* on the clock of records */
     kpt_status late_status;                       /* why it did not begin with CUDA … */

@@ -79,6 +79,16 @@ TEST_F(Trouble, AContextThatIsGoneIsNotWaitedFor)
     EXPECT_EQ(cuda->waits(), 0);
 }
 
+TEST_F(Trouble, AContextAtTheAddressOfOneThatIsGone)
+{
+    begin();
+    launch();
+    cupti->destroy_context(this);
+    launch();
+    finish();
+    EXPECT_EQ(cuda->waits(), 1);
+}
+
 TEST_F(Trouble, WhatCuptiDroppedIsCounted)
 {
     begin();
