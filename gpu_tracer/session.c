@@ -253,7 +253,7 @@ kpt_status kpti_session_stop(kpti_gpu_session *s, kpti_error *error)
     if (state == KPT_GPU_RECORDING) {
         kpti_buffers_trim(s);
         kpti_join_absorb(s);
-        kpti_join_count_lost(s);
+        kpti_known_count_lost(s);
         empty_threads(s);
     }
     leave_place();
@@ -279,5 +279,6 @@ void kpti_session_forked(kpti_gpu_session *s)
     for (int i = 0; i < KPTI_GPU_LISTS; i++)
         kpti_list_forget(&s->ready.of[i]);
     memset(&s->table, 0, sizeof s->table);
+    memset(&s->stacks, 0, sizeof s->stacks);
     s->late_status = KPT_OK;
 }
