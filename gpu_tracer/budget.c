@@ -2,11 +2,18 @@
 
 int kpti_budget_take(kpti_gpu_budget *budget, uint64_t bytes)
 {
-    if (atomic_fetch_add_explicit(&budget->held, bytes, memory_order_relaxed) + bytes <=
-        budget->most)
-        return 1;
-    kpti_budget_give(budget, bytes);
-    return 0;
+    uint64_t held = atomic_load_explicit(&budget->held, memory_order_relaxed);
+    /* Nothing is added before it is known to fit: what is refused is in nobody else's way. */
+    do {
+        if (held > budget->most || bytes > budget->most - held) return 0;
+    } while (!atomic_compare_exchange_weak_explicit(&budget->held, &held, held + bytes,
+                                                    memory_order_relaxed, memory_order_relaxed));
+    return 1;
+}
+
+void kpti_budget_drop(kpti_gpu_budget *budget, uint64_t records)
+{
+    atomic_fetch_add_explicit(&budget->dropped, records, memory_order_relaxed);
 }
 
 void kpti_budget_give(kpti_gpu_budget *budget, uint64_t bytes)

@@ -59,7 +59,7 @@ void CUPTIAPI kpti_buffer_completed(CUcontext context, uint32_t stream, uint8_t 
         if (buffer && valid_size)
             kpti_convert(s->cupti, &s->store, buffer, valid_size, size == SPILL);
         if (s->cupti->cuptiActivityGetNumDroppedRecords(context, stream, &dropped) == CUPTI_SUCCESS)
-            atomic_fetch_add_explicit(&s->budget.dropped, dropped, memory_order_relaxed);
+            kpti_budget_drop(&s->budget, dropped);
     }
     if (size == SPILL || !s || !keep_idle(buffer)) {
         if (s && size == BUFFER) kpti_budget_give(&s->budget, BUFFER);

@@ -6,11 +6,13 @@
 #include "session.h"
 
 /* So that stop knows whom to wait for. The list is short, and a thread tells a context only when it is not
- * the one that it told last. */
+ * the one that it told last; or when one was destroyed since, whose address this one may have. */
 static void see_context(kpti_gpu_session *s, kpti_gpu_thread *t, void *context)
 {
-    if (!context || t->context == context) return;
+    const uint32_t destroyed = atomic_load_explicit(&s->destroyed, memory_order_acquire);
+    if (!context || (t->context == context && t->destroyed == destroyed)) return;
     t->context = context;
+    t->destroyed = destroyed;
     for (int i = 0; i < KPTI_MOST_CONTEXTS; i++) {
         void *known = NULL;
         if (atomic_compare_exchange_strong(&s->contexts[i], &known, context) || known == context)
@@ -24,13 +26,18 @@ static void forget_context(kpti_gpu_session *s, void *context)
         void *known = context;
         (void)atomic_compare_exchange_strong(&s->contexts[i], &known, NULL);
     }
+    atomic_fetch_add_explicit(&s->destroyed, 1, memory_order_release);
 }
 
 static void append(kpti_gpu_session *s, kpti_gpu_thread *t, kpti_launch *launch)
 {
     launch->os_tid = t->os_tid;
-    if (!kpti_list_add(&t->list, &s->budget, launch) && s->tracebacks.ops && launch->python.python)
-        (void)s->tracebacks.ops->release(s->tracebacks.self, &launch->python, 1);
+    if (kpti_list_add(&t->list, &s->budget, launch)) return;
+    kpti_stacks_release(s, launch->python);
+    if (launch->flags & KPTI_LAUNCH_FAILED) return;
+    atomic_fetch_add_explicit(&s->unlisted, 1, memory_order_relaxed);
+    if (kpti_launch_is_awaited(launch->flags))
+        atomic_fetch_add_explicit(&s->unlisted_kernels, 1, memory_order_relaxed);
 }
 
 static void enter_call(kpti_gpu_session *s, kpti_gpu_thread *t, CUpti_CallbackDomain domain,
@@ -52,6 +59,7 @@ static void enter_call(kpti_gpu_session *s, kpti_gpu_thread *t, CUpti_CallbackDo
     if (runtime && !t->depth++) t->outer = data->correlationId;
     see_context(s, t, data->context);
     if (runtime) launch.flags |= KPTI_LAUNCH_RUNTIME;
+    if (row->wanted & KPTI_CALL_GRAPH) launch.flags |= KPTI_LAUNCH_GRAPH;
     if (atomic_load_explicit(&s->captures, memory_order_relaxed))
         launch.flags |= KPTI_LAUNCH_CAPTURED;
     if (s->tracebacks.ops)

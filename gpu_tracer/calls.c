@@ -48,6 +48,7 @@ uint32_t kpti_call_wanted(uint32_t domain, const char *name)
         wanted |= KPTI_CALL_KEPT;
     if (waits || IS_ONE_OF(rest, with_stack)) wanted |= KPTI_CALL_STACK;
     if (begins(rest, "Launch") && !begins(rest, "LaunchHostFunc")) wanted |= KPTI_CALL_KERNEL;
+    if (begins(rest, "GraphLaunch")) wanted |= KPTI_CALL_GRAPH;
     if (begins(rest, "StreamBeginCapture")) wanted |= KPTI_CALL_BEGIN_CAPTURE;
     if (begins(rest, "StreamEndCapture")) wanted |= KPTI_CALL_END_CAPTURE;
     return wanted;

@@ -10,7 +10,8 @@ enum {
     KPTI_CALL_STACK = 1 << 1,  /* where it was made from is gathered */
     KPTI_CALL_KERNEL = 1 << 2, /* it starts a kernel, unless it fails or is captured */
     KPTI_CALL_BEGIN_CAPTURE = 1 << 3,
-    KPTI_CALL_END_CAPTURE = 1 << 4
+    KPTI_CALL_END_CAPTURE = 1 << 4,
+    KPTI_CALL_GRAPH = 1 << 5 /* it starts what a graph has, of which any number comes */
 };
 
 enum { KPTI_MOST_CALLS = 2048 };

@@ -251,5 +251,5 @@ void kpti_convert(const kpti_cupti *cupti, kpti_gpu_store *store, uint8_t *recor
     }
     kpti_store_put(store, &c.lists);
     atomic_fetch_add_explicit(&store->events, c.kept, memory_order_relaxed);
-    atomic_fetch_add_explicit(&store->budget->dropped, c.dropped, memory_order_relaxed);
+    kpti_budget_drop(store->budget, c.dropped);
 }

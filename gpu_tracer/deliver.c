@@ -111,7 +111,7 @@ static uint64_t deliver_mark(delivery *d, const kpti_gpu_mark *mark, uint64_t le
         event.end_ns = (int64_t)s->stop_time;
         add(d, &event);
     } else if (!kpti_list_add(open, &s->budget, mark)) {
-        atomic_fetch_add_explicit(&s->budget.dropped, 1, memory_order_relaxed);
+        kpti_budget_drop(&s->budget, 1);
     }
     return 1;
 }

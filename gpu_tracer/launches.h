@@ -14,8 +14,17 @@ enum {
     KPTI_LAUNCH_CAPTURED = 1 << 2, /* a capture was going on: perhaps nothing comes of it */
     KPTI_LAUNCH_FAILED =
         1 << 3, /* said behind it, when the call returns: no kernel will have its number */
-    KPTI_LAUNCH_SEEN = 1 << 4 /* its kernel has come */
+    KPTI_LAUNCH_SEEN = 1 << 4,  /* its kernel has come */
+    KPTI_LAUNCH_GRAPH = 1 << 5, /* any number of kernels is to come of it */
+    KPTI_LAUNCH_HELD = 1 << 6   /* its stack was handed out: stacks.c has it */
 };
+
+/* Whether a kernel is still to come of it. */
+static inline int kpti_launch_is_awaited(uint32_t flags)
+{
+    const uint32_t settled = KPTI_LAUNCH_CAPTURED | KPTI_LAUNCH_FAILED | KPTI_LAUNCH_SEEN;
+    return flags & KPTI_LAUNCH_KERNEL && !(flags & settled);
+}
 
 typedef struct kpti_launch {
     uint32_t correlation;
@@ -32,7 +41,8 @@ typedef struct kpti_gpu_thread {
     uint32_t depth;     /* of calls of the runtime with a launch in them */
     uint32_t outer;     /* the correlation of the outermost of them */
     uint64_t os_tid;
-    void *context; /* that was told last */
+    void *context;      /* that was told last … */
+    uint32_t destroyed; /* … and how many had been destroyed by then */
     kpti_list list;
     kpti_list_place read; /* how far the list was read; the reader's */
 } kpti_gpu_thread;

@@ -84,3 +84,15 @@ void *kpti_list_next(const kpti_list *list, kpti_list_place *place)
     }
     return NULL;
 }
+
+/* The writer touches the first chunk only where there is no other: a chunk with a successor is the reader's. */
+void kpti_list_free_read(kpti_list *list, const kpti_list_place *place, kpti_gpu_budget *budget)
+{
+    kpti_list_chunk *chunk = atomic_load_explicit(&list->first, memory_order_acquire);
+    while (place->chunk && chunk != place->chunk) {
+        kpti_list_chunk *next = atomic_load_explicit(&chunk->next, memory_order_acquire);
+        atomic_store_explicit(&list->first, next, memory_order_relaxed);
+        kpti_budget_free(budget, chunk, chunk->bytes);
+        chunk = next;
+    }
+}

@@ -36,5 +36,7 @@ typedef struct kpti_list_place {
 
 /* The next item, or NULL where there is none yet. */
 void *kpti_list_next(const kpti_list *list, kpti_list_place *place);
+/* Gives back the chunks that the only reader has left behind; the writer may append meanwhile. */
+void kpti_list_free_read(kpti_list *list, const kpti_list_place *place, kpti_gpu_budget *budget);
 
 #endif

@@ -11,10 +11,12 @@ enum { ATTACHING = 100 }; /* between waiting and recording */
 
 _Atomic(kpti_gpu_session *) kpti_session_calls;
 
-/* Who may be found by CUPTI's thread and by CUDA's beginning. */
+/* Who may be found by CUPTI's thread and by CUDA's beginning. Its place is its own until it has read the last
+ * of what threads hold: they hold it for one at a time. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t left = PTHREAD_COND_INITIALIZER;
-static kpti_gpu_session *current;
+static kpti_gpu_session *owner;   /* of the place */
+static kpti_gpu_session *current; /* the same, while it may be found */
 static uint32_t users;
 
 kpti_gpu_session *kpti_session_enter(void)
@@ -38,8 +40,8 @@ static int become_current(kpti_gpu_session *s)
 {
     int done;
     (void)pthread_mutex_lock(&lock);
-    done = !current;
-    if (done) current = s;
+    done = !owner;
+    if (done) owner = current = s;
     (void)pthread_mutex_unlock(&lock);
     return done;
 }
@@ -51,6 +53,14 @@ static void step_down(void)
     current = NULL;
     while (users)
         (void)pthread_cond_wait(&left, &lock);
+    (void)pthread_mutex_unlock(&lock);
+}
+
+/* Another one may have it. */
+static void leave_place(void)
+{
+    (void)pthread_mutex_lock(&lock);
+    owner = NULL;
     (void)pthread_mutex_unlock(&lock);
 }
 
@@ -181,7 +191,10 @@ kpt_status kpti_session_start(kpti_gpu_session *s, kpti_error *error)
         status = kpti_injection_set(error);
         if (status != KPT_OK) atomic_store(&s->state, 0);
     }
-    if (status != KPT_OK) step_down();
+    if (status != KPT_OK) {
+        step_down();
+        leave_place();
+    }
     return status;
 }
 
@@ -240,9 +253,10 @@ kpt_status kpti_session_stop(kpti_gpu_session *s, kpti_error *error)
     if (state == KPT_GPU_RECORDING) {
         kpti_buffers_trim(s);
         kpti_join_absorb(s);
-        kpti_join_count_lost(s);
+        kpti_known_count_lost(s);
         empty_threads(s);
     }
+    leave_place();
     if (s->late_status != KPT_OK) *error = s->late;
     return s->late_status;
 }
@@ -250,9 +264,9 @@ kpt_status kpti_session_stop(kpti_gpu_session *s, kpti_error *error)
 /* CUDA does not work in the child of a process that has used it; nobody calls us there. */
 void kpti_session_forked(kpti_gpu_session *s)
 {
-    if (current == s) {
+    if (owner == s) {
         atomic_store(&kpti_session_calls, NULL);
-        current = NULL;
+        owner = current = NULL;
         users = 0;
         kpti_launches_forked();
         kpti_buffers_forked();
@@ -265,5 +279,6 @@ void kpti_session_forked(kpti_gpu_session *s)
     for (int i = 0; i < KPTI_GPU_LISTS; i++)
         kpti_list_forget(&s->ready.of[i]);
     memset(&s->table, 0, sizeof s->table);
+    memset(&s->stacks, 0, sizeof s->stacks);
     s->late_status = KPT_OK;
 }

@@ -4,7 +4,8 @@
  *             └────────── it is already ─────────────────^
  *
  * session.c has its life, callback.c what runs inside CUDA's calls, buffers.c what runs on CUPTI's thread,
- * injection.c how CUDA tells that it is initialised, join.c what is handed out. */
+ * injection.c how CUDA tells that it is initialised, join.c what is handed out, known.c and stacks.c what it
+ * is made of. */
 #ifndef KPTI_GPU_SESSION_H
 #define KPTI_GPU_SESSION_H
 
@@ -20,13 +21,29 @@ enum { KPTI_MOST_CONTEXTS = 64 };
 typedef struct kpti_gpu_known {
     kpti_launch launch; /* correlation 0: a free place */
     uint64_t external;
+    uint32_t turn; /* the table's when something of this correlation came last … */
+    uint32_t made; /* … and the table's again */
 } kpti_gpu_known;
 
 typedef struct kpti_gpu_table {
     kpti_gpu_known *rows; /* by the correlation's hash; a power of two of them */
     uint64_t room;
     uint64_t count;
+    uint32_t turn; /* how often it was filled … */
+    uint32_t made; /* … with how many rows; both may wrap around */
+    uint32_t seen; /* the turn in which rows were last forgotten, what waits having been seen … */
+    uint32_t pressed;   /* … and in which they were for want of room */
+    uint64_t forgotten; /* rows … */
+    uint64_t early;     /* … of them, those that went, or never came, for want of room … */
+    uint64_t awaited;   /* … and those whose kernels have still not come */
 } kpti_gpu_table;
+
+/* The stacks that were handed out: their numbers stay good until destroy. */
+typedef struct kpti_gpu_stacks {
+    kpt_traceback *rows; /* by the number's hash; a power of two of them */
+    uint64_t room;
+    uint64_t count;
+} kpti_gpu_stacks;
 
 typedef struct kpti_gpu_session {
     const kpti_env *env;
@@ -39,14 +56,18 @@ typedef struct kpti_gpu_session {
     const kpti_cupti *cupti;
     CUpti_SubscriberHandle subscriber;
     _Atomic(void *) contexts[KPTI_MOST_CONTEXTS]; /* that were called in, and live */
+    _Atomic uint32_t destroyed;                   /* contexts */
     _Atomic uint32_t captures;                    /* that are going on */
-    uint64_t stop_time;                           /* on the clock of records */
-    kpt_status late_status;                       /* why it did not begin with CUDA … */
-    kpti_error late;                              /* … in words */
+    _Atomic uint64_t unlisted;         /* launches without room in their threads' lists … */
+    _Atomic uint64_t unlisted_kernels; /* … and those of kernels */
+    uint64_t stop_time;                /* Unix time */
+    kpt_status late_status;            /* why it did not begin with CUDA … */
+    kpti_error late;                   /* … in words */
 
     /* Of whoever collects. */
     kpti_gpu_lists ready; /* taken out of the store */
     kpti_gpu_table table;
+    kpti_gpu_stacks stacks;
     uint64_t lost_kernels;
     kpt_gpu_device devices[KPTI_CUDA_MOST_DEVICES];
     char device_names[KPTI_CUDA_MOST_DEVICES][KPTI_CUDA_NAME];
@@ -90,12 +111,30 @@ void kpti_injection_nvtx(const char *cupti_path);
 const char *kpti_rival(void);
 
 /* join.c */
-void kpti_join_absorb(kpti_gpu_session *s);                            /* what has come since */
-void kpti_join_count_lost(kpti_gpu_session *s);                        /* after the last of it */
-void kpti_join_event(const kpti_gpu_session *s, kpt_gpu_event *event); /* completes it */
+void kpti_join_absorb(kpti_gpu_session *s); /* what has come since */
+/* What waits to be handed out is looked at: its rows are not forgotten. */
+void kpti_join_see(kpti_gpu_session *s);
+void kpti_join_event(kpti_gpu_session *s, kpt_gpu_event *event); /* completes it */
 /* The event of a call; 0: it is told already, by the call of the runtime that it is a part of. */
-int kpti_join_call(const kpti_gpu_session *s, const kpti_gpu_call *call, kpt_gpu_event *out);
-void kpti_join_free(kpti_gpu_session *s);
+int kpti_join_call(kpti_gpu_session *s, const kpti_gpu_call *call, kpt_gpu_event *out);
+
+/* known.c: the table. */
+kpti_gpu_known *kpti_known_find(const kpti_gpu_table *table, uint64_t correlation); /* or NULL */
+/* The row, made if need be; NULL where there is no room. */
+kpti_gpu_known *kpti_known_row(kpti_gpu_session *s, uint32_t correlation);
+/* So many have no row, or none any more; of AWAITED kernels are to come. */
+void kpti_known_lose(kpti_gpu_session *s, uint64_t launches, uint64_t awaited);
+/* Something of its correlation has come. */
+void kpti_known_touch(const kpti_gpu_table *table, kpti_gpu_known *row);
+/* After the last of it: those whose kernels have not come. */
+void kpti_known_count_lost(kpti_gpu_session *s);
+void kpti_known_free(kpti_gpu_session *s);
+
+/* stacks.c */
+void kpti_stacks_release(const kpti_gpu_session *s, kpt_traceback traceback);
+/* Before LAUNCH's stack is handed out; 0: there is no room, and it must not be. */
+int kpti_stacks_hold(kpti_gpu_session *s, kpti_launch *launch);
+void kpti_stacks_free(kpti_gpu_session *s);
 
 /* deliver.c */
 kpt_status kpti_deliver(kpti_gpu_session *s, kpt_gpu_batch_fn sink, void *sink_ctx,

@@ -85,7 +85,9 @@ static void destroy(void *self)
     const uint32_t state = atomic_load(&s->state);
     kpti_error unused;
     if (state && state != KPT_GPU_STOPPED) (void)kpti_session_stop(s, &unused);
-    kpti_join_free(s);
+    kpti_known_free(s);
+    kpti_stacks_free(s);
+    kpti_gpu_lists_free(&s->ready, &s->budget);
     kpti_store_free(&s->store);
     kpti_free(s->env, s, sizeof *s);
 }

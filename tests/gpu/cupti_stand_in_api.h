@@ -313,6 +313,13 @@ static int buffers_out(void)
     return out;
 }
 
+static void work(const play_call *call, uint32_t correlation)
+{
+    (void)pthread_mutex_lock(&lock);
+    record_work(call, correlation, now());
+    (void)pthread_mutex_unlock(&lock);
+}
+
 static void reset(void)
 {
     memset(failures, 0, sizeof failures);
@@ -329,4 +336,4 @@ extern SHOWN const play_cupti play_cupti_table;
 const play_cupti play_cupti_table = {reset,         play,        range_begin, range_end,
                                      mark,          name_object, overhead,    external,
                                      drop,          other_tool,  fail,        destroy_context,
-                                     enabled_kinds, subscribed,  buffers_out};
+                                     enabled_kinds, subscribed,  buffers_out, work};

@@ -44,6 +44,8 @@ typedef struct play_cupti {
     uint64_t (*enabled_kinds)(void);
     int (*subscribed)(void);
     int (*buffers_out)(void);
+    /* What CALL starts is finished only now, long after the call with that correlation. */
+    void (*work)(const play_call *call, uint32_t correlation);
 } play_cupti;
 #define PLAY_CUPTI "play_cupti_table"
 

@@ -2,9 +2,11 @@
 
 #include <atomic>
 #include <ctime>
+#include <utility>
 
 static std::atomic<int64_t> out;
 static thread_local uint32_t line;
+static std::function<void()> releasing;
 
 void set_python_line(uint32_t number)
 {
@@ -14,6 +16,11 @@ void set_python_line(uint32_t number)
 int64_t tracebacks_out()
 {
     return out;
+}
+
+void at_release(std::function<void()> call)
+{
+    releasing = std::move(call);
 }
 
 static kpt_status gather(kpt_handle, uint32_t what, uint32_t, kpt_traceback *traceback)
@@ -29,6 +36,7 @@ static kpt_status release(kpt_handle, kpt_traceback *tracebacks, uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++) {
         if (tracebacks[i].python) out--;
+        if (releasing) std::exchange(releasing, nullptr)();
         tracebacks[i] = kpt_traceback{};
     }
     return KPT_OK;

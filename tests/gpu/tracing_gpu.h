@@ -23,6 +23,7 @@ struct FakeTracebacks {
 };
 void set_python_line(uint32_t number); /* of this thread; 0: none */
 int64_t tracebacks_out();
+void at_release(std::function<void()> call); /* once, when the next one is released */
 
 class TracingGpu : public ::testing::Test
 {

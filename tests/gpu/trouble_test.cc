@@ -33,6 +33,26 @@ TEST_F(Trouble, OneRecordsAtATime)
     EXPECT_EQ(second.ops->destroy(second.self), KPT_OK); /* stops it */
 }
 
+/* What threads hold is read to its end before another one may have it. */
+TEST_F(Trouble, AnotherOneStartsWhileOneStops)
+{
+    enum { LAUNCHES = 40000 }; /* more than have room: the stacks of some are released at stop */
+    kpt_gpu_tracer second;
+    int refused = 0;
+    args.budget_bytes = 8 << 20;
+    begin();
+    KPT_INIT(&second);
+    ASSERT_EQ(maker.make(info.self, &args, &second), KPT_OK);
+    set_python_line(4);
+    for (int i = 0; i < LAUNCHES; i++)
+        launch();
+    at_release([&] { refused += second.ops->start(second.self) == KPT_E_BUSY; });
+    ASSERT_EQ(stop(), KPT_OK);
+    EXPECT_EQ(refused, 1);
+    EXPECT_EQ(second.ops->start(second.self), KPT_OK);
+    EXPECT_EQ(second.ops->destroy(second.self), KPT_OK);
+}
+
 TEST_F(Trouble, KernelsThatNeverCome)
 {
     play_call taken = {};
@@ -77,6 +97,16 @@ TEST_F(Trouble, AContextThatIsGoneIsNotWaitedFor)
     cupti->destroy_context(this);
     finish();
     EXPECT_EQ(cuda->waits(), 0);
+}
+
+TEST_F(Trouble, AContextAtTheAddressOfOneThatIsGone)
+{
+    begin();
+    launch();
+    cupti->destroy_context(this);
+    launch();
+    finish();
+    EXPECT_EQ(cuda->waits(), 1);
 }
 
 TEST_F(Trouble, WhatCuptiDroppedIsCounted)
