@@ -137,9 +137,10 @@ enum {
 
 typedef struct kpt_gpu_stats {
     uint32_t struct_size;
-    uint32_t state;   /* KPT_GPU_WAITING and so on */
-    uint64_t events;  /* recorded */
-    uint64_t dropped; /* by CUPTI, or beyond the budget */
+    uint32_t state;  /* KPT_GPU_WAITING and so on */
+    uint64_t events; /* recorded */
+    uint64_t
+        dropped; /* by CUPTI, or beyond the budget; also those that lack their stack for that */
     uint64_t
         lost_kernels; /* launches that were seen and whose kernels never came: another tool took them */
     uint64_t bytes_held;

@@ -26,8 +26,8 @@ typedef struct kpti_farewell {
 /* 0, also where SIGTERM has a handler, or an errno: there is no thread. */
 int kpti_farewell_add(kpti_farewell *farewell);
 
-/* What it hands over is about to be complete: a signal that comes now waits until it is removed, but not for ever. What act may
- * wait for must not be held. */
+/* What it hands over is about to be complete: a signal that comes now waits until it is removed, but not for
+ * ever. What act may wait for must not be held. */
 void kpti_farewell_rest(kpti_farewell *farewell);
 
 /* One that is not there is no mistake. Held may be what act waits for after a rest only. */

@@ -15,9 +15,8 @@ extern "C" {
 
 typedef struct kpti_keeper {
     pthread_t thread;
-    uint32_t
-        woken;  /* how often, by the signal's handler and by its end; it waits for another number */
-    int signal; /* 0: none */
+    uint32_t woken; /* how often: it waits until this is another number */
+    int signal;     /* 0: none */
     int ending;
     uint64_t interval_ns; /* 0: there is nothing to do at intervals */
     void (*at_interval)(void *ctx);

@@ -97,6 +97,8 @@ kpt_status kpti_session_sink(void *session, const kpt_chunk *chunk);    /* a kpt
 /* Has all threads hand over what they have. Control is held. */
 void kpti_session_flush(kpti_session *session);
 kpt_status kpti_session_end_stream(kpti_session *session, kpti_session_error *error);
+/* Somebody else has taken its place, or nobody. */
+kpt_status kpti_session_fail_replaced(const kpti_session *session, kpti_session_error *error);
 
 /* session_keeper.c: what the session's keeper does: flushes of a stream, dumps of a flight recorder; and what
  * is done when SIGTERM comes. */

@@ -9,8 +9,10 @@ static void keeper_flush(void *session)
 {
     kpti_session *s = session;
     pthread_mutex_lock(&s->control);
-    kpti_gpu_collect(&s->gpu);
-    kpti_session_flush(s);
+    if (s->stream_open)
+        kpti_session_flush(s); /* which collects as well */
+    else
+        kpti_gpu_collect(&s->gpu);
     pthread_mutex_unlock(&s->control);
 }
 

@@ -12,10 +12,7 @@ void kpti_source_end(kpti_source *from)
 static kpt_status load_stream(kpti_session *s, kpti_source *from, kpti_session_error *error)
 {
     kpt_status status;
-    if (!kpti_kpt_is_in_place(&s->stream))
-        return kpti_session_fail(error, KPT_E_IO,
-                                 "%.180s was replaced or removed since the trace was written there",
-                                 s->stream_path);
+    if (!kpti_kpt_is_in_place(&s->stream)) return kpti_session_fail_replaced(s, error);
     if (!s->stopped) kpti_session_flush(s);
     status = kpti_session_load(s, s->stream_path, &from->reader, &from->copied_notes,
                                &from->loaded_gpu, &from->tracer, error);

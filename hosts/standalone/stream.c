@@ -43,6 +43,13 @@ void kpti_session_flush(kpti_session *s)
     put_gpu(s);
 }
 
+kpt_status kpti_session_fail_replaced(const kpti_session *s, kpti_session_error *error)
+{
+    return kpti_session_fail(error, KPT_E_IO,
+                             "%.180s was replaced or removed since the trace was written there",
+                             s->stream_path);
+}
+
 kpt_status kpti_session_end_stream(kpti_session *s, kpti_session_error *error)
 {
     uint64_t lost;
@@ -55,11 +62,7 @@ kpt_status kpti_session_end_stream(kpti_session *s, kpti_session_error *error)
     lost = s->stream.lost_bytes;
     os_error = kpti_kpt_close(&s->stream, 1);
     if (!os_error) return KPT_OK;
-    error->os_error = os_error;
-    if (os_error == ESTALE)
-        return kpti_session_fail(error, KPT_E_IO,
-                                 "%.180s was replaced or removed while the trace was written there",
-                                 s->stream_path);
+    if (os_error == ESTALE) return kpti_session_fail_replaced(s, error);
     (void)kpti_session_fail(
         error, KPT_E_IO, "%.180s: %s; %llu events were lost, the rest of the file is whole",
         s->stream_path, strerror(os_error), (unsigned long long)(lost / sizeof(uint64_t)));
