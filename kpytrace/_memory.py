@@ -187,15 +187,8 @@ def memory(path: Optional[Path] = None, *, sample_bytes: Union[int, str] = 0, ma
 
 
 def _stop_at_exit() -> None:
-    running = _active
-    if running is None:
-        return
-    try:
-        running.stop()
-    except Exception as error:
-        from ._auto import tell_failure
-
-        tell_failure(running._path, error)
+    if (running := _active) is not None:
+        _trace._stop_last(running.stop, running._path)
 
 
 def _forget_in_child() -> None:

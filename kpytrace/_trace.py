@@ -346,16 +346,19 @@ def trace(path: Optional[Path] = None, **options: Unpack[Options]) -> Trace:
 # --- the first start, the end of the process, and its children -----------------------------------
 
 
-def _stop_at_exit() -> None:
-    running = _active
-    if running is None:
-        return
+def _stop_last(stop: Callable[[], object], output: Optional[str]) -> None:
+    """At exit, where nobody catches what can't be written."""
     try:
-        running.stop()
+        stop()
     except Exception as error:
         from ._auto import tell_failure
 
-        tell_failure(running._output, error)
+        tell_failure(output, error)
+
+
+def _stop_at_exit() -> None:
+    if (running := _active) is not None:
+        _stop_last(running.stop, running._output)
 
 
 def _forget_in_child() -> None:
