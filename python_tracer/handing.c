@@ -192,6 +192,8 @@ void kpti_hand_all(kpti_tracer *tracer)
     kpti_reading_end(tracer);
     for (kpti_stream *s = all_streams(tracer); s; s = s->sibling)
         kpti_hand_to_sink(s, kpti_ticks());
+    /* What an owner had begun to hand itself, it has handed when it is out of its callback. */
+    kpti_session_settle(tracer);
 }
 
 /* --- the end, and copies ---------------------------------------------------------------------- */

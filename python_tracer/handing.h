@@ -12,7 +12,8 @@
 /* Hands the stream's sealed chunks to the tracer's sink, where there is one. TICKS: now. */
 void kpti_hand_to_sink(kpti_stream *stream, uint64_t ticks);
 
-/* Seals and hands over what every thread has recorded so far. No lock is held. */
+/* Seals and hands over what every thread has recorded so far: when this returns, the sink has it. No lock
+ * is held. */
 void kpti_hand_all(kpti_tracer *tracer);
 
 /* Tells the tracer's sink what is known only when recording has ended. */

@@ -72,6 +72,7 @@ static const struct {
     {"sub_interpreter", run_sub_interpreter},
     {"stress", run_stress},
     {"snapshots", run_snapshots},
+    {"flush", run_flush},
     {"stream", run_stream},
     {"tracebacks", run_tracebacks},
 };

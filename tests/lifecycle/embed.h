@@ -39,6 +39,7 @@ void run_start_at_exit(void);
 void run_sub_interpreter(void);
 void run_stress(void);
 void run_snapshots(void);
+void run_flush(void);
 void run_stream(void);
 void run_tracebacks(void);
 

@@ -138,6 +138,13 @@ int lc_flush(lc_tracer *tracer)
     return tracer->made.ops->get_chunks(tracer->made.self, NULL);
 }
 
+uint64_t lc_events(lc_tracer *tracer)
+{
+    kpt_stats stats;
+    KPT_INIT(&stats);
+    return tracer->made.ops->get_stats(tracer->made.self, &stats) == KPT_OK ? stats.events : 0;
+}
+
 lc_tracer *lc_load(kpt_next_chunk_fn next, void *next_ctx)
 {
     lc_tracer *tracer = new_tracer();

@@ -42,6 +42,8 @@ LC_API lc_tracer *lc_make(uint32_t flags, uint64_t max_bytes, uint64_t ring_byte
 LC_API lc_tracer *lc_make_streaming(const kpt_chunk_sink *sink, uint64_t ring_bytes);
 /* Hands what is held to its own sink. */
 LC_API int lc_flush(lc_tracer *tracer);
+/* How many events were recorded until now. */
+LC_API uint64_t lc_events(lc_tracer *tracer);
 /* A tracer of chunks that a sink has kept; NULL on failure. */
 LC_API lc_tracer *lc_load(kpt_next_chunk_fn next, void *next_ctx);
 LC_API int lc_stop(lc_tracer *tracer);

@@ -92,6 +92,9 @@ class EmbedTest(unittest.TestCase):
     def test_snapshots(self):
         self.run_scenario("snapshots", rounds(20, 300))
 
+    def test_flush(self):
+        self.run_scenario("flush", rounds(200, 3000))
+
     def test_stream(self):
         self.run_scenario("stream", rounds(20, 300))
 
