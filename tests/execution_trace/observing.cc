@@ -242,21 +242,21 @@ json Observing::read(const std::string &name)
 
 static const json nothing;
 
-const json &node_of(const json &trace, const std::string &name)
+const json &node_of(const json &trace, std::string_view name)
 {
     for (const json &node : trace["nodes"].items)
         if (node["name"].text == name) return node;
     return nothing;
 }
 
-const json &attr_of(const json &node, const std::string &name)
+const json &attr_of(const json &node, std::string_view name)
 {
     for (const json &attr : node["attrs"].items)
         if (attr["name"].text == name) return attr["value"];
     return nothing;
 }
 
-const json &extra_of(const json &node, const std::string &name)
+const json &extra_of(const json &node, std::string_view name)
 {
     return attr_of(node, "kpytrace")[name];
 }

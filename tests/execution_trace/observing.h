@@ -3,6 +3,7 @@
 #define OBSERVING_H
 
 #include <deque>
+#include <string_view>
 
 #include "impl/kpti_execution_trace.h"
 #include "kpt_text.h"
@@ -67,10 +68,10 @@ class Observing : public Scratch
 };
 
 /* The node, or its attribute's value; nothing where there is none. */
-const json &node_of(const json &trace, const std::string &name);
-const json &attr_of(const json &node, const std::string &name);
+const json &node_of(const json &trace, std::string_view name);
+const json &attr_of(const json &node, std::string_view name);
 /* Ours. */
-const json &extra_of(const json &node, const std::string &name);
+const json &extra_of(const json &node, std::string_view name);
 /* As it would be written without spaces. */
 std::string text_of(const json &value);
 /* Every id is there once, the root is the last one, and every parent is there. */

@@ -229,7 +229,7 @@ class reader
 
 } // namespace
 
-const json &json::operator[](const std::string &name) const
+const json &json::operator[](std::string_view name) const
 {
     static const json nothing;
     auto found = members.find(name);

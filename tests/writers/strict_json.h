@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 struct json {
@@ -13,13 +14,13 @@ struct json {
     kind is = NOTHING;
     std::string text; /* a string's characters, or a number or truth as written */
     std::vector<json> items;
-    std::map<std::string, json> members;
+    std::map<std::string, json, std::less<>> members;
 
     /* A member, or nothing. */
-    const json &operator[](const std::string &name) const;
-    bool has(const std::string &name) const
+    const json &operator[](std::string_view name) const;
+    bool has(std::string_view name) const
     {
-        return members.count(name) != 0;
+        return members.find(name) != members.end();
     }
     double number() const
     {
