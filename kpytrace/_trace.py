@@ -8,7 +8,6 @@ most, and stopping a stopped trace is no change.
 from __future__ import annotations
 
 import os
-import sys
 import time
 from _thread import RLock  # threading itself takes a millisecond to import
 
@@ -142,9 +141,11 @@ class Trace:
 
     def _tell_no_gpu(self) -> None:
         """Once, on stderr: the program goes on, and so does the trace."""
-        if not self._told_no_gpu and sys.stderr is not None:
+        if not self._told_no_gpu:
+            from ._auto import tell
+
             self._told_no_gpu = True
-            print(f"kpytrace: GPUs are not recorded: {self._no_gpu}", file=sys.stderr, flush=True)
+            tell(f"kpytrace: GPUs are not recorded: {self._no_gpu}")
 
     def _warn(self, text: str) -> None:
         import warnings

@@ -4,7 +4,6 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
 
 static const char program[] =
     "import threading, sys\n"
@@ -95,8 +94,6 @@ void run_stress(void)
     atomic_store(&ending, 1);
     CHECK(pthread_join(breeder, NULL) == 0, "pthread_join");
     end_program(state);
-    printf("longest stop: %llu us\n",
-           (unsigned long long)(lc_cycler_longest_stop_ns(first) / 1000));
 }
 
 /* A flight recorder that is read while everybody records. */

@@ -232,12 +232,6 @@ static int64_t now_ns(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-int64_t lc_time_stop(lc_tracer *tracer)
-{
-    int64_t began = now_ns();
-    return lc_stop(tracer) == KPT_OK ? now_ns() - began : -1;
-}
-
 struct lc_stopper {
     pthread_t thread;
     lc_tracer *tracer;
@@ -294,8 +288,6 @@ struct lc_cycler {
     pthread_t thread;
     uint32_t cycles;
     uint32_t run_us;
-    uint64_t longest_stop_ns;
-    uint64_t activities;
     char why[256];
     atomic_int finished;
 };
@@ -305,19 +297,15 @@ static int cycle(lc_cycler *cycler)
 {
     lc_result result;
     lc_tracer *tracer = lc_make(0, 0, 0);
-    int64_t took;
     if (!tracer) {
         (void)snprintf(cycler->why, sizeof cycler->why, "make: %.200s", why);
         return 0;
     }
     sleep_us(cycler->run_us);
-    took = lc_time_stop(tracer);
-    if (took < 0) (void)snprintf(cycler->why, sizeof cycler->why, "stop failed");
-    if ((uint64_t)took > cycler->longest_stop_ns) cycler->longest_stop_ns = (uint64_t)took;
+    if (lc_stop(tracer) != KPT_OK) (void)snprintf(cycler->why, sizeof cycler->why, "stop failed");
     if (lc_deliver(tracer, &result) != KPT_OK || result.broken)
         (void)snprintf(cycler->why, sizeof cycler->why, "deliver: %d %.160s", result.status,
                        result.why);
-    cycler->activities += result.activities;
     if (lc_destroy(tracer) != KPT_OK)
         (void)snprintf(cycler->why, sizeof cycler->why, "destroy failed");
     return !cycler->why[0];
@@ -351,16 +339,6 @@ int lc_cycler_wait(lc_cycler *cycler, uint32_t ms)
         lc_sleep_ms(STEP_MS);
     }
     return 0;
-}
-
-uint64_t lc_cycler_longest_stop_ns(const lc_cycler *cycler)
-{
-    return cycler->longest_stop_ns;
-}
-
-uint64_t lc_cycler_activities(const lc_cycler *cycler)
-{
-    return cycler->activities;
 }
 
 const char *lc_cycler_why(const lc_cycler *cycler)

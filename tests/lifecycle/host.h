@@ -54,8 +54,6 @@ LC_API int lc_deliver(lc_tracer *tracer, lc_result *out);
 LC_API int lc_snapshot(lc_tracer *tracer, lc_result *out);
 LC_API int lc_destroy(lc_tracer *tracer);
 
-/* Stops it, and says in how many nanoseconds; -1 on failure. */
-LC_API int64_t lc_time_stop(lc_tracer *tracer);
 /* A thread that Python does not know waits DELAY_MS, then stops, delivers and destroys TRACER. */
 typedef struct lc_stopper lc_stopper;
 LC_API lc_stopper *lc_stopper_start(lc_tracer *tracer, uint32_t delay_ms);
@@ -69,8 +67,6 @@ typedef struct lc_cycler lc_cycler;
 LC_API lc_cycler *lc_cycler_start(uint32_t cycles, uint32_t run_us);
 /* Waits for it for so long: 1 finished, 0 still at it. The rest is valid once it has finished. */
 LC_API int lc_cycler_wait(lc_cycler *cycler, uint32_t ms);
-LC_API uint64_t lc_cycler_longest_stop_ns(const lc_cycler *cycler);
-LC_API uint64_t lc_cycler_activities(const lc_cycler *cycler);
 LC_API const char *lc_cycler_why(const lc_cycler *cycler); /* empty: all was well */
 
 /* Allocations numbered FIRST up to LAST, counted from now and 1, fail. 0, 0: none does. */

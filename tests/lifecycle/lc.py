@@ -22,9 +22,8 @@ class Result(ctypes.Structure):
 def _open(kind):
     library = kind(os.environ["KPT_LIFECYCLE"])
     answers = {"lc_open": c_char_p, "lc_why": c_char_p, "lc_make": c_void_p,
-               "lc_time_stop": c_int64, "lc_stopper_start": c_void_p, "lc_stopper_wait": c_int64,
-               "lc_cycler_start": c_void_p, "lc_cycler_longest_stop_ns": c_uint64,
-               "lc_cycler_activities": c_uint64, "lc_cycler_why": c_char_p,
+               "lc_stopper_start": c_void_p, "lc_stopper_wait": c_int64, "lc_cycler_start": c_void_p,
+               "lc_cycler_why": c_char_p,
                "lc_allocs": c_uint64, "lc_live_blocks": c_int64}
     for name, answer in answers.items():
         getattr(library, name).restype = answer
@@ -83,7 +82,6 @@ class Cycler:
         assert free.lc_cycler_wait(self.address, int(seconds * 1000)), "it hangs"
         why = free.lc_cycler_why(self.address).decode()
         assert not why, why
-        return free.lc_cycler_longest_stop_ns(self.address)
 
 
 def tick():

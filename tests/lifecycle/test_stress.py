@@ -48,9 +48,7 @@ assert pairs > 10 * CYCLES, "the thread that lives through was never seen"
 
     def test_cycles_from_c(self):
         self.stress("""
-cycler = lc.Cycler(CYCLES, 300)
-longest = cycler.wait(500)
-assert longest < 3_000_000_000, longest
+lc.Cycler(CYCLES, 300).wait(500)
 """, rounds(100, 1000), rounds(120, 560))
 
     def test_restarts(self):

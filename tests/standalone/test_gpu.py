@@ -110,6 +110,13 @@ class Asking(GpuCase):
         self.assertEqual(summary.calls, 13)
         self.assertEqual(len(self.calls()), 13)
 
+    def test_another_tool_has_it_and_nobody_listens(self):
+        self.sample_gpu("busy")
+        broken = io.StringIO()
+        broken.close()
+        with contextlib.redirect_stderr(broken):
+            self.assertEqual(self.record(self.path).calls, 13)
+
     def test_no_trace_has_no_gpu(self):
         for function in (_standalone.gpu, _standalone.gpu_report):
             with self.assertRaisesRegex(TypeError, "this is no trace"):
