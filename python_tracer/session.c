@@ -259,7 +259,7 @@ typedef struct attachment {
 
 static int begin_streams_locked(kpti_thread *thread, kpti_open_stack open, attachment *attached)
 {
-    const uint64_t real_tid = thread->carrier ? thread->carrier->os_tid : thread->os_tid;
+    const uint64_t real_tid = kpti_thread_real(thread)->os_tid;
     uint64_t now = kpti_ticks();
     int count = 0;
     for (int i = 0; i < KPTI_MOST_RECORDING; i++) {

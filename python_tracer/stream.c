@@ -219,6 +219,15 @@ void kpti_stream_adopt_locked(kpti_stream *stream, kpti_thread *thread)
     stream->tracer->orphans--;
 }
 
+void kpti_stream_abandon_locked(kpti_stream *stream)
+{
+    kpti_stream **link = &stream->thread->owned;
+    while (*link && *link != stream)
+        link = &(*link)->owned_next;
+    if (*link) *link = stream->owned_next;
+    stream->thread = NULL;
+}
+
 /* The tracer's options, where the hot path finds them. */
 static void take_options(kpti_stream *stream)
 {

@@ -157,6 +157,8 @@ void kpti_stream_add_idle_locked(struct kpti_tracer *tracer, uint64_t os_tid, co
                                  kpti_open_stack open);
 /* Makes such a stream the thread's own. */
 void kpti_stream_adopt_locked(kpti_stream *stream, struct kpti_thread *thread);
+/* The opposite: its thread is gone, or can't come back to it. */
+void kpti_stream_abandon_locked(kpti_stream *stream);
 /* Begins to record in the tracer's present run, with the calls that are open there. */
 void kpti_stream_begin_locked(kpti_stream *stream, kpti_open_stack open, uint64_t ticks);
 /* Ends the stream's part in the run; its owner may still be inside a callback. */
