@@ -1,5 +1,7 @@
-"""Threads: calls of several at once on one trace or recording, and what one of them is writing when the program ends."""
+"""Threads: calls of several at once on one trace or recording, what one of them is writing when the program ends,
+and what a stream holds of those that waited when it began."""
 
+import queue
 import textwrap
 import threading
 import time
@@ -9,6 +11,7 @@ from snapshots import Snapshot
 from support import BACKEND, FREE_THREADED, Case, MemoryCase, run_python
 
 import kpytrace
+from kpytrace import _standalone
 
 WITHOUT = "there is no backend for this Python"
 NO_MEMORY = "there is no backend that records memory"
@@ -95,6 +98,45 @@ class Memory(MemoryCase):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertEqual([path.name for path in self.folder.iterdir()], [self.path.name])
         Snapshot(self.path).check(self)
+
+
+@unittest.skipUnless(BACKEND.exists(), WITHOUT)
+class Streams(Case):
+    def setUp(self):
+        super().setUp()
+        self.kpt = self.folder / "trace.kpt"
+
+    def repaired(self):
+        """How many events replay had to mend."""
+        read, state, _ = _standalone.open(kpytrace._plugin(), str(self.kpt), False)
+        self.assertEqual(state, "whole")
+        _standalone.write(read, str(self.path), None)
+        return _standalone.stats(read)["events_repaired"]
+
+    @unittest.skipIf(FREE_THREADED, "the stacks of other threads are not looked at")
+    def test_a_thread_that_waits_through_flushes(self):
+        """Its open calls go to the file before it tells of them itself: they are the same calls."""
+        items = queue.Queue()
+
+        def wait():
+            while items.get():
+                leaf()
+
+        thread = threading.Thread(target=wait)
+        thread.start()
+        with kpytrace.trace(self.kpt, flush_ns="1ms"):
+            time.sleep(0.2)
+            items.put(1)
+            time.sleep(0.05)
+            items.put(0)
+            thread.join()
+        self.assertEqual(self.repaired(), 0)
+        calls = [e for e in self.calls() if e["name"].endswith(": wait") and __file__ in e["name"]]
+        self.assertEqual(len(calls), 1)
+        self.assertGreater(calls[0]["dur"], 200_000)
+        waits = [e for e in self.calls() if e["name"].endswith(": get")]
+        self.assertEqual([e["args"].get("began before", False) for e in sorted(waits, key=lambda e: e["ts"])],
+                         [True, False])
 
 
 if __name__ == "__main__":
