@@ -76,8 +76,9 @@ enum { KPTI_HANDING_NOBODY = 0, KPTI_HANDING_ONE = 1, KPTI_HANDING_AGAIN = 2 };
 /* Room that limit leaves behind it, so that what follows an event needs no test of its own. */
 enum { KPTI_SLACK = 8 };
 
-/* The generic end of append: 1 if the event was recorded, 0 if it had to be dropped, and counted. */
-int kpti_stream_append_slow(kpti_stream *stream, uint32_t word, uint64_t ticks);
+/* The generic end of append: 1 if the event was recorded, 0 if it had to be dropped, and counted. Python may run in
+ * it, and with that callbacks inside of this one: TICKS are then those behind them, for what follows. */
+int kpti_stream_append_slow(kpti_stream *stream, uint32_t word, uint64_t *ticks);
 
 /* Appends an event whose kind and number are WORD, if that needs no more than a store: 1 if so. Owner
  * thread only. Budget: 2 ns. */
@@ -96,9 +97,9 @@ static inline int kpti_stream_append_quick(kpti_stream *stream, uint32_t word, u
 }
 
 /* The same, whatever it takes; 1 if it was recorded. */
-static inline int kpti_stream_append(kpti_stream *stream, uint32_t word, uint64_t ticks)
+static inline int kpti_stream_append(kpti_stream *stream, uint32_t word, uint64_t *ticks)
 {
-    return kpti_stream_append_quick(stream, word, ticks) ||
+    return kpti_stream_append_quick(stream, word, *ticks) ||
            kpti_stream_append_slow(stream, word, ticks);
 }
 

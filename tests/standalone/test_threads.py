@@ -1,6 +1,7 @@
 """Threads: calls of several at once on one trace or recording, what one of them is writing when the program ends,
 and what a stream holds of those that waited when it began."""
 
+import asyncio
 import queue
 import textwrap
 import threading
@@ -137,6 +138,20 @@ class Streams(Case):
         waits = [e for e in self.calls() if e["name"].endswith(": get")]
         self.assertEqual([e["args"].get("began before", False) for e in sorted(waits, key=lambda e: e["ts"])],
                          [True, False])
+
+    def test_tasks_and_new_chunks(self):
+        """A task's point is no older than the call that it belongs to, also where a chunk begins between them."""
+        async def step():
+            for _ in range(100):
+                await asyncio.sleep(0)
+
+        async def main():
+            for _ in range(20):
+                await asyncio.gather(*(step() for _ in range(20)))
+
+        with kpytrace.trace(self.kpt, flush_ns="50us"):
+            asyncio.run(main())
+        self.assertEqual(self.repaired(), 0)
 
 
 if __name__ == "__main__":
