@@ -177,6 +177,7 @@ class _Run:
             from ._family import allow_forks
 
             allow_forks()
+            _after_handlers()
             os.register_at_fork(after_in_child=self.follow)
         if self.recording:
             self.recording.recorded.start()
@@ -230,6 +231,23 @@ def _before_exit(run: _Run) -> None:
 
     _exit.__doc__ = real.__doc__
     posix._exit = os._exit = _exit
+
+
+def _after_handlers() -> None:
+    """A program that takes back a handler of SIGTERM, often to die of the signal then, is as one that has had none."""
+    import _signal  # type: ignore[import-not-found]  # what signal calls
+
+    real = _signal.signal
+
+    def signal(signalnum: int, handler: Any, /) -> Any:
+        before = real(signalnum, handler)
+        if signalnum == _signal.SIGTERM and handler == _signal.SIG_DFL and _trace._standalone:
+            _trace._standalone.listen()
+        return before
+
+    if real.__module__ != __name__:
+        signal.__doc__ = real.__doc__
+        _signal.signal = signal
 
 
 def _suffix_of(kind: Kind, output: str) -> str:

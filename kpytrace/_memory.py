@@ -9,7 +9,7 @@ import os
 from _thread import RLock
 
 from . import _memory_numpy as _numpy
-from . import _options, _trace
+from . import _options, _process, _trace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".pickle", ".json", ".pftrace")
 
-_lock = RLock()
+_lock = RLock()  # around each call: who comes second waits
 _active: Optional[Memory] = None
 _standalone: Any = None
 
@@ -114,18 +114,19 @@ class Memory:
                 return
             self._end()
             _active = None
-        if self._path is not None:
-            _standalone.memory_export(self._handle, self._path)
+            if self._path is not None:
+                _standalone.memory_export(self._handle, self._path)
 
     def export(self, path: Path) -> str:
         """Writes what was recorded so far, also while it runs, and returns the file's name. A failed
         export leaves no file."""
         target = _check_path(path)
-        if self._handle is None:
-            raise RuntimeError("this recording has not been started")
-        if self._closed:
-            raise RuntimeError("this recording is closed, and what it held is gone")
-        _standalone.memory_export(self._handle, target)
+        with _lock:
+            if self._handle is None:
+                raise RuntimeError("this recording has not been started")
+            if self._closed:
+                raise RuntimeError("this recording is closed, and what it held is gone")
+            _standalone.memory_export(self._handle, target)
         return target
 
     def tables(self) -> Tables:
@@ -187,7 +188,9 @@ def memory(path: Optional[Path] = None, *, sample_bytes: Union[int, str] = 0, ma
 
 
 def _stop_at_exit() -> None:
-    if (running := _active) is not None:
+    with _lock:  # another thread may be writing one
+        running = _active
+    if running is not None:
         _trace._stop_last(running.stop, running._path)
 
 
@@ -204,6 +207,6 @@ def _standalone_of() -> Any:
     global _standalone
     if _standalone is None:
         _trace._load()
-        _trace._watch_process(_stop_at_exit, _forget_in_child)
+        _process.watch(_stop_at_exit, _forget_in_child)
         _standalone = _trace._standalone
     return _standalone

@@ -1,5 +1,5 @@
 """What a process is called: its command, its rank, its host, and the name that multiprocessing gave it. It goes
-into a trace's info, and into the names of outputs."""
+into a trace's info, and into the names of outputs. And what is to be done at its end, and in its children."""
 
 from __future__ import annotations
 
@@ -96,6 +96,14 @@ def expand(output: str) -> Optional[str]:
     folder, name = os.path.split(made)
     stem, dot, suffix = name.partition(".")
     return os.path.join(folder, f"{stem}.rank{rank}{dot}{suffix}")
+
+
+def watch(stop: Callable[[], None], forget_in_child: Callable[[], None]) -> None:
+    """From now on `stop` runs when the process ends, and `forget_in_child` in each child of a fork."""
+    import atexit
+
+    atexit.register(stop)
+    os.register_at_fork(after_in_child=forget_in_child)
 
 
 def forked() -> None:

@@ -11,7 +11,7 @@ import os
 import time
 from _thread import RLock  # threading itself takes a millisecond to import
 
-from . import _options
+from . import _options, _process
 from ._summary import Summary
 
 TYPE_CHECKING = False
@@ -31,6 +31,7 @@ _NOTES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_notes.py")
 
 _lock = RLock()
 _active: Optional[Trace] = None
+_ending: Optional[Trace] = None  # one that stop() is writing
 _standalone: Any = None  # the C host, once loaded
 
 
@@ -74,7 +75,7 @@ class Trace:
         self._failure: Optional[OSError] = None  # of the stream
         self._progress: Optional[Callable[[int], None]] = None
         self._unwatch: Callable[[], None] = lambda: None
-        self._lock = RLock()  # who stops it a second time waits for the first one's summary
+        self._lock = RLock()  # around each call: who stops it a second time waits for the first one's summary
 
     def _plan_stream(self) -> Optional[str]:
         """The .kpt file that is written while the trace runs; None: there is none."""
@@ -111,8 +112,6 @@ class Trace:
             if self._handle is not None:
                 raise RuntimeError("this trace has been used already: make a new one")
             plugin = _load()
-            from . import _process
-
             options = dict(self._options, **self._host, info=_process.describe(), ring=self._ring)
             options.setdefault("tasks", True)  # which costs nothing where no coroutine runs
             # A mark belongs to the function that makes it, not to ours.
@@ -160,14 +159,19 @@ class Trace:
     def stop(self) -> Summary:
         """Ends recording, writes the output if there is one, and tells what the trace holds. If the
         output can't be written the recording is kept: call again, or write() it elsewhere."""
+        global _ending
         with self._lock:
             if self._handle is None:
                 raise RuntimeError("this trace has not been started")
-            if self._ended is None:
-                self._end()
-            if self._summary is None:
-                self._summary = self._finish()
-            return self._summary
+            _ending = self
+            try:
+                if self._ended is None:
+                    self._end()
+                if self._summary is None:
+                    self._summary = self._finish()
+                return self._summary
+            finally:
+                _ending = None
 
     def _end(self) -> None:
         global _active
@@ -216,7 +220,7 @@ class Trace:
             raise ValueError("the trace has no output: say where to dump to")
         else:
             target = os.fsdecode(_standalone.next_dump(self._handle, os.fsencode(self._output)))
-        _standalone.write(self._handle, target, None)
+        self._call("write", target, None)
         return target
 
     def write(self, path: Path) -> int:
@@ -224,20 +228,23 @@ class Trace:
         (see start()), and returns the number of its calls. A failed write leaves no file."""
         if self._ended is None:
             raise RuntimeError("stop the trace before you write it")
-        calls: int = _standalone.write(self._handle, _check_output(path), None)["calls"]
+        calls: int = self._call("write", _check_output(path), None)["calls"]
         return calls
+
+    def _call(self, function: str, *arguments: object) -> Any:
+        """The C host takes one call at a time: who comes second waits."""
+        with self._lock:
+            return getattr(_standalone, function)(self._handle, *arguments)
 
     def _describe_again(self) -> None:
         """More may be known of the process by now: its name, its rank."""
-        from . import _process
-
-        _standalone.set_info(self._handle, _process.describe())
+        self._call("set_info", _process.describe())
 
     def stats(self) -> dict[str, int]:
         """The tracer's counters, also while it runs."""
         if self._handle is None:
             raise RuntimeError("this trace has not been started")
-        counters: dict[str, int] = _standalone.stats(self._handle)
+        counters: dict[str, int] = self._call("stats")
         return counters
 
     def close(self) -> None:
@@ -358,24 +365,18 @@ def _stop_last(stop: Callable[[], object], output: Optional[str]) -> None:
 
 
 def _stop_at_exit() -> None:
-    if (running := _active) is not None:
-        _stop_last(running.stop, running._output)
+    for running in (_active, _ending):
+        if running is not None:
+            _stop_last(running.stop, running._output)
 
 
 def _forget_in_child() -> None:
-    global _active, _lock
+    global _active, _ending, _lock
     _lock = RLock()  # another thread of the parent may have held them
-    if _active is not None:
-        _active._lock = RLock()
-    _active = None
-
-
-def _watch_process(stop: Callable[[], None], forget_in_child: Callable[[], None]) -> None:
-    """From now on `stop` runs when the process ends, and `forget_in_child` in each child of a fork."""
-    import atexit
-
-    atexit.register(stop)
-    os.register_at_fork(after_in_child=forget_in_child)
+    for running in (_active, _ending):
+        if running is not None:
+            running._lock = RLock()
+    _active = _ending = None
 
 
 def _load() -> object:
@@ -392,6 +393,6 @@ def _load() -> object:
             raise ImportError(f"the C part of this kpytrace ({folder}) can't be loaded: {error}. In a "
                               f"checkout run `pip install .`, and import it from outside") from None
 
-        _watch_process(_stop_at_exit, _forget_in_child)
+        _process.watch(_stop_at_exit, _forget_in_child)
         _standalone = loaded
     return _plugin()

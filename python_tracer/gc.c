@@ -22,7 +22,7 @@ static void record_gc(kpti_thread *thread, uint32_t kind, uint32_t generation, u
         if (atomic_load_explicit(&stream->ended, memory_order_relaxed) ||
             !atomic_load_explicit(&stream->tracer->wants_gc, memory_order_relaxed))
             continue;
-        if (kpti_stream_append(stream, word, now) && kind == KPTI_EVENT_GC_END)
+        if (kpti_stream_append(stream, word, &now) && kind == KPTI_EVENT_GC_END)
             kpti_stream_append_plain(stream, counts);
     }
 }

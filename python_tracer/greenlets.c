@@ -19,11 +19,15 @@ static uint32_t made;      /* lanes, so far */
 static void retire(PyObject *capsule)
 {
     kpti_thread *lane = PyCapsule_GetPointer(capsule, NULL);
+    int alone;
     kpti_session_remove_thread(lane);
     lane->streams = NULL;
     lane->epoch = 0;
+    kpti_session_lock(); /* its thread may be ending at this moment: the later one of the two frees it */
     lane->retired = 1;
-    if (!lane->carrier) free(lane); /* the thread is gone, too */
+    alone = !lane->carrier;
+    kpti_session_unlock();
+    if (alone) free(lane);
 }
 
 static kpti_thread *new_lane(kpti_thread *carrier, PyObject *greenlet)
@@ -183,12 +187,14 @@ void kpti_greenlets_watch_slow(kpti_thread *thread)
 
 void kpti_greenlets_thread_ended(kpti_thread *thread)
 {
+    kpti_session_lock();
     while (thread->lanes) {
         kpti_thread *lane = thread->lanes;
         thread->lanes = lane->next_lane;
         lane->carrier = NULL;
         if (lane->retired) free(lane); /* the others go with their greenlets */
     }
+    kpti_session_unlock();
 }
 
 void kpti_greenlets_forget(void)

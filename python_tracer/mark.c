@@ -18,7 +18,7 @@ static void append(kpti_stream *stream, uint32_t word, uint64_t now)
     if (kpti_room_tells_opens(stream->tracer) && !kpti_may_touch_python())
         atomic_fetch_add_explicit(&stream->dropped_total, 1, memory_order_relaxed);
     else
-        (void)kpti_stream_append_slow(stream, word, now);
+        (void)kpti_stream_append_slow(stream, word, &now);
 }
 
 /* Remembers a span that begins. Of too many the outermost is forgotten. */

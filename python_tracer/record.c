@@ -41,12 +41,13 @@ static void append_code(const kpti_thread *thread, uint32_t word, uint32_t mask,
                         uint32_t caller)
 {
     const uint32_t kind = word & KPTI_EVENT_EXIT;
-    const uint64_t now = kpti_ticks();
+    const uint64_t begin = kpti_ticks();
+    uint64_t now = begin;
     for (kpti_stream *stream = thread->streams; stream; stream = stream->next) {
         if (!(mask & stream->bit) || !kpti_stream_within_depth(stream, kind)) continue;
         /* One that has begun inside of this callback has found the call on the stack. */
-        if (kind == KPTI_EVENT_ENTER && stream->begun > now) continue;
-        if (!kpti_stream_append(stream, word, now)) continue;
+        if (kind == KPTI_EVENT_ENTER && stream->begun > begin) continue;
+        if (!kpti_stream_append(stream, word, &now)) continue;
         if (line) kpti_stream_append_plain(stream, kpti_event_make(KPTI_EVENT_LINE, line, now));
         kpti_stream_append_caller(stream, caller, now);
         if (kind == KPTI_EVENT_ENTER && mask & KPTI_MASK_TASKS && stream->task)
@@ -150,7 +151,7 @@ uint32_t kpti_record_call(PyCodeObject *code, uint32_t offset, PyObject *callabl
     for (kpti_stream *stream = word ? thread->streams : NULL; stream; stream = stream->next) {
         if (!(wanted & (is_c ? stream->c_bit : stream->all_bit))) continue;
         if (stream->max_depth && stream->depth >= stream->max_depth) continue;
-        if (kpti_stream_append(stream, word | kind, now))
+        if (kpti_stream_append(stream, word | kind, &now))
             kpti_stream_append_caller(stream, line, now);
     }
     kpti_record_end(thread);

@@ -64,9 +64,22 @@ void kpti_session_forget_locked(kpti_tracer *tracer)
     kpti_session_bump();
 }
 
+/* Those that record stop at NOW. */
+static void forget_all_locked(uint64_t now)
+{
+    for (int i = 0; i < KPTI_MOST_RECORDING; i++) {
+        kpti_tracer *tracer = kpti_roster_at_locked(i);
+        if (!tracer) continue;
+        tracer->runs[tracer->run_count - 1].stop_ticks = now;
+        kpti_session_forget_locked(tracer);
+    }
+}
+
 void kpti_session_forked_locked(void)
 {
     kpti_thread *self = kpti_thread_self;
+    /* One that another thread was making or destroying has no handle, and so the plugin has not told it. */
+    forget_all_locked(kpti_ticks());
     if (self) {
         self->next = NULL;
         atomic_store_explicit(&self->busy, 0, memory_order_relaxed);
@@ -81,17 +94,6 @@ static void prepare_once(void)
 {
     kpti_fork_watch();
     (void)kpti_membarrier_register();
-}
-
-/* Those that record stop at NOW. */
-static void forget_all_locked(uint64_t now)
-{
-    for (int i = 0; i < KPTI_MOST_RECORDING; i++) {
-        kpti_tracer *tracer = kpti_roster_at_locked(i);
-        if (!tracer) continue;
-        tracer->runs[tracer->run_count - 1].stop_ticks = now;
-        kpti_session_forget_locked(tracer);
-    }
 }
 
 static kpt_status start_inside(kpti_tracer *tracer, kpti_error *error)
@@ -259,7 +261,7 @@ typedef struct attachment {
 
 static int begin_streams_locked(kpti_thread *thread, kpti_open_stack open, attachment *attached)
 {
-    const uint64_t real_tid = thread->carrier ? thread->carrier->os_tid : thread->os_tid;
+    const uint64_t real_tid = kpti_thread_real(thread)->os_tid;
     uint64_t now = kpti_ticks();
     int count = 0;
     for (int i = 0; i < KPTI_MOST_RECORDING; i++) {

@@ -181,6 +181,16 @@ static kpti_stream *idle_stream_locked(kpti_tracer *tracer, uint64_t os_tid, con
     return stream;
 }
 
+/* Which calls are open, of those that the tracer records, in a number that is not 0. */
+static uint64_t digest_open(const kpti_stream *stream, kpti_open_stack open)
+{
+    uint64_t digest = UINT64_C(0xcbf29ce484222325);
+    for (uint32_t i = 0; i < open.count; i++)
+        if (open.masks[i] & stream->tracer->bit)
+            digest = (digest ^ open.functions[i]) * UINT64_C(0x100000001b3);
+    return digest | 1;
+}
+
 void kpti_stream_add_idle_locked(kpti_tracer *tracer, uint64_t os_tid, const char *name,
                                  kpti_open_stack open)
 {
@@ -192,23 +202,26 @@ void kpti_stream_add_idle_locked(kpti_tracer *tracer, uint64_t os_tid, const cha
     stream->sequence = 0;
     if (!begin_chunk_locked(stream, open, run->start_ticks)) return;
     kpti_stream_seal_locked(stream);
-    stream->idle = 1;
+    stream->idle = digest_open(stream, open);
 }
 
-/* Takes away what was recorded for the thread in the present run: it tells itself now. */
-static void drop_idle_locked(kpti_stream *stream)
+/* Takes away what was recorded for the thread in the present run: it tells itself now. 1: that is with the sink, or
+ * being read, and so what the thread tells comes behind it. */
+static int replace_idle_locked(kpti_stream *stream, kpti_open_stack open)
 {
+    const uint64_t idle = stream->idle;
     kpti_chunk *last = stream->last;
     kpti_chunk **link = &stream->first;
-    if (!stream->idle) return;
     stream->idle = 0;
-    if (!last || last->run != stream->tracer->run_count - 1) return;
-    if (stream->tracer->readers || stream->handing || stream->given) return;
+    if (!idle || stream->run != stream->tracer->run_count - 1) return 0;
+    if (!last || stream->tracer->readers || stream->handing || stream->given)
+        return idle == digest_open(stream, open); /* else it went on before the hooks were there */
     stream->last = NULL;
     for (; *link && *link != last; link = &(*link)->next)
         stream->last = *link;
     *link = NULL;
     kpti_room_free_locked(stream->tracer, last);
+    return 0;
 }
 
 void kpti_stream_adopt_locked(kpti_stream *stream, kpti_thread *thread)
@@ -217,6 +230,15 @@ void kpti_stream_adopt_locked(kpti_stream *stream, kpti_thread *thread)
     stream->owned_next = thread->owned;
     thread->owned = stream;
     stream->tracer->orphans--;
+}
+
+void kpti_stream_abandon_locked(kpti_stream *stream)
+{
+    kpti_stream **link = &stream->thread->owned;
+    while (*link && *link != stream)
+        link = &(*link)->owned_next;
+    if (*link) *link = stream->owned_next;
+    stream->thread = NULL;
 }
 
 /* The tracer's options, where the hot path finds them. */
@@ -235,10 +257,9 @@ static void take_options(kpti_stream *stream)
 
 void kpti_stream_begin_locked(kpti_stream *stream, kpti_open_stack open, uint64_t ticks)
 {
-    drop_idle_locked(stream);
+    if (!replace_idle_locked(stream, open)) stream->sequence = 0;
     take_options(stream);
     stream->run = stream->tracer->run_count - 1;
-    stream->sequence = 0;
     stream->dropped = 0;
     stream->begun = ticks;
     stream->open_span_count = 0;
@@ -313,24 +334,24 @@ static int is_switched_off(const kpti_stream *stream, uint32_t word)
     return off;
 }
 
-int kpti_stream_append_slow(kpti_stream *stream, uint32_t word, uint64_t ticks)
+int kpti_stream_append_slow(kpti_stream *stream, uint32_t word, uint64_t *now)
 {
     kpti_event *at = atomic_load_explicit(&stream->cursor, memory_order_relaxed);
     kpti_event *limit = atomic_load_explicit(&stream->limit, memory_order_relaxed);
     if (atomic_load_explicit(&stream->ended, memory_order_relaxed)) return 0;
-    if (at >= limit && (stream->dropped % RETRY_EVERY || !refill(stream, &ticks))) {
+    if (at >= limit && (stream->dropped % RETRY_EVERY || !refill(stream, now))) {
         if (atomic_load_explicit(&stream->ended, memory_order_relaxed)) return 0; /* just now */
         stream->dropped++;
         atomic_fetch_add_explicit(&stream->dropped_total, 1, memory_order_relaxed);
         return 0;
     }
     if (at >= limit && is_switched_off(stream, word)) return 0;
-    if ((uint32_t)(ticks >> 32) != stream->high) { /* the slack has room for all three words */
-        stream->high = (uint32_t)(ticks >> 32);
-        kpti_stream_append_plain(stream, kpti_event_make(KPTI_EVENT_EPOCH, 0, ticks));
-        kpti_stream_append_plain(stream, ticks);
+    if ((uint32_t)(*now >> 32) != stream->high) { /* the slack has room for all three words */
+        stream->high = (uint32_t)(*now >> 32);
+        kpti_stream_append_plain(stream, kpti_event_make(KPTI_EVENT_EPOCH, 0, *now));
+        kpti_stream_append_plain(stream, *now);
     }
-    kpti_stream_append_plain(stream, (uint64_t)word << 32 | (uint32_t)ticks);
+    kpti_stream_append_plain(stream, (uint64_t)word << 32 | (uint32_t)*now);
     return 1;
 }
 

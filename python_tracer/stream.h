@@ -51,8 +51,8 @@ typedef struct kpti_stream {
     kpti_chunk *last;  /* the one that is written, while it is not sealed */
     kpti_chunk *later; /* begun while a snapshot reads: joined to the others after it */
     kpti_chunk *given; /* the first one, if the sink took it while a snapshot was reading it */
+    uint64_t idle;     /* 0, or which open calls were recorded for the thread, not by it */
     uint32_t handing;  /* KPTI_HANDING_*; while it is not 0 the first chunk stays */
-    uint32_t idle;     /* last was recorded for the thread, not by it */
     uint32_t settled;  /* the last of the tracer's settlings in which it was seen out */
     uint32_t sealed;   /* last is complete: the next event begins a new chunk */
     uint32_t run;
@@ -76,8 +76,9 @@ enum { KPTI_HANDING_NOBODY = 0, KPTI_HANDING_ONE = 1, KPTI_HANDING_AGAIN = 2 };
 /* Room that limit leaves behind it, so that what follows an event needs no test of its own. */
 enum { KPTI_SLACK = 8 };
 
-/* The generic end of append: 1 if the event was recorded, 0 if it had to be dropped, and counted. */
-int kpti_stream_append_slow(kpti_stream *stream, uint32_t word, uint64_t ticks);
+/* The generic end of append: 1 if the event was recorded, 0 if it had to be dropped, and counted. Python may run in
+ * it, and with that callbacks inside of this one: TICKS are then those behind them, for what follows. */
+int kpti_stream_append_slow(kpti_stream *stream, uint32_t word, uint64_t *ticks);
 
 /* Appends an event whose kind and number are WORD, if that needs no more than a store: 1 if so. Owner
  * thread only. Budget: 2 ns. */
@@ -96,9 +97,9 @@ static inline int kpti_stream_append_quick(kpti_stream *stream, uint32_t word, u
 }
 
 /* The same, whatever it takes; 1 if it was recorded. */
-static inline int kpti_stream_append(kpti_stream *stream, uint32_t word, uint64_t ticks)
+static inline int kpti_stream_append(kpti_stream *stream, uint32_t word, uint64_t *ticks)
 {
-    return kpti_stream_append_quick(stream, word, ticks) ||
+    return kpti_stream_append_quick(stream, word, *ticks) ||
            kpti_stream_append_slow(stream, word, ticks);
 }
 
@@ -157,6 +158,8 @@ void kpti_stream_add_idle_locked(struct kpti_tracer *tracer, uint64_t os_tid, co
                                  kpti_open_stack open);
 /* Makes such a stream the thread's own. */
 void kpti_stream_adopt_locked(kpti_stream *stream, struct kpti_thread *thread);
+/* The opposite: its thread is gone, or can't come back to it. */
+void kpti_stream_abandon_locked(kpti_stream *stream);
 /* Begins to record in the tracer's present run, with the calls that are open there. */
 void kpti_stream_begin_locked(kpti_stream *stream, kpti_open_stack open, uint64_t ticks);
 /* Ends the stream's part in the run; its owner may still be inside a callback. */

@@ -74,6 +74,12 @@ typedef struct kpti_thread {
 
 extern __thread kpti_thread *kpti_thread_self __attribute__((tls_model("initial-exec")));
 
+/* The real thread of a greenlet's lane; else THREAD itself. */
+static inline const kpti_thread *kpti_thread_real(const kpti_thread *thread)
+{
+    return thread && thread->carrier ? thread->carrier : thread;
+}
+
 /* The calling thread's, made if need be; NULL when there is no memory. The GIL, or a thread state, is
  * held; a pending exception is left alone. */
 kpti_thread *kpti_thread_get(void);

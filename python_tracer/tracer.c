@@ -290,7 +290,8 @@ static kpt_status get_chunks(void *self, const kpt_chunk_sink *sink, kpti_error 
     return KPT_OK;
 }
 
-/* In the child: the other threads are gone, and will never leave what they were inside. */
+/* In the child: the other threads are gone, and will never leave what they were inside. The greenlets of this
+ * one go on. */
 static void forked(void *self)
 {
     kpti_tracer *tracer = self;
@@ -298,8 +299,9 @@ static void forked(void *self)
     tracer->readers = 0;
     kpti_session_forget_locked(tracer);
     for (kpti_stream *s = tracer->streams; s; s = s->sibling) {
-        if (s->thread == kpti_thread_self) continue;
-        s->thread = NULL;
+        if (!s->thread || kpti_thread_real(s->thread) == kpti_thread_real(kpti_thread_self))
+            continue;
+        kpti_stream_abandon_locked(s);
         s->thread_flags |= KPT_THREAD_ENDED;
     }
 }

@@ -92,8 +92,8 @@ static uint64_t tell(kpti_thread *thread, const telling *t, PyObject **self)
 static void append(kpti_stream *stream, uint32_t word, uint32_t caller, const telling *t,
                    uint64_t answer)
 {
-    const uint64_t now = kpti_ticks();
-    if (!kpti_stream_append(stream, word | KPTI_EVENT_ENTER, now)) return;
+    uint64_t now = kpti_ticks();
+    if (!kpti_stream_append(stream, word | KPTI_EVENT_ENTER, &now)) return;
     kpti_stream_append_caller(stream, caller, now);
     if (!t) return;
     kpti_stream_append_plain(

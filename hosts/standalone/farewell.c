@@ -88,6 +88,15 @@ int kpti_farewell_add(kpti_farewell *f)
     return error;
 }
 
+void kpti_farewell_listen(void)
+{
+    pthread_mutex_lock(&control);
+    pthread_mutex_lock(&lock); /* for good where the signal has come: it is not caught again */
+    if (first) kpti_keeper_listen_again(&keeper);
+    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&control);
+}
+
 void kpti_farewell_rest(kpti_farewell *f)
 {
     pthread_mutex_lock(&lock);

@@ -1,6 +1,6 @@
 /* farewell.h: what is handed over before SIGTERM ends the process: a thread of its own, which needs no GIL,
  * does all of it when the signal comes, and then the process dies of the signal as it would have. A program
- * that handles SIGTERM itself keeps its handler, and nothing is done here.
+ * that handles SIGTERM itself keeps its handler, and nothing is done here while it has it.
  *
  *   add ──> (rest ──>) remove
  *
@@ -25,6 +25,10 @@ typedef struct kpti_farewell {
 
 /* 0, also where SIGTERM has a handler, or an errno: there is no thread. */
 int kpti_farewell_add(kpti_farewell *farewell);
+
+/* A program that had a handler of its own has none any more. On the thread that took it away; what act may wait
+ * for must not be held. */
+void kpti_farewell_listen(void);
 
 /* What it hands over is about to be complete: a signal that comes now waits until it is removed, but not for
  * ever. What act may wait for must not be held. */

@@ -68,9 +68,18 @@ int kpti_keeper_may_listen(int number)
            (now.sa_handler == SIG_DFL || now.sa_handler == handle);
 }
 
-static int listen_to(kpti_keeper *keeper)
+static int put_handler(int number)
 {
     struct sigaction ours;
+    memset(&ours, 0, sizeof ours);
+    ours.sa_handler = handle;
+    ours.sa_flags = SA_RESTART;
+    (void)sigemptyset(&ours.sa_mask);
+    return sigaction(number, &ours, NULL);
+}
+
+static int listen_to(kpti_keeper *keeper)
+{
     ear *e = ear_for(keeper->signal);
     kpti_keeper *none = NULL;
     if (!keeper->signal) return 0;
@@ -78,12 +87,8 @@ static int listen_to(kpti_keeper *keeper)
     if (!kpti_keeper_may_listen(keeper->signal)) return EBUSY;
     if (!atomic_compare_exchange_strong(&e->listening, &none, keeper)) return EBUSY;
     e->listener = getpid();
-    memset(&ours, 0, sizeof ours);
-    ours.sa_handler = handle;
-    ours.sa_flags = SA_RESTART;
-    (void)sigemptyset(&ours.sa_mask);
     atomic_store(&e->signals, 0);
-    if (sigaction(keeper->signal, &ours, NULL) == 0) return 0;
+    if (put_handler(keeper->signal) == 0) return 0;
     atomic_store(&e->listening, NULL);
     return errno;
 }
@@ -169,6 +174,11 @@ int kpti_keeper_start(kpti_keeper *keeper)
     error = start_thread(keeper);
     if (error) stop_listening(keeper);
     return error;
+}
+
+void kpti_keeper_listen_again(const kpti_keeper *keeper)
+{
+    if (kpti_keeper_may_listen(keeper->signal)) (void)put_handler(keeper->signal);
 }
 
 void kpti_keeper_rest(kpti_keeper *keeper)

@@ -31,6 +31,9 @@ int kpti_keeper_may_listen(int number);
  * has a handler. */
 int kpti_keeper_start(kpti_keeper *keeper);
 
+/* Of one that runs: who took its handler away has taken away the own one, too. */
+void kpti_keeper_listen_again(const kpti_keeper *keeper);
+
 /* It does nothing more; what it does is finished first. Signals are still caught, and wait. */
 void kpti_keeper_rest(kpti_keeper *keeper);
 

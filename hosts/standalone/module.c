@@ -9,6 +9,7 @@
 #include <Python.h>
 
 #include "calls.h"
+#include "farewell.h"
 #include "options.h"
 #include "report_page.h"
 #include "traceback_type.h"
@@ -254,6 +255,17 @@ static PyObject *stats(PyObject *module, PyObject *capsule)
     return dict;
 }
 
+PyDoc_STRVAR(listen_doc, "listen(): SIGTERM has no handler of the program's any more");
+static PyObject *listen_again(PyObject *module, PyObject *none)
+{
+    (void)module;
+    (void)none;
+    Py_BEGIN_ALLOW_THREADS;
+    kpti_farewell_listen();
+    Py_END_ALLOW_THREADS;
+    return Py_NewRef(Py_None);
+}
+
 PyDoc_STRVAR(close_doc, "close(trace): frees the recording");
 static PyObject *close_trace(PyObject *module, PyObject *capsule)
 {
@@ -295,6 +307,7 @@ static PyMethodDef methods[] = {
     {"tasks", kpti_tasks_call, METH_VARARGS, kpti_tasks_doc},
     {"recover", kpti_recover_call, METH_VARARGS, kpti_recover_doc},
     {"report_page", report_page, METH_NOARGS, report_page_doc},
+    {"listen", listen_again, METH_NOARGS, listen_doc},
     {"close", close_trace, METH_O, close_doc},
     {NULL, NULL, 0, NULL},
 };

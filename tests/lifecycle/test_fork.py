@@ -94,6 +94,25 @@ class ForkTest(support.Case):
         """.replace("\n            ", "\n") % (rounds(100, 1000), rounds(100, 1000),
                                                rounds(20, 200)), limit=240)
 
+    @unittest.skipUnless(support.MONITORING, "hooks are not seen")
+    @unittest.skipIf("libasan" in os.environ.get("LD_PRELOAD", ""), "as above")
+    def test_nobody_records_in_the_child(self):
+        # Nor does a tracer that another thread was making or destroying, which has no handle.
+        self.program("""
+            import lc
+            cyclers = [lc.Cycler(1_000_000, 50), lc.Cycler(1_000_000, 50)]
+            left = 0
+            for i in range(%d):
+                pid = os.fork()
+                if pid == 0:
+                    lc.ticks(200)
+                    os._exit(sum(sys.monitoring.get_tool(i) is not None for i in range(6)))
+                left += os.waitpid(pid, 0)[1] != 0
+                lc.ticks(500)
+            assert not left, left
+            os._exit(0)
+        """ % rounds(400, 3000), limit=240)
+
     def test_the_childs_copy_of_a_running_tracer(self):
         # By the ABI: stopped and empty there; the first stop is legal; restart and destroy work.
         self.program("""

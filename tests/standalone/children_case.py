@@ -30,6 +30,23 @@ HANDLER = """
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
     """
 
+# One that takes it back, and dies of the signal.
+HANDLER_BEFORE = """
+    import os, signal
+    def leaf():
+        pass
+    pid = os.fork()
+    if not pid:
+        signal.signal(signal.SIGTERM, lambda *_: None)
+        os.kill(os.getpid(), signal.SIGTERM)
+        for _ in range(1000):
+            leaf()
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGTERM)
+        signal.pause()
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGTERM
+    """
+
 
 class ChildrenCase(Case):
     def setUp(self):

@@ -8,7 +8,7 @@ import textwrap
 import time
 import unittest
 
-from children_case import HANDLER, POOL, ChildrenCase
+from children_case import HANDLER, HANDLER_BEFORE, POOL, ChildrenCase
 from support import run_python
 
 
@@ -123,6 +123,11 @@ class Children(ChildrenCase):
     def test_a_program_with_a_handler_of_its_own_keeps_it(self):
         self.run_children(HANDLER)
         self.assertEqual(len(self.processes()), 2)
+
+    def test_one_that_takes_its_handler_back(self):
+        """What it does then is what it would do without: it dies of the signal, and its calls are there."""
+        self.run_children(HANDLER_BEFORE)
+        self.assertEqual([counts["leaf"] for counts in self.processes().values() if counts["leaf"]], [1000])
 
     def test_a_child_that_goes_on(self):
         """Its file is left out, and merged later."""

@@ -1,6 +1,7 @@
 """Greenlets: each has a track of its own, in which its calls nest. Needs the package greenlet, and gevent for
 what is on top of it; KPT_GREENLETS says in which folder they are, where this Python has none itself."""
 
+import collections
 import os
 import sys
 import threading
@@ -186,6 +187,38 @@ class Greenlets(Case):
         lanes = self.lanes()
         self.assertEqual([self.functions(c) for n, c in lanes.items() if n.startswith("greenlet-")],
                          [["body", "leaf", "leaf"]] * 3)
+
+    def test_fork(self):
+        """The child of a fork goes on with its greenlets, and with a trace of its own."""
+        script = self.folder / "program.py"
+        script.write_text("import os, sys\nsys.path += [p for p in [%r] if p]\nimport greenlet, threading\n"
+                          "def leaf(): pass\n"
+                          "def body():\n"
+                          "    while True:\n"
+                          "        leaf()\n        greenlet.getcurrent().parent.switch()\n"
+                          "def begin(): return [greenlet.greenlet(body) for _ in range(20)]\n"
+                          "def go_on():\n    for g in own: g.switch()\n"
+                          "def elsewhere():\n"
+                          "    others.extend(begin())\n"
+                          "    for g in others: g.switch()\n"
+                          "    begun.set(); forked.wait()\n"
+                          "own, others, begun, forked = begin(), [], threading.Event(), threading.Event()\n"
+                          "thread = threading.Thread(target=elsewhere)\n"
+                          "thread.start(); begun.wait()\n"
+                          "go_on()\n"
+                          "pid = os.fork()\n"
+                          "if not pid:\n"
+                          "    go_on()\n    others.clear()\n    go_on()\n    sys.exit(3)\n"
+                          "status = os.waitpid(pid, 0)[1]\n"
+                          "forked.set()\nthread.join()\ngo_on()\n"
+                          "sys.exit(status != 3 << 8)\n"
+                          % os.environ.get("KPT_GREENLETS", ""))
+        out = run_python("-W", "ignore", "-m", "kpytrace", "run", "-q", "--children", "-o", self.path, script,
+                         cwd=self.folder)
+        self.assertEqual((out.returncode, out.stderr), (0, ""))
+        events = self.read_trace()["traceEvents"]
+        counts = collections.Counter(e["pid"] for e in events if e["ph"] == "X" and e["name"].endswith(": leaf"))
+        self.assertEqual(sorted(counts.values()), [40, 60])
 
     def test_left_out(self):
         main = greenlet.getcurrent()

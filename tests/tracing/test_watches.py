@@ -302,6 +302,27 @@ class Watches(abi_host.HostCase):
         self.assertEqual(ids, sorted(set(ids)), "each has its own")
         self.assertEqual(recording.stats["events_repaired"], 0)
 
+    def test_in_a_ring_beside_another_tracer(self):
+        """At a new chunk of the ring its host is asked of the open calls, and may set off a collection, which the
+        other one records; and then, later than that, the call that filled the chunk."""
+        asked = []
+        host = self.new_host(watched=lambda watch, instance, call_id: asked.append(1) or gc.collect(0) * 0)
+        ring = self.make(host=host, watches=[(1, Module.__call__)], ring_bytes=200_000)
+        other = self.make()
+        other.register_gc_callback()
+
+        def many(x):
+            for _ in range(50_000):
+                plain()
+
+        module = Module("a")
+        module.forward = many
+        module(1)
+        ring.stop()
+        other.stop()
+        self.assertGreater(len(asked), 10)
+        self.assertEqual([t.recording().stats["events_repaired"] for t in (ring, other)], [0, 0])
+
     def test_every_chunk_boundary(self):
         """A call and its answer that come to lie on either side of a chunk's end."""
         a = Module("a")
