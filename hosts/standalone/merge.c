@@ -178,7 +178,7 @@ kpt_status kpti_merge_add(kpti_merge *m, kpti_session *s, const kpti_merge_part 
     kpt_status status = kpti_session_enter(s, error);
     if (status != KPT_OK) return status;
     m->watch = *watch;
-    status = kpti_source_begin(s, &from, error);
+    status = kpti_source_begin(s, watch, &from, error);
     if (status == KPT_OK) {
         status = add_source(m, s, &from, part, error);
         kpti_source_end(&from);
