@@ -101,6 +101,9 @@ class _Calls:
         self.quiet, self.output, self.family, self.merges = quiet, output, family, merges
         path = family.new_path() if merges and family and not output.endswith(".kpt") else output
         self.recorded = _trace.Trace(path, options)  # type: ignore[arg-type]
+        self.announced = family is not None and not merges and not self.recorded._stream
+        if family and self.announced:
+            family.announce(path)
         if family:
             self.recorded._host["flush_at_term"] = True  # as pools end their workers; of a ring: a dump
         self.recorded._told_no_gpu = quiet
@@ -123,6 +126,8 @@ class _Calls:
             self.recorded._progress = bar
         self.recorded._describe_again()
         summary = self.recorded.stop()
+        if self.family and self.announced:
+            self.family.retract(self.output)
         if bar:
             bar.close()
         if self.merges and self.family and summary.path != self.output:

@@ -6,6 +6,7 @@ Programs that are started learn of it by the environment, forked children by a h
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from ._kpt import File
 
 _SUFFIXES = (".gz", ".json", ".speedscope", ".pftrace", ".collapsed", ".kpt", ".pickle", ".tables")
+_RUNNING = ".running"  # beside where a file will be, as long as its process runs
 # multiprocessing's own, of which nobody wants to know; the second one's children are the program's.
 _TRACKER, _SERVER = "from multiprocessing.resource_tracker ", "from multiprocessing.forkserver "
 
@@ -101,7 +103,7 @@ class Family:
         folder += ".children"
         os.makedirs(folder, exist_ok=True)
         for name in os.listdir(folder):
-            if name.endswith(suffix) and name.partition(".")[0].replace("-", "").isdigit():
+            if name.endswith((suffix, _RUNNING)) and name.partition(".")[0].replace("-", "").isdigit():
                 os.unlink(os.path.join(folder, name))
         return cls(folder, options, suffix)
 
@@ -118,6 +120,25 @@ class Family:
             path = os.path.join(self.folder, f"{os.getpid()}-{i}{self.suffix}")
         return path
 
+    def announce(self, path: str) -> None:
+        """Of a process that has its file at its end only: the first one is to know that there will be one."""
+        with contextlib.suppress(OSError):
+            open(self._mark(path), "wb").close()
+
+    def retract(self, path: str) -> None:
+        with contextlib.suppress(OSError):
+            os.unlink(self._mark(path))
+
+    def _mark(self, path: str) -> str:
+        return path[:-len(self.suffix)] + _RUNNING
+
+    def _announced(self) -> int:
+        """How many run that have no file yet. One that was killed could not say that it ended."""
+        names = set(os.listdir(self.folder))
+        stems = [name[:-len(_RUNNING)] for name in names if name.endswith(_RUNNING)]
+        numbers = [stem.partition("-")[0] for stem in stems if stem + self.suffix not in names]
+        return sum(number.isdigit() and _is_alive(int(number)) for number in numbers)
+
     def files(self) -> list[str]:
         """The names of those of all members."""
         return [name for name in os.listdir(self.folder) if name.endswith(self.suffix) and _is_members(name)]
@@ -126,7 +147,7 @@ class Family:
         """The files of processes that ended, however; and how many others there are."""
         from ._kpt import File
 
-        files, running = [], 0
+        files, running = [], self._announced()
         for name in self.files():
             try:
                 file = File(os.path.join(self.folder, name))

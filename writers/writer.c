@@ -228,6 +228,12 @@ kpt_status kpti_writer_open(const kpti_format *format, const char *path,
     return KPT_OK;
 }
 
+kpt_status kpti_writer_state(const kpti_writer *w, kpti_writer_result *result)
+{
+    memset(result, 0, sizeof *result);
+    return describe(w->format, result, w->status, kpti_out_error(&w->out), w->out.place.path);
+}
+
 kpt_status kpti_writer_close(kpti_writer *w, kpt_status status, const kpt_stats *stats,
                              kpti_writer_result *result)
 {

@@ -86,6 +86,9 @@ int kpti_format_takes_processes(const kpti_format *format);
 kpt_status kpti_writer_end_process(kpti_writer *writer);
 kpt_status kpti_writer_begin_process(kpti_writer *writer, const kpti_writer_options *options);
 
+/* What has become of the file so far: KPT_OK, or the writer's first failure, of which RESULT has the text. */
+kpt_status kpti_writer_state(const kpti_writer *writer, kpti_writer_result *result);
+
 /* Ends the trace and frees the writer. STATUS is the delivery's: with KPT_OK the file is finished,
  * with the counters of STATS (which may be NULL), otherwise nothing is left. Returns KPT_OK, or the
  * first failure of all. */

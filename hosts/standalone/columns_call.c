@@ -154,7 +154,7 @@ PyObject *kpti_columns_call(PyObject *module, PyObject *args)
     d.steps = (const void *)steps;
     d.step_count = (uint32_t)((size_t)size / sizeof(kpti_profile_step));
     d.call.released = PyEval_SaveThread();
-    status = kpti_session_deliver(session, take_batch, &d, &error);
+    status = kpti_session_deliver(session, NULL, take_batch, &d, &error);
     PyEval_RestoreThread(d.call.released);
     if (status == KPT_OK) return Py_NewRef(Py_None);
     return kpti_raise(&error, NULL);

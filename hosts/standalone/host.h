@@ -95,9 +95,10 @@ kpt_status kpti_session_write(kpti_session *session, const char *path,
                               const kpti_session_watch *watch, kpti_session_count *count,
                               kpti_session_error *error);
 
-/* The same without a file, thread after thread: to SINK; counted only; or by function. */
-kpt_status kpti_session_deliver(kpti_session *session, kpt_batch_fn sink, void *sink_ctx,
-                                kpti_session_error *error);
+/* The same without a file, thread after thread: to SINK, where WATCH may be NULL; counted only; or by
+ * function. */
+kpt_status kpti_session_deliver(kpti_session *session, const kpti_session_watch *watch,
+                                kpt_batch_fn sink, void *sink_ctx, kpti_session_error *error);
 kpt_status kpti_session_count_calls(kpti_session *session, kpti_session_count *count,
                                     kpti_session_error *error);
 kpt_status kpti_session_profile(kpti_session *session, const kpti_session_watch *watch,

@@ -113,12 +113,8 @@ static kpt_status begin_part(kpti_merge *m, kpti_session *s, const kpti_merge_pa
     options.notes = notes;
     options.gpu = gpu;
     options.shares_file = 1;
-    if (m->writer) {
-        status = kpti_writer_begin_process(m->writer, &options);
-        if (status == KPT_OK) return KPT_OK;
-        return kpti_session_fail(error, status, "the next process can't be written: %s",
-                                 kpt_status_name(status));
-    }
+    if (m->writer)
+        return kpti_writer_begin_process(m->writer, &options); /* the end tells why not */
     options.version = kpti_kpt_info(kpt_str_of(s->info), "version");
     options.gzip = m->choice.gzip;
     options.interrupted = interrupted;
@@ -151,6 +147,7 @@ static kpt_status add_source(kpti_merge *m, kpti_session *s, const kpti_source *
     const kpti_notes *notes = from->notes;
     const int is_shifted = kpti_is_shift(&part->clock);
     kpti_gpu_log gpu = *from->gpu; /* what it holds stays the source's */
+    kpti_writer_result result;
     kpt_status status = KPT_OK;
     if (is_shifted) {
         notes = &shifted;
@@ -166,7 +163,8 @@ static kpt_status add_source(kpti_merge *m, kpti_session *s, const kpti_source *
                                      is_shifted ? (void *)m : (void *)m->writer, error);
     if (status == KPT_OK) add_stats(m, &from->tracer);
     /* The notes and the log are about to go, whatever became of the part. */
-    if (m->writer) (void)kpti_writer_end_process(m->writer);
+    if (m->writer && kpti_writer_end_process(m->writer) != KPT_OK)
+        status = fail_of_writer(error, kpti_writer_state(m->writer, &result), &result);
     kpti_notes_free(&shifted);
     return status;
 }
@@ -178,7 +176,7 @@ kpt_status kpti_merge_add(kpti_merge *m, kpti_session *s, const kpti_merge_part 
     kpt_status status = kpti_session_enter(s, error);
     if (status != KPT_OK) return status;
     m->watch = *watch;
-    status = kpti_source_begin(s, &from, error);
+    status = kpti_source_begin(s, watch, &from, error);
     if (status == KPT_OK) {
         status = add_source(m, s, &from, part, error);
         kpti_source_end(&from);

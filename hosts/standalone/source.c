@@ -38,13 +38,15 @@ static int copy_notes(kpti_session *s, kpti_source *from)
     return fine;
 }
 
-kpt_status kpti_source_begin(kpti_session *s, kpti_source *from, kpti_session_error *error)
+kpt_status kpti_source_begin(kpti_session *s, const kpti_session_watch *watch, kpti_source *from,
+                             kpti_session_error *error)
 {
     memset(from, 0, sizeof *from);
     from->tracer = s->tracer;
     from->notes = &s->notes;
     from->gpu = &s->gpu.log;
     from->file = s->reader.bytes ? &s->reader : NULL;
+    from->watch = from->file ? watch : NULL;
     if (s->streams) return load_stream(s, from, error);
     kpti_gpu_collect(&s->gpu);
     if (s->stopped || copy_notes(s, from)) return KPT_OK;
@@ -57,6 +59,7 @@ enum { CALLS_RESIDENT = 1 << 20 };
 
 typedef struct passage {
     const kpti_kpt_reader *file;
+    const kpti_session_watch *watch;
     kpt_batch_fn sink;
     void *sink_ctx;
     uint64_t calls;
@@ -70,13 +73,15 @@ static kpt_status pass_on(void *ctx, const kpt_batch *batch)
         kpti_kpt_let_go(p->file);
         p->calls = 0;
     }
+    if (p->watch && p->watch->interrupted && p->watch->interrupted(p->watch->interrupted_ctx))
+        return KPT_E_STATE;
     return p->sink(p->sink_ctx, batch);
 }
 
 kpt_status kpti_source_deliver(const kpti_source *from, uint32_t order, kpt_batch_fn sink,
                                void *sink_ctx, kpti_session_error *error)
 {
-    passage through = {from->file, sink, sink_ctx, 0};
+    passage through = {from->file, from->watch, sink, sink_ctx, 0};
     kpt_delivery delivery;
     kpt_status status;
     KPT_INIT(&delivery);

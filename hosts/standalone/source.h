@@ -13,11 +13,14 @@ typedef struct kpti_source {
     kpti_notes copied_notes;
     kpti_gpu_log loaded_gpu;
     kpti_kpt_reader reader;
-    const kpti_kpt_reader *file; /* this one, or the session's; NULL: it is in memory */
+    const kpti_kpt_reader *file;     /* this one, or the session's; NULL: it is in memory */
+    const kpti_session_watch *watch; /* asked whether to go on; NULL: it does */
 } kpti_source;
 
-/* To be ended after KPT_OK only. */
-kpt_status kpti_source_begin(kpti_session *session, kpti_source *from, kpti_session_error *error);
+/* To be ended after KPT_OK only. WATCH, which may be NULL, can end a delivery from a file that was opened,
+ * since it can be read again; what a program has recorded itself is delivered to its end. */
+kpt_status kpti_source_begin(kpti_session *session, const kpti_session_watch *watch,
+                             kpti_source *from, kpti_session_error *error);
 void kpti_source_end(kpti_source *from);
 
 /* All that is recorded, to SINK. */

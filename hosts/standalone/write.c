@@ -21,13 +21,13 @@ static kpt_status count_batch(void *ctx, const kpt_batch *batch)
     return KPT_OK;
 }
 
-kpt_status kpti_session_deliver(kpti_session *s, kpt_batch_fn sink, void *sink_ctx,
-                                kpti_session_error *error)
+kpt_status kpti_session_deliver(kpti_session *s, const kpti_session_watch *watch, kpt_batch_fn sink,
+                                void *sink_ctx, kpti_session_error *error)
 {
     kpti_source from;
     kpt_status status = kpti_session_enter(s, error);
     if (status != KPT_OK) return status;
-    status = kpti_source_begin(s, &from, error);
+    status = kpti_source_begin(s, watch, &from, error);
     if (status == KPT_OK) {
         status = kpti_source_deliver(&from, KPT_ORDER_THREAD, sink, sink_ctx, error);
         kpti_source_end(&from);
@@ -39,7 +39,7 @@ kpt_status kpti_session_count_calls(kpti_session *s, kpti_session_count *count,
                                     kpti_session_error *error)
 {
     memset(count, 0, sizeof *count);
-    return kpti_session_deliver(s, count_batch, count, error);
+    return kpti_session_deliver(s, NULL, count_batch, count, error);
 }
 
 /* What a profile's batches pass through. */
@@ -62,7 +62,7 @@ kpt_status kpti_session_profile(kpti_session *s, const kpti_session_watch *watch
                                 kpti_profile *profile, kpti_session_error *error)
 {
     profiling p = {kpti_profile_batch, profile, watch, 0};
-    return kpti_session_deliver(s, profile_batch, &p, error);
+    return kpti_session_deliver(s, watch, profile_batch, &p, error);
 }
 
 kpt_status kpti_session_tasks(kpti_session *s, const kpti_session_watch *watch,
@@ -75,7 +75,7 @@ kpt_status kpti_session_tasks(kpti_session *s, const kpti_session_watch *watch,
     kpti_source from;
     kpt_status status = kpti_session_enter(s, error);
     if (status != KPT_OK) return status;
-    status = kpti_source_begin(s, &from, error);
+    status = kpti_source_begin(s, watch, &from, error);
     if (status == KPT_OK) {
         kpti_task_profile_notes(profile, from.notes);
         status = kpti_source_deliver(&from, KPT_ORDER_THREAD, profile_batch, &p, error);
@@ -106,7 +106,7 @@ kpt_status kpti_session_with_gpu(kpti_session *s,
     kpti_source from;
     kpt_status status = kpti_session_enter(s, error);
     if (status != KPT_OK) return status;
-    status = kpti_source_begin(s, &from, error);
+    status = kpti_source_begin(s, NULL, &from, error);
     if (status == KPT_OK) {
         status = use(ctx, from.gpu);
         kpti_source_end(&from);
@@ -206,7 +206,7 @@ kpt_status kpti_session_write_inside(kpti_session *s, const char *path,
     if (s->stream_open && kpti_file_id_is_at(&s->stream.id, path))
         return kpti_session_fail(error, KPT_E_INVALID,
                                  "%.180s is where the trace is written already", path);
-    status = kpti_source_begin(s, &from, error);
+    status = kpti_source_begin(s, watch, &from, error);
     if (status != KPT_OK) return status;
     status = ends_with(path, ".kpt") ? write_kpt(s, &from, path, watch, count, error)
                                      : write_format(s, &from, path, watch, count, error);

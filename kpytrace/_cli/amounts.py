@@ -1,4 +1,4 @@
-"""Times as people read them."""
+"""Times and names as people read them."""
 
 from __future__ import annotations
 
@@ -8,3 +8,11 @@ def amount(ns: float) -> str:
         if ns >= factor:
             return f"{ns / factor:.3f} {unit}"
     return f"{ns:.0f} ns"
+
+
+def shown(name: str) -> str:
+    """A program's own name on one line of a terminal: what would end the line, turn it round, or command the terminal
+    stands there by its number."""
+    if name.isprintable():
+        return name
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)

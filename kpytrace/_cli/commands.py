@@ -54,8 +54,16 @@ def _main(words: list[str]) -> int:
     return {"convert": files.convert, "info": files.info, "top": files.top}[words[0]](words[1:])
 
 
+def _take_any_text() -> None:
+    """Names are the program's, and times have a µ: what the output has no letter for is no reason to end there."""
+    if getattr(sys.stdout, "errors", "") == "strict" and hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
 def main(words: list[str]) -> int:
     """The exit status."""
+    if words[:1] != ["run"]:  # whose output is the program's own
+        _take_any_text()
     try:
         return _main(words)
     except Usage as error:

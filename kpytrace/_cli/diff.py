@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from .amounts import shown
 from .arguments import Argument, Usage, columns, parse, row_count
 
 TYPE_CHECKING = False
@@ -71,7 +72,7 @@ def _print(changes: Sequence[Change], count: int | None, runs: tuple[int, int]) 
         extra = f"  {_ms(change.margin or 0):>10}  {change.p or 0:>7.4f} {'!' if change.is_sure else ' '}" \
             if several else "  "
         print(f"{_ms(change.own_before):>12}  {_ms(change.own_after):>12}  {_ms(change.difference):>12}  {ratio:>6}"
-              f"{extra}{change.calls_before:>12,.0f}  {change.calls_after:>12,.0f}  {change.name}")
+              f"{extra}{change.calls_before:>12,.0f}  {change.calls_after:>12,.0f}  {shown(change.name)}")
 
 
 def _is_over(changes: Sequence[Change], share: float, several: bool) -> bool:

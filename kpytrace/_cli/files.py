@@ -7,7 +7,7 @@ import sys
 import time
 
 from . import progress
-from .amounts import amount
+from .amounts import amount, shown
 from .arguments import Argument, Usage, parse_command, row_count
 
 TYPE_CHECKING = False
@@ -124,10 +124,10 @@ Says what is in a .kpt file: the program, threads, calls, what was dropped, what
                       f"trace (twice the shortest call, {amount(shortest)}, for each)"))
     lines += _gpu_lines(file)
     for name, value in lines:
-        print(f"{name + ':':<14}{value}")
+        print(f"{name + ':':<14}{shown(value)}")
     print("threads:")
     for name, (count, own) in sorted(threads.items(), key=lambda item: -item[1][0]):
-        print(f"  {count:>14,} calls {amount(own):>12}  {name or '(no name)'}")
+        print(f"  {count:>14,} calls {amount(own):>12}  {shown(name) or '(no name)'}")
     return 0
 
 
@@ -195,7 +195,7 @@ of a function that calls itself only the outermost call)."""
         bar.close()
     print(f"{'calls':>14}  {'own':>11}  {'total':>11}  {'per call':>11}  {'longest':>11}  function")
     for display, _, _, _, thread, calls, own, total, _, most in rows:
-        where = f"  [{thread.decode('utf-8', 'replace')}]" if "threads" in options else ""
+        where = f"  [{shown(thread.decode('utf-8', 'replace'))}]" if "threads" in options else ""
         print(f"{calls:>14,}  {amount(own):>11}  {amount(total):>11}  {amount(total / calls):>11}  "
-              f"{amount(most):>11}  {display.decode('utf-8', 'replace')}{where}")
+              f"{amount(most):>11}  {shown(display.decode('utf-8', 'replace'))}{where}")
     return 0

@@ -6,6 +6,7 @@ import sys
 
 from .._memory_tables import KINDS, TIMES, Row, Tables
 from .._whole import write_text
+from .amounts import shown
 from .arguments import Argument, Usage, columns, parse, row_count
 
 _ARGUMENTS = (
@@ -44,7 +45,7 @@ def _print(title: str, rows: list[Row], options: dict[str, str]) -> None:
         rows = sorted(rows, key=lambda row: -abs(row.total_bytes))
     print(f"{title}\n{'own':>12}  {'blocks':>11}  {'total':>12}  where")
     for row in rows[:count]:
-        print(f"{_amount(row.bytes):>12}  {row.blocks:>11,}  {_amount(row.total_bytes):>12}  {row.where}")
+        print(f"{_amount(row.bytes):>12}  {row.blocks:>11,}  {_amount(row.total_bytes):>12}  {shown(row.where)}")
     if count and len(rows) > count:
         more = len(rows) - count
         print(f"{'':>12}  {'':>11}  {'':>12}  … and {more:,} more row{'s' * (more != 1)}")

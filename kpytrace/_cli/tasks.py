@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .amounts import amount
+from .amounts import amount, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,8 +16,8 @@ def print_tasks(file: KptFile, count: int, by_coroutine: bool) -> int:
     for number, (name, coroutine, resumes, running, first, last) in enumerate(
             file.standalone.tasks(file.handle, bar)):
         words = [coroutine] if by_coroutine else [name, coroutine]
-        shown = " ".join(filter(None, (word.decode("utf-8", "replace") for word in words)))
-        group = groups.setdefault(shown if by_coroutine else f"{number} {shown}", [0, 0, 0, 0])
+        title = " ".join(filter(None, (word.decode("utf-8", "replace") for word in words)))
+        group = groups.setdefault(title if by_coroutine else f"{number} {title}", [0, 0, 0, 0])
         for i, value in enumerate((1, resumes, running, last - first)):
             group[i] += value
     if bar:
@@ -26,9 +26,9 @@ def print_tasks(file: KptFile, count: int, by_coroutine: bool) -> int:
     print(f"{head}{'resumes':>12}  {'running':>11}  {'waiting':>11}  {'first to last':>13}  "
           f"{'coroutine' if by_coroutine else 'task'}")
     rows = sorted(groups.items(), key=lambda row: -row[1][2])[:count]
-    for shown, (tasks, resumes, running, life) in rows:
+    for title, (tasks, resumes, running, life) in rows:
         head = f"{tasks:>10,}  " if by_coroutine else ""
-        shown = shown if by_coroutine else shown.partition(" ")[2]
+        title = title if by_coroutine else title.partition(" ")[2]
         print(f"{head}{resumes:>12,}  {amount(running):>11}  {amount(max(life - running, 0)):>11}  "
-              f"{amount(life):>13}  {shown}")
+              f"{amount(life):>13}  {shown(title)}")
     return 0

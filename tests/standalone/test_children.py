@@ -159,6 +159,31 @@ class Children(ChildrenCase):
         self.assertEqual(reply.returncode, 0, reply.stderr)
         self.assertEqual(len(self.processes()), 4)
 
+    def test_a_ring_that_goes_on_is_told(self):
+        """It has no file before it ends; one that was killed will have none."""
+        reply = self.run_children("""
+            import os, signal, subprocess, sys
+            code = "import sys\\nprint('up', flush=True)\\nsys.stdin.read()"
+            made = [subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+                    for _ in range(3)]
+            for child in made:
+                child.stdout.readline()
+            made[0].communicate()
+            made[1].kill()
+            made[1].wait()
+            print(made[2].pid, flush=True)
+            sys.kept = made  # until after the merge
+            """, options=("--ring", "10s"))
+        self.assertIn("1 still run: kpytrace merge ", reply.stderr)
+        self.assertEqual(len(self.processes()), 2)
+        mark = self.files / f"{int(reply.stdout)}.running"
+        for _ in range(200):
+            if not mark.exists():
+                break
+            time.sleep(0.05)
+        self.assertTrue(mark.with_suffix(".kpt").exists())
+        self.assertEqual(len(list(self.files.glob("*.kpt"))), 3)
+
     def test_the_main_program_is_killed(self):
         (self.folder / "prog.py").write_text(textwrap.dedent("""
             import os, time

@@ -49,6 +49,13 @@ class Merge(Case):
             make_rank(source, path, rank, count)
         return paths
 
+    def test_a_full_device_is_told_as_such(self):
+        """In whatever file it is full; it was called a recording that can't be read."""
+        small, large = self.record("small.kpt"), self.record("large.kpt", steps=2000)
+        for paths in ([large], [small, large], [small, small]):
+            reply = self.merge(*paths, "-o", "/dev/full", status=1)
+            self.assertEqual(reply.stderr.splitlines()[-1], "kpytrace: /dev/full: No space left on device")
+
     def test_ranks_by_name_and_in_order(self):
         paths = self.ranks(3)
         reply = self.merge(*reversed(paths), "-o", self.path)
