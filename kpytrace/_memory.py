@@ -56,6 +56,7 @@ class Memory:
             _check_number("max_entries", max_entries, _options.read_u64),
             _check_number("max_frames", max_frames, _options.read_u32))
         self._handle: object = None
+        self._turns: dict[int, Any] = {}
         self._closed = False
         self._writes_at_term = False  # where SIGTERM ends the process
 
@@ -63,6 +64,11 @@ class Memory:
     def running(self) -> bool:
         """Whether it records now."""
         return _active is self
+
+    def _turn(self) -> Any:
+        """Of who calls the plugin, which takes one call at a time: another thread may export. The child of a fork,
+        where that thread is not, has a lock of its own."""
+        return self._turns.setdefault(os.getpid(), RLock())
 
     def start(self) -> Memory:
         """Begins to record, or goes on. Blocks from before are not known; their frees are."""
@@ -77,7 +83,8 @@ class Memory:
                                    "end that recording before you begin another")
             if self._handle is None:
                 self._handle = self._make()
-            self._begin()
+            with self._turn():
+                self._begin()
             _active = self
         return self
 
@@ -112,10 +119,12 @@ class Memory:
                 raise RuntimeError("this recording has not been started")
             if _active is not self:
                 return
-            self._end()
+            with self._turn():
+                self._end()
             _active = None
         if self._path is not None:
-            _standalone.memory_export(self._handle, self._path)
+            with self._turn():
+                _standalone.memory_export(self._handle, self._path)
 
     def export(self, path: Path) -> str:
         """Writes what was recorded so far, also while it runs, and returns the file's name. A failed
@@ -123,9 +132,10 @@ class Memory:
         target = _check_path(path)
         if self._handle is None:
             raise RuntimeError("this recording has not been started")
-        if self._closed:
-            raise RuntimeError("this recording is closed, and what it held is gone")
-        _standalone.memory_export(self._handle, target)
+        with self._turn():
+            if self._closed:
+                raise RuntimeError("this recording is closed, and what it held is gone")
+            _standalone.memory_export(self._handle, target)
         return target
 
     def tables(self) -> Tables:
@@ -148,7 +158,7 @@ class Memory:
     def close(self) -> None:
         """Frees the recording now; stops it, without writing anything, if it still runs."""
         global _active
-        with _lock:
+        with _lock, self._turn():
             if _active is self:
                 self._end()
                 _active = None
