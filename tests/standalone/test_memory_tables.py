@@ -231,6 +231,7 @@ class Commands(Case):
                 (["run", "--memory-sample", "5", self.script], "--memory FILE"),
                 (["run", "--memory", "a.json", "--gc", self.script], "--gc is about calls"),
                 (["run", "--memory", "a.json", "--memory-sample", "much", self.script], "sample_bytes"),
+                (["run", "--memory", "a.json", "-o", "./a.json", self.script], "to one file"),
                 (["memory"], "--help"),
                 (["memory", "x.json", "--at", "noon"], "--at must be one of"),
                 (["memory", "x.json", "-n", "few"], "--count must be a number")):
