@@ -171,6 +171,37 @@ class OfARecording(MemoryCase):
         self.assertEqual(list(read["threads"]), [str(os.getpid())])
 
 
+class OfAFile(Case):
+    def tables(self, name, **content):
+        """Of a recording that has this in it."""
+        path = self.folder / f"{name}.tables.json"
+        numbers = dict.fromkeys(Tables.__annotations__, 0)
+        path.write_text(json.dumps({"schema": "kpytrace.memory.1", **numbers, **content}))
+        return Tables(path)
+
+    def test_a_device_that_came_between(self):
+        """As those of tensors do."""
+        before = self.tables("a", devices=["python raw"], symbols=[], nodes=[], rows=[])
+        after = self.tables("b", devices=["python raw", "cpu"], symbols=[], nodes=[], rows=[[1, 0, *[7, 1] * 3]])
+        self.assertEqual([row.bytes for row in after.diff(before, device="cpu")], [7])
+        self.assertEqual([row.bytes for row in before.diff(after, device="cpu")], [-7])
+        self.assertEqual(after.diff(before, device="python raw"), [])
+        with self.assertRaisesRegex(ValueError, "device is one of python raw, cpu, not 'gpu'"):
+            after.diff(before, device="gpu")
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said):
+            commands.main(["memory", "--device", "cpu", *(str(self.folder / f"{name}.tables.json") for name in "ab")])
+        self.assertIn("Changed, end: 7 B in 1 blocks", said.getvalue())
+
+    def test_deep_stacks(self):
+        """What a function has in all is the same, and takes no more, however often it calls itself."""
+        depth = 50000
+        deep = self.tables("deep", devices=["python raw"], symbols=[["f", "a.py", 3], ["g", "a.py", 4]],
+                           nodes=[[i, i % 2] for i in range(depth)], rows=[[0, i, *[1] * 6] for i in range(depth + 1)])
+        rows = [(row.name, row.blocks, row.total_blocks) for row in deep.rows(by="function")]
+        self.assertEqual(rows, [("f", depth // 2, depth), ("g", depth // 2, depth - 1), ("(no Python)", 1, 1)])
+
+
 @unittest.skipUnless(BACKEND.exists() and not FREE_THREADED, WHY_SKIPPED)
 class Commands(Case):
     PROGRAM = "kept = [bytes(1000) for _ in range(1000)]\ndef f(): return bytearray(3000000)\nf()\n"
@@ -255,6 +286,7 @@ class Commands(Case):
                 ({"nodes": [[1, 0]]}, "no number 1"), ({"nodes": [[0, -1]]}, "no number -1"),
                 ({"rows": [[1, *good["rows"][0][1:]]]}, "no number 1"), ({"rows": [[0, 2, 8, 1, 8, 1, 8, 1]]}, "no number 2"),
                 ({"rows": [[0, 1, 8, 1]]}, "a row"), ({"rows": [[0, 1, 8, 1, 8, 1, 8, "1"]]}, "a row"),
+                ({"rows": [[0, 1, 8, 1, 8, 1, -8, 1]]}, "a row"), ({"rows": [[0, 1, 8, 1, 8, 1, 2**64, 1]]}, "a row"),
                 ({"rows": [0]}, "a row|unpack"), (None, "no 'devices'"), ("cut", "Expecting"), ({}, "")):
             data = {**good, **(change if isinstance(change, dict) else {})}
             if change is None:
