@@ -54,8 +54,16 @@ def _main(words: list[str]) -> int:
     return {"convert": files.convert, "info": files.info, "top": files.top}[words[0]](words[1:])
 
 
+def _print_anything() -> None:
+    """Names may have characters that stdout has no bytes for: they are shown as stderr shows them."""
+    reconfigure = getattr(sys.stdout, "reconfigure", None)
+    if reconfigure and sys.stdout.errors == "strict":
+        reconfigure(errors="backslashreplace")
+
+
 def main(words: list[str]) -> int:
     """The exit status."""
+    _print_anything()
     try:
         return _main(words)
     except Usage as error:

@@ -234,6 +234,13 @@ class Commands(Case):
         self.assertIn(f"{self.script}:1", said[2])
         self.assertIn("2,000", said[2])
 
+    def test_names_that_stdout_has_no_bytes_for(self):
+        script = self.script.rename(self.folder / "programm\u00e9.py")
+        self.kpytrace("run", "--memory", "a.tables.json", "-q", script)
+        done = self.kpytrace("memory", "a.tables.json", env={"PYTHONIOENCODING": "ascii"})
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("programm\\xe9.py:2", done.stdout)
+
     def test_beside_a_trace_and_sampled(self):
         done = self.kpytrace("run", "--memory", "a.pickle", "--memory-sample", "10kB", "-o", "calls.json",
                              self.script)
