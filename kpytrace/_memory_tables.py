@@ -6,6 +6,7 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import os
+    from collections.abc import Iterator, Sequence
     from typing import Any, Optional, TypeVar, Union
 
     Kind = TypeVar("Kind")
@@ -16,7 +17,9 @@ if TYPE_CHECKING:
 SCHEMA = "kpytrace.memory.1"
 TIMES = ("peak", "end", "all")
 _NUMBERS = ("sample_bytes", "entries", "entries_dropped", "frees_of_earlier_blocks", "peak_time_ns", "end_time_ns")
-KINDS = ("line", "function", "file", "device", "module", "category")
+_FRAMES = ("line", "function", "file")
+KINDS = (*_FRAMES, "device", "module", "category")
+_MOST = 2**64 - 1
 
 
 class Row:
@@ -28,6 +31,13 @@ class Row:
     def __init__(self, name: str, file: str, line: int) -> None:
         self.name, self.file, self.line = name, file, line
         self.bytes = self.blocks = self.total_bytes = self.total_blocks = 0
+
+    def add(self, own: Sequence[int], total: Sequence[int]) -> None:
+        """Bytes and blocks."""
+        self.bytes += own[0]
+        self.blocks += own[1]
+        self.total_bytes += total[0]
+        self.total_blocks += total[1]
 
     @property
     def where(self) -> str:
@@ -76,7 +86,7 @@ class Tables:
     end_time_ns: int
     devices: list[str]
     _rows: list[list[Any]]
-    _stacks: list[tuple[Frame, ...]]  # of nodes, innermost first
+    _nodes: list[tuple[int, Frame]]  # the caller's number, and the frame; the first one is nobody's
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -86,7 +96,7 @@ class Tables:
             raise ValueError(f"{path} holds no tables of memory: export one as NAME.tables.json")
 
     def __getattr__(self, name: str) -> Any:
-        if name not in Tables.__annotations__ or "_stacks" in self.__dict__:
+        if name not in Tables.__annotations__ or "_nodes" in self.__dict__:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         self._understand()
         return getattr(self, name)
@@ -111,15 +121,16 @@ class Tables:
             setattr(self, name, _of(int, data[name]))
         self.devices = [_of(str, name) for name in data["devices"]]
         symbols: list[Frame] = [(_of(str, name), _of(str, file), _of(int, line)) for name, file, line in data["symbols"]]
-        stacks: list[tuple[Frame, ...]] = [()]
+        nodes: list[tuple[int, Frame]] = [(0, ("(no Python)", "", 0))]
         for parent, symbol in data["nodes"]:
-            stacks.append((symbols[_below(len(symbols), symbol)], *stacks[_below(len(stacks), parent)]))
-        for device, stack, *amounts in data["rows"]:
+            nodes.append((_below(len(nodes), parent), symbols[_below(len(symbols), symbol)]))
+        for device, node, *amounts in data["rows"]:
             _below(len(self.devices), device)
-            _below(len(stacks), stack)
-            if list(map(type, amounts)) not in ([int] * 6, [int] * 6 + [str] * 2):
+            _below(len(nodes), node)
+            if (list(map(type, amounts)) not in ([int] * 6, [int] * 6 + [str] * 2)
+                    or not all(0 <= amount <= _MOST for amount in amounts[:6])):
                 raise ValueError("a row has not the amounts of three times")
-        self._rows, self._stacks = data["rows"], stacks
+        self._rows, self._nodes = data["rows"], nodes
 
     def _amounts(self, at: str, device: Optional[str]) -> list[tuple[list[Any], int, int]]:
         """Row, bytes and blocks of all that is not nothing."""
@@ -133,14 +144,42 @@ class Tables:
         rows = self._amounts(at, device)
         return sum(row[1] for row in rows), sum(row[2] for row in rows)
 
-    def _keys(self, row: list[Any], by: str) -> list[Key]:
-        """What a row counts for, innermost first."""
+    def _told(self, row: list[Any], by: str) -> Key:
+        """The device of a row, or what a host told; Python's own blocks have nothing of that."""
         if by == "device":
-            return [(self.devices[row[0]], "", 0)]
-        if by in ("module", "category"):  # what a host told; Python's own blocks have none
-            told = row[8:] or ("", "")
-            return [(told[by == "module"] or f"(no {by})", "", 0)]
-        return [_key(frame, by) for frame in self._stacks[row[1]]] or [("(no Python)", "", 0)]
+            return self.devices[row[0]], "", 0
+        told = row[8:] or ("", "")
+        return told[by == "module"] or f"(no {by})", "", 0
+
+    def _add_frames(self, found: dict[Key, Row], by: str, amounts: list[tuple[list[Any], int, int]]) -> None:
+        """Node by node, so that it takes no more time where stacks are deep. A function that calls itself has in
+        all what its outermost calls have."""
+        own = [(0, 0)] * len(self._nodes)
+        for given, size, count in amounts:
+            before = own[given[1]]
+            own[given[1]] = before[0] + size, before[1] + count
+        total = own.copy()
+        inside: list[list[int]] = [[] for _ in own]
+        for node in range(len(own) - 1, 0, -1):
+            outside = self._nodes[node][0]
+            if total[node][1]:
+                inside[outside].append(node)
+            if outside:
+                total[outside] = total[outside][0] + total[node][0], total[outside][1] + total[node][1]
+        keys = [_key(frame, by) if node else frame for node, (_, frame) in enumerate(self._nodes)]
+        open_calls: dict[Key, int] = {}
+        todo = inside[0] + [0] * bool(total[0][1])
+        while todo:
+            node = todo.pop()
+            if node < 0:  # all that is inside of it was seen
+                open_calls[keys[-node]] -= 1
+                continue
+            key = keys[node]
+            row = found.setdefault(key, Row(*key))
+            row.add(own[node], (0, 0) if open_calls.get(key) else total[node])
+            if node:
+                open_calls[key] = open_calls.get(key, 0) + 1
+                todo += [-node, *inside[node]]
 
     def rows(self, at: str = "end", by: str = "line", device: Optional[str] = None) -> list[Row]:
         """Rows by line, function, file or device, and of tensors by module or category, the largest first: of
@@ -148,37 +187,42 @@ class Tables:
         that was allocated."""
         _check("by", by, KINDS)
         found: dict[Key, Row] = {}
-        for given, size, count in self._amounts(at, device):
-            keys = self._keys(given, by)
-            own = keys[0]
-            for key in dict.fromkeys(keys):  # of a function that calls itself only once
-                row = found.get(key)
-                if row is None:
-                    row = found[key] = Row(*key)
-                if key == own:
-                    row.bytes += size
-                    row.blocks += count
-                row.total_bytes += size
-                row.total_blocks += count
+        amounts = self._amounts(at, device)
+        if by in _FRAMES:
+            self._add_frames(found, by, amounts)
+        else:
+            for given, *amount in amounts:
+                key = self._told(given, by)
+                found.setdefault(key, Row(*key)).add(amount, amount)
         return sorted(found.values(), key=lambda row: (-row.bytes, -row.total_bytes, row.where))
 
     def diff(self, before: Tables, at: str = "end", by: str = "line",
              device: Optional[str] = None) -> list[Row]:
         """What changed since `before`: rows of those that differ, the largest change first."""
-        found = {(row.name, row.file, row.line): row for row in self.rows(at, by, device)}
-        for old in before.rows(at, by, device):
+        if device is not None:  # one of them may have been taken before anything was allocated there
+            _check("device", device, tuple(dict.fromkeys(self.devices + before.devices)))
+        theirs = before.rows(at, by, device) if device in (None, *before.devices) else []
+        ours = self.rows(at, by, device) if device in (None, *self.devices) else []
+        found = {(row.name, row.file, row.line): row for row in ours}
+        for old in theirs:
             row = found.setdefault((old.name, old.file, old.line), Row(old.name, old.file, old.line))
             for field in ("bytes", "blocks", "total_bytes", "total_blocks"):
                 setattr(row, field, getattr(row, field) - getattr(old, field))
         changed = [row for row in found.values() if row.bytes or row.blocks]
         return sorted(changed, key=lambda row: (-abs(row.bytes), -abs(row.blocks), row.where))
 
+    def _stack(self, node: int) -> Iterator[Frame]:
+        """Innermost first."""
+        while node:
+            node, frame = self._nodes[node]
+            yield frame
+
     def folded(self, at: str = "peak", device: Optional[str] = None) -> str:
         """Collapsed stacks, `outer;inner 4096`, for a flame graph of bytes: flamegraph.pl, inferno and
         speedscope read them."""
         lines: dict[str, int] = {}
         for row, size, _ in self._amounts(at, device):
-            names = [f"{name} ({file}:{line})" for name, file, line in reversed(self._stacks[row[1]])]
-            stack = ";".join(name.replace(";", ":").replace("\n", " ") for name in names)
+            names = [f"{name} ({file}:{line})" for name, file, line in self._stack(row[1])]
+            stack = ";".join(name.replace(";", ":").replace("\n", " ") for name in reversed(names))
             lines[stack or "(no Python)"] = lines.get(stack or "(no Python)", 0) + size
         return "".join(f"{stack} {size}\n" for stack, size in sorted(lines.items()) if size)

@@ -81,9 +81,9 @@ def main(words: list[str]) -> int:
         print(f"kpytrace: {options['folded']}", file=sys.stderr)
     elif len(tables) == 2:
         at = options.get("at", "end")
-        before, after = (table.total(at, device) for table in tables)
-        _print(f"Changed, {at}: {_amount(after[0] - before[0])} in {after[1] - before[1]:,} blocks",
-               tables[1].diff(tables[0], at, by, device), options)
+        rows = tables[1].diff(tables[0], at, by, device)
+        size, count = sum(row.bytes for row in rows), sum(row.blocks for row in rows)
+        _print(f"Changed, {at}: {_amount(size)} in {count:,} blocks", rows, options)
     else:
         for i, at in enumerate([options["at"]] if "at" in options else ["peak", "end"]):
             print(end="\n" if i else "")

@@ -133,6 +133,15 @@ def _record_calls(options: dict[str, str], quiet: bool, environment: dict[str, s
     environment[_auto.VARIABLE] = _auto.pack(_process.absolute(output), values, quiet)
 
 
+def _check_both(environment: dict[str, str]) -> None:
+    """One of them would take the other's place."""
+    calls, memory = (_auto.unpack(environment.get(variable, ""), "")
+                     for variable in (_auto.VARIABLE, _auto.MEMORY_VARIABLE))
+    if calls and memory and os.path.realpath(calls[0]) == os.path.realpath(memory[0]):
+        raise Usage(f"calls and memory can't be written to one file, {memory[0]}: give --output and --memory names of "
+                    f"their own")
+
+
 def _tell_of_ranks(command: list[str], environment: dict[str, str]) -> None:
     """Where names have a place for a rank, and the program is none: those that it starts may be."""
     for variable in (_auto.VARIABLE, _auto.MEMORY_VARIABLE):
@@ -159,6 +168,7 @@ def main(words: list[str]) -> int:
     elif calls_only := options.keys() - {"children"}:
         raise Usage(f"--{next(iter(calls_only))} is about calls, which are recorded beside the memory where "
                     f"--output names a file for them")
+    _check_both(environment)
     command = _interpreter() + program
     _tell_of_ranks(command, environment)
     sys.stdout.flush()

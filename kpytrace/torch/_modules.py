@@ -17,7 +17,6 @@ class Modules:
 
     def __init__(self, enter: Callable[[str], None]) -> None:
         self._enter = enter
-        self._local = threading.local()
         self._paths: dict[int, tuple[Any, str]] = {}  # id: a weak reference, and the path
         self._hooks: list[Any] = []
 
@@ -25,6 +24,7 @@ class Modules:
         from torch.nn.modules.module import (register_module_forward_hook,
                                              register_module_forward_pre_hook)
 
+        self._local = threading.local()  # who was inside at an earlier stop has been left untold
         self._hooks = [register_module_forward_pre_hook(self._begins),
                        register_module_forward_hook(self._ends, always_call=True)]
 
@@ -67,6 +67,7 @@ class Modules:
         return path
 
     def _keep(self, module: Any, path: str) -> str:
+        path = path.encode("utf-8", "backslashreplace").decode()  # a part's name may be no valid text
         key, paths = id(module), self._paths
         paths[key] = weakref.ref(module, lambda gone: paths.pop(key, None)), path
         return path

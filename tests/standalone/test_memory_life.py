@@ -180,6 +180,30 @@ class Life(ProgramCase):
                 thread.join()
         Snapshot(self.path).check(self)
 
+    def test_a_stop_waits_for_an_export(self):
+        """Of another thread, which is inside until somebody reads its file."""
+        self.program("""
+            import os, sys, threading, kpytrace
+            os.mkfifo("slow.pickle")
+            m = kpytrace.memory(sys.argv[1]).start()
+            kept = [bytes(100) for _ in range(10000)]
+            threads = [threading.Thread(target=m.export, args=("slow.pickle",)), threading.Thread(target=m.stop)]
+            threads[0].start()
+            with open("slow.pickle", "rb") as file:
+                child = os.fork()
+                if child == 0:  # which has no such thread
+                    m.export("empty.pickle")
+                    os._exit(0)
+                assert os.waitpid(child, 0)[1] == 0
+                threads[1].start()
+                with open("read.pickle", "wb") as copy:
+                    copy.write(file.read())
+            for thread in threads: thread.join()
+            assert not m.running
+            """)
+        for path in (self.path, self.folder / "read.pickle"):
+            self.assertGreaterEqual(len(self.kept_sizes(path)), 10000)
+
     def test_a_failed_export_leaves_no_file(self):
         full = self.folder / "full.pickle"
         full.symlink_to("/dev/full")

@@ -171,6 +171,37 @@ class OfARecording(MemoryCase):
         self.assertEqual(list(read["threads"]), [str(os.getpid())])
 
 
+class OfAFile(Case):
+    def tables(self, name, **content):
+        """Of a recording that has this in it."""
+        path = self.folder / f"{name}.tables.json"
+        numbers = dict.fromkeys(Tables.__annotations__, 0)
+        path.write_text(json.dumps({"schema": "kpytrace.memory.1", **numbers, **content}))
+        return Tables(path)
+
+    def test_a_device_that_came_between(self):
+        """As those of tensors do."""
+        before = self.tables("a", devices=["python raw"], symbols=[], nodes=[], rows=[])
+        after = self.tables("b", devices=["python raw", "cpu"], symbols=[], nodes=[], rows=[[1, 0, *[7, 1] * 3]])
+        self.assertEqual([row.bytes for row in after.diff(before, device="cpu")], [7])
+        self.assertEqual([row.bytes for row in before.diff(after, device="cpu")], [-7])
+        self.assertEqual(after.diff(before, device="python raw"), [])
+        with self.assertRaisesRegex(ValueError, "device is one of python raw, cpu, not 'gpu'"):
+            after.diff(before, device="gpu")
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said):
+            commands.main(["memory", "--device", "cpu", *(str(self.folder / f"{name}.tables.json") for name in "ab")])
+        self.assertIn("Changed, end: 7 B in 1 blocks", said.getvalue())
+
+    def test_deep_stacks(self):
+        """What a function has in all is the same, and takes no more, however often it calls itself."""
+        depth = 50000
+        deep = self.tables("deep", devices=["python raw"], symbols=[["f", "a.py", 3], ["g", "a.py", 4]],
+                           nodes=[[i, i % 2] for i in range(depth)], rows=[[0, i, *[1] * 6] for i in range(depth + 1)])
+        rows = [(row.name, row.blocks, row.total_blocks) for row in deep.rows(by="function")]
+        self.assertEqual(rows, [("f", depth // 2, depth), ("g", depth // 2, depth - 1), ("(no Python)", 1, 1)])
+
+
 @unittest.skipUnless(BACKEND.exists() and not FREE_THREADED, WHY_SKIPPED)
 class Commands(Case):
     PROGRAM = "kept = [bytes(1000) for _ in range(1000)]\ndef f(): return bytearray(3000000)\nf()\n"
@@ -203,6 +234,13 @@ class Commands(Case):
         self.assertIn(f"{self.script}:1", said[2])
         self.assertIn("2,000", said[2])
 
+    def test_names_that_stdout_has_no_bytes_for(self):
+        script = self.script.rename(self.folder / "programm\u00e9.py")
+        self.kpytrace("run", "--memory", "a.tables.json", "-q", script)
+        done = self.kpytrace("memory", "a.tables.json", env={"PYTHONIOENCODING": "ascii"})
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("programm\\xe9.py:2", done.stdout)
+
     def test_beside_a_trace_and_sampled(self):
         done = self.kpytrace("run", "--memory", "a.pickle", "--memory-sample", "10kB", "-o", "calls.json",
                              self.script)
@@ -231,6 +269,7 @@ class Commands(Case):
                 (["run", "--memory-sample", "5", self.script], "--memory FILE"),
                 (["run", "--memory", "a.json", "--gc", self.script], "--gc is about calls"),
                 (["run", "--memory", "a.json", "--memory-sample", "much", self.script], "sample_bytes"),
+                (["run", "--memory", "a.json", "-o", "./a.json", self.script], "to one file"),
                 (["memory"], "--help"),
                 (["memory", "x.json", "--at", "noon"], "--at must be one of"),
                 (["memory", "x.json", "-n", "few"], "--count must be a number")):
@@ -254,6 +293,7 @@ class Commands(Case):
                 ({"nodes": [[1, 0]]}, "no number 1"), ({"nodes": [[0, -1]]}, "no number -1"),
                 ({"rows": [[1, *good["rows"][0][1:]]]}, "no number 1"), ({"rows": [[0, 2, 8, 1, 8, 1, 8, 1]]}, "no number 2"),
                 ({"rows": [[0, 1, 8, 1]]}, "a row"), ({"rows": [[0, 1, 8, 1, 8, 1, 8, "1"]]}, "a row"),
+                ({"rows": [[0, 1, 8, 1, 8, 1, -8, 1]]}, "a row"), ({"rows": [[0, 1, 8, 1, 8, 1, 2**64, 1]]}, "a row"),
                 ({"rows": [0]}, "a row|unpack"), (None, "no 'devices'"), ("cut", "Expecting"), ({}, "")):
             data = {**good, **(change if isinstance(change, dict) else {})}
             if change is None:

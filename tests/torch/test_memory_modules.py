@@ -106,6 +106,29 @@ class Modules(unittest.TestCase):
         recording.close()
         self.assertEqual(Recorded(lambda: torch.ones(100)).modules, {"": (400, 400)})
 
+    def test_stopped_inside_of_a_forward_and_started_again(self):
+        with tempfile.NamedTemporaryFile(suffix=".pickle") as file:
+            recording = kpytrace.torch.memory(file.name)
+
+            class Stops(torch.nn.Module):
+                def forward(self, data):
+                    recording.stop()
+                    return data
+            data = torch.ones(1)
+            recording.start()
+            Stops()(data)
+            recording.start()
+            kept = torch.nn.Sequential(torch.nn.Sigmoid())(torch.ones(10)), torch.ones(100)
+            recording.stop()
+            now = {module: size for module, size, _ in kpytrace.torch.memory_by_module(file.name) if size}
+        self.assertEqual(now, {"Sequential.0": 40, "": 400})
+        del kept
+
+    def test_a_name_that_is_no_text(self):
+        net = torch.nn.Sequential()
+        net.add_module("\udc80", torch.nn.Sigmoid())
+        self.assertEqual(Recorded(lambda: net(torch.ones(10))).modules["Sequential.\\udc80"], (40, 40))
+
     def test_a_module_that_came_later(self):
         net = torch.nn.Sequential(torch.nn.Sigmoid())
 
