@@ -64,8 +64,6 @@ static kpt_status write_file(void *ctx, const kpt_symbols *symbols)
     exporting *e = ctx;
     kpti_out_file out = {.fd = -1};
     const kpti_memory_dump dump = {.history = &e->history,
-                                   .sample_bytes =
-                                       kpti_memory_log_wish(e->source->log)->sample_bytes,
                                    .devices = e->devices->devices,
                                    .device_count = e->devices->count,
                                    .pools = e->devices->pools,
@@ -117,6 +115,7 @@ static int read_history(exporting *e)
     const kpti_memory_source *s = e->source;
     kpti_memory_copy *copy = kpti_memory_log_copy(s->log);
     kpti_memory_entry *entries = copy ? malloc((copy->event_count + 1) * sizeof *entries) : NULL;
+    const kpti_memory_wish *wish = kpti_memory_log_wish(s->log);
     kpti_clock clock;
     uint64_t count = 0;
     uint64_t dropped = 0;
@@ -136,8 +135,8 @@ static int read_history(exporting *e)
         const uint64_t ticks = (uint64_t)entries[i].time_ns;
         kpti_clock_convert(&clock, &ticks, &entries[i].time_ns, 1);
     }
-    return kpti_memory_history_make(&e->history, entries, count, dropped,
-                                    kpti_memory_log_wish(s->log)->most_events);
+    return kpti_memory_history_make(&e->history, entries, count, dropped, wish->most_events,
+                                    wish->sample_bytes);
 }
 
 static kpt_status export_all(exporting *e)

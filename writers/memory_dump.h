@@ -28,7 +28,6 @@ typedef struct kpti_memory_origin {
 
 typedef struct kpti_memory_dump {
     const kpti_memory_history *history;
-    uint64_t sample_bytes;
     const kpti_memory_device *devices;
     uint32_t device_count;
     const kpti_memory_origin *pools;

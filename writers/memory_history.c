@@ -65,12 +65,20 @@ static void take_out(live_table *t, uint64_t hole)
     }
 }
 
+/* The bytes that E's block stands for. */
+static double weighed(const kpti_memory_history *h, const kpti_memory_entry *e)
+{
+    return (double)e->size * kpti_memory_weight(e->size, h->sample_bytes);
+}
+
 static void add_live(kpti_memory_history *h, const kpti_memory_entry *e, uint64_t after)
 {
     h->end.bytes += e->size;
     h->end.blocks++;
-    if (h->end.bytes <= h->peak.bytes) return;
-    h->peak = h->end;
+    h->end_weighed += weighed(h, e);
+    if (h->end.bytes > h->peak.bytes) h->peak = h->end;
+    if (h->end_weighed <= h->peak_weighed) return;
+    h->peak_weighed = h->end_weighed;
     h->peak_after = after;
 }
 
@@ -81,6 +89,7 @@ static void end_live(kpti_memory_history *h, live_table *t, uint64_t slot, uint6
     alloc->partner = (uint32_t)by + 1;
     h->end.bytes -= alloc->size;
     h->end.blocks--;
+    h->end_weighed -= weighed(h, alloc);
     take_out(t, slot);
 }
 
@@ -189,9 +198,10 @@ static void trim(kpti_memory_history *h, uint64_t most)
 }
 
 int kpti_memory_history_make(kpti_memory_history *h, kpti_memory_entry *entries, uint64_t count,
-                             uint64_t dropped, uint64_t most)
+                             uint64_t dropped, uint64_t most, uint64_t sample_bytes)
 {
     memset(h, 0, sizeof *h);
+    h->sample_bytes = sample_bytes;
     h->entries = entries;
     h->count = count;
     h->dropped = dropped;

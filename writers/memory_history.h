@@ -46,15 +46,19 @@ typedef struct kpti_memory_history {
     uint64_t count; /* at most UINT32_MAX - 1 */
     uint64_t dropped;
     uint64_t unseen_frees;
+    uint64_t sample_bytes; /* one byte in so many was sampled; 0: all were */
     kpti_memory_level end;
-    kpti_memory_level peak;
-    uint64_t peak_after; /* entries up to the peak */
+    kpti_memory_level peak; /* the most of them, as they are */
+    double end_weighed;     /* bytes that they stand for, while partners are found */
+    double peak_weighed;
+    uint64_t peak_after; /* entries up to the peak of what they stand for */
 } kpti_memory_history;
 
 /* Makes one of COUNT entries, which it owns from now on, with malloc's memory: of the last MOST of them, 0 =
  * all. DROPPED: how many are missing. 0: no memory, or more entries than fit. */
 int kpti_memory_history_make(kpti_memory_history *history, kpti_memory_entry *entries,
-                             uint64_t count, uint64_t dropped, uint64_t most);
+                             uint64_t count, uint64_t dropped, uint64_t most,
+                             uint64_t sample_bytes);
 void kpti_memory_history_free(kpti_memory_history *history);
 
 /* Whether the block of entry I, an ALLOC, was alive after the first COUNT entries. */

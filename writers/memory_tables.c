@@ -61,7 +61,7 @@ static int count_all(tables *t)
     const kpti_memory_history *h = t->dump->history;
     for (uint64_t i = 0; i < h->count; i++) {
         const kpti_memory_entry *e = &h->entries[i];
-        const double weight = kpti_memory_weight(e->size, t->dump->sample_bytes);
+        const double weight = kpti_memory_weight(e->size, h->sample_bytes);
         row *r;
         if (!(e->kind & KPTI_MEMORY_ALLOC)) continue;
         r = row_of(t, e);
@@ -116,7 +116,7 @@ static void put_head(tables *t)
     const uint64_t last = h->count ? (uint64_t)h->entries[h->count - 1].time_ns : 0;
     const uint64_t peak = h->peak_after ? (uint64_t)h->entries[h->peak_after - 1].time_ns : 0;
     put(t, "{\"schema\":\"kpytrace.memory.1\",\n");
-    put_field(t, "sample_bytes", d->sample_bytes, ",");
+    put_field(t, "sample_bytes", h->sample_bytes, ",");
     put_field(t, "entries", h->count, ",");
     put_field(t, "entries_dropped", h->dropped, ",");
     put_field(t, "frees_of_earlier_blocks", h->unseen_frees, ",");

@@ -313,7 +313,7 @@ static void put_own(writing *w)
         kpti_pickle_text(&w->pickle, kpt_str_of(v->devices[i].name));
     }
     end_items(w, count);
-    put_int(w, "sample_bytes", v->sample_bytes);
+    put_int(w, "sample_bytes", v->history->sample_bytes);
     put_int(w, "entries_dropped", v->history->dropped);
     put_int(w, "entries_merged", v->told_merged);
     put_int(w, "frees_of_earlier_blocks", v->history->unseen_frees);

@@ -37,14 +37,15 @@ kpti_memory_entry release(int64_t time, uint64_t address)
 
 /* The history of GIVEN, in the order that they are given in where times are equal. */
 struct history {
-    explicit history(const entries &given, uint64_t most = 0, uint64_t dropped = 0)
+    explicit history(const entries &given, uint64_t most = 0, uint64_t dropped = 0,
+                     uint64_t sample_bytes = 0)
     {
         auto *copy = static_cast<kpti_memory_entry *>(
             malloc((given.size() + 1) * sizeof(kpti_memory_entry)));
         std::copy(given.begin(), given.end(), copy);
         for (size_t i = 0; i < given.size(); i++)
             copy[i].partner = static_cast<uint32_t>(i);
-        EXPECT_TRUE(kpti_memory_history_make(&h, copy, given.size(), dropped, most));
+        EXPECT_TRUE(kpti_memory_history_make(&h, copy, given.size(), dropped, most, sample_bytes));
     }
     ~history()
     {
@@ -84,6 +85,18 @@ TEST(History, PairsFreesWithAllocations)
     EXPECT_TRUE(kpti_memory_was_alive(&h.h, 0, 2));
     EXPECT_FALSE(kpti_memory_was_alive(&h.h, 0, 3));
     EXPECT_FALSE(kpti_memory_was_alive(&h.h, 2, 5)) << "a free is no block";
+}
+
+/* Three samples of 100 bytes, one in 1,000, stand for more than one of 2,000. */
+TEST(History, ThePeakOfSamplesIsThatOfWhatTheyStandFor)
+{
+    const entries given = {alloc(1, 1000, 100), alloc(2, 2000, 100), alloc(3, 3000, 100),
+                           release(4, 1000),    release(5, 2000),    release(6, 3000),
+                           alloc(7, 4000, 2000)};
+    const history h(given, 0, 0, 1000);
+    EXPECT_EQ(h.h.peak_after, 3u);
+    EXPECT_EQ(h.h.peak.bytes, 2000u) << "of the blocks as they are";
+    EXPECT_EQ(history(given).h.peak_after, 7u);
 }
 
 TEST(History, OfOneMomentStaysInOrder)
@@ -271,7 +284,7 @@ TEST(History, WithoutMemory)
         for (uint64_t i = 0; i < 10; i++)
             given[i] = alloc(1, i * 16, 16);
         malloc_fails(after);
-        const int made = kpti_memory_history_make(&h, given, 10, 0, 0);
+        const int made = kpti_memory_history_make(&h, given, 10, 0, 0, 0);
         malloc_fails(0);
         EXPECT_FALSE(made);
         EXPECT_EQ(h.entries, nullptr);

@@ -22,7 +22,7 @@ kpti_memory_history history_of(const std::vector<kpti_memory_entry> &given)
         copy[i] = given[i];
         copy[i].time_ns = static_cast<int64_t>(i);
     }
-    EXPECT_TRUE(kpti_memory_history_make(&h, copy, given.size(), 0, 0));
+    EXPECT_TRUE(kpti_memory_history_make(&h, copy, given.size(), 0, 0, 0));
     return h;
 }
 

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+import textwrap
 import unittest
 import unittest.mock
 import warnings
@@ -101,6 +102,15 @@ class MemoryCase(Case):
         with kpytrace.memory(self.path, **options):
             kept = work(*arguments)
         return Snapshot(self.path).check(self), kept
+
+    def program(self, text, status=0):
+        """Runs a program in a process of its own, with a time limit."""
+        done = run_python("-X", "faulthandler", "-c", textwrap.dedent(text), self.path, cwd=self.folder)
+        self.assertEqual(done.returncode, status, done.stderr[-3000:])
+        return done
+
+    def kept_sizes(self, path=None):
+        return [block["size"] for block in Snapshot(path or self.path).check(self).blocks]
 
     def end_memory(self):
         memory = sys.modules.get("kpytrace._memory")  # imported when it is asked for

@@ -133,6 +133,18 @@ class OfARecording(MemoryCase):
         self.assertAlmostEqual(row.bytes / sum(map(sys.getsizeof, kept)), 1, delta=0.1)
         self.assertAlmostEqual(row.blocks / len(kept), 1, delta=0.1)
 
+    def test_the_peak_of_samples(self):
+        """It is where most was allocated, in however small blocks, and not where the largest sample was."""
+        def small_then_large():
+            chain = None
+            for _ in range(100000):
+                chain = (chain, None)
+            while chain:
+                chain = chain[0]
+            return bytes(1000000)
+        tables, _, _ = self.record_both(small_then_large, sample_bytes=10000)
+        self.assertAlmostEqual(tables.total("peak")[0] / (100000 * sys.getsizeof((None, None))), 1, delta=0.3)
+
     def test_a_flame_graph(self):
         tables, _, kept = self.record_both(peak_and_leak)
         lines = tables.folded("peak").splitlines()

@@ -5,6 +5,7 @@ import gc
 import json
 import pathlib
 import pickle
+import random
 import sys
 import traceback
 import unittest
@@ -159,6 +160,33 @@ class Gathering(unittest.TestCase):
         sys.setrecursionlimit(20000)
         where = deep(5000, here)
         self.assertEqual(names(where).count("deep"), 5001)
+
+    def test_down_and_up_again(self):
+        """With gathers on the way, further down than marks are set: each is the stack as it is then."""
+        chance, way, gathered = random.Random(1), [], []
+
+        def one(depth):
+            step(depth)
+
+        def other(depth):
+            step(depth)
+
+        def step(depth):
+            for _ in range(1 + 3 * (depth in (700, 1400))):
+                if chance.random() < 0.3:
+                    gathered.append((tb.gather(), list(way)))
+                if depth < 1500:
+                    way.append(chance.choice((one, other)))
+                    way[-1](depth + 1)
+                    way.pop()
+                tb.gather()
+        self.addCleanup(sys.setrecursionlimit, sys.getrecursionlimit())
+        sys.setrecursionlimit(10000)
+        step(0)
+        for where, expected in gathered[::20]:
+            found = [frame["name"] for frame in where.symbolize()]
+            self.assertEqual(found[1:2 * len(expected):2], [f.__name__ for f in reversed(expected)])
+            self.assertEqual(set(found[:2 * len(expected):2]), {"step"} if expected else set())
 
     def test_generators(self):
         def numbers():
