@@ -67,6 +67,7 @@ class Memory:
     def start(self) -> Memory:
         """Begins to record, or goes on. Blocks from before are not known; their frees are."""
         global _active
+        _standalone_of()  # before the lock: in the child of a fork its hook makes that anew
         with _lock:
             if self._closed:
                 raise RuntimeError("this recording is closed: make a new one")
@@ -95,7 +96,7 @@ class Memory:
         self._numpy.stop()
 
     def _make(self) -> object:
-        handle, reason = _standalone_of().memory_make(_trace._load(), *self._arguments)
+        handle, reason = _standalone.memory_make(_trace._load(), *self._arguments)
         if reason:
             raise RuntimeError(f"kpytrace can't record memory: {reason}")
         if self._writes_at_term:
@@ -191,7 +192,7 @@ def _stop_at_exit() -> None:
     with _lock:  # another thread may be writing one
         running = _active
     if running is not None:
-        _trace._stop_last(running.stop, running._path)
+        _process.stop_last(running.stop, running._path)
 
 
 def _forget_in_child() -> None:

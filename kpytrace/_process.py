@@ -106,6 +106,16 @@ def watch(stop: Callable[[], None], forget_in_child: Callable[[], None]) -> None
     os.register_at_fork(after_in_child=forget_in_child)
 
 
+def stop_last(stop: Callable[[], object], output: Optional[str]) -> None:
+    """At exit, where nobody catches what can't be written."""
+    try:
+        stop()
+    except Exception as error:
+        from ._auto import tell_failure
+
+        tell_failure(output, error)
+
+
 def forked() -> None:
     """In the child of a fork, before anybody gave it a name of its own."""
     global _forked, _named

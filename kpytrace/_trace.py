@@ -11,7 +11,7 @@ import os
 import time
 from _thread import RLock  # threading itself takes a millisecond to import
 
-from . import _options, _process
+from . import _options
 from ._summary import Summary
 
 TYPE_CHECKING = False
@@ -105,13 +105,15 @@ class Trace:
 
     def _start(self) -> Trace:
         global _active
+        plugin = _load()  # before the lock: in the child of a fork its hook makes that anew
+        from . import _process
+
         with _lock:
             if _active is not None:
                 raise RuntimeError("a trace is running already in this process: "
                                    "end it with kpytrace.stop() before you begin another")
             if self._handle is not None:
                 raise RuntimeError("this trace has been used already: make a new one")
-            plugin = _load()
             options = dict(self._options, **self._host, info=_process.describe(), ring=self._ring)
             options.setdefault("tasks", True)  # which costs nothing where no coroutine runs
             # A mark belongs to the function that makes it, not to ours.
@@ -238,6 +240,8 @@ class Trace:
 
     def _describe_again(self) -> None:
         """More may be known of the process by now: its name, its rank."""
+        from . import _process
+
         self._call("set_info", _process.describe())
 
     def stats(self) -> dict[str, int]:
@@ -354,20 +358,12 @@ def trace(path: Optional[Path] = None, **options: Unpack[Options]) -> Trace:
 # --- the first start, the end of the process, and its children -----------------------------------
 
 
-def _stop_last(stop: Callable[[], object], output: Optional[str]) -> None:
-    """At exit, where nobody catches what can't be written."""
-    try:
-        stop()
-    except Exception as error:
-        from ._auto import tell_failure
-
-        tell_failure(output, error)
-
-
 def _stop_at_exit() -> None:
+    from . import _process
+
     for running in (_active, _ending):
         if running is not None:
-            _stop_last(running.stop, running._output)
+            _process.stop_last(running.stop, running._output)
 
 
 def _forget_in_child() -> None:
@@ -383,7 +379,7 @@ def _load() -> object:
     """Loads the C host and sets the hooks, at the first start: importing the package does neither.
     Returns the plugin's path."""
     global _standalone
-    from . import _plugin
+    from . import _plugin, _process
 
     if _standalone is None:
         try:

@@ -38,6 +38,18 @@ static int anybody_rests(void)
     return 0;
 }
 
+/* Of the signal, also if the program has blocked it since it came: then it is this thread that gets it. */
+static void die(void)
+{
+    sigset_t term;
+    (void)sigemptyset(&term);
+    (void)sigaddset(&term, SIGTERM);
+    (void)signal(SIGTERM, SIG_DFL);
+    (void)pthread_sigmask(SIG_UNBLOCK, &term, NULL);
+    (void)kill(getpid(), SIGTERM);
+    (void)pthread_sigmask(SIG_BLOCK, &term, NULL);
+}
+
 /* On the keeper's thread. The lock is not given back: nothing is to be added or removed any more. Who waits
  * for something that does not come, as a GPU that hangs, does not keep the process from its end. */
 static void take_leave(void *ignored)
@@ -54,8 +66,7 @@ static void take_leave(void *ignored)
         error = pthread_cond_timedwait(&removed, &lock, &until);
     for (kpti_farewell *f = first; f; f = f->next)
         if (!f->rests) f->act(f->ctx, &until);
-    (void)signal(SIGTERM, SIG_DFL);
-    (void)kill(getpid(), SIGTERM);
+    die();
     if (getpid() != 1) return;
     /* The first process of a container lives on, as it would without us. */
     is_dying = 0;

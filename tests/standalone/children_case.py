@@ -47,6 +47,19 @@ HANDLER_BEFORE = """
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGTERM
     """
 
+# One that blocks it, too late: it has come.
+BLOCKED_AFTER = """
+    import os, signal, time
+    for _ in range(10):
+        pid = os.fork()
+        if not pid:
+            os.kill(os.getpid(), signal.SIGTERM)
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+            time.sleep(60)
+            os._exit(1)
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGTERM
+    """
+
 
 class ChildrenCase(Case):
     def setUp(self):

@@ -8,7 +8,7 @@ import textwrap
 import time
 import unittest
 
-from children_case import HANDLER, HANDLER_BEFORE, POOL, ChildrenCase
+from children_case import BLOCKED_AFTER, HANDLER, HANDLER_BEFORE, POOL, ChildrenCase
 from support import run_python
 
 
@@ -128,6 +128,9 @@ class Children(ChildrenCase):
         """What it does then is what it would do without: it dies of the signal, and its calls are there."""
         self.run_children(HANDLER_BEFORE)
         self.assertEqual([counts["leaf"] for counts in self.processes().values() if counts["leaf"]], [1000])
+
+    def test_one_that_blocks_the_signal_when_it_has_come(self):
+        self.run_children(BLOCKED_AFTER)
 
     def test_a_child_that_goes_on(self):
         """Its file is left out, and merged later."""

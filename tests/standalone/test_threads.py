@@ -76,6 +76,43 @@ class Traces(Case):
         self.assertGreaterEqual(len(self.calls()), 100_000)
 
 
+# While a thread is at its first START, another one forks, and the child does the same, twice.
+FORK = """
+    import atexit, os, signal, sys, threading
+    import kpytrace, kpytrace._memory, kpytrace._process, kpytrace._standalone
+    begun, forked, real = threading.Event(), threading.Event(), atexit.register
+    def register(function):
+        begun.set()
+        forked.wait()
+        return real(function)
+    def start():
+        return START
+    atexit.register = register
+    thread = threading.Thread(target=start)
+    thread.start()
+    begun.wait()
+    pid = os.fork()
+    if not pid:
+        signal.alarm(60)
+        atexit.register = real
+        start().stop()
+        start().stop()
+        os._exit(0)
+    status = os.waitpid(pid, 0)[1]
+    forked.set()
+    thread.join()
+    sys.exit(status)
+    """
+
+
+@unittest.skipUnless(BACKEND.exists() and not FREE_THREADED, WITHOUT)
+class Forks(Case):
+    def test_during_the_first_start(self):
+        for start in ("kpytrace.start()", "kpytrace.memory().start()"):
+            done = run_python("-W", "ignore", "-c", textwrap.dedent(FORK).replace("START", start))
+            self.assertEqual((done.returncode, done.stderr), (0, ""), start)
+
+
 @unittest.skipUnless(BACKEND.exists() and not FREE_THREADED, NO_MEMORY)
 class Memory(MemoryCase):
     def test_one_stops_what_others_export(self):
