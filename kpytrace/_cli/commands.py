@@ -54,8 +54,18 @@ def _main(words: list[str]) -> int:
     return {"convert": files.convert, "info": files.info, "top": files.top}[words[0]](words[1:])
 
 
+def _show_any_text() -> None:
+    """Names are any text, and a terminal may know less: what it doesn't is escaped."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)  # whoever calls us may have put others there
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
+
+
 def main(words: list[str]) -> int:
     """The exit status."""
+    if words[:1] != ["run"]:  # there they are the program's
+        _show_any_text()
     try:
         return _main(words)
     except Usage as error:
