@@ -173,7 +173,8 @@ static void put_value(kpti_et_cursor *c, const kpt_value *v, kpti_et_wish wish, 
 
 static void put_items(kpti_et_cursor *c, const kpt_value *v, kpti_et_wish wish, int depth)
 {
-    const uint32_t count = v->items ? kpti_et_encoded(v->item_count) : 0;
+    const uint32_t there = v->items ? v->item_count : 0;
+    const uint32_t count = there < KPTI_ET_MOST_ITEMS ? there : KPTI_ET_MOST_ITEMS;
     if (depth >= KPTI_ET_MOST_DEPTH) {
         put_interned(c, KPT_VALUE_OTHER, (kpt_str){"Nested", 6});
         return;

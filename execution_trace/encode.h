@@ -17,7 +17,7 @@ void kpti_et_encode(kpti_et_cursor *c, const kpt_op *op, kpti_et_wish wish);
 /* How many of them there are in the record. */
 static inline uint32_t kpti_et_encoded(uint64_t count)
 {
-    return count < KPTI_ET_MOST_ITEMS ? (uint32_t)count : (uint32_t)KPTI_ET_MOST_ITEMS;
+    return count < KPTI_ET_MOST_VALUES ? (uint32_t)count : (uint32_t)KPTI_ET_MOST_VALUES;
 }
 
 #endif

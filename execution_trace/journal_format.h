@@ -20,8 +20,9 @@
 enum { KPTI_ET_ALIGN = 65536, KPTI_ET_WORD = 8, KPTI_ET_CHUNK_MAGIC = 0x4E43544B };
 /* Streams have 16 bits in the numbers of operators. */
 enum { KPTI_ET_MOST_STREAMS = 65536 };
-/* As the reference's observer has it: of a list, the first so many; and what is nested deeper is not. */
-enum { KPTI_ET_MOST_ITEMS = 4097, KPTI_ET_MOST_DEPTH = 16 };
+/* As the reference's observer has it: of a list, the first so many; and what is nested deeper is not. Of an
+ * operator's own values it has all; ours end where no operator's do. */
+enum { KPTI_ET_MOST_ITEMS = 4097, KPTI_ET_MOST_DEPTH = 16, KPTI_ET_MOST_VALUES = 1 << 20 };
 
 typedef struct kpti_et_head {
     uint64_t magic;

@@ -8,6 +8,9 @@
 
 enum { LEAST_WORDS = KPTI_ET_ALIGN / KPTI_ET_WORD, MOST_WORDS = (1 << 20) / KPTI_ET_WORD };
 
+/* Of so few streams none is looked for that nobody needs any more. */
+enum { LEAST_RECLAIMED = 32 };
+
 /* What a thread remembers: the streams that it used last, by their recorder. */
 enum { REMEMBERED = 4 };
 typedef struct remembered {
@@ -75,6 +78,7 @@ int kpti_recorder_open(kpti_recorder *r, const char *journal_path)
     if (error) return error;
     r->file++;
     r->stream_count = 1;
+    r->ended_ops = 0;
     r->dropped = 0;
     kpti_et_stream_reset(r->control, r->file, 0);
     return 0;
@@ -146,10 +150,52 @@ void kpti_recorder_forked(kpti_recorder *r)
         *end = left;
     left = r->streams;
     r->streams = r->control = NULL;
+    r->stream_room = 0;
     if (r->journal.bytes) kpti_et_journal_close(&r->journal, 1);
 }
 
 /* --- threads ------------------------------------------------------------------------------------- */
+
+static kpti_et_stream *stream_of(const kpti_recorder *r, uint64_t thread)
+{
+    kpti_et_stream *s = r->streams;
+    while (s && s->thread != thread)
+        s = s->next;
+    return s;
+}
+
+/* A thread that has ended left its stream as it was after its last operator. */
+static int has_ended(const kpti_et_stream *s)
+{
+    return !__atomic_load_n(&s->busy, __ATOMIC_ACQUIRE) &&
+           syscall(SYS_tgkill, getpid(), (pid_t)s->os_tid, 0) != 0 && errno == ESRCH;
+}
+
+/* Gives the streams of threads that have ended to nobody, when there are twice as many streams as threads
+ * lived the last time: a program may start a thread for each request. */
+static void reclaim_locked(kpti_recorder *r)
+{
+    uint32_t alive = 0;
+    if (r->stream_room < r->reclaim_at) return;
+    for (kpti_et_stream *s = r->streams; s; s = s->next) {
+        if (s->thread && has_ended(s)) {
+            if (s->file == r->file) r->ended_ops += s->ops;
+            s->thread = s->file = 0; /* whoever is next gets an index of its own */
+        }
+        alive += s->thread != 0;
+    }
+    r->reclaim_at = alive * 2 > LEAST_RECLAIMED ? alive * 2 : LEAST_RECLAIMED;
+}
+
+static kpti_et_stream *new_stream_locked(kpti_recorder *r)
+{
+    kpti_et_stream *s = calloc(1, sizeof *s);
+    if (!s) return NULL;
+    s->next = r->streams;
+    r->streams = s;
+    r->stream_room++;
+    return s;
+}
 
 /* Adds the calling thread's. The list only grows at its head while anybody may look. */
 static kpti_et_stream *find_slow(kpti_recorder *r)
@@ -157,14 +203,18 @@ static kpti_et_stream *find_slow(kpti_recorder *r)
     kpti_et_stream *s;
     if (!number_of_thread) number_of_thread = new_number();
     (void)pthread_mutex_lock(&r->lock);
-    for (s = r->streams; s && s->thread != number_of_thread; s = s->next)
-        continue;
-    if (!s) s = calloc(1, sizeof *s);
-    if (s && !s->thread) {
-        s->thread = number_of_thread;
-        s->os_tid = (uint64_t)syscall(SYS_gettid);
-        s->next = r->streams;
-        r->streams = s;
+    s = stream_of(r, number_of_thread);
+    if (!s) {
+        s = stream_of(r, 0);
+        if (!s) {
+            reclaim_locked(r);
+            s = stream_of(r, 0);
+        }
+        if (!s) s = new_stream_locked(r);
+        if (s) {
+            s->thread = number_of_thread;
+            s->os_tid = (uint64_t)syscall(SYS_gettid);
+        }
     }
     (void)pthread_mutex_unlock(&r->lock);
     if (s) streams_of_thread[r->serial % REMEMBERED] = (remembered){r->serial, s};
@@ -200,6 +250,7 @@ kpti_et_stream *kpti_recorder_enter(kpti_recorder *r, uint32_t *run)
         }
         return s;
     }
+    if (*run) kpti_recorder_drop(r); /* before it leaves: the journal's head is there */
     kpti_recorder_leave(s);
     return NULL;
 }
@@ -228,6 +279,7 @@ void kpti_recorder_drop(kpti_recorder *r)
 void kpti_recorder_stats(kpti_recorder *r, kpt_observer_stats *out)
 {
     (void)pthread_mutex_lock(&r->lock);
+    out->ops = r->ended_ops;
     for (const kpti_et_stream *s = r->streams; s; s = s->next)
         if (s->file == r->file) out->ops += __atomic_load_n(&s->ops, __ATOMIC_RELAXED);
     out->dropped = __atomic_load_n(&r->dropped, __ATOMIC_RELAXED);

@@ -32,6 +32,9 @@ typedef struct kpti_recorder {
     kpti_et_stream *control; /* stream 0 */
     uint64_t file;           /* how many were opened: which one a stream's things belong to */
     uint32_t stream_count;   /* of this file */
+    uint32_t stream_room;    /* streams, of whichever file, with those that are nobody's */
+    uint32_t reclaim_at;     /* how many there are when those of ended threads are looked for */
+    uint64_t ended_ops;      /* of this file, on streams that others have now */
 } kpti_recorder;
 
 /* 0: no memory. */

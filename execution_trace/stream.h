@@ -1,7 +1,8 @@
 /* stream.h: where a thread puts its records: the chunk that it fills, and the texts that the chunk has.
  *
- * A stream is of one thread and one observer, and lives as long as the observer. Only its thread changes it,
- * with busy set; who has ended recording and waited until nobody is busy may read it.
+ * A stream is of one thread at a time and of one observer, and lives as long as the observer. Only its thread
+ * changes it, with busy set; who has ended recording and waited until nobody is busy may read it. That of a
+ * thread that has ended goes to another one, under the recorder's lock.
  *
  *   records  [KPTI_ET_CHUNK_WORDS, low)    texts  [high, words)    low + reserve <= high
  *
@@ -47,7 +48,7 @@ typedef struct kpti_et_known_op {
 
 typedef struct kpti_et_stream {
     struct kpti_et_stream *next; /* of its observer */
-    uint64_t thread;             /* which, of all that there ever were */
+    uint64_t thread;             /* which, of all that there ever were; 0: nobody's */
     uint64_t os_tid;
     uint32_t busy; /* atomic */
     uint32_t index;

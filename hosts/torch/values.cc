@@ -101,9 +101,8 @@ void Values::convert_one(const c10::IValue &from, kpt_value &to, int depth)
 
 kpt_value *Values::convert(at::ArrayRef<const c10::IValue> given, size_t more)
 {
-    const size_t count = std::min<size_t>(given.size(), MOST_ITEMS);
-    kpt_value *converted = values_.take(count + more);
-    for (size_t i = 0; i < count; i++)
+    kpt_value *converted = values_.take(given.size() + more);
+    for (size_t i = 0; i < given.size(); i++)
         convert_one(given[i], converted[i], 0);
     return converted;
 }

@@ -25,6 +25,11 @@ ROOT_ID = 1
 _NUMBERS, _OWN_NUMBERS = ("rf_id", "fw_parent", "scope", "tid"), ("start_ns", "dur_ns", "stack")
 
 
+def _is_number(value: Any) -> bool:
+    """Of 64 bits: a larger one can't be reckoned with as a float."""
+    return isinstance(value, int) and abs(value) < 1 << 64
+
+
 class Damaged(ValueError):
     """What is there is no execution trace, or not all of one."""
 
@@ -108,7 +113,7 @@ class Node:
             return f"{here}: its kpytrace, {self.own!r}, is no map"
         for values, names in ((self.attrs, _NUMBERS), (self.own, _OWN_NUMBERS)):
             for name in names:
-                if not isinstance(values.get(name, 0), int):
+                if not _is_number(values.get(name, 0)):
                     return f"{here}: its {name}, {values[name]!r}, is no number"
         return ""
 

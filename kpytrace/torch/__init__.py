@@ -176,7 +176,7 @@ def uninstall() -> str:
     with _lock:
         if _mode is None:
             return "stock"
-        from . import _export, _observer, _results, _shim, _stock
+        from . import _export, _observer, _shim, _stock
         from ._environment import needed_torch
 
         torch = needed_torch()
@@ -186,9 +186,8 @@ def uninstall() -> str:
         _set_memory_door(torch, shim, False)
         shim.uninstall_unwinder()
         _no_tracebacks = "kpytrace is not installed in torch"
-        _export.uninstall()
+        _export.uninstall(torch)
         _observer.stop_serving_environment(torch)
-        _results.stop_keeping(torch)
         _mode = None
         return "stock" if distance else "none"
 

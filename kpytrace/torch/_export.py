@@ -16,7 +16,7 @@ import tempfile
 from _thread import RLock
 
 from ._results import (hand_over, keep_recording, kept_results, may_have_gpu, recording_of,
-                       verbose_of)
+                       stop_keeping, verbose_of, when_unused)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -269,12 +269,17 @@ def install(torch: ModuleType, kernel_stacks: bool) -> None:
            lambda original: _export_in_python(original, activities))
 
 
-def uninstall() -> None:
-    """What somebody else has put on top of ours stays: with no recordings, ours does nothing. Results
-    that are there get the calls that they are owed: nobody will see to that later."""
+def uninstall(torch: ModuleType) -> None:
+    """What somebody else has put on top of ours stays: with no recordings, ours does nothing. So does ours
+    while a result has a recording, or a session will: its file would have no Python calls otherwise."""
     with _lock:
         for result in kept_results():
             hand_over(result)
+    when_unused(functools.partial(_remove, torch))
+
+
+def _remove(torch: ModuleType) -> None:
+    stop_keeping(torch)
     while _patches:
         owner, name, original, ours = _patches.pop()
         if vars(owner).get(name) is ours:

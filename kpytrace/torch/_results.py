@@ -10,6 +10,7 @@ import weakref
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import ModuleType
     from typing import Any, Optional
 
@@ -18,6 +19,7 @@ ATTRIBUTE = "kineto_results"
 _shim: Any = None
 # By result: the recording, whether it is verbose, whether a GPU may have been recorded.
 _recordings: weakref.WeakKeyDictionary[Any, tuple[object, bool, bool]] = weakref.WeakKeyDictionary()
+_when_unused: Optional[Callable[[], None]] = None
 
 
 class _KinetoResults:
@@ -71,12 +73,30 @@ def keep_recording(result: Any, profiler: Any = None) -> None:
     if recording is not None:
         # The profiler knows which device it was asked for. Where nobody knows, there may be one.
         may_have_gpu = getattr(profiler, "use_device", "unknown") is not None
+        # Called after the dictionary has dropped it: the newest reference's turn comes first.
+        weakref.finalize(result, _look_whether_used).atexit = False
         _recordings[result] = recording, _is_verbose(profiler), may_have_gpu
 
 
+def when_unused(call: Callable[[], None]) -> None:
+    """CALL comes, once, when no result has a recording and no session will; unless we are asked to keep
+    recordings before."""
+    global _when_unused
+    _when_unused = call
+    _look_whether_used()
+
+
+def _look_whether_used() -> None:
+    global _when_unused
+    call = _when_unused
+    if call is not None and not _recordings and not _shim.tracing():
+        _when_unused = None
+        call()
+
+
 def keep_recordings(torch: ModuleType, shim: Any) -> None:
-    global _shim
-    _shim = shim
+    global _shim, _when_unused
+    _shim, _when_unused = shim, None
     setattr(torch.autograd.profiler.profile, ATTRIBUTE, _KinetoResults())
 
 

@@ -150,6 +150,13 @@ TEST_F(Node, LongListsAreCut)
     EXPECT_EQ(node["inputs"]["values"].items[1].text, "1");
 }
 
+TEST_F(Node, AnOperatorsOwnValuesAreNot)
+{
+    const json node = with(std::vector<kpt_value>(5000, values.integer(7)));
+    for (const char *side : {"values", "shapes", "types"})
+        EXPECT_EQ(node["inputs"][side].items.size(), 5000U);
+}
+
 TEST_F(Node, WhatIsNestedTooDeepIsNamedOnly)
 {
     kpt_value v = values.integer(1);

@@ -2,6 +2,7 @@
 #include <sys/wait.h>
 
 #include <atomic>
+#include <fstream>
 #include <thread>
 
 #include "observing.h"
@@ -139,6 +140,34 @@ TEST_F(Thread, ThreadsMayEndWhileTheirOperatorsAreOpen)
     const json t = finish();
     expect_tree(t);
     EXPECT_EQ(t["nodes"].items.size(), 101U);
+}
+
+/* How often FILE is mapped. */
+size_t mappings_of(const std::string &file)
+{
+    std::ifstream maps("/proc/self/maps");
+    size_t count = 0;
+    for (std::string line; std::getline(maps, line);)
+        count += line.find(file) != std::string::npos;
+    return count;
+}
+
+/* A program that starts a thread for each request would have no room for maps, or for memory, soon. */
+TEST_F(Thread, ThoseThatHaveEndedLeaveNothingBehind)
+{
+    const uint64_t threads = 300;
+    begin();
+    for (int file = 0; file < 2; file++) {
+        for (uint64_t i = 0; i < threads; i++)
+            on_thread([this, i] { end_op(begin_op(on("request", i + 1))); });
+        EXPECT_LT(mappings_of("t.json.journal"), threads / 2);
+        EXPECT_EQ(stats().ops, threads);
+        const json t = finish();
+        expect_tree(t);
+        EXPECT_EQ(t["nodes"].items.size(), 2 * threads + 1);
+        EXPECT_EQ(t["kpytrace"]["dropped_ops"].text, "0");
+        begin();
+    }
 }
 
 /* The child of a fork records nothing, leaves the parent's files alone, and may have its own. */

@@ -204,6 +204,15 @@ class Commands(Case):
         self.assertEqual(sorted(p.name for p in self.folder.glob("*.tmp")), [])
         self.assertEqual(self.et("--help")[0], 0)
 
+    def test_names_that_can_not_be_printed_are_escaped(self):
+        odd = good()
+        odd["nodes"][1]["name"] = "caf\u00e9 \ud800"
+        (self.folder / "odd.json").write_text(json.dumps(odd))
+        for words, status in ((["info", "odd.json"], 0), (["diff", "a.json", "odd.json"], 1)):
+            done = run_python("-m", "kpytrace", "et", *words, cwd=self.folder, env={"PYTHONIOENCODING": "ascii"})
+            self.assertEqual((done.returncode, done.stderr), (status, ""))
+            self.assertIn("caf\\xe9 \\ud800", done.stdout)
+
     def test_what_is_damaged_is_one_line_that_names_the_file(self):
         def other(change):
             data = good()
@@ -216,6 +225,8 @@ class Commands(Case):
                 "map.json": b'{"schema": "1", "nodes": {"a": 1}}', "attrs.json": other(lambda n: n.update(attrs=1)),
                 "name.json": other(lambda n: n.pop("name")), "own.json": other(lambda n: n["attrs"][-1].update(value="x")),
                 "scope.json": other(lambda n: n["attrs"][3].update(value=[])),
+                "start.json": other(lambda n: n["attrs"][-1]["value"].update(start_ns=10 ** 400)),
+                "long.json": other(lambda n: n["attrs"][-1]["value"].update(dur_ns=10 ** 400)),
                 "types.json": other(lambda n: n["inputs"].pop("types")),
                 "stack.json": json.dumps({**good(), "kpytrace": {"stacks": [1, [0, 7]]}}).encode(),
                 "args.json": json.dumps({"traceEvents": [*PROFILE["traceEvents"][:2], {
@@ -223,7 +234,7 @@ class Commands(Case):
             (self.folder / name).write_bytes(content)
         for words in ([command, *files] for name in (
                 "flipped.json.gz", "short.json.gz", "deep.json", "text.json", "list.json", "map.json", "attrs.json",
-                "name.json", "own.json", "scope.json") for command, *files in (
+                "name.json", "own.json", "scope.json", "start.json", "long.json") for command, *files in (
                     ("info", name), ("diff", "a.json", name), ("convert", name, "o.chrome.json"),
                     ("link", name, "p.json", "o.json"))):
             with self.subTest(words):

@@ -4,6 +4,7 @@
 
 the ways leave their files in FOLDER; what is no file is in told.json there."""
 
+import gc
 import glob
 import json
 import os
@@ -159,6 +160,7 @@ def main():
     if kind != "stock":
         told["refused"] = refused(to)
         kpytrace.torch.uninstall()
+        gc.collect()  # of results that have a recording ours would still be needed
         told["restored"] = before == [vars(owner)[name] for owner, name in patched()]
         with profile(activities=CPU, with_stack=True) as prof:
             work()

@@ -62,6 +62,22 @@ class SideBySide(et_sides.SideBySide):
         ours = self.same(work)
         self.assertEqual(len(ours.by_id), len(values) + len(dtypes) + 3)
 
+    def test_many_values(self):
+        """Lists are cut; what an operator is called with is not."""
+        said = {"kernel_backend": "triton", "kernel_file": "kernel.py", "stream": 3, "grid": "grid(1,)"}
+
+        def work():
+            with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU],
+                                        record_shapes=True):  # else torch has no arguments for anybody
+                with et.annotation("many", *range(5000)):
+                    pass
+                with torch._C._profiler._RecordFunctionFast("kernel", tuple(range(5000)), said):
+                    pass
+
+        ours = self.same(work)
+        counts = {node["name"]: len(node["inputs"]["values"]) for node in ours.nodes}
+        self.assertEqual((counts["many"], counts["kernel"]), (5000, 5001))
+
     def test_operators(self):
         @torch.jit.script
         def scripted(x):

@@ -74,6 +74,34 @@ class Install(unittest.TestCase):
         self.assertEqual((mode, answer, found, installed, again),
                          ("full", "stock", True, None, "stock"))
 
+    def test_what_was_recorded_before_uninstall_is_exported_after_it(self):
+        value = support.program("""
+            import gc, json, tempfile, torch, kpytrace.torch
+            from torch.profiler import profile
+            def inside():
+                torch.ones(1)
+            def calls(prof):
+                with tempfile.TemporaryDirectory() as folder:
+                    prof.export_chrome_trace(folder + "/trace.json")
+                    with open(folder + "/trace.json") as file:
+                        return sum(e["name"].endswith(": inside") for e in json.load(file)["traceEvents"])
+            def places():
+                return [vars(torch._C._autograd._ProfilerResult)["save"], torch.autograd._disable_profiler,
+                        vars(torch.autograd.profiler.profile).get("kineto_results")]
+            before = places()
+            kpytrace.torch.install("fast")
+            with profile(with_stack=True) as ended:
+                inside()
+            with profile(with_stack=True) as running:
+                kpytrace.torch.uninstall()
+                inside()
+            found = [calls(ended), calls(running)]
+            del ended, running
+            gc.collect()
+            print(json.dumps([found, places() == before]))
+            """).value
+        self.assertEqual(value, [[1, 1], True])
+
     def test_uninstall_of_a_stripped_torch(self):
         value = support.program("""
             import json, torch, traced, kpytrace.torch
