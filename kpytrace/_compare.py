@@ -2,9 +2,11 @@
 how sure the difference is.
 
 A function is known by its file and its name, as lines move; of several of one name in a file the first is compared with
-the first, and so on. Times are means over the runs. The interval is Welch's, of 95 %: samples of different variance, and
-the p-value his t-test's. Of many functions some differ by chance: `is_sure` holds the p-values to Holm's bound, so that
-of all the functions in a table the chance that one is wrongly called sure is 1 %."""
+the first, and so on. Times are means over the runs. The interval is Welch's, of 95 %: samples of different variance,
+and the p-value his t-test's; where all runs of both agree to the tick of the clock there is no variance, and it is that
+of the order alone: of all ways to put as many runs on two sides, two part them so. Of many functions some differ by
+chance: `is_sure` holds the p-values to Holm's bound, so that of all the functions in a table the chance that one is
+wrongly called sure is 1 %."""
 
 from __future__ import annotations
 
@@ -94,8 +96,8 @@ def welch(before: Sequence[float], after: Sequence[float]) -> Optional[tuple[flo
     parts = _variance(before) / len(before), _variance(after) / len(after)
     error = math.sqrt(sum(parts))
     difference = _mean(after) - _mean(before)
-    if error == 0.0:
-        return 0.0, 1.0 if difference == 0.0 else 0.0
+    if error == 0.0:  # as far as the clock tells: short calls take so many of its ticks, and the next run does, too
+        return 0.0, 1.0 if difference == 0.0 else 2.0 / math.comb(len(before) + len(after), len(before))
     freedom = sum(parts) ** 2 / (parts[0] ** 2 / (len(before) - 1) + parts[1] ** 2 / (len(after) - 1))
     return t_bound(freedom) * error, t_p_value(difference / error, freedom)
 

@@ -82,15 +82,14 @@ def main(words: list[str]) -> int:
     if not target.endswith(".html"):
         raise Usage(f"a report is a .html file, not {target}; kpytrace convert writes other formats")
     from .. import _trace
+    from .._whole import whole
 
     path = _trace._check_output(target, "report")
     began = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix=".kpytrace-", dir=os.path.dirname(path)) as folder:
         parts, calls = make(files, options, folder)
-        whole = os.path.join(folder, "report.html")
-        with open(whole, "wb") as out:
-            out.writelines(parts)
-        os.replace(whole, path)
+    with whole(path) as name, open(name, "wb") as out:
+        out.writelines(parts)
     if "quiet" not in options:
         size = sum(len(part) for part in parts)
         print(f"kpytrace: {calls:,} calls, {size:,} bytes in {time.perf_counter() - began:.2f} s: {target}",

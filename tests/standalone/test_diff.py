@@ -107,7 +107,17 @@ class Statistics(unittest.TestCase):
         self.assertAlmostEqual(p, 0.0805, places=4)
         self.assertIsNone(_compare.welch([1], [1, 2]))
         self.assertEqual(_compare.welch([1, 1], [1, 1]), (0.0, 1.0))
-        self.assertEqual(_compare.welch([1, 1], [2, 2]), (0.0, 0.0))
+        self.assertEqual(_compare.welch([1, 1], [2, 2]), (0.0, 2 / 6))
+        self.assertEqual(_compare.welch([1] * 5, [2] * 5), (0.0, 2 / 252))
+
+    def test_what_agrees_to_the_tick_of_a_coarse_clock_is_not_sure(self):
+        """Short functions of the same program, by a clock of 40 ns: their runs have no variance by chance."""
+        chance = random.Random(1)
+        wrong = 0
+        for _ in range(20):
+            runs = [{(f"a.py: f{i}", 0): (1, 40 * chance.randint(2, 4), 0) for i in range(100)} for _ in range(4)]
+            wrong += any(change.is_sure for change in _compare.compare(runs[:2], runs[2:]))
+        self.assertEqual(wrong, 0)
 
     def test_noise_is_not_sure(self):
         dice = random.Random(7)

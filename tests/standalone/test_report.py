@@ -123,6 +123,26 @@ class Report(ReportCase):
         self.assertEqual(self.html.read_text(), "old")
         self.assertEqual(sorted(os.listdir(self.folder)), ["a&b.kpt", "program.py", "report.html"])
 
+    def test_a_link_stays_and_its_file_has_the_report(self):
+        link = self.folder / "link.html"
+        self.html.write_text("old")
+        link.symlink_to(self.html)
+        self.kpytrace("report", self.kpt, "-o", link)
+        self.assertTrue(link.is_symlink())
+        self.assertEqual(len(sections(self.html)), 1)
+
+    def test_a_pipe_gets_the_report(self):
+        os.mkfifo(self.html)
+        copy = self.folder / "copy.html"
+        with open(copy, "wb") as file:
+            reader = subprocess.Popen(["cat", self.html], stdout=file)
+        self.addCleanup(reader.wait)
+        self.addCleanup(reader.kill)
+        self.kpytrace("report", self.kpt, "-o", self.html)
+        self.assertTrue(self.html.is_fifo())
+        reader.wait(60)
+        self.assertEqual(len(sections(copy)), 1)
+
 
 class View(ReportCase):
 
