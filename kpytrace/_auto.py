@@ -178,10 +178,8 @@ class _Run:
 
         atexit.register(self.finish)  # before all others, and so it runs after them
         _before_exit(self)
+        _process.allow_forks()
         if self.family:
-            from ._family import allow_forks
-
-            allow_forks()
             _after_handlers()
             os.register_at_fork(after_in_child=self.follow)
         if self.recording:

@@ -55,23 +55,6 @@ def _is_alive(pid: int) -> bool:
         return False
 
 
-class _ForkWarning:
-    """Matches what Python says of a fork where there are other threads."""
-
-    def match(self, text: str) -> bool:
-        return "use of fork() may lead to deadlocks" in text
-
-
-def allow_forks() -> None:
-    """The thread that flushes a stream is none of the program's: Python (3.12 and later) is not to warn of it."""
-    if sys.version_info >= (3, 12):
-        import warnings
-
-        add: Any = getattr(warnings, "_add_filter", None)
-        if add:
-            add("ignore", _ForkWarning(), DeprecationWarning, None, 0, append=False)
-
-
 def check(output: str) -> None:
     """Refuses what can't hold several processes, before the program runs."""
     plain = output[:-3] if output.endswith(".gz") else output

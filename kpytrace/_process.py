@@ -116,6 +116,39 @@ def stop_last(stop: Callable[[], object], output: Optional[str]) -> None:
         tell_failure(output, error)
 
 
+class _ForkWarning:
+    """Matches what Python says of a fork where there are other threads, if those are ours."""
+
+    def match(self, text: str) -> bool:
+        return "use of fork() may lead to deadlocks" in text and _threads_of_others() == 1
+
+
+_fork_warning = _ForkWarning()
+
+
+def _threads_of_others() -> int:
+    """How many threads the program has but for those that flush and listen."""
+    others = 0
+    for tid in os.listdir("/proc/self/task"):
+        try:
+            with open(f"/proc/self/task/{tid}/comm", encoding="utf-8", errors="replace") as file:
+                # The first one has the program's name, which may be this.
+                others += file.read() != "kpytrace\n" or tid == str(os.getpid())
+        except OSError:  # it has ended
+            pass
+    return others
+
+
+def allow_forks() -> None:
+    """The threads that write a trace are none of the program's: Python (3.12 and later) is not to warn of them."""
+    if sys.version_info >= (3, 12):
+        import warnings
+
+        add: Any = getattr(warnings, "_add_filter", None)
+        if add:
+            add("ignore", _fork_warning, DeprecationWarning, None, 0, append=False)
+
+
 def forked() -> None:
     """In the child of a fork, before anybody gave it a name of its own."""
     global _forked, _named

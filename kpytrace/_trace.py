@@ -125,6 +125,8 @@ class Trace:
                 from . import _flight
 
                 options["dump_signal"] = _flight.signal_to_use()
+            if "stream" in options or "dump" in options:
+                _process.allow_forks()
             self._pid = os.getpid()
             self._began = time.perf_counter()
             # From here on calls are recorded: the fewer of our own, the better.

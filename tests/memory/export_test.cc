@@ -40,10 +40,15 @@ class Export : public testing::Test
     {
         log_note(log_ticks(), address, size, static_cast<uint32_t>(kind), stack);
     }
-    kpt_status write(const std::string &name)
+    /* With malloc failing from its AFTERth call on; 0: never. What C++ needs, it has before. */
+    kpt_status write(const std::string &name, int after = 0)
     {
+        const std::string path = folder + name;
         char text[240] = "";
-        const kpt_status status = log_export(log, (folder + name).c_str(), text, sizeof text);
+        kpt_status status;
+        malloc_fails(after);
+        status = log_export(log, path.c_str(), text, sizeof text);
+        malloc_fails(0);
         error = text;
         return status;
     }
@@ -207,9 +212,7 @@ TEST_F(Export, WithoutMemoryThereIsNoFile)
         kpt_status status = KPT_E_MEMORY;
         int after = 0;
         while (status != KPT_OK && ++after < 200) {
-            malloc_fails(after);
-            status = write(name);
-            malloc_fails(0);
+            status = write(name, after);
             if (status == KPT_OK) break;
             EXPECT_TRUE(status == KPT_E_MEMORY || status == KPT_E_IO) << status;
             EXPECT_NE(error, "");

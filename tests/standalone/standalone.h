@@ -2,6 +2,7 @@
 #ifndef STANDALONE_H
 #define STANDALONE_H
 
+#include "gpu.h"
 #include "host.h"
 #include "scratch.h"
 #include "strict_json.h"
@@ -15,6 +16,7 @@ class Standalone : public Scratch
     Standalone()
     {
         KPT_INIT(&args);
+        options.gpu = KPTI_GPU_OFF; /* the sample has one where the machine has */
     }
     ~Standalone() override
     {

@@ -27,16 +27,19 @@ TAG = "%d.%d%s" % (*sys.version_info[:2], "t" if FREE_THREADED else "")
 BACKEND = kpytrace.plugin_path().with_name(f"libkpytrace_cpython{TAG}.so")
 
 
+def clean_environment():
+    """No option is set, and there is no GPU: where the machine has one the sample has, too, and tests count events."""
+    clean = {k: v for k, v in os.environ.items() if not k.startswith("KPYTRACE")}
+    return {**clean, "KPYTRACE_GPU": "0"} if os.path.exists("/dev/nvidiactl") else clean
+
+
 class Case(unittest.TestCase):
     """A folder of its own, no option in the environment, and no trace left running."""
 
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="kpt-standalone-"))
         self.addCleanup(shutil.rmtree, self.folder)
-        clean = {k: v for k, v in os.environ.items() if not k.startswith("KPYTRACE")}
-        if os.path.exists("/dev/nvidiactl"):
-            clean["KPYTRACE_GPU"] = "0"  # the sample has one where the machine has, and tests count events
-        patch = unittest.mock.patch.dict(os.environ, clean, clear=True)
+        patch = unittest.mock.patch.dict(os.environ, clean_environment(), clear=True)
         patch.start()
         self.addCleanup(patch.stop)
         self.addCleanup(self.end_trace)
@@ -132,8 +135,7 @@ def line_of(function, offset):
 
 def run_python(*arguments, **options):
     """Runs this Python in a process of its own, where the package is found but no option is set."""
-    env = {k: v for k, v in os.environ.items() if not k.startswith("KPYTRACE")}
-    env.update(options.pop("env", {}))
+    env = {**clean_environment(), **options.pop("env", {})}
     return subprocess.run([sys.executable, *arguments], stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, text=True, env=env, timeout=options.pop("timeout", 120),
                           **options)

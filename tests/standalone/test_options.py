@@ -13,7 +13,13 @@ from kpytrace import _options, _standalone
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
-class Values(Case):
+class OptionsCase(Case):
+    def setUp(self):
+        super().setUp()
+        os.environ.pop("KPYTRACE_GPU", None)
+
+
+class Values(OptionsCase):
     def resolve(self, **given):
         values = _options.resolve(given)
         filters = values.pop("filters")
@@ -102,7 +108,7 @@ class Values(Case):
             kpytrace.start(zzz=3)
 
 
-class Environment(Case):
+class Environment(OptionsCase):
     def test_variables_are_defaults(self):
         os.environ.update(KPYTRACE_MAX_DEPTH="20", KPYTRACE_EXCLUDE="json, */lib/*",
                           KPYTRACE_C_CALLS="0", KPYTRACE_RING_NS="10s", KPYTRACE_GC="")

@@ -91,6 +91,17 @@ class Run(Case):
                 if name != "a syntax error":
                     self.assertTrue(any("the program.py" in call["name"] for call in calls))
 
+    def test_forks_are_warned_of_for_the_programs_threads_only(self):
+        """Python 3.12 and later count all threads, and a stream has one of ours."""
+        self.output = self.folder / "the trace.kpt"
+        fork = "import os\npid = os.fork()\nif not pid: os._exit(0)\nos.waitpid(pid, 0)\n"
+        alone, traced = self.run_both(fork)
+        self.assertEqual(alone, traced)
+        held = "import threading\nheld = threading.Event()\nthreading.Thread(target=held.wait).start()\n"
+        for status, _, said in self.run_both(held + fork + "held.set()"):
+            self.assertEqual(status, 0)
+            self.assertEqual("use of fork() may lead to deadlocks" in said, sys.version_info >= (3, 12), said)
+
     def test_the_interpreters_options_stay(self):
         self.script.write_text("import sys, _imp; print(sys.flags, sys.stdout.write_through, sys.warnoptions, "
                                "sys._xoptions, _imp.check_hash_based_pycs)")
