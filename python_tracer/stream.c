@@ -334,24 +334,24 @@ static int is_switched_off(const kpti_stream *stream, uint32_t word)
     return off;
 }
 
-int kpti_stream_append_slow(kpti_stream *stream, uint32_t word, uint64_t *now)
+int kpti_stream_append_slow(kpti_stream *stream, uint32_t word, uint64_t *ticks)
 {
     kpti_event *at = atomic_load_explicit(&stream->cursor, memory_order_relaxed);
     kpti_event *limit = atomic_load_explicit(&stream->limit, memory_order_relaxed);
     if (atomic_load_explicit(&stream->ended, memory_order_relaxed)) return 0;
-    if (at >= limit && (stream->dropped % RETRY_EVERY || !refill(stream, now))) {
+    if (at >= limit && (stream->dropped % RETRY_EVERY || !refill(stream, ticks))) {
         if (atomic_load_explicit(&stream->ended, memory_order_relaxed)) return 0; /* just now */
         stream->dropped++;
         atomic_fetch_add_explicit(&stream->dropped_total, 1, memory_order_relaxed);
         return 0;
     }
     if (at >= limit && is_switched_off(stream, word)) return 0;
-    if ((uint32_t)(*now >> 32) != stream->high) { /* the slack has room for all three words */
-        stream->high = (uint32_t)(*now >> 32);
-        kpti_stream_append_plain(stream, kpti_event_make(KPTI_EVENT_EPOCH, 0, *now));
-        kpti_stream_append_plain(stream, *now);
+    if ((uint32_t)(*ticks >> 32) != stream->high) { /* the slack has room for all three words */
+        stream->high = (uint32_t)(*ticks >> 32);
+        kpti_stream_append_plain(stream, kpti_event_make(KPTI_EVENT_EPOCH, 0, *ticks));
+        kpti_stream_append_plain(stream, *ticks);
     }
-    kpti_stream_append_plain(stream, (uint64_t)word << 32 | (uint32_t)*now);
+    kpti_stream_append_plain(stream, (uint64_t)word << 32 | (uint32_t)*ticks);
     return 1;
 }
 
