@@ -124,7 +124,7 @@ class Environment(OptionsCase):
     def test_the_output_too(self):
         self.use_plugin(SAMPLE)
         os.environ["KPYTRACE_OUTPUT"] = str(self.path)
-        with kpytrace.trace():
+        with kpytrace.trace(gpu=False):
             pass
         self.assertEqual(len(self.calls()), 13)
 
