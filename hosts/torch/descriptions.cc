@@ -71,9 +71,8 @@ bool Descriptions::Told::fits(const kpt_tensor &told)
 
 bool Descriptions::Told::holds(const c10::TensorImpl &now) const
 {
-    if (tensor != &now || epoch != identities_epoch.load(std::memory_order_acquire) ||
-        keys != now.key_set() || now.has_symbolic_sizes_strides() ||
-        storage != now.unsafe_storage().unsafeGetStorageImpl())
+    if (tensor != &now || epoch != their_epoch(tensor, storage) || keys != now.key_set() ||
+        now.has_symbolic_sizes_strides() || storage != now.unsafe_storage().unsafeGetStorageImpl())
         return false;
     const auto its_sizes = now.sizes();
     const auto its_strides = now.strides();
