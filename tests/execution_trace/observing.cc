@@ -202,7 +202,9 @@ uint64_t Observing::begin_op(const kpt_op &op, const std::vector<kpt_value> &in)
     kpt_op with = op;
     with.values = in.data();
     with.value_count = in.size();
-    return kpti_execution_trace.begin_op(self, &with);
+    uint64_t id = 0;
+    EXPECT_EQ(kpti_execution_trace.begin_op(self, &with, &id), KPT_OK);
+    return id;
 }
 
 void Observing::end_op(uint64_t id, const std::vector<kpt_value> &out, const char *text)
@@ -210,7 +212,7 @@ void Observing::end_op(uint64_t id, const std::vector<kpt_value> &out, const cha
     kpt_op op = op_of("");
     op.values = out.data();
     op.value_count = out.size();
-    kpti_execution_trace.end_op(self, id, &op, kpt_str_of(text));
+    EXPECT_EQ(kpti_execution_trace.end_op(self, id, &op, kpt_str_of(text)), KPT_OK);
 }
 
 uint64_t Observing::run(const char *name, const std::vector<kpt_value> &in,
