@@ -16,13 +16,13 @@ namespace
 
 // What torch's own observer writes of a tensor whose sizes are not numbers, or of a nested one's: nothing
 // but its type. Those of a Python subclass are asked for in Python, unless one takes what is stored.
-bool has_sizes(const c10::TensorImpl &impl)
+[[gnu::hot]] bool has_sizes(const c10::TensorImpl &impl)
 {
     return !impl.has_symbolic_sizes_strides() &&
            !impl.key_set().has(c10::DispatchKey::NestedTensor);
 }
 
-void describe_sizes(const c10::TensorImpl &impl, bool as_stored, kpt_tensor &to)
+[[gnu::hot]] void describe_sizes(const c10::TensorImpl &impl, bool as_stored, kpt_tensor &to)
 {
     const auto sizes = as_stored ? impl.sizes_default() : impl.sizes();
     const auto strides = as_stored ? impl.strides_default() : impl.strides();
@@ -31,7 +31,7 @@ void describe_sizes(const c10::TensorImpl &impl, bool as_stored, kpt_tensor &to)
     to.strides = strides.size() == sizes.size() ? strides.data() : nullptr;
 }
 
-void describe(const c10::TensorImpl &impl, kpt_tensor &to)
+[[gnu::hot]] void describe(const c10::TensorImpl &impl, kpt_tensor &to)
 {
     const bool has_storage = impl.has_storage();
     const bool as_stored = !has_storage || impl.is_python_dispatch();
@@ -47,7 +47,7 @@ void describe(const c10::TensorImpl &impl, kpt_tensor &to)
 }
 
 // Whether all that was told of it can be asked again, without a call.
-bool is_plain(const c10::TensorImpl &impl, const kpt_tensor &told)
+[[gnu::hot]] bool is_plain(const c10::TensorImpl &impl, const kpt_tensor &told)
 {
     return impl.has_storage() && !impl.is_python_dispatch() && told.sizes && told.strides &&
            told.device.size;
@@ -55,7 +55,7 @@ bool is_plain(const c10::TensorImpl &impl, const kpt_tensor &told)
 
 } // namespace
 
-bool Descriptions::Told::fits(const kpt_tensor &told)
+[[gnu::hot]] bool Descriptions::Told::fits(const kpt_tensor &told)
 {
     const auto is_small = [](int64_t number) { return number == static_cast<int32_t>(number); };
     return told.dimensions <= MOST_DIMENSIONS &&
@@ -63,8 +63,9 @@ bool Descriptions::Told::fits(const kpt_tensor &told)
            std::all_of(told.strides, told.strides + told.dimensions, is_small);
 }
 
-void Descriptions::Told::keep(const c10::TensorImpl &now, const c10::StorageImpl *its_storage,
-                              uint64_t now_epoch, const kpt_tensor &told)
+[[gnu::hot]] void Descriptions::Told::keep(const c10::TensorImpl &now,
+                                           const c10::StorageImpl *its_storage, uint64_t now_epoch,
+                                           const kpt_tensor &told)
 {
     tensor = &now;
     epoch = now_epoch;
@@ -88,7 +89,7 @@ uint64_t Descriptions::new_number(size_t slot)
     return ++last << (SLOT_BITS + 1) | slot;
 }
 
-void Descriptions::tell(c10::TensorImpl &tensor, kpt_tensor &to)
+[[gnu::hot]] void Descriptions::tell(c10::TensorImpl &tensor, kpt_tensor &to)
 {
     KPT_INIT(&to);
     if (&tensor == c10::UndefinedTensorImpl::singleton()) {

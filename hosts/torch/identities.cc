@@ -109,7 +109,7 @@ template <class Slot> class Table
     }
 
   private:
-    enum { FIRST = 2048, LEAST_LIMIT = 1000 };
+    enum { FIRST = 512, LEAST_LIMIT = 1000 };
 
     size_t after(size_t at) const
     {
@@ -182,7 +182,7 @@ uint64_t storage_id_locked(Known &k, Target *storage, Leaving &leaving)
 }
 
 // A tensor's storage may have gone with a set_ that nobody saw, and another one be where it was.
-Identity identify_locked(Known &k, Target *tensor, Target *storage, Leaving &leaving)
+[[gnu::hot]] Identity identify_locked(Known &k, Target *tensor, Target *storage, Leaving &leaving)
 {
     Tensor &slot = k.tensors.at(tensor, leaving);
     if (!slot.id) {
@@ -200,7 +200,7 @@ Identity identify_locked(Known &k, Target *tensor, Target *storage, Leaving &lea
 
 } // namespace
 
-Identity identify(c10::TensorImpl *tensor, c10::StorageImpl *storage)
+[[gnu::hot]] Identity identify(c10::TensorImpl *tensor, c10::StorageImpl *storage)
 {
     Leaving leaving;
     Known &k = known();

@@ -57,7 +57,7 @@ class Epochs
     }
 
   private:
-    enum { BITS = 10 };
+    enum { BITS = 9 };
 
     static std::atomic<uint64_t> &at(const void *address)
     {

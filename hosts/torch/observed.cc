@@ -40,6 +40,8 @@ struct Begun : at::ObserverContext {
         uint64_t id;
     };
 
+    [[gnu::hot]] ~Begun() override {}
+
     // From, and to, what the thread has spare.
     static void *operator new(size_t size);
     static void operator delete(void *block);
@@ -103,12 +105,12 @@ class Reporter
     size_t spare_count_ = 0;
 };
 
-void *Begun::operator new(size_t size)
+[[gnu::hot]] void *Begun::operator new(size_t size)
 {
     return Reporter::here().take(size);
 }
 
-void Begun::operator delete(void *block)
+[[gnu::hot]] void Begun::operator delete(void *block)
 {
     Reporter::here().give_back(block);
 }
@@ -147,8 +149,8 @@ void add_kernel(const at::RecordFunction &function, Values &values, kpt_op &op, 
 }
 
 // The inputs of FUNCTION, which COUNT says at most how many they are.
-void tell_inputs(const at::RecordFunction &function, size_t count, Values &values, Detail detail,
-                 kpt_op &op)
+[[gnu::hot]] void tell_inputs(const at::RecordFunction &function, size_t count, Values &values,
+                              Detail detail, kpt_op &op)
 {
     const auto inputs = last_of(function.inputs(), count);
     kpt_value *converted = values.convert(inputs, detail, 1);
@@ -157,7 +159,8 @@ void tell_inputs(const at::RecordFunction &function, size_t count, Values &value
     if (!op.schema.size) add_kernel(function, values, op, converted + inputs.size());
 }
 
-kpt_op described(const at::RecordFunction &function, const FunctionTexts &texts, Values &values)
+[[gnu::hot]] kpt_op described(const at::RecordFunction &function, const FunctionTexts &texts,
+                              Values &values)
 {
     kpt_op op;
     KPT_INIT(&op);
@@ -183,8 +186,8 @@ Detail usual_detail(const kpt_observer &to)
 }
 
 // The operator's number for OBSERVER; 0: it is not recorded.
-uint64_t begin_for(const Observer &observer, const at::RecordFunction &function, size_t inputs,
-                   Values &values, kpt_op &op)
+[[gnu::hot]] uint64_t begin_for(const Observer &observer, const at::RecordFunction &function,
+                                size_t inputs, Values &values, kpt_op &op)
 {
     const kpt_observer &to = observer.plugins();
     const Detail detail = observer.wants_elements_of(op.name) ? Detail::ELEMENTS : usual_detail(to);
@@ -198,7 +201,7 @@ uint64_t begin_for(const Observer &observer, const at::RecordFunction &function,
     return status == KPT_OK ? id : 0;
 }
 
-std::unique_ptr<at::ObserverContext> begin_operator(const at::RecordFunction &function)
+[[gnu::hot]] std::unique_ptr<at::ObserverContext> begin_operator(const at::RecordFunction &function)
 {
     const size_t end = told_end.load(std::memory_order_relaxed);
     if (!end) return nullptr;
@@ -223,8 +226,8 @@ std::unique_ptr<at::ObserverContext> begin_operator(const at::RecordFunction &fu
     }
 }
 
-void end_for(const Begun::One &one, at::ArrayRef<const c10::IValue> outputs, bool raised,
-             Values &values)
+[[gnu::hot]] void end_for(const Begun::One &one, at::ArrayRef<const c10::IValue> outputs,
+                          bool raised, Values &values)
 {
     const kpt_observer &to = *one.observer;
     const kpt_str error = raised ? kpt_str_of("raised") : kpt_str{};
@@ -237,7 +240,7 @@ void end_for(const Begun::One &one, at::ArrayRef<const c10::IValue> outputs, boo
     (void)to.ops->end_op(to.self, one.id, &op, error);
 }
 
-void end_operator(const at::RecordFunction &function, at::ObserverContext *context)
+[[gnu::hot]] void end_operator(const at::RecordFunction &function, at::ObserverContext *context)
 {
     const auto *begun = static_cast<const Begun *>(context);
     if (!begun || !begun->count) return;

@@ -62,7 +62,7 @@ Recent &recent()
 enum { MOST_NAMES = 1 << 16 };
 
 // An operator that was registered where one was before has another text.
-bool is_of(const Operator *known, const char *key, const char *overload)
+[[gnu::hot]] bool is_of(const Operator *known, const char *key, const char *overload)
 {
     return known && known->key == key && strcmp(known->name.c_str(), key) == 0 &&
            strcmp(known->overload.c_str(), overload) == 0;
@@ -114,7 +114,7 @@ const FunctionTexts &texts_of_name(std::string_view name)
 
 } // namespace
 
-const FunctionTexts &texts_of(const at::RecordFunction &function)
+[[gnu::hot]] const FunctionTexts &texts_of(const at::RecordFunction &function)
 {
     const char *key = function.name();
     const char *overload = function.overload_name();
@@ -128,7 +128,7 @@ const FunctionTexts &texts_of(const at::RecordFunction &function)
     return found->texts;
 }
 
-kpt_str device_text(c10::Device device)
+[[gnu::hot]] kpt_str device_text(c10::Device device)
 {
     Recent &here = recent();
     if (here.device == device) return here.device_text;

@@ -27,7 +27,8 @@ void Values::give_elements(const at::Tensor &from, kpt_tensor &given)
 }
 
 // One that was not told before, or is to be told again.
-[[gnu::noinline]] void Values::convert_tensor(const at::Tensor &from, kpt_value &to, Detail detail)
+[[gnu::hot, gnu::noinline]] void Values::convert_tensor(const at::Tensor &from, kpt_value &to,
+                                                        Detail detail)
 {
     auto *given = arena_.take<kpt_tensor>(1);
     to.kind = KPT_VALUE_TENSOR;
@@ -36,8 +37,8 @@ void Values::give_elements(const at::Tensor &from, kpt_tensor &given)
     if (detail == Detail::ELEMENTS && from.defined()) give_elements(from, *given);
 }
 
-void Values::convert_items(uint32_t kind, at::ArrayRef<c10::IValue> items, kpt_value &to,
-                           Detail detail, int depth)
+[[gnu::hot]] void Values::convert_items(uint32_t kind, at::ArrayRef<c10::IValue> items,
+                                        kpt_value &to, Detail detail, int depth)
 {
     const size_t count = std::min<size_t>(items.size(), MOST_ITEMS);
     auto *converted = arena_.take<kpt_value>(count);
@@ -48,8 +49,8 @@ void Values::convert_items(uint32_t kind, at::ArrayRef<c10::IValue> items, kpt_v
         convert_one(items[i], converted[i], detail, depth + 1);
 }
 
-[[gnu::noinline]] void Values::convert_other(const c10::IValue &from, kpt_value &to, Detail detail,
-                                             int depth)
+[[gnu::hot, gnu::noinline]] void Values::convert_other(const c10::IValue &from, kpt_value &to,
+                                                       Detail detail, int depth)
 {
     if (from.isList() && depth < MOST_DEPTH) {
         convert_items(KPT_VALUE_LIST, from.toListRef(), to, detail, depth);
@@ -95,7 +96,8 @@ inline void Values::convert_one(const c10::IValue &from, kpt_value &to, Detail d
     }
 }
 
-kpt_value *Values::convert(at::ArrayRef<const c10::IValue> given, Detail detail, size_t more)
+[[gnu::hot]] kpt_value *Values::convert(at::ArrayRef<const c10::IValue> given, Detail detail,
+                                        size_t more)
 {
     auto *converted = arena_.take<kpt_value>(given.size() + more);
     for (size_t i = 0; i < given.size(); i++)
