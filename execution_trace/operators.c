@@ -136,15 +136,32 @@ static int is_listed(const char *list, size_t size, kpt_str name)
     return 0;
 }
 
+/* Whether an operator lies within one call of C, as those of a dispatcher and of a backward pass do: the others
+ * may begin and end with calls of their own. */
+static int is_call(const kpt_op *op)
+{
+    enum { FUNCTION = 0, BACKWARD = 1 };
+    return op->scope == BACKWARD || (op->scope == FUNCTION && op->schema.size);
+}
+
+/* The stack; GATHERED receives what it is known by. It is mostly that of the operator around. */
+static uint32_t gather(const kpti_recorder *r, uint32_t run, uint64_t *gathered)
+{
+    const kpti_et_stream *s = kpti_recorder_own(r);
+    *gathered = s && s->run == run ? s->call_gathered : 0;
+    return kpti_observer_stacks.gather(r->stack_depth, gathered);
+}
+
 uint64_t kpti_recorder_begin(kpti_recorder *r, const kpt_op *op)
 {
     beginning b = {.op = op, .wish = {(r->flags & KPT_OBSERVER_RANGES) != 0, 0}};
     kpti_et_stream *s;
-    uint32_t run;
+    uint32_t run = __atomic_load_n(&r->recording, __ATOMIC_RELAXED);
+    uint64_t gathered = 0;
     uint64_t id = 0;
-    if (!__atomic_load_n(&r->recording, __ATOMIC_RELAXED)) return 0;
+    if (!run) return 0;
     /* Before it is inside: this may run Python, which may let others in who end recording. */
-    if (r->flags & KPT_OBSERVER_STACKS) b.stack = kpti_observer_stacks.gather(r->stack_depth);
+    if (r->flags & KPT_OBSERVER_STACKS) b.stack = gather(r, run, &gathered);
     s = kpti_recorder_enter(r, &run);
     if (!s) return 0;
     b.ns = kpti_et_now_ns();
@@ -154,6 +171,10 @@ uint64_t kpti_recorder_begin(kpti_recorder *r, const kpt_op *op)
     if (b.number && put_record(r, s, kpti_et_reserve(s) + KPTI_ET_LEAST_END, write_begin, &b)) {
         s->number = b.number;
         s->open++;
+        if (gathered != s->call_gathered && gathered && is_call(op)) {
+            s->call = b.number;
+            s->call_gathered = gathered;
+        }
         __atomic_store_n(&s->ops, s->ops + 1, __ATOMIC_RELAXED);
         id = (uint64_t)run << 48 | (uint64_t)s->index << 32 | b.number;
     } else {
@@ -202,7 +223,13 @@ void kpti_recorder_end(kpti_recorder *r, uint64_t op_id, const kpt_op *op, kpt_s
     if (!s) return;
     if (run == op_id >> 48) {
         e.ns = kpti_et_now_ns();
-        if (s->open && s->index == ((op_id >> 32) & 0xFFFF)) s->open--;
+        if (s->open && s->index == ((op_id >> 32) & 0xFFFF)) {
+            s->open--;
+            if (s->call == (uint32_t)op_id) {
+                s->call = 0;
+                s->call_gathered = 0;
+            }
+        }
         reserve = kpti_et_reserve(s);
         if (!put_record(r, s, reserve, write_end, &e)) {
             e.op = &nothing; /* this much was reserved */

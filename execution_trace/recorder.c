@@ -235,6 +235,12 @@ static int take_file(kpti_recorder *r, kpti_et_stream *s)
     return index < KPTI_ET_MOST_STREAMS;
 }
 
+const kpti_et_stream *kpti_recorder_own(const kpti_recorder *r)
+{
+    const remembered *known = &streams_of_thread[r->serial % REMEMBERED];
+    return known->serial == r->serial ? known->stream : NULL;
+}
+
 kpti_et_stream *kpti_recorder_enter(kpti_recorder *r, uint32_t *run)
 {
     const remembered *known = &streams_of_thread[r->serial % REMEMBERED];
@@ -247,6 +253,8 @@ kpti_et_stream *kpti_recorder_enter(kpti_recorder *r, uint32_t *run)
             s->run = *run;
             s->number = 0;
             s->open = 0;
+            s->call = 0;
+            s->call_gathered = 0;
         }
         return s;
     }

@@ -58,6 +58,8 @@ void kpti_recorder_stats(kpti_recorder *r, kpt_observer_stats *out);
 /* The calling thread's stream, busy; NULL: nothing is recorded, or there is no memory. RUN receives the run
  * that is. */
 kpti_et_stream *kpti_recorder_enter(kpti_recorder *r, uint32_t *run);
+/* The same, not busy, as far as it is at hand: for what nobody but its thread looks at. */
+const kpti_et_stream *kpti_recorder_own(const kpti_recorder *r);
 static inline void kpti_recorder_leave(kpti_et_stream *s)
 {
     __atomic_store_n(&s->busy, 0, __ATOMIC_RELEASE);

@@ -63,7 +63,9 @@ typedef struct kpti_et_stream {
     uint64_t ops;        /* atomic; in this file */
     kpti_number_set places;
     kpti_number_set stacks;
-    uint32_t last_stack;                     /* one of them; 0: none */
+    uint32_t last_stack;    /* one of them; 0: none */
+    uint32_t call;          /* the number of an operator, open, of one call; 0: none */
+    uint64_t call_gathered; /* what its stack is known by; 0: none */
     kpti_et_known_text texts[KPTI_ET_TEXTS]; /* at 0: none */
     kpti_et_known_tensor tensors[KPTI_ET_TENSORS];
     kpti_et_known_op known_ops[KPTI_ET_OPS];

@@ -25,7 +25,7 @@ static void end_stacks()
     begun--;
 }
 
-static uint32_t gather(uint32_t depth)
+static uint32_t gather(uint32_t depth, uint64_t *)
 {
     return depth && depth < next_stack ? depth : next_stack;
 }
