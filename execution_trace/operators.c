@@ -140,8 +140,11 @@ static int is_listed(const char *list, size_t size, kpt_str name)
  * may begin and end with calls of their own. */
 static int is_call(const kpt_op *op)
 {
-    enum { FUNCTION = 0, BACKWARD = 1 };
-    return op->scope == BACKWARD || (op->scope == FUNCTION && op->schema.size);
+    static const char engine[] = "autograd::engine::";
+    enum { FUNCTION = 0, BACKWARD = 1, ENGINE = sizeof engine - 1 };
+    if (op->scope != FUNCTION) return op->scope == BACKWARD;
+    return op->schema.size ||
+           (op->name.size > ENGINE && memcmp(op->name.data, engine, ENGINE) == 0);
 }
 
 /* The stack; GATHERED receives what it is known by. It is mostly that of the operator around. */

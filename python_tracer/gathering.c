@@ -47,29 +47,34 @@ static const void *ip_of(const void *frame)
     return kpti_raw_ip((const kpti_raw_frame *)frame);
 }
 
+static int is_level(const kpti_level *l, kpti_raw_frame *frame)
+{
+    /* Not one after the other: mostly all of it is true. */
+    return (l->frame == frame) & (l->ip == kpti_raw_ip(frame)) &
+           (l->version == kpti_code_version(kpti_raw_frame_code(frame)));
+}
+
 /* Whether FRAME, and what is below it, is something else than the first COUNT levels: 0, or one more than the
  * innermost level that is. MAY_BE_CUT: they are cut as the last stack was. */
 static uint32_t differs(kpti_gathering *g, kpti_raw_frame *frame, uint32_t count, int may_be_cut)
 {
-    const kpti_level *marked = NULL;
     const kpti_level *l = g->levels + count;
+    const kpti_level *last = g->levels;
+    kpti_raw_frame *last_frame = NULL;
     kpti_frame_marks_trim(&g->marks, count - 1); /* they would have been found before */
-    if (g->marks.count) marked = g->levels + kpti_frame_marks_last(&g->marks);
+    last += kpti_frame_marks_last(&g->marks);
     for (; frame; frame = frame->previous) {
         if (kpti_raw_is_entry(frame)) continue;
-        if (l == g->levels) return !may_be_cut;
+        if (l == last) break;
         l--;
-        if (l->frame != frame || l->ip != kpti_raw_ip(frame) ||
-            l->version != kpti_code_version(kpti_raw_frame_code(frame)))
-            break;
-        /* The levels below a marked one are as they were. */
-        if (l == marked) {
-            if (kpti_frame_marks_find(&g->marks, frame, &g->below)) return 0;
-            break;
-        }
+        if (!is_level(l, frame)) return (uint32_t)(l - g->levels) + 1;
+        last_frame = frame;
     }
-    if (frame) return (uint32_t)(l - g->levels) + 1;
-    return l != g->levels || may_be_cut;
+    if (l != last) return 1;
+    if (!g->marks.count) return may_be_cut != (frame != NULL);
+    /* The levels below a marked one are as they were. */
+    if (kpti_frame_marks_find(&g->marks, last_frame, &g->below)) return 0;
+    return (uint32_t)(last - g->levels) + 1;
 }
 
 /* Fills in what the thread of STATE is in, as far as it is not in the levels; 0: there is more. */

@@ -24,7 +24,7 @@ typedef struct kpti_stack_cache {
 static inline kpti_known_stack *kpti_stack_slot(kpti_stack_cache *cache, uint32_t below,
                                                 uint32_t place)
 {
-    const uint64_t hash = kpti_hash_mix(below, place);
+    const uint64_t hash = kpti_hash_mix((uint64_t)below << 32, place) >> 32;
     return &cache->stacks[hash % (KPTI_STACK_CACHE / KPTI_STACK_WAYS) * KPTI_STACK_WAYS];
 }
 
