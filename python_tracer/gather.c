@@ -80,16 +80,21 @@ uint32_t kpti_gather_pinned(uint32_t depth, int no_objects)
     return gather((kpti_wish){depth, 0, no_objects}, 0, &flags);
 }
 
-uint32_t kpti_gather_within(uint32_t depth, uint64_t *gathered)
+static uint32_t gather_anew(uint32_t depth, uint64_t *gathered)
 {
-    uint32_t stack = 0;
-    /* Where there are other interpreters a thread may be in one of them. */
-    if (*gathered && PyInterpreterState_Head() == main_interpreter())
-        stack = kpti_gatherer_stays(*gathered);
-    if (stack) return stack;
-    stack = kpti_gather_pinned(depth, 0);
+    const uint32_t stack = kpti_gather_pinned(depth, 0);
     *gathered = kpti_gatherer_last();
     return stack;
+}
+
+uint32_t kpti_gather_within(uint32_t depth, uint64_t *gathered)
+{
+    /* Where there are other interpreters a thread may be in one of them. */
+    if (*gathered && PyInterpreterState_Head() == main_interpreter()) {
+        const uint32_t stack = kpti_gatherer_stays(*gathered);
+        if (stack) return stack;
+    }
+    return gather_anew(depth, gathered);
 }
 
 void kpti_gather_prepare(void)

@@ -85,7 +85,7 @@ kpti_reader *kpti_gatherer_reader(void)
 
 uint64_t kpti_gatherer_last(void)
 {
-    return own && !own->inside ? own->gathering.gathered : 0;
+    return own && !own->inside ? own->gathering.last.number : 0;
 }
 
 uint32_t kpti_gatherer_stays(uint64_t gathered)

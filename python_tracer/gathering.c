@@ -295,7 +295,7 @@ void kpti_gathering_forget(kpti_gathering *g, uint32_t epoch)
 {
     kpti_stack_release(g->held);
     g->held = g->count = g->top = g->marks.count = 0;
-    g->gathered = 0;
+    g->last.number = 0;
     memset(&g->places, 0, sizeof g->places);
     g->epoch = epoch;
 }
@@ -312,11 +312,14 @@ void kpti_gathering_free(kpti_gathering *g)
 static void remember(kpti_gathering *g, PyThreadState *state, uint32_t depth, int is_cut)
 {
     const int is_whole = total(g) <= g->count && (!is_cut || total(g) == depth);
-    g->state = state;
     g->depth = depth;
     g->was_cut = is_cut;
     g->top = is_whole && kpti_frames_are_known() ? total(g) : 0;
-    g->gathered = g->top ? ++g->last_gathered : 0;
+    g->last.number = 0;
+    if (g->top) {
+        const kpti_level *l = &g->levels[g->top - 1];
+        g->last = (kpti_gathered){++g->numbers, state, l->frame, l->ip, l->stack};
+    }
 }
 
 uint32_t kpti_gathering_next(kpti_gathering *g, PyThreadState *state, kpti_standing s,
@@ -335,7 +338,7 @@ uint32_t kpti_gathering_next(kpti_gathering *g, PyThreadState *state, kpti_stand
                       g->levels[first].frame == walked_at(g, first)->frame);
     if (first == total(g)) {
         stack = same_again(g, wish.hold);
-        if (first != g->top || g->state != state || g->depth != wish.depth)
+        if (first != g->top || g->last.state != state || g->depth != wish.depth)
             remember(g, state, wish.depth, cut != 0);
     } else {
         uint32_t count;

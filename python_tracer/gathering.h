@@ -24,13 +24,21 @@ typedef struct kpti_walked {
     void *frame; /* NULL where frames are not known */
 } kpti_walked;
 
+/* The last stack, by what it is known again. */
+typedef struct kpti_gathered {
+    uint64_t number; /* of all that there were; 0: it can't be known again */
+    PyThreadState *state;
+    const void *frame; /* the innermost */
+    const void *ip;
+    uint32_t stack;
+} kpti_gathered;
+
 /* Zeros are a new one. Addresses of code objects hold as long as the session's epoch does. */
 typedef struct kpti_gathering {
     uint32_t epoch;
-    uint32_t top;      /* levels of the last stack; 0: it can't be known again */
-    uint64_t gathered; /* a number of the last stack; 0: it can't be known again */
-    uint64_t last_gathered;
-    PyThreadState *state; /* that it was gathered of */
+    uint32_t top; /* levels of the last stack; 0: it can't be known again */
+    kpti_gathered last;
+    uint64_t numbers; /* that were given */
     kpti_level *levels;
     uint32_t depth; /* that was wished for */
     int was_cut;    /* to it */
@@ -58,14 +66,13 @@ uint32_t kpti_gathering_next(kpti_gathering *g, PyThreadState *state, kpti_stand
 static inline uint32_t kpti_gathering_stays(const kpti_gathering *g, uint64_t gathered)
 {
 #if KPTI_KNOWN_FRAMES
-    const kpti_level *top;
+    const kpti_gathered *last = &g->last;
     const kpti_raw_frame *frame;
-    if (g->gathered != gathered || !gathered) return 0;
-    top = &g->levels[g->top - 1];
-    frame = kpti_state_frame(g->state);
+    if (last->number != gathered || !gathered) return 0;
+    frame = kpti_state_frame(last->state);
     /* A trace function may move frames. */
-    return frame == top->frame && kpti_raw_ip(frame) == top->ip && !g->state->c_tracefunc
-               ? top->stack
+    return frame == last->frame && kpti_raw_ip(frame) == last->ip && !last->state->c_tracefunc
+               ? last->stack
                : 0;
 #else
     (void)g;

@@ -14,6 +14,7 @@ from kpytrace.torch import ExecutionTraceObserver
 from torch.profiler import record_function
 from torch.utils._python_dispatch import TorchDispatchMode
 
+sys.path += filter(None, [os.environ.get("KPT_GREENLETS")])
 try:
     import greenlet
 except ImportError:
