@@ -80,7 +80,8 @@ uint32_t kpti_gather_pinned(uint32_t depth, int no_objects)
     return gather((kpti_wish){depth, 0, no_objects}, 0, &flags);
 }
 
-static uint32_t gather_anew(uint32_t depth, uint64_t *gathered)
+/* Not a part of its caller, whose other way is the short one. */
+static __attribute__((noinline)) uint32_t gather_anew(uint32_t depth, uint64_t *gathered)
 {
     const uint32_t stack = kpti_gather_pinned(depth, 0);
     *gathered = kpti_gatherer_last();
@@ -89,12 +90,8 @@ static uint32_t gather_anew(uint32_t depth, uint64_t *gathered)
 
 uint32_t kpti_gather_within(uint32_t depth, uint64_t *gathered)
 {
-    /* Where there are other interpreters a thread may be in one of them. */
-    if (*gathered && PyInterpreterState_Head() == main_interpreter()) {
-        const uint32_t stack = kpti_gatherer_stays(*gathered);
-        if (stack) return stack;
-    }
-    return gather_anew(depth, gathered);
+    const uint32_t stack = *gathered ? kpti_gatherer_stays(*gathered) : 0;
+    return stack ? stack : gather_anew(depth, gathered);
 }
 
 void kpti_gather_prepare(void)

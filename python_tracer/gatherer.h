@@ -32,7 +32,7 @@ kpti_reader *kpti_gatherer_reader(void);
 /* A number of the stack that the calling thread gathered last; 0: it can't be known again. */
 uint64_t kpti_gatherer_last(void);
 /* That stack, while the frame that was on top runs, and is there again at the same instruction; 0: it is not, or
- * this is not known. The call that it was gathered in has not returned, and the thread has no other state. */
+ * this is not known. The call that it was gathered in has not returned. */
 uint32_t kpti_gatherer_stays(uint64_t gathered);
 
 /* The calling thread remembers nothing of the stacks that it gathered: nor does it hold any. */

@@ -62,8 +62,10 @@ uint32_t kpti_gathering_next(kpti_gathering *g, PyThreadState *state, kpti_stand
                              kpti_wish wish, int *again, uint32_t *flags);
 
 /* The last stack, if its thread is in the same frame, at the same instruction, as when it was GATHERED; 0: it
- * is not, or there was another one since. Whether the frame can be another call's is for the caller to know. */
-static inline uint32_t kpti_gathering_stays(const kpti_gathering *g, uint64_t gathered)
+ * is not, or there was another one since. NEWEST: of the interpreters; where there is more than one a thread may
+ * be in another of its states. Whether the frame can be another call's is for the caller to know. */
+static inline uint32_t kpti_gathering_stays(const kpti_gathering *g, uint64_t gathered,
+                                            const PyInterpreterState *newest)
 {
 #if KPTI_KNOWN_FRAMES
     const kpti_gathered *last = &g->last;
@@ -71,12 +73,14 @@ static inline uint32_t kpti_gathering_stays(const kpti_gathering *g, uint64_t ga
     if (last->number != gathered || !gathered) return 0;
     frame = kpti_state_frame(last->state);
     /* A trace function may move frames. */
-    return frame == last->frame && kpti_raw_ip(frame) == last->ip && !last->state->c_tracefunc
+    return frame == last->frame && kpti_raw_ip(frame) == last->ip && !last->state->c_tracefunc &&
+                   last->state->interp == newest
                ? last->stack
                : 0;
 #else
     (void)g;
     (void)gathered;
+    (void)newest;
     return 0;
 #endif
 }
