@@ -147,14 +147,6 @@ static int is_call(const kpt_op *op)
            (op->name.size > ENGINE && memcmp(op->name.data, engine, ENGINE) == 0);
 }
 
-/* The stack; GATHERED receives what it is known by. It is mostly that of the operator around. */
-static uint32_t gather(const kpti_recorder *r, uint32_t run, uint64_t *gathered)
-{
-    const kpti_et_stream *s = kpti_recorder_own(r);
-    *gathered = s && s->run == run ? s->call_gathered : 0;
-    return kpti_observer_stacks.gather(r->stack_depth, gathered);
-}
-
 uint64_t kpti_recorder_begin(kpti_recorder *r, const kpt_op *op)
 {
     beginning b = {.op = op, .wish = {(r->flags & KPT_OBSERVER_RANGES) != 0, 0}};
@@ -163,8 +155,7 @@ uint64_t kpti_recorder_begin(kpti_recorder *r, const kpt_op *op)
     uint64_t gathered = 0;
     uint64_t id = 0;
     if (!run) return 0;
-    /* Before it is inside: this may run Python, which may let others in who end recording. */
-    if (r->flags & KPT_OBSERVER_STACKS) b.stack = gather(r, run, &gathered);
+    if (r->flags & KPT_OBSERVER_STACKS) b.stack = kpti_recorder_gather(r, run, &gathered);
     s = kpti_recorder_enter(r, &run);
     if (!s) return 0;
     b.ns = kpti_et_now_ns();

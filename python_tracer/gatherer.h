@@ -8,7 +8,6 @@
 
 /* How a thread stands to Python. */
 typedef enum kpti_standing {
-    KPTI_OUTSIDE,  /* it may not look */
     KPTI_ATTACHED, /* it holds the GIL, or a thread state, of the main interpreter */
     KPTI_DETACHED, /* it has released it */
     KPTI_FOREIGN   /* it is in another interpreter, whose code objects nobody tells us the end of */
