@@ -150,15 +150,26 @@ static int is_listed(const char *list, size_t size, kpt_str name)
     return 0;
 }
 
+/* Whether an operator lies within one call of C, as those of a dispatcher and of a backward pass do: the others
+ * may begin and end with calls of their own. */
+static int is_call(const kpt_op *op)
+{
+    static const char engine[] = "autograd::engine::";
+    enum { FUNCTION = 0, BACKWARD = 1, ENGINE = sizeof engine - 1 };
+    if (op->scope != FUNCTION) return op->scope == BACKWARD;
+    return op->schema.size ||
+           (op->name.size > ENGINE && memcmp(op->name.data, engine, ENGINE) == 0);
+}
+
 kpt_status kpti_recorder_begin(kpti_recorder *r, const kpt_op *op, uint64_t *op_id)
 {
     beginning b = {.op = op, .wish = {(r->flags & KPT_OBSERVER_RANGES) != 0, 0}};
     kpti_et_stream *s;
-    uint32_t run;
+    uint32_t run = __atomic_load_n(&r->recording, __ATOMIC_RELAXED);
+    uint64_t gathered = 0;
     int result = NO_ROOM;
-    if (!__atomic_load_n(&r->recording, __ATOMIC_RELAXED)) return KPT_OK;
-    /* Before it is inside: this may run Python, which may let others in who end recording. */
-    if (r->flags & KPT_OBSERVER_STACKS) b.stack = kpti_observer_stacks.gather(r->stack_depth);
+    if (!run) return KPT_OK;
+    if (r->flags & KPT_OBSERVER_STACKS) b.stack = kpti_recorder_gather(r, run, &gathered);
     s = kpti_recorder_enter(r, &run);
     if (!s) return KPT_OK;
     b.ns = s->last_ns = kpti_et_now_ns(&s->now);
@@ -170,6 +181,10 @@ kpt_status kpti_recorder_begin(kpti_recorder *r, const kpt_op *op, uint64_t *op_
     if (result == PUT) {
         s->number = b.number;
         s->open++;
+        if (gathered != s->call_gathered && gathered && is_call(op)) {
+            s->call = b.number;
+            s->call_gathered = gathered;
+        }
         __atomic_store_n(&s->ops, s->ops + 1, __ATOMIC_RELAXED);
         *op_id = (uint64_t)run << 48 | (uint64_t)s->index << 32 | b.number;
     } else if (result == NO_ROOM) {
@@ -228,6 +243,10 @@ kpt_status kpti_recorder_end(kpti_recorder *r, uint64_t op_id, const kpt_op *op,
         const uint64_t is_own = s->open && s->index == ((op_id >> 32) & 0xFFFF);
         e.ns = s->last_ns = kpti_et_now_ns(&s->now);
         s->open -= is_own;
+        if (is_own && s->call == (uint32_t)op_id) {
+            s->call = 0;
+            s->call_gathered = 0;
+        }
         result = put_record(r, s, kpti_et_reserve(s), write_end, &e);
         if (result == NOT_KNOWN) s->open += is_own;
         if (result == NO_ROOM) put_least_end(r, s, &e);

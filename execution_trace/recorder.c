@@ -6,6 +6,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "impl/kpti_execution_trace.h"
+
 enum { LEAST_WORDS = KPTI_ET_ALIGN / KPTI_ET_WORD, MOST_WORDS = (1 << 20) / KPTI_ET_WORD };
 
 /* Of so few streams none is looked for that nobody needs any more. */
@@ -239,6 +241,15 @@ static int take_file(kpti_recorder *r, kpti_et_stream *s)
     return index < KPTI_ET_MOST_STREAMS;
 }
 
+/* Only what the stream's thread alone looks at. */
+uint32_t kpti_recorder_gather(const kpti_recorder *r, uint32_t run, uint64_t *gathered)
+{
+    const remembered *known = &streams_of_thread[r->serial % REMEMBERED];
+    const kpti_et_stream *s = known->stream;
+    *gathered = known->serial == r->serial && s->run == run ? s->call_gathered : 0;
+    return kpti_observer_stacks.gather(r->stack_depth, gathered);
+}
+
 kpti_et_stream *kpti_recorder_enter(kpti_recorder *r, uint32_t *run)
 {
     const remembered *known = &streams_of_thread[r->serial % REMEMBERED];
@@ -251,6 +262,8 @@ kpti_et_stream *kpti_recorder_enter(kpti_recorder *r, uint32_t *run)
             s->run = *run;
             s->number = 0;
             s->open = 0;
+            s->call = 0;
+            s->call_gathered = 0;
             (void)kpti_et_now_look(&s->now); /* nothing is before its start */
         }
         return s;

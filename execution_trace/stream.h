@@ -70,8 +70,10 @@ typedef struct kpti_et_stream {
     int64_t last_ns; /* of the last record */
     kpti_number_set places;
     kpti_number_set stacks;
-    uint32_t last_stack; /* one of them; 0: none */
-    uint32_t new_count;  /* tensors of the record that is in the making */
+    uint32_t last_stack;    /* one of them; 0: none */
+    uint32_t call;          /* the number of an operator, open, of one call; 0: none */
+    uint64_t call_gathered; /* what its stack is known by; 0: none */
+    uint32_t new_count;     /* tensors of the record that is in the making */
     uint16_t new_tensors[KPTI_ET_NEW_TENSORS];
     kpti_et_known_text texts[KPTI_ET_TEXTS]; /* at 0: none */
     kpti_et_known_tensor tensors[KPTI_ET_TENSORS];

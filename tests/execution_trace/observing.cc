@@ -3,11 +3,23 @@
 #include <set>
 
 static thread_local uint32_t next_stack;
+static thread_local uint64_t known;
+static thread_local bool stays = true;
 static int begun;
 
 void gather_stack(uint32_t stack)
 {
     next_stack = stack;
+}
+
+void move_frame(bool moves)
+{
+    stays = !moves;
+}
+
+bool stack_was_known()
+{
+    return known != 0;
 }
 
 int stacks_begun()
@@ -25,8 +37,11 @@ static void end_stacks()
     begun--;
 }
 
-static uint32_t gather(uint32_t depth)
+static uint32_t gather(uint32_t depth, uint64_t *gathered)
 {
+    static uint64_t last;
+    known = *gathered;
+    if (!known || !stays) *gathered = ++last;
     return depth && depth < next_stack ? depth : next_stack;
 }
 
