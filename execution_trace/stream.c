@@ -15,20 +15,21 @@ static kpti_et_known_text *slot_of(kpti_et_stream *s, kpt_str text)
 }
 _Static_assert(KPTI_ET_TEXTS == 2 << (64 - 56), "slot_of takes as many bits");
 
-/* Most are short: a call takes longer than the comparison. */
+/* Most are short: a call takes longer than the comparison. The last bytes are compared with those before
+ * them, some of which were already. */
 static inline int is_equal(const char *a, const char *b, uint64_t size)
 {
-    uint64_t x;
-    uint64_t y;
-    uint64_t at = 0;
-    for (; at + sizeof x <= size; at += sizeof x) {
-        memcpy(&x, a + at, sizeof x);
-        memcpy(&y, b + at, sizeof y);
-        if (x != y) return 0;
+    enum { EIGHT = sizeof(uint64_t), FOUR = sizeof(uint32_t) };
+    if (size >= EIGHT) {
+        for (uint64_t at = 0; at < size - EIGHT; at += EIGHT)
+            if (memcmp(a + at, b + at, EIGHT) != 0) return 0;
+        return memcmp(a + size - EIGHT, b + size - EIGHT, EIGHT) == 0;
     }
-    for (; at < size; at++)
-        if (a[at] != b[at]) return 0;
-    return 1;
+    if (size >= FOUR)
+        return memcmp(a, b, FOUR) == 0 && memcmp(a + size - FOUR, b + size - FOUR, FOUR) == 0;
+    while (size && a[size - 1] == b[size - 1])
+        size--;
+    return size == 0;
 }
 
 static inline int is_known(const kpti_et_cursor *c, kpt_str text, const kpti_et_known_text *slot)

@@ -259,6 +259,31 @@ static void numbers_ops(conform *c)
         EXPECT(c, id[1], "an operator has no number");
 }
 
+/* Whatever it answers, it records nothing that it does not know. */
+static void unknown_description(conform *c)
+{
+    const kpt_value named = {.kind = KPT_VALUE_DESCRIBED, .number = 12345};
+    kpt_observer o;
+    kpt_op op;
+    char path[64];
+    uint64_t id = 9;
+    kpt_status status;
+    make_newer(c, &o);
+    conform_fresh_path(c, path, sizeof path);
+    KPT_INIT(&op);
+    op.name = kpt_str_of("aten::add");
+    op.values = &named;
+    op.value_count = 1;
+    (void)o.ops->open(o.self, kpt_str_of(path));
+    (void)o.ops->start(o.self);
+    status = o.ops->begin_op(o.self, &op, &id);
+    (void)o.ops->destroy(o.self);
+    conform_remove_path(path);
+    if (!(o.ops->flags & KPT_OBSERVER_TAKES_DESCRIBED)) return;
+    EXPECT_STATUS(c, o.flags & KPT_OBJECT_NOOP ? KPT_OK : KPT_DECLINED, status);
+    EXPECT(c, !id, "an operator that was declined has a number");
+}
+
 static void bad_make(conform *c)
 {
     kpt_observer_args args;
@@ -307,5 +332,6 @@ const conform_rule conform_observer_rules[] = {
     RULE(R744, "names of data_ops need their text", bad_data_ops),
     RULE(R745, "operators have numbers while they are recorded, a no-op's never", numbers_ops),
     RULE(R746, "an observer may have stacks, and they tell who called", stacks),
+    RULE(R747, "a description that nobody told is KPT_DECLINED", unknown_description),
     {NULL, NULL, NULL},
 };

@@ -74,6 +74,7 @@ static kpt_status begin_op(kpt_handle self, const kpt_op *op, uint64_t *op_id)
     if (!is_alive(self)) return KPT_E_HANDLE;
     if (!op_id) return KPT_E_INVALID;
     *op_id = wrong("R745") ? 1 : 0;
+    if (check_op(op) == KPT_OK && op->value_count && wrong("R747")) return KPT_DECLINED;
     return check_op(op);
 }
 
@@ -119,6 +120,7 @@ static kpt_status recover(kpt_handle self, kpt_str journal, kpt_str path)
 
 static kpt_observer_ops ops = {
     .struct_size = sizeof ops,
+    .flags = KPT_OBSERVER_TAKES_DESCRIBED,
     .open = open_file,
     .start = start,
     .stop = stop,

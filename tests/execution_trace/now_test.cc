@@ -1,0 +1,69 @@
+/* The clock that operators are stamped with. */
+#include <gtest/gtest.h>
+
+#include <thread>
+#include <vector>
+
+extern "C" {
+#include "now.h"
+}
+
+namespace
+{
+
+/* How far it may be from the system's, whichever of the two was read first: this thread may be put aside
+ * between them, so the least of many is taken. */
+int64_t distance(kpti_et_now &now)
+{
+    int64_t least = INT64_MAX;
+    for (int i = 0; i < 1000; i++) {
+        const int64_t before = kpti_et_clock_ns(CLOCK_MONOTONIC);
+        const int64_t told = kpti_et_now_ns(&now);
+        const int64_t after = kpti_et_clock_ns(CLOCK_MONOTONIC);
+        const int64_t off = told < before ? before - told : told > after ? told - after : 0;
+        least = std::min(least, off);
+    }
+    return least;
+}
+
+TEST(Now, IsTheMonotonicClock)
+{
+    kpti_et_now now = {};
+    const int64_t end = kpti_et_clock_ns(CLOCK_MONOTONIC) + 100000000;
+    while (kpti_et_clock_ns(CLOCK_MONOTONIC) < end)
+        ASSERT_LT(distance(now), 2000);
+}
+
+TEST(Now, NeverGoesBackwards)
+{
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; i++)
+        threads.emplace_back([] {
+            kpti_et_now now = {};
+            int64_t last = 0;
+            for (int k = 0; k < 300000; k++) {
+                const int64_t told = kpti_et_now_ns(&now);
+                ASSERT_GE(told, last);
+                last = told;
+                if (k % 10000 == 0) now.length /= 2; /* a look at another time */
+            }
+        });
+    for (auto &thread : threads)
+        thread.join();
+}
+
+/* A counter that jumps, or runs at another pace than it says: the system's clock is what counts. */
+TEST(Now, ACounterThatIsWrongIsNotBelieved)
+{
+    kpti_et_now now = {};
+    (void)kpti_et_now_look(&now);
+    for (const uint64_t jump : {UINT64_C(1) << 40, UINT64_MAX >> 8, -(UINT64_C(1) << 40)}) {
+        const int64_t before = kpti_et_clock_ns(CLOCK_MONOTONIC);
+        now.ticks -= jump;
+        const int64_t told = kpti_et_now_ns(&now);
+        EXPECT_GE(told, before - 1000000);
+        EXPECT_LE(told, kpti_et_clock_ns(CLOCK_MONOTONIC) + 2000000);
+    }
+}
+
+} // namespace
