@@ -108,7 +108,7 @@ typedef struct beginning {
     int64_t ns;
 } beginning;
 
-static void write_begin(kpti_et_cursor *c, const void *what)
+static inline __attribute__((always_inline)) void write_begin(kpti_et_cursor *c, const void *what)
 {
     const beginning *b = what;
     const kpt_op *op = b->op;
@@ -202,7 +202,7 @@ typedef struct ending {
     int64_t ns;
 } ending;
 
-static void write_end(kpti_et_cursor *c, const void *what)
+static inline __attribute__((always_inline)) void write_end(kpti_et_cursor *c, const void *what)
 {
     const ending *e = what;
     const uint32_t error = kpti_et_put_text(c, e->error);

@@ -80,9 +80,9 @@ static kpt_status close_file(kpt_handle self)
 }
 
 /* The operator, whole, with its top-level arrays checked; one of an older host is copied to LOCAL. */
-static kpt_status take_op(const kpt_op **op, kpt_op *local)
+static inline kpt_status take_op(const kpt_op **op, kpt_op *local)
 {
-    if (__builtin_expect(!kpti_size_is_whole(*op, sizeof *local), 0)) {
+    if (!kpti_size_is_whole(*op, sizeof *local)) {
         const kpt_status status = kpti_size_read(local, sizeof *local, *op, KPT_OP_V1_SIZE);
         if (status != KPT_OK) return status;
         *op = local;

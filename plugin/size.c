@@ -1,13 +1,5 @@
 #include "size.h"
 
-/* The other side's struct may lie anywhere: read by copy, never by cast. */
-static uint32_t size_of(const void *peer)
-{
-    uint32_t size;
-    memcpy(&size, peer, sizeof size);
-    return size;
-}
-
 static uint32_t smaller(uint32_t a, uint32_t b)
 {
     return a < b ? a : b;
@@ -16,7 +8,7 @@ static uint32_t smaller(uint32_t a, uint32_t b)
 kpt_status kpti_size_check(const void *target, uint32_t v1_size)
 {
     if (!target) return KPT_E_INVALID;
-    return size_of(target) < v1_size ? KPT_E_SIZE : KPT_OK;
+    return kpti_size_of(target) < v1_size ? KPT_E_SIZE : KPT_OK;
 }
 
 kpt_status kpti_size_read(void *local, uint32_t size, const void *source, uint32_t v1_size)
@@ -25,20 +17,15 @@ kpt_status kpti_size_read(void *local, uint32_t size, const void *source, uint32
     uint32_t filled;
     memset(local, 0, size);
     if (status != KPT_OK) return status;
-    filled = smaller(size_of(source), size);
+    filled = smaller(kpti_size_of(source), size);
     memcpy(local, source, filled);
     memcpy(local, &filled, sizeof filled);
     return KPT_OK;
 }
 
-int kpti_size_is_whole(const void *source, uint32_t size)
-{
-    return source && (uintptr_t)source % _Alignof(uint64_t) == 0 && size_of(source) >= size;
-}
-
 void kpti_size_write(void *target, const void *local, uint32_t size)
 {
-    uint32_t filled = smaller(size_of(target), size);
+    uint32_t filled = smaller(kpti_size_of(target), size);
     memcpy(target, local, filled);
     memcpy(target, &filled, sizeof filled);
 }

@@ -10,9 +10,20 @@
  * KPT_E_INVALID: SOURCE is NULL. KPT_E_SIZE: it is smaller than V1_SIZE. LOCAL is then zero. */
 kpt_status kpti_size_read(void *local, uint32_t size, const void *source, uint32_t v1_size);
 
+/* What the other side's struct, which may lie anywhere, says of itself: read by copy, never by cast. */
+static inline uint32_t kpti_size_of(const void *peer)
+{
+    uint32_t size;
+    memcpy(&size, peer, sizeof size);
+    return size;
+}
+
 /* Whether the struct at SOURCE, or NULL, has all of the SIZE bytes that we know, and lies where they can be read in
  * place. */
-int kpti_size_is_whole(const void *source, uint32_t size);
+static inline int kpti_size_is_whole(const void *source, uint32_t size)
+{
+    return source && (uintptr_t)source % sizeof(uint64_t) == 0 && kpti_size_of(source) >= size;
+}
 
 /* Whether the struct at TARGET, which we are to fill, can be: before anything is done for it. */
 kpt_status kpti_size_check(const void *target, uint32_t v1_size);

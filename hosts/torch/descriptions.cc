@@ -89,7 +89,7 @@ uint64_t Descriptions::new_number(size_t slot)
     return ++last << (SLOT_BITS + 1) | slot;
 }
 
-[[gnu::hot]] void Descriptions::tell(c10::TensorImpl &tensor, kpt_tensor &to)
+[[gnu::hot]] void Descriptions::tell(c10::TensorImpl &tensor, uint64_t number, kpt_tensor &to)
 {
     KPT_INIT(&to);
     if (&tensor == c10::UndefinedTensorImpl::singleton()) {
@@ -108,9 +108,8 @@ uint64_t Descriptions::new_number(size_t slot)
     const Identity identity = identify(&tensor, storage);
     to.tensor_id = identity.tensor_id;
     to.storage_id = identity.storage_id;
-    if (!is_plain(tensor, to) || !Told::fits(to)) return;
-    to.description = known(tensor);
-    if (to.description) return;
+    to.description = number;
+    if (number || !is_plain(tensor, to) || !Told::fits(to)) return;
     const size_t slot = slot_of(&tensor);
     to.description = new_number(slot);
     told_[slot].keep(tensor, storage, identity.epoch, to);

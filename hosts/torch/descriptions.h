@@ -25,8 +25,9 @@ class Descriptions
         return told.holds(tensor) ? told.description : 0;
     }
 
-    // All of TO but its elements; sizes and strides are the tensor's own. Throws std::bad_alloc.
-    void tell(c10::TensorImpl &tensor, kpt_tensor &to);
+    // All of TO but its elements; sizes and strides are the tensor's own. NUMBER is what is known of it.
+    // Throws std::bad_alloc.
+    void tell(c10::TensorImpl &tensor, uint64_t number, kpt_tensor &to);
 
   private:
     enum { MOST_DIMENSIONS = 8, SLOT_BITS = 9 };

@@ -27,13 +27,13 @@ void Values::give_elements(const at::Tensor &from, kpt_tensor &given)
 }
 
 // One that was not told before, or is to be told again.
-[[gnu::hot, gnu::noinline]] void Values::convert_tensor(const at::Tensor &from, kpt_value &to,
-                                                        Detail detail)
+[[gnu::hot, gnu::noinline]] void Values::convert_tensor(const at::Tensor &from, uint64_t number,
+                                                        kpt_value &to, Detail detail)
 {
     auto *given = arena_.take<kpt_tensor>(1);
     to.kind = KPT_VALUE_TENSOR;
     to.tensor = given;
-    descriptions_.tell(*from.unsafeGetTensorImpl(), *given);
+    descriptions_.tell(*from.unsafeGetTensorImpl(), number, *given);
     if (detail == Detail::ELEMENTS && from.defined()) give_elements(from, *given);
 }
 
@@ -81,7 +81,7 @@ inline void Values::convert_one(const c10::IValue &from, kpt_value &to, Detail d
             to.kind = KPT_VALUE_DESCRIBED;
             to.number = static_cast<int64_t>(number);
         } else {
-            convert_tensor(tensor, to, detail);
+            convert_tensor(tensor, number, to, detail);
         }
     } else if (from.isNone()) {
         to.kind = KPT_VALUE_NONE;

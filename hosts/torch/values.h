@@ -68,7 +68,7 @@ class Values
     void convert_other(const c10::IValue &from, kpt_value &to, Detail detail, int depth);
     void convert_items(uint32_t kind, at::ArrayRef<c10::IValue> items, kpt_value &to, Detail detail,
                        int depth);
-    void convert_tensor(const at::Tensor &from, kpt_value &to, Detail detail);
+    void convert_tensor(const at::Tensor &from, uint64_t number, kpt_value &to, Detail detail);
     void give_elements(const at::Tensor &from, kpt_tensor &given);
 
     Arena arena_;
