@@ -59,23 +59,17 @@ static void put_tail(kpti_et_text *out, const kpti_trace_file *file, kpti_et_rea
 static int put_all(const kpti_trace_file *file, kpti_et_reader *reader, kpti_et_tree *tree,
                    kpti_out_file *out)
 {
-    kpti_et_text text = {.heap = &file->heap};
     kpti_et_item item;
-    int whole;
     tree->last_ns = reader->head->monotonic_ns;
     tree->unix_offset_ns =
         (int64_t)((uint64_t)reader->head->unix_ns - (uint64_t)reader->head->monotonic_ns);
-    put_head(&text, reader->head);
-    kpti_out_put(out, text.data, text.used);
-    text.used = 0;
+    put_head(&tree->text, reader->head);
     while (!kpti_out_error(out) && kpti_et_reader_next(reader, &item))
         kpti_et_tree_take(tree, &item);
     kpti_et_tree_end(tree);
-    put_tail(&text, file, reader, tree);
-    kpti_out_put(out, text.data, text.used);
-    whole = !text.failed && !tree->failed;
-    kpti_et_text_free(&text);
-    return whole;
+    put_tail(&tree->text, file, reader, tree);
+    kpti_out_put(out, tree->text.data, tree->text.used);
+    return !tree->failed && !tree->text.failed;
 }
 
 static kpt_status no_memory(const kpti_trace_file *file, kpti_error *error)

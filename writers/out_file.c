@@ -138,6 +138,15 @@ void kpti_out_put(kpti_out_file *out, const void *data, size_t size)
     }
 }
 
+size_t kpti_out_pass(kpti_out_file *out, const char *data, size_t size)
+{
+    if (out->gzip || out->used || out->courier)
+        kpti_out_put(out, data, size);
+    else
+        write_all(out, data, size -= size % KPTI_OUT_SMALL_PIECE_BYTES);
+    return size;
+}
+
 /* All that was put goes to the system, and the compressor's end. */
 static void finish(kpti_out_file *out)
 {
