@@ -32,6 +32,7 @@ typedef struct kpti_out_file {
     kpti_interrupted_fn interrupted; /* NULL: waits go on */
     void *interrupted_ctx;
     int wants_gzip;
+    int wants_no_name; /* until close: who is killed leaves no half of a file behind, where the system can */
     kpti_gzip *gzip;       /* NULL: bytes go out as they are */
     kpti_courier *courier; /* NULL: none, or none yet */
     int fd;
@@ -40,11 +41,12 @@ typedef struct kpti_out_file {
     char *buffer;
     size_t used;
     kpti_out_path place;
-    char temporary[PATH_MAX]; /* empty: written into its place */
+    int is_unnamed;
+    char temporary[PATH_MAX]; /* empty: written into its place, or unnamed */
 } kpti_out_file;
 
 /* Opens PATH. Returns 0 or an errno; OUT needs a close only after 0. Before, OUT is zeroed and
- * heap, interrupted and wants_gzip may be set. */
+ * heap, interrupted and what it wants may be set. */
 int kpti_out_open(kpti_out_file *out, const char *path);
 
 /* Ends it. With KEEP the file is put in its place, without it, or after an error, nothing is left
