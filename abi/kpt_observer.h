@@ -36,16 +36,19 @@ typedef struct kpt_observer_args {
 
 enum {
     KPT_VALUE_NONE = 0,
-    KPT_VALUE_BOOL = 1,   /* number */
-    KPT_VALUE_INT = 2,    /* number */
-    KPT_VALUE_DOUBLE = 3, /* real */
-    KPT_VALUE_STRING = 4, /* text */
-    KPT_VALUE_DEVICE = 5, /* text */
-    KPT_VALUE_TENSOR = 6, /* tensor */
-    KPT_VALUE_LIST = 7,   /* items */
-    KPT_VALUE_TUPLE = 8,  /* items */
-    KPT_VALUE_OTHER = 9,  /* text: the name of its type */
-    KPT_VALUE_STREAM = 10 /* number: an INT without strides, as a kernel's stream; since 1.1 */
+    KPT_VALUE_BOOL = 1,    /* number */
+    KPT_VALUE_INT = 2,     /* number */
+    KPT_VALUE_DOUBLE = 3,  /* real */
+    KPT_VALUE_STRING = 4,  /* text */
+    KPT_VALUE_DEVICE = 5,  /* text */
+    KPT_VALUE_TENSOR = 6,  /* tensor */
+    KPT_VALUE_LIST = 7,    /* items */
+    KPT_VALUE_TUPLE = 8,   /* items */
+    KPT_VALUE_OTHER = 9,   /* text: the name of its type */
+    KPT_VALUE_STREAM = 10, /* number: an INT without strides, as a kernel's stream; since 1.1 */
+    /* number: the description of a tensor, which it is again; since 1.1. Only for observers with
+     * KPT_OBSERVER_TAKES_DESCRIBED. */
+    KPT_VALUE_DESCRIBED = 11
 };
 
 /* What a tensor's elements are, for those who read them; since 1.1. */
@@ -131,9 +134,12 @@ typedef struct kpt_observer_stats {
 } kpt_observer_stats;
 #define KPT_OBSERVER_STATS_V1_SIZE KPT_FIELD_END(kpt_observer_stats, journal_bytes)
 
+/* Flags of the functions below; since 1.1. */
+enum { KPT_OBSERVER_TAKES_DESCRIBED = 1 << 0 }; /* values of KPT_VALUE_DESCRIBED */
+
 typedef struct kpt_observer_ops {
     uint32_t struct_size;
-    uint32_t flags; /* none defined */
+    uint32_t flags; /* KPT_OBSERVER_TAKES_* */
 
     /* Names the file and begins it, replacing what was there; no change while one is open. A no-op
      * creates no file.
@@ -170,19 +176,21 @@ typedef struct kpt_observer_ops {
     kpt_status (*close)(kpt_handle self);
 
     /* An operator begins. OP_ID receives the number to end it with: 0 if it is not recorded.
+     * KPT_DECLINED: one of its values is the description of a tensor that the observer does not know, or not
+     * any more; nothing is recorded, and the host calls again with that tensor itself.
      * thread: the one that runs the operator; many at once, also beside control calls but destroy
      * GIL: not needed
      * ownership: op and all that it points to is borrowed during the call
-     * errors: KPT_E_INVALID, KPT_E_SIZE
+     * errors: KPT_DECLINED, KPT_E_INVALID, KPT_E_SIZE
      * since: 1.0 */
     kpt_status (*begin_op)(kpt_handle self, const kpt_op *op, uint64_t *op_id);
 
     /* The operator OP_ID ends: with outputs, or ERROR's text if it raised. With OP_ID 0, of an
-     * operator that was not recorded, nothing else is looked at.
+     * operator that was not recorded, nothing else is looked at. KPT_DECLINED as with begin_op.
      * thread: as begin_op
      * GIL: not needed
      * ownership: as begin_op
-     * errors: KPT_E_INVALID, KPT_E_SIZE
+     * errors: KPT_DECLINED, KPT_E_INVALID, KPT_E_SIZE
      * since: 1.0 */
     kpt_status (*end_op)(kpt_handle self, uint64_t op_id, const kpt_op *op, kpt_str error);
 

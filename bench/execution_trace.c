@@ -11,9 +11,10 @@
 
 enum { ROUNDS = 3, NAMES = 64, TENSORS = 512, DEFAULT_THOUSANDS = 500 };
 
-static uint32_t no_stack(uint32_t depth)
+static uint32_t no_stack(uint32_t depth, uint64_t *gathered)
 {
     (void)depth;
+    (void)gathered;
     return 0;
 }
 
@@ -57,7 +58,7 @@ static void run_op(void *self, uint32_t number, int with_child)
                             {.kind = KPT_VALUE_INT, .number = 1}};
     const kpt_value out = {.kind = KPT_VALUE_TENSOR, .tensor = &tensors[number * 3 % TENSORS]};
     kpt_op op;
-    uint64_t id;
+    uint64_t id = 0;
     KPT_INIT(&op);
     op.name = kpt_str_of(names[number % NAMES]);
     op.schema = kpt_str_of(schemas[number % NAMES]);
@@ -67,11 +68,11 @@ static void run_op(void *self, uint32_t number, int with_child)
     op.sequence = number;
     op.values = in;
     op.value_count = 3;
-    id = kpti_execution_trace.begin_op(self, &op);
+    (void)kpti_execution_trace.begin_op(self, &op, &id);
     if (with_child) run_op(self, number + 1, 0);
     op.values = &out;
     op.value_count = 1;
-    kpti_execution_trace.end_op(self, id, &op, (kpt_str){NULL, 0});
+    (void)kpti_execution_trace.end_op(self, id, &op, (kpt_str){NULL, 0});
 }
 
 static void measure(const char *path, uint32_t count)

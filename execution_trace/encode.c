@@ -7,7 +7,7 @@
 enum { MOST_DIMENSIONS = 1024 };
 enum { MOST_STRING = 16 << 20 };
 
-static void put_head(kpti_et_cursor *c, kpti_et_value head)
+static inline void put_head(kpti_et_cursor *c, kpti_et_value head)
 {
     uint64_t *at = kpti_et_put(c, 1);
     if (at) memcpy(at, &head, sizeof head);
@@ -19,10 +19,10 @@ static void put_word(kpti_et_cursor *c, uint64_t word)
     if (at) *at = word;
 }
 
-static void put_number(kpti_et_cursor *c, const kpt_value *v, uint64_t bits)
+static inline void put_number(kpti_et_cursor *c, uint32_t kind, uint64_t bits)
 {
     uint64_t *at = kpti_et_put(c, 2);
-    const kpti_et_value head = {.kind = (uint8_t)v->kind};
+    const kpti_et_value head = {.kind = (uint8_t)kind};
     if (!at) return;
     memcpy(at, &head, sizeof head);
     at[1] = bits;
@@ -153,13 +153,15 @@ static void put_tensor(kpti_et_cursor *c, const kpt_tensor *t, kpti_et_wish wish
 }
 
 /* One of an older host's is shorter. */
-static void put_any_tensor(kpti_et_cursor *c, const kpt_tensor *t, kpti_et_wish wish)
+static __attribute__((noinline)) void put_any_tensor(kpti_et_cursor *c, const kpt_tensor *t,
+                                                     kpti_et_wish wish)
 {
     kpt_tensor whole;
     if (!t || t->struct_size < KPT_TENSOR_V1_SIZE) {
         put_head(c, (kpti_et_value){.kind = KPT_VALUE_NONE});
     } else if (t->struct_size >= sizeof whole) {
-        if (wish.ranges || wish.data || !kpti_et_put_described(c, t)) put_tensor(c, t, wish);
+        if (wish.ranges || wish.data || !kpti_et_put_described(c, t->description))
+            put_tensor(c, t, wish);
     } else {
         memset(&whole, 0, sizeof whole);
         memcpy(&whole, t, t->struct_size);
@@ -184,21 +186,18 @@ static void put_items(kpti_et_cursor *c, const kpt_value *v, kpti_et_wish wish, 
         put_value(c, &v->items[i], wish, depth + 1);
 }
 
-static void put_value(kpti_et_cursor *c, const kpt_value *v, kpti_et_wish wish, int depth)
+/* What is rare. */
+static __attribute__((noinline)) void put_other(kpti_et_cursor *c, const kpt_value *v,
+                                                kpti_et_wish wish, int depth)
 {
     uint64_t bits;
     switch (v->kind) {
-    case KPT_VALUE_TENSOR:
-        put_any_tensor(c, v->tensor, wish);
-        break;
-    case KPT_VALUE_BOOL:
-    case KPT_VALUE_INT:
     case KPT_VALUE_STREAM:
-        put_number(c, v, (uint64_t)v->number);
+        put_number(c, v->kind, (uint64_t)v->number);
         break;
     case KPT_VALUE_DOUBLE:
         memcpy(&bits, &v->real, sizeof bits);
-        put_number(c, v, bits);
+        put_number(c, v->kind, bits);
         break;
     case KPT_VALUE_STRING:
         put_bytes(c, v->text);
@@ -211,23 +210,43 @@ static void put_value(kpti_et_cursor *c, const kpt_value *v, kpti_et_wish wish, 
     case KPT_VALUE_OTHER:
         put_interned(c, v->kind, v->text);
         break;
-    case KPT_VALUE_NONE:
-        put_head(c, (kpti_et_value){.kind = KPT_VALUE_NONE});
-        break;
     default: /* of a newer host */
         put_interned(c, KPT_VALUE_OTHER, (kpt_str){"Unknown", 7});
     }
 }
 
-void kpti_et_encode(kpti_et_cursor *c, const kpt_op *op, kpti_et_wish wish)
+static inline void put_value(kpti_et_cursor *c, const kpt_value *v, kpti_et_wish wish, int depth)
+{
+    const uint32_t kind = v->kind;
+    if (kind == KPT_VALUE_DESCRIBED) {
+        if (!kpti_et_put_described(c, (uint64_t)v->number)) c->has_unknown = 1;
+    } else if (kind == KPT_VALUE_INT || kind == KPT_VALUE_BOOL) {
+        put_number(c, kind, (uint64_t)v->number);
+    } else if (kind == KPT_VALUE_NONE) {
+        put_head(c, (kpti_et_value){.kind = KPT_VALUE_NONE});
+    } else if (kind == KPT_VALUE_TENSOR) {
+        put_any_tensor(c, v->tensor, wish);
+    } else {
+        put_other(c, v, wish, depth);
+    }
+}
+
+/* Not a loop of every record's. */
+static __attribute__((noinline)) void put_attrs(kpti_et_cursor *c, const kpt_op *op)
 {
     const kpti_et_wish none = {0, 0};
-    for (uint32_t i = 0; i < kpti_et_encoded(op->value_count); i++)
-        put_value(c, &op->values[i], wish, 0);
     for (uint32_t i = 0; i < kpti_et_encoded(op->attr_count); i++) {
         const kpt_attr *a = &op->attrs[i];
         const uint64_t name = kpti_et_put_text(c, a->name);
         put_word(c, name | (uint64_t)kpti_et_put_text(c, a->type) << 32);
         put_value(c, &a->value, none, 0);
     }
+}
+
+void kpti_et_encode(kpti_et_cursor *c, const kpt_op *op, kpti_et_wish wish)
+{
+    const uint32_t count = kpti_et_encoded(op->value_count);
+    for (uint32_t i = 0; i < count; i++)
+        put_value(c, &op->values[i], wish, 0);
+    if (op->attr_count) put_attrs(c, op);
 }

@@ -12,6 +12,8 @@ enum { WINDOW_BYTES = 64 << 20 };
 /* It looks again after the first one; later and later where there is nothing new, and after the last one only
  * when a chunk was taken. */
 enum { FIRST_WAIT_MS = 10, LAST_WAIT_MS = 160 };
+/* Threads' clocks are less than that behind (now.h). */
+enum { MARGIN_NS = 1000000 };
 
 typedef struct window {
     struct window *before;
@@ -98,14 +100,14 @@ static void give_up(kpti_et_follower *f)
 /* Writes what was recorded up to now; whether there was anything. */
 static int follow(kpti_et_follower *f)
 {
-    const int64_t now = kpti_et_now_ns();
+    const int64_t now = kpti_et_clock_ns(CLOCK_MONOTONIC);
     const uint64_t known = f->known;
     const uint64_t nodes = f->writer ? f->writer->tree.node_count : 0;
     kpti_et_writer *writer;
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     kpti_recorder_await(f->recorder);
     writer = read_more(f);
-    if (writer && kpti_et_writer_take(writer, now - 1))
+    if (writer && kpti_et_writer_take(writer, now - MARGIN_NS))
         return f->known != known || writer->tree.node_count != nodes;
     give_up(f);
     return 0;
@@ -113,7 +115,7 @@ static int follow(kpti_et_follower *f)
 
 static struct timespec after_ms(int ms)
 {
-    const int64_t ns = kpti_et_now_ns() + (int64_t)ms * 1000000;
+    const int64_t ns = kpti_et_clock_ns(CLOCK_MONOTONIC) + (int64_t)ms * 1000000;
     return (struct timespec){.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
 }
 

@@ -8,21 +8,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "now.h"
+
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* newer than some systems' headers */
 #endif
-
-static int64_t read_clock(clockid_t id)
-{
-    struct timespec t;
-    (void)clock_gettime(id, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
-int64_t kpti_et_now_ns(void)
-{
-    return read_clock(CLOCK_MONOTONIC);
-}
 
 /* BYTES more, reserved and mapped; NULL and *ERROR. */
 static void *extend(kpti_et_journal *j, uint64_t bytes, int *error)
@@ -48,8 +38,8 @@ static void begin_head(kpti_et_head *head)
     time_t seconds;
     struct tm local;
     head->pid = (uint64_t)getpid();
-    head->monotonic_ns = kpti_et_now_ns();
-    head->unix_ns = read_clock(CLOCK_REALTIME);
+    head->monotonic_ns = kpti_et_clock_ns(CLOCK_MONOTONIC);
+    head->unix_ns = kpti_et_clock_ns(CLOCK_REALTIME);
     seconds = (time_t)(head->unix_ns / 1000000000);
     if (localtime_r(&seconds, &local))
         (void)strftime(head->time, sizeof head->time, "%Y-%m-%d %H:%M:%S", &local);

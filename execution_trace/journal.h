@@ -31,8 +31,6 @@ kpti_et_chunk *kpti_et_journal_take(kpti_et_journal *journal, uint32_t stream, u
                                     uint64_t os_tid, int *error);
 void kpti_et_chunk_unmap(kpti_et_chunk *chunk);
 
-int64_t kpti_et_now_ns(void);
-
 #ifdef __cplusplus
 }
 #endif

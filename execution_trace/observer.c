@@ -96,21 +96,21 @@ static kpt_status close_file(void *self, kpti_error *error)
     kpt_status status;
     o->follower = NULL;
     kpti_recorder_detach(&o->recorder);
-    o->recorder.journal.head->finish_ns = kpti_et_now_ns();
+    o->recorder.journal.head->finish_ns = kpti_et_clock_ns(CLOCK_MONOTONIC);
     status = follower && kpti_et_follower_finish(follower) ? KPT_OK : write_file(o, 1, error);
     kpti_et_journal_close(&o->recorder.journal, status != KPT_OK);
     o->is_open = 0;
     return status;
 }
 
-static uint64_t begin_op(void *self, const kpt_op *op)
+static kpt_status begin_op(void *self, const kpt_op *op, uint64_t *op_id)
 {
-    return kpti_recorder_begin(&((observer *)self)->recorder, op);
+    return kpti_recorder_begin(&((observer *)self)->recorder, op, op_id);
 }
 
-static void end_op(void *self, uint64_t op_id, const kpt_op *op, kpt_str error)
+static kpt_status end_op(void *self, uint64_t op_id, const kpt_op *op, kpt_str error)
 {
-    kpti_recorder_end(&((observer *)self)->recorder, op_id, op, error);
+    return kpti_recorder_end(&((observer *)self)->recorder, op_id, op, error);
 }
 
 static void get_stats(void *self, kpt_observer_stats *out)

@@ -8,27 +8,41 @@
 /* A record in the making, written once for what fits and again for what does not. */
 typedef void (*write_fn)(kpti_et_cursor *c, const void *what);
 
-/* Writes a record: where it does not fit, into another chunk. 0: there is none. */
-static int put_record(kpti_recorder *r, kpti_et_stream *s, uint64_t reserve, write_fn write,
-                      const void *what)
+enum { NO_ROOM = 0, PUT = 1, NOT_KNOWN = 2 /* a description: nothing is recorded */ };
+
+/* What was written stays, if it is whole. */
+static inline int settle(kpti_et_cursor *c)
+{
+    if (__builtin_expect(c->missing == 0 && !c->has_unknown, 1)) {
+        kpti_et_commit(c);
+        return PUT;
+    }
+    kpti_et_stream_take_back(c->stream);
+    return c->missing ? NO_ROOM : NOT_KNOWN;
+}
+
+/* A record that did not fit, into another chunk. */
+static __attribute__((noinline)) int put_elsewhere(kpti_recorder *r, kpti_et_stream *s,
+                                                   uint64_t reserve, write_fn write,
+                                                   const void *what)
+{
+    const uint64_t most = UINT64_C(1) << 31; /* words: texts are named by 32 bits */
+    kpti_et_cursor c = kpti_et_cursor_dry(s);
+    write(&c, what);
+    if (c.missing > most || !kpti_recorder_refill(r, s, c.missing)) return NO_ROOM;
+    c = kpti_et_cursor_at(s, reserve);
+    write(&c, what);
+    return settle(&c);
+}
+
+static inline __attribute__((always_inline)) int
+put_record(kpti_recorder *r, kpti_et_stream *s, uint64_t reserve, write_fn write, const void *what)
 {
     kpti_et_cursor c = kpti_et_cursor_at(s, reserve);
+    int result;
     write(&c, what);
-    if (__builtin_expect(c.missing != 0, 0)) {
-        const uint64_t most = UINT64_C(1) << 31; /* words: texts are named by 32 bits */
-        kpti_et_stream_forget(s);
-        c = kpti_et_cursor_dry(s);
-        write(&c, what);
-        if (c.missing > most || !kpti_recorder_refill(r, s, c.missing)) return 0;
-        c = kpti_et_cursor_at(s, reserve);
-        write(&c, what);
-        if (c.missing) {
-            kpti_et_stream_forget(s);
-            return 0;
-        }
-    }
-    kpti_et_commit(&c);
-    return 1;
+    result = settle(&c);
+    return result == NO_ROOM ? put_elsewhere(r, s, reserve, write, what) : result;
 }
 
 /* --- stacks -------------------------------------------------------------------------------------- */
@@ -71,11 +85,11 @@ static int tell_stack(kpti_recorder *r, kpti_et_stream *s, uint32_t stack, int64
         kpti_observer_stacks.read(stack, &told.below, &told.place);
         if (told.place && !kpti_number_set_has(&s->places, told.place)) {
             const place_of p = {told.place, ns, kpti_observer_stacks.describe(told.place)};
-            if (!put_record(r, s, reserve, write_place, &p) ||
+            if (put_record(r, s, reserve, write_place, &p) != PUT ||
                 !kpti_number_set_add(&s->places, told.place))
                 return 0;
         }
-        if (!put_record(r, s, reserve, write_stack, &told) ||
+        if (put_record(r, s, reserve, write_stack, &told) != PUT ||
             !kpti_number_set_add(&s->stacks, stack))
             return 0;
         stack = told.below;
@@ -136,31 +150,48 @@ static int is_listed(const char *list, size_t size, kpt_str name)
     return 0;
 }
 
-uint64_t kpti_recorder_begin(kpti_recorder *r, const kpt_op *op)
+/* Whether an operator lies within one call of C, as those of a dispatcher and of a backward pass do: the others
+ * may begin and end with calls of their own. */
+static int is_call(const kpt_op *op)
+{
+    static const char engine[] = "autograd::engine::";
+    enum { FUNCTION = 0, BACKWARD = 1, ENGINE = sizeof engine - 1 };
+    if (op->scope != FUNCTION) return op->scope == BACKWARD;
+    return op->schema.size ||
+           (op->name.size > ENGINE && memcmp(op->name.data, engine, ENGINE) == 0);
+}
+
+kpt_status kpti_recorder_begin(kpti_recorder *r, const kpt_op *op, uint64_t *op_id)
 {
     beginning b = {.op = op, .wish = {(r->flags & KPT_OBSERVER_RANGES) != 0, 0}};
     kpti_et_stream *s;
-    uint32_t run;
-    uint64_t id = 0;
-    if (!__atomic_load_n(&r->recording, __ATOMIC_RELAXED)) return 0;
-    /* Before it is inside: this may run Python, which may let others in who end recording. */
-    if (r->flags & KPT_OBSERVER_STACKS) b.stack = kpti_observer_stacks.gather(r->stack_depth);
+    uint32_t run = __atomic_load_n(&r->recording, __ATOMIC_RELAXED);
+    uint64_t gathered = 0;
+    int result = NO_ROOM;
+    if (!run) return KPT_OK;
+    if (r->flags & KPT_OBSERVER_STACKS) b.stack = kpti_recorder_gather(r, run, &gathered);
     s = kpti_recorder_enter(r, &run);
-    if (!s) return 0;
-    b.ns = kpti_et_now_ns();
+    if (!s) return KPT_OK;
+    b.ns = s->last_ns = kpti_et_now_ns(&s->now);
     b.number = s->number + 1;
     b.wish.data = r->data_ops && is_listed(r->data_ops, r->data_ops_size, op->name);
     if (b.stack && !tell_stack(r, s, b.stack, b.ns)) b.stack = 0;
-    if (b.number && put_record(r, s, kpti_et_reserve(s) + KPTI_ET_LEAST_END, write_begin, &b)) {
+    if (b.number)
+        result = put_record(r, s, kpti_et_reserve(s) + KPTI_ET_LEAST_END, write_begin, &b);
+    if (result == PUT) {
         s->number = b.number;
         s->open++;
+        if (gathered != s->call_gathered && gathered && is_call(op)) {
+            s->call = b.number;
+            s->call_gathered = gathered;
+        }
         __atomic_store_n(&s->ops, s->ops + 1, __ATOMIC_RELAXED);
-        id = (uint64_t)run << 48 | (uint64_t)s->index << 32 | b.number;
-    } else {
+        *op_id = (uint64_t)run << 48 | (uint64_t)s->index << 32 | b.number;
+    } else if (result == NO_ROOM) {
         kpti_recorder_drop(r);
     }
     kpti_recorder_leave(s);
-    return id;
+    return result == NOT_KNOWN ? KPT_DECLINED : KPT_OK;
 }
 
 typedef struct ending {
@@ -189,26 +220,37 @@ static void write_end(kpti_et_cursor *c, const void *what)
     kpti_et_encode(c, e->op, (kpti_et_wish){0, 0});
 }
 
-void kpti_recorder_end(kpti_recorder *r, uint64_t op_id, const kpt_op *op, kpt_str error)
+/* What room was kept for. */
+static __attribute__((noinline)) void put_least_end(kpti_recorder *r, kpti_et_stream *s, ending *e)
 {
     static const kpt_op nothing;
+    e->op = &nothing;
+    e->error = (kpt_str){NULL, 0};
+    (void)put_record(r, s, kpti_et_reserve(s), write_end, e);
+}
+
+kpt_status kpti_recorder_end(kpti_recorder *r, uint64_t op_id, const kpt_op *op, kpt_str error)
+{
     ending e = {op_id, op, error, error.size != 0, 0};
     const uint32_t current = __atomic_load_n(&r->recording, __ATOMIC_RELAXED);
     kpti_et_stream *s;
     uint32_t run;
-    uint64_t reserve;
-    if (op_id >> 48 != current || !current) return; /* ended by a stop */
+    int result = PUT;
+    if (op_id >> 48 != current || !current) return KPT_OK; /* ended by a stop */
     s = kpti_recorder_enter(r, &run);
-    if (!s) return;
+    if (!s) return KPT_OK;
     if (run == op_id >> 48) {
-        e.ns = kpti_et_now_ns();
-        if (s->open && s->index == ((op_id >> 32) & 0xFFFF)) s->open--;
-        reserve = kpti_et_reserve(s);
-        if (!put_record(r, s, reserve, write_end, &e)) {
-            e.op = &nothing; /* this much was reserved */
-            e.error = (kpt_str){NULL, 0};
-            (void)put_record(r, s, reserve, write_end, &e);
+        const uint64_t is_own = s->open && s->index == ((op_id >> 32) & 0xFFFF);
+        e.ns = s->last_ns = kpti_et_now_ns(&s->now);
+        s->open -= is_own;
+        if (is_own && s->call == (uint32_t)op_id) {
+            s->call = 0;
+            s->call_gathered = 0;
         }
+        result = put_record(r, s, kpti_et_reserve(s), write_end, &e);
+        if (result == NOT_KNOWN) s->open += is_own;
+        if (result == NO_ROOM) put_least_end(r, s, &e);
     }
     kpti_recorder_leave(s);
+    return result == NOT_KNOWN ? KPT_DECLINED : KPT_OK;
 }

@@ -7,6 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "impl/kpti_execution_trace.h"
+
 enum { LEAST_WORDS = KPTI_ET_ALIGN / KPTI_ET_WORD, MOST_WORDS = (1 << 20) / KPTI_ET_WORD };
 
 /* Of so few streams none is looked for that nobody needs any more. */
@@ -99,7 +101,7 @@ int kpti_recorder_open(kpti_recorder *r, const char *journal_path)
 
 /* A record that is nothing but its head, in stream 0. There is always room for one more, so that a start
  * never lacks its stop. */
-static int put_control(kpti_recorder *r, uint16_t kind)
+static int put_control(kpti_recorder *r, uint16_t kind, int64_t ns)
 {
     enum { WORDS = sizeof(kpti_et_record) / KPTI_ET_WORD };
     kpti_et_cursor c = kpti_et_cursor_at(r->control, kind == KPTI_ET_START ? WORDS : 0);
@@ -109,7 +111,7 @@ static int put_control(kpti_recorder *r, uint16_t kind)
         c = kpti_et_cursor_at(r->control, 0);
         record = (kpti_et_record *)kpti_et_put(&c, WORDS);
     }
-    *record = (kpti_et_record){.kind = kind, .ns = kpti_et_now_ns()};
+    *record = (kpti_et_record){.kind = kind, .ns = ns};
     kpti_et_commit(&c);
     return 1;
 }
@@ -117,7 +119,7 @@ static int put_control(kpti_recorder *r, uint16_t kind)
 int kpti_recorder_start(kpti_recorder *r)
 {
     enum { MOST_RUNS = 0xFFFF };
-    if (!put_control(r, KPTI_ET_START)) return ENOSPC;
+    if (!put_control(r, KPTI_ET_START, kpti_et_clock_ns(CLOCK_MONOTONIC))) return ENOSPC;
     r->run = r->run % MOST_RUNS + 1;
     __atomic_store_n(&r->recording, r->run, __ATOMIC_SEQ_CST);
     return 0;
@@ -149,10 +151,16 @@ void kpti_recorder_await(kpti_recorder *r)
 
 void kpti_recorder_stop(kpti_recorder *r)
 {
+    int64_t ns;
     if (!__atomic_load_n(&r->recording, __ATOMIC_RELAXED)) return;
     __atomic_store_n(&r->recording, 0, __ATOMIC_SEQ_CST);
     kpti_recorder_await(r);
-    (void)put_control(r, KPTI_ET_STOP);
+    (void)pthread_mutex_lock(&r->lock);
+    ns = kpti_et_clock_ns(CLOCK_MONOTONIC); /* what threads tell may be ahead of it */
+    for (const kpti_et_stream *s = r->streams; s; s = s->next)
+        if (s->last_ns >= ns) ns = s->last_ns + 1;
+    (void)pthread_mutex_unlock(&r->lock);
+    (void)put_control(r, KPTI_ET_STOP, ns);
 }
 
 void kpti_recorder_detach(kpti_recorder *r)
@@ -265,6 +273,15 @@ static int take_file(kpti_recorder *r, kpti_et_stream *s)
     return index < KPTI_ET_MOST_STREAMS;
 }
 
+/* Only what the stream's thread alone looks at. */
+uint32_t kpti_recorder_gather(const kpti_recorder *r, uint32_t run, uint64_t *gathered)
+{
+    const remembered *known = &streams_of_thread[r->serial % REMEMBERED];
+    const kpti_et_stream *s = known->stream;
+    *gathered = known->serial == r->serial && s->run == run ? s->call_gathered : 0;
+    return kpti_observer_stacks.gather(r->stack_depth, gathered);
+}
+
 kpti_et_stream *kpti_recorder_enter(kpti_recorder *r, uint32_t *run)
 {
     const remembered *known = &streams_of_thread[r->serial % REMEMBERED];
@@ -273,10 +290,13 @@ kpti_et_stream *kpti_recorder_enter(kpti_recorder *r, uint32_t *run)
     __atomic_store_n(&s->busy, 1, __ATOMIC_SEQ_CST);
     *run = __atomic_load_n(&r->recording, __ATOMIC_SEQ_CST);
     if (*run && (s->file == r->file || take_file(r, s))) {
-        if (s->run != *run) {
+        if (__builtin_expect(s->run != *run, 0)) {
             s->run = *run;
             s->number = 0;
             s->open = 0;
+            s->call = 0;
+            s->call_gathered = 0;
+            (void)kpti_et_now_look(&s->now); /* nothing is before its start */
         }
         return s;
     }

@@ -61,13 +61,17 @@ void kpti_recorder_detach(kpti_recorder *r);
 /* In the child of a fork, on its only thread; takes no lock. */
 void kpti_recorder_forked(kpti_recorder *r);
 
-uint64_t kpti_recorder_begin(kpti_recorder *r, const kpt_op *op);
-void kpti_recorder_end(kpti_recorder *r, uint64_t op_id, const kpt_op *op, kpt_str error);
+/* As begin_op and end_op of the ABI. */
+kpt_status kpti_recorder_begin(kpti_recorder *r, const kpt_op *op, uint64_t *op_id);
+kpt_status kpti_recorder_end(kpti_recorder *r, uint64_t op_id, const kpt_op *op, kpt_str error);
 void kpti_recorder_stats(kpti_recorder *r, kpt_observer_stats *out);
 
 /* The calling thread's stream, busy; NULL: nothing is recorded, or there is no memory. RUN receives the run
  * that is. */
 kpti_et_stream *kpti_recorder_enter(kpti_recorder *r, uint32_t *run);
+/* The calling thread's Python stack in RUN, which is mostly that of the operator around; GATHERED receives what it
+ * is known by. Nobody is inside: this may run Python, which may let others in who end recording. */
+uint32_t kpti_recorder_gather(const kpti_recorder *r, uint32_t run, uint64_t *gathered);
 static inline void kpti_recorder_leave(kpti_et_stream *s)
 {
     __atomic_store_n(&s->busy, 0, __ATOMIC_RELEASE);

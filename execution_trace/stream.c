@@ -33,7 +33,7 @@ static inline int is_equal(const char *a, const char *b, uint64_t size)
 
 static inline int is_known(const kpti_et_cursor *c, kpt_str text, const kpti_et_known_text *slot)
 {
-    return slot->data == text.data && slot->size == text.size && slot->at && !c->is_dry &&
+    return slot->data == text.data && slot->size == text.size && slot->at && c->room &&
            is_equal((const char *)((uint64_t *)c->stream->chunk + slot->at + 1), text.data,
                     text.size);
 }
@@ -44,12 +44,12 @@ static uint32_t add_text(kpti_et_cursor *c, kpt_str text, kpti_et_known_text *sl
     const uint64_t words = 1 + kpti_et_words(text.size);
     uint64_t *at;
     /* A text stays where its record does not fit: it must leave room for the least end. */
-    if (c->is_dry || c->low + c->limit + KPTI_ET_LEAST_END + words > s->high ||
-        s->high > UINT32_MAX) {
+    if (c->low + KPTI_ET_LEAST_END + words > c->room || s->high > UINT32_MAX) {
         c->missing += words;
         return 0;
     }
     s->high -= words;
+    c->room -= words;
     at = (uint64_t *)s->chunk + s->high;
     at[0] = text.size;
     memcpy(at + 1, text.data, text.size);
@@ -74,61 +74,51 @@ uint32_t kpti_et_put_text(kpti_et_cursor *c, kpt_str text)
     return slot->at;
 }
 
-kpti_et_op_texts kpti_et_put_op_texts(kpti_et_cursor *c, const kpt_op *op)
+kpti_et_op_texts kpti_et_find_op_texts(kpti_et_cursor *c, const kpt_op *op)
 {
     const uint64_t number = op->description;
     kpti_et_known_op *known = &c->stream->known_ops[number % KPTI_ET_OPS];
-    kpti_et_op_texts texts;
-    if (number && known->description == number && !c->is_dry) return known->texts;
-    texts = (kpti_et_op_texts){kpti_et_put_text(c, op->name), kpti_et_put_text(c, op->schema),
-                               kpti_et_put_text(c, op->kernel_backend),
-                               kpti_et_put_text(c, op->kernel_file)};
+    const kpti_et_op_texts texts = (kpti_et_op_texts){
+        kpti_et_put_text(c, op->name), kpti_et_put_text(c, op->schema),
+        kpti_et_put_text(c, op->kernel_backend), kpti_et_put_text(c, op->kernel_file)};
     if (number && !c->missing) *known = (kpti_et_known_op){number, texts};
     return texts;
 }
 
-static kpti_et_known_tensor *known_slot(kpti_et_stream *s, const kpt_tensor *t)
+static uint32_t known_slot(const kpt_tensor *t)
 {
     const uint64_t key = t->tensor_id ^ t->generation << 32;
-    return &s->tensors[key * UINT64_C(0x9E3779B97F4A7C15) >> 54];
+    return (uint32_t)(t->description ? t->description % KPTI_ET_TENSORS
+                                     : key * UINT64_C(0x9E3779B97F4A7C15) >> 54);
 }
 _Static_assert(KPTI_ET_TENSORS == 1 << (64 - 54), "known_slot takes as many bits");
 
-static void put_same(uint64_t *to, uint32_t at)
-{
-    const kpti_et_value same = {.kind = KPTI_ET_SAME, .size = at};
-    memcpy(to, &same, sizeof same);
-}
-
-int kpti_et_put_described(kpti_et_cursor *c, const kpt_tensor *t)
-{
-    const kpti_et_known_tensor *known = known_slot(c->stream, t);
-    uint64_t *to;
-    if (!t->description || known->description != t->description || c->is_dry) return 0;
-    to = kpti_et_put(c, 1);
-    if (to) put_same(to, known->at);
-    return 1;
-}
-
 void kpti_et_put_known(kpti_et_cursor *c, const kpt_tensor *t, uint64_t words)
 {
-    kpti_et_known_tensor *known = known_slot(c->stream, t);
+    kpti_et_stream *s = c->stream;
+    const uint32_t slot = known_slot(t);
+    kpti_et_known_tensor *known = &s->tensors[slot];
     const uint64_t own = c->low - words;
-    uint64_t *chunk = (uint64_t *)c->stream->chunk;
+    uint64_t *chunk = (uint64_t *)s->chunk;
     if (known->at && known->id == (uint32_t)t->tensor_id && known->at + words <= own &&
         is_equal((const char *)(chunk + known->at), (const char *)(chunk + own),
                  words * KPTI_ET_WORD)) {
-        put_same(chunk + own, known->at);
+        kpti_et_put_same(chunk + own, known->at);
         c->low = own + 1;
         known->description = t->description;
     } else if (own <= UINT32_MAX) {
         *known = (kpti_et_known_tensor){t->description, (uint32_t)t->tensor_id, (uint32_t)own};
+        if (s->new_count < KPTI_ET_NEW_TENSORS) s->new_tensors[s->new_count] = (uint16_t)slot;
+        s->new_count++;
     }
 }
 
-void kpti_et_stream_forget(kpti_et_stream *s)
+void kpti_et_stream_take_back(kpti_et_stream *s)
 {
-    memset(s->tensors, 0, sizeof s->tensors);
+    if (s->new_count > KPTI_ET_NEW_TENSORS) memset(s->tensors, 0, sizeof s->tensors);
+    for (uint32_t i = 0; i < s->new_count && i < KPTI_ET_NEW_TENSORS; i++)
+        s->tensors[s->new_tensors[i]] = (kpti_et_known_tensor){0, 0, 0};
+    s->new_count = 0;
 }
 
 void kpti_et_stream_move(kpti_et_stream *s, kpti_et_chunk *chunk)
@@ -139,7 +129,7 @@ void kpti_et_stream_move(kpti_et_stream *s, kpti_et_chunk *chunk)
     s->high = chunk ? chunk->words : 0;
     memset(s->texts, 0, sizeof s->texts);
     memset(s->known_ops, 0, sizeof s->known_ops);
-    kpti_et_stream_forget(s);
+    memset(s->tensors, 0, sizeof s->tensors);
 }
 
 void kpti_et_stream_reset(kpti_et_stream *s, uint64_t file, uint32_t index)

@@ -11,11 +11,16 @@
 #ifndef KPTI_ET_STREAM_H
 #define KPTI_ET_STREAM_H
 
+#include <string.h>
+
 #include "journal.h"
 #include "kpt_observer.h"
+#include "now.h"
 #include "number_set.h"
 
 enum { KPTI_ET_TEXTS = 512, KPTI_ET_TENSORS = 1024, KPTI_ET_OPS = 256 };
+/* Of a record, so many tensors that are new to the chunk can be taken back without forgetting all others. */
+enum { KPTI_ET_NEW_TENSORS = 30 };
 enum { KPTI_ET_MOST_RESERVE = 2048 /* words */ };
 enum { KPTI_ET_LEAST_END = sizeof(kpti_et_end) / KPTI_ET_WORD };
 
@@ -26,7 +31,7 @@ typedef struct kpti_et_known_text {
     uint32_t at;
 } kpti_et_known_text;
 
-/* A tensor of the chunk. */
+/* A tensor of the chunk. Those with a description are found by its low bits, others by their id. */
 typedef struct kpti_et_known_tensor {
     uint64_t description; /* the host's; 0: none */
     uint32_t id;          /* its low bits: of another one nothing need be compared */
@@ -61,9 +66,15 @@ typedef struct kpti_et_stream {
     uint32_t number;     /* of the last operator */
     uint64_t open;       /* operators */
     uint64_t ops;        /* atomic; in this file */
+    kpti_et_now now;
+    int64_t last_ns; /* of the last record */
     kpti_number_set places;
     kpti_number_set stacks;
-    uint32_t last_stack;                     /* one of them; 0: none */
+    uint32_t last_stack;    /* one of them; 0: none */
+    uint32_t call;          /* the number of an operator, open, of one call; 0: none */
+    uint64_t call_gathered; /* what its stack is known by; 0: none */
+    uint32_t new_count;     /* tensors of the record that is in the making */
+    uint16_t new_tensors[KPTI_ET_NEW_TENSORS];
     kpti_et_known_text texts[KPTI_ET_TEXTS]; /* at 0: none */
     kpti_et_known_tensor tensors[KPTI_ET_TENSORS];
     kpti_et_known_op known_ops[KPTI_ET_OPS];
@@ -74,10 +85,10 @@ typedef struct kpti_et_stream {
 typedef struct kpti_et_cursor {
     kpti_et_stream *stream;
     uint64_t low;
-    uint64_t limit; /* words that the record may not take */
+    uint64_t room; /* where it ends; 0: there is none */
     uint64_t missing;
     uint64_t begin;
-    int is_dry;
+    int has_unknown; /* a description that the chunk has not */
 } kpti_et_cursor;
 
 static inline uint64_t kpti_et_reserve(const kpti_et_stream *s)
@@ -89,19 +100,21 @@ static inline uint64_t kpti_et_reserve(const kpti_et_stream *s)
 /* A record; RESERVE words are not for it. */
 static inline kpti_et_cursor kpti_et_cursor_at(kpti_et_stream *s, uint64_t reserve)
 {
-    return (kpti_et_cursor){s, s->low, reserve, 0, s->low, s->chunk == NULL};
+    const uint64_t room = s->chunk && s->high > reserve ? s->high - reserve : 0;
+    s->new_count = 0;
+    return (kpti_et_cursor){s, s->low, room, 0, s->low, 0};
 }
 
 static inline kpti_et_cursor kpti_et_cursor_dry(kpti_et_stream *s)
 {
-    return (kpti_et_cursor){s, 0, 0, 0, 0, 1};
+    return (kpti_et_cursor){s, 0, 0, 0, 0, 0};
 }
 
 /* WORDS of the record; NULL where there are none. */
 static inline uint64_t *kpti_et_put(kpti_et_cursor *c, uint64_t words)
 {
     uint64_t *at;
-    if (__builtin_expect(c->is_dry || c->low + words + c->limit > c->stream->high, 0)) {
+    if (__builtin_expect(c->low + words > c->room, 0)) {
         c->missing += words;
         return NULL;
     }
@@ -114,10 +127,30 @@ static inline uint64_t *kpti_et_put(kpti_et_cursor *c, uint64_t words)
 uint32_t kpti_et_put_text(kpti_et_cursor *c, kpt_str text);
 
 /* The texts of OP in the chunk; those that are missing are 0. */
-kpti_et_op_texts kpti_et_put_op_texts(kpti_et_cursor *c, const kpt_op *op);
+kpti_et_op_texts kpti_et_find_op_texts(kpti_et_cursor *c, const kpt_op *op);
+static inline kpti_et_op_texts kpti_et_put_op_texts(kpti_et_cursor *c, const kpt_op *op)
+{
+    const kpti_et_known_op *known = &c->stream->known_ops[op->description % KPTI_ET_OPS];
+    if (op->description && known->description == op->description && c->room) return known->texts;
+    return kpti_et_find_op_texts(c, op);
+}
 
-/* Names T, if the chunk is known to have it. 0: it is not. */
-int kpti_et_put_described(kpti_et_cursor *c, const kpt_tensor *t);
+static inline void kpti_et_put_same(uint64_t *to, uint32_t at)
+{
+    const kpti_et_value same = {.kind = KPTI_ET_SAME, .size = at};
+    memcpy(to, &same, sizeof same);
+}
+
+/* Names the tensor with this description, if the chunk is known to have it. 0: it is not. */
+static inline int kpti_et_put_described(kpti_et_cursor *c, uint64_t description)
+{
+    const kpti_et_known_tensor *known = &c->stream->tensors[description % KPTI_ET_TENSORS];
+    uint64_t *to;
+    if (!description || known->description != description) return 0;
+    to = kpti_et_put(c, 1);
+    if (to) kpti_et_put_same(to, known->at);
+    return 1;
+}
 /* T was just put, in WORDS of the record; where the chunk has the same words already, they are named
  * instead. */
 void kpti_et_put_known(kpti_et_cursor *c, const kpt_tensor *t, uint64_t words);
@@ -132,7 +165,7 @@ static inline void kpti_et_commit(kpti_et_cursor *c)
 }
 
 /* A record that was begun does not come: what was remembered of it is not in the chunk. */
-void kpti_et_stream_forget(kpti_et_stream *s);
+void kpti_et_stream_take_back(kpti_et_stream *s);
 /* The stream goes on in CHUNK; the old one is unmapped. */
 void kpti_et_stream_move(kpti_et_stream *s, kpti_et_chunk *chunk);
 /* Forgets all that belongs to a file. */

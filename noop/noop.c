@@ -102,19 +102,21 @@ static kpt_status make_observer(const kpti_env *env, const kpt_observer_args *ar
     return nothing(NULL, error);
 }
 
-static uint64_t not_recorded(void *self, const kpt_op *op)
+static kpt_status not_recorded(void *self, const kpt_op *op, uint64_t *op_id)
 {
     (void)self;
     (void)op;
-    return 0;
+    (void)op_id; /* 0 already */
+    return KPT_OK;
 }
 
-static void not_ended(void *self, uint64_t op_id, const kpt_op *op, kpt_str error)
+static kpt_status not_ended(void *self, uint64_t op_id, const kpt_op *op, kpt_str error)
 {
     (void)self;
     (void)op_id;
     (void)op;
     (void)error;
+    return KPT_OK;
 }
 
 static void no_observer_stats(void *self, kpt_observer_stats *out)

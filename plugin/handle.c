@@ -151,10 +151,17 @@ void kpti_handle_unpin(kpt_handle handle)
 
 void *kpti_handle_peek(kpt_handle handle, const kpti_kind *kind)
 {
-    slot *s = slot_of_kind(handle, kind);
-    void *object = s ? atomic_load_explicit(&s->object, memory_order_acquire) : NULL;
-    /* Of a handle that is dead already, the place may have been taken again meanwhile. */
-    return object && slot_of(handle) ? object : NULL;
+    const uint64_t index = handle & ((1U << INDEX_BITS) - 1);
+    slot *s;
+    void *object;
+    if (index == 0 || index > SLOTS) return NULL;
+    s = &slots[index - 1];
+    object = atomic_load_explicit(&s->object, memory_order_acquire);
+    /* Of a handle that is dead already the place may have been taken again: the generation says so. */
+    if (atomic_load_explicit(&s->kind, memory_order_acquire) != kind ||
+        atomic_load_explicit(&s->generation, memory_order_acquire) != handle >> INDEX_BITS)
+        return NULL;
+    return object;
 }
 
 kpt_status kpti_handle_fail(kpt_handle handle, kpt_status status, const kpti_error *error)

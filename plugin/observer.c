@@ -101,9 +101,8 @@ static kpt_status begin_op(kpt_handle self, const kpt_op *op, uint64_t *op_id)
     if (!op_id) return KPT_E_INVALID;
     *op_id = 0;
     status = take_op(&op, &local);
-    if (status == KPT_OK)
-        *op_id = ((const kpti_observer_impl *)object->impl)->begin_op(object->self, op);
-    return status;
+    if (status != KPT_OK) return status;
+    return ((const kpti_observer_impl *)object->impl)->begin_op(object->self, op, op_id);
 }
 
 static kpt_status end_op(kpt_handle self, uint64_t op_id, const kpt_op *op, kpt_str error)
@@ -115,9 +114,8 @@ static kpt_status end_op(kpt_handle self, uint64_t op_id, const kpt_op *op, kpt_
     if (!op_id) return KPT_OK;
     if (error.size && !error.data) return KPT_E_INVALID;
     status = take_op(&op, &local);
-    if (status == KPT_OK)
-        ((const kpti_observer_impl *)object->impl)->end_op(object->self, op_id, op, error);
-    return status;
+    if (status != KPT_OK) return status;
+    return ((const kpti_observer_impl *)object->impl)->end_op(object->self, op_id, op, error);
 }
 
 static kpt_status destroy(kpt_handle self)
@@ -160,6 +158,7 @@ static kpt_status recover(kpt_handle self, kpt_str journal, kpt_str path)
 
 static const kpt_observer_ops ops = {
     .struct_size = sizeof ops,
+    .flags = KPT_OBSERVER_TAKES_DESCRIBED,
     .open = open_file,
     .start = start,
     .stop = stop,

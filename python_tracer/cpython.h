@@ -40,8 +40,10 @@
 #define KPTI_EAGER_TASKS (PY_VERSION_HEX >= 0x030C0000)
 #if PY_VERSION_HEX >= 0x030D0000
 #define kpti_raw_frame_code _PyFrame_GetCode
+#define kpti_raw_frame_ip   instr_ptr
 #else
 #define kpti_raw_frame_code(frame) ((frame)->f_code)
+#define kpti_raw_frame_ip          prev_instr
 #endif
 /* The frame that a thread is in, begun or not. */
 #if PY_VERSION_HEX >= 0x030D0000

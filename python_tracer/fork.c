@@ -3,7 +3,7 @@
 #include <pthread.h>
 
 #include "function.h"
-#include "gather.h"
+#include "gatherer.h"
 #include "memory_log.h"
 #include "memory_samples.h"
 #include "place.h"
@@ -18,10 +18,12 @@ static void prepare(void)
     kpti_stacks_lock();
     kpti_memory_logs_lock();
     kpti_samples_lock();
+    kpti_readers_lock();
 }
 
 static void in_parent(void)
 {
+    kpti_readers_unlock();
     kpti_samples_unlock();
     kpti_memory_logs_unlock();
     kpti_stacks_unlock();
@@ -33,10 +35,11 @@ static void in_parent(void)
 static void in_child(void)
 {
     kpti_session_forked_locked();
-    kpti_gather_forked();
+    kpti_gatherer_forked_locked();
     kpti_stacks_forked_locked();
     kpti_memory_log_forked();
     kpti_samples_clear_locked();
+    kpti_readers_unlock();
     kpti_samples_unlock();
     kpti_memory_logs_unlock();
     kpti_stacks_unlock();

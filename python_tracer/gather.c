@@ -1,6 +1,5 @@
 #include "gather.h"
 
-#include <sched.h>
 #include <stdatomic.h>
 
 #include "frame_mark.h"
@@ -8,44 +7,52 @@
 #include "installation.h"
 #include "kpt_traceback.h"
 #include "raw_frame.h"
+#include "readers.h"
 #include "session.h"
 
 /* The main interpreter, once all is ready in it; NULL before, and after its end. */
 static _Atomic(PyInterpreterState *) prepared;
-/* Threads that read their frames without the GIL, and whether they may: not while it ends. */
-static _Atomic int may_read;
-static _Atomic int readers;
 
-/* A thread that has released the GIL, or never had it. */
-static kpti_standing detached_standing(void)
+static PyInterpreterState *main_interpreter(void)
 {
-    PyThreadState *state = PyGILState_GetThisThreadState();
-    return state && state->interp == PyInterpreterState_Main() ? KPTI_DETACHED : KPTI_OUTSIDE;
+    return atomic_load_explicit(&prepared, memory_order_relaxed);
+}
+
+/* The state of a thread that has released the GIL, or never had it, if it may look at it; else NULL. */
+static PyThreadState *detached_state(void)
+{
+    PyThreadState *state = kpti_python_is_finalizing() ? NULL : PyGILState_GetThisThreadState();
+    return state && state->interp == main_interpreter() ? state : NULL;
 }
 
 static uint32_t gather_detached(kpti_wish wish, int may_wait, uint32_t *flags)
 {
+    kpti_reader *reader = kpti_gatherer_reader();
+    PyThreadState *state;
     uint32_t stack = 0;
     uint32_t seen = 0;
     PyGILState_STATE gil;
-    (void)atomic_fetch_add_explicit(&readers, 1, memory_order_seq_cst);
-    if (!atomic_load_explicit(&may_read, memory_order_seq_cst) || kpti_python_is_ending() ||
-        detached_standing() == KPTI_OUTSIDE) {
+    if (!reader) {
+        *flags |= KPT_TRACEBACK_CUT;
+        return 0;
+    }
+    state = kpti_reader_enter(reader) ? detached_state() : NULL;
+    if (!state) {
         may_wait = 0;
         seen = KPT_TRACEBACK_NO_PYTHON;
     } else if (kpti_frames_are_known()) {
-        stack = kpti_gatherer_gather(KPTI_DETACHED, wish, &may_wait, &seen);
+        stack = kpti_gatherer_gather(state, KPTI_DETACHED, wish, &may_wait, &seen);
     } else if (!may_wait) {
         seen = KPT_TRACEBACK_NO_PYTHON;
     }
-    (void)atomic_fetch_sub_explicit(&readers, 1, memory_order_seq_cst);
+    kpti_reader_leave(reader);
     if (!may_wait) {
         *flags |= seen;
         return stack;
     }
     gil = PyGILState_Ensure();
     may_wait = 0;
-    stack = kpti_gatherer_gather(KPTI_ATTACHED, wish, &may_wait, flags);
+    stack = kpti_gatherer_gather(kpti_attached(), KPTI_ATTACHED, wish, &may_wait, flags);
     PyGILState_Release(gil);
     return stack;
 }
@@ -53,12 +60,12 @@ static uint32_t gather_detached(kpti_wish wish, int may_wait, uint32_t *flags)
 static uint32_t gather(kpti_wish wish, int may_wait, uint32_t *flags)
 {
     PyThreadState *attached = kpti_attached();
+    kpti_standing s;
     int again = 0;
     if (!attached || kpti_python_is_finalizing()) return gather_detached(wish, may_wait, flags);
-    if (!atomic_load_explicit(&prepared, memory_order_relaxed)) kpti_gather_prepare();
-    if (attached->interp == atomic_load_explicit(&prepared, memory_order_relaxed))
-        return kpti_gatherer_gather(KPTI_ATTACHED, wish, &again, flags);
-    return kpti_gatherer_gather(KPTI_FOREIGN, wish, &again, flags);
+    if (!main_interpreter()) kpti_gather_prepare();
+    s = attached->interp == main_interpreter() ? KPTI_ATTACHED : KPTI_FOREIGN;
+    return kpti_gatherer_gather(attached, s, wish, &again, flags);
 }
 
 uint32_t kpti_gather_python(uint32_t depth, int may_wait, uint32_t *flags)
@@ -73,6 +80,20 @@ uint32_t kpti_gather_pinned(uint32_t depth, int no_objects)
     return gather((kpti_wish){depth, 0, no_objects}, 0, &flags);
 }
 
+/* Not a part of its caller, whose other way is the short one. */
+static __attribute__((noinline)) uint32_t gather_anew(uint32_t depth, uint64_t *gathered)
+{
+    const uint32_t stack = kpti_gather_pinned(depth, 0);
+    *gathered = kpti_gatherer_last();
+    return stack;
+}
+
+uint32_t kpti_gather_within(uint32_t depth, uint64_t *gathered)
+{
+    const uint32_t stack = *gathered ? kpti_gatherer_stays(*gathered) : 0;
+    return stack ? stack : gather_anew(depth, gathered);
+}
+
 void kpti_gather_prepare(void)
 {
     if (!kpti_may_touch_python()) return;
@@ -81,25 +102,17 @@ void kpti_gather_prepare(void)
     kpti_installation_leave();
     if (atomic_exchange(&prepared, PyInterpreterState_Main())) return;
     kpti_frame_mark_prepare();
-    atomic_store(&may_read, 1);
+    kpti_readers_allow();
 }
 
 void kpti_gather_exit(void)
 {
-    atomic_store_explicit(&may_read, 0, memory_order_seq_cst);
-    /* They wait for nothing but short locks of ours. */
-    while (atomic_load_explicit(&readers, memory_order_seq_cst) > 0)
-        (void)sched_yield();
+    kpti_readers_forbid();
 }
 
 void kpti_gather_forget(void)
 {
-    atomic_store(&may_read, 0);
+    atomic_store(&kpti_readers_may, 0);
     atomic_store(&prepared, NULL);
     kpti_session_bump();
-}
-
-void kpti_gather_forked(void)
-{
-    atomic_store(&readers, 0);
 }

@@ -16,6 +16,11 @@ uint32_t kpti_gather_python(uint32_t depth, int may_wait, uint32_t *flags);
  * object of Python's is made; where frames can't be read without, the stack is 0. */
 uint32_t kpti_gather_pinned(uint32_t depth, int no_objects);
 
+/* The same, for somebody who is inside of a call of C that has not returned: GATHERED is what a gather of the
+ * same depth in it, on this thread, left there, or 0. What the thread is in is looked at only as far as it can have
+ * changed. GATHERED receives what belongs to this stack; 0: it can't be known again. */
+uint32_t kpti_gather_within(uint32_t depth, uint64_t *gathered);
+
 /* Gets ready in the interpreter that runs now, if the calling thread may touch it: what would run Python
  * in the first gather is done already. */
 void kpti_gather_prepare(void);
@@ -23,7 +28,5 @@ void kpti_gather_prepare(void);
 void kpti_gather_exit(void);
 /* It has ended. */
 void kpti_gather_forget(void);
-/* In the child of a fork, on its only thread. */
-void kpti_gather_forked(void);
 
 #endif

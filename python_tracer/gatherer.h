@@ -3,11 +3,11 @@
 #ifndef KPTI_GATHERER_H
 #define KPTI_GATHERER_H
 
-#include <stdint.h>
+#include "cpython.h"
+#include "readers.h"
 
 /* How a thread stands to Python. */
 typedef enum kpti_standing {
-    KPTI_OUTSIDE,  /* it may not look */
     KPTI_ATTACHED, /* it holds the GIL, or a thread state, of the main interpreter */
     KPTI_DETACHED, /* it has released it */
     KPTI_FOREIGN   /* it is in another interpreter, whose code objects nobody tells us the end of */
@@ -20,11 +20,23 @@ typedef struct kpti_wish {
     int no_objects; /* Python allocates nothing: somebody may hold a lock that this would take */
 } kpti_wish;
 
-/* The stack of the calling thread, which stands so and may look. FLAGS: as in gather.h. AGAIN: if it is
- * not 0, nothing new is named: it stays so where there is something, and becomes 0 where all went well. */
-uint32_t kpti_gatherer_gather(kpti_standing s, kpti_wish wish, int *again, uint32_t *flags);
+/* The stack of STATE, the calling thread's, which stands so and may look. FLAGS: as in gather.h. AGAIN: if it
+ * is not 0, nothing new is named: it stays so where there is something, and becomes 0 where all went well. */
+uint32_t kpti_gatherer_gather(PyThreadState *state, kpti_standing s, kpti_wish wish, int *again,
+                              uint32_t *flags);
+
+/* What the calling thread reads as; NULL: no memory. */
+kpti_reader *kpti_gatherer_reader(void);
+
+/* A number of the stack that the calling thread gathered last; 0: it can't be known again. */
+uint64_t kpti_gatherer_last(void);
+/* That stack, while the frame that was on top runs, and is there again at the same instruction; 0: it is not, or
+ * this is not known. The call that it was gathered in has not returned. */
+uint32_t kpti_gatherer_stays(uint64_t gathered);
 
 /* The calling thread remembers nothing of the stacks that it gathered: nor does it hold any. */
 void kpti_gatherer_forget(void);
+/* In the child of a fork, with the readers' lock held. */
+void kpti_gatherer_forked_locked(void);
 
 #endif

@@ -12,11 +12,6 @@ static void begin(void)
     kpti_gather_prepare();
 }
 
-static uint32_t gather(uint32_t depth)
-{
-    return kpti_gather_pinned(depth, 0);
-}
-
 static void read_stack(uint32_t stack, uint32_t *below, uint32_t *place)
 {
     *below = kpti_stack_below(stack);
@@ -26,7 +21,7 @@ static void read_stack(uint32_t stack, uint32_t *below, uint32_t *place)
 const kpti_stack_source kpti_observer_stacks = {
     .begin = begin,
     .end = kpti_stacks_unpin,
-    .gather = gather,
+    .gather = kpti_gather_within,
     .read = read_stack,
     .describe = kpti_place_symbol,
 };

@@ -5,9 +5,11 @@
 #define KPTI_PLACE_CACHE_H
 
 #include "gatherer.h"
+#include "pool.h"
 #include "raw_frame.h"
 
-enum { KPTI_PLACE_CACHE = 512 };
+/* One is looked for in as many places of the cache as KPTI_PLACE_WAYS, the newest first. */
+enum { KPTI_PLACE_CACHE = 512, KPTI_PLACE_WAYS = 4 };
 
 typedef struct kpti_known_place {
     const PyCodeObject *code;
@@ -20,21 +22,22 @@ typedef struct kpti_place_cache {
     kpti_known_place places[KPTI_PLACE_CACHE];
 } kpti_place_cache;
 
+/* The first one that AT may be in. */
 static inline kpti_known_place *kpti_place_slot(kpti_place_cache *cache, kpti_instruction at)
 {
-    const uintptr_t address = (uintptr_t)at.code;
-    return &cache->places[(address >> 5 ^ address >> 13 ^ (uintptr_t)at.offset >> 1) &
-                          (KPTI_PLACE_CACHE - 1)];
+    const uint64_t hash = kpti_hash_mix((uintptr_t)at.code, (uint64_t)(int64_t)at.offset);
+    return &cache->places[hash % (KPTI_PLACE_CACHE / KPTI_PLACE_WAYS) * KPTI_PLACE_WAYS];
 }
 
 /* The place of an instruction that was seen before; 0: it was not. */
 static inline uint32_t kpti_place_known(kpti_place_cache *cache, kpti_instruction at)
 {
     const kpti_known_place *known = kpti_place_slot(cache, at);
-    return known->code == at.code && known->offset == at.offset &&
-                   known->version == kpti_code_version(at.code)
-               ? known->place
-               : 0;
+    for (const kpti_known_place *end = known + KPTI_PLACE_WAYS; known < end; known++)
+        if (known->code == at.code && known->offset == at.offset &&
+            known->version == kpti_code_version(at.code))
+            return known->place;
+    return 0;
 }
 
 /* The place of one that was not, for a thread that stands so; 0: no memory. NO_OBJECTS: see gatherer.h. KEPT is

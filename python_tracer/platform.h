@@ -8,73 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The counter that events are stamped with, read in a nanosecond or several: not ordered with what
- * stands before and after it, which costs ten times that. kpti_ticks_ordered is. */
-#if defined(__x86_64__)
-
-static inline uint64_t kpti_ticks(void)
-{
-    return __builtin_ia32_rdtsc();
-}
-
-static inline uint64_t kpti_ticks_ordered(void)
-{
-    uint64_t ticks;
-    __builtin_ia32_lfence();
-    ticks = __builtin_ia32_rdtsc();
-    __builtin_ia32_lfence();
-    return ticks;
-}
-
-/* Ticks a second, where the processor says it; else 0. */
-static inline uint64_t kpti_ticks_hz(void)
-{
-    return 0;
-}
-
-#elif defined(__aarch64__)
-
-static inline uint64_t kpti_ticks(void)
-{
-    uint64_t ticks;
-    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
-    return ticks;
-}
-
-static inline uint64_t kpti_ticks_ordered(void)
-{
-    uint64_t ticks;
-    __asm__ volatile("isb\n\tmrs %0, cntvct_el0\n\tisb" : "=r"(ticks) : : "memory");
-    return ticks;
-}
-
-static inline uint64_t kpti_ticks_hz(void)
-{
-    uint64_t hz;
-    __asm__ volatile("mrs %0, cntfrq_el0" : "=r"(hz));
-    return hz;
-}
-
-#else /* no counter that we know: the monotonic clock */
-
-static inline uint64_t kpti_ticks(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000U + (uint64_t)t.tv_nsec;
-}
-
-static inline uint64_t kpti_ticks_ordered(void)
-{
-    return kpti_ticks();
-}
-
-static inline uint64_t kpti_ticks_hz(void)
-{
-    return 1000000000U;
-}
-
-#endif
+#include "impl/kpti_ticks.h"
 
 /* What the operating system, its tools and the host call this thread. */
 static inline uint64_t kpti_os_tid(void)

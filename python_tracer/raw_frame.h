@@ -39,6 +39,18 @@ static inline int kpti_frames_are_known(void)
     return level == PY_RELEASE_LEVEL_FINAL;
 }
 
+/* Where C enters the interpreter there is a frame that is nobody's. */
+static inline int kpti_raw_is_entry(const kpti_raw_frame *frame)
+{
+    return frame->owner > FRAME_OWNED_BY_FRAME_OBJECT;
+}
+
+/* The instruction that a frame is at: it lies within its code object. */
+static inline const void *kpti_raw_ip(const kpti_raw_frame *frame)
+{
+    return frame->kpti_raw_frame_ip;
+}
+
 /* FRAME, or the first one below it that has begun. */
 static inline kpti_raw_frame *kpti_raw_complete(kpti_raw_frame *frame)
 {

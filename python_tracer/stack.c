@@ -11,7 +11,7 @@
 
 static uint64_t hash_pair(uint32_t below, uint32_t place)
 {
-    return kpti_hash_mix(below, place);
+    return kpti_hash_mix(kpti_hash_mix(0, below), place);
 }
 
 static uint64_t hash_of(const void *record)

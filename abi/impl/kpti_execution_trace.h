@@ -14,7 +14,9 @@ extern "C" {
 typedef struct kpti_stack_source {
     void (*begin)(void);
     void (*end)(void);
-    uint32_t (*gather)(uint32_t depth); /* the calling thread's; 0: none, or none at hand */
+    /* The calling thread's; 0: none, or none at hand. GATHERED: what a gather left there, if the call that it
+     * was in has not returned; else 0. Receives what is this one's. */
+    uint32_t (*gather)(uint32_t depth, uint64_t *gathered);
     void (*read)(uint32_t stack, uint32_t *below, uint32_t *place);
     kpt_symbol (*describe)(uint32_t place);
 } kpti_stack_source;

@@ -88,8 +88,8 @@ typedef struct kpti_observer_impl {
     kpt_status (*start)(void *self, kpti_error *error);
     kpt_status (*stop)(void *self, kpti_error *error);
     kpt_status (*close)(void *self, kpti_error *error);
-    uint64_t (*begin_op)(void *self, const kpt_op *op);
-    void (*end_op)(void *self, uint64_t op_id, const kpt_op *op, kpt_str error);
+    kpt_status (*begin_op)(void *self, const kpt_op *op, uint64_t *op_id); /* *op_id is 0 */
+    kpt_status (*end_op)(void *self, uint64_t op_id, const kpt_op *op, kpt_str error);
     void (*get_stats)(void *self, kpt_observer_stats *out);
     kpt_status (*recover)(void *self, const char *journal, const char *path, kpti_error *error);
     void (*forked)(void *self);

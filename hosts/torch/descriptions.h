@@ -1,5 +1,5 @@
-// descriptions.h: tensors as the plugin takes them. What was told of a tensor is kept, and told again with
-// the same number as long as it is true, so that the plugin needs not look. Of one thread.
+// descriptions.h: tensors as the plugin takes them, with the number that stands for all that is told of one.
+// What was told is kept, so that the number alone is told as long as it is true. Of one thread.
 #ifndef KPTI_TORCH_DESCRIPTIONS_H
 #define KPTI_TORCH_DESCRIPTIONS_H
 
@@ -9,6 +9,7 @@
 #include <array>
 #include <memory>
 
+#include "identities.h"
 #include "kpt.h"
 
 namespace kpytrace
@@ -17,44 +18,64 @@ namespace kpytrace
 class Descriptions
 {
   public:
+    // The number of TENSOR as it is now; 0: it was not told so.
+    uint64_t known(const c10::TensorImpl &tensor) const
+    {
+        const Told &told = told_[slot_of(&tensor)];
+        return told.holds(tensor) ? told.description : 0;
+    }
+
     // All of TO but its elements; sizes and strides are the tensor's own. Throws std::bad_alloc.
     void tell(c10::TensorImpl &tensor, kpt_tensor &to);
 
   private:
-    enum { MOST_DIMENSIONS = 4, KEPT = 512 };
+    enum { MOST_DIMENSIONS = 8, SLOT_BITS = 9 };
 
     // Small, so that a thread's are on few pages: what they push out of the processor's caches costs more
     // than to read them.
     struct Told {
-        c10::TensorImpl *tensor = nullptr; // null: none
-        uint64_t epoch = 0;                // of the identities
+        const c10::TensorImpl *tensor = nullptr; // null: none
+        uint64_t epoch = 0;                      // of the identities
         c10::DispatchKeySet keys;
-        c10::StorageImpl *storage = nullptr;
+        const c10::StorageImpl *storage = nullptr;
         caffe2::TypeMeta dtype;
         c10::Device device{c10::DeviceType::CPU};
-        uint8_t dimensions = 0;
-        uint8_t dtype_size = 0; // of the texts
-        uint8_t device_size = 0;
-        const char *dtype_text = nullptr;
-        const char *device_text = nullptr;
+        uint16_t dimensions = 0;
         int64_t offset_elements = 0;
-        int64_t element_count = 0;
-        uint64_t tensor_id = 0;
-        uint64_t storage_id = 0;
         uint64_t description = 0;
         std::array<int32_t, MOST_DIMENSIONS> sizes{};
         std::array<int32_t, MOST_DIMENSIONS> strides{};
 
         static bool fits(const kpt_tensor &told);
         bool holds(const c10::TensorImpl &now) const;
-        void keep(c10::TensorImpl &now, c10::StorageImpl *its_storage, uint64_t now_epoch,
-                  const kpt_tensor &told);
-        void tell(const c10::TensorImpl &now, kpt_tensor &to) const;
+        void keep(const c10::TensorImpl &now, const c10::StorageImpl *its_storage,
+                  uint64_t now_epoch, const kpt_tensor &told);
     };
-    static_assert(sizeof(Told) == 128, "two lines of the cache");
+    static_assert(sizeof(Told) <= 128, "two lines of the cache");
 
-    std::unique_ptr<Told[]> told_ = std::make_unique<Told[]>(KEPT);
+    static size_t slot_of(const c10::TensorImpl *tensor)
+    {
+        return Epochs::mixed(tensor) >> (64 - SLOT_BITS);
+    }
+    static uint64_t new_number(size_t slot);
+
+    std::unique_ptr<Told[]> told_ = std::make_unique<Told[]>(1 << SLOT_BITS);
 };
+
+inline bool Descriptions::Told::holds(const c10::TensorImpl &now) const
+{
+    if (tensor != &now || epoch != their_epoch(tensor, storage) || keys != now.key_set() ||
+        storage != now.unsafe_storage().unsafeGetStorageImpl() ||
+        now.has_symbolic_sizes_strides() || dtype != now.dtype() || device != storage->device() ||
+        offset_elements != now.storage_offset())
+        return false;
+    const auto its_sizes = now.sizes();
+    const auto its_strides = now.strides();
+    if (dimensions != its_sizes.size() || dimensions != its_strides.size()) return false;
+    for (size_t i = 0; i < dimensions; i++)
+        if (sizes[i] != its_sizes[i] || strides[i] != its_strides[i]) return false;
+    return true;
+}
 
 } // namespace kpytrace
 #endif

@@ -2,14 +2,15 @@
 //
 // An address names a tensor only while it lives. The table holds each tensor and storage that it has
 // numbered by a weak reference, under which torch frees what they own at once, but not the few bytes at
-// the address: so whoever is found there is the one that was numbered. Those that have died are swept out
-// as the table fills. Any thread may use it.
+// the address: so whoever is found there is the one that was numbered. References to those that have died
+// are given back soon, while the allocator has use for their memory. Any thread may use it.
 #ifndef KPTI_TORCH_IDENTITIES_H
 #define KPTI_TORCH_IDENTITIES_H
 
 #include <c10/core/StorageImpl.h>
 #include <c10/core/TensorImpl.h>
 
+#include <array>
 #include <atomic>
 
 namespace kpytrace
@@ -18,7 +19,7 @@ namespace kpytrace
 enum : uint64_t { UNDEFINED_TENSOR = 1 }; // torch has one for all
 
 // The numbers of a tensor and its storage. They hold for what lies at these addresses as long as
-// identities_epoch is the same.
+// their_epoch is the same.
 struct Identity {
     uint64_t tensor_id;
     uint64_t storage_id; // 0 without a storage
@@ -28,9 +29,6 @@ struct Identity {
 // Both live during the call; STORAGE may be null. Throws std::bad_alloc.
 Identity identify(c10::TensorImpl *tensor, c10::StorageImpl *storage);
 
-// Another one before a reference is given back: who finds another tensor at an address sees that.
-extern std::atomic<uint64_t> identities_epoch;
-
 // Gives TENSOR's reference back; should it come again it counts as another one.
 void forget(c10::TensorImpl *tensor);
 
@@ -39,6 +37,41 @@ void forget_all();
 
 // In the child of a fork, on its only thread: the lock is free, whoever had it.
 void identities_forked();
+
+// Addresses, by some of their bits: how often a reference to one of these was given back. It counts before
+// that: who finds another tensor at an address sees it.
+class Epochs
+{
+  public:
+    static uint64_t mixed(const void *address)
+    {
+        return reinterpret_cast<uintptr_t>(address) * UINT64_C(0x9E3779B97F4A7C15);
+    }
+    static uint64_t of(const void *address)
+    {
+        return at(address).load(std::memory_order_acquire);
+    }
+    static void advance(const void *address)
+    {
+        at(address).fetch_add(1, std::memory_order_release);
+    }
+
+  private:
+    enum { BITS = 9 };
+
+    static std::atomic<uint64_t> &at(const void *address)
+    {
+        return counts_[mixed(address) >> (64 - BITS)];
+    }
+
+    static inline std::array<std::atomic<uint64_t>, 1 << BITS> counts_{};
+};
+
+// Both only grow: the sum is the same if each of them is.
+inline uint64_t their_epoch(const c10::TensorImpl *tensor, const c10::StorageImpl *storage)
+{
+    return Epochs::of(tensor) + Epochs::of(storage);
+}
 
 } // namespace kpytrace
 #endif

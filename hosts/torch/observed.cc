@@ -25,9 +25,9 @@ namespace
 
 enum { MOST_OBSERVERS = 8 };
 
-// Who is told.
+// Who is told: those of the first so many slots that are there.
 std::array<std::atomic<const Observer *>, MOST_OBSERVERS> told{};
-std::atomic<int> told_count{0};
+std::atomic<size_t> told_end{0};
 
 // Only who begins and ends takes it; torch's own lock is taken under it.
 std::mutex told_lock;
@@ -40,6 +40,8 @@ struct Begun : at::ObserverContext {
         uint64_t id;
     };
 
+    [[gnu::hot]] ~Begun() override {}
+
     // From, and to, what the thread has spare.
     static void *operator new(size_t size);
     static void operator delete(void *block);
@@ -50,83 +52,68 @@ struct Begun : at::ObserverContext {
     std::array<One, MOST_OBSERVERS> numbers; // COUNT of them
 };
 
-// Where operators begin on one thread and end on another, the latter's would be ever more.
-struct Spare {
-    std::array<void *, 64> blocks;
-    size_t count = 0;
-
-    Spare() {}
-    ~Spare()
-    {
-        while (count)
-            ::operator delete(blocks[--count]);
-    }
-};
-
-void *Begun::operator new(size_t size)
-{
-    Spare &spare = OfThread<Spare>::here();
-    return spare.count ? spare.blocks[--spare.count] : ::operator new(size);
-}
-
-void Begun::operator delete(void *block)
-{
-    Spare &spare = OfThread<Spare>::here();
-    if (spare.count < spare.blocks.size())
-        spare.blocks[spare.count++] = block;
-    else
-        ::operator delete(block);
-}
-
-// The count behind std::uncaught_exceptions(), where the C++ ABI has it for this thread: asking takes calls
-// into two libraries.
-class Uncaught
+// What a thread reports with.
+class Reporter
 {
   public:
-    Uncaught() : counts_(reinterpret_cast<const Counts *>(abi::__cxa_get_globals())) {}
-
-    unsigned count() const
+    static Reporter &here()
     {
-        return counts_->uncaught;
+        return OfThread<Reporter>::here();
+    }
+
+    Reporter() {}
+    ~Reporter()
+    {
+        while (spare_count_)
+            ::operator delete(spare_[--spare_count_]);
+    }
+    Reporter(const Reporter &) = delete;
+    Reporter &operator=(const Reporter &) = delete;
+
+    Values values;
+
+    // std::uncaught_exceptions(), from where the C++ ABI has it for this thread: asking takes calls into two
+    // libraries.
+    unsigned uncaught_exceptions() const
+    {
+        return exceptions_->uncaught;
+    }
+
+    // Memory for a Begun. Where operators begin on one thread and end on another, the latter's would be ever
+    // more.
+    void *take(size_t size)
+    {
+        return spare_count_ ? spare_[--spare_count_] : ::operator new(size);
+    }
+    void give_back(void *block)
+    {
+        if (spare_count_ < spare_.size())
+            spare_[spare_count_++] = block;
+        else
+            ::operator delete(block);
     }
 
   private:
-    struct Counts { // __cxa_eh_globals
+    struct Exceptions { // __cxa_eh_globals
         void *caught;
         unsigned uncaught;
     };
-    const Counts *const counts_;
+
+    const Exceptions *const exceptions_ =
+        reinterpret_cast<const Exceptions *>(abi::__cxa_get_globals());
+    std::array<void *, 64> spare_;
+    size_t spare_count_ = 0;
 };
 
-unsigned uncaught_exceptions()
+[[gnu::hot]] void *Begun::operator new(size_t size)
 {
-    return OfThread<Uncaught>::here().count();
+    return Reporter::here().take(size);
 }
 
-// Those who are told of an operator.
-class Listeners
+[[gnu::hot]] void Begun::operator delete(void *block)
 {
-  public:
-    Listeners()
-    {
-        for (const auto &slot : told)
-            if (const Observer *observer = slot.load(std::memory_order_acquire))
-                all_[count_++] = observer;
-    }
-
-    const Observer *const *begin() const
-    {
-        return all_;
-    }
-    const Observer *const *end() const
-    {
-        return all_ + count_;
-    }
-
-  private:
-    const Observer *all_[MOST_OBSERVERS];
-    size_t count_ = 0;
-};
+    Reporter::here().give_back(block);
+}
 
 // Of a stack of boxed values, the last ones are the function's own.
 at::ArrayRef<const c10::IValue> last_of(at::ArrayRef<const c10::IValue> given, size_t count)
@@ -161,11 +148,22 @@ void add_kernel(const at::RecordFunction &function, Values &values, kpt_op &op, 
     op.value_count++;
 }
 
-void describe(const at::RecordFunction &function, const FunctionTexts &texts, Values &values,
-              kpt_op &op)
+// The inputs of FUNCTION, which COUNT says at most how many they are.
+[[gnu::hot]] void tell_inputs(const at::RecordFunction &function, size_t count, Values &values,
+                              Detail detail, kpt_op &op)
 {
-    const auto inputs = last_of(function.inputs(), texts.inputs);
-    kpt_value *converted = values.convert(inputs, 1);
+    const auto inputs = last_of(function.inputs(), count);
+    kpt_value *converted = values.convert(inputs, detail, 1);
+    op.values = converted;
+    op.value_count = inputs.size();
+    if (!op.schema.size) add_kernel(function, values, op, converted + inputs.size());
+}
+
+[[gnu::hot]] kpt_op described(const at::RecordFunction &function, const FunctionTexts &texts,
+                              Values &values)
+{
+    kpt_op op;
+    KPT_INIT(&op);
     op.scope = static_cast<uint32_t>(function.scope());
     op.name = texts.name;
     op.schema = texts.schema;
@@ -174,63 +172,87 @@ void describe(const at::RecordFunction &function, const FunctionTexts &texts, Va
     op.forward_thread = function.forwardThreadId();
     op.thread = function.threadId();
     op.sequence = function.seqNr();
-    op.values = converted;
-    op.value_count = inputs.size();
-    if (!texts.schema.size) add_kernel(function, values, op, converted + inputs.size());
     if (function.isNcclMeta()) {
         const auto attrs = collective_attrs(values);
         op.attrs = attrs.data();
         op.attr_count = attrs.size();
     }
+    return op;
 }
 
-std::unique_ptr<at::ObserverContext> begin_operator(const at::RecordFunction &function)
+Detail usual_detail(const kpt_observer &to)
 {
-    if (!told_count.load(std::memory_order_relaxed)) return nullptr;
+    return to.ops->flags & KPT_OBSERVER_TAKES_DESCRIBED ? Detail::DESCRIBED : Detail::WHOLE;
+}
+
+// The operator's number for OBSERVER; 0: it is not recorded.
+[[gnu::hot]] uint64_t begin_for(const Observer &observer, const at::RecordFunction &function,
+                                size_t inputs, Values &values, kpt_op &op)
+{
+    const kpt_observer &to = observer.plugins();
+    const Detail detail = observer.wants_elements_of(op.name) ? Detail::ELEMENTS : usual_detail(to);
+    uint64_t id = 0;
+    tell_inputs(function, inputs, values, detail, op);
+    kpt_status status = to.ops->begin_op(to.self, &op, &id);
+    if (status == KPT_DECLINED) {
+        tell_inputs(function, inputs, values, Detail::WHOLE, op);
+        status = to.ops->begin_op(to.self, &op, &id);
+    }
+    return status == KPT_OK ? id : 0;
+}
+
+[[gnu::hot]] std::unique_ptr<at::ObserverContext> begin_operator(const at::RecordFunction &function)
+{
+    const size_t end = told_end.load(std::memory_order_relaxed);
+    if (!end) return nullptr;
     try {
+        Reporter &here = Reporter::here();
         std::unique_ptr<Begun> begun(new Begun); // not zeroed first
-        const Listeners listeners;
-        Values &values = Values::here();
-        Values::Scope scope(values);
-        kpt_op op;
-        KPT_INIT(&op);
-        const FunctionTexts texts = texts_of(function);
-        describe(function, texts, values, op);
-        const auto wants = [&op](const Observer *to) { return to->wants_elements_of(op.name); };
-        if (std::any_of(listeners.begin(), listeners.end(), wants)) values.give_elements();
-        for (const Observer *observer : listeners) {
-            const kpt_observer &to = observer->plugins();
-            uint64_t id;
-            if (to.ops->begin_op(to.self, &op, &id) == KPT_OK && id)
-                begun->numbers[begun->count++] = {&to, id};
-        }
+        Values::Scope scope(here.values);
+        const FunctionTexts &texts = texts_of(function);
+        const size_t inputs = texts.inputs;
         begun->outputs = texts.outputs;
-        begun->exceptions = uncaught_exceptions();
+        kpt_op op = described(function, texts, here.values);
+        for (size_t i = 0; i < end; i++) {
+            const Observer *observer = told[i].load(std::memory_order_acquire);
+            if (!observer) continue;
+            const uint64_t id = begin_for(*observer, function, inputs, here.values, op);
+            if (id) begun->numbers[begun->count++] = {&observer->plugins(), id};
+        }
+        begun->exceptions = here.uncaught_exceptions();
         return begun;
     } catch (const std::exception &) { // no memory; the operator goes on
         return nullptr;
     }
 }
 
-void end_operator(const at::RecordFunction &function, at::ObserverContext *context)
+[[gnu::hot]] void end_for(const Begun::One &one, at::ArrayRef<const c10::IValue> outputs,
+                          bool raised, Values &values)
+{
+    const kpt_observer &to = *one.observer;
+    const kpt_str error = raised ? kpt_str_of("raised") : kpt_str{};
+    kpt_op op;
+    KPT_INIT(&op);
+    op.values = values.convert(outputs, usual_detail(to));
+    op.value_count = outputs.size();
+    if (to.ops->end_op(to.self, one.id, &op, error) != KPT_DECLINED) return;
+    op.values = values.convert(outputs, Detail::WHOLE);
+    (void)to.ops->end_op(to.self, one.id, &op, error);
+}
+
+[[gnu::hot]] void end_operator(const at::RecordFunction &function, at::ObserverContext *context)
 {
     const auto *begun = static_cast<const Begun *>(context);
     if (!begun || !begun->count) return;
     try {
-        const bool raised = uncaught_exceptions() > begun->exceptions;
-        Values &values = Values::here();
-        Values::Scope scope(values);
-        kpt_op op;
-        KPT_INIT(&op);
+        Reporter &here = Reporter::here();
+        const bool raised = here.uncaught_exceptions() > begun->exceptions;
+        Values::Scope scope(here.values);
         const auto &all = function.outputs();
         const auto outputs =
             last_of(at::ArrayRef<const c10::IValue>(all.data(), all.size()), begun->outputs);
-        op.values = values.convert(outputs);
-        op.value_count = outputs.size();
-        for (uint32_t i = 0; i < begun->count; i++) {
-            const auto &[to, id] = begun->numbers[i];
-            (void)to->ops->end_op(to->self, id, &op, raised ? kpt_str_of("raised") : kpt_str{});
-        }
+        for (uint32_t i = 0; i < begun->count; i++)
+            end_for(begun->numbers[i], outputs, raised, here.values);
     } catch (const std::exception &) { // no memory; its observers end it with its parent
     }
 }
@@ -253,7 +275,7 @@ void observing_forked()
 {
     for (auto &slot : told)
         slot = nullptr;
-    told_count = 0;
+    told_end = 0;
     new (&told_lock) std::mutex;
     identities_forked();
     texts_forked();
@@ -266,25 +288,22 @@ bool begin_observing(const Observer &observer)
     static const int hooked = pthread_atfork(nullptr, nullptr, observing_forked);
     (void)hooked;
     std::lock_guard<std::mutex> guard(told_lock);
-    for (auto &slot : told) {
-        if (slot) continue;
-        slot = &observer;
-        told_count++;
-        if (told_handle == at::INVALID_CALLBACK_HANDLE) told_handle = add_callbacks();
-        return true;
-    }
-    return false;
+    const auto slot = std::find(told.begin(), told.end(), nullptr);
+    if (slot == told.end()) return false;
+    *slot = &observer;
+    told_end = std::max<size_t>(told_end, static_cast<size_t>(slot - told.begin()) + 1);
+    if (told_handle == at::INVALID_CALLBACK_HANDLE) told_handle = add_callbacks();
+    return true;
 }
 
 void end_observing(const Observer &observer)
 {
     std::lock_guard<std::mutex> guard(told_lock);
-    for (auto &slot : told) {
-        if (slot != &observer) continue;
-        slot = nullptr;
-        told_count--;
-    }
-    if (told_count || told_handle == at::INVALID_CALLBACK_HANDLE) return;
+    for (auto &slot : told)
+        if (slot == &observer) slot = nullptr;
+    while (told_end && !told[told_end - 1])
+        told_end--;
+    if (told_end || told_handle == at::INVALID_CALLBACK_HANDLE) return;
     // torch's list of callbacks may be gone before an observer that is left running at exit.
     if (Py_IsInitialized()) at::removeCallback(told_handle);
     told_handle = at::INVALID_CALLBACK_HANDLE;

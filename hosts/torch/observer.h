@@ -54,7 +54,7 @@ class Observer
     // Whether the elements of NAME's integral inputs are asked for.
     bool wants_elements_of(kpt_str name) const
     {
-        return settings_.ranges || (!settings_.data_ops.empty() && is_listed(name));
+        return may_want_elements_ && (settings_.ranges || is_listed(name));
     }
 
   private:
@@ -62,6 +62,7 @@ class Observer
     bool answered(kpt_status status, const char *what);
 
     const ObserverSettings settings_;
+    const bool may_want_elements_ = settings_.ranges || !settings_.data_ops.empty();
     kpt_observer observer_{};
     Bond bond_;
 };

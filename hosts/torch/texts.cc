@@ -49,6 +49,7 @@ Seen &seen()
 struct Recent {
     std::array<const Operator *, 512> operators{};
     std::array<FunctionTexts, 256> names{};
+    FunctionTexts not_kept;
     c10::Device device{c10::DeviceType::CPU};
     kpt_str device_text = view("cpu");
 };
@@ -61,7 +62,7 @@ Recent &recent()
 enum { MOST_NAMES = 1 << 16 };
 
 // An operator that was registered where one was before has another text.
-bool is_of(const Operator *known, const char *key, const char *overload)
+[[gnu::hot]] bool is_of(const Operator *known, const char *key, const char *overload)
 {
     return known && known->key == key && strcmp(known->name.c_str(), key) == 0 &&
            strcmp(known->overload.c_str(), overload) == 0;
@@ -90,7 +91,7 @@ const Operator *looked_up(const char *key, const char *overload)
 }
 
 // Of an annotation, or a node of autograd's.
-FunctionTexts texts_of_name(std::string_view name)
+const FunctionTexts &texts_of_name(std::string_view name)
 {
     FunctionTexts &last = recent().names[std::hash<std::string_view>{}(name) % 256];
     const kpt_str kept = last.name;
@@ -102,7 +103,7 @@ FunctionTexts texts_of_name(std::string_view name)
     std::lock_guard<std::mutex> guard(all.lock);
     if (all.names.size() >= MOST_NAMES && !all.names.count(copy)) {
         texts.name = view(name);
-        return texts;
+        return recent().not_kept = texts;
     }
     const auto [found, is_new] = all.names.try_emplace(std::move(copy), 0);
     if (is_new) found->second = ++all.last;
@@ -113,7 +114,7 @@ FunctionTexts texts_of_name(std::string_view name)
 
 } // namespace
 
-FunctionTexts texts_of(const at::RecordFunction &function)
+[[gnu::hot]] const FunctionTexts &texts_of(const at::RecordFunction &function)
 {
     const char *key = function.name();
     const char *overload = function.overload_name();
@@ -127,7 +128,7 @@ FunctionTexts texts_of(const at::RecordFunction &function)
     return found->texts;
 }
 
-kpt_str device_text(c10::Device device)
+[[gnu::hot]] kpt_str device_text(c10::Device device)
 {
     Recent &here = recent();
     if (here.device == device) return here.device_text;

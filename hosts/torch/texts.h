@@ -19,8 +19,9 @@ struct FunctionTexts {
     uint64_t description = 0; // the texts' number
 };
 
-// The name's text may be FUNCTION's own, where there are too many names to keep.
-FunctionTexts texts_of(const at::RecordFunction &function);
+// The name's text may be FUNCTION's own, where there are too many names to keep. Good until the thread asks
+// again.
+const FunctionTexts &texts_of(const at::RecordFunction &function);
 
 kpt_str device_text(c10::Device device);
 

@@ -1,7 +1,6 @@
 #include "values.h"
 
 #include "elements.h"
-#include "identities.h"
 #include "texts.h"
 
 namespace kpytrace
@@ -15,78 +14,51 @@ enum { MOST_DEPTH = 64 };
 
 } // namespace
 
-Values::Scope::Scope(Values &values)
-    : values_(values), value_(values.values_.place()), attr_(values.attrs_.place()),
-      text_(values.texts_.place()), tensors_(values.tensor_count_),
-      first_(std::exchange(values.first_tensor_, values.tensor_count_)),
-      copies_(values.copies_.size())
+void Values::give_elements(const at::Tensor &from, kpt_tensor &given)
 {
-}
-
-Values::Scope::~Scope()
-{
-    values_.values_.go_back(value_);
-    values_.attrs_.go_back(attr_);
-    values_.texts_.go_back(text_);
-    values_.tensor_count_ = tensors_;
-    values_.first_tensor_ = first_;
-    values_.copies_.resize(copies_);
-}
-
-Values::Tensor &Values::next_tensor()
-{
-    if (tensor_count_ == tensors_.size()) tensors_.push_back(std::make_unique<Tensor>());
-    return *tensors_[tensor_count_++];
-}
-
-void Values::convert_tensor(const at::Tensor &from, kpt_value &to)
-{
-    Tensor &tensor = next_tensor();
-    kpt_tensor &given = tensor.given;
-    c10::TensorImpl *impl = from.unsafeGetTensorImpl();
-    to.kind = KPT_VALUE_TENSOR;
-    to.tensor = &given;
-    tensor.source = &from;
-    if (from.defined()) {
-        descriptions_.tell(*impl, given);
-    } else {
-        KPT_INIT(&given);
-        given.dtype = view(impl->dtype().name());
-        given.tensor_id = UNDEFINED_TENSOR;
+    if (!given.storage_id || !given.sizes || !given.strides || !given.element_count) return;
+    given.elements = elements_of(from.scalar_type());
+    if (given.elements == KPT_ELEMENTS_OTHER) return;
+    given.data = elements_here(from, given);
+    if (!given.data) {
+        copies_.push_back(elements_copied(from, given));
+        given.data = copies_.back().defined() ? copies_.back().const_data_ptr() : nullptr;
     }
 }
 
-void Values::convert_items(uint32_t kind, at::ArrayRef<c10::IValue> items, kpt_value &to, int depth)
+// One that was not told before, or is to be told again.
+[[gnu::hot, gnu::noinline]] void Values::convert_tensor(const at::Tensor &from, kpt_value &to,
+                                                        Detail detail)
+{
+    auto *given = arena_.take<kpt_tensor>(1);
+    to.kind = KPT_VALUE_TENSOR;
+    to.tensor = given;
+    descriptions_.tell(*from.unsafeGetTensorImpl(), *given);
+    if (detail == Detail::ELEMENTS && from.defined()) give_elements(from, *given);
+}
+
+[[gnu::hot]] void Values::convert_items(uint32_t kind, at::ArrayRef<c10::IValue> items,
+                                        kpt_value &to, Detail detail, int depth)
 {
     const size_t count = std::min<size_t>(items.size(), MOST_ITEMS);
-    kpt_value *converted = values_.take(count);
+    auto *converted = arena_.take<kpt_value>(count);
     to.kind = kind;
     to.item_count = static_cast<uint32_t>(count);
     to.items = converted;
     for (size_t i = 0; i < count; i++)
-        convert_one(items[i], converted[i], depth + 1);
+        convert_one(items[i], converted[i], detail, depth + 1);
 }
 
-void Values::convert_one(const c10::IValue &from, kpt_value &to, int depth)
+[[gnu::hot, gnu::noinline]] void Values::convert_other(const c10::IValue &from, kpt_value &to,
+                                                       Detail detail, int depth)
 {
-    to = {};
-    if (from.isTensor()) {
-        convert_tensor(from.toTensor(), to);
-    } else if (from.isInt()) {
-        to.kind = KPT_VALUE_INT;
-        to.number = from.toInt();
-    } else if (from.isNone()) {
-        to.kind = KPT_VALUE_NONE;
-    } else if (from.isBool()) {
-        to.kind = KPT_VALUE_BOOL;
-        to.number = from.toBool();
+    if (from.isList() && depth < MOST_DEPTH) {
+        convert_items(KPT_VALUE_LIST, from.toListRef(), to, detail, depth);
     } else if (from.isDouble()) {
         to.kind = KPT_VALUE_DOUBLE;
         to.real = from.toDouble();
-    } else if (from.isList() && depth < MOST_DEPTH) {
-        convert_items(KPT_VALUE_LIST, from.toListRef(), to, depth);
     } else if (from.isTuple() && depth < MOST_DEPTH) {
-        convert_items(KPT_VALUE_TUPLE, from.toTupleRef().elements(), to, depth);
+        convert_items(KPT_VALUE_TUPLE, from.toTupleRef().elements(), to, detail, depth);
     } else if (from.isString()) {
         to.kind = KPT_VALUE_STRING;
         to.text = view(from.toStringRef());
@@ -99,38 +71,43 @@ void Values::convert_one(const c10::IValue &from, kpt_value &to, int depth)
     }
 }
 
-kpt_value *Values::convert(at::ArrayRef<const c10::IValue> given, size_t more)
+// Of a value only what its kind says is filled in.
+inline void Values::convert_one(const c10::IValue &from, kpt_value &to, Detail detail, int depth)
 {
-    kpt_value *converted = values_.take(given.size() + more);
-    for (size_t i = 0; i < given.size(); i++)
-        convert_one(given[i], converted[i], 0);
-    return converted;
-}
-
-void Values::give_elements()
-{
-    for (size_t i = first_tensor_; i < tensor_count_; i++) {
-        Tensor &tensor = *tensors_[i];
-        kpt_tensor &given = tensor.given;
-        if (!given.storage_id || !given.sizes || !given.strides || !given.element_count) continue;
-        given.elements = elements_of(tensor.source->scalar_type());
-        if (given.elements == KPT_ELEMENTS_OTHER) continue;
-        given.data = elements_here(*tensor.source, given);
-        if (!given.data) {
-            copies_.push_back(elements_copied(*tensor.source, given));
-            given.data = copies_.back().defined() ? copies_.back().const_data_ptr() : nullptr;
+    if (from.isTensor()) {
+        const at::Tensor &tensor = from.toTensor();
+        const uint64_t number = descriptions_.known(*tensor.unsafeGetTensorImpl());
+        if (number && detail == Detail::DESCRIBED) {
+            to.kind = KPT_VALUE_DESCRIBED;
+            to.number = static_cast<int64_t>(number);
+        } else {
+            convert_tensor(tensor, to, detail);
         }
+    } else if (from.isNone()) {
+        to.kind = KPT_VALUE_NONE;
+    } else if (from.isInt()) {
+        to.kind = KPT_VALUE_INT;
+        to.number = from.toInt();
+    } else if (from.isBool()) {
+        to.kind = KPT_VALUE_BOOL;
+        to.number = from.toBool();
+    } else {
+        convert_other(from, to, detail, depth);
     }
 }
 
-kpt_attr *Values::attrs(size_t count)
+[[gnu::hot]] kpt_value *Values::convert(at::ArrayRef<const c10::IValue> given, Detail detail,
+                                        size_t more)
 {
-    return attrs_.take(count);
+    auto *converted = arena_.take<kpt_value>(given.size() + more);
+    for (size_t i = 0; i < given.size(); i++)
+        convert_one(given[i], converted[i], detail, 0);
+    return converted;
 }
 
 kpt_str Values::copied(std::string_view text)
 {
-    char *copy = texts_.take(text.size());
+    char *copy = arena_.take<char>(text.size());
     std::copy(text.begin(), text.end(), copy);
     return {copy, text.size()};
 }

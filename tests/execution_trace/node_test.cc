@@ -277,7 +277,7 @@ TEST_F(Node, TheHostsAttributesFollow)
     const uint64_t id = begin_op(op, {values.integer(4)});
     op.attrs = at_end;
     op.attr_count = 1;
-    kpti_execution_trace.end_op(self, id, &op, kpt_str());
+    EXPECT_EQ(kpti_execution_trace.end_op(self, id, &op, kpt_str()), KPT_OK);
     const json t = finish();
     const json &node = node_of(t, "record_param_comms");
     ASSERT_EQ(node["attrs"].items.size(), 14U);

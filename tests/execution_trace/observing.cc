@@ -3,11 +3,23 @@
 #include <set>
 
 static thread_local uint32_t next_stack;
+static thread_local uint64_t known;
+static thread_local bool stays = true;
 static int begun;
 
 void gather_stack(uint32_t stack)
 {
     next_stack = stack;
+}
+
+void move_frame(bool moves)
+{
+    stays = !moves;
+}
+
+bool stack_was_known()
+{
+    return known != 0;
 }
 
 int stacks_begun()
@@ -25,8 +37,11 @@ static void end_stacks()
     begun--;
 }
 
-static uint32_t gather(uint32_t depth)
+static uint32_t gather(uint32_t depth, uint64_t *gathered)
 {
+    static uint64_t last;
+    known = *gathered;
+    if (!known || !stays) *gathered = ++last;
     return depth && depth < next_stack ? depth : next_stack;
 }
 
@@ -202,7 +217,9 @@ uint64_t Observing::begin_op(const kpt_op &op, const std::vector<kpt_value> &in)
     kpt_op with = op;
     with.values = in.data();
     with.value_count = in.size();
-    return kpti_execution_trace.begin_op(self, &with);
+    uint64_t id = 0;
+    EXPECT_EQ(kpti_execution_trace.begin_op(self, &with, &id), KPT_OK);
+    return id;
 }
 
 void Observing::end_op(uint64_t id, const std::vector<kpt_value> &out, const char *text)
@@ -210,7 +227,7 @@ void Observing::end_op(uint64_t id, const std::vector<kpt_value> &out, const cha
     kpt_op op = op_of("");
     op.values = out.data();
     op.value_count = out.size();
-    kpti_execution_trace.end_op(self, id, &op, kpt_str_of(text));
+    EXPECT_EQ(kpti_execution_trace.end_op(self, id, &op, kpt_str_of(text)), KPT_OK);
 }
 
 uint64_t Observing::run(const char *name, const std::vector<kpt_value> &in,

@@ -13,6 +13,9 @@
 /* The stacks that kpti_observer_stacks gives in these tests: stack N has the places N, N-1, … 1. */
 void gather_stack(uint32_t stack);
 int stacks_begun();
+/* Whether the last gather was told of one whose call is open; whether none finds its thread where it was. */
+bool stack_was_known();
+void move_frame(bool moves);
 
 /* Values of all kinds; what they point to lives as long as this. */
 class Values

@@ -1,4 +1,6 @@
 /* stack_test.cc: Python's stacks: told once, and named by their index. */
+#include <thread>
+
 #include "observing.h"
 
 namespace
@@ -52,6 +54,86 @@ TEST_F(Stack, TheirDepthIsTheArgs)
     begin();
     run("op");
     EXPECT_EQ(finish()["kpytrace"]["stacks"].items.size(), 1U);
+}
+
+class OpenCalls : public Observing
+{
+  protected:
+    uint64_t begin_one(uint32_t scope, const char *schema, const char *name = "op")
+    {
+        kpt_op op = op_of(name);
+        op.scope = scope;
+        op.schema = kpt_str_of(schema);
+        return begin_op(op);
+    }
+
+    /* Whether one that begins now may be in the frame of another. */
+    bool is_inside()
+    {
+        end_op(begin_one(7, ""));
+        return stack_was_known();
+    }
+
+    void SetUp() override
+    {
+        args.flags = KPT_OBSERVER_STACKS;
+        gather_stack(3);
+        begin();
+    }
+};
+
+TEST_F(OpenCalls, AreThoseOfTheDispatcherAndOfBackwardPasses)
+{
+    const struct {
+        uint32_t scope;
+        const char *schema;
+        const char *name;
+        bool is_call;
+    } rows[] = {{0, "op(Tensor a) -> Tensor", "op", true},
+                {1, "", "AddBackward0", true},
+                {0, "", "autograd::engine::evaluate_function: AddBackward0", true},
+                {0, "", "autograd::engine", false},
+                {0, "", "annotation", false},
+                {7, "", "annotation", false},
+                {7, "op()", "annotation", false}};
+    for (const auto &row : rows) {
+        const uint64_t id = begin_one(row.scope, row.schema, row.name);
+        EXPECT_EQ(is_inside(), row.is_call) << row.name;
+        EXPECT_EQ(is_inside(), row.is_call) << row.name;
+        end_op(id);
+        EXPECT_FALSE(is_inside()) << row.name;
+    }
+}
+
+TEST_F(OpenCalls, AnInnerOneInAnotherFrameEndsFirst)
+{
+    const uint64_t outer = begin_one(0, "op()");
+    move_frame(true);
+    const uint64_t inner = begin_one(0, "op()");
+    move_frame(false);
+    EXPECT_TRUE(is_inside());
+    end_op(outer); /* not in order */
+    EXPECT_TRUE(is_inside());
+    end_op(inner);
+    EXPECT_FALSE(is_inside());
+}
+
+TEST_F(OpenCalls, EndWithTheRun)
+{
+    const uint64_t id = begin_one(0, "op()");
+    stop();
+    start();
+    EXPECT_FALSE(is_inside());
+    end_op(id);
+    EXPECT_FALSE(is_inside());
+}
+
+TEST_F(OpenCalls, AreTheirThreads)
+{
+    const uint64_t id = begin_one(0, "op()");
+    std::thread([this] { EXPECT_FALSE(is_inside()); }).join();
+    EXPECT_TRUE(is_inside());
+    end_op(id);
 }
 
 TEST_F(Stack, DeepOnesSpanChunks)

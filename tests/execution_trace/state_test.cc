@@ -151,8 +151,11 @@ TEST_F(State, ObserversDontKnowEachOther)
     }
     for (int round = 0; round < 3; round++) {
         const uint64_t mine = begin_op(op);
-        for (int i = 0; i < others; i++)
-            impl.end_op(other[i], impl.begin_op(other[i], &op), &op, kpt_str());
+        for (int i = 0; i < others; i++) {
+            uint64_t id = 0;
+            EXPECT_EQ(impl.begin_op(other[i], &op, &id), KPT_OK);
+            EXPECT_EQ(impl.end_op(other[i], id, &op, kpt_str()), KPT_OK);
+        }
         end_op(mine);
     }
     run("mine");

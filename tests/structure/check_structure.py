@@ -40,7 +40,7 @@ MAX_LINES = 400
 
 # The only files that may ask these questions in the preprocessor.
 PYTHON_VERSION_FILES = {"python_tracer/cpython.h"}
-PLATFORM_FILES = {"plugin/platform.h", "python_tracer/platform.h"}
+PLATFORM_FILES = {"abi/impl/kpti_ticks.h", "plugin/platform.h", "python_tracer/platform.h"}
 PYTHON_VERSION = re.compile(r"\bPY_(VERSION_HEX|MAJOR_VERSION|MINOR_VERSION|MICRO_VERSION)\b")
 PLATFORM = re.compile(r"\b(__x86_64__|__amd64__|__i386__|__aarch64__|__arm__|__linux__|__APPLE__"
                       r"|__FreeBSD__|_WIN32)\b")

@@ -121,18 +121,21 @@ TEST_F(Noop, ObserverOpensNoFileAndNumbersNoOperator)
     kpt_observer_args args;
     kpt_observer_stats stats = {};
     kpti_error refusal = {""};
+    uint64_t id = 0;
     kpt_op op;
     KPT_INIT(&args);
     KPT_INIT(&op);
     ASSERT_EQ(o.make(&env, &args, &self, &error), KPT_OK);
     EXPECT_EQ(self, nullptr);
     for (int round = 0; round < 2; round++) {
-        EXPECT_EQ(o.begin_op(self, &op), 0U);
+        EXPECT_EQ(o.begin_op(self, &op, &id), KPT_OK);
+        EXPECT_EQ(id, 0U);
         EXPECT_EQ(o.open(self, path("trace.json").c_str(), &error), KPT_OK);
         EXPECT_EQ(o.start(self, &error), KPT_OK);
-        EXPECT_EQ(o.begin_op(self, &op), 0U);
-        o.end_op(self, 0, &op, kpt_str_of(""));
-        o.end_op(self, 17, &op, kpt_str_of("it raised"));
+        EXPECT_EQ(o.begin_op(self, &op, &id), KPT_OK);
+        EXPECT_EQ(id, 0U);
+        EXPECT_EQ(o.end_op(self, 0, &op, kpt_str_of("")), KPT_OK);
+        EXPECT_EQ(o.end_op(self, 17, &op, kpt_str_of("it raised")), KPT_OK);
         EXPECT_EQ(o.stop(self, &error), KPT_OK);
         EXPECT_EQ(o.close(self, &error), KPT_OK);
         o.get_stats(self, &stats);

@@ -1,0 +1,256 @@
+"""Each operator has the stack that Python has when it begins, also where the one around it, or before it, has
+one that looks like it."""
+
+import os
+import sys
+import threading
+import unittest
+
+import support  # noqa: F401
+
+import et
+import torch
+from kpytrace.torch import ExecutionTraceObserver
+from torch.profiler import record_function
+from torch.utils._python_dispatch import TorchDispatchMode
+
+sys.path += filter(None, [os.environ.get("KPT_GREENLETS")])
+try:
+    import greenlet
+except ImportError:
+    greenlet = None
+
+
+def note(stacks):
+    """Adds the caller's stack; its number."""
+    frame, lines = sys._getframe(1), []
+    while frame:
+        lines.append((frame.f_code.co_name, frame.f_lineno))
+        frame = frame.f_back
+    stacks.append(lines)
+    return len(stacks) - 1
+
+
+def number_of(node):
+    return int(node["inputs"]["values"][1])
+
+
+def line_of(trace, name, function):
+    """Where FUNCTION is in all operators of that name."""
+    lines = {line for node in et.named(trace, name) for frame, _, line in et.stack(trace, node)
+             if frame.rpartition(".")[2] == function}
+    assert len(lines) == 1, lines
+    return lines.pop()
+
+
+class Stacks(unittest.TestCase):
+    def setUp(self):
+        self.stacks = []
+
+    def op(self):
+        return torch.full((1,), note(self.stacks))
+
+    def check(self, work, least):
+        """Runs WORK twice, observed: its operators have the stacks that were noted, LEAST of them at least."""
+        def twice():
+            for _ in range(2):
+                work()
+
+        with et.folder() as folder:
+            trace = et.record(os.path.join(folder, "trace.json"), twice)
+        self.compare(trace, least * 2)
+        return trace
+
+    def compare(self, trace, least):
+        nodes = {node["id"]: node for node in et.operators(trace)}
+        found = et.named(trace, "aten::full")
+        self.assertGreaterEqual(len(found), least)
+        for node in found:
+            have = [(name.rpartition(".")[2], line) for name, _, line in et.stack(trace, node)]
+            self.assertEqual(have, self.stacks[number_of(node)])
+        for node in nodes.values():
+            around = nodes.get(node["ctrl_deps"])
+            if around and around["name"] == "aten::full":
+                self.assertEqual(et.own(node)["stack"], et.own(around)["stack"])
+
+    def test_the_same_function_from_other_lines(self):
+        def work():
+            self.op()
+            self.op()
+            for _ in range(3):
+                self.op()
+
+        self.check(work, 5)
+
+    def test_recursion(self):
+        def down(depth):
+            if depth % 3 == 0:
+                self.op()
+            if depth:
+                down(depth - 1)
+            self.op()
+
+        self.check(lambda: down(40), 50)
+
+    def test_annotations(self):
+        def work():
+            with record_function("a"):
+                self.op()
+                with record_function("b"):
+                    self.op()
+                self.op()
+            self.op()
+
+        trace = self.check(work, 4)
+        self.assertEqual(line_of(trace, "a", "work") + 2, line_of(trace, "b", "work"))
+
+    def test_annotations_begun_by_a_function(self):
+        """Where they begin is one line of one frame, called from two."""
+        class Mark:
+            def __init__(self, name):
+                self.guard = torch._C._profiler._RecordFunctionFast(name)
+
+            def __enter__(self):
+                self.guard.__enter__()
+
+            def __exit__(self, *error):
+                self.guard.__exit__(*error)
+
+        def work():
+            with Mark("first"):
+                with Mark("second"):
+                    self.op()
+
+        with torch.profiler.profile():
+            trace = self.check(work, 1)
+        self.assertEqual(line_of(trace, "first", "work") + 1, line_of(trace, "second", "work"))
+
+    def test_function_of_autograd(self):
+        test = self
+
+        class Twice(torch.autograd.Function):
+            @staticmethod
+            def forward(context, x):
+                test.op()
+                y = x * 2
+                test.op()
+                return y
+
+            @staticmethod
+            def backward(context, gradient):
+                test.op()
+                gradient = gradient * 2
+                test.op()
+                return gradient
+
+        def work():
+            x = torch.ones(2, requires_grad=True)
+            y = Twice.apply(x)
+            y.register_hook(lambda gradient: self.op() + gradient)
+            self.op()
+            Twice.apply(y).sum().backward()
+            self.op()
+
+        self.check(work, 11)
+
+    def test_operators_that_call_python(self):
+        test = self
+
+        class Mode(TorchDispatchMode):
+            def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+                result = function(*args, **(kwargs or {}))
+                if function is torch.ops.aten.mul.Tensor:
+                    test.op()
+                    test.op()
+                return result
+
+        def work():
+            x = torch.ones(2)
+            with Mode():
+                x * 2
+                x * 2
+            self.op()
+
+        self.check(work, 5)
+
+    def test_generators(self):
+        def steps():
+            for _ in range(3):
+                self.op()
+                yield
+                self.op()
+
+        def work():
+            one, other = steps(), steps()
+            for generator in (one, other, one):
+                next(generator)
+                self.op()
+            next(other)
+            next(one)
+            self.op()
+
+        self.check(work, 12)
+
+    @unittest.skipUnless(greenlet, "no greenlet")
+    def test_greenlets(self):
+        """A switch inside of an operator: others begin in another stack while it is open."""
+        class Switch(torch.autograd.Function):
+            @staticmethod
+            def forward(context, x):
+                greenlet.getcurrent().parent.switch()
+                return x.clone()
+
+        def inside():
+            self.op()
+            Switch.apply(torch.ones(1))
+            self.op()
+
+        def work():
+            both = [greenlet.greenlet(inside), greenlet.greenlet(inside)]
+            for _ in range(2):
+                for one in both:
+                    one.switch()
+                    self.op()
+
+        self.check(work, 8)
+
+    def test_threads(self):
+        def work():
+            threads = [threading.Thread(target=self.op) for _ in range(4)]
+            for thread in threads:
+                thread.start()
+                thread.join()
+                self.op()
+
+        self.check(work, 8)
+
+    def test_a_stop_inside_of_an_operator(self):
+        test = self
+
+        class Again(torch.autograd.Function):
+            @staticmethod
+            def forward(context, x):
+                observer.stop()
+                test.op()
+                observer.start()
+                test.op()
+                return x.clone()
+
+        def work():
+            Again.apply(torch.ones(1))
+            self.op()
+            Again.apply(torch.ones(1))
+
+        with et.folder() as folder:
+            path = os.path.join(folder, "trace.json")
+            observer = ExecutionTraceObserver().register_callback(path)
+            observer.start()
+            work()
+            work()
+            observer.stop()
+            observer.unregister_callback()
+            self.compare(et.load(path), 6)
+
+
+if __name__ == "__main__":
+    unittest.main()
