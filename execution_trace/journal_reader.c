@@ -1,6 +1,7 @@
 #include "journal_reader.h"
 
 #include <string.h>
+#include <sys/mman.h>
 
 #include "table.h"
 
@@ -20,10 +21,8 @@ static kpt_status add_chunk(kpti_et_reader *r, const kpti_et_chunk *chunk, uint6
     r->chunk_count++;
     if (r->lane_count <= chunk->stream) r->lane_count = chunk->stream + 1;
     lane = &r->lanes[chunk->stream];
-    if (lane->last_chunk)
-        r->chunks[lane->last_chunk - 1].next = index + 1;
-    else
-        lane->next_chunk = index + 1;
+    if (lane->last_chunk) r->chunks[lane->last_chunk - 1].next = index + 1;
+    if (!lane->next_chunk) lane->next_chunk = index + 1;
     lane->last_chunk = index + 1;
     return KPT_OK;
 }
@@ -40,7 +39,7 @@ static uint64_t chunk_bytes(const void *bytes, uint64_t size)
 static kpt_status find_chunks(kpti_et_reader *r, const char *bytes, uint64_t size)
 {
     kpt_status status = KPT_OK;
-    for (uint64_t at = KPTI_ET_ALIGN; status == KPT_OK && at < size;) {
+    for (uint64_t at = 0; status == KPT_OK && at < size;) {
         const uint64_t left = size - at;
         uint64_t own = chunk_bytes(bytes + at, left);
         if (own) {
@@ -70,23 +69,39 @@ static uint32_t least_words(uint16_t kind)
     return kind < sizeof bytes / sizeof *bytes ? bytes[kind] / KPTI_ET_WORD : 0;
 }
 
-/* The lane goes on in its next chunk; 0: there is none. */
+/* Where the records of CHUNK end so far; WRONG counts it where that can't be. */
+static const uint64_t *records_end(const kpti_et_chunk *chunk, uint64_t words, uint64_t *wrong)
+{
+    const uint64_t most = words - KPTI_ET_CHUNK_WORDS;
+    const uint64_t used = __atomic_load_n(&chunk->used, __ATOMIC_ACQUIRE);
+    *wrong += used > most;
+    return (const uint64_t *)chunk + KPTI_ET_CHUNK_WORDS + (used < most ? used : most);
+}
+
+/* The lane's chunk has more than it had; 0: it hasn't. */
+static int see_more(kpti_et_lane *lane)
+{
+    uint64_t wrong = 0; /* it was counted */
+    const uint64_t *end = lane->end;
+    if (!lane->item.chunk) return 0;
+    lane->end = records_end(lane->item.chunk, lane->item.chunk_words, &wrong);
+    return lane->end > end;
+}
+
+/* The lane goes on in its next chunk; 0: there is none. Who began that one had ended the one before. */
 static int open_chunk(kpti_et_reader *r, kpti_et_lane *lane, const uint64_t **at)
 {
     const kpti_et_found *found;
-    uint64_t used;
     if (!lane->next_chunk) return 0;
+    if (r->is_mapped && lane->item.chunk)
+        (void)madvise((void *)lane->item.chunk, lane->item.chunk_words * KPTI_ET_WORD,
+                      MADV_DONTNEED);
     found = &r->chunks[lane->next_chunk - 1];
     lane->next_chunk = found->next;
-    used = __atomic_load_n(&found->chunk->used, __ATOMIC_ACQUIRE);
-    if (used > found->words - KPTI_ET_CHUNK_WORDS) {
-        used = found->words - KPTI_ET_CHUNK_WORDS;
-        r->damaged++;
-    }
     lane->item.chunk = found->chunk;
     lane->item.chunk_words = found->words;
+    lane->end = records_end(found->chunk, found->words, &r->damaged);
     *at = (const uint64_t *)found->chunk + KPTI_ET_CHUNK_WORDS;
-    lane->end = *at + used;
     return 1;
 }
 
@@ -98,7 +113,7 @@ static void advance(kpti_et_reader *r, kpti_et_lane *lane)
     for (;;) {
         uint64_t left = (uint64_t)(lane->end - at);
         if (left == 0) {
-            if (open_chunk(r, lane, &at)) continue;
+            if (see_more(lane) || open_chunk(r, lane, &at)) continue;
             lane->item.record = NULL;
             return;
         }
@@ -140,6 +155,7 @@ static void sift_down(kpti_et_reader *r, uint32_t at)
     }
 }
 
+/* Those that have a record again, or their first one, join. */
 static kpt_status order_lanes(kpti_et_reader *r)
 {
     for (uint32_t i = 0; i < r->lane_count; i++) {
@@ -147,6 +163,7 @@ static kpt_status order_lanes(kpti_et_reader *r)
         kpt_status status = kpti_table_reach(&r->heap, &r->heap_of_lanes, &r->heap_room,
                                              r->heap_count, sizeof *r->heap_of_lanes);
         if (status != KPT_OK) return status;
+        if (lane->item.record) continue;
         lane->item.stream = i;
         advance(r, lane);
         if (lane->item.record) r->heap_of_lanes[r->heap_count++] = i;
@@ -156,13 +173,18 @@ static kpt_status order_lanes(kpti_et_reader *r)
     return KPT_OK;
 }
 
+kpt_status kpti_et_reader_add(kpti_et_reader *r, const void *bytes, uint64_t size)
+{
+    const kpt_status status = find_chunks(r, bytes, size);
+    return status == KPT_OK ? order_lanes(r) : status;
+}
+
 kpt_status kpti_et_reader_open(kpti_et_reader *r, const void *bytes, uint64_t size)
 {
-    kpt_status status;
+    const uint64_t first = size < KPTI_ET_ALIGN ? size : KPTI_ET_ALIGN;
     r->head = bytes;
     if (size < sizeof *r->head || r->head->magic != KPTI_ET_MAGIC) return KPT_E_INVALID;
-    status = find_chunks(r, bytes, size);
-    return status == KPT_OK ? order_lanes(r) : status;
+    return kpti_et_reader_add(r, (const char *)bytes + first, size - first);
 }
 
 void kpti_et_reader_close(kpti_et_reader *r)
@@ -172,11 +194,12 @@ void kpti_et_reader_close(kpti_et_reader *r)
     kpti_heap_give(&r->heap, r->heap_of_lanes, r->heap_room * sizeof *r->heap_of_lanes);
 }
 
-int kpti_et_reader_next(kpti_et_reader *r, kpti_et_item *item)
+int kpti_et_reader_next(kpti_et_reader *r, kpti_et_item *item, int64_t last_ns)
 {
     kpti_et_lane *lane;
     if (!r->heap_count) return 0;
     lane = &r->lanes[r->heap_of_lanes[0]];
+    if (lane->item.record->ns > last_ns) return 0;
     *item = lane->item;
     advance(r, lane);
     if (!lane->item.record) r->heap_of_lanes[0] = r->heap_of_lanes[--r->heap_count];

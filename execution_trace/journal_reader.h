@@ -1,6 +1,6 @@
 /* journal_reader.h: a journal's records in the order of their time, over all threads. Of a damaged or cut
  * journal it gives what is there: chunks and records that can't be are left out, and nothing outside of the
- * bytes is read. */
+ * bytes is read. It may be read while it grows: chunks are added as they are taken, and what they have is seen. */
 #ifndef KPTI_ET_JOURNAL_READER_H
 #define KPTI_ET_JOURNAL_READER_H
 
@@ -31,6 +31,7 @@ typedef struct kpti_et_found {
 
 typedef struct kpti_et_reader {
     kpti_heap heap;
+    int is_mapped; /* shared with a file: what was read need not stay in memory */
     const kpti_et_head *head;
     kpti_et_found *chunks;
     uint32_t chunk_count;
@@ -45,11 +46,14 @@ typedef struct kpti_et_reader {
 } kpti_et_reader;
 
 /* BYTES are borrowed until close. KPT_OK, KPT_E_INVALID for what is no journal, KPT_E_MEMORY; needs a close
- * in any case. Before, READER is zeroed but for its heap. */
+ * in any case. Before, READER is zeroed but for its heap and whether it is mapped. */
 kpt_status kpti_et_reader_open(kpti_et_reader *reader, const void *bytes, uint64_t size);
 void kpti_et_reader_close(kpti_et_reader *reader);
-/* The next one; 0: there are no more. */
-int kpti_et_reader_next(kpti_et_reader *reader, kpti_et_item *item);
+/* Takes what the chunks have got since, and adds those that BYTES are, which follow what was there before;
+ * borrowed as well. KPT_OK, KPT_E_MEMORY. */
+kpt_status kpti_et_reader_add(kpti_et_reader *reader, const void *bytes, uint64_t size);
+/* The next one, up to LAST_NS; 0: there are no more. */
+int kpti_et_reader_next(kpti_et_reader *reader, kpti_et_item *item, int64_t last_ns);
 
 /* A text of ITEM's chunk; what can't be is empty. */
 static inline kpt_str kpti_et_item_text(const kpti_et_item *item, uint32_t at)

@@ -1,40 +1,47 @@
 #include "node_text.h"
 
+#include "node_attrs.h"
 #include "value_read.h"
 
-#define NUMBER(name, type) "{\"name\":\"" name "\",\"type\":\"" type "\",\"value\":"
-#define STRING(name)       NUMBER(name, "string") "\""
-/* What all nodes have; the numbers come between. */
-#define RF_ID          ",\"attrs\":[" NUMBER("rf_id", "uint64")
-#define FW_PARENT      "}," NUMBER("fw_parent", "uint64")
-#define SEQ_ID         "}," NUMBER("seq_id", "int64")
-#define SCOPE          "}," NUMBER("scope", "uint64")
-#define TID            "}," NUMBER("tid", "uint64")
-#define FW_TID         "}," NUMBER("fw_tid", "uint64")
-#define OP_SCHEMA      "}," STRING("op_schema")
-#define KERNEL_BACKEND "\"}," STRING("kernel_backend")
-#define KERNEL_FILE    "\"}," STRING("kernel_file")
-#define TENSOR_RANGE   "\"}," STRING("tensor_range")
-#define OURS           "," NUMBER("kpytrace", "map") "{\"os_tid\":"
-#define START          ",\"start_ns\":"
-#define DURATION       ",\"dur_ns\":"
+void kpti_et_nodes_init(kpti_et_nodes *n, const kpti_heap *heap)
+{
+    n->labels.heap = heap;
+    kpti_et_forms_init(&n->forms, heap);
+}
+
+void kpti_et_nodes_free(kpti_et_nodes *n)
+{
+    kpti_et_labels_free(&n->labels);
+    kpti_et_forms_free(&n->forms);
+}
+
+/* The part of LABEL's text that BEGIN and END are the ends of. */
+static char *put_label(char *at, const kpti_et_label *label, uint32_t begin, uint32_t end)
+{
+    return kpti_et_copy(at, label->text.data + begin, end - begin);
+}
 
 /* --- begin --------------------------------------------------------------------------------------- */
 
-void kpti_et_node_begin(kpti_et_naming *n, kpti_et_node *node)
+#define ID     "{\"id\":"
+#define INPUTS ",\"inputs\":"
+
+void kpti_et_node_begin(kpti_et_nodes *n, kpti_et_node *node)
 {
-    const kpti_et_begin *b = (const kpti_et_begin *)node->item.record;
+    const kpti_et_label *label = kpti_et_label_of(&n->labels, &node->item);
+    const uint32_t size = label ? label->ends[KPTI_ET_LABEL_NAME] : 0;
     kpti_et_text *out = &node->text;
+    char *at;
+    node->label = label;
+    node->label_number = label ? label->number : 0;
     out->used = 0;
-    KPTI_ET_PUT(out, "{\"id\":");
-    kpti_et_text_u64(out, node->id);
-    KPTI_ET_PUT(out, ",\"name\":\"");
-    kpti_et_pieces_put(&n->pieces, out, &node->item, b->name);
-    KPTI_ET_PUT(out, "\",\"ctrl_deps\":");
-    kpti_et_text_u64(out, node->parent);
-    KPTI_ET_PUT(out, ",\"inputs\":");
-    kpti_et_put_values(n, out, &node->item, (const uint64_t *)(b + 1), b->value_count);
-    KPTI_ET_PUT(out, ",\"outputs\":");
+    at = kpti_et_text_room(out, size + sizeof ID INPUTS + (size_t)3 * KPTI_JSON_MOST_NUMBER);
+    out->failed |= !label;
+    if (!at || !label) return;
+    at = kpti_put_near(KPTI_PUT(at, ID), node->id, &n->last_id);
+    at = kpti_put_near(put_label(at, label, 0, size), node->parent, &n->last_parent);
+    kpti_et_text_wrote(out, KPTI_PUT(at, INPUTS));
+    kpti_et_forms_put(&n->forms, out);
 }
 
 /* --- end ----------------------------------------------------------------------------------------- */
@@ -64,7 +71,7 @@ static void put_range(void *ctx, uint32_t place, const kpti_et_tensor_view *t)
 }
 
 /* The attributes that the host gave, behind the COUNT values at AT. */
-static void put_attrs(kpti_et_naming *n, kpti_et_text *out, const kpti_et_item *item,
+static void put_attrs(kpti_et_nodes *n, kpti_et_text *out, const kpti_et_item *item,
                       const uint64_t *at, uint32_t count, uint32_t attr_count)
 {
     at = attr_count ? kpti_et_values_end(item, at, count) : at;
@@ -72,96 +79,118 @@ static void put_attrs(kpti_et_naming *n, kpti_et_text *out, const kpti_et_item *
         const uint32_t type = (uint32_t)(*at >> 32);
         const kpt_str type_text = kpti_et_item_text(item, type);
         KPTI_ET_PUT(out, ",{\"name\":\"");
-        kpti_et_pieces_put(&n->pieces, out, item, (uint32_t)*at);
+        kpti_et_text_of(out, item, (uint32_t)*at);
         KPTI_ET_PUT(out, "\",\"type\":\"");
-        kpti_et_pieces_put(&n->pieces, out, item, type);
+        kpti_et_text_of(out, item, type);
         KPTI_ET_PUT(out, "\",\"value\":");
-        kpti_et_put_value(n, out, item, at + 1,
+        kpti_et_put_value(&n->forms.naming, out, item, at + 1,
                           type_text.size == 6 && memcmp(type_text.data, "uint64", 6) == 0);
         kpti_et_text_char(out, '}');
         at = kpti_et_value_end(item, at + 1);
     }
 }
 
-/* Six numbers and what is around them, in a room that is asked for once. */
-#define NUMBERS RF_ID FW_PARENT SEQ_ID SCOPE TID FW_TID OP_SCHEMA
-enum { MOST_NUMBERS = sizeof NUMBERS + (size_t)6 * KPTI_JSON_MOST_NUMBER };
+#define EXTERNAL ",\"ext_id\":"
+#define STACK    ",\"stack\":"
+#define ENDED_BY ",\"ended_by\":\""
 
-/* torch's own, in its order. */
-static void put_own_attrs(kpti_et_naming *n, const kpti_et_node *node, kpti_et_text *out)
+/* Most bytes that are written for numbers and what is around them. */
+enum {
+    MOST_NUMBERS = sizeof RF_ID FW_PARENT SEQ_ID + (size_t)4 * KPTI_JSON_MOST_NUMBER,
+    MOST_EXTRA = sizeof DURATION EXTERNAL STACK ENDED_BY + (size_t)6 * KPTI_JSON_MOST_NUMBER
+};
+
+/* What only few nodes have: ranges, what the host adds, and how it raised. */
+static int has_more(const kpti_et_begin *b, const kpti_et_end *e)
 {
-    const kpti_et_item *item = &node->item;
-    const kpti_et_begin *b = (const kpti_et_begin *)item->record;
-    ranges r = {out, 0};
-    char *at = kpti_et_text_room(out, MOST_NUMBERS);
-    if (!at) return;
-    at = kpti_put_u64(KPTI_PUT(at, RF_ID), b->record_id);
-    at = kpti_put_u64(KPTI_PUT(at, FW_PARENT), node->forward_parent);
-    at = kpti_put_i64(KPTI_PUT(at, SEQ_ID), b->sequence);
-    at = kpti_put_u64(KPTI_PUT(at, SCOPE), b->scope);
-    at = kpti_put_u64(KPTI_PUT(at, TID), b->thread);
-    at = kpti_put_u64(KPTI_PUT(at, FW_TID), b->forward_thread);
-    kpti_et_text_wrote(out, KPTI_PUT(at, OP_SCHEMA));
-    kpti_et_pieces_put(&n->pieces, out, item, b->schema);
-    KPTI_ET_PUT(out, KERNEL_BACKEND);
-    kpti_et_pieces_put(&n->pieces, out, item, b->kernel_backend);
-    KPTI_ET_PUT(out, KERNEL_FILE);
-    kpti_et_pieces_put(&n->pieces, out, item, b->kernel_file);
-    KPTI_ET_PUT(out, TENSOR_RANGE);
-    if (b->record.flags & KPTI_ET_ELEMENTS)
-        kpti_et_each_tensor(item, (const uint64_t *)(b + 1), b->value_count, put_range, &r);
-    if (r.any) kpti_et_text_char(out, '}');
-    KPTI_ET_PUT(out, "\"}");
+    return b->attr_count || b->record.flags & KPTI_ET_ELEMENTS ||
+           (e && (e->attr_count || e->record.flags & KPTI_ET_RAISED));
 }
 
-/* Ours, in one attribute that others pass over. */
-static void put_extra(const kpti_et_node *node, kpti_et_text *out, const kpti_et_node_end *end)
-{
-    const kpti_et_begin *b = (const kpti_et_begin *)node->item.record;
-    char *at =
-        kpti_et_text_room(out, sizeof OURS START DURATION + (size_t)3 * KPTI_JSON_MOST_NUMBER);
-    if (!at) return;
-    at = kpti_put_u64(KPTI_PUT(at, OURS), node->item.chunk->os_tid);
-    at = kpti_put_i64(KPTI_PUT(at, START),
-                      (int64_t)((uint64_t)b->record.ns + (uint64_t)end->unix_offset_ns));
-    at = kpti_put_u64(KPTI_PUT(at, DURATION),
-                      end->ns > b->record.ns ? (uint64_t)end->ns - (uint64_t)b->record.ns : 0);
-    kpti_et_text_wrote(out, at);
-    if (b->external_id) {
-        KPTI_ET_PUT(out, ",\"ext_id\":");
-        kpti_et_text_u64(out, b->external_id);
-    }
-    if (node->stack) {
-        KPTI_ET_PUT(out, ",\"stack\":");
-        kpti_et_text_u64(out, node->stack - 1);
-    }
-    if (end->ended_by) {
-        KPTI_ET_PUT(out, ",\"ended_by\":\"");
-        kpti_et_text_put(out, end->ended_by, strlen(end->ended_by));
-        kpti_et_text_char(out, '"');
-    }
-    KPTI_ET_PUT(out, "}}");
-}
-
-void kpti_et_node_end_text(kpti_et_naming *n, kpti_et_node *node, const kpti_et_node_end *end)
+static void put_more(kpti_et_nodes *n, const kpti_et_node *node, const kpti_et_node_end *end,
+                     kpti_et_text *out)
 {
     const kpti_et_begin *b = (const kpti_et_begin *)node->item.record;
     const kpti_et_end *e = end->item ? (const kpti_et_end *)end->item->record : NULL;
-    kpti_et_text *out = &node->text;
-    kpti_et_put_values(n, out, e ? end->item : &node->item, e ? (const uint64_t *)(e + 1) : NULL,
-                       e ? e->value_count : 0);
-    put_own_attrs(n, node, out);
+    ranges r = {out, 0};
+    if (b->record.flags & KPTI_ET_ELEMENTS)
+        kpti_et_each_tensor(&node->item, (const uint64_t *)(b + 1), b->value_count, put_range, &r);
+    if (r.any) kpti_et_text_char(out, '}');
+    KPTI_ET_PUT(out, TENSOR_RANGE_END);
     put_attrs(n, out, &node->item, (const uint64_t *)(b + 1), b->value_count, b->attr_count);
-    if (e) {
-        put_attrs(n, out, end->item, (const uint64_t *)(e + 1), e->value_count, e->attr_count);
-        if (e->record.flags & KPTI_ET_RAISED) {
-            KPTI_ET_PUT(out, "," STRING("error"));
-            kpti_et_pieces_put(&n->pieces, out, end->item, e->error);
-            KPTI_ET_PUT(out, "\"}");
-        }
+    if (!e) return;
+    put_attrs(n, out, end->item, (const uint64_t *)(e + 1), e->value_count, e->attr_count);
+    if (e->record.flags & KPTI_ET_RAISED) {
+        KPTI_ET_PUT(out, "," STRING("error"));
+        kpti_et_text_of(out, end->item, e->error);
+        KPTI_ET_PUT(out, "\"}");
     }
-    put_extra(node, out, end);
-    KPTI_ET_PUT(out, "]}");
+}
+
+/* torch's own, in its order, those of the host, and the beginning of ours. */
+static void put_own_attrs(kpti_et_nodes *n, const kpti_et_node *node, const kpti_et_node_end *end,
+                          kpti_et_text *out)
+{
+    const kpti_et_begin *b = (const kpti_et_begin *)node->item.record;
+    const kpti_et_end *e = end->item ? (const kpti_et_end *)end->item->record : NULL;
+    const kpti_et_label *label = node->label;
+    const uint32_t *ends;
+    char *at;
+    if (!label || label->number != node->label_number)
+        label = kpti_et_label_of(&n->labels, &node->item);
+    out->failed |= !label;
+    at = label ? kpti_et_text_room(out, label->text.used + MOST_NUMBERS) : NULL;
+    if (!at) return;
+    ends = label->ends;
+    at = kpti_put_near(KPTI_PUT(at, RF_ID), b->record_id, &n->last_record);
+    at = kpti_put_u64(KPTI_PUT(at, FW_PARENT), node->forward_parent);
+    at = kpti_put_i64(KPTI_PUT(at, SEQ_ID), b->sequence);
+    if (!has_more(b, e)) {
+        at = put_label(at, label, ends[KPTI_ET_LABEL_NAME], ends[KPTI_ET_LABEL_OURS]);
+    } else {
+        at = put_label(at, label, ends[KPTI_ET_LABEL_NAME], ends[KPTI_ET_LABEL_ATTRS]);
+        kpti_et_text_wrote(out, at);
+        put_more(n, node, end, out);
+        at = kpti_et_text_room(out, label->text.used + KPTI_ET_STEP);
+        if (!at) return;
+        at = put_label(at, label,
+                       ends[KPTI_ET_LABEL_ATTRS] + (uint32_t)(sizeof TENSOR_RANGE_END - 1),
+                       ends[KPTI_ET_LABEL_OURS]);
+    }
+    kpti_et_text_wrote(out, at);
+}
+
+/* Ours, from start_ns on. */
+static void put_extra(kpti_et_nodes *n, const kpti_et_node *node, const kpti_et_node_end *end,
+                      kpti_et_text *out)
+{
+    const kpti_et_begin *b = (const kpti_et_begin *)node->item.record;
+    const uint64_t start = (uint64_t)b->record.ns + (uint64_t)end->unix_offset_ns;
+    char *at = kpti_et_text_room(out, MOST_EXTRA);
+    if (!at) return;
+    at = (int64_t)start < 0 ? kpti_put_i64(at, (int64_t)start)
+                            : kpti_put_ns_near(at, start, &n->last_start);
+    at = kpti_put_u64(KPTI_PUT(at, DURATION),
+                      end->ns > b->record.ns ? (uint64_t)end->ns - (uint64_t)b->record.ns : 0);
+    if (b->external_id) at = kpti_put_u64(KPTI_PUT(at, EXTERNAL), b->external_id);
+    if (node->stack) at = kpti_put_u64(KPTI_PUT(at, STACK), node->stack - 1);
+    if (end->ended_by) {
+        at = KPTI_PUT(at, ENDED_BY);
+        at = kpti_put_bytes(at, end->ended_by, strlen(end->ended_by));
+        *at++ = '"';
+    }
+    kpti_et_text_wrote(out, KPTI_PUT(at, "}}]}"));
+}
+
+void kpti_et_node_end_text(kpti_et_nodes *n, const kpti_et_node *node, const kpti_et_node_end *end,
+                           kpti_et_text *out)
+{
+    out->failed |= node->text.failed;
+    kpti_et_text_put(out, node->text.data, node->text.used);
+    KPTI_ET_PUT(out, ",\"outputs\":");
+    kpti_et_forms_put(&n->forms, out);
+    put_own_attrs(n, node, end, out);
+    put_extra(n, node, end, out);
 }
 
 /* --- nodes that are no operators ----------------------------------------------------------------- */

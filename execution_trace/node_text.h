@@ -3,7 +3,8 @@
 #ifndef KPTI_ET_NODE_TEXT_H
 #define KPTI_ET_NODE_TEXT_H
 
-#include "value_text.h"
+#include "forms.h"
+#include "labels.h"
 
 /* An operator that is open. */
 typedef struct kpti_et_node {
@@ -12,7 +13,9 @@ typedef struct kpti_et_node {
     uint64_t parent;
     uint64_t forward_parent;
     uint32_t stack; /* one more than its index; 0: none */
-    kpti_et_text text;
+    const kpti_et_label *label;
+    uint64_t label_number; /* that it had */
+    kpti_et_text text;     /* up to the outputs */
 } kpti_et_node;
 
 /* How it ended. */
@@ -23,9 +26,24 @@ typedef struct kpti_et_node_end {
     int64_t unix_offset_ns;
 } kpti_et_node_end;
 
-/* The begin's values and attributes were checked, and so were the end's. */
-void kpti_et_node_begin(kpti_et_naming *n, kpti_et_node *node);
-void kpti_et_node_end_text(kpti_et_naming *n, kpti_et_node *node, const kpti_et_node_end *end);
+/* What the texts of all nodes share. Begins as zeroes; then init. */
+typedef struct kpti_et_nodes {
+    kpti_et_labels labels;
+    kpti_et_forms forms;
+    kpti_near last_id;
+    kpti_near last_parent;
+    kpti_near last_record;
+    kpti_near last_start;
+} kpti_et_nodes;
+
+void kpti_et_nodes_init(kpti_et_nodes *n, const kpti_heap *heap);
+void kpti_et_nodes_free(kpti_et_nodes *n);
+
+/* Both together write a node; the second one all of it to OUT. The begin's attributes were checked, and so were the end's; its values were taken, and so are the end's, or
+ * none. */
+void kpti_et_node_begin(kpti_et_nodes *n, kpti_et_node *node);
+void kpti_et_node_end_text(kpti_et_nodes *n, const kpti_et_node *node, const kpti_et_node_end *end,
+                           kpti_et_text *out);
 /* The process's or a thread's. */
 void kpti_et_node_synthetic(kpti_et_text *out, const char *what, uint64_t id, uint64_t thread,
                             uint64_t os_tid);

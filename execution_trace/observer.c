@@ -4,15 +4,31 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "follower.h"
 #include "impl/kpti_execution_trace.h"
 #include "recorder.h"
 #include "trace_file.h"
 
 typedef struct observer {
     kpti_recorder recorder;
+    kpti_et_follower *follower; /* NULL: none */
     int is_open;
     char path[PATH_MAX];
 } observer;
+
+static kpti_trace_file file_of(const observer *o)
+{
+    const kpti_env *env = o->recorder.env;
+    return (kpti_trace_file){.heap = {env->host.ctx, env->host.alloc, env->host.dealloc},
+                             .path = o->path};
+}
+
+/* There is so much that something would be left to do at its end. */
+static void follow(void *self)
+{
+    observer *o = self;
+    o->follower = kpti_et_follower_start(&o->recorder, file_of(o));
+}
 
 static kpt_status make(const kpti_env *env, const kpt_observer_args *args, void **self,
                        kpti_error *error)
@@ -22,6 +38,8 @@ static kpt_status make(const kpti_env *env, const kpt_observer_args *args, void 
         kpti_free(env, o, sizeof *o);
         return kpti_fail(error, KPT_E_MEMORY, "no memory for an observer");
     }
+    o->recorder.follow = follow;
+    o->recorder.follow_ctx = o;
     if (args->flags & KPT_OBSERVER_STACKS) kpti_observer_stacks.begin();
     *self = o;
     return KPT_OK;
@@ -30,12 +48,8 @@ static kpt_status make(const kpti_env *env, const kpt_observer_args *args, void 
 /* The file that is made of the journal; WHOLE: nothing more comes. */
 static kpt_status write_file(observer *o, int is_whole, kpti_error *error)
 {
-    const kpti_env *env = o->recorder.env;
-    const kpti_trace_file file = {
-        .heap = {env->host.ctx, env->host.alloc, env->host.dealloc},
-        .path = o->path,
-        .journal_path = is_whole ? NULL : o->recorder.journal.path,
-    };
+    kpti_trace_file file = file_of(o);
+    if (!is_whole) file.journal_path = o->recorder.journal.path;
     return kpti_trace_file_write(&file, o->recorder.journal.fd, error);
 }
 
@@ -56,6 +70,7 @@ static kpt_status open_file(void *self, const char *path, kpti_error *error)
     status = has_journal ? write_file(o, 0, error) : KPT_OK;
     if (status != KPT_OK) kpti_et_journal_close(&o->recorder.journal, 0);
     o->is_open = status == KPT_OK;
+    o->recorder.wants_follower = has_journal;
     return status;
 }
 
@@ -77,10 +92,12 @@ static kpt_status stop(void *self, kpti_error *error)
 static kpt_status close_file(void *self, kpti_error *error)
 {
     observer *o = self;
+    kpti_et_follower *follower = o->follower;
     kpt_status status;
+    o->follower = NULL;
     kpti_recorder_detach(&o->recorder);
     o->recorder.journal.head->finish_ns = kpti_et_clock_ns(CLOCK_MONOTONIC);
-    status = write_file(o, 1, error);
+    status = follower && kpti_et_follower_finish(follower) ? KPT_OK : write_file(o, 1, error);
     kpti_et_journal_close(&o->recorder.journal, status != KPT_OK);
     o->is_open = 0;
     return status;
@@ -103,9 +120,8 @@ static void get_stats(void *self, kpt_observer_stats *out)
 
 static kpt_status recover(void *self, const char *journal, const char *path, kpti_error *error)
 {
-    const kpti_env *env = ((observer *)self)->recorder.env;
-    const kpti_trace_file file = {.heap = {env->host.ctx, env->host.alloc, env->host.dealloc},
-                                  .path = path};
+    kpti_trace_file file = file_of(self);
+    file.path = path;
     return kpti_trace_file_recover(&file, journal, error);
 }
 
@@ -113,6 +129,8 @@ static void forked(void *self)
 {
     observer *o = self;
     o->is_open = 0;
+    if (o->follower) kpti_et_follower_forked(o->follower);
+    o->follower = NULL;
     kpti_recorder_forked(&o->recorder);
 }
 

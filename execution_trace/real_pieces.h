@@ -10,7 +10,7 @@ enum { KPTI_ET_REAL_PIECES = 64 };
 typedef struct kpti_et_real_piece {
     uint64_t bits; /* of the double */
     uint32_t size; /* 0: none */
-    char text[KPTI_JSON_MOST_NUMBER + KPTI_ET_STEP];
+    char text[KPTI_JSON_MOST_NUMBER];
 } kpti_et_real_piece;
 
 /* Begins as zeroes. */
@@ -18,22 +18,18 @@ typedef struct kpti_et_real_pieces {
     kpti_et_real_piece pieces[KPTI_ET_REAL_PIECES];
 } kpti_et_real_pieces;
 
-/* Puts the double that has BITS. */
-static inline void kpti_et_real_pieces_put(kpti_et_real_pieces *p, kpti_et_text *out, uint64_t bits)
+/* Writes the double that has BITS, and returns where it ended; KPTI_JSON_MOST_NUMBER bytes are written. */
+static inline char *kpti_et_put_real(kpti_et_real_pieces *p, char *to, uint64_t bits)
 {
     kpti_et_real_piece *piece = &p->pieces[bits * UINT64_C(0x9E3779B97F4A7C15) >> 58];
-    const size_t before = out->used;
-    double real;
-    if (piece->size && piece->bits == bits) {
-        kpti_et_text_put_short(out, piece->text, piece->size);
-        return;
+    if (!piece->size || piece->bits != bits) {
+        double real;
+        memcpy(&real, &bits, sizeof real);
+        piece->bits = bits;
+        piece->size = (uint32_t)(kpti_et_put_double(piece->text, real) - piece->text);
     }
-    memcpy(&real, &bits, sizeof real);
-    kpti_et_text_double(out, real);
-    if (out->failed || out->used - before > KPTI_JSON_MOST_NUMBER) return;
-    piece->bits = bits;
-    piece->size = (uint32_t)(out->used - before);
-    memcpy(piece->text, out->data + before, piece->size);
+    memcpy(to, piece->text, sizeof piece->text);
+    return to + piece->size;
 }
 _Static_assert(KPTI_ET_REAL_PIECES == 1 << (64 - 58), "as many bits are taken");
 

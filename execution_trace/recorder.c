@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "impl/kpti_execution_trace.h"
@@ -33,6 +34,16 @@ static uint64_t new_number(void)
 
 /* --- control ------------------------------------------------------------------------------------- */
 
+static void init_lock(kpti_recorder *r)
+{
+    pthread_condattr_t attr;
+    (void)pthread_mutex_init(&r->lock, NULL);
+    (void)pthread_condattr_init(&attr);
+    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&r->grown, &attr);
+    (void)pthread_condattr_destroy(&attr);
+}
+
 int kpti_recorder_make(kpti_recorder *r, const kpti_env *env, const kpt_observer_args *args)
 {
     const uint64_t words = args->max_bytes / KPTI_ET_WORD;
@@ -49,7 +60,7 @@ int kpti_recorder_make(kpti_recorder *r, const kpti_env *env, const kpt_observer
         memcpy(r->data_ops, args->data_ops.data, args->data_ops.size);
         r->data_ops_size = args->data_ops.size;
     }
-    (void)pthread_mutex_init(&r->lock, NULL);
+    init_lock(r);
     return 1;
 }
 
@@ -68,6 +79,7 @@ void kpti_recorder_free(kpti_recorder *r)
 {
     free_streams(r);
     kpti_free(r->env, r->data_ops, r->data_ops_size);
+    (void)pthread_cond_destroy(&r->grown);
     (void)pthread_mutex_destroy(&r->lock);
 }
 
@@ -82,6 +94,7 @@ int kpti_recorder_open(kpti_recorder *r, const char *journal_path)
     r->stream_count = 1;
     r->ended_ops = 0;
     r->dropped = 0;
+    r->is_short = r->wants_follower = 0;
     kpti_et_stream_reset(r->control, r->file, 0);
     return 0;
 }
@@ -112,18 +125,37 @@ int kpti_recorder_start(kpti_recorder *r)
     return 0;
 }
 
+/* Most are inside for less than a microsecond; who makes a chunk, or waits for a processor, for longer. */
+static void await_stream(const kpti_et_stream *s)
+{
+    enum { SHORT_WAITS = 100 };
+    const struct timespec pause = {0, 50000};
+    for (int i = 0; __atomic_load_n(&s->busy, __ATOMIC_SEQ_CST); i++) {
+        if (i < SHORT_WAITS)
+            (void)sched_yield();
+        else
+            (void)nanosleep(&pause, NULL);
+    }
+}
+
+void kpti_recorder_await(kpti_recorder *r)
+{
+    (void)pthread_mutex_lock(&r->lock);
+    for (const kpti_et_stream *s = r->streams; s; s = s->next) {
+        (void)pthread_mutex_unlock(&r->lock); /* its thread may want a chunk */
+        await_stream(s);
+        (void)pthread_mutex_lock(&r->lock);
+    }
+    (void)pthread_mutex_unlock(&r->lock);
+}
+
 void kpti_recorder_stop(kpti_recorder *r)
 {
     int64_t ns;
     if (!__atomic_load_n(&r->recording, __ATOMIC_RELAXED)) return;
     __atomic_store_n(&r->recording, 0, __ATOMIC_SEQ_CST);
+    kpti_recorder_await(r);
     (void)pthread_mutex_lock(&r->lock);
-    for (const kpti_et_stream *s = r->streams; s; s = s->next) {
-        (void)pthread_mutex_unlock(&r->lock); /* its thread may want a chunk */
-        while (__atomic_load_n(&s->busy, __ATOMIC_SEQ_CST))
-            (void)sched_yield();
-        (void)pthread_mutex_lock(&r->lock);
-    }
     ns = kpti_et_clock_ns(CLOCK_MONOTONIC); /* what threads tell may be ahead of it */
     for (const kpti_et_stream *s = r->streams; s; s = s->next)
         if (s->last_ns >= ns) ns = s->last_ns + 1;
@@ -145,7 +177,7 @@ void kpti_recorder_forked(kpti_recorder *r)
     static kpti_et_stream *left; /* by all of them, so that it is known where they are */
     kpti_et_stream **end = &r->streams;
     __atomic_store_n(&r->recording, 0, __ATOMIC_RELAXED);
-    (void)pthread_mutex_init(&r->lock, NULL);
+    init_lock(r);
     r->serial = new_number(); /* the forking thread remembers one of them */
     while (*end)
         end = &(*end)->next;
@@ -278,10 +310,16 @@ int kpti_recorder_refill(kpti_recorder *r, kpti_et_stream *s, uint64_t words)
     const uint64_t needed = words + KPTI_ET_CHUNK_WORDS + KPTI_ET_MOST_RESERVE;
     const uint64_t wanted = needed > s->next_words ? needed : s->next_words;
     kpti_et_chunk *chunk;
+    int is_first;
     int error;
     (void)pthread_mutex_lock(&r->lock);
+    is_first = r->wants_follower && s->chunk && s != r->control;
+    if (is_first) r->wants_follower = 0;
     chunk = kpti_et_journal_take(&r->journal, s->index, wanted, s->os_tid, &error);
+    r->is_short |= !chunk;
+    (void)pthread_cond_signal(&r->grown);
     (void)pthread_mutex_unlock(&r->lock);
+    if (is_first) r->follow(r->follow_ctx);
     if (!chunk) return 0;
     kpti_et_stream_move(s, chunk);
     s->next_words = s->next_words * 4 < r->most_words ? s->next_words * 4 : r->most_words;

@@ -2,7 +2,8 @@
  *
  * begin_op and end_op run on any thread, without a lock but where a thread is new or its chunk is full. A
  * thread says that it is inside before it looks whether anything is recorded; who ends recording first says
- * so, then waits until nobody is inside: one of the two sees the other.
+ * so, then waits until nobody is inside: one of the two sees the other. A thread takes the time of a record
+ * when it has said that it is inside: who sees it outside knows that what it records later is newer (follower.h).
  *
  *   an operator's number = run << 48 | stream << 32 | number in the stream       never 0, as run > 0 */
 #ifndef KPTI_ET_RECORDER_H
@@ -26,7 +27,14 @@ typedef struct kpti_recorder {
     uint32_t run;       /* the last one */
     uint64_t dropped;   /* atomic; of this file */
     pthread_mutex_t lock;
+    pthread_cond_t grown; /* the journal, or it could not; waited for on the monotonic clock */
     /* Under the lock. */
+    int is_short; /* there was no room for a chunk */
+    /* Called once in a file that wants it, on the first thread whose chunk is full; recording waits for it to
+     * return, as for any that is inside. */
+    int wants_follower;
+    void (*follow)(void *ctx);
+    void *follow_ctx;
     kpti_et_journal journal;
     kpti_et_stream *streams;
     kpti_et_stream *control; /* stream 0 */
@@ -46,6 +54,8 @@ int kpti_recorder_open(kpti_recorder *r, const char *journal_path);
 int kpti_recorder_start(kpti_recorder *r);
 /* When this returns, nobody is inside. */
 void kpti_recorder_stop(kpti_recorder *r);
+/* Waits until nobody is inside who was when it was called: what they record now is newer. */
+void kpti_recorder_await(kpti_recorder *r);
 /* Takes the chunks away from the streams; the journal stays, for who reads it. */
 void kpti_recorder_detach(kpti_recorder *r);
 /* In the child of a fork, on its only thread; takes no lock. */

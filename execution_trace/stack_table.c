@@ -16,8 +16,7 @@ void kpti_et_stack_table_free(kpti_et_stack_table *t)
     kpti_heap_give(t->heap, t->rows, t->row_room * sizeof *t->rows);
 }
 
-void kpti_et_stack_table_place(kpti_et_stack_table *t, kpti_et_pieces *pieces,
-                               const kpti_et_item *item)
+void kpti_et_stack_table_place(kpti_et_stack_table *t, const kpti_et_item *item)
 {
     const kpti_et_place *place = (const kpti_et_place *)item->record;
     uint32_t *known = kpti_u64_map_at(&t->places, place->place);
@@ -29,9 +28,9 @@ void kpti_et_stack_table_place(kpti_et_stack_table *t, kpti_et_pieces *pieces,
     *known = ++t->frame_count;
     if (t->frame_count > 1) kpti_et_text_char(&t->frames, ',');
     KPTI_ET_PUT(&t->frames, "\n[\"");
-    kpti_et_pieces_put(pieces, &t->frames, item, place->name);
+    kpti_et_text_of(&t->frames, item, place->name);
     KPTI_ET_PUT(&t->frames, "\",\"");
-    kpti_et_pieces_put(pieces, &t->frames, item, place->file);
+    kpti_et_text_of(&t->frames, item, place->file);
     KPTI_ET_PUT(&t->frames, "\",");
     kpti_et_text_u64(&t->frames, place->line);
     kpti_et_text_char(&t->frames, ']');

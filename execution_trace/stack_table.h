@@ -3,7 +3,7 @@
 #ifndef KPTI_ET_STACK_TABLE_H
 #define KPTI_ET_STACK_TABLE_H
 
-#include "pieces.h"
+#include "journal_text.h"
 #include "u64_map.h"
 
 /* One more than the indices; 0: none, or none that was told. */
@@ -27,8 +27,7 @@ typedef struct kpti_et_stack_table {
 
 void kpti_et_stack_table_init(kpti_et_stack_table *t, const kpti_heap *heap);
 void kpti_et_stack_table_free(kpti_et_stack_table *t);
-void kpti_et_stack_table_place(kpti_et_stack_table *t, kpti_et_pieces *pieces,
-                               const kpti_et_item *item);
+void kpti_et_stack_table_place(kpti_et_stack_table *t, const kpti_et_item *item);
 void kpti_et_stack_table_stack(kpti_et_stack_table *t, const kpti_et_item *item);
 /* One more than the index of STACK; 0 for none. */
 uint32_t kpti_et_stack_table_row(kpti_et_stack_table *t, uint32_t stack);

@@ -30,13 +30,11 @@ void kpti_et_text_free(kpti_et_text *t)
 }
 
 /* Both functions of the system have the locale's point. */
-static void put_shortest(kpti_et_text *t, double value)
+static char *put_shortest(char *to, double value)
 {
     enum { FEWEST = 15, MOST = 17 }; /* digits that are always kept, and that always suffice */
     char digits[KPTI_JSON_MOST_NUMBER + 16];
     int has_point = 0;
-    char *at = kpti_et_text_room(t, sizeof digits + 2);
-    if (!at) return;
     for (int count = FEWEST; count <= MOST; count++) {
         (void)snprintf(digits, sizeof digits, "%.*g", count, value);
         if (strtod(digits, NULL) == value) break;
@@ -45,27 +43,18 @@ static void put_shortest(kpti_et_text *t, double value)
         const int is_plain = (*from >= '0' && *from <= '9') || *from == '-' || *from == '+';
         if (is_plain || *from == 'e') {
             has_point |= *from == 'e';
-            *at++ = *from;
+            *to++ = *from;
         } else if (!has_point) { /* whatever the locale has there, and however long it is */
             has_point = 1;
-            *at++ = '.';
+            *to++ = '.';
         }
     }
-    if (!has_point) { /* a double, also where it is whole */
-        *at++ = '.';
-        *at++ = '0';
-    }
-    kpti_et_text_wrote(t, at);
+    return has_point ? to : KPTI_PUT(to, ".0"); /* a double, also where it is whole */
 }
 
-void kpti_et_text_double(kpti_et_text *t, double value)
+char *kpti_et_put_double(char *to, double value)
 {
-    if (isnan(value))
-        KPTI_ET_PUT(t, "\"nan\"");
-    else if (isinf(value) && value > 0)
-        KPTI_ET_PUT(t, "\"inf\"");
-    else if (isinf(value))
-        KPTI_ET_PUT(t, "\"-inf\"");
-    else
-        put_shortest(t, value);
+    if (isnan(value)) return KPTI_PUT(to, "\"nan\"");
+    if (isinf(value)) return value > 0 ? KPTI_PUT(to, "\"inf\"") : KPTI_PUT(to, "\"-inf\"");
+    return put_shortest(to, value);
 }

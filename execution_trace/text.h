@@ -39,24 +39,13 @@ static inline void kpti_et_text_put(kpti_et_text *t, const void *data, size_t si
     t->used += size;
 }
 
-/* The same for short ones, in whole steps: as much may be read behind DATA. */
-enum { KPTI_ET_STEP = 16 };
-static inline void kpti_et_text_put_short(kpti_et_text *t, const char *data, size_t size)
+/* Copies SIZE bytes in whole steps, and returns where they end: as much may be read and written behind. */
+enum { KPTI_ET_STEP = 32 };
+static inline char *kpti_et_copy(char *to, const char *from, size_t size)
 {
-    char *at = kpti_et_text_room(t, size + KPTI_ET_STEP);
-    if (!at) return;
     for (size_t i = 0; i < size; i += KPTI_ET_STEP)
-        memcpy(at + i, data + i, KPTI_ET_STEP);
-    t->used += size;
-}
-
-/* All of FROM. */
-static inline void kpti_et_text_put_all(kpti_et_text *t, const kpti_et_text *from)
-{
-    if (from->room - from->used >= KPTI_ET_STEP)
-        kpti_et_text_put_short(t, from->data, from->used);
-    else
-        kpti_et_text_put(t, from->data, from->used);
+        memcpy(to + i, from + i, KPTI_ET_STEP);
+    return to + size;
 }
 
 /* A literal. */
@@ -89,7 +78,8 @@ static inline void kpti_et_text_escaped(kpti_et_text *t, kpt_str text)
     if (at && text.size) kpti_et_text_wrote(t, kpti_json_escape(at, text.data, text.size));
 }
 
-/* A double as the shortest text that reads back as the same number; "inf", "-inf" and "nan" in quotes. */
-void kpti_et_text_double(kpti_et_text *t, double value);
+/* Writes a double as the shortest text that reads back as the same number, "inf", "-inf" and "nan" in quotes,
+ * and returns where it ended. It takes up to KPTI_JSON_MOST_NUMBER bytes. */
+char *kpti_et_put_double(char *to, double value);
 
 #endif

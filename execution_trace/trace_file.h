@@ -14,6 +14,7 @@ typedef struct kpti_trace_file {
     kpti_heap heap;
     const char *path;
     const char *journal_path; /* where the rest will be, of a file that is just begun; else NULL */
+    int is_growing; /* the journal is mapped, and grows; the file has no name until close */
 } kpti_trace_file;
 
 /* Of the journal that FD is open for, as it is now. KPT_OK, KPT_E_IO, KPT_E_MEMORY, KPT_E_INVALID. */

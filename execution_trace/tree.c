@@ -9,9 +9,9 @@ void kpti_et_tree_init(kpti_et_tree *tree, const kpti_heap *heap, kpti_out_file 
     tree->heap = heap;
     tree->out = out;
     tree->resources = resources;
-    kpti_et_naming_init(&tree->naming, heap);
+    kpti_et_nodes_init(&tree->nodes, heap);
     tree->threads.heap = *heap;
-    tree->line.heap = heap;
+    tree->text.heap = heap;
     kpti_et_stack_table_init(&tree->stacks, heap);
 }
 
@@ -24,18 +24,35 @@ void kpti_et_tree_free(kpti_et_tree *tree)
         kpti_heap_give(tree->heap, branch->nodes, branch->room * sizeof *branch->nodes);
     }
     kpti_heap_give(tree->heap, tree->branches, tree->branch_room * sizeof *tree->branches);
-    kpti_et_naming_free(&tree->naming);
+    kpti_et_nodes_free(&tree->nodes);
     kpti_et_stack_table_free(&tree->stacks);
     kpti_u64_map_free(&tree->threads);
-    kpti_et_text_free(&tree->line);
+    kpti_et_text_free(&tree->text);
 }
 
-static void write_node(kpti_et_tree *tree, const kpti_et_text *text)
+/* A node's text begins: where it goes. */
+static kpti_et_text *begin_text(kpti_et_tree *tree)
 {
-    tree->failed |= text->failed;
-    kpti_out_put(tree->out, tree->node_count ? ",\n" : "\n", tree->node_count ? 2 : 1);
-    kpti_out_put(tree->out, text->data, text->used);
+    kpti_et_text *text = &tree->text;
+    kpti_et_text_put(text, tree->node_count ? ",\n" : "\n", tree->node_count ? 2 : 1);
     tree->node_count++;
+    return text;
+}
+
+/* … and is whole. */
+static void end_text(kpti_et_tree *tree)
+{
+    kpti_et_text *text = &tree->text;
+    size_t passed;
+    if (text->used < KPTI_OUT_SMALL_PIECE_BYTES) return;
+    passed = kpti_out_pass(tree->out, text->data, text->used);
+    text->used -= passed;
+    memmove(text->data, text->data + passed, text->used);
+}
+
+static uint64_t new_id(kpti_et_tree *tree)
+{
+    return tree->nodes.forms.naming.tensors.next_id++;
 }
 
 static kpti_et_branch *branch_of(kpti_et_tree *tree, uint32_t stream)
@@ -63,10 +80,9 @@ static void begin_thread(kpti_et_tree *tree, kpti_et_branch *branch, const kpti_
         *known = item->stream;
     else
         tree->failed = 1;
-    branch->id = tree->naming.next_id++;
-    tree->line.used = 0;
-    kpti_et_node_synthetic(&tree->line, "thread", branch->id, thread, item->chunk->os_tid);
-    write_node(tree, &tree->line);
+    branch->id = new_id(tree);
+    kpti_et_node_synthetic(begin_text(tree), "thread", branch->id, thread, item->chunk->os_tid);
+    end_text(tree);
 }
 
 /* What the forward thread of a backward operator is in; 0 where it was never seen. */
@@ -94,11 +110,11 @@ static void save_tensor(void *ctx, uint32_t place, const kpti_et_tensor_view *t)
 
 /* --- records ------------------------------------------------------------------------------------- */
 
-/* Whether COUNT values and ATTRS attributes that begin at AT are what they should be. */
+/* Whether COUNT values and ATTRS attributes that begin at AT are what they should be; the values are taken. */
 static int is_whole(kpti_et_tree *tree, const kpti_et_item *item, const uint64_t *at,
                     uint32_t count, uint32_t attrs)
 {
-    const uint64_t *values_end = kpti_et_values_end(item, at, count);
+    const uint64_t *values_end = kpti_et_forms_take(&tree->nodes.forms, item, at, count);
     if (values_end && kpti_et_attrs_end(item, values_end, attrs)) return 1;
     tree->damaged++;
     return 0;
@@ -124,9 +140,9 @@ static void begin(kpti_et_tree *tree, const kpti_et_item *item)
     node->parent = top_of(branch);
     node->forward_parent = forward_parent(tree, b->forward_thread);
     node->stack = kpti_et_stack_table_row(&tree->stacks, b->stack);
-    node->id = tree->naming.next_id++;
+    node->id = new_id(tree);
     branch->count++;
-    kpti_et_node_begin(&tree->naming, node);
+    kpti_et_node_begin(&tree->nodes, node);
     if (!(b->record.flags & KPTI_ET_ELEMENTS)) return;
     save = (saving){tree->resources, node->id};
     kpti_et_each_tensor(item, values, b->value_count, save_tensor, &save);
@@ -136,8 +152,8 @@ static void begin(kpti_et_tree *tree, const kpti_et_item *item)
 static void end_node(kpti_et_tree *tree, kpti_et_branch *branch, uint32_t at, kpti_et_node_end *end)
 {
     end->unix_offset_ns = tree->unix_offset_ns;
-    kpti_et_node_end_text(&tree->naming, &branch->nodes[at], end);
-    write_node(tree, &branch->nodes[at].text);
+    kpti_et_node_end_text(&tree->nodes, &branch->nodes[at], end, begin_text(tree));
+    end_text(tree);
     branch->count--;
     if (at != branch->count) {
         const kpti_et_text text = branch->nodes[at].text;
@@ -170,6 +186,7 @@ static void end_all(kpti_et_tree *tree, int64_t ns, const char *ended_by)
         kpti_et_branch *branch = &tree->branches[i];
         while (branch->count) {
             kpti_et_node_end how = {.ns = ns, .ended_by = ended_by};
+            (void)kpti_et_forms_take(&tree->nodes.forms, NULL, NULL, 0);
             end_node(tree, branch, branch->count - 1, &how);
         }
     }
@@ -186,7 +203,7 @@ void kpti_et_tree_take(kpti_et_tree *tree, const kpti_et_item *item)
         end(tree, item);
         break;
     case KPTI_ET_PLACE:
-        kpti_et_stack_table_place(&tree->stacks, &tree->naming.pieces, item);
+        kpti_et_stack_table_place(&tree->stacks, item);
         break;
     case KPTI_ET_STACK:
         kpti_et_stack_table_stack(&tree->stacks, item);
@@ -202,7 +219,6 @@ void kpti_et_tree_take(kpti_et_tree *tree, const kpti_et_item *item)
 void kpti_et_tree_end(kpti_et_tree *tree)
 {
     end_all(tree, tree->last_ns, "kill");
-    tree->line.used = 0;
-    kpti_et_node_synthetic(&tree->line, "process", 1, 0, 0);
-    write_node(tree, &tree->line);
+    kpti_et_node_synthetic(begin_text(tree), "process", 1, 0, 0);
+    tree->failed |= tree->nodes.forms.naming.tensors.failed;
 }

@@ -24,12 +24,12 @@ typedef struct kpti_et_tree {
     const kpti_heap *heap;
     kpti_out_file *out;
     kpti_et_resources *resources;
-    kpti_et_naming naming;
+    kpti_et_nodes nodes;
     kpti_et_stack_table stacks;
     kpti_et_branch *branches; /* by stream */
     uint32_t branch_room;
     kpti_u64_map threads; /* by the host's number: the stream */
-    kpti_et_text line;    /* of a thread's node */
+    kpti_et_text text;    /* of the file, what is not written yet */
     uint64_t node_count;
     int64_t unix_offset_ns;
     int64_t last_ns;
@@ -41,7 +41,7 @@ void kpti_et_tree_init(kpti_et_tree *tree, const kpti_heap *heap, kpti_out_file 
                        kpti_et_resources *resources);
 void kpti_et_tree_free(kpti_et_tree *tree);
 void kpti_et_tree_take(kpti_et_tree *tree, const kpti_et_item *item);
-/* There are no more: ends what is open, and writes the root. */
+/* There are no more: ends what is open, and puts the root. What is behind it may be added to the text. */
 void kpti_et_tree_end(kpti_et_tree *tree);
 
 #endif

@@ -2,22 +2,19 @@
 
 void kpti_et_naming_init(kpti_et_naming *n, const kpti_heap *heap)
 {
-    n->heap = n->pieces.heap = n->shapes.heap = n->types.heap = n->strides.heap = heap;
-    n->next_id = 2;
+    n->tensors.heap = n->shapes.heap = n->types.heap = n->strides.heap = heap;
+    n->tensors.next_id = 2;
 }
 
 void kpti_et_naming_free(kpti_et_naming *n)
 {
-    kpti_et_pieces_free(&n->pieces);
-    kpti_et_tensor_pieces_free(&n->tensor_pieces);
-    kpti_et_ids_free(&n->tensors, n->heap);
-    kpti_et_ids_free(&n->storages, n->heap);
+    kpti_et_tensors_free(&n->tensors);
     kpti_et_text_free(&n->shapes);
     kpti_et_text_free(&n->types);
     kpti_et_text_free(&n->strides);
 }
 
-/* Where the four lists go, in the order of a tensor's parts, and of what they are. */
+/* Where the four lists go, and of what they are. */
 typedef struct writing {
     kpti_et_naming *naming;
     const kpti_et_item *item;
@@ -25,7 +22,17 @@ typedef struct writing {
     kpti_et_text *shapes;
     kpti_et_text *types;
     kpti_et_text *strides;
+    size_t begin; /* where values was */
+    kpti_et_hole *next_hole;
 } writing;
+
+/* What values has behind BEFORE is this value's own. */
+static void put_hole(writing *w, size_t before)
+{
+    if (!w->next_hole) return;
+    *w->next_hole++ =
+        (kpti_et_hole){(uint32_t)(before - w->begin), (uint32_t)(w->values->used - w->begin)};
+}
 
 static void put_everywhere(writing *w, char c)
 {
@@ -37,77 +44,55 @@ static void put_everywhere(writing *w, char c)
 
 /* --- tensors ------------------------------------------------------------------------------------- */
 
-/* [tensor, storage and what else its piece has. */
-static void put_new_tensor(writing *w, const uint64_t *at, const kpti_et_tensor_view *t)
+static void put_numbers(kpti_et_text *out, const kpti_et_tensor_view *t, uint32_t first,
+                        uint32_t count)
 {
-    kpti_et_naming *n = w->naming;
-    const kpti_et_tensor_piece *piece =
-        kpti_et_tensor_piece_of(&n->tensor_pieces, &n->pieces, w->item, at, t);
-    const char *text = piece->text.data;
-    const size_t *ends = piece->ends;
-    char *out;
-    int *failed = &w->values->failed;
-    const uint64_t id = kpti_et_ids_of(&n->tensors, n->heap, t->fixed.tensor_id, t->generation,
-                                       &n->next_id, failed);
-    const uint64_t storage = t->flags & KPTI_ET_NO_SIZES
-                                 ? 0
-                                 : kpti_et_ids_of(&n->storages, n->heap, t->fixed.storage_id,
-                                                  t->storage_generation, &n->next_id, failed);
-    *failed |= piece->text.failed;
-    out = kpti_et_text_room(w->values, (size_t)3 * KPTI_JSON_MOST_NUMBER);
-    if (!out || *failed) return;
-    *out++ = '[';
-    out = kpti_put_u64(out, id);
-    *out++ = ',';
-    out = kpti_put_u64(out, storage);
-    kpti_et_text_wrote(w->values, out);
-    kpti_et_text_put(w->values, text, ends[0]);
-    kpti_et_text_put(w->shapes, text + ends[0], ends[1] - ends[0]);
-    kpti_et_text_put(w->types, text + ends[1], ends[2] - ends[1]);
-    kpti_et_text_put(w->strides, text + ends[2], ends[3] - ends[2]);
+    char *at = kpti_et_text_room(out, ((size_t)count + 1) * KPTI_JSON_MOST_NUMBER);
+    if (!at) return;
+    *at++ = '[';
+    for (uint32_t i = 0; i < count; i++) {
+        if (i) *at++ = ',';
+        at = kpti_put_i64(at, kpti_et_tensor_number(t, first + i));
+    }
+    *at++ = ']';
+    kpti_et_text_wrote(out, at);
 }
 
-/* Keeps what the lists have behind BEFORE. */
-static void keep_tensor(kpti_et_tensor_text *kept, const uint64_t *place,
-                        kpti_et_text *const lists[], const size_t before[])
+/* [tensor,storage,offset,count,bytes of one,"device"]; where sizes are symbolic, nothing is known. */
+static void put_tensor_value(writing *w, const uint64_t *at, const kpti_et_tensor_view *t)
 {
-    size_t used = 0;
-    kept->of = NULL;
-    for (int i = 0; i < KPTI_ET_PARTS; i++) {
-        const size_t size = lists[i]->used - before[i];
-        if (lists[i]->failed || used + size > sizeof kept->text - KPTI_ET_STEP) return;
-        memcpy(kept->text + used, lists[i]->data + before[i], size);
-        kept->sizes[i] = (uint16_t)size;
-        used += size;
+    kpti_et_text *out = w->values;
+    const kpti_et_name *name = kpti_et_tensor_name(&w->naming->tensors, w->item, at);
+    const size_t before = out->used;
+    kpti_et_text_put(out, name->text, name->size);
+    put_hole(w, before);
+    if (t->flags & KPTI_ET_NO_SIZES) {
+        KPTI_ET_PUT(out, ",0,0,0,\"\"]");
+        return;
     }
-    kept->of = place;
+    kpti_et_text_char(out, ',');
+    kpti_et_text_i64(out, kpti_et_tensor_number(t, 0));
+    kpti_et_text_char(out, ',');
+    kpti_et_text_i64(out, kpti_et_tensor_number(t, 1));
+    kpti_et_text_char(out, ',');
+    kpti_et_text_u64(out, t->element_bytes);
+    KPTI_ET_PUT(out, ",\"");
+    kpti_et_text_of(out, w->item, t->fixed.device);
+    KPTI_ET_PUT(out, "\"]");
 }
 
 static const uint64_t *put_tensor(writing *w, const uint64_t *at)
 {
-    const uint64_t *place = kpti_et_tensor_place(w->item, at);
-    const uint64_t mixed = (uint64_t)(uintptr_t)place * UINT64_C(0x9E3779B97F4A7C15);
-    kpti_et_tensor_text *known = &w->naming->tensor_texts[mixed >> 54];
-    kpti_et_text *const lists[] = {w->values, w->shapes, w->types, w->strides};
-    size_t before[KPTI_ET_PARTS];
     kpti_et_tensor_view t;
-    const uint64_t *next = at + 1;
-    if (place == at || known->of != place) next = kpti_et_tensor_read(w->item, at, &t);
-    if (known->of == place) {
-        const char *text = known->text;
-        for (int i = 0; i < KPTI_ET_PARTS; i++) {
-            kpti_et_text_put_short(lists[i], text, known->sizes[i]);
-            text += known->sizes[i];
-        }
-        return next;
-    }
-    for (int i = 0; i < KPTI_ET_PARTS; i++)
-        before[i] = lists[i]->used;
-    put_new_tensor(w, place, &t);
-    keep_tensor(known, place, lists, before);
+    const uint64_t *next = kpti_et_tensor_read(w->item, at, &t);
+    put_tensor_value(w, at, &t);
+    put_numbers(w->shapes, &t, 2, t.size_count);
+    KPTI_ET_PUT(w->types, "Tensor(");
+    kpti_et_text_of(w->types, w->item, t.fixed.dtype);
+    kpti_et_text_char(w->types, ')');
+    put_numbers(w->strides, &t, 2 + t.size_count, t.stride_count);
     return next;
 }
-_Static_assert(KPTI_ET_TENSOR_TEXTS == 1 << (64 - 54), "as many bits are taken");
 
 /* --- values -------------------------------------------------------------------------------------- */
 
@@ -123,21 +108,25 @@ static void put_quoted(writing *w, kpti_et_text *out, const char *before, uint32
                        const char *after)
 {
     kpti_et_text_put(out, before, strlen(before));
-    kpti_et_pieces_put(&w->naming->pieces, out, w->item, text);
+    kpti_et_text_of(out, w->item, text);
     kpti_et_text_put(out, after, strlen(after));
 }
 
 /* A bool, an int, a stream or a double: two words. */
 static void put_number(writing *w, const uint64_t *at, uint8_t kind)
 {
+    const size_t before = w->values->used;
     if (kind == KPT_VALUE_BOOL) {
         kpti_et_text_put(w->values, at[1] ? "true" : "false", at[1] ? 4 : 5);
         put_plain(w, "Bool");
     } else if (kind == KPT_VALUE_DOUBLE) {
-        kpti_et_real_pieces_put(&w->naming->reals, w->values, at[1]);
+        char *to = kpti_et_text_room(w->values, KPTI_ET_MOST_HOLE);
+        if (to) kpti_et_text_wrote(w->values, kpti_et_put_real(&w->naming->reals, to, at[1]));
+        put_hole(w, before);
         put_plain(w, "Double");
     } else {
         kpti_et_text_i64(w->values, (int64_t)at[1]);
+        put_hole(w, before);
         put_plain(w, "Int");
     }
 }
@@ -198,28 +187,24 @@ static const uint64_t *put_value(writing *w, const uint64_t *at)
     }
 }
 
-static writing begin(kpti_et_naming *n, kpti_et_text *out, const kpti_et_item *item)
+static writing begin(kpti_et_naming *n, kpti_et_text *out, const kpti_et_item *item,
+                     kpti_et_hole *holes)
 {
-    const writing w = {n, item, out, &n->shapes, &n->types, &n->strides};
+    const writing w = {n, item, out, &n->shapes, &n->types, &n->strides, out->used, holes};
     n->shapes.used = n->types.used = n->strides.used = 0;
     return w;
 }
 
 static void put_list(kpti_et_text *out, const kpti_et_text *list)
 {
-    kpti_et_text_put_all(out, list);
+    kpti_et_text_put(out, list->data, list->used);
     out->failed |= list->failed;
 }
 
 void kpti_et_put_values(kpti_et_naming *n, kpti_et_text *out, const kpti_et_item *item,
-                        const uint64_t *at, uint64_t count)
+                        const uint64_t *at, uint64_t count, kpti_et_hole *holes)
 {
-    writing w;
-    if (!count) {
-        KPTI_ET_PUT(out, "{\"values\":[],\"shapes\":[],\"types\":[],\"strides\":[]}");
-        return;
-    }
-    w = begin(n, out, item);
+    writing w = begin(n, out, item, holes);
     KPTI_ET_PUT(out, "{\"values\":[");
     for (uint64_t i = 0; i < count; i++) {
         const size_t strides = w.strides->used;
@@ -245,7 +230,7 @@ void kpti_et_put_values(kpti_et_naming *n, kpti_et_text *out, const kpti_et_item
 void kpti_et_put_value(kpti_et_naming *n, kpti_et_text *out, const kpti_et_item *item,
                        const uint64_t *at, int as_unsigned)
 {
-    writing w = begin(n, out, item);
+    writing w = begin(n, out, item, NULL);
     if (as_unsigned && kpti_et_value_head(at).kind == KPT_VALUE_INT)
         kpti_et_text_u64(out, at[1]);
     else

@@ -42,11 +42,32 @@ static char *escape_ascii(char *out, unsigned char c)
     return out;
 }
 
+/* Whether all of eight bytes are ASCII that stays as it is; where a byte follows one that does not, perhaps
+ * not. */
+static int are_plain(uint64_t bytes)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101);
+    const uint64_t quotes = bytes ^ ones * '"';
+    const uint64_t backslashes = bytes ^ ones * '\\';
+    const uint64_t odd = (bytes - ones * 0x20) | (quotes - ones) | (backslashes - ones) | bytes;
+    return !(odd & ones * 0x80);
+}
+
 char *kpti_json_escape(char *out, const char *text, size_t size)
 {
     const unsigned char *at = (const unsigned char *)text;
     const unsigned char *end = size ? at + size : at;
     while (at < end) {
+        uint64_t bytes;
+        if ((size_t)(end - at) >= sizeof bytes) {
+            memcpy(&bytes, at, sizeof bytes);
+            if (are_plain(bytes)) {
+                memcpy(out, &bytes, sizeof bytes);
+                out += sizeof bytes;
+                at += sizeof bytes;
+                continue;
+            }
+        }
         if (*at < 0x20 || *at == '"' || *at == '\\')
             out = escape_ascii(out, *at++);
         else
@@ -71,6 +92,12 @@ char *kpti_put_near_slow(char *out, uint64_t value, kpti_near *last)
 {
     keep_digits(last, value, 1000);
     return kpti_put_u64(out, value);
+}
+
+char *kpti_put_ns_near_slow(char *out, uint64_t ns, kpti_near *last)
+{
+    keep_digits(last, ns, 1000000);
+    return kpti_put_u64(out, ns);
 }
 
 char *kpti_put_us_near_slow(char *out, uint64_t ns, kpti_near *last)

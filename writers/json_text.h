@@ -78,6 +78,7 @@ typedef struct kpti_near {
 } kpti_near;
 
 char *kpti_put_near_slow(char *out, uint64_t value, kpti_near *last);
+char *kpti_put_ns_near_slow(char *out, uint64_t ns, kpti_near *last);
 char *kpti_put_us_near_slow(char *out, uint64_t ns, kpti_near *last);
 
 /* As kpti_put_u64. */
@@ -122,6 +123,16 @@ static inline char *kpti_put_us_near(char *out, uint64_t ns, kpti_near *last)
     out = kpti_put_three(out + last->size, (uint32_t)rest / 1000);
     memcpy(out, kpti_thousand + (size_t)((uint32_t)rest % 1000) * 4, 4);
     return out + 4;
+}
+
+/* As kpti_put_u64; LAST has all but six digits. */
+static inline char *kpti_put_ns_near(char *out, uint64_t ns, kpti_near *last)
+{
+    uint64_t rest = ns - last->first;
+    if (rest >= last->count) return kpti_put_ns_near_slow(out, ns, last);
+    memcpy(out, last->digits, sizeof last->digits);
+    out = kpti_put_three(out + last->size, (uint32_t)rest / 1000);
+    return kpti_put_three(out, (uint32_t)rest % 1000);
 }
 
 /* The distance from FROM_NS to TO_NS, which may lie before it. Never overflows. */

@@ -17,7 +17,9 @@ static int is_interrupted(const kpti_out_file *out)
 
 static int open_beside(kpti_out_file *out)
 {
-    out->fd = kpti_out_path_beside(&out->place, out->temporary);
+    if (out->wants_no_name) out->fd = kpti_out_path_unnamed(&out->place);
+    out->is_unnamed = out->wants_no_name && out->fd >= 0;
+    if (!out->is_unnamed) out->fd = kpti_out_path_beside(&out->place, out->temporary);
     return out->fd < 0 ? -out->fd : 0;
 }
 
@@ -92,6 +94,7 @@ int kpti_out_open(kpti_out_file *out, const char *path)
     out->error = 0;
     out->used = 0;
     out->written = 0;
+    out->is_unnamed = 0;
     out->temporary[0] = 0;
     out->gzip = NULL;
     out->courier = NULL;
@@ -138,6 +141,15 @@ void kpti_out_put(kpti_out_file *out, const void *data, size_t size)
     }
 }
 
+size_t kpti_out_pass(kpti_out_file *out, const char *data, size_t size)
+{
+    if (out->gzip || out->used || out->courier)
+        kpti_out_put(out, data, size);
+    else
+        write_all(out, data, size -= size % KPTI_OUT_SMALL_PIECE_BYTES);
+    return size;
+}
+
 /* All that was put goes to the system, and the compressor's end. */
 static void finish(kpti_out_file *out)
 {
@@ -151,6 +163,8 @@ int kpti_out_close(kpti_out_file *out, int keep)
     if (out->courier) kpti_courier_end(out->courier);
     out->courier = NULL;
     if (keep) finish(out);
+    if (keep && out->is_unnamed && !out->error)
+        out->error = kpti_out_path_name(&out->place, out->fd, out->temporary);
     /* Some file systems tell only here that the disk is full. */
     if (close(out->fd) != 0 && !out->error && errno != EINTR) out->error = errno;
     if (out->temporary[0]) {

@@ -32,6 +32,7 @@ typedef struct kpti_out_file {
     kpti_interrupted_fn interrupted; /* NULL: waits go on */
     void *interrupted_ctx;
     int wants_gzip;
+    int wants_no_name; /* until close: who is killed leaves no half of a file behind, where the system can */
     kpti_gzip *gzip;       /* NULL: bytes go out as they are */
     kpti_courier *courier; /* NULL: none, or none yet */
     int fd;
@@ -40,11 +41,12 @@ typedef struct kpti_out_file {
     char *buffer;
     size_t used;
     kpti_out_path place;
-    char temporary[PATH_MAX]; /* empty: written into its place */
+    int is_unnamed;
+    char temporary[PATH_MAX]; /* empty: written into its place, or unnamed */
 } kpti_out_file;
 
 /* Opens PATH. Returns 0 or an errno; OUT needs a close only after 0. Before, OUT is zeroed and
- * heap, interrupted and wants_gzip may be set. */
+ * heap, interrupted and what it wants may be set. */
 int kpti_out_open(kpti_out_file *out, const char *path);
 
 /* Ends it. With KEEP the file is put in its place, without it, or after an error, nothing is left
@@ -53,6 +55,13 @@ int kpti_out_close(kpti_out_file *out, int keep);
 
 /* Sends the whole pieces that there are. */
 void kpti_out_send(kpti_out_file *out);
+
+/* Takes what it wants of SIZE bytes that the caller has gathered in memory of its own, and returns how many. What
+ * is not to be compressed goes to the system as it is, on this thread, while it is still in the processor's
+ * cache: less of its time than a copy and a courier, where little is spent on what is written. The rest, less
+ * than a small piece, is for the next time, or for put. */
+enum { KPTI_OUT_SMALL_PIECE_BYTES = 64 * 1024 };
+size_t kpti_out_pass(kpti_out_file *out, const char *data, size_t size);
 
 /* The first errno so far. */
 static inline int kpti_out_error(const kpti_out_file *out)

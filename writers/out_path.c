@@ -108,18 +108,60 @@ int kpti_out_path_find(const char *path, kpti_out_path *out)
 }
 
 /* With the rights that a new file gets (mkstemp would make it private), or those of the one in its place. */
-int kpti_out_path_beside(const kpti_out_path *place, char name[PATH_MAX])
+static int with_rights(const kpti_out_path *place, int fd)
+{
+    if (fd >= 0 && place->mode) (void)fchmod(fd, place->mode);
+    return fd;
+}
+
+/* Gives the file NAME, which is not there; below 0: it can't. */
+typedef int (*name_fn)(int fd, const char *name);
+
+static int make_new(int fd, const char *name)
+{
+    (void)fd;
+    return open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+}
+
+static int link_to(int fd, const char *name)
+{
+    char own[64];
+    (void)snprintf(own, sizeof own, "/proc/self/fd/%d", fd);
+    return linkat(AT_FDCWD, own, AT_FDCWD, name, AT_SYMLINK_FOLLOW);
+}
+
+static int find_name(const kpti_out_path *place, name_fn give, int fd, char name[PATH_MAX])
 {
     enum { MOST_NAMES_TRIED = 1000 };
     for (int i = 0; i < MOST_NAMES_TRIED; i++) {
-        int fd, length = snprintf(name, PATH_MAX, "%s.%ld-%d.tmp", place->path, (long)getpid(), i);
+        int made,
+            length = snprintf(name, PATH_MAX, "%s.%ld-%d.tmp", place->path, (long)getpid(), i);
         if (length >= PATH_MAX) return -ENAMETOOLONG;
-        fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (fd >= 0) {
-            if (place->mode) (void)fchmod(fd, place->mode);
-            return fd;
-        }
+        made = give(fd, name);
+        if (made >= 0) return made;
         if (errno != EEXIST) return -errno;
     }
     return -EEXIST;
+}
+
+int kpti_out_path_beside(const kpti_out_path *place, char name[PATH_MAX])
+{
+    return with_rights(place, find_name(place, make_new, -1, name));
+}
+
+int kpti_out_path_unnamed(const kpti_out_path *place)
+{
+    char folder[PATH_MAX];
+    const size_t length = (size_t)(strrchr(place->path, '/') - place->path);
+    int fd;
+    memcpy(folder, place->path, length);
+    folder[length] = 0;
+    fd = open(length ? folder : "/", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+    return fd < 0 ? -errno : with_rights(place, fd);
+}
+
+int kpti_out_path_name(const kpti_out_path *place, int fd, char name[PATH_MAX])
+{
+    const int error = find_name(place, link_to, fd, name);
+    return error < 0 ? -error : 0;
 }

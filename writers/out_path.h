@@ -31,6 +31,10 @@ int kpti_out_path_find(const char *path, kpti_out_path *out);
  * descriptor, or an errno below 0. Any thread. */
 int kpti_out_path_beside(const kpti_out_path *place, char name[PATH_MAX]);
 
+/* The same in two steps: a file that has no name, and is gone with the process; and its name, 0 or an errno. */
+int kpti_out_path_unnamed(const kpti_out_path *place);
+int kpti_out_path_name(const kpti_out_path *place, int fd, char name[PATH_MAX]);
+
 #ifdef __cplusplus
 }
 #endif

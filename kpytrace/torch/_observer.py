@@ -13,6 +13,7 @@ import weakref
 from threading import RLock
 from warnings import warn
 
+from .. import _process
 from . import _shim
 from ._environment import needed_torch
 
@@ -138,6 +139,7 @@ class ExecutionTraceObserver:
             if self._observer is None or self._running:
                 return
             _allow_swaps()
+            _process.allow_forks()
             _shim.load().start_observer(self._observer)
             self._running = True
             self._record_process_groups()

@@ -51,6 +51,18 @@ TEST(JsonText, EveryAsciiCharacterComesBack)
     EXPECT_EQ(escape("/~\x7f"), "/~\x7f") << "these need no escape";
 }
 
+TEST(JsonText, EveryCharacterComesBackFromEveryPlace)
+{
+    const std::string plain = "what is plain is copied by the word";
+    for (int c = 0; c < 0x80; c++) {
+        for (size_t at = 0; at < plain.size(); at++) {
+            std::string text = plain;
+            text[at] = static_cast<char>(c);
+            EXPECT_EQ(round_trip(text), text);
+        }
+    }
+}
+
 TEST(JsonText, OtherCharactersStayAsTheyAre)
 {
     for (const char *text : {"größe", "имя", "名前", "𝒻", "\u0080", "\u07ff", "\u0800", "\ud7ff",
@@ -136,12 +148,15 @@ TEST(JsonText, NearNumbersAreThoseOfAnyRow)
 {
     std::mt19937_64 random(8);
     kpti_near last = {};
+    kpti_near last_ns = {};
     kpti_near last_us = {};
     char room[2 * KPTI_JSON_MOST_NUMBER];
     for (int i = 0; i < 20000; i++) {
         uint64_t begin = random() >> (random() % 64);
         for (uint64_t value = begin; value - begin < 5; value++) {
             EXPECT_EQ(std::string(room, kpti_put_near(room, value, &last)), std::to_string(value));
+            EXPECT_EQ(std::string(room, kpti_put_ns_near(room, value, &last_ns)),
+                      std::to_string(value));
             EXPECT_EQ(std::string(room, kpti_put_us_near(room, value, &last_us)),
                       expected_us(value));
         }

@@ -90,6 +90,45 @@ TEST_F(OutFile, SmallAndLargePiecesKeepTheirOrder)
     EXPECT_TRUE(content("a") == all);
 }
 
+TEST_F(OutFile, WithoutANameNothingIsSeenBeforeClose)
+{
+    struct stat info;
+    out.wants_no_name = 1;
+    make_file("a", "old");
+    ASSERT_EQ(chmod(path("a").c_str(), 0604), 0);
+    ASSERT_EQ(kpti_out_open(&out, path("a").c_str()), 0);
+    kpti_out_put(&out, "new", 3);
+    EXPECT_EQ(files(), out.is_unnamed ? 1u : 2u);
+    EXPECT_EQ(content("a"), "old");
+    EXPECT_EQ(kpti_out_close(&out, 1), 0);
+    EXPECT_EQ(content("a"), "new");
+    ASSERT_EQ(stat(path("a").c_str(), &info), 0);
+    EXPECT_EQ(info.st_mode & 0777, 0604u);
+    EXPECT_EQ(write(path("a"), "newer", false), 0);
+    EXPECT_EQ(content("a"), "new");
+    EXPECT_EQ(write(path("none/a"), "x"), ENOENT);
+    EXPECT_EQ(files(), 1u);
+}
+
+/* What is passed, and what is put behind it. */
+TEST_F(OutFile, WhatIsGatheredElsewhereIsPassedOn)
+{
+    std::string text;
+    std::string rest;
+    ASSERT_EQ(kpti_out_open(&out, path("a").c_str()), 0);
+    for (int i = 0; i < 300000; i++) {
+        const std::string line = std::to_string(i) + "\n";
+        text += line;
+        rest += line;
+        if (rest.size() > 100000) rest.erase(0, kpti_out_pass(&out, rest.data(), rest.size()));
+        EXPECT_LT(rest.size(), 110000u);
+    }
+    kpti_out_put(&out, rest.data(), rest.size());
+    EXPECT_EQ(kpti_out_pass(&out, "end", 3), 3u) << "behind what was put";
+    EXPECT_EQ(kpti_out_close(&out, 1), 0);
+    EXPECT_EQ(content("a"), text + "end");
+}
+
 TEST_F(OutFile, PathsThatCanNotBeWrittenSayWhy)
 {
     make_file("file", "");

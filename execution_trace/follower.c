@@ -1,0 +1,214 @@
+#include "follower.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "trace_writer.h"
+
+/* Address space, not memory: few mappings do for a long journal. Behind its end they are not touched. */
+enum { WINDOW_BYTES = 64 << 20 };
+/* It looks again after the first one; later and later where there is nothing new, and after the last one only
+ * when a chunk was taken. */
+enum { FIRST_WAIT_MS = 10, LAST_WAIT_MS = 160 };
+/* Threads' clocks are less than that behind (now.h). */
+enum { MARGIN_NS = 1000000 };
+
+typedef struct window {
+    struct window *before;
+    char *bytes;
+    uint64_t begin; /* in the journal */
+    uint64_t size;
+} window;
+
+struct kpti_et_follower {
+    kpti_et_follower *next; /* of those that forks left behind */
+    kpti_recorder *recorder;
+    kpti_trace_file file;
+    pthread_t thread;
+    int is_ending;          /* under the recorder's lock */
+    kpti_et_writer *writer; /* NULL: none yet, or it failed */
+    int has_failed;
+    uint64_t known; /* bytes of the journal that the writer has */
+    window *last_window;
+};
+
+/* --- the journal --------------------------------------------------------------------------------- */
+
+/* The bytes of the journal from f->known on, SIZE of them; NULL: they can't be had. */
+static const char *map(kpti_et_follower *f, uint64_t size)
+{
+    window *last = f->last_window;
+    const uint64_t bytes = size > WINDOW_BYTES ? size : WINDOW_BYTES;
+    void *mapped;
+    if (last && f->known + size <= last->begin + last->size)
+        return last->bytes + (f->known - last->begin);
+    last = kpti_heap_take(&f->file.heap, sizeof *last);
+    if (!last) return NULL;
+    mapped = mmap(NULL, bytes, PROT_READ, MAP_SHARED, f->recorder->journal.fd, (off_t)f->known);
+    if (mapped == MAP_FAILED) {
+        kpti_heap_give(&f->file.heap, last, sizeof *last);
+        return NULL;
+    }
+    *last = (window){f->last_window, mapped, f->known, bytes};
+    f->last_window = last;
+    return last->bytes;
+}
+
+static void unmap_all(kpti_et_follower *f)
+{
+    while (f->last_window) {
+        window *last = f->last_window;
+        f->last_window = last->before;
+        (void)munmap(last->bytes, last->size);
+        kpti_heap_give(&f->file.heap, last, sizeof *last);
+    }
+}
+
+/* The writer, who has the chunks that were taken since, and what is new in the others. NULL: it failed. */
+static kpti_et_writer *read_more(kpti_et_follower *f)
+{
+    kpti_error unread;
+    uint64_t size;
+    const char *bytes;
+    kpt_status status;
+    (void)pthread_mutex_lock(&f->recorder->lock);
+    size = f->recorder->journal.bytes - f->known;
+    (void)pthread_mutex_unlock(&f->recorder->lock);
+    bytes = map(f, size);
+    if (!bytes) return NULL;
+    if (f->writer)
+        status = kpti_et_reader_add(&f->writer->reader, bytes, size);
+    else
+        status = kpti_et_writer_open(&f->writer, &f->file, bytes, size, &unread);
+    f->known += size;
+    return status == KPT_OK ? f->writer : NULL;
+}
+
+/* --- the thread ---------------------------------------------------------------------------------- */
+
+static void give_up(kpti_et_follower *f)
+{
+    kpti_et_writer *writer = f->writer;
+    kpti_error unread;
+    f->has_failed = 1;
+    f->writer = NULL; /* first: a fork in between closes nothing twice */
+    if (writer) (void)kpti_et_writer_close(writer, 0, &unread);
+}
+
+/* Writes what was recorded up to now; whether there was anything. */
+static int follow(kpti_et_follower *f)
+{
+    const int64_t now = kpti_et_clock_ns(CLOCK_MONOTONIC);
+    const uint64_t known = f->known;
+    const uint64_t nodes = f->writer ? f->writer->tree.node_count : 0;
+    kpti_et_writer *writer;
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    kpti_recorder_await(f->recorder);
+    writer = read_more(f);
+    if (writer && kpti_et_writer_take(writer, now - MARGIN_NS))
+        return f->known != known || writer->tree.node_count != nodes;
+    give_up(f);
+    return 0;
+}
+
+static struct timespec after_ms(int ms)
+{
+    const int64_t ns = kpti_et_clock_ns(CLOCK_MONOTONIC) + (int64_t)ms * 1000000;
+    return (struct timespec){.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
+}
+
+/* Waits, with the lock, for a chunk, for the end, or for so many ms. */
+static void wait_for_more(kpti_et_follower *f, int ms)
+{
+    kpti_recorder *r = f->recorder;
+    const struct timespec until = after_ms(ms);
+    int error = 0;
+    while (!f->is_ending && !error && !r->is_short && r->journal.bytes == f->known) {
+        if (ms > LAST_WAIT_MS)
+            (void)pthread_cond_wait(&r->grown, &r->lock);
+        else
+            error = pthread_cond_timedwait(&r->grown, &r->lock, &until);
+    }
+}
+
+static void *run(void *arg)
+{
+    kpti_et_follower *f = arg;
+    kpti_recorder *r = f->recorder;
+    int ms = FIRST_WAIT_MS;
+    (void)pthread_mutex_lock(&r->lock);
+    for (;;) {
+        int is_short;
+        if (f->has_failed) break;
+        wait_for_more(f, ms);
+        is_short = r->is_short;
+        if (f->is_ending) break;
+        (void)pthread_mutex_unlock(&r->lock);
+        if (is_short)
+            give_up(f); /* what the file takes is the journal's */
+        else
+            ms = follow(f) ? FIRST_WAIT_MS : ms * 2;
+        (void)pthread_mutex_lock(&r->lock);
+    }
+    (void)pthread_mutex_unlock(&r->lock);
+    return NULL;
+}
+
+/* With all signals blocked: their handlers belong to the program's own threads. */
+static int start_thread(kpti_et_follower *f)
+{
+    sigset_t all;
+    sigset_t before;
+    int error;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    error = pthread_create(&f->thread, NULL, run, f);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (!error) (void)pthread_setname_np(f->thread, "kpytrace");
+    return error;
+}
+
+kpti_et_follower *kpti_et_follower_start(kpti_recorder *recorder, kpti_trace_file file)
+{
+    kpti_et_follower *f = kpti_heap_take(&file.heap, sizeof *f);
+    if (!f) return NULL;
+    file.is_growing = 1;
+    *f = (kpti_et_follower){.recorder = recorder, .file = file};
+    if (start_thread(f) == 0) return f;
+    kpti_heap_give(&file.heap, f, sizeof *f);
+    return NULL;
+}
+
+int kpti_et_follower_finish(kpti_et_follower *f)
+{
+    kpti_recorder *r = f->recorder;
+    const kpti_heap heap = f->file.heap;
+    kpti_et_writer *writer;
+    kpti_error unread;
+    int is_done = 0;
+    (void)pthread_mutex_lock(&r->lock);
+    f->is_ending = 1;
+    (void)pthread_cond_signal(&r->grown);
+    (void)pthread_mutex_unlock(&r->lock);
+    (void)pthread_join(f->thread, NULL);
+    writer = f->writer ? read_more(f) : NULL;
+    if (writer && kpti_et_writer_take(writer, INT64_MAX)) {
+        is_done = kpti_et_writer_close(writer, 1, &unread) == KPT_OK;
+        f->writer = NULL;
+    }
+    give_up(f);
+    unmap_all(f);
+    kpti_heap_give(&heap, f, sizeof *f);
+    return is_done;
+}
+
+void kpti_et_follower_forked(kpti_et_follower *f)
+{
+    static kpti_et_follower
+        *left; /* so that it is known where they are: their threads were in them */
+    f->next = left;
+    left = f;
+    if (f->writer) (void)close(f->writer->out.fd);
+}

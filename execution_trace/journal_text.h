@@ -1,0 +1,14 @@
+/* journal_text.h: a journal's texts as JSON has them. */
+#ifndef KPTI_ET_JOURNAL_TEXT_H
+#define KPTI_ET_JOURNAL_TEXT_H
+
+#include "journal_reader.h"
+#include "text.h"
+
+/* The text AT of ITEM's chunk, as the inside of a JSON string. */
+static inline void kpti_et_text_of(kpti_et_text *out, const kpti_et_item *item, uint32_t at)
+{
+    kpti_et_text_escaped(out, kpti_et_item_text(item, at));
+}
+
+#endif

@@ -1,0 +1,45 @@
+/* labels.h: what the nodes of one operator have in common, as JSON: its name, and those of the attributes that
+ * are not each call's own. */
+#ifndef KPTI_ET_LABELS_H
+#define KPTI_ET_LABELS_H
+
+#include "journal_text.h"
+
+enum { KPTI_ET_LABELS = 512 };
+
+/* The parts of a label's text, in this order. */
+enum {
+    KPTI_ET_LABEL_NAME,  /* ,"name":"…","ctrl_deps": */
+    KPTI_ET_LABEL_ATTRS, /* from scope on, up to the inside of tensor_range */
+    KPTI_ET_LABEL_OURS,  /* the end of that, and the beginning of ours up to start_ns */
+    KPTI_ET_LABEL_PARTS
+};
+
+/* What a label is made of; the texts are named within the chunk. */
+typedef struct kpti_et_label_key {
+    const kpti_et_chunk *chunk; /* NULL: none */
+    uint64_t thread;
+    uint64_t forward_thread;
+    uint64_t texts[2]; /* name and schema, kernel_backend and kernel_file */
+    uint64_t scope;
+} kpti_et_label_key;
+
+typedef struct kpti_et_label {
+    kpti_et_label_key key;
+    uint64_t number; /* of all that were made; another one may have its place now */
+    uint32_t ends[KPTI_ET_LABEL_PARTS];
+    kpti_et_text text; /* as much more may be read behind it as kpti_et_copy does */
+} kpti_et_label;
+
+/* Begins as zeroes with a heap. */
+typedef struct kpti_et_labels {
+    const kpti_heap *heap;
+    uint64_t count;
+    kpti_et_label labels[KPTI_ET_LABELS];
+} kpti_et_labels;
+
+/* That of ITEM, a begin; good until the next call. NULL: there is no memory. */
+const kpti_et_label *kpti_et_label_of(kpti_et_labels *l, const kpti_et_item *item);
+void kpti_et_labels_free(kpti_et_labels *l);
+
+#endif

@@ -1,0 +1,25 @@
+/* trace_writer.h: an execution trace in the making, of as much of a journal as there is. */
+#ifndef KPTI_ET_TRACE_WRITER_H
+#define KPTI_ET_TRACE_WRITER_H
+
+#include "trace_file.h"
+#include "tree.h"
+
+typedef struct kpti_et_writer {
+    const kpti_trace_file *file;
+    kpti_et_reader reader;
+    kpti_out_file out;
+    kpti_et_resources resources;
+    kpti_et_tree tree;
+} kpti_et_writer;
+
+/* Begins FILE of the journal that BYTES are; both are borrowed. As kpti_trace_file_from; needs a close after KPT_OK
+ * only. */
+kpt_status kpti_et_writer_open(kpti_et_writer **writer, const kpti_trace_file *file,
+                               const void *bytes, uint64_t size, kpti_error *error);
+/* Writes what the reader has up to LAST_NS. 0: it failed, as the close tells. */
+int kpti_et_writer_take(kpti_et_writer *writer, int64_t last_ns);
+/* With KEEP the file is completed and put in its place, without it or after a failure nothing is left. */
+kpt_status kpti_et_writer_close(kpti_et_writer *writer, int keep, kpti_error *error);
+
+#endif

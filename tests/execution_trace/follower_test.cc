@@ -1,0 +1,273 @@
+/* follower_test.cc: the trace that is made while it is recorded is the one that would be made at the end; and where
+ * it can't be, that one is. */
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "observing.h"
+
+namespace
+{
+
+namespace fs = std::filesystem;
+
+/* The host's allocator, which has memory for the test's threads only. */
+thread_local bool is_ours = false;
+std::atomic<int64_t> bytes_held;
+
+void *allocate(void *, uint64_t size)
+{
+    if (!is_ours) return nullptr;
+    bytes_held += static_cast<int64_t>(size);
+    return malloc(size);
+}
+
+void deallocate(void *, void *memory, uint64_t size)
+{
+    bytes_held -= static_cast<int64_t>(size);
+    free(memory);
+}
+
+class Follower : public Observing
+{
+  protected:
+    /* Threads of ours that there are. */
+    static size_t threads()
+    {
+        size_t count = 0;
+        for (const auto &task : fs::directory_iterator("/proc/self/task")) {
+            std::ifstream file(task.path() / "comm");
+            std::string name;
+            count += std::getline(file, name) && name == "kpytrace";
+        }
+        return count;
+    }
+    /* There are none, soon: one that was joined may be seen for a moment. */
+    static bool have_ended()
+    {
+        for (int i = 0; i < 10000 && threads(); i++)
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        return threads() == 0;
+    }
+    /* Bytes that the file in the making has: it has no name, or not yet its own. */
+    off_t made() const
+    {
+        off_t bytes = 0;
+        for (const auto &link : fs::directory_iterator("/proc/self/fd")) {
+            std::error_code is_closed;
+            const std::string file = fs::read_symlink(link.path(), is_closed).string();
+            struct stat info;
+            if (file.rfind(folder(), 0) != 0 || file.rfind(path("t.json.journal"), 0) == 0)
+                continue;
+            if (stat(link.path().c_str(), &info) == 0) bytes += info.st_size;
+        }
+        return bytes;
+    }
+    /* Runs operators within each other, with tensors that come again and new ones. */
+    void run_some(uint64_t thread, uint64_t round)
+    {
+        Values own;
+        kpt_op op = op_of(round % 3 ? "outer" : "other");
+        op.thread = thread;
+        op.record_id = round;
+        const kpt_value old = own.of(own.tensor(0x1000, {2, 3}));
+        const kpt_value fresh = own.of(own.tensor((thread << 40) + round * 2, {4, 1, 5}));
+        const uint64_t a =
+            begin_op(op, {old, own.list({own.integer(static_cast<int64_t>(round)), old})});
+        op.forward_thread = 1;
+        const uint64_t b = begin_op(op, {own.real(0.5), own.boolean(round % 2), fresh});
+        end_op(b, {fresh}, round % 100 ? "" : "an error");
+        if (round % 50) end_op(a, {old, own.string("text")});
+    }
+    /* Records on three threads until a part of the file was made, or for so long. */
+    template <class Function> void record_until(Function is_enough)
+    {
+        std::atomic<bool> is_over{false};
+        std::vector<std::thread> all;
+        const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+        for (uint64_t thread = 1; thread <= 3; thread++) {
+            all.emplace_back([this, thread, &is_over] {
+                is_ours = true;
+                for (uint64_t round = 1; !is_over; round++) {
+                    run_some(thread, round);
+                    if (round % 16 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+                }
+            });
+        }
+        while (!is_enough() && std::chrono::steady_clock::now() < end)
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        EXPECT_TRUE(is_enough());
+        is_over = true;
+        for (std::thread &thread : all)
+            thread.join();
+    }
+    /* The file is what recovery makes of a copy of its journal, up to what is said of its end. */
+    void expect_same()
+    {
+        kpti_error text = {""};
+        ASSERT_EQ(stop(), KPT_OK);
+        make_file("copy.journal", content("t.json.journal"));
+        ASSERT_EQ(close(), KPT_OK) << error;
+        ASSERT_EQ(kpti_execution_trace.recover(self, path("copy.journal").c_str(),
+                                               path("copy.json").c_str(), &text),
+                  KPT_OK)
+            << text.text;
+        const std::string own = content("t.json");
+        const std::string other = content("copy.json");
+        const size_t nodes = own.find("],\"finish_ts\"");
+        ASSERT_NE(nodes, std::string::npos);
+        EXPECT_TRUE(own.substr(0, nodes) == other.substr(0, nodes));
+        EXPECT_EQ(other.find("],\"finish_ts\""), nodes);
+        const json t = read();
+        expect_tree(t);
+        EXPECT_EQ(t["kpytrace"]["complete"].text, "true");
+        EXPECT_EQ(t["kpytrace"]["damaged"].text, "0");
+        EXPECT_EQ(files(), 3U);
+    }
+};
+
+TEST_F(Follower, MakesWhatWouldBeMadeAtTheEnd)
+{
+    begin();
+    record_until([this] { return made() > 500000; });
+    expect_same();
+    EXPECT_TRUE(have_ended());
+}
+
+TEST_F(Follower, GoesOnOverStops)
+{
+    begin();
+    for (off_t bytes : {100000, 300000, 500000}) {
+        EXPECT_EQ(stop(), KPT_OK);
+        run_some(1, 1); /* nobody sees it */
+        EXPECT_EQ(start(), KPT_OK);
+        EXPECT_LE(threads(), 1U);
+        record_until([this, bytes] { return made() > bytes; });
+    }
+    expect_same();
+}
+
+/* A short file, or one that can't be replaced, is made at its end. */
+TEST_F(Follower, IsThereWhereItIsWorthIt)
+{
+    make();
+    EXPECT_EQ(open("t.json"), KPT_OK);
+    EXPECT_EQ(start(), KPT_OK);
+    run_some(1, 1);
+    EXPECT_EQ(threads(), 0U);
+    for (uint64_t round = 1; round < 1000; round++)
+        run_some(1, round);
+    EXPECT_EQ(threads(), 1U);
+    EXPECT_EQ(stop(), KPT_OK);
+    EXPECT_EQ(close(), KPT_OK);
+    EXPECT_TRUE(have_ended());
+    EXPECT_EQ(open("/dev/null"), KPT_OK);
+    EXPECT_EQ(start(), KPT_OK);
+    for (uint64_t round = 1; round < 1000; round++)
+        run_some(1, round);
+    EXPECT_EQ(threads(), 0U);
+    EXPECT_EQ(stop(), KPT_OK);
+    EXPECT_EQ(close(), KPT_OK);
+    EXPECT_EQ(files(), 1U);
+}
+
+TEST_F(Follower, WhereItHasNoMemoryTheFileIsMadeAtTheEnd)
+{
+    is_ours = true;
+    bytes_held = 0;
+    env.host.alloc = allocate;
+    env.host.dealloc = deallocate;
+    begin();
+    record_until([this] { return stats().journal_bytes > 1000000; });
+    EXPECT_TRUE(have_ended()); /* it has given up */
+    expect_same();
+    kpti_execution_trace.destroy(self);
+    self = nullptr;
+    EXPECT_EQ(bytes_held, 0);
+}
+
+/* Files may be no larger, as on a full disk: what it made is removed, and nothing that was recorded is lost. */
+TEST_F(Follower, WhereItHasNoRoomTheFileIsMadeAtTheEnd)
+{
+    const sighandler_t handler = signal(SIGXFSZ, SIG_IGN);
+    rlimit before;
+    begin();
+    record_until([this] { return made() > 200000; });
+    (void)getrlimit(RLIMIT_FSIZE, &before);
+    const rlimit limit = {stats().journal_bytes + (1 << 20), before.rlim_max};
+    (void)setrlimit(RLIMIT_FSIZE, &limit);
+    record_until([this] { return made() == 0; });
+    (void)setrlimit(RLIMIT_FSIZE, &before);
+    (void)signal(SIGXFSZ, handler);
+    expect_same();
+}
+
+/* The child has no such thread; it records a file of its own, and the parent's goes on. */
+TEST_F(Follower, AForkLeavesItToTheParent)
+{
+    begin();
+    record_until([this] { return made() > 200000; });
+    const pid_t child = fork();
+    if (child == 0) {
+        kpti_execution_trace.forked(self);
+        int ok = threads() == 0 && made() == 0 && open("child.json") == KPT_OK;
+        ok = ok && start() == KPT_OK && run("own") != 0 && stop() == KPT_OK && close() == KPT_OK;
+        kpti_execution_trace.destroy(self);
+        _exit(ok ? 0 : 1);
+    }
+    int status = -1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+    expect_tree(read("child.json"));
+    fs::remove(path("child.json"));
+    record_until([this] { return made() > 400000; });
+    expect_same();
+}
+
+/* Forks while it is at work. */
+TEST_F(Follower, ForksMayComeAtAnyTime)
+{
+    begin();
+    int forks = 0;
+    record_until([this, &forks] {
+        const pid_t child = fork();
+        if (child == 0) {
+            kpti_execution_trace.forked(self);
+            kpti_execution_trace.destroy(self);
+            _exit(0);
+        }
+        int status = -1;
+        EXPECT_EQ(waitpid(child, &status, 0), child);
+        EXPECT_EQ(status, 0);
+        return ++forks > 10 && made() > 200000;
+    });
+    expect_same();
+}
+
+TEST_F(Follower, WhoIsKilledLeavesTheJournalOnly)
+{
+    const pid_t child = fork();
+    if (child == 0) {
+        begin();
+        record_until([this] { return made() > 200000; });
+        (void)kill(getpid(), SIGKILL);
+    }
+    int status = -1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFSIGNALED(status));
+    EXPECT_EQ(files(), 2U);
+    EXPECT_EQ(read()["kpytrace"]["complete"].text, "false");
+    make();
+    kpti_error text = {""};
+    EXPECT_EQ(kpti_execution_trace.recover(self, path("t.json.journal").c_str(),
+                                           path("t.json").c_str(), &text),
+              KPT_OK);
+    expect_tree(read());
+}
+
+} // namespace
