@@ -2,6 +2,8 @@
 
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -13,7 +15,9 @@ enum { WINDOW_BYTES = 64 << 20 };
  * when a chunk was taken. */
 enum { FIRST_WAIT_MS = 10, LAST_WAIT_MS = 160 };
 /* Threads' clocks are less than that behind (now.h). */
-enum { MARGIN_NS = 1000000 };
+enum { MARGIN_NS = 10000000 };
+/* What else runs comes first: what the thread does not get done, the close does. */
+enum { NICENESS = 10 };
 
 typedef struct window {
     struct window *before;
@@ -27,7 +31,7 @@ struct kpti_et_follower {
     kpti_recorder *recorder;
     kpti_trace_file file;
     pthread_t thread;
-    int is_ending;          /* under the recorder's lock */
+    int is_ending;          /* atomic; set under the recorder's lock */
     kpti_et_writer *writer; /* NULL: none yet, or it failed */
     int has_failed;
     uint64_t known; /* bytes of the journal that the writer has */
@@ -107,7 +111,7 @@ static int follow(kpti_et_follower *f)
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     kpti_recorder_await(f->recorder);
     writer = read_more(f);
-    if (writer && kpti_et_writer_take(writer, now - MARGIN_NS))
+    if (writer && kpti_et_writer_take(writer, now - MARGIN_NS, &f->is_ending))
         return f->known != known || writer->tree.node_count != nodes;
     give_up(f);
     return 0;
@@ -125,7 +129,8 @@ static void wait_for_more(kpti_et_follower *f, int ms)
     kpti_recorder *r = f->recorder;
     const struct timespec until = after_ms(ms);
     int error = 0;
-    while (!f->is_ending && !error && !r->is_short && r->journal.bytes == f->known) {
+    while (!__atomic_load_n(&f->is_ending, __ATOMIC_RELAXED) && !error && !r->is_short &&
+           r->journal.bytes == f->known) {
         if (ms > LAST_WAIT_MS)
             (void)pthread_cond_wait(&r->grown, &r->lock);
         else
@@ -138,13 +143,14 @@ static void *run(void *arg)
     kpti_et_follower *f = arg;
     kpti_recorder *r = f->recorder;
     int ms = FIRST_WAIT_MS;
+    (void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICENESS);
     (void)pthread_mutex_lock(&r->lock);
     for (;;) {
         int is_short;
         if (f->has_failed) break;
         wait_for_more(f, ms);
         is_short = r->is_short;
-        if (f->is_ending) break;
+        if (__atomic_load_n(&f->is_ending, __ATOMIC_RELAXED)) break;
         (void)pthread_mutex_unlock(&r->lock);
         if (is_short)
             give_up(f); /* what the file takes is the journal's */
@@ -189,12 +195,12 @@ int kpti_et_follower_finish(kpti_et_follower *f)
     kpti_error unread;
     int is_done = 0;
     (void)pthread_mutex_lock(&r->lock);
-    f->is_ending = 1;
+    __atomic_store_n(&f->is_ending, 1, __ATOMIC_RELAXED);
     (void)pthread_cond_signal(&r->grown);
     (void)pthread_mutex_unlock(&r->lock);
     (void)pthread_join(f->thread, NULL);
     writer = f->writer ? read_more(f) : NULL;
-    if (writer && kpti_et_writer_take(writer, INT64_MAX)) {
+    if (writer && kpti_et_writer_take(writer, INT64_MAX, NULL)) {
         is_done = kpti_et_writer_close(writer, 1, &unread) == KPT_OK;
         f->writer = NULL;
     }

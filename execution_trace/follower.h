@@ -2,7 +2,8 @@
  * its close. It takes its time from nobody: a thread that records never waits for it.
  *
  * What was recorded before a time is known to be in the journal once each thread was seen outside after that
- * time, since it takes the time of a record when it is inside; but for what its clock is behind. So all of it can be put in order, as at the end.
+ * time, since it takes the time of a record when it is inside; but for what its clock is behind. So all of it can
+ * be put in order, as at the end.
  *
  * The journal stays as it is. Where the thread fails, as on a full disk, what it made is removed, and the file is
  * made at the end as if it had not been. */

@@ -21,7 +21,7 @@ kpt_status kpti_trace_file_from(const kpti_trace_file *file, const void *journal
     kpti_et_writer *writer;
     const kpt_status status = kpti_et_writer_open(&writer, file, journal, size, error);
     if (status != KPT_OK) return status;
-    (void)kpti_et_writer_take(writer, INT64_MAX);
+    (void)kpti_et_writer_take(writer, INT64_MAX, NULL);
     return kpti_et_writer_close(writer, 1, error);
 }
 

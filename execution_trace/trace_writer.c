@@ -113,10 +113,12 @@ kpt_status kpti_et_writer_open(kpti_et_writer **writer, const kpti_trace_file *f
     return status;
 }
 
-int kpti_et_writer_take(kpti_et_writer *w, int64_t last_ns)
+int kpti_et_writer_take(kpti_et_writer *w, int64_t last_ns, const int *is_enough)
 {
     kpti_et_item item;
-    while (!kpti_out_error(&w->out) && kpti_et_reader_next(&w->reader, &item, last_ns))
+    while (!kpti_out_error(&w->out) &&
+           !(is_enough && __atomic_load_n(is_enough, __ATOMIC_RELAXED)) &&
+           kpti_et_reader_next(&w->reader, &item, last_ns))
         kpti_et_tree_take(&w->tree, &item);
     return is_whole(w) && !w->resources.error && !kpti_out_error(&w->out);
 }
