@@ -4,7 +4,8 @@ the Python that runs this; figures as JSON to stdout.
 
 usage: execution_trace.py FOLDER [STEPS [ROUNDS]]     FOLDER is best on a memory-backed file system
 
-Times are of the processor, of all threads, and the least of all rounds: what else the machine does only adds.
+Times are of the processor, of all threads, and of the clock; the least of all rounds: what else the machine does
+only adds.
 """
 import functools
 import gc
@@ -23,24 +24,32 @@ KINDS = {"none": None,
          "kpytrace without stacks": functools.partial(ExecutionTraceObserver, python_stacks=False)}
 
 
+def now():
+    return time.process_time(), time.perf_counter()
+
+
+def took(what, began, ended):
+    return {what: ended[0] - began[0], what + " by the clock": ended[1] - began[1]}
+
+
 def measure(make, step, steps, path):
-    """Seconds while it records and of its end; bytes of the file, and its nodes."""
+    """Seconds while it records and of its end, as took() has them; bytes of the file, and its nodes."""
     observer = make().register_callback(path) if make else None
     gc.collect()
-    began = time.process_time()
+    began = now()
     if observer:
         observer.start()
     step(steps)
     if observer:
         observer.stop()
-    recorded = time.process_time()
+    recorded = now()
     if not observer:
-        return {"recording": recorded - began}
+        return took("recording", began, recorded)
     observer.unregister_callback()
-    ended = time.process_time()
+    ended = now()
     with open(path) as file:
         nodes = file.read().count('"ctrl_deps"')
-    return {"recording": recorded - began, "unregistering": ended - recorded,
+    return {**took("recording", began, recorded), **took("unregistering", recorded, ended),
             "bytes": os.path.getsize(path), "nodes": nodes}
 
 

@@ -15,7 +15,7 @@ enum { WINDOW_BYTES = 64 << 20 };
  * when a chunk was taken. */
 enum { FIRST_WAIT_MS = 10, LAST_WAIT_MS = 160 };
 /* Threads' clocks are less than that behind (now.h). */
-enum { MARGIN_NS = 10000000 };
+enum { MARGIN_NS = 2000000 };
 /* What else runs comes first: what the thread does not get done, the close does. */
 enum { NICENESS = 10 };
 

@@ -49,9 +49,8 @@ static const void *ip_of(const void *frame)
 
 static int is_level(const kpti_level *l, kpti_raw_frame *frame)
 {
-    /* Not one after the other: mostly all of it is true. */
-    return (l->frame == frame) & (l->ip == kpti_raw_ip(frame)) &
-           (l->version == kpti_code_version(kpti_raw_frame_code(frame)));
+    return l->frame == frame && l->ip == kpti_raw_ip(frame) &&
+           l->version == kpti_code_version(kpti_raw_frame_code(frame));
 }
 
 /* Whether FRAME, and what is below it, is something else than the first COUNT levels: 0, or one more than the
