@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 
 #include <atomic>
@@ -10,6 +11,16 @@
 #include <thread>
 
 #include "observing.h"
+
+static std::atomic<bool> disk_is_full;
+
+/* In place of the system's: a disk that is full, or one that doesn't tell. */
+extern "C" int fstatvfs(int, struct statvfs *info)
+{
+    *info = {};
+    info->f_blocks = disk_is_full;
+    return 0;
+}
 
 namespace
 {
@@ -213,6 +224,18 @@ TEST_F(Follower, WhereItHasNoRoomTheFileIsMadeAtTheEnd)
     (void)setrlimit(RLIMIT_FSIZE, &before);
     (void)signal(SIGXFSZ, handler);
     expect_same();
+}
+
+/* What the file takes might be the journal's. */
+TEST_F(Follower, BeforeTheDiskIsFullTheFileIsGivenUp)
+{
+    begin();
+    record_until([this] { return made() > 200000; });
+    disk_is_full = true;
+    record_until([this] { return made() == 0; });
+    expect_same(); /* at the end it is tried nevertheless */
+    disk_is_full = false;
+    EXPECT_EQ(stats().dropped, 0U);
 }
 
 /* The child has no such thread; it records a file of its own, and the parent's goes on. */
