@@ -177,7 +177,7 @@ typedef struct kpt_observer_ops {
 
     /* An operator begins. OP_ID receives the number to end it with: 0 if it is not recorded.
      * KPT_DECLINED: one of its values is the description of a tensor that the observer does not know, or not
-     * any more; nothing is recorded, and the host calls again with that tensor itself.
+     * any more, or whose elements it wants; nothing is recorded, and the host calls again with that tensor itself.
      * thread: the one that runs the operator; many at once, also beside control calls but destroy
      * GIL: not needed
      * ownership: op and all that it points to is borrowed during the call

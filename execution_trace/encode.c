@@ -219,7 +219,9 @@ static inline void put_value(kpti_et_cursor *c, const kpt_value *v, kpti_et_wish
 {
     const uint32_t kind = v->kind;
     if (kind == KPT_VALUE_DESCRIBED) {
-        if (!kpti_et_put_described(c, (uint64_t)v->number)) c->has_unknown = 1;
+        /* Its elements, if they are wanted, are not in the chunk. */
+        if (wish.ranges || wish.data || !kpti_et_put_described(c, (uint64_t)v->number))
+            c->has_unknown = 1;
     } else if (kind == KPT_VALUE_INT || kind == KPT_VALUE_BOOL) {
         put_number(c, kind, (uint64_t)v->number);
     } else if (kind == KPT_VALUE_NONE) {

@@ -55,6 +55,7 @@ static const char *map(kpti_et_follower *f, uint64_t size)
         kpti_heap_give(&f->file.heap, last, sizeof *last);
         return NULL;
     }
+    (void)madvise(mapped, bytes, MADV_DONTFORK); /* as with chunks */
     *last = (window){f->last_window, mapped, f->known, bytes};
     f->last_window = last;
     return last->bytes;

@@ -84,6 +84,8 @@ kpti_et_chunk *kpti_et_journal_take(kpti_et_journal *j, uint32_t stream, uint64_
         (words * KPTI_ET_WORD + KPTI_ET_ALIGN - 1) / KPTI_ET_ALIGN * KPTI_ET_ALIGN;
     kpti_et_chunk *chunk = extend(j, bytes, error);
     if (!chunk) return NULL;
+    /* A child that lives on would keep the file on the disk. */
+    (void)madvise(chunk, bytes, MADV_DONTFORK);
     chunk->stream = stream;
     chunk->words = bytes / KPTI_ET_WORD;
     chunk->os_tid = os_tid;

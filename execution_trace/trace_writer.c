@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/statvfs.h>
 
 #include "kpt_text.h"
 
@@ -113,13 +114,25 @@ kpt_status kpti_et_writer_open(kpti_et_writer **writer, const kpti_trace_file *f
     return status;
 }
 
+/* Whether the journal still finds room: what it doesn't is lost, while the file can be made later. */
+static int leaves_room(const kpti_et_writer *w)
+{
+    enum { LEAST_FREE = 16 << 20 };
+    struct statvfs info;
+    if (fstatvfs(w->out.fd, &info) != 0 || !info.f_blocks) return 1; /* it doesn't tell */
+    return (uint64_t)info.f_bavail * info.f_frsize >= LEAST_FREE;
+}
+
 int kpti_et_writer_take(kpti_et_writer *w, int64_t last_ns, const int *is_enough)
 {
+    enum { AT_ONCE = 1024 }; /* about a megabyte */
     kpti_et_item item;
-    while (!kpti_out_error(&w->out) &&
-           !(is_enough && __atomic_load_n(is_enough, __ATOMIC_RELAXED)) &&
-           kpti_et_reader_next(&w->reader, &item, last_ns))
+    for (uint32_t i = 0; !kpti_out_error(&w->out); i++) {
+        if (is_enough && __atomic_load_n(is_enough, __ATOMIC_RELAXED)) break;
+        if (is_enough && i % AT_ONCE == 0 && !leaves_room(w)) return 0;
+        if (!kpti_et_reader_next(&w->reader, &item, last_ns)) break;
         kpti_et_tree_take(&w->tree, &item);
+    }
     return is_whole(w) && !w->resources.error && !kpti_out_error(&w->out);
 }
 

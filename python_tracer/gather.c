@@ -70,22 +70,22 @@ static uint32_t gather(kpti_wish wish, int may_wait, uint32_t *flags)
 
 uint32_t kpti_gather_python(uint32_t depth, int may_wait, uint32_t *flags)
 {
-    return gather((kpti_wish){depth, 1, 0}, may_wait, flags);
+    return gather((kpti_wish){depth, 1, 0, NULL}, may_wait, flags);
 }
 
 uint32_t kpti_gather_pinned(uint32_t depth, int no_objects)
 {
     uint32_t flags = 0;
     if (no_objects && !kpti_frames_are_known() && !KPTI_FRAMES_ARE_OBJECTS) return 0;
-    return gather((kpti_wish){depth, 0, no_objects}, 0, &flags);
+    return gather((kpti_wish){depth, 0, no_objects != 0, NULL}, 0, &flags);
 }
 
 /* Not a part of its caller, whose other way is the short one. */
 static __attribute__((noinline)) uint32_t gather_anew(uint32_t depth, uint64_t *gathered)
 {
-    const uint32_t stack = kpti_gather_pinned(depth, 0);
-    *gathered = kpti_gatherer_last();
-    return stack;
+    uint32_t flags = 0;
+    *gathered = 0; /* of a thread that has left Python, whose last state is gone */
+    return gather((kpti_wish){depth, 0, 0, gathered}, 0, &flags);
 }
 
 uint32_t kpti_gather_within(uint32_t depth, uint64_t *gathered)

@@ -73,6 +73,7 @@ uint32_t kpti_gatherer_gather(PyThreadState *state, kpti_standing s, kpti_wish w
     }
     g->inside = 1;
     stack = kpti_gathering_next(&g->gathering, state, s, wish, again, flags);
+    if (wish.gathered) *wish.gathered = g->gathering.last.number;
     g->inside = 0;
     return stack;
 }
@@ -81,11 +82,6 @@ kpti_reader *kpti_gatherer_reader(void)
 {
     gatherer *g = own ? own : make_own();
     return g ? &g->reader : NULL;
-}
-
-uint64_t kpti_gatherer_last(void)
-{
-    return own && !own->inside ? own->gathering.last.number : 0;
 }
 
 uint32_t kpti_gatherer_stays(uint64_t gathered)

@@ -16,8 +16,12 @@ typedef enum kpti_standing {
 /* What is wanted of a stack. */
 typedef struct kpti_wish {
     uint32_t depth; /* the innermost so many frames; 0 = all */
-    int hold;       /* with one holder; else it is good as long as the tree is pinned */
-    int no_objects; /* Python allocates nothing: somebody may hold a lock that this would take */
+    uint8_t hold;   /* with one holder; else it is good as long as the tree is pinned */
+    /* Python allocates nothing: somebody may hold a lock that this would take. */
+    uint8_t no_objects;
+    /* Receives the number of a stack that can be known again, and 0 of one that can't; NULL: nobody asks. It
+     * stays as it is where nothing was gathered, or nothing is remembered of it. */
+    uint64_t *gathered;
 } kpti_wish;
 
 /* The stack of STATE, the calling thread's, which stands so and may look. FLAGS: as in gather.h. AGAIN: if it
@@ -28,10 +32,8 @@ uint32_t kpti_gatherer_gather(PyThreadState *state, kpti_standing s, kpti_wish w
 /* What the calling thread reads as; NULL: no memory. */
 kpti_reader *kpti_gatherer_reader(void);
 
-/* A number of the stack that the calling thread gathered last; 0: it can't be known again. */
-uint64_t kpti_gatherer_last(void);
-/* That stack, while the frame that was on top runs, and is there again at the same instruction; 0: it is not, or
- * this is not known. The call that it was gathered in has not returned. */
+/* The stack that the calling thread GATHERED last, while the frame that was on top runs, and is there again at the
+ * same instruction; 0: it is not, or this is not known. The call that it was gathered in has not returned. */
 uint32_t kpti_gatherer_stays(uint64_t gathered);
 
 /* The calling thread remembers nothing of the stacks that it gathered: nor does it hold any. */

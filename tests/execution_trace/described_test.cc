@@ -95,6 +95,25 @@ TEST_F(Described, WhatIsNotKnownIsDeclined)
     EXPECT_FALSE(attr_of(node_of(all, "op"), "kpytrace").has("ended_by"));
 }
 
+TEST_F(Described, IsDeclinedWhereItsElementsAreWanted)
+{
+    const int64_t numbers[] = {3, 1, 2, 9, 5, 4};
+    kpt_tensor &t = described(0x1000, 7);
+    uint64_t id;
+    t.data = numbers;
+    t.element_bytes = sizeof *numbers;
+    t.elements = KPT_ELEMENTS_SIGNED;
+    args.flags = KPT_OBSERVER_RANGES;
+    begin();
+    EXPECT_EQ(begin_with({values.integer(5)}, &id), KPT_OK);
+    EXPECT_EQ(end_with(id, {values.of(t)}), KPT_OK); /* of outputs they never are */
+    EXPECT_EQ(begin_with({named(7)}, &id), KPT_DECLINED);
+    run("named", {values.of(t)}, {named(7)});
+    const json all = finish();
+    expect_tree(all);
+    EXPECT_EQ(attr_of(node_of(all, "named"), "tensor_range").text, "{\"0\":[1,9]}");
+}
+
 TEST_F(Described, WhatADeclinedOperatorToldIsNotKnown)
 {
     const kpt_tensor &old = described(0x1000, 7);

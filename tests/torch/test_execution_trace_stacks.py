@@ -6,7 +6,7 @@ import sys
 import threading
 import unittest
 
-import support  # noqa: F401
+import support
 
 import et
 import torch
@@ -19,6 +19,26 @@ try:
     import greenlet
 except ImportError:
     greenlet = None
+
+
+@torch.jit.ignore
+def in_python(x: torch.Tensor) -> torch.Tensor:
+    return x.sin()
+
+
+def in_and_out(x: torch.Tensor) -> torch.Tensor:
+    return torch.nn.functional.linear(in_python(x), x)
+
+
+def on_another_thread(x: torch.Tensor) -> torch.Tensor:
+    return torch.jit.wait(torch.jit.fork(in_and_out, x))
+
+
+def leave_python(path):
+    """A thread of torch's own runs operators in Python and then, without a state of Python's, others."""
+    torch.jit.script(in_and_out)
+    work = torch.jit.script(on_another_thread)
+    et.record(path, lambda: [work(torch.ones(2, 2)) for _ in range(20)])
 
 
 def note(stacks):
@@ -223,6 +243,19 @@ class Stacks(unittest.TestCase):
                 self.op()
 
         self.check(work, 8)
+
+    def test_a_thread_that_has_left_python(self):
+        """Nothing is taken from the state that it had: memory that was freed is filled with what is no address."""
+        with et.folder() as folder:
+            path = os.path.join(folder, "trace.json")
+            support.program(f"""
+                import test_execution_trace_stacks
+                test_execution_trace_stacks.leave_python({path!r})""", PYTHONMALLOC="debug")
+            trace = et.load(path)
+        for node in et.named(trace, "aten::sin"):
+            self.assertEqual(et.stack(trace, node)[0][0], "in_python")
+        for name in "aten::linear", "aten::t", "aten::transpose":
+            self.assertEqual([et.own(node).get("stack") for node in et.named(trace, name)], [None] * 20)
 
     def test_a_stop_inside_of_an_operator(self):
         test = self
