@@ -38,7 +38,7 @@ static look take_look(void)
 
 static int was_slow(look l, uint64_t pace)
 {
-    return (double)l.took * (double)pace > 1000 * 4294967296.0; /* 1 µs */
+    return (double)l.took * (double)pace > 5000 * 4294967296.0; /* 5 µs */
 }
 
 /* The counter's, which stays the same as long as the machine runs; 0: it is not known yet. A processor that

@@ -225,9 +225,14 @@ void forget_all()
     k.storages.sweep(leaving, [](const Storage &) { return false; });
 }
 
-void identities_forked()
+void identities_hold()
 {
-    new (&known().lock) std::mutex;
+    known().lock.lock();
+}
+
+void identities_release()
+{
+    known().lock.unlock();
 }
 
 } // namespace kpytrace

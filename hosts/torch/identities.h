@@ -35,8 +35,9 @@ void forget(c10::TensorImpl *tensor);
 // Gives all references back.
 void forget_all();
 
-// In the child of a fork, on its only thread: the lock is free, whoever had it.
-void identities_forked();
+// Before a fork, so that the child has whole tables; after it, in the parent and in the child.
+void identities_hold();
+void identities_release();
 
 // Addresses, by some of their bits: how often a reference to one of these was given back. It counts before
 // that: who finds another tensor at an address sees it.

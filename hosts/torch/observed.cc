@@ -270,6 +270,19 @@ at::CallbackHandle add_callbacks()
                      Scope::STATIC_RUNTIME_OP, Scope::STATIC_RUNTIME_MODEL}));
 }
 
+// Nobody is in the middle of changing a table when a process forks.
+void hold_tables()
+{
+    identities_hold();
+    texts_hold();
+}
+
+void release_tables()
+{
+    texts_release();
+    identities_release();
+}
+
 // The plugin's observers have ended in the child; so has what the parent's threads were in.
 void observing_forked()
 {
@@ -277,15 +290,14 @@ void observing_forked()
         slot = nullptr;
     told_end = 0;
     new (&told_lock) std::mutex;
-    identities_forked();
-    texts_forked();
+    release_tables();
 }
 
 } // namespace
 
 bool begin_observing(const Observer &observer)
 {
-    static const int hooked = pthread_atfork(nullptr, nullptr, observing_forked);
+    static const int hooked = pthread_atfork(hold_tables, release_tables, observing_forked);
     (void)hooked;
     std::lock_guard<std::mutex> guard(told_lock);
     const auto slot = std::find(told.begin(), told.end(), nullptr);

@@ -140,9 +140,14 @@ const FunctionTexts &texts_of_name(std::string_view name)
     return here.device_text;
 }
 
-void texts_forked()
+void texts_hold()
 {
-    new (&seen().lock) std::mutex;
+    seen().lock.lock();
+}
+
+void texts_release()
+{
+    seen().lock.unlock();
 }
 
 } // namespace kpytrace

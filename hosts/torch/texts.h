@@ -25,8 +25,9 @@ const FunctionTexts &texts_of(const at::RecordFunction &function);
 
 kpt_str device_text(c10::Device device);
 
-// In the child of a fork, on its only thread.
-void texts_forked();
+// Before a fork, so that the child has whole tables; after it, in the parent and in the child.
+void texts_hold();
+void texts_release();
 
 } // namespace kpytrace
 #endif
