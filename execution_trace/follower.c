@@ -14,7 +14,7 @@ enum { WINDOW_BYTES = 64 << 20 };
 /* It looks again after the first one; later and later where there is nothing new, and after the last one only
  * when a chunk was taken. */
 enum { FIRST_WAIT_MS = 10, LAST_WAIT_MS = 160 };
-/* Threads' clocks are less than that behind (now.h). */
+/* Threads' clocks are less than that behind (now.h), and whether they are inside is seen sooner. */
 enum { MARGIN_NS = 2000000 };
 /* What else runs comes first: what the thread does not get done, the close does. */
 enum { NICENESS = 10 };
@@ -109,7 +109,6 @@ static int follow(kpti_et_follower *f)
     const uint64_t known = f->known;
     const uint64_t nodes = f->writer ? f->writer->tree.node_count : 0;
     kpti_et_writer *writer;
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
     kpti_recorder_await(f->recorder);
     writer = read_more(f);
     if (writer && kpti_et_writer_take(writer, now - MARGIN_NS, &f->is_ending))
