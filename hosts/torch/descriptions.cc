@@ -58,13 +58,13 @@ namespace
 [[gnu::hot]] bool Descriptions::Told::fits(const kpt_tensor &told)
 {
     const auto is_small = [](int64_t number) { return number == static_cast<int32_t>(number); };
-    return told.dimensions <= MOST_DIMENSIONS &&
+    return told.dimensions <= MOST_DIMENSIONS && is_small(told.offset_elements) &&
            std::all_of(told.sizes, told.sizes + told.dimensions, is_small) &&
            std::all_of(told.strides, told.strides + told.dimensions, is_small);
 }
 
 [[gnu::hot]] void Descriptions::Told::keep(const c10::TensorImpl &now,
-                                           const c10::StorageImpl *its_storage, uint64_t now_epoch,
+                                           const c10::StorageImpl *its_storage, uint32_t now_epoch,
                                            const kpt_tensor &told)
 {
     tensor = &now;
@@ -74,11 +74,10 @@ namespace
     dtype = now.dtype();
     device = its_storage->device();
     dimensions = static_cast<uint16_t>(told.dimensions);
-    offset_elements = told.offset_elements;
+    offset_elements = static_cast<int32_t>(told.offset_elements);
     description = told.description;
-    const auto narrow = [](int64_t number) { return static_cast<int32_t>(number); };
-    std::transform(told.sizes, told.sizes + dimensions, sizes.begin(), narrow);
-    std::transform(told.strides, told.strides + dimensions, strides.begin(), narrow);
+    for (size_t i = 0; i < dimensions; i++)
+        extents[i] = {static_cast<int32_t>(told.sizes[i]), static_cast<int32_t>(told.strides[i])};
 }
 
 // Of the numbers that hold, no two of a thread end in the same ten bits: an observer that looks at these

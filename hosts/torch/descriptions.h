@@ -7,6 +7,7 @@
 #include <c10/core/TensorImpl.h>
 
 #include <array>
+#include <cstddef>
 #include <memory>
 
 #include "identities.h"
@@ -32,27 +33,31 @@ class Descriptions
   private:
     enum { MOST_DIMENSIONS = 8, SLOT_BITS = 9 };
 
+    struct Extent {
+        int32_t size;
+        int32_t stride;
+    };
+
     // Small, so that a thread's are on few pages: what they push out of the processor's caches costs more
-    // than to read them.
-    struct Told {
+    // than to read them. Up to two dimensions it is one line of these.
+    struct alignas(64) Told {
         const c10::TensorImpl *tensor = nullptr; // null: none
-        uint64_t epoch = 0;                      // of the identities
-        c10::DispatchKeySet keys;
         const c10::StorageImpl *storage = nullptr;
+        c10::DispatchKeySet keys;
+        uint64_t description = 0;
+        uint32_t epoch = 0; // of the identities
+        int32_t offset_elements = 0;
         caffe2::TypeMeta dtype;
         c10::Device device{c10::DeviceType::CPU};
         uint16_t dimensions = 0;
-        int64_t offset_elements = 0;
-        uint64_t description = 0;
-        std::array<int32_t, MOST_DIMENSIONS> sizes{};
-        std::array<int32_t, MOST_DIMENSIONS> strides{};
+        std::array<Extent, MOST_DIMENSIONS> extents{};
 
         static bool fits(const kpt_tensor &told);
         bool holds(const c10::TensorImpl &now) const;
         void keep(const c10::TensorImpl &now, const c10::StorageImpl *its_storage,
-                  uint64_t now_epoch, const kpt_tensor &told);
+                  uint32_t now_epoch, const kpt_tensor &told);
     };
-    static_assert(sizeof(Told) <= 128, "two lines of the cache");
+    static_assert(sizeof(Told) == 128 && offsetof(Told, extents) <= 64 - 2 * sizeof(Extent));
 
     static size_t slot_of(const c10::TensorImpl *tensor)
     {
@@ -74,7 +79,7 @@ inline bool Descriptions::Told::holds(const c10::TensorImpl &now) const
     const auto its_strides = now.strides();
     if (dimensions != its_sizes.size() || dimensions != its_strides.size()) return false;
     for (size_t i = 0; i < dimensions; i++)
-        if (sizes[i] != its_sizes[i] || strides[i] != its_strides[i]) return false;
+        if (extents[i].size != its_sizes[i] || extents[i].stride != its_strides[i]) return false;
     return true;
 }
 

@@ -67,7 +67,7 @@ struct Tensor {
     uint64_t id = 0;
     Target *storage = nullptr; // of which the number is known
     uint64_t storage_id = 0;
-    uint64_t storage_epoch = 0;
+    uint32_t storage_epoch = 0;
 };
 
 // Open addressing; a free slot has no target. At most half of the slots are taken.

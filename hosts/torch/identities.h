@@ -23,7 +23,7 @@ enum : uint64_t { UNDEFINED_TENSOR = 1 }; // torch has one for all
 struct Identity {
     uint64_t tensor_id;
     uint64_t storage_id; // 0 without a storage
-    uint64_t epoch;
+    uint32_t epoch;
 };
 
 // Both live during the call; STORAGE may be null. Throws std::bad_alloc.
@@ -48,7 +48,7 @@ class Epochs
     {
         return reinterpret_cast<uintptr_t>(address) * UINT64_C(0x9E3779B97F4A7C15);
     }
-    static uint64_t of(const void *address)
+    static uint32_t of(const void *address)
     {
         return at(address).load(std::memory_order_acquire);
     }
@@ -60,16 +60,16 @@ class Epochs
   private:
     enum { BITS = 9 };
 
-    static std::atomic<uint64_t> &at(const void *address)
+    static std::atomic<uint32_t> &at(const void *address)
     {
         return counts_[mixed(address) >> (64 - BITS)];
     }
 
-    static inline std::array<std::atomic<uint64_t>, 1 << BITS> counts_{};
+    static inline std::array<std::atomic<uint32_t>, 1 << BITS> counts_{};
 };
 
-// Both only grow: the sum is the same if each of them is.
-inline uint64_t their_epoch(const c10::TensorImpl *tensor, const c10::StorageImpl *storage)
+// Both only grow, and come round after days of doing nothing else: the sum is the same if each of them is.
+inline uint32_t their_epoch(const c10::TensorImpl *tensor, const c10::StorageImpl *storage)
 {
     return Epochs::of(tensor) + Epochs::of(storage);
 }

@@ -299,6 +299,7 @@ bool begin_observing(const Observer &observer)
 {
     static const int hooked = pthread_atfork(hold_tables, release_tables, observing_forked);
     (void)hooked;
+    texts_watch();
     std::lock_guard<std::mutex> guard(told_lock);
     const auto slot = std::find(told.begin(), told.end(), nullptr);
     if (slot == told.end()) return false;

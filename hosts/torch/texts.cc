@@ -1,8 +1,10 @@
 #include "texts.h"
 
+#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/function_schema.h>
 
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -19,12 +21,34 @@ namespace kpytrace
 namespace
 {
 
-struct Operator {
-    const char *key; // the address of the name in torch's schema
+// How often an operator was taken out of torch's dispatcher: then another one may be where its name was.
+class Removals : public c10::OpRegistrationListener
+{
+  public:
+    static uint64_t count()
+    {
+        return count_.load(std::memory_order_acquire);
+    }
+
+    void onOperatorRegistered(const c10::OperatorHandle &) override {}
+    void onOperatorDeregistered(const c10::OperatorHandle &) override // before it goes
+    {
+        count_.fetch_add(1, std::memory_order_release);
+    }
+
+  private:
+    static inline std::atomic<uint64_t> count_{0};
+};
+
+struct alignas(64) Operator {
+    enum : uint64_t { NEVER = UINT64_MAX };
+
+    const char *key;                    // the address of the name in torch's schema
+    mutable std::atomic<uint64_t> seen; // there, after so many removals
+    FunctionTexts texts;
     std::string name;
     std::string overload;
     std::string schema;
-    FunctionTexts texts;
 };
 
 // All that was ever seen, of all threads.
@@ -62,18 +86,31 @@ Recent &recent()
 enum { MOST_NAMES = 1 << 16 };
 
 // An operator that was registered where one was before has another text.
-[[gnu::hot]] bool is_of(const Operator *known, const char *key, const char *overload)
+[[gnu::hot]] bool is_of(const Operator *known, const char *key)
 {
-    return known && known->key == key && strcmp(known->name.c_str(), key) == 0 &&
-           strcmp(known->overload.c_str(), overload) == 0;
+    return known && known->key == key &&
+           known->seen.load(std::memory_order_relaxed) == Removals::count();
+}
+
+// Whether its text at KEY is the dispatcher's own, of which we are told when it goes.
+bool is_registered(const c10::FunctionSchema &schema, const char *key)
+{
+    const auto found = c10::Dispatcher::singleton().findSchema(schema.operator_name());
+    return found && found->schema().name().c_str() == key;
 }
 
 const Operator *remembered(const c10::FunctionSchema &schema, const char *key)
 {
-    auto *made =
-        new Operator{key, schema.name(), schema.overload_name(), c10::toString(schema), {}};
-    made->texts = {view(made->name), view(made->schema), schema.arguments().size(),
-                   schema.returns().size(), 0};
+    const uint64_t removals = Removals::count();
+    auto *made = new Operator{key,
+                              is_registered(schema, key) ? removals : Operator::NEVER,
+                              {},
+                              schema.name(),
+                              schema.overload_name(),
+                              c10::toString(schema)};
+    made->texts = {view(made->name), view(made->schema),
+                   static_cast<uint32_t>(schema.arguments().size()),
+                   static_cast<uint32_t>(schema.returns().size()), 0};
     Seen &all = seen();
     std::lock_guard<std::mutex> guard(all.lock);
     made->texts.description = ++all.last;
@@ -81,13 +118,18 @@ const Operator *remembered(const c10::FunctionSchema &schema, const char *key)
     return made;
 }
 
+// The one at KEY, if it is still there; else null.
 const Operator *looked_up(const char *key, const char *overload)
 {
+    const uint64_t removals = Removals::count();
     Seen &all = seen();
     std::lock_guard<std::mutex> guard(all.lock);
     const auto found = all.operators.find(key);
-    return found != all.operators.end() && is_of(found->second, key, overload) ? found->second
-                                                                               : nullptr;
+    if (found == all.operators.end()) return nullptr;
+    const Operator *known = found->second;
+    if (known->name != key || known->overload != overload) return nullptr;
+    if (known->seen != Operator::NEVER) known->seen = removals;
+    return known;
 }
 
 // Of an annotation, or a node of autograd's.
@@ -117,12 +159,11 @@ const FunctionTexts &texts_of_name(std::string_view name)
 [[gnu::hot]] const FunctionTexts &texts_of(const at::RecordFunction &function)
 {
     const char *key = function.name();
-    const char *overload = function.overload_name();
     const auto mixed = reinterpret_cast<uintptr_t>(key) * UINT64_C(0x9E3779B97F4A7C15);
     const Operator *&last = recent().operators[mixed >> 55];
-    if (is_of(last, key, overload)) return last->texts;
+    if (is_of(last, key)) return last->texts;
     if (!function.operator_name()) return texts_of_name(key);
-    const Operator *found = looked_up(key, overload);
+    const Operator *found = looked_up(key, function.overload_name());
     if (!found) found = remembered(*function.operator_schema(), key);
     last = found;
     return found->texts;
@@ -138,6 +179,13 @@ const FunctionTexts &texts_of_name(std::string_view name)
     here.device_text = view(all.devices.try_emplace(device, std::move(text)).first->second);
     here.device = device;
     return here.device_text;
+}
+
+void texts_watch()
+{
+    static const auto *const forever = new c10::RegistrationHandleRAII(
+        c10::Dispatcher::singleton().addRegistrationListener(std::make_unique<Removals>()));
+    (void)forever;
 }
 
 void texts_hold()

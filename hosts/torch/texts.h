@@ -14,8 +14,8 @@ namespace kpytrace
 struct FunctionTexts {
     kpt_str name{};
     kpt_str schema{};
-    size_t inputs = SIZE_MAX; // how many; all that there are without a schema
-    size_t outputs = SIZE_MAX;
+    uint32_t inputs = UINT32_MAX; // how many; all that there are without a schema
+    uint32_t outputs = UINT32_MAX;
     uint64_t description = 0; // the texts' number
 };
 
@@ -24,6 +24,9 @@ struct FunctionTexts {
 const FunctionTexts &texts_of(const at::RecordFunction &function);
 
 kpt_str device_text(c10::Device device);
+
+// Before the first operator is asked for.
+void texts_watch();
 
 // Before a fork, so that the child has whole tables; after it, in the parent and in the child.
 void texts_hold();
