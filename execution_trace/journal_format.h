@@ -15,7 +15,7 @@
 
 #include <stdint.h>
 
-#define KPTI_ET_MAGIC UINT64_C(0x314C4E524A54504B) /* KPTJRNL1 */
+#define KPTI_ET_MAGIC UINT64_C(0x324C4E524A54504B) /* KPTJRNL2 */
 
 enum { KPTI_ET_ALIGN = 65536, KPTI_ET_WORD = 8, KPTI_ET_CHUNK_MAGIC = 0x4E43544B };
 /* Streams have 16 bits in the numbers of operators. */
@@ -51,8 +51,12 @@ enum {
     KPTI_ET_START = 5, /* stream 0 */
     KPTI_ET_STOP = 6   /* stream 0: what is open ends here */
 };
-enum { KPTI_ET_RAISED = 1 << 0 };   /* flags of an end */
-enum { KPTI_ET_ELEMENTS = 1 << 0 }; /* … of a begin: there may be ranges or data among its values */
+/* Flags of records. */
+enum {
+    KPTI_ET_RAISED = 1 << 0,   /* an end */
+    KPTI_ET_ELEMENTS = 1 << 1, /* a begin: there may be ranges or data among its values */
+    KPTI_ET_HAS_MORE = 1 << 2  /* both: a kpti_et_more is behind them */
+};
 
 /* The head of each record; START and STOP have no more. */
 typedef struct kpti_et_record {
@@ -62,24 +66,35 @@ typedef struct kpti_et_record {
     int64_t ns; /* on the monotonic clock */
 } kpti_et_record;
 
-/* Behind it: values, then attributes, each a word with two texts (name, type) and a value. */
-typedef struct kpti_et_begin {
-    kpti_et_record record;
-    uint64_t record_id;
-    uint64_t external_id;
-    int64_t sequence;
-    uint64_t forward_thread;
+/* What the calls of one operator on one thread have in common; named, as texts are, within the chunk. */
+typedef struct kpti_et_function {
     uint64_t thread;
+    uint64_t forward_thread;
     uint32_t scope;
-    uint32_t number; /* in its stream */
     uint32_t name;
     uint32_t schema;
     uint32_t kernel_backend;
     uint32_t kernel_file;
+    uint32_t spare;
+} kpti_et_function;
+
+/* What only few have. */
+typedef struct kpti_et_more {
+    uint64_t external_id;
+    uint32_t attr_count;
+    uint32_t error;
+} kpti_et_more;
+
+/* Behind it, and what more it has: values, then attributes, each a word with two texts (name, type) and a
+ * value. */
+typedef struct kpti_et_begin {
+    kpti_et_record record;
+    uint64_t record_id;
+    int64_t sequence;
+    uint32_t number; /* in its stream */
+    uint32_t function;
     uint32_t stack;
     uint32_t value_count;
-    uint32_t attr_count;
-    uint32_t spare;
 } kpti_et_begin;
 
 /* Behind it as behind a begin. */
@@ -87,9 +102,7 @@ typedef struct kpti_et_end {
     kpti_et_record record;
     uint32_t stream; /* where it began */
     uint32_t number;
-    uint32_t error;
     uint32_t value_count;
-    uint32_t attr_count;
     uint32_t spare;
 } kpti_et_end;
 

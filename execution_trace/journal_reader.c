@@ -1,6 +1,5 @@
 #include "journal_reader.h"
 
-#include <string.h>
 #include <sys/mman.h>
 
 #include "table.h"
@@ -58,15 +57,20 @@ static kpt_status find_chunks(kpti_et_reader *r, const char *bytes, uint64_t siz
 
 /* --- records ------------------------------------------------------------------------------------- */
 
-/* Words that a record of a kind has at least; 0: we do not know it. */
-static uint32_t least_words(uint16_t kind)
+/* Words that a record has at least; 0: we do not know its kind. */
+static uint32_t least_words(const kpti_et_record *record)
 {
+    enum { MORE_WORDS = sizeof(kpti_et_more) / KPTI_ET_WORD };
     static const uint32_t bytes[] = {
         [KPTI_ET_BEGIN] = sizeof(kpti_et_begin),  [KPTI_ET_END] = sizeof(kpti_et_end),
         [KPTI_ET_PLACE] = sizeof(kpti_et_place),  [KPTI_ET_STACK] = sizeof(kpti_et_stack),
         [KPTI_ET_START] = sizeof(kpti_et_record), [KPTI_ET_STOP] = sizeof(kpti_et_record),
     };
-    return kind < sizeof bytes / sizeof *bytes ? bytes[kind] / KPTI_ET_WORD : 0;
+    const uint16_t kind = record->kind;
+    const int is_longer =
+        (kind == KPTI_ET_BEGIN || kind == KPTI_ET_END) && record->flags & KPTI_ET_HAS_MORE;
+    if (kind >= sizeof bytes / sizeof *bytes) return 0;
+    return bytes[kind] / KPTI_ET_WORD + (is_longer ? MORE_WORDS : 0);
 }
 
 /* Where the records of CHUNK end so far; WRONG counts it where that can't be. */
@@ -112,6 +116,7 @@ static void advance(kpti_et_reader *r, kpti_et_lane *lane)
     const uint64_t *at = record ? (const uint64_t *)record + record->words : lane->end;
     for (;;) {
         uint64_t left = (uint64_t)(lane->end - at);
+        uint32_t least;
         if (left == 0) {
             if (see_more(lane) || open_chunk(r, lane, &at)) continue;
             lane->item.record = NULL;
@@ -125,7 +130,8 @@ static void advance(kpti_et_reader *r, kpti_et_lane *lane)
             continue;
         }
         lane->item.record = record;
-        if (least_words(record->kind) && record->words >= least_words(record->kind)) return;
+        least = least_words(record);
+        if (least && record->words >= least) return;
         r->damaged++;
         at += record->words;
     }

@@ -4,6 +4,8 @@
 #ifndef KPTI_ET_JOURNAL_READER_H
 #define KPTI_ET_JOURNAL_READER_H
 
+#include <string.h>
+
 #include "heap.h"
 #include "journal_format.h"
 
@@ -65,6 +67,31 @@ static inline kpt_str kpti_et_item_text(const kpti_et_item *item, uint32_t at)
     text.data = (const char *)(words + at + 1);
     text.size = words[at];
     return text;
+}
+
+/* What ITEM, a begin, is a call of; NULL where that can't be. */
+static inline const kpti_et_function *kpti_et_item_function(const kpti_et_item *item)
+{
+    enum { WORDS = sizeof(kpti_et_function) / KPTI_ET_WORD };
+    const uint32_t at = ((const kpti_et_begin *)item->record)->function;
+    if (at < KPTI_ET_CHUNK_WORDS || item->chunk_words < WORDS || at > item->chunk_words - WORDS)
+        return NULL;
+    return (const kpti_et_function *)((const uint64_t *)item->chunk + at);
+}
+
+/* Of a begin or an end, BEHIND which it is; zeroes where there is no more. */
+static inline kpti_et_more kpti_et_more_of(const kpti_et_record *record, const void *behind)
+{
+    kpti_et_more more = {0, 0, 0};
+    if (record->flags & KPTI_ET_HAS_MORE) memcpy(&more, behind, sizeof more);
+    return more;
+}
+
+/* Where its values begin. */
+static inline const uint64_t *kpti_et_values_of(const kpti_et_record *record, const void *behind)
+{
+    enum { WORDS = sizeof(kpti_et_more) / KPTI_ET_WORD };
+    return (const uint64_t *)behind + (record->flags & KPTI_ET_HAS_MORE ? WORDS : 0);
 }
 
 static inline const uint64_t *kpti_et_item_end(const kpti_et_item *item)

@@ -4,25 +4,25 @@
 
 static void fill(kpti_et_label *label, const kpti_et_item *item)
 {
-    const kpti_et_begin *b = (const kpti_et_begin *)item->record;
+    const kpti_et_function *f = kpti_et_item_function(item);
     kpti_et_text *out = &label->text;
     out->used = 0;
     KPTI_ET_PUT(out, ",\"name\":\"");
-    kpti_et_text_of(out, item, b->name);
+    kpti_et_text_of(out, item, f->name);
     KPTI_ET_PUT(out, "\",\"ctrl_deps\":");
     label->ends[KPTI_ET_LABEL_NAME] = (uint32_t)out->used;
     KPTI_ET_PUT(out, SCOPE);
-    kpti_et_text_u64(out, b->scope);
+    kpti_et_text_u64(out, f->scope);
     KPTI_ET_PUT(out, TID);
-    kpti_et_text_u64(out, b->thread);
+    kpti_et_text_u64(out, f->thread);
     KPTI_ET_PUT(out, FW_TID);
-    kpti_et_text_u64(out, b->forward_thread);
+    kpti_et_text_u64(out, f->forward_thread);
     KPTI_ET_PUT(out, OP_SCHEMA);
-    kpti_et_text_of(out, item, b->schema);
+    kpti_et_text_of(out, item, f->schema);
     KPTI_ET_PUT(out, KERNEL_BACKEND);
-    kpti_et_text_of(out, item, b->kernel_backend);
+    kpti_et_text_of(out, item, f->kernel_backend);
     KPTI_ET_PUT(out, KERNEL_FILE);
-    kpti_et_text_of(out, item, b->kernel_file);
+    kpti_et_text_of(out, item, f->kernel_file);
     KPTI_ET_PUT(out, TENSOR_RANGE);
     label->ends[KPTI_ET_LABEL_ATTRS] = (uint32_t)out->used;
     KPTI_ET_PUT(out, TENSOR_RANGE_END OURS);
@@ -32,39 +32,30 @@ static void fill(kpti_et_label *label, const kpti_et_item *item)
     (void)kpti_et_text_room(out, KPTI_ET_STEP);
 }
 
-static int is_of(const kpti_et_label *label, const kpti_et_label_key *key)
+static int is_of(const kpti_et_label *label, const kpti_et_chunk *chunk, uint32_t function)
 {
-    const kpti_et_label_key *own = &label->key;
-    return own->chunk == key->chunk && own->thread == key->thread &&
-           own->forward_thread == key->forward_thread && own->texts[0] == key->texts[0] &&
-           own->texts[1] == key->texts[1] && own->scope == key->scope;
+    return label->chunk == chunk && label->function == function;
 }
 
 const kpti_et_label *kpti_et_label_of(kpti_et_labels *l, const kpti_et_item *item)
 {
-    const kpti_et_begin *b = (const kpti_et_begin *)item->record;
-    const kpti_et_label_key key = {
-        item->chunk,
-        b->thread,
-        b->forward_thread,
-        {b->name | (uint64_t)b->schema << 32, b->kernel_backend | (uint64_t)b->kernel_file << 32},
-        b->scope};
-    const uint64_t mixed = ((uint64_t)(uintptr_t)key.chunk ^ key.texts[0] ^ key.thread << 40 ^
-                            key.forward_thread << 48 ^ key.scope << 56) *
-                           UINT64_C(0x9E3779B97F4A7C15);
+    const kpti_et_chunk *chunk = item->chunk;
+    const uint32_t function = ((const kpti_et_begin *)item->record)->function;
+    const uint64_t mixed = ((uint64_t)(uintptr_t)chunk ^ function) * UINT64_C(0x9E3779B97F4A7C15);
     kpti_et_label *label = &l->labels[mixed >> 56 << 1];
     kpti_et_label older;
-    if (is_of(&label[0], &key)) return &label[0];
-    if (is_of(&label[1], &key)) return &label[1];
+    if (is_of(&label[0], chunk, function)) return &label[0];
+    if (is_of(&label[1], chunk, function)) return &label[1];
     older = label[1]; /* its text's memory is used again */
     label[1] = label[0];
     label[0] = older;
-    label->key = key;
+    label->chunk = chunk;
+    label->function = function;
     label->number = ++l->count;
     label->text.heap = l->heap;
     fill(label, item);
     if (!label->text.failed) return label;
-    label->key.chunk = NULL;
+    label->chunk = NULL;
     label->text.failed = 0;
     return NULL;
 }

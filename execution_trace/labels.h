@@ -15,17 +15,9 @@ enum {
     KPTI_ET_LABEL_PARTS
 };
 
-/* What a label is made of; the texts are named within the chunk. */
-typedef struct kpti_et_label_key {
-    const kpti_et_chunk *chunk; /* NULL: none */
-    uint64_t thread;
-    uint64_t forward_thread;
-    uint64_t texts[2]; /* name and schema, kernel_backend and kernel_file */
-    uint64_t scope;
-} kpti_et_label_key;
-
 typedef struct kpti_et_label {
-    kpti_et_label_key key;
+    const kpti_et_chunk *chunk; /* of the function; NULL: none */
+    uint32_t function;
     uint64_t number; /* of all that were made; another one may have its place now */
     uint32_t ends[KPTI_ET_LABEL_PARTS];
     kpti_et_text text; /* as much more may be read behind it as kpti_et_copy does */
@@ -38,7 +30,7 @@ typedef struct kpti_et_labels {
     kpti_et_label labels[KPTI_ET_LABELS];
 } kpti_et_labels;
 
-/* That of ITEM, a begin; good until the next call. NULL: there is no memory. */
+/* That of ITEM, a begin whose function can be; good until the next call. NULL: there is no memory. */
 const kpti_et_label *kpti_et_label_of(kpti_et_labels *l, const kpti_et_item *item);
 void kpti_et_labels_free(kpti_et_labels *l);
 

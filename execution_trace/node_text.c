@@ -103,8 +103,8 @@ enum {
 /* What only few nodes have: ranges, what the host adds, and how it raised. */
 static int has_more(const kpti_et_begin *b, const kpti_et_end *e)
 {
-    return b->attr_count || b->record.flags & KPTI_ET_ELEMENTS ||
-           (e && (e->attr_count || e->record.flags & KPTI_ET_RAISED));
+    return b->record.flags & (KPTI_ET_ELEMENTS | KPTI_ET_HAS_MORE) ||
+           (e && e->record.flags & (KPTI_ET_RAISED | KPTI_ET_HAS_MORE));
 }
 
 static void put_more(kpti_et_nodes *n, const kpti_et_node *node, const kpti_et_node_end *end,
@@ -113,16 +113,21 @@ static void put_more(kpti_et_nodes *n, const kpti_et_node *node, const kpti_et_n
     const kpti_et_begin *b = (const kpti_et_begin *)node->item.record;
     const kpti_et_end *e = end->item ? (const kpti_et_end *)end->item->record : NULL;
     ranges r = {out, 0};
+    kpti_et_more more;
     if (b->record.flags & KPTI_ET_ELEMENTS)
-        kpti_et_each_tensor(&node->item, (const uint64_t *)(b + 1), b->value_count, put_range, &r);
+        kpti_et_each_tensor(&node->item, kpti_et_values_of(&b->record, b + 1), b->value_count,
+                            put_range, &r);
     if (r.any) kpti_et_text_char(out, '}');
     KPTI_ET_PUT(out, TENSOR_RANGE_END);
-    put_attrs(n, out, &node->item, (const uint64_t *)(b + 1), b->value_count, b->attr_count);
+    put_attrs(n, out, &node->item, kpti_et_values_of(&b->record, b + 1), b->value_count,
+              kpti_et_more_of(&b->record, b + 1).attr_count);
     if (!e) return;
-    put_attrs(n, out, end->item, (const uint64_t *)(e + 1), e->value_count, e->attr_count);
+    more = kpti_et_more_of(&e->record, e + 1);
+    put_attrs(n, out, end->item, kpti_et_values_of(&e->record, e + 1), e->value_count,
+              more.attr_count);
     if (e->record.flags & KPTI_ET_RAISED) {
         KPTI_ET_PUT(out, "," STRING("error"));
-        kpti_et_text_of(out, end->item, e->error);
+        kpti_et_text_of(out, end->item, more.error);
         KPTI_ET_PUT(out, "\"}");
     }
 }
@@ -165,6 +170,7 @@ static void put_extra(kpti_et_nodes *n, const kpti_et_node *node, const kpti_et_
                       kpti_et_text *out)
 {
     const kpti_et_begin *b = (const kpti_et_begin *)node->item.record;
+    const uint64_t external_id = kpti_et_more_of(&b->record, b + 1).external_id;
     const uint64_t start = (uint64_t)b->record.ns + (uint64_t)end->unix_offset_ns;
     char *at = kpti_et_text_room(out, MOST_EXTRA);
     if (!at) return;
@@ -172,7 +178,7 @@ static void put_extra(kpti_et_nodes *n, const kpti_et_node *node, const kpti_et_
                             : kpti_put_ns_near(at, start, &n->last_start);
     at = kpti_put_u64(KPTI_PUT(at, DURATION),
                       end->ns > b->record.ns ? (uint64_t)end->ns - (uint64_t)b->record.ns : 0);
-    if (b->external_id) at = kpti_put_u64(KPTI_PUT(at, EXTERNAL), b->external_id);
+    if (external_id) at = kpti_put_u64(KPTI_PUT(at, EXTERNAL), external_id);
     if (node->stack) at = kpti_put_u64(KPTI_PUT(at, STACK), node->stack - 1);
     if (end->ended_by) {
         at = KPTI_PUT(at, ENDED_BY);

@@ -108,32 +108,38 @@ typedef struct beginning {
     int64_t ns;
 } beginning;
 
+static inline uint16_t flag_of(kpti_et_more more)
+{
+    return more.external_id || more.attr_count || more.error ? KPTI_ET_HAS_MORE : 0;
+}
+
+static inline void put_more(kpti_et_cursor *c, kpti_et_more more)
+{
+    uint64_t *at = flag_of(more) ? kpti_et_put(c, sizeof more / KPTI_ET_WORD) : NULL;
+    if (at) memcpy(at, &more, sizeof more);
+}
+
 static inline __attribute__((always_inline)) void write_begin(kpti_et_cursor *c, const void *what)
 {
     const beginning *b = what;
     const kpt_op *op = b->op;
-    const kpti_et_op_texts texts = kpti_et_put_op_texts(c, op);
+    const kpti_et_more more = {op->external_id, kpti_et_encoded(op->attr_count), 0};
+    const uint32_t function = kpti_et_put_function(c, op);
     kpti_et_begin *at = (kpti_et_begin *)kpti_et_put(c, sizeof *at / KPTI_ET_WORD);
     if (at) {
         const int has_elements = b->wish.ranges || b->wish.data;
-        *at = (kpti_et_begin){.record = {.kind = KPTI_ET_BEGIN,
-                                         .flags = has_elements ? KPTI_ET_ELEMENTS : 0,
-                                         .ns = b->ns},
-                              .record_id = op->record_id,
-                              .external_id = op->external_id,
-                              .sequence = op->sequence,
-                              .forward_thread = op->forward_thread,
-                              .thread = op->thread,
-                              .scope = op->scope,
-                              .number = b->number,
-                              .name = texts.name,
-                              .schema = texts.schema,
-                              .kernel_backend = texts.kernel_backend,
-                              .kernel_file = texts.kernel_file,
-                              .stack = b->stack,
-                              .value_count = kpti_et_encoded(op->value_count),
-                              .attr_count = kpti_et_encoded(op->attr_count)};
+        *at = (kpti_et_begin){
+            .record = {.kind = KPTI_ET_BEGIN,
+                       .flags = (uint16_t)((has_elements ? KPTI_ET_ELEMENTS : 0) | flag_of(more)),
+                       .ns = b->ns},
+            .record_id = op->record_id,
+            .sequence = op->sequence,
+            .number = b->number,
+            .function = function,
+            .stack = b->stack,
+            .value_count = kpti_et_encoded(op->value_count)};
     }
+    put_more(c, more);
     kpti_et_encode(c, op, b->wish);
 }
 
@@ -205,18 +211,19 @@ typedef struct ending {
 static inline __attribute__((always_inline)) void write_end(kpti_et_cursor *c, const void *what)
 {
     const ending *e = what;
-    const uint32_t error = kpti_et_put_text(c, e->error);
+    const kpti_et_more more = {0, kpti_et_encoded(e->op->attr_count),
+                               kpti_et_put_text(c, e->error)};
     kpti_et_end *at = (kpti_et_end *)kpti_et_put(c, sizeof *at / KPTI_ET_WORD);
     if (at) {
-        *at = (kpti_et_end){.record = {.kind = KPTI_ET_END,
-                                       .flags = e->has_raised ? KPTI_ET_RAISED : 0,
-                                       .ns = e->ns},
-                            .stream = (uint32_t)(e->id >> 32) & 0xFFFF,
-                            .number = (uint32_t)e->id,
-                            .error = error,
-                            .value_count = kpti_et_encoded(e->op->value_count),
-                            .attr_count = kpti_et_encoded(e->op->attr_count)};
+        *at = (kpti_et_end){
+            .record = {.kind = KPTI_ET_END,
+                       .flags = (uint16_t)((e->has_raised ? KPTI_ET_RAISED : 0) | flag_of(more)),
+                       .ns = e->ns},
+            .stream = (uint32_t)(e->id >> 32) & 0xFFFF,
+            .number = (uint32_t)e->id,
+            .value_count = kpti_et_encoded(e->op->value_count)};
     }
+    put_more(c, more);
     kpti_et_encode(c, e->op, (kpti_et_wish){0, 0});
 }
 

@@ -39,23 +39,30 @@ static inline int is_known(const kpti_et_cursor *c, kpt_str text, const kpti_et_
                     text.size);
 }
 
-static uint32_t add_text(kpti_et_cursor *c, kpt_str text, kpti_et_known_text *slot)
+/* WORDS for what records name, and where these are; NULL where there is no room. They stay where the record
+ * does not fit, and so must leave room for the least end. */
+static uint64_t *add_words(kpti_et_cursor *c, uint64_t words, uint32_t *at)
 {
     kpti_et_stream *s = c->stream;
-    const uint64_t words = 1 + kpti_et_words(text.size);
-    uint64_t *at;
-    /* A text stays where its record does not fit: it must leave room for the least end. */
     if (c->low + KPTI_ET_LEAST_END + words > c->room || s->high > UINT32_MAX) {
         c->missing += words;
-        return 0;
+        return NULL;
     }
     s->high -= words;
     c->room -= words;
-    at = (uint64_t *)s->chunk + s->high;
+    *at = (uint32_t)s->high;
+    return (uint64_t *)s->chunk + s->high;
+}
+
+static uint32_t add_text(kpti_et_cursor *c, kpt_str text, kpti_et_known_text *slot)
+{
+    uint32_t where;
+    uint64_t *at = add_words(c, 1 + kpti_et_words(text.size), &where);
+    if (!at) return 0;
     at[0] = text.size;
     memcpy(at + 1, text.data, text.size);
-    *slot = (kpti_et_known_text){text.data, (uint32_t)text.size, (uint32_t)s->high};
-    return slot->at;
+    *slot = (kpti_et_known_text){text.data, (uint32_t)text.size, where};
+    return where;
 }
 
 uint32_t kpti_et_put_text(kpti_et_cursor *c, kpt_str text)
@@ -75,15 +82,28 @@ uint32_t kpti_et_put_text(kpti_et_cursor *c, kpt_str text)
     return slot->at;
 }
 
-kpti_et_op_texts kpti_et_find_op_texts(kpti_et_cursor *c, const kpt_op *op)
+uint32_t kpti_et_find_function(kpti_et_cursor *c, const kpt_op *op)
 {
-    const uint64_t number = op->description;
-    kpti_et_known_op *known = &c->stream->known_ops[number % KPTI_ET_OPS];
-    const kpti_et_op_texts texts = (kpti_et_op_texts){
-        kpti_et_put_text(c, op->name), kpti_et_put_text(c, op->schema),
-        kpti_et_put_text(c, op->kernel_backend), kpti_et_put_text(c, op->kernel_file)};
-    if (number && !c->missing) *known = (kpti_et_known_op){number, texts};
-    return texts;
+    const kpti_et_function wanted = {.thread = op->thread,
+                                     .forward_thread = op->forward_thread,
+                                     .scope = op->scope,
+                                     .name = kpti_et_put_text(c, op->name),
+                                     .schema = kpti_et_put_text(c, op->schema),
+                                     .kernel_backend = kpti_et_put_text(c, op->kernel_backend),
+                                     .kernel_file = kpti_et_put_text(c, op->kernel_file)};
+    const uint64_t key = op->description ? op->description : wanted.name ^ wanted.schema;
+    kpti_et_known_function *known = &c->stream->functions[key % KPTI_ET_FUNCTIONS];
+    uint32_t at = known->at;
+    if (!at || !c->room ||
+        memcmp((const uint64_t *)c->stream->chunk + at, &wanted, sizeof wanted) != 0) {
+        uint64_t *words = add_words(c, sizeof wanted / KPTI_ET_WORD, &at);
+        if (!words) return 0;
+        memcpy(words, &wanted, sizeof wanted);
+    }
+    if (!c->missing) /* all of its texts are there */
+        *known = (kpti_et_known_function){op->description, op->thread, op->forward_thread,
+                                          op->scope, at};
+    return at;
 }
 
 static uint32_t known_slot(const kpt_tensor *t)
@@ -129,7 +149,7 @@ void kpti_et_stream_move(kpti_et_stream *s, kpti_et_chunk *chunk)
     s->low = KPTI_ET_CHUNK_WORDS;
     s->high = chunk ? chunk->words : 0;
     memset(s->texts, 0, sizeof s->texts);
-    memset(s->known_ops, 0, sizeof s->known_ops);
+    memset(s->functions, 0, sizeof s->functions);
     memset(s->tensors, 0, sizeof s->tensors);
 }
 

@@ -18,7 +18,7 @@
 #include "now.h"
 #include "number_set.h"
 
-enum { KPTI_ET_TEXTS = 512, KPTI_ET_TENSORS = 1024, KPTI_ET_OPS = 256 };
+enum { KPTI_ET_TEXTS = 512, KPTI_ET_TENSORS = 1024, KPTI_ET_FUNCTIONS = 256 };
 /* Of a record, so many tensors that are new to the chunk can be taken back without forgetting all others. */
 enum { KPTI_ET_NEW_TENSORS = 30 };
 enum { KPTI_ET_MOST_RESERVE = 2048 /* words */ };
@@ -38,18 +38,14 @@ typedef struct kpti_et_known_tensor {
     uint32_t at;          /* 0: none */
 } kpti_et_known_tensor;
 
-/* An operator's texts in the chunk. */
-typedef struct kpti_et_op_texts {
-    uint32_t name;
-    uint32_t schema;
-    uint32_t kernel_backend;
-    uint32_t kernel_file;
-} kpti_et_op_texts;
-
-typedef struct kpti_et_known_op {
-    uint64_t description; /* the host's; 0: none */
-    kpti_et_op_texts texts;
-} kpti_et_known_op;
+/* A function of the chunk. Those with a description are found by its low bits, others by their texts. */
+typedef struct kpti_et_known_function {
+    uint64_t description; /* the host's, of its texts; 0: none */
+    uint64_t thread;
+    uint64_t forward_thread;
+    uint32_t scope;
+    uint32_t at; /* 0: none */
+} kpti_et_known_function;
 
 typedef struct kpti_et_stream {
     struct kpti_et_stream *next; /* of its observer */
@@ -77,7 +73,7 @@ typedef struct kpti_et_stream {
     uint16_t new_tensors[KPTI_ET_NEW_TENSORS];
     kpti_et_known_text texts[KPTI_ET_TEXTS]; /* at 0: none */
     kpti_et_known_tensor tensors[KPTI_ET_TENSORS];
-    kpti_et_known_op known_ops[KPTI_ET_OPS];
+    kpti_et_known_function functions[KPTI_ET_FUNCTIONS];
 } kpti_et_stream;
 
 /* A record in the making. Where room is missing nothing is written, and what is missing is counted: a
@@ -126,13 +122,16 @@ static inline uint64_t *kpti_et_put(kpti_et_cursor *c, uint64_t words)
 /* The text in the chunk; 0 for the empty one, or where it is missing. */
 uint32_t kpti_et_put_text(kpti_et_cursor *c, kpt_str text);
 
-/* The texts of OP in the chunk; those that are missing are 0. */
-kpti_et_op_texts kpti_et_find_op_texts(kpti_et_cursor *c, const kpt_op *op);
-static inline kpti_et_op_texts kpti_et_put_op_texts(kpti_et_cursor *c, const kpt_op *op)
+/* What OP is a call of, in the chunk; 0 where it is missing. */
+uint32_t kpti_et_find_function(kpti_et_cursor *c, const kpt_op *op);
+static inline uint32_t kpti_et_put_function(kpti_et_cursor *c, const kpt_op *op)
 {
-    const kpti_et_known_op *known = &c->stream->known_ops[op->description % KPTI_ET_OPS];
-    if (op->description && known->description == op->description && c->room) return known->texts;
-    return kpti_et_find_op_texts(c, op);
+    const kpti_et_known_function *known =
+        &c->stream->functions[op->description % KPTI_ET_FUNCTIONS];
+    if (op->description && known->description == op->description && known->thread == op->thread &&
+        known->forward_thread == op->forward_thread && known->scope == op->scope && c->room)
+        return known->at;
+    return kpti_et_find_function(c, op);
 }
 
 static inline void kpti_et_put_same(uint64_t *to, uint32_t at)

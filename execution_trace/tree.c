@@ -72,9 +72,9 @@ static uint64_t top_of(const kpti_et_branch *branch)
 }
 
 /* The first operator of a thread brings the thread's node. */
-static void begin_thread(kpti_et_tree *tree, kpti_et_branch *branch, const kpti_et_item *item)
+static void begin_thread(kpti_et_tree *tree, kpti_et_branch *branch, const kpti_et_item *item,
+                         uint64_t thread)
 {
-    const uint64_t thread = ((const kpti_et_begin *)item->record)->thread;
     uint32_t *known = kpti_u64_map_at(&tree->threads, thread & (UINT64_MAX >> 1));
     if (known)
         *known = item->stream;
@@ -110,11 +110,14 @@ static void save_tensor(void *ctx, uint32_t place, const kpti_et_tensor_view *t)
 
 /* --- records ------------------------------------------------------------------------------------- */
 
-/* Whether COUNT values and ATTRS attributes that begin at AT are what they should be; the values are taken. */
-static int is_whole(kpti_et_tree *tree, const kpti_et_item *item, const uint64_t *at,
-                    uint32_t count, uint32_t attrs)
+/* Whether the COUNT values of ITEM, and what is around them BEHIND its fixed part, are what they should be;
+ * the values are taken. */
+static int is_whole(kpti_et_tree *tree, const kpti_et_item *item, const void *behind,
+                    uint32_t count)
 {
-    const uint64_t *values_end = kpti_et_forms_take(&tree->nodes.forms, item, at, count);
+    const uint32_t attrs = kpti_et_more_of(item->record, behind).attr_count;
+    const uint64_t *values_end = kpti_et_forms_take(&tree->nodes.forms, item,
+                                                    kpti_et_values_of(item->record, behind), count);
     if (values_end && kpti_et_attrs_end(item, values_end, attrs)) return 1;
     tree->damaged++;
     return 0;
@@ -123,29 +126,31 @@ static int is_whole(kpti_et_tree *tree, const kpti_et_item *item, const uint64_t
 static void begin(kpti_et_tree *tree, const kpti_et_item *item)
 {
     const kpti_et_begin *b = (const kpti_et_begin *)item->record;
-    const uint64_t *values = (const uint64_t *)(b + 1);
+    const kpti_et_function *function = kpti_et_item_function(item);
     kpti_et_branch *branch = branch_of(tree, item->stream);
     kpti_et_node *node;
     saving save;
-    if (!branch || !is_whole(tree, item, values, b->value_count, b->attr_count)) return;
+    tree->damaged += !function;
+    if (!branch || !function || !is_whole(tree, item, b + 1, b->value_count)) return;
     if (kpti_table_reach(tree->heap, &branch->nodes, &branch->room, branch->count,
                          sizeof *branch->nodes) != KPT_OK) {
         tree->failed = 1;
         return;
     }
-    if (!branch->id) begin_thread(tree, branch, item);
+    if (!branch->id) begin_thread(tree, branch, item, function->thread);
     node = &branch->nodes[branch->count];
     node->item = *item;
     node->text.heap = tree->heap;
     node->parent = top_of(branch);
-    node->forward_parent = forward_parent(tree, b->forward_thread);
+    node->forward_parent = forward_parent(tree, function->forward_thread);
     node->stack = kpti_et_stack_table_row(&tree->stacks, b->stack);
     node->id = new_id(tree);
     branch->count++;
     kpti_et_node_begin(&tree->nodes, node);
     if (!(b->record.flags & KPTI_ET_ELEMENTS)) return;
     save = (saving){tree->resources, node->id};
-    kpti_et_each_tensor(item, values, b->value_count, save_tensor, &save);
+    kpti_et_each_tensor(item, kpti_et_values_of(&b->record, b + 1), b->value_count, save_tensor,
+                        &save);
 }
 
 /* Writes the node at AT of BRANCH, and closes the gap: its text's memory goes to the end. */
@@ -172,8 +177,7 @@ static void end(kpti_et_tree *tree, const kpti_et_item *item)
     while (at > 0 &&
            ((const kpti_et_begin *)branch->nodes[at - 1].item.record)->number != e->number)
         at--;
-    if (at == 0 ||
-        !is_whole(tree, item, (const uint64_t *)(e + 1), e->value_count, e->attr_count)) {
+    if (at == 0 || !is_whole(tree, item, e + 1, e->value_count)) {
         tree->damaged += at == 0;
         return;
     }
