@@ -1,7 +1,6 @@
 #include "follower.h"
 
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -9,8 +8,6 @@
 
 #include "trace_writer.h"
 
-/* Address space, not memory: few mappings do for a long journal. Behind its end they are not touched. */
-enum { WINDOW_BYTES = 64 << 20 };
 /* It looks again after the first one; later and later where there is nothing new, and after the last one only
  * when a chunk was taken. */
 enum { FIRST_WAIT_MS = 10, LAST_WAIT_MS = 160 };
@@ -18,13 +15,6 @@ enum { FIRST_WAIT_MS = 10, LAST_WAIT_MS = 160 };
 enum { MARGIN_NS = 2000000 };
 /* What else runs comes first: what the thread does not get done, the close does. */
 enum { NICENESS = 10 };
-
-typedef struct window {
-    struct window *before;
-    char *bytes;
-    uint64_t begin; /* in the journal */
-    uint64_t size;
-} window;
 
 struct kpti_et_follower {
     kpti_et_follower *next; /* of those that forks left behind */
@@ -35,59 +25,44 @@ struct kpti_et_follower {
     kpti_et_writer *writer; /* NULL: none yet, or it failed */
     int has_failed;
     uint64_t known; /* bytes of the journal that the writer has */
-    window *last_window;
 };
 
 /* --- the journal --------------------------------------------------------------------------------- */
 
-/* The bytes of the journal from f->known on, SIZE of them; NULL: they can't be had. */
-static const char *map(kpti_et_follower *f, uint64_t size)
+/* Those that record find room for their next chunks. */
+static void make_room(kpti_et_follower *f)
 {
-    window *last = f->last_window;
-    const uint64_t bytes = size > WINDOW_BYTES ? size : WINDOW_BYTES;
-    void *mapped;
-    if (last && f->known + size <= last->begin + last->size)
-        return last->bytes + (f->known - last->begin);
-    last = kpti_heap_take(&f->file.heap, sizeof *last);
-    if (!last) return NULL;
-    mapped = mmap(NULL, bytes, PROT_READ, MAP_SHARED, f->recorder->journal.fd, (off_t)f->known);
-    if (mapped == MAP_FAILED) {
-        kpti_heap_give(&f->file.heap, last, sizeof *last);
-        return NULL;
-    }
-    (void)madvise(mapped, bytes, MADV_DONTFORK); /* as with chunks */
-    *last = (window){f->last_window, mapped, f->known, bytes};
-    f->last_window = last;
-    return last->bytes;
-}
-
-static void unmap_all(kpti_et_follower *f)
-{
-    while (f->last_window) {
-        window *last = f->last_window;
-        f->last_window = last->before;
-        (void)munmap(last->bytes, last->size);
-        kpti_heap_give(&f->file.heap, last, sizeof *last);
-    }
+    kpti_recorder *r = f->recorder;
+    kpti_et_stretch next;
+    (void)pthread_mutex_lock(&r->lock);
+    next = kpti_et_journal_next(&r->journal);
+    (void)pthread_mutex_unlock(&r->lock);
+    if (!next.size || !kpti_et_stretch_make(next)) return;
+    (void)pthread_mutex_lock(&r->lock);
+    kpti_et_journal_made(&r->journal, next);
+    (void)pthread_mutex_unlock(&r->lock);
 }
 
 /* The writer, who has the chunks that were taken since, and what is new in the others. NULL: it failed. */
 static kpti_et_writer *read_more(kpti_et_follower *f)
 {
+    kpti_recorder *r = f->recorder;
     kpti_error unread;
-    uint64_t size;
-    const char *bytes;
     kpt_status status;
-    (void)pthread_mutex_lock(&f->recorder->lock);
-    size = f->recorder->journal.bytes - f->known;
-    (void)pthread_mutex_unlock(&f->recorder->lock);
-    bytes = map(f, size);
-    if (!bytes) return NULL;
-    if (f->writer)
-        status = kpti_et_reader_add(&f->writer->reader, bytes, size);
-    else
-        status = kpti_et_writer_open(&f->writer, &f->file, bytes, size, &unread);
-    f->known += size;
+    int is_all;
+    do {
+        const char *bytes;
+        uint64_t size;
+        (void)pthread_mutex_lock(&r->lock);
+        bytes = kpti_et_journal_at(&r->journal, f->known, &size);
+        is_all = f->known + size == r->journal.bytes;
+        (void)pthread_mutex_unlock(&r->lock);
+        if (f->writer)
+            status = kpti_et_reader_add(&f->writer->reader, bytes, size);
+        else
+            status = kpti_et_writer_open(&f->writer, &f->file, bytes, size, &unread);
+        f->known += size;
+    } while (status == KPT_OK && !is_all);
     return status == KPT_OK ? f->writer : NULL;
 }
 
@@ -109,6 +84,7 @@ static int follow(kpti_et_follower *f)
     const uint64_t known = f->known;
     const uint64_t nodes = f->writer ? f->writer->tree.node_count : 0;
     kpti_et_writer *writer;
+    make_room(f);
     kpti_recorder_await(f->recorder);
     writer = read_more(f);
     if (writer && kpti_et_writer_take(writer, now - MARGIN_NS, &f->is_ending))
@@ -205,7 +181,6 @@ int kpti_et_follower_finish(kpti_et_follower *f)
         f->writer = NULL;
     }
     give_up(f);
-    unmap_all(f);
     kpti_heap_give(&heap, f, sizeof *f);
     return is_done;
 }

@@ -1,5 +1,6 @@
 /* follower.h: a thread that makes the trace of a journal while that is recorded, so that little is left to do at
- * its close. It takes its time from nobody: a thread that records never waits for it.
+ * its close; and room in the journal for what comes. It takes its time from nobody: a thread that records never
+ * waits for it.
  *
  * What was recorded before a time is known to be in the journal once each thread was seen outside after that
  * time, since it takes the time of a record when it is inside; but for what its clock is behind. So all of it can

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -14,23 +15,89 @@
 #define MADV_POPULATE_WRITE 23 /* newer than some systems' headers */
 #endif
 
+/* Address space, not memory: few mappings do for a long journal. */
+enum { WINDOW_BYTES = 64 << 20 };
+/* What the next chunks of a busy program take while somebody makes the ones behind them ready. */
+enum { AHEAD_BYTES = 2 << 20 };
+
+static kpti_et_window *add_window(kpti_et_journal *j, uint64_t bytes, int *error)
+{
+    kpti_et_window *w = malloc(sizeof *w);
+    const uint64_t size = bytes > WINDOW_BYTES ? bytes : WINDOW_BYTES;
+    void *mapped = MAP_FAILED;
+    if (w) mapped = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, j->fd, (off_t)j->bytes);
+    if (mapped == MAP_FAILED) {
+        *error = errno;
+        free(w);
+        return NULL;
+    }
+    /* A child that lives on would keep the file on the disk. */
+    (void)madvise(mapped, size, MADV_DONTFORK);
+    *w = (kpti_et_window){j->last, mapped, j->bytes, size};
+    return j->last = w;
+}
+
+/* At once, as a fault for each page takes longer; where the system can't, it is left to them. */
+static void populate(char *at, uint64_t bytes)
+{
+    (void)madvise(at, bytes, MADV_POPULATE_WRITE);
+}
+
 /* BYTES more, reserved and mapped; NULL and *ERROR. */
 static void *extend(kpti_et_journal *j, uint64_t bytes, int *error)
 {
-    void *mapped;
-    do
-        *error = posix_fallocate(j->fd, (off_t)j->bytes, (off_t)bytes);
-    while (*error == EINTR);
-    if (*error) return NULL;
-    mapped = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, j->fd, (off_t)j->bytes);
-    if (mapped == MAP_FAILED) {
-        *error = errno;
-        return NULL;
+    kpti_et_window *w = j->last;
+    const uint64_t end = j->bytes + bytes;
+    const int is_new = !w || end > w->begin + w->size;
+    char *at;
+    if (is_new) w = add_window(j, bytes, error);
+    if (!w) return NULL;
+    at = w->bytes + (j->bytes - w->begin);
+    if (is_new || end > j->ready) {
+        do
+            *error = posix_fallocate(j->fd, (off_t)j->bytes, (off_t)bytes);
+        while (*error == EINTR);
+        if (*error) return NULL;
+        populate(at, bytes);
+        if (end > j->ready) j->ready = end;
     }
-    /* At once, as a fault for each page takes longer; where the system can't, it is left to them. */
-    (void)madvise(mapped, bytes, MADV_POPULATE_WRITE);
-    j->bytes += bytes;
-    return mapped;
+    j->bytes = end;
+    return at;
+}
+
+kpti_et_stretch kpti_et_journal_next(const kpti_et_journal *j)
+{
+    const kpti_et_window *w = j->last;
+    const uint64_t most = w->begin + w->size;
+    const uint64_t wanted = j->bytes + AHEAD_BYTES;
+    const uint64_t end = wanted < most ? wanted : most;
+    if (end <= j->ready) return (kpti_et_stretch){.fd = -1};
+    return (kpti_et_stretch){j->fd, w->bytes + (j->ready - w->begin), j->ready, end - j->ready};
+}
+
+/* posix_fallocate won't do: where the file system can't, it writes itself, over what others write. */
+int kpti_et_stretch_make(kpti_et_stretch s)
+{
+    if (fallocate(s.fd, 0, (off_t)s.begin, (off_t)s.size) != 0) return 0;
+    populate(s.bytes, s.size);
+    return 1;
+}
+
+void kpti_et_journal_made(kpti_et_journal *j, kpti_et_stretch s)
+{
+    if (s.begin + s.size > j->ready) j->ready = s.begin + s.size;
+}
+
+const char *kpti_et_journal_at(const kpti_et_journal *j, uint64_t at, uint64_t *size)
+{
+    const kpti_et_window *w = j->last;
+    uint64_t end = j->bytes;
+    while (w->begin > at) {
+        end = w->begin;
+        w = w->before;
+    }
+    *size = end - at;
+    return w->bytes + (at - w->begin);
 }
 
 static void begin_head(kpti_et_head *head)
@@ -65,16 +132,44 @@ int kpti_et_journal_open(kpti_et_journal *j, const char *path)
     return error;
 }
 
+static void unmap_all(kpti_et_window *w)
+{
+    while (w) {
+        kpti_et_window *before = w->before;
+        (void)munmap(w->bytes, w->size);
+        free(w);
+        w = before;
+    }
+}
+
 void kpti_et_journal_close(kpti_et_journal *j, int wanted)
 {
-    kpti_et_head *head = j->head;
+    kpti_et_window *last = j->last;
+    const uint64_t bytes = j->bytes;
     const int fd = j->fd;
+    int is_cut;
     j->head = NULL; /* first: a fork in between leaves them open, but closes nothing twice */
+    j->last = NULL;
     j->fd = -1;
-    j->bytes = 0;
-    if (head) (void)munmap(head, KPTI_ET_ALIGN);
+    j->bytes = j->ready = 0;
+    unmap_all(last);
+    is_cut = wanted && ftruncate(fd, (off_t)bytes) == 0;
+    (void)is_cut; /* else zeroes stay at its end, which readers pass over */
     (void)close(fd);
     if (!wanted && j->path[0]) (void)unlink(j->path);
+}
+
+void kpti_et_journal_forked(kpti_et_journal *j)
+{
+    while (j->last) {
+        kpti_et_window *w = j->last;
+        j->last = w->before;
+        free(w);
+    }
+    (void)close(j->fd);
+    j->head = NULL;
+    j->fd = -1;
+    j->bytes = j->ready = 0;
 }
 
 kpti_et_chunk *kpti_et_journal_take(kpti_et_journal *j, uint32_t stream, uint64_t words,
@@ -84,16 +179,9 @@ kpti_et_chunk *kpti_et_journal_take(kpti_et_journal *j, uint32_t stream, uint64_
         (words * KPTI_ET_WORD + KPTI_ET_ALIGN - 1) / KPTI_ET_ALIGN * KPTI_ET_ALIGN;
     kpti_et_chunk *chunk = extend(j, bytes, error);
     if (!chunk) return NULL;
-    /* A child that lives on would keep the file on the disk. */
-    (void)madvise(chunk, bytes, MADV_DONTFORK);
     chunk->stream = stream;
     chunk->words = bytes / KPTI_ET_WORD;
     chunk->os_tid = os_tid;
     __atomic_store_n(&chunk->magic, KPTI_ET_CHUNK_MAGIC, __ATOMIC_RELEASE);
     return chunk;
-}
-
-void kpti_et_chunk_unmap(kpti_et_chunk *chunk)
-{
-    if (chunk) (void)munmap(chunk, chunk->words * KPTI_ET_WORD);
 }

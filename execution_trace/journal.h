@@ -1,8 +1,10 @@
-/* journal.h: the file beside a trace that holds what is recorded until the trace is complete. Its chunks are
- * mapped and shared with the file, so what was recorded survives the process, however it ends. Room is
- * reserved before it is mapped: a full disk is an error here, never a signal later.
+/* journal.h: the file beside a trace that holds what is recorded until the trace is complete. It is mapped and
+ * shared with the file, so what was recorded survives the process, however it ends. Room is reserved before it
+ * is touched: a full disk is an error here, never a signal later.
  *
- * Who calls holds the observer's lock. */
+ *   head, chunks  [0, bytes)    made ready for chunks to come  [bytes, ready): zeroes
+ *
+ * Who calls holds the observer's lock, unless it says otherwise. */
 #ifndef KPTI_ET_JOURNAL_H
 #define KPTI_ET_JOURNAL_H
 
@@ -15,10 +17,29 @@
 extern "C" {
 #endif
 
+/* A part of the file, mapped; what is behind the file's end is not touched. A later one may begin before it
+ * ends. */
+typedef struct kpti_et_window {
+    struct kpti_et_window *before;
+    char *bytes;
+    uint64_t begin; /* in the file */
+    uint64_t size;
+} kpti_et_window;
+
+/* … of which room is to be made. */
+typedef struct kpti_et_stretch {
+    int fd;
+    char *bytes;
+    uint64_t begin;
+    uint64_t size; /* 0: there is nothing to do */
+} kpti_et_stretch;
+
 typedef struct kpti_et_journal {
     int fd;
-    uint64_t bytes;     /* its size so far; 0: none is open */
-    kpti_et_head *head; /* mapped */
+    uint64_t bytes; /* taken so far; 0: none is open */
+    uint64_t ready;
+    kpti_et_head *head;
+    kpti_et_window *last;
     char path[PATH_MAX];
 } kpti_et_journal;
 
@@ -26,10 +47,19 @@ typedef struct kpti_et_journal {
 int kpti_et_journal_open(kpti_et_journal *journal, const char *path);
 /* Closes it; WANTED: the file stays. */
 void kpti_et_journal_close(kpti_et_journal *journal, int wanted);
-/* Another chunk of WORDS at least, mapped; NULL: there is no room, and *ERROR says why. */
+/* In the child of a fork, which has none of its memory: the file is the parent's. */
+void kpti_et_journal_forked(kpti_et_journal *journal);
+/* Another chunk of WORDS at least; NULL: there is no room, and *ERROR says why. */
 kpti_et_chunk *kpti_et_journal_take(kpti_et_journal *journal, uint32_t stream, uint64_t words,
                                     uint64_t os_tid, int *error);
-void kpti_et_chunk_unmap(kpti_et_chunk *chunk);
+/* What is in the journal from AT on, SIZE bytes in one piece; more may follow in another one. */
+const char *kpti_et_journal_at(const kpti_et_journal *journal, uint64_t at, uint64_t *size);
+
+/* What comes next, as much as can be made ready now: by who has found it, without the lock, while others take
+ * chunks. Then the journal is told. */
+kpti_et_stretch kpti_et_journal_next(const kpti_et_journal *journal);
+int kpti_et_stretch_make(kpti_et_stretch stretch); /* 0: it can't */
+void kpti_et_journal_made(kpti_et_journal *journal, kpti_et_stretch stretch);
 
 #ifdef __cplusplus
 }

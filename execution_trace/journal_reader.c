@@ -35,6 +35,13 @@ static uint64_t chunk_bytes(const void *bytes, uint64_t size)
     return chunk->words * KPTI_ET_WORD % KPTI_ET_ALIGN ? 0 : chunk->words * KPTI_ET_WORD;
 }
 
+/* Whether it was never begun: room that was made for chunks to come. */
+static int is_blank(const void *bytes, uint64_t size)
+{
+    static const kpti_et_chunk blank;
+    return size >= sizeof blank && memcmp(bytes, &blank, sizeof blank) == 0;
+}
+
 static kpt_status find_chunks(kpti_et_reader *r, const char *bytes, uint64_t size)
 {
     kpt_status status = KPT_OK;
@@ -48,7 +55,7 @@ static kpt_status find_chunks(kpti_et_reader *r, const char *bytes, uint64_t siz
             own = there;
         } else {
             own = left < KPTI_ET_ALIGN ? left : KPTI_ET_ALIGN; /* perhaps the next one is whole */
-            r->damaged++;
+            r->damaged += !is_blank(bytes + at, left);
         }
         at += own;
     }

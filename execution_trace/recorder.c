@@ -189,7 +189,7 @@ void kpti_recorder_forked(kpti_recorder *r)
     left = r->streams;
     r->streams = r->control = NULL;
     r->stream_room = 0;
-    if (r->journal.bytes) kpti_et_journal_close(&r->journal, 1);
+    if (r->journal.bytes) kpti_et_journal_forked(&r->journal);
 }
 
 /* --- threads ------------------------------------------------------------------------------------- */

@@ -144,7 +144,6 @@ void kpti_et_stream_take_back(kpti_et_stream *s)
 
 void kpti_et_stream_move(kpti_et_stream *s, kpti_et_chunk *chunk)
 {
-    kpti_et_chunk_unmap(s->chunk);
     s->chunk = chunk;
     s->low = KPTI_ET_CHUNK_WORDS;
     s->high = chunk ? chunk->words : 0;

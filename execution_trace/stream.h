@@ -165,7 +165,7 @@ static inline void kpti_et_commit(kpti_et_cursor *c)
 
 /* A record that was begun does not come: what was remembered of it is not in the chunk. */
 void kpti_et_stream_take_back(kpti_et_stream *s);
-/* The stream goes on in CHUNK; the old one is unmapped. */
+/* The stream goes on in CHUNK. */
 void kpti_et_stream_move(kpti_et_stream *s, kpti_et_chunk *chunk);
 /* Forgets all that belongs to a file. */
 void kpti_et_stream_reset(kpti_et_stream *s, uint64_t file, uint32_t index);
