@@ -40,23 +40,20 @@ class Removals : public c10::OpRegistrationListener
     static inline std::atomic<uint64_t> count_{0};
 };
 
-struct alignas(64) Operator {
-    enum : uint64_t { NEVER = UINT64_MAX };
-
-    const char *key;                    // the address of the name in torch's schema
-    mutable std::atomic<uint64_t> seen; // there, after so many removals
-    FunctionTexts texts;
+struct Operator {
     std::string name;
     std::string overload;
     std::string schema;
+    bool is_registered; // with the dispatcher, which tells when it goes
+    FunctionTexts texts;
 };
 
 // All that was ever seen, of all threads.
 struct Seen {
-    std::mutex lock; // nothing is called under it
-    std::unordered_map<const char *, const Operator *> operators;
-    std::unordered_map<std::string, uint64_t> names; // with the number of each
-    uint64_t last = 0;                               // number of texts
+    std::mutex lock;                                              // nothing is called under it
+    std::unordered_map<const char *, const Operator *> operators; // by where torch has the name
+    std::unordered_map<std::string, uint64_t> names;              // with the number of each
+    uint64_t last = 0;                                            // number of texts
     std::map<c10::Device, std::string, bool (*)(const c10::Device &, const c10::Device &)> devices{
         [](const c10::Device &a, const c10::Device &b) {
             return std::pair(a.type(), a.index()) < std::pair(b.type(), b.index());
@@ -69,9 +66,17 @@ Seen &seen()
     return *forever;
 }
 
+// An operator that a thread has called: one line of the cache.
+struct alignas(64) Called {
+    const char *key = nullptr; // where torch has its name
+    uint64_t removals = 0;     // how many there were: after another one it is looked for again
+    FunctionTexts texts;
+};
+static_assert(sizeof(Called) == 64);
+
 // What this thread looks at first.
 struct Recent {
-    std::array<const Operator *, 512> operators{};
+    std::array<Called, 256> operators{};
     std::array<FunctionTexts, 256> names{};
     FunctionTexts not_kept;
     c10::Device device{c10::DeviceType::CPU};
@@ -85,13 +90,6 @@ Recent &recent()
 
 enum { MOST_NAMES = 1 << 16 };
 
-// An operator that was registered where one was before has another text.
-[[gnu::hot]] bool is_of(const Operator *known, const char *key)
-{
-    return known && known->key == key &&
-           known->seen.load(std::memory_order_relaxed) == Removals::count();
-}
-
 // Whether its text at KEY is the dispatcher's own, of which we are told when it goes.
 bool is_registered(const c10::FunctionSchema &schema, const char *key)
 {
@@ -101,13 +99,11 @@ bool is_registered(const c10::FunctionSchema &schema, const char *key)
 
 const Operator *remembered(const c10::FunctionSchema &schema, const char *key)
 {
-    const uint64_t removals = Removals::count();
-    auto *made = new Operator{key,
-                              is_registered(schema, key) ? removals : Operator::NEVER,
-                              {},
-                              schema.name(),
+    auto *made = new Operator{schema.name(),
                               schema.overload_name(),
-                              c10::toString(schema)};
+                              c10::toString(schema),
+                              is_registered(schema, key),
+                              {}};
     made->texts = {view(made->name), view(made->schema),
                    static_cast<uint32_t>(schema.arguments().size()),
                    static_cast<uint32_t>(schema.returns().size()), 0};
@@ -118,18 +114,16 @@ const Operator *remembered(const c10::FunctionSchema &schema, const char *key)
     return made;
 }
 
-// The one at KEY, if it is still there; else null.
+// An operator that was registered where one was before has another text.
 const Operator *looked_up(const char *key, const char *overload)
 {
-    const uint64_t removals = Removals::count();
     Seen &all = seen();
     std::lock_guard<std::mutex> guard(all.lock);
     const auto found = all.operators.find(key);
-    if (found == all.operators.end()) return nullptr;
-    const Operator *known = found->second;
-    if (known->name != key || known->overload != overload) return nullptr;
-    if (known->seen != Operator::NEVER) known->seen = removals;
-    return known;
+    if (found == all.operators.end() || found->second->name != key ||
+        found->second->overload != overload)
+        return nullptr;
+    return found->second;
 }
 
 // Of an annotation, or a node of autograd's.
@@ -160,13 +154,14 @@ const FunctionTexts &texts_of_name(std::string_view name)
 {
     const char *key = function.name();
     const auto mixed = reinterpret_cast<uintptr_t>(key) * UINT64_C(0x9E3779B97F4A7C15);
-    const Operator *&last = recent().operators[mixed >> 55];
-    if (is_of(last, key)) return last->texts;
+    Called &last = recent().operators[mixed >> 56];
+    const uint64_t removals = Removals::count();
+    if (last.key == key && last.removals == removals) return last.texts;
     if (!function.operator_name()) return texts_of_name(key);
     const Operator *found = looked_up(key, function.overload_name());
     if (!found) found = remembered(*function.operator_schema(), key);
-    last = found;
-    return found->texts;
+    last = {found->is_registered ? key : nullptr, removals, found->texts};
+    return last.texts;
 }
 
 [[gnu::hot]] kpt_str device_text(c10::Device device)
