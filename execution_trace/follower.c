@@ -1,12 +1,12 @@
 #include "follower.h"
 
-#include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "own_thread.h"
 #include "trace_writer.h"
 
 /* Address space, not memory: few mappings do for a long journal. Behind its end they are not touched. */
@@ -162,27 +162,13 @@ static void *run(void *arg)
     return NULL;
 }
 
-/* With all signals blocked: their handlers belong to the program's own threads. */
-static int start_thread(kpti_et_follower *f)
-{
-    sigset_t all;
-    sigset_t before;
-    int error;
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    error = pthread_create(&f->thread, NULL, run, f);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (!error) (void)pthread_setname_np(f->thread, "kpytrace");
-    return error;
-}
-
 kpti_et_follower *kpti_et_follower_start(kpti_recorder *recorder, kpti_trace_file file)
 {
     kpti_et_follower *f = kpti_heap_take(&file.heap, sizeof *f);
     if (!f) return NULL;
     file.is_growing = 1;
     *f = (kpti_et_follower){.recorder = recorder, .file = file};
-    if (start_thread(f) == 0) return f;
+    if (kpti_own_thread_start(&f->thread, run, f) == 0) return f;
     kpti_heap_give(&file.heap, f, sizeof *f);
     return NULL;
 }
