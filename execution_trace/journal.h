@@ -2,7 +2,7 @@
  * mapped and shared with the file, so what was recorded survives the process, however it ends. Room is
  * reserved before it is mapped: a full disk is an error here, never a signal later.
  *
- * Who calls holds the observer's lock. */
+ * Chunks are taken under the recorder's lock; it is opened and closed when nothing is recorded. */
 #ifndef KPTI_ET_JOURNAL_H
 #define KPTI_ET_JOURNAL_H
 
