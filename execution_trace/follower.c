@@ -1,16 +1,16 @@
 #include "follower.h"
 
-#include <signal.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "own_thread.h"
 #include "trace_writer.h"
 
 /* It looks again after the first one; later and later where there is nothing new, and after the last one only
  * when a chunk was taken. */
-enum { FIRST_WAIT_MS = 10, LAST_WAIT_MS = 160 };
+enum { FIRST_WAIT_MS = 3, LAST_WAIT_MS = 192 };
 /* Threads' clocks are less than that behind (now.h), and whether they are inside is seen sooner. */
 enum { MARGIN_NS = 2000000 };
 /* What else runs comes first: what the thread does not get done, the close does. */
@@ -138,27 +138,13 @@ static void *run(void *arg)
     return NULL;
 }
 
-/* With all signals blocked: their handlers belong to the program's own threads. */
-static int start_thread(kpti_et_follower *f)
-{
-    sigset_t all;
-    sigset_t before;
-    int error;
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    error = pthread_create(&f->thread, NULL, run, f);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (!error) (void)pthread_setname_np(f->thread, "kpytrace");
-    return error;
-}
-
 kpti_et_follower *kpti_et_follower_start(kpti_recorder *recorder, kpti_trace_file file)
 {
     kpti_et_follower *f = kpti_heap_take(&file.heap, sizeof *f);
     if (!f) return NULL;
     file.is_growing = 1;
     *f = (kpti_et_follower){.recorder = recorder, .file = file};
-    if (start_thread(f) == 0) return f;
+    if (kpti_own_thread_start(&f->thread, run, f) == 0) return f;
     kpti_heap_give(&file.heap, f, sizeof *f);
     return NULL;
 }

@@ -4,7 +4,8 @@
  *
  *   head, chunks  [0, bytes)    made ready for chunks to come  [bytes, ready): zeroes
  *
- * Who calls holds the observer's lock, unless it says otherwise. */
+ * What is below is called under the recorder's lock, unless it says otherwise; it is opened and closed when
+ * nothing is recorded. */
 #ifndef KPTI_ET_JOURNAL_H
 #define KPTI_ET_JOURNAL_H
 

@@ -5,7 +5,7 @@
  *   record   a multiple of 8 bytes, committed by the chunk's `used`: what is behind that may be anything
  *   text     a word with its length, then its bytes; named by its offset in the chunk, in words, once for
  *            all records of the chunk that have it; 0 is the empty text
- *   value    one word that says what it is, then what belongs to it (value.h)
+ *   value    one word that says what it is, then what belongs to it (kpti_et_value)
  *
  * Chunks lie in the file in the order in which they were begun. Stream 0 tells when recording began and
  * ended; the others are threads. Numbers are as the machine has them: a journal is read where it was

@@ -39,8 +39,8 @@ typedef struct kpti_et_nodes {
 void kpti_et_nodes_init(kpti_et_nodes *n, const kpti_heap *heap);
 void kpti_et_nodes_free(kpti_et_nodes *n);
 
-/* Both together write a node; the second one all of it to OUT. The begin's attributes were checked, and so were the end's; its values were taken, and so are the end's, or
- * none. */
+/* Both together write a node, the second one to OUT. The attributes of begin and end were checked; the forms
+ * have taken the values, the begin's for the first one, the end's or none for the second. */
 void kpti_et_node_begin(kpti_et_nodes *n, kpti_et_node *node);
 void kpti_et_node_end_text(kpti_et_nodes *n, const kpti_et_node *node, const kpti_et_node_end *end,
                            kpti_et_text *out);

@@ -1,4 +1,4 @@
-/* number_set.h: which numbers there were: of stacks and places that a journal has already. */
+/* number_set.h: which numbers there were: of stacks and places that a thread has told its journal. */
 #ifndef KPTI_NUMBER_SET_H
 #define KPTI_NUMBER_SET_H
 

@@ -1,5 +1,5 @@
 /* text.h: text that grows. What finds no memory is left out and marks the text as failed, which its owner
- * asks for once, at the end. */
+ * asks for later, once for all. */
 #ifndef KPTI_ET_TEXT_H
 #define KPTI_ET_TEXT_H
 

@@ -114,7 +114,8 @@ kpt_status kpti_et_writer_open(kpti_et_writer **writer, const kpti_trace_file *f
     return status;
 }
 
-/* Whether the journal still finds room: what it doesn't is lost, while the file can be made later. */
+/* Whether the journal, which lies beside the file, still finds room: what doesn't is lost, while the file can be
+ * made later. */
 static int leaves_room(const kpti_et_writer *w)
 {
     enum { LEAST_FREE = 16 << 20 };
@@ -125,7 +126,7 @@ static int leaves_room(const kpti_et_writer *w)
 
 int kpti_et_writer_take(kpti_et_writer *w, int64_t last_ns, const int *is_enough)
 {
-    enum { AT_ONCE = 1024 }; /* about a megabyte */
+    enum { AT_ONCE = 1024 }; /* records: about half a megabyte */
     kpti_et_item item;
     for (uint32_t i = 0; !kpti_out_error(&w->out); i++) {
         if (is_enough && __atomic_load_n(is_enough, __ATOMIC_RELAXED)) break;

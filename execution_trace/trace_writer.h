@@ -17,8 +17,9 @@ typedef struct kpti_et_writer {
  * only. */
 kpt_status kpti_et_writer_open(kpti_et_writer **writer, const kpti_trace_file *file,
                                const void *bytes, uint64_t size, kpti_error *error);
-/* Writes what the reader has up to LAST_NS, or until IS_ENOUGH, which is atomic; NULL: nothing is recorded any more.
- * 0: it failed, as the close tells, or takes room that the journal may want. */
+/* Writes what the reader has up to LAST_NS, or until IS_ENOUGH, which is atomic. 0: it failed, as the close tells, or
+ * takes room that the journal may want. With IS_ENOUGH NULL nothing is recorded any more, and all room is the
+ * file's. */
 int kpti_et_writer_take(kpti_et_writer *writer, int64_t last_ns, const int *is_enough);
 /* With KEEP the file is completed and put in its place, without it or after a failure nothing is left. */
 kpt_status kpti_et_writer_close(kpti_et_writer *writer, int keep, kpti_error *error);

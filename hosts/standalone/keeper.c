@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "own_thread.h"
+
 enum { NS_PER_SECOND = 1000 * 1000 * 1000 };
 
 /* Who listens. */
@@ -153,25 +155,11 @@ static void *run(void *ctx)
     return NULL;
 }
 
-/* Signals are for the program's own threads. */
-static int start_thread(kpti_keeper *keeper)
-{
-    sigset_t all;
-    sigset_t before;
-    int error;
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    error = pthread_create(&keeper->thread, NULL, run, keeper);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (!error) (void)pthread_setname_np(keeper->thread, "kpytrace");
-    return error;
-}
-
 int kpti_keeper_start(kpti_keeper *keeper)
 {
     int error = listen_to(keeper);
     if (error) return error;
-    error = start_thread(keeper);
+    error = kpti_own_thread_start(&keeper->thread, run, keeper);
     if (error) stop_listening(keeper);
     return error;
 }

@@ -1,6 +1,8 @@
 #include "descriptions.h"
 
+#include <c10/core/TensorOptions.h>
 #include <c10/core/UndefinedTensorImpl.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
 
 #include <algorithm>
 #include <atomic>
@@ -31,6 +33,20 @@ namespace
     to.strides = strides.size() == sizes.size() ? strides.data() : nullptr;
 }
 
+// Where a tensor of a Python class is that is stored on META. A fake one has the keys of the device that it
+// stands for, but while its kernel runs, which torch then has among the thread's keys, it is on meta itself.
+// The index is Python's alone: asking would run Python, and operators, in the middle of a report.
+c10::Device faked_device(const c10::TensorImpl &impl, c10::Device meta)
+{
+    const auto backend = impl.key_set().highestBackendKey();
+    const auto included = c10::impl::tls_local_dispatch_key_set().included_;
+    if (backend == c10::BackendComponent::MetaBit || backend == c10::BackendComponent::InvalidBit ||
+        included.has_backend(c10::BackendComponent::MetaBit))
+        return meta;
+    const auto key = c10::toRuntimePerBackendFunctionalityKey(c10::DispatchKey::Dense, backend);
+    return c10::Device(c10::dispatchKeyToDeviceType(key));
+}
+
 [[gnu::hot]] void describe(const c10::TensorImpl &impl, kpt_tensor &to)
 {
     const bool has_storage = impl.has_storage();
@@ -43,7 +59,8 @@ namespace
     to.offset_elements = as_stored ? impl.storage_offset_default() : impl.storage_offset();
     to.element_count = as_stored ? impl.numel_default() : impl.numel();
     to.element_bytes = impl.dtype().itemsize();
-    to.device = device_text(impl.unsafe_storage().device());
+    const c10::Device stored = impl.unsafe_storage().device();
+    to.device = device_text(stored.is_meta() && as_stored ? faked_device(impl, stored) : stored);
 }
 
 // Whether all that was told of it can be asked again, without a call.

@@ -244,18 +244,9 @@ TEST_F(Follower, AForkLeavesItToTheParent)
     begin();
     record_until([this] { return made() > 200000; });
     EXPECT_TRUE(has_journal());
-    const pid_t child = fork();
-    if (child == 0) {
-        kpti_execution_trace.forked(self);
-        int ok = threads() == 0 && made() == 0 && !has_journal();
-        ok = ok && open("child.json") == KPT_OK;
-        ok = ok && start() == KPT_OK && run("own") != 0 && stop() == KPT_OK && close() == KPT_OK;
-        kpti_execution_trace.destroy(self);
-        _exit(ok ? 0 : 1);
-    }
-    int status = -1;
-    ASSERT_EQ(waitpid(child, &status, 0), child);
-    EXPECT_EQ(status, 0);
+    in_a_child([this] {
+        return threads() == 0 && made() == 0 && !has_journal() && record_own("child.json");
+    });
     expect_tree(read("child.json"));
     fs::remove(path("child.json"));
     record_until([this] { return made() > 400000; });
@@ -268,15 +259,7 @@ TEST_F(Follower, ForksMayComeAtAnyTime)
     begin();
     int forks = 0;
     record_until([this, &forks] {
-        const pid_t child = fork();
-        if (child == 0) {
-            kpti_execution_trace.forked(self);
-            kpti_execution_trace.destroy(self);
-            _exit(0);
-        }
-        int status = -1;
-        EXPECT_EQ(waitpid(child, &status, 0), child);
-        EXPECT_EQ(status, 0);
+        in_a_child([] { return true; });
         return ++forks > 10 && made() > 200000;
     });
     expect_same();

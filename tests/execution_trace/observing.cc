@@ -1,5 +1,8 @@
 #include "observing.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <set>
 
 static thread_local uint32_t next_stack;
@@ -255,6 +258,26 @@ json Observing::finish(const std::string &name)
 json Observing::read(const std::string &name)
 {
     return read_json(content(name));
+}
+
+void Observing::in_a_child(const std::function<bool()> &work)
+{
+    const pid_t child = fork();
+    if (child == 0) {
+        kpti_execution_trace.forked(self);
+        const bool is_good = work();
+        kpti_execution_trace.destroy(self);
+        _exit(is_good ? 0 : 1);
+    }
+    int status = -1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+}
+
+bool Observing::record_own(const std::string &name)
+{
+    return open(name) == KPT_OK && start() == KPT_OK && run("own") != 0 && stop() == KPT_OK &&
+           close() == KPT_OK;
 }
 
 static const json nothing;

@@ -3,6 +3,7 @@
 #define OBSERVING_H
 
 #include <deque>
+#include <functional>
 #include <string_view>
 
 #include "impl/kpti_execution_trace.h"
@@ -62,6 +63,10 @@ class Observing : public Scratch
     /* Stops, closes and reads. */
     json finish(const std::string &name = "t.json");
     json read(const std::string &name = "t.json");
+    /* Forks. The child tells the observer, does WORK, which is to answer true, and ends. */
+    void in_a_child(const std::function<bool()> &work);
+    /* A file with one operator, "own"; whether all went well. */
+    bool record_own(const std::string &name);
 
     Values values;
     kpti_env env = {};

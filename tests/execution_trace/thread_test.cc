@@ -1,6 +1,4 @@
 /* thread_test.cc: many threads, backward operators, ends on other threads, and stops among them all. */
-#include <sys/wait.h>
-
 #include <atomic>
 #include <fstream>
 #include <thread>
@@ -175,19 +173,11 @@ TEST_F(Thread, AChildOfAForkHasNothing)
 {
     begin();
     const uint64_t a = begin_op(op_of("a"));
-    const pid_t child = fork();
-    if (child == 0) {
-        kpti_execution_trace.forked(self);
-        int ok = begin_op(op_of("child")) == 0;
+    in_a_child([this, a] {
+        const bool is_none = begin_op(op_of("child")) == 0;
         end_op(a);
-        ok = ok && open("child.json") == KPT_OK && start() == KPT_OK && run("own") != 0;
-        ok = ok && stop() == KPT_OK && close() == KPT_OK;
-        kpti_execution_trace.destroy(self);
-        _exit(ok ? 0 : 1);
-    }
-    int status = -1;
-    ASSERT_EQ(waitpid(child, &status, 0), child);
-    EXPECT_EQ(status, 0);
+        return is_none && record_own("child.json");
+    });
     EXPECT_TRUE(exists("t.json.journal"));
     end_op(a);
     const json t = finish();

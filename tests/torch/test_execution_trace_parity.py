@@ -12,8 +12,30 @@ import unittest
 import et
 import et_sides
 import torch
+from torch._subclasses import FakeTensorMode
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+class Wrapper(torch.Tensor):
+    """Made by torch's own means; without elements."""
+
+    @staticmethod
+    def __new__(cls, inner, **options):
+        made = torch.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype, **options)
+        made.inner = inner
+        return made
+
+    @classmethod
+    def __torch_dispatch__(cls, function, types, args=(), kwargs=None):
+        inner = [value.inner if isinstance(value, Wrapper) else value for value in args]
+        return function(*inner, **(kwargs or {}))
+
+
+def devices(tree, name):
+    """Those of the tensors that operators of that name have been called with, and have returned."""
+    return {value[5] for node in tree.nodes if node["name"] == name for side in ("inputs", "outputs")
+            for value, kind in zip(node[side]["values"], node[side]["types"]) if kind.startswith("Tensor(")}
 
 
 class SideBySide(et_sides.SideBySide):
@@ -102,6 +124,39 @@ class SideBySide(et_sides.SideBySide):
             torch.nested.nested_tensor([x.detach(), x.detach()[1:]], layout=torch.jagged).sin().cos()
 
         self.same(work)
+
+    def test_fake_tensors(self):
+        """They are on the device that they stand for, and on meta while a kernel runs."""
+        mode = FakeTensorMode()
+        real = torch.ones(3, 4, requires_grad=True)
+
+        def work():
+            fake = mode.from_tensor(real)
+            with mode:
+                model = torch.nn.Linear(4, 2)
+                model(fake.sin()).sum().backward()
+                torch.zeros(3).add_(fake.detach()[:, 1:2].t()[0])
+                torch.stack([fake, fake * 2])
+            torch.cos(fake)
+
+        ours = self.same(work)
+        self.assertEqual(devices(ours, "aten::sin"), {"cpu", "meta"})
+        self.assertEqual(devices(ours, "aten::linear"), {"cpu"})
+
+    def test_fake_tensors_of_other_devices(self):
+        """Which one of several they stand for only Python knows, which is not asked."""
+        def work():
+            with FakeTensorMode():
+                torch.ones(2, device="mps:0").sin()
+
+        theirs, ours = (devices(et_sides.Tree(trace), "aten::sin") for trace in et_sides.both(work))
+        self.assertEqual((theirs, ours), ({"mps:0", "meta"}, {"mps", "meta"}))
+
+    def test_wrappers(self):
+        wrappers = [Wrapper(torch.ones(2, 3), device=device, **options) for device in ("cpu", "meta", "mps:0")
+                    for options in ({}, {"storage_size": 24}, {"strides": (1, 2), "storage_offset": 1})]
+        ours = self.same(lambda: [wrapper.sin() for wrapper in wrappers])
+        self.assertEqual(devices(ours, "aten::sin"), {"cpu", "meta", "mps:0"})
 
     def test_threads(self):
         def work():

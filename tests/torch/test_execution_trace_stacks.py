@@ -10,7 +10,6 @@ import support
 
 import et
 import torch
-from kpytrace.torch import ExecutionTraceObserver
 from torch.profiler import record_function
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -51,6 +50,20 @@ def note(stacks):
     return len(stacks) - 1
 
 
+def autograd(forward, backward=None):
+    """A function of autograd that calls these."""
+    class Function(torch.autograd.Function):
+        @staticmethod
+        def forward(context, x):
+            return forward(x)
+
+        @staticmethod
+        def backward(context, gradient):
+            return backward(gradient)
+
+    return Function.apply
+
+
 def number_of(node):
     return int(node["inputs"]["values"][1])
 
@@ -70,14 +83,14 @@ class Stacks(unittest.TestCase):
     def op(self):
         return torch.full((1,), note(self.stacks))
 
-    def check(self, work, least):
+    def check(self, work, least, **options):
         """Runs WORK twice, observed: its operators have the stacks that were noted, LEAST of them at least."""
         def twice():
             for _ in range(2):
                 work()
 
         with et.folder() as folder:
-            trace = et.record(os.path.join(folder, "trace.json"), twice)
+            trace = et.record(os.path.join(folder, "trace.json"), twice, **options)
         self.compare(trace, least * 2)
         return trace
 
@@ -146,29 +159,20 @@ class Stacks(unittest.TestCase):
         self.assertEqual(line_of(trace, "first", "work") + 1, line_of(trace, "second", "work"))
 
     def test_function_of_autograd(self):
-        test = self
+        def double(x):
+            self.op()
+            y = x * 2
+            self.op()
+            return y
 
-        class Twice(torch.autograd.Function):
-            @staticmethod
-            def forward(context, x):
-                test.op()
-                y = x * 2
-                test.op()
-                return y
-
-            @staticmethod
-            def backward(context, gradient):
-                test.op()
-                gradient = gradient * 2
-                test.op()
-                return gradient
+        twice = autograd(double, double)
 
         def work():
             x = torch.ones(2, requires_grad=True)
-            y = Twice.apply(x)
+            y = twice(x)
             y.register_hook(lambda gradient: self.op() + gradient)
             self.op()
-            Twice.apply(y).sum().backward()
+            twice(y).sum().backward()
             self.op()
 
         self.check(work, 11)
@@ -214,15 +218,15 @@ class Stacks(unittest.TestCase):
     @unittest.skipUnless(greenlet, "no greenlet")
     def test_greenlets(self):
         """A switch inside of an operator: others begin in another stack while it is open."""
-        class Switch(torch.autograd.Function):
-            @staticmethod
-            def forward(context, x):
-                greenlet.getcurrent().parent.switch()
-                return x.clone()
+        def leave(x):
+            greenlet.getcurrent().parent.switch()
+            return x.clone()
+
+        switch = autograd(leave)
 
         def inside():
             self.op()
-            Switch.apply(torch.ones(1))
+            switch(torch.ones(1))
             self.op()
 
         def work():
@@ -258,31 +262,23 @@ class Stacks(unittest.TestCase):
             self.assertEqual([et.own(node).get("stack") for node in et.named(trace, name)], [None] * 20)
 
     def test_a_stop_inside_of_an_operator(self):
-        test = self
+        observers = []
 
-        class Again(torch.autograd.Function):
-            @staticmethod
-            def forward(context, x):
-                observer.stop()
-                test.op()
-                observer.start()
-                test.op()
-                return x.clone()
+        def pause(x):
+            observers[0].stop()
+            self.op()
+            observers[0].start()
+            self.op()
+            return x.clone()
+
+        again = autograd(pause)
 
         def work():
-            Again.apply(torch.ones(1))
+            again(torch.ones(1))
             self.op()
-            Again.apply(torch.ones(1))
+            again(torch.ones(1))
 
-        with et.folder() as folder:
-            path = os.path.join(folder, "trace.json")
-            observer = ExecutionTraceObserver().register_callback(path)
-            observer.start()
-            work()
-            work()
-            observer.stop()
-            observer.unregister_callback()
-            self.compare(et.load(path), 6)
+        self.check(work, 3, before=observers.append)
 
 
 if __name__ == "__main__":
