@@ -1,6 +1,9 @@
 /* elements_test.cc: ranges and data of integral inputs, whatever way they lie in memory. */
 #include "elements.h"
 
+#include <filesystem>
+#include <set>
+
 #include "observing.h"
 
 namespace
@@ -146,6 +149,25 @@ TEST_F(Elements, DataMayBeLargerThanAnyChunk)
     expect_tree(t);
     EXPECT_EQ(content("t_resources/nid_3_tid_0.dat").size(), many.size() * 4);
     EXPECT_EQ(content("t_resources/nid_6_tid_0.dat").size(), 4U);
+}
+
+/* More than is mapped in one piece, and one that is larger than such a piece. */
+TEST_F(Elements, DataMayBeLargerThanAnyMapping)
+{
+    const std::vector<int32_t> many(20 << 20, 42);
+    const int64_t all = static_cast<int64_t>(many.size());
+    args.data_ops = kpt_str_of("op");
+    begin();
+    for (const int64_t count : {all / 2, all / 2, all, int64_t{1}})
+        run("op", {values.of(integers(many.data(), {count}))});
+    const json t = finish();
+    expect_tree(t);
+    EXPECT_EQ(t["kpytrace"]["damaged"].text, "0");
+    std::multiset<uintmax_t> sizes;
+    for (const auto &file : std::filesystem::directory_iterator(path("t_resources")))
+        sizes.insert(file.file_size());
+    const uintmax_t bytes = many.size() * 4;
+    EXPECT_EQ(sizes, (std::multiset<uintmax_t>{4, bytes / 2, bytes / 2, bytes}));
 }
 
 } // namespace

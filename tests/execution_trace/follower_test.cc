@@ -284,6 +284,17 @@ TEST_F(Follower, WhoIsKilledLeavesTheJournalOnly)
                                            path("t.json").c_str(), &text),
               KPT_OK);
     expect_tree(read());
+    EXPECT_EQ(read()["kpytrace"]["damaged"].text, "0"); /* nor is the room that was made for more */
+}
+
+/* Who records finds it, and takes no more of the disk than that. */
+TEST_F(Follower, MakesRoomForWhatComes)
+{
+    const auto bytes = [this] { return fs::file_size(path("t.json.journal")); };
+    begin();
+    record_until([this, &bytes] { return bytes() > stats().journal_bytes + (1 << 20); });
+    EXPECT_LE(bytes(), stats().journal_bytes + (2 << 20));
+    expect_same();
 }
 
 } // namespace

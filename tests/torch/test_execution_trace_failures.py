@@ -298,6 +298,27 @@ class Failures(unittest.TestCase):
         observer.unregister_callback()
         et.load(self.path)
 
+    def test_10_operators_that_go_and_others_where_they_were(self):
+        """What is remembered of an operator is where torch has its name: another one may come there."""
+        name, expected = "one_operator_of_this_test_whose_name_is_long", []
+
+        def work():
+            for number in range(100):
+                overload = f"overload_{number:02}"
+                library = torch.library.Library("kpytrace_test", "FRAGMENT")
+                library.define(f"{name}.{overload}(Tensor x, int by={number}) -> Tensor")
+                library.impl(f"{name}.{overload}", lambda x, by=0: x, "CPU")
+                operator = getattr(getattr(torch.ops.kpytrace_test, name), overload)
+                for _ in range(2):
+                    operator(torch.ones(2))
+                    expected.append((f"kpytrace_test::{name}", str(operator._schema)))
+                library._destroy()
+
+        trace = et.record(self.path, work)
+        told = [(node["name"], et.attr(node, "op_schema")) for node in trace["nodes"]
+                if node["name"].startswith("kpytrace_test::")]
+        self.assertEqual(told, expected)
+
     def test_11_killed(self):
         reply = support.python("-c", KILLED, self.path)
         self.assertEqual(reply.returncode, -9, reply.stderr)
