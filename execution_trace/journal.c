@@ -20,12 +20,19 @@ enum { WINDOW_BYTES = 64 << 20 };
 /* What the next chunks of a busy program take while somebody makes the ones behind them ready. */
 enum { AHEAD_BYTES = 2 << 20 };
 
+/* Of the file from where the next chunk begins. */
+static void *map(const kpti_et_journal *j, uint64_t size)
+{
+    return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, j->fd, (off_t)j->bytes);
+}
+
+/* BYTES at least: as few where addresses are short. */
 static kpti_et_window *add_window(kpti_et_journal *j, uint64_t bytes, int *error)
 {
     kpti_et_window *w = malloc(sizeof *w);
-    const uint64_t size = bytes > WINDOW_BYTES ? bytes : WINDOW_BYTES;
-    void *mapped = MAP_FAILED;
-    if (w) mapped = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, j->fd, (off_t)j->bytes);
+    uint64_t size = bytes > WINDOW_BYTES ? bytes : WINDOW_BYTES;
+    void *mapped = w ? map(j, size) : MAP_FAILED;
+    if (w && mapped == MAP_FAILED && size > bytes) mapped = map(j, size = bytes);
     if (mapped == MAP_FAILED) {
         *error = errno;
         free(w);

@@ -1,6 +1,9 @@
 /* failure_test.cc: no room, no memory: counted, told, and the tree is whole. */
 #include <signal.h>
 #include <sys/resource.h>
+#include <unistd.h>
+
+#include <fstream>
 
 #include "observing.h"
 
@@ -9,27 +12,36 @@ namespace
 
 using Failure = Observing;
 
-/* Files end at so many bytes, while this lives. */
+/* Files end at so many bytes, or there is so much of something else, while this lives. */
 class Limit
 {
   public:
-    explicit Limit(rlim_t bytes)
+    explicit Limit(rlim_t bytes, __rlimit_resource_t resource = RLIMIT_FSIZE) : what(resource)
     {
         handler = signal(SIGXFSZ, SIG_IGN);
-        (void)getrlimit(RLIMIT_FSIZE, &before);
+        (void)getrlimit(what, &before);
         const rlimit limit = {bytes, before.rlim_max};
-        (void)setrlimit(RLIMIT_FSIZE, &limit);
+        (void)setrlimit(what, &limit);
     }
     ~Limit()
     {
-        (void)setrlimit(RLIMIT_FSIZE, &before);
+        (void)setrlimit(what, &before);
         (void)signal(SIGXFSZ, handler);
     }
 
   private:
+    const __rlimit_resource_t what;
     rlimit before;
     sighandler_t handler;
 };
+
+/* Bytes of addresses that the process has taken. */
+rlim_t addresses()
+{
+    rlim_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    return pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE));
+}
 
 TEST_F(Failure, WhatFindsNoRoomIsCountedAndTheRestIsWhole)
 {
@@ -195,6 +207,19 @@ TEST_F(Failure, EveryAllocationMayFail)
     EXPECT_GT(at, 10U);
     EXPECT_TRUE(is_whole);
     expect_tree(read());
+}
+
+/* The journal is mapped in large parts where it can be. */
+TEST_F(Failure, WhereAddressesAreShortNothingIsLost)
+{
+    const Limit limit(addresses() + (48 << 20), RLIMIT_AS);
+    begin();
+    for (int i = 0; i < 5000; i++)
+        run("op", {values.string("something")});
+    EXPECT_EQ(stats().dropped, 0U);
+    const json t = finish();
+    expect_tree(t);
+    EXPECT_EQ(t["nodes"].items.size(), 5002U);
 }
 
 } // namespace
