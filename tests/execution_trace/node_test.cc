@@ -250,7 +250,7 @@ TEST_F(Node, CallsOfOneFunctionMayDifferInScopeAndThreads)
     std::vector<std::string> expected;
     std::vector<std::string> told;
     begin();
-    for (const uint64_t description : {0, 7, 7 + 256}) {
+    for (const uint64_t description : {0U, 7U, 7U + 256}) {
         op.description = description;
         for (uint32_t i = 0; i < 8; i++) {
             op.scope = i & 1;
