@@ -33,8 +33,8 @@ static inline void kpti_et_text_wrote(kpti_et_text *t, const char *end)
 
 static inline void kpti_et_text_put(kpti_et_text *t, const void *data, size_t size)
 {
-    char *at = kpti_et_text_room(t, size);
-    if (!at || !size) return;
+    char *at = size ? kpti_et_text_room(t, size) : NULL;
+    if (!at) return;
     memcpy(at, data, size);
     t->used += size;
 }
