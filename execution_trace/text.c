@@ -8,9 +8,9 @@ int kpti_et_text_grow(kpti_et_text *t, size_t size)
     enum { FIRST_ROOM = 256 };
     size_t room = t->room ? t->room : FIRST_ROOM;
     char *grown;
-    while (room - t->used < size && room <= SIZE_MAX / 4)
+    while (room - t->used <= size && room <= SIZE_MAX / 4)
         room *= 2;
-    grown = room - t->used < size ? NULL : kpti_heap_take(t->heap, room);
+    grown = room - t->used <= size ? NULL : kpti_heap_take(t->heap, room);
     if (!grown) {
         t->failed = 1;
         return 0;

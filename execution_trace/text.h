@@ -15,14 +15,14 @@ typedef struct kpti_et_text {
     int failed;
 } kpti_et_text;
 
-/* Has room for SIZE more; 0: there is no memory. */
+/* Has room for more than SIZE; 0: there is no memory. */
 int kpti_et_text_grow(kpti_et_text *text, size_t size);
 void kpti_et_text_free(kpti_et_text *text);
 
-/* Where up to SIZE bytes may be written; NULL: there is no memory. wrote tells how far. */
+/* Where up to SIZE bytes may be written, also 0; NULL: there is no memory. wrote tells how far. */
 static inline char *kpti_et_text_room(kpti_et_text *t, size_t size)
 {
-    if (__builtin_expect(t->room - t->used < size, 0) && !kpti_et_text_grow(t, size)) return NULL;
+    if (__builtin_expect(t->room - t->used <= size, 0) && !kpti_et_text_grow(t, size)) return NULL;
     return t->data + t->used;
 }
 
@@ -33,8 +33,8 @@ static inline void kpti_et_text_wrote(kpti_et_text *t, const char *end)
 
 static inline void kpti_et_text_put(kpti_et_text *t, const void *data, size_t size)
 {
-    char *at = size ? kpti_et_text_room(t, size) : NULL;
-    if (!at) return;
+    char *at = kpti_et_text_room(t, size);
+    if (!at || !size) return;
     memcpy(at, data, size);
     t->used += size;
 }
