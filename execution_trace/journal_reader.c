@@ -35,27 +35,32 @@ static uint64_t chunk_bytes(const void *bytes, uint64_t size)
     return chunk->words * KPTI_ET_WORD % KPTI_ET_ALIGN ? 0 : chunk->words * KPTI_ET_WORD;
 }
 
-/* Whether it was never begun: room that was made for chunks to come. */
-static int is_blank(const void *bytes, uint64_t size)
+static int is_blank(const char *bytes, uint64_t size)
 {
-    static const kpti_et_chunk blank;
-    return size >= sizeof blank && memcmp(bytes, &blank, sizeof blank) == 0;
+    return !bytes[0] && memcmp(bytes, bytes + 1, size - 1) == 0;
 }
 
 static kpt_status find_chunks(kpti_et_reader *r, const char *bytes, uint64_t size)
 {
     kpt_status status = KPT_OK;
+    uint64_t blank = 0; /* with nothing behind them: room that was made for chunks to come */
     for (uint64_t at = 0; status == KPT_OK && at < size;) {
         const uint64_t left = size - at;
         uint64_t own = chunk_bytes(bytes + at, left);
         if (own) {
             const uint64_t there = own < left ? own : left;
-            r->damaged += there < own;
+            r->damaged += blank + (there < own);
+            blank = 0;
             status = add_chunk(r, (const kpti_et_chunk *)(bytes + at), there / KPTI_ET_WORD);
             own = there;
         } else {
             own = left < KPTI_ET_ALIGN ? left : KPTI_ET_ALIGN; /* perhaps the next one is whole */
-            r->damaged += !is_blank(bytes + at, left);
+            if (is_blank(bytes + at, own)) {
+                blank++;
+            } else {
+                r->damaged += blank + 1;
+                blank = 0;
+            }
         }
         at += own;
     }

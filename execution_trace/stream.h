@@ -101,9 +101,10 @@ static inline kpti_et_cursor kpti_et_cursor_at(kpti_et_stream *s, uint64_t reser
     return (kpti_et_cursor){s, s->low, room, 0, s->low, 0};
 }
 
+/* Nothing fits, not even no words: there may be no chunk. */
 static inline kpti_et_cursor kpti_et_cursor_dry(kpti_et_stream *s)
 {
-    return (kpti_et_cursor){s, 0, 0, 0, 0, 0};
+    return (kpti_et_cursor){s, 1, 0, 0, 0, 0};
 }
 
 /* WORDS of the record; NULL where there are none. */

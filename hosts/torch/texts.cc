@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -45,15 +46,16 @@ struct Operator {
     std::string overload;
     std::string schema;
     bool is_registered; // with the dispatcher, which tells when it goes
+    uint64_t removals;  // how many there were when it was last seen to be the one; under the lock
     FunctionTexts texts;
 };
 
 // All that was ever seen, of all threads.
 struct Seen {
-    std::mutex lock;                                              // nothing is called under it
-    std::unordered_map<const char *, const Operator *> operators; // by where torch has the name
-    std::unordered_map<std::string, uint64_t> names;              // with the number of each
-    uint64_t last = 0;                                            // number of texts
+    std::mutex lock;                                        // nothing is called under it
+    std::unordered_map<const char *, Operator *> operators; // by where torch has the name
+    std::unordered_map<std::string, uint64_t> names;        // with the number of each
+    uint64_t last = 0;                                      // number of texts
     std::map<c10::Device, std::string, bool (*)(const c10::Device &, const c10::Device &)> devices{
         [](const c10::Device &a, const c10::Device &b) {
             return std::pair(a.type(), a.index()) < std::pair(b.type(), b.index());
@@ -97,33 +99,41 @@ bool is_registered(const c10::FunctionSchema &schema, const char *key)
     return found && found->schema().name().c_str() == key;
 }
 
-const Operator *remembered(const c10::FunctionSchema &schema, const char *key)
+// That of SCHEMA, which is made unless the last one at KEY has the same text.
+const Operator *remembered(const c10::FunctionSchema &schema, const char *key, uint64_t removals)
 {
-    auto *made = new Operator{schema.name(),
-                              schema.overload_name(),
-                              c10::toString(schema),
-                              is_registered(schema, key),
-                              {}};
+    auto made = std::make_unique<Operator>(Operator{schema.name(),
+                                                    schema.overload_name(),
+                                                    c10::toString(schema),
+                                                    is_registered(schema, key),
+                                                    removals,
+                                                    {}});
     made->texts = {view(made->name), view(made->schema),
                    static_cast<uint32_t>(schema.arguments().size()),
                    static_cast<uint32_t>(schema.returns().size()), 0};
     Seen &all = seen();
     std::lock_guard<std::mutex> guard(all.lock);
-    made->texts.description = ++all.last;
-    all.operators[key] = made;
-    return made;
+    Operator *&last = all.operators[key];
+    if (last && last->schema == made->schema && last->is_registered == made->is_registered) {
+        last->removals = removals;
+    } else {
+        made->texts.description = ++all.last;
+        last = made.release();
+    }
+    return last;
 }
 
-// An operator that was registered where one was before has another text.
-const Operator *looked_up(const char *key, const char *overload)
+// An operator that was registered where one was before has another text, be its name the same.
+const Operator *looked_up(const char *key, const char *overload, uint64_t removals)
 {
     Seen &all = seen();
     std::lock_guard<std::mutex> guard(all.lock);
     const auto found = all.operators.find(key);
-    if (found == all.operators.end() || found->second->name != key ||
-        found->second->overload != overload)
-        return nullptr;
-    return found->second;
+    if (found == all.operators.end()) return nullptr;
+    const Operator &last = *found->second;
+    const bool is_same = last.is_registered ? last.removals == removals
+                                            : last.name == key && last.overload == overload;
+    return is_same ? &last : nullptr;
 }
 
 // Of an annotation, or a node of autograd's.
@@ -158,8 +168,8 @@ const FunctionTexts &texts_of_name(std::string_view name)
     const uint64_t removals = Removals::count();
     if (last.key == key && last.removals == removals) return last.texts;
     if (!function.operator_name()) return texts_of_name(key);
-    const Operator *found = looked_up(key, function.overload_name());
-    if (!found) found = remembered(*function.operator_schema(), key);
+    const Operator *found = looked_up(key, function.overload_name(), removals);
+    if (!found) found = remembered(*function.operator_schema(), key, removals);
     last = {found->is_registered ? key : nullptr, removals, found->texts};
     return last.texts;
 }

@@ -209,6 +209,17 @@ TEST_F(Failure, EveryAllocationMayFail)
     expect_tree(read());
 }
 
+TEST_F(Failure, AThreadThatNeverFoundRoomMayHaveEmptyTexts)
+{
+    begin();
+    {
+        const Limit limit(2 * 65536); /* the head, and what tells of starts */
+        EXPECT_EQ(begin_op(op_of("op"), {values.string("")}), 0U);
+        EXPECT_EQ(stats().dropped, 1U);
+    }
+    expect_tree(finish());
+}
+
 /* The journal is mapped in large parts where it can be. */
 TEST_F(Failure, WhereAddressesAreShortNothingIsLost)
 {

@@ -124,6 +124,26 @@ TEST_F(Recovery, OfAJournalThatIsCutAnywhere)
     }
 }
 
+TEST_F(Recovery, OfAJournalOfWhichAPageIsBlank)
+{
+    be_killed();
+    const std::string whole = content("t.json.journal");
+    const auto damaged = [this](const std::string &bytes) {
+        EXPECT_EQ(make_of(bytes), KPT_OK);
+        return read("made.json")["kpytrace"]["damaged"].text;
+    };
+    const std::string room(65536 * 2, '\0');
+    for (const size_t page : {1U, 2U}) {
+        std::string blank = whole;
+        blank.replace(65536 * page, 4096, 4096, '\0');
+        EXPECT_NE(damaged(blank), "0") << page; /* the texts are still there */
+        blank.replace(65536 * page, 65536, 65536, '\0');
+        EXPECT_EQ(damaged(blank), page == 1 ? "1" : "0"); /* a chunk is behind it, or it was none */
+    }
+    EXPECT_EQ(damaged(whole + room), "0");
+    EXPECT_EQ(damaged(whole.substr(0, 65536 * 2) + room + whole.substr(65536 * 2)), "2");
+}
+
 TEST_F(Recovery, OfAJournalWithWrongBytes)
 {
     be_killed();

@@ -300,23 +300,28 @@ class Failures(unittest.TestCase):
 
     def test_10_operators_that_go_and_others_where_they_were(self):
         """What is remembered of an operator is where torch has its name: another one may come there."""
-        name, expected = "one_operator_of_this_test_whose_name_is_long", []
+        names, expected = ("one_operator_of_this_test_whose_name_is_long", "short"), []
+        kinds = [("", "Tensor", lambda x, by=0: x),
+                 (", int more=0", "(Tensor, Tensor)", lambda x, by=0, more=0: (x, x))]
+
+        def define(name, overload, number):
+            more, returned, function = kinds[number % 2]
+            library = torch.library.Library("kpt_test", "FRAGMENT")
+            library.define(f"{name}.{overload}(Tensor x, int by={number}{more}) -> {returned}")
+            library.impl(f"{name}.{overload}", function, "CPU")
+            operator = getattr(getattr(torch.ops.kpt_test, name), overload)
+            for _ in range(2):
+                operator(torch.ones(2))
+                expected.append((str(operator._schema), 2 + number % 2, 1 + number % 2))
+            library._destroy()
 
         def work():
-            for number in range(100):
-                overload = f"overload_{number:02}"
-                library = torch.library.Library("kpytrace_test", "FRAGMENT")
-                library.define(f"{name}.{overload}(Tensor x, int by={number}) -> Tensor")
-                library.impl(f"{name}.{overload}", lambda x, by=0: x, "CPU")
-                operator = getattr(getattr(torch.ops.kpytrace_test, name), overload)
-                for _ in range(2):
-                    operator(torch.ones(2))
-                    expected.append((f"kpytrace_test::{name}", str(operator._schema)))
-                library._destroy()
+            for number in range(200):
+                define(names[number // 100], f"overload_{number % 100 // 2:02}", number)
 
         trace = et.record(self.path, work)
-        told = [(node["name"], et.attr(node, "op_schema")) for node in trace["nodes"]
-                if node["name"].startswith("kpytrace_test::")]
+        told = [(et.attr(node, "op_schema"), len(node["inputs"]["values"]), len(node["outputs"]["values"]))
+                for node in trace["nodes"] if node["name"].startswith("kpt_test::")]
         self.assertEqual(told, expected)
 
     def test_11_killed(self):
