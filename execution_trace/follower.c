@@ -123,7 +123,10 @@ static void *run(void *arg)
     (void)pthread_mutex_lock(&r->lock);
     for (;;) {
         int is_short;
-        if (f->has_failed) break;
+        if (f->has_failed) {
+            r->is_followed = 0;
+            break;
+        }
         wait_for_more(f, ms);
         is_short = r->is_short;
         if (__atomic_load_n(&f->is_ending, __ATOMIC_RELAXED)) break;

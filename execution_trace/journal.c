@@ -32,7 +32,10 @@ static kpti_et_window *add_window(kpti_et_journal *j, uint64_t bytes, int *error
     kpti_et_window *w = malloc(sizeof *w);
     uint64_t size = bytes > WINDOW_BYTES ? bytes : WINDOW_BYTES;
     void *mapped = w ? map(j, size) : MAP_FAILED;
-    if (w && mapped == MAP_FAILED && size > bytes) mapped = map(j, size = bytes);
+    if (w && mapped == MAP_FAILED && size > bytes) {
+        mapped = map(j, size = bytes);
+        j->is_tight = 1;
+    }
     if (mapped == MAP_FAILED) {
         *error = errno;
         free(w);
@@ -93,6 +96,23 @@ int kpti_et_stretch_make(kpti_et_stretch s)
 void kpti_et_journal_made(kpti_et_journal *j, kpti_et_stretch s)
 {
     if (s.begin + s.size > j->ready) j->ready = s.begin + s.size;
+}
+
+void kpti_et_journal_leave(kpti_et_journal *j, kpti_et_chunk *chunk)
+{
+    const uint64_t bytes = chunk->words * KPTI_ET_WORD;
+    kpti_et_window **at = &j->last;
+    kpti_et_window *w;
+    while (*at && (*at)->bytes != (const char *)chunk)
+        at = &(*at)->before;
+    w = *at;
+    if (!w || w->size != bytes) {
+        (void)madvise(chunk, bytes, MADV_DONTNEED);
+        return;
+    }
+    *at = w->before;
+    (void)munmap(w->bytes, w->size);
+    free(w);
 }
 
 const char *kpti_et_journal_at(const kpti_et_journal *j, uint64_t at, uint64_t *size)

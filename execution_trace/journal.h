@@ -41,6 +41,7 @@ typedef struct kpti_et_journal {
     uint64_t ready;
     kpti_et_head *head;
     kpti_et_window *last;
+    int is_tight; /* addresses are short: chunks have windows of their own */
     char path[PATH_MAX];
 } kpti_et_journal;
 
@@ -53,6 +54,8 @@ void kpti_et_journal_forked(kpti_et_journal *journal);
 /* Another chunk of WORDS at least; NULL: there is no room, and *ERROR says why. */
 kpti_et_chunk *kpti_et_journal_take(kpti_et_journal *journal, uint32_t stream, uint64_t words,
                                     uint64_t os_tid, int *error);
+/* CHUNK is full, and nobody reads while it is recorded: what it takes of memory and addresses is given back. */
+void kpti_et_journal_leave(kpti_et_journal *journal, kpti_et_chunk *chunk);
 /* What is in the journal from AT on, SIZE bytes in one piece; more may follow in another one. */
 const char *kpti_et_journal_at(const kpti_et_journal *journal, uint64_t at, uint64_t *size);
 

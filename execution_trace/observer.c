@@ -27,7 +27,12 @@ static kpti_trace_file file_of(const observer *o)
 static void follow(void *self)
 {
     observer *o = self;
-    o->follower = kpti_et_follower_start(&o->recorder, file_of(o));
+    kpti_recorder *r = &o->recorder;
+    o->follower = kpti_et_follower_start(r, file_of(o));
+    if (o->follower) return;
+    (void)pthread_mutex_lock(&r->lock);
+    r->is_followed = 0;
+    (void)pthread_mutex_unlock(&r->lock);
 }
 
 static kpt_status make(const kpti_env *env, const kpt_observer_args *args, void **self,

@@ -94,7 +94,7 @@ int kpti_recorder_open(kpti_recorder *r, const char *journal_path)
     r->stream_count = 1;
     r->ended_ops = 0;
     r->dropped = 0;
-    r->is_short = r->wants_follower = 0;
+    r->is_short = r->is_followed = r->wants_follower = 0;
     kpti_et_stream_reset(r->control, r->file, 0);
     return 0;
 }
@@ -177,6 +177,7 @@ void kpti_recorder_forked(kpti_recorder *r)
     static kpti_et_stream *left; /* by all of them, so that it is known where they are */
     kpti_et_stream **end = &r->streams;
     __atomic_store_n(&r->recording, 0, __ATOMIC_RELAXED);
+    r->is_followed = 0;
     init_lock(r);
     r->serial = new_number(); /* the forking thread remembers one of them */
     while (*end)
@@ -313,10 +314,14 @@ int kpti_recorder_refill(kpti_recorder *r, kpti_et_stream *s, uint64_t words)
     int is_first;
     int error;
     (void)pthread_mutex_lock(&r->lock);
-    is_first = r->wants_follower && s->chunk && s != r->control;
-    if (is_first) r->wants_follower = 0;
     chunk = kpti_et_journal_take(&r->journal, s->index, wanted, s->os_tid, &error);
-    r->is_short |= !chunk;
+    r->is_short |= !chunk || r->journal.is_tight;
+    is_first = r->wants_follower && s->chunk && s != r->control && !r->is_short;
+    if (is_first) {
+        r->wants_follower = 0;
+        r->is_followed = 1;
+    }
+    if (chunk && s->chunk && !r->is_followed) kpti_et_journal_leave(&r->journal, s->chunk);
     (void)pthread_cond_signal(&r->grown);
     (void)pthread_mutex_unlock(&r->lock);
     if (is_first) r->follow(r->follow_ctx);

@@ -29,7 +29,8 @@ typedef struct kpti_recorder {
     pthread_mutex_t lock;
     pthread_cond_t grown; /* the journal, or it could not; waited for on the monotonic clock */
     /* Under the lock. */
-    int is_short; /* there was no room for a chunk */
+    int is_short;    /* there was no room for a chunk, or few addresses: who follows gives up */
+    int is_followed; /* somebody reads the journal while it is recorded, or is about to */
     /* Called once in a file that wants it, on the first thread whose chunk is full; recording waits for it to
      * return, as for any that is inside. */
     int wants_follower;

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -224,6 +225,31 @@ TEST_F(Follower, WhereItHasNoRoomTheFileIsMadeAtTheEnd)
     (void)setrlimit(RLIMIT_FSIZE, &before);
     (void)signal(SIGXFSZ, handler);
     expect_same();
+}
+
+/* What is mapped for it is not enough any more: who records has what there is for itself. */
+TEST_F(Follower, WhereAddressesBecomeShortTheFileIsMadeAtTheEnd)
+{
+    const std::string text(4000, 'x');
+    const uint64_t mapped = 64 << 20;
+    rlim_t pages = 0;
+    rlimit before;
+    std::ifstream("/proc/self/statm") >> pages;
+    (void)getrlimit(RLIMIT_AS, &before);
+    const rlimit limit = {pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE)) + mapped + (40 << 20),
+                          before.rlim_max};
+    (void)setrlimit(RLIMIT_AS, &limit);
+    begin();
+    for (int i = 0; i < 40000 && stats().journal_bytes < mapped + (2 << 20); i++)
+        run("op", {values.string(text.c_str())});
+    EXPECT_TRUE(have_ended());
+    for (int i = 0; i < 40000 && stats().journal_bytes < 2 * mapped; i++)
+        run("op", {values.string(text.c_str())});
+    EXPECT_EQ(stop(), KPT_OK);
+    (void)setrlimit(RLIMIT_AS, &before);
+    EXPECT_EQ(stats().dropped, 0U);
+    EXPECT_EQ(close(), KPT_OK) << error;
+    EXPECT_NE(content("t.json").find("\"complete\":true"), std::string::npos);
 }
 
 /* What the file takes might be the journal's. */
