@@ -1,16 +1,15 @@
 /* follower_test.cc: the trace that is made while it is recorded is the one that would be made at the end; and where
  * it can't be, that one is. */
 #include <signal.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
 #include <thread>
 
+#include "limit.h"
 #include "observing.h"
 
 static std::atomic<bool> disk_is_full;
@@ -214,16 +213,12 @@ TEST_F(Follower, WhereItHasNoMemoryTheFileIsMadeAtTheEnd)
 /* Files may be no larger, as on a full disk: what it made is removed, and nothing that was recorded is lost. */
 TEST_F(Follower, WhereItHasNoRoomTheFileIsMadeAtTheEnd)
 {
-    const sighandler_t handler = signal(SIGXFSZ, SIG_IGN);
-    rlimit before;
     begin();
     record_until([this] { return made() > 200000; });
-    (void)getrlimit(RLIMIT_FSIZE, &before);
-    const rlimit limit = {stats().journal_bytes + (1 << 20), before.rlim_max};
-    (void)setrlimit(RLIMIT_FSIZE, &limit);
-    record_until([this] { return made() == 0; });
-    (void)setrlimit(RLIMIT_FSIZE, &before);
-    (void)signal(SIGXFSZ, handler);
+    {
+        const Limit limit(stats().journal_bytes + (1 << 20));
+        record_until([this] { return made() == 0; });
+    }
     expect_same();
 }
 
@@ -232,21 +227,16 @@ TEST_F(Follower, WhereAddressesBecomeShortTheFileIsMadeAtTheEnd)
 {
     const std::string text(4000, 'x');
     const uint64_t mapped = 64 << 20;
-    rlim_t pages = 0;
-    rlimit before;
-    std::ifstream("/proc/self/statm") >> pages;
-    (void)getrlimit(RLIMIT_AS, &before);
-    const rlimit limit = {pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE)) + mapped + (40 << 20),
-                          before.rlim_max};
-    (void)setrlimit(RLIMIT_AS, &limit);
-    begin();
-    for (int i = 0; i < 40000 && stats().journal_bytes < mapped + (2 << 20); i++)
-        run("op", {values.string(text.c_str())});
-    EXPECT_TRUE(have_ended());
-    for (int i = 0; i < 40000 && stats().journal_bytes < 2 * mapped; i++)
-        run("op", {values.string(text.c_str())});
-    EXPECT_EQ(stop(), KPT_OK);
-    (void)setrlimit(RLIMIT_AS, &before);
+    {
+        const Limit limit(addresses() + mapped + (40 << 20), RLIMIT_AS);
+        begin();
+        for (int i = 0; i < 40000 && stats().journal_bytes < mapped + (2 << 20); i++)
+            run("op", {values.string(text.c_str())});
+        EXPECT_TRUE(have_ended());
+        for (int i = 0; i < 40000 && stats().journal_bytes < 2 * mapped; i++)
+            run("op", {values.string(text.c_str())});
+        EXPECT_EQ(stop(), KPT_OK);
+    }
     EXPECT_EQ(stats().dropped, 0U);
     EXPECT_EQ(close(), KPT_OK) << error;
     EXPECT_NE(content("t.json").find("\"complete\":true"), std::string::npos);
