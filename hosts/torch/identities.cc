@@ -1,5 +1,6 @@
 #include "identities.h"
 
+#include <algorithm>
 #include <mutex>
 #include <vector>
 
@@ -28,9 +29,7 @@ class Leaving
     Leaving() {}
     ~Leaving()
     {
-        for (size_t i = 0; i < count_; i++)
-            c10::raw::weak_intrusive_ptr::decref(few_[i]);
-        for (Target *target : many_)
+        for (Target *target : targets_)
             c10::raw::weak_intrusive_ptr::decref(target);
     }
     Leaving(const Leaving &) = delete;
@@ -39,69 +38,75 @@ class Leaving
     // Room for COUNT more: add does not throw.
     void reserve(size_t count)
     {
-        many_.reserve(many_.size() + count);
+        targets_.reserve(targets_.size() + count);
     }
 
     void add(Target *target)
     {
-        Epochs::advance(target);
-        if (count_ < few_.size())
-            few_[count_++] = target;
-        else
-            many_.push_back(target);
+        targets_.push_back(target);
     }
 
   private:
-    std::array<Target *, 2> few_; // one for each table: what an ordinary call gives back
-    size_t count_ = 0;
-    std::vector<Target *> many_;
+    std::vector<Target *> targets_;
 };
 
-struct Storage {
-    Target *target = nullptr;
-    uint64_t id = 0;
-};
-
-struct Tensor {
-    Target *target = nullptr;
-    uint64_t id = 0;
-    Target *storage = nullptr; // of which the number is known
-    uint64_t storage_id = 0;
-    uint32_t storage_epoch = 0;
-};
-
-// Open addressing; a free slot has no target. At most half of the slots are taken.
-template <class Slot> class Table
+// The numbers, by open addressing: a free slot has no target, and at most half of the slots are taken. A tensor
+// and a storage that both are held are never at the same address.
+class Table
 {
   public:
-    // TARGET's slot, new if its id is 0. Of the newest ones the oldest leaves if it is dead: most tensors
-    // die young.
-    Slot &at(Target *target, Leaving &leaving)
+    // TARGET's number. One that is new is held, and is young. Nothing is due.
+    uint64_t number_of(Target *target)
     {
-        if (slots_.empty()) resize(FIRST);
-        Slot &known = slots_[find(target)];
-        if (known.target) return known;
-        if (count_ >= limit_)
-            sweep(leaving, [](const Slot &slot) { return !is_dead(slot.target); });
-        if (count_ * 2 >= slots_.size()) resize(slots_.size() * 2);
-        Target *&young = young_[next_++ % young_.size()];
-        if (young && is_dead(young)) {
-            leaving.add(young);
-            erase(find(young));
+        size_t at = find(target);
+        if (slots_[at].target) return slots_[at].number;
+        if (count_ * 2 >= slots_.size()) {
+            resize(slots_.size() * 2);
+            at = find(target);
         }
-        Slot &slot = slots_[find(target)];
-        slot.target = young = target;
+        hold(target);
+        slots_[at] = {target, ++last_};
+        young_[young_count_++] = target;
         count_++;
-        return slot;
+        return last_;
+    }
+
+    // Whether there are young ones to look at, as most die young, before a tensor and its storage are numbered.
+    bool is_due() const
+    {
+        return young_count_ + 2 > young_.size();
+    }
+
+    // Of the young ones the older half is young no more; of these the dead ones leave, to GONE.
+    void look(std::vector<Target *> &gone)
+    {
+        enum { HALF = YOUNG / 2 };
+        gone.reserve(gone.size() + HALF); // before anything is changed
+        for (size_t i = 0; i < HALF; i++)
+            if (is_dead(young_[i])) {
+                Epochs::advance(young_[i]);
+                gone.push_back(young_[i]);
+                erase(find(young_[i]));
+            }
+        std::copy(young_.begin() + HALF, young_.begin() + young_count_, young_.begin());
+        young_count_ -= HALF;
+    }
+
+    // The dead ones leave, when there are twice as many as lived the last time.
+    void tidy(Leaving &leaving)
+    {
+        if (count_ >= limit_)
+            sweep(leaving, [](Target *target) { return !is_dead(target); });
     }
 
     // Those that KEEP refuses leave.
     template <class Keep> void sweep(Leaving &leaving, Keep keep)
     {
         leaving.reserve(count_); // before anything is changed
-        young_ = {};
+        young_count_ = 0;
         for (size_t at = 0; at < slots_.size(); at++)
-            while (slots_[at].target && !keep(slots_[at])) { // another one may come to its place
+            while (slots_[at].target && !keep(slots_[at].target)) { // another one may come to its place
+                Epochs::advance(slots_[at].target);
                 leaving.add(slots_[at].target);
                 erase(at);
             }
@@ -109,7 +114,12 @@ template <class Slot> class Table
     }
 
   private:
-    enum { FIRST = 512, LEAST_LIMIT = 1000 };
+    enum { FIRST = 512, LEAST_LIMIT = 1000, YOUNG = 128 };
+
+    struct Slot {
+        Target *target = nullptr;
+        uint64_t number = 0;
+    };
 
     size_t after(size_t at) const
     {
@@ -122,6 +132,7 @@ template <class Slot> class Table
         return Epochs::mixed(target) >> 24 & (slots_.size() - 1);
     }
 
+    // Where it is, or would be.
     size_t find(Target *target) const
     {
         size_t at = home_of(target);
@@ -143,7 +154,7 @@ template <class Slot> class Table
         count_--;
     }
 
-    void resize(size_t size)
+    [[gnu::noinline]] void resize(size_t size)
     {
         std::vector<Slot> old(size);
         old.swap(slots_);
@@ -151,18 +162,20 @@ template <class Slot> class Table
             if (slot.target) slots_[find(slot.target)] = slot;
     }
 
-    std::vector<Slot> slots_;
-    std::array<Target *, 64> young_{};
-    size_t next_ = 0;
+    std::vector<Slot> slots_ = std::vector<Slot>(FIRST);
+    std::array<Target *, YOUNG> young_{};
+    size_t young_count_ = 0;
     size_t count_ = 0;
     size_t limit_ = LEAST_LIMIT;
+    uint64_t last_ = UNDEFINED_TENSOR;
 };
 
 struct Known {
     std::mutex lock; // nothing of torch's is freed under it
-    Table<Tensor> tensors;
-    Table<Storage> storages;
-    uint64_t last = UNDEFINED_TENSOR;
+    Table table;
+    // Dead ones that the table has no more. Each that is numbered takes one of them out, whose memory the
+    // allocator may give to the next.
+    std::vector<Target *> gone;
 };
 
 Known &known()
@@ -171,41 +184,47 @@ Known &known()
     return *forever;
 }
 
-uint64_t storage_id_locked(Known &k, Target *storage, Leaving &leaving)
+[[gnu::noinline]] void look_at_young(Known &k)
 {
-    Storage &slot = k.storages.at(storage, leaving);
-    if (!slot.id) {
-        hold(storage);
-        slot.id = ++k.last;
-    }
-    return slot.id;
+    Leaving leaving;
+    std::lock_guard<std::mutex> guard(k.lock);
+    if (k.table.is_due()) k.table.look(k.gone);
+    k.table.tidy(leaving);
 }
 
-// A tensor's storage may have gone with a set_ that nobody saw, and another one be where it was.
-[[gnu::hot]] Identity identify_locked(Known &k, Target *tensor, Target *storage, Leaving &leaving)
+// One of those that are gone; null: there is none.
+Target *take_gone_locked(Known &k)
 {
-    Tensor &slot = k.tensors.at(tensor, leaving);
-    if (!slot.id) {
-        hold(tensor);
-        slot.id = ++k.last;
-    }
-    if (!storage) return {slot.id, 0, 0};
-    if (slot.storage != storage || slot.storage_epoch != Epochs::of(storage)) {
-        slot.storage_id = storage_id_locked(k, storage, leaving);
-        slot.storage = storage;
-        slot.storage_epoch = Epochs::of(storage);
-    }
-    return {slot.id, slot.storage_id, Epochs::of(tensor) + slot.storage_epoch};
+    if (k.gone.empty()) return nullptr;
+    Target *gone = k.gone.back();
+    k.gone.pop_back();
+    return gone;
+}
+
+void give_back(Target *gone)
+{
+    if (gone) c10::raw::weak_intrusive_ptr::decref(gone);
 }
 
 } // namespace
 
 [[gnu::hot]] Identity identify(c10::TensorImpl *tensor, c10::StorageImpl *storage)
 {
-    Leaving leaving;
     Known &k = known();
-    std::lock_guard<std::mutex> guard(k.lock);
-    return identify_locked(k, tensor, storage, leaving);
+    std::unique_lock<std::mutex> guard(k.lock);
+    while (k.table.is_due()) {
+        guard.unlock();
+        look_at_young(k);
+        guard.lock();
+    }
+    const uint64_t tensor_id = k.table.number_of(tensor);
+    const uint64_t storage_id = storage ? k.table.number_of(storage) : 0;
+    Target *const first = take_gone_locked(k);
+    Target *const second = take_gone_locked(k);
+    guard.unlock();
+    give_back(first);
+    give_back(second);
+    return {tensor_id, storage_id, storage ? their_epoch(tensor, storage) : 0};
 }
 
 void forget(c10::TensorImpl *tensor)
@@ -213,7 +232,7 @@ void forget(c10::TensorImpl *tensor)
     Leaving leaving;
     Known &k = known();
     std::lock_guard<std::mutex> guard(k.lock);
-    k.tensors.sweep(leaving, [tensor](const Tensor &slot) { return slot.target != tensor; });
+    k.table.sweep(leaving, [tensor](const Target *target) { return target != tensor; });
 }
 
 void forget_all()
@@ -221,8 +240,10 @@ void forget_all()
     Leaving leaving;
     Known &k = known();
     std::lock_guard<std::mutex> guard(k.lock);
-    k.tensors.sweep(leaving, [](const Tensor &) { return false; });
-    k.storages.sweep(leaving, [](const Storage &) { return false; });
+    k.table.sweep(leaving, [](const Target *) { return false; });
+    leaving.reserve(k.gone.size());
+    while (Target *gone = take_gone_locked(k))
+        leaving.add(gone);
 }
 
 void identities_hold()
