@@ -5,6 +5,7 @@ import gzip
 import json
 import os
 import tempfile
+import unittest
 
 import torch
 
@@ -132,6 +133,16 @@ def load(path):
 def folder():
     with tempfile.TemporaryDirectory() as name:
         yield name
+
+
+class WithFolder(unittest.TestCase):
+    """Each test has a folder, which goes with it, and a path in it for a trace."""
+
+    def setUp(self):
+        manager = folder()
+        self.folder = manager.__enter__()
+        self.addCleanup(manager.__exit__, None, None, None)
+        self.path = os.path.join(self.folder, "trace.json")
 
 
 @contextlib.contextmanager

@@ -2,13 +2,11 @@
 those of docs/execution_trace.md."""
 
 import array
-import gc
 import json
 import os
 import threading
 import time
 import unittest
-import weakref
 
 import support
 
@@ -79,13 +77,7 @@ torch.ones(2)
 """
 
 
-class Failures(unittest.TestCase):
-    def setUp(self):
-        manager = et.folder()
-        self.folder = manager.__enter__()
-        self.addCleanup(manager.__exit__, None, None, None)
-        self.path = os.path.join(self.folder, "trace.json")
-
+class Failures(et.WithFolder):
     def test_1_forward_thread_unseen(self):
         some, parents = support.program(UNSEEN_FORWARD).value
         self.assertTrue(some)
@@ -242,87 +234,6 @@ class Failures(unittest.TestCase):
         trace = et.record(self.path, lambda: [et.annotation("n", value).__enter__() for value in numbers])
         self.assertEqual(sorted(node["inputs"]["values"][0] for node in et.named(trace, "n")),
                          sorted(numbers))
-
-    def test_10_ids_are_not_used_again(self):
-        kept = torch.ones(3)
-
-        def work():
-            for _ in range(5000):
-                torch.sin(kept)
-
-        trace = et.record(self.path, work, python_stacks=False)
-        nodes = et.named(trace, "aten::sin")
-        for place in (0, 1):
-            self.assertEqual(len({node["outputs"]["values"][0][place] for node in nodes}), 5000)
-            self.assertEqual(len({node["inputs"]["values"][0][place] for node in nodes}), 1)
-
-    def test_10_what_changes_in_place(self):
-        """What is remembered of a tensor is told only while it is true."""
-        tensor, other = torch.ones(2, 6), torch.zeros(4)
-        changes = [lambda: None, lambda: tensor.t_(), lambda: tensor.resize_(3, 3),
-                   lambda: tensor.squeeze_().unsqueeze_(0), lambda: tensor.set_(other),
-                   lambda: tensor.set_(other, 1, (2,), (1,)),
-                   lambda: setattr(tensor, "data", torch.ones(5, dtype=torch.float64)),
-                   lambda: tensor.resize_(2, 1, 2, 1, 2, 1), lambda: None]
-        seen = []
-
-        def work():
-            for change in changes:
-                change()
-                for _ in range(2):
-                    torch.sin(tensor)
-                    seen.append((list(tensor.shape), list(tensor.stride()), tensor.storage_offset(),
-                                 tensor.numel(), tensor.element_size()))
-
-        trace = et.record(self.path, work)
-        told = [(inputs["shapes"][0], inputs["strides"][0], *inputs["values"][0][2:5])
-                for inputs in (node["inputs"] for node in et.named(trace, "aten::sin"))]
-        self.assertEqual(told, seen)
-        ids = [node["inputs"]["values"][0][:2] for node in et.named(trace, "aten::sin")]
-        self.assertEqual(len({one for one, _ in ids}), 1)
-        self.assertEqual(len({storage for _, storage in ids}), 3)
-
-    def test_10_tensors_are_freed_and_swapped(self):
-        observer = ExecutionTraceObserver().register_callback(self.path)
-        observer.start()
-        one, other = torch.ones(2), torch.zeros(2)
-        torch.utils.swap_tensors(one, other)
-        self.assertEqual(one.tolist(), [0, 0])
-        gone = []
-        for _ in range(10):
-            tensor = torch.ones(4) * 2
-            weakref.finalize(tensor, gone.append, 1)
-            del tensor
-        gc.collect()
-        self.assertEqual(len(gone), 10)
-        observer.unregister_callback()
-        et.load(self.path)
-
-    def test_10_operators_that_go_and_others_where_they_were(self):
-        """What is remembered of an operator is where torch has its name: another one may come there."""
-        names, expected = ("one_operator_of_this_test_whose_name_is_long", "short"), []
-        kinds = [("", "Tensor", lambda x, by=0: x),
-                 (", int more=0", "(Tensor, Tensor)", lambda x, by=0, more=0: (x, x))]
-
-        def define(name, overload, number):
-            more, returned, function = kinds[number % 2]
-            library = torch.library.Library("kpt_test", "FRAGMENT")
-            library.define(f"{name}.{overload}(Tensor x, int by={number}{more}) -> {returned}")
-            library.impl(f"{name}.{overload}", function, "CPU")
-            operator = getattr(getattr(torch.ops.kpt_test, name), overload)
-            for _ in range(2):
-                operator(torch.ones(2))
-                expected.append((str(operator._schema), 2 + number % 2, 1 + number % 2))
-            library._destroy()
-
-        def work():
-            for number in range(200):
-                define(names[number // 100], f"overload_{number % 100 // 2:02}", number)
-
-        trace = et.record(self.path, work)
-        told = [(et.attr(node, "op_schema"), len(node["inputs"]["values"]), len(node["outputs"]["values"]))
-                for node in trace["nodes"] if node["name"].startswith("kpt_test::")]
-        self.assertEqual(told, expected)
 
     def test_11_killed(self):
         reply = support.python("-c", KILLED, self.path)
