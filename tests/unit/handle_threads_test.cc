@@ -72,8 +72,9 @@ TEST(HandleThreads, EachHasItsOwnObjects)
     });
 }
 
-/* One thread ends objects and makes new ones, which take the same place; the others peek with the
- * handles that are dead, and must never be led to the object that is there now. */
+/* One thread ends objects and makes new ones, which take the same place; two others peek with the
+ * handles that are dead, and must never be led to the object that is there now. More would only keep the
+ * first from its processor: under ThreadSanitizer for a minute and a half. */
 TEST(HandleThreads, ADeadHandleDoesNotLeadToWhoTookItsPlace)
 {
     counter object;
@@ -81,6 +82,7 @@ TEST(HandleThreads, ADeadHandleDoesNotLeadToWhoTookItsPlace)
     std::atomic<bool> enough{false};
     std::atomic<long> led_astray{0};
     on_all_threads([&](int thread) {
+        if (thread > 2) return;
         if (thread > 0) {
             while (!enough)
                 if (kpti_handle_peek(dead.load(), &THING)) led_astray++;
