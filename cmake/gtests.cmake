@@ -29,6 +29,14 @@ function(kpt_add_gtests program prefix)
   endif()
 endfunction()
 
+# Compiles FILES optimised where programs run slowly: what reads megabytes back, while the tests themselves, most of
+# what is compiled, stay as they are. A precompiled header fits files with its own options only.
+function(kpt_optimise)
+  if(KPT_SANITIZE OR CMAKE_CROSSCOMPILING)
+    set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS -O1 SKIP_PRECOMPILE_HEADERS ON)
+  endif()
+endfunction()
+
 # Without AddressSanitizer's stacks on the heap, which find uses after a return: programs that call much take
 # minutes with them. The fuzzers' inputs have them.
 function(kpt_keep_stacks test)
