@@ -299,7 +299,8 @@ def _start(variable: str, default: str) -> None:
         if run:
             run.start()
     except Exception as error:
-        tell(f"kpytrace: {variable} is set, but the program is not recorded: {error}")
+        what = "the program" if variable == VARIABLE else "the program's memory"
+        tell(f"kpytrace: {variable} is set, but {what} is not recorded: {error}")
 
 
 def start() -> None:

@@ -185,6 +185,17 @@ class Run(Case):
         self.assertIn("calls of 1 thread", reply.stderr)
         self.assertEqual({path.name for path in self.folder.iterdir()}, {self.output.name, "kpytrace.json"})
 
+    def test_what_is_not_recorded_is_told_by_its_name(self):
+        """Where its memory is not, the program's calls are; it was said to be not recorded at all."""
+        reply = run_python("-c", "from kpytrace import _startup; _startup.start()", cwd=self.folder,
+                           env={"KPYTRACE": "calls.json", "KPYTRACE_MEMORY": "1 depth=3"})
+        refused, recorded = reply.stderr.splitlines()
+        self.assertRegex(refused, "^kpytrace: KPYTRACE_MEMORY is set, but the program's memory is not recorded: .*'depth'")
+        self.assertIn("calls of 1 thread", recorded)
+        self.assertEqual([path.name for path in self.folder.iterdir()], ["calls.json"])
+        reply = run_python("-c", "from kpytrace import _startup; _startup.start()", env={"KPYTRACE": "1 deep=3"})
+        self.assertRegex(reply.stderr, "^kpytrace: KPYTRACE is set, but the program is not recorded: .*'deep'.*\\n$")
+
     def test_a_program_that_has_no_standard_error_ends_as_it_would(self):
         for text in ("sys.stderr.close()", "sys.stderr = object()", "os.close(2)"):
             for end in ("os._exit(7)", "sys.exit(7)"):
