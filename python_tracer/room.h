@@ -14,8 +14,11 @@ int kpti_room_is_ring(const kpti_tracer *tracer);
 /* Whether each must do so for another reason too: somebody else reads it by itself. */
 int kpti_room_tells_opens(const kpti_tracer *tracer);
 
-/* Whether a chunk of BYTES may be added; a ring makes room at the stream's own expense. While a
- * snapshot reads, a ring may become twice as large. */
+/* Whether a chunk of BYTES may be added; a ring makes room at the expense of the stream itself, and of threads that
+ * have ended. While a snapshot reads, a ring may become twice as large. */
 int kpti_room_make_locked(kpti_stream *stream, size_t bytes, uint64_t now);
+
+/* The stream's thread has ended: what is there of it may go when it is the oldest. */
+void kpti_room_leave_locked(kpti_stream *stream);
 
 #endif

@@ -11,6 +11,7 @@
 #include "idle.h"
 #include "installation.h"
 #include "platform.h"
+#include "room.h"
 #include "roster.h"
 #include "thread.h"
 #include "tracer.h"
@@ -377,10 +378,12 @@ void kpti_session_remove_thread(kpti_thread *thread)
         thread->owned = stream->owned_next;
         stream->thread_flags |= KPT_THREAD_ENDED;
         stream->thread = NULL;
-        if (stream->tracer)
-            kpti_stream_seal_locked(stream);
-        else
+        if (!stream->tracer) {
             free(stream);
+            continue;
+        }
+        kpti_stream_seal_locked(stream);
+        kpti_room_leave_locked(stream);
     }
     kpti_session_unlock();
 }

@@ -47,6 +47,8 @@ typedef struct kpti_stream {
     struct kpti_thread *thread;     /* NULL once the thread is gone */
     struct kpti_stream *sibling;    /* of the same tracer */
     struct kpti_stream *owned_next; /* of the same thread */
+    struct kpti_stream *left_next;  /* of the same tracer, whose thread ended later */
+    uint64_t left_ticks;            /* when its thread ended */
     kpti_chunk *first;
     kpti_chunk *last;  /* the one that is written, while it is not sealed */
     kpti_chunk *later; /* begun while a snapshot reads: joined to the others after it */

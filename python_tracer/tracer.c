@@ -52,6 +52,7 @@ static void let_go(kpti_tracer *tracer)
         if (!stream->thread) free(stream); /* else its thread frees it in its own time */
     }
     tracer->stream_count = tracer->orphans = 0;
+    tracer->left = NULL;
     kpti_session_unlock();
 }
 

@@ -33,6 +33,8 @@ typedef struct kpti_tracer {
     int forked;        /* in the child of a fork: what is held is the parent's, and not delivered */
 
     kpti_stream *streams;
+    kpti_stream *left; /* those whose threads have ended, in that order, while they have chunks */
+    kpti_stream **left_end;
     uint32_t stream_count;
     uint32_t settlings; /* so far */
     uint32_t orphans;   /* of threads that have had no event yet */

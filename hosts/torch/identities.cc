@@ -95,8 +95,7 @@ class Table
     // The dead ones leave, when there are twice as many as lived the last time.
     void tidy(Leaving &leaving)
     {
-        if (count_ >= limit_)
-            sweep(leaving, [](Target *target) { return !is_dead(target); });
+        if (count_ >= limit_) sweep(leaving, [](Target *target) { return !is_dead(target); });
     }
 
     // Those that KEEP refuses leave.
@@ -105,7 +104,7 @@ class Table
         leaving.reserve(count_); // before anything is changed
         young_count_ = 0;
         for (size_t at = 0; at < slots_.size(); at++)
-            while (slots_[at].target && !keep(slots_[at].target)) { // another one may come to its place
+            while (slots_[at].target && !keep(slots_[at].target)) { // another one may come there
                 Epochs::advance(slots_[at].target);
                 leaving.add(slots_[at].target);
                 erase(at);

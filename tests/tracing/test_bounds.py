@@ -141,9 +141,15 @@ class Ring(Case):
         self.assertEqual(max(depths) - min(depths), 200)
 
     def test_threads(self):
+        """Each that runs has its end."""
+        together = threading.Barrier(3)
+
+        def one():
+            self.work(2_500)
+            together.wait()
+
         def work():
-            threads = [threading.Thread(target=self.work, args=(2_500,), name=f"ring {n}")
-                       for n in range(3)]
+            threads = [threading.Thread(target=one, name=f"ring {n}") for n in range(3)]
             for thread in threads:
                 thread.start()
             for thread in threads:
@@ -153,6 +159,26 @@ class Ring(Case):
             calls = recording.thread(f"ring {n}").calls
             self.assertEqual(sum(c.label == "down" for c in calls), 31)
             self.assertGreater(sum(c.label == "numbered" for c in calls), 10)
+
+    def test_threads_that_have_ended(self):
+        """What they left goes when it is the oldest, however many there were."""
+        def work():
+            begin = time.perf_counter()
+            for n in range(100_000):
+                thread = threading.Thread(target=self.work, args=(50,), name=f"ended {n}")
+                thread.start()
+                thread.join()
+                if n >= 200 and time.perf_counter() - begin > 0.5:
+                    return thread.name
+        for bound in ({"ring_bytes": "200kB"}, {"ring": "0.1s"}):
+            recording = self.record(work, **bound)
+            names = [thread.name for thread in recording.threads]
+            self.assertIn(self.result, names, bound)
+            self.assertNotIn("ended 0", names, bound)
+            self.assertGreater(self.summary.dropped, 30_000, bound)
+            calls = [c for c in recording.thread(self.result).calls if c.label == "numbered"]
+            self.assertEqual([len(c.children) for c in calls], [n % 10 for n in range(50)], bound)
+            if "ring_bytes" in bound: self.assertLess(recording.stats["bytes_held"], 270_000)
 
     def test_filters_hold_for_ancestors(self):
         recording = self.record(lambda: self.work(6_000), ring_bytes="200kB", exclude=__file__)
