@@ -178,7 +178,8 @@ class Ring(Case):
             self.assertGreater(self.summary.dropped, 30_000, bound)
             calls = [c for c in recording.thread(self.result).calls if c.label == "numbered"]
             self.assertEqual([len(c.children) for c in calls], [n % 10 for n in range(50)], bound)
-            if "ring_bytes" in bound: self.assertLess(recording.stats["bytes_held"], 270_000)
+            if "ring_bytes" in bound:  # two chunks of each that runs; one that was joined may still be ending
+                self.assertLess(recording.stats["bytes_held"], 600_000)
 
     def test_filters_hold_for_ancestors(self):
         recording = self.record(lambda: self.work(6_000), ring_bytes="200kB", exclude=__file__)
