@@ -88,10 +88,10 @@ static void drop_until_locked(kpti_stream *stream, kpti_chunk **link, uint64_t m
 {
     kpti_tracer *tracer = stream->tracer;
     while (tracer->bytes_held > most) {
-        const int has_own = *link && *link != stream->last;
-        if (has_left_locked(tracer, has_own ? (*link)->next->base_ticks : UINT64_MAX))
+        const kpti_chunk *second = *link ? (*link)->next : NULL;
+        if (has_left_locked(tracer, second ? second->base_ticks : UINT64_MAX))
             drop_left_locked(tracer);
-        else if (has_own)
+        else if (second)
             drop_locked(stream, link);
         else
             return; /* each thread may hold two chunks, however small the ring */

@@ -83,11 +83,7 @@ class Table
         enum { HALF = YOUNG / 2 };
         gone.reserve(gone.size() + HALF); // before anything is changed
         for (size_t i = 0; i < HALF; i++)
-            if (is_dead(young_[i])) {
-                Epochs::advance(young_[i]);
-                gone.push_back(young_[i]);
-                erase(find(young_[i]));
-            }
+            if (is_dead(young_[i])) gone.push_back(taken_out(find(young_[i])));
         std::copy(young_.begin() + HALF, young_.begin() + young_count_, young_.begin());
         young_count_ -= HALF;
     }
@@ -104,11 +100,8 @@ class Table
         leaving.reserve(count_); // before anything is changed
         young_count_ = 0;
         for (size_t at = 0; at < slots_.size(); at++)
-            while (slots_[at].target && !keep(slots_[at].target)) { // another one may come there
-                Epochs::advance(slots_[at].target);
-                leaving.add(slots_[at].target);
-                erase(at);
-            }
+            while (slots_[at].target && !keep(slots_[at].target)) // another one may come there
+                leaving.add(taken_out(at));
         limit_ = std::max<size_t>(LEAST_LIMIT, count_ * 2);
     }
 
@@ -138,6 +131,15 @@ class Table
         while (slots_[at].target && slots_[at].target != target)
             at = after(at);
         return at;
+    }
+
+    // Who is there leaves; what was known by its address is worth nothing from now on.
+    Target *taken_out(size_t at)
+    {
+        Target *target = slots_[at].target;
+        Epochs::advance(target);
+        erase(at);
+        return target;
     }
 
     // Those behind it move up, so that they are found as before.
