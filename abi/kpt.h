@@ -12,6 +12,7 @@
 #include "kpt_observer.h"
 #include "kpt_plugin.h"
 #include "kpt_registry.h"
+#include "kpt_tape.h"
 #include "kpt_text.h"
 #include "kpt_traceback.h"
 #include "kpt_tracer.h"

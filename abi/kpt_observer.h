@@ -9,6 +9,7 @@
 #define KPT_OBSERVER_H
 
 #include "kpt_base.h"
+#include "kpt_tape.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -36,19 +37,16 @@ typedef struct kpt_observer_args {
 
 enum {
     KPT_VALUE_NONE = 0,
-    KPT_VALUE_BOOL = 1,    /* number */
-    KPT_VALUE_INT = 2,     /* number */
-    KPT_VALUE_DOUBLE = 3,  /* real */
-    KPT_VALUE_STRING = 4,  /* text */
-    KPT_VALUE_DEVICE = 5,  /* text */
-    KPT_VALUE_TENSOR = 6,  /* tensor */
-    KPT_VALUE_LIST = 7,    /* items */
-    KPT_VALUE_TUPLE = 8,   /* items */
-    KPT_VALUE_OTHER = 9,   /* text: the name of its type */
-    KPT_VALUE_STREAM = 10, /* number: an INT without strides, as a kernel's stream; since 1.1 */
-    /* number: the description of a tensor, which it is again; since 1.1. Only for observers with
-     * KPT_OBSERVER_TAKES_DESCRIBED. */
-    KPT_VALUE_DESCRIBED = 11
+    KPT_VALUE_BOOL = 1,   /* number */
+    KPT_VALUE_INT = 2,    /* number */
+    KPT_VALUE_DOUBLE = 3, /* real */
+    KPT_VALUE_STRING = 4, /* text */
+    KPT_VALUE_DEVICE = 5, /* text */
+    KPT_VALUE_TENSOR = 6, /* tensor */
+    KPT_VALUE_LIST = 7,   /* items */
+    KPT_VALUE_TUPLE = 8,  /* items */
+    KPT_VALUE_OTHER = 9,  /* text: the name of its type */
+    KPT_VALUE_STREAM = 10 /* number: an INT without strides, as a kernel's stream; since 1.1 */
 };
 
 /* What a tensor's elements are, for those who read them; since 1.1. */
@@ -77,9 +75,6 @@ typedef struct kpt_tensor {
     uint64_t storage_generation;
     uint32_t elements; /* KPT_ELEMENTS_*; since 1.1 */
     uint32_t spare;
-    /* Since 1.1. Not 0: wherever the host gives this number again, all but data and elements is as it was:
-     * what an observer has recorded of it needs not be looked at again. */
-    uint64_t description;
 } kpt_tensor;
 #define KPT_TENSOR_V1_SIZE KPT_FIELD_END(kpt_tensor, device)
 
@@ -119,8 +114,6 @@ typedef struct kpt_op {
     uint64_t attr_count;
     uint64_t
         external_id; /* the number by which a profile knows this call; 0 = unknown; since 1.1 */
-    /* Since 1.1. Not 0: wherever the host gives this number again, the four texts are as they were. */
-    uint64_t description;
 } kpt_op;
 #define KPT_OP_V1_SIZE KPT_FIELD_END(kpt_op, value_count)
 
@@ -134,12 +127,9 @@ typedef struct kpt_observer_stats {
 } kpt_observer_stats;
 #define KPT_OBSERVER_STATS_V1_SIZE KPT_FIELD_END(kpt_observer_stats, journal_bytes)
 
-/* Flags of the functions below; since 1.1. */
-enum { KPT_OBSERVER_TAKES_DESCRIBED = 1 << 0 }; /* values of KPT_VALUE_DESCRIBED */
-
 typedef struct kpt_observer_ops {
     uint32_t struct_size;
-    uint32_t flags; /* KPT_OBSERVER_TAKES_* */
+    uint32_t flags; /* none defined */
 
     /* Names the file and begins it, replacing what was there; no change while one is open. A no-op
      * creates no file.
@@ -176,21 +166,19 @@ typedef struct kpt_observer_ops {
     kpt_status (*close)(kpt_handle self);
 
     /* An operator begins. OP_ID receives the number to end it with: 0 if it is not recorded.
-     * KPT_DECLINED: one of its values is the description of a tensor that the observer does not know, or not
-     * any more, or whose elements it wants; nothing is recorded, and the host calls again with that tensor itself.
      * thread: the one that runs the operator; many at once, also beside control calls but destroy
      * GIL: not needed
      * ownership: op and all that it points to is borrowed during the call
-     * errors: KPT_DECLINED, KPT_E_INVALID, KPT_E_SIZE
+     * errors: KPT_E_INVALID, KPT_E_SIZE
      * since: 1.0 */
     kpt_status (*begin_op)(kpt_handle self, const kpt_op *op, uint64_t *op_id);
 
     /* The operator OP_ID ends: with outputs, or ERROR's text if it raised. With OP_ID 0, of an
-     * operator that was not recorded, nothing else is looked at. KPT_DECLINED as with begin_op.
+     * operator that was not recorded, nothing else is looked at.
      * thread: as begin_op
      * GIL: not needed
      * ownership: as begin_op
-     * errors: KPT_DECLINED, KPT_E_INVALID, KPT_E_SIZE
+     * errors: KPT_E_INVALID, KPT_E_SIZE
      * since: 1.0 */
     kpt_status (*end_op)(kpt_handle self, uint64_t op_id, const kpt_op *op, kpt_str error);
 
@@ -227,6 +215,17 @@ typedef struct kpt_observer_ops {
      *         KPT_E_MEMORY, KPT_E_UNSUPPORTED
      * since: 1.1 */
     kpt_status (*recover)(kpt_handle self, kpt_str journal, kpt_str path);
+
+    /* The calling thread's tape, in any state, on which operators may be written in place of begin_op and end_op,
+     * each as it comes; but for those with attributes, with an external_id, or of which the observer wants elements
+     * (KPT_OBSERVER_RANGES, data_ops): it would have none. OUT receives NULL where there is none, as of a no-op.
+     * thread: any
+     * GIL: not needed
+     * ownership: the tape is the observer's, until destroy; in the child of a fork, and on other threads, it is
+     *            another one
+     * errors: KPT_E_INVALID
+     * since: 1.1 */
+    kpt_status (*tape)(kpt_handle self, kpt_tape **out);
 } kpt_observer_ops;
 #define KPT_OBSERVER_OPS_V1_SIZE KPT_FIELD_END(kpt_observer_ops, destroy)
 

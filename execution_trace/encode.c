@@ -7,7 +7,7 @@
 enum { MOST_DIMENSIONS = 1024 };
 enum { MOST_STRING = 16 << 20 };
 
-static inline void put_head(kpti_et_cursor *c, kpti_et_value head)
+static inline void put_head(kpti_et_cursor *c, kpt_tape_value head)
 {
     uint64_t *at = kpti_et_put(c, 1);
     if (at) memcpy(at, &head, sizeof head);
@@ -22,7 +22,7 @@ static void put_word(kpti_et_cursor *c, uint64_t word)
 static inline void put_number(kpti_et_cursor *c, uint32_t kind, uint64_t bits)
 {
     uint64_t *at = kpti_et_put(c, 2);
-    const kpti_et_value head = {.kind = (uint8_t)kind};
+    const kpt_tape_value head = {.kind = (uint8_t)kind};
     if (!at) return;
     memcpy(at, &head, sizeof head);
     at[1] = bits;
@@ -33,7 +33,7 @@ static void put_bytes(kpti_et_cursor *c, kpt_str text)
     uint64_t *at;
     if (!text.data) text.size = 0;
     if (text.size > MOST_STRING) text.size = MOST_STRING;
-    put_head(c, (kpti_et_value){.kind = KPT_VALUE_STRING, .size = (uint32_t)text.size});
+    put_head(c, (kpt_tape_value){.kind = KPT_VALUE_STRING, .size = (uint32_t)text.size});
     at = kpti_et_put(c, kpti_et_words(text.size));
     if (at && text.size) memcpy(at, text.data, text.size);
 }
@@ -41,7 +41,7 @@ static void put_bytes(kpti_et_cursor *c, kpt_str text)
 static void put_interned(kpti_et_cursor *c, uint32_t kind, kpt_str text)
 {
     const uint32_t at = kpti_et_put_text(c, text);
-    put_head(c, (kpti_et_value){.kind = (uint8_t)kind, .size = at});
+    put_head(c, (kpt_tape_value){.kind = (uint8_t)kind, .size = at});
 }
 
 /* --- tensors ------------------------------------------------------------------------------------ */
@@ -50,10 +50,10 @@ static void put_interned(kpti_et_cursor *c, uint32_t kind, kpt_str text)
 static uint64_t any_bits(const kpt_tensor *t, uint8_t flags)
 {
     uint64_t bits = (uint64_t)t->offset_elements | (uint64_t)t->element_count;
-    if (!(flags & KPTI_ET_NO_SIZES))
+    if (!(flags & KPT_TAPE_NO_SIZES))
         for (uint32_t i = 0; i < t->dimensions; i++)
             bits |= (uint64_t)t->sizes[i];
-    if (!(flags & KPTI_ET_NO_STRIDES))
+    if (!(flags & KPT_TAPE_NO_STRIDES))
         for (uint32_t i = 0; i < t->dimensions; i++)
             bits |= (uint64_t)t->strides[i];
     return bits;
@@ -64,11 +64,11 @@ static void put_wide(uint64_t *at, const kpt_tensor *t, uint8_t flags)
     const size_t size = t->dimensions * sizeof *at;
     *at++ = (uint64_t)t->offset_elements;
     *at++ = (uint64_t)t->element_count;
-    if (!(flags & KPTI_ET_NO_SIZES) && size) {
+    if (!(flags & KPT_TAPE_NO_SIZES) && size) {
         memcpy(at, t->sizes, size);
         at += t->dimensions;
     }
-    if (!(flags & KPTI_ET_NO_STRIDES) && size) memcpy(at, t->strides, size);
+    if (!(flags & KPT_TAPE_NO_STRIDES) && size) memcpy(at, t->strides, size);
 }
 
 static void put_narrow(uint64_t *words, const kpt_tensor *t, uint8_t flags)
@@ -76,10 +76,10 @@ static void put_narrow(uint64_t *words, const kpt_tensor *t, uint8_t flags)
     uint32_t *at = (uint32_t *)words;
     *at++ = (uint32_t)t->offset_elements;
     *at++ = (uint32_t)t->element_count;
-    if (!(flags & KPTI_ET_NO_SIZES))
+    if (!(flags & KPT_TAPE_NO_SIZES))
         for (uint32_t i = 0; i < t->dimensions; i++)
             *at++ = (uint32_t)t->sizes[i];
-    if (!(flags & KPTI_ET_NO_STRIDES))
+    if (!(flags & KPT_TAPE_NO_STRIDES))
         for (uint32_t i = 0; i < t->dimensions; i++)
             *at++ = (uint32_t)t->strides[i];
     if ((at - (uint32_t *)words) % 2) *at = 0; /* equal tensors are equal words */
@@ -88,11 +88,11 @@ static void put_narrow(uint64_t *words, const kpt_tensor *t, uint8_t flags)
 static void put_elements(kpti_et_cursor *c, const kpt_tensor *t, uint8_t flags)
 {
     uint64_t *at;
-    if (flags & KPTI_ET_RANGE) {
+    if (flags & KPT_TAPE_RANGE) {
         at = kpti_et_put(c, 2);
         if (at) kpti_elements_range(t, at);
     }
-    if (flags & KPTI_ET_DATA) {
+    if (flags & KPT_TAPE_DATA) {
         const uint64_t bytes = kpti_elements_bytes(t);
         put_word(c, bytes);
         at = kpti_et_put(c, kpti_et_words(bytes));
@@ -103,15 +103,15 @@ static void put_elements(kpti_et_cursor *c, const kpt_tensor *t, uint8_t flags)
 static uint8_t flags_of(const kpt_tensor *t, kpti_et_wish wish)
 {
     uint8_t flags = 0;
-    if (t->dimensions && (!t->sizes || t->dimensions > MOST_DIMENSIONS)) flags |= KPTI_ET_NO_SIZES;
+    if (t->dimensions && (!t->sizes || t->dimensions > MOST_DIMENSIONS)) flags |= KPT_TAPE_NO_SIZES;
     if (t->dimensions && (!t->strides || t->dimensions > MOST_DIMENSIONS))
-        flags |= KPTI_ET_NO_STRIDES;
-    if (t->generation || t->storage_generation) flags |= KPTI_ET_GENERATIONS;
-    if (any_bits(t, flags) >> 32) flags |= KPTI_ET_WIDE;
+        flags |= KPT_TAPE_NO_STRIDES;
+    if (t->generation || t->storage_generation) flags |= KPT_TAPE_GENERATIONS;
+    if (any_bits(t, flags) >> 32) flags |= KPT_TAPE_WIDE;
     if ((wish.ranges || wish.data) && kpti_elements_are_integral(t)) {
-        if (wish.ranges) flags |= KPTI_ET_RANGE;
-        if (wish.data) flags |= KPTI_ET_DATA;
-        if (t->elements == KPT_ELEMENTS_UNSIGNED) flags |= KPTI_ET_UNSIGNED;
+        if (wish.ranges) flags |= KPT_TAPE_RANGE;
+        if (wish.data) flags |= KPT_TAPE_DATA;
+        if (t->elements == KPT_ELEMENTS_UNSIGNED) flags |= KPT_TAPE_UNSIGNED;
     }
     return flags;
 }
@@ -121,17 +121,17 @@ static void put_tensor(kpti_et_cursor *c, const kpt_tensor *t, kpti_et_wish wish
     const uint8_t flags = flags_of(t, wish);
     const uint32_t shown = t->dimensions > MOST_DIMENSIONS ? 0 : t->dimensions;
     const uint64_t numbers =
-        2 + (flags & KPTI_ET_NO_SIZES ? 0 : shown) + (flags & KPTI_ET_NO_STRIDES ? 0 : shown);
-    const uint64_t number_words = flags & KPTI_ET_WIDE ? numbers : (numbers + 1) / 2;
-    const kpti_et_value head = {.kind = KPT_VALUE_TENSOR,
-                                .flags = flags,
-                                .dimensions = (uint16_t)shown,
-                                .size = t->element_bytes < UINT32_MAX ? (uint32_t)t->element_bytes
-                                                                      : UINT32_MAX};
-    const kpti_et_tensor fixed = {kpti_et_put_text(c, t->dtype), kpti_et_put_text(c, t->device),
-                                  t->tensor_id, t->storage_id};
+        2 + (flags & KPT_TAPE_NO_SIZES ? 0 : shown) + (flags & KPT_TAPE_NO_STRIDES ? 0 : shown);
+    const uint64_t number_words = flags & KPT_TAPE_WIDE ? numbers : (numbers + 1) / 2;
+    const kpt_tape_value head = {.kind = KPT_VALUE_TENSOR,
+                                 .flags = flags,
+                                 .dimensions = (uint16_t)shown,
+                                 .size = t->element_bytes < UINT32_MAX ? (uint32_t)t->element_bytes
+                                                                       : UINT32_MAX};
+    const kpt_tape_tensor fixed = {kpti_et_put_text(c, t->dtype), kpti_et_put_text(c, t->device),
+                                   t->tensor_id, t->storage_id};
     const uint64_t generations[] = {t->generation, t->storage_generation};
-    const uint64_t generation_words = flags & KPTI_ET_GENERATIONS ? 2 : 0;
+    const uint64_t generation_words = flags & KPT_TAPE_GENERATIONS ? 2 : 0;
     enum { FIXED_WORDS = 1 + sizeof fixed / KPTI_ET_WORD };
     const uint64_t words = FIXED_WORDS + generation_words + number_words;
     uint64_t *at = kpti_et_put(c, words);
@@ -141,12 +141,12 @@ static void put_tensor(kpti_et_cursor *c, const kpt_tensor *t, kpti_et_wish wish
         at += FIXED_WORDS;
         if (generation_words) memcpy(at, generations, sizeof generations);
         at += generation_words;
-        if (flags & KPTI_ET_WIDE)
+        if (flags & KPT_TAPE_WIDE)
             put_wide(at, t, flags);
         else
             put_narrow(at, t, flags);
     }
-    if (flags & (KPTI_ET_RANGE | KPTI_ET_DATA))
+    if (flags & (KPT_TAPE_RANGE | KPT_TAPE_DATA))
         put_elements(c, t, flags);
     else if (at)
         kpti_et_put_known(c, t, words);
@@ -158,10 +158,9 @@ static __attribute__((noinline)) void put_any_tensor(kpti_et_cursor *c, const kp
 {
     kpt_tensor whole;
     if (!t || t->struct_size < KPT_TENSOR_V1_SIZE) {
-        put_head(c, (kpti_et_value){.kind = KPT_VALUE_NONE});
+        put_head(c, (kpt_tape_value){.kind = KPT_VALUE_NONE});
     } else if (t->struct_size >= sizeof whole) {
-        if (wish.ranges || wish.data || !kpti_et_put_described(c, t->description))
-            put_tensor(c, t, wish);
+        put_tensor(c, t, wish);
     } else {
         memset(&whole, 0, sizeof whole);
         memcpy(&whole, t, t->struct_size);
@@ -176,12 +175,12 @@ static void put_value(kpti_et_cursor *c, const kpt_value *v, kpti_et_wish wish, 
 static void put_items(kpti_et_cursor *c, const kpt_value *v, kpti_et_wish wish, int depth)
 {
     const uint32_t there = v->items ? v->item_count : 0;
-    const uint32_t count = there < KPTI_ET_MOST_ITEMS ? there : KPTI_ET_MOST_ITEMS;
-    if (depth >= KPTI_ET_MOST_DEPTH) {
+    const uint32_t count = there < KPT_TAPE_MOST_ITEMS ? there : KPT_TAPE_MOST_ITEMS;
+    if (depth >= KPT_TAPE_MOST_DEPTH) {
         put_interned(c, KPT_VALUE_OTHER, (kpt_str){"Nested", 6});
         return;
     }
-    put_head(c, (kpti_et_value){.kind = (uint8_t)v->kind, .size = count});
+    put_head(c, (kpt_tape_value){.kind = (uint8_t)v->kind, .size = count});
     for (uint32_t i = 0; i < count; i++)
         put_value(c, &v->items[i], wish, depth + 1);
 }
@@ -218,14 +217,10 @@ static __attribute__((noinline)) void put_other(kpti_et_cursor *c, const kpt_val
 static inline void put_value(kpti_et_cursor *c, const kpt_value *v, kpti_et_wish wish, int depth)
 {
     const uint32_t kind = v->kind;
-    if (kind == KPT_VALUE_DESCRIBED) {
-        /* Its elements, if they are wanted, are not in the chunk. */
-        if (wish.ranges || wish.data || !kpti_et_put_described(c, (uint64_t)v->number))
-            c->has_unknown = 1;
-    } else if (kind == KPT_VALUE_INT || kind == KPT_VALUE_BOOL) {
+    if (kind == KPT_VALUE_INT || kind == KPT_VALUE_BOOL) {
         put_number(c, kind, (uint64_t)v->number);
     } else if (kind == KPT_VALUE_NONE) {
-        put_head(c, (kpti_et_value){.kind = KPT_VALUE_NONE});
+        put_head(c, (kpt_tape_value){.kind = KPT_VALUE_NONE});
     } else if (kind == KPT_VALUE_TENSOR) {
         put_any_tensor(c, v->tensor, wish);
     } else {

@@ -73,10 +73,10 @@ static const uint64_t *take_values(taking *t, const uint64_t *at, uint64_t count
 /* A list, or a string: its words, its items. */
 static const uint64_t *take_long(taking *t, const uint64_t *at, int depth)
 {
-    const kpti_et_value head = kpti_et_value_head(at);
+    const kpt_tape_value head = kpti_et_value_head(at);
     const uint64_t words = 1 + kpti_et_words(head.size);
     if (head.kind != KPT_VALUE_STRING) {
-        if (depth == KPTI_ET_MOST_DEPTH) return NULL;
+        if (depth == KPT_TAPE_MOST_DEPTH) return NULL;
         *t->word++ = *at;
         return take_values(t, at + 1, head.size, depth + 1);
     }
@@ -95,10 +95,10 @@ static const uint64_t *take_values(taking *t, const uint64_t *at, uint64_t count
         if (at >= end) return NULL;
         switch (kpti_et_value_head(at).kind) {
         case KPT_VALUE_TENSOR:
-        case KPTI_ET_SAME:
+        case KPT_TAPE_SAME:
             *t->value++ = at;
             at = kpti_et_tensor_take(t->tensors, t->item, at, &kind);
-            *t->word++ = kind << 8 | KPTI_ET_SAME;
+            *t->word++ = kind << 8 | KPT_TAPE_SAME;
             break;
         case KPT_VALUE_NONE:
         case KPT_VALUE_DEVICE:
@@ -234,7 +234,7 @@ static void keep(kpti_et_forms *f, const char *text, size_t size)
 /* What belongs into the hole of the value at AT. */
 static char *fill(kpti_et_forms *f, char *to, const uint64_t *at)
 {
-    const kpti_et_value head = kpti_et_value_head(at);
+    const kpt_tape_value head = kpti_et_value_head(at);
     const kpti_et_name *name;
     if (head.kind == KPT_VALUE_DOUBLE) return kpti_et_put_real(&f->naming.reals, to, at[1]);
     if (!kpti_et_is_tensor(head)) return kpti_put_i64(to, (int64_t)at[1]);

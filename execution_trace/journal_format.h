@@ -5,7 +5,8 @@
  *   record   a multiple of 8 bytes, committed by the chunk's `used`: what is behind that may be anything
  *   text     a word with its length, then its bytes; named by its offset in the chunk, in words, once for
  *            all records of the chunk that have it; 0 is the empty text
- *   value    one word that says what it is, then what belongs to it (kpti_et_value)
+ *   value    as kpt_tape.h has them; what KPT_TAPE_SAME names is a tensor without range and data, which others may
+ *            have changed since
  *
  * Chunks lie in the file in the order in which they were begun. Stream 0 tells when recording began and
  * ended; the others are threads. Numbers are as the machine has them: a journal is read where it was
@@ -15,14 +16,16 @@
 
 #include <stdint.h>
 
+#include "kpt_tape.h"
+
 #define KPTI_ET_MAGIC UINT64_C(0x324C4E524A54504B) /* KPTJRNL2 */
 
 enum { KPTI_ET_ALIGN = 65536, KPTI_ET_WORD = 8, KPTI_ET_CHUNK_MAGIC = 0x4E43544B };
 /* Streams have 16 bits in the numbers of operators. */
 enum { KPTI_ET_MOST_STREAMS = 65536 };
-/* As the reference's observer has it: of a list, the first so many; and what is nested deeper is not. Of an
- * operator's own values it has all; ours end where no operator's do. */
-enum { KPTI_ET_MOST_ITEMS = 4097, KPTI_ET_MOST_DEPTH = 16, KPTI_ET_MOST_VALUES = 1 << 20 };
+/* The reference's observer has all of an operator's own values, and of a list the first KPT_TAPE_MOST_ITEMS; ours
+ * end where no operator's do. */
+enum { KPTI_ET_MOST_VALUES = 1 << 20 };
 
 typedef struct kpti_et_head {
     uint64_t magic;
@@ -75,7 +78,7 @@ typedef struct kpti_et_function {
     uint32_t schema;
     uint32_t kernel_backend;
     uint32_t kernel_file;
-    uint32_t spare;
+    uint32_t is_call; /* it lies within one call of C */
 } kpti_et_function;
 
 /* What only few have. */
@@ -121,39 +124,6 @@ typedef struct kpti_et_stack {
     uint32_t place;
     uint32_t spare;
 } kpti_et_stack;
-
-/* A value's first word. What follows:
- *   BOOL, INT, STREAM  a word: the number       DOUBLE  a word: its bits
- *   STRING             its bytes, size of them  DEVICE, OTHER  nothing: size is a text's offset
- *   LIST, TUPLE        size values
- *   TENSOR             as kpti_et_tensor says; size is the bytes of an element
- *   KPTI_ET_SAME       nothing: size is the offset of a TENSOR in the chunk, in words, which it is again;
- *                      one without range and data, which others may have changed since */
-typedef struct kpti_et_value {
-    uint8_t kind;  /* KPT_VALUE_*, or KPTI_ET_SAME */
-    uint8_t flags; /* of a tensor: KPTI_ET_* below */
-    uint16_t dimensions;
-    uint32_t size;
-} kpti_et_value;
-enum { KPTI_ET_SAME = 0xFF };
-
-enum {
-    KPTI_ET_NO_SIZES = 1 << 0,    /* symbolic ones */
-    KPTI_ET_WIDE = 1 << 1,        /* numbers have 8 bytes, not 4 */
-    KPTI_ET_GENERATIONS = 1 << 2, /* two words: the tensor's and the storage's; else both are 0 */
-    KPTI_ET_RANGE = 1 << 3,       /* two words */
-    KPTI_ET_UNSIGNED = 1 << 4,    /* so they are */
-    KPTI_ET_DATA = 1 << 5,        /* a word: how many bytes; then these */
-    KPTI_ET_NO_STRIDES = 1 << 6
-};
-
-/* Behind it, in this order: generations; numbers (offset, count, sizes, strides); range; data. */
-typedef struct kpti_et_tensor {
-    uint32_t dtype;
-    uint32_t device;
-    uint64_t tensor_id;
-    uint64_t storage_id;
-} kpti_et_tensor;
 
 static inline uint64_t kpti_et_words(uint64_t bytes)
 {

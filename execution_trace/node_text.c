@@ -62,7 +62,7 @@ static void put_range(void *ctx, uint32_t place, const kpti_et_tensor_view *t)
     KPTI_ET_PUT(r->out, "\\\":[");
     for (int i = 0; i < 2; i++) {
         if (i) kpti_et_text_char(r->out, ',');
-        if (t->flags & KPTI_ET_UNSIGNED)
+        if (t->flags & KPT_TAPE_UNSIGNED)
             kpti_et_text_u64(r->out, t->range[i]);
         else
             kpti_et_text_i64(r->out, (int64_t)t->range[i]);

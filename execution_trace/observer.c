@@ -130,6 +130,11 @@ static kpt_status recover(void *self, const char *journal, const char *path, kpt
     return kpti_trace_file_recover(&file, journal, error);
 }
 
+static kpt_tape *tape(void *self)
+{
+    return kpti_recorder_tape(&((observer *)self)->recorder);
+}
+
 static void forked(void *self)
 {
     observer *o = self;
@@ -163,6 +168,7 @@ const kpti_observer_impl kpti_execution_trace = {
     .end_op = end_op,
     .get_stats = get_stats,
     .recover = recover,
+    .tape = tape,
     .forked = forked,
     .destroy = destroy,
 };

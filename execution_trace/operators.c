@@ -8,20 +8,18 @@
 /* A record in the making, written once for what fits and again for what does not. */
 typedef void (*write_fn)(kpti_et_cursor *c, const void *what);
 
-enum { NO_ROOM = 0, PUT = 1, NOT_KNOWN = 2 /* a description: nothing is recorded */ };
-
 /* What was written stays, if it is whole. */
 static inline int settle(kpti_et_cursor *c)
 {
-    if (__builtin_expect(c->missing == 0 && !c->has_unknown, 1)) {
-        kpti_et_commit(c);
-        return PUT;
+    if (__builtin_expect(c->missing != 0, 0)) {
+        kpti_et_stream_take_back(c->stream);
+        return 0;
     }
-    kpti_et_stream_take_back(c->stream);
-    return c->missing ? NO_ROOM : NOT_KNOWN;
+    kpti_et_commit(c);
+    return 1;
 }
 
-/* A record that did not fit, into another chunk. */
+/* A record that did not fit, into another chunk; 0: there is none. */
 static __attribute__((noinline)) int put_elsewhere(kpti_recorder *r, kpti_et_stream *s,
                                                    uint64_t reserve, write_fn write,
                                                    const void *what)
@@ -29,7 +27,7 @@ static __attribute__((noinline)) int put_elsewhere(kpti_recorder *r, kpti_et_str
     const uint64_t most = UINT64_C(1) << 31; /* words: texts are named by 32 bits */
     kpti_et_cursor c = kpti_et_cursor_dry(s);
     write(&c, what);
-    if (c.missing > most || !kpti_recorder_refill(r, s, c.missing)) return NO_ROOM;
+    if (c.missing > most || !kpti_recorder_refill(r, s, c.missing)) return 0;
     c = kpti_et_cursor_at(s, reserve);
     write(&c, what);
     return settle(&c);
@@ -39,10 +37,8 @@ static inline __attribute__((always_inline)) int
 put_record(kpti_recorder *r, kpti_et_stream *s, uint64_t reserve, write_fn write, const void *what)
 {
     kpti_et_cursor c = kpti_et_cursor_at(s, reserve);
-    int result;
     write(&c, what);
-    result = settle(&c);
-    return result == NO_ROOM ? put_elsewhere(r, s, reserve, write, what) : result;
+    return settle(&c) || put_elsewhere(r, s, reserve, write, what);
 }
 
 /* --- stacks -------------------------------------------------------------------------------------- */
@@ -73,23 +69,20 @@ static void write_stack(kpti_et_cursor *c, const void *what)
     if (stack) *stack = *(const kpti_et_stack *)what;
 }
 
-/* Makes sure that the journal has STACK, and what is below it; those that it has are the stream's sets. 0:
- * it can't. */
-static int tell_stack(kpti_recorder *r, kpti_et_stream *s, uint32_t stack, int64_t ns)
+int kpti_recorder_tell_new(kpti_recorder *r, kpti_et_stream *s, uint32_t stack, int64_t ns)
 {
     const uint32_t innermost = stack;
-    if (stack == s->last_stack) return 1;
     while (stack && !kpti_number_set_has(&s->stacks, stack)) {
         kpti_et_stack told = {.record = {.kind = KPTI_ET_STACK, .ns = ns}, .stack = stack};
         const uint64_t reserve = kpti_et_reserve(s);
         kpti_observer_stacks.read(stack, &told.below, &told.place);
         if (told.place && !kpti_number_set_has(&s->places, told.place)) {
             const place_of p = {told.place, ns, kpti_observer_stacks.describe(told.place)};
-            if (put_record(r, s, reserve, write_place, &p) != PUT ||
+            if (!put_record(r, s, reserve, write_place, &p) ||
                 !kpti_number_set_add(&s->places, told.place))
                 return 0;
         }
-        if (put_record(r, s, reserve, write_stack, &told) != PUT ||
+        if (!put_record(r, s, reserve, write_stack, &told) ||
             !kpti_number_set_add(&s->stacks, stack))
             return 0;
         stack = told.below;
@@ -156,24 +149,12 @@ static int is_listed(const char *list, size_t size, kpt_str name)
     return 0;
 }
 
-/* Whether an operator lies within one call of C, as those of a dispatcher and of a backward pass do: the others
- * may begin and end with calls of their own. */
-static int is_call(const kpt_op *op)
-{
-    static const char engine[] = "autograd::engine::";
-    enum { FUNCTION = 0, BACKWARD = 1, ENGINE = sizeof engine - 1 };
-    if (op->scope != FUNCTION) return op->scope == BACKWARD;
-    return op->schema.size ||
-           (op->name.size > ENGINE && memcmp(op->name.data, engine, ENGINE) == 0);
-}
-
 kpt_status kpti_recorder_begin(kpti_recorder *r, const kpt_op *op, uint64_t *op_id)
 {
     beginning b = {.op = op, .wish = {(r->flags & KPT_OBSERVER_RANGES) != 0, 0}};
     kpti_et_stream *s;
     uint32_t run = __atomic_load_n(&r->recording, __ATOMIC_RELAXED);
     uint64_t gathered = 0;
-    int result = NO_ROOM;
     if (!run) return KPT_OK;
     if (r->flags & KPT_OBSERVER_STACKS) b.stack = kpti_recorder_gather(r, run, &gathered);
     s = kpti_recorder_enter(r, &run);
@@ -181,23 +162,16 @@ kpt_status kpti_recorder_begin(kpti_recorder *r, const kpt_op *op, uint64_t *op_
     b.ns = s->last_ns = kpti_et_now_ns(&s->now);
     b.number = s->number + 1;
     b.wish.data = r->data_ops && is_listed(r->data_ops, r->data_ops_size, op->name);
-    if (b.stack && !tell_stack(r, s, b.stack, b.ns)) b.stack = 0;
-    if (b.number)
-        result = put_record(r, s, kpti_et_reserve(s) + KPTI_ET_LEAST_END, write_begin, &b);
-    if (result == PUT) {
-        s->number = b.number;
-        s->open++;
-        if (gathered != s->call_gathered && gathered && is_call(op)) {
-            s->call = b.number;
-            s->call_gathered = gathered;
-        }
-        __atomic_store_n(&s->ops, s->ops + 1, __ATOMIC_RELAXED);
-        *op_id = (uint64_t)run << 48 | (uint64_t)s->index << 32 | b.number;
-    } else if (result == NO_ROOM) {
+    if (!kpti_recorder_tell(r, s, b.stack, b.ns)) b.stack = 0;
+    if (b.number && put_record(r, s, kpti_et_reserve(s) + KPTI_ET_LEAST_END, write_begin, &b)) {
+        *op_id = kpti_et_stream_begun(s);
+        if (kpti_et_stream_may_call(s, gathered) && kpti_et_is_call(op))
+            kpti_et_stream_call(s, gathered);
+    } else {
         kpti_recorder_drop(r);
     }
     kpti_recorder_leave(s);
-    return result == NOT_KNOWN ? KPT_DECLINED : KPT_OK;
+    return KPT_OK;
 }
 
 typedef struct ending {
@@ -219,7 +193,7 @@ static inline __attribute__((always_inline)) void write_end(kpti_et_cursor *c, c
             .record = {.kind = KPTI_ET_END,
                        .flags = (uint16_t)((e->has_raised ? KPTI_ET_RAISED : 0) | flag_of(more)),
                        .ns = e->ns},
-            .stream = (uint32_t)(e->id >> 32) & 0xFFFF,
+            .stream = kpti_et_stream_index_of(e->id),
             .number = (uint32_t)e->id,
             .value_count = kpti_et_encoded(e->op->value_count)};
     }
@@ -242,22 +216,14 @@ kpt_status kpti_recorder_end(kpti_recorder *r, uint64_t op_id, const kpt_op *op,
     const uint32_t current = __atomic_load_n(&r->recording, __ATOMIC_RELAXED);
     kpti_et_stream *s;
     uint32_t run;
-    int result = PUT;
-    if (op_id >> 48 != current || !current) return KPT_OK; /* ended by a stop */
+    if (kpti_et_run_of(op_id) != current || !current) return KPT_OK; /* ended by a stop */
     s = kpti_recorder_enter(r, &run);
     if (!s) return KPT_OK;
-    if (run == op_id >> 48) {
-        const uint64_t is_own = s->open && s->index == ((op_id >> 32) & 0xFFFF);
+    if (run == kpti_et_run_of(op_id)) {
         e.ns = s->last_ns = kpti_et_now_ns(&s->now);
-        s->open -= is_own;
-        if (is_own && s->call == (uint32_t)op_id) {
-            s->call = 0;
-            s->call_gathered = 0;
-        }
-        result = put_record(r, s, kpti_et_reserve(s), write_end, &e);
-        if (result == NOT_KNOWN) s->open += is_own;
-        if (result == NO_ROOM) put_least_end(r, s, &e);
+        kpti_et_stream_ended(s, op_id);
+        if (!put_record(r, s, kpti_et_reserve(s), write_end, &e)) put_least_end(r, s, &e);
     }
     kpti_recorder_leave(s);
-    return result == NOT_KNOWN ? KPT_DECLINED : KPT_OK;
+    return KPT_OK;
 }

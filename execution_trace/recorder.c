@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "impl/kpti_execution_trace.h"
+#include "tape.h"
 
 enum { LEAST_WORDS = KPTI_ET_ALIGN / KPTI_ET_WORD, MOST_WORDS = (1 << 20) / KPTI_ET_WORD };
 
@@ -230,6 +231,7 @@ static kpti_et_stream *new_stream_locked(kpti_recorder *r)
 {
     kpti_et_stream *s = calloc(1, sizeof *s);
     if (!s) return NULL;
+    s->tape = (kpt_tape){.struct_size = sizeof s->tape, .ops = &kpti_et_tape_ops};
     s->next = r->streams;
     r->streams = s;
     r->stream_room++;
@@ -251,6 +253,8 @@ static kpti_et_stream *find_slow(kpti_recorder *r)
         }
         if (!s) s = new_stream_locked(r);
         if (s) {
+            s->owner = r;
+            s->serial = r->serial;
             s->thread = number_of_thread;
             s->os_tid = (uint64_t)syscall(SYS_gettid);
         }
@@ -258,6 +262,13 @@ static kpti_et_stream *find_slow(kpti_recorder *r)
     (void)pthread_mutex_unlock(&r->lock);
     if (s) streams_of_thread[r->serial % REMEMBERED] = (remembered){r->serial, s};
     return s;
+}
+
+/* The calling thread's; NULL: no memory. */
+static inline kpti_et_stream *own_stream(kpti_recorder *r)
+{
+    const remembered *known = &streams_of_thread[r->serial % REMEMBERED];
+    return known->serial == r->serial ? known->stream : find_slow(r);
 }
 
 /* The stream's things become those of the file that is open. 0: there are too many threads. */
@@ -285,8 +296,7 @@ uint32_t kpti_recorder_gather(const kpti_recorder *r, uint32_t run, uint64_t *ga
 
 kpti_et_stream *kpti_recorder_enter(kpti_recorder *r, uint32_t *run)
 {
-    const remembered *known = &streams_of_thread[r->serial % REMEMBERED];
-    kpti_et_stream *s = known->serial == r->serial ? known->stream : find_slow(r);
+    kpti_et_stream *s = own_stream(r);
     if (!s) return NULL;
     __atomic_store_n(&s->busy, 1, __ATOMIC_SEQ_CST);
     *run = __atomic_load_n(&r->recording, __ATOMIC_SEQ_CST);
@@ -304,6 +314,12 @@ kpti_et_stream *kpti_recorder_enter(kpti_recorder *r, uint32_t *run)
     if (*run) kpti_recorder_drop(r); /* before it leaves: the journal's head is there */
     kpti_recorder_leave(s);
     return NULL;
+}
+
+kpt_tape *kpti_recorder_tape(kpti_recorder *r)
+{
+    kpti_et_stream *s = own_stream(r);
+    return s ? &s->tape : NULL;
 }
 
 int kpti_recorder_refill(kpti_recorder *r, kpti_et_stream *s, uint64_t words)

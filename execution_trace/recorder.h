@@ -4,8 +4,7 @@
  * thread says that it is inside before it looks whether anything is recorded; who ends recording first says
  * so, then waits until nobody is inside: one of the two sees the other. A thread takes the time of a record
  * when it has said that it is inside: who sees it outside knows that what it records later is newer (follower.h).
- *
- *   an operator's number = run << 48 | stream << 32 | number in the stream       never 0, as run > 0 */
+ */
 #ifndef KPTI_ET_RECORDER_H
 #define KPTI_ET_RECORDER_H
 
@@ -62,9 +61,10 @@ void kpti_recorder_detach(kpti_recorder *r);
 /* In the child of a fork, on its only thread; takes no lock. */
 void kpti_recorder_forked(kpti_recorder *r);
 
-/* As begin_op and end_op of the ABI. */
+/* As begin_op, end_op and tape of the ABI. */
 kpt_status kpti_recorder_begin(kpti_recorder *r, const kpt_op *op, uint64_t *op_id);
 kpt_status kpti_recorder_end(kpti_recorder *r, uint64_t op_id, const kpt_op *op, kpt_str error);
+kpt_tape *kpti_recorder_tape(kpti_recorder *r);
 void kpti_recorder_stats(kpti_recorder *r, kpt_observer_stats *out);
 
 /* The calling thread's stream, busy; NULL: nothing is recorded, or there is no memory. RUN receives the run
@@ -76,6 +76,14 @@ uint32_t kpti_recorder_gather(const kpti_recorder *r, uint32_t run, uint64_t *ga
 static inline void kpti_recorder_leave(kpti_et_stream *s)
 {
     __atomic_store_n(&s->busy, 0, __ATOMIC_RELEASE);
+}
+/* Makes sure that the journal has STACK, and what is below it; those that it has are the stream's sets. 0: it
+ * can't. */
+int kpti_recorder_tell_new(kpti_recorder *r, kpti_et_stream *s, uint32_t stack, int64_t ns);
+static inline int kpti_recorder_tell(kpti_recorder *r, kpti_et_stream *s, uint32_t stack,
+                                     int64_t ns)
+{
+    return !stack || stack == s->last_stack || kpti_recorder_tell_new(r, s, stack, ns);
 }
 /* Another chunk for S, of WORDS at least; 0: there is none. */
 int kpti_recorder_refill(kpti_recorder *r, kpti_et_stream *s, uint64_t words);

@@ -82,7 +82,16 @@ uint32_t kpti_et_put_text(kpti_et_cursor *c, kpt_str text)
     return slot->at;
 }
 
-uint32_t kpti_et_find_function(kpti_et_cursor *c, const kpt_op *op)
+int kpti_et_is_call(const kpt_op *op)
+{
+    static const char engine[] = "autograd::engine::";
+    enum { FUNCTION = 0, BACKWARD = 1, ENGINE = sizeof engine - 1 };
+    if (op->scope != FUNCTION) return op->scope == BACKWARD;
+    return op->schema.size ||
+           (op->name.size > ENGINE && memcmp(op->name.data, engine, ENGINE) == 0);
+}
+
+uint32_t kpti_et_put_function(kpti_et_cursor *c, const kpt_op *op)
 {
     const kpti_et_function wanted = {.thread = op->thread,
                                      .forward_thread = op->forward_thread,
@@ -90,61 +99,57 @@ uint32_t kpti_et_find_function(kpti_et_cursor *c, const kpt_op *op)
                                      .name = kpti_et_put_text(c, op->name),
                                      .schema = kpti_et_put_text(c, op->schema),
                                      .kernel_backend = kpti_et_put_text(c, op->kernel_backend),
-                                     .kernel_file = kpti_et_put_text(c, op->kernel_file)};
-    const uint64_t key = op->description ? op->description : wanted.name ^ wanted.schema;
-    kpti_et_known_function *known = &c->stream->functions[key % KPTI_ET_FUNCTIONS];
-    uint32_t at = known->at;
+                                     .kernel_file = kpti_et_put_text(c, op->kernel_file),
+                                     .is_call = (uint32_t)kpti_et_is_call(op)};
+    uint32_t *known = &c->stream->functions[(wanted.name ^ wanted.schema) % KPTI_ET_FUNCTIONS];
+    uint32_t at = *known;
     if (!at || !c->room ||
         memcmp((const uint64_t *)c->stream->chunk + at, &wanted, sizeof wanted) != 0) {
         uint64_t *words = add_words(c, sizeof wanted / KPTI_ET_WORD, &at);
         if (!words) return 0;
         memcpy(words, &wanted, sizeof wanted);
     }
-    if (!c->missing) /* all of its texts are there */
-        *known = (kpti_et_known_function){op->description, op->thread, op->forward_thread,
-                                          op->scope, at};
+    if (!c->missing) *known = at; /* all of its texts are there */
     return at;
 }
-
-static uint32_t known_slot(const kpt_tensor *t)
-{
-    const uint64_t key = t->tensor_id ^ t->generation << 32;
-    return (uint32_t)(t->description ? t->description % KPTI_ET_TENSORS
-                                     : key * UINT64_C(0x9E3779B97F4A7C15) >> 54);
-}
-_Static_assert(KPTI_ET_TENSORS == 1 << (64 - 54), "known_slot takes as many bits");
 
 void kpti_et_put_known(kpti_et_cursor *c, const kpt_tensor *t, uint64_t words)
 {
     kpti_et_stream *s = c->stream;
-    const uint32_t slot = known_slot(t);
-    kpti_et_known_tensor *known = &s->tensors[slot];
+    const uint64_t key = t->tensor_id ^ t->generation << 32;
+    kpti_et_known_tensor *known = &s->tensors[key * UINT64_C(0x9E3779B97F4A7C15) >> 54];
     const uint64_t own = c->low - words;
     uint64_t *chunk = (uint64_t *)s->chunk;
     if (known->at && known->id == (uint32_t)t->tensor_id && known->at + words <= own &&
         is_equal((const char *)(chunk + known->at), (const char *)(chunk + own),
                  words * KPTI_ET_WORD)) {
-        kpti_et_put_same(chunk + own, known->at);
+        const kpt_tape_value same = {.kind = KPT_TAPE_SAME, .size = known->at};
+        memcpy(chunk + own, &same, sizeof same);
         c->low = own + 1;
-        known->description = t->description;
     } else if (own <= UINT32_MAX) {
-        *known = (kpti_et_known_tensor){t->description, (uint32_t)t->tensor_id, (uint32_t)own};
-        if (s->new_count < KPTI_ET_NEW_TENSORS) s->new_tensors[s->new_count] = (uint16_t)slot;
-        s->new_count++;
+        *known = (kpti_et_known_tensor){(uint32_t)t->tensor_id, (uint32_t)own};
     }
 }
+_Static_assert(KPTI_ET_TENSORS == 1 << (64 - 54), "kpti_et_put_known takes as many bits");
 
 void kpti_et_stream_take_back(kpti_et_stream *s)
 {
-    if (s->new_count > KPTI_ET_NEW_TENSORS) memset(s->tensors, 0, sizeof s->tensors);
-    for (uint32_t i = 0; i < s->new_count && i < KPTI_ET_NEW_TENSORS; i++)
-        s->tensors[s->new_tensors[i]] = (kpti_et_known_tensor){0, 0, 0};
-    s->new_count = 0;
+    memset(s->tensors, 0, sizeof s->tensors);
+}
+
+/* Places on the tape are good no more. */
+static uint32_t new_serial(void)
+{
+    static uint32_t last; /* atomic */
+    const uint32_t serial = __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
+    return serial ? serial : new_serial();
 }
 
 void kpti_et_stream_move(kpti_et_stream *s, kpti_et_chunk *chunk)
 {
     s->chunk = chunk;
+    s->tape.base = (uint64_t *)chunk;
+    s->tape.serial = new_serial();
     s->low = KPTI_ET_CHUNK_WORDS;
     s->high = chunk ? chunk->words : 0;
     memset(s->texts, 0, sizeof s->texts);

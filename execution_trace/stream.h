@@ -19,8 +19,6 @@
 #include "number_set.h"
 
 enum { KPTI_ET_TEXTS = 512, KPTI_ET_TENSORS = 1024, KPTI_ET_FUNCTIONS = 256 };
-/* Of a record, so many tensors that are new to the chunk can be taken back without forgetting all others. */
-enum { KPTI_ET_NEW_TENSORS = 30 };
 enum { KPTI_ET_MOST_RESERVE = 2048 /* words */ };
 enum { KPTI_ET_LEAST_END = sizeof(kpti_et_end) / KPTI_ET_WORD };
 
@@ -31,23 +29,25 @@ typedef struct kpti_et_known_text {
     uint32_t at;
 } kpti_et_known_text;
 
-/* A tensor of the chunk. Those with a description are found by its low bits, others by their id. */
+/* A tensor of the chunk, by its id. */
 typedef struct kpti_et_known_tensor {
-    uint64_t description; /* the host's; 0: none */
-    uint32_t id;          /* its low bits: of another one nothing need be compared */
-    uint32_t at;          /* 0: none */
+    uint32_t id; /* its low bits: of another one nothing need be compared */
+    uint32_t at; /* 0: none */
 } kpti_et_known_tensor;
 
-/* A function of the chunk. Those with a description are found by its low bits, others by their texts. */
-typedef struct kpti_et_known_function {
-    uint64_t description; /* the host's, of its texts; 0: none */
-    uint64_t thread;
-    uint64_t forward_thread;
-    uint32_t scope;
-    uint32_t at; /* 0: none */
-} kpti_et_known_function;
+/* What a host is about to write on the tape: a begin or an end. */
+typedef struct kpti_et_pending {
+    int64_t ns;
+    uint64_t gathered; /* a begin: what its stack is known by; 0: none */
+    uint64_t op_id;    /* an end */
+    uint32_t stack;
+    uint32_t words; /* of the record's head; 0: nothing is */
+} kpti_et_pending;
 
 typedef struct kpti_et_stream {
+    kpt_tape tape;               /* first; its base is the chunk */
+    struct kpti_recorder *owner; /* whose it is, */
+    uint64_t serial;             /* as long as that has this number */
     struct kpti_et_stream *next; /* of its observer */
     uint64_t thread;             /* which, of all that there ever were; 0: nobody's */
     uint64_t os_tid;
@@ -69,11 +69,10 @@ typedef struct kpti_et_stream {
     uint32_t last_stack;    /* one of them; 0: none */
     uint32_t call;          /* the number of an operator, open, of one call; 0: none */
     uint64_t call_gathered; /* what its stack is known by; 0: none */
-    uint32_t new_count;     /* tensors of the record that is in the making */
-    uint16_t new_tensors[KPTI_ET_NEW_TENSORS];
+    kpti_et_pending pending;
     kpti_et_known_text texts[KPTI_ET_TEXTS]; /* at 0: none */
     kpti_et_known_tensor tensors[KPTI_ET_TENSORS];
-    kpti_et_known_function functions[KPTI_ET_FUNCTIONS];
+    uint32_t functions[KPTI_ET_FUNCTIONS]; /* where they are; 0: none */
 } kpti_et_stream;
 
 /* A record in the making. Where room is missing nothing is written, and what is missing is counted: a
@@ -84,27 +83,30 @@ typedef struct kpti_et_cursor {
     uint64_t room; /* where it ends; 0: there is none */
     uint64_t missing;
     uint64_t begin;
-    int has_unknown; /* a description that the chunk has not */
 } kpti_et_cursor;
+
+static inline uint64_t kpti_et_reserve_for(uint64_t open)
+{
+    const uint64_t wanted = open * KPTI_ET_LEAST_END;
+    return wanted < KPTI_ET_MOST_RESERVE ? wanted : KPTI_ET_MOST_RESERVE;
+}
 
 static inline uint64_t kpti_et_reserve(const kpti_et_stream *s)
 {
-    const uint64_t wanted = s->open * KPTI_ET_LEAST_END;
-    return wanted < KPTI_ET_MOST_RESERVE ? wanted : KPTI_ET_MOST_RESERVE;
+    return kpti_et_reserve_for(s->open);
 }
 
 /* A record; RESERVE words are not for it. */
 static inline kpti_et_cursor kpti_et_cursor_at(kpti_et_stream *s, uint64_t reserve)
 {
     const uint64_t room = s->chunk && s->high > reserve ? s->high - reserve : 0;
-    s->new_count = 0;
-    return (kpti_et_cursor){s, s->low, room, 0, s->low, 0};
+    return (kpti_et_cursor){s, s->low, room, 0, s->low};
 }
 
 /* Nothing fits, not even no words: there may be no chunk. */
 static inline kpti_et_cursor kpti_et_cursor_dry(kpti_et_stream *s)
 {
-    return (kpti_et_cursor){s, 1, 0, 0, 0, 0};
+    return (kpti_et_cursor){s, 1, 0, 0, 0};
 }
 
 /* WORDS of the record; NULL where there are none. */
@@ -123,34 +125,12 @@ static inline uint64_t *kpti_et_put(kpti_et_cursor *c, uint64_t words)
 /* The text in the chunk; 0 for the empty one, or where it is missing. */
 uint32_t kpti_et_put_text(kpti_et_cursor *c, kpt_str text);
 
+/* Whether an operator lies within one call of C, as those of a dispatcher and of a backward pass do: the others
+ * may begin and end with calls of their own. */
+int kpti_et_is_call(const kpt_op *op);
 /* What OP is a call of, in the chunk; 0 where it is missing. */
-uint32_t kpti_et_find_function(kpti_et_cursor *c, const kpt_op *op);
-static inline uint32_t kpti_et_put_function(kpti_et_cursor *c, const kpt_op *op)
-{
-    const kpti_et_known_function *known =
-        &c->stream->functions[op->description % KPTI_ET_FUNCTIONS];
-    if (op->description && known->description == op->description && known->thread == op->thread &&
-        known->forward_thread == op->forward_thread && known->scope == op->scope && c->room)
-        return known->at;
-    return kpti_et_find_function(c, op);
-}
+uint32_t kpti_et_put_function(kpti_et_cursor *c, const kpt_op *op);
 
-static inline void kpti_et_put_same(uint64_t *to, uint32_t at)
-{
-    const kpti_et_value same = {.kind = KPTI_ET_SAME, .size = at};
-    memcpy(to, &same, sizeof same);
-}
-
-/* Names the tensor with this description, if the chunk is known to have it. 0: it is not. */
-static inline int kpti_et_put_described(kpti_et_cursor *c, uint64_t description)
-{
-    const kpti_et_known_tensor *known = &c->stream->tensors[description % KPTI_ET_TENSORS];
-    uint64_t *to;
-    if (!description || known->description != description) return 0;
-    to = kpti_et_put(c, 1);
-    if (to) kpti_et_put_same(to, known->at);
-    return 1;
-}
 /* T was just put, in WORDS of the record; where the chunk has the same words already, they are named
  * instead. */
 void kpti_et_put_known(kpti_et_cursor *c, const kpt_tensor *t, uint64_t words);
@@ -164,7 +144,56 @@ static inline void kpti_et_commit(kpti_et_cursor *c)
     __atomic_store_n(&s->chunk->used, s->low - KPTI_ET_CHUNK_WORDS, __ATOMIC_RELEASE);
 }
 
-/* A record that was begun does not come: what was remembered of it is not in the chunk. */
+/* An operator's number = run << 48 | stream << 32 | number in the stream; never 0, as run > 0. */
+static inline uint32_t kpti_et_run_of(uint64_t op_id)
+{
+    return (uint32_t)(op_id >> 48);
+}
+static inline uint32_t kpti_et_stream_index_of(uint64_t op_id)
+{
+    return (uint32_t)(op_id >> 32) & 0xFFFF;
+}
+
+/* The begin of operator s->number + 1 was committed; which number it has among all. */
+static inline uint64_t kpti_et_stream_begun(kpti_et_stream *s)
+{
+    s->number++;
+    s->open++;
+    __atomic_store_n(&s->ops, s->ops + 1, __ATOMIC_RELAXED);
+    return (uint64_t)s->run << 48 | (uint64_t)s->index << 32 | s->number;
+}
+
+/* Whether the operator that began last may be one call of which nothing is known yet: what its stack is known by
+ * is GATHERED. */
+static inline int kpti_et_stream_may_call(const kpti_et_stream *s, uint64_t gathered)
+{
+    return gathered && gathered != s->call_gathered;
+}
+/* It is. */
+static inline void kpti_et_stream_call(kpti_et_stream *s, uint64_t gathered)
+{
+    s->call = s->number;
+    s->call_gathered = gathered;
+}
+
+/* Whether OP_ID is one that began in this stream and is open. */
+static inline int kpti_et_stream_has(const kpti_et_stream *s, uint64_t op_id)
+{
+    return s->open && s->index == kpti_et_stream_index_of(op_id);
+}
+
+/* OP_ID, of whichever stream, ends. */
+static inline void kpti_et_stream_ended(kpti_et_stream *s, uint64_t op_id)
+{
+    if (!kpti_et_stream_has(s, op_id)) return;
+    s->open--;
+    if (s->call == (uint32_t)op_id) {
+        s->call = 0;
+        s->call_gathered = 0;
+    }
+}
+
+/* A record that was begun does not come: what was remembered of its tensors is not in the chunk. */
 void kpti_et_stream_take_back(kpti_et_stream *s);
 /* The stream goes on in CHUNK. */
 void kpti_et_stream_move(kpti_et_stream *s, kpti_et_chunk *chunk);

@@ -63,10 +63,10 @@ const uint64_t *kpti_et_tensor_check(kpti_et_tensors *t, const kpti_et_item *ite
 
 const kpti_et_name *kpti_et_tensor_add(kpti_et_tensors *t, const uint64_t *place)
 {
-    const kpti_et_value head = kpti_et_value_head(place);
-    const int has_generations = (head.flags & KPTI_ET_GENERATIONS) != 0;
+    const kpt_tape_value head = kpti_et_value_head(place);
+    const int has_generations = (head.flags & KPT_TAPE_GENERATIONS) != 0;
     kpti_et_name *name = kpti_et_name_slot(t, place);
-    kpti_et_tensor fixed;
+    kpt_tape_tensor fixed;
     const uint64_t *generations = place + 1 + sizeof fixed / KPTI_ET_WORD;
     uint64_t id;
     uint64_t storage = 0; /* where sizes are symbolic, nothing is known */
@@ -74,7 +74,7 @@ const kpti_et_name *kpti_et_tensor_add(kpti_et_tensors *t, const uint64_t *place
     memcpy(&fixed, place + 1, sizeof fixed);
     id = kpti_et_ids_of(&t->ids, t->heap, fixed.tensor_id, has_generations ? generations[0] : 0,
                         &t->next_id, &t->failed);
-    if (!(head.flags & KPTI_ET_NO_SIZES))
+    if (!(head.flags & KPT_TAPE_NO_SIZES))
         storage = kpti_et_ids_of(&t->storages, t->heap, fixed.storage_id,
                                  has_generations ? generations[1] : 0, &t->next_id, &t->failed);
     if (name->of != place) name = &t->other;

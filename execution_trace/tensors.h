@@ -54,8 +54,8 @@ const kpti_et_name *kpti_et_tensor_add(kpti_et_tensors *t, const uint64_t *place
 static inline const uint64_t *kpti_et_tensor_take(kpti_et_tensors *t, const kpti_et_item *item,
                                                   const uint64_t *at, uint64_t *kind)
 {
-    const kpti_et_value head = kpti_et_value_head(at);
-    if (head.kind == KPTI_ET_SAME && head.size < item->chunk_words) {
+    const kpt_tape_value head = kpti_et_value_head(at);
+    if (head.kind == KPT_TAPE_SAME && head.size < item->chunk_words) {
         const uint64_t *place = kpti_et_tensor_place(item, at);
         const kpti_et_name *name = kpti_et_name_slot(t, place);
         if (name->of == place) {

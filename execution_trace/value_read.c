@@ -13,7 +13,7 @@ static const uint64_t *read_tensor(const uint64_t *at, const uint64_t *end,
 {
     enum { FIXED_WORDS = 1 + sizeof out->fixed / KPTI_ET_WORD };
     const uint64_t *next = step(at, end, FIXED_WORDS);
-    kpti_et_value head;
+    kpt_tape_value head;
     uint64_t numbers;
     if (!next) return NULL;
     head = kpti_et_value_head(at);
@@ -22,10 +22,10 @@ static const uint64_t *read_tensor(const uint64_t *at, const uint64_t *end,
     out->range = out->data = NULL;
     out->flags = head.flags;
     out->element_bytes = head.size;
-    out->size_count = head.flags & KPTI_ET_NO_SIZES ? 0 : head.dimensions;
-    out->stride_count = head.flags & KPTI_ET_NO_STRIDES ? 0 : head.dimensions;
+    out->size_count = head.flags & KPT_TAPE_NO_SIZES ? 0 : head.dimensions;
+    out->stride_count = head.flags & KPT_TAPE_NO_STRIDES ? 0 : head.dimensions;
     numbers = 2 + (uint64_t)out->size_count + out->stride_count;
-    if (head.flags & KPTI_ET_GENERATIONS) {
+    if (head.flags & KPT_TAPE_GENERATIONS) {
         at = next;
         next = step(at, end, 2);
         if (!next) return NULL;
@@ -33,13 +33,13 @@ static const uint64_t *read_tensor(const uint64_t *at, const uint64_t *end,
         out->storage_generation = at[1];
     }
     out->numbers = next;
-    out->number_words = head.flags & KPTI_ET_WIDE ? numbers : (numbers + 1) / 2;
+    out->number_words = head.flags & KPT_TAPE_WIDE ? numbers : (numbers + 1) / 2;
     next = step(next, end, out->number_words);
-    if (head.flags & KPTI_ET_RANGE) {
+    if (head.flags & KPT_TAPE_RANGE) {
         out->range = next;
         next = step(next, end, 2);
     }
-    if (head.flags & KPTI_ET_DATA) {
+    if (head.flags & KPT_TAPE_DATA) {
         at = next;
         next = step(at, end, 1);
         if (!next) return NULL;
@@ -63,8 +63,8 @@ static const uint64_t *read_same(const kpti_et_item *item, uint32_t place, kpti_
 const uint64_t *kpti_et_tensor_read(const kpti_et_item *item, const uint64_t *at,
                                     kpti_et_tensor_view *out)
 {
-    const kpti_et_value head = kpti_et_value_head(at);
-    if (head.kind != KPTI_ET_SAME) return read_tensor(at, kpti_et_item_end(item), out);
+    const kpt_tape_value head = kpti_et_value_head(at);
+    if (head.kind != KPT_TAPE_SAME) return read_tensor(at, kpti_et_item_end(item), out);
     return read_same(item, head.size, out) ? at + 1 : NULL;
 }
 
@@ -75,7 +75,7 @@ static const uint64_t *value_end(const kpti_et_item *item, const uint64_t *at, i
 {
     const uint64_t *end = kpti_et_item_end(item);
     kpti_et_tensor_view tensor;
-    kpti_et_value head;
+    kpt_tape_value head;
     if (!step(at, end, 1)) return NULL;
     head = kpti_et_value_head(at);
     switch (head.kind) {
@@ -92,9 +92,9 @@ static const uint64_t *value_end(const kpti_et_item *item, const uint64_t *at, i
         return step(at + 1, end, kpti_et_words(head.size));
     case KPT_VALUE_LIST:
     case KPT_VALUE_TUPLE:
-        return depth < KPTI_ET_MOST_DEPTH ? values_end(item, at + 1, head.size, depth + 1) : NULL;
+        return depth < KPT_TAPE_MOST_DEPTH ? values_end(item, at + 1, head.size, depth + 1) : NULL;
     case KPT_VALUE_TENSOR:
-    case KPTI_ET_SAME:
+    case KPT_TAPE_SAME:
         return kpti_et_tensor_read(item, at, &tensor);
     default:
         return NULL;
@@ -133,7 +133,7 @@ static const uint64_t *visit_tensors(const kpti_et_item *item, const uint64_t *a
                                      kpti_et_tensor_fn visit, void *ctx, uint32_t *place)
 {
     for (uint64_t i = 0; i < count; i++) {
-        const kpti_et_value head = kpti_et_value_head(at);
+        const kpt_tape_value head = kpti_et_value_head(at);
         kpti_et_tensor_view tensor;
         if (head.kind == KPT_VALUE_LIST || head.kind == KPT_VALUE_TUPLE) {
             at = visit_tensors(item, at + 1, head.size, visit, ctx, place);

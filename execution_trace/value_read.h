@@ -7,7 +7,7 @@
 #include "kpt_observer.h"
 
 typedef struct kpti_et_tensor_view {
-    kpti_et_tensor fixed;
+    kpt_tape_tensor fixed;
     uint64_t generation;
     uint64_t storage_generation;
     const uint64_t *numbers; /* offset, count, sizes, strides */
@@ -21,23 +21,23 @@ typedef struct kpti_et_tensor_view {
     uint8_t flags;
 } kpti_et_tensor_view;
 
-static inline kpti_et_value kpti_et_value_head(const uint64_t *at)
+static inline kpt_tape_value kpti_et_value_head(const uint64_t *at)
 {
-    kpti_et_value head;
+    kpt_tape_value head;
     __builtin_memcpy(&head, at, sizeof head);
     return head;
 }
 
-static inline int kpti_et_is_tensor(kpti_et_value head)
+static inline int kpti_et_is_tensor(kpt_tape_value head)
 {
-    return head.kind == KPT_VALUE_TENSOR || head.kind == KPTI_ET_SAME;
+    return head.kind == KPT_VALUE_TENSOR || head.kind == KPT_TAPE_SAME;
 }
 
 /* Where ITEM's chunk has the tensor that AT is, or is the same as. It was checked. */
 static inline const uint64_t *kpti_et_tensor_place(const kpti_et_item *item, const uint64_t *at)
 {
-    const kpti_et_value head = kpti_et_value_head(at);
-    return head.kind == KPTI_ET_SAME ? (const uint64_t *)item->chunk + head.size : at;
+    const kpt_tape_value head = kpti_et_value_head(at);
+    return head.kind == KPT_TAPE_SAME ? (const uint64_t *)item->chunk + head.size : at;
 }
 
 /* The tensor at AT in ITEM; where what follows it begins, NULL where it does not end within. */
@@ -46,7 +46,7 @@ const uint64_t *kpti_et_tensor_read(const kpti_et_item *item, const uint64_t *at
 
 static inline int64_t kpti_et_tensor_number(const kpti_et_tensor_view *t, uint32_t number)
 {
-    if (t->flags & KPTI_ET_WIDE) return (int64_t)t->numbers[number];
+    if (t->flags & KPT_TAPE_WIDE) return (int64_t)t->numbers[number];
     return ((const uint32_t *)t->numbers)[number];
 }
 

@@ -66,7 +66,7 @@ static void put_tensor_value(writing *w, const uint64_t *at, const kpti_et_tenso
     const size_t before = out->used;
     kpti_et_text_put(out, name->text, name->size);
     put_hole(w, before);
-    if (t->flags & KPTI_ET_NO_SIZES) {
+    if (t->flags & KPT_TAPE_NO_SIZES) {
         KPTI_ET_PUT(out, ",0,0,0,\"\"]");
         return;
     }
@@ -157,10 +157,10 @@ static const uint64_t *put_items(writing *w, const uint64_t *at, uint32_t count,
 /* All four of it; where the next value begins. */
 static const uint64_t *put_value(writing *w, const uint64_t *at)
 {
-    const kpti_et_value head = kpti_et_value_head(at);
+    const kpt_tape_value head = kpti_et_value_head(at);
     switch (head.kind) {
     case KPT_VALUE_TENSOR:
-    case KPTI_ET_SAME:
+    case KPT_TAPE_SAME:
         return put_tensor(w, at);
     case KPT_VALUE_LIST:
         return put_items(w, at + 1, head.size, "GenericList");

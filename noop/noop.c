@@ -134,6 +134,12 @@ static kpt_status not_recovered(void *self, const char *journal, const char *pat
     return kpti_fail(error, KPT_E_UNSUPPORTED, "a no-op recovers nothing");
 }
 
+static kpt_tape *no_tape(void *self)
+{
+    (void)self;
+    return NULL;
+}
+
 const kpti_observer_impl kpti_noop_observer = {
     .make = make_observer,
     .open = no_file,
@@ -144,6 +150,7 @@ const kpti_observer_impl kpti_noop_observer = {
     .end_op = not_ended,
     .get_stats = no_observer_stats,
     .recover = not_recovered,
+    .tape = no_tape,
     .forked = gone,
     .destroy = gone,
 };

@@ -1,5 +1,5 @@
 /* observer.c: the execution-trace observer as hosts see it. Control calls go one at a time through
- * the handle table; begin_op and end_op, which run on every operator, only peek. */
+ * the handle table; begin_op, end_op and tape, which come with operators, only peek. */
 #include <limits.h>
 
 #include "noop.h"
@@ -156,9 +156,17 @@ static kpt_status recover(kpt_handle self, kpt_str journal, kpt_str path)
     return kpti_call_leave(&call, status);
 }
 
+static kpt_status tape(kpt_handle self, kpt_tape **out)
+{
+    kpti_object *object = kpti_handle_peek(self, &kind);
+    if (!object) return KPT_E_HANDLE;
+    if (!out) return KPT_E_INVALID;
+    *out = ((const kpti_observer_impl *)object->impl)->tape(object->self);
+    return KPT_OK;
+}
+
 static const kpt_observer_ops ops = {
     .struct_size = sizeof ops,
-    .flags = KPT_OBSERVER_TAKES_DESCRIBED,
     .open = open_file,
     .start = start,
     .stop = stop,
@@ -169,6 +177,7 @@ static const kpt_observer_ops ops = {
     .destroy = destroy,
     .get_stats = get_stats,
     .recover = recover,
+    .tape = tape,
 };
 
 static void forked(void *object)

@@ -92,6 +92,7 @@ typedef struct kpti_observer_impl {
     kpt_status (*end_op)(void *self, uint64_t op_id, const kpt_op *op, kpt_str error);
     void (*get_stats)(void *self, kpt_observer_stats *out);
     kpt_status (*recover)(void *self, const char *journal, const char *path, kpti_error *error);
+    kpt_tape *(*tape)(void *self); /* or NULL */
     void (*forked)(void *self);
     void (*destroy)(void *self);
 } kpti_observer_impl;

@@ -14,6 +14,7 @@
 #include "collectives.h"
 #include "identities.h"
 #include "of_thread.h"
+#include "tape.h"
 #include "texts.h"
 #include "values.h"
 
@@ -46,8 +47,9 @@ struct Begun : at::ObserverContext {
     static void *operator new(size_t size);
     static void operator delete(void *block);
 
-    size_t outputs = 0;
+    uint32_t outputs = 0;
     unsigned exceptions = 0;
+    const kpt_tape *tape = nullptr; // that the first one's is on
     uint32_t count = 0;
     std::array<One, MOST_OBSERVERS> numbers; // COUNT of them
 };
@@ -71,6 +73,25 @@ class Reporter
     Reporter &operator=(const Reporter &) = delete;
 
     Values values;
+
+    // Where operators are written for OBSERVER; null: nowhere.
+    Tape *tape_for(const Observer &observer)
+    {
+        if (&observer != tape_for_) {
+            tape_.set(observer.tape());
+            tape_for_ = &observer;
+        }
+        return tape_.get() ? &tape_ : nullptr;
+    }
+    // It is asked for again, as it may be another one: after a fork.
+    void forget_tape()
+    {
+        tape_for_ = nullptr;
+    }
+    Tape &tape()
+    {
+        return tape_;
+    }
 
     // std::uncaught_exceptions(), from where the C++ ABI has it for this thread: asking takes calls into two
     // libraries.
@@ -101,6 +122,8 @@ class Reporter
 
     const Exceptions *const exceptions_ =
         reinterpret_cast<const Exceptions *>(abi::__cxa_get_globals());
+    Tape tape_;
+    const Observer *tape_for_ = nullptr;
     std::array<void *, 64> spare_;
     size_t spare_count_ = 0;
 };
@@ -136,7 +159,6 @@ void add_kernel(const at::RecordFunction &function, Values &values, kpt_op &op, 
                                                                : std::string_view();
     };
     if (said.empty()) return;
-    op.description = 0; // that number is of fewer texts
     op.kernel_backend = values.copied(text_of("kernel_backend"));
     op.kernel_file = values.copied(base_name(text_of("kernel_file")));
     const auto stream = said.find("stream");
@@ -148,26 +170,19 @@ void add_kernel(const at::RecordFunction &function, Values &values, kpt_op &op, 
     op.value_count++;
 }
 
-// The inputs of FUNCTION, which COUNT says at most how many they are.
-[[gnu::hot]] void tell_inputs(const at::RecordFunction &function, size_t count, Values &values,
-                              Detail detail, kpt_op &op)
+// Whether an observer that has all of an operator's values has all that there is to tell of FUNCTION.
+bool has_only_values(const at::RecordFunction &function, const FunctionTexts &texts)
 {
-    const auto inputs = last_of(function.inputs(), count);
-    kpt_value *converted = values.convert(inputs, detail, 1);
-    op.values = converted;
-    op.value_count = inputs.size();
-    if (!op.schema.size) add_kernel(function, values, op, converted + inputs.size());
+    return !function.isNcclMeta() && (texts.schema.size || function.kwinputs().empty());
 }
 
-[[gnu::hot]] kpt_op described(const at::RecordFunction &function, const FunctionTexts &texts,
-                              Values &values)
+kpt_op described(const at::RecordFunction &function, const FunctionTexts &texts, Values &values)
 {
     kpt_op op;
     KPT_INIT(&op);
     op.scope = static_cast<uint32_t>(function.scope());
     op.name = texts.name;
     op.schema = texts.schema;
-    op.description = texts.description;
     op.record_id = function.handle();
     op.forward_thread = function.forwardThreadId();
     op.thread = function.threadId();
@@ -180,25 +195,54 @@ void add_kernel(const at::RecordFunction &function, Values &values, kpt_op &op, 
     return op;
 }
 
-Detail usual_detail(const kpt_observer &to)
-{
-    return to.ops->flags & KPT_OBSERVER_TAKES_DESCRIBED ? Detail::DESCRIBED : Detail::WHOLE;
-}
-
 // The operator's number for OBSERVER; 0: it is not recorded.
-[[gnu::hot]] uint64_t begin_for(const Observer &observer, const at::RecordFunction &function,
-                                size_t inputs, Values &values, kpt_op &op)
+uint64_t begin_for(const Observer &observer, const at::RecordFunction &function,
+                   at::ArrayRef<const c10::IValue> inputs, Values &values, kpt_op op)
 {
     const kpt_observer &to = observer.plugins();
-    const Detail detail = observer.wants_elements_of(op.name) ? Detail::ELEMENTS : usual_detail(to);
+    kpt_value *converted = values.convert(inputs, observer.wants_elements_of(op.name), 1);
     uint64_t id = 0;
-    tell_inputs(function, inputs, values, detail, op);
-    kpt_status status = to.ops->begin_op(to.self, &op, &id);
-    if (status == KPT_DECLINED) {
-        tell_inputs(function, inputs, values, Detail::WHOLE, op);
-        status = to.ops->begin_op(to.self, &op, &id);
+    op.values = converted;
+    op.value_count = inputs.size();
+    if (!op.schema.size) add_kernel(function, values, op, converted + inputs.size());
+    return to.ops->begin_op(to.self, &op, &id) == KPT_OK ? id : 0;
+}
+
+// Tells the observers of the slots from FIRST on.
+[[gnu::noinline]] void begin_in_full(const at::RecordFunction &function, const FunctionTexts &texts,
+                                     at::ArrayRef<const c10::IValue> inputs, size_t first,
+                                     Reporter &here, Begun &begun)
+{
+    Values::Scope scope(here.values);
+    const kpt_op op = described(function, texts, here.values);
+    const size_t end = told_end.load(std::memory_order_relaxed);
+    for (size_t i = first; i < end; i++) {
+        const Observer *observer = told[i].load(std::memory_order_acquire);
+        if (!observer) continue;
+        const uint64_t id = begin_for(*observer, function, inputs, here.values, op);
+        if (id) begun.numbers[begun.count++] = {&observer->plugins(), id};
     }
-    return status == KPT_OK ? id : 0;
+}
+
+// The first observer's, which is the only one mostly, on its tape; false: it is not there.
+[[gnu::hot]] bool begin_on_tape(const at::RecordFunction &function, Called &called,
+                                at::ArrayRef<const c10::IValue> inputs, Reporter &here,
+                                Begun &begun)
+{
+    const Observer *observer = told[0].load(std::memory_order_acquire);
+    Tape *tape = observer ? here.tape_for(*observer) : nullptr;
+    if (!tape || !has_only_values(function, *called.texts) ||
+        observer->wants_elements_of(called.texts->name))
+        return false;
+    const uint64_t id = tape->begin(function, called, inputs);
+    if (!id) {
+        here.forget_tape();
+        return false;
+    }
+    begun.numbers[0] = {&observer->plugins(), id};
+    begun.count = 1;
+    begun.tape = tape->get();
+    return true;
 }
 
 [[gnu::hot]] std::unique_ptr<at::ObserverContext> begin_operator(const at::RecordFunction &function)
@@ -208,17 +252,12 @@ Detail usual_detail(const kpt_observer &to)
     try {
         Reporter &here = Reporter::here();
         std::unique_ptr<Begun> begun(new Begun); // not zeroed first
-        Values::Scope scope(here.values);
-        const FunctionTexts &texts = texts_of(function);
-        const size_t inputs = texts.inputs;
-        begun->outputs = texts.outputs;
-        kpt_op op = described(function, texts, here.values);
-        for (size_t i = 0; i < end; i++) {
-            const Observer *observer = told[i].load(std::memory_order_acquire);
-            if (!observer) continue;
-            const uint64_t id = begin_for(*observer, function, inputs, here.values, op);
-            if (id) begun->numbers[begun->count++] = {&observer->plugins(), id};
-        }
+        Called &called = called_of(function);
+        const auto inputs = last_of(function.inputs(), called.inputs);
+        begun->outputs = called.outputs;
+        const size_t told_already = begin_on_tape(function, called, inputs, here, *begun);
+        if (told_already < end)
+            begin_in_full(function, *called.texts, inputs, told_already, here, *begun);
         begun->exceptions = here.uncaught_exceptions();
         return begun;
     } catch (const std::exception &) { // no memory; the operator goes on
@@ -226,18 +265,19 @@ Detail usual_detail(const kpt_observer &to)
     }
 }
 
-[[gnu::hot]] void end_for(const Begun::One &one, at::ArrayRef<const c10::IValue> outputs,
-                          bool raised, Values &values)
+[[gnu::noinline]] void end_in_full(const Begun &begun, at::ArrayRef<const c10::IValue> outputs,
+                                   bool raised, uint32_t first, Values &values)
 {
-    const kpt_observer &to = *one.observer;
-    const kpt_str error = raised ? kpt_str_of("raised") : kpt_str{};
+    Values::Scope scope(values);
     kpt_op op;
     KPT_INIT(&op);
-    op.values = values.convert(outputs, usual_detail(to));
+    op.values = values.convert(outputs, false);
     op.value_count = outputs.size();
-    if (to.ops->end_op(to.self, one.id, &op, error) != KPT_DECLINED) return;
-    op.values = values.convert(outputs, Detail::WHOLE);
-    (void)to.ops->end_op(to.self, one.id, &op, error);
+    for (uint32_t i = first; i < begun.count; i++) {
+        const kpt_observer &to = *begun.numbers[i].observer;
+        (void)to.ops->end_op(to.self, begun.numbers[i].id, &op,
+                             raised ? kpt_str_of("raised") : kpt_str{});
+    }
 }
 
 [[gnu::hot]] void end_operator(const at::RecordFunction &function, at::ObserverContext *context)
@@ -247,12 +287,13 @@ Detail usual_detail(const kpt_observer &to)
     try {
         Reporter &here = Reporter::here();
         const bool raised = here.uncaught_exceptions() > begun->exceptions;
-        Values::Scope scope(here.values);
         const auto &all = function.outputs();
         const auto outputs =
             last_of(at::ArrayRef<const c10::IValue>(all.data(), all.size()), begun->outputs);
-        for (uint32_t i = 0; i < begun->count; i++)
-            end_for(begun->numbers[i], outputs, raised, here.values);
+        const uint32_t told_already = begun->tape && begun->tape == here.tape().get() && !raised &&
+                                      here.tape().end(begun->numbers[0].id, outputs);
+        if (told_already < begun->count)
+            end_in_full(*begun, outputs, raised, told_already, here.values);
     } catch (const std::exception &) { // no memory; its observers end it with its parent
     }
 }

@@ -104,6 +104,16 @@ bool Observer::recover(const std::string &journal, const std::string &path)
                     "the execution trace can't be recovered");
 }
 
+kpt_tape *Observer::tape() const
+{
+    kpt_tape *out = nullptr;
+    if (!KPT_HAS(observer_.ops, kpt_observer_ops, tape) ||
+        observer_.ops->tape(observer_.self, &out) != KPT_OK || !out ||
+        out->struct_size < KPT_TAPE_V1_SIZE || out->ops->struct_size < KPT_TAPE_OPS_V1_SIZE)
+        return nullptr;
+    return out;
+}
+
 bool Observer::is_listed(kpt_str name) const
 {
     const std::string &list = settings_.data_ops;

@@ -51,6 +51,8 @@ class Observer
     {
         return observer_;
     }
+    // The calling thread's; null: there is none.
+    kpt_tape *tape() const;
     // Whether the elements of NAME's integral inputs are asked for.
     bool wants_elements_of(kpt_str name) const
     {

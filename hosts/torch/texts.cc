@@ -54,8 +54,7 @@ struct Operator {
 struct Seen {
     std::mutex lock;                                        // nothing is called under it
     std::unordered_map<const char *, Operator *> operators; // by where torch has the name
-    std::unordered_map<std::string, uint64_t> names;        // with the number of each
-    uint64_t last = 0;                                      // number of texts
+    std::unordered_map<std::string, FunctionTexts> names;
     std::map<c10::Device, std::string, bool (*)(const c10::Device &, const c10::Device &)> devices{
         [](const c10::Device &a, const c10::Device &b) {
             return std::pair(a.type(), a.index()) < std::pair(b.type(), b.index());
@@ -68,19 +67,12 @@ Seen &seen()
     return *forever;
 }
 
-// An operator that a thread has called: one line of the cache.
-struct alignas(64) Called {
-    const char *key = nullptr; // where torch has its name
-    uint64_t removals = 0;     // how many there were: after another one it is looked for again
-    FunctionTexts texts;
-};
-static_assert(sizeof(Called) == 64);
-
 // What this thread looks at first.
 struct Recent {
-    std::array<Called, 256> operators{};
-    std::array<FunctionTexts, 256> names{};
+    std::array<Called, 256> operators{}; // checked by how many were removed
+    std::array<Called, 256> names{};     // checked by their hash
     FunctionTexts not_kept;
+    Called called_not_kept;
     c10::Device device{c10::DeviceType::CPU};
     kpt_str device_text = view("cpu");
 };
@@ -110,14 +102,13 @@ const Operator *remembered(const c10::FunctionSchema &schema, const char *key, u
                                                     {}});
     made->texts = {view(made->name), view(made->schema),
                    static_cast<uint32_t>(schema.arguments().size()),
-                   static_cast<uint32_t>(schema.returns().size()), 0};
+                   static_cast<uint32_t>(schema.returns().size())};
     Seen &all = seen();
     std::lock_guard<std::mutex> guard(all.lock);
     Operator *&last = all.operators[key];
     if (last && last->schema == made->schema && last->is_registered == made->is_registered) {
         last->removals = removals;
     } else {
-        made->texts.description = ++all.last;
         last = made.release();
     }
     return last;
@@ -136,42 +127,59 @@ const Operator *looked_up(const char *key, const char *overload, uint64_t remova
     return is_same ? &last : nullptr;
 }
 
-// Of an annotation, or a node of autograd's.
-const FunctionTexts &texts_of_name(std::string_view name)
+// NAME's, which stay where they are; null: there are too many.
+const FunctionTexts *kept(std::string_view name)
 {
-    FunctionTexts &last = recent().names[std::hash<std::string_view>{}(name) % 256];
-    const kpt_str kept = last.name;
-    if (kept.size == name.size() && kept.data && !memcmp(kept.data, name.data(), name.size()))
-        return last;
     Seen &all = seen();
     std::string copy(name);
-    FunctionTexts texts;
     std::lock_guard<std::mutex> guard(all.lock);
-    if (all.names.size() >= MOST_NAMES && !all.names.count(copy)) {
-        texts.name = view(name);
-        return recent().not_kept = texts;
+    if (all.names.size() >= MOST_NAMES && !all.names.count(copy)) return nullptr;
+    const auto [found, is_new] = all.names.try_emplace(std::move(copy));
+    if (is_new) found->second.name = view(found->first);
+    return &found->second;
+}
+
+// Of an annotation, or a node of autograd's.
+[[gnu::hot]] Called &called_by_name(std::string_view name)
+{
+    Recent &here = recent();
+    const uint64_t hash = std::hash<std::string_view>{}(name);
+    Called &last = here.names[hash % here.names.size()];
+    if (last.key && last.check == hash && last.texts->name.size == name.size() &&
+        !memcmp(last.key, name.data(), name.size()))
+        return last;
+    if (const FunctionTexts *texts = kept(name)) {
+        last = Called();
+        last.key = texts->name.data;
+        last.check = hash;
+        last.texts = texts;
+        return last;
     }
-    const auto [found, is_new] = all.names.try_emplace(std::move(copy), 0);
-    if (is_new) found->second = ++all.last;
-    texts.name = view(found->first);
-    texts.description = found->second;
-    return last = texts;
+    here.not_kept.name = view(name);
+    here.called_not_kept = Called();
+    here.called_not_kept.texts = &here.not_kept;
+    return here.called_not_kept;
 }
 
 } // namespace
 
-[[gnu::hot]] const FunctionTexts &texts_of(const at::RecordFunction &function)
+[[gnu::hot]] Called &called_of(const at::RecordFunction &function)
 {
     const char *key = function.name();
     const auto mixed = reinterpret_cast<uintptr_t>(key) * UINT64_C(0x9E3779B97F4A7C15);
     Called &last = recent().operators[mixed >> 56];
     const uint64_t removals = Removals::count();
-    if (last.key == key && last.removals == removals) return last.texts;
-    if (!function.operator_name()) return texts_of_name(key);
+    if (last.key == key && last.check == removals) return last;
+    if (!function.operator_name()) return called_by_name(key);
     const Operator *found = looked_up(key, function.overload_name(), removals);
     if (!found) found = remembered(*function.operator_schema(), key, removals);
-    last = {found->is_registered ? key : nullptr, removals, found->texts};
-    return last.texts;
+    last = {found->is_registered ? key : nullptr,
+            removals,
+            &found->texts,
+            found->texts.inputs,
+            found->texts.outputs,
+            {}};
+    return last;
 }
 
 [[gnu::hot]] kpt_str device_text(c10::Device device)

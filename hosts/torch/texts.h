@@ -16,12 +16,29 @@ struct FunctionTexts {
     kpt_str schema{};
     uint32_t inputs = UINT32_MAX; // how many; all that there are without a schema
     uint32_t outputs = UINT32_MAX;
-    uint64_t description = 0; // the texts' number
 };
 
-// The name's text may be FUNCTION's own, where there are too many names to keep. Good until the thread asks
-// again.
-const FunctionTexts &texts_of(const at::RecordFunction &function);
+// Where a function is on a tape of the thread's (tape.h).
+struct FunctionPlace {
+    uint64_t forward_thread = 0;
+    uint32_t scope = 0;
+    uint32_t serial = 0; // the tape's; 0: nowhere
+    uint32_t at = 0;
+};
+
+// A function that a thread has called: one line of the cache.
+struct alignas(64) Called {
+    const char *key = nullptr; // an operator's: where torch has its name; else where we have it
+    uint64_t check = 0;        // of what is at the key
+    const FunctionTexts *texts = nullptr;
+    uint32_t inputs = UINT32_MAX;
+    uint32_t outputs = UINT32_MAX;
+    FunctionPlace place;
+};
+static_assert(sizeof(Called) == 64);
+
+// Good until the thread asks again. The name's text may be FUNCTION's own, where there are too many names to keep.
+Called &called_of(const at::RecordFunction &function);
 
 kpt_str device_text(c10::Device device);
 

@@ -1,5 +1,6 @@
 #include "values.h"
 
+#include "described.h"
 #include "elements.h"
 #include "texts.h"
 
@@ -26,19 +27,17 @@ void Values::give_elements(const at::Tensor &from, kpt_tensor &given)
     }
 }
 
-// One that was not told before, or is to be told again.
-[[gnu::hot, gnu::noinline]] void Values::convert_tensor(const at::Tensor &from, uint64_t number,
-                                                        kpt_value &to, Detail detail)
+void Values::convert_tensor(const at::Tensor &from, kpt_value &to, bool elements)
 {
     auto *given = arena_.take<kpt_tensor>(1);
     to.kind = KPT_VALUE_TENSOR;
     to.tensor = given;
-    descriptions_.tell(*from.unsafeGetTensorImpl(), number, *given);
-    if (detail == Detail::ELEMENTS && from.defined()) give_elements(from, *given);
+    describe(*from.unsafeGetTensorImpl(), *given);
+    if (elements && from.defined()) give_elements(from, *given);
 }
 
-[[gnu::hot]] void Values::convert_items(uint32_t kind, at::ArrayRef<c10::IValue> items,
-                                        kpt_value &to, Detail detail, int depth)
+void Values::convert_items(uint32_t kind, at::ArrayRef<c10::IValue> items, kpt_value &to,
+                           bool elements, int depth)
 {
     const size_t count = std::min<size_t>(items.size(), MOST_ITEMS);
     auto *converted = arena_.take<kpt_value>(count);
@@ -46,19 +45,18 @@ void Values::give_elements(const at::Tensor &from, kpt_tensor &given)
     to.item_count = static_cast<uint32_t>(count);
     to.items = converted;
     for (size_t i = 0; i < count; i++)
-        convert_one(items[i], converted[i], detail, depth + 1);
+        convert_one(items[i], converted[i], elements, depth + 1);
 }
 
-[[gnu::hot, gnu::noinline]] void Values::convert_other(const c10::IValue &from, kpt_value &to,
-                                                       Detail detail, int depth)
+void Values::convert_other(const c10::IValue &from, kpt_value &to, bool elements, int depth)
 {
     if (from.isList() && depth < MOST_DEPTH) {
-        convert_items(KPT_VALUE_LIST, from.toListRef(), to, detail, depth);
+        convert_items(KPT_VALUE_LIST, from.toListRef(), to, elements, depth);
     } else if (from.isDouble()) {
         to.kind = KPT_VALUE_DOUBLE;
         to.real = from.toDouble();
     } else if (from.isTuple() && depth < MOST_DEPTH) {
-        convert_items(KPT_VALUE_TUPLE, from.toTupleRef().elements(), to, detail, depth);
+        convert_items(KPT_VALUE_TUPLE, from.toTupleRef().elements(), to, elements, depth);
     } else if (from.isString()) {
         to.kind = KPT_VALUE_STRING;
         to.text = view(from.toStringRef());
@@ -72,17 +70,10 @@ void Values::give_elements(const at::Tensor &from, kpt_tensor &given)
 }
 
 // Of a value only what its kind says is filled in.
-inline void Values::convert_one(const c10::IValue &from, kpt_value &to, Detail detail, int depth)
+void Values::convert_one(const c10::IValue &from, kpt_value &to, bool elements, int depth)
 {
     if (from.isTensor()) {
-        const at::Tensor &tensor = from.toTensor();
-        const uint64_t number = descriptions_.known(*tensor.unsafeGetTensorImpl());
-        if (number && detail == Detail::DESCRIBED) {
-            to.kind = KPT_VALUE_DESCRIBED;
-            to.number = static_cast<int64_t>(number);
-        } else {
-            convert_tensor(tensor, number, to, detail);
-        }
+        convert_tensor(from.toTensor(), to, elements);
     } else if (from.isNone()) {
         to.kind = KPT_VALUE_NONE;
     } else if (from.isInt()) {
@@ -92,16 +83,15 @@ inline void Values::convert_one(const c10::IValue &from, kpt_value &to, Detail d
         to.kind = KPT_VALUE_BOOL;
         to.number = from.toBool();
     } else {
-        convert_other(from, to, detail, depth);
+        convert_other(from, to, elements, depth);
     }
 }
 
-[[gnu::hot]] kpt_value *Values::convert(at::ArrayRef<const c10::IValue> given, Detail detail,
-                                        size_t more)
+kpt_value *Values::convert(at::ArrayRef<const c10::IValue> given, bool elements, size_t more)
 {
     auto *converted = arena_.take<kpt_value>(given.size() + more);
     for (size_t i = 0; i < given.size(); i++)
-        convert_one(given[i], converted[i], detail, 0);
+        convert_one(given[i], converted[i], elements, 0);
     return converted;
 }
 

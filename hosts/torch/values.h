@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "arena.h"
-#include "descriptions.h"
 #include "kpt.h"
 
 namespace kpytrace
@@ -22,13 +21,6 @@ inline kpt_str view(std::string_view text)
 {
     return {text.data(), text.size()};
 }
-
-// How much of tensors is told.
-enum class Detail {
-    DESCRIBED, // their number, of those that were told before
-    WHOLE,
-    ELEMENTS // and those of integral ones; of other devices copied
-};
 
 class Values
 {
@@ -54,8 +46,9 @@ class Values
         size_t copies_;
     };
 
-    // GIVEN, with room for MORE behind them.
-    kpt_value *convert(at::ArrayRef<const c10::IValue> given, Detail detail, size_t more = 0);
+    // GIVEN, with room for MORE behind them. ELEMENTS: those of integral tensors are told as well; of other devices
+    // copied.
+    kpt_value *convert(at::ArrayRef<const c10::IValue> given, bool elements, size_t more = 0);
 
     kpt_attr *attrs(size_t count)
     {
@@ -64,16 +57,15 @@ class Values
     kpt_str copied(std::string_view text);
 
   private:
-    void convert_one(const c10::IValue &from, kpt_value &to, Detail detail, int depth);
-    void convert_other(const c10::IValue &from, kpt_value &to, Detail detail, int depth);
-    void convert_items(uint32_t kind, at::ArrayRef<c10::IValue> items, kpt_value &to, Detail detail,
+    void convert_one(const c10::IValue &from, kpt_value &to, bool elements, int depth);
+    void convert_other(const c10::IValue &from, kpt_value &to, bool elements, int depth);
+    void convert_items(uint32_t kind, at::ArrayRef<c10::IValue> items, kpt_value &to, bool elements,
                        int depth);
-    void convert_tensor(const at::Tensor &from, uint64_t number, kpt_value &to, Detail detail);
+    void convert_tensor(const at::Tensor &from, kpt_value &to, bool elements);
     void give_elements(const at::Tensor &from, kpt_tensor &given);
 
     Arena arena_;
     std::vector<at::Tensor> copies_;
-    Descriptions descriptions_;
 };
 
 } // namespace kpytrace

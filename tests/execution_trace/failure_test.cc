@@ -49,8 +49,7 @@ TEST_F(Failure, WhatFindsNoRoomIsNotKnown)
     {
         const Limit limit(400000);
         for (int i = 1; i <= 3000; i++) {
-            kpt_tensor &t = values.tensor(0x1000, {i, 3});
-            t.description = static_cast<uint64_t>(i);
+            const kpt_tensor &t = values.tensor(0x1000, {i, 3});
             end_op(begin_op(op_of("long"), {values.of(t), values.string(text.c_str())}));
             const uint64_t id = begin_op(op_of("short"), {values.integer(i), values.of(t)});
             recorded += id != 0;

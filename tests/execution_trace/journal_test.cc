@@ -100,67 +100,6 @@ TEST_F(Journal, ATensorIsInAChunkOnce)
     (void)finish("numbers.json");
 }
 
-TEST_F(Journal, ADescribedTensorIsNotLookedAtAgain)
-{
-    kpt_tensor &t = values.tensor(0x1000, {2, 3});
-    const int64_t swapped[] = {3, 2};
-    t.description = 7;
-    begin();
-    run("first", {values.of(t)}, {values.of(t)});
-    t.sizes = swapped; /* a host that does not keep its word */
-    run("again", {values.of(t)});
-    t.description = 8;
-    run("other", {values.of(t)});
-    t.description = 0;
-    run("undescribed", {values.of(t)});
-    const json trace_of = finish();
-    const auto shapes = [&trace_of](const char *name) {
-        return text_of(node_of(trace_of, name)["inputs"]["shapes"]);
-    };
-    EXPECT_EQ(text_of(node_of(trace_of, "first")["outputs"]["shapes"]), "[[2,3]]");
-    EXPECT_EQ(shapes("again"), "[[2,3]]");
-    EXPECT_EQ(shapes("other"), "[[3,2]]");
-    EXPECT_EQ(shapes("undescribed"), "[[3,2]]");
-}
-
-TEST_F(Journal, ADescriptionHoldsInEveryChunk)
-{
-    kpt_tensor &t = values.tensor(0x1000, {2, 3, 4, 5});
-    kpt_op op = op_of("described");
-    const int count = 5000;
-    op.schema = kpt_str_of("described(Tensor a) -> Tensor");
-    op.description = t.description = 300;
-    args.max_bytes = 65536;
-    begin();
-    for (int i = 0; i < count; i++)
-        end_op(begin_op(op, {values.of(t), values.of(t)}), {values.of(t)});
-    const json all = finish();
-    ASSERT_EQ(all["nodes"].items.size(), static_cast<size_t>(count) + 2);
-    for (int i = 0; i < count; i++) {
-        const json &node = all["nodes"].items[static_cast<size_t>(i) + 1];
-        ASSERT_EQ(node["name"].text, "described");
-        ASSERT_EQ(text_of(node["inputs"]["values"]),
-                  "[[4,5,0,120,4,\"cpu\"],[4,5,0,120,4,\"cpu\"]]");
-        ASSERT_EQ(text_of(node["outputs"]["shapes"]), "[[2,3,4,5]]");
-    }
-}
-
-TEST_F(Journal, ADescribedOperatorIsNotLookedAtAgain)
-{
-    kpt_op op = op_of("described");
-    begin();
-    op.description = 256; /* both in the same place of a table */
-    end_op(begin_op(op));
-    op.name = kpt_str_of("renamed"); /* a host that does not keep its word */
-    end_op(begin_op(op));
-    op.description = 512;
-    end_op(begin_op(op));
-    const json nodes = finish()["nodes"];
-    EXPECT_EQ(nodes.items[1]["name"].text, "described");
-    EXPECT_EQ(nodes.items[2]["name"].text, "described");
-    EXPECT_EQ(nodes.items[3]["name"].text, "renamed");
-}
-
 TEST_F(Journal, ATensorThatChangedIsNotTheSame)
 {
     kpt_tensor &t = values.tensor(0x1000, {2, 3});

@@ -243,23 +243,20 @@ TEST_F(Node, AttributesComeInTorchsOrder)
     EXPECT_FALSE(attr_of(node, "kpytrace").has("stack"));
 }
 
-/* What the host says of their texts, and where these lie, is the same. */
+/* Where their texts lie is the same. */
 TEST_F(Node, CallsOfOneFunctionMayDifferInScopeAndThreads)
 {
     kpt_op op = op_of("op");
     std::vector<std::string> expected;
     std::vector<std::string> told;
     begin();
-    for (const uint64_t description : {0U, 7U, 7U + 256}) {
-        op.description = description;
-        for (uint32_t i = 0; i < 8; i++) {
-            op.scope = i & 1;
-            op.thread = 10 + (i >> 1 & 1);
-            op.forward_thread = 20 + (i >> 2 & 1);
-            expected.push_back(std::to_string(op.scope) + " " + std::to_string(op.thread) + " " +
-                               std::to_string(op.forward_thread));
-            end_op(begin_op(op));
-        }
+    for (uint32_t i = 0; i < 16; i++) {
+        op.scope = i & 1;
+        op.thread = 10 + (i >> 1 & 1);
+        op.forward_thread = 20 + (i >> 2 & 1);
+        expected.push_back(std::to_string(op.scope) + " " + std::to_string(op.thread) + " " +
+                           std::to_string(op.forward_thread));
+        end_op(begin_op(op));
     }
     const json t = finish();
     for (const json &node : t["nodes"].items)

@@ -67,9 +67,9 @@ class Recovery : public Observing
         std::vector<uint64_t> words = words_of(content("t.json.journal"));
         reference = 0;
         for (size_t i = 0; i < words.size(); i++) {
-            kpti_et_value value;
+            kpt_tape_value value;
             memcpy(&value, &words[i], sizeof value);
-            const bool is_one = value.kind == KPTI_ET_SAME && !value.flags && !value.dimensions;
+            const bool is_one = value.kind == KPT_TAPE_SAME && !value.flags && !value.dimensions;
             if (is_one && value.size < 8192) reference = reference ? SIZE_MAX : i;
         }
         return words;
@@ -167,7 +167,7 @@ TEST_F(Recovery, OfAReferenceToATensorThatIsNoneThere)
     const std::vector<uint64_t> whole = with_a_reference(reference);
     ASSERT_GT(reference, 0U);
     ASSERT_LT(reference, whole.size()); /* there is just one */
-    kpti_et_value value;
+    kpt_tape_value value;
     memcpy(&value, &whole[reference], sizeof value);
     const auto in_chunk = static_cast<uint32_t>(reference % (65536 / 8));
     const uint32_t wrong[] = {0,        1,    value.size + 1, value.size - 1, in_chunk,

@@ -74,7 +74,6 @@ static kpt_status begin_op(kpt_handle self, const kpt_op *op, uint64_t *op_id)
     if (!is_alive(self)) return KPT_E_HANDLE;
     if (!op_id) return KPT_E_INVALID;
     *op_id = wrong("R745") ? 1 : 0;
-    if (check_op(op) == KPT_OK && op->value_count && wrong("R747")) return KPT_DECLINED;
     return check_op(op);
 }
 
@@ -118,9 +117,16 @@ static kpt_status recover(kpt_handle self, kpt_str journal, kpt_str path)
     return sample_leave(object, status);
 }
 
+static kpt_status tape(kpt_handle self, kpt_tape **out)
+{
+    if (!is_alive(self)) return KPT_E_HANDLE;
+    if (!out) return wrong("R747") ? KPT_OK : KPT_E_INVALID;
+    *out = NULL;
+    return KPT_OK;
+}
+
 static kpt_observer_ops ops = {
     .struct_size = sizeof ops,
-    .flags = KPT_OBSERVER_TAKES_DESCRIBED,
     .open = open_file,
     .start = start,
     .stop = stop,
@@ -131,6 +137,7 @@ static kpt_observer_ops ops = {
     .destroy = destroy,
     .get_stats = get_stats,
     .recover = recover,
+    .tape = tape,
 };
 
 __attribute__((constructor)) static void shorten(void)

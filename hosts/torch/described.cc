@@ -1,12 +1,10 @@
-#include "descriptions.h"
+#include "described.h"
 
 #include <c10/core/TensorOptions.h>
 #include <c10/core/UndefinedTensorImpl.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
-#include <algorithm>
-#include <atomic>
-
+#include "identities.h"
 #include "texts.h"
 #include "values.h"
 
@@ -18,13 +16,13 @@ namespace
 
 // What torch's own observer writes of a tensor whose sizes are not numbers, or of a nested one's: nothing
 // but its type. Those of a Python subclass are asked for in Python, unless one takes what is stored.
-[[gnu::hot]] bool has_sizes(const c10::TensorImpl &impl)
+bool has_sizes(const c10::TensorImpl &impl)
 {
     return !impl.has_symbolic_sizes_strides() &&
            !impl.key_set().has(c10::DispatchKey::NestedTensor);
 }
 
-[[gnu::hot]] void describe_sizes(const c10::TensorImpl &impl, bool as_stored, kpt_tensor &to)
+void describe_sizes(const c10::TensorImpl &impl, bool as_stored, kpt_tensor &to)
 {
     const auto sizes = as_stored ? impl.sizes_default() : impl.sizes();
     const auto strides = as_stored ? impl.strides_default() : impl.strides();
@@ -47,7 +45,7 @@ c10::Device faked_device(const c10::TensorImpl &impl, c10::Device meta)
     return c10::Device(c10::dispatchKeyToDeviceType(key));
 }
 
-[[gnu::hot]] void describe(const c10::TensorImpl &impl, kpt_tensor &to)
+void describe_kind(const c10::TensorImpl &impl, kpt_tensor &to)
 {
     const bool has_storage = impl.has_storage();
     const bool as_stored = !has_storage || impl.is_python_dispatch();
@@ -63,59 +61,18 @@ c10::Device faked_device(const c10::TensorImpl &impl, c10::Device meta)
     to.device = device_text(stored.is_meta() && as_stored ? faked_device(impl, stored) : stored);
 }
 
-// Whether all that was told of it can be asked again, without a call.
-[[gnu::hot]] bool is_plain(const c10::TensorImpl &impl, const kpt_tensor &told)
-{
-    return impl.has_storage() && !impl.is_python_dispatch() && told.sizes && told.strides &&
-           told.device.size;
-}
-
 } // namespace
 
-[[gnu::hot]] bool Descriptions::Told::fits(const kpt_tensor &told)
-{
-    const auto is_small = [](int64_t number) { return number == static_cast<int32_t>(number); };
-    return told.dimensions <= MOST_DIMENSIONS && is_small(told.offset_elements) &&
-           std::all_of(told.sizes, told.sizes + told.dimensions, is_small) &&
-           std::all_of(told.strides, told.strides + told.dimensions, is_small);
-}
-
-[[gnu::hot]] void Descriptions::Told::keep(const c10::TensorImpl &now,
-                                           const c10::StorageImpl *its_storage, uint32_t now_epoch,
-                                           const kpt_tensor &told)
-{
-    tensor = &now;
-    epoch = now_epoch;
-    keys = now.key_set();
-    storage = its_storage;
-    dtype = now.dtype();
-    device = its_storage->device();
-    dimensions = static_cast<uint16_t>(told.dimensions);
-    offset_elements = static_cast<int32_t>(told.offset_elements);
-    description = told.description;
-    for (size_t i = 0; i < dimensions; i++)
-        extents[i] = {static_cast<int32_t>(told.sizes[i]), static_cast<int32_t>(told.strides[i])};
-}
-
-// Of the numbers that hold, no two of a thread end in the same ten bits: an observer that looks at these
-// finds each.
-uint64_t Descriptions::new_number(size_t slot)
-{
-    static std::atomic<uint64_t> last{0};
-    return ++last << (SLOT_BITS + 1) | slot;
-}
-
-[[gnu::hot]] void Descriptions::tell(c10::TensorImpl &tensor, uint64_t number, kpt_tensor &to)
+void describe(c10::TensorImpl &tensor, kpt_tensor &to)
 {
     KPT_INIT(&to);
     if (&tensor == c10::UndefinedTensorImpl::singleton()) {
         to.dtype = view(tensor.dtype().name());
         to.tensor_id = UNDEFINED_TENSOR;
-        to.description = 1 << SLOT_BITS; // of no slot
         return;
     }
     try {
-        describe(tensor, to);
+        describe_kind(tensor, to);
     } catch (const std::exception &) { // a kind of tensor that refuses
         to.dimensions = 1;
         to.sizes = to.strides = nullptr;
@@ -124,11 +81,6 @@ uint64_t Descriptions::new_number(size_t slot)
     const Identity identity = identify(&tensor, storage);
     to.tensor_id = identity.tensor_id;
     to.storage_id = identity.storage_id;
-    to.description = number;
-    if (number || !is_plain(tensor, to) || !Told::fits(to)) return;
-    const size_t slot = slot_of(&tensor);
-    to.description = new_number(slot);
-    told_[slot].keep(tensor, storage, identity.epoch, to);
 }
 
 } // namespace kpytrace

@@ -1,0 +1,280 @@
+#include "tape.h"
+
+#include <c10/core/UndefinedTensorImpl.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "values.h"
+
+namespace kpytrace
+{
+
+namespace
+{
+
+// Whether the fields of a tensor are what it says of itself: it is no wrapper of another one, and asks nobody.
+[[gnu::hot]] bool is_plain(const c10::TensorImpl &tensor)
+{
+    using Key = c10::DispatchKey;
+    static constexpr auto keys =
+        c10::DispatchKeySet({Key::CPU, Key::CUDA, Key::XPU, Key::MPS, Key::Meta}) |
+        c10::DispatchKeySet({Key::Negative, Key::Conjugate, Key::BackendSelect,
+                             Key::ADInplaceOrView, Key::AutogradFunctionality}) |
+        c10::autocast_dispatch_keyset;
+    return tensor.has_storage() && !(tensor.key_set().raw_repr() & ~keys.raw_repr()) &&
+           !tensor.has_symbolic_sizes_strides();
+}
+
+uint64_t word_of(kpt_tape_value head)
+{
+    uint64_t word;
+    std::memcpy(&word, &head, sizeof word);
+    return word;
+}
+
+// Offset, count, sizes and strides, as numbers of type N.
+template <class N>
+[[gnu::always_inline]] inline void write_numbers(uint64_t *words, const c10::TensorImpl &tensor)
+{
+    auto *to = reinterpret_cast<N *>(words);
+    *to++ = static_cast<N>(tensor.storage_offset());
+    *to++ = static_cast<N>(tensor.numel());
+    for (const int64_t size : tensor.sizes())
+        *to++ = static_cast<N>(size);
+    for (const int64_t stride : tensor.strides())
+        *to++ = static_cast<N>(stride);
+}
+
+// What the bits of all these numbers have in common.
+[[gnu::hot]] bool are_wide(const c10::TensorImpl &tensor)
+{
+    uint64_t bits = static_cast<uint64_t>(tensor.storage_offset() | tensor.numel());
+    for (const int64_t size : tensor.sizes())
+        bits |= static_cast<uint64_t>(size);
+    for (const int64_t stride : tensor.strides())
+        bits |= static_cast<uint64_t>(stride);
+    return bits >> 32;
+}
+
+} // namespace
+
+// --- words ---------------------------------------------------------------------------------------------
+
+// Null: there are none.
+inline uint64_t *Tape::take(size_t words)
+{
+    uint64_t *at = tape_->at;
+    if (static_cast<size_t>(tape_->limit - at) < words) return nullptr;
+    tape_->at = at + words;
+    return at;
+}
+
+inline bool Tape::put_head(kpt_tape_value head)
+{
+    uint64_t *to = take(1);
+    if (to) *to = word_of(head);
+    return to;
+}
+
+inline bool Tape::put_number(uint8_t kind, uint64_t bits)
+{
+    uint64_t *to = take(2);
+    if (!to) return false;
+    to[0] = word_of({kind, 0, 0, 0});
+    to[1] = bits;
+    return true;
+}
+
+bool Tape::put_text(uint8_t kind, std::string_view text)
+{
+    const uint32_t place = tape_->ops->text(tape_, view(text));
+    return (place || text.empty()) && put_head({kind, 0, 0, place});
+}
+
+bool Tape::put_bytes(std::string_view text)
+{
+    const size_t words = (text.size() + sizeof(uint64_t) - 1) / sizeof(uint64_t);
+    if (text.size() > UINT32_MAX ||
+        !put_head({KPT_VALUE_STRING, 0, 0, static_cast<uint32_t>(text.size())}))
+        return false;
+    uint64_t *to = take(words);
+    if (to) std::copy(text.begin(), text.end(), reinterpret_cast<char *>(to));
+    return to;
+}
+
+// --- tensors -------------------------------------------------------------------------------------------
+
+// 0: there is no room.
+inline uint64_t Tape::kind_of(caffe2::TypeMeta dtype, c10::Device device)
+{
+    for (const Kind &kind : kinds_)
+        if (kind.serial == tape_->serial && kind.dtype == dtype && kind.device == device)
+            return kind.word;
+    const uint64_t dtype_place = tape_->ops->text(tape_, view(dtype.name()));
+    const uint64_t device_place = tape_->ops->text(tape_, device_text(device));
+    if (!dtype_place || !device_place) return 0;
+    const uint64_t word = dtype_place | device_place << 32;
+    kinds_[next_kind_++ % kinds_.size()] = {tape_->serial, dtype, device, word};
+    return word;
+}
+
+bool Tape::put_undefined(const c10::TensorImpl &tensor)
+{
+    enum { WORDS = 2 + sizeof(kpt_tape_tensor) / sizeof(uint64_t) };
+    if (undefined_serial_ == tape_->serial) return put_head({KPT_TAPE_SAME, 0, 0, undefined_});
+    const uint64_t dtype = tape_->ops->text(tape_, view(tensor.dtype().name()));
+    uint64_t *to = dtype ? take(WORDS) : nullptr;
+    if (!to) return false;
+    const std::array<uint64_t, WORDS> words = {word_of({KPT_VALUE_TENSOR, 0, 0, 0}), dtype,
+                                               UNDEFINED_TENSOR, 0, 0};
+    std::copy(words.begin(), words.end(), to);
+    undefined_serial_ = tape_->serial;
+    undefined_ = static_cast<uint32_t>(to - tape_->base);
+    return true;
+}
+
+[[gnu::hot, gnu::noinline]] bool Tape::put_new(c10::TensorImpl &tensor, Told &slot)
+{
+    enum { MOST_DIMENSIONS = 1024, FIXED = 1 + sizeof(kpt_tape_tensor) / sizeof(uint64_t) };
+    if (&tensor == c10::UndefinedTensorImpl::singleton()) return put_undefined(tensor);
+    if (!is_plain(tensor) || tensor.dim() > MOST_DIMENSIONS) return false;
+    const auto dimensions = static_cast<size_t>(tensor.dim());
+    auto *storage = tensor.unsafe_storage().unsafeGetStorageImpl();
+    const uint64_t kind = kind_of(tensor.dtype(), storage->device());
+    const bool is_wide = are_wide(tensor);
+    uint64_t *to = kind ? take(FIXED + (1 + dimensions) * (is_wide ? 2 : 1)) : nullptr;
+    if (!to) return false;
+    const Identity identity = identify(&tensor, storage);
+    const auto flags = static_cast<uint8_t>(is_wide ? KPT_TAPE_WIDE : 0);
+    to[0] = word_of({KPT_VALUE_TENSOR, flags, static_cast<uint16_t>(dimensions),
+                     static_cast<uint32_t>(tensor.dtype().itemsize())});
+    to[1] = kind;
+    to[2] = identity.tensor_id;
+    to[3] = identity.storage_id;
+    if (is_wide)
+        write_numbers<uint64_t>(to + FIXED, tensor);
+    else
+        write_numbers<uint32_t>(to + FIXED, tensor);
+    slot.keep(tensor, storage, identity.epoch, tape_->serial,
+              static_cast<uint32_t>(to - tape_->base));
+    told_.note(slot);
+    return true;
+}
+
+// --- values --------------------------------------------------------------------------------------------
+
+bool Tape::put_items(uint8_t kind, at::ArrayRef<c10::IValue> items, int depth)
+{
+    const size_t count = std::min<size_t>(items.size(), KPT_TAPE_MOST_ITEMS);
+    if (depth >= KPT_TAPE_MOST_DEPTH || !put_head({kind, 0, 0, static_cast<uint32_t>(count)}))
+        return false;
+    for (const c10::IValue &item : items.slice(0, count))
+        if (!put_one(item, depth + 1)) return false;
+    return true;
+}
+
+[[gnu::hot, gnu::noinline]] bool Tape::put_other(const c10::IValue &value, int depth)
+{
+    if (value.isList()) return put_items(KPT_VALUE_LIST, value.toListRef(), depth);
+    if (value.isDouble()) {
+        const double number = value.toDouble();
+        uint64_t bits;
+        std::memcpy(&bits, &number, sizeof bits);
+        return put_number(KPT_VALUE_DOUBLE, bits);
+    }
+    if (value.isTuple()) return put_items(KPT_VALUE_TUPLE, value.toTupleRef().elements(), depth);
+    if (value.isString()) return put_bytes(value.toStringRef());
+    if (value.isDevice()) {
+        const kpt_str text = device_text(value.toDevice());
+        return put_text(KPT_VALUE_DEVICE, {text.data, text.size});
+    }
+    return put_text(KPT_VALUE_OTHER, value.tagKind());
+}
+
+inline bool Tape::put_one(const c10::IValue &value, int depth)
+{
+    if (value.isTensor()) {
+        c10::TensorImpl &tensor = *value.toTensor().unsafeGetTensorImpl();
+        Told &slot = told_.slot_of(&tensor);
+        if (slot.holds(tensor, tape_->serial)) return put_head({KPT_TAPE_SAME, 0, 0, slot.place()});
+        return put_new(tensor, slot);
+    }
+    if (value.isNone()) return put_head({KPT_VALUE_NONE, 0, 0, 0});
+    if (value.isInt()) return put_number(KPT_VALUE_INT, static_cast<uint64_t>(value.toInt()));
+    if (value.isBool()) return put_number(KPT_VALUE_BOOL, value.toBool());
+    return put_other(value, depth);
+}
+
+[[gnu::hot]] bool Tape::put(Given values)
+{
+    for (const c10::IValue &value : values)
+        if (!put_one(value, 0)) return false;
+    return true;
+}
+
+// --- operators -----------------------------------------------------------------------------------------
+
+// 0: there is no room.
+inline uint32_t Tape::place_of(const at::RecordFunction &function, Called &called)
+{
+    FunctionPlace &place = called.place;
+    const auto scope = static_cast<uint32_t>(function.scope());
+    if (place.serial == tape_->serial && place.scope == scope &&
+        place.forward_thread == function.forwardThreadId())
+        return place.at;
+    kpt_op op;
+    KPT_INIT(&op);
+    op.scope = scope;
+    op.name = called.texts->name;
+    op.schema = called.texts->schema;
+    op.forward_thread = function.forwardThreadId();
+    op.thread = function.threadId();
+    const uint32_t at = tape_->ops->function(tape_, &op);
+    place = {op.forward_thread, scope, at ? tape_->serial : 0, at};
+    return at;
+}
+
+void Tape::give_up()
+{
+    told_.take_back();
+    undefined_serial_ = 0;
+    tape_->ops->give_up(tape_);
+}
+
+[[gnu::hot]] uint64_t Tape::begin(const at::RecordFunction &function, Called &called, Given inputs)
+{
+    if (!tape_->ops->begin(tape_)) return 0;
+    try {
+        const uint32_t place = place_of(function, called);
+        if (place && put(inputs)) {
+            told_.settle();
+            return tape_->ops->begun(tape_, place, function.handle(), function.seqNr(),
+                                     static_cast<uint32_t>(inputs.size()));
+        }
+    } catch (...) {
+        give_up();
+        throw;
+    }
+    give_up();
+    return 0;
+}
+
+[[gnu::hot]] bool Tape::end(uint64_t id, Given outputs)
+{
+    if (!tape_->ops->end(tape_, id)) return false;
+    try {
+        if (put(outputs)) {
+            told_.settle();
+            tape_->ops->ended(tape_, static_cast<uint32_t>(outputs.size()));
+            return true;
+        }
+    } catch (...) {
+        give_up();
+        throw;
+    }
+    give_up();
+    return false;
+}
+
+} // namespace kpytrace

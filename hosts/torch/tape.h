@@ -1,0 +1,75 @@
+// tape.h: operators written onto an observer's tape, in one pass over torch's values. Of one thread.
+//
+// Only tensors that are what they look like are: no Python and no operator runs while they are written. An operator
+// with others, and one that finds no room, is for begin_op and end_op, which take everything.
+#ifndef KPTI_TORCH_TAPE_H
+#define KPTI_TORCH_TAPE_H
+
+#include <ATen/core/ivalue.h>
+
+#include <array>
+
+#include "kpt.h"
+#include "texts.h"
+#include "told.h"
+
+namespace kpytrace
+{
+
+class Tape
+{
+  public:
+    using Given = at::ArrayRef<const c10::IValue>;
+
+    // Where to write from now on; null: nowhere.
+    void set(kpt_tape *tape)
+    {
+        tape_ = tape;
+    }
+    const kpt_tape *get() const
+    {
+        return tape_;
+    }
+
+    // The operator's number; 0: it is not on the tape. There is one.
+    uint64_t begin(const at::RecordFunction &function, Called &called, Given inputs);
+    // False: it is not.
+    bool end(uint64_t id, Given outputs);
+
+  private:
+    // The texts of a tensor's type and device, as one word.
+    struct Kind {
+        uint32_t serial = 0; // 0: none
+        caffe2::TypeMeta dtype;
+        c10::Device device{c10::DeviceType::CPU};
+        uint64_t word = 0;
+    };
+
+    // Each: false, it is not on the tape.
+    bool put(Given values);
+    bool put_one(const c10::IValue &value, int depth);
+    bool put_other(const c10::IValue &value, int depth);
+    bool put_items(uint8_t kind, at::ArrayRef<c10::IValue> items, int depth);
+    bool put_text(uint8_t kind, std::string_view text);
+    bool put_bytes(std::string_view text);
+    bool put_undefined(const c10::TensorImpl &tensor);
+    bool put_new(c10::TensorImpl &tensor, Told &slot);
+
+    bool put_head(kpt_tape_value head);
+    bool put_number(uint8_t kind, uint64_t bits);
+    uint64_t *take(size_t words);
+
+    uint64_t kind_of(caffe2::TypeMeta dtype, c10::Device device);
+    uint32_t place_of(const at::RecordFunction &function, Called &called);
+    void give_up();
+
+    kpt_tape *tape_ = nullptr;
+    ToldTensors told_;
+    std::array<Kind, 4> kinds_{};
+    size_t next_kind_ = 0;
+    uint32_t undefined_serial_ = 0; // of the tape that has the undefined tensor
+    uint32_t undefined_ = 0;        // where
+};
+
+} // namespace kpytrace
+#endif

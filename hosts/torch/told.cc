@@ -1,0 +1,51 @@
+#include "told.h"
+
+#include <algorithm>
+
+namespace kpytrace
+{
+
+namespace
+{
+
+bool is_small(int64_t number)
+{
+    return number == static_cast<int32_t>(number);
+}
+
+} // namespace
+
+[[gnu::hot]] void Told::keep(const c10::TensorImpl &now, const c10::StorageImpl *storage,
+                             uint32_t epoch, uint32_t serial, uint32_t place)
+{
+    const auto sizes = now.sizes();
+    const auto strides = now.strides();
+    forget();
+    if (sizes.size() > MOST_DIMENSIONS || !is_small(now.storage_offset()) ||
+        !std::all_of(sizes.begin(), sizes.end(), is_small) ||
+        !std::all_of(strides.begin(), strides.end(), is_small))
+        return;
+    tensor_ = &now;
+    storage_ = storage;
+    keys_ = now.key_set();
+    epoch_ = epoch;
+    serial_ = serial;
+    place_ = place;
+    offset_elements_ = static_cast<int32_t>(now.storage_offset());
+    dtype_ = now.dtype();
+    device_ = storage->device();
+    dimensions_ = static_cast<uint16_t>(sizes.size());
+    for (size_t i = 0; i < sizes.size(); i++)
+        extents_[i] = {static_cast<int32_t>(sizes[i]), static_cast<int32_t>(strides[i])};
+}
+
+void ToldTensors::take_back()
+{
+    if (new_count_ > new_.size())
+        std::for_each(&slots_[0], &slots_[1 << BITS], [](Told &slot) { slot.forget(); });
+    for (size_t i = 0; i < std::min(new_count_, new_.size()); i++)
+        slots_[new_[i]].forget();
+    new_count_ = 0;
+}
+
+} // namespace kpytrace
