@@ -30,6 +30,7 @@ struct kpt_tape;
 
 enum { KPT_TAPE_MOST_ITEMS = 4097, KPT_TAPE_MOST_DEPTH = 16 };
 
+/* Frozen, like kpt_value, as is the next one: they lie behind each other. */
 typedef struct kpt_tape_value {
     uint8_t kind;  /* KPT_VALUE_*, or KPT_TAPE_SAME */
     uint8_t flags; /* of a tensor: KPT_TAPE_* below */

@@ -7,7 +7,8 @@ that nothing of a header can be overlooked in silence (class Unknown).
 import re
 
 # Frozen for ever, so without a V1 size: they nest in others by value.
-FROZEN_STRUCTS = {"kpt_str", "kpt_value", "kpt_attr", "kpt_traceback", "kpt_symbol_span"}
+FROZEN_STRUCTS = {"kpt_str", "kpt_value", "kpt_attr", "kpt_traceback", "kpt_symbol_span", "kpt_tape_value",
+                  "kpt_tape_tensor"}
 
 FIXED = re.compile(r"^(u?int(8|16|32|64)_t|double|char|void|kpt_\w+)$")
 
