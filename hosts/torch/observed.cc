@@ -173,7 +173,9 @@ void add_kernel(const at::RecordFunction &function, Values &values, kpt_op &op, 
 // Whether an observer that has all of an operator's values has all that there is to tell of FUNCTION.
 bool has_only_values(const at::RecordFunction &function, const FunctionTexts &texts)
 {
-    return !function.isNcclMeta() && (texts.schema.size || function.kwinputs().empty());
+    return !function.isNcclMeta() &&
+           (texts.schema.size || function.scope() == at::RecordScope::BACKWARD_FUNCTION ||
+            function.kwinputs().empty());
 }
 
 kpt_op described(const at::RecordFunction &function, const FunctionTexts &texts, Values &values)

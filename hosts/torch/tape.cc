@@ -33,28 +33,30 @@ uint64_t word_of(kpt_tape_value head)
     return word;
 }
 
-// Offset, count, sizes and strides, as numbers of type N.
-template <class N>
-[[gnu::always_inline]] inline void write_numbers(uint64_t *words, const c10::TensorImpl &tensor)
+// What the bits of a tensor's numbers have in common.
+uint64_t bits_of(const c10::TensorImpl &tensor)
 {
-    auto *to = reinterpret_cast<N *>(words);
-    *to++ = static_cast<N>(tensor.storage_offset());
-    *to++ = static_cast<N>(tensor.numel());
-    for (const int64_t size : tensor.sizes())
-        *to++ = static_cast<N>(size);
-    for (const int64_t stride : tensor.strides())
-        *to++ = static_cast<N>(stride);
+    const auto sizes = tensor.sizes();
+    const auto strides = tensor.strides();
+    uint64_t bits = static_cast<uint64_t>(tensor.storage_offset() | tensor.numel());
+    for (size_t i = 0; i < sizes.size(); i++)
+        bits |= static_cast<uint64_t>(sizes[i] | strides[i]);
+    return bits;
 }
 
-// What the bits of all these numbers have in common.
-[[gnu::hot]] bool are_wide(const c10::TensorImpl &tensor)
+// Offset, count, sizes and strides, as numbers of type N.
+template <class N> void write_numbers(uint64_t *words, const c10::TensorImpl &tensor)
 {
-    uint64_t bits = static_cast<uint64_t>(tensor.storage_offset() | tensor.numel());
-    for (const int64_t size : tensor.sizes())
-        bits |= static_cast<uint64_t>(size);
-    for (const int64_t stride : tensor.strides())
-        bits |= static_cast<uint64_t>(stride);
-    return bits >> 32;
+    const auto sizes = tensor.sizes();
+    const auto strides = tensor.strides();
+    const size_t dimensions = sizes.size();
+    auto *to = reinterpret_cast<N *>(words);
+    to[0] = static_cast<N>(tensor.storage_offset());
+    to[1] = static_cast<N>(tensor.numel());
+    for (size_t i = 0; i < dimensions; i++) {
+        to[2 + i] = static_cast<N>(sizes[i]);
+        to[2 + dimensions + i] = static_cast<N>(strides[i]);
+    }
 }
 
 } // namespace
@@ -86,10 +88,20 @@ inline bool Tape::put_number(uint8_t kind, uint64_t bits)
     return true;
 }
 
-bool Tape::put_text(uint8_t kind, std::string_view text)
+bool Tape::put_text(uint8_t kind, kpt_str text)
 {
-    const uint32_t place = tape_->ops->text(tape_, view(text));
-    return (place || text.empty()) && put_head({kind, 0, 0, place});
+    const uint32_t place = tape_->ops->text(tape_, text);
+    return (place || !text.size) && put_head({kind, 0, 0, place});
+}
+
+bool Tape::put_device(c10::Device device)
+{
+    if (device_serial_ != tape_->serial || device_ != device) {
+        device_place_ = tape_->ops->text(tape_, device_text(device));
+        device_serial_ = device_place_ ? tape_->serial : 0;
+        device_ = device;
+    }
+    return device_place_ && put_head({KPT_VALUE_DEVICE, 0, 0, device_place_});
 }
 
 bool Tape::put_bytes(std::string_view text)
@@ -142,7 +154,8 @@ bool Tape::put_undefined(const c10::TensorImpl &tensor)
     const auto dimensions = static_cast<size_t>(tensor.dim());
     auto *storage = tensor.unsafe_storage().unsafeGetStorageImpl();
     const uint64_t kind = kind_of(tensor.dtype(), storage->device());
-    const bool is_wide = are_wide(tensor);
+    const uint64_t bits = bits_of(tensor);
+    const bool is_wide = bits >> 32;
     uint64_t *to = kind ? take(FIXED + (1 + dimensions) * (is_wide ? 2 : 1)) : nullptr;
     if (!to) return false;
     const Identity identity = identify(&tensor, storage);
@@ -156,9 +169,11 @@ bool Tape::put_undefined(const c10::TensorImpl &tensor)
         write_numbers<uint64_t>(to + FIXED, tensor);
     else
         write_numbers<uint32_t>(to + FIXED, tensor);
-    slot.keep(tensor, storage, identity.epoch, tape_->serial,
-              static_cast<uint32_t>(to - tape_->base));
-    told_.note(slot);
+    if (Told::may_keep(tensor, bits)) {
+        slot.keep(tensor, storage, identity.epoch, tape_->serial,
+                  static_cast<uint32_t>(to - tape_->base));
+        told_.note(slot);
+    }
     return true;
 }
 
@@ -185,11 +200,8 @@ bool Tape::put_items(uint8_t kind, at::ArrayRef<c10::IValue> items, int depth)
     }
     if (value.isTuple()) return put_items(KPT_VALUE_TUPLE, value.toTupleRef().elements(), depth);
     if (value.isString()) return put_bytes(value.toStringRef());
-    if (value.isDevice()) {
-        const kpt_str text = device_text(value.toDevice());
-        return put_text(KPT_VALUE_DEVICE, {text.data, text.size});
-    }
-    return put_text(KPT_VALUE_OTHER, value.tagKind());
+    if (value.isDevice()) return put_device(value.toDevice());
+    return put_text(KPT_VALUE_OTHER, view(value.tagKind()));
 }
 
 inline bool Tape::put_one(const c10::IValue &value, int depth)

@@ -50,7 +50,8 @@ class Tape
     bool put_one(const c10::IValue &value, int depth);
     bool put_other(const c10::IValue &value, int depth);
     bool put_items(uint8_t kind, at::ArrayRef<c10::IValue> items, int depth);
-    bool put_text(uint8_t kind, std::string_view text);
+    bool put_text(uint8_t kind, kpt_str text);
+    bool put_device(c10::Device device);
     bool put_bytes(std::string_view text);
     bool put_undefined(const c10::TensorImpl &tensor);
     bool put_new(c10::TensorImpl &tensor, Told &slot);
@@ -69,6 +70,9 @@ class Tape
     size_t next_kind_ = 0;
     uint32_t undefined_serial_ = 0; // of the tape that has the undefined tensor
     uint32_t undefined_ = 0;        // where
+    uint32_t device_serial_ = 0;    // of the tape that has the text of
+    uint32_t device_place_ = 0;     // there
+    c10::Device device_{c10::DeviceType::CPU};
 };
 
 } // namespace kpytrace

@@ -67,12 +67,34 @@ Seen &seen()
     return *forever;
 }
 
+// The two that a function may be in.
+class Pair
+{
+  public:
+    // The one that IS says is it; null: neither.
+    template <class Is> Called *find(Is is)
+    {
+        for (Called &called : both_)
+            if (is(called)) return &called;
+        return nullptr;
+    }
+
+    // Another one takes the place of the one that came before.
+    Called &add(const Called &called)
+    {
+        both_[1] = both_[0];
+        return both_[0] = called;
+    }
+
+  private:
+    std::array<Called, 2> both_{};
+};
+
 // What this thread looks at first.
 struct Recent {
-    std::array<Called, 256> operators{}; // checked by how many were removed
-    std::array<Called, 256> names{};     // checked by their hash
+    std::array<Pair, 128> operators{}; // checked by how many were removed
+    std::array<Pair, 128> names{};     // checked by their hash
     FunctionTexts not_kept;
-    Called called_not_kept;
     c10::Device device{c10::DeviceType::CPU};
     kpt_str device_text = view("cpu");
 };
@@ -144,21 +166,21 @@ const FunctionTexts *kept(std::string_view name)
 {
     Recent &here = recent();
     const uint64_t hash = std::hash<std::string_view>{}(name);
-    Called &last = here.names[hash % here.names.size()];
-    if (last.key && last.check == hash && last.texts->name.size == name.size() &&
-        !memcmp(last.key, name.data(), name.size()))
-        return last;
-    if (const FunctionTexts *texts = kept(name)) {
-        last = Called();
-        last.key = texts->name.data;
-        last.check = hash;
-        last.texts = texts;
-        return last;
-    }
-    here.not_kept.name = view(name);
-    here.called_not_kept = Called();
-    here.called_not_kept.texts = &here.not_kept;
-    return here.called_not_kept;
+    Pair &pair = here.names[hash % here.names.size()];
+    Called *last = pair.find([hash, name](const Called &called) {
+        return called.key && called.check == hash && called.texts->name.size == name.size() &&
+               !memcmp(called.key, name.data(), name.size());
+    });
+    if (last) return *last;
+    const FunctionTexts *texts = kept(name);
+    if (!texts) here.not_kept.name = view(name);
+    const Called called = {texts ? texts->name.data : nullptr,
+                           hash,
+                           texts ? texts : &here.not_kept,
+                           UINT32_MAX,
+                           UINT32_MAX,
+                           {}};
+    return pair.add(called);
 }
 
 } // namespace
@@ -167,19 +189,21 @@ const FunctionTexts *kept(std::string_view name)
 {
     const char *key = function.name();
     const auto mixed = reinterpret_cast<uintptr_t>(key) * UINT64_C(0x9E3779B97F4A7C15);
-    Called &last = recent().operators[mixed >> 56];
+    Pair &pair = recent().operators[mixed >> 57];
     const uint64_t removals = Removals::count();
-    if (last.key == key && last.check == removals) return last;
+    Called *last = pair.find([key, removals](const Called &called) {
+        return called.key == key && called.check == removals;
+    });
+    if (last) return *last;
     if (!function.operator_name()) return called_by_name(key);
     const Operator *found = looked_up(key, function.overload_name(), removals);
     if (!found) found = remembered(*function.operator_schema(), key, removals);
-    last = {found->is_registered ? key : nullptr,
-            removals,
-            &found->texts,
-            found->texts.inputs,
-            found->texts.outputs,
-            {}};
-    return last;
+    return pair.add({found->is_registered ? key : nullptr,
+                     removals,
+                     &found->texts,
+                     found->texts.inputs,
+                     found->texts.outputs,
+                     {}});
 }
 
 [[gnu::hot]] kpt_str device_text(c10::Device device)

@@ -5,26 +5,11 @@
 namespace kpytrace
 {
 
-namespace
-{
-
-bool is_small(int64_t number)
-{
-    return number == static_cast<int32_t>(number);
-}
-
-} // namespace
-
 [[gnu::hot]] void Told::keep(const c10::TensorImpl &now, const c10::StorageImpl *storage,
                              uint32_t epoch, uint32_t serial, uint32_t place)
 {
     const auto sizes = now.sizes();
     const auto strides = now.strides();
-    forget();
-    if (sizes.size() > MOST_DIMENSIONS || !is_small(now.storage_offset()) ||
-        !std::all_of(sizes.begin(), sizes.end(), is_small) ||
-        !std::all_of(strides.begin(), strides.end(), is_small))
-        return;
     tensor_ = &now;
     storage_ = storage;
     keys_ = now.key_set();

@@ -26,7 +26,13 @@ class alignas(64) Told
     {
         return place_;
     }
-    // From now on it is NOW, if that can be kept. It has no symbolic sizes, and as many strides as sizes.
+    // Whether NOW can be kept, the numbers of which have no other BITS: it has no symbolic sizes, and as many strides
+    // as sizes.
+    static bool may_keep(const c10::TensorImpl &now, uint64_t bits)
+    {
+        return now.dim() <= MOST_DIMENSIONS && !(bits >> 31);
+    }
+    // From now on it is NOW.
     void keep(const c10::TensorImpl &now, const c10::StorageImpl *storage, uint32_t epoch,
               uint32_t serial, uint32_t place);
     void forget()
