@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "impl/kpti_impl.h"
+
 enum { FIRST_CAPACITY = 256 };
 
 static uint32_t *find(uint32_t *slots, uint32_t capacity, uint32_t number)
@@ -13,7 +15,7 @@ static uint32_t *find(uint32_t *slots, uint32_t capacity, uint32_t number)
     }
 }
 
-int kpti_number_set_has(const kpti_number_set *set, uint32_t number)
+KPTI_HOT int kpti_number_set_has(const kpti_number_set *set, uint32_t number)
 {
     return set->count && *find(set->slots, set->capacity, number);
 }

@@ -69,7 +69,7 @@ static void write_stack(kpti_et_cursor *c, const void *what)
     if (stack) *stack = *(const kpti_et_stack *)what;
 }
 
-int kpti_recorder_tell_new(kpti_recorder *r, kpti_et_stream *s, uint32_t stack, int64_t ns)
+KPTI_HOT int kpti_recorder_tell_new(kpti_recorder *r, kpti_et_stream *s, uint32_t stack, int64_t ns)
 {
     const uint32_t innermost = stack;
     while (stack && !kpti_number_set_has(&s->stacks, stack)) {

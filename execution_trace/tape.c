@@ -47,7 +47,7 @@ static inline uint32_t offer(kpti_et_stream *s, uint32_t words, uint64_t reserve
     return 1;
 }
 
-static uint32_t begin(kpt_tape *tape)
+KPTI_HOT static uint32_t begin(kpt_tape *tape)
 {
     kpti_et_stream *s = stream_of(tape);
     kpti_recorder *r = s->owner;
@@ -111,8 +111,8 @@ static void give_up(kpt_tape *tape)
     kpti_recorder_leave(stream_of(tape));
 }
 
-static uint64_t begun(kpt_tape *tape, uint32_t function, uint64_t record_id, int64_t sequence,
-                      uint32_t value_count)
+KPTI_HOT static uint64_t begun(kpt_tape *tape, uint32_t function, uint64_t record_id,
+                               int64_t sequence, uint32_t value_count)
 {
     kpti_et_stream *s = stream_of(tape);
     const uint64_t gathered = s->pending.gathered;
@@ -141,7 +141,7 @@ static uint64_t begun(kpt_tape *tape, uint32_t function, uint64_t record_id, int
     return op_id;
 }
 
-static uint32_t end(kpt_tape *tape, uint64_t op_id)
+KPTI_HOT static uint32_t end(kpt_tape *tape, uint64_t op_id)
 {
     kpti_et_stream *s = stream_of(tape);
     const uint32_t run = kpti_et_run_of(op_id);
@@ -151,7 +151,7 @@ static uint32_t end(kpt_tape *tape, uint64_t op_id)
     return offer(s, END_WORDS, kpti_et_reserve_for(s->open - (kpti_et_stream_has(s, op_id) != 0)));
 }
 
-static void ended(kpt_tape *tape, uint32_t value_count)
+KPTI_HOT static void ended(kpt_tape *tape, uint32_t value_count)
 {
     kpti_et_stream *s = stream_of(tape);
     const uint64_t op_id = s->pending.op_id;

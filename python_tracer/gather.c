@@ -4,6 +4,7 @@
 
 #include "frame_mark.h"
 #include "gatherer.h"
+#include "impl/kpti_impl.h"
 #include "installation.h"
 #include "kpt_traceback.h"
 #include "raw_frame.h"
@@ -25,7 +26,7 @@ static PyThreadState *detached_state(void)
     return state && state->interp == main_interpreter() ? state : NULL;
 }
 
-static uint32_t gather_detached(kpti_wish wish, int may_wait, uint32_t *flags)
+KPTI_HOT static uint32_t gather_detached(kpti_wish wish, int may_wait, uint32_t *flags)
 {
     kpti_reader *reader = kpti_gatherer_reader();
     PyThreadState *state;
@@ -57,7 +58,7 @@ static uint32_t gather_detached(kpti_wish wish, int may_wait, uint32_t *flags)
     return stack;
 }
 
-static uint32_t gather(kpti_wish wish, int may_wait, uint32_t *flags)
+KPTI_HOT static uint32_t gather(kpti_wish wish, int may_wait, uint32_t *flags)
 {
     PyThreadState *attached = kpti_attached();
     kpti_standing s;
@@ -81,14 +82,14 @@ uint32_t kpti_gather_pinned(uint32_t depth, int no_objects)
 }
 
 /* Not a part of its caller, whose other way is the short one. */
-static __attribute__((noinline)) uint32_t gather_anew(uint32_t depth, uint64_t *gathered)
+KPTI_HOT static __attribute__((noinline)) uint32_t gather_anew(uint32_t depth, uint64_t *gathered)
 {
     uint32_t flags = 0;
     *gathered = 0; /* of a thread that has left Python, whose last state is gone */
     return gather((kpti_wish){depth, 0, 0, gathered}, 0, &flags);
 }
 
-uint32_t kpti_gather_within(uint32_t depth, uint64_t *gathered)
+KPTI_HOT uint32_t kpti_gather_within(uint32_t depth, uint64_t *gathered)
 {
     const uint32_t stack = *gathered ? kpti_gatherer_stays(*gathered) : 0;
     return stack ? stack : gather_anew(depth, gathered);

@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include "gathering.h"
+#include "impl/kpti_impl.h"
 #include "kpt_traceback.h"
 #include "session.h"
 
@@ -62,8 +63,8 @@ static uint32_t gather_apart(PyThreadState *state, kpti_standing s, kpti_wish wi
     return stack;
 }
 
-uint32_t kpti_gatherer_gather(PyThreadState *state, kpti_standing s, kpti_wish wish, int *again,
-                              uint32_t *flags)
+KPTI_HOT uint32_t kpti_gatherer_gather(PyThreadState *state, kpti_standing s, kpti_wish wish,
+                                       int *again, uint32_t *flags)
 {
     gatherer *g = own ? own : make_own();
     uint32_t stack;
@@ -78,13 +79,13 @@ uint32_t kpti_gatherer_gather(PyThreadState *state, kpti_standing s, kpti_wish w
     return stack;
 }
 
-kpti_reader *kpti_gatherer_reader(void)
+KPTI_HOT kpti_reader *kpti_gatherer_reader(void)
 {
     gatherer *g = own ? own : make_own();
     return g ? &g->reader : NULL;
 }
 
-uint32_t kpti_gatherer_stays(uint64_t gathered)
+KPTI_HOT uint32_t kpti_gatherer_stays(uint64_t gathered)
 {
     const PyInterpreterState *newest = PyInterpreterState_Head();
     gatherer *g = own;

@@ -1,5 +1,6 @@
 #include "gathering.h"
 
+#include "impl/kpti_impl.h"
 #include "kpt_traceback.h"
 #include "session.h"
 
@@ -30,7 +31,7 @@ static kpti_walked *walked_at(const kpti_gathering *g, uint32_t i)
 }
 
 /* One frame more; 0: no memory. */
-static int add_walked(kpti_gathering *g, kpti_instruction at, void *frame)
+KPTI_HOT static int add_walked(kpti_gathering *g, kpti_instruction at, void *frame)
 {
     if (g->walked_count == g->walked_room) {
         void *larger = grown(g->walked, &g->walked_room, sizeof *g->walked);
@@ -55,7 +56,8 @@ static int is_level(const kpti_level *l, kpti_raw_frame *frame)
 
 /* Whether FRAME, and what is below it, is something else than the first COUNT levels: 0, or one more than the
  * innermost level that is. MAY_BE_CUT: they are cut as the last stack was. */
-static uint32_t differs(kpti_gathering *g, kpti_raw_frame *frame, uint32_t count, int may_be_cut)
+KPTI_HOT static uint32_t differs(kpti_gathering *g, kpti_raw_frame *frame, uint32_t count,
+                                 int may_be_cut)
 {
     const kpti_level *l = g->levels + count;
     const kpti_level *last = g->levels;
@@ -77,7 +79,7 @@ static uint32_t differs(kpti_gathering *g, kpti_raw_frame *frame, uint32_t count
 }
 
 /* Fills in what the thread of STATE is in, as far as it is not in the levels; 0: there is more. */
-static int walk_raw(kpti_gathering *g, PyThreadState *state, uint32_t depth)
+KPTI_HOT static int walk_raw(kpti_gathering *g, PyThreadState *state, uint32_t depth)
 {
     kpti_raw_frame *frame = kpti_raw_top(state);
     const int was_cut = g->was_cut && g->depth == depth;
@@ -168,7 +170,7 @@ static int walk_objects(kpti_gathering *g, PyThreadState *state, uint32_t depth)
     return whole;
 }
 
-static void walk(kpti_gathering *g, PyThreadState *state, uint32_t depth, uint32_t *flags)
+KPTI_HOT static void walk(kpti_gathering *g, PyThreadState *state, uint32_t depth, uint32_t *flags)
 {
     const uint32_t most = depth ? depth : UINT32_MAX;
     g->walked_count = g->below = 0;
@@ -181,7 +183,7 @@ static void walk(kpti_gathering *g, PyThreadState *state, uint32_t depth, uint32
 }
 
 /* How many levels, from the outermost on, are those of the last time. */
-static uint32_t same_levels(kpti_gathering *g)
+KPTI_HOT static uint32_t same_levels(kpti_gathering *g)
 {
     const uint32_t most = g->count < total(g) ? g->count : total(g);
     for (uint32_t i = g->below; i < most; i++) {
@@ -195,7 +197,7 @@ static uint32_t same_levels(kpti_gathering *g)
 }
 
 /* Whether all instructions from level FIRST on were seen before. */
-static int all_known(kpti_gathering *g, uint32_t first)
+KPTI_HOT static int all_known(kpti_gathering *g, uint32_t first)
 {
     for (uint32_t i = first; i < total(g); i++)
         if (!kpti_place_known(&g->places, walked_at(g, i)->at)) return 0;
@@ -277,7 +279,7 @@ static uint32_t build(kpti_gathering *g, uint32_t first, uint32_t count, uint32_
 }
 
 /* Nothing is new: the stack is held already. */
-static uint32_t same_again(const kpti_gathering *g, int hold)
+KPTI_HOT static uint32_t same_again(const kpti_gathering *g, int hold)
 {
     const uint32_t stack = total(g) ? g->levels[total(g) - 1].stack : 0;
     if (!hold) return stack; /* somebody has pinned all of them */
@@ -308,7 +310,7 @@ void kpti_gathering_free(kpti_gathering *g)
 }
 
 /* The stack that was walked is the last one from now on, if all of it is remembered. */
-static void remember(kpti_gathering *g, PyThreadState *state, uint32_t depth, int is_cut)
+KPTI_HOT static void remember(kpti_gathering *g, PyThreadState *state, uint32_t depth, int is_cut)
 {
     const int is_whole = total(g) <= g->count && (!is_cut || total(g) == depth);
     g->depth = depth;
@@ -321,8 +323,8 @@ static void remember(kpti_gathering *g, PyThreadState *state, uint32_t depth, in
     }
 }
 
-uint32_t kpti_gathering_next(kpti_gathering *g, PyThreadState *state, kpti_standing s,
-                             kpti_wish wish, int *again, uint32_t *flags)
+KPTI_HOT uint32_t kpti_gathering_next(kpti_gathering *g, PyThreadState *state, kpti_standing s,
+                                      kpti_wish wish, int *again, uint32_t *flags)
 {
     const uint32_t epoch = atomic_load_explicit(&kpti_session_epoch, memory_order_acquire);
     uint32_t cut = 0;

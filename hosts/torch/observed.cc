@@ -170,12 +170,17 @@ void add_kernel(const at::RecordFunction &function, Values &values, kpt_op &op, 
     op.value_count++;
 }
 
+[[gnu::noinline]] bool has_keywords(const at::RecordFunction &function)
+{
+    return !function.kwinputs().empty();
+}
+
 // Whether an observer that has all of an operator's values has all that there is to tell of FUNCTION.
 bool has_only_values(const at::RecordFunction &function, const FunctionTexts &texts)
 {
     return !function.isNcclMeta() &&
            (texts.schema.size || function.scope() == at::RecordScope::BACKWARD_FUNCTION ||
-            function.kwinputs().empty());
+            !has_keywords(function));
 }
 
 kpt_op described(const at::RecordFunction &function, const FunctionTexts &texts, Values &values)

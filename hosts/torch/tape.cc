@@ -45,7 +45,7 @@ uint64_t bits_of(const c10::TensorImpl &tensor)
 }
 
 // Offset, count, sizes and strides, as numbers of type N.
-template <class N> void write_numbers(uint64_t *words, const c10::TensorImpl &tensor)
+template <class N> inline void write_numbers(uint64_t *words, const c10::TensorImpl &tensor)
 {
     const auto sizes = tensor.sizes();
     const auto strides = tensor.strides();
@@ -57,6 +57,11 @@ template <class N> void write_numbers(uint64_t *words, const c10::TensorImpl &te
         to[2 + i] = static_cast<N>(sizes[i]);
         to[2 + dimensions + i] = static_cast<N>(strides[i]);
     }
+}
+
+[[gnu::noinline]] void write_wide(uint64_t *words, const c10::TensorImpl &tensor)
+{
+    write_numbers<uint64_t>(words, tensor);
 }
 
 } // namespace
@@ -94,7 +99,7 @@ bool Tape::put_text(uint8_t kind, kpt_str text)
     return (place || !text.size) && put_head({kind, 0, 0, place});
 }
 
-bool Tape::put_device(c10::Device device)
+[[gnu::hot]] bool Tape::put_device(c10::Device device)
 {
     if (device_serial_ != tape_->serial || device_ != device) {
         device_place_ = tape_->ops->text(tape_, device_text(device));
@@ -117,21 +122,26 @@ bool Tape::put_bytes(std::string_view text)
 
 // --- tensors -------------------------------------------------------------------------------------------
 
-// 0: there is no room.
-inline uint64_t Tape::kind_of(caffe2::TypeMeta dtype, c10::Device device)
+[[gnu::noinline]] uint64_t Tape::find_kind(Kind &kind, caffe2::TypeMeta dtype, c10::Device device)
 {
-    for (const Kind &kind : kinds_)
-        if (kind.serial == tape_->serial && kind.dtype == dtype && kind.device == device)
-            return kind.word;
     const uint64_t dtype_place = tape_->ops->text(tape_, view(dtype.name()));
     const uint64_t device_place = tape_->ops->text(tape_, device_text(device));
     if (!dtype_place || !device_place) return 0;
-    const uint64_t word = dtype_place | device_place << 32;
-    kinds_[next_kind_++ % kinds_.size()] = {tape_->serial, dtype, device, word};
-    return word;
+    kind = {tape_->serial, dtype, device, dtype_place | device_place << 32};
+    return kind.word;
 }
 
-bool Tape::put_undefined(const c10::TensorImpl &tensor)
+// 0: there is no room.
+inline uint64_t Tape::kind_of(caffe2::TypeMeta dtype, c10::Device device)
+{
+    const auto slot = dtype.isScalarType() ? static_cast<size_t>(dtype.toScalarType()) : 0;
+    Kind &kind = kinds_[slot % kinds_.size()];
+    if (kind.serial == tape_->serial && kind.dtype == dtype && kind.device == device)
+        return kind.word;
+    return find_kind(kind, dtype, device);
+}
+
+[[gnu::hot]] bool Tape::put_undefined(const c10::TensorImpl &tensor)
 {
     enum { WORDS = 2 + sizeof(kpt_tape_tensor) / sizeof(uint64_t) };
     if (undefined_serial_ == tape_->serial) return put_head({KPT_TAPE_SAME, 0, 0, undefined_});
@@ -166,7 +176,7 @@ bool Tape::put_undefined(const c10::TensorImpl &tensor)
     to[2] = identity.tensor_id;
     to[3] = identity.storage_id;
     if (is_wide)
-        write_numbers<uint64_t>(to + FIXED, tensor);
+        write_wide(to + FIXED, tensor);
     else
         write_numbers<uint32_t>(to + FIXED, tensor);
     if (Told::may_keep(tensor, bits)) {
@@ -179,7 +189,7 @@ bool Tape::put_undefined(const c10::TensorImpl &tensor)
 
 // --- values --------------------------------------------------------------------------------------------
 
-bool Tape::put_items(uint8_t kind, at::ArrayRef<c10::IValue> items, int depth)
+[[gnu::hot]] bool Tape::put_items(uint8_t kind, at::ArrayRef<c10::IValue> items, int depth)
 {
     const size_t count = std::min<size_t>(items.size(), KPT_TAPE_MOST_ITEMS);
     if (depth >= KPT_TAPE_MOST_DEPTH || !put_head({kind, 0, 0, static_cast<uint32_t>(count)}))
@@ -204,7 +214,7 @@ bool Tape::put_items(uint8_t kind, at::ArrayRef<c10::IValue> items, int depth)
     return put_text(KPT_VALUE_OTHER, view(value.tagKind()));
 }
 
-inline bool Tape::put_one(const c10::IValue &value, int depth)
+[[gnu::hot]] bool Tape::put_one(const c10::IValue &value, int depth)
 {
     if (value.isTensor()) {
         c10::TensorImpl &tensor = *value.toTensor().unsafeGetTensorImpl();
@@ -227,24 +237,28 @@ inline bool Tape::put_one(const c10::IValue &value, int depth)
 
 // --- operators -----------------------------------------------------------------------------------------
 
-// 0: there is no room.
-inline uint32_t Tape::place_of(const at::RecordFunction &function, Called &called)
+[[gnu::noinline]] uint32_t Tape::find_place(const at::RecordFunction &function, Called &called)
 {
-    FunctionPlace &place = called.place;
-    const auto scope = static_cast<uint32_t>(function.scope());
-    if (place.serial == tape_->serial && place.scope == scope &&
-        place.forward_thread == function.forwardThreadId())
-        return place.at;
     kpt_op op;
     KPT_INIT(&op);
-    op.scope = scope;
+    op.scope = static_cast<uint32_t>(function.scope());
     op.name = called.texts->name;
     op.schema = called.texts->schema;
     op.forward_thread = function.forwardThreadId();
     op.thread = function.threadId();
     const uint32_t at = tape_->ops->function(tape_, &op);
-    place = {op.forward_thread, scope, at ? tape_->serial : 0, at};
+    called.place = {op.forward_thread, op.scope, at ? tape_->serial : 0, at};
     return at;
+}
+
+// 0: there is no room.
+inline uint32_t Tape::place_of(const at::RecordFunction &function, Called &called)
+{
+    const FunctionPlace &place = called.place;
+    if (place.serial == tape_->serial && place.scope == static_cast<uint32_t>(function.scope()) &&
+        place.forward_thread == function.forwardThreadId())
+        return place.at;
+    return find_place(function, called);
 }
 
 void Tape::give_up()

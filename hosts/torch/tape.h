@@ -61,13 +61,14 @@ class Tape
     uint64_t *take(size_t words);
 
     uint64_t kind_of(caffe2::TypeMeta dtype, c10::Device device);
+    uint64_t find_kind(Kind &kind, caffe2::TypeMeta dtype, c10::Device device);
     uint32_t place_of(const at::RecordFunction &function, Called &called);
+    uint32_t find_place(const at::RecordFunction &function, Called &called);
     void give_up();
 
     kpt_tape *tape_ = nullptr;
     ToldTensors told_;
-    std::array<Kind, 4> kinds_{};
-    size_t next_kind_ = 0;
+    std::array<Kind, 16> kinds_{};
     uint32_t undefined_serial_ = 0; // of the tape that has the undefined tensor
     uint32_t undefined_ = 0;        // where
     uint32_t device_serial_ = 0;    // of the tape that has the text of

@@ -161,41 +161,33 @@ const FunctionTexts *kept(std::string_view name)
     return &found->second;
 }
 
-// Of an annotation, or a node of autograd's.
-[[gnu::hot]] Called &called_by_name(std::string_view name)
+[[gnu::noinline]] Called &add_name(Recent &here, Pair &pair, std::string_view name, uint64_t hash)
 {
-    Recent &here = recent();
+    const FunctionTexts *texts = kept(name);
+    if (!texts) here.not_kept.name = view(name);
+    return pair.add({texts ? texts->name.data : nullptr,
+                     hash,
+                     texts ? texts : &here.not_kept,
+                     UINT32_MAX,
+                     UINT32_MAX,
+                     {}});
+}
+
+// Of an annotation, or a node of autograd's.
+[[gnu::hot]] Called &called_by_name(Recent &here, std::string_view name)
+{
     const uint64_t hash = std::hash<std::string_view>{}(name);
     Pair &pair = here.names[hash % here.names.size()];
     Called *last = pair.find([hash, name](const Called &called) {
         return called.key && called.check == hash && called.texts->name.size == name.size() &&
                !memcmp(called.key, name.data(), name.size());
     });
-    if (last) return *last;
-    const FunctionTexts *texts = kept(name);
-    if (!texts) here.not_kept.name = view(name);
-    const Called called = {texts ? texts->name.data : nullptr,
-                           hash,
-                           texts ? texts : &here.not_kept,
-                           UINT32_MAX,
-                           UINT32_MAX,
-                           {}};
-    return pair.add(called);
+    return last ? *last : add_name(here, pair, name, hash);
 }
 
-} // namespace
-
-[[gnu::hot]] Called &called_of(const at::RecordFunction &function)
+[[gnu::noinline]] Called &add_operator(Pair &pair, const at::RecordFunction &function,
+                                       const char *key, uint64_t removals)
 {
-    const char *key = function.name();
-    const auto mixed = reinterpret_cast<uintptr_t>(key) * UINT64_C(0x9E3779B97F4A7C15);
-    Pair &pair = recent().operators[mixed >> 57];
-    const uint64_t removals = Removals::count();
-    Called *last = pair.find([key, removals](const Called &called) {
-        return called.key == key && called.check == removals;
-    });
-    if (last) return *last;
-    if (!function.operator_name()) return called_by_name(key);
     const Operator *found = looked_up(key, function.overload_name(), removals);
     if (!found) found = remembered(*function.operator_schema(), key, removals);
     return pair.add({found->is_registered ? key : nullptr,
@@ -204,6 +196,23 @@ const FunctionTexts *kept(std::string_view name)
                      found->texts.inputs,
                      found->texts.outputs,
                      {}});
+}
+
+} // namespace
+
+[[gnu::hot]] Called &called_of(const at::RecordFunction &function)
+{
+    Recent &here = recent();
+    const char *key = function.name();
+    const auto mixed = reinterpret_cast<uintptr_t>(key) * UINT64_C(0x9E3779B97F4A7C15);
+    Pair &pair = here.operators[mixed >> 57];
+    const uint64_t removals = Removals::count();
+    Called *last = pair.find([key, removals](const Called &called) {
+        return called.key == key && called.check == removals;
+    });
+    if (last) return *last;
+    if (!function.operator_name()) return called_by_name(here, key);
+    return add_operator(pair, function, key, removals);
 }
 
 [[gnu::hot]] kpt_str device_text(c10::Device device)

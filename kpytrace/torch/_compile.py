@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from typing import Callable
 
 DEFINITIONS = ("-DUSE_KINETO", "-DFMT_HEADER_ONLY=1", "-DNDEBUG")  # as torch itself is built
+# What is run for each operator is as little code as can be, since all of it has left the processor's caches: calls
+# go straight there, and loops over dimensions are no longer than these.
+LITTLE_CODE = ("-fno-plt", "-fno-semantic-interposition", "-Wl,-Bsymbolic-functions", "-fno-tree-vectorize")
 PROGRESS_SECONDS = 1.0
 
 
@@ -79,7 +82,7 @@ def command(torch: ModuleType, compiler: str, source: str, output: str,
     system = [include, include / "torch/csrc/api/include", include / "kineto", python_headers(),
               *unit.headers(torch)]
     return [compiler, "-std=c++20", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-pthread",
-            *DEFINITIONS, f"-D_GLIBCXX_USE_CXX11_ABI={int(torch.compiled_with_cxx11_abi())}",
+            *LITTLE_CODE, *DEFINITIONS, f"-D_GLIBCXX_USE_CXX11_ABI={int(torch.compiled_with_cxx11_abi())}",
             *(part for folder in system for part in ("-isystem", str(folder))),
             f"-I{source_folder()}", f"-I{include_dir()}", source, "-o", output, *cxx_runtime(),
             f"-L{torch_root / 'lib'}", *unit.libraries, "-ltorch_python", "-ltorch_cpu", "-lc10"]
