@@ -10,7 +10,7 @@
 
 /* It looks again after the first one; later and later where there is nothing new, and after the last one only
  * when a chunk was taken. */
-enum { FIRST_WAIT_MS = 3, LAST_WAIT_MS = 192 };
+enum { FIRST_WAIT_MS = 1, LAST_WAIT_MS = 192 };
 /* Threads' clocks are less than that behind (now.h), and whether they are inside is seen sooner. */
 enum { MARGIN_NS = 2000000 };
 /* What else runs comes first: what the thread does not get done, the close does. */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "now.h"
+#include "own_thread.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* newer than some systems' headers */
@@ -143,6 +144,7 @@ static void begin_head(kpti_et_head *head)
 int kpti_et_journal_open(kpti_et_journal *j, const char *path)
 {
     int error = 0;
+    kpti_et_journal_await_clear(j);
     memset(j, 0, sizeof *j);
     if (path && snprintf(j->path, sizeof j->path, "%s", path) >= (int)sizeof j->path)
         return ENAMETOOLONG;
@@ -159,14 +161,30 @@ int kpti_et_journal_open(kpti_et_journal *j, const char *path)
     return error;
 }
 
-static void unmap_all(kpti_et_window *w)
+static void *unmap_all(void *windows)
 {
+    kpti_et_window *w = windows;
     while (w) {
         kpti_et_window *before = w->before;
         (void)munmap(w->bytes, w->size);
         free(w);
         w = before;
     }
+    return NULL;
+}
+
+/* Of MUCH it takes longer than to start a thread. */
+static void clear(kpti_et_journal *j, kpti_et_window *last, uint64_t bytes)
+{
+    const uint64_t much = 1 << 20;
+    j->is_clearing = bytes > much && kpti_own_thread_start(&j->clearer, unmap_all, last) == 0;
+    if (!j->is_clearing) (void)unmap_all(last);
+}
+
+void kpti_et_journal_await_clear(kpti_et_journal *j)
+{
+    if (j->is_clearing) (void)pthread_join(j->clearer, NULL);
+    j->is_clearing = 0;
 }
 
 void kpti_et_journal_close(kpti_et_journal *j, int wanted)
@@ -179,15 +197,17 @@ void kpti_et_journal_close(kpti_et_journal *j, int wanted)
     j->last = NULL;
     j->fd = -1;
     j->bytes = j->ready = 0;
-    unmap_all(last);
     is_cut = wanted && ftruncate(fd, (off_t)bytes) == 0;
     (void)is_cut; /* else zeroes stay at its end, which readers pass over */
     (void)close(fd);
     if (!wanted && j->path[0]) (void)unlink(j->path);
+    clear(j, last, bytes); /* with the last name goes the file */
 }
 
 void kpti_et_journal_forked(kpti_et_journal *j)
 {
+    j->is_clearing = 0; /* by a thread of the parent's */
+    if (!j->bytes) return;
     while (j->last) {
         kpti_et_window *w = j->last;
         j->last = w->before;

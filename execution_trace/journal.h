@@ -10,6 +10,7 @@
 #define KPTI_ET_JOURNAL_H
 
 #include <limits.h>
+#include <pthread.h>
 #include <stddef.h>
 
 #include "journal_format.h"
@@ -42,13 +43,18 @@ typedef struct kpti_et_journal {
     kpti_et_head *head;
     kpti_et_window *last;
     int is_tight; /* addresses are short: chunks have windows of their own */
+    /* A thread gives the memory of the last one back, which takes a millisecond for a few thousand pages. */
+    int is_clearing;
+    pthread_t clearer;
     char path[PATH_MAX];
 } kpti_et_journal;
 
 /* Makes PATH, replacing what is there; NULL: a file without a name. 0 or an errno. */
 int kpti_et_journal_open(kpti_et_journal *journal, const char *path);
-/* Closes it; WANTED: the file stays. */
+/* Closes it; WANTED: the file stays. Its memory is given back soon. */
 void kpti_et_journal_close(kpti_et_journal *journal, int wanted);
+/* Waits until that is done, as open does. */
+void kpti_et_journal_await_clear(kpti_et_journal *journal);
 /* In the child of a fork, which has none of its memory: the file is the parent's. */
 void kpti_et_journal_forked(kpti_et_journal *journal);
 /* Another chunk of WORDS at least; NULL: there is no room, and *ERROR says why. */

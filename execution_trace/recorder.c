@@ -79,6 +79,7 @@ static void free_streams(kpti_recorder *r)
 void kpti_recorder_free(kpti_recorder *r)
 {
     free_streams(r);
+    kpti_et_journal_await_clear(&r->journal);
     kpti_free(r->env, r->data_ops, r->data_ops_size);
     (void)pthread_cond_destroy(&r->grown);
     (void)pthread_mutex_destroy(&r->lock);
@@ -191,7 +192,7 @@ void kpti_recorder_forked(kpti_recorder *r)
     left = r->streams;
     r->streams = r->control = NULL;
     r->stream_room = 0;
-    if (r->journal.bytes) kpti_et_journal_forked(&r->journal);
+    kpti_et_journal_forked(&r->journal);
 }
 
 /* --- threads ------------------------------------------------------------------------------------- */

@@ -14,17 +14,19 @@
 #include "stream.h"
 
 typedef struct kpti_recorder {
-    const kpti_env *env;
+    /* What each operator looks at. */
     uint32_t flags; /* KPT_OBSERVER_* */
     uint32_t stack_depth;
+    uint64_t serial;    /* of this recorder, among all that there ever were */
+    uint64_t file;      /* how many were opened: which one a stream's things belong to */
+    uint32_t recording; /* atomic: the run, or 0 */
+    uint32_t run;       /* the last one */
+
+    const kpti_env *env;
     char *data_ops; /* or NULL */
     size_t data_ops_size;
     uint64_t most_words; /* of an ordinary chunk */
-
-    uint64_t serial;    /* of this recorder, among all that there ever were */
-    uint32_t recording; /* atomic: the run, or 0 */
-    uint32_t run;       /* the last one */
-    uint64_t dropped;   /* atomic; of this file */
+    uint64_t dropped;    /* atomic; of this file */
     pthread_mutex_t lock;
     pthread_cond_t grown; /* the journal, or it could not; waited for on the monotonic clock */
     /* Under the lock. */
@@ -38,7 +40,6 @@ typedef struct kpti_recorder {
     kpti_et_journal journal;
     kpti_et_stream *streams;
     kpti_et_stream *control; /* stream 0 */
-    uint64_t file;           /* how many were opened: which one a stream's things belong to */
     uint32_t stream_count;   /* of this file */
     uint32_t stream_room;    /* streams, of whichever file, with those that are nobody's */
     uint32_t reclaim_at;     /* how many there are when those of ended threads are looked for */

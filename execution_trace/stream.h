@@ -45,31 +45,33 @@ typedef struct kpti_et_pending {
 } kpti_et_pending;
 
 typedef struct kpti_et_stream {
+    /* What each operator looks at: as few lines of the processor's cache as can be. */
     kpt_tape tape;               /* first; its base is the chunk */
     struct kpti_recorder *owner; /* whose it is, */
     uint64_t serial;             /* as long as that has this number */
-    struct kpti_et_stream *next; /* of its observer */
-    uint64_t thread;             /* which, of all that there ever were; 0: nobody's */
-    uint64_t os_tid;
-    uint32_t busy; /* atomic */
-    uint32_t index;
-    uint64_t file; /* that all of the following is for */
+    uint32_t busy;               /* atomic */
+    uint32_t run;                /* that number, open and the call are for */
+    uint64_t file;               /* that all of the following is for */
     kpti_et_chunk *chunk;
     uint64_t low;
     uint64_t high;
-    uint64_t next_words; /* of the next chunk */
-    uint32_t run;        /* that number and open are for */
-    uint32_t number;     /* of the last operator */
-    uint64_t open;       /* operators */
-    uint64_t ops;        /* atomic; in this file */
+    uint32_t index;
+    uint32_t number; /* of the last operator */
+    uint64_t open;   /* operators */
+    uint64_t ops;    /* atomic; in this file */
     kpti_et_now now;
-    int64_t last_ns; /* of the last record */
-    kpti_number_set places;
-    kpti_number_set stacks;
-    uint32_t last_stack;    /* one of them; 0: none */
+    int64_t last_ns;        /* of the last record */
+    uint32_t last_stack;    /* that was told; 0: none */
     uint32_t call;          /* the number of an operator, open, of one call; 0: none */
     uint64_t call_gathered; /* what its stack is known by; 0: none */
     kpti_et_pending pending;
+
+    struct kpti_et_stream *next; /* of its observer */
+    uint64_t thread;             /* which, of all that there ever were; 0: nobody's */
+    uint64_t os_tid;
+    uint64_t next_words; /* of the next chunk */
+    kpti_number_set places;
+    kpti_number_set stacks;
     kpti_et_known_text texts[KPTI_ET_TEXTS]; /* at 0: none */
     kpti_et_known_tensor tensors[KPTI_ET_TENSORS];
     uint32_t functions[KPTI_ET_FUNCTIONS]; /* where they are; 0: none */

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <exception>
 #include <mutex>
+#include <utility>
 
 #include "collectives.h"
 #include "identities.h"
@@ -66,13 +67,11 @@ class Reporter
     Reporter() {}
     ~Reporter()
     {
-        while (spare_count_)
-            ::operator delete(spare_[--spare_count_]);
+        while (spare_)
+            ::operator delete(std::exchange(spare_, spare_->next));
     }
     Reporter(const Reporter &) = delete;
     Reporter &operator=(const Reporter &) = delete;
-
-    Values values;
 
     // Where operators are written for OBSERVER; null: nowhere.
     Tape *tape_for(const Observer &observer)
@@ -92,6 +91,10 @@ class Reporter
     {
         return tape_;
     }
+    Values &values()
+    {
+        return values_;
+    }
 
     // std::uncaught_exceptions(), from where the C++ ABI has it for this thread: asking takes calls into two
     // libraries.
@@ -104,17 +107,23 @@ class Reporter
     // more.
     void *take(size_t size)
     {
-        return spare_count_ ? spare_[--spare_count_] : ::operator new(size);
+        if (!spare_) return ::operator new(size);
+        spare_count_--;
+        return std::exchange(spare_, spare_->next);
     }
     void give_back(void *block)
     {
-        if (spare_count_ < spare_.size())
-            spare_[spare_count_++] = block;
-        else
-            ::operator delete(block);
+        if (spare_count_ == MOST_SPARE) return ::operator delete(block);
+        spare_count_++;
+        spare_ = new (block) Spare{spare_};
     }
 
   private:
+    enum { MOST_SPARE = 64 };
+
+    struct Spare {
+        Spare *next;
+    };
     struct Exceptions { // __cxa_eh_globals
         void *caught;
         unsigned uncaught;
@@ -122,10 +131,11 @@ class Reporter
 
     const Exceptions *const exceptions_ =
         reinterpret_cast<const Exceptions *>(abi::__cxa_get_globals());
-    Tape tape_;
     const Observer *tape_for_ = nullptr;
-    std::array<void *, 64> spare_;
+    Spare *spare_ = nullptr;
     size_t spare_count_ = 0;
+    Tape tape_;
+    Values values_;
 };
 
 [[gnu::hot]] void *Begun::operator new(size_t size)
@@ -220,13 +230,13 @@ uint64_t begin_for(const Observer &observer, const at::RecordFunction &function,
                                      at::ArrayRef<const c10::IValue> inputs, size_t first,
                                      Reporter &here, Begun &begun)
 {
-    Values::Scope scope(here.values);
-    const kpt_op op = described(function, texts, here.values);
+    Values::Scope scope(here.values());
+    const kpt_op op = described(function, texts, here.values());
     const size_t end = told_end.load(std::memory_order_relaxed);
     for (size_t i = first; i < end; i++) {
         const Observer *observer = told[i].load(std::memory_order_acquire);
         if (!observer) continue;
-        const uint64_t id = begin_for(*observer, function, inputs, here.values, op);
+        const uint64_t id = begin_for(*observer, function, inputs, here.values(), op);
         if (id) begun.numbers[begun.count++] = {&observer->plugins(), id};
     }
 }
@@ -300,7 +310,7 @@ uint64_t begin_for(const Observer &observer, const at::RecordFunction &function,
         const uint32_t told_already = begun->tape && begun->tape == here.tape().get() && !raised &&
                                       here.tape().end(begun->numbers[0].id, outputs);
         if (told_already < begun->count)
-            end_in_full(*begun, outputs, raised, told_already, here.values);
+            end_in_full(*begun, outputs, raised, told_already, here.values());
     } catch (const std::exception &) { // no memory; its observers end it with its parent
     }
 }

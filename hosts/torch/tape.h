@@ -68,12 +68,12 @@ class Tape
 
     kpt_tape *tape_ = nullptr;
     ToldTensors told_;
-    std::array<Kind, 16> kinds_{};
     uint32_t undefined_serial_ = 0; // of the tape that has the undefined tensor
     uint32_t undefined_ = 0;        // where
     uint32_t device_serial_ = 0;    // of the tape that has the text of
     uint32_t device_place_ = 0;     // there
     c10::Device device_{c10::DeviceType::CPU};
+    std::array<Kind, 16> kinds_{};
 };
 
 } // namespace kpytrace

@@ -92,8 +92,8 @@ class ToldTensors
     static_assert(sizeof(Told) == 128 && offsetof(Told, extents_) <= 64 - 2 * sizeof(Told::Extent));
 
     std::unique_ptr<Told[]> slots_ = std::make_unique<Told[]>(1 << BITS);
-    std::array<uint16_t, 30> new_;
     size_t new_count_ = 0; // may be more than are noted
+    std::array<uint16_t, 28> new_;
 };
 
 inline bool Told::holds(const c10::TensorImpl &now, uint32_t serial) const
