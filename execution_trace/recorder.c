@@ -299,6 +299,10 @@ kpti_et_stream *kpti_recorder_enter(kpti_recorder *r, uint32_t *run)
 {
     kpti_et_stream *s = own_stream(r);
     if (!s) return NULL;
+    if (s->pending.words) { /* within a record of the tape's, where its host is not to call */
+        kpti_recorder_drop(r);
+        return NULL;
+    }
     __atomic_store_n(&s->busy, 1, __ATOMIC_SEQ_CST);
     *run = __atomic_load_n(&r->recording, __ATOMIC_SEQ_CST);
     if (*run && (s->file == r->file || take_file(r, s))) {

@@ -14,11 +14,11 @@ static inline kpti_et_stream *stream_of(kpt_tape *tape)
     return (kpti_et_stream *)tape;
 }
 
-/* Whether the stream records in RUN, which may be none, without more ado: it is that run's, and no stream that a
- * fork has left behind. */
+/* Whether the stream records in RUN, which may be none, without more ado: it is that run's, no stream that a fork
+ * has left behind, and not in the middle of a record. */
 static inline int is_ready(const kpti_et_stream *s, uint32_t run)
 {
-    return run && s->run == run && s->serial == s->owner->serial;
+    return run && s->run == run && s->serial == s->owner->serial && !s->pending.words;
 }
 
 /* The stream, busy; NULL: what was recorded in RUN is over. */

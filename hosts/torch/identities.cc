@@ -22,34 +22,6 @@ bool is_dead(Target *target)
     return c10::raw::weak_intrusive_ptr::use_count(target) == 0;
 }
 
-// Those whose reference is to be given back, when the lock is not held any more.
-class Leaving
-{
-  public:
-    Leaving() {}
-    ~Leaving()
-    {
-        for (Target *target : targets_)
-            c10::raw::weak_intrusive_ptr::decref(target);
-    }
-    Leaving(const Leaving &) = delete;
-    Leaving &operator=(const Leaving &) = delete;
-
-    // Room for COUNT more: add does not throw.
-    void reserve(size_t count)
-    {
-        targets_.reserve(targets_.size() + count);
-    }
-
-    void add(Target *target)
-    {
-        targets_.push_back(target);
-    }
-
-  private:
-    std::vector<Target *> targets_;
-};
-
 // The numbers, by open addressing: a free slot has no target, and at most half of the slots are taken. A tensor
 // and a storage that both are held are never at the same address.
 class Table
@@ -88,20 +60,20 @@ class Table
         young_count_ -= HALF;
     }
 
-    // The dead ones leave, when there are twice as many as lived the last time.
-    void tidy(Leaving &leaving)
+    // The dead ones leave, to GONE, when there are twice as many as lived the last time.
+    void tidy(std::vector<Target *> &gone)
     {
-        if (count_ >= limit_) sweep(leaving, [](Target *target) { return !is_dead(target); });
+        if (count_ >= limit_) sweep(gone, [](Target *target) { return !is_dead(target); });
     }
 
-    // Those that KEEP refuses leave.
-    template <class Keep> void sweep(Leaving &leaving, Keep keep)
+    // Those that KEEP refuses leave, to GONE.
+    template <class Keep> void sweep(std::vector<Target *> &gone, Keep keep)
     {
-        leaving.reserve(count_); // before anything is changed
+        gone.reserve(gone.size() + count_); // before anything is changed
         young_count_ = 0;
         for (size_t at = 0; at < slots_.size(); at++)
             while (slots_[at].target && !keep(slots_[at].target)) // another one may come there
-                leaving.add(taken_out(at));
+                gone.push_back(taken_out(at));
         limit_ = std::max<size_t>(LEAST_LIMIT, count_ * 2);
     }
 
@@ -174,8 +146,8 @@ class Table
 struct Known {
     std::mutex lock; // nothing of torch's is freed under it
     Table table;
-    // Dead ones that the table has no more. Each that is numbered takes one of them out, whose memory the
-    // allocator may give to the next.
+    // Dead ones that the table has no more. Who is numbered takes some of them along, whose memory the allocator may
+    // give to the next.
     std::vector<Target *> gone;
 };
 
@@ -185,66 +157,59 @@ Known &known()
     return *forever;
 }
 
-[[gnu::noinline]] void look_at_young(Known &k)
+[[gnu::noinline]] void look_at_young_locked(Known &k)
 {
-    Leaving leaving;
-    std::lock_guard<std::mutex> guard(k.lock);
-    if (k.table.is_due()) k.table.look(k.gone);
-    k.table.tidy(leaving);
+    k.table.look(k.gone);
+    k.table.tidy(k.gone);
 }
 
-// One of those that are gone; null: there is none.
-Target *take_gone_locked(Known &k)
+// Gives the references back of all that are gone.
+void give_back_all(Known &k)
 {
-    if (k.gone.empty()) return nullptr;
-    Target *gone = k.gone.back();
-    k.gone.pop_back();
-    return gone;
-}
-
-void give_back(Target *gone)
-{
-    if (gone) c10::raw::weak_intrusive_ptr::decref(gone);
+    std::vector<Target *> gone;
+    {
+        std::lock_guard<std::mutex> guard(k.lock);
+        gone.swap(k.gone);
+    }
+    for (Target *target : gone)
+        c10::raw::weak_intrusive_ptr::decref(target);
 }
 
 } // namespace
 
-[[gnu::hot]] Identity identify(c10::TensorImpl *tensor, c10::StorageImpl *storage)
+[[gnu::hot]] Identity identify(c10::TensorImpl *tensor, c10::StorageImpl *storage, Gone &gone)
 {
+    enum { AT_ONCE = 4 }; // more than are numbered, so that they get fewer
     Known &k = known();
-    std::unique_lock<std::mutex> guard(k.lock);
-    while (k.table.is_due()) {
-        guard.unlock();
-        look_at_young(k);
-        guard.lock();
-    }
+    std::lock_guard<std::mutex> guard(k.lock);
+    if (k.table.is_due()) look_at_young_locked(k);
     const uint64_t tensor_id = k.table.number_of(tensor);
     const uint64_t storage_id = storage ? k.table.number_of(storage) : 0;
-    Target *const first = take_gone_locked(k);
-    Target *const second = take_gone_locked(k);
-    guard.unlock();
-    give_back(first);
-    give_back(second);
+    for (int i = 0; i < AT_ONCE && !k.gone.empty() && gone.has_room(); i++) {
+        gone.add(k.gone.back());
+        k.gone.pop_back();
+    }
     return {tensor_id, storage_id, storage ? their_epoch(tensor, storage) : 0};
 }
 
 void forget(c10::TensorImpl *tensor)
 {
-    Leaving leaving;
     Known &k = known();
-    std::lock_guard<std::mutex> guard(k.lock);
-    k.table.sweep(leaving, [tensor](const Target *target) { return target != tensor; });
+    {
+        std::lock_guard<std::mutex> guard(k.lock);
+        k.table.sweep(k.gone, [tensor](const Target *target) { return target != tensor; });
+    }
+    give_back_all(k);
 }
 
 void forget_all()
 {
-    Leaving leaving;
     Known &k = known();
-    std::lock_guard<std::mutex> guard(k.lock);
-    k.table.sweep(leaving, [](const Target *) { return false; });
-    leaving.reserve(k.gone.size());
-    while (Target *gone = take_gone_locked(k))
-        leaving.add(gone);
+    {
+        std::lock_guard<std::mutex> guard(k.lock);
+        k.table.sweep(k.gone, [](const Target *) { return false; });
+    }
+    give_back_all(k);
 }
 
 void identities_hold()

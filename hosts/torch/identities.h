@@ -26,8 +26,42 @@ struct Identity {
     uint32_t epoch;
 };
 
-// Both live during the call; STORAGE may be null. Throws std::bad_alloc.
-Identity identify(c10::TensorImpl *tensor, c10::StorageImpl *storage);
+// Dead ones, whose references are to be given back where anything may run: some hold another tensor, which dies with
+// them, and its finalizers are Python.
+class Gone
+{
+  public:
+    Gone() {}
+    ~Gone()
+    {
+        give_back();
+    }
+    Gone(const Gone &) = delete;
+    Gone &operator=(const Gone &) = delete;
+
+    bool has_room() const
+    {
+        return count_ < targets_.size();
+    }
+    void add(c10::intrusive_ptr_target *target)
+    {
+        targets_[count_++] = target;
+    }
+    // What runs meanwhile may use this.
+    void give_back()
+    {
+        while (count_)
+            c10::raw::weak_intrusive_ptr::decref(targets_[--count_]);
+    }
+
+  private:
+    size_t count_ = 0;
+    std::array<c10::intrusive_ptr_target *, 15> targets_;
+};
+
+// Both live during the call; STORAGE may be null. Runs nothing: some who have died meanwhile are GONE. Throws
+// std::bad_alloc.
+Identity identify(c10::TensorImpl *tensor, c10::StorageImpl *storage, Gone &gone);
 
 // Gives TENSOR's reference back; should it come again it counts as another one.
 void forget(c10::TensorImpl *tensor);

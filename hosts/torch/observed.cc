@@ -248,7 +248,7 @@ uint64_t begin_for(const Observer &observer, const at::RecordFunction &function,
 {
     const Observer *observer = told[0].load(std::memory_order_acquire);
     Tape *tape = observer ? here.tape_for(*observer) : nullptr;
-    if (!tape || !has_only_values(function, *called.texts) ||
+    if (!tape || !called.key || !has_only_values(function, *called.texts) ||
         observer->wants_elements_of(called.texts->name))
         return false;
     const uint64_t id = tape->begin(function, called, inputs);

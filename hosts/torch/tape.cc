@@ -33,35 +33,38 @@ uint64_t word_of(kpt_tape_value head)
     return word;
 }
 
-// What the bits of a tensor's numbers have in common.
-uint64_t bits_of(const c10::TensorImpl &tensor)
+Extents extents_of(const c10::TensorImpl &tensor)
 {
     const auto sizes = tensor.sizes();
-    const auto strides = tensor.strides();
-    uint64_t bits = static_cast<uint64_t>(tensor.storage_offset() | tensor.numel());
-    for (size_t i = 0; i < sizes.size(); i++)
-        bits |= static_cast<uint64_t>(sizes[i] | strides[i]);
+    return {
+        tensor.storage_offset(), tensor.numel(), sizes, {tensor.strides().data(), sizes.size()}};
+}
+
+// What the bits of these numbers have in common.
+uint64_t bits_of(const Extents &extents)
+{
+    auto bits = static_cast<uint64_t>(extents.offset | extents.count);
+    for (size_t i = 0; i < extents.sizes.size(); i++)
+        bits |= static_cast<uint64_t>(extents.sizes[i] | extents.strides[i]);
     return bits;
 }
 
 // Offset, count, sizes and strides, as numbers of type N.
-template <class N> inline void write_numbers(uint64_t *words, const c10::TensorImpl &tensor)
+template <class N> inline void write_numbers(uint64_t *words, const Extents &extents)
 {
-    const auto sizes = tensor.sizes();
-    const auto strides = tensor.strides();
-    const size_t dimensions = sizes.size();
+    const size_t dimensions = extents.sizes.size();
     auto *to = reinterpret_cast<N *>(words);
-    to[0] = static_cast<N>(tensor.storage_offset());
-    to[1] = static_cast<N>(tensor.numel());
+    to[0] = static_cast<N>(extents.offset);
+    to[1] = static_cast<N>(extents.count);
     for (size_t i = 0; i < dimensions; i++) {
-        to[2 + i] = static_cast<N>(sizes[i]);
-        to[2 + dimensions + i] = static_cast<N>(strides[i]);
+        to[2 + i] = static_cast<N>(extents.sizes[i]);
+        to[2 + dimensions + i] = static_cast<N>(extents.strides[i]);
     }
 }
 
-[[gnu::noinline]] void write_wide(uint64_t *words, const c10::TensorImpl &tensor)
+[[gnu::noinline]] void write_wide(uint64_t *words, const Extents &extents)
 {
-    write_numbers<uint64_t>(words, tensor);
+    write_numbers<uint64_t>(words, extents);
 }
 
 } // namespace
@@ -116,8 +119,10 @@ bool Tape::put_bytes(std::string_view text)
         !put_head({KPT_VALUE_STRING, 0, 0, static_cast<uint32_t>(text.size())}))
         return false;
     uint64_t *to = take(words);
-    if (to) std::copy(text.begin(), text.end(), reinterpret_cast<char *>(to));
-    return to;
+    if (!to) return false;
+    if (words) to[words - 1] = 0; // equal texts are equal words
+    std::copy(text.begin(), text.end(), reinterpret_cast<char *>(to));
+    return true;
 }
 
 // --- tensors -------------------------------------------------------------------------------------------
@@ -160,15 +165,17 @@ inline uint64_t Tape::kind_of(caffe2::TypeMeta dtype, c10::Device device)
 {
     enum { MOST_DIMENSIONS = 1024, FIXED = 1 + sizeof(kpt_tape_tensor) / sizeof(uint64_t) };
     if (&tensor == c10::UndefinedTensorImpl::singleton()) return put_undefined(tensor);
-    if (!is_plain(tensor) || tensor.dim() > MOST_DIMENSIONS) return false;
-    const auto dimensions = static_cast<size_t>(tensor.dim());
+    if (!is_plain(tensor)) return false;
     auto *storage = tensor.unsafe_storage().unsafeGetStorageImpl();
+    const Extents extents = extents_of(tensor);
+    const size_t dimensions = extents.sizes.size();
+    if (dimensions > MOST_DIMENSIONS) return false;
     const uint64_t kind = kind_of(tensor.dtype(), storage->device());
-    const uint64_t bits = bits_of(tensor);
+    const uint64_t bits = bits_of(extents);
     const bool is_wide = bits >> 32;
     uint64_t *to = kind ? take(FIXED + (1 + dimensions) * (is_wide ? 2 : 1)) : nullptr;
     if (!to) return false;
-    const Identity identity = identify(&tensor, storage);
+    const Identity identity = identify(&tensor, storage, gone_);
     const auto flags = static_cast<uint8_t>(is_wide ? KPT_TAPE_WIDE : 0);
     to[0] = word_of({KPT_VALUE_TENSOR, flags, static_cast<uint16_t>(dimensions),
                      static_cast<uint32_t>(tensor.dtype().itemsize())});
@@ -176,11 +183,11 @@ inline uint64_t Tape::kind_of(caffe2::TypeMeta dtype, c10::Device device)
     to[2] = identity.tensor_id;
     to[3] = identity.storage_id;
     if (is_wide)
-        write_wide(to + FIXED, tensor);
+        write_wide(to + FIXED, extents);
     else
-        write_numbers<uint32_t>(to + FIXED, tensor);
-    if (Told::may_keep(tensor, bits)) {
-        slot.keep(tensor, storage, identity.epoch, tape_->serial,
+        write_numbers<uint32_t>(to + FIXED, extents);
+    if (Told::may_keep(dimensions, bits)) {
+        slot.keep(tensor, storage, extents, identity.epoch, tape_->serial,
                   static_cast<uint32_t>(to - tape_->base));
         told_.note(slot);
     }
@@ -261,46 +268,82 @@ inline uint32_t Tape::place_of(const at::RecordFunction &function, Called &calle
     return find_place(function, called);
 }
 
-void Tape::give_up()
+// The record is not on the tape: what was to be in it is nowhere.
+void Tape::forget_record()
 {
     told_.take_back();
     undefined_serial_ = 0;
+}
+
+void Tape::give_up()
+{
+    forget_record();
     tape_->ops->give_up(tape_);
+    gone_.give_back();
+}
+
+// Between begin and begun. False: it is still to be given up.
+[[gnu::hot]] inline bool Tape::write_begin(const at::RecordFunction &function, Called &called,
+                                           Given inputs, uint64_t &id)
+{
+    const uint32_t place = place_of(function, called);
+    if (!place || !put(inputs)) return false;
+    id = tape_->ops->begun(tape_, place, function.handle(), function.seqNr(),
+                           static_cast<uint32_t>(inputs.size()));
+    return true;
 }
 
 [[gnu::hot]] uint64_t Tape::begin(const at::RecordFunction &function, Called &called, Given inputs)
 {
-    if (!tape_->ops->begin(tape_)) return 0;
+    kpt_tape *const tape = tape_;
+    const char *const key = called.key;
+    const uint64_t check = called.check;
+    uint64_t id = 0;
+    // This may run Python, and with it other operators: CALLED may be another one's then, and so may the tape.
+    if (!tape->ops->begin(tape)) return 0;
+    if (tape_ != tape || called.key != key || called.check != check) {
+        tape->ops->give_up(tape);
+        return 0;
+    }
     try {
-        const uint32_t place = place_of(function, called);
-        if (place && put(inputs)) {
-            told_.settle();
-            return tape_->ops->begun(tape_, place, function.handle(), function.seqNr(),
-                                     static_cast<uint32_t>(inputs.size()));
+        if (!write_begin(function, called, inputs, id)) {
+            give_up();
+            return 0;
         }
+    } catch (const std::exception &) { // no memory
+        give_up();
+        return 0;
     } catch (...) {
         give_up();
         throw;
     }
-    give_up();
-    return 0;
+    if (id)
+        told_.settle();
+    else
+        forget_record();
+    gone_.give_back();
+    return id;
 }
 
 [[gnu::hot]] bool Tape::end(uint64_t id, Given outputs)
 {
     if (!tape_->ops->end(tape_, id)) return false;
     try {
-        if (put(outputs)) {
-            told_.settle();
-            tape_->ops->ended(tape_, static_cast<uint32_t>(outputs.size()));
-            return true;
+        if (!put(outputs)) {
+            give_up();
+            return false;
         }
+    } catch (const std::exception &) { // no memory
+        give_up();
+        return false;
     } catch (...) {
         give_up();
         throw;
     }
-    give_up();
-    return false;
+    told_.settle();
+    tape_->ops->ended(tape_, static_cast<uint32_t>(outputs.size()));
+    gone_.give_back();
+    return true;
 }
 
 } // namespace kpytrace

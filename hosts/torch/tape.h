@@ -31,7 +31,7 @@ class Tape
         return tape_;
     }
 
-    // The operator's number; 0: it is not on the tape. There is one.
+    // The operator's number; 0: it is not on the tape. There is one, and CALLED has a key.
     uint64_t begin(const at::RecordFunction &function, Called &called, Given inputs);
     // False: it is not.
     bool end(uint64_t id, Given outputs);
@@ -64,10 +64,14 @@ class Tape
     uint64_t find_kind(Kind &kind, caffe2::TypeMeta dtype, c10::Device device);
     uint32_t place_of(const at::RecordFunction &function, Called &called);
     uint32_t find_place(const at::RecordFunction &function, Called &called);
+    bool write_begin(const at::RecordFunction &function, Called &called, Given inputs,
+                     uint64_t &id);
+    void forget_record();
     void give_up();
 
     kpt_tape *tape_ = nullptr;
     ToldTensors told_;
+    Gone gone_;                     // of those that were numbered; empty while no tape is open
     uint32_t undefined_serial_ = 0; // of the tape that has the undefined tensor
     uint32_t undefined_ = 0;        // where
     uint32_t device_serial_ = 0;    // of the tape that has the text of

@@ -6,22 +6,22 @@ namespace kpytrace
 {
 
 [[gnu::hot]] void Told::keep(const c10::TensorImpl &now, const c10::StorageImpl *storage,
-                             uint32_t epoch, uint32_t serial, uint32_t place)
+                             const Extents &extents, uint32_t epoch, uint32_t serial,
+                             uint32_t place)
 {
-    const auto sizes = now.sizes();
-    const auto strides = now.strides();
     tensor_ = &now;
     storage_ = storage;
     keys_ = now.key_set();
     epoch_ = epoch;
     serial_ = serial;
     place_ = place;
-    offset_elements_ = static_cast<int32_t>(now.storage_offset());
+    offset_elements_ = static_cast<int32_t>(extents.offset);
     dtype_ = now.dtype();
     device_ = storage->device();
-    dimensions_ = static_cast<uint16_t>(sizes.size());
-    for (size_t i = 0; i < sizes.size(); i++)
-        extents_[i] = {static_cast<int32_t>(sizes[i]), static_cast<int32_t>(strides[i])};
+    dimensions_ = static_cast<uint16_t>(extents.sizes.size());
+    for (size_t i = 0; i < extents.sizes.size(); i++)
+        extents_[i] = {static_cast<int32_t>(extents.sizes[i]),
+                       static_cast<int32_t>(extents.strides[i])};
 }
 
 void ToldTensors::take_back()

@@ -15,6 +15,15 @@
 namespace kpytrace
 {
 
+// What a tensor tells that has no symbolic sizes, and as many strides: looked at once, since another thread may
+// change it.
+struct Extents {
+    int64_t offset;
+    int64_t count;
+    c10::IntArrayRef sizes;
+    c10::IntArrayRef strides;
+};
+
 // Small, so that a thread's are on few pages: what they push out of the processor's caches costs more than to read
 // them. Up to two dimensions it is one line of these.
 class alignas(64) Told
@@ -26,15 +35,14 @@ class alignas(64) Told
     {
         return place_;
     }
-    // Whether NOW can be kept, the numbers of which have no other BITS: it has no symbolic sizes, and as many strides
-    // as sizes.
-    static bool may_keep(const c10::TensorImpl &now, uint64_t bits)
+    // Whether a tensor can be kept that has so many dimensions, and numbers with no other BITS.
+    static bool may_keep(size_t dimensions, uint64_t bits)
     {
-        return now.dim() <= MOST_DIMENSIONS && !(bits >> 31);
+        return dimensions <= MOST_DIMENSIONS && !(bits >> 31);
     }
     // From now on it is NOW.
-    void keep(const c10::TensorImpl &now, const c10::StorageImpl *storage, uint32_t epoch,
-              uint32_t serial, uint32_t place);
+    void keep(const c10::TensorImpl &now, const c10::StorageImpl *storage, const Extents &extents,
+              uint32_t epoch, uint32_t serial, uint32_t place);
     void forget()
     {
         tensor_ = nullptr;

@@ -249,6 +249,25 @@ TEST_F(Tape, WordsBeyondItsBoundsAreNotTaken)
     EXPECT_EQ(all["kpytrace"]["damaged"].text, "0");
 }
 
+/* A host that does not keep its word. */
+TEST_F(Tape, NothingIsRecordedInTheMiddleOfAnOperator)
+{
+    begin();
+    kpt_tape *tape = ready();
+    const uint64_t outer = begin_with(tape, "outer", 1, [&] {
+        EXPECT_FALSE(tape->ops->begin(tape));
+        EXPECT_EQ(begin_op(op_of("inner")), 0U);
+        put(tape, {head(KPT_VALUE_BOOL), 1});
+        return 1U;
+    });
+    EXPECT_TRUE(end_with(tape, outer, 1));
+    EXPECT_EQ(stats().dropped, 1U);
+    const json all = finish();
+    EXPECT_EQ(text_of(node_of(all, "outer")["inputs"]["values"]), "[1,true]");
+    EXPECT_EQ(all["nodes"].items.size(), 4U);
+    EXPECT_EQ(all["kpytrace"]["damaged"].text, "0");
+}
+
 TEST_F(Tape, IsForWhatIsRecorded)
 {
     make();

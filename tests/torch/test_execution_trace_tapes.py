@@ -4,6 +4,7 @@ recorded is the same."""
 import os
 import threading
 import unittest
+import weakref
 
 import et
 import torch
@@ -102,6 +103,25 @@ class Tapes(et.WithFolder):
             torch.func.functionalize(lambda value: value.add_(1))(tensor)
 
         self.same(work)
+
+    def test_what_dies_with_a_wrapper(self):
+        """The last reference to a wrapper is the table's of tensors: what runs when it goes may be operators."""
+        finalized = []
+
+        def finalize():
+            finalized.append(torch.zeros(2).add_(1).sum())
+
+        def work():
+            for _ in range(300):
+                tensor = torch.ones(3)
+                weakref.finalize(tensor, finalize)
+                torch.func.functionalize(lambda value: value + 1)(tensor)
+                torch.func.vmap(lambda value: value * 2)(tensor)
+                del tensor
+                torch.ones(3).add_(torch.ones(3)).clone()
+
+        self.same(work)
+        self.assertGreater(len(finalized), 200)
 
     def test_threads(self):
         def work():
