@@ -270,11 +270,12 @@ uint64_t begin_for(const Observer &observer, const at::RecordFunction &function,
         Reporter &here = Reporter::here();
         std::unique_ptr<Begun> begun(new Begun); // not zeroed first
         Called &called = called_of(function);
+        const FunctionTexts &texts =
+            *called.texts; // the other may be another one's after its stack was asked for
         const auto inputs = last_of(function.inputs(), called.inputs);
         begun->outputs = called.outputs;
         const size_t told_already = begin_on_tape(function, called, inputs, here, *begun);
-        if (told_already < end)
-            begin_in_full(function, *called.texts, inputs, told_already, here, *begun);
+        if (told_already < end) begin_in_full(function, texts, inputs, told_already, here, *begun);
         begun->exceptions = here.uncaught_exceptions();
         return begun;
     } catch (const std::exception &) { // no memory; the operator goes on

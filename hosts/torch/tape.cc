@@ -282,7 +282,20 @@ void Tape::give_up()
     gone_.give_back();
 }
 
-// Between begin and begun. False: it is still to be given up.
+// Does WRITE, which answers whether all of it is on the tape; else the record is given up.
+template <class Write> inline bool Tape::attempt(Write write)
+{
+    try {
+        if (write()) return true;
+    } catch (const std::exception &) { // no memory
+    } catch (...) {                    // the thread is ended
+        give_up();
+        throw;
+    }
+    give_up();
+    return false;
+}
+
 [[gnu::hot]] inline bool Tape::write_begin(const at::RecordFunction &function, Called &called,
                                            Given inputs, uint64_t &id)
 {
@@ -305,18 +318,7 @@ void Tape::give_up()
         tape->ops->give_up(tape);
         return 0;
     }
-    try {
-        if (!write_begin(function, called, inputs, id)) {
-            give_up();
-            return 0;
-        }
-    } catch (const std::exception &) { // no memory
-        give_up();
-        return 0;
-    } catch (...) {
-        give_up();
-        throw;
-    }
+    if (!attempt([&] { return write_begin(function, called, inputs, id); })) return 0;
     if (id)
         told_.settle();
     else
@@ -328,18 +330,7 @@ void Tape::give_up()
 [[gnu::hot]] bool Tape::end(uint64_t id, Given outputs)
 {
     if (!tape_->ops->end(tape_, id)) return false;
-    try {
-        if (!put(outputs)) {
-            give_up();
-            return false;
-        }
-    } catch (const std::exception &) { // no memory
-        give_up();
-        return false;
-    } catch (...) {
-        give_up();
-        throw;
-    }
+    if (!attempt([&] { return put(outputs); })) return false;
     told_.settle();
     tape_->ops->ended(tape_, static_cast<uint32_t>(outputs.size()));
     gone_.give_back();

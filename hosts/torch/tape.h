@@ -66,6 +66,7 @@ class Tape
     uint32_t find_place(const at::RecordFunction &function, Called &called);
     bool write_begin(const at::RecordFunction &function, Called &called, Given inputs,
                      uint64_t &id);
+    template <class Write> bool attempt(Write write);
     void forget_record();
     void give_up();
 
