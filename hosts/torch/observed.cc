@@ -270,8 +270,8 @@ uint64_t begin_for(const Observer &observer, const at::RecordFunction &function,
         Reporter &here = Reporter::here();
         std::unique_ptr<Begun> begun(new Begun); // not zeroed first
         Called &called = called_of(function);
-        const FunctionTexts &texts =
-            *called.texts; // the other may be another one's after its stack was asked for
+        // Asking for the stack may run other operators, and CALLED then be one of those.
+        const FunctionTexts &texts = *called.texts;
         const auto inputs = last_of(function.inputs(), called.inputs);
         begun->outputs = called.outputs;
         const size_t told_already = begin_on_tape(function, called, inputs, here, *begun);
