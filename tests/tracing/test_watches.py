@@ -113,24 +113,26 @@ class Watches(abi_host.HostCase):
                          [(("Module", "Other")[n % 2], str(n)) for n in range(100)])
 
     def test_reused_addresses_of_code(self):
-        """A watched function dies: what comes to lie at its address is not watched."""
-        function = define("def watched(): pass", "watched")
-        tracer = self.make(host=self.watching, watches=[(1, function)])
-        function()
-        address = id(function.__code__)
-        del function
+        """Watched functions die: what comes to lie at the address of one is not watched."""
+        names = [f"watched_{n}" for n in range(16)]  # one of them may leave its place to something else
+        functions = [define(f"def {name}(): pass", name) for name in names]
+        tracer = self.make(host=self.watching, watches=[(1, function) for function in functions])
+        for function in functions:
+            function()
+        addresses = {id(function.__code__) for function in functions}
+        del function, functions
         gc.collect()
         reused = 0
         for n in range(2000):
             other = define(f"def other_{n}(): pass", f"other_{n}")
-            reused += id(other.__code__) == address
+            reused += id(other.__code__) in addresses
             other()
             del other
         tracer.stop()
         if not FREE_THREADED:  # it frees code later, and elsewhere
             self.assertGreater(reused, 0, "the test has no point otherwise")
-        self.assertEqual(len(self.seen), 1)
-        self.assertEqual([c[0] for c in self.watched(tracer.recording())], ["watched"])
+        self.assertEqual(len(self.seen), len(names))
+        self.assertEqual([c[0] for c in self.watched(tracer.recording())], names)
 
     def test_generators_and_exceptions(self):
         def generate(self):
