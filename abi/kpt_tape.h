@@ -28,6 +28,7 @@ extern "C" {
 struct kpt_op;
 struct kpt_tape;
 
+/* Of a list, as many as torch's own observer writes. */
 enum { KPT_TAPE_MOST_ITEMS = 4097, KPT_TAPE_MOST_DEPTH = 16 };
 
 /* Frozen, like kpt_value, as is the next one: they lie behind each other. */

@@ -3,8 +3,7 @@
  * begin_op and end_op run on any thread, without a lock but where a thread is new or its chunk is full. A
  * thread says that it is inside before it looks whether anything is recorded; who ends recording first says
  * so, then waits until nobody is inside: one of the two sees the other. A thread takes the time of a record
- * when it has said that it is inside: who sees it outside knows that what it records later is newer (follower.h).
- */
+ * when it has said that it is inside: who sees it outside knows that what it records later is newer (follower.h). */
 #ifndef KPTI_ET_RECORDER_H
 #define KPTI_ET_RECORDER_H
 

@@ -195,14 +195,8 @@ bool has_only_values(const at::RecordFunction &function, const FunctionTexts &te
 
 kpt_op described(const at::RecordFunction &function, const FunctionTexts &texts, Values &values)
 {
-    kpt_op op;
-    KPT_INIT(&op);
-    op.scope = static_cast<uint32_t>(function.scope());
-    op.name = texts.name;
-    op.schema = texts.schema;
+    kpt_op op = common_of(function, texts);
     op.record_id = function.handle();
-    op.forward_thread = function.forwardThreadId();
-    op.thread = function.threadId();
     op.sequence = function.seqNr();
     if (function.isNcclMeta()) {
         const auto attrs = collective_attrs(values);
@@ -251,14 +245,15 @@ uint64_t begin_for(const Observer &observer, const at::RecordFunction &function,
     if (!tape || !called.key || !has_only_values(function, *called.texts) ||
         observer->wants_elements_of(called.texts->name))
         return false;
+    begun.tape = tape->get(); // first: what runs when the record is whole may have another one
     const uint64_t id = tape->begin(function, called, inputs);
     if (!id) {
+        begun.tape = nullptr;
         here.forget_tape();
         return false;
     }
     begun.numbers[0] = {&observer->plugins(), id};
     begun.count = 1;
-    begun.tape = tape->get();
     return true;
 }
 

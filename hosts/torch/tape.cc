@@ -246,13 +246,7 @@ inline uint64_t Tape::kind_of(caffe2::TypeMeta dtype, c10::Device device)
 
 [[gnu::noinline]] uint32_t Tape::find_place(const at::RecordFunction &function, Called &called)
 {
-    kpt_op op;
-    KPT_INIT(&op);
-    op.scope = static_cast<uint32_t>(function.scope());
-    op.name = called.texts->name;
-    op.schema = called.texts->schema;
-    op.forward_thread = function.forwardThreadId();
-    op.thread = function.threadId();
+    const kpt_op op = common_of(function, *called.texts);
     const uint32_t at = tape_->ops->function(tape_, &op);
     called.place = {op.forward_thread, op.scope, at ? tape_->serial : 0, at};
     return at;

@@ -215,6 +215,18 @@ const FunctionTexts *kept(std::string_view name)
     return add_operator(pair, function, key, removals);
 }
 
+kpt_op common_of(const at::RecordFunction &function, const FunctionTexts &texts)
+{
+    kpt_op op;
+    KPT_INIT(&op);
+    op.scope = static_cast<uint32_t>(function.scope());
+    op.name = texts.name;
+    op.schema = texts.schema;
+    op.forward_thread = function.forwardThreadId();
+    op.thread = function.threadId();
+    return op;
+}
+
 [[gnu::hot]] kpt_str device_text(c10::Device device)
 {
     Recent &here = recent();

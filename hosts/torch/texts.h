@@ -40,6 +40,9 @@ static_assert(sizeof(Called) == 64);
 // Good until the thread asks again. The name's text may be FUNCTION's own, where there are too many names to keep.
 Called &called_of(const at::RecordFunction &function);
 
+// What FUNCTION's calls on a thread have in common, as the plugin takes it; nothing else.
+kpt_op common_of(const at::RecordFunction &function, const FunctionTexts &texts);
+
 kpt_str device_text(c10::Device device);
 
 // Before the first operator is asked for.

@@ -10,7 +10,6 @@ namespace kpytrace
 namespace
 {
 
-enum { MOST_ITEMS = 4097 }; // as many as torch writes of a list
 enum { MOST_DEPTH = 64 };
 
 } // namespace
@@ -39,7 +38,7 @@ void Values::convert_tensor(const at::Tensor &from, kpt_value &to, bool elements
 void Values::convert_items(uint32_t kind, at::ArrayRef<c10::IValue> items, kpt_value &to,
                            bool elements, int depth)
 {
-    const size_t count = std::min<size_t>(items.size(), MOST_ITEMS);
+    const size_t count = std::min<size_t>(items.size(), KPT_TAPE_MOST_ITEMS);
     auto *converted = arena_.take<kpt_value>(count);
     to.kind = kind;
     to.item_count = static_cast<uint32_t>(count);

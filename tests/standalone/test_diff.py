@@ -21,9 +21,9 @@ def wait(seconds):
 def before_only(): pass
 def after_only(): pass
 slow = sys.argv[1] == "after"
-for i in range(20):
+for i in range(5):
     steady()
-    changed(0.004 if slow else 0.001)
+    changed(0.1 if slow else 0.02)  # a wait ends late by what the machine is busy with: a few ms
 (after_only if slow else before_only)()
 """
 
@@ -74,7 +74,7 @@ class Diff(Case):
         changes = {change["name"].rpartition(": ")[2]: change for change in json.loads(self.diff("--json", *sides).stdout)
                    if "prog.py" in change["name"]}
         wait = changes["wait"]
-        self.assertGreater(wait["difference"], 20 * 0.0025 * 1e9)
+        self.assertGreater(wait["difference"], 5 * 0.07 * 1e9)
         self.assertLess(wait["p"], 0.05)
         self.assertIn("± (95 %)", self.diff(*sides).stdout)
         page = self.folder / "page.html"
