@@ -11,8 +11,8 @@
 /* It looks again after the first one; later and later where there is nothing new, and after the last one only
  * when a chunk was taken. */
 enum { FIRST_WAIT_MS = 1, LAST_WAIT_MS = 192 };
-/* Threads' clocks are less than that behind (now.h), and whether they are inside is seen sooner. */
-enum { MARGIN_NS = 2000000 };
+/* Threads' clocks are less than that behind each other (now.h), and whether they are inside is seen sooner. */
+enum { MARGIN_NS = 250000 };
 /* What else runs comes first: what the thread does not get done, the close does. */
 enum { NICENESS = 10 };
 
@@ -22,6 +22,7 @@ struct kpti_et_follower {
     kpti_trace_file file;
     pthread_t thread;
     int is_ending;          /* atomic; set under the recorder's lock */
+    int is_following;       /* by the lock: the thread uses what follows, else who ends it may */
     kpti_et_writer *writer; /* NULL: none yet, or it failed */
     int has_failed;
     uint64_t known; /* bytes of the journal that the writer has */
@@ -130,12 +131,15 @@ static void *run(void *arg)
         wait_for_more(f, ms);
         is_short = r->is_short;
         if (__atomic_load_n(&f->is_ending, __ATOMIC_RELAXED)) break;
+        f->is_following = 1;
         (void)pthread_mutex_unlock(&r->lock);
         if (is_short)
             give_up(f); /* what the file takes is the journal's */
         else
             ms = follow(f) ? FIRST_WAIT_MS : ms * 2;
         (void)pthread_mutex_lock(&r->lock);
+        f->is_following = 0;
+        (void)pthread_cond_broadcast(&r->grown);
     }
     (void)pthread_mutex_unlock(&r->lock);
     return NULL;
@@ -161,14 +165,16 @@ int kpti_et_follower_finish(kpti_et_follower *f)
     int is_done = 0;
     (void)pthread_mutex_lock(&r->lock);
     __atomic_store_n(&f->is_ending, 1, __ATOMIC_RELAXED);
-    (void)pthread_cond_signal(&r->grown);
+    (void)pthread_cond_broadcast(&r->grown);
+    while (f->is_following) /* else the thread has nothing to do but to end, meanwhile */
+        (void)pthread_cond_wait(&r->grown, &r->lock);
     (void)pthread_mutex_unlock(&r->lock);
-    (void)pthread_join(f->thread, NULL);
     writer = f->writer ? read_more(f) : NULL;
     if (writer && kpti_et_writer_take(writer, INT64_MAX, NULL)) {
         is_done = kpti_et_writer_close(writer, 1, &unread) == KPT_OK;
         f->writer = NULL;
     }
+    (void)pthread_join(f->thread, NULL);
     give_up(f);
     kpti_heap_give(&heap, f, sizeof *f);
     return is_done;

@@ -27,6 +27,11 @@ bool is_dead(Target *target)
 class Table
 {
   public:
+    Table()
+    {
+        Homes::move(slots_.data(), slots_.size());
+    }
+
     // TARGET's number. One that is new is held, and is young. Nothing is due. Once in memory, for its two callers.
     [[gnu::hot, gnu::noinline]] uint64_t number_of(Target *target)
     {
@@ -49,13 +54,17 @@ class Table
         return young_count_ + 2 > young_.size();
     }
 
-    // Of the young ones the older half is young no more; of these the dead ones leave, to GONE.
+    // Of the young ones the older half is young no more; of these the dead ones leave, to GONE. They, and where the
+    // table has them, were not looked at for a while: both are fetched ahead.
     void look(std::vector<Target *> &gone)
     {
-        enum { HALF = YOUNG / 2 };
+        enum { HALF = YOUNG / 2, AHEAD = 6 };
         gone.reserve(gone.size() + HALF); // before anything is changed
-        for (size_t i = 0; i < HALF; i++)
+        for (size_t i = 0; i < HALF; i++) {
+            __builtin_prefetch(young_[i + AHEAD]);
+            Homes::fetch(young_[i + AHEAD]);
             if (is_dead(young_[i])) gone.push_back(taken_out(find(young_[i])));
+        }
         std::copy(young_.begin() + HALF, young_.begin() + young_count_, young_.begin());
         young_count_ -= HALF;
     }
@@ -80,10 +89,7 @@ class Table
   private:
     enum { FIRST = 512, LEAST_LIMIT = 1000, YOUNG = 128 };
 
-    struct Slot {
-        Target *target = nullptr;
-        uint64_t number = 0;
-    };
+    using Slot = Homes::Slot;
 
     size_t after(size_t at) const
     {
@@ -93,7 +99,7 @@ class Table
     // Where it would be if all slots were free.
     size_t home_of(Target *target) const
     {
-        return Epochs::mixed(target) >> 24 & (slots_.size() - 1);
+        return Homes::index(target, slots_.size());
     }
 
     // Where it is, or would be.
@@ -131,6 +137,7 @@ class Table
     {
         std::vector<Slot> old(size);
         old.swap(slots_);
+        Homes::move(slots_.data(), slots_.size());
         for (const Slot &slot : old)
             if (slot.target) slots_[find(slot.target)] = slot;
     }
@@ -151,13 +158,13 @@ struct Known {
     std::vector<Target *> gone;
 };
 
-Known &known()
+[[gnu::hot]] Known &known()
 {
     static Known *forever = new Known; // operators may run after static objects are gone
     return *forever;
 }
 
-[[gnu::noinline]] void look_at_young_locked(Known &k)
+[[gnu::hot, gnu::noinline]] void look_at_young_locked(Known &k)
 {
     k.table.look(k.gone);
     k.table.tidy(k.gone);

@@ -48,7 +48,7 @@ class Gone
         targets_[count_++] = target;
     }
     // What runs meanwhile may use this.
-    void give_back()
+    [[gnu::hot]] void give_back()
     {
         while (count_)
             c10::raw::weak_intrusive_ptr::decref(targets_[--count_]);
@@ -100,6 +100,37 @@ class Epochs
     }
 
     static inline std::array<std::atomic<uint32_t>, 1 << BITS> counts_{};
+};
+
+// Where the table looks for an address first.
+class Homes
+{
+  public:
+    struct Slot {
+        c10::intrusive_ptr_target *target = nullptr;
+        uint64_t number = 0;
+    };
+
+    // Of SIZE slots, a power of two.
+    static size_t index(const void *address, size_t size)
+    {
+        return Epochs::mixed(address) >> 24 & (size - 1);
+    }
+    // Has it in the cache, for who is about to identify what is there. The table may be another one meanwhile.
+    static void fetch(const void *address)
+    {
+        const Slot *slots = slots_.load(std::memory_order_relaxed);
+        __builtin_prefetch(slots + index(address, size_.load(std::memory_order_relaxed)), 1);
+    }
+    static void move(const Slot *slots, size_t size)
+    {
+        slots_.store(slots, std::memory_order_relaxed);
+        size_.store(size, std::memory_order_relaxed);
+    }
+
+  private:
+    static inline std::atomic<const Slot *> slots_{nullptr};
+    static inline std::atomic<size_t> size_{1};
 };
 
 // Both only grow, and come round after days of doing nothing else: the sum is the same if each of them is.

@@ -186,10 +186,10 @@ void add_kernel(const at::RecordFunction &function, Values &values, kpt_op &op, 
 }
 
 // Whether an observer that has all of an operator's values has all that there is to tell of FUNCTION.
-bool has_only_values(const at::RecordFunction &function, const FunctionTexts &texts)
+bool has_only_values(const at::RecordFunction &function, const Called &called)
 {
     return !function.isNcclMeta() &&
-           (texts.schema.size || function.scope() == at::RecordScope::BACKWARD_FUNCTION ||
+           (called.has_schema || function.scope() == at::RecordScope::BACKWARD_FUNCTION ||
             !has_keywords(function));
 }
 
@@ -242,7 +242,7 @@ uint64_t begin_for(const Observer &observer, const at::RecordFunction &function,
 {
     const Observer *observer = told[0].load(std::memory_order_acquire);
     Tape *tape = observer ? here.tape_for(*observer) : nullptr;
-    if (!tape || !called.key || !has_only_values(function, *called.texts) ||
+    if (!tape || !called.key || !has_only_values(function, called) ||
         observer->wants_elements_of(called.texts->name))
         return false;
     begun.tape = tape->get(); // first: what runs when the record is whole may have another one

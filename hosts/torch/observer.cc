@@ -114,7 +114,7 @@ kpt_tape *Observer::tape() const
     return out;
 }
 
-bool Observer::is_listed(kpt_str name) const
+bool Observer::is_listed(const kpt_str &name) const
 {
     const std::string &list = settings_.data_ops;
     const std::string_view wanted(name.data, name.size);

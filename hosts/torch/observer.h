@@ -54,13 +54,13 @@ class Observer
     // The calling thread's; null: there is none.
     kpt_tape *tape() const;
     // Whether the elements of NAME's integral inputs are asked for.
-    bool wants_elements_of(kpt_str name) const
+    bool wants_elements_of(const kpt_str &name) const
     {
         return may_want_elements_ && (settings_.ranges || is_listed(name));
     }
 
   private:
-    bool is_listed(kpt_str name) const;
+    bool is_listed(const kpt_str &name) const;
     bool answered(kpt_status status, const char *what);
 
     const ObserverSettings settings_;

@@ -165,8 +165,10 @@ inline uint64_t Tape::kind_of(caffe2::TypeMeta dtype, c10::Device device)
 {
     enum { MOST_DIMENSIONS = 1024, FIXED = 1 + sizeof(kpt_tape_tensor) / sizeof(uint64_t) };
     if (&tensor == c10::UndefinedTensorImpl::singleton()) return put_undefined(tensor);
+    Homes::fetch(&tensor);
     if (!is_plain(tensor)) return false;
     auto *storage = tensor.unsafe_storage().unsafeGetStorageImpl();
+    Homes::fetch(storage);
     const Extents extents = extents_of(tensor);
     const size_t dimensions = extents.sizes.size();
     if (dimensions > MOST_DIMENSIONS) return false;
@@ -221,7 +223,7 @@ inline uint64_t Tape::kind_of(caffe2::TypeMeta dtype, c10::Device device)
     return put_text(KPT_VALUE_OTHER, view(value.tagKind()));
 }
 
-[[gnu::hot]] bool Tape::put_one(const c10::IValue &value, int depth)
+[[gnu::hot, gnu::flatten]] bool Tape::put_one(const c10::IValue &value, int depth)
 {
     if (value.isTensor()) {
         c10::TensorImpl &tensor = *value.toTensor().unsafeGetTensorImpl();

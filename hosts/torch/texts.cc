@@ -170,6 +170,7 @@ const FunctionTexts *kept(std::string_view name)
                      texts ? texts : &here.not_kept,
                      UINT32_MAX,
                      UINT32_MAX,
+                     false,
                      {}});
 }
 
@@ -195,6 +196,7 @@ const FunctionTexts *kept(std::string_view name)
                      &found->texts,
                      found->texts.inputs,
                      found->texts.outputs,
+                     found->texts.schema.size != 0,
                      {}});
 }
 

@@ -33,6 +33,7 @@ struct alignas(64) Called {
     const FunctionTexts *texts = nullptr;
     uint32_t inputs = UINT32_MAX;
     uint32_t outputs = UINT32_MAX;
+    bool has_schema = false; // its texts do
     FunctionPlace place;
 };
 static_assert(sizeof(Called) == 64);
