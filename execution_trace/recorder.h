@@ -27,7 +27,8 @@ typedef struct kpti_recorder {
     uint64_t most_words; /* of an ordinary chunk */
     uint64_t dropped;    /* atomic; of this file */
     pthread_mutex_t lock;
-    pthread_cond_t grown; /* the journal, or it could not; waited for on the monotonic clock */
+    /* The journal has grown, or could not, or its follower rests; waited for on the monotonic clock. */
+    pthread_cond_t grown;
     /* Under the lock. */
     int is_short;    /* there was no room for a chunk, or few addresses: who follows gives up */
     int is_followed; /* somebody reads the journal while it is recorded, or is about to */

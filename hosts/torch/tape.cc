@@ -223,6 +223,7 @@ inline uint64_t Tape::kind_of(caffe2::TypeMeta dtype, c10::Device device)
     return put_text(KPT_VALUE_OTHER, view(value.tagKind()));
 }
 
+// What it asks torch's values is in it, not called: once a value's kind is known little of that is left.
 [[gnu::hot, gnu::flatten]] bool Tape::put_one(const c10::IValue &value, int depth)
 {
     if (value.isTensor()) {
