@@ -10,9 +10,12 @@
 
 /* It looks again after the first one; later and later where there is nothing new, and after the last one only
  * when a chunk was taken. */
-enum { FIRST_WAIT_MS = 1, LAST_WAIT_MS = 192 };
-/* Threads' clocks are less than that behind each other (now.h), and whether they are inside is seen sooner. */
-enum { MARGIN_NS = 250000 };
+enum { FIRST_WAIT_US = 500, LAST_WAIT_US = 256000 };
+/* Threads' clocks are less than that behind each other (now.h); and that they are inside is seen sooner by a
+ * hundred times. */
+enum { MARGIN_NS = 200000 };
+/* What the next chunks of a busy program take while those behind them are made ready. */
+enum { AHEAD_BYTES = 2 << 20 };
 /* What else runs comes first: what the thread does not get done, the close does. */
 enum { NICENESS = 10 };
 
@@ -21,8 +24,13 @@ struct kpti_et_follower {
     kpti_recorder *recorder;
     kpti_trace_file file;
     pthread_t thread;
-    int is_ending;          /* atomic; set under the recorder's lock */
-    int is_following;       /* by the lock: the thread uses what follows, else who ends it may */
+    /* Under the recorder's lock. */
+    int is_ending;    /* atomic, too */
+    int is_following; /* the thread uses what is below, else who ends it may */
+    int has_left;     /* the thread, before the end: it had failed */
+    int is_closed;    /* the journal, of which the windows are left to be unmapped */
+    kpti_et_window *windows;
+
     kpti_et_writer *writer; /* NULL: none yet, or it failed */
     int has_failed;
     uint64_t known; /* bytes of the journal that the writer has */
@@ -36,7 +44,7 @@ static void make_room(kpti_et_follower *f)
     kpti_recorder *r = f->recorder;
     kpti_et_stretch next;
     (void)pthread_mutex_lock(&r->lock);
-    next = kpti_et_journal_next(&r->journal);
+    next = kpti_et_journal_next(&r->journal, AHEAD_BYTES);
     (void)pthread_mutex_unlock(&r->lock);
     if (!next.size || !kpti_et_stretch_make(next)) return;
     (void)pthread_mutex_lock(&r->lock);
@@ -94,21 +102,21 @@ static int follow(kpti_et_follower *f)
     return 0;
 }
 
-static struct timespec after_ms(int ms)
+static struct timespec after_us(int us)
 {
-    const int64_t ns = kpti_et_clock_ns(CLOCK_MONOTONIC) + (int64_t)ms * 1000000;
+    const int64_t ns = kpti_et_clock_ns(CLOCK_MONOTONIC) + (int64_t)us * 1000;
     return (struct timespec){.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
 }
 
-/* Waits, with the lock, for a chunk, for the end, or for so many ms. */
-static void wait_for_more(kpti_et_follower *f, int ms)
+/* Waits, with the lock, for a chunk, for the end, or for so many microseconds. */
+static void wait_for_more(kpti_et_follower *f, int us)
 {
     kpti_recorder *r = f->recorder;
-    const struct timespec until = after_ms(ms);
+    const struct timespec until = after_us(us);
     int error = 0;
     while (!__atomic_load_n(&f->is_ending, __ATOMIC_RELAXED) && !error && !r->is_short &&
            r->journal.bytes == f->known) {
-        if (ms > LAST_WAIT_MS)
+        if (us > LAST_WAIT_US)
             (void)pthread_cond_wait(&r->grown, &r->lock);
         else
             error = pthread_cond_timedwait(&r->grown, &r->lock, &until);
@@ -119,29 +127,32 @@ static void *run(void *arg)
 {
     kpti_et_follower *f = arg;
     kpti_recorder *r = f->recorder;
-    int ms = FIRST_WAIT_MS;
+    int us = FIRST_WAIT_US;
+    int has_failed = 0;
     (void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICENESS);
     (void)pthread_mutex_lock(&r->lock);
-    for (;;) {
+    while (!has_failed) {
         int is_short;
-        if (f->has_failed) {
-            r->is_followed = 0;
-            break;
-        }
-        wait_for_more(f, ms);
+        wait_for_more(f, us);
         is_short = r->is_short;
-        if (__atomic_load_n(&f->is_ending, __ATOMIC_RELAXED)) break;
+        if (f->is_ending) break;
         f->is_following = 1;
         (void)pthread_mutex_unlock(&r->lock);
         if (is_short)
             give_up(f); /* what the file takes is the journal's */
         else
-            ms = follow(f) ? FIRST_WAIT_MS : ms * 2;
+            us = follow(f) ? FIRST_WAIT_US : us * 2;
+        has_failed = f->has_failed;
         (void)pthread_mutex_lock(&r->lock);
+        if (has_failed) r->is_followed = 0;
         f->is_following = 0;
         (void)pthread_cond_broadcast(&r->grown);
     }
+    f->has_left = !f->is_ending;
+    while (f->is_ending && !f->is_closed)
+        (void)pthread_cond_wait(&r->grown, &r->lock);
     (void)pthread_mutex_unlock(&r->lock);
+    if (!f->has_left) kpti_et_windows_unmap(f->windows);
     return NULL;
 }
 
@@ -151,7 +162,9 @@ kpti_et_follower *kpti_et_follower_start(kpti_recorder *recorder, kpti_trace_fil
     if (!f) return NULL;
     file.is_growing = 1;
     *f = (kpti_et_follower){.recorder = recorder, .file = file};
+    recorder->is_followed = 1; /* nothing is recorded yet */
     if (kpti_own_thread_start(&f->thread, run, f) == 0) return f;
+    recorder->is_followed = 0;
     kpti_heap_give(&file.heap, f, sizeof *f);
     return NULL;
 }
@@ -159,25 +172,41 @@ kpti_et_follower *kpti_et_follower_start(kpti_recorder *recorder, kpti_trace_fil
 int kpti_et_follower_finish(kpti_et_follower *f)
 {
     kpti_recorder *r = f->recorder;
-    const kpti_heap heap = f->file.heap;
     kpti_et_writer *writer;
     kpti_error unread;
     int is_done = 0;
     (void)pthread_mutex_lock(&r->lock);
     __atomic_store_n(&f->is_ending, 1, __ATOMIC_RELAXED);
-    (void)pthread_cond_broadcast(&r->grown);
-    while (f->is_following) /* else the thread has nothing to do but to end, meanwhile */
+    while (f->is_following) /* else the thread sleeps, and may */
         (void)pthread_cond_wait(&r->grown, &r->lock);
     (void)pthread_mutex_unlock(&r->lock);
     writer = f->writer ? read_more(f) : NULL;
     if (writer && kpti_et_writer_take(writer, INT64_MAX, NULL)) {
+        f->writer = NULL; /* as in give_up */
         is_done = kpti_et_writer_close(writer, 1, &unread) == KPT_OK;
-        f->writer = NULL;
     }
-    (void)pthread_join(f->thread, NULL);
     give_up(f);
-    kpti_heap_give(&heap, f, sizeof *f);
     return is_done;
+}
+
+void kpti_et_follower_clear(kpti_et_follower *f, kpti_et_window *windows)
+{
+    kpti_recorder *r = f->recorder;
+    int has_left;
+    (void)pthread_mutex_lock(&r->lock);
+    f->windows = windows;
+    f->is_closed = 1;
+    has_left = f->has_left;
+    (void)pthread_cond_broadcast(&r->grown);
+    (void)pthread_mutex_unlock(&r->lock);
+    if (has_left) kpti_et_windows_unmap(windows);
+}
+
+void kpti_et_follower_join(kpti_et_follower *f)
+{
+    const kpti_heap heap = f->file.heap;
+    (void)pthread_join(f->thread, NULL);
+    kpti_heap_give(&heap, f, sizeof *f);
 }
 
 void kpti_et_follower_forked(kpti_et_follower *f)

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "now.h"
-#include "own_thread.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* newer than some systems' headers */
@@ -18,8 +17,8 @@
 
 /* Address space, not memory: few mappings do for a long journal. */
 enum { WINDOW_BYTES = 64 << 20 };
-/* What the next chunks of a busy program take while somebody makes the ones behind them ready. */
-enum { AHEAD_BYTES = 2 << 20 };
+/* What the first chunks take. */
+enum { FIRST_BYTES = 256 << 10 };
 
 /* Of the file from where the next chunk begins. */
 static void *map(const kpti_et_journal *j, uint64_t size)
@@ -76,11 +75,11 @@ static void *extend(kpti_et_journal *j, uint64_t bytes, int *error)
     return at;
 }
 
-kpti_et_stretch kpti_et_journal_next(const kpti_et_journal *j)
+kpti_et_stretch kpti_et_journal_next(const kpti_et_journal *j, uint64_t bytes)
 {
     const kpti_et_window *w = j->last;
     const uint64_t most = w->begin + w->size;
-    const uint64_t wanted = j->bytes + AHEAD_BYTES;
+    const uint64_t wanted = j->bytes + bytes;
     const uint64_t end = wanted < most ? wanted : most;
     if (end <= j->ready) return (kpti_et_stretch){.fd = -1};
     return (kpti_et_stretch){j->fd, w->bytes + (j->ready - w->begin), j->ready, end - j->ready};
@@ -144,7 +143,6 @@ static void begin_head(kpti_et_head *head)
 int kpti_et_journal_open(kpti_et_journal *j, const char *path)
 {
     int error = 0;
-    kpti_et_journal_await_clear(j);
     memset(j, 0, sizeof *j);
     if (path && snprintf(j->path, sizeof j->path, "%s", path) >= (int)sizeof j->path)
         return ENAMETOOLONG;
@@ -154,40 +152,27 @@ int kpti_et_journal_open(kpti_et_journal *j, const char *path)
                  : memfd_create("kpytrace journal", MFD_CLOEXEC);
     if (j->fd < 0) return errno;
     j->head = extend(j, KPTI_ET_ALIGN, &error);
-    if (j->head)
+    if (j->head) {
+        const kpti_et_stretch first = kpti_et_journal_next(j, FIRST_BYTES);
         begin_head(j->head);
-    else
-        kpti_et_journal_close(j, 0);
+        if (kpti_et_stretch_make(first)) kpti_et_journal_made(j, first);
+    } else {
+        kpti_et_windows_unmap(kpti_et_journal_close(j, 0));
+    }
     return error;
 }
 
-static void *unmap_all(void *windows)
+void kpti_et_windows_unmap(kpti_et_window *w)
 {
-    kpti_et_window *w = windows;
     while (w) {
         kpti_et_window *before = w->before;
         (void)munmap(w->bytes, w->size);
         free(w);
         w = before;
     }
-    return NULL;
 }
 
-/* Of MUCH it takes longer than to start a thread. */
-static void clear(kpti_et_journal *j, kpti_et_window *last, uint64_t bytes)
-{
-    const uint64_t much = 1 << 20;
-    j->is_clearing = bytes > much && kpti_own_thread_start(&j->clearer, unmap_all, last) == 0;
-    if (!j->is_clearing) (void)unmap_all(last);
-}
-
-void kpti_et_journal_await_clear(kpti_et_journal *j)
-{
-    if (j->is_clearing) (void)pthread_join(j->clearer, NULL);
-    j->is_clearing = 0;
-}
-
-void kpti_et_journal_close(kpti_et_journal *j, int wanted)
+kpti_et_window *kpti_et_journal_close(kpti_et_journal *j, int wanted)
 {
     kpti_et_window *last = j->last;
     const uint64_t bytes = j->bytes;
@@ -201,12 +186,11 @@ void kpti_et_journal_close(kpti_et_journal *j, int wanted)
     (void)is_cut; /* else zeroes stay at its end, which readers pass over */
     (void)close(fd);
     if (!wanted && j->path[0]) (void)unlink(j->path);
-    clear(j, last, bytes); /* with the last name goes the file */
+    return last; /* with its last one goes the file */
 }
 
 void kpti_et_journal_forked(kpti_et_journal *j)
 {
-    j->is_clearing = 0; /* by a thread of the parent's */
     if (!j->bytes) return;
     while (j->last) {
         kpti_et_window *w = j->last;

@@ -10,7 +10,6 @@
 #define KPTI_ET_JOURNAL_H
 
 #include <limits.h>
-#include <pthread.h>
 #include <stddef.h>
 
 #include "journal_format.h"
@@ -43,18 +42,16 @@ typedef struct kpti_et_journal {
     kpti_et_head *head;
     kpti_et_window *last;
     int is_tight; /* addresses are short: chunks have windows of their own */
-    /* A thread gives the memory of the last one back, which takes a millisecond for a few thousand pages. */
-    int is_clearing;
-    pthread_t clearer;
     char path[PATH_MAX];
 } kpti_et_journal;
 
 /* Makes PATH, replacing what is there; NULL: a file without a name. 0 or an errno. */
 int kpti_et_journal_open(kpti_et_journal *journal, const char *path);
-/* Closes it; WANTED: the file stays. Its memory is given back soon. */
-void kpti_et_journal_close(kpti_et_journal *journal, int wanted);
-/* Waits until that is done, as open does. */
-void kpti_et_journal_await_clear(kpti_et_journal *journal);
+/* Closes it; WANTED: the file stays. What of it is mapped is the caller's, to be given back when there is time:
+ * that takes a millisecond for a few thousand pages. */
+kpti_et_window *kpti_et_journal_close(kpti_et_journal *journal, int wanted);
+/* WINDOW and those before it; on any thread. */
+void kpti_et_windows_unmap(kpti_et_window *window);
 /* In the child of a fork, which has none of its memory: the file is the parent's. */
 void kpti_et_journal_forked(kpti_et_journal *journal);
 /* Another chunk of WORDS at least; NULL: there is no room, and *ERROR says why. */
@@ -65,9 +62,9 @@ void kpti_et_journal_leave(kpti_et_journal *journal, kpti_et_chunk *chunk);
 /* What is in the journal from AT on, SIZE bytes in one piece; more may follow in another one. */
 const char *kpti_et_journal_at(const kpti_et_journal *journal, uint64_t at, uint64_t *size);
 
-/* What comes next, as much as can be made ready now: by who has found it, without the lock, while others take
- * chunks. Then the journal is told. */
-kpti_et_stretch kpti_et_journal_next(const kpti_et_journal *journal);
+/* What comes next, as much of BYTES as can be made ready now: by who has found it, without the lock, while others
+ * take chunks. Then the journal is told. Some is made by open. */
+kpti_et_stretch kpti_et_journal_next(const kpti_et_journal *journal, uint64_t bytes);
 int kpti_et_stretch_make(kpti_et_stretch stretch); /* 0: it can't */
 void kpti_et_journal_made(kpti_et_journal *journal, kpti_et_stretch stretch);
 

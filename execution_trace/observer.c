@@ -11,7 +11,7 @@
 
 typedef struct observer {
     kpti_recorder recorder;
-    kpti_et_follower *follower; /* NULL: none */
+    kpti_et_follower *follower; /* of the file, or of the last one; NULL: none */
     int is_open;
     char path[PATH_MAX];
 } observer;
@@ -23,18 +23,6 @@ static kpti_trace_file file_of(const observer *o)
                              .path = o->path};
 }
 
-/* There is so much that something would be left to do at its end. */
-static void follow(void *self)
-{
-    observer *o = self;
-    kpti_recorder *r = &o->recorder;
-    o->follower = kpti_et_follower_start(r, file_of(o));
-    if (o->follower) return;
-    (void)pthread_mutex_lock(&r->lock);
-    r->is_followed = 0;
-    (void)pthread_mutex_unlock(&r->lock);
-}
-
 static kpt_status make(const kpti_env *env, const kpt_observer_args *args, void **self,
                        kpti_error *error)
 {
@@ -43,8 +31,6 @@ static kpt_status make(const kpti_env *env, const kpt_observer_args *args, void 
         kpti_free(env, o, sizeof *o);
         return kpti_fail(error, KPT_E_MEMORY, "no memory for an observer");
     }
-    o->recorder.follow = follow;
-    o->recorder.follow_ctx = o;
     if (args->flags & KPT_OBSERVER_STACKS) kpti_observer_stacks.begin();
     *self = o;
     return KPT_OK;
@@ -58,6 +44,14 @@ static kpt_status write_file(observer *o, int is_whole, kpti_error *error)
     return kpti_trace_file_write(&file, o->recorder.journal.fd, error);
 }
 
+/* What is left of the last file's. */
+static void await_follower(observer *o)
+{
+    kpti_et_follower *follower = o->follower;
+    o->follower = NULL; /* first: a fork in between would find it */
+    if (follower) kpti_et_follower_join(follower);
+}
+
 /* What the file says until it is complete: that it is not, and where the rest is. */
 static kpt_status open_file(void *self, const char *path, kpti_error *error)
 {
@@ -66,6 +60,7 @@ static kpt_status open_file(void *self, const char *path, kpti_error *error)
     const int has_journal = kpti_trace_file_is_regular(path);
     kpt_status status;
     int number = ENAMETOOLONG;
+    await_follower(o);
     if (snprintf(o->path, sizeof o->path, "%s", path) < (int)sizeof o->path &&
         snprintf(journal, sizeof journal, "%s.journal", path) < (int)sizeof journal)
         number = kpti_recorder_open(&o->recorder, has_journal ? journal : NULL);
@@ -73,9 +68,11 @@ static kpt_status open_file(void *self, const char *path, kpti_error *error)
         return kpti_fail(error, KPT_E_IO, "%s.journal can't be written: %s", path,
                          strerror(number));
     status = has_journal ? write_file(o, 0, error) : KPT_OK;
-    if (status != KPT_OK) kpti_et_journal_close(&o->recorder.journal, 0);
     o->is_open = status == KPT_OK;
-    o->recorder.wants_follower = has_journal;
+    if (!o->is_open)
+        kpti_et_windows_unmap(kpti_et_journal_close(&o->recorder.journal, 0));
+    else if (has_journal && !o->recorder.journal.is_tight)
+        o->follower = kpti_et_follower_start(&o->recorder, file_of(o));
     return status;
 }
 
@@ -97,13 +94,16 @@ static kpt_status stop(void *self, kpti_error *error)
 static kpt_status close_file(void *self, kpti_error *error)
 {
     observer *o = self;
-    kpti_et_follower *follower = o->follower;
+    kpti_et_window *windows;
     kpt_status status;
-    o->follower = NULL;
     kpti_recorder_detach(&o->recorder);
     o->recorder.journal.head->finish_ns = kpti_et_clock_ns(CLOCK_MONOTONIC);
-    status = follower && kpti_et_follower_finish(follower) ? KPT_OK : write_file(o, 1, error);
-    kpti_et_journal_close(&o->recorder.journal, status != KPT_OK);
+    status = o->follower && kpti_et_follower_finish(o->follower) ? KPT_OK : write_file(o, 1, error);
+    windows = kpti_et_journal_close(&o->recorder.journal, status != KPT_OK);
+    if (o->follower)
+        kpti_et_follower_clear(o->follower, windows);
+    else
+        kpti_et_windows_unmap(windows);
     o->is_open = 0;
     return status;
 }
@@ -153,6 +153,7 @@ static void destroy(void *self)
         kpti_recorder_stop(&o->recorder);
         (void)close_file(o, &unread);
     }
+    await_follower(o);
     if (o->recorder.flags & KPT_OBSERVER_STACKS) kpti_observer_stacks.end();
     kpti_recorder_free(&o->recorder);
     kpti_free(env, o, sizeof *o);

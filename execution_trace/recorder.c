@@ -79,7 +79,6 @@ static void free_streams(kpti_recorder *r)
 void kpti_recorder_free(kpti_recorder *r)
 {
     free_streams(r);
-    kpti_et_journal_await_clear(&r->journal);
     kpti_free(r->env, r->data_ops, r->data_ops_size);
     (void)pthread_cond_destroy(&r->grown);
     (void)pthread_mutex_destroy(&r->lock);
@@ -88,6 +87,7 @@ void kpti_recorder_free(kpti_recorder *r)
 int kpti_recorder_open(kpti_recorder *r, const char *journal_path)
 {
     int error;
+    (void)kpti_membarrier_register();
     if (!r->control) r->control = calloc(1, sizeof *r->control);
     if (!r->control) return ENOMEM;
     error = kpti_et_journal_open(&r->journal, journal_path);
@@ -96,7 +96,7 @@ int kpti_recorder_open(kpti_recorder *r, const char *journal_path)
     r->stream_count = 1;
     r->ended_ops = 0;
     r->dropped = 0;
-    r->is_short = r->is_followed = r->wants_follower = 0;
+    r->is_short = r->is_followed = 0;
     kpti_et_stream_reset(r->control, r->file, 0);
     return 0;
 }
@@ -156,6 +156,7 @@ void kpti_recorder_stop(kpti_recorder *r)
     int64_t ns;
     if (!__atomic_load_n(&r->recording, __ATOMIC_RELAXED)) return;
     __atomic_store_n(&r->recording, 0, __ATOMIC_SEQ_CST);
+    kpti_barrier_all();
     kpti_recorder_await(r);
     (void)pthread_mutex_lock(&r->lock);
     ns = kpti_et_clock_ns(CLOCK_MONOTONIC); /* what threads tell may be ahead of it */
@@ -303,8 +304,7 @@ kpti_et_stream *kpti_recorder_enter(kpti_recorder *r, uint32_t *run)
         kpti_recorder_drop(r);
         return NULL;
     }
-    __atomic_store_n(&s->busy, 1, __ATOMIC_SEQ_CST);
-    *run = __atomic_load_n(&r->recording, __ATOMIC_SEQ_CST);
+    *run = kpti_recorder_say_inside(r, s);
     if (*run && (s->file == r->file || take_file(r, s))) {
         if (__builtin_expect(s->run != *run, 0)) {
             s->run = *run;
@@ -332,20 +332,13 @@ int kpti_recorder_refill(kpti_recorder *r, kpti_et_stream *s, uint64_t words)
     const uint64_t needed = words + KPTI_ET_CHUNK_WORDS + KPTI_ET_MOST_RESERVE;
     const uint64_t wanted = needed > s->next_words ? needed : s->next_words;
     kpti_et_chunk *chunk;
-    int is_first;
     int error;
     (void)pthread_mutex_lock(&r->lock);
     chunk = kpti_et_journal_take(&r->journal, s->index, wanted, s->os_tid, &error);
     r->is_short |= !chunk || r->journal.is_tight;
-    is_first = r->wants_follower && s->chunk && s != r->control && !r->is_short;
-    if (is_first) {
-        r->wants_follower = 0;
-        r->is_followed = 1;
-    }
     if (chunk && s->chunk && !r->is_followed) kpti_et_journal_leave(&r->journal, s->chunk);
     (void)pthread_cond_signal(&r->grown);
     (void)pthread_mutex_unlock(&r->lock);
-    if (is_first) r->follow(r->follow_ctx);
     if (!chunk) return 0;
     kpti_et_stream_move(s, chunk);
     s->next_words = s->next_words * 4 < r->most_words ? s->next_words * 4 : r->most_words;

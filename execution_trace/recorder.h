@@ -2,13 +2,15 @@
  *
  * begin_op and end_op run on any thread, without a lock but where a thread is new or its chunk is full. A
  * thread says that it is inside before it looks whether anything is recorded; who ends recording first says
- * so, then waits until nobody is inside: one of the two sees the other. A thread takes the time of a record
- * when it has said that it is inside: who sees it outside knows that what it records later is newer (follower.h). */
+ * so, then waits until nobody is inside: one of the two sees the other (kpti_barrier.h). A thread takes the time of a
+ * record when it has said that it is inside: who sees it outside knows that what it records later is newer, but for
+ * what passes until it is seen (follower.h). */
 #ifndef KPTI_ET_RECORDER_H
 #define KPTI_ET_RECORDER_H
 
 #include <pthread.h>
 
+#include "impl/kpti_barrier.h"
 #include "impl/kpti_impl.h"
 #include "stream.h"
 
@@ -31,12 +33,7 @@ typedef struct kpti_recorder {
     pthread_cond_t grown;
     /* Under the lock. */
     int is_short;    /* there was no room for a chunk, or few addresses: who follows gives up */
-    int is_followed; /* somebody reads the journal while it is recorded, or is about to */
-    /* Called once in a file that wants it, on the first thread whose chunk is full; recording waits for it to
-     * return, as for any that is inside. */
-    int wants_follower;
-    void (*follow)(void *ctx);
-    void *follow_ctx;
+    int is_followed; /* somebody reads the journal while it is recorded */
     kpti_et_journal journal;
     kpti_et_stream *streams;
     kpti_et_stream *control; /* stream 0 */
@@ -55,7 +52,7 @@ int kpti_recorder_open(kpti_recorder *r, const char *journal_path);
 int kpti_recorder_start(kpti_recorder *r);
 /* When this returns, nobody is inside. */
 void kpti_recorder_stop(kpti_recorder *r);
-/* Waits until nobody is inside who was when it was called: what they record now is newer. */
+/* Waits until nobody is seen inside who was when it was called. */
 void kpti_recorder_await(kpti_recorder *r);
 /* Takes the chunks away from the streams; the journal stays, for who reads it. */
 void kpti_recorder_detach(kpti_recorder *r);
@@ -74,6 +71,12 @@ kpti_et_stream *kpti_recorder_enter(kpti_recorder *r, uint32_t *run);
 /* The calling thread's Python stack in RUN, which is mostly that of the operator around; GATHERED receives what it
  * is known by. Nobody is inside: this may run Python, which may let others in who end recording. */
 uint32_t kpti_recorder_gather(const kpti_recorder *r, uint32_t run, uint64_t *gathered);
+/* The run that is recorded, or 0; either way leave comes next. */
+static inline uint32_t kpti_recorder_say_inside(const kpti_recorder *r, kpti_et_stream *s)
+{
+    kpti_barrier_say(&s->busy, 1);
+    return __atomic_load_n(&r->recording, __ATOMIC_ACQUIRE);
+}
 static inline void kpti_recorder_leave(kpti_et_stream *s)
 {
     __atomic_store_n(&s->busy, 0, __ATOMIC_RELEASE);

@@ -21,21 +21,17 @@ static inline int is_ready(const kpti_et_stream *s, uint32_t run)
     return run && s->run == run && s->serial == s->owner->serial && !s->pending.words;
 }
 
-/* The stream, busy; NULL: what was recorded in RUN is over. */
+/* The stream is busy from now on; 0: it is not, as what was recorded in RUN is over. */
 static inline int enter(kpti_et_stream *s, uint32_t run)
 {
     const kpti_recorder *r = s->owner;
-    __atomic_store_n(&s->busy, 1, __ATOMIC_SEQ_CST);
-    if (__builtin_expect(
-            __atomic_load_n(&r->recording, __ATOMIC_SEQ_CST) == run && s->file == r->file, 1))
-        return 1;
+    if (__builtin_expect(kpti_recorder_say_inside(r, s) == run && s->file == r->file, 1)) return 1;
     kpti_recorder_leave(s);
     return 0;
 }
 
-/* Whoever says that it is inside waits for all that it wrote before; and where it writes lies in the cache of
- * another processor, on which room was made. So the lines of records to come are fetched ahead, for writing: two with
- * each begin and each end, as many as these take. */
+/* Where a thread writes lies in the cache of another processor, on which room was made. So the lines of records to
+ * come are fetched ahead, for writing: two with each begin and each end, as many as these take. */
 static inline void fetch_ahead(const kpt_tape *tape)
 {
     enum { AHEAD = 40, LINE = 8 };

@@ -128,10 +128,10 @@ int kpti_et_writer_take(kpti_et_writer *w, int64_t last_ns, const int *is_enough
 {
     enum { AT_ONCE = 1024 }; /* records: about half a megabyte */
     kpti_et_item item;
-    for (uint32_t i = 0; !kpti_out_error(&w->out); i++) {
+    for (; !kpti_out_error(&w->out); w->taken++) {
         if (is_enough && __atomic_load_n(is_enough, __ATOMIC_RELAXED)) break;
-        if (is_enough && i % AT_ONCE == 0 && !leaves_room(w)) return 0;
         if (!kpti_et_reader_next(&w->reader, &item, last_ns)) break;
+        if (is_enough && w->taken % AT_ONCE == 0 && !leaves_room(w)) return 0;
         kpti_et_tree_take(&w->tree, &item);
     }
     return is_whole(w) && !w->resources.error && !kpti_out_error(&w->out);

@@ -11,6 +11,7 @@ typedef struct kpti_et_writer {
     kpti_out_file out;
     kpti_et_resources resources;
     kpti_et_tree tree;
+    uint64_t taken; /* records */
 } kpti_et_writer;
 
 /* Begins FILE of the journal that BYTES are; both are borrowed. As kpti_trace_file_from; needs a close after KPT_OK

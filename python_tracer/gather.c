@@ -113,7 +113,7 @@ void kpti_gather_exit(void)
 
 void kpti_gather_forget(void)
 {
-    atomic_store(&kpti_readers_may, 0);
+    __atomic_store_n(&kpti_readers_may, 0, __ATOMIC_SEQ_CST);
     atomic_store(&prepared, NULL);
     kpti_session_bump();
 }

@@ -4,7 +4,7 @@
 #include <sched.h>
 #include <stddef.h>
 
-_Atomic int kpti_readers_may;
+uint32_t kpti_readers_may;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static kpti_reader *readers; /* under the lock */
@@ -44,22 +44,33 @@ void kpti_readers_remove(kpti_reader *r)
 
 void kpti_readers_allow(void)
 {
-    atomic_store(&kpti_readers_may, 1);
+    __atomic_store_n(&kpti_readers_may, 1, __ATOMIC_SEQ_CST);
+}
+
+static int has_any(void)
+{
+    int any;
+    kpti_readers_lock();
+    any = readers != NULL;
+    kpti_readers_unlock();
+    return any;
 }
 
 static int anybody_reads(void)
 {
-    int reads = 0;
+    uint32_t reads = 0;
     kpti_readers_lock();
     for (kpti_reader *r = readers; r && !reads; r = r->next)
-        reads = atomic_load_explicit(&r->reads, memory_order_seq_cst);
+        reads = __atomic_load_n(&r->reads, __ATOMIC_SEQ_CST);
     kpti_readers_unlock();
-    return reads;
+    return reads != 0;
 }
 
 void kpti_readers_forbid(void)
 {
-    atomic_store_explicit(&kpti_readers_may, 0, memory_order_seq_cst);
+    __atomic_store_n(&kpti_readers_may, 0, __ATOMIC_SEQ_CST);
+    if (!has_any()) return; /* who comes later takes the lock later, and sees it */
+    kpti_barrier_all();
     while (anybody_reads())
         (void)sched_yield();
 }
@@ -68,6 +79,6 @@ void kpti_readers_forked_locked(kpti_reader *own)
 {
     readers = NULL;
     if (!own) return;
-    atomic_store(&own->reads, 0);
+    __atomic_store_n(&own->reads, 0, __ATOMIC_SEQ_CST);
     add_locked(own);
 }

@@ -1,33 +1,31 @@
 /* readers.h: the threads that read their frames without the GIL, and whether they may: not while the
  * interpreter ends. A thread says that it reads before it looks whether it may; who forbids it first says so,
- * then waits until nobody reads: one of the two sees the other. Who reads waits for nothing but short locks
- * of ours. */
+ * then waits until nobody reads: one of the two sees the other (kpti_barrier.h). Who reads waits for nothing but
+ * short locks of ours. */
 #ifndef KPTI_READERS_H
 #define KPTI_READERS_H
 
-#include <stdatomic.h>
+#include "impl/kpti_barrier.h"
 
 /* One of each thread. */
 typedef struct kpti_reader {
     struct kpti_reader *next;
     struct kpti_reader **at; /* what points to it */
-    _Atomic int reads;       /* how often: only its thread changes it */
+    uint32_t reads;          /* atomic: how often; only its thread changes it */
 } kpti_reader;
 
-extern _Atomic int kpti_readers_may __attribute__((visibility("hidden")));
+extern uint32_t kpti_readers_may __attribute__((visibility("hidden"))); /* atomic */
 
 /* 0: it may not. Either way leave comes next. */
-static inline int kpti_reader_enter(kpti_reader *r)
+static inline uint32_t kpti_reader_enter(kpti_reader *r)
 {
-    const int reads = atomic_load_explicit(&r->reads, memory_order_relaxed);
-    atomic_store_explicit(&r->reads, reads + 1, memory_order_seq_cst);
-    return atomic_load_explicit(&kpti_readers_may, memory_order_seq_cst);
+    kpti_barrier_say(&r->reads, __atomic_load_n(&r->reads, __ATOMIC_RELAXED) + 1);
+    return __atomic_load_n(&kpti_readers_may, __ATOMIC_ACQUIRE);
 }
 
 static inline void kpti_reader_leave(kpti_reader *r)
 {
-    const int reads = atomic_load_explicit(&r->reads, memory_order_relaxed);
-    atomic_store_explicit(&r->reads, reads - 1, memory_order_release);
+    __atomic_store_n(&r->reads, __atomic_load_n(&r->reads, __ATOMIC_RELAXED) - 1, __ATOMIC_RELEASE);
 }
 
 void kpti_readers_add(kpti_reader *r);

@@ -12,6 +12,9 @@ namespace
 
 using Target = c10::intrusive_ptr_target;
 
+// Of many that were not looked at for a while, so many are fetched ahead.
+enum { AHEAD = 6 };
+
 void hold(Target *target)
 {
     c10::raw::weak_intrusive_ptr::incref(target);
@@ -55,10 +58,10 @@ class Table
     }
 
     // Of the young ones the older half is young no more; of these the dead ones leave, to GONE. They, and where the
-    // table has them, were not looked at for a while: both are fetched ahead.
+    // table has them, are fetched ahead.
     void look(std::vector<Target *> &gone)
     {
-        enum { HALF = YOUNG / 2, AHEAD = 6 };
+        enum { HALF = YOUNG / 2 };
         gone.reserve(gone.size() + HALF); // before anything is changed
         for (size_t i = 0; i < HALF; i++) {
             __builtin_prefetch(young_[i + AHEAD]);
@@ -178,8 +181,10 @@ void give_back_all(Known &k)
         std::lock_guard<std::mutex> guard(k.lock);
         gone.swap(k.gone);
     }
-    for (Target *target : gone)
-        c10::raw::weak_intrusive_ptr::decref(target);
+    for (size_t i = 0; i < gone.size(); i++) {
+        __builtin_prefetch(gone[std::min(i + AHEAD, gone.size() - 1)], 1);
+        c10::raw::weak_intrusive_ptr::decref(gone[i]);
+    }
 }
 
 } // namespace

@@ -53,8 +53,8 @@ class Observer
     }
     // The calling thread's; null: there is none.
     kpt_tape *tape() const;
-    // Whether the elements of NAME's integral inputs are asked for. Mostly nobody looks at NAME: where it lies is a line
-    // of the cache that nothing else of an operator needs.
+    // Whether the elements of NAME's integral inputs are asked for. Mostly nobody looks at NAME: where it lies is a
+    // line of the cache that nothing else of an operator needs.
     bool wants_elements_of(const kpt_str &name) const
     {
         return may_want_elements_ && (settings_.ranges || is_listed(name));

@@ -91,6 +91,7 @@ class ExecutionTraceObserver:
             if self._observer is not None:
                 return self
             path = os.fspath(output_file_path)
+            _process.allow_forks()
             observer = _new_observer(self.python_stacks,
                                      f"{VARIABLE}_SAVE_INTEGRAL_TENSOR_RANGE" in os.environ,
                                      os.environ.get(f"{VARIABLE}_SAVE_INTEGRAL_TENSOR_DATA", ""))

@@ -11,9 +11,9 @@ TEST_F(Failure, WhatFindsNoRoomIsCountedAndTheRestIsWhole)
 {
     const uint64_t many = 5000;
     uint64_t recorded = 0;
-    begin();
     {
         const Limit limit(400000);
+        begin();
         const uint64_t outer = begin_op(op_of("outer"));
         EXPECT_NE(outer, 0U);
         for (uint64_t i = 0; i < many; i++) {
@@ -45,9 +45,9 @@ TEST_F(Failure, WhatFindsNoRoomIsNotKnown)
 {
     const std::string text(300, 'x');
     int recorded = 0;
-    begin();
     {
         const Limit limit(400000);
+        begin();
         for (int i = 1; i <= 3000; i++) {
             const kpt_tensor &t = values.tensor(0x1000, {i, 3});
             end_op(begin_op(op_of("long"), {values.of(t), values.string(text.c_str())}));
@@ -76,9 +76,9 @@ TEST_F(Failure, NoRoomAtAll)
         EXPECT_EQ(open("t.json"), KPT_E_IO);
     }
     EXPECT_EQ(files(), 0U);
-    ASSERT_EQ(open("t.json"), KPT_OK);
     {
-        const Limit limit(65536);
+        const Limit limit(65536); /* for the head of the journal, and nothing more */
+        ASSERT_EQ(open("t.json"), KPT_OK) << error;
         EXPECT_EQ(start(), KPT_E_IO);
         EXPECT_NE(error, "");
     }
@@ -110,7 +110,9 @@ TEST_F(Failure, AFileThatCantBeWrittenLeavesTheJournal)
     EXPECT_EQ(read()["kpytrace"]["complete"].text, "true");
 }
 
-/* The host's allocator, which says no to the one that fails_at counts down to. */
+/* The host's allocator, which says no to the one that fails_at counts down to. Threads of ours have nothing, and so
+ * do nothing (follower_test.cc has what becomes of theirs). */
+thread_local bool is_ours = false;
 struct Allocator {
     uint64_t fails_at;
     uint64_t calls;
@@ -120,7 +122,7 @@ struct Allocator {
 void *allocate(void *ctx, uint64_t size)
 {
     Allocator *a = static_cast<Allocator *>(ctx);
-    if (++a->calls == a->fails_at) return nullptr;
+    if (!is_ours || ++a->calls == a->fails_at) return nullptr;
     a->bytes += static_cast<int64_t>(size);
     return malloc(size);
 }
@@ -131,19 +133,20 @@ void deallocate(void *ctx, void *memory, uint64_t size)
     free(memory);
 }
 
-/* Allocation 1, 2, 3 … fails, until all succeeds. */
+/* Allocation 1, 2, 3 … fails, until there is no such one. */
 TEST_F(Failure, EveryAllocationMayFail)
 {
     Allocator allocator = {0, 0, 0};
     uint64_t at = 0;
     bool is_whole = false;
+    is_ours = true;
     env.host.ctx = &allocator;
     env.host.alloc = allocate;
     env.host.dealloc = deallocate;
     args.flags = KPT_OBSERVER_STACKS;
     args.data_ops = kpt_str_of("none");
     gather_stack(3);
-    while (!is_whole && ++at < 500) {
+    while (allocator.calls >= at && ++at < 500) {
         kpti_error text = {""};
         kpt_status status;
         allocator.calls = 0;
@@ -159,24 +162,25 @@ TEST_F(Failure, EveryAllocationMayFail)
                 EXPECT_EQ(stop(), KPT_OK);
                 status = close();
             }
-            is_whole = status == KPT_OK;
-            EXPECT_EQ(is_whole, error.empty());
+            EXPECT_EQ(status == KPT_OK, error.empty());
             kpti_execution_trace.destroy(self);
         }
         self = nullptr;
+        is_whole = status == KPT_OK;
         EXPECT_TRUE(is_whole || status == KPT_E_MEMORY || status == KPT_E_IO) << status;
         EXPECT_EQ(allocator.bytes, 0) << at;
     }
-    EXPECT_GT(at, 10U);
+    EXPECT_GT(at, 20U);
+    EXPECT_LT(at, 500U);
     EXPECT_TRUE(is_whole);
     expect_tree(read());
 }
 
 TEST_F(Failure, AThreadThatNeverFoundRoomMayHaveEmptyTexts)
 {
-    begin();
     {
         const Limit limit(2 * 65536); /* the head, and what tells of starts */
+        begin();
         EXPECT_EQ(begin_op(op_of("op"), {values.string("")}), 0U);
         EXPECT_EQ(stats().dropped, 1U);
     }

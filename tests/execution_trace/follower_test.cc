@@ -27,13 +27,14 @@ namespace
 
 namespace fs = std::filesystem;
 
-/* The host's allocator, which has memory for the test's threads only. */
+/* The host's allocator, which has memory for the test's threads, and for others so many times. */
 thread_local bool is_ours = false;
+std::atomic<int64_t> others_left;
 std::atomic<int64_t> bytes_held;
 
 void *allocate(void *, uint64_t size)
 {
-    if (!is_ours) return nullptr;
+    if (!is_ours && --others_left < 0) return nullptr;
     bytes_held += static_cast<int64_t>(size);
     return malloc(size);
 }
@@ -171,20 +172,22 @@ TEST_F(Follower, GoesOnOverStops)
     expect_same();
 }
 
-/* A short file, or one that can't be replaced, is made at its end. */
-TEST_F(Follower, IsThereWhereItIsWorthIt)
+/* What can't be replaced is made at its end. */
+TEST_F(Follower, IsThereWhileAFileIsOpen)
 {
     make();
-    EXPECT_EQ(open("t.json"), KPT_OK);
-    EXPECT_EQ(start(), KPT_OK);
-    run_some(1, 1);
-    EXPECT_EQ(threads(), 0U);
-    for (uint64_t round = 1; round < 1000; round++)
-        run_some(1, round);
-    EXPECT_EQ(threads(), 1U);
-    EXPECT_EQ(stop(), KPT_OK);
-    EXPECT_EQ(close(), KPT_OK);
-    EXPECT_TRUE(have_ended());
+    for (const uint64_t rounds : {0U, 1U, 1000U}) {
+        EXPECT_EQ(open("t.json"), KPT_OK);
+        EXPECT_EQ(threads(), 1U);
+        EXPECT_EQ(start(), KPT_OK);
+        for (uint64_t round = 1; round <= rounds; round++)
+            run_some(1, round);
+        EXPECT_EQ(threads(), 1U);
+        EXPECT_EQ(stop(), KPT_OK);
+        EXPECT_EQ(close(), KPT_OK);
+        EXPECT_TRUE(have_ended());
+        EXPECT_FALSE(has_journal());
+    }
     EXPECT_EQ(open("/dev/null"), KPT_OK);
     EXPECT_EQ(start(), KPT_OK);
     for (uint64_t round = 1; round < 1000; round++)
@@ -197,6 +200,7 @@ TEST_F(Follower, IsThereWhereItIsWorthIt)
 
 TEST_F(Follower, WhereItHasNoMemoryTheFileIsMadeAtTheEnd)
 {
+    others_left = 0;
     is_ours = true;
     bytes_held = 0;
     env.host.alloc = allocate;
@@ -208,6 +212,33 @@ TEST_F(Follower, WhereItHasNoMemoryTheFileIsMadeAtTheEnd)
     kpti_execution_trace.destroy(self);
     self = nullptr;
     EXPECT_EQ(bytes_held, 0);
+}
+
+/* It may come to its end at any one of them; of the many later ones some are tried. */
+TEST_F(Follower, AnyOfItsAllocationsMayBeTheLast)
+{
+    int64_t count = 0;
+    is_ours = true;
+    bytes_held = 0;
+    env.host.alloc = allocate;
+    env.host.dealloc = deallocate;
+    for (bool has_failed = true; has_failed && count < 5000; count += 1 + count / 8) {
+        others_left = count;
+        begin();
+        for (uint64_t round = 1; round < 150; round++)
+            run_some(1, round);
+        for (int i = 0; i < 10000 && made() < 65536 && threads(); i++)
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        has_failed = made() == 0;
+        expect_same();
+        kpti_execution_trace.destroy(self);
+        self = nullptr;
+        ASSERT_EQ(bytes_held, 0) << count;
+        for (const char *name : {"t.json", "copy.json", "copy.journal"})
+            fs::remove(path(name));
+    }
+    EXPECT_GT(count, 5);
+    EXPECT_LT(count, 5000);
 }
 
 /* Files may be no larger, as on a full disk: what it made is removed, and nothing that was recorded is lost. */
@@ -281,6 +312,28 @@ TEST_F(Follower, ForksMayComeAtAnyTime)
     expect_same();
 }
 
+/* … while one file is closed, and the next one opened. */
+TEST_F(Follower, ForksMayComeWhileItEnds)
+{
+    std::atomic<bool> is_over{false};
+    make();
+    std::thread forks([this, &is_over] {
+        while (!is_over)
+            in_a_child([] { return true; });
+    });
+    for (int file = 0; file < 50; file++) {
+        EXPECT_EQ(open("t.json"), KPT_OK) << error;
+        EXPECT_EQ(start(), KPT_OK);
+        for (uint64_t round = 1; round < 100; round++)
+            run_some(1, round);
+        EXPECT_EQ(stop(), KPT_OK);
+        EXPECT_EQ(close(), KPT_OK) << error;
+    }
+    is_over = true;
+    forks.join();
+    expect_tree(read());
+}
+
 TEST_F(Follower, WhoIsKilledLeavesTheJournalOnly)
 {
     const pid_t child = fork();
@@ -303,11 +356,16 @@ TEST_F(Follower, WhoIsKilledLeavesTheJournalOnly)
     EXPECT_EQ(read()["kpytrace"]["damaged"].text, "0"); /* nor is the room that was made for more */
 }
 
-/* Who records finds it, and takes no more of the disk than that. */
+/* Who records finds it, from the first operator on, and takes no more of the disk than that. */
 TEST_F(Follower, MakesRoomForWhatComes)
 {
     const auto bytes = [this] { return fs::file_size(path("t.json.journal")); };
-    begin();
+    make();
+    EXPECT_EQ(open("t.json"), KPT_OK);
+    for (int i = 0; i < 10000 && bytes() <= stats().journal_bytes + (1 << 20); i++)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    EXPECT_GT(bytes(), stats().journal_bytes + (1 << 20));
+    EXPECT_EQ(start(), KPT_OK);
     record_until([this, &bytes] { return bytes() > stats().journal_bytes + (1 << 20); });
     EXPECT_LE(bytes(), stats().journal_bytes + (2 << 20));
     expect_same();

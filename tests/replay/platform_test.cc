@@ -35,10 +35,4 @@ TEST(Platform, thread_ids_are_the_systems)
     EXPECT_NE(kpti_os_tid(), other);
 }
 
-TEST(Platform, the_barrier_works_where_it_can_be_registered)
-{
-    if (!kpti_membarrier_register()) GTEST_SKIP() << "this system has none";
-    EXPECT_TRUE(kpti_membarrier());
-}
-
 } // namespace

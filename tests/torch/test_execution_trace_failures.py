@@ -68,6 +68,23 @@ with et.folder() as folder:
 print(json.dumps([status, len(et.named(trace, "aten::ones")), len(et.named(trace, "aten::sin"))]))
 """
 
+# The thread that follows a file is none of the program's, which has one.
+FORKED_BEFORE_START = """
+import os, sys, warnings
+os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")
+import torch
+warnings.simplefilter("always")
+from kpytrace.torch import ExecutionTraceObserver
+was_alone = len(os.listdir("/proc/self/task")) == 1
+observer = ExecutionTraceObserver().register_callback(sys.argv[1])
+child = os.fork()
+if child == 0:
+    os._exit(7)
+status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+observer.unregister_callback()
+print(was_alone, status)
+"""
+
 AT_EXIT = """
 import sys, torch
 from kpytrace.torch import ExecutionTraceObserver
@@ -291,6 +308,11 @@ class Failures(et.WithFolder):
 
     def test_fork(self):
         self.assertEqual(support.program(FORKED).value, [7, 2, 0])
+
+    def test_a_fork_before_the_start_warns_of_nothing(self):
+        reply = support.python("-c", FORKED_BEFORE_START, self.path)
+        self.assertEqual(reply.stdout.split(), ["True", "7"], reply.stderr)
+        self.assertNotIn("may lead to deadlocks", reply.stderr)
 
     def test_left_running_at_exit(self):
         reply = support.python("-c", AT_EXIT, self.path)
