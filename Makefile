@@ -42,12 +42,6 @@ build/$(CROSS)/.configured: | setup-cross
 $(BUILDS): build-%: build/%/.configured
 	@cmake --build --preset $*
 
-# The count once more after all else, since that is what one looks for.
-define run_tests
-@ctest --preset $(1) --parallel $$(nproc) $(2) | tee build/$(1)/ctest.log
-@sed -n 's/^\(.* tests passed, .*\)/$(1): \1/p' build/$(1)/ctest.log
-endef
-
 # --- what people call -------------------------------------------------------------------------
 
 .PHONY: demo
@@ -80,7 +74,7 @@ torch-newest-environment:
 .PHONY: torch-newest
 torch-newest: export KPYTRACE_TEST_LONG := 1
 torch-newest: torch-newest-environment build-release ## the tests of the torch host with the newest torch
-	$(call run_tests,release,--tests-regex '^torch\.newest\.')
+	@scripts/run_tests release --tests-regex '^torch\.newest\.'
 
 # greenlet and gevent, aiohttp and uvloop, for the tests of greenlets and tasks, with each Python that there is a
 # build of them for.
@@ -112,7 +106,7 @@ browser: ## install a Chromium, which the tests of the report page drive
 
 .PHONY: test
 test: setup-abi torch readers greenlets cuda browser build-release ## build and run every test that can run on this machine
-	$(call run_tests,release)
+	@scripts/run_tests release
 
 # Every suite runs on every Python, the stress tests take their thousands of rounds, and CPython's own tests run whole.
 .PHONY: test-all
@@ -128,7 +122,7 @@ test-all: ## test, with more Pythons and the newest torch; then sanitizers, fuzz
 
 .PHONY: asan
 asan: build-asan ## the tests under AddressSanitizer and UndefinedBehaviorSanitizer
-	$(call run_tests,asan)
+	@scripts/run_tests asan
 
 .PHONY: tsan
 tsan: build-tsan ## the tests under ThreadSanitizer
@@ -136,7 +130,7 @@ tsan: build-tsan ## the tests under ThreadSanitizer
 
 .PHONY: run-tsan
 run-tsan:
-	$(call run_tests,tsan)
+	@scripts/run_tests tsan
 
 FUZZ_SECONDS := 60
 .PHONY: fuzz
@@ -146,12 +140,12 @@ fuzz: build-fuzz ## the fuzzers, for FUZZ_SECONDS (60) each
 .PHONY: coverage
 coverage: build-coverage ## the tests with line coverage, a percentage per folder
 	@find build/coverage -name '*.gcda' -delete
-	$(call run_tests,coverage)
+	@scripts/run_tests coverage
 	@scripts/coverage build/coverage
 
 .PHONY: cross
 cross: build-$(CROSS) ## the tests on the other one of x86-64 and aarch64, emulated
-	$(call run_tests,$(CROSS))
+	@scripts/run_tests $(CROSS)
 
 .PHONY: lint
 lint: build-clang ## clang-format, clang's warnings, clang-tidy
