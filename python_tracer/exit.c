@@ -2,6 +2,7 @@
 
 #include "cpython.h"
 #include "gather.h"
+#include "import.h"
 #include "memory_hooks.h"
 #include "session.h"
 
@@ -26,7 +27,7 @@ void kpti_exit_watch(void)
     PyObject *function;
     PyObject *result = NULL;
     PyErr_Fetch(&type, &value, &traceback);
-    atexit = PyImport_ImportModule("atexit");
+    atexit = kpti_import("atexit");
     function = PyCFunction_New(&method, NULL);
     if (atexit && function) result = PyObject_CallMethod(atexit, "register", "O", function);
     Py_XDECREF(result);

@@ -1,5 +1,6 @@
 #include "gc.h"
 
+#include "import.h"
 #include "record.h"
 #include "tracer.h"
 
@@ -56,7 +57,7 @@ static PyMethodDef method = {"kpytrace_gc_callback", on_gc, METH_VARARGS, NULL};
 /* gc.callbacks, a new reference; NULL without an exception. */
 static PyObject *callbacks(void)
 {
-    PyObject *gc = PyImport_ImportModule("gc");
+    PyObject *gc = kpti_import("gc");
     PyObject *list = gc ? PyObject_GetAttrString(gc, "callbacks") : NULL;
     Py_XDECREF(gc);
     PyErr_Clear();

@@ -5,6 +5,7 @@
  * What a thread had before is put back when the hooks go. */
 #include "hooks.h"
 
+#include "import.h"
 #include "name.h"
 #include "record.h"
 
@@ -165,7 +166,7 @@ static PyMethodDef new_thread_method = {"kpytrace_thread_hook", on_new_thread, M
 /* Makes threading call HOOK in new threads; the one before goes to OLD, if given. */
 static void set_thread_hook(PyObject *hook, PyObject **old)
 {
-    PyObject *threading = PyImport_ImportModule("threading");
+    PyObject *threading = kpti_import("threading");
     if (threading && old) *old = PyObject_GetAttrString(threading, "_profile_hook");
     if (threading && hook) (void)PyObject_SetAttrString(threading, "_profile_hook", hook);
     Py_XDECREF(threading);

@@ -8,6 +8,7 @@
 #include "gc.h"
 #include "greenlets.h"
 #include "hooks.h"
+#include "import.h"
 #include "name.h"
 #include "session.h"
 #include "tasks.h"
@@ -40,15 +41,20 @@ void kpti_installation_forked(void)
     mutex = (kpti_python_mutex){0};
     atomic_store_explicit(&owner, 0, memory_order_relaxed);
     depth = 0;
+    kpti_import_forked();
 }
 
 /* A free-threaded Python stops the world to change hooks, and a child that was forked meanwhile
- * would find it stopped for good (3.13; test: fork_while_others_start_and_stop). So os.fork waits. */
+ * would find it stopped for good (3.13; test: fork_while_others_start_and_stop). So os.fork waits for all of what we
+ * do; elsewhere for imports. */
 static PyObject *before_fork(PyObject *self, PyObject *unused)
 {
     (void)self;
     (void)unused;
-    kpti_installation_enter();
+    if (KPTI_FREE_THREADED)
+        kpti_installation_enter();
+    else
+        kpti_import_wait();
     Py_RETURN_NONE;
 }
 
@@ -56,7 +62,7 @@ static PyObject *after_fork(PyObject *self, PyObject *unused)
 {
     (void)self;
     (void)unused;
-    kpti_installation_leave();
+    if (KPTI_FREE_THREADED) kpti_installation_leave();
     Py_RETURN_NONE;
 }
 
@@ -73,7 +79,7 @@ static void watch_fork(void)
     PyObject *arguments;
     PyObject *keywords;
     PyErr_Fetch(&type, &value, &traceback);
-    posix = PyImport_ImportModule("posix");
+    posix = kpti_import("posix");
     function = posix ? PyObject_GetAttrString(posix, "register_at_fork") : NULL;
     arguments = PyTuple_New(0);
     keywords = Py_BuildValue("{sNsN}", "before", PyCFunction_New(&before_method, NULL),
@@ -107,8 +113,8 @@ void kpti_installation_prepare(void)
     if (prepared) return;
     prepared = 1;
     (void)Py_AtExit(python_has_ended);
+    watch_fork();
     kpti_exit_watch();
-    if (KPTI_FREE_THREADED) watch_fork();
 }
 
 void kpti_installation_remove(void)

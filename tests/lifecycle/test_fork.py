@@ -94,6 +94,35 @@ class ForkTest(support.Case):
         """.replace("\n            ", "\n") % (rounds(100, 1000), rounds(100, 1000),
                                                rounds(20, 200)), limit=240)
 
+    def test_fork_while_another_imports_for_us(self):
+        # The first tracer of the process needs atexit, which takes a while here; so does the child.
+        self.program("""
+            import lc, signal
+            from importlib.machinery import BuiltinImporter, ModuleSpec
+            class Slow(BuiltinImporter):
+                @classmethod
+                def find_spec(cls, name, path=None, target=None):
+                    return ModuleSpec(name, cls) if name == "atexit" else None
+                @classmethod
+                def create_module(cls, spec):
+                    began.set()
+                    time.sleep(0.2)
+                    return BuiltinImporter.create_module(spec)
+            began = threading.Event()
+            sys.modules.pop("atexit", None)
+            sys.meta_path.insert(0, Slow)
+            cycler = lc.Cycler(1)
+            assert began.wait(50)
+            pid = os.fork()
+            if pid == 0:
+                signal.alarm(20)
+                import atexit
+                os._exit(0)
+            status = os.waitpid(pid, 0)[1]
+            assert status == 0, hex(status)
+            cycler.wait()
+        """)
+
     @unittest.skipUnless(support.MONITORING, "hooks are not seen")
     @unittest.skipIf("libasan" in os.environ.get("LD_PRELOAD", ""), "as above")
     def test_nobody_records_in_the_child(self):
