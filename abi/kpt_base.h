@@ -21,7 +21,7 @@ extern "C" {
 
 /* The major version is part of the entry's symbol; the minor counts appended fields. */
 #define KPT_ABI_MAJOR 1
-#define KPT_ABI_MINOR 1
+#define KPT_ABI_MINOR 2
 
 /* Zero is success, positive is a normal answer, negative an error whose text last_error has. */
 typedef int32_t kpt_status;

@@ -61,8 +61,8 @@ class Layout(unittest.TestCase):
             "a struct": lambda: edit.replace(self.abi, TRACER, *NEW_STRUCT),
             "an enumerator": lambda: edit.replace(self.abi, TRACER, "KPT_STATE_STOPPED = 2",
                                                   "KPT_STATE_STOPPED = 2, KPT_STATE_LOST = 3"),
-            "a minor version": lambda: edit.replace(self.abi, BASE, "KPT_ABI_MINOR 1",
-                                                    "KPT_ABI_MINOR 2"),
+            "a minor version": lambda: edit.replace(self.abi, BASE, "KPT_ABI_MINOR 2",
+                                                    "KPT_ABI_MINOR 3"),
         }
         for name, change in additions.items():
             change()
