@@ -3,7 +3,8 @@
  *
  * Invariants of one delivery:
  *  - a name or thread is in a batch no later than the first activity that refers to it;
- *  - ids are unique and begin at 1; a parent is 0 (none) or the id of one of the same thread;
+ *  - ids are unique and begin at 1; a parent is 0 (none) or the id of one of the same thread; the parts of
+ *    one call (KPT_DELIVER_PARTS) share its id;
  *  - start_ns <= end_ns, and no end_ns lies beyond the delivery's end time;
  *  - activities of one thread nest strictly: a child lies within its parent, two siblings never
  *    cross. What had to be cut for that is flagged KPT_ACTIVITY_CLAMPED.
@@ -48,7 +49,12 @@ enum {
     KPT_ACTIVITY_CLAMPED = 1 << 2,       /* cut so that spans nest */
     KPT_ACTIVITY_RECOVERED = 1 << 3,     /* its end, or its start, was inferred */
     KPT_ACTIVITY_WATCHED = 1 << 4,       /* value0 is the host's answer, value1 the call id */
-    KPT_ACTIVITY_MARKED = 1 << 5         /* something within it is marked or watched */
+    KPT_ACTIVITY_MARKED = 1 << 5,        /* something within it is marked or watched */
+    /* A further part of a call that was cut at a span of the host: it has the id, parent, depth, line and
+     * values of the first part, and KPT_ACTIVITY_BEGAN_BEFORE and KPT_ACTIVITY_WATCHED if the first part has
+     * them. The first part may be missing where not all activities are delivered. Only with
+     * KPT_DELIVER_PARTS. Since 1.2. */
+    KPT_ACTIVITY_CONTINUED = 1 << 6
 };
 
 typedef struct kpt_activity {
@@ -132,7 +138,13 @@ enum {
     KPT_DELIVER_MARKED = 1 << 0,
     /* Points that the host marked with a number other than 0 are delivered as well, where they lie among
      * the others, complete in both orders. Not in KPT_ORDER_START. Since 1.1. */
-    KPT_DELIVER_POINTS = 1 << 1
+    KPT_DELIVER_POINTS = 1 << 1,
+    /* A call that is cut at a span of the host goes on behind the cut, as a further activity, flagged
+     * KPT_ACTIVITY_CONTINUED: from the next event of its thread, or from the next KPT_MARK_END of a span that
+     * no longer is open, until the call ends or is cut again. Calls that it makes have it as their parent. A
+     * part that would take no time is left out; a least duration applies to each part alone. Without this
+     * flag a cut call ends at the cut. Since 1.2. */
+    KPT_DELIVER_PARTS = 1 << 2
 };
 
 typedef struct kpt_delivery {

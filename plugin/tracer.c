@@ -74,7 +74,7 @@ static kpt_status take_delivery(kpt_delivery *local, const kpt_delivery *deliver
         return kpti_fail(error, status,
                          "delivery is NULL, or its struct_size below the one in ABI 1.0");
     if (!local->sink) return kpti_fail(error, KPT_E_INVALID, "delivery has no sink");
-    if (local->flags & ~(uint32_t)(KPT_DELIVER_MARKED | KPT_DELIVER_POINTS) ||
+    if (local->flags & ~(uint32_t)(KPT_DELIVER_MARKED | KPT_DELIVER_POINTS | KPT_DELIVER_PARTS) ||
         local->order > KPT_ORDER_START)
         return kpti_fail(error, KPT_E_UNSUPPORTED, "delivery has an unknown flag or order");
     if (local->flags & KPT_DELIVER_POINTS && local->order == KPT_ORDER_START)

@@ -27,6 +27,7 @@ int kpti_batcher_init(kpti_batcher *b, const kpti_delivery_job *job)
     b->last_thread = no_thread;
     b->gc_name = kpti_gc_function(recording);
     b->point_name = kpti_point_function(recording);
+    b->parts = (job->delivery->flags & KPT_DELIVER_PARTS) != 0;
     b->points = job->delivery->flags & KPT_DELIVER_POINTS ? KPTI_POINTS : 0;
     b->room = asked ? smaller(asked, DEFAULT_ROOM) : DEFAULT_ROOM;
     /* Each activity brings at most one of both. */
@@ -72,9 +73,11 @@ static void describe(const kpti_batcher *b, uint32_t name, kpti_function_view *o
     if (!out->kind) out->kind = KPT_KIND_PYTHON;
 }
 
-kpti_replay *kpti_batcher_replay(const kpti_batcher *b, uint32_t track, uint64_t first_id)
+kpti_replay *kpti_batcher_replay(const kpti_batcher *b, uint32_t track, uint64_t first_id,
+                                 kpti_parts parts)
 {
-    return kpti_replay_new(b->env, b->recording, track, first_id, &b->timebase);
+    return kpti_replay_new(b->env, b->recording, track, first_id, &b->timebase,
+                           b->parts ? parts : KPTI_PARTS_NONE);
 }
 
 void kpti_batcher_add_name(kpti_batcher *b, uint32_t name)
@@ -121,19 +124,21 @@ static uint32_t keep_needed(const kpti_batcher *b, kpt_activity *activities, uin
     return kept;
 }
 
-static uint32_t count_points(const kpti_batcher *b, const kpt_activity *activities, uint32_t filled)
+/* Points, and further parts of calls. */
+static uint32_t count_others(const kpti_batcher *b, const kpt_activity *activities, uint32_t filled)
 {
-    uint32_t points = 0;
-    for (uint32_t i = 0; b->points && i < filled; i++)
-        points += activities[i].name == b->point_name;
-    return points;
+    uint32_t others = 0;
+    for (uint32_t i = 0; (b->points || b->parts) && i < filled; i++)
+        others += activities[i].name == b->point_name ||
+                  (activities[i].flags & KPT_ACTIVITY_CONTINUED) != 0;
+    return others;
 }
 
 int kpti_batcher_add_ends(kpti_batcher *b, uint32_t track, uint32_t filled, uint64_t *delivered)
 {
     kpt_activity *const activities = kpti_batcher_next(b);
     if (b->end_ns != INT64_MAX) filled = apply_end(b, activities, filled);
-    *delivered += filled - count_points(b, activities, filled);
+    *delivered += filled - count_others(b, activities, filled);
     if (b->needed) filled = keep_needed(b, activities, filled);
     if (filled && track != b->last_thread) kpti_batcher_add_thread(b, track);
     for (uint32_t i = 0; i < filled; i++) {

@@ -36,6 +36,7 @@ typedef struct kpti_batcher {
     uint32_t gc_name;
     uint32_t point_name;
     unsigned points;            /* KPTI_POINTS, if they are delivered; else 0 */
+    int parts;                  /* calls that are cut go on */
     uint8_t *delivered_threads; /* by track */
 } kpti_batcher;
 
@@ -43,8 +44,9 @@ typedef struct kpti_batcher {
 int kpti_batcher_init(kpti_batcher *b, const kpti_delivery_job *job);
 void kpti_batcher_free(kpti_batcher *b);
 
-/* A replay of a track in the delivery's time. NULL when there is no memory. */
-kpti_replay *kpti_batcher_replay(const kpti_batcher *b, uint32_t track, uint64_t first_id);
+/* A replay of a track in the delivery's time; in PARTS only if the delivery is. NULL when there is no memory. */
+kpti_replay *kpti_batcher_replay(const kpti_batcher *b, uint32_t track, uint64_t first_id,
+                                 kpti_parts parts);
 
 /* Sends what there is. Also returns b->status. */
 kpt_status kpti_batcher_send(kpti_batcher *b);
@@ -73,7 +75,8 @@ static inline kpt_activity *kpti_batcher_next(kpti_batcher *b)
 
 /* Adds the FILLED activities that were written there, each the end of a call of TRACK: what is not
  * wanted goes, what is too long is cut, names are looked up; or points. Sends the batch if it is full; 0 if the
- * delivery is over, by b->status. DELIVERED grows by the calls that are left, needed flags or not. */
+ * delivery is over, by b->status. DELIVERED grows by the calls that are left, needed flags or not, but not by
+ * further parts of calls. */
 int kpti_batcher_add_ends(kpti_batcher *b, uint32_t track, uint32_t filled, uint64_t *delivered);
 
 /* An activity that is delivered with other fields than a replay wrote. */

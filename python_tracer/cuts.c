@@ -45,13 +45,13 @@ int kpti_cuts_plan(kpti_cuts *cuts, uint32_t number, uint64_t next_id)
     return 1;
 }
 
-/* The innermost call that began before the span, and is open still. */
+/* The position of the innermost call that began before the span, and is open still. */
 static uint64_t lasting_call(const kpti_span *span, const kpti_call_stack *stack)
 {
     const kpti_call_record *call = stack->top;
     while (call > stack->base && call->id >= span->first_id)
         call--;
-    return call->id;
+    return (uint64_t)(call - stack->base);
 }
 
 void kpti_cuts_plan_end(kpti_cuts *cuts, uint32_t number, const kpti_call_stack *stack)
@@ -72,11 +72,9 @@ void kpti_cuts_plan_end_all(kpti_cuts *cuts, const kpti_call_stack *stack)
 static kpti_call_record *floor_of(const kpti_cuts *cuts, uint64_t index,
                                   const kpti_call_stack *stack)
 {
-    const uint64_t lasting = index < cuts->count ? cuts->lasting[index] : UINT64_MAX;
-    kpti_call_record *call = stack->top;
-    while (call > stack->base && kpti_call_true_id(call) > lasting)
-        call--;
-    return call;
+    const uint64_t open = (uint64_t)(stack->top - stack->base);
+    const uint64_t lasting = index < cuts->count ? cuts->lasting[index] : open;
+    return stack->base + (lasting < open ? lasting : open);
 }
 
 int kpti_cuts_begin(kpti_cuts *cuts, uint64_t index, uint32_t number, const kpti_call_stack *stack,

@@ -3,8 +3,12 @@
  * finds out which calls last; the second cuts the others. One that contains the end, but not the begin, is
  * cut where the span ends.
  *
- * A call that was cut stays on the stack as a ghost, for its exit to match; its callees from then on are
- * those of the call below. */
+ * A call that was cut stays on the stack, for its exit to match. What it does from then on depends on the
+ * replay: in parts, it goes on behind the cut (see replay_spans.c); else it is a ghost, and its callees are
+ * those of the call below.
+ *
+ * The calls that contain all of a span keep their positions on the stack from its begin to its end, in both
+ * passes: so a plan names the innermost of them by its position. */
 #ifndef KPTI_CUTS_H
 #define KPTI_CUTS_H
 
@@ -19,7 +23,7 @@ typedef struct kpti_span {
 
 typedef struct kpti_cuts {
     const kpti_env *env;
-    uint64_t *lasting; /* by span: the innermost call that contains all of it; 0: none does */
+    uint64_t *lasting; /* by span: the position of the innermost call that contains all of it; 0: none */
     uint64_t count;
     uint64_t room;
     kpti_span *open;

@@ -10,7 +10,7 @@
  * memory. */
 static int deliver_all(kpti_batcher *b, uint32_t track, uint64_t *last_id, uint64_t *repairs)
 {
-    kpti_replay *replay = kpti_batcher_replay(b, track, *last_id + 1);
+    kpti_replay *replay = kpti_batcher_replay(b, track, *last_id + 1, KPTI_PARTS_SHARED);
     kpti_filled left = KPTI_FILLED_MORE;
     const unsigned what = KPTI_ENDS | b->points;
     if (!replay) return 0;

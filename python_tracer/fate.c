@@ -12,6 +12,7 @@ static uint64_t pages_for(uint64_t calls)
 /* How many calls page P can be asked for: the last is as short as the track. */
 static uint64_t page_calls(const kpti_fates *f, uint64_t p)
 {
+    if (f->in_parts) return KPTI_FATE_PAGE;
     const uint64_t left = f->most_calls - p * KPTI_FATE_PAGE;
     return left < KPTI_FATE_PAGE ? left : KPTI_FATE_PAGE;
 }
@@ -32,7 +33,14 @@ void kpti_fates_free(kpti_fates *f)
 static kpti_fate_page *page_of(kpti_fates *f, uint64_t index)
 {
     const uint64_t p = index / KPTI_FATE_PAGE;
-    kpti_fate_page *page = &f->pages[p];
+    kpti_fate_page *page;
+    if (p >= f->page_count) {
+        kpti_fate_page *pages = kpti_array_reserve(f->env, f->pages, &f->page_count, f->page_count,
+                                                   p + 1, sizeof *pages);
+        if (!pages) return NULL;
+        f->pages = pages;
+    }
+    page = &f->pages[p];
     if (!page->flags) page->flags = kpti_alloc(f->env, page_calls(f, p));
     if (f->with_ends && !page->ends)
         page->ends = kpti_alloc(f->env, page_calls(f, p) * sizeof(int64_t));
@@ -49,7 +57,7 @@ static int add_gc(kpti_fates *f, const kpt_activity *a)
     return 1;
 }
 
-_Static_assert((uint32_t)KPT_ACTIVITY_MARKED < (uint32_t)KPTI_FATE_DELIVERED,
+_Static_assert((uint32_t)KPT_ACTIVITY_CONTINUED < (uint32_t)KPTI_FATE_DELIVERED,
                "the flags fit into a byte, beside it");
 
 /* A call of the first pass, whose ids are index + 1. */
@@ -88,13 +96,14 @@ int kpti_fates_find(kpti_fates *f, const kpti_batcher *b, uint32_t track, int wi
     memset(f, 0, sizeof *f);
     f->env = b->env;
     f->with_ends = with_ends;
+    f->in_parts = b->parts && b->recording->tracks[track].spans;
     /* Each call begins with an event of its own. */
     for (const kpti_chunk *c = b->recording->tracks[track].chunks; c; c = c->next)
         f->most_calls += c->count;
     if (!f->most_calls) return 1;
     f->page_count = pages_for(f->most_calls);
     f->pages = kpti_alloc(f->env, f->page_count * sizeof *f->pages);
-    replay = f->pages ? kpti_batcher_replay(b, track, 1) : NULL;
+    replay = f->pages ? kpti_batcher_replay(b, track, 1, KPTI_PARTS_NUMBERED) : NULL;
     if (!replay) return 0;
     fine = add_all(f, b, replay);
     kpti_replay_free(replay);

@@ -1,6 +1,6 @@
 /* fate.h: what becomes of each call of a thread, by its index: whether it is delivered, with which
  * flags, and when it ends. Found in a first pass, for deliveries that must know it when a call begins:
- * one byte a call, with ends nine. */
+ * one byte a call, with ends nine. In parts (see replay.h), what is said of a call holds for each part. */
 #ifndef KPTI_FATE_H
 #define KPTI_FATE_H
 
@@ -22,7 +22,8 @@ typedef struct kpti_fate_page {
 typedef struct kpti_fates {
     const kpti_env *env;
     int with_ends;
-    uint64_t most_calls; /* a track can't have more */
+    uint64_t most_calls; /* a track can't have more, unless it is in parts: those are not bounded by its events */
+    int in_parts;
     uint64_t page_count;
     kpti_fate_page *pages; /* by index / KPTI_FATE_PAGE; of calls that have ended */
     kpti_gc_counts *gcs;   /* of the GCs, one after the other; only with ends */

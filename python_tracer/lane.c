@@ -41,13 +41,14 @@ static int choose(kpti_lane *l, kpt_activity *a)
 {
     if (a->phase == KPT_PHASE_BEGIN) {
         if (begins(l, a)) return 1;
-        l->ids[a->depth] = 0;
+        if (!(a->flags & KPT_ACTIVITY_CONTINUED)) l->ids[a->depth] = 0;
+        l->ids[a->depth] |= KPTI_LANE_HIDDEN;
         return 0;
     }
     if (kpti_lane_is_point(l)) return kpti_batcher_wants(l->b, a->start_ns);
     kpti_batcher_cut(l->b, &l->end_ns, &l->flags);
     l->when_ns = l->end_ns;
-    return l->ids[a->depth] != 0;
+    return !(l->ids[a->depth] & KPTI_LANE_HIDDEN);
 }
 
 /* Takes the next block. 0 when there is no memory. */
@@ -82,7 +83,7 @@ int kpti_lane_begin(kpti_lane *l, const kpti_batcher *b, uint32_t track, unsigne
     l->with_fates = what == KPTI_BEGINS || b->recording->min_duration_ns > 0;
     if (l->with_fates && !kpti_fates_find(&l->fates, b, track, what == KPTI_BEGINS)) return 0;
     l->takes_all = !l->with_fates && b->end_ns == INT64_MAX;
-    l->replay = kpti_batcher_replay(b, track, 1);
+    l->replay = kpti_batcher_replay(b, track, 1, KPTI_PARTS_NUMBERED);
     l->left = KPTI_FILLED_MORE;
     return l->replay && grow_ids(l) && kpti_lane_move(l);
 }

@@ -8,6 +8,9 @@
 
 enum { KPTI_LANE_BLOCK = 128 };
 
+/* In the id of an open call: this part of it is not delivered, nor are the calls in it. */
+#define KPTI_LANE_HIDDEN (UINT64_C(1) << 63)
+
 /* (Fields that are written alone do not stand together: a load of both would wait for the stores.) */
 typedef struct kpti_lane {
     int64_t when_ns;        /* the time of the next activity, which is … */
@@ -21,7 +24,7 @@ typedef struct kpti_lane {
     int takes_all;    /* every call is delivered */
     uint32_t count;
     int with_fates;
-    uint64_t *ids; /* of the open calls, by depth; 0: it is not delivered, nor are its callees */
+    uint64_t *ids; /* of the open calls, by depth; or KPTI_LANE_HIDDEN, with the id of an earlier part */
     uint64_t id_room;
     const kpti_batcher *b;
     kpti_replay *replay;
@@ -65,18 +68,22 @@ static inline int kpti_lane_move(kpti_lane *lane)
     return 1;
 }
 
-/* The lane's activity as it is delivered. Its id is the next one if it begins, or the one that it began
- * with. Once for each activity. */
+/* The lane's activity as it is delivered. Its id is the next one if a call begins, or the one that it began
+ * with; a further part has the id of the part before, if that had one. Once for each activity. */
 static inline kpti_altered kpti_lane_take(kpti_lane *lane, uint64_t *last_id)
 {
     uint32_t depth = lane->activity->depth;
-    const int begins = lane->phase != KPT_PHASE_END;
+    int begins = lane->phase != KPT_PHASE_END;
     kpti_altered out = {lane->activity, 0, 0, lane->end_ns, lane->flags, lane->phase};
     if (kpti_lane_is_point(lane)) {
-        while (depth && !lane->ids[depth - 1]) /* it lies in a call that is not delivered */
+        while (depth && lane->ids[depth - 1] & KPTI_LANE_HIDDEN) /* it lies in a call that is not delivered */
             depth--;
         out.parent_id = depth ? lane->ids[depth - 1] : 0;
         return out;
+    }
+    if (__builtin_expect(out.flags & KPT_ACTIVITY_CONTINUED, 0)) {
+        lane->ids[depth] &= ~KPTI_LANE_HIDDEN;
+        begins = begins && !lane->ids[depth];
     }
     *last_id += (uint64_t)begins;
     out.id = begins ? *last_id : lane->ids[depth];

@@ -43,11 +43,12 @@ static int plan_cuts(kpti_replay *first, kpti_cuts *cuts)
 }
 
 kpti_replay *kpti_replay_new(const kpti_env *env, const kpti_recording *recording, uint32_t track,
-                             uint64_t first_id, const kpti_timebase *timebase)
+                             uint64_t first_id, const kpti_timebase *timebase, kpti_parts parts)
 {
     kpti_replay *r = new_plain(env, recording, track, first_id, timebase);
     if (!r || !recording->tracks[track].spans) return r;
     r->cuts.env = env;
+    r->parts = parts;
     if (plan_cuts(new_plain(env, recording, track, first_id, timebase), &r->cuts)) return r;
     kpti_replay_free(r);
     return NULL;

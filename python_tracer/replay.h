@@ -14,7 +14,8 @@
  *     run that does not exist, are skipped.
  *
  * Marks of the host's flag the open calls MARKED; its spans cut those that would cross them, flagged
- * CLAMPED (see cuts.h). Neither is a repair.
+ * CLAMPED (see cuts.h); a reader that asks for parts gets the rest of such a call, flagged CONTINUED. None of
+ * this is a repair.
  *
  * What is open when a run ends is closed there and flagged ENDED_BY_STOP, which is no repair; at the end
  * of the last run, the reader may say when that is.
@@ -58,9 +59,16 @@ typedef enum kpti_filled {
 
 typedef struct kpti_replay kpti_replay;
 
+/* What becomes of a call that is cut at a span of the host. */
+typedef enum kpti_parts {
+    KPTI_PARTS_NONE = 0,    /* it ends there */
+    KPTI_PARTS_SHARED = 1,  /* it goes on behind the cut, flagged CONTINUED, with the same id */
+    KPTI_PARTS_NUMBERED = 2 /* the same, but each part has an id of its own, in pre-order */
+} kpti_parts;
+
 /* A replay of one track. ENV lends the memory. NULL when there is none. */
 kpti_replay *kpti_replay_new(const kpti_env *env, const kpti_recording *recording, uint32_t track,
-                             uint64_t first_id, const kpti_timebase *timebase);
+                             uint64_t first_id, const kpti_timebase *timebase, kpti_parts parts);
 void kpti_replay_free(kpti_replay *replay);
 
 /* Writes the next activities, ROOM of them or fewer; COUNT receives how many. They come in time order,

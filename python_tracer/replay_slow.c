@@ -44,16 +44,18 @@ static void close_above(kpti_replay *r, kpti_call_record *floor, kpti_call_recor
 static kpti_step close_one(kpti_replay *r, kpti_call_record **record)
 {
     kpti_call_record *call = r->stack.top--;
-    const int ghost = kpti_call_is_ghost(call);
+    const int ghost =
+        kpti_call_is_ghost(call) || (r->suspended_above && call > r->suspended_above);
     call->end_ns = r->close_ns > call->start_ns ? r->close_ns : call->start_ns;
     if (call > r->flagged_above && !ghost) {
         call->flags |= r->close_flags;
         if (r->close_flags & KPT_ACTIVITY_RECOVERED) r->repairs++;
     }
     if (call->key == KPTI_GC_KEY) r->gc_open = 0;
+    if (r->stack.top == r->suspended_above) r->suspended_above = NULL;
     if (r->stack.top == r->floor) {
         r->closing = 0;
-        r->until = r->pause;
+        kpti_replay_go_on(r);
     }
     *record = call;
     return ghost ? KPTI_STEP_NONE : KPTI_STEP_END;
@@ -152,7 +154,7 @@ static kpti_step next_block(kpti_replay *r)
     r->block_end +=
         kpti_times_block(&r->times, r->events + r->block_first, r->count - r->block_first);
     kpti_replay_find_pause(r);
-    r->until = r->pause;
+    kpti_replay_go_on(r);
     return KPTI_STEP_NONE;
 }
 
@@ -282,6 +284,9 @@ static kpti_step odd_event(kpti_replay *r, kpti_call_record **record)
 kpti_step kpti_replay_slow(kpti_replay *r, kpti_call_record **record)
 {
     if (r->closing) return close_one(r, record);
+    if (r->resume_last) return kpti_replay_resume_one(r, record);
     if (r->cutting) return kpti_replay_cut_one(r, record);
-    return r->at >= r->until ? next_block(r) : odd_event(r, record);
+    if (r->at >= r->pause) return next_block(r);
+    if (r->suspended_above && kpti_replay_before_event(r)) return KPTI_STEP_NONE;
+    return odd_event(r, record);
 }

@@ -2,7 +2,7 @@
  * (replay_slow.c) share.
  *
  * Invariants:
- *   until is where the loop has to stop: at pause, or 0 while calls are closed or cut;
+ *   until is where the loop has to stop: at pause, or 0 while calls are closed, cut, suspended or resumed;
  *   pause is the end of the block of times, or, before that, the first event after a far end;
  *   a call that is marked has only marked ones below it;
  *   all calls on the stack are of the run that is replayed, as its end closes them;
@@ -62,6 +62,13 @@ struct kpti_replay {
     uint64_t spans; /* begun so far */
     kpti_call_record *cutting;
     kpti_call_record cut; /* the one that was cut just now, or a point */
+
+    /* Calls in parts: those above suspended_above were cut and have not gone on yet; NULL: none. While they are
+     * resumed: the next one is the lowest of them, up to resume_last, at resume_ns. */
+    kpti_parts parts;
+    kpti_call_record *suspended_above;
+    kpti_call_record *resume_last; /* NULL: none is resumed */
+    int64_t resume_ns;
     uint64_t far;      /* the first of the recording's far ends that the thread has not come to */
     int64_t far_ns;    /* when the one before was */
     int64_t before_ns; /* when the event before the block was */
@@ -120,7 +127,18 @@ kpti_step kpti_replay_far_end(kpti_replay *r, int64_t before_ns, int64_t next_ns
 kpti_step kpti_replay_far_end_in_block(kpti_replay *r);
 /* The run ends, or there is a gap. */
 void kpti_replay_end_all_spans(kpti_replay *r);
-/* Cuts one call and leaves its ghost. The others, which last, are marked. */
+/* Cuts one call, and suspends it or leaves its ghost. The others, which last, are marked. */
 kpti_step kpti_replay_cut_one(kpti_replay *r, kpti_call_record **record);
+/* While calls are suspended: does what the next event asks for before it is replayed. Returns 0 if that is
+ * nothing. */
+int kpti_replay_before_event(kpti_replay *r);
+/* Begins the next part of one suspended call. */
+kpti_step kpti_replay_resume_one(kpti_replay *r, kpti_call_record **record);
+
+/* Lets the loop run again, unless calls are suspended or have to be cut. */
+static inline void kpti_replay_go_on(kpti_replay *r)
+{
+    r->until = r->suspended_above || r->cutting ? 0 : r->pause;
+}
 
 #endif

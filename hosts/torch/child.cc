@@ -30,11 +30,10 @@ class Activities
         kpt_thread raw;
         Thread thread;
         bool wanted;
-        uint32_t began_before;
     };
 
     void add(const kpt_activity &activity);
-    std::string name_of(const kpt_activity &activity, const kpt_name &name, Lane &lane,
+    std::string name_of(const kpt_activity &activity, const kpt_name &name, const Lane &lane,
                         uint64_t *number);
 
     Recorder &recorder_;
@@ -43,15 +42,15 @@ class Activities
     std::unordered_map<uint32_t, Lane> lanes_;
 };
 
-std::string Activities::name_of(const kpt_activity &activity, const kpt_name &name, Lane &lane,
-                                uint64_t *number)
+std::string Activities::name_of(const kpt_activity &activity, const kpt_name &name,
+                                const Lane &lane, uint64_t *number)
 {
     uint32_t line = start_line(activity, name);
     uint64_t answer = activity.flags & KPT_ACTIVITY_WATCHED ? activity.value0 : 0;
     if (activity.kind != KPT_KIND_PYTHON) return {name.display.data, name.display.size};
     if (activity.flags & KPT_ACTIVITY_BEGAN_BEFORE) {
         uint32_t then =
-            recorder_.open_calls().line(lane.raw.os_tid, lane.began_before++, name.function);
+            recorder_.open_calls().line(lane.raw.os_tid, activity.depth, name.function);
         if (then) line = then;
     }
     const Sighting *sighting = recorder_.objects().sighting(answer);
@@ -98,7 +97,7 @@ kpt_status Activities::take(void *ctx, const kpt_batch *batch)
         const kpt_thread &thread = record_at(batch->threads, batch->thread_stride, i);
         Thread known = self->recorder_.threads().of(thread);
         bool wanted = !known.late || self->recorder_.settings().late_threads;
-        self->lanes_[thread.index] = {thread, known, wanted, 0};
+        self->lanes_[thread.index] = {thread, known, wanted};
     }
     for (uint32_t i = 0; i < batch->activity_count; i++)
         self->add(record_at(batch->activities, batch->activity_stride, i));

@@ -30,11 +30,11 @@ void OpenCalls::see()
     if (collects) PyGC_Enable();
 }
 
-uint32_t OpenCalls::line(uint64_t os_tid, uint32_t ordinal, kpt_str function) const
+uint32_t OpenCalls::line(uint64_t os_tid, uint32_t depth, kpt_str function) const
 {
     auto thread = threads_.find(os_tid);
-    if (thread == threads_.end() || ordinal >= thread->second.size()) return 0;
-    const Call &call = thread->second[ordinal];
+    if (thread == threads_.end() || depth >= thread->second.size()) return 0;
+    const Call &call = thread->second[depth];
     return call.function == std::string_view(function.data, function.size) ? call.line : 0;
 }
 

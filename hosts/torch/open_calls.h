@@ -20,8 +20,8 @@ class OpenCalls
     // Looks at all threads. The GIL is held.
     void see();
 
-    // The line of a thread's ORDINALth, from the outermost; 0: there is no such call of that name.
-    uint32_t line(uint64_t os_tid, uint32_t ordinal, kpt_str function) const;
+    // The line of a thread's call at DEPTH, from the outermost; 0: there is no such call of that name.
+    uint32_t line(uint64_t os_tid, uint32_t depth, kpt_str function) const;
 
   private:
     struct Call {

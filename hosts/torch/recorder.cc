@@ -136,7 +136,7 @@ kpt_delivery Recorder::delivery(uint32_t order, uint32_t flags, kpt_batch_fn sin
     kpt_delivery delivery;
     KPT_INIT(&delivery);
     delivery.order = order;
-    delivery.flags = flags;
+    delivery.flags = flags | KPT_DELIVER_PARTS;
     delivery.end_ns = end_ns_;
     if (clock_) {
         delivery.convert = convert;
@@ -189,9 +189,9 @@ static int thread_of(void *ctx, const kpt_thread *thread, uint64_t *python_threa
 }
 
 static uint32_t open_line(void *ctx, const kpt_thread *thread, const kpt_name *name,
-                          uint32_t ordinal)
+                          uint32_t depth)
 {
-    return static_cast<Recorder *>(ctx)->open_calls().line(thread->os_tid, ordinal, name->function);
+    return static_cast<Recorder *>(ctx)->open_calls().line(thread->os_tid, depth, name->function);
 }
 
 const kpti_torch_recording *Recorder::lent()

@@ -23,10 +23,10 @@ typedef int (*kpti_torch_thread_fn)(void *ctx, const kpt_thread *thread, uint64_
                                     uint64_t *own_tid);
 
 /* The line of a Python call that was running when the recording began (KPT_ACTIVITY_BEGAN_BEFORE), which
- * its activity may be past. ORDINAL counts these calls of a thread, from the outermost. 0: use the
- * activity's. Any thread, no GIL. */
+ * its activity may be past. DEPTH is the activity's: these calls are a thread's outermost. 0: use the
+ * activity's line. Any thread, no GIL. */
 typedef uint32_t (*kpti_torch_line_fn)(void *ctx, const kpt_thread *thread, const kpt_name *name,
-                                       uint32_t ordinal);
+                                       uint32_t depth);
 
 /* What torch has of the calls, and writes itself. */
 enum {

@@ -32,8 +32,7 @@ struct Lane {
     kpt_thread raw;
     Thread thread;
     bool wanted;
-    std::vector<Frame> open;   // by depth
-    uint32_t began_before = 0; // calls so far that were running already
+    std::vector<Frame> open; // by depth
 };
 
 class Builder
@@ -113,7 +112,7 @@ void Builder::add_python(Lane &lane, const kpt_activity &activity, const Name &n
     uint64_t answer = activity.flags & KPT_ACTIVITY_WATCHED ? activity.value0 : 0;
     if (activity.flags & KPT_ACTIVITY_BEGAN_BEFORE) {
         uint32_t then =
-            recorder_.open_calls().line(lane.raw.os_tid, lane.began_before++, name.raw.function);
+            recorder_.open_calls().line(lane.raw.os_tid, activity.depth, name.raw.function);
         if (then) line = then;
     }
     // A module begins in line 0, but nobody calls from there: torch 2.15 takes that for no caller.

@@ -15,8 +15,8 @@ import os
 import tempfile
 from _thread import RLock
 
-from ._results import (hand_over, keep_recording, kept_results, may_have_gpu, recording_of,
-                       stop_keeping, verbose_of, when_unused)
+from ._results import (count_calls_once, hand_over, keep_recording, kept_results, may_have_gpu,
+                       recording_of, stop_keeping, verbose_of, when_unused)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -185,6 +185,14 @@ def _trace_activities(original: Any) -> Any:
     return trace_activities
 
 
+def _parse_results(original: Any) -> Any:
+    """torch.autograd.profiler.profile._parse_kineto_results, which makes the events of one result."""
+    def _parse_kineto_results(self: Any, result: Any, *more: Any, **options: Any) -> Any:
+        events = original(self, result, *more, **options)
+        return events if recording_of(result) is None else count_calls_once(events)
+    return _parse_kineto_results
+
+
 def _ensure_events(original: Any) -> Any:
     """Notes in an EventList whose events it has, also of the sessions before it. Those are kept in the
     profiler: torch drops a list that has no event, but such a session may have calls."""
@@ -257,6 +265,7 @@ def install(torch: ModuleType, kernel_stacks: bool) -> None:
     _patch(torch.profiler.profiler._KinetoProfile, "export_chrome_trace",
            lambda original: _export_trace(original, save))
     _patch(torch.autograd.profiler.profile, "_ensure_function_events", _ensure_events)
+    _patch(torch.autograd.profiler.profile, "_parse_kineto_results", _parse_results)
     _patch(torch.autograd.profiler_util.EventList, "export_chrome_trace", _export_events)
     for module in (torch.autograd, torch._C._autograd):
         _patch(module, "_disable_profiler", _end_session)

@@ -117,6 +117,19 @@ def hand_over(result: Any) -> None:
         _shim.hand_over(recording, result)
 
 
+def count_calls_once(events: list[Any]) -> list[Any]:
+    """EVENTS of one result: of the parts of a call that was cut at annotations, which share its id, only the
+    first counts as a call. Their times add up as they are."""
+    seen = set()
+    for event in events:
+        number = getattr(event, "python_id", -1)
+        if number > 0:
+            if number in seen:
+                event.count = 0
+            seen.add(number)
+    return events
+
+
 def recording_of(result: Any) -> Optional[object]:
     """The capsule "kpytrace.recording" (hosts/torch/recording.h) of a _ProfilerResult, or None."""
     return _recordings.get(result, (None,))[0]

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <sstream>
 
 namespace
@@ -139,6 +140,7 @@ std::string Taken::text() const
         if (a.flags & KPT_ACTIVITY_CLAMPED) out << "C";
         if (a.flags & KPT_ACTIVITY_RECOVERED) out << "R";
         if (a.flags & KPT_ACTIVITY_WATCHED) out << "W";
+        if (a.flags & KPT_ACTIVITY_CONTINUED) out << "+";
     }
     return out.str();
 }
@@ -175,30 +177,56 @@ int64_t moment(const kpt_activity &a)
     return a.phase == KPT_PHASE_END ? a.end_ns : a.start_ns;
 }
 
+bool continued(const kpt_activity &a)
+{
+    return a.flags & KPT_ACTIVITY_CONTINUED;
+}
+
+bool contains(const kpt_activity &outer, const kpt_activity &inner)
+{
+    return inner.start_ns >= outer.start_ns && inner.end_ns <= outer.end_ns;
+}
+
 void check_nesting(Lines *lines, const Taken &taken, const Taking &taking)
 {
-    std::vector<const kpt_activity *> by_id(taken.activities.size() + 1);
+    using Parts = std::vector<const kpt_activity *>;
+    std::vector<Parts> by_id(taken.activities.size() + 1);
     size_t count = 0;
     for (const kpt_activity &a : taken.activities) {
         if (a.phase == KPT_PHASE_BEGIN) continue;
-        count++;
-        const bool fresh = a.id >= 1 && a.id < by_id.size() && !by_id[a.id];
-        expect(lines, fresh, "ids are unique, from 1", a);
-        if (fresh) by_id[a.id] = &a;
+        const bool known = a.id >= 1 && a.id < by_id.size();
+        expect(lines, known && by_id[a.id].empty() != continued(a), "ids are unique, from 1", a);
+        if (!known) continue;
+        Parts &parts = by_id[a.id];
+        count += parts.empty();
+        if (!parts.empty()) {
+            const kpt_activity &before = *parts.back();
+            expect(lines, taking.flags & KPT_DELIVER_PARTS, "parts only if asked for", a);
+            expect(lines, before.end_ns <= a.start_ns && before.flags & KPT_ACTIVITY_CLAMPED,
+                   "a part after the cut", a);
+            expect(lines,
+                   before.parent_id == a.parent_id && before.depth == a.depth &&
+                       before.name == a.name && before.line == a.line,
+                   "a part of the same call", a);
+        }
+        parts.push_back(&a);
     }
     for (const kpt_activity &a : taken.activities) {
         expect(lines, a.id <= count, "ids have no gaps", a);
         expect(lines, a.start_ns <= a.end_ns, "no end before the start", a);
         expect(lines, !taking.end_ns || a.end_ns <= taking.end_ns, "no end after the delivery", a);
         expect(lines, a.kind >= KPT_KIND_PYTHON && a.kind <= KPT_KIND_GC, "a known kind", a);
-        expect(lines, a.flags < KPT_ACTIVITY_MARKED * 2, "known flags", a);
+        expect(lines, a.flags < KPT_ACTIVITY_CONTINUED * 2, "known flags", a);
         expect(lines, a.parent_id || a.depth == 0, "a root has depth 0", a);
         if (!a.parent_id) continue;
-        const kpt_activity *parent = a.parent_id < by_id.size() ? by_id[a.parent_id] : nullptr;
-        expect(lines, parent && parent->thread == a.thread, "the parent is of the thread", a);
-        if (!parent) continue;
-        expect(lines, a.depth == parent->depth + 1, "one deeper than its parent", a);
-        expect(lines, a.start_ns >= parent->start_ns && a.end_ns <= parent->end_ns,
+        const Parts parents = a.parent_id < by_id.size() ? by_id[a.parent_id] : Parts();
+        expect(lines, !parents.empty() && parents[0]->thread == a.thread,
+               "the parent is of the thread", a);
+        if (parents.empty()) continue;
+        expect(lines, a.depth == parents[0]->depth + 1, "one deeper than its parent", a);
+        expect(lines,
+               std::any_of(parents.begin(), parents.end(),
+                           [&](const kpt_activity *parent) { return contains(*parent, a); }),
                "within its parent", a);
     }
 }
@@ -223,22 +251,25 @@ void check_points(Lines *lines, const Taken &taken, const Taking &taking)
     }
 }
 
-void check_thread_order(Lines *lines, const Taken &taken)
+void check_thread_order(Lines *lines, const Taken &taken, const Taking &taking)
 {
     std::map<uint32_t, uint64_t> lowest;
     std::vector<bool> ended(taken.activities.size() + 1);
-    uint64_t done = 0; // activities of threads that have been left
+    uint64_t calls = 0;
+    uint64_t done = 0; // calls of threads that have been left
     const kpt_activity *before = nullptr;
     for (const kpt_activity &a : taken.activities) {
         expect(lines, a.phase == KPT_PHASE_COMPLETE, "no phase", a);
         if (!before || before->thread != a.thread) {
             expect(lines, !lowest.count(a.thread), "a thread in one part", a);
-            done = static_cast<uint64_t>(&a - taken.activities.data());
+            done = calls;
             lowest[a.thread] = done;
         }
+        calls += !continued(a);
         expect(lines, a.id > done, "threads' ids do not overlap", a);
         expect(lines, a.parent_id < a.id, "ids in pre-order", a);
-        expect(lines, a.parent_id >= ended.size() || !ended[a.parent_id], "children first", a);
+        expect(lines, a.parent_id >= ended.size() || !ended[a.parent_id] ||
+                          taking.flags & KPT_DELIVER_PARTS, "children first", a);
         expect(lines, !before || before->thread != a.thread || before->end_ns <= a.end_ns,
                "by their end", a);
         if (a.id < ended.size()) ended[a.id] = true;
@@ -256,10 +287,12 @@ void check_time_order(Lines *lines, const Taken &taken)
         expect(lines, !before || moment(*before) <= moment(a), "by time", a);
         before = &a;
         if (a.phase == KPT_PHASE_BEGIN) {
-            expect(lines, a.id == ++begun, "ids as they begin", a);
+            if (!continued(a)) expect(lines, a.id == ++begun, "ids as they begin", a);
             expect(lines, a.parent_id == (stack.empty() ? 0 : stack.back()->id), "in the open", a);
             expect(lines, a.end_ns == a.start_ns, "a begin knows its start only", a);
-            expect(lines, !(a.flags & ~uint32_t{KPT_ACTIVITY_BEGAN_BEFORE | KPT_ACTIVITY_WATCHED}),
+            expect(lines,
+                   !(a.flags & ~uint32_t{KPT_ACTIVITY_BEGAN_BEFORE | KPT_ACTIVITY_WATCHED |
+                                         KPT_ACTIVITY_CONTINUED}),
                    "a begin knows its flags only", a);
             stack.push_back(&a);
             continue;
@@ -281,9 +314,10 @@ void check_time_order(Lines *lines, const Taken &taken)
 void check_start_order(Lines *lines, const Taken &taken)
 {
     const kpt_activity *before = nullptr;
+    uint64_t calls = 0;
     for (const kpt_activity &a : taken.activities) {
         expect(lines, a.phase == KPT_PHASE_COMPLETE, "no phase", a);
-        expect(lines, a.id == (before ? before->id + 1 : 1), "ids 1, 2, 3", a);
+        if (!continued(a)) expect(lines, a.id == ++calls, "ids 1, 2, 3", a);
         expect(lines, a.parent_id < a.id, "parents first", a);
         expect(lines, !before || before->start_ns <= a.start_ns, "by start", a);
         before = &a;
@@ -299,7 +333,7 @@ std::vector<std::string> broken_rules(const Taken &taken, const Taking &taking)
         lines.emplace_back("a batch is too large");
     check_nesting(&lines, taken, taking);
     check_points(&lines, taken, taking);
-    if (taking.order == KPT_ORDER_THREAD) check_thread_order(&lines, taken);
+    if (taking.order == KPT_ORDER_THREAD) check_thread_order(&lines, taken, taking);
     if (taking.order == KPT_ORDER_TIME) check_time_order(&lines, taken);
     if (taking.order == KPT_ORDER_START) check_start_order(&lines, taken);
     return lines;

@@ -27,7 +27,6 @@ typedef struct frame {
 typedef struct lane {
     kpt_thread raw;
     int wanted;
-    uint32_t began_before;
     uint32_t depth; /* of the last call, and one */
     uint32_t open_capacity;
     frame *open; /* by depth */
@@ -157,7 +156,7 @@ static kpt_status take_call(void *ctx, const kpt_activity *a)
     *f = (frame){.end_ns = a->end_ns};
     f->is_python = a->kind == KPT_KIND_PYTHON && kpti_torch_is_python(&s->names, a->name);
     f->own.name = a->name;
-    f->own.line = kpti_torch_line(&s->names, &l->raw, &l->began_before, a);
+    f->own.line = kpti_torch_line(&s->names, &l->raw, a);
     if (a->flags & KPT_ACTIVITY_WATCHED && a->value0 < KPTI_MOST_FRAGMENTS)
         f->own.answer = (uint32_t)a->value0;
     if (a->depth) {

@@ -14,7 +14,6 @@ typedef struct frame {
 typedef struct lane {
     kpt_thread raw;
     int wanted;
-    uint32_t began_before;      /* calls so far that were running already */
     uint64_t python_thread;     /* torch's number in "Python thread" */
     uint64_t collection;        /* the id of the last one, which is no call for torch … */
     uint64_t collection_parent; /* … so what it ran belongs to the call around it */
@@ -108,6 +107,7 @@ static kpti_fragment arguments(kpti_torch_calls *c, const lane *l, const kpt_act
     }
     if (module.size) at = kpti_put_u64(KPTI_PUT(at, ",\"Python module id\":"), module.note);
     if (a->flags & KPT_ACTIVITY_CLAMPED) at = KPTI_PUT(at, ",\"clamped\":true");
+    if (a->flags & KPT_ACTIVITY_CONTINUED) at = KPTI_PUT(at, ",\"continued\":true");
     return (kpti_fragment){c->more, (uint32_t)(at - c->more), 0};
 }
 
@@ -148,7 +148,7 @@ static kpt_status take_call(void *ctx, const kpt_activity *a)
     l = &c->lanes[a->thread];
     if (!l->wanted) return KPT_OK;
     if (a->kind == KPT_KIND_GC) return take_collection(c, l, a);
-    call = kpti_torch_show(&c->names, &l->raw, &l->began_before, a);
+    call = kpti_torch_show(&c->names, &l->raw, a);
     if (c->flags & KPTI_CALLS_VERBOSE) status = push(l, a->depth, call.name);
     if (status != KPT_OK) return status;
     if (c->torch_has == KPTI_TORCH_HANDED_MARKED &&

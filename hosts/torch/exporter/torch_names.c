@@ -119,22 +119,21 @@ kpti_fragment kpti_torch_name_at(kpti_torch_names *n, uint32_t index, uint32_t l
     return with_line(n, name, n->files.items[index], line);
 }
 
-uint32_t kpti_torch_line(kpti_torch_names *n, const kpt_thread *thread, uint32_t *began_before,
-                         const kpt_activity *a)
+uint32_t kpti_torch_line(kpti_torch_names *n, const kpt_thread *thread, const kpt_activity *a)
 {
     if (a->kind != KPT_KIND_PYTHON || !kpti_torch_is_python(n, a->name)) return 0;
     if (a->flags & KPT_ACTIVITY_BEGAN_BEFORE) {
         const kpti_torch_recording *r = n->recording;
-        uint32_t then = r->open_line(r->ctx, thread, &n->raw[a->name], (*began_before)++);
+        uint32_t then = r->open_line(r->ctx, thread, &n->raw[a->name], a->depth);
         if (then) return then; /* it is shown also if it is the first */
     }
     return a->line != n->files.items[a->name].note ? a->line : 0;
 }
 
 kpti_torch_shown kpti_torch_show(kpti_torch_names *n, const kpt_thread *thread,
-                                 uint32_t *began_before, const kpt_activity *a)
+                                 const kpt_activity *a)
 {
-    uint32_t line = kpti_torch_line(n, thread, began_before, a);
+    uint32_t line = kpti_torch_line(n, thread, a);
     kpti_torch_shown result = {kpti_torch_name_at(n, a->name, line), none};
     if (a->kind != KPT_KIND_PYTHON || !kpti_torch_is_python(n, a->name)) return result;
     if (a->flags & KPT_ACTIVITY_WATCHED) result.module = kpti_torch_module(n, a->value0);
@@ -150,6 +149,7 @@ kpt_status kpti_torch_deliver(const kpti_torch_recording *recording, kpt_batch_f
     kpt_delivery delivery;
     KPT_INIT(&delivery);
     delivery.order = KPT_ORDER_START;
+    delivery.flags = KPT_DELIVER_PARTS;
     delivery.end_ns = recording->end_ns;
     delivery.convert = recording->convert;
     delivery.convert_ctx = recording->convert_ctx;

@@ -30,15 +30,12 @@ typedef struct kpti_torch_shown {
     kpti_fragment module; /* empty: it is none */
 } kpti_torch_shown;
 
-/* The line at which the call A of THREAD, whose name has come, (re)started; 0: it is the function's own.
- * *BEGAN_BEFORE counts the calls that were running already: each of a thread's is asked for once, in
- * order, here or in kpti_torch_show. */
-uint32_t kpti_torch_line(kpti_torch_names *names, const kpt_thread *thread, uint32_t *began_before,
-                         const kpt_activity *a);
+/* The line at which the call A of THREAD, whose name has come, (re)started; 0: it is the function's own. */
+uint32_t kpti_torch_line(kpti_torch_names *names, const kpt_thread *thread, const kpt_activity *a);
 
 /* The name of A, with that line. */
 kpti_torch_shown kpti_torch_show(kpti_torch_names *names, const kpt_thread *thread,
-                                 uint32_t *began_before, const kpt_activity *a);
+                                 const kpt_activity *a);
 
 /* The module that the answer to a watched call stands for; empty: none. */
 kpti_fragment kpti_torch_module(kpti_torch_names *names, uint64_t answer);
