@@ -1,4 +1,4 @@
-/* rules_mark.c: R531–R535: what the host marks, and deliveries of what was marked. */
+/* rules_mark.c: R531–R536: what the host marks, and deliveries of what was marked. */
 #include "recording.h"
 
 /* A stopped tracer with points of that number in the middle of its recording. */
@@ -25,6 +25,32 @@ static void record_points(conform *c, kpt_tracer *t, uint64_t number)
 static void record_marked(conform *c, kpt_tracer *t)
 {
     record_points(c, t, 0);
+}
+
+/* A stopped tracer with a span that begins in one call, which goes on, and ends in another. */
+static void record_span(conform *c, kpt_tracer *t, uint64_t number)
+{
+    char program[640];
+    conform_make(c, t);
+    conform_workload(c);
+    (void)snprintf(program, sizeof program,
+                   "import ctypes\n"
+                   "mark = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_uint64, ctypes.c_uint32, "
+                   "ctypes.c_uint64)(%llu)\n"
+                   "def tail(): pass\n"
+                   "def begins():\n"
+                   "    assert mark(%llu, %d, %llu) == 0\n"
+                   "    tail()\n"
+                   "def ends():\n"
+                   "    assert mark(%llu, %d, %llu) == 0\n"
+                   "    tail()\n"
+                   "begins()\n"
+                   "ends()\n",
+                   (unsigned long long)(uintptr_t)t->ops->mark, (unsigned long long)t->self,
+                   KPT_MARK_BEGIN, (unsigned long long)number, (unsigned long long)t->self,
+                   KPT_MARK_END, (unsigned long long)number);
+    conform_python(c, program);
+    if (t->ops->stop(t->self) != KPT_OK) conform_unreached(c, "stop failed");
 }
 
 static void unknown_marks(conform *c)
@@ -187,11 +213,50 @@ static void no_points_by_start(conform *c)
     EXPECT_STATUS(c, KPT_E_UNSUPPORTED, t.ops->get_events(t.self, &delivery));
 }
 
+static const kpt_activity *part_before(const recording *r, uint32_t i)
+{
+    for (uint32_t k = r->activity_count; k-- > 0;) {
+        const kpt_activity *a = &r->activities[k];
+        if (k != i && a->id == r->activities[i].id && a->end_ns <= r->activities[i].start_ns) return a;
+    }
+    return NULL;
+}
+
+/* Parts of calls, in a recording with a span that begins in one call and ends in another. */
+static void parts(conform *c)
+{
+    kpt_tracer t;
+    kpt_delivery delivery;
+    const recording *r;
+    conform_enter(c);
+    if (c->info.abi_minor < 2) conform_unreached(c, "the plugin is older than ABI 1.2");
+    record_span(c, &t, NUMBER);
+    r = recording_take(c, &t, KPT_ORDER_START);
+    for (uint32_t i = 0; i < r->activity_count; i++)
+        EXPECT(c, !(r->activities[i].flags & KPT_ACTIVITY_CONTINUED),
+               "activity %llu goes on, and nobody asked for parts",
+               (unsigned long long)r->activities[i].id);
+    KPT_INIT(&delivery);
+    delivery.order = KPT_ORDER_START;
+    delivery.flags = KPT_DELIVER_PARTS;
+    r = recording_take_with(c, &t, delivery);
+    for (uint32_t i = 0; i < r->activity_count; i++) {
+        const kpt_activity *a = &r->activities[i];
+        const kpt_activity *before = part_before(r, i);
+        if (!(a->flags & KPT_ACTIVITY_CONTINUED)) continue;
+        EXPECT(c, before && before->flags & KPT_ACTIVITY_CLAMPED,
+               "activity %llu goes on, and was not cut before", (unsigned long long)a->id);
+        EXPECT(c, before && before->name == a->name && before->parent_id == a->parent_id,
+               "activity %llu goes on as another call", (unsigned long long)a->id);
+    }
+}
+
 const conform_rule conform_mark_rules[] = {
     RULE(R531, "a mark of an unknown kind is KPT_E_INVALID", unknown_marks),
     RULE(R532, "calls that contain a marked one are marked", marked_calls),
     RULE(R533, "a delivery of marked calls is that part of all, ids included", marked_part),
     RULE(R534, "points have their number, thread and parent, and take no ids", points),
     RULE(R535, "points by start are KPT_E_UNSUPPORTED", no_points_by_start),
+    RULE(R536, "parts of a call come only if asked for, with its id, after a cut", parts),
     {NULL, NULL, NULL},
 };

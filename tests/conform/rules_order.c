@@ -223,7 +223,8 @@ static void known_values(conform *c)
 {
     enum {
         ALL = KPT_ACTIVITY_BEGAN_BEFORE | KPT_ACTIVITY_ENDED_BY_STOP | KPT_ACTIVITY_CLAMPED |
-              KPT_ACTIVITY_RECOVERED | KPT_ACTIVITY_WATCHED | KPT_ACTIVITY_MARKED
+              KPT_ACTIVITY_RECOVERED | KPT_ACTIVITY_WATCHED | KPT_ACTIVITY_MARKED |
+              KPT_ACTIVITY_CONTINUED
     };
     recording *r = taken(c, KPT_ORDER_THREAD);
     for (uint32_t i = 0; i < r->activity_count; i++) {

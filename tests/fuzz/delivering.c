@@ -36,6 +36,7 @@ wish take_wish(input *in)
     return (wish){.convert = converters[choice & 3],
                   .end_ns = (int64_t)take(in, 2) * (choice & 4 ? 1 : 0),
                   .min_duration_ns = choice & 16 ? choice >> 8 & 63 : 0,
+                  .parts = (choice >> 5 & 1) != 0,
                   .batch_size = choice & 8 ? 1 + (uint32_t)(choice >> 12) : 0};
 }
 
@@ -45,12 +46,14 @@ static void deliver(deliver_fn fn, void *ctx, wish w, check *c)
     KPT_INIT(&delivery);
     delivery.order = c->order;
     if (c->order != KPT_ORDER_START) delivery.flags = KPT_DELIVER_POINTS;
+    if (w.parts) delivery.flags |= KPT_DELIVER_PARTS;
     delivery.convert = w.convert;
     delivery.end_ns = c->end_ns = w.end_ns;
     delivery.batch_size = c->batch_size = w.batch_size;
     delivery.sink = check_sink;
     delivery.sink_ctx = c;
     c->least_ns = w.min_duration_ns;
+    c->parts = w.parts;
     if (fn(ctx, &delivery) != KPT_OK) abort();
     check_all(c);
 }

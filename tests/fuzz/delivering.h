@@ -14,6 +14,7 @@ typedef struct wish {
     int64_t end_ns;
     uint64_t min_duration_ns;
     uint32_t batch_size;
+    int parts; /* calls that are cut go on */
 } wish;
 
 /* Takes four bytes. */

@@ -67,7 +67,7 @@ static void check_activity(const check *c, const kpt_activity *a)
 {
     check_tables(c, a);
     require(a->kind >= KPT_KIND_PYTHON && a->kind <= KPT_KIND_GC, "a known kind", a);
-    require(a->flags < 2 * KPT_ACTIVITY_MARKED, "known flags", a);
+    require(a->flags < (c->parts ? 2 : 1) * (uint32_t)KPT_ACTIVITY_CONTINUED, "known flags", a);
     require(a->start_ns <= a->end_ns, "no end before the start", a);
     require(!c->end_ns || a->end_ns <= c->end_ns, "no end after the delivery", a);
     if (c->order == KPT_ORDER_TIME)
@@ -115,14 +115,31 @@ static int64_t moment(const kpt_activity *a)
     return a->phase == KPT_PHASE_END ? a->end_ns : a->start_ns;
 }
 
-/* Parents are there, in the same thread, around their children. */
+static int continued(const kpt_activity *a)
+{
+    return (a->flags & KPT_ACTIVITY_CONTINUED) != 0;
+}
+
+/* A call takes the next id; a further part has an id that was taken, unless no part before it was delivered. */
+static void check_next_id(const kpt_activity *a, uint64_t *last_id)
+{
+    if (a->id == *last_id + 1)
+        ++*last_id;
+    else
+        require(continued(a) && a->id <= *last_id, "numbered as they come", a);
+}
+
+/* Parents are there, in the same thread, around their children: in one of their parts. */
 static void check_parents(const check *c)
 {
     const kpt_activity **by_id = must_alloc(c->count + 1, sizeof *by_id);
+    unsigned char *in_parts = must_alloc(c->count + 1, 1);
     for (size_t i = 0; i < c->count; i++) {
         const kpt_activity *a = &c->activities[i];
         if (a->phase == KPT_PHASE_BEGIN) continue;
-        require(a->id >= 1 && a->id <= c->count && !by_id[a->id], "ids are unique, from 1", a);
+        require(a->id >= 1 && a->id <= c->count, "ids from 1", a);
+        require(!by_id[a->id] || continued(a) || continued(by_id[a->id]), "ids are unique", a);
+        if (by_id[a->id]) in_parts[a->id] = 1;
         by_id[a->id] = a;
     }
     for (size_t i = 0; i < c->count; i++) {
@@ -134,6 +151,7 @@ static void check_parents(const check *c)
         require(!a->parent_id || parent, "its parent is there", a);
         if (!parent) continue;
         require(parent->thread == a->thread, "its parent is of the thread", a);
+        if (in_parts[a->parent_id]) continue;
         require(parent->start_ns <= a->start_ns && a->end_ns <= parent->end_ns, "inside it", a);
     }
     for (size_t i = 0; i < c->point_count; i++) {
@@ -142,10 +160,12 @@ static void check_parents(const check *c)
         require(!p->parent_id || parent, "a point's parent is there", p);
         if (!parent) continue;
         require(parent->thread == p->thread, "a point's parent is of the thread", p);
+        if (in_parts[p->parent_id]) continue;
         require(parent->start_ns <= p->start_ns && p->end_ns <= parent->end_ns, "in it", p);
         require((size_t)(parent - c->activities) >= c->points[i].after, "it has not ended", p);
     }
     free(by_id);
+    free(in_parts);
 }
 
 static void check_thread_order(const check *c)
@@ -157,7 +177,7 @@ static void check_thread_order(const check *c)
         if (i > 0 && a[-1].thread != a->thread) left[a[-1].thread] = 1;
         require(!left[a->thread], "a thread in one part", a);
         require(i == 0 || a[-1].thread != a->thread || a[-1].end_ns <= a->end_ns, "by end", a);
-        require(!ended[a->parent_id], "before its parent", a);
+        require(c->parts || !ended[a->parent_id], "before its parent", a);
         ended[a->id] = 1;
     }
     free(left);
@@ -179,7 +199,7 @@ static void check_time_order(const check *c)
             require(i == 0 || moment(&a[-1]) <= p->start_ns, "a point by time", p);
         }
         if (a->phase == KPT_PHASE_BEGIN) {
-            require(a->id == ++begun, "numbered as they begin", a);
+            check_next_id(a, &begun);
             require(a->parent_id == open[a->thread], "in what is open", a);
             open[a->thread] = a->id;
         } else {
@@ -194,9 +214,10 @@ static void check_time_order(const check *c)
 
 static void check_start_order(const check *c)
 {
+    uint64_t begun = 0;
     for (size_t i = 0; i < c->count; i++) {
         const kpt_activity *a = &c->activities[i];
-        require(a->id == i + 1, "numbered as they come", a);
+        check_next_id(a, &begun);
         require(i == 0 || a[-1].start_ns <= a->start_ns, "by start", a);
     }
 }

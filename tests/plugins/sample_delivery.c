@@ -288,6 +288,8 @@ static kpt_activity activity_of(const delivery *d, const visit *v)
         a.value1 = begins ? 0 : 3;
     }
     if (is_lone_root(v->call) && wrong("R523")) a.kind = 99;
+    if (is_lone_root(v->call) && d->asked->flags & KPT_DELIVER_PARTS && wrong("R536"))
+        a.flags |= KPT_ACTIVITY_CONTINUED;
     if (call->depth == 2 && d->asked->order == KPT_ORDER_TIME && wrong("R511")) a.parent_id = 9999;
     return a;
 }

@@ -78,7 +78,7 @@ static kpt_status take_delivery(sample_tracer *t, const kpt_delivery *theirs, kp
     kpt_status status = sample_read(local, &layout, theirs);
     if (status != KPT_OK) return refuse(t, status, "the delivery is NULL, or below its V1 size");
     if (!local->sink) return refuse(t, KPT_E_INVALID, "the delivery has no sink");
-    if ((local->flags & ~(uint32_t)(KPT_DELIVER_MARKED | KPT_DELIVER_POINTS) ||
+    if ((local->flags & ~(uint32_t)(KPT_DELIVER_MARKED | KPT_DELIVER_POINTS | KPT_DELIVER_PARTS) ||
          local->order > KPT_ORDER_START) &&
         !wrong("R506"))
         return refuse(t, KPT_E_UNSUPPORTED, "the delivery's order or flags are unknown");

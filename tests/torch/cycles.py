@@ -51,7 +51,8 @@ def accumulated(to):
     prof.events().export_chrome_trace(to("accumulated.json"))
     return {"counts": counts,
             "events": [[traced.plain(event.name), getattr(event, "is_python_function", None)]
-                       for event in prof.events()],
+                       for event in prof.events() if event.count],
+            "parts": [traced.plain(event.name) for event in prof.events() if not event.count],
             "averages": sorted([traced.plain(row.key), row.count] for row in prof.key_averages()
                                if row.key.startswith("aten::"))}
 

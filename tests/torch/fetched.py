@@ -1,8 +1,10 @@
-"""Environments with programs of others that read traces, fetched once; only in `make test-all`."""
+"""Environments with programs of others that read traces, or that use torch's profiler, fetched once; only in
+`make test-all`."""
 
 import os
 import subprocess
 import sys
+import sysconfig
 import unittest
 
 import support
@@ -10,8 +12,9 @@ import support
 ROOT = os.path.dirname(os.path.dirname(support.HERE))
 
 
-def python_with(name, what, *needs):
-    """The Python of an environment that has NEEDS, in build/NAME; skips where it can't be had."""
+def python_with(name, what, *needs, torch=False):
+    """The Python of an environment that has NEEDS, in build/NAME; skips where it can't be had. With TORCH it has
+    this Python's torch as well, and NEEDS alone are fetched: what they ask for would bring another torch."""
     folder = os.path.join(ROOT, "build", name)
     python = os.path.join(folder, "bin", "python")
     complete = os.path.join(folder, ".complete")
@@ -21,11 +24,16 @@ def python_with(name, what, *needs):
         raise unittest.SkipTest("the files are the same on all Pythons: 3.12 has this test")
     if os.path.exists(complete):
         return python
+    options = ["--no-deps"] if torch else []
     for command in ([sys.executable, "-m", "venv", "--clear", folder],
-                    [python, "-m", "pip", "install", "--quiet", *needs]):
+                    [python, "-m", "pip", "install", "--quiet", *options, *needs]):
         reply = subprocess.run(command, capture_output=True, text=True)
         if reply.returncode != 0:
             raise unittest.SkipTest(f"no {what}: {reply.stderr.strip()[-200:]}")
+    if torch:
+        version = "python%d.%d" % sys.version_info[:2]
+        with open(os.path.join(folder, "lib", version, "site-packages", "torch.pth"), "w") as file:
+            file.write(sysconfig.get_path("purelib") + "\n")
     with open(complete, "w"):
         pass
     return python

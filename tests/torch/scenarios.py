@@ -17,7 +17,7 @@ import scenarios_ends
 import torch
 import traced
 from programs import CallsSuper, Net, Skips, c_calls, inner, outer, raises, train
-from traced import calls, exported, flat, plain, run, tree, within
+from traced import calls, exported, flat, further_parts, plain, run, tree, within
 
 SCENARIOS = {}
 
@@ -139,11 +139,12 @@ def training():
     train(net, optimizer, x)
     prof = run(lambda: train(net, optimizer, x), profile_memory=True, record_shapes=True)
     nodes = tree(prof)
-    calls_in_tree = [(event, parents) for event, parents in flat(nodes) if "caller" in event]
+    further = further_parts(prof)
+    calls_in_tree = [(event, parents) for event, parents in flat(nodes)
+                     if "caller" in event and (event["name"], event["start"]) not in further]
     wrong = []
     for event, parents in calls_in_tree:
         nearest = next((p for p in parents if p["tag"] == "PyCall"), None)
-        event["around"] = nearest and nearest["caller"]
         if nearest and event["caller"][:2] != nearest["callsite"][:2]:
             wrong.append([event["name"], event["caller"], nearest["callsite"]])
     return {"modules": [[e["name"], e["module"]] for e, _ in calls_in_tree if e.get("module")],
@@ -151,7 +152,7 @@ def training():
             "steps": [e["name"] for e, _ in calls_in_tree if e.get("optimizer")],
             "ops": [[e["name"], next((p["name"] for p in parents if p["tag"] == "PyCCall"), None)]
                     for e, parents in flat(nodes) if e["tag"] == "TorchOp" and "::" in e["name"]],
-            "callers": [[e["name"], e["caller"], e["around"], encloses_operator(e)]
+            "callers": [[e["name"], e["caller"], encloses_operator(e)]
                         for e, _ in calls_in_tree],
             "wrong": wrong}
 

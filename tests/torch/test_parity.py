@@ -161,25 +161,16 @@ class StartAndStop(Case):
 
 class Tree(Case):
     def compare_callers(self, theirs, own):
-        """A call of record_function's is cut where the annotation begins: what it calls afterwards is called
-        from where it was called itself."""
-        self.assertEqual([row[0] for row in theirs], [row[0] for row in own])
+        self.assertEqual([row[:2] for row in theirs], [row[:2] for row in own])
         self.assertGreater(len(own), 30)
-        cut = 0
-        for (name, caller, around, _), (_, found, _, _) in zip(theirs, own):
-            if found != caller:
-                self.assertEqual(caller[0], "torch/autograd/profiler.py", name)
-                self.assertEqual(found, around, name)
-                cut += 1
-        self.assertLess(cut, len(own) / 10)
 
     def test_T29_callers(self):
         """The caller of each call is the nearest Python call around it, at the line where it is."""
         theirs, own = stock["training"]["callers"], ours["training"]["callers"]
         some = full["training"]["callers"]
         self.compare_callers(theirs, own)
-        around = [row for row, same in zip(theirs, own) if same[3]]
-        self.compare_callers(around, [row for row in some if row[3]])
+        around = [row for row, same in zip(theirs, own) if same[2]]
+        self.compare_callers(around, [row for row in some if row[2]])
         self.assertEqual(ours["training"]["wrong"], [])
         self.assertEqual(full["training"]["wrong"], [])
 

@@ -5,6 +5,7 @@ import os
 import re
 import tempfile
 
+import parts
 import torch
 from torch.profiler import ProfilerActivity, profile
 
@@ -43,7 +44,8 @@ def calls(prof):
 
 
 def rows(trace):
-    found = [event for event in trace["traceEvents"] if event.get("cat") == "python_function"]
+    found = parts.once(event for event in trace["traceEvents"]
+                       if event.get("cat") == "python_function")
     out = [{"name": plain(event["name"]), "ts": event["ts"], "dur": event["dur"],
             "tid": event["tid"], "own pid": event["pid"] == os.getpid(), "ph": event["ph"],
             "id": event["args"].get("Python id"), "parent": event["args"].get("Python parent id"),
@@ -106,6 +108,17 @@ def tree(prof):
             out["optimizer"] = optimizer_info(fields.optimizer)
         return out
     return [node(event) for event in prof.profiler.kineto_results.experimental_event_tree()]
+
+
+def further_parts(prof):
+    """(name, start) of the parts of calls that are not their first."""
+    seen, found = set(), set()
+    for event in sorted(prof.profiler.kineto_results.events(), key=lambda event: event.start_ns()):
+        if event.python_id() > 0:
+            if event.python_id() in seen:
+                found.add((plain(event.name()), event.start_ns()))
+            seen.add(event.python_id())
+    return found
 
 
 def flat(nodes, parents=()):
