@@ -103,6 +103,9 @@ typedef struct kpt_stats {
     uint64_t threads;            /* that have recorded anything */
     uint64_t threads_unreached;  /* known to exist, but out of the interpreter's reach */
     uint64_t functions_disabled; /* by overhead_permille */
+    uint64_t
+        stacks_walked; /* whole stacks of threads, for any tracer, since this one was made: where
+                               a thread's recording begins, and each chunk of a ring. Since 1.2. */
 } kpt_stats;
 #define KPT_STATS_V1_SIZE KPT_FIELD_END(kpt_stats, functions_disabled)
 

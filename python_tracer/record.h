@@ -32,7 +32,7 @@ static inline kpti_thread *kpti_record_begin(int entering)
     thread->entering = entering;
     if (__builtin_expect(
             thread->epoch != atomic_load_explicit(&kpti_session_epoch, memory_order_relaxed), 0))
-        kpti_session_sync(thread, entering);
+        kpti_session_catch_up(thread, entering);
     return thread;
 }
 

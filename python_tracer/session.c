@@ -17,7 +17,9 @@
 #include "tracer.h"
 #include "walk.h"
 
-_Atomic uint32_t kpti_session_epoch = 1;
+static const uint64_t roster_step = UINT64_C(1) << 32;
+
+_Atomic uint64_t kpti_session_epoch = UINT64_C(1) << 32; /* no new thread's */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int starting; /* tracers on their way onto the roster */
@@ -35,7 +37,7 @@ void kpti_session_unlock(void)
 
 void kpti_session_bump(void)
 {
-    atomic_fetch_add(&kpti_session_epoch, 1);
+    atomic_fetch_add(&kpti_session_epoch, roster_step);
 }
 
 /* Whether nobody records; OWN: of those that are starting, how many the caller answers for. */
@@ -326,7 +328,7 @@ static uint32_t asking_tracers(const kpti_thread *thread)
     return mask;
 }
 
-void kpti_session_sync(kpti_thread *thread, int entering)
+static void sync_thread(kpti_thread *thread, int entering)
 {
     attachment attached[KPTI_MOST_RECORDING];
     kpti_open_stack open;
@@ -356,6 +358,15 @@ void kpti_session_sync(kpti_thread *thread, int entering)
         attached[i].stream->host_value = attached[i].attach(attached[i].ctx, thread->os_tid);
     if (idle) remove_if_idle(0);
     kpti_thread_step_in(thread, entering);
+}
+
+void kpti_session_catch_up(kpti_thread *thread, int entering)
+{
+    const uint64_t now = atomic_load_explicit(&kpti_session_epoch, memory_order_acquire);
+    if (now / roster_step == thread->epoch / roster_step)
+        kpti_thread_forget_dead(thread);
+    else
+        sync_thread(thread, entering);
 }
 
 void kpti_session_add_thread(kpti_thread *thread)

@@ -14,8 +14,11 @@
 struct kpti_thread;
 struct kpti_tracer;
 
-/* Moves whenever a cache may have become wrong: a code object died, the set of tracers changed. */
-extern _Atomic uint32_t kpti_session_epoch __attribute__((visibility("hidden")));
+/* Moves whenever a cache may have become wrong. The upper half: the set of tracers changed, or what they
+ * record; a thread synchronizes then. The lower half: a code object died (dead_code.h). One word, so that
+ * the hot path needs one load. */
+extern _Atomic uint64_t kpti_session_epoch __attribute__((visibility("hidden")));
+/* Moves the upper half. */
 void kpti_session_bump(void);
 
 void kpti_session_lock(void);
@@ -39,10 +42,11 @@ void kpti_session_forked_locked(void);
 /* In the child of a fork, with the lock held: TRACER does not record any more. */
 void kpti_session_forget_locked(struct kpti_tracer *tracer);
 
-/* Brings the calling thread up to date: its streams are those of the tracers that record, its caches
- * empty. Inside a callback, with busy set; removes the hooks if nobody records. ENTERING: the frame on
- * top is about to be recorded itself. */
-void kpti_session_sync(struct kpti_thread *thread, int entering);
+/* Brings the calling thread, whose epoch is not the session's, up to date. Where code objects have died,
+ * removes them from its caches. Where the set of tracers has changed, its streams are then those of the
+ * tracers that record, its caches are empty, and the hooks are removed if nobody records. Inside a callback,
+ * with busy set. ENTERING: the frame on top is about to be recorded itself. */
+void kpti_session_catch_up(struct kpti_thread *thread, int entering);
 
 /* A thread is new, or gone. */
 void kpti_session_add_thread(struct kpti_thread *thread);

@@ -16,6 +16,7 @@
 #include "session.h"
 #include "tasks.h"
 #include "thread.h"
+#include "walk.h"
 
 /* A clock's point goes to a sink of chunks no more often. */
 enum { POINTS_APART_NS = 100 * 1000 * 1000 };
@@ -121,6 +122,7 @@ static kpt_status make(const kpti_env *env, const kpt_tracer_args *args, void **
     if (!tracer) return kpti_fail(error, KPT_E_MEMORY, "no memory for a tracer");
     tracer->env = env;
     tracer->args = *args;
+    tracer->walks_before = kpti_walk_count();
     if (args->chunk_sink) tracer->chunk_sink = *args->chunk_sink;
     tracer->given.point_apart = args->chunk_sink ? kpti_clock_ticks_in(POINTS_APART_NS) : 0;
     if (args->ring_ns) tracer->ring_ticks = kpti_clock_ticks_in(args->ring_ns) + 1;
@@ -273,6 +275,7 @@ static void get_stats(void *self, kpt_stats *out)
     out->events_repaired = tracer->repairs;
     if (!tracer->bit) out->threads_unreached = kpti_hooks_unreached();
     out->functions_disabled = tracer->guard.off_count;
+    out->stacks_walked = kpti_walk_count() - tracer->walks_before;
     kpti_session_unlock();
 }
 

@@ -52,7 +52,8 @@ typedef struct kpti_tracer {
     } given;
     uint64_t chunks_sealed;
     uint64_t chunks_refused;
-    uint64_t repairs; /* of the last delivery */
+    uint64_t repairs;      /* of the last delivery */
+    uint64_t walks_before; /* there were, when it was made */
 
     kpti_run *runs;
     uint32_t run_count;

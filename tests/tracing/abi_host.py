@@ -106,7 +106,7 @@ class Stats(ctypes.Structure):
         (name, c_uint64) for name in (
             "events", "bytes_held", "events_dropped", "events_repaired", "events_filtered",
             "chunks_sealed", "chunks_refused", "threads", "threads_unreached",
-            "functions_disabled")]
+            "functions_disabled", "stacks_walked")]
 
 
 class Activity(ctypes.Structure):
