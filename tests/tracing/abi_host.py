@@ -106,7 +106,12 @@ class Stats(ctypes.Structure):
         (name, c_uint64) for name in (
             "events", "bytes_held", "events_dropped", "events_repaired", "events_filtered",
             "chunks_sealed", "chunks_refused", "threads", "threads_unreached",
-            "functions_disabled", "stacks_walked")]
+            "functions_disabled")]
+
+
+class LaterStats(Stats):
+    """With what later versions appended."""
+    _fields_ = [("stacks_walked", c_uint64)]
 
 
 class Activity(ctypes.Structure):
@@ -245,9 +250,9 @@ class Tracer:
         self._call(self.ops.mark, what, number)
 
     def stats(self):
-        stats = sized(Stats)
+        stats = sized(LaterStats)
         self._call(self.ops.get_stats, ctypes.addressof(stats))
-        return {name: getattr(stats, name) for name, _ in Stats._fields_[1:]}
+        return {name: getattr(stats, name) for name, _ in Stats._fields_[1:] + LaterStats._fields_}
 
     def deliver(self, order=ORDER_THREAD, function=None, during=None, **fields):
         """What get_events brings, or another function with the same arguments. DURING() is called
