@@ -17,6 +17,7 @@ struct kpti_tracer;
 /* Moves whenever a cache may have become wrong. The upper half: the set of tracers changed, or what they
  * record; a thread synchronizes then. The lower half: a code object died (dead_code.h). One word, so that
  * the hot path needs one load. */
+#define KPTI_ROSTER_STEP (UINT64_C(1) << 32)
 extern _Atomic uint64_t kpti_session_epoch __attribute__((visibility("hidden")));
 /* Moves the upper half. */
 void kpti_session_bump(void);
@@ -26,7 +27,8 @@ void kpti_session_unlock(void);
 
 /* Begins a run of TRACER. The GIL, or a thread state, is held. */
 kpt_status kpti_session_start(struct kpti_tracer *tracer, kpti_error *error);
-/* Ends it: when this returns no thread is inside the tracer's streams. No GIL is needed. */
+/* Ends it: when this returns no other thread is inside the tracer's streams, or in a call to its host. No
+ * GIL is needed. */
 void kpti_session_stop(struct kpti_tracer *tracer);
 /* Waits until no thread is in the middle of an append to TRACER's streams. No lock is held. */
 void kpti_session_settle(struct kpti_tracer *tracer);
@@ -42,11 +44,10 @@ void kpti_session_forked_locked(void);
 /* In the child of a fork, with the lock held: TRACER does not record any more. */
 void kpti_session_forget_locked(struct kpti_tracer *tracer);
 
-/* Brings the calling thread, whose epoch is not the session's, up to date. Where code objects have died,
- * removes them from its caches. Where the set of tracers has changed, its streams are then those of the
- * tracers that record, its caches are empty, and the hooks are removed if nobody records. Inside a callback,
- * with busy set. ENTERING: the frame on top is about to be recorded itself. */
-void kpti_session_catch_up(struct kpti_thread *thread, int entering);
+/* Whether nobody records, or is about to. */
+int kpti_session_is_idle_locked(void);
+/* Removes the hooks, if that is so. Needs the GIL or a thread state; no lock is held. */
+void kpti_session_remove_if_idle(void);
 
 /* A thread is new, or gone. */
 void kpti_session_add_thread(struct kpti_thread *thread);

@@ -55,6 +55,7 @@ typedef struct kpti_stream {
     kpti_chunk *given; /* the first one, if the sink took it while a snapshot was reading it */
     uint64_t idle;     /* 0, or which open calls were recorded for the thread, not by it */
     uint32_t handing;  /* KPTI_HANDING_*; while it is not 0 the first chunk stays */
+    uint32_t attached; /* the host's thread_attach was called */
     uint32_t settled;  /* the last of the tracer's settlings in which it was seen out */
     uint32_t sealed;   /* last is complete: the next event begins a new chunk */
     uint32_t run;
