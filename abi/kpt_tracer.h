@@ -5,8 +5,8 @@
  *     make ──> RUNNING ──stop──> STOPPED ──restart──> RUNNING …      destroy: from either
  *
  * Each call below says in which state it is legal; in the other it answers KPT_E_STATE with a text,
- * on a destroyed tracer KPT_E_HANDLE, from inside a sink of the same tracer KPT_E_BUSY. A fork
- * leaves the child's tracer STOPPED and empty: there the first stop is legal, once. */
+ * on a destroyed tracer KPT_E_HANDLE, from inside a sink of the same tracer, also one for chunks,
+ * KPT_E_BUSY. A fork leaves the child's tracer STOPPED and empty: there the first stop is legal, once. */
 #ifndef KPT_TRACER_H
 #define KPT_TRACER_H
 
@@ -113,9 +113,11 @@ typedef struct kpt_tracer_ops {
     uint32_t struct_size;
     uint32_t flags; /* none defined */
 
-    /* Ends recording. Returns when no callback is in flight. Legal: RUNNING.
-     * thread: any
-     * GIL: not needed and not taken: may be called with it, without it, and from finalizers
+    /* Ends recording. Returns when no callback of the host's table is in flight on another thread.
+     * Legal: RUNNING.
+     * thread: any, also inside thread_attach and on_watched_call
+     * GIL: not needed and not taken: may be called with it, without it, and from finalizers; where it
+     *     is held, it is released while this waits
      * ownership: the recording stays the tracer's
      * errors: KPT_E_STATE
      * since: 1.0 */

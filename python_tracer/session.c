@@ -70,13 +70,14 @@ void kpti_session_forget_locked(kpti_tracer *tracer)
     kpti_session_bump();
 }
 
-/* Those that record stop at NOW. */
-static void forget_all_locked(uint64_t now)
+/* Those that record stop now. In the child of a fork, where all that was recorded is the parent's, the host's
+ * clock is not read: it may be another thread's. */
+static void forget_all_locked(int in_child)
 {
     for (int i = 0; i < KPTI_MOST_RECORDING; i++) {
         kpti_tracer *tracer = kpti_roster_at_locked(i);
         if (!tracer) continue;
-        tracer->runs[tracer->run_count - 1].stop_ticks = now;
+        if (!in_child) tracer->runs[tracer->run_count - 1].stop_ticks = kpti_tracer_ticks(tracer);
         kpti_session_forget_locked(tracer);
     }
 }
@@ -85,7 +86,7 @@ void kpti_session_forked_locked(void)
 {
     kpti_thread *self = kpti_thread_self;
     /* One that another thread was making or destroying has no handle, and so the plugin has not told it. */
-    forget_all_locked(kpti_ticks());
+    forget_all_locked(1);
     if (self) {
         self->next = NULL;
         atomic_store_explicit(&self->busy, 0, memory_order_relaxed);
@@ -119,7 +120,7 @@ static kpt_status start_inside(kpti_tracer *tracer, kpti_error *error)
     if (tracer->wants_gc) kpti_gc_install();
     kpti_session_lock();
     joined = kpti_roster_add_locked(tracer);
-    tracer->runs[tracer->run_count - 1].start_ticks = kpti_ticks();
+    tracer->runs[tracer->run_count - 1].start_ticks = kpti_tracer_ticks(tracer);
     kpti_session_bump();
     kpti_session_unlock();
     if (!joined)
@@ -196,7 +197,7 @@ void kpti_session_stop(kpti_tracer *tracer)
 {
     int last;
     kpti_session_lock();
-    if (tracer->bit) tracer->runs[tracer->run_count - 1].stop_ticks = kpti_ticks();
+    if (tracer->bit) tracer->runs[tracer->run_count - 1].stop_ticks = kpti_tracer_ticks(tracer);
     kpti_session_forget_locked(tracer);
     last = kpti_session_is_idle_locked();
     kpti_session_unlock();
@@ -218,7 +219,7 @@ void kpti_session_stop(kpti_tracer *tracer)
 void kpti_session_end(void)
 {
     kpti_session_lock();
-    forget_all_locked(kpti_ticks());
+    forget_all_locked(0);
     kpti_session_unlock();
 }
 

@@ -31,6 +31,15 @@ static void free_tracer(kpti_tracer *tracer)
     kpti_free(env, tracer, sizeof *tracer);
 }
 
+void kpti_tracer_calibrate(const kpti_tracer *tracer, kpti_clock_point *out)
+{
+    const kpt_host *host = &tracer->env->host;
+    if (kpti_tracer_has_clock(tracer))
+        kpti_clock_calibrate_with(out, host->now_ticks, host->ctx, 0);
+    else
+        kpti_clock_calibrate(out);
+}
+
 /* Room for one more run. */
 static int reserve_run(kpti_tracer *tracer)
 {
@@ -84,7 +93,7 @@ static kpt_status begin_run(kpti_tracer *tracer, kpti_error *error)
     }
     if (!reserve_run(tracer)) return kpti_fail(error, KPT_E_MEMORY, "no memory for another run");
     gil = PyGILState_Ensure();
-    if (++tracer->run_count == 1) kpti_clock_calibrate(&tracer->clock_start);
+    if (++tracer->run_count == 1) kpti_tracer_calibrate(tracer, &tracer->clock_start);
     status = kpti_session_start(tracer, error); /* a run that failed is one without calls */
     PyGILState_Release(gil);
     return status;
@@ -148,7 +157,7 @@ static kpt_status stop(void *self, kpti_error *error)
     kpti_tracer *tracer = self;
     (void)error;
     kpti_session_stop(tracer);
-    kpti_clock_calibrate(&tracer->clock_stop);
+    kpti_tracer_calibrate(tracer, &tracer->clock_stop);
     kpti_hand_end(tracer);
     if (tracer->guard.off_count) kpti_guard_report(tracer->env, &tracer->guard);
     return KPT_OK;
@@ -198,7 +207,7 @@ static kpti_run *copy_runs(const kpti_tracer *tracer)
     kpti_run *runs = kpti_alloc(tracer->env, tracer->run_count * sizeof *runs);
     if (!runs) return NULL;
     memcpy(runs, tracer->runs, tracer->run_count * sizeof *runs);
-    if (tracer->bit) runs[tracer->run_count - 1].stop_ticks = kpti_ticks();
+    if (tracer->bit) runs[tracer->run_count - 1].stop_ticks = kpti_tracer_ticks(tracer);
     return runs;
 }
 
@@ -223,7 +232,7 @@ static kpt_status deliver_tracks(kpti_tracer *tracer, const kpti_track *tracks, 
     kpti_delivery_job job = {tracer->env, &recording, &theirs, kpti_clock_convert, &clock, 0};
     kpt_status status;
     if (!runs) return kpti_fail(error, KPT_E_MEMORY, "no memory to deliver");
-    if (tracer->bit) kpti_clock_calibrate(&tracer->clock_stop);
+    if (tracer->bit) kpti_tracer_calibrate(tracer, &tracer->clock_stop);
     kpti_clock_between(&tracer->clock_start, &tracer->clock_stop, &clock);
     kpti_host_ticks_between(&host_ticks, tracer->env->host.tick_source, &clock,
                             &tracer->clock_start, &theirs);

@@ -34,9 +34,9 @@ static int find_telling_locked(kpti_tracer *tracer, uint32_t mark, telling *out)
 {
     for (uint32_t i = 0; i < tracer->watch_count; i++) {
         if (tracer->watches[i].mark != mark) continue;
-        *out = (telling){kpti_host_call_begin_locked(tracer), tracer->env->host.on_watched_call,
-                         tracer->env->host.ctx, tracer->watches[i].watch,
-                         tracer->watched_calls + 1};
+        *out =
+            (telling){kpti_host_call_begin_locked(tracer), tracer->env->host.on_watched_call,
+                      tracer->env->host.ctx, tracer->watches[i].watch, tracer->watched_calls + 1};
         if (!out->call) return 0; /* no memory */
         tracer->watched_calls++;
         return 1;
@@ -100,11 +100,12 @@ static void append(kpti_stream *stream, uint32_t word, uint32_t caller, const te
                    uint64_t answer)
 {
     uint64_t now = kpti_ticks();
-    if (!kpti_stream_append(stream, word | KPTI_EVENT_ENTER, &now)) return;
-    kpti_stream_append_caller(stream, caller, now);
+    uint64_t at;
+    if (!kpti_stream_append_now(stream, word | KPTI_EVENT_ENTER, &now, &at)) return;
+    kpti_stream_append_caller(stream, caller, at);
     if (!t) return;
     kpti_stream_append_plain(
-        stream, kpti_event_make(KPTI_EVENT_WATCH, (uint32_t)t->call_id & KPTI_MOST_NUMBER, now));
+        stream, kpti_event_make(KPTI_EVENT_WATCH, (uint32_t)t->call_id & KPTI_MOST_NUMBER, at));
     kpti_stream_append_plain(stream, answer);
 }
 

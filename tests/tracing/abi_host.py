@@ -284,7 +284,8 @@ class Host:
     """A bond with the plugin. WATCHED(watch, self, call_id) is called with the object itself,
     LOG(level, text) with what the plugin has to say."""
 
-    def __init__(self, watched=None, thread_attach=None, log=None, name="", tick_source=0):
+    def __init__(self, watched=None, thread_attach=None, log=None, name="", tick_source=0,
+                 now_ticks=None):
         library = ctypes.CDLL(str(kpytrace.plugin_path()), mode=ctypes.RTLD_LOCAL)
         self._factory = []
 
@@ -302,7 +303,7 @@ class Host:
         def on_log(ctx, level, message):
             log(level, message.text)
         self._table = sized(HostTable, register_tracer=register, thread_attach=thread_attach,
-                            tick_source=tick_source)
+                            tick_source=tick_source, now_ticks=now_ticks)
         if watched:
             self._table.on_watched_call = on_watched
         if log:
