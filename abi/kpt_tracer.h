@@ -88,6 +88,14 @@ typedef struct kpt_tracer_args {
 } kpt_tracer_args;
 #define KPT_TRACER_ARGS_V1_SIZE KPT_FIELD_END(kpt_tracer_args, chunk_sink)
 
+/* Parts of CPython whose layout a tracer must know to read them where they are, instead of asking its
+ * functions. Since 1.2. */
+enum {
+    KPT_LAYOUT_FRAMES = 1 << 0,        /* frames that run */
+    KPT_LAYOUT_FRAME_OBJECTS = 1 << 1, /* the objects of frames */
+    KPT_LAYOUT_TASKS = 1 << 2          /* where a thread has its asyncio task */
+};
+
 enum { KPT_STATE_RUNNING = 1, KPT_STATE_STOPPED = 2 };
 
 typedef struct kpt_stats {
@@ -103,9 +111,12 @@ typedef struct kpt_stats {
     uint64_t threads;            /* that have recorded anything */
     uint64_t threads_unreached;  /* known to exist, but out of the interpreter's reach */
     uint64_t functions_disabled; /* by overhead_permille */
-    uint64_t
-        stacks_walked; /* whole stacks of threads, for any tracer, since this one was made: where
-                               a thread's recording begins, and each chunk of a ring. Since 1.2. */
+    /* Whole stacks of threads that were walked, for any tracer, since this one was made: where a thread's
+     * recording begins, and each chunk of a ring. Since 1.2. */
+    uint64_t stacks_walked;
+    /* KPT_LAYOUT_*: what this CPython may have elsewhere than the tracer expects. Its functions are asked
+     * for it, which is slower. Since 1.2. */
+    uint64_t layouts_unknown;
 } kpt_stats;
 #define KPT_STATS_V1_SIZE KPT_FIELD_END(kpt_stats, functions_disabled)
 

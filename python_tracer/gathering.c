@@ -44,7 +44,7 @@ KPTI_HOT static int add_walked(kpti_gathering *g, kpti_instruction at, void *fra
 #if KPTI_KNOWN_FRAMES
 static const void *ip_of(const void *frame)
 {
-    return kpti_raw_ip((const kpti_raw_frame *)frame);
+    return frame ? kpti_raw_ip((const kpti_raw_frame *)frame) : NULL;
 }
 
 static int is_level(const kpti_level *l, kpti_raw_frame *frame)

@@ -9,6 +9,7 @@
 #include "hooks.h"
 #include "host_ticks.h"
 #include "installation.h"
+#include "layout.h"
 #include "mark.h"
 #include "name.h"
 #include "platform.h"
@@ -285,6 +286,7 @@ static void get_stats(void *self, kpt_stats *out)
     if (!tracer->bit) out->threads_unreached = kpti_hooks_unreached();
     out->functions_disabled = tracer->guard.off_count;
     out->stacks_walked = kpti_walk_count() - tracer->walks_before;
+    out->layouts_unknown = KPTI_LAYOUTS & ~kpti_layouts;
     kpti_session_unlock();
 }
 

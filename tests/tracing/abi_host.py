@@ -111,7 +111,7 @@ class Stats(ctypes.Structure):
 
 class LaterStats(Stats):
     """With what later versions appended."""
-    _fields_ = [("stacks_walked", c_uint64)]
+    _fields_ = [("stacks_walked", c_uint64), ("layouts_unknown", c_uint64)]
 
 
 class Activity(ctypes.Structure):
