@@ -38,6 +38,8 @@
 #define KPTI_TASK_IN_STATE (KPTI_KNOWN_FRAMES && PY_VERSION_HEX >= 0x030E0000)
 /* CPython describes its own layouts, in _PyRuntime. */
 #define KPTI_DESCRIBES_ITSELF (KPTI_KNOWN_FRAMES && PY_VERSION_HEX >= 0x030D0000)
+/* The release that the backend is compiled for. */
+#define KPTI_COMPILED_FOR ((unsigned long)PY_VERSION_HEX)
 /* The newest release of this minor whose layouts are known to be those of its first. */
 #if PY_VERSION_HEX >= 0x030E0000
 #define KPTI_NEWEST_TESTED 0x030E00F0

@@ -22,8 +22,8 @@ static int is_told(const char *value)
 /* Whether this release is the one that the backend was compiled for, or one with the same layouts. */
 static int is_tested(void)
 {
-    return Py_Version == PY_VERSION_HEX ||
-           (Py_Version <= KPTI_NEWEST_TESTED && PY_VERSION_HEX <= KPTI_NEWEST_TESTED);
+    return Py_Version == KPTI_COMPILED_FOR ||
+           (Py_Version <= KPTI_NEWEST_TESTED && KPTI_COMPILED_FOR <= KPTI_NEWEST_TESTED);
 }
 
 /* A pre-release of the same minor, that a backend for the release was opened in, may have anything. */
