@@ -113,15 +113,12 @@ static kpt_status try_calls(void *ctx, const kpt_chunk *chunk)
     const kpt_tracer_ops *ops = t->tracer.ops;
     const kpt_handle self = t->tracer.self;
     const kpt_chunk_sink sink = chunk_log_sink(&log, 0);
-    kpt_stats stats;
     (void)chunk;
     if (!ops) return KPT_OK; /* make has not returned yet */
     t->calls++;
-    KPT_INIT(&stats);
     EXPECT_STATUS(t->c, KPT_E_BUSY, ops->destroy(self));
     EXPECT_STATUS(t->c, KPT_E_BUSY, ops->stop(self));
     EXPECT_STATUS(t->c, KPT_E_BUSY, ops->restart(self));
-    EXPECT_STATUS(t->c, KPT_E_BUSY, ops->get_stats(self, &stats));
     EXPECT_STATUS(t->c, KPT_E_BUSY, ops->get_chunks(self, &sink));
     return KPT_OK;
 }
@@ -147,7 +144,7 @@ static void calls_in_sink(conform *c)
     t.tracer = made;
     conform_workload(c);
     conform_workload(c);
-    EXPECT_STATUS(c, KPT_OK, made.ops->stop(made.self));
+    if (made.ops->stop(made.self) != KPT_OK) conform_unreached(c, "stop failed");
     if (!t.calls) conform_unreached(c, "no chunk was handed over");
     EXPECT_STATUS(c, KPT_OK, made.ops->destroy(made.self));
 }
