@@ -56,18 +56,18 @@ static int frames_are_as_described(void)
 }
 #endif
 
-/* Whether the type of frame objects, which is public, agrees: their size, with that of a frame in it, and
- * where they have f_trace_lines. */
+/* Whether the type of frame objects, which is public, says nothing else: of their size, with that of a frame
+ * in it, and of where they have f_trace_lines. */
 static int objects_are_as_described(void)
 {
     const PyMemberDef *member = PyFrame_Type.tp_members;
     const size_t size =
         offsetof(PyFrameObject, _f_frame_data) + offsetof(kpti_raw_frame, localsplus);
     if ((size_t)PyFrame_Type.tp_basicsize != size) return 0;
-    while (member && member->name && strcmp(member->name, "f_trace_lines") != 0)
-        member++;
-    return member && member->name &&
-           (size_t)member->offset == offsetof(PyFrameObject, f_trace_lines);
+    for (; member && member->name; member++)
+        if (strcmp(member->name, "f_trace_lines") == 0)
+            return (size_t)member->offset == offsetof(PyFrameObject, f_trace_lines);
+    return 1;
 }
 
 __attribute__((constructor)) static void look(void)
