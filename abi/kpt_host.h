@@ -81,8 +81,11 @@ typedef struct kpt_host {
     uint32_t tick_source; /* KPT_TICKS_* */
     uint32_t tick_flags;  /* none defined: must be 0 */
 
-    /* Returns now. Only with KPT_TICKS_HOST; must not go backwards within a thread.
-     * thread: every traced thread, twice a call: it should cost nanoseconds
+    /* Returns now. Only with KPT_TICKS_HOST; must not go backwards within a thread. The plugin may hold a
+     * lock of its own meanwhile: it must not wait, and not call the plugin. (Plugins of 1.0 and 1.1 take
+     * the setting, but count on their own clock.)
+     * thread: every traced thread, twice a call: it should cost nanoseconds; those that start and stop
+     *     a tracer, or ask for its recording
      * GIL: may be held, and must be neither taken nor released
      * ownership: none passes
      * errors: none
@@ -91,7 +94,7 @@ typedef struct kpt_host {
 
     /* Called once on each traced thread, before its first event; the answer comes back as that
      * kpt_thread's host_value. NULL: it is 0.
-     * thread: the traced one
+     * thread: the traced one; who stops the tracer waits for it, and so must not be waited for
      * GIL: held where the interpreter has one; must be neither taken nor released, no Python run
      * ownership: none passes
      * errors: none
@@ -101,7 +104,9 @@ typedef struct kpt_host {
     /* A call of a watched code object begins; the answer comes back as the activity's value0. Read
      * what is wanted of the object now: it is not kept. Of calls that run already it is told when the
      * tracer starts, and, where chunks may go (rings, chunk sinks), as each chunk begins.
-     * thread: the calling one; when the tracer starts, also the one that starts it
+     * thread: the calling one; when the tracer starts, also the one that starts it. A thread that stops
+     *     the tracer waits for it, without the GIL, unless it is the calling one itself, and so must not
+     *     be waited for. Once the interpreter is ending nobody waits
      * GIL: held; Python may be run, exceptions must not be left set
      * ownership: self is a borrowed PyObject, NULL where the call has no first argument
      * errors: none

@@ -5,8 +5,8 @@
  *     make ──> RUNNING ──stop──> STOPPED ──restart──> RUNNING …      destroy: from either
  *
  * Each call below says in which state it is legal; in the other it answers KPT_E_STATE with a text,
- * on a destroyed tracer KPT_E_HANDLE, from inside a sink of the same tracer KPT_E_BUSY. A fork
- * leaves the child's tracer STOPPED and empty: there the first stop is legal, once. */
+ * on a destroyed tracer KPT_E_HANDLE, from inside a sink of the same tracer, also one for chunks,
+ * KPT_E_BUSY. A fork leaves the child's tracer STOPPED and empty: there the first stop is legal, once. */
 #ifndef KPT_TRACER_H
 #define KPT_TRACER_H
 
@@ -88,6 +88,14 @@ typedef struct kpt_tracer_args {
 } kpt_tracer_args;
 #define KPT_TRACER_ARGS_V1_SIZE KPT_FIELD_END(kpt_tracer_args, chunk_sink)
 
+/* Parts of CPython whose layout a tracer must know to read them where they are, instead of asking its
+ * functions. Since 1.2. */
+enum {
+    KPT_LAYOUT_FRAMES = 1 << 0,        /* frames that run */
+    KPT_LAYOUT_FRAME_OBJECTS = 1 << 1, /* the objects of frames */
+    KPT_LAYOUT_TASKS = 1 << 2          /* where a thread has its asyncio task */
+};
+
 enum { KPT_STATE_RUNNING = 1, KPT_STATE_STOPPED = 2 };
 
 typedef struct kpt_stats {
@@ -103,6 +111,12 @@ typedef struct kpt_stats {
     uint64_t threads;            /* that have recorded anything */
     uint64_t threads_unreached;  /* known to exist, but out of the interpreter's reach */
     uint64_t functions_disabled; /* by overhead_permille */
+    /* Whole stacks of threads that were walked, for any tracer, since this one was made: where a thread's
+     * recording begins, and each chunk of a ring. Since 1.2. */
+    uint64_t stacks_walked;
+    /* KPT_LAYOUT_*: what this CPython may have elsewhere than the tracer expects. Its functions are asked
+     * for it, which is slower. Since 1.2. */
+    uint64_t layouts_unknown;
 } kpt_stats;
 #define KPT_STATS_V1_SIZE KPT_FIELD_END(kpt_stats, functions_disabled)
 
@@ -110,9 +124,11 @@ typedef struct kpt_tracer_ops {
     uint32_t struct_size;
     uint32_t flags; /* none defined */
 
-    /* Ends recording. Returns when no callback is in flight. Legal: RUNNING.
-     * thread: any
-     * GIL: not needed and not taken: may be called with it, without it, and from finalizers
+    /* Ends recording. Returns when no callback of the host's table is in flight on another thread.
+     * Legal: RUNNING.
+     * thread: any, also inside thread_attach and on_watched_call
+     * GIL: not needed and not taken: may be called with it, without it, and from finalizers; where it
+     *     is held, it is released while this waits
      * ownership: the recording stays the tracer's
      * errors: KPT_E_STATE
      * since: 1.0 */

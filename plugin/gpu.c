@@ -128,9 +128,9 @@ static kpt_status check(const kpti_env *env, kpti_make_args *args, kpti_error *e
 }
 
 static kpt_status call_impl(const void *impl, const kpti_env *env, const kpti_make_args *args,
-                            void **self, kpti_error *error)
+                            kpti_object *object, kpti_error *error)
 {
-    return ((const kpti_gpu_impl *)impl)->make(env, &args->of.gpu, self, error);
+    return ((const kpti_gpu_impl *)impl)->make(env, &args->of.gpu, &object->self, error);
 }
 
 static void destroy_impl(const void *impl, void *self)

@@ -24,7 +24,8 @@ static kpt_status adopt(kpti_bond *bond, void *self, kpti_made *made, kpti_error
     kpti_object *object = kpti_alloc(&bond->env, sizeof *object);
     kpt_status status = KPT_E_MEMORY;
     if (object) {
-        *object = (kpti_object){bond, &kpti_loaded_tracer, self, KPT_STATE_STOPPED, 0};
+        *object = (kpti_object){
+            .bond = bond, .impl = &kpti_loaded_tracer, .self = self, .state = KPT_STATE_STOPPED};
         status = kpti_handle_new(p->kind, object, "", &made->self);
     }
     if (status == KPT_OK) {

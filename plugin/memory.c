@@ -112,9 +112,9 @@ static kpt_status call_factory(kpt_any_fn make, void *make_ctx, const kpti_make_
 }
 
 static kpt_status call_impl(const void *impl, const kpti_env *env, const kpti_make_args *args,
-                            void **self, kpti_error *error)
+                            kpti_object *object, kpti_error *error)
 {
-    return ((const kpti_memory_impl *)impl)->make(env, &args->of.memory, self, error);
+    return ((const kpti_memory_impl *)impl)->make(env, &args->of.memory, &object->self, error);
 }
 
 static void destroy_impl(const void *impl, void *self)

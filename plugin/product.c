@@ -1,6 +1,7 @@
 #include "product.h"
 
 #include "say.h"
+#include "sink.h"
 #include "size.h"
 
 /* Everything that one make call needs on its way. */
@@ -72,7 +73,7 @@ static kpt_status make_with(making *m, const void *impl, const char *text)
     object->bond = m->bond;
     object->impl = impl;
     object->state = p->first_state;
-    status = p->call_impl(impl, env, &m->args, &object->self, &m->error);
+    status = p->call_impl(impl, env, &m->args, object, &m->error);
     if (status == KPT_OK) {
         status = adopt(m, object, text);
         if (status != KPT_OK) p->destroy(impl, object->self);
@@ -147,7 +148,9 @@ kpt_status kpti_product_destroy(const kpti_product *product, kpt_handle self)
     kpti_call call;
     kpti_object *object;
     kpti_bond *bond;
-    kpt_status status = kpti_call_begin(&call, self, product->kind);
+    kpt_status status;
+    if (kpti_sink_is_inside(kpti_handle_peek(self, product->kind))) return kpti_sink_refuse(self);
+    status = kpti_call_begin(&call, self, product->kind);
     if (status == KPT_OK) status = kpti_call_end(&call);
     if (status != KPT_OK) return status;
     object = call.object;

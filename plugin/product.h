@@ -13,6 +13,7 @@ typedef struct kpti_object {
     void *self;             /* the implementation's */
     uint32_t state;         /* by product */
     uint32_t ended_by_fork; /* the host has not stopped it yet, but nothing is recorded any more */
+    kpt_chunk_sink sink;    /* the host's, of a tracer that has one */
 } kpti_object;
 
 /* What all their out structs look like; asserted where they are written. */
@@ -53,8 +54,9 @@ typedef struct kpti_product {
     /* Calls somebody else's factory; NULL where there are none. */
     kpt_status (*call_factory)(kpt_any_fn make, void *make_ctx, const kpti_make_args *args,
                                kpti_made *out);
+    /* Makes what is behind OBJECT, into its self. */
     kpt_status (*call_impl)(const void *impl, const kpti_env *env, const kpti_make_args *args,
-                            void **self, kpti_error *error);
+                            kpti_object *object, kpti_error *error);
     void (*destroy)(const void *impl, void *self);
 } kpti_product;
 

@@ -177,9 +177,10 @@ static kpt_status check(const kpti_env *env, kpti_make_args *args, kpti_error *e
 }
 
 static kpt_status call_impl(const void *impl, const kpti_env *env, const kpti_make_args *args,
-                            void **self, kpti_error *error)
+                            kpti_object *object, kpti_error *error)
 {
-    return ((const kpti_tracebacks_impl *)impl)->make(env, &args->of.tracebacks, self, error);
+    return ((const kpti_tracebacks_impl *)impl)
+        ->make(env, &args->of.tracebacks, &object->self, error);
 }
 
 static void destroy_impl(const void *impl, void *self)

@@ -2,6 +2,7 @@
  * to the implementation. States and legality are those of kpt_tracer.h. */
 #include "noop.h"
 #include "product.h"
+#include "sink.h"
 #include "size.h"
 
 enum {
@@ -15,7 +16,11 @@ static const kpti_kind kind;
 static kpt_status begin(kpti_call *call, kpt_handle self, kpti_object **object,
                         const kpti_tracer_impl **impl)
 {
-    kpt_status status = kpti_call_begin(call, self, &kind);
+    kpt_status status;
+    *object = NULL;
+    *impl = NULL;
+    if (kpti_sink_is_inside(kpti_handle_peek(self, &kind))) return kpti_sink_refuse(self);
+    status = kpti_call_begin(call, self, &kind);
     *object = call->object;
     *impl = status == KPT_OK ? (*object)->impl : NULL;
     return status;
@@ -315,9 +320,16 @@ static kpt_status call_factory(kpt_any_fn make, void *make_ctx, const kpti_make_
 }
 
 static kpt_status call_impl(const void *impl, const kpti_env *env, const kpti_make_args *args,
-                            void **self, kpti_error *error)
+                            kpti_object *object, kpti_error *error)
 {
-    return ((const kpti_tracer_impl *)impl)->make(env, &args->of.tracer, self, error);
+    kpt_tracer_args own = args->of.tracer;
+    kpt_chunk_sink around;
+    if (own.chunk_sink) {
+        object->sink = args->chunk_sink;
+        around = kpti_sink_around(object);
+        own.chunk_sink = &around;
+    }
+    return ((const kpti_tracer_impl *)impl)->make(env, &own, &object->self, error);
 }
 
 static void destroy_impl(const void *impl, void *self)

@@ -63,6 +63,12 @@ void kpti_clock_through(const kpti_clock_point *points, uint32_t count, kpti_clo
  * they are not. */
 uint64_t kpti_clock_rate_between(const kpti_clock_point *start, const kpti_clock_point *stop);
 
+/* Whether APART ticks have passed since THEN. Another thread's THEN may be later than NOW. */
+static inline int kpti_clock_is_due(uint64_t now, uint64_t then, uint64_t apart)
+{
+    return now > then && now - then > apart;
+}
+
 /* A kpt_convert_fn, whose ctx is a kpti_clock. */
 void kpti_clock_convert(void *ctx, const uint64_t *ticks, int64_t *ns, uint64_t count);
 

@@ -1,7 +1,7 @@
 /* cpython.h: CPython, and the one place that asks which version it is. What differs between minors is
  * given one name here; no other file looks at PY_VERSION_HEX.
  *
- * Only public and "unstable" API of CPython is used; an internal header in raw_frame.h alone. */
+ * Only public and "unstable" API of CPython is used; internal headers in raw_frame.h and layout.c alone. */
 #ifndef KPTI_CPYTHON_H
 #define KPTI_CPYTHON_H
 
@@ -36,6 +36,20 @@
 #endif
 /* From 3.14 on they have asyncio's running task in the thread's state, which raw_frame.h reads as well. */
 #define KPTI_TASK_IN_STATE (KPTI_KNOWN_FRAMES && PY_VERSION_HEX >= 0x030E0000)
+/* CPython describes its own layouts, in _PyRuntime. */
+#define KPTI_DESCRIBES_ITSELF (KPTI_KNOWN_FRAMES && PY_VERSION_HEX >= 0x030D0000)
+/* The release that the backend is compiled for. */
+#define KPTI_COMPILED_FOR ((unsigned long)PY_VERSION_HEX)
+/* The newest release of this minor whose layouts are known to be those of its first. */
+#if PY_VERSION_HEX >= 0x030E0000
+#define KPTI_NEWEST_TESTED 0x030E00F0
+#elif PY_VERSION_HEX >= 0x030D0000
+#define KPTI_NEWEST_TESTED 0x030D09F0
+#elif PY_VERSION_HEX >= 0x030C0000
+#define KPTI_NEWEST_TESTED 0x030C0CF0
+#else
+#define KPTI_NEWEST_TESTED 0x030B0EF0
+#endif
 /* asyncio has tasks that begin within the call that makes them. */
 #define KPTI_EAGER_TASKS (PY_VERSION_HEX >= 0x030C0000)
 #if PY_VERSION_HEX >= 0x030D0000
@@ -141,6 +155,9 @@ static inline uint64_t kpti_state_dict_version(void)
     return 0;
 #endif
 }
+
+/* Whether kpti_code_version tells code objects apart, all but the last of 2^32. */
+#define KPTI_CODES_HAVE_VERSIONS (PY_VERSION_HEX >= 0x030C0000)
 
 /* What tells a code object from any other there was, also from a dead one at its address; 0: nothing does. May
  * be read without the GIL while the code runs. */

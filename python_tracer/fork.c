@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include "dead_code.h"
 #include "function.h"
 #include "gatherer.h"
 #include "memory_log.h"
@@ -14,6 +15,7 @@ static void prepare(void)
 {
     kpti_session_lock();
     kpti_functions_lock();
+    kpti_dead_code_lock();
     kpti_places_lock();
     kpti_stacks_lock();
     kpti_memory_logs_lock();
@@ -28,6 +30,7 @@ static void in_parent(void)
     kpti_memory_logs_unlock();
     kpti_stacks_unlock();
     kpti_places_unlock();
+    kpti_dead_code_unlock();
     kpti_functions_unlock();
     kpti_session_unlock();
 }
@@ -44,6 +47,7 @@ static void in_child(void)
     kpti_memory_logs_unlock();
     kpti_stacks_unlock();
     kpti_places_unlock();
+    kpti_dead_code_unlock();
     kpti_functions_unlock();
     kpti_session_unlock();
 }

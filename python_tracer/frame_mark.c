@@ -22,7 +22,7 @@ void kpti_frame_mark_prepare(void)
     PyObject *type;
     PyObject *value;
     PyObject *traceback;
-    if (!kpti_frames_are_known()) return;
+    if (!(kpti_layouts & KPT_LAYOUT_FRAME_OBJECTS)) return;
     PyErr_Fetch(&type, &value, &traceback);
     own_stamp = (char)take_stamp(PyInterpreterState_GetDict(PyInterpreterState_Main()));
     PyErr_Clear();

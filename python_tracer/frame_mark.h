@@ -1,7 +1,7 @@
 /* frame_mark.h: marks on running frames, by which a thread knows one again: its address alone may be
  * another call's. A frame object is made for the frame, as the interpreter makes one for whoever looks at
  * it, and is stamped in f_trace_lines, which is true with any value but 0; the object of another call is
- * not. On releases whose frames are known.
+ * not. On releases whose frames and their objects are known (layout.h).
  *
  * What lies below a marked frame is as it was when the mark was set: it can't have gone on meanwhile. This
  * does not hold for generators, which go on from elsewhere: they get no mark; nor where a trace function

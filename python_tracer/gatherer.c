@@ -5,7 +5,6 @@
 #include "gathering.h"
 #include "impl/kpti_impl.h"
 #include "kpt_traceback.h"
-#include "session.h"
 
 /* What a thread remembers. */
 typedef struct gatherer {
@@ -90,9 +89,7 @@ KPTI_HOT uint32_t kpti_gatherer_stays(uint64_t gathered)
     const PyInterpreterState *newest = PyInterpreterState_Head();
     gatherer *g = own;
     uint32_t stack = 0;
-    if (!g || g->inside ||
-        g->gathering.epoch != atomic_load_explicit(&kpti_session_epoch, memory_order_acquire))
-        return 0;
+    if (!g || g->inside || g->gathering.epoch != kpti_gathering_epoch()) return 0;
     if (kpti_reader_enter(&g->reader))
         stack = kpti_gathering_stays(&g->gathering, gathered, newest);
     kpti_reader_leave(&g->reader);

@@ -2,7 +2,6 @@
 
 #include "impl/kpti_impl.h"
 #include "kpt_traceback.h"
-#include "session.h"
 
 /* DEAD_AT_ONCE: nodes that one gather gives back: 20 ns each, or 300 where they have left the cache. */
 enum { FIRST_ROOM = 64, DEAD_AT_ONCE = 16 };
@@ -45,7 +44,7 @@ KPTI_HOT static int add_walked(kpti_gathering *g, kpti_instruction at, void *fra
 #if KPTI_KNOWN_FRAMES
 static const void *ip_of(const void *frame)
 {
-    return kpti_raw_ip((const kpti_raw_frame *)frame);
+    return frame ? kpti_raw_ip((const kpti_raw_frame *)frame) : NULL;
 }
 
 static int is_level(const kpti_level *l, kpti_raw_frame *frame)
@@ -292,7 +291,7 @@ KPTI_HOT static uint32_t same_again(const kpti_gathering *g, int hold)
     return stack;
 }
 
-void kpti_gathering_forget(kpti_gathering *g, uint32_t epoch)
+void kpti_gathering_forget(kpti_gathering *g, uint64_t epoch)
 {
     kpti_stack_release(g->held);
     g->held = g->count = g->top = g->marks.count = 0;
@@ -326,7 +325,7 @@ KPTI_HOT static void remember(kpti_gathering *g, PyThreadState *state, uint32_t 
 KPTI_HOT uint32_t kpti_gathering_next(kpti_gathering *g, PyThreadState *state, kpti_standing s,
                                       kpti_wish wish, int *again, uint32_t *flags)
 {
-    const uint32_t epoch = atomic_load_explicit(&kpti_session_epoch, memory_order_acquire);
+    const uint64_t epoch = kpti_gathering_epoch();
     uint32_t cut = 0;
     uint32_t first;
     uint32_t stayed;

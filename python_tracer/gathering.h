@@ -6,6 +6,7 @@
 #include "frame_mark.h"
 #include "gatherer.h"
 #include "place_cache.h"
+#include "session.h"
 #include "stack_cache.h"
 
 typedef struct kpti_level {
@@ -33,10 +34,10 @@ typedef struct kpti_gathered {
     uint32_t stack;
 } kpti_gathered;
 
-/* Zeros are a new one. Addresses of code objects hold as long as the session's epoch does. */
+/* Zeros are a new one. */
 typedef struct kpti_gathering {
-    uint32_t epoch;
-    uint32_t top; /* levels of the last stack; 0: it can't be known again */
+    uint64_t epoch; /* kpti_gathering_epoch, when it was last emptied */
+    uint32_t top;   /* levels of the last stack; 0: it can't be known again */
     kpti_gathered last;
     uint64_t numbers; /* that were given */
     kpti_level *levels;
@@ -85,8 +86,16 @@ static inline uint32_t kpti_gathering_stays(const kpti_gathering *g, uint64_t ga
 #endif
 }
 
-/* Code objects have died: what is remembered of them is worth nothing. */
-void kpti_gathering_forget(kpti_gathering *g, uint32_t epoch);
+/* Moves when addresses of code objects that are remembered may be others': where a version tells those apart,
+ * with the interpreter only, else also when one dies. */
+static inline uint64_t kpti_gathering_epoch(void)
+{
+    const uint64_t epoch = atomic_load_explicit(&kpti_session_epoch, memory_order_acquire);
+    return KPTI_CODES_HAVE_VERSIONS ? epoch >> 32 : epoch;
+}
+
+/* Empties it: the epoch has moved. */
+void kpti_gathering_forget(kpti_gathering *g, uint64_t epoch);
 /* Gives back what it holds. */
 void kpti_gathering_free(kpti_gathering *g);
 

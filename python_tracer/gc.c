@@ -20,10 +20,11 @@ static void record_gc(kpti_thread *thread, uint32_t kind, uint32_t generation, u
     uint64_t now = kpti_ticks();
     uint32_t word = generation << KPTI_KIND_BITS | kind;
     for (kpti_stream *stream = thread->streams; stream; stream = stream->next) {
+        uint64_t at;
         if (atomic_load_explicit(&stream->ended, memory_order_relaxed) ||
             !atomic_load_explicit(&stream->tracer->wants_gc, memory_order_relaxed))
             continue;
-        if (kpti_stream_append(stream, word, &now) && kind == KPTI_EVENT_GC_END)
+        if (kpti_stream_append_now(stream, word, &now, &at) && kind == KPTI_EVENT_GC_END)
             kpti_stream_append_plain(stream, counts);
     }
 }

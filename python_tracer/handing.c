@@ -69,8 +69,9 @@ static kpt_status send_names(const kpti_tracer *tracer, const kpt_chunk_sink *si
 
 /* What the sink must know before the stream's chunk SEQUENCE. What it did not take it gets again; so it
  * does, too, if two threads are here at once. */
-static void send_news(kpti_stream *stream, uint32_t sequence, uint64_t ticks)
+static void send_news(kpti_stream *stream, uint32_t sequence)
 {
+    const uint64_t now = kpti_ticks();
     kpti_tracer *tracer = stream->tracer;
     const kpt_chunk_sink *sink = &tracer->chunk_sink;
     kpti_table table = {.env = tracer->env};
@@ -81,15 +82,15 @@ static void send_news(kpti_stream *stream, uint32_t sequence, uint64_t ticks)
     kpti_session_lock();
     names = tracer->given.names;
     runs = tracer->run_count;
-    pointed = ticks - tracer->given.point_ticks > tracer->given.point_apart;
-    if (pointed) tracer->given.point_ticks = ticks;
+    pointed = kpti_clock_is_due(now, tracer->given.point_ticks, tracer->given.point_apart);
+    if (pointed) tracer->given.point_ticks = now;
     for (uint32_t i = tracer->given.runs; i < runs; i++)
         kpti_table_add_run(&table, i, &tracer->runs[i]);
     if (!tracer->given.runs) kpti_table_add_clock(&table, &tracer->clock_start);
     if (!sequence) add_thread(&table, stream);
     kpti_session_unlock();
     if (pointed) {
-        kpti_clock_calibrate(&point);
+        kpti_tracer_calibrate(tracer, &point);
         kpti_table_add_clock(&table, &point);
     }
     if (send_table(sink, &table) != KPT_OK) runs = 0;
@@ -137,7 +138,7 @@ static int offer(kpti_stream *stream, uint64_t ticks)
     chunk = next_sealed_locked(stream, ticks, &last_ticks);
     kpti_session_unlock();
     if (!chunk) return 0;
-    if (tracer->chunk_sink.flags & KPT_CHUNKS_WHOLE) send_news(stream, chunk->sequence, ticks);
+    if (tracer->chunk_sink.flags & KPT_CHUNKS_WHOLE) send_news(stream, chunk->sequence);
     taken = send_events(&tracer->chunk_sink, stream, chunk, last_ticks) == KPT_OK;
     kpti_session_lock();
     if (taken)
@@ -168,7 +169,8 @@ void kpti_hand_to_sink(kpti_stream *stream, uint64_t ticks)
     mine = stream->handing == KPTI_HANDING_NOBODY;
     stream->handing = mine ? KPTI_HANDING_ONE : KPTI_HANDING_AGAIN;
     kpti_session_unlock();
-    for (; mine; ticks = kpti_ticks()) { /* else somebody is at it, and looks again */
+    for (; mine;
+         ticks = kpti_tracer_ticks(stream->tracer)) { /* else somebody is at it, and looks again */
         while (offer(stream, ticks))
             continue;
         mine = end_handing(stream);
@@ -191,7 +193,7 @@ void kpti_hand_all(kpti_tracer *tracer)
     kpti_reading_begin(tracer); /* seals what is there */
     kpti_reading_end(tracer);
     for (kpti_stream *s = all_streams(tracer); s; s = s->sibling)
-        kpti_hand_to_sink(s, kpti_ticks());
+        kpti_hand_to_sink(s, kpti_tracer_ticks(tracer));
     /* What an owner had begun to hand itself, it has handed when it is out of its callback. */
     kpti_session_settle(tracer);
 }
@@ -217,7 +219,7 @@ static void add_all(kpti_table *table, kpti_tracer *tracer)
     kpti_session_lock();
     for (uint32_t i = 0; i < tracer->run_count; i++) {
         kpti_run run = tracer->runs[i];
-        if (tracer->bit && i + 1 == tracer->run_count) run.stop_ticks = kpti_ticks();
+        if (tracer->bit && i + 1 == tracer->run_count) run.stop_ticks = kpti_tracer_ticks(tracer);
         kpti_table_add_run(table, i, &run);
     }
     for (const kpti_stream *s = tracer->forked ? NULL : tracer->streams; s; s = s->sibling)
@@ -252,7 +254,8 @@ static kpt_status copy_streams(kpti_tracer *tracer, const kpt_chunk_sink *sink)
     kpt_status status = KPT_OK;
     for (kpti_stream *s = all_streams(tracer); s; s = s->sibling) {
         for (const kpti_chunk *c = s->first; c && status == KPT_OK; c = c->next)
-            status = send_events(sink, s, c, c->next ? c->next->base_ticks : kpti_ticks());
+            status =
+                send_events(sink, s, c, c->next ? c->next->base_ticks : kpti_tracer_ticks(tracer));
     }
     return status;
 }
@@ -262,7 +265,7 @@ kpt_status kpti_hand_copy(kpti_tracer *tracer, const kpt_chunk_sink *sink, kpti_
     uint32_t names = 0;
     kpt_status status = KPT_OK;
     kpti_reading_begin(tracer);
-    if (tracer->bit) kpti_clock_calibrate(&tracer->clock_stop);
+    if (tracer->bit) kpti_tracer_calibrate(tracer, &tracer->clock_stop);
     if (sink->flags & KPT_CHUNKS_WHOLE) {
         status = send_names(tracer, sink, &names);
         if (status == KPT_OK) status = send_all(tracer, sink);

@@ -1,7 +1,7 @@
-/* host_ticks.h: ticks as the host counts them. Events are always stamped with the processor's counter,
- * which costs least. A host that names another clock gets, for its converter, what that clock showed
- * then, by our own: right within the tens of nanoseconds that reading both takes. One that only the host
- * can read (KPT_TICKS_HOST) is not served so yet: its converter gets the counter. */
+/* host_ticks.h: ticks as the host counts them. Events are stamped with the processor's counter, which costs
+ * least. A host that names one of the system's clocks gets, for its converter, what that clock showed then,
+ * by our own: right within the tens of nanoseconds that reading both takes. One that reads a clock of its own
+ * (KPT_TICKS_HOST) needs none of this: its events have its ticks. */
 #ifndef KPTI_HOST_TICKS_H
 #define KPTI_HOST_TICKS_H
 

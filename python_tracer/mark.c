@@ -12,8 +12,9 @@ static kpti_stream *stream_of(const kpti_thread *thread, const kpti_tracer *trac
 }
 
 /* Appends; a chunk that has to begin with the open calls can't be begun here without Python. */
-static void append(kpti_stream *stream, uint32_t word, uint64_t now)
+static void append(kpti_stream *stream, uint32_t word)
 {
+    uint64_t now = stream->clock ? stream->clock(stream->clock_ctx) : kpti_ticks();
     if (kpti_stream_append_quick(stream, word, now)) return;
     if (kpti_room_tells_opens(stream->tracer) && !kpti_may_touch_python())
         atomic_fetch_add_explicit(&stream->dropped_total, 1, memory_order_relaxed);
@@ -48,7 +49,8 @@ static int end_span(kpti_stream *stream, uint32_t number)
 static void end_far_span(kpti_tracer *tracer, uint32_t number)
 {
     kpti_session_lock();
-    if (tracer->bit) kpti_far_ends_add(tracer->env, &tracer->far_ends, number, kpti_ticks());
+    if (tracer->bit)
+        kpti_far_ends_add(tracer->env, &tracer->far_ends, number, kpti_tracer_ticks(tracer));
     kpti_session_unlock();
 }
 
@@ -61,7 +63,7 @@ static int mark_own(kpti_stream *stream, uint32_t what, uint32_t number)
     if (!stream || atomic_load_explicit(&stream->ended, memory_order_relaxed)) return 0;
     if (what == KPT_MARK_BEGIN) begin_span(stream, number);
     if (what == KPT_MARK_END && !end_span(stream, number)) return 0;
-    append(stream, number << KPTI_KIND_BITS | kinds[what], kpti_ticks());
+    append(stream, number << KPTI_KIND_BITS | kinds[what]);
     return 1;
 }
 

@@ -1,25 +1,28 @@
 #include "name.h"
 
-#include "session.h"
+#include "dead_code.h"
+#include "impl/kpti_impl.h"
 #include "text.h"
 
+/* A code object has two slots: our function id with the mark, and its own address, for code_died. */
 static Py_ssize_t code_slot = -1;
+static Py_ssize_t address_slot = -1;
 
 /* A code object dies: its address may be used again, so no cache may keep it. */
-static void code_died(void *id)
+static void code_died(void *address)
 {
-    (void)id;
-    kpti_session_bump();
+    if (address) kpti_dead_code_add(address); /* 3.10 reports empty slots, too */
 }
 
 void kpti_name_forget(void)
 {
-    code_slot = -1;
+    code_slot = address_slot = -1;
 }
 
 int kpti_name_prepare(void)
 {
-    if (code_slot < 0) code_slot = kpti_code_extra_index(code_died);
+    if (address_slot < 0) address_slot = kpti_code_extra_index(code_died);
+    if (code_slot < 0 && address_slot >= 0) code_slot = kpti_code_extra_index(NULL);
     return code_slot >= 0;
 }
 
@@ -80,6 +83,14 @@ static uint64_t in_slot(PyCodeObject *code)
     return (uintptr_t)known;
 }
 
+/* From now on CODE's death is reported; 0: no memory. */
+static int put_address(PyCodeObject *code)
+{
+    void *known = NULL;
+    return kpti_code_extra_get((PyObject *)code, address_slot, &known) == 0 &&
+           (known || kpti_code_extra_set((PyObject *)code, address_slot, code) == 0);
+}
+
 /* What is there already is replaced, but for a mark. */
 static int put_in_slot(PyCodeObject *code, uint64_t value)
 {
@@ -89,7 +100,8 @@ static int put_in_slot(PyCodeObject *code, uint64_t value)
     if (KPTI_FREE_THREADED) kpti_functions_lock();
     kept = kpti_code_extra_get((PyObject *)code, code_slot, &known) == 0 &&
            ((uint64_t)(uintptr_t)known >> 32 ||
-            kpti_code_extra_set((PyObject *)code, code_slot, (void *)(uintptr_t)value) == 0);
+            (put_address(code) &&
+             kpti_code_extra_set((PyObject *)code, code_slot, (void *)(uintptr_t)value) == 0));
     if (KPTI_FREE_THREADED) kpti_functions_unlock();
     if (!kept) PyErr_Clear();
     return kept;

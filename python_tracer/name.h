@@ -16,7 +16,7 @@ void kpti_name_forget(void);
 uint32_t kpti_name_code(PyCodeObject *code);
 /* The same by its content: the slot is not touched, and no GIL needed; slower. */
 uint32_t kpti_name_code_anew(PyCodeObject *code);
-/* Whether its slot is filled: the session's epoch moves when it dies, and it may be cached till then. */
+/* Whether its slots are filled: its death is reported (dead_code.h), and it may be cached till then. */
 int kpti_name_is_kept(PyCodeObject *code);
 
 /* A number that only this code object has, as long as it lives: its address may be used again. 0 where

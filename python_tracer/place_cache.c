@@ -31,7 +31,8 @@ uint32_t kpti_place_find_slow(kpti_place_cache *cache, kpti_instruction at, kpti
     const int attached = s == KPTI_ATTACHED;
     const uint32_t version = kpti_code_version(at.code);
     const uint32_t place = intern(name(at.code, attached, no_objects), at);
-    if (place && (version || (attached && kpti_name_is_kept(at.code)))) {
+    if (place &&
+        (version || (!KPTI_CODES_HAVE_VERSIONS && attached && kpti_name_is_kept(at.code)))) {
         kpti_known_place *slot = kpti_place_slot(cache, at);
         memmove(slot + 1, slot, (KPTI_PLACE_WAYS - 1) * sizeof *slot);
         *slot = (kpti_known_place){at.code, at.offset, place, version};

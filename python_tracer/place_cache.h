@@ -1,6 +1,5 @@
 /* place_cache.h: the places that a thread has seen, by code object and instruction. Addresses of code
- * objects hold as long as the session's epoch does: then it is emptied. Those of which nobody hears when they
- * die are told apart by their version. */
+ * objects, with their versions, hold as long as the gathering's epoch does: then it is emptied. */
 #ifndef KPTI_PLACE_CACHE_H
 #define KPTI_PLACE_CACHE_H
 

@@ -1,11 +1,12 @@
 /* raw_frame.h: the interpreter's frames as they lie in memory, on releases that are known
- * (KPTI_KNOWN_FRAMES): the one file that uses CPython's internal headers. Python's own functions make an
+ * (KPTI_KNOWN_FRAMES), where layout.h says so. Python's own functions make an
  * object of each frame that they are asked for, which takes longer than all else that is done about it,
  * and needs the GIL. A thread may read its own frames without: nobody else changes them. */
 #ifndef KPTI_RAW_FRAME_H
 #define KPTI_RAW_FRAME_H
 
 #include "cpython.h"
+#include "layout.h"
 
 /* An instruction of a frame. */
 typedef struct kpti_instruction {
@@ -32,11 +33,9 @@ typedef enum kpti_awaited {
 
 typedef struct _PyInterpreterFrame kpti_raw_frame;
 
-/* A pre-release of the same minor, that a backend for the release was opened in, may have others. */
 static inline int kpti_frames_are_known(void)
 {
-    const unsigned long level = Py_Version >> 4 & 0xF;
-    return level == PY_RELEASE_LEVEL_FINAL;
+    return (kpti_layouts & KPT_LAYOUT_FRAMES) != 0;
 }
 
 /* Where C enters the interpreter there is a frame that is nobody's. */
@@ -105,7 +104,7 @@ static inline kpti_awaited kpti_raw_awaited(PyThreadState *state)
 static inline int kpti_raw_running_task(PyThreadState *state, PyObject **task)
 {
 #if KPTI_TASK_IN_STATE
-    if (!kpti_frames_are_known()) return 0;
+    if (!(kpti_layouts & KPT_LAYOUT_TASKS)) return 0;
     *task = ((_PyThreadStateImpl *)state)->asyncio_running_task;
     return 1;
 #else

@@ -44,14 +44,15 @@ static void append_code(const kpti_thread *thread, uint32_t word, uint32_t mask,
     const uint64_t begin = kpti_ticks();
     uint64_t now = begin;
     for (kpti_stream *stream = thread->streams; stream; stream = stream->next) {
+        uint64_t at;
         if (!(mask & stream->bit) || !kpti_stream_within_depth(stream, kind)) continue;
         /* One that has begun inside of this callback has found the call on the stack. */
         if (kind == KPTI_EVENT_ENTER && stream->begun > begin) continue;
-        if (!kpti_stream_append(stream, word, &now)) continue;
-        if (line) kpti_stream_append_plain(stream, kpti_event_make(KPTI_EVENT_LINE, line, now));
-        kpti_stream_append_caller(stream, caller, now);
+        if (!kpti_stream_append_now(stream, word, &now, &at)) continue;
+        if (line) kpti_stream_append_plain(stream, kpti_event_make(KPTI_EVENT_LINE, line, at));
+        kpti_stream_append_caller(stream, caller, at);
         if (kind == KPTI_EVENT_ENTER && mask & KPTI_MASK_TASKS && stream->task)
-            kpti_stream_append_plain(stream, kpti_event_make(KPTI_EVENT_MARK, stream->task, now));
+            kpti_stream_append_plain(stream, kpti_event_make(KPTI_EVENT_MARK, stream->task, at));
     }
 }
 
@@ -149,10 +150,11 @@ uint32_t kpti_record_call(PyCodeObject *code, uint32_t offset, PyObject *callabl
         line = kpti_thread_calling(thread, code, offset);
     now = kpti_ticks();
     for (kpti_stream *stream = word ? thread->streams : NULL; stream; stream = stream->next) {
+        uint64_t at;
         if (!(wanted & (is_c ? stream->c_bit : stream->all_bit))) continue;
         if (stream->max_depth && stream->depth >= stream->max_depth) continue;
-        if (kpti_stream_append(stream, word | kind, &now))
-            kpti_stream_append_caller(stream, line, now);
+        if (kpti_stream_append_now(stream, word | kind, &now, &at))
+            kpti_stream_append_caller(stream, line, at);
     }
     kpti_record_end(thread);
     return wanted;

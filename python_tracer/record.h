@@ -12,6 +12,7 @@
 
 #include "platform.h"
 #include "session.h"
+#include "sync.h"
 #include "thread.h"
 
 /* What must not become a call, however often it is used; what must, lest it cost the others a stack
@@ -32,7 +33,7 @@ static inline kpti_thread *kpti_record_begin(int entering)
     thread->entering = entering;
     if (__builtin_expect(
             thread->epoch != atomic_load_explicit(&kpti_session_epoch, memory_order_relaxed), 0))
-        kpti_session_sync(thread, entering);
+        kpti_sync(thread, entering);
     return thread;
 }
 

@@ -19,7 +19,9 @@
 
 typedef struct kpti_chunk {
     struct kpti_chunk *next; /* of the same thread, later */
-    uint64_t base_ticks;     /* the whole counter when it was begun */
+    uint64_t
+        base_ticks; /* the whole counter when it was begun; of the host's clock, if it has one */
+    uint64_t begun; /* kpti_ticks then; for rings */
     uint64_t dropped_before; /* events lost between the chunk before and this one */
     uint32_t run;
     uint32_t sequence;  /* within the run and thread */

@@ -59,7 +59,7 @@ static int has_left_locked(const kpti_tracer *tracer, uint64_t ticks)
     const kpti_stream *left = tracer->left;
     const kpti_chunk *second = left && left->first ? left->first->next : NULL;
     return left && !tracer->readers && !left->handing &&
-           (second ? second->base_ticks : left->left_ticks) < ticks;
+           (second ? second->begun : left->left_ticks) < ticks;
 }
 
 /* The thread that ended first loses the oldest that it left. */
@@ -76,7 +76,7 @@ static void drop_left_locked(kpti_tracer *tracer)
 static void drop_old_locked(kpti_stream *stream, kpti_chunk **link, uint64_t now)
 {
     kpti_tracer *tracer = stream->tracer;
-    while (*link && (*link)->next && now - (*link)->next->base_ticks > tracer->ring_ticks)
+    while (*link && (*link)->next && now - (*link)->next->begun > tracer->ring_ticks)
         drop_locked(stream, link);
     while (now > tracer->ring_ticks && has_left_locked(tracer, now - tracer->ring_ticks))
         drop_left_locked(tracer);
@@ -89,7 +89,7 @@ static void drop_until_locked(kpti_stream *stream, kpti_chunk **link, uint64_t m
     kpti_tracer *tracer = stream->tracer;
     while (tracer->bytes_held > most) {
         const kpti_chunk *second = *link ? (*link)->next : NULL;
-        if (has_left_locked(tracer, second ? second->base_ticks : UINT64_MAX))
+        if (has_left_locked(tracer, second ? second->begun : UINT64_MAX))
             drop_left_locked(tracer);
         else if (second)
             drop_locked(stream, link);

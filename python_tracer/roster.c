@@ -54,11 +54,17 @@ uint32_t kpti_roster_changes(void)
     return atomic_load(&changes);
 }
 
+/* Whether the quick way can't record what a tracer wants: it counts no levels, and reads one clock. */
+static int goes_general(const kpti_tracer *tracer)
+{
+    return tracer->args.max_depth || kpti_tracer_has_clock(tracer);
+}
+
 /* Whether a tracer goes the quick way. */
 static int is_plain(const kpti_tracer *tracer)
 {
     const uint32_t choosy = KPT_TRACE_NO_C_CALLS | KPT_TRACE_ALL_CALLABLES;
-    return !tracer->filters.count && !(tracer->args.flags & choosy) && !tracer->args.max_depth &&
+    return !tracer->filters.count && !(tracer->args.flags & choosy) && !goes_general(tracer) &&
            !tracer->args.overhead_permille;
 }
 
@@ -84,7 +90,7 @@ uint32_t kpti_roster_mask(uint32_t function, kpt_str file, kpt_str module, uint3
         if (kpti_filters_allow(&tracer->filters, file, module) &&
             kpti_guard_allows_locked(&tracer->guard, function))
             mask |= tracer->task_key && is_coroutine ? tracer->bit | KPTI_MASK_TASKS : tracer->bit;
-        if (tracer->args.max_depth) mask |= KPTI_MASK_GENERAL;
+        if (goes_general(tracer)) mask |= KPTI_MASK_GENERAL;
         for (uint32_t k = 0; mark && k < tracer->watch_count; k++)
             if (tracer->watches[k].mark == mark) mask |= KPTI_MASK_WATCHED;
     }

@@ -8,6 +8,7 @@
 #include "gc.h"
 #include "handing.h"
 #include "hooks.h"
+#include "host_call.h"
 #include "idle.h"
 #include "installation.h"
 #include "platform.h"
@@ -15,9 +16,8 @@
 #include "roster.h"
 #include "thread.h"
 #include "tracer.h"
-#include "walk.h"
 
-_Atomic uint32_t kpti_session_epoch = 1;
+_Atomic uint64_t kpti_session_epoch = KPTI_ROSTER_STEP; /* no new thread's */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int starting; /* tracers on their way onto the roster */
@@ -35,7 +35,7 @@ void kpti_session_unlock(void)
 
 void kpti_session_bump(void)
 {
-    atomic_fetch_add(&kpti_session_epoch, 1);
+    atomic_fetch_add(&kpti_session_epoch, KPTI_ROSTER_STEP);
 }
 
 /* Whether nobody records; OWN: of those that are starting, how many the caller answers for. */
@@ -44,7 +44,12 @@ static int is_idle_locked(int own)
     return kpti_roster_is_empty_locked() && starting <= own;
 }
 
-/* Removes the hooks, if nobody needs them. Needs the GIL or a thread state. */
+int kpti_session_is_idle_locked(void)
+{
+    return is_idle_locked(0);
+}
+
+/* OWN: as above. */
 static void remove_if_idle(int own)
 {
     int idle;
@@ -65,13 +70,14 @@ void kpti_session_forget_locked(kpti_tracer *tracer)
     kpti_session_bump();
 }
 
-/* Those that record stop at NOW. */
-static void forget_all_locked(uint64_t now)
+/* Those that record stop now. In the child of a fork, where all that was recorded is the parent's, the host's
+ * clock is not read: it may be another thread's. */
+static void forget_all_locked(int in_child)
 {
     for (int i = 0; i < KPTI_MOST_RECORDING; i++) {
         kpti_tracer *tracer = kpti_roster_at_locked(i);
         if (!tracer) continue;
-        tracer->runs[tracer->run_count - 1].stop_ticks = now;
+        if (!in_child) tracer->runs[tracer->run_count - 1].stop_ticks = kpti_tracer_ticks(tracer);
         kpti_session_forget_locked(tracer);
     }
 }
@@ -80,15 +86,21 @@ void kpti_session_forked_locked(void)
 {
     kpti_thread *self = kpti_thread_self;
     /* One that another thread was making or destroying has no handle, and so the plugin has not told it. */
-    forget_all_locked(kpti_ticks());
+    forget_all_locked(1);
     if (self) {
         self->next = NULL;
         atomic_store_explicit(&self->busy, 0, memory_order_relaxed);
     }
     starting = 0;
     threads = self;
+    kpti_host_calls_forked_locked();
     kpti_installation_forked();
     kpti_session_bump();
+}
+
+void kpti_session_remove_if_idle(void)
+{
+    remove_if_idle(0);
 }
 
 static void prepare_once(void)
@@ -108,7 +120,7 @@ static kpt_status start_inside(kpti_tracer *tracer, kpti_error *error)
     if (tracer->wants_gc) kpti_gc_install();
     kpti_session_lock();
     joined = kpti_roster_add_locked(tracer);
-    tracer->runs[tracer->run_count - 1].start_ticks = kpti_ticks();
+    tracer->runs[tracer->run_count - 1].start_ticks = kpti_tracer_ticks(tracer);
     kpti_session_bump();
     kpti_session_unlock();
     if (!joined)
@@ -137,7 +149,7 @@ kpt_status kpti_session_start(kpti_tracer *tracer, kpti_error *error)
     add_starting(1);
     status = start_inside(tracer, error);
     add_starting(-1);
-    if (status != KPT_OK) remove_if_idle(0);
+    if (status != KPT_OK) kpti_session_remove_if_idle();
     kpti_installation_leave();
     return status;
 }
@@ -185,10 +197,11 @@ void kpti_session_stop(kpti_tracer *tracer)
 {
     int last;
     kpti_session_lock();
-    if (tracer->bit) tracer->runs[tracer->run_count - 1].stop_ticks = kpti_ticks();
+    if (tracer->bit) tracer->runs[tracer->run_count - 1].stop_ticks = kpti_tracer_ticks(tracer);
     kpti_session_forget_locked(tracer);
-    last = is_idle_locked(0);
+    last = kpti_session_is_idle_locked();
     kpti_session_unlock();
+    kpti_host_calls_wait(tracer);
     kpti_session_settle(tracer);
     kpti_session_lock();
     for (kpti_stream *s = tracer->streams; s; s = s->sibling)
@@ -198,7 +211,7 @@ void kpti_session_stop(kpti_tracer *tracer)
     for (kpti_stream *s = tracer->forked ? NULL : tracer->streams; s; s = s->sibling)
         kpti_hand_to_sink(s, tracer->runs[tracer->run_count - 1].stop_ticks);
     /* Without the GIL the next callback removes the hooks. */
-    if (last && kpti_may_touch_python()) remove_if_idle(0);
+    if (last && kpti_may_touch_python()) kpti_session_remove_if_idle();
 }
 
 /* A tracer that the interpreter's end has stopped is stopped again by its host, which settles and
@@ -206,101 +219,14 @@ void kpti_session_stop(kpti_tracer *tracer)
 void kpti_session_end(void)
 {
     kpti_session_lock();
-    forget_all_locked(kpti_ticks());
+    forget_all_locked(0);
     kpti_session_unlock();
 }
 
 void kpti_session_exit(void)
 {
     kpti_session_end();
-    remove_if_idle(0);
-}
-
-/* The thread's stream of TRACER; made if there is none. */
-static kpti_stream *stream_of_locked(kpti_thread *thread, kpti_tracer *tracer)
-{
-    kpti_stream *stream;
-    for (stream = thread->owned; stream; stream = stream->owned_next)
-        if (stream->tracer == tracer) return stream;
-    for (stream = tracer->orphans ? tracer->streams : NULL; stream; stream = stream->sibling) {
-        if (!stream->thread && stream->os_tid == thread->os_tid &&
-            !(stream->thread_flags & KPT_THREAD_ENDED)) {
-            kpti_stream_adopt_locked(stream, thread);
-            return stream;
-        }
-    }
-    return kpti_stream_new_locked(tracer, thread);
-}
-
-/* The thread's streams are those that are not over, always in the same order: a callback that is outside
- * may be on its way along them. Those whose tracer is gone are nobody's, once no callback is. */
-static void relink_locked(kpti_thread *thread)
-{
-    kpti_stream **link = &thread->owned;
-    thread->streams = NULL;
-    while (*link) {
-        kpti_stream *stream = *link;
-        if (!stream->tracer && thread->outside == 1) { /* sync itself */
-            *link = stream->owned_next;
-            free(stream);
-            continue;
-        }
-        link = &stream->owned_next;
-        if (atomic_load_explicit(&stream->ended, memory_order_relaxed)) continue;
-        stream->enter_bit = stream->tracer->wants_callers ? KPTI_NO_BIT : stream->bit;
-        stream->next = thread->streams;
-        thread->streams = stream;
-    }
-}
-
-/* Streams that begin now; their host is told of the thread when the lock is free again. */
-typedef struct attachment {
-    kpti_stream *stream;
-    uint64_t (*attach)(void *ctx, uint64_t os_tid);
-    void *ctx;
-} attachment;
-
-static int begin_streams_locked(kpti_thread *thread, kpti_open_stack open, attachment *attached)
-{
-    const uint64_t real_tid = kpti_thread_real(thread)->os_tid;
-    uint64_t now = kpti_ticks();
-    int count = 0;
-    for (int i = 0; i < KPTI_MOST_RECORDING; i++) {
-        kpti_tracer *tracer = kpti_roster_at_locked(i);
-        kpti_stream *stream;
-        if (!tracer || (tracer->only_tid && tracer->only_tid != real_tid)) continue;
-        stream = stream_of_locked(thread, tracer);
-        if (!stream || !atomic_load_explicit(&stream->ended, memory_order_relaxed)) continue;
-        if (!stream->host_value && tracer->env->host.thread_attach)
-            attached[count++] =
-                (attachment){stream, tracer->env->host.thread_attach, tracer->env->host.ctx};
-        kpti_stream_begin_locked(stream, open, now);
-    }
-    return count;
-}
-
-static uint32_t calls_of(const kpti_thread *thread)
-{
-    uint32_t mask = 0;
-    for (const kpti_stream *s = thread->streams; s; s = s->next)
-        mask |= s->c_bit;
-    return mask;
-}
-
-static uint32_t others_of(const kpti_thread *thread)
-{
-    uint32_t mask = 0;
-    for (const kpti_stream *s = thread->streams; s; s = s->next)
-        mask |= s->all_bit;
-    return mask;
-}
-
-static uint32_t callers_of(const kpti_thread *thread)
-{
-    uint32_t mask = 0;
-    for (const kpti_stream *s = thread->streams; s; s = s->next)
-        if (s->enter_bit == KPTI_NO_BIT) mask |= s->bit;
-    return mask;
+    kpti_session_remove_if_idle();
 }
 
 void kpti_session_want_callers(kpti_tracer *tracer)
@@ -309,53 +235,6 @@ void kpti_session_want_callers(kpti_tracer *tracer)
     atomic_store_explicit(&tracer->wants_callers, 1, memory_order_relaxed);
     kpti_session_bump();
     kpti_session_unlock();
-}
-
-/* The tracers that watch calls, and have not begun on the thread: their hosts hear of its open calls. */
-static uint32_t asking_tracers(const kpti_thread *thread)
-{
-    uint32_t mask = 0;
-    kpti_session_lock();
-    for (int i = 0; i < KPTI_MOST_RECORDING; i++) {
-        const kpti_tracer *tracer = kpti_roster_at_locked(i);
-        if (tracer && tracer->watch_count) mask |= tracer->bit;
-    }
-    for (const kpti_stream *s = thread->owned; s; s = s->owned_next)
-        if (!atomic_load_explicit(&s->ended, memory_order_relaxed)) mask &= ~s->bit;
-    kpti_session_unlock();
-    return mask;
-}
-
-void kpti_session_sync(kpti_thread *thread, int entering)
-{
-    attachment attached[KPTI_MOST_RECORDING];
-    kpti_open_stack open;
-    int count;
-    int idle;
-    (void)kpti_thread_step_out(thread);
-    for (;;) {
-        uint32_t before = kpti_roster_changes();
-        open = kpti_walk_own(thread, entering, asking_tracers(thread));
-        kpti_session_lock();
-        if (before == kpti_roster_changes()) break;
-        kpti_session_unlock(); /* the walk has not asked all those that record now */
-        kpti_walk_free(open);
-    }
-    thread->epoch = atomic_load(&kpti_session_epoch);
-    kpti_thread_forget(thread);
-    count = begin_streams_locked(thread, open, attached);
-    relink_locked(thread);
-    thread->every = kpti_roster_every_locked();
-    thread->calls = calls_of(thread);
-    thread->others = others_of(thread);
-    thread->callers = callers_of(thread);
-    idle = is_idle_locked(0);
-    kpti_session_unlock();
-    kpti_walk_free(open);
-    for (int i = 0; i < count; i++)
-        attached[i].stream->host_value = attached[i].attach(attached[i].ctx, thread->os_tid);
-    if (idle) remove_if_idle(0);
-    kpti_thread_step_in(thread, entering);
 }
 
 void kpti_session_add_thread(kpti_thread *thread)
@@ -373,6 +252,7 @@ void kpti_session_remove_thread(kpti_thread *thread)
     while (*link && *link != thread)
         link = &(*link)->next;
     if (*link) *link = thread->next;
+    kpti_host_calls_drop_locked(thread);
     while (thread->owned) {
         kpti_stream *stream = thread->owned;
         thread->owned = stream->owned_next;

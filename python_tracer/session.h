@@ -14,8 +14,12 @@
 struct kpti_thread;
 struct kpti_tracer;
 
-/* Moves whenever a cache may have become wrong: a code object died, the set of tracers changed. */
-extern _Atomic uint32_t kpti_session_epoch __attribute__((visibility("hidden")));
+/* Moves whenever a cache may have become wrong. The upper half: the set of tracers changed, or what they
+ * record; a thread synchronizes then. The lower half: a code object died (dead_code.h). One word, so that
+ * the hot path needs one load. */
+#define KPTI_ROSTER_STEP (UINT64_C(1) << 32)
+extern _Atomic uint64_t kpti_session_epoch __attribute__((visibility("hidden")));
+/* Moves the upper half. */
 void kpti_session_bump(void);
 
 void kpti_session_lock(void);
@@ -23,7 +27,8 @@ void kpti_session_unlock(void);
 
 /* Begins a run of TRACER. The GIL, or a thread state, is held. */
 kpt_status kpti_session_start(struct kpti_tracer *tracer, kpti_error *error);
-/* Ends it: when this returns no thread is inside the tracer's streams. No GIL is needed. */
+/* Ends it: when this returns no other thread is inside the tracer's streams, or in a call to its host. No
+ * GIL is needed. */
 void kpti_session_stop(struct kpti_tracer *tracer);
 /* Waits until no thread is in the middle of an append to TRACER's streams. No lock is held. */
 void kpti_session_settle(struct kpti_tracer *tracer);
@@ -39,10 +44,10 @@ void kpti_session_forked_locked(void);
 /* In the child of a fork, with the lock held: TRACER does not record any more. */
 void kpti_session_forget_locked(struct kpti_tracer *tracer);
 
-/* Brings the calling thread up to date: its streams are those of the tracers that record, its caches
- * empty. Inside a callback, with busy set; removes the hooks if nobody records. ENTERING: the frame on
- * top is about to be recorded itself. */
-void kpti_session_sync(struct kpti_thread *thread, int entering);
+/* Whether nobody records, or is about to. */
+int kpti_session_is_idle_locked(void);
+/* Removes the hooks, if that is so. Needs the GIL or a thread state; no lock is held. */
+void kpti_session_remove_if_idle(void);
 
 /* A thread is new, or gone. */
 void kpti_session_add_thread(struct kpti_thread *thread);

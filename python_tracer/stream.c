@@ -114,13 +114,15 @@ static int begin_chunk_locked(kpti_stream *stream, kpti_open_stack open, uint64_
     uint32_t usual = usual_events(stream);
     uint32_t most_open = 2 * open.count + 2 * open.answer_count;
     uint32_t capacity = most_open <= usual / 2 ? usual : usual + most_open;
+    const uint64_t begun = kpti_tracer_has_clock(tracer) ? kpti_ticks() : ticks;
     kpti_chunk *chunk = NULL;
     kpti_event *at;
-    if (kpti_room_make_locked(stream, kpti_chunk_bytes(capacity), ticks))
+    if (kpti_room_make_locked(stream, kpti_chunk_bytes(capacity), begun))
         chunk = kpti_store_take_locked(tracer->env, capacity);
     if (!chunk) return 0;
     tracer->bytes_held += kpti_chunk_bytes(capacity);
     chunk->base_ticks = ticks;
+    chunk->begun = begun;
     chunk->run = stream->run;
     chunk->sequence = stream->sequence++;
     chunk->dropped_before = stream->dropped;
@@ -251,17 +253,21 @@ static void take_options(kpti_stream *stream)
     stream->all_bit = flags & KPT_TRACE_ALL_CALLABLES ? stream->c_bit : 0;
     stream->max_depth = tracer->args.max_depth;
     stream->task_key = tracer->task_key;
+    stream->clock = kpti_tracer_has_clock(tracer) ? tracer->env->host.now_ticks : NULL;
+    stream->clock_ctx = tracer->env->host.ctx;
     if (tracer->args.overhead_permille) stream->chunk_ns = monotonic_ns();
     stream->depth = 0;
 }
 
-void kpti_stream_begin_locked(kpti_stream *stream, kpti_open_stack open, uint64_t ticks)
+void kpti_stream_begin_locked(kpti_stream *stream, kpti_open_stack open, uint64_t now)
 {
+    const uint64_t ticks =
+        kpti_tracer_has_clock(stream->tracer) ? kpti_tracer_ticks(stream->tracer) : now;
     if (!replace_idle_locked(stream, open)) stream->sequence = 0;
     take_options(stream);
     stream->run = stream->tracer->run_count - 1;
     stream->dropped = 0;
-    stream->begun = ticks;
+    stream->begun = now;
     stream->open_span_count = 0;
     atomic_store_explicit(&stream->ended, 0, memory_order_relaxed);
     if (begin_chunk_locked(stream, open, ticks)) open_limit(stream);
@@ -288,13 +294,18 @@ static void guard_locked(kpti_stream *stream)
     stream->chunk_ns = now_ns;
 }
 
-/* The thread's open calls, and the time: callbacks may have run inside of this one. */
-static kpti_open_stack walk_outside(kpti_thread *thread, uint32_t ask, uint64_t *ticks)
+/* The stream's open calls, and the time: callbacks may have run inside of this one. */
+static kpti_open_stack walk_outside(const kpti_stream *stream, uint64_t *ticks)
 {
+    kpti_thread *thread = stream->thread;
+    const uint32_t ask = stream->tracer->watch_count ? stream->bit : 0;
     int entering = kpti_thread_step_out(thread);
     kpti_open_stack open = kpti_walk_own(thread, entering, ask);
     kpti_thread_step_in(thread, entering);
-    *ticks = kpti_ticks();
+    if (!stream->clock)
+        *ticks = kpti_ticks();
+    else if (!atomic_load_explicit(&stream->ended, memory_order_relaxed))
+        *ticks = stream->clock(stream->clock_ctx); /* else the host may be gone */
     return open;
 }
 
@@ -304,8 +315,7 @@ static int refill(kpti_stream *stream, uint64_t *now)
     kpti_open_stack open = {0};
     uint64_t ticks;
     int begun = 0;
-    if (kpti_room_tells_opens(stream->tracer))
-        open = walk_outside(stream->thread, stream->tracer->watch_count ? stream->bit : 0, now);
+    if (kpti_room_tells_opens(stream->tracer)) open = walk_outside(stream, now);
     ticks = *now;
     kpti_session_lock();
     if (stream->tracer && !atomic_load_explicit(&stream->ended, memory_order_relaxed)) {
@@ -338,14 +348,15 @@ int kpti_stream_append_slow(kpti_stream *stream, uint32_t word, uint64_t *ticks)
 {
     kpti_event *at = atomic_load_explicit(&stream->cursor, memory_order_relaxed);
     kpti_event *limit = atomic_load_explicit(&stream->limit, memory_order_relaxed);
+    const int is_full = (uintptr_t)at >= (uintptr_t)limit;
     if (atomic_load_explicit(&stream->ended, memory_order_relaxed)) return 0;
-    if (at >= limit && (stream->dropped % RETRY_EVERY || !refill(stream, ticks))) {
+    if (is_full && (stream->dropped % RETRY_EVERY || !refill(stream, ticks))) {
         if (atomic_load_explicit(&stream->ended, memory_order_relaxed)) return 0; /* just now */
         stream->dropped++;
         atomic_fetch_add_explicit(&stream->dropped_total, 1, memory_order_relaxed);
         return 0;
     }
-    if (at >= limit && is_switched_off(stream, word)) return 0;
+    if (is_full && is_switched_off(stream, word)) return 0;
     if ((uint32_t)(*ticks >> 32) != stream->high) { /* the slack has room for all three words */
         stream->high = (uint32_t)(*ticks >> 32);
         kpti_stream_append_plain(stream, kpti_event_make(KPTI_EVENT_EPOCH, 0, *ticks));
@@ -353,6 +364,17 @@ int kpti_stream_append_slow(kpti_stream *stream, uint32_t word, uint64_t *ticks)
     }
     kpti_stream_append_plain(stream, (uint64_t)word << 32 | (uint32_t)*ticks);
     return 1;
+}
+
+/* Inside a callback: a host whose tracer has not ended can't go before its thread has left, or stepped out. */
+int kpti_stream_append_hosted(kpti_stream *stream, uint32_t word, uint64_t *now, uint64_t *at)
+{
+    int kept;
+    if (atomic_load_explicit(&stream->ended, memory_order_relaxed)) return 0;
+    *at = stream->clock(stream->clock_ctx);
+    kept = kpti_stream_append(stream, word, at);
+    *now = kpti_ticks(); /* Python may have run */
+    return kept;
 }
 
 void kpti_stream_empty_locked(kpti_stream *stream)

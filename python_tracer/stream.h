@@ -29,7 +29,7 @@ enum { KPTI_OPEN_SPANS = 16 };
 typedef struct kpti_stream {
     _Atomic(kpti_event *) cursor; /* the owner's; relaxed */
     _Atomic(kpti_event *) limit;  /* NULL, or where the room for short events ends */
-    uint64_t begun;               /* ticks, when it began to record in this run */
+    uint64_t begun;               /* kpti_ticks, when it began to record in this run */
     uint32_t high;                /* of the counter, at the event before */
     uint32_t bit;                 /* its tracer's, in masks */
     uint32_t enter_bit;           /* the same for enters; KPTI_NO_BIT: none is recorded quickly */
@@ -40,6 +40,8 @@ typedef struct kpti_stream {
     uint32_t max_depth;           /* 0: none */
     uint32_t depth;           /* of Python calls, above the lowest point so far; with max_depth */
     struct kpti_stream *next; /* of the same thread, recording as well; the owner's */
+    uint64_t (*clock)(void *ctx); /* the host's, with KPT_TICKS_HOST; NULL: kpti_ticks */
+    void *clock_ctx;
 
     /* The slow path's, under the session's lock unless said otherwise. */
     _Atomic int ended;              /* the run is over, or the tracer is gone */
@@ -55,6 +57,7 @@ typedef struct kpti_stream {
     kpti_chunk *given; /* the first one, if the sink took it while a snapshot was reading it */
     uint64_t idle;     /* 0, or which open calls were recorded for the thread, not by it */
     uint32_t handing;  /* KPTI_HANDING_*; while it is not 0 the first chunk stays */
+    uint32_t attached; /* the host's thread_attach was called */
     uint32_t settled;  /* the last of the tracer's settlings in which it was seen out */
     uint32_t sealed;   /* last is complete: the next event begins a new chunk */
     uint32_t run;
@@ -87,7 +90,8 @@ int kpti_stream_append_slow(kpti_stream *stream, uint32_t word, uint64_t *ticks)
 static inline int kpti_stream_append_quick(kpti_stream *stream, uint32_t word, uint64_t ticks)
 {
     kpti_event *at = atomic_load_explicit(&stream->cursor, memory_order_relaxed);
-    if (__builtin_expect(at >= atomic_load_explicit(&stream->limit, memory_order_relaxed) ||
+    const kpti_event *limit = atomic_load_explicit(&stream->limit, memory_order_relaxed);
+    if (__builtin_expect((uintptr_t)at >= (uintptr_t)limit || /* which may be NULL */
                              (uint32_t)(ticks >> 32) != stream->high,
                          0))
         return 0;
@@ -103,6 +107,22 @@ static inline int kpti_stream_append(kpti_stream *stream, uint32_t word, uint64_
 {
     return kpti_stream_append_quick(stream, word, *ticks) ||
            kpti_stream_append_slow(stream, word, ticks);
+}
+
+/* The same for a stream whose host has a clock of its own. */
+int kpti_stream_append_hosted(kpti_stream *stream, uint32_t word, uint64_t *now, uint64_t *at);
+
+/* The same on the general way, where one event goes to several streams, at *NOW of kpti_ticks. *AT receives
+ * the ticks for what follows it in this stream, *NOW the time for the next stream. */
+static inline int kpti_stream_append_now(kpti_stream *stream, uint32_t word, uint64_t *now,
+                                         uint64_t *at)
+{
+    int kept;
+    if (__builtin_expect(stream->clock != NULL, 0))
+        return kpti_stream_append_hosted(stream, word, now, at);
+    kept = kpti_stream_append(stream, word, now);
+    *at = *now;
+    return kept;
 }
 
 /* Appends a plain word behind an event that was recorded just now: the slack has room for it. */

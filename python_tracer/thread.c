@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include "dead_code.h"
 #include "greenlets.h"
 #include "name.h"
 #include "platform.h"
@@ -49,13 +50,40 @@ kpti_thread *kpti_thread_get(void)
     return thread;
 }
 
-void kpti_thread_forget(kpti_thread *thread)
+static void forget_codes(kpti_thread *thread)
 {
     memset(thread->codes, 0, sizeof thread->codes);
-    memset(thread->functions, 0, sizeof thread->functions);
     memset(thread->lines, 0, sizeof thread->lines);
     if (thread->callers) memset(thread->calling, 0, sizeof thread->calling);
+}
+
+void kpti_thread_forget(kpti_thread *thread)
+{
+    forget_codes(thread);
+    memset(thread->functions, 0, sizeof thread->functions);
     thread->loop_version = 0; /* a child of fork may look again */
+}
+
+static void forget_lines(kpti_line_entry *entries, uint32_t count, const PyCodeObject *code)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (entries[i].code == code) entries[i].code = NULL;
+}
+
+void kpti_thread_forget_dead(kpti_thread *thread)
+{
+    const void *dead[KPTI_DEAD_CODES];
+    const uint32_t count = kpti_dead_code_since(&thread->epoch, dead);
+    if (count > KPTI_DEAD_CODES) {
+        forget_codes(thread);
+        return;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        kpti_code_entry *entry = &thread->codes[kpti_code_slot(dead[i])];
+        if (entry->code == dead[i]) entry->code = NULL;
+        forget_lines(thread->lines, KPTI_LINE_CACHE, dead[i]);
+        if (thread->callers) forget_lines(thread->calling, KPTI_CALLER_CACHE, dead[i]);
+    }
 }
 
 uint32_t kpti_thread_calling_slow(kpti_line_entry *entry, PyCodeObject *code, uint32_t offset)
@@ -86,14 +114,16 @@ kpti_code_entry *kpti_thread_code_slow(kpti_thread *thread, PyCodeObject *code)
     char module[256] = "";
     uint32_t id;
     uint32_t mark;
+    int kept;
     int entering = kpti_thread_step_out(thread); /* naming runs Python's allocator */
     id = kpti_name_code(code);
     mark = kpti_name_mark(code);
+    kept = kpti_name_is_kept(code);
     (void)kpti_function_describe(NULL, id, &view);
     kpti_greenlets_watch(thread);
     if (kpti_roster_needs_module()) kpti_name_module(PyEval_GetGlobals(), module, sizeof module);
     kpti_thread_step_in(thread, entering);
-    entry->code = code;
+    entry->code = kept ? code : NULL; /* nobody would hear of its death */
     entry->word = id << KPTI_KIND_BITS;
     entry->mask = kpti_roster_mask(id, view.file, kpt_str_of(module), mark,
                                    code->co_flags & KPTI_IS_COROUTINE);

@@ -3,9 +3,10 @@
  * thread-local storage, in the initial-exec model: larger thread-local data fails to load late.
  *
  * The caches are in front of the function table: an entry says which id a code object, or a C function,
- * has, and which tracers record it. They hold addresses of objects that may die: whenever one does, or
- * the set of tracers changes, the session's epoch moves, and a thread that sees another epoch than its
- * own empties its caches and looks again. So a reused address is never misnamed. */
+ * has, and which tracers record it. They hold addresses of objects that may die: whenever a code object
+ * does, or the set of tracers changes, the session's epoch moves. A thread that sees another epoch than its
+ * own first removes the dead ones, or empties its caches. So a reused address is never misnamed. A C
+ * function's entry tells by itself whether it is still true. */
 #ifndef KPTI_THREAD_H
 #define KPTI_THREAD_H
 
@@ -43,7 +44,7 @@ typedef struct kpti_line_entry {
 
 typedef struct kpti_thread {
     _Atomic uint32_t busy; /* inside a callback */
-    uint32_t epoch;        /* of the session, when the caches were last emptied */
+    uint64_t epoch;        /* of the session, when the caches were last put right */
     int entering;          /* an enter is being recorded: its frame is on top already */
     uint32_t outside;      /* callbacks that have stepped out, and will come back */
     uint32_t calls;        /* the tracers that want to know what code calls */
@@ -151,5 +152,7 @@ static inline uint32_t kpti_thread_calling(kpti_thread *thread, PyCodeObject *co
 
 /* Empties the caches. */
 void kpti_thread_forget(kpti_thread *thread);
+/* Removes the code objects that have died from them. */
+void kpti_thread_forget_dead(kpti_thread *thread);
 
 #endif

@@ -9,6 +9,7 @@
 #include "hooks.h"
 #include "host_ticks.h"
 #include "installation.h"
+#include "layout.h"
 #include "mark.h"
 #include "name.h"
 #include "platform.h"
@@ -16,6 +17,7 @@
 #include "session.h"
 #include "tasks.h"
 #include "thread.h"
+#include "walk.h"
 
 /* A clock's point goes to a sink of chunks no more often. */
 enum { POINTS_APART_NS = 100 * 1000 * 1000 };
@@ -28,6 +30,15 @@ static void free_tracer(kpti_tracer *tracer)
     kpti_free(env, tracer->watches, tracer->watch_count * sizeof(kpti_watch));
     kpti_free(env, tracer->runs, tracer->run_room * sizeof(kpti_run));
     kpti_free(env, tracer, sizeof *tracer);
+}
+
+void kpti_tracer_calibrate(const kpti_tracer *tracer, kpti_clock_point *out)
+{
+    const kpt_host *host = &tracer->env->host;
+    if (kpti_tracer_has_clock(tracer))
+        kpti_clock_calibrate_with(out, host->now_ticks, host->ctx, 0);
+    else
+        kpti_clock_calibrate(out);
 }
 
 /* Room for one more run. */
@@ -83,7 +94,7 @@ static kpt_status begin_run(kpti_tracer *tracer, kpti_error *error)
     }
     if (!reserve_run(tracer)) return kpti_fail(error, KPT_E_MEMORY, "no memory for another run");
     gil = PyGILState_Ensure();
-    if (++tracer->run_count == 1) kpti_clock_calibrate(&tracer->clock_start);
+    if (++tracer->run_count == 1) kpti_tracer_calibrate(tracer, &tracer->clock_start);
     status = kpti_session_start(tracer, error); /* a run that failed is one without calls */
     PyGILState_Release(gil);
     return status;
@@ -121,6 +132,7 @@ static kpt_status make(const kpti_env *env, const kpt_tracer_args *args, void **
     if (!tracer) return kpti_fail(error, KPT_E_MEMORY, "no memory for a tracer");
     tracer->env = env;
     tracer->args = *args;
+    tracer->walks_before = kpti_walk_count();
     if (args->chunk_sink) tracer->chunk_sink = *args->chunk_sink;
     tracer->given.point_apart = args->chunk_sink ? kpti_clock_ticks_in(POINTS_APART_NS) : 0;
     if (args->ring_ns) tracer->ring_ticks = kpti_clock_ticks_in(args->ring_ns) + 1;
@@ -146,7 +158,7 @@ static kpt_status stop(void *self, kpti_error *error)
     kpti_tracer *tracer = self;
     (void)error;
     kpti_session_stop(tracer);
-    kpti_clock_calibrate(&tracer->clock_stop);
+    kpti_tracer_calibrate(tracer, &tracer->clock_stop);
     kpti_hand_end(tracer);
     if (tracer->guard.off_count) kpti_guard_report(tracer->env, &tracer->guard);
     return KPT_OK;
@@ -196,7 +208,7 @@ static kpti_run *copy_runs(const kpti_tracer *tracer)
     kpti_run *runs = kpti_alloc(tracer->env, tracer->run_count * sizeof *runs);
     if (!runs) return NULL;
     memcpy(runs, tracer->runs, tracer->run_count * sizeof *runs);
-    if (tracer->bit) runs[tracer->run_count - 1].stop_ticks = kpti_ticks();
+    if (tracer->bit) runs[tracer->run_count - 1].stop_ticks = kpti_tracer_ticks(tracer);
     return runs;
 }
 
@@ -221,7 +233,7 @@ static kpt_status deliver_tracks(kpti_tracer *tracer, const kpti_track *tracks, 
     kpti_delivery_job job = {tracer->env, &recording, &theirs, kpti_clock_convert, &clock, 0};
     kpt_status status;
     if (!runs) return kpti_fail(error, KPT_E_MEMORY, "no memory to deliver");
-    if (tracer->bit) kpti_clock_calibrate(&tracer->clock_stop);
+    if (tracer->bit) kpti_tracer_calibrate(tracer, &tracer->clock_stop);
     kpti_clock_between(&tracer->clock_start, &tracer->clock_stop, &clock);
     kpti_host_ticks_between(&host_ticks, tracer->env->host.tick_source, &clock,
                             &tracer->clock_start, &theirs);
@@ -273,6 +285,8 @@ static void get_stats(void *self, kpt_stats *out)
     out->events_repaired = tracer->repairs;
     if (!tracer->bit) out->threads_unreached = kpti_hooks_unreached();
     out->functions_disabled = tracer->guard.off_count;
+    out->stacks_walked = kpti_walk_count() - tracer->walks_before;
+    out->layouts_unknown = KPTI_LAYOUTS & ~kpti_layouts;
     kpti_session_unlock();
 }
 

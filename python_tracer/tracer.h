@@ -8,6 +8,7 @@
 #include "far_ends.h"
 #include "filter.h"
 #include "guard.h"
+#include "platform.h"
 #include "stream.h"
 
 /* A kpt_watch whose code may die. */
@@ -52,7 +53,8 @@ typedef struct kpti_tracer {
     } given;
     uint64_t chunks_sealed;
     uint64_t chunks_refused;
-    uint64_t repairs; /* of the last delivery */
+    uint64_t repairs;      /* of the last delivery */
+    uint64_t walks_before; /* there were, when it was made */
 
     kpti_run *runs;
     uint32_t run_count;
@@ -60,6 +62,22 @@ typedef struct kpti_tracer {
     kpti_clock_point clock_start; /* of the first run */
     kpti_clock_point clock_stop;  /* of the last */
 } kpti_tracer;
+
+/* Whether the host reads the clock that events are stamped with (KPT_TICKS_HOST). */
+static inline int kpti_tracer_has_clock(const kpti_tracer *tracer)
+{
+    return tracer->env->host.tick_source == KPT_TICKS_HOST;
+}
+
+/* Now, on the clock that the tracer's events are stamped with. */
+static inline uint64_t kpti_tracer_ticks(const kpti_tracer *tracer)
+{
+    const kpt_host *host = &tracer->env->host;
+    return kpti_tracer_has_clock(tracer) ? host->now_ticks(host->ctx) : kpti_ticks();
+}
+
+/* Takes a point of that clock. */
+void kpti_tracer_calibrate(const kpti_tracer *tracer, kpti_clock_point *out);
 
 extern const kpti_tracer_impl kpti_python_tracer;
 

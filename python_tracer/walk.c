@@ -6,6 +6,13 @@
 #include "text.h"
 #include "watch.h"
 
+static _Atomic uint64_t walks;
+
+uint64_t kpti_walk_count(void)
+{
+    return atomic_load_explicit(&walks, memory_order_relaxed);
+}
+
 /* threading's name of the thread whose outermost frame is FRAME: that is Thread._bootstrap's, and its
  * self is the thread. Before that has run, threading itself does not know the thread. */
 static void take_threading_name(kpti_thread *thread, PyFrameObject *frame)
@@ -104,6 +111,7 @@ static kpti_open_stack walk(PyFrameObject *top, uint32_t ask, PyFrameObject **ou
     const uint32_t count = count_frames(top);
     kpti_open_stack open = {0};
     uint32_t left;
+    atomic_fetch_add_explicit(&walks, 1, memory_order_relaxed);
     *outermost = NULL;
     open.memory = count ? malloc(3 * (size_t)count * sizeof *open.memory) : NULL;
     if (!open.memory) return open;

@@ -13,5 +13,7 @@ kpti_open_stack kpti_walk_own(kpti_thread *thread, int entering, uint32_t ask);
 /* The same of the frames from TOP, which may be another thread's. */
 kpti_open_stack kpti_walk_from(PyFrameObject *top, uint32_t ask);
 void kpti_walk_free(kpti_open_stack open);
+/* How many there were. Any thread. */
+uint64_t kpti_walk_count(void);
 
 #endif

@@ -1,5 +1,6 @@
 #include "watch.h"
 
+#include "host_call.h"
 #include "name.h"
 #include "platform.h"
 #include "roster.h"
@@ -21,19 +22,23 @@ static PyObject *first_argument(PyFrameObject *frame)
 
 /* What a tracer's host is to be told; copied, as no lock is held while it is. */
 typedef struct telling {
+    kpti_host_call *call;
     uint64_t (*tell)(void *ctx, uint64_t watch, void *self, uint64_t call_id);
     void *ctx;
     uint64_t watch;
     uint64_t call_id;
 } telling;
 
-/* What TRACER's host is to be told of a call of the code with MARK; 0: nothing. */
+/* What TRACER's host is to be told of a call of the code with MARK, which is then in progress; 0: nothing. */
 static int find_telling_locked(kpti_tracer *tracer, uint32_t mark, telling *out)
 {
     for (uint32_t i = 0; i < tracer->watch_count; i++) {
         if (tracer->watches[i].mark != mark) continue;
-        *out = (telling){tracer->env->host.on_watched_call, tracer->env->host.ctx,
-                         tracer->watches[i].watch, ++tracer->watched_calls};
+        *out =
+            (telling){kpti_host_call_begin_locked(tracer), tracer->env->host.on_watched_call,
+                      tracer->env->host.ctx, tracer->watches[i].watch, tracer->watched_calls + 1};
+        if (!out->call) return 0; /* no memory */
+        tracer->watched_calls++;
         return 1;
     }
     return 0;
@@ -63,6 +68,7 @@ int kpti_watch_open(PyFrameObject *frame, uint32_t mark, int i, kpti_open_answer
     self = first_argument(frame);
     out->call_id = t.call_id;
     out->answer = t.tell(t.ctx, t.watch, self, t.call_id);
+    kpti_host_call_end(t.call);
     PyErr_Clear();
     Py_XDECREF(self);
     return 1;
@@ -82,6 +88,7 @@ static uint64_t tell(kpti_thread *thread, const telling *t, PyObject **self)
     if (frame) *self = first_argument(frame);
     Py_XDECREF(frame);
     answer = t->tell(t->ctx, t->watch, *self, t->call_id);
+    kpti_host_call_end(t->call);
     PyErr_Clear();
     PyErr_Restore(type, value, traceback);
     kpti_thread_step_in(thread, entering);
@@ -93,11 +100,12 @@ static void append(kpti_stream *stream, uint32_t word, uint32_t caller, const te
                    uint64_t answer)
 {
     uint64_t now = kpti_ticks();
-    if (!kpti_stream_append(stream, word | KPTI_EVENT_ENTER, &now)) return;
-    kpti_stream_append_caller(stream, caller, now);
+    uint64_t at;
+    if (!kpti_stream_append_now(stream, word | KPTI_EVENT_ENTER, &now, &at)) return;
+    kpti_stream_append_caller(stream, caller, at);
     if (!t) return;
     kpti_stream_append_plain(
-        stream, kpti_event_make(KPTI_EVENT_WATCH, (uint32_t)t->call_id & KPTI_MOST_NUMBER, now));
+        stream, kpti_event_make(KPTI_EVENT_WATCH, (uint32_t)t->call_id & KPTI_MOST_NUMBER, at));
     kpti_stream_append_plain(stream, answer);
 }
 

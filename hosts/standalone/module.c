@@ -202,6 +202,8 @@ static const struct counter {
     {"threads", offsetof(kpt_stats, threads)},
     {"threads_unreached", offsetof(kpt_stats, threads_unreached)},
     {"functions_disabled", offsetof(kpt_stats, functions_disabled)},
+    {"stacks_walked", offsetof(kpt_stats, stacks_walked)},
+    {"layouts_unknown", offsetof(kpt_stats, layouts_unknown)},
 };
 enum { COUNTERS = sizeof counters / sizeof counters[0] };
 

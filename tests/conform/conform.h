@@ -51,6 +51,7 @@ extern const conform_rule conform_symbol_rules[];
 extern const conform_rule conform_stack_rules[];
 extern const conform_rule conform_gpu_rules[];
 extern const conform_rule conform_process_rules[];
+extern const conform_rule conform_host_rules[];
 
 /* Both end the child. */
 __attribute__((format(printf, 2, 3), noreturn)) void conform_failed(conform *c, const char *format,

@@ -1,4 +1,4 @@
-/* rules_chunk.c: R541–R546: chunks of what is held, handed to any sink (since 1.1). */
+/* rules_chunk.c: R541–R547: chunks of what is held, handed to any sink (since 1.1). */
 #include "chunk_log.h"
 #include "recording.h"
 
@@ -99,6 +99,56 @@ static void tables_if_asked(conform *c)
     EXPECT(c, log->tables == 0, "there are %u tables, and nobody asked for them", log->tables);
 }
 
+/* What the tracer's own sink tries, on whatever thread it is called. */
+typedef struct trying {
+    conform *c;
+    kpt_tracer tracer;
+    int calls;
+} trying;
+
+static kpt_status try_calls(void *ctx, const kpt_chunk *chunk)
+{
+    static chunk_log log;
+    trying *t = ctx;
+    const kpt_tracer_ops *ops = t->tracer.ops;
+    const kpt_handle self = t->tracer.self;
+    const kpt_chunk_sink sink = chunk_log_sink(&log, 0);
+    (void)chunk;
+    if (!ops) return KPT_OK; /* make has not returned yet */
+    t->calls++;
+    EXPECT_STATUS(t->c, KPT_E_BUSY, ops->destroy(self));
+    EXPECT_STATUS(t->c, KPT_E_BUSY, ops->stop(self));
+    EXPECT_STATUS(t->c, KPT_E_BUSY, ops->restart(self));
+    EXPECT_STATUS(t->c, KPT_E_BUSY, ops->get_chunks(self, &sink));
+    return KPT_OK;
+}
+
+/* Chunks are small, so that some are full before the end: then the sink is called on a traced thread. */
+static void calls_in_sink(conform *c)
+{
+    static trying t;
+    kpt_chunk_sink sink;
+    kpt_tracer_args args;
+    kpt_tracer made;
+    t.c = c;
+    conform_make(c, &made);
+    chunk_log_need(c, &made);
+    KPT_INIT(&sink);
+    sink.sealed = try_calls;
+    sink.chunk_ctx = &t;
+    sink.chunk_bytes = 1;
+    KPT_INIT(&args);
+    KPT_INIT(&made);
+    args.chunk_sink = &sink;
+    if (conform_try_make(c, &args, &made) != KPT_OK) conform_unreached(c, "no tracer was made");
+    t.tracer = made;
+    conform_workload(c);
+    conform_workload(c);
+    if (made.ops->stop(made.self) != KPT_OK) conform_unreached(c, "stop failed");
+    if (!t.calls) conform_unreached(c, "no chunk was handed over");
+    EXPECT_STATUS(c, KPT_OK, made.ops->destroy(made.self));
+}
+
 const conform_rule conform_chunk_rules[] = {
     RULE(R541, "get_chunks with a sink below the V1 size is KPT_E_SIZE", small_sink),
     RULE(R542, "get_chunks with an unknown flag or without a function is refused", bad_sink),
@@ -106,5 +156,6 @@ const conform_rule conform_chunk_rules[] = {
     RULE(R544, "get_chunks hands over what is held, and takes nothing away", takes_nothing),
     RULE(R545, "the sink's status ends get_chunks and is its answer", refusing_sink),
     RULE(R546, "tables come only to a sink of whole chunks", tables_if_asked),
+    RULE(R547, "a call on the tracer from inside its chunk sink is KPT_E_BUSY", calls_in_sink),
     {NULL, NULL, NULL},
 };

@@ -316,7 +316,7 @@ static void stats_bounds(conform *c)
     kpt_stats *stats;
     conform_make(c, &t);
     KPT_INIT(&blank);
-    stats = conform_sized(&blank, sizeof blank, KPT_STATS_V1_SIZE, KPT_STATS_V1_SIZE + TAIL);
+    stats = conform_sized(&blank, KPT_STATS_V1_SIZE, KPT_STATS_V1_SIZE, KPT_STATS_V1_SIZE + TAIL);
     EXPECT_STATUS(c, KPT_OK, t.ops->get_stats(t.self, stats));
     EXPECT(c, conform_filled((char *)stats + KPT_STATS_V1_SIZE, 0xA5, TAIL),
            "it wrote behind the struct");

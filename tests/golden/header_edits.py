@@ -26,10 +26,19 @@ def append(folder, name, declaration="uint64_t appended;"):
           + text[struct.fields[-1].end:])
 
 
+def _v1_fields(text, struct, name):
+    """The fields up to the last one of V1: a later version may have appended some."""
+    last = re.search(rf"KPT_FIELD_END\({name}, (\w+)\)", text).group(1)
+    names = [field.name for field in struct.fields]
+    return struct.fields[:names.index(last) + 1]
+
+
 def insert(folder, name, declaration="uint64_t inserted;"):
-    """A field in front of the last one."""
-    _edit(folder, name, lambda text, struct: text[:struct.fields[-1].start] + declaration
-          + "\n    " + text[struct.fields[-1].start:])
+    """A field in front of the last one of V1."""
+    def change(text, struct):
+        at = _v1_fields(text, struct, name)[-1].start
+        return text[:at] + declaration + "\n    " + text[at:]
+    _edit(folder, name, change)
 
 
 def swap(folder, name, first, second):
@@ -43,12 +52,12 @@ def swap(folder, name, first, second):
 
 
 def shorten(folder, name):
-    """The last field goes, and the V1 size with it."""
+    """The last field of V1 goes, with those behind it, and the V1 size with it."""
     def change(text, struct):
-        last = struct.fields[-1]
-        text = text[:last.start] + text[last.end:]
+        *_, before, last = _v1_fields(text, struct, name)
+        text = text[:last.start] + text[struct.fields[-1].end:]
         return text.replace(f"KPT_FIELD_END({name}, {last.name})",
-                            f"KPT_FIELD_END({name}, {struct.fields[-2].name})")
+                            f"KPT_FIELD_END({name}, {before.name})")
     _edit(folder, name, change)
 
 

@@ -98,7 +98,12 @@ static void dealloc(void *ctx, void *memory, uint64_t size)
 
 static uint64_t now_ticks(void *ctx)
 {
-    return ((mock_host *)ctx)->now_ticks;
+    mock_host *host = ctx;
+    uint64_t now;
+    pthread_mutex_lock(&host->lock);
+    now = host->now_ticks += MOCK_TICKS_STEP;
+    pthread_mutex_unlock(&host->lock);
+    return now;
 }
 
 static uint64_t thread_attach(void *ctx, uint64_t os_tid)

@@ -1,5 +1,5 @@
 /* mock_host.h: a host for tests, in C, that only knows the ABI. It keeps what the plugin registers,
- * writes down every call that it gets, has a clock that moves only when told, and an allocator that
+ * writes down every call that it gets, has a clock that moves only when it is read, and an allocator that
  * fails at the Nth call and knows what is still out. Calls may come from any thread. */
 #ifndef MOCK_HOST_H
 #define MOCK_HOST_H
@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-enum { MOCK_MOST_CALLS = 512, MOCK_CALL_TEXT = 160 };
+enum { MOCK_MOST_CALLS = 512, MOCK_CALL_TEXT = 160, MOCK_TICKS_STEP = 1000 };
 
 typedef struct mock_host {
     kpt_host table; /* hand this to the entry; change what the test is about before */
@@ -27,7 +27,7 @@ typedef struct mock_host {
     uint32_t tracers_registered;
     kpt_status register_answer; /* what register_* answers */
 
-    uint64_t now_ticks; /* the fake clock */
+    uint64_t now_ticks; /* the fake clock: what it showed last */
 
     uint64_t alloc_calls;
     uint64_t fail_alloc_at; /* 1 = the first; 0 = never */

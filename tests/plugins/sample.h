@@ -167,7 +167,7 @@ kpt_status sample_get_plugin_extension(kpt_handle self, kpt_str name, void *out)
 /* What every get_extension asks first: has NAME its bytes, and is there an OUT? */
 kpt_status sample_check_extension(sample_object *object, kpt_str name, const void *out);
 
-/* --- the tracer (sample_tracer.c, sample_args.c, sample_script.c, sample_delivery.c, sample_chunks.c) - */
+/* --- the tracer (sample_tracer.c, sample_args.c, sample_attach.c, sample_script.c, sample_delivery.c, …) - */
 
 enum {
     SAMPLE_THREADS = 2,
@@ -175,7 +175,9 @@ enum {
     SAMPLE_CALLS = 14,
     SAMPLE_MARKED = 3,
     SAMPLE_POINTS = 8, /* that are kept; they lie in the innermost marked call */
-    SAMPLE_TEXT_BYTES = 1024
+    SAMPLE_TEXT_BYTES = 1024,
+    SAMPLE_ATTACHED = 8, /* threads that the host hears of */
+    SAMPLE_FIRST_TID = 201
 };
 enum { SAMPLE_STOP_TICKS = 2000, SAMPLE_STILL_OPEN = 0, SAMPLE_POINT_TICKS = 1080 };
 enum { SAMPLE_POINT_NAME = SAMPLE_NAMES - 1 };
@@ -222,6 +224,13 @@ typedef struct sample_tracer {
     int empty;             /* the recording was lost in a fork */
     int ended_by_fork;     /* the first stop is still to come */
     uint32_t restarts;
+    struct {
+        pthread_t thread;
+        int inside;              /* thread_attach */
+    } attached[SAMPLE_ATTACHED]; /* under the lock */
+    uint32_t attached_count;
+    uint64_t first_ticks; /* of the host's clock, with KPT_TICKS_HOST: when it was made … */
+    uint64_t last_ticks;  /* … and stopped */
     uint32_t deliveries[KPT_ORDER_START + 1]; /* by order, without a convert of the host's */
 } sample_tracer;
 
@@ -232,9 +241,17 @@ int sample_recorded(const sample_tracer *tracer, const sample_call *call);
 sample_marks sample_marks_now(const sample_tracer *tracer);
 kpt_status sample_deliver(sample_tracer *tracer, const kpt_delivery *delivery);
 
+/* What the host's clock showed at a tick of the script; the tick itself, if it has none. */
+uint64_t sample_host_ticks(const sample_tracer *tracer, uint64_t ticks);
+/* The calling thread is one of those that are traced. */
+void sample_attach(sample_tracer *tracer);
+/* Waits until the host has heard of each. */
+void sample_attach_wait(const sample_tracer *tracer);
+
 /* The script as chunks. To another sink, which leaves all here; to its own, which takes what it takes. */
 kpt_status sample_hand_copy(sample_tracer *tracer, const kpt_chunk_sink *sink);
 void sample_hand(sample_tracer *tracer);
+extern int sample_is_handing; /* for R547 only: a tracer's own sink is at work */
 /* Takes a chunk of those into a tracer that has nothing yet. */
 kpt_status sample_load_chunk(sample_tracer *tracer, const kpt_chunk *chunk);
 kpt_status sample_take_sink(sample_object *object, const kpt_chunk_sink *theirs,

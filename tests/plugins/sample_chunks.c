@@ -59,12 +59,21 @@ kpt_status sample_hand_copy(sample_tracer *t, const kpt_chunk_sink *sink)
     return status == KPT_OK ? status : sample_refuse(&t->object, status, "a chunk was refused");
 }
 
-void sample_hand(sample_tracer *t)
+int sample_is_handing;
+
+static void hand(sample_tracer *t)
 {
     const kpt_chunk_sink *sink = &t->sink;
     if (sink->flags & KPT_CHUNKS_WHOLE && send_table(t, sink) != KPT_OK) return;
     for (uint32_t thread = 0; thread < SAMPLE_THREADS; thread++)
         if (send_thread(t, sink, thread) == KPT_OK) t->taken |= 1U << thread;
+}
+
+void sample_hand(sample_tracer *t)
+{
+    sample_is_handing++;
+    hand(t);
+    sample_is_handing--;
 }
 
 static kpt_status load_table(sample_tracer *t, const kpt_chunk *chunk)

@@ -77,8 +77,9 @@ static int64_t time_of(const timeline *line, uint64_t ticks)
     return line->ns[at];
 }
 
-static void convert_all(timeline *line, const kpt_delivery *asked)
+static void convert_all(timeline *line, const sample_tracer *tracer, const kpt_delivery *asked)
 {
+    uint64_t theirs[sizeof line->ticks / sizeof *line->ticks];
     line->count = 0;
     add_ticks(line, SAMPLE_STOP_TICKS);
     add_ticks(line, SAMPLE_POINT_TICKS);
@@ -87,7 +88,9 @@ static void convert_all(timeline *line, const kpt_delivery *asked)
         add_ticks(line, end_ticks(&sample_script[i]));
     }
     if (asked->convert && !wrong("R520")) {
-        asked->convert(asked->convert_ctx, line->ticks, line->ns, line->count);
+        for (uint32_t i = 0; i < line->count; i++)
+            theirs[i] = sample_host_ticks(tracer, line->ticks[i]);
+        asked->convert(asked->convert_ctx, theirs, line->ns, line->count);
     } else {
         for (uint32_t i = 0; i < line->count; i++)
             line->ns[i] = (int64_t)(wrong("R520") ? line->ticks[i] * 2 : line->ticks[i]);
@@ -102,7 +105,7 @@ static void set_times(delivery *d)
 {
     timeline line;
     int64_t end_ns;
-    convert_all(&line, d->asked);
+    convert_all(&line, d->tracer, d->asked);
     end_ns = d->asked->end_ns ? d->asked->end_ns : time_of(&line, SAMPLE_STOP_TICKS);
     d->last_ns = end_ns;
     d->point_ns = time_of(&line, SAMPLE_POINT_TICKS);

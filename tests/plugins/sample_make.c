@@ -52,6 +52,7 @@ static kpt_status make_own(sample_bond *bond, const sample_product *product, con
         return sample_refuse(&bond->object, KPT_E_LIMIT, "there are three already");
     object = sample_make_object(bond, product);
     if (!object) return sample_refuse(&bond->object, KPT_E_MEMORY, "no memory for the object");
+    object->bond = bond;
     product->begin(object, args);
     sample_adopt(object, product->kind, bond, product->why);
     made->flags = product->flags;
@@ -129,6 +130,7 @@ kpt_status sample_destroy(const sample_product *product, kpt_handle self)
     sample_object *object;
     sample_bond *bond;
     kpt_status status = sample_enter(self, product->kind, &object);
+    if (status == KPT_E_BUSY && wrong("R547") && sample_is_handing) return KPT_OK;
     if (status != KPT_OK) return status;
     if (wrong("R310") && product->kind == KPT_FACTORY_TRACER &&
         object->state == KPT_STATE_RUNNING) {

@@ -23,6 +23,24 @@ static kpt_status refuse(sample_tracer *tracer, kpt_status status, const char *t
     return sample_refuse(&tracer->object, status, text);
 }
 
+/* Of the host's clock, if it has one. */
+static uint64_t now_ticks(const sample_tracer *t)
+{
+    const kpt_host *host = &t->object.bond->host;
+    return host->tick_source == KPT_TICKS_HOST ? host->now_ticks(host->ctx) : 0;
+}
+
+/* The script is spread over the time from make to stop. */
+uint64_t sample_host_ticks(const sample_tracer *t, uint64_t ticks)
+{
+    const kpt_host *host = &t->object.bond->host;
+    const uint64_t begin = sample_script[0].begin_ticks;
+    uint64_t last = t->last_ticks;
+    if (host->tick_source != KPT_TICKS_HOST || t->is_loaded || wrong("R526")) return ticks;
+    if (t->object.state == KPT_STATE_RUNNING) last = now_ticks(t);
+    return t->first_ticks + (last - t->first_ticks) / (SAMPLE_STOP_TICKS - begin) * (ticks - begin);
+}
+
 static kpt_status stop(kpt_handle self)
 {
     sample_tracer *t;
@@ -30,7 +48,11 @@ static kpt_status stop(kpt_handle self)
     if (status == KPT_E_HANDLE && wrong("R311") && sample_is_gone(self)) return KPT_E_INVALID;
     if (status != KPT_OK) return status;
     if (t->object.state == KPT_STATE_RUNNING) {
+        sample_lock();
         t->object.state = KPT_STATE_STOPPED;
+        sample_unlock();
+        sample_attach_wait(t);
+        t->last_ticks = now_ticks(t);
         if (t->sink.sealed) sample_hand(t);
         if (wrong("R301")) status = KPT_DECLINED;
     } else if (t->ended_by_fork) {
@@ -54,6 +76,7 @@ static kpt_status restart(kpt_handle self)
         t->empty = 0;
         t->ended_by_fork = 0;
         t->restarts++;
+        if (wrong("R806")) t->attached_count = 0;
     } else if (!wrong("R303") || t->restarts) {
         status = refuse(t, KPT_E_STATE, "restart: the tracer is running");
     }
@@ -183,6 +206,7 @@ static kpt_status mark(kpt_handle self, uint32_t what, uint64_t number)
         if (number && m->point_count < SAMPLE_POINTS) m->points[m->point_count++] = number;
     }
     sample_unlock();
+    sample_attach(t);
     sample_release(object);
     return status;
 }
@@ -264,6 +288,7 @@ static void begin(sample_object *object, const void *args)
     sample_tracer *t = (sample_tracer *)object;
     object->state = KPT_STATE_RUNNING;
     t->flags = a->flags;
+    t->first_ticks = now_ticks(t);
     if (a->chunk_sink) memcpy(&t->sink, a->chunk_sink, KPT_CHUNK_SINK_V1_SIZE);
     sample_record(object->extra);
 }

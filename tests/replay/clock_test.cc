@@ -332,4 +332,14 @@ TEST(ClockThrough, a_thousand_runs)
     }
 }
 
+// Another thread's point may be later: an unsigned difference took that for a very long time (issue 23).
+TEST(Clock, IsNotDueBeforeTheLastPoint)
+{
+    EXPECT_TRUE(kpti_clock_is_due(1000, 0, 100));
+    EXPECT_TRUE(kpti_clock_is_due(1101, 1000, 100));
+    EXPECT_FALSE(kpti_clock_is_due(1100, 1000, 100));
+    EXPECT_FALSE(kpti_clock_is_due(1000, 1000, 0));
+    EXPECT_FALSE(kpti_clock_is_due(999, 1000, 100));
+}
+
 } // namespace

@@ -98,7 +98,7 @@ class Sample(Case):
         self.assertEqual(set(t.stats()), {
             "events", "bytes_held", "events_dropped", "events_repaired", "events_filtered",
             "chunks_sealed", "chunks_refused", "threads", "threads_unreached",
-            "functions_disabled"})
+            "functions_disabled", "stacks_walked", "layouts_unknown"})
         with self.assertRaisesRegex(RuntimeError, "stop the trace before you write it"):
             t.write(self.path)
         kpytrace.stop()

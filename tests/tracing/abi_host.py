@@ -109,6 +109,11 @@ class Stats(ctypes.Structure):
             "functions_disabled")]
 
 
+class LaterStats(Stats):
+    """With what later versions appended."""
+    _fields_ = [("stacks_walked", c_uint64), ("layouts_unknown", c_uint64)]
+
+
 class Activity(ctypes.Structure):
     _fields_ = [("id", c_uint64), ("parent_id", c_uint64), ("start_ns", c_int64),
                 ("end_ns", c_int64), ("thread", c_uint32), ("name", c_uint32), ("kind", c_uint16),
@@ -245,9 +250,9 @@ class Tracer:
         self._call(self.ops.mark, what, number)
 
     def stats(self):
-        stats = sized(Stats)
+        stats = sized(LaterStats)
         self._call(self.ops.get_stats, ctypes.addressof(stats))
-        return {name: getattr(stats, name) for name, _ in Stats._fields_[1:]}
+        return {name: getattr(stats, name) for name, _ in Stats._fields_[1:] + LaterStats._fields_}
 
     def deliver(self, order=ORDER_THREAD, function=None, during=None, **fields):
         """What get_events brings, or another function with the same arguments. DURING() is called
@@ -279,7 +284,8 @@ class Host:
     """A bond with the plugin. WATCHED(watch, self, call_id) is called with the object itself,
     LOG(level, text) with what the plugin has to say."""
 
-    def __init__(self, watched=None, thread_attach=None, log=None, name="", tick_source=0):
+    def __init__(self, watched=None, thread_attach=None, log=None, name="", tick_source=0,
+                 now_ticks=None):
         library = ctypes.CDLL(str(kpytrace.plugin_path()), mode=ctypes.RTLD_LOCAL)
         self._factory = []
 
@@ -297,7 +303,7 @@ class Host:
         def on_log(ctx, level, message):
             log(level, message.text)
         self._table = sized(HostTable, register_tracer=register, thread_attach=thread_attach,
-                            tick_source=tick_source)
+                            tick_source=tick_source, now_ticks=now_ticks)
         if watched:
             self._table.on_watched_call = on_watched
         if log:

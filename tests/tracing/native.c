@@ -1,14 +1,19 @@
 /* native.c: what the tests need in C, since no Python may run there: a thread that is not Python's, an
- * answer for thread_attach, and a sink that keeps chunks. One log per process; its user resets it. */
+ * answer for thread_attach, two clocks, and a sink that keeps chunks. One log per process; its user resets
+ * it. */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "kpt.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
 EXPORT uint64_t native_attach(void *ctx, uint64_t os_tid);
+EXPORT uint64_t native_ticks(void *ctx);
+EXPORT uint64_t native_tenths(void *ctx);
 EXPORT int native_in_thread(void (*work)(void));
 EXPORT void native_log_reset(uint64_t refuse_every);
 EXPORT kpt_status native_chunk(void *ctx, const kpt_chunk *chunk);
@@ -20,6 +25,24 @@ uint64_t native_attach(void *ctx, uint64_t os_tid)
 {
     (void)ctx;
     return os_tid << 8 | 0xA5;
+}
+
+static _Atomic uint64_t ticks = UINT64_C(1) << 40;
+
+/* A host's clock, that moves on by one at each reading. */
+uint64_t native_ticks(void *ctx)
+{
+    (void)ctx;
+    return atomic_fetch_add(&ticks, 1);
+}
+
+/* Another, in tenths of a microsecond. */
+uint64_t native_tenths(void *ctx)
+{
+    struct timespec now;
+    (void)ctx;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 10000000 + (uint64_t)now.tv_nsec / 100;
 }
 
 static void *run(void *work)

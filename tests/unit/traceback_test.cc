@@ -96,7 +96,7 @@ class Facade : public testing::Test
     }
 
     scribe pen;
-    kpti_object object = {nullptr, &ROW, &pen, 0, 0};
+    kpti_object object = {nullptr, &ROW, &pen, 0, 0, {}};
     kpt_handle handle = make_handle(kpti_tracebacks_product.kind, &object, "at first");
     const kpt_tracebacks_ops &ops =
         *static_cast<const kpt_tracebacks_ops *>(kpti_tracebacks_product.ops);
