@@ -101,6 +101,7 @@ class _Calls:
         self.quiet, self.output, self.family, self.merges = quiet, output, family, merges
         path = family.new_path() if merges and family and not output.endswith(".kpt") else output
         self.recorded = _trace.Trace(path, options)  # type: ignore[arg-type]
+        self.recorded._is_whole = True
         self.announced = family is not None and not merges and not self.recorded._stream
         if family and self.announced:
             family.announce(path)

@@ -1,4 +1,4 @@
-"""The options of a trace: their names, how values are read, and their environment variables.
+"""The options of a trace: their names, how values are read, and their environment variables; and its output's name.
 
 OPTIONS is the one list of them; docs/python.md and the C side (hosts/standalone/options.c) are
 tested against it.
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         exclude: Union[str, Iterable[str]]
 
     Filter = tuple[str, str, bytes]
+    Path = Union[str, os.PathLike[str]]
 
 PREFIX = "KPYTRACE_"
 _MOST_32, _MOST_64 = 2**32 - 1, 2**64 - 1
@@ -196,6 +197,19 @@ def unknown(name: str) -> TypeError:
     near = difflib.get_close_matches(name, OPTIONS, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(OPTIONS)}"
     return TypeError(f"unknown option {name!r}{hint}")
+
+
+def check_output(output: Path, what: str = "trace") -> str:
+    """The absolute path, since programs change their folder; refused now rather than at the end."""
+    path = os.path.abspath(os.fsdecode(output))
+    if path.endswith(".kpt.gz"):
+        raise ValueError(f"a .kpt file can't be compressed: leave out .gz in {os.fsdecode(output)!r}")
+    folder = os.path.dirname(path)
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(2, f"the folder of the {what} does not exist", folder)
+    if os.path.isdir(path):
+        raise IsADirectoryError(21, f"the {what} needs a file's name, this is a folder", path)
+    return path
 
 
 def resolve(given: Mapping[str, object]) -> dict[str, object]:
