@@ -221,6 +221,14 @@ class _Run:
             self.recording.recorded._describe_again()
 
 
+def _named_like(real: Any, ours: Any) -> Any:
+    """Programs pickle functions by name: multiprocessing.Process(target=os._exit)."""
+    for name in ("__module__", "__name__", "__qualname__", "__doc__"):
+        setattr(ours, name, getattr(real, name))
+    ours.__wrapped__ = real
+    return ours
+
+
 def _before_exit(run: _Run) -> None:
     """os._exit runs no exit functions: the file is written before it."""
     import posix
@@ -233,8 +241,7 @@ def _before_exit(run: _Run) -> None:
         finally:
             real(status)
 
-    _exit.__doc__ = real.__doc__
-    posix._exit = os._exit = _exit
+    posix._exit = os._exit = _named_like(real, _exit)
 
 
 def _after_handlers() -> None:
@@ -249,9 +256,8 @@ def _after_handlers() -> None:
             _trace._standalone.listen()
         return before
 
-    if real.__module__ != __name__:
-        signal.__doc__ = real.__doc__
-        _signal.signal = signal
+    if not hasattr(real, "__wrapped__"):
+        _signal.signal = _named_like(real, signal)
 
 
 def _suffix_of(kind: Kind, output: str) -> str:

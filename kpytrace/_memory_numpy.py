@@ -35,6 +35,9 @@ class Watch:
         except ValueError:  # numpy was there, or another thread's import has seen it at the same time
             pass
 
+    def invalidate_caches(self) -> None:
+        """As all finders have it; there are none."""
+
     def find_spec(self, name: str, path: object = None, target: object = None) -> None:
         recording = self._recording()
         if recording is None or _is_there():
