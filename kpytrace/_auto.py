@@ -18,7 +18,7 @@ from __future__ import annotations
 import os
 import sys
 
-from . import _process, _trace
+from . import _options, _process, _trace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -315,4 +315,4 @@ def start() -> None:
     if MEMORY_VARIABLE in os.environ:
         _start(MEMORY_VARIABLE, f"kpytrace.{os.getpid()}.pickle")
     if VARIABLE in os.environ:
-        _start(VARIABLE, os.environ.get("KPYTRACE_OUTPUT") or f"kpytrace.{os.getpid()}.json")
+        _start(VARIABLE, _options.from_environment("KPYTRACE_OUTPUT") or f"kpytrace.{os.getpid()}.json")

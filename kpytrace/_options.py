@@ -7,6 +7,7 @@ tested against it.
 from __future__ import annotations
 
 import os
+import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -212,6 +213,11 @@ def check_output(output: Path, what: str = "trace") -> str:
     return path
 
 
+def from_environment(variable: str) -> str:
+    """A variable of ours; empty: it is not set, or python -E or -I ignores it, as it ignores Python's own."""
+    return "" if sys.flags.ignore_environment else os.environ.get(variable, "")
+
+
 def resolve(given: Mapping[str, object]) -> dict[str, object]:
     """The values of all options that are set, by keyword or else by environment variable, as the C
     side takes them. None counts as not given."""
@@ -222,7 +228,7 @@ def resolve(given: Mapping[str, object]) -> dict[str, object]:
     for option in OPTIONS.values():
         value, source = given.get(option.name), option.name
         if value is None:
-            value, source = os.environ.get(option.variable) or None, option.variable
+            value, source = from_environment(option.variable) or None, option.variable
         if value is not None:
             values[option.name] = _read(option, value, source)
     if "ring" in values:

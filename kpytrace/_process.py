@@ -104,6 +104,9 @@ def watch(stop: Callable[[], None], forget_in_child: Callable[[], None]) -> None
     """From now on `stop` runs when the process ends, and `forget_in_child` in each child of a fork."""
     import atexit
 
+    if sys.flags.ignore_environment:  # see _options.from_environment; C code reads these
+        for variable in ("KPYTRACE_CUPTI", "KPYTRACE_VERBOSE"):
+            os.environ.pop(variable, None)
     atexit.register(stop)
     os.register_at_fork(after_in_child=forget_in_child)
 

@@ -47,7 +47,7 @@ class Trace:
 
     def __init__(self, output: Optional[Path] = None, options: Optional[Options] = None) -> None:
         if output is None:
-            output = os.environ.get("KPYTRACE_OUTPUT") or None
+            output = _options.from_environment("KPYTRACE_OUTPUT") or None
         self._output = None if output is None else _check_output(output)
         self._options = _options.resolve(options or {})
         self._ring = ("ring_ns" in self._options or "ring_bytes" in self._options

@@ -50,7 +50,8 @@ bool Recorder::make()
     args.tool_id = settings_->tool_id;
     if (bond_.make(args)) return true;
     if (!args.tool_id) return false;
-    TORCH_WARN("kpytrace: ", bond_.error(), "; another tool id is used");
+    // The id is a preference: torch's own. Where another tool has it, or another tracer of ours, as that of
+    // KPYTRACE, records under another one, any id records the same.
     args.tool_id = 0;
     return bond_.make(args);
 }
