@@ -48,7 +48,7 @@ class OutLinks : public Scratch
     }
 };
 
-#define NEEDS_ROOT()                                                                                \
+#define NEEDS_ROOT() \
     if (geteuid() != 0) GTEST_SKIP() << "only root can make another user's files"
 
 TEST_F(OutLinks, AnotherUsersLinkInASharedFolderIsNotFollowed)
@@ -83,7 +83,8 @@ TEST_F(OutLinks, NorIsAnotherUsersPipeWrittenTo)
     make_folder("shared", 01777);
     ASSERT_EQ(mkfifo(path("shared/pipe").c_str(), 0666), 0);
     ASSERT_EQ(chown(path("shared/pipe").c_str(), STRANGER, STRANGER), 0);
-    const int reader = open(path("shared/pipe").c_str(), O_RDONLY | O_NONBLOCK); /* else the mistake would hang */
+    const int reader =
+        open(path("shared/pipe").c_str(), O_RDONLY | O_NONBLOCK); /* else the mistake would hang */
     EXPECT_EQ(write("shared/pipe", "new"), EACCES);
     close(reader);
 }
@@ -125,13 +126,18 @@ TEST_F(OutLinks, FoldersAreResolvedAsByRealpath)
     make_link("loop", "loop");
     make_link("/", "root");
     make_link("../a/./relative/..", "a/up");
-    const std::string names[] = {"a", "a/", "a//b", "a/./b/..", "a/relative", "absolute", "absolute/..", "root",
-                                 "root/tmp", "a/up", "a/up/b", "loop", "none", "none/b", "file", "file/x"};
+    const std::string names[] = {"a",          "a/",       "a//b",        "a/./b/..",
+                                 "a/relative", "absolute", "absolute/..", "root",
+                                 "root/tmp",   "a/up",     "a/up/b",      "loop",
+                                 "none",       "none/b",   "file",        "file/x"};
     for (const std::string &name : names) {
         char expected[PATH_MAX];
         const char *found = realpath(path(name).c_str(), expected);
         const bool is_folder = found && std::filesystem::is_directory(found);
-        EXPECT_EQ(resolved(path(name)), is_folder ? found : found ? strerror(ENOTDIR) : strerror(errno)) << name;
+        EXPECT_EQ(resolved(path(name)), is_folder ? found
+                                        : found   ? strerror(ENOTDIR)
+                                                  : strerror(errno))
+            << name;
     }
     EXPECT_EQ(resolved("/"), "/");
     EXPECT_EQ(resolved("/.."), "/");
