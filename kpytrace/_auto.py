@@ -18,7 +18,7 @@ from __future__ import annotations
 import os
 import sys
 
-from . import _process, _trace
+from . import _options, _process, _trace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -101,6 +101,7 @@ class _Calls:
         self.quiet, self.output, self.family, self.merges = quiet, output, family, merges
         path = family.new_path() if merges and family and not output.endswith(".kpt") else output
         self.recorded = _trace.Trace(path, options)  # type: ignore[arg-type]
+        self.recorded._is_whole = True
         self.announced = family is not None and not merges and not self.recorded._stream
         if family and self.announced:
             family.announce(path)
@@ -220,6 +221,14 @@ class _Run:
             self.recording.recorded._describe_again()
 
 
+def _named_like(real: Any, ours: Any) -> Any:
+    """Programs pickle functions by name: multiprocessing.Process(target=os._exit)."""
+    for name in ("__module__", "__name__", "__qualname__", "__doc__"):
+        setattr(ours, name, getattr(real, name))
+    ours.__wrapped__ = real
+    return ours
+
+
 def _before_exit(run: _Run) -> None:
     """os._exit runs no exit functions: the file is written before it."""
     import posix
@@ -232,8 +241,7 @@ def _before_exit(run: _Run) -> None:
         finally:
             real(status)
 
-    _exit.__doc__ = real.__doc__
-    posix._exit = os._exit = _exit
+    posix._exit = os._exit = _named_like(real, _exit)
 
 
 def _after_handlers() -> None:
@@ -248,9 +256,8 @@ def _after_handlers() -> None:
             _trace._standalone.listen()
         return before
 
-    if real.__module__ != __name__:
-        signal.__doc__ = real.__doc__
-        _signal.signal = signal
+    if not hasattr(real, "__wrapped__"):
+        _signal.signal = _named_like(real, signal)
 
 
 def _suffix_of(kind: Kind, output: str) -> str:
@@ -308,4 +315,4 @@ def start() -> None:
     if MEMORY_VARIABLE in os.environ:
         _start(MEMORY_VARIABLE, f"kpytrace.{os.getpid()}.pickle")
     if VARIABLE in os.environ:
-        _start(VARIABLE, os.environ.get("KPYTRACE_OUTPUT") or f"kpytrace.{os.getpid()}.json")
+        _start(VARIABLE, _options.from_environment("KPYTRACE_OUTPUT") or f"kpytrace.{os.getpid()}.json")

@@ -1,6 +1,7 @@
 """Recordings of memory: who allocated what, and when, on top of the C host, kpytrace._standalone.
 
-At most one records in a process. The recording is the plugin's, outside of Python's own memory.
+At most one records in a process. The recording is the plugin's, outside of Python's own memory. What a signal
+handler raises leaves one that either records, and can be stopped, or does not (_running).
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from _thread import RLock
 
 from . import _memory_numpy as _numpy
 from . import _options, _process, _trace
+from ._running import Registry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 SUFFIXES = (".pickle", ".json", ".pftrace")
 
 _lock = RLock()  # around each call: who comes second waits
-_active: Optional[Memory] = None
+_recordings = Registry()
 _standalone: Any = None
 
 
@@ -48,6 +50,9 @@ class Memory:
     """A recording of memory: runs between start() and stop(), or inside of a `with`. It may be
     started again, and then goes on; it is held as long as this object lives, or until close()."""
 
+    key: object = None  # of the registry
+    _handle: object = None
+
     def __init__(self, path: Optional[Path] = None, sample_bytes: Union[int, str] = 0,
                  max_entries: int = 0, max_frames: int = 0) -> None:
         self._path = None if path is None else _check_path(path)
@@ -55,39 +60,54 @@ class Memory:
             _check_number("sample_bytes", sample_bytes, _options.read_bytes),
             _check_number("max_entries", max_entries, _options.read_u64),
             _check_number("max_frames", max_frames, _options.read_u32))
-        self._handle: object = None
+        self._numpy = _numpy.Watch(self)
         self._closed = False
         self._writes_at_term = False  # where SIGTERM ends the process
 
     @property
     def running(self) -> bool:
         """Whether it records now."""
-        return _active is self
+        return self._handle is not None and bool(_standalone.memory_is_recording(self._handle))
 
     def start(self) -> Memory:
         """Begins to record, or goes on. Blocks from before are not known; their frees are."""
-        global _active
+        self._start()
+        _recordings.kept[self.key] = self
+        return self
+
+    def _start(self) -> None:
+        """Until it is kept, the recording ends with the last reference to this object."""
         _standalone_of()  # before the lock: in the child of a fork its hook makes that anew
         with _lock:
             if self._closed:
                 raise RuntimeError("this recording is closed: make a new one")
-            if _active is self:
-                return self
-            if _active is not None:
+            if self.running:
+                return
+            if _recordings.newest() is not None:
                 raise RuntimeError("memory is being recorded already in this process: "
                                    "end that recording before you begin another")
+            for ended in _recordings.all():  # whose stop() a handler's exception has interrupted
+                _recordings.remove(ended)
             if self._handle is None:
                 self._handle = self._make()
-            self._begin()
-            _active = self
-        return self
+            _recordings.borrow(self)
+            try:
+                self._begin()
+            except BaseException:
+                self._end()
+                _recordings.remove(self)
+                raise
 
     def _begin(self) -> None:
-        _standalone.memory_start(self._handle)
-        self._numpy = _numpy.Watch(lambda: _standalone.memory_start(self._handle))
+        self._look()
         self._numpy.start()
 
+    def _look(self) -> None:
+        """Records from now on, also what numpy allocates, if it is there."""
+        _standalone.memory_start(self._handle)
+
     def _end(self) -> None:
+        """Again is no change: a handler that raises here leaves it for the next stop()."""
         self._forget()
         _standalone.memory_stop(self._handle)
 
@@ -107,16 +127,17 @@ class Memory:
     def stop(self) -> None:
         """Ends recording, and writes the file if there is one. If that can't be written the
         recording is kept: export() it elsewhere."""
-        global _active
         with _lock:
             if self._handle is None:
                 raise RuntimeError("this recording has not been started")
-            if _active is not self:
+            if self.key not in _recordings.entries:
                 return
             self._end()
-            _active = None
-            if self._path is not None:
-                _standalone.memory_export(self._handle, self._path)
+            try:
+                if self._path is not None:
+                    _standalone.memory_export(self._handle, self._path)
+            finally:
+                _recordings.remove(self)
 
     def export(self, path: Path) -> str:
         """Writes what was recorded so far, also while it runs, and returns the file's name. A failed
@@ -149,17 +170,17 @@ class Memory:
 
     def close(self) -> None:
         """Frees the recording now; stops it, without writing anything, if it still runs."""
-        global _active
         with _lock:
-            if _active is self:
+            if self.running:
                 self._end()
-                _active = None
+            _recordings.remove(self)
             if self._handle is not None:
                 _standalone.memory_free(self._handle)
             self._closed = True
 
     def __enter__(self) -> Memory:
-        return self.start()
+        self._start()
+        return self
 
     def __exit__(self, kind: Optional[type[BaseException]], error: Optional[BaseException],
                  where: Optional[TracebackType]) -> None:
@@ -190,18 +211,24 @@ def memory(path: Optional[Path] = None, *, sample_bytes: Union[int, str] = 0, ma
 
 def _stop_at_exit() -> None:
     with _lock:  # another thread may be writing one
-        running = _active
+        running: Optional[Memory] = _recordings.newest()
     if running is not None:
         _process.stop_last(running.stop, running._path)
 
 
 def _forget_in_child() -> None:
     """The child records nothing, and must not write its parent's file."""
-    global _active, _lock
-    running, _active = _active, None
+    global _lock
     _lock = RLock()
-    if running is not None:
-        running._forget()
+    for recording in _recordings.all():
+        recording._forget()
+    _recordings.clear()
+
+
+def __getattr__(name: str) -> Any:
+    if name != "_active":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _recordings.newest()
 
 
 def _standalone_of() -> Any:

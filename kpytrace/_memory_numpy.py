@@ -4,10 +4,11 @@ start, as it must not ask Python anything while it allocates."""
 from __future__ import annotations
 
 import sys
+from _weakref import ref
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from ._memory import Memory
 
 # Its second module, before 2.0 and since: when that is there, the first one, which has the allocator, is whole.
 MODULES = ("numpy._core.umath", "numpy.core.umath")
@@ -19,10 +20,10 @@ def _is_there() -> bool:
 
 class Watch:
     """Between start() and stop(), or until numpy is there, a finder of modules that finds none: numpy imports
-    dozens of modules behind that one, and each is asked of it."""
+    dozens of modules behind that one, and each is asked of it. It does not keep the recording."""
 
-    def __init__(self, look: Callable[[], object]) -> None:
-        self._look = look
+    def __init__(self, recording: Memory) -> None:
+        self._recording = ref(recording)
 
     def start(self) -> None:
         if not _is_there():
@@ -34,10 +35,15 @@ class Watch:
         except ValueError:  # numpy was there, or another thread's import has seen it at the same time
             pass
 
+    def invalidate_caches(self) -> None:
+        """As all finders have it; there are none."""
+
     def find_spec(self, name: str, path: object = None, target: object = None) -> None:
-        if _is_there():
+        recording = self._recording()
+        if recording is None or _is_there():
             try:
-                self._look()
+                if recording is not None:
+                    recording._look()
             except RuntimeError:  # the recording is being exported: at the next import
                 return
             self.stop()

@@ -1,4 +1,4 @@
-"""The program's own marks, spans and counters: they go into the trace that runs, and cost next to
+"""The program's own marks, spans and counters: they go into each trace that runs, and cost next to
 nothing while none does. Nothing of this file is recorded: a mark lies in the function that makes it.
 """
 
@@ -38,14 +38,21 @@ def _members(values: dict[str, Any]) -> str:
 
 
 def _note(what: int, name: str, values: Optional[dict[str, Any]], value: float = 0.0,
-          flow: int = 0, partner: int = 0) -> int:
-    active = _trace._active
-    if active is None or active._handle is None:
-        return 0
-    text = name.encode("utf-8", "replace").decode()
-    number: int = _trace._standalone.note(
-        active._handle, what, text, _members(values) if values else "", value, flow, partner)
-    return number
+          flow: int = 0, partners: Optional[dict[object, int]] = None) -> dict[object, int]:
+    """Notes it in each trace that runs; of an end, in each that has its beginning. Returns the note's number
+    in each, by the trace's key."""
+    numbers: dict[object, int] = {}
+    if not _trace._traces.entries:
+        return numbers
+    text, members = name.encode("utf-8", "replace").decode(), _members(values) if values else ""
+    for trace in _trace._traces.all():
+        handle = trace._handle
+        partner = 0 if partners is None else partners.get(trace.key, 0)
+        if handle is not None and (partner or partners is None):
+            number = _trace._standalone.note(handle, what, text, members, value, flow, partner)
+            if number:
+                numbers[trace.key] = number
+    return numbers
 
 
 def mark(name: str, /, *, flow: int = 0, **values: Any) -> None:
@@ -71,21 +78,22 @@ class span:
     different threads.
     """
 
-    __slots__ = ("_name", "_flow", "_values", "_number")
+    __slots__ = ("_name", "_flow", "_values", "_numbers")
 
     def __init__(self, name: str, /, *, flow: int = 0, **values: Any) -> None:
-        self._name, self._flow, self._values, self._number = name, flow, values, 0
+        self._name, self._flow, self._values = name, flow, values
+        self._numbers: dict[object, int] = {}
 
     def begin(self) -> span:
         """Begins it; one that has ended may begin again."""
-        self._number = _note(_BEGIN, self._name, self._values, flow=self._flow)
+        self._numbers = _note(_BEGIN, self._name, self._values, flow=self._flow)
         return self
 
     def end(self) -> None:
         """Ends it; without a begin this is nothing."""
-        number, self._number = self._number, 0
-        if number:
-            _note(_END, self._name, None, partner=number)
+        numbers, self._numbers = self._numbers, {}
+        if numbers:
+            _note(_END, self._name, None, partners=numbers)
 
     def __enter__(self) -> span:
         return self.begin()

@@ -1,4 +1,4 @@
-"""The options of a trace: their names, how values are read, and their environment variables.
+"""The options of a trace: their names, how values are read, and their environment variables; and its output's name.
 
 OPTIONS is the one list of them; docs/python.md and the C side (hosts/standalone/options.c) are
 tested against it.
@@ -7,6 +7,7 @@ tested against it.
 from __future__ import annotations
 
 import os
+import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
         exclude: Union[str, Iterable[str]]
 
     Filter = tuple[str, str, bytes]
+    Path = Union[str, os.PathLike[str]]
 
 PREFIX = "KPYTRACE_"
 _MOST_32, _MOST_64 = 2**32 - 1, 2**64 - 1
@@ -198,6 +200,24 @@ def unknown(name: str) -> TypeError:
     return TypeError(f"unknown option {name!r}{hint}")
 
 
+def check_output(output: Path, what: str = "trace") -> str:
+    """The absolute path, since programs change their folder; refused now rather than at the end."""
+    path = os.path.abspath(os.fsdecode(output))
+    if path.endswith(".kpt.gz"):
+        raise ValueError(f"a .kpt file can't be compressed: leave out .gz in {os.fsdecode(output)!r}")
+    folder = os.path.dirname(path)
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(2, f"the folder of the {what} does not exist", folder)
+    if os.path.isdir(path):
+        raise IsADirectoryError(21, f"the {what} needs a file's name, this is a folder", path)
+    return path
+
+
+def from_environment(variable: str) -> str:
+    """A variable of ours; empty: it is not set, or python -E or -I ignores it, as it ignores Python's own."""
+    return "" if sys.flags.ignore_environment else os.environ.get(variable, "")
+
+
 def resolve(given: Mapping[str, object]) -> dict[str, object]:
     """The values of all options that are set, by keyword or else by environment variable, as the C
     side takes them. None counts as not given."""
@@ -208,7 +228,7 @@ def resolve(given: Mapping[str, object]) -> dict[str, object]:
     for option in OPTIONS.values():
         value, source = given.get(option.name), option.name
         if value is None:
-            value, source = os.environ.get(option.variable) or None, option.variable
+            value, source = from_environment(option.variable) or None, option.variable
         if value is not None:
             values[option.name] = _read(option, value, source)
     if "ring" in values:

@@ -22,6 +22,8 @@ _LAUNCHERS = ("torchrun", "accelerate", "deepspeed", "torch.distributed.run", "t
               "torch.distributed.launcher")
 _MOST_COMMAND = 600  # bytes; the host keeps a thousand of all this
 
+_watches_forks = False
+_fork_filter: Any = None  # the last one that suppressed Python's warning of threads
 _forked = False
 _named = ""  # by multiprocessing
 
@@ -102,6 +104,9 @@ def watch(stop: Callable[[], None], forget_in_child: Callable[[], None]) -> None
     """From now on `stop` runs when the process ends, and `forget_in_child` in each child of a fork."""
     import atexit
 
+    if sys.flags.ignore_environment:  # see _options.from_environment; C code reads these
+        for variable in ("KPYTRACE_CUPTI", "KPYTRACE_VERBOSE"):
+            os.environ.pop(variable, None)
     atexit.register(stop)
     os.register_at_fork(after_in_child=forget_in_child)
 
@@ -116,37 +121,47 @@ def stop_last(stop: Callable[[], object], output: Optional[str]) -> None:
         tell_failure(output, error)
 
 
-class _ForkWarning:
-    """Matches what Python says of a fork where there are other threads, if those are ours."""
-
-    def match(self, text: str) -> bool:
-        return "use of fork() may lead to deadlocks" in text and _threads_of_others() == 1
-
-
-_fork_warning = _ForkWarning()
-
-
-def _threads_of_others() -> int:
-    """How many threads the program has but for those that flush and listen."""
-    others = 0
+def _are_other_threads_ours() -> bool:
+    """Whether there are other threads than the program's one: those that flush and listen."""
+    ours = False
     for tid in os.listdir("/proc/self/task"):
         try:
             with open(f"/proc/self/task/{tid}/comm", encoding="utf-8", errors="replace") as file:
-                # The first one has the program's name, which may be this.
-                others += file.read() != "kpytrace\n" or tid == str(os.getpid())
+                name = file.read()
         except OSError:  # it has ended
-            pass
-    return others
+            continue
+        if tid != str(os.getpid()):  # the first one has the program's name, which may be this
+            if name != "kpytrace\n":
+                return False
+            ours = True
+    return ours
+
+
+def _before_fork() -> None:
+    """Python (3.12 and later) warns of a fork where there are several threads. A filter suppresses that while the
+    others are ours, and is removed when they are not. It is one that `warnings` made, of a pattern: libraries read,
+    compare and pickle the filters, and give them to their workers."""
+    global _fork_filter
+    import warnings
+
+    try:
+        get: Any = getattr(warnings, "_get_filters", lambda: warnings.filters)  # 3.14 and later: of the context
+        if not _are_other_threads_ours():
+            while _fork_filter in get():
+                get().remove(_fork_filter)
+        elif get()[:1] != [_fork_filter]:  # a new filter has Python show once more what it has shown
+            warnings.filterwarnings("ignore", r".*use of fork(pty)?\(\) may lead to deadlocks", DeprecationWarning)
+            _fork_filter = get()[0]
+    except OSError:  # there is no /proc
+        pass
 
 
 def allow_forks() -> None:
-    """The threads that write a trace are none of the program's: Python (3.12 and later) is not to warn of them."""
-    if sys.version_info >= (3, 12):
-        import warnings
-
-        add: Any = getattr(warnings, "_add_filter", None)
-        if add:
-            add("ignore", _fork_warning, DeprecationWarning, None, 0, append=False)
+    """The threads that write a trace are none of the program's: Python is not to warn of them."""
+    global _watches_forks
+    if sys.version_info >= (3, 12) and not _watches_forks:
+        _watches_forks = True
+        os.register_at_fork(before=_before_fork)
 
 
 def forked() -> None:

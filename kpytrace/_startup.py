@@ -1,15 +1,41 @@
-"""What the .pth file calls when Python starts and one of KPYTRACE, KPYTRACE_MEMORY and KPYTRACE_TORCH is set."""
+"""What the .pth file calls when Python starts and one of KPYTRACE, KPYTRACE_MEMORY and KPYTRACE_TORCH is set.
+
+python -E and -I ignore these variables, as they ignore Python's own. `kpytrace run`, which passes its options by the
+first two, adds -X kpytrace there."""
 
 from __future__ import annotations
 
 import os
+import sys
+
+_is_started = False
+
+
+def _is_main_interpreter() -> bool:
+    """Whether this is the interpreter that the process began with: the others run .pth files, too."""
+    try:
+        if sys.version_info >= (3, 13):
+            import _interpreters as interpreters
+        else:
+            import _xxsubinterpreters as interpreters
+    except ImportError:  # this Python can't make others
+        return True
+    return bool(interpreters.get_current() == interpreters.get_main())
 
 
 def start() -> None:
-    if os.environ.get("KPYTRACE_TORCH"):
+    """Once: in a virtual environment Python runs .pth files twice."""
+    global _is_started
+    if _is_started or not _is_main_interpreter():
+        return
+    _is_started = True
+    is_ignored = bool(sys.flags.ignore_environment)
+    if os.environ.get("KPYTRACE_TORCH") and not is_ignored:
         from .torch import _auto as torch_auto
 
         torch_auto.start()
+    if is_ignored and "kpytrace" not in sys._xoptions:
+        return
     if os.environ.get("KPYTRACE") or os.environ.get("KPYTRACE_MEMORY"):
         from . import _auto
 

@@ -1,51 +1,39 @@
 """Start, stop and trace: the package's functions on top of the C host, kpytrace._standalone.
 
-At most one trace is active in a process. Everything here may be called from any thread, also from
-signal handlers and finalizers: the locks are reentrant, the one for _active is held for a start at
-most, and stopping a stopped trace is no change.
+Traces nest; start() alone is refused while another trace of the program's own runs. Everything here may be
+called from any thread, also from signal handlers and finalizers: the locks are reentrant, the one for starts is
+held for a start at most, and stopping a stopped trace is no change. After an exception of a signal handler a
+trace either runs, and can be stopped, or does not (_running).
 """
 
 from __future__ import annotations
 
 import os
 import time
-from _thread import RLock  # threading itself takes a millisecond to import
+from _thread import RLock, get_ident  # threading itself takes a millisecond to import
 
 from . import _options
+from ._options import check_output as _check_output
+from ._running import Registry
 from ._summary import Summary
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
-    from typing import Any, Optional, TypeVar, Union
+    from typing import Any, Optional, TypeVar
 
     from typing_extensions import Unpack
 
-    from ._options import Options
+    from ._options import Options, Path
 
     Function = TypeVar("Function", bound=Callable[..., Any])
-    Path = Union[str, os.PathLike[str]]
 
 _NOTES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_notes.py")
 
-_lock = RLock()
-_active: Optional[Trace] = None
-_ending: Optional[Trace] = None  # one that stop() is writing
+_lock = RLock()  # around each start
+_traces = Registry()
 _standalone: Any = None  # the C host, once loaded
-
-
-def _check_output(output: Path, what: str = "trace") -> str:
-    """The absolute path, since programs change their folder; refused now rather than at the end."""
-    path = os.path.abspath(os.fsdecode(output))
-    if path.endswith(".kpt.gz"):
-        raise ValueError(f"a .kpt file can't be compressed: leave out .gz in {os.fsdecode(output)!r}")
-    folder = os.path.dirname(path)
-    if not os.path.isdir(folder):
-        raise FileNotFoundError(2, f"the folder of the {what} does not exist", folder)
-    if os.path.isdir(path):
-        raise IsADirectoryError(21, f"the {what} needs a file's name, this is a folder", path)
-    return path
 
 
 class Trace:
@@ -55,9 +43,11 @@ class Trace:
     several files.
     """
 
+    key: object = None  # of the registry
+
     def __init__(self, output: Optional[Path] = None, options: Optional[Options] = None) -> None:
         if output is None:
-            output = os.environ.get("KPYTRACE_OUTPUT") or None
+            output = _options.from_environment("KPYTRACE_OUTPUT") or None
         self._output = None if output is None else _check_output(output)
         self._options = _options.resolve(options or {})
         self._ring = ("ring_ns" in self._options or "ring_bytes" in self._options
@@ -65,14 +55,17 @@ class Trace:
         self._stream = self._plan_stream()
         self._host: dict[str, object] = {}  # what the C host alone is told
         self._handle: object = None
+        self._is_whole = False  # it records the program from its start to its end, and others nest in it
         self._noop: Optional[str] = None
         self._no_gpu: Optional[str] = None
         self._told_no_gpu = False
         self._pid = 0
         self._began = 0.0
         self._ended: Optional[float] = None
+        self._counts: Optional[dict[str, int]] = None  # of what was written
         self._summary: Optional[Summary] = None
         self._failure: Optional[OSError] = None  # of the stream
+        self._stopper = 0  # the thread that is in stop(), or was the last one
         self._progress: Optional[Callable[[int], None]] = None
         self._unwatch: Callable[[], None] = lambda: None
         self._lock = RLock()  # around each call: who stops it a second time waits for the first one's summary
@@ -92,7 +85,7 @@ class Trace:
     @property
     def running(self) -> bool:
         """Whether it records now."""
-        return _active is self
+        return self._handle is not None and bool(_standalone.is_recording(self._handle))
 
     @property
     def summary(self) -> Optional[Summary]:
@@ -101,19 +94,22 @@ class Trace:
 
     def start(self) -> Trace:
         """Begins to record. A trace can be started once."""
-        return self._start()
+        return self._start(nests=False)
 
-    def _start(self) -> Trace:
-        global _active
+    def _start(self, nests: bool) -> Trace:
+        """A trace that does not nest is kept until it is stopped, without a reference of the caller's."""
         plugin = _load()  # before the lock: in the child of a fork its hook makes that anew
         from . import _process
 
         with _lock:
-            if _active is not None:
+            if not nests and any(trace.running and not trace._is_whole for trace in _traces.all()):
                 raise RuntimeError("a trace is running already in this process: "
                                    "end it with kpytrace.stop() before you begin another")
             if self._handle is not None:
                 raise RuntimeError("this trace has been used already: make a new one")
+            for trace in _traces.all():
+                if trace._stopper == get_ident() and not trace.running:  # an exception has interrupted its stop()
+                    _traces.remove(trace)
             options = dict(self._options, **self._host, info=_process.describe(), ring=self._ring)
             options.setdefault("tasks", True)  # which costs nothing where no coroutine runs
             # A mark belongs to the function that makes it, not to ours.
@@ -129,45 +125,47 @@ class Trace:
                 _process.allow_forks()
             self._pid = os.getpid()
             self._began = time.perf_counter()
+            _traces.borrow(self)
             # From here on calls are recorded: the fewer of our own, the better.
             self._handle, self._noop, self._no_gpu = _standalone.start(plugin, options)
-            _active = self
+        if self._ring or self._noop or self._no_gpu:
+            try:
+                self._begun()
+            except BaseException:
+                self.close()
+                raise
+        if not nests:
+            _traces.kept[self.key] = self
+        return self
+
+    def _begun(self) -> None:
         if self._ring and self._output:
             from . import _flight
 
             self._unwatch = _flight.watch(self)
         if self._noop:
-            self._warn(f"kpytrace records nothing: {self._noop}")
+            import warnings
+
+            # Where the user called start(), or wrote `with`: above this, _start and its caller.
+            warnings.warn(f"kpytrace records nothing: {self._noop}", RuntimeWarning, 4)
         if self._no_gpu:
             self._tell_no_gpu()
-        return self
 
     def _tell_no_gpu(self) -> None:
         """Once, on stderr: the program goes on, and so does the trace."""
-        if not self._told_no_gpu:
-            from ._auto import tell
+        from ._auto import tell
 
+        if not self._told_no_gpu:
             self._told_no_gpu = True
             tell(f"kpytrace: GPUs are not recorded: {self._no_gpu}")
-
-    def _warn(self, text: str) -> None:
-        import warnings
-
-        try:
-            # Where the user called start(), or wrote `with`: above this, _start and its caller.
-            warnings.warn(text, RuntimeWarning, 4)
-        except RuntimeWarning:  # python -W error: then the trace must not go on
-            self.close()
-            raise
 
     def stop(self) -> Summary:
         """Ends recording, writes the output if there is one, and tells what the trace holds. If the
         output can't be written the recording is kept: call again, or write() it elsewhere."""
-        global _ending
         with self._lock:
             if self._handle is None:
                 raise RuntimeError("this trace has not been started")
-            _ending = self
+            self._stopper = get_ident()
             try:
                 if self._ended is None:
                     self._end()
@@ -175,32 +173,25 @@ class Trace:
                     self._summary = self._finish()
                 return self._summary
             finally:
-                _ending = None
+                if not self.running:
+                    _traces.remove(self)
 
     def _end(self) -> None:
-        global _active
+        """Again is no change: a handler that raises here leaves it for the next stop()."""
         try:
             _standalone.stop(self._handle)
         except OSError as error:  # it has stopped, but its stream is not whole
             self._failure = error
-        self._ended = time.perf_counter()
         self._unwatch()
-        with _lock:
-            if _active is self:
-                _active = None
+        self._ended = time.perf_counter()
 
     def _finish(self) -> Summary:
         # A fork leaves the child with an empty recording: it must not overwrite its parent's file.
         path = self._output if self._pid == os.getpid() else None
         stats = _standalone.stats(self._handle)
-        try:
-            counts = _standalone.write(
-                self._handle, None if path == self._stream else path, self._progress)
-        except OSError:
-            if path is None or path != self._stream or os.path.isfile(path):
-                raise
-            counts = {"calls": stats["events"] // 2, "threads": stats["threads"], "names": 0}
-        if path and self._stream and path != self._stream:
+        if self._counts is None:
+            self._counts = self._write_output(path, stats)
+        if path and self._stream and path != self._stream and os.path.exists(self._stream):
             os.unlink(self._stream)
         if self._failure:
             failure, self._failure = self._failure, None
@@ -209,9 +200,19 @@ class Trace:
         self._no_gpu, kernels, gpu_dropped, lost = _standalone.gpu(self._handle)
         if self._no_gpu:
             self._tell_no_gpu()
-        return Summary(path, counts["calls"], counts["threads"], counts["names"],
+        return Summary(path, self._counts["calls"], self._counts["threads"], self._counts["names"],
                        stats["events_dropped"], seconds, self._noop, kernels, self._no_gpu,
                        gpu_dropped + lost)
+
+    def _write_output(self, path: Optional[str], stats: dict[str, int]) -> dict[str, int]:
+        try:
+            counts: dict[str, int] = _standalone.write(
+                self._handle, None if path == self._stream else path, self._progress)
+        except OSError:
+            if path is None or path != self._stream or os.path.isfile(path):
+                raise
+            counts = {"calls": stats["events"] // 2, "threads": stats["threads"], "names": 0}
+        return counts
 
     def dump(self, path: Optional[Path] = None) -> str:
         """Writes what is recorded now, while the trace goes on, and returns the file's name: `path`,
@@ -255,22 +256,20 @@ class Trace:
 
     def close(self) -> None:
         """Frees the recording now; stops it, without writing anything, if it still runs."""
-        global _active
         with self._lock:
             if self._handle is not None:
                 _standalone.close(self._handle)
                 self._unwatch()
-            with _lock:
-                if _active is self:
-                    _active = None
+            _traces.remove(self)
 
     def __call__(self, function: Function) -> Function:
-        """As a decorator: traces each call of the function, and writes the output after it."""
+        """As a decorator: traces each call of the function, and writes the output after it. A call that
+        begins while another one is traced, as of a function that calls itself, is a part of that trace."""
         if self._handle is not None:
             raise RuntimeError("this trace has been used already: make a new one")
-        from ._decorate import decorate
+        from ._decorate import trace_calls
 
-        return decorate(function, self._again)
+        return trace_calls(function, self._again)
 
     def _again(self) -> Trace:
         made = Trace.__new__(Trace)
@@ -278,7 +277,7 @@ class Trace:
         return made
 
     def __enter__(self) -> Trace:
-        return self._start()
+        return self._start(nests=True)
 
     def __exit__(self, kind: Optional[type[BaseException]], error: Optional[BaseException],
                  where: Optional[TracebackType]) -> None:
@@ -323,32 +322,39 @@ def start(output: Optional[Path] = None, **options: Unpack[Options]) -> Trace:
                               below it), a file or the beginning of its path ("src/"), a glob
                               ("*/site-packages/*"). An exclude wins over an include.
 
-    Only one trace is active at a time. A trace that still runs when the program ends is stopped and
-    written then.
+    start() is refused while another trace of the program's own runs; trace() nests in it, and both nest
+    in that of `kpytrace run`. A trace that still runs when the program ends is stopped and written then.
     """
-    return Trace(output, options)._start()
+    return Trace(output, options)._start(nests=False)
 
 
 def stop() -> Summary:
     """Ends the trace that start() began, writes its output, and returns a summary of it."""
-    running = _active
-    if running is None:
-        raise RuntimeError("no trace is running: begin one with kpytrace.start()")
-    return running.stop()
+    return _newest().stop()
 
 
 def dump(path: Optional[Path] = None) -> str:
-    """Writes what the active trace has recorded so far; it goes on. Returns the file's name: `path`,
-    or the output's with a number in it."""
-    running = _active
+    """Writes what the newest trace that runs has recorded so far, as its dump() does."""
+    return _newest().dump(path)
+
+
+def _newest() -> Trace:
+    running: Optional[Trace] = _traces.newest()
     if running is None:
         raise RuntimeError("no trace is running: begin one with kpytrace.start()")
-    return running.dump(path)
+    return running
+
+
+def __getattr__(name: str) -> Any:
+    if name != "_active":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _traces.newest()
 
 
 def trace(path: Optional[Path] = None, **options: Unpack[Options]) -> Trace:
     """A trace of a block, written to `path` at its end; the options are those of start(). Also a
-    decorator: each call of the function is traced.
+    decorator: each call of the function is traced. It may run inside of another trace: each records what
+    happens between its beginning and its end.
 
     >>> with kpytrace.trace("out.json", exclude="importlib") as t:
     ...     work()
@@ -363,23 +369,20 @@ def trace(path: Optional[Path] = None, **options: Unpack[Options]) -> Trace:
 def _stop_at_exit() -> None:
     from . import _process
 
-    for running in (_active, _ending):
-        if running is not None:
-            _process.stop_last(running.stop, running._output)
+    for trace in reversed(list(_traces.all())):
+        _process.stop_last(trace.stop, trace._output)
 
 
 def _forget_in_child() -> None:
-    global _active, _ending, _lock
+    global _lock
     _lock = RLock()  # another thread of the parent may have held them
-    for running in (_active, _ending):
-        if running is not None:
-            running._lock = RLock()
-    _active = _ending = None
+    for trace in _traces.all():
+        trace._lock = RLock()
+    _traces.clear()
 
 
 def _load() -> object:
-    """Loads the C host and sets the hooks, at the first start: importing the package does neither.
-    Returns the plugin's path."""
+    """Loads the C host and sets the hooks, at the first start, not at the import. Returns the plugin's path."""
     global _standalone
     from . import _plugin, _process
 

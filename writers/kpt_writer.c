@@ -118,7 +118,7 @@ static int open_stream(kpti_kpt_writer *w, const char *path, char *beside)
     if (place->kind == KPTI_OUT_DESCRIPTOR) {
         w->fd = fcntl(place->descriptor, F_DUPFD_CLOEXEC, 0);
     } else if (place->kind == KPTI_OUT_INTO) {
-        w->fd = open(place->path, O_WRONLY | O_CLOEXEC);
+        w->fd = open(place->path, place->open_flags);
     } else {
         w->fd = kpti_out_path_beside(place, beside);
         if (w->fd < 0) return -w->fd;

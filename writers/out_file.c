@@ -30,7 +30,7 @@ static int open_into(kpti_out_file *out)
         if (out->place.kind == KPTI_OUT_DESCRIPTOR)
             out->fd = fcntl(out->place.descriptor, F_DUPFD_CLOEXEC, 0);
         else
-            out->fd = open(out->place.path, O_WRONLY | O_CLOEXEC);
+            out->fd = open(out->place.path, out->place.open_flags);
     } while (out->fd < 0 && errno == EINTR && !is_interrupted(out));
     return out->fd < 0 ? errno : 0;
 }

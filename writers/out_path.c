@@ -10,6 +10,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "out_links.h"
+
 enum { MOST_LINKS = 40 }; /* as the kernel */
 
 static int is_on_procfs(const char *folder)
@@ -30,7 +32,7 @@ static int split(const char *path, char *folder, const char **base)
     if (length >= sizeof before) return ENAMETOOLONG;
     memcpy(before, path, length);
     before[length] = 0;
-    return realpath(length ? before : ".", folder) ? 0 : errno;
+    return kpti_out_links_resolve(length ? before : ".", folder);
 }
 
 static int join(char *out, const char *folder, const char *base)
@@ -49,6 +51,7 @@ static void note_procfs(const char *folder, const char *base, kpti_out_path *out
     long number = strtol(base, &end, 10);
     (void)snprintf(own, sizeof own, "/proc/%ld/fd", (long)getpid());
     out->kind = KPTI_OUT_INTO;
+    out->open_flags &= ~O_NOFOLLOW;
     if (strcmp(folder, own) != 0 || *end || number < 0 || number > INT_MAX) return;
     out->kind = KPTI_OUT_DESCRIPTOR;
     out->descriptor = (int)number;
@@ -82,8 +85,10 @@ static int step(const char *path, kpti_out_path *out, char *next)
     }
     out->kind = KPTI_OUT_REPLACE;
     out->mode = 0;
+    out->open_flags |= O_NOFOLLOW;
     if (lstat(out->path, &info) != 0) return errno == ENOENT ? 0 : errno;
     if (S_ISDIR(info.st_mode)) return EISDIR;
+    if (!S_ISREG(info.st_mode) && !kpti_out_links_trusts(folder, &info)) return EACCES;
     if (S_ISLNK(info.st_mode)) return follow(folder, out, next);
     if (S_ISREG(info.st_mode))
         out->mode = info.st_mode & 07777;
@@ -97,6 +102,7 @@ int kpti_out_path_find(const char *path, kpti_out_path *out)
     char from[PATH_MAX];
     char next[PATH_MAX];
     out->descriptor = -1;
+    out->open_flags = O_WRONLY | O_CLOEXEC;
     if (strlen(path) >= sizeof from) return ENAMETOOLONG;
     memcpy(from, path, strlen(path) + 1);
     for (int links = 0; links < MOST_LINKS; links++) {

@@ -21,6 +21,7 @@ typedef struct kpti_out_path {
     kpti_out_kind kind;
     int descriptor;      /* with KPTI_OUT_DESCRIPTOR */
     unsigned mode;       /* of the file that would be replaced; 0: there is none */
+    int open_flags;      /* with KPTI_OUT_INTO: what to open the path with */
     char path[PATH_MAX]; /* absolute; its last component is no link */
 } kpti_out_path;
 

@@ -275,6 +275,11 @@ kpt_status kpti_session_stats(kpti_session *s, kpt_stats *out, kpti_session_erro
     return kpti_session_leave(s, status);
 }
 
+int kpti_session_is_recording(const kpti_session *s)
+{
+    return s->traced_pid == (uint64_t)getpid() && !atomic_load(&s->stopped);
+}
+
 static void close_inside(kpti_session *s)
 {
     kpti_session_error ignored;
@@ -288,6 +293,7 @@ static void close_inside(kpti_session *s)
         (void)s->tracer.ops->destroy(s->tracer.self);
     }
     s->tracer.ops = NULL;
+    atomic_store(&s->stopped, 1);
     if (s->stream_open) (void)kpti_session_end_stream(s, &ignored);
     kpti_gpu_free(&s->gpu); /* before the file that its log may borrow from */
     kpti_session_end_keeper(s);

@@ -74,6 +74,9 @@ kpt_status kpti_session_set_info(kpti_session *session, kpt_str info, kpti_sessi
  * that could not be written whole is KPT_E_IO, and stopped all the same. */
 kpt_status kpti_session_stop(kpti_session *session, kpti_session_error *error);
 
+/* Whether it records, in this process: not in the child of a fork. Any thread, at any time before free. */
+int kpti_session_is_recording(const kpti_session *session);
+
 /* What was delivered. */
 typedef struct kpti_session_count {
     uint64_t calls;

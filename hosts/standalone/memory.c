@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "farewell.h"
 
@@ -11,6 +12,7 @@ struct kpti_recording {
     kpti_door door;
     kpt_memory_tracer tracer;
     char noop_reason[256];
+    _Atomic pid_t recording_pid; /* the process that it records; 0: it does not */
     kpti_farewell farewell;
     _Atomic int is_leaving; /* the farewell, on its thread, exports */
     char term_path[PATH_MAX];
@@ -83,13 +85,21 @@ static kpt_status call_after_farewell(kpti_recording *r, kpt_status (*call)(kpt_
 
 kpt_status kpti_recording_start(kpti_recording *r, kpti_session_error *error)
 {
-    return tell(r, call_after_farewell(r, r->tracer.ops->start), "memory can't be recorded", error);
+    const kpt_status status = call_after_farewell(r, r->tracer.ops->start);
+    if (status == KPT_OK) atomic_store(&r->recording_pid, getpid());
+    return tell(r, status, "memory can't be recorded", error);
 }
 
 kpt_status kpti_recording_stop(kpti_recording *r, kpti_session_error *error)
 {
-    return tell(r, call_after_farewell(r, r->tracer.ops->stop), "recording can't be stopped",
-                error);
+    const kpt_status status = call_after_farewell(r, r->tracer.ops->stop);
+    if (status == KPT_OK) atomic_store(&r->recording_pid, 0);
+    return tell(r, status, "recording can't be stopped", error);
+}
+
+int kpti_recording_is_recording(const kpti_recording *r)
+{
+    return atomic_load(&r->recording_pid) == getpid();
 }
 
 kpt_status kpti_recording_export(kpti_recording *r, const char *path, kpti_session_error *error)
@@ -142,6 +152,7 @@ kpt_status kpti_recording_close(kpti_recording *r, kpti_session_error *error)
 {
     kpt_status status = call_after_farewell(r, r->tracer.ops->destroy);
     if (status == KPT_E_HANDLE) return KPT_OK; /* again is no change */
+    if (status == KPT_OK) atomic_store(&r->recording_pid, 0);
     return tell(r, status, "the recording can't be freed", error);
 }
 

@@ -24,6 +24,9 @@ const char *kpti_recording_noop_reason(const kpti_recording *recording);
 kpt_status kpti_recording_start(kpti_recording *recording, kpti_session_error *error);
 kpt_status kpti_recording_stop(kpti_recording *recording, kpti_session_error *error);
 
+/* Whether it records, in this process: not in the child of a fork. Any thread, at any time before free. */
+int kpti_recording_is_recording(const kpti_recording *recording);
+
 /* Writes what is held to PATH, in the format that its suffix names; it may run meanwhile. A failed export
  * leaves no file. */
 kpt_status kpti_recording_export(kpti_recording *recording, const char *path,

@@ -94,6 +94,13 @@ static PyObject *memory_stop(PyObject *module, PyObject *capsule)
     return control(capsule, kpti_recording_stop);
 }
 
+static PyObject *memory_is_recording(PyObject *module, PyObject *capsule)
+{
+    const kpti_recording *recording = recording_of(capsule);
+    (void)module;
+    return recording ? PyBool_FromLong(kpti_recording_is_recording(recording)) : NULL;
+}
+
 static PyObject *memory_free(PyObject *module, PyObject *capsule)
 {
     kpti_recording *recording = recording_of(capsule);
@@ -157,6 +164,8 @@ PyMethodDef kpti_memory_methods[] = {
      "nothing, or None)"},
     {"memory_start", memory_start, METH_O, "memory_start(recording): begins, or goes on"},
     {"memory_stop", memory_stop, METH_O, "memory_stop(recording): ends recording"},
+    {"memory_is_recording", memory_is_recording, METH_O,
+     "memory_is_recording(recording) -> whether it records, in this process"},
     {"memory_export", memory_export, METH_VARARGS, "memory_export(recording, path): writes it"},
     {"memory_at_term", memory_at_term, METH_VARARGS,
      "memory_at_term(recording, path): SIGTERM, unless it is handled, writes it, too"},

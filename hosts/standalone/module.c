@@ -120,6 +120,14 @@ static PyObject *stop(PyObject *module, PyObject *capsule)
     return Py_NewRef(Py_None);
 }
 
+PyDoc_STRVAR(is_recording_doc, "is_recording(trace) -> whether it records, in this process");
+static PyObject *is_recording(PyObject *module, PyObject *capsule)
+{
+    const kpti_session *session = kpti_session_of(capsule);
+    (void)module;
+    return session ? PyBool_FromLong(kpti_session_is_recording(session)) : NULL;
+}
+
 PyDoc_STRVAR(write_doc, "write(trace, path, progress) -> counts; path None: counts only");
 static PyObject *write_trace(PyObject *module, PyObject *args)
 {
@@ -297,6 +305,7 @@ static PyMethodDef methods[] = {
     {"start", start, METH_VARARGS, start_doc},
     {"open", open_trace, METH_VARARGS, open_doc},
     {"stop", stop, METH_O, stop_doc},
+    {"is_recording", is_recording, METH_O, is_recording_doc},
     {"write", write_trace, METH_VARARGS, write_doc},
     {"next_dump", next_dump, METH_VARARGS, next_dump_doc},
     {"note", note, METH_VARARGS, note_doc},

@@ -27,9 +27,10 @@ uint64_t Recorder::watched(void *ctx, uint64_t watch, void *object, uint64_t)
     return static_cast<Recorder *>(ctx)->objects_.see(watch, static_cast<PyObject *>(object));
 }
 
-void Recorder::log(void *, uint32_t level, kpt_str text)
+void Recorder::log(void *ctx, uint32_t level, kpt_str text)
 {
-    if (level >= KPT_LOG_WARNING) TORCH_WARN("kpytrace: ", std::string(text.data, text.size));
+    if (level < KPT_LOG_WARNING || static_cast<Recorder *>(ctx)->may_be_refused_) return;
+    TORCH_WARN("kpytrace: ", std::string(text.data, text.size));
 }
 
 Recorder::Recorder(std::shared_ptr<const Settings> settings) : settings_(std::move(settings))
@@ -47,10 +48,13 @@ bool Recorder::make()
     args.watches = watches;
     args.watch_count = sizeof watches / sizeof *watches;
     args.watch_stride = sizeof *watches;
+    // The id is a preference: torch's own. Where another tool has it, or another tracer of ours, as that of
+    // KPYTRACE, records under another one, any id records the same.
     args.tool_id = settings_->tool_id;
-    if (bond_.make(args)) return true;
-    if (!args.tool_id) return false;
-    TORCH_WARN("kpytrace: ", bond_.error(), "; another tool id is used");
+    may_be_refused_ = args.tool_id != 0;
+    const bool is_made = bond_.make(args);
+    may_be_refused_ = false;
+    if (is_made || !args.tool_id) return is_made;
     args.tool_id = 0;
     return bond_.make(args);
 }

@@ -138,6 +138,7 @@ class Recorder
     int64_t end_ns_ = 0;
     std::optional<Wanted> owed_;
     bool handed_late_ = false;
+    bool may_be_refused_ = false; // what is made now: then log says nothing
     std::vector<kpt_str> prefixes_;
     kpti_torch_recording lent_{};
     Bond bond_; // last: its tracer calls back into the others until it is gone

@@ -70,8 +70,12 @@ def _program(rest: list[str]) -> list[str]:
 
 
 def _interpreter() -> list[str]:
-    """This Python with the options that it was given, such as -X dev."""
-    return [sys.executable, *_process.split(sys.orig_argv)[0]]
+    """This Python with the options that it was given, such as -X dev; and with the one by which python -E and -I
+    take our variables."""
+    options = _process.split(sys.orig_argv)[0]
+    if sys.flags.ignore_environment and "kpytrace" not in sys._xoptions:
+        options += ["-X", "kpytrace"]
+    return [sys.executable, *options]
 
 
 def _reach(environment: dict[str, str]) -> None:
@@ -115,7 +119,7 @@ def _record_memory(options: dict[str, str], quiet: bool, environment: dict[str, 
 
 
 def _record_calls(options: dict[str, str], quiet: bool, environment: dict[str, str]) -> None:
-    output = options.pop("output", None) or os.environ.get("KPYTRACE_OUTPUT") or "kpytrace.json"
+    output = options.pop("output", None) or _options.from_environment("KPYTRACE_OUTPUT") or "kpytrace.json"
     values = {name.replace("-", "_"): value for name, value in options.items()}
     values.update({name: "0" for name in (*_NEGATED, "gpu") if values.pop(f"no_{name}", None)})
     children = values.pop("children", None)

@@ -21,41 +21,42 @@ _OFF = ("", "0", "false", "no", "off")
 _ON = ("1", "true", "yes", "on")
 
 
-class _Loader:
-    """torch's own loader, with one thing to do afterwards."""
-
-    def __init__(self, loader: Any) -> None:
-        self._loader = loader
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._loader, name)
-
-    def create_module(self, spec: ModuleSpec) -> Optional[ModuleType]:
-        return self._loader.create_module(spec)
-
-    def exec_module(self, module: ModuleType) -> None:
-        spec = module.__spec__
-        module.__loader__ = self._loader
-        if spec is not None:
-            spec.loader = self._loader
-        self._loader.exec_module(module)
-        _install()
-
-
 class _Finder:
-    """Finds torch where the other finders do, once, and leaves."""
+    """Finds torch where the other finders do, and leaves when torch is imported. Programs also look for torch
+    without importing it; what they get is torch's own spec and loader, where one function is another."""
+
+    def __init__(self) -> None:
+        self._is_inside = False
+
+    def invalidate_caches(self) -> None:
+        """As all finders have it; there are none."""
 
     def find_spec(self, name: str, path: Optional[Sequence[str]] = None,
                   target: Optional[ModuleType] = None) -> Optional[ModuleSpec]:
-        if name != "torch":
+        if name != "torch" or self._is_inside:
             return None
-        sys.meta_path.remove(self)  # type: ignore[arg-type]
         import importlib.util
 
-        spec = importlib.util.find_spec(name)
+        self._is_inside = True
+        try:
+            spec = importlib.util.find_spec(name)
+        finally:
+            self._is_inside = False
         if spec is not None and spec.loader is not None:
-            spec.loader = _Loader(spec.loader)  # type: ignore[assignment]
+            self._install_after(spec.loader)
         return spec
+
+    def _install_after(self, loader: Any) -> None:
+        execute = loader.exec_module
+
+        def exec_module(module: ModuleType) -> None:
+            del loader.exec_module
+            if self in sys.meta_path:
+                sys.meta_path.remove(self)  # type: ignore[arg-type]
+            execute(module)
+            _install()
+
+        loader.exec_module = exec_module
 
 
 def _is_on(suffix: str) -> bool:

@@ -15,6 +15,7 @@ import sysconfig
 from contextlib import contextmanager
 
 from . import TorchHostError, _compile, _results
+from .._options import from_environment
 from ._environment import compiler_version, find_compiler, needed_torch, no_compiler
 
 TYPE_CHECKING = False
@@ -28,7 +29,7 @@ _loaded: Any = None
 
 
 def cache_folder() -> pathlib.Path:
-    own = os.environ.get("KPYTRACE_TORCH_CACHE")
+    own = from_environment("KPYTRACE_TORCH_CACHE")
     if own:
         return pathlib.Path(own).absolute()
     base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")

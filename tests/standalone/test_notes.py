@@ -194,12 +194,6 @@ class Decorators(Case):
         with self.assertRaises(TypeError):
             kpytrace.span("x")(5)
 
-        async def asynchronous():
-            yield 1
-
-        with self.assertRaisesRegex(TypeError, "asynchronous generator"):
-            kpytrace.span("x")(asynchronous)
-
     def test_trace(self):
         @kpytrace.trace(self.path, c_calls=False)
         def traced():

@@ -70,9 +70,14 @@ class Sample(Case):
 
     def test_a_second_start_is_refused(self):
         with kpytrace.trace(self.path) as t:
-            for begin in (kpytrace.start, lambda: kpytrace.trace().__enter__()):
+            for begin in (kpytrace.start, kpytrace.trace().start):
                 with self.assertRaisesRegex(RuntimeError, "a trace is running already"):
                     begin()
+            with kpytrace.trace() as inner:
+                with self.assertRaisesRegex(RuntimeError, "a trace is running already"):
+                    kpytrace.start()
+                self.assertTrue(t.running and inner.running)
+            self.assertFalse(inner.running)
             self.assertTrue(t.running)
         with self.assertRaisesRegex(RuntimeError, "has been used already"):
             t.start()
@@ -187,7 +192,8 @@ class NoOp(Case):
         for name, begin in begins.items():
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
-                begin()
+                held = begin()
+            self.assertTrue(held.running)
             self.assertEqual([w.category for w in caught], [RuntimeWarning], name)
             self.assertRegex(str(caught[0].message),
                              r"kpytrace records nothing: there is no backend for CPython 3\.")

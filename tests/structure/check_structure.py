@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks the rules of the source tree that no compiler checks: who includes whom, how long files
 get, where platform and Python version are asked for, that every function of the contract answers
-its five points, and that nothing of one machine got into a file.
+its five points, that nothing of one machine got into a file, and that every test_*.py is run.
 
 usage: check_structure.py ROOT            one line per violation; exit 1 if there is any
        check_structure.py --self-test     every rule catches a small tree that breaks it
@@ -247,6 +247,43 @@ def check_traces(texts):
                 yield name, number, "ends in white space"
 
 
+# --- (f) tests that run -------------------------------------------------------------------------------
+
+# What runs tests that no build knows.
+RUNNERS = (".ci/", "Makefile", "scripts/")
+
+
+def list_items(cmake, name):
+    """What a CMakeLists.txt puts into the list NAME."""
+    commands = re.findall(rf"\b(?:set\(\s*|list\(\s*APPEND\s+){re.escape(name)}\s([^)]*)\)", cmake)
+    return {word for words in commands for word in words.split()}
+
+
+def registered_tests(cmake):
+    """The names, "x" of test_x.py, that a CMakeLists.txt makes tests of; None: all in its folder."""
+    cmake = re.sub(r"#[^\n]*", "", cmake)
+    if re.search(r"file\(\s*GLOB[^)]*\btest_\*\.py", cmake):
+        return None
+    names = set(re.findall(r"\btest_(\w+)\.py", cmake))
+    for variable in re.findall(r"\btest_\$\{(\w+)\}\.py", cmake):
+        for words in re.findall(rf"\bforeach\(\s*{variable}\s([^)]*)\)", cmake):
+            kind, items = re.fullmatch(r"\s*(IN\s+LISTS|IN\s+ITEMS|)\s*(.*)", words, re.S).groups()
+            for item in items.split():
+                names |= list_items(cmake, item) if kind.endswith("LISTS") else {item}
+    return names
+
+
+def check_registered(texts):
+    runners = [text for name, text in texts.items() if name.startswith(RUNNERS)]
+    for name in texts:
+        match = re.fullmatch(r"(tests/.*)/test_(\w+)\.py", name)
+        if not match or any(name in text for text in runners):
+            continue
+        registered = registered_tests(texts.get(f"{match[1]}/CMakeLists.txt", ""))
+        if registered is not None and match[2] not in registered:
+            yield name, 1, f"is in no list of {match[1]}/CMakeLists.txt, so nobody runs it"
+
+
 def violations(root):
     """All of a tree, as lines to print."""
     texts = {}
@@ -257,7 +294,8 @@ def violations(root):
     sources = {name: text for name, text in texts.items()
                if name.endswith(C_SOURCE) and not name.startswith(FROZEN)}
     found = [*check_includes(sources), *check_length(texts), *check_questions(sources),
-             *check_none(sources), *check_five_points(sources), *check_traces(texts)]
+             *check_none(sources), *check_five_points(sources), *check_traces(texts),
+             *check_registered(texts)]
     return [f"{name}:{line}: {message}" for name, line, message in found], len(texts)
 
 

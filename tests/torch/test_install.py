@@ -218,6 +218,31 @@ cp {finished} "$2"
         self.assertEqual(reply.value, "None")
         self.assertIn("torch keeps its own tracer", reply.stderr)
 
+    def test_both_variables(self):
+        """KPYTRACE records beside the profiler; neither warns of the other."""
+        shutil.copy(pathlib.Path(__file__).parents[2] / "hosts/startup/kpytrace.pth", self.folder)
+        path = os.path.join(self.folder, "program.json")
+        reply = support.program(f"""
+            import warnings
+            warnings.simplefilter("always")
+            import site
+            site.addsitedir({self.folder!r})
+            import json, torch
+            from torch.profiler import profile
+            def work(): return torch.ones(2) + 1
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                with profile(with_stack=True) as p:
+                    work()
+            p.export_chrome_trace({self.folder!r} + "/profile.json")
+            print(json.dumps([str(warning.message) for warning in caught]))
+            """, KPYTRACE=path, KPYTRACE_TORCH="1")
+        self.assertEqual([text for text in reply.value if "kpytrace" in text], [])
+        self.assertNotIn("no tracer", reply.stderr)
+        for name in ("program.json", "profile.json"):
+            with open(os.path.join(self.folder, name)) as file:
+                self.assertIn(": work", file.read(), name)
+
 
 if __name__ == "__main__":
     unittest.main()
