@@ -1,5 +1,6 @@
 #include "name.h"
 
+#include "named.h"
 #include "session.h"
 #include "text.h"
 
@@ -8,13 +9,14 @@ static Py_ssize_t code_slot = -1;
 /* A code object dies: its address may be used again, so no cache may keep it. */
 static void code_died(void *id)
 {
-    (void)id;
+    kpti_named_remove((uint32_t)(uintptr_t)id);
     kpti_session_bump();
 }
 
 void kpti_name_forget(void)
 {
     code_slot = -1;
+    kpti_named_clear();
 }
 
 int kpti_name_prepare(void)
@@ -104,7 +106,7 @@ uint32_t kpti_name_code(PyCodeObject *code)
     if (id) return id;
     PyErr_Fetch(&type, &value, &traceback);
     id = kpti_name_code_anew(code);
-    (void)put_in_slot(code, id);
+    if (put_in_slot(code, id)) kpti_named_add(id, code);
     PyErr_Restore(type, value, traceback);
     return id;
 }
