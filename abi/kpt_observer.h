@@ -97,6 +97,16 @@ typedef struct kpt_attr {
     kpt_value value; /* with "uint64", number is taken for unsigned */
 } kpt_attr;
 
+/* What the host promises of an operator; since 1.2. */
+enum {
+    /* It begins and ends on one thread, within one call of a C function from Python, or outside of Python: it has
+     * ended before that call returns, and before the thread's state of Python is freed. While it is open, an
+     * observer may give an operator that begins on the same thread, in the same Python frame at the same instruction,
+     * its stack, for which it reads that state. A promise that is broken is a read of freed memory: where the host
+     * can't know, it leaves the flag out, and pays for a stack of each operator. */
+    KPT_OP_IN_ONE_CALL = 1 << 0
+};
+
 typedef struct kpt_op {
     uint32_t struct_size;
     uint32_t scope; /* the host's: 0 function, 1 backward, 7 user annotation … */
@@ -114,6 +124,8 @@ typedef struct kpt_op {
     uint64_t attr_count;
     uint64_t
         external_id; /* the number by which a profile knows this call; 0 = unknown; since 1.1 */
+    uint32_t flags;  /* at begin_op: KPT_OP_*; no other bits; since 1.2 */
+    uint32_t spare;  /* must be 0 */
 } kpt_op;
 #define KPT_OP_V1_SIZE KPT_FIELD_END(kpt_op, value_count)
 
@@ -169,7 +181,7 @@ typedef struct kpt_observer_ops {
      * thread: the one that runs the operator; many at once, also beside control calls but destroy
      * GIL: not needed
      * ownership: op and all that it points to is borrowed during the call
-     * errors: KPT_E_INVALID, KPT_E_SIZE
+     * errors: KPT_E_INVALID, KPT_E_SIZE, KPT_E_UNSUPPORTED for flags that are not known
      * since: 1.0 */
     kpt_status (*begin_op)(kpt_handle self, const kpt_op *op, uint64_t *op_id);
 
@@ -178,7 +190,7 @@ typedef struct kpt_observer_ops {
      * thread: as begin_op
      * GIL: not needed
      * ownership: as begin_op
-     * errors: KPT_E_INVALID, KPT_E_SIZE
+     * errors: as begin_op
      * since: 1.0 */
     kpt_status (*end_op)(kpt_handle self, uint64_t op_id, const kpt_op *op, kpt_str error);
 

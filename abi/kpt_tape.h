@@ -78,7 +78,7 @@ typedef struct kpt_tape_ops {
      * since: 1.1 */
     uint32_t (*text)(struct kpt_tape *tape, kpt_str text);
 
-    /* The place of what the calls of one operator have in common: OP's scope, threads and four texts; between a
+    /* The place of what the calls of one operator have in common: OP's scope, threads, four texts and flags; between a
      * begin and its begun. 0: there is no room.
      * thread: the tape's
      * GIL: not needed

@@ -62,6 +62,7 @@ static void run_op(void *self, uint32_t number, int with_child)
     KPT_INIT(&op);
     op.name = kpt_str_of(names[number % NAMES]);
     op.schema = kpt_str_of(schemas[number % NAMES]);
+    op.flags = KPT_OP_IN_ONE_CALL;
     op.record_id = number;
     op.external_id = number;
     op.thread = 1;

@@ -11,10 +11,15 @@ MOST_TIME = 0.1  # of torch's, recording and unregistering together
 
 def execution_trace(build):
     """What it costs to record a training step's operators, against torch's own observer."""
-    python = ROOT / "build/torch/3.12/bin/python"
-    if not python.exists():
-        print("Execution traces: skipped, `make torch` makes the environment")
-        return {}
+    pythons = {tag: ROOT / f"build/torch/{tag}/bin/python" for tag in ("3.11", "3.12")}
+    found = {tag: _on(build, tag, python) for tag, python in pythons.items() if python.exists()}
+    if not found:
+        print("Execution traces: skipped, `make torch` makes the environments")
+    return found
+
+
+def _on(build, tag, python):
+    """On one Python: 3.11 knows code objects in another way than those after it."""
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as folder:
         results = run_with_torch(build, python, "execution_trace.py", folder)
     if results is None:
@@ -22,7 +27,7 @@ def execution_trace(build):
     none = results.pop("none")
     figures = Figures()
     for clock, title in (("", "of processor time, of all threads"), (" by the clock", "by the clock")):
-        print(f"Execution traces of a training step (µs {title}, a node, added to the step without)\n")
+        print(f"Execution traces of a training step, Python {tag} (µs {title}, a node, added to the step without)\n")
         print("| | recording | unregistering | both | bytes a node |")
         print("|---|---|---|---|---|")
         both = {}

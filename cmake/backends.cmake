@@ -11,7 +11,7 @@ function(kpt_add_backend tag include)
   endif()
   set(_target kpytrace_cpython${tag})
   set(_sources backend.c caller.c dead_code.c exit.c filter.c fork.c frame_mark.c gather.c gatherer.c gathering.c gc.c greenlets.c guard.c handing.c host_call.c idle.c import.c installation.c layout.c
-    mark.c memory_hooks.c memory_numpy.c memory_sampler.c memory_tracer.c name.c observer_stacks.c place_cache.c readers.c reading.c record.c room.c roster.c session.c store.c stream.c sync.c task_table.c tasks.c text.c thread.c tracebacks.c tracer.c walk.c
+    mark.c memory_hooks.c memory_numpy.c memory_sampler.c memory_tracer.c name.c named.c observer_stacks.c place_cache.c readers.c reading.c record.c room.c roster.c session.c store.c stream.c sync.c task_table.c tasks.c text.c thread.c tracebacks.c tracer.c walk.c
     watch.c ${_hooks})
   list(TRANSFORM _sources PREPEND ${PROJECT_SOURCE_DIR}/python_tracer/)
   add_library(${_target} MODULE ${_sources} $<TARGET_OBJECTS:kpt_replay_core>

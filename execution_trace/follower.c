@@ -5,6 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "descriptor.h"
 #include "own_thread.h"
 #include "trace_writer.h"
 
@@ -215,5 +216,5 @@ void kpti_et_follower_forked(kpti_et_follower *f)
         *left; /* so that it is known where they are: their threads were in them */
     f->next = left;
     left = f;
-    if (f->writer) (void)close(f->writer->out.fd);
+    if (f->writer) (void)kpti_descriptor_close(&f->writer->out.id, f->writer->out.fd);
 }

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "descriptor.h"
 #include "now.h"
 
 #ifndef MADV_POPULATE_WRITE
@@ -53,6 +54,26 @@ static void populate(char *at, uint64_t bytes)
     (void)madvise(at, bytes, MADV_POPULATE_WRITE);
 }
 
+int kpti_et_journal_descriptor(kpti_et_journal *j)
+{
+    int fd;
+    if (kpti_file_id_is(&j->id, j->fd)) return j->fd;
+    fd = j->path[0] ? kpti_descriptor_reopen(&j->id, j->path, O_RDWR) : -1;
+    if (fd >= 0) j->fd = fd;
+    return fd;
+}
+
+/* Reserves BYTES of the file from j->bytes on. 0 or an errno. Asked again afterwards: room in another file would be a
+ * SIGBUS in ours. */
+static int reserve(kpti_et_journal *j, uint64_t bytes)
+{
+    int error;
+    do
+        error = posix_fallocate(j->fd, (off_t)j->bytes, (off_t)bytes);
+    while (error == EINTR);
+    return error || kpti_file_id_is(&j->id, j->fd) ? error : EBADF;
+}
+
 /* BYTES more, reserved and mapped; NULL and *ERROR. */
 static void *extend(kpti_et_journal *j, uint64_t bytes, int *error)
 {
@@ -60,13 +81,16 @@ static void *extend(kpti_et_journal *j, uint64_t bytes, int *error)
     const uint64_t end = j->bytes + bytes;
     const int is_new = !w || end > w->begin + w->size;
     char *at;
+    if ((is_new || end > j->ready) && kpti_et_journal_descriptor(j) < 0) {
+        j->is_lost = 1;
+        *error = EBADF;
+        return NULL;
+    }
     if (is_new) w = add_window(j, bytes, error);
     if (!w) return NULL;
     at = w->bytes + (j->bytes - w->begin);
     if (is_new || end > j->ready) {
-        do
-            *error = posix_fallocate(j->fd, (off_t)j->bytes, (off_t)bytes);
-        while (*error == EINTR);
+        *error = reserve(j, bytes);
         if (*error) return NULL;
         populate(at, bytes);
         if (end > j->ready) j->ready = end;
@@ -82,13 +106,16 @@ kpti_et_stretch kpti_et_journal_next(const kpti_et_journal *j, uint64_t bytes)
     const uint64_t wanted = j->bytes + bytes;
     const uint64_t end = wanted < most ? wanted : most;
     if (end <= j->ready) return (kpti_et_stretch){.fd = -1};
-    return (kpti_et_stretch){j->fd, w->bytes + (j->ready - w->begin), j->ready, end - j->ready};
+    return (kpti_et_stretch){j->fd, j->id, w->bytes + (j->ready - w->begin), j->ready,
+                             end - j->ready};
 }
 
 /* posix_fallocate won't do: where the file system can't, it writes itself, over what others write. */
 int kpti_et_stretch_make(kpti_et_stretch s)
 {
+    if (!kpti_file_id_is(&s.id, s.fd)) return 0;
     if (fallocate(s.fd, 0, (off_t)s.begin, (off_t)s.size) != 0) return 0;
+    if (!kpti_file_id_is(&s.id, s.fd)) return 0; /* as in reserve */
     populate(s.bytes, s.size);
     return 1;
 }
@@ -119,11 +146,13 @@ const char *kpti_et_journal_at(const kpti_et_journal *j, uint64_t at, uint64_t *
 {
     const kpti_et_window *w = j->last;
     uint64_t end = j->bytes;
-    while (w->begin > at) {
+    while (w && w->begin > at) {
         end = w->begin;
         w = w->before;
     }
     *size = end - at;
+    if (!w || at - w->begin >= w->size) return NULL;
+    if (*size > w->size - (at - w->begin)) *size = w->size - (at - w->begin);
     return w->bytes + (at - w->begin);
 }
 
@@ -148,9 +177,9 @@ int kpti_et_journal_open(kpti_et_journal *j, const char *path)
         return ENAMETOOLONG;
     /* Never truncated: another process may have the old one mapped. */
     if (path) (void)unlink(path);
-    j->fd = path ? open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666)
-                 : memfd_create("kpytrace journal", MFD_CLOEXEC);
-    if (j->fd < 0) return errno;
+    j->fd = path ? kpti_descriptor_open(path, O_RDWR | O_CREAT | O_EXCL, 0666)
+                 : kpti_descriptor_above(memfd_create("kpytrace journal", MFD_CLOEXEC));
+    if (j->fd < 0 || kpti_file_id_of(j->fd, &j->id) != 0) return errno;
     j->head = extend(j, KPTI_ET_ALIGN, &error);
     if (j->head) {
         const kpti_et_stretch first = kpti_et_journal_next(j, FIRST_BYTES);
@@ -176,16 +205,16 @@ kpti_et_window *kpti_et_journal_close(kpti_et_journal *j, int wanted)
 {
     kpti_et_window *last = j->last;
     const uint64_t bytes = j->bytes;
-    const int fd = j->fd;
+    const int fd = kpti_et_journal_descriptor(j);
     int is_cut;
     j->head = NULL; /* first: a fork in between leaves them open, but closes nothing twice */
     j->last = NULL;
     j->fd = -1;
     j->bytes = j->ready = 0;
-    is_cut = wanted && ftruncate(fd, (off_t)bytes) == 0;
+    is_cut = wanted && fd >= 0 && ftruncate(fd, (off_t)bytes) == 0;
     (void)is_cut; /* else zeroes stay at its end, which readers pass over */
-    (void)close(fd);
-    if (!wanted && j->path[0]) (void)unlink(j->path);
+    (void)kpti_descriptor_close(&j->id, fd);
+    if (!wanted && j->path[0] && kpti_file_id_is_at(&j->id, j->path)) (void)unlink(j->path);
     return last; /* with its last one goes the file */
 }
 
@@ -197,7 +226,7 @@ void kpti_et_journal_forked(kpti_et_journal *j)
         j->last = w->before;
         free(w);
     }
-    (void)close(j->fd);
+    (void)kpti_descriptor_close(&j->id, j->fd);
     j->head = NULL;
     j->fd = -1;
     j->bytes = j->ready = 0;

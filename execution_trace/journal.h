@@ -12,6 +12,7 @@
 #include <limits.h>
 #include <stddef.h>
 
+#include "file_id.h"
 #include "journal_format.h"
 
 #ifdef __cplusplus
@@ -30,13 +31,16 @@ typedef struct kpti_et_window {
 /* … of which room is to be made. */
 typedef struct kpti_et_stretch {
     int fd;
+    kpti_file_id id;
     char *bytes;
     uint64_t begin;
     uint64_t size; /* 0: there is nothing to do */
 } kpti_et_stretch;
 
 typedef struct kpti_et_journal {
-    int fd;
+    int fd;          /* the program may close it (descriptor.h) */
+    kpti_file_id id; /* the windows hold it */
+    int is_lost; /* a chunk was refused, as the program had closed fd and the file can't be opened again */
     uint64_t bytes; /* taken so far; 0: none is open */
     uint64_t ready;
     kpti_et_head *head;
@@ -59,7 +63,10 @@ kpti_et_chunk *kpti_et_journal_take(kpti_et_journal *journal, uint32_t stream, u
                                     uint64_t os_tid, int *error);
 /* CHUNK is full, and nobody reads while it is recorded: what it takes of memory and addresses is given back. */
 void kpti_et_journal_leave(kpti_et_journal *journal, kpti_et_chunk *chunk);
-/* What is in the journal from AT on, SIZE bytes in one piece; more may follow in another one. */
+/* The descriptor, opened again where the program has closed it. Returns -1 where that fails: the file has no name. */
+int kpti_et_journal_descriptor(kpti_et_journal *journal);
+/* What is in the journal from AT on, SIZE bytes in one piece; more may follow in another one. NULL: these SIZE bytes
+ * are not mapped any more, as addresses are short. */
 const char *kpti_et_journal_at(const kpti_et_journal *journal, uint64_t at, uint64_t *size);
 
 /* What comes next, as much of BYTES as can be made ready now: by who has found it, without the lock, while others

@@ -1,5 +1,6 @@
 /* observer.c: the observer as the plugin calls it: a recorder, and the file that is made of its journal. */
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -39,9 +40,26 @@ static kpt_status make(const kpti_env *env, const kpt_observer_args *args, void 
 /* The file that is made of the journal; WHOLE: nothing more comes. */
 static kpt_status write_file(observer *o, int is_whole, kpti_error *error)
 {
+    kpti_et_journal *journal = &o->recorder.journal;
     kpti_trace_file file = file_of(o);
-    if (!is_whole) file.journal_path = o->recorder.journal.path;
-    return kpti_trace_file_write(&file, o->recorder.journal.fd, error);
+    const int fd = kpti_et_journal_descriptor(journal);
+    uint64_t missing;
+    kpt_status status;
+    if (!is_whole) file.journal_path = journal->path;
+    if (fd >= 0) return kpti_trace_file_write(&file, fd, error);
+    status = kpti_trace_file_from_mapped(&file, journal, &missing, error);
+    journal->is_lost |= missing != 0;
+    return status;
+}
+
+/* After a trace that was written as far as the program left the journal. */
+static kpt_status report_lost(const observer *o, kpti_error *error)
+{
+    return kpti_fail(
+        error, KPT_E_IO,
+        "%s is not whole: the program closed the descriptor of its journal, which has no "
+        "name to be opened again by; operators that are missing: at least %" PRIu64,
+        o->path, __atomic_load_n(&o->recorder.dropped, __ATOMIC_RELAXED));
 }
 
 /* What is left of the last file's. */
@@ -96,16 +114,18 @@ static kpt_status close_file(void *self, kpti_error *error)
     observer *o = self;
     kpti_et_window *windows;
     kpt_status status;
+    int is_lost;
     kpti_recorder_detach(&o->recorder);
     o->recorder.journal.head->finish_ns = kpti_et_clock_ns(CLOCK_MONOTONIC);
     status = o->follower && kpti_et_follower_finish(o->follower) ? KPT_OK : write_file(o, 1, error);
+    is_lost = o->recorder.journal.is_lost;
     windows = kpti_et_journal_close(&o->recorder.journal, status != KPT_OK);
     if (o->follower)
         kpti_et_follower_clear(o->follower, windows);
     else
         kpti_et_windows_unmap(windows);
     o->is_open = 0;
-    return status;
+    return status == KPT_OK && is_lost ? report_lost(o, error) : status;
 }
 
 static kpt_status begin_op(void *self, const kpt_op *op, uint64_t *op_id)

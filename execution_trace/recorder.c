@@ -121,7 +121,7 @@ static int put_control(kpti_recorder *r, uint16_t kind, int64_t ns)
 int kpti_recorder_start(kpti_recorder *r)
 {
     enum { MOST_RUNS = 0xFFFF };
-    if (!put_control(r, KPTI_ET_START, kpti_et_clock_ns(CLOCK_MONOTONIC))) return ENOSPC;
+    if (!put_control(r, KPTI_ET_START, kpti_et_clock_ns(CLOCK_MONOTONIC))) return r->refused;
     r->run = r->run % MOST_RUNS + 1;
     __atomic_store_n(&r->recording, r->run, __ATOMIC_SEQ_CST);
     return 0;
@@ -335,6 +335,7 @@ int kpti_recorder_refill(kpti_recorder *r, kpti_et_stream *s, uint64_t words)
     int error;
     (void)pthread_mutex_lock(&r->lock);
     chunk = kpti_et_journal_take(&r->journal, s->index, wanted, s->os_tid, &error);
+    if (!chunk) r->refused = error;
     r->is_short |= !chunk || r->journal.is_tight;
     if (chunk && s->chunk && !r->is_followed) kpti_et_journal_leave(&r->journal, s->chunk);
     (void)pthread_cond_signal(&r->grown);

@@ -32,6 +32,7 @@ typedef struct kpti_recorder {
     /* The journal has grown, or could not, or its follower rests; waited for on the monotonic clock. */
     pthread_cond_t grown;
     /* Under the lock. */
+    int refused;     /* the errno of the last chunk that was not to be had */
     int is_short;    /* there was no room for a chunk, or few addresses: who follows gives up */
     int is_followed; /* somebody reads the journal while it is recorded */
     kpti_et_journal journal;

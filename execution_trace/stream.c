@@ -82,15 +82,6 @@ uint32_t kpti_et_put_text(kpti_et_cursor *c, kpt_str text)
     return slot->at;
 }
 
-int kpti_et_is_call(const kpt_op *op)
-{
-    static const char engine[] = "autograd::engine::";
-    enum { FUNCTION = 0, BACKWARD = 1, ENGINE = sizeof engine - 1 };
-    if (op->scope != FUNCTION) return op->scope == BACKWARD;
-    return op->schema.size ||
-           (op->name.size > ENGINE && memcmp(op->name.data, engine, ENGINE) == 0);
-}
-
 uint32_t kpti_et_put_function(kpti_et_cursor *c, const kpt_op *op)
 {
     const kpti_et_function wanted = {.thread = op->thread,

@@ -127,9 +127,11 @@ static inline uint64_t *kpti_et_put(kpti_et_cursor *c, uint64_t words)
 /* The text in the chunk; 0 for the empty one, or where it is missing. */
 uint32_t kpti_et_put_text(kpti_et_cursor *c, kpt_str text);
 
-/* Whether an operator lies within one call of C, as those of a dispatcher and of a backward pass do: the others
- * may begin and end with calls of their own. */
-int kpti_et_is_call(const kpt_op *op);
+/* Whether the host promises that OP lies within one call of C. OP may be of an older host, as on a tape. */
+static inline int kpti_et_is_call(const kpt_op *op)
+{
+    return KPT_HAS(op, kpt_op, flags) && (op->flags & KPT_OP_IN_ONE_CALL) != 0;
+}
 /* What OP is a call of, in the chunk; 0 where it is missing. */
 uint32_t kpti_et_put_function(kpti_et_cursor *c, const kpt_op *op);
 

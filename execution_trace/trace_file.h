@@ -5,6 +5,7 @@
 
 #include "heap.h"
 #include "impl/kpti_impl.h"
+#include "journal.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -19,6 +20,9 @@ typedef struct kpti_trace_file {
 
 /* Of the journal that FD is open for, as it is now. KPT_OK, KPT_E_IO, KPT_E_MEMORY, KPT_E_INVALID. */
 kpt_status kpti_trace_file_write(const kpti_trace_file *file, int fd, kpti_error *error);
+/* Of a JOURNAL that has no descriptor any more: of what is mapped. MISSING receives the bytes that are not. */
+kpt_status kpti_trace_file_from_mapped(const kpti_trace_file *file, const kpti_et_journal *journal,
+                                       uint64_t *missing, kpti_error *error);
 /* Of a journal that somebody left behind. */
 kpt_status kpti_trace_file_recover(const kpti_trace_file *file, const char *journal,
                                    kpti_error *error);

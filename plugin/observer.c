@@ -89,6 +89,7 @@ static inline kpt_status take_op(const kpt_op **op, kpt_op *local)
     }
     if (((*op)->value_count && !(*op)->values) || ((*op)->attr_count && !(*op)->attrs))
         return KPT_E_INVALID;
+    if (((*op)->flags & ~(uint32_t)KPT_OP_IN_ONE_CALL) || (*op)->spare) return KPT_E_UNSUPPORTED;
     return KPT_OK;
 }
 

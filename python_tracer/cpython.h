@@ -161,9 +161,10 @@ static inline uint64_t kpti_state_dict_version(void)
 
 /* What tells a code object from any other there was, also from a dead one at its address; 0: nothing does. May
  * be read without the GIL while the code runs. */
+#define KPTI_CODES_HAVE_VERSIONS (PY_VERSION_HEX >= 0x030C0000)
 static inline uint32_t kpti_code_version(const PyCodeObject *code)
 {
-#if PY_VERSION_HEX >= 0x030C0000
+#if KPTI_CODES_HAVE_VERSIONS
     return code->co_version;
 #else
     (void)code;

@@ -64,7 +64,8 @@ uint32_t kpti_gathering_next(kpti_gathering *g, PyThreadState *state, kpti_stand
 
 /* The last stack, if its thread is in the same frame, at the same instruction, as when it was GATHERED; 0: it
  * is not, or there was another one since. NEWEST: of the interpreters; where there is more than one a thread may
- * be in another of its states. Whether the frame can be another call's is for the caller to know. */
+ * be in another of its states. The caller knows that STATE lives, and that the frame is no other
+ * call's: the call that it was gathered in has not returned (KPT_OP_IN_ONE_CALL). */
 static inline uint32_t kpti_gathering_stays(const kpti_gathering *g, uint64_t gathered,
                                             const PyInterpreterState *newest)
 {

@@ -2,6 +2,7 @@
 
 #include "dead_code.h"
 #include "impl/kpti_impl.h"
+#include "named.h"
 #include "text.h"
 
 /* A code object has two slots: our function id with the mark, and its own address, for code_died. */
@@ -14,15 +15,21 @@ static void code_died(void *address)
     if (address) kpti_dead_code_add(address); /* 3.10 reports empty slots, too */
 }
 
+static void name_died(void *id)
+{
+    kpti_named_remove((uint32_t)(uintptr_t)id);
+}
+
 void kpti_name_forget(void)
 {
     code_slot = address_slot = -1;
+    kpti_named_clear();
 }
 
 int kpti_name_prepare(void)
 {
     if (address_slot < 0) address_slot = kpti_code_extra_index(code_died);
-    if (code_slot < 0 && address_slot >= 0) code_slot = kpti_code_extra_index(NULL);
+    if (code_slot < 0 && address_slot >= 0) code_slot = kpti_code_extra_index(name_died);
     return code_slot >= 0;
 }
 
@@ -116,7 +123,7 @@ uint32_t kpti_name_code(PyCodeObject *code)
     if (id) return id;
     PyErr_Fetch(&type, &value, &traceback);
     id = kpti_name_code_anew(code);
-    (void)put_in_slot(code, id);
+    if (put_in_slot(code, id)) kpti_named_add(id, code);
     PyErr_Restore(type, value, traceback);
     return id;
 }

@@ -1,6 +1,7 @@
 #include "place_cache.h"
 
 #include "name.h"
+#include "named.h"
 #include "place.h"
 
 static uint32_t intern(uint32_t function, kpti_instruction at)
@@ -30,14 +31,18 @@ uint32_t kpti_place_find_slow(kpti_place_cache *cache, kpti_instruction at, kpti
 {
     const int attached = s == KPTI_ATTACHED;
     const uint32_t version = kpti_code_version(at.code);
-    const uint32_t place = intern(name(at.code, attached, no_objects), at);
-    if (place &&
-        (version || (!KPTI_CODES_HAVE_VERSIONS && attached && kpti_name_is_kept(at.code)))) {
+    const uint32_t function = name(at.code, attached, no_objects);
+    const uint32_t place = intern(function, at);
+    const int is_kept = version || (!KPTI_CODES_HAVE_VERSIONS &&
+                                    (attached ? kpti_name_is_kept(at.code)
+                                              : kpti_named_has(function, at.code)));
+    if (place && is_kept) {
         kpti_known_place *slot = kpti_place_slot(cache, at);
         memmove(slot + 1, slot, (KPTI_PLACE_WAYS - 1) * sizeof *slot);
         *slot = (kpti_known_place){at.code, at.offset, place, version};
     } else {
         *kept = 0;
+        if (s == KPTI_DETACHED) kpti_named_ask();
     }
     return place;
 }

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "descriptor.h"
 #include "json_skip.h"
 
 /* How much of the file's beginning and end is looked at, at first and at most. */
@@ -16,7 +17,9 @@ enum { FIRST_WINDOW = 64 * 1024, MOST_WINDOW = 64 * 1024 * 1024 };
 int kpti_kineto_read(const kpti_kineto_file *file, char *buffer, size_t size, uint64_t from)
 {
     while (size) {
-        ssize_t count = pread(file->fd, buffer, size, (off_t)from);
+        ssize_t count;
+        if (!kpti_file_id_is(&file->id, file->fd)) return EBADF;
+        count = pread(file->fd, buffer, size, (off_t)from);
         if (count < 0 && errno == EINTR) continue;
         if (count < 0) return errno;
         if (count == 0) return EIO; /* shorter than it was */
@@ -172,10 +175,11 @@ int kpti_kineto_open(kpti_kineto_file *file, const char *path, const char **why)
     struct stat info;
     int error = 0;
     kpti_heap heap = file->heap;
-    *file = (kpti_kineto_file){.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), .heap = heap};
+    *file = (kpti_kineto_file){.fd = kpti_descriptor_open(path, O_RDONLY | O_NONBLOCK, 0),
+                               .heap = heap};
     *why = "";
     if (file->fd < 0) return errno;
-    if (fstat(file->fd, &info) != 0) error = errno;
+    if (fstat(file->fd, &info) != 0 || kpti_file_id_hold(file->fd, &file->id) != 0) error = errno;
     if (!error && !S_ISREG(info.st_mode)) {
         *why = "this is no regular file: it is left as it is";
         error = EBADMSG;
@@ -190,5 +194,5 @@ int kpti_kineto_open(kpti_kineto_file *file, const char *path, const char **why)
 
 void kpti_kineto_close(kpti_kineto_file *file)
 {
-    (void)close(file->fd);
+    (void)kpti_descriptor_close(&file->id, file->fd);
 }

@@ -12,6 +12,7 @@ extern "C" {
 
 typedef struct kpti_kineto_file {
     int fd;
+    kpti_file_id id;
     kpti_heap heap;
     uint64_t size;
     uint64_t events_begin; /* behind the bracket of the list */

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "descriptor.h"
 #include "gpu_kpt.h"
 #include "kpt_text.h"
 
@@ -50,7 +51,7 @@ static const char *check_head(kpti_kpt_reader *r)
 
 int kpti_kpt_open(kpti_kpt_reader *r, const char *path, const char **why)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe is refused, not waited for */
+    int fd = kpti_descriptor_open(path, O_RDONLY | O_NONBLOCK, 0); /* a pipe is refused at once */
     int error;
     memset(r, 0, sizeof *r);
     *why = NULL;

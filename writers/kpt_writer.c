@@ -6,6 +6,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "descriptor.h"
+
 enum { PARTS = 4 };
 
 /* A record in parts; the first is its head, the last its padding. */
@@ -57,9 +59,9 @@ static int has_descriptor(kpti_kpt_writer *w)
     int fd;
     if (kpti_file_id_is(&w->id, w->fd)) return 1;
     if (!w->own) return 0;
-    fd = open(w->out.place.path, O_WRONLY | O_CLOEXEC);
+    fd = kpti_descriptor_reopen(&w->id, w->out.place.path, O_WRONLY);
     if (fd < 0) return 0;
-    if (kpti_file_id_is(&w->id, fd) && lseek(fd, (off_t)w->at, SEEK_SET) >= 0) {
+    if (lseek(fd, (off_t)w->at, SEEK_SET) >= 0) {
         w->fd = fd;
         return 1;
     }
@@ -116,15 +118,15 @@ static int open_stream(kpti_kpt_writer *w, const char *path, char *beside)
     int error = kpti_out_path_find(path, place);
     if (error) return error;
     if (place->kind == KPTI_OUT_DESCRIPTOR) {
-        w->fd = fcntl(place->descriptor, F_DUPFD_CLOEXEC, 0);
+        w->fd = kpti_descriptor_copy(place->descriptor);
     } else if (place->kind == KPTI_OUT_INTO) {
-        w->fd = open(place->path, place->open_flags);
+        w->fd = kpti_descriptor_open(place->path, place->open_flags, 0);
     } else {
         w->fd = kpti_out_path_beside(place, beside);
         if (w->fd < 0) return -w->fd;
         w->own = 1;
     }
-    return w->fd < 0 || kpti_file_id_of(w->fd, &w->id) != 0 ? errno : 0;
+    return w->fd < 0 || kpti_file_id_hold(w->fd, &w->id) != 0 ? errno : 0;
 }
 
 static int put_head(kpti_kpt_writer *w, uint64_t pid, int64_t base_ns)
@@ -252,12 +254,12 @@ int kpti_kpt_is_in_place(const kpti_kpt_writer *w)
 
 static int close_stream(kpti_kpt_writer *w)
 {
+    const int is_in_place = kpti_kpt_is_in_place(w);
+    const int closed = kpti_descriptor_close(&w->id, w->fd);
     int error = w->error;
-    /* Some file systems tell only here that the disk is full. */
-    if (kpti_file_id_is(&w->id, w->fd) && close(w->fd) != 0 && !error && errno != EINTR)
-        error = errno;
+    if (!error && closed != EBADF) error = closed; /* the records are there without it */
     w->fd = -1;
-    return !error && !kpti_kpt_is_in_place(w) ? ESTALE : error;
+    return !error && !is_in_place ? ESTALE : error;
 }
 
 int kpti_kpt_close(kpti_kpt_writer *w, int keep)
@@ -274,6 +276,6 @@ int kpti_kpt_close(kpti_kpt_writer *w, int keep)
 
 void kpti_kpt_leave(kpti_kpt_writer *w)
 {
-    if (kpti_file_id_is(&w->id, w->fd)) (void)close(w->fd);
+    (void)kpti_descriptor_close(&w->id, w->fd);
     w->fd = -1;
 }

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "descriptor.h"
+
 enum { BUFFER_BYTES = KPTI_OUT_PIECE_BYTES + KPTI_OUT_BUFFER_BYTES };
 
 /* After EINTR: whether to give up. Never asked on the courier's thread. */
@@ -28,9 +30,9 @@ static int open_into(kpti_out_file *out)
 {
     do {
         if (out->place.kind == KPTI_OUT_DESCRIPTOR)
-            out->fd = fcntl(out->place.descriptor, F_DUPFD_CLOEXEC, 0);
+            out->fd = kpti_descriptor_copy(out->place.descriptor);
         else
-            out->fd = open(out->place.path, out->place.open_flags);
+            out->fd = kpti_descriptor_open(out->place.path, out->place.open_flags, 0);
     } while (out->fd < 0 && errno == EINTR && !is_interrupted(out));
     return out->fd < 0 ? errno : 0;
 }
@@ -38,6 +40,18 @@ static int open_into(kpti_out_file *out)
 static void fail(kpti_out_file *out, int error)
 {
     __atomic_store_n(&out->error, error, __ATOMIC_RELAXED);
+}
+
+/* Whether the descriptor is still the file's; one that the program has closed is opened again, where the file has a
+ * name. */
+static int has_descriptor(kpti_out_file *out)
+{
+    int fd;
+    if (kpti_file_id_is(&out->id, out->fd)) return 1;
+    fd = out->temporary[0] ? kpti_descriptor_reopen(&out->id, out->temporary, O_WRONLY) : -1;
+    if (fd < 0) return 0;
+    out->fd = fd;
+    return lseek(fd, (off_t)out->written, SEEK_SET) >= 0;
 }
 
 /* The descriptor may be one that somebody made non-blocking. */
@@ -52,7 +66,12 @@ static void write_all(void *file, const char *data, size_t size)
 {
     kpti_out_file *out = file;
     while (size && !out->error) {
-        ssize_t count = write(out->fd, data, size);
+        ssize_t count;
+        if (!has_descriptor(out)) {
+            fail(out, EBADF);
+            return;
+        }
+        count = write(out->fd, data, size);
         if (count > 0) {
             data += count;
             size -= (size_t)count;
@@ -106,6 +125,7 @@ int kpti_out_open(kpti_out_file *out, const char *path)
         error = ENOMEM;
     else
         error = out->place.kind == KPTI_OUT_REPLACE ? open_beside(out) : open_into(out);
+    if (!error && kpti_file_id_hold(out->fd, &out->id) != 0) error = errno;
     if (error) free_memory(out);
     return error;
 }
@@ -160,13 +180,15 @@ static void finish(kpti_out_file *out)
 
 int kpti_out_close(kpti_out_file *out, int keep)
 {
+    int closed;
     if (out->courier) kpti_courier_end(out->courier);
     out->courier = NULL;
     if (keep) finish(out);
+    if (keep && !out->error && !has_descriptor(out)) out->error = EBADF;
     if (keep && out->is_unnamed && !out->error)
         out->error = kpti_out_path_name(&out->place, out->fd, out->temporary);
-    /* Some file systems tell only here that the disk is full. */
-    if (close(out->fd) != 0 && !out->error && errno != EINTR) out->error = errno;
+    closed = kpti_descriptor_close(&out->id, out->fd);
+    if (keep && !out->error) out->error = closed;
     if (out->temporary[0]) {
         if (keep && !out->error && rename(out->temporary, out->place.path) != 0) out->error = errno;
         if (!keep || out->error) (void)unlink(out->temporary);

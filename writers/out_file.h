@@ -8,6 +8,7 @@
 #define KPTI_OUT_FILE_H
 
 #include "courier.h"
+#include "file_id.h"
 #include "gzip.h"
 #include "heap.h"
 #include "out_path.h"
@@ -36,6 +37,7 @@ typedef struct kpti_out_file {
     kpti_gzip *gzip;       /* NULL: bytes go out as they are */
     kpti_courier *courier; /* NULL: none, or none yet */
     int fd;
+    kpti_file_id id;  /* of what fd was opened for */
     int error;        /* an errno; 0: none so far. While there is a courier, it is the courier's */
     uint64_t written; /* bytes that the system took */
     char *buffer;

@@ -10,6 +10,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "descriptor.h"
 #include "out_links.h"
 
 enum { MOST_LINKS = 40 }; /* as the kernel */
@@ -126,7 +127,7 @@ typedef int (*name_fn)(int fd, const char *name);
 static int make_new(int fd, const char *name)
 {
     (void)fd;
-    return open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    return kpti_descriptor_open(name, O_RDWR | O_CREAT | O_EXCL, 0666);
 }
 
 static int link_to(int fd, const char *name)
@@ -162,7 +163,7 @@ int kpti_out_path_unnamed(const kpti_out_path *place)
     int fd;
     memcpy(folder, place->path, length);
     folder[length] = 0;
-    fd = open(length ? folder : "/", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+    fd = kpti_descriptor_open(length ? folder : "/", O_RDWR | O_TMPFILE, 0666);
     return fd < 0 ? -errno : with_rights(place, fd);
 }
 

@@ -29,7 +29,7 @@ typedef struct kpti_out_path {
 int kpti_out_path_find(const char *path, kpti_out_path *out);
 
 /* Makes a file beside PLACE, where one can be replaced, to be renamed to it. NAME gets its path. Returns a
- * descriptor, or an errno below 0. Any thread. */
+ * descriptor, for reading too (kpti_file_id_hold), or an errno below 0. Any thread. */
 int kpti_out_path_beside(const kpti_out_path *place, char name[PATH_MAX]);
 
 /* The same in two steps: a file that has no name, and is gone with the process; and its name, 0 or an errno. */

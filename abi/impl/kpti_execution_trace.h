@@ -15,7 +15,7 @@ typedef struct kpti_stack_source {
     void (*begin)(void);
     void (*end)(void);
     /* The calling thread's; 0: none, or none at hand. GATHERED: what a gather left there, if the call that it
-     * was in has not returned; else 0. Receives what is this one's. */
+     * was in has not returned (KPT_OP_IN_ONE_CALL: else freed memory is read); else 0. Receives what is this one's. */
     uint32_t (*gather)(uint32_t depth, uint64_t *gathered);
     void (*read)(uint32_t stack, uint32_t *below, uint32_t *place);
     kpt_symbol (*describe)(uint32_t place);

@@ -1,10 +1,12 @@
 #include "host.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "descriptor.h"
 #include "session.h"
 
 enum { NS_PER_SECOND = KPTI_NS_PER_SECOND };
@@ -14,12 +16,10 @@ enum { RING_NOTES = 1 << 16 };
 /* As `ps` knows the process. */
 static void process_name(char *buffer, size_t size)
 {
-    FILE *file = fopen("/proc/self/comm", "re");
-    buffer[0] = 0;
-    if (file) {
-        if (!fgets(buffer, (int)size, file)) buffer[0] = 0;
-        (void)fclose(file);
-    }
+    const int fd = kpti_descriptor_open("/proc/self/comm", O_RDONLY, 0);
+    const ssize_t length = fd < 0 ? 0 : read(fd, buffer, size - 1);
+    if (fd >= 0) (void)close(fd);
+    buffer[length > 0 ? length : 0] = 0;
     buffer[strcspn(buffer, "\n")] = 0;
 }
 

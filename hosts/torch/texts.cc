@@ -217,6 +217,22 @@ const FunctionTexts *kept(std::string_view name)
     return add_operator(pair, function, key, removals);
 }
 
+namespace
+{
+
+// The dispatcher, nodes of a backward pass and the engine record within a C++ function, whose end is the operator's.
+// Annotations begin and end with calls of their own.
+bool is_in_one_call(const kpt_op &op)
+{
+    constexpr std::string_view engine = "autograd::engine::";
+    if (op.scope != static_cast<uint32_t>(at::RecordScope::FUNCTION))
+        return op.scope == static_cast<uint32_t>(at::RecordScope::BACKWARD_FUNCTION);
+    return op.schema.size ||
+           std::string_view(op.name.data, op.name.size).substr(0, engine.size()) == engine;
+}
+
+} // namespace
+
 kpt_op common_of(const at::RecordFunction &function, const FunctionTexts &texts)
 {
     kpt_op op;
@@ -226,6 +242,7 @@ kpt_op common_of(const at::RecordFunction &function, const FunctionTexts &texts)
     op.schema = texts.schema;
     op.forward_thread = function.forwardThreadId();
     op.thread = function.threadId();
+    if (is_in_one_call(op)) op.flags = KPT_OP_IN_ONE_CALL;
     return op;
 }
 

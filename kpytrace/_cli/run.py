@@ -175,5 +175,6 @@ def main(words: list[str]) -> int:
     _check_both(environment)
     command = _interpreter() + program
     _tell_of_ranks(command, environment)
-    sys.stdout.flush()
+    if sys.stdout is not None:  # as where descriptor 1 is closed
+        sys.stdout.flush()
     os.execve(command[0], command, environment)

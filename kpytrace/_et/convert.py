@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
     Path = Union[str, os.PathLike[str]]
 
+_NS_PER_SECOND = 1_000_000_000
+
 TIMELINE = (".chrome.json", ".chrome.json.gz")
 
 
@@ -27,12 +29,13 @@ def plain(trace: Trace) -> dict[str, Any]:
 
 def timeline(trace: Trace) -> dict[str, Any]:
     """Operators as Chrome trace JSON, with their ids and the Python line that called them; of a trace that has
-    times."""
+    times. Viewers read times as doubles, which hold the Unix time of today to a quarter of a microsecond: so times
+    are since baseTimeNanoseconds, as Kineto has them."""
+    timed = sorted((node for node in trace.operators() if "start_ns" in node.own), key=lambda node: node.own["start_ns"])
+    base_ns = timed[0].own["start_ns"] // _NS_PER_SECOND * _NS_PER_SECOND if timed else 0
     events = []
-    for node in trace.operators():
+    for node in timed:
         own = node.own
-        if "start_ns" not in own:
-            continue
         args: dict[str, Any] = {"ET node": node.id, "Record function id": node.record_id,
                                 "Input types": node.inputs("types"), "Input dims": node.inputs("shapes")}
         stack = trace.stack(node)
@@ -42,10 +45,10 @@ def timeline(trace: Trace) -> dict[str, Any]:
             args["error"] = node.attrs["error"]
         events.append({"ph": "X", "cat": "user_annotation" if node.attrs.get("scope") == 7 else "cpu_op",
                        "name": node.name, "pid": trace.data.get("pid", 0), "tid": own.get("os_tid", 0),
-                       "ts": own["start_ns"] / 1000, "dur": own.get("dur_ns", 0) / 1000, "args": args})
+                       "ts": (own["start_ns"] - base_ns) / 1000, "dur": own.get("dur_ns", 0) / 1000, "args": args})
     if not events and any(True for _ in trace.operators()):
         raise Damaged("this trace has no times: only those that kpytrace recorded do")
-    return {"schemaVersion": 1, "traceEvents": sorted(events, key=lambda event: event["ts"])}
+    return {"schemaVersion": 1, "baseTimeNanoseconds": base_ns, "traceEvents": events}
 
 
 def convert(trace: Trace, path: Path, without_ours: bool) -> None:

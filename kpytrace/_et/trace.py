@@ -71,6 +71,8 @@ class Node:
 
     def __init__(self, data: dict[str, Any]) -> None:
         self.data = data
+        if not isinstance(data["attrs"], list):
+            raise TypeError(f"the attributes of a node, {data['attrs']!r}, are no list")
         self.attrs: dict[str, Any] = {attr["name"]: attr["value"] for attr in data["attrs"]}
 
     @property

@@ -251,3 +251,13 @@ void conform_remove_path(char *path)
     *strrchr(path, '/') = 0;
     (void)rmdir(path);
 }
+
+int conform_has_text(const char *path, const char *text)
+{
+    static char content[65536];
+    FILE *file = fopen(path, "r");
+    size_t size = file ? fread(content, 1, sizeof content - 1, file) : 0;
+    if (file) (void)fclose(file);
+    content[size] = 0;
+    return strstr(content, text) != NULL;
+}

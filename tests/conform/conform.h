@@ -44,6 +44,7 @@ extern const conform_rule conform_mark_rules[];
 extern const conform_rule conform_chunk_rules[];
 extern const conform_rule conform_memory_rules[];
 extern const conform_rule conform_observer_rules[];
+extern const conform_rule conform_operator_rules[];
 extern const conform_rule conform_registry_rules[];
 extern const conform_rule conform_loader_rules[];
 extern const conform_rule conform_traceback_rules[];
@@ -97,6 +98,8 @@ int conform_filled(const void *memory, int value, size_t bytes);
 /* A path in a fresh folder where no file is yet; and both gone again. */
 void conform_fresh_path(conform *c, char *path, size_t size);
 void conform_remove_path(char *path);
+/* Whether the file at PATH has TEXT in its first 64 kB. */
+int conform_has_text(const char *path, const char *text);
 
 /* A factory for tests of make: calls the host's registered one with default args. */
 kpt_status conform_try_make(conform *c, const kpt_tracer_args *args, kpt_tracer *out);

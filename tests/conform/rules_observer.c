@@ -189,52 +189,6 @@ static void bad_data_ops(conform *c)
     EXPECT_STATUS(c, KPT_E_INVALID, c->host.make_observer(c->host.observer_ctx, &args, &o));
 }
 
-/* An operator that runs inside of a Python function. */
-static void run_op(void *ctx)
-{
-    const kpt_str none = {NULL, 0};
-    const kpt_observer *o = ctx;
-    kpt_op op;
-    uint64_t id = 0;
-    KPT_INIT(&op);
-    op.name = kpt_str_of("aten::add");
-    (void)o->ops->begin_op(o->self, &op, &id);
-    (void)o->ops->end_op(o->self, id, &op, none);
-}
-
-/* Whether the file has TEXT in it. */
-static int has_text(const char *path, const char *text)
-{
-    static char content[65536];
-    FILE *file = fopen(path, "r");
-    size_t size = file ? fread(content, 1, sizeof content - 1, file) : 0;
-    if (file) (void)fclose(file);
-    content[size] = 0;
-    return strstr(content, text) != NULL;
-}
-
-static void stacks(conform *c)
-{
-    kpt_observer_args args;
-    kpt_observer o;
-    char path[64];
-    int found;
-    make_newer(c, &o);
-    (void)o.ops->destroy(o.self);
-    KPT_INIT(&args);
-    args.flags = KPT_OBSERVER_STACKS | KPT_OBSERVER_RANGES;
-    EXPECT_STATUS(c, KPT_OK, c->host.make_observer(c->host.observer_ctx, &args, &o));
-    conform_fresh_path(c, path, sizeof path);
-    (void)o.ops->open(o.self, kpt_str_of(path));
-    (void)o.ops->start(o.self);
-    conform_in_python(c, "def around_the_operator():\n    call()\naround_the_operator()\n", run_op,
-                      &o);
-    (void)o.ops->destroy(o.self);
-    found = has_text(path, "around_the_operator");
-    conform_remove_path(path);
-    EXPECT(c, found || (o.flags & KPT_OBJECT_NOOP), "the operator's stack lacks its caller");
-}
-
 static void numbers_ops(conform *c)
 {
     const kpt_str none = {NULL, 0};
@@ -311,7 +265,7 @@ static void tapes(conform *c)
     op.name = kpt_str_of("written");
     id = write_op(tape, &op);
     (void)o.ops->destroy(o.self);
-    found = has_text(path, "written") && has_text(path, "4711");
+    found = conform_has_text(path, "written") && conform_has_text(path, "4711");
     conform_remove_path(path);
     EXPECT(c, id && found, "what was written on a tape is not in the trace");
 }
@@ -363,7 +317,6 @@ const conform_rule conform_observer_rules[] = {
     RULE(R743, "an operator's attributes need an array", bad_attrs),
     RULE(R744, "names of data_ops need their text", bad_data_ops),
     RULE(R745, "operators have numbers while they are recorded, a no-op's never", numbers_ops),
-    RULE(R746, "an observer may have stacks, and they tell who called", stacks),
     RULE(R747, "an observer may have tapes, a no-op none; what is written there is recorded",
          tapes),
     {NULL, NULL, NULL},

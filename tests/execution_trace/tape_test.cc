@@ -56,8 +56,12 @@ class Tape : public Observing
         kpt_op op = op_of(name);
         op.scope = scope;
         op.schema = kpt_str_of("a schema");
+        op.flags = flags_of_ops;
         return tape->ops->function(tape, &op);
     }
+
+    /* KPT_OP_*, of those that are written. */
+    static inline uint32_t flags_of_ops = 0;
 
     /* Whether what these tests put fits. */
     static bool has_room(const kpt_tape *tape)
@@ -322,6 +326,12 @@ TEST_F(Tape, HasStacksAndWhatIsWithinACall)
     gather_stack(2);
     begin();
     kpt_tape *tape = ready();
+    const uint64_t alone = begin_with(tape, "alone", 1);
+    const uint64_t other = begin_with(tape, "other", 2);
+    EXPECT_FALSE(stack_was_known()) << "nobody has promised that it lies within a call";
+    EXPECT_TRUE(end_with(tape, other, 2));
+    EXPECT_TRUE(end_with(tape, alone, 1));
+    flags_of_ops = KPT_OP_IN_ONE_CALL;
     const uint64_t outer = begin_with(tape, "outer", 1);
     EXPECT_FALSE(stack_was_known());
     const uint64_t inner = begin_with(tape, "inner", 2);
@@ -332,6 +342,7 @@ TEST_F(Tape, HasStacksAndWhatIsWithinACall)
     const uint64_t next = begin_with(tape, "next", 3);
     EXPECT_FALSE(stack_was_known());
     EXPECT_TRUE(end_with(tape, next, 3));
+    flags_of_ops = 0;
     const json all = finish();
     EXPECT_EQ(extra_of(node_of(all, "outer"), "stack").text, "0");
     EXPECT_EQ(extra_of(node_of(all, "inner"), "stack").text, "0");

@@ -66,6 +66,8 @@ static kpt_status check_op(const kpt_op *theirs)
     kpt_status status = sample_read(&op, &layout, theirs);
     if (status == KPT_OK && op.value_count && !op.values && !wrong("R736")) return KPT_E_INVALID;
     if (status == KPT_OK && op.attr_count && !op.attrs && !wrong("R743")) return KPT_E_INVALID;
+    if (status == KPT_OK && (op.flags & ~(uint32_t)KPT_OP_IN_ONE_CALL) && !wrong("R748"))
+        return KPT_E_UNSUPPORTED;
     return status;
 }
 

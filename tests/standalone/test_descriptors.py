@@ -66,6 +66,29 @@ class Descriptors(Case):
         self.run_daemon("--children", "-o", "out.json")
         self.assertEqual(self.leaves(self.folder / "out.json"), 102_000)
 
+    # What the program prints goes nowhere, and not into the trace.
+    def test_a_stream_is_no_standard_descriptor(self):
+        (self.folder / "quiet.py").write_text(textwrap.dedent("""
+            import os
+            def leaf(i):
+                return i
+            for i in range(1000):
+                leaf(i)
+            for fd in range(3):
+                try:
+                    os.write(fd, b"x" * 5000)
+                except OSError:
+                    continue
+                open("written", "a").write(f"{fd} ")
+            """), encoding="utf-8")
+        command = f"exec {sys.executable} -m kpytrace run -o out.kpt quiet.py <&- >&- 2>&-"
+        reply = subprocess.run(["sh", "-c", command], cwd=self.folder, timeout=120, check=False)
+        self.assertEqual(reply.returncode, 0)
+        self.assertFalse((self.folder / "written").exists())
+        reply = run_python("-m", "kpytrace", "convert", "out.kpt", "out.json", cwd=self.folder)
+        self.assertEqual(reply.returncode, 0, reply.stderr)
+        self.assertEqual(self.leaves(self.folder / "out.json"), 1000)
+
     def test_sigterm_ends_it(self):
         program = "import os, signal, time; os.closerange(3, 256); print('x', flush=True); time.sleep(100)"
         with subprocess.Popen([sys.executable, "-m", "kpytrace", "run", "--children", "-o", str(self.path),

@@ -6,6 +6,7 @@ import copy
 import gzip
 import io
 import json
+import random
 import unittest
 
 from support import BACKEND, Case, TAG, run_python
@@ -143,6 +144,17 @@ class Use(unittest.TestCase):
                          [("aten::randn", 1.0, 2.0, 9), ("aten::empty", 1.5, 0.5, 9)])
         self.assertEqual(events[1]["args"]["Python stack"], ["b.py(8): inner", "a.py(3): outer"])
 
+    def test_a_timeline_has_nanoseconds(self):
+        data = good()
+        starts = 1_790_000_000_123_456_789, 1_790_000_000_123_456_788
+        for at, start in zip((1, 2), starts):
+            data["nodes"][at]["attrs"][-1]["value"].update(start_ns=start, dur_ns=1)
+        made = json.loads(json.dumps(timeline(Trace(data))))
+        self.assertEqual(made["baseTimeNanoseconds"], 1_790_000_000_000_000_000)
+        self.assertEqual([(e["name"], e["ts"], e["dur"]) for e in made["traceEvents"]],
+                         [("aten::randn", 123456.788, 0.001), ("aten::empty", 123456.789, 0.001)])
+        self.assertIn('"ts": 123456.788,', json.dumps(timeline(Trace(data))))
+
 
 class Commands(Case):
     def setUp(self):
@@ -223,6 +235,7 @@ class Commands(Case):
                 "flipped.json.gz": packed[:40] + bytes(8) + packed[48:], "short.json.gz": packed[:-20],
                 "deep.json": b"[" * 200000, "text.json": b"\xff\xfe{}", "list.json": b'{"schema": "1", "nodes": [1]}',
                 "map.json": b'{"schema": "1", "nodes": {"a": 1}}', "attrs.json": other(lambda n: n.update(attrs=1)),
+                "attrs_map.json": other(lambda n: n.update(attrs={})),
                 "name.json": other(lambda n: n.pop("name")), "own.json": other(lambda n: n["attrs"][-1].update(value="x")),
                 "scope.json": other(lambda n: n["attrs"][3].update(value=[])),
                 "start.json": other(lambda n: n["attrs"][-1]["value"].update(start_ns=10 ** 400)),
@@ -234,7 +247,7 @@ class Commands(Case):
             (self.folder / name).write_bytes(content)
         for words in ([command, *files] for name in (
                 "flipped.json.gz", "short.json.gz", "deep.json", "text.json", "list.json", "map.json", "attrs.json",
-                "name.json", "own.json", "scope.json", "start.json", "long.json") for command, *files in (
+                "attrs_map.json", "name.json", "own.json", "scope.json", "start.json", "long.json") for command, *files in (
                     ("info", name), ("diff", "a.json", name), ("convert", name, "o.chrome.json"),
                     ("link", name, "p.json", "o.json"))):
             with self.subTest(words):
@@ -244,6 +257,7 @@ class Commands(Case):
                       ["link", "a.json", "map.json", "o.json"]):
             with self.subTest(words):
                 self.check_line(words)
+        self.check_line(["check", "attrs_map.json"])
         self.assertEqual(self.et("link", "a.json", "args.json", "o.json")[0], 0)
         for name in ("name.json", "own.json", "scope.json", "types.json"):
             status, out, err = self.et("check", name)
@@ -259,6 +273,53 @@ class Commands(Case):
         self.assertEqual((status, out.getvalue(), len(err.getvalue().splitlines())), (1, "", 1), err.getvalue())
         self.assertTrue(err.getvalue().startswith(f"kpytrace: {damaged}"), err.getvalue())
         self.assertEqual(list(self.folder.glob("o.*")), [])
+
+
+ODD = (None, True, 0, -1, 2 ** 64, 10 ** 400, 1.5, float("nan"), float("inf"), "", "x", "\ud800", [], {}, [[]], [1], [None],
+       [{}], {"name": "x"}, {"name": [], "value": 1}, 3, 6)
+
+
+def places(value, path=()):
+    """The paths of all that is in it."""
+    for key in value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ():
+        yield (*path, key)
+        yield from places(value[key], (*path, key))
+
+
+def mutated(data, chosen):
+    """A copy in which one to three things are others, twice there or nowhere."""
+    data = copy.deepcopy(data)
+    for _ in range(chosen.choice((1, 1, 2, 3))):
+        if not data:
+            break
+        *path, last = chosen.choice(list(places(data)))
+        at = data
+        for key in path:
+            at = at[key]
+        how = chosen.random()
+        if how < 0.7:
+            at[last] = copy.deepcopy(chosen.choice(ODD))
+        elif how < 0.85 or isinstance(at, dict):
+            at.pop(last)
+        else:
+            at.insert(last, copy.deepcopy(at[last]))
+    return data
+
+
+class Mutated(Case):
+    def test_every_command_ends_with_a_status(self):
+        chosen = random.Random(23)
+        names = {name: str(self.folder / f"{name}.json") for name in ("a", "p", "m", "q", "o", "o.chrome")}
+        files = {"a": good(), "p": PROFILE}
+        for turn in range(60):
+            files.update(m=mutated(good(), chosen), q=mutated(PROFILE, chosen))
+            for name, data in files.items():
+                (self.folder / f"{name}.json").write_text(json.dumps(data))
+            for words in (["info", "m"], ["check", "m"], ["diff", "-t", "a", "m"], ["convert", "m", "o.chrome"],
+                          ["convert", "--plain", "m", "o"], ["link", "m", "p", "o"], ["link", "a", "q", "o"]):
+                with self.subTest(turn=turn, words=words), contextlib.redirect_stdout(io.StringIO()), \
+                        contextlib.redirect_stderr(io.StringIO()):
+                    self.assertIn(commands.main(["et", *(names.get(word, word) for word in words)]), (0, 1))
 
 
 if __name__ == "__main__":

@@ -175,6 +175,25 @@ def check_none(sources):
                 f"{match.group()} takes no reference when built with new headers: use Py_NewRef")
 
 
+# A descriptor of ours may have the number of a standard one only where none of these is used (descriptor.h).
+DESCRIPTOR_FILE = "writers/descriptor.c"
+OPENS = re.compile(r"(?<![\w.>:])(?:open|openat|creat|fopen|fdopen|mkstemp|mkostemp|pipe2?|dup)\("
+                   r"|\bF_DUPFD"
+                   r"|(?<!kpti_descriptor_above\()\bmemfd_create\s*\(")
+
+
+def check_descriptors(sources):
+    others = ("tests/", "bench/", "examples/")
+    for name, text in sources.items():
+        is_cxx = name.startswith("hosts/torch/") and not name.startswith("hosts/torch/exporter/")
+        if name.startswith(others) or is_cxx or name == DESCRIPTOR_FILE:
+            continue
+        code = blank_comments(text)
+        for match in OPENS.finditer(code):
+            yield name, line_of(code, match.start()), (
+                f"{match.group()} may return descriptor 0, 1 or 2: use writers/descriptor.h")
+
+
 # --- (d) the five points --------------------------------------------------------------------------
 
 def declarations(code):
@@ -294,8 +313,8 @@ def violations(root):
     sources = {name: text for name, text in texts.items()
                if name.endswith(C_SOURCE) and not name.startswith(FROZEN)}
     found = [*check_includes(sources), *check_length(texts), *check_questions(sources),
-             *check_none(sources), *check_five_points(sources), *check_traces(texts),
-             *check_registered(texts)]
+             *check_none(sources), *check_descriptors(sources), *check_five_points(sources),
+             *check_traces(texts), *check_registered(texts)]
     return [f"{name}:{line}: {message}" for name, line, message in found], len(texts)
 
 

@@ -79,6 +79,12 @@ CASES = [
      "asks for the Python version"),
     ("one build for all Pythons counts its references",
      {"hosts/standalone/m.c": "PyObject *f(void)\n{\n    Py_RETURN_NONE;\n}\n"}, "use Py_NewRef"),
+    ("a descriptor that may be a standard one", {"writers/w.c": "int f(void)\n{\n    return open(p, 0);\n}\n"},
+     "use writers/descriptor.h"),
+    ("a duplicate as well", {"writers/w.c": "int f(int d)\n{\n    return fcntl(d, F_DUPFD_CLOEXEC, 0);\n}\n"},
+     "use writers/descriptor.h"),
+    ("what is no system call", {"writers/w.c": "int f(t *x)\n{\n    return x->open(x) + kpti_open(x);\n}\n",
+                                "writers/descriptor.c": "int g(void)\n{\n    return open(p, 0);\n}\n"}, None),
     # (d)
     ("a member without a comment", {"abi/kpt_a.h": "struct t {\n    int (*stop)(void);\n};\n"},
      "stop: the comment above lacks thread:, GIL:, ownership:, errors:, since:"),

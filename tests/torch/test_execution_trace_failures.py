@@ -85,6 +85,42 @@ observer.unregister_callback()
 print(was_alone, status)
 """
 
+# As a daemon does; what it opens then gets the numbers of what it closed.
+DAEMON = """
+import et, json, os, sys, torch
+from kpytrace.torch import ExecutionTraceObserver
+with et.folder() as folder:
+    path = os.path.join(folder, "trace.json")
+    observer = ExecutionTraceObserver().register_callback(path)
+    observer.start()
+    torch.ones(2).sin()
+    if len(sys.argv) > 1:
+        os.unlink(path + ".journal")
+    os.closerange(3, 256)
+    files = [open(os.path.join(folder, f"own{i}"), "w+") for i in range(20)]
+    for file in files:
+        file.write("mine")
+        file.flush()
+    x = torch.ones(2)
+    for _ in range(20_000):
+        x.cos()
+    observer.stop()
+    error = ""
+    try:
+        observer.unregister_callback()
+    except OSError as caught:
+        error = str(caught)
+    mine = True
+    for file in files:
+        file.seek(0)
+        mine &= file.read() == "mine"
+        file.close()
+    trace = et.load(path)
+    left = sorted(name for name in os.listdir(folder) if not name.startswith("own"))
+count = len(et.named(trace, "aten::cos"))
+print(json.dumps([mine, len(et.named(trace, "aten::sin")), count, trace["kpytrace"]["dropped_ops"], error, left]))
+"""
+
 AT_EXIT = """
 import sys, torch
 from kpytrace.torch import ExecutionTraceObserver
@@ -99,6 +135,17 @@ class Failures(et.WithFolder):
         some, parents = support.program(UNSEEN_FORWARD).value
         self.assertTrue(some)
         self.assertEqual(set(parents), {0})
+
+    def test_descriptors_closed_by_the_program(self):
+        mine, before, after, dropped, error, left = support.program(DAEMON).value
+        self.assertEqual((mine, before, after, dropped, error, left), (True, 1, 20_000, 0, "", ["trace.json"]))
+
+    def test_descriptors_closed_and_the_journal_removed(self):
+        mine, before, after, dropped, error, left = support.program(DAEMON.replace("len(sys.argv) > 1", "True")).value
+        self.assertEqual((mine, before, left), (True, 1, ["trace.json"]))
+        self.assertEqual(after + dropped, 20_000)
+        self.assertGreater(dropped, 0)
+        self.assertIn("the program closed the descriptor of its journal", error)
 
     def test_2_operator_that_raises(self):
         def work():

@@ -281,5 +281,54 @@ class Stacks(unittest.TestCase):
         self.check(work, 3, before=observers.append)
 
 
+# torch's operators run without the GIL: there a code object of 3.11 can be remembered only when somebody has named it.
+NAMED = """
+import ctypes, et, json, os, sys, threading, time, torch
+from kpytrace.torch import ExecutionTraceObserver
+api = ctypes.pythonapi
+last = api._PyEval_RequestCodeExtraIndex(None)
+def is_named(function):
+    value = ctypes.c_void_p()
+    return any(api._PyCode_GetExtra(ctypes.py_object(function.__code__), ctypes.c_ssize_t(i), ctypes.byref(value)) == 0
+               and value.value for i in range(last + 8))
+x = torch.ones(2)
+def on_main():
+    for _ in range(100):
+        x.cos()
+def on_thread():
+    for _ in range(100):
+        x.sin()
+    deadline = time.monotonic() + 60
+    while not is_named(on_thread) and time.monotonic() < deadline:
+        x.sin()
+        time.sleep(0.001)
+def never_run():
+    pass
+with et.folder() as folder:
+    path = os.path.join(folder, "trace.json")
+    observer = ExecutionTraceObserver().register_callback(path)
+    observer.start()
+    on_main()
+    thread = threading.Thread(target=on_thread)
+    thread.start()
+    while thread.is_alive():
+        pass # pending calls are the main thread's
+    for i in range(300): # each dies before the next one, which mostly gets its address
+        scope = {"x": x}
+        exec("\\n" * (i % 7) + f"def died{i % 3}():\\n    x.tan()\\ndied{i % 3}()", scope)
+    observer.unregister_callback()
+    trace = et.load(path)
+inner = [et.stack(trace, node)[0] for node in et.named(trace, "aten::tan")]
+right = all(frame[0] == f"died{i % 3}" and frame[2] == i % 7 + 2 for i, frame in enumerate(inner))
+print(json.dumps([bool(is_named(on_main)), bool(is_named(on_thread)), bool(is_named(never_run)), len(inner), right]))
+"""
+
+
+@unittest.skipIf(sys.version_info >= (3, 12), "code objects have versions")
+class Named(unittest.TestCase):
+    def test_code_that_runs_without_the_gil_is_named(self):
+        self.assertEqual(support.program(NAMED).value, [True, True, False, 300, True])
+
+
 if __name__ == "__main__":
     unittest.main()

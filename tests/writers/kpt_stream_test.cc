@@ -151,6 +151,32 @@ TEST_F(KptFile, ADescriptorThatCanNotBeHadAgain)
     EXPECT_EQ(close(theirs), 0);
 }
 
+/* What the program prints must not go to the trace. */
+TEST_F(KptFile, NoDescriptorIsAStandardOne)
+{
+    int aside[3];
+    int number[2];
+    for (int fd = 0; fd < 3; fd++) {
+        aside[fd] = fcntl(fd, F_DUPFD_CLOEXEC, 50);
+        close(fd);
+    }
+    const int created = create(path("a.kpt"), true);
+    number[0] = writer.fd;
+    close(writer.fd);
+    const kpt_status status = put(make_chunk(0, 0, 100));
+    number[1] = writer.fd;
+    const int closed = kpti_kpt_close(&writer, 1);
+    for (int fd = 0; fd < 3; fd++) {
+        dup2(aside[fd], fd);
+        close(aside[fd]);
+    }
+    EXPECT_EQ(created, 0);
+    EXPECT_EQ(status, KPT_OK);
+    EXPECT_EQ(closed, 0);
+    EXPECT_GE(number[0], 3);
+    EXPECT_GE(number[1], 3) << "also where it is opened again";
+}
+
 TEST_F(KptFile, AStreamThatWasReplacedIsAnError)
 {
     ASSERT_EQ(create(path("a.kpt"), true), 0);

@@ -110,6 +110,54 @@ TEST_F(OutFile, WithoutANameNothingIsSeenBeforeClose)
     EXPECT_EQ(files(), 1u);
 }
 
+/* As daemons do, which close all that they did not open; the number is another file's soon. */
+TEST_F(OutFile, ADescriptorThatTheProgramClosesIsNotUsed)
+{
+    for (int wants_no_name : {0, 1}) {
+        const std::string large(3 * KPTI_OUT_PIECE_BYTES, 'L');
+        out = {};
+        out.wants_no_name = wants_no_name;
+        ASSERT_EQ(kpti_out_open(&out, path("a").c_str()), 0);
+        ASSERT_EQ(kpti_out_pass(&out, large.data(), large.size()), large.size());
+        close(out.fd);
+        const int theirs = ::open(path("theirs").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+        ASSERT_EQ(theirs, out.fd);
+        kpti_out_put(&out, large.data(), large.size());
+        const bool is_lost = out.is_unnamed;
+        EXPECT_EQ(kpti_out_close(&out, 1), is_lost ? EBADF : 0);
+        EXPECT_TRUE(content("theirs").empty());
+        EXPECT_EQ(close(theirs), 0) << "it is still open";
+        EXPECT_TRUE(is_lost || content("a") == large + large);
+        std::filesystem::remove(path("theirs"));
+        EXPECT_EQ(files(), 1u);
+    }
+}
+
+TEST_F(OutFile, NoDescriptorIsAStandardOne)
+{
+    const std::string name = path("a");
+    std::string low;
+    int aside[3];
+    for (int fd = 0; fd < 3; fd++) {
+        aside[fd] = fcntl(fd, F_DUPFD_CLOEXEC, 50);
+        close(fd);
+    }
+    for (const std::string &to :
+         {name, std::string("/dev/null"), "/dev/fd/" + std::to_string(aside[1])})
+        for (int wants_no_name : {0, 1}) {
+            out = {};
+            out.wants_no_name = wants_no_name;
+            const int error = kpti_out_open(&out, to.c_str());
+            if (error || out.fd < 3) low += to + " ";
+            if (!error) kpti_out_close(&out, 0);
+        }
+    for (int fd = 0; fd < 3; fd++) {
+        dup2(aside[fd], fd);
+        close(aside[fd]);
+    }
+    EXPECT_EQ(low, "");
+}
+
 /* What is passed, and what is put behind it. */
 TEST_F(OutFile, WhatIsGatheredElsewhereIsPassedOn)
 {
