@@ -57,7 +57,6 @@ class Memory:
             _check_number("max_frames", max_frames, _options.read_u32))
         self._handle: object = None
         self._closed = False
-        self._writes_at_term = False  # where SIGTERM ends the process
 
     @property
     def running(self) -> bool:
@@ -83,6 +82,8 @@ class Memory:
         return self
 
     def _begin(self) -> None:
+        if self._path is not None:
+            _standalone.memory_at_term(self._handle, self._path)
         _standalone.memory_start(self._handle)
         self._numpy = _numpy.Watch(lambda: _standalone.memory_start(self._handle))
         self._numpy.start()
@@ -99,8 +100,6 @@ class Memory:
         handle, reason = _standalone.memory_make(_trace._load(), *self._arguments)
         if reason:
             raise RuntimeError(f"kpytrace can't record memory: {reason}")
-        if self._writes_at_term:
-            _standalone.memory_at_term(handle, self._path)
         made: object = handle
         return made
 
@@ -117,6 +116,7 @@ class Memory:
             _active = None
             if self._path is not None:
                 _standalone.memory_export(self._handle, self._path)
+                _standalone.memory_not_at_term(self._handle)
 
     def export(self, path: Path) -> str:
         """Writes what was recorded so far, also while it runs, and returns the file's name. A failed
