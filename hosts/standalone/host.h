@@ -124,7 +124,7 @@ kpt_status kpti_session_with_gpu(kpti_session *session,
 
 kpt_status kpti_session_stats(kpti_session *session, kpt_stats *out, kpti_session_error *error);
 
-/* A name that no dump of the session has had: "out.json" becomes out.1.json, out.2.json … */
+/* A name that no dump of the session has had, and that no file has: "out.json" becomes out.1.json, out.2.json … */
 void kpti_session_number_path(kpti_session *session, const char *path, char *out, size_t size);
 
 /* Notes something of the user's, where the calling thread is. Its time and thread are filled in. Returns its

@@ -1,4 +1,5 @@
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "crash.h"
@@ -30,9 +31,13 @@ void kpti_session_number_path(kpti_session *s, const char *path, char *out, size
     const kpti_format_choice choice = kpti_format_of_path(path);
     const size_t length = strlen(path);
     size_t suffix = (choice.known ? strlen(choice.format->suffix) : 0) + (choice.gzip ? 3 : 0);
+    struct stat found;
+    int written;
     if (length > 4 && strcmp(path + length - 4, ".kpt") == 0) suffix = 4;
-    (void)snprintf(out, size, "%.*s.%u%s", (int)(length - suffix), path,
-                   atomic_fetch_add(&s->dumps, 1) + 1, path + length - suffix);
+    do { /* an earlier process may have left dumps: they stay */
+        written = snprintf(out, size, "%.*s.%u%s", (int)(length - suffix), path,
+                           atomic_fetch_add(&s->dumps, 1) + 1, path + length - suffix);
+    } while (written > 0 && (size_t)written < size && lstat(out, &found) == 0);
 }
 
 static void dump_to(kpti_session *s, const char *path)

@@ -158,6 +158,15 @@ class Flight(Case):
         self.assertEqual(self.leaves(self.folder / "trace.1.json"), 5)
         self.assertEqual(self.leaves(self.path), 5)
 
+    def test_issue_23_a_restarted_program_keeps_its_dumps(self):
+        for n in (1, 2, 3):
+            _, err = self.start_program(f"work({n})\nraise ValueError('the reason')").communicate(timeout=60)
+            self.assertIn(f"trace.{n}.json", err)
+        self.assertEqual([self.leaves(self.folder / f"trace.{n}.json") for n in (1, 2, 3)], [1, 2, 3])
+        with kpytrace.trace(self.path, ring="10s"):
+            self.assertEqual([kpytrace.dump(), kpytrace.dump()],
+                             [str(self.folder / f"trace.{n}.json") for n in (4, 5)])
+
     def test_an_uncaught_exception_of_a_thread(self):
         child = self.start_program("""
             def fail():
