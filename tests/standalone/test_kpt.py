@@ -2,6 +2,8 @@
 that read it."""
 
 import collections
+import contextlib
+import io
 import os
 import pathlib
 import random
@@ -18,6 +20,7 @@ from support import Case, run_python
 
 import kpytrace
 from kpytrace import _standalone, _trace
+from kpytrace._cli.amounts import amount
 
 WORK = """
 import sys
@@ -361,8 +364,27 @@ class Commands(Files):
         reply = kpytrace_command("info", self.kpt)
         self.assertEqual((reply.returncode, reply.stderr), (0, ""))
         for text in ("whole", "command:", "python:", "calls:", "dropped:      0", "a worker",
-                     "tracing cost: at most"):
+                     "tracing cost: about"):
             self.assertIn(text, reply.stdout)
+
+    def test_issue_23_what_tracing_cost_is_measured(self):
+        """Not taken from the shortest call, which bounds it from below."""
+        from kpytrace._cli import cost, files
+
+        per_call = cost.measure(_trace._standalone, _trace._load())
+        self.assertTrue(all(0 < ns < 1e6 for ns in per_call), per_call)
+        handle, _, _ = _standalone.open(_trace._load(), self.kpt, False)
+        rows = _standalone.profile(handle, 0, 2**32 - 1, True, None)
+        c = sum(row[5] for row in rows if row[0].startswith(b"<built-in"))
+        python = sum(row[5] for row in rows) - c
+        out = io.StringIO()
+        with unittest.mock.patch.object(cost, "measure", lambda *_: (1000.0, 10.0)), contextlib.redirect_stdout(out):
+            self.assertEqual(files.info([str(self.kpt)]), 0)
+        self.assertIn(f"tracing cost: about {amount(1000 * python + 10 * c)}", out.getvalue())
+        self.assertIn("(1.000 µs for a call of a Python function and 10 ns for one in C, as measured here)",
+                      out.getvalue())
+        said = cost.line(rows, per_call, {"python": "cpython 3.9.1", "host": "elsewhere"})
+        self.assertIn("as measured here, with another python and host than it was recorded with", said)
 
     def test_every_format(self):
         for suffix in (".json", ".json.gz", ".pftrace", ".speedscope.json", ".collapsed", ".kpt"):
