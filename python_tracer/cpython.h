@@ -142,11 +142,12 @@ static inline uint64_t kpti_state_dict_version(void)
 #endif
 }
 
-/* What tells a code object from any other there was, also from a dead one at its address; 0: nothing does. May
- * be read without the GIL while the code runs. */
+/* What tells a code object from any other of its interpreter there was, also from a dead one at its address; 0:
+ * nothing does. May be read without the GIL while the code runs. */
+#define KPTI_CODE_HAS_VERSION (PY_VERSION_HEX >= 0x030C0000)
 static inline uint32_t kpti_code_version(const PyCodeObject *code)
 {
-#if PY_VERSION_HEX >= 0x030C0000
+#if KPTI_CODE_HAS_VERSION
     return code->co_version;
 #else
     (void)code;
