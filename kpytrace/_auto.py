@@ -105,8 +105,6 @@ class _Calls:
         self.announced = family is not None and not merges and not self.recorded._stream
         if family and self.announced:
             family.announce(path)
-        if family:
-            self.recorded._host["flush_at_term"] = True  # as pools end their workers; of a ring: a dump
         self.recorded._told_no_gpu = quiet
         _trace._load()  # whose own exit function then finds it ended
 
@@ -149,7 +147,6 @@ class _Allocations:
                              f"and max_frames are known")
         self.quiet, self.output, self.family = quiet, output, family if merges else None
         self.recorded = _memory.Memory(output, **known)  # type: ignore[arg-type]
-        self.recorded._writes_at_term = family is not None
         _memory._standalone_of()
 
     @staticmethod
@@ -180,8 +177,8 @@ class _Run:
         atexit.register(self.finish)  # before all others, and so it runs after them
         _before_exit(self)
         _process.allow_forks()
+        _after_handlers()
         if self.family:
-            _after_handlers()
             os.register_at_fork(after_in_child=self.follow)
         if self.recording:
             self.recording.recorded.start()

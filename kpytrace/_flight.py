@@ -1,26 +1,47 @@
-"""The flight recorder's occasions: a ring is written, beside its end, on a signal and when an
-exception is not caught. The signal is the C side's business, and works while Python hangs.
+"""What writes a trace before its end. A signal does: SIGTERM writes every output, a crash flushes a stream, SIGUSR2
+dumps a ring. The C side handles these, also while Python hangs. An exception that is not caught dumps a ring, too.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 
 from ._auto import tell
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable
+    from typing import Any, Callable, Optional
 
     from ._trace import Trace
 
 
-def signal_to_use() -> int:
+def _dump_signal() -> int:
     """SIGUSR2, unless the program has a handler for it."""
     import _signal  # type: ignore[import-not-found]  # signal itself imports enum
 
     free = _signal.getsignal(_signal.SIGUSR2) == _signal.SIG_DFL
     return int(_signal.SIGUSR2) if free else 0
+
+
+def _chained_signals() -> int:
+    """Bits of the crashes that faulthandler reports: its handler may run after ours. A signal that has a handler of the
+    program's is none of them; of faulthandler's Python says that there is none, or that it is not its own."""
+    import _signal
+
+    faulthandler = sys.modules.get("faulthandler")
+    if faulthandler is None or not faulthandler.is_enabled():
+        return 0
+    crashes = (_signal.SIGSEGV, _signal.SIGBUS, _signal.SIGFPE, _signal.SIGABRT)
+    return sum(1 << number for number in crashes if _signal.getsignal(number) in (_signal.SIG_DFL, None))
+
+
+def signals(stream: Optional[str], output: str, ring: bool) -> dict[str, object]:
+    """The C host's options for a trace that writes `stream` while it runs, or `output` at its end."""
+    if stream:
+        return {"stream": os.fsencode(stream), "save_at_term": True, "flush_at_crash": True,
+                "chained_signals": _chained_signals()}
+    return {"dump": os.fsencode(output), "dump_signal": _dump_signal() if ring else 0, "save_at_term": True}
 
 
 def _dump(trace: Trace) -> None:

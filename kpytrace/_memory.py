@@ -62,7 +62,6 @@ class Memory:
             _check_number("max_frames", max_frames, _options.read_u32))
         self._numpy = _numpy.Watch(self)
         self._closed = False
-        self._writes_at_term = False  # where SIGTERM ends the process
 
     @property
     def running(self) -> bool:
@@ -99,6 +98,8 @@ class Memory:
                 raise
 
     def _begin(self) -> None:
+        if self._path is not None:
+            _standalone.memory_at_term(self._handle, self._path)
         self._look()
         self._numpy.start()
 
@@ -119,8 +120,6 @@ class Memory:
         handle, reason = _standalone.memory_make(_trace._load(), *self._arguments)
         if reason:
             raise RuntimeError(f"kpytrace can't record memory: {reason}")
-        if self._writes_at_term:
-            _standalone.memory_at_term(handle, self._path)
         made: object = handle
         return made
 
@@ -136,6 +135,7 @@ class Memory:
             try:
                 if self._path is not None:
                     _standalone.memory_export(self._handle, self._path)
+                    _standalone.memory_not_at_term(self._handle)
             finally:
                 _recordings.remove(self)
 

@@ -53,7 +53,6 @@ class Trace:
         self._ring = ("ring_ns" in self._options or "ring_bytes" in self._options
                       or self._options.get("on_full") == "ring")
         self._stream = self._plan_stream()
-        self._host: dict[str, object] = {}  # what the C host alone is told
         self._handle: object = None
         self._is_whole = False  # it records the program from its start to its end, and others nest in it
         self._noop: Optional[str] = None
@@ -110,18 +109,14 @@ class Trace:
             for trace in _traces.all():
                 if trace._stopper == get_ident() and not trace.running:  # an exception has interrupted its stop()
                     _traces.remove(trace)
-            options = dict(self._options, **self._host, info=_process.describe(), ring=self._ring)
+            options = dict(self._options, info=_process.describe(), ring=self._ring)
             options.setdefault("tasks", True)  # which costs nothing where no coroutine runs
             # A mark belongs to the function that makes it, not to ours.
             options["filters"] += (("exclude", "file", os.fsencode(_NOTES)),)  # type: ignore
-            if self._stream:
-                options["stream"] = os.fsencode(self._stream)
-            elif self._ring and self._output:
-                options["dump"] = os.fsencode(self._output)
+            if self._output:
                 from . import _flight
 
-                options["dump_signal"] = _flight.signal_to_use()
-            if "stream" in options or "dump" in options:
+                options.update(_flight.signals(self._stream, self._output, self._ring))
                 _process.allow_forks()
             self._pid = os.getpid()
             self._began = time.perf_counter()

@@ -159,9 +159,8 @@ static inline uint64_t kpti_state_dict_version(void)
 /* Whether kpti_code_version tells code objects apart, all but the last of 2^32. */
 #define KPTI_CODES_HAVE_VERSIONS (PY_VERSION_HEX >= 0x030C0000)
 
-/* What tells a code object from any other there was, also from a dead one at its address; 0: nothing does. May
- * be read without the GIL while the code runs. */
-#define KPTI_CODES_HAVE_VERSIONS (PY_VERSION_HEX >= 0x030C0000)
+/* What tells a code object from any other of its interpreter there was, also from a dead one at its address; 0:
+ * nothing does. May be read without the GIL while the code runs. */
 static inline uint32_t kpti_code_version(const PyCodeObject *code)
 {
 #if KPTI_CODES_HAVE_VERSIONS

@@ -11,6 +11,8 @@ typedef struct gatherer {
     kpti_reader reader;
     int inside; /* the thread is in the middle of a gather */
     kpti_gathering gathering;
+    kpti_gathering *foreign; /* the same in a sub-interpreter; NULL: it was in none yet */
+    int64_t foreign_id; /* which one: interpreters count their code's versions each for itself */
 } gatherer;
 
 static __thread gatherer *own __attribute__((tls_model("initial-exec")));
@@ -23,6 +25,8 @@ static void thread_ended(void *self)
     own = NULL;
     kpti_readers_remove(&g->reader);
     kpti_gathering_free(&g->gathering);
+    if (g->foreign) kpti_gathering_free(g->foreign);
+    free(g->foreign);
     free(g);
 }
 
@@ -62,18 +66,32 @@ static uint32_t gather_apart(PyThreadState *state, kpti_standing s, kpti_wish wi
     return stack;
 }
 
+/* What the thread remembers of STATE's interpreter, where nobody tells us that code has died: as long as it is in
+ * the same one, a code object is known by its address and its version. NULL: no memory, or no versions. */
+static kpti_gathering *foreign_of(gatherer *g, const PyThreadState *state)
+{
+    const int64_t id = KPTI_CODES_HAVE_VERSIONS ? PyInterpreterState_GetID(state->interp) : -1;
+    if (id < 0) return NULL;
+    if (!g->foreign) g->foreign = calloc(1, sizeof *g->foreign);
+    if (g->foreign && g->foreign_id != id) kpti_gathering_forget(g->foreign, g->foreign->epoch);
+    g->foreign_id = id;
+    return g->foreign;
+}
+
 KPTI_HOT uint32_t kpti_gatherer_gather(PyThreadState *state, kpti_standing s, kpti_wish wish,
                                        int *again, uint32_t *flags)
 {
     gatherer *g = own ? own : make_own();
+    kpti_gathering *gathering = g && !g->inside ? &g->gathering : NULL;
     uint32_t stack;
-    if (!g || g->inside || s == KPTI_FOREIGN) {
+    if (gathering && s == KPTI_FOREIGN) gathering = foreign_of(g, state);
+    if (!gathering) {
         *again = 0;
         return gather_apart(state, s, wish, flags);
     }
     g->inside = 1;
-    stack = kpti_gathering_next(&g->gathering, state, s, wish, again, flags);
-    if (wish.gathered) *wish.gathered = g->gathering.last.number;
+    stack = kpti_gathering_next(gathering, state, s, wish, again, flags);
+    if (wish.gathered && s != KPTI_FOREIGN) *wish.gathered = gathering->last.number;
     g->inside = 0;
     return stack;
 }
@@ -101,6 +119,9 @@ void kpti_gatherer_forget(void)
     if (!own || own->inside) return;
     kpti_gathering_forget(&own->gathering, own->gathering.epoch);
     kpti_stack_cache_empty(&own->gathering.stacks);
+    if (!own->foreign) return;
+    kpti_gathering_forget(own->foreign, own->foreign->epoch);
+    kpti_stack_cache_empty(&own->foreign->stacks);
 }
 
 void kpti_gatherer_forked_locked(void)

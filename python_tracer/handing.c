@@ -108,7 +108,7 @@ static int forget_given_locked(kpti_stream *stream)
     if (stream->tracer->readers) return 0;
     if (stream->given) {
         stream->first = stream->given->next;
-        stream->tracer->given.events += stream->given->count;
+        stream->tracer->given.events += kpti_chunk_own_events(stream->given);
         if (stream->last == stream->given) stream->last = NULL;
         kpti_room_free_locked(stream->tracer, stream->given);
         stream->given = NULL;

@@ -1,9 +1,12 @@
 #include "load.h"
 
-#include "array.h"
+#include <stdlib.h>
 
-/* Far more than there are: what a damaged table can make us take is bounded. */
-enum { MOST_THREADS = 1 << 22, MOST_RUNS = 1 << 20 };
+#include "array.h"
+#include "platform.h"
+
+/* What is allocated is bounded by what the chunks hold, whatever numbers a damaged one has in it: runs are
+ * numbered without gaps, and a thread takes memory only if there is something of it. */
 
 /* --- arrays ----------------------------------------------------------------------------------- */
 
@@ -17,14 +20,70 @@ static int extend(const kpti_env *env, kpti_list *l, uint32_t count, size_t size
     return 1;
 }
 
-/* The thread INDEX, which may be new; NULL: no memory, or too many. */
+/* --- threads ---------------------------------------------------------------------------------- */
+
+/* The slot of thread INDEX, or the free one where it belongs. There is a free slot; each slot is a place in
+ * threads + 1, or 0. */
+static uint32_t *find_slot(const kpti_loaded *r, uint32_t index)
+{
+    uint32_t *slots = r->slots.items;
+    const uint64_t mask = r->slots.count - 1; /* a power of two */
+    uint64_t at = (index * r->multiplier >> 32) & mask;
+    while (slots[at] && kpti_loaded_thread_at(r, slots[at] - 1)->index != index)
+        at = (at + 1) & mask;
+    return &slots[at];
+}
+
+/* Has the hash table at most half full after one more thread. */
+static int reserve_slot(kpti_loaded *r)
+{
+    enum { FIRST_SLOTS = 64 };
+    const uint64_t needed = 2 * ((uint64_t)r->threads.count + 1);
+    uint64_t count = r->slots.count ? r->slots.count : FIRST_SLOTS;
+    uint32_t *slots;
+    if (needed <= r->slots.count) return 1;
+    while (count < needed)
+        count *= 2;
+    slots = count <= UINT32_MAX ? kpti_alloc(r->env, count * sizeof *slots) : NULL;
+    if (!slots) return 0;
+    kpti_free(r->env, r->slots.items, r->slots.room * sizeof *slots);
+    r->slots = (kpti_list){slots, count, (uint32_t)count};
+    for (uint32_t i = 0; i < r->threads.count; i++)
+        *find_slot(r, kpti_loaded_thread_at(r, i)->index) = i + 1;
+    return 1;
+}
+
+/* The thread INDEX, which may be new; NULL: no memory. */
 static kpti_loaded_thread *reach_thread(kpti_loaded *r, uint32_t index)
 {
-    if (index >= MOST_THREADS ||
-        !extend(r->env, &r->threads, index + 1, sizeof(kpti_loaded_thread)))
-        return NULL;
-    return kpti_loaded_thread_at(r, index);
+    uint32_t *slot;
+    if (!reserve_slot(r)) return NULL;
+    slot = find_slot(r, index);
+    if (!*slot) {
+        if (!extend(r->env, &r->threads, r->threads.count + 1, sizeof(kpti_loaded_thread)))
+            return NULL;
+        *slot = r->threads.count;
+        kpti_loaded_thread_at(r, *slot - 1)->index = index;
+    }
+    return kpti_loaded_thread_at(r, *slot - 1);
 }
+
+static int by_index(const void *a, const void *b)
+{
+    const kpti_loaded_thread *x = a;
+    const kpti_loaded_thread *y = b;
+    return (x->index > y->index) - (x->index < y->index);
+}
+
+/* Whether so large an index can be a recorder's, which numbers all threads. Of some nothing may be there: they
+ * had no room, or the file is not complete. */
+static int is_plausible(const kpti_loaded *r, uint32_t index)
+{
+    enum { MISSING_FOR_EACH = 1024, ALWAYS = 4096 };
+    return index / MISSING_FOR_EACH < (uint64_t)r->threads.count + ALWAYS;
+}
+
+/* --- heads ------------------------------------------------------------------------------------ */
 
 /* A kpti_chunk, zeroes. They never move, as they are linked. */
 static kpti_chunk *take_head(kpti_loaded *r)
@@ -60,7 +119,7 @@ static kpt_status take_run(kpti_loaded *r, const kpti_section *section, kpti_err
 {
     kpti_run run;
     uint32_t number;
-    if (!kpti_section_run(section, &number, &run) || number >= MOST_RUNS)
+    if (!kpti_section_run(section, &number, &run) || number > r->runs.count)
         return damaged(error, "a run makes no sense");
     if (!extend(r->env, &r->runs, number + 1, sizeof run)) return no_memory(error);
     ((kpti_run *)r->runs.items)[number] = run;
@@ -83,7 +142,7 @@ static kpt_status take_thread(kpti_loaded *r, const kpti_section *section, kpti_
     kpti_track track = {0};
     uint32_t index;
     kpti_loaded_thread *t;
-    if (!kpti_section_thread(section, &index, &track) || index >= MOST_THREADS)
+    if (!kpti_section_thread(section, &index, &track) || index == KPT_CHUNK_TABLE)
         return damaged(error, "a thread makes no sense");
     t = reach_thread(r, index);
     if (!t) return no_memory(error);
@@ -162,7 +221,7 @@ static kpt_status take_events(kpti_loaded *r, const kpt_chunk *chunk, kpti_error
 {
     kpti_chunk *head;
     kpti_loaded_thread *t;
-    if (chunk->thread >= MOST_THREADS || chunk->size_bytes / sizeof(kpti_event) > UINT32_MAX)
+    if (chunk->size_bytes / sizeof(kpti_event) > UINT32_MAX)
         return damaged(error, "a chunk makes no sense");
     t = reach_thread(r, chunk->thread);
     head = t ? take_head(r) : NULL;
@@ -224,9 +283,16 @@ static void complete(kpti_loaded *r)
 
 kpt_status kpti_load_all(kpti_loaded *r, const kpt_load_args *args, kpti_error *error)
 {
-    kpt_status status = take_all(r, args, error);
+    kpt_status status;
+    r->multiplier = (kpti_ticks() ^ (uintptr_t)r << 20) * UINT64_C(0x9e3779b97f4a7c15) | 1;
+    status = take_all(r, args, error);
     if (status != KPT_OK) return status;
     if (!r->points && r->threads.count) return damaged(error, "nothing says what time it was");
+    if (r->threads.count) {
+        qsort(r->threads.items, r->threads.count, sizeof(kpti_loaded_thread), by_index);
+        if (!is_plausible(r, kpti_loaded_thread_at(r, r->threads.count - 1)->index))
+            return damaged(error, "a thread's number makes no sense");
+    }
     complete(r);
     return KPT_OK;
 }

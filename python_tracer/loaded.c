@@ -18,6 +18,7 @@ static void destroy(void *self)
     release(env, &r->heads, sizeof(kpti_chunk *));
     release(env, &r->chunks, sizeof(kpt_chunk));
     release(env, &r->threads, sizeof(kpti_loaded_thread));
+    release(env, &r->slots, sizeof(uint32_t));
     release(env, &r->runs, sizeof(kpti_run));
     release(env, &r->names, sizeof(kpti_function_view));
     release(env, &r->far_ends, sizeof(kpti_far_end));

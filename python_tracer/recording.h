@@ -27,8 +27,15 @@ typedef struct kpti_chunk {
     uint32_t sequence;  /* within the run and thread */
     uint32_t capacity;  /* of events */
     uint32_t count;     /* events that hold */
+    uint32_t repeated;  /* the first of them, which tell what was open: OPEN events and theirs */
     kpti_event *events; /* behind the chunk itself, or lent by a loader */
 } kpti_chunk;
+
+/* How many of its events, if it is sealed, are in no chunk before: so many are recorded, or lost with it. */
+static inline uint32_t kpti_chunk_own_events(const kpti_chunk *chunk)
+{
+    return chunk->count > chunk->repeated ? chunk->count - chunk->repeated : 0;
+}
 
 /* One thread's part of a recording. */
 typedef struct kpti_track {

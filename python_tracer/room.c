@@ -12,13 +12,14 @@ void kpti_room_free_locked(kpti_tracer *tracer, kpti_chunk *chunk)
 static void drop_locked(kpti_stream *stream, kpti_chunk **link)
 {
     kpti_chunk *chunk = *link;
+    const uint32_t own = kpti_chunk_own_events(chunk);
     *link = chunk->next;
     if (stream->given == chunk) { /* the sink has it */
         stream->given = NULL;
-        stream->tracer->given.events += chunk->count;
+        stream->tracer->given.events += own;
     } else {
-        if (*link) (*link)->dropped_before += chunk->count + chunk->dropped_before;
-        atomic_fetch_add_explicit(&stream->dropped_total, chunk->count, memory_order_relaxed);
+        if (*link) (*link)->dropped_before += own + chunk->dropped_before;
+        atomic_fetch_add_explicit(&stream->dropped_total, own, memory_order_relaxed);
     }
     kpti_room_free_locked(stream->tracer, chunk);
 }

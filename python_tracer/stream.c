@@ -128,6 +128,7 @@ static int begin_chunk_locked(kpti_stream *stream, kpti_open_stack open, uint64_
     chunk->dropped_before = stream->dropped;
     stream->dropped = 0;
     at = put_open(stream, open, ticks, chunk->events);
+    chunk->repeated = (uint32_t)(at - chunk->events);
     link_locked(stream, chunk);
     stream->high = (uint32_t)(ticks >> 32);
     atomic_store_explicit(&stream->cursor, at, memory_order_relaxed);

@@ -273,8 +273,9 @@ static void get_stats(void *self, kpt_stats *out)
     for (kpti_stream *s = tracer->streams; s; s = s->sibling) {
         kpti_event *cursor = atomic_load_explicit(&s->cursor, memory_order_relaxed);
         for (const kpti_chunk *c = s->first; c; c = c->next)
-            out->events += c->count;
-        if (s->last && !s->sealed) out->events += (uint64_t)(cursor - s->last->events);
+            out->events += kpti_chunk_own_events(c);
+        if (s->last && !s->sealed)
+            out->events += (uint64_t)(cursor - s->last->events) - s->last->repeated;
         out->events_dropped += atomic_load_explicit(&s->dropped_total, memory_order_relaxed);
         out->threads++;
     }

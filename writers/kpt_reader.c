@@ -119,6 +119,7 @@ static int take_note(const kpti_kpt_reader *r, const char *bytes, uint64_t size)
                        head.flow,
                        head.ns,
                        head.os_tid};
+    if (head.what != KPTI_NOTE_TASK && !kpti_note_args_are_json(note.args)) return 0;
     /* Some may be missing, which a flight recorder dropped: then those before are as good as dropped. */
     if (head.number > kpti_notes_first(r->notes) + r->notes->count)
         kpti_notes_keep_last(r->notes, 0);
@@ -139,8 +140,10 @@ kpt_status kpti_kpt_next_chunk(void *reader, kpt_chunk *out)
             return KPT_DECLINED;
         }
         if (record.kind == KPTI_KPT_INFO) r->info = (kpt_str){bytes, record.size};
-        if (record.kind == KPTI_KPT_NOTES && r->notes && !take_note(r, bytes, record.size))
+        if (record.kind == KPTI_KPT_NOTES && r->notes && !take_note(r, bytes, record.size)) {
+            r->why = "it has a note that makes no sense";
             return KPT_E_INVALID;
+        }
         if (record.kind == KPTI_KPT_GPU && r->gpu) {
             kpt_status status = kpti_gpu_take(r->gpu, bytes, record.size);
             if (status != KPT_OK) return status;

@@ -30,6 +30,7 @@ typedef struct kpti_kpt_reader {
     kpt_str info;         /* lines "key=value"; likewise */
     kpti_notes *notes;    /* where notes go; NULL: nowhere */
     kpti_gpu_log *gpu;    /* where what GPUs did goes, which borrows from the file; NULL: nowhere */
+    const char *why; /* what KPT_E_INVALID of kpti_kpt_next_chunk is about; NULL: there was none */
 } kpti_kpt_reader;
 
 /* Opens PATH. 0 or an errno, EBADMSG where it is no such file, or of another version: *WHY then has a

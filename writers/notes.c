@@ -2,6 +2,9 @@
 
 #include <string.h>
 
+#include "json_skip.h"
+#include "utf8.h"
+
 enum { FIRST_CAPACITY = 64, BLOCK_BYTES = 4000 };
 
 /* A block of texts, each behind the one before. It goes with the last note that has any there: a note costs no
@@ -79,6 +82,35 @@ uint32_t kpti_notes_add(kpti_notes *notes, const kpti_note *note)
     added->args = copy_text(texts ? texts + note->name.size : NULL, note->args);
     notes->count++;
     return number;
+}
+
+static int is_utf8(kpt_str text)
+{
+    const unsigned char *at = (const unsigned char *)text.data;
+    const unsigned char *end = at + text.size;
+    while (at < end) {
+        char put[sizeof(uint64_t)];
+        const unsigned char *begin = at;
+        const size_t size = (size_t)(kpti_utf8_put(put, &at, end) - put);
+        if (size != (size_t)(at - begin) || memcmp(put, begin, size) != 0) return 0;
+    }
+    return 1;
+}
+
+int kpti_note_args_are_json(kpt_str args)
+{
+    const char *at = args.data;
+    const char *end;
+    kpti_json_member member;
+    if (!args.size) return 1;
+    end = at + args.size;
+    for (;;) {
+        at = kpti_json_skip_member(at, end, &member);
+        if (!at) return 0;
+        at = kpti_json_skip_space(at, end);
+        if (at == end) return is_utf8(args);
+        if (*at++ != ',') return 0;
+    }
 }
 
 const kpti_note *kpti_notes_get(const kpti_notes *notes, uint64_t number)

@@ -47,6 +47,10 @@ typedef struct kpti_notes {
 /* Keeps a copy of NOTE. Returns its number; 0 when there is no memory, or no number left. */
 uint32_t kpti_notes_add(kpti_notes *notes, const kpti_note *note);
 
+/* Whether ARGS can stand between the braces of a JSON object: members with commas between them, as UTF-8, or
+ * nothing. For those of a note that comes from a file. */
+int kpti_note_args_are_json(kpt_str args);
+
 /* NULL: dropped, or never made. It is the log's, until it is dropped. */
 const kpti_note *kpti_notes_get(const kpti_notes *notes, uint64_t number);
 

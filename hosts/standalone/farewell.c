@@ -81,13 +81,21 @@ static int start_keeper(void)
     return kpti_keeper_start(&keeper);
 }
 
+static int is_added(const kpti_farewell *f)
+{
+    const kpti_farewell *at = first;
+    while (at && at != f)
+        at = at->next;
+    return at != NULL;
+}
+
 int kpti_farewell_add(kpti_farewell *f)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     int error = 0;
     (void)pthread_once(&once, watch_forks);
     pthread_mutex_lock(&control);
-    if (first || kpti_keeper_may_listen(SIGTERM)) {
+    if (!is_added(f) && (first || kpti_keeper_may_listen(SIGTERM))) {
         if (!first) error = start_keeper();
         pthread_mutex_lock(&lock);
         f->rests = 0;

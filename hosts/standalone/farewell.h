@@ -23,7 +23,7 @@ typedef struct kpti_farewell {
     struct kpti_farewell *next;
 } kpti_farewell;
 
-/* 0, also where SIGTERM has a handler, or an errno: there is no thread. */
+/* Returns 0, also where SIGTERM has a handler or FAREWELL was added already, or an errno: there is no thread. */
 int kpti_farewell_add(kpti_farewell *farewell);
 
 /* A program that had a handler of its own has none any more. On the thread that took it away; what act may wait

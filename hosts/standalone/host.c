@@ -176,13 +176,16 @@ kpt_status kpti_session_load(kpti_session *s, const char *path, kpti_kpt_reader 
 {
     static const kpti_heap heap = {NULL, NULL, NULL};
     const char *why;
+    kpt_status status;
     int os_error = kpti_kpt_open(reader, path, &why);
     if (os_error && !why) return kpti_session_fail_io(error, os_error, path);
     if (os_error) return kpti_session_fail(error, KPT_E_INVALID, "%.180s: %s", path, why);
     kpti_gpu_log_init(gpu, &heap);
     reader->notes = notes;
     reader->gpu = gpu;
-    return kpti_door_load(&s->door, kpti_kpt_next_chunk, reader, tracer, error);
+    status = kpti_door_load(&s->door, kpti_kpt_next_chunk, reader, tracer, error);
+    if (status == KPT_OK || !reader->why) return status;
+    return kpti_session_fail(error, status, "%.180s: %s", path, reader->why);
 }
 
 static kpt_status open_inside(kpti_session *s, const char *path, int recover,

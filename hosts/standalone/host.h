@@ -28,19 +28,25 @@ enum {
     KPTI_SESSION_GC = 1 << 0, /* garbage collections are recorded too */
     KPTI_SESSION_RING =
         1 << 1, /* a flight recorder: of the user's notes, too, only the last are kept */
-    /* SIGTERM, unless it is handled, ends the process after a flush, or a ring's dump. */
+    /* SIGTERM, unless the program handles it, ends the process after a flush of the stream, or after the
+     * recording was written to DUMP. */
     KPTI_SESSION_TERM = 1 << 2,
+    /* A crash (SIGSEGV, SIGBUS, SIGFPE, SIGABRT) ends the process after a flush of the stream; see crash.h. */
+    KPTI_SESSION_CRASH = 1 << 3,
 };
 
 /* Zero means the default. All is borrowed during start. */
 typedef struct kpti_session_options {
     uint32_t flags;     /* KPTI_SESSION_* */
     const char *stream; /* the .kpt file that is written while it runs; NULL: none */
-    const char *dump; /* a signal writes here: "out.json" to out.1.json, out.2.json …; or NULL */
-    uint32_t dump_signal; /* which one; 0: none */
-    uint64_t flush_ns;    /* a stream's threads hand over what they have so often; 0: 1 s */
-    uint32_t gpu;         /* KPTI_GPU_*, in gpu.h */
-    kpt_str info;         /* lines "key=value" for who reads a .kpt file */
+    /* The file that will be written at the end, or NULL: SIGTERM writes it, DUMP_SIGNAL writes out.1.json,
+     * out.2.json … for "out.json". */
+    const char *dump;
+    uint32_t dump_signal;     /* which one; 0: none */
+    uint32_t chained_signals; /* bits 1 << number: crashes whose present handlers run after ours */
+    uint64_t flush_ns;        /* a stream's threads hand over what they have so often; 0: 1 s */
+    uint32_t gpu;             /* KPTI_GPU_*, in gpu.h */
+    kpt_str info;             /* lines "key=value" for who reads a .kpt file */
 } kpti_session_options;
 
 /* Opens PLUGIN, makes a tracer with ARGS and has it run. On KPT_OK *OUT is to be freed. */
@@ -121,7 +127,7 @@ kpt_status kpti_session_with_gpu(kpti_session *session,
 
 kpt_status kpti_session_stats(kpti_session *session, kpt_stats *out, kpti_session_error *error);
 
-/* A name that no dump of the session has had: "out.json" becomes out.1.json, out.2.json … */
+/* A name that no dump of the session has had, and that no file has: "out.json" becomes out.1.json, out.2.json … */
 void kpti_session_number_path(kpti_session *session, const char *path, char *out, size_t size);
 
 /* Notes something of the user's, where the calling thread is. Its time and thread are filled in. Returns its

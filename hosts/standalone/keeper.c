@@ -30,11 +30,16 @@ static ear *ear_for(int number)
     return &ears[number == SIGTERM];
 }
 
+static void wake_waiters(uint32_t *word)
+{
+    (void)syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
 /* As a handler may. No descriptor: the program may close it, and open its own under the number. */
 static void wake(kpti_keeper *keeper)
 {
     (void)__atomic_add_fetch(&keeper->woken, 1, __ATOMIC_SEQ_CST);
-    (void)syscall(SYS_futex, &keeper->woken, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+    wake_waiters(&keeper->woken);
 }
 
 static void handle(int number)
@@ -111,26 +116,81 @@ static void stop_listening(const kpti_keeper *keeper)
         (void)sched_yield();
 }
 
-static int64_t now_ns(void)
+int64_t kpti_keeper_now_ns(void)
 {
     struct timespec now;
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+/* Waits until WORD is no longer SEEN, or for UNTIL_NS; may return earlier. Returns 0 after UNTIL_NS. */
+static int wait_for_change(uint32_t *word, uint32_t seen, int64_t until_ns)
+{
+    const int64_t left_ns = until_ns - kpti_keeper_now_ns();
+    const struct timespec left = {left_ns / NS_PER_SECOND, left_ns % NS_PER_SECOND};
+    if (left_ns <= 0) return 0;
+    (void)syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, &left, NULL, 0);
+    return 1;
+}
+
 /* Until somebody wakes it who had not by SEEN, or the time has come. */
 static void wait_until(kpti_keeper *keeper, uint32_t seen, int64_t next_ns)
 {
-    const int64_t left_ns = next_ns - now_ns();
-    const struct timespec left = {left_ns / NS_PER_SECOND, left_ns % NS_PER_SECOND};
-    if (keeper->interval_ns && left_ns <= 0) return;
-    (void)syscall(SYS_futex, &keeper->woken, FUTEX_WAIT_PRIVATE, seen,
-                  keeper->interval_ns ? &left : NULL, NULL, 0);
+    (void)wait_for_change(&keeper->woken, seen, keeper->interval_ns ? next_ns : INT64_MAX);
 }
+
+/* --- requests --------------------------------------------------------------------------------- */
+
+uint32_t kpti_keeper_request(kpti_keeper *keeper)
+{
+    const uint32_t request = __atomic_add_fetch(&keeper->requested, 1, __ATOMIC_SEQ_CST);
+    wake(keeper);
+    return request;
+}
+
+void kpti_keeper_await(kpti_keeper *keeper, uint32_t request, int64_t until_ns)
+{
+    for (;;) {
+        const uint32_t completed = __atomic_load_n(&keeper->completed, __ATOMIC_SEQ_CST);
+        if ((int32_t)(completed - request) >= 0) return;
+        if (!wait_for_change(&keeper->completed, completed, until_ns)) return;
+    }
+}
+
+int kpti_keeper_complete(kpti_keeper *keeper)
+{
+    const uint32_t requested = __atomic_load_n(&keeper->requested, __ATOMIC_SEQ_CST);
+    const uint32_t before = __atomic_exchange_n(&keeper->completed, requested, __ATOMIC_SEQ_CST);
+    wake_waiters(&keeper->completed);
+    return before != requested;
+}
+
+int kpti_keeper_is_current(const kpti_keeper *keeper)
+{
+    return __atomic_load_n(&keeper->thread_id, __ATOMIC_RELAXED) == (pid_t)syscall(SYS_gettid);
+}
+
+static int is_requested(const kpti_keeper *keeper)
+{
+    return keeper->completed != __atomic_load_n(&keeper->requested, __ATOMIC_SEQ_CST);
+}
+
+/* Those that come meanwhile may be too late for what at_interval did, and are answered next. */
+static void answer_requests(kpti_keeper *keeper)
+{
+    const uint32_t requested = __atomic_load_n(&keeper->requested, __ATOMIC_SEQ_CST);
+    (void)pthread_sigmask(SIG_UNBLOCK, &keeper->unblocked, NULL);
+    keeper->at_interval(keeper->ctx);
+    (void)pthread_sigmask(SIG_BLOCK, &keeper->unblocked, NULL);
+    __atomic_store_n(&keeper->completed, requested, __ATOMIC_SEQ_CST);
+    wake_waiters(&keeper->completed);
+}
+
+/* --- the thread ------------------------------------------------------------------------------- */
 
 static int64_t next_time(const kpti_keeper *keeper)
 {
-    const uint64_t now = (uint64_t)now_ns();
+    const uint64_t now = (uint64_t)kpti_keeper_now_ns();
     const uint64_t most = INT64_MAX - now;
     return (int64_t)(now + (keeper->interval_ns < most ? keeper->interval_ns : most));
 }
@@ -141,6 +201,7 @@ static void *run(void *ctx)
     ear *e = ear_for(keeper->signal);
     int64_t next_ns = next_time(keeper);
     uint32_t seen = 0;
+    __atomic_store_n(&keeper->thread_id, (pid_t)syscall(SYS_gettid), __ATOMIC_RELAXED);
     while (!__atomic_load_n(&keeper->ending, __ATOMIC_ACQUIRE)) {
         wait_until(keeper, seen, next_ns);
         seen = __atomic_load_n(&keeper->woken, __ATOMIC_SEQ_CST);
@@ -148,7 +209,9 @@ static void *run(void *ctx)
             atomic_fetch_sub(&e->signals, 1);
             keeper->at_signal(keeper->ctx);
         }
-        if (!keeper->interval_ns || now_ns() < next_ns) continue;
+        while (is_requested(keeper))
+            answer_requests(keeper);
+        if (!keeper->interval_ns || kpti_keeper_now_ns() < next_ns) continue;
         keeper->at_interval(keeper->ctx);
         next_ns = next_time(keeper);
     }

@@ -7,7 +7,9 @@
 #define KPTI_STANDALONE_KEEPER_H
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -18,6 +20,10 @@ typedef struct kpti_keeper {
     uint32_t woken; /* how often: it waits until this is another number */
     int signal;     /* 0: none */
     int ending;
+    pid_t thread_id;      /* as the kernel numbers it; 0 until the thread runs */
+    uint32_t requested;   /* calls of kpti_keeper_request … */
+    uint32_t completed;   /* … and how many of them at_interval has answered */
+    sigset_t unblocked;   /* signals that the thread receives while it answers a request */
     uint64_t interval_ns; /* 0: there is nothing to do at intervals */
     void (*at_interval)(void *ctx);
     void (*at_signal)(void *ctx);
@@ -33,6 +39,22 @@ int kpti_keeper_start(kpti_keeper *keeper);
 
 /* Of one that runs: who took its handler away has taken away the own one, too. */
 void kpti_keeper_listen_again(const kpti_keeper *keeper);
+
+/* Has the thread run at_interval now. Returns the number of the request. Async-signal-safe, as are the next four;
+ * the keeper runs until they have returned. */
+uint32_t kpti_keeper_request(kpti_keeper *keeper);
+
+/* Waits until REQUEST is answered, or for CLOCK_MONOTONIC to reach UNTIL_NS. */
+void kpti_keeper_await(kpti_keeper *keeper, uint32_t request, int64_t until_ns);
+
+/* Marks all requests as answered. Returns whether any was not. */
+int kpti_keeper_complete(kpti_keeper *keeper);
+
+/* Returns whether the calling thread is the keeper's. */
+int kpti_keeper_is_current(const kpti_keeper *keeper);
+
+/* Returns the time of CLOCK_MONOTONIC. */
+int64_t kpti_keeper_now_ns(void);
 
 /* It does nothing more; what it does is finished first. Signals are still caught, and wait. */
 void kpti_keeper_rest(kpti_keeper *keeper);

@@ -1,5 +1,6 @@
 #include "memory.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -130,12 +131,14 @@ static void take_leave(void *recording, const struct timespec *until)
 
 kpt_status kpti_recording_at_term(kpti_recording *r, const char *path, kpti_session_error *error)
 {
-    int os_error;
-    (void)snprintf(r->term_path, sizeof r->term_path, "%s", path);
+    const size_t size = strlen(path) + 1;
+    if (size > sizeof r->term_path) return kpti_session_fail_io(error, ENAMETOOLONG, path);
+    if (strcmp(r->term_path, path) != 0) memcpy(r->term_path, path, size);
     r->farewell.act = take_leave;
     r->farewell.ctx = r;
-    os_error = kpti_farewell_add(&r->farewell);
-    return os_error ? kpti_session_fail_io(error, os_error, path) : KPT_OK;
+    (void)kpti_farewell_add(
+        &r->farewell); /* where there is no thread, memory is recorded all the same */
+    return KPT_OK;
 }
 
 const kpt_memory_tracer *kpti_recording_tracer(const kpti_recording *r)

@@ -32,8 +32,9 @@ int kpti_recording_is_recording(const kpti_recording *recording);
 kpt_status kpti_recording_export(kpti_recording *recording, const char *path,
                                  kpti_session_error *error);
 
-/* From now on SIGTERM, unless it is handled, has what is held written to PATH before it ends the process. Once,
- * until close. KPT_OK or KPT_E_IO. */
+/* From now on SIGTERM, unless the program handles it, has what is held written to PATH before it ends the process.
+ * PATH stays the same until kpti_recording_not_at_term. Returns KPT_OK, also where no thread could be started for
+ * it, or KPT_E_IO for a path that is too long. */
 kpt_status kpti_recording_at_term(kpti_recording *recording, const char *path,
                                   kpti_session_error *error);
 

@@ -101,6 +101,15 @@ static PyObject *memory_is_recording(PyObject *module, PyObject *capsule)
     return recording ? PyBool_FromLong(kpti_recording_is_recording(recording)) : NULL;
 }
 
+static PyObject *memory_not_at_term(PyObject *module, PyObject *capsule)
+{
+    kpti_recording *recording = recording_of(capsule);
+    (void)module;
+    if (!recording) return NULL;
+    part(recording);
+    return Py_NewRef(Py_None);
+}
+
 static PyObject *memory_free(PyObject *module, PyObject *capsule)
 {
     kpti_recording *recording = recording_of(capsule);
@@ -169,6 +178,8 @@ PyMethodDef kpti_memory_methods[] = {
     {"memory_export", memory_export, METH_VARARGS, "memory_export(recording, path): writes it"},
     {"memory_at_term", memory_at_term, METH_VARARGS,
      "memory_at_term(recording, path): SIGTERM, unless it is handled, writes it, too"},
+    {"memory_not_at_term", memory_not_at_term, METH_O,
+     "memory_not_at_term(recording): SIGTERM does not write it any more"},
     {"memory_tracer", memory_tracer, METH_O,
      "memory_tracer(recording) -> a capsule of its kpt_memory_tracer, to be used while the "
      "recording "

@@ -43,6 +43,7 @@ struct kpti_session {
     kpti_keeper keeper;
     kpti_farewell farewell;
     char dump_path[PATH_MAX]; /* empty: signals write nothing */
+    int is_saved;             /* the complete recording is in dump_path; with control */
     _Atomic uint32_t dumps;
 
     int streams; /* to stream; stream_path has been written, or is being */

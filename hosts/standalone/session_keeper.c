@@ -1,6 +1,8 @@
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "crash.h"
 #include "session.h"
 
 enum { NS_PER_SECOND = 1000 * 1000 * 1000 };
@@ -29,9 +31,13 @@ void kpti_session_number_path(kpti_session *s, const char *path, char *out, size
     const kpti_format_choice choice = kpti_format_of_path(path);
     const size_t length = strlen(path);
     size_t suffix = (choice.known ? strlen(choice.format->suffix) : 0) + (choice.gzip ? 3 : 0);
+    struct stat found;
+    int written;
     if (length > 4 && strcmp(path + length - 4, ".kpt") == 0) suffix = 4;
-    (void)snprintf(out, size, "%.*s.%u%s", (int)(length - suffix), path,
-                   atomic_fetch_add(&s->dumps, 1) + 1, path + length - suffix);
+    do { /* an earlier process may have left dumps: they stay */
+        written = snprintf(out, size, "%.*s.%u%s", (int)(length - suffix), path,
+                           atomic_fetch_add(&s->dumps, 1) + 1, path + length - suffix);
+    } while (written > 0 && (size_t)written < size && lstat(out, &found) == 0);
 }
 
 static void dump_to(kpti_session *s, const char *path)
@@ -53,21 +59,25 @@ static void keeper_dump(void *session)
     pthread_mutex_unlock(&s->control);
 }
 
-/* What a ring holds is written where its end would have written it. */
-static void write_ring(void *session, const struct timespec *until)
+/* Writes what is in memory to the file that the end of the session would have written. */
+static void save(void *session, const struct timespec *until)
 {
     kpti_session *s = session;
     if (pthread_mutex_timedlock(&s->control, until) != 0) return;
-    if (s->tracer.ops) dump_to(s, s->dump_path);
+    if (s->tracer.ops && !s->is_saved) dump_to(s, s->dump_path);
     pthread_mutex_unlock(&s->control);
 }
 
+/* Returns 0, or an errno where the session has to have the thread. A recording in memory needs no thread
+ * otherwise, and goes on without one. */
 static int start_farewell(kpti_session *s, const kpti_session_options *options)
 {
+    int error;
     if (!(options->flags & KPTI_SESSION_TERM) || !(s->streams || s->dump_path[0])) return 0;
-    s->farewell.act = s->streams ? last_flush : write_ring;
+    s->farewell.act = s->streams ? last_flush : save;
     s->farewell.ctx = s;
-    return kpti_farewell_add(&s->farewell);
+    error = kpti_farewell_add(&s->farewell);
+    return s->streams || options->flags & KPTI_SESSION_RING ? error : 0;
 }
 
 kpt_status kpti_session_start_keeper(kpti_session *s, const kpti_session_options *options,
@@ -89,6 +99,8 @@ kpt_status kpti_session_start_keeper(kpti_session *s, const kpti_session_options
     if (!s->keeper.signal && !s->keeper.interval_ns) return KPT_OK;
     os_error = kpti_keeper_start(&s->keeper);
     s->has_keeper = !os_error;
+    if (s->has_keeper && s->streams && options->flags & KPTI_SESSION_CRASH)
+        kpti_crash_watch(&s->keeper, options->chained_signals);
     if (os_error && s->keeper.signal)
         return kpti_session_fail(error, KPT_E_BUSY,
                                  "signal %d, which dumps, or the thread that does it: %s",
@@ -102,10 +114,13 @@ kpt_status kpti_session_start_keeper(kpti_session *s, const kpti_session_options
 void kpti_session_rest_keeper(kpti_session *s)
 {
     if (s->streams && s->pid == getpid()) kpti_farewell_rest(&s->farewell);
-    if (s->has_keeper && s->pid == getpid()) kpti_keeper_rest(&s->keeper);
+    if (!s->has_keeper || s->pid != getpid()) return;
+    kpti_crash_unwatch(&s->keeper);
+    kpti_keeper_rest(&s->keeper);
 }
 
-/* A stream is whole now. A ring is not written yet, and has its farewell until it is closed. */
+/* A stream is complete now. A recording in memory is not written yet: a SIGTERM writes it until the user has
+ * written it, or closes the session. */
 void kpti_session_end_keeper(kpti_session *s)
 {
     if (s->streams) kpti_farewell_remove(&s->farewell);

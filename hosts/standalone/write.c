@@ -214,11 +214,23 @@ kpt_status kpti_session_write_inside(kpti_session *s, const char *path,
     return status;
 }
 
+/* The file is complete: SIGTERM has nothing to write any more. Control is held before and after, but not while
+ * the farewell, which may wait for it, is removed. */
+static void end_farewell(kpti_session *s)
+{
+    s->is_saved = 1;
+    pthread_mutex_unlock(&s->control);
+    kpti_farewell_remove(&s->farewell);
+    pthread_mutex_lock(&s->control);
+}
+
 kpt_status kpti_session_write(kpti_session *s, const char *path, const kpti_session_watch *watch,
                               kpti_session_count *count, kpti_session_error *error)
 {
     kpt_status status = kpti_session_enter(s, error);
     memset(count, 0, sizeof *count);
     if (status != KPT_OK) return status;
-    return kpti_session_leave(s, kpti_session_write_inside(s, path, watch, count, error));
+    status = kpti_session_write_inside(s, path, watch, count, error);
+    if (status == KPT_OK && s->stopped && strcmp(path, s->dump_path) == 0) end_farewell(s);
+    return kpti_session_leave(s, status);
 }

@@ -6,7 +6,7 @@ import os
 import sys
 import time
 
-from . import progress
+from . import cost, progress
 from .amounts import amount, shown
 from .arguments import Argument, Usage, parse_command, row_count
 
@@ -40,7 +40,7 @@ class KptFile:
                 if file.read(8) != b"kpytrace":
                     raise Usage(f"{path} is no .kpt file: kpytrace reads only its own. Record with "
                                 f"`kpytrace run -o FILE.kpt`, and convert that to what you need")
-        plugin = _trace._load()
+        self.plugin = plugin = _trace._load()
         self.standalone: Any = _trace._standalone
         self.path, self.quiet = path, "quiet" in options
         self.handle, self.state, info = self.standalone.open(plugin, path, "recover" in options)
@@ -104,8 +104,6 @@ Says what is in a .kpt file: the program, threads, calls, what was dropped, what
         entry[0] += row[5]
         entry[1] += row[6]
     calls = sum(entry[0] for entry in threads.values())
-    spent = sum(entry[1] for entry in threads.values())
-    shortest = min((row[8] for row in rows if row[5] > 100), default=0)
     stats = file.stats
     lines = [("file", f"{path}, {os.path.getsize(path):,} bytes, {file.state}")]
     lines += [(key, file.info[key]) for key in ("command", "python", "process", "name", "rank", "local_rank", "world_size",
@@ -118,10 +116,9 @@ Says what is in a .kpt file: the program, threads, calls, what was dropped, what
         lines.append(("switched off", f"{stats['functions_disabled']:,} functions"))
     if stats["threads_unreached"]:
         lines.append(("not reached", f"{stats['threads_unreached']:,} threads"))
-    if calls and spent and shortest:
-        cost = min(2 * shortest * calls, spent)
-        lines.append(("tracing cost", f"at most {amount(cost)}, {cost / spent:.0%} of the time in the "
-                      f"trace (twice the shortest call, {amount(shortest)}, for each)"))
+    per_call = cost.measure(file.standalone, file.plugin) if calls else None
+    if per_call:
+        lines.append(("tracing cost", cost.line(rows, per_call, file.info)))
     lines += _gpu_lines(file)
     for name, value in lines:
         print(f"{name + ':':<14}{shown(value)}")

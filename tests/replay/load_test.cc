@@ -1,5 +1,7 @@
 // load_test.cc: a recording that went through tables and chunks is delivered as the one that it was; what
 // is no recording is refused.
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "mock_host.h"
@@ -296,6 +298,41 @@ TEST(Load, chunks_that_are_not_ours_are_refused)
     kept = keep(r);
     kept.chunks[1].thread = KPT_CHUNK_TABLE - 1;
     EXPECT_EQ(KPT_E_INVALID, Loaded(kept).status) << "far too many threads";
+}
+
+// As the recorder numbers them: without an end. What is allocated depends on how many there are, not on numbers.
+TEST(Load, issue_23_threads_beyond_four_million)
+{
+    const uint32_t beyond = (1 << 22) + 5;
+    Recording r;
+    r.tape(0).enter(1, 1).exit(1, 2);
+    r.tape(1).enter(2, 3).exit(2, 4);
+    r.tape(2).enter(4, 5).exit(4, 6);
+    Kept kept = keep(r);
+    kept.chunks[2].thread = beyond;
+    kept.chunks[3].thread = beyond - 2;
+    mock_host host;
+    mock_host_init(&host, "load_test");
+    kpti_env env{};
+    env.host = host.table;
+    Loaded loaded(kept, &env);
+    ASSERT_EQ(KPT_OK, loaded.status) << loaded.error.text;
+    EXPECT_LT(host.live_bytes, 1u << 20);
+    EXPECT_EQ("f1[1-2] f4[5-6] f2[3-4]", loaded.take().text()) << "by number";
+}
+
+TEST(Load, many_threads_in_any_order)
+{
+    enum { THREADS = 5000 };
+    Recording r;
+    for (uint32_t t = 0; t < THREADS; t++)
+        r.tape(t).enter(1, t + 1).exit(1, t + 2);
+    const Taken direct = take(r, {});
+    Kept kept = keep(r);
+    std::reverse(kept.chunks.begin() + 1, kept.chunks.end());
+    Loaded loaded(kept);
+    ASSERT_EQ(KPT_OK, loaded.status) << loaded.error.text;
+    EXPECT_EQ(all_of(direct), all_of(loaded.take()));
 }
 
 TEST(Load, chunks_are_handed_on)

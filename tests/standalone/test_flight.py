@@ -52,6 +52,20 @@ class Flight(Case):
         self.assertGreater(self.leaves(self.path), 1000)
         self.assertLess(self.leaves(self.path), 40_000)
 
+    def test_issue_23_what_a_deep_ring_drops_is_counted_once(self):
+        """Each of its chunks begins with all calls that are open: these are not dropped with it."""
+        def deep(n):
+            if n:
+                return deep(n - 1)
+            return work(100_000)
+
+        self.addCleanup(sys.setrecursionlimit, sys.getrecursionlimit())
+        sys.setrecursionlimit(10_000)
+        with kpytrace.trace(self.path, ring="256kB") as t:
+            deep(3000)
+        self.assertGreater(t.summary.dropped, 150_000)
+        self.assertLess(t.summary.dropped + t.stats()["events"], 2 * (100_000 + 3000) + 1000)
+
     def test_dump_goes_on(self):
         with kpytrace.trace(self.path, ring="10s"):
             work(100)
@@ -157,6 +171,15 @@ class Flight(Case):
         self.assertIn("trace.1.json", err)
         self.assertEqual(self.leaves(self.folder / "trace.1.json"), 5)
         self.assertEqual(self.leaves(self.path), 5)
+
+    def test_issue_23_a_restarted_program_keeps_its_dumps(self):
+        for n in (1, 2, 3):
+            _, err = self.start_program(f"work({n})\nraise ValueError('the reason')").communicate(timeout=60)
+            self.assertIn(f"trace.{n}.json", err)
+        self.assertEqual([self.leaves(self.folder / f"trace.{n}.json") for n in (1, 2, 3)], [1, 2, 3])
+        with kpytrace.trace(self.path, ring="10s"):
+            self.assertEqual([kpytrace.dump(), kpytrace.dump()],
+                             [str(self.folder / f"trace.{n}.json") for n in (4, 5)])
 
     def test_an_uncaught_exception_of_a_thread(self):
         child = self.start_program("""

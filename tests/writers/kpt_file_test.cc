@@ -63,7 +63,7 @@ TEST_F(KptFile, NotesComeBackWithTheirNumbers)
     note("one", "", 1.5);
     kpti_kpt_put_notes(&writer, &notes);
     kpti_kpt_put_notes(&writer, &notes); /* nothing is new */
-    note(large, large);
+    note(large, "\"x\":\"" + large + "\"");
     note("", "\"x\":\"y\"");
     kpti_kpt_put_notes(&writer, &notes);
     ASSERT_EQ(kpti_kpt_close(&writer, 1), 0);

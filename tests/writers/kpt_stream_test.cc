@@ -47,7 +47,7 @@ TEST_F(FullDisk, AStreamGoesOnWithoutTheRecord)
     EXPECT_EQ(put(make_chunk(0, 1, 1000)), KPT_OK) << "it is lost, and counted";
     EXPECT_EQ(content("a.kpt"), intact) << "nothing is left of it";
     EXPECT_EQ(put(make_chunk(KPT_CHUNK_TABLE, 2, 1000)), KPT_E_IO) << "it will come again";
-    note("lost", std::string(1000, ' '));
+    note("lost", "\"x\":\"" + std::string(1000, ' ') + "\"");
     kpti_kpt_put_notes(&writer, &notes);
     limit(before.rlim_cur);
     kpti_kpt_put_notes(&writer, &notes);
