@@ -118,6 +118,45 @@ static const char *end_of_last_event(const char *at, const char *end)
     return at && kpti_json_skip_space(at, end) == end ? event : NULL;
 }
 
+/* The first of the events with which Kineto closes its list: the span of the whole trace. Readers look for
+ * them at the end (torch's own test_basic_chrome_trace), so ours go in front of them. */
+static const char first_closing_event[] = "\"cat\": \"Trace\"";
+
+static int is_space(char c)
+{
+    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
+
+/* Whether whole objects with commas between them take up all from AT up to END. */
+static int are_objects(const char *at, const char *end)
+{
+    while (at && *at == '{' && (at = kpti_json_skip_value(at, end)) != NULL && at != end) {
+        at = kpti_json_skip_sign(at, end, ',');
+        if (at) at = kpti_json_skip_space(at, end);
+    }
+    return at == end;
+}
+
+/* Where the event in front of the closing ones ends. END, where the list itself does, if the closing events
+ * are not there, or nothing is in front of them. */
+static const char *end_of_other_events(const char *begin, const char *end)
+{
+    const size_t size = sizeof first_closing_event - 1;
+    const char *at = (size_t)(end - begin) > size ? end - size : begin;
+    while (at > begin && memcmp(at, first_closing_event, size) != 0)
+        at--;
+    while (at > begin && *at != '{')
+        at--;
+    if (at == begin || !are_objects(at, end)) return end;
+    while (at > begin && is_space(at[-1]))
+        at--;
+    if (at == begin || at[-1] != ',') return end;
+    at--;
+    while (at > begin && is_space(at[-1]))
+        at--;
+    return at > begin && at[-1] == '}' ? at : end;
+}
+
 static int look_at_tail(kpti_kineto_file *file, const char *begin, const char *end, uint64_t offset)
 {
     const size_t size = sizeof last_event - 1;
@@ -126,6 +165,7 @@ static int look_at_tail(kpti_kineto_file *file, const char *begin, const char *e
         if ((size_t)(end - at) < size || *at != '"' || memcmp(at, last_event, size) != 0) continue;
         found = end_of_last_event(at + size, end);
         if (!found) continue;
+        found = end_of_other_events(begin, found);
         file->events_end = offset + (uint64_t)(found - begin);
         return 1;
     }
