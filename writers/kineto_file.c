@@ -118,23 +118,28 @@ static const char *end_of_last_event(const char *at, const char *end)
     return at && kpti_json_skip_space(at, end) == end ? event : NULL;
 }
 
-/* The first of the events with which Kineto closes its list: the span of the whole trace. Readers look for
- * them at the end (torch's own test_basic_chrome_trace), so ours go in front of them. */
+/* Kineto closes its list with four events, of which this is in the first, the span of the whole trace. Readers
+ * look for them at the end (torch's own test_basic_chrome_trace), so ours go in front of them. Any other event
+ * among them, such as a GPU's, would not be searched for kernels: then ours go behind all. */
 static const char first_closing_event[] = "\"cat\": \"Trace\"";
+enum { CLOSING_EVENTS = 4 };
 
 static int is_space(char c)
 {
     return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
 
-/* Whether whole objects with commas between them take up all from AT up to END. */
-static int are_objects(const char *at, const char *end)
+/* How many whole objects, with commas between them, take up all from AT up to END; 0: it is anything else. */
+static int count_objects(const char *at, const char *end)
 {
-    while (at && *at == '{' && (at = kpti_json_skip_value(at, end)) != NULL && at != end) {
-        at = kpti_json_skip_sign(at, end, ',');
+    for (int count = 1; at && *at == '{'; count++) {
+        at = kpti_json_skip_value(at, end);
+        if (at == end) return count;
+        if (at) at = kpti_json_skip_sign(at, end, ',');
         if (at) at = kpti_json_skip_space(at, end);
+        if (at == end) return 0;
     }
-    return at == end;
+    return 0;
 }
 
 /* Where the event in front of the closing ones ends. END, where the list itself does, if the closing events
@@ -147,7 +152,7 @@ static const char *end_of_other_events(const char *begin, const char *end)
         at--;
     while (at > begin && *at != '{')
         at--;
-    if (at == begin || !are_objects(at, end)) return end;
+    if (at == begin || count_objects(at, end) != CLOSING_EVENTS) return end;
     while (at > begin && is_space(at[-1]))
         at--;
     if (at == begin || at[-1] != ',') return end;

@@ -85,6 +85,22 @@ TEST_F(Splice, ClosingEventsOfKinetoStayTheLast)
     EXPECT_EQ(events[6]["name"].text, "Record Window End");
 }
 
+/* What is among the closing events is read like all in front of them, for the stacks of kernels. */
+TEST_F(Splice, CallsStandBehindTheLastEventWhereOthersAreAmongTheClosingOnes)
+{
+    const std::string span = "  {\"ph\": \"X\", \"cat\": \"Trace\", \"name\": \"s\"},\n";
+    const std::string point = "  {\"ph\": \"i\", \"name\": \"p\"},\n";
+    make_file("t.json", kineto(event("op", "\"Ev Idx\": 40") + span + point + point +
+                               event("kernel", "\"Ev Idx\": 41")));
+    ASSERT_EQ(splice("t.json", "t.json", 1), 0);
+    json trace = read_json(content("t.json"));
+    const auto &events = trace["traceEvents"].items;
+    ASSERT_EQ(events.size(), 7u);
+    EXPECT_EQ(events[4]["name"].text, "kernel");
+    EXPECT_EQ(events[5]["name"].text, "Record Window End");
+    EXPECT_EQ(events[6]["args"]["Ev Idx"].text, "42");
+}
+
 /* What looks like a closing event and is none: a name with its text, an event that others follow in the
  * same object, and a list with nothing else. */
 TEST_F(Splice, CallsStandBehindTheLastEventWhereNoneClosesTheList)
