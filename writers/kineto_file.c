@@ -121,6 +121,50 @@ static const char *end_of_last_event(const char *at, const char *end)
     return at && kpti_json_skip_space(at, end) == end ? event : NULL;
 }
 
+/* Kineto closes its list with four events, of which this is in the first, the span of the whole trace. Readers
+ * look for them at the end (torch's own test_basic_chrome_trace), so ours go in front of them. Any other event
+ * among them, such as a GPU's, would not be searched for kernels: then ours go behind all. */
+static const char first_closing_event[] = "\"cat\": \"Trace\"";
+enum { CLOSING_EVENTS = 4 };
+
+static int is_space(char c)
+{
+    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
+
+/* How many whole objects, with commas between them, take up all from AT up to END; 0: it is anything else. */
+static int count_objects(const char *at, const char *end)
+{
+    for (int count = 1; at && *at == '{'; count++) {
+        at = kpti_json_skip_value(at, end);
+        if (at == end) return count;
+        if (at) at = kpti_json_skip_sign(at, end, ',');
+        if (at) at = kpti_json_skip_space(at, end);
+        if (at == end) return 0;
+    }
+    return 0;
+}
+
+/* Where the event in front of the closing ones ends. END, where the list itself does, if the closing events
+ * are not there, or nothing is in front of them. */
+static const char *end_of_other_events(const char *begin, const char *end)
+{
+    const size_t size = sizeof first_closing_event - 1;
+    const char *at = (size_t)(end - begin) > size ? end - size : begin;
+    while (at > begin && memcmp(at, first_closing_event, size) != 0)
+        at--;
+    while (at > begin && *at != '{')
+        at--;
+    if (at == begin || count_objects(at, end) != CLOSING_EVENTS) return end;
+    while (at > begin && is_space(at[-1]))
+        at--;
+    if (at == begin || at[-1] != ',') return end;
+    at--;
+    while (at > begin && is_space(at[-1]))
+        at--;
+    return at > begin && at[-1] == '}' ? at : end;
+}
+
 static int look_at_tail(kpti_kineto_file *file, const char *begin, const char *end, uint64_t offset)
 {
     const size_t size = sizeof last_event - 1;
@@ -129,6 +173,7 @@ static int look_at_tail(kpti_kineto_file *file, const char *begin, const char *e
         if ((size_t)(end - at) < size || *at != '"' || memcmp(at, last_event, size) != 0) continue;
         found = end_of_last_event(at + size, end);
         if (!found) continue;
+        found = end_of_other_events(begin, found);
         file->events_end = offset + (uint64_t)(found - begin);
         return 1;
     }

@@ -1,6 +1,6 @@
 /* kineto_file.h: a trace that Kineto has written, as a place for more events: its list of events ends
  * with one that no other trace has, "Record Window End", and from there to the file's end all is
- * parsed. A file that is anything else is refused; none is ever changed here. */
+ * parsed. New events go in front of those with which Kineto closes the list. A file that is anything else is refused; none is ever changed here. */
 #ifndef KPTI_KINETO_FILE_H
 #define KPTI_KINETO_FILE_H
 
@@ -16,7 +16,7 @@ typedef struct kpti_kineto_file {
     kpti_heap heap;
     uint64_t size;
     uint64_t events_begin; /* behind the bracket of the list */
-    uint64_t events_end;   /* behind the last event */
+    uint64_t events_end;   /* behind the last event in front of the closing ones */
     int64_t base_ns;       /* what its times are since */
     uint64_t next_index;   /* above every "Ev Idx" */
     int has_devices;       /* 0: its head says that there is no GPU */

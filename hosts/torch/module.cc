@@ -28,8 +28,8 @@ void free_settings(const Settings *settings)
 {
     if (Py_IsInitialized()) {
         PyGILState_STATE gil = PyGILState_Ensure();
-        Py_XDECREF(settings->module_call);
-        Py_XDECREF(settings->optimizer_step);
+        for (const Settings::Watched &watched : settings->watched)
+            Py_DECREF(watched.code);
         PyGILState_Release(gil);
     }
     delete settings;
@@ -45,28 +45,44 @@ bool read_prefixes(PyObject *list, std::vector<std::string> &out)
     return true;
 }
 
-PyDoc_STRVAR(install_doc, "install(plugin, mode, late_threads, tool_id, prefixes, module_call, "
-                          "optimizer_step)");
+// Each code object of LIST is watched. False: an exception is set.
+bool read_watched(PyObject *list, kpytrace::Watch what, Settings &out)
+{
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); i++) {
+        PyObject *code = PyList_GET_ITEM(list, i);
+        if (!PyCode_Check(code)) {
+            PyErr_SetString(PyExc_TypeError, "what is watched must be a code object");
+            return false;
+        }
+        out.watched.push_back({what, reinterpret_cast<PyCodeObject *>(Py_NewRef(code))});
+    }
+    return true;
+}
+
+PyDoc_STRVAR(install_doc, "install(plugin, mode, late_threads, tool_id, prefixes, module_calls, "
+                          "optimizer_steps, kept_calls): the last three are lists of code objects");
 PyObject *install(PyObject *, PyObject *args)
 {
     const char *plugin;
     int mode;
     int late_threads;
     PyObject *prefixes;
-    PyObject *module_call;
-    PyObject *optimizer_step;
+    PyObject *modules;
+    PyObject *optimizers;
+    PyObject *kept;
     auto *settings = new Settings;
     std::shared_ptr<const Settings> owned(settings, free_settings);
-    if (!PyArg_ParseTuple(args, "sipIO!O!O!", &plugin, &mode, &late_threads, &settings->tool_id,
-                          &PyList_Type, &prefixes, &PyCode_Type, &module_call, &PyCode_Type,
-                          &optimizer_step) ||
-        !read_prefixes(prefixes, settings->prefixes))
+    if (!PyArg_ParseTuple(args, "sipIO!O!O!O!", &plugin, &mode, &late_threads, &settings->tool_id,
+                          &PyList_Type, &prefixes, &PyList_Type, &modules, &PyList_Type,
+                          &optimizers, &PyList_Type, &kept) ||
+        !read_prefixes(prefixes, settings->prefixes) ||
+        !read_watched(modules, kpytrace::MODULE_CALL, *settings) ||
+        !read_watched(optimizers, kpytrace::OPTIMIZER_STEP, *settings) ||
+        !read_watched(kept, kpytrace::KEPT_CALL, *settings))
         return nullptr;
     settings->plugin = plugin;
     settings->mode = static_cast<kpytrace::Mode>(mode);
     settings->late_threads = late_threads != 0;
-    settings->module_call = reinterpret_cast<PyCodeObject *>(Py_NewRef(module_call));
-    settings->optimizer_step = reinterpret_cast<PyCodeObject *>(Py_NewRef(optimizer_step));
     kpytrace::install(std::move(owned));
     Py_RETURN_NONE;
 }
@@ -133,6 +149,17 @@ PyObject *uninstall_unwinder(PyObject *, PyObject *)
     Py_RETURN_NONE;
 }
 
+PyDoc_STRVAR(mode_of_doc, "mode_of(recording) -> the mode that install() had when it began");
+PyObject *mode_of(PyObject *, PyObject *capsule)
+{
+    if (!PyCapsule_IsValid(capsule, KPTI_TORCH_RECORDING_CAPSULE)) {
+        PyErr_SetString(PyExc_TypeError, "this is no recording");
+        return nullptr;
+    }
+    auto *recorder = static_cast<std::shared_ptr<Recorder> *>(PyCapsule_GetContext(capsule));
+    return PyLong_FromLong(static_cast<long>((*recorder)->settings().mode));
+}
+
 PyDoc_STRVAR(tracing_doc, "tracing() -> whether a profiler's tracer lives");
 PyObject *tracing(PyObject *, PyObject *)
 {
@@ -147,6 +174,7 @@ PyMethodDef methods[] = {
     {"install_unwinder", install_unwinder, METH_VARARGS, install_unwinder_doc},
     {"uninstall_unwinder", uninstall_unwinder, METH_NOARGS, uninstall_unwinder_doc},
     {"tracing", tracing, METH_NOARGS, tracing_doc},
+    {"mode_of", mode_of, METH_O, mode_of_doc},
     {nullptr, nullptr, 0, nullptr},
 };
 

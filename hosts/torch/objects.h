@@ -16,7 +16,8 @@
 namespace kpytrace
 {
 
-enum Watch : uint64_t { MODULE_CALL = 1, OPTIMIZER_STEP = 2 };
+// KEPT_CALL: a call that torch gets in every mode that gives it calls; its object is not looked at.
+enum Watch : uint64_t { MODULE_CALL = 1, OPTIMIZER_STEP = 2, KEPT_CALL = 3 };
 
 struct Sighting {
     std::optional<torch::profiler::impl::NNModuleInfo> module;

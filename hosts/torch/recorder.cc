@@ -24,6 +24,7 @@ uint64_t Recorder::attach(void *ctx, uint64_t os_tid)
 
 uint64_t Recorder::watched(void *ctx, uint64_t watch, void *object, uint64_t)
 {
+    if (watch == KEPT_CALL) return 0;
     return static_cast<Recorder *>(ctx)->objects_.see(watch, static_cast<PyObject *>(object));
 }
 
@@ -42,12 +43,13 @@ Recorder::Recorder(std::shared_ptr<const Settings> settings) : settings_(std::mo
 bool Recorder::make()
 {
     kpt_tracer_args args;
-    kpt_watch watches[] = {{MODULE_CALL, settings_->module_call},
-                           {OPTIMIZER_STEP, settings_->optimizer_step}};
+    std::vector<kpt_watch> watches;
+    for (const Settings::Watched &watched : settings_->watched)
+        watches.push_back({watched.what, watched.code});
     KPT_INIT(&args);
-    args.watches = watches;
-    args.watch_count = sizeof watches / sizeof *watches;
-    args.watch_stride = sizeof *watches;
+    args.watches = watches.data();
+    args.watch_count = static_cast<uint32_t>(watches.size());
+    args.watch_stride = sizeof(kpt_watch);
     // The id is a preference: torch's own. Where another tool has it, or another tracer of ours, as that of
     // KPYTRACE, records under another one, any id records the same.
     args.tool_id = settings_->tool_id;

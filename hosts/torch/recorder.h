@@ -37,8 +37,11 @@ struct Settings {
     bool late_threads = true;
     uint32_t tool_id = 0;
     std::vector<std::string> prefixes;
-    PyCodeObject *module_call = nullptr;
-    PyCodeObject *optimizer_step = nullptr;
+    struct Watched {
+        Watch what;
+        PyCodeObject *code;
+    };
+    std::vector<Watched> watched;
 };
 
 // Record INDEX of an array whose records are STRIDE bytes long.

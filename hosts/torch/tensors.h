@@ -1,5 +1,6 @@
-// tensors.h: the numbers of tensors. torch numbers those of operators when a session ends; what is
-// handed over later has tensors too, and the same memory must have the same number.
+// tensors.h: the numbers of tensors and allocations. torch assigns them when a session ends, from all of its
+// events. Calls that torch receives later have tensors too, so all events are numbered again, by torch's
+// rules, which its library does not export (calculateUniqueTensorIDs).
 #ifndef KPTI_TORCH_TENSORS_H
 #define KPTI_TORCH_TENSORS_H
 
@@ -8,7 +9,7 @@
 namespace kpytrace
 {
 
-// Numbers the tensors of modules and optimizers among EVENTS, which are by start time.
+// Numbers the tensors and allocations of EVENTS, which are sorted by start time.
 void number_tensors(const Results &events);
 
 } // namespace kpytrace

@@ -50,7 +50,8 @@ def __getattr__(name: str) -> Any:
 
 
 def install(mode: str = "full", threads: bool = True, tracebacks: bool = True,
-            memory: bool = True, execution_trace: bool = False, kernel_stacks: bool = True) -> None:
+            memory: bool = True, execution_trace: Union[bool, str] = False,
+            kernel_stacks: bool = True) -> None:
     """Makes kpytrace the Python tracer of all torch profilers that start from now on.
 
     mode     what torch gets when a profiler stops:
@@ -62,8 +63,9 @@ def install(mode: str = "full", threads: bool = True, tracebacks: bool = True,
     tracebacks  gather the Python frames of torch's combined tracebacks too (memory snapshots, the
              flight recorder, torch.utils._traceback), where tracebacks() does not say why not
     memory   write the memory snapshots that Kineto is asked for on demand, of Python and of tensors
-    execution_trace  profilers that ENABLE_PYTORCH_EXECUTION_TRACE gives an observer get a
-             kpytrace.torch.ExecutionTraceObserver
+    execution_trace  True: profilers that ENABLE_PYTORCH_EXECUTION_TRACE gives an observer get a
+             kpytrace.torch.ExecutionTraceObserver; "all": torch.profiler.ExecutionTraceObserver is that
+             class too, for programs that take it from there after this call
     kernel_stacks  exported traces have, with each kernel, copy and set of memory of a GPU, the Python
              stack of the call that launched it
 
@@ -74,6 +76,8 @@ def install(mode: str = "full", threads: bool = True, tracebacks: bool = True,
     if mode not in MODES:
         raise ValueError(f"mode must be {', '.join(map(repr, MODES[:-1]))} or {MODES[-1]!r}, "
                          f"not {mode!r}")
+    if execution_trace not in (False, True, "all"):
+        raise ValueError(f"execution_trace must be False, True or 'all', not {execution_trace!r}")
     from . import _shim
     from ._environment import needed_torch
 
@@ -81,19 +85,19 @@ def install(mode: str = "full", threads: bool = True, tracebacks: bool = True,
         torch = needed_torch()
         shim = _shim.load(torch)
         from .. import plugin_path
-        from . import _export, _observer, _results
+        from . import _export, _kept, _observer, _results
 
         shim.install(str(plugin_path()), MODES.index(mode), bool(threads), _tool_id(),
-                     _prefixes(), torch.nn.Module.__call__.__code__,
-                     torch.optim.Optimizer._optimizer_step_code.__code__)
+                     _prefixes(), [torch.nn.Module.__call__.__code__],
+                     [torch.optim.Optimizer._optimizer_step_code.__code__], _kept.kept_codes())
         _results.keep_recordings(torch, shim)
         _export.install(torch, kernel_stacks)
         _no_tracebacks = _install_unwinder(torch, shim, tracebacks)
         _set_memory_door(torch, shim, memory)
         if execution_trace:
-            _observer.serve_environment(torch)
+            _observer.serve(torch, execution_trace == "all")
         else:
-            _observer.stop_serving_environment(torch)
+            _observer.stop_serving()
         _mode = mode
 
 
@@ -187,7 +191,7 @@ def uninstall() -> str:
         shim.uninstall_unwinder()
         _no_tracebacks = "kpytrace is not installed in torch"
         _export.uninstall(torch)
-        _observer.stop_serving_environment(torch)
+        _observer.stop_serving()
         _mode = None
         return "stock" if distance else "none"
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from importlib.machinery import ModuleSpec
     from types import ModuleType
-    from typing import Any, Optional
+    from typing import Any, Optional, Union
 
 VARIABLE = "KPYTRACE_TORCH"
 _OFF = ("", "0", "false", "no", "off")
@@ -63,13 +63,19 @@ def _is_on(suffix: str) -> bool:
     return os.environ.get(VARIABLE + suffix, "1").lower() not in _OFF
 
 
+def _execution_trace() -> Union[bool, str]:
+    wanted = os.environ.get(VARIABLE + "_EXECUTION_TRACE", "").lower()
+    return wanted in _ON if wanted in (*_OFF, *_ON) else wanted
+
+
 def _install() -> None:
     """A program that didn't ask for it goes on whatever happens."""
     wanted = os.environ.get(VARIABLE, "").lower()
     try:
         from kpytrace.torch import install
 
-        options = {"threads": _is_on("_THREADS"), "kernel_stacks": _is_on("_KERNEL_STACKS")}
+        options = {"threads": _is_on("_THREADS"), "kernel_stacks": _is_on("_KERNEL_STACKS"),
+                   "execution_trace": _execution_trace()}
         if wanted in _ON:
             install(**options)
         else:

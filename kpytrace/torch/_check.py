@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import sys
 
-from . import TorchHostError, _compile, _environment, _shim
+from . import TorchHostError, _compile, _environment, _self_test, _shim
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,6 +50,13 @@ def _compiler(torch: ModuleType) -> str:
     return f"{compiler} ({_environment.compiler_version(compiler)})"
 
 
+def _built(torch: ModuleType) -> str:
+    path = _shim.build(torch)
+    how = "a release that kpytrace is tested with" if _self_test.is_tested(torch.__version__) else \
+        "which has passed its self-test"
+    return f"{path}, {how}"
+
+
 def _names(nodes: Any) -> Iterator[str]:
     """Of all events in a tree."""
     for node in nodes:
@@ -80,7 +87,7 @@ def _works(torch: ModuleType) -> str:
 def check() -> int:
     steps = (("python", _python), ("torch", _torch),
              ("compiler", lambda: _compiler(_environment.needed_torch())),
-             ("shim", lambda: str(_shim.build(_environment.needed_torch()))),
+             ("shim", lambda: _built(_environment.needed_torch())),
              ("trace", lambda: _works(_environment.needed_torch())))
     for name, step in steps:
         try:

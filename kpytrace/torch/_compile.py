@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pathlib
     from collections.abc import Sequence
     from types import ModuleType
-    from typing import Callable
+    from typing import Callable, Optional
 
 DEFINITIONS = ("-DUSE_KINETO", "-DFMT_HEADER_ONLY=1", "-DNDEBUG")  # as torch itself is built
 # What is run for each operator is as little code as can be, since all of it has left the processor's caches: calls
@@ -88,22 +88,29 @@ def command(torch: ModuleType, compiler: str, source: str, output: str,
             f"-L{torch_root / 'lib'}", *unit.libraries, "-ltorch_python", "-ltorch_cpu", "-lc10"]
 
 
-def _run(arguments: list[str], what: str) -> tuple[int, str]:
-    """Runs the compiler, with a line on stderr that tells how long it has taken."""
+def run_with_progress(arguments: list[str], what: str, environment: Optional[dict[str, str]] = None,
+                      limit_seconds: float = float("inf")) -> tuple[Optional[int], str]:
+    """Runs a program, with a line on stderr that shows how long it has taken. Returns its exit status, or None where
+    it was ended after LIMIT_SECONDS, and its output."""
     began = time.monotonic()
+    status: Optional[int] = None
     moving = sys.stderr is not None and sys.stderr.isatty()
     with tempfile.TemporaryFile("w+") as log:
         if not moving:
             print(f"kpytrace: {what} ...", file=sys.stderr, flush=True)
         process = subprocess.Popen(arguments, stdout=log, stderr=subprocess.STDOUT,
-                                   stdin=subprocess.DEVNULL)
+                                   stdin=subprocess.DEVNULL, env=environment)
         while True:
             try:
                 status = process.wait(PROGRESS_SECONDS)
                 break
             except subprocess.TimeoutExpired:
+                seconds = time.monotonic() - began
+                if seconds >= limit_seconds:
+                    process.kill()
+                    process.wait()
+                    break
                 if moving:
-                    seconds = time.monotonic() - began
                     print(f"\rkpytrace: {what} ... {seconds:.0f} s", end="", file=sys.stderr,
                           flush=True)
             except BaseException:
@@ -113,7 +120,7 @@ def _run(arguments: list[str], what: str) -> tuple[int, str]:
         log.seek(0)
         text = log.read()
     print(f"{chr(13) if moving else ''}kpytrace: {what}: "
-          f"{'failed' if status else 'done'} after {time.monotonic() - began:.0f} s",
+          f"{'done' if status == 0 else 'failed'} after {time.monotonic() - began:.0f} s",
           file=sys.stderr, flush=True)
     return status, text
 
@@ -129,8 +136,9 @@ def compile_unit(torch: ModuleType, compiler: str, path: pathlib.Path, unit: Uni
         source, output = os.path.join(folder, "unit.cc"), os.path.join(folder, "unit.so")
         with open(source, "w") as file:
             file.writelines(f'#include "{name}"\n' for name in unit.sources())
-        status, text = _run(command(torch, compiler, source, output, unit),
-                            f"compiling {unit.title} for torch {torch.__version__}, once")
+        status, text = run_with_progress(
+            command(torch, compiler, source, output, unit),
+            f"compiling {unit.title} for torch {torch.__version__}, once")
         if status:
             raise TorchHostError(f"{unit.title} can't be compiled for torch {torch.__version__} with "
                                  f"{compiler}; torch's own tracer is as it was. Please report "

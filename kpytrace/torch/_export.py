@@ -15,6 +15,7 @@ import os
 import tempfile
 from _thread import RLock
 
+from . import _fast
 from ._results import (count_calls_once, hand_over, keep_recording, kept_results, may_have_gpu,
                        recording_of, stop_keeping, verbose_of, when_unused)
 
@@ -261,12 +262,14 @@ def install(torch: ModuleType, kernel_stacks: bool) -> None:
     save = result.save
     _patch(result, "save", _save)
     _patch(result, "events", _with_calls)
-    _patch(result, "experimental_event_tree", _with_calls)
+    _patch(result, "experimental_event_tree", lambda original: _fast.event_tree(_with_calls(original)))
     _patch(torch.profiler.profiler._KinetoProfile, "export_chrome_trace",
            lambda original: _export_trace(original, save))
     _patch(torch.autograd.profiler.profile, "_ensure_function_events", _ensure_events)
     _patch(torch.autograd.profiler.profile, "_parse_kineto_results", _parse_results)
     _patch(torch.autograd.profiler_util.EventList, "export_chrome_trace", _export_events)
+    for name, make in (("export_stacks", _fast.export_stacks), ("key_averages", _fast.key_averages)):
+        _patch(torch.autograd.profiler_util.EventList, name, functools.partial(make, attribute=_RESULTS))
     for module in (torch.autograd, torch._C._autograd):
         _patch(module, "_disable_profiler", _end_session)
     if not hasattr(result, "trace_activities"):

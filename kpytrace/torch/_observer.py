@@ -44,7 +44,7 @@ class ExecutionTraceObserver:
         self.resources_dir = ""
         self.output_file_path = ""
         self._observer: Any = None
-        self._running = False
+        self._execution_trace_running = False  # torch's name, which programs read
         self._lock = RLock()
 
     def __del__(self) -> None:
@@ -137,12 +137,12 @@ class ExecutionTraceObserver:
     def start(self) -> None:
         """Records from now on; no change where it does, or where nothing is registered."""
         with self._lock:
-            if self._observer is None or self._running:
+            if self._observer is None or self._execution_trace_running:
                 return
             _allow_swaps()
             _process.allow_forks()
             _shim.load().start_observer(self._observer)
-            self._running = True
+            self._execution_trace_running = True
             self._record_process_groups()
 
     def stop(self) -> None:
@@ -160,15 +160,15 @@ class ExecutionTraceObserver:
         return self._observer is not None
 
     def is_running(self) -> bool:
-        return self._running
+        return self._execution_trace_running
 
     def get_output_file_path(self) -> Optional[str]:
         """What register_callback() was given, or None."""
         return self.output_file_path or None
 
     def _stop(self, observer: Any) -> None:
-        if self._running:
-            self._running = False
+        if self._execution_trace_running:
+            self._execution_trace_running = False
             _shim.load().stop_observer(observer)
 
     def _save_kernels(self) -> None:
@@ -237,21 +237,25 @@ def _allow_swaps() -> None:
     torch._C._swap_tensor_impl = swap
 
 
-_stock: Any = None
+_replaced: list[tuple[Any, str, Any]] = []  # owner, name, what was there
 
 
-def serve_environment(torch: ModuleType) -> None:
-    """Profilers that the environment gives an observer get one of ours."""
-    global _stock
-    if _stock is None:
-        theirs = torch.profiler.ExecutionTraceObserver
-        _stock = vars(theirs)["build_execution_trace_obs_from_env"]
-        theirs.build_execution_trace_obs_from_env = staticmethod(
-            ExecutionTraceObserver.build_execution_trace_obs_from_env)
+def _replace(owner: Any, name: str, ours: Any) -> None:
+    _replaced.append((owner, name, vars(owner)[name]))
+    setattr(owner, name, ours)
 
 
-def stop_serving_environment(torch: ModuleType) -> None:
-    global _stock
-    if _stock is not None:
-        torch.profiler.ExecutionTraceObserver.build_execution_trace_obs_from_env = _stock
-        _stock = None
+def serve(torch: ModuleType, programs: bool) -> None:
+    """Profilers that the environment gives an observer get one of ours, and, if PROGRAMS, so does a program
+    that makes a torch.profiler.ExecutionTraceObserver."""
+    stop_serving()
+    _replace(torch.profiler.ExecutionTraceObserver, "build_execution_trace_obs_from_env",
+             staticmethod(ExecutionTraceObserver.build_execution_trace_obs_from_env))
+    if programs:
+        for module in (torch.profiler, torch.profiler.profiler):
+            _replace(module, "ExecutionTraceObserver", ExecutionTraceObserver)
+
+
+def stop_serving() -> None:
+    while _replaced:
+        setattr(*_replaced.pop())

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import weakref
 
+from . import MODES
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -133,6 +135,12 @@ def count_calls_once(events: list[Any]) -> list[Any]:
 def recording_of(result: Any) -> Optional[object]:
     """The capsule "kpytrace.recording" (hosts/torch/recording.h) of a _ProfilerResult, or None."""
     return _recordings.get(result, (None,))[0]
+
+
+def is_fast(result: Any) -> bool:
+    """Whether it is of a session in mode "fast", whose calls torch never gets."""
+    recording = recording_of(result)
+    return recording is not None and MODES[_shim.mode_of(recording)] == "fast"
 
 
 def verbose_of(result: Any) -> bool:

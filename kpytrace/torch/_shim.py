@@ -12,9 +12,9 @@ import os
 import pathlib
 import sys
 import sysconfig
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
-from . import TorchHostError, _compile, _results
+from . import TorchHostError, _compile, _results, _self_test
 from .._options import from_environment
 from ._environment import compiler_version, find_compiler, needed_torch, no_compiler
 
@@ -66,14 +66,14 @@ def find(torch: ModuleType, compiler: Optional[str],
 
 
 @contextmanager
-def _locked(folder: pathlib.Path) -> Iterator[None]:
+def _locked(folder: pathlib.Path, what: str) -> Iterator[None]:
     import fcntl
 
     with open(folder / "lock", "w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            print("kpytrace: another process is compiling the shim for torch: waiting for it",
+            print(f"kpytrace: another process is {what} the shim for torch: waiting for it",
                   file=sys.stderr)
             fcntl.flock(file, fcntl.LOCK_EX)
         yield
@@ -81,7 +81,19 @@ def _locked(folder: pathlib.Path) -> Iterator[None]:
 
 def build(torch: ModuleType, again: bool = False,
           unit: _compile.Unit = _compile.SHIM) -> pathlib.Path:
-    """The shim's path, after compiling it where it is not in the cache."""
+    """The shim's path, after compiling it where it is not in the cache, and testing it where this torch is none of
+    those that we are tested with."""
+    path = _compiled(torch, again, unit)
+    if unit is not _compile.SHIM or _self_test.is_tested(torch.__version__) or _self_test.passed(path):
+        return path
+    # A cache that is only read has no lock, and keeps no result.
+    with _locked(path.parent, "testing") if os.access(path.parent, os.W_OK) else nullcontext():
+        if not _self_test.passed(path):  # the process that held the lock may have tested it
+            _self_test.run(torch, path)
+    return path
+
+
+def _compiled(torch: ModuleType, again: bool, unit: _compile.Unit) -> pathlib.Path:
     compiler = find_compiler()
     path = None if again else find(torch, compiler, unit)
     if path:
@@ -94,8 +106,9 @@ def build(torch: ModuleType, again: bool = False,
     path = _path(folder, unit, compiler)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with _locked(folder):
+        with _locked(folder, "compiling"):
             if again or not path.exists():  # who held the lock may have made it
+                _self_test.result_path(path).unlink(missing_ok=True)
                 _compile.compile_unit(torch, compiler, path, unit)
     except OSError as error:
         raise TorchHostError(f"the shim for torch can't be written to {folder} ({error}): name a "
@@ -105,21 +118,26 @@ def build(torch: ModuleType, again: bool = False,
 
 def load(torch: Optional[ModuleType] = None) -> Any:
     """The shim as a module, the same one for the life of the process."""
-    global _loaded
     if _loaded is None:
-        import importlib.machinery
-        import importlib.util
-
-        path = str(build(torch or needed_torch()))
-        loader = importlib.machinery.ExtensionFileLoader(NAME, path)
-        spec = importlib.util.spec_from_file_location(NAME, path, loader=loader)
-        assert spec is not None
-        try:
-            module = importlib.util.module_from_spec(spec)
-            loader.exec_module(module)
-        except ImportError as error:
-            raise TorchHostError(f"the shim {path} can't be loaded ({error}): run `python -m "
-                                 f"kpytrace.torch build` to make it anew") from error
-        _loaded = module
-        _results.end_at_exit(torch or needed_torch(), module)
+        torch = torch or needed_torch()
+        load_from(str(build(torch)), torch)
     return _loaded
+
+
+def load_from(path: str, torch: ModuleType) -> None:
+    """Loads the shim at PATH, whatever it is worth."""
+    global _loaded
+    import importlib.machinery
+    import importlib.util
+
+    loader = importlib.machinery.ExtensionFileLoader(NAME, path)
+    spec = importlib.util.spec_from_file_location(NAME, path, loader=loader)
+    assert spec is not None
+    try:
+        module = importlib.util.module_from_spec(spec)
+        loader.exec_module(module)
+    except ImportError as error:
+        raise TorchHostError(f"the shim {path} can't be loaded ({error}): run `python -m "
+                             f"kpytrace.torch build` to make it anew") from error
+    _loaded = module
+    _results.end_at_exit(torch, module)

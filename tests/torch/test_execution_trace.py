@@ -119,7 +119,50 @@ class WithKineto(unittest.TestCase):
             kpytrace.torch.uninstall()
 
 
+    def test_issue_23_programs_get_ours(self):
+        """execution_trace="all" stands in for the class that programs take from torch.profiler."""
+        theirs = torch.profiler.ExecutionTraceObserver
+        self.addCleanup(kpytrace.torch.uninstall)
+        kpytrace.torch.install(execution_trace="all")
+        for module in (torch.profiler, torch.profiler.profiler):
+            self.assertIs(module.ExecutionTraceObserver, ExecutionTraceObserver)
+        with et.folder() as folder, et.environment(ON="1"):
+            prof, _ = self.profiled(folder)
+            self.assertIs(type(prof.execution_trace_observer), ExecutionTraceObserver)
+            os.unlink(prof.execution_trace_observer.get_output_file_path())
+        kpytrace.torch.install(execution_trace=True)
+        self.assertIs(torch.profiler.ExecutionTraceObserver, theirs)
+        with self.assertRaisesRegex(ValueError, "execution_trace must be False, True or 'all'"):
+            kpytrace.torch.install(execution_trace="some")
+
+    def test_issue_23_by_environment(self):
+        """KPYTRACE_TORCH_EXECUTION_TRACE, beside any mode."""
+        for value, environments, programs in (("all", True, True), ("1", True, False),
+                                              ("0", False, False)):
+            found = support.program("""
+                import json, kpytrace.torch._auto, os
+                kpytrace.torch._auto.start()
+                import torch
+                ours = kpytrace.torch.ExecutionTraceObserver
+                os.environ["ENABLE_PYTORCH_EXECUTION_TRACE"] = "1"
+                observer = torch.profiler.ExecutionTraceObserver.build_execution_trace_obs_from_env()
+                observer.unregister_callback()
+                os.unlink(observer.get_output_file_path())
+                print(json.dumps([type(observer) is ours, torch.profiler.ExecutionTraceObserver is ours]))
+                """, KPYTRACE_TORCH="all", KPYTRACE_TORCH_EXECUTION_TRACE=value).value
+            self.assertEqual(found, [environments, programs], value)
+
+
 class Alone(unittest.TestCase):
+    def test_issue_23_running_has_torchs_name(self):
+        with et.folder() as folder:
+            observer = ExecutionTraceObserver().register_callback(os.path.join(folder, "trace.json"))
+            found = []
+            for step in (observer.start, observer.stop, observer.start, observer.unregister_callback):
+                step()
+                found.append(observer._execution_trace_running)
+            self.assertEqual(found, [True, False, True, False])
+
     def test_alone(self):
         with et.folder() as folder:
             trace = et.record(os.path.join(folder, "trace.et.json.gz"),

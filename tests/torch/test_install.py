@@ -8,8 +8,10 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 import support
+from kpytrace.torch import _environment, _self_test
 
 TRACED = """
 import torch, traced
@@ -28,6 +30,23 @@ except kpytrace.torch.TorchHostError as error:
 def marker(): torch.ones(1)
 found = sum(row["name"].endswith(": marker") for row in traced.calls(traced.run(marker)))
 print(json.dumps([text, found]))
+"""
+
+
+UNTESTED = "import kpytrace.torch._self_test; kpytrace.torch._self_test.TESTED = ()\n"
+
+# Shims that compile and load, and do not work.
+CRASHES = """#include <stdlib.h>
+PyMODINIT_FUNC PyInit__shim_module(void) { abort(); }
+"""
+DOES_NOTHING = """
+static PyObject *nothing(PyObject *, PyObject *) { Py_RETURN_NONE; }
+static PyMethodDef any = {"any", nothing, METH_VARARGS, nullptr};
+static PyObject *get(PyObject *, PyObject *) { return PyCFunction_New(&any, nullptr); }
+static PyMethodDef methods[] = {{"__getattr__", get, METH_O, nullptr}, {nullptr, nullptr, 0, nullptr}};
+static PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_shim_module", nullptr, -1, methods,
+                                 nullptr, nullptr, nullptr, nullptr};
+PyMODINIT_FUNC PyInit__shim_module(void) { return PyModule_Create(&definition); }
 """
 
 
@@ -206,6 +225,47 @@ cp {finished} "$2"
             self.assertEqual(file.read(), "x\n")
         waited = [err for _, err in replies if "another process is compiling" in err]
         self.assertLessEqual(len(waited), 1)
+
+    def stub_compiler(self, source):
+        """A compiler that makes a Python module of SOURCE, whatever it is given."""
+        path = self.write("stub.cc", "#include <Python.h>\n" + source)
+        return self.write("stub-c++", f"""#!/bin/sh
+case "$*" in *--version*) echo stub; exit;; esac
+while [ "$1" != -o ]; do shift; done
+exec {_environment.find_compiler()} -shared -fPIC -I{_environment.python_headers()} {path} -o "$2"
+""")
+
+    def test_issue_23_self_test_passes_once(self):
+        """On a torch that is none of those tested, the first use of a shim is a test of it."""
+        shim = support.python("-m", "kpytrace.torch", "build").stdout.strip()
+        folder = os.path.join(self.folder, os.path.basename(os.path.dirname(shim)))
+        os.mkdir(folder)
+        shutil.copy(shim, folder)
+        for tests in (1, 0):
+            reply = support.program(UNTESTED + REFUSED, KPYTRACE_TORCH_CACHE=self.folder)
+            self.assertEqual(reply.value, ["installed", 1])
+            self.assertEqual(reply.stderr.count("testing the shim for torch"), 2 * tests, reply.stderr)
+
+    def test_issue_23_self_test_fails(self):
+        """A shim that crashes, and one that does nothing: neither is used, and the answer is kept."""
+        for source, why in ((CRASHES, "died of signal 6"), (DOES_NOTHING, "kpytrace has recorded nothing")):
+            with self.subTest(why):
+                cache = tempfile.mkdtemp(dir=self.folder)
+                variables = {"KPYTRACE_TORCH_CACHE": cache, "CXX": self.stub_compiler(source)}
+                for tests in (1, 0):
+                    reply = support.program(UNTESTED + REFUSED, **variables)
+                    text, found = reply.value
+                    self.assertEqual(found, 1)
+                    self.assertIn("failed its self-test", text)
+                    self.assertIn(why, text)
+                    self.assertIn("python -m kpytrace.torch build --again", text)
+                    self.assertEqual(reply.stderr.count("testing the shim for torch"), 2 * tests)
+
+    def test_issue_23_tested_releases(self):
+        with unittest.mock.patch.object(_self_test, "TESTED", ("2.13", "2.15")):
+            for version, tested in (("2.13.0", True), ("2.13.1+cu130", True), ("2.15.0+cpu", True),
+                                    ("2.14.0", False), ("2.13.0a0+git12", False), ("2.130.0", False)):
+                self.assertEqual(_self_test.is_tested(version), tested, version)
 
     def test_zero_touch(self):
         shutil.copy(pathlib.Path(__file__).parents[2] / "hosts/startup/kpytrace.pth", self.folder)

@@ -61,6 +61,64 @@ TEST_F(Splice, CallsStandBehindTheLastEventInTheFilesOwnTime)
     EXPECT_EQ(files(), 1u);
 }
 
+/* Issue 23: torch's own test_basic_chrome_trace finds them by their place from the end. */
+TEST_F(Splice, ClosingEventsOfKinetoStayTheLast)
+{
+    const std::string closing =
+        "  {\n    \"ph\": \"X\",\n    \"cat\": \"Trace\",\n    \"name\": \"PyTorch Profiler "
+        "(0)\",\n"
+        "    \"ts\": 1.5,\n    \"dur\": 2\n    ,\n    \"args\": {\n      \"Op count\": 0\n    }\n  "
+        "},\n"
+        "  {\n    \"ph\": \"M\", \"name\": \"process_sort_index\", \"args\": {\"sort_index\": 1}\n "
+        " },\n"
+        "  {\n    \"ph\": \"i\", \"name\": \"Iteration Start: PyTorch Profiler\"\n  },\n";
+    make_file("t.json", kineto(event("op", "\"Ev Idx\": 40") + closing));
+    ASSERT_EQ(splice("t.json", "t.json", 2), 0);
+    json trace = read_json(content("t.json"));
+    const auto &events = trace["traceEvents"].items;
+    ASSERT_EQ(events.size(), 7u);
+    EXPECT_EQ(events[0]["name"].text, "op");
+    EXPECT_EQ(events[1]["args"]["Ev Idx"].text, "41");
+    EXPECT_EQ(events[2]["args"]["Ev Idx"].text, "42");
+    EXPECT_EQ(events[3]["name"].text, "PyTorch Profiler (0)");
+    EXPECT_EQ(events[5]["name"].text, "Iteration Start: PyTorch Profiler");
+    EXPECT_EQ(events[6]["name"].text, "Record Window End");
+}
+
+/* What is among the closing events is read like all in front of them, for the stacks of kernels. */
+TEST_F(Splice, CallsStandBehindTheLastEventWhereOthersAreAmongTheClosingOnes)
+{
+    const std::string span = "  {\"ph\": \"X\", \"cat\": \"Trace\", \"name\": \"s\"},\n";
+    const std::string point = "  {\"ph\": \"i\", \"name\": \"p\"},\n";
+    make_file("t.json", kineto(event("op", "\"Ev Idx\": 40") + span + point + point +
+                               event("kernel", "\"Ev Idx\": 41")));
+    ASSERT_EQ(splice("t.json", "t.json", 1), 0);
+    json trace = read_json(content("t.json"));
+    const auto &events = trace["traceEvents"].items;
+    ASSERT_EQ(events.size(), 7u);
+    EXPECT_EQ(events[4]["name"].text, "kernel");
+    EXPECT_EQ(events[5]["name"].text, "Record Window End");
+    EXPECT_EQ(events[6]["args"]["Ev Idx"].text, "42");
+}
+
+/* What looks like a closing event and is none: a name with its text, an event that others follow in the
+ * same object, and a list with nothing else. */
+TEST_F(Splice, CallsStandBehindTheLastEventWhereNoneClosesTheList)
+{
+    const std::string name = "a {\\\"cat\\\": \\\"Trace\\\"} b";
+    const std::string span = "  {\"ph\": \"X\", \"cat\": \"Trace\", \"name\": \"s\"},\n";
+    for (const std::string &before :
+         {event(name, "\"Ev Idx\": 1"), span, event("op", "\"a\": {\"cat\": \"Trace\"}")}) {
+        make_file("t.json", kineto(before));
+        ASSERT_EQ(splice("t.json", "t.json", 1), 0) << before;
+        json trace = read_json(content("t.json"));
+        const auto &events = trace["traceEvents"].items;
+        ASSERT_EQ(events.size(), 3u) << before;
+        EXPECT_EQ(events[1]["name"].text, "Record Window End");
+        EXPECT_EQ(events[2]["name"].text, "f");
+    }
+}
+
 TEST_F(Splice, LongHeadsListsAndTailsAreFine)
 {
     std::string events;
