@@ -25,8 +25,10 @@ int kpti_splice_begin(kpti_splice *s, const char *target, int gzip,
     }
     s->events = (kpti_chrome_events){
         .out = &s->out, .base_ns = s->file.base_ns, .next_index = s->file.next_index};
-    error->os_error = stacks ? kpti_kineto_gpu_copy(stacks->gpu, &s->file, &s->out, stacks->texts)
-                             : kpti_kineto_copy(&s->file, &s->out, 0, s->file.events_end);
+    error->os_error =
+        stacks ? kpti_kineto_gpu_copy(stacks->gpu, &s->file, &s->out, stacks->texts)
+               : kpti_kineto_copy(&s->file, &s->out, kpti_kineto_put_head(&s->file, &s->out),
+                                  s->file.events_end);
     if (!error->os_error) return 0;
     error->of_target = 0;
     (void)kpti_out_close(&s->out, 0);
