@@ -1,5 +1,6 @@
 #include "module_scope.h"
 
+#include <dlfcn.h>
 #include <torch/csrc/utils/pythoncapi_compat.h>
 
 #include <set>
@@ -80,8 +81,8 @@ void keep(PyObject *module, const std::string &text)
 // As Module.named_modules: a module that is in several places has the path of the first.
 void list(PyObject *module, const std::string &text, std::unordered_set<PyObject *> &seen)
 {
-    std::vector<std::pair<PyObject *, PyObject *>>
-        parts; // owned: what is allocated here may collect garbage
+    // Owned: what is allocated here may collect garbage.
+    std::vector<std::pair<PyObject *, PyObject *>> parts;
     if (!seen.insert(module).second) return;
     PyObject *dict = parts_of(module);
     PyObject *name, *part;
@@ -161,11 +162,13 @@ PyObject *call(PyObject *callable, PyObject *const *arguments, size_t count, PyO
 
 void set_vectorcall(vectorcallfunc to)
 {
-#if PY_VERSION_HEX >= 0x030C0000
-    PyFunction_SetVectorcall(function, to); // and nothing is left that was specialized for it
-#else
-    function->vectorcall = to;
-#endif
+    // Python has it from 3.12 on; there what was specialized for the function has to go.
+    using Set = void (*)(PyFunctionObject *, vectorcallfunc);
+    static const auto set = reinterpret_cast<Set>(dlsym(RTLD_DEFAULT, "PyFunction_SetVectorcall"));
+    if (set)
+        set(function, to);
+    else
+        function->vectorcall = to;
 }
 
 } // namespace modules
