@@ -17,7 +17,7 @@ int kpti_splice_begin(kpti_splice *s, const char *target, int gzip,
                       const kpti_splice_stacks *stacks, kpti_splice_error *error)
 {
     *error = (kpti_splice_error){0, 1, ""};
-    s->out.wants_gzip = gzip;
+    s->out.wants_gzip = gzip ? KPTI_GZIP_SMALL : 0;
     error->os_error = kpti_out_open(&s->out, target);
     if (error->os_error) {
         kpti_kineto_close(&s->file);
@@ -25,8 +25,10 @@ int kpti_splice_begin(kpti_splice *s, const char *target, int gzip,
     }
     s->events = (kpti_chrome_events){
         .out = &s->out, .base_ns = s->file.base_ns, .next_index = s->file.next_index};
-    error->os_error = stacks ? kpti_kineto_gpu_copy(stacks->gpu, &s->file, &s->out, stacks->texts)
-                             : kpti_kineto_copy(&s->file, &s->out, 0, s->file.events_end);
+    error->os_error =
+        stacks ? kpti_kineto_gpu_copy(stacks->gpu, &s->file, &s->out, stacks->texts)
+               : kpti_kineto_copy(&s->file, &s->out, kpti_kineto_put_head(&s->file, &s->out),
+                                  s->file.events_end);
     if (!error->os_error) return 0;
     error->of_target = 0;
     (void)kpti_out_close(&s->out, 0);

@@ -43,6 +43,13 @@ int kpti_kineto_copy(const kpti_kineto_file *file, kpti_out_file *out, uint64_t 
     return 0;
 }
 
+uint64_t kpti_kineto_put_head(const kpti_kineto_file *file, kpti_out_file *out)
+{
+    if (!file->head.text) return 0;
+    kpti_out_put(out, file->head.text, file->head.size);
+    return file->events_begin;
+}
+
 /* Looks at BEGIN up to END, which is SIZE bytes at OFFSET of the file. Returns whether it was enough. */
 typedef int (*look_fn)(kpti_kineto_file *file, const char *begin, const char *end, uint64_t offset);
 
@@ -93,6 +100,22 @@ static int look_at_head(kpti_kineto_file *file, const char *begin, const char *e
             file->has_devices = has_items(member.value, at);
         if (at) at = kpti_json_skip_sign(at, end, ',');
     }
+    return 0;
+}
+
+/* As look_at_head, and a head that is no JSON is mended. */
+static int look_at_any_head(kpti_kineto_file *file, const char *begin, const char *end,
+                            uint64_t offset)
+{
+    size_t size;
+    if (look_at_head(file, begin, end, offset)) return 1;
+    size = kpti_kineto_head_mend(&file->head, &file->heap, begin, end);
+    if (!size) return 0;
+    if (look_at_head(file, file->head.text, file->head.text + file->head.size, 0)) {
+        file->events_begin = size;
+        return 1;
+    }
+    kpti_kineto_head_free(&file->head, &file->heap);
     return 0;
 }
 
@@ -205,7 +228,7 @@ static int look_at_numbers(kpti_kineto_file *file, const char *begin, const char
 
 static int look_at_all(kpti_kineto_file *file, const char **why)
 {
-    int error = look_at(file, 0, look_at_head);
+    int error = look_at(file, 0, look_at_any_head);
     *why = "this is no trace of Kineto with baseTimeNanoseconds: it is left as it is";
     if (error) return error;
     *why = "this trace does not end as those of Kineto do: it is left as it is";
@@ -239,5 +262,6 @@ int kpti_kineto_open(kpti_kineto_file *file, const char *path, const char **why)
 
 void kpti_kineto_close(kpti_kineto_file *file)
 {
+    kpti_kineto_head_free(&file->head, &file->heap);
     (void)kpti_descriptor_close(&file->id, file->fd);
 }

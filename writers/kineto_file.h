@@ -1,9 +1,11 @@
 /* kineto_file.h: a trace that Kineto has written, as a place for more events: its list of events ends
  * with one that no other trace has, "Record Window End", and from there to the file's end all is
- * parsed. New events go in front of those with which Kineto closes the list. A file that is anything else is refused; none is ever changed here. */
+ * parsed. New events go in front of those with which Kineto closes the list. A head that is no JSON is mended
+ * (kineto_head.h). A file that is anything else is refused; none is ever changed here. */
 #ifndef KPTI_KINETO_FILE_H
 #define KPTI_KINETO_FILE_H
 
+#include "kineto_head.h"
 #include "out_file.h"
 
 #ifdef __cplusplus
@@ -20,6 +22,7 @@ typedef struct kpti_kineto_file {
     int64_t base_ns;       /* what its times are since */
     uint64_t next_index;   /* above every "Ev Idx" */
     int has_devices;       /* 0: its head says that there is no GPU */
+    kpti_kineto_head head; /* in place of the bytes up to events_begin, where those are no JSON */
 } kpti_kineto_file;
 
 /* Opens PATH and finds these. 0, or an errno, EBADMSG where it is no such trace: *WHY then has a text.
@@ -28,6 +31,9 @@ int kpti_kineto_open(kpti_kineto_file *file, const char *path, const char **why)
 
 /* Reads the SIZE bytes at FROM. 0 or an errno. */
 int kpti_kineto_read(const kpti_kineto_file *file, char *buffer, size_t size, uint64_t from);
+
+/* Puts the head where it was mended, and returns how many bytes of the file that stands for; else 0. */
+uint64_t kpti_kineto_put_head(const kpti_kineto_file *file, kpti_out_file *out);
 
 /* Copies the bytes between two places. 0 or an errno of reading. */
 int kpti_kineto_copy(const kpti_kineto_file *file, kpti_out_file *out, uint64_t from, uint64_t to);

@@ -280,7 +280,7 @@ int kpti_kineto_gpu_copy(const kpti_kineto_gpu *gpu, const kpti_kineto_file *fil
     char *window = kpti_heap_take(&gpu->heap, WINDOW);
     int error = window ? 0 : ENOMEM;
     uint32_t next = 0;
-    for (uint64_t from = 0; !error && from < file->events_end;) {
+    for (uint64_t from = kpti_kineto_put_head(file, out); !error && from < file->events_end;) {
         const uint64_t left = file->events_end - from;
         const uint64_t to = from + (left < WINDOW ? left : WINDOW);
         const uint64_t begin = from;

@@ -3,9 +3,10 @@
 
 #include "gzip.h"
 
-int kpti_gzip_open(kpti_gzip **stream, kpti_gzip_out_fn out, void *ctx)
+int kpti_gzip_open(kpti_gzip **stream, int how, kpti_gzip_out_fn out, void *ctx)
 {
     (void)stream;
+    (void)how;
     (void)out;
     (void)ctx;
     return ENOTSUP;

@@ -40,7 +40,7 @@ static void put_base64(void *packed, const char *data, size_t size)
 
 int kpti_packed_begin(kpti_packed *p)
 {
-    int error = kpti_gzip_open(&p->gzip, put_base64, p);
+    int error = kpti_gzip_open(&p->gzip, KPTI_GZIP_QUICK, put_base64, p);
     return error == ENOTSUP ? 0 : error;
 }
 

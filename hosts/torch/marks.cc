@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <mutex>
+#include <string_view>
 #include <thread>
 
 namespace kpytrace
@@ -24,6 +25,7 @@ std::atomic<uint64_t> spans{0};
 // Only who begins and ends takes it; torch's own lock is taken under it.
 std::mutex control;
 at::CallbackHandle operators = at::INVALID_CALLBACK_HANDLE;
+at::CallbackHandle functions = at::INVALID_CALLBACK_HANDLE;
 at::CallbackHandle annotations = at::INVALID_CALLBACK_HANDLE;
 
 void mark(uint32_t what, uint64_t number)
@@ -53,6 +55,39 @@ std::unique_ptr<at::ObserverContext> annotation_begins(const at::RecordFunction 
     return span;
 }
 
+// Operators have the scope FUNCTION, and so has what Python begins and ends with _RecordFunctionFast, such as the
+// phases of torch.compile: that has a name, and no schema. To ask for a schema copies its texts. But what has none
+// has one and the same text for an overload, which operators have not.
+std::atomic<const char *> overload_of_none{nullptr}; // set before there are callbacks
+
+template <class Function> const char *overload_of(const Function &function)
+{
+    if constexpr (requires { function.overload_name(); }) return function.overload_name();
+    return nullptr;
+}
+
+bool is_without_schema(const at::RecordFunction &function)
+{
+    return overload_of(function) == overload_of_none.load(std::memory_order_relaxed) &&
+           !function.operator_name();
+}
+
+// Autograd's nodes have none either. They begin and end in one call, and are many.
+bool is_of_autograd(const at::RecordFunction &function)
+{
+    static constexpr std::string_view prefix = "autograd::engine::";
+    return std::string_view(function.name()).starts_with(prefix);
+}
+
+template <bool points>
+std::unique_ptr<at::ObserverContext> function_begins(const at::RecordFunction &function)
+{
+    if (is_without_schema(function) && !is_of_autograd(function))
+        return annotation_begins(function);
+    if constexpr (points) mark(KPT_MARK_POINT, 0);
+    return nullptr;
+}
+
 // Whether torch's profiler hears of what ends on this thread: on its own, and on those to which torch has
 // carried its state, such as a future's. An annotation that ends elsewhere lasts, for torch. From 2.15 on
 // the two states are asked for by names of their own.
@@ -79,8 +114,8 @@ at::CallbackHandle add_operators()
     using Scope = at::RecordScope;
     return at::addGlobalCallback(
         at::RecordFunctionCallback(operator_begins)
-            .scopes({Scope::FUNCTION, Scope::BACKWARD_FUNCTION, Scope::TORCHSCRIPT_FUNCTION,
-                     Scope::CUSTOM_CLASS, Scope::LITE_INTERPRETER, Scope::STATIC_RUNTIME_OP,
+            .scopes({Scope::BACKWARD_FUNCTION, Scope::TORCHSCRIPT_FUNCTION, Scope::CUSTOM_CLASS,
+                     Scope::LITE_INTERPRETER, Scope::STATIC_RUNTIME_OP,
                      Scope::STATIC_RUNTIME_MODEL}));
 }
 
@@ -103,9 +138,18 @@ void begin_marks(const kpt_tracer &tracer, bool points)
 {
     std::lock_guard<std::mutex> guard(control);
     if (!KPT_HAS(tracer.ops, kpt_tracer_ops, mark)) return;
+    overload_of_none = overload_of(at::RecordFunction());
     marked_ops = tracer.ops; // of one plugin, so the same for every tracer
     marked = tracer.self;
-    if (points && operators == at::INVALID_CALLBACK_HANDLE) operators = add_operators();
+    if (points && operators == at::INVALID_CALLBACK_HANDLE) {
+        operators = add_operators();
+        remove(functions); // may be one that marks no points
+    }
+    if (functions == at::INVALID_CALLBACK_HANDLE)
+        functions = at::addGlobalCallback(
+            at::RecordFunctionCallback(points ? function_begins<true> : function_begins<false>,
+                                       annotation_ends)
+                .scopes({at::RecordScope::FUNCTION}));
     if (annotations == at::INVALID_CALLBACK_HANDLE)
         annotations =
             at::addGlobalCallback(at::RecordFunctionCallback(annotation_begins, annotation_ends)
@@ -118,6 +162,7 @@ void end_marks(const kpt_tracer &tracer)
     if (marked != tracer.self) return;
     marked = 0;
     remove(operators);
+    remove(functions);
     remove(annotations);
     while (inside)
         std::this_thread::yield();

@@ -8,7 +8,8 @@
 namespace kpytrace
 {
 
-// Annotations are marked as spans, which calls must not cross; with POINTS, operators as well, so that
+// Annotations are marked as spans, which calls must not cross, and so is what torch._C._profiler._RecordFunctionFast
+// begins and ends; with POINTS, operators as well, so that
 // the calls around them are known. One tracer at a time; the last to begin is it.
 void begin_marks(const kpt_tracer &tracer, bool points);
 

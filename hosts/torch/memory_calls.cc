@@ -3,6 +3,7 @@
 #include "cpu_allocator.h"
 #include "cuda_attach.h"
 #include "memory_door.h"
+#include "module_scope.h"
 #include "tensor_reports.h"
 
 namespace kpytrace
@@ -42,13 +43,19 @@ PyObject *stop(PyObject *, PyObject *capsule)
     Py_RETURN_NONE;
 }
 
-PyDoc_STRVAR(enter_doc, "enter_module(path): whose forward runs on this thread; \"\": none's");
-PyObject *enter(PyObject *, PyObject *path)
+PyDoc_STRVAR(follow_doc,
+             "follow_modules(function): calls of it are those of its first argument, a module");
+PyObject *follow(PyObject *, PyObject *function)
 {
-    Py_ssize_t size;
-    const char *text = PyUnicode_AsUTF8AndSize(path, &size);
-    if (!text) return nullptr;
-    enter_module(text, static_cast<size_t>(size));
+    if (follow_modules(function)) Py_RETURN_NONE;
+    PyErr_SetString(PyExc_TypeError, "follow_modules() wants a Python function");
+    return nullptr;
+}
+
+PyDoc_STRVAR(unfollow_doc, "unfollow_modules(): calls are followed no more");
+PyObject *unfollow(PyObject *, PyObject *)
+{
+    unfollow_modules();
     Py_RETURN_NONE;
 }
 
@@ -90,7 +97,8 @@ PyMethodDef memory_methods[] = {
     {"record_tensors", memory_calls::record, METH_O, memory_calls::record_doc},
     {"stop_tensors", memory_calls::stop, METH_O, memory_calls::stop_doc},
     {"attach_cuda", memory_calls::attach, METH_VARARGS, memory_calls::attach_doc},
-    {"enter_module", memory_calls::enter, METH_O, memory_calls::enter_doc},
+    {"follow_modules", memory_calls::follow, METH_O, memory_calls::follow_doc},
+    {"unfollow_modules", memory_calls::unfollow, METH_NOARGS, memory_calls::unfollow_doc},
     {"install_memory_door", memory_calls::open, METH_VARARGS, memory_calls::open_doc},
     {"uninstall_memory_door", memory_calls::close, METH_VARARGS, memory_calls::close_doc},
     {nullptr, nullptr, 0, nullptr},

@@ -1,8 +1,9 @@
 """The ways out of torch's profiler, each with the calls that torch does not have: they are in the
 recording that belongs to a result, and are put in by kpytrace.torch._exporter.
 
-Whatever was exported with torch's own words (a second export, a folder that is none) still is, as torch
-goes first each time. If our part fails its file stays as torch has written it.
+torch goes first each time, so whatever torch refuses (a second export, a folder that is none) is refused as
+before. An export that torch completes never raises because of us: if our part fails, the file is what torch
+writes, and a warning says what is missing from it.
 """
 
 from __future__ import annotations
@@ -15,13 +16,14 @@ import os
 import tempfile
 from _thread import RLock
 
+from . import _export_files as files
 from . import _fast
 from ._results import (count_calls_once, hand_over, keep_recording, kept_results, may_have_gpu,
                        recording_of, stop_keeping, verbose_of, when_unused)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from types import ModuleType
     from typing import Any
 
@@ -33,19 +35,31 @@ _patches: list[tuple[Any, str, Any, Any]] = []  # owner, name, what was there, o
 _kernel_stacks = True
 
 
-def _write(result: Any, source: str, target: str, gzip: bool) -> None:
+def _write(result: Any, source: str, target: str, gzip: bool) -> bool:
+    """Writes the trace at SOURCE with the calls of RESULT to TARGET. Returns whether it could."""
     from . import _exporter
 
-    with _lock:
-        _exporter.write_trace(recording_of(result), source, target, gzip, verbose_of(result),
-                              _kernel_stacks and may_have_gpu(result))
+    def write(to: str) -> None:
+        with _lock:
+            _exporter.write_trace(recording_of(result), source, to, gzip, verbose_of(result),
+                                  _kernel_stacks and may_have_gpu(result))
+    try:
+        files.write_beside_or_over(target, write)
+    except Exception as error:
+        if isinstance(error, OSError) and error.filename == target and files.is_stream(target):
+            raise  # its reader has gone, for torch as for us
+        if recording_of(result) is not None:
+            files.warn(f"{target} has no Python calls", error)
+        return False
+    return True
 
 
-def _write_gzip(result: Any, target: str, export: Callable[[str], None]) -> None:
-    """Has EXPORT write the trace to a file that is soon gone, and compresses it into TARGET."""
+def _write_by_way(result: Any, target: str, gzip: bool, export: Callable[[str], None]) -> None:
+    """Has EXPORT write the trace to a file that is soon gone, and writes it with our calls to TARGET."""
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
         export(file.name)
-        _write(result, file.name, target, True)
+        if not _write(result, file.name, target, gzip):
+            files.copy(file.name, target, gzip)
 
 
 # --- files ------------------------------------------------------------------------------------------
@@ -53,10 +67,17 @@ def _write_gzip(result: Any, target: str, export: Callable[[str], None]) -> None
 def _save(original: Any) -> Any:
     """_ProfilerResult.save, through which all files go that Kineto writes."""
     def save(self: Any, path: str) -> None:
+        if recording_of(self) is None:
+            return original(self, path)
+        target = os.fsdecode(path)
+        target = target[len(_FILE_URL):] if target.startswith(_FILE_URL) else target
+        if files.breaks_json(target):  # Kineto puts it into the file as it is
+            return _write_by_way(self, target, False, functools.partial(original, self))
+        before = files.identity(target)
         original(self, path)
-        if recording_of(self) is not None:
-            path = path[len(_FILE_URL):] if path.startswith(_FILE_URL) else path
-            _write(self, path, path, False)
+        if files.identity(target) != before:  # else Kineto could not write it, and has logged that
+            _write(self, target, target, False)
+        return None
     return save
 
 
@@ -69,7 +90,7 @@ def _export_trace(original: Any, save: Any) -> Any:
         if any((*more, *options.values())) or result is None or not path.endswith(".gz") or \
                 any(getattr(self, name, False) for name in ("_use_cupti_monitor", "_use_cuspy")):
             return original(self, path, *more, **options)
-        return _write_gzip(result, path, functools.partial(save, result))
+        return _write_by_way(result, path, True, functools.partial(save, result))
     return export_chrome_trace
 
 
@@ -89,8 +110,9 @@ def _export_in_python(original: Any, activities: Any) -> Any:
         def export(to: str) -> None:
             original(Torchs(kineto_results), to, *more, **options)
 
-        if path.endswith(".gz"):
-            _write_gzip(kineto_results, path, export)
+        gzip = path.endswith(".gz")
+        if gzip or files.is_stream(path):
+            _write_by_way(kineto_results, path, gzip, export)
         else:
             export(path)
             if recording_of(kineto_results) is not None:
@@ -112,19 +134,30 @@ def _end_session(original: Any) -> Any:
 def _with_calls(original: Any) -> Any:
     """A method of _ProfilerResult that shows Python calls: who asks gets those that torch is owed."""
     def method(self: Any) -> Any:
-        with _lock:
-            hand_over(self)
+        try:
+            with _lock:
+                hand_over(self)
+        except Exception as error:
+            files.warn("torch's events have no Python calls", error)
         return original(self)
     return method
 
 
-def _events(result: Any, base_ns: int, of_list: bool) -> Iterator[Any]:
+def _events(result: Any, base_ns: int, of_list: bool) -> list[Any]:
     """The calls that torch does not have, as Chrome events; times are nanoseconds since BASE_NS."""
+    try:
+        return _read_events(result, base_ns, of_list)
+    except Exception as error:
+        files.warn("only those Python calls are listed that torch was given", error)
+        return []
+
+
+def _read_events(result: Any, base_ns: int, of_list: bool) -> list[Any]:
     from . import _exporter
 
     recording = recording_of(result)
     if recording is None:
-        return iter(())
+        return []
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "events.json")
         with _lock:
@@ -132,7 +165,7 @@ def _events(result: Any, base_ns: int, of_list: bool) -> Iterator[Any]:
         with open(path, encoding="utf-8") as file:
             # Microseconds with three decimals: without the point, nanoseconds.
             found = json.load(file, parse_float=lambda text: int(text.replace(".", "")))
-    return iter(found[1:])
+    return found[1:]
 
 
 class TraceActivity:
@@ -214,28 +247,46 @@ def _ensure_events(original: Any) -> Any:
 def _export_events(original: Any) -> Any:
     """EventList.export_chrome_trace, a list of all events in torch's own form."""
     def export_chrome_trace(self: Any, path: str) -> None:
-        original(self, path)
         lines = [json.dumps({"name": event["name"], "ph": "X", "ts": event["ts"] / 1000,
                              "dur": event["dur"] / 1000, "tid": event["tid"],
                              "pid": "CPU functions", "args": {}}, ensure_ascii=False)
                  for result in getattr(self, _RESULTS, [])
                  for event in _events(result, result.trace_start_ns(), True)]
-        if lines:
-            _append(path, lines)
+        if not lines:
+            return original(self, path)
+        if files.is_stream(path):
+            with tempfile.NamedTemporaryFile(suffix=".json") as file:
+                original(self, file.name)
+                _append(file.name, lines)
+                return files.copy(file.name, path, False)
+        original(self, path)
+        return _append(path, lines)
     return export_chrome_trace
 
 
 def _append(path: str, lines: list[str]) -> None:
-    """Puts LINES into the JSON list at PATH, beside it first."""
-    with open(path, encoding="utf-8") as file:
-        text = file.read()
-    if not text.startswith("[") or not text.endswith("]"):
-        raise OSError(errno.EBADMSG, "this is no list of events: it is left as it is", path)
-    comma = ", " if text != "[]" else ""
-    beside = f"{path}.{os.getpid()}.tmp"
-    with open(beside, "w", encoding="utf-8") as file:
-        file.write(text[:-1] + comma + ", ".join(lines) + "]")
-    os.replace(beside, path)
+    """Puts LINES into the JSON list at PATH. If that fails, the file stays as it is."""
+    def write(to: str) -> None:
+        with open(to, "w", encoding="utf-8") as file:
+            file.write(text[:-1] + comma + ", ".join(lines) + "]")
+
+    def replace(target: str) -> None:
+        beside = f"{target}.{os.getpid()}.tmp"
+        try:
+            write(beside)
+            os.replace(beside, target)
+        except BaseException:
+            files.remove(beside)
+            raise
+    try:
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        if not text.startswith("[") or not text.endswith("]"):
+            raise OSError(errno.EBADMSG, "this is no list of events", path)
+        comma = ", " if text != "[]" else ""
+        files.write_beside_or_over(path, replace)
+    except Exception as error:
+        files.warn(f"{path} has only those Python calls that torch was given", error)
 
 
 # --- in place of torch's ----------------------------------------------------------------------------

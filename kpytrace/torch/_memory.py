@@ -9,7 +9,6 @@ import pickle
 from .. import _memory
 from . import TorchHostError, _cuda, _shim
 from ._environment import needed_torch
-from ._modules import Modules
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +27,8 @@ class TensorMemory(_memory.Memory):
         torch = needed_torch()
         self._shim = _shim.load(torch)
         _cuda.attach(torch, self._shim)
-        self._modules = Modules(self._shim.enter_module) if modules else None
+        # What torch.nn.Module.__call__ is, also where somebody has put a function of their own there.
+        self._call = torch.nn.Module._wrapped_call_impl if modules else None
 
     def _begin(self) -> None:
         super()._begin()
@@ -36,8 +36,8 @@ class TensorMemory(_memory.Memory):
             why = self._shim.record_tensors(_memory._standalone.memory_tracer(self._handle))
             if why:
                 raise TorchHostError(f"torch's tensors can't be recorded: {why}")
-            if self._modules:
-                self._modules.start()
+            if self._call:
+                self._shim.follow_modules(self._call)
         except BaseException:
             self._end()
             raise
@@ -48,8 +48,7 @@ class TensorMemory(_memory.Memory):
 
     def _forget(self) -> None:
         super()._forget()
-        if self._modules:
-            self._modules.stop()
+        self._shim.unfollow_modules()
 
 
 class _Reader(pickle.Unpickler):

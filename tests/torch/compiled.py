@@ -10,6 +10,7 @@ import sys
 
 import torch
 import traced
+from nesting import crossing_in
 
 
 def inside(x):
@@ -33,6 +34,7 @@ def found(work):
     rows = [event for event in trace["traceEvents"] if event.get("cat") == "python_function"]
     own = [event["name"].rpartition(": ")[2] for event in rows if "compiled.py(" in event["name"]]
     return {"result": prof.result, "own": own, "calls": len(rows),
+            "crossings": crossing_in(trace),
             "dynamo": any("_dynamo/convert_frame.py" in event["name"] for event in rows),
             "operators": sorted({event["name"] for event in trace["traceEvents"]
                                  if event.get("cat") == "cpu_op"})}

@@ -94,4 +94,26 @@ def quoted():
     return [name for name in found if "two" in name]
 
 
-ALL = (quoted, freed_names, overwritten_names, reused_addresses, crossings)
+def fast_spans():
+    """What Python begins and ends with _RecordFunctionFast, in calls of its own: names of spans that cross, and of
+    operators."""
+    def begins():
+        span = torch._C._profiler._RecordFunctionFast("between")
+        span.__enter__()
+        torch.ones(1)
+        return span
+
+    def ends(span):
+        torch.ones(1)
+        span.__exit__(None, None, None)
+        torch.ones(1)
+
+    def work():
+        for _ in range(3):
+            ends(begins())
+    trace = traced.exported(traced.run(work))
+    return {"crossings": crossing_in(trace),
+            "operators": [event["name"] for event in trace["traceEvents"] if event.get("cat") == "cpu_op"]}
+
+
+ALL = (quoted, freed_names, overwritten_names, reused_addresses, crossings, fast_spans)

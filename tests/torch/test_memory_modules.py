@@ -148,6 +148,45 @@ class Modules(unittest.TestCase):
                 return hidden[0](data)
         self.assertEqual(Recorded(lambda: Hides()(torch.ones(10))).modules["Tanh"], (40, 40))
 
+    def test_a_class_that_came_later(self):
+        def work():
+            class Late(torch.nn.Module):
+                def forward(self, data):
+                    return data.neg()
+            return Late()(torch.ones(10))
+        self.assertEqual(Recorded(work).modules["Late"], (40, 40))
+
+    def test_called_by_its_method(self):
+        net = torch.nn.Sequential(torch.nn.Sigmoid())
+        modules = Recorded(lambda: torch.nn.Module.__call__(*[net, torch.ones(10)])).modules
+        self.assertEqual(modules["Sequential.0"], (40, 40))
+
+    def test_after_torch_has_put_its_own_call_in_place(self):
+        def work():
+            torch.fx.symbolic_trace(Net())
+            return torch.nn.Sequential(torch.nn.Sigmoid())(torch.ones(10))
+        self.assertEqual(Recorded(work).modules["Sequential.0"], (40, 40))
+
+    def test_a_module_that_is_in_two_places(self):
+        part = torch.nn.Sigmoid()
+        net = torch.nn.Sequential(torch.nn.Sequential(part), part)
+        self.assertEqual(Recorded(lambda: net(torch.ones(10))).modules["Sequential.0.0"], (40, 80))
+
+    def test_no_hook_is_left_or_ever_there(self):
+        hooks = torch.nn.modules.module
+
+        class Looks(torch.nn.Module):
+            def forward(self, data):
+                found.append(hooks._global_forward_hooks or hooks._global_forward_pre_hooks)
+        found = []
+        Recorded(lambda: Looks()(torch.ones(1)))
+        self.assertEqual(found, [{}])
+
+    def test_modules_that_come_and_go(self):
+        def work():
+            return [torch.nn.Sequential(torch.nn.Sigmoid())(torch.ones(1)) for _ in range(3000)]
+        self.assertEqual(Recorded(work).modules["Sequential.0"], (12_000, 12_000))
+
     def test_threads_have_their_own(self):
         nets = [torch.nn.Sequential(torch.nn.Sigmoid()) for _ in range(4)]
         nets = [type(f"Net{number}", (torch.nn.Sequential,), {})(net)

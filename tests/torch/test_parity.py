@@ -254,6 +254,13 @@ class Bugs(Case):
         self.assertEqual(ours["crossings"], [])
         self.assertEqual(full["crossings"], [])
 
+    def test_nothing_crosses_a_fast_record_function(self):
+        """What torch.compile marks its phases with."""
+        self.assertNotEqual(stock["fast_spans"]["crossings"], [])
+        for found in (ours, full):
+            self.assertEqual(found["fast_spans"]["crossings"], [])
+            self.assertEqual(found["fast_spans"]["operators"], stock["fast_spans"]["operators"])
+
     def test_nothing_crosses_an_annotation_that_ends_elsewhere(self):
         """On a thread that torch does not profile, so that it sees no end of it."""
         for found in (ours, full):

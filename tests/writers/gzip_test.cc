@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <sched.h>
 #include <sys/resource.h>
 #include <zlib.h>
 
@@ -58,6 +59,58 @@ TEST_F(Gzip, FilesOfAnySizeAreReadBack)
         EXPECT_EQ(unpacked("t.gz"), text) << size;
     }
     EXPECT_EQ(files(), 1u);
+}
+
+/* Repeats itself over any distance, and does not: what is in front of a part is its dictionary. */
+std::string trace_like(size_t size)
+{
+    std::string text;
+    for (size_t i = 0; text.size() < size; i++)
+        text += "{\"name\":\"f" + std::to_string(i % 37) + "\",\"ts\":" + std::to_string(i * 7919) +
+                ",\"args\":{\"Python id\":" + std::to_string(i) + "}},\n";
+    text.resize(size);
+    return text;
+}
+
+TEST_F(Gzip, SeveralThreadsMakeOneStream)
+{
+    const size_t steps[] = {1, 1000, 65535, 131072, 1000000, 5000000};
+    for (size_t size : {size_t{0}, size_t{1}, size_t{40000}, size_t{200000}, size_t{3333333}})
+        for (size_t step : steps) {
+            const std::string text = trace_like(size);
+            std::string packed;
+            kpti_gzip *stream;
+            auto put = [](void *ctx, const char *data, size_t count) {
+                static_cast<std::string *>(ctx)->append(data, count);
+            };
+            if (step == 1 && size > 40000) continue;
+            ASSERT_EQ(kpti_gzip_open(&stream, KPTI_GZIP_SMALL, put, &packed), 0);
+            for (size_t at = 0; at < size; at += step)
+                kpti_gzip_put(stream, text.data() + at, std::min(step, size - at));
+            kpti_gzip_close(stream, 1);
+            make_file("t.gz", packed);
+            EXPECT_TRUE(unpacked("t.gz") == text) << size << " by " << step;
+        }
+}
+
+TEST_F(Gzip, SmallIsSmallerThanQuick)
+{
+    cpu_set_t processors;
+    if (sched_getaffinity(0, sizeof processors, &processors) || CPU_COUNT(&processors) < 2)
+        GTEST_SKIP() << "one processor";
+    const std::string text = trace_like(8000000);
+    size_t sizes[3] = {};
+    for (int how : {KPTI_GZIP_QUICK, KPTI_GZIP_SMALL}) {
+        kpti_gzip *stream;
+        auto put = [](void *ctx, const char *, size_t count) {
+            *static_cast<size_t *>(ctx) += count;
+        };
+        ASSERT_EQ(kpti_gzip_open(&stream, how, put, &sizes[how]), 0);
+        for (size_t at = 0; at < text.size(); at += 1000000)
+            kpti_gzip_put(stream, text.data() + at, std::min<size_t>(1000000, text.size() - at));
+        kpti_gzip_close(stream, 1);
+    }
+    EXPECT_LT(sizes[KPTI_GZIP_SMALL], sizes[KPTI_GZIP_QUICK] * 9 / 10);
 }
 
 TEST_F(Gzip, WhatIsNotKeptLeavesNothing)

@@ -162,8 +162,11 @@ TEST_F(Splice, WhatIsNoTraceOfKinetoStaysAsItIs)
                                 kineto("", "\"a\": [1,],"),
                                 kineto("", "\"a\": nan,"),
                                 kineto("", "\"a\": \"\n\","),
-                                kineto("", "", "\"a\": 01,"),
-                                kineto("", "", "\"a\": \"\\x\",")};
+                                kineto("", "", "\"a\": 01\n"),
+                                kineto("", "", "a\": 01,\n"),
+                                kineto("", "", "\"a\" 01,\n"),
+                                kineto("", "", "\"a\": \"b\nc\",\n"),
+                                kineto("", "", "\"traceEvents\": [\n")};
     for (const std::string &row : rows) {
         make_file("t.json", row);
         EXPECT_EQ(splice("t.json", "t.json", 1), EBADMSG) << row;
@@ -175,6 +178,53 @@ TEST_F(Splice, WhatIsNoTraceOfKinetoStaysAsItIs)
     EXPECT_EQ(splice("none", "t.json", 1), ENOENT);
     kpti_splice s;
     EXPECT_EQ(kpti_splice_open(&s, "/dev/null", &error), EBADMSG);
+}
+
+struct Line {
+    const char *written;
+    const char *key;
+    const char *text; /* of the value */
+};
+
+class Mended : public Splice, public testing::WithParamInterface<Line>
+{
+};
+
+TEST_P(Mended, ALineThatIsNoJson)
+{
+    const std::string head = std::string("      \"before\": [\"}\",\n1],\n      ") +
+                             GetParam().written + "\n      \"behind\": 2,\n";
+    make_file("t.json", kineto(event("op", "\"Ev Idx\": 7"), "", head));
+    ASSERT_EQ(splice("t.json", "t.json", 1), 0);
+    json trace = read_json(content("t.json"));
+    EXPECT_EQ(trace[GetParam().key].text, GetParam().text);
+    EXPECT_EQ(trace["before"].items.size(), 2u);
+    EXPECT_EQ(trace["behind"].text, "2");
+    EXPECT_EQ(trace["traceEvents"].items[2]["args"]["Ev Idx"].text, "8");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Lines, Mended,
+    testing::Values(Line{R"("a": "python -c /"1/"",)", "a", R"(python -c "1")"},
+                    Line{R"("a": "x//"/"",)", "a", R"(x/"")"},
+                    Line{R"("a": "x/", /"b/": /"y",)", "a", R"(x", "b": "y)"},
+                    Line{R"("a": "\x",)", "a", R"(\x)"}, Line{R"("a": "\x\"",)", "a", R"(\x")"},
+                    Line{"\"a\": \"\t\x01\",", "a", "\t\x01"},
+                    Line{"\"a\": \"\"\xc3\xbc\",", "a", "\"\xc3\xbc"},
+                    Line{R"("a": {nope,)", "a", "{nope"},
+                    Line{R"("a": {"b": 1,)", "a", R"({"b": 1)"},
+                    Line{R"("a": [1, [,)", "a", "[1, ["}, Line{R"("a": 01,)", "a", "01"},
+                    Line{R"("a": ,)", "a", ""}, Line{R"("a": ",)", "a", "\""},
+                    Line{R"("a": "traceEvents": [,)", "a", R"("traceEvents": [)"},
+                    Line{R"("a"b": "c",)", R"(a"b)", "c"}, Line{R"("": nan,)", "", "nan"}));
+
+TEST_F(Splice, AnObjectWhoseStringsHaveQuotesIsMended)
+{
+    make_file("t.json", kineto("", "", "    \"a\": {\"b\": \"c/\"d\", \"e\": [1]},\n"));
+    ASSERT_EQ(splice("t.json", "t.json", 1), 0);
+    json trace = read_json(content("t.json"));
+    EXPECT_EQ(trace["a"]["b"].text, "c\"d");
+    EXPECT_EQ(trace["a"]["e"].items.size(), 1u);
 }
 
 TEST_F(Splice, AFailureLeavesTheFile)

@@ -63,11 +63,10 @@ kpt_status kpti_export_trace(const kpti_torch_recording *recording, const char *
     kpt_status status = KPT_OK;
     memset(result, 0, sizeof *result);
     memset(&stacks, 0, sizeof stacks);
-    if (may_stay && !wants_stacks) return KPT_OK;
     if (kpti_splice_open(&splice, source, &error) != 0)
         return may_stay ? KPT_OK : fail_of_file(result, &error);
     if (wants_stacks) kpti_kernel_stacks_find(&stacks, recording, &splice.file);
-    if (may_stay && !stacks.found)
+    if (may_stay && !stacks.found && !splice.file.head.text)
         kpti_splice_leave(&splice);
     else
         status = write_trace(&splice, recording, target, flags, &stacks, result);
