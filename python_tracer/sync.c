@@ -1,5 +1,6 @@
 #include "sync.h"
 
+#include "greenlets.h"
 #include "host_call.h"
 #include "platform.h"
 #include "roster.h"
@@ -158,9 +159,14 @@ static void sync_thread(kpti_thread *thread, int entering)
 void kpti_sync(kpti_thread *thread, int entering)
 {
     const uint64_t now = atomic_load_explicit(&kpti_session_epoch, memory_order_acquire);
-    if (now / KPTI_ROSTER_STEP == thread->epoch / KPTI_ROSTER_STEP)
-        kpti_thread_forget_dead(thread);
-    else
+    if (now / KPTI_ROSTER_STEP != thread->epoch / KPTI_ROSTER_STEP) {
         sync_thread(thread, entering);
+        return;
+    }
+    kpti_thread_forget_dead(thread);
+    /* The code of a module dies when the module has been imported: greenlet may be there now. */
+    (void)kpti_thread_step_out(thread);
+    kpti_greenlets_watch(thread);
+    kpti_thread_step_in(thread, entering);
 }
 
