@@ -86,9 +86,9 @@ class OpenCalls : public Observing
 /* Issue 23: nothing is concluded from what an operator looks like. */
 TEST_F(OpenCalls, AreThoseOfWhichTheHostPromisesIt)
 {
-    for (const uint32_t scope : {0, 1, 7})
+    for (const uint32_t scope : {0U, 1U, 7U})
         for (const char *schema : {"op(Tensor a) -> Tensor", ""})
-            for (const uint32_t flags : {0, static_cast<int>(KPT_OP_IN_ONE_CALL)}) {
+            for (const uint32_t flags : {0U, uint32_t{KPT_OP_IN_ONE_CALL}}) {
                 const uint64_t id = begin_one(flags, scope, schema);
                 EXPECT_EQ(is_inside(), flags != 0) << scope << schema;
                 EXPECT_EQ(is_inside(), flags != 0) << scope << schema;

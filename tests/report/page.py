@@ -15,7 +15,6 @@ STRANGE = "</script><img src=x onerror=alert(1)>\"'&ü名𝒻"
 PROGRAM = f"""
 import gc, threading, time
 import kpytrace
-gc.disable()
 def pausing(): time.sleep(.002)
 def outer(): pausing(); pausing()
 def down(n): return n and down(n - 1)

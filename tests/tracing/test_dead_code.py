@@ -6,6 +6,7 @@ import types
 import unittest
 
 import abi_host
+from support import FREE_THREADED
 
 
 def at_depth(levels, work):
@@ -96,7 +97,8 @@ class DeadCode(abi_host.HostCase):
             done.acquire()
         work.release()
         thread.join()
-        self.assertLess(len(addresses), 200, "no address was used again: the test shows nothing")
+        if not FREE_THREADED:  # whose allocator waits before it uses memory again
+            self.assertLess(len(addresses), 200, "no address was used again: the test shows nothing")
         made = [name for name, _ in self.delivered(tracer) if name.startswith("made_")]
         self.assertEqual(made, [f"made_{n}" for n in range(200)])
 
