@@ -23,7 +23,8 @@ typedef struct kpti_span {
 
 typedef struct kpti_cuts {
     const kpti_env *env;
-    uint64_t *lasting; /* by span: the position of the innermost call that contains all of it; 0: none */
+    uint64_t
+        *lasting; /* by span: the position of the innermost call that contains all of it; 0: none */
     uint64_t count;
     uint64_t room;
     kpti_span *open;

@@ -22,7 +22,8 @@ typedef struct kpti_fate_page {
 typedef struct kpti_fates {
     const kpti_env *env;
     int with_ends;
-    uint64_t most_calls; /* a track can't have more, unless it is in parts: those are not bounded by its events */
+    uint64_t
+        most_calls; /* a track can't have more, unless it is in parts: those are not bounded by its events */
     int in_parts;
     uint64_t page_count;
     kpti_fate_page *pages; /* by index / KPTI_FATE_PAGE; of calls that have ended */

@@ -24,7 +24,8 @@ typedef struct kpti_lane {
     int takes_all;    /* every call is delivered */
     uint32_t count;
     int with_fates;
-    uint64_t *ids; /* of the open calls, by depth; or KPTI_LANE_HIDDEN, with the id of an earlier part */
+    uint64_t
+        *ids; /* of the open calls, by depth; or KPTI_LANE_HIDDEN, with the id of an earlier part */
     uint64_t id_room;
     const kpti_batcher *b;
     kpti_replay *replay;
@@ -76,7 +77,8 @@ static inline kpti_altered kpti_lane_take(kpti_lane *lane, uint64_t *last_id)
     int begins = lane->phase != KPT_PHASE_END;
     kpti_altered out = {lane->activity, 0, 0, lane->end_ns, lane->flags, lane->phase};
     if (kpti_lane_is_point(lane)) {
-        while (depth && lane->ids[depth - 1] & KPTI_LANE_HIDDEN) /* it lies in a call that is not delivered */
+        while (depth && lane->ids[depth - 1] &
+                            KPTI_LANE_HIDDEN) /* it lies in a call that is not delivered */
             depth--;
         out.parent_id = depth ? lane->ids[depth - 1] : 0;
         return out;

@@ -33,9 +33,9 @@ uint32_t kpti_place_find_slow(kpti_place_cache *cache, kpti_instruction at, kpti
     const uint32_t version = kpti_code_version(at.code);
     const uint32_t function = name(at.code, attached, no_objects);
     const uint32_t place = intern(function, at);
-    const int is_kept = version || (!KPTI_CODES_HAVE_VERSIONS &&
-                                    (attached ? kpti_name_is_kept(at.code)
-                                              : kpti_named_has(function, at.code)));
+    const int is_kept =
+        version || (!KPTI_CODES_HAVE_VERSIONS &&
+                    (attached ? kpti_name_is_kept(at.code) : kpti_named_has(function, at.code)));
     if (place && is_kept) {
         kpti_known_place *slot = kpti_place_slot(cache, at);
         memmove(slot + 1, slot, (KPTI_PLACE_WAYS - 1) * sizeof *slot);

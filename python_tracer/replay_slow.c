@@ -44,8 +44,7 @@ static void close_above(kpti_replay *r, kpti_call_record *floor, kpti_call_recor
 static kpti_step close_one(kpti_replay *r, kpti_call_record **record)
 {
     kpti_call_record *call = r->stack.top--;
-    const int ghost =
-        kpti_call_is_ghost(call) || (r->suspended_above && call > r->suspended_above);
+    const int ghost = kpti_call_is_ghost(call) || (r->suspended_above && call > r->suspended_above);
     call->end_ns = r->close_ns > call->start_ns ? r->close_ns : call->start_ns;
     if (call > r->flagged_above && !ghost) {
         call->flags |= r->close_flags;

@@ -143,7 +143,6 @@ kpti_step kpti_replay_cut_one(kpti_replay *r, kpti_call_record **record)
     return KPTI_STEP_END;
 }
 
-
 int kpti_replay_before_event(kpti_replay *r)
 {
     const kpti_event event = r->events[r->at];
@@ -151,8 +150,8 @@ int kpti_replay_before_event(kpti_replay *r)
     const int64_t ns = r->times.ns[r->at - r->block_first];
     if (kind == KPTI_EVENT_SPAN_BEGIN || kind == KPTI_EVENT_SPAN_END || kind == KPTI_EVENT_EPOCH)
         return 0;
-    if (kind == KPTI_EVENT_EXIT &&
-        r->stack.top->key == kpti_event_number(event) << KPTI_KIND_BITS) {
+    if (kind == KPTI_EVENT_EXIT && r->stack.top->key == kpti_event_number(event)
+                                                            << KPTI_KIND_BITS) {
         r->stack.top--; /* it returns here: its last part would take no time */
         r->at++;
     }

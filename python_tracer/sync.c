@@ -169,4 +169,3 @@ void kpti_sync(kpti_thread *thread, int entering)
     kpti_greenlets_watch(thread);
     kpti_thread_step_in(thread, entering);
 }
-

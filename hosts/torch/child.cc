@@ -49,8 +49,7 @@ std::string Activities::name_of(const kpt_activity &activity, const kpt_name &na
     uint64_t answer = activity.flags & KPT_ACTIVITY_WATCHED ? activity.value0 : 0;
     if (activity.kind != KPT_KIND_PYTHON) return {name.display.data, name.display.size};
     if (activity.flags & KPT_ACTIVITY_BEGAN_BEFORE) {
-        uint32_t then =
-            recorder_.open_calls().line(lane.raw.os_tid, activity.depth, name.function);
+        uint32_t then = recorder_.open_calls().line(lane.raw.os_tid, activity.depth, name.function);
         if (then) line = then;
     }
     const Sighting *sighting = recorder_.objects().sighting(answer);

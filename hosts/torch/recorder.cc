@@ -194,8 +194,7 @@ static int thread_of(void *ctx, const kpt_thread *thread, uint64_t *python_threa
     return !known.late || self->settings().late_threads;
 }
 
-static uint32_t open_line(void *ctx, const kpt_thread *thread, const kpt_name *name,
-                          uint32_t depth)
+static uint32_t open_line(void *ctx, const kpt_thread *thread, const kpt_name *name, uint32_t depth)
 {
     return static_cast<Recorder *>(ctx)->open_calls().line(thread->os_tid, depth, name->function);
 }

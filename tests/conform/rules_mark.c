@@ -217,7 +217,8 @@ static const kpt_activity *part_before(const recording *r, uint32_t i)
 {
     for (uint32_t k = r->activity_count; k-- > 0;) {
         const kpt_activity *a = &r->activities[k];
-        if (k != i && a->id == r->activities[i].id && a->end_ns <= r->activities[i].start_ns) return a;
+        if (k != i && a->id == r->activities[i].id && a->end_ns <= r->activities[i].start_ns)
+            return a;
     }
     return NULL;
 }

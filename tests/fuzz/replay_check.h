@@ -16,7 +16,7 @@ typedef struct check {
     int64_t end_ns;    /* 0: none */
     uint64_t least_ns; /* the least duration */
     uint32_t batch_size;
-    int parts; /* calls that were cut may have several activities, with one id */
+    int parts;           /* calls that were cut may have several activities, with one id */
     uint32_t name_count; /* names are below this, threads below the next */
     uint32_t thread_count;
     kpt_activity *activities;

@@ -97,7 +97,8 @@ TEST(Parts, are_marked_each_by_itself)
 TEST(Parts, go_on_where_another_thread_ended_the_span)
 {
     Recording r;
-    r.tape().enter(1, 1).begin_span(7, 2).enter(2, 3).enter(4, 4).exit(4, 20).exit(2, 21).exit(1, 22);
+    r.tape().enter(1, 1).begin_span(7, 2).enter(2, 3).enter(4, 4).exit(4, 20).exit(2, 21).exit(1,
+                                                                                               22);
     r.far_end(7, 10).far_end(7, 12);
     for (uint32_t order = KPT_ORDER_THREAD; order <= KPT_ORDER_START; order++)
         (void)take_checked(r, in_parts(order));
@@ -109,7 +110,8 @@ TEST(Parts, of_collections_lost_exits_and_gaps)
 {
     Recording r;
     r.tape().enter(1, 1).gc_begin(2, 2).begin_span(7, 3).gc_end(5, 6, 4).enter(2, 5).exit(1, 6);
-    r.tape().end_span(7, 7).enter(1, 8).begin_span(8, 9).gap(20).open(1).exit(1, 21).end_span(8, 22);
+    r.tape().end_span(7, 7).enter(1, 8).begin_span(8, 9).gap(20).open(1).exit(1, 21).end_span(8,
+                                                                                              22);
     const Taken t = take_checked(r, in_parts());
     EXPECT_EQ("gc2[2-3]C f1[1-3]C gc2[4-4]+ f2[5-6]R f1[4-6]+ f1[8-9]C f1[20-21]B", t.text());
     EXPECT_EQ(5u, t.activities[2].value1) << "counts come with the end";
@@ -132,7 +134,8 @@ TEST(Parts, end_with_the_run)
 TEST(Parts, shorter_than_the_least_duration)
 {
     Recording r;
-    r.tape().enter(1, 1).enter(2, 2).begin_span(7, 12).exit(2, 13).end_span(7, 14).begin_span(8, 15);
+    r.tape().enter(1, 1).enter(2, 2).begin_span(7, 12).exit(2, 13).end_span(7, 14).begin_span(8,
+                                                                                              15);
     r.tape().enter(4, 16).end_span(8, 17).mark(18).exit(4, 40).exit(1, 50);
     r.recording.min_duration_ns = 5;
     for (uint32_t order = KPT_ORDER_THREAD; order <= KPT_ORDER_START; order++) {

@@ -268,8 +268,10 @@ void check_thread_order(Lines *lines, const Taken &taken, const Taking &taking)
         calls += !continued(a);
         expect(lines, a.id > done, "threads' ids do not overlap", a);
         expect(lines, a.parent_id < a.id, "ids in pre-order", a);
-        expect(lines, a.parent_id >= ended.size() || !ended[a.parent_id] ||
-                          taking.flags & KPT_DELIVER_PARTS, "children first", a);
+        expect(lines,
+               a.parent_id >= ended.size() || !ended[a.parent_id] ||
+                   taking.flags & KPT_DELIVER_PARTS,
+               "children first", a);
         expect(lines, !before || before->thread != a.thread || before->end_ns <= a.end_ns,
                "by their end", a);
         if (a.id < ended.size()) ended[a.id] = true;
