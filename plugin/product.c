@@ -149,7 +149,10 @@ kpt_status kpti_product_destroy(const kpti_product *product, kpt_handle self)
     kpti_object *object;
     kpti_bond *bond;
     kpt_status status;
-    if (kpti_sink_is_inside(kpti_handle_peek(self, product->kind))) return kpti_sink_refuse(self);
+    if (kpti_sink_is_inside(kpti_handle_peek(self, product->kind))) {
+        kpti_sink_refuse(self);
+        return KPT_E_BUSY;
+    }
     status = kpti_call_begin(&call, self, product->kind);
     if (status == KPT_OK) status = kpti_call_end(&call);
     if (status != KPT_OK) return status;

@@ -36,9 +36,9 @@ int kpti_sink_is_inside(const kpti_object *object)
     return running != NULL;
 }
 
-kpt_status kpti_sink_refuse(kpt_handle handle)
+void kpti_sink_refuse(kpt_handle handle)
 {
     kpti_error error;
     (void)kpti_fail(&error, KPT_E_BUSY, "the calling thread is in a chunk sink of this tracer");
-    return kpti_handle_fail(handle, KPT_E_BUSY, &error);
+    (void)kpti_handle_fail(handle, KPT_E_BUSY, &error);
 }

@@ -11,7 +11,7 @@ kpt_chunk_sink kpti_sink_around(kpti_object *object);
 
 /* Whether the calling thread is in OBJECT's sink; NULL is no object. */
 int kpti_sink_is_inside(const kpti_object *object);
-/* The answer to a control call on HANDLE from there. */
-kpt_status kpti_sink_refuse(kpt_handle handle);
+/* Sets the error text of HANDLE for a control call from there, which is answered with KPT_E_BUSY. */
+void kpti_sink_refuse(kpt_handle handle);
 
 #endif

@@ -19,7 +19,10 @@ static kpt_status begin(kpti_call *call, kpt_handle self, kpti_object **object,
     kpt_status status;
     *object = NULL;
     *impl = NULL;
-    if (kpti_sink_is_inside(kpti_handle_peek(self, &kind))) return kpti_sink_refuse(self);
+    if (kpti_sink_is_inside(kpti_handle_peek(self, &kind))) {
+        kpti_sink_refuse(self);
+        return KPT_E_BUSY;
+    }
     status = kpti_call_begin(call, self, &kind);
     *object = call->object;
     *impl = status == KPT_OK ? (*object)->impl : NULL;

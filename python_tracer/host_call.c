@@ -49,7 +49,7 @@ static int any_of_others(const struct kpti_tracer *tracer)
 
 void kpti_host_calls_wait(const struct kpti_tracer *tracer)
 {
-    static const struct timespec a_moment = {0, 50 * 1000};
+    static const struct timespec a_moment = {0, 50000};
     while (any_of_others(tracer) && !kpti_python_is_ending()) {
         if (kpti_may_touch_python()) {
             Py_BEGIN_ALLOW_THREADS;
