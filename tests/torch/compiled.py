@@ -8,6 +8,7 @@ a million calls with some. What was found is written to OUTPUT as JSON."""
 import json
 import sys
 
+import parts
 import torch
 import traced
 from nesting import crossing_in
@@ -31,7 +32,8 @@ def caller(function, x):
 def found(work):
     prof = traced.run(work)
     trace = traced.exported(prof)
-    rows = [event for event in trace["traceEvents"] if event.get("cat") == "python_function"]
+    rows = parts.once(event for event in trace["traceEvents"]
+                      if event.get("cat") == "python_function")
     own = [event["name"].rpartition(": ")[2] for event in rows if "compiled.py(" in event["name"]]
     return {"result": prof.result, "own": own, "calls": len(rows),
             "crossings": crossing_in(trace),

@@ -114,10 +114,11 @@ def further_parts(prof):
     """(name, start) of the parts of calls that are not their first."""
     seen, found = set(), set()
     for event in sorted(prof.profiler.kineto_results.events(), key=lambda event: event.start_ns()):
-        if event.python_id() > 0:
-            if event.python_id() in seen:
+        number = event.python_id() if hasattr(event, "python_id") else 0  # torch 2.11 does not say
+        if number > 0:
+            if number in seen:
                 found.add((plain(event.name()), event.start_ns()))
-            seen.add(event.python_id())
+            seen.add(number)
     return found
 
 
