@@ -73,9 +73,9 @@ class Case(unittest.TestCase):
             for event in kernels(trace):
                 event["args"].pop(STACK, None)
                 event["args"].pop(PLACE, None)
-            count = len(stock["traceEvents"])
-            self.assertEqual(events[:count], stock["traceEvents"])
-            self.assertEqual({event["cat"] for event in events[count:]} - {"python_function"}, set())
+            torchs = [event for event in events if event.get("cat") != "python_function"]
+            self.assertEqual(torchs, stock["traceEvents"])
+            self.assertLess(len(torchs), len(events))
             self.assertEqual({**trace, "traceEvents": 0}, {**stock, "traceEvents": 0})
             self.traces[name] = read(os.path.join(self.folder, name))
 
