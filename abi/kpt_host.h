@@ -94,7 +94,7 @@ typedef struct kpt_host {
 
     /* Called once on each traced thread, before its first event; the answer comes back as that
      * kpt_thread's host_value. NULL: it is 0.
-     * thread: the traced one; who stops the tracer waits for it, and so must not be waited for
+     * thread: the traced one; stop waits for it, so it must not wait for the stopping thread
      * GIL: held where the interpreter has one; must be neither taken nor released, no Python run
      * ownership: none passes
      * errors: none

@@ -156,11 +156,11 @@ static inline uint64_t kpti_state_dict_version(void)
 #endif
 }
 
-/* Whether kpti_code_version tells code objects apart, all but the last of 2^32. */
+/* Whether kpti_code_version distinguishes code objects, all but the last of 2^32. */
 #define KPTI_CODES_HAVE_VERSIONS (PY_VERSION_HEX >= 0x030C0000)
 
-/* What tells a code object from any other of its interpreter there was, also from a dead one at its address; 0:
- * nothing does. May be read without the GIL while the code runs. */
+/* A number that no other code object of the interpreter has or had, also no dead one at its address; 0 if there is
+ * none. May be read without the GIL while the code runs. */
 static inline uint32_t kpti_code_version(const PyCodeObject *code)
 {
 #if KPTI_CODES_HAVE_VERSIONS

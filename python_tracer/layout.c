@@ -15,8 +15,8 @@ uint32_t kpti_layouts;
 #if KPTI_KNOWN_FRAMES
 static int is_told(const char *value)
 {
-    const char *told = getenv("KPYTRACE_LAYOUTS");
-    return told && strcmp(told, value) == 0;
+    const char *set = getenv("KPYTRACE_LAYOUTS");
+    return set && strcmp(set, value) == 0;
 }
 
 /* Whether this release is the one that the backend was compiled for, or one with the same layouts. */

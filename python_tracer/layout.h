@@ -6,7 +6,7 @@
  * same layouts (KPTI_NEWEST_TESTED). Where neither holds, Python's own functions are asked: slower, with the
  * same result. Decided once, when the backend is opened.
  *
- * KPYTRACE_LAYOUTS in the environment overrides it, for tests and for whoever suspects it: "unknown" asks
+ * KPYTRACE_LAYOUTS in the environment overrides it, for tests and for users who suspect it: "unknown" asks
  * Python's functions for everything, "described" for what CPython does not describe. */
 #ifndef KPTI_LAYOUT_H
 #define KPTI_LAYOUT_H

@@ -6,7 +6,7 @@
 
 #include "name.h"
 
-/* A block is made when it is needed, and stays: who reads needs no lock. Writers have the GIL. */
+/* A block is made when it is needed, and stays: readers need no lock. Writers have the GIL. */
 enum { BLOCK = 4096, BLOCKS = 4096 };
 typedef _Atomic(const PyCodeObject *) entry;
 static _Atomic(entry *) blocks[BLOCKS];

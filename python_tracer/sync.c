@@ -45,7 +45,7 @@ static void relink_locked(kpti_thread *thread)
     }
 }
 
-/* Streams that begin now; their host is told of the thread when the lock is free again. */
+/* Streams that begin now; thread_attach is called when the lock is free again. */
 typedef struct attachment {
     kpti_stream *stream;
     kpti_host_call *call;
@@ -53,7 +53,7 @@ typedef struct attachment {
     void *ctx;
 } attachment;
 
-/* Whether STREAM's host has to be told of its thread: once, whatever it answers. */
+/* Whether thread_attach has to be called for STREAM: once, whatever the host answers. */
 static int attach_locked(kpti_stream *stream, attachment *out)
 {
     const kpt_host *host = &stream->tracer->env->host;

@@ -6,7 +6,7 @@
  * has, and which tracers record it. They hold addresses of objects that may die: whenever a code object
  * does, or the set of tracers changes, the session's epoch moves. A thread that sees another epoch than its
  * own first removes the dead ones, or empties its caches. So a reused address is never misnamed. A C
- * function's entry tells by itself whether it is still true. */
+ * function's entry has what is needed to check it. */
 #ifndef KPTI_THREAD_H
 #define KPTI_THREAD_H
 

@@ -29,7 +29,7 @@ typedef struct telling {
     uint64_t call_id;
 } telling;
 
-/* What TRACER's host is to be told of a call of the code with MARK, which is then in progress; 0: nothing. */
+/* The host call for TRACER about a call of the code with MARK, which is then in progress; 0: none. */
 static int find_telling_locked(kpti_tracer *tracer, uint32_t mark, telling *out)
 {
     for (uint32_t i = 0; i < tracer->watch_count; i++) {

@@ -46,7 +46,7 @@ typedef struct kpti_session_options {
     uint32_t chained_signals; /* bits 1 << number: crashes whose present handlers run after ours */
     uint64_t flush_ns;        /* a stream's threads hand over what they have so often; 0: 1 s */
     uint32_t gpu;             /* KPTI_GPU_*, in gpu.h */
-    kpt_str info;             /* lines "key=value" for who reads a .kpt file */
+    kpt_str info;             /* lines "key=value" for readers of the .kpt file */
 } kpti_session_options;
 
 /* Opens PLUGIN, makes a tracer with ARGS and has it run. On KPT_OK *OUT is to be freed. */

@@ -186,7 +186,7 @@ bool follow_modules(PyObject *function)
 void unfollow_modules()
 {
     if (!modules::function) return;
-    // Somebody who has come after us calls ours, which then only hands on.
+    // A function that was installed after ours still calls ours, which then only passes the call on.
     if (modules::function->vectorcall == modules::call) modules::set_vectorcall(modules::original);
     Py_CLEAR(modules::function);
     auto forgotten = std::exchange(modules::known, {});

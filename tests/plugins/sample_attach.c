@@ -1,4 +1,4 @@
-/* sample_attach.c: the threads that the sample traces: those that mark. Their host is told of each, once, and
+/* sample_attach.c: the threads that the sample traces: those that mark. thread_attach is called once for each, and
  * stop waits until it has heard. */
 #include <time.h>
 
