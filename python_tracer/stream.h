@@ -183,7 +183,7 @@ void kpti_stream_adopt_locked(kpti_stream *stream, struct kpti_thread *thread);
 /* The opposite: its thread is gone, or can't come back to it. */
 void kpti_stream_abandon_locked(kpti_stream *stream);
 /* Begins to record in the tracer's present run, with the calls that are open there. */
-void kpti_stream_begin_locked(kpti_stream *stream, kpti_open_stack open, uint64_t ticks);
+void kpti_stream_begin_locked(kpti_stream *stream, kpti_open_stack open, uint64_t now);
 /* Ends the stream's part in the run; its owner may still be inside a callback. */
 void kpti_stream_close(kpti_stream *stream);
 /* Makes the owner's next append go the slow way, where it finds its chunk sealed. */

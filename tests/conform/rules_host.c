@@ -81,6 +81,9 @@ static void stop_waits(conform *c)
 {
     working w = {.c = c};
     pthread_t thread;
+    kpt_status status;
+    int was_attached;
+    int was_inside;
     conform_load(c);
     c->host.table.thread_attach = attach_slowly;
     conform_make(c, &w.tracer);
@@ -88,10 +91,13 @@ static void stop_waits(conform *c)
         conform_unreached(c, "no thread could be started");
     for (int i = 0; !attached && i < 2000; i++)
         nap(1);
-    if (!attached) conform_unreached(c, "thread_attach was not called");
-    if (w.tracer.ops->stop(w.tracer.self) != KPT_OK) conform_unreached(c, "stop failed");
-    EXPECT(c, !inside, "stop returned while a thread was in thread_attach");
+    was_attached = attached;
+    status = w.tracer.ops->stop(w.tracer.self);
+    was_inside = inside;
     (void)pthread_join(thread, NULL);
+    if (!was_attached) conform_unreached(c, "thread_attach was not called");
+    if (status != KPT_OK) conform_unreached(c, "stop failed");
+    EXPECT(c, !was_inside, "stop returned while a thread was in thread_attach");
 }
 
 enum { MOST_THREADS = 64 };
