@@ -75,7 +75,7 @@ static void name_all_threads(void)
 }
 
 /* A pending call of Python's: on the main thread, with the GIL. Another interpreter's code objects have other slots,
- * and nobody tells which threads are in it. */
+ * and _PyThread_CurrentFrames does not report the interpreter of a frame. */
 static int name_running(void *unused)
 {
     (void)unused;

@@ -102,7 +102,7 @@ void kpti_replay_end_all_spans(kpti_replay *r)
         kpti_cuts_end_all(&r->cuts);
 }
 
-/* All that would cross is cut: CALL and those below it last. */
+/* All calls that would cross are cut: the floor and those below it last. */
 static kpti_step end_cut(kpti_replay *r)
 {
     r->cutting = NULL;
