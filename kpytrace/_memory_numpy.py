@@ -8,6 +8,8 @@ from _weakref import ref
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from ._memory import Memory
 
 # Its second module, before 2.0 and since: when that is there, the first one, which has the allocator, is whole.
@@ -38,12 +40,25 @@ class Watch:
     def invalidate_caches(self) -> None:
         """As all finders have it; there are none."""
 
-    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         recording = self._recording()
-        if recording is None or _is_there():
-            try:
-                if recording is not None:
-                    recording._look()
-            except RuntimeError:  # the recording is being exported: at the next import
-                return
-            self.stop()
+        if recording is not None and not _is_there():
+            return None
+        try:
+            if recording is not None:
+                recording._look()
+        except RuntimeError:  # the recording is being exported: at the next import
+            return None
+        return self._leave(name, path, target)
+
+    def _leave(self, name: str, path: Any, target: Any) -> Any:
+        """Removes this finder, and asks the next one. importlib would skip that one: it iterates over the list
+        itself, whose items move up by one here."""
+        finders: list[Any] = sys.meta_path
+        try:
+            place = finders.index(self)
+        except ValueError:  # another thread's import was first
+            return None
+        self.stop()
+        following = getattr(finders[place], "find_spec", None) if place < len(finders) else None
+        return following(name, path, target) if following else None

@@ -80,16 +80,20 @@ static kpt_status start(void *self, kpti_error *error)
     return status;
 }
 
-/* The hooks stay where there is no GIL at hand: they hand everything on. */
-static kpt_status stop(void *self, kpti_error *error)
+/* Ends recording. The hooks stay if the caller does not hold the GIL: they pass every call on. */
+static void end(memory_tracer *t)
 {
-    memory_tracer *t = self;
-    (void)error;
     kpti_memory_hooks_end(t->log);
     kpti_clock_calibrate(&t->stopped);
     kpti_samples_clear();
     t->running = 0;
     if (kpti_may_touch_python()) kpti_memory_hooks_remove();
+}
+
+static kpt_status stop(void *self, kpti_error *error)
+{
+    (void)error;
+    end(self);
     return KPT_OK;
 }
 
@@ -118,7 +122,7 @@ static void forked(void *self)
 static void destroy(void *self)
 {
     memory_tracer *t = self;
-    kpti_memory_hooks_end(t->log);
+    if (t->running) end(t); /* the hooks of a tracer that does not record may be another tracer's */
     kpti_memory_log_free(t->log);
     kpti_stacks_unpin();
     kpti_free(t->env, t, sizeof *t);

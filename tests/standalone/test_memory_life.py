@@ -202,6 +202,35 @@ class Life(MemoryCase):
             with kpytrace.memory(sys.argv[1]): pass
             """)
 
+    def test_a_running_recording_that_dies_takes_its_hooks_along(self):
+        self.program("""
+            import ctypes, kpytrace
+            def allocators():
+                found = [(ctypes.c_void_p * 5)() for _ in range(3)]
+                for domain in range(3): ctypes.pythonapi.PyMem_GetAllocator(domain, found[domain])
+                return [tuple(f) for f in found]
+            for options in ({}, {"sample_bytes": 4096}):
+                plain = allocators()
+                m = kpytrace.memory(**options)
+                m._start()
+                assert allocators() != plain
+                del m
+                assert allocators() == plain
+            """)
+
+    def test_the_finder_of_a_dead_recording_hides_no_module(self):
+        self.program("""
+            import sys, kpytrace
+            before = list(sys.meta_path)
+            m = kpytrace.memory()
+            m._start()
+            assert len(sys.meta_path) == len(before) + 1
+            del m
+            sys.modules.pop("atexit", None)
+            import atexit  # built into the interpreter: the second finder finds it
+            assert sys.meta_path == before
+            """)
+
     def test_fork(self):
         """The child records nothing, may start its own, and leaves its parent's file alone."""
         self.program("""

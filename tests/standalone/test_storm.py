@@ -12,11 +12,17 @@ import ctypes, gc, os, random, signal, sys
 import kpytrace
 from kpytrace import _memory, _trace
 
+MOST_RAISES = 4  # of the handler while one action runs
+raises_left = 0
+
 class Storm(Exception):
     pass
 
 def handler(number, frame):
-    raise random.choice((Storm, KeyboardInterrupt))
+    global raises_left
+    if raises_left:
+        raises_left -= 1
+        raise random.choice((Storm, KeyboardInterrupt))
 
 def work(n=20):
     return [len("x" * i) for i in range(n)]
@@ -32,27 +38,39 @@ def allocators():
 def tools():
     return [sys.monitoring.get_tool(i) for i in range(6)] if sys.version_info >= (3, 12) else []
 
+# How often the handler raised. Each level catches one exception, also one raised while the level below cleans up;
+# afterwards the handler raises no more.
+def interrupted(action, levels=MOST_RAISES):
+    global raises_left
+    caught = 0
+    try:
+        try:
+            if levels:
+                caught = interrupted(action, levels - 1)
+            else:
+                action()
+        finally:
+            raises_left = 0
+    except (Storm, KeyboardInterrupt):
+        caught += 1
+    except RuntimeError as error:  # of one that still runs, which then can be stopped
+        assert "running already" in str(error) or "no trace is running" in str(error), error
+    return caught
+
 def storm(action, often=300, most=6000):
+    global raises_left
     hit = 0
     before = signal.signal(signal.SIGALRM, handler)
     for _ in range(most):
-        try:
-            try:
-                signal.setitimer(signal.ITIMER_REAL, random.uniform(1e-6, SPREAD), random.uniform(2e-5, SPREAD))
-                action()
-            finally:
-                signal.setitimer(signal.ITIMER_REAL, 0)
-        except (Storm, KeyboardInterrupt):
-            hit += 1
-        except RuntimeError as error:  # of one that still runs, which then can be stopped
-            assert "running already" in str(error) or "no trace is running" in str(error), error
-        try:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-        except (Storm, KeyboardInterrupt):
-            hit += 1
+        signal.setitimer(signal.ITIMER_REAL, random.uniform(1e-6, SPREAD), random.uniform(2e-5, SPREAD))
+        def armed():
+            global raises_left
+            raises_left = MOST_RAISES
+            action()
+        hit += interrupted(armed)
+        signal.setitimer(signal.ITIMER_REAL, 0)
         if hit >= often:
             break
-    signal.setitimer(signal.ITIMER_REAL, 0)
     signal.signal(signal.SIGALRM, before)
     gc.collect()
     assert hit >= often / 4, hit
@@ -147,7 +165,7 @@ class Storms(Case):
                     [bytes(100) for _ in range(50)]
                     m.stop()
                 storm(start_and_stop)
-                if _memory._active: _memory._active.stop()
+                for m in _memory._recordings.all(): m.stop()  # the one whose stop() was interrupted
                 assert allocators() == plain, (allocators(), plain)
                 assert _memory._recordings.entries == {} == _memory._recordings.kept
                 m = kpytrace.memory().start()
