@@ -5,9 +5,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "bench.h"
-#include "impl/kpti_execution_trace.h"
-#include "kpt_text.h"
+#include "abi/impl/kpti_execution_trace.h"
+#include "abi/kpt_text.h"
+#include "bench/bench.h"
 
 enum { ROUNDS = 3, NAMES = 64, TENSORS = 512, DEFAULT_THOUSANDS = 500 };
 

@@ -5,8 +5,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "bench.h"
-#include "kpt.h"
+#include "abi/kpt.h"
+#include "bench/bench.h"
 
 enum { ROUNDS = 200 };
 

@@ -6,9 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "bench.h"
-#include "profile.h"
-#include "writer.h"
+#include "bench/bench.h"
+#include "writers/profile.h"
+#include "writers/writer.h"
 
 enum { NAMES = 1000, THREADS = 4, BATCH = 4096, BATCHES = 2, ROUNDS = 5, DEPTH = 8 };
 enum { MILLION = 1000 * 1000, CALLS = 2 * MILLION };

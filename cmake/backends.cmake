@@ -16,8 +16,6 @@ function(kpt_add_backend tag include)
   list(TRANSFORM _sources PREPEND ${PROJECT_SOURCE_DIR}/python_tracer/)
   add_library(${_target} MODULE ${_sources} $<TARGET_OBJECTS:kpt_replay_core>
     $<TARGET_OBJECTS:kpt_stacks_core> $<TARGET_OBJECTS:kpt_memory_core>)
-  target_include_directories(${_target} PRIVATE ${PROJECT_SOURCE_DIR}/python_tracer
-    ${PROJECT_SOURCE_DIR}/writers)
   target_include_directories(${_target} SYSTEM PRIVATE ${include})
   if(include MATCHES "^(.*)/usr/include/")
     # Debian's pyconfig.h includes another by its path below /usr/include: of the Python's own tree.

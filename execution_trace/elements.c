@@ -1,4 +1,4 @@
-#include "elements.h"
+#include "execution_trace/elements.h"
 
 enum { MOST_DIMENSIONS = 64 };
 

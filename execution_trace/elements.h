@@ -2,7 +2,7 @@
 #ifndef KPTI_ET_ELEMENTS_H
 #define KPTI_ET_ELEMENTS_H
 
-#include "kpt_observer.h"
+#include "abi/kpt_observer.h"
 
 #ifdef __cplusplus
 extern "C" {

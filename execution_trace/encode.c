@@ -1,8 +1,8 @@
-#include "encode.h"
+#include "execution_trace/encode.h"
 
 #include <string.h>
 
-#include "elements.h"
+#include "execution_trace/elements.h"
 
 enum { MOST_DIMENSIONS = 1024 };
 enum { MOST_STRING = 16 << 20 };

@@ -3,7 +3,7 @@
 #ifndef KPTI_ET_ENCODE_H
 #define KPTI_ET_ENCODE_H
 
-#include "stream.h"
+#include "execution_trace/stream.h"
 
 /* What of integral inputs is wanted. */
 typedef struct kpti_et_wish {

@@ -1,13 +1,13 @@
-#include "follower.h"
+#include "execution_trace/follower.h"
 
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "descriptor.h"
-#include "own_thread.h"
-#include "trace_writer.h"
+#include "execution_trace/trace_writer.h"
+#include "writers/descriptor.h"
+#include "writers/own_thread.h"
 
 /* It looks again after the first one; later and later where there is nothing new, and after the last one only
  * when a chunk was taken. */

@@ -11,8 +11,8 @@
 #ifndef KPTI_ET_FOLLOWER_H
 #define KPTI_ET_FOLLOWER_H
 
-#include "recorder.h"
-#include "trace_file.h"
+#include "execution_trace/recorder.h"
+#include "execution_trace/trace_file.h"
 
 typedef struct kpti_et_follower kpti_et_follower;
 

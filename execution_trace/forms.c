@@ -1,4 +1,4 @@
-#include "forms.h"
+#include "execution_trace/forms.h"
 
 /* Longer ones are written each time. */
 enum { MOST_WORDS = 8192, MOST_TEXT = 1 << 18 };

@@ -4,7 +4,7 @@
 #ifndef KPTI_ET_FORMS_H
 #define KPTI_ET_FORMS_H
 
-#include "value_text.h"
+#include "execution_trace/value_text.h"
 
 enum { KPTI_ET_FORMS = 1024 };
 

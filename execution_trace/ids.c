@@ -1,4 +1,4 @@
-#include "ids.h"
+#include "execution_trace/ids.h"
 
 enum { FIRST_CAPACITY = 1024, NEIGHBOURS = 8 };
 

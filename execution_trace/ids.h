@@ -3,7 +3,7 @@
 #ifndef KPTI_ET_IDS_H
 #define KPTI_ET_IDS_H
 
-#include "heap.h"
+#include "writers/heap.h"
 
 typedef struct kpti_et_id {
     uint64_t key;

@@ -1,4 +1,4 @@
-#include "journal.h"
+#include "execution_trace/journal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,8 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "descriptor.h"
-#include "now.h"
+#include "execution_trace/now.h"
+#include "writers/descriptor.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* newer than some systems' headers */

@@ -12,8 +12,8 @@
 #include <limits.h>
 #include <stddef.h>
 
-#include "file_id.h"
-#include "journal_format.h"
+#include "execution_trace/journal_format.h"
+#include "writers/file_id.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -16,7 +16,7 @@
 
 #include <stdint.h>
 
-#include "kpt_tape.h"
+#include "abi/kpt_tape.h"
 
 #define KPTI_ET_MAGIC UINT64_C(0x324C4E524A54504B) /* KPTJRNL2 */
 

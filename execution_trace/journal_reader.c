@@ -1,8 +1,8 @@
-#include "journal_reader.h"
+#include "execution_trace/journal_reader.h"
 
 #include <sys/mman.h>
 
-#include "table.h"
+#include "writers/table.h"
 
 /* --- chunks -------------------------------------------------------------------------------------- */
 

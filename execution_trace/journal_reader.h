@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-#include "heap.h"
-#include "journal_format.h"
+#include "execution_trace/journal_format.h"
+#include "writers/heap.h"
 
 /* A record, checked: all of it lies within its chunk. */
 typedef struct kpti_et_item {

@@ -2,8 +2,8 @@
 #ifndef KPTI_ET_JOURNAL_TEXT_H
 #define KPTI_ET_JOURNAL_TEXT_H
 
-#include "journal_reader.h"
-#include "text.h"
+#include "execution_trace/journal_reader.h"
+#include "execution_trace/text.h"
 
 /* The text AT of ITEM's chunk, as the inside of a JSON string. */
 static inline void kpti_et_text_of(kpti_et_text *out, const kpti_et_item *item, uint32_t at)

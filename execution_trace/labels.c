@@ -1,6 +1,6 @@
-#include "labels.h"
+#include "execution_trace/labels.h"
 
-#include "node_attrs.h"
+#include "execution_trace/node_attrs.h"
 
 static void fill(kpti_et_label *label, const kpti_et_item *item)
 {

@@ -3,7 +3,7 @@
 #ifndef KPTI_ET_LABELS_H
 #define KPTI_ET_LABELS_H
 
-#include "journal_text.h"
+#include "execution_trace/journal_text.h"
 
 enum { KPTI_ET_LABELS = 512 };
 

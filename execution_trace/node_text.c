@@ -1,7 +1,7 @@
-#include "node_text.h"
+#include "execution_trace/node_text.h"
 
-#include "node_attrs.h"
-#include "value_read.h"
+#include "execution_trace/node_attrs.h"
+#include "execution_trace/value_read.h"
 
 void kpti_et_nodes_init(kpti_et_nodes *n, const kpti_heap *heap)
 {

@@ -3,8 +3,8 @@
 #ifndef KPTI_ET_NODE_TEXT_H
 #define KPTI_ET_NODE_TEXT_H
 
-#include "forms.h"
-#include "labels.h"
+#include "execution_trace/forms.h"
+#include "execution_trace/labels.h"
 
 /* An operator that is open. */
 typedef struct kpti_et_node {

@@ -1,4 +1,4 @@
-#include "now.h"
+#include "execution_trace/now.h"
 
 #include <pthread.h>
 

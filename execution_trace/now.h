@@ -9,7 +9,7 @@
 #ifndef KPTI_ET_NOW_H
 #define KPTI_ET_NOW_H
 
-#include "impl/kpti_ticks.h"
+#include "abi/impl/kpti_ticks.h"
 
 /* Begins as zeroes: the next one looks. */
 typedef struct kpti_et_now {

@@ -1,8 +1,8 @@
-#include "number_set.h"
+#include "execution_trace/number_set.h"
 
 #include <stdlib.h>
 
-#include "impl/kpti_impl.h"
+#include "abi/impl/kpti_impl.h"
 
 enum { FIRST_CAPACITY = 256 };
 

@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "follower.h"
-#include "impl/kpti_execution_trace.h"
-#include "recorder.h"
-#include "trace_file.h"
+#include "abi/impl/kpti_execution_trace.h"
+#include "execution_trace/follower.h"
+#include "execution_trace/recorder.h"
+#include "execution_trace/trace_file.h"
 
 typedef struct observer {
     kpti_recorder recorder;

@@ -1,9 +1,9 @@
 /* operators.c: operators as they begin and end, into the journal: on the way of each, so every line counts. */
 #include <string.h>
 
-#include "encode.h"
-#include "impl/kpti_execution_trace.h"
-#include "recorder.h"
+#include "abi/impl/kpti_execution_trace.h"
+#include "execution_trace/encode.h"
+#include "execution_trace/recorder.h"
 
 /* A record in the making, written once for what fits and again for what does not. */
 typedef void (*write_fn)(kpti_et_cursor *c, const void *what);

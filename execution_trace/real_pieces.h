@@ -3,7 +3,7 @@
 #ifndef KPTI_ET_REAL_PIECES_H
 #define KPTI_ET_REAL_PIECES_H
 
-#include "text.h"
+#include "execution_trace/text.h"
 
 enum { KPTI_ET_REAL_PIECES = 64 };
 

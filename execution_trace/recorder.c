@@ -1,4 +1,4 @@
-#include "recorder.h"
+#include "execution_trace/recorder.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -7,8 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "impl/kpti_execution_trace.h"
-#include "tape.h"
+#include "abi/impl/kpti_execution_trace.h"
+#include "execution_trace/tape.h"
 
 enum { LEAST_WORDS = KPTI_ET_ALIGN / KPTI_ET_WORD, MOST_WORDS = (1 << 20) / KPTI_ET_WORD };
 

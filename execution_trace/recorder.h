@@ -10,9 +10,9 @@
 
 #include <pthread.h>
 
-#include "impl/kpti_barrier.h"
-#include "impl/kpti_impl.h"
-#include "stream.h"
+#include "abi/impl/kpti_barrier.h"
+#include "abi/impl/kpti_impl.h"
+#include "execution_trace/stream.h"
 
 typedef struct kpti_recorder {
     /* What each operator looks at. */

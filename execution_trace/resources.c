@@ -1,4 +1,4 @@
-#include "resources.h"
+#include "execution_trace/resources.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "out_file.h"
+#include "writers/out_file.h"
 
 /* NAME without SUFFIX, if it ends so. */
 static size_t without(const char *name, size_t size, const char *suffix)

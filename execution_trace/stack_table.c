@@ -1,6 +1,6 @@
-#include "stack_table.h"
+#include "execution_trace/stack_table.h"
 
-#include "table.h"
+#include "writers/table.h"
 
 void kpti_et_stack_table_init(kpti_et_stack_table *t, const kpti_heap *heap)
 {

@@ -3,8 +3,8 @@
 #ifndef KPTI_ET_STACK_TABLE_H
 #define KPTI_ET_STACK_TABLE_H
 
-#include "journal_text.h"
-#include "u64_map.h"
+#include "execution_trace/journal_text.h"
+#include "writers/u64_map.h"
 
 /* One more than the indices; 0: none, or none that was told. */
 typedef struct kpti_et_stack_row {

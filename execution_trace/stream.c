@@ -1,4 +1,4 @@
-#include "stream.h"
+#include "execution_trace/stream.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -13,10 +13,10 @@
 
 #include <string.h>
 
-#include "journal.h"
-#include "kpt_observer.h"
-#include "now.h"
-#include "number_set.h"
+#include "abi/kpt_observer.h"
+#include "execution_trace/journal.h"
+#include "execution_trace/now.h"
+#include "execution_trace/number_set.h"
 
 enum { KPTI_ET_TEXTS = 512, KPTI_ET_TENSORS = 1024, KPTI_ET_FUNCTIONS = 256 };
 enum { KPTI_ET_MOST_RESERVE = 2048 /* words */ };

@@ -1,7 +1,7 @@
-#include "tape.h"
+#include "execution_trace/tape.h"
 
-#include "impl/kpti_execution_trace.h"
-#include "recorder.h"
+#include "abi/impl/kpti_execution_trace.h"
+#include "execution_trace/recorder.h"
 
 enum {
     BEGIN_WORDS = sizeof(kpti_et_begin) / KPTI_ET_WORD,

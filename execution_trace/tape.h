@@ -3,7 +3,7 @@
 #ifndef KPTI_ET_TAPE_H
 #define KPTI_ET_TAPE_H
 
-#include "kpt_tape.h"
+#include "abi/kpt_tape.h"
 
 /* Of tapes that are the first field of a kpti_et_stream. */
 extern const kpt_tape_ops kpti_et_tape_ops;

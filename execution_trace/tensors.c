@@ -1,4 +1,4 @@
-#include "tensors.h"
+#include "execution_trace/tensors.h"
 
 void kpti_et_tensors_free(kpti_et_tensors *t)
 {

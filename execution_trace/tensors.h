@@ -3,9 +3,9 @@
 #ifndef KPTI_ET_TENSORS_H
 #define KPTI_ET_TENSORS_H
 
-#include "ids.h"
-#include "text.h"
-#include "value_read.h"
+#include "execution_trace/ids.h"
+#include "execution_trace/text.h"
+#include "execution_trace/value_read.h"
 
 enum { KPTI_ET_NAMES = 1024, KPTI_ET_KINDS = 1024 };
 enum { KPTI_ET_MOST_NAME = 47 };

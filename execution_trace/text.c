@@ -1,4 +1,4 @@
-#include "text.h"
+#include "execution_trace/text.h"
 
 #include <math.h>
 #include <stdio.h>

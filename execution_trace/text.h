@@ -3,8 +3,8 @@
 #ifndef KPTI_ET_TEXT_H
 #define KPTI_ET_TEXT_H
 
-#include "heap.h"
-#include "json_text.h"
+#include "writers/heap.h"
+#include "writers/json_text.h"
 
 /* Begins as zeroes with a heap. */
 typedef struct kpti_et_text {

@@ -1,4 +1,4 @@
-#include "trace_file.h"
+#include "execution_trace/trace_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "descriptor.h"
-#include "trace_writer.h"
+#include "execution_trace/trace_writer.h"
+#include "writers/descriptor.h"
 
 int kpti_trace_file_is_regular(const char *path)
 {

@@ -3,9 +3,9 @@
 #ifndef KPTI_ET_TRACE_FILE_H
 #define KPTI_ET_TRACE_FILE_H
 
-#include "heap.h"
-#include "impl/kpti_impl.h"
-#include "journal.h"
+#include "abi/impl/kpti_impl.h"
+#include "execution_trace/journal.h"
+#include "writers/heap.h"
 
 #ifdef __cplusplus
 extern "C" {

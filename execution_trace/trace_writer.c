@@ -1,10 +1,10 @@
-#include "trace_writer.h"
+#include "execution_trace/trace_writer.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/statvfs.h>
 
-#include "kpt_text.h"
+#include "abi/kpt_text.h"
 
 /* Consumers compare it, letter by letter. */
 #define SCHEMA "1.1.1-chakra.0.0.4"

@@ -2,8 +2,8 @@
 #ifndef KPTI_ET_TRACE_WRITER_H
 #define KPTI_ET_TRACE_WRITER_H
 
-#include "trace_file.h"
-#include "tree.h"
+#include "execution_trace/trace_file.h"
+#include "execution_trace/tree.h"
 
 typedef struct kpti_et_writer {
     const kpti_trace_file *file;

@@ -1,7 +1,7 @@
-#include "tree.h"
+#include "execution_trace/tree.h"
 
-#include "table.h"
-#include "value_read.h"
+#include "execution_trace/value_read.h"
+#include "writers/table.h"
 
 void kpti_et_tree_init(kpti_et_tree *tree, const kpti_heap *heap, kpti_out_file *out,
                        kpti_et_resources *resources)

@@ -6,10 +6,10 @@
 #ifndef KPTI_ET_TREE_H
 #define KPTI_ET_TREE_H
 
-#include "node_text.h"
-#include "out_file.h"
-#include "resources.h"
-#include "stack_table.h"
+#include "execution_trace/node_text.h"
+#include "execution_trace/resources.h"
+#include "execution_trace/stack_table.h"
+#include "writers/out_file.h"
 
 /* A thread's. */
 typedef struct kpti_et_branch {

@@ -1,4 +1,4 @@
-#include "value_read.h"
+#include "execution_trace/value_read.h"
 
 #include <string.h>
 

@@ -3,8 +3,8 @@
 #ifndef KPTI_ET_VALUE_READ_H
 #define KPTI_ET_VALUE_READ_H
 
-#include "journal_reader.h"
-#include "kpt_observer.h"
+#include "abi/kpt_observer.h"
+#include "execution_trace/journal_reader.h"
 
 typedef struct kpti_et_tensor_view {
     kpt_tape_tensor fixed;

@@ -1,4 +1,4 @@
-#include "value_text.h"
+#include "execution_trace/value_text.h"
 
 void kpti_et_naming_init(kpti_et_naming *n, const kpti_heap *heap)
 {

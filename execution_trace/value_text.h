@@ -3,9 +3,9 @@
 #ifndef KPTI_ET_VALUE_TEXT_H
 #define KPTI_ET_VALUE_TEXT_H
 
-#include "journal_text.h"
-#include "real_pieces.h"
-#include "tensors.h"
+#include "execution_trace/journal_text.h"
+#include "execution_trace/real_pieces.h"
+#include "execution_trace/tensors.h"
 
 /* Most bytes that are written for one value's own, the ids or a number. */
 enum { KPTI_ET_MOST_HOLE = 48 };

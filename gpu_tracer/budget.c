@@ -1,4 +1,4 @@
-#include "budget.h"
+#include "gpu_tracer/budget.h"
 
 int kpti_budget_take(kpti_gpu_budget *budget, uint64_t bytes)
 {

@@ -4,7 +4,7 @@
 
 #include <stdatomic.h>
 
-#include "impl/kpti_impl.h"
+#include "abi/impl/kpti_impl.h"
 
 typedef struct kpti_gpu_budget {
     const kpti_env *env;

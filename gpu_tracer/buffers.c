@@ -2,8 +2,8 @@
  * may give it back when the host is gone; what is in it is read at once, on CUPTI's thread. */
 #include <pthread.h>
 
-#include "convert.h"
-#include "session.h"
+#include "gpu_tracer/convert.h"
+#include "gpu_tracer/session.h"
 
 /* A big one for each thread that calls CUDA and each GPU; of the small ones nothing is kept: CUPTI has to be
  * given something when the budget is spent. */

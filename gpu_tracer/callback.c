@@ -2,8 +2,8 @@
  * some 0.3 µs, and appends 32 bytes to the thread's list. No lock, no Python, nothing of CUDA's. */
 #include <sched.h>
 
-#include "calls.h"
-#include "session.h"
+#include "gpu_tracer/calls.h"
+#include "gpu_tracer/session.h"
 
 /* So that stop knows whom to wait for. The list is short, and a thread tells a context only when it is not
  * the one that it told last; or when one was destroyed since, whose address this one may have. */

@@ -1,4 +1,4 @@
-#include "calls.h"
+#include "gpu_tracer/calls.h"
 
 static kpti_call_row rows[2][KPTI_MOST_CALLS]; /* driver, runtime */
 static int learned;

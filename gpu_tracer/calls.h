@@ -3,7 +3,7 @@
 #ifndef KPTI_GPU_CALLS_H
 #define KPTI_GPU_CALLS_H
 
-#include "cupti_library.h"
+#include "gpu_tracer/cupti_library.h"
 
 enum {
     KPTI_CALL_KEPT = 1 << 0,   /* it becomes an event */

@@ -1,9 +1,9 @@
 /* convert.c: one function for each kind of record. A record is read as the oldest version of its struct
  * that CUDA 12 has: the later ones begin like it, in CUDA 13 too (tests/gpu/layout.c), and only the kind
  * of an id that means nobody differs. */
-#include "convert.h"
+#include "gpu_tracer/convert.h"
 
-#include "calls.h"
+#include "gpu_tracer/calls.h"
 
 /* Where a buffer's records go. */
 typedef struct conversion {

@@ -2,8 +2,8 @@
 #ifndef KPTI_GPU_CONVERT_H
 #define KPTI_GPU_CONVERT_H
 
-#include "cupti_library.h"
-#include "store.h"
+#include "gpu_tracer/cupti_library.h"
+#include "gpu_tracer/store.h"
 
 /* Reads SIZE bytes of records. What finds no room is counted as dropped; DROP_ALL: nothing is kept. Any
  * thread, no lock held. */

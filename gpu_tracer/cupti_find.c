@@ -6,7 +6,7 @@
 #include <link.h>
 #include <unistd.h>
 
-#include "cupti_library.h"
+#include "gpu_tracer/cupti_library.h"
 
 enum { MAJORS = 2, FOLDERS = 16 };
 static const int majors[MAJORS] = {13, 12};

@@ -1,4 +1,4 @@
-#include "cupti_library.h"
+#include "gpu_tracer/cupti_library.h"
 
 #include <dlfcn.h>
 #include <stddef.h>

@@ -5,7 +5,7 @@
 #include <cuda.h>
 #include <cupti.h>
 
-#include "impl/kpti_impl.h"
+#include "abi/impl/kpti_impl.h"
 
 /* Each is named once: KPTI_CUPTI(X) is X(name, whether it must be there). */
 #define KPTI_CUPTI(X)                                             \

@@ -1,5 +1,5 @@
 /* deliver.c: what is ready goes to the host's sink, some thousand events at a time. */
-#include "session.h"
+#include "gpu_tracer/session.h"
 
 enum { BATCH = 2048 };
 

@@ -1,4 +1,4 @@
-#include "driver.h"
+#include "gpu_tracer/driver.h"
 
 #include <cuda.h>
 #include <dlfcn.h>

@@ -2,7 +2,7 @@
 #ifndef KPTI_GPU_DRIVER_H
 #define KPTI_GPU_DRIVER_H
 
-#include "impl/kpti_impl.h"
+#include "abi/impl/kpti_impl.h"
 
 typedef enum kpti_cuda_state {
     KPTI_CUDA_ABSENT = 0, /* no driver on this machine, as far as can be seen without loading it */

@@ -4,7 +4,7 @@
 #include <dlfcn.h>
 #include <limits.h>
 
-#include "session.h"
+#include "gpu_tracer/session.h"
 
 #define CUDA_VARIABLE "CUDA_INJECTION64_PATH"
 #define NVTX_VARIABLE "NVTX_INJECTION64_PATH"

@@ -1,7 +1,7 @@
 /* join.c: what was recorded in several places put together: a kernel with the call that started it, its
  * thread, its stack and the external correlation; a range's beginning with its end. */
-#include "calls.h"
-#include "session.h"
+#include "gpu_tracer/calls.h"
+#include "gpu_tracer/session.h"
 
 static void absorb_launch(kpti_gpu_session *s, const kpti_launch *launch)
 {

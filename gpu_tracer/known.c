@@ -7,7 +7,7 @@
  *
  * Invariants: count * 4 <= room * 3. The table takes at most a quarter of the budget. A row that was touched in
  * this turn stays. */
-#include "session.h"
+#include "gpu_tracer/session.h"
 
 enum {
     FIRST_ROOM = 1024,

@@ -1,4 +1,4 @@
-#include "launches.h"
+#include "gpu_tracer/launches.h"
 
 #include <pthread.h>
 #include <sys/syscall.h>

@@ -5,7 +5,7 @@
 #ifndef KPTI_GPU_LAUNCHES_H
 #define KPTI_GPU_LAUNCHES_H
 
-#include "list.h"
+#include "gpu_tracer/list.h"
 
 enum {
     KPTI_LAUNCH_KERNEL = 1 << 0, /* a kernel is to come of it */

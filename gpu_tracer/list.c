@@ -1,4 +1,4 @@
-#include "list.h"
+#include "gpu_tracer/list.h"
 
 enum { CHUNK_BYTES = 1 << 16 };
 

@@ -3,7 +3,7 @@
 #ifndef KPTI_GPU_LIST_H
 #define KPTI_GPU_LIST_H
 
-#include "budget.h"
+#include "gpu_tracer/budget.h"
 
 typedef struct kpti_list_chunk {
     _Atomic(struct kpti_list_chunk *) next;

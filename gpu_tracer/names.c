@@ -1,4 +1,4 @@
-#include "names.h"
+#include "gpu_tracer/names.h"
 
 #include <dlfcn.h>
 

@@ -4,7 +4,7 @@
 
 #include <pthread.h>
 
-#include "budget.h"
+#include "gpu_tracer/budget.h"
 
 typedef struct kpti_gpu_text kpti_gpu_text;
 

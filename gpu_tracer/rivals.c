@@ -1,7 +1,7 @@
 /* rivals.c: who else may have CUPTI, told by what is loaded in this process. */
 #include <link.h>
 
-#include "session.h"
+#include "gpu_tracer/session.h"
 
 static const struct rival {
     const char *library; /* a part of its path */

@@ -1,11 +1,11 @@
 /* session.c: a recording's life. No lock is held while CUPTI or CUDA is called: who begins and who ends it
  * agree by the state alone, since CUDA may be calling us under its own locks. */
-#include "session.h"
+#include "gpu_tracer/session.h"
 
 #include <pthread.h>
 #include <sched.h>
 
-#include "calls.h"
+#include "gpu_tracer/calls.h"
 
 enum { ATTACHING = 100 }; /* between waiting and recording */
 

@@ -9,11 +9,11 @@
 #ifndef KPTI_GPU_SESSION_H
 #define KPTI_GPU_SESSION_H
 
-#include "cupti_library.h"
-#include "driver.h"
-#include "launches.h"
-#include "store.h"
-#include "unix_clock.h"
+#include "gpu_tracer/cupti_library.h"
+#include "gpu_tracer/driver.h"
+#include "gpu_tracer/launches.h"
+#include "gpu_tracer/store.h"
+#include "gpu_tracer/unix_clock.h"
 
 enum { KPTI_MOST_CONTEXTS = 64 };
 

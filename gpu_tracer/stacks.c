@@ -1,7 +1,7 @@
 /* stacks.c: the stacks that were handed out, each once. Hosts remember them by their numbers, which are given
  * to others when nobody holds them: so they are held until destroy. There are as many as the program has
  * places that it calls CUDA from, however long it runs. */
-#include "session.h"
+#include "gpu_tracer/session.h"
 
 static kpt_traceback *place_of(const kpti_gpu_stacks *stacks, uint32_t number)
 {

@@ -1,4 +1,4 @@
-#include "store.h"
+#include "gpu_tracer/store.h"
 
 void kpti_gpu_lists_init(kpti_gpu_lists *lists)
 {

@@ -5,8 +5,8 @@
 
 #include <pthread.h>
 
-#include "list.h"
-#include "names.h"
+#include "gpu_tracer/list.h"
+#include "gpu_tracer/names.h"
 
 /* A call of an API, the most frequent event. */
 typedef struct kpti_gpu_call {

@@ -1,4 +1,4 @@
-#include "unix_clock.h"
+#include "gpu_tracer/unix_clock.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

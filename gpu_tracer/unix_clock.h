@@ -4,7 +4,7 @@
 #ifndef KPTI_GPU_UNIX_CLOCK_H
 #define KPTI_GPU_UNIX_CLOCK_H
 
-#include "cupti_library.h"
+#include "gpu_tracer/cupti_library.h"
 
 typedef struct kpti_compared {
     uint64_t at;   /* CUPTI's time */

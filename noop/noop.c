@@ -1,4 +1,4 @@
-#include "noop.h"
+#include "noop/noop.h"
 
 /* Nothing is kept, so no object needs a self; a tracer's tells whether it has a sink of chunks, and a
  * gatherer's is the env, for the memory of empty spans. */

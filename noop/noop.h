@@ -4,7 +4,7 @@
 #ifndef KPTI_NOOP_H
 #define KPTI_NOOP_H
 
-#include "impl/kpti_impl.h"
+#include "abi/impl/kpti_impl.h"
 
 extern const kpti_tracer_impl kpti_noop_tracer;
 extern const kpti_memory_impl kpti_noop_memory;

@@ -1,12 +1,12 @@
-#include "backend.h"
+#include "plugin/backend.h"
 
 #include <dlfcn.h>
 #include <limits.h>
 #include <unistd.h>
 
-#include "find_python.h"
-#include "fork_wait.h"
-#include "say.h"
+#include "plugin/find_python.h"
+#include "plugin/fork_wait.h"
+#include "plugin/say.h"
 
 /* Any address of this library will do to ask the loader where it lies. */
 static const char here;

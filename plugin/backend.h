@@ -3,7 +3,7 @@
 #ifndef KPTI_BACKEND_H
 #define KPTI_BACKEND_H
 
-#include "impl/kpti_impl.h"
+#include "abi/impl/kpti_impl.h"
 
 /* The backend, or NULL with the reason in WHY, which is not an error: a no-op does then. Tells its
  * steps to the host's log. Any thread, with or without the GIL, no lock held. */

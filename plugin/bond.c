@@ -1,4 +1,4 @@
-#include "bond.h"
+#include "plugin/bond.h"
 
 const kpti_kind kpti_bond_kind = {"plugin", NULL};
 

@@ -4,8 +4,8 @@
 #ifndef KPTI_BOND_H
 #define KPTI_BOND_H
 
-#include "handle.h"
-#include "registry.h"
+#include "plugin/handle.h"
+#include "plugin/registry.h"
 
 typedef struct kpti_bond {
     kpti_env env; /* env.host.name points to name */

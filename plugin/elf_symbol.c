@@ -1,4 +1,4 @@
-#include "elf_symbol.h"
+#include "plugin/elf_symbol.h"
 
 #include <elf.h>
 #include <link.h>

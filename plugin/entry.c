@@ -1,10 +1,10 @@
 /* entry.c: the door. It checks the host's table, makes the bond, registers the factories and tells
  * the host who we are. The only exported symbol of the library is here. */
-#include "bond.h"
-#include "extension.h"
-#include "product.h"
-#include "say.h"
-#include "size.h"
+#include "plugin/bond.h"
+#include "plugin/extension.h"
+#include "plugin/product.h"
+#include "plugin/say.h"
+#include "plugin/size.h"
 
 static kpt_status make_tracer(void *make_ctx, const kpt_tracer_args *args, kpt_tracer *out)
 {

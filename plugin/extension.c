@@ -1,10 +1,10 @@
-#include "extension.h"
+#include "plugin/extension.h"
 
-#include "bond.h"
-#include "gpu.h"
-#include "loader.h"
-#include "size.h"
-#include "traceback.h"
+#include "plugin/bond.h"
+#include "plugin/gpu.h"
+#include "plugin/loader.h"
+#include "plugin/size.h"
+#include "plugin/traceback.h"
 
 static const struct extension {
     const char *name;

@@ -2,7 +2,7 @@
 #ifndef KPTI_EXTENSION_H
 #define KPTI_EXTENSION_H
 
-#include "kpt_base.h"
+#include "abi/kpt_base.h"
 
 /* A kpt_plugin_info.get_extension. */
 kpt_status kpti_extension_get(kpt_handle plugin, kpt_str name, void *out);

@@ -1,4 +1,4 @@
-#include "find_python.h"
+#include "plugin/find_python.h"
 
 #include <ctype.h>
 #include <stdint.h>
@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "elf_symbol.h"
-#include "fork_wait.h"
+#include "plugin/elf_symbol.h"
+#include "plugin/fork_wait.h"
 
 /* More than this many CPythons in one process are not looked at: two is rare already. */
 enum { MOST_CANDIDATES = 8 };

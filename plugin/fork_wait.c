@@ -1,4 +1,4 @@
-#include "fork_wait.h"
+#include "plugin/fork_wait.h"
 
 #include <pthread.h>
 #include <time.h>

@@ -1,15 +1,15 @@
 /* gpu.c: the extension KPT_EXT_GPU: tracers of GPUs as hosts see them. The implementation is a library of
  * its own beside the plugin, opened when the first one is made: who has no GPU pays nothing for it. */
-#include "gpu.h"
+#include "plugin/gpu.h"
 
 #include <dlfcn.h>
 #include <limits.h>
 #include <unistd.h>
 
-#include "noop.h"
-#include "product.h"
-#include "say.h"
-#include "size.h"
+#include "noop/noop.h"
+#include "plugin/product.h"
+#include "plugin/say.h"
+#include "plugin/size.h"
 
 #define LIBRARY "libkpytrace_gpu.so"
 

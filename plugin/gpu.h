@@ -2,7 +2,7 @@
 #ifndef KPTI_GPU_H
 #define KPTI_GPU_H
 
-#include "kpt_gpu.h"
+#include "abi/kpt_gpu.h"
 
 extern const kpt_gpu_maker kpti_gpu_table;
 

@@ -1,4 +1,4 @@
-#include "handle.h"
+#include "plugin/handle.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -12,7 +12,7 @@
 #ifndef KPTI_HANDLE_H
 #define KPTI_HANDLE_H
 
-#include "impl/kpti_impl.h"
+#include "abi/impl/kpti_impl.h"
 
 /* What an object is. Compared by address. */
 typedef struct kpti_kind {

@@ -1,10 +1,10 @@
 /* loader.c: the extension KPT_EXT_LOADER: recordings made of chunks again. The tracer that comes out is an
  * object like any other, stopped from the beginning. */
-#include "loader.h"
+#include "plugin/loader.h"
 
-#include "loaded.h"
-#include "product.h"
-#include "size.h"
+#include "plugin/product.h"
+#include "plugin/size.h"
+#include "python_tracer/loaded.h"
 
 static kpt_status take_args(kpt_load_args *local, const kpt_load_args *args, kpti_error *error)
 {

@@ -2,7 +2,7 @@
 #ifndef KPTI_LOADER_H
 #define KPTI_LOADER_H
 
-#include "kpt_loader.h"
+#include "abi/kpt_loader.h"
 
 extern const kpt_loader kpti_loader_table;
 

@@ -3,9 +3,9 @@
  * the handle table; report, which runs on every allocation of the host's, only peeks. */
 #include <limits.h>
 
-#include "noop.h"
-#include "product.h"
-#include "size.h"
+#include "noop/noop.h"
+#include "plugin/product.h"
+#include "plugin/size.h"
 
 static const kpti_kind kind;
 

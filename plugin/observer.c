@@ -2,9 +2,9 @@
  * the handle table; begin_op, end_op and tape, which come with operators, only peek. */
 #include <limits.h>
 
-#include "noop.h"
-#include "product.h"
-#include "size.h"
+#include "noop/noop.h"
+#include "plugin/product.h"
+#include "plugin/size.h"
 
 enum { CLOSED = 1, OPEN = 2, RECORDING = 3 };
 

@@ -1,8 +1,8 @@
-#include "product.h"
+#include "plugin/product.h"
 
-#include "say.h"
-#include "sink.h"
-#include "size.h"
+#include "plugin/say.h"
+#include "plugin/sink.h"
+#include "plugin/size.h"
 
 /* Everything that one make call needs on its way. */
 typedef struct making {

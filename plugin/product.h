@@ -3,8 +3,8 @@
 #ifndef KPTI_PRODUCT_H
 #define KPTI_PRODUCT_H
 
-#include "backend.h"
-#include "bond.h"
+#include "plugin/backend.h"
+#include "plugin/bond.h"
 
 /* A live object: the implementation behind it, and the state that the host sees. */
 typedef struct kpti_object {

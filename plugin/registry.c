@@ -1,7 +1,7 @@
-#include "registry.h"
+#include "plugin/registry.h"
 
-#include "bond.h"
-#include "handle.h"
+#include "plugin/bond.h"
+#include "plugin/handle.h"
 
 kpt_status kpti_registry_add(kpti_registry *registry, uint32_t kind, kpt_any_fn make,
                              void *make_ctx, uint64_t *token)

@@ -4,7 +4,7 @@
 #ifndef KPTI_REGISTRY_H
 #define KPTI_REGISTRY_H
 
-#include "impl/kpti_impl.h"
+#include "abi/impl/kpti_impl.h"
 
 enum { KPTI_MOST_FACTORIES = 32 };
 

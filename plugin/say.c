@@ -1,4 +1,4 @@
-#include "say.h"
+#include "plugin/say.h"
 
 #include <stdatomic.h>
 

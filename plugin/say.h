@@ -3,7 +3,7 @@
 #ifndef KPTI_SAY_H
 #define KPTI_SAY_H
 
-#include "impl/kpti_impl.h"
+#include "abi/impl/kpti_impl.h"
 
 /* Reads the variable anew: at each entry, so that a test or a user can switch it between loads. */
 void kpti_say_configure(void);

@@ -1,4 +1,4 @@
-#include "sink.h"
+#include "plugin/sink.h"
 
 /* A sink that runs on the calling thread, and the one that it was called in. No Python runs in a sink, so the
  * thread's stack stays where it is. */

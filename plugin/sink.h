@@ -4,7 +4,7 @@
 #ifndef KPTI_SINK_H
 #define KPTI_SINK_H
 
-#include "product.h"
+#include "plugin/product.h"
 
 /* The sink around OBJECT's own, which lives as long as OBJECT does. */
 kpt_chunk_sink kpti_sink_around(kpti_object *object);

@@ -1,4 +1,4 @@
-#include "size.h"
+#include "plugin/size.h"
 
 static uint32_t smaller(uint32_t a, uint32_t b)
 {

@@ -3,7 +3,7 @@
 #ifndef KPTI_SIZE_H
 #define KPTI_SIZE_H
 
-#include "kpt_base.h"
+#include "abi/kpt_base.h"
 
 /* Copies what the other side's struct at SOURCE has of the SIZE bytes that we know into LOCAL,
  * zeroing the rest. Afterwards LOCAL is whole, and its struct_size tells how much was filled.

@@ -1,11 +1,11 @@
 /* traceback.c: the extension KPT_EXT_TRACEBACK: gatherers of tracebacks as hosts see them. Their calls
  * run on many threads at once, so none enters the object alone: each peeks at its handle, checks its
  * arguments and goes on to the implementation. gather, retain and release take no lock on the way. */
-#include "traceback.h"
+#include "plugin/traceback.h"
 
-#include "noop.h"
-#include "product.h"
-#include "size.h"
+#include "noop/noop.h"
+#include "plugin/product.h"
+#include "plugin/size.h"
 
 enum { ALL_BITS = KPT_GATHER_PYTHON | KPT_GATHER_SCRIPT | KPT_GATHER_NATIVE | KPT_GATHER_WAIT };
 

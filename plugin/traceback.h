@@ -2,7 +2,7 @@
 #ifndef KPTI_TRACEBACK_H
 #define KPTI_TRACEBACK_H
 
-#include "kpt_traceback.h"
+#include "abi/kpt_traceback.h"
 
 extern const kpt_traceback_maker kpti_traceback_table;
 

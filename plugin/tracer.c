@@ -1,9 +1,9 @@
 /* tracer.c: the tracer as hosts see it: checks each call's state and arguments, then passes it on
  * to the implementation. States and legality are those of kpt_tracer.h. */
-#include "noop.h"
-#include "product.h"
-#include "sink.h"
-#include "size.h"
+#include "noop/noop.h"
+#include "plugin/product.h"
+#include "plugin/sink.h"
+#include "plugin/size.h"
 
 enum {
     ALL_FLAGS =

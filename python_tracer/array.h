@@ -2,7 +2,7 @@
 #ifndef KPTI_ARRAY_H
 #define KPTI_ARRAY_H
 
-#include "impl/kpti_impl.h"
+#include "abi/impl/kpti_impl.h"
 
 /* ARRAY, or a larger one in its place, with room for NEEDED elements of SIZE bytes, 1 at least: the first
  * USED are kept, those behind the old ROOM are zeroes. NULL when there is no memory: nothing has changed. */

@@ -1,4 +1,4 @@
-#include "batch.h"
+#include "python_tracer/batch.h"
 
 enum { DEFAULT_ROOM = 4096 };
 

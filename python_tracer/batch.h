@@ -5,7 +5,7 @@
 #ifndef KPTI_BATCH_H
 #define KPTI_BATCH_H
 
-#include "deliver.h"
+#include "python_tracer/deliver.h"
 
 /* What a delivery knows of a function; kind 0: its name has not been delivered. */
 typedef struct kpti_name_note {

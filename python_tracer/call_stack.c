@@ -1,4 +1,4 @@
-#include "call_stack.h"
+#include "python_tracer/call_stack.h"
 
 /* No event's: those of calls have KPTI_KIND_BITS zeros at the end, a GC's is its kind. */
 enum { SENTINEL_KEY = 15 };

@@ -6,7 +6,7 @@
 #ifndef KPTI_CALL_STACK_H
 #define KPTI_CALL_STACK_H
 
-#include "replay.h"
+#include "python_tracer/replay.h"
 
 enum { KPTI_GC_KEY = KPTI_EVENT_GC_BEGIN };
 

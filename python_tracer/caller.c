@@ -1,4 +1,4 @@
-#include "caller.h"
+#include "python_tracer/caller.h"
 
 static kpti_instruction known_caller(void)
 {

@@ -2,8 +2,8 @@
 #ifndef KPTI_CALLER_H
 #define KPTI_CALLER_H
 
-#include "raw_frame.h"
-#include "thread.h"
+#include "python_tracer/raw_frame.h"
+#include "python_tracer/thread.h"
 
 /* The instruction of the frame below the topmost one of THREAD, the calling one, also through C. Inside a
  * callback, with busy set, but Python may run in it: what was read of the thread's caches before may have

@@ -1,6 +1,6 @@
-#include "chunk_table.h"
+#include "python_tracer/chunk_table.h"
 
-#include "array.h"
+#include "python_tracer/array.h"
 
 enum { ALIGN = 8, HEAD_BYTES = 8, NAME_HEAD_BYTES = 24, TEXTS = 4 };
 enum { NAMES_BYTES = 1 << 20 };

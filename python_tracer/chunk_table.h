@@ -9,9 +9,9 @@
 #ifndef KPTI_CHUNK_TABLE_H
 #define KPTI_CHUNK_TABLE_H
 
-#include "clock.h"
-#include "impl/kpti_impl.h"
-#include "recording.h"
+#include "abi/impl/kpti_impl.h"
+#include "python_tracer/clock.h"
+#include "python_tracer/recording.h"
 
 /* Of chunks' events and of tables: what is in them can be replayed by builds with the same number. */
 enum { KPTI_CHUNK_FORMAT = 0 };

@@ -1,9 +1,9 @@
-#include "clock.h"
+#include "python_tracer/clock.h"
 
 #include <errno.h>
 #include <stdatomic.h>
 
-#include "platform.h"
+#include "python_tracer/platform.h"
 
 __extension__ typedef unsigned __int128 wide;
 

@@ -10,7 +10,7 @@
 #ifndef KPTI_CLOCK_H
 #define KPTI_CLOCK_H
 
-#include "kpt_activity.h"
+#include "abi/kpt_activity.h"
 
 typedef struct kpti_clock_point {
     uint64_t ticks;

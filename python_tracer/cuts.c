@@ -1,6 +1,6 @@
-#include "cuts.h"
+#include "python_tracer/cuts.h"
 
-#include "array.h"
+#include "python_tracer/array.h"
 
 void kpti_cuts_free(kpti_cuts *cuts)
 {

@@ -12,7 +12,7 @@
 #ifndef KPTI_CUTS_H
 #define KPTI_CUTS_H
 
-#include "call_stack.h"
+#include "python_tracer/call_stack.h"
 
 typedef struct kpti_span {
     uint64_t index;    /* in the order of begins */

@@ -1,8 +1,8 @@
-#include "dead_code.h"
+#include "python_tracer/dead_code.h"
 
 #include <pthread.h>
 
-#include "session.h"
+#include "python_tracer/session.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static const void *last[KPTI_DEAD_CODES]; /* by the epoch's low half, before it was added */

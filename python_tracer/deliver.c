@@ -1,9 +1,9 @@
 /* deliver.c: a delivery, and its default order: thread after thread, each call when it ends. The
  * orders that go by time are in merge.c. */
-#include "deliver.h"
+#include "python_tracer/deliver.h"
 
-#include "lane.h"
-#include "merge.h"
+#include "python_tracer/lane.h"
+#include "python_tracer/merge.h"
 
 /* Delivers the track's calls as the replay writes them. What is not wanted, as it began after the
  * delivery's end, began after all others, so that the replay's ids have no gaps. 0 when there is no

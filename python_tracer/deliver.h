@@ -8,7 +8,7 @@
 #ifndef KPTI_DELIVER_H
 #define KPTI_DELIVER_H
 
-#include "replay.h"
+#include "python_tracer/replay.h"
 
 /* The delivery's convert, or this one, turns ticks into nanoseconds. */
 typedef struct kpti_delivery_job {

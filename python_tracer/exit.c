@@ -1,10 +1,10 @@
-#include "exit.h"
+#include "python_tracer/exit.h"
 
-#include "cpython.h"
-#include "gather.h"
-#include "import.h"
-#include "memory_hooks.h"
-#include "session.h"
+#include "python_tracer/cpython.h"
+#include "python_tracer/gather.h"
+#include "python_tracer/import.h"
+#include "python_tracer/memory_hooks.h"
+#include "python_tracer/session.h"
 
 static PyObject *on_exit_of_python(PyObject *self, PyObject *unused)
 {

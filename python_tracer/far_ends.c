@@ -1,8 +1,8 @@
-#include "far_ends.h"
+#include "python_tracer/far_ends.h"
 
 #include <string.h>
 
-#include "array.h"
+#include "python_tracer/array.h"
 
 /* Room for one more; 0 when there is no memory. */
 static int reserve(const kpti_env *env, kpti_far_ends *f)

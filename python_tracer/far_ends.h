@@ -7,8 +7,8 @@
 #ifndef KPTI_FAR_ENDS_H
 #define KPTI_FAR_ENDS_H
 
-#include "impl/kpti_impl.h"
-#include "recording.h"
+#include "abi/impl/kpti_impl.h"
+#include "python_tracer/recording.h"
 
 enum { KPTI_MOST_FAR_ENDS = 1 << 16 };
 

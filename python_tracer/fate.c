@@ -1,6 +1,6 @@
-#include "fate.h"
+#include "python_tracer/fate.h"
 
-#include "array.h"
+#include "python_tracer/array.h"
 
 enum { BLOCK = 128 };
 

@@ -4,7 +4,7 @@
 #ifndef KPTI_FATE_H
 #define KPTI_FATE_H
 
-#include "batch.h"
+#include "python_tracer/batch.h"
 
 enum { KPTI_FATE_PAGE = 1 << 14, KPTI_FATE_DELIVERED = 1 << 7 };
 

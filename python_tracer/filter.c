@@ -1,4 +1,4 @@
-#include "filter.h"
+#include "python_tracer/filter.h"
 
 #include <fnmatch.h>
 #include <limits.h>

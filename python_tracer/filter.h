@@ -2,7 +2,7 @@
 #ifndef KPTI_FILTER_H
 #define KPTI_FILTER_H
 
-#include "impl/kpti_impl.h"
+#include "abi/impl/kpti_impl.h"
 
 typedef struct kpti_filters {
     kpt_filter *items; /* with their patterns behind them, each NUL-terminated */

@@ -1,15 +1,15 @@
-#include "fork.h"
+#include "python_tracer/fork.h"
 
 #include <pthread.h>
 
-#include "dead_code.h"
-#include "function.h"
-#include "gatherer.h"
-#include "memory_log.h"
-#include "memory_samples.h"
-#include "place.h"
-#include "session.h"
-#include "stack.h"
+#include "python_tracer/dead_code.h"
+#include "python_tracer/function.h"
+#include "python_tracer/gatherer.h"
+#include "python_tracer/memory_log.h"
+#include "python_tracer/memory_samples.h"
+#include "python_tracer/place.h"
+#include "python_tracer/session.h"
+#include "python_tracer/stack.h"
 
 static void prepare(void)
 {

@@ -1,4 +1,4 @@
-#include "frame_mark.h"
+#include "python_tracer/frame_mark.h"
 
 #if KPTI_KNOWN_FRAMES
 enum { PLAIN = 1, FIRST_STAMP = 2, LAST_STAMP = 127 };

@@ -9,7 +9,7 @@
 #ifndef KPTI_FRAME_MARK_H
 #define KPTI_FRAME_MARK_H
 
-#include "raw_frame.h"
+#include "python_tracer/raw_frame.h"
 
 /* Finds a stamp of our own: there may be more than one of us in the process. The GIL is held; leaves a
  * pending exception alone. */

@@ -1,10 +1,10 @@
-#include "function.h"
+#include "python_tracer/function.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "pool.h"
+#include "python_tracer/pool.h"
 
 typedef struct record {
     uint32_t chain; /* the pool's */

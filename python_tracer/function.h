@@ -9,7 +9,7 @@
 #ifndef KPTI_FUNCTION_H
 #define KPTI_FUNCTION_H
 
-#include "recording.h"
+#include "python_tracer/recording.h"
 
 /* Finds or adds a function. The strings are copied. 0 when there is no memory or no id left. */
 uint32_t kpti_function_intern(const kpti_function_view *function);

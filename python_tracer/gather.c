@@ -1,15 +1,15 @@
-#include "gather.h"
+#include "python_tracer/gather.h"
 
 #include <stdatomic.h>
 
-#include "frame_mark.h"
-#include "gatherer.h"
-#include "impl/kpti_impl.h"
-#include "installation.h"
-#include "kpt_traceback.h"
-#include "raw_frame.h"
-#include "readers.h"
-#include "session.h"
+#include "abi/impl/kpti_impl.h"
+#include "abi/kpt_traceback.h"
+#include "python_tracer/frame_mark.h"
+#include "python_tracer/gatherer.h"
+#include "python_tracer/installation.h"
+#include "python_tracer/raw_frame.h"
+#include "python_tracer/readers.h"
+#include "python_tracer/session.h"
 
 /* The main interpreter, once all is ready in it; NULL before, and after its end. */
 static _Atomic(PyInterpreterState *) prepared;

@@ -1,10 +1,10 @@
-#include "gatherer.h"
+#include "python_tracer/gatherer.h"
 
 #include <pthread.h>
 
-#include "gathering.h"
-#include "impl/kpti_impl.h"
-#include "kpt_traceback.h"
+#include "abi/impl/kpti_impl.h"
+#include "abi/kpt_traceback.h"
+#include "python_tracer/gathering.h"
 
 /* What a thread remembers. */
 typedef struct gatherer {

@@ -3,8 +3,8 @@
 #ifndef KPTI_GATHERER_H
 #define KPTI_GATHERER_H
 
-#include "cpython.h"
-#include "readers.h"
+#include "python_tracer/cpython.h"
+#include "python_tracer/readers.h"
 
 /* How a thread stands to Python. */
 typedef enum kpti_standing {

@@ -1,7 +1,7 @@
-#include "gathering.h"
+#include "python_tracer/gathering.h"
 
-#include "impl/kpti_impl.h"
-#include "kpt_traceback.h"
+#include "abi/impl/kpti_impl.h"
+#include "abi/kpt_traceback.h"
 
 /* DEAD_AT_ONCE: nodes that one gather gives back: 20 ns each, or 300 where they have left the cache. */
 enum { FIRST_ROOM = 64, DEAD_AT_ONCE = 16 };

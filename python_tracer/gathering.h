@@ -3,11 +3,11 @@
 #ifndef KPTI_GATHERING_H
 #define KPTI_GATHERING_H
 
-#include "frame_mark.h"
-#include "gatherer.h"
-#include "place_cache.h"
-#include "session.h"
-#include "stack_cache.h"
+#include "python_tracer/frame_mark.h"
+#include "python_tracer/gatherer.h"
+#include "python_tracer/place_cache.h"
+#include "python_tracer/session.h"
+#include "python_tracer/stack_cache.h"
 
 typedef struct kpti_level {
     void *frame;    /* NULL where frames are not known; neither is ip then */

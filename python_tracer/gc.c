@@ -1,8 +1,8 @@
-#include "gc.h"
+#include "python_tracer/gc.h"
 
-#include "import.h"
-#include "record.h"
-#include "tracer.h"
+#include "python_tracer/import.h"
+#include "python_tracer/record.h"
+#include "python_tracer/tracer.h"
 
 static PyObject *callable; /* in gc.callbacks; NULL: not installed */
 

@@ -1,7 +1,7 @@
-#include "greenlets.h"
+#include "python_tracer/greenlets.h"
 
-#include "made_up_tids.h"
-#include "session.h"
+#include "python_tracer/session.h"
+#include "writers/made_up_tids.h"
 
 _Atomic int kpti_greenlets_wanted;
 

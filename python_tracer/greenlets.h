@@ -8,7 +8,7 @@
 #ifndef KPTI_GREENLETS_H
 #define KPTI_GREENLETS_H
 
-#include "thread.h"
+#include "python_tracer/thread.h"
 
 /* Whether a tracer that records wants to know of tasks, which greenlets are a kind of. */
 extern _Atomic int kpti_greenlets_wanted __attribute__((visibility("hidden")));

@@ -1,7 +1,7 @@
-#include "guard.h"
+#include "python_tracer/guard.h"
 
-#include "array.h"
-#include "function.h"
+#include "python_tracer/array.h"
+#include "python_tracer/function.h"
 
 /* Different functions in a chunk that are looked at; more than that are not the problem. Nor is one with
  * fewer short calls in it than FEWEST, whatever the others cost. */

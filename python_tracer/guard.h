@@ -8,8 +8,8 @@
 #ifndef KPTI_GUARD_H
 #define KPTI_GUARD_H
 
-#include "impl/kpti_impl.h"
-#include "recording.h"
+#include "abi/impl/kpti_impl.h"
+#include "python_tracer/recording.h"
 
 typedef struct kpti_guarded {
     uint64_t calls; /* seen in sealed chunks */

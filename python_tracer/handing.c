@@ -1,11 +1,11 @@
-#include "handing.h"
+#include "python_tracer/handing.h"
 
-#include "chunk_table.h"
-#include "function.h"
-#include "platform.h"
-#include "reading.h"
-#include "room.h"
-#include "session.h"
+#include "python_tracer/chunk_table.h"
+#include "python_tracer/function.h"
+#include "python_tracer/platform.h"
+#include "python_tracer/reading.h"
+#include "python_tracer/room.h"
+#include "python_tracer/session.h"
 
 static kpt_status send(const kpt_chunk_sink *sink, const kpt_chunk *chunk)
 {

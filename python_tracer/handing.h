@@ -7,7 +7,7 @@
 #ifndef KPTI_HANDING_H
 #define KPTI_HANDING_H
 
-#include "tracer.h"
+#include "python_tracer/tracer.h"
 
 /* Hands the stream's sealed chunks to the tracer's sink, where there is one. TICKS: now. */
 void kpti_hand_to_sink(kpti_stream *stream, uint64_t ticks);

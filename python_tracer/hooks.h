@@ -4,7 +4,7 @@
 #ifndef KPTI_HOOKS_H
 #define KPTI_HOOKS_H
 
-#include "impl/kpti_impl.h"
+#include "abi/impl/kpti_impl.h"
 
 /* Installs them, if they are not; TOOL_ID 0 is our choice, another one's tool is called NAME, if that is
  * not empty. KPT_E_BUSY where the interpreter has no place for us. */

@@ -7,9 +7,9 @@
  *
  * CALL comes for every call. Only C functions count: PyCFunction, method descriptors, and bound methods
  * over them; the same that PyEval_SetProfile reports. */
-#include "hooks.h"
+#include "python_tracer/hooks.h"
 
-#include "record.h"
+#include "python_tracer/record.h"
 
 enum { FIRST_TOOL = 3, LAST_TOOL = 4 };
 

@@ -3,11 +3,11 @@
  * Threads that _thread or C start while we record are out of reach, and are counted.
  *
  * What a thread had before is put back when the hooks go. */
-#include "hooks.h"
+#include "python_tracer/hooks.h"
 
-#include "import.h"
-#include "name.h"
-#include "record.h"
+#include "python_tracer/import.h"
+#include "python_tracer/name.h"
+#include "python_tracer/record.h"
 
 static int installed;
 static PyObject *thread_hook;   /* what threading calls in a new thread: our callable */

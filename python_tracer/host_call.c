@@ -1,8 +1,8 @@
-#include "host_call.h"
+#include "python_tracer/host_call.h"
 
 #include <time.h>
 
-#include "session.h"
+#include "python_tracer/session.h"
 
 struct kpti_host_call {
     const struct kpti_tracer *tracer;

@@ -6,7 +6,7 @@
 #ifndef KPTI_HOST_CALL_H
 #define KPTI_HOST_CALL_H
 
-#include "thread.h"
+#include "python_tracer/thread.h"
 
 struct kpti_tracer;
 typedef struct kpti_host_call kpti_host_call;

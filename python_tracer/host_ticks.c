@@ -1,4 +1,4 @@
-#include "host_ticks.h"
+#include "python_tracer/host_ticks.h"
 
 enum { BLOCK = 256 };
 

@@ -5,8 +5,8 @@
 #ifndef KPTI_HOST_TICKS_H
 #define KPTI_HOST_TICKS_H
 
-#include "clock.h"
-#include "kpt_host.h"
+#include "abi/kpt_host.h"
+#include "python_tracer/clock.h"
 
 typedef struct kpti_host_ticks {
     kpti_clock *clock;

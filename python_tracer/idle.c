@@ -1,10 +1,10 @@
-#include "idle.h"
+#include "python_tracer/idle.h"
 
-#include "platform.h"
-#include "session.h"
-#include "text.h"
-#include "tracer.h"
-#include "walk.h"
+#include "python_tracer/platform.h"
+#include "python_tracer/session.h"
+#include "python_tracer/text.h"
+#include "python_tracer/tracer.h"
+#include "python_tracer/walk.h"
 
 /* What threading knows of the thread IDENT: its OS id, 0 if unknown, and its name. */
 static uint64_t threading_facts(PyObject *active, PyObject *ident, char *name, size_t size)

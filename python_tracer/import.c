@@ -1,4 +1,4 @@
-#include "import.h"
+#include "python_tracer/import.h"
 
 #include <stdatomic.h>
 #include <time.h>

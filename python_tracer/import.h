@@ -3,7 +3,7 @@
 #ifndef KPTI_IMPORT_H
 #define KPTI_IMPORT_H
 
-#include "cpython.h"
+#include "python_tracer/cpython.h"
 
 /* A new reference; NULL with an exception. */
 PyObject *kpti_import(const char *name);

@@ -1,17 +1,17 @@
-#include "installation.h"
+#include "python_tracer/installation.h"
 
 #include <stdatomic.h>
 
-#include "cpython.h"
-#include "exit.h"
-#include "gather.h"
-#include "gc.h"
-#include "greenlets.h"
-#include "hooks.h"
-#include "import.h"
-#include "name.h"
-#include "session.h"
-#include "tasks.h"
+#include "python_tracer/cpython.h"
+#include "python_tracer/exit.h"
+#include "python_tracer/gather.h"
+#include "python_tracer/gc.h"
+#include "python_tracer/greenlets.h"
+#include "python_tracer/hooks.h"
+#include "python_tracer/import.h"
+#include "python_tracer/name.h"
+#include "python_tracer/session.h"
+#include "python_tracer/tasks.h"
 
 static kpti_python_mutex mutex;
 static _Atomic unsigned long owner; /* the thread that is inside; 0: none */

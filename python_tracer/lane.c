@@ -1,6 +1,6 @@
-#include "lane.h"
+#include "python_tracer/lane.h"
 
-#include "array.h"
+#include "python_tracer/array.h"
 
 static int grow_ids(kpti_lane *l)
 {

@@ -4,7 +4,7 @@
 #ifndef KPTI_LANE_H
 #define KPTI_LANE_H
 
-#include "fate.h"
+#include "python_tracer/fate.h"
 
 enum { KPTI_LANE_BLOCK = 128 };
 

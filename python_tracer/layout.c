@@ -1,10 +1,10 @@
-#include "layout.h"
+#include "python_tracer/layout.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <structmember.h>
 
-#include "raw_frame.h"
+#include "python_tracer/raw_frame.h"
 #if KPTI_DESCRIBES_ITSELF
 #include <internal/pycore_runtime.h>
 #pragma weak _PyRuntime /* of a Python that hides it */

@@ -11,8 +11,8 @@
 #ifndef KPTI_LAYOUT_H
 #define KPTI_LAYOUT_H
 
-#include "cpython.h"
-#include "kpt_tracer.h"
+#include "abi/kpt_tracer.h"
+#include "python_tracer/cpython.h"
 
 /* Those that this backend reads, where they are known. A free-threaded Python's, and a pre-release's, are
  * frames that it would read. */

@@ -1,9 +1,9 @@
-#include "load.h"
+#include "python_tracer/load.h"
 
 #include <stdlib.h>
 
-#include "array.h"
-#include "platform.h"
+#include "python_tracer/array.h"
+#include "python_tracer/platform.h"
 
 /* What is allocated is bounded by what the chunks hold, whatever numbers a damaged one has in it: runs are
  * numbered without gaps, and a thread takes memory only if there is something of it. */

@@ -2,7 +2,7 @@
 #ifndef KPTI_LOAD_H
 #define KPTI_LOAD_H
 
-#include "chunk_table.h"
+#include "python_tracer/chunk_table.h"
 
 enum { KPTI_HEADS_IN_BLOCK = 1024 };
 

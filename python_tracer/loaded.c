@@ -1,7 +1,7 @@
-#include "loaded.h"
+#include "python_tracer/loaded.h"
 
-#include "deliver.h"
-#include "load.h"
+#include "python_tracer/deliver.h"
+#include "python_tracer/load.h"
 
 static void release(const kpti_env *env, kpti_list *l, size_t size)
 {

@@ -4,7 +4,7 @@
 #ifndef KPTI_LOADED_H
 #define KPTI_LOADED_H
 
-#include "impl/kpti_impl.h"
+#include "abi/impl/kpti_impl.h"
 
 extern const kpti_tracer_impl kpti_loaded_tracer; /* but for make */
 

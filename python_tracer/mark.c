@@ -1,7 +1,7 @@
-#include "mark.h"
+#include "python_tracer/mark.h"
 
-#include "record.h"
-#include "room.h"
+#include "python_tracer/record.h"
+#include "python_tracer/room.h"
 
 static kpti_stream *stream_of(const kpti_thread *thread, const kpti_tracer *tracer)
 {

@@ -2,7 +2,7 @@
 #ifndef KPTI_MARK_H
 #define KPTI_MARK_H
 
-#include "tracer.h"
+#include "python_tracer/tracer.h"
 
 /* Marks where the calling thread is in TRACER's recording, if it has one there. No GIL is needed. */
 void kpti_mark(kpti_tracer *tracer, uint32_t what, uint64_t number);

@@ -1,4 +1,4 @@
-#include "memory_devices.h"
+#include "python_tracer/memory_devices.h"
 
 #include <stdio.h>
 #include <stdlib.h>

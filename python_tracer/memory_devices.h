@@ -3,8 +3,8 @@
 #ifndef KPTI_MEMORY_DEVICES_H
 #define KPTI_MEMORY_DEVICES_H
 
-#include "memory_dump.h"
-#include "memory_pools.h"
+#include "python_tracer/memory_pools.h"
+#include "writers/memory_dump.h"
 
 typedef struct kpti_memory_devices {
     kpti_memory_device *devices;

@@ -6,7 +6,7 @@
 #ifndef KPTI_MEMORY_EVENT_H
 #define KPTI_MEMORY_EVENT_H
 
-#include "memory_history.h"
+#include "writers/memory_history.h"
 
 typedef struct kpti_memory_event {
     uint64_t address; /* of a TIME event the whole counter */

@@ -1,8 +1,8 @@
-#include "memory_export.h"
+#include "python_tracer/memory_export.h"
 
-#include "memory_devices.h"
-#include "memory_dump.h"
-#include "symbolize.h"
+#include "python_tracer/memory_devices.h"
+#include "python_tracer/symbolize.h"
+#include "writers/memory_dump.h"
 
 typedef int (*write_fn)(const kpti_memory_dump *dump, kpti_out_file *out);
 

@@ -2,9 +2,9 @@
 #ifndef KPTI_MEMORY_EXPORT_H
 #define KPTI_MEMORY_EXPORT_H
 
-#include "clock.h"
-#include "impl/kpti_impl.h"
-#include "memory_log.h"
+#include "abi/impl/kpti_impl.h"
+#include "python_tracer/clock.h"
+#include "python_tracer/memory_log.h"
 
 typedef struct kpti_memory_source {
     const kpti_env *env;

@@ -6,11 +6,11 @@
 #ifndef KPTI_MEMORY_HOOKED_H
 #define KPTI_MEMORY_HOOKED_H
 
-#include "cpython.h"
-#include "gather.h"
-#include "memory_log.h"
-#include "memory_samples.h"
-#include "platform.h"
+#include "python_tracer/cpython.h"
+#include "python_tracer/gather.h"
+#include "python_tracer/memory_log.h"
+#include "python_tracer/memory_samples.h"
+#include "python_tracer/platform.h"
 
 /* Our place in the chain of a domain's allocators. */
 typedef struct kpti_memory_hook {

@@ -1,10 +1,10 @@
-#include "memory_hooks.h"
+#include "python_tracer/memory_hooks.h"
 
 #include <stdatomic.h>
 
-#include "memory_hooked.h"
-#include "memory_numpy.h"
-#include "memory_sampler.h"
+#include "python_tracer/memory_hooked.h"
+#include "python_tracer/memory_numpy.h"
+#include "python_tracer/memory_sampler.h"
 
 enum { DOMAINS = 3 };
 

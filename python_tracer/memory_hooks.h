@@ -3,7 +3,7 @@
 #ifndef KPTI_MEMORY_HOOKS_H
 #define KPTI_MEMORY_HOOKS_H
 
-#include "memory_log.h"
+#include "python_tracer/memory_log.h"
 
 /* Puts the hooks where they are not; SAMPLED: for a recording of samples. The GIL is held. */
 void kpti_memory_hooks_install(int sampled);

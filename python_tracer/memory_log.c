@@ -1,11 +1,11 @@
-#include "memory_log.h"
+#include "python_tracer/memory_log.h"
 
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "platform.h"
+#include "python_tracer/platform.h"
 
 struct kpti_memory_log {
     kpti_memory_wish wish; /* the first field: see kpti_memory_log_wish */

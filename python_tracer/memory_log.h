@@ -11,9 +11,9 @@
 
 #include <stdatomic.h>
 
-#include "memory_event.h"
-#include "memory_pools.h"
-#include "platform.h"
+#include "python_tracer/memory_event.h"
+#include "python_tracer/memory_pools.h"
+#include "python_tracer/platform.h"
 
 enum { KPTI_MEMORY_CHUNK = 2720 }; /* events: 64 kB with the head */
 

@@ -1,7 +1,7 @@
-#include "memory_numpy.h"
+#include "python_tracer/memory_numpy.h"
 
-#include "memory_hooked.h"
-#include "memory_hooks.h"
+#include "python_tracer/memory_hooked.h"
+#include "python_tracer/memory_hooks.h"
 
 /* As numpy's headers have it, of which we need nothing else. */
 typedef struct numpy_handler {

@@ -1,4 +1,4 @@
-#include "memory_pools.h"
+#include "python_tracer/memory_pools.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -9,8 +9,8 @@
 
 #include <stdatomic.h>
 
-#include "kpt_memory.h"
-#include "memory_event.h"
+#include "abi/kpt_memory.h"
+#include "python_tracer/memory_event.h"
 
 enum {
     KPTI_POOLS = 1 << KPTI_MEMORY_POOL_BITS,

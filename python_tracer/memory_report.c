@@ -1,7 +1,7 @@
-#include "memory_report.h"
+#include "python_tracer/memory_report.h"
 
-#include "gather.h"
-#include "memory_samples.h"
+#include "python_tracer/gather.h"
+#include "python_tracer/memory_samples.h"
 
 /* What a block is known by among the samples: other devices may have the processor's addresses again. Those
  * of the processor are themselves. */

@@ -1,9 +1,9 @@
-#include "memory_sampler.h"
+#include "python_tracer/memory_sampler.h"
 
 #include <dlfcn.h>
 #include <string.h>
 
-#include "memory_hooked.h"
+#include "python_tracer/memory_hooked.h"
 
 enum { DOMAINS = 2, SMALL = 512, FACTOR_BITS = 16 /* their product does not wrap */ };
 

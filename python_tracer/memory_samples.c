@@ -1,4 +1,4 @@
-#include "memory_samples.h"
+#include "python_tracer/memory_samples.h"
 
 #include <math.h>
 #include <pthread.h>

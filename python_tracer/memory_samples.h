@@ -8,7 +8,7 @@
 
 #include <stdatomic.h>
 
-#include "memory_log.h"
+#include "python_tracer/memory_log.h"
 
 enum { KPTI_SAMPLE_FILTER_BITS = 16 };
 

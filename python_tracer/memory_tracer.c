@@ -1,16 +1,16 @@
-#include "memory_tracer.h"
+#include "python_tracer/memory_tracer.h"
 
-#include "clock.h"
-#include "cpython.h"
-#include "fork.h"
-#include "gather.h"
-#include "memory_export.h"
-#include "memory_hooks.h"
-#include "memory_log.h"
-#include "memory_numpy.h"
-#include "memory_report.h"
-#include "memory_samples.h"
-#include "stack.h"
+#include "python_tracer/clock.h"
+#include "python_tracer/cpython.h"
+#include "python_tracer/fork.h"
+#include "python_tracer/gather.h"
+#include "python_tracer/memory_export.h"
+#include "python_tracer/memory_hooks.h"
+#include "python_tracer/memory_log.h"
+#include "python_tracer/memory_numpy.h"
+#include "python_tracer/memory_report.h"
+#include "python_tracer/memory_samples.h"
+#include "python_tracer/stack.h"
 
 typedef struct memory_tracer {
     const kpti_env *env;

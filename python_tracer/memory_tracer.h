@@ -2,7 +2,7 @@
 #ifndef KPTI_MEMORY_TRACER_H
 #define KPTI_MEMORY_TRACER_H
 
-#include "impl/kpti_impl.h"
+#include "abi/impl/kpti_impl.h"
 
 extern const kpti_memory_impl kpti_python_memory;
 

@@ -1,8 +1,8 @@
 /* merge.c: see merge.h. In order TIME begins and ends are taken as they come. In order START a call is
  * delivered when it begins, so that its lane has to know its end. */
-#include "merge.h"
+#include "python_tracer/merge.h"
 
-#include "lane.h"
+#include "python_tracer/lane.h"
 
 typedef struct merge {
     kpti_batcher *b;

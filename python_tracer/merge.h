@@ -3,7 +3,7 @@
 #ifndef KPTI_MERGE_H
 #define KPTI_MERGE_H
 
-#include "batch.h"
+#include "python_tracer/batch.h"
 
 /* Adds all of the recording to the batcher, in order TIME or START as its delivery says. 0 when there
  * was no memory; the batcher's status says whether its sink ended it. REPAIRS made are added. */

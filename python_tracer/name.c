@@ -1,9 +1,9 @@
-#include "name.h"
+#include "python_tracer/name.h"
 
-#include "dead_code.h"
-#include "impl/kpti_impl.h"
-#include "named.h"
-#include "text.h"
+#include "abi/impl/kpti_impl.h"
+#include "python_tracer/dead_code.h"
+#include "python_tracer/named.h"
+#include "python_tracer/text.h"
 
 /* A code object has two slots: our function id with the mark, and its own address, for code_died. */
 static Py_ssize_t code_slot = -1;

@@ -3,8 +3,8 @@
 #ifndef KPTI_NAME_H
 #define KPTI_NAME_H
 
-#include "cpython.h"
-#include "function.h"
+#include "python_tracer/cpython.h"
+#include "python_tracer/function.h"
 
 /* Prepares the slot in code objects; 0 and no exception where there is none. Then ids are found by
  * content each time, which is right, but slower. */

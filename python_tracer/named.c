@@ -1,10 +1,10 @@
-#include "named.h"
+#include "python_tracer/named.h"
 
 #if KPTI_NAMED_CODES
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "name.h"
+#include "python_tracer/name.h"
 
 /* A block is made when it is needed, and stays: readers need no lock. Writers have the GIL. */
 enum { BLOCK = 4096, BLOCKS = 4096 };

@@ -8,7 +8,7 @@
 #ifndef KPTI_NAMED_H
 #define KPTI_NAMED_H
 
-#include "raw_frame.h"
+#include "python_tracer/raw_frame.h"
 
 #define KPTI_NAMED_CODES (KPTI_KNOWN_FRAMES && !KPTI_CODES_HAVE_VERSIONS)
 

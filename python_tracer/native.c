@@ -1,4 +1,4 @@
-#include "native.h"
+#include "python_tracer/native.h"
 
 #include <dlfcn.h>
 #include <execinfo.h>
@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "function.h"
-#include "kpt_text.h"
+#include "abi/kpt_text.h"
+#include "python_tracer/function.h"
 
 #ifdef DLFO_STRUCT_HAS_EH_DBASE
 #pragma weak _dl_find_object /* since glibc 2.35 */

@@ -1,9 +1,9 @@
 /* observer_stacks.c: Python's stacks for the observer of operators, from the same tree as tracebacks'. */
-#include "fork.h"
-#include "gather.h"
-#include "impl/kpti_execution_trace.h"
-#include "place.h"
-#include "stack.h"
+#include "abi/impl/kpti_execution_trace.h"
+#include "python_tracer/fork.h"
+#include "python_tracer/gather.h"
+#include "python_tracer/place.h"
+#include "python_tracer/stack.h"
 
 static void begin(void)
 {

@@ -1,11 +1,11 @@
-#include "place.h"
+#include "python_tracer/place.h"
 
 #include <pthread.h>
 
-#include "function.h"
-#include "kpt_text.h"
-#include "native.h"
-#include "pool.h"
+#include "abi/kpt_text.h"
+#include "python_tracer/function.h"
+#include "python_tracer/native.h"
+#include "python_tracer/pool.h"
 
 static uint64_t hash_of(const void *record)
 {

@@ -8,7 +8,7 @@
 
 #include <stdatomic.h>
 
-#include "kpt_traceback.h"
+#include "abi/kpt_traceback.h"
 
 typedef struct kpti_place {
     uint32_t chain; /* the pool's */

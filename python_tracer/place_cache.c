@@ -1,8 +1,8 @@
-#include "place_cache.h"
+#include "python_tracer/place_cache.h"
 
-#include "name.h"
-#include "named.h"
-#include "place.h"
+#include "python_tracer/name.h"
+#include "python_tracer/named.h"
+#include "python_tracer/place.h"
 
 static uint32_t intern(uint32_t function, kpti_instruction at)
 {

@@ -3,9 +3,9 @@
 #ifndef KPTI_PLACE_CACHE_H
 #define KPTI_PLACE_CACHE_H
 
-#include "gatherer.h"
-#include "pool.h"
-#include "raw_frame.h"
+#include "python_tracer/gatherer.h"
+#include "python_tracer/pool.h"
+#include "python_tracer/raw_frame.h"
 
 /* One is looked for in as many places of the cache as KPTI_PLACE_WAYS, the newest first. */
 enum { KPTI_PLACE_CACHE = 512, KPTI_PLACE_WAYS = 4 };

@@ -3,8 +3,8 @@
 #ifndef KPTI_PLATFORM_H
 #define KPTI_PLATFORM_H
 
-#include "impl/kpti_barrier.h"
-#include "impl/kpti_ticks.h"
+#include "abi/impl/kpti_barrier.h"
+#include "abi/impl/kpti_ticks.h"
 
 /* What the operating system, its tools and the host call this thread. */
 static inline uint64_t kpti_os_tid(void)

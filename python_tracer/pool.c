@@ -1,4 +1,4 @@
-#include "pool.h"
+#include "python_tracer/pool.h"
 
 #include <stdlib.h>
 #include <string.h>

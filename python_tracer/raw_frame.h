@@ -5,8 +5,8 @@
 #ifndef KPTI_RAW_FRAME_H
 #define KPTI_RAW_FRAME_H
 
-#include "cpython.h"
-#include "layout.h"
+#include "python_tracer/cpython.h"
+#include "python_tracer/layout.h"
 
 /* An instruction of a frame. */
 typedef struct kpti_instruction {

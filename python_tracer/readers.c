@@ -1,4 +1,4 @@
-#include "readers.h"
+#include "python_tracer/readers.h"
 
 #include <pthread.h>
 #include <sched.h>

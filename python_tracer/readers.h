@@ -5,7 +5,7 @@
 #ifndef KPTI_READERS_H
 #define KPTI_READERS_H
 
-#include "impl/kpti_barrier.h"
+#include "abi/impl/kpti_barrier.h"
 
 /* One of each thread. */
 typedef struct kpti_reader {

@@ -1,7 +1,7 @@
-#include "reading.h"
+#include "python_tracer/reading.h"
 
-#include "session.h"
-#include "tracer.h"
+#include "python_tracer/session.h"
+#include "python_tracer/tracer.h"
 
 /* Trips the streams whose last chunk is among those that will be read, and not complete; 1 if there
  * are any. What an owner begins from now on it begins apart, so this comes to an end. */

@@ -1,10 +1,10 @@
-#include "record.h"
+#include "python_tracer/record.h"
 
-#include "caller.h"
-#include "name.h"
-#include "raw_frame.h"
-#include "tasks.h"
-#include "watch.h"
+#include "python_tracer/caller.h"
+#include "python_tracer/name.h"
+#include "python_tracer/raw_frame.h"
+#include "python_tracer/tasks.h"
+#include "python_tracer/watch.h"
 
 /* The type to name F by; NULL for one that is no method. */
 static PyTypeObject *type_of_method(kpti_c_function f)

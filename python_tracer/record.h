@@ -10,10 +10,10 @@
 #ifndef KPTI_RECORD_H
 #define KPTI_RECORD_H
 
-#include "platform.h"
-#include "session.h"
-#include "sync.h"
-#include "thread.h"
+#include "python_tracer/platform.h"
+#include "python_tracer/session.h"
+#include "python_tracer/sync.h"
+#include "python_tracer/thread.h"
 
 /* What must not become a call, however often it is used; what must, lest it cost the others a stack
  * frame. */

@@ -14,8 +14,8 @@
 
 #include <stddef.h>
 
-#include "event.h"
-#include "kpt_activity.h"
+#include "abi/kpt_activity.h"
+#include "python_tracer/event.h"
 
 typedef struct kpti_chunk {
     struct kpti_chunk *next; /* of the same thread, later */

@@ -1,8 +1,8 @@
 /* replay.c: the hot loop of a replay: an enter pushes a record, an exit that matches the top pops it, and
  * whatever else there is goes to kpti_replay_slow, one thing at a time. Budget: 60 instructions a call. */
-#include "replay.h"
+#include "python_tracer/replay.h"
 
-#include "replay_state.h"
+#include "python_tracer/replay_state.h"
 
 /* A replay without a plan for the spans of the host's. */
 static kpti_replay *new_plain(const kpti_env *env, const kpti_recording *recording, uint32_t track,

@@ -25,8 +25,8 @@
 #ifndef KPTI_REPLAY_H
 #define KPTI_REPLAY_H
 
-#include "impl/kpti_impl.h"
-#include "recording.h"
+#include "abi/impl/kpti_impl.h"
+#include "python_tracer/recording.h"
 
 /* Stands for garbage collections as a name: the first that is no function's id. */
 static inline uint32_t kpti_gc_function(const kpti_recording *recording)

@@ -1,6 +1,6 @@
 /* replay_slow.c: what replay does off its hot loop: chunks, runs and gaps; the odd events; closing
  * calls that have no exit, one a step. */
-#include "replay_state.h"
+#include "python_tracer/replay_state.h"
 
 /* The line that CALL was called from, which is LINE by itself. Who is called by calls that were cut is
  * delivered as a callee of the call below them: of that it is where they were called. */

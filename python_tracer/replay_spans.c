@@ -2,7 +2,7 @@
  *
  * In parts, a call that was cut is suspended and goes on at the next event of its thread, not at the cut: the
  * host's own time of the span lies between the two, so a part that began at the cut would cross the span. */
-#include "replay_state.h"
+#include "python_tracer/replay_state.h"
 
 /* From now on begins the next parts of the suspended calls, up to LAST. */
 static void resume(kpti_replay *r, kpti_call_record *last, int64_t ns)

@@ -10,8 +10,8 @@
 #ifndef KPTI_REPLAY_STATE_H
 #define KPTI_REPLAY_STATE_H
 
-#include "cuts.h"
-#include "times.h"
+#include "python_tracer/cuts.h"
+#include "python_tracer/times.h"
 
 /* What happens next. */
 typedef enum kpti_step {

@@ -1,6 +1,6 @@
-#include "room.h"
+#include "python_tracer/room.h"
 
-#include "impl/kpti_ticks.h"
+#include "abi/impl/kpti_ticks.h"
 
 void kpti_room_free_locked(kpti_tracer *tracer, kpti_chunk *chunk)
 {

@@ -3,8 +3,8 @@
 #ifndef KPTI_ROOM_H
 #define KPTI_ROOM_H
 
-#include "store.h"
-#include "tracer.h"
+#include "python_tracer/store.h"
+#include "python_tracer/tracer.h"
 
 void kpti_room_free_locked(kpti_tracer *tracer, kpti_chunk *chunk);
 

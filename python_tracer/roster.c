@@ -1,9 +1,9 @@
-#include "roster.h"
+#include "python_tracer/roster.h"
 
-#include "greenlets.h"
-#include "session.h"
-#include "thread.h"
-#include "tracer.h"
+#include "python_tracer/greenlets.h"
+#include "python_tracer/session.h"
+#include "python_tracer/thread.h"
+#include "python_tracer/tracer.h"
 
 static kpti_tracer *recording[KPTI_MOST_RECORDING]; /* by bit */
 static _Atomic uint32_t changes;

@@ -2,7 +2,7 @@
 #ifndef KPTI_ROSTER_H
 #define KPTI_ROSTER_H
 
-#include "impl/kpti_impl.h"
+#include "abi/impl/kpti_impl.h"
 
 struct kpti_tracer;
 

@@ -1,21 +1,21 @@
-#include "session.h"
+#include "python_tracer/session.h"
 
 #include <pthread.h>
 #include <sched.h>
 
-#include "fork.h"
-#include "function.h"
-#include "gc.h"
-#include "handing.h"
-#include "hooks.h"
-#include "host_call.h"
-#include "idle.h"
-#include "installation.h"
-#include "platform.h"
-#include "room.h"
-#include "roster.h"
-#include "thread.h"
-#include "tracer.h"
+#include "python_tracer/fork.h"
+#include "python_tracer/function.h"
+#include "python_tracer/gc.h"
+#include "python_tracer/handing.h"
+#include "python_tracer/hooks.h"
+#include "python_tracer/host_call.h"
+#include "python_tracer/idle.h"
+#include "python_tracer/installation.h"
+#include "python_tracer/platform.h"
+#include "python_tracer/room.h"
+#include "python_tracer/roster.h"
+#include "python_tracer/thread.h"
+#include "python_tracer/tracer.h"
 
 _Atomic uint64_t kpti_session_epoch = KPTI_ROSTER_STEP; /* no new thread's */
 

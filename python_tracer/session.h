@@ -9,7 +9,7 @@
 
 #include <stdatomic.h>
 
-#include "impl/kpti_impl.h"
+#include "abi/impl/kpti_impl.h"
 
 struct kpti_thread;
 struct kpti_tracer;

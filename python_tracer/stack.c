@@ -1,4 +1,4 @@
-#include "stack.h"
+#include "python_tracer/stack.h"
 
 #include <pthread.h>
 

@@ -13,7 +13,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#include "pool.h"
+#include "python_tracer/pool.h"
 
 typedef struct kpti_stack_node {
     uint32_t chain; /* the pool's */

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "stack.h"
+#include "python_tracer/stack.h"
 
 /* One is looked for in as many places of the cache as KPTI_STACK_WAYS, the newest first. */
 enum { KPTI_STACK_CACHE = 512, KPTI_STACK_WAYS = 4 };

@@ -1,4 +1,4 @@
-#include "store.h"
+#include "python_tracer/store.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,8 +4,8 @@
 #ifndef KPTI_STORE_H
 #define KPTI_STORE_H
 
-#include "impl/kpti_impl.h"
-#include "recording.h"
+#include "abi/impl/kpti_impl.h"
+#include "python_tracer/recording.h"
 
 /* An ordinary chunk has room for this many events, which makes 64 KB; at most 8 MB of them are kept. */
 enum { KPTI_CHUNK_EVENTS = 8192, KPTI_MOST_KEPT = 128 };

@@ -1,13 +1,13 @@
-#include "stream.h"
+#include "python_tracer/stream.h"
 
 #include <time.h>
 
-#include "handing.h"
-#include "platform.h"
-#include "room.h"
-#include "session.h"
-#include "thread.h"
-#include "walk.h"
+#include "python_tracer/handing.h"
+#include "python_tracer/platform.h"
+#include "python_tracer/room.h"
+#include "python_tracer/session.h"
+#include "python_tracer/thread.h"
+#include "python_tracer/walk.h"
 
 /* A thread that calls little takes little: its first chunk is small. A host may ask for larger ones. */
 enum { FIRST_EVENTS = 512, MOST_EVENTS = 1 << 24 };

@@ -14,8 +14,8 @@
 
 #include <stdatomic.h>
 
-#include "impl/kpti_impl.h"
-#include "recording.h"
+#include "abi/impl/kpti_impl.h"
+#include "python_tracer/recording.h"
 
 struct kpti_thread;
 struct kpti_tracer;

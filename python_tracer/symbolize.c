@@ -1,9 +1,9 @@
-#include "symbolize.h"
+#include "python_tracer/symbolize.h"
 
-#include "array.h"
-#include "place.h"
-#include "pool.h"
-#include "stack.h"
+#include "python_tracer/array.h"
+#include "python_tracer/place.h"
+#include "python_tracer/pool.h"
+#include "python_tracer/stack.h"
 
 /* What a key was found as before: a place as one or more symbols, a traceback as a span. */
 typedef struct known {

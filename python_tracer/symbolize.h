@@ -3,7 +3,7 @@
 #ifndef KPTI_SYMBOLIZE_H
 #define KPTI_SYMBOLIZE_H
 
-#include "impl/kpti_impl.h"
+#include "abi/impl/kpti_impl.h"
 
 /* Who is asked what a line of generated code stands for, and whose memory is used. */
 typedef struct kpti_symbolizer {

@@ -1,12 +1,12 @@
-#include "sync.h"
+#include "python_tracer/sync.h"
 
-#include "greenlets.h"
-#include "host_call.h"
-#include "platform.h"
-#include "roster.h"
-#include "session.h"
-#include "tracer.h"
-#include "walk.h"
+#include "python_tracer/greenlets.h"
+#include "python_tracer/host_call.h"
+#include "python_tracer/platform.h"
+#include "python_tracer/roster.h"
+#include "python_tracer/session.h"
+#include "python_tracer/tracer.h"
+#include "python_tracer/walk.h"
 
 /* The thread's stream of TRACER; made if there is none. */
 static kpti_stream *stream_of_locked(kpti_thread *thread, kpti_tracer *tracer)

@@ -3,7 +3,7 @@
 #ifndef KPTI_SYNC_H
 #define KPTI_SYNC_H
 
-#include "thread.h"
+#include "python_tracer/thread.h"
 
 /* For the calling thread, whose epoch is not the session's. Where code objects have died, removes them from
  * its caches. Where the set of tracers has changed, begins the streams that are missing, empties the caches,

@@ -1,4 +1,4 @@
-#include "task_table.h"
+#include "python_tracer/task_table.h"
 
 #include <stdlib.h>
 

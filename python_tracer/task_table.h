@@ -6,7 +6,7 @@
 #ifndef KPTI_TASK_TABLE_H
 #define KPTI_TASK_TABLE_H
 
-#include "cpython.h"
+#include "python_tracer/cpython.h"
 
 /* The number of TASK, which is alive; 0: it has not been seen, or is one without a number. KNOWN: which of the
  * two. Nothing of Python's runs. */

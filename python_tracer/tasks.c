@@ -1,9 +1,9 @@
-#include "tasks.h"
+#include "python_tracer/tasks.h"
 
-#include "caller.h"
-#include "session.h"
-#include "task_table.h"
-#include "tracer.h"
+#include "python_tracer/caller.h"
+#include "python_tracer/session.h"
+#include "python_tracer/task_table.h"
+#include "python_tracer/tracer.h"
 
 /* What asyncio has, once somebody has imported it. All of it is written in C. */
 static struct {

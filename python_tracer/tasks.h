@@ -9,7 +9,7 @@
 #ifndef KPTI_TASKS_H
 #define KPTI_TASKS_H
 
-#include "thread.h"
+#include "python_tracer/thread.h"
 
 /* A tracer's key in the table: none has had it before. */
 uint32_t kpti_tasks_new_key(void);

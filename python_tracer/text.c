@@ -1,4 +1,4 @@
-#include "text.h"
+#include "python_tracer/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>

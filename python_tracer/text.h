@@ -3,8 +3,8 @@
 #ifndef KPTI_TEXT_H
 #define KPTI_TEXT_H
 
-#include "cpython.h"
-#include "kpt_base.h"
+#include "abi/kpt_base.h"
+#include "python_tracer/cpython.h"
 
 /* The text; what UTF-8 has no place for, a lone surrogate, is escaped as Python's backslashreplace does.
  * "?" if TEXT is no string, or there is no memory. HOLD receives what is to be freed afterwards. */

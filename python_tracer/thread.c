@@ -1,13 +1,13 @@
-#include "thread.h"
+#include "python_tracer/thread.h"
 
 #include <pthread.h>
 
-#include "dead_code.h"
-#include "greenlets.h"
-#include "name.h"
-#include "platform.h"
-#include "roster.h"
-#include "session.h"
+#include "python_tracer/dead_code.h"
+#include "python_tracer/greenlets.h"
+#include "python_tracer/name.h"
+#include "python_tracer/platform.h"
+#include "python_tracer/roster.h"
+#include "python_tracer/session.h"
 
 __thread kpti_thread *kpti_thread_self __attribute__((tls_model("initial-exec")));
 

@@ -10,8 +10,8 @@
 #ifndef KPTI_THREAD_H
 #define KPTI_THREAD_H
 
-#include "cpython.h"
-#include "stream.h"
+#include "python_tracer/cpython.h"
+#include "python_tracer/stream.h"
 
 enum { KPTI_CODE_CACHE = 512, KPTI_C_CACHE = 256, KPTI_LINE_CACHE = 64, KPTI_CALLER_CACHE = 512 };
 

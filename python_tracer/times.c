@@ -1,6 +1,6 @@
 /* times.c: see times.h. The loop over plain enters and exits is one of the three hot ones of a
  * delivery: a load, a test, a store. */
-#include "times.h"
+#include "python_tracer/times.h"
 
 #define HIGH_HALF (~(uint64_t)UINT32_MAX)
 

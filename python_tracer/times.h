@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "recording.h"
+#include "python_tracer/recording.h"
 
 enum { KPTI_TIMES_BLOCK = 1024 };
 

@@ -1,13 +1,13 @@
-#include "tracebacks.h"
+#include "python_tracer/tracebacks.h"
 
-#include "fork.h"
-#include "function.h"
-#include "gather.h"
-#include "gatherer.h"
-#include "native.h"
-#include "place.h"
-#include "stack.h"
-#include "symbolize.h"
+#include "python_tracer/fork.h"
+#include "python_tracer/function.h"
+#include "python_tracer/gather.h"
+#include "python_tracer/gatherer.h"
+#include "python_tracer/native.h"
+#include "python_tracer/place.h"
+#include "python_tracer/stack.h"
+#include "python_tracer/symbolize.h"
 
 /* A host's own language: deeper stacks are cut, as native ones are. */
 enum { MOST_SCRIPT = 512 };

@@ -2,7 +2,7 @@
 #ifndef KPTI_TRACEBACKS_H
 #define KPTI_TRACEBACKS_H
 
-#include "impl/kpti_impl.h"
+#include "abi/impl/kpti_impl.h"
 
 extern const kpti_tracebacks_impl kpti_python_tracebacks;
 

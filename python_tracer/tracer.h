@@ -4,12 +4,12 @@
 #ifndef KPTI_TRACER_H
 #define KPTI_TRACER_H
 
-#include "clock.h"
-#include "far_ends.h"
-#include "filter.h"
-#include "guard.h"
-#include "platform.h"
-#include "stream.h"
+#include "python_tracer/clock.h"
+#include "python_tracer/far_ends.h"
+#include "python_tracer/filter.h"
+#include "python_tracer/guard.h"
+#include "python_tracer/platform.h"
+#include "python_tracer/stream.h"
 
 /* A kpt_watch whose code may die. */
 typedef struct kpti_watch {

@@ -1,10 +1,10 @@
-#include "walk.h"
+#include "python_tracer/walk.h"
 
-#include "name.h"
-#include "roster.h"
-#include "session.h"
-#include "text.h"
-#include "watch.h"
+#include "python_tracer/name.h"
+#include "python_tracer/roster.h"
+#include "python_tracer/session.h"
+#include "python_tracer/text.h"
+#include "python_tracer/watch.h"
 
 static _Atomic uint64_t walks;
 

@@ -4,7 +4,7 @@
 #ifndef KPTI_WALK_H
 #define KPTI_WALK_H
 
-#include "thread.h"
+#include "python_tracer/thread.h"
 
 /* The calling thread's; without the one on top while an enter is being recorded. Of those that the tracers
  * in ASK watch, their hosts are told. Finds out the thread's name on the way, and leaves a pending

@@ -1,11 +1,11 @@
-#include "watch.h"
+#include "python_tracer/watch.h"
 
-#include "host_call.h"
-#include "name.h"
-#include "platform.h"
-#include "roster.h"
-#include "session.h"
-#include "tracer.h"
+#include "python_tracer/host_call.h"
+#include "python_tracer/name.h"
+#include "python_tracer/platform.h"
+#include "python_tracer/roster.h"
+#include "python_tracer/session.h"
+#include "python_tracer/tracer.h"
 
 /* The first argument of the call in FRAME: a new reference, or NULL. */
 static PyObject *first_argument(PyFrameObject *frame)

@@ -3,7 +3,7 @@
 #ifndef KPTI_WATCH_H
 #define KPTI_WATCH_H
 
-#include "thread.h"
+#include "python_tracer/thread.h"
 
 /* CODE, whose frame has just begun, is entered, from the line CALLER if that is not 0: tells the hosts of
  * the tracers in MASK that watch it, and appends WORD's enter with their answers. In this order, as a collection that the host sets off is

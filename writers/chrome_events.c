@@ -1,4 +1,4 @@
-#include "chrome_events.h"
+#include "writers/chrome_events.h"
 
 _Static_assert(2 * KPTI_CHROME_MOST_NAME * KPTI_JSON_MOST_GROWTH + KPTI_CHROME_MOST_REST +
                        KPTI_CHROME_MOST_MORE <

@@ -4,12 +4,12 @@
 #ifndef KPTI_CHROME_EVENTS_H
 #define KPTI_CHROME_EVENTS_H
 
-#include "fragments.h"
-#include "json_text.h"
-#include "kpt_activity.h"
-#include "kpt_text.h"
-#include "out_file.h"
-#include "records.h"
+#include "abi/kpt_activity.h"
+#include "abi/kpt_text.h"
+#include "writers/fragments.h"
+#include "writers/json_text.h"
+#include "writers/out_file.h"
+#include "writers/records.h"
 
 #ifdef __cplusplus
 extern "C" {

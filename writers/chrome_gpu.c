@@ -1,8 +1,8 @@
-#include "chrome_gpu.h"
+#include "writers/chrome_gpu.h"
 
-#include "chrome_events.h"
-#include "gpu_index.h"
-#include "gpu_words.h"
+#include "writers/chrome_events.h"
+#include "writers/gpu_index.h"
+#include "writers/gpu_words.h"
 
 #define PUT KPTI_PUT
 

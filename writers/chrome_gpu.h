@@ -8,7 +8,7 @@
 #ifndef KPTI_CHROME_GPU_H
 #define KPTI_CHROME_GPU_H
 
-#include "format.h"
+#include "writers/format.h"
 
 /* Of all processes: what stands at the end of a file. */
 typedef struct kpti_chrome_gpu {

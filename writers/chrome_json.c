@@ -5,12 +5,12 @@
  * in integers. Times are microseconds with three decimals since base_ns, which the header has as
  * baseTimeNanoseconds: viewers read times as doubles, and those of today can't hold Unix time to the
  * nanosecond. Any order will do that has complete activities: KPT_ORDER_THREAD is the cheapest. */
-#include "chrome_events.h"
-#include "chrome_gpu.h"
-#include "chrome_notes.h"
-#include "chrome_tasks.h"
-#include "format.h"
-#include "stats_text.h"
+#include "writers/chrome_events.h"
+#include "writers/chrome_gpu.h"
+#include "writers/chrome_notes.h"
+#include "writers/chrome_tasks.h"
+#include "writers/format.h"
+#include "writers/stats_text.h"
 
 typedef struct chrome {
     kpti_writer base;

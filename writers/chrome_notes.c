@@ -1,7 +1,7 @@
-#include "chrome_notes.h"
+#include "writers/chrome_notes.h"
 
-#include "chrome_events.h"
-#include "u64_map.h"
+#include "writers/chrome_events.h"
+#include "writers/u64_map.h"
 
 #define PUT KPTI_PUT
 

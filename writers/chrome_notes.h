@@ -4,8 +4,8 @@
 #ifndef KPTI_CHROME_NOTES_H
 #define KPTI_CHROME_NOTES_H
 
-#include "fragments.h"
-#include "spans.h"
+#include "writers/fragments.h"
+#include "writers/spans.h"
 
 typedef struct kpti_chrome_notes {
     kpti_writer *writer;

@@ -1,4 +1,4 @@
-#include "chrome_splice.h"
+#include "writers/chrome_splice.h"
 
 int kpti_splice_open(kpti_splice *s, const char *source, kpti_splice_error *error)
 {

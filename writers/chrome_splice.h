@@ -8,8 +8,8 @@
 #ifndef KPTI_CHROME_SPLICE_H
 #define KPTI_CHROME_SPLICE_H
 
-#include "chrome_events.h"
-#include "kineto_gpu.h"
+#include "writers/chrome_events.h"
+#include "writers/kineto_gpu.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,6 +1,6 @@
-#include "chrome_tasks.h"
+#include "writers/chrome_tasks.h"
 
-#include "chrome_events.h"
+#include "writers/chrome_events.h"
 
 #define PUT KPTI_PUT
 

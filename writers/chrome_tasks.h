@@ -4,9 +4,9 @@
 #ifndef KPTI_CHROME_TASKS_H
 #define KPTI_CHROME_TASKS_H
 
-#include "format.h"
-#include "resumes.h"
-#include "task_tracks.h"
+#include "writers/format.h"
+#include "writers/resumes.h"
+#include "writers/task_tracks.h"
 
 typedef struct kpti_chrome_tasks {
     kpti_writer *writer;

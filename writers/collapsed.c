@@ -2,11 +2,11 @@
  * for each stack that was seen, with the time in microseconds that was spent in its last frame
  * itself. Stacks are kept as a tree: memory grows with stacks that differ, not with calls. Lines that
  * would have 0 are left out. */
-#include "frames.h"
-#include "json_text.h"
-#include "kpt_text.h"
-#include "text_table.h"
-#include "utf8.h"
+#include "abi/kpt_text.h"
+#include "writers/frames.h"
+#include "writers/json_text.h"
+#include "writers/text_table.h"
+#include "writers/utf8.h"
 
 enum { NS_PER_US = 1000 };
 /* Longer names are cut, as in the other formats. */

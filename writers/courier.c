@@ -1,6 +1,6 @@
-#include "courier.h"
+#include "writers/courier.h"
 
-#include "own_thread.h"
+#include "writers/own_thread.h"
 
 /* A call of Chrome JSON takes some 6 ns more with one, and hardly any more with two. */
 enum { SLOTS = 3 };

@@ -4,7 +4,7 @@
 #ifndef KPTI_COURIER_H
 #define KPTI_COURIER_H
 
-#include "heap.h"
+#include "writers/heap.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,4 +1,4 @@
-#include "descriptor.h"
+#include "writers/descriptor.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,7 +7,7 @@
 #ifndef KPTI_DESCRIPTOR_H
 #define KPTI_DESCRIPTOR_H
 
-#include "file_id.h"
+#include "writers/file_id.h"
 
 #ifdef __cplusplus
 extern "C" {

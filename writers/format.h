@@ -3,8 +3,8 @@
 #ifndef KPTI_FORMAT_H
 #define KPTI_FORMAT_H
 
-#include "made_up_tids.h"
-#include "writer.h"
+#include "writers/made_up_tids.h"
+#include "writers/writer.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,4 +1,4 @@
-#include "fragments.h"
+#include "writers/fragments.h"
 
 enum { BLOCK_BYTES = 64 * 1024 };
 

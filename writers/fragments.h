@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "table.h"
+#include "writers/table.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,4 +1,4 @@
-#include "frames.h"
+#include "writers/frames.h"
 
 kpt_status kpti_frames_init(kpti_frames *f, const kpti_frame_ops *ops, kpti_writer *writer)
 {

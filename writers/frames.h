@@ -4,7 +4,7 @@
 #ifndef KPTI_FRAMES_H
 #define KPTI_FRAMES_H
 
-#include "spans.h"
+#include "writers/spans.h"
 
 typedef struct kpti_frame_ops {
     /* The call AT opens, or the span SPAN where it is not NULL, whose point AT is. */

@@ -1,6 +1,6 @@
-#include "gpu_codec.h"
+#include "writers/gpu_codec.h"
 
-#include "proto.h"
+#include "writers/proto.h"
 
 /* A field of an entry. */
 typedef struct field {

@@ -4,7 +4,7 @@
 #ifndef KPTI_GPU_CODEC_H
 #define KPTI_GPU_CODEC_H
 
-#include "gpu_log.h"
+#include "writers/gpu_log.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,4 +1,4 @@
-#include "gpu_index.h"
+#include "writers/gpu_index.h"
 
 /* What is known of a number. */
 enum { IS_CALLED = 1 << 0, IS_STARTED = 1 << 1, IS_DRAWN = 1 << 2 };

@@ -1,4 +1,4 @@
-#include "gpu_kpt.h"
+#include "writers/gpu_kpt.h"
 
 /* Texts and nodes go out in records of about this size: a stream's memory is bounded. */
 enum { RECORD_BYTES = 64 * 1024 };

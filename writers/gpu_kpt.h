@@ -2,8 +2,8 @@
 #ifndef KPTI_GPU_KPT_H
 #define KPTI_GPU_KPT_H
 
-#include "gpu_log.h"
-#include "kpt_writer.h"
+#include "writers/gpu_log.h"
+#include "writers/kpt_writer.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,4 +1,4 @@
-#include "gpu_kpt.h"
+#include "writers/gpu_kpt.h"
 
 static kpt_status take_texts(kpti_gpu_log *log, kpti_kpt_gpu head, const char *at, uint64_t size)
 {

@@ -1,9 +1,9 @@
-#include "gpu_log.h"
+#include "writers/gpu_log.h"
 
 #include <string.h>
 
-#include "gpu_codec.h"
-#include "gpu_words.h"
+#include "writers/gpu_codec.h"
+#include "writers/gpu_words.h"
 
 enum { BLOCK_BYTES = 64 * 1024 };
 

@@ -8,9 +8,9 @@
 #ifndef KPTI_GPU_LOG_H
 #define KPTI_GPU_LOG_H
 
-#include "clock_shift.h"
-#include "kpt_gpu.h"
-#include "text_table.h"
+#include "abi/kpt_gpu.h"
+#include "writers/clock_shift.h"
+#include "writers/text_table.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,4 +1,4 @@
-#include "gpu_report.h"
+#include "writers/gpu_report.h"
 
 #include <string.h>
 

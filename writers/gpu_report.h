@@ -3,7 +3,7 @@
 #ifndef KPTI_GPU_REPORT_H
 #define KPTI_GPU_REPORT_H
 
-#include "gpu_log.h"
+#include "writers/gpu_log.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,8 +1,8 @@
-#include "gpu_words.h"
+#include "writers/gpu_words.h"
 
 #include <stdio.h>
 
-#include "kpt_text.h"
+#include "abi/kpt_text.h"
 
 /* By CUpti_ActivityMemcpyKind, CUpti_ActivityMemoryKind, CUpti_ActivitySynchronizationType, KPT_GPU_*. */
 static const char *const copies[] = {"Unknown", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA",

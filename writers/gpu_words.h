@@ -2,7 +2,7 @@
 #ifndef KPTI_GPU_WORDS_H
 #define KPTI_GPU_WORDS_H
 
-#include "kpt_gpu.h"
+#include "abi/kpt_gpu.h"
 
 #ifdef __cplusplus
 extern "C" {

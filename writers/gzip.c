@@ -1,4 +1,4 @@
-#include "gzip.h"
+#include "writers/gzip.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -7,7 +7,7 @@
 #define ZLIB_CONST
 #include <zlib.h>
 
-#include "gzip_team.h"
+#include "writers/gzip_team.h"
 
 /* Measured on traces (MB/s, times smaller): level 1 262 and 13.0, level 3 242 and 13.5, level 6 98 and
  * 15.5, level 9, which is Python's own, 43 and 16.3. More memory than 8 was slower. */

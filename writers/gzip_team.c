@@ -1,4 +1,4 @@
-#include "gzip_team.h"
+#include "writers/gzip_team.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -8,7 +8,7 @@
 #define ZLIB_CONST
 #include <zlib.h>
 
-#include "own_thread.h"
+#include "writers/own_thread.h"
 
 /* On traces (docs/torch.md) these are 0.82 of level 1's bytes, as level 6's are, in 2.4 of its time; level 6
  * takes 2.7, and Python's own level 9 11. */

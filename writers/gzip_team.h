@@ -7,7 +7,7 @@
 #ifndef KPTI_GZIP_TEAM_H
 #define KPTI_GZIP_TEAM_H
 
-#include "gzip.h"
+#include "writers/gzip.h"
 
 #ifdef __cplusplus
 extern "C" {

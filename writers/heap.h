@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "kpt_base.h"
+#include "abi/kpt_base.h"
 
 #ifdef __cplusplus
 extern "C" {

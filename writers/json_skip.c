@@ -1,4 +1,4 @@
-#include "json_skip.h"
+#include "writers/json_skip.h"
 
 #include <stddef.h>
 

@@ -1,9 +1,9 @@
-#include "json_text.h"
+#include "writers/json_text.h"
 
 #include <math.h>
 #include <stdio.h>
 
-#include "utf8.h"
+#include "writers/utf8.h"
 
 // clang-format off
 #define TEN(d) d "0" d "1" d "2" d "3" d "4" d "5" d "6" d "7" d "8" d "9"

@@ -1,4 +1,4 @@
-#include "kineto_file.h"
+#include "writers/kineto_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "descriptor.h"
-#include "json_skip.h"
+#include "writers/descriptor.h"
+#include "writers/json_skip.h"
 
 /* How much of the file's beginning and end is looked at, at first and at most. */
 enum { FIRST_WINDOW = 64 * 1024, MOST_WINDOW = 64 * 1024 * 1024 };

@@ -5,8 +5,8 @@
 #ifndef KPTI_KINETO_FILE_H
 #define KPTI_KINETO_FILE_H
 
-#include "kineto_head.h"
-#include "out_file.h"
+#include "writers/kineto_head.h"
+#include "writers/out_file.h"
 
 #ifdef __cplusplus
 extern "C" {

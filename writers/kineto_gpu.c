@@ -1,8 +1,8 @@
-#include "kineto_gpu.h"
+#include "writers/kineto_gpu.h"
 
 #include <errno.h>
 
-#include "json_skip.h"
+#include "writers/json_skip.h"
 
 /* How much of the file is read at once, and the longest event that is read. */
 enum { WINDOW = 256 * 1024, MOST_WINDOW = 64 * 1024 * 1024 };

@@ -7,8 +7,8 @@
 #ifndef KPTI_KINETO_GPU_H
 #define KPTI_KINETO_GPU_H
 
-#include "fragments.h"
-#include "kineto_file.h"
+#include "writers/fragments.h"
+#include "writers/kineto_file.h"
 
 #ifdef __cplusplus
 extern "C" {

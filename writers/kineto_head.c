@@ -1,7 +1,7 @@
-#include "kineto_head.h"
+#include "writers/kineto_head.h"
 
-#include "json_skip.h"
-#include "json_text.h"
+#include "writers/json_skip.h"
+#include "writers/json_text.h"
 
 /* A line from its first character to the comma at its end. */
 typedef struct line {

@@ -6,7 +6,7 @@
 #ifndef KPTI_KINETO_HEAD_H
 #define KPTI_KINETO_HEAD_H
 
-#include "heap.h"
+#include "writers/heap.h"
 
 #ifdef __cplusplus
 extern "C" {

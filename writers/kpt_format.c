@@ -1,4 +1,4 @@
-#include "kpt_format.h"
+#include "writers/kpt_format.h"
 
 _Static_assert(sizeof(kpti_kpt_head) == 64 && sizeof(kpti_kpt_record) == 24 &&
                    sizeof(kpti_kpt_chunk) == 48 && sizeof(kpti_kpt_note) == 56 &&

@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "kpt_chunk.h"
+#include "abi/kpt_chunk.h"
 
 #ifdef __cplusplus
 extern "C" {

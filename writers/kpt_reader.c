@@ -1,4 +1,4 @@
-#include "kpt_reader.h"
+#include "writers/kpt_reader.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -6,9 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "descriptor.h"
-#include "gpu_kpt.h"
-#include "kpt_text.h"
+#include "abi/kpt_text.h"
+#include "writers/descriptor.h"
+#include "writers/gpu_kpt.h"
 
 /* Bytes of the file that are resident while it is opened. */
 enum { MOST_RESIDENT = 16 << 20 };

@@ -3,9 +3,9 @@
 #ifndef KPTI_KPT_READER_H
 #define KPTI_KPT_READER_H
 
-#include "gpu_log.h"
-#include "kpt_format.h"
-#include "notes.h"
+#include "writers/gpu_log.h"
+#include "writers/kpt_format.h"
+#include "writers/notes.h"
 
 #ifdef __cplusplus
 extern "C" {

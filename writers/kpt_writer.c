@@ -1,4 +1,4 @@
-#include "kpt_writer.h"
+#include "writers/kpt_writer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -6,7 +6,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "descriptor.h"
+#include "writers/descriptor.h"
 
 enum { PARTS = 4 };
 

@@ -10,10 +10,10 @@
 
 #include <pthread.h>
 
-#include "file_id.h"
-#include "kpt_format.h"
-#include "notes.h"
-#include "out_file.h"
+#include "writers/file_id.h"
+#include "writers/kpt_format.h"
+#include "writers/notes.h"
+#include "writers/out_file.h"
 
 #ifdef __cplusplus
 extern "C" {

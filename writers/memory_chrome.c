@@ -1,10 +1,10 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "json_text.h"
-#include "kpt_text.h"
-#include "memory_dump.h"
-#include "memory_tree.h"
+#include "abi/kpt_text.h"
+#include "writers/json_text.h"
+#include "writers/memory_dump.h"
+#include "writers/memory_tree.h"
 
 /* Most bytes of an event beside its name's, numbers and all. */
 enum { EVENT_ROOM = 1024 };

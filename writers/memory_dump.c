@@ -1,4 +1,4 @@
-#include "memory_dump.h"
+#include "writers/memory_dump.h"
 
 #include <stdlib.h>
 

@@ -3,9 +3,9 @@
 #ifndef KPTI_MEMORY_DUMP_H
 #define KPTI_MEMORY_DUMP_H
 
-#include "kpt_traceback.h"
-#include "memory_history.h"
-#include "out_file.h"
+#include "abi/kpt_traceback.h"
+#include "writers/memory_history.h"
+#include "writers/out_file.h"
 
 #ifdef __cplusplus
 extern "C" {

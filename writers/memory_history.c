@@ -1,4 +1,4 @@
-#include "memory_history.h"
+#include "writers/memory_history.h"
 
 #include <math.h>
 #include <stdlib.h>

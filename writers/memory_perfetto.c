@@ -1,10 +1,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "memory_dump.h"
-#include "perfetto_wire.h"
-#include "proto.h"
-#include "u64_map.h"
+#include "writers/memory_dump.h"
+#include "writers/perfetto_wire.h"
+#include "writers/proto.h"
+#include "writers/u64_map.h"
 
 /* Most bytes of a packet beside its names'. */
 enum { PACKET_ROOM = 512, MOST_NAME = 4096, SEQUENCE = 1 };

@@ -1,4 +1,4 @@
-#include "memory_segments.h"
+#include "writers/memory_segments.h"
 
 #include <stdlib.h>
 #include <string.h>

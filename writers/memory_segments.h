@@ -3,7 +3,7 @@
 #ifndef KPTI_MEMORY_SEGMENTS_H
 #define KPTI_MEMORY_SEGMENTS_H
 
-#include "memory_history.h"
+#include "writers/memory_history.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,10 +1,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "json_text.h"
-#include "memory_dump.h"
-#include "memory_tree.h"
-#include "u64_map.h"
+#include "writers/json_text.h"
+#include "writers/memory_dump.h"
+#include "writers/memory_tree.h"
+#include "writers/u64_map.h"
 
 /* Bytes and blocks; of a sampled recording, what is guessed from it. */
 typedef struct amount {

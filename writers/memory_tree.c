@@ -1,8 +1,8 @@
-#include "memory_tree.h"
+#include "writers/memory_tree.h"
 
 #include <stdlib.h>
 
-#include "u64_map.h"
+#include "writers/u64_map.h"
 
 typedef struct growing {
     kpti_memory_tree *tree;

@@ -2,7 +2,7 @@
 #ifndef KPTI_MEMORY_TREE_H
 #define KPTI_MEMORY_TREE_H
 
-#include "memory_dump.h"
+#include "writers/memory_dump.h"
 
 #ifdef __cplusplus
 extern "C" {

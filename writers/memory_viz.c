@@ -1,10 +1,10 @@
 #include <stdlib.h>
 
-#include "kpt_text.h"
-#include "memory_dump.h"
-#include "memory_segments.h"
-#include "pickle.h"
-#include "utf8.h"
+#include "abi/kpt_text.h"
+#include "writers/memory_dump.h"
+#include "writers/memory_segments.h"
+#include "writers/pickle.h"
+#include "writers/utf8.h"
 
 /* Words that come again and again: the first numbers of the memo are theirs. */
 enum word {

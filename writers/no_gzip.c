@@ -1,7 +1,7 @@
 /* no_gzip.c: in place of gzip.c where there is no zlib for the target of a cross build. */
 #include <errno.h>
 
-#include "gzip.h"
+#include "writers/gzip.h"
 
 int kpti_gzip_open(kpti_gzip **stream, int how, kpti_gzip_out_fn out, void *ctx)
 {

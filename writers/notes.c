@@ -1,9 +1,9 @@
-#include "notes.h"
+#include "writers/notes.h"
 
 #include <string.h>
 
-#include "json_skip.h"
-#include "utf8.h"
+#include "writers/json_skip.h"
+#include "writers/utf8.h"
 
 enum { FIRST_CAPACITY = 64, BLOCK_BYTES = 4000 };
 

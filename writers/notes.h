@@ -6,7 +6,7 @@
 #ifndef KPTI_NOTES_H
 #define KPTI_NOTES_H
 
-#include "table.h"
+#include "writers/table.h"
 
 #ifdef __cplusplus
 extern "C" {

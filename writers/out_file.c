@@ -1,4 +1,4 @@
-#include "out_file.h"
+#include "writers/out_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "descriptor.h"
+#include "writers/descriptor.h"
 
 enum { BUFFER_BYTES = KPTI_OUT_PIECE_BYTES + KPTI_OUT_BUFFER_BYTES };
 

@@ -7,11 +7,11 @@
 #ifndef KPTI_OUT_FILE_H
 #define KPTI_OUT_FILE_H
 
-#include "courier.h"
-#include "file_id.h"
-#include "gzip.h"
-#include "heap.h"
-#include "out_path.h"
+#include "writers/courier.h"
+#include "writers/file_id.h"
+#include "writers/gzip.h"
+#include "writers/heap.h"
+#include "writers/out_path.h"
 
 #ifdef __cplusplus
 extern "C" {

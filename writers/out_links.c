@@ -1,4 +1,4 @@
-#include "out_links.h"
+#include "writers/out_links.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "out_path.h"
+#include "writers/out_path.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,8 +10,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "descriptor.h"
-#include "out_links.h"
+#include "writers/descriptor.h"
+#include "writers/out_links.h"
 
 enum { MOST_LINKS = 40 }; /* as the kernel */
 

@@ -1,4 +1,4 @@
-#include "own_thread.h"
+#include "writers/own_thread.h"
 
 #include <signal.h>
 

@@ -1,4 +1,4 @@
-#include "packed.h"
+#include "writers/packed.h"
 
 #include <errno.h>
 

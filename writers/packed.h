@@ -3,7 +3,7 @@
 #ifndef KPTI_PACKED_H
 #define KPTI_PACKED_H
 
-#include "out_file.h"
+#include "writers/out_file.h"
 
 /* Begins as zeroes with an out. */
 typedef struct kpti_packed {

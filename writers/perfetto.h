@@ -7,15 +7,15 @@
 #ifndef KPTI_PERFETTO_H
 #define KPTI_PERFETTO_H
 
-#include "format.h"
-#include "fragments.h"
-#include "kpt_text.h"
-#include "perfetto_wire.h"
-#include "proto.h"
-#include "resumes.h"
-#include "spans.h"
-#include "task_tracks.h"
-#include "u64_map.h"
+#include "abi/kpt_text.h"
+#include "writers/format.h"
+#include "writers/fragments.h"
+#include "writers/perfetto_wire.h"
+#include "writers/proto.h"
+#include "writers/resumes.h"
+#include "writers/spans.h"
+#include "writers/task_tracks.h"
+#include "writers/u64_map.h"
 
 /* Longer ones are cut, or left out: no viewer shows them, and an event must fit into the buffer. */
 enum { KPTI_PERFETTO_MOST_NAME = 16 * 1024, KPTI_PERFETTO_MOST_ARGS = 64 * 1024 };

@@ -3,9 +3,9 @@
  * streams, and these below that of their device. Names and stacks are told once. */
 #include <stdio.h>
 
-#include "gpu_index.h"
-#include "gpu_words.h"
-#include "perfetto.h"
+#include "writers/gpu_index.h"
+#include "writers/gpu_words.h"
+#include "writers/perfetto.h"
 
 /* What annotations are called, by the number that sequence 1 gives them. */
 enum {

@@ -1,4 +1,4 @@
-#include "perfetto.h"
+#include "writers/perfetto.h"
 
 #include <math.h>
 

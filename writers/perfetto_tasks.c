@@ -1,6 +1,6 @@
 /* Tasks of asyncio in a Perfetto trace: each has a track, on which its resumes are slices. A flow leads from
  * one to the next. */
-#include "perfetto.h"
+#include "writers/perfetto.h"
 
 /* The task's track, made when it is first needed; NULL without a failure: there are too many. */
 static kpt_status track_of(kpti_perfetto *w, const kpti_note *note, uint32_t task,

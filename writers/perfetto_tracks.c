@@ -1,4 +1,4 @@
-#include "perfetto.h"
+#include "writers/perfetto.h"
 
 enum { OWN_SEQUENCE = 1, FIRST_THREAD_SEQUENCE = 2 };
 /* Tracks are numbered from the writer's uuids: the process, threads, what is made. */

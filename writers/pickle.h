@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "out_file.h"
+#include "writers/out_file.h"
 
 typedef struct kpti_pickle {
     kpti_out_file *out;

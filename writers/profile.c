@@ -1,11 +1,11 @@
-#include "profile.h"
+#include "writers/profile.h"
 
 #include <string.h>
 
-#include "notes.h"
-#include "records.h"
-#include "table.h"
-#include "u64_map.h"
+#include "writers/notes.h"
+#include "writers/records.h"
+#include "writers/table.h"
+#include "writers/u64_map.h"
 
 /* Calls of one function, one beside the other, whose time is in its total, and may turn out to lie
  * within another call of it. */

@@ -8,8 +8,8 @@
 #ifndef KPTI_PROFILE_H
 #define KPTI_PROFILE_H
 
-#include "heap.h"
-#include "kpt_activity.h"
+#include "abi/kpt_activity.h"
+#include "writers/heap.h"
 
 #ifdef __cplusplus
 extern "C" {

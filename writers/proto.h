@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-#include "kpt_base.h"
-#include "utf8.h"
+#include "abi/kpt_base.h"
+#include "writers/utf8.h"
 
 enum { KPTI_PROTO_MOST_VARINT = 10, KPTI_PROTO_MOST_TAG = 5 };
 /* Most bytes of a field that is a number. */

@@ -2,7 +2,7 @@
 #ifndef KPTI_RECORDS_H
 #define KPTI_RECORDS_H
 
-#include "kpt_activity.h"
+#include "abi/kpt_activity.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,11 +1,11 @@
 /* report.c: one page of HTML that shows a trace, with nothing from elsewhere: the fixed page, then the data
  * in an element of its own, as base64, which no name can end. Calls come by time, as events of five bytes or
  * so; a thread's go out when there are many, so that memory grows with names and threads only. */
-#include "report.h"
-#include "report_gpu.h"
+#include "writers/report.h"
+#include "writers/report_gpu.h"
 
-#include "proto.h"
-#include "report_page.h"
+#include "writers/proto.h"
+#include "writers/report_page.h"
 
 enum { FIRST_BYTES = 256, MOST_BYTES = 32 * 1024 };
 

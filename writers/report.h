@@ -6,10 +6,10 @@
 #ifndef KPTI_REPORT_H
 #define KPTI_REPORT_H
 
-#include "fragments.h"
-#include "frames.h"
-#include "packed.h"
-#include "resumes.h"
+#include "writers/fragments.h"
+#include "writers/frames.h"
+#include "writers/packed.h"
+#include "writers/resumes.h"
 
 typedef struct kpti_report_lane {
     char *events; /* that have not gone out yet */

@@ -1,10 +1,10 @@
-#include "report_gpu.h"
+#include "writers/report_gpu.h"
 
 #include <stdio.h>
 
-#include "chrome_events.h"
-#include "gpu_index.h"
-#include "gpu_report.h"
+#include "writers/chrome_events.h"
+#include "writers/gpu_index.h"
+#include "writers/gpu_report.h"
 
 #define PUT KPTI_PUT
 

@@ -1,6 +1,6 @@
-#include "chrome_events.h"
-#include "report.h"
-#include "stats_text.h"
+#include "writers/chrome_events.h"
+#include "writers/report.h"
+#include "writers/stats_text.h"
 
 #define PUT KPTI_PUT
 

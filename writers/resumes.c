@@ -1,4 +1,4 @@
-#include "resumes.h"
+#include "writers/resumes.h"
 
 /* Those that are open on a thread, the innermost last: a task may start another one within its resume. */
 typedef struct kpti_resume_lane {

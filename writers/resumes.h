@@ -6,8 +6,8 @@
 #ifndef KPTI_RESUMES_H
 #define KPTI_RESUMES_H
 
-#include "kpt_activity.h"
-#include "table.h"
+#include "abi/kpt_activity.h"
+#include "writers/table.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,4 +1,4 @@
-#include "spans.h"
+#include "writers/spans.h"
 
 enum { CAME = 1 << 0, WRITTEN = 1 << 1 };
 

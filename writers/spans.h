@@ -9,7 +9,7 @@
 #ifndef KPTI_SPANS_H
 #define KPTI_SPANS_H
 
-#include "format.h"
+#include "writers/format.h"
 
 typedef struct kpti_spans {
     kpti_heap heap;

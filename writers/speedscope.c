@@ -1,10 +1,10 @@
 /* speedscope.c: speedscope's own format: an "evented" profile for each thread, in nanoseconds since
  * base_ns. A profile stands in the file as a whole, while calls come by time, of all threads
  * together: so each thread's events are kept, in six to ten bytes a call, and written at the end. */
-#include "chrome_events.h"
-#include "frames.h"
-#include "proto.h"
-#include "text_table.h"
+#include "writers/chrome_events.h"
+#include "writers/frames.h"
+#include "writers/proto.h"
+#include "writers/text_table.h"
 
 enum { FIRST_BLOCK_BYTES = 256, MOST_BLOCK_BYTES = 64 * 1024 };
 

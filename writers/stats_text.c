@@ -1,6 +1,6 @@
-#include "stats_text.h"
+#include "writers/stats_text.h"
 
-#include "json_text.h"
+#include "writers/json_text.h"
 
 static const struct counter {
     const char *member;

@@ -3,7 +3,7 @@
 #ifndef KPTI_STATS_TEXT_H
 #define KPTI_STATS_TEXT_H
 
-#include "kpt_tracer.h"
+#include "abi/kpt_tracer.h"
 
 enum { KPTI_STATS_MOST_TEXT = 1024 };
 

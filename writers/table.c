@@ -1,4 +1,4 @@
-#include "table.h"
+#include "writers/table.h"
 
 #include <string.h>
 

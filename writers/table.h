@@ -2,7 +2,7 @@
 #ifndef KPTI_TABLE_H
 #define KPTI_TABLE_H
 
-#include "heap.h"
+#include "writers/heap.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,7 +1,7 @@
-#include "task_profile.h"
+#include "writers/task_profile.h"
 
-#include "records.h"
-#include "resumes.h"
+#include "writers/records.h"
+#include "writers/resumes.h"
 
 struct kpti_task_profile {
     kpti_heap heap;

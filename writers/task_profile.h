@@ -7,8 +7,8 @@
 #ifndef KPTI_TASK_PROFILE_H
 #define KPTI_TASK_PROFILE_H
 
-#include "kpt_activity.h"
-#include "notes.h"
+#include "abi/kpt_activity.h"
+#include "writers/notes.h"
 
 #ifdef __cplusplus
 extern "C" {

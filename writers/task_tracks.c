@@ -1,4 +1,4 @@
-#include "task_tracks.h"
+#include "writers/task_tracks.h"
 
 #include <stdio.h>
 

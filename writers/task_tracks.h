@@ -3,7 +3,7 @@
 #ifndef KPTI_TASK_TRACKS_H
 #define KPTI_TASK_TRACKS_H
 
-#include "notes.h"
+#include "writers/notes.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,6 +1,6 @@
-#include "text_table.h"
+#include "writers/text_table.h"
 
-#include "json_text.h"
+#include "writers/json_text.h"
 
 enum { MORE_ROOM = 64 };
 

@@ -3,8 +3,8 @@
 #ifndef KPTI_TEXT_TABLE_H
 #define KPTI_TEXT_TABLE_H
 
-#include "fragments.h"
-#include "u64_map.h"
+#include "writers/fragments.h"
+#include "writers/u64_map.h"
 
 /* Writes TEXT as the format has it into room of MOST_GROWTH times its size and some; where it ended. */
 typedef char *(*kpti_put_text_fn)(char *out, kpt_str text);

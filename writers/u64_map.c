@@ -1,4 +1,4 @@
-#include "u64_map.h"
+#include "writers/u64_map.h"
 
 #include <string.h>
 

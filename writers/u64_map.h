@@ -2,7 +2,7 @@
 #ifndef KPTI_U64_MAP_H
 #define KPTI_U64_MAP_H
 
-#include "table.h"
+#include "writers/table.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,4 +1,4 @@
-#include "utf8.h"
+#include "writers/utf8.h"
 
 #include <string.h>
 

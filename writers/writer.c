@@ -1,12 +1,12 @@
-#include "writer.h"
+#include "writers/writer.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
 
-#include "format.h"
-#include "kpt_text.h"
-#include "records.h"
+#include "abi/kpt_text.h"
+#include "writers/format.h"
+#include "writers/records.h"
 
 /* --- formats ---------------------------------------------------------------------------------- */
 

@@ -8,12 +8,12 @@
 #ifndef KPTI_WRITER_H
 #define KPTI_WRITER_H
 
-#include "gpu_log.h"
-#include "heap.h"
-#include "kpt_activity.h"
-#include "kpt_tracer.h"
-#include "notes.h"
-#include "out_file.h"
+#include "abi/kpt_activity.h"
+#include "abi/kpt_tracer.h"
+#include "writers/gpu_log.h"
+#include "writers/heap.h"
+#include "writers/notes.h"
+#include "writers/out_file.h"
 
 #ifdef __cplusplus
 extern "C" {

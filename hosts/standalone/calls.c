@@ -1,4 +1,4 @@
-#include "calls.h"
+#include "hosts/standalone/calls.h"
 
 const char kpti_capsule_name[] = "kpytrace._standalone.trace";
 

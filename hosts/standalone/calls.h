@@ -6,7 +6,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include "host.h"
+#include "hosts/standalone/host.h"
 
 extern const char kpti_capsule_name[];
 

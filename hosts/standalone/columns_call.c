@@ -1,5 +1,5 @@
-#include "calls.h"
-#include "records.h"
+#include "hosts/standalone/calls.h"
+#include "writers/records.h"
 
 /* What a batch's calls have, a column each; Python gets them as bytes, in this order. */
 typedef struct columns {

@@ -1,4 +1,4 @@
-#include "crash.h"
+#include "hosts/standalone/crash.h"
 
 #include <errno.h>
 #include <sched.h>

@@ -15,7 +15,7 @@
 #ifndef KPTI_STANDALONE_CRASH_H
 #define KPTI_STANDALONE_CRASH_H
 
-#include "keeper.h"
+#include "hosts/standalone/keeper.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,4 +1,4 @@
-#include "door.h"
+#include "hosts/standalone/door.h"
 
 #include <dlfcn.h>
 

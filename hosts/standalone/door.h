@@ -2,7 +2,7 @@
 #ifndef KPTI_STANDALONE_DOOR_H
 #define KPTI_STANDALONE_DOOR_H
 
-#include "error.h"
+#include "hosts/standalone/error.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -5,7 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "kpt.h"
+#include "abi/kpt.h"
 
 typedef struct kpti_session_error {
     kpt_status status;

@@ -1,4 +1,4 @@
-#include "farewell.h"
+#include "hosts/standalone/farewell.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -6,7 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "keeper.h"
+#include "hosts/standalone/keeper.h"
 
 /* The list, and whether the signal has come. Control is around whole calls: the thread never takes it. */
 static pthread_mutex_t control = PTHREAD_MUTEX_INITIALIZER;

@@ -1,11 +1,11 @@
-#include "gpu.h"
+#include "hosts/standalone/gpu.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "kpt_text.h"
-#include "traceback.h"
+#include "abi/kpt_text.h"
+#include "hosts/standalone/traceback.h"
 
 /* Of events in memory: some 30 million; a flight recorder's, two. What is streamed does not stay. */
 static const uint64_t most_bytes = UINT64_C(1) << 30;

@@ -4,9 +4,9 @@
 #ifndef KPTI_STANDALONE_GPU_H
 #define KPTI_STANDALONE_GPU_H
 
-#include "door.h"
-#include "gpu_log.h"
-#include "kpt_gpu.h"
+#include "abi/kpt_gpu.h"
+#include "hosts/standalone/door.h"
+#include "writers/gpu_log.h"
 
 #ifdef __cplusplus
 extern "C" {

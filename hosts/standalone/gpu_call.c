@@ -1,5 +1,5 @@
-#include "calls.h"
-#include "gpu_report.h"
+#include "hosts/standalone/calls.h"
+#include "writers/gpu_report.h"
 
 /* A text as bytes: names may be anything. */
 static PyObject *text(const kpti_gpu_log *log, uint32_t number)

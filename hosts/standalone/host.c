@@ -1,4 +1,4 @@
-#include "host.h"
+#include "hosts/standalone/host.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "descriptor.h"
-#include "session.h"
+#include "hosts/standalone/session.h"
+#include "writers/descriptor.h"
 
 enum { NS_PER_SECOND = KPTI_NS_PER_SECOND };
 /* A flight recorder keeps so many of the user's own notes. */

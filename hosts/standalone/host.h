@@ -12,11 +12,11 @@
 #ifndef KPTI_STANDALONE_HOST_H
 #define KPTI_STANDALONE_HOST_H
 
-#include "error.h"
-#include "kpt_reader.h"
-#include "profile.h"
-#include "task_profile.h"
-#include "writer.h"
+#include "hosts/standalone/error.h"
+#include "writers/kpt_reader.h"
+#include "writers/profile.h"
+#include "writers/task_profile.h"
+#include "writers/writer.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,4 +1,4 @@
-#include "keeper.h"
+#include "hosts/standalone/keeper.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "own_thread.h"
+#include "writers/own_thread.h"
 
 enum { NS_PER_SECOND = 1000 * 1000 * 1000 };
 

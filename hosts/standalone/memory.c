@@ -1,4 +1,4 @@
-#include "memory.h"
+#include "hosts/standalone/memory.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "farewell.h"
+#include "hosts/standalone/farewell.h"
 
 struct kpti_recording {
     kpti_door door;

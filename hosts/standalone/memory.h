@@ -6,7 +6,7 @@
 #ifndef KPTI_STANDALONE_MEMORY_H
 #define KPTI_STANDALONE_MEMORY_H
 
-#include "door.h"
+#include "hosts/standalone/door.h"
 
 #ifdef __cplusplus
 extern "C" {

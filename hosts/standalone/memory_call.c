@@ -1,5 +1,5 @@
-#include "calls.h"
-#include "memory.h"
+#include "hosts/standalone/calls.h"
+#include "hosts/standalone/memory.h"
 
 /* Recordings of memory as the module's functions. The GIL is held in start and stop, as the tracer changes
  * Python's allocators there, and released in all else. */

@@ -1,9 +1,9 @@
-#include "merge.h"
+#include "hosts/standalone/merge.h"
 
 #include <stdlib.h>
 
-#include "records.h"
-#include "source.h"
+#include "hosts/standalone/source.h"
+#include "writers/records.h"
 
 struct kpti_merge {
     char path[PATH_MAX];

@@ -7,8 +7,8 @@
 #ifndef KPTI_STANDALONE_MERGE_H
 #define KPTI_STANDALONE_MERGE_H
 
-#include "clock_shift.h"
-#include "host.h"
+#include "hosts/standalone/host.h"
+#include "writers/clock_shift.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,5 +1,5 @@
-#include "calls.h"
-#include "merge.h"
+#include "hosts/standalone/calls.h"
+#include "hosts/standalone/merge.h"
 
 static const char merge_name[] = "kpytrace._standalone.merge";
 

@@ -8,11 +8,11 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include "calls.h"
-#include "farewell.h"
-#include "options.h"
-#include "report_page.h"
-#include "traceback_type.h"
+#include "hosts/standalone/calls.h"
+#include "hosts/standalone/farewell.h"
+#include "hosts/standalone/options.h"
+#include "hosts/standalone/traceback_type.h"
+#include "writers/report_page.h"
 
 /* --- the functions ---------------------------------------------------------------------------- */
 

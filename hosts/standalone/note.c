@@ -2,7 +2,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "session.h"
+#include "hosts/standalone/session.h"
 
 /* Adds NOTE to the log: its number, or 0. */
 static uint32_t add_note(kpti_session *s, const kpti_note *note)

@@ -1,5 +1,5 @@
 #define PY_SSIZE_T_CLEAN
-#include "options.h"
+#include "hosts/standalone/options.h"
 
 typedef enum option_kind {
     SWITCH,

@@ -5,7 +5,7 @@
 
 #include <Python.h>
 
-#include "host.h"
+#include "hosts/standalone/host.h"
 
 /* Filters and texts borrow the bytes of the dictionary that they come from. */
 typedef struct kpti_start_args {

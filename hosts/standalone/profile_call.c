@@ -1,4 +1,4 @@
-#include "calls.h"
+#include "hosts/standalone/calls.h"
 
 /* What a row is about, and what it counts. */
 static PyObject *row_to_tuple(const kpti_profile *profile, const kpti_profile_row *row)

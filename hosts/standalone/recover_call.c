@@ -1,5 +1,5 @@
-#include "calls.h"
-#include "door.h"
+#include "hosts/standalone/calls.h"
+#include "hosts/standalone/door.h"
 
 const char kpti_recover_doc[] =
     "recover(plugin, journal, path): makes the execution trace PATH of a journal whose process was "

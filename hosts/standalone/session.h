@@ -12,13 +12,13 @@
 #include <sys/types.h>
 #include <time.h>
 
-#include "door.h"
-#include "farewell.h"
-#include "gpu.h"
-#include "gpu_kpt.h"
-#include "host.h"
-#include "keeper.h"
-#include "kpt_writer.h"
+#include "hosts/standalone/door.h"
+#include "hosts/standalone/farewell.h"
+#include "hosts/standalone/gpu.h"
+#include "hosts/standalone/host.h"
+#include "hosts/standalone/keeper.h"
+#include "writers/gpu_kpt.h"
+#include "writers/kpt_writer.h"
 
 /* Invariant: tracer.ops is set while the session is open; stopped tells what the host was told. */
 struct kpti_session {

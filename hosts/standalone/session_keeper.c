@@ -2,8 +2,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "crash.h"
-#include "session.h"
+#include "hosts/standalone/crash.h"
+#include "hosts/standalone/session.h"
 
 enum { NS_PER_SECOND = 1000 * 1000 * 1000 };
 

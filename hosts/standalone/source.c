@@ -1,4 +1,4 @@
-#include "source.h"
+#include "hosts/standalone/source.h"
 
 void kpti_source_end(kpti_source *from)
 {

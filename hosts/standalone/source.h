@@ -3,7 +3,7 @@
 #ifndef KPTI_STANDALONE_SOURCE_H
 #define KPTI_STANDALONE_SOURCE_H
 
-#include "session.h"
+#include "hosts/standalone/session.h"
 
 typedef struct kpti_source {
     kpt_tracer tracer;

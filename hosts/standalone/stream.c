@@ -1,7 +1,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "session.h"
+#include "hosts/standalone/session.h"
 
 int kpti_session_begin_stream(kpti_session *s, const char *path)
 {

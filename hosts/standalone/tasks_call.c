@@ -1,4 +1,4 @@
-#include "calls.h"
+#include "hosts/standalone/calls.h"
 
 /* The list that the rows go into; the call before has let the GIL go. */
 typedef struct listing {

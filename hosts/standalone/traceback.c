@@ -1,8 +1,8 @@
-#include "traceback.h"
+#include "hosts/standalone/traceback.h"
 
 #include <stdlib.h>
 
-#include "door.h"
+#include "hosts/standalone/door.h"
 
 typedef struct gatherer {
     kpti_door door; /* the plugin knows its address */

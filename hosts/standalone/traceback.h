@@ -3,7 +3,7 @@
 #ifndef KPTI_STANDALONE_TRACEBACK_H
 #define KPTI_STANDALONE_TRACEBACK_H
 
-#include "error.h"
+#include "hosts/standalone/error.h"
 
 /* NULL: it is not made yet. Any thread. */
 const kpt_tracebacks *kpti_tracebacks(void);

@@ -2,8 +2,8 @@
  * quick, and what makes them readable. */
 #include <stdlib.h>
 
-#include "calls.h"
-#include "traceback_type.h"
+#include "hosts/standalone/calls.h"
+#include "hosts/standalone/traceback_type.h"
 
 /* --- the process's object --------------------------------------------------------------------- */
 

@@ -1,7 +1,7 @@
 /* traceback_generated.c: what a line of generated Python stands for, asked of those who generate it: the
  * functions that the package was given, the last one first, then torch's compiler. An exception in one is
  * reported as unraisable, and that frame has no generated ones. */
-#include "traceback_type.h"
+#include "hosts/standalone/traceback_type.h"
 
 /* NULL without an exception: there is none. */
 static PyObject *get_if_there(PyObject *object, const char *name)

@@ -2,8 +2,8 @@
  * frame is written once and then copied. */
 #include <stdlib.h>
 
-#include "json_text.h"
-#include "traceback_type.h"
+#include "hosts/standalone/traceback_type.h"
+#include "writers/json_text.h"
 
 typedef struct pieces {
     char *text;     /* of all symbols, one behind the other */

@@ -1,6 +1,6 @@
 /* traceback_type.c: the type Traceback. An object owns the numbers of one traceback; freeing it releases
  * them, which takes no lock and runs nothing of Python. What needs words for people is the package's. */
-#include "traceback_type.h"
+#include "hosts/standalone/traceback_type.h"
 
 #include <structmember.h>
 

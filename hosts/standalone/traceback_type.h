@@ -6,7 +6,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include "traceback.h"
+#include "hosts/standalone/traceback.h"
 
 /* The keys of a frame, in their order. */
 enum {

@@ -2,7 +2,7 @@
  * and each stack is made once. What is no UTF-8 is shown with backslashes, as the tracer shows names. */
 #include <stdlib.h>
 
-#include "traceback_type.h"
+#include "hosts/standalone/traceback_type.h"
 
 const char *const kpti_frame_keys[KPTI_KEYS] = {
     [KPTI_KEY_NAME] = "name",

@@ -1,7 +1,7 @@
 #include <stdlib.h>
 
-#include "records.h"
-#include "source.h"
+#include "hosts/standalone/source.h"
+#include "writers/records.h"
 
 static int ends_with(const char *text, const char *end)
 {

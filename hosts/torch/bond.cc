@@ -1,4 +1,4 @@
-#include "bond.h"
+#include "hosts/torch/bond.h"
 
 #include <dlfcn.h>
 

@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "kpt.h"
+#include "abi/kpt.h"
 
 namespace kpytrace
 {

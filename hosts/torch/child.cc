@@ -1,11 +1,11 @@
-#include "child.h"
+#include "hosts/torch/child.h"
 
 #include <libkineto.h>
 
 #include <algorithm>
 #include <mutex>
 
-#include "tracer.h"
+#include "hosts/torch/tracer.h"
 
 namespace kpytrace
 {

@@ -1,4 +1,4 @@
-#include "clock.h"
+#include "hosts/torch/clock.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "collectives.h"
+#include "hosts/torch/collectives.h"
 
 #include <c10/util/ThreadLocalDebugInfo.h>
 #include <torch/csrc/distributed/c10d/ParamCommsUtils.hpp>

@@ -2,7 +2,7 @@
 #ifndef KPTI_TORCH_COLLECTIVES_H
 #define KPTI_TORCH_COLLECTIVES_H
 
-#include "values.h"
+#include "hosts/torch/values.h"
 
 namespace kpytrace
 {

@@ -1,11 +1,11 @@
-#include "cpu_allocator.h"
+#include "hosts/torch/cpu_allocator.h"
 
 #include <c10/core/CPUAllocator.h>
 
 #include <array>
 #include <utility>
 
-#include "tensor_reports.h"
+#include "hosts/torch/tensor_reports.h"
 
 namespace kpytrace
 {

@@ -9,7 +9,7 @@
 
 #include <string>
 
-#include "kpt.h"
+#include "abi/kpt.h"
 
 namespace kpytrace
 {

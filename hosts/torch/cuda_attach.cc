@@ -1,11 +1,11 @@
-#include "cuda_attach.h"
+#include "hosts/torch/cuda_attach.h"
 
 #include <dlfcn.h>
 
 #include <mutex>
 
-#include "cuda/cuda_allocator.h"
-#include "tensor_reports.h"
+#include "hosts/torch/cuda/cuda_allocator.h"
+#include "hosts/torch/tensor_reports.h"
 
 namespace kpytrace
 {

@@ -1,12 +1,12 @@
-#include "described.h"
+#include "hosts/torch/described.h"
 
 #include <c10/core/TensorOptions.h>
 #include <c10/core/UndefinedTensorImpl.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
-#include "identities.h"
-#include "texts.h"
-#include "values.h"
+#include "hosts/torch/identities.h"
+#include "hosts/torch/texts.h"
+#include "hosts/torch/values.h"
 
 namespace kpytrace
 {

@@ -4,7 +4,7 @@
 
 #include <c10/core/TensorImpl.h>
 
-#include "kpt.h"
+#include "abi/kpt.h"
 
 namespace kpytrace
 {

@@ -1,4 +1,4 @@
-#include "elements.h"
+#include "hosts/torch/elements.h"
 
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/as_strided.h>

@@ -4,7 +4,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "kpt.h"
+#include "abi/kpt.h"
 
 namespace kpytrace
 {

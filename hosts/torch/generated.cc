@@ -1,7 +1,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include "generated.h"
+#include "hosts/torch/generated.h"
 
 namespace kpytrace
 {

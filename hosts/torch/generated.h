@@ -3,7 +3,7 @@
 #ifndef KPTI_TORCH_GENERATED_H
 #define KPTI_TORCH_GENERATED_H
 
-#include "kpt.h"
+#include "abi/kpt.h"
 
 typedef struct _object PyObject;
 

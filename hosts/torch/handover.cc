@@ -1,4 +1,4 @@
-#include "handover.h"
+#include "hosts/torch/handover.h"
 
 #include <pybind11/detail/common.h>
 #include <torch/csrc/autograd/profiler_kineto.h>
@@ -7,9 +7,9 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "results.h"
-#include "tensors.h"
-#include "tree.h"
+#include "hosts/torch/results.h"
+#include "hosts/torch/tensors.h"
+#include "hosts/torch/tree.h"
 
 namespace kpytrace
 {

@@ -3,7 +3,7 @@
 #ifndef KPTI_TORCH_HANDOVER_H
 #define KPTI_TORCH_HANDOVER_H
 
-#include "recorder.h"
+#include "hosts/torch/recorder.h"
 
 namespace kpytrace
 {

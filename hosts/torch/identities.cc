@@ -1,4 +1,4 @@
-#include "identities.h"
+#include "hosts/torch/identities.h"
 
 #include <algorithm>
 #include <mutex>

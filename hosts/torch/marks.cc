@@ -1,4 +1,4 @@
-#include "marks.h"
+#include "hosts/torch/marks.h"
 
 #include <ATen/record_function.h>
 #include <Python.h>

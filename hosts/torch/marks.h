@@ -3,7 +3,7 @@
 #ifndef KPTI_TORCH_MARKS_H
 #define KPTI_TORCH_MARKS_H
 
-#include "kpt.h"
+#include "abi/kpt.h"
 
 namespace kpytrace
 {

@@ -1,10 +1,10 @@
-#include "memory_calls.h"
+#include "hosts/torch/memory_calls.h"
 
-#include "cpu_allocator.h"
-#include "cuda_attach.h"
-#include "memory_door.h"
-#include "module_scope.h"
-#include "tensor_reports.h"
+#include "hosts/torch/cpu_allocator.h"
+#include "hosts/torch/cuda_attach.h"
+#include "hosts/torch/memory_door.h"
+#include "hosts/torch/module_scope.h"
+#include "hosts/torch/tensor_reports.h"
 
 namespace kpytrace
 {

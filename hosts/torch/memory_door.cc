@@ -1,12 +1,12 @@
-#include "memory_door.h"
+#include "hosts/torch/memory_door.h"
 
 #include <c10/util/Exception.h>
 
 #include <memory>
 #include <mutex>
 
-#include "bond.h"
-#include "cpu_allocator.h"
+#include "hosts/torch/bond.h"
+#include "hosts/torch/cpu_allocator.h"
 
 namespace kpytrace
 {

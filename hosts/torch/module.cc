@@ -3,11 +3,11 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include "handover.h"
-#include "memory_calls.h"
-#include "observer_calls.h"
-#include "tracer.h"
-#include "unwinder.h"
+#include "hosts/torch/handover.h"
+#include "hosts/torch/memory_calls.h"
+#include "hosts/torch/observer_calls.h"
+#include "hosts/torch/tracer.h"
+#include "hosts/torch/unwinder.h"
 
 extern PyObject *THPVariableClass; // torch's
 

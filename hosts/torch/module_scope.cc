@@ -1,4 +1,4 @@
-#include "module_scope.h"
+#include "hosts/torch/module_scope.h"
 
 #include <dlfcn.h>
 #include <torch/csrc/utils/pythoncapi_compat.h>
@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "tensor_reports.h"
+#include "hosts/torch/tensor_reports.h"
 
 namespace kpytrace
 {

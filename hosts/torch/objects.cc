@@ -1,8 +1,8 @@
-#include "objects.h"
+#include "hosts/torch/objects.h"
 
 #include <torch/csrc/utils/pythoncapi_compat.h>
 
-#include "snapshot.h"
+#include "hosts/torch/snapshot.h"
 
 namespace kpytrace
 {

@@ -11,7 +11,7 @@
 #include <mutex>
 #include <unordered_map>
 
-#include "kpt.h"
+#include "abi/kpt.h"
 
 namespace kpytrace
 {

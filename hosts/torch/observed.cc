@@ -1,4 +1,4 @@
-#include "observed.h"
+#include "hosts/torch/observed.h"
 
 #include <ATen/record_function.h>
 #include <Python.h>
@@ -12,12 +12,12 @@
 #include <mutex>
 #include <utility>
 
-#include "collectives.h"
-#include "identities.h"
-#include "of_thread.h"
-#include "tape.h"
-#include "texts.h"
-#include "values.h"
+#include "hosts/torch/collectives.h"
+#include "hosts/torch/identities.h"
+#include "hosts/torch/of_thread.h"
+#include "hosts/torch/tape.h"
+#include "hosts/torch/texts.h"
+#include "hosts/torch/values.h"
 
 namespace kpytrace
 {

@@ -3,7 +3,7 @@
 #ifndef KPTI_TORCH_OBSERVED_H
 #define KPTI_TORCH_OBSERVED_H
 
-#include "observer.h"
+#include "hosts/torch/observer.h"
 
 namespace kpytrace
 {

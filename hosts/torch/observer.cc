@@ -1,11 +1,11 @@
-#include "observer.h"
+#include "hosts/torch/observer.h"
 
 #include <algorithm>
 #include <mutex>
 #include <vector>
 
-#include "identities.h"
-#include "observed.h"
+#include "hosts/torch/identities.h"
+#include "hosts/torch/observed.h"
 
 namespace kpytrace
 {

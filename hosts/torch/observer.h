@@ -8,7 +8,7 @@
 
 #include <string>
 
-#include "bond.h"
+#include "hosts/torch/bond.h"
 
 namespace kpytrace
 {

@@ -1,9 +1,9 @@
-#include "observer_calls.h"
+#include "hosts/torch/observer_calls.h"
 
 #include <torch/csrc/autograd/python_variable.h>
 
-#include "identities.h"
-#include "observer.h"
+#include "hosts/torch/identities.h"
+#include "hosts/torch/observer.h"
 
 namespace kpytrace
 {

@@ -1,9 +1,9 @@
-#include "open_calls.h"
+#include "hosts/torch/open_calls.h"
 
 #include <algorithm>
 #include <string_view>
 
-#include "threads.h"
+#include "hosts/torch/threads.h"
 
 namespace kpytrace
 {

@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "kpt.h"
+#include "abi/kpt.h"
 
 namespace kpytrace
 {

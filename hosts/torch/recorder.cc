@@ -1,12 +1,12 @@
-#include "recorder.h"
+#include "hosts/torch/recorder.h"
 
 #include <torch/csrc/utils/pythoncapi_compat.h>
 
 #include <cstdio>
 #include <utility>
 
-#include "handover.h"
-#include "marks.h"
+#include "hosts/torch/handover.h"
+#include "hosts/torch/marks.h"
 
 namespace kpytrace
 {

@@ -10,12 +10,12 @@
 #include <string_view>
 #include <vector>
 
-#include "bond.h"
-#include "clock.h"
-#include "objects.h"
-#include "open_calls.h"
-#include "recording.h"
-#include "threads.h"
+#include "hosts/torch/bond.h"
+#include "hosts/torch/clock.h"
+#include "hosts/torch/objects.h"
+#include "hosts/torch/open_calls.h"
+#include "hosts/torch/recording.h"
+#include "hosts/torch/threads.h"
 
 namespace kpytrace
 {

@@ -3,7 +3,7 @@
 #ifndef KPTI_TORCH_RECORDING_H
 #define KPTI_TORCH_RECORDING_H
 
-#include "kpt.h"
+#include "abi/kpt.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,4 +1,4 @@
-#include "results.h"
+#include "hosts/torch/results.h"
 
 #include <algorithm>
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "recorder.h"
+#include "hosts/torch/recorder.h"
 
 namespace kpytrace
 {

@@ -1,4 +1,4 @@
-#include "snapshot.h"
+#include "hosts/torch/snapshot.h"
 
 // torch's classes of Tensor and Parameter. The header that declares them takes as long to compile as
 // all the rest.

@@ -1,11 +1,11 @@
-#include "tape.h"
+#include "hosts/torch/tape.h"
 
 #include <c10/core/UndefinedTensorImpl.h>
 
 #include <algorithm>
 #include <cstring>
 
-#include "values.h"
+#include "hosts/torch/values.h"
 
 namespace kpytrace
 {

@@ -9,9 +9,9 @@
 
 #include <array>
 
-#include "kpt.h"
-#include "texts.h"
-#include "told.h"
+#include "abi/kpt.h"
+#include "hosts/torch/texts.h"
+#include "hosts/torch/told.h"
 
 namespace kpytrace
 {

@@ -1,4 +1,4 @@
-#include "tensor_reports.h"
+#include "hosts/torch/tensor_reports.h"
 
 #include <pthread.h>
 #include <sched.h>

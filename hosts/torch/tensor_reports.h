@@ -7,7 +7,7 @@
 #include <mutex>
 #include <string>
 
-#include "kpt.h"
+#include "abi/kpt.h"
 
 namespace kpytrace
 {

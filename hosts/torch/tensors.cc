@@ -1,4 +1,4 @@
-#include "tensors.h"
+#include "hosts/torch/tensors.h"
 
 #include <algorithm>
 #include <map>

@@ -4,7 +4,7 @@
 #ifndef KPTI_TORCH_TENSORS_H
 #define KPTI_TORCH_TENSORS_H
 
-#include "results.h"
+#include "hosts/torch/results.h"
 
 namespace kpytrace
 {

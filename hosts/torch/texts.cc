@@ -1,4 +1,4 @@
-#include "texts.h"
+#include "hosts/torch/texts.h"
 
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/function_schema.h>
@@ -13,8 +13,8 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "of_thread.h"
-#include "values.h"
+#include "hosts/torch/of_thread.h"
+#include "hosts/torch/values.h"
 
 namespace kpytrace
 {

@@ -5,7 +5,7 @@
 
 #include <ATen/record_function.h>
 
-#include "kpt.h"
+#include "abi/kpt.h"
 
 namespace kpytrace
 {

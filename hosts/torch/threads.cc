@@ -1,4 +1,4 @@
-#include "threads.h"
+#include "hosts/torch/threads.h"
 
 #include <unistd.h>
 

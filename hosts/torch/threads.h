@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "kpt.h"
+#include "abi/kpt.h"
 
 namespace kpytrace
 {

@@ -1,4 +1,4 @@
-#include "told.h"
+#include "hosts/torch/told.h"
 
 #include <algorithm>
 

@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <memory>
 
-#include "identities.h"
+#include "hosts/torch/identities.h"
 
 namespace kpytrace
 {

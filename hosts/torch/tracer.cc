@@ -1,10 +1,10 @@
-#include "tracer.h"
+#include "hosts/torch/tracer.h"
 
 #include <atomic>
 
-#include "child.h"
-#include "handover.h"
-#include "results.h"
+#include "hosts/torch/child.h"
+#include "hosts/torch/handover.h"
+#include "hosts/torch/results.h"
 
 namespace kpytrace
 {

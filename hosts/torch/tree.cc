@@ -1,4 +1,4 @@
-#include "tree.h"
+#include "hosts/torch/tree.h"
 
 #include <algorithm>
 #include <limits>

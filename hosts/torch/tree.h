@@ -2,7 +2,7 @@
 #ifndef KPTI_TORCH_TREE_H
 #define KPTI_TORCH_TREE_H
 
-#include "results.h"
+#include "hosts/torch/results.h"
 
 namespace kpytrace
 {

@@ -1,7 +1,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include "unwinder.h"
+#include "hosts/torch/unwinder.h"
 
 #include <torch/csrc/profiler/combined_traceback.h>
 
@@ -11,8 +11,8 @@
 #include <memory>
 #include <new>
 
-#include "bond.h"
-#include "generated.h"
+#include "hosts/torch/bond.h"
+#include "hosts/torch/generated.h"
 
 namespace kpytrace
 {

@@ -1,8 +1,8 @@
-#include "values.h"
+#include "hosts/torch/values.h"
 
-#include "described.h"
-#include "elements.h"
-#include "texts.h"
+#include "hosts/torch/described.h"
+#include "hosts/torch/elements.h"
+#include "hosts/torch/texts.h"
 
 namespace kpytrace
 {

@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "arena.h"
-#include "kpt.h"
+#include "abi/kpt.h"
+#include "hosts/torch/arena.h"
 
 namespace kpytrace
 {

@@ -27,24 +27,30 @@ PROGRESS_SECONDS = 1.0
 
 
 class Unit:
-    """What is compiled into one library: the sources of a folder, with headers and libraries beside those
-    that each needs."""
+    """What is compiled into one library: the sources below FOLDER but for those below WITHOUT, and the headers and
+    libraries that only this unit needs."""
 
-    def __init__(self, name: str, title: str, folder: str = "",
+    def __init__(self, name: str, title: str, folder: str, without: Optional[str] = None,
                  headers: Callable[[ModuleType], list[str]] = lambda torch: [],
                  libraries: Sequence[str] = ()) -> None:
-        self.name, self.title, self.folder = name, title, folder
+        self.name, self.title, self.folder, self.without = name, title, folder, without
         self.headers, self.libraries = headers, libraries
 
     def sources(self) -> list[str]:
-        folder = source_folder() / self.folder
-        return sorted(str(path.relative_to(source_folder())) for path in folder.glob("*.cc"))
+        """Names relative to source_folder()."""
+        root = source_folder()
+        found = [path for path in (root / self.folder).rglob("*.cc")
+                 if self.without is None or root / self.without not in path.parents]
+        return sorted(path.relative_to(root).as_posix() for path in found)
 
 
-SHIM = Unit("shim", "the shim")
+SHIM_FOLDER = "hosts/torch"
+CUDA_FOLDER = "hosts/torch/cuda"
+SHIM = Unit("shim", "the shim", SHIM_FOLDER, without=CUDA_FOLDER)
 
 
 def source_folder() -> pathlib.Path:
+    """The root of the tree that the shim's sources include from: it has abi/ and hosts/torch/."""
     import pathlib
 
     from .. import _file
@@ -54,12 +60,9 @@ def source_folder() -> pathlib.Path:
 
 def sources() -> list[pathlib.Path]:
     """All that is compiled, the headers of the ABI too."""
-    from .. import include_dir
-
-    own = source_folder()
-    found = [path for folder in (own, own / "cuda", own / "cuda/names")
-             for path in folder.glob("*.*") if path.suffix in (".cc", ".h")]
-    return sorted([*found, *include_dir().glob("*.h")], key=lambda path: path.name)
+    root = source_folder()
+    found = [path for path in (root / SHIM_FOLDER).rglob("*.*") if path.suffix in (".cc", ".h")]
+    return sorted([*found, *(root / "abi").glob("*.h")])
 
 
 def cxx_runtime() -> list[str]:
@@ -75,8 +78,6 @@ def cxx_runtime() -> list[str]:
 
 def command(torch: ModuleType, compiler: str, source: str, output: str,
             unit: Unit = SHIM) -> list[str]:
-    from .. import include_dir
-
     torch_root = torch_folder(torch)
     include = torch_root / "include"
     system = [include, include / "torch/csrc/api/include", include / "kineto", python_headers(),
@@ -84,7 +85,7 @@ def command(torch: ModuleType, compiler: str, source: str, output: str,
     return [compiler, "-std=c++20", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-pthread",
             *LITTLE_CODE, *DEFINITIONS, f"-D_GLIBCXX_USE_CXX11_ABI={int(torch.compiled_with_cxx11_abi())}",
             *(part for folder in system for part in ("-isystem", str(folder))),
-            f"-I{source_folder()}", f"-I{include_dir()}", source, "-o", output, *cxx_runtime(),
+            f"-I{source_folder()}", source, "-o", output, *cxx_runtime(),
             f"-L{torch_root / 'lib'}", *unit.libraries, "-ltorch_python", "-ltorch_cpu", "-lc10"]
 
 

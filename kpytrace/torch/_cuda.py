@@ -25,10 +25,11 @@ def headers(torch: ModuleType) -> list[str]:
         folder = os.path.join(home, "include")
         if all(os.path.exists(os.path.join(folder, name)) for name in HEADERS):
             return [folder]
-    return [str(_compile.source_folder() / "cuda/names")]
+    return [str(_compile.source_folder() / _compile.CUDA_FOLDER / "names")]
 
 
-UNIT = _compile.Unit("cuda", "the shim's part for CUDA", "cuda", headers, ["-lc10_cuda"])
+UNIT = _compile.Unit("cuda", "the shim's part for CUDA", _compile.CUDA_FOLDER, headers=headers,
+                     libraries=["-lc10_cuda"])
 
 
 def is_served(torch: ModuleType) -> bool:

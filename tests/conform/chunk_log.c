@@ -1,4 +1,4 @@
-#include "chunk_log.h"
+#include "tests/conform/chunk_log.h"
 
 static kpt_status take_chunk(void *ctx, const kpt_chunk *chunk)
 {

@@ -2,7 +2,7 @@
 #ifndef CHUNK_LOG_H
 #define CHUNK_LOG_H
 
-#include "conform.h"
+#include "tests/conform/conform.h"
 
 enum { CHUNK_LOG_MOST = 4096 };
 

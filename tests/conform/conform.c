@@ -1,4 +1,4 @@
-#include "conform.h"
+#include "tests/conform/conform.h"
 
 #include <dlfcn.h>
 #include <stdarg.h>

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "mock_host.h"
+#include "tests/mock/mock_host.h"
 
 typedef struct conform {
     const char *path;

@@ -1,4 +1,4 @@
-#include "gathering.h"
+#include "tests/conform/gathering.h"
 
 _Thread_local uint32_t told_pattern;
 

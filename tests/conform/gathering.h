@@ -3,7 +3,7 @@
 #ifndef GATHERING_H
 #define GATHERING_H
 
-#include "conform.h"
+#include "tests/conform/conform.h"
 
 /* What the host's script_frames tells: frame I is tell_name(I), in TOLD_FILE, on line TOLD_LINE + I. */
 typedef struct told {

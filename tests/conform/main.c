@@ -5,7 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "conform.h"
+#include "tests/conform/conform.h"
 
 enum { SECONDS_PER_RULE = 60 };
 

@@ -1,4 +1,4 @@
-#include "recording.h"
+#include "tests/conform/recording.h"
 
 /* Record I of an array of the plugin's, as much of it as we know. */
 static void copy_record(void *out, size_t size, const void *array, uint32_t i, uint32_t stride)

@@ -3,7 +3,7 @@
 #ifndef RECORDING_H
 #define RECORDING_H
 
-#include "conform.h"
+#include "tests/conform/conform.h"
 
 enum { RECORDING_MOST = 100000, RECORDING_MOST_TABLE = 4096 };
 

@@ -1,6 +1,6 @@
 /* rules_chunk.c: R541–R547: chunks of what is held, handed to any sink (since 1.1). */
-#include "chunk_log.h"
-#include "recording.h"
+#include "tests/conform/chunk_log.h"
+#include "tests/conform/recording.h"
 
 static void small_sink(conform *c)
 {

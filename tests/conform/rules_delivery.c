@@ -2,7 +2,7 @@
  * conversion. */
 #include <pthread.h>
 
-#include "recording.h"
+#include "tests/conform/recording.h"
 
 typedef struct counting {
     uint32_t batches;

@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "conform.h"
+#include "tests/conform/conform.h"
 
 static void exports_entry(conform *c)
 {

@@ -1,5 +1,5 @@
 /* rules_gpu.c: R76x: tracers of GPUs, an extension (since 1.1). They say the same of a no-op. */
-#include "conform.h"
+#include "tests/conform/conform.h"
 
 static kpt_gpu_maker open_maker(conform *c)
 {

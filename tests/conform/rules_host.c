@@ -3,7 +3,7 @@
 #include <stdatomic.h>
 #include <time.h>
 
-#include "recording.h"
+#include "tests/conform/recording.h"
 
 static void nap(long milliseconds)
 {

@@ -1,6 +1,6 @@
 /* rules_loader.c: R771–R778: recordings made of chunks again, an extension (since 1.1). */
-#include "chunk_log.h"
-#include "recording.h"
+#include "tests/conform/chunk_log.h"
+#include "tests/conform/recording.h"
 
 static kpt_loader open_loader(conform *c)
 {

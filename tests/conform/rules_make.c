@@ -1,5 +1,5 @@
 /* rules_make.c: R2xx: making a tracer: what is refused, how sizes are read, memory. */
-#include "conform.h"
+#include "tests/conform/conform.h"
 
 static void gives_tracer(conform *c)
 {

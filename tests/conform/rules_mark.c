@@ -1,5 +1,5 @@
 /* rules_mark.c: R531–R536: what the host marks, and deliveries of what was marked. */
-#include "recording.h"
+#include "tests/conform/recording.h"
 
 /* A stopped tracer with points of that number in the middle of its recording. */
 static void record_points(conform *c, kpt_tracer *t, uint64_t number)

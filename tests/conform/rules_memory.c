@@ -1,7 +1,7 @@
 /* rules_memory.c: R71x, R720: the memory tracer. Its report is there since 1.1. */
 #include <unistd.h>
 
-#include "conform.h"
+#include "tests/conform/conform.h"
 
 static void makes_memory(conform *c)
 {

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "conform.h"
+#include "tests/conform/conform.h"
 
 static void makes_observer(conform *c)
 {

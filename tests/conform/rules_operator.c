@@ -1,5 +1,5 @@
 /* rules_operator.c: operators' stacks, and what a host promises of an operator. */
-#include "conform.h"
+#include "tests/conform/conform.h"
 
 /* An operator that runs inside of a Python function. */
 static void run_op(void *ctx)

@@ -1,6 +1,6 @@
 /* rules_order.c: R509–R517, R523–R525: what the delivered activities say: names, ids, parents,
  * times, nesting, and the three orders. */
-#include "recording.h"
+#include "tests/conform/recording.h"
 
 static recording *taken(conform *c, uint32_t order)
 {

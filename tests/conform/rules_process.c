@@ -3,7 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "conform.h"
+#include "tests/conform/conform.h"
 
 static kpt_status count_activities(void *ctx, const kpt_batch *batch)
 {

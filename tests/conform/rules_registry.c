@@ -1,5 +1,5 @@
 /* rules_registry.c: R75x: the registry of added factories. A plugin need not have one. */
-#include "conform.h"
+#include "tests/conform/conform.h"
 
 /* A factory that counts its calls and answers as told, with a tracer of its own if KPT_OK. */
 typedef struct factory {

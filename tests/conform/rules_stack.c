@@ -5,7 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "gathering.h"
+#include "tests/conform/gathering.h"
 
 static kpt_traceback_stats stats_of(conform *c, const kpt_tracebacks *t)
 {

@@ -1,7 +1,7 @@
 /* rules_state.c: R3xx, R4xx, R6xx, R70x: states and handles, texts, counters, extensions. */
 #include <pthread.h>
 
-#include "conform.h"
+#include "tests/conform/conform.h"
 
 /* A sink for rules that are not about what is delivered. */
 static kpt_status ignore_batch(void *ctx, const kpt_batch *batch)

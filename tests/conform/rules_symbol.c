@@ -1,5 +1,5 @@
 /* rules_symbol.c: R788–R793: tracebacks in words, and as numbers (since 1.1). */
-#include "gathering.h"
+#include "tests/conform/gathering.h"
 
 static void spans(conform *c)
 {

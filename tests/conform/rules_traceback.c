@@ -1,6 +1,6 @@
 /* rules_traceback.c: R780–R787: combined tracebacks, an extension (since 1.1): what makes them, what
  * gather finds, and how long it stays. */
-#include "gathering.h"
+#include "tests/conform/gathering.h"
 
 enum { EVERYTHING = KPT_GATHER_PYTHON | KPT_GATHER_SCRIPT | KPT_GATHER_NATIVE };
 

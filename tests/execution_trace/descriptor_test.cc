@@ -4,8 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "limit.h"
-#include "observing.h"
+#include "tests/execution_trace/limit.h"
+#include "tests/execution_trace/observing.h"
 
 namespace
 {

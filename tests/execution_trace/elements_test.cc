@@ -1,10 +1,10 @@
 /* elements_test.cc: ranges and data of integral inputs, whatever way they lie in memory. */
-#include "elements.h"
+#include "execution_trace/elements.h"
 
 #include <filesystem>
 #include <set>
 
-#include "observing.h"
+#include "tests/execution_trace/observing.h"
 
 namespace
 {

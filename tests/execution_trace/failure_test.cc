@@ -1,6 +1,6 @@
 /* failure_test.cc: no room, no memory: counted, told, and the tree is whole. */
-#include "limit.h"
-#include "observing.h"
+#include "tests/execution_trace/limit.h"
+#include "tests/execution_trace/observing.h"
 
 namespace
 {

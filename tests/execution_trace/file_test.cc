@@ -1,5 +1,5 @@
 /* file_test.cc: the file itself: when it is there, what it says before it is complete, where it goes. */
-#include "observing.h"
+#include "tests/execution_trace/observing.h"
 
 namespace
 {

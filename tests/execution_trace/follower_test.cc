@@ -9,8 +9,8 @@
 #include <chrono>
 #include <thread>
 
-#include "limit.h"
-#include "observing.h"
+#include "tests/execution_trace/limit.h"
+#include "tests/execution_trace/observing.h"
 
 static std::atomic<bool> disk_is_full;
 

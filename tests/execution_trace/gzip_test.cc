@@ -1,7 +1,7 @@
 /* gzip_test.cc: .json.gz, with its resources. */
 #include <zlib.h>
 
-#include "observing.h"
+#include "tests/execution_trace/observing.h"
 
 namespace
 {

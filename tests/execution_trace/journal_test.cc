@@ -1,5 +1,5 @@
 /* journal_test.cc: chunks that fill up: what is in one is in the file, whatever its size. */
-#include "observing.h"
+#include "tests/execution_trace/observing.h"
 
 namespace
 {

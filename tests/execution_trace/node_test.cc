@@ -2,7 +2,7 @@
 #include <cmath>
 #include <limits>
 
-#include "observing.h"
+#include "tests/execution_trace/observing.h"
 
 namespace
 {

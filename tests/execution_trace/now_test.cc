@@ -5,7 +5,7 @@
 #include <vector>
 
 extern "C" {
-#include "now.h"
+#include "execution_trace/now.h"
 }
 
 namespace

@@ -1,4 +1,4 @@
-#include "observing.h"
+#include "tests/execution_trace/observing.h"
 
 #include <sys/wait.h>
 #include <unistd.h>

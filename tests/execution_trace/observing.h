@@ -6,10 +6,10 @@
 #include <functional>
 #include <string_view>
 
-#include "impl/kpti_execution_trace.h"
-#include "kpt_text.h"
-#include "scratch.h"
-#include "strict_json.h"
+#include "abi/impl/kpti_execution_trace.h"
+#include "abi/kpt_text.h"
+#include "tests/writers/scratch.h"
+#include "tests/writers/strict_json.h"
 
 /* The stacks that kpti_observer_stacks gives in these tests: stack N has the places N, N-1, … 1. */
 void gather_stack(uint32_t stack);

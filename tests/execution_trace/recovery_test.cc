@@ -4,9 +4,9 @@
 
 #include <random>
 
-#include "journal_format.h"
-#include "observing.h"
-#include "trace_file.h"
+#include "execution_trace/journal_format.h"
+#include "execution_trace/trace_file.h"
+#include "tests/execution_trace/observing.h"
 
 namespace
 {

@@ -1,7 +1,7 @@
 /* stack_test.cc: Python's stacks: told once, and named by their index. */
 #include <thread>
 
-#include "observing.h"
+#include "tests/execution_trace/observing.h"
 
 namespace
 {

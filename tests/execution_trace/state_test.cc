@@ -1,5 +1,5 @@
 /* state_test.cc: operators around starts, stops and errors: the tree stays whole. */
-#include "observing.h"
+#include "tests/execution_trace/observing.h"
 
 namespace
 {

@@ -1,8 +1,8 @@
 /* Operators that a host writes onto its tape itself. */
 #include <thread>
 
-#include "limit.h"
-#include "observing.h"
+#include "tests/execution_trace/limit.h"
+#include "tests/execution_trace/observing.h"
 
 namespace
 {

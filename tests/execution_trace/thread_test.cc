@@ -3,7 +3,7 @@
 #include <fstream>
 #include <thread>
 
-#include "observing.h"
+#include "tests/execution_trace/observing.h"
 
 namespace
 {

@@ -1,10 +1,10 @@
-#include "delivering.h"
+#include "tests/fuzz/delivering.h"
 
 #include <stdlib.h>
 
-#include "clock.h"
-#include "deliver.h"
-#include "replay_check.h"
+#include "python_tracer/clock.h"
+#include "python_tracer/deliver.h"
+#include "tests/fuzz/replay_check.h"
 
 static int describe(void *ctx, uint32_t id, kpti_function_view *out)
 {

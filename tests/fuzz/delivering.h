@@ -3,8 +3,8 @@
 #ifndef DELIVERING_H
 #define DELIVERING_H
 
-#include "input.h"
-#include "recording.h"
+#include "python_tracer/recording.h"
+#include "tests/fuzz/input.h"
 
 enum { FUNCTIONS = 6 };
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "delivering.h"
+#include "tests/fuzz/delivering.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "impl/kpti_execution_trace.h"
-#include "input.h"
-#include "journal_format.h"
-#include "trace_file.h"
+#include "abi/impl/kpti_execution_trace.h"
+#include "execution_trace/journal_format.h"
+#include "execution_trace/trace_file.h"
+#include "tests/fuzz/input.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -10,11 +10,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "delivering.h"
-#include "gpu_report.h"
-#include "kpt_reader.h"
-#include "load.h"
-#include "loaded.h"
+#include "python_tracer/load.h"
+#include "python_tracer/loaded.h"
+#include "tests/fuzz/delivering.h"
+#include "writers/gpu_report.h"
+#include "writers/kpt_reader.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

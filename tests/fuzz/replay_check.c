@@ -1,4 +1,4 @@
-#include "replay_check.h"
+#include "tests/fuzz/replay_check.h"
 
 #include <stdio.h>
 #include <stdlib.h>

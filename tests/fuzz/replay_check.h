@@ -2,7 +2,7 @@
 #ifndef REPLAY_CHECK_H
 #define REPLAY_CHECK_H
 
-#include "kpt.h"
+#include "abi/kpt.h"
 
 /* A point of the host's, and how many activities had come before it. */
 typedef struct check_point {

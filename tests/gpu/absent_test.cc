@@ -3,7 +3,7 @@
 
 #include <cstdlib>
 
-#include "playing.h"
+#include "tests/gpu/playing.h"
 
 /* Runs on nothing but the plugin; the test decides what is loaded. */
 class Absent : public TracingGpu

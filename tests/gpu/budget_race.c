@@ -1,9 +1,9 @@
 /* budget_race.c: two threads at one budget: one asks for more than there is, the other for what there is. */
-#include "budget_race.h"
+#include "tests/gpu/budget_race.h"
 
 #include <pthread.h>
 
-#include "budget.h"
+#include "gpu_tracer/budget.h"
 
 static atomic_int over;
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "stand_in.h"
+#include "tests/gpu/stand_in.h"
 
 #define SHOWN __attribute__((visibility("default")))
 

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "stand_in.h"
+#include "tests/gpu/stand_in.h"
 
 #define SHOWN __attribute__((visibility("default")))
 #if STAND_IN_MAJOR == 13
@@ -249,4 +249,4 @@ static uint32_t play(const play_call *call)
     return inner;
 }
 
-#include "cupti_stand_in_api.h"
+#include "tests/gpu/cupti_stand_in_api.h"

@@ -2,8 +2,8 @@
 #include <atomic>
 #include <thread>
 
-#include "budget_race.h"
-#include "playing.h"
+#include "tests/gpu/budget_race.h"
+#include "tests/gpu/playing.h"
 
 class Long : public Playing
 {

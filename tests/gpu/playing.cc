@@ -1,4 +1,4 @@
-#include "playing.h"
+#include "tests/gpu/playing.h"
 
 #include <dlfcn.h>
 

@@ -2,8 +2,8 @@
 #ifndef PLAYING_H
 #define PLAYING_H
 
-#include "stand_in.h"
-#include "tracing_gpu.h"
+#include "tests/gpu/stand_in.h"
+#include "tests/gpu/tracing_gpu.h"
 
 class Playing : public TracingGpu
 {

@@ -7,7 +7,7 @@
 #include <set>
 #include <thread>
 
-#include "tracing_gpu.h"
+#include "tests/gpu/tracing_gpu.h"
 #if __has_include(<nvtx3/nvToolsExt.h>)
 #include <nvtx3/nvToolsExt.h>
 #define HAS_NVTX 1

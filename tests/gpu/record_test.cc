@@ -4,7 +4,7 @@
 
 #include <thread>
 
-#include "playing.h"
+#include "tests/gpu/playing.h"
 
 using Records = Playing;
 

@@ -1,4 +1,4 @@
-#include "tracing_gpu.h"
+#include "tests/gpu/tracing_gpu.h"
 
 #include <atomic>
 #include <ctime>

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "mock_host.h"
+#include "tests/mock/mock_host.h"
 
 /* An event with its name kept. */
 struct Event : kpt_gpu_event {

@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "playing.h"
+#include "tests/gpu/playing.h"
 
 using Trouble = Playing;
 

@@ -1,4 +1,4 @@
-#include "check.h"
+#include "tests/lifecycle/check.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #ifndef KPT_LIFECYCLE_CHECK_H
 #define KPT_LIFECYCLE_CHECK_H
 
-#include "host.h"
+#include "tests/lifecycle/host.h"
 
 typedef struct lc_check lc_check;
 

@@ -1,5 +1,5 @@
 /* embed.c: kpt_embed PLUGIN LIBPYTHON SCENARIO: a C program that brings its own Python. */
-#include "embed.h"
+#include "tests/lifecycle/embed.h"
 
 #include <dlfcn.h>
 #include <stdarg.h>

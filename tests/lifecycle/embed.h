@@ -3,7 +3,7 @@
 #ifndef KPT_LIFECYCLE_EMBED_H
 #define KPT_LIFECYCLE_EMBED_H
 
-#include "host.h"
+#include "tests/lifecycle/host.h"
 
 /* CPython's functions that are used here. */
 typedef struct embed_python {

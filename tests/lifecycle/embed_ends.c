@@ -1,5 +1,5 @@
 /* embed_ends.c: interpreters that end while a tracer runs, and the next ones in the process. */
-#include "embed.h"
+#include "tests/lifecycle/embed.h"
 
 #include <stdio.h>
 

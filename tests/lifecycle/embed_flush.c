@@ -5,7 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "embed.h"
+#include "tests/lifecycle/embed.h"
 
 static atomic_ullong taken; /* events */
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "embed.h"
+#include "tests/lifecycle/embed.h"
 
 enum { BREEDERS = 8, TICKS = 30 };
 

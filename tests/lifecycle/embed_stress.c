@@ -1,6 +1,6 @@
 /* embed_stress.c: threads that are born and die while others start and stop tracing; built with
  * ThreadSanitizer as well. KPT_CYCLES says how many times. */
-#include "embed.h"
+#include "tests/lifecycle/embed.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-#include "embed.h"
+#include "tests/lifecycle/embed.h"
 
 enum { BOXES = 64, THREADS = 8, STRANGERS = 2, ROUNDS_A_CYCLE = 20 };
 

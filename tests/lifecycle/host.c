@@ -1,4 +1,4 @@
-#include "host.h"
+#include "tests/lifecycle/host.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "check.h"
+#include "tests/lifecycle/check.h"
 
 struct lc_tracer {
     kpt_tracer made;

@@ -6,7 +6,7 @@
 #ifndef KPT_LIFECYCLE_HOST_H
 #define KPT_LIFECYCLE_HOST_H
 
-#include "kpt.h"
+#include "abi/kpt.h"
 
 #define LC_API __attribute__((visibility("default")))
 

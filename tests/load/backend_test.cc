@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "run.h"
+#include "tests/load/run.h"
 
 namespace
 {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "impl/kpti_impl.h"
+#include "abi/impl/kpti_impl.h"
 
 int Py_IsInitialized(void);
 const char *Py_GetVersion(void);

@@ -1,7 +1,7 @@
 /* helper.c: kpt_helper PLUGIN SCENARIO [LIBPYTHON global|local asleep|ready|finalised|again]
  * runs one scenario against the plugin, in a process without Python, or with one in the state that
  * was asked for. kpt_load starts it and judges what it prints. */
-#include "helper.h"
+#include "tests/load/helper.h"
 
 #include <dlfcn.h>
 #include <stdarg.h>

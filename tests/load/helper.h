@@ -3,7 +3,7 @@
 #ifndef KPT_LOAD_HELPER_H
 #define KPT_LOAD_HELPER_H
 
-#include "mock_host.h"
+#include "tests/mock/mock_host.h"
 
 /* A mock host and its bond with the plugin. */
 typedef struct bound {

@@ -5,8 +5,8 @@
 
 #include <filesystem>
 
-#include "mock_host.h"
-#include "run.h"
+#include "tests/load/run.h"
+#include "tests/mock/mock_host.h"
 
 namespace
 {

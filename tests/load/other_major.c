@@ -1,5 +1,5 @@
 /* other_major.c: a plugin of a version of the contract that nobody here knows. */
-#include "kpt.h"
+#include "abi/kpt.h"
 
 __attribute__((visibility("default"))) kpt_status kpt_plugin_entry_v2(const void *host, void *out);
 

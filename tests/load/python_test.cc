@@ -2,7 +2,7 @@
  * not, and the python program itself; without a backend, so the answer is a no-op that says why. */
 #include <functional>
 
-#include "run.h"
+#include "tests/load/run.h"
 
 namespace
 {

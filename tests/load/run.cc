@@ -1,5 +1,5 @@
 /* run.cc: processes, their output and their environment. */
-#include "run.h"
+#include "tests/load/run.h"
 
 #include <poll.h>
 #include <signal.h>

@@ -2,7 +2,7 @@
  * closed while its tracer lives. */
 #include <dlfcn.h>
 
-#include "helper.h"
+#include "tests/load/helper.h"
 
 void run_two_hosts(void)
 {

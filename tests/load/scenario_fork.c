@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "helper.h"
+#include "tests/load/helper.h"
 
 /* A hang becomes a failure: the signal ends the process. */
 enum { PATIENCE_S = 60, THREADS = 4, FORKS = 150, MAKES = 10, MAKES_OF_A_THREAD = 300 };

@@ -2,7 +2,7 @@
  * well: each time the call says so, and nothing is left behind. */
 #include <stdio.h>
 
-#include "helper.h"
+#include "tests/load/helper.h"
 
 enum { MOST_ALLOCATIONS = 1000 };
 

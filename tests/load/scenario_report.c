@@ -2,7 +2,7 @@
  * report prints what it got; the silent one prints nothing, so that all output is the plugin's. */
 #include <stdio.h>
 
-#include "helper.h"
+#include "tests/load/helper.h"
 
 static kpt_status count_activities(void *ctx, const kpt_batch *batch)
 {

@@ -2,7 +2,7 @@
  * and a text, never with a crash. */
 #include <limits.h>
 
-#include "helper.h"
+#include "tests/load/helper.h"
 
 /* A failed call left a text that has WORD in it. */
 static void expect(kpt_status status, kpt_status wanted, kpt_last_error_fn last_error,

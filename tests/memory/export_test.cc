@@ -10,9 +10,9 @@
 #include <sstream>
 #include <string>
 
-#include "logs.h"
-#include "tables.h"
-#include "unpickle.h"
+#include "tests/memory/logs.h"
+#include "tests/memory/unpickle.h"
+#include "tests/stacks/tables.h"
 
 namespace
 {

@@ -7,8 +7,8 @@
 #include <random>
 #include <vector>
 
-#include "logs.h"
-#include "memory_history.h"
+#include "tests/memory/logs.h"
+#include "writers/memory_history.h"
 
 namespace
 {

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "logs.h"
+#include "tests/memory/logs.h"
 
 namespace
 {

@@ -1,13 +1,13 @@
-#include "logs.h"
+#include "tests/memory/logs.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "gather.h"
-#include "memory_export.h"
-#include "memory_log.h"
-#include "memory_report.h"
-#include "memory_samples.h"
+#include "python_tracer/gather.h"
+#include "python_tracer/memory_export.h"
+#include "python_tracer/memory_log.h"
+#include "python_tracer/memory_report.h"
+#include "python_tracer/memory_samples.h"
 
 _Static_assert((int)LOG_CHUNK == (int)KPTI_MEMORY_CHUNK, "tests know how long a chunk is");
 

@@ -2,8 +2,8 @@
 #ifndef KPT_TEST_LOGS_H
 #define KPT_TEST_LOGS_H
 
-#include "kpt_memory.h"
-#include "memory_history.h"
+#include "abi/kpt_memory.h"
+#include "writers/memory_history.h"
 
 #ifdef __cplusplus
 extern "C" {

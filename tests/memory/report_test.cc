@@ -11,10 +11,10 @@
 #include <thread>
 #include <vector>
 
-#include "kpt_text.h"
-#include "logs.h"
-#include "tables.h"
-#include "unpickle.h"
+#include "abi/kpt_text.h"
+#include "tests/memory/logs.h"
+#include "tests/memory/unpickle.h"
+#include "tests/stacks/tables.h"
 
 namespace
 {

@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "logs.h"
+#include "tests/memory/logs.h"
 
 namespace
 {

@@ -5,8 +5,8 @@
 #include <random>
 #include <vector>
 
-#include "logs.h"
-#include "memory_segments.h"
+#include "tests/memory/logs.h"
+#include "writers/memory_segments.h"
 
 namespace
 {

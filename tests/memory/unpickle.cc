@@ -1,4 +1,4 @@
-#include "unpickle.h"
+#include "tests/memory/unpickle.h"
 
 namespace
 {

@@ -1,4 +1,4 @@
-#include "mock_host.h"
+#include "tests/mock/mock_host.h"
 
 #include <dlfcn.h>
 #include <stdarg.h>

@@ -6,7 +6,7 @@
 
 #include <pthread.h>
 
-#include "kpt.h"
+#include "abi/kpt.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,6 +1,6 @@
 /* declines.c: a plugin that wants no host: its entry declines every one, registers nothing, and says
  * why. What is no table or no info struct at all is refused, as anywhere. */
-#include "kpt.h"
+#include "abi/kpt.h"
 
 static kpt_status last_error(kpt_handle self, char *buf, uint64_t size, uint64_t *needed)
 {

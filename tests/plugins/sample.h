@@ -6,7 +6,7 @@
 
 #include <pthread.h>
 
-#include "kpt.h"
+#include "abi/kpt.h"
 
 /* The rule that this variant breaks; "" for the correct one. */
 extern const char sample_mutant[];

@@ -1,6 +1,6 @@
 /* sample_args.c: what a tracer may be made with. It looks at every argument and keeps none, since
  * the script is played whatever the budgets, filters and watches say. */
-#include "sample.h"
+#include "tests/plugins/sample.h"
 
 enum {
     ALL_FLAGS =

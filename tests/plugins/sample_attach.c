@@ -2,7 +2,7 @@
  * stop waits until it has heard. */
 #include <time.h>
 
-#include "sample.h"
+#include "tests/plugins/sample.h"
 
 /* The calling thread's place, or where the next one's would be. */
 static uint32_t place_locked(const sample_tracer *t)

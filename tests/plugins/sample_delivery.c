@@ -1,6 +1,6 @@
 /* sample_delivery.c: one delivery: times for the script's calls, the visits to them in the order
  * that was asked for, ids, and batches. All of it lives on the stack of the call. */
-#include "sample.h"
+#include "tests/plugins/sample.h"
 
 enum { DEFAULT_BATCH = 5, MOST_VISITS = 2 * SAMPLE_CALLS + SAMPLE_POINTS, MOST_DEPTH = 3 };
 

@@ -1,6 +1,6 @@
 /* sample_door.c: the one symbol that the sample exports. Its name is a macro, so that a variant can
  * come under that of another major version. */
-#include "sample.h"
+#include "tests/plugins/sample.h"
 
 #ifndef SAMPLE_ENTRY
 #define SAMPLE_ENTRY kpt_plugin_entry_v1

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "sample.h"
+#include "tests/plugins/sample.h"
 
 static const sample_layout host_layout = {sizeof(kpt_host), KPT_HOST_V1_SIZE, "R107", "R109",
                                           "R110"};

@@ -1,6 +1,6 @@
 /* sample_gather.c: where a thread of the sample's is: what its host's script_frames tells, and fixed
  * frames for Python and for native code. */
-#include "sample_traceback.h"
+#include "tests/plugins/sample_traceback.h"
 
 enum { FREED_ON_THE_WAY = 8 };
 

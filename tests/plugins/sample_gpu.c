@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "sample.h"
+#include "tests/plugins/sample.h"
 
 enum { NOT_STARTED = 0 };
 enum { BATCH = 64, STREAM = 7, SIDE_STREAM = 13, KERNEL_NS = 1000, LAUNCH_NS = 2000 };

@@ -1,7 +1,7 @@
 /* sample_handles.c: the list of live objects, with their handles and last errors. A handle is the
  * next number, so none is used twice. One lock guards the list, and is never held while anybody
  * else's code runs; fork takes it, so that the child finds the list whole. */
-#include "sample.h"
+#include "tests/plugins/sample.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static sample_object *objects;

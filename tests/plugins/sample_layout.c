@@ -1,6 +1,6 @@
 /* sample_layout.c: the size rule of kpt_base.h. It owns nothing; the two functions that reach past
  * the end are those of the wrong variants. */
-#include "sample.h"
+#include "tests/plugins/sample.h"
 
 static uint32_t size_of(const void *theirs)
 {

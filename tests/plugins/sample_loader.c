@@ -1,5 +1,5 @@
 /* sample_loader.c: the extension KPT_EXT_LOADER: a tracer made of chunks, which is stopped for good. */
-#include "sample.h"
+#include "tests/plugins/sample.h"
 
 static kpt_status take_all(sample_tracer *t, const kpt_load_args *args)
 {

@@ -3,7 +3,7 @@
 #include <stdatomic.h>
 #include <time.h>
 
-#include "sample.h"
+#include "tests/plugins/sample.h"
 
 /* Room for any product's args. */
 typedef union any_args {

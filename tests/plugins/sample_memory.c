@@ -2,7 +2,7 @@
  * tells whether it was started. */
 #include <stdio.h>
 
-#include "sample.h"
+#include "tests/plugins/sample.h"
 
 /* For R715 and R735: an empty file. */
 static void create_file(kpt_str path)

@@ -1,6 +1,6 @@
 /* sample_observer.c: the execution-trace observer: a no-op, which says so, goes through all states
  * and creates no file. No operator is recorded, so every id is 0. */
-#include "sample.h"
+#include "tests/plugins/sample.h"
 
 enum { CLOSED = 1, OPEN = 2, RECORDING = 3 };
 

@@ -1,6 +1,6 @@
 /* sample_registry.c: the factories that others put in front of ours, an array in each bond. Changes
  * happen under the lock of the objects; no factory runs under it. */
-#include "sample.h"
+#include "tests/plugins/sample.h"
 
 static kpt_status add_locked(sample_bond *bond, uint32_t kind, kpt_any_fn make, void *make_ctx,
                              uint64_t *token)

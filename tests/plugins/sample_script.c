@@ -1,7 +1,7 @@
 /* sample_script.c: the recording that every tracer of the sample has: fixed calls on two threads
  * that nobody runs, so no host is asked to attach them. Calls stand in pre-order, thread after
  * thread, and nest; a C call or a garbage collection has no children. */
-#include "sample.h"
+#include "tests/plugins/sample.h"
 
 enum { MAIN, STEP, SIZE, LEN, COLLECT, IDLE, RUN, SLEEP, POINT };
 

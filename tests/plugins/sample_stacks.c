@@ -7,7 +7,7 @@
  * A place is never given back. All of it changes under the lock of the objects. */
 #include <stdlib.h>
 
-#include "sample_traceback.h"
+#include "tests/plugins/sample_traceback.h"
 
 typedef struct stack {
     uint32_t place; /* 0: it is not taken */

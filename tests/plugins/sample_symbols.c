@@ -2,7 +2,7 @@
  * after the sink: each place once, and behind it what the host told of it. */
 #include <stdlib.h>
 
-#include "sample_traceback.h"
+#include "tests/plugins/sample_traceback.h"
 
 enum { MOST_GENERATED = 4 }; /* of one place */
 

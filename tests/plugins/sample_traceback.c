@@ -4,7 +4,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "sample_traceback.h"
+#include "tests/plugins/sample_traceback.h"
 
 enum { ALL_BITS = KPT_GATHER_PYTHON | KPT_GATHER_SCRIPT | KPT_GATHER_NATIVE | KPT_GATHER_WAIT };
 

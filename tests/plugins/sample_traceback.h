@@ -3,7 +3,7 @@
 #ifndef SAMPLE_TRACEBACK_H
 #define SAMPLE_TRACEBACK_H
 
-#include "sample.h"
+#include "tests/plugins/sample.h"
 
 typedef struct sample_tracebacks {
     sample_object object; /* its state is the process's id, for R799 only */

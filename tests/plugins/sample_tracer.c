@@ -1,6 +1,6 @@
 /* sample_tracer.c: the tracer as hosts see it: its calls, and the states in which they are legal.
  * The recording behind it is the script's. */
-#include "sample.h"
+#include "tests/plugins/sample.h"
 
 /* Enters the tracer; its head is the object's. */
 static kpt_status enter(kpt_handle self, sample_tracer **out)

@@ -8,8 +8,8 @@
 #include <vector>
 
 extern "C" {
-#include "clock.h"
-#include "platform.h"
+#include "python_tracer/clock.h"
+#include "python_tracer/platform.h"
 }
 
 namespace

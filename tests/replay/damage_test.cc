@@ -1,8 +1,8 @@
 // damage_test.cc: chunks that no tracer would write, as from a damaged file.
 #include <gtest/gtest.h>
 
-#include "random_program.h"
-#include "taken.h"
+#include "tests/replay/random_program.h"
+#include "tests/replay/taken.h"
 
 namespace
 {

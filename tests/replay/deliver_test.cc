@@ -1,8 +1,8 @@
 // deliver_test.cc: batches, names and threads, the three orders by example, and sinks that stop.
 #include <gtest/gtest.h>
 
-#include "random_program.h"
-#include "taken.h"
+#include "tests/replay/random_program.h"
+#include "tests/replay/taken.h"
 
 namespace
 {

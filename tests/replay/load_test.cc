@@ -4,13 +4,13 @@
 
 #include <gtest/gtest.h>
 
-#include "mock_host.h"
-#include "random_program.h"
-#include "taken.h"
+#include "tests/mock/mock_host.h"
+#include "tests/replay/random_program.h"
+#include "tests/replay/taken.h"
 
 extern "C" {
-#include "load.h"
-#include "loaded.h"
+#include "python_tracer/load.h"
+#include "python_tracer/loaded.h"
 }
 
 namespace

@@ -1,7 +1,7 @@
 // mark_test.cc: what the host marks: calls that contain a point, and spans that calls must not cross.
 #include <gtest/gtest.h>
 
-#include "taken.h"
+#include "tests/replay/taken.h"
 
 namespace
 {

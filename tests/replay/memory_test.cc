@@ -2,9 +2,9 @@
 // and nothing is lost.
 #include <gtest/gtest.h>
 
-#include "mock_host.h"
-#include "random_program.h"
-#include "taken.h"
+#include "tests/mock/mock_host.h"
+#include "tests/replay/random_program.h"
+#include "tests/replay/taken.h"
 
 namespace
 {

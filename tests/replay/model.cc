@@ -1,4 +1,4 @@
-#include "model.h"
+#include "tests/replay/model.h"
 
 #include <algorithm>
 #include <sstream>

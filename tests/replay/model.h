@@ -3,7 +3,7 @@
 #ifndef MODEL_H
 #define MODEL_H
 
-#include "taken.h"
+#include "tests/replay/taken.h"
 
 struct Expected {
     std::vector<kpt_activity> activities;

@@ -1,8 +1,8 @@
 // order_test.cc: random programs in all three orders, against the model.
 #include <gtest/gtest.h>
 
-#include "model.h"
-#include "random_program.h"
+#include "tests/replay/model.h"
+#include "tests/replay/random_program.h"
 
 namespace
 {

@@ -5,7 +5,7 @@
 #include <map>
 #include <random>
 
-#include "taken.h"
+#include "tests/replay/taken.h"
 
 namespace
 {

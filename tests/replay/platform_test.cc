@@ -2,7 +2,7 @@
 
 #include <thread>
 
-#include "platform.h"
+#include "python_tracer/platform.h"
 
 namespace
 {

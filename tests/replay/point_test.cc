@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "random_program.h"
-#include "taken.h"
+#include "tests/replay/random_program.h"
+#include "tests/replay/taken.h"
 
 namespace
 {

@@ -1,4 +1,4 @@
-#include "random_program.h"
+#include "tests/replay/random_program.h"
 
 namespace
 {

@@ -6,7 +6,7 @@
 
 #include <random>
 
-#include "tape.h"
+#include "tests/replay/tape.h"
 
 struct ProgramOptions {
     uint32_t threads = 3;

@@ -1,7 +1,7 @@
 // repair_test.cc: what replay makes of a thread's events, and each repair with its count.
 #include <gtest/gtest.h>
 
-#include "taken.h"
+#include "tests/replay/taken.h"
 
 namespace
 {

@@ -1,4 +1,4 @@
-#include "taken.h"
+#include "tests/replay/taken.h"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tape.h"
+#include "tests/replay/tape.h"
 
 struct Taken {
     kpt_status status = KPT_OK;

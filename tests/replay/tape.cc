@@ -1,4 +1,4 @@
-#include "tape.h"
+#include "tests/replay/tape.h"
 
 #include <cstdio>
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 extern "C" {
-#include "deliver.h"
+#include "python_tracer/deliver.h"
 }
 
 struct ChunkDeleter {

@@ -5,7 +5,7 @@
 #include <map>
 #include <random>
 
-#include "tables.h"
+#include "tests/stacks/tables.h"
 
 namespace
 {

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "tables.h"
+#include "tests/stacks/tables.h"
 
 namespace
 {

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "tables.h"
+#include "tests/stacks/tables.h"
 
 namespace
 {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tables.h"
+#include "tests/stacks/tables.h"
 
 /* Functions of this program that the loader can name. */
 extern "C" __attribute__((visibility("default"), noinline)) void my_PyEval_EvalFrame(void)

@@ -1,13 +1,13 @@
-#include "tables.h"
+#include "tests/stacks/tables.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "function.h"
-#include "place.h"
-#include "pool.h"
-#include "stack.h"
-#include "symbolize.h"
+#include "python_tracer/function.h"
+#include "python_tracer/place.h"
+#include "python_tracer/pool.h"
+#include "python_tracer/stack.h"
+#include "python_tracer/symbolize.h"
 
 typedef struct record {
     uint32_t chain;

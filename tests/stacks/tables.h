@@ -2,8 +2,8 @@
 #ifndef KPT_TEST_TABLES_H
 #define KPT_TEST_TABLES_H
 
-#include "kpt_base.h"
-#include "kpt_traceback.h"
+#include "abi/kpt_base.h"
+#include "abi/kpt_traceback.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,6 +1,6 @@
 /* host_test.cc: the embedded host without Python: with the plugin, which has only its no-op here,
  * and with the sample plugin, which plays a script of fourteen calls on two threads. */
-#include "standalone.h"
+#include "tests/standalone/standalone.h"
 
 #include <sys/stat.h>
 

@@ -2,10 +2,10 @@
 #ifndef STANDALONE_H
 #define STANDALONE_H
 
-#include "gpu.h"
-#include "host.h"
-#include "scratch.h"
-#include "strict_json.h"
+#include "hosts/standalone/gpu.h"
+#include "hosts/standalone/host.h"
+#include "tests/writers/scratch.h"
+#include "tests/writers/strict_json.h"
 
 inline const char plugin[] = KPT_PLUGIN_PATH;
 inline const char sample[] = KPT_SAMPLE_PATH;

@@ -1,7 +1,7 @@
 /* stream_test.cc: sessions whose recording is a .kpt file, while they run or afterwards; what signals and
  * forks do to them. */
-#include "farewell.h"
-#include "standalone.h"
+#include "hosts/standalone/farewell.h"
+#include "tests/standalone/standalone.h"
 
 #include <csignal>
 #include <sys/wait.h>

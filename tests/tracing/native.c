@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "kpt.h"
+#include "abi/kpt.h"
 
 #define EXPORT __attribute__((visibility("default")))
 

@@ -10,7 +10,7 @@
 #include <set>
 #include <string>
 
-#include "private.h"
+#include "tests/unit/private.h"
 
 extern "C" {
 /* What the executable exports, for the test below. */

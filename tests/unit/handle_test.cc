@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "handles.h"
+#include "tests/unit/handles.h"
 
 namespace
 {

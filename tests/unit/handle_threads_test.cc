@@ -5,7 +5,7 @@
 #include <thread>
 #include <vector>
 
-#include "handles.h"
+#include "tests/unit/handles.h"
 
 namespace
 {

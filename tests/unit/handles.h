@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "private.h"
+#include "tests/unit/private.h"
 
 inline kpt_handle make_handle(const kpti_kind *kind, void *object, const char *text = "")
 {

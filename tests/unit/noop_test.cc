@@ -6,8 +6,8 @@
 
 #include <string>
 
-#include "mock_host.h"
-#include "private.h"
+#include "tests/mock/mock_host.h"
+#include "tests/unit/private.h"
 
 namespace
 {

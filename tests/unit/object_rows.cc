@@ -1,6 +1,6 @@
 /* object_rows.cc: the structs of tracebacks, of memory tracers, of observers and of tracers of GPUs: which goes
  * into which call. */
-#include "struct_rows.h"
+#include "tests/unit/struct_rows.h"
 
 namespace
 {

@@ -12,15 +12,15 @@
 #include <string.h>
 
 extern "C" {
-#include "bond.h"
-#include "elf_symbol.h"
-#include "find_python.h"
-#include "handle.h"
-#include "noop.h"
-#include "product.h"
-#include "registry.h"
-#include "size.h"
-#include "traceback.h"
+#include "noop/noop.h"
+#include "plugin/bond.h"
+#include "plugin/elf_symbol.h"
+#include "plugin/find_python.h"
+#include "plugin/handle.h"
+#include "plugin/product.h"
+#include "plugin/registry.h"
+#include "plugin/size.h"
+#include "plugin/traceback.h"
 }
 
 #endif

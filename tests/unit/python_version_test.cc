@@ -1,7 +1,7 @@
 /* python_version_test.cc: what Py_GetVersion of real CPythons returns, and what it never should. */
 #include <gtest/gtest.h>
 
-#include "private.h"
+#include "tests/unit/private.h"
 
 namespace
 {

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "private.h"
+#include "tests/unit/private.h"
 
 namespace
 {

@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "mock_host.h"
-#include "private.h"
+#include "tests/mock/mock_host.h"
+#include "tests/unit/private.h"
 
 namespace
 {

@@ -1,5 +1,5 @@
 /* struct_rows.cc: which struct of the contract goes into which call: one row for each. */
-#include "struct_rows.h"
+#include "tests/unit/struct_rows.h"
 
 std::ostream &operator<<(std::ostream &out, const row &r)
 {

@@ -2,7 +2,7 @@
 #ifndef KPT_UNIT_STRUCT_ROWS_H
 #define KPT_UNIT_STRUCT_ROWS_H
 
-#include "struct_world.h"
+#include "tests/unit/struct_world.h"
 
 template <typename Struct> Struct *as(void *peer)
 {

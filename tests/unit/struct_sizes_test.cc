@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "struct_world.h"
+#include "tests/unit/struct_world.h"
 
 namespace
 {

@@ -1,6 +1,6 @@
 /* struct_world.cc: a host bound to libkpytrace.so, with one object of each kind, and nothing left in
  * the end. */
-#include "struct_world.h"
+#include "tests/unit/struct_world.h"
 
 #include <cstdlib>
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "mock_host.h"
+#include "tests/mock/mock_host.h"
 
 class struct_world
 {

@@ -7,8 +7,8 @@
 #include <thread>
 #include <vector>
 
-#include "handles.h"
-#include "mock_host.h"
+#include "tests/mock/mock_host.h"
+#include "tests/unit/handles.h"
 
 extern "C" kpt_status kpt_plugin_entry_v1(const kpt_host *host, kpt_plugin_info *out);
 

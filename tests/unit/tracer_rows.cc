@@ -1,5 +1,5 @@
 /* tracer_rows.cc: the structs of the plugin's entry, of tracers and of recordings: which goes into which call. */
-#include "struct_rows.h"
+#include "tests/unit/struct_rows.h"
 
 namespace
 {

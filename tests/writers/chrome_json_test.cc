@@ -1,12 +1,12 @@
 /* chrome_json_test.cc: the trace file: its fields are Kineto's (T10 and T34 of the reference), it is
  * strict JSON whatever names look like, and plugins of another age are read right. */
-#include "format.h"
+#include "writers/format.h"
 
 #include <unistd.h>
 
-#include "parcel.h"
-#include "scratch.h"
-#include "strict_json.h"
+#include "tests/writers/parcel.h"
+#include "tests/writers/scratch.h"
+#include "tests/writers/strict_json.h"
 
 namespace
 {

@@ -1,5 +1,5 @@
 /* formats_test.cc: every format holds the same calls, whatever they look like. */
-#include "writing.h"
+#include "tests/writers/writing.h"
 
 namespace
 {

@@ -1,8 +1,8 @@
 /* gpu_formats_test.cc: what GPUs did, in the formats that hold it, whatever bytes names have. */
 #include <gtest/gtest.h>
 
-#include "gpu_events.h"
-#include "writing.h"
+#include "tests/writers/gpu_events.h"
+#include "tests/writers/writing.h"
 
 namespace
 {

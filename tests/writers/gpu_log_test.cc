@@ -1,20 +1,20 @@
 /* gpu_log_test.cc: the log of what GPUs did: what is added comes back, packed, out of a file, and when there
  * is no memory; what is damaged is refused. */
-#include "gpu_log.h"
+#include "writers/gpu_log.h"
 
 #include <gtest/gtest.h>
 
 #include <memory>
 #include <vector>
 
-#include "gpu_codec.h"
-#include "gpu_events.h"
-#include "gpu_kpt.h"
-#include "gpu_report.h"
-#include "gpu_words.h"
-#include "kpt_reader.h"
-#include "mock_host.h"
-#include "scratch.h"
+#include "tests/mock/mock_host.h"
+#include "tests/writers/gpu_events.h"
+#include "tests/writers/scratch.h"
+#include "writers/gpu_codec.h"
+#include "writers/gpu_kpt.h"
+#include "writers/gpu_report.h"
+#include "writers/gpu_words.h"
+#include "writers/kpt_reader.h"
 
 namespace
 {

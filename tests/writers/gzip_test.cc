@@ -7,10 +7,10 @@
 #include <sys/resource.h>
 #include <zlib.h>
 
-#include "format.h"
-#include "parcel.h"
-#include "scratch.h"
-#include "strict_json.h"
+#include "tests/writers/parcel.h"
+#include "tests/writers/scratch.h"
+#include "tests/writers/strict_json.h"
+#include "writers/format.h"
 
 namespace
 {

@@ -1,5 +1,5 @@
 /* json_text_test.cc: strings and numbers as JSON: whatever goes in, what comes out can be read. */
-#include "json_text.h"
+#include "writers/json_text.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "strict_json.h"
+#include "tests/writers/strict_json.h"
 
 namespace
 {

@@ -2,11 +2,11 @@
  * stay. */
 #include <gtest/gtest.h>
 
-#include "chrome_splice.h"
-#include "kineto_text.h"
-#include "mock_host.h"
-#include "scratch.h"
-#include "strict_json.h"
+#include "tests/mock/mock_host.h"
+#include "tests/writers/kineto_text.h"
+#include "tests/writers/scratch.h"
+#include "tests/writers/strict_json.h"
+#include "writers/chrome_splice.h"
 
 namespace
 {

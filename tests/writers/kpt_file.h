@@ -9,10 +9,10 @@
 
 #include <vector>
 
-#include "kpt_reader.h"
-#include "kpt_text.h"
-#include "kpt_writer.h"
-#include "scratch.h"
+#include "abi/kpt_text.h"
+#include "tests/writers/scratch.h"
+#include "writers/kpt_reader.h"
+#include "writers/kpt_writer.h"
 
 struct chunk {
     kpt_chunk head;

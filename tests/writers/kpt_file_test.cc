@@ -4,7 +4,7 @@
 
 #include <sys/stat.h>
 
-#include "kpt_file.h"
+#include "tests/writers/kpt_file.h"
 
 namespace
 {

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "kpt_file.h"
+#include "tests/writers/kpt_file.h"
 
 namespace
 {

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <limits>
 
-#include "writing.h"
+#include "tests/writers/writing.h"
 
 namespace
 {

@@ -1,12 +1,12 @@
 /* notes_test.cc: the log of users' notes. */
-#include "notes.h"
+#include "writers/notes.h"
 
 #include <gtest/gtest.h>
 
 #include <memory>
 #include <string>
 
-#include "mock_host.h"
+#include "tests/mock/mock_host.h"
 
 namespace
 {

@@ -1,6 +1,6 @@
 /* out_file_test.cc: an output is there as a whole or not at all, links and devices stay what they
  * are, and the first error is told. */
-#include "out_file.h"
+#include "writers/out_file.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 #include <thread>
 #include <unistd.h>
 
-#include "scratch.h"
+#include "tests/writers/scratch.h"
 
 namespace
 {

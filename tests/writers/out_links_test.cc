@@ -1,6 +1,6 @@
 /* out_links_test.cc: in a folder that all may write to, as /tmp, another user's links and pipes lead no output
  * elsewhere, whatever fs.protected_symlinks says; links of one's own do, as before. Another user's are made by root. */
-#include "out_links.h"
+#include "writers/out_links.h"
 
 #include <gtest/gtest.h>
 
@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "out_file.h"
-#include "scratch.h"
+#include "tests/writers/scratch.h"
+#include "writers/out_file.h"
 
 namespace
 {

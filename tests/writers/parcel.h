@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "kpt.h"
+#include "abi/kpt.h"
 
 class parcel
 {

@@ -1,5 +1,5 @@
 /* perfetto_test.cc: what the Perfetto trace has beside names and times, and how little it needs. */
-#include "writing.h"
+#include "tests/writers/writing.h"
 
 namespace
 {

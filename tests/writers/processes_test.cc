@@ -3,10 +3,10 @@
 #include <memory>
 #include <set>
 
-#include "gpu_events.h"
-#include "mock_host.h"
-#include "perfetto_wire.h"
-#include "writing.h"
+#include "tests/mock/mock_host.h"
+#include "tests/writers/gpu_events.h"
+#include "tests/writers/writing.h"
+#include "writers/perfetto_wire.h"
 
 namespace
 {

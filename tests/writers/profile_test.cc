@@ -1,10 +1,10 @@
 /* profile_test.cc: calls added up by function, beside a sum that takes its time. */
-#include "profile.h"
+#include "writers/profile.h"
 
 #include <gtest/gtest.h>
 
-#include "mock_host.h"
-#include "tape.h"
+#include "tests/mock/mock_host.h"
+#include "tests/writers/tape.h"
 
 namespace
 {

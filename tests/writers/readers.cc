@@ -1,10 +1,10 @@
-#include "readers.h"
+#include "tests/writers/readers.h"
 
 #include <cmath>
 #include <set>
 #include <stdexcept>
 
-#include "perfetto_wire.h"
+#include "writers/perfetto_wire.h"
 
 static void must(bool holds, const std::string &what)
 {

@@ -2,8 +2,8 @@
 #ifndef READERS_H
 #define READERS_H
 
-#include "strict_json.h"
-#include "tape.h"
+#include "tests/writers/strict_json.h"
+#include "tests/writers/tape.h"
 
 /* --- protocol buffers -------------------------------------------------------------------------- */
 

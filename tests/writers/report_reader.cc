@@ -1,4 +1,4 @@
-#include "report_reader.h"
+#include "tests/writers/report_reader.h"
 
 #include <cstring>
 #include <stdexcept>

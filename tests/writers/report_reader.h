@@ -2,8 +2,8 @@
 #ifndef REPORT_READER_H
 #define REPORT_READER_H
 
-#include "strict_json.h"
-#include "tape.h"
+#include "tests/writers/strict_json.h"
+#include "tests/writers/tape.h"
 
 struct report_note {
     uint64_t tid;

@@ -1,5 +1,5 @@
 /* report_test.cc: the data of a report; its page is tested in a browser (tests/report). */
-#include "writing.h"
+#include "tests/writers/writing.h"
 
 namespace
 {

@@ -1,12 +1,12 @@
 /* resumes_test.cc: which calls are resumes of tasks, told by points that lie in them. */
-#include "resumes.h"
+#include "writers/resumes.h"
 
 #include <gtest/gtest.h>
 
 #include <memory>
 
-#include "mock_host.h"
-#include "parcel.h"
+#include "tests/mock/mock_host.h"
+#include "tests/writers/parcel.h"
 
 namespace
 {

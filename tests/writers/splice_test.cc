@@ -1,11 +1,11 @@
 /* splice_test.cc: calls put into a trace of Kineto, and files that are none: those stay as they are. */
 #include <gtest/gtest.h>
 
-#include "chrome_splice.h"
-#include "kineto_text.h"
-#include "parcel.h"
-#include "scratch.h"
-#include "strict_json.h"
+#include "tests/writers/kineto_text.h"
+#include "tests/writers/parcel.h"
+#include "tests/writers/scratch.h"
+#include "tests/writers/strict_json.h"
+#include "writers/chrome_splice.h"
 
 namespace
 {

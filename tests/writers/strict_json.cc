@@ -1,4 +1,4 @@
-#include "strict_json.h"
+#include "tests/writers/strict_json.h"
 
 #include <stdexcept>
 

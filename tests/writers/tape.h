@@ -8,8 +8,8 @@
 #include <random>
 #include <tuple>
 
-#include "notes.h"
-#include "parcel.h"
+#include "tests/writers/parcel.h"
+#include "writers/notes.h"
 
 /* A call as every format should have it. */
 struct seen {

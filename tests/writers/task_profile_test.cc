@@ -1,13 +1,13 @@
 /* task_profile_test.cc: resumes added up by task. */
-#include "task_profile.h"
+#include "writers/task_profile.h"
 
 #include <gtest/gtest.h>
 
 #include <map>
 #include <memory>
 
-#include "mock_host.h"
-#include "tape.h"
+#include "tests/mock/mock_host.h"
+#include "tests/writers/tape.h"
 
 namespace
 {

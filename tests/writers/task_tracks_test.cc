@@ -1,12 +1,12 @@
 /* task_tracks_test.cc: which tasks have a track in a file, and what it is called. */
-#include "task_tracks.h"
+#include "writers/task_tracks.h"
 
 #include <gtest/gtest.h>
 
 #include <memory>
 #include <string>
 
-#include "mock_host.h"
+#include "tests/mock/mock_host.h"
 
 namespace
 {

@@ -1,11 +1,11 @@
 /* writer_failure_test.cc: the trace file, of any format, when things go wrong: the first failure is told, nothing is
  * left behind, and no memory is lost. */
-#include "format.h"
+#include "writers/format.h"
 
-#include "gpu_events.h"
-#include "mock_host.h"
-#include "parcel.h"
-#include "scratch.h"
+#include "tests/mock/mock_host.h"
+#include "tests/writers/gpu_events.h"
+#include "tests/writers/parcel.h"
+#include "tests/writers/scratch.h"
 
 namespace
 {

@@ -2,11 +2,11 @@
 #ifndef WRITING_H
 #define WRITING_H
 
-#include "format.h"
+#include "writers/format.h"
 
-#include "readers.h"
-#include "report_reader.h"
-#include "scratch.h"
+#include "tests/writers/readers.h"
+#include "tests/writers/report_reader.h"
+#include "tests/writers/scratch.h"
 
 class Writing : public Scratch
 {

@@ -1,4 +1,4 @@
-#include "cuda_allocator.h"
+#include "hosts/torch/cuda/cuda_allocator.h"
 
 #include <c10/cuda/CUDACachingAllocator.h>
 

@@ -1,8 +1,8 @@
-#include "exporter.h"
+#include "hosts/torch/exporter/exporter.h"
 
 #include <stdio.h>
 
-#include "kernel_stacks.h"
+#include "hosts/torch/exporter/kernel_stacks.h"
 
 static kpt_status fail_of_file(kpti_export_result *result, const kpti_splice_error *error)
 {

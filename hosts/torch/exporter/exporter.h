@@ -3,7 +3,7 @@
 #ifndef KPTI_TORCH_EXPORTER_H
 #define KPTI_TORCH_EXPORTER_H
 
-#include "torch_calls.h"
+#include "hosts/torch/exporter/torch_calls.h"
 
 enum { /* beside KPTI_CALLS_* */
        KPTI_EXPORT_GZIP = 1 << 16,

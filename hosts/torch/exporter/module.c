@@ -4,7 +4,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include "exporter.h"
+#include "hosts/torch/exporter/exporter.h"
 
 /* Sets the exception for a failure; the paths are Python's own objects. */
 static PyObject *raise_error(kpt_status status, const kpti_export_result *result, PyObject *source,

@@ -1,8 +1,8 @@
-#include "torch_calls.h"
+#include "hosts/torch/exporter/torch_calls.h"
 
 #include <unistd.h>
 
-#include "torch_names.h"
+#include "hosts/torch/exporter/torch_names.h"
 
 /* A call that is open at the point of the delivery, for the call stacks of those in it. */
 typedef struct frame {

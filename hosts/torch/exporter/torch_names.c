@@ -1,4 +1,4 @@
-#include "torch_names.h"
+#include "hosts/torch/exporter/torch_names.h"
 
 /* File, line and function. */
 enum { NAME_ROOM = 2 * KPTI_CHROME_MOST_NAME * KPTI_JSON_MOST_GROWTH + 256 };

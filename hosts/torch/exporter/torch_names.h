@@ -3,9 +3,9 @@
 #ifndef KPTI_TORCH_NAMES_H
 #define KPTI_TORCH_NAMES_H
 
-#include "chrome_events.h"
-#include "recording.h"
-#include "records.h"
+#include "hosts/torch/recording.h"
+#include "writers/chrome_events.h"
+#include "writers/records.h"
 
 typedef struct kpti_torch_names {
     const kpti_torch_recording *recording;
