@@ -8,8 +8,8 @@
  * Built once per CPython, like the backends. It filters nothing and records nothing. */
 #include <stddef.h>
 
-#include "python_tracer/cpython.h"
-#include "python_tracer/platform.h"
+#include "core/base/platform.h"
+#include "python_tracer/interpreter/cpython.h"
 
 /* The sys.monitoring tool: not 3 or 4, which the tracer takes, nor cProfile's 2 or coverage's 1. */
 enum { TOOL = 5 };

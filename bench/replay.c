@@ -3,8 +3,8 @@
  * depths, some with lines, 16 bytes a call and a little. Processor time, so that a busy machine matters
  * less; the best of three, but for long recordings. usage: kpt_bench_replay MILLIONS [MILLIONS …] */
 #include "bench/bench.h"
-#include "python_tracer/clock.h"
-#include "python_tracer/deliver.h"
+#include "core/recording/clock.h"
+#include "core/recording/delivery/deliver.h"
 
 enum { THREADS = 4, FUNCTIONS = 2000, MOST_CALLEES = 4, MOST_DEPTH = 30 };
 enum { HZ = 121875000, TURN_TICKS = HZ / 200, CHUNK_EVENTS = 8192, ROUNDS = 3 };

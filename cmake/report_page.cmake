@@ -7,6 +7,6 @@ foreach(_file IN LISTS FILES)
 endforeach()
 string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," _bytes "${_bytes}")
 string(REGEX REPLACE "((0x..,)(0x..,)(0x..,)(0x..,)(0x..,)(0x..,)(0x..,)(0x..,))" "\\1\n" _bytes "${_bytes}")
-file(WRITE ${OUT} "#include \"writers/report_page.h\"\n
+file(WRITE ${OUT} "#include \"writers/report/report_page.h\"\n
 const unsigned char kpti_report_page[] = {\n${_bytes}};
 const size_t kpti_report_page_bytes = sizeof kpti_report_page;\n")

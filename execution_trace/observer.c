@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "abi/impl/kpti_execution_trace.h"
-#include "execution_trace/follower.h"
-#include "execution_trace/recorder.h"
-#include "execution_trace/trace_file.h"
+#include "execution_trace/output/live_writer.h"
+#include "execution_trace/output/trace_file.h"
+#include "execution_trace/record/journal_recorder.h"
 
 typedef struct observer {
     kpti_recorder recorder;

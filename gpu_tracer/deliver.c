@@ -1,5 +1,5 @@
 /* deliver.c: what is ready goes to the host's sink, some thousand events at a time. */
-#include "gpu_tracer/session.h"
+#include "gpu_tracer/gpu_recording.h"
 
 enum { BATCH = 2048 };
 

@@ -1,6 +1,6 @@
 /* tracer.c: the tracer of GPUs as the plugin sees it, and the two doors of the library: the plugin's, and
  * the CUDA driver's. */
-#include "gpu_tracer/session.h"
+#include "gpu_tracer/gpu_recording.h"
 
 static const uint64_t usual_budget = (uint64_t)512 << 20;
 

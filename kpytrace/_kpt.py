@@ -1,4 +1,4 @@
-"""The head, the info and the notes of a .kpt file, without its calls (writers/kpt_format.h): enough to know whose it
+"""The head, the info and the notes of a .kpt file, without its calls (writers/kpt/kpt_format.h): enough to know whose it
 is and which marks it has, however long it is."""
 
 from __future__ import annotations

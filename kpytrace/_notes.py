@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     Function = TypeVar("Function", bound=Callable[..., Any])
 
-_MARK, _BEGIN, _END, _COUNTER = 1, 2, 3, 4  # writers/notes.h
+_MARK, _BEGIN, _END, _COUNTER = 1, 2, 3, 4  # writers/annotations/notes.h
 
 
 def _members(values: dict[str, Any]) -> str:

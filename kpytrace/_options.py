@@ -1,6 +1,6 @@
 """The options of a trace: their names, how values are read, and their environment variables; and its output's name.
 
-OPTIONS is the one list of them; docs/python.md and the C side (hosts/standalone/options.c) are
+OPTIONS is the one list of them; docs/python.md and the C side (hosts/standalone/module/options.c) are
 tested against it.
 """
 

@@ -1,10 +1,10 @@
 /* entry.c: the door. It checks the host's table, makes the bond, registers the factories and tells
  * the host who we are. The only exported symbol of the library is here. */
-#include "plugin/bond.h"
-#include "plugin/extension.h"
-#include "plugin/product.h"
-#include "plugin/say.h"
-#include "plugin/size.h"
+#include "plugin/api/extension.h"
+#include "plugin/objects/host_binding.h"
+#include "plugin/objects/object_factory.h"
+#include "plugin/objects/struct_size.h"
+#include "plugin/verbose_log.h"
 
 static kpt_status make_tracer(void *make_ctx, const kpt_tracer_args *args, kpt_tracer *out)
 {

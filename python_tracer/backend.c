@@ -1,8 +1,8 @@
 /* backend.c: the door between the plugin and this backend, and what it was built for. */
 #include "abi/impl/kpti_execution_trace.h"
-#include "python_tracer/cpython.h"
-#include "python_tracer/memory_tracer.h"
-#include "python_tracer/tracebacks.h"
+#include "python_tracer/allocators/memory_tracer.h"
+#include "python_tracer/capture/tracebacks.h"
+#include "python_tracer/interpreter/cpython.h"
 #include "python_tracer/tracer.h"
 
 __attribute__((visibility("default"))) const kpti_backend *kpti_backend_entry(void);

@@ -4,12 +4,12 @@
 #ifndef KPTI_TRACER_H
 #define KPTI_TRACER_H
 
-#include "python_tracer/clock.h"
-#include "python_tracer/far_ends.h"
-#include "python_tracer/filter.h"
-#include "python_tracer/guard.h"
-#include "python_tracer/platform.h"
-#include "python_tracer/stream.h"
+#include "core/base/platform.h"
+#include "core/recording/clock.h"
+#include "core/recording/replay/cross_thread_span_ends.h"
+#include "python_tracer/chunks/event_stream.h"
+#include "python_tracer/threads/code_filter.h"
+#include "python_tracer/threads/overhead_guard.h"
 
 /* A kpt_watch whose code may die. */
 typedef struct kpti_watch {

@@ -3,7 +3,7 @@
 #ifndef KPTI_FORMAT_H
 #define KPTI_FORMAT_H
 
-#include "writers/made_up_tids.h"
+#include "writers/annotations/synthetic_tids.h"
 #include "writers/writer.h"
 
 #ifdef __cplusplus

@@ -9,7 +9,7 @@
 #define KPTI_PROFILE_H
 
 #include "abi/kpt_activity.h"
-#include "writers/heap.h"
+#include "core/base/allocator.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,6 +1,6 @@
 #include "writers/stats_text.h"
 
-#include "writers/json_text.h"
+#include "writers/encode/json_text.h"
 
 static const struct counter {
     const char *member;

@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "abi/kpt_text.h"
+#include "writers/batch_records.h"
 #include "writers/format.h"
-#include "writers/records.h"
 
 /* --- formats ---------------------------------------------------------------------------------- */
 

@@ -10,10 +10,10 @@
 
 #include "abi/kpt_activity.h"
 #include "abi/kpt_tracer.h"
-#include "writers/gpu_log.h"
-#include "writers/heap.h"
-#include "writers/notes.h"
-#include "writers/out_file.h"
+#include "core/base/allocator.h"
+#include "writers/annotations/notes.h"
+#include "writers/gpu/gpu_log.h"
+#include "writers/io/output_file.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -49,7 +49,7 @@ typedef struct kpti_writer_options {
     kpti_heap heap;
     int gzip;                        /* the file is compressed */
     int shares_file;                 /* it is to hold other processes, too */
-    kpti_interrupted_fn interrupted; /* see out_file.h */
+    kpti_interrupted_fn interrupted; /* see output_file.h */
     void *interrupted_ctx;
     const kpti_notes *notes;                          /* what the delivery's points mean */
     const kpti_gpu_log *gpu;                          /* what GPUs did meanwhile */

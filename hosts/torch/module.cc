@@ -3,11 +3,11 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include "hosts/torch/handover.h"
-#include "hosts/torch/memory_calls.h"
-#include "hosts/torch/observer_calls.h"
-#include "hosts/torch/tracer.h"
-#include "hosts/torch/unwinder.h"
+#include "hosts/torch/execution_trace/py_observer.h"
+#include "hosts/torch/memory/py_memory.h"
+#include "hosts/torch/profiler/deferred_results.h"
+#include "hosts/torch/profiler/tracer.h"
+#include "hosts/torch/traceback/unwinder.h"
 
 extern PyObject *THPVariableClass; // torch's
 

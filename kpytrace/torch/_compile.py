@@ -45,7 +45,7 @@ class Unit:
 
 
 SHIM_FOLDER = "hosts/torch"
-CUDA_FOLDER = "hosts/torch/cuda"
+CUDA_FOLDER = "hosts/torch/memory/cuda"
 SHIM = Unit("shim", "the shim", SHIM_FOLDER, without=CUDA_FOLDER)
 
 

@@ -25,7 +25,7 @@ def headers(torch: ModuleType) -> list[str]:
         folder = os.path.join(home, "include")
         if all(os.path.exists(os.path.join(folder, name)) for name in HEADERS):
             return [folder]
-    return [str(_compile.source_folder() / _compile.CUDA_FOLDER / "names")]
+    return [str(_compile.source_folder() / _compile.CUDA_FOLDER / "stub_headers")]
 
 
 UNIT = _compile.Unit("cuda", "the shim's part for CUDA", _compile.CUDA_FOLDER, headers=headers,

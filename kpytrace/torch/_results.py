@@ -133,7 +133,7 @@ def count_calls_once(events: list[Any]) -> list[Any]:
 
 
 def recording_of(result: Any) -> Optional[object]:
-    """The capsule "kpytrace.recording" (hosts/torch/recording.h) of a _ProfilerResult, or None."""
+    """The capsule "kpytrace.recording" (hosts/torch/profiler/exporter_view.h) of a _ProfilerResult, or None."""
     return _recordings.get(result, (None,))[0]
 
 

@@ -1,5 +1,5 @@
 /* elements_test.cc: ranges and data of integral inputs, whatever way they lie in memory. */
-#include "execution_trace/elements.h"
+#include "execution_trace/record/tensor_elements.h"
 
 #include <filesystem>
 #include <set>

@@ -5,7 +5,7 @@
 #include <vector>
 
 extern "C" {
-#include "execution_trace/now.h"
+#include "execution_trace/record/thread_clock.h"
 }
 
 namespace

@@ -4,8 +4,8 @@
 
 #include <random>
 
-#include "execution_trace/journal_format.h"
-#include "execution_trace/trace_file.h"
+#include "execution_trace/journal/journal_format.h"
+#include "execution_trace/output/trace_file.h"
 #include "tests/execution_trace/observing.h"
 
 namespace

@@ -2,8 +2,8 @@
 
 #include <stdlib.h>
 
-#include "python_tracer/clock.h"
-#include "python_tracer/deliver.h"
+#include "core/recording/clock.h"
+#include "core/recording/delivery/deliver.h"
 #include "tests/fuzz/replay_check.h"
 
 static int describe(void *ctx, uint32_t id, kpti_function_view *out)

@@ -3,7 +3,7 @@
 #ifndef DELIVERING_H
 #define DELIVERING_H
 
-#include "python_tracer/recording.h"
+#include "core/recording/recording.h"
 #include "tests/fuzz/input.h"
 
 enum { FUNCTIONS = 6 };

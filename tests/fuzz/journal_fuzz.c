@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "abi/impl/kpti_execution_trace.h"
-#include "execution_trace/journal_format.h"
-#include "execution_trace/trace_file.h"
+#include "execution_trace/journal/journal_format.h"
+#include "execution_trace/output/trace_file.h"
 #include "tests/fuzz/input.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

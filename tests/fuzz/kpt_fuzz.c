@@ -10,11 +10,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "python_tracer/load.h"
-#include "python_tracer/loaded.h"
+#include "core/recording/serialized/chunk_loader.h"
+#include "core/recording/serialized/loaded_tracer.h"
 #include "tests/fuzz/delivering.h"
-#include "writers/gpu_report.h"
-#include "writers/kpt_reader.h"
+#include "writers/gpu/gpu_summary.h"
+#include "writers/kpt/kpt_reader.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

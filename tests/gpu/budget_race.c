@@ -3,7 +3,7 @@
 
 #include <pthread.h>
 
-#include "gpu_tracer/budget.h"
+#include "gpu_tracer/records/budget.h"
 
 static atomic_int over;
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tests/memory/logs.h"
-#include "writers/memory_history.h"
+#include "writers/memory/memory_history.h"
 
 namespace
 {

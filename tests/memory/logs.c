@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "python_tracer/gather.h"
-#include "python_tracer/memory_export.h"
-#include "python_tracer/memory_log.h"
-#include "python_tracer/memory_report.h"
-#include "python_tracer/memory_samples.h"
+#include "core/memory_log/allocation_log.h"
+#include "core/memory_log/export.h"
+#include "core/memory_log/sampled_blocks.h"
+#include "python_tracer/allocators/host_blocks.h"
+#include "python_tracer/capture/stack_capture.h"
 
 _Static_assert((int)LOG_CHUNK == (int)KPTI_MEMORY_CHUNK, "tests know how long a chunk is");
 

@@ -3,7 +3,7 @@
 #define KPT_TEST_LOGS_H
 
 #include "abi/kpt_memory.h"
-#include "writers/memory_history.h"
+#include "writers/memory/memory_history.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tests/memory/logs.h"
-#include "writers/memory_segments.h"
+#include "writers/memory/memory_segments.h"
 
 namespace
 {

@@ -8,8 +8,8 @@
 #include <vector>
 
 extern "C" {
-#include "python_tracer/clock.h"
-#include "python_tracer/platform.h"
+#include "core/base/platform.h"
+#include "core/recording/clock.h"
 }
 
 namespace

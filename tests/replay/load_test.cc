@@ -9,8 +9,8 @@
 #include "tests/replay/taken.h"
 
 extern "C" {
-#include "python_tracer/load.h"
-#include "python_tracer/loaded.h"
+#include "core/recording/serialized/chunk_loader.h"
+#include "core/recording/serialized/loaded_tracer.h"
 }
 
 namespace

@@ -2,7 +2,7 @@
 
 #include <thread>
 
-#include "python_tracer/platform.h"
+#include "core/base/platform.h"
 
 namespace
 {

@@ -8,7 +8,7 @@
 #include <vector>
 
 extern "C" {
-#include "python_tracer/deliver.h"
+#include "core/recording/delivery/deliver.h"
 }
 
 struct ChunkDeleter {

@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "python_tracer/function.h"
-#include "python_tracer/place.h"
-#include "python_tracer/pool.h"
-#include "python_tracer/stack.h"
-#include "python_tracer/symbolize.h"
+#include "core/callstacks/code_location.h"
+#include "core/callstacks/function_table.h"
+#include "core/callstacks/intern_table.h"
+#include "core/callstacks/stack_trie.h"
+#include "core/callstacks/symbolize.h"
 
 typedef struct record {
     uint32_t chain;

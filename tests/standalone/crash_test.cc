@@ -1,6 +1,6 @@
 /* crash_test.cc: the flush before a crash ends the process, and flushes that crash or hang themselves. Each case is
  * a process of its own, which ends with the signal. */
-#include "hosts/standalone/crash.h"
+#include "hosts/standalone/background/crash_flush.h"
 
 #include <csignal>
 #include <cstdlib>

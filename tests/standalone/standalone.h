@@ -2,8 +2,8 @@
 #ifndef STANDALONE_H
 #define STANDALONE_H
 
-#include "hosts/standalone/gpu.h"
-#include "hosts/standalone/host.h"
+#include "hosts/standalone/session/session.h"
+#include "hosts/standalone/session/session_gpu.h"
 #include "tests/writers/scratch.h"
 #include "tests/writers/strict_json.h"
 

@@ -1,6 +1,6 @@
 /* stream_test.cc: sessions whose recording is a .kpt file, while they run or afterwards; what signals and
  * forks do to them. */
-#include "hosts/standalone/farewell.h"
+#include "hosts/standalone/background/sigterm_flush.h"
 #include "tests/standalone/standalone.h"
 
 #include <csignal>

@@ -16,31 +16,13 @@ import re
 import subprocess
 import sys
 
-# Who may include whom: folder -> the folders that its files may include from, itself left out.
-# The longest matching name decides, so abi/impl is not abi. None: may include anything.
-IMPLEMENTATION = ("abi", "abi/impl", "writers")
-ARROWS = {
-    "abi": (),
-    "abi/impl": ("abi",),
-    "plugin": ("abi", "abi/impl", "noop", "python_tracer", "execution_trace", "gpu_tracer"),
-    "noop": IMPLEMENTATION,
-    "python_tracer": IMPLEMENTATION,
-    "execution_trace": IMPLEMENTATION,
-    "gpu_tracer": IMPLEMENTATION,
-    "writers": ("abi",),
-    "hosts": ("abi",),
-    "hosts/standalone": ("abi", "writers"),
-    "hosts/torch": ("abi", "writers"),
-    "examples": ("abi",),
-    "tests": None,
-    "bench": None,
-}
+from include_rules import check_circles, check_includes
 
 MAX_LINES = 400
 
 # The only files that may ask these questions in the preprocessor.
-PYTHON_VERSION_FILES = {"python_tracer/cpython.h"}
-PLATFORM_FILES = {"abi/impl/kpti_ticks.h", "plugin/platform.h", "python_tracer/platform.h"}
+PYTHON_VERSION_FILES = {"python_tracer/interpreter/cpython.h"}
+PLATFORM_FILES = {"core/base/tick_counter.h", "core/base/platform.h"}
 PYTHON_VERSION = re.compile(r"\bPY_(VERSION_HEX|MAJOR_VERSION|MINOR_VERSION|MICRO_VERSION)\b")
 PLATFORM = re.compile(r"\b(__x86_64__|__amd64__|__i386__|__aarch64__|__arm__|__linux__|__APPLE__"
                       r"|__FreeBSD__|_WIN32)\b")
@@ -89,51 +71,6 @@ def line_of(text, offset):
     return text.count("\n", 0, offset) + 1
 
 
-# --- (a) includes -------------------------------------------------------------------------------
-
-def folder_of(name):
-    """The longest folder of ARROWS that holds the file, or None."""
-    parts = name.split("/")[:-1]
-    for length in range(len(parts), 0, -1):
-        if "/".join(parts[:length]) in ARROWS:
-            return "/".join(parts[:length])
-    return None
-
-
-def resolve(include, includer, headers):
-    """The project's files that an include may mean: the one beside the includer, else those whose
-    path ends like it, else those of that base name. Empty: not ours."""
-    beside = f"{includer.rpartition('/')[0]}/{include}"
-    if beside in headers:
-        return [beside]
-    base = include.rpartition("/")[2]
-    same_base = [name for name in headers if name.rpartition("/")[2] == base]
-    return [name for name in same_base if f"/{name}".endswith(f"/{include}")] or same_base
-
-
-def check_includes(sources):
-    headers = {name for name in sources if not name.startswith(FROZEN)}
-    for name, text in sources.items():
-        folder = folder_of(name)
-        if folder is None:
-            yield name, 1, "is in no folder of the layout; if it belongs there, extend ARROWS"
-            continue
-        allowed = ARROWS[folder]
-        if allowed is None:
-            continue
-        for match in re.finditer(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">\n]+)[">]', text, re.M):
-            bracket, include = match.groups()
-            # In angle brackets only our own prefix can be meant.
-            if bracket == "<" and not include.rpartition("/")[2].startswith("kpt"):
-                continue
-            targets = {folder_of(target) for target in resolve(include, name, headers)}
-            if targets and not targets & {folder, *allowed}:
-                target = " or ".join(sorted(f"{target}/" for target in targets if target))
-                known = ", ".join(f"{other}/" for other in allowed) or "nobody"
-                yield (name, line_of(text, match.start()),
-                       f"includes {include} of {target}; {folder}/ may know {known}")
-
-
 # --- (b) length ---------------------------------------------------------------------------------
 
 def check_length(texts):
@@ -176,7 +113,7 @@ def check_none(sources):
 
 
 # A descriptor of ours may have the number of a standard one only where none of these is used (descriptor.h).
-DESCRIPTOR_FILE = "writers/descriptor.c"
+DESCRIPTOR_FILE = "core/base/file_descriptor.c"
 OPENS = re.compile(r"(?<![\w.>:])(?:open|openat|creat|fopen|fdopen|mkstemp|mkostemp|pipe2?|dup)\("
                    r"|\bF_DUPFD"
                    r"|(?<!kpti_descriptor_above\()\bmemfd_create\s*\(")
@@ -191,7 +128,7 @@ def check_descriptors(sources):
         code = blank_comments(text)
         for match in OPENS.finditer(code):
             yield name, line_of(code, match.start()), (
-                f"{match.group()} may return descriptor 0, 1 or 2: use writers/descriptor.h")
+                f"{match.group()} may return descriptor 0, 1 or 2: use core/base/file_descriptor.h")
 
 
 # --- (d) the five points --------------------------------------------------------------------------
@@ -312,7 +249,7 @@ def violations(root):
             texts[name] = text
     sources = {name: text for name, text in texts.items()
                if name.endswith(C_SOURCE) and not name.startswith(FROZEN)}
-    found = [*check_includes(sources), *check_length(texts), *check_questions(sources),
+    found = [*check_includes(sources), *check_circles(sources), *check_length(texts), *check_questions(sources),
              *check_none(sources), *check_descriptors(sources), *check_five_points(sources),
              *check_traces(texts), *check_registered(texts)]
     return [f"{name}:{line}: {message}" for name, line, message in found], len(texts)

@@ -32,7 +32,7 @@ class Player:
     def __init__(self, folder):
         path = os.path.join(folder, "libplayer.so")
         source = os.path.join(support.HERE, "cuda_player.cc")
-        names = str(_compile.source_folder() / _compile.CUDA_FOLDER / "names")
+        names = str(_compile.source_folder() / _compile.CUDA_FOLDER / "stub_headers")
         unit = _compile.Unit("player", "a player", headers=lambda torch: [names],
                              libraries=["-lc10_cuda"])
         subprocess.run(_compile.command(torch, _environment.find_compiler(), source, path, unit),

@@ -9,7 +9,7 @@ import unittest
 import abi_host
 
 NATIVE = os.environ.get("KPT_NATIVE")
-ENTER, EXIT, OPEN, EPOCH, WATCH, GC_END = 0, 1, 2, 3, 4, 7  # python_tracer/event.h
+ENTER, EXIT, OPEN, EPOCH, WATCH, GC_END = 0, 1, 2, 3, 4, 7  # core/recording/event.h
 
 
 def leaf():

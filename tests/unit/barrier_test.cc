@@ -1,5 +1,5 @@
 /* barrier_test.cc: of two that say something and then look, one sees the other. */
-#include "abi/impl/kpti_barrier.h"
+#include "core/base/asymmetric_barrier.h"
 
 #include <gtest/gtest.h>
 #include <linux/filter.h>

@@ -13,14 +13,14 @@
 
 extern "C" {
 #include "noop/noop.h"
-#include "plugin/bond.h"
-#include "plugin/elf_symbol.h"
-#include "plugin/find_python.h"
-#include "plugin/handle.h"
-#include "plugin/product.h"
-#include "plugin/registry.h"
-#include "plugin/size.h"
-#include "plugin/traceback.h"
+#include "plugin/api/registry.h"
+#include "plugin/api/traceback_api.h"
+#include "plugin/objects/handle.h"
+#include "plugin/objects/host_binding.h"
+#include "plugin/objects/object_factory.h"
+#include "plugin/objects/struct_size.h"
+#include "plugin/python/elf_symbol.h"
+#include "plugin/python/find_python.h"
 }
 
 #endif

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "abi/kpt_text.h"
-#include "writers/gpu_log.h"
+#include "writers/gpu/gpu_log.h"
 
 /* A kernel, with the stack of two frames that launched it; "" for a name: what has none. */
 inline kpt_status add_gpu(kpti_gpu_log &log, uint32_t kind, const std::string &name, int64_t from,

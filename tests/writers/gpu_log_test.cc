@@ -1,6 +1,6 @@
 /* gpu_log_test.cc: the log of what GPUs did: what is added comes back, packed, out of a file, and when there
  * is no memory; what is damaged is refused. */
-#include "writers/gpu_log.h"
+#include "writers/gpu/gpu_log.h"
 
 #include <gtest/gtest.h>
 
@@ -10,11 +10,11 @@
 #include "tests/mock/mock_host.h"
 #include "tests/writers/gpu_events.h"
 #include "tests/writers/scratch.h"
-#include "writers/gpu_codec.h"
-#include "writers/gpu_kpt.h"
-#include "writers/gpu_report.h"
-#include "writers/gpu_words.h"
-#include "writers/kpt_reader.h"
+#include "writers/gpu/gpu_codec.h"
+#include "writers/gpu/gpu_names.h"
+#include "writers/gpu/gpu_summary.h"
+#include "writers/kpt/kpt_gpu.h"
+#include "writers/kpt/kpt_reader.h"
 
 namespace
 {

@@ -1,5 +1,5 @@
 /* json_text_test.cc: strings and numbers as JSON: whatever goes in, what comes out can be read. */
-#include "writers/json_text.h"
+#include "writers/encode/json_text.h"
 
 #include <gtest/gtest.h>
 

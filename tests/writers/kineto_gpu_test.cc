@@ -6,7 +6,7 @@
 #include "tests/writers/kineto_text.h"
 #include "tests/writers/scratch.h"
 #include "tests/writers/strict_json.h"
-#include "writers/chrome_splice.h"
+#include "writers/kineto/kineto_splice.h"
 
 namespace
 {

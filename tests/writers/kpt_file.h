@@ -11,8 +11,8 @@
 
 #include "abi/kpt_text.h"
 #include "tests/writers/scratch.h"
-#include "writers/kpt_reader.h"
-#include "writers/kpt_writer.h"
+#include "writers/kpt/kpt_reader.h"
+#include "writers/kpt/kpt_writer.h"
 
 struct chunk {
     kpt_chunk head;

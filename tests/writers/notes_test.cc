@@ -1,5 +1,5 @@
 /* notes_test.cc: the log of users' notes. */
-#include "writers/notes.h"
+#include "writers/annotations/notes.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 /* out_file_test.cc: an output is there as a whole or not at all, links and devices stay what they
  * are, and the first error is told. */
-#include "writers/out_file.h"
+#include "writers/io/output_file.h"
 
 #include <gtest/gtest.h>
 

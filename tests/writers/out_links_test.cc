@@ -1,6 +1,6 @@
 /* out_links_test.cc: in a folder that all may write to, as /tmp, another user's links and pipes lead no output
  * elsewhere, whatever fs.protected_symlinks says; links of one's own do, as before. Another user's are made by root. */
-#include "writers/out_links.h"
+#include "writers/io/output_symlinks.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "tests/writers/scratch.h"
-#include "writers/out_file.h"
+#include "writers/io/output_file.h"
 
 namespace
 {

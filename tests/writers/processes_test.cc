@@ -6,7 +6,7 @@
 #include "tests/mock/mock_host.h"
 #include "tests/writers/gpu_events.h"
 #include "tests/writers/writing.h"
-#include "writers/perfetto_wire.h"
+#include "writers/perfetto/perfetto_wire.h"
 
 namespace
 {

@@ -4,7 +4,7 @@
 #include <set>
 #include <stdexcept>
 
-#include "writers/perfetto_wire.h"
+#include "writers/perfetto/perfetto_wire.h"
 
 static void must(bool holds, const std::string &what)
 {

@@ -1,5 +1,5 @@
 /* resumes_test.cc: which calls are resumes of tasks, told by points that lie in them. */
-#include "writers/resumes.h"
+#include "writers/annotations/task_resumes.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include "tests/writers/parcel.h"
 #include "tests/writers/scratch.h"
 #include "tests/writers/strict_json.h"
-#include "writers/chrome_splice.h"
+#include "writers/kineto/kineto_splice.h"
 
 namespace
 {

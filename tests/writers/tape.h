@@ -9,7 +9,7 @@
 #include <tuple>
 
 #include "tests/writers/parcel.h"
-#include "writers/notes.h"
+#include "writers/annotations/notes.h"
 
 /* A call as every format should have it. */
 struct seen {

@@ -1,5 +1,5 @@
 /* task_profile_test.cc: resumes added up by task. */
-#include "writers/task_profile.h"
+#include "writers/annotations/task_profile.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 /* task_tracks_test.cc: which tasks have a track in a file, and what it is called. */
-#include "writers/task_tracks.h"
+#include "writers/annotations/task_tracks.h"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
 #include "hosts/torch/exporter/kernel_stacks.h"
 
+#include "core/base/u64_map.h"
 #include "hosts/torch/exporter/torch_names.h"
-#include "writers/gpu_log.h"
-#include "writers/u64_map.h"
+#include "writers/gpu/gpu_log.h"
 
 /* A text of more than so many bytes lacks the outermost frames: it is written for each kernel. */
 enum { MOST_STACK = 16 * 1024 };

@@ -4,8 +4,8 @@
 #ifndef KPTI_TORCH_KERNEL_STACKS_H
 #define KPTI_TORCH_KERNEL_STACKS_H
 
-#include "hosts/torch/recording.h"
-#include "writers/chrome_splice.h"
+#include "hosts/torch/profiler/exporter_view.h"
+#include "writers/kineto/kineto_splice.h"
 
 typedef struct kpti_kernel_stacks {
     kpti_kineto_gpu gpu;

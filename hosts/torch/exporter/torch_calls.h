@@ -3,8 +3,8 @@
 #ifndef KPTI_TORCH_CALLS_H
 #define KPTI_TORCH_CALLS_H
 
-#include "hosts/torch/recording.h"
-#include "writers/chrome_events.h"
+#include "hosts/torch/profiler/exporter_view.h"
+#include "writers/chrome/chrome_events.h"
 
 enum {
     KPTI_CALLS_VERBOSE = 1 << 0, /* with "Python thread" and "Call stack" */

@@ -3,9 +3,9 @@
 #ifndef KPTI_TORCH_NAMES_H
 #define KPTI_TORCH_NAMES_H
 
-#include "hosts/torch/recording.h"
-#include "writers/chrome_events.h"
-#include "writers/records.h"
+#include "hosts/torch/profiler/exporter_view.h"
+#include "writers/batch_records.h"
+#include "writers/chrome/chrome_events.h"
 
 typedef struct kpti_torch_names {
     const kpti_torch_recording *recording;

@@ -1,0 +1,132 @@
+#include "core/callstacks/function_table.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/callstacks/intern_table.h"
+
+typedef struct record {
+    uint32_t chain; /* the pool's */
+    uint64_t hash;
+    kpti_function_view view; /* its strings lie in one block of memory */
+} record;
+
+static uint64_t hash_of_record(const void *r)
+{
+    return ((const record *)r)->hash;
+}
+
+static int same_record(const void *r, const void *wanted);
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static kpti_pool functions = {.record_size = sizeof(record),
+                              .most = KPTI_MOST_NUMBER,
+                              .hash = hash_of_record,
+                              .same = same_record};
+
+void kpti_functions_lock(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+void kpti_functions_unlock(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
+static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t size)
+{
+    const unsigned char *at = bytes;
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ at[i]) * UINT64_C(0x100000001b3);
+    return (hash ^ size) * UINT64_C(0x100000001b3);
+}
+
+static uint64_t hash_of(const kpti_function_view *f)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    hash = hash_bytes(hash, f->display.data, f->display.size);
+    hash = hash_bytes(hash, f->qualname.data, f->qualname.size);
+    hash = hash_bytes(hash, &f->first_line, sizeof f->first_line);
+    return hash_bytes(hash, &f->kind, sizeof f->kind);
+}
+
+static int same_str(kpt_str a, kpt_str b)
+{
+    return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
+}
+
+static int same(const kpti_function_view *a, const kpti_function_view *b)
+{
+    return a->kind == b->kind && a->first_line == b->first_line &&
+           same_str(a->display, b->display) && same_str(a->qualname, b->qualname) &&
+           same_str(a->function, b->function) && same_str(a->file, b->file);
+}
+
+static int same_record(const void *r, const void *wanted)
+{
+    const record *a = r;
+    const record *b = wanted;
+    return a->hash == b->hash && same(&a->view, &b->view);
+}
+
+static kpt_str copy_str(char **at, kpt_str from)
+{
+    kpt_str out = {*at, from.size};
+    if (from.size) memcpy(*at, from.data, from.size);
+    *at += from.size;
+    return out;
+}
+
+static uint32_t add_locked(record r)
+{
+    const kpti_function_view *f = &r.view;
+    char *text = malloc(f->display.size + f->function.size + f->qualname.size + f->file.size + 1);
+    char *at = text;
+    uint32_t id;
+    if (!text) return 0;
+    r.view.display = copy_str(&at, f->display);
+    r.view.function = copy_str(&at, f->function);
+    r.view.qualname = copy_str(&at, f->qualname);
+    r.view.file = copy_str(&at, f->file);
+    id = kpti_pool_add(&functions, &r, r.hash);
+    if (id)
+        functions.bytes += (uint64_t)(at - text);
+    else
+        free(text);
+    return id;
+}
+
+uint32_t kpti_function_intern(const kpti_function_view *function)
+{
+    const record wanted = {.hash = hash_of(function), .view = *function};
+    uint32_t id;
+    kpti_functions_lock();
+    id = kpti_pool_find(&functions, &wanted, wanted.hash);
+    if (!id) id = add_locked(wanted);
+    kpti_functions_unlock();
+    return id;
+}
+
+uint32_t kpti_function_count(void)
+{
+    return kpti_pool_end(&functions);
+}
+
+uint64_t kpti_function_bytes(void)
+{
+    uint64_t bytes;
+    kpti_functions_lock();
+    bytes = functions.bytes;
+    kpti_functions_unlock();
+    return bytes;
+}
+
+int kpti_function_describe(void *ctx, uint32_t id, kpti_function_view *out)
+{
+    (void)ctx;
+    if (id == 0 || id >= kpti_function_count()) return 0;
+    *out = ((const record *)kpti_pool_at(&functions, id))->view;
+    return 1;
+}

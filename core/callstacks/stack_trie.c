@@ -1,0 +1,180 @@
+#include "core/callstacks/stack_trie.h"
+
+#include <pthread.h>
+
+/* A node's state: the number of its holders, whether it is in the list of dead ones, whether it is free.
+ * A count that has come to STICKY stays there: the node is never given back. */
+#define QUEUED  (UINT32_C(1) << 31)
+#define IS_FREE (UINT32_C(1) << 30)
+#define STICKY  (UINT32_C(1) << 29)
+#define HOLDERS (IS_FREE - 1)
+
+static uint64_t hash_pair(uint32_t below, uint32_t place)
+{
+    return kpti_hash_mix(kpti_hash_mix(0, below), place);
+}
+
+static uint64_t hash_of(const void *record)
+{
+    const kpti_stack_node *n = record;
+    return hash_pair(n->below, n->place);
+}
+
+static int same(const void *record, const void *wanted)
+{
+    const kpti_stack_node *a = record;
+    const kpti_stack_node *b = wanted;
+    return a->below == b->below && a->place == b->place;
+}
+
+kpti_pool kpti_stacks = {
+    .record_size = sizeof(kpti_stack_node), .most = INT32_MAX, .hash = hash_of, .same = same};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+/* Those that were put aside since the last look: whoever has the lock takes all of them at once. */
+static _Atomic uint32_t put_aside;
+static uint32_t dead; /* those that were taken, chained; under the lock */
+static _Atomic int64_t dead_count;
+static _Atomic uint32_t pins;
+
+void kpti_stacks_lock(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+void kpti_stacks_unlock(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
+static kpti_stack_node *node_at(uint32_t stack)
+{
+    return kpti_pool_at(&kpti_stacks, stack);
+}
+
+uint32_t kpti_stack_on_locked(uint32_t below, uint32_t place)
+{
+    const kpti_stack_node wanted = {.below = below, .place = place};
+    const uint64_t hash = hash_pair(below, place);
+    uint32_t stack = kpti_pool_find(&kpti_stacks, &wanted, hash);
+    if (stack) return stack;
+    stack = kpti_pool_add(&kpti_stacks, &wanted, hash);
+    if (stack) kpti_stack_retain(below);
+    return stack;
+}
+
+void kpti_stack_retain(uint32_t stack)
+{
+    _Atomic uint32_t *state;
+    if (!stack) return;
+    state = &node_at(stack)->state;
+    if ((atomic_load_explicit(state, memory_order_relaxed) & HOLDERS) < STICKY)
+        atomic_fetch_add_explicit(state, 1, memory_order_relaxed);
+}
+
+/* Into the list. Who set QUEUED does that, once. */
+static void put_dead(uint32_t stack)
+{
+    kpti_stack_node *node = node_at(stack);
+    uint32_t head = atomic_load_explicit(&put_aside, memory_order_relaxed);
+    atomic_fetch_add_explicit(&dead_count, 1, memory_order_relaxed);
+    do {
+        node->next_dead = head;
+    } while (!atomic_compare_exchange_weak_explicit(&put_aside, &head, stack, memory_order_release,
+                                                    memory_order_relaxed));
+}
+
+/* The last holder marks the node in the same step: from then on it can't be given back, and its number
+ * not be another's, until it has been in the list. */
+void kpti_stack_release(uint32_t stack)
+{
+    kpti_stack_node *node;
+    uint32_t state;
+    uint32_t next;
+    if (!stack) return;
+    node = node_at(stack);
+    state = atomic_load_explicit(&node->state, memory_order_relaxed);
+    do {
+        if ((state & HOLDERS) >= STICKY) return;
+        next = state - 1;
+        if (!(next & HOLDERS)) next |= QUEUED;
+    } while (!atomic_compare_exchange_weak_explicit(&node->state, &state, next,
+                                                    memory_order_acq_rel, memory_order_relaxed));
+    if (next == QUEUED && !(state & QUEUED)) put_dead(stack);
+}
+
+void kpti_stacks_pin(void)
+{
+    /* Who is giving back at this moment ends first. */
+    kpti_stacks_lock();
+    atomic_fetch_add_explicit(&pins, 1, memory_order_relaxed);
+    kpti_stacks_unlock();
+}
+
+void kpti_stacks_unpin(void)
+{
+    atomic_fetch_sub_explicit(&pins, 1, memory_order_relaxed);
+}
+
+int kpti_stacks_have_dead(void)
+{
+    return atomic_load_explicit(&dead_count, memory_order_relaxed) > 0 &&
+           atomic_load_explicit(&pins, memory_order_relaxed) == 0;
+}
+
+/* The next one of the list, out of it; 0: there is none. */
+static uint32_t take_dead_locked(void)
+{
+    const uint32_t stack =
+        dead ? dead : atomic_exchange_explicit(&put_aside, 0, memory_order_acquire);
+    if (!stack) return 0;
+    dead = node_at(stack)->next_dead;
+    atomic_fetch_sub_explicit(&dead_count, 1, memory_order_relaxed);
+    return stack;
+}
+
+/* A node that was in the list: free, if nobody has found it again. */
+static int is_free(kpti_stack_node *node)
+{
+    uint32_t state = QUEUED;
+    uint32_t next = IS_FREE;
+    while (!atomic_compare_exchange_weak_explicit(&node->state, &state, next, memory_order_acq_rel,
+                                                  memory_order_relaxed))
+        next = state == QUEUED ? IS_FREE : state & ~QUEUED;
+    return next == IS_FREE;
+}
+
+void kpti_stacks_free_dead_locked(uint64_t most)
+{
+    uint32_t stack;
+    if (atomic_load_explicit(&pins, memory_order_relaxed)) return;
+    while (most-- > 0 && (stack = take_dead_locked())) {
+        kpti_stack_node *node = node_at(stack);
+        const uint32_t below = node->below;
+        if (!is_free(node)) continue;
+        kpti_pool_remove(&kpti_stacks, stack);
+        kpti_stack_release(below);
+    }
+}
+
+void kpti_stacks_forked_locked(void)
+{
+    int64_t count = 0;
+    for (uint32_t s = dead; s; s = node_at(s)->next_dead)
+        count++;
+    for (uint32_t s = atomic_load(&put_aside); s; s = node_at(s)->next_dead)
+        count++;
+    atomic_store(&dead_count, count);
+}
+
+kpti_stacks_count kpti_stacks_counts(void)
+{
+    kpti_stacks_count count;
+    const int64_t waiting = atomic_load_explicit(&dead_count, memory_order_relaxed);
+    kpti_stacks_lock();
+    count.nodes = kpti_stacks.used;
+    count.bytes = kpti_stacks.bytes;
+    kpti_stacks_unlock();
+    count.dead = waiting > 0 ? (uint64_t)waiting : 0;
+    return count;
+}

@@ -1,0 +1,63 @@
+/* stack_trie_cache.h: stacks that a thread has built lately, by their place and what is below. The cache is one
+ * of their holders, so what it finds is alive: no lock is needed. */
+#ifndef KPTI_CORE_CALLSTACKS_STACK_TRIE_CACHE_H
+#define KPTI_CORE_CALLSTACKS_STACK_TRIE_CACHE_H
+
+#include <string.h>
+
+#include "core/callstacks/stack_trie.h"
+
+/* One is looked for in as many places of the cache as KPTI_STACK_WAYS, the newest first. */
+enum { KPTI_STACK_CACHE = 512, KPTI_STACK_WAYS = 4 };
+
+typedef struct kpti_known_stack {
+    uint32_t below;
+    uint32_t place;
+    uint32_t stack; /* 0: this one is empty */
+} kpti_known_stack;
+
+typedef struct kpti_stack_cache {
+    kpti_known_stack stacks[KPTI_STACK_CACHE];
+} kpti_stack_cache;
+
+/* The first one that it may be in. */
+static inline kpti_known_stack *kpti_stack_slot(kpti_stack_cache *cache, uint32_t below,
+                                                uint32_t place)
+{
+    const uint64_t hash = kpti_hash_mix((uint64_t)below << 32, place) >> 32;
+    return &cache->stacks[hash % (KPTI_STACK_CACHE / KPTI_STACK_WAYS) * KPTI_STACK_WAYS];
+}
+
+/* The stack with PLACE on top of BELOW; 0: it is not here. */
+static inline uint32_t kpti_stack_known(kpti_stack_cache *cache, uint32_t below, uint32_t place)
+{
+    const kpti_known_stack *known = kpti_stack_slot(cache, below, place);
+    for (const kpti_known_stack *end = known + KPTI_STACK_WAYS; known < end; known++)
+        if (known->below == below && known->place == place) return known->stack;
+    return 0;
+}
+
+/* The same, found or added, and kept from now on; 0 without memory. The tree's lock is held. */
+static inline uint32_t kpti_stack_know_locked(kpti_stack_cache *cache, uint32_t below,
+                                              uint32_t place)
+{
+    kpti_known_stack *slot = kpti_stack_slot(cache, below, place);
+    const uint32_t before = slot[KPTI_STACK_WAYS - 1].stack;
+    const uint32_t stack = kpti_stack_on_locked(below, place);
+    if (!stack) return 0;
+    kpti_stack_retain(stack);
+    memmove(slot + 1, slot, (KPTI_STACK_WAYS - 1) * sizeof *slot);
+    *slot = (kpti_known_stack){below, place, stack};
+    kpti_stack_release(before);
+    return stack;
+}
+
+static inline void kpti_stack_cache_empty(kpti_stack_cache *cache)
+{
+    for (int i = 0; i < KPTI_STACK_CACHE; i++) {
+        kpti_stack_release(cache->stacks[i].stack);
+        cache->stacks[i] = (kpti_known_stack){0, 0, 0};
+    }
+}
+
+#endif

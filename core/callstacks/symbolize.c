@@ -1,0 +1,249 @@
+#include "core/callstacks/symbolize.h"
+
+#include "core/base/host_array.h"
+#include "core/callstacks/code_location.h"
+#include "core/callstacks/intern_table.h"
+#include "core/callstacks/stack_trie.h"
+
+/* What a key was found as before: a place as one or more symbols, a traceback as a span. */
+typedef struct known {
+    uint64_t key[2]; /* both 0: this one is free */
+    uint64_t first;
+    uint64_t count;
+} known;
+
+typedef struct known_table {
+    known *items;
+    uint64_t room; /* a power of two */
+    uint64_t used;
+} known_table;
+
+typedef struct work {
+    const kpti_symbolizer *with;
+    kpt_symbol *symbols;
+    uint64_t symbol_count;
+    uint64_t symbol_room;
+    uint32_t *frames;
+    uint64_t frame_count;
+    uint64_t frame_room;
+    kpt_symbol_span *spans;
+    uint64_t span_count;
+    uint64_t span_room;
+    known_table places; /* first, count: in symbols */
+    known_table stacks; /* first, count: in frames */
+    int failed;         /* there was no memory */
+} work;
+
+static known *slot_of(const known_table *t, uint64_t a, uint64_t b)
+{
+    uint64_t i = kpti_hash_mix(kpti_hash_mix(1, a), b);
+    for (;; i++) {
+        known *k = &t->items[i & (t->room - 1)];
+        if ((k->key[0] == a && k->key[1] == b) || !(k->key[0] | k->key[1])) return k;
+    }
+}
+
+/* The entry of a key, new or not; NULL: no memory. */
+static known *know(work *w, known_table *t, uint64_t a, uint64_t b)
+{
+    const kpti_env *env = w->with->env;
+    known *k;
+    if (t->used * 2 >= t->room) {
+        known_table larger = {NULL, t->room ? t->room * 2 : 64, t->used};
+        larger.items = kpti_alloc(env, larger.room * sizeof *larger.items);
+        if (!larger.items) {
+            w->failed = 1;
+            return NULL;
+        }
+        for (uint64_t i = 0; i < t->room; i++) {
+            const known *old = &t->items[i];
+            if (old->key[0] | old->key[1]) *slot_of(&larger, old->key[0], old->key[1]) = *old;
+        }
+        kpti_free(env, t->items, t->room * sizeof *t->items);
+        *t = larger;
+    }
+    k = slot_of(t, a, b);
+    if (!(k->key[0] | k->key[1])) {
+        t->used++;
+        k->key[0] = a;
+        k->key[1] = b;
+        k->count = UINT64_MAX;
+    }
+    return k;
+}
+
+static void add_symbol(work *w, kpt_symbol symbol)
+{
+    kpt_symbol *grown = kpti_array_reserve(w->with->env, w->symbols, &w->symbol_room,
+                                           w->symbol_count, w->symbol_count + 1, sizeof *grown);
+    if (!grown || w->symbol_count == UINT32_MAX) {
+        w->failed = 1;
+        return;
+    }
+    w->symbols = grown;
+    w->symbols[w->symbol_count++] = symbol;
+}
+
+/* A kpt_add_frame_fn: what the host says of generated code. Its strings are put with the functions'. */
+static void add_generated(void *ctx, kpt_str name, kpt_str file, uint32_t line)
+{
+    const uint32_t place = kpti_place_told(KPT_SYMBOL_GENERATED, name, file, line);
+    if (place) add_symbol(ctx, kpti_place_symbol(place));
+}
+
+/* The symbols of a place, and of what was generated for it. */
+static const known *symbols_of(work *w, uint32_t place)
+{
+    const kpti_symbolizer *with = w->with;
+    known *k = know(w, &w->places, place, 0);
+    kpt_symbol symbol;
+    uint64_t first;
+    if (!k || k->count != UINT64_MAX) return k;
+    first = w->symbol_count;
+    symbol = kpti_place_symbol(place);
+    add_symbol(w, symbol);
+    if (with->generated && symbol.kind == KPT_SYMBOL_PYTHON)
+        with->generated(with->generated_ctx, symbol.file, symbol.line, add_generated, w);
+    k->first = first;
+    k->count = w->symbol_count - first;
+    return k;
+}
+
+static void add_place(work *w, uint32_t place)
+{
+    const known *k = symbols_of(w, place);
+    uint32_t *grown;
+    if (!k) return;
+    grown = kpti_array_reserve(w->with->env, w->frames, &w->frame_room, w->frame_count,
+                               w->frame_count + k->count, sizeof *grown);
+    if (!grown) {
+        w->failed = 1;
+        return;
+    }
+    w->frames = grown;
+    for (uint64_t i = 0; i < k->count; i++)
+        w->frames[w->frame_count++] = (uint32_t)(k->first + i);
+}
+
+/* Adds the innermost frame of a stack; the stack below it. */
+static uint32_t add_top(work *w, uint32_t stack)
+{
+    add_place(w, kpti_stack_place(stack));
+    return kpti_stack_below(stack);
+}
+
+static void add_all(work *w, uint32_t stack)
+{
+    while (stack && !w->failed)
+        stack = add_top(w, stack);
+}
+
+/* Whether the name of a symbol has WORD in it. */
+static int has(const kpt_symbol *symbol, const char *word)
+{
+    return memmem(symbol->name.data, symbol->name.size, word, strlen(word)) != NULL;
+}
+
+/* As torch merges them: before each native frame of Python's interpreter comes the next Python frame,
+ * before the first one of the script's all of its frames; what is left comes at the end. */
+static void merge(work *w, const kpt_traceback *t)
+{
+    uint32_t python = t->python;
+    uint32_t script = t->script;
+    for (uint32_t native = t->native; native && !w->failed; native = kpti_stack_below(native)) {
+        const uint32_t place = kpti_stack_place(native);
+        const known *k = symbols_of(w, place);
+        if (!k || w->failed || !w->symbols) return;
+        if (python && has(&w->symbols[k->first], "PyEval_EvalFrame")) python = add_top(w, python);
+        if (script && has(&w->symbols[k->first], "InterpreterStateImpl::run")) {
+            add_all(w, script);
+            script = 0;
+        }
+        add_place(w, place);
+    }
+    add_all(w, script);
+    add_all(w, python);
+}
+
+static void add_span(work *w, const kpt_symbol_span span)
+{
+    kpt_symbol_span *grown = kpti_array_reserve(w->with->env, w->spans, &w->span_room,
+                                                w->span_count, w->span_count + 1, sizeof *grown);
+    if (!grown) {
+        w->failed = 1;
+        return;
+    }
+    w->spans = grown;
+    w->spans[w->span_count++] = span;
+}
+
+static void add_traceback(work *w, const kpt_traceback *t)
+{
+    const uint64_t a = (uint64_t)t->python << 32 | t->script;
+    kpt_symbol_span span = {0, 0};
+    known *k = NULL;
+    if (a || t->native) {
+        k = know(w, &w->stacks, a, t->native);
+        if (!k) return;
+        if (k->count == UINT64_MAX) {
+            k->first = w->frame_count;
+            merge(w, t);
+            k->count = w->frame_count - k->first;
+        }
+        span = (kpt_symbol_span){k->first, k->count};
+    }
+    add_span(w, span);
+}
+
+static kpt_status hand_out(work *w, kpti_error *error)
+{
+    const kpti_symbolizer *with = w->with;
+    const kpti_env *env = with->env;
+    kpt_status status;
+    if (w->failed) {
+        status = kpti_fail(error, KPT_E_MEMORY, "symbolize: no memory");
+    } else {
+        kpt_symbols all;
+        KPT_INIT(&all);
+        all.symbol_stride = sizeof(kpt_symbol);
+        all.symbols = w->symbols;
+        all.symbol_count = w->symbol_count;
+        all.frames = w->frames;
+        all.frame_count = w->frame_count;
+        all.spans = w->spans;
+        all.span_count = w->span_count;
+        status = with->sink(with->sink_ctx, &all);
+        if (status != KPT_OK) (void)kpti_fail(error, status, "symbolize: the sink gave up");
+    }
+    kpti_free(env, w->symbols, w->symbol_room * sizeof *w->symbols);
+    kpti_free(env, w->frames, w->frame_room * sizeof *w->frames);
+    kpti_free(env, w->spans, w->span_room * sizeof *w->spans);
+    kpti_free(env, w->places.items, w->places.room * sizeof *w->places.items);
+    kpti_free(env, w->stacks.items, w->stacks.room * sizeof *w->stacks.items);
+    return status;
+}
+
+kpt_status kpti_symbolize(const kpti_symbolizer *s, const kpt_traceback *tracebacks, uint64_t count,
+                          kpti_error *error)
+{
+    work w = {.with = s};
+    for (uint64_t i = 0; i < count && !w.failed; i++)
+        add_traceback(&w, &tracebacks[i]);
+    return hand_out(&w, error);
+}
+
+kpt_status kpti_symbolize_places(const kpti_symbolizer *s, const uint32_t *places, uint64_t count,
+                                 kpti_error *error)
+{
+    work w = {.with = s};
+    for (uint64_t i = 0; i < count; i++)
+        if (places[i] == 0 || places[i] >= kpti_place_end() ||
+            kpti_place_at(places[i])->kind != KPT_SYMBOL_PYTHON)
+            return kpti_fail(error, KPT_E_INVALID, "symbolize: %u is no frame", places[i]);
+    for (uint64_t i = 0; i < count && !w.failed; i++) {
+        const uint64_t first = w.frame_count;
+        add_place(&w, places[i]);
+        add_span(&w, (kpt_symbol_span){first, w.frame_count - first});
+    }
+    return hand_out(&w, error);
+}

@@ -1,0 +1,57 @@
+/* allocation_event.h: what is kept of an allocation: 24 bytes.
+ *
+ *   ticks is the low half of the counter; a TIME event says the whole of it, wherever the upper half has
+ *   changed. A block that is resized is a FREE and an ALLOC with RESIZED, also where it stays in place.
+ *   The size of a FREE is 0: what was allocated there is what goes. */
+#ifndef KPTI_CORE_MEMORY_LOG_ALLOCATION_EVENT_H
+#define KPTI_CORE_MEMORY_LOG_ALLOCATION_EVENT_H
+
+#include "writers/memory/memory_history.h"
+
+typedef struct kpti_memory_event {
+    uint64_t address; /* of a TIME event the whole counter */
+    uint64_t what;    /* size, pool and kind */
+    uint32_t ticks;
+    uint32_t stack; /* of stack_trie.h; 0: none */
+} kpti_memory_event;
+
+/* Beside the kinds of memory_history.h. */
+enum { KPTI_MEMORY_TIME = 0 };
+enum { KPTI_MEMORY_KIND_BITS = 4, KPTI_MEMORY_POOL_BITS = 12 };
+enum { KPTI_MEMORY_SIZE_SHIFT = KPTI_MEMORY_KIND_BITS + KPTI_MEMORY_POOL_BITS };
+
+/* Pools: Python's three domains, numpy's data, and what there was no pool for; then those of
+ * block_tags.h. */
+enum {
+    KPTI_POOL_RAW = 0,
+    KPTI_POOL_MEM = 1,
+    KPTI_POOL_OBJ = 2,
+    KPTI_POOL_NUMPY = 3,
+    KPTI_POOL_OTHER = 4,
+    KPTI_POOLS_OWN = 5
+};
+
+#define KPTI_MEMORY_MOST_SIZE ((UINT64_C(1) << (64 - KPTI_MEMORY_SIZE_SHIFT)) - 1)
+
+static inline uint64_t kpti_memory_what(uint32_t kind, uint32_t pool, uint64_t size)
+{
+    if (size > KPTI_MEMORY_MOST_SIZE) size = KPTI_MEMORY_MOST_SIZE;
+    return size << KPTI_MEMORY_SIZE_SHIFT | (uint64_t)pool << KPTI_MEMORY_KIND_BITS | kind;
+}
+
+static inline uint32_t kpti_memory_kind(const kpti_memory_event *e)
+{
+    return (uint32_t)e->what & ((1u << KPTI_MEMORY_KIND_BITS) - 1);
+}
+
+static inline uint32_t kpti_memory_pool(const kpti_memory_event *e)
+{
+    return (uint32_t)(e->what >> KPTI_MEMORY_KIND_BITS) & ((1u << KPTI_MEMORY_POOL_BITS) - 1);
+}
+
+static inline uint64_t kpti_memory_size(const kpti_memory_event *e)
+{
+    return e->what >> KPTI_MEMORY_SIZE_SHIFT;
+}
+
+#endif

@@ -1,0 +1,322 @@
+#include "core/memory_log/allocation_log.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/platform.h"
+
+struct kpti_memory_log {
+    kpti_memory_wish wish; /* the first field: see kpti_memory_log_wish */
+    uint64_t chunk_count;
+    uint64_t closed_events;    /* in chunks that nobody appends to any more */
+    kpti_memory_chunk *oldest; /* of all, by newer */
+    kpti_memory_chunk *newest;
+    uint64_t dropped; /* events, in all */
+    kpti_memory_pools pools;
+};
+
+_Atomic(kpti_memory_log *) kpti_memory_active;
+__thread kpti_memory_thread *kpti_memory_self __attribute__((tls_model("initial-exec")));
+kpti_memory_small kpti_memory_of_small;
+__thread _Atomic uint64_t kpti_memory_until_sample __attribute__((tls_model("initial-exec")));
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards logs and the list of threads */
+static kpti_memory_thread *threads;
+static pthread_key_t at_thread_end;
+
+void kpti_memory_logs_lock(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+void kpti_memory_logs_unlock(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
+kpti_memory_log *kpti_memory_log_make(kpti_memory_wish wish)
+{
+    kpti_memory_log *log = calloc(1, sizeof *log);
+    if (log) log->wish = wish;
+    return log;
+}
+
+kpti_memory_pools *kpti_memory_log_pools(kpti_memory_log *log)
+{
+    return &log->pools;
+}
+
+/* The events in CHUNK that are the program's. */
+static uint64_t events_in(const kpti_memory_chunk *chunk)
+{
+    return atomic_load_explicit(&chunk->count, memory_order_relaxed) - chunk->times;
+}
+
+/* THREAD appends to its chunk no more. */
+static void close_chunk_locked(kpti_memory_thread *thread)
+{
+    kpti_memory_chunk *chunk = thread->chunk;
+    kpti_memory_log *log = thread->log;
+    thread->chunk = NULL;
+    thread->log = NULL;
+    if (!chunk) return;
+    chunk->is_open = 0;
+    log->closed_events += events_in(chunk);
+}
+
+static void forget_log_locked(const kpti_memory_log *log)
+{
+    for (kpti_memory_thread *t = threads; t; t = t->next) {
+        if (t->log != log) continue;
+        t->log = NULL;
+        t->chunk = NULL;
+    }
+}
+
+void kpti_memory_log_clear(kpti_memory_log *log)
+{
+    kpti_memory_chunk *chunks;
+    kpti_memory_logs_lock();
+    forget_log_locked(log);
+    chunks = log->oldest;
+    log->oldest = log->newest = NULL;
+    log->chunk_count = log->closed_events = log->dropped = 0;
+    kpti_memory_logs_unlock();
+    kpti_memory_pools_clear(&log->pools);
+    while (chunks) {
+        kpti_memory_chunk *chunk = chunks;
+        chunks = chunk->newer;
+        free(chunk);
+    }
+}
+
+void kpti_memory_log_free(kpti_memory_log *log)
+{
+    if (!log) return;
+    kpti_memory_log_clear(log);
+    free(log);
+}
+
+int kpti_memory_log_begin(kpti_memory_log *log)
+{
+    kpti_memory_log *none = NULL;
+    kpti_memory_logs_lock();
+    for (const kpti_memory_thread *t = threads; t; t = t->next)
+        atomic_store_explicit(t->until, 0, memory_order_relaxed); /* was for another mean */
+    atomic_store_explicit(&kpti_memory_of_small.until, 0, memory_order_relaxed);
+    atomic_store_explicit(&kpti_memory_of_small.resized, 0, memory_order_relaxed);
+    kpti_memory_logs_unlock();
+    return atomic_compare_exchange_strong(&kpti_memory_active, &none, log) || none == log;
+}
+
+/* Whether a thread other than this one is inside of an append. */
+static int any_busy(void)
+{
+    int busy = 0;
+    kpti_memory_logs_lock();
+    for (const kpti_memory_thread *t = threads; t && !busy; t = t->next)
+        busy = t != kpti_memory_self && atomic_load_explicit(&t->busy, memory_order_acquire);
+    kpti_memory_logs_unlock();
+    return busy;
+}
+
+void kpti_memory_log_end(kpti_memory_log *log)
+{
+    kpti_memory_log *expected = log;
+    if (!atomic_compare_exchange_strong(&kpti_memory_active, &expected, NULL)) return;
+    kpti_barrier_all();
+    while (any_busy())
+        (void)sched_yield();
+    kpti_barrier_all(); /* what they stored before they left is there: see KPTI_LEAVING */
+}
+
+/* A thread that is gone leaves its chunks to the log. */
+static void thread_ended(void *self)
+{
+    kpti_memory_thread *thread = self;
+    kpti_memory_thread **link = &threads;
+    kpti_memory_self = NULL;
+    kpti_memory_logs_lock();
+    while (*link != thread)
+        link = &(*link)->next;
+    *link = thread->next;
+    close_chunk_locked(thread);
+    kpti_memory_logs_unlock();
+    free(thread);
+}
+
+static void make_key(void)
+{
+    (void)pthread_key_create(&at_thread_end, thread_ended);
+    (void)kpti_membarrier_register();
+}
+
+kpti_memory_thread *kpti_memory_thread_get(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    kpti_memory_thread *thread = kpti_memory_self;
+    if (thread) return thread;
+    (void)pthread_once(&once, make_key);
+    thread = calloc(1, sizeof *thread);
+    if (!thread || pthread_setspecific(at_thread_end, thread) != 0) {
+        free(thread);
+        return NULL;
+    }
+    thread->until = &kpti_memory_until_sample;
+    thread->os_tid = kpti_os_tid();
+    thread->random = thread->os_tid * UINT64_C(0x9E3779B97F4A7C15) ^ kpti_ticks();
+    kpti_memory_logs_lock();
+    thread->next = threads;
+    threads = thread;
+    kpti_memory_logs_unlock();
+    kpti_memory_self = thread;
+    return thread;
+}
+
+/* Takes the oldest chunk that nobody appends to out of the log, if the others hold enough; NULL: none. */
+static kpti_memory_chunk *take_oldest_locked(kpti_memory_log *log)
+{
+    kpti_memory_chunk **link = &log->oldest;
+    kpti_memory_chunk *before = NULL;
+    kpti_memory_chunk *chunk;
+    if (!log->wish.most_events) return NULL;
+    while (*link && (*link)->is_open) {
+        before = *link;
+        link = &before->newer;
+    }
+    chunk = *link;
+    if (!chunk || log->closed_events - events_in(chunk) < log->wish.most_events) return NULL;
+    *link = chunk->newer;
+    if (log->newest == chunk) log->newest = before;
+    log->chunk_count--;
+    log->closed_events -= events_in(chunk);
+    log->dropped += events_in(chunk);
+    return chunk;
+}
+
+/* One of those that may go, or else a new one. Threads that have ended leave chunks with little in them: so
+ * more than one may go. */
+static kpti_memory_chunk *new_chunk_locked(kpti_memory_log *log)
+{
+    kpti_memory_chunk *chunk = take_oldest_locked(log);
+    kpti_memory_chunk *more;
+    while (chunk && (more = take_oldest_locked(log)))
+        free(more);
+    if (!chunk) chunk = malloc(sizeof *chunk);
+    if (!chunk) return NULL;
+    chunk->newer = NULL;
+    chunk->times = 0;
+    chunk->is_open = 1;
+    atomic_init(&chunk->count, 0);
+    if (log->newest)
+        log->newest->newer = chunk;
+    else
+        log->oldest = chunk;
+    log->newest = chunk;
+    log->chunk_count++;
+    return chunk;
+}
+
+static int add_chunk(kpti_memory_log *log, kpti_memory_thread *thread)
+{
+    kpti_memory_chunk *chunk;
+    kpti_memory_logs_lock();
+    close_chunk_locked(thread);
+    chunk = new_chunk_locked(log);
+    if (chunk) {
+        chunk->os_tid = thread->os_tid;
+        thread->chunk = chunk;
+        thread->log = log;
+    } else {
+        log->dropped++;
+    }
+    kpti_memory_logs_unlock();
+    return chunk != NULL;
+}
+
+int kpti_memory_log_room_slow(kpti_memory_log *log, kpti_memory_thread *thread, uint64_t now)
+{
+    kpti_memory_chunk *chunk = thread->chunk;
+    uint32_t count;
+    if (thread->log != log ||
+        atomic_load_explicit(&chunk->count, memory_order_relaxed) >= KPTI_MEMORY_CHUNK - 1) {
+        if (!add_chunk(log, thread)) return 0;
+        chunk = thread->chunk;
+    }
+    count = atomic_load_explicit(&chunk->count, memory_order_relaxed);
+    chunk->events[count] = (kpti_memory_event){now, KPTI_MEMORY_TIME, (uint32_t)now, 0};
+    chunk->times++;
+    atomic_store_explicit(&chunk->count, count + 1, memory_order_release);
+    thread->high = now >> 32;
+    return 1;
+}
+
+void kpti_memory_copy_free(kpti_memory_copy *copy)
+{
+    if (!copy) return;
+    free(copy->events);
+    free(copy->chunks);
+    free(copy);
+}
+
+/* Memory for what is there now, and a little more. */
+static kpti_memory_copy *make_copy(kpti_memory_log *log, uint64_t *room)
+{
+    kpti_memory_copy *copy = calloc(1, sizeof *copy);
+    kpti_memory_logs_lock();
+    *room = log->chunk_count + log->chunk_count / 4 + 8;
+    kpti_memory_logs_unlock();
+    if (!copy) return NULL;
+    copy->chunks = calloc(*room, sizeof *copy->chunks);
+    copy->events = malloc(*room * KPTI_MEMORY_CHUNK * sizeof *copy->events);
+    if (copy->chunks && copy->events) return copy;
+    kpti_memory_copy_free(copy);
+    return NULL;
+}
+
+static void copy_chunk(kpti_memory_copy *copy, const kpti_memory_chunk *chunk)
+{
+    const uint64_t count = atomic_load_explicit(&chunk->count, memory_order_acquire);
+    copy->chunks[copy->chunk_count].os_tid = chunk->os_tid;
+    copy->chunks[copy->chunk_count].first = copy->event_count;
+    copy->chunks[copy->chunk_count++].count = count;
+    memcpy(copy->events + copy->event_count, chunk->events, count * sizeof *copy->events);
+    copy->event_count += count;
+}
+
+kpti_memory_copy *kpti_memory_log_copy(kpti_memory_log *log)
+{
+    for (;;) {
+        uint64_t room;
+        kpti_memory_copy *copy = make_copy(log, &room);
+        int whole;
+        if (!copy) return NULL;
+        kpti_memory_logs_lock();
+        whole = log->chunk_count <= room;
+        for (const kpti_memory_chunk *c = whole ? log->oldest : NULL; c; c = c->newer)
+            copy_chunk(copy, c);
+        copy->dropped = log->dropped;
+        kpti_memory_logs_unlock();
+        if (whole) return copy;
+        kpti_memory_copy_free(copy); /* it has grown faster */
+    }
+}
+
+/* The other threads are gone, and what they were in the middle of. */
+void kpti_memory_log_forked(void)
+{
+    kpti_memory_thread *own = NULL;
+    atomic_store(&kpti_memory_active, NULL);
+    while (threads) {
+        kpti_memory_thread *thread = threads;
+        threads = thread->next;
+        if (thread == kpti_memory_self)
+            own = thread;
+        else
+            free(thread);
+    }
+    threads = own;
+    if (own) own->next = NULL;
+}

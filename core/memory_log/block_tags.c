@@ -1,0 +1,104 @@
+#include "core/memory_log/block_tags.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t mixed(uint64_t hash, uint64_t value)
+{
+    hash = (hash ^ value) * UINT64_C(0x9E3779B97F4A7C15);
+    return hash ^ hash >> 29;
+}
+
+static uint64_t mixed_text(uint64_t hash, kpt_str text)
+{
+    uint64_t word;
+    for (; text.size >= sizeof word; text.data += sizeof word, text.size -= sizeof word) {
+        memcpy(&word, text.data, sizeof word);
+        hash = mixed(hash, word);
+    }
+    word = text.size << 56;
+    if (text.size) memcpy(&word, text.data, text.size);
+    return mixed(hash, word);
+}
+
+static int same(const kpti_memory_told *told, const kpt_memory_report *r)
+{
+    return told->device_type == r->device_type && told->device_index == r->device_index &&
+           told->stream == r->stream && told->category_size == r->category.size &&
+           told->owner_size == r->owner.size &&
+           (!r->category.size || memcmp(told->text, r->category.data, r->category.size) == 0) &&
+           (!r->owner.size ||
+            memcmp(told->text + told->category_size, r->owner.data, r->owner.size) == 0);
+}
+
+static kpti_memory_told *make(const kpt_memory_report *r)
+{
+    kpti_memory_told *told = malloc(sizeof *told + r->category.size + r->owner.size);
+    if (!told) return NULL;
+    *told = (kpti_memory_told){r->device_type, r->device_index, r->stream,
+                               (uint32_t)r->category.size, (uint32_t)r->owner.size};
+    if (r->category.size) memcpy(told->text, r->category.data, r->category.size);
+    if (r->owner.size) memcpy(told->text + r->category.size, r->owner.data, r->owner.size);
+    return told;
+}
+
+/* The slot of R's pool, which is added where there are less than MOST; 0: there are as many, or no memory. */
+static uint32_t find(kpti_memory_pools *pools, const kpt_memory_report *r, uint32_t most)
+{
+    const uint64_t of_device = (uint64_t)(uint32_t)r->device_type << 32 | (uint32_t)r->device_index;
+    uint64_t hash = mixed(mixed(0, of_device), r->stream);
+    kpti_memory_told *made = NULL;
+    hash = mixed_text(mixed_text(hash, r->category), r->owner) >> 32;
+    for (uint32_t tries = 0; tries < KPTI_POOLS; tries++, hash++) {
+        const uint32_t i =
+            KPTI_POOLS_OWN + (uint32_t)(hash % (uint64_t)(KPTI_POOLS - KPTI_POOLS_OWN));
+        kpti_memory_told *there = atomic_load_explicit(&pools->slots[i], memory_order_acquire);
+        if (!there) {
+            if (atomic_load_explicit(&pools->count, memory_order_relaxed) >= most) break;
+            if (!made && !(made = make(r))) return 0;
+            if (atomic_compare_exchange_strong(&pools->slots[i], &there, made)) {
+                atomic_fetch_add_explicit(&pools->count, 1, memory_order_relaxed);
+                return i;
+            }
+        }
+        if (!same(there, r)) continue; /* somebody else's, perhaps of this very moment */
+        free(made);
+        return i;
+    }
+    free(made);
+    return 0;
+}
+
+static kpt_str cut(kpt_str text)
+{
+    if (text.size > KPTI_POOL_TEXT) text.size = KPTI_POOL_TEXT;
+    return text;
+}
+
+uint32_t kpti_memory_pool_of(kpti_memory_pools *pools, const kpt_memory_report *report)
+{
+    kpt_memory_report r = *report;
+    uint32_t number = 0;
+    r.category = cut(r.category);
+    r.owner = cut(r.owner);
+    if (r.action == KPT_REPORT_ALLOC) {
+        number = find(pools, &r, KPTI_POOLS_TOLD);
+        if (number) return number;
+        atomic_fetch_add_explicit(&pools->merged, 1, memory_order_relaxed);
+    }
+    r.stream = 0;
+    r.category = r.owner = (kpt_str){NULL, 0};
+    number = find(pools, &r, KPTI_POOLS_PLAIN);
+    if (number) return number;
+    atomic_store_explicit(&pools->other_used, 1, memory_order_relaxed);
+    return KPTI_POOL_OTHER;
+}
+
+void kpti_memory_pools_clear(kpti_memory_pools *pools)
+{
+    for (uint32_t i = 0; i < KPTI_POOLS; i++)
+        free(atomic_exchange(&pools->slots[i], NULL));
+    pools->count = 0;
+    pools->other_used = 0;
+    pools->merged = 0;
+}

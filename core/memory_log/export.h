@@ -1,0 +1,19 @@
+/* export.h: what a log of allocations holds, as a file. No GIL; the log may record meanwhile. */
+#ifndef KPTI_CORE_MEMORY_LOG_EXPORT_H
+#define KPTI_CORE_MEMORY_LOG_EXPORT_H
+
+#include "abi/impl/kpti_impl.h"
+#include "core/memory_log/allocation_log.h"
+#include "core/recording/clock.h"
+
+typedef struct kpti_memory_source {
+    const kpti_env *env;
+    kpti_memory_log *log;
+    kpti_clock_point points[2]; /* when it began, and when it ended or now */
+} kpti_memory_source;
+
+/* The suffix of PATH chooses: .pickle or .json. A failed export leaves no file. */
+kpt_status kpti_memory_export(const kpti_memory_source *source, const char *path,
+                              kpti_error *error);
+
+#endif

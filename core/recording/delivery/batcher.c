@@ -1,0 +1,173 @@
+#include "core/recording/delivery/batcher.h"
+
+enum { DEFAULT_ROOM = 4096 };
+
+static const uint32_t no_thread = UINT32_MAX;
+
+static uint32_t smaller(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+int kpti_batcher_init(kpti_batcher *b, const kpti_delivery_job *job)
+{
+    const kpti_recording *recording = job->recording;
+    const uint32_t asked = job->delivery->batch_size;
+    memset(b, 0, sizeof *b);
+    b->env = job->env;
+    b->recording = recording;
+    b->delivery = job->delivery;
+    b->timebase = job->delivery->convert
+                      ? (kpti_timebase){job->delivery->convert, job->delivery->convert_ctx, 0}
+                      : (kpti_timebase){job->own_convert, job->own_convert_ctx, 0};
+    b->timebase.end_ns = job->delivery->end_ns;
+    b->end_ns = job->delivery->end_ns ? job->delivery->end_ns : INT64_MAX;
+    b->needed =
+        job->delivery->flags & KPT_DELIVER_MARKED ? KPT_ACTIVITY_MARKED | KPT_ACTIVITY_WATCHED : 0;
+    b->last_thread = no_thread;
+    b->gc_name = kpti_gc_function(recording);
+    b->point_name = kpti_point_function(recording);
+    b->parts = (job->delivery->flags & KPT_DELIVER_PARTS) != 0;
+    b->points = job->delivery->flags & KPT_DELIVER_POINTS ? KPTI_POINTS : 0;
+    b->room = asked ? smaller(asked, DEFAULT_ROOM) : DEFAULT_ROOM;
+    /* Each activity brings at most one of both. */
+    b->name_room = smaller(b->room, b->point_name + 1);
+    b->thread_room = smaller(b->room, recording->track_count);
+    b->activities = kpti_alloc(b->env, b->room * sizeof *b->activities);
+    b->names = kpti_alloc(b->env, b->name_room * sizeof *b->names);
+    b->notes = kpti_alloc(b->env, ((size_t)b->point_name + 1) * sizeof *b->notes);
+    b->threads = kpti_alloc(b->env, b->thread_room * sizeof *b->threads);
+    b->delivered_threads = kpti_alloc(b->env, recording->track_count);
+    return b->activities && b->names && b->notes && b->threads && b->delivered_threads;
+}
+
+void kpti_batcher_free(kpti_batcher *b)
+{
+    kpti_free(b->env, b->activities, b->room * sizeof *b->activities);
+    kpti_free(b->env, b->names, b->name_room * sizeof *b->names);
+    kpti_free(b->env, b->notes, ((size_t)b->point_name + 1) * sizeof *b->notes);
+    kpti_free(b->env, b->threads, b->thread_room * sizeof *b->threads);
+    kpti_free(b->env, b->delivered_threads, b->recording->track_count);
+}
+
+#define STR(text)                \
+    {                            \
+        (text), sizeof(text) - 1 \
+    }
+
+static void describe(const kpti_batcher *b, uint32_t name, kpti_function_view *out)
+{
+    static const kpti_function_view gc = {
+        .display = STR("Python GC"), .function = STR("gc"), .kind = KPT_KIND_GC};
+    static const kpti_function_view point = {
+        .display = STR("<point>"), .function = STR("<point>"), .kind = KPT_KIND_POINT};
+    static const kpti_function_view unknown = {
+        .display = STR("<unknown>"), .function = STR("<unknown>"), .kind = KPT_KIND_PYTHON};
+    memset(out, 0, sizeof *out);
+    if (name == b->gc_name)
+        *out = gc;
+    else if (name == b->point_name)
+        *out = point;
+    else if (!b->recording->describe(b->recording->describe_ctx, name, out))
+        *out = unknown;
+    if (!out->kind) out->kind = KPT_KIND_PYTHON;
+}
+
+kpti_replay *kpti_batcher_replay(const kpti_batcher *b, uint32_t track, uint64_t first_id,
+                                 kpti_parts parts)
+{
+    return kpti_replay_new(b->env, b->recording, track, first_id, &b->timebase,
+                           b->parts ? parts : KPTI_PARTS_NONE);
+}
+
+void kpti_batcher_add_name(kpti_batcher *b, uint32_t name)
+{
+    kpt_name *added = &b->names[b->name_count++];
+    kpti_function_view view;
+    describe(b, name, &view);
+    *added =
+        (kpt_name){name, view.first_line, view.display, view.function, view.qualname, view.file};
+    b->notes[name] =
+        (kpti_name_note){view.kind, view.kind == KPT_KIND_PYTHON ? view.first_line : 0};
+}
+
+void kpti_batcher_add_thread(kpti_batcher *b, uint32_t track)
+{
+    const kpti_track *t = &b->recording->tracks[track];
+    b->last_thread = track;
+    if (b->delivered_threads[track]) return;
+    b->delivered_threads[track] = 1;
+    b->threads[b->thread_count++] =
+        (kpt_thread){track, t->flags, t->os_tid, t->host_value, t->name};
+}
+
+/* Takes what is not wanted out of the activities that were written, and cuts the rest. */
+static uint32_t apply_end(const kpti_batcher *b, kpt_activity *activities, uint32_t count)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!kpti_batcher_wants(b, activities[i].start_ns)) continue;
+        activities[kept] = activities[i];
+        kpti_batcher_cut(b, &activities[kept].end_ns, &activities[kept].flags);
+        kept++;
+    }
+    return kept;
+}
+
+/* Leaves only the activities that have a needed flag; returns how many. */
+static uint32_t keep_needed(const kpti_batcher *b, kpt_activity *activities, uint32_t filled)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < filled; i++)
+        if (activities[i].flags & b->needed || activities[i].name == b->point_name)
+            activities[kept++] = activities[i];
+    return kept;
+}
+
+/* Points, and further parts of calls. */
+static uint32_t count_others(const kpti_batcher *b, const kpt_activity *activities, uint32_t filled)
+{
+    uint32_t others = 0;
+    for (uint32_t i = 0; (b->points || b->parts) && i < filled; i++)
+        others += activities[i].name == b->point_name ||
+                  (activities[i].flags & KPT_ACTIVITY_CONTINUED) != 0;
+    return others;
+}
+
+int kpti_batcher_add_ends(kpti_batcher *b, uint32_t track, uint32_t filled, uint64_t *delivered)
+{
+    kpt_activity *const activities = kpti_batcher_next(b);
+    if (b->end_ns != INT64_MAX) filled = apply_end(b, activities, filled);
+    *delivered += filled - count_others(b, activities, filled);
+    if (b->needed) filled = keep_needed(b, activities, filled);
+    if (filled && track != b->last_thread) kpti_batcher_add_thread(b, track);
+    for (uint32_t i = 0; i < filled; i++) {
+        kpt_activity *const a = &activities[i];
+        const kpti_name_note note = kpti_batcher_note(b, a->name);
+        a->phase = KPT_PHASE_COMPLETE;
+        a->kind = (uint16_t)note.kind;
+        a->line = kpti_batcher_line(a, note);
+    }
+    b->count += filled;
+    return b->count < b->room || kpti_batcher_send(b) == KPT_OK;
+}
+
+kpt_status kpti_batcher_send(kpti_batcher *b)
+{
+    kpt_batch batch;
+    if (b->status != KPT_OK || b->count == 0) return b->status;
+    KPT_INIT(&batch);
+    batch.order = b->delivery->order;
+    batch.activities = b->activities;
+    batch.names = b->names;
+    batch.threads = b->threads;
+    batch.activity_count = b->count;
+    batch.activity_stride = sizeof *b->activities;
+    batch.name_count = b->name_count;
+    batch.name_stride = sizeof *b->names;
+    batch.thread_count = b->thread_count;
+    batch.thread_stride = sizeof *b->threads;
+    b->count = b->name_count = b->thread_count = 0;
+    b->status = b->delivery->sink(b->delivery->sink_ctx, &batch);
+    return b->status;
+}

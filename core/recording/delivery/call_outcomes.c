@@ -1,0 +1,111 @@
+#include "core/recording/delivery/call_outcomes.h"
+
+#include "core/base/host_array.h"
+
+enum { BLOCK = 128 };
+
+static uint64_t pages_for(uint64_t calls)
+{
+    return (calls + KPTI_FATE_PAGE - 1) / KPTI_FATE_PAGE;
+}
+
+/* How many calls page P can be asked for: the last is as short as the track. */
+static uint64_t page_calls(const kpti_fates *f, uint64_t p)
+{
+    if (f->in_parts) return KPTI_FATE_PAGE;
+    const uint64_t left = f->most_calls - p * KPTI_FATE_PAGE;
+    return left < KPTI_FATE_PAGE ? left : KPTI_FATE_PAGE;
+}
+
+void kpti_fates_free(kpti_fates *f)
+{
+    if (!f->env) return;
+    for (uint64_t p = 0; f->pages && p < f->page_count; p++) {
+        kpti_free(f->env, f->pages[p].flags, page_calls(f, p));
+        kpti_free(f->env, f->pages[p].ends, page_calls(f, p) * sizeof(int64_t));
+    }
+    kpti_free(f->env, f->pages, f->page_count * sizeof *f->pages);
+    kpti_free(f->env, f->gcs, f->gc_room * sizeof *f->gcs);
+    memset(f, 0, sizeof *f);
+}
+
+/* The page of call INDEX, made if need be; NULL when there is no memory. */
+static kpti_fate_page *page_of(kpti_fates *f, uint64_t index)
+{
+    const uint64_t p = index / KPTI_FATE_PAGE;
+    kpti_fate_page *page;
+    if (p >= f->page_count) {
+        kpti_fate_page *pages = kpti_array_reserve(f->env, f->pages, &f->page_count, f->page_count,
+                                                   p + 1, sizeof *pages);
+        if (!pages) return NULL;
+        f->pages = pages;
+    }
+    page = &f->pages[p];
+    if (!page->flags) page->flags = kpti_alloc(f->env, page_calls(f, p));
+    if (f->with_ends && !page->ends)
+        page->ends = kpti_alloc(f->env, page_calls(f, p) * sizeof(int64_t));
+    return page->flags && (page->ends || !f->with_ends) ? page : NULL;
+}
+
+static int add_gc(kpti_fates *f, const kpt_activity *a)
+{
+    kpti_gc_counts *gcs =
+        kpti_array_reserve(f->env, f->gcs, &f->gc_room, f->gc_count, f->gc_count + 1, sizeof *gcs);
+    if (!gcs) return 0;
+    f->gcs = gcs;
+    gcs[f->gc_count++] = (kpti_gc_counts){a->value1, a->value2};
+    return 1;
+}
+
+_Static_assert((uint32_t)KPT_ACTIVITY_CONTINUED < (uint32_t)KPTI_FATE_DELIVERED,
+               "the flags fit into a byte, beside it");
+
+/* A call of the first pass, whose ids are index + 1. */
+static int add(kpti_fates *f, const kpti_batcher *b, kpt_activity *a)
+{
+    const uint64_t index = a->id - 1;
+    kpti_fate_page *page = page_of(f, index);
+    if (!page) return 0;
+    if (f->with_ends && a->name == b->gc_name && !add_gc(f, a)) return 0;
+    if (!kpti_batcher_wants(b, a->start_ns)) return 1;
+    kpti_batcher_cut(b, &a->end_ns, &a->flags);
+    if ((uint64_t)a->end_ns - (uint64_t)a->start_ns < b->recording->min_duration_ns) return 1;
+    page->flags[index % KPTI_FATE_PAGE] = (uint8_t)(a->flags | KPTI_FATE_DELIVERED);
+    if (f->with_ends) page->ends[index % KPTI_FATE_PAGE] = a->end_ns;
+    return 1;
+}
+
+static int add_all(kpti_fates *f, const kpti_batcher *b, kpti_replay *replay)
+{
+    kpt_activity activities[BLOCK];
+    kpti_filled left = KPTI_FILLED_MORE;
+    int fine = 1;
+    while (fine && left == KPTI_FILLED_MORE) {
+        uint32_t count;
+        left = kpti_replay_fill(replay, KPTI_ENDS, activities, BLOCK, &count);
+        for (uint32_t i = 0; fine && i < count; i++)
+            fine = add(f, b, &activities[i]);
+    }
+    return fine && left == KPTI_FILLED_ALL;
+}
+
+int kpti_fates_find(kpti_fates *f, const kpti_batcher *b, uint32_t track, int with_ends)
+{
+    kpti_replay *replay;
+    int fine;
+    memset(f, 0, sizeof *f);
+    f->env = b->env;
+    f->with_ends = with_ends;
+    f->in_parts = b->parts && b->recording->tracks[track].spans;
+    /* Each call begins with an event of its own. */
+    for (const kpti_chunk *c = b->recording->tracks[track].chunks; c; c = c->next)
+        f->most_calls += c->count;
+    if (!f->most_calls) return 1;
+    f->page_count = pages_for(f->most_calls);
+    f->pages = kpti_alloc(f->env, f->page_count * sizeof *f->pages);
+    replay = f->pages ? kpti_batcher_replay(b, track, 1, KPTI_PARTS_NUMBERED) : NULL;
+    if (!replay) return 0;
+    fine = add_all(f, b, replay);
+    kpti_replay_free(replay);
+    return fine;
+}

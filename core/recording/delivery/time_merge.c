@@ -1,0 +1,95 @@
+/* time_merge.c: see time_merge.h. In order TIME begins and ends are taken as they come. In order START a call is
+ * delivered when it begins, so that its lane has to know its end. */
+#include "core/recording/delivery/time_merge.h"
+
+#include "core/recording/delivery/thread_cursor.h"
+
+typedef struct merge {
+    kpti_batcher *b;
+    kpti_lane *lanes; /* by track */
+    kpti_lane **heap; /* of lanes that have more: each not later than its children, 2i+1 and 2i+2 */
+    uint32_t count;
+} merge;
+
+static int earlier(const kpti_lane *a, const kpti_lane *b)
+{
+    return a->when_ns < b->when_ns || (a->when_ns == b->when_ns && a < b);
+}
+
+/* Lets the lane at I sink to where it belongs. */
+static void sink(merge *m, uint32_t i)
+{
+    kpti_lane *moved = m->heap[i];
+    for (;;) {
+        uint32_t child = 2 * i + 1;
+        if (child >= m->count) break;
+        if (child + 1 < m->count && earlier(m->heap[child + 1], m->heap[child])) child++;
+        if (!earlier(m->heap[child], moved)) break;
+        m->heap[i] = m->heap[child];
+        i = child;
+    }
+    m->heap[i] = moved;
+}
+
+/* The one that comes first but for the first; that one itself where there is no other. */
+static const kpti_lane *second(const merge *m)
+{
+    if (m->count < 2) return m->heap[0];
+    return m->count > 2 && earlier(m->heap[2], m->heap[1]) ? m->heap[2] : m->heap[1];
+}
+
+/* Delivers of the first lane what comes before all others'. 0 when there is no memory, or when the
+ * delivery is over. Threads mostly take turns, so that there is much of it. */
+static int run_first(merge *m, uint64_t *last_id)
+{
+    kpti_lane *const first = m->heap[0];
+    const kpti_lane *const next = second(m);
+    do {
+        if (!kpti_batcher_add(m->b, kpti_lane_take(first, last_id)) || !kpti_lane_move(first))
+            return 0;
+    } while (first->activity && !earlier(next, first));
+    return 1;
+}
+
+/* 0 when there is no memory. */
+static int run(merge *m)
+{
+    uint64_t last_id = 0;
+    while (m->count) {
+        if (!run_first(m, &last_id)) return m->b->status != KPT_OK;
+        if (!m->heap[0]->activity) m->heap[0] = m->heap[--m->count];
+        if (m->count > 1) sink(m, 0);
+    }
+    return 1;
+}
+
+/* Readies the lanes that have anything to deliver. 0 when there is no memory. */
+static int begin_lanes(merge *m)
+{
+    const unsigned what = m->b->delivery->order == KPT_ORDER_START
+                              ? KPTI_BEGINS
+                              : KPTI_BEGINS | KPTI_ENDS | m->b->points;
+    for (uint32_t t = 0; t < m->b->recording->track_count; t++) {
+        if (!kpti_lane_begin(&m->lanes[t], m->b, t, what)) return 0;
+        if (m->lanes[t].activity) m->heap[m->count++] = &m->lanes[t];
+    }
+    for (uint32_t i = m->count / 2; i-- > 0;)
+        sink(m, i);
+    return 1;
+}
+
+int kpti_merge(kpti_batcher *b, uint64_t *repairs)
+{
+    const kpti_env *env = b->env;
+    const size_t tracks = b->recording->track_count;
+    merge m = {.b = b};
+    int fine = 0;
+    m.lanes = kpti_alloc(env, tracks * sizeof *m.lanes);
+    m.heap = kpti_alloc(env, tracks * sizeof(kpti_lane *));
+    if (m.lanes && m.heap) fine = begin_lanes(&m) && run(&m);
+    for (size_t t = 0; m.lanes && t < tracks; t++)
+        kpti_lane_end(&m.lanes[t], repairs);
+    kpti_free(env, m.heap, tracks * sizeof(kpti_lane *));
+    kpti_free(env, m.lanes, tracks * sizeof *m.lanes);
+    return fine;
+}

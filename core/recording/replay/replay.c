@@ -1,0 +1,143 @@
+/* replay.c: the hot loop of a replay: an enter pushes a record, an exit that matches the top pops it, and
+ * whatever else there is goes to kpti_replay_slow, one thing at a time. Budget: 60 instructions a call. */
+#include "core/recording/replay/replay.h"
+
+#include "core/recording/replay/replay_state.h"
+
+/* A replay without a plan for the spans of the host's. */
+static kpti_replay *new_plain(const kpti_env *env, const kpti_recording *recording, uint32_t track,
+                              uint64_t first_id, const kpti_timebase *timebase)
+{
+    kpti_replay *r = kpti_alloc(env, sizeof *r);
+    if (!r) return NULL;
+    r->env = env;
+    r->recording = recording;
+    r->track = track;
+    r->next = recording->tracks[track].chunks;
+    r->first_id = r->next_id = first_id;
+    r->function_count = recording->function_count;
+    r->end_ns = timebase->end_ns;
+    r->far_ns = INT64_MIN;
+    if (!recording->tracks[track].spans) r->far = recording->far_end_count;
+    if (!kpti_call_stack_init(&r->stack, env)) {
+        kpti_free(env, r, sizeof *r);
+        return NULL;
+    }
+    kpti_times_init(&r->times, timebase->convert, timebase->convert_ctx);
+    return r;
+}
+
+/* The first pass, where there are spans: finds what CUTS is to hold. 0 when there is no memory. */
+static int plan_cuts(kpti_replay *first, kpti_cuts *cuts)
+{
+    enum { BLOCK = 64 };
+    kpt_activity unused[BLOCK];
+    uint32_t count;
+    kpti_filled left = KPTI_FILLED_MORE;
+    if (!first) return 0;
+    first->plan = cuts;
+    while (left == KPTI_FILLED_MORE)
+        left = kpti_replay_fill(first, KPTI_ENDS, unused, BLOCK, &count);
+    kpti_replay_free(first);
+    return left == KPTI_FILLED_ALL;
+}
+
+kpti_replay *kpti_replay_new(const kpti_env *env, const kpti_recording *recording, uint32_t track,
+                             uint64_t first_id, const kpti_timebase *timebase, kpti_parts parts)
+{
+    kpti_replay *r = new_plain(env, recording, track, first_id, timebase);
+    if (!r || !recording->tracks[track].spans) return r;
+    r->cuts.env = env;
+    r->parts = parts;
+    if (plan_cuts(new_plain(env, recording, track, first_id, timebase), &r->cuts)) return r;
+    kpti_replay_free(r);
+    return NULL;
+}
+
+void kpti_replay_free(kpti_replay *r)
+{
+    if (!r) return;
+    kpti_cuts_free(&r->cuts);
+    kpti_call_stack_free(&r->stack);
+    kpti_free(r->env, r, sizeof *r);
+}
+
+uint64_t kpti_replay_repairs(const kpti_replay *r)
+{
+    return r->repairs + r->times.repairs;
+}
+
+uint64_t kpti_replay_calls(const kpti_replay *r)
+{
+    return r->next_id - r->first_id;
+}
+
+/* Writes plain enters and exits until there is something else, or no room. Returns where the activities
+ * end. WHAT is constant in each caller. */
+static inline __attribute__((always_inline)) kpt_activity *
+fill_plain(kpti_replay *r, const unsigned what, kpt_activity *out, const kpt_activity *end)
+{
+    const kpti_event *const events = r->events;
+    const int64_t *const ns = r->times.ns;
+    const uint32_t first = r->block_first;
+    const uint32_t until = r->until;
+    const uint32_t count = r->count;
+    const uint32_t track = r->track;
+    kpti_call_record *const last = r->stack.last;
+    kpti_call_record *top = r->stack.top;
+    uint64_t next_id = r->next_id;
+    uint32_t at = r->at;
+    while (at < until && out != end) {
+        const uint32_t word = (uint32_t)(events[at] >> 32);
+        const uint32_t kind = word & ((1U << KPTI_KIND_BITS) - 1);
+        const int64_t now = ns[at - first];
+        if (kind == KPTI_EVENT_EXIT && top->key == word - KPTI_EVENT_EXIT) {
+            at++;
+            if (what & KPTI_ENDS) kpti_call_write(top, now, track, KPT_PHASE_END, out++);
+            top--;
+        } else if (kind == KPTI_EVENT_ENTER && top != last) {
+            at++;
+            kpti_replay_begin(r, ++top, next_id++, word, now, 0);
+            if (at < count && kpti_is_detail(events[at])) at = kpti_replay_details(r, at, top);
+            if (what & KPTI_BEGINS) kpti_call_write(top, now, track, KPT_PHASE_BEGIN, out++);
+        } else {
+            break;
+        }
+    }
+    r->stack.top = top;
+    r->next_id = next_id;
+    r->at = at;
+    return out;
+}
+
+static kpt_activity *fill_as_asked(kpti_replay *r, unsigned what, kpt_activity *out,
+                                   const kpt_activity *end)
+{
+    what &= KPTI_BEGINS | KPTI_ENDS;
+    if (what == KPTI_ENDS) return fill_plain(r, KPTI_ENDS, out, end);
+    if (what == KPTI_BEGINS) return fill_plain(r, KPTI_BEGINS, out, end);
+    return fill_plain(r, KPTI_BEGINS | KPTI_ENDS, out, end);
+}
+
+kpti_filled kpti_replay_fill(kpti_replay *r, unsigned what, kpt_activity *activities, uint32_t room,
+                             uint32_t *count)
+{
+    const kpt_activity *const end = activities + room;
+    kpt_activity *out = activities;
+    kpti_step step = KPTI_STEP_NONE;
+    while (step != KPTI_STEP_DONE && step != KPTI_STEP_NO_MEMORY) {
+        kpti_call_record *call;
+        out = fill_as_asked(r, what, out, end);
+        if (out == end) break;
+        step = kpti_replay_slow(r, &call);
+        if (step == KPTI_STEP_BEGIN && what & KPTI_BEGINS)
+            kpti_call_write(call, call->start_ns, r->track, KPT_PHASE_BEGIN, out++);
+        if (step == KPTI_STEP_END && what & KPTI_ENDS)
+            kpti_call_write(call, call->end_ns, r->track, KPT_PHASE_END, out++);
+        if (step == KPTI_STEP_POINT && what & KPTI_POINTS)
+            kpti_call_write(call, call->end_ns, r->track, KPT_PHASE_COMPLETE, out++);
+    }
+    *count = (uint32_t)(out - activities);
+    if (step == KPTI_STEP_DONE) return KPTI_FILLED_ALL;
+    return step == KPTI_STEP_NO_MEMORY ? KPTI_FILLED_NO_MEMORY : KPTI_FILLED_MORE;
+}

@@ -1,0 +1,87 @@
+/* replay.h: one thread's events as calls: a single pass with a stack, no sort, no hash and no
+ * allocation per event. It repairs what real interpreters do, and counts each repair:
+ *
+ *   an exit whose function is open further down closes what lies above it, flagged RECOVERED: enters
+ *     without exits, as of a bound C method that is called with a star; each closed one counts;
+ *   an exit whose function is not open is ignored;
+ *   a garbage collection that begins within another closes that one, flagged RECOVERED, so they never
+ *     nest;
+ *   ticks that go backwards are taken as equal to the last;
+ *   calls that OPEN events tell of begin with the run, or with the chunk after a gap, flagged
+ *     BEGAN_BEFORE; what was open before a gap is closed at the last event before it, flagged
+ *     RECOVERED; each closed one counts;
+ *   events that can't be (unknown kinds, a missing second word, a LINE of nothing), and chunks of a
+ *     run that does not exist, are skipped.
+ *
+ * Marks of the host's flag the open calls MARKED; its spans cut those that would cross them, flagged
+ * CLAMPED (see span_clamps.h); a reader that asks for parts gets the rest of such a call, flagged CONTINUED. None of
+ * this is a repair.
+ *
+ * What is open when a run ends is closed there and flagged ENDED_BY_STOP, which is no repair; at the end
+ * of the last run, the reader may say when that is.
+ *
+ * Events may be anything at all, as a chunk may come from a damaged file: nothing is read past a
+ * chunk's count, times never go backwards, and the stack is bounded by memory only. */
+#ifndef KPTI_CORE_RECORDING_REPLAY_REPLAY_H
+#define KPTI_CORE_RECORDING_REPLAY_REPLAY_H
+
+#include "abi/impl/kpti_impl.h"
+#include "core/recording/recording.h"
+
+/* Stands for garbage collections as a name: the first that is no function's id. */
+static inline uint32_t kpti_gc_function(const kpti_recording *recording)
+{
+    return recording->function_count ? recording->function_count : 1;
+}
+
+/* And for the points that the host marked: the second. */
+static inline uint32_t kpti_point_function(const kpti_recording *recording)
+{
+    return kpti_gc_function(recording) + 1;
+}
+
+/* How ticks become nanoseconds. */
+typedef struct kpti_timebase {
+    kpt_convert_fn convert; /* NULL: a tick is a nanosecond. Called with blocks of ticks, in
+                               non-decreasing order; should it go backwards, that is mended */
+    void *convert_ctx;
+    int64_t end_ns; /* when the calls end that are open at the end of the last run; 0: there */
+} kpti_timebase;
+
+/* Which activities a replay writes. */
+enum { KPTI_BEGINS = 1, KPTI_ENDS = 2, KPTI_POINTS = 4 };
+
+typedef enum kpti_filled {
+    KPTI_FILLED_ALL = 0,  /* there are no more */
+    KPTI_FILLED_MORE = 1, /* there may be */
+    KPTI_FILLED_NO_MEMORY = 2
+} kpti_filled;
+
+typedef struct kpti_replay kpti_replay;
+
+/* What becomes of a call that is cut at a span of the host. */
+typedef enum kpti_parts {
+    KPTI_PARTS_NONE = 0,    /* it ends there */
+    KPTI_PARTS_SHARED = 1,  /* it goes on behind the cut, flagged CONTINUED, with the same id */
+    KPTI_PARTS_NUMBERED = 2 /* the same, but each part has an id of its own, in pre-order */
+} kpti_parts;
+
+/* A replay of one track. ENV lends the memory. NULL when there is none. */
+kpti_replay *kpti_replay_new(const kpti_env *env, const kpti_recording *recording, uint32_t track,
+                             uint64_t first_id, const kpti_timebase *timebase, kpti_parts parts);
+void kpti_replay_free(kpti_replay *replay);
+
+/* Writes the next activities, ROOM of them or fewer; COUNT receives how many. They come in time order,
+ * as WHAT says: at their begins, with what is known then and an end_ns that is their start, at their
+ * ends, or both; points that the host has numbered, if they are wanted, where they lie, as complete ones
+ * with the id 0. WHAT is the same in each call. Ids are numbered in pre-order from first_id. A name is
+ * a function's id, kpti_gc_function or kpti_point_function. kind, and a line that was not recorded, are the function's
+ * business, and 0 here. */
+kpti_filled kpti_replay_fill(kpti_replay *replay, unsigned what, kpt_activity *activities,
+                             uint32_t room, uint32_t *count);
+
+/* How many repairs were made so far, and calls begun. */
+uint64_t kpti_replay_repairs(const kpti_replay *replay);
+uint64_t kpti_replay_calls(const kpti_replay *replay);
+
+#endif

@@ -1,0 +1,291 @@
+/* replay_slow.c: what replay does off its hot loop: chunks, runs and gaps; the odd events; closing
+ * calls that have no exit, one a step. */
+#include "core/recording/replay/replay_state.h"
+
+/* The line that CALL was called from, which is LINE by itself. Who is called by calls that were cut is
+ * delivered as a callee of the call below them: of that it is where they were called. */
+static uint32_t line_of_caller(const kpti_replay *r, const kpti_call_record *call, uint32_t line)
+{
+    while (--call > r->stack.base && kpti_call_is_ghost(call))
+        line = call->caller_line;
+    return line;
+}
+
+/* Reads the LINE, CALLER and WATCH events at AT into CALL; returns where they end. */
+uint32_t kpti_replay_details(const kpti_replay *r, uint32_t at, kpti_call_record *call)
+{
+    for (; at < r->count && kpti_is_detail(r->events[at]); at++) {
+        const uint32_t number = kpti_event_number(r->events[at]);
+        const uint32_t kind = kpti_event_kind(r->events[at]);
+        if (kind == KPTI_EVENT_LINE) call->line = number;
+        if (kind == KPTI_EVENT_CALLER) call->caller_line = line_of_caller(r, call, number);
+        if (kind != KPTI_EVENT_WATCH) continue;
+        if (at + 1 == r->count) break; /* cut off */
+        call->flags |= KPT_ACTIVITY_WATCHED;
+        call->value0 = r->events[++at];
+        call->value1 = number;
+        kpti_replay_mark_from(r, call - 1);
+    }
+    return at;
+}
+
+/* From now on closes every call above FLOOR; those above FLAGGED_ABOVE with FLAGS. */
+static void close_above(kpti_replay *r, kpti_call_record *floor, kpti_call_record *flagged_above,
+                        int64_t ns, uint32_t flags)
+{
+    r->closing = 1;
+    r->until = 0;
+    r->floor = floor;
+    r->flagged_above = flagged_above;
+    r->close_ns = ns;
+    r->close_flags = flags;
+}
+
+static kpti_step close_one(kpti_replay *r, kpti_call_record **record)
+{
+    kpti_call_record *call = r->stack.top--;
+    const int ghost = kpti_call_is_ghost(call) || (r->suspended_above && call > r->suspended_above);
+    call->end_ns = r->close_ns > call->start_ns ? r->close_ns : call->start_ns;
+    if (call > r->flagged_above && !ghost) {
+        call->flags |= r->close_flags;
+        if (r->close_flags & KPT_ACTIVITY_RECOVERED) r->repairs++;
+    }
+    if (call->key == KPTI_GC_KEY) r->gc_open = 0;
+    if (r->stack.top == r->suspended_above) r->suspended_above = NULL;
+    if (r->stack.top == r->floor) {
+        r->closing = 0;
+        kpti_replay_go_on(r);
+    }
+    *record = call;
+    return ghost ? KPTI_STEP_NONE : KPTI_STEP_END;
+}
+
+/* Where the OPEN events of a chunk end, with the LINEs and WATCHes that belong to them. */
+static uint32_t end_of_opens(const kpti_chunk *chunk)
+{
+    uint32_t at = 0;
+    while (at < chunk->count) {
+        const uint32_t kind = kpti_event_kind(chunk->events[at]);
+        if (kind != KPTI_EVENT_OPEN && (at == 0 || !kpti_is_detail(chunk->events[at]))) break;
+        at += kpti_event_is_long(kind) ? 2 : 1;
+    }
+    return at < chunk->count ? at : chunk->count;
+}
+
+static void begin_run(kpti_replay *r, uint32_t run)
+{
+    r->run = run;
+    r->in_run = 1;
+    kpti_times_begin_run(&r->times, r->recording->runs[run].start_ticks,
+                         r->recording->runs[run].stop_ticks);
+}
+
+/* Takes the next chunk, whose calls are told by its OPEN events if it is the FIRST that is held of its
+ * run, or comes after a GAP; else they are known. */
+static void begin_chunk(kpti_replay *r, const kpti_chunk *chunk, int first, int gap)
+{
+    if (first) begin_run(r, chunk->run);
+    kpti_times_begin_chunk(&r->times, chunk->base_ticks);
+    r->next = chunk->next;
+    r->sequence = chunk->sequence;
+    r->events = chunk->events;
+    r->count = chunk->count;
+    r->opens_end = end_of_opens(chunk);
+    r->block_first = r->block_end = r->pause = r->until = 0;
+    r->at = 0;
+    if (first || gap)
+        r->open_ns = kpti_times_at(&r->times, gap ? chunk->base_ticks
+                                                  : r->recording->runs[chunk->run].start_ticks);
+    else
+        r->at = r->opens_end;
+}
+
+/* When the run that is replayed ends. The reader's end is for the thread's last moment only: damaged
+ * chunks may come behind the last run. */
+static int64_t end_of_run(kpti_replay *r)
+{
+    const int64_t stop_ns = kpti_times_at(&r->times, r->recording->runs[r->run].stop_ticks);
+    return r->end_ns && !r->next && r->run == r->recording->run_count - 1 ? r->end_ns : stop_ns;
+}
+
+/* The events of the chunk have been used up. */
+static kpti_step next_chunk(kpti_replay *r)
+{
+    const kpti_chunk *chunk = r->next;
+    int first;
+    int gap;
+    for (; chunk && chunk->run >= r->recording->run_count; chunk = chunk->next)
+        r->repairs++;
+    r->next = chunk;
+    if (r->in_run && (!chunk || chunk->run != r->run)) {
+        const uint64_t stop = r->recording->runs[r->run].stop_ticks;
+        int64_t ns;
+        if (r->far < r->recording->far_end_count && r->recording->far_ends[r->far].ticks <= stop)
+            return kpti_replay_far_end(r, r->times.last_ns, kpti_times_of(&r->times, stop));
+        ns = end_of_run(r);
+        r->in_run = 0;
+        kpti_replay_end_all_spans(r);
+        if (r->stack.top > r->stack.base) {
+            close_above(r, r->stack.base, r->stack.base, ns, KPT_ACTIVITY_ENDED_BY_STOP);
+            return KPTI_STEP_NONE;
+        }
+    }
+    if (!chunk) return KPTI_STEP_DONE;
+    first = !r->in_run;
+    gap = first ? chunk->sequence != 0
+                : chunk->sequence != r->sequence + 1 || chunk->dropped_before > 0;
+    if (gap && r->stack.top > r->stack.base) {
+        close_above(r, r->stack.base, r->stack.base, r->times.last_ns, KPT_ACTIVITY_RECOVERED);
+    } else {
+        if (gap) kpti_replay_end_all_spans(r);
+        begin_chunk(r, chunk, first, gap);
+    }
+    return KPTI_STEP_NONE;
+}
+
+/* The loop has come to its end: a far end, that of the block, or of the chunk. */
+static kpti_step next_block(kpti_replay *r)
+{
+    if (r->pause < r->block_end) return kpti_replay_far_end_in_block(r);
+    if (r->block_end >= r->count) return next_chunk(r);
+    r->block_first = r->block_end;
+    r->before_ns = r->times.last_ns;
+    r->block_end +=
+        kpti_times_block(&r->times, r->events + r->block_first, r->count - r->block_first);
+    kpti_replay_find_pause(r);
+    kpti_replay_go_on(r);
+    return KPTI_STEP_NONE;
+}
+
+/* An exit of KEY that is not the top's. NULL: there was no such call. */
+static kpti_call_record *exit_below(kpti_replay *r, uint32_t key)
+{
+    kpti_call_record *call = kpti_call_stack_find(&r->stack, key, r->next_id);
+    if (call)
+        close_above(r, call - 1, call, r->times.ns[r->at - r->block_first], KPT_ACTIVITY_RECOVERED);
+    else
+        r->repairs++;
+    return call;
+}
+
+/* A call that begins otherwise than by an enter. */
+static kpti_step begin_odd(kpti_replay *r, uint32_t key, int64_t ns, uint32_t flags,
+                           kpti_call_record **record)
+{
+    if (r->stack.top == r->stack.last && !kpti_call_stack_grow(&r->stack))
+        return KPTI_STEP_NO_MEMORY;
+    kpti_replay_begin(r, ++r->stack.top, r->next_id++, key, ns, flags);
+    r->at++;
+    *record = r->stack.top;
+    return KPTI_STEP_BEGIN;
+}
+
+static kpti_step begin_open(kpti_replay *r, uint32_t function, kpti_call_record **record)
+{
+    kpti_step step;
+    if (r->at >= r->opens_end) { /* not at a chunk's head */
+        r->repairs++;
+        r->at++;
+        return KPTI_STEP_NONE;
+    }
+    step = begin_odd(r, function << KPTI_KIND_BITS, r->open_ns, KPT_ACTIVITY_BEGAN_BEFORE, record);
+    if (step == KPTI_STEP_BEGIN) r->at = kpti_replay_details(r, r->at, *record);
+    return step;
+}
+
+/* There is one collection at a time: another that is still open has lost its end. */
+static kpti_step begin_gc(kpti_replay *r, uint32_t generation, kpti_call_record **record)
+{
+    const int64_t ns = r->times.ns[r->at - r->block_first];
+    kpti_step step;
+    if (r->gc_open) {
+        kpti_call_record *gc = kpti_call_stack_find(&r->stack, KPTI_GC_KEY, r->next_id);
+        close_above(r, gc - 1, gc - 1, ns, KPT_ACTIVITY_RECOVERED);
+        return KPTI_STEP_NONE;
+    }
+    step = begin_odd(r, KPTI_GC_KEY, ns, 0, record);
+    if (step != KPTI_STEP_BEGIN) return step;
+    r->gc_open = 1;
+    (*record)->function = kpti_gc_function(r->recording);
+    (*record)->value0 = generation;
+    (*record)->value1 = 0;
+    (*record)->value2 = 0;
+    return step;
+}
+
+static void end_gc(kpti_replay *r, uint64_t counts)
+{
+    kpti_call_record *gc = exit_below(r, KPTI_GC_KEY);
+    if (!gc) return;
+    gc->value1 = (uint32_t)counts;
+    gc->value2 = counts >> 32;
+}
+
+/* A point of the host's, as a call that takes no time. */
+static kpti_step point(kpti_replay *r, uint32_t number, kpti_call_record **record)
+{
+    kpti_call_record *p = &r->cut;
+    memset(p, 0, sizeof *p);
+    p->parent_id = r->stack.top->id;
+    p->depth = r->stack.top->depth + 1;
+    p->start_ns = p->end_ns = r->times.ns[r->at - 1 - r->block_first];
+    p->function = kpti_point_function(r->recording);
+    p->key = KPTI_GC_KEY; /* so that its values are written */
+    p->value0 = number;
+    *record = p;
+    return KPTI_STEP_POINT;
+}
+
+/* One event that the loop does not know. */
+static kpti_step odd_event(kpti_replay *r, kpti_call_record **record)
+{
+    const kpti_event event = r->events[r->at];
+    const uint32_t kind = kpti_event_kind(event);
+    const uint32_t number = kpti_event_number(event);
+    const uint32_t width = kpti_event_is_long(kind) ? 2 : 1;
+    if (width > r->count - r->at) { /* cut off */
+        r->repairs++;
+        r->at = r->count;
+        return KPTI_STEP_NONE;
+    }
+    switch (kind) {
+    case KPTI_EVENT_ENTER: /* the stack is full */
+        return kpti_call_stack_grow(&r->stack) ? KPTI_STEP_NONE : KPTI_STEP_NO_MEMORY;
+    case KPTI_EVENT_OPEN:
+        return begin_open(r, number, record);
+    case KPTI_EVENT_GC_BEGIN:
+        return begin_gc(r, number, record);
+    case KPTI_EVENT_EXIT:
+        (void)exit_below(r, number << KPTI_KIND_BITS);
+        break;
+    case KPTI_EVENT_SPAN_BEGIN:
+        return kpti_replay_begin_span(r, number);
+    case KPTI_EVENT_SPAN_END:
+        kpti_replay_end_span(r, number, r->times.ns[r->at - r->block_first]);
+        break;
+    case KPTI_EVENT_MARK:
+        kpti_replay_mark_from(r, r->stack.top);
+        r->at++;
+        return number ? point(r, number, record) : KPTI_STEP_NONE;
+    case KPTI_EVENT_GC_END:
+        end_gc(r, r->events[r->at + 1]);
+        break;
+    case KPTI_EVENT_EPOCH:
+        break;
+    default:
+        r->repairs++;
+        break;
+    }
+    r->at += width;
+    return KPTI_STEP_NONE;
+}
+
+kpti_step kpti_replay_slow(kpti_replay *r, kpti_call_record **record)
+{
+    if (r->closing) return close_one(r, record);
+    if (r->resume_last) return kpti_replay_resume_one(r, record);
+    if (r->cutting) return kpti_replay_cut_one(r, record);
+    if (r->at >= r->pause) return next_block(r);
+    if (r->suspended_above && kpti_replay_before_event(r)) return KPTI_STEP_NONE;
+    return odd_event(r, record);
+}

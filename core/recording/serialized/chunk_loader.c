@@ -1,0 +1,298 @@
+#include "core/recording/serialized/chunk_loader.h"
+
+#include <stdlib.h>
+
+#include "core/base/host_array.h"
+#include "core/base/platform.h"
+
+/* What is allocated is bounded by what the chunks hold, whatever numbers a damaged one has in it: runs are
+ * numbered without gaps, and a thread takes memory only if there is something of it. */
+
+/* --- arrays ----------------------------------------------------------------------------------- */
+
+/* Makes COUNT items of SIZE bytes, the new ones zeroes. */
+static int extend(const kpti_env *env, kpti_list *l, uint32_t count, size_t size)
+{
+    void *items = kpti_array_reserve(env, l->items, &l->room, l->count, count, size);
+    if (!items && count) return 0;
+    l->items = items;
+    if (count > l->count) l->count = count;
+    return 1;
+}
+
+/* --- threads ---------------------------------------------------------------------------------- */
+
+/* The slot of thread INDEX, or the free one where it belongs. There is a free slot; each slot is a place in
+ * threads + 1, or 0. */
+static uint32_t *find_slot(const kpti_loaded *r, uint32_t index)
+{
+    uint32_t *slots = r->slots.items;
+    const uint64_t mask = r->slots.count - 1; /* a power of two */
+    uint64_t at = (index * r->multiplier >> 32) & mask;
+    while (slots[at] && kpti_loaded_thread_at(r, slots[at] - 1)->index != index)
+        at = (at + 1) & mask;
+    return &slots[at];
+}
+
+/* Has the hash table at most half full after one more thread. */
+static int reserve_slot(kpti_loaded *r)
+{
+    enum { FIRST_SLOTS = 64 };
+    const uint64_t needed = 2 * ((uint64_t)r->threads.count + 1);
+    uint64_t count = r->slots.count ? r->slots.count : FIRST_SLOTS;
+    uint32_t *slots;
+    if (needed <= r->slots.count) return 1;
+    while (count < needed)
+        count *= 2;
+    slots = count <= UINT32_MAX ? kpti_alloc(r->env, count * sizeof *slots) : NULL;
+    if (!slots) return 0;
+    kpti_free(r->env, r->slots.items, r->slots.room * sizeof *slots);
+    r->slots = (kpti_list){slots, count, (uint32_t)count};
+    for (uint32_t i = 0; i < r->threads.count; i++)
+        *find_slot(r, kpti_loaded_thread_at(r, i)->index) = i + 1;
+    return 1;
+}
+
+/* The thread INDEX, which may be new; NULL: no memory. */
+static kpti_loaded_thread *reach_thread(kpti_loaded *r, uint32_t index)
+{
+    uint32_t *slot;
+    if (!reserve_slot(r)) return NULL;
+    slot = find_slot(r, index);
+    if (!*slot) {
+        if (!extend(r->env, &r->threads, r->threads.count + 1, sizeof(kpti_loaded_thread)))
+            return NULL;
+        *slot = r->threads.count;
+        kpti_loaded_thread_at(r, *slot - 1)->index = index;
+    }
+    return kpti_loaded_thread_at(r, *slot - 1);
+}
+
+static int by_index(const void *a, const void *b)
+{
+    const kpti_loaded_thread *x = a;
+    const kpti_loaded_thread *y = b;
+    return (x->index > y->index) - (x->index < y->index);
+}
+
+/* Whether so large an index can be a recorder's, which numbers all threads. Of some nothing may be there: they
+ * had no room, or the file is not complete. */
+static int is_plausible(const kpti_loaded *r, uint32_t index)
+{
+    enum { MISSING_FOR_EACH = 1024, ALWAYS = 4096 };
+    return index / MISSING_FOR_EACH < (uint64_t)r->threads.count + ALWAYS;
+}
+
+/* --- heads ------------------------------------------------------------------------------------ */
+
+/* A kpti_chunk, zeroes. They never move, as they are linked. */
+static kpti_chunk *take_head(kpti_loaded *r)
+{
+    kpti_chunk **blocks = r->heads.items;
+    if (!r->heads.count || r->head_count == KPTI_HEADS_IN_BLOCK) {
+        kpti_chunk *block = kpti_alloc(r->env, KPTI_HEADS_IN_BLOCK * sizeof *block);
+        if (!block) return NULL;
+        if (!extend(r->env, &r->heads, r->heads.count + 1, sizeof block)) {
+            kpti_free(r->env, block, KPTI_HEADS_IN_BLOCK * sizeof *block);
+            return NULL;
+        }
+        blocks = r->heads.items;
+        blocks[r->heads.count - 1] = block;
+        r->head_count = 0;
+    }
+    return &blocks[r->heads.count - 1][r->head_count++];
+}
+
+/* --- tables ----------------------------------------------------------------------------------- */
+
+static kpt_status damaged(kpti_error *error, const char *what)
+{
+    return kpti_fail(error, KPT_E_INVALID, "the recording is damaged: %s", what);
+}
+
+static kpt_status no_memory(kpti_error *error)
+{
+    return kpti_fail(error, KPT_E_MEMORY, "no memory to load the recording");
+}
+
+static kpt_status take_run(kpti_loaded *r, const kpti_section *section, kpti_error *error)
+{
+    kpti_run run;
+    uint32_t number;
+    if (!kpti_section_run(section, &number, &run) || number > r->runs.count)
+        return damaged(error, "a run makes no sense");
+    if (!extend(r->env, &r->runs, number + 1, sizeof run)) return no_memory(error);
+    ((kpti_run *)r->runs.items)[number] = run;
+    if (!run.stop_ticks) r->whole = 0; /* a restart: what was counted before is not all */
+    return KPT_OK;
+}
+
+static kpt_status take_clock(kpti_loaded *r, const kpti_section *section, kpti_error *error)
+{
+    kpti_clock_point point;
+    if (!kpti_section_clock(section, &point)) return damaged(error, "a time makes no sense");
+    if (!r->points || point.ticks < r->first_point.ticks) r->first_point = point;
+    if (!r->points || point.ticks >= r->last_point.ticks) r->last_point = point;
+    r->points++;
+    return KPT_OK;
+}
+
+static kpt_status take_thread(kpti_loaded *r, const kpti_section *section, kpti_error *error)
+{
+    kpti_track track = {0};
+    uint32_t index;
+    kpti_loaded_thread *t;
+    if (!kpti_section_thread(section, &index, &track) || index == KPT_CHUNK_TABLE)
+        return damaged(error, "a thread makes no sense");
+    t = reach_thread(r, index);
+    if (!t) return no_memory(error);
+    track.chunks = t->track.chunks;
+    t->track = track;
+    return KPT_OK;
+}
+
+static kpt_status take_names(kpti_loaded *r, const kpti_section *section, kpti_error *error)
+{
+    uint64_t at = 0;
+    uint32_t first;
+    uint32_t count;
+    if (!kpti_section_names(section, &first, &count) || first > r->names.count)
+        return damaged(error, "names are missing");
+    if (!extend(r->env, &r->names, first + count, sizeof(kpti_function_view)))
+        return no_memory(error);
+    for (uint32_t i = 0; i < count; i++)
+        if (!kpti_section_next_name(section, &at, (kpti_function_view *)r->names.items + first + i))
+            return damaged(error, "a name makes no sense");
+    return KPT_OK;
+}
+
+static kpt_status take_stats(kpti_loaded *r, const kpti_section *section, kpti_error *error)
+{
+    uint64_t min_duration_ns;
+    if (!kpti_section_stats(section, &min_duration_ns, &r->stats))
+        return damaged(error, "the counters make no sense");
+    if (!r->min_duration_ns) r->min_duration_ns = min_duration_ns;
+    r->whole = 1;
+    return KPT_OK;
+}
+
+static kpt_status take_far_ends(kpti_loaded *r, const kpti_section *section, kpti_error *error)
+{
+    const uint32_t count = kpti_section_far_ends(section);
+    r->far_ends.count = 0;
+    if (!extend(r->env, &r->far_ends, count, sizeof(kpti_far_end))) return no_memory(error);
+    for (uint32_t i = 0; i < count; i++) {
+        kpti_far_end *ends = r->far_ends.items;
+        ends[i] = kpti_section_far_end(section, i);
+        if (i && ends[i].ticks < ends[i - 1].ticks)
+            return damaged(error, "ends of spans are not in order");
+    }
+    return KPT_OK;
+}
+
+static kpt_status take_table(kpti_loaded *r, const kpt_chunk *chunk, kpti_error *error)
+{
+    kpti_section section;
+    uint64_t at = 0;
+    kpt_status status = KPT_OK;
+    int more = 1;
+    while (status == KPT_OK) {
+        more = kpti_table_next(chunk->data, chunk->size_bytes, &at, &section);
+        if (more <= 0) break;
+        if (section.kind == KPTI_TABLE_RUN)
+            status = take_run(r, &section, error);
+        else if (section.kind == KPTI_TABLE_CLOCK)
+            status = take_clock(r, &section, error);
+        else if (section.kind == KPTI_TABLE_THREAD)
+            status = take_thread(r, &section, error);
+        else if (section.kind == KPTI_TABLE_NAMES)
+            status = take_names(r, &section, error);
+        else if (section.kind == KPTI_TABLE_STATS)
+            status = take_stats(r, &section, error);
+        else if (section.kind == KPTI_TABLE_FAR_ENDS)
+            status = take_far_ends(r, &section, error);
+    }
+    return more < 0 ? damaged(error, "a table is cut off") : status;
+}
+
+/* --- chunks ----------------------------------------------------------------------------------- */
+
+static kpt_status take_events(kpti_loaded *r, const kpt_chunk *chunk, kpti_error *error)
+{
+    kpti_chunk *head;
+    kpti_loaded_thread *t;
+    if (chunk->size_bytes / sizeof(kpti_event) > UINT32_MAX)
+        return damaged(error, "a chunk makes no sense");
+    t = reach_thread(r, chunk->thread);
+    head = t ? take_head(r) : NULL;
+    if (!head) return no_memory(error);
+    head->base_ticks = chunk->first_ticks;
+    head->dropped_before = chunk->dropped_before;
+    head->run = chunk->run;
+    head->sequence = chunk->sequence;
+    head->count = head->capacity = (uint32_t)(chunk->size_bytes / sizeof(kpti_event));
+    head->events = (kpti_event *)chunk->data;
+    if (!t->track.os_tid) t->track.os_tid = chunk->os_tid;
+    if (t->last)
+        t->last->next = head;
+    else
+        t->track.chunks = head;
+    t->last = head;
+    if (chunk->last_ticks > r->last_ticks) r->last_ticks = chunk->last_ticks;
+    return KPT_OK;
+}
+
+static kpt_status take_chunk(kpti_loaded *r, const kpt_chunk *chunk, kpti_error *error)
+{
+    if (chunk->format != KPTI_CHUNK_FORMAT)
+        return kpti_fail(error, KPT_E_UNSUPPORTED,
+                         "the recording has format %u, and this version of kpytrace reads %d",
+                         chunk->format, KPTI_CHUNK_FORMAT);
+    if (chunk->size_bytes && (!chunk->data || (uintptr_t)chunk->data % sizeof(kpti_event)))
+        return kpti_fail(error, KPT_E_INVALID, "a chunk's bytes are NULL, or not aligned to 8");
+    if (!extend(r->env, &r->chunks, r->chunks.count + 1, sizeof *chunk)) return no_memory(error);
+    ((kpt_chunk *)r->chunks.items)[r->chunks.count - 1] = *chunk;
+    return chunk->thread == KPT_CHUNK_TABLE ? take_table(r, chunk, error)
+                                            : take_events(r, chunk, error);
+}
+
+static kpt_status take_all(kpti_loaded *r, const kpt_load_args *args, kpti_error *error)
+{
+    for (;;) {
+        kpt_chunk chunk;
+        kpt_status status;
+        KPT_INIT(&chunk);
+        status = args->next(args->next_ctx, &chunk);
+        if (status == KPT_DECLINED) return KPT_OK;
+        if (status != KPT_OK) return kpti_fail(error, status, "the host ended the load");
+        status = take_chunk(r, &chunk, error);
+        if (status != KPT_OK) return status;
+    }
+}
+
+/* What a crash left out: when runs ended. Of spans it isn't known whether there are any. */
+static void complete(kpti_loaded *r)
+{
+    kpti_run *runs = r->runs.items;
+    for (uint32_t i = 0; i < r->runs.count; i++)
+        if (!runs[i].stop_ticks)
+            runs[i].stop_ticks = i + 1 < r->runs.count ? runs[i + 1].start_ticks : r->last_ticks;
+    for (uint32_t i = 0; !r->whole && i < r->threads.count; i++)
+        kpti_loaded_thread_at(r, i)->track.spans = 1;
+}
+
+kpt_status kpti_load_all(kpti_loaded *r, const kpt_load_args *args, kpti_error *error)
+{
+    kpt_status status;
+    r->multiplier = (kpti_ticks() ^ (uintptr_t)r << 20) * UINT64_C(0x9e3779b97f4a7c15) | 1;
+    status = take_all(r, args, error);
+    if (status != KPT_OK) return status;
+    if (!r->points && r->threads.count) return damaged(error, "nothing says what time it was");
+    if (r->threads.count) {
+        qsort(r->threads.items, r->threads.count, sizeof(kpti_loaded_thread), by_index);
+        if (!is_plausible(r, kpti_loaded_thread_at(r, r->threads.count - 1)->index))
+            return damaged(error, "a thread's number makes no sense");
+    }
+    complete(r);
+    return KPT_OK;
+}

@@ -1,0 +1,247 @@
+#include "execution_trace/journal/journal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/base/file_descriptor.h"
+#include "execution_trace/record/thread_clock.h"
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* newer than some systems' headers */
+#endif
+
+/* Address space, not memory: few mappings do for a long journal. */
+enum { WINDOW_BYTES = 64 << 20 };
+/* What the first chunks take. */
+enum { FIRST_BYTES = 256 << 10 };
+
+/* Of the file from where the next chunk begins. */
+static void *map(const kpti_et_journal *j, uint64_t size)
+{
+    return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, j->fd, (off_t)j->bytes);
+}
+
+/* BYTES at least: as few where addresses are short. */
+static kpti_et_window *add_window(kpti_et_journal *j, uint64_t bytes, int *error)
+{
+    kpti_et_window *w = malloc(sizeof *w);
+    uint64_t size = bytes > WINDOW_BYTES ? bytes : WINDOW_BYTES;
+    void *mapped = w ? map(j, size) : MAP_FAILED;
+    if (w && mapped == MAP_FAILED && size > bytes) {
+        mapped = map(j, size = bytes);
+        j->is_tight = 1;
+    }
+    if (mapped == MAP_FAILED) {
+        *error = errno;
+        free(w);
+        return NULL;
+    }
+    /* A child that lives on would keep the file on the disk. */
+    (void)madvise(mapped, size, MADV_DONTFORK);
+    *w = (kpti_et_window){j->last, mapped, j->bytes, size};
+    return j->last = w;
+}
+
+/* At once, as a fault for each page takes longer; where the system can't, it is left to them. */
+static void populate(char *at, uint64_t bytes)
+{
+    (void)madvise(at, bytes, MADV_POPULATE_WRITE);
+}
+
+int kpti_et_journal_descriptor(kpti_et_journal *j)
+{
+    int fd;
+    if (kpti_file_id_is(&j->id, j->fd)) return j->fd;
+    fd = j->path[0] ? kpti_descriptor_reopen(&j->id, j->path, O_RDWR) : -1;
+    if (fd >= 0) j->fd = fd;
+    return fd;
+}
+
+/* Reserves BYTES of the file from j->bytes on. 0 or an errno. Asked again afterwards: room in another file would be a
+ * SIGBUS in ours. */
+static int reserve(kpti_et_journal *j, uint64_t bytes)
+{
+    int error;
+    do
+        error = posix_fallocate(j->fd, (off_t)j->bytes, (off_t)bytes);
+    while (error == EINTR);
+    return error || kpti_file_id_is(&j->id, j->fd) ? error : EBADF;
+}
+
+/* BYTES more, reserved and mapped; NULL and *ERROR. */
+static void *extend(kpti_et_journal *j, uint64_t bytes, int *error)
+{
+    kpti_et_window *w = j->last;
+    const uint64_t end = j->bytes + bytes;
+    const int is_new = !w || end > w->begin + w->size;
+    char *at;
+    if ((is_new || end > j->ready) && kpti_et_journal_descriptor(j) < 0) {
+        j->is_lost = 1;
+        *error = EBADF;
+        return NULL;
+    }
+    if (is_new) w = add_window(j, bytes, error);
+    if (!w) return NULL;
+    at = w->bytes + (j->bytes - w->begin);
+    if (is_new || end > j->ready) {
+        *error = reserve(j, bytes);
+        if (*error) return NULL;
+        populate(at, bytes);
+        if (end > j->ready) j->ready = end;
+    }
+    j->bytes = end;
+    return at;
+}
+
+kpti_et_stretch kpti_et_journal_next(const kpti_et_journal *j, uint64_t bytes)
+{
+    const kpti_et_window *w = j->last;
+    const uint64_t most = w->begin + w->size;
+    const uint64_t wanted = j->bytes + bytes;
+    const uint64_t end = wanted < most ? wanted : most;
+    if (end <= j->ready) return (kpti_et_stretch){.fd = -1};
+    return (kpti_et_stretch){j->fd, j->id, w->bytes + (j->ready - w->begin), j->ready,
+                             end - j->ready};
+}
+
+/* posix_fallocate won't do: where the file system can't, it writes itself, over what others write. */
+int kpti_et_stretch_make(kpti_et_stretch s)
+{
+    if (!kpti_file_id_is(&s.id, s.fd)) return 0;
+    if (fallocate(s.fd, 0, (off_t)s.begin, (off_t)s.size) != 0) return 0;
+    if (!kpti_file_id_is(&s.id, s.fd)) return 0; /* as in reserve */
+    populate(s.bytes, s.size);
+    return 1;
+}
+
+void kpti_et_journal_made(kpti_et_journal *j, kpti_et_stretch s)
+{
+    if (s.begin + s.size > j->ready) j->ready = s.begin + s.size;
+}
+
+void kpti_et_journal_leave(kpti_et_journal *j, kpti_et_chunk *chunk)
+{
+    const uint64_t bytes = chunk->words * KPTI_ET_WORD;
+    kpti_et_window **at = &j->last;
+    kpti_et_window *w;
+    while (*at && (*at)->bytes != (const char *)chunk)
+        at = &(*at)->before;
+    w = *at;
+    if (!w || w->size != bytes) {
+        (void)madvise(chunk, bytes, MADV_DONTNEED);
+        return;
+    }
+    *at = w->before;
+    (void)munmap(w->bytes, w->size);
+    free(w);
+}
+
+const char *kpti_et_journal_at(const kpti_et_journal *j, uint64_t at, uint64_t *size)
+{
+    const kpti_et_window *w = j->last;
+    uint64_t end = j->bytes;
+    while (w && w->begin > at) {
+        end = w->begin;
+        w = w->before;
+    }
+    *size = end - at;
+    if (!w || at - w->begin >= w->size) return NULL;
+    if (*size > w->size - (at - w->begin)) *size = w->size - (at - w->begin);
+    return w->bytes + (at - w->begin);
+}
+
+static void begin_head(kpti_et_head *head)
+{
+    time_t seconds;
+    struct tm local;
+    head->pid = (uint64_t)getpid();
+    head->monotonic_ns = kpti_et_clock_ns(CLOCK_MONOTONIC);
+    head->unix_ns = kpti_et_clock_ns(CLOCK_REALTIME);
+    seconds = (time_t)(head->unix_ns / 1000000000);
+    if (localtime_r(&seconds, &local))
+        (void)strftime(head->time, sizeof head->time, "%Y-%m-%d %H:%M:%S", &local);
+    __atomic_store_n(&head->magic, KPTI_ET_MAGIC, __ATOMIC_RELEASE);
+}
+
+int kpti_et_journal_open(kpti_et_journal *j, const char *path)
+{
+    int error = 0;
+    memset(j, 0, sizeof *j);
+    if (path && snprintf(j->path, sizeof j->path, "%s", path) >= (int)sizeof j->path)
+        return ENAMETOOLONG;
+    /* Never truncated: another process may have the old one mapped. */
+    if (path) (void)unlink(path);
+    j->fd = path ? kpti_descriptor_open(path, O_RDWR | O_CREAT | O_EXCL, 0666)
+                 : kpti_descriptor_above(memfd_create("kpytrace journal", MFD_CLOEXEC));
+    if (j->fd < 0 || kpti_file_id_of(j->fd, &j->id) != 0) return errno;
+    j->head = extend(j, KPTI_ET_ALIGN, &error);
+    if (j->head) {
+        const kpti_et_stretch first = kpti_et_journal_next(j, FIRST_BYTES);
+        begin_head(j->head);
+        if (kpti_et_stretch_make(first)) kpti_et_journal_made(j, first);
+    } else {
+        kpti_et_windows_unmap(kpti_et_journal_close(j, 0));
+    }
+    return error;
+}
+
+void kpti_et_windows_unmap(kpti_et_window *w)
+{
+    while (w) {
+        kpti_et_window *before = w->before;
+        (void)munmap(w->bytes, w->size);
+        free(w);
+        w = before;
+    }
+}
+
+kpti_et_window *kpti_et_journal_close(kpti_et_journal *j, int wanted)
+{
+    kpti_et_window *last = j->last;
+    const uint64_t bytes = j->bytes;
+    const int fd = kpti_et_journal_descriptor(j);
+    int is_cut;
+    j->head = NULL; /* first: a fork in between leaves them open, but closes nothing twice */
+    j->last = NULL;
+    j->fd = -1;
+    j->bytes = j->ready = 0;
+    is_cut = wanted && fd >= 0 && ftruncate(fd, (off_t)bytes) == 0;
+    (void)is_cut; /* else zeroes stay at its end, which readers pass over */
+    (void)kpti_descriptor_close(&j->id, fd);
+    if (!wanted && j->path[0] && kpti_file_id_is_at(&j->id, j->path)) (void)unlink(j->path);
+    return last; /* with its last one goes the file */
+}
+
+void kpti_et_journal_forked(kpti_et_journal *j)
+{
+    if (!j->bytes) return;
+    while (j->last) {
+        kpti_et_window *w = j->last;
+        j->last = w->before;
+        free(w);
+    }
+    (void)kpti_descriptor_close(&j->id, j->fd);
+    j->head = NULL;
+    j->fd = -1;
+    j->bytes = j->ready = 0;
+}
+
+kpti_et_chunk *kpti_et_journal_take(kpti_et_journal *j, uint32_t stream, uint64_t words,
+                                    uint64_t os_tid, int *error)
+{
+    const uint64_t bytes =
+        (words * KPTI_ET_WORD + KPTI_ET_ALIGN - 1) / KPTI_ET_ALIGN * KPTI_ET_ALIGN;
+    kpti_et_chunk *chunk = extend(j, bytes, error);
+    if (!chunk) return NULL;
+    chunk->stream = stream;
+    chunk->words = bytes / KPTI_ET_WORD;
+    chunk->os_tid = os_tid;
+    __atomic_store_n(&chunk->magic, KPTI_ET_CHUNK_MAGIC, __ATOMIC_RELEASE);
+    return chunk;
+}

@@ -1,0 +1,220 @@
+#include "execution_trace/output/live_writer.h"
+
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/base/file_descriptor.h"
+#include "core/base/helper_thread.h"
+#include "execution_trace/output/trace_writer.h"
+
+/* It looks again after the first one; later and later where there is nothing new, and after the last one only
+ * when a chunk was taken. */
+enum { FIRST_WAIT_US = 500, LAST_WAIT_US = 256000 };
+/* Threads' clocks are less than that behind each other (thread_clock.h); and that they are inside is seen sooner by a
+ * hundred times. */
+enum { MARGIN_NS = 200000 };
+/* What the next chunks of a busy program take while those behind them are made ready. */
+enum { AHEAD_BYTES = 2 << 20 };
+/* What else runs comes first: what the thread does not get done, the close does. */
+enum { NICENESS = 10 };
+
+struct kpti_et_follower {
+    kpti_et_follower *next; /* of those that forks left behind */
+    kpti_recorder *recorder;
+    kpti_trace_file file;
+    pthread_t thread;
+    /* Under the recorder's lock. */
+    int is_ending;    /* atomic, too */
+    int is_following; /* the thread uses what is below, else who ends it may */
+    int has_left;     /* the thread, before the end: it had failed */
+    int is_closed;    /* the journal, of which the windows are left to be unmapped */
+    kpti_et_window *windows;
+
+    kpti_et_writer *writer; /* NULL: none yet, or it failed */
+    int has_failed;
+    uint64_t known; /* bytes of the journal that the writer has */
+};
+
+/* --- the journal --------------------------------------------------------------------------------- */
+
+/* Those that record find room for their next chunks. */
+static void make_room(kpti_et_follower *f)
+{
+    kpti_recorder *r = f->recorder;
+    kpti_et_stretch next;
+    (void)pthread_mutex_lock(&r->lock);
+    next = kpti_et_journal_next(&r->journal, AHEAD_BYTES);
+    (void)pthread_mutex_unlock(&r->lock);
+    if (!next.size || !kpti_et_stretch_make(next)) return;
+    (void)pthread_mutex_lock(&r->lock);
+    kpti_et_journal_made(&r->journal, next);
+    (void)pthread_mutex_unlock(&r->lock);
+}
+
+/* The writer, who has the chunks that were taken since, and what is new in the others. NULL: it failed. */
+static kpti_et_writer *read_more(kpti_et_follower *f)
+{
+    kpti_recorder *r = f->recorder;
+    kpti_error unread;
+    kpt_status status;
+    int is_all;
+    do {
+        const char *bytes;
+        uint64_t size;
+        (void)pthread_mutex_lock(&r->lock);
+        bytes = kpti_et_journal_at(&r->journal, f->known, &size);
+        is_all = f->known + size == r->journal.bytes;
+        (void)pthread_mutex_unlock(&r->lock);
+        if (f->writer)
+            status = kpti_et_reader_add(&f->writer->reader, bytes, size);
+        else
+            status = kpti_et_writer_open(&f->writer, &f->file, bytes, size, &unread);
+        f->known += size;
+    } while (status == KPT_OK && !is_all);
+    return status == KPT_OK ? f->writer : NULL;
+}
+
+/* --- the thread ---------------------------------------------------------------------------------- */
+
+static void give_up(kpti_et_follower *f)
+{
+    kpti_et_writer *writer = f->writer;
+    kpti_error unread;
+    f->has_failed = 1;
+    f->writer = NULL; /* first: a fork in between closes nothing twice */
+    if (writer) (void)kpti_et_writer_close(writer, 0, &unread);
+}
+
+/* Writes what was recorded up to now; whether there was anything. */
+static int follow(kpti_et_follower *f)
+{
+    const int64_t now = kpti_et_clock_ns(CLOCK_MONOTONIC);
+    const uint64_t known = f->known;
+    const uint64_t nodes = f->writer ? f->writer->tree.node_count : 0;
+    kpti_et_writer *writer;
+    make_room(f);
+    kpti_recorder_await(f->recorder);
+    writer = read_more(f);
+    if (writer && kpti_et_writer_take(writer, now - MARGIN_NS, &f->is_ending))
+        return f->known != known || writer->tree.node_count != nodes;
+    give_up(f);
+    return 0;
+}
+
+static struct timespec after_us(int us)
+{
+    const int64_t ns = kpti_et_clock_ns(CLOCK_MONOTONIC) + (int64_t)us * 1000;
+    return (struct timespec){.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
+}
+
+/* Waits, with the lock, for a chunk, for the end, or for so many microseconds. */
+static void wait_for_more(kpti_et_follower *f, int us)
+{
+    kpti_recorder *r = f->recorder;
+    const struct timespec until = after_us(us);
+    int error = 0;
+    while (!__atomic_load_n(&f->is_ending, __ATOMIC_RELAXED) && !error && !r->is_short &&
+           r->journal.bytes == f->known) {
+        if (us > LAST_WAIT_US)
+            (void)pthread_cond_wait(&r->grown, &r->lock);
+        else
+            error = pthread_cond_timedwait(&r->grown, &r->lock, &until);
+    }
+}
+
+static void *run(void *arg)
+{
+    kpti_et_follower *f = arg;
+    kpti_recorder *r = f->recorder;
+    int us = FIRST_WAIT_US;
+    int has_failed = 0;
+    (void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICENESS);
+    (void)pthread_mutex_lock(&r->lock);
+    while (!has_failed) {
+        int is_short;
+        wait_for_more(f, us);
+        is_short = r->is_short;
+        if (f->is_ending) break;
+        f->is_following = 1;
+        (void)pthread_mutex_unlock(&r->lock);
+        if (is_short)
+            give_up(f); /* what the file takes is the journal's */
+        else
+            us = follow(f) ? FIRST_WAIT_US : us * 2;
+        has_failed = f->has_failed;
+        (void)pthread_mutex_lock(&r->lock);
+        if (has_failed) r->is_followed = 0;
+        f->is_following = 0;
+        (void)pthread_cond_broadcast(&r->grown);
+    }
+    f->has_left = !f->is_ending;
+    while (f->is_ending && !f->is_closed)
+        (void)pthread_cond_wait(&r->grown, &r->lock);
+    (void)pthread_mutex_unlock(&r->lock);
+    if (!f->has_left) kpti_et_windows_unmap(f->windows);
+    return NULL;
+}
+
+kpti_et_follower *kpti_et_follower_start(kpti_recorder *recorder, kpti_trace_file file)
+{
+    kpti_et_follower *f = kpti_heap_take(&file.heap, sizeof *f);
+    if (!f) return NULL;
+    file.is_growing = 1;
+    *f = (kpti_et_follower){.recorder = recorder, .file = file};
+    recorder->is_followed = 1; /* nothing is recorded yet */
+    if (kpti_own_thread_start(&f->thread, run, f) == 0) return f;
+    recorder->is_followed = 0;
+    kpti_heap_give(&file.heap, f, sizeof *f);
+    return NULL;
+}
+
+int kpti_et_follower_finish(kpti_et_follower *f)
+{
+    kpti_recorder *r = f->recorder;
+    kpti_et_writer *writer;
+    kpti_error unread;
+    int is_done = 0;
+    (void)pthread_mutex_lock(&r->lock);
+    __atomic_store_n(&f->is_ending, 1, __ATOMIC_RELAXED);
+    while (f->is_following) /* else the thread sleeps, and may */
+        (void)pthread_cond_wait(&r->grown, &r->lock);
+    (void)pthread_mutex_unlock(&r->lock);
+    writer = f->writer ? read_more(f) : NULL;
+    if (writer && kpti_et_writer_take(writer, INT64_MAX, NULL)) {
+        f->writer = NULL; /* as in give_up */
+        is_done = kpti_et_writer_close(writer, 1, &unread) == KPT_OK;
+    }
+    give_up(f);
+    return is_done;
+}
+
+void kpti_et_follower_clear(kpti_et_follower *f, kpti_et_window *windows)
+{
+    kpti_recorder *r = f->recorder;
+    int has_left;
+    (void)pthread_mutex_lock(&r->lock);
+    f->windows = windows;
+    f->is_closed = 1;
+    has_left = f->has_left;
+    (void)pthread_cond_broadcast(&r->grown);
+    (void)pthread_mutex_unlock(&r->lock);
+    if (has_left) kpti_et_windows_unmap(windows);
+}
+
+void kpti_et_follower_join(kpti_et_follower *f)
+{
+    const kpti_heap heap = f->file.heap;
+    (void)pthread_join(f->thread, NULL);
+    kpti_heap_give(&heap, f, sizeof *f);
+}
+
+void kpti_et_follower_forked(kpti_et_follower *f)
+{
+    static kpti_et_follower
+        *left; /* so that it is known where they are: their threads were in them */
+    f->next = left;
+    left = f;
+    if (f->writer) (void)kpti_descriptor_close(&f->writer->out.id, f->writer->out.fd);
+}

@@ -1,0 +1,37 @@
+/* stack_table.h: the Python stacks of a trace: frames, each once, and stacks, each a frame on top of another
+ * stack. Numbers of the process become indices, in the order in which they come. */
+#ifndef KPTI_EXECUTION_TRACE_OUTPUT_STACK_TABLE_H
+#define KPTI_EXECUTION_TRACE_OUTPUT_STACK_TABLE_H
+
+#include "core/base/u64_map.h"
+#include "execution_trace/journal/journal_text.h"
+
+/* One more than the indices; 0: none, or none that was told. */
+typedef struct kpti_et_stack_row {
+    uint32_t below;
+    uint32_t frame;
+} kpti_et_stack_row;
+
+/* Begins as zeroes; then init. */
+typedef struct kpti_et_stack_table {
+    const kpti_heap *heap;
+    kpti_u64_map places; /* values are one more than the index */
+    kpti_u64_map stacks;
+    kpti_et_text frames; /* as the file has them */
+    uint32_t frame_count;
+    kpti_et_stack_row *rows;
+    uint32_t row_room;
+    uint32_t row_count;
+    int failed;
+} kpti_et_stack_table;
+
+void kpti_et_stack_table_init(kpti_et_stack_table *t, const kpti_heap *heap);
+void kpti_et_stack_table_free(kpti_et_stack_table *t);
+void kpti_et_stack_table_place(kpti_et_stack_table *t, const kpti_et_item *item);
+void kpti_et_stack_table_stack(kpti_et_stack_table *t, const kpti_et_item *item);
+/* One more than the index of STACK; 0 for none. */
+uint32_t kpti_et_stack_table_row(kpti_et_stack_table *t, uint32_t stack);
+/* "frames":[["name","file",line],…],"stacks":[[below,frame],…]: indices, -1 for none. */
+void kpti_et_stack_table_put(kpti_et_stack_table *t, kpti_et_text *out);
+
+#endif

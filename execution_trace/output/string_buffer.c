@@ -1,0 +1,60 @@
+#include "execution_trace/output/string_buffer.h"
+
+#include <math.h>
+#include <stdio.h>
+
+int kpti_et_text_grow(kpti_et_text *t, size_t size)
+{
+    enum { FIRST_ROOM = 256 };
+    size_t room = t->room ? t->room : FIRST_ROOM;
+    char *grown;
+    while (room - t->used <= size && room <= SIZE_MAX / 4)
+        room *= 2;
+    grown = room - t->used <= size ? NULL : kpti_heap_take(t->heap, room);
+    if (!grown) {
+        t->failed = 1;
+        return 0;
+    }
+    if (t->used) memcpy(grown, t->data, t->used);
+    kpti_heap_give(t->heap, t->data, t->room);
+    t->data = grown;
+    t->room = room;
+    return 1;
+}
+
+void kpti_et_text_free(kpti_et_text *t)
+{
+    kpti_heap_give(t->heap, t->data, t->room);
+    t->data = NULL;
+    t->used = t->room = 0;
+}
+
+/* Both functions of the system have the locale's point. */
+static char *put_shortest(char *to, double value)
+{
+    enum { FEWEST = 15, MOST = 17 }; /* digits that are always kept, and that always suffice */
+    char digits[KPTI_JSON_MOST_NUMBER + 16];
+    int has_point = 0;
+    for (int count = FEWEST; count <= MOST; count++) {
+        (void)snprintf(digits, sizeof digits, "%.*g", count, value);
+        if (strtod(digits, NULL) == value) break;
+    }
+    for (const char *from = digits; *from; from++) {
+        const int is_plain = (*from >= '0' && *from <= '9') || *from == '-' || *from == '+';
+        if (is_plain || *from == 'e') {
+            has_point |= *from == 'e';
+            *to++ = *from;
+        } else if (!has_point) { /* whatever the locale has there, and however long it is */
+            has_point = 1;
+            *to++ = '.';
+        }
+    }
+    return has_point ? to : KPTI_PUT(to, ".0"); /* a double, also where it is whole */
+}
+
+char *kpti_et_put_double(char *to, double value)
+{
+    if (isnan(value)) return KPTI_PUT(to, "\"nan\"");
+    if (isinf(value)) return value > 0 ? KPTI_PUT(to, "\"inf\"") : KPTI_PUT(to, "\"-inf\"");
+    return put_shortest(to, value);
+}

@@ -1,0 +1,78 @@
+/* tensors.h: a journal's tensors as the trace names them, by their ids; and of which kind they are: those of
+ * one kind differ in nothing else that the trace has. */
+#ifndef KPTI_EXECUTION_TRACE_OUTPUT_TENSORS_H
+#define KPTI_EXECUTION_TRACE_OUTPUT_TENSORS_H
+
+#include "execution_trace/journal/value_read.h"
+#include "execution_trace/output/string_buffer.h"
+#include "execution_trace/output/tensor_ids.h"
+
+enum { KPTI_ET_NAMES = 1024, KPTI_ET_KINDS = 1024 };
+enum { KPTI_ET_MOST_NAME = 47 };
+
+typedef struct kpti_et_name {
+    const uint64_t *of; /* where the journal has the tensor; NULL: none */
+    uint64_t kind;
+    uint8_t size;                 /* 0: it has no ids yet */
+    char text[KPTI_ET_MOST_NAME]; /* [tensor,storage */
+} kpti_et_name;
+
+typedef struct kpti_et_kind {
+    const kpti_et_chunk *chunk; /* NULL: none */
+    const uint64_t *first;      /* the tensor that was the first one */
+    const uint64_t *numbers;    /* of it */
+    uint64_t kind;
+} kpti_et_kind;
+
+/* Begins as zeroes with a heap and the first id. */
+typedef struct kpti_et_tensors {
+    const kpti_heap *heap;
+    kpti_et_ids ids;
+    kpti_et_ids storages;
+    uint64_t next_id;
+    int failed; /* no memory */
+    uint64_t kind_count;
+    kpti_et_name other; /* one that found no place among the names */
+    kpti_et_name names[KPTI_ET_NAMES];
+    kpti_et_kind kinds[KPTI_ET_KINDS];
+} kpti_et_tensors;
+
+void kpti_et_tensors_free(kpti_et_tensors *t);
+
+static inline kpti_et_name *kpti_et_name_slot(kpti_et_tensors *t, const uint64_t *place)
+{
+    return &t->names[(uint64_t)(uintptr_t)place * UINT64_C(0x9E3779B97F4A7C15) >> 54];
+}
+_Static_assert(KPTI_ET_NAMES == 1 << (64 - 54), "as many bits are taken");
+
+const uint64_t *kpti_et_tensor_check(kpti_et_tensors *t, const kpti_et_item *item,
+                                     const uint64_t *at, uint64_t *kind);
+const kpti_et_name *kpti_et_tensor_add(kpti_et_tensors *t, const uint64_t *place);
+
+/* Checks the tensor at AT in ITEM, and tells its kind; where what follows it begins, NULL where it can't be.
+ * It has no ids by that. */
+static inline const uint64_t *kpti_et_tensor_take(kpti_et_tensors *t, const kpti_et_item *item,
+                                                  const uint64_t *at, uint64_t *kind)
+{
+    const kpt_tape_value head = kpti_et_value_head(at);
+    if (head.kind == KPT_TAPE_SAME && head.size < item->chunk_words) {
+        const uint64_t *place = kpti_et_tensor_place(item, at);
+        const kpti_et_name *name = kpti_et_name_slot(t, place);
+        if (name->of == place) {
+            *kind = name->kind;
+            return at + 1;
+        }
+    }
+    return kpti_et_tensor_check(t, item, at, kind);
+}
+
+/* The name of the tensor at AT in ITEM, which was checked; good until the next call. */
+static inline const kpti_et_name *kpti_et_tensor_name(kpti_et_tensors *t, const kpti_et_item *item,
+                                                      const uint64_t *at)
+{
+    const uint64_t *place = kpti_et_tensor_place(item, at);
+    const kpti_et_name *name = kpti_et_name_slot(t, place);
+    return name->of == place && name->size ? name : kpti_et_tensor_add(t, place);
+}
+
+#endif

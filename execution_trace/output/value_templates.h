@@ -1,0 +1,54 @@
+/* value_templates.h: what values of one form have in common, as JSON: all but the ids of tensors, and numbers. Values are
+ * of one form if their words in a chunk are the same but for these: most operators of a program come again in
+ * one of few. */
+#ifndef KPTI_EXECUTION_TRACE_OUTPUT_VALUE_TEMPLATES_H
+#define KPTI_EXECUTION_TRACE_OUTPUT_VALUE_TEMPLATES_H
+
+#include "execution_trace/output/value_text.h"
+
+enum { KPTI_ET_FORMS = 1024 };
+
+/* One block: its words, its holes, its text without what they have. */
+typedef struct kpti_et_form {
+    uint64_t hash;
+    uint32_t bytes; /* of the block */
+    uint32_t word_count;
+    uint32_t hole_count;
+    uint32_t text_size;
+    uint64_t words[];
+} kpti_et_form;
+
+/* Values of a record that were checked, and are to be written. */
+typedef struct kpti_et_taken {
+    const kpti_et_item *item;
+    const uint64_t *at;
+    uint64_t count;
+    uint64_t hash;
+    uint32_t word_count; /* 0: they have no form, as they are too many */
+    uint32_t hole_count;
+} kpti_et_taken;
+
+/* Begins as zeroes; then init. */
+typedef struct kpti_et_forms {
+    const kpti_heap *heap;
+    kpti_et_naming naming;
+    kpti_et_taken taken;
+    uint64_t *words; /* … of what was taken; as much room for each of the three */
+    const uint64_t **values;
+    kpti_et_hole *holes;
+    uint32_t room;
+    uint64_t bytes; /* of all forms */
+    kpti_et_form *slots[KPTI_ET_FORMS];
+} kpti_et_forms;
+
+void kpti_et_forms_init(kpti_et_forms *f, const kpti_heap *heap);
+void kpti_et_forms_free(kpti_et_forms *f);
+
+/* Checks COUNT values at AT in ITEM, and takes them for put; where what follows them begins, NULL where they
+ * can't be. */
+const uint64_t *kpti_et_forms_take(kpti_et_forms *f, const kpti_et_item *item, const uint64_t *at,
+                                   uint64_t count);
+/* Puts what was taken last, as kpti_et_put_values does. */
+void kpti_et_forms_put(kpti_et_forms *f, kpti_et_text *out);
+
+#endif

@@ -1,0 +1,52 @@
+/* cuda_injection.c: how CUDA tells us that a process begins to use it, without our initialising it: the driver
+ * loads the library that CUDA_INJECTION64_PATH names, at cuInit, and calls its InitializeInjection. NVTX has
+ * its own variable, and calls CUPTI itself. Both are ours only as long as we record. */
+#include <dlfcn.h>
+#include <limits.h>
+
+#include "gpu_tracer/gpu_recording.h"
+
+#define CUDA_VARIABLE "CUDA_INJECTION64_PATH"
+#define NVTX_VARIABLE "NVTX_INJECTION64_PATH"
+
+static int cuda_set;
+static int nvtx_set;
+static const char here;
+
+/* Where this library lies. */
+static const char *own_path(char room[PATH_MAX])
+{
+    Dl_info info;
+    if (!dladdr(&here, &info) || !info.dli_fname) return NULL;
+    return realpath(info.dli_fname, room);
+}
+
+kpt_status kpti_injection_set(kpti_error *error)
+{
+    char own[PATH_MAX];
+    char cupti[PATH_MAX];
+    const char *path = own_path(own);
+    const char *set = getenv(CUDA_VARIABLE);
+    if (!path) return kpti_fail(error, KPT_E_UNSUPPORTED, "the loader does not tell where we lie");
+    if (set && set[0] && strcmp(set, path) != 0)
+        return kpti_fail(error, KPT_E_BUSY,
+                         "another tool will have CUPTI: " CUDA_VARIABLE " is %.120s", set);
+    cuda_set = setenv(CUDA_VARIABLE, path, 1) == 0;
+    if (!cuda_set) return kpti_fail(error, KPT_E_MEMORY, "no memory for " CUDA_VARIABLE);
+    kpti_injection_nvtx(kpti_cupti_likely_path(cupti, sizeof cupti));
+    return KPT_OK;
+}
+
+/* Ours may be changed: the program's libraries may have brought another CUPTI than was likely. */
+void kpti_injection_nvtx(const char *cupti_path)
+{
+    if (!cupti_path || (getenv(NVTX_VARIABLE) && !nvtx_set)) return;
+    nvtx_set = setenv(NVTX_VARIABLE, cupti_path, 1) == 0;
+}
+
+void kpti_injection_clear(void)
+{
+    if (cuda_set) (void)unsetenv(CUDA_VARIABLE);
+    if (nvtx_set) (void)unsetenv(NVTX_VARIABLE);
+    cuda_set = nvtx_set = 0;
+}

@@ -1,0 +1,36 @@
+/* cupti_conflicts.c: who else may have CUPTI, told by what is loaded in this process. */
+#include <link.h>
+
+#include "gpu_tracer/gpu_recording.h"
+
+static const struct rival {
+    const char *library; /* a part of its path */
+    const char *name;
+} rivals[] = {
+    {"libToolsInjection", "Nsight Systems"},
+    {"nsight-systems", "Nsight Systems"},
+    {"nsight-compute", "Nsight Compute"},
+    {"libcuda-injection", "Nsight Compute"},
+    {"libsanitizer-collection", "compute-sanitizer"},
+    {"libkineto", "Kineto (torch.profiler)"},
+    {"libtorch_cpu", "Kineto (torch.profiler)"},
+    {"xla_extension", "XLA's profiler (jax)"},
+};
+enum { RIVALS = sizeof rivals / sizeof rivals[0] };
+
+static int look(struct dl_phdr_info *info, size_t size, void *ctx)
+{
+    int *best = ctx; /* the first of the table */
+    (void)size;
+    for (int i = 0; i < *best; i++)
+        if (info->dlpi_name && strstr(info->dlpi_name, rivals[i].library)) *best = i;
+    return 0;
+}
+
+const char *kpti_rival(void)
+{
+    int best = RIVALS;
+    (void)dl_iterate_phdr(look, &best);
+    if (best < RIVALS) return rivals[best].name;
+    return getenv("NSYS_PROFILING_SESSION_ID") ? "Nsight Systems" : "another tool";
+}

@@ -1,0 +1,284 @@
+/* gpu_recording.c: a recording's life. No lock is held while CUPTI or CUDA is called: who begins and who ends it
+ * agree by the state alone, since CUDA may be calling us under its own locks. */
+#include "gpu_tracer/gpu_recording.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include "gpu_tracer/cupti/api_functions.h"
+
+enum { ATTACHING = 100 }; /* between waiting and recording */
+
+_Atomic(kpti_gpu_session *) kpti_session_calls;
+
+/* Who may be found by CUPTI's thread and by CUDA's beginning. Its place is its own until it has read the last
+ * of what threads hold: they hold it for one at a time. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t left = PTHREAD_COND_INITIALIZER;
+static kpti_gpu_session *owner;   /* of the place */
+static kpti_gpu_session *current; /* the same, while it may be found */
+static uint32_t users;
+
+kpti_gpu_session *kpti_session_enter(void)
+{
+    kpti_gpu_session *s;
+    (void)pthread_mutex_lock(&lock);
+    s = current;
+    users += s != NULL;
+    (void)pthread_mutex_unlock(&lock);
+    return s;
+}
+
+void kpti_session_leave(void)
+{
+    (void)pthread_mutex_lock(&lock);
+    if (--users == 0) (void)pthread_cond_broadcast(&left);
+    (void)pthread_mutex_unlock(&lock);
+}
+
+static int become_current(kpti_gpu_session *s)
+{
+    int done;
+    (void)pthread_mutex_lock(&lock);
+    done = !owner;
+    if (done) owner = current = s;
+    (void)pthread_mutex_unlock(&lock);
+    return done;
+}
+
+/* Nobody finds it any more, and whoever did is gone. */
+static void step_down(void)
+{
+    (void)pthread_mutex_lock(&lock);
+    current = NULL;
+    while (users)
+        (void)pthread_cond_wait(&left, &lock);
+    (void)pthread_mutex_unlock(&lock);
+}
+
+/* Another one may have it. */
+static void leave_place(void)
+{
+    (void)pthread_mutex_lock(&lock);
+    owner = NULL;
+    (void)pthread_mutex_unlock(&lock);
+}
+
+/* Kinds of activities. Without the first there is no point; the others may be missing in an old CUPTI. Those
+ * of the program's calls are ended first: then what we call ourselves is not recorded. */
+static const CUpti_ActivityKind of_gpu[] = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+                                            CUPTI_ACTIVITY_KIND_MEMCPY,
+                                            CUPTI_ACTIVITY_KIND_MEMCPY2,
+                                            CUPTI_ACTIVITY_KIND_MEMSET,
+                                            CUPTI_ACTIVITY_KIND_NAME,
+                                            CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION};
+static const CUpti_ActivityKind of_calls[] = {
+    CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, CUPTI_ACTIVITY_KIND_OVERHEAD, CUPTI_ACTIVITY_KIND_MARKER,
+    CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_ACTIVITY_KIND_DRIVER};
+enum { OF_GPU = sizeof of_gpu / sizeof of_gpu[0], OF_CALLS = sizeof of_calls / sizeof of_calls[0] };
+
+static kpt_status refuse(const kpti_cupti *cupti, CUptiResult result, const char *what,
+                         kpti_error *error)
+{
+    const char *text = NULL;
+    if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED ||
+        result == CUPTI_ERROR_MAX_LIMIT_REACHED)
+        return kpti_fail(error, KPT_E_BUSY,
+                         "CUPTI is taken by %s, and serves one tool at a time: no GPU activities",
+                         kpti_rival());
+    (void)cupti->cuptiGetResultString(result, &text);
+    return kpti_fail(error, KPT_E_UNSUPPORTED, "CUPTI does not %s: %s", what,
+                     text ? text : "it does not say why");
+}
+
+static void enable_callbacks(const kpti_gpu_session *s)
+{
+    const uint32_t wanted = KPTI_CALL_STACK | KPTI_CALL_BEGIN_CAPTURE | KPTI_CALL_END_CAPTURE;
+    for (uint32_t domain = CUPTI_CB_DOMAIN_DRIVER_API; domain <= CUPTI_CB_DOMAIN_RUNTIME_API;
+         domain++)
+        for (uint32_t cbid = 1; cbid < KPTI_MOST_CALLS; cbid++)
+            if (kpti_call_of(domain, cbid)->wanted & wanted)
+                (void)s->cupti->cuptiEnableCallback(1, s->subscriber, (CUpti_CallbackDomain)domain,
+                                                    cbid);
+    (void)s->cupti->cuptiEnableCallback(1, s->subscriber, CUPTI_CB_DOMAIN_RESOURCE,
+                                        CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING);
+}
+
+/* Of the runtime all but what is dull, of the driver only what does something: the rest is switched off. The
+ * other way round, with the driver's kind off and its functions on, nothing came where CUDA had been in use
+ * before (tests/gpu/real_gpu_test.cc). Where CUPTI can't tell them apart all are recorded, and convert.c
+ * leaves out what is not wanted. */
+static void leave_out_calls(const kpti_cupti *cupti)
+{
+    const kpti_cupti_cbid_fn choose[] = {cupti->cuptiActivityEnableDriverApi,
+                                         cupti->cuptiActivityEnableRuntimeApi};
+    for (uint32_t domain = CUPTI_CB_DOMAIN_DRIVER_API; domain <= CUPTI_CB_DOMAIN_RUNTIME_API;
+         domain++)
+        for (uint32_t cbid = 1; choose[domain - 1] && cbid < KPTI_MOST_CALLS; cbid++) {
+            const kpti_call_row *row = kpti_call_of(domain, cbid);
+            if (row->name.size && !(row->wanted & KPTI_CALL_KEPT))
+                (void)choose[domain - 1](cbid, 0);
+        }
+}
+
+static kpt_status enable_kinds(const kpti_gpu_session *s, kpti_error *error)
+{
+    const kpti_cupti *cupti = s->cupti;
+    CUptiResult result = cupti->cuptiActivityEnable(of_gpu[0]);
+    if (result != CUPTI_SUCCESS) return refuse(cupti, result, "record kernels", error);
+    for (int i = 1; i < OF_GPU; i++)
+        (void)cupti->cuptiActivityEnable(of_gpu[i]);
+    for (int i = 0; i < OF_CALLS; i++)
+        (void)cupti->cuptiActivityEnable(of_calls[i]);
+    leave_out_calls(cupti);
+    return KPT_OK;
+}
+
+static void disable_kinds(const kpti_cupti *cupti, const CUpti_ActivityKind *kinds, int count)
+{
+    for (int i = 0; i < count; i++)
+        (void)cupti->cuptiActivityDisable(kinds[i]);
+}
+
+static void close_calls(void)
+{
+    atomic_store(&kpti_session_calls, NULL);
+    kpti_callback_drain();
+}
+
+/* From here on the program's calls are recorded. */
+static kpt_status attach(kpti_gpu_session *s, kpti_error *error)
+{
+    kpt_status status = kpti_cupti_open(&s->cupti, error);
+    CUptiResult result;
+    if (status != KPT_OK) return status;
+    kpti_calls_learn(s->cupti);
+    result = s->cupti->cuptiSubscribe(&s->subscriber, kpti_callback, NULL);
+    if (result != CUPTI_SUCCESS) return refuse(s->cupti, result, "accept a tool", error);
+    kpti_injection_nvtx(s->cupti->path);
+    (void)s->cupti->cuptiSetThreadIdType(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
+    kpti_unix_clock_begin(&s->clock, s->cupti);
+    result = s->cupti->cuptiActivityRegisterCallbacks(kpti_buffer_requested, kpti_buffer_completed);
+    if (result != CUPTI_SUCCESS) {
+        status = refuse(s->cupti, result, "take our buffers", error);
+    } else {
+        /* First the launches, then their kernels: so that none comes without its stack. */
+        atomic_store(&kpti_session_calls, s);
+        enable_callbacks(s);
+        status = enable_kinds(s, error);
+    }
+    if (status != KPT_OK) {
+        close_calls();
+        (void)s->cupti->cuptiUnsubscribe(s->subscriber);
+        kpti_unix_clock_end();
+    }
+    return status;
+}
+
+kpt_status kpti_session_start(kpti_gpu_session *s, kpti_error *error)
+{
+    const kpti_cuda_state cuda = kpti_cuda_look();
+    kpt_status status;
+    if (cuda == KPTI_CUDA_ABSENT || cuda == KPTI_CUDA_NO_GPU)
+        return kpti_fail(error, KPT_E_UNSUPPORTED, "the GPU or its driver is gone");
+    if (!become_current(s))
+        return kpti_fail(error, KPT_E_BUSY, "another tracer of GPUs records in this process");
+    if (cuda == KPTI_CUDA_READY) {
+        status = attach(s, error);
+        if (status == KPT_OK) atomic_store(&s->state, KPT_GPU_RECORDING);
+    } else {
+        atomic_store(&s->state, KPT_GPU_WAITING);
+        status = kpti_injection_set(error);
+        if (status != KPT_OK) atomic_store(&s->state, 0);
+    }
+    if (status != KPT_OK) {
+        step_down();
+        leave_place();
+    }
+    return status;
+}
+
+void kpti_session_cuda_begins(void)
+{
+    kpti_gpu_session *s = kpti_session_enter();
+    uint32_t state = KPT_GPU_WAITING;
+    if (!s) return;
+    if (atomic_compare_exchange_strong(&s->state, &state, ATTACHING)) {
+        s->late_status = attach(s, &s->late);
+        atomic_store(&s->state, s->late_status == KPT_OK ? KPT_GPU_RECORDING : KPT_GPU_STOPPED);
+    }
+    kpti_session_leave();
+}
+
+/* Waits for the GPU, and for CUPTI to hand over what it did. */
+static void finish(kpti_gpu_session *s)
+{
+    const kpti_cupti *cupti = s->cupti;
+    close_calls();
+    s->stop_time = kpti_unix_now();
+    disable_kinds(cupti, of_calls, OF_CALLS);
+    if (!atomic_load(&s->captures)) /* to wait would spoil a capture */
+        for (int i = 0; i < KPTI_MOST_CONTEXTS; i++) {
+            void *context = atomic_load(&s->contexts[i]);
+            if (context) kpti_cuda_wait(context);
+        }
+    (void)cupti->cuptiActivityFlushAll(0);
+    disable_kinds(cupti, of_gpu, OF_GPU);
+    (void)cupti->cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+    kpti_unix_clock_compare(&s->clock, cupti);
+    (void)cupti->cuptiUnsubscribe(s->subscriber);
+    kpti_unix_clock_end();
+}
+
+static void empty_threads(kpti_gpu_session *s)
+{
+    for (kpti_gpu_thread *t = kpti_launches_threads(); t; t = t->next) {
+        kpti_list_free(&t->list, &s->budget);
+        memset(&t->read, 0, sizeof t->read);
+        t->depth = 0;
+        t->context = NULL;
+    }
+}
+
+kpt_status kpti_session_stop(kpti_gpu_session *s, kpti_error *error)
+{
+    uint32_t state = KPT_GPU_WAITING;
+    if (!atomic_compare_exchange_strong(&s->state, &state, KPT_GPU_STOPPED))
+        while ((state = atomic_load(&s->state)) == ATTACHING)
+            (void)sched_yield();
+    kpti_injection_clear();
+    if (state == KPT_GPU_RECORDING) finish(s);
+    step_down();
+    atomic_store(&s->state, KPT_GPU_STOPPED);
+    if (state == KPT_GPU_RECORDING) {
+        kpti_buffers_trim(s);
+        kpti_join_absorb(s);
+        kpti_known_count_lost(s);
+        empty_threads(s);
+    }
+    leave_place();
+    if (s->late_status != KPT_OK) *error = s->late;
+    return s->late_status;
+}
+
+/* CUDA does not work in the child of a process that has used it; nobody calls us there. */
+void kpti_session_forked(kpti_gpu_session *s)
+{
+    if (owner == s) {
+        atomic_store(&kpti_session_calls, NULL);
+        owner = current = NULL;
+        users = 0;
+        kpti_launches_forked();
+        kpti_buffers_forked();
+        kpti_unix_clock_end();
+    }
+    (void)pthread_mutex_init(&lock, NULL);
+    (void)pthread_cond_init(&left, NULL);
+    if (atomic_load(&s->state)) atomic_store(&s->state, KPT_GPU_STOPPED);
+    kpti_store_forked(&s->store);
+    for (int i = 0; i < KPTI_GPU_LISTS; i++)
+        kpti_list_forget(&s->ready.of[i]);
+    memset(&s->table, 0, sizeof s->table);
+    memset(&s->stacks, 0, sizeof s->stacks);
+    s->late_status = KPT_OK;
+}

@@ -1,0 +1,43 @@
+#include "gpu_tracer/records/budget.h"
+
+int kpti_budget_take(kpti_gpu_budget *budget, uint64_t bytes)
+{
+    uint64_t held = atomic_load_explicit(&budget->held, memory_order_relaxed);
+    /* Nothing is added before it is known to fit: what is refused is in nobody else's way. */
+    do {
+        if (held > budget->most || bytes > budget->most - held) return 0;
+    } while (!atomic_compare_exchange_weak_explicit(&budget->held, &held, held + bytes,
+                                                    memory_order_relaxed, memory_order_relaxed));
+    return 1;
+}
+
+void kpti_budget_drop(kpti_gpu_budget *budget, uint64_t records)
+{
+    atomic_fetch_add_explicit(&budget->dropped, records, memory_order_relaxed);
+}
+
+void kpti_budget_give(kpti_gpu_budget *budget, uint64_t bytes)
+{
+    uint64_t held = atomic_load_explicit(&budget->held, memory_order_relaxed);
+    /* A buffer that CUPTI kept since an earlier recording was never taken from this one. */
+    while (!atomic_compare_exchange_weak_explicit(&budget->held, &held,
+                                                  held > bytes ? held - bytes : 0,
+                                                  memory_order_relaxed, memory_order_relaxed))
+        continue;
+}
+
+void *kpti_budget_alloc(kpti_gpu_budget *budget, uint64_t bytes)
+{
+    void *memory;
+    if (!kpti_budget_take(budget, bytes)) return NULL;
+    memory = kpti_alloc(budget->env, bytes);
+    if (!memory) kpti_budget_give(budget, bytes);
+    return memory;
+}
+
+void kpti_budget_free(kpti_gpu_budget *budget, void *memory, uint64_t bytes)
+{
+    if (!memory) return;
+    kpti_free(budget->env, memory, bytes);
+    kpti_budget_give(budget, bytes);
+}

@@ -1,0 +1,219 @@
+#include "hosts/standalone/background/crash_flush.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { MAX_KEEPERS = 8, STACK_BYTES = 64 << 10 };
+
+/* How long a crashed thread waits for the flushes: the crash may have left a lock held that a flush needs. */
+static const int64_t max_wait_ns = INT64_C(3000000000);
+
+/* A signal that means a crash. Invariant: previous is valid while is_active. */
+typedef struct crash_signal {
+    int number;
+    atomic_int is_active; /* a crash runs our handler first, then previous */
+    struct sigaction previous;
+} crash_signal;
+
+static crash_signal signals[] = {
+    {.number = SIGSEGV}, {.number = SIGBUS}, {.number = SIGFPE}, {.number = SIGABRT}};
+enum { SIGNALS = sizeof signals / sizeof signals[0] };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* around watch and unwatch */
+static _Atomic(kpti_keeper *) keepers[MAX_KEEPERS];
+static pid_t
+    process; /* that has these keepers; a child may exist without a call of forget_parent */
+static atomic_int handling; /* handlers that may use a keeper */
+static _Alignas(64) char main_stack[STACK_BYTES];
+
+/* The child of a fork has no keepers, and no thread that holds the lock. */
+static void forget_parent(void)
+{
+    (void)pthread_mutex_init(&lock, NULL);
+    for (int i = 0; i < MAX_KEEPERS; i++)
+        atomic_store(&keepers[i], NULL);
+    atomic_store(&handling, 0);
+}
+
+static void watch_forks(void)
+{
+    (void)pthread_atfork(NULL, NULL, forget_parent);
+}
+
+/* --- the handler ------------------------------------------------------------------------------ */
+
+/* A flush has crashed on its own thread. If a crashed thread waits for it, that one ends the process, by its own
+ * signal, and this one never returns. */
+static void end_flush(kpti_keeper *keeper)
+{
+    if (!kpti_keeper_complete(keeper)) return;
+    for (;;)
+        (void)pause();
+}
+
+static void flush_all(void)
+{
+    const int64_t until_ns = kpti_keeper_now_ns() + max_wait_ns;
+    kpti_keeper *asked[MAX_KEEPERS];
+    uint32_t requests[MAX_KEEPERS];
+    if (process != getpid()) return;
+    atomic_fetch_add(&handling, 1);
+    for (int i = 0; i < MAX_KEEPERS; i++) {
+        asked[i] = atomic_load(&keepers[i]);
+        if (!asked[i]) continue;
+        if (kpti_keeper_is_current(asked[i])) {
+            end_flush(asked[i]);
+            asked[i] = NULL;
+            continue;
+        }
+        requests[i] = kpti_keeper_request(asked[i]);
+    }
+    for (int i = 0; i < MAX_KEEPERS; i++)
+        if (asked[i]) kpti_keeper_await(asked[i], requests[i], until_ns);
+    atomic_fetch_sub(&handling, 1);
+}
+
+static void handle(int number, siginfo_t *info, void *context);
+
+static int is_ours(const struct sigaction *action)
+{
+    return action->sa_flags & SA_SIGINFO && action->sa_sigaction == handle;
+}
+
+static void set_default(int number)
+{
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = SIG_DFL;
+    (void)sigaction(number, &action, NULL);
+}
+
+/* Restores the previous handler, once. A handler that was put above ours and then restored ours, as faulthandler
+ * does, has run already: the default is next. Where another thread has passed its crash on, its choice stays. */
+static void restore(crash_signal *s)
+{
+    struct sigaction now;
+    if (atomic_exchange(&s->is_active, 0))
+        (void)sigaction(s->number, &s->previous, NULL);
+    else if (sigaction(s->number, NULL, &now) == 0 && is_ours(&now))
+        set_default(s->number);
+}
+
+/* The signal is blocked until this handler returns, and then delivered with all that INFO says of it. */
+static void handle(int number, siginfo_t *info, void *context)
+{
+    const int saved = errno;
+    const pid_t thread = (pid_t)syscall(SYS_gettid);
+    (void)context;
+    flush_all();
+    for (int i = 0; i < SIGNALS; i++)
+        if (signals[i].number == number) restore(&signals[i]);
+    if (syscall(SYS_rt_tgsigqueueinfo, getpid(), thread, number, info) != 0)
+        (void)syscall(SYS_tgkill, getpid(), thread, number);
+    errno = saved;
+}
+
+/* --- handlers, and the alternate stack -------------------------------------------------------- */
+
+static void install(crash_signal *s, uint32_t chained)
+{
+    struct sigaction ours;
+    struct sigaction now;
+    if (sigaction(s->number, NULL, &now) != 0) return;
+    if (is_ours(&now)) {
+        if (atomic_load(&s->is_active)) return;
+        memset(&now, 0, sizeof now); /* left behind by a handler that has restored ours */
+        now.sa_handler = SIG_DFL;
+    } else if (now.sa_handler == SIG_IGN ||
+               (now.sa_handler != SIG_DFL && !(chained & 1U << s->number))) {
+        return;
+    }
+    memset(&ours, 0, sizeof ours);
+    ours.sa_sigaction = handle;
+    ours.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    (void)sigfillset(&ours.sa_mask);
+    s->previous = now;
+    atomic_store(&s->is_active, 1);
+    if (sigaction(s->number, &ours, NULL) != 0) atomic_store(&s->is_active, 0);
+}
+
+static void uninstall(crash_signal *s)
+{
+    struct sigaction now;
+    if (!atomic_exchange(&s->is_active, 0)) return;
+    if (sigaction(s->number, NULL, &now) == 0 && is_ours(&now))
+        (void)sigaction(s->number, &s->previous, NULL);
+}
+
+/* On the main thread only: others may end while their stack is this one. */
+static void set_main_stack(int is_wanted)
+{
+    stack_t wanted;
+    stack_t now;
+    memset(&wanted, 0, sizeof wanted);
+    if (getpid() != (pid_t)syscall(SYS_gettid) || sigaltstack(NULL, &now) != 0) return;
+    wanted.ss_sp = main_stack;
+    wanted.ss_size = sizeof main_stack;
+    wanted.ss_flags = is_wanted ? 0 : SS_DISABLE;
+    if (is_wanted ? now.ss_flags & SS_DISABLE : now.ss_sp == main_stack)
+        (void)sigaltstack(&wanted, NULL);
+}
+
+/* --- watch and unwatch ------------------------------------------------------------------------ */
+
+static int any_watched(void)
+{
+    for (int i = 0; i < MAX_KEEPERS; i++)
+        if (atomic_load(&keepers[i])) return 1;
+    return 0;
+}
+
+/* A crash of the keeper's own thread while it flushes for a crash must run the handler, too. Signals that others
+ * handle stay blocked there: the kernel then ends the process by them. */
+static void choose_unblocked(kpti_keeper *keeper)
+{
+    (void)sigemptyset(&keeper->unblocked);
+    for (int i = 0; i < SIGNALS; i++)
+        if (atomic_load(&signals[i].is_active))
+            (void)sigaddset(&keeper->unblocked, signals[i].number);
+}
+
+void kpti_crash_watch(kpti_keeper *keeper, uint32_t chained)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    (void)pthread_once(&once, watch_forks);
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < SIGNALS; i++)
+        install(&signals[i], chained);
+    set_main_stack(1);
+    choose_unblocked(keeper);
+    process = getpid();
+    for (int i = 0; i < MAX_KEEPERS; i++) {
+        kpti_keeper *none = NULL;
+        if (atomic_compare_exchange_strong(&keepers[i], &none, keeper)) break;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void kpti_crash_unwatch(kpti_keeper *keeper)
+{
+    int was_watched = 0;
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < MAX_KEEPERS; i++) {
+        kpti_keeper *found = keeper;
+        was_watched |= atomic_compare_exchange_strong(&keepers[i], &found, NULL);
+    }
+    if (was_watched && !any_watched()) {
+        for (int i = 0; i < SIGNALS; i++)
+            uninstall(&signals[i]);
+        set_main_stack(0);
+    }
+    while (was_watched && atomic_load(&handling)) /* the keeper is freed soon */
+        (void)sched_yield();
+    pthread_mutex_unlock(&lock);
+}

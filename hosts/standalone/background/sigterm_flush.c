@@ -1,0 +1,141 @@
+#include "hosts/standalone/background/sigterm_flush.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "hosts/standalone/background/service_thread.h"
+
+/* The list, and whether the signal has come. Control is around whole calls: the thread never takes it. */
+static pthread_mutex_t control = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t removed = PTHREAD_COND_INITIALIZER;
+static kpti_farewell *first;
+static int is_dying;
+static kpti_keeper keeper;
+
+/* In the child of a fork the thread is not there, and who held a lock neither. */
+static void forget_parent(void)
+{
+    (void)pthread_mutex_init(&control, NULL);
+    (void)pthread_mutex_init(&lock, NULL);
+    (void)pthread_cond_init(&removed, NULL);
+    first = NULL;
+    is_dying = 0;
+}
+
+static void watch_forks(void)
+{
+    (void)pthread_atfork(NULL, NULL, forget_parent);
+}
+
+static int anybody_rests(void)
+{
+    for (const kpti_farewell *f = first; f; f = f->next)
+        if (f->rests) return 1;
+    return 0;
+}
+
+/* Of the signal, also if the program has blocked it since it came: then it is this thread that gets it. */
+static void die(void)
+{
+    sigset_t term;
+    (void)sigemptyset(&term);
+    (void)sigaddset(&term, SIGTERM);
+    (void)signal(SIGTERM, SIG_DFL);
+    (void)pthread_sigmask(SIG_UNBLOCK, &term, NULL);
+    (void)kill(getpid(), SIGTERM);
+    (void)pthread_sigmask(SIG_BLOCK, &term, NULL);
+}
+
+/* On the keeper's thread. The lock is not given back: nothing is to be added or removed any more. Who waits
+ * for something that does not come, as a GPU that hangs, does not keep the process from its end. */
+static void take_leave(void *ignored)
+{
+    enum { MOST_SECONDS = 10 };
+    struct timespec until;
+    int error = 0;
+    (void)ignored;
+    (void)clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += MOST_SECONDS;
+    pthread_mutex_lock(&lock);
+    is_dying = 1;
+    while (anybody_rests() && !error)
+        error = pthread_cond_timedwait(&removed, &lock, &until);
+    for (kpti_farewell *f = first; f; f = f->next)
+        if (!f->rests) f->act(f->ctx, &until);
+    die();
+    if (getpid() != 1) return;
+    /* The first process of a container lives on, as it would without us. */
+    is_dying = 0;
+    pthread_mutex_unlock(&lock);
+}
+
+static int start_keeper(void)
+{
+    memset(&keeper, 0, sizeof keeper);
+    keeper.signal = SIGTERM;
+    keeper.at_signal = take_leave;
+    return kpti_keeper_start(&keeper);
+}
+
+static int is_added(const kpti_farewell *f)
+{
+    const kpti_farewell *at = first;
+    while (at && at != f)
+        at = at->next;
+    return at != NULL;
+}
+
+int kpti_farewell_add(kpti_farewell *f)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    int error = 0;
+    (void)pthread_once(&once, watch_forks);
+    pthread_mutex_lock(&control);
+    if (!is_added(f) && (first || kpti_keeper_may_listen(SIGTERM))) {
+        if (!first) error = start_keeper();
+        pthread_mutex_lock(&lock);
+        f->rests = 0;
+        f->next = first;
+        if (!error) first = f;
+        pthread_mutex_unlock(&lock);
+    }
+    pthread_mutex_unlock(&control);
+    return error;
+}
+
+void kpti_farewell_listen(void)
+{
+    pthread_mutex_lock(&control);
+    pthread_mutex_lock(&lock); /* for good where the signal has come: it is not caught again */
+    if (first) kpti_keeper_listen_again(&keeper);
+    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&control);
+}
+
+void kpti_farewell_rest(kpti_farewell *f)
+{
+    pthread_mutex_lock(&lock);
+    f->rests = 1;
+    pthread_mutex_unlock(&lock);
+}
+
+void kpti_farewell_remove(kpti_farewell *f)
+{
+    kpti_farewell **at = &first;
+    int is_last;
+    pthread_mutex_lock(&control);
+    pthread_mutex_lock(&lock);
+    while (*at && *at != f)
+        at = &(*at)->next;
+    is_last = *at && *at == f && at == &first && !f->next && !is_dying;
+    if (*at) *at = f->next;
+    (void)pthread_cond_broadcast(&removed);
+    pthread_mutex_unlock(&lock);
+    /* A signal that came meanwhile was for the process as it was: it ends now. */
+    if (is_last && kpti_keeper_end(&keeper)) (void)kill(getpid(), SIGTERM);
+    pthread_mutex_unlock(&control);
+}

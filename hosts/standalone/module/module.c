@@ -1,0 +1,388 @@
+/* module.c: kpytrace._standalone: the embedded host as a Python module. The package in kpytrace/ is
+ * what people call; this translates values, errors and the GIL, and checks what it is given, but
+ * explains nothing.
+ *
+ * A trace is a capsule around a kpti_session, freed with it. The GIL is held in start, as a tracer
+ * wants it, and released in all else that takes time. Built with the limited API where there is
+ * one, so that one module serves every CPython from 3.10 on. */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "hosts/standalone/background/sigterm_flush.h"
+#include "hosts/standalone/module/options.h"
+#include "hosts/standalone/module/py_support.h"
+#include "hosts/standalone/module/traceback/traceback_type.h"
+#include "writers/report/report_page.h"
+
+/* --- the functions ---------------------------------------------------------------------------- */
+
+static void free_session(PyObject *capsule)
+{
+    kpti_session_free(PyCapsule_GetPointer(capsule, kpti_capsule_name));
+}
+
+/* The session as a capsule, which is its owner from now on; NULL with an exception. */
+static PyObject *make_capsule(kpti_session *session)
+{
+    PyObject *capsule = PyCapsule_New(session, kpti_capsule_name, free_session);
+    if (!capsule) kpti_session_free(session);
+    return capsule;
+}
+
+static PyObject *start_with(const char *plugin, const kpti_start_args *args)
+{
+    kpti_session_error error;
+    kpti_session *session;
+    PyObject *capsule;
+    PyObject *result;
+    if (kpti_session_start(plugin, &args->tracer, &args->session, &session, &error) != KPT_OK)
+        return kpti_raise(&error, NULL);
+    capsule = make_capsule(session);
+    if (!capsule) return NULL;
+    result = Py_BuildValue("Ozz", capsule, kpti_session_noop_reason(session),
+                           kpti_session_gpu_reason(session));
+    Py_DECREF(capsule);
+    return result;
+}
+
+PyDoc_STRVAR(start_doc,
+             "start(plugin, options) -> (trace, why it records nothing, or None, and why "
+             "nothing of GPUs, or None)");
+static PyObject *start(PyObject *module, PyObject *args)
+{
+    PyObject *plugin;
+    PyObject *options;
+    PyObject *result = NULL;
+    kpti_start_args wanted;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O&O!", PyUnicode_FSConverter, &plugin, &PyDict_Type, &options))
+        return NULL;
+    if (kpti_options_read(options, &wanted)) result = start_with(PyBytes_AsString(plugin), &wanted);
+    kpti_options_free(&wanted);
+    Py_DECREF(plugin);
+    return result;
+}
+
+static PyObject *opened_to_tuple(kpti_session *session)
+{
+    static const char *const states[] = {[KPTI_KPT_WHOLE] = "whole",
+                                         [KPTI_KPT_CUT_OFF] = "cut off",
+                                         [KPTI_KPT_DAMAGED] = "damaged",
+                                         [KPTI_KPT_LACKING] = "incomplete"};
+    const kpt_str info = kpti_session_info(session);
+    PyObject *capsule = make_capsule(session);
+    PyObject *result;
+    if (!capsule) return NULL;
+    result = Py_BuildValue("Osy#", capsule, states[kpti_session_state(session)], info.data,
+                           (Py_ssize_t)info.size);
+    Py_DECREF(capsule);
+    return result;
+}
+
+PyDoc_STRVAR(open_doc, "open(plugin, path, recover) -> (trace, how the file ends, its info)");
+static PyObject *open_trace(PyObject *module, PyObject *args)
+{
+    kpti_session_error error;
+    kpti_session *session = NULL;
+    kpt_status status;
+    PyObject *plugin;
+    PyObject *path;
+    PyObject *given;
+    int recover;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O&Op", PyUnicode_FSConverter, &plugin, &given, &recover))
+        return NULL;
+    if (!PyUnicode_FSConverter(given, &path)) {
+        Py_DECREF(plugin);
+        return NULL;
+    }
+    Py_BEGIN_ALLOW_THREADS;
+    status = kpti_session_open(PyBytes_AsString(plugin), PyBytes_AsString(path), recover, &session,
+                               &error);
+    Py_END_ALLOW_THREADS;
+    Py_DECREF(plugin);
+    Py_DECREF(path);
+    return status == KPT_OK ? opened_to_tuple(session) : kpti_raise(&error, given);
+}
+
+PyDoc_STRVAR(stop_doc, "stop(trace): ends recording");
+static PyObject *stop(PyObject *module, PyObject *capsule)
+{
+    kpti_session_error error;
+    kpt_status status;
+    kpti_session *session = kpti_session_of(capsule);
+    (void)module;
+    if (!session) return NULL;
+    Py_BEGIN_ALLOW_THREADS;
+    status = kpti_session_stop(session, &error);
+    Py_END_ALLOW_THREADS;
+    if (status != KPT_OK) return kpti_raise(&error, NULL);
+    return Py_NewRef(Py_None);
+}
+
+PyDoc_STRVAR(is_recording_doc, "is_recording(trace) -> whether it records, in this process");
+static PyObject *is_recording(PyObject *module, PyObject *capsule)
+{
+    const kpti_session *session = kpti_session_of(capsule);
+    (void)module;
+    return session ? PyBool_FromLong(kpti_session_is_recording(session)) : NULL;
+}
+
+PyDoc_STRVAR(write_doc, "write(trace, path, progress) -> counts; path None: counts only");
+static PyObject *write_trace(PyObject *module, PyObject *args)
+{
+    kpti_long_call call = {NULL, NULL, 0};
+    kpti_session_watch watch;
+    PyObject *capsule;
+    PyObject *path;
+    PyObject *progress;
+    PyObject *bytes = NULL;
+    kpti_session *session;
+    kpti_session_count count;
+    kpti_session_error error;
+    kpt_status status;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OOO", &capsule, &path, &progress)) return NULL;
+    session = kpti_session_of(capsule);
+    if (!session || (path != Py_None && !PyUnicode_FSConverter(path, &bytes))) return NULL;
+    if (progress != Py_None) call.progress = progress;
+    watch = kpti_watch_of(&call);
+    call.released = PyEval_SaveThread();
+    if (bytes)
+        status = kpti_session_write(session, PyBytes_AsString(bytes), &watch, &count, &error);
+    else
+        status = kpti_session_count_calls(session, &count, &error);
+    PyEval_RestoreThread(call.released);
+    Py_XDECREF(bytes);
+    if (status == KPT_OK && !call.raised) return kpti_count_to_dict(&count);
+    return kpti_raise(&error, path);
+}
+
+PyDoc_STRVAR(next_dump_doc, "next_dump(trace, path) -> the path with the next number in it");
+static PyObject *next_dump(PyObject *module, PyObject *args)
+{
+    char numbered[PATH_MAX];
+    const char *path;
+    PyObject *capsule;
+    kpti_session *session;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "Oy", &capsule, &path)) return NULL;
+    session = kpti_session_of(capsule);
+    if (!session) return NULL;
+    kpti_session_number_path(session, path, numbered, sizeof numbered);
+    return PyBytes_FromString(numbered);
+}
+
+PyDoc_STRVAR(note_doc, "note(trace, what, name, args, value, flow, partner) -> its number, or 0");
+static PyObject *note(PyObject *module, PyObject *args)
+{
+    PyObject *capsule;
+    kpti_session *session;
+    kpti_note made;
+    unsigned long long flow;
+    Py_ssize_t name_size;
+    Py_ssize_t args_size;
+    (void)module;
+    memset(&made, 0, sizeof made);
+    if (!PyArg_ParseTuple(args, "OIs#s#dKI", &capsule, &made.what, &made.name.data, &name_size,
+                          &made.args.data, &args_size, &made.value, &flow, &made.partner))
+        return NULL;
+    session = kpti_session_of(capsule);
+    if (!session) return NULL;
+    made.name.size = (uint64_t)name_size;
+    made.args.size = (uint64_t)args_size;
+    made.flow = flow;
+    return PyLong_FromUnsignedLong(kpti_session_note(session, made));
+}
+
+/* One row for each counter of kpt_stats. */
+static const struct counter {
+    const char *name;
+    size_t offset;
+} counters[] = {
+    {"events", offsetof(kpt_stats, events)},
+    {"bytes_held", offsetof(kpt_stats, bytes_held)},
+    {"events_dropped", offsetof(kpt_stats, events_dropped)},
+    {"events_repaired", offsetof(kpt_stats, events_repaired)},
+    {"events_filtered", offsetof(kpt_stats, events_filtered)},
+    {"chunks_sealed", offsetof(kpt_stats, chunks_sealed)},
+    {"chunks_refused", offsetof(kpt_stats, chunks_refused)},
+    {"threads", offsetof(kpt_stats, threads)},
+    {"threads_unreached", offsetof(kpt_stats, threads_unreached)},
+    {"functions_disabled", offsetof(kpt_stats, functions_disabled)},
+    {"stacks_walked", offsetof(kpt_stats, stacks_walked)},
+    {"layouts_unknown", offsetof(kpt_stats, layouts_unknown)},
+};
+enum { COUNTERS = sizeof counters / sizeof counters[0] };
+
+static int put_counter(PyObject *dict, const char *name, uint64_t value)
+{
+    PyObject *number = PyLong_FromUnsignedLongLong(value);
+    int done = number && PyDict_SetItemString(dict, name, number) == 0;
+    Py_XDECREF(number);
+    return done;
+}
+
+PyDoc_STRVAR(set_info_doc, "set_info(trace, lines): what is known of the program by now");
+static PyObject *set_info(PyObject *module, PyObject *args)
+{
+    kpti_session_error error;
+    PyObject *capsule;
+    kpti_session *session;
+    const char *lines;
+    Py_ssize_t size;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "Oy#", &capsule, &lines, &size)) return NULL;
+    session = kpti_session_of(capsule);
+    if (!session) return NULL;
+    if (kpti_session_set_info(session, (kpt_str){lines, (uint64_t)size}, &error) != KPT_OK)
+        return kpti_raise(&error, NULL);
+    return Py_NewRef(Py_None);
+}
+
+PyDoc_STRVAR(stats_doc, "stats(trace) -> the tracer's counters");
+static PyObject *stats(PyObject *module, PyObject *capsule)
+{
+    kpti_session_error error;
+    kpt_stats values;
+    kpti_session *session = kpti_session_of(capsule);
+    PyObject *dict;
+    kpt_status status;
+    int done = 1;
+    (void)module;
+    if (!session) return NULL;
+    Py_BEGIN_ALLOW_THREADS;
+    status = kpti_session_stats(session, &values, &error);
+    Py_END_ALLOW_THREADS;
+    if (status != KPT_OK) return kpti_raise(&error, NULL);
+    dict = PyDict_New();
+    for (int i = 0; dict && done && i < COUNTERS; i++) {
+        uint64_t value;
+        memcpy(&value, (const char *)&values + counters[i].offset, sizeof value);
+        done = put_counter(dict, counters[i].name, value);
+    }
+    if (dict && !done) Py_CLEAR(dict);
+    return dict;
+}
+
+PyDoc_STRVAR(listen_doc, "listen(): SIGTERM has no handler of the program's any more");
+static PyObject *listen_again(PyObject *module, PyObject *none)
+{
+    (void)module;
+    (void)none;
+    Py_BEGIN_ALLOW_THREADS;
+    kpti_farewell_listen();
+    Py_END_ALLOW_THREADS;
+    return Py_NewRef(Py_None);
+}
+
+PyDoc_STRVAR(close_doc, "close(trace): frees the recording");
+static PyObject *close_trace(PyObject *module, PyObject *capsule)
+{
+    kpti_session_error error;
+    kpt_status status;
+    kpti_session *session = kpti_session_of(capsule);
+    (void)module;
+    if (!session) return NULL;
+    Py_BEGIN_ALLOW_THREADS;
+    status = kpti_session_close(session, &error);
+    Py_END_ALLOW_THREADS;
+    if (status != KPT_OK) return kpti_raise(&error, NULL);
+    return Py_NewRef(Py_None);
+}
+
+PyDoc_STRVAR(report_page_doc,
+             "report_page() -> the page of a report, to which sections are appended");
+static PyObject *report_page(PyObject *module, PyObject *none)
+{
+    (void)module;
+    (void)none;
+    return PyBytes_FromStringAndSize((const char *)kpti_report_page,
+                                     (Py_ssize_t)kpti_report_page_bytes);
+}
+
+static PyMethodDef methods[] = {
+    {"start", start, METH_VARARGS, start_doc},
+    {"open", open_trace, METH_VARARGS, open_doc},
+    {"stop", stop, METH_O, stop_doc},
+    {"is_recording", is_recording, METH_O, is_recording_doc},
+    {"write", write_trace, METH_VARARGS, write_doc},
+    {"next_dump", next_dump, METH_VARARGS, next_dump_doc},
+    {"note", note, METH_VARARGS, note_doc},
+    {"set_info", set_info, METH_VARARGS, set_info_doc},
+    {"stats", stats, METH_O, stats_doc},
+    {"gpu", kpti_gpu_call, METH_O, kpti_gpu_doc},
+    {"gpu_report", kpti_gpu_report_call, METH_O, kpti_gpu_report_doc},
+    {"profile", kpti_profile_call, METH_VARARGS, kpti_profile_doc},
+    {"columns", kpti_columns_call, METH_VARARGS, kpti_columns_doc},
+    {"tasks", kpti_tasks_call, METH_VARARGS, kpti_tasks_doc},
+    {"recover", kpti_recover_call, METH_VARARGS, kpti_recover_doc},
+    {"report_page", report_page, METH_NOARGS, report_page_doc},
+    {"listen", listen_again, METH_NOARGS, listen_doc},
+    {"close", close_trace, METH_O, close_doc},
+    {NULL, NULL, 0, NULL},
+};
+
+/* --- the module ------------------------------------------------------------------------------- */
+
+static int traverse(PyObject *module, visitproc visit, void *arg)
+{
+    const kpti_module_state *state = PyModule_GetState(module);
+    Py_VISIT(state->traceback_type);
+    Py_VISIT(state->generated);
+    return 0;
+}
+
+static int clear(PyObject *module)
+{
+    kpti_module_state *state = PyModule_GetState(module);
+    kpti_free_spares(state); /* they are freed by what their type says */
+    Py_CLEAR(state->traceback_type);
+    Py_CLEAR(state->generated);
+    for (int i = 0; i < KPTI_KEYS; i++)
+        Py_CLEAR(state->keys[i]);
+    for (int i = 0; i < KPTI_KINDS; i++)
+        Py_CLEAR(state->kinds[i]);
+    return 0;
+}
+
+static void free_module(void *module)
+{
+    (void)clear(module);
+}
+
+static int add_methods(PyObject *module)
+{
+    return PyModule_AddFunctions(module, kpti_memory_methods) < 0 ||
+                   PyModule_AddFunctions(module, kpti_merge_methods) < 0
+               ? -1
+               : 0;
+}
+
+static PyModuleDef_Slot slots[] = {
+    {Py_mod_exec, (void *)kpti_add_tracebacks},
+    {Py_mod_exec, (void *)add_methods},
+#ifdef Py_mod_gil
+    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
+#endif
+    {0, NULL},
+};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "kpytrace._standalone",
+    .m_doc = "The embedded host of kpytrace. Use the package's own functions.",
+    .m_size = sizeof(kpti_module_state),
+    .m_methods = methods,
+    .m_slots = slots,
+    .m_traverse = traverse,
+    .m_clear = clear,
+    .m_free = free_module,
+};
+
+PyMODINIT_FUNC PyInit__standalone(void);
+
+PyMODINIT_FUNC PyInit__standalone(void)
+{
+    return PyModuleDef_Init(&definition);
+}

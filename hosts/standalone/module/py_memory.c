@@ -1,0 +1,189 @@
+#include "hosts/standalone/module/py_support.h"
+#include "hosts/standalone/session/memory_recording.h"
+
+/* Recordings of memory as the module's functions. The GIL is held in start and stop, as the tracer changes
+ * Python's allocators there, and released in all else. */
+
+/* Hosts that report memory of their own know this name: a kpt_memory_tracer. */
+#define KPTI_MEMORY_TRACER_CAPSULE "kpytrace.memory_tracer"
+
+static const char capsule_name[] = "kpytrace._standalone.memory";
+
+/* The capsule's recording; NULL with an exception. */
+static kpti_recording *recording_of(PyObject *capsule)
+{
+    if (PyCapsule_IsValid(capsule, capsule_name))
+        return PyCapsule_GetPointer(capsule, capsule_name);
+    PyErr_SetString(PyExc_TypeError, "this is no recording of kpytrace._standalone");
+    return NULL;
+}
+
+static void part(kpti_recording *recording)
+{
+    Py_BEGIN_ALLOW_THREADS;
+    kpti_recording_not_at_term(recording);
+    Py_END_ALLOW_THREADS;
+}
+
+static void free_recording(PyObject *capsule)
+{
+    kpti_recording *recording = PyCapsule_GetPointer(capsule, capsule_name);
+    part(recording);
+    kpti_recording_free(recording);
+}
+
+static PyObject *make_with(const char *plugin, const kpt_memory_args *args)
+{
+    kpti_session_error error;
+    kpti_recording *recording;
+    PyObject *capsule;
+    PyObject *result;
+    if (kpti_recording_make(plugin, args, &recording, &error) != KPT_OK)
+        return kpti_raise(&error, NULL);
+    capsule = PyCapsule_New(recording, capsule_name, free_recording);
+    if (!capsule) {
+        kpti_recording_free(recording);
+        return NULL;
+    }
+    result = Py_BuildValue("Oz", capsule, kpti_recording_noop_reason(recording));
+    Py_DECREF(capsule);
+    return result;
+}
+
+static PyObject *memory_make(PyObject *module, PyObject *args)
+{
+    kpt_memory_args wanted;
+    unsigned long long sample_bytes;
+    unsigned long long max_entries;
+    unsigned int max_frames;
+    PyObject *plugin;
+    PyObject *result;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O&KKI", PyUnicode_FSConverter, &plugin, &sample_bytes,
+                          &max_entries, &max_frames))
+        return NULL;
+    KPT_INIT(&wanted);
+    wanted.sample_bytes = sample_bytes;
+    wanted.max_entries = max_entries;
+    wanted.max_frames = max_frames;
+    result = make_with(PyBytes_AsString(plugin), &wanted);
+    Py_DECREF(plugin);
+    return result;
+}
+
+typedef kpt_status (*control_fn)(kpti_recording *recording, kpti_session_error *error);
+
+static PyObject *control(PyObject *capsule, control_fn call)
+{
+    kpti_session_error error;
+    kpti_recording *recording = recording_of(capsule);
+    if (!recording) return NULL;
+    if (call(recording, &error) != KPT_OK) return kpti_raise(&error, NULL);
+    return Py_NewRef(Py_None);
+}
+
+static PyObject *memory_start(PyObject *module, PyObject *capsule)
+{
+    (void)module;
+    return control(capsule, kpti_recording_start);
+}
+
+static PyObject *memory_stop(PyObject *module, PyObject *capsule)
+{
+    (void)module;
+    return control(capsule, kpti_recording_stop);
+}
+
+static PyObject *memory_is_recording(PyObject *module, PyObject *capsule)
+{
+    const kpti_recording *recording = recording_of(capsule);
+    (void)module;
+    return recording ? PyBool_FromLong(kpti_recording_is_recording(recording)) : NULL;
+}
+
+static PyObject *memory_not_at_term(PyObject *module, PyObject *capsule)
+{
+    kpti_recording *recording = recording_of(capsule);
+    (void)module;
+    if (!recording) return NULL;
+    part(recording);
+    return Py_NewRef(Py_None);
+}
+
+static PyObject *memory_free(PyObject *module, PyObject *capsule)
+{
+    kpti_recording *recording = recording_of(capsule);
+    (void)module;
+    if (!recording) return NULL;
+    part(recording);
+    return control(capsule, kpti_recording_close);
+}
+
+/* A capsule that is borrowed: it holds the tracer as long as the recording's does. */
+static PyObject *memory_tracer(PyObject *module, PyObject *capsule)
+{
+    kpti_recording *recording = recording_of(capsule);
+    (void)module;
+    if (!recording) return NULL;
+    return PyCapsule_New((void *)(uintptr_t)kpti_recording_tracer(recording),
+                         KPTI_MEMORY_TRACER_CAPSULE, NULL);
+}
+
+typedef kpt_status (*path_fn)(kpti_recording *recording, const char *path,
+                              kpti_session_error *error);
+
+/* CALL with the recording and the path that ARGS are. */
+static PyObject *with_path(PyObject *args, path_fn call)
+{
+    kpti_session_error error;
+    kpti_recording *recording;
+    kpt_status status;
+    PyObject *capsule;
+    PyObject *path;
+    if (!PyArg_ParseTuple(args, "OO&", &capsule, PyUnicode_FSConverter, &path)) return NULL;
+    recording = recording_of(capsule);
+    if (!recording) {
+        Py_DECREF(path);
+        return NULL;
+    }
+    Py_BEGIN_ALLOW_THREADS;
+    status = call(recording, PyBytes_AsString(path), &error);
+    Py_END_ALLOW_THREADS;
+    Py_DECREF(path);
+    if (status != KPT_OK) return kpti_raise(&error, NULL);
+    return Py_NewRef(Py_None);
+}
+
+static PyObject *memory_export(PyObject *module, PyObject *args)
+{
+    (void)module;
+    return with_path(args, kpti_recording_export);
+}
+
+static PyObject *memory_at_term(PyObject *module, PyObject *args)
+{
+    (void)module;
+    return with_path(args, kpti_recording_at_term);
+}
+
+PyMethodDef kpti_memory_methods[] = {
+    {"memory_make", memory_make, METH_VARARGS,
+     "memory_make(plugin, sample_bytes, max_entries, max_frames) -> (recording, why it would "
+     "record "
+     "nothing, or None)"},
+    {"memory_start", memory_start, METH_O, "memory_start(recording): begins, or goes on"},
+    {"memory_stop", memory_stop, METH_O, "memory_stop(recording): ends recording"},
+    {"memory_is_recording", memory_is_recording, METH_O,
+     "memory_is_recording(recording) -> whether it records, in this process"},
+    {"memory_export", memory_export, METH_VARARGS, "memory_export(recording, path): writes it"},
+    {"memory_at_term", memory_at_term, METH_VARARGS,
+     "memory_at_term(recording, path): SIGTERM, unless it is handled, writes it, too"},
+    {"memory_not_at_term", memory_not_at_term, METH_O,
+     "memory_not_at_term(recording): SIGTERM does not write it any more"},
+    {"memory_tracer", memory_tracer, METH_O,
+     "memory_tracer(recording) -> a capsule of its kpt_memory_tracer, to be used while the "
+     "recording "
+     "lives"},
+    {"memory_free", memory_free, METH_O, "memory_free(recording): gives back what it holds"},
+    {NULL, NULL, 0, NULL},
+};

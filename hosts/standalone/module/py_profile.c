@@ -1,0 +1,91 @@
+#include "hosts/standalone/module/py_support.h"
+
+/* What a row is about, and what it counts. */
+static PyObject *row_to_tuple(const kpti_profile *profile, const kpti_profile_row *row)
+{
+    const kpt_name *name = kpti_profile_name(profile, row->name);
+    const kpt_thread *thread = kpti_profile_thread(profile, row->thread);
+    return Py_BuildValue(
+        "y#y#y#ky#KKKKK", name ? name->display.data : "", name ? (Py_ssize_t)name->display.size : 0,
+        name ? name->function.data : "", name ? (Py_ssize_t)name->function.size : 0,
+        name ? name->file.data : "", name ? (Py_ssize_t)name->file.size : 0,
+        (unsigned long)(name ? name->first_line : 0), thread ? thread->name.data : "",
+        thread ? (Py_ssize_t)thread->name.size : 0, (unsigned long long)row->calls,
+        (unsigned long long)row->own_ns, (unsigned long long)row->total_ns,
+        (unsigned long long)row->min_ns, (unsigned long long)row->max_ns);
+}
+
+/* The same, with the step behind it. */
+static PyObject *row_with_step(const kpti_profile *profile, const kpti_profile_row *row)
+{
+    PyObject *base = row_to_tuple(profile, row);
+    PyObject *step = base ? Py_BuildValue("(k)", (unsigned long)row->step) : NULL;
+    PyObject *both = step ? PySequence_Concat(base, step) : NULL;
+    Py_XDECREF(base);
+    Py_XDECREF(step);
+    return both;
+}
+
+static PyObject *rows_to_list(kpti_profile *profile, int sort, unsigned most, int with_steps)
+{
+    uint32_t count;
+    const kpti_profile_row *rows = kpti_profile_rows(profile, (kpti_profile_sort)sort, &count);
+    PyObject *list = PyList_New(0);
+    for (uint32_t i = 0; list && i < count && i < most; i++) {
+        PyObject *row =
+            with_steps ? row_with_step(profile, &rows[i]) : row_to_tuple(profile, &rows[i]);
+        if (!row || PyList_Append(list, row) < 0) Py_CLEAR(list);
+        Py_XDECREF(row);
+    }
+    return list;
+}
+
+const char kpti_profile_doc[] = "profile(trace, sort, most, by_thread, progress[, steps]) -> rows "
+                                "by function; STEPS, pairs of times "
+                                "in the order of time, each two int64: by step, too, whose number, "
+                                "from 1, is then a row's last, or 0";
+
+PyObject *kpti_profile_call(PyObject *module, PyObject *args)
+{
+    static const kpti_heap heap = {NULL, NULL, NULL};
+    kpti_long_call call = {NULL, NULL, 0};
+    kpti_session_watch watch;
+    PyObject *capsule;
+    PyObject *progress;
+    PyObject *list = NULL;
+    kpti_session *session;
+    kpti_profile *made;
+    kpti_session_error error;
+    kpt_status status;
+    unsigned most;
+    const char *steps = NULL;
+    Py_ssize_t steps_size = 0;
+    int sort;
+    int by_thread;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OiIpO|y#", &capsule, &sort, &most, &by_thread, &progress, &steps,
+                          &steps_size))
+        return NULL;
+    session = kpti_session_of(capsule);
+    if (!session) return NULL;
+    if (sort < KPTI_PROFILE_BY_OWN || sort > KPTI_PROFILE_BY_MAX) {
+        PyErr_Format(PyExc_ValueError, "there is no sort %d", sort);
+        return NULL;
+    }
+    if (progress != Py_None) call.progress = progress;
+    if (kpti_profile_open(&heap, by_thread ? KPTI_PROFILE_BY_THREAD : 0, &made) != KPT_OK)
+        return PyErr_NoMemory();
+    if (steps)
+        kpti_profile_by_step(made, (const void *)steps,
+                             (uint32_t)((size_t)steps_size / sizeof(kpti_profile_step)));
+    watch = kpti_watch_of(&call);
+    call.released = PyEval_SaveThread();
+    status = kpti_session_profile(session, &watch, made, &error);
+    PyEval_RestoreThread(call.released);
+    if (status == KPT_OK && !call.raised)
+        list = rows_to_list(made, sort, most, steps != NULL);
+    else
+        (void)kpti_raise(&error, NULL);
+    kpti_profile_free(made);
+    return list;
+}

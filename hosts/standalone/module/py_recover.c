@@ -1,0 +1,39 @@
+#include "hosts/standalone/module/py_support.h"
+#include "hosts/standalone/plugin_client.h"
+
+const char kpti_recover_doc[] =
+    "recover(plugin, journal, path): makes the execution trace PATH of a journal whose process was "
+    "killed";
+
+static kpt_status recover(const char *plugin, const char *journal, const char *path,
+                          kpti_session_error *error)
+{
+    kpti_door door;
+    kpt_status status = kpti_door_open(&door, plugin, error);
+    if (status != KPT_OK) return status;
+    status = kpti_door_recover(&door, journal, path, error);
+    kpti_door_close(&door);
+    return status;
+}
+
+PyObject *kpti_recover_call(PyObject *module, PyObject *args)
+{
+    kpti_session_error error;
+    kpt_status status;
+    PyObject *plugin = NULL;
+    PyObject *journal = NULL;
+    PyObject *path = NULL;
+    (void)module;
+    if (PyArg_ParseTuple(args, "O&O&O&", PyUnicode_FSConverter, &plugin, PyUnicode_FSConverter,
+                         &journal, PyUnicode_FSConverter, &path)) {
+        Py_BEGIN_ALLOW_THREADS;
+        status = recover(PyBytes_AsString(plugin), PyBytes_AsString(journal),
+                         PyBytes_AsString(path), &error);
+        Py_END_ALLOW_THREADS;
+        if (status != KPT_OK) (void)kpti_raise(&error, NULL);
+    }
+    Py_XDECREF(plugin);
+    Py_XDECREF(journal);
+    Py_XDECREF(path);
+    return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
+}

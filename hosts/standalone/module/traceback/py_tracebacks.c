@@ -1,0 +1,325 @@
+/* py_tracebacks.c: the module's functions for tracebacks: gather, which is called often and has to be
+ * quick, and what makes them readable. */
+#include <stdlib.h>
+
+#include "hosts/standalone/module/py_support.h"
+#include "hosts/standalone/module/traceback/traceback_type.h"
+
+/* --- the process's object --------------------------------------------------------------------- */
+
+static const kpt_tracebacks *make_slow(void)
+{
+    const kpt_tracebacks *made = NULL;
+    kpti_session_error error;
+    PyObject *bytes = NULL;
+    PyObject *package = PyImport_ImportModule("kpytrace");
+    PyObject *path = package ? PyObject_CallMethod(package, "_plugin", NULL) : NULL;
+    if (path && PyUnicode_FSConverter(path, &bytes)) {
+        made = kpti_tracebacks_make(PyBytes_AsString(bytes), kpti_generated, &error);
+        if (!made) (void)kpti_raise(&error, NULL);
+    }
+    Py_XDECREF(bytes);
+    Py_XDECREF(path);
+    Py_XDECREF(package);
+    return made;
+}
+
+const kpt_tracebacks *kpti_need_tracebacks(void)
+{
+    const kpt_tracebacks *process = kpti_tracebacks();
+    return process ? process : make_slow();
+}
+
+PyObject *kpti_raise_traceback(kpt_status status, const char *what)
+{
+    const kpt_tracebacks *process = kpti_tracebacks();
+    kpti_session_error error;
+    (void)kpti_session_fail_of(&error, status, what, process->ops->last_error, process->self);
+    return kpti_raise(&error, NULL);
+}
+
+/* --- gather ----------------------------------------------------------------------------------- */
+
+typedef struct wanted {
+    uint32_t what;
+    uint32_t depth;
+    uint32_t skip;
+} wanted;
+
+enum { PYTHON, SCRIPT, CPP, DEPTH, SKIP, ARGUMENTS };
+static const char *const argument_names[ARGUMENTS] = {"python", "script", "cpp", "depth", "skip"};
+
+static int read_number(PyObject *value, const char *name, uint32_t *out)
+{
+    const long long number = PyLong_AsLongLong(value);
+    if (number == -1 && PyErr_Occurred()) return 0;
+    if (number < 0 || number > INT32_MAX) {
+        PyErr_Format(PyExc_ValueError, "%s must be 0 to %d, not %lld", name, INT32_MAX, number);
+        return 0;
+    }
+    *out = (uint32_t)number;
+    return 1;
+}
+
+/* 1, or 0 with an exception. */
+static int read_argument(int which, PyObject *value, wanted *out)
+{
+    static const uint32_t bits[] = {
+        [PYTHON] = KPT_GATHER_PYTHON, [SCRIPT] = KPT_GATHER_SCRIPT, [CPP] = KPT_GATHER_NATIVE};
+    int truth;
+    if (which == DEPTH) return read_number(value, "depth", &out->depth);
+    if (which == SKIP) return read_number(value, "skip", &out->skip);
+    truth = PyObject_IsTrue(value);
+    if (truth < 0) return 0;
+    out->what = truth ? out->what | bits[which] : out->what & ~bits[which];
+    return 1;
+}
+
+/* Which one NAME is; -1 with an exception. */
+static int find_argument(PyObject *name, Py_ssize_t by_position)
+{
+    for (int i = 0; i < ARGUMENTS; i++) {
+        if (PyUnicode_CompareWithASCIIString(name, argument_names[i]) != 0) continue;
+        if (i >= by_position) return i;
+        PyErr_Format(PyExc_TypeError, "gather() got multiple values for argument '%U'", name);
+        return -1;
+    }
+    PyErr_Format(PyExc_TypeError, "gather() got an unexpected keyword argument '%U'", name);
+    return -1;
+}
+
+static int read_arguments(PyObject *const *args, Py_ssize_t count, PyObject *names, wanted *out)
+{
+    const Py_ssize_t named = names ? PyTuple_Size(names) : 0;
+    if (count > ARGUMENTS) {
+        PyErr_Format(PyExc_TypeError, "gather() takes at most %d arguments (%zd given)", ARGUMENTS,
+                     count + named);
+        return 0;
+    }
+    for (Py_ssize_t i = 0; i < count; i++)
+        if (!read_argument((int)i, args[i], out)) return 0;
+    for (Py_ssize_t i = 0; i < named; i++) {
+        const int which = find_argument(PyTuple_GetItem(names, i), count);
+        if (which < 0 || !read_argument(which, args[count + i], out)) return 0;
+    }
+    if (!out->skip) return 1;
+    if (out->depth) out->depth += out->skip; /* no overflow: both are below 2^31 */
+    if (!(out->what & ~(uint32_t)KPT_GATHER_PYTHON)) return 1;
+    PyErr_SetString(PyExc_ValueError, "skip counts Python frames: it can't be used with others");
+    return 0;
+}
+
+PyDoc_STRVAR(gather_doc, "gather(python=True, script=False, cpp=False, depth=0, skip=0)\n--\n\n"
+                         "Where the calling thread is: a Traceback.\n\n"
+                         "python  its Python frames\n"
+                         "script  those of a script language that the host runs, if any\n"
+                         "cpp     those of C and C++\n"
+                         "depth   at most so many of each, the innermost ones; 0: all\n"
+                         "skip    leave out so many of the innermost Python frames");
+/* Budget: one call of the plugin, one object and 20 ns. */
+static PyObject *gather(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names)
+{
+    kpti_module_state *state = PyModule_GetState(module);
+    const kpt_tracebacks *process = kpti_need_tracebacks();
+    wanted wish = {KPT_GATHER_PYTHON, 0, 0};
+    kpti_traceback_object *made;
+    kpt_status status = KPT_OK;
+    if (!process || ((count || names) && !read_arguments(args, count, names, &wish))) return NULL;
+    made = kpti_new_traceback(module, state);
+    if (!made) return NULL;
+    memset(&made->traceback, 0, sizeof made->traceback);
+    made->skip = wish.skip;
+    if (wish.what)
+        status = process->ops->gather(process->self, wish.what, wish.depth, &made->traceback);
+    PyObject_GC_Track((PyObject *)made);
+    if (status == KPT_OK) return (PyObject *)made;
+    Py_DECREF(made);
+    PyErr_Format(PyExc_RuntimeError, "no traceback: %s", kpt_status_name(status));
+    return NULL;
+}
+
+/* --- making them readable --------------------------------------------------------------------- */
+
+static _Thread_local kpti_batch *current;
+
+kpti_batch *kpti_batch_current(void)
+{
+    return current;
+}
+
+void kpti_batch_take_gil(kpti_batch *batch)
+{
+    if (batch->released) PyEval_RestoreThread(batch->released);
+}
+
+void kpti_batch_give_gil(kpti_batch *batch)
+{
+    if (batch->released) batch->released = PyEval_SaveThread();
+}
+
+PyObject *kpti_batch_run(kpti_batch *batch, kpt_symbols_fn sink, int release)
+{
+    const kpt_tracebacks *process = kpti_need_tracebacks();
+    kpti_batch *outer = current; /* a finalizer may symbolize while we do */
+    kpt_status status;
+    if (!process) return NULL;
+    batch->codecache = kpti_find_codecache();
+    kpti_state_take(&batch->state->generated_lock);
+    if (batch->state->generated && PyTuple_Size(batch->state->generated) > 0)
+        batch->generated = Py_NewRef(batch->state->generated);
+    kpti_state_give(&batch->state->generated_lock);
+    current = batch;
+    if (release) batch->released = PyEval_SaveThread();
+    status = process->ops->symbolize(process->self, batch->tracebacks, batch->count, sink, batch);
+    if (release) PyEval_RestoreThread(batch->released);
+    current = outer;
+    Py_CLEAR(batch->codecache);
+    Py_CLEAR(batch->generated);
+    if (status == KPT_OK && batch->result) return batch->result;
+    Py_CLEAR(batch->result);
+    return kpti_raise_traceback(status == KPT_OK ? KPT_E_INTERNAL : status,
+                                "tracebacks can't be symbolized");
+}
+
+/* Fills BATCH from its objects; whether one has native frames, -1 with an exception. */
+static int read_objects(kpti_batch *batch)
+{
+    int native = 0;
+    batch->count = (uint64_t)PyTuple_Size(batch->objects);
+    batch->tracebacks = malloc((batch->count + 1) * sizeof *batch->tracebacks);
+    batch->skips = malloc((batch->count + 1) * sizeof *batch->skips);
+    if (!batch->tracebacks || !batch->skips) {
+        (void)PyErr_NoMemory();
+        return -1;
+    }
+    for (uint64_t i = 0; i < batch->count; i++) {
+        PyObject *object = PyTuple_GetItem(batch->objects, (Py_ssize_t)i);
+        if (Py_TYPE(object) != batch->state->traceback_type) {
+            PyErr_Format(PyExc_TypeError, "item %zd is no Traceback of kpytrace, but %R",
+                         (Py_ssize_t)i, (PyObject *)Py_TYPE(object));
+            return -1;
+        }
+        batch->tracebacks[i] = ((kpti_traceback_object *)object)->traceback;
+        batch->skips[i] = ((kpti_traceback_object *)object)->skip;
+        native |= batch->tracebacks[i].native != 0;
+    }
+    return native;
+}
+
+PyObject *kpti_symbolize(kpti_module_state *state, PyObject *sequence, kpt_symbols_fn sink,
+                         int single)
+{
+    kpti_batch batch;
+    PyObject *result = NULL;
+    int native;
+    if (!kpti_state_is_whole(state)) return NULL;
+    memset(&batch, 0, sizeof batch);
+    batch.state = state;
+    batch.single = single;
+    batch.objects = PySequence_Tuple(sequence);
+    if (!batch.objects) return NULL;
+    native = read_objects(&batch);
+    if (native >= 0) result = kpti_batch_run(&batch, sink, native || sink == kpti_traceback_json);
+    free(batch.tracebacks);
+    free(batch.skips);
+    Py_DECREF(batch.objects);
+    return result;
+}
+
+PyDoc_STRVAR(symbolize_doc,
+             "symbolize(tracebacks)\n--\n\n"
+             "For each traceback a list of dictionaries, its frames, innermost first. Equal frames "
+             "are one\ndictionary, and equal tracebacks one list.");
+static PyObject *symbolize(PyObject *module, PyObject *sequence)
+{
+    return kpti_symbolize(PyModule_GetState(module), sequence, kpti_traceback_words, 0);
+}
+
+PyDoc_STRVAR(symbolize_json_doc, "symbolize_json(tracebacks)\n--\n\n"
+                                 "What symbolize() gives, as a JSON text.");
+static PyObject *symbolize_json(PyObject *module, PyObject *sequence)
+{
+    return kpti_symbolize(PyModule_GetState(module), sequence, kpti_traceback_json, 0);
+}
+
+/* --- the rest --------------------------------------------------------------------------------- */
+
+PyDoc_STRVAR(free_dead_doc, "free_dead(most=0)\n--\n\n"
+                            "Gives back up to so many places of freed tracebacks, 0: all; how many "
+                            "are left.");
+static PyObject *free_dead(PyObject *module, PyObject *args)
+{
+    const kpt_tracebacks *process = kpti_need_tracebacks();
+    unsigned long long most = 0;
+    uint64_t left = 0;
+    kpt_status status;
+    (void)module;
+    if (!process || !PyArg_ParseTuple(args, "|K", &most)) return NULL;
+    Py_BEGIN_ALLOW_THREADS;
+    status = process->ops->free_dead(process->self, most, &left);
+    Py_END_ALLOW_THREADS;
+    if (status != KPT_OK) return kpti_raise_traceback(status, "nothing can be given back");
+    return PyLong_FromUnsignedLongLong(left);
+}
+
+PyDoc_STRVAR(stats_doc, "traceback_stats() -> what tracebacks hold, in the whole process");
+static PyObject *stats(PyObject *module, PyObject *unused)
+{
+    const kpt_tracebacks *process = kpti_need_tracebacks();
+    kpt_traceback_stats values;
+    kpt_status status;
+    (void)module;
+    (void)unused;
+    if (!process) return NULL;
+    KPT_INIT(&values);
+    status = process->ops->get_stats(process->self, &values);
+    if (status != KPT_OK) return kpti_raise_traceback(status, "no counters");
+    return Py_BuildValue("{s:K,s:K,s:K,s:K}", "stacks", (unsigned long long)values.stacks, "dead",
+                         (unsigned long long)values.dead, "places",
+                         (unsigned long long)values.places, "bytes_held",
+                         (unsigned long long)values.bytes_held);
+}
+
+PyDoc_STRVAR(set_generated_doc, "set_generated(functions): who is asked for generated frames");
+static PyObject *set_generated(PyObject *module, PyObject *functions)
+{
+    kpti_module_state *state = PyModule_GetState(module);
+    PyObject *tuple = PySequence_Tuple(functions);
+    PyObject *old;
+    if (!tuple) return NULL;
+    kpti_state_take(&state->generated_lock);
+    old = state->generated;
+    state->generated = tuple;
+    kpti_state_give(&state->generated_lock);
+    Py_XDECREF(old);
+    return Py_NewRef(Py_None);
+}
+
+static PyMethodDef functions[] = {
+    {"gather", (PyCFunction)(void (*)(void))gather, METH_FASTCALL | METH_KEYWORDS, gather_doc},
+    {"symbolize", symbolize, METH_O, symbolize_doc},
+    {"symbolize_json", symbolize_json, METH_O, symbolize_json_doc},
+    {"free_dead", free_dead, METH_VARARGS, free_dead_doc},
+    {"traceback_stats", stats, METH_NOARGS, stats_doc},
+    {"set_generated", set_generated, METH_O, set_generated_doc},
+    {NULL, NULL, 0, NULL},
+};
+
+static int fill_state(kpti_module_state *state, PyObject *module)
+{
+    state->traceback_type = kpti_make_traceback_type(module);
+    state->generated = PyTuple_New(0);
+    if (!state->traceback_type || !state->generated) return -1;
+    for (int i = 0; i < KPTI_KEYS; i++)
+        if (!(state->keys[i] = PyUnicode_InternFromString(kpti_frame_keys[i]))) return -1;
+    for (int i = 0; i < KPTI_KINDS; i++)
+        if (!(state->kinds[i] = PyUnicode_InternFromString(kpti_frame_kinds[i]))) return -1;
+    return 0;
+}
+
+int kpti_add_tracebacks(PyObject *module)
+{
+    kpti_module_state *state = PyModule_GetState(module);
+    if (fill_state(state, module) != 0 || PyModule_AddFunctions(module, functions) != 0) return -1;
+    return PyModule_AddType(module, state->traceback_type);
+}

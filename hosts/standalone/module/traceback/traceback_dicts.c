@@ -1,0 +1,226 @@
+/* traceback_dicts.c: symbolized tracebacks as Python's lists of dictionaries: each frame, each file's name
+ * and each stack is made once. What is no UTF-8 is shown with backslashes, as the tracer shows names. */
+#include <stdlib.h>
+
+#include "hosts/standalone/module/traceback/traceback_type.h"
+
+const char *const kpti_frame_keys[KPTI_KEYS] = {
+    [KPTI_KEY_NAME] = "name",
+    [KPTI_KEY_FILENAME] = "filename",
+    [KPTI_KEY_LINE] = "line",
+    [KPTI_KEY_QUALNAME] = "qualname",
+    [KPTI_KEY_FIRST_LINE] = "first_line",
+    [KPTI_KEY_END_LINE] = "end_line",
+    [KPTI_KEY_COLUMN] = "column",
+    [KPTI_KEY_END_COLUMN] = "end_column",
+    [KPTI_KEY_KIND] = "kind",
+    [KPTI_KEY_OFFSET] = "offset",
+    [KPTI_KEY_ADDRESS] = "address",
+};
+const char *const kpti_frame_kinds[KPTI_KINDS] = {
+    [KPT_SYMBOL_PYTHON] = "python",
+    [KPT_SYMBOL_SCRIPT] = "script",
+    [KPT_SYMBOL_NATIVE] = "cpp",
+    [KPT_SYMBOL_GENERATED] = "generated",
+};
+
+enum { FILES = 256 }; /* so many names of files are remembered, by how they end */
+
+/* All that is made on the way; what the result needs has a reference of its own. */
+typedef struct words {
+    kpti_batch *batch;
+    const kpt_symbols *symbols;
+    PyObject **frames;      /* one for each symbol */
+    kpt_symbol_span *spans; /* of the tracebacks, as they are shown */
+    uint64_t *table;        /* which traceback was the first with a span, + 1; open addressing */
+    uint64_t table_mask;
+    PyObject *files[FILES];
+    kpt_str file_keys[FILES];
+} words;
+
+/* --- a frame ---------------------------------------------------------------------------------- */
+
+static PyObject *decode(kpt_str text)
+{
+    return PyUnicode_DecodeUTF8(text.size ? text.data : "", (Py_ssize_t)text.size,
+                                "backslashreplace");
+}
+
+static size_t file_hash(kpt_str file)
+{
+    uint32_t hash = (uint32_t)file.size;
+    for (uint64_t i = file.size > 24 ? file.size - 24 : 0; i < file.size; i++)
+        hash = hash * 31 + (unsigned char)file.data[i];
+    return hash % FILES;
+}
+
+static PyObject *file_name(words *w, kpt_str file)
+{
+    const size_t at = file_hash(file);
+    if (!w->files[at] || w->file_keys[at].size != file.size ||
+        memcmp(w->file_keys[at].data, file.data, file.size) != 0) {
+        Py_CLEAR(w->files[at]);
+        w->file_keys[at] = file;
+        w->files[at] = decode(file);
+    }
+    return Py_XNewRef(w->files[at]);
+}
+
+static PyObject *number(uint32_t value, uint32_t unknown)
+{
+    return value == unknown ? Py_NewRef(Py_None) : PyLong_FromUnsignedLong(value);
+}
+
+static PyObject *qualname_of(const kpt_symbol *symbol, PyObject *name)
+{
+    const kpt_str qualname = symbol->qualname;
+    if (!name) return NULL;
+    if (!qualname.size || (qualname.size == symbol->name.size &&
+                           memcmp(qualname.data, symbol->name.data, qualname.size) == 0))
+        return Py_NewRef(name);
+    return decode(qualname);
+}
+
+/* Those up to the kind, and that of the kind's own key: each is owned, or NULL with an exception. */
+static void make_values(words *w, const kpt_symbol *symbol, uint32_t kind,
+                        PyObject *values[KPTI_KEYS + 1])
+{
+    values[KPTI_KEY_NAME] = decode(symbol->name);
+    values[KPTI_KEY_FILENAME] = file_name(w, symbol->file);
+    values[KPTI_KEY_LINE] = PyLong_FromUnsignedLong(symbol->line);
+    values[KPTI_KEY_QUALNAME] = qualname_of(symbol, values[KPTI_KEY_NAME]);
+    values[KPTI_KEY_FIRST_LINE] = number(symbol->first_line, 0);
+    values[KPTI_KEY_END_LINE] = number(symbol->end_line, 0);
+    values[KPTI_KEY_COLUMN] = number(symbol->column, KPT_NO_COLUMN);
+    values[KPTI_KEY_END_COLUMN] = number(symbol->end_column, KPT_NO_COLUMN);
+    values[KPTI_KEY_KIND] = Py_NewRef(w->batch->state->kinds[kind]);
+    values[kpti_key_of_kind(kind)] = PyLong_FromUnsignedLongLong(symbol->address);
+}
+
+static int fill_frame(words *w, PyObject *dict, const kpt_symbol *symbol)
+{
+    const uint32_t kind = symbol->kind < KPTI_KINDS ? symbol->kind : KPT_SYMBOL_NATIVE;
+    const int own = kpti_key_of_kind(kind);
+    PyObject *values[KPTI_KEYS + 1] = {NULL};
+    int done = 1;
+    make_values(w, symbol, kind, values);
+    for (int i = 0; i <= KPTI_KEYS; i++) {
+        if (i <= KPTI_KEY_KIND || (i == own && i < KPTI_KEYS))
+            done =
+                done && values[i] && PyDict_SetItem(dict, w->batch->state->keys[i], values[i]) == 0;
+        Py_XDECREF(values[i]);
+    }
+    return done;
+}
+
+/* Borrowed: made when a stack that is shown has it. */
+static PyObject *frame_at(words *w, uint32_t index)
+{
+    PyObject *dict = w->frames[index];
+    if (dict) return dict;
+    dict = PyDict_New();
+    if (dict && !fill_frame(w, dict, kpti_symbol_at(w->symbols, index))) Py_CLEAR(dict);
+    w->frames[index] = dict;
+    return dict;
+}
+
+/* --- stacks ----------------------------------------------------------------------------------- */
+
+static PyObject *make_stack(words *w, kpt_symbol_span span)
+{
+    PyObject *list = PyList_New((Py_ssize_t)span.count);
+    for (uint64_t i = 0; list && i < span.count; i++) {
+        PyObject *frame = frame_at(w, w->symbols->frames[span.first + i]);
+        if (!frame)
+            Py_CLEAR(list);
+        else
+            (void)PyList_SetItem(list, (Py_ssize_t)i, Py_NewRef(frame));
+    }
+    return list;
+}
+
+static uint64_t hash_span(kpt_symbol_span span)
+{
+    return (span.first * 0x9E3779B97F4A7C15u + span.count) * 0xC2B2AE3D27D4EB4Fu >> 20;
+}
+
+/* The list of the first traceback with the same span; NULL: INDEX is the first, and noted. Borrowed. */
+static PyObject *find_stack(words *w, uint64_t index, PyObject *lists)
+{
+    const kpt_symbol_span span = w->spans[index];
+    uint64_t at = hash_span(span) & w->table_mask;
+    for (; w->table[at]; at = (at + 1) & w->table_mask) {
+        const kpt_symbol_span *other = &w->spans[w->table[at] - 1];
+        if ((other->first == span.first || !span.count) && other->count == span.count)
+            return PyList_GetItem(lists, (Py_ssize_t)(w->table[at] - 1));
+    }
+    w->table[at] = index + 1;
+    return NULL;
+}
+
+static PyObject *make_stacks(words *w)
+{
+    const uint64_t count = w->batch->count;
+    PyObject *lists = PyList_New((Py_ssize_t)count);
+    for (uint64_t i = 0; lists && i < count; i++) {
+        PyObject *stack;
+        w->spans[i] = kpti_shown(w->batch, i, w->symbols);
+        if (!w->spans[i].count) w->spans[i].first = 0;
+        stack = find_stack(w, i, lists);
+        stack = stack ? Py_NewRef(stack) : make_stack(w, w->spans[i]);
+        if (!stack)
+            Py_CLEAR(lists);
+        else
+            (void)PyList_SetItem(lists, (Py_ssize_t)i, stack);
+    }
+    return lists;
+}
+
+/* Whether there is room. */
+static int prepare(words *w)
+{
+    const uint64_t count = w->batch->count;
+    uint64_t size = 16;
+    while (size < 2 * count)
+        size *= 2;
+    w->table_mask = size - 1;
+    w->table = calloc(size, sizeof *w->table);
+    w->spans = calloc(count + 1, sizeof *w->spans);
+    w->frames = calloc(w->symbols->symbol_count + 1, sizeof *w->frames);
+    if (w->table && w->spans && w->frames) return 1;
+    (void)PyErr_NoMemory();
+    return 0;
+}
+
+static void finish(words *w)
+{
+    for (uint64_t i = 0; w->frames && i < w->symbols->symbol_count; i++)
+        Py_XDECREF(w->frames[i]);
+    for (int i = 0; i < FILES; i++)
+        Py_XDECREF(w->files[i]);
+    free(w->frames);
+    free(w->spans);
+    free(w->table);
+}
+
+static kpt_status make_words(kpti_batch *batch, const kpt_symbols *symbols)
+{
+    words w;
+    memset(&w, 0, sizeof w);
+    w.batch = batch;
+    w.symbols = symbols;
+    if (prepare(&w)) batch->result = make_stacks(&w);
+    finish(&w);
+    return batch->result ? KPT_OK : KPT_E_MEMORY;
+}
+
+kpt_status kpti_traceback_words(void *ctx, const kpt_symbols *symbols)
+{
+    kpti_batch *batch = ctx;
+    kpt_status status;
+    if (!kpti_symbols_are_whole(symbols, batch->count)) return KPT_E_INTERNAL;
+    kpti_batch_take_gil(batch);
+    status = make_words(batch, symbols);
+    kpti_batch_give_gil(batch);
+    return status;
+}

@@ -1,0 +1,169 @@
+#include "hosts/standalone/session/memory_recording.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "hosts/standalone/background/sigterm_flush.h"
+
+struct kpti_recording {
+    kpti_door door;
+    kpt_memory_tracer tracer;
+    char noop_reason[256];
+    _Atomic pid_t recording_pid; /* the process that it records; 0: it does not */
+    kpti_farewell farewell;
+    _Atomic int is_leaving; /* the farewell, on its thread, exports */
+    char term_path[PATH_MAX];
+};
+
+/* Who may hold the GIL, which another call may wait for, waits no longer than that. */
+enum { NAP_NS = 1000000, MOST_NAPS = 2000 };
+
+static void nap(void)
+{
+    const struct timespec time = {0, NAP_NS};
+    (void)nanosleep(&time, NULL);
+}
+
+static kpt_status make_inside(kpti_recording *r, const char *plugin, const kpt_memory_args *args,
+                              kpti_session_error *error)
+{
+    kpt_status status = kpti_door_open(&r->door, plugin, error);
+    if (status != KPT_OK) return status;
+    status = kpti_door_make_memory(&r->door, args, &r->tracer, error);
+    if (status != KPT_OK) {
+        kpti_door_close(&r->door);
+        return status;
+    }
+    if (!(r->tracer.flags & KPT_OBJECT_NOOP)) return KPT_OK;
+    (void)r->tracer.ops->last_error(r->tracer.self, r->noop_reason, sizeof r->noop_reason, NULL);
+    if (!r->noop_reason[0])
+        (void)snprintf(r->noop_reason, sizeof r->noop_reason, "the plugin does not say why");
+    return KPT_OK;
+}
+
+kpt_status kpti_recording_make(const char *plugin, const kpt_memory_args *args,
+                               kpti_recording **out, kpti_session_error *error)
+{
+    kpti_recording *r = calloc(1, sizeof *r);
+    kpt_status status;
+    *out = NULL;
+    if (!r) return kpti_session_fail(error, KPT_E_MEMORY, "no memory for a recording");
+    status = make_inside(r, plugin, args, error);
+    if (status == KPT_OK)
+        *out = r;
+    else
+        free(r);
+    return status;
+}
+
+const char *kpti_recording_noop_reason(const kpti_recording *recording)
+{
+    return recording->noop_reason[0] ? recording->noop_reason : NULL;
+}
+
+/* STATUS, with the plugin's words where it is none of KPT_OK. */
+static kpt_status tell(const kpti_recording *r, kpt_status status, const char *what,
+                       kpti_session_error *error)
+{
+    if (status == KPT_OK) return status;
+    return kpti_session_fail_of(error, status, what, r->tracer.ops->last_error, r->tracer.self);
+}
+
+/* The plugin takes one call at a time. One that the farewell is in the way of waits for that. */
+static kpt_status call_after_farewell(kpti_recording *r, kpt_status (*call)(kpt_handle self))
+{
+    kpt_status status = call(r->tracer.self);
+    for (int i = 0; status == KPT_E_BUSY && atomic_load(&r->is_leaving) && i < MOST_NAPS; i++) {
+        nap();
+        status = call(r->tracer.self);
+    }
+    return status;
+}
+
+kpt_status kpti_recording_start(kpti_recording *r, kpti_session_error *error)
+{
+    const kpt_status status = call_after_farewell(r, r->tracer.ops->start);
+    if (status == KPT_OK) atomic_store(&r->recording_pid, getpid());
+    return tell(r, status, "memory can't be recorded", error);
+}
+
+kpt_status kpti_recording_stop(kpti_recording *r, kpti_session_error *error)
+{
+    const kpt_status status = call_after_farewell(r, r->tracer.ops->stop);
+    if (status == KPT_OK) atomic_store(&r->recording_pid, 0);
+    return tell(r, status, "recording can't be stopped", error);
+}
+
+int kpti_recording_is_recording(const kpti_recording *r)
+{
+    return atomic_load(&r->recording_pid) == getpid();
+}
+
+kpt_status kpti_recording_export(kpti_recording *r, const char *path, kpti_session_error *error)
+{
+    return tell(r, r->tracer.ops->export_memory_history(r->tracer.self, kpt_str_of(path)),
+                "memory can't be exported", error);
+}
+
+static int is_over(const struct timespec *until)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    return now.tv_sec >= until->tv_sec;
+}
+
+static void take_leave(void *recording, const struct timespec *until)
+{
+    kpti_recording *r = recording;
+    kpti_session_error error;
+    kpt_status status;
+    atomic_store(&r->is_leaving, 1);
+    while ((status = kpti_recording_export(r, r->term_path, &error)) == KPT_E_BUSY &&
+           !is_over(until))
+        nap(); /* what is inside comes to its end */
+    atomic_store(&r->is_leaving, 0);
+    if (status != KPT_OK) (void)fprintf(stderr, "kpytrace: %s\n", error.text);
+}
+
+kpt_status kpti_recording_at_term(kpti_recording *r, const char *path, kpti_session_error *error)
+{
+    const size_t size = strlen(path) + 1;
+    if (size > sizeof r->term_path) return kpti_session_fail_io(error, ENAMETOOLONG, path);
+    if (strcmp(r->term_path, path) != 0) memcpy(r->term_path, path, size);
+    r->farewell.act = take_leave;
+    r->farewell.ctx = r;
+    (void)kpti_farewell_add(
+        &r->farewell); /* where there is no thread, memory is recorded all the same */
+    return KPT_OK;
+}
+
+const kpt_memory_tracer *kpti_recording_tracer(const kpti_recording *r)
+{
+    return &r->tracer;
+}
+
+void kpti_recording_not_at_term(kpti_recording *r)
+{
+    kpti_farewell_remove(&r->farewell);
+}
+
+kpt_status kpti_recording_close(kpti_recording *r, kpti_session_error *error)
+{
+    kpt_status status = call_after_farewell(r, r->tracer.ops->destroy);
+    if (status == KPT_E_HANDLE) return KPT_OK; /* again is no change */
+    if (status == KPT_OK) atomic_store(&r->recording_pid, 0);
+    return tell(r, status, "the recording can't be freed", error);
+}
+
+void kpti_recording_free(kpti_recording *r)
+{
+    if (!r) return;
+    kpti_farewell_remove(&r->farewell);
+    (void)r->tracer.ops->destroy(r->tracer.self);
+    kpti_door_close(&r->door);
+    free(r);
+}

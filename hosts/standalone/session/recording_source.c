@@ -1,0 +1,98 @@
+#include "hosts/standalone/session/recording_source.h"
+
+void kpti_source_end(kpti_source *from)
+{
+    if (from->loaded) (void)from->tracer.ops->destroy(from->tracer.self);
+    kpti_notes_free(&from->copied_notes);
+    kpti_gpu_log_free(&from->loaded_gpu);
+    kpti_kpt_unmap(&from->reader);
+}
+
+/* What has been streamed so far, read back. */
+static kpt_status load_stream(kpti_session *s, kpti_source *from, kpti_session_error *error)
+{
+    kpt_status status;
+    if (!kpti_kpt_is_in_place(&s->stream)) return kpti_session_fail_replaced(s, error);
+    if (!s->stopped) kpti_session_flush(s);
+    status = kpti_session_load(s, s->stream_path, &from->reader, &from->copied_notes,
+                               &from->loaded_gpu, &from->tracer, error);
+    from->file = &from->reader;
+    from->notes = &from->copied_notes;
+    from->gpu = &from->loaded_gpu;
+    from->loaded = status == KPT_OK;
+    if (!from->loaded) kpti_source_end(from);
+    return status;
+}
+
+/* While the program runs it may note more at any time, and must not wait. 0: no memory. */
+static int copy_notes(kpti_session *s, kpti_source *from)
+{
+    int fine = 1;
+    pthread_mutex_lock(&s->notes_lock);
+    from->copied_notes.first = kpti_notes_first(&s->notes);
+    for (uint32_t i = 0; fine && i < s->notes.count; i++)
+        fine = kpti_notes_add(&from->copied_notes,
+                              kpti_notes_get(&s->notes, from->copied_notes.first + i)) != 0;
+    pthread_mutex_unlock(&s->notes_lock);
+    from->notes = &from->copied_notes;
+    return fine;
+}
+
+kpt_status kpti_source_begin(kpti_session *s, const kpti_session_watch *watch, kpti_source *from,
+                             kpti_session_error *error)
+{
+    memset(from, 0, sizeof *from);
+    from->tracer = s->tracer;
+    from->notes = &s->notes;
+    from->gpu = &s->gpu.log;
+    from->file = s->reader.bytes ? &s->reader : NULL;
+    from->watch = from->file ? watch : NULL;
+    if (s->streams) return load_stream(s, from, error);
+    kpti_gpu_collect(&s->gpu);
+    if (s->stopped || copy_notes(s, from)) return KPT_OK;
+    kpti_notes_free(&from->copied_notes);
+    return kpti_session_fail(error, KPT_E_MEMORY, "no memory to write the trace");
+}
+
+/* What comes from a file is resident for a while only, however long it is: that of so many calls. */
+enum { CALLS_RESIDENT = 1 << 20 };
+
+typedef struct passage {
+    const kpti_kpt_reader *file;
+    const kpti_session_watch *watch;
+    kpt_batch_fn sink;
+    void *sink_ctx;
+    uint64_t calls;
+} passage;
+
+static kpt_status pass_on(void *ctx, const kpt_batch *batch)
+{
+    passage *p = ctx;
+    p->calls += batch->activity_count;
+    if (p->calls > CALLS_RESIDENT) {
+        kpti_kpt_let_go(p->file);
+        p->calls = 0;
+    }
+    if (p->watch && p->watch->interrupted && p->watch->interrupted(p->watch->interrupted_ctx))
+        return KPT_E_STATE;
+    return p->sink(p->sink_ctx, batch);
+}
+
+kpt_status kpti_source_deliver(const kpti_source *from, uint32_t order, kpt_batch_fn sink,
+                               void *sink_ctx, kpti_session_error *error)
+{
+    passage through = {from->file, from->watch, sink, sink_ctx, 0};
+    kpt_delivery delivery;
+    kpt_status status;
+    KPT_INIT(&delivery);
+    delivery.order = order;
+    /* A plugin of 1.0 has no points to give. */
+    if (from->notes->count && kpti_has_chunks(&from->tracer)) delivery.flags = KPT_DELIVER_POINTS;
+    delivery.sink = from->file ? pass_on : sink;
+    delivery.sink_ctx = from->file ? &through : sink_ctx;
+    status = from->tracer.ops->snapshot(from->tracer.self, &delivery);
+    if (status != KPT_OK)
+        (void)kpti_session_fail_of_tracer(&from->tracer, error, status,
+                                          "the recording can't be read");
+    return status;
+}

@@ -1,0 +1,30 @@
+/* recording_source.h: whom a delivery comes from: a session's tracer, or the file that its stream has become. Used by
+ * who is inside the session, with control. */
+#ifndef KPTI_HOSTS_STANDALONE_SESSION_RECORDING_SOURCE_H
+#define KPTI_HOSTS_STANDALONE_SESSION_RECORDING_SOURCE_H
+
+#include "hosts/standalone/session/session_state.h"
+
+typedef struct kpti_source {
+    kpt_tracer tracer;
+    const kpti_notes *notes;
+    const kpti_gpu_log *gpu;
+    int loaded;
+    kpti_notes copied_notes;
+    kpti_gpu_log loaded_gpu;
+    kpti_kpt_reader reader;
+    const kpti_kpt_reader *file;     /* this one, or the session's; NULL: it is in memory */
+    const kpti_session_watch *watch; /* asked whether to go on; NULL: it does */
+} kpti_source;
+
+/* To be ended after KPT_OK only. WATCH, which may be NULL, can end a delivery from a file that was opened,
+ * since it can be read again; what a program has recorded itself is delivered to its end. */
+kpt_status kpti_source_begin(kpti_session *session, const kpti_session_watch *watch,
+                             kpti_source *from, kpti_session_error *error);
+void kpti_source_end(kpti_source *from);
+
+/* All that is recorded, to SINK. */
+kpt_status kpti_source_deliver(const kpti_source *from, uint32_t order, kpt_batch_fn sink,
+                               void *sink_ctx, kpti_session_error *error);
+
+#endif

@@ -1,0 +1,328 @@
+#include "hosts/standalone/session/session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "core/base/file_descriptor.h"
+#include "hosts/standalone/session/session_state.h"
+
+enum { NS_PER_SECOND = KPTI_NS_PER_SECOND };
+/* A flight recorder keeps so many of the user's own notes. */
+enum { RING_NOTES = 1 << 16 };
+
+/* As `ps` knows the process. */
+static void process_name(char *buffer, size_t size)
+{
+    const int fd = kpti_descriptor_open("/proc/self/comm", O_RDONLY, 0);
+    const ssize_t length = fd < 0 ? 0 : read(fd, buffer, size - 1);
+    if (fd >= 0) (void)close(fd);
+    buffer[length > 0 ? length : 0] = 0;
+    buffer[strcspn(buffer, "\n")] = 0;
+}
+
+/* A session with its plugin opened; NULL with an error. */
+static kpti_session *make_session(const char *plugin, kpti_session_error *error)
+{
+    kpti_session *s = calloc(1, sizeof *s);
+    if (!s) {
+        (void)kpti_session_fail(error, KPT_E_MEMORY, "no memory for a session");
+        return NULL;
+    }
+    atomic_flag_clear(&s->inside);
+    (void)pthread_mutex_init(&s->control, NULL);
+    (void)pthread_mutex_init(&s->notes_lock, NULL);
+    s->pid = getpid();
+    s->traced_pid = (uint64_t)s->pid;
+    s->base_ns = kpti_unix_ns() / NS_PER_SECOND * NS_PER_SECOND;
+    if (kpti_door_open(&s->door, plugin, error) != KPT_OK) {
+        kpti_session_free(s);
+        return NULL;
+    }
+    s->door.on_task = kpti_session_note_task;
+    s->door.on_task_ctx = s;
+    return s;
+}
+
+/* --- one call at a time ----------------------------------------------------------------------- */
+
+/* In the child of a fork: the keeper is not there, and the stream is the parent's. */
+static void adopt_in_child(kpti_session *s)
+{
+    s->pid = getpid();
+    (void)pthread_mutex_init(&s->control, NULL);
+    (void)pthread_mutex_init(&s->notes_lock, NULL);
+    s->has_keeper = 0;
+    s->streams = 0;
+    if (s->stream_open) kpti_kpt_leave(&s->stream);
+    s->stream_open = 0;
+    atomic_store(&s->noting, 0);
+    s->gpu.stopped = 1; /* CUDA does not outlive a fork */
+}
+
+kpt_status kpti_session_enter(kpti_session *s, kpti_session_error *error)
+{
+    if (s->pid != getpid()) {
+        adopt_in_child(s);
+        atomic_flag_clear(&s->inside);
+    }
+    if (atomic_flag_test_and_set(&s->inside))
+        return kpti_session_fail(error, KPT_E_BUSY, "another call is using this trace");
+    if (s->tracer.ops) {
+        pthread_mutex_lock(&s->control);
+        return KPT_OK;
+    }
+    atomic_flag_clear(&s->inside);
+    return kpti_session_fail(error, KPT_E_HANDLE,
+                             "this trace is closed, and its recording is gone");
+}
+
+kpt_status kpti_session_leave(kpti_session *s, kpt_status status)
+{
+    pthread_mutex_unlock(&s->control);
+    atomic_flag_clear(&s->inside);
+    return status;
+}
+
+/* --- start and open --------------------------------------------------------------------------- */
+
+static kpt_status make_tracer(kpti_session *s, kpt_tracer_args args, uint32_t flags,
+                              kpti_session_error *error)
+{
+    kpt_chunk_sink sink;
+    kpt_status status;
+    KPT_INIT(&sink);
+    sink.flags = KPT_CHUNKS_WHOLE;
+    sink.sealed = kpti_session_sink;
+    sink.chunk_ctx = s;
+    if (s->streams) args.chunk_sink = &sink;
+    status = kpti_door_make(&s->door, &args, &s->tracer, error);
+    if (status == KPT_E_UNSUPPORTED && args.flags & KPT_TRACE_TASKS) { /* a plugin of 1.0 */
+        args.flags &= ~(uint32_t)KPT_TRACE_TASKS;
+        status = kpti_door_make(&s->door, &args, &s->tracer, error);
+    }
+    if (status != KPT_OK) return status;
+    if (s->tracer.flags & KPT_OBJECT_NOOP) {
+        (void)s->tracer.ops->last_error(s->tracer.self, s->noop_reason, sizeof s->noop_reason,
+                                        NULL);
+        if (!s->noop_reason[0])
+            (void)snprintf(s->noop_reason, sizeof s->noop_reason, "the plugin does not say why");
+    }
+    if (!(flags & KPTI_SESSION_GC)) return KPT_OK;
+    status = s->tracer.ops->register_gc_callback(s->tracer.self);
+    if (status == KPT_OK) return KPT_OK;
+    return kpti_session_fail_of_tracer(&s->tracer, error, status,
+                                       "garbage collections can't be recorded");
+}
+
+static void write_info(kpti_session *s, kpt_str more)
+{
+    char name[64];
+    process_name(name, sizeof name);
+    (void)snprintf(s->info, sizeof s->info, "version=%.*s\nprocess=%s\n%.*s",
+                   (int)s->door.info.version.size, s->door.info.version.data, name,
+                   (int)(more.size < sizeof s->info / 2 ? more.size : sizeof s->info / 2),
+                   more.size ? more.data : "");
+}
+
+kpt_status kpti_session_set_info(kpti_session *s, kpt_str info, kpti_session_error *error)
+{
+    kpt_status status = kpti_session_enter(s, error);
+    if (status != KPT_OK) return status;
+    write_info(s, info);
+    if (s->stream_open) kpti_kpt_put_info(&s->stream, kpt_str_of(s->info));
+    return kpti_session_leave(s, KPT_OK);
+}
+
+static kpt_status start_inside(kpti_session *s, const kpt_tracer_args *args,
+                               const kpti_session_options *options, kpti_session_error *error)
+{
+    kpt_status status;
+    int os_error = 0;
+    write_info(s, options->info);
+    if (options->flags & KPTI_SESSION_RING) s->most_notes = RING_NOTES;
+    if (options->stream) os_error = kpti_session_begin_stream(s, options->stream);
+    if (os_error) return kpti_session_fail_io(error, os_error, options->stream);
+    kpti_gpu_start(&s->gpu, &s->door, options->gpu, (options->flags & KPTI_SESSION_RING) != 0);
+    status = make_tracer(s, *args, options->flags, error);
+    return status == KPT_OK ? kpti_session_start_keeper(s, options, error) : status;
+}
+
+/* A session that could not begin is freed. */
+static kpt_status hand_out(kpti_session *s, kpt_status status, kpti_session **out)
+{
+    if (status == KPT_OK)
+        *out = s;
+    else
+        kpti_session_free(s);
+    return status;
+}
+
+kpt_status kpti_session_start(const char *plugin, const kpt_tracer_args *args,
+                              const kpti_session_options *options, kpti_session **out,
+                              kpti_session_error *error)
+{
+    kpti_session *s = make_session(plugin, error);
+    *out = NULL;
+    if (!s) return error->status;
+    return hand_out(s, start_inside(s, args, options, error), out);
+}
+
+kpt_status kpti_session_load(kpti_session *s, const char *path, kpti_kpt_reader *reader,
+                             kpti_notes *notes, kpti_gpu_log *gpu, kpt_tracer *tracer,
+                             kpti_session_error *error)
+{
+    static const kpti_heap heap = {NULL, NULL, NULL};
+    const char *why;
+    kpt_status status;
+    int os_error = kpti_kpt_open(reader, path, &why);
+    if (os_error && !why) return kpti_session_fail_io(error, os_error, path);
+    if (os_error) return kpti_session_fail(error, KPT_E_INVALID, "%.180s: %s", path, why);
+    kpti_gpu_log_init(gpu, &heap);
+    reader->notes = notes;
+    reader->gpu = gpu;
+    status = kpti_door_load(&s->door, kpti_kpt_next_chunk, reader, tracer, error);
+    if (status == KPT_OK || !reader->why) return status;
+    return kpti_session_fail(error, status, "%.180s: %s", path, reader->why);
+}
+
+static kpt_status open_inside(kpti_session *s, const char *path, int recover,
+                              kpti_session_error *error)
+{
+    kpt_status status =
+        kpti_session_load(s, path, &s->reader, &s->notes, &s->gpu.log, &s->tracer, error);
+    if (status != KPT_OK) return status;
+    s->stopped = 1;
+    s->base_ns = s->reader.base_ns;
+    s->traced_pid = s->reader.pid;
+    if (s->reader.info.size)
+        (void)snprintf(
+            s->info, sizeof s->info, "%.*s",
+            (int)(s->reader.info.size < sizeof s->info ? s->reader.info.size : sizeof s->info),
+            s->reader.info.data);
+    if (s->reader.state != KPTI_KPT_DAMAGED || recover) return KPT_OK;
+    return kpti_session_fail(error, KPT_E_INVALID,
+                             "%.180s: it is damaged at byte %llu of %llu; what is before can be "
+                             "read with --recover",
+                             path, (unsigned long long)s->reader.at,
+                             (unsigned long long)s->reader.size);
+}
+
+kpt_status kpti_session_open(const char *plugin, const char *path, int recover, kpti_session **out,
+                             kpti_session_error *error)
+{
+    kpti_session *s = make_session(plugin, error);
+    *out = NULL;
+    if (!s) return error->status;
+    return hand_out(s, open_inside(s, path, recover, error), out);
+}
+
+const char *kpti_session_noop_reason(const kpti_session *session)
+{
+    return session->noop_reason[0] ? session->noop_reason : NULL;
+}
+
+kpti_kpt_state kpti_session_state(const kpti_session *session)
+{
+    return session->reader.state;
+}
+
+kpt_str kpti_session_info(const kpti_session *session)
+{
+    return kpt_str_of(session->info);
+}
+
+/* --- while it runs, and its end --------------------------------------------------------------- */
+
+/* With control: the tracer has stopped. */
+static kpt_status stop_inside(kpti_session *s, kpti_session_error *error)
+{
+    kpt_stats stats;
+    kpt_status status;
+    kpti_gpu_stop(&s->gpu); /* calls that wait for the GPU are still recorded */
+    status = s->tracer.ops->stop(s->tracer.self);
+    KPT_INIT(&stats);
+    if (status == KPT_E_STATE && s->tracer.ops->get_stats(s->tracer.self, &stats) == KPT_OK &&
+        stats.state == KPT_STATE_STOPPED)
+        status = KPT_OK;
+    if (status != KPT_OK)
+        return kpti_session_fail_of_tracer(&s->tracer, error, status, "tracing can't be stopped");
+    pthread_mutex_lock(&s->notes_lock); /* from here on they are read without it */
+    s->stopped = 1;
+    pthread_mutex_unlock(&s->notes_lock);
+    return kpti_session_end_stream(s, error);
+}
+
+kpt_status kpti_session_stop(kpti_session *s, kpti_session_error *error)
+{
+    kpt_status status = kpti_session_enter(s, error);
+    if (status != KPT_OK) return status;
+    pthread_mutex_unlock(&s->control); /* the keeper may be waiting for it */
+    kpti_session_rest_keeper(s);
+    pthread_mutex_lock(&s->control);
+    status = stop_inside(s, error);
+    kpti_session_end_keeper(s);
+    return kpti_session_leave(s, status);
+}
+
+kpt_status kpti_session_stats(kpti_session *s, kpt_stats *out, kpti_session_error *error)
+{
+    kpt_status status = kpti_session_enter(s, error);
+    if (status != KPT_OK) return status;
+    KPT_INIT(out);
+    status = s->tracer.ops->get_stats(s->tracer.self, out);
+    if (status != KPT_OK)
+        (void)kpti_session_fail_of_tracer(&s->tracer, error, status, "no counters");
+    return kpti_session_leave(s, status);
+}
+
+int kpti_session_is_recording(const kpti_session *s)
+{
+    return s->traced_pid == (uint64_t)getpid() && !atomic_load(&s->stopped);
+}
+
+static void close_inside(kpti_session *s)
+{
+    kpti_session_error ignored;
+    kpti_session_rest_keeper(s);
+    if (!s->streams) kpti_farewell_remove(&s->farewell);
+    atomic_store(&s->closing, 1);
+    while (atomic_load(&s->noting))
+        (void)sched_yield();
+    if (s->tracer.ops) {
+        if (!s->stopped && s->stream_open) (void)stop_inside(s, &ignored);
+        (void)s->tracer.ops->destroy(s->tracer.self);
+    }
+    s->tracer.ops = NULL;
+    atomic_store(&s->stopped, 1);
+    if (s->stream_open) (void)kpti_session_end_stream(s, &ignored);
+    kpti_gpu_free(&s->gpu); /* before the file that its log may borrow from */
+    kpti_session_end_keeper(s);
+    if (s->door.info.self) kpti_door_close(&s->door);
+    s->door.info.self = 0;
+    kpti_notes_free(&s->notes);
+    kpti_kpt_unmap(&s->reader);
+}
+
+kpt_status kpti_session_close(kpti_session *s, kpti_session_error *error)
+{
+    kpt_status status = kpti_session_enter(s, error);
+    if (status == KPT_E_HANDLE) return KPT_OK; /* again is no change */
+    if (status != KPT_OK) return status;
+    pthread_mutex_unlock(&s->control); /* as in stop */
+    close_inside(s);
+    pthread_mutex_lock(&s->control);
+    return kpti_session_leave(s, KPT_OK);
+}
+
+void kpti_session_free(kpti_session *s)
+{
+    if (!s) return;
+    if (s->pid != getpid()) adopt_in_child(s);
+    close_inside(s);
+    (void)pthread_mutex_destroy(&s->control);
+    (void)pthread_mutex_destroy(&s->notes_lock);
+    free(s);
+}

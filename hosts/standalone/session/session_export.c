@@ -1,0 +1,236 @@
+#include <stdlib.h>
+
+#include "hosts/standalone/session/recording_source.h"
+#include "writers/batch_records.h"
+
+static int ends_with(const char *text, const char *end)
+{
+    size_t size = strlen(text);
+    return size >= strlen(end) && strcmp(text + size - strlen(end), end) == 0;
+}
+
+static kpt_status count_batch(void *ctx, const kpt_batch *batch)
+{
+    kpti_session_count *count = ctx;
+    for (uint32_t i = 0; i < batch->activity_count; i++) {
+        const kpt_activity *a = kpti_record(batch->activities, batch->activity_stride, i);
+        count->calls += a->kind != KPT_KIND_POINT;
+    }
+    count->names += batch->name_count;
+    count->threads += batch->thread_count;
+    return KPT_OK;
+}
+
+kpt_status kpti_session_deliver(kpti_session *s, const kpti_session_watch *watch, kpt_batch_fn sink,
+                                void *sink_ctx, kpti_session_error *error)
+{
+    kpti_source from;
+    kpt_status status = kpti_session_enter(s, error);
+    if (status != KPT_OK) return status;
+    status = kpti_source_begin(s, watch, &from, error);
+    if (status == KPT_OK) {
+        status = kpti_source_deliver(&from, KPT_ORDER_THREAD, sink, sink_ctx, error);
+        kpti_source_end(&from);
+    }
+    return kpti_session_leave(s, status);
+}
+
+kpt_status kpti_session_count_calls(kpti_session *s, kpti_session_count *count,
+                                    kpti_session_error *error)
+{
+    memset(count, 0, sizeof *count);
+    return kpti_session_deliver(s, NULL, count_batch, count, error);
+}
+
+/* What a profile's batches pass through. */
+typedef struct profiling {
+    kpt_batch_fn sink;
+    void *profile;
+    const kpti_session_watch *watch;
+    uint64_t calls;
+} profiling;
+
+static kpt_status profile_batch(void *ctx, const kpt_batch *batch)
+{
+    profiling *p = ctx;
+    p->calls += batch->activity_count;
+    if (p->watch->progress) p->watch->progress(p->watch->progress_ctx, p->calls);
+    return p->sink(p->profile, batch);
+}
+
+kpt_status kpti_session_profile(kpti_session *s, const kpti_session_watch *watch,
+                                kpti_profile *profile, kpti_session_error *error)
+{
+    profiling p = {kpti_profile_batch, profile, watch, 0};
+    return kpti_session_deliver(s, watch, profile_batch, &p, error);
+}
+
+kpt_status kpti_session_tasks(kpti_session *s, const kpti_session_watch *watch,
+                              kpti_task_profile *profile, kpti_session_task_fn each, void *each_ctx,
+                              kpti_session_error *error)
+{
+    profiling p = {kpti_task_profile_batch, profile, watch, 0};
+    const kpti_task_row *rows;
+    uint32_t count;
+    kpti_source from;
+    kpt_status status = kpti_session_enter(s, error);
+    if (status != KPT_OK) return status;
+    status = kpti_source_begin(s, watch, &from, error);
+    if (status == KPT_OK) {
+        kpti_task_profile_notes(profile, from.notes);
+        status = kpti_source_deliver(&from, KPT_ORDER_THREAD, profile_batch, &p, error);
+        rows = kpti_task_profile_rows(profile, &count);
+        for (uint32_t i = 0; status == KPT_OK && i < count; i++)
+            if (rows[i].task) each(each_ctx, &rows[i], kpti_notes_get(from.notes, rows[i].task));
+        kpti_source_end(&from);
+    }
+    return kpti_session_leave(s, status);
+}
+
+/* --- GPUs ------------------------------------------------------------------------------------- */
+
+const char *kpti_session_gpu_reason(const kpti_session *session)
+{
+    return session->gpu.reason[0] ? session->gpu.reason : NULL;
+}
+
+const kpti_gpu_log *kpti_session_gpu(const kpti_session *session)
+{
+    return &session->gpu.log;
+}
+
+kpt_status kpti_session_with_gpu(kpti_session *s,
+                                 kpt_status (*use)(void *ctx, const kpti_gpu_log *log), void *ctx,
+                                 kpti_session_error *error)
+{
+    kpti_source from;
+    kpt_status status = kpti_session_enter(s, error);
+    if (status != KPT_OK) return status;
+    status = kpti_source_begin(s, NULL, &from, error);
+    if (status == KPT_OK) {
+        status = use(ctx, from.gpu);
+        kpti_source_end(&from);
+        if (status != KPT_OK) (void)kpti_session_fail(error, status, "no memory for the table");
+    }
+    return kpti_session_leave(s, status);
+}
+
+/* --- files ------------------------------------------------------------------------------------ */
+
+/* As a .kpt file: the chunks as they are. */
+static kpt_status write_kpt(kpti_session *s, const kpti_source *from, const char *path,
+                            const kpti_session_watch *watch, kpti_session_count *count,
+                            kpti_session_error *error)
+{
+    kpti_kpt_writer *w = calloc(1, sizeof *w);
+    kpti_gpu_written written = {0, 0, 0};
+    kpt_chunk_sink sink;
+    kpt_status status;
+    int os_error;
+    if (!w) return kpti_session_fail(error, KPT_E_MEMORY, "no memory to write the trace");
+    w->out.interrupted = watch->interrupted;
+    w->out.interrupted_ctx = watch->interrupted_ctx;
+    os_error = kpti_kpt_create(w, path, 0, s->traced_pid, s->base_ns, kpt_str_of(s->info));
+    if (os_error) {
+        free(w);
+        return kpti_session_fail_io(error, os_error, path);
+    }
+    KPT_INIT(&sink);
+    sink.flags = KPT_CHUNKS_WHOLE;
+    sink.sealed = kpti_kpt_put_chunk;
+    sink.chunk_ctx = w;
+    kpti_kpt_put_notes(w, from->notes);
+    (void)kpti_gpu_put(w, from->gpu, &written);
+    if (written.texts) kpti_gpu_put_counts(w, from->gpu);
+    status = kpti_has_chunks(&from->tracer) ? from->tracer.ops->get_chunks(from->tracer.self, &sink)
+                                            : KPT_E_UNSUPPORTED;
+    if (status != KPT_OK)
+        (void)kpti_session_fail_of_tracer(&from->tracer, error, status,
+                                          "the recording can't be read");
+    os_error = kpti_kpt_close(w, status == KPT_OK);
+    count->bytes = w->out.written;
+    free(w);
+    if (os_error) return kpti_session_fail_io(error, os_error, path);
+    if (status != KPT_OK) return status;
+    return kpti_source_deliver(from, KPT_ORDER_THREAD, count_batch, count, error);
+}
+
+static kpt_status write_format(kpti_session *s, const kpti_source *from, const char *path,
+                               const kpti_session_watch *watch, kpti_session_count *count,
+                               kpti_session_error *error)
+{
+    const kpti_format_choice choice = kpti_format_of_path(path);
+    const kpt_str info = kpt_str_of(s->info);
+    kpti_writer_options options;
+    kpti_writer *writer;
+    kpti_writer_result result;
+    kpt_stats stats;
+    kpt_status status;
+    memset(&options, 0, sizeof options);
+    options.base_ns = s->base_ns;
+    options.pid = (uint32_t)s->traced_pid;
+    options.gzip = choice.gzip;
+    options.version = kpti_kpt_info(info, "version");
+    options.process_name = kpti_kpt_info(info, "process");
+    options.notes = from->notes;
+    options.gpu = from->gpu;
+    options.interrupted = watch->interrupted;
+    options.interrupted_ctx = watch->interrupted_ctx;
+    options.progress = watch->progress;
+    options.progress_ctx = watch->progress_ctx;
+    status = kpti_writer_open(choice.format, path, &options, &writer, &result);
+    if (status == KPT_OK) {
+        error->text[0] = 0;
+        status = kpti_source_deliver(from, choice.format->order, kpti_writer_batch, writer, error);
+        KPT_INIT(&stats);
+        (void)from->tracer.ops->get_stats(from->tracer.self, &stats);
+        status = kpti_writer_close(writer, status, &stats, &result);
+        *count =
+            (kpti_session_count){result.activities, result.names, result.threads, result.bytes};
+        /* The tracer's own failure has the tracer's words, the file's has the writer's. */
+        if (status != KPT_OK && status != KPT_E_IO && error->text[0]) return status;
+    }
+    if (status == KPT_OK) return status;
+    (void)kpti_session_fail(error, status, "%s", result.text);
+    error->os_error = result.os_error;
+    return status;
+}
+
+kpt_status kpti_session_write_inside(kpti_session *s, const char *path,
+                                     const kpti_session_watch *watch, kpti_session_count *count,
+                                     kpti_session_error *error)
+{
+    kpti_source from;
+    kpt_status status;
+    /* The stream would go on in a file that has no name any more. */
+    if (s->stream_open && kpti_file_id_is_at(&s->stream.id, path))
+        return kpti_session_fail(error, KPT_E_INVALID,
+                                 "%.180s is where the trace is written already", path);
+    status = kpti_source_begin(s, watch, &from, error);
+    if (status != KPT_OK) return status;
+    status = ends_with(path, ".kpt") ? write_kpt(s, &from, path, watch, count, error)
+                                     : write_format(s, &from, path, watch, count, error);
+    kpti_source_end(&from);
+    return status;
+}
+
+/* The file is complete: SIGTERM has nothing to write any more. Control is held before and after, but not while
+ * the farewell, which may wait for it, is removed. */
+static void end_farewell(kpti_session *s)
+{
+    s->is_saved = 1;
+    pthread_mutex_unlock(&s->control);
+    kpti_farewell_remove(&s->farewell);
+    pthread_mutex_lock(&s->control);
+}
+
+kpt_status kpti_session_write(kpti_session *s, const char *path, const kpti_session_watch *watch,
+                              kpti_session_count *count, kpti_session_error *error)
+{
+    kpt_status status = kpti_session_enter(s, error);
+    memset(count, 0, sizeof *count);
+    if (status != KPT_OK) return status;
+    status = kpti_session_write_inside(s, path, watch, count, error);
+    if (status == KPT_OK && s->stopped && strcmp(path, s->dump_path) == 0) end_farewell(s);
+    return kpti_session_leave(s, status);
+}

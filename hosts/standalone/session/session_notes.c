@@ -1,0 +1,42 @@
+/* session_notes.c: what a session notes: the program's own marks, and tasks. */
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "hosts/standalone/session/session_state.h"
+
+/* Adds NOTE to the log: its number, or 0. */
+static uint32_t add_note(kpti_session *s, const kpti_note *note)
+{
+    uint32_t number = 0;
+    pthread_mutex_lock(&s->notes_lock);
+    if (!atomic_load(&s->closing) && !s->stopped) number = kpti_notes_add(&s->notes, note);
+    if (s->most_notes && s->notes.count > 2 * s->most_notes)
+        kpti_notes_keep_last(&s->notes, s->most_notes);
+    pthread_mutex_unlock(&s->notes_lock);
+    return number;
+}
+
+uint32_t kpti_session_note(kpti_session *s, kpti_note note)
+{
+    uint32_t number = 0;
+    note.ns = kpti_unix_ns();
+    note.os_tid = (uint64_t)syscall(SYS_gettid);
+    atomic_fetch_add(&s->noting, 1);
+    if (s->pid == getpid()) number = add_note(s, &note);
+    if (number) (void)s->tracer.ops->mark(s->tracer.self, KPT_MARK_POINT, number);
+    atomic_fetch_sub(&s->noting, 1);
+    return number;
+}
+
+/* Its points are the plugin's to make, and say when and where. Only one that records asks, and so no child of
+ * a fork. */
+uint64_t kpti_session_note_task(void *session, kpt_str name, kpt_str coroutine)
+{
+    const kpti_note note = {.what = KPTI_NOTE_TASK, .name = name, .args = coroutine};
+    kpti_session *s = session;
+    uint64_t number;
+    atomic_fetch_add(&s->noting, 1);
+    number = add_note(s, &note);
+    atomic_fetch_sub(&s->noting, 1);
+    return number;
+}

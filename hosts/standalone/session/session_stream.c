@@ -1,0 +1,71 @@
+#include <errno.h>
+#include <unistd.h>
+
+#include "hosts/standalone/session/session_state.h"
+
+int kpti_session_begin_stream(kpti_session *s, const char *path)
+{
+    int error;
+    (void)snprintf(s->stream_path, sizeof s->stream_path, "%s", path);
+    error = kpti_kpt_create(&s->stream, path, 1, s->traced_pid, s->base_ns, kpt_str_of(s->info));
+    s->streams = s->stream_open = !error;
+    return error;
+}
+
+static void put_notes(kpti_session *s)
+{
+    pthread_mutex_lock(&s->notes_lock);
+    kpti_kpt_put_notes(&s->stream, &s->notes);
+    pthread_mutex_unlock(&s->notes_lock);
+}
+
+/* Once it is in the file it needn't be in memory. */
+static void put_gpu(kpti_session *s)
+{
+    s->gpu.log.counts.dropped += kpti_gpu_put(&s->stream, &s->gpu.log, &s->gpu_written);
+    kpti_gpu_log_forget(&s->gpu.log);
+}
+
+kpt_status kpti_session_sink(void *session, const kpt_chunk *chunk)
+{
+    kpti_session *s = session;
+    /* A child must not write its parent's file; a tracer that is destroyed has nothing more to say. */
+    if (!s->stream_open || s->pid != getpid()) return KPT_E_IO;
+    return kpti_kpt_put_chunk(&s->stream, chunk);
+}
+
+void kpti_session_flush(kpti_session *s)
+{
+    if (!s->stream_open) return;
+    if (kpti_has_chunks(&s->tracer)) (void)s->tracer.ops->get_chunks(s->tracer.self, NULL);
+    put_notes(s);
+    kpti_gpu_collect(&s->gpu);
+    put_gpu(s);
+}
+
+kpt_status kpti_session_fail_replaced(const kpti_session *s, kpti_session_error *error)
+{
+    return kpti_session_fail(error, KPT_E_IO,
+                             "%.180s was replaced or removed since the trace was written there",
+                             s->stream_path);
+}
+
+kpt_status kpti_session_end_stream(kpti_session *s, kpti_session_error *error)
+{
+    uint64_t lost;
+    int os_error;
+    if (!s->stream_open) return KPT_OK;
+    s->stream_open = 0;
+    put_notes(s);
+    put_gpu(s);
+    if (s->gpu.stopped) kpti_gpu_put_counts(&s->stream, &s->gpu.log);
+    lost = s->stream.lost_bytes;
+    os_error = kpti_kpt_close(&s->stream, 1);
+    if (!os_error) return KPT_OK;
+    if (os_error == ESTALE) return kpti_session_fail_replaced(s, error);
+    (void)kpti_session_fail(
+        error, KPT_E_IO, "%.180s: %s; %llu events were lost, the rest of the file is whole",
+        s->stream_path, strerror(os_error), (unsigned long long)(lost / sizeof(uint64_t)));
+    error->os_error = os_error;
+    return KPT_E_IO;
+}

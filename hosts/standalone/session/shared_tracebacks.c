@@ -1,0 +1,97 @@
+#include "hosts/standalone/session/shared_tracebacks.h"
+
+#include <stdlib.h>
+
+#include "hosts/standalone/plugin_client.h"
+
+typedef struct gatherer {
+    kpti_door door; /* the plugin knows its address */
+    kpt_tracebacks object;
+} gatherer;
+
+static gatherer *the_gatherer; /* atomic */
+
+const kpt_tracebacks *kpti_tracebacks(void)
+{
+    const gatherer *made = __atomic_load_n(&the_gatherer, __ATOMIC_ACQUIRE);
+    return made ? &made->object : NULL;
+}
+
+/* --- making it -------------------------------------------------------------------------------- */
+
+static kpt_status fail_of_plugin(const gatherer *g, kpt_status status, kpti_session_error *error)
+{
+    (void)kpti_session_fail_of(error, status, "tracebacks can't be gathered",
+                               g->door.info.last_error, g->door.info.self);
+    if (status != KPT_E_MEMORY) error->status = KPT_E_STATE; /* nobody's argument is wrong */
+    return error->status;
+}
+
+static kpt_status make_object(gatherer *g, kpt_generated_fn generated, kpti_session_error *error)
+{
+    const kpt_plugin_info *info = &g->door.info;
+    kpt_traceback_maker maker;
+    kpt_tracebacks_args args;
+    kpt_status status;
+    KPT_INIT(&maker);
+    KPT_INIT(&args);
+    KPT_INIT(&g->object);
+    args.generated = generated;
+    status = info->get_extension(info->self, kpt_str_of(KPT_EXT_TRACEBACK), &maker);
+    if (status == KPT_OK) status = maker.make(info->self, &args, &g->object);
+    if (status != KPT_OK) return fail_of_plugin(g, status, error);
+    if (!(g->object.flags & KPT_OBJECT_NOOP)) return KPT_OK;
+    (void)kpti_session_fail_of(error, KPT_E_STATE, "tracebacks can't be gathered",
+                               g->object.ops->last_error, g->object.self);
+    (void)g->object.ops->destroy(g->object.self);
+    return KPT_E_STATE;
+}
+
+/* With its door open; NULL with an error. */
+static gatherer *make_gatherer(const char *plugin, kpt_generated_fn generated,
+                               kpti_session_error *error)
+{
+    gatherer *g = calloc(1, sizeof *g);
+    if (!g) {
+        (void)kpti_session_fail(error, KPT_E_MEMORY, "no memory for tracebacks");
+        return NULL;
+    }
+    if (kpti_door_open(&g->door, plugin, error) == KPT_OK) {
+        if (make_object(g, generated, error) == KPT_OK) return g;
+        kpti_door_close(&g->door);
+    }
+    free(g);
+    return NULL;
+}
+
+const kpt_tracebacks *kpti_tracebacks_make(const char *plugin, kpt_generated_fn generated,
+                                           kpti_session_error *error)
+{
+    gatherer *made = make_gatherer(plugin, generated, error);
+    gatherer *first = NULL;
+    if (!made) return NULL;
+    if (__atomic_compare_exchange_n(&the_gatherer, &first, made, 0, __ATOMIC_ACQ_REL,
+                                    __ATOMIC_ACQUIRE))
+        return &made->object;
+    (void)made->object.ops->destroy(made->object.self);
+    kpti_door_close(&made->door);
+    free(made);
+    return &first->object;
+}
+
+/* --- what it tells ---------------------------------------------------------------------------- */
+
+int kpti_symbols_are_whole(const kpt_symbols *symbols, uint64_t count)
+{
+    if (symbols->struct_size < KPT_SYMBOLS_V1_SIZE || symbols->symbol_stride < KPT_SYMBOL_V1_SIZE ||
+        symbols->span_count != count)
+        return 0;
+    for (uint64_t i = 0; i < symbols->frame_count; i++)
+        if (symbols->frames[i] >= symbols->symbol_count) return 0;
+    for (uint64_t i = 0; i < count; i++) {
+        const kpt_symbol_span span = symbols->spans[i];
+        if (span.count > symbols->frame_count || span.first > symbols->frame_count - span.count)
+            return 0;
+    }
+    return 1;
+}

@@ -1,0 +1,379 @@
+#include "hosts/torch/execution_trace/op_callbacks.h"
+
+#include <ATen/record_function.h>
+#include <Python.h>
+#include <cxxabi.h>
+#include <pthread.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <utility>
+
+#include "hosts/torch/execution_trace/collectives.h"
+#include "hosts/torch/execution_trace/ivalues.h"
+#include "hosts/torch/execution_trace/op_texts.h"
+#include "hosts/torch/execution_trace/tape_writer.h"
+#include "hosts/torch/execution_trace/tensor_identity.h"
+#include "hosts/torch/thread_local_ptr.h"
+
+namespace kpytrace
+{
+
+namespace
+{
+
+enum { MOST_OBSERVERS = 8 };
+
+// Who is told: those of the first so many slots that are there.
+std::array<std::atomic<const Observer *>, MOST_OBSERVERS> told{};
+std::atomic<size_t> told_end{0};
+
+// Only who begins and ends takes it; torch's own lock is taken under it.
+std::mutex told_lock;
+at::CallbackHandle told_handle = at::INVALID_CALLBACK_HANDLE;
+
+// An operator that has begun, with its number for each observer that records it.
+struct Begun : at::ObserverContext {
+    struct One {
+        const kpt_observer *observer;
+        uint64_t id;
+    };
+
+    [[gnu::hot]] ~Begun() override {}
+
+    // From, and to, what the thread has spare.
+    static void *operator new(size_t size);
+    static void operator delete(void *block);
+
+    uint32_t outputs = 0;
+    unsigned exceptions = 0;
+    const kpt_tape *tape = nullptr; // that the first one's is on
+    uint32_t count = 0;
+    std::array<One, MOST_OBSERVERS> numbers; // COUNT of them
+};
+
+// What a thread reports with.
+class Reporter
+{
+  public:
+    static Reporter &here()
+    {
+        return OfThread<Reporter>::here();
+    }
+
+    Reporter() {}
+    ~Reporter()
+    {
+        while (spare_)
+            ::operator delete(std::exchange(spare_, spare_->next));
+    }
+    Reporter(const Reporter &) = delete;
+    Reporter &operator=(const Reporter &) = delete;
+
+    // Where operators are written for OBSERVER; null: nowhere.
+    Tape *tape_for(const Observer &observer)
+    {
+        if (&observer != tape_for_) {
+            tape_.set(observer.tape());
+            tape_for_ = &observer;
+        }
+        return tape_.get() ? &tape_ : nullptr;
+    }
+    // It is asked for again, as it may be another one: after a fork.
+    void forget_tape()
+    {
+        tape_for_ = nullptr;
+    }
+    Tape &tape()
+    {
+        return tape_;
+    }
+    Values &values()
+    {
+        return values_;
+    }
+
+    // std::uncaught_exceptions(), from where the C++ ABI has it for this thread: asking takes calls into two
+    // libraries.
+    unsigned uncaught_exceptions() const
+    {
+        return exceptions_->uncaught;
+    }
+
+    // Memory for a Begun. Where operators begin on one thread and end on another, the latter's would be ever
+    // more.
+    void *take(size_t size)
+    {
+        if (!spare_) return ::operator new(size);
+        spare_count_--;
+        return std::exchange(spare_, spare_->next);
+    }
+    void give_back(void *block)
+    {
+        if (spare_count_ == MOST_SPARE) return ::operator delete(block);
+        spare_count_++;
+        spare_ = new (block) Spare{spare_};
+    }
+
+  private:
+    enum { MOST_SPARE = 64 };
+
+    struct Spare {
+        Spare *next;
+    };
+    struct Exceptions { // __cxa_eh_globals
+        void *caught;
+        unsigned uncaught;
+    };
+
+    const Exceptions *const exceptions_ =
+        reinterpret_cast<const Exceptions *>(abi::__cxa_get_globals());
+    const Observer *tape_for_ = nullptr;
+    Spare *spare_ = nullptr;
+    size_t spare_count_ = 0;
+    Tape tape_;
+    Values values_;
+};
+
+[[gnu::hot]] void *Begun::operator new(size_t size)
+{
+    return Reporter::here().take(size);
+}
+
+[[gnu::hot]] void Begun::operator delete(void *block)
+{
+    Reporter::here().give_back(block);
+}
+
+// Of a stack of boxed values, the last ones are the function's own.
+at::ArrayRef<const c10::IValue> last_of(at::ArrayRef<const c10::IValue> given, size_t count)
+{
+    return given.size() > count ? given.slice(given.size() - count) : given;
+}
+
+std::string_view base_name(std::string_view path)
+{
+    return path.substr(path.rfind('/') + 1); // all of it where there is none
+}
+
+// What compilers say of a kernel, beside its arguments; the stream goes behind those.
+void add_kernel(const at::RecordFunction &function, Values &values, kpt_op &op, kpt_value *room)
+{
+    const auto said = function.kwinputs();
+    const auto text_of = [&said](const char *name) -> std::string_view {
+        const auto found = said.find(name);
+        return found != said.end() && found->second.isString() ? found->second.toStringRef()
+                                                               : std::string_view();
+    };
+    if (said.empty()) return;
+    op.kernel_backend = values.copied(text_of("kernel_backend"));
+    op.kernel_file = values.copied(base_name(text_of("kernel_file")));
+    const auto stream = said.find("stream");
+    if (text_of("kernel_backend") != "triton" || stream == said.end() || !stream->second.isInt())
+        return;
+    *room = {};
+    room->kind = KPT_VALUE_STREAM;
+    room->number = stream->second.toInt();
+    op.value_count++;
+}
+
+[[gnu::noinline]] bool has_keywords(const at::RecordFunction &function)
+{
+    return !function.kwinputs().empty();
+}
+
+// Whether an observer that has all of an operator's values has all that there is to tell of FUNCTION.
+bool has_only_values(const at::RecordFunction &function, const Called &called)
+{
+    return !function.isNcclMeta() &&
+           (called.has_schema || function.scope() == at::RecordScope::BACKWARD_FUNCTION ||
+            !has_keywords(function));
+}
+
+kpt_op described(const at::RecordFunction &function, const FunctionTexts &texts, Values &values)
+{
+    kpt_op op = common_of(function, texts);
+    op.record_id = function.handle();
+    op.sequence = function.seqNr();
+    if (function.isNcclMeta()) {
+        const auto attrs = collective_attrs(values);
+        op.attrs = attrs.data();
+        op.attr_count = attrs.size();
+    }
+    return op;
+}
+
+// The operator's number for OBSERVER; 0: it is not recorded.
+uint64_t begin_for(const Observer &observer, const at::RecordFunction &function,
+                   at::ArrayRef<const c10::IValue> inputs, Values &values, kpt_op op)
+{
+    const kpt_observer &to = observer.plugins();
+    kpt_value *converted = values.convert(inputs, observer.wants_elements_of(op.name), 1);
+    uint64_t id = 0;
+    op.values = converted;
+    op.value_count = inputs.size();
+    if (!op.schema.size) add_kernel(function, values, op, converted + inputs.size());
+    return to.ops->begin_op(to.self, &op, &id) == KPT_OK ? id : 0;
+}
+
+// Tells the observers of the slots from FIRST on.
+[[gnu::noinline]] void begin_in_full(const at::RecordFunction &function, const FunctionTexts &texts,
+                                     at::ArrayRef<const c10::IValue> inputs, size_t first,
+                                     Reporter &here, Begun &begun)
+{
+    Values::Scope scope(here.values());
+    const kpt_op op = described(function, texts, here.values());
+    const size_t end = told_end.load(std::memory_order_relaxed);
+    for (size_t i = first; i < end; i++) {
+        const Observer *observer = told[i].load(std::memory_order_acquire);
+        if (!observer) continue;
+        const uint64_t id = begin_for(*observer, function, inputs, here.values(), op);
+        if (id) begun.numbers[begun.count++] = {&observer->plugins(), id};
+    }
+}
+
+// The first observer's, which is the only one mostly, on its tape; false: it is not there.
+[[gnu::hot]] bool begin_on_tape(const at::RecordFunction &function, Called &called,
+                                at::ArrayRef<const c10::IValue> inputs, Reporter &here,
+                                Begun &begun)
+{
+    const Observer *observer = told[0].load(std::memory_order_acquire);
+    Tape *tape = observer ? here.tape_for(*observer) : nullptr;
+    if (!tape || !called.key || !has_only_values(function, called) ||
+        observer->wants_elements_of(called.texts->name))
+        return false;
+    begun.tape = tape->get(); // first: what runs when the record is whole may have another one
+    const uint64_t id = tape->begin(function, called, inputs);
+    if (!id) {
+        begun.tape = nullptr;
+        here.forget_tape();
+        return false;
+    }
+    begun.numbers[0] = {&observer->plugins(), id};
+    begun.count = 1;
+    return true;
+}
+
+[[gnu::hot]] std::unique_ptr<at::ObserverContext> begin_operator(const at::RecordFunction &function)
+{
+    const size_t end = told_end.load(std::memory_order_relaxed);
+    if (!end) return nullptr;
+    try {
+        Reporter &here = Reporter::here();
+        std::unique_ptr<Begun> begun(new Begun); // not zeroed first
+        Called &called = called_of(function);
+        // Asking for the stack may run other operators, and CALLED then be one of those.
+        const FunctionTexts &texts = *called.texts;
+        const auto inputs = last_of(function.inputs(), called.inputs);
+        begun->outputs = called.outputs;
+        const size_t told_already = begin_on_tape(function, called, inputs, here, *begun);
+        if (told_already < end) begin_in_full(function, texts, inputs, told_already, here, *begun);
+        begun->exceptions = here.uncaught_exceptions();
+        return begun;
+    } catch (const std::exception &) { // no memory; the operator goes on
+        return nullptr;
+    }
+}
+
+[[gnu::noinline]] void end_in_full(const Begun &begun, at::ArrayRef<const c10::IValue> outputs,
+                                   bool raised, uint32_t first, Values &values)
+{
+    Values::Scope scope(values);
+    kpt_op op;
+    KPT_INIT(&op);
+    op.values = values.convert(outputs, false);
+    op.value_count = outputs.size();
+    for (uint32_t i = first; i < begun.count; i++) {
+        const kpt_observer &to = *begun.numbers[i].observer;
+        (void)to.ops->end_op(to.self, begun.numbers[i].id, &op,
+                             raised ? kpt_str_of("raised") : kpt_str{});
+    }
+}
+
+[[gnu::hot]] void end_operator(const at::RecordFunction &function, at::ObserverContext *context)
+{
+    const auto *begun = static_cast<const Begun *>(context);
+    if (!begun || !begun->count) return;
+    try {
+        Reporter &here = Reporter::here();
+        const bool raised = here.uncaught_exceptions() > begun->exceptions;
+        const auto &all = function.outputs();
+        const auto outputs =
+            last_of(at::ArrayRef<const c10::IValue>(all.data(), all.size()), begun->outputs);
+        const uint32_t told_already = begun->tape && begun->tape == here.tape().get() && !raised &&
+                                      here.tape().end(begun->numbers[0].id, outputs);
+        if (told_already < begun->count)
+            end_in_full(*begun, outputs, raised, told_already, here.values());
+    } catch (const std::exception &) { // no memory; its observers end it with its parent
+    }
+}
+
+at::CallbackHandle add_callbacks()
+{
+    using Scope = at::RecordScope;
+    return at::addGlobalCallback(
+        at::RecordFunctionCallback(begin_operator, end_operator)
+            .needsInputs(true)
+            .needsOutputs(true)
+            .needsIds(true)
+            .scopes({Scope::FUNCTION, Scope::BACKWARD_FUNCTION, Scope::TORCHSCRIPT_FUNCTION,
+                     Scope::CUSTOM_CLASS, Scope::USER_SCOPE, Scope::LITE_INTERPRETER,
+                     Scope::STATIC_RUNTIME_OP, Scope::STATIC_RUNTIME_MODEL}));
+}
+
+// Nobody is in the middle of changing a table when a process forks.
+void hold_tables()
+{
+    identities_hold();
+    texts_hold();
+}
+
+void release_tables()
+{
+    texts_release();
+    identities_release();
+}
+
+// The plugin's observers have ended in the child; so has what the parent's threads were in.
+void observing_forked()
+{
+    for (auto &slot : told)
+        slot = nullptr;
+    told_end = 0;
+    new (&told_lock) std::mutex;
+    release_tables();
+}
+
+} // namespace
+
+bool begin_observing(const Observer &observer)
+{
+    static const int hooked = pthread_atfork(hold_tables, release_tables, observing_forked);
+    (void)hooked;
+    texts_watch();
+    std::lock_guard<std::mutex> guard(told_lock);
+    const auto slot = std::find(told.begin(), told.end(), nullptr);
+    if (slot == told.end()) return false;
+    *slot = &observer;
+    told_end = std::max<size_t>(told_end, static_cast<size_t>(slot - told.begin()) + 1);
+    if (told_handle == at::INVALID_CALLBACK_HANDLE) told_handle = add_callbacks();
+    return true;
+}
+
+void end_observing(const Observer &observer)
+{
+    std::lock_guard<std::mutex> guard(told_lock);
+    for (auto &slot : told)
+        if (slot == &observer) slot = nullptr;
+    while (told_end && !told[told_end - 1])
+        told_end--;
+    if (told_end || told_handle == at::INVALID_CALLBACK_HANDLE) return;
+    // torch's list of callbacks may be gone before an observer that is left running at exit.
+    if (Py_IsInitialized()) at::removeCallback(told_handle);
+    told_handle = at::INVALID_CALLBACK_HANDLE;
+}
+
+} // namespace kpytrace

@@ -1,0 +1,139 @@
+#include "hosts/torch/execution_trace/py_observer.h"
+
+#include <torch/csrc/autograd/python_variable.h>
+
+#include "hosts/torch/execution_trace/observer.h"
+#include "hosts/torch/execution_trace/tensor_identity.h"
+
+namespace kpytrace
+{
+
+namespace
+{
+
+const char OBSERVER_CAPSULE[] = "kpytrace.observer";
+
+// Lets others run: an observer waits for threads, which may wait for the GIL.
+template <class Call> auto without_gil(Call call)
+{
+    PyThreadState *state = PyEval_SaveThread();
+    auto result = call();
+    PyEval_RestoreThread(state);
+    return result;
+}
+
+PyObject *os_error(const std::string &text)
+{
+    PyErr_SetString(PyExc_OSError, text.c_str());
+    return nullptr;
+}
+
+void free_observer(PyObject *capsule)
+{
+    auto *observer = static_cast<Observer *>(PyCapsule_GetPointer(capsule, OBSERVER_CAPSULE));
+    (void)without_gil([observer] {
+        give_back_observer(observer);
+        return 0;
+    });
+}
+
+PyDoc_STRVAR(observer_doc, "observer(plugin, stacks, ranges, data_ops) -> a capsule");
+PyObject *observer(PyObject *, PyObject *args)
+{
+    const char *plugin;
+    int stacks;
+    int ranges;
+    const char *data_ops;
+    if (!PyArg_ParseTuple(args, "spps", &plugin, &stacks, &ranges, &data_ops)) return nullptr;
+    ObserverSettings settings{plugin, stacks != 0, ranges != 0, data_ops};
+    std::string why;
+    Observer *taken = take_observer(std::move(settings), why); // stacks are prepared, with the GIL
+    if (!taken) return os_error(why);
+    PyObject *capsule = PyCapsule_New(taken, OBSERVER_CAPSULE, free_observer);
+    if (!capsule) give_back_observer(taken);
+    return capsule;
+}
+
+// CALL with the observer in CAPSULE, and what it answers in Python.
+template <class Call> PyObject *controlled(PyObject *capsule, Call call)
+{
+    auto *self = static_cast<Observer *>(PyCapsule_GetPointer(capsule, OBSERVER_CAPSULE));
+    if (!self) return nullptr;
+    if (!without_gil([self, &call] { return call(*self); })) return os_error(self->error());
+    Py_RETURN_NONE;
+}
+
+// For PyArg_ParseTuple.
+int read_path(PyObject *given, void *to)
+{
+    PyObject *bytes;
+    if (!PyUnicode_FSConverter(given, &bytes)) return 0;
+    static_cast<std::string *>(to)->assign(PyBytes_AS_STRING(bytes),
+                                           static_cast<size_t>(PyBytes_GET_SIZE(bytes)));
+    Py_DECREF(bytes);
+    return 1;
+}
+
+PyDoc_STRVAR(open_observer_doc, "open_observer(observer, path)");
+PyObject *open_observer(PyObject *, PyObject *args)
+{
+    PyObject *capsule;
+    std::string path;
+    if (!PyArg_ParseTuple(args, "OO&", &capsule, read_path, &path)) return nullptr;
+    return controlled(capsule, [&path](Observer &self) { return self.open(path); });
+}
+
+PyDoc_STRVAR(recover_trace_doc, "recover_trace(observer, journal, path)");
+PyObject *recover_trace(PyObject *, PyObject *args)
+{
+    PyObject *capsule;
+    std::string journal;
+    std::string path;
+    if (!PyArg_ParseTuple(args, "OO&O&", &capsule, read_path, &journal, read_path, &path))
+        return nullptr;
+    return controlled(capsule, [&](Observer &self) { return self.recover(journal, path); });
+}
+
+PyDoc_STRVAR(start_observer_doc, "start_observer(observer)");
+PyObject *start_observer(PyObject *, PyObject *capsule)
+{
+    return controlled(capsule, [](Observer &self) { return self.start(); });
+}
+
+PyDoc_STRVAR(stop_observer_doc, "stop_observer(observer)");
+PyObject *stop_observer(PyObject *, PyObject *capsule)
+{
+    return controlled(capsule, [](Observer &self) { return self.stop(); });
+}
+
+PyDoc_STRVAR(close_observer_doc, "close_observer(observer): its file is complete");
+PyObject *close_observer(PyObject *, PyObject *capsule)
+{
+    return controlled(capsule, [](Observer &self) { return self.close(); });
+}
+
+PyDoc_STRVAR(forget_tensor_doc, "forget_tensor(tensor): no weak reference to it is ours");
+PyObject *forget_tensor(PyObject *, PyObject *tensor)
+{
+    if (!THPVariable_Check(tensor)) {
+        PyErr_SetString(PyExc_TypeError, "a tensor is needed");
+        return nullptr;
+    }
+    forget(THPVariable_Unpack(tensor).unsafeGetTensorImpl());
+    Py_RETURN_NONE;
+}
+
+} // namespace
+
+PyMethodDef observer_calls[] = {
+    {"observer", observer, METH_VARARGS, observer_doc},
+    {"open_observer", open_observer, METH_VARARGS, open_observer_doc},
+    {"start_observer", start_observer, METH_O, start_observer_doc},
+    {"stop_observer", stop_observer, METH_O, stop_observer_doc},
+    {"close_observer", close_observer, METH_O, close_observer_doc},
+    {"recover_trace", recover_trace, METH_VARARGS, recover_trace_doc},
+    {"forget_tensor", forget_tensor, METH_O, forget_tensor_doc},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+} // namespace kpytrace

@@ -1,0 +1,14 @@
+// py_observer.h: observers for the package: functions of the shim's module, on a capsule.
+#ifndef KPTI_HOSTS_TORCH_EXECUTION_TRACE_PY_OBSERVER_H
+#define KPTI_HOSTS_TORCH_EXECUTION_TRACE_PY_OBSERVER_H
+
+#include <Python.h>
+
+namespace kpytrace
+{
+
+// Their rows, with an empty one at the end.
+extern PyMethodDef observer_calls[];
+
+} // namespace kpytrace
+#endif

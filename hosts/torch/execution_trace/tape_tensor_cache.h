@@ -1,0 +1,123 @@
+// tape_tensor_cache.h: the tensors that a thread has on its tape, and where. What was told of one is kept, so that its place alone
+// is told as long as that is true. Of one thread.
+#ifndef KPTI_HOSTS_TORCH_EXECUTION_TRACE_TAPE_TENSOR_CACHE_H
+#define KPTI_HOSTS_TORCH_EXECUTION_TRACE_TAPE_TENSOR_CACHE_H
+
+#include <c10/core/StorageImpl.h>
+#include <c10/core/TensorImpl.h>
+
+#include <array>
+#include <cstddef>
+#include <memory>
+
+#include "hosts/torch/execution_trace/tensor_identity.h"
+
+namespace kpytrace
+{
+
+// What a tensor tells that has no symbolic sizes, and as many strides: looked at once, since another thread may
+// change it.
+struct Extents {
+    int64_t offset;
+    int64_t count;
+    c10::IntArrayRef sizes;
+    c10::IntArrayRef strides;
+};
+
+// Small, so that a thread's are on few pages: what they push out of the processor's caches costs more than to read
+// them. Up to two dimensions it is one line of these.
+class alignas(64) Told
+{
+  public:
+    // Whether it is NOW, as it is, on the tape of this SERIAL.
+    bool holds(const c10::TensorImpl &now, uint32_t serial) const;
+    uint32_t place() const
+    {
+        return place_;
+    }
+    // Whether a tensor can be kept that has so many dimensions, and numbers with no other BITS.
+    static bool may_keep(size_t dimensions, uint64_t bits)
+    {
+        return dimensions <= MOST_DIMENSIONS && !(bits >> 31);
+    }
+    // From now on it is NOW.
+    void keep(const c10::TensorImpl &now, const c10::StorageImpl *storage, const Extents &extents,
+              uint32_t epoch, uint32_t serial, uint32_t place);
+    void forget()
+    {
+        tensor_ = nullptr;
+    }
+
+  private:
+    enum { MOST_DIMENSIONS = 8 };
+
+    struct Extent {
+        int32_t size;
+        int32_t stride;
+    };
+
+    const c10::TensorImpl *tensor_ = nullptr; // null: none
+    const c10::StorageImpl *storage_ = nullptr;
+    c10::DispatchKeySet keys_;
+    uint32_t epoch_ = 0; // of the identities
+    uint32_t serial_ = 0;
+    uint32_t place_ = 0;
+    int32_t offset_elements_ = 0;
+    caffe2::TypeMeta dtype_;
+    c10::Device device_{c10::DeviceType::CPU};
+    uint16_t dimensions_ = 0;
+    std::array<Extent, MOST_DIMENSIONS> extents_{};
+
+    friend class ToldTensors;
+};
+
+class ToldTensors
+{
+  public:
+    // Where TENSOR would be.
+    Told &slot_of(const c10::TensorImpl *tensor)
+    {
+        return slots_[Epochs::mixed(tensor) >> (64 - BITS)];
+    }
+
+    // SLOT is of a record that may still be given up.
+    void note(const Told &slot)
+    {
+        if (new_count_ < new_.size())
+            new_[new_count_] = static_cast<uint16_t>(&slot - slots_.get());
+        new_count_++;
+    }
+    // The record is on the tape,
+    void settle()
+    {
+        new_count_ = 0;
+    }
+    // or it is not.
+    void take_back();
+
+  private:
+    enum { BITS = 9 };
+    static_assert(sizeof(Told) == 128 && offsetof(Told, extents_) <= 64 - 2 * sizeof(Told::Extent));
+
+    std::unique_ptr<Told[]> slots_ = std::make_unique<Told[]>(1 << BITS);
+    size_t new_count_ = 0; // may be more than are noted
+    std::array<uint16_t, 28> new_;
+};
+
+inline bool Told::holds(const c10::TensorImpl &now, uint32_t serial) const
+{
+    if (tensor_ != &now || serial_ != serial || epoch_ != their_epoch(tensor_, storage_) ||
+        keys_ != now.key_set() || storage_ != now.unsafe_storage().unsafeGetStorageImpl() ||
+        now.has_symbolic_sizes_strides() || dtype_ != now.dtype() ||
+        device_ != storage_->device() || offset_elements_ != now.storage_offset())
+        return false;
+    const auto sizes = now.sizes();
+    const auto strides = now.strides();
+    if (dimensions_ != sizes.size() || dimensions_ != strides.size()) return false;
+    for (size_t i = 0; i < dimensions_; i++)
+        if (extents_[i].size != sizes[i] || extents_[i].stride != strides[i]) return false;
+    return true;
+}
+
+} // namespace kpytrace
+#endif

@@ -1,0 +1,237 @@
+#include "hosts/torch/execution_trace/tensor_identity.h"
+
+#include <algorithm>
+#include <mutex>
+#include <vector>
+
+namespace kpytrace
+{
+
+namespace
+{
+
+using Target = c10::intrusive_ptr_target;
+
+// Of many that were not looked at for a while, so many are fetched ahead.
+enum { AHEAD = 6 };
+
+void hold(Target *target)
+{
+    c10::raw::weak_intrusive_ptr::incref(target);
+}
+
+bool is_dead(Target *target)
+{
+    return c10::raw::weak_intrusive_ptr::use_count(target) == 0;
+}
+
+// The numbers, by open addressing: a free slot has no target, and at most half of the slots are taken. A tensor
+// and a storage that both are held are never at the same address.
+class Table
+{
+  public:
+    Table()
+    {
+        Homes::move(slots_.data(), slots_.size());
+    }
+
+    // TARGET's number. One that is new is held, and is young. Nothing is due. Once in memory, for its two callers.
+    [[gnu::hot, gnu::noinline]] uint64_t number_of(Target *target)
+    {
+        size_t at = find(target);
+        if (slots_[at].target) return slots_[at].number;
+        if (count_ * 2 >= slots_.size()) {
+            resize(slots_.size() * 2);
+            at = find(target);
+        }
+        hold(target);
+        slots_[at] = {target, ++last_};
+        young_[young_count_++] = target;
+        count_++;
+        return last_;
+    }
+
+    // Whether there are young ones to look at, as most die young, before a tensor and its storage are numbered.
+    bool is_due() const
+    {
+        return young_count_ + 2 > young_.size();
+    }
+
+    // Of the young ones the older half is young no more; of these the dead ones leave, to GONE. They, and where the
+    // table has them, are fetched ahead.
+    void look(std::vector<Target *> &gone)
+    {
+        enum { HALF = YOUNG / 2 };
+        gone.reserve(gone.size() + HALF); // before anything is changed
+        for (size_t i = 0; i < HALF; i++) {
+            __builtin_prefetch(young_[i + AHEAD]);
+            Homes::fetch(young_[i + AHEAD]);
+            if (is_dead(young_[i])) gone.push_back(taken_out(find(young_[i])));
+        }
+        std::copy(young_.begin() + HALF, young_.begin() + young_count_, young_.begin());
+        young_count_ -= HALF;
+    }
+
+    // The dead ones leave, to GONE, when there are twice as many as lived the last time.
+    void tidy(std::vector<Target *> &gone)
+    {
+        if (count_ >= limit_) sweep(gone, [](Target *target) { return !is_dead(target); });
+    }
+
+    // Those that KEEP refuses leave, to GONE.
+    template <class Keep> void sweep(std::vector<Target *> &gone, Keep keep)
+    {
+        gone.reserve(gone.size() + count_); // before anything is changed
+        young_count_ = 0;
+        for (size_t at = 0; at < slots_.size(); at++)
+            while (slots_[at].target && !keep(slots_[at].target)) // another one may come there
+                gone.push_back(taken_out(at));
+        limit_ = std::max<size_t>(LEAST_LIMIT, count_ * 2);
+    }
+
+  private:
+    enum { FIRST = 512, LEAST_LIMIT = 1000, YOUNG = 128 };
+
+    using Slot = Homes::Slot;
+
+    size_t after(size_t at) const
+    {
+        return (at + 1) & (slots_.size() - 1);
+    }
+
+    // Where it would be if all slots were free.
+    size_t home_of(Target *target) const
+    {
+        return Homes::index(target, slots_.size());
+    }
+
+    // Where it is, or would be.
+    size_t find(Target *target) const
+    {
+        size_t at = home_of(target);
+        while (slots_[at].target && slots_[at].target != target)
+            at = after(at);
+        return at;
+    }
+
+    // Who is there leaves; what was known by its address is worth nothing from now on.
+    Target *taken_out(size_t at)
+    {
+        Target *target = slots_[at].target;
+        Epochs::advance(target);
+        erase(at);
+        return target;
+    }
+
+    // Those behind it move up, so that they are found as before.
+    void erase(size_t hole)
+    {
+        for (size_t at = after(hole); slots_[at].target; at = after(at)) {
+            const size_t mask = slots_.size() - 1;
+            if (((at - home_of(slots_[at].target)) & mask) < ((at - hole) & mask)) continue;
+            slots_[hole] = slots_[at];
+            hole = at;
+        }
+        slots_[hole] = Slot();
+        count_--;
+    }
+
+    [[gnu::noinline]] void resize(size_t size)
+    {
+        std::vector<Slot> old(size);
+        old.swap(slots_);
+        Homes::move(slots_.data(), slots_.size());
+        for (const Slot &slot : old)
+            if (slot.target) slots_[find(slot.target)] = slot;
+    }
+
+    std::vector<Slot> slots_ = std::vector<Slot>(FIRST);
+    std::array<Target *, YOUNG> young_{};
+    size_t young_count_ = 0;
+    size_t count_ = 0;
+    size_t limit_ = LEAST_LIMIT;
+    uint64_t last_ = UNDEFINED_TENSOR;
+};
+
+struct Known {
+    std::mutex lock; // nothing of torch's is freed under it
+    Table table;
+    // Dead ones that the table has no more. Who is numbered takes some of them along, whose memory the allocator may
+    // give to the next.
+    std::vector<Target *> gone;
+};
+
+[[gnu::hot]] Known &known()
+{
+    static Known *forever = new Known; // operators may run after static objects are gone
+    return *forever;
+}
+
+[[gnu::hot, gnu::noinline]] void look_at_young_locked(Known &k)
+{
+    k.table.look(k.gone);
+    k.table.tidy(k.gone);
+}
+
+// Gives the references back of all that are gone.
+void give_back_all(Known &k)
+{
+    std::vector<Target *> gone;
+    {
+        std::lock_guard<std::mutex> guard(k.lock);
+        gone.swap(k.gone);
+    }
+    for (size_t i = 0; i < gone.size(); i++) {
+        __builtin_prefetch(gone[std::min(i + AHEAD, gone.size() - 1)], 1);
+        c10::raw::weak_intrusive_ptr::decref(gone[i]);
+    }
+}
+
+} // namespace
+
+[[gnu::hot]] Identity identify(c10::TensorImpl *tensor, c10::StorageImpl *storage, Gone &gone)
+{
+    enum { AT_ONCE = 4 }; // more than are numbered, so that they get fewer
+    Known &k = known();
+    std::lock_guard<std::mutex> guard(k.lock);
+    if (k.table.is_due()) look_at_young_locked(k);
+    const uint64_t tensor_id = k.table.number_of(tensor);
+    const uint64_t storage_id = storage ? k.table.number_of(storage) : 0;
+    for (int i = 0; i < AT_ONCE && !k.gone.empty() && gone.has_room(); i++) {
+        gone.add(k.gone.back());
+        k.gone.pop_back();
+    }
+    return {tensor_id, storage_id, storage ? their_epoch(tensor, storage) : 0};
+}
+
+void forget(c10::TensorImpl *tensor)
+{
+    Known &k = known();
+    {
+        std::lock_guard<std::mutex> guard(k.lock);
+        k.table.sweep(k.gone, [tensor](const Target *target) { return target != tensor; });
+    }
+    give_back_all(k);
+}
+
+void forget_all()
+{
+    Known &k = known();
+    {
+        std::lock_guard<std::mutex> guard(k.lock);
+        k.table.sweep(k.gone, [](const Target *) { return false; });
+    }
+    give_back_all(k);
+}
+
+void identities_hold()
+{
+    known().lock.lock();
+}
+
+void identities_release()
+{
+    known().lock.unlock();
+}
+
+} // namespace kpytrace

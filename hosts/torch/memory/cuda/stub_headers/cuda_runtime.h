@@ -1,0 +1,2 @@
+/* cuda_runtime.h: see cuda_runtime_api.h */
+#include "hosts/torch/memory/cuda/stub_headers/cuda_runtime_api.h"

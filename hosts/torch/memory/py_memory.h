@@ -1,0 +1,17 @@
+// py_memory.h: the functions of the shim's module that have to do with memory.
+#ifndef KPTI_HOSTS_TORCH_MEMORY_PY_MEMORY_H
+#define KPTI_HOSTS_TORCH_MEMORY_PY_MEMORY_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+namespace kpytrace
+{
+
+extern PyMethodDef memory_methods[]; // ended by a row of nulls
+
+// What lies DISTANCE behind torch's THPVariableClass, which the package has looked up; 0: nothing.
+void *torch_address(long long distance);
+
+} // namespace kpytrace
+#endif

@@ -1,0 +1,35 @@
+// open_calls.h: the lines of the Python calls that were running when the recording began. The tracer
+// delivers these calls too, but with the line at which it first saw them.
+#ifndef KPTI_HOSTS_TORCH_PROFILER_OPEN_CALLS_H
+#define KPTI_HOSTS_TORCH_PROFILER_OPEN_CALLS_H
+
+#include <Python.h>
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "abi/kpt.h"
+
+namespace kpytrace
+{
+
+class OpenCalls
+{
+  public:
+    // Looks at all threads. The GIL is held.
+    void see();
+
+    // The line of a thread's call at DEPTH, from the outermost; 0: there is no such call of that name.
+    uint32_t line(uint64_t os_tid, uint32_t depth, kpt_str function) const;
+
+  private:
+    struct Call {
+        std::string function;
+        uint32_t line;
+    };
+    std::unordered_map<uint64_t, std::vector<Call>> threads_;
+};
+
+} // namespace kpytrace
+#endif

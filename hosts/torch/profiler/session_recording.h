@@ -1,0 +1,151 @@
+// session_recording.h: one recording: the tracer of one profiler session, with what the shim learned of its
+// threads and objects. Shared by torch's side, while the session lasts, and the exporter's, until
+// the file is written.
+#ifndef KPTI_HOSTS_TORCH_PROFILER_SESSION_RECORDING_H
+#define KPTI_HOSTS_TORCH_PROFILER_SESSION_RECORDING_H
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hosts/torch/plugin_client.h"
+#include "hosts/torch/profiler/exporter_view.h"
+#include "hosts/torch/profiler/open_calls.h"
+#include "hosts/torch/profiler/thread_numbers.h"
+#include "hosts/torch/profiler/torch_clock.h"
+#include "hosts/torch/profiler/watched_objects.h"
+
+namespace kpytrace
+{
+
+// What of the recording is handed to torch at the session's end.
+enum class Mode { ALL = 0, FULL = 1, FAST = 2 };
+
+// Which calls torch gets.
+enum class Wanted {
+    ALL,
+    MARKED,                // calls with an operator or an annotation in them
+    MARKED_AND_COLLECTIONS // these, and garbage collections
+};
+
+// What install was given. Strings and code objects are owned.
+struct Settings {
+    std::string plugin;
+    Mode mode = Mode::FULL;
+    bool late_threads = true;
+    uint32_t tool_id = 0;
+    std::vector<std::string> prefixes;
+    struct Watched {
+        Watch what;
+        PyCodeObject *code;
+    };
+    std::vector<Watched> watched;
+};
+
+// Record INDEX of an array whose records are STRIDE bytes long.
+template <class T> const T &record_at(const T *array, uint32_t stride, uint32_t index)
+{
+    return *reinterpret_cast<const T *>(reinterpret_cast<const char *>(array) +
+                                        size_t{stride} * index);
+}
+
+// The line that torch shows for a call: a module's code begins before its first line.
+uint32_t start_line(const kpt_activity &activity, const kpt_name &name);
+
+class Recorder
+{
+  public:
+    // Begins to record; the GIL is taken for it. QUEUE may be null, else it must outlive end().
+    // The result is never null: where nothing can be recorded, error() says why.
+    static std::shared_ptr<Recorder> start(std::shared_ptr<const Settings> settings,
+                                           torch::profiler::impl::RecordQueue *queue);
+
+    bool records() const
+    {
+        return bond_.records();
+    }
+    const std::string &error() const
+    {
+        return bond_.error();
+    }
+    const Settings &settings() const
+    {
+        return *settings_;
+    }
+    torch::profiler::impl::RecordQueue *queue()
+    {
+        return queue_;
+    }
+    Bond &bond()
+    {
+        return bond_;
+    }
+    Threads &threads()
+    {
+        return threads_;
+    }
+    Objects &objects()
+    {
+        return objects_;
+    }
+    const OpenCalls &open_calls() const
+    {
+        return open_calls_;
+    }
+
+    // Begins, goes on and ends; annotations and operators are marked meanwhile.
+    bool stop();
+    bool restart();
+
+    // A file's name without the folder that torch leaves out.
+    std::string_view trimmed(std::string_view path) const;
+
+    // The session has ended: how its clock is read, and when its open calls end. An empty converter
+    // stands for the plugin's own.
+    void set_times(const TimeConverter &converter, int64_t end_ns);
+
+    // A delivery with these times.
+    kpt_delivery delivery(uint32_t order, uint32_t flags, kpt_batch_fn sink, void *sink_ctx);
+
+    // torch got none of these yet, and may be given them as long as this lives; once.
+    void owe(Wanted wanted);
+    std::optional<Wanted> take_owed();
+    bool handed_late() const
+    {
+        return handed_late_;
+    }
+
+    // torch is done with it: its queue is not touched again, nor any Python.
+    void end();
+
+    const kpti_torch_recording *lent();
+
+  private:
+    explicit Recorder(std::shared_ptr<const Settings> settings);
+    bool make();
+    void begin_marks_if_it_records();
+    static uint64_t attach(void *ctx, uint64_t os_tid);
+    static uint64_t watched(void *ctx, uint64_t watch, void *self, uint64_t call_id);
+    static void log(void *ctx, uint32_t level, kpt_str text);
+    static void convert(void *ctx, const uint64_t *ticks, int64_t *ns, uint64_t count);
+
+    std::shared_ptr<const Settings> settings_;
+    torch::profiler::impl::RecordQueue *queue_ = nullptr;
+    Threads threads_;
+    Objects objects_;
+    OpenCalls open_calls_;
+    uint64_t begin_ticks_ = 0;
+    std::optional<Clock> clock_;
+    int64_t end_ns_ = 0;
+    std::optional<Wanted> owed_;
+    bool handed_late_ = false;
+    bool may_be_refused_ = false; // what is made now: then log says nothing
+    std::vector<kpt_str> prefixes_;
+    kpti_torch_recording lent_{};
+    Bond bond_; // last: its tracer calls back into the others until it is gone
+};
+
+} // namespace kpytrace
+#endif

@@ -1,0 +1,70 @@
+// thread_numbers.h: the threads of a recording as torch knows them: its own number, the process and thread
+// that Kineto writes, and the order in which the interpreter had them at the start ("Python thread").
+#ifndef KPTI_HOSTS_TORCH_PROFILER_THREAD_NUMBERS_H
+#define KPTI_HOSTS_TORCH_PROFILER_THREAD_NUMBERS_H
+
+#include <Python.h>
+#include <torch/csrc/profiler/collection.h>
+
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "abi/kpt.h"
+
+namespace kpytrace
+{
+
+// Python 3.10 does not keep a thread's OS id: there all threads count as late.
+template <class State> auto os_tid_of(State *state, int) -> decltype(state->native_thread_id)
+{
+    return state->native_thread_id;
+}
+
+template <class State> unsigned long os_tid_of(State *, long)
+{
+    return 0;
+}
+
+// Calls VISIT with each thread state of the interpreter, newest first. The GIL is held, and VISIT keeps
+// it. Python 3.11 links a state before it has filled it: those behind one of our own are whole.
+template <class Visit> void each_thread_state(Visit visit)
+{
+    PyThreadState *own = PyThreadState_New(PyThreadState_GetInterpreter(PyThreadState_Get()));
+    if (!own) return;
+    for (auto *state = PyThreadState_Next(own); state; state = PyThreadState_Next(state))
+        visit(state);
+    PyThreadState_Clear(own);
+    PyThreadState_Delete(own);
+}
+
+struct Thread {
+    uint64_t tid = 0; // torch's, by which it builds its trees
+    torch::profiler::impl::kineto::DeviceAndResource where{};
+    size_t python_tid = 0;
+    bool late = false; // began while we recorded
+};
+
+class Threads
+{
+  public:
+    // The threads that are there: newest first, as the interpreter lists them. The GIL is held.
+    void list_present();
+
+    // The calling thread is about to record; the answer is its host_value. QUEUE may be null.
+    uint64_t attach(torch::profiler::impl::RecordQueue *queue, uint64_t os_tid);
+
+    // What is known of a delivered thread, also of one that never had an event of its own.
+    Thread of(const kpt_thread &thread);
+
+  private:
+    void number_locked(Thread &thread, uint64_t os_tid);
+
+    std::mutex lock_; // threads attach at any time; nothing is called under it
+    std::unordered_map<uint64_t, size_t> numbers_;
+    size_t present_ = 0;
+    std::vector<Thread> attached_;
+};
+
+} // namespace kpytrace
+#endif

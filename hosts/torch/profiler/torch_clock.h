@@ -1,0 +1,42 @@
+// torch_clock.h: torch's own conversion of ticks to Unix time, kept for as long as a recording lives. The
+// function that torch lends refers to what is gone when the session is; but it is a straight line,
+// rounded down, and so a few thousand of its values tell it. It agrees with torch's to the nanosecond:
+// at equal ticks, which coarse counters have, an operator and the call around it must not cross.
+#ifndef KPTI_HOSTS_TORCH_PROFILER_TORCH_CLOCK_H
+#define KPTI_HOSTS_TORCH_PROFILER_TORCH_CLOCK_H
+
+#include <c10/util/ApproximateClock.h>
+
+#include <cstdint>
+#include <functional>
+
+namespace kpytrace
+{
+
+using TimeConverter = std::function<c10::time_t(c10::approx_time_t)>;
+
+class Clock
+{
+  public:
+    Clock() = default;
+
+    // The same as CONVERTER for ticks between BEGIN and END.
+    Clock(const TimeConverter &converter, uint64_t begin, uint64_t end);
+
+    int64_t ns(uint64_t ticks) const
+    {
+        __int128 since = static_cast<int64_t>(ticks - begin_);
+        return base_ns_ + static_cast<int64_t>((since * slope_ + offset_) >> SHIFT);
+    }
+
+  private:
+    static constexpr int SHIFT = 52; // 2^52 ticks of a microsecond each are still in range
+
+    uint64_t begin_ = 0;
+    int64_t base_ns_ = 0;
+    int64_t slope_ = 0;  // ns a tick, in units of 2^-SHIFT
+    int64_t offset_ = 0; // ns, in the same units, from 0 to 1
+};
+
+} // namespace kpytrace
+#endif

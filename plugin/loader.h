@@ -1,9 +1,0 @@
-/* loader.h: what the extension KPT_EXT_LOADER gives to hosts. */
-#ifndef KPTI_LOADER_H
-#define KPTI_LOADER_H
-
-#include "abi/kpt_loader.h"
-
-extern const kpt_loader kpti_loader_table;
-
-#endif

@@ -1,0 +1,30 @@
+/* host_binding.h: one host's bond with the plugin, made by an entry call and ended by detach. It owns the
+ * copy of the host's table and the factories that were added for that host. Every object that is
+ * made through a bond pins it, so it outlives them. */
+#ifndef KPTI_PLUGIN_OBJECTS_HOST_BINDING_H
+#define KPTI_PLUGIN_OBJECTS_HOST_BINDING_H
+
+#include "plugin/api/registry.h"
+#include "plugin/objects/handle.h"
+
+typedef struct kpti_bond {
+    kpti_env env; /* env.host.name points to name */
+    kpt_handle handle;
+    kpti_registry registry;
+    char name[64];
+} kpti_bond;
+
+extern const kpti_kind kpti_bond_kind;
+
+/* Checks what a host's table says; the text of a refusal goes to ERROR. */
+kpt_status kpti_bond_check_host(const kpt_host *host, kpti_error *error);
+/* Makes a bond for HOST, a whole and checked table. */
+kpt_status kpti_bond_make(const kpt_host *host, kpti_bond **out, kpti_error *error);
+/* A kpt_plugin_info.detach. */
+kpt_status kpti_bond_detach(kpt_handle self);
+
+/* A bond's handle as the make_ctx that hosts keep, and back. */
+void *kpti_bond_ctx(const kpti_bond *bond);
+kpt_handle kpti_bond_of_ctx(void *make_ctx);
+
+#endif

@@ -1,0 +1,139 @@
+#include "python_tracer/allocators/memory_tracer.h"
+
+#include "core/callstacks/stack_trie.h"
+#include "core/memory_log/allocation_log.h"
+#include "core/memory_log/export.h"
+#include "core/memory_log/sampled_blocks.h"
+#include "core/recording/clock.h"
+#include "python_tracer/allocators/allocator_hooks.h"
+#include "python_tracer/allocators/host_blocks.h"
+#include "python_tracer/allocators/numpy_hooks.h"
+#include "python_tracer/capture/stack_capture.h"
+#include "python_tracer/fork_handlers.h"
+#include "python_tracer/interpreter/cpython.h"
+
+typedef struct memory_tracer {
+    const kpti_env *env;
+    kpt_memory_args args;
+    kpti_memory_log *log;
+    kpti_clock_point started;
+    kpti_clock_point stopped;
+    int running;
+    int has_run;
+    int is_child; /* of a fork: the log still holds what the parent recorded */
+} memory_tracer;
+
+static kpt_status make(const kpti_env *env, const kpt_memory_args *args, void **self,
+                       kpti_error *error)
+{
+    memory_tracer *t = kpti_alloc(env, sizeof *t);
+    if (!t) return kpti_fail(error, KPT_E_MEMORY, "no memory for a memory tracer");
+    t->env = env;
+    t->args = *args;
+    t->log = kpti_memory_log_make(
+        (kpti_memory_wish){args->max_entries, args->sample_bytes, args->max_frames});
+    if (!t->log) {
+        kpti_free(env, t, sizeof *t);
+        return kpti_fail(error, KPT_E_MEMORY, "no memory for a memory tracer");
+    }
+    kpti_stacks_pin();
+    kpti_fork_watch();
+    *self = t;
+    return KPT_OK;
+}
+
+/* What the parent of a fork recorded is none of the child's. */
+static void forget_parent(memory_tracer *t)
+{
+    if (t->is_child) kpti_memory_log_clear(t->log);
+    t->is_child = 0;
+}
+
+/* Puts the hooks there; the GIL is held. Where they are already, numpy may have come since. */
+static kpt_status start_attached(memory_tracer *t, kpti_error *error)
+{
+    if (t->running) {
+        kpti_numpy_hooks_install();
+        return KPT_OK;
+    }
+    forget_parent(t);
+    kpti_gather_prepare();
+    if (!kpti_memory_log_begin(t->log))
+        return kpti_fail(error, KPT_E_BUSY, "another memory tracer records");
+    if (!t->has_run) kpti_clock_calibrate(&t->started);
+    kpti_memory_hooks_install(t->args.sample_bytes != 0);
+    t->running = t->has_run = 1;
+    return KPT_OK;
+}
+
+static kpt_status start(void *self, kpti_error *error)
+{
+    kpt_status status;
+    PyGILState_STATE gil;
+    if (kpti_python_is_ending()) return kpti_fail(error, KPT_E_STATE, "Python is being finalised");
+    if (kpti_in_sub_interpreter())
+        return kpti_fail(error, KPT_E_STATE,
+                         "memory is recorded from the main interpreter, and is that of all");
+    gil = PyGILState_Ensure();
+    status = start_attached(self, error);
+    PyGILState_Release(gil);
+    return status;
+}
+
+/* Ends recording. The hooks stay if the caller does not hold the GIL: they pass every call on. */
+static void end(memory_tracer *t)
+{
+    kpti_memory_hooks_end(t->log);
+    kpti_clock_calibrate(&t->stopped);
+    kpti_samples_clear();
+    t->running = 0;
+    if (kpti_may_touch_python()) kpti_memory_hooks_remove();
+}
+
+static kpt_status stop(void *self, kpti_error *error)
+{
+    (void)error;
+    end(self);
+    return KPT_OK;
+}
+
+static kpt_status export_memory_history(void *self, const char *path, kpti_error *error)
+{
+    memory_tracer *t = self;
+    kpti_memory_source source = {t->env, t->log, {t->started, t->stopped}};
+    forget_parent(t);
+    if (!t->has_run) kpti_clock_calibrate(&source.points[0]);
+    if (t->running || !t->has_run) kpti_clock_calibrate(&source.points[1]);
+    return kpti_memory_export(&source, path, error);
+}
+
+static void report(void *self, const kpt_memory_report *report)
+{
+    kpti_memory_report(((memory_tracer *)self)->log, report);
+}
+
+static void forked(void *self)
+{
+    memory_tracer *t = self;
+    t->running = t->has_run = 0;
+    t->is_child = 1;
+}
+
+static void destroy(void *self)
+{
+    memory_tracer *t = self;
+    if (t->running) end(t); /* the hooks of a tracer that does not record may be another tracer's */
+    kpti_memory_log_free(t->log);
+    kpti_stacks_unpin();
+    kpti_free(t->env, t, sizeof *t);
+}
+
+const kpti_memory_impl kpti_python_memory = {
+    .make = make,
+    .start = start,
+    .stop = stop,
+    .export_memory_history = export_memory_history,
+    .report = report,
+    .forked = forked,
+    .destroy = destroy,
+};

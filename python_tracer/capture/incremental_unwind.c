@@ -1,0 +1,356 @@
+#include "python_tracer/capture/incremental_unwind.h"
+
+#include "abi/impl/kpti_impl.h"
+#include "abi/kpt_traceback.h"
+
+/* DEAD_AT_ONCE: nodes that one gather gives back: 20 ns each, or 300 where they have left the cache. */
+enum { FIRST_ROOM = 64, DEAD_AT_ONCE = 16 };
+/* A mark is set on a level that MARK_STEP divides, so that most gathers walk no further, and on any one that
+ * was the innermost to stay the same for OFTEN gathers. */
+enum { MARK_STEP = 8, OFTEN = 8 };
+
+/* ARRAY with twice the ROOM; NULL: no memory, and nothing has changed. */
+static void *grown(void *array, uint32_t *room, size_t size)
+{
+    const uint32_t wanted = *room ? *room * 2 : FIRST_ROOM;
+    void *larger = realloc(array, wanted * size);
+    if (larger) *room = wanted;
+    return larger;
+}
+
+/* All levels of the stack that was walked. */
+static uint32_t total(const kpti_gathering *g)
+{
+    return g->below + g->walked_count;
+}
+
+static kpti_walked *walked_at(const kpti_gathering *g, uint32_t i)
+{
+    return &g->walked[total(g) - 1 - i];
+}
+
+/* One frame more; 0: no memory. */
+KPTI_HOT static int add_walked(kpti_gathering *g, kpti_instruction at, void *frame)
+{
+    if (g->walked_count == g->walked_room) {
+        void *larger = grown(g->walked, &g->walked_room, sizeof *g->walked);
+        if (!larger) return 0;
+        g->walked = larger;
+    }
+    g->walked[g->walked_count++] = (kpti_walked){at, frame};
+    return 1;
+}
+
+#if KPTI_KNOWN_FRAMES
+static const void *ip_of(const void *frame)
+{
+    return frame ? kpti_raw_ip((const kpti_raw_frame *)frame) : NULL;
+}
+
+static int is_level(const kpti_level *l, kpti_raw_frame *frame)
+{
+    return l->frame == frame && l->ip == kpti_raw_ip(frame) &&
+           l->version == kpti_code_version(kpti_raw_frame_code(frame));
+}
+
+/* Whether FRAME, and what is below it, is something else than the first COUNT levels: 0, or one more than the
+ * innermost level that is. MAY_BE_CUT: they are cut as the last stack was. */
+KPTI_HOT static uint32_t differs(kpti_gathering *g, kpti_raw_frame *frame, uint32_t count,
+                                 int may_be_cut)
+{
+    const kpti_level *l = g->levels + count;
+    const kpti_level *last = g->levels;
+    kpti_raw_frame *last_frame = NULL;
+    kpti_frame_marks_trim(&g->marks, count - 1); /* they would have been found before */
+    last += kpti_frame_marks_last(&g->marks);
+    for (; frame; frame = frame->previous) {
+        if (kpti_raw_is_entry(frame)) continue;
+        if (l == last) break;
+        l--;
+        if (!is_level(l, frame)) return (uint32_t)(l - g->levels) + 1;
+        last_frame = frame;
+    }
+    if (l != last) return 1;
+    if (!g->marks.count) return may_be_cut != (frame != NULL);
+    /* The levels below a marked one are as they were. */
+    if (kpti_frame_marks_find(&g->marks, last_frame, &g->below)) return 0;
+    return (uint32_t)(last - g->levels) + 1;
+}
+
+/* Fills in what the thread of STATE is in, as far as it is not in the levels; 0: there is more. */
+KPTI_HOT static int walk_raw(kpti_gathering *g, PyThreadState *state, uint32_t depth)
+{
+    kpti_raw_frame *frame = kpti_raw_top(state);
+    const int was_cut = g->was_cut && g->depth == depth;
+    uint32_t level = g->top ? g->top : g->count; /* one more than that which may be FRAME's */
+    uint32_t other = level + 1; /* one more than the innermost that is known to be another's */
+    for (; frame; frame = kpti_raw_below(frame)) {
+        /* Mostly inner frames lie above outer ones; where they don't, all of them are looked up. */
+        if (level && g->levels[level - 1].frame != frame && frame->owner == FRAME_OWNED_BY_THREAD)
+            while (level && (uintptr_t)g->levels[level - 1].frame > (uintptr_t)frame)
+                level--;
+        if (level && g->levels[level - 1].frame == frame) {
+            const int may_be_cut = was_cut && !g->walked_count && level == g->top;
+            if (level < other && g->walked_count + level <= depth)
+                other = differs(g, frame, level, may_be_cut);
+            if (!other) {
+                g->below = level;
+                return !may_be_cut;
+            }
+            level--;
+        }
+        if (g->walked_count == depth || !add_walked(g, kpti_raw_instruction(frame), frame))
+            return 0;
+        if (g->marks.count && frame->frame_obj &&
+            kpti_frame_marks_find(&g->marks, frame, &g->below))
+            return 1;
+    }
+    g->marks.count = 0;
+    return 1;
+}
+
+/* Marks one of the levels before STAYED, whose frames are those of the last time, if it is worth it. */
+static void set_mark(kpti_gathering *g, uint32_t stayed)
+{
+    const uint32_t marked = kpti_frame_marks_last(&g->marks);
+    const uint32_t innermost = stayed ? stayed - 1 : 0;
+    const uint32_t step = innermost / MARK_STEP * MARK_STEP;
+    if (innermost <= marked) return;
+    if (g->stayed != g->levels[innermost].frame) {
+        g->stayed = g->levels[innermost].frame;
+        g->how_often = 0;
+    }
+    if (++g->how_often >= OFTEN)
+        kpti_frame_marks_add(&g->marks, g->levels[innermost].frame, innermost);
+    else if (step > marked)
+        kpti_frame_marks_add(&g->marks, g->levels[step].frame, step);
+}
+#else
+static const void *ip_of(const void *frame)
+{
+    return frame;
+}
+
+static int walk_raw(kpti_gathering *g, PyThreadState *state, uint32_t depth)
+{
+    (void)g;
+    (void)state;
+    (void)depth;
+    return 0;
+}
+
+static void set_mark(kpti_gathering *g, uint32_t stayed)
+{
+    (void)g;
+    (void)stayed;
+}
+#endif
+
+/* The same through objects of Python's. Codes stay: their frames run. */
+static int walk_objects(kpti_gathering *g, PyThreadState *state, uint32_t depth)
+{
+    PyObject *type;
+    PyObject *value;
+    PyObject *traceback;
+    PyFrameObject *frame;
+    int whole = 1;
+    PyErr_Fetch(&type, &value, &traceback);
+    frame = PyThreadState_GetFrame(state);
+    while (frame && whole) {
+        const kpti_instruction at = {kpti_frame_code(frame), kpti_frame_offset(frame)};
+        PyFrameObject *back = NULL;
+        whole = g->walked_count < depth && add_walked(g, at, NULL);
+        if (whole) back = PyFrame_GetBack(frame);
+        if (!back && PyErr_Occurred()) whole = 0; /* there was no memory for it */
+        Py_DECREF(frame);
+        frame = back;
+    }
+    PyErr_Restore(type, value, traceback); /* also takes away one of ours */
+    return whole;
+}
+
+KPTI_HOT static void walk(kpti_gathering *g, PyThreadState *state, uint32_t depth, uint32_t *flags)
+{
+    const uint32_t most = depth ? depth : UINT32_MAX;
+    g->walked_count = g->below = 0;
+    /* With a depth levels are counted from another frame on; a trace function may move frames. */
+    g->may_mark = !depth && !state->c_tracefunc;
+    if (!g->may_mark) g->marks.count = 0;
+    if ((kpti_frames_are_known() ? walk_raw : walk_objects)(g, state, most)) return;
+    g->marks.count = 0;
+    *flags |= KPT_TRACEBACK_CUT;
+}
+
+/* How many levels, from the outermost on, are those of the last time. */
+KPTI_HOT static uint32_t same_levels(kpti_gathering *g)
+{
+    const uint32_t most = g->count < total(g) ? g->count : total(g);
+    for (uint32_t i = g->below; i < most; i++) {
+        const kpti_walked *w = walked_at(g, i);
+        if (g->levels[i].frame != w->frame || g->levels[i].code != w->at.code ||
+            g->levels[i].offset != w->at.offset ||
+            g->levels[i].version != kpti_code_version(w->at.code))
+            return i;
+    }
+    return most;
+}
+
+/* Whether all instructions from level FIRST on were seen before. */
+KPTI_HOT static int all_known(kpti_gathering *g, uint32_t first)
+{
+    for (uint32_t i = first; i < total(g); i++)
+        if (!kpti_place_known(&g->places, walked_at(g, i)->at)) return 0;
+    return 1;
+}
+
+/* Fills in the places of the levels from FIRST on; how many levels there are then: fewer without memory.
+ * KEPT: those that may be remembered. */
+static uint32_t fill_places(kpti_gathering *g, uint32_t first, kpti_standing s, int no_objects,
+                            uint32_t *kept)
+{
+    const uint32_t count = total(g);
+    int keep = 1;
+    while (g->room < count) {
+        void *larger = grown(g->levels, &g->room, sizeof *g->levels);
+        if (!larger) break;
+        g->levels = larger;
+    }
+    *kept = first;
+    for (uint32_t i = first; i < count; i++) {
+        const kpti_instruction at = walked_at(g, i)->at;
+        void *frame = walked_at(g, i)->frame;
+        const uint32_t place = kpti_place_known(&g->places, at);
+        if (i >= g->room) return i;
+        g->levels[i] = (kpti_level){
+            frame, ip_of(frame), at.code, at.offset, kpti_code_version(at.code), place, 0};
+        if (!place) g->levels[i].place = kpti_place_find_slow(&g->places, at, s, no_objects, &keep);
+        if (!g->levels[i].place) return i;
+        *kept += (uint32_t)keep;
+    }
+    return count;
+}
+
+/* Fills in the stacks of the levels from FIRST to COUNT, as far as they are known; how far that is. */
+static uint32_t known_stacks(kpti_gathering *g, uint32_t first, uint32_t count)
+{
+    uint32_t stack = first ? g->levels[first - 1].stack : 0;
+    for (uint32_t i = first; i < count; i++) {
+        stack = kpti_stack_known(&g->stacks, stack, g->levels[i].place);
+        if (!stack) return i;
+        g->levels[i].stack = stack;
+    }
+    return count;
+}
+
+/* Puts the levels from FIRST to COUNT into the tree; how far there was memory. */
+static uint32_t add_stacks_locked(kpti_gathering *g, uint32_t first, uint32_t count)
+{
+    uint32_t stack = first ? g->levels[first - 1].stack : 0;
+    kpti_stacks_free_dead_locked(DEAD_AT_ONCE);
+    for (uint32_t i = first; i < count; i++) {
+        stack = kpti_stack_know_locked(&g->stacks, stack, g->levels[i].place);
+        if (!stack) return i;
+        g->levels[i].stack = stack;
+    }
+    return count;
+}
+
+/* Builds the stack of COUNT levels, of which those before FIRST are as they were, and remembers KEPT. */
+static uint32_t build(kpti_gathering *g, uint32_t first, uint32_t count, uint32_t kept, int hold)
+{
+    const uint32_t before = g->held;
+    uint32_t built = known_stacks(g, first, count);
+    const int locked = built < count;
+    uint32_t stack;
+    if (locked) {
+        kpti_stacks_lock();
+        built = add_stacks_locked(g, built, count);
+    }
+    stack = built ? g->levels[built - 1].stack : 0;
+    g->count = kept < built ? kept : built;
+    g->held = g->count ? g->levels[g->count - 1].stack : 0;
+    if (hold) kpti_stack_retain(stack);
+    kpti_stack_retain(g->held);
+    if (locked) kpti_stacks_unlock();
+    kpti_stack_release(before);
+    kpti_frame_marks_trim(&g->marks, g->count);
+    return stack;
+}
+
+/* Nothing is new: the stack is held already. */
+KPTI_HOT static uint32_t same_again(const kpti_gathering *g, int hold)
+{
+    const uint32_t stack = total(g) ? g->levels[total(g) - 1].stack : 0;
+    if (!hold) return stack; /* somebody has pinned all of them */
+    kpti_stack_retain(stack);
+    if (kpti_stacks_have_dead()) {
+        kpti_stacks_lock();
+        kpti_stacks_free_dead_locked(DEAD_AT_ONCE);
+        kpti_stacks_unlock();
+    }
+    return stack;
+}
+
+void kpti_gathering_forget(kpti_gathering *g, uint64_t epoch)
+{
+    kpti_stack_release(g->held);
+    g->held = g->count = g->top = g->marks.count = 0;
+    g->last.number = 0;
+    memset(&g->places, 0, sizeof g->places);
+    g->epoch = epoch;
+}
+
+void kpti_gathering_free(kpti_gathering *g)
+{
+    kpti_stack_release(g->held);
+    kpti_stack_cache_empty(&g->stacks);
+    free(g->levels);
+    free(g->walked);
+}
+
+/* The stack that was walked is the last one from now on, if all of it is remembered. */
+KPTI_HOT static void remember(kpti_gathering *g, PyThreadState *state, uint32_t depth, int is_cut)
+{
+    const int is_whole = total(g) <= g->count && (!is_cut || total(g) == depth);
+    g->depth = depth;
+    g->was_cut = is_cut;
+    g->top = is_whole && kpti_frames_are_known() ? total(g) : 0;
+    g->last.number = 0;
+    if (g->top) {
+        const kpti_level *l = &g->levels[g->top - 1];
+        g->last = (kpti_gathered){++g->numbers, state, l->frame, l->ip, l->stack};
+    }
+}
+
+KPTI_HOT uint32_t kpti_gathering_next(kpti_gathering *g, PyThreadState *state, kpti_standing s,
+                                      kpti_wish wish, int *again, uint32_t *flags)
+{
+    const uint64_t epoch = kpti_gathering_epoch();
+    uint32_t cut = 0;
+    uint32_t first;
+    uint32_t stayed;
+    uint32_t stack;
+    if (g->epoch != epoch) kpti_gathering_forget(g, epoch);
+    walk(g, state, wish.depth, &cut);
+    first = same_levels(g);
+    /* The next one may be the same frame, in which only the instruction is another. */
+    stayed = first + (first < g->count && first < total(g) &&
+                      g->levels[first].frame == walked_at(g, first)->frame);
+    if (first == total(g)) {
+        stack = same_again(g, wish.hold);
+        if (first != g->top || g->last.state != state || g->depth != wish.depth)
+            remember(g, state, wish.depth, cut != 0);
+    } else {
+        uint32_t count;
+        uint32_t kept;
+        if (*again && (*again = !all_known(g, first))) return 0;
+        count = fill_places(g, first, s, wish.no_objects, &kept);
+        stack = build(g, first, count, kept, wish.hold);
+        if (count < total(g)) cut = KPT_TRACEBACK_CUT;
+        remember(g, state, wish.depth, cut != 0);
+    }
+    *again = 0;
+    *flags |= cut;
+    if (s == KPTI_ATTACHED && g->may_mark && !wish.no_objects && !cut) set_mark(g, stayed);
+    return stack;
+}

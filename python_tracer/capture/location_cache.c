@@ -1,0 +1,48 @@
+#include "python_tracer/capture/location_cache.h"
+
+#include "core/callstacks/code_location.h"
+#include "python_tracer/capture/named_code.h"
+#include "python_tracer/threads/function_naming.h"
+
+static uint32_t intern(uint32_t function, kpti_instruction at)
+{
+    kpti_place place = {.kind = KPT_SYMBOL_PYTHON, .where = (uint64_t)(int64_t)at.offset};
+    int lines[2];
+    int columns[2];
+    if (!function) return 0;
+    kpti_code_position(at.code, at.offset, lines, columns);
+    atomic_init(&place.function, function);
+    place.line = lines[0] > 0 ? (uint32_t)lines[0] : 0;
+    place.end_line = lines[1] > 0 ? (uint32_t)lines[1] : place.line;
+    place.column = columns[0] >= 0 ? (uint32_t)columns[0] : KPT_NO_COLUMN;
+    place.end_column = columns[1] >= 0 ? (uint32_t)columns[1] : KPT_NO_COLUMN;
+    return kpti_place_intern(&place);
+}
+
+/* For a name to be remembered at the code Python allocates. */
+static uint32_t name(PyCodeObject *code, int attached, int no_objects)
+{
+    if (attached && (!no_objects || kpti_name_is_kept(code))) return kpti_name_code(code);
+    return kpti_name_code_anew(code);
+}
+
+uint32_t kpti_place_find_slow(kpti_place_cache *cache, kpti_instruction at, kpti_standing s,
+                              int no_objects, int *kept)
+{
+    const int attached = s == KPTI_ATTACHED;
+    const uint32_t version = kpti_code_version(at.code);
+    const uint32_t function = name(at.code, attached, no_objects);
+    const uint32_t place = intern(function, at);
+    const int is_kept =
+        version || (!KPTI_CODES_HAVE_VERSIONS &&
+                    (attached ? kpti_name_is_kept(at.code) : kpti_named_has(function, at.code)));
+    if (place && is_kept) {
+        kpti_known_place *slot = kpti_place_slot(cache, at);
+        memmove(slot + 1, slot, (KPTI_PLACE_WAYS - 1) * sizeof *slot);
+        *slot = (kpti_known_place){at.code, at.offset, place, version};
+    } else {
+        *kept = 0;
+        if (s == KPTI_DETACHED) kpti_named_ask();
+    }
+    return place;
+}

@@ -1,0 +1,27 @@
+/* observer_stacks.c: Python's stacks for the observer of operators, from the same tree as tracebacks'. */
+#include "abi/impl/kpti_execution_trace.h"
+#include "core/callstacks/code_location.h"
+#include "core/callstacks/stack_trie.h"
+#include "python_tracer/capture/stack_capture.h"
+#include "python_tracer/fork_handlers.h"
+
+static void begin(void)
+{
+    kpti_stacks_pin();
+    kpti_fork_watch();
+    kpti_gather_prepare();
+}
+
+static void read_stack(uint32_t stack, uint32_t *below, uint32_t *place)
+{
+    *below = kpti_stack_below(stack);
+    *place = kpti_stack_place(stack);
+}
+
+const kpti_stack_source kpti_observer_stacks = {
+    .begin = begin,
+    .end = kpti_stacks_unpin,
+    .gather = kpti_gather_within,
+    .read = read_stack,
+    .describe = kpti_place_symbol,
+};

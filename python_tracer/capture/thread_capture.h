@@ -1,0 +1,44 @@
+/* thread_capture.h: what a thread remembers of the stacks that it gathered: the last one, level by level, and the
+ * places that it has seen. */
+#ifndef KPTI_PYTHON_TRACER_CAPTURE_THREAD_CAPTURE_H
+#define KPTI_PYTHON_TRACER_CAPTURE_THREAD_CAPTURE_H
+
+#include "python_tracer/capture/detached_readers.h"
+#include "python_tracer/interpreter/cpython.h"
+
+/* How a thread stands to Python. */
+typedef enum kpti_standing {
+    KPTI_ATTACHED, /* it holds the GIL, or a thread state, of the main interpreter */
+    KPTI_DETACHED, /* it has released it */
+    KPTI_FOREIGN   /* it is in another interpreter, whose code objects nobody tells us the end of */
+} kpti_standing;
+
+/* What is wanted of a stack. */
+typedef struct kpti_wish {
+    uint32_t depth; /* the innermost so many frames; 0 = all */
+    uint8_t hold;   /* with one holder; else it is good as long as the tree is pinned */
+    /* Python allocates nothing: somebody may hold a lock that this would take. */
+    uint8_t no_objects;
+    /* Receives the number of a stack that can be known again, and 0 of one that can't; NULL: nobody asks. It
+     * stays as it is where nothing was gathered, or nothing is remembered of it. */
+    uint64_t *gathered;
+} kpti_wish;
+
+/* The stack of STATE, the calling thread's, which stands so and may look. FLAGS: as in stack_capture.h. AGAIN: if it
+ * is not 0, nothing new is named: it stays so where there is something, and becomes 0 where all went well. */
+uint32_t kpti_gatherer_gather(PyThreadState *state, kpti_standing s, kpti_wish wish, int *again,
+                              uint32_t *flags);
+
+/* What the calling thread reads as; NULL: no memory. */
+kpti_reader *kpti_gatherer_reader(void);
+
+/* The stack that the calling thread GATHERED last, while the frame that was on top runs, and is there again at the
+ * same instruction; 0: it is not, or this is not known. The call that it was gathered in has not returned. */
+uint32_t kpti_gatherer_stays(uint64_t gathered);
+
+/* The calling thread remembers nothing of the stacks that it gathered: nor does it hold any. */
+void kpti_gatherer_forget(void);
+/* In the child of a fork, with the readers' lock held. */
+void kpti_gatherer_forked_locked(void);
+
+#endif

@@ -1,0 +1,208 @@
+#include "python_tracer/capture/tracebacks.h"
+
+#include "core/callstacks/code_location.h"
+#include "core/callstacks/function_table.h"
+#include "core/callstacks/native_frames.h"
+#include "core/callstacks/stack_trie.h"
+#include "core/callstacks/symbolize.h"
+#include "python_tracer/capture/stack_capture.h"
+#include "python_tracer/capture/thread_capture.h"
+#include "python_tracer/fork_handlers.h"
+
+/* A host's own language: deeper stacks are cut, as native ones are. */
+enum { MOST_SCRIPT = 512 };
+
+typedef struct tracebacks {
+    const kpti_env *env;
+    kpt_tracebacks_args args;
+} tracebacks;
+
+static kpt_status make(const kpti_env *env, const kpt_tracebacks_args *args, void **self,
+                       kpti_error *error)
+{
+    tracebacks *t = kpti_alloc(env, sizeof *t);
+    if (!t) return kpti_fail(error, KPT_E_MEMORY, "no memory for tracebacks");
+    t->env = env;
+    t->args = *args;
+    kpti_fork_watch();
+    kpti_gather_prepare();
+    *self = t;
+    return KPT_OK;
+}
+
+/* The stack of COUNT places, innermost first, with one holder. */
+static uint32_t stack_of(const uint32_t *places, uint32_t count, uint32_t *flags)
+{
+    uint32_t stack = 0;
+    kpti_stacks_lock();
+    while (count > 0) {
+        const uint32_t on = kpti_stack_on_locked(stack, places[count - 1]);
+        if (!on) {
+            *flags |= KPT_TRACEBACK_CUT;
+            break;
+        }
+        stack = on;
+        count--;
+    }
+    kpti_stack_retain(stack);
+    kpti_stacks_unlock();
+    return stack;
+}
+
+/* Frames as the host tells them. */
+typedef struct told {
+    uint32_t places[MOST_SCRIPT];
+    uint32_t count;
+    uint32_t most;
+    uint32_t flags;
+} told;
+
+static void add_told(void *ctx, kpt_str name, kpt_str file, uint32_t line)
+{
+    told *t = ctx;
+    const uint32_t place =
+        t->count < t->most ? kpti_place_told(KPT_SYMBOL_SCRIPT, name, file, line) : 0;
+    if (place)
+        t->places[t->count++] = place;
+    else
+        t->flags |= KPT_TRACEBACK_CUT;
+}
+
+static uint32_t least(uint32_t depth, uint32_t most)
+{
+    return depth && depth < most ? depth : most;
+}
+
+static uint32_t gather_script(const tracebacks *self, uint32_t depth, uint32_t *flags)
+{
+    told t = {.most = least(depth, MOST_SCRIPT)};
+    if (!self->args.script_frames) return 0;
+    self->args.script_frames(self->args.script_ctx, add_told, &t);
+    *flags |= t.flags;
+    return stack_of(t.places, t.count, flags);
+}
+
+static uint32_t gather_native(uint32_t depth, uint32_t *flags)
+{
+    uint64_t addresses[KPTI_MOST_NATIVE];
+    uint32_t places[KPTI_MOST_NATIVE];
+    const uint32_t seen = kpti_native_walk(addresses);
+    const uint32_t count = least(depth, seen);
+    uint32_t kept = 0;
+    if (count < seen || seen == KPTI_MOST_NATIVE) *flags |= KPT_TRACEBACK_CUT;
+    for (uint32_t i = 0; i < count; i++) {
+        kpti_place place = {.kind = KPT_SYMBOL_NATIVE, .where = addresses[i]};
+        place.column = place.end_column = KPT_NO_COLUMN;
+        places[kept] = kpti_place_intern(&place);
+        kept += places[kept] != 0;
+    }
+    if (kept < count) *flags |= KPT_TRACEBACK_CUT;
+    return stack_of(places, kept, flags);
+}
+
+static void gather(void *self, uint32_t what, uint32_t depth, kpt_traceback *out)
+{
+    kpt_traceback t = {0};
+    if (what & KPT_GATHER_PYTHON)
+        t.python = kpti_gather_python(depth, (what & KPT_GATHER_WAIT) != 0, &t.flags);
+    if (what & KPT_GATHER_SCRIPT) t.script = gather_script(self, depth, &t.flags);
+    if (what & KPT_GATHER_NATIVE) t.native = gather_native(depth, &t.flags);
+    *out = t;
+}
+
+static void retain(void *self, const kpt_traceback *t, uint64_t count)
+{
+    (void)self;
+    for (uint64_t i = 0; i < count; i++) {
+        kpti_stack_retain(t[i].python);
+        kpti_stack_retain(t[i].script);
+        kpti_stack_retain(t[i].native);
+    }
+}
+
+static void release(void *self, kpt_traceback *t, uint64_t count)
+{
+    (void)self;
+    for (uint64_t i = 0; i < count; i++) {
+        const kpt_traceback ended = t[i];
+        t[i] = (kpt_traceback){0};
+        kpti_stack_release(ended.python);
+        kpti_stack_release(ended.script);
+        kpti_stack_release(ended.native);
+    }
+}
+
+static kpti_symbolizer symbolizer(const tracebacks *t, kpt_symbols_fn sink, void *sink_ctx)
+{
+    return (kpti_symbolizer){t->env, t->args.generated, t->args.generated_ctx, sink, sink_ctx};
+}
+
+static kpt_status symbolize(void *self, const kpt_traceback *t, uint64_t count, kpt_symbols_fn sink,
+                            void *sink_ctx, kpti_error *error)
+{
+    const kpti_symbolizer with = symbolizer(self, sink, sink_ctx);
+    return kpti_symbolize(&with, t, count, error);
+}
+
+static kpt_status symbolize_frames(void *self, const uint32_t *frames, uint64_t count,
+                                   kpt_symbols_fn sink, void *sink_ctx, kpti_error *error)
+{
+    const kpti_symbolizer with = symbolizer(self, sink, sink_ctx);
+    return kpti_symbolize_places(&with, frames, count, error);
+}
+
+static uint64_t get_frames(void *self, const kpt_traceback *t, uint32_t *out, uint64_t room)
+{
+    uint64_t count = 0;
+    (void)self;
+    for (uint32_t stack = t->python; stack; stack = kpti_stack_below(stack)) {
+        if (count < room) out[count] = kpti_stack_place(stack);
+        count++;
+    }
+    return count;
+}
+
+static uint64_t free_dead(void *self, uint64_t most)
+{
+    enum { AT_ONCE = 256 }; /* others may want the lock */
+    uint64_t left = most ? most : UINT64_MAX;
+    (void)self;
+    if (!most) kpti_gatherer_forget();
+    while (left > 0 && kpti_stacks_have_dead()) {
+        const uint64_t now = left < AT_ONCE ? left : AT_ONCE;
+        kpti_stacks_lock();
+        kpti_stacks_free_dead_locked(now);
+        kpti_stacks_unlock();
+        left -= now;
+    }
+    return kpti_stacks_counts().dead;
+}
+
+static void get_stats(void *self, kpt_traceback_stats *out)
+{
+    const kpti_stacks_count stacks = kpti_stacks_counts();
+    (void)self;
+    out->stacks = stacks.nodes;
+    out->dead = stacks.dead;
+    out->places = kpti_place_end() - 1;
+    out->bytes_held = stacks.bytes + kpti_place_bytes() + kpti_function_bytes();
+}
+
+static void destroy(void *self)
+{
+    tracebacks *t = self;
+    kpti_free(t->env, t, sizeof *t);
+}
+
+const kpti_tracebacks_impl kpti_python_tracebacks = {
+    .make = make,
+    .gather = gather,
+    .retain = retain,
+    .release = release,
+    .symbolize = symbolize,
+    .get_frames = get_frames,
+    .symbolize_frames = symbolize_frames,
+    .free_dead = free_dead,
+    .get_stats = get_stats,
+    .destroy = destroy,
+};

@@ -1,0 +1,24 @@
+/* chunk_budget.h: room for chunks: what a tracer may hold, and what a ring lets go of. "_locked": the session's
+ * lock is held. */
+#ifndef KPTI_PYTHON_TRACER_CHUNKS_CHUNK_BUDGET_H
+#define KPTI_PYTHON_TRACER_CHUNKS_CHUNK_BUDGET_H
+
+#include "python_tracer/chunks/chunk_pool.h"
+#include "python_tracer/tracer.h"
+
+void kpti_room_free_locked(kpti_tracer *tracer, kpti_chunk *chunk);
+
+/* Whether old chunks may go, so that each must begin with the calls that are open. */
+int kpti_room_is_ring(const kpti_tracer *tracer);
+
+/* Whether each must do so for another reason too: somebody else reads it by itself. */
+int kpti_room_tells_opens(const kpti_tracer *tracer);
+
+/* Whether a chunk of BYTES may be added; a ring makes room at the expense of the stream itself, and of threads that
+ * have ended. While a snapshot reads, a ring may become twice as large. */
+int kpti_room_make_locked(kpti_stream *stream, size_t bytes, uint64_t now);
+
+/* The stream's thread has ended: what is there of it may go when it is the oldest. */
+void kpti_room_leave_locked(kpti_stream *stream);
+
+#endif

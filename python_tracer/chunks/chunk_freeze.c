@@ -1,0 +1,49 @@
+#include "python_tracer/chunks/chunk_freeze.h"
+
+#include "python_tracer/threads/tracing_state.h"
+#include "python_tracer/tracer.h"
+
+/* Trips the streams whose last chunk is among those that will be read, and not complete; 1 if there
+ * are any. What an owner begins from now on it begins apart, so this comes to an end. */
+static int trip_unsealed_locked(kpti_tracer *tracer)
+{
+    int any = 0;
+    for (kpti_stream *s = tracer->streams; s; s = s->sibling) {
+        if (s->sealed || s->later) continue;
+        kpti_stream_trip(s);
+        any = 1;
+    }
+    return any;
+}
+
+/* Completes those whose owner was out with the limit moved. One that was about to open its limit
+ * when it was tripped has opened it again: that is for the next round. */
+static void seal_tripped_locked(kpti_tracer *tracer)
+{
+    for (kpti_stream *s = tracer->streams; s; s = s->sibling)
+        if (!s->later && !atomic_load_explicit(&s->limit, memory_order_relaxed))
+            kpti_stream_seal_locked(s);
+}
+
+void kpti_reading_begin(kpti_tracer *tracer)
+{
+    kpti_session_lock();
+    tracer->readers++; /* from here on no chunk goes, and new ones are begun apart */
+    while (trip_unsealed_locked(tracer)) {
+        kpti_session_unlock();
+        kpti_session_settle(tracer);
+        kpti_session_lock();
+        seal_tripped_locked(tracer);
+    }
+    kpti_session_unlock();
+}
+
+void kpti_reading_end(kpti_tracer *tracer)
+{
+    kpti_session_lock();
+    if (--tracer->readers == 0) {
+        for (kpti_stream *s = tracer->streams; s; s = s->sibling)
+            kpti_stream_join_locked(s);
+    }
+    kpti_session_unlock();
+}

@@ -1,0 +1,36 @@
+#include "python_tracer/chunks/chunk_pool.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static kpti_chunk *kept;
+static uint32_t kept_count;
+
+kpti_chunk *kpti_store_take_locked(const kpti_env *env, uint32_t capacity)
+{
+    kpti_chunk *chunk = kept;
+    if (env->host.alloc) {
+        chunk = env->host.alloc(env->host.ctx, kpti_chunk_bytes(capacity));
+    } else if (chunk && capacity == KPTI_CHUNK_EVENTS) {
+        kept = chunk->next;
+        kept_count--;
+    } else {
+        chunk = malloc(kpti_chunk_bytes(capacity));
+    }
+    if (!chunk) return NULL;
+    memset(chunk, 0, sizeof *chunk);
+    chunk->capacity = capacity;
+    chunk->events = (kpti_event *)(chunk + 1);
+    return chunk;
+}
+
+void kpti_store_give_locked(const kpti_env *env, kpti_chunk *chunk)
+{
+    if (env->host.alloc || chunk->capacity != KPTI_CHUNK_EVENTS || kept_count == KPTI_MOST_KEPT) {
+        kpti_free(env, chunk, kpti_chunk_bytes(chunk->capacity));
+        return;
+    }
+    chunk->next = kept;
+    kept = chunk;
+    kept_count++;
+}

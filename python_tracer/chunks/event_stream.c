@@ -1,0 +1,390 @@
+#include "python_tracer/chunks/event_stream.h"
+
+#include <time.h>
+
+#include "core/base/platform.h"
+#include "python_tracer/chunks/chunk_budget.h"
+#include "python_tracer/chunks/chunk_sink.h"
+#include "python_tracer/threads/open_frames.h"
+#include "python_tracer/threads/traced_thread.h"
+#include "python_tracer/threads/tracing_state.h"
+
+/* A thread that calls little takes little: its first chunk is small. A host may ask for larger ones. */
+enum { FIRST_EVENTS = 512, MOST_EVENTS = 1 << 24 };
+
+/* Where no chunk was to be had, one is asked for again after so many dropped events. */
+enum { RETRY_EVERY = 1024 };
+
+static uint64_t monotonic_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+void kpti_stream_trip(kpti_stream *stream)
+{
+    atomic_store_explicit(&stream->limit, NULL, memory_order_relaxed);
+}
+
+void kpti_stream_seal_locked(kpti_stream *stream)
+{
+    kpti_event *cursor = atomic_load_explicit(&stream->cursor, memory_order_relaxed);
+    if (stream->last && !stream->sealed) {
+        stream->last->count = (uint32_t)(cursor - stream->last->events);
+        stream->tracer->chunks_sealed++;
+    }
+    stream->sealed = 1;
+}
+
+void kpti_stream_join_locked(kpti_stream *stream)
+{
+    kpti_chunk *chunk = stream->later;
+    if (!chunk) return;
+    stream->later = NULL;
+    if (stream->first) {
+        kpti_chunk *end = stream->first;
+        while (end->next)
+            end = end->next;
+        end->next = chunk;
+    } else {
+        stream->first = chunk;
+    }
+}
+
+/* Links CHUNK as the one that is written. */
+static void link_locked(kpti_stream *stream, kpti_chunk *chunk)
+{
+    if (stream->tracer->readers) { /* the list is being read: begin another */
+        kpti_chunk **end = &stream->later;
+        while (*end)
+            end = &(*end)->next;
+        *end = chunk;
+    } else if (stream->last && stream->first) {
+        stream->last->next = chunk;
+    } else {
+        stream->first = chunk;
+    }
+    stream->last = chunk;
+    stream->sealed = 0;
+}
+
+/* Puts the answer behind the open call at INDEX, if the tracer's host gave one; where it ends. */
+static kpti_event *put_answer(const kpti_stream *stream, kpti_open_stack open, uint32_t index,
+                              uint64_t ticks, kpti_event *at)
+{
+    for (uint32_t k = 0; k < open.answer_count; k++) {
+        const kpti_open_answer *a = &open.answers[k];
+        if (a->index != index || a->bit != stream->tracer->bit) continue;
+        *at++ = kpti_event_make(KPTI_EVENT_WATCH, (uint32_t)a->call_id & KPTI_MOST_NUMBER, ticks);
+        *at++ = a->answer;
+    }
+    return at;
+}
+
+/* Puts those open calls that the tracer records at the head of a chunk; where it ends. */
+static kpti_event *put_open(const kpti_stream *stream, kpti_open_stack open, uint64_t ticks,
+                            kpti_event *at)
+{
+    for (uint32_t i = 0; i < open.count; i++) {
+        if (!(open.masks[i] & stream->tracer->bit)) continue;
+        *at++ = kpti_event_make(KPTI_EVENT_OPEN, open.functions[i], ticks);
+        if (open.lines[i] && open.lines[i] <= KPTI_MOST_NUMBER)
+            *at++ = kpti_event_make(KPTI_EVENT_LINE, open.lines[i], ticks);
+        if (open.answer_count)
+            at = put_answer(stream, open, (uint32_t)(open.functions - open.memory) + i, ticks, at);
+    }
+    return at;
+}
+
+/* How many events a chunk of the stream should have room for. */
+static uint32_t usual_events(const kpti_stream *stream)
+{
+    const uint64_t bytes = stream->tracer->chunk_sink.chunk_bytes;
+    const uint64_t asked = bytes / sizeof(kpti_event);
+    if (!bytes) return stream->sequence == 0 ? FIRST_EVENTS : KPTI_CHUNK_EVENTS;
+    if (asked < FIRST_EVENTS) return FIRST_EVENTS;
+    return asked < MOST_EVENTS ? (uint32_t)asked : MOST_EVENTS;
+}
+
+/* Begins a chunk that has room for OPEN and more. The limit is the caller's to set. */
+static int begin_chunk_locked(kpti_stream *stream, kpti_open_stack open, uint64_t ticks)
+{
+    kpti_tracer *tracer = stream->tracer;
+    uint32_t usual = usual_events(stream);
+    uint32_t most_open = 2 * open.count + 2 * open.answer_count;
+    uint32_t capacity = most_open <= usual / 2 ? usual : usual + most_open;
+    const uint64_t begun = kpti_tracer_has_clock(tracer) ? kpti_ticks() : ticks;
+    kpti_chunk *chunk = NULL;
+    kpti_event *at;
+    if (kpti_room_make_locked(stream, kpti_chunk_bytes(capacity), begun))
+        chunk = kpti_store_take_locked(tracer->env, capacity);
+    if (!chunk) return 0;
+    tracer->bytes_held += kpti_chunk_bytes(capacity);
+    chunk->base_ticks = ticks;
+    chunk->begun = begun;
+    chunk->run = stream->run;
+    chunk->sequence = stream->sequence++;
+    chunk->dropped_before = stream->dropped;
+    stream->dropped = 0;
+    at = put_open(stream, open, ticks, chunk->events);
+    chunk->repeated = (uint32_t)(at - chunk->events);
+    link_locked(stream, chunk);
+    stream->high = (uint32_t)(ticks >> 32);
+    atomic_store_explicit(&stream->cursor, at, memory_order_relaxed);
+    return 1;
+}
+
+/* Opens the gate, unless somebody has closed it for good meanwhile: the fence pairs with the one in
+ * kpti_stream_close, so one of the two sees the other. */
+static void open_limit(kpti_stream *stream)
+{
+    kpti_event *end = stream->last->events + stream->last->capacity - KPTI_SLACK;
+    atomic_store_explicit(&stream->limit, end, memory_order_relaxed);
+    atomic_thread_fence(memory_order_seq_cst);
+    if (atomic_load_explicit(&stream->ended, memory_order_relaxed))
+        atomic_store_explicit(&stream->limit, NULL, memory_order_relaxed);
+}
+
+kpti_stream *kpti_stream_new_locked(kpti_tracer *tracer, kpti_thread *thread)
+{
+    kpti_stream *stream = calloc(1, sizeof *stream); /* the thread's, so not the host's memory */
+    if (!stream) return NULL;
+    stream->tracer = tracer;
+    stream->thread = thread;
+    stream->os_tid = thread->os_tid;
+    stream->sealed = 1;
+    (void)snprintf(stream->name, sizeof stream->name, "%s", thread->name);
+    stream->index = tracer->stream_count++;
+    stream->sibling = tracer->streams;
+    tracer->streams = stream;
+    stream->owned_next = thread->owned;
+    thread->owned = stream;
+    atomic_store_explicit(&stream->ended, 1, memory_order_relaxed);
+    return stream;
+}
+
+/* The stream of a thread that is known by its OS id only; made if there is none. */
+static kpti_stream *idle_stream_locked(kpti_tracer *tracer, uint64_t os_tid, const char *name)
+{
+    kpti_stream *stream;
+    for (stream = tracer->streams; stream; stream = stream->sibling)
+        if (stream->os_tid == os_tid && !(stream->thread_flags & KPT_THREAD_ENDED)) return stream;
+    stream = calloc(1, sizeof *stream);
+    if (!stream) return NULL;
+    stream->tracer = tracer;
+    stream->os_tid = os_tid;
+    stream->sealed = 1;
+    (void)snprintf(stream->name, sizeof stream->name, "%s", name);
+    stream->index = tracer->stream_count++;
+    stream->sibling = tracer->streams;
+    tracer->streams = stream;
+    atomic_store_explicit(&stream->ended, 1, memory_order_relaxed);
+    tracer->orphans++;
+    return stream;
+}
+
+/* Which calls are open, of those that the tracer records, in a number that is not 0. */
+static uint64_t digest_open(const kpti_stream *stream, kpti_open_stack open)
+{
+    uint64_t digest = UINT64_C(0xcbf29ce484222325);
+    for (uint32_t i = 0; i < open.count; i++)
+        if (open.masks[i] & stream->tracer->bit)
+            digest = (digest ^ open.functions[i]) * UINT64_C(0x100000001b3);
+    return digest | 1;
+}
+
+void kpti_stream_add_idle_locked(kpti_tracer *tracer, uint64_t os_tid, const char *name,
+                                 kpti_open_stack open)
+{
+    const kpti_run *run = &tracer->runs[tracer->run_count - 1];
+    kpti_stream *stream = idle_stream_locked(tracer, os_tid, name);
+    if (!stream || !atomic_load_explicit(&stream->ended, memory_order_relaxed))
+        return; /* it records already, and knows better */
+    stream->run = tracer->run_count - 1;
+    stream->sequence = 0;
+    if (!begin_chunk_locked(stream, open, run->start_ticks)) return;
+    kpti_stream_seal_locked(stream);
+    stream->idle = digest_open(stream, open);
+}
+
+/* Takes away what was recorded for the thread in the present run: it tells itself now. 1: that is with the sink, or
+ * being read, and so what the thread tells comes behind it. */
+static int replace_idle_locked(kpti_stream *stream, kpti_open_stack open)
+{
+    const uint64_t idle = stream->idle;
+    kpti_chunk *last = stream->last;
+    kpti_chunk **link = &stream->first;
+    stream->idle = 0;
+    if (!idle || stream->run != stream->tracer->run_count - 1) return 0;
+    if (!last || stream->tracer->readers || stream->handing || stream->given)
+        return idle == digest_open(stream, open); /* else it went on before the hooks were there */
+    stream->last = NULL;
+    for (; *link && *link != last; link = &(*link)->next)
+        stream->last = *link;
+    *link = NULL;
+    kpti_room_free_locked(stream->tracer, last);
+    return 0;
+}
+
+void kpti_stream_adopt_locked(kpti_stream *stream, kpti_thread *thread)
+{
+    stream->thread = thread;
+    stream->owned_next = thread->owned;
+    thread->owned = stream;
+    stream->tracer->orphans--;
+}
+
+void kpti_stream_abandon_locked(kpti_stream *stream)
+{
+    kpti_stream **link = &stream->thread->owned;
+    while (*link && *link != stream)
+        link = &(*link)->owned_next;
+    if (*link) *link = stream->owned_next;
+    stream->thread = NULL;
+}
+
+/* The tracer's options, where the hot path finds them. */
+static void take_options(kpti_stream *stream)
+{
+    const kpti_tracer *tracer = stream->tracer;
+    uint32_t flags = tracer->args.flags;
+    stream->bit = tracer->bit;
+    stream->c_bit = flags & KPT_TRACE_NO_C_CALLS ? 0 : tracer->bit;
+    stream->all_bit = flags & KPT_TRACE_ALL_CALLABLES ? stream->c_bit : 0;
+    stream->max_depth = tracer->args.max_depth;
+    stream->task_key = tracer->task_key;
+    stream->clock = kpti_tracer_has_clock(tracer) ? tracer->env->host.now_ticks : NULL;
+    stream->clock_ctx = tracer->env->host.ctx;
+    if (tracer->args.overhead_permille) stream->chunk_ns = monotonic_ns();
+    stream->depth = 0;
+}
+
+void kpti_stream_begin_locked(kpti_stream *stream, kpti_open_stack open, uint64_t now)
+{
+    const uint64_t ticks =
+        kpti_tracer_has_clock(stream->tracer) ? kpti_tracer_ticks(stream->tracer) : now;
+    if (!replace_idle_locked(stream, open)) stream->sequence = 0;
+    take_options(stream);
+    stream->run = stream->tracer->run_count - 1;
+    stream->dropped = 0;
+    stream->begun = now;
+    stream->open_span_count = 0;
+    atomic_store_explicit(&stream->ended, 0, memory_order_relaxed);
+    if (begin_chunk_locked(stream, open, ticks)) open_limit(stream);
+}
+
+void kpti_stream_close(kpti_stream *stream)
+{
+    atomic_store_explicit(&stream->ended, 1, memory_order_relaxed);
+    atomic_thread_fence(memory_order_seq_cst);
+    kpti_stream_trip(stream);
+}
+
+/* Lets the tracer's guard, if it has one, look at the chunk that was sealed just now. */
+static void guard_locked(kpti_stream *stream)
+{
+    kpti_tracer *tracer = stream->tracer;
+    uint64_t now_ns;
+    if (!tracer->args.overhead_permille || !stream->last) return;
+    now_ns = monotonic_ns();
+    if (stream->chunk_ns &&
+        kpti_guard_check_locked(tracer->env, &tracer->guard, tracer->args.overhead_permille,
+                                stream->last, now_ns - stream->chunk_ns))
+        kpti_session_bump();
+    stream->chunk_ns = now_ns;
+}
+
+/* The stream's open calls, and the time: callbacks may have run inside of this one. */
+static kpti_open_stack walk_outside(const kpti_stream *stream, uint64_t *ticks)
+{
+    kpti_thread *thread = stream->thread;
+    const uint32_t ask = stream->tracer->watch_count ? stream->bit : 0;
+    int entering = kpti_thread_step_out(thread);
+    kpti_open_stack open = kpti_walk_own(thread, entering, ask);
+    kpti_thread_step_in(thread, entering);
+    if (!stream->clock)
+        *ticks = kpti_ticks();
+    else if (!atomic_load_explicit(&stream->ended, memory_order_relaxed))
+        *ticks = stream->clock(stream->clock_ctx); /* else the host may be gone */
+    return open;
+}
+
+/* A new chunk for a stream whose last one is full or sealed. */
+static int refill(kpti_stream *stream, uint64_t *now)
+{
+    kpti_open_stack open = {0};
+    uint64_t ticks;
+    int begun = 0;
+    if (kpti_room_tells_opens(stream->tracer)) open = walk_outside(stream, now);
+    ticks = *now;
+    kpti_session_lock();
+    if (stream->tracer && !atomic_load_explicit(&stream->ended, memory_order_relaxed)) {
+        kpti_stream_seal_locked(stream);
+        guard_locked(stream);
+        begun = begin_chunk_locked(stream, open, ticks);
+    }
+    kpti_session_unlock();
+    kpti_walk_free(open);
+    if (begun) {
+        kpti_hand_to_sink(stream, ticks);
+        open_limit(stream);
+    }
+    return begun;
+}
+
+/* Whether the guard has just switched off the function whose enter WORD is: it would have no exit. */
+static int is_switched_off(const kpti_stream *stream, uint32_t word)
+{
+    const uint32_t kinds = (1U << KPTI_KIND_BITS) - 1;
+    int off;
+    if (!stream->tracer->args.overhead_permille || (word & kinds) != KPTI_EVENT_ENTER) return 0;
+    kpti_session_lock();
+    off = !kpti_guard_allows_locked(&stream->tracer->guard, word >> KPTI_KIND_BITS);
+    kpti_session_unlock();
+    return off;
+}
+
+int kpti_stream_append_slow(kpti_stream *stream, uint32_t word, uint64_t *ticks)
+{
+    kpti_event *at = atomic_load_explicit(&stream->cursor, memory_order_relaxed);
+    kpti_event *limit = atomic_load_explicit(&stream->limit, memory_order_relaxed);
+    const int is_full = (uintptr_t)at >= (uintptr_t)limit;
+    if (atomic_load_explicit(&stream->ended, memory_order_relaxed)) return 0;
+    if (is_full && (stream->dropped % RETRY_EVERY || !refill(stream, ticks))) {
+        if (atomic_load_explicit(&stream->ended, memory_order_relaxed)) return 0; /* just now */
+        stream->dropped++;
+        atomic_fetch_add_explicit(&stream->dropped_total, 1, memory_order_relaxed);
+        return 0;
+    }
+    if (is_full && is_switched_off(stream, word)) return 0;
+    if ((uint32_t)(*ticks >> 32) != stream->high) { /* the slack has room for all three words */
+        stream->high = (uint32_t)(*ticks >> 32);
+        kpti_stream_append_plain(stream, kpti_event_make(KPTI_EVENT_EPOCH, 0, *ticks));
+        kpti_stream_append_plain(stream, *ticks);
+    }
+    kpti_stream_append_plain(stream, (uint64_t)word << 32 | (uint32_t)*ticks);
+    return 1;
+}
+
+/* Inside a callback: a host whose tracer has not ended can't go before its thread has left, or stepped out. */
+int kpti_stream_append_hosted(kpti_stream *stream, uint32_t word, uint64_t *now, uint64_t *at)
+{
+    int kept;
+    if (atomic_load_explicit(&stream->ended, memory_order_relaxed)) return 0;
+    *at = stream->clock(stream->clock_ctx);
+    kept = kpti_stream_append(stream, word, at);
+    *now = kpti_ticks(); /* Python may have run */
+    return kept;
+}
+
+void kpti_stream_empty_locked(kpti_stream *stream)
+{
+    kpti_stream_join_locked(stream);
+    while (stream->first) {
+        kpti_chunk *chunk = stream->first;
+        stream->first = chunk->next;
+        kpti_room_free_locked(stream->tracer, chunk);
+    }
+    stream->last = NULL;
+}

@@ -1,8 +1,0 @@
-/* fork.h: what a fork finds: no lock of ours held by a thread that the child does not have. */
-#ifndef KPTI_FORK_H
-#define KPTI_FORK_H
-
-/* Once a process, however often it is called. */
-void kpti_fork_watch(void);
-
-#endif

@@ -1,0 +1,251 @@
+/* hooks_profile.c: the hooks on PyEval_SetProfile, CPython 3.10 and 3.11. Each thread has its own, so
+ * they are set on all that are there, and on those that threading starts later through its own hook.
+ * Threads that _thread or C start while we record are out of reach, and are counted.
+ *
+ * What a thread had before is put back when the hooks go. */
+#include "python_tracer/hooks/hooks.h"
+
+#include "python_tracer/hooks/record_event.h"
+#include "python_tracer/interpreter/py_import.h"
+#include "python_tracer/threads/function_naming.h"
+
+static int installed;
+static PyObject *thread_hook;   /* what threading calls in a new thread: our callable */
+static PyObject *previous_hook; /* what threading had before */
+static uint64_t first_id;       /* thread states from here on are new since the hooks are there */
+static uint64_t reached;        /* of those, how many got our hook */
+
+/* A profile function that was there before ours. */
+typedef struct displaced {
+    uint64_t tstate_id;
+    Py_tracefunc function;
+    PyObject *object; /* owned */
+    struct displaced *next;
+} displaced;
+static displaced *displaced_list; /* under the GIL */
+
+static KPTI_ALWAYS_INLINE int python_event(PyFrameObject *frame, uint32_t kind)
+{
+    PyCodeObject *code = kpti_frame_code(frame);
+    if (!kpti_quick_code(code, kind)) (void)kpti_record_code(code, kind);
+    return 0;
+}
+
+/* A generator's first call is told like those that follow: it is at the first line. */
+static KPTI_ALWAYS_INLINE int python_enters(PyFrameObject *frame)
+{
+    PyCodeObject *code = kpti_frame_code(frame);
+    int offset;
+    if (__builtin_expect(!(code->co_flags & KPTI_CAN_RESUME), 1))
+        return python_event(frame, KPTI_EVENT_ENTER);
+    offset = kpti_frame_offset(frame);
+    if (offset < 0) return python_event(frame, KPTI_EVENT_ENTER);
+    if (!kpti_quick_resume(code, (uint32_t)offset))
+        (void)kpti_record_resume(code, (uint32_t)offset);
+    return 0;
+}
+
+static KPTI_ALWAYS_INLINE int c_event(PyFrameObject *frame, PyObject *callable, uint32_t kind)
+{
+    if (__builtin_expect(callable && Py_TYPE(callable) == &PyCFunction_Type, 1) &&
+        kpti_quick_c(kpti_builtin(callable), NULL, kind))
+        return 0;
+    if (callable)
+        (void)kpti_record_call(kpti_frame_code(frame), (uint32_t)kpti_frame_offset(frame), callable,
+                               NULL, kind);
+    return 0;
+}
+
+/* A profile function hears of calls and returns only: of Python functions, or of C functions. */
+static int on_event(PyObject *object, PyFrameObject *frame, int what, PyObject *arg)
+{
+    (void)object;
+    if (what >= PyTrace_C_CALL)
+        return c_event(frame, arg, what == PyTrace_C_CALL ? KPTI_EVENT_ENTER : KPTI_EVENT_EXIT);
+    return what == PyTrace_CALL ? python_enters(frame) : python_event(frame, KPTI_EVENT_EXIT);
+}
+
+/* Remembers what a thread has, before it is displaced. */
+static void keep(PyThreadState *tstate)
+{
+    displaced *d;
+    if (!tstate->c_profilefunc || tstate->c_profilefunc == on_event) return;
+    d = malloc(sizeof *d);
+    if (!d) return;
+    d->tstate_id = tstate->id;
+    d->function = tstate->c_profilefunc;
+    d->object = tstate->c_profileobj;
+    Py_XINCREF(d->object);
+    d->next = displaced_list;
+    displaced_list = d;
+}
+
+/* What the thread had, taken off the list; NULL: nothing. */
+static displaced *take_kept(const PyThreadState *tstate)
+{
+    for (displaced **link = &displaced_list; *link; link = &(*link)->next) {
+        displaced *d = *link;
+        if (d->tstate_id != tstate->id) continue;
+        *link = d->next;
+        return d;
+    }
+    return NULL;
+}
+
+/* Of the thread states older than YOUNGEST, the one with the smallest id from FROM on; NULL: none. */
+static PyThreadState *thread_from(uint64_t from, PyThreadState *youngest)
+{
+    PyThreadState *found = NULL;
+    for (PyThreadState *t = PyThreadState_Next(youngest); t; t = PyThreadState_Next(t))
+        if (t->id >= from && (!found || t->id < found->id)) found = t;
+    return found;
+}
+
+/* Visits every thread state, and answers with the id of one that is made now: later ones have larger
+ * ids, and were not visited. 0: no memory, and nothing was visited.
+ *
+ * 3.11 puts a thread state at the head of its list before it is filled, and needs no GIL for that.
+ * So the walk begins at one of our own: those behind it are whole. A visit may run Python (audit
+ * hooks), and threads come and go meanwhile; ours stays, and newer ones are before it. */
+static uint64_t for_each_thread(void (*visit)(PyThreadState *tstate))
+{
+    PyThreadState *own = PyThreadState_New(PyInterpreterState_Get());
+    PyThreadState *tstate = own ? thread_from(0, own) : NULL;
+    uint64_t own_id = own ? own->id : 0;
+    while (tstate) {
+        uint64_t id = tstate->id;
+        visit(tstate);
+        tstate = thread_from(id + 1, own);
+    }
+    if (!own) return 0;
+    PyThreadState_Clear(own);
+    PyThreadState_Delete(own);
+    return own_id;
+}
+
+/* _PyEval_SetProfile: nothing public sets another thread's. The GIL is held. */
+static void set_one(PyThreadState *tstate)
+{
+    keep(tstate);
+    if (_PyEval_SetProfile(tstate, on_event, NULL) != 0) PyErr_Clear();
+}
+
+static void reset_one(PyThreadState *tstate)
+{
+    displaced *d;
+    if (tstate->c_profilefunc != on_event) return; /* somebody else's by now: it stays */
+    d = take_kept(tstate);
+    if (_PyEval_SetProfile(tstate, d ? d->function : NULL, d ? d->object : NULL) != 0)
+        PyErr_Clear();
+    if (!d) return;
+    Py_XDECREF(d->object);
+    free(d);
+}
+
+/* What sys.setprofile calls in a thread that threading has just started: puts the real hook in its
+ * place. The call that led here is the first event of the thread. */
+static PyObject *on_new_thread(PyObject *self, PyObject *args)
+{
+    PyObject *frame;
+    PyObject *event;
+    PyObject *arg;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "OOO", &frame, &event, &arg)) {
+        PyErr_Clear();
+        Py_RETURN_NONE;
+    }
+    PyEval_SetProfile(installed ? on_event : NULL, NULL);
+    reached += installed && PyThreadState_Get()->id >= first_id;
+    if (installed && PyUnicode_CompareWithASCIIString(event, "call") == 0)
+        (void)python_event((PyFrameObject *)frame, KPTI_EVENT_ENTER);
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef new_thread_method = {"kpytrace_thread_hook", on_new_thread, METH_VARARGS, NULL};
+
+/* Makes threading call HOOK in new threads; the one before goes to OLD, if given. */
+static void set_thread_hook(PyObject *hook, PyObject **old)
+{
+    PyObject *threading = kpti_import("threading");
+    if (threading && old) *old = PyObject_GetAttrString(threading, "_profile_hook");
+    if (threading && hook) (void)PyObject_SetAttrString(threading, "_profile_hook", hook);
+    Py_XDECREF(threading);
+    PyErr_Clear();
+}
+
+/* Threads without our hook, when it was last removed. */
+static _Atomic uint64_t unreached;
+
+/* One that was there before, and got another's hook in place of ours. */
+static void count_lost(PyThreadState *tstate)
+{
+    unreached += tstate->id < first_id && tstate->c_profilefunc != on_event;
+}
+
+/* Ids are counted, also of threads that are gone. */
+static void count_unreached(void)
+{
+    uint64_t next;
+    unreached = 0;
+    next = for_each_thread(count_lost);
+    if (next > first_id + reached) unreached += next - first_id - reached;
+}
+
+uint64_t kpti_hooks_unreached(void)
+{
+    return unreached;
+}
+
+void kpti_hooks_remove(void)
+{
+    PyObject *type;
+    PyObject *value;
+    PyObject *traceback;
+    PyObject *previous;
+    if (!installed) return;
+    PyErr_Fetch(&type, &value, &traceback);
+    count_unreached();
+    installed = 0;
+    previous = previous_hook;
+    previous_hook = NULL; /* what follows may run Python, and that may install them again */
+    if (previous) set_thread_hook(previous, NULL);
+    Py_XDECREF(previous);
+    (void)for_each_thread(
+        reset_one); /* without memory they stay: without a tracer they do nothing */
+    PyErr_Restore(type, value, traceback);
+}
+
+kpt_status kpti_hooks_install(uint32_t tool_id, kpt_str name, kpti_error *error)
+{
+    PyObject *type;
+    PyObject *value;
+    PyObject *traceback;
+    uint64_t youngest;
+    (void)tool_id; /* there are no tools before sys.monitoring */
+    (void)name;
+    if (installed) return KPT_OK;
+    PyErr_Fetch(&type, &value, &traceback);
+    installed = 1;
+    if (!thread_hook) thread_hook = PyCFunction_New(&new_thread_method, NULL);
+    if (thread_hook) set_thread_hook(thread_hook, &previous_hook);
+    PyErr_Clear();
+    reached = 0;
+    youngest = for_each_thread(set_one);
+    first_id = youngest + 1;
+    PyErr_Restore(type, value, traceback);
+    if (youngest) return KPT_OK;
+    kpti_hooks_remove();
+    return kpti_fail(error, KPT_E_MEMORY, "no memory to reach the threads of Python");
+}
+
+void kpti_hooks_forget(void)
+{
+    installed = 0;
+    thread_hook = NULL;
+    previous_hook = NULL;
+    while (displaced_list) {
+        displaced *d = displaced_list;
+        displaced_list = d->next;
+        free(d);
+    }
+}

@@ -1,0 +1,85 @@
+#include "python_tracer/hooks/host_marks.h"
+
+#include "python_tracer/chunks/chunk_budget.h"
+#include "python_tracer/hooks/record_event.h"
+
+static kpti_stream *stream_of(const kpti_thread *thread, const kpti_tracer *tracer)
+{
+    kpti_stream *stream = thread->streams;
+    while (stream && stream->tracer != tracer)
+        stream = stream->next;
+    return stream;
+}
+
+/* Appends; a chunk that has to begin with the open calls can't be begun here without Python. */
+static void append(kpti_stream *stream, uint32_t word)
+{
+    uint64_t now = stream->clock ? stream->clock(stream->clock_ctx) : kpti_ticks();
+    if (kpti_stream_append_quick(stream, word, now)) return;
+    if (kpti_room_tells_opens(stream->tracer) && !kpti_may_touch_python())
+        atomic_fetch_add_explicit(&stream->dropped_total, 1, memory_order_relaxed);
+    else
+        (void)kpti_stream_append_slow(stream, word, &now);
+}
+
+/* Remembers a span that begins. Of too many the outermost is forgotten. */
+static void begin_span(kpti_stream *stream, uint32_t number)
+{
+    uint32_t *const open = stream->open_spans;
+    atomic_store_explicit(&stream->spans, 1, memory_order_relaxed);
+    if (stream->open_span_count == KPTI_OPEN_SPANS)
+        memmove(open, open + 1, --stream->open_span_count * sizeof *open);
+    open[stream->open_span_count++] = number;
+}
+
+/* Whether one that ends is remembered; it is no more. */
+static int end_span(kpti_stream *stream, uint32_t number)
+{
+    uint32_t *const open = stream->open_spans;
+    uint32_t at = stream->open_span_count;
+    while (at > 0 && open[at - 1] != number)
+        at--;
+    if (at == 0) return 0;
+    stream->open_span_count--;
+    memmove(open + at - 1, open + at, (stream->open_span_count - at + 1) * sizeof *open);
+    return 1;
+}
+
+/* One ends that this thread did not begin. */
+static void end_far_span(kpti_tracer *tracer, uint32_t number)
+{
+    kpti_session_lock();
+    if (tracer->bit)
+        kpti_far_ends_add(tracer->env, &tracer->far_ends, number, kpti_tracer_ticks(tracer));
+    kpti_session_unlock();
+}
+
+/* Marks in the thread's own stream; 0: this is none of its business. */
+static int mark_own(kpti_stream *stream, uint32_t what, uint32_t number)
+{
+    static const uint32_t kinds[] = {[KPT_MARK_POINT] = KPTI_EVENT_MARK,
+                                     [KPT_MARK_BEGIN] = KPTI_EVENT_SPAN_BEGIN,
+                                     [KPT_MARK_END] = KPTI_EVENT_SPAN_END};
+    if (!stream || atomic_load_explicit(&stream->ended, memory_order_relaxed)) return 0;
+    if (what == KPT_MARK_BEGIN) begin_span(stream, number);
+    if (what == KPT_MARK_END && !end_span(stream, number)) return 0;
+    append(stream, number << KPTI_KIND_BITS | kinds[what]);
+    return 1;
+}
+
+void kpti_mark(kpti_tracer *tracer, uint32_t what, uint64_t number)
+{
+    const uint32_t known = (uint32_t)number & KPTI_MOST_NUMBER;
+    kpti_thread *thread = kpti_thread_self;
+    int marked = 0;
+    if (what == KPT_MARK_POINT && !known &&
+        !atomic_load_explicit(&tracer->wants_callers, memory_order_relaxed))
+        kpti_session_want_callers(tracer);
+    if (thread) {
+        atomic_store_explicit(&thread->busy, 1, memory_order_relaxed);
+        atomic_signal_fence(memory_order_seq_cst);
+        marked = mark_own(stream_of(thread, tracer), what, known);
+        kpti_record_end(thread);
+    }
+    if (!marked && what == KPT_MARK_END) end_far_span(tracer, known);
+}

@@ -1,0 +1,35 @@
+#include "python_tracer/interpreter/py_import.h"
+
+#include <stdatomic.h>
+#include <time.h>
+
+enum { MOST_WAITS = 1000, WAIT_NS = 1000000 };
+
+static _Atomic int all; /* imports that have begun and not ended */
+static __thread int own __attribute__((tls_model("initial-exec")));
+
+PyObject *kpti_import(const char *name)
+{
+    PyObject *module;
+    own++;
+    atomic_fetch_add(&all, 1);
+    module = PyImport_ImportModule(name);
+    atomic_fetch_sub(&all, 1);
+    own--;
+    return module;
+}
+
+void kpti_import_wait(void)
+{
+    const struct timespec wait = {0, WAIT_NS};
+    for (int i = 0; i < MOST_WAITS && atomic_load(&all) != own; i++) {
+        Py_BEGIN_ALLOW_THREADS;
+        (void)nanosleep(&wait, NULL);
+        Py_END_ALLOW_THREADS;
+    }
+}
+
+void kpti_import_forked(void)
+{
+    atomic_store(&all, own);
+}

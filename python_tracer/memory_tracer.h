@@ -1,9 +1,0 @@
-/* memory_tracer.h: the backend's memory tracer: who allocated what, and when. */
-#ifndef KPTI_MEMORY_TRACER_H
-#define KPTI_MEMORY_TRACER_H
-
-#include "abi/impl/kpti_impl.h"
-
-extern const kpti_memory_impl kpti_python_memory;
-
-#endif

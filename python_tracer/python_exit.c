@@ -1,0 +1,38 @@
+#include "python_tracer/python_exit.h"
+
+#include "python_tracer/allocators/allocator_hooks.h"
+#include "python_tracer/capture/stack_capture.h"
+#include "python_tracer/interpreter/cpython.h"
+#include "python_tracer/interpreter/py_import.h"
+#include "python_tracer/threads/tracing_state.h"
+
+static PyObject *on_exit_of_python(PyObject *self, PyObject *unused)
+{
+    (void)self;
+    (void)unused;
+    kpti_memory_hooks_exit();
+    kpti_gather_exit();
+    kpti_session_exit();
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef method = {"kpytrace_at_exit", on_exit_of_python, METH_NOARGS, NULL};
+
+void kpti_exit_watch(void)
+{
+    PyObject *type;
+    PyObject *value;
+    PyObject *traceback;
+    PyObject *atexit;
+    PyObject *function;
+    PyObject *result = NULL;
+    PyErr_Fetch(&type, &value, &traceback);
+    atexit = kpti_import("atexit");
+    function = PyCFunction_New(&method, NULL);
+    if (atexit && function) result = PyObject_CallMethod(atexit, "register", "O", function);
+    Py_XDECREF(result);
+    Py_XDECREF(function);
+    Py_XDECREF(atexit);
+    PyErr_Clear();
+    PyErr_Restore(type, value, traceback);
+}

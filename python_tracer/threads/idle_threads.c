@@ -1,0 +1,78 @@
+#include "python_tracer/threads/idle_threads.h"
+
+#include "core/base/platform.h"
+#include "python_tracer/interpreter/py_string.h"
+#include "python_tracer/threads/open_frames.h"
+#include "python_tracer/threads/tracing_state.h"
+#include "python_tracer/tracer.h"
+
+/* What threading knows of the thread IDENT: its OS id, 0 if unknown, and its name. */
+static uint64_t threading_facts(PyObject *active, PyObject *ident, char *name, size_t size)
+{
+    PyObject *thread = PyDict_GetItem(active, ident);
+    PyObject *native;
+    PyObject *text;
+    unsigned long long id;
+    Py_XINCREF(thread); /* finding its attributes may run Python */
+    native = thread ? PyObject_GetAttrString(thread, "_native_id") : NULL;
+    text = thread ? PyObject_GetAttrString(thread, "_name") : NULL;
+    id = native && PyLong_Check(native) ? PyLong_AsUnsignedLongLong(native) : 0;
+    name[0] = 0;
+    if (text && PyUnicode_Check(text)) kpti_text_copy(text, name, size);
+    Py_XDECREF(text);
+    Py_XDECREF(native);
+    Py_XDECREF(thread);
+    if (PyErr_Occurred()) {
+        PyErr_Clear();
+        id = 0;
+    }
+    return id;
+}
+
+static void record_one(kpti_tracer *tracer, uint64_t os_tid, const char *name, PyFrameObject *frame)
+{
+    kpti_thread *here = kpti_thread_get();
+    kpti_open_stack open;
+    if (!here || os_tid == here->os_tid) return;
+    open = kpti_walk_from(frame, tracer->watch_count ? tracer->bit : 0);
+    kpti_session_lock();
+    if (tracer->bit) kpti_stream_add_idle_locked(tracer, os_tid, name, open);
+    kpti_session_unlock();
+    kpti_walk_free(open);
+}
+
+/* FRAMES is what sys._current_frames() returned. */
+static void record_all(kpti_tracer *tracer, PyObject *frames, PyObject *active)
+{
+    PyObject *ident;
+    PyObject *frame;
+    Py_ssize_t at = 0;
+    char name[64];
+    while (PyDict_Next(frames, &at, &ident, &frame)) {
+        uint64_t os_tid = threading_facts(active, ident, name, sizeof name);
+        if (os_tid) record_one(tracer, os_tid, name, (PyFrameObject *)frame);
+    }
+}
+
+void kpti_idle_record(kpti_tracer *tracer)
+{
+    PyObject *type;
+    PyObject *value;
+    PyObject *traceback;
+    PyObject *threading;
+    PyObject *active;
+    PyObject *function;
+    PyObject *frames;
+    if (KPTI_FREE_THREADED || tracer->only_tid) return;
+    PyErr_Fetch(&type, &value, &traceback);
+    /* Without threading there is no other thread that it could name. */
+    threading = PyDict_GetItemString(PyImport_GetModuleDict(), "threading"); /* borrowed */
+    active = threading ? PyObject_GetAttrString(threading, "_active") : NULL;
+    function = PySys_GetObject("_current_frames"); /* borrowed */
+    frames = active && function ? PyObject_CallNoArgs(function) : NULL;
+    if (frames && PyDict_Check(active) && PyDict_Check(frames)) record_all(tracer, frames, active);
+    Py_XDECREF(frames);
+    Py_XDECREF(active);
+    PyErr_Clear();
+    PyErr_Restore(type, value, traceback);
+}

@@ -1,0 +1,171 @@
+#include "python_tracer/threads/thread_sync.h"
+
+#include "core/base/platform.h"
+#include "python_tracer/hooks/greenlets.h"
+#include "python_tracer/threads/active_tracers.h"
+#include "python_tracer/threads/host_callbacks.h"
+#include "python_tracer/threads/open_frames.h"
+#include "python_tracer/threads/tracing_state.h"
+#include "python_tracer/tracer.h"
+
+/* The thread's stream of TRACER; made if there is none. */
+static kpti_stream *stream_of_locked(kpti_thread *thread, kpti_tracer *tracer)
+{
+    kpti_stream *stream;
+    for (stream = thread->owned; stream; stream = stream->owned_next)
+        if (stream->tracer == tracer) return stream;
+    for (stream = tracer->orphans ? tracer->streams : NULL; stream; stream = stream->sibling) {
+        if (!stream->thread && stream->os_tid == thread->os_tid &&
+            !(stream->thread_flags & KPT_THREAD_ENDED)) {
+            kpti_stream_adopt_locked(stream, thread);
+            return stream;
+        }
+    }
+    return kpti_stream_new_locked(tracer, thread);
+}
+
+/* The thread's streams are those that are not over, always in the same order: a callback that is outside
+ * may be on its way along them. Those whose tracer is gone are nobody's, once no callback is. */
+static void relink_locked(kpti_thread *thread)
+{
+    kpti_stream **link = &thread->owned;
+    thread->streams = NULL;
+    while (*link) {
+        kpti_stream *stream = *link;
+        if (!stream->tracer && thread->outside == 1) { /* sync itself */
+            *link = stream->owned_next;
+            free(stream);
+            continue;
+        }
+        link = &stream->owned_next;
+        if (atomic_load_explicit(&stream->ended, memory_order_relaxed)) continue;
+        stream->enter_bit = stream->tracer->wants_callers ? KPTI_NO_BIT : stream->bit;
+        stream->next = thread->streams;
+        thread->streams = stream;
+    }
+}
+
+/* Streams that begin now; thread_attach is called when the lock is free again. */
+typedef struct attachment {
+    kpti_stream *stream;
+    kpti_host_call *call;
+    uint64_t (*attach)(void *ctx, uint64_t os_tid);
+    void *ctx;
+} attachment;
+
+/* Whether thread_attach has to be called for STREAM: once, whatever the host answers. */
+static int attach_locked(kpti_stream *stream, attachment *out)
+{
+    const kpt_host *host = &stream->tracer->env->host;
+    kpti_host_call *call;
+    if (stream->attached || !host->thread_attach) return 0;
+    call = kpti_host_call_begin_locked(stream->tracer);
+    if (!call) return 0; /* the next run asks again */
+    stream->attached = 1;
+    *out = (attachment){stream, call, host->thread_attach, host->ctx};
+    return 1;
+}
+
+static int begin_streams_locked(kpti_thread *thread, kpti_open_stack open, attachment *attached)
+{
+    const uint64_t real_tid = kpti_thread_real(thread)->os_tid;
+    uint64_t now = kpti_ticks();
+    int count = 0;
+    for (int i = 0; i < KPTI_MOST_RECORDING; i++) {
+        kpti_tracer *tracer = kpti_roster_at_locked(i);
+        kpti_stream *stream;
+        if (!tracer || (tracer->only_tid && tracer->only_tid != real_tid)) continue;
+        stream = stream_of_locked(thread, tracer);
+        if (!stream || !atomic_load_explicit(&stream->ended, memory_order_relaxed)) continue;
+        count += attach_locked(stream, &attached[count]);
+        kpti_stream_begin_locked(stream, open, now);
+    }
+    return count;
+}
+
+static uint32_t calls_of(const kpti_thread *thread)
+{
+    uint32_t mask = 0;
+    for (const kpti_stream *s = thread->streams; s; s = s->next)
+        mask |= s->c_bit;
+    return mask;
+}
+
+static uint32_t others_of(const kpti_thread *thread)
+{
+    uint32_t mask = 0;
+    for (const kpti_stream *s = thread->streams; s; s = s->next)
+        mask |= s->all_bit;
+    return mask;
+}
+
+static uint32_t callers_of(const kpti_thread *thread)
+{
+    uint32_t mask = 0;
+    for (const kpti_stream *s = thread->streams; s; s = s->next)
+        if (s->enter_bit == KPTI_NO_BIT) mask |= s->bit;
+    return mask;
+}
+
+/* The tracers that watch calls, and have not begun on the thread: their hosts hear of its open calls. */
+static uint32_t asking_tracers(const kpti_thread *thread)
+{
+    uint32_t mask = 0;
+    kpti_session_lock();
+    for (int i = 0; i < KPTI_MOST_RECORDING; i++) {
+        const kpti_tracer *tracer = kpti_roster_at_locked(i);
+        if (tracer && tracer->watch_count) mask |= tracer->bit;
+    }
+    for (const kpti_stream *s = thread->owned; s; s = s->owned_next)
+        if (!atomic_load_explicit(&s->ended, memory_order_relaxed)) mask &= ~s->bit;
+    kpti_session_unlock();
+    return mask;
+}
+
+static void sync_thread(kpti_thread *thread, int entering)
+{
+    attachment attached[KPTI_MOST_RECORDING];
+    kpti_open_stack open;
+    int count;
+    int idle;
+    (void)kpti_thread_step_out(thread);
+    for (;;) {
+        uint32_t before = kpti_roster_changes();
+        open = kpti_walk_own(thread, entering, asking_tracers(thread));
+        kpti_session_lock();
+        if (before == kpti_roster_changes()) break;
+        kpti_session_unlock(); /* the walk has not asked all those that record now */
+        kpti_walk_free(open);
+    }
+    thread->epoch = atomic_load(&kpti_session_epoch);
+    kpti_thread_forget(thread);
+    count = begin_streams_locked(thread, open, attached);
+    relink_locked(thread);
+    thread->every = kpti_roster_every_locked();
+    thread->calls = calls_of(thread);
+    thread->others = others_of(thread);
+    thread->callers = callers_of(thread);
+    idle = kpti_session_is_idle_locked();
+    kpti_session_unlock();
+    kpti_walk_free(open);
+    for (int i = 0; i < count; i++) {
+        attached[i].stream->host_value = attached[i].attach(attached[i].ctx, thread->os_tid);
+        kpti_host_call_end(attached[i].call);
+    }
+    if (idle) kpti_session_remove_if_idle();
+    kpti_thread_step_in(thread, entering);
+}
+
+void kpti_sync(kpti_thread *thread, int entering)
+{
+    const uint64_t now = atomic_load_explicit(&kpti_session_epoch, memory_order_acquire);
+    if (now / KPTI_ROSTER_STEP != thread->epoch / KPTI_ROSTER_STEP) {
+        sync_thread(thread, entering);
+        return;
+    }
+    kpti_thread_forget_dead(thread);
+    /* The code of a module dies when the module has been imported: greenlet may be there now. */
+    (void)kpti_thread_step_out(thread);
+    kpti_greenlets_watch(thread);
+    kpti_thread_step_in(thread, entering);
+}

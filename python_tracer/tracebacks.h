@@ -1,9 +1,0 @@
-/* tracebacks.h: the backend's combined tracebacks: Python's, the host's and native frames. */
-#ifndef KPTI_TRACEBACKS_H
-#define KPTI_TRACEBACKS_H
-
-#include "abi/impl/kpti_impl.h"
-
-extern const kpti_tracebacks_impl kpti_python_tracebacks;
-
-#endif

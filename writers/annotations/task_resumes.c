@@ -1,0 +1,51 @@
+#include "writers/annotations/task_resumes.h"
+
+/* Those that are open on a thread, the innermost last: a task may start another one within its resume. */
+typedef struct kpti_resume_lane {
+    kpti_resume *items;
+    uint32_t count;
+    uint32_t capacity;
+} lane;
+
+kpt_status kpti_resumes_point(kpti_resumes *r, const kpt_activity *point, int *is_new)
+{
+    const uint32_t task = (uint32_t)point->value0;
+    kpt_status status =
+        kpti_table_reach(&r->heap, &r->lanes, &r->lane_capacity, point->thread, sizeof *r->lanes);
+    lane *l;
+    *is_new = 0;
+    if (status != KPT_OK) return status;
+    l = &r->lanes[point->thread];
+    /* A call begins one resume: the point before was another's, which was not delivered. */
+    while (l->count && l->items[l->count - 1].call_id == point->parent_id) {
+        l->count--;
+        r->open--;
+    }
+    for (uint32_t i = 0; i < l->count; i++)
+        if (l->items[i].task == task) return KPT_OK;
+    status = kpti_table_reach(&r->heap, &l->items, &l->capacity, l->count, sizeof *l->items);
+    if (status != KPT_OK) return status;
+    l->items[l->count++] = (kpti_resume){point->parent_id, point->start_ns, task};
+    r->open++;
+    *is_new = 1;
+    return KPT_OK;
+}
+
+int kpti_resumes_end_slow(kpti_resumes *r, const kpt_activity *call, kpti_resume *out)
+{
+    lane *l = call->thread < r->lane_capacity ? &r->lanes[call->thread] : NULL;
+    if (!l || !l->count || l->items[l->count - 1].call_id != call->id) return 0;
+    *out = l->items[--l->count];
+    r->open--;
+    return out->start_ns == call->start_ns;
+}
+
+void kpti_resumes_free(kpti_resumes *r)
+{
+    for (uint32_t i = 0; i < r->lane_capacity; i++)
+        kpti_heap_give(&r->heap, r->lanes[i].items,
+                       r->lanes[i].capacity * sizeof *r->lanes[i].items);
+    kpti_heap_give(&r->heap, r->lanes, r->lane_capacity * sizeof *r->lanes);
+    r->lanes = NULL;
+    r->lane_capacity = r->open = 0;
+}

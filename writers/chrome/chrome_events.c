@@ -1,0 +1,40 @@
+#include "writers/chrome/chrome_events.h"
+
+_Static_assert(2 * KPTI_CHROME_MOST_NAME * KPTI_JSON_MOST_GROWTH + KPTI_CHROME_MOST_REST +
+                       KPTI_CHROME_MOST_MORE <
+                   KPTI_OUT_BUFFER_BYTES,
+               "an activity fits into the buffer, also one named by a file and a function");
+
+static const char no_name_text[KPTI_FRAGMENT_STEP] = "unknown";
+static const char no_thread_text[2 * KPTI_FRAGMENT_STEP] = "\",\"pid\":0,\"tid\":0,\"ts\":";
+const kpti_fragment kpti_chrome_no_name = {no_name_text, 7, 0};
+const kpti_fragment kpti_chrome_no_thread = {no_thread_text, 23, 0};
+
+/* --- names and threads ------------------------------------------------------------------------ */
+
+char *kpti_chrome_escape(char *out, kpt_str text)
+{
+    size_t size = text.size < KPTI_CHROME_MOST_NAME ? (size_t)text.size : KPTI_CHROME_MOST_NAME;
+    return kpti_json_escape(out, text.data, text.data ? size : 0);
+}
+
+kpt_status kpti_chrome_add_name(kpti_fragments *names, uint32_t number, kpt_str text, uint32_t note)
+{
+    char *begin = kpti_fragments_room(names, kpti_chrome_room(text) + 1);
+    if (!begin) return KPT_E_MEMORY;
+    return kpti_fragments_set(names, number, begin,
+                              (size_t)(kpti_chrome_escape(begin, text) - begin), note);
+}
+
+/* From the name's end to where the start time goes; the note is its number. */
+kpt_status kpti_chrome_add_thread(kpti_fragments *threads, uint32_t number, uint64_t pid,
+                                  uint64_t tid)
+{
+    char *begin = kpti_fragments_room(threads, KPTI_CHROME_MOST_REST);
+    char *at = begin;
+    if (!begin) return KPT_E_MEMORY;
+    at = kpti_put_u64(KPTI_PUT(at, "\",\"pid\":"), pid);
+    at = kpti_put_u64(KPTI_PUT(at, ",\"tid\":"), tid);
+    at = KPTI_PUT(at, ",\"ts\":");
+    return kpti_fragments_set(threads, number, begin, (size_t)(at - begin), (uint32_t)tid);
+}

@@ -1,0 +1,358 @@
+#include "writers/chrome/chrome_gpu.h"
+
+#include "writers/chrome/chrome_events.h"
+#include "writers/gpu/gpu_index.h"
+#include "writers/gpu/gpu_names.h"
+
+#define PUT KPTI_PUT
+
+/* As Kineto has them: above every process of the system. */
+enum { SORT_INDEX = 5000000 };
+
+static void put_text(kpti_writer *w, const char *text)
+{
+    kpti_out_put(&w->out, text, strlen(text));
+}
+
+static char *room(kpti_writer *w)
+{
+    enum { TEXTS = 3 };
+    _Static_assert(TEXTS * KPTI_CHROME_MOST_NAME * KPTI_JSON_MOST_GROWTH < KPTI_OUT_BUFFER_BYTES,
+                   "an event with a name and a frame fits");
+    return kpti_out_room(&w->out, KPTI_OUT_BUFFER_BYTES);
+}
+
+static char *put_number(char *at, const char *key, uint64_t value)
+{
+    return kpti_put_u64(stpcpy(at, key), value);
+}
+
+/* KPT_GPU_NONE is -1 in Kineto's files. */
+static char *put_index(char *at, const char *key, uint32_t value)
+{
+    return kpti_put_i64(stpcpy(at, key), (int32_t)value);
+}
+
+/* "file.py(12): f". */
+static char *put_frame(char *at, const kpti_gpu_log *log, const kpti_gpu_node *node)
+{
+    at = kpti_chrome_escape(at, kpti_gpu_text(log, node->file));
+    at = PUT(kpti_put_u64(PUT(at, "("), node->line), "): ");
+    return kpti_chrome_escape(at, kpti_gpu_text(log, node->function));
+}
+
+/* --- of all processes -------------------------------------------------------------------------- */
+
+typedef struct kpti_chrome_device {
+    uint32_t pid; /* whose it is */
+    uint32_t name;
+    kpt_gpu_device known;
+} kpti_chrome_device;
+
+void kpti_chrome_gpu_init(kpti_chrome_gpu *gpu, const kpti_heap *heap)
+{
+    kpti_gpu_log_init(&gpu->stacks, heap);
+}
+
+void kpti_chrome_gpu_free(kpti_chrome_gpu *gpu)
+{
+    kpti_heap_give(&gpu->stacks.heap, gpu->devices, gpu->device_capacity * sizeof *gpu->devices);
+    gpu->devices = NULL;
+    gpu->device_capacity = gpu->device_count = 0;
+    kpti_gpu_log_free(&gpu->stacks);
+}
+
+static kpt_status keep_devices(kpti_chrome_gpu *gpu, const kpti_writer *w)
+{
+    kpt_status status = KPT_OK;
+    for (uint32_t i = 0; status == KPT_OK && i < w->gpu->device_count; i++) {
+        kpti_chrome_device device = {w->pid, 0, w->gpu->devices[i]};
+        status = kpti_gpu_log_text(&gpu->stacks, device.known.name, &device.name);
+        if (status == KPT_OK)
+            status = kpti_table_reach(&gpu->stacks.heap, &gpu->devices, &gpu->device_capacity,
+                                      gpu->device_count, sizeof *gpu->devices);
+        if (status == KPT_OK) gpu->devices[gpu->device_count++] = device;
+    }
+    return status;
+}
+
+/* NUMBERS: what each node of the process has become. Callers come before those whom they call. */
+static kpt_status keep_stacks(kpti_chrome_gpu *gpu, const kpti_gpu_log *log, uint32_t *numbers)
+{
+    kpt_status status = KPT_OK;
+    numbers[0] = 0;
+    for (uint32_t i = 1; status == KPT_OK && i <= log->node_count; i++) {
+        kpti_gpu_node node = log->nodes[i];
+        node.caller = numbers[node.caller];
+        status = kpti_gpu_log_text(&gpu->stacks, kpti_gpu_text(log, node.function), &node.function);
+        if (status == KPT_OK)
+            status = kpti_gpu_log_text(&gpu->stacks, kpti_gpu_text(log, node.file), &node.file);
+        if (status == KPT_OK) status = kpti_gpu_log_node(&gpu->stacks, &node, &numbers[i]);
+    }
+    return status;
+}
+
+/* --- devices and streams ---------------------------------------------------------------------- */
+
+/* Alone in its file, a process has its devices' own numbers, as Kineto has them. Otherwise theirs are above
+ * those of processes, of which no Linux has so many, also where some had to be moved out of the way. */
+static uint64_t device_pid(const kpti_writer *w, uint32_t device)
+{
+    enum { FIRST_PID = 1000000000, MOST_DEVICES = 1024 };
+    if (!w->shares_file) return device;
+    if (device >= MOST_DEVICES) device = MOST_DEVICES - 1; /* no machine's */
+    return FIRST_PID + (uint64_t)w->processes * MOST_DEVICES + device;
+}
+
+/* Up to the value of KEY. */
+static char *put_metadata(kpti_writer *w, const char *what, kpti_gpu_track track, const char *key)
+{
+    char *at = stpcpy(PUT(room(w), ",\n{\"ph\":\"M\",\"name\":\""), what);
+    at = put_number(at, "\",\"pid\":", device_pid(w, track.device));
+    at = put_index(at, ",\"tid\":", track.stream);
+    return stpcpy(stpcpy(PUT(at, ",\"args\":{\""), key), "\":");
+}
+
+static void end_metadata(kpti_writer *w, char *at)
+{
+    kpti_out_wrote(&w->out, PUT(at, "}}"));
+}
+
+/* A call, since gcc 12 with its sanitizers takes what it knows of the number for a wrong index. */
+__attribute__((noinline)) static uint64_t sort_index_of(uint64_t device)
+{
+    return SORT_INDEX + device;
+}
+
+static void put_device(kpti_writer *w, uint32_t device)
+{
+    const kpti_gpu_track track = {device, 0};
+    const kpt_gpu_device *known = kpti_gpu_device_of(w->gpu, device);
+    kpt_str name = kpti_gpu_name_of(w->gpu, KPT_GPU_NAMES_DEVICE, device);
+    char *at = PUT(put_metadata(w, "process_name", track, "name"), "\"");
+    if (!name.size && known) name = known->name;
+    at = kpti_chrome_escape(at, name.size ? name : kpt_str_of("python"));
+    end_metadata(w, PUT(at, "\""));
+    at = put_number(put_metadata(w, "process_labels", track, "labels"), "\"GPU ", device);
+    if (w->shares_file) at = put_number(at, " of process ", w->pid);
+    end_metadata(w, PUT(at, "\""));
+    at = kpti_put_u64(put_metadata(w, "process_sort_index", track, "sort_index"),
+                      sort_index_of(device_pid(w, device)));
+    end_metadata(w, at);
+}
+
+static void put_stream(kpti_writer *w, kpti_gpu_track track)
+{
+    const kpt_str name = kpti_gpu_name_of(w->gpu, KPT_GPU_NAMES_STREAM, track.stream);
+    char *at = put_index(put_metadata(w, "thread_name", track, "name"), "\"stream ", track.stream);
+    at = kpti_chrome_escape(PUT(at, " "), name);
+    end_metadata(w, PUT(at, "\""));
+    at = kpti_put_i64(put_metadata(w, "thread_sort_index", track, "sort_index"),
+                      (int32_t)track.stream);
+    end_metadata(w, at);
+}
+
+static int is_first_of_device(const kpti_gpu_index *index, uint32_t track)
+{
+    for (uint32_t i = 0; i < track; i++)
+        if (index->tracks[i].device == index->tracks[track].device) return 0;
+    return 1;
+}
+
+/* --- events ----------------------------------------------------------------------------------- */
+
+/* Where an event stands: a stream of a device, or a thread of the process. */
+static char *put_place(const kpti_writer *w, char *at, const kpti_gpu_index *index, uint32_t track,
+                       const kpt_gpu_event *e)
+{
+    if (track != UINT32_MAX) {
+        at = put_number(at, ",\"pid\":", device_pid(w, index->tracks[track].device));
+        return put_index(at, ",\"tid\":", index->tracks[track].stream);
+    }
+    at = put_number(at, ",\"pid\":", w->pid);
+    return put_number(at, ",\"tid\":", e->os_tid);
+}
+
+static char *put_device_args(const kpti_writer *w, char *at, const kpt_gpu_event *e)
+{
+    at = put_index(at, "\"device\":", e->device);
+    at = put_index(at, ",\"context\":", e->context);
+    at = put_index(at, ",\"stream\":", e->stream);
+    return put_number(at, ",\"correlation\":", kpti_id_in_file(w, e->correlation));
+}
+
+static char *put_three(char *at, const char *key, const uint32_t *values)
+{
+    for (int i = 0; i < 3; i++)
+        at = put_number(at, i ? "," : key, values[i]);
+    return PUT(at, "]");
+}
+
+static char *put_kernel_args(const kpti_writer *w, char *at, const kpt_gpu_event *e)
+{
+    const kpti_gpu_fill fill = kpti_gpu_fill_of(e, kpti_gpu_device_of(w->gpu, e->device));
+    at = put_device_args(w, PUT(at, "\"queued\":0,"), e);
+    at = put_number(at, ",\"registers per thread\":", e->registers);
+    at = put_number(
+        at, ",\"shared memory\":", (uint64_t)e->shared_static_bytes + e->shared_dynamic_bytes);
+    at = kpti_put_double(PUT(at, ",\"blocks per SM\":"), fill.blocks);
+    at = kpti_put_double(PUT(at, ",\"warps per SM\":"), fill.warps);
+    at = put_three(at, ",\"grid\":[", e->grid);
+    at = put_three(at, ",\"block\":[", e->block);
+    at = put_number(at, ",\"est. achieved occupancy %\":", (uint64_t)fill.occupancy);
+    if (e->local_bytes) at = put_number(at, ",\"local memory\":", e->local_bytes);
+    return at;
+}
+
+static char *put_memory_args(const kpti_writer *w, char *at, const kpt_gpu_event *e)
+{
+    const uint64_t ns = kpti_gpu_ns(e->start_ns, e->end_ns);
+    at = put_device_args(w, at, e);
+    at = put_number(at, ",\"bytes\":", e->bytes);
+    /* Bytes in a nanosecond are gigabytes in a second. */
+    return kpti_put_double(PUT(at, ",\"memory bandwidth (GB/s)\":"),
+                           ns ? (double)e->bytes / (double)ns : 0);
+}
+
+static char *put_sync_args(const kpti_writer *w, char *at, const kpt_gpu_event *e)
+{
+    char words[KPTI_GPU_MOST_WORDS];
+    at = kpti_chrome_escape(PUT(at, "\"cuda_sync_kind\":\""), kpti_gpu_words_for(e, words));
+    if (e->event && e->event != KPT_GPU_NONE)
+        at = put_number(at, "\",\"wait_on_cuda_event_id\":", e->event);
+    else
+        at = PUT(at, "\"");
+    return put_device_args(w, PUT(at, ","), e);
+}
+
+/* STACK: the number of its node at the end of the file. */
+static char *put_args(const kpti_writer *w, char *at, const kpti_gpu_entry *entry, uint32_t stack)
+{
+    const kpt_gpu_event *e = &entry->event;
+    const kpti_gpu_node *node = kpti_gpu_own_frame(w->gpu, entry->stack);
+    at = PUT(at, ",\"args\":{");
+    if (e->external)
+        at = PUT(put_number(at, "\"External id\":", kpti_id_in_file(w, e->external)), ",");
+    if (e->kind == KPT_GPU_KERNEL)
+        at = put_kernel_args(w, at, e);
+    else if (kpti_gpu_is_work(e->kind))
+        at = put_memory_args(w, at, e);
+    else if (e->kind == KPT_GPU_SYNC)
+        at = put_sync_args(w, at, e);
+    else if (kpti_gpu_is_call(e->kind))
+        at = put_number(put_number(at, "\"cbid\":", e->cbid),
+                        ",\"correlation\":", kpti_id_in_file(w, e->correlation));
+    else
+        at = put_number(at, "\"kind\":", e->kind);
+    if (kpti_gpu_is_call(e->kind) && e->value) at = put_number(at, ",\"returned\":", e->value);
+    if (e->flags & KPT_GPU_GRAPH) at = put_number(at, ",\"graph id\":", e->graph);
+    if (e->flags & KPT_GPU_UNENDED) at = PUT(at, ",\"ended by stop\":true");
+    if (node) at = PUT(put_frame(PUT(at, ",\"launched at\":\""), w->gpu, node), "\"");
+    at = PUT(at, "}");
+    return stack ? put_number(at, ",\"sf\":", stack) : at;
+}
+
+static void put_arrow(kpti_writer *w, const kpti_gpu_index *index, uint32_t track,
+                      const kpt_gpu_event *e, char phase)
+{
+    char *at = PUT(room(w), ",\n{\"ph\":\"");
+    *at++ = phase;
+    at = put_number(at, "\",\"id\":", kpti_id_in_file(w, e->correlation));
+    at = put_place(w, at, index, track, e);
+    at = kpti_put_us_between(PUT(at, ",\"ts\":"), w->base_ns, e->start_ns);
+    at = PUT(at, ",\"cat\":\"ac2g\",\"name\":\"ac2g\"");
+    kpti_out_wrote(&w->out, phase == 'f' ? PUT(at, ",\"bp\":\"e\"}") : PUT(at, "}"));
+}
+
+static void put_event(kpti_writer *w, kpti_gpu_index *index, const kpti_gpu_entry *entry,
+                      uint32_t stack)
+{
+    const kpt_gpu_event *e = &entry->event;
+    const uint32_t track = kpti_gpu_track_of(index, e);
+    const int is_mark = e->kind == KPT_GPU_MARK;
+    char *at = stpcpy(room(w), is_mark ? ",\n{\"ph\":\"i\",\"s\":\"t\",\"cat\":\""
+                                       : ",\n{\"ph\":\"X\",\"cat\":\"");
+    at = stpcpy(at, kpti_gpu_category(e->kind));
+    at = kpti_chrome_escape(PUT(at, "\",\"name\":\""), e->name);
+    at = put_place(w, PUT(at, "\""), index, track, e);
+    at = kpti_put_us_between(PUT(at, ",\"ts\":"), w->base_ns, e->start_ns);
+    if (!is_mark) at = kpti_put_us_between(PUT(at, ",\"dur\":"), e->start_ns, e->end_ns);
+    kpti_out_wrote(&w->out, PUT(put_args(w, at, entry, stack), "}"));
+    if (kpti_gpu_arrow_leaves(index, e)) put_arrow(w, index, track, e, 's');
+    if (kpti_gpu_arrow_comes(index, e)) put_arrow(w, index, track, e, 'f');
+}
+
+static kpt_status put_events(kpti_writer *w, const uint32_t *numbers)
+{
+    kpti_gpu_index index = {.heap = w->heap};
+    kpti_gpu_cursor cursor = {.log = w->gpu};
+    const kpti_gpu_entry *e;
+    kpt_status status = kpti_gpu_index_make(&index, w->gpu);
+    for (uint32_t i = 0; status == KPT_OK && i < index.track_count; i++) {
+        if (is_first_of_device(&index, i)) put_device(w, index.tracks[i].device);
+        put_stream(w, index.tracks[i]);
+    }
+    while (status == KPT_OK && (e = kpti_gpu_next(&cursor)))
+        put_event(w, &index, e, kpti_gpu_node_of(w->gpu, e->stack) ? numbers[e->stack] : 0);
+    kpti_gpu_index_free(&index);
+    return status;
+}
+
+kpt_status kpti_chrome_gpu_events(kpti_chrome_gpu *gpu, kpti_writer *w)
+{
+    const size_t bytes = (w->gpu->node_count + (size_t)1) * sizeof(uint32_t);
+    uint32_t *numbers = kpti_heap_take(&w->heap, bytes);
+    kpt_status status = numbers ? keep_devices(gpu, w) : KPT_E_MEMORY;
+    if (status == KPT_OK) status = keep_stacks(gpu, w->gpu, numbers);
+    if (status == KPT_OK) status = put_events(w, numbers);
+    kpti_heap_give(&w->heap, numbers, bytes);
+    gpu->events += w->gpu->events;
+    gpu->counts.dropped += w->gpu->counts.dropped;
+    gpu->counts.lost_kernels += w->gpu->counts.lost_kernels;
+    return status;
+}
+
+/* --- the end of the file ---------------------------------------------------------------------- */
+
+static void put_devices(kpti_chrome_gpu *gpu, kpti_writer *w)
+{
+    put_text(w, ",\"deviceProperties\":[");
+    for (uint32_t i = 0; i < gpu->device_count; i++) {
+        const kpt_gpu_device *d = &gpu->devices[i].known;
+        char *at = put_number(room(w), i ? ",\n{\"id\":" : "\n{\"id\":", d->index);
+        if (w->shares_file) at = put_number(at, ",\"process\":", gpu->devices[i].pid);
+        at = kpti_chrome_escape(PUT(at, ",\"name\":\""),
+                                kpti_gpu_text(&gpu->stacks, gpu->devices[i].name));
+        at = put_number(at, "\",\"totalGlobalMem\":", d->memory_bytes);
+        at = put_number(at, ",\"computeMajor\":", d->compute_major);
+        at = put_number(at, ",\"computeMinor\":", d->compute_minor);
+        at = put_number(at, ",\"maxThreadsPerBlock\":", d->max_threads_per_block);
+        at = put_number(at, ",\"maxThreadsPerMultiprocessor\":", d->max_threads_per_multiprocessor);
+        at = put_number(at, ",\"regsPerMultiprocessor\":", d->registers_per_multiprocessor);
+        at = put_number(at, ",\"warpSize\":", d->warp_size);
+        at = put_number(at, ",\"sharedMemPerMultiprocessor\":", d->shared_bytes_per_multiprocessor);
+        at = put_number(at, ",\"numSms\":", d->multiprocessors);
+        kpti_out_wrote(&w->out, PUT(at, "}"));
+    }
+    put_text(w, "]");
+}
+
+void kpti_chrome_gpu_tail(kpti_chrome_gpu *gpu, kpti_writer *w)
+{
+    const kpti_gpu_log *stacks = &gpu->stacks;
+    char *at;
+    put_devices(gpu, w);
+    if (!gpu->events && !gpu->counts.dropped && !gpu->counts.lost_kernels) return;
+    at = put_number(room(w), ",\"gpu\":{\"events\":", gpu->events);
+    at = put_number(at, ",\"events dropped\":", gpu->counts.dropped);
+    at = put_number(at, ",\"kernels lost\":", gpu->counts.lost_kernels);
+    kpti_out_wrote(&w->out, PUT(at, "},\"stackFrames\":{"));
+    for (uint32_t i = 1; i <= stacks->node_count; i++) {
+        at = put_number(room(w), i > 1 ? ",\n\"" : "\n\"", i);
+        at = put_frame(PUT(at, "\":{\"name\":\""), stacks, &stacks->nodes[i]);
+        at = PUT(at, "\"");
+        if (stacks->nodes[i].caller) at = put_number(at, ",\"parent\":", stacks->nodes[i].caller);
+        kpti_out_wrote(&w->out, PUT(at, "}"));
+    }
+    put_text(w, "}");
+}

@@ -1,0 +1,59 @@
+#include "writers/encode/escaped_strings.h"
+
+enum { BLOCK_BYTES = 64 * 1024 };
+
+/* Texts lie one behind the other; a block never moves. */
+typedef struct kpti_fragment_block {
+    struct kpti_fragment_block *before;
+    size_t capacity;
+    size_t used;
+    char bytes[];
+} block;
+
+static block *add_block(kpti_fragments *table, size_t size)
+{
+    size_t capacity = (size > BLOCK_BYTES ? size : BLOCK_BYTES) + KPTI_FRAGMENT_STEP;
+    block *added = kpti_heap_take(&table->heap, sizeof *added + capacity);
+    if (!added) return NULL;
+    added->before = table->block;
+    added->capacity = capacity;
+    added->used = 0;
+    table->block = added;
+    return added;
+}
+
+char *kpti_fragments_room(kpti_fragments *table, size_t size)
+{
+    block *last = table->block;
+    if (!last || last->capacity - last->used < size + KPTI_FRAGMENT_STEP)
+        last = add_block(table, size);
+    return last ? last->bytes + last->used : NULL;
+}
+
+kpt_status kpti_fragments_set(kpti_fragments *table, uint32_t number, const char *text, size_t size,
+                              uint32_t note)
+{
+    kpt_status status;
+    if (size > UINT32_MAX) return KPT_E_LIMIT;
+    status = kpti_table_reach(&table->heap, &table->items, &table->capacity, number,
+                              sizeof *table->items);
+    if (status != KPT_OK) return status;
+    table->count += table->items[number].text == NULL;
+    table->items[number] = (kpti_fragment){text, (uint32_t)size, note};
+    table->block->used += size;
+    return KPT_OK;
+}
+
+void kpti_fragments_free(kpti_fragments *table)
+{
+    for (block *b = table->block; b;) {
+        block *before = b->before;
+        kpti_heap_give(&table->heap, b, sizeof *b + b->capacity);
+        b = before;
+    }
+    kpti_heap_give(&table->heap, table->items, table->capacity * sizeof *table->items);
+    table->items = NULL;
+    table->capacity = 0;
+    table->count = 0;
+    table->block = NULL;
+}

@@ -1,0 +1,152 @@
+/* json_text.h: strings and numbers as JSON has them. Whatever bytes come in, what goes out is valid
+ * JSON and valid UTF-8. Nothing here allocates or fails; the caller gives the room. */
+#ifndef KPTI_WRITERS_ENCODE_JSON_TEXT_H
+#define KPTI_WRITERS_ENCODE_JSON_TEXT_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Most bytes that one byte of a string, or one number, turns into. */
+enum { KPTI_JSON_MOST_GROWTH = 6, KPTI_JSON_MOST_NUMBER = 32 };
+
+/* Writes the SIZE bytes at TEXT as the inside of a JSON string, and returns where it ended. Quotes,
+ * backslashes and control characters are escaped; what is no UTF-8 becomes U+FFFD, one for each
+ * maximal part, as Python's "replace" does. */
+char *kpti_json_escape(char *out, const char *text, size_t size);
+
+static inline char *kpti_put_bytes(char *at, const char *bytes, size_t size)
+{
+    memcpy(at, bytes, size);
+    return at + size;
+}
+
+/* Copies a literal; the compiler knows its length. */
+#define KPTI_PUT(at, literal) kpti_put_bytes((at), (literal), sizeof(literal) - 1)
+
+/* ".000" to ".999". Numbers are formatted three digits at a time: 4 kB that stay in the cache. */
+extern const char kpti_thousand[4001];
+
+/* Writes VALUE and returns where it ended; so do the others. All may write up to the room of
+ * KPTI_JSON_MOST_NUMBER bytes. */
+static inline char *kpti_put_below_1000(char *out, uint32_t value)
+{
+    uint32_t leading_zeroes = (uint32_t)(value < 10) + (uint32_t)(value < 100);
+    memcpy(out, kpti_thousand + 1 + (size_t)value * 4 + leading_zeroes, 4);
+    return out + 3 - leading_zeroes;
+}
+
+/* All three digits of VALUE. */
+static inline char *kpti_put_three(char *out, uint32_t value)
+{
+    memcpy(out, kpti_thousand + 1 + (size_t)value * 4, 4);
+    return out + 3;
+}
+
+static inline char *kpti_put_below_1e9(char *out, uint32_t value)
+{
+    uint32_t thousands = value / 1000;
+    if (value < 1000) return kpti_put_below_1000(out, value);
+    if (thousands < 1000) {
+        out = kpti_put_below_1000(out, thousands);
+    } else {
+        out = kpti_put_below_1000(out, thousands / 1000);
+        out = kpti_put_three(out, thousands % 1000);
+    }
+    return kpti_put_three(out, value % 1000);
+}
+
+char *kpti_put_u64_slow(char *out, uint64_t value);
+
+static inline char *kpti_put_u64(char *out, uint64_t value)
+{
+    return value < 1000000000 ? kpti_put_below_1e9(out, (uint32_t)value)
+                              : kpti_put_u64_slow(out, value);
+}
+
+/* The last number's leading digits, which the next one of a row of near numbers has too: no division is
+ * needed for these, and those of 64 bits are slow. Begins as zeroes. */
+typedef struct kpti_near {
+    uint64_t first; /* the smallest number that has them */
+    uint64_t count; /* how many numbers do; 0: there are none yet */
+    uint32_t size;
+    char digits[16];
+} kpti_near;
+
+char *kpti_put_near_slow(char *out, uint64_t value, kpti_near *last);
+char *kpti_put_ns_near_slow(char *out, uint64_t ns, kpti_near *last);
+char *kpti_put_us_near_slow(char *out, uint64_t ns, kpti_near *last);
+
+/* As kpti_put_u64. */
+static inline char *kpti_put_near(char *out, uint64_t value, kpti_near *last)
+{
+    uint64_t rest = value - last->first;
+    if (rest >= last->count) return kpti_put_near_slow(out, value, last);
+    memcpy(out, last->digits, sizeof last->digits);
+    return kpti_put_three(out + last->size, (uint32_t)rest);
+}
+
+static inline char *kpti_put_i64(char *out, int64_t value)
+{
+    uint64_t magnitude = (uint64_t)value;
+    if (value < 0) {
+        *out++ = '-';
+        magnitude = 0 - magnitude;
+    }
+    return kpti_put_u64(out, magnitude);
+}
+
+/* Nanoseconds as microseconds with three decimals: exact, and the same in every locale. */
+static inline char *kpti_put_us(char *out, uint64_t ns)
+{
+    uint32_t short_ns = (uint32_t)ns;
+    if (ns == short_ns) { /* divisions of 32 bits are fast */
+        out = kpti_put_below_1e9(out, short_ns / 1000);
+        memcpy(out, kpti_thousand + (size_t)(short_ns % 1000) * 4, 4);
+        return out + 4;
+    }
+    out = kpti_put_u64(out, ns / 1000);
+    memcpy(out, kpti_thousand + ns % 1000 * 4, 4);
+    return out + 4;
+}
+
+/* As kpti_put_us; LAST has the milliseconds. */
+static inline char *kpti_put_us_near(char *out, uint64_t ns, kpti_near *last)
+{
+    uint64_t rest = ns - last->first;
+    if (rest >= last->count) return kpti_put_us_near_slow(out, ns, last);
+    memcpy(out, last->digits, sizeof last->digits);
+    out = kpti_put_three(out + last->size, (uint32_t)rest / 1000);
+    memcpy(out, kpti_thousand + (size_t)((uint32_t)rest % 1000) * 4, 4);
+    return out + 4;
+}
+
+/* As kpti_put_u64; LAST has all but six digits. */
+static inline char *kpti_put_ns_near(char *out, uint64_t ns, kpti_near *last)
+{
+    uint64_t rest = ns - last->first;
+    if (rest >= last->count) return kpti_put_ns_near_slow(out, ns, last);
+    memcpy(out, last->digits, sizeof last->digits);
+    out = kpti_put_three(out + last->size, (uint32_t)rest / 1000);
+    return kpti_put_three(out, (uint32_t)rest % 1000);
+}
+
+/* The distance from FROM_NS to TO_NS, which may lie before it. Never overflows. */
+static inline char *kpti_put_us_between(char *out, int64_t from_ns, int64_t to_ns)
+{
+    if (to_ns >= from_ns) return kpti_put_us(out, (uint64_t)to_ns - (uint64_t)from_ns);
+    *out = '-';
+    return kpti_put_us(out + 1, (uint64_t)from_ns - (uint64_t)to_ns);
+}
+
+/* VALUE so that it reads back as the same number, in every locale; what is no number is null. */
+char *kpti_put_double(char *out, double value);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,78 @@
+/* proto.h: the wire format of protocol buffers, as far as it is written here. Each function writes
+ * and returns where it ended; nothing allocates or fails; the caller gives the room. */
+#ifndef KPTI_WRITERS_ENCODE_PROTO_H
+#define KPTI_WRITERS_ENCODE_PROTO_H
+
+#include <string.h>
+
+#include "abi/kpt_base.h"
+#include "core/base/utf8.h"
+
+enum { KPTI_PROTO_MOST_VARINT = 10, KPTI_PROTO_MOST_TAG = 5 };
+/* Most bytes of a field that is a number. */
+/* A message's length, where it is not known before its end: always so many bytes. */
+enum { KPTI_PROTO_LENGTH_BYTES = 4 };
+
+enum { KPTI_WIRE_VARINT = 0, KPTI_WIRE_FIXED64 = 1, KPTI_WIRE_BYTES = 2 };
+
+static inline char *kpti_proto_varint(char *at, uint64_t value)
+{
+    while (value >= 0x80) {
+        *at++ = (char)(value | 0x80);
+        value >>= 7;
+    }
+    *at++ = (char)value;
+    return at;
+}
+
+static inline char *kpti_proto_tag(char *at, uint32_t field, uint32_t wire)
+{
+    return kpti_proto_varint(at, field << 3 | wire);
+}
+
+static inline char *kpti_proto_number(char *at, uint32_t field, uint64_t value)
+{
+    return kpti_proto_varint(kpti_proto_tag(at, field, KPTI_WIRE_VARINT), value);
+}
+
+/* Little endian, on any machine. */
+static inline char *kpti_proto_fixed64(char *at, uint32_t field, uint64_t value)
+{
+    at = kpti_proto_tag(at, field, KPTI_WIRE_FIXED64);
+    for (int i = 0; i < 8; i++)
+        *at++ = (char)(value >> 8 * i);
+    return at;
+}
+
+static inline char *kpti_proto_double(char *at, uint32_t field, double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return kpti_proto_fixed64(at, field, bits);
+}
+
+/* A message field begins; what it returns goes to close, with where the message ended. */
+static inline char *kpti_proto_open(char *at, uint32_t field)
+{
+    return kpti_proto_tag(at, field, KPTI_WIRE_BYTES) + KPTI_PROTO_LENGTH_BYTES;
+}
+
+static inline char *kpti_proto_close(char *content, char *end)
+{
+    uint32_t size = (uint32_t)(end - content);
+    char *at = content - KPTI_PROTO_LENGTH_BYTES;
+    for (int i = 0; i < KPTI_PROTO_LENGTH_BYTES - 1; i++, size >>= 7)
+        *at++ = (char)(size | 0x80);
+    *at = (char)(size & 0x7F);
+    return end;
+}
+
+/* A text of at most MOST bytes, made valid UTF-8, which may triple it. */
+static inline char *kpti_proto_text(char *at, uint32_t field, kpt_str text, size_t most)
+{
+    char *content = kpti_proto_open(at, field);
+    size_t size = text.size < most ? (size_t)text.size : most;
+    return kpti_proto_close(content, kpti_utf8_copy(content, text.data, text.data ? size : 0));
+}
+
+#endif

@@ -1,0 +1,31 @@
+#include "writers/encode/string_table.h"
+
+#include "writers/encode/json_text.h"
+
+enum { MORE_ROOM = 64 };
+
+kpt_status kpti_text_table_at(kpti_text_table *table, kpt_str text, kpti_put_text_fn put,
+                              uint32_t *number)
+{
+    uint32_t *known = kpti_u64_map_at(&table->numbers, kpti_text_key(text));
+    kpt_status status;
+    char *begin;
+    if (!known) return KPT_E_MEMORY;
+    if (!*known) {
+        begin = kpti_fragments_room(&table->texts,
+                                    (size_t)text.size * KPTI_JSON_MOST_GROWTH + MORE_ROOM);
+        if (!begin) return KPT_E_MEMORY;
+        status = kpti_fragments_set(&table->texts, table->texts.count, begin,
+                                    (size_t)(put(begin, text) - begin), 0);
+        if (status != KPT_OK) return status;
+        *known = table->texts.count;
+    }
+    *number = *known - 1;
+    return KPT_OK;
+}
+
+void kpti_text_table_free(kpti_text_table *table)
+{
+    kpti_u64_map_free(&table->numbers);
+    kpti_fragments_free(&table->texts);
+}

@@ -1,0 +1,315 @@
+/* speedscope.c: speedscope's own format: an "evented" profile for each thread, in nanoseconds since
+ * base_ns. A profile stands in the file as a whole, while calls come by time, of all threads
+ * together: so each thread's events are kept, in six to ten bytes a call, and written at the end. */
+#include "writers/annotations/nested_frames.h"
+#include "writers/chrome/chrome_events.h"
+#include "writers/encode/proto.h"
+#include "writers/encode/string_table.h"
+
+enum { FIRST_BLOCK_BYTES = 256, MOST_BLOCK_BYTES = 64 * 1024 };
+
+/* An event is a number, the time since the last one and what it is in the lowest bits, and the
+ * frame's number behind it where one opens. */
+enum { IS_CLOSE = 0, IS_CALL = 1, IS_SPAN = 2, WHAT_BITS = 2 };
+enum { MOST_EVENT = 2 * KPTI_PROTO_MOST_VARINT };
+
+typedef struct block {
+    struct block *next;
+    uint32_t capacity;
+    uint32_t used;
+    char bytes[];
+} block;
+
+typedef struct lane {
+    block *first;
+    block *last;
+    int64_t start_ns;
+    int64_t last_ns;
+    uint32_t depth;
+    uint32_t most_depth;
+} lane;
+
+typedef struct speedscope {
+    kpti_writer base;
+    kpti_frames frames;
+    kpti_fragments names; /* frames as objects; the note is a name's place among them, in the end */
+    kpti_text_table spans;  /* frames that stand behind those */
+    kpti_fragments threads; /* names, escaped */
+    lane *lanes;
+    uint32_t lane_capacity;
+} speedscope;
+
+#define PUT KPTI_PUT
+
+/* Never overflows. */
+static int64_t since_base(const speedscope *w, int64_t ns)
+{
+    return (int64_t)((uint64_t)ns - (uint64_t)w->base.base_ns);
+}
+
+/* --- keeping events --------------------------------------------------------------------------- */
+
+static kpt_status add_block(speedscope *w, lane *l)
+{
+    uint32_t bytes = l->last ? l->last->capacity * 2 : FIRST_BLOCK_BYTES;
+    block *added;
+    if (bytes > MOST_BLOCK_BYTES) bytes = MOST_BLOCK_BYTES;
+    added = kpti_heap_take(&w->base.heap, sizeof *added + bytes);
+    if (!added) return KPT_E_MEMORY;
+    *added = (block){NULL, bytes, 0};
+    *(l->last ? &l->last->next : &l->first) = added;
+    l->last = added;
+    return KPT_OK;
+}
+
+static kpt_status keep(speedscope *w, uint32_t thread, int64_t ns, uint32_t what, uint32_t number)
+{
+    kpt_status status =
+        kpti_table_reach(&w->base.heap, &w->lanes, &w->lane_capacity, thread, sizeof *w->lanes);
+    lane *l;
+    char *at;
+    if (status != KPT_OK) return status;
+    l = &w->lanes[thread];
+    if (!l->last || l->last->capacity - l->last->used < MOST_EVENT) {
+        if (!l->last) l->start_ns = l->last_ns = ns;
+        status = add_block(w, l);
+        if (status != KPT_OK) return status;
+    }
+    if (ns < l->last_ns) ns = l->last_ns;
+    at = l->last->bytes + l->last->used;
+    at = kpti_proto_varint(at, ((uint64_t)ns - (uint64_t)l->last_ns) << WHAT_BITS | what);
+    if (what != IS_CLOSE) at = kpti_proto_varint(at, number);
+    l->last->used = (uint32_t)(at - l->last->bytes);
+    l->last_ns = ns;
+    return KPT_OK;
+}
+
+/* {"name":"..."}, which a span has. */
+static char *put_span(char *at, kpt_str text)
+{
+    return PUT(kpti_chrome_escape(PUT(at, "{\"name\":\""), text), "\"}");
+}
+
+static kpt_status open_frame(kpti_writer *writer, const kpt_activity *at, const kpti_note *span)
+{
+    speedscope *w = (speedscope *)writer;
+    uint32_t name = at->name;
+    kpt_status status = KPT_OK;
+    lane *l;
+    if (span) status = kpti_text_table_at(&w->spans, span->name, put_span, &name);
+    if (status == KPT_OK)
+        status = keep(w, at->thread, at->start_ns, span ? IS_SPAN : IS_CALL, name);
+    if (status != KPT_OK) return status;
+    l = &w->lanes[at->thread];
+    if (++l->depth > l->most_depth) l->most_depth = l->depth;
+    return KPT_OK;
+}
+
+static kpt_status close_frame(kpti_writer *writer, uint32_t thread, int64_t ns,
+                              const kpt_activity *call)
+{
+    speedscope *w = (speedscope *)writer;
+    (void)call;
+    if (thread >= w->lane_capacity || !w->lanes[thread].depth) return KPT_OK;
+    w->lanes[thread].depth--;
+    return keep(w, thread, ns, IS_CLOSE, 0);
+}
+
+static const kpti_frame_ops frame_ops = {open_frame, close_frame};
+
+/* --- names and threads ------------------------------------------------------------------------ */
+
+static kpt_status take_name(kpti_writer *writer, const kpt_name *name)
+{
+    speedscope *w = (speedscope *)writer;
+    kpt_str shown = kpti_shown_name(name);
+    char *begin = kpti_fragments_room(
+        &w->names, kpti_chrome_room(shown) + kpti_chrome_room(name->file) + KPTI_CHROME_MOST_REST);
+    char *at;
+    if (!begin) return KPT_E_MEMORY;
+    at = PUT(kpti_chrome_escape(PUT(begin, "{\"name\":\""), shown), "\"");
+    if (name->file.size) {
+        at = PUT(kpti_chrome_escape(PUT(at, ",\"file\":\""), name->file), "\"");
+        at = kpti_put_u64(PUT(at, ",\"line\":"), name->first_line);
+    }
+    at = PUT(at, "}");
+    return kpti_fragments_set(&w->names, name->index, begin, (size_t)(at - begin), 0);
+}
+
+static kpt_status take_thread(kpti_writer *writer, const kpt_thread *thread)
+{
+    speedscope *w = (speedscope *)writer;
+    return kpti_chrome_add_name(&w->threads, thread->index, thread->name, 0);
+}
+
+static kpt_status take_call(kpti_writer *writer, const kpt_activity *call)
+{
+    return kpti_frames_call(&((speedscope *)writer)->frames, call);
+}
+
+static kpt_status take_point(kpti_writer *writer, const kpt_activity *point, const kpti_note *note)
+{
+    return kpti_frames_point(&((speedscope *)writer)->frames, point, note);
+}
+
+/* --- the file --------------------------------------------------------------------------------- */
+
+static void put_literal(speedscope *w, const char *text)
+{
+    kpti_out_put(&w->base.out, text, strlen(text));
+}
+
+static void put_string(speedscope *w, kpt_str text)
+{
+    char *at = kpti_out_room(&w->base.out, kpti_chrome_room(text) + KPTI_CHROME_MOST_REST);
+    kpti_out_wrote(&w->base.out, kpti_chrome_escape(at, text));
+}
+
+/* Functions, then spans, then the one that stands for names which never came. */
+static void put_frames(speedscope *w)
+{
+    const char *comma = "";
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < w->names.capacity; i++) {
+        if (!w->names.items[i].text) continue;
+        w->names.items[i].note = count++;
+        put_literal(w, comma);
+        kpti_out_put(&w->base.out, w->names.items[i].text, w->names.items[i].size);
+        comma = ",\n";
+    }
+    for (uint32_t i = 0; i < w->spans.texts.count; i++, comma = ",\n") {
+        put_literal(w, comma);
+        kpti_out_put(&w->base.out, w->spans.texts.items[i].text, w->spans.texts.items[i].size);
+    }
+    put_literal(w, comma);
+    put_literal(w, "{\"name\":\"unknown\"}");
+}
+
+static uint32_t place_of(const speedscope *w, uint32_t what, uint32_t number)
+{
+    kpti_fragment unknown = {NULL, 0, w->names.count + w->spans.texts.count};
+    if (what == IS_SPAN) return w->names.count + number;
+    return kpti_fragments_get(&w->names, number, unknown).note;
+}
+
+static void put_event(speedscope *w, int is_first, char type, uint32_t frame, int64_t ns)
+{
+    char *at = kpti_out_room(&w->base.out, KPTI_CHROME_MOST_REST);
+    at = is_first ? PUT(at, "\n{\"type\":\"") : PUT(at, ",\n{\"type\":\"");
+    *at++ = type;
+    at = kpti_put_u64(PUT(at, "\",\"frame\":"), frame);
+    at = kpti_put_i64(PUT(at, ",\"at\":"), ns);
+    kpti_out_wrote(&w->base.out, PUT(at, "}"));
+}
+
+static const char *read_varint(const char *at, uint64_t *value)
+{
+    *value = 0;
+    for (unsigned shift = 0;; shift += 7) {
+        *value |= (uint64_t)(*at & 0x7F) << shift;
+        if (!(*at++ & 0x80)) return at;
+    }
+}
+
+/* OPEN has room for the deepest stack. */
+static void put_events(speedscope *w, const lane *l, uint32_t *open)
+{
+    int64_t ns = since_base(w, l->start_ns);
+    uint32_t depth = 0;
+    int is_first = 1;
+    for (const block *b = l->first; b; b = b->next) {
+        for (const char *at = b->bytes; at < b->bytes + b->used; is_first = 0) {
+            uint64_t event;
+            uint64_t number;
+            uint32_t what;
+            at = read_varint(at, &event);
+            what = event & ((1 << WHAT_BITS) - 1);
+            ns += (int64_t)(event >> WHAT_BITS);
+            if (what == IS_CLOSE) {
+                put_event(w, is_first, 'C', open[--depth], ns);
+            } else {
+                at = read_varint(at, &number);
+                open[depth] = place_of(w, what, (uint32_t)number);
+                put_event(w, is_first, 'O', open[depth++], ns);
+            }
+        }
+    }
+    while (depth) /* no right plugin delivers these */
+        put_event(w, 0, 'C', open[--depth], ns);
+}
+
+static kpt_status put_profile(speedscope *w, const lane *l, kpti_fragment name)
+{
+    size_t bytes = l->most_depth * sizeof(uint32_t);
+    uint32_t *open = kpti_heap_take(&w->base.heap, bytes);
+    char *at;
+    if (!open) return KPT_E_MEMORY;
+    memset(open, 0, bytes);
+    put_literal(w, "{\"type\":\"evented\",\"name\":\"");
+    kpti_out_put(&w->base.out, name.text, name.size);
+    at = PUT(kpti_out_room(&w->base.out, KPTI_CHROME_MOST_REST),
+             "\",\"unit\":\"nanoseconds\",\"startValue\":");
+    at = kpti_put_i64(at, since_base(w, l->start_ns));
+    at = kpti_put_i64(PUT(at, ",\"endValue\":"), since_base(w, l->last_ns));
+    kpti_out_wrote(&w->base.out, PUT(at, ",\"events\":["));
+    put_events(w, l, open);
+    put_literal(w, "]}");
+    kpti_heap_give(&w->base.heap, open, bytes);
+    return KPT_OK;
+}
+
+static kpt_status begin(kpti_writer *writer, const kpti_writer_options *options)
+{
+    speedscope *w = (speedscope *)writer;
+    w->names.heap = w->threads.heap = writer->heap;
+    w->spans.numbers.heap = w->spans.texts.heap = writer->heap;
+    put_literal(w, "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\","
+                   "\"exporter\":\"kpytrace ");
+    put_string(w, options->version);
+    put_literal(w, "\",\"name\":\"");
+    put_string(w, (kpt_str){writer->trace_name, writer->trace_name_bytes});
+    put_literal(w, "\",\"shared\":{\"frames\":[\n");
+    return kpti_frames_init(&w->frames, &frame_ops, writer);
+}
+
+static kpt_status end(kpti_writer *writer, const kpt_stats *stats)
+{
+    speedscope *w = (speedscope *)writer;
+    kpt_status status = kpti_frames_end(&w->frames);
+    const char *comma = "\n";
+    (void)stats;
+    if (status != KPT_OK) return status;
+    put_frames(w);
+    put_literal(w, "]},\"profiles\":[");
+    for (uint32_t i = 0; i < w->lane_capacity && status == KPT_OK; i++) {
+        if (!w->lanes[i].first) continue;
+        put_literal(w, comma);
+        status =
+            put_profile(w, &w->lanes[i], kpti_fragments_get(&w->threads, i, kpti_chrome_no_name));
+        comma = ",\n";
+    }
+    put_literal(w, "]}\n");
+    return status;
+}
+
+static void release(kpti_writer *writer)
+{
+    speedscope *w = (speedscope *)writer;
+    for (uint32_t i = 0; i < w->lane_capacity; i++) {
+        for (block *b = w->lanes[i].first; b;) {
+            block *next = b->next;
+            kpti_heap_give(&writer->heap, b, sizeof *b + b->capacity);
+            b = next;
+        }
+    }
+    kpti_heap_give(&writer->heap, w->lanes, w->lane_capacity * sizeof *w->lanes);
+    kpti_fragments_free(&w->names);
+    kpti_fragments_free(&w->threads);
+    kpti_text_table_free(&w->spans);
+    kpti_frames_free(&w->frames);
+}
+
+static const kpti_format_ops ops = {sizeof(speedscope), begin, take_name, take_thread, take_call,
+                                    take_point,         end,   release,   NULL,        NULL};
+
+const kpti_format kpti_format_speedscope = {"speedscope", ".speedscope.json", KPT_ORDER_TIME, &ops};

@@ -1,0 +1,138 @@
+#include <stdio.h>
+#include <unistd.h>
+
+#include "abi/kpt_text.h"
+#include "writers/encode/json_text.h"
+#include "writers/memory/memory_dump.h"
+#include "writers/memory/memory_tree.h"
+
+/* Most bytes of an event beside its name's, numbers and all. */
+enum { EVENT_ROOM = 1024 };
+
+static char *put(char *at, const char *text)
+{
+    return stpcpy(at, text);
+}
+
+static char *put_time(char *at, const kpti_memory_entry *e)
+{
+    at = put(at, ",\"pid\":");
+    at = kpti_put_u64(at, (uint64_t)getpid());
+    at = put(at, ",\"tid\":");
+    at = kpti_put_u64(at, e->os_tid);
+    at = put(at, ",\"ts\":");
+    return kpti_put_us(at, e->time_ns > 0 ? (uint64_t)e->time_ns : 0);
+}
+
+static char *put_signed(char *at, int32_t value)
+{
+    if (value < 0) at = put(at, "-");
+    return kpti_put_u64(at, (uint64_t)(value < 0 ? -(int64_t)value : (int64_t)value));
+}
+
+/* An instant as Kineto writes it. */
+static char *put_instant(char *at, const kpti_memory_entry *e, const kpti_memory_device *device,
+                         uint64_t total, uint64_t index, uint32_t node)
+{
+    at = put(at, "{\"ph\":\"i\",\"cat\":\"cpu_instant_event\",\"s\":\"t\",\"name\":\"[memory]\"");
+    at = put_time(at, e);
+    at = put(at, ",\"args\":{\"Addr\":");
+    at = kpti_put_u64(at, e->address);
+    at = put(at, e->kind & KPTI_MEMORY_FREE && e->size ? ",\"Bytes\":-" : ",\"Bytes\":");
+    at = kpti_put_u64(at, e->size);
+    at = put(at, ",\"Total Allocated\":");
+    at = kpti_put_u64(at, total);
+    at = put(at, ",\"Total Reserved\":0,\"Device Type\":");
+    at = put_signed(at, device->type);
+    at = put(at, ",\"Device Id\":");
+    at = put_signed(at, device->index);
+    at = put(at, ",\"Ev Idx\":");
+    at = kpti_put_u64(at, index);
+    at = put(at, "}");
+    if (node) {
+        at = put(at, ",\"sf\":");
+        at = kpti_put_u64(at, node);
+    }
+    return put(at, "},\n");
+}
+
+static char *put_counter(char *at, const kpti_memory_entry *e, const char *device, uint64_t bytes)
+{
+    at = put(at, "{\"ph\":\"C\",\"name\":\"");
+    at = kpti_json_escape(at, device, strlen(device));
+    at = put(at, "\"");
+    at = put_time(at, e);
+    at = put(at, ",\"args\":{\"bytes\":");
+    at = kpti_put_u64(at, bytes);
+    return put(at, "}},\n");
+}
+
+static void put_events(const kpti_memory_dump *dump, kpti_out_file *out,
+                       const kpti_memory_tree *tree, kpti_memory_curves *curves)
+{
+    const kpti_memory_history *h = dump->history;
+    for (uint64_t i = 0; i < h->count; i++) {
+        const kpti_memory_entry *e = &h->entries[i];
+        const kpti_memory_device *device = &dump->devices[e->device];
+        char *at = kpti_out_room(out, EVENT_ROOM);
+        kpti_memory_curves_take(curves, h, e);
+        at = put_instant(at, e, device, curves->of_space[e->space], i,
+                         kpti_memory_node_of(tree, dump, e->stack));
+        at = put_counter(at, e, device->name, curves->of_device[e->device]);
+        kpti_out_wrote(out, at);
+    }
+}
+
+/* Frames as Chrome's format has them: each with the number of the one that called it. */
+static void put_frames(const kpti_memory_dump *dump, kpti_out_file *out,
+                       const kpti_memory_tree *tree)
+{
+    enum { MOST_TEXT = 4096 };
+    for (uint32_t i = 0; i < tree->count; i++) {
+        const kpti_memory_node *node = &tree->nodes[i];
+        const kpt_symbol *s = kpti_memory_symbol(dump, node->symbol);
+        char *at = kpti_out_room(out, EVENT_ROOM + MOST_TEXT * 2 * KPTI_JSON_MOST_GROWTH);
+        at = put(at, i ? ",\n\"" : "\"");
+        at = kpti_put_u64(at, i + UINT64_C(1));
+        at = put(at, "\":{\"name\":\"");
+        at =
+            kpti_json_escape(at, s->file.data, s->file.size < MOST_TEXT ? s->file.size : MOST_TEXT);
+        at = put(at, "(");
+        at = kpti_put_u64(at, s->line);
+        at = put(at, "): ");
+        at = kpti_json_escape(at, s->qualname.data,
+                              s->qualname.size < MOST_TEXT ? s->qualname.size : MOST_TEXT);
+        at = put(at, "\"");
+        if (node->parent) {
+            at = put(at, ",\"parent\":");
+            at = kpti_put_u64(at, node->parent);
+        }
+        at = put(at, "}");
+        kpti_out_wrote(out, at);
+    }
+}
+
+int kpti_memory_chrome_write(const kpti_memory_dump *dump, kpti_out_file *out)
+{
+    kpti_memory_curves curves;
+    kpti_memory_tree tree;
+    const char head[] = "{\"schemaVersion\":1,\"traceEvents\":[\n";
+    char middle[128];
+    const int middle_size = snprintf(middle, sizeof middle,
+                                     "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":%d,"
+                                     "\"args\":{\"name\":\"memory\"}}\n],\n\"stackFrames\":{",
+                                     (int)getpid());
+    if (!kpti_memory_tree_make(&tree, dump)) return 0;
+    if (!kpti_memory_curves_make(&curves, dump->device_count)) {
+        kpti_memory_tree_free(&tree);
+        return 0;
+    }
+    kpti_out_put(out, head, sizeof head - 1);
+    put_events(dump, out, &tree, &curves);
+    kpti_out_put(out, middle, (size_t)middle_size);
+    put_frames(dump, out, &tree);
+    kpti_out_put(out, "}}\n", 3);
+    kpti_memory_curves_free(&curves);
+    kpti_memory_tree_free(&tree);
+    return 1;
+}

@@ -1,0 +1,359 @@
+#include <stdlib.h>
+
+#include "abi/kpt_text.h"
+#include "core/base/utf8.h"
+#include "writers/encode/pickle.h"
+#include "writers/memory/memory_dump.h"
+#include "writers/memory/memory_segments.h"
+
+/* Words that come again and again: the first numbers of the memo are theirs. */
+enum word {
+    ACTION,
+    ADDR,
+    SIZE,
+    STREAM,
+    TIME_US,
+    FRAMES,
+    ALLOC,
+    FREE_COMPLETED,
+    NAME,
+    FILENAME,
+    LINE,
+    ADDRESS,
+    REQUESTED_SIZE,
+    STATE,
+    ACTIVE_ALLOCATED,
+    INACTIVE,
+    CATEGORY,
+    UNKNOWN,
+    USER_METADATA,
+    WORDS
+};
+static const char *const words[WORDS] = {
+    "action",   "addr",     "size",           "stream",        "time_us",
+    "frames",   "alloc",    "free_completed", "name",          "filename",
+    "line",     "address",  "requested_size", "state",         "active_allocated",
+    "inactive", "category", "unknown",        "user_metadata",
+};
+
+#define NONE UINT32_MAX
+
+enum { MOST_TEXT = 256 }; /* bytes of a text of a pool */
+
+typedef struct writing {
+    kpti_pickle pickle;
+    const kpti_memory_dump *dump;
+    uint32_t *symbol_memos; /* of frames, by symbol */
+    uint32_t *stack_memos;  /* of lists of frames, by span */
+    uint32_t *pool_memos;   /* of a pool's category, and then of its owner */
+    uint32_t no_frames;     /* the empty list */
+} writing;
+
+static void put_word(writing *w, enum word word)
+{
+    kpti_pickle_get(&w->pickle, word);
+}
+
+static void put_key(writing *w, const char *key)
+{
+    kpti_pickle_text(&w->pickle, kpt_str_of(key));
+}
+
+static void put_text(writing *w, const char *key, const char *text)
+{
+    put_key(w, key);
+    kpti_pickle_text(&w->pickle, kpt_str_of(text));
+}
+
+static void put_int(writing *w, const char *key, uint64_t value)
+{
+    put_key(w, key);
+    kpti_pickle_int(&w->pickle, value);
+}
+
+static void put_frame(writing *w, uint32_t symbol)
+{
+    const kpt_symbol *s = kpti_memory_symbol(w->dump, symbol);
+    if (w->symbol_memos[symbol] != NONE) {
+        kpti_pickle_get(&w->pickle, w->symbol_memos[symbol]);
+        return;
+    }
+    kpti_pickle_mark(&w->pickle);
+    put_word(w, NAME);
+    kpti_pickle_text(&w->pickle, s->qualname);
+    put_word(w, FILENAME);
+    kpti_pickle_text(&w->pickle, s->file);
+    put_word(w, LINE);
+    kpti_pickle_int(&w->pickle, s->line);
+    kpti_pickle_dict(&w->pickle);
+    w->symbol_memos[symbol] = kpti_pickle_memoize(&w->pickle);
+}
+
+static void put_frames(writing *w, uint32_t stack)
+{
+    const kpti_memory_dump *v = w->dump;
+    const uint64_t found = kpti_memory_stack_at(v, stack);
+    const uint64_t i = found ? found - 1 : 0;
+    const kpt_symbol_span *span;
+    if (!found) {
+        kpti_pickle_get(&w->pickle, w->no_frames);
+        return;
+    }
+    if (w->stack_memos[i] != NONE) {
+        kpti_pickle_get(&w->pickle, w->stack_memos[i]);
+        return;
+    }
+    span = &v->symbols->spans[i];
+    kpti_pickle_empty_list(&w->pickle);
+    for (uint64_t k = 0; k < span->count; k++) {
+        if (k % KPTI_PICKLE_MOST_APPENDS == 0) kpti_pickle_mark(&w->pickle);
+        put_frame(w, v->symbols->frames[span->first + k]);
+        if (k % KPTI_PICKLE_MOST_APPENDS == KPTI_PICKLE_MOST_APPENDS - 1 || k + 1 == span->count)
+            kpti_pickle_appends(&w->pickle);
+    }
+    w->stack_memos[i] = kpti_pickle_memoize(&w->pickle);
+}
+
+/* Between the values of a list: whole batches are appended. */
+static void next_item(writing *w, uint64_t *count)
+{
+    if (*count && *count % KPTI_PICKLE_MOST_APPENDS == 0) kpti_pickle_appends(&w->pickle);
+    if (*count % KPTI_PICKLE_MOST_APPENDS == 0) kpti_pickle_mark(&w->pickle);
+    ++*count;
+}
+
+static void end_items(writing *w, uint64_t count)
+{
+    if (count) kpti_pickle_appends(&w->pickle);
+}
+
+/* A text of a pool, whose memo is MEMO. It is a host's, and may be anything. */
+static void put_pool_text(writing *w, kpt_str text, uint32_t *memo)
+{
+    char valid[MOST_TEXT * KPTI_UTF8_MOST_GROWTH];
+    const char *end;
+    if (*memo != NONE) {
+        kpti_pickle_get(&w->pickle, *memo);
+        return;
+    }
+    end = kpti_utf8_copy(valid, text.data, text.size < MOST_TEXT ? text.size : MOST_TEXT);
+    kpti_pickle_text(&w->pickle, (kpt_str){valid, (uint64_t)(end - valid)});
+    *memo = kpti_pickle_memoize(&w->pickle);
+}
+
+/* What a host told of a block. Where any entry has a category, the viewer wants one that is "unknown": so
+ * all blocks of Python's have that. */
+static void put_told(writing *w, const kpti_memory_entry *e)
+{
+    const kpti_memory_origin *pool = &w->dump->pools[e->pool];
+    uint32_t *memos = &w->pool_memos[(size_t)e->pool * 2];
+    put_word(w, CATEGORY);
+    if (pool->category.size)
+        put_pool_text(w, pool->category, &memos[0]);
+    else
+        put_word(w, UNKNOWN);
+    if (!pool->owner.size) return;
+    put_word(w, USER_METADATA);
+    put_pool_text(w, pool->owner, &memos[1]);
+}
+
+static void put_entry(writing *w, const kpti_memory_entry *e)
+{
+    const int is_alloc = (e->kind & KPTI_MEMORY_ALLOC) != 0;
+    kpti_pickle_mark(&w->pickle);
+    put_word(w, ACTION);
+    put_word(w, is_alloc ? ALLOC : FREE_COMPLETED);
+    put_word(w, ADDR);
+    kpti_pickle_int(&w->pickle, e->address);
+    put_word(w, SIZE);
+    kpti_pickle_int(&w->pickle, e->size);
+    put_word(w, STREAM);
+    if (w->dump->pools[e->pool].is_told)
+        kpti_pickle_int(&w->pickle, w->dump->pools[e->pool].stream);
+    else
+        kpti_pickle_none(&w->pickle);
+    put_word(w, TIME_US);
+    kpti_pickle_int(&w->pickle, e->time_ns > 0 ? (uint64_t)e->time_ns / 1000 : 0);
+    if (is_alloc) {
+        put_word(w, FRAMES);
+        put_frames(w, e->stack);
+        if (w->dump->has_told) put_told(w, e);
+    }
+    kpti_pickle_dict(&w->pickle);
+}
+
+static void put_traces(writing *w)
+{
+    const kpti_memory_history *h = w->dump->history;
+    uint64_t devices = 0;
+    put_key(w, "device_traces");
+    kpti_pickle_empty_list(&w->pickle);
+    for (uint32_t device = 0; device < w->dump->device_count; device++) {
+        uint64_t count = 0;
+        next_item(w, &devices);
+        kpti_pickle_empty_list(&w->pickle);
+        for (uint64_t i = 0; i < h->count; i++) {
+            if (h->entries[i].device != device) continue;
+            next_item(w, &count);
+            put_entry(w, &h->entries[i]);
+        }
+        end_items(w, count);
+    }
+    end_items(w, devices);
+}
+
+static void put_block(writing *w, uint64_t address, uint64_t size, const kpti_memory_entry *e)
+{
+    kpti_pickle_mark(&w->pickle);
+    put_word(w, ADDRESS);
+    kpti_pickle_int(&w->pickle, address);
+    put_word(w, SIZE);
+    kpti_pickle_int(&w->pickle, size);
+    put_word(w, REQUESTED_SIZE);
+    kpti_pickle_int(&w->pickle, e ? size : 0);
+    put_word(w, STATE);
+    put_word(w, e ? ACTIVE_ALLOCATED : INACTIVE);
+    put_word(w, FRAMES);
+    put_frames(w, e ? e->stack : 0);
+    kpti_pickle_dict(&w->pickle);
+}
+
+/* Blocks tile their segment: what lies between those that live is free. */
+static void put_blocks(writing *w, const kpti_memory_segment *s, const uint32_t *blocks)
+{
+    uint64_t at = s->begin;
+    uint64_t count = 0;
+    kpti_pickle_empty_list(&w->pickle);
+    for (uint64_t i = 0; i < s->count; i++) {
+        const kpti_memory_entry *e = &w->dump->history->entries[blocks[i]];
+        if (!e->size) continue;
+        if (e->address > at) {
+            next_item(w, &count);
+            put_block(w, at, e->address - at, NULL);
+        }
+        next_item(w, &count);
+        put_block(w, e->address, e->size, e);
+        at = e->address + e->size;
+    }
+    if (at < s->end) {
+        next_item(w, &count);
+        put_block(w, at, s->end - at, NULL);
+    }
+    end_items(w, count);
+}
+
+static void put_segment(writing *w, uint32_t device, const kpti_memory_segment *s,
+                        const uint32_t *blocks)
+{
+    kpti_pickle_mark(&w->pickle);
+    put_int(w, "device", device);
+    put_word(w, ADDRESS);
+    kpti_pickle_int(&w->pickle, s->begin);
+    put_int(w, "total_size", s->end - s->begin);
+    put_int(w, "allocated_size", s->allocated);
+    put_int(w, "active_size", s->allocated);
+    put_word(w, REQUESTED_SIZE);
+    kpti_pickle_int(&w->pickle, s->allocated);
+    put_word(w, STREAM);
+    kpti_pickle_int(&w->pickle, 0);
+    put_text(w, "segment_type", "large");
+    put_key(w, "segment_pool_id");
+    kpti_pickle_int(&w->pickle, 0);
+    kpti_pickle_int(&w->pickle, 0);
+    kpti_pickle_tuple2(&w->pickle);
+    put_key(w, "is_expandable");
+    kpti_pickle_bool(&w->pickle, 0);
+    put_word(w, FRAMES);
+    kpti_pickle_get(&w->pickle, w->no_frames);
+    put_key(w, "blocks");
+    put_blocks(w, s, blocks + s->first);
+    kpti_pickle_dict(&w->pickle);
+}
+
+static int put_segments(writing *w)
+{
+    uint64_t count = 0;
+    put_key(w, "segments");
+    kpti_pickle_empty_list(&w->pickle);
+    for (uint32_t device = 0; device < w->dump->device_count; device++) {
+        kpti_memory_segments found;
+        if (!kpti_memory_segments_find(&found, w->dump->history, device)) return 0;
+        for (uint64_t i = 0; i < found.segment_count; i++) {
+            next_item(w, &count);
+            put_segment(w, device, &found.segments[i], found.blocks);
+        }
+        kpti_memory_segments_free(&found);
+    }
+    end_items(w, count);
+    return 1;
+}
+
+/* What only we say; and the words, so that they have their numbers. */
+static void put_own(writing *w)
+{
+    const kpti_memory_dump *v = w->dump;
+    uint64_t count = 0;
+    put_key(w, "kpytrace");
+    kpti_pickle_mark(&w->pickle);
+    put_key(w, "words");
+    kpti_pickle_empty_list(&w->pickle);
+    kpti_pickle_mark(&w->pickle);
+    for (int i = 0; i < WORDS; i++) {
+        kpti_pickle_text(&w->pickle, kpt_str_of(words[i]));
+        (void)kpti_pickle_memoize(&w->pickle);
+    }
+    kpti_pickle_appends(&w->pickle);
+    put_key(w, "no_frames");
+    kpti_pickle_empty_list(&w->pickle);
+    w->no_frames = kpti_pickle_memoize(&w->pickle);
+    put_key(w, "devices");
+    kpti_pickle_empty_list(&w->pickle);
+    for (uint32_t i = 0; i < v->device_count; i++) {
+        next_item(w, &count);
+        kpti_pickle_text(&w->pickle, kpt_str_of(v->devices[i].name));
+    }
+    end_items(w, count);
+    put_int(w, "sample_bytes", v->history->sample_bytes);
+    put_int(w, "entries_dropped", v->history->dropped);
+    put_int(w, "entries_merged", v->told_merged);
+    put_int(w, "frees_of_earlier_blocks", v->history->unseen_frees);
+    put_int(w, "peak_bytes", v->history->peak.bytes);
+    kpti_pickle_dict(&w->pickle);
+}
+
+static void put_settings(writing *w)
+{
+    put_key(w, "allocator_settings");
+    kpti_pickle_mark(&w->pickle);
+    put_text(w, "PYTORCH_CUDA_ALLOC_CONF", "");
+    put_key(w, "expandable_segments");
+    kpti_pickle_bool(&w->pickle, 0);
+    kpti_pickle_dict(&w->pickle);
+}
+
+int kpti_memory_viz_write(const kpti_memory_dump *dump, kpti_out_file *out)
+{
+    writing w = {.pickle = {out, 0}, .dump = dump};
+    int whole;
+    w.symbol_memos = malloc((dump->symbols->symbol_count + 1) * sizeof *w.symbol_memos);
+    w.stack_memos = malloc((dump->stack_count + 1) * sizeof *w.stack_memos);
+    w.pool_memos = malloc((size_t)dump->pool_count * 2 * sizeof *w.pool_memos);
+    whole = w.symbol_memos && w.stack_memos && w.pool_memos;
+    if (whole) {
+        memset(w.symbol_memos, 0xFF, dump->symbols->symbol_count * sizeof *w.symbol_memos);
+        memset(w.stack_memos, 0xFF, dump->stack_count * sizeof *w.stack_memos);
+        memset(w.pool_memos, 0xFF, (size_t)dump->pool_count * 2 * sizeof *w.pool_memos);
+        kpti_pickle_begin(&w.pickle);
+        kpti_pickle_mark(&w.pickle);
+        put_own(&w);
+        whole = put_segments(&w);
+        put_traces(&w);
+        put_settings(&w);
+        kpti_pickle_dict(&w.pickle);
+        kpti_pickle_end(&w.pickle);
+    }
+    free(w.symbol_memos);
+    free(w.stack_memos);
+    free(w.pool_memos);
+    return whole;
+}

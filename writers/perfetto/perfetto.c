@@ -1,0 +1,311 @@
+#include "writers/perfetto/perfetto.h"
+
+/* --- packets ---------------------------------------------------------------------------------- */
+
+/* Times of a sequence never go back; one that does is a Unix time. */
+static inline char *put_time(kpti_perfetto_lane *l, char *at, int64_t ns)
+{
+    if (ns >= l->last_ns) {
+        at = kpti_proto_number(at, PACKET_TIMESTAMP, (uint64_t)ns - (uint64_t)l->last_ns);
+        l->last_ns = ns;
+        return at;
+    }
+    at = kpti_proto_number(at, PACKET_TIMESTAMP, ns < 0 ? 0 : (uint64_t)ns);
+    return kpti_proto_number(at, PACKET_CLOCK, UNIX_CLOCK);
+}
+
+static inline char *put_head(const kpti_perfetto_lane *l, char *at)
+{
+    memcpy(at, l->head, sizeof l->head);
+    return at + l->head_bytes;
+}
+
+/* The hot path: a packet whose length is one byte. */
+enum { SHORT_PACKET = 128 };
+static inline void end_short_packet(kpti_perfetto *w, char *begin, char *end)
+{
+    begin[0] = TRACE_PACKET << 3 | KPTI_WIRE_BYTES;
+    begin[1] = (char)(end - begin - 2);
+    kpti_out_wrote(&w->base.out, end);
+}
+
+char *kpti_perfetto_open(kpti_perfetto *w, kpti_perfetto_lane *l, int64_t ns, uint32_t type,
+                         size_t room, kpti_perfetto_event *event)
+{
+    char *at = kpti_out_room(&w->base.out, room + KPTI_PERFETTO_MOST_REST);
+    event->packet = kpti_proto_open(at, TRACE_PACKET);
+    at = put_head(l, put_time(l, event->packet, ns));
+    event->event = kpti_proto_open(at, PACKET_TRACK_EVENT);
+    return kpti_proto_number(event->event, EVENT_TYPE, type);
+}
+
+void kpti_perfetto_close(kpti_perfetto *w, const kpti_perfetto_event *event, char *end)
+{
+    end = kpti_proto_close(event->event, end);
+    kpti_out_wrote(&w->base.out, kpti_proto_close(event->packet, end));
+}
+
+char *kpti_perfetto_annotate(char *at, uint32_t annotation, uint32_t kind, uint64_t value)
+{
+    char *content = kpti_proto_open(at, EVENT_ANNOTATION);
+    at = kpti_proto_number(content, ANNOTATION_NAME_ID, annotation);
+    return kpti_proto_close(content, kpti_proto_number(at, kind, value));
+}
+
+/* --- names and threads ------------------------------------------------------------------------ */
+
+/* A slice that begins, as a field of its packet: shorter than 64 bytes. */
+static kpt_status add_event(kpti_perfetto *w, const kpt_name *name)
+{
+    uint64_t id = (uint64_t)name->index + 1;
+    char *begin = kpti_fragments_room(&w->events, 64);
+    char *at;
+    if (!begin) return KPT_E_MEMORY;
+    at = kpti_proto_number(begin + 2, EVENT_TYPE, EVENT_BEGIN);
+    at = kpti_proto_number(at, EVENT_NAME_ID, id);
+    if (name->file.size) at = kpti_proto_number(at, EVENT_SOURCE_ID, id);
+    begin[0] = PACKET_TRACK_EVENT << 3 | KPTI_WIRE_BYTES;
+    begin[1] = (char)(at - begin - 2);
+    return kpti_fragments_set(&w->events, name->index, begin, (size_t)(at - begin),
+                              name->first_line);
+}
+
+static size_t text_room(kpt_str text)
+{
+    size_t size = text.size < KPTI_PERFETTO_MOST_NAME ? (size_t)text.size : KPTI_PERFETTO_MOST_NAME;
+    return size * KPTI_UTF8_MOST_GROWTH;
+}
+
+static char *put_text(char *at, uint32_t field, kpt_str text)
+{
+    return kpti_proto_text(at, field, text, KPTI_PERFETTO_MOST_NAME);
+}
+
+static char *put_source(char *at, const kpt_name *name)
+{
+    char *content = kpti_proto_open(at, INTERNED_SOURCE);
+    at = kpti_proto_number(content, INTERN_ID, (uint64_t)name->index + 1);
+    at = put_text(at, SOURCE_FILE, name->file);
+    at = put_text(at, SOURCE_FUNCTION, name->qualname.size ? name->qualname : name->function);
+    at = kpti_proto_number(at, SOURCE_LINE, name->first_line);
+    return kpti_proto_close(content, at);
+}
+
+static kpt_status add_interned(kpti_perfetto *w, const kpt_name *name)
+{
+    size_t room = text_room(kpti_shown_name(name)) + text_room(name->file) +
+                  text_room(name->qualname) + text_room(name->function) + KPTI_PERFETTO_MOST_REST;
+    char *begin = kpti_fragments_room(&w->interned, room);
+    char *content;
+    char *entry;
+    char *at;
+    if (!begin) return KPT_E_MEMORY;
+    content = kpti_proto_open(begin, PACKET_INTERNED);
+    entry = kpti_proto_open(content, INTERNED_NAME);
+    at = kpti_proto_number(entry, INTERN_ID, (uint64_t)name->index + 1);
+    at = kpti_proto_close(entry, put_text(at, INTERN_TEXT, kpti_shown_name(name)));
+    if (name->file.size) at = put_source(at, name);
+    at = kpti_proto_close(content, at);
+    return kpti_fragments_set(&w->interned, name->index, begin, (size_t)(at - begin), 0);
+}
+
+static kpt_status take_name(kpti_writer *writer, const kpt_name *name)
+{
+    kpti_perfetto *w = (kpti_perfetto *)writer;
+    kpt_status status = add_event(w, name);
+    return status == KPT_OK ? add_interned(w, name) : status;
+}
+
+static kpt_status take_thread(kpti_writer *writer, const kpt_thread *thread)
+{
+    return kpti_perfetto_begin_thread((kpti_perfetto *)writer, thread);
+}
+
+kpti_perfetto_lane *kpti_perfetto_lane_of(kpti_perfetto *w, uint32_t thread)
+{
+    kpt_thread made_up = {.index = thread, .os_tid = kpti_made_up_tid(thread)};
+    if (thread < w->lane_capacity && w->lanes[thread].end_bytes) return &w->lanes[thread];
+    made_up.name = (kpt_str){"unknown", sizeof "unknown" - 1};
+    return kpti_perfetto_begin_thread(w, &made_up) == KPT_OK ? &w->lanes[thread] : NULL;
+}
+
+/* --- calls: two packets, in at most 60 ns and 30 bytes together --------------------------------- */
+
+/* Tells the sequence what NAME means. */
+static kpt_status intern(kpti_perfetto *w, kpti_perfetto_lane *l, uint32_t name)
+{
+    kpti_fragment text = w->interned.items[name];
+    char *packet = kpti_proto_open(kpti_out_room(&w->base.out, text.size + 64), TRACE_PACKET);
+    char *at = put_head(l, packet);
+    memcpy(at, text.text, text.size);
+    kpti_out_wrote(&w->base.out, kpti_proto_close(packet, at + text.size));
+    if (name / 8 >= l->seen_bytes) {
+        kpt_status status = kpti_table_grow(&w->base.heap, &l->seen, &l->seen_bytes, name / 8, 1);
+        if (status != KPT_OK) return status;
+    }
+    l->seen[name / 8] |= (unsigned char)(1 << name % 8);
+    return KPT_OK;
+}
+
+static inline int is_seen(const kpti_perfetto_lane *l, uint32_t name)
+{
+    return name / 8 < l->seen_bytes && l->seen[name / 8] >> name % 8 & 1;
+}
+
+static void put_rare_begin(kpti_perfetto *w, kpti_perfetto_lane *l, const kpt_activity *a,
+                           kpti_fragment slice)
+{
+    kpti_perfetto_event event;
+    char *at;
+    (void)kpti_perfetto_open(w, l, a->start_ns, EVENT_BEGIN, 0, &event);
+    memcpy(event.event, slice.text + 2, slice.size - 2); /* which has its type */
+    at = event.event + slice.size - 2;
+    if (a->line && a->line != slice.note)
+        at = kpti_perfetto_annotate(at, KPTI_ANNOTATION_LINE, ANNOTATION_UINT, a->line);
+    if (a->flags & KPT_ACTIVITY_BEGAN_BEFORE)
+        at = kpti_perfetto_annotate(at, KPTI_ANNOTATION_BEGAN_BEFORE, ANNOTATION_BOOL, 1);
+    kpti_perfetto_close(w, &event, at);
+}
+
+static kpt_status begin_call(kpti_perfetto *w, kpti_perfetto_lane *l, const kpt_activity *a)
+{
+    static const char unknown_text[KPTI_FRAGMENT_STEP] = "\x5A\x0C\x48\x01\xBA\x01\x07unknown";
+    static const kpti_fragment unknown = {unknown_text, 14, 0};
+    kpti_fragment slice = kpti_fragments_get(&w->events, a->name, unknown);
+    char *begin;
+    char *at;
+    if (!is_seen(l, a->name) && slice.text != unknown_text) {
+        kpt_status status = intern(w, l, a->name);
+        if (status != KPT_OK) return status;
+    }
+    if (a->flags & KPT_ACTIVITY_BEGAN_BEFORE || (a->line && a->line != slice.note)) {
+        put_rare_begin(w, l, a, slice);
+        return KPT_OK;
+    }
+    begin = kpti_out_room(&w->base.out, SHORT_PACKET);
+    at = put_head(l, put_time(l, begin + 2, a->start_ns));
+    memcpy(at, slice.text, KPTI_FRAGMENT_STEP);
+    end_short_packet(w, begin, at + slice.size);
+    return KPT_OK;
+}
+
+static void put_rare_end(kpti_perfetto *w, kpti_perfetto_lane *l, const kpt_activity *a)
+{
+    static const struct {
+        uint32_t flag;
+        uint32_t annotation;
+    } rows[] = {{KPT_ACTIVITY_ENDED_BY_STOP, KPTI_ANNOTATION_ENDED_BY_STOP},
+                {KPT_ACTIVITY_CLAMPED, KPTI_ANNOTATION_CLAMPED},
+                {KPT_ACTIVITY_RECOVERED, KPTI_ANNOTATION_RECOVERED}};
+    kpti_perfetto_event event;
+    char *at = kpti_perfetto_open(w, l, a->end_ns, EVENT_END, 0, &event);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (a->flags & rows[i].flag)
+            at = kpti_perfetto_annotate(at, rows[i].annotation, ANNOTATION_BOOL, 1);
+    if (a->kind == KPT_KIND_GC) {
+        at = kpti_perfetto_annotate(at, KPTI_ANNOTATION_GENERATION, ANNOTATION_UINT, a->value0);
+        at = kpti_perfetto_annotate(at, KPTI_ANNOTATION_COLLECTED, ANNOTATION_UINT, a->value1);
+        at = kpti_perfetto_annotate(at, KPTI_ANNOTATION_UNCOLLECTABLE, ANNOTATION_UINT, a->value2);
+    }
+    kpti_perfetto_close(w, &event, at);
+}
+
+static void end_call(kpti_perfetto *w, kpti_perfetto_lane *l, const kpt_activity *a)
+{
+    enum { RARE = KPT_ACTIVITY_ENDED_BY_STOP | KPT_ACTIVITY_CLAMPED | KPT_ACTIVITY_RECOVERED };
+    uint32_t frame;
+    while ((frame = kpti_spans_pop_of_call(&w->spans, a)))
+        kpti_perfetto_end_frame(w, l, frame, a->end_ns, a);
+    if (a->flags & RARE || a->kind == KPT_KIND_GC) {
+        put_rare_end(w, l, a);
+    } else {
+        char *begin = kpti_out_room(&w->base.out, SHORT_PACKET);
+        char *at = put_time(l, begin + 2, a->end_ns);
+        memcpy(at, l->end, sizeof l->end);
+        end_short_packet(w, begin, at + l->end_bytes);
+    }
+    while ((frame = kpti_spans_pop_after_call(&w->spans, a)))
+        kpti_perfetto_end_frame(w, l, frame, a->end_ns, NULL);
+}
+
+static kpt_status take_call(kpti_writer *writer, const kpt_activity *a)
+{
+    kpti_perfetto *w = (kpti_perfetto *)writer;
+    kpti_perfetto_lane *l = kpti_perfetto_lane_of(w, a->thread);
+    if (!l) return a->thread < KPTI_MOST_ITEMS ? KPT_E_MEMORY : KPT_E_LIMIT;
+    if (a->phase == KPT_PHASE_BEGIN) {
+        l->begun_id = a->id;
+        l->begun_ns = a->start_ns;
+        return begin_call(w, l, a);
+    }
+    end_call(w, l, a);
+    if (w->resumes.open) kpti_perfetto_task_end(w, l, a);
+    return KPT_OK;
+}
+
+/* --- the beginning and the end ---------------------------------------------------------------- */
+
+static kpt_status take_point(kpti_writer *writer, const kpt_activity *point, const kpti_note *note)
+{
+    return kpti_perfetto_note((kpti_perfetto *)writer, point, note);
+}
+
+static kpt_status begin_process(kpti_writer *writer, const kpti_writer_options *options)
+{
+    kpti_perfetto *w = (kpti_perfetto *)writer;
+    kpt_status status = kpti_spans_init(&w->spans, writer);
+    w->events.heap = w->interned.heap = w->counters.heap = w->threads.heap = writer->heap;
+    w->resumes.heap = w->task_tracks.heap = writer->heap;
+    if (status != KPT_OK) return status;
+    kpti_perfetto_begin_process(w, options);
+    return KPT_OK;
+}
+
+static kpt_status end(kpti_writer *writer, const kpt_stats *stats)
+{
+    kpt_status status = kpti_perfetto_rest((kpti_perfetto *)writer);
+    (void)stats;
+    return status == KPT_OK ? kpti_perfetto_gpu((kpti_perfetto *)writer) : status;
+}
+
+static void release(kpti_writer *writer)
+{
+    kpti_perfetto *w = (kpti_perfetto *)writer;
+    for (uint32_t i = 0; i < w->lane_capacity; i++)
+        kpti_heap_give(&writer->heap, w->lanes[i].seen, w->lanes[i].seen_bytes);
+    kpti_heap_give(&writer->heap, w->lanes, w->lane_capacity * sizeof *w->lanes);
+    w->lanes = NULL;
+    w->lane_capacity = 0;
+    kpti_fragments_free(&w->events);
+    kpti_fragments_free(&w->interned);
+    kpti_u64_map_free(&w->counters);
+    kpti_u64_map_free(&w->threads);
+    kpti_resumes_free(&w->resumes);
+    kpti_task_tracks_free(&w->task_tracks);
+    if (w->spans.notes) kpti_spans_free(&w->spans);
+}
+
+static kpt_status end_process(kpti_writer *writer)
+{
+    kpti_perfetto *w = (kpti_perfetto *)writer;
+    kpt_status status = kpti_perfetto_rest(w);
+    if (status == KPT_OK) status = kpti_perfetto_gpu(w);
+    w->sequences += 1 + (uint64_t)w->lane_capacity; /* its own, and those of threads */
+    w->made_tracks = 0;
+    w->next_thread = 0;
+    release(writer);
+    return status;
+}
+
+static const kpti_format_ops ops = {sizeof(kpti_perfetto),
+                                    begin_process,
+                                    take_name,
+                                    take_thread,
+                                    take_call,
+                                    take_point,
+                                    end,
+                                    release,
+                                    end_process,
+                                    begin_process};
+
+const kpti_format kpti_format_perfetto = {"Perfetto", ".pftrace", KPT_ORDER_TIME, &ops};

@@ -1,0 +1,223 @@
+/* decode.js: the sections of the page, each a script element of text, as parts of the model. Their kinds:
+ * trace (of writers/report/report.c), tracks (JSON, for whoever has more to show), memory (tables as JSON). */
+
+const CLOSE = 0, CALL = 1, SPAN = 2, MARK = 3, COUNTER = 4, CLOSE_MORE = 5, CALL_MORE = 6, TASK = 7;
+const IS_COLLECTION = 1 << 8;
+const NOTE_MARK = 1, NOTE_COUNTER = 4;
+
+async function unpack(section) {
+  const text = atob(section.textContent.trim());
+  const bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
+  section.remove(); // its text is not needed twice
+  if (section.dataset.pack !== 'gzip') return bytes;
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+class Reader {
+  constructor(bytes) {
+    this.bytes = bytes;
+    this.at = 0;
+  }
+
+  /* Numbers may have more than 32 bits, which shifts can't do. */
+  varint() {
+    const bytes = this.bytes;
+    let byte = bytes[this.at++];
+    let value = byte & 0x7F;
+    for (let shift = 7; byte > 0x7F && shift < 28; shift += 7) {
+      byte = bytes[this.at++];
+      value |= (byte & 0x7F) << shift;
+    }
+    for (let factor = 2 ** 28; byte > 0x7F; factor *= 128) {
+      byte = bytes[this.at++];
+      value += (byte & 0x7F) * factor;
+    }
+    return value;
+  }
+}
+
+/* The thread's part of a section: a track, and what is open on it. */
+class Lane {
+  constructor(track, start) {
+    this.track = track;
+    this.at = start;
+    this.open = []; // spans
+  }
+
+  push(name) {
+    const parent = this.open.length ? this.open[this.open.length - 1] : -1;
+    const span = this.track.open(name, this.at, this.open.length, parent);
+    this.open.push(span);
+    return span;
+  }
+
+  pop() {
+    const span = this.open.pop();
+    this.track.close(span, this.at);
+    return span;
+  }
+}
+
+class TraceSection {
+  /* NAME: what who put it into the page calls it, if anything. */
+  constructor(model, bytes, name) {
+    this.model = model;
+    this.reader = new Reader(bytes);
+    this.blocks = [];
+    for (let size = this.reader.varint(); size; size = this.reader.varint()) {
+      const thread = this.reader.varint();
+      this.blocks.push([thread, this.reader.at, size]);
+      this.reader.at += size;
+    }
+    this.json = JSON.parse(new TextDecoder().decode(bytes.subarray(this.reader.at)));
+    if (name) this.json.name = name;
+  }
+
+  /* OFFSET: of its first time after that of the page. */
+  decode(offset) {
+    const {model, json} = this;
+    this.offset = offset;
+    this.counters = new Map();
+    this.names = [];
+    this.notes = [];
+    for (const [number, text, file, line] of json.names) this.names[number] = model.name(text, file, line, file ? 'python' : 'c');
+    for (const [number, name, args, value, flow] of json.notes) this.notes[number] = model.addNote(name, args, value, flow);
+    this.unknown = model.name('unknown', '', 0, 'c');
+    const process = `${json.process} ${json.pid}`, {owner} = this;
+    const lanes = new Map();
+    this.resumes = new Resumes();
+    for (const {id, name, tid, group, spans, start} of json.tracks) {
+      const track = new Track({process, owner, name: group || THREADS}, tid && !group ? `${name}  ${tid}` : name, spans);
+      track.tid = tid;
+      lanes.set(id, new Lane(track, start + offset));
+    }
+    for (const [thread, from, size] of this.blocks) this.events(lanes.get(thread), from, from + size);
+    for (const lane of lanes.values()) while (lane.open.length) lane.pop();
+    const tracks = [...lanes.values()].map((lane) => lane.track.finish());
+    for (const isThread of [true, false])
+      for (const track of tracks) if ((track.group.name === THREADS) === isThread) model.tracks.push(track);
+    this.loose(process);
+    for (const [name, values] of this.counters) model.addCounter({process, owner, name: 'Counters'}, name, values);
+    addTasks(model, {process, owner}, this.resumes);
+    model.end = Math.max(model.end, json.end + offset);
+    model.sections.push(json);
+  }
+
+  events(lane, from, to) {
+    const {reader, names} = this;
+    const track = lane.track;
+    reader.at = from;
+    while (reader.at < to) {
+      const event = reader.varint();
+      const what = event % 8;
+      lane.at += Math.floor(event / 8);
+      if (what === CLOSE) {
+        lane.pop();
+      } else if (what === CALL) {
+        lane.push(names[reader.varint()] ?? this.unknown);
+      } else if (what === CLOSE_MORE) {
+        this.closeMore(lane);
+      } else {
+        const number = reader.varint();
+        if (what === CALL_MORE) {
+          const span = lane.push(names[number] ?? this.unknown);
+          track.column('line', span, reader.varint());
+          track.column('flags', span, reader.varint());
+        } else if (what === SPAN) {
+          const note = this.notes[number];
+          track.column('note', lane.push(this.spanName(note)), note);
+        } else if (what === MARK) {
+          track.marks.push({at: lane.at, note: this.notes[number]});
+        } else if (what === COUNTER) {
+          this.value(this.notes[number], lane.at);
+        } else if (what === TASK) {
+          this.resumes.add(track, lane.open[lane.open.length - 1], this.notes[number]);
+        }
+      }
+    }
+  }
+
+  closeMore(lane) {
+    const {reader} = this;
+    const span = lane.pop();
+    const flags = reader.varint();
+    if (flags % IS_COLLECTION) lane.track.column('flags', span, flags % IS_COLLECTION);
+    if (flags >= IS_COLLECTION)
+      lane.track.collections.set(span, [reader.varint(), reader.varint(), reader.varint()]);
+  }
+
+  spanName(note) {
+    return this.model.name(this.model.note(note).name, '', 0, 'span');
+  }
+
+  value(note, at) {
+    const {name, value} = this.model.note(note);
+    if (!this.counters.has(name)) this.counters.set(name, []);
+    this.counters.get(name).push([at, value]);
+  }
+
+  /* What stands beside the calls. */
+  loose(process) {
+    const spans = [], marks = [];
+    for (const [number, what, start, end, , , flags] of this.json.loose) {
+      const note = this.notes[number];
+      if (what === NOTE_COUNTER) this.value(note, start + this.offset);
+      else if (what === NOTE_MARK) marks.push({at: start + this.offset, note});
+      else spans.push({name: this.spanName(note), start: start + this.offset, end: end + this.offset, note, flags});
+    }
+    if (!spans.length && !marks.length) return;
+    this.model.addSpans({process, owner: this.owner, name: 'Spans'}, 'spans beside the calls', spans).marks = marks;
+  }
+}
+
+/* JSON for whoever has more to show, such as streams of a GPU: docs/report.md. */
+class TracksSection {
+  constructor(model, bytes) {
+    this.model = model;
+    this.json = JSON.parse(new TextDecoder().decode(bytes));
+  }
+
+  decode(offset) {
+    const {model, json} = this;
+    const note = (name, args) => model.addNote(name, args ? JSON.stringify(args).slice(1, -1) : '', null, '0');
+    const own = model.sections[this.owner];
+    const process = json.process ?? (own ? `${own.process} ${own.pid}` : '');
+    for (const {group, name, tid = 0, spans = [], marks = [], values} of json.tracks) {
+      const where = {process, owner: this.owner, name: group};
+      if (values) {
+        model.addCounter(where, name, values.map(([at, value]) => [at + offset, value]));
+        continue;
+      }
+      const track = model.addSpans(where, name, spans.map(([text, start, end, args, flow]) => (
+        {name: model.name(text, '', 0, 'span'), start: start + offset, end: end + offset, note: note(text, args), flow})));
+      track.tid = tid;
+      track.isCalls = tid > 0;
+      track.marks = marks.map(([text, at, args]) => ({at: at + offset, note: note(text, args)})).sort((a, b) => a.at - b.at);
+      for (const span of spans) model.end = Math.max(model.end, span[2] + offset);
+    }
+  }
+}
+
+/* All sections of the page. Tracks belong to the trace before them. */
+async function readSections() {
+  const model = new Model();
+  const parts = [];
+  let traces = 0;
+  for (const section of document.querySelectorAll('script.section')) {
+    const kind = section.dataset.kind;
+    const {name} = section.dataset;
+    const bytes = await unpack(section);
+    if (kind === 'memory') model.memories.push(JSON.parse(new TextDecoder().decode(bytes)));
+    if (kind === 'trace') traces++;
+    if (kind === 'trace') parts.push(new TraceSection(model, bytes, name));
+    else if (kind === 'tracks') parts.push(new TracksSection(model, bytes));
+    else continue;
+    parts[parts.length - 1].owner = traces - 1;
+  }
+  const firsts = parts.map((part) => BigInt(part.json.first_ns));
+  const first = firsts.reduce((a, b) => (b < a ? b : a), firsts[0] ?? 0n);
+  parts.forEach((part, i) => part.decode(Number(firsts[i] - first)));
+  return model;
+}

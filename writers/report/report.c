@@ -1,0 +1,232 @@
+/* report.c: one page of HTML that shows a trace, with nothing from elsewhere: the fixed page, then the data
+ * in an element of its own, as base64, which no name can end. Calls come by time, as events of five bytes or
+ * so; a thread's go out when there are many, so that memory grows with names and threads only. */
+#include "writers/report/report.h"
+#include "writers/report/report_gpu.h"
+
+#include "writers/encode/proto.h"
+#include "writers/report/report_page.h"
+
+enum { FIRST_BYTES = 256, MOST_BYTES = 32 * 1024 };
+
+/* An event is a number, the time since the thread's last one and what it is in the lowest bits; behind it
+ * stand: of a call its name, of a span, mark or counter its note; with MORE then a line and flags, or flags
+ * and what a collection found. A TASK's note says whose resume the call is that has just opened. */
+enum { CLOSE, CALL, SPAN, MARK, COUNTER, CLOSE_MORE, CALL_MORE, TASK, WHAT_BITS = 3 };
+enum { MOST_EVENT = 5 * KPTI_PROTO_MOST_VARINT };
+/* Beside KPT_ACTIVITY_*. */
+enum { IS_COLLECTION = 1 << 8 };
+enum {
+    FLAGS_SHOWN = KPT_ACTIVITY_BEGAN_BEFORE | KPT_ACTIVITY_ENDED_BY_STOP | KPT_ACTIVITY_CLAMPED |
+                  KPT_ACTIVITY_RECOVERED
+};
+
+static void put_text(kpti_writer *w, const char *text)
+{
+    kpti_out_put(&w->out, text, strlen(text));
+}
+
+/* --- events ----------------------------------------------------------------------------------- */
+
+static void send(kpti_report *w, uint32_t thread)
+{
+    kpti_report_lane *l = &w->lanes[thread];
+    char head[2 * KPTI_PROTO_MOST_VARINT];
+    char *at = kpti_proto_varint(kpti_proto_varint(head, l->used), thread);
+    if (!l->used) return;
+    kpti_packed_put(&w->packed, head, (size_t)(at - head));
+    kpti_packed_put(&w->packed, l->events, l->used);
+    l->used = 0;
+}
+
+/* Threads may be many, and most of them short. */
+static kpt_status make_room(kpti_report *w, uint32_t thread)
+{
+    kpti_report_lane *l = &w->lanes[thread];
+    uint32_t bytes = l->capacity ? l->capacity * 4 : FIRST_BYTES;
+    char *events;
+    if (l->capacity >= MOST_BYTES) {
+        send(w, thread);
+        return KPT_OK;
+    }
+    events = kpti_heap_take(&w->base.heap, bytes);
+    if (!events) return KPT_E_MEMORY;
+    if (l->used) memcpy(events, l->events, l->used);
+    kpti_heap_give(&w->base.heap, l->events, l->capacity);
+    l->events = events;
+    l->capacity = bytes;
+    return KPT_OK;
+}
+
+/* Room for an event of THREAD, whose head is written; NULL: *STATUS says why. */
+static char *add(kpti_report *w, uint32_t thread, int64_t ns, uint32_t what, kpt_status *status)
+{
+    kpti_report_lane *l;
+    char *at;
+    *status =
+        kpti_table_reach(&w->base.heap, &w->lanes, &w->lane_capacity, thread, sizeof *w->lanes);
+    if (*status != KPT_OK) return NULL;
+    l = &w->lanes[thread];
+    if (!l->capacity) l->start_ns = l->last_ns = ns;
+    if (l->capacity - l->used < MOST_EVENT) *status = make_room(w, thread);
+    if (*status != KPT_OK) return NULL;
+    if (ns < l->last_ns) ns = l->last_ns;
+    at = l->events + l->used;
+    at = kpti_proto_varint(at, ((uint64_t)ns - (uint64_t)l->last_ns) << WHAT_BITS | what);
+    l->last_ns = ns;
+    return at;
+}
+
+static void added(kpti_report *w, uint32_t thread, const char *end)
+{
+    w->lanes[thread].used = (uint32_t)(end - w->lanes[thread].events);
+}
+
+static kpt_status open_frame(kpti_writer *writer, const kpt_activity *a, const kpti_note *span)
+{
+    kpti_report *w = (kpti_report *)writer;
+    const kpti_fragment no_name = {NULL, 0, 0};
+    uint32_t first_line = kpti_fragments_get(&w->names, a->name, no_name).note;
+    uint32_t line = a->line != first_line ? a->line : 0;
+    int is_rare = !span && (line || a->flags & KPT_ACTIVITY_BEGAN_BEFORE);
+    kpt_status status;
+    char *at = add(w, a->thread, a->start_ns, span ? SPAN : is_rare ? CALL_MORE : CALL, &status);
+    if (!at) return status;
+    at = kpti_proto_varint(at, span ? a->value0 : a->name);
+    if (is_rare) {
+        at = kpti_proto_varint(at, line);
+        at = kpti_proto_varint(at, a->flags & FLAGS_SHOWN);
+    }
+    added(w, a->thread, at);
+    w->lanes[a->thread].frames++;
+    w->lanes[a->thread].depth++;
+    if (!span) {
+        w->lanes[a->thread].begun_id = a->id;
+        w->lanes[a->thread].begun_ns = a->start_ns;
+    }
+    return KPT_OK;
+}
+
+static kpt_status close_frame(kpti_writer *writer, uint32_t thread, int64_t ns,
+                              const kpt_activity *call)
+{
+    kpti_report *w = (kpti_report *)writer;
+    int is_collection = call && call->kind == KPT_KIND_GC;
+    uint32_t flags = call ? call->flags & FLAGS_SHOWN & ~(uint32_t)KPT_ACTIVITY_BEGAN_BEFORE : 0;
+    kpt_status status;
+    char *at;
+    if (thread >= w->lane_capacity || !w->lanes[thread].depth) return KPT_OK;
+    w->lanes[thread].depth--;
+    at = add(w, thread, ns, flags || is_collection ? CLOSE_MORE : CLOSE, &status);
+    if (!at) return status;
+    if (flags || is_collection)
+        at = kpti_proto_varint(at, flags | (is_collection ? IS_COLLECTION : 0));
+    if (is_collection) {
+        at = kpti_proto_varint(at, call->value0);
+        at = kpti_proto_varint(at, call->value1);
+        at = kpti_proto_varint(at, call->value2);
+    }
+    added(w, thread, at);
+    return KPT_OK;
+}
+
+static const kpti_frame_ops frame_ops = {open_frame, close_frame};
+
+static kpt_status take_call(kpti_writer *writer, const kpt_activity *call)
+{
+    kpti_report *w = (kpti_report *)writer;
+    kpti_resume ended;
+    if (call->phase == KPT_PHASE_END) (void)kpti_resumes_end(&w->resumes, call, &ended);
+    return kpti_frames_call(&w->frames, call);
+}
+
+/* The resume is a call of its thread, and is there once: the page makes the task's track of it. */
+static kpt_status take_task(kpti_report *w, const kpt_activity *point)
+{
+    const kpti_report_lane *l = point->thread < w->lane_capacity ? &w->lanes[point->thread] : NULL;
+    kpt_status status;
+    int is_new;
+    char *at;
+    if (!l || l->begun_id != point->parent_id || l->begun_ns != point->start_ns) return KPT_OK;
+    status = kpti_resumes_point(&w->resumes, point, &is_new);
+    if (status != KPT_OK || !is_new) return status;
+    at = add(w, point->thread, point->start_ns, TASK, &status);
+    if (at) added(w, point->thread, kpti_proto_varint(at, point->value0));
+    return status;
+}
+
+static kpt_status take_point(kpti_writer *writer, const kpt_activity *point, const kpti_note *note)
+{
+    kpti_report *w = (kpti_report *)writer;
+    int is_mark = note->what == KPTI_NOTE_MARK;
+    kpt_status status;
+    char *at;
+    if (note->what == KPTI_NOTE_TASK) return take_task(w, point);
+    if (!is_mark && note->what != KPTI_NOTE_COUNTER)
+        return kpti_frames_point(&w->frames, point, note);
+    kpti_spans_came(&w->frames.spans, point);
+    at = add(w, point->thread, point->start_ns, is_mark ? MARK : COUNTER, &status);
+    if (at) added(w, point->thread, kpti_proto_varint(at, point->value0));
+    return status;
+}
+
+/* --- the file --------------------------------------------------------------------------------- */
+
+static kpt_status take_name(kpti_writer *writer, const kpt_name *name)
+{
+    return kpti_report_name((kpti_report *)writer, name);
+}
+
+static kpt_status take_thread(kpti_writer *writer, const kpt_thread *thread)
+{
+    return kpti_report_thread((kpti_report *)writer, thread);
+}
+
+static kpt_status begin(kpti_writer *writer, const kpti_writer_options *options)
+{
+    kpti_report *w = (kpti_report *)writer;
+    kpt_status status = kpti_frames_init(&w->frames, &frame_ops, writer);
+    w->names.heap = w->threads.heap = w->resumes.heap = writer->heap;
+    w->packed.out = &writer->out;
+    if (status == KPT_OK) status = kpti_report_begin_text(w, options);
+    if (status == KPT_OK && kpti_packed_begin(&w->packed)) status = KPT_E_MEMORY;
+    if (status != KPT_OK) return status;
+    kpti_out_put(&writer->out, kpti_report_page, kpti_report_page_bytes);
+    put_text(writer,
+             "<script type=\"text/plain\" class=\"section\" data-kind=\"trace\" data-pack=\"");
+    put_text(writer, w->packed.gzip ? "gzip\">" : "none\">");
+    return KPT_OK;
+}
+
+static kpt_status end(kpti_writer *writer, const kpt_stats *stats)
+{
+    kpti_report *w = (kpti_report *)writer;
+    kpt_status status = kpti_frames_end(&w->frames);
+    if (status != KPT_OK) return status;
+    for (uint32_t i = 0; i < w->lane_capacity; i++)
+        send(w, i);
+    kpti_packed_put(&w->packed, "", 1);
+    kpti_report_put_text(w, stats);
+    kpti_packed_end(&w->packed, 1);
+    put_text(writer, "</script>\n");
+    return kpti_report_gpu(w);
+}
+
+static void release(kpti_writer *writer)
+{
+    kpti_report *w = (kpti_report *)writer;
+    kpti_packed_end(&w->packed, 0);
+    for (uint32_t i = 0; i < w->lane_capacity; i++)
+        kpti_heap_give(&writer->heap, w->lanes[i].events, w->lanes[i].capacity);
+    kpti_heap_give(&writer->heap, w->lanes, w->lane_capacity * sizeof *w->lanes);
+    kpti_fragments_free(&w->names);
+    kpti_fragments_free(&w->threads);
+    kpti_report_free_text(w);
+    kpti_resumes_free(&w->resumes);
+    kpti_frames_free(&w->frames);
+}
+
+static const kpti_format_ops ops = {sizeof(kpti_report), begin, take_name, take_thread, take_call,
+                                    take_point,          end,   release,   NULL,        NULL};
+
+const kpti_format kpti_format_report = {"report", ".html", KPT_ORDER_TIME, &ops};

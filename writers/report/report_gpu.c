@@ -1,0 +1,230 @@
+#include "writers/report/report_gpu.h"
+
+#include <stdio.h>
+
+#include "writers/chrome/chrome_events.h"
+#include "writers/gpu/gpu_index.h"
+#include "writers/gpu/gpu_summary.h"
+
+#define PUT KPTI_PUT
+
+/* The most that is put together at once: a name, and a frame with its file and function. */
+enum { TEXT_BYTES = 3 * KPTI_CHROME_MOST_NAME * KPTI_JSON_MOST_GROWTH + KPTI_CHROME_MOST_REST };
+
+/* A section in the making. */
+typedef struct part {
+    kpti_report *report;
+    kpti_packed packed;
+    char *text; /* TEXT_BYTES of room */
+    kpti_gpu_index index;
+} part;
+
+/* For each of them all events are gone through. */
+enum { MOST_CALLERS = 1000 };
+
+/* Threads that called CUDA, in the order in which they come. */
+typedef struct callers {
+    uint64_t *os_tids;
+    uint32_t capacity;
+    uint32_t count;
+    uint32_t others;  /* that are too many */
+    int64_t first_ns; /* of their calls */
+} callers;
+
+static void put(part *p, const char *end)
+{
+    kpti_packed_put(&p->packed, p->text, (size_t)(end - p->text));
+}
+
+static void put_literal(part *p, const char *text)
+{
+    kpti_packed_put(&p->packed, text, strlen(text));
+}
+
+/* "GPU 0 NVIDIA H200: idle 0.3% of 146.9 ms", up to its quote. */
+static void put_head(part *p, const kpti_gpu_busy *busy)
+{
+    const kpt_gpu_device *known = kpti_gpu_device_of(p->report->base.gpu, busy->device);
+    const double life_ns = (double)(busy->last_ns - busy->first_ns);
+    const double idle_ns = life_ns - (double)busy->busy_ns;
+    char rest[96];
+    char *at = kpti_put_u64(PUT(p->text, "{\"process\":\"GPU "), busy->device);
+    if (known) at = kpti_chrome_escape(PUT(at, " "), known->name);
+    (void)snprintf(rest, sizeof rest, ": idle %.1f%% of %.3f ms\",\"first_ns\":\"",
+                   life_ns > 0 ? 100 * idle_ns / life_ns : 0.0, life_ns / 1e6);
+    at = kpti_put_i64(stpcpy(at, rest), busy->first_ns);
+    put(p, PUT(at, "\",\"tracks\":["));
+}
+
+/* Whether an arrow leads from it, or to it: then it has its number. */
+static int has_arrow(part *p, const kpt_gpu_event *e)
+{
+    return kpti_gpu_arrow_leaves(&p->index, e) || kpti_gpu_arrow_comes(&p->index, e);
+}
+
+static void put_span(part *p, const kpti_gpu_entry *entry, int64_t first_ns, const char *comma)
+{
+    const kpti_gpu_log *log = p->report->base.gpu;
+    const kpt_gpu_event *e = &entry->event;
+    const kpti_gpu_node *frame = kpti_gpu_own_frame(log, entry->stack);
+    char *at = kpti_chrome_escape(PUT(stpcpy(p->text, comma), "[\""), e->name);
+    at = kpti_put_i64(PUT(at, "\","), e->start_ns - first_ns);
+    at = kpti_put_i64(PUT(at, ","), e->end_ns - first_ns);
+    at = kpti_put_u64(PUT(at, ",{\"correlation\":"), e->correlation);
+    if (e->bytes) at = kpti_put_u64(PUT(at, ",\"bytes\":"), e->bytes);
+    for (int i = 0; e->kind == KPT_GPU_KERNEL && i < 6; i++) {
+        at = stpcpy(at, i == 0 ? ",\"grid\":[" : i == 3 ? "],\"block\":[" : ",");
+        at = kpti_put_u64(at, i < 3 ? e->grid[i] : e->block[i - 3]);
+        if (i == 5) at = PUT(at, "]");
+    }
+    if (frame) {
+        at = kpti_chrome_escape(PUT(at, ",\"launched at\":\""), kpti_gpu_text(log, frame->file));
+        at = PUT(kpti_put_u64(PUT(at, "("), frame->line), "): ");
+        at = PUT(kpti_chrome_escape(at, kpti_gpu_text(log, frame->function)), "\"");
+    }
+    at = PUT(at, "}");
+    if (has_arrow(p, e)) at = kpti_put_u64(PUT(at, ","), e->correlation);
+    put(p, PUT(at, "]"));
+}
+
+/* The spans of a stream's track, or, where that is UINT32_MAX, the calls of a thread. */
+static void put_spans(part *p, uint32_t track, uint64_t os_tid, int64_t first_ns)
+{
+    kpti_gpu_cursor cursor = {.log = p->report->base.gpu};
+    const kpti_gpu_entry *entry;
+    const char *comma = "";
+    put_literal(p, "\"spans\":[");
+    while ((entry = kpti_gpu_next(&cursor)) != NULL) {
+        const kpt_gpu_event *e = &entry->event;
+        if (kpti_gpu_track_of(&p->index, e) != track) continue;
+        if (track == UINT32_MAX && (!kpti_gpu_is_call(e->kind) || e->os_tid != os_tid)) continue;
+        put_span(p, entry, first_ns, comma);
+        comma = ",\n";
+    }
+    put_literal(p, "]}");
+}
+
+static kpt_status begin_section(part *p)
+{
+    static const char head[] = "<script type=\"text/plain\" class=\"section\" data-kind=\"tracks\" "
+                               "data-pack=\"";
+    kpti_out_file *out = &p->report->base.out;
+    p->packed = (kpti_packed){.out = out};
+    if (kpti_packed_begin(&p->packed)) return KPT_E_MEMORY;
+    kpti_out_put(out, head, sizeof head - 1);
+    kpti_out_put(out, p->packed.gzip ? "gzip\">" : "none\">", 6);
+    return KPT_OK;
+}
+
+static void end_section(part *p)
+{
+    put_literal(p, "]}");
+    kpti_packed_end(&p->packed, 1);
+    kpti_out_put(&p->report->base.out, "</script>\n", 10);
+}
+
+/* --- devices and threads ---------------------------------------------------------------------- */
+
+/* What happened on one stream. */
+static void put_stream(part *p, uint32_t track, int64_t first_ns)
+{
+    const uint32_t stream = p->index.tracks[track].stream;
+    const kpt_str name = kpti_gpu_name_of(p->report->base.gpu, KPT_GPU_NAMES_STREAM, stream);
+    char *at = PUT(p->text, "{\"group\":\"streams\",\"name\":\"stream ");
+    at = kpti_put_i64(at, (int32_t)stream);
+    if (name.size) at = kpti_chrome_escape(PUT(at, " "), name);
+    put(p, PUT(at, "\","));
+    put_spans(p, track, 0, first_ns);
+}
+
+/* One device: a section of its own, since a section has one process. */
+static kpt_status put_device(part *p, const kpti_gpu_busy *busy)
+{
+    const char *comma = "\n";
+    kpt_status status = begin_section(p);
+    if (status != KPT_OK) return status;
+    put_head(p, busy);
+    for (uint32_t i = 0; i < p->index.track_count; i++) {
+        if (p->index.tracks[i].device != busy->device) continue;
+        put_literal(p, comma);
+        put_stream(p, i, busy->first_ns);
+        comma = ",\n";
+    }
+    end_section(p);
+    return KPT_OK;
+}
+
+static kpt_status find_callers(const part *p, callers *found)
+{
+    kpti_gpu_cursor cursor = {.log = p->report->base.gpu};
+    kpti_u64_map known = {.heap = p->report->base.heap};
+    const kpti_gpu_entry *entry;
+    kpt_status status = KPT_OK;
+    found->first_ns = INT64_MAX;
+    while (status == KPT_OK && (entry = kpti_gpu_next(&cursor)) != NULL) {
+        const kpt_gpu_event *e = &entry->event;
+        uint32_t *is_known;
+        if (!kpti_gpu_is_call(e->kind)) continue;
+        is_known = kpti_u64_map_at(&known, e->os_tid & INT64_MAX); /* maps have no UINT64_MAX */
+        if (e->start_ns < found->first_ns) found->first_ns = e->start_ns;
+        if (is_known && *is_known) continue;
+        if (is_known && found->count == MOST_CALLERS) {
+            *is_known = 1;
+            found->others++;
+            continue;
+        }
+        status = !is_known ? KPT_E_MEMORY
+                           : kpti_table_reach(&known.heap, &found->os_tids, &found->capacity,
+                                              found->count, sizeof *found->os_tids);
+        if (status != KPT_OK) continue;
+        found->os_tids[found->count++] = e->os_tid;
+        *is_known = 1;
+    }
+    kpti_u64_map_free(&known);
+    return status;
+}
+
+/* Calls of CUDA, by thread; of the trace's own process, which a section that names none has. */
+static kpt_status put_callers(part *p)
+{
+    callers found = {.os_tids = NULL};
+    kpt_status status = find_callers(p, &found);
+    if (status == KPT_OK && found.count) status = begin_section(p);
+    if (status == KPT_OK && found.count) {
+        char *at = kpti_put_i64(PUT(p->text, "{\"first_ns\":\""), found.first_ns);
+        put(p, PUT(at, "\",\"tracks\":[\n"));
+        for (uint32_t i = 0; i < found.count; i++) {
+            at = stpcpy(p->text, i ? ",\n{\"group\":\"" : "{\"group\":\"");
+            at = kpti_put_u64(PUT(at, "CUDA calls\",\"name\":\"thread "), found.os_tids[i]);
+            at = kpti_put_u64(PUT(at, "\",\"tid\":"), found.os_tids[i]);
+            put(p, PUT(at, ","));
+            put_spans(p, UINT32_MAX, found.os_tids[i], found.first_ns);
+        }
+        if (found.others) {
+            at = kpti_put_u64(PUT(p->text, ",\n{\"group\":\"CUDA calls\",\"name\":\"not those of "),
+                              found.others);
+            put(p, PUT(at, " threads more\",\"spans\":[]}"));
+        }
+        end_section(p);
+    }
+    kpti_heap_give(&p->report->base.heap, found.os_tids, found.capacity * sizeof *found.os_tids);
+    return status;
+}
+
+kpt_status kpti_report_gpu(kpti_report *w)
+{
+    kpti_gpu_report sums = {.heap = w->base.heap};
+    part p = {.report = w, .index = {.heap = w->base.heap}};
+    kpt_status status;
+    if (!w->base.gpu->events) return KPT_OK;
+    p.text = kpti_heap_take(&w->base.heap, TEXT_BYTES);
+    status = p.text ? kpti_gpu_report_make(&sums, w->base.gpu) : KPT_E_MEMORY;
+    if (status == KPT_OK) status = kpti_gpu_index_make(&p.index, w->base.gpu);
+    if (status == KPT_OK) status = put_callers(&p);
+    for (uint32_t i = 0; status == KPT_OK && i < sums.device_count; i++)
+        status = put_device(&p, &sums.devices[i]);
+    kpti_gpu_index_free(&p.index);
+    kpti_gpu_report_free(&sums);
+    kpti_heap_give(&w->base.heap, p.text, TEXT_BYTES);
+    return status;
+}

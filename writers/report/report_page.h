@@ -1,0 +1,11 @@
+/* report_page.h: the page of a report without data, as UTF-8: what the files in report/ are together. The
+ * build makes it. Sections, as report.c and others write them, are appended to it. */
+#ifndef KPTI_WRITERS_REPORT_REPORT_PAGE_H
+#define KPTI_WRITERS_REPORT_REPORT_PAGE_H
+
+#include <stddef.h>
+
+extern const unsigned char kpti_report_page[];
+extern const size_t kpti_report_page_bytes;
+
+#endif

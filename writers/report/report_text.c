@@ -1,0 +1,174 @@
+#include "writers/chrome/chrome_events.h"
+#include "writers/report/report.h"
+#include "writers/stats_text.h"
+
+#define PUT KPTI_PUT
+
+/* The most that is put together at once: two texts, each cut as names are. */
+enum { TEXT_BYTES = 2 * KPTI_CHROME_MOST_NAME * KPTI_JSON_MOST_GROWTH + KPTI_CHROME_MOST_REST };
+enum { HEAD_BYTES = 3 * KPTI_CHROME_MOST_NAME * KPTI_JSON_MOST_GROWTH + KPTI_CHROME_MOST_REST };
+
+kpt_status kpti_report_begin_text(kpti_report *w, const kpti_writer_options *options)
+{
+    kpt_str process = options->process_name.size ? options->process_name : kpt_str_of("python");
+    char *at;
+    w->text = kpti_heap_take(&w->base.heap, TEXT_BYTES);
+    w->head = kpti_heap_take(&w->base.heap, HEAD_BYTES);
+    if (!w->text || !w->head) return KPT_E_MEMORY;
+    at = kpti_chrome_escape(PUT(w->head, "{\"format\":1,\"version\":\""), options->version);
+    at = kpti_chrome_escape(PUT(at, "\",\"name\":\""),
+                            (kpt_str){w->base.trace_name, w->base.trace_name_bytes});
+    at = kpti_chrome_escape(PUT(at, "\",\"process\":\""), process);
+    at = kpti_put_u64(PUT(at, "\",\"pid\":"), w->base.pid);
+    w->head_bytes = (size_t)(at - w->head);
+    return KPT_OK;
+}
+
+void kpti_report_free_text(kpti_report *w)
+{
+    kpti_heap_give(&w->base.heap, w->text, TEXT_BYTES);
+    kpti_heap_give(&w->base.heap, w->head, HEAD_BYTES);
+}
+
+/* --- names and threads ------------------------------------------------------------------------ */
+
+kpt_status kpti_report_name(kpti_report *w, const kpt_name *name)
+{
+    kpt_str shown = kpti_shown_name(name);
+    char *begin = kpti_fragments_room(
+        &w->names, kpti_chrome_room(shown) + kpti_chrome_room(name->file) + KPTI_CHROME_MOST_REST);
+    char *at;
+    if (!begin) return KPT_E_MEMORY;
+    *begin = '[';
+    at = kpti_chrome_escape(PUT(kpti_put_u64(begin + 1, name->index), ",\""), shown);
+    at = kpti_chrome_escape(PUT(at, "\",\""), name->file);
+    at = PUT(kpti_put_u64(PUT(at, "\","), name->first_line), "]");
+    return kpti_fragments_set(&w->names, name->index, begin, (size_t)(at - begin),
+                              name->first_line);
+}
+
+kpt_status kpti_report_thread(kpti_report *w, const kpt_thread *thread)
+{
+    char *begin =
+        kpti_fragments_room(&w->threads, kpti_chrome_room(thread->name) + KPTI_CHROME_MOST_REST);
+    char *at;
+    if (!begin) return KPT_E_MEMORY;
+    at = kpti_chrome_escape(PUT(begin, "\"name\":\""), thread->name);
+    at = kpti_put_u64(PUT(at, "\",\"tid\":"), thread->os_tid);
+    if (kpti_is_greenlet_tid(thread->os_tid)) at = PUT(at, ",\"group\":\"Greenlets\"");
+    return kpti_fragments_set(&w->threads, thread->index, begin, (size_t)(at - begin), 0);
+}
+
+/* --- the JSON at the end ---------------------------------------------------------------------- */
+
+static void put(kpti_report *w, const char *end)
+{
+    kpti_packed_put(&w->packed, w->text, (size_t)(end - w->text));
+}
+
+static void put_literal(kpti_report *w, const char *text)
+{
+    kpti_packed_put(&w->packed, text, strlen(text));
+}
+
+/* Never overflows. Times are since the first of all, so that a double holds them. */
+static char *put_time(const kpti_report *w, char *at, int64_t ns)
+{
+    int64_t first_ns = w->base.first_ns == INT64_MAX ? 0 : w->base.first_ns;
+    return kpti_put_i64(at, (int64_t)((uint64_t)ns - (uint64_t)first_ns));
+}
+
+static void put_names(kpti_report *w)
+{
+    const char *comma = "";
+    put_literal(w, ",\"names\":[");
+    for (uint32_t i = 0; i < w->names.capacity; i++) {
+        if (!w->names.items[i].text) continue;
+        put_literal(w, comma);
+        kpti_packed_put(&w->packed, w->names.items[i].text, w->names.items[i].size);
+        comma = ",\n";
+    }
+    put_literal(w, "]");
+}
+
+static void put_tracks(kpti_report *w)
+{
+    static const kpti_fragment unknown = {"\"name\":\"unknown\"", 16, 0};
+    const char *comma = "{";
+    put_literal(w, ",\"tracks\":[");
+    for (uint32_t i = 0; i < w->lane_capacity; i++) {
+        const kpti_report_lane *l = &w->lanes[i];
+        kpti_fragment thread = kpti_fragments_get(&w->threads, i, unknown);
+        char *at;
+        if (!l->capacity) continue;
+        put_literal(w, comma);
+        kpti_packed_put(&w->packed, thread.text, thread.size);
+        at = kpti_put_u64(PUT(w->text, ",\"id\":"), i);
+        at = kpti_put_u64(PUT(at, ",\"spans\":"), l->frames);
+        at = put_time(w, PUT(at, ",\"start\":"), l->start_ns);
+        put(w, PUT(at, "}"));
+        comma = ",\n{";
+    }
+    put_literal(w, "]");
+}
+
+/* [number, name, arguments as a text of JSON, value, flow]. Ends have nothing to say. */
+static void put_notes(kpti_report *w)
+{
+    const kpti_notes *notes = w->base.notes;
+    const char *comma = "[";
+    put_literal(w, ",\"notes\":[");
+    for (uint32_t i = 0; i < notes->count; i++) {
+        uint32_t number = kpti_notes_first(notes) + i;
+        const kpti_note *note = kpti_notes_get(notes, number);
+        char *at;
+        if (note->what == KPTI_NOTE_END && kpti_notes_get(notes, note->partner)) continue;
+        put_literal(w, comma);
+        at = kpti_chrome_escape(PUT(kpti_put_u64(w->text, number), ",\""), note->name);
+        at = PUT(kpti_chrome_escape(PUT(at, "\",\""), note->args), "\",");
+        at = PUT(kpti_put_double(at, note->value), ",\"");
+        put(w, PUT(kpti_put_u64(at, note->flow), "\"]"));
+        comma = ",\n[";
+    }
+    put_literal(w, "]");
+}
+
+/* What stands beside the calls: [note, what, start, end, thread at the start, at the end, flags]. */
+static void put_loose(kpti_report *w)
+{
+    const char *comma = "[";
+    uint32_t number = 0;
+    kpti_loose loose;
+    put_literal(w, ",\"loose\":[");
+    while (kpti_spans_next(&w->frames.spans, &w->base, &number, &loose)) {
+        uint32_t flags = (loose.began_before ? KPT_ACTIVITY_BEGAN_BEFORE : 0U) |
+                         (loose.stopped ? KPT_ACTIVITY_ENDED_BY_STOP : 0U);
+        char *at;
+        put_literal(w, comma);
+        at = PUT(kpti_put_u64(w->text, loose.number), ",");
+        at = PUT(kpti_put_u64(at, loose.note->what), ",");
+        at = PUT(put_time(w, at, loose.start_ns), ",");
+        at = PUT(put_time(w, at, loose.end_ns), ",");
+        at = PUT(kpti_put_u64(at, loose.start_tid), ",");
+        at = PUT(kpti_put_u64(at, loose.end_tid), ",");
+        put(w, PUT(kpti_put_u64(at, flags), "]"));
+        comma = ",\n[";
+    }
+    put_literal(w, "]");
+}
+
+void kpti_report_put_text(kpti_report *w, const kpt_stats *stats)
+{
+    int is_empty = w->base.first_ns == INT64_MAX;
+    char *at;
+    kpti_packed_put(&w->packed, w->head, w->head_bytes);
+    at = kpti_put_i64(PUT(w->text, ",\"first_ns\":\""), is_empty ? 0 : w->base.first_ns);
+    at = put_time(w, PUT(at, "\",\"end\":"), is_empty ? 0 : w->base.last_ns);
+    at = kpti_put_u64(PUT(at, ",\"stats\":{\"calls\":"), w->base.calls);
+    put(w, PUT(kpti_put_stats(at, stats), "}"));
+    put_names(w);
+    put_tracks(w);
+    put_notes(w);
+    put_loose(w);
+    put_literal(w, "}");
+}
