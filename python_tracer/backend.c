@@ -1,8 +1,12 @@
-/* backend.c: the door between the plugin and this backend, and what it was built for. */
+/* backend.c: the entry through which the plugin finds this backend, and what it was built for. */
 #include "abi/impl/kpti_execution_trace.h"
 #include "python_tracer/allocators/memory_tracer.h"
 #include "python_tracer/capture/tracebacks.h"
+#include "python_tracer/fork_handlers.h"
+#include "python_tracer/installed_parts.h"
 #include "python_tracer/interpreter/cpython.h"
+#include "python_tracer/interpreter/installation.h"
+#include "python_tracer/state/fork_watch.h"
 #include "python_tracer/tracer.h"
 
 __attribute__((visibility("default"))) const kpti_backend *kpti_backend_entry(void);
@@ -20,5 +24,7 @@ const kpti_backend *kpti_backend_entry(void)
         .observer = &kpti_execution_trace,
         .tracebacks = &kpti_python_tracebacks,
     };
+    kpti_installation_use(&kpti_python_parts);
+    kpti_fork_use(&kpti_python_fork_handlers);
     return &backend;
 }

@@ -1,19 +1,19 @@
 #include "python_tracer/fork_handlers.h"
 
-#include <pthread.h>
-
 #include "core/callstacks/code_location.h"
 #include "core/callstacks/function_table.h"
 #include "core/callstacks/stack_trie.h"
 #include "core/memory_log/allocation_log.h"
 #include "core/memory_log/sampled_blocks.h"
+#include "python_tracer/capture/detached_readers.h"
 #include "python_tracer/capture/thread_capture.h"
-#include "python_tracer/threads/dead_code.h"
-#include "python_tracer/threads/tracing_state.h"
+#include "python_tracer/state/dead_code.h"
+#include "python_tracer/state/tracing_lock.h"
+#include "python_tracer/tracing_control.h"
 
-static void prepare(void)
+static void before(void)
 {
-    kpti_session_lock();
+    kpti_tracing_lock();
     kpti_functions_lock();
     kpti_dead_code_lock();
     kpti_places_lock();
@@ -32,33 +32,21 @@ static void in_parent(void)
     kpti_places_unlock();
     kpti_dead_code_unlock();
     kpti_functions_unlock();
-    kpti_session_unlock();
+    kpti_tracing_unlock();
 }
 
 static void in_child(void)
 {
-    kpti_session_forked_locked();
+    kpti_tracing_forked_locked();
     kpti_gatherer_forked_locked();
     kpti_stacks_forked_locked();
     kpti_memory_log_forked();
     kpti_samples_clear_locked();
-    kpti_readers_unlock();
-    kpti_samples_unlock();
-    kpti_memory_logs_unlock();
-    kpti_stacks_unlock();
-    kpti_places_unlock();
-    kpti_dead_code_unlock();
-    kpti_functions_unlock();
-    kpti_session_unlock();
+    in_parent(); /* releases the same locks */
 }
 
-static void watch(void)
-{
-    (void)pthread_atfork(prepare, in_parent, in_child);
-}
-
-void kpti_fork_watch(void)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    (void)pthread_once(&once, watch);
-}
+const kpti_fork_handlers kpti_python_fork_handlers = {
+    .before = before,
+    .in_parent = in_parent,
+    .in_child = in_child,
+};

@@ -2,7 +2,8 @@
 #ifndef KPTI_PYTHON_TRACER_FORK_HANDLERS_H
 #define KPTI_PYTHON_TRACER_FORK_HANDLERS_H
 
-/* Once a process, however often it is called. */
-void kpti_fork_watch(void);
+#include "python_tracer/state/fork_watch.h"
+
+extern const kpti_fork_handlers kpti_python_fork_handlers;
 
 #endif

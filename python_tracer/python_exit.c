@@ -4,7 +4,7 @@
 #include "python_tracer/capture/stack_capture.h"
 #include "python_tracer/interpreter/cpython.h"
 #include "python_tracer/interpreter/py_import.h"
-#include "python_tracer/threads/tracing_state.h"
+#include "python_tracer/tracing_control.h"
 
 static PyObject *on_exit_of_python(PyObject *self, PyObject *unused)
 {
@@ -12,7 +12,7 @@ static PyObject *on_exit_of_python(PyObject *self, PyObject *unused)
     (void)unused;
     kpti_memory_hooks_exit();
     kpti_gather_exit();
-    kpti_session_exit();
+    kpti_tracing_exit();
     Py_RETURN_NONE;
 }
 

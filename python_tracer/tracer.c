@@ -6,18 +6,23 @@
 #include "core/recording/delivery/deliver.h"
 #include "core/recording/host_clock.h"
 #include "python_tracer/chunks/chunk_freeze.h"
-#include "python_tracer/chunks/chunk_sink.h"
+#include "python_tracer/chunks/event_stream.h"
+#include "python_tracer/frames/function_naming.h"
+#include "python_tracer/frames/open_frames.h"
 #include "python_tracer/hooks/asyncio_tasks.h"
 #include "python_tracer/hooks/gc_events.h"
-#include "python_tracer/hooks/hooks.h"
 #include "python_tracer/hooks/host_marks.h"
 #include "python_tracer/interpreter/cpython.h"
-#include "python_tracer/interpreter/struct_layouts.h"
-#include "python_tracer/interpreter_install.h"
-#include "python_tracer/threads/function_naming.h"
-#include "python_tracer/threads/open_frames.h"
-#include "python_tracer/threads/traced_thread.h"
-#include "python_tracer/threads/tracing_state.h"
+#include "python_tracer/interpreter/installation.h"
+#include "python_tracer/recording_copy.h"
+#include "python_tracer/state/code_filter.h"
+#include "python_tracer/state/overhead_guard.h"
+#include "python_tracer/state/stream_state.h"
+#include "python_tracer/state/thread_state.h"
+#include "python_tracer/state/tracer_state.h"
+#include "python_tracer/state/tracing_lock.h"
+#include "python_tracer/tracer_stats.h"
+#include "python_tracer/tracing_control.h"
 
 /* A clock's point goes to a sink of chunks no more often. */
 enum { POINTS_APART_NS = 100 * 1000 * 1000 };
@@ -32,15 +37,6 @@ static void free_tracer(kpti_tracer *tracer)
     kpti_free(env, tracer, sizeof *tracer);
 }
 
-void kpti_tracer_calibrate(const kpti_tracer *tracer, kpti_clock_point *out)
-{
-    const kpt_host *host = &tracer->env->host;
-    if (kpti_tracer_has_clock(tracer))
-        kpti_clock_calibrate_with(out, host->now_ticks, host->ctx, 0);
-    else
-        kpti_clock_calibrate(out);
-}
-
 /* Room for one more run. */
 static int reserve_run(kpti_tracer *tracer)
 {
@@ -53,7 +49,7 @@ static int reserve_run(kpti_tracer *tracer)
 /* Frees all that was recorded, and lets the threads keep what is theirs. */
 static void let_go(kpti_tracer *tracer)
 {
-    kpti_session_lock();
+    kpti_tracing_lock();
     kpti_far_ends_free(tracer->env, &tracer->far_ends);
     while (tracer->streams) {
         kpti_stream *stream = tracer->streams;
@@ -64,7 +60,7 @@ static void let_go(kpti_tracer *tracer)
     }
     tracer->stream_count = tracer->orphans = 0;
     tracer->left = NULL;
-    kpti_session_unlock();
+    kpti_tracing_unlock();
 }
 
 /* The sink has been told nothing yet. */
@@ -95,7 +91,7 @@ static kpt_status begin_run(kpti_tracer *tracer, kpti_error *error)
     if (!reserve_run(tracer)) return kpti_fail(error, KPT_E_MEMORY, "no memory for another run");
     gil = PyGILState_Ensure();
     if (++tracer->run_count == 1) kpti_tracer_calibrate(tracer, &tracer->clock_start);
-    status = kpti_session_start(tracer, error); /* a run that failed is one without calls */
+    status = kpti_tracing_start(tracer, error); /* a run that failed is one without calls */
     PyGILState_Release(gil);
     return status;
 }
@@ -157,7 +153,7 @@ static kpt_status stop(void *self, kpti_error *error)
 {
     kpti_tracer *tracer = self;
     (void)error;
-    kpti_session_stop(tracer);
+    kpti_tracing_stop(tracer);
     kpti_tracer_calibrate(tracer, &tracer->clock_stop);
     kpti_hand_end(tracer);
     if (tracer->guard.off_count) kpti_guard_report(tracer->env, &tracer->guard);
@@ -252,10 +248,10 @@ static kpt_status deliver(void *self, const kpt_delivery *delivery, kpti_error *
     uint32_t count;
     int copied;
     kpti_reading_begin(tracer);
-    kpti_session_lock();
+    kpti_tracing_lock();
     tracks = make_tracks(tracer, &count);
     copied = kpti_far_ends_copy(tracer->env, &tracer->far_ends, &far_ends);
-    kpti_session_unlock();
+    kpti_tracing_unlock();
     if (tracks && copied)
         status = deliver_tracks(tracer, tracks, count, &far_ends, delivery, error);
     else
@@ -268,27 +264,7 @@ static kpt_status deliver(void *self, const kpt_delivery *delivery, kpti_error *
 
 static void get_stats(void *self, kpt_stats *out)
 {
-    kpti_tracer *tracer = self;
-    kpti_session_lock();
-    for (kpti_stream *s = tracer->streams; s; s = s->sibling) {
-        kpti_event *cursor = atomic_load_explicit(&s->cursor, memory_order_relaxed);
-        for (const kpti_chunk *c = s->first; c; c = c->next)
-            out->events += kpti_chunk_own_events(c);
-        if (s->last && !s->sealed)
-            out->events += (uint64_t)(cursor - s->last->events) - s->last->repeated;
-        out->events_dropped += atomic_load_explicit(&s->dropped_total, memory_order_relaxed);
-        out->threads++;
-    }
-    out->events += tracer->given.events;
-    out->bytes_held = tracer->bytes_held;
-    out->chunks_sealed = tracer->chunks_sealed;
-    out->chunks_refused = tracer->chunks_refused;
-    out->events_repaired = tracer->repairs;
-    if (!tracer->bit) out->threads_unreached = kpti_hooks_unreached();
-    out->functions_disabled = tracer->guard.off_count;
-    out->stacks_walked = kpti_walk_count() - tracer->walks_before;
-    out->layouts_unknown = KPTI_LAYOUTS & ~kpti_layouts;
-    kpti_session_unlock();
+    kpti_tracer_stats(self, out);
 }
 
 static void mark(void *self, uint32_t what, uint64_t number)
@@ -313,7 +289,7 @@ static void forked(void *self)
     kpti_tracer *tracer = self;
     tracer->forked = 1;
     tracer->readers = 0;
-    kpti_session_forget_locked(tracer);
+    kpti_tracing_forget_locked(tracer);
     for (kpti_stream *s = tracer->streams; s; s = s->sibling) {
         if (!s->thread || kpti_thread_real(s->thread) == kpti_thread_real(kpti_thread_self))
             continue;
@@ -325,7 +301,7 @@ static void forked(void *self)
 static void destroy(void *self)
 {
     kpti_tracer *tracer = self;
-    kpti_session_stop(tracer); /* also where Python's end has: somebody may still be inside */
+    kpti_tracing_stop(tracer); /* also where Python's end has: somebody may still be inside */
     let_go(tracer);
     free_tracer(tracer);
 }

@@ -2,9 +2,11 @@
 
 #include <stdatomic.h>
 
+#include "python_tracer/allocators/hook_probe.h"
 #include "python_tracer/allocators/hook_template.h"
 #include "python_tracer/allocators/numpy_hooks.h"
 #include "python_tracer/allocators/pymalloc_sampler.h"
+#include "python_tracer/interpreter/cpython.h"
 
 enum { DOMAINS = 3 };
 
@@ -57,20 +59,6 @@ static void allocate_obj(void)
 
 static void (*const allocate[DOMAINS])(void) = {
     [KPTI_POOL_RAW] = allocate_raw, [KPTI_POOL_MEM] = allocate_mem, [KPTI_POOL_OBJ] = allocate_obj};
-
-int kpti_memory_hook_is_reached(uint32_t pool, void (*allocate_one)(void))
-{
-    kpti_memory_thread *thread = kpti_memory_thread_get();
-    int reached;
-    if (!thread) return 1;
-    atomic_store_explicit(&thread->busy, 1, memory_order_relaxed); /* so that it is not recorded */
-    thread->probe = (int)pool + 1;
-    allocate_one();
-    reached = thread->probe == KPTI_MEMORY_PROBED;
-    thread->probe = 0;
-    atomic_store_explicit(&thread->busy, 0, memory_order_release);
-    return reached;
-}
 
 /* One that was below ours takes it out of the chain where it goes before we do: it puts back who was below
  * itself. */

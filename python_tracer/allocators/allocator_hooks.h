@@ -10,8 +10,6 @@ void kpti_memory_hooks_install(int sampled);
 /* Ends LOG, if it records. A GIL that is held is released meanwhile: a thread inside may be waiting for it, in
  * an allocator below ours. */
 void kpti_memory_hooks_end(kpti_memory_log *log);
-/* Whether what ALLOCATE_ONE does, with the allocator of POOL, comes to our hook there. Nothing is recorded. */
-int kpti_memory_hook_is_reached(uint32_t pool, void (*allocate_one)(void));
 /* Takes those away that are on top. The GIL is held. */
 void kpti_memory_hooks_remove(void);
 /* The interpreter is about to end: recording does. The GIL is held. */

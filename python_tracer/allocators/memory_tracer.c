@@ -9,8 +9,8 @@
 #include "python_tracer/allocators/host_blocks.h"
 #include "python_tracer/allocators/numpy_hooks.h"
 #include "python_tracer/capture/stack_capture.h"
-#include "python_tracer/fork_handlers.h"
 #include "python_tracer/interpreter/cpython.h"
+#include "python_tracer/state/fork_watch.h"
 
 typedef struct memory_tracer {
     const kpti_env *env;

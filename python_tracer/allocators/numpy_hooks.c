@@ -1,7 +1,8 @@
 #include "python_tracer/allocators/numpy_hooks.h"
 
-#include "python_tracer/allocators/allocator_hooks.h"
+#include "python_tracer/allocators/hook_probe.h"
 #include "python_tracer/allocators/hook_template.h"
+#include "python_tracer/interpreter/cpython.h"
 
 /* As numpy's headers have it, of which we need nothing else. */
 typedef struct numpy_handler {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "python_tracer/allocators/hook_template.h"
+#include "python_tracer/interpreter/cpython.h"
 
 enum { DOMAINS = 2, SMALL = 512, FACTOR_BITS = 16 /* their product does not wrap */ };
 

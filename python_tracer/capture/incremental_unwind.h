@@ -4,10 +4,13 @@
 #define KPTI_PYTHON_TRACER_CAPTURE_INCREMENTAL_UNWIND_H
 
 #include "core/callstacks/stack_trie_cache.h"
+#include "python_tracer/capture/capture_options.h"
 #include "python_tracer/capture/location_cache.h"
-#include "python_tracer/capture/thread_capture.h"
+#include "python_tracer/interpreter/cpython.h"
 #include "python_tracer/interpreter/frame_mark.h"
-#include "python_tracer/threads/tracing_state.h"
+#include "python_tracer/interpreter/frame_structs.h"
+#include "python_tracer/interpreter/raw_frame.h"
+#include "python_tracer/state/tracing_lock.h"
 
 typedef struct kpti_level {
     void *frame;    /* NULL where frames are not known; neither is ip then */
@@ -91,7 +94,7 @@ static inline uint32_t kpti_gathering_stays(const kpti_gathering *g, uint64_t ga
  * with the interpreter only, else also when one dies. */
 static inline uint64_t kpti_gathering_epoch(void)
 {
-    const uint64_t epoch = atomic_load_explicit(&kpti_session_epoch, memory_order_acquire);
+    const uint64_t epoch = atomic_load_explicit(&kpti_tracing_epoch, memory_order_acquire);
     return KPTI_CODES_HAVE_VERSIONS ? epoch >> 32 : epoch;
 }
 

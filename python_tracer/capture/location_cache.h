@@ -4,7 +4,8 @@
 #define KPTI_PYTHON_TRACER_CAPTURE_LOCATION_CACHE_H
 
 #include "core/callstacks/intern_table.h"
-#include "python_tracer/capture/thread_capture.h"
+#include "python_tracer/capture/capture_options.h"
+#include "python_tracer/interpreter/cpython.h"
 #include "python_tracer/interpreter/raw_frame.h"
 
 /* One is looked for in as many places of the cache as KPTI_PLACE_WAYS, the newest first. */

@@ -3,7 +3,7 @@
 #include "core/callstacks/code_location.h"
 #include "core/callstacks/stack_trie.h"
 #include "python_tracer/capture/stack_capture.h"
-#include "python_tracer/fork_handlers.h"
+#include "python_tracer/state/fork_watch.h"
 
 static void begin(void)
 {

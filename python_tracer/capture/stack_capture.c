@@ -4,12 +4,14 @@
 
 #include "abi/impl/kpti_impl.h"
 #include "abi/kpt_traceback.h"
+#include "python_tracer/capture/capture_options.h"
 #include "python_tracer/capture/detached_readers.h"
 #include "python_tracer/capture/thread_capture.h"
+#include "python_tracer/interpreter/cpython.h"
 #include "python_tracer/interpreter/frame_mark.h"
+#include "python_tracer/interpreter/installation.h"
 #include "python_tracer/interpreter/raw_frame.h"
-#include "python_tracer/interpreter_install.h"
-#include "python_tracer/threads/tracing_state.h"
+#include "python_tracer/state/tracing_lock.h"
 
 /* The main interpreter, once all is ready in it; NULL before, and after its end. */
 static _Atomic(PyInterpreterState *) prepared;
@@ -115,5 +117,5 @@ void kpti_gather_forget(void)
 {
     __atomic_store_n(&kpti_readers_may, 0, __ATOMIC_SEQ_CST);
     atomic_store(&prepared, NULL);
-    kpti_session_bump();
+    kpti_invalidate_caches();
 }

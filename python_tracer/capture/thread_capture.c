@@ -5,6 +5,7 @@
 #include "abi/impl/kpti_impl.h"
 #include "abi/kpt_traceback.h"
 #include "python_tracer/capture/incremental_unwind.h"
+#include "python_tracer/interpreter/cpython.h"
 
 /* What a thread remembers. */
 typedef struct gatherer {

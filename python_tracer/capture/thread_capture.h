@@ -3,26 +3,9 @@
 #ifndef KPTI_PYTHON_TRACER_CAPTURE_THREAD_CAPTURE_H
 #define KPTI_PYTHON_TRACER_CAPTURE_THREAD_CAPTURE_H
 
+#include "python_tracer/capture/capture_options.h"
 #include "python_tracer/capture/detached_readers.h"
 #include "python_tracer/interpreter/cpython.h"
-
-/* How a thread stands to Python. */
-typedef enum kpti_standing {
-    KPTI_ATTACHED, /* it holds the GIL, or a thread state, of the main interpreter */
-    KPTI_DETACHED, /* it has released it */
-    KPTI_FOREIGN   /* it is in another interpreter, whose code objects nobody tells us the end of */
-} kpti_standing;
-
-/* What is wanted of a stack. */
-typedef struct kpti_wish {
-    uint32_t depth; /* the innermost so many frames; 0 = all */
-    uint8_t hold;   /* with one holder; else it is good as long as the tree is pinned */
-    /* Python allocates nothing: somebody may hold a lock that this would take. */
-    uint8_t no_objects;
-    /* Receives the number of a stack that can be known again, and 0 of one that can't; NULL: nobody asks. It
-     * stays as it is where nothing was gathered, or nothing is remembered of it. */
-    uint64_t *gathered;
-} kpti_wish;
 
 /* The stack of STATE, the calling thread's, which stands so and may look. FLAGS: as in stack_capture.h. AGAIN: if it
  * is not 0, nothing new is named: it stays so where there is something, and becomes 0 where all went well. */

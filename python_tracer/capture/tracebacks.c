@@ -7,7 +7,7 @@
 #include "core/callstacks/symbolize.h"
 #include "python_tracer/capture/stack_capture.h"
 #include "python_tracer/capture/thread_capture.h"
-#include "python_tracer/fork_handlers.h"
+#include "python_tracer/state/fork_watch.h"
 
 /* A host's own language: deeper stacks are cut, as native ones are. */
 enum { MOST_SCRIPT = 512 };

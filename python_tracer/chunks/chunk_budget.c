@@ -1,6 +1,7 @@
 #include "python_tracer/chunks/chunk_budget.h"
 
 #include "core/base/tick_counter.h"
+#include "python_tracer/chunks/chunk_pool.h"
 
 void kpti_room_free_locked(kpti_tracer *tracer, kpti_chunk *chunk)
 {

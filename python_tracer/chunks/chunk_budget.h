@@ -3,8 +3,8 @@
 #ifndef KPTI_PYTHON_TRACER_CHUNKS_CHUNK_BUDGET_H
 #define KPTI_PYTHON_TRACER_CHUNKS_CHUNK_BUDGET_H
 
-#include "python_tracer/chunks/chunk_pool.h"
-#include "python_tracer/tracer.h"
+#include "python_tracer/state/stream_state.h"
+#include "python_tracer/state/tracer_state.h"
 
 void kpti_room_free_locked(kpti_tracer *tracer, kpti_chunk *chunk);
 

@@ -1,7 +1,10 @@
 #include "python_tracer/chunks/chunk_freeze.h"
 
-#include "python_tracer/threads/tracing_state.h"
-#include "python_tracer/tracer.h"
+#include "python_tracer/chunks/event_stream.h"
+#include "python_tracer/state/quiesce.h"
+#include "python_tracer/state/stream_state.h"
+#include "python_tracer/state/tracer_state.h"
+#include "python_tracer/state/tracing_lock.h"
 
 /* Trips the streams whose last chunk is among those that will be read, and not complete; 1 if there
  * are any. What an owner begins from now on it begins apart, so this comes to an end. */
@@ -27,23 +30,23 @@ static void seal_tripped_locked(kpti_tracer *tracer)
 
 void kpti_reading_begin(kpti_tracer *tracer)
 {
-    kpti_session_lock();
+    kpti_tracing_lock();
     tracer->readers++; /* from here on no chunk goes, and new ones are begun apart */
     while (trip_unsealed_locked(tracer)) {
-        kpti_session_unlock();
-        kpti_session_settle(tracer);
-        kpti_session_lock();
+        kpti_tracing_unlock();
+        kpti_wait_for_callbacks(tracer);
+        kpti_tracing_lock();
         seal_tripped_locked(tracer);
     }
-    kpti_session_unlock();
+    kpti_tracing_unlock();
 }
 
 void kpti_reading_end(kpti_tracer *tracer)
 {
-    kpti_session_lock();
+    kpti_tracing_lock();
     if (--tracer->readers == 0) {
         for (kpti_stream *s = tracer->streams; s; s = s->sibling)
             kpti_stream_join_locked(s);
     }
-    kpti_session_unlock();
+    kpti_tracing_unlock();
 }

@@ -1,6 +1,6 @@
 /* chunk_pool.h: the memory of chunks. Of those that are let go a few are kept for the next: a fresh page costs
  * the program a fault at its first touch, which is more than recording the calls that fit on it. What a
- * host's own allocator gave goes back to it. "_locked": the session's lock is held. */
+ * host's own allocator gave goes back to it. "_locked": the tracing lock is held. */
 #ifndef KPTI_PYTHON_TRACER_CHUNKS_CHUNK_POOL_H
 #define KPTI_PYTHON_TRACER_CHUNKS_CHUNK_POOL_H
 

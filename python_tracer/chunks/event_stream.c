@@ -4,10 +4,13 @@
 
 #include "core/base/platform.h"
 #include "python_tracer/chunks/chunk_budget.h"
+#include "python_tracer/chunks/chunk_pool.h"
 #include "python_tracer/chunks/chunk_sink.h"
-#include "python_tracer/threads/open_frames.h"
-#include "python_tracer/threads/traced_thread.h"
-#include "python_tracer/threads/tracing_state.h"
+#include "python_tracer/frames/open_frames.h"
+#include "python_tracer/state/overhead_guard.h"
+#include "python_tracer/state/thread_state.h"
+#include "python_tracer/state/tracer_state.h"
+#include "python_tracer/state/tracing_lock.h"
 
 /* A thread that calls little takes little: its first chunk is small. A host may ask for larger ones. */
 enum { FIRST_EVENTS = 512, MOST_EVENTS = 1 << 24 };
@@ -291,7 +294,7 @@ static void guard_locked(kpti_stream *stream)
     if (stream->chunk_ns &&
         kpti_guard_check_locked(tracer->env, &tracer->guard, tracer->args.overhead_permille,
                                 stream->last, now_ns - stream->chunk_ns))
-        kpti_session_bump();
+        kpti_invalidate_caches();
     stream->chunk_ns = now_ns;
 }
 
@@ -318,13 +321,13 @@ static int refill(kpti_stream *stream, uint64_t *now)
     int begun = 0;
     if (kpti_room_tells_opens(stream->tracer)) open = walk_outside(stream, now);
     ticks = *now;
-    kpti_session_lock();
+    kpti_tracing_lock();
     if (stream->tracer && !atomic_load_explicit(&stream->ended, memory_order_relaxed)) {
         kpti_stream_seal_locked(stream);
         guard_locked(stream);
         begun = begin_chunk_locked(stream, open, ticks);
     }
-    kpti_session_unlock();
+    kpti_tracing_unlock();
     kpti_walk_free(open);
     if (begun) {
         kpti_hand_to_sink(stream, ticks);
@@ -339,9 +342,9 @@ static int is_switched_off(const kpti_stream *stream, uint32_t word)
     const uint32_t kinds = (1U << KPTI_KIND_BITS) - 1;
     int off;
     if (!stream->tracer->args.overhead_permille || (word & kinds) != KPTI_EVENT_ENTER) return 0;
-    kpti_session_lock();
+    kpti_tracing_lock();
     off = !kpti_guard_allows_locked(&stream->tracer->guard, word >> KPTI_KIND_BITS);
-    kpti_session_unlock();
+    kpti_tracing_unlock();
     return off;
 }
 

@@ -1,5 +1,7 @@
 #include "python_tracer/hooks/asyncio_task_table.h"
 
+#include "python_tracer/interpreter/cpython.h"
+
 #include <stdlib.h>
 
 typedef struct entry {

@@ -2,8 +2,11 @@
 
 #include "python_tracer/hooks/asyncio_task_table.h"
 #include "python_tracer/hooks/caller_location.h"
-#include "python_tracer/threads/tracing_state.h"
-#include "python_tracer/tracer.h"
+#include "python_tracer/interpreter/cpython.h"
+#include "python_tracer/interpreter/raw_frame.h"
+#include "python_tracer/state/stream_state.h"
+#include "python_tracer/state/thread_state.h"
+#include "python_tracer/state/tracer_state.h"
 
 /* What asyncio has, once somebody has imported it. All of it is written in C. */
 static struct {

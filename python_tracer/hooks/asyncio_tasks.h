@@ -9,7 +9,8 @@
 #ifndef KPTI_PYTHON_TRACER_HOOKS_ASYNCIO_TASKS_H
 #define KPTI_PYTHON_TRACER_HOOKS_ASYNCIO_TASKS_H
 
-#include "python_tracer/threads/traced_thread.h"
+#include "python_tracer/interpreter/cpython.h"
+#include "python_tracer/state/thread_state.h"
 
 /* A tracer's key in the table: none has had it before. */
 uint32_t kpti_tasks_new_key(void);

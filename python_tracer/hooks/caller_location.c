@@ -1,5 +1,8 @@
 #include "python_tracer/hooks/caller_location.h"
 
+#include "python_tracer/interpreter/cpython.h"
+#include "python_tracer/interpreter/frame_structs.h"
+
 static kpti_instruction known_caller(void)
 {
     kpti_instruction at = {NULL, 0};

@@ -3,7 +3,7 @@
 #define KPTI_PYTHON_TRACER_HOOKS_CALLER_LOCATION_H
 
 #include "python_tracer/interpreter/raw_frame.h"
-#include "python_tracer/threads/traced_thread.h"
+#include "python_tracer/state/thread_state.h"
 
 /* The instruction of the frame below the topmost one of THREAD, the calling one, also through C. Inside a
  * callback, with busy set, but Python may run in it: what was read of the thread's caches before may have

@@ -1,8 +1,12 @@
 #include "python_tracer/hooks/gc_events.h"
 
+#include "python_tracer/chunks/event_stream.h"
 #include "python_tracer/hooks/record_event.h"
+#include "python_tracer/interpreter/cpython.h"
 #include "python_tracer/interpreter/py_import.h"
-#include "python_tracer/tracer.h"
+#include "python_tracer/state/stream_state.h"
+#include "python_tracer/state/thread_state.h"
+#include "python_tracer/state/tracer_state.h"
 
 static PyObject *callable; /* in gc.callbacks; NULL: not installed */
 

@@ -10,6 +10,7 @@
 #include "python_tracer/hooks/hooks.h"
 
 #include "python_tracer/hooks/record_event.h"
+#include "python_tracer/interpreter/cpython.h"
 
 enum { FIRST_TOOL = 3, LAST_TOOL = 4 };
 

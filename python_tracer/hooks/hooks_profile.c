@@ -6,8 +6,8 @@
 #include "python_tracer/hooks/hooks.h"
 
 #include "python_tracer/hooks/record_event.h"
+#include "python_tracer/interpreter/cpython.h"
 #include "python_tracer/interpreter/py_import.h"
-#include "python_tracer/threads/function_naming.h"
 
 static int installed;
 static PyObject *thread_hook;   /* what threading calls in a new thread: our callable */

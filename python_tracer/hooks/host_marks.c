@@ -1,7 +1,13 @@
 #include "python_tracer/hooks/host_marks.h"
 
 #include "python_tracer/chunks/chunk_budget.h"
+#include "python_tracer/chunks/event_stream.h"
 #include "python_tracer/hooks/record_event.h"
+#include "python_tracer/interpreter/cpython.h"
+#include "python_tracer/state/stream_state.h"
+#include "python_tracer/state/thread_state.h"
+#include "python_tracer/state/tracer_state.h"
+#include "python_tracer/state/tracing_lock.h"
 
 static kpti_stream *stream_of(const kpti_thread *thread, const kpti_tracer *tracer)
 {
@@ -48,10 +54,10 @@ static int end_span(kpti_stream *stream, uint32_t number)
 /* One ends that this thread did not begin. */
 static void end_far_span(kpti_tracer *tracer, uint32_t number)
 {
-    kpti_session_lock();
+    kpti_tracing_lock();
     if (tracer->bit)
         kpti_far_ends_add(tracer->env, &tracer->far_ends, number, kpti_tracer_ticks(tracer));
-    kpti_session_unlock();
+    kpti_tracing_unlock();
 }
 
 /* Marks in the thread's own stream; 0: this is none of its business. */
@@ -67,6 +73,15 @@ static int mark_own(kpti_stream *stream, uint32_t what, uint32_t number)
     return 1;
 }
 
+/* From now on TRACER records the lines that calls are made from. */
+static void want_callers(kpti_tracer *tracer)
+{
+    kpti_tracing_lock();
+    atomic_store_explicit(&tracer->wants_callers, 1, memory_order_relaxed);
+    kpti_invalidate_caches();
+    kpti_tracing_unlock();
+}
+
 void kpti_mark(kpti_tracer *tracer, uint32_t what, uint64_t number)
 {
     const uint32_t known = (uint32_t)number & KPTI_MOST_NUMBER;
@@ -74,7 +89,7 @@ void kpti_mark(kpti_tracer *tracer, uint32_t what, uint64_t number)
     int marked = 0;
     if (what == KPT_MARK_POINT && !known &&
         !atomic_load_explicit(&tracer->wants_callers, memory_order_relaxed))
-        kpti_session_want_callers(tracer);
+        want_callers(tracer);
     if (thread) {
         atomic_store_explicit(&thread->busy, 1, memory_order_relaxed);
         atomic_signal_fence(memory_order_seq_cst);

@@ -1,10 +1,11 @@
 #include "python_tracer/hooks/record_event.h"
 
+#include "python_tracer/frames/function_naming.h"
 #include "python_tracer/hooks/asyncio_tasks.h"
 #include "python_tracer/hooks/caller_location.h"
 #include "python_tracer/hooks/watched_calls.h"
+#include "python_tracer/interpreter/cpython.h"
 #include "python_tracer/interpreter/raw_frame.h"
-#include "python_tracer/threads/function_naming.h"
 
 /* The type to name F by; NULL for one that is no method. */
 static PyTypeObject *type_of_method(kpti_c_function f)

@@ -11,9 +11,13 @@
 #define KPTI_PYTHON_TRACER_HOOKS_RECORD_EVENT_H
 
 #include "core/base/platform.h"
+#include "python_tracer/chunks/event_stream.h"
+#include "python_tracer/interpreter/cpython.h"
+#include "python_tracer/state/stream_state.h"
+#include "python_tracer/state/thread_state.h"
+#include "python_tracer/state/tracing_lock.h"
 #include "python_tracer/threads/thread_sync.h"
 #include "python_tracer/threads/traced_thread.h"
-#include "python_tracer/threads/tracing_state.h"
 
 /* What must not become a call, however often it is used; what must, lest it cost the others a stack
  * frame. */
@@ -32,7 +36,7 @@ static inline kpti_thread *kpti_record_begin(int entering)
     atomic_signal_fence(memory_order_seq_cst);
     thread->entering = entering;
     if (__builtin_expect(
-            thread->epoch != atomic_load_explicit(&kpti_session_epoch, memory_order_relaxed), 0))
+            thread->epoch != atomic_load_explicit(&kpti_tracing_epoch, memory_order_relaxed), 0))
         kpti_sync(thread, entering);
     return thread;
 }
@@ -122,7 +126,7 @@ static inline kpti_thread *kpti_quick_begin(void)
     atomic_store_explicit(&thread->busy, 1, memory_order_relaxed);
     atomic_signal_fence(memory_order_seq_cst);
     if (__builtin_expect(
-            thread->epoch != atomic_load_explicit(&kpti_session_epoch, memory_order_relaxed), 0))
+            thread->epoch != atomic_load_explicit(&kpti_tracing_epoch, memory_order_relaxed), 0))
         return NULL;
     return thread;
 }

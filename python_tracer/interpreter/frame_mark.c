@@ -1,5 +1,9 @@
 #include "python_tracer/interpreter/frame_mark.h"
 
+#include "python_tracer/interpreter/cpython.h"
+#include "python_tracer/interpreter/frame_structs.h"
+#include "python_tracer/interpreter/struct_layouts.h"
+
 #if KPTI_KNOWN_FRAMES
 enum { PLAIN = 1, FIRST_STAMP = 2, LAST_STAMP = 127 };
 

@@ -9,7 +9,8 @@
 #ifndef KPTI_PYTHON_TRACER_INTERPRETER_FRAME_MARK_H
 #define KPTI_PYTHON_TRACER_INTERPRETER_FRAME_MARK_H
 
-#include "python_tracer/interpreter/raw_frame.h"
+#include "python_tracer/interpreter/cpython.h"
+#include "python_tracer/interpreter/frame_structs.h"
 
 /* Finds a stamp of our own: there may be more than one of us in the process. The GIL is held; leaves a
  * pending exception alone. */

@@ -1,5 +1,7 @@
 #include "python_tracer/interpreter/py_import.h"
 
+#include "python_tracer/interpreter/cpython.h"
+
 #include <stdatomic.h>
 #include <time.h>
 

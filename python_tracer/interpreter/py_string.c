@@ -1,5 +1,7 @@
 #include "python_tracer/interpreter/py_string.h"
 
+#include "python_tracer/interpreter/cpython.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

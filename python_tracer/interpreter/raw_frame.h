@@ -6,6 +6,7 @@
 #define KPTI_PYTHON_TRACER_INTERPRETER_RAW_FRAME_H
 
 #include "python_tracer/interpreter/cpython.h"
+#include "python_tracer/interpreter/frame_structs.h"
 #include "python_tracer/interpreter/struct_layouts.h"
 
 /* An instruction of a frame. */
@@ -22,17 +23,6 @@ typedef enum kpti_awaited {
 } kpti_awaited;
 
 #if KPTI_KNOWN_FRAMES
-#define Py_BUILD_CORE 1
-#include <internal/pycore_frame.h>
-#if __has_include(<internal/pycore_interpframe.h>)
-#include <internal/pycore_interpframe.h>
-#endif
-#if KPTI_TASK_IN_STATE
-#include <internal/pycore_tstate.h>
-#endif
-
-typedef struct _PyInterpreterFrame kpti_raw_frame;
-
 static inline int kpti_frames_are_known(void)
 {
     return (kpti_layouts & KPT_LAYOUT_FRAMES) != 0;

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <structmember.h>
 
-#include "python_tracer/interpreter/raw_frame.h"
+#include "python_tracer/interpreter/frame_structs.h"
 #if KPTI_DESCRIBES_ITSELF
 #include <internal/pycore_runtime.h>
 #pragma weak _PyRuntime /* of a Python that hides it */

@@ -1,10 +1,15 @@
 #include "python_tracer/threads/idle_threads.h"
 
 #include "core/base/platform.h"
+#include "python_tracer/chunks/event_stream.h"
+#include "python_tracer/frames/open_frames.h"
+#include "python_tracer/interpreter/cpython.h"
 #include "python_tracer/interpreter/py_string.h"
-#include "python_tracer/threads/open_frames.h"
-#include "python_tracer/threads/tracing_state.h"
-#include "python_tracer/tracer.h"
+#include "python_tracer/state/stream_state.h"
+#include "python_tracer/state/thread_state.h"
+#include "python_tracer/state/tracer_state.h"
+#include "python_tracer/state/tracing_lock.h"
+#include "python_tracer/threads/traced_thread.h"
 
 /* What threading knows of the thread IDENT: its OS id, 0 if unknown, and its name. */
 static uint64_t threading_facts(PyObject *active, PyObject *ident, char *name, size_t size)
@@ -35,9 +40,9 @@ static void record_one(kpti_tracer *tracer, uint64_t os_tid, const char *name, P
     kpti_open_stack open;
     if (!here || os_tid == here->os_tid) return;
     open = kpti_walk_from(frame, tracer->watch_count ? tracer->bit : 0);
-    kpti_session_lock();
+    kpti_tracing_lock();
     if (tracer->bit) kpti_stream_add_idle_locked(tracer, os_tid, name, open);
-    kpti_session_unlock();
+    kpti_tracing_unlock();
     kpti_walk_free(open);
 }
 

@@ -1,12 +1,16 @@
 #include "python_tracer/threads/thread_sync.h"
 
 #include "core/base/platform.h"
-#include "python_tracer/hooks/greenlets.h"
-#include "python_tracer/threads/active_tracers.h"
-#include "python_tracer/threads/host_callbacks.h"
-#include "python_tracer/threads/open_frames.h"
-#include "python_tracer/threads/tracing_state.h"
-#include "python_tracer/tracer.h"
+#include "python_tracer/chunks/event_stream.h"
+#include "python_tracer/frames/open_frames.h"
+#include "python_tracer/state/active_tracers.h"
+#include "python_tracer/state/host_callbacks.h"
+#include "python_tracer/state/stream_state.h"
+#include "python_tracer/state/tracer_state.h"
+#include "python_tracer/state/tracing_lock.h"
+#include "python_tracer/threads/greenlets.h"
+#include "python_tracer/threads/hook_removal.h"
+#include "python_tracer/threads/traced_thread.h"
 
 /* The thread's stream of TRACER; made if there is none. */
 static kpti_stream *stream_of_locked(kpti_thread *thread, kpti_tracer *tracer)
@@ -71,8 +75,8 @@ static int begin_streams_locked(kpti_thread *thread, kpti_open_stack open, attac
     const uint64_t real_tid = kpti_thread_real(thread)->os_tid;
     uint64_t now = kpti_ticks();
     int count = 0;
-    for (int i = 0; i < KPTI_MOST_RECORDING; i++) {
-        kpti_tracer *tracer = kpti_roster_at_locked(i);
+    for (int i = 0; i < KPTI_MAX_TRACERS; i++) {
+        kpti_tracer *tracer = kpti_tracers_at_locked(i);
         kpti_stream *stream;
         if (!tracer || (tracer->only_tid && tracer->only_tid != real_tid)) continue;
         stream = stream_of_locked(thread, tracer);
@@ -111,55 +115,55 @@ static uint32_t callers_of(const kpti_thread *thread)
 static uint32_t asking_tracers(const kpti_thread *thread)
 {
     uint32_t mask = 0;
-    kpti_session_lock();
-    for (int i = 0; i < KPTI_MOST_RECORDING; i++) {
-        const kpti_tracer *tracer = kpti_roster_at_locked(i);
+    kpti_tracing_lock();
+    for (int i = 0; i < KPTI_MAX_TRACERS; i++) {
+        const kpti_tracer *tracer = kpti_tracers_at_locked(i);
         if (tracer && tracer->watch_count) mask |= tracer->bit;
     }
     for (const kpti_stream *s = thread->owned; s; s = s->owned_next)
         if (!atomic_load_explicit(&s->ended, memory_order_relaxed)) mask &= ~s->bit;
-    kpti_session_unlock();
+    kpti_tracing_unlock();
     return mask;
 }
 
 static void sync_thread(kpti_thread *thread, int entering)
 {
-    attachment attached[KPTI_MOST_RECORDING];
+    attachment attached[KPTI_MAX_TRACERS];
     kpti_open_stack open;
     int count;
     int idle;
     (void)kpti_thread_step_out(thread);
     for (;;) {
-        uint32_t before = kpti_roster_changes();
+        uint32_t before = kpti_tracers_changes();
         open = kpti_walk_own(thread, entering, asking_tracers(thread));
-        kpti_session_lock();
-        if (before == kpti_roster_changes()) break;
-        kpti_session_unlock(); /* the walk has not asked all those that record now */
+        kpti_tracing_lock();
+        if (before == kpti_tracers_changes()) break;
+        kpti_tracing_unlock(); /* the walk has not asked all those that record now */
         kpti_walk_free(open);
     }
-    thread->epoch = atomic_load(&kpti_session_epoch);
+    thread->epoch = atomic_load(&kpti_tracing_epoch);
     kpti_thread_forget(thread);
     count = begin_streams_locked(thread, open, attached);
     relink_locked(thread);
-    thread->every = kpti_roster_every_locked();
+    thread->every = kpti_tracers_every_locked();
     thread->calls = calls_of(thread);
     thread->others = others_of(thread);
     thread->callers = callers_of(thread);
-    idle = kpti_session_is_idle_locked();
-    kpti_session_unlock();
+    idle = kpti_tracers_are_idle_locked(0);
+    kpti_tracing_unlock();
     kpti_walk_free(open);
     for (int i = 0; i < count; i++) {
         attached[i].stream->host_value = attached[i].attach(attached[i].ctx, thread->os_tid);
         kpti_host_call_end(attached[i].call);
     }
-    if (idle) kpti_session_remove_if_idle();
+    if (idle) kpti_remove_hooks_if_idle(0);
     kpti_thread_step_in(thread, entering);
 }
 
 void kpti_sync(kpti_thread *thread, int entering)
 {
-    const uint64_t now = atomic_load_explicit(&kpti_session_epoch, memory_order_acquire);
-    if (now / KPTI_ROSTER_STEP != thread->epoch / KPTI_ROSTER_STEP) {
+    const uint64_t now = atomic_load_explicit(&kpti_tracing_epoch, memory_order_acquire);
+    if (now / KPTI_TRACERS_STEP != thread->epoch / KPTI_TRACERS_STEP) {
         sync_thread(thread, entering);
         return;
     }

@@ -3,7 +3,7 @@
 #ifndef KPTI_PYTHON_TRACER_THREADS_THREAD_SYNC_H
 #define KPTI_PYTHON_TRACER_THREADS_THREAD_SYNC_H
 
-#include "python_tracer/threads/traced_thread.h"
+#include "python_tracer/state/thread_state.h"
 
 /* For the calling thread, whose epoch is not the session's. Where code objects have died, removes them from
  * its caches. Where the set of tracers has changed, begins the streams that are missing, empties the caches,

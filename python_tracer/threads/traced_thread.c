@@ -3,13 +3,12 @@
 #include <pthread.h>
 
 #include "core/base/platform.h"
-#include "python_tracer/hooks/greenlets.h"
-#include "python_tracer/threads/active_tracers.h"
-#include "python_tracer/threads/dead_code.h"
-#include "python_tracer/threads/function_naming.h"
-#include "python_tracer/threads/tracing_state.h"
-
-__thread kpti_thread *kpti_thread_self __attribute__((tls_model("initial-exec")));
+#include "python_tracer/frames/function_naming.h"
+#include "python_tracer/interpreter/cpython.h"
+#include "python_tracer/state/active_tracers.h"
+#include "python_tracer/state/dead_code.h"
+#include "python_tracer/threads/greenlets.h"
+#include "python_tracer/threads/thread_list.h"
 
 static pthread_key_t at_thread_end;
 
@@ -17,7 +16,7 @@ static pthread_key_t at_thread_end;
 static void thread_ended(void *self)
 {
     kpti_thread *thread = self;
-    kpti_session_remove_thread(thread);
+    kpti_thread_list_remove(thread);
     kpti_greenlets_thread_ended(thread);
     kpti_thread_self = NULL;
     free(thread);
@@ -45,7 +44,7 @@ kpti_thread *kpti_thread_get(void)
         free(thread);
         return NULL;
     }
-    kpti_session_add_thread(thread);
+    kpti_thread_list_add(thread);
     kpti_thread_self = thread;
     return thread;
 }
@@ -121,11 +120,11 @@ kpti_code_entry *kpti_thread_code_slow(kpti_thread *thread, PyCodeObject *code)
     kept = kpti_name_is_kept(code);
     (void)kpti_function_describe(NULL, id, &view);
     kpti_greenlets_watch(thread);
-    if (kpti_roster_needs_module()) kpti_name_module(PyEval_GetGlobals(), module, sizeof module);
+    if (kpti_tracers_needs_module()) kpti_name_module(PyEval_GetGlobals(), module, sizeof module);
     kpti_thread_step_in(thread, entering);
     entry->code = kept ? code : NULL; /* nobody would hear of its death */
     entry->word = id << KPTI_KIND_BITS;
-    entry->mask = kpti_roster_mask(id, view.file, kpt_str_of(module), mark,
-                                   code->co_flags & KPTI_IS_COROUTINE);
+    entry->mask = kpti_tracers_mask(id, view.file, kpt_str_of(module), mark,
+                                    code->co_flags & KPTI_IS_COROUTINE);
     return entry;
 }

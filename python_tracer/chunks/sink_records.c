@@ -1,0 +1,62 @@
+#include "python_tracer/chunks/sink_records.h"
+
+#include "core/callstacks/function_table.h"
+
+static kpt_status send(const kpt_chunk_sink *sink, const kpt_chunk *chunk)
+{
+    return sink->sealed(sink->chunk_ctx, chunk);
+}
+
+kpt_status kpti_sink_send_table(const kpt_chunk_sink *sink, const kpti_table *table)
+{
+    kpt_chunk chunk;
+    if (table->failed) return KPT_E_MEMORY;
+    if (!table->size) return KPT_OK;
+    kpti_table_chunk(table, &chunk);
+    return send(sink, &chunk);
+}
+
+kpt_status kpti_sink_send_events(const kpt_chunk_sink *sink, const kpti_stream *stream,
+                                 const kpti_chunk *chunk, uint64_t last_ticks)
+{
+    kpt_chunk out;
+    KPT_INIT(&out);
+    out.format = KPTI_CHUNK_FORMAT;
+    out.thread = stream->index;
+    out.sequence = chunk->sequence;
+    out.os_tid = stream->os_tid;
+    out.first_ticks = chunk->base_ticks;
+    out.last_ticks = last_ticks;
+    out.dropped_before = chunk->dropped_before;
+    out.data = chunk->events;
+    out.size_bytes = chunk->count * sizeof(kpti_event);
+    out.run = chunk->run;
+    return send(sink, &out);
+}
+
+void kpti_sink_add_thread(kpti_table *table, const kpti_stream *stream)
+{
+    const kpti_track track = {NULL,
+                              stream->os_tid,
+                              stream->host_value,
+                              kpt_str_of(stream->name),
+                              stream->thread_flags,
+                              stream->spans};
+    kpti_table_add_thread(table, stream->index, &track);
+}
+
+/* Names from *FIRST on, a table for each megabyte; *FIRST is then up to where the sink has them. */
+kpt_status kpti_sink_send_names(const kpti_tracer *tracer, const kpt_chunk_sink *sink,
+                                uint32_t *first)
+{
+    const uint32_t end = kpti_function_count();
+    kpt_status status = KPT_OK;
+    while (*first < end && status == KPT_OK) {
+        kpti_table table = {.env = tracer->env};
+        uint32_t next = kpti_table_add_names(&table, kpti_function_describe, NULL, *first, end);
+        status = kpti_sink_send_table(sink, &table);
+        kpti_table_free(&table);
+        if (status == KPT_OK) *first = next;
+    }
+    return status;
+}

@@ -1,0 +1,9 @@
+/* installed_parts.h: all that this backend puts into an interpreter, for installation.h. */
+#ifndef KPTI_PYTHON_TRACER_INSTALLED_PARTS_H
+#define KPTI_PYTHON_TRACER_INSTALLED_PARTS_H
+
+#include "python_tracer/interpreter/installation.h"
+
+extern const kpti_installed_parts kpti_python_parts;
+
+#endif

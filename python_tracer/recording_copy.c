@@ -1,0 +1,108 @@
+#include "python_tracer/recording_copy.h"
+
+#include "python_tracer/chunks/chunk_freeze.h"
+#include "python_tracer/chunks/chunk_sink.h"
+#include "python_tracer/chunks/sink_records.h"
+#include "python_tracer/state/quiesce.h"
+#include "python_tracer/state/stream_state.h"
+#include "python_tracer/state/tracing_lock.h"
+#include "python_tracer/tracer_stats.h"
+
+/* The streams as they are now; those that come later are in front of them, and none goes before the
+ * tracer does. */
+static kpti_stream *all_streams(kpti_tracer *tracer)
+{
+    kpti_stream *first;
+    kpti_tracing_lock();
+    first = tracer->forked ? NULL : tracer->streams;
+    kpti_tracing_unlock();
+    return first;
+}
+
+void kpti_hand_all(kpti_tracer *tracer)
+{
+    kpti_reading_begin(tracer); /* seals what is there */
+    kpti_reading_end(tracer);
+    for (kpti_stream *s = all_streams(tracer); s; s = s->sibling)
+        kpti_hand_to_sink(s, kpti_tracer_ticks(tracer));
+    /* What an owner had begun to hand itself, it has handed when it is out of its callback. */
+    kpti_wait_for_callbacks(tracer);
+}
+
+/* The clock's points; where they are too near to tell the rate, with the counter's own. */
+static void add_clock(kpti_table *table, const kpti_tracer *tracer)
+{
+    kpti_clock_point first = tracer->clock_start;
+    if (!first.hz) first.hz = kpti_clock_rate_between(&first, &tracer->clock_stop);
+    kpti_table_add_clock(table, &first);
+    kpti_table_add_clock(table, &tracer->clock_stop);
+}
+
+/* All but the names. A run that goes on ends now. */
+static void add_all(kpti_table *table, kpti_tracer *tracer)
+{
+    kpt_stats stats;
+    KPT_INIT(&stats);
+    kpti_tracer_stats(tracer, &stats);
+    add_clock(table, tracer);
+    kpti_tracing_lock();
+    for (uint32_t i = 0; i < tracer->run_count; i++) {
+        kpti_run run = tracer->runs[i];
+        if (tracer->bit && i + 1 == tracer->run_count) run.stop_ticks = kpti_tracer_ticks(tracer);
+        kpti_table_add_run(table, i, &run);
+    }
+    for (const kpti_stream *s = tracer->forked ? NULL : tracer->streams; s; s = s->sibling)
+        kpti_sink_add_thread(table, s);
+    if (tracer->far_ends.count && !tracer->forked)
+        kpti_table_add_far_ends(table, tracer->far_ends.ends, tracer->far_ends.count);
+    kpti_tracing_unlock();
+    kpti_table_add_stats(table, tracer->args.min_duration_ns, &stats);
+}
+
+static kpt_status send_all(kpti_tracer *tracer, const kpt_chunk_sink *sink)
+{
+    kpti_table table = {.env = tracer->env};
+    kpt_status status;
+    add_all(&table, tracer);
+    status = kpti_sink_send_table(sink, &table);
+    kpti_table_free(&table);
+    return status;
+}
+
+void kpti_hand_end(kpti_tracer *tracer)
+{
+    const kpt_chunk_sink *sink = &tracer->chunk_sink;
+    if (!sink->sealed || !(sink->flags & KPT_CHUNKS_WHOLE) || tracer->forked) return;
+    (void)kpti_sink_send_names(tracer, sink, &tracer->given.names);
+    (void)send_all(tracer, sink);
+}
+
+/* The chunks are held still while this runs. */
+static kpt_status copy_streams(kpti_tracer *tracer, const kpt_chunk_sink *sink)
+{
+    kpt_status status = KPT_OK;
+    for (kpti_stream *s = all_streams(tracer); s; s = s->sibling) {
+        for (const kpti_chunk *c = s->first; c && status == KPT_OK; c = c->next)
+            status = kpti_sink_send_events(
+                sink, s, c, c->next ? c->next->base_ticks : kpti_tracer_ticks(tracer));
+    }
+    return status;
+}
+
+kpt_status kpti_hand_copy(kpti_tracer *tracer, const kpt_chunk_sink *sink, kpti_error *error)
+{
+    uint32_t names = 0;
+    kpt_status status = KPT_OK;
+    kpti_reading_begin(tracer);
+    if (tracer->bit) kpti_tracer_calibrate(tracer, &tracer->clock_stop);
+    if (sink->flags & KPT_CHUNKS_WHOLE) {
+        status = kpti_sink_send_names(tracer, sink, &names);
+        if (status == KPT_OK) status = send_all(tracer, sink);
+    }
+    if (status == KPT_OK) status = copy_streams(tracer, sink);
+    kpti_reading_end(tracer);
+    return status == KPT_OK ? status
+                            : kpti_fail(error, status,
+                                        "the sink refused a chunk, or there was "
+                                        "no memory for a table");
+}

@@ -1,0 +1,17 @@
+/* fork_watch.h: registers the backend's fork handlers (fork_handlers.h) with the C library. */
+#ifndef KPTI_PYTHON_TRACER_STATE_FORK_WATCH_H
+#define KPTI_PYTHON_TRACER_STATE_FORK_WATCH_H
+
+typedef struct kpti_fork_handlers {
+    void (*before)(void);
+    void (*in_parent)(void);
+    void (*in_child)(void);
+} kpti_fork_handlers;
+
+/* Called when the backend is opened, before anything else. HANDLERS stay. */
+void kpti_fork_use(const kpti_fork_handlers *handlers);
+
+/* Registers the handlers; once a process, however often it is called. */
+void kpti_fork_watch(void);
+
+#endif

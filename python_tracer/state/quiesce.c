@@ -1,0 +1,47 @@
+#include "python_tracer/state/quiesce.h"
+
+#include <sched.h>
+
+#include "python_tracer/interpreter/cpython.h"
+#include "python_tracer/state/stream_state.h"
+#include "python_tracer/state/thread_state.h"
+#include "python_tracer/state/tracing_lock.h"
+
+/* Whether a thread has been in the middle of an append to one of the tracer's streams all the time since
+ * ROUND began: it may not have seen yet what was changed before. Once out, it will at its next append; all
+ * of them at once are hardly ever out where many work. */
+static int any_busy(kpti_tracer *tracer, uint32_t round)
+{
+    int busy = 0;
+    kpti_tracing_lock();
+    for (kpti_stream *s = tracer->streams; s; s = s->sibling) {
+        if (s->quiesced_round == round) continue;
+        if (s->thread && s->thread != kpti_thread_self &&
+            atomic_load_explicit(&s->thread->busy, memory_order_acquire))
+            busy = 1;
+        else
+            s->quiesced_round = round;
+    }
+    kpti_tracing_unlock();
+    return busy;
+}
+
+/* A callback takes nanoseconds, unless its thread was switched off in the middle. If we hold the GIL,
+ * that thread may be waiting for it. */
+void kpti_wait_for_callbacks(kpti_tracer *tracer)
+{
+    enum { SPINS = 100 };
+    const uint32_t round = ++tracer->quiesce_rounds;
+    kpti_barrier_all();
+    for (int i = 0; any_busy(tracer, round); i++) {
+        if (i < SPINS) continue;
+        if (kpti_may_touch_python()) {
+            Py_BEGIN_ALLOW_THREADS;
+            (void)sched_yield();
+            Py_END_ALLOW_THREADS;
+        } else {
+            (void)sched_yield();
+        }
+    }
+    kpti_barrier_all();
+}
