@@ -20,12 +20,12 @@ static void before(void)
     kpti_stacks_lock();
     kpti_memory_logs_lock();
     kpti_samples_lock();
-    kpti_readers_lock();
+    kpti_detached_readers_lock();
 }
 
 static void in_parent(void)
 {
-    kpti_readers_unlock();
+    kpti_detached_readers_unlock();
     kpti_samples_unlock();
     kpti_memory_logs_unlock();
     kpti_stacks_unlock();
@@ -38,7 +38,7 @@ static void in_parent(void)
 static void in_child(void)
 {
     kpti_tracing_forked_locked();
-    kpti_gatherer_forked_locked();
+    kpti_thread_capture_forked_locked();
     kpti_stacks_forked_locked();
     kpti_memory_log_forked();
     kpti_samples_clear_locked();

@@ -27,14 +27,14 @@ static void python_ended(void)
     kpti_hooks_forget();
     kpti_gc_forget();
     kpti_name_forget();
-    kpti_gather_forget();
+    kpti_capture_forget();
     kpti_tasks_forget();
     kpti_greenlets_forget();
 }
 
 const kpti_installed_parts kpti_python_parts = {
     .prepare = prepare,
-    .watch_exit = kpti_exit_watch,
+    .watch_exit = kpti_python_exit_watch,
     .remove = remove_hooks,
     .python_ended = python_ended,
 };

@@ -11,14 +11,14 @@ static PyObject *on_exit_of_python(PyObject *self, PyObject *unused)
     (void)self;
     (void)unused;
     kpti_memory_hooks_exit();
-    kpti_gather_exit();
+    kpti_capture_exit();
     kpti_tracing_exit();
     Py_RETURN_NONE;
 }
 
 static PyMethodDef method = {"kpytrace_at_exit", on_exit_of_python, METH_NOARGS, NULL};
 
-void kpti_exit_watch(void)
+void kpti_python_exit_watch(void)
 {
     PyObject *type;
     PyObject *value;

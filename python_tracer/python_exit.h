@@ -4,6 +4,6 @@
 #define KPTI_PYTHON_TRACER_PYTHON_EXIT_H
 
 /* Once an interpreter. */
-void kpti_exit_watch(void);
+void kpti_python_exit_watch(void);
 
 #endif

@@ -19,12 +19,12 @@ static kpti_stream *all_streams(kpti_tracer *tracer)
     return first;
 }
 
-void kpti_hand_all(kpti_tracer *tracer)
+void kpti_recording_flush(kpti_tracer *tracer)
 {
-    kpti_reading_begin(tracer); /* seals what is there */
-    kpti_reading_end(tracer);
+    kpti_chunks_freeze(tracer); /* seals what is there */
+    kpti_chunks_thaw(tracer);
     for (kpti_stream *s = all_streams(tracer); s; s = s->sibling)
-        kpti_hand_to_sink(s, kpti_tracer_ticks(tracer));
+        kpti_sink_push(s, kpti_tracer_ticks(tracer));
     /* What an owner had begun to hand itself, it has handed when it is out of its callback. */
     kpti_wait_for_callbacks(tracer);
 }
@@ -69,7 +69,7 @@ static kpt_status send_all(kpti_tracer *tracer, const kpt_chunk_sink *sink)
     return status;
 }
 
-void kpti_hand_end(kpti_tracer *tracer)
+void kpti_recording_finish(kpti_tracer *tracer)
 {
     const kpt_chunk_sink *sink = &tracer->chunk_sink;
     if (!sink->sealed || !(sink->flags & KPT_CHUNKS_WHOLE) || tracer->forked) return;
@@ -89,18 +89,18 @@ static kpt_status copy_streams(kpti_tracer *tracer, const kpt_chunk_sink *sink)
     return status;
 }
 
-kpt_status kpti_hand_copy(kpti_tracer *tracer, const kpt_chunk_sink *sink, kpti_error *error)
+kpt_status kpti_recording_copy(kpti_tracer *tracer, const kpt_chunk_sink *sink, kpti_error *error)
 {
     uint32_t names = 0;
     kpt_status status = KPT_OK;
-    kpti_reading_begin(tracer);
+    kpti_chunks_freeze(tracer);
     if (tracer->bit) kpti_tracer_calibrate(tracer, &tracer->clock_stop);
     if (sink->flags & KPT_CHUNKS_WHOLE) {
         status = kpti_sink_send_names(tracer, sink, &names);
         if (status == KPT_OK) status = send_all(tracer, sink);
     }
     if (status == KPT_OK) status = copy_streams(tracer, sink);
-    kpti_reading_end(tracer);
+    kpti_chunks_thaw(tracer);
     return status == KPT_OK ? status
                             : kpti_fail(error, status,
                                         "the sink refused a chunk, or there was "

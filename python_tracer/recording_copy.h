@@ -7,12 +7,12 @@
 
 /* Seals and pushes what every thread has recorded so far: when this returns, the tracer's sink has it. No lock
  * is held. */
-void kpti_hand_all(kpti_tracer *tracer);
+void kpti_recording_flush(kpti_tracer *tracer);
 
 /* Sends the tracer's sink what is known only when recording has ended. */
-void kpti_hand_end(kpti_tracer *tracer);
+void kpti_recording_finish(kpti_tracer *tracer);
 
 /* Sends all that is held to SINK, and keeps it. */
-kpt_status kpti_hand_copy(kpti_tracer *tracer, const kpt_chunk_sink *sink, kpti_error *error);
+kpt_status kpti_recording_copy(kpti_tracer *tracer, const kpt_chunk_sink *sink, kpti_error *error);
 
 #endif

@@ -128,7 +128,7 @@ static kpt_status make(const kpti_env *env, const kpt_tracer_args *args, void **
     if (!tracer) return kpti_fail(error, KPT_E_MEMORY, "no memory for a tracer");
     tracer->env = env;
     tracer->args = *args;
-    tracer->walks_before = kpti_walk_count();
+    tracer->walks_before = kpti_open_frames_walks();
     if (args->chunk_sink) tracer->chunk_sink = *args->chunk_sink;
     tracer->given.point_apart = args->chunk_sink ? kpti_clock_ticks_in(POINTS_APART_NS) : 0;
     if (args->ring_ns) tracer->ring_ticks = kpti_clock_ticks_in(args->ring_ns) + 1;
@@ -155,7 +155,7 @@ static kpt_status stop(void *self, kpti_error *error)
     (void)error;
     kpti_tracing_stop(tracer);
     kpti_tracer_calibrate(tracer, &tracer->clock_stop);
-    kpti_hand_end(tracer);
+    kpti_recording_finish(tracer);
     if (tracer->guard.off_count) kpti_guard_report(tracer->env, &tracer->guard);
     return KPT_OK;
 }
@@ -247,7 +247,7 @@ static kpt_status deliver(void *self, const kpt_delivery *delivery, kpti_error *
     kpti_far_ends far_ends;
     uint32_t count;
     int copied;
-    kpti_reading_begin(tracer);
+    kpti_chunks_freeze(tracer);
     kpti_tracing_lock();
     tracks = make_tracks(tracer, &count);
     copied = kpti_far_ends_copy(tracer->env, &tracer->far_ends, &far_ends);
@@ -258,7 +258,7 @@ static kpt_status deliver(void *self, const kpt_delivery *delivery, kpti_error *
         (void)kpti_fail(error, status, "no memory to deliver");
     kpti_far_ends_free(tracer->env, &far_ends);
     if (tracks) kpti_free(tracer->env, tracks, (count + 1) * sizeof *tracks);
-    kpti_reading_end(tracer);
+    kpti_chunks_thaw(tracer);
     return status;
 }
 
@@ -275,10 +275,10 @@ static void mark(void *self, uint32_t what, uint64_t number)
 static kpt_status get_chunks(void *self, const kpt_chunk_sink *sink, kpti_error *error)
 {
     kpti_tracer *tracer = self;
-    if (sink) return kpti_hand_copy(tracer, sink, error);
+    if (sink) return kpti_recording_copy(tracer, sink, error);
     if (!tracer->chunk_sink.sealed)
         return kpti_fail(error, KPT_E_INVALID, "the tracer was made without a sink");
-    kpti_hand_all(tracer);
+    kpti_recording_flush(tracer);
     return KPT_OK;
 }
 

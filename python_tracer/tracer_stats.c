@@ -25,7 +25,7 @@ void kpti_tracer_stats(const kpti_tracer *tracer, kpt_stats *out)
     out->events_repaired = tracer->repairs;
     if (!tracer->bit) out->threads_unreached = kpti_hooks_unreached();
     out->functions_disabled = tracer->guard.off_count;
-    out->stacks_walked = kpti_walk_count() - tracer->walks_before;
+    out->stacks_walked = kpti_open_frames_walks() - tracer->walks_before;
     out->layouts_unknown = KPTI_LAYOUTS & ~kpti_layouts;
     kpti_tracing_unlock();
 }

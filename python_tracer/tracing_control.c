@@ -74,7 +74,7 @@ static kpt_status start_inside(kpti_tracer *tracer, kpti_error *error)
     kpti_tracing_unlock();
     if (!joined)
         return kpti_fail(error, KPT_E_LIMIT, "%d tracers record already", KPTI_MAX_TRACERS);
-    kpti_idle_record(tracer);
+    kpti_idle_threads_record(tracer);
     status = kpti_hooks_install(tracer->args.tool_id, tracer->env->host.name, error);
     if (status != KPT_OK) {
         kpti_tracing_stop(tracer); /* with another tracer's hooks, threads have begun to record */
@@ -119,7 +119,7 @@ void kpti_tracing_stop(kpti_tracer *tracer)
     kpti_tracing_unlock();
     /* No stream is added or freed while the tracer is stopped and its host waits for this. */
     for (kpti_stream *s = tracer->forked ? NULL : tracer->streams; s; s = s->sibling)
-        kpti_hand_to_sink(s, tracer->runs[tracer->run_count - 1].stop_ticks);
+        kpti_sink_push(s, tracer->runs[tracer->run_count - 1].stop_ticks);
     /* Without the GIL the next callback removes the hooks. */
     if (last && kpti_may_touch_python()) kpti_remove_hooks_if_idle(0);
 }

@@ -49,7 +49,7 @@ static inline void kpti_note_alloc(kpti_memory_inside in, uint32_t pool, const v
     uint32_t stack;
     if (!kpti_sample_lives(in, (uintptr_t)block, pool)) return;
     /* tracemalloc allocates raw memory with its lock held, and takes the lock for each object. */
-    stack = kpti_gather_pinned(kpti_memory_log_wish(in.log)->depth, pool == KPTI_POOL_RAW);
+    stack = kpti_capture_pinned(kpti_memory_log_wish(in.log)->depth, pool == KPTI_POOL_RAW);
     kpti_memory_append(in.log, in.thread, kpti_ticks(), (uintptr_t)block,
                        kpti_memory_what(KPTI_MEMORY_ALLOC | resized, pool, size), stack);
 }

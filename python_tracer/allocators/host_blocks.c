@@ -31,7 +31,7 @@ static void note(kpti_memory_inside in, const kpt_memory_report *r)
     if (!kpti_sample_lives(in, key, pool)) return;
     kpti_memory_append(in.log, in.thread, kpti_ticks(), r->address,
                        kpti_memory_what(KPTI_MEMORY_ALLOC, pool, r->size),
-                       kpti_gather_pinned(kpti_memory_log_wish(in.log)->depth, 0));
+                       kpti_capture_pinned(kpti_memory_log_wish(in.log)->depth, 0));
 }
 
 void kpti_memory_report(kpti_memory_log *log, const kpt_memory_report *report)

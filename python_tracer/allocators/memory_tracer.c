@@ -57,7 +57,7 @@ static kpt_status start_attached(memory_tracer *t, kpti_error *error)
         return KPT_OK;
     }
     forget_parent(t);
-    kpti_gather_prepare();
+    kpti_capture_prepare();
     if (!kpti_memory_log_begin(t->log))
         return kpti_fail(error, KPT_E_BUSY, "another memory tracer records");
     if (!t->has_run) kpti_clock_calibrate(&t->started);

@@ -5,14 +5,14 @@
 #include <stdint.h>
 
 /* How a thread stands to Python. */
-typedef enum kpti_standing {
+typedef enum kpti_gil_state {
     KPTI_ATTACHED, /* it holds the GIL, or a thread state, of the main interpreter */
     KPTI_DETACHED, /* it has released it */
     KPTI_FOREIGN   /* it is in another interpreter, whose code objects nobody tells us the end of */
-} kpti_standing;
+} kpti_gil_state;
 
 /* What is wanted of a stack. */
-typedef struct kpti_wish {
+typedef struct kpti_capture_options {
     uint32_t depth; /* the innermost so many frames; 0 = all */
     uint8_t hold;   /* with one holder; else it is good as long as the tree is pinned */
     /* Python allocates nothing: somebody may hold a lock that this would take. */
@@ -20,6 +20,6 @@ typedef struct kpti_wish {
     /* Receives the number of a stack that can be known again, and 0 of one that can't; NULL: nobody asks. It
      * stays as it is where nothing was gathered, or nothing is remembered of it. */
     uint64_t *gathered;
-} kpti_wish;
+} kpti_capture_options;
 
 #endif

@@ -19,25 +19,25 @@ static void *grown(void *array, uint32_t *room, size_t size)
 }
 
 /* All levels of the stack that was walked. */
-static uint32_t total(const kpti_gathering *g)
+static uint32_t total(const kpti_unwind *g)
 {
     return g->below + g->walked_count;
 }
 
-static kpti_walked *walked_at(const kpti_gathering *g, uint32_t i)
+static kpti_unwound_frame *walked_at(const kpti_unwind *g, uint32_t i)
 {
     return &g->walked[total(g) - 1 - i];
 }
 
 /* One frame more; 0: no memory. */
-KPTI_HOT static int add_walked(kpti_gathering *g, kpti_instruction at, void *frame)
+KPTI_HOT static int add_walked(kpti_unwind *g, kpti_instruction at, void *frame)
 {
     if (g->walked_count == g->walked_room) {
         void *larger = grown(g->walked, &g->walked_room, sizeof *g->walked);
         if (!larger) return 0;
         g->walked = larger;
     }
-    g->walked[g->walked_count++] = (kpti_walked){at, frame};
+    g->walked[g->walked_count++] = (kpti_unwound_frame){at, frame};
     return 1;
 }
 
@@ -55,7 +55,7 @@ static int is_level(const kpti_level *l, kpti_raw_frame *frame)
 
 /* Whether FRAME, and what is below it, is something else than the first COUNT levels: 0, or one more than the
  * innermost level that is. MAY_BE_CUT: they are cut as the last stack was. */
-KPTI_HOT static uint32_t differs(kpti_gathering *g, kpti_raw_frame *frame, uint32_t count,
+KPTI_HOT static uint32_t differs(kpti_unwind *g, kpti_raw_frame *frame, uint32_t count,
                                  int may_be_cut)
 {
     const kpti_level *l = g->levels + count;
@@ -78,7 +78,7 @@ KPTI_HOT static uint32_t differs(kpti_gathering *g, kpti_raw_frame *frame, uint3
 }
 
 /* Fills in what the thread of STATE is in, as far as it is not in the levels; 0: there is more. */
-KPTI_HOT static int walk_raw(kpti_gathering *g, PyThreadState *state, uint32_t depth)
+KPTI_HOT static int walk_raw(kpti_unwind *g, PyThreadState *state, uint32_t depth)
 {
     kpti_raw_frame *frame = kpti_raw_top(state);
     const int was_cut = g->was_cut && g->depth == depth;
@@ -110,7 +110,7 @@ KPTI_HOT static int walk_raw(kpti_gathering *g, PyThreadState *state, uint32_t d
 }
 
 /* Marks one of the levels before STAYED, whose frames are those of the last time, if it is worth it. */
-static void set_mark(kpti_gathering *g, uint32_t stayed)
+static void set_mark(kpti_unwind *g, uint32_t stayed)
 {
     const uint32_t marked = kpti_frame_marks_last(&g->marks);
     const uint32_t innermost = stayed ? stayed - 1 : 0;
@@ -131,7 +131,7 @@ static const void *ip_of(const void *frame)
     return frame;
 }
 
-static int walk_raw(kpti_gathering *g, PyThreadState *state, uint32_t depth)
+static int walk_raw(kpti_unwind *g, PyThreadState *state, uint32_t depth)
 {
     (void)g;
     (void)state;
@@ -139,7 +139,7 @@ static int walk_raw(kpti_gathering *g, PyThreadState *state, uint32_t depth)
     return 0;
 }
 
-static void set_mark(kpti_gathering *g, uint32_t stayed)
+static void set_mark(kpti_unwind *g, uint32_t stayed)
 {
     (void)g;
     (void)stayed;
@@ -147,7 +147,7 @@ static void set_mark(kpti_gathering *g, uint32_t stayed)
 #endif
 
 /* The same through objects of Python's. Codes stay: their frames run. */
-static int walk_objects(kpti_gathering *g, PyThreadState *state, uint32_t depth)
+static int walk_objects(kpti_unwind *g, PyThreadState *state, uint32_t depth)
 {
     PyObject *type;
     PyObject *value;
@@ -169,7 +169,7 @@ static int walk_objects(kpti_gathering *g, PyThreadState *state, uint32_t depth)
     return whole;
 }
 
-KPTI_HOT static void walk(kpti_gathering *g, PyThreadState *state, uint32_t depth, uint32_t *flags)
+KPTI_HOT static void walk(kpti_unwind *g, PyThreadState *state, uint32_t depth, uint32_t *flags)
 {
     const uint32_t most = depth ? depth : UINT32_MAX;
     g->walked_count = g->below = 0;
@@ -182,11 +182,11 @@ KPTI_HOT static void walk(kpti_gathering *g, PyThreadState *state, uint32_t dept
 }
 
 /* How many levels, from the outermost on, are those of the last time. */
-KPTI_HOT static uint32_t same_levels(kpti_gathering *g)
+KPTI_HOT static uint32_t same_levels(kpti_unwind *g)
 {
     const uint32_t most = g->count < total(g) ? g->count : total(g);
     for (uint32_t i = g->below; i < most; i++) {
-        const kpti_walked *w = walked_at(g, i);
+        const kpti_unwound_frame *w = walked_at(g, i);
         if (g->levels[i].frame != w->frame || g->levels[i].code != w->at.code ||
             g->levels[i].offset != w->at.offset ||
             g->levels[i].version != kpti_code_version(w->at.code))
@@ -196,7 +196,7 @@ KPTI_HOT static uint32_t same_levels(kpti_gathering *g)
 }
 
 /* Whether all instructions from level FIRST on were seen before. */
-KPTI_HOT static int all_known(kpti_gathering *g, uint32_t first)
+KPTI_HOT static int all_known(kpti_unwind *g, uint32_t first)
 {
     for (uint32_t i = first; i < total(g); i++)
         if (!kpti_place_known(&g->places, walked_at(g, i)->at)) return 0;
@@ -205,7 +205,7 @@ KPTI_HOT static int all_known(kpti_gathering *g, uint32_t first)
 
 /* Fills in the places of the levels from FIRST on; how many levels there are then: fewer without memory.
  * KEPT: those that may be remembered. */
-static uint32_t fill_places(kpti_gathering *g, uint32_t first, kpti_standing s, int no_objects,
+static uint32_t fill_places(kpti_unwind *g, uint32_t first, kpti_gil_state s, int no_objects,
                             uint32_t *kept)
 {
     const uint32_t count = total(g);
@@ -231,7 +231,7 @@ static uint32_t fill_places(kpti_gathering *g, uint32_t first, kpti_standing s, 
 }
 
 /* Fills in the stacks of the levels from FIRST to COUNT, as far as they are known; how far that is. */
-static uint32_t known_stacks(kpti_gathering *g, uint32_t first, uint32_t count)
+static uint32_t known_stacks(kpti_unwind *g, uint32_t first, uint32_t count)
 {
     uint32_t stack = first ? g->levels[first - 1].stack : 0;
     for (uint32_t i = first; i < count; i++) {
@@ -243,7 +243,7 @@ static uint32_t known_stacks(kpti_gathering *g, uint32_t first, uint32_t count)
 }
 
 /* Puts the levels from FIRST to COUNT into the tree; how far there was memory. */
-static uint32_t add_stacks_locked(kpti_gathering *g, uint32_t first, uint32_t count)
+static uint32_t add_stacks_locked(kpti_unwind *g, uint32_t first, uint32_t count)
 {
     uint32_t stack = first ? g->levels[first - 1].stack : 0;
     kpti_stacks_free_dead_locked(DEAD_AT_ONCE);
@@ -256,7 +256,7 @@ static uint32_t add_stacks_locked(kpti_gathering *g, uint32_t first, uint32_t co
 }
 
 /* Builds the stack of COUNT levels, of which those before FIRST are as they were, and remembers KEPT. */
-static uint32_t build(kpti_gathering *g, uint32_t first, uint32_t count, uint32_t kept, int hold)
+static uint32_t build(kpti_unwind *g, uint32_t first, uint32_t count, uint32_t kept, int hold)
 {
     const uint32_t before = g->held;
     uint32_t built = known_stacks(g, first, count);
@@ -278,7 +278,7 @@ static uint32_t build(kpti_gathering *g, uint32_t first, uint32_t count, uint32_
 }
 
 /* Nothing is new: the stack is held already. */
-KPTI_HOT static uint32_t same_again(const kpti_gathering *g, int hold)
+KPTI_HOT static uint32_t same_again(const kpti_unwind *g, int hold)
 {
     const uint32_t stack = total(g) ? g->levels[total(g) - 1].stack : 0;
     if (!hold) return stack; /* somebody has pinned all of them */
@@ -291,7 +291,7 @@ KPTI_HOT static uint32_t same_again(const kpti_gathering *g, int hold)
     return stack;
 }
 
-void kpti_gathering_forget(kpti_gathering *g, uint64_t epoch)
+void kpti_unwind_forget(kpti_unwind *g, uint64_t epoch)
 {
     kpti_stack_release(g->held);
     g->held = g->count = g->top = g->marks.count = 0;
@@ -300,7 +300,7 @@ void kpti_gathering_forget(kpti_gathering *g, uint64_t epoch)
     g->epoch = epoch;
 }
 
-void kpti_gathering_free(kpti_gathering *g)
+void kpti_unwind_free(kpti_unwind *g)
 {
     kpti_stack_release(g->held);
     kpti_stack_cache_empty(&g->stacks);
@@ -309,7 +309,7 @@ void kpti_gathering_free(kpti_gathering *g)
 }
 
 /* The stack that was walked is the last one from now on, if all of it is remembered. */
-KPTI_HOT static void remember(kpti_gathering *g, PyThreadState *state, uint32_t depth, int is_cut)
+KPTI_HOT static void remember(kpti_unwind *g, PyThreadState *state, uint32_t depth, int is_cut)
 {
     const int is_whole = total(g) <= g->count && (!is_cut || total(g) == depth);
     g->depth = depth;
@@ -318,19 +318,19 @@ KPTI_HOT static void remember(kpti_gathering *g, PyThreadState *state, uint32_t 
     g->last.number = 0;
     if (g->top) {
         const kpti_level *l = &g->levels[g->top - 1];
-        g->last = (kpti_gathered){++g->numbers, state, l->frame, l->ip, l->stack};
+        g->last = (kpti_unwound){++g->numbers, state, l->frame, l->ip, l->stack};
     }
 }
 
-KPTI_HOT uint32_t kpti_gathering_next(kpti_gathering *g, PyThreadState *state, kpti_standing s,
-                                      kpti_wish wish, int *again, uint32_t *flags)
+KPTI_HOT uint32_t kpti_unwind_next(kpti_unwind *g, PyThreadState *state, kpti_gil_state s,
+                                   kpti_capture_options wish, int *again, uint32_t *flags)
 {
-    const uint64_t epoch = kpti_gathering_epoch();
+    const uint64_t epoch = kpti_unwind_epoch();
     uint32_t cut = 0;
     uint32_t first;
     uint32_t stayed;
     uint32_t stack;
-    if (g->epoch != epoch) kpti_gathering_forget(g, epoch);
+    if (g->epoch != epoch) kpti_unwind_forget(g, epoch);
     walk(g, state, wish.depth, &cut);
     first = same_levels(g);
     /* The next one may be the same frame, in which only the instruction is another. */

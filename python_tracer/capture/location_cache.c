@@ -27,7 +27,7 @@ static uint32_t name(PyCodeObject *code, int attached, int no_objects)
     return kpti_name_code_anew(code);
 }
 
-uint32_t kpti_place_find_slow(kpti_place_cache *cache, kpti_instruction at, kpti_standing s,
+uint32_t kpti_place_find_slow(kpti_place_cache *cache, kpti_instruction at, kpti_gil_state s,
                               int no_objects, int *kept)
 {
     const int attached = s == KPTI_ATTACHED;

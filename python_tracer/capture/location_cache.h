@@ -42,7 +42,7 @@ static inline uint32_t kpti_place_known(kpti_place_cache *cache, kpti_instructio
 
 /* The place of one that was not, for a thread that stands so; 0: no memory. NO_OBJECTS: see thread_capture.h. KEPT is
  * set to 0 where it may not be remembered. */
-uint32_t kpti_place_find_slow(kpti_place_cache *cache, kpti_instruction at, kpti_standing s,
+uint32_t kpti_place_find_slow(kpti_place_cache *cache, kpti_instruction at, kpti_gil_state s,
                               int no_objects, int *kept);
 
 #endif

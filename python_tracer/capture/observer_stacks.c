@@ -9,7 +9,7 @@ static void begin(void)
 {
     kpti_stacks_pin();
     kpti_fork_watch();
-    kpti_gather_prepare();
+    kpti_capture_prepare();
 }
 
 static void read_stack(uint32_t stack, uint32_t *below, uint32_t *place)
@@ -21,7 +21,7 @@ static void read_stack(uint32_t stack, uint32_t *below, uint32_t *place)
 const kpti_stack_source kpti_observer_stacks = {
     .begin = begin,
     .end = kpti_stacks_unpin,
-    .gather = kpti_gather_within,
+    .gather = kpti_capture_within,
     .read = read_stack,
     .describe = kpti_place_symbol,
 };

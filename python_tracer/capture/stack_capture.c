@@ -28,9 +28,9 @@ static PyThreadState *detached_state(void)
     return state && state->interp == main_interpreter() ? state : NULL;
 }
 
-KPTI_HOT static uint32_t gather_detached(kpti_wish wish, int may_wait, uint32_t *flags)
+KPTI_HOT static uint32_t gather_detached(kpti_capture_options wish, int may_wait, uint32_t *flags)
 {
-    kpti_reader *reader = kpti_gatherer_reader();
+    kpti_detached_reader *reader = kpti_thread_capture_reader();
     PyThreadState *state;
     uint32_t stack = 0;
     uint32_t seen = 0;
@@ -39,48 +39,48 @@ KPTI_HOT static uint32_t gather_detached(kpti_wish wish, int may_wait, uint32_t 
         *flags |= KPT_TRACEBACK_CUT;
         return 0;
     }
-    state = kpti_reader_enter(reader) ? detached_state() : NULL;
+    state = kpti_detached_read_begin(reader) ? detached_state() : NULL;
     if (!state) {
         may_wait = 0;
         seen = KPT_TRACEBACK_NO_PYTHON;
     } else if (kpti_frames_are_known()) {
-        stack = kpti_gatherer_gather(state, KPTI_DETACHED, wish, &may_wait, &seen);
+        stack = kpti_thread_capture(state, KPTI_DETACHED, wish, &may_wait, &seen);
     } else if (!may_wait) {
         seen = KPT_TRACEBACK_NO_PYTHON;
     }
-    kpti_reader_leave(reader);
+    kpti_detached_read_end(reader);
     if (!may_wait) {
         *flags |= seen;
         return stack;
     }
     gil = PyGILState_Ensure();
     may_wait = 0;
-    stack = kpti_gatherer_gather(kpti_attached(), KPTI_ATTACHED, wish, &may_wait, flags);
+    stack = kpti_thread_capture(kpti_attached(), KPTI_ATTACHED, wish, &may_wait, flags);
     PyGILState_Release(gil);
     return stack;
 }
 
-KPTI_HOT static uint32_t gather(kpti_wish wish, int may_wait, uint32_t *flags)
+KPTI_HOT static uint32_t gather(kpti_capture_options wish, int may_wait, uint32_t *flags)
 {
     PyThreadState *attached = kpti_attached();
-    kpti_standing s;
+    kpti_gil_state s;
     int again = 0;
     if (!attached || kpti_python_is_finalizing()) return gather_detached(wish, may_wait, flags);
-    if (!main_interpreter()) kpti_gather_prepare();
+    if (!main_interpreter()) kpti_capture_prepare();
     s = attached->interp == main_interpreter() ? KPTI_ATTACHED : KPTI_FOREIGN;
-    return kpti_gatherer_gather(attached, s, wish, &again, flags);
+    return kpti_thread_capture(attached, s, wish, &again, flags);
 }
 
-uint32_t kpti_gather_python(uint32_t depth, int may_wait, uint32_t *flags)
+uint32_t kpti_capture_python(uint32_t depth, int may_wait, uint32_t *flags)
 {
-    return gather((kpti_wish){depth, 1, 0, NULL}, may_wait, flags);
+    return gather((kpti_capture_options){depth, 1, 0, NULL}, may_wait, flags);
 }
 
-uint32_t kpti_gather_pinned(uint32_t depth, int no_objects)
+uint32_t kpti_capture_pinned(uint32_t depth, int no_objects)
 {
     uint32_t flags = 0;
     if (no_objects && !kpti_frames_are_known() && !KPTI_FRAMES_ARE_OBJECTS) return 0;
-    return gather((kpti_wish){depth, 0, no_objects != 0, NULL}, 0, &flags);
+    return gather((kpti_capture_options){depth, 0, no_objects != 0, NULL}, 0, &flags);
 }
 
 /* Not a part of its caller, whose other way is the short one. */
@@ -88,16 +88,16 @@ KPTI_HOT static __attribute__((noinline)) uint32_t gather_anew(uint32_t depth, u
 {
     uint32_t flags = 0;
     *gathered = 0; /* of a thread that has left Python, whose last state is gone */
-    return gather((kpti_wish){depth, 0, 0, gathered}, 0, &flags);
+    return gather((kpti_capture_options){depth, 0, 0, gathered}, 0, &flags);
 }
 
-KPTI_HOT uint32_t kpti_gather_within(uint32_t depth, uint64_t *gathered)
+KPTI_HOT uint32_t kpti_capture_within(uint32_t depth, uint64_t *gathered)
 {
-    const uint32_t stack = *gathered ? kpti_gatherer_stays(*gathered) : 0;
+    const uint32_t stack = *gathered ? kpti_thread_unchanged_stack(*gathered) : 0;
     return stack ? stack : gather_anew(depth, gathered);
 }
 
-void kpti_gather_prepare(void)
+void kpti_capture_prepare(void)
 {
     if (!kpti_may_touch_python()) return;
     kpti_installation_enter();
@@ -105,17 +105,17 @@ void kpti_gather_prepare(void)
     kpti_installation_leave();
     if (atomic_exchange(&prepared, PyInterpreterState_Main())) return;
     kpti_frame_mark_prepare();
-    kpti_readers_allow();
+    kpti_detached_reads_allow();
 }
 
-void kpti_gather_exit(void)
+void kpti_capture_exit(void)
 {
-    kpti_readers_forbid();
+    kpti_detached_reads_disallow();
 }
 
-void kpti_gather_forget(void)
+void kpti_capture_forget(void)
 {
-    __atomic_store_n(&kpti_readers_may, 0, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&kpti_detached_reads_allowed, 0, __ATOMIC_SEQ_CST);
     atomic_store(&prepared, NULL);
     kpti_invalidate_caches();
 }

@@ -9,11 +9,11 @@
 
 /* What a thread remembers. */
 typedef struct gatherer {
-    kpti_reader reader;
+    kpti_detached_reader reader;
     int inside; /* the thread is in the middle of a gather */
-    kpti_gathering gathering;
-    kpti_gathering *foreign; /* the same in a sub-interpreter; NULL: it was in none yet */
-    int64_t foreign_id; /* which one: interpreters count their code's versions each for itself */
+    kpti_unwind gathering;
+    kpti_unwind *foreign; /* the same in a sub-interpreter; NULL: it was in none yet */
+    int64_t foreign_id;   /* which one: interpreters count their code's versions each for itself */
 } gatherer;
 
 static __thread gatherer *own __attribute__((tls_model("initial-exec")));
@@ -24,9 +24,9 @@ static void thread_ended(void *self)
 {
     gatherer *g = self;
     own = NULL;
-    kpti_readers_remove(&g->reader);
-    kpti_gathering_free(&g->gathering);
-    if (g->foreign) kpti_gathering_free(g->foreign);
+    kpti_detached_readers_remove(&g->reader);
+    kpti_unwind_free(&g->gathering);
+    if (g->foreign) kpti_unwind_free(g->foreign);
     free(g->foreign);
     free(g);
 }
@@ -46,44 +46,45 @@ static gatherer *make_own(void)
         free(g);
         return NULL;
     }
-    kpti_readers_add(&g->reader);
+    kpti_detached_readers_add(&g->reader);
     own = g;
     return g;
 }
 
 /* One that is forgotten at once, for what must not be remembered, and for a gather inside of a gather. */
-static uint32_t gather_apart(PyThreadState *state, kpti_standing s, kpti_wish wish, uint32_t *flags)
+static uint32_t gather_apart(PyThreadState *state, kpti_gil_state s, kpti_capture_options wish,
+                             uint32_t *flags)
 {
-    kpti_gathering *g = calloc(1, sizeof *g);
+    kpti_unwind *g = calloc(1, sizeof *g);
     uint32_t stack = 0;
     int again = 0;
     if (!g) {
         *flags |= KPT_TRACEBACK_CUT;
         return 0;
     }
-    stack = kpti_gathering_next(g, state, s, wish, &again, flags);
-    kpti_gathering_free(g);
+    stack = kpti_unwind_next(g, state, s, wish, &again, flags);
+    kpti_unwind_free(g);
     free(g);
     return stack;
 }
 
 /* What the thread remembers of STATE's interpreter, where nobody tells us that code has died: as long as it is in
  * the same one, a code object is known by its address and its version. NULL: no memory, or no versions. */
-static kpti_gathering *foreign_of(gatherer *g, const PyThreadState *state)
+static kpti_unwind *foreign_of(gatherer *g, const PyThreadState *state)
 {
     const int64_t id = KPTI_CODES_HAVE_VERSIONS ? PyInterpreterState_GetID(state->interp) : -1;
     if (id < 0) return NULL;
     if (!g->foreign) g->foreign = calloc(1, sizeof *g->foreign);
-    if (g->foreign && g->foreign_id != id) kpti_gathering_forget(g->foreign, g->foreign->epoch);
+    if (g->foreign && g->foreign_id != id) kpti_unwind_forget(g->foreign, g->foreign->epoch);
     g->foreign_id = id;
     return g->foreign;
 }
 
-KPTI_HOT uint32_t kpti_gatherer_gather(PyThreadState *state, kpti_standing s, kpti_wish wish,
-                                       int *again, uint32_t *flags)
+KPTI_HOT uint32_t kpti_thread_capture(PyThreadState *state, kpti_gil_state s,
+                                      kpti_capture_options wish, int *again, uint32_t *flags)
 {
     gatherer *g = own ? own : make_own();
-    kpti_gathering *gathering = g && !g->inside ? &g->gathering : NULL;
+    kpti_unwind *gathering = g && !g->inside ? &g->gathering : NULL;
     uint32_t stack;
     if (gathering && s == KPTI_FOREIGN) gathering = foreign_of(g, state);
     if (!gathering) {
@@ -91,41 +92,41 @@ KPTI_HOT uint32_t kpti_gatherer_gather(PyThreadState *state, kpti_standing s, kp
         return gather_apart(state, s, wish, flags);
     }
     g->inside = 1;
-    stack = kpti_gathering_next(gathering, state, s, wish, again, flags);
+    stack = kpti_unwind_next(gathering, state, s, wish, again, flags);
     if (wish.gathered && s != KPTI_FOREIGN) *wish.gathered = gathering->last.number;
     g->inside = 0;
     return stack;
 }
 
-KPTI_HOT kpti_reader *kpti_gatherer_reader(void)
+KPTI_HOT kpti_detached_reader *kpti_thread_capture_reader(void)
 {
     gatherer *g = own ? own : make_own();
     return g ? &g->reader : NULL;
 }
 
-KPTI_HOT uint32_t kpti_gatherer_stays(uint64_t gathered)
+KPTI_HOT uint32_t kpti_thread_unchanged_stack(uint64_t gathered)
 {
     const PyInterpreterState *newest = PyInterpreterState_Head();
     gatherer *g = own;
     uint32_t stack = 0;
-    if (!g || g->inside || g->gathering.epoch != kpti_gathering_epoch()) return 0;
-    if (kpti_reader_enter(&g->reader))
-        stack = kpti_gathering_stays(&g->gathering, gathered, newest);
-    kpti_reader_leave(&g->reader);
+    if (!g || g->inside || g->gathering.epoch != kpti_unwind_epoch()) return 0;
+    if (kpti_detached_read_begin(&g->reader))
+        stack = kpti_unwind_unchanged(&g->gathering, gathered, newest);
+    kpti_detached_read_end(&g->reader);
     return stack;
 }
 
-void kpti_gatherer_forget(void)
+void kpti_thread_capture_forget(void)
 {
     if (!own || own->inside) return;
-    kpti_gathering_forget(&own->gathering, own->gathering.epoch);
+    kpti_unwind_forget(&own->gathering, own->gathering.epoch);
     kpti_stack_cache_empty(&own->gathering.stacks);
     if (!own->foreign) return;
-    kpti_gathering_forget(own->foreign, own->foreign->epoch);
+    kpti_unwind_forget(own->foreign, own->foreign->epoch);
     kpti_stack_cache_empty(&own->foreign->stacks);
 }
 
-void kpti_gatherer_forked_locked(void)
+void kpti_thread_capture_forked_locked(void)
 {
-    kpti_readers_forked_locked(own ? &own->reader : NULL);
+    kpti_detached_readers_forked_locked(own ? &own->reader : NULL);
 }

@@ -25,7 +25,7 @@ static kpt_status make(const kpti_env *env, const kpt_tracebacks_args *args, voi
     t->env = env;
     t->args = *args;
     kpti_fork_watch();
-    kpti_gather_prepare();
+    kpti_capture_prepare();
     *self = t;
     return KPT_OK;
 }
@@ -104,7 +104,7 @@ static void gather(void *self, uint32_t what, uint32_t depth, kpt_traceback *out
 {
     kpt_traceback t = {0};
     if (what & KPT_GATHER_PYTHON)
-        t.python = kpti_gather_python(depth, (what & KPT_GATHER_WAIT) != 0, &t.flags);
+        t.python = kpti_capture_python(depth, (what & KPT_GATHER_WAIT) != 0, &t.flags);
     if (what & KPT_GATHER_SCRIPT) t.script = gather_script(self, depth, &t.flags);
     if (what & KPT_GATHER_NATIVE) t.native = gather_native(depth, &t.flags);
     *out = t;
@@ -167,7 +167,7 @@ static uint64_t free_dead(void *self, uint64_t most)
     enum { AT_ONCE = 256 }; /* others may want the lock */
     uint64_t left = most ? most : UINT64_MAX;
     (void)self;
-    if (!most) kpti_gatherer_forget();
+    if (!most) kpti_thread_capture_forget();
     while (left > 0 && kpti_stacks_have_dead()) {
         const uint64_t now = left < AT_ONCE ? left : AT_ONCE;
         kpti_stacks_lock();

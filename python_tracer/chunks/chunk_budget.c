@@ -3,10 +3,10 @@
 #include "core/base/tick_counter.h"
 #include "python_tracer/chunks/chunk_pool.h"
 
-void kpti_room_free_locked(kpti_tracer *tracer, kpti_chunk *chunk)
+void kpti_budget_free_locked(kpti_tracer *tracer, kpti_chunk *chunk)
 {
     tracer->bytes_held -= kpti_chunk_bytes(chunk->capacity);
-    kpti_store_give_locked(tracer->env, chunk);
+    kpti_chunk_pool_put_locked(tracer->env, chunk);
 }
 
 /* Lets go of the chunk that LINK, of the stream, leads to; it is not the one that is written. */
@@ -22,17 +22,17 @@ static void drop_locked(kpti_stream *stream, kpti_chunk **link)
         if (*link) (*link)->dropped_before += own + chunk->dropped_before;
         atomic_fetch_add_explicit(&stream->dropped_total, own, memory_order_relaxed);
     }
-    kpti_room_free_locked(stream->tracer, chunk);
+    kpti_budget_free_locked(stream->tracer, chunk);
 }
 
-int kpti_room_is_ring(const kpti_tracer *tracer)
+int kpti_budget_is_ring(const kpti_tracer *tracer)
 {
     return tracer->args.on_full == KPT_FULL_RING || tracer->ring_ticks || tracer->args.ring_bytes;
 }
 
-int kpti_room_tells_opens(const kpti_tracer *tracer)
+int kpti_budget_needs_open_stack(const kpti_tracer *tracer)
 {
-    return kpti_room_is_ring(tracer) || tracer->chunk_sink.sealed;
+    return kpti_budget_is_ring(tracer) || tracer->chunk_sink.sealed;
 }
 
 /* The smallest of the tracer's bounds, in bytes; 0: there is none. */
@@ -46,7 +46,7 @@ static uint64_t most_bytes(const kpti_tracer *tracer)
     return most;
 }
 
-void kpti_room_leave_locked(kpti_stream *stream)
+void kpti_budget_thread_ended_locked(kpti_stream *stream)
 {
     kpti_tracer *tracer = stream->tracer;
     kpti_stream **end = tracer->left ? tracer->left_end : &tracer->left;
@@ -60,7 +60,7 @@ static int has_left_locked(const kpti_tracer *tracer, uint64_t ticks)
 {
     const kpti_stream *left = tracer->left;
     const kpti_chunk *second = left && left->first ? left->first->next : NULL;
-    return left && !tracer->readers && !left->handing &&
+    return left && !tracer->readers && !left->sink_state &&
            (second ? second->begun : left->left_ticks) < ticks;
 }
 
@@ -100,17 +100,17 @@ static void drop_until_locked(kpti_stream *stream, kpti_chunk **link, uint64_t m
     }
 }
 
-int kpti_room_make_locked(kpti_stream *stream, size_t bytes, uint64_t now)
+int kpti_budget_reserve_locked(kpti_stream *stream, size_t bytes, uint64_t now)
 {
     kpti_tracer *tracer = stream->tracer;
     /* What is being read stays, and as much may come meanwhile, which goes like the rest. */
     kpti_chunk **link = tracer->readers ? &stream->later : &stream->first;
     const uint64_t most = most_bytes(tracer);
     const uint64_t read = tracer->readers ? most : 0;
-    if (stream->handing && link == &stream->first && *link) link = &(*link)->next;
+    if (stream->sink_state && link == &stream->first && *link) link = &(*link)->next;
     if (tracer->ring_ticks) drop_old_locked(stream, link, now);
     if (!most || tracer->bytes_held + bytes <= most) return 1;
-    if (!kpti_room_is_ring(tracer)) return 0;
+    if (!kpti_budget_is_ring(tracer)) return 0;
     drop_until_locked(stream, link, most + read > bytes ? most + read - bytes : 0);
     return 1;
 }

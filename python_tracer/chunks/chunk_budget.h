@@ -6,19 +6,19 @@
 #include "python_tracer/state/stream_state.h"
 #include "python_tracer/state/tracer_state.h"
 
-void kpti_room_free_locked(kpti_tracer *tracer, kpti_chunk *chunk);
+void kpti_budget_free_locked(kpti_tracer *tracer, kpti_chunk *chunk);
 
 /* Whether old chunks may go, so that each must begin with the calls that are open. */
-int kpti_room_is_ring(const kpti_tracer *tracer);
+int kpti_budget_is_ring(const kpti_tracer *tracer);
 
 /* Whether each must do so for another reason too: somebody else reads it by itself. */
-int kpti_room_tells_opens(const kpti_tracer *tracer);
+int kpti_budget_needs_open_stack(const kpti_tracer *tracer);
 
 /* Whether a chunk of BYTES may be added; a ring makes room at the expense of the stream itself, and of threads that
  * have ended. While a snapshot reads, a ring may become twice as large. */
-int kpti_room_make_locked(kpti_stream *stream, size_t bytes, uint64_t now);
+int kpti_budget_reserve_locked(kpti_stream *stream, size_t bytes, uint64_t now);
 
 /* The stream's thread has ended: what is there of it may go when it is the oldest. */
-void kpti_room_leave_locked(kpti_stream *stream);
+void kpti_budget_thread_ended_locked(kpti_stream *stream);
 
 #endif

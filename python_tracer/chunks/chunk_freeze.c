@@ -28,7 +28,7 @@ static void seal_tripped_locked(kpti_tracer *tracer)
             kpti_stream_seal_locked(s);
 }
 
-void kpti_reading_begin(kpti_tracer *tracer)
+void kpti_chunks_freeze(kpti_tracer *tracer)
 {
     kpti_tracing_lock();
     tracer->readers++; /* from here on no chunk goes, and new ones are begun apart */
@@ -41,7 +41,7 @@ void kpti_reading_begin(kpti_tracer *tracer)
     kpti_tracing_unlock();
 }
 
-void kpti_reading_end(kpti_tracer *tracer)
+void kpti_chunks_thaw(kpti_tracer *tracer)
 {
     kpti_tracing_lock();
     if (--tracer->readers == 0) {

@@ -6,7 +6,7 @@
 struct kpti_tracer;
 
 /* What is written up to now is complete, and stays as it is until the end. No lock is held. */
-void kpti_reading_begin(struct kpti_tracer *tracer);
-void kpti_reading_end(struct kpti_tracer *tracer);
+void kpti_chunks_freeze(struct kpti_tracer *tracer);
+void kpti_chunks_thaw(struct kpti_tracer *tracer);
 
 #endif

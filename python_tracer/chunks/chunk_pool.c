@@ -6,7 +6,7 @@
 static kpti_chunk *kept;
 static uint32_t kept_count;
 
-kpti_chunk *kpti_store_take_locked(const kpti_env *env, uint32_t capacity)
+kpti_chunk *kpti_chunk_pool_get_locked(const kpti_env *env, uint32_t capacity)
 {
     kpti_chunk *chunk = kept;
     if (env->host.alloc) {
@@ -24,7 +24,7 @@ kpti_chunk *kpti_store_take_locked(const kpti_env *env, uint32_t capacity)
     return chunk;
 }
 
-void kpti_store_give_locked(const kpti_env *env, kpti_chunk *chunk)
+void kpti_chunk_pool_put_locked(const kpti_env *env, kpti_chunk *chunk)
 {
     if (env->host.alloc || chunk->capacity != KPTI_CHUNK_EVENTS || kept_count == KPTI_MOST_KEPT) {
         kpti_free(env, chunk, kpti_chunk_bytes(chunk->capacity));

@@ -16,7 +16,7 @@ static inline size_t kpti_chunk_bytes(uint32_t capacity)
 }
 
 /* A chunk for CAPACITY events, its head zeroed; NULL: no memory. */
-kpti_chunk *kpti_store_take_locked(const kpti_env *env, uint32_t capacity);
-void kpti_store_give_locked(const kpti_env *env, kpti_chunk *chunk);
+kpti_chunk *kpti_chunk_pool_get_locked(const kpti_env *env, uint32_t capacity);
+void kpti_chunk_pool_put_locked(const kpti_env *env, kpti_chunk *chunk);
 
 #endif

@@ -49,7 +49,7 @@ static int forget_given_locked(kpti_stream *stream)
         stream->first = stream->given->next;
         stream->tracer->given.events += kpti_chunk_own_events(stream->given);
         if (stream->last == stream->given) stream->last = NULL;
-        kpti_room_free_locked(stream->tracer, stream->given);
+        kpti_budget_free_locked(stream->tracer, stream->given);
         stream->given = NULL;
     }
     return 1;
@@ -89,29 +89,29 @@ static int offer(kpti_stream *stream, uint64_t ticks)
 }
 
 /* 1: another was sealed meanwhile, and its owner has left it to us. */
-static int end_handing(kpti_stream *stream)
+static int end_push(kpti_stream *stream)
 {
     int again;
     kpti_tracing_lock();
-    again = stream->handing == KPTI_HANDING_AGAIN;
+    again = stream->sink_state == KPTI_SINK_BUSY_RETRY;
     if (!again) (void)forget_given_locked(stream);
-    stream->handing = again ? KPTI_HANDING_ONE : KPTI_HANDING_NOBODY;
+    stream->sink_state = again ? KPTI_SINK_BUSY : KPTI_SINK_IDLE;
     kpti_tracing_unlock();
     return again;
 }
 
-void kpti_hand_to_sink(kpti_stream *stream, uint64_t ticks)
+void kpti_sink_push(kpti_stream *stream, uint64_t ticks)
 {
     int mine;
     if (!stream->tracer->chunk_sink.sealed) return;
     kpti_tracing_lock();
-    mine = stream->handing == KPTI_HANDING_NOBODY;
-    stream->handing = mine ? KPTI_HANDING_ONE : KPTI_HANDING_AGAIN;
+    mine = stream->sink_state == KPTI_SINK_IDLE;
+    stream->sink_state = mine ? KPTI_SINK_BUSY : KPTI_SINK_BUSY_RETRY;
     kpti_tracing_unlock();
     for (; mine;
          ticks = kpti_tracer_ticks(stream->tracer)) { /* else somebody is at it, and looks again */
         while (offer(stream, ticks))
             continue;
-        mine = end_handing(stream);
+        mine = end_push(stream);
     }
 }

@@ -9,6 +9,6 @@
 #include "python_tracer/state/stream_state.h"
 
 /* Pushes the stream's sealed chunks to the tracer's sink, where there is one. TICKS: now. */
-void kpti_hand_to_sink(kpti_stream *stream, uint64_t ticks);
+void kpti_sink_push(kpti_stream *stream, uint64_t ticks);
 
 #endif

@@ -120,8 +120,8 @@ static int begin_chunk_locked(kpti_stream *stream, kpti_open_stack open, uint64_
     const uint64_t begun = kpti_tracer_has_clock(tracer) ? kpti_ticks() : ticks;
     kpti_chunk *chunk = NULL;
     kpti_event *at;
-    if (kpti_room_make_locked(stream, kpti_chunk_bytes(capacity), begun))
-        chunk = kpti_store_take_locked(tracer->env, capacity);
+    if (kpti_budget_reserve_locked(stream, kpti_chunk_bytes(capacity), begun))
+        chunk = kpti_chunk_pool_get_locked(tracer->env, capacity);
     if (!chunk) return 0;
     tracer->bytes_held += kpti_chunk_bytes(capacity);
     chunk->base_ticks = ticks;
@@ -220,13 +220,13 @@ static int replace_idle_locked(kpti_stream *stream, kpti_open_stack open)
     kpti_chunk **link = &stream->first;
     stream->idle = 0;
     if (!idle || stream->run != stream->tracer->run_count - 1) return 0;
-    if (!last || stream->tracer->readers || stream->handing || stream->given)
+    if (!last || stream->tracer->readers || stream->sink_state || stream->given)
         return idle == digest_open(stream, open); /* else it went on before the hooks were there */
     stream->last = NULL;
     for (; *link && *link != last; link = &(*link)->next)
         stream->last = *link;
     *link = NULL;
-    kpti_room_free_locked(stream->tracer, last);
+    kpti_budget_free_locked(stream->tracer, last);
     return 0;
 }
 
@@ -303,9 +303,9 @@ static kpti_open_stack walk_outside(const kpti_stream *stream, uint64_t *ticks)
 {
     kpti_thread *thread = stream->thread;
     const uint32_t ask = stream->tracer->watch_count ? stream->bit : 0;
-    int entering = kpti_thread_step_out(thread);
-    kpti_open_stack open = kpti_walk_own(thread, entering, ask);
-    kpti_thread_step_in(thread, entering);
+    int entering = kpti_callback_suspend(thread);
+    kpti_open_stack open = kpti_open_frames_own(thread, entering, ask);
+    kpti_callback_resume(thread, entering);
     if (!stream->clock)
         *ticks = kpti_ticks();
     else if (!atomic_load_explicit(&stream->ended, memory_order_relaxed))
@@ -319,7 +319,7 @@ static int refill(kpti_stream *stream, uint64_t *now)
     kpti_open_stack open = {0};
     uint64_t ticks;
     int begun = 0;
-    if (kpti_room_tells_opens(stream->tracer)) open = walk_outside(stream, now);
+    if (kpti_budget_needs_open_stack(stream->tracer)) open = walk_outside(stream, now);
     ticks = *now;
     kpti_tracing_lock();
     if (stream->tracer && !atomic_load_explicit(&stream->ended, memory_order_relaxed)) {
@@ -328,9 +328,9 @@ static int refill(kpti_stream *stream, uint64_t *now)
         begun = begin_chunk_locked(stream, open, ticks);
     }
     kpti_tracing_unlock();
-    kpti_walk_free(open);
+    kpti_open_frames_free(open);
     if (begun) {
-        kpti_hand_to_sink(stream, ticks);
+        kpti_sink_push(stream, ticks);
         open_limit(stream);
     }
     return begun;
@@ -387,7 +387,7 @@ void kpti_stream_empty_locked(kpti_stream *stream)
     while (stream->first) {
         kpti_chunk *chunk = stream->first;
         stream->first = chunk->next;
-        kpti_room_free_locked(stream->tracer, chunk);
+        kpti_budget_free_locked(stream->tracer, chunk);
     }
     stream->last = NULL;
 }

@@ -38,7 +38,7 @@ void kpti_name_module(PyObject *globals, char *out, size_t size)
 {
     PyObject *name = globals ? PyDict_GetItemString(globals, "__name__") : NULL;
     out[0] = 0;
-    if (name && PyUnicode_Check(name)) kpti_text_copy(name, out, size);
+    if (name && PyUnicode_Check(name)) kpti_py_string_copy(name, out, size);
 }
 
 /* Puts PARTS, up to a NULL one, behind each other; what does not fit is cut. */
@@ -46,7 +46,7 @@ static kpt_str join(char *out, size_t room, const kpt_str *parts)
 {
     kpt_str joined = {out, 0};
     for (; parts->data; parts++) {
-        size_t length = kpti_text_fitting(*parts, room - joined.size);
+        size_t length = kpti_py_string_fitting(*parts, room - joined.size);
         memcpy(out + joined.size, parts->data, length);
         joined.size += length;
         if (length < parts->size) break;
@@ -68,9 +68,9 @@ uint32_t kpti_name_code_anew(PyCodeObject *code)
     kpti_function_view view = {.kind = KPT_KIND_PYTHON};
     char line[24];
     uint32_t id;
-    view.function = kpti_text_of(code->co_name, &holds[0]);
-    view.qualname = kpti_text_of(kpti_code_qualname(code), &holds[1]);
-    view.file = kpti_text_of(code->co_filename, &holds[2]);
+    view.function = kpti_py_string_of(code->co_name, &holds[0]);
+    view.qualname = kpti_py_string_of(kpti_code_qualname(code), &holds[1]);
+    view.file = kpti_py_string_of(code->co_filename, &holds[2]);
     view.first_line = code->co_firstlineno > 0 ? (uint32_t)code->co_firstlineno : 0;
     (void)snprintf(line, sizeof line, "(%d): ", code->co_firstlineno);
     id = intern_displayed(view, (kpt_str[]){view.file, kpt_str_of(line), view.function, {NULL, 0}});

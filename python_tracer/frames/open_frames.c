@@ -10,7 +10,7 @@
 
 static _Atomic uint64_t walks;
 
-uint64_t kpti_walk_count(void)
+uint64_t kpti_open_frames_walks(void)
 {
     return atomic_load_explicit(&walks, memory_order_relaxed);
 }
@@ -25,7 +25,7 @@ static void take_threading_name(kpti_thread *thread, PyFrameObject *frame)
     PyObject *name = self ? PyObject_GetAttrString(self, "_name") : NULL;
     thread->named = 1;
     Py_DECREF(code);
-    if (name && PyUnicode_Check(name)) kpti_text_copy(name, thread->name, sizeof thread->name);
+    if (name && PyUnicode_Check(name)) kpti_py_string_copy(name, thread->name, sizeof thread->name);
     PyErr_Clear();
     Py_XDECREF(name);
     Py_XDECREF(self);
@@ -125,7 +125,7 @@ static kpti_open_stack walk(PyFrameObject *top, uint32_t ask, PyFrameObject **ou
     return open;
 }
 
-kpti_open_stack kpti_walk_from(PyFrameObject *top, uint32_t ask)
+kpti_open_stack kpti_open_frames_from(PyFrameObject *top, uint32_t ask)
 {
     PyFrameObject *outermost;
     kpti_open_stack open = walk(top, ask, &outermost);
@@ -133,7 +133,7 @@ kpti_open_stack kpti_walk_from(PyFrameObject *top, uint32_t ask)
     return open;
 }
 
-kpti_open_stack kpti_walk_own(kpti_thread *thread, int entering, uint32_t ask)
+kpti_open_stack kpti_open_frames_own(kpti_thread *thread, int entering, uint32_t ask)
 {
     kpti_open_stack open;
     PyObject *type;
@@ -155,7 +155,7 @@ kpti_open_stack kpti_walk_own(kpti_thread *thread, int entering, uint32_t ask)
     return open;
 }
 
-void kpti_walk_free(kpti_open_stack open)
+void kpti_open_frames_free(kpti_open_stack open)
 {
     free(open.answers);
     free(open.memory);

@@ -11,11 +11,11 @@
 /* The calling thread's; without the one on top while an enter is being recorded. Of those that the tracers
  * in ASK watch, their hosts are told. Finds out the thread's name on the way, and leaves a pending
  * exception alone. */
-kpti_open_stack kpti_walk_own(kpti_thread *thread, int entering, uint32_t ask);
+kpti_open_stack kpti_open_frames_own(kpti_thread *thread, int entering, uint32_t ask);
 /* The same of the frames from TOP, which may be another thread's. */
-kpti_open_stack kpti_walk_from(PyFrameObject *top, uint32_t ask);
-void kpti_walk_free(kpti_open_stack open);
+kpti_open_stack kpti_open_frames_from(PyFrameObject *top, uint32_t ask);
+void kpti_open_frames_free(kpti_open_stack open);
 /* How many there were. Any thread. */
-uint64_t kpti_walk_count(void);
+uint64_t kpti_open_frames_walks(void);
 
 #endif

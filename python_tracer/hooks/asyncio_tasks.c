@@ -235,7 +235,7 @@ static uint32_t ask_host(kpti_thread *thread, const kpti_stream *stream, PyObjec
                          PyCodeObject *code)
 {
     const uint32_t key = stream->task_key;
-    int entering = kpti_thread_step_out(thread);
+    int entering = kpti_callback_suspend(thread);
     PyObject *ref = PyWeakref_NewRef(task, NULL);
     uint32_t number = 0;
     if (ref) {
@@ -243,16 +243,16 @@ static uint32_t ask_host(kpti_thread *thread, const kpti_stream *stream, PyObjec
         PyObject *bytes;
         const kpt_str shown = name_of(task, &name);
         const kpt_str coroutine = as_utf8(kpti_code_qualname(code), &bytes);
-        kpti_thread_step_in(thread, entering);
+        kpti_callback_resume(thread, entering);
         number = number_of(stream, shown, coroutine);
-        entering = kpti_thread_step_out(thread);
+        entering = kpti_callback_suspend(thread);
         Py_XDECREF(bytes);
         Py_XDECREF(name.bytes);
         Py_XDECREF(name.object);
         kpti_task_table_add(task, ref, key, number);
     }
     PyErr_Clear(); /* one that can't be referred to is not known */
-    kpti_thread_step_in(thread, entering);
+    kpti_callback_resume(thread, entering);
     return number;
 }
 

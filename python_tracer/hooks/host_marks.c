@@ -22,7 +22,7 @@ static void append(kpti_stream *stream, uint32_t word)
 {
     uint64_t now = stream->clock ? stream->clock(stream->clock_ctx) : kpti_ticks();
     if (kpti_stream_append_quick(stream, word, now)) return;
-    if (kpti_room_tells_opens(stream->tracer) && !kpti_may_touch_python())
+    if (kpti_budget_needs_open_stack(stream->tracer) && !kpti_may_touch_python())
         atomic_fetch_add_explicit(&stream->dropped_total, 1, memory_order_relaxed);
     else
         (void)kpti_stream_append_slow(stream, word, &now);

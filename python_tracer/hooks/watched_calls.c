@@ -26,7 +26,7 @@ static uint64_t notify_host(kpti_thread *thread, const kpti_watch_call *t, PyObj
     PyObject *type;
     PyObject *value;
     PyObject *traceback;
-    int entering = kpti_thread_step_out(thread);
+    int entering = kpti_callback_suspend(thread);
     uint64_t answer;
     PyErr_Fetch(&type, &value, &traceback);
     frame = *self ? NULL : PyThreadState_GetFrame(PyThreadState_Get());
@@ -36,7 +36,7 @@ static uint64_t notify_host(kpti_thread *thread, const kpti_watch_call *t, PyObj
     kpti_host_call_end(t->call);
     PyErr_Clear();
     PyErr_Restore(type, value, traceback);
-    kpti_thread_step_in(thread, entering);
+    kpti_callback_resume(thread, entering);
     return answer;
 }
 
@@ -71,7 +71,7 @@ void kpti_watch_enter(kpti_thread *thread, PyCodeObject *code, uint32_t word, ui
         if (watched) answer = notify_host(thread, &t, &self);
         append(stream, word, caller, watched ? &t : NULL, answer);
     }
-    entering = kpti_thread_step_out(thread);
+    entering = kpti_callback_suspend(thread);
     Py_XDECREF(self); /* the call has its own reference, unless the host took that away */
-    kpti_thread_step_in(thread, entering);
+    kpti_callback_resume(thread, entering);
 }

@@ -41,7 +41,7 @@ static size_t put_character(char *out, Py_UCS4 c)
     return 4;
 }
 
-kpt_str kpti_text_of(PyObject *text, char **hold)
+kpt_str kpti_py_string_of(PyObject *text, char **hold)
 {
     kpt_str out = {"?", 1};
     size_t size = 0;
@@ -64,7 +64,7 @@ kpt_str kpti_text_of(PyObject *text, char **hold)
     return out;
 }
 
-size_t kpti_text_fitting(kpt_str from, size_t room)
+size_t kpti_py_string_fitting(kpt_str from, size_t room)
 {
     size_t length = from.size < room ? (size_t)from.size : room;
     while (length > 0 && length < from.size && ((unsigned char)from.data[length] & 0xC0) == 0x80)
@@ -72,11 +72,11 @@ size_t kpti_text_fitting(kpt_str from, size_t room)
     return length;
 }
 
-void kpti_text_copy(PyObject *text, char *out, size_t size)
+void kpti_py_string_copy(PyObject *text, char *out, size_t size)
 {
     char *hold;
-    const kpt_str from = kpti_text_of(text, &hold);
-    const size_t length = kpti_text_fitting(from, size - 1);
+    const kpt_str from = kpti_py_string_of(text, &hold);
+    const size_t length = kpti_py_string_fitting(from, size - 1);
     memcpy(out, from.data, length);
     out[length] = 0;
     free(hold);

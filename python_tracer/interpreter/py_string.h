@@ -8,10 +8,10 @@
 
 /* The text; what UTF-8 has no place for, a lone surrogate, is escaped as Python's backslashreplace does.
  * "?" if TEXT is no string, or there is no memory. HOLD receives what is to be freed afterwards. */
-kpt_str kpti_text_of(PyObject *text, char **hold);
+kpt_str kpti_py_string_of(PyObject *text, char **hold);
 /* How much of FROM fits into ROOM bytes, without a part of a character. */
-size_t kpti_text_fitting(kpt_str from, size_t room);
+size_t kpti_py_string_fitting(kpt_str from, size_t room);
 /* Copies a string's text, cut to SIZE with its NUL. */
-void kpti_text_copy(PyObject *text, char *out, size_t size);
+void kpti_py_string_copy(PyObject *text, char *out, size_t size);
 
 #endif

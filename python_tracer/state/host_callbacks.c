@@ -8,7 +8,8 @@
 
 struct kpti_host_call {
     const struct kpti_tracer *tracer;
-    const kpti_thread *thread; /* never a greenlet's lane: a call may go on in another greenlet */
+    const kpti_thread
+        *thread; /* never a greenlet's virtual thread: a call may go on in another greenlet */
     kpti_host_call *next;
 };
 

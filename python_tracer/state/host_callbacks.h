@@ -1,5 +1,5 @@
 /* host_callbacks.h: the calls to hosts that are in progress: thread_attach and on_watched_call. They run outside
- * of the thread's own callback (kpti_thread_step_out), as the host may take its time and run Python. So that
+ * of the thread's own callback (kpti_callback_suspend), as the host may take its time and run Python. So that
  * stop can wait for them all the same, each is in a list while it lasts.
  *
  * The tracing lock guards the list. A thread that ends inside of a call takes its calls along. */

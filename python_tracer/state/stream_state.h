@@ -42,12 +42,12 @@ typedef struct kpti_stream {
     struct kpti_stream *left_next;  /* of the same tracer, whose thread ended later */
     uint64_t left_ticks;            /* when its thread ended */
     kpti_chunk *first;
-    kpti_chunk *last;  /* the one that is written, while it is not sealed */
-    kpti_chunk *later; /* begun while a snapshot reads: joined to the others after it */
-    kpti_chunk *given; /* the first one, if the sink took it while a snapshot was reading it */
-    uint64_t idle;     /* 0, or which open calls were recorded for the thread, not by it */
-    uint32_t handing;  /* KPTI_HANDING_*; while it is not 0 the first chunk stays */
-    uint32_t attached; /* the host's thread_attach was called */
+    kpti_chunk *last;    /* the one that is written, while it is not sealed */
+    kpti_chunk *later;   /* begun while a snapshot reads: joined to the others after it */
+    kpti_chunk *given;   /* the first one, if the sink took it while a snapshot was reading it */
+    uint64_t idle;       /* 0, or which open calls were recorded for the thread, not by it */
+    uint32_t sink_state; /* KPTI_SINK_*; while it is not 0 the first chunk stays */
+    uint32_t attached;   /* the host's thread_attach was called */
     uint32_t quiesced_round; /* the last of the tracer's quiesce_rounds in which it was seen out */
     uint32_t sealed;         /* last is complete: the next event begins a new chunk */
     uint32_t run;
@@ -66,7 +66,7 @@ typedef struct kpti_stream {
 } kpti_stream;
 
 /* Who hands the stream's chunks to the sink: nobody, one thread, or one that is to look again. */
-enum { KPTI_HANDING_NOBODY = 0, KPTI_HANDING_ONE = 1, KPTI_HANDING_AGAIN = 2 };
+enum { KPTI_SINK_IDLE = 0, KPTI_SINK_BUSY = 1, KPTI_SINK_BUSY_RETRY = 2 };
 
 /* What was open when a stream or chunk begins: functions, the outermost first, with their lines. */
 typedef struct kpti_open_stack {

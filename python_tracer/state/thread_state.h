@@ -39,7 +39,7 @@ typedef struct kpti_thread {
     _Atomic uint32_t busy; /* inside a callback */
     uint64_t epoch;        /* of the session, when the caches were last put right */
     int entering;          /* an enter is being recorded: its frame is on top already */
-    uint32_t outside;      /* callbacks that have stepped out, and will come back */
+    uint32_t suspended;    /* callbacks that are suspended, and will resume */
     uint32_t calls;        /* the tracers that want to know what code calls */
     uint32_t others;       /* of those, the ones that want to know of all callables */
     uint32_t callers;      /* the tracers that want to know the lines that calls are made from */
@@ -53,13 +53,13 @@ typedef struct kpti_thread {
     struct kpti_thread *next; /* in the session's list, under its lock */
     char name[64];
     int named; /* name has been asked for */
-    /* Greenlets, see greenlets.h: of a lane its carrier, of a real thread its lanes. */
-    struct kpti_thread *carrier;
-    struct kpti_thread *lanes;
-    struct kpti_thread *next_lane;
-    int retired;           /* of a lane: its greenlet is gone */
-    int switches_told;     /* our trace function is there */
-    PyObject *told_before; /* the one that was there before; owned */
+    /* Greenlets, see greenlets.h: of a virtual thread its OS thread, of a real thread its virtual threads. */
+    struct kpti_thread *os_thread;
+    struct kpti_thread *virtual_threads;
+    struct kpti_thread *next_virtual;
+    int retired;                       /* of a virtual thread: its greenlet is gone */
+    int greenlet_hook_installed;       /* our trace function is there */
+    PyObject *previous_trace_function; /* the one that was there before; owned */
     kpti_code_entry codes[KPTI_CODE_CACHE];
     kpti_c_entry functions[KPTI_C_CACHE];
     kpti_line_entry lines[KPTI_LINE_CACHE];
@@ -68,28 +68,28 @@ typedef struct kpti_thread {
 
 extern __thread kpti_thread *kpti_thread_self __attribute__((tls_model("initial-exec")));
 
-/* The real thread of a greenlet's lane; else THREAD itself. */
+/* The real thread of a greenlet's virtual thread; else THREAD itself. */
 static inline const kpti_thread *kpti_thread_real(const kpti_thread *thread)
 {
-    return thread && thread->carrier ? thread->carrier : thread;
+    return thread && thread->os_thread ? thread->os_thread : thread;
 }
 
 /* Python, or the host, is about to run in the middle of a callback: whoever waits for this thread must not
  * wait for that. Meanwhile tracers may stop and go, and callbacks may run inside of this one: streams
  * stay in memory, but may have ended. Returns what step_in wants to have back. */
-static inline int kpti_thread_step_out(kpti_thread *thread)
+static inline int kpti_callback_suspend(kpti_thread *thread)
 {
-    thread->outside++;
+    thread->suspended++;
     atomic_store_explicit(&thread->busy, 0, memory_order_release);
     return thread->entering;
 }
 
-static inline void kpti_thread_step_in(kpti_thread *thread, int entering)
+static inline void kpti_callback_resume(kpti_thread *thread, int entering)
 {
     atomic_store_explicit(&thread->busy, 1, memory_order_relaxed);
     atomic_signal_fence(memory_order_seq_cst);
     thread->entering = entering;
-    thread->outside--;
+    thread->suspended--;
 }
 
 #endif

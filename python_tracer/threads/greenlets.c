@@ -6,106 +6,108 @@
 #include "writers/annotations/synthetic_tids.h"
 
 /* All of it is under the GIL: without one greenlets are not looked at. */
-static PyObject
-    *lanes; /* by a greenlet's address: a weak reference to it, and its lane in a capsule */
+static PyObject *
+    virtual_threads; /* by a greenlet's address: a weak reference to it, and its virtual thread in a capsule */
 static PyObject *parent;   /* what finds a greenlet's parent, written in C */
 static PyObject *settrace; /* the module's */
-static uint32_t made;      /* lanes, so far */
+static uint32_t made;      /* virtual threads, so far */
 
-/* --- lanes ------------------------------------------------------------------------------------ */
+/* --- virtual threads ------------------------------------------------------------------------------------ */
 
-/* A greenlet is gone. Its lane may still be where a thread records, if the program took our trace function
+/* A greenlet is gone. Its virtual thread may still be where a thread records, if the program took our trace function
  * away: so the memory stays, for another greenlet of the same thread. */
 static void retire(PyObject *capsule)
 {
-    kpti_thread *lane = PyCapsule_GetPointer(capsule, NULL);
+    kpti_thread *virtual_thread = PyCapsule_GetPointer(capsule, NULL);
     int alone;
-    kpti_thread_list_remove(lane);
-    lane->streams = NULL;
-    lane->epoch = 0;
+    kpti_thread_list_remove(virtual_thread);
+    virtual_thread->streams = NULL;
+    virtual_thread->epoch = 0;
     kpti_tracing_lock(); /* its thread may be ending at this moment: the later one of the two frees it */
-    lane->retired = 1;
-    alone = !lane->carrier;
+    virtual_thread->retired = 1;
+    alone = !virtual_thread->os_thread;
     kpti_tracing_unlock();
-    if (alone) free(lane);
+    if (alone) free(virtual_thread);
 }
 
-static kpti_thread *new_lane(kpti_thread *carrier, PyObject *greenlet)
+static kpti_thread *new_virtual_thread(kpti_thread *os_thread, PyObject *greenlet)
 {
     const char *type = Py_TYPE(greenlet)->tp_name;
     const char *dot = strrchr(type, '.');
-    kpti_thread *lane = carrier->lanes;
-    while (lane && !lane->retired)
-        lane = lane->next_lane;
-    if (!lane) {
-        lane = calloc(1, sizeof *lane);
-        if (!lane) return NULL;
-        lane->carrier = carrier;
-        lane->next_lane = carrier->lanes;
-        carrier->lanes = lane;
+    kpti_thread *virtual_thread = os_thread->virtual_threads;
+    while (virtual_thread && !virtual_thread->retired)
+        virtual_thread = virtual_thread->next_virtual;
+    if (!virtual_thread) {
+        virtual_thread = calloc(1, sizeof *virtual_thread);
+        if (!virtual_thread) return NULL;
+        virtual_thread->os_thread = os_thread;
+        virtual_thread->next_virtual = os_thread->virtual_threads;
+        os_thread->virtual_threads = virtual_thread;
     }
-    lane->retired = 0;
-    lane->named = 1;
-    lane->os_tid = KPTI_BEFORE_GREENLET_TIDS + ++made;
-    (void)snprintf(lane->name, sizeof lane->name, "%.40s-%u", dot ? dot + 1 : type, made);
-    kpti_thread_list_add(lane);
-    return lane;
+    virtual_thread->retired = 0;
+    virtual_thread->named = 1;
+    virtual_thread->os_tid = KPTI_BEFORE_GREENLET_TIDS + ++made;
+    (void)snprintf(virtual_thread->name, sizeof virtual_thread->name, "%.40s-%u",
+                   dot ? dot + 1 : type, made);
+    kpti_thread_list_add(virtual_thread);
+    return virtual_thread;
 }
 
 static PyObject *forget_greenlet(PyObject *key, PyObject *reference)
 {
     (void)reference;
-    if (lanes && PyDict_DelItem(lanes, key) < 0) PyErr_Clear();
+    if (virtual_threads && PyDict_DelItem(virtual_threads, key) < 0) PyErr_Clear();
     Py_RETURN_NONE;
 }
 static PyMethodDef forget_method = {"kpytrace_greenlet_died", forget_greenlet, METH_O, NULL};
 
-/* Makes a lane for GREENLET, which KEY is the address of. */
-static kpti_thread *add_lane(kpti_thread *carrier, PyObject *greenlet, PyObject *key)
+/* Makes a virtual thread for GREENLET, which KEY is the address of. */
+static kpti_thread *add_virtual_thread(kpti_thread *os_thread, PyObject *greenlet, PyObject *key)
 {
     PyObject *callback = PyCFunction_New(&forget_method, key);
     PyObject *reference = callback ? PyWeakref_NewRef(greenlet, callback) : NULL;
-    kpti_thread *lane = reference ? new_lane(carrier, greenlet) : NULL;
-    PyObject *capsule = lane ? PyCapsule_New(lane, NULL, retire) : NULL;
+    kpti_thread *virtual_thread = reference ? new_virtual_thread(os_thread, greenlet) : NULL;
+    PyObject *capsule = virtual_thread ? PyCapsule_New(virtual_thread, NULL, retire) : NULL;
     PyObject *both = capsule ? PyTuple_Pack(2, reference, capsule) : NULL;
-    if (!both || PyDict_SetItem(lanes, key, both) < 0) lane = NULL; /* the capsule retires it */
+    if (!both || PyDict_SetItem(virtual_threads, key, both) < 0)
+        virtual_thread = NULL; /* the capsule retires it */
     Py_XDECREF(both);
     Py_XDECREF(capsule);
     Py_XDECREF(reference);
     Py_XDECREF(callback);
-    return lane;
+    return virtual_thread;
 }
 
 /* Of the main greenlet that is the thread itself. NULL: no memory. */
-static kpti_thread *lane_of(kpti_thread *carrier, PyObject *greenlet)
+static kpti_thread *virtual_thread_of(kpti_thread *os_thread, PyObject *greenlet)
 {
     PyObject *above =
         Py_TYPE(parent)->tp_descr_get(parent, greenlet, (PyObject *)Py_TYPE(greenlet));
     PyObject *key = above && above != Py_None ? PyLong_FromVoidPtr(greenlet) : NULL;
-    PyObject *known = key ? kpti_dict_get(lanes, key) : NULL;
-    kpti_thread *lane = above == Py_None ? carrier : NULL;
+    PyObject *known = key ? kpti_dict_get(virtual_threads, key) : NULL;
+    kpti_thread *virtual_thread = above == Py_None ? os_thread : NULL;
     if (known)
-        lane = PyCapsule_GetPointer(PyTuple_GET_ITEM(known, 1), NULL);
+        virtual_thread = PyCapsule_GetPointer(PyTuple_GET_ITEM(known, 1), NULL);
     else if (key)
-        lane = add_lane(carrier, greenlet, key);
-    if (!lane) PyErr_Clear();
+        virtual_thread = add_virtual_thread(os_thread, greenlet, key);
+    if (!virtual_thread) PyErr_Clear();
     Py_XDECREF(known);
     Py_XDECREF(key);
     Py_XDECREF(above);
-    return lane;
+    return virtual_thread;
 }
 
 /* --- switches --------------------------------------------------------------------------------- */
 
 /* Nobody records any more: all is as it was. A new reference to the trace function that was there. */
-static PyObject *step_back(kpti_thread *carrier)
+static PyObject *step_back(kpti_thread *os_thread)
 {
-    PyObject *before = carrier->told_before;
+    PyObject *before = os_thread->previous_trace_function;
     PyObject *ours = PyObject_CallOneArg(settrace, before ? before : Py_None);
     if (!ours) PyErr_Clear();
     Py_XDECREF(ours);
-    carrier->told_before = NULL;
-    carrier->switches_told = 0;
+    os_thread->previous_trace_function = NULL;
+    os_thread->greenlet_hook_installed = 0;
     return before;
 }
 
@@ -113,7 +115,7 @@ static PyObject *step_back(kpti_thread *carrier)
 static PyObject *on_switch(PyObject *self, PyObject *args)
 {
     kpti_thread *thread = kpti_thread_self;
-    kpti_thread *carrier = thread && thread->carrier ? thread->carrier : thread;
+    kpti_thread *os_thread = thread && thread->os_thread ? thread->os_thread : thread;
     PyObject *event;
     PyObject *origin;
     PyObject *target;
@@ -122,13 +124,13 @@ static PyObject *on_switch(PyObject *self, PyObject *args)
     (void)self;
     if (!PyArg_ParseTuple(args, "O(OO)", &event, &origin, &target)) {
         PyErr_Clear(); /* an event that we don't know */
-    } else if (carrier && !kpti_greenlets_wanted) {
-        before = step_back(carrier);
-        kpti_thread_self = carrier;
-    } else if (carrier) {
-        kpti_thread *lane = lane_of(carrier, target);
-        kpti_thread_self = lane ? lane : carrier;
-        before = carrier->told_before;
+    } else if (os_thread && !kpti_greenlets_wanted) {
+        before = step_back(os_thread);
+        kpti_thread_self = os_thread;
+    } else if (os_thread) {
+        kpti_thread *virtual_thread = virtual_thread_of(os_thread, target);
+        kpti_thread_self = virtual_thread ? virtual_thread : os_thread;
+        before = os_thread->previous_trace_function;
         Py_XINCREF(before);
     }
     if (!before) Py_RETURN_NONE;
@@ -148,7 +150,7 @@ static int find_module(void)
     PyObject *module;
     PyObject *type;
     const Py_ssize_t modules = PyDict_Size(PyImport_GetModuleDict());
-    if (settrace && parent && lanes) return 1;
+    if (settrace && parent && virtual_threads) return 1;
     if (modules == searched) return 0;
     name = PyUnicode_FromString("greenlet");
     module = name ? PyImport_GetModule(name) : NULL;
@@ -157,11 +159,11 @@ static int find_module(void)
     if (type && !parent) parent = PyObject_GetAttrString(type, "parent");
     if (parent && !Py_TYPE(parent)->tp_descr_get) Py_CLEAR(parent);
     if (type && !settrace) settrace = PyObject_GetAttrString(module, "settrace");
-    if (type && !lanes) lanes = PyDict_New();
+    if (type && !virtual_threads) virtual_threads = PyDict_New();
     Py_XDECREF(type);
     Py_XDECREF(module);
     Py_XDECREF(name);
-    return settrace && parent && lanes;
+    return settrace && parent && virtual_threads;
 }
 
 void kpti_greenlets_watch_slow(kpti_thread *thread)
@@ -176,8 +178,8 @@ void kpti_greenlets_watch_slow(kpti_thread *thread)
     ours = find_module() ? PyCFunction_New(&switch_method, NULL) : NULL;
     before = ours ? PyObject_CallOneArg(settrace, ours) : NULL;
     if (before) {
-        thread->switches_told = 1;
-        thread->told_before = before == Py_None ? NULL : Py_NewRef(before);
+        thread->greenlet_hook_installed = 1;
+        thread->previous_trace_function = before == Py_None ? NULL : Py_NewRef(before);
     }
     Py_XDECREF(before);
     Py_XDECREF(ours);
@@ -188,18 +190,18 @@ void kpti_greenlets_watch_slow(kpti_thread *thread)
 void kpti_greenlets_thread_ended(kpti_thread *thread)
 {
     kpti_tracing_lock();
-    while (thread->lanes) {
-        kpti_thread *lane = thread->lanes;
-        thread->lanes = lane->next_lane;
-        lane->carrier = NULL;
-        if (lane->retired) free(lane); /* the others go with their greenlets */
+    while (thread->virtual_threads) {
+        kpti_thread *virtual_thread = thread->virtual_threads;
+        thread->virtual_threads = virtual_thread->next_virtual;
+        virtual_thread->os_thread = NULL;
+        if (virtual_thread->retired) free(virtual_thread); /* the others go with their greenlets */
     }
     kpti_tracing_unlock();
 }
 
 void kpti_greenlets_forget(void)
 {
-    lanes = NULL;
+    virtual_threads = NULL;
     parent = NULL;
     settrace = NULL;
     searched = -1;

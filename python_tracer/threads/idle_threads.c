@@ -23,7 +23,7 @@ static uint64_t threading_facts(PyObject *active, PyObject *ident, char *name, s
     text = thread ? PyObject_GetAttrString(thread, "_name") : NULL;
     id = native && PyLong_Check(native) ? PyLong_AsUnsignedLongLong(native) : 0;
     name[0] = 0;
-    if (text && PyUnicode_Check(text)) kpti_text_copy(text, name, size);
+    if (text && PyUnicode_Check(text)) kpti_py_string_copy(text, name, size);
     Py_XDECREF(text);
     Py_XDECREF(native);
     Py_XDECREF(thread);
@@ -39,11 +39,11 @@ static void record_one(kpti_tracer *tracer, uint64_t os_tid, const char *name, P
     kpti_thread *here = kpti_thread_get();
     kpti_open_stack open;
     if (!here || os_tid == here->os_tid) return;
-    open = kpti_walk_from(frame, tracer->watch_count ? tracer->bit : 0);
+    open = kpti_open_frames_from(frame, tracer->watch_count ? tracer->bit : 0);
     kpti_tracing_lock();
     if (tracer->bit) kpti_stream_add_idle_locked(tracer, os_tid, name, open);
     kpti_tracing_unlock();
-    kpti_walk_free(open);
+    kpti_open_frames_free(open);
 }
 
 /* FRAMES is what sys._current_frames() returned. */
@@ -59,7 +59,7 @@ static void record_all(kpti_tracer *tracer, PyObject *frames, PyObject *active)
     }
 }
 
-void kpti_idle_record(kpti_tracer *tracer)
+void kpti_idle_threads_record(kpti_tracer *tracer)
 {
     PyObject *type;
     PyObject *value;

@@ -8,6 +8,6 @@ struct kpti_tracer;
 
 /* Records the open calls of all other threads. The GIL is held; leaves a pending exception alone. On
  * free-threaded builds nobody may look at another thread's frames, so there it does nothing. */
-void kpti_idle_record(struct kpti_tracer *tracer);
+void kpti_idle_threads_record(struct kpti_tracer *tracer);
 
 #endif

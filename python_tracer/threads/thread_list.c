@@ -44,7 +44,7 @@ void kpti_thread_list_remove(kpti_thread *thread)
             continue;
         }
         kpti_stream_seal_locked(stream);
-        kpti_room_leave_locked(stream);
+        kpti_budget_thread_ended_locked(stream);
     }
     kpti_tracing_unlock();
 }

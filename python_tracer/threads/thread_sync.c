@@ -36,7 +36,7 @@ static void relink_locked(kpti_thread *thread)
     thread->streams = NULL;
     while (*link) {
         kpti_stream *stream = *link;
-        if (!stream->tracer && thread->outside == 1) { /* sync itself */
+        if (!stream->tracer && thread->suspended == 1) { /* sync itself */
             *link = stream->owned_next;
             free(stream);
             continue;
@@ -132,14 +132,14 @@ static void sync_thread(kpti_thread *thread, int entering)
     kpti_open_stack open;
     int count;
     int idle;
-    (void)kpti_thread_step_out(thread);
+    (void)kpti_callback_suspend(thread);
     for (;;) {
         uint32_t before = kpti_tracers_changes();
-        open = kpti_walk_own(thread, entering, asking_tracers(thread));
+        open = kpti_open_frames_own(thread, entering, asking_tracers(thread));
         kpti_tracing_lock();
         if (before == kpti_tracers_changes()) break;
         kpti_tracing_unlock(); /* the walk has not asked all those that record now */
-        kpti_walk_free(open);
+        kpti_open_frames_free(open);
     }
     thread->epoch = atomic_load(&kpti_tracing_epoch);
     kpti_thread_forget(thread);
@@ -151,13 +151,13 @@ static void sync_thread(kpti_thread *thread, int entering)
     thread->callers = callers_of(thread);
     idle = kpti_tracers_are_idle_locked(0);
     kpti_tracing_unlock();
-    kpti_walk_free(open);
+    kpti_open_frames_free(open);
     for (int i = 0; i < count; i++) {
         attached[i].stream->host_value = attached[i].attach(attached[i].ctx, thread->os_tid);
         kpti_host_call_end(attached[i].call);
     }
     if (idle) kpti_remove_hooks_if_idle(0);
-    kpti_thread_step_in(thread, entering);
+    kpti_callback_resume(thread, entering);
 }
 
 void kpti_sync(kpti_thread *thread, int entering)
@@ -169,7 +169,7 @@ void kpti_sync(kpti_thread *thread, int entering)
     }
     kpti_thread_forget_dead(thread);
     /* The code of a module dies when the module has been imported: greenlet may be there now. */
-    (void)kpti_thread_step_out(thread);
+    (void)kpti_callback_suspend(thread);
     kpti_greenlets_watch(thread);
-    kpti_thread_step_in(thread, entering);
+    kpti_callback_resume(thread, entering);
 }

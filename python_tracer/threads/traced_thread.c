@@ -114,14 +114,14 @@ kpti_code_entry *kpti_thread_code_slow(kpti_thread *thread, PyCodeObject *code)
     uint32_t id;
     uint32_t mark;
     int kept;
-    int entering = kpti_thread_step_out(thread); /* naming runs Python's allocator */
+    int entering = kpti_callback_suspend(thread); /* naming runs Python's allocator */
     id = kpti_name_code(code);
     mark = kpti_name_mark(code);
     kept = kpti_name_is_kept(code);
     (void)kpti_function_describe(NULL, id, &view);
     kpti_greenlets_watch(thread);
     if (kpti_tracers_needs_module()) kpti_name_module(PyEval_GetGlobals(), module, sizeof module);
-    kpti_thread_step_in(thread, entering);
+    kpti_callback_resume(thread, entering);
     entry->code = kept ? code : NULL; /* nobody would hear of its death */
     entry->word = id << KPTI_KIND_BITS;
     entry->mask = kpti_tracers_mask(id, view.file, kpt_str_of(module), mark,

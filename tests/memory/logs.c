@@ -67,7 +67,7 @@ int log_note(uint64_t now, uint64_t address, uint64_t size, uint32_t kind, uint3
 static __thread uint32_t stack_now;
 
 /* There is no Python here. */
-uint32_t kpti_gather_pinned(uint32_t depth, int no_objects)
+uint32_t kpti_capture_pinned(uint32_t depth, int no_objects)
 {
     (void)depth;
     (void)no_objects;
