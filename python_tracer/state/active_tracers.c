@@ -8,11 +8,11 @@
 
 static kpti_tracer *recording[KPTI_MAX_TRACERS]; /* by bit */
 static _Atomic uint32_t changes;
-static int starting; /* tracers that are about to be added */
+static int starting; /* tracers about to be added */
 
 _Atomic int kpti_greenlets_wanted;
 
-/* Whether anybody wants to know of tasks, and so of greenlets. */
+/* Updates kpti_greenlets_wanted: set if an active tracer records tasks. */
 static void note_wishes_locked(void)
 {
     int wanted = 0;
@@ -68,13 +68,13 @@ uint32_t kpti_tracers_changes(void)
     return atomic_load(&changes);
 }
 
-/* Whether the quick way can't record what a tracer wants: it counts no levels, and reads one clock. */
+/* Whether a tracer needs the general path: the fast path counts no call depth and reads only one clock. */
 static int goes_general(const kpti_tracer *tracer)
 {
     return tracer->args.max_depth || kpti_tracer_has_clock(tracer);
 }
 
-/* Whether a tracer goes the quick way. */
+/* Whether the fast path can record everything that TRACER records. */
 static int is_plain(const kpti_tracer *tracer)
 {
     const uint32_t choosy = KPT_TRACE_NO_C_CALLS | KPT_TRACE_ALL_CALLABLES;

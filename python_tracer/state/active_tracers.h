@@ -1,4 +1,5 @@
-/* active_tracers.h: the tracers that record, each with a bit in masks, and who of them records what. */
+/* active_tracers.h: the active tracers (those that record now), each with one bit in masks, and the mask of
+ * tracers that record a given function. */
 #ifndef KPTI_PYTHON_TRACER_STATE_ACTIVE_TRACERS_H
 #define KPTI_PYTHON_TRACER_STATE_ACTIVE_TRACERS_H
 
@@ -6,36 +7,38 @@
 
 struct kpti_tracer;
 
-/* Whether a tracer that records wants to know of tasks, which greenlets are a kind of. */
+/* Not 0 if an active tracer records tasks. A greenlet counts as a kind of task. */
 extern _Atomic int kpti_greenlets_wanted __attribute__((visibility("hidden")));
 
-/* Tracers that record at once. */
+/* The maximum number of active tracers. */
 enum { KPTI_MAX_TRACERS = 29 };
 
-/* "_locked": the tracing lock is held; else it is taken. */
+/* The caller of a "_locked" function holds the tracing lock; the other functions acquire it. */
 
-/* Gives TRACER a bit; 0: there is none left. */
+/* Assigns a bit to TRACER. Returns 0 if no bit is free. */
 int kpti_tracers_add_locked(struct kpti_tracer *tracer);
-/* Takes it away; the bit is the tracer's until nobody uses it any more. */
+/* Removes TRACER. The tracer keeps its bit until no thread uses the bit any more. */
 void kpti_tracers_remove_locked(struct kpti_tracer *tracer);
-/* The tracer whose bit is number I; NULL: none. */
+/* Returns the tracer with bit number I, or NULL. */
 struct kpti_tracer *kpti_tracers_at_locked(int i);
-/* COUNT more tracers (or fewer) are about to be added. */
+/* Adds COUNT, which may be negative, to the number of tracers about to be added. */
 void kpti_tracers_add_starting_locked(int count);
-/* Whether no tracer records, and no more than OWN are about to: those that the caller answers for. */
+/* Whether no tracer records and at most OWN tracers are about to be added. OWN counts the caller's tracers. */
 int kpti_tracers_are_idle_locked(int own);
-/* In the child of a fork: no thread is starting one. */
+/* Runs in the child of a fork, where no thread is starting a tracer. */
 void kpti_tracers_forked_locked(void);
-/* How often one was added. */
+/* Returns how often a tracer was added. */
 uint32_t kpti_tracers_changes(void);
 
-/* All tracers, if each records all code and all C calls there are, and nothing else; otherwise 0. */
+/* Returns the mask of all active tracers if each of them records all code and all C calls and nothing else;
+ * otherwise 0. */
 uint32_t kpti_tracers_every_locked(void);
-/* Which of them record this function, of this file and module, whether one watches the code that has this
- * mark, and whether one wants to know the tasks of a function that IS_COROUTINE: a mask. */
+/* Returns the mask of tracers that record FUNCTION of this file and module. KPTI_MASK_WATCHED is set if a
+ * tracer watches the code with MARK. KPTI_MASK_TASKS is set if IS_COROUTINE and a tracer in the mask
+ * records tasks. KPTI_MASK_GENERAL is set if a tracer needs the general path. */
 uint32_t kpti_tracers_mask(uint32_t function, kpt_str file, kpt_str module, uint32_t mark,
                            int is_coroutine);
-/* Whether any of them filters by module, so that it is worth finding out. */
+/* Whether any active tracer filters by module; otherwise the caller need not determine the module. */
 int kpti_tracers_needs_module(void);
 
 #endif

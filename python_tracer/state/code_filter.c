@@ -12,7 +12,7 @@ kpt_status kpti_filters_copy(const kpti_env *env, const kpt_tracer_args *args, k
     if (!args->filter_count) return KPT_OK;
     for (uint32_t i = 0; i < args->filter_count; i++) {
         kpt_filter f;
-        memcpy(&f, theirs + (size_t)i * args->filter_stride, sizeof f); /* V1 is all there is */
+        memcpy(&f, theirs + (size_t)i * args->filter_stride, sizeof f); /* V1 is the only version */
         bytes += f.pattern.size + 1;
     }
     out->items = kpti_alloc(env, bytes);
@@ -25,7 +25,7 @@ kpt_status kpti_filters_copy(const kpti_env *env, const kpt_tracer_args *args, k
         memcpy(f, theirs + (size_t)i * args->filter_stride, sizeof *f);
         memcpy(text, f->pattern.data, f->pattern.size);
         f->pattern.data = text;
-        text += f->pattern.size + 1; /* the allocator's zero ends it */
+        text += f->pattern.size + 1; /* the allocator zeroes memory, so the pattern ends in NUL */
         out->any_include |= f->action == KPT_FILTER_INCLUDE;
         out->any_module |= f->match == KPT_MATCH_MODULE;
     }
@@ -43,7 +43,7 @@ static int is_prefix(kpt_str prefix, kpt_str of)
     return prefix.size <= of.size && memcmp(prefix.data, of.data, prefix.size) == 0;
 }
 
-/* "json" means the module json and all below it, but not jsonschema. */
+/* "json" matches the module json and its submodules, but not jsonschema. */
 static int is_module(kpt_str pattern, kpt_str module)
 {
     return is_prefix(pattern, module) &&

@@ -5,7 +5,7 @@
 #include "python_tracer/state/tracing_lock.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static const void *last[KPTI_DEAD_CODES]; /* by the epoch's low half, before it was added */
+static const void *last[KPTI_DEAD_CODES]; /* index: the epoch's low half before the increment */
 
 void kpti_dead_code_lock(void)
 {
@@ -22,7 +22,7 @@ void kpti_dead_code_add(const void *address)
     kpti_dead_code_lock();
     last[(uint32_t)atomic_load_explicit(&kpti_tracing_epoch, memory_order_relaxed) %
          KPTI_DEAD_CODES] = address;
-    /* Past UINT32_MAX this carries into the upper half, and every thread synchronizes once. */
+    /* Past UINT32_MAX the increment carries into the upper half, and every thread synchronizes once. */
     atomic_fetch_add(&kpti_tracing_epoch, 1);
     kpti_dead_code_unlock();
 }

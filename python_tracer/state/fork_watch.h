@@ -8,10 +8,11 @@ typedef struct kpti_fork_handlers {
     void (*in_child)(void);
 } kpti_fork_handlers;
 
-/* Called when the backend is opened, before anything else. HANDLERS stay. */
+/* Sets the handlers. Called when the backend is opened, before any other function. HANDLERS must stay
+ * valid. */
 void kpti_fork_use(const kpti_fork_handlers *handlers);
 
-/* Registers the handlers; once a process, however often it is called. */
+/* Registers the handlers once per process. Later calls do nothing. */
 void kpti_fork_watch(void);
 
 #endif

@@ -8,8 +8,7 @@
 
 struct kpti_host_call {
     const struct kpti_tracer *tracer;
-    const kpti_thread
-        *thread; /* never a greenlet's virtual thread: a call may go on in another greenlet */
+    const kpti_thread *thread; /* an OS thread: a call may continue in another greenlet */
     kpti_host_call *next;
 };
 
@@ -64,7 +63,7 @@ void kpti_host_calls_wait(const struct kpti_tracer *tracer)
     }
 }
 
-/* Removes the calls of THREAD, or, with KEEP, of all others. */
+/* Removes the calls of THREAD, or of all other threads if KEEP is set. */
 static void drop_locked(const kpti_thread *thread, int keep)
 {
     kpti_host_call **link = &calls;

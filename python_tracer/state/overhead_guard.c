@@ -3,8 +3,9 @@
 #include "core/base/host_array.h"
 #include "core/callstacks/function_table.h"
 
-/* Different functions in a chunk that are looked at; more than that are not the problem. Nor is one with
- * fewer short calls in it than FEWEST, whatever the others cost. */
+/* MOST_SHORT: the number of different functions counted per chunk; if a chunk has more, they are not the
+ * problem. FEWEST: a function with fewer short calls in a chunk is never switched off, whatever others
+ * cost. */
 enum { MOST_SHORT = 256, FEWEST = 64 };
 
 typedef struct short_calls {
@@ -32,7 +33,7 @@ static void add_short(short_calls *table, uint32_t function)
     }
 }
 
-/* Whether FUNCTION is left by the event at I, or by the one after where that is its caller's line. */
+/* Whether the event at I is the exit of FUNCTION. A CALLER event at I (the line of the call) is skipped. */
 static int is_left(const kpti_chunk *chunk, uint32_t i, uint32_t function)
 {
     if (i < chunk->count && kpti_event_kind(chunk->events[i]) == KPTI_EVENT_CALLER) i++;
@@ -40,7 +41,7 @@ static int is_left(const kpti_chunk *chunk, uint32_t i, uint32_t function)
            kpti_event_number(chunk->events[i]) == function;
 }
 
-/* Counts the chunk's calls, and in TABLE those that are short. */
+/* Counts the chunk's calls in GUARD and its short calls in TABLE. */
 static void count_calls(kpti_guard *guard, const kpti_chunk *chunk, short_calls *table)
 {
     for (uint32_t i = 0; i < chunk->count; i++) {

@@ -1,10 +1,11 @@
-/* overhead_guard.h: the overhead guard of a tracer that asks for one: Python functions whose calls are so many
- * and so short that recording them would cost more of the program's time than allowed are switched off
- * as it runs, and reported with their calls until then.
+/* overhead_guard.h: the overhead guard of a tracer with args.overhead_permille. It switches off Python
+ * functions with so many and so short calls that recording them would cost more of the program's time than
+ * allowed. It reports each of them with the number of calls until then.
  *
- * It looks at each chunk as it is sealed: what its events cost, against the time that it spans. Where
- * that is too much, the functions with the most short calls go until it is not. A call is short if
- * nothing was recorded inside it. "_locked": the tracing lock is held. */
+ * The guard checks each chunk when it is sealed. It compares the cost of the chunk's events with the time
+ * that the chunk spans. If the cost is too high, it switches off the functions with the most short calls
+ * until the rest is within the limit. A call is short if no event was recorded inside it. "_locked": the
+ * caller holds the tracing lock. */
 #ifndef KPTI_PYTHON_TRACER_STATE_OVERHEAD_GUARD_H
 #define KPTI_PYTHON_TRACER_STATE_OVERHEAD_GUARD_H
 
@@ -12,7 +13,7 @@
 #include "core/recording/recording.h"
 
 typedef struct kpti_guarded {
-    uint64_t calls; /* seen in sealed chunks */
+    uint64_t calls; /* counted in sealed chunks */
     int off;
 } kpti_guarded;
 
@@ -22,15 +23,16 @@ typedef struct kpti_guard {
     uint32_t off_count;
 } kpti_guard;
 
-/* What an event costs the program, hook included: a little more than is measured, to be on the safe
- * side. */
+/* The cost of one event for the program, including the hook; a little more than measured, to be safe. */
 enum { KPTI_EVENT_COST_NS = 45 };
 
-/* Looks at a sealed chunk that took SPAN_NS. 1 if functions were switched off: caches must go. */
+/* Checks a sealed chunk that spans SPAN_NS. Returns 1 if it switched off functions; the caller must then
+ * invalidate the caches. */
 int kpti_guard_check_locked(const kpti_env *env, kpti_guard *guard, uint32_t permille,
                             const kpti_chunk *chunk, uint64_t span_ns);
 int kpti_guard_allows_locked(const kpti_guard *guard, uint32_t function);
-/* Tells the host's log what was switched off. No lock is held; nobody records. */
+/* Writes the functions that were switched off to the host's log. The caller holds no lock, and no thread
+ * records. */
 void kpti_guard_report(const kpti_env *env, const kpti_guard *guard);
 void kpti_guard_free(const kpti_env *env, kpti_guard *guard);
 

@@ -7,9 +7,10 @@
 #include "python_tracer/state/thread_state.h"
 #include "python_tracer/state/tracing_lock.h"
 
-/* Whether a thread has been in the middle of an append to one of the tracer's streams all the time since
- * ROUND began: it may not have seen yet what was changed before. Once out, it will at its next append; all
- * of them at once are hardly ever out where many work. */
+/* Whether a thread has been inside an append to one of the tracer's streams ever since ROUND began. Such a
+ * thread may not have seen an earlier change yet. A thread that has left its callback sees the change at
+ * its next append. Each thread is checked off by itself, since with many busy threads there is hardly a
+ * moment at which all of them are outside. */
 static int any_busy(kpti_tracer *tracer, uint32_t round)
 {
     int busy = 0;
@@ -26,8 +27,8 @@ static int any_busy(kpti_tracer *tracer, uint32_t round)
     return busy;
 }
 
-/* A callback takes nanoseconds, unless its thread was switched off in the middle. If we hold the GIL,
- * that thread may be waiting for it. */
+/* A callback takes nanoseconds, unless its thread is preempted inside it. That thread may be waiting for
+ * the GIL, so a caller that holds the GIL releases it between checks. */
 void kpti_wait_for_callbacks(kpti_tracer *tracer)
 {
     enum { SPINS = 100 };

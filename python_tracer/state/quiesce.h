@@ -1,10 +1,10 @@
-/* quiesce.h: waits for callbacks that run on other threads. */
+/* quiesce.h: waits for callbacks on other threads. */
 #ifndef KPTI_PYTHON_TRACER_STATE_QUIESCE_H
 #define KPTI_PYTHON_TRACER_STATE_QUIESCE_H
 
 #include "python_tracer/state/tracer_state.h"
 
-/* Waits until no thread is in the middle of an append to TRACER's streams. No lock is held. */
+/* Waits until every other thread has been outside an append to TRACER's streams. The caller holds no lock. */
 void kpti_wait_for_callbacks(kpti_tracer *tracer);
 
 #endif

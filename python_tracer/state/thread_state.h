@@ -1,5 +1,5 @@
-/* thread_state.h: the fields of a traced thread (traced_thread.h), the pointer by which a thread finds its own,
- * and whether it is inside a callback. */
+/* thread_state.h: the fields of a traced thread (traced_thread.h), the pointer from a thread to its own
+ * fields, and the flag that it is inside a callback. */
 #ifndef KPTI_PYTHON_TRACER_STATE_THREAD_STATE_H
 #define KPTI_PYTHON_TRACER_STATE_THREAD_STATE_H
 
@@ -16,50 +16,49 @@ typedef struct kpti_code_entry {
 
 typedef struct kpti_c_entry {
     const PyMethodDef *method;
-    PyTypeObject *type; /* of self; of the function itself where it has none */
-    uintptr_t names;    /* both names' addresses, added: a reused definition is noticed */
+    PyTypeObject *type; /* of self; of the function itself if it has no self */
+    uintptr_t names;    /* sum of both names' addresses; detects a reused definition */
     uint32_t word;
-    uint32_t version; /* the type's: no two have the same, also where one is at another's address */
-} kpti_c_entry;       /* 32 bytes: found with a shift */
+    uint32_t version; /* the type's; unique, also if a new type has the address of an old one */
+} kpti_c_entry;       /* 32 bytes: indexed with a shift */
 
-/* A place where a generator goes on, or a call is made. */
+/* The line of an instruction where a generator resumes or a call is made. */
 typedef struct kpti_line_entry {
     const PyCodeObject *code;
     uint32_t offset; /* of the instruction, in bytes */
-    uint32_t line;   /* 0: unknown, or where a generator begins */
+    uint32_t line;   /* 0: unknown, or the start of a generator */
 } kpti_line_entry;
 
-/* Above the tracers' bits: a watched function; one that the quick way must not record; one that may be a
- * task's, and somebody wants to know of tasks. */
+/* Bits above the tracers' bits: a watched function; a function that the fast path must not record; a
+ * function that may run as a task while a tracer records tasks. */
 #define KPTI_MASK_WATCHED (UINT32_C(1) << 31)
 #define KPTI_MASK_GENERAL (UINT32_C(1) << 30)
 #define KPTI_MASK_TASKS   (UINT32_C(1) << 29)
 
 typedef struct kpti_thread {
     _Atomic uint32_t busy; /* inside a callback */
-    uint64_t epoch;        /* of the session, when the caches were last put right */
-    int entering;          /* an enter is being recorded: its frame is on top already */
-    uint32_t suspended;    /* callbacks that are suspended, and will resume */
-    uint32_t calls;        /* the tracers that want to know what code calls */
-    uint32_t others;       /* of those, the ones that want to know of all callables */
-    uint32_t callers;      /* the tracers that want to know the lines that calls are made from */
-    uint32_t every;        /* the tracers, if they record every C call there is; else 0 */
-    uint64_t
-        loop_version; /* of the thread state's dict, where asyncio has its loop; 0: loop is unknown */
-    PyObject *loop;   /* the loop that ran at that version, borrowed; NULL: none did */
-    kpti_stream *streams; /* of tracers that record, or did until just now */
-    kpti_stream *owned;   /* all of this thread's, under the tracing lock */
+    uint64_t epoch;        /* the tracing epoch for which the caches are valid */
+    int entering;          /* an enter is being recorded; its frame is already on top */
+    uint32_t suspended;    /* number of callbacks that are suspended and will resume */
+    uint32_t calls;        /* mask of tracers that record calls made by code */
+    uint32_t others;       /* those of them that record all callables */
+    uint32_t callers;      /* mask of tracers that record the lines that calls are made from */
+    uint32_t every;        /* mask of all tracers if they record every C call; else 0 */
+    uint64_t loop_version; /* of the thread state's dict (asyncio's loop); 0: loop is unknown */
+    PyObject *loop;        /* the loop that ran at that version, borrowed; NULL: none ran */
+    kpti_stream *streams;  /* of tracers that record, or recorded until just now */
+    kpti_stream *owned;    /* all streams of this thread, under the tracing lock */
     uint64_t os_tid;
-    struct kpti_thread *next; /* in the session's list, under its lock */
+    struct kpti_thread *next; /* in the thread list, under the tracing lock */
     char name[64];
-    int named; /* name has been asked for */
-    /* Greenlets, see greenlets.h: of a virtual thread its OS thread, of a real thread its virtual threads. */
+    int named; /* the name has been read */
+    /* Greenlets, see greenlets.h. A virtual thread has an OS thread; an OS thread has virtual threads. */
     struct kpti_thread *os_thread;
     struct kpti_thread *virtual_threads;
     struct kpti_thread *next_virtual;
-    int retired;                       /* of a virtual thread: its greenlet is gone */
-    int greenlet_hook_installed;       /* our trace function is there */
-    PyObject *previous_trace_function; /* the one that was there before; owned */
+    int retired;                       /* virtual thread only: its greenlet is gone */
+    int greenlet_hook_installed;       /* our trace function is installed */
+    PyObject *previous_trace_function; /* the trace function before ours; owned */
     kpti_code_entry codes[KPTI_CODE_CACHE];
     kpti_c_entry functions[KPTI_C_CACHE];
     kpti_line_entry lines[KPTI_LINE_CACHE];
@@ -68,15 +67,16 @@ typedef struct kpti_thread {
 
 extern __thread kpti_thread *kpti_thread_self __attribute__((tls_model("initial-exec")));
 
-/* The real thread of a greenlet's virtual thread; else THREAD itself. */
+/* Returns the OS thread of a greenlet's virtual thread; otherwise THREAD itself. */
 static inline const kpti_thread *kpti_thread_real(const kpti_thread *thread)
 {
     return thread && thread->os_thread ? thread->os_thread : thread;
 }
 
-/* Python, or the host, is about to run in the middle of a callback: whoever waits for this thread must not
- * wait for that. Meanwhile tracers may stop and go, and callbacks may run inside of this one: streams
- * stay in memory, but may have ended. Returns what step_in wants to have back. */
+/* Suspends a callback because Python or the host is about to run in the middle of it. A thread that waits
+ * for this thread must not wait for that. Meanwhile tracers may stop and be destroyed, and callbacks may
+ * run inside this one. Streams stay in memory, but may have ended. Returns the argument for
+ * kpti_callback_resume. */
 static inline int kpti_callback_suspend(kpti_thread *thread)
 {
     thread->suspended++;

@@ -2,7 +2,7 @@
 
 #include <pthread.h>
 
-_Atomic uint64_t kpti_tracing_epoch = KPTI_TRACERS_STEP; /* no new thread's */
+_Atomic uint64_t kpti_tracing_epoch = KPTI_TRACERS_STEP; /* differs from a new thread's */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
