@@ -9,13 +9,13 @@ void kpti_budget_free_locked(kpti_tracer *tracer, kpti_chunk *chunk)
     kpti_chunk_pool_put_locked(tracer->env, chunk);
 }
 
-/* Lets go of the chunk that LINK, of the stream, leads to; it is not the one that is written. */
+/* Drops the stream's chunk that LINK points to. It is not the chunk being written. */
 static void drop_locked(kpti_stream *stream, kpti_chunk **link)
 {
     kpti_chunk *chunk = *link;
     const uint32_t own = kpti_chunk_own_events(chunk);
     *link = chunk->next;
-    if (stream->given == chunk) { /* the sink has it */
+    if (stream->given == chunk) { /* the sink has received it */
         stream->given = NULL;
         stream->tracer->given.events += own;
     } else {
@@ -35,7 +35,7 @@ int kpti_budget_needs_open_stack(const kpti_tracer *tracer)
     return kpti_budget_is_ring(tracer) || tracer->chunk_sink.sealed;
 }
 
-/* The smallest of the tracer's bounds, in bytes; 0: there is none. */
+/* Returns the smallest of the tracer's limits in bytes, or 0 if it has none. */
 static uint64_t most_bytes(const kpti_tracer *tracer)
 {
     uint64_t most = tracer->args.max_bytes;
@@ -55,7 +55,8 @@ void kpti_budget_thread_ended_locked(kpti_stream *stream)
     tracer->left_end = &stream->left_next;
 }
 
-/* Whether a thread that has ended left a chunk that may go, whose last event was before TICKS. */
+/* Whether the first ended thread on the list left a chunk that may be dropped and whose last event was
+ * before TICKS. */
 static int has_left_locked(const kpti_tracer *tracer, uint64_t ticks)
 {
     const kpti_stream *left = tracer->left;
@@ -64,7 +65,7 @@ static int has_left_locked(const kpti_tracer *tracer, uint64_t ticks)
            (second ? second->begun : left->left_ticks) < ticks;
 }
 
-/* The thread that ended first loses the oldest that it left. */
+/* Drops the oldest chunk of the thread that ended first. */
 static void drop_left_locked(kpti_tracer *tracer)
 {
     kpti_stream *stream = tracer->left;
@@ -74,7 +75,7 @@ static void drop_left_locked(kpti_tracer *tracer)
     tracer->left = stream->left_next;
 }
 
-/* Lets go of what is too old at NOW for a ring by time. */
+/* Drops the chunks that are too old at NOW for a ring by time. */
 static void drop_old_locked(kpti_stream *stream, kpti_chunk **link, uint64_t now)
 {
     kpti_tracer *tracer = stream->tracer;
@@ -84,8 +85,8 @@ static void drop_old_locked(kpti_stream *stream, kpti_chunk **link, uint64_t now
         drop_left_locked(tracer);
 }
 
-/* Lets go of what is oldest, of the stream's own and of what ended threads left, until no more than MOST bytes
- * are held, or there is no more. */
+/* Drops the oldest chunks, of this stream and of ended threads, until at most MOST bytes are held or no
+ * chunk is left to drop. */
 static void drop_until_locked(kpti_stream *stream, kpti_chunk **link, uint64_t most)
 {
     kpti_tracer *tracer = stream->tracer;
@@ -96,14 +97,15 @@ static void drop_until_locked(kpti_stream *stream, kpti_chunk **link, uint64_t m
         else if (second)
             drop_locked(stream, link);
         else
-            return; /* each thread may hold two chunks, however small the ring */
+            return; /* each thread may hold two chunks, however small the ring is */
     }
 }
 
 int kpti_budget_reserve_locked(kpti_stream *stream, size_t bytes, uint64_t now)
 {
     kpti_tracer *tracer = stream->tracer;
-    /* What is being read stays, and as much may come meanwhile, which goes like the rest. */
+    /* The chunks that a snapshot reads stay. Meanwhile the ring may grow by its size again; those new
+     * chunks are dropped like others. */
     kpti_chunk **link = tracer->readers ? &stream->later : &stream->first;
     const uint64_t most = most_bytes(tracer);
     const uint64_t read = tracer->readers ? most : 0;

@@ -1,5 +1,5 @@
-/* chunk_budget.h: room for chunks: what a tracer may hold, and what a ring lets go of. "_locked": the session's
- * lock is held. */
+/* chunk_budget.h: the chunk budget: how many bytes of chunks a tracer may hold, and which chunks a ring
+ * drops. "_locked": the caller holds the tracing lock. */
 #ifndef KPTI_PYTHON_TRACER_CHUNKS_CHUNK_BUDGET_H
 #define KPTI_PYTHON_TRACER_CHUNKS_CHUNK_BUDGET_H
 
@@ -8,17 +8,18 @@
 
 void kpti_budget_free_locked(kpti_tracer *tracer, kpti_chunk *chunk);
 
-/* Whether old chunks may go, so that each must begin with the calls that are open. */
+/* Whether old chunks may be dropped. Each chunk must then begin with the open calls. */
 int kpti_budget_is_ring(const kpti_tracer *tracer);
 
-/* Whether each must do so for another reason too: somebody else reads it by itself. */
+/* Whether each chunk must begin with the open calls: in a ring, or if a sink reads each chunk by itself. */
 int kpti_budget_needs_open_stack(const kpti_tracer *tracer);
 
-/* Whether a chunk of BYTES may be added; a ring makes room at the expense of the stream itself, and of threads that
- * have ended. While a snapshot reads, a ring may become twice as large. */
+/* Returns 1 if a chunk of BYTES may be added. A ring drops older chunks of this stream and of ended threads
+ * to stay within the budget. While a snapshot reads, a ring may grow to twice its size. */
 int kpti_budget_reserve_locked(kpti_stream *stream, size_t bytes, uint64_t now);
 
-/* The stream's thread has ended: what is there of it may go when it is the oldest. */
+/* Records that the stream's thread has ended. A ring may then drop the stream's chunks when they are the
+ * oldest. */
 void kpti_budget_thread_ended_locked(kpti_stream *stream);
 
 #endif

@@ -6,8 +6,8 @@
 #include "python_tracer/state/tracer_state.h"
 #include "python_tracer/state/tracing_lock.h"
 
-/* Trips the streams whose last chunk is among those that will be read, and not complete; 1 if there
- * are any. What an owner begins from now on it begins apart, so this comes to an end. */
+/* Trips the streams whose last chunk will be read and is not complete. Returns 1 if there are any. An owner
+ * puts chunks that it begins from now on into a separate list, so the loop in kpti_chunks_freeze ends. */
 static int trip_unsealed_locked(kpti_tracer *tracer)
 {
     int any = 0;
@@ -19,8 +19,8 @@ static int trip_unsealed_locked(kpti_tracer *tracer)
     return any;
 }
 
-/* Completes those whose owner was out with the limit moved. One that was about to open its limit
- * when it was tripped has opened it again: that is for the next round. */
+/* Seals the chunks of tripped streams whose owner was outside its callback. An owner that was about to open
+ * its limit when the stream was tripped has opened the limit again; the next round handles that stream. */
 static void seal_tripped_locked(kpti_tracer *tracer)
 {
     for (kpti_stream *s = tracer->streams; s; s = s->sibling)
@@ -31,7 +31,7 @@ static void seal_tripped_locked(kpti_tracer *tracer)
 void kpti_chunks_freeze(kpti_tracer *tracer)
 {
     kpti_tracing_lock();
-    tracer->readers++; /* from here on no chunk goes, and new ones are begun apart */
+    tracer->readers++; /* from here on no chunk is dropped, and new chunks go to a separate list */
     while (trip_unsealed_locked(tracer)) {
         kpti_tracing_unlock();
         kpti_wait_for_callbacks(tracer);

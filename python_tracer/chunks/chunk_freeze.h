@@ -1,11 +1,13 @@
-/* chunk_freeze.h: a tracer's chunks, held still while they are read, also while it records. In between
- * no chunk goes or grows; what threads begin meanwhile is joined to the rest afterwards. */
+/* chunk_freeze.h: freezes a tracer's chunks while a snapshot reads them, also while the tracer records.
+ * Between freeze and thaw no chunk is dropped or grows. Chunks that threads begin meanwhile are joined to
+ * the others at the thaw. */
 #ifndef KPTI_PYTHON_TRACER_CHUNKS_CHUNK_FREEZE_H
 #define KPTI_PYTHON_TRACER_CHUNKS_CHUNK_FREEZE_H
 
 struct kpti_tracer;
 
-/* What is written up to now is complete, and stays as it is until the end. No lock is held. */
+/* Seals all events written so far; their chunks do not change until kpti_chunks_thaw. The caller holds no
+ * lock. */
 void kpti_chunks_freeze(struct kpti_tracer *tracer);
 void kpti_chunks_thaw(struct kpti_tracer *tracer);
 

@@ -1,13 +1,14 @@
-/* chunk_pool.h: the memory of chunks. Of those that are let go a few are kept for the next: a fresh page costs
- * the program a fault at its first touch, which is more than recording the calls that fit on it. What a
- * host's own allocator gave goes back to it. "_locked": the tracing lock is held. */
+/* chunk_pool.h: allocates and frees chunks, and keeps some freed chunks for reuse. A fresh page costs the
+ * program a page fault at its first touch, which is more than recording the calls that fit on it. Chunks
+ * from a host's own allocator are always freed with that allocator. "_locked": the caller holds the tracing
+ * lock. */
 #ifndef KPTI_PYTHON_TRACER_CHUNKS_CHUNK_POOL_H
 #define KPTI_PYTHON_TRACER_CHUNKS_CHUNK_POOL_H
 
 #include "abi/impl/kpti_impl.h"
 #include "core/recording/recording.h"
 
-/* An ordinary chunk has room for this many events, which makes 64 KB; at most 8 MB of them are kept. */
+/* Capacity of an ordinary chunk in events, which makes 64 KB. The pool keeps at most 8 MB of such chunks. */
 enum { KPTI_CHUNK_EVENTS = 8192, KPTI_MOST_KEPT = 128 };
 
 static inline size_t kpti_chunk_bytes(uint32_t capacity)
@@ -15,7 +16,7 @@ static inline size_t kpti_chunk_bytes(uint32_t capacity)
     return sizeof(kpti_chunk) + (size_t)capacity * sizeof(kpti_event);
 }
 
-/* A chunk for CAPACITY events, its head zeroed; NULL: no memory. */
+/* Returns a chunk for CAPACITY events with a zeroed head, or NULL if there is no memory. */
 kpti_chunk *kpti_chunk_pool_get_locked(const kpti_env *env, uint32_t capacity);
 void kpti_chunk_pool_put_locked(const kpti_env *env, kpti_chunk *chunk);
 

@@ -6,8 +6,8 @@
 #include "python_tracer/state/tracer_state.h"
 #include "python_tracer/state/tracing_lock.h"
 
-/* What the sink must know before the stream's chunk SEQUENCE. What it did not take it gets again; so it
- * does, too, if two threads are here at once. */
+/* Sends the tables that the sink needs before the stream's chunk SEQUENCE. A table that the sink refused is
+ * sent again later. A table is also sent twice if two threads are in this function at once. */
 static void send_news(kpti_stream *stream, uint32_t sequence)
 {
     const uint64_t now = kpti_ticks();
@@ -41,7 +41,7 @@ static void send_news(kpti_stream *stream, uint32_t sequence)
     kpti_tracing_unlock();
 }
 
-/* Lets go of the chunk that the sink has taken, unless it is being read; 0 if it is. */
+/* Frees the chunk that the sink has taken. Returns 0 if a snapshot is reading it. */
 static int forget_given_locked(kpti_stream *stream)
 {
     if (stream->tracer->readers) return 0;
@@ -55,7 +55,7 @@ static int forget_given_locked(kpti_stream *stream)
     return 1;
 }
 
-/* The oldest chunk, if it is sealed and not taken yet; else NULL. */
+/* Returns the oldest chunk if it is sealed and the sink has not taken it, else NULL. */
 static kpti_chunk *next_sealed_locked(kpti_stream *stream, uint64_t ticks, uint64_t *last_ticks)
 {
     kpti_chunk *chunk;
@@ -66,7 +66,7 @@ static kpti_chunk *next_sealed_locked(kpti_stream *stream, uint64_t ticks, uint6
     return chunk;
 }
 
-/* Offers the oldest sealed chunk to the sink; 1 if there was one, and it was taken. */
+/* Offers the oldest sealed chunk to the sink. Returns 1 if there was one and the sink took it. */
 static int offer(kpti_stream *stream, uint64_t ticks)
 {
     kpti_tracer *tracer = stream->tracer;
@@ -88,7 +88,7 @@ static int offer(kpti_stream *stream, uint64_t ticks)
     return taken;
 }
 
-/* 1: another was sealed meanwhile, and its owner has left it to us. */
+/* Returns 1 if another chunk was sealed meanwhile; its owner has left the push to this thread. */
 static int end_push(kpti_stream *stream)
 {
     int again;
@@ -108,8 +108,7 @@ void kpti_sink_push(kpti_stream *stream, uint64_t ticks)
     mine = stream->sink_state == KPTI_SINK_IDLE;
     stream->sink_state = mine ? KPTI_SINK_BUSY : KPTI_SINK_BUSY_RETRY;
     kpti_tracing_unlock();
-    for (; mine;
-         ticks = kpti_tracer_ticks(stream->tracer)) { /* else somebody is at it, and looks again */
+    for (; mine; ticks = kpti_tracer_ticks(stream->tracer)) { /* else the pushing thread retries */
         while (offer(stream, ticks))
             continue;
         mine = end_push(stream);

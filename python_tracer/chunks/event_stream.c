@@ -12,10 +12,10 @@
 #include "python_tracer/state/tracer_state.h"
 #include "python_tracer/state/tracing_lock.h"
 
-/* A thread that calls little takes little: its first chunk is small. A host may ask for larger ones. */
+/* The first chunk is small: a thread with few calls needs little memory. A host may ask for larger ones. */
 enum { FIRST_EVENTS = 512, MOST_EVENTS = 1 << 24 };
 
-/* Where no chunk was to be had, one is asked for again after so many dropped events. */
+/* After a failed chunk allocation, the stream tries again after this many dropped events. */
 enum { RETRY_EVERY = 1024 };
 
 static uint64_t monotonic_ns(void)
@@ -55,10 +55,10 @@ void kpti_stream_join_locked(kpti_stream *stream)
     }
 }
 
-/* Links CHUNK as the one that is written. */
+/* Links CHUNK as the chunk being written. */
 static void link_locked(kpti_stream *stream, kpti_chunk *chunk)
 {
-    if (stream->tracer->readers) { /* the list is being read: begin another */
+    if (stream->tracer->readers) { /* a snapshot reads the list: use the separate one */
         kpti_chunk **end = &stream->later;
         while (*end)
             end = &(*end)->next;
@@ -72,7 +72,7 @@ static void link_locked(kpti_stream *stream, kpti_chunk *chunk)
     stream->sealed = 0;
 }
 
-/* Puts the answer behind the open call at INDEX, if the tracer's host gave one; where it ends. */
+/* Writes the answer of the tracer's host, if it gave one, after the open call at INDEX. Returns the end. */
 static kpti_event *put_answer(const kpti_stream *stream, kpti_open_stack open, uint32_t index,
                               uint64_t ticks, kpti_event *at)
 {
@@ -85,7 +85,7 @@ static kpti_event *put_answer(const kpti_stream *stream, kpti_open_stack open, u
     return at;
 }
 
-/* Puts those open calls that the tracer records at the head of a chunk; where it ends. */
+/* Writes the open calls that the tracer records at the start of a chunk. Returns the end. */
 static kpti_event *put_open(const kpti_stream *stream, kpti_open_stack open, uint64_t ticks,
                             kpti_event *at)
 {
@@ -100,7 +100,7 @@ static kpti_event *put_open(const kpti_stream *stream, kpti_open_stack open, uin
     return at;
 }
 
-/* How many events a chunk of the stream should have room for. */
+/* Returns the capacity in events for the stream's next chunk, without the open calls. */
 static uint32_t usual_events(const kpti_stream *stream)
 {
     const uint64_t bytes = stream->tracer->chunk_sink.chunk_bytes;
@@ -110,7 +110,7 @@ static uint32_t usual_events(const kpti_stream *stream)
     return asked < MOST_EVENTS ? (uint32_t)asked : MOST_EVENTS;
 }
 
-/* Begins a chunk that has room for OPEN and more. The limit is the caller's to set. */
+/* Begins a chunk with space for OPEN and for events. The caller sets the limit. */
 static int begin_chunk_locked(kpti_stream *stream, kpti_open_stack open, uint64_t ticks)
 {
     kpti_tracer *tracer = stream->tracer;
@@ -138,8 +138,8 @@ static int begin_chunk_locked(kpti_stream *stream, kpti_open_stack open, uint64_
     return 1;
 }
 
-/* Opens the gate, unless somebody has closed it for good meanwhile: the fence pairs with the one in
- * kpti_stream_close, so one of the two sees the other. */
+/* Opens the limit, unless another thread has ended the stream meanwhile. The fence pairs with the one in
+ * kpti_stream_close, so at least one of the two threads sees the other's store. */
 static void open_limit(kpti_stream *stream)
 {
     kpti_event *end = stream->last->events + stream->last->capacity - KPTI_SLACK;
@@ -151,7 +151,7 @@ static void open_limit(kpti_stream *stream)
 
 kpti_stream *kpti_stream_new_locked(kpti_tracer *tracer, kpti_thread *thread)
 {
-    kpti_stream *stream = calloc(1, sizeof *stream); /* the thread's, so not the host's memory */
+    kpti_stream *stream = calloc(1, sizeof *stream); /* owned by the thread, not by the host */
     if (!stream) return NULL;
     stream->tracer = tracer;
     stream->thread = thread;
@@ -167,7 +167,7 @@ kpti_stream *kpti_stream_new_locked(kpti_tracer *tracer, kpti_thread *thread)
     return stream;
 }
 
-/* The stream of a thread that is known by its OS id only; made if there is none. */
+/* Returns the stream of a thread of which only the OS id is known. Makes the stream if there is none. */
 static kpti_stream *idle_stream_locked(kpti_tracer *tracer, uint64_t os_tid, const char *name)
 {
     kpti_stream *stream;
@@ -187,7 +187,7 @@ static kpti_stream *idle_stream_locked(kpti_tracer *tracer, uint64_t os_tid, con
     return stream;
 }
 
-/* Which calls are open, of those that the tracer records, in a number that is not 0. */
+/* Returns a digest, never 0, of those open calls that the tracer records. */
 static uint64_t digest_open(const kpti_stream *stream, kpti_open_stack open)
 {
     uint64_t digest = UINT64_C(0xcbf29ce484222325);
@@ -203,7 +203,7 @@ void kpti_stream_add_idle_locked(kpti_tracer *tracer, uint64_t os_tid, const cha
     const kpti_run *run = &tracer->runs[tracer->run_count - 1];
     kpti_stream *stream = idle_stream_locked(tracer, os_tid, name);
     if (!stream || !atomic_load_explicit(&stream->ended, memory_order_relaxed))
-        return; /* it records already, and knows better */
+        return; /* the thread already records its own calls */
     stream->run = tracer->run_count - 1;
     stream->sequence = 0;
     if (!begin_chunk_locked(stream, open, run->start_ticks)) return;
@@ -211,8 +211,9 @@ void kpti_stream_add_idle_locked(kpti_tracer *tracer, uint64_t os_tid, const cha
     stream->idle = digest_open(stream, open);
 }
 
-/* Takes away what was recorded for the thread in the present run: it tells itself now. 1: that is with the sink, or
- * being read, and so what the thread tells comes behind it. */
+/* Drops the placeholder chunk of the current run that was recorded on behalf of an idle thread, which now
+ * records for itself. Returns 1 if the placeholder can't be dropped (pushed to the sink or being read) and
+ * still matches OPEN; the thread's own chunks then follow it. */
 static int replace_idle_locked(kpti_stream *stream, kpti_open_stack open)
 {
     const uint64_t idle = stream->idle;
@@ -221,7 +222,7 @@ static int replace_idle_locked(kpti_stream *stream, kpti_open_stack open)
     stream->idle = 0;
     if (!idle || stream->run != stream->tracer->run_count - 1) return 0;
     if (!last || stream->tracer->readers || stream->sink_state || stream->given)
-        return idle == digest_open(stream, open); /* else it went on before the hooks were there */
+        return idle == digest_open(stream, open); /* 0: it ran on before the hooks were set */
     stream->last = NULL;
     for (; *link && *link != last; link = &(*link)->next)
         stream->last = *link;
@@ -247,7 +248,7 @@ void kpti_stream_abandon_locked(kpti_stream *stream)
     stream->thread = NULL;
 }
 
-/* The tracer's options, where the hot path finds them. */
+/* Copies the tracer's options into the stream, where the hot path reads them. */
 static void take_options(kpti_stream *stream)
 {
     const kpti_tracer *tracer = stream->tracer;
@@ -284,7 +285,7 @@ void kpti_stream_close(kpti_stream *stream)
     kpti_stream_trip(stream);
 }
 
-/* Lets the tracer's guard, if it has one, look at the chunk that was sealed just now. */
+/* Runs the tracer's guard, if it has one, on the chunk that was just sealed. */
 static void guard_locked(kpti_stream *stream)
 {
     kpti_tracer *tracer = stream->tracer;
@@ -298,7 +299,8 @@ static void guard_locked(kpti_stream *stream)
     stream->chunk_ns = now_ns;
 }
 
-/* The stream's open calls, and the time: callbacks may have run inside of this one. */
+/* Returns the thread's open calls and updates *TICKS. The callback is suspended meanwhile, so other
+ * callbacks may have run inside it. */
 static kpti_open_stack walk_outside(const kpti_stream *stream, uint64_t *ticks)
 {
     kpti_thread *thread = stream->thread;
@@ -313,7 +315,7 @@ static kpti_open_stack walk_outside(const kpti_stream *stream, uint64_t *ticks)
     return open;
 }
 
-/* A new chunk for a stream whose last one is full or sealed. */
+/* Begins a new chunk for a stream whose last chunk is full or sealed. Returns 1 on success. */
 static int refill(kpti_stream *stream, uint64_t *now)
 {
     kpti_open_stack open = {0};
@@ -336,7 +338,7 @@ static int refill(kpti_stream *stream, uint64_t *now)
     return begun;
 }
 
-/* Whether the guard has just switched off the function whose enter WORD is: it would have no exit. */
+/* Whether WORD is the enter of a function that the guard has just switched off. Its exit would be missing. */
 static int is_switched_off(const kpti_stream *stream, uint32_t word)
 {
     const uint32_t kinds = (1U << KPTI_KIND_BITS) - 1;
@@ -361,7 +363,7 @@ int kpti_stream_append_slow(kpti_stream *stream, uint32_t word, uint64_t *ticks)
         return 0;
     }
     if (is_full && is_switched_off(stream, word)) return 0;
-    if ((uint32_t)(*ticks >> 32) != stream->high) { /* the slack has room for all three words */
+    if ((uint32_t)(*ticks >> 32) != stream->high) { /* the slack has space for all three words */
         stream->high = (uint32_t)(*ticks >> 32);
         kpti_stream_append_plain(stream, kpti_event_make(KPTI_EVENT_EPOCH, 0, *ticks));
         kpti_stream_append_plain(stream, *ticks);
@@ -370,7 +372,8 @@ int kpti_stream_append_slow(kpti_stream *stream, uint32_t word, uint64_t *ticks)
     return 1;
 }
 
-/* Inside a callback: a host whose tracer has not ended can't go before its thread has left, or stepped out. */
+/* Runs inside a callback. The host of a tracer that has not ended can't go away before this thread leaves
+ * or suspends its callback. */
 int kpti_stream_append_hosted(kpti_stream *stream, uint32_t word, uint64_t *now, uint64_t *at)
 {
     int kept;

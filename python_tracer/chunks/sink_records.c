@@ -45,7 +45,7 @@ void kpti_sink_add_thread(kpti_table *table, const kpti_stream *stream)
     kpti_table_add_thread(table, stream->index, &track);
 }
 
-/* Names from *FIRST on, a table for each megabyte; *FIRST is then up to where the sink has them. */
+/* Each table holds about a megabyte of names. */
 kpt_status kpti_sink_send_names(const kpti_tracer *tracer, const kpt_chunk_sink *sink,
                                 uint32_t *first)
 {
