@@ -5,16 +5,16 @@
 #include <stdlib.h>
 
 typedef struct entry {
-    const PyObject *task; /* as an address only */
-    PyObject *ref;        /* a weak reference to it */
-    uint32_t key;         /* the tracer's; 0: the entry is free */
+    const PyObject *task; /* an address only, not a reference */
+    PyObject *ref;        /* a weak reference to the task */
+    uint32_t key;         /* the tracer's key; 0: the entry is free */
     uint32_t number;
 } entry;
 
 enum { FIRST_CAPACITY = 256 };
 
-/* By task and key, in the first free place behind a hash; at most half are taken. Under the GIL, or, where
- * there is none, the mutex. */
+/* Open addressing by task and key: an entry is in the first free slot from its hash on; at most half of the
+ * slots are used. Guarded by the GIL, or by the mutex where there is no GIL. */
 static struct {
     entry *entries;
     size_t capacity; /* 0, or a power of two */
@@ -22,7 +22,7 @@ static struct {
 } table;
 static kpti_python_mutex mutex;
 
-/* Whether REF still refers to OBJECT. Nothing is taken out of it: whoever runs is alive. */
+/* Whether REF still refers to OBJECT. The function acquires no reference: a running task is alive. */
 static int refers_to(PyObject *ref, const PyObject *object)
 {
     PyObject *const *referent = &((PyWeakReference *)ref)->wr_object;
@@ -35,7 +35,7 @@ static size_t place_of(const PyObject *task, uint32_t key, size_t capacity)
     return (size_t)(mixed >> 32) & (capacity - 1);
 }
 
-/* The entry of TASK, dead or alive, or the free one where it belongs. */
+/* Returns the entry of TASK, dead or alive, or the free slot where it belongs. */
 static entry *find(const PyObject *task, uint32_t key)
 {
     size_t at = place_of(task, key, table.capacity);
@@ -50,7 +50,7 @@ static void put_all(const entry *entries, size_t count)
     for (size_t i = 0; i < count; i++) {
         if (!entries[i].key) continue;
         if (refers_to(entries[i].ref, Py_None)) {
-            Py_DECREF(entries[i].ref); /* it has no callback */
+            Py_DECREF(entries[i].ref); /* the weak reference has no callback */
             continue;
         }
         *find(entries[i].task, entries[i].key) = entries[i];
@@ -58,7 +58,7 @@ static void put_all(const entry *entries, size_t count)
     }
 }
 
-/* Throws the dead out, and makes room where that is not enough. 0: no memory. */
+/* Removes the entries of dead tasks and grows the table if needed. Returns 0 if there is no memory. */
 static int make_room(void)
 {
     entry *const old = table.entries;
@@ -98,12 +98,12 @@ void kpti_task_table_add(const PyObject *task, PyObject *ref, uint32_t key, uint
     kpti_python_lock(&mutex);
     if (table.count < table.capacity / 2 || make_room()) {
         entry *e = find(task, key);
-        old = e->ref; /* of a dead one at the same address */
+        old = e->ref; /* of a dead task at the same address */
         table.count += !e->key;
         *e = (entry){task, ref, key, number};
     }
     kpti_python_unlock(&mutex);
-    Py_XDECREF(old); /* it has no callback */
+    Py_XDECREF(old); /* the weak reference has no callback */
 }
 
 void kpti_task_table_forget(void)

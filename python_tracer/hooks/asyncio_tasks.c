@@ -8,17 +8,16 @@
 #include "python_tracer/state/thread_state.h"
 #include "python_tracer/state/tracer_state.h"
 
-/* What asyncio has, once somebody has imported it. All of it is written in C. */
+/* Objects of asyncio, read once the program has imported it. All of them are written in C. */
 static struct {
     _Atomic int known;
     PyObject *running_loop; /* its function, which takes no arguments */
-    PyObject
-        *current;   /* a dict of tasks by loop, or, where that is hidden, a function of the loop */
-    PyObject *type; /* Task */
-    PyObject *get_name; /* Task's own */
+    PyObject *current;      /* a dict of tasks by loop, or, if hidden, a function of the loop */
+    PyObject *type;         /* Task */
+    PyObject *get_name;     /* the method of Task itself */
 } asyncio;
 
-static kpti_python_mutex mutex; /* while asyncio is looked up */
+static kpti_python_mutex mutex; /* held while asyncio is looked up */
 static _Atomic uint32_t last_key;
 
 uint32_t kpti_tasks_new_key(void)
@@ -40,7 +39,7 @@ void kpti_tasks_release(void)
 
 /* --- asyncio ---------------------------------------------------------------------------------- */
 
-/* Whether asyncio is there. What it has is looked up once. */
+/* Whether asyncio is imported. Its objects are looked up once. */
 static int find_asyncio(void)
 {
     PyObject *name;
@@ -58,7 +57,7 @@ static int find_asyncio(void)
         kpti_python_lock(&mutex);
         if (!asyncio.known && loop && current && type && PyCFunction_CheckExact(loop) &&
             PyCFunction_GetFlags(loop) == METH_NOARGS) {
-            asyncio.running_loop = loop; /* for good: they are the module's own */
+            asyncio.running_loop = loop; /* kept forever: they belong to the module */
             asyncio.current = current;
             asyncio.type = type;
             asyncio.get_name = PyObject_GetAttrString(type, "get_name");
@@ -75,18 +74,20 @@ static int find_asyncio(void)
     return atomic_load_explicit(&asyncio.known, memory_order_acquire);
 }
 
-/* The loop that runs on the calling thread: a new reference, or NULL without an exception. Asyncio is known. */
+/* Returns a new reference to the loop that runs on the calling thread, or NULL without an exception. The
+ * caller has found asyncio. */
 static PyObject *ask_loop(void)
 {
     const PyCFunctionObject *function = (PyCFunctionObject *)asyncio.running_loop;
-    PyObject *loop = function->m_ml->ml_meth(function->m_self, NULL); /* nobody is to trace this */
+    PyObject *loop = function->m_ml->ml_meth(function->m_self, NULL); /* no hook may trace this */
     if (!loop) PyErr_Clear();
     if (loop == Py_None) Py_CLEAR(loop);
     return loop;
 }
 
-/* The same. Up to 3.11 asyncio asks the system for the process each time; it keeps the loop alive in the thread
- * state's dict, which changes seldom, so that it is asked only when that has. */
+/* The same with a cache. Up to 3.11 each query makes asyncio ask the system for the process id. asyncio
+ * keeps the loop alive in the thread state's dict, which changes seldom, so the query is repeated only
+ * after the dict has changed. */
 static PyObject *running_loop(kpti_thread *thread)
 {
     const uint64_t version = kpti_state_dict_version();
@@ -101,7 +102,8 @@ static PyObject *running_loop(kpti_thread *thread)
     return loop;
 }
 
-/* The task that runs on THREAD: a new reference, or NULL without an exception. Asyncio is known. */
+/* Returns a new reference to the task that runs on THREAD, or NULL without an exception. The caller has
+ * found asyncio. */
 static PyObject *ask_asyncio(kpti_thread *thread)
 {
     PyObject *loop = running_loop(thread);
@@ -123,7 +125,8 @@ static PyObject *running_task(kpti_thread *thread)
     return task;
 }
 
-/* TEXT as UTF-8, which is its own; what can't be encoded is replaced, in *BYTES, a new reference. */
+/* Returns TEXT as UTF-8, borrowed from TEXT. If TEXT can't be encoded, the result is borrowed from *BYTES,
+ * a new reference, with replacement characters. */
 static kpt_str as_utf8(PyObject *text, PyObject **bytes)
 {
     Py_ssize_t size = 0;
@@ -141,14 +144,14 @@ static kpt_str as_utf8(PyObject *text, PyObject **bytes)
 
 /* --- names ------------------------------------------------------------------------------------ */
 
-/* A task's name as UTF-8: its own str's, or in one of these. */
+/* Storage for a task's name as UTF-8, unless the task's own str holds it. */
 typedef struct task_name {
-    PyObject *object; /* owned; NULL: none was made */
-    PyObject *bytes;  /* owned; NULL: none was needed */
+    PyObject *object; /* owned; NULL: not made */
+    PyObject *bytes;  /* owned; NULL: not needed */
     char digits[32];
 } task_name;
 
-/* What an object refers to that may be a name. */
+/* The objects that a task refers to and that may be its name. */
 typedef struct candidates {
     PyObject *last;
     uint32_t count;
@@ -163,9 +166,10 @@ static int note_candidate(PyObject *object, void *found)
     return 0;
 }
 
-/* The name of a task of Task itself as the task has it, borrowed: a str, or from 3.12 on a number until
- * somebody asks for the name, which then is made, and takes longer than all else here. The collector's walk
- * over what the task refers to comes by it; NULL where that has seen something else that may be one, too. */
+/* Returns the name of a task as stored in the task, borrowed: a str, or from 3.12 on a number until the
+ * name is first read. Reading the name makes a str, which takes longer than everything else here. The
+ * collector's tp_traverse visits the name. Returns NULL for a subclass of Task, and if tp_traverse visits
+ * another object that may be a name. */
 static PyObject *unasked_name(PyObject *task)
 {
     candidates found = {NULL, 0};
@@ -174,7 +178,7 @@ static PyObject *unasked_name(PyObject *task)
     return found.count == 1 ? found.last : NULL;
 }
 
-/* "Task-12", as Task makes it of NUMBER; an empty one: it is none of Task's. */
+/* Returns "Task-12", as Task makes it from NUMBER, or an empty string if NUMBER is not one of Task's. */
 static kpt_str numbered_name(PyObject *number, char digits[32])
 {
     static const char prefix[] = "Task-";
@@ -190,8 +194,8 @@ static kpt_str numbered_name(PyObject *number, char digits[32])
     return (kpt_str){at, (uint64_t)(end - at)};
 }
 
-/* By Task's own function, or, of a task that is written in Python, out of its dict: what subclasses make of
- * either is Python code, which must not run here. */
+/* Reads the name with Task's own method, or, for a task written in Python, from its dict. The overrides of
+ * subclasses are Python code, which must not run here. */
 static PyObject *ask_name(PyObject *task)
 {
     PyObject *name = NULL;
@@ -219,8 +223,8 @@ static kpt_str name_of(PyObject *task, task_name *name)
 
 /* --- the host --------------------------------------------------------------------------------- */
 
-/* Inside a callback: a tracer that has not ended, and its host, can't go before its thread has left, or stepped
- * out. 0: it has ended. */
+/* Asks the host for the task's number. Runs inside a callback: a tracer that has not ended, and its host,
+ * can't go away before this thread leaves or suspends its callback. Returns 0 if the tracer has ended. */
 static uint32_t number_of(const kpti_stream *stream, kpt_str name, kpt_str coroutine)
 {
     const kpt_host *host;
@@ -229,8 +233,8 @@ static uint32_t number_of(const kpti_stream *stream, kpt_str name, kpt_str corou
     return (uint32_t)host->on_task(host->ctx, name, coroutine) & KPTI_MOST_NUMBER;
 }
 
-/* A task that the stream's host has not heard of. Making objects, and dropping them, may set off a collection, and
- * with it anything: only outside. */
+/* Asks the stream's host for the number of a task that the host does not know. Allocating and releasing
+ * objects may start a collection, which may run any code, so both happen with the callback suspended. */
 static uint32_t ask_host(kpti_thread *thread, const kpti_stream *stream, PyObject *task,
                          PyCodeObject *code)
 {
@@ -251,13 +255,13 @@ static uint32_t ask_host(kpti_thread *thread, const kpti_stream *stream, PyObjec
         Py_XDECREF(name.object);
         kpti_task_table_add(task, ref, key, number);
     }
-    PyErr_Clear(); /* one that can't be referred to is not known */
+    PyErr_Clear(); /* a task without weak references stays unknown */
     kpti_callback_resume(thread, entering);
     return number;
 }
 
-/* Whether the coroutine on top is not awaited by another, as far as can be known: then C code has resumed it. A
- * point too many does no harm: a resume of the same task is open around it. */
+/* Whether, as far as can be known, no other coroutine awaits the coroutine on top; C code has then resumed
+ * it. A superfluous point does no harm: a resume of the same task is open around it. */
 static int is_first_of_step(kpti_thread *thread, int begins)
 {
     kpti_instruction caller;
@@ -278,7 +282,7 @@ static void look(kpti_thread *thread, PyCodeObject *code)
         stream->task = known ? 0 : kpti_task_table_find(task, stream->task_key, &known);
         if (!known) stream->task = ask_host(thread, stream, task, code);
     }
-    Py_XDECREF(task); /* it runs, and so stays */
+    Py_XDECREF(task); /* the running task stays alive */
 }
 
 int kpti_tasks_look_quick(kpti_thread *thread, uint32_t *task)

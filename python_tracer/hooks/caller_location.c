@@ -21,12 +21,12 @@ kpti_instruction kpti_caller(kpti_thread *thread)
     PyFrameObject *back;
     int entering;
     if (kpti_frames_are_known()) return known_caller();
-    entering = kpti_callback_suspend(thread); /* making objects may set off a collection */
+    entering = kpti_callback_suspend(thread); /* allocating may start a collection */
     top = PyThreadState_GetFrame(PyThreadState_Get());
     back = top ? PyFrame_GetBack(top) : NULL;
     if (back) at = (kpti_instruction){kpti_frame_code(back), kpti_frame_offset(back)};
     if (at.offset < 0) at.code = NULL;
-    Py_XDECREF(back); /* it is running, and so stays */
+    Py_XDECREF(back); /* a running frame stays alive */
     Py_XDECREF(top);
     kpti_callback_resume(thread, entering);
     return at;

@@ -18,7 +18,7 @@ static uint32_t info_number(PyObject *info, const char *key)
     return number > 0 && number <= (long)KPTI_MOST_NUMBER ? (uint32_t)number : 0;
 }
 
-/* Appends to the streams of those tracers that asked for it. */
+/* Appends the event to the streams of tracers that record collections. */
 static void record_gc(kpti_thread *thread, uint32_t kind, uint32_t generation, uint64_t counts)
 {
     uint64_t now = kpti_ticks();
@@ -59,7 +59,7 @@ static PyObject *on_gc(PyObject *self, PyObject *args)
 
 static PyMethodDef method = {"kpytrace_gc_callback", on_gc, METH_VARARGS, NULL};
 
-/* gc.callbacks, a new reference; NULL without an exception. */
+/* Returns a new reference to gc.callbacks, or NULL without an exception. */
 static PyObject *callbacks(void)
 {
     PyObject *gc = kpti_import("gc");
@@ -102,12 +102,11 @@ void kpti_gc_remove(void)
     PyObject *list;
     PyObject *mine = callable;
     if (!mine) return;
-    callable =
-        NULL; /* what follows may set off a collection, and that a callback that comes here */
+    callable = NULL; /* the calls below may re-enter this function */
     PyErr_Fetch(&type, &value, &traceback);
     list = callbacks();
     if (list) Py_XDECREF(PyObject_CallMethod(list, "remove", "O", mine));
-    PyErr_Clear(); /* somebody else may have taken it out */
+    PyErr_Clear(); /* the program may have removed it */
     Py_XDECREF(list);
     Py_DECREF(mine);
     PyErr_Restore(type, value, traceback);

@@ -1,12 +1,12 @@
-/* gc_events.h: garbage collections as events: one callable in gc.callbacks while a tracer that asked for it
- * records. Needs the GIL or a thread state; leaves a pending exception alone. */
+/* gc_events.h: records garbage collections. One callable is in gc.callbacks while a tracer that records
+ * them is active. The caller holds the GIL or a thread state. A pending exception is left alone. */
 #ifndef KPTI_PYTHON_TRACER_HOOKS_GC_EVENTS_H
 #define KPTI_PYTHON_TRACER_HOOKS_GC_EVENTS_H
 
-/* Again is no change. */
+/* Does nothing if the callable is installed. */
 void kpti_gc_install(void);
 void kpti_gc_remove(void);
-/* Its interpreter has ended: forgets the callable, without touching it. */
+/* Forgets the callable without touching it, since its interpreter has ended. */
 void kpti_gc_forget(void);
 
 #endif

@@ -1,19 +1,19 @@
-/* hooks.h: the interpreter's events, brought to the recording threads' streams. One implementation a
- * mechanism: hooks_monitoring.c for sys.monitoring, hooks_profile.c for PyEval_SetProfile.
- * All of it needs the GIL or a thread state, and leaves a pending exception alone. */
+/* hooks.h: delivers the interpreter's events to the streams of recording threads. There is one
+ * implementation per mechanism: hooks_monitoring.c for sys.monitoring, hooks_profile.c for
+ * PyEval_SetProfile. All functions need the GIL or a thread state and leave a pending exception alone. */
 #ifndef KPTI_PYTHON_TRACER_HOOKS_HOOKS_H
 #define KPTI_PYTHON_TRACER_HOOKS_HOOKS_H
 
 #include "abi/impl/kpti_impl.h"
 
-/* Installs them, if they are not; TOOL_ID 0 is our choice, another one's tool is called NAME, if that is
- * not empty. KPT_E_BUSY where the interpreter has no place for us. */
+/* Installs the hooks unless they are installed. TOOL_ID 0 lets kpytrace choose the tool; another tool is
+ * registered as NAME unless NAME is empty. Returns KPT_E_BUSY if the interpreter has no free slot. */
 kpt_status kpti_hooks_install(uint32_t tool_id, kpt_str name, kpti_error *error);
-/* How many threads of the interpreter they could not be set on, when they were last removed. */
+/* Returns the number of the interpreter's threads that had no hook when the hooks were last removed. */
 uint64_t kpti_hooks_unreached(void);
-/* Removes them, if they are there. */
+/* Removes the hooks if they are installed. */
 void kpti_hooks_remove(void);
-/* Their interpreter has ended: forgets them, without touching any of it. */
+/* Forgets the hooks without touching the interpreter, which has ended. */
 void kpti_hooks_forget(void);
 
 #endif

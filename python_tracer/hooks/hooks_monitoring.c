@@ -1,12 +1,12 @@
-/* hooks_monitoring.c: the hooks on sys.monitoring, CPython 3.12 and later. Every thread of the
- * interpreter is covered, also those that start later, whoever starts them.
+/* hooks_monitoring.c: the hooks on sys.monitoring, CPython 3.12 and later. They cover every thread of the
+ * interpreter, also threads that start later, whatever code starts them.
  *
- * Each event has a callback object whose vectorcall is a C function; what they share is in enter and
- * leave below. Callbacks never raise: they return None, or DISABLE for code that nobody records, but
- * not for unwinding and throwing, where that would raise in the user's code.
+ * Each event has a callback object whose vectorcall is a C function. The shared parts are python_event and
+ * call_event below. Callbacks never raise. They return None, or DISABLE for code that no tracer records.
+ * For unwinding and throwing they never return DISABLE, which would raise in the user's code.
  *
- * CALL comes for every call. Only C functions count: PyCFunction, method descriptors, and bound methods
- * over them; the same that PyEval_SetProfile reports. */
+ * The interpreter reports CALL for every call. Only C functions count: PyCFunction, method descriptors, and
+ * bound methods of them; the same that PyEval_SetProfile reports. */
 #include "python_tracer/hooks/hooks.h"
 
 #include "python_tracer/hooks/record_event.h"
@@ -14,12 +14,12 @@
 
 enum { FIRST_TOOL = 3, LAST_TOOL = 4 };
 
-/* sys.monitoring's DISABLE, and MISSING: a call without arguments. Set before our callbacks can run, so
- * the callbacks' reads need no order. */
+/* sys.monitoring's DISABLE, and MISSING, which stands for the arguments of a call without any. Both are set
+ * before our callbacks can run, so the callbacks read them without memory ordering. */
 static _Atomic(PyObject *) disable;
 static _Atomic(PyObject *) missing;
-static PyObject *callback_type; /* made once: types take a lock that all threads share */
-static int tool = -1;           /* ours, while the hooks are there */
+static PyObject *callback_type; /* made once: making a type acquires a lock shared by all threads */
+static int tool = -1;           /* our tool id while the hooks are installed */
 
 static inline int is_missing(const PyObject *argument)
 {
@@ -31,14 +31,14 @@ static PyObject *disabled(void)
     return Py_NewRef(atomic_load_explicit(&disable, memory_order_relaxed));
 }
 
-/* The general way; code that nobody records is not heard of again. */
+/* The general path. It disables events of code that no tracer records. */
 static KPTI_SELDOM PyObject *python_event(PyObject *const *args, uint32_t kind, int may_disable)
 {
     uint32_t mask = kpti_record_code((PyCodeObject *)args[0], kind);
     return mask || !may_disable ? Py_None : disabled();
 }
 
-/* The same for a call: a place from which nobody wants calls is not heard of again. */
+/* The general path for a call. It disables events of a code location whose calls no tracer records. */
 static KPTI_SELDOM PyObject *call_event(PyObject *const *args, uint32_t kind, int may_disable)
 {
     PyObject *first = is_missing(args[3]) ? NULL : args[3];
@@ -47,7 +47,7 @@ static KPTI_SELDOM PyObject *call_event(PyObject *const *args, uint32_t kind, in
     return mask || !may_disable ? Py_None : disabled();
 }
 
-/* The quick way, for a call or its end. */
+/* The fast path for a call or its end. */
 static KPTI_ALWAYS_INLINE int quick_call(PyObject *const *args, uint32_t kind)
 {
     PyCodeObject *caller = (PyCodeObject *)args[0];
@@ -64,7 +64,7 @@ static KPTI_ALWAYS_INLINE int quick_call(PyObject *const *args, uint32_t kind)
     return kpti_quick_c(function, caller, kind);
 }
 
-/* None is immortal from 3.12 on: the callbacks don't count their references to it. */
+/* None is immortal from 3.12 on, so the callbacks don't count their references to it. */
 
 static PyObject *on_start(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names)
 {
@@ -150,7 +150,7 @@ static PyType_Spec callback_spec = {
     .slots = callback_slots,
 };
 
-/* Which function hears of which event. */
+/* The callback function for each event. */
 static const struct row {
     const char *event;
     vectorcallfunc function;
@@ -169,7 +169,7 @@ static PyObject *new_callback(vectorcallfunc function)
     return (PyObject *)object;
 }
 
-/* Registers the rows' callbacks; the mask of their events, or -1 with an exception. */
+/* Registers the rows' callbacks. Returns the mask of their events, or -1 with an exception. */
 static long register_rows(PyObject *monitoring, PyObject *events)
 {
     long mask = 0;
@@ -196,7 +196,8 @@ static int call_with_int(PyObject *monitoring, const char *method, int number)
     return result != NULL;
 }
 
-/* Takes the first tool that is free: the one asked for, which then has the host's NAME, or 3, then 4. */
+/* Claims the first free tool id: WANTED under the host's NAME or, if WANTED is 0, tool 3, then 4. Returns
+ * -1 if none is free. */
 static int take_tool(PyObject *monitoring, uint32_t wanted, kpt_str name)
 {
     int first = wanted ? (int)wanted : FIRST_TOOL;
@@ -218,7 +219,7 @@ static void release_tool(PyObject *monitoring)
 {
     int ours = tool;
     PyObject *result;
-    tool = -1; /* what follows may run Python, and that come here */
+    tool = -1; /* the calls below may run Python and re-enter this function */
     result = PyObject_CallMethod(monitoring, "set_events", "ii", ours, 0);
     Py_XDECREF(result);
     PyErr_Clear();
@@ -243,11 +244,11 @@ static kpt_status install(PyObject *monitoring, uint32_t wanted, kpt_str name, k
                                   "free one, or ask for another",
                                   FIRST_TOOL, LAST_TOOL);
     }
-    /* Once an interpreter: a callback of the hooks before may still be reading them. */
+    /* Once per interpreter: a callback of earlier hooks may still be reading them. */
     if (!disable) disable = PyObject_GetAttrString(monitoring, "DISABLE");
     if (!missing) missing = PyObject_GetAttrString(monitoring, "MISSING");
     if (events && disable && missing) mask = register_rows(monitoring, events);
-    /* A DISABLE of an earlier run would hide functions from this one. */
+    /* A DISABLE from an earlier run would hide functions from this one. */
     if (mask >= 0) result = PyObject_CallMethod(monitoring, "restart_events", NULL);
     if (result) Py_SETREF(result, PyObject_CallMethod(monitoring, "set_events", "il", tool, mask));
     Py_XDECREF(events);
@@ -302,5 +303,5 @@ void kpti_hooks_forget(void)
 
 uint64_t kpti_hooks_unreached(void)
 {
-    return 0; /* sys.monitoring is the interpreter's, not a thread's */
+    return 0; /* sys.monitoring covers the interpreter, not single threads */
 }

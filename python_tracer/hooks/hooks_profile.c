@@ -1,8 +1,9 @@
-/* hooks_profile.c: the hooks on PyEval_SetProfile, CPython 3.10 and 3.11. Each thread has its own, so
- * they are set on all that are there, and on those that threading starts later through its own hook.
- * Threads that _thread or C start while we record are out of reach, and are counted.
+/* hooks_profile.c: the hooks on PyEval_SetProfile, CPython 3.10 and 3.11. Each thread has its own profile
+ * function. It is set on all existing threads and, through threading's profile hook, on threads that
+ * threading starts later. Threads that _thread or C code start while we record can't be reached; they are
+ * counted.
  *
- * What a thread had before is put back when the hooks go. */
+ * When the hooks are removed, each thread gets its previous profile function back. */
 #include "python_tracer/hooks/hooks.h"
 
 #include "python_tracer/hooks/record_event.h"
@@ -10,19 +11,19 @@
 #include "python_tracer/interpreter/py_import.h"
 
 static int installed;
-static PyObject *thread_hook;   /* what threading calls in a new thread: our callable */
-static PyObject *previous_hook; /* what threading had before */
-static uint64_t first_id;       /* thread states from here on are new since the hooks are there */
-static uint64_t reached;        /* of those, how many got our hook */
+static PyObject *thread_hook;   /* our callable, which threading calls in a new thread */
+static PyObject *previous_hook; /* threading's hook before ours */
+static uint64_t first_id; /* thread states with this id or a larger one are newer than the hooks */
+static uint64_t reached;  /* number of those that have our hook */
 
-/* A profile function that was there before ours. */
+/* A profile function that ours replaced. */
 typedef struct displaced {
     uint64_t tstate_id;
     Py_tracefunc function;
     PyObject *object; /* owned */
     struct displaced *next;
 } displaced;
-static displaced *displaced_list; /* under the GIL */
+static displaced *displaced_list; /* guarded by the GIL */
 
 static KPTI_ALWAYS_INLINE int python_event(PyFrameObject *frame, uint32_t kind)
 {
@@ -31,7 +32,8 @@ static KPTI_ALWAYS_INLINE int python_event(PyFrameObject *frame, uint32_t kind)
     return 0;
 }
 
-/* A generator's first call is told like those that follow: it is at the first line. */
+/* The interpreter reports a generator's first call like a resume. Its line is the first line, so no LINE
+ * event is recorded for it. */
 static KPTI_ALWAYS_INLINE int python_enters(PyFrameObject *frame)
 {
     PyCodeObject *code = kpti_frame_code(frame);
@@ -56,7 +58,7 @@ static KPTI_ALWAYS_INLINE int c_event(PyFrameObject *frame, PyObject *callable, 
     return 0;
 }
 
-/* A profile function hears of calls and returns only: of Python functions, or of C functions. */
+/* The interpreter calls a profile function only for calls and returns of Python and C functions. */
 static int on_event(PyObject *object, PyFrameObject *frame, int what, PyObject *arg)
 {
     (void)object;
@@ -65,7 +67,7 @@ static int on_event(PyObject *object, PyFrameObject *frame, int what, PyObject *
     return what == PyTrace_CALL ? python_enters(frame) : python_event(frame, KPTI_EVENT_EXIT);
 }
 
-/* Remembers what a thread has, before it is displaced. */
+/* Remembers a thread's profile function before ours replaces it. */
 static void keep(PyThreadState *tstate)
 {
     displaced *d;
@@ -80,7 +82,7 @@ static void keep(PyThreadState *tstate)
     displaced_list = d;
 }
 
-/* What the thread had, taken off the list; NULL: nothing. */
+/* Removes the thread's previous profile function from the list and returns it, or NULL if it had none. */
 static displaced *take_kept(const PyThreadState *tstate)
 {
     for (displaced **link = &displaced_list; *link; link = &(*link)->next) {
@@ -92,7 +94,7 @@ static displaced *take_kept(const PyThreadState *tstate)
     return NULL;
 }
 
-/* Of the thread states older than YOUNGEST, the one with the smallest id from FROM on; NULL: none. */
+/* Returns the thread state with the smallest id from FROM on among those older than YOUNGEST, or NULL. */
 static PyThreadState *thread_from(uint64_t from, PyThreadState *youngest)
 {
     PyThreadState *found = NULL;
@@ -101,12 +103,13 @@ static PyThreadState *thread_from(uint64_t from, PyThreadState *youngest)
     return found;
 }
 
-/* Visits every thread state, and answers with the id of one that is made now: later ones have larger
- * ids, and were not visited. 0: no memory, and nothing was visited.
+/* Visits every thread state. Returns the id of a thread state made now: thread states with larger ids are
+ * newer and were not visited. Returns 0, with nothing visited, if there is no memory.
  *
- * 3.11 puts a thread state at the head of its list before it is filled, and needs no GIL for that.
- * So the walk begins at one of our own: those behind it are whole. A visit may run Python (audit
- * hooks), and threads come and go meanwhile; ours stays, and newer ones are before it. */
+ * 3.11 links a thread state at the head of its list before the fields are set, and needs no GIL for that.
+ * So the walk begins at a thread state of our own: those behind it are complete. A visit may run Python
+ * (audit hooks), and threads start and end meanwhile. Our thread state stays in the list, and newer ones
+ * are before it. */
 static uint64_t for_each_thread(void (*visit)(PyThreadState *tstate))
 {
     PyThreadState *own = PyThreadState_New(PyInterpreterState_Get());
@@ -123,7 +126,7 @@ static uint64_t for_each_thread(void (*visit)(PyThreadState *tstate))
     return own_id;
 }
 
-/* _PyEval_SetProfile: nothing public sets another thread's. The GIL is held. */
+/* Uses _PyEval_SetProfile, since no public function sets another thread's. The caller holds the GIL. */
 static void set_one(PyThreadState *tstate)
 {
     keep(tstate);
@@ -133,7 +136,7 @@ static void set_one(PyThreadState *tstate)
 static void reset_one(PyThreadState *tstate)
 {
     displaced *d;
-    if (tstate->c_profilefunc != on_event) return; /* somebody else's by now: it stays */
+    if (tstate->c_profilefunc != on_event) return; /* replaced by the program: leave it */
     d = take_kept(tstate);
     if (_PyEval_SetProfile(tstate, d ? d->function : NULL, d ? d->object : NULL) != 0)
         PyErr_Clear();
@@ -142,8 +145,8 @@ static void reset_one(PyThreadState *tstate)
     free(d);
 }
 
-/* What sys.setprofile calls in a thread that threading has just started: puts the real hook in its
- * place. The call that led here is the first event of the thread. */
+/* The function that sys.setprofile installs in a thread that threading has just started. Replaces itself
+ * with the real hook. The call that led here is the first event of the thread. */
 static PyObject *on_new_thread(PyObject *self, PyObject *args)
 {
     PyObject *frame;
@@ -163,7 +166,7 @@ static PyObject *on_new_thread(PyObject *self, PyObject *args)
 
 static PyMethodDef new_thread_method = {"kpytrace_thread_hook", on_new_thread, METH_VARARGS, NULL};
 
-/* Makes threading call HOOK in new threads; the one before goes to OLD, if given. */
+/* Makes threading call HOOK in new threads. *OLD, unless NULL, receives the previous hook. */
 static void set_thread_hook(PyObject *hook, PyObject **old)
 {
     PyObject *threading = kpti_import("threading");
@@ -173,16 +176,16 @@ static void set_thread_hook(PyObject *hook, PyObject **old)
     PyErr_Clear();
 }
 
-/* Threads without our hook, when it was last removed. */
+/* Number of threads without our hook when the hooks were last removed. */
 static _Atomic uint64_t unreached;
 
-/* One that was there before, and got another's hook in place of ours. */
+/* Counts a thread older than the hooks whose profile function is no longer ours. */
 static void count_lost(PyThreadState *tstate)
 {
     unreached += tstate->id < first_id && tstate->c_profilefunc != on_event;
 }
 
-/* Ids are counted, also of threads that are gone. */
+/* Thread states newer than the hooks are counted by their ids, so ended threads are included. */
 static void count_unreached(void)
 {
     uint64_t next;
@@ -207,11 +210,10 @@ void kpti_hooks_remove(void)
     count_unreached();
     installed = 0;
     previous = previous_hook;
-    previous_hook = NULL; /* what follows may run Python, and that may install them again */
+    previous_hook = NULL; /* the calls below may run Python and install the hooks again */
     if (previous) set_thread_hook(previous, NULL);
     Py_XDECREF(previous);
-    (void)for_each_thread(
-        reset_one); /* without memory they stay: without a tracer they do nothing */
+    (void)for_each_thread(reset_one); /* without memory they stay, and record nothing */
     PyErr_Restore(type, value, traceback);
 }
 
@@ -221,7 +223,7 @@ kpt_status kpti_hooks_install(uint32_t tool_id, kpt_str name, kpti_error *error)
     PyObject *value;
     PyObject *traceback;
     uint64_t youngest;
-    (void)tool_id; /* there are no tools before sys.monitoring */
+    (void)tool_id; /* tools exist only with sys.monitoring */
     (void)name;
     if (installed) return KPT_OK;
     PyErr_Fetch(&type, &value, &traceback);

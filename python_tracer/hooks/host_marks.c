@@ -17,7 +17,8 @@ static kpti_stream *stream_of(const kpti_thread *thread, const kpti_tracer *trac
     return stream;
 }
 
-/* Appends; a chunk that has to begin with the open calls can't be begun here without Python. */
+/* Appends an event. A chunk that must begin with the open calls can't be begun without the GIL; the event
+ * is then dropped and counted. */
 static void append(kpti_stream *stream, uint32_t word)
 {
     uint64_t now = stream->clock ? stream->clock(stream->clock_ctx) : kpti_ticks();
@@ -28,7 +29,7 @@ static void append(kpti_stream *stream, uint32_t word)
         (void)kpti_stream_append_slow(stream, word, &now);
 }
 
-/* Remembers a span that begins. Of too many the outermost is forgotten. */
+/* Remembers an open span. If there are too many, the outermost is forgotten. */
 static void begin_span(kpti_stream *stream, uint32_t number)
 {
     uint32_t *const open = stream->open_spans;
@@ -38,7 +39,7 @@ static void begin_span(kpti_stream *stream, uint32_t number)
     open[stream->open_span_count++] = number;
 }
 
-/* Whether one that ends is remembered; it is no more. */
+/* Removes the open span NUMBER. Returns 0 if the stream does not remember it. */
 static int end_span(kpti_stream *stream, uint32_t number)
 {
     uint32_t *const open = stream->open_spans;
@@ -51,7 +52,7 @@ static int end_span(kpti_stream *stream, uint32_t number)
     return 1;
 }
 
-/* One ends that this thread did not begin. */
+/* Records the end of a span that began on another thread. */
 static void end_far_span(kpti_tracer *tracer, uint32_t number)
 {
     kpti_tracing_lock();
@@ -60,7 +61,7 @@ static void end_far_span(kpti_tracer *tracer, uint32_t number)
     kpti_tracing_unlock();
 }
 
-/* Marks in the thread's own stream; 0: this is none of its business. */
+/* Records a mark in the thread's own stream. Returns 0 if the mark does not belong there. */
 static int mark_own(kpti_stream *stream, uint32_t what, uint32_t number)
 {
     static const uint32_t kinds[] = {[KPT_MARK_POINT] = KPTI_EVENT_MARK,
@@ -73,7 +74,7 @@ static int mark_own(kpti_stream *stream, uint32_t what, uint32_t number)
     return 1;
 }
 
-/* From now on TRACER records the lines that calls are made from. */
+/* Makes TRACER record the lines that calls are made from, from now on. */
 static void want_callers(kpti_tracer *tracer)
 {
     kpti_tracing_lock();

@@ -7,7 +7,7 @@
 #include "python_tracer/interpreter/cpython.h"
 #include "python_tracer/interpreter/raw_frame.h"
 
-/* The type to name F by; NULL for one that is no method. */
+/* Returns the type for the name of F, or NULL if F is no method. */
 static PyTypeObject *type_of_method(kpti_c_function f)
 {
     if (PyType_IsSubtype(f.type, &PyModule_Type)) return NULL;
@@ -22,12 +22,12 @@ uint32_t kpti_c_word_slow(kpti_thread *thread, kpti_c_function f)
     entry->type = f.type;
     entry->names = kpti_c_names(f);
     entry->version = f.type->tp_version_tag;
-    /* A type that can die, and has no version, can't be told from the next one at its address. */
+    /* A heap type without a version can't be distinguished from a later type at its address. */
     if (!entry->version && f.type->tp_flags & Py_TPFLAGS_HEAPTYPE) entry->method = NULL;
     return entry->word;
 }
 
-/* The line that the function on top was called from, if somebody wants to know; else 0. */
+/* Returns the line that the function on top was called from if a tracer records such lines; else 0. */
 static uint32_t caller_line(kpti_thread *thread)
 {
     kpti_instruction at;
@@ -36,8 +36,8 @@ static uint32_t caller_line(kpti_thread *thread)
     return at.code ? kpti_thread_calling(thread, at.code, (uint32_t)at.offset) : 0;
 }
 
-/* Appends the event of CODE to the streams whose tracers record it. LINE: where it goes on; 0: at its
- * first. CALLER: the line that it is called from; 0: unknown. */
+/* Appends the event of CODE to the streams whose tracers record it. LINE is the line where it resumes, or 0
+ * for its first line. CALLER is the line that it is called from, or 0 if unknown. */
 static void append_code(const kpti_thread *thread, uint32_t word, uint32_t mask, uint32_t line,
                         uint32_t caller)
 {
@@ -47,7 +47,7 @@ static void append_code(const kpti_thread *thread, uint32_t word, uint32_t mask,
     for (kpti_stream *stream = thread->streams; stream; stream = stream->next) {
         uint64_t at;
         if (!(mask & stream->bit) || !kpti_stream_within_depth(stream, kind)) continue;
-        /* One that has begun inside of this callback has found the call on the stack. */
+        /* A stream that began inside this callback has already recorded the call as open. */
         if (kind == KPTI_EVENT_ENTER && stream->begun > begin) continue;
         if (!kpti_stream_append_now(stream, word, &now, &at)) continue;
         if (line) kpti_stream_append_plain(stream, kpti_event_make(KPTI_EVENT_LINE, line, at));
@@ -70,10 +70,10 @@ int kpti_quick_coroutine(kpti_thread *thread, const kpti_code_entry *entry, PyCo
     if (offset != KPTI_NO_OFFSET) line = kpti_thread_line(thread, code, (uint32_t)offset);
     awaited = kpti_raw_awaited(PyThreadState_Get());
     if (awaited == KPTI_NOT_AWAITED) {
-        /* One that begins is a new task's, as a rule. */
+        /* A coroutine that begins usually belongs to a new task. */
         if (!line || !kpti_tasks_look_quick(thread, &task)) return 0;
     } else if (KPTI_EAGER_TASKS && awaited == KPTI_AWAITED_THROUGH_C && !line) {
-        /* Where the task is known it is the one that waits. */
+        /* If the running task is known, it is the task that awaits. */
         uint32_t same;
         if (!kpti_tasks_look_quick(thread, &same)) return 0;
     }
@@ -93,7 +93,7 @@ static uint32_t record_at(PyCodeObject *code, uint32_t kind, int64_t offset)
     uint32_t word;
     uint32_t line;
     uint32_t caller;
-    if (!thread) return KPTI_MASK_GENERAL; /* no memory now; later there may be */
+    if (!thread) return KPTI_MASK_GENERAL; /* no memory now; a later event may succeed */
     caller = kind == KPTI_EVENT_ENTER ? caller_line(thread) : 0;
     entry = kpti_thread_code(thread, code);
     mask = entry->mask;
@@ -118,14 +118,14 @@ uint32_t kpti_record_resume(PyCodeObject *code, uint32_t offset)
     return record_at(code, KPTI_EVENT_ENTER, offset);
 }
 
-/* Whether CALLABLE is neither a Python function nor a method of one: those have events of their own. */
+/* Whether CALLABLE is neither a Python function nor a method of one; those have their own events. */
 static int is_other_callable(PyObject *callable)
 {
     if (Py_TYPE(callable) == &PyMethod_Type) callable = PyMethod_GET_FUNCTION(callable);
     return Py_TYPE(callable) != &PyFunction_Type;
 }
 
-/* The word of what is called; 0: it is of no interest. IS_C: it is a C function. */
+/* Returns the word of CALLABLE, or 0 if no tracer records it. *IS_C is set if it is a C function. */
 static uint32_t word_of_call(kpti_thread *thread, PyObject *callable, PyObject *first, int *is_c)
 {
     kpti_c_function function;

@@ -1,12 +1,12 @@
-/* record_event.h: the hot path that both kinds of hooks share: from a callback to the streams. Inline, since
- * each nanosecond here is paid twice a call. Leaves a pending exception alone and never raises.
+/* record_event.h: the hot path from a callback to the streams, shared by both kinds of hooks. It is inline,
+ * since each nanosecond here is paid twice per call. It leaves a pending exception alone and never raises.
  *
- * There are two ways. The quick one (kpti_quick_*) calls no function and so needs no stack frame: it
- * records what one tracer, and nothing else, wants to know of a function that is in the caches. Where
- * anything is otherwise (a first sight, a full chunk, a second tracer, a watched or filtered function)
- * it has recorded nothing, and the hook goes the general way (kpti_record_*), which can do all.
+ * There are two paths. The fast path (kpti_quick_*) calls no function and so needs no stack frame. It
+ * records a function that is in the caches for one tracer, and nothing else. In all other cases (a function
+ * not yet in the caches, a full chunk, a second tracer, a watched or filtered function) it records nothing,
+ * and the hook takes the general path (kpti_record_*), which handles every case.
  *
- * Budget of the quick way, over an empty callback: the tick counter's read, and 4 ns. */
+ * Budget of the fast path over an empty callback: one read of the tick counter, and 4 ns. */
 #ifndef KPTI_PYTHON_TRACER_HOOKS_RECORD_EVENT_H
 #define KPTI_PYTHON_TRACER_HOOKS_RECORD_EVENT_H
 
@@ -19,12 +19,13 @@
 #include "python_tracer/threads/thread_sync.h"
 #include "python_tracer/threads/traced_thread.h"
 
-/* What must not become a call, however often it is used; what must, lest it cost the others a stack
- * frame. */
+/* KPTI_ALWAYS_INLINE: on the fast path, however often it is used. KPTI_SELDOM: kept out of line, so that
+ * the fast path needs no stack frame. */
 #define KPTI_ALWAYS_INLINE inline __attribute__((always_inline))
 #define KPTI_SELDOM        __attribute__((noinline))
 
-/* The calling thread, inside its callback, with its streams up to date; NULL: nothing to record. */
+/* Enters the callback. Returns the calling thread with its streams up to date, or NULL if there is no
+ * memory. */
 static inline kpti_thread *kpti_record_begin(int entering)
 {
     kpti_thread *thread = kpti_thread_self;
@@ -47,18 +48,19 @@ static inline void kpti_record_end(kpti_thread *thread)
     atomic_store_explicit(&thread->busy, 0, KPTI_LEAVING);
 }
 
-/* The general way: CODE, whose frame is on top, is entered or left. Returns who records it. */
+/* The general path for CODE, whose frame is on top and which is entered or left. Returns the mask of
+ * tracers that record it. */
 uint32_t kpti_record_code(PyCodeObject *code, uint32_t kind);
-/* The same for CODE that goes on behind a yield, at the instruction OFFSET. */
+/* The same for CODE that resumes after a yield, at the instruction OFFSET. */
 uint32_t kpti_record_resume(PyCodeObject *code, uint32_t offset);
-/* CALLABLE is called by CODE, at the instruction OFFSET, with the first argument FIRST, NULL if there is
- * none, or left again. Returns who records what CODE calls: a C call is its caller's, so not those that do
- * not record CODE. */
+/* Records that CODE calls CALLABLE, or that the call ends, at the instruction OFFSET. FIRST is the first
+ * argument, or NULL if there is none. Returns the mask of tracers that record the calls made by CODE: a C
+ * call belongs to its caller, so a tracer that does not record CODE does not record its calls. */
 uint32_t kpti_record_call(PyCodeObject *code, uint32_t offset, PyObject *callable, PyObject *first,
                           uint32_t kind);
 
-/* The C function behind a callable: its definition and the type of its self. Without a self, or with a
- * module for one, it is a function and no method; the type is PyModule_Type's or one below it then. */
+/* The C function of a callable: its definition and the type of its self. A callable without a self, or with
+ * a module as self, is a function and no method; its type is then PyModule_Type or a subtype. */
 typedef struct kpti_c_function {
     const PyMethodDef *method;
     PyTypeObject *type;
@@ -71,7 +73,7 @@ static inline kpti_c_function kpti_builtin(PyObject *callable)
     return (kpti_c_function){builtin->m_ml, self ? Py_TYPE(self) : &PyModule_Type};
 }
 
-/* FIRST: the first argument, NULL if there is none. */
+/* FIRST is the first argument, or NULL if there is none. */
 static inline kpti_c_function kpti_descriptor(PyObject *callable, PyObject *first)
 {
     return (kpti_c_function){((PyMethodDescrObject *)callable)->d_method,
@@ -98,7 +100,7 @@ static inline uintptr_t kpti_c_names(kpti_c_function f)
     return (uintptr_t)f.method->ml_name + (uintptr_t)f.type->tp_name;
 }
 
-/* The entry of a C function, if it is in the cache, else NULL. */
+/* Returns the entry of a C function, or NULL if it is not in the cache. */
 static inline const kpti_c_entry *kpti_c_cached(const kpti_thread *thread, kpti_c_function f)
 {
     const kpti_c_entry *entry = &thread->functions[kpti_c_slot(f.method, f.type)];
@@ -110,7 +112,7 @@ static inline const kpti_c_entry *kpti_c_cached(const kpti_thread *thread, kpti_
                : NULL;
 }
 
-/* Names F and puts it into the cache: its word. */
+/* Names F and adds it to the cache. Returns its word. */
 uint32_t kpti_c_word_slow(kpti_thread *thread, kpti_c_function f);
 static inline uint32_t kpti_c_word(kpti_thread *thread, kpti_c_function f)
 {
@@ -118,7 +120,7 @@ static inline uint32_t kpti_c_word(kpti_thread *thread, kpti_c_function f)
     return entry ? entry->word : kpti_c_word_slow(thread, f);
 }
 
-/* The calling thread, inside its callback; NULL: go the general way, which sets busy itself. */
+/* Enters the callback. Returns the calling thread, or NULL for the general path, which sets busy itself. */
 static inline kpti_thread *kpti_quick_begin(void)
 {
     kpti_thread *thread = kpti_thread_self;
@@ -131,8 +133,8 @@ static inline kpti_thread *kpti_quick_begin(void)
     return thread;
 }
 
-/* Appends an event of KIND, a constant, if MASK is the first stream's tracer and nobody else, and leaves the
- * callback. LINE: where it goes on; 0: at its first. */
+/* Appends an event of KIND, a constant, and leaves the callback, if MASK is exactly the first stream's
+ * tracer. LINE is the line where the function resumes, or 0 for its first line. Returns 0 if not recorded. */
 static KPTI_ALWAYS_INLINE int kpti_quick_append(kpti_thread *thread, uint32_t word, uint32_t kind,
                                                 uint32_t mask, uint32_t line)
 {
@@ -148,15 +150,16 @@ static KPTI_ALWAYS_INLINE int kpti_quick_append(kpti_thread *thread, uint32_t wo
     return 1;
 }
 
-/* Where a coroutine begins, as kpti_quick_coroutine's offset. */
+/* The offset for kpti_quick_coroutine if the coroutine begins. */
 enum { KPTI_NO_OFFSET = -1 };
 
-/* The quick way of CODE, a coroutine whose ENTRY says that somebody wants to know its task: it is entered, and
- * awaited, or goes on in a task that is known. 0: go the general way. */
+/* The fast path for CODE, a coroutine whose ENTRY has KPTI_MASK_TASKS. Handles a coroutine that is entered
+ * and awaited, or resumes in a known task. Returns 0 if the caller must take the general path. */
 int kpti_quick_coroutine(kpti_thread *thread, const kpti_code_entry *entry, PyCodeObject *code,
                          int64_t offset);
 
-/* Records that CODE is entered or left; 0: go the general way. Tasks are of interest where it is entered. */
+/* Records that CODE is entered or left. Returns 0 if the caller must take the general path. The task
+ * matters only for an enter. */
 static KPTI_ALWAYS_INLINE int kpti_quick_code(PyCodeObject *code, uint32_t kind)
 {
     kpti_thread *thread = kpti_quick_begin();
@@ -171,7 +174,7 @@ static KPTI_ALWAYS_INLINE int kpti_quick_code(PyCodeObject *code, uint32_t kind)
            kpti_quick_coroutine(thread, entry, code, KPTI_NO_OFFSET);
 }
 
-/* Records that CODE goes on at the instruction OFFSET; 0: go the general way. */
+/* Records that CODE resumes at the instruction OFFSET. Returns 0 if the caller must take the general path. */
 static KPTI_ALWAYS_INLINE int kpti_quick_resume(PyCodeObject *code, uint32_t offset)
 {
     kpti_thread *thread = kpti_quick_begin();
@@ -184,7 +187,8 @@ static KPTI_ALWAYS_INLINE int kpti_quick_resume(PyCodeObject *code, uint32_t off
                              kpti_thread_line(thread, code, offset));
 }
 
-/* What records the C calls of CALLER, as far as the caches know; 0: go the general way. */
+/* Returns the mask of tracers that record the C calls of CALLER, according to the caches; 0: take the
+ * general path. */
 static inline uint32_t kpti_quick_mask(const kpti_thread *thread, const PyCodeObject *caller)
 {
     const kpti_code_entry *entry;
@@ -194,7 +198,7 @@ static inline uint32_t kpti_quick_mask(const kpti_thread *thread, const PyCodeOb
     return entry->mask & (thread->calls | KPTI_MASK_GENERAL);
 }
 
-/* The same for a C function that CALLER calls. */
+/* Records a C call by CALLER, or its end. Returns 0 if the caller must take the general path. */
 static KPTI_ALWAYS_INLINE int kpti_quick_c(kpti_c_function f, const PyCodeObject *caller,
                                            uint32_t kind)
 {
@@ -206,8 +210,8 @@ static KPTI_ALWAYS_INLINE int kpti_quick_c(kpti_c_function f, const PyCodeObject
            kpti_quick_append(thread, entry->word, kind, kpti_quick_mask(thread, caller), 0);
 }
 
-/* Whether nothing is to be done about a call that CALLER makes, which is none of a C function. Old caches
- * do no harm here: where they say that nobody records CALLER, the general way asks again. */
+/* Whether a call that CALLER makes, of a callable that is no C function, needs no action. Stale caches do
+ * no harm: if they hold no tracer that records CALLER, the general path checks again. */
 static inline int kpti_quick_ignore(const PyCodeObject *caller)
 {
     const kpti_thread *thread = kpti_thread_self;

@@ -19,7 +19,7 @@ static int find_watch(const kpti_stream *stream, uint32_t mark, kpti_watch_call 
     return found;
 }
 
-/* Notifies the stream's host, which may run Python. */
+/* Notifies the stream's host, which may run Python. Returns the host's answer. */
 static uint64_t notify_host(kpti_thread *thread, const kpti_watch_call *t, PyObject **self)
 {
     PyFrameObject *frame;
@@ -40,7 +40,7 @@ static uint64_t notify_host(kpti_thread *thread, const kpti_watch_call *t, PyObj
     return answer;
 }
 
-/* Appends the ENTER, and behind it, in the slack, the line that it was called from, and the answer. */
+/* Appends the ENTER and, in the slack after it, the line that it was called from and the answer. */
 static void append(kpti_stream *stream, uint32_t word, uint32_t caller, const kpti_watch_call *t,
                    uint64_t answer)
 {
@@ -66,12 +66,12 @@ void kpti_watch_enter(kpti_thread *thread, PyCodeObject *code, uint32_t word, ui
         kpti_watch_call t;
         int watched;
         if (!(mask & stream->bit) || !kpti_stream_within_depth(stream, KPTI_EVENT_ENTER)) continue;
-        if (stream->begun > begin) continue; /* in a host's callback: it has found the call */
+        if (stream->begun > begin) continue; /* began in a host's callback: has the call as open */
         watched = find_watch(stream, mark, &t);
         if (watched) answer = notify_host(thread, &t, &self);
         append(stream, word, caller, watched ? &t : NULL, answer);
     }
     entering = kpti_callback_suspend(thread);
-    Py_XDECREF(self); /* the call has its own reference, unless the host took that away */
+    Py_XDECREF(self); /* the call has its own reference, unless the host removed it */
     kpti_callback_resume(thread, entering);
 }
