@@ -5,17 +5,17 @@
 #include "python_tracer/threads/thread_list.h"
 #include "writers/annotations/synthetic_tids.h"
 
-/* All of it is under the GIL: without one greenlets are not looked at. */
-static PyObject *
-    virtual_threads; /* by a greenlet's address: a weak reference to it, and its virtual thread in a capsule */
-static PyObject *parent;   /* what finds a greenlet's parent, written in C */
-static PyObject *settrace; /* the module's */
-static uint32_t made;      /* virtual threads, so far */
+/* All of this state is guarded by the GIL. Builds without a GIL ignore greenlets. */
+static PyObject *virtual_threads; /* by greenlet address: (weak reference, capsule) */
+static PyObject *parent;          /* C descriptor that reads a greenlet's parent */
+static PyObject *settrace;        /* the module's function */
+static uint32_t made;             /* number of virtual threads so far */
 
 /* --- virtual threads ------------------------------------------------------------------------------------ */
 
-/* A greenlet is gone. Its virtual thread may still be where a thread records, if the program took our trace function
- * away: so the memory stays, for another greenlet of the same thread. */
+/* Retires the virtual thread of a greenlet that is gone. A thread may still record through it if the
+ * program removed our trace function. So its memory is not freed, but reused for another greenlet of the
+ * same OS thread. */
 static void retire(PyObject *capsule)
 {
     kpti_thread *virtual_thread = PyCapsule_GetPointer(capsule, NULL);
@@ -23,7 +23,7 @@ static void retire(PyObject *capsule)
     kpti_thread_list_remove(virtual_thread);
     virtual_thread->streams = NULL;
     virtual_thread->epoch = 0;
-    kpti_tracing_lock(); /* its thread may be ending at this moment: the later one of the two frees it */
+    kpti_tracing_lock(); /* its OS thread may be ending now: the later of the two frees it */
     virtual_thread->retired = 1;
     alone = !virtual_thread->os_thread;
     kpti_tracing_unlock();
@@ -61,7 +61,7 @@ static PyObject *forget_greenlet(PyObject *key, PyObject *reference)
 }
 static PyMethodDef forget_method = {"kpytrace_greenlet_died", forget_greenlet, METH_O, NULL};
 
-/* Makes a virtual thread for GREENLET, which KEY is the address of. */
+/* Makes a virtual thread for GREENLET, whose address is KEY. */
 static kpti_thread *add_virtual_thread(kpti_thread *os_thread, PyObject *greenlet, PyObject *key)
 {
     PyObject *callback = PyCFunction_New(&forget_method, key);
@@ -78,7 +78,8 @@ static kpti_thread *add_virtual_thread(kpti_thread *os_thread, PyObject *greenle
     return virtual_thread;
 }
 
-/* Of the main greenlet that is the thread itself. NULL: no memory. */
+/* Returns the virtual thread of GREENLET; for the main greenlet that is the OS thread itself. Returns NULL
+ * if there is no memory. */
 static kpti_thread *virtual_thread_of(kpti_thread *os_thread, PyObject *greenlet)
 {
     PyObject *above =
@@ -99,7 +100,8 @@ static kpti_thread *virtual_thread_of(kpti_thread *os_thread, PyObject *greenlet
 
 /* --- switches --------------------------------------------------------------------------------- */
 
-/* Nobody records any more: all is as it was. A new reference to the trace function that was there. */
+/* Removes our trace function after the last tracer stopped, and restores the previous one. Returns the
+ * previous trace function, a new reference, or NULL. */
 static PyObject *step_back(kpti_thread *os_thread)
 {
     PyObject *before = os_thread->previous_trace_function;
@@ -111,7 +113,7 @@ static PyObject *step_back(kpti_thread *os_thread)
     return before;
 }
 
-/* The trace function: the thread has come to another greenlet. */
+/* Our trace function: the thread has switched to another greenlet. */
 static PyObject *on_switch(PyObject *self, PyObject *args)
 {
     kpti_thread *thread = kpti_thread_self;
@@ -123,7 +125,7 @@ static PyObject *on_switch(PyObject *self, PyObject *args)
     PyObject *answer;
     (void)self;
     if (!PyArg_ParseTuple(args, "O(OO)", &event, &origin, &target)) {
-        PyErr_Clear(); /* an event that we don't know */
+        PyErr_Clear(); /* an unknown event */
     } else if (os_thread && !kpti_greenlets_wanted) {
         before = step_back(os_thread);
         kpti_thread_self = os_thread;
@@ -140,10 +142,10 @@ static PyObject *on_switch(PyObject *self, PyObject *args)
 }
 static PyMethodDef switch_method = {"kpytrace_greenlet_switched", on_switch, METH_VARARGS, NULL};
 
-/* How many modules there were when it was last missed among them; its import adds several. */
+/* The number of loaded modules at the last search that did not find greenlet. Its import adds several. */
 static Py_ssize_t searched = -1;
 
-/* What of the module we need; 0: it is not there, or not all of it yet. */
+/* Reads the objects that we need from the module. Returns 0 if the module is not loaded, or not completely. */
 static int find_module(void)
 {
     PyObject *name;
@@ -194,7 +196,7 @@ void kpti_greenlets_thread_ended(kpti_thread *thread)
         kpti_thread *virtual_thread = thread->virtual_threads;
         thread->virtual_threads = virtual_thread->next_virtual;
         virtual_thread->os_thread = NULL;
-        if (virtual_thread->retired) free(virtual_thread); /* the others go with their greenlets */
+        if (virtual_thread->retired) free(virtual_thread); /* else its capsule frees it */
     }
     kpti_tracing_unlock();
 }

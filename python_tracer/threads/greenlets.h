@@ -1,18 +1,20 @@
-/* greenlets.h: greenlets, where the program uses them. Each has a stack of its own, and so a virtual thread of its own: a
- * kpti_thread that the real one, its OS thread, records through while the greenlet runs. So calls nest in each.
+/* greenlets.h: virtual threads for greenlets. Each greenlet has its own stack and so its own virtual
+ * thread: a kpti_thread through which the OS thread records while the greenlet runs. So calls nest within
+ * each greenlet.
  *
- * The greenlet module tells its trace function, which each thread has for itself, of every switch. Ours is put
- * there once the module is found, calls the one that was there before, and goes again with the first switch
- * after the tracers. A program that sets another one later has what it runs from then on in one virtual thread, where
- * replay mends the nesting. */
+ * The greenlet module calls a trace function, one per thread, at every switch. Ours is installed once the
+ * module is found. It calls the previous trace function, and is removed at the first switch after the last
+ * tracer has stopped. If a program installs another trace function later, everything that it runs from then
+ * on is recorded in one virtual thread, and replay repairs the nesting. */
 #ifndef KPTI_PYTHON_TRACER_THREADS_GREENLETS_H
 #define KPTI_PYTHON_TRACER_THREADS_GREENLETS_H
 
 #include "python_tracer/state/active_tracers.h"
 #include "python_tracer/state/thread_state.h"
 
-/* Has the switches of THREAD, the calling one, told, if they are wanted and the module is there. The callback
- * has stepped out; a pending exception is left alone. For each first sight of a function. */
+/* Installs our trace function on THREAD, the calling thread, if the module is loaded. The callback is
+ * suspended. A pending exception is left alone. kpti_greenlets_watch is called whenever a thread names a
+ * function. */
 void kpti_greenlets_watch_slow(kpti_thread *thread);
 static inline void kpti_greenlets_watch(kpti_thread *thread)
 {
@@ -21,9 +23,9 @@ static inline void kpti_greenlets_watch(kpti_thread *thread)
         kpti_greenlets_watch_slow(thread);
 }
 
-/* THREAD, a real one, has ended, and none of Python may be touched: its virtual threads carry nothing more. */
+/* THREAD, an OS thread, has ended, so its virtual threads record nothing more. Touches no Python object. */
 void kpti_greenlets_thread_ended(kpti_thread *thread);
-/* The interpreter has ended. */
+/* Forgets all objects, since the interpreter has ended. */
 void kpti_greenlets_forget(void);
 
 #endif

@@ -9,7 +9,7 @@ void kpti_remove_hooks_if_idle(int own)
     int idle;
     kpti_installation_enter();
     kpti_tracing_lock();
-    idle = kpti_tracers_are_idle_locked(own); /* another may have begun since the caller looked */
+    idle = kpti_tracers_are_idle_locked(own); /* another tracer may have begun meanwhile */
     kpti_tracing_unlock();
     if (idle) kpti_installation_remove();
     kpti_installation_leave();

@@ -11,14 +11,14 @@
 #include "python_tracer/state/tracing_lock.h"
 #include "python_tracer/threads/traced_thread.h"
 
-/* What threading knows of the thread IDENT: its OS id, 0 if unknown, and its name. */
+/* Reads the name of the thread IDENT from threading. Returns its OS id, or 0 if unknown. */
 static uint64_t threading_facts(PyObject *active, PyObject *ident, char *name, size_t size)
 {
     PyObject *thread = PyDict_GetItem(active, ident);
     PyObject *native;
     PyObject *text;
     unsigned long long id;
-    Py_XINCREF(thread); /* finding its attributes may run Python */
+    Py_XINCREF(thread); /* reading its attributes may run Python */
     native = thread ? PyObject_GetAttrString(thread, "_native_id") : NULL;
     text = thread ? PyObject_GetAttrString(thread, "_name") : NULL;
     id = native && PyLong_Check(native) ? PyLong_AsUnsignedLongLong(native) : 0;
@@ -46,7 +46,7 @@ static void record_one(kpti_tracer *tracer, uint64_t os_tid, const char *name, P
     kpti_open_frames_free(open);
 }
 
-/* FRAMES is what sys._current_frames() returned. */
+/* FRAMES is the result of sys._current_frames(). */
 static void record_all(kpti_tracer *tracer, PyObject *frames, PyObject *active)
 {
     PyObject *ident;
@@ -70,7 +70,7 @@ void kpti_idle_threads_record(kpti_tracer *tracer)
     PyObject *frames;
     if (KPTI_FREE_THREADED || tracer->only_tid) return;
     PyErr_Fetch(&type, &value, &traceback);
-    /* Without threading there is no other thread that it could name. */
+    /* If threading is not loaded, it knows no other thread. */
     threading = PyDict_GetItemString(PyImport_GetModuleDict(), "threading"); /* borrowed */
     active = threading ? PyObject_GetAttrString(threading, "_active") : NULL;
     function = PySys_GetObject("_current_frames"); /* borrowed */

@@ -12,7 +12,8 @@
 #include "python_tracer/threads/hook_removal.h"
 #include "python_tracer/threads/traced_thread.h"
 
-/* The thread's stream of TRACER; made if there is none. */
+/* Returns the thread's stream of TRACER. Makes the stream if there is none. Returns NULL if there is no
+ * memory. */
 static kpti_stream *stream_of_locked(kpti_thread *thread, kpti_tracer *tracer)
 {
     kpti_stream *stream;
@@ -28,15 +29,16 @@ static kpti_stream *stream_of_locked(kpti_thread *thread, kpti_tracer *tracer)
     return kpti_stream_new_locked(tracer, thread);
 }
 
-/* The thread's streams are those that are not over, always in the same order: a callback that is outside
- * may be on its way along them. Those whose tracer is gone are nobody's, once no callback is. */
+/* Rebuilds thread->streams from the streams that have not ended. Their order never changes, since a
+ * suspended callback may be iterating over them. Streams whose tracer is destroyed are freed once no
+ * callback is suspended. */
 static void relink_locked(kpti_thread *thread)
 {
     kpti_stream **link = &thread->owned;
     thread->streams = NULL;
     while (*link) {
         kpti_stream *stream = *link;
-        if (!stream->tracer && thread->suspended == 1) { /* sync itself */
+        if (!stream->tracer && thread->suspended == 1) { /* only kpti_sync itself is */
             *link = stream->owned_next;
             free(stream);
             continue;
@@ -49,7 +51,7 @@ static void relink_locked(kpti_thread *thread)
     }
 }
 
-/* Streams that begin now; thread_attach is called when the lock is free again. */
+/* A stream that begins now. thread_attach is called after the lock is released. */
 typedef struct attachment {
     kpti_stream *stream;
     kpti_host_call *call;
@@ -57,14 +59,14 @@ typedef struct attachment {
     void *ctx;
 } attachment;
 
-/* Whether thread_attach has to be called for STREAM: once, whatever the host answers. */
+/* Whether thread_attach must be called for STREAM. It is called once, whatever the host returns. */
 static int attach_locked(kpti_stream *stream, attachment *out)
 {
     const kpt_host *host = &stream->tracer->env->host;
     kpti_host_call *call;
     if (stream->attached || !host->thread_attach) return 0;
     call = kpti_host_call_begin_locked(stream->tracer);
-    if (!call) return 0; /* the next run asks again */
+    if (!call) return 0; /* the next run tries again */
     stream->attached = 1;
     *out = (attachment){stream, call, host->thread_attach, host->ctx};
     return 1;
@@ -111,7 +113,8 @@ static uint32_t callers_of(const kpti_thread *thread)
     return mask;
 }
 
-/* The tracers that watch calls, and have not begun on the thread: their hosts hear of its open calls. */
+/* Returns the mask of tracers that watch calls and have not begun on THREAD. Their hosts are notified of
+ * its open calls. */
 static uint32_t asking_tracers(const kpti_thread *thread)
 {
     uint32_t mask = 0;
@@ -138,7 +141,7 @@ static void sync_thread(kpti_thread *thread, int entering)
         open = kpti_open_frames_own(thread, entering, asking_tracers(thread));
         kpti_tracing_lock();
         if (before == kpti_tracers_changes()) break;
-        kpti_tracing_unlock(); /* the walk has not asked all those that record now */
+        kpti_tracing_unlock(); /* tracers were added during the walk: their hosts were not notified */
         kpti_open_frames_free(open);
     }
     thread->epoch = atomic_load(&kpti_tracing_epoch);
@@ -168,7 +171,7 @@ void kpti_sync(kpti_thread *thread, int entering)
         return;
     }
     kpti_thread_forget_dead(thread);
-    /* The code of a module dies when the module has been imported: greenlet may be there now. */
+    /* The code of a module dies once the module has been imported, so greenlet may be loaded now. */
     (void)kpti_callback_suspend(thread);
     kpti_greenlets_watch(thread);
     kpti_callback_resume(thread, entering);

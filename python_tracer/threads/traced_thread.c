@@ -12,7 +12,7 @@
 
 static pthread_key_t at_thread_end;
 
-/* Runs when the thread ends, which may be long after Python: it touches none of it. */
+/* Runs when the thread ends, which may be long after Python was finalized, so it touches no Python object. */
 static void thread_ended(void *self)
 {
     kpti_thread *thread = self;
@@ -60,7 +60,7 @@ void kpti_thread_forget(kpti_thread *thread)
 {
     forget_codes(thread);
     memset(thread->functions, 0, sizeof thread->functions);
-    thread->loop_version = 0; /* a child of fork may look again */
+    thread->loop_version = 0; /* in the child of a fork the loop must be read again */
 }
 
 static void forget_lines(kpti_line_entry *entries, uint32_t count, const PyCodeObject *code)
@@ -122,7 +122,7 @@ kpti_code_entry *kpti_thread_code_slow(kpti_thread *thread, PyCodeObject *code)
     kpti_greenlets_watch(thread);
     if (kpti_tracers_needs_module()) kpti_name_module(PyEval_GetGlobals(), module, sizeof module);
     kpti_callback_resume(thread, entering);
-    entry->code = kept ? code : NULL; /* nobody would hear of its death */
+    entry->code = kept ? code : NULL; /* else its death would go unnoticed */
     entry->word = id << KPTI_KIND_BITS;
     entry->mask = kpti_tracers_mask(id, view.file, kpt_str_of(module), mark,
                                     code->co_flags & KPTI_IS_COROUTINE);

@@ -1,20 +1,21 @@
 /* traced_thread.h: a traced thread: its streams, its caches of function ids, and whether it is inside a
- * callback. Made at the thread's first event, gone when the thread ends. Found through one pointer of
- * thread-local storage, in the initial-exec model: larger thread-local data fails to load late.
+ * callback. It is made at the thread's first event and freed when the thread ends. A thread finds it
+ * through one thread-local pointer in the initial-exec model; with more thread-local data a late load of
+ * the library fails.
  *
- * The caches are in front of the function table: an entry says which id a code object, or a C function,
- * has, and which tracers record it. They hold addresses of objects that may die: whenever a code object
- * does, or the set of tracers changes, the tracing epoch moves. A thread that sees another epoch than its
- * own first removes the dead ones, or empties its caches. So a reused address is never misnamed. A C
- * function's entry has what is needed to check it. */
+ * The caches are in front of the function table. An entry holds the id of a code object or C function, and
+ * the tracers that record it. Entries hold addresses of objects that may die. Whenever a code object dies
+ * or the set of tracers changes, the tracing epoch changes. A thread that sees an epoch other than its own
+ * first removes dead code objects from its caches, or empties them. So a reused address is never misnamed.
+ * The entry of a C function has the fields needed to check it. */
 #ifndef KPTI_PYTHON_TRACER_THREADS_TRACED_THREAD_H
 #define KPTI_PYTHON_TRACER_THREADS_TRACED_THREAD_H
 
 #include "python_tracer/interpreter/cpython.h"
 #include "python_tracer/state/thread_state.h"
 
-/* The calling thread's, made if need be; NULL when there is no memory. The GIL, or a thread state, is
- * held; a pending exception is left alone. */
+/* Returns the calling thread's kpti_thread, making it if needed, or NULL if there is no memory. The caller
+ * holds the GIL or a thread state. A pending exception is left alone. */
 kpti_thread *kpti_thread_get(void);
 
 static inline size_t kpti_code_slot(const PyCodeObject *code)
@@ -28,7 +29,8 @@ static inline size_t kpti_c_slot(const PyMethodDef *method, const PyTypeObject *
     return ((uintptr_t)method >> 5 ^ (uintptr_t)type >> 8) & (KPTI_C_CACHE - 1);
 }
 
-/* The entry of CODE, whose frame is the current one; filled from the table if need be. */
+/* Returns the cache entry of CODE, whose frame is the current one. Fills the entry from the table if
+ * needed. */
 kpti_code_entry *kpti_thread_code_slow(kpti_thread *thread, PyCodeObject *code);
 static inline kpti_code_entry *kpti_thread_code(kpti_thread *thread, PyCodeObject *code)
 {
@@ -36,7 +38,7 @@ static inline kpti_code_entry *kpti_thread_code(kpti_thread *thread, PyCodeObjec
     return __builtin_expect(entry->code == code, 1) ? entry : kpti_thread_code_slow(thread, code);
 }
 
-/* The line of CODE's instruction at OFFSET; 0: unknown, or the code's first. */
+/* Returns the line of CODE's instruction at OFFSET, or 0 if it is unknown or the code's first line. */
 uint32_t kpti_thread_line_slow(kpti_thread *thread, PyCodeObject *code, uint32_t offset);
 static inline kpti_line_entry *kpti_line_slot(kpti_thread *thread, const PyCodeObject *code,
                                               uint32_t offset)
@@ -52,7 +54,7 @@ static inline uint32_t kpti_thread_line(kpti_thread *thread, PyCodeObject *code,
                : kpti_thread_line_slow(thread, code, offset);
 }
 
-/* The line of CODE's instruction at OFFSET, where it calls; 0: unknown. */
+/* Returns the line of CODE's instruction at OFFSET, which makes a call, or 0 if it is unknown. */
 uint32_t kpti_thread_calling_slow(kpti_line_entry *entry, PyCodeObject *code, uint32_t offset);
 static inline uint32_t kpti_thread_calling(kpti_thread *thread, PyCodeObject *code, uint32_t offset)
 {
@@ -66,7 +68,7 @@ static inline uint32_t kpti_thread_calling(kpti_thread *thread, PyCodeObject *co
 
 /* Empties the caches. */
 void kpti_thread_forget(kpti_thread *thread);
-/* Removes the code objects that have died from them. */
+/* Removes the code objects that have died from the caches. */
 void kpti_thread_forget_dead(kpti_thread *thread);
 
 #endif
