@@ -6,14 +6,14 @@
 #include "python_tracer/interpreter/py_string.h"
 #include "python_tracer/state/dead_code.h"
 
-/* A code object has two slots: our function id with the mark, and its own address, for code_died. */
+/* A code object has two slots: our function id with the mark, and the object's own address, for code_died. */
 static Py_ssize_t code_slot = -1;
 static Py_ssize_t address_slot = -1;
 
-/* A code object dies: its address may be used again, so no cache may keep it. */
+/* Records the death of a code object. Its address may be reused, so no cache may keep it. */
 static void code_died(void *address)
 {
-    if (address) kpti_dead_code_add(address); /* 3.10 reports empty slots, too */
+    if (address) kpti_dead_code_add(address); /* 3.10 also reports empty slots */
 }
 
 static void name_died(void *id)
@@ -41,7 +41,7 @@ void kpti_name_module(PyObject *globals, char *out, size_t size)
     if (name && PyUnicode_Check(name)) kpti_py_string_copy(name, out, size);
 }
 
-/* Puts PARTS, up to a NULL one, behind each other; what does not fit is cut. */
+/* Concatenates PARTS, up to one with NULL data, and truncates the result to ROOM bytes. */
 static kpt_str join(char *out, size_t room, const kpt_str *parts)
 {
     kpt_str joined = {out, 0};
@@ -54,7 +54,7 @@ static kpt_str join(char *out, size_t room, const kpt_str *parts)
     return joined;
 }
 
-/* Interns with a display name of PARTS. */
+/* Interns VIEW with the concatenated PARTS as display name. */
 static uint32_t intern_displayed(kpti_function_view view, const kpt_str *parts)
 {
     char text[4096];
@@ -79,8 +79,8 @@ uint32_t kpti_name_code_anew(PyCodeObject *code)
     return id;
 }
 
-/* On a free-threaded Python two threads may see the same code first, and CPython does not lock its
- * slots. Nothing that waits for Python is done under the lock. */
+/* On a free-threaded Python two threads may see the same code first, and CPython does not lock its slots.
+ * No code under this lock waits for Python. */
 static uint64_t in_slot(PyCodeObject *code)
 {
     void *known = NULL;
@@ -91,7 +91,7 @@ static uint64_t in_slot(PyCodeObject *code)
     return (uintptr_t)known;
 }
 
-/* From now on CODE's death is reported; 0: no memory. */
+/* Sets the address slot, so that CODE's death is reported. Returns 0 if there is no memory. */
 static int put_address(PyCodeObject *code)
 {
     void *known = NULL;
@@ -99,7 +99,7 @@ static int put_address(PyCodeObject *code)
            (known || kpti_code_extra_set((PyObject *)code, address_slot, code) == 0);
 }
 
-/* What is there already is replaced, but for a mark. */
+/* Replaces the value in the slot unless it has a mark. Returns 0 if there is no memory or no slot. */
 static int put_in_slot(PyCodeObject *code, uint64_t value)
 {
     void *known = NULL;
@@ -143,7 +143,7 @@ uint32_t kpti_name_mark(PyCodeObject *code)
 
 uint32_t kpti_name_set_mark(PyCodeObject *code)
 {
-    static uint32_t last; /* one thread at a time is here: see interpreter_install.h */
+    static uint32_t last; /* one thread at a time: see installation.h */
     uint32_t id = kpti_name_code(code);
     uint32_t mark = kpti_name_mark(code);
     if (mark || !id) return mark;

@@ -1,4 +1,4 @@
-/* host_watch.h: the calls that a host watches (kpt_watch), and how it is notified of one. */
+/* host_watch.h: finds the calls that a host watches (kpt_watch) and notifies the host of them. */
 #ifndef KPTI_PYTHON_TRACER_FRAMES_HOST_WATCH_H
 #define KPTI_PYTHON_TRACER_FRAMES_HOST_WATCH_H
 
@@ -7,7 +7,7 @@
 #include "python_tracer/state/stream_state.h"
 #include "python_tracer/state/tracer_state.h"
 
-/* What a tracer's host is notified of; a copy, as no lock is held while the host runs. */
+/* The arguments of a notification. They are copied, since no lock is held while the host runs. */
 typedef struct kpti_watch_call {
     kpti_host_call *call;
     uint64_t (*notify)(void *ctx, uint64_t watch, void *self, uint64_t call_id);
@@ -16,15 +16,16 @@ typedef struct kpti_watch_call {
     uint64_t call_id;
 } kpti_watch_call;
 
-/* Finds the watch of TRACER on the code with MARK; the host call is then in progress. Returns 0 if there is none. */
+/* Finds the watch of TRACER on the code with MARK and begins the host call. Returns 0 if there is no such
+ * watch, or no memory. */
 int kpti_watch_find_locked(kpti_tracer *tracer, uint32_t mark, kpti_watch_call *out);
 
-/* The first argument of the call in FRAME: a new reference, or NULL. */
+/* Returns the first argument of the call in FRAME, a new reference, or NULL. */
 PyObject *kpti_watch_first_argument(PyFrameObject *frame);
 
-/* Notifies the host of the tracer with bit number I of a call that was open already, in FRAME, whose code has MARK.
- * Returns 0 if that tracer does not watch it. The caller has put exceptions aside; no lock is held, and busy is not
- * set. */
+/* Notifies the host of the tracer with bit number I of a call that is already open in FRAME, whose code has
+ * MARK. Returns 0 if that tracer does not watch it. The caller has saved the pending exception, holds no
+ * lock, and busy is not set. */
 int kpti_watch_open(PyFrameObject *frame, uint32_t mark, int i, kpti_open_answer *out);
 
 #endif

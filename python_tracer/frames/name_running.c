@@ -10,7 +10,7 @@
 
 static atomic_flag is_asked = ATOMIC_FLAG_INIT;
 
-/* FRAME, whose thread waits for the GIL or has no use for it, and those below it. */
+/* Names FRAME and those below it. The thread of FRAME waits for the GIL or does not run Python. */
 static void name_frames(kpti_raw_frame *frame)
 {
     for (frame = kpti_raw_complete(frame); frame; frame = kpti_raw_below(frame)) {
@@ -32,8 +32,9 @@ static void name_all_threads(void)
     PyErr_Clear();
 }
 
-/* A pending call of Python's: on the main thread, with the GIL. Another interpreter's code objects have other slots,
- * and _PyThread_CurrentFrames does not report the interpreter of a frame. */
+/* A pending call, which Python runs on the main thread with the GIL. If there are several interpreters,
+ * only this thread's frames are named: the code objects of another interpreter have other slots, and
+ * _PyThread_CurrentFrames does not report the interpreter of a frame. */
 static int name_running(void *unused)
 {
     (void)unused;

@@ -4,7 +4,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* A block is made when it is needed, and stays: readers need no lock. Writers have the GIL. */
+/* A block is allocated when needed and never freed, so readers need no lock. Writers hold the GIL. */
 enum { BLOCK = 4096, BLOCKS = 4096 };
 typedef _Atomic(const PyCodeObject *) entry;
 static _Atomic(entry *) blocks[BLOCKS];

@@ -1,10 +1,10 @@
-/* named_code.h: the code objects whose slot is filled (function_naming.h), for threads without the GIL. These may not read a code
- * object's slot, which another thread may move. From 3.12 on a code object has a version, by which they know it again
- * without; on 3.11 (KPTI_NAMED_CODES) they look here, and where a code object is not named yet, ask the main thread to
- * name all that run.
+/* named_code.h: the code objects whose slot is filled (function_naming.h), for threads without the GIL.
+ * These may not read a code object's slot, since another thread may move it. From 3.12 on a code object has
+ * a version, which identifies it without the slot. On 3.11 (KPTI_NAMED_CODES) such threads look code
+ * objects up here. If a code object is not named yet, they ask the main thread to name all running ones.
  *
- * One code object for each function id, the last that was named: of two with equal contents one is found by its
- * contents each time, which is right, but slower. */
+ * There is one code object per function id, the last that was named. Of two code objects with equal
+ * contents, the other is found by its contents each time, which is correct, but slower. */
 #ifndef KPTI_PYTHON_TRACER_FRAMES_NAMED_CODE_H
 #define KPTI_PYTHON_TRACER_FRAMES_NAMED_CODE_H
 
@@ -13,11 +13,12 @@
 #define KPTI_NAMED_CODES (KPTI_KNOWN_FRAMES && !KPTI_CODES_HAVE_VERSIONS)
 
 #if KPTI_NAMED_CODES
-/* With the GIL: CODE's slot has FUNCTION; a code object that had it dies; all of the slots are gone. */
+/* The caller holds the GIL. add: CODE's slot holds FUNCTION. remove: the code object with FUNCTION dies.
+ * clear: all slots are gone. */
 void kpti_named_add(uint32_t function, const PyCodeObject *code);
 void kpti_named_remove(uint32_t function);
 void kpti_named_clear(void);
-/* Without the GIL, for CODE that the calling thread runs. */
+/* Needs no GIL. CODE must be running on the calling thread. */
 int kpti_named_has(uint32_t function, const PyCodeObject *code);
 #else
 static inline void kpti_named_add(uint32_t function, const PyCodeObject *code)

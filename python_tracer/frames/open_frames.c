@@ -15,8 +15,9 @@ uint64_t kpti_open_frames_walks(void)
     return atomic_load_explicit(&walks, memory_order_relaxed);
 }
 
-/* threading's name of the thread whose outermost frame is FRAME: that is Thread._bootstrap's, and its
- * self is the thread. Before that has run, threading itself does not know the thread. */
+/* Reads threading's name of the thread whose outermost frame is FRAME. That frame belongs to
+ * Thread._bootstrap, and its self is the Thread. Before _bootstrap has run, threading does not know the
+ * thread. */
 static void take_threading_name(kpti_thread *thread, PyFrameObject *frame)
 {
     PyCodeObject *code = PyFrame_GetCode(frame);
@@ -45,7 +46,7 @@ static uint32_t count_frames(PyFrameObject *top)
     return count;
 }
 
-/* The tracers that record the code of FRAME, whose id is FUNCTION. */
+/* Returns the mask of tracers that record the code of FRAME, whose id is FUNCTION. */
 static uint32_t mask_of_frame(PyFrameObject *frame, uint32_t function)
 {
     kpti_function_view view = {.kind = KPT_KIND_PYTHON};
@@ -59,7 +60,7 @@ static uint32_t mask_of_frame(PyFrameObject *frame, uint32_t function)
     return kpti_tracers_mask(function, view.file, kpt_str_of(module), 0, 0);
 }
 
-/* Asks the hosts of the tracers in ASK that watch the code with MARK, whose call is at INDEX. */
+/* Notifies the hosts of the tracers in ASK that watch the code with MARK, whose call is at INDEX. */
 static void ask_hosts(kpti_open_stack *open, PyFrameObject *frame, uint32_t mark, uint32_t index,
                       uint32_t ask)
 {
@@ -74,9 +75,9 @@ static void ask_hosts(kpti_open_stack *open, PyFrameObject *frame, uint32_t mark
     }
 }
 
-/* Fills functions, lines and masks, of COUNT each, from the innermost, at the end, to the outermost,
- * which is returned, a new reference. LEFT: places that were not needed, at the beginning: frames of
- * another thread may have ended since they were counted. */
+/* Fills functions, lines and masks, COUNT each, from the innermost frame at the end to the outermost.
+ * Returns the outermost frame, a new reference. *LEFT receives the number of unused slots at the beginning:
+ * frames of another thread may have ended since they were counted. */
 static PyFrameObject *fill(kpti_open_stack *open, PyFrameObject *top, uint32_t count, uint32_t ask,
                            uint32_t *left)
 {
@@ -107,7 +108,7 @@ static PyFrameObject *fill(kpti_open_stack *open, PyFrameObject *top, uint32_t c
     }
 }
 
-/* The walk of all frames from TOP; the outermost goes to OUTERMOST, a new reference or NULL. */
+/* Walks all frames from TOP. *OUTERMOST receives the outermost one, a new reference, or NULL. */
 static kpti_open_stack walk(PyFrameObject *top, uint32_t ask, PyFrameObject **outermost)
 {
     const uint32_t count = count_frames(top);
