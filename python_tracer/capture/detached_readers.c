@@ -7,7 +7,7 @@
 uint32_t kpti_detached_reads_allowed;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static kpti_detached_reader *readers; /* under the lock */
+static kpti_detached_reader *readers; /* guarded by the lock */
 
 void kpti_detached_readers_lock(void)
 {
@@ -69,7 +69,7 @@ static int anybody_reads(void)
 void kpti_detached_reads_disallow(void)
 {
     __atomic_store_n(&kpti_detached_reads_allowed, 0, __ATOMIC_SEQ_CST);
-    if (!has_any()) return; /* who comes later takes the lock later, and sees it */
+    if (!has_any()) return; /* a later reader acquires the lock later, and sees the flag */
     kpti_barrier_all();
     while (anybody_reads())
         (void)sched_yield();

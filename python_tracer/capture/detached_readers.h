@@ -1,22 +1,25 @@
-/* detached_readers.h: the threads that read their frames without the GIL, and whether they may: not while the
- * interpreter ends. A thread says that it reads before it looks whether it may; who forbids it first says so,
- * then waits until nobody reads: one of the two sees the other (asymmetric_barrier.h). Who reads waits for nothing but
- * short locks of ours. */
+/* detached_readers.h: the threads that do detached reads (of their frames without the GIL), and whether
+ * they may. They may not while the interpreter is finalized.
+ *
+ * A thread sets `reads` before it checks kpti_detached_reads_allowed. Finalization clears that flag, runs
+ * the barrier, and waits until no thread reads, so at least one of the two sees the other's store
+ * (asymmetric_barrier.h). A reader waits for nothing but short locks of ours. */
 #ifndef KPTI_PYTHON_TRACER_CAPTURE_DETACHED_READERS_H
 #define KPTI_PYTHON_TRACER_CAPTURE_DETACHED_READERS_H
 
 #include "core/base/asymmetric_barrier.h"
 
-/* One of each thread. */
+/* One per thread. */
 typedef struct kpti_detached_reader {
     struct kpti_detached_reader *next;
-    struct kpti_detached_reader **at; /* what points to it */
-    uint32_t reads;                   /* atomic: how often; only its thread changes it */
+    struct kpti_detached_reader **at; /* the pointer to this reader in the list */
+    uint32_t reads; /* atomic: nesting depth of reads; only its thread writes it */
 } kpti_detached_reader;
 
 extern uint32_t kpti_detached_reads_allowed __attribute__((visibility("hidden"))); /* atomic */
 
-/* 0: it may not. Either way leave comes next. */
+/* Begins a detached read. Returns 0 if the thread may not read. kpti_detached_read_end must follow in both
+ * cases. */
 static inline uint32_t kpti_detached_read_begin(kpti_detached_reader *r)
 {
     kpti_barrier_say(&r->reads, __atomic_load_n(&r->reads, __ATOMIC_RELAXED) + 1);
@@ -32,10 +35,10 @@ void kpti_detached_readers_add(kpti_detached_reader *r);
 void kpti_detached_readers_remove(kpti_detached_reader *r);
 
 void kpti_detached_reads_allow(void);
-/* When this returns nobody reads any more. */
+/* Forbids detached reads. When the function returns, no thread reads any more. */
 void kpti_detached_reads_disallow(void);
 
-/* Around a fork; in its child the calling thread's, or NULL, is the only one. */
+/* Called around a fork. In the child, OWN, the calling thread's reader or NULL, is the only one left. */
 void kpti_detached_readers_lock(void);
 void kpti_detached_readers_unlock(void);
 void kpti_detached_readers_forked_locked(kpti_detached_reader *own);

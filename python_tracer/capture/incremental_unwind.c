@@ -3,13 +3,14 @@
 #include "abi/impl/kpti_impl.h"
 #include "abi/kpt_traceback.h"
 
-/* DEAD_AT_ONCE: nodes that one gather gives back: 20 ns each, or 300 where they have left the cache. */
+/* DEAD_AT_ONCE: the number of dead nodes that one capture frees. A node takes 20 ns, or 300 ns if it has
+ * left the processor's cache. */
 enum { FIRST_ROOM = 64, DEAD_AT_ONCE = 16 };
-/* A mark is set on a level that MARK_STEP divides, so that most gathers walk no further, and on any one that
- * was the innermost to stay the same for OFTEN gathers. */
+/* A mark is set on levels divisible by MARK_STEP, so that most captures walk no further, and on any level
+ * that was the innermost unchanged one for OFTEN captures. */
 enum { MARK_STEP = 8, OFTEN = 8 };
 
-/* ARRAY with twice the ROOM; NULL: no memory, and nothing has changed. */
+/* Doubles the capacity ROOM of ARRAY. Returns NULL, with nothing changed, if there is no memory. */
 static void *grown(void *array, uint32_t *room, size_t size)
 {
     const uint32_t wanted = *room ? *room * 2 : FIRST_ROOM;
@@ -18,7 +19,7 @@ static void *grown(void *array, uint32_t *room, size_t size)
     return larger;
 }
 
-/* All levels of the stack that was walked. */
+/* Returns the number of levels of the walked stack. */
 static uint32_t total(const kpti_unwind *g)
 {
     return g->below + g->walked_count;
@@ -29,7 +30,7 @@ static kpti_unwound_frame *walked_at(const kpti_unwind *g, uint32_t i)
     return &g->walked[total(g) - 1 - i];
 }
 
-/* One frame more; 0: no memory. */
+/* Adds a frame to the walked ones. Returns 0 if there is no memory. */
 KPTI_HOT static int add_walked(kpti_unwind *g, kpti_instruction at, void *frame)
 {
     if (g->walked_count == g->walked_room) {
@@ -53,15 +54,16 @@ static int is_level(const kpti_level *l, kpti_raw_frame *frame)
            l->version == kpti_code_version(kpti_raw_frame_code(frame));
 }
 
-/* Whether FRAME, and what is below it, is something else than the first COUNT levels: 0, or one more than the
- * innermost level that is. MAY_BE_CUT: they are cut as the last stack was. */
+/* Compares FRAME and the frames below it with the first COUNT levels. Returns 0 if they are the same, or
+ * one more than the index of the innermost level that differs. MAY_BE_CUT: the levels end where the depth
+ * limit cut the last stack, so more frames must follow. */
 KPTI_HOT static uint32_t differs(kpti_unwind *g, kpti_raw_frame *frame, uint32_t count,
                                  int may_be_cut)
 {
     const kpti_level *l = g->levels + count;
     const kpti_level *last = g->levels;
     kpti_raw_frame *last_frame = NULL;
-    kpti_frame_marks_trim(&g->marks, count - 1); /* they would have been found before */
+    kpti_frame_marks_trim(&g->marks, count - 1); /* the walk would have found inner marks */
     last += kpti_frame_marks_last(&g->marks);
     for (; frame; frame = frame->previous) {
         if (kpti_raw_is_entry(frame)) continue;
@@ -72,20 +74,22 @@ KPTI_HOT static uint32_t differs(kpti_unwind *g, kpti_raw_frame *frame, uint32_t
     }
     if (l != last) return 1;
     if (!g->marks.count) return may_be_cut != (frame != NULL);
-    /* The levels below a marked one are as they were. */
+    /* The levels below a marked level are unchanged. */
     if (kpti_frame_marks_find(&g->marks, last_frame, &g->below)) return 0;
     return (uint32_t)(last - g->levels) + 1;
 }
 
-/* Fills in what the thread of STATE is in, as far as it is not in the levels; 0: there is more. */
+/* Adds the frames of STATE's thread to the walked ones, up to the first that is in the levels. Returns 0 if
+ * the stack is cut: there are more frames than DEPTH, or no memory. */
 KPTI_HOT static int walk_raw(kpti_unwind *g, PyThreadState *state, uint32_t depth)
 {
     kpti_raw_frame *frame = kpti_raw_top(state);
     const int was_cut = g->was_cut && g->depth == depth;
-    uint32_t level = g->top ? g->top : g->count; /* one more than that which may be FRAME's */
-    uint32_t other = level + 1; /* one more than the innermost that is known to be another's */
+    uint32_t level = g->top ? g->top : g->count; /* one more than the level that may match FRAME */
+    uint32_t other = level + 1; /* one more than the innermost level known to differ */
     for (; frame; frame = kpti_raw_below(frame)) {
-        /* Mostly inner frames lie above outer ones; where they don't, all of them are looked up. */
+        /* Inner frames usually have higher addresses than outer ones. If they don't, all frames are looked
+         * up. */
         if (level && g->levels[level - 1].frame != frame && frame->owner == FRAME_OWNED_BY_THREAD)
             while (level && (uintptr_t)g->levels[level - 1].frame > (uintptr_t)frame)
                 level--;
@@ -109,7 +113,8 @@ KPTI_HOT static int walk_raw(kpti_unwind *g, PyThreadState *state, uint32_t dept
     return 1;
 }
 
-/* Marks one of the levels before STAYED, whose frames are those of the last time, if it is worth it. */
+/* Marks one of the levels before STAYED, whose frames are the same as at the last capture, if a mark pays
+ * off. */
 static void set_mark(kpti_unwind *g, uint32_t stayed)
 {
     const uint32_t marked = kpti_frame_marks_last(&g->marks);
@@ -146,7 +151,7 @@ static void set_mark(kpti_unwind *g, uint32_t stayed)
 }
 #endif
 
-/* The same through objects of Python's. Codes stay: their frames run. */
+/* The same through frame objects. The code objects stay alive, since their frames run. */
 static int walk_objects(kpti_unwind *g, PyThreadState *state, uint32_t depth)
 {
     PyObject *type;
@@ -161,11 +166,11 @@ static int walk_objects(kpti_unwind *g, PyThreadState *state, uint32_t depth)
         PyFrameObject *back = NULL;
         whole = g->walked_count < depth && add_walked(g, at, NULL);
         if (whole) back = PyFrame_GetBack(frame);
-        if (!back && PyErr_Occurred()) whole = 0; /* there was no memory for it */
+        if (!back && PyErr_Occurred()) whole = 0; /* no memory for the frame object */
         Py_DECREF(frame);
         frame = back;
     }
-    PyErr_Restore(type, value, traceback); /* also takes away one of ours */
+    PyErr_Restore(type, value, traceback); /* also clears an exception of ours */
     return whole;
 }
 
@@ -173,7 +178,8 @@ KPTI_HOT static void walk(kpti_unwind *g, PyThreadState *state, uint32_t depth, 
 {
     const uint32_t most = depth ? depth : UINT32_MAX;
     g->walked_count = g->below = 0;
-    /* With a depth levels are counted from another frame on; a trace function may move frames. */
+    /* With a depth limit, level 0 is not the outermost frame. A trace function may move frames to other
+     * lines. */
     g->may_mark = !depth && !state->c_tracefunc;
     if (!g->may_mark) g->marks.count = 0;
     if ((kpti_frames_are_known() ? walk_raw : walk_objects)(g, state, most)) return;
@@ -181,7 +187,7 @@ KPTI_HOT static void walk(kpti_unwind *g, PyThreadState *state, uint32_t depth, 
     *flags |= KPT_TRACEBACK_CUT;
 }
 
-/* How many levels, from the outermost on, are those of the last time. */
+/* Returns the number of levels, from the outermost on, that are the same as at the last capture. */
 KPTI_HOT static uint32_t same_levels(kpti_unwind *g)
 {
     const uint32_t most = g->count < total(g) ? g->count : total(g);
@@ -195,7 +201,7 @@ KPTI_HOT static uint32_t same_levels(kpti_unwind *g)
     return most;
 }
 
-/* Whether all instructions from level FIRST on were seen before. */
+/* Whether the code locations of all levels from FIRST on are in the cache. */
 KPTI_HOT static int all_known(kpti_unwind *g, uint32_t first)
 {
     for (uint32_t i = first; i < total(g); i++)
@@ -203,8 +209,8 @@ KPTI_HOT static int all_known(kpti_unwind *g, uint32_t first)
     return 1;
 }
 
-/* Fills in the places of the levels from FIRST on; how many levels there are then: fewer without memory.
- * KEPT: those that may be remembered. */
+/* Fills in the code locations of the levels from FIRST on. Returns the number of levels then filled, which
+ * is smaller if there is no memory. *KEPT receives the number of levels that may be remembered. */
 static uint32_t fill_places(kpti_unwind *g, uint32_t first, kpti_gil_state s, int no_objects,
                             uint32_t *kept)
 {
@@ -230,7 +236,8 @@ static uint32_t fill_places(kpti_unwind *g, uint32_t first, kpti_gil_state s, in
     return count;
 }
 
-/* Fills in the stacks of the levels from FIRST to COUNT, as far as they are known; how far that is. */
+/* Fills in the stacks of the levels from FIRST to COUNT from the cache. Returns the first level whose stack
+ * is not cached, or COUNT. */
 static uint32_t known_stacks(kpti_unwind *g, uint32_t first, uint32_t count)
 {
     uint32_t stack = first ? g->levels[first - 1].stack : 0;
@@ -242,7 +249,7 @@ static uint32_t known_stacks(kpti_unwind *g, uint32_t first, uint32_t count)
     return count;
 }
 
-/* Puts the levels from FIRST to COUNT into the tree; how far there was memory. */
+/* Adds the levels from FIRST to COUNT to the tree. Returns the first level without memory, or COUNT. */
 static uint32_t add_stacks_locked(kpti_unwind *g, uint32_t first, uint32_t count)
 {
     uint32_t stack = first ? g->levels[first - 1].stack : 0;
@@ -255,7 +262,7 @@ static uint32_t add_stacks_locked(kpti_unwind *g, uint32_t first, uint32_t count
     return count;
 }
 
-/* Builds the stack of COUNT levels, of which those before FIRST are as they were, and remembers KEPT. */
+/* Builds the stack of COUNT levels, of which those before FIRST are unchanged. Remembers KEPT levels. */
 static uint32_t build(kpti_unwind *g, uint32_t first, uint32_t count, uint32_t kept, int hold)
 {
     const uint32_t before = g->held;
@@ -277,11 +284,11 @@ static uint32_t build(kpti_unwind *g, uint32_t first, uint32_t count, uint32_t k
     return stack;
 }
 
-/* Nothing is new: the stack is held already. */
+/* Returns the unchanged stack, which is already held. */
 KPTI_HOT static uint32_t same_again(const kpti_unwind *g, int hold)
 {
     const uint32_t stack = total(g) ? g->levels[total(g) - 1].stack : 0;
-    if (!hold) return stack; /* somebody has pinned all of them */
+    if (!hold) return stack; /* the caller has pinned the tree */
     kpti_stack_retain(stack);
     if (kpti_stacks_have_dead()) {
         kpti_stacks_lock();
@@ -308,7 +315,7 @@ void kpti_unwind_free(kpti_unwind *g)
     free(g->walked);
 }
 
-/* The stack that was walked is the last one from now on, if all of it is remembered. */
+/* Makes the walked stack the last one, if all of it is remembered. */
 KPTI_HOT static void remember(kpti_unwind *g, PyThreadState *state, uint32_t depth, int is_cut)
 {
     const int is_whole = total(g) <= g->count && (!is_cut || total(g) == depth);
@@ -333,7 +340,7 @@ KPTI_HOT uint32_t kpti_unwind_next(kpti_unwind *g, PyThreadState *state, kpti_gi
     if (g->epoch != epoch) kpti_unwind_forget(g, epoch);
     walk(g, state, wish.depth, &cut);
     first = same_levels(g);
-    /* The next one may be the same frame, in which only the instruction is another. */
+    /* The next level may be the same frame at another instruction. */
     stayed = first + (first < g->count && first < total(g) &&
                       g->levels[first].frame == walked_at(g, first)->frame);
     if (first == total(g)) {

@@ -20,7 +20,7 @@ static uint32_t intern(uint32_t function, kpti_instruction at)
     return kpti_place_intern(&place);
 }
 
-/* For a name to be remembered at the code Python allocates. */
+/* Returns the function id of CODE. Python allocates memory when it stores the id in the code object. */
 static uint32_t name(PyCodeObject *code, int attached, int no_objects)
 {
     if (attached && (!no_objects || kpti_name_is_kept(code))) return kpti_name_code(code);

@@ -1,5 +1,6 @@
-/* location_cache.h: the places that a thread has seen, by code object and instruction. Addresses of code
- * objects, with their versions, hold as long as the gathering's epoch does: then it is emptied. */
+/* location_cache.h: the cache of code locations that a thread has seen, by code object and instruction.
+ * Addresses of code objects, with their versions, are valid within one kpti_unwind_epoch. When it changes,
+ * the cache is emptied. */
 #ifndef KPTI_PYTHON_TRACER_CAPTURE_LOCATION_CACHE_H
 #define KPTI_PYTHON_TRACER_CAPTURE_LOCATION_CACHE_H
 
@@ -8,7 +9,7 @@
 #include "python_tracer/interpreter/cpython.h"
 #include "python_tracer/interpreter/raw_frame.h"
 
-/* One is looked for in as many places of the cache as KPTI_PLACE_WAYS, the newest first. */
+/* A set-associative cache: a lookup checks KPTI_PLACE_WAYS slots, the newest entry first. */
 enum { KPTI_PLACE_CACHE = 512, KPTI_PLACE_WAYS = 4 };
 
 typedef struct kpti_known_place {
@@ -22,14 +23,14 @@ typedef struct kpti_place_cache {
     kpti_known_place places[KPTI_PLACE_CACHE];
 } kpti_place_cache;
 
-/* The first one that AT may be in. */
+/* Returns the first slot that AT may be in. */
 static inline kpti_known_place *kpti_place_slot(kpti_place_cache *cache, kpti_instruction at)
 {
     const uint64_t hash = kpti_hash_mix((uintptr_t)at.code, (uint64_t)(int64_t)at.offset);
     return &cache->places[hash % (KPTI_PLACE_CACHE / KPTI_PLACE_WAYS) * KPTI_PLACE_WAYS];
 }
 
-/* The place of an instruction that was seen before; 0: it was not. */
+/* Returns the code location of an instruction, or 0 if it is not in the cache. */
 static inline uint32_t kpti_place_known(kpti_place_cache *cache, kpti_instruction at)
 {
     const kpti_known_place *known = kpti_place_slot(cache, at);
@@ -40,8 +41,8 @@ static inline uint32_t kpti_place_known(kpti_place_cache *cache, kpti_instructio
     return 0;
 }
 
-/* The place of one that was not, for a thread that stands so; 0: no memory. NO_OBJECTS: see thread_capture.h. KEPT is
- * set to 0 where it may not be remembered. */
+/* Returns the code location of an instruction that is not in the cache, or 0 if there is no memory. For S
+ * and NO_OBJECTS see capture_options.h. *KEPT is set to 0 if the code location may not be remembered. */
 uint32_t kpti_place_find_slow(kpti_place_cache *cache, kpti_instruction at, kpti_gil_state s,
                               int no_objects, int *kept);
 

@@ -1,4 +1,4 @@
-/* observer_stacks.c: Python's stacks for the observer of operators, from the same tree as tracebacks'. */
+/* observer_stacks.c: captures Python stacks for the observer of operators, in the same tree as tracebacks. */
 #include "abi/impl/kpti_execution_trace.h"
 #include "core/callstacks/code_location.h"
 #include "core/callstacks/stack_trie.h"

@@ -13,7 +13,7 @@
 #include "python_tracer/interpreter/raw_frame.h"
 #include "python_tracer/state/tracing_lock.h"
 
-/* The main interpreter, once all is ready in it; NULL before, and after its end. */
+/* The main interpreter once it is prepared; NULL before, and after its end. */
 static _Atomic(PyInterpreterState *) prepared;
 
 static PyInterpreterState *main_interpreter(void)
@@ -21,7 +21,8 @@ static PyInterpreterState *main_interpreter(void)
     return atomic_load_explicit(&prepared, memory_order_relaxed);
 }
 
-/* The state of a thread that has released the GIL, or never had it, if it may look at it; else NULL. */
+/* Returns the state of a thread that has released the GIL, or never held it, or NULL if the thread may not
+ * read it. */
 static PyThreadState *detached_state(void)
 {
     PyThreadState *state = kpti_python_is_finalizing() ? NULL : PyGILState_GetThisThreadState();
@@ -83,11 +84,11 @@ uint32_t kpti_capture_pinned(uint32_t depth, int no_objects)
     return gather((kpti_capture_options){depth, 0, no_objects != 0, NULL}, 0, &flags);
 }
 
-/* Not a part of its caller, whose other way is the short one. */
+/* Not inlined, which keeps the fast path of its caller short. */
 KPTI_HOT static __attribute__((noinline)) uint32_t gather_anew(uint32_t depth, uint64_t *gathered)
 {
     uint32_t flags = 0;
-    *gathered = 0; /* of a thread that has left Python, whose last state is gone */
+    *gathered = 0; /* for a thread that has left Python and whose state is gone */
     return gather((kpti_capture_options){depth, 0, 0, gathered}, 0, &flags);
 }
 

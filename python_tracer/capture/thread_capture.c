@@ -7,19 +7,19 @@
 #include "python_tracer/capture/incremental_unwind.h"
 #include "python_tracer/interpreter/cpython.h"
 
-/* What a thread remembers. */
+/* The captures of one thread. */
 typedef struct gatherer {
     kpti_detached_reader reader;
-    int inside; /* the thread is in the middle of a gather */
+    int inside; /* the thread is inside a capture */
     kpti_unwind gathering;
-    kpti_unwind *foreign; /* the same in a sub-interpreter; NULL: it was in none yet */
-    int64_t foreign_id;   /* which one: interpreters count their code's versions each for itself */
+    kpti_unwind *foreign; /* the same in a sub-interpreter; NULL: not in one yet */
+    int64_t foreign_id;   /* its id: each interpreter counts code versions by itself */
 } gatherer;
 
 static __thread gatherer *own __attribute__((tls_model("initial-exec")));
 static pthread_key_t at_thread_end;
 
-/* Runs when the thread ends, which may be long after Python. */
+/* Runs when the thread ends, which may be long after Python was finalized. */
 static void thread_ended(void *self)
 {
     gatherer *g = self;
@@ -51,7 +51,8 @@ static gatherer *make_own(void)
     return g;
 }
 
-/* One that is forgotten at once, for what must not be remembered, and for a gather inside of a gather. */
+/* Captures a stack without remembering it: where nothing may be remembered, or for a capture inside a
+ * capture. */
 static uint32_t gather_apart(PyThreadState *state, kpti_gil_state s, kpti_capture_options wish,
                              uint32_t *flags)
 {
@@ -68,8 +69,9 @@ static uint32_t gather_apart(PyThreadState *state, kpti_gil_state s, kpti_captur
     return stack;
 }
 
-/* What the thread remembers of STATE's interpreter, where nobody tells us that code has died: as long as it is in
- * the same one, a code object is known by its address and its version. NULL: no memory, or no versions. */
+/* Returns the unwind for STATE's interpreter, a sub-interpreter, which does not report dead code objects.
+ * While the thread stays in the same interpreter, the address and the version identify a code object.
+ * Returns NULL if there is no memory, or code objects have no versions. */
 static kpti_unwind *foreign_of(gatherer *g, const PyThreadState *state)
 {
     const int64_t id = KPTI_CODES_HAVE_VERSIONS ? PyInterpreterState_GetID(state->interp) : -1;

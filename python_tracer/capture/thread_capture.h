@@ -1,5 +1,5 @@
-/* thread_capture.h: what a thread remembers of the stacks that it gathered: the last one, level by level, and the
- * places that it has seen. */
+/* thread_capture.h: a thread's memory of its captures: the last stack, level by level, and the code
+ * locations that it has seen. */
 #ifndef KPTI_PYTHON_TRACER_CAPTURE_THREAD_CAPTURE_H
 #define KPTI_PYTHON_TRACER_CAPTURE_THREAD_CAPTURE_H
 
@@ -7,21 +7,23 @@
 #include "python_tracer/capture/detached_readers.h"
 #include "python_tracer/interpreter/cpython.h"
 
-/* The stack of STATE, the calling thread's, which stands so and may look. FLAGS: as in stack_capture.h. AGAIN: if it
- * is not 0, nothing new is named: it stays so where there is something, and becomes 0 where all went well. */
+/* Returns the stack of STATE, the calling thread's state, which the thread may read. S is its relation to
+ * the GIL. FLAGS is as in stack_capture.h. If *AGAIN is not 0, the function names no new code location: if
+ * it would have to, it returns 0 and leaves *AGAIN set. Otherwise it sets *AGAIN to 0. */
 uint32_t kpti_thread_capture(PyThreadState *state, kpti_gil_state s, kpti_capture_options wish,
                              int *again, uint32_t *flags);
 
-/* What the calling thread reads as; NULL: no memory. */
+/* Returns the calling thread's reader for detached reads, or NULL if there is no memory. */
 kpti_detached_reader *kpti_thread_capture_reader(void);
 
-/* The stack that the calling thread GATHERED last, while the frame that was on top runs, and is there again at the
- * same instruction; 0: it is not, or this is not known. The call that it was gathered in has not returned. */
+/* Returns the stack with the token GATHERED if it is the calling thread's last capture and the frame on top
+ * is the same, at the same instruction. Returns 0 if not, or if this is unknown. The call in which it was
+ * captured must not have returned. */
 uint32_t kpti_thread_unchanged_stack(uint64_t gathered);
 
-/* The calling thread remembers nothing of the stacks that it gathered: nor does it hold any. */
+/* Forgets the calling thread's captures and releases the stacks that it holds. */
 void kpti_thread_capture_forget(void);
-/* In the child of a fork, with the readers' lock held. */
+/* Runs in the child of a fork. The caller holds the readers' lock. */
 void kpti_thread_capture_forked_locked(void);
 
 #endif

@@ -9,7 +9,7 @@
 #include "python_tracer/capture/thread_capture.h"
 #include "python_tracer/state/fork_watch.h"
 
-/* A host's own language: deeper stacks are cut, as native ones are. */
+/* Maximum number of frames of the host's own language. Deeper stacks are cut, as native ones are. */
 enum { MOST_SCRIPT = 512 };
 
 typedef struct tracebacks {
@@ -30,7 +30,7 @@ static kpt_status make(const kpti_env *env, const kpt_tracebacks_args *args, voi
     return KPT_OK;
 }
 
-/* The stack of COUNT places, innermost first, with one holder. */
+/* Returns the stack of COUNT code locations, innermost first, with one holder. */
 static uint32_t stack_of(const uint32_t *places, uint32_t count, uint32_t *flags)
 {
     uint32_t stack = 0;
@@ -49,7 +49,7 @@ static uint32_t stack_of(const uint32_t *places, uint32_t count, uint32_t *flags
     return stack;
 }
 
-/* Frames as the host tells them. */
+/* Frames reported by the host. */
 typedef struct told {
     uint32_t places[MOST_SCRIPT];
     uint32_t count;
@@ -164,7 +164,7 @@ static uint64_t get_frames(void *self, const kpt_traceback *t, uint32_t *out, ui
 
 static uint64_t free_dead(void *self, uint64_t most)
 {
-    enum { AT_ONCE = 256 }; /* others may want the lock */
+    enum { AT_ONCE = 256 }; /* other threads may wait for the lock */
     uint64_t left = most ? most : UINT64_MAX;
     (void)self;
     if (!most) kpti_thread_capture_forget();

@@ -1,4 +1,4 @@
-/* tracebacks.h: the backend's combined tracebacks: Python's, the host's and native frames. */
+/* tracebacks.h: the backend's combined tracebacks of Python frames, the host's frames and native frames. */
 #ifndef KPTI_PYTHON_TRACER_CAPTURE_TRACEBACKS_H
 #define KPTI_PYTHON_TRACER_CAPTURE_TRACEBACKS_H
 
