@@ -60,8 +60,8 @@ static void allocate_obj(void)
 static void (*const allocate[DOMAINS])(void) = {
     [KPTI_POOL_RAW] = allocate_raw, [KPTI_POOL_MEM] = allocate_mem, [KPTI_POOL_OBJ] = allocate_obj};
 
-/* One that was below ours takes it out of the chain where it goes before we do: it puts back who was below
- * itself. */
+/* Whether allocations reach our hook in DOMAIN. A hook below ours that is removed before ours takes ours
+ * out of the chain, since it restores the allocator below itself. */
 static int is_reached(int domain)
 {
     return own[domain].installed && kpti_memory_hook_is_reached((uint32_t)domain, allocate[domain]);
@@ -70,7 +70,7 @@ static int is_reached(int domain)
 void kpti_memory_hooks_install(int sampled)
 {
     int with_sampler;
-    kpti_memory_hooks_remove(); /* in the child of a fork the parent's are there */
+    kpti_memory_hooks_remove(); /* in the child of a fork the parent's are installed */
     with_sampler = sampled && kpti_sampler_fits();
     if (with_sampler) kpti_sampler_install();
     for (int i = 0; i < DOMAINS; i++)

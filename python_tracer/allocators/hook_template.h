@@ -1,8 +1,9 @@
-/* hook_template.h: what a hook in front of an allocator of Python's does: asks the one BELOW, and records.
+/* hook_template.h: the body of a hook in front of a Python allocator: it calls the allocator BELOW, and
+ * records.
  *
- *   in all four, what the allocators below allocate on their part, as the object domain's does in the raw one,
- *   is inside, and not recorded twice
- *   LEAST: a block that is recorded is asked for with at least so many bytes */
+ * In all four functions, allocations by the allocators below (as the object domain's in the raw domain)
+ * happen inside the hook, and are not recorded twice. LEAST: a recorded block is allocated with at least
+ * this many bytes. */
 #ifndef KPTI_PYTHON_TRACER_ALLOCATORS_HOOK_TEMPLATE_H
 #define KPTI_PYTHON_TRACER_ALLOCATORS_HOOK_TEMPLATE_H
 
@@ -12,18 +13,20 @@
 #include "python_tracer/capture/stack_capture.h"
 #include "python_tracer/interpreter/cpython.h"
 
-/* Our place in the chain of a domain's allocators. */
+/* Our hook in the chain of a domain's allocators. */
 typedef struct kpti_memory_hook {
     const PyMemAllocatorDomain domain;
-    const PyMemAllocatorEx hooks; /* context and free are those of below where there are none */
-    PyMemAllocatorEx below;       /* who had the domain before us */
+    const PyMemAllocatorEx hooks; /* a NULL context or free is replaced by that of below */
+    PyMemAllocatorEx below;       /* the allocator of the domain before ours */
     int installed;
 } kpti_memory_hook;
 
-/* Puts it on top, or takes it away if it is there. The GIL is held.
- * Python hands us the context of who is below: a thread that reads the allocator's fields while they are
- * changed, as the raw domain's users may, finds any mixture of old and new ones right. So our functions
- * know their domain by themselves, and those that have a context of their own do without it. */
+/* Puts the hook on top of its domain, or removes it if it is on top. The caller holds the GIL.
+ *
+ * Unless the hook has its own context, Python passes our functions the context of the allocator below. A
+ * thread may read the allocator's fields while they change, as users of the raw domain may; any mixture of
+ * old and new fields is then valid. So our functions know their domain without the context, and those that
+ * have their own context also work without it. */
 static inline void kpti_memory_hook_put(kpti_memory_hook *hook)
 {
     PyMemAllocatorEx top = hook->hooks;
@@ -48,7 +51,7 @@ static inline void kpti_note_alloc(kpti_memory_inside in, uint32_t pool, const v
 {
     uint32_t stack;
     if (!kpti_sample_lives(in, (uintptr_t)block, pool)) return;
-    /* tracemalloc allocates raw memory with its lock held, and takes the lock for each object. */
+    /* tracemalloc allocates raw memory with its lock held, and acquires the lock for each object. */
     stack = kpti_capture_pinned(kpti_memory_log_wish(in.log)->depth, pool == KPTI_POOL_RAW);
     kpti_memory_append(in.log, in.thread, kpti_ticks(), (uintptr_t)block,
                        kpti_memory_what(KPTI_MEMORY_ALLOC | resized, pool, size), stack);
@@ -61,7 +64,7 @@ static inline void kpti_note_free(kpti_memory_inside in, uint32_t pool, uintptr_
                        kpti_memory_what(KPTI_MEMORY_FREE | resized, pool, 0), 0);
 }
 
-/* Not recorded; but somebody may be looking for us. */
+/* The call is not recorded, but a probe may be waiting for it. */
 static inline void *kpti_passed(kpti_memory_inside in, uint32_t pool, void *block)
 {
     if (in.thread && in.thread->probe == (int)pool + 1) in.thread->probe = KPTI_MEMORY_PROBED;
@@ -84,7 +87,7 @@ static inline void *kpti_hooked_calloc(const PyMemAllocatorEx *below, uint32_t p
                                        size_t count, size_t size, size_t least)
 {
     const kpti_memory_inside in = kpti_memory_enter();
-    const uint64_t whole = (uint64_t)count * size; /* where that wraps there is no block */
+    const uint64_t whole = (uint64_t)count * size; /* if it wraps, there is no block */
     const int taken = in.log && kpti_sample_begins(in, whole, least);
     void *block =
         taken && whole < least ? below->calloc(ctx, 1, least) : below->calloc(ctx, count, size);
@@ -109,12 +112,13 @@ static inline void *kpti_hooked_realloc(const PyMemAllocatorEx *below, uint32_t 
     if (block && taken)
         kpti_note_alloc(in, pool, block, size, before ? KPTI_MEMORY_RESIZED : 0);
     else if (!block && ends && kpti_memory_log_wish(in.log)->sample_bytes)
-        (void)kpti_sample_add(before, ends - 1); /* it lives on */
+        (void)kpti_sample_add(before, ends - 1); /* the old block stays alive */
     kpti_memory_leave(in);
     return block;
 }
 
-/* BLOCK is about to be freed. To be left, where there is a log. */
+/* Records the end of BLOCK, which is about to be freed. If the result has a log, the caller must call
+ * kpti_memory_leave. */
 static inline kpti_memory_inside kpti_hooked_end(uint32_t pool, const void *block)
 {
     const kpti_memory_inside in = kpti_memory_enter();

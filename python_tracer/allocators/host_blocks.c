@@ -3,15 +3,15 @@
 #include "core/memory_log/sampled_blocks.h"
 #include "python_tracer/capture/stack_capture.h"
 
-/* What a block is known by among the samples: other devices may have the processor's addresses again. Those
- * of the processor are themselves. */
+/* Returns the key of a block among the samples. Other devices may use the same addresses as the processor.
+ * The key of a block of the processor is its address. */
 static uintptr_t key_of(const kpt_memory_report *r)
 {
     const uint64_t device = r->device_type ? ((uint64_t)(uint32_t)r->device_type << 8) +
                                                  (uint64_t)(uint32_t)r->device_index + 1
                                            : 0;
     const uintptr_t key = (uintptr_t)(r->address ^ device << 47);
-    return key > 1 ? key : ~key; /* those two are no samples */
+    return key > 1 ? key : ~key; /* 0 and 1 are no samples */
 }
 
 static void note(kpti_memory_inside in, const kpt_memory_report *r)

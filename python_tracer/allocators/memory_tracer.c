@@ -20,7 +20,7 @@ typedef struct memory_tracer {
     kpti_clock_point stopped;
     int running;
     int has_run;
-    int is_child; /* of a fork: the log still holds what the parent recorded */
+    int is_child; /* child of a fork: the log still holds the parent's records */
 } memory_tracer;
 
 static kpt_status make(const kpti_env *env, const kpt_memory_args *args, void **self,
@@ -42,14 +42,14 @@ static kpt_status make(const kpti_env *env, const kpt_memory_args *args, void **
     return KPT_OK;
 }
 
-/* What the parent of a fork recorded is none of the child's. */
+/* Clears the log of the parent of a fork; its records don't belong to the child. */
 static void forget_parent(memory_tracer *t)
 {
     if (t->is_child) kpti_memory_log_clear(t->log);
     t->is_child = 0;
 }
 
-/* Puts the hooks there; the GIL is held. Where they are already, numpy may have come since. */
+/* Installs the hooks. The caller holds the GIL. If they are installed, numpy may have been imported since. */
 static kpt_status start_attached(memory_tracer *t, kpti_error *error)
 {
     if (t->running) {
@@ -80,7 +80,7 @@ static kpt_status start(void *self, kpti_error *error)
     return status;
 }
 
-/* Ends recording. The hooks stay if the caller does not hold the GIL: they pass every call on. */
+/* Ends recording. If the caller does not hold the GIL, the hooks stay and pass every call on. */
 static void end(memory_tracer *t)
 {
     kpti_memory_hooks_end(t->log);
@@ -122,7 +122,7 @@ static void forked(void *self)
 static void destroy(void *self)
 {
     memory_tracer *t = self;
-    if (t->running) end(t); /* the hooks of a tracer that does not record may be another tracer's */
+    if (t->running) end(t); /* the hooks may otherwise belong to another tracer */
     kpti_memory_log_free(t->log);
     kpti_stacks_unpin();
     kpti_free(t->env, t, sizeof *t);

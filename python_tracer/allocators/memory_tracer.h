@@ -1,4 +1,4 @@
-/* memory_tracer.h: the backend's memory tracer: who allocated what, and when. */
+/* memory_tracer.h: the backend's memory tracer. It records each allocation with its stack and time. */
 #ifndef KPTI_PYTHON_TRACER_ALLOCATORS_MEMORY_TRACER_H
 #define KPTI_PYTHON_TRACER_ALLOCATORS_MEMORY_TRACER_H
 

@@ -4,10 +4,10 @@
 #include "python_tracer/allocators/hook_template.h"
 #include "python_tracer/interpreter/cpython.h"
 
-/* As numpy's headers have it, of which we need nothing else. */
+/* The struct of numpy's headers; we need nothing else of them. */
 typedef struct numpy_handler {
     char name[127];
-    uint8_t version; /* 1: what follows is there */
+    uint8_t version; /* 1: the fields below exist */
     void *ctx;
     void *(*malloc)(void *ctx, size_t size);
     void *(*calloc)(void *ctx, size_t count, size_t size);
@@ -15,11 +15,11 @@ typedef struct numpy_handler {
     void (*free)(void *ctx, void *block, size_t size);
 } numpy_handler;
 
-/* In numpy's table of functions, _ARRAY_API. */
+/* Indices in numpy's table of functions, _ARRAY_API, and the first feature version with handlers. */
 enum { FEATURE_VERSION = 211, DEFAULT_HANDLER = 306, WITH_HANDLERS = 0xF };
 
-static numpy_handler *handler; /* numpy's, which lives as long as the process; NULL: not seen yet */
-static PyMemAllocatorEx below; /* who was there before us; its free has another type */
+static numpy_handler *handler; /* numpy's, lives as long as the process; NULL: not found yet */
+static PyMemAllocatorEx below; /* the functions before ours; its free has another type */
 static void (*below_free)(void *ctx, void *block, size_t size);
 
 static void *hooked_malloc(void *ctx, size_t size)
@@ -44,7 +44,7 @@ static void hooked_free(void *ctx, void *block, size_t size)
     if (in.log) kpti_memory_leave(in);
 }
 
-/* The handler that _ARRAY_API leads to; NULL: this numpy has none. */
+/* Returns the handler that _ARRAY_API refers to, or NULL if this numpy has none. */
 static numpy_handler *handler_in(void *const *api)
 {
     unsigned int (*feature_version)(void) = NULL;
@@ -79,7 +79,7 @@ static void allocate_one(void)
     if (block) handler->free(handler->ctx, block, 1);
 }
 
-/* One that is still ours was not taken away: who is below it stays. */
+/* If a function is still ours it was never removed, so the function below it stays. */
 #define PUT(under, name)                                                   \
     if (handler->name != hooked_##name) {                                  \
         (under) = handler->name;                                           \
@@ -114,7 +114,7 @@ static int is_on_top(void)
 void kpti_numpy_hooks_remove(void)
 {
     if (!is_on_top())
-        return; /* who came after us, perhaps before one of ours only, has all of ours below */
+        return; /* a later hook may have wrapped only some of ours: all of ours stay */
     TAKE(below.malloc, malloc)
     TAKE(below.calloc, calloc)
     TAKE(below.realloc, realloc)

@@ -1,15 +1,16 @@
-/* numpy_hooks.h: our place in front of numpy's allocator of arrays' data. It has one of its own, a table of
- * functions that arrays point to (since 1.22): ours take their place there, so that arrays of every thread
- * come to them, also those that were made before and those that are freed later.
+/* numpy_hooks.h: our hooks in front of numpy's allocator of array data. numpy has its own allocator (since
+ * 1.22), a table of functions that arrays point to. Our functions replace those in the table, so that they
+ * are called for the arrays of every thread, also for arrays that were made before or are freed later.
  *
- *   each function is exchanged by itself; ours hand on to who was there before, whether anybody records or
- *   not, so that any mixture of old and new ones is right */
+ * Each function is exchanged by itself. Our functions call the previous ones, whether a tracer records or
+ * not, so any mixture of old and new functions is valid. */
 #ifndef KPTI_PYTHON_TRACER_ALLOCATORS_NUMPY_HOOKS_H
 #define KPTI_PYTHON_TRACER_ALLOCATORS_NUMPY_HOOKS_H
 
-/* Puts them there, where numpy is imported and they are not. The GIL is held. */
+/* Installs the hooks if numpy is imported and they are not installed. The caller holds the GIL. */
 void kpti_numpy_hooks_install(void);
-/* Takes those away that are still on top; others hand everything on. Any thread. */
+/* Removes the hooks if all of them are still on top; otherwise they stay and pass every call on. Any
+ * thread. */
 void kpti_numpy_hooks_remove(void);
 
 #endif

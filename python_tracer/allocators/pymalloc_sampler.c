@@ -6,7 +6,11 @@
 #include "python_tracer/allocators/hook_template.h"
 #include "python_tracer/interpreter/cpython.h"
 
-enum { DOMAINS = 2, SMALL = 512, FACTOR_BITS = 16 /* their product does not wrap */ };
+enum {
+    DOMAINS = 2,
+    SMALL = 512,
+    FACTOR_BITS = 16 /* a product of two can't wrap */
+};
 
 static kpti_memory_hook own[DOMAINS];
 
@@ -15,10 +19,11 @@ static inline int passes(kpti_memory_small *small, size_t size)
     return kpti_sample_passes(&small->until, size, SMALL);
 }
 
-/* For most blocks each is a dozen instructions. The slow way is a function with the same arguments, so that both
- * end in one jump, and no argument has to be kept for it. A resize of nothing is an allocation. The context is
- * ours, so that it need not be looked for, and goes down to pymalloc, which looks at none; another interpreter, with
- * a GIL of its own, may still find pymalloc's, which is none, while ours are put there or taken away. */
+/* For most blocks a hook takes a dozen instructions. The slow path is a function with the same arguments,
+ * so that both paths end in one jump and no argument has to be saved. A resize of NULL is an allocation.
+ * The context is ours, so that it need not be looked up; it is also passed down to pymalloc, which ignores
+ * it. While our hooks are installed or removed, another interpreter with its own GIL may still pass
+ * pymalloc's context, which is NULL. */
 #define HOOKS(name, domain, pool)                                                                  \
     static __attribute__((noinline)) void *name##_malloc_slow(void *ctx, size_t size)              \
     {                                                                                              \
@@ -74,7 +79,7 @@ int kpti_sampler_fits(void)
 {
     const char *(*name_of_allocator)(void) = NULL;
     const char *name;
-    /* What Python's tests ask; it is not in the headers, and may not be there. */
+    /* Used by Python's tests; not in the headers, and may be missing. */
     *(void **)&name_of_allocator = dlsym(RTLD_DEFAULT, "_PyMem_GetCurrentAllocatorName");
     name = name_of_allocator ? name_of_allocator() : NULL;
     return name && strcmp(name, "pymalloc") == 0;
@@ -85,7 +90,7 @@ void kpti_sampler_install(void)
     for (int i = 0; i < DOMAINS; i++) {
         PyMemAllocatorEx below;
         PyMem_GetAllocator(own[i].domain, &below);
-        kpti_memory_of_small.malloc[i] = below.malloc; /* by when ours are there */
+        kpti_memory_of_small.malloc[i] = below.malloc; /* set before our hooks are installed */
         kpti_memory_of_small.calloc[i] = below.calloc;
         kpti_memory_of_small.realloc[i] = below.realloc;
         kpti_memory_hook_put(&own[i]);

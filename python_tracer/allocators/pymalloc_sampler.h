@@ -1,18 +1,18 @@
-/* pymalloc_sampler.h: the hooks of a sampled recording where Python's own allocator, pymalloc, has the mem and
- * object domains: of most allocations they subtract the size, and frees do not come to them at all.
+/* pymalloc_sampler.h: the hooks of a sampled recording if pymalloc, Python's own allocator, serves the mem
+ * and object domains. For most allocations they only subtract the size, and frees do not reach them at all.
  *
- *   pymalloc takes blocks of more than 512 bytes from the raw domain, and tells at a free where a block is
- *   from. So a small block that is sampled is asked for as a larger one: its end is seen in the raw domain,
- *   whose own hooks are always there, and which has few. A block of pymalloc's that is made smaller may stay
- *   in the raw domain, too, and is not counted again there. */
+ * pymalloc takes blocks of more than 512 bytes from the raw domain, and at a free it knows where a block is
+ * from. So a small block that is sampled is allocated as a larger one. Its end is then seen in the raw
+ * domain, whose own hooks are always installed and which has few blocks. A block of pymalloc that is made
+ * smaller may also stay in the raw domain, and is not counted again there. */
 #ifndef KPTI_PYTHON_TRACER_ALLOCATORS_PYMALLOC_SAMPLER_H
 #define KPTI_PYTHON_TRACER_ALLOCATORS_PYMALLOC_SAMPLER_H
 
-/* Whether pymalloc has its domains, and nobody stands before it. */
+/* Whether pymalloc serves its domains, and no other hook is in front of it. */
 int kpti_sampler_fits(void);
-/* The GIL is held. */
+/* The caller holds the GIL. */
 void kpti_sampler_install(void);
-/* Takes those away that are on top; others hand everything on. The GIL is held. */
+/* Removes the hooks that are on top; the others stay and pass every call on. The caller holds the GIL. */
 void kpti_sampler_remove(void);
 
 #endif
