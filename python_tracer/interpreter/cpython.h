@@ -1,7 +1,8 @@
-/* cpython.h: CPython, and the one place that asks which version it is. What differs between minors is
- * given one name here; no other file looks at PY_VERSION_HEX.
+/* cpython.h: CPython, and the only file that checks its version. Differences between minors get one name
+ * here; no other file reads PY_VERSION_HEX.
  *
- * Only public and "unstable" API of CPython is used; internal headers in raw_frame.h and struct_layouts.c alone. */
+ * Only public and "unstable" API of CPython is used, except in frame_structs.h and struct_layouts.c, which
+ * include internal headers. */
 #ifndef KPTI_PYTHON_TRACER_INTERPRETER_CPYTHON_H
 #define KPTI_PYTHON_TRACER_INTERPRETER_CPYTHON_H
 
@@ -15,7 +16,7 @@
 
 #define KPTI_PYTHON_MINOR PY_MINOR_VERSION
 
-/* sys.monitoring is there; before it PyEval_SetProfile does the work. */
+/* sys.monitoring exists; before it PyEval_SetProfile is used. */
 #define KPTI_MONITORING (PY_VERSION_HEX >= 0x030C0000)
 
 #ifdef Py_GIL_DISABLED
@@ -24,7 +25,7 @@
 #define KPTI_FREE_THREADED 0
 #endif
 
-/* Releases whose frames raw_frame.h knows from the inside; a pre-release's may be others. */
+/* Releases whose frame layout raw_frame.h knows. A pre-release may have another layout. */
 #if PY_VERSION_HEX >= 0x030B0000 && PY_VERSION_HEX < 0x030F0000 && !KPTI_FREE_THREADED && \
     PY_RELEASE_LEVEL == PY_RELEASE_LEVEL_FINAL
 #if __has_include(<internal/pycore_frame.h>)
@@ -34,13 +35,13 @@
 #ifndef KPTI_KNOWN_FRAMES
 #define KPTI_KNOWN_FRAMES 0
 #endif
-/* From 3.14 on they have asyncio's running task in the thread's state, which raw_frame.h reads as well. */
+/* From 3.14 on these releases have asyncio's running task in the thread state, which raw_frame.h reads too. */
 #define KPTI_TASK_IN_STATE (KPTI_KNOWN_FRAMES && PY_VERSION_HEX >= 0x030E0000)
-/* CPython describes its own layouts, in _PyRuntime. */
+/* CPython describes its own layouts in _PyRuntime. */
 #define KPTI_DESCRIBES_ITSELF (KPTI_KNOWN_FRAMES && PY_VERSION_HEX >= 0x030D0000)
 /* The release that the backend is compiled for. */
 #define KPTI_COMPILED_FOR ((unsigned long)PY_VERSION_HEX)
-/* The newest release of this minor whose layouts are known to be those of its first. */
+/* The newest release of this minor whose layouts are known to be the same as in its first release. */
 #if PY_VERSION_HEX >= 0x030E0000
 #define KPTI_NEWEST_TESTED 0x030E00F0
 #elif PY_VERSION_HEX >= 0x030D0000
@@ -59,14 +60,14 @@
 #define kpti_raw_frame_code(frame) ((frame)->f_code)
 #define kpti_raw_frame_ip          prev_instr
 #endif
-/* The frame that a thread is in, begun or not. */
+/* The current frame of a thread, begun or not. */
 #if PY_VERSION_HEX >= 0x030D0000
 #define kpti_state_frame(state) ((state)->current_frame)
 #else
 #define kpti_state_frame(state) ((state)->cframe->current_frame)
 #endif
 
-/* A code object's slot for our function id. */
+/* The slot of a code object for our function id. */
 #if PY_VERSION_HEX >= 0x030C0000
 #define kpti_code_extra_index PyUnstable_Eval_RequestCodeExtraIndex
 #define kpti_code_extra_get   PyUnstable_Code_GetExtra
@@ -77,7 +78,7 @@
 #define kpti_code_extra_set   _PyCode_SetExtra
 #endif
 
-/* The qualified name, borrowed; 3.10's code objects have none. */
+/* Returns the qualified name, borrowed. 3.10's code objects have none. */
 static inline PyObject *kpti_code_qualname(PyCodeObject *code)
 {
 #if PY_VERSION_HEX >= 0x030B0000
@@ -87,7 +88,7 @@ static inline PyObject *kpti_code_qualname(PyCodeObject *code)
 #endif
 }
 
-/* The names of its local variables, arguments first: a new reference. */
+/* Returns the names of the local variables, arguments first, a new reference. */
 static inline PyObject *kpti_code_varnames(PyCodeObject *code)
 {
 #if PY_VERSION_HEX >= 0x030B0000
@@ -98,7 +99,7 @@ static inline PyObject *kpti_code_varnames(PyCodeObject *code)
 #endif
 }
 
-/* The local variable NAME of a frame: a new reference, or NULL without an exception. */
+/* Returns the local variable NAME of a frame, a new reference, or NULL without an exception. */
 static inline PyObject *kpti_frame_local(PyFrameObject *frame, const char *name)
 {
     PyObject *locals = PyObject_GetAttrString((PyObject *)frame, "f_locals");
@@ -108,14 +109,14 @@ static inline PyObject *kpti_frame_local(PyFrameObject *frame, const char *name)
     return value;
 }
 
-/* Whether a str can be read as it lies; 3.12's always can. */
+/* Whether the characters of a str can be read directly; from 3.12 on they always can. */
 #if PY_VERSION_HEX >= 0x030C0000
 #define kpti_unicode_is_ready(text) ((void)(text), 1)
 #else
 #define kpti_unicode_is_ready(text) PyUnicode_IS_READY(text)
 #endif
 
-/* Where the instruction at OFFSET, in bytes, came from; lines and columns are 0 and -1 where unknown. */
+/* Finds the source position of the instruction at OFFSET, in bytes. Unknown lines are 0 and columns -1. */
 static inline void kpti_code_position(PyCodeObject *code, int offset, int lines[2], int columns[2])
 {
     lines[0] = lines[1] = 0;
@@ -126,12 +127,12 @@ static inline void kpti_code_position(PyCodeObject *code, int offset, int lines[
     lines[0] = lines[1] = PyCode_Addr2Line(code, offset);
 }
 
-/* Code that may stop and go on later. */
+/* Code that can be suspended and resumed. */
 #define KPTI_CAN_RESUME (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR)
-/* Of that, what a task may run. */
+/* The part of it that a task may run. */
 #define KPTI_IS_COROUTINE (CO_COROUTINE | CO_ITERABLE_COROUTINE | CO_ASYNC_GENERATOR)
 
-/* What a dict has at KEY: a new reference, or NULL without an exception. */
+/* Returns the value of KEY in a dict, a new reference, or NULL without an exception. */
 static inline PyObject *kpti_dict_get(PyObject *dict, PyObject *key)
 {
     PyObject *value;
@@ -145,7 +146,8 @@ static inline PyObject *kpti_dict_get(PyObject *dict, PyObject *key)
     return value;
 }
 
-/* What changes with each change of the thread state's own dict, and differs between threads; 0: nothing does. */
+/* Returns a number that changes with each change of the thread state's own dict and differs between
+ * threads, or 0 if there is none. */
 static inline uint64_t kpti_state_dict_version(void)
 {
 #if PY_VERSION_HEX < 0x030C0000
@@ -159,8 +161,8 @@ static inline uint64_t kpti_state_dict_version(void)
 /* Whether kpti_code_version distinguishes code objects, all but the last of 2^32. */
 #define KPTI_CODES_HAVE_VERSIONS (PY_VERSION_HEX >= 0x030C0000)
 
-/* A number that no other code object of the interpreter has or had, also no dead one at its address; 0 if there is
- * none. May be read without the GIL while the code runs. */
+/* Returns a number that no other code object of the interpreter has or had, not even a dead one at the same
+ * address; 0 if there is none. May be read without the GIL while the code runs. */
 static inline uint32_t kpti_code_version(const PyCodeObject *code)
 {
 #if KPTI_CODES_HAVE_VERSIONS
@@ -171,7 +173,7 @@ static inline uint32_t kpti_code_version(const PyCodeObject *code)
 #endif
 }
 
-/* The instruction of a frame, in bytes; negative: it has not begun. */
+/* Returns the offset of a frame's instruction in bytes. Negative: the frame has not begun. */
 static inline int kpti_frame_offset(PyFrameObject *frame)
 {
 #if PY_VERSION_HEX >= 0x030B0000
@@ -181,19 +183,19 @@ static inline int kpti_frame_offset(PyFrameObject *frame)
 #endif
 }
 
-/* The code that a frame runs, borrowed from it. */
+/* Returns the code that a frame runs, borrowed from the frame. */
 static inline PyCodeObject *kpti_frame_code(PyFrameObject *frame)
 {
 #if PY_VERSION_HEX >= 0x030B0000
     PyCodeObject *code = PyFrame_GetCode(frame);
-    Py_DECREF(code); /* the frame keeps it */
+    Py_DECREF(code); /* the frame holds a reference */
     return code;
 #else
     return frame->f_code;
 #endif
 }
 
-/* The global variables of a frame: a new reference. */
+/* Returns the global variables of a frame, a new reference. */
 static inline PyObject *kpti_frame_globals(PyFrameObject *frame)
 {
 #if PY_VERSION_HEX >= 0x030B0000
@@ -204,7 +206,7 @@ static inline PyObject *kpti_frame_globals(PyFrameObject *frame)
 #endif
 }
 
-/* Up to 3.10 a frame is an object; since then one is made for who asks. */
+/* Up to 3.10 a frame is an object; since then a frame object is made on request. */
 #define KPTI_FRAMES_ARE_OBJECTS (PY_VERSION_HEX < 0x030B0000)
 
 #if PY_VERSION_HEX >= 0x030D0000
@@ -213,16 +215,16 @@ static inline PyObject *kpti_frame_globals(PyFrameObject *frame)
 #define kpti_python_is_finalizing _Py_IsFinalizing
 #endif
 
-/* Whether the interpreter is on its way out: nothing of Python may be touched then. One that is still
- * importing site runs, whatever 3.15 says of it. */
+/* Whether the interpreter is being finalized; no Python object may be touched then. An interpreter that is
+ * still importing site is running, although 3.15 reports it as not initialized. */
 static inline int kpti_python_is_ending(void)
 {
     if (kpti_python_is_finalizing()) return 1;
     return !Py_IsInitialized() && !PyGILState_GetThisThreadState();
 }
 
-/* The thread state that the calling thread has attached, NULL without one: then it holds no GIL.
- * PyGILState_Check does not do: it says yes to everybody from the first sub-interpreter on. */
+/* Returns the thread state that the calling thread has attached, or NULL if it has none and so holds no
+ * GIL. PyGILState_Check can't be used: once there is a sub-interpreter, it returns 1 for every thread. */
 static inline PyThreadState *kpti_attached(void)
 {
 #if PY_VERSION_HEX >= 0x030D0000
@@ -230,8 +232,9 @@ static inline PyThreadState *kpti_attached(void)
 #elif PY_VERSION_HEX >= 0x030C0000
     return _PyThreadState_UncheckedGet();
 #else
-    /* Up to 3.11 that is the state of whoever holds the GIL. A thread in a sub-interpreter holds it
-     * with another one than it is known by; only where there are any it is looked at more closely. */
+    /* Up to 3.11 this is the state of the thread that holds the GIL. A thread in a sub-interpreter holds
+     * the GIL with another state than PyGILState_GetThisThreadState returns. The thread id is compared only
+     * if there are sub-interpreters. */
     PyThreadState *holder = _PyThreadState_UncheckedGet();
     if (!holder || holder == PyGILState_GetThisThreadState()) return holder;
     if (!PyInterpreterState_Next(PyInterpreterState_Head())) return NULL;
@@ -239,21 +242,21 @@ static inline PyThreadState *kpti_attached(void)
 #endif
 }
 
-/* Whether the calling thread may touch the interpreter that we trace, the main one, as it is. */
+/* Whether the calling thread may touch the main interpreter, the one that we trace, without further steps. */
 static inline int kpti_may_touch_python(void)
 {
     PyThreadState *attached = kpti_python_is_ending() ? NULL : kpti_attached();
     return attached && attached->interp == PyInterpreterState_Main();
 }
 
-/* Whether it runs in another interpreter. */
+/* Whether the calling thread runs in a sub-interpreter. */
 static inline int kpti_in_sub_interpreter(void)
 {
     PyThreadState *attached = kpti_attached();
     return attached && attached->interp != PyInterpreterState_Main();
 }
 
-/* A lock that threads with a thread state may wait for. The GIL is one. */
+/* A lock that threads with a thread state may wait for. With a GIL no lock is needed. */
 #if KPTI_FREE_THREADED
 typedef PyMutex kpti_python_mutex;
 #define kpti_python_lock   PyMutex_Lock

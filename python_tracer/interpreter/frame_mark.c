@@ -7,9 +7,9 @@
 #if KPTI_KNOWN_FRAMES
 enum { PLAIN = 1, FIRST_STAMP = 2, LAST_STAMP = 127 };
 
-static char own_stamp; /* 0: there is none */
+static char own_stamp; /* 0: none */
 
-/* The interpreter's dictionary has the stamps that were taken. */
+/* Reserves the next free stamp. The interpreter's dictionary holds the last stamp that was reserved. */
 static long take_stamp(PyObject *taken)
 {
     static const char key[] = "kpytrace.frame_stamps";
@@ -33,8 +33,9 @@ void kpti_frame_mark_prepare(void)
     PyErr_Restore(type, value, traceback);
 }
 
-/* The object of a frame, borrowed from it, made if need be. Only Python's functions make one, and only for
- * the frame below another: so one is put above it, for as long as that takes. */
+/* Returns the frame object of a frame, borrowed from the frame, making the object if needed. Only Python's
+ * functions make one, and only for the frame below another. So a fake frame is linked above it for the
+ * call. */
 static PyFrameObject *object_of(kpti_raw_frame *frame)
 {
     kpti_raw_frame above;
@@ -47,14 +48,14 @@ static PyFrameObject *object_of(kpti_raw_frame *frame)
     if (frame->frame_obj) return frame->frame_obj;
     memset(&above, 0, sizeof above);
     above.previous = frame;
-    above.owner = FRAME_OWNED_BY_GENERATOR; /* never taken for one that has not begun */
+    above.owner = FRAME_OWNED_BY_GENERATOR; /* never considered as not begun */
     memset(&fake, 0, sizeof fake);
     fake.f_frame = &above;
     PyErr_Fetch(&type, &value, &traceback);
-    collects = PyGC_Disable(); /* 3.11 would run one where the object is made */
+    collects = PyGC_Disable(); /* 3.11 would run a collection when it makes the object */
     object = PyFrame_GetBack(&fake);
     if (collects) (void)PyGC_Enable();
-    PyErr_Restore(type, value, traceback); /* also takes away one of ours */
+    PyErr_Restore(type, value, traceback); /* also clears an exception of ours */
     Py_XDECREF(object);
     return object;
 }
@@ -76,7 +77,7 @@ int kpti_frame_marks_find(kpti_frame_marks *m, const kpti_raw_frame *frame, uint
     return 0;
 }
 
-/* Every second one goes, not the innermost: the further out, the fewer there are. */
+/* Removes every second mark, but not the innermost. So marks become sparser towards the outermost frame. */
 static void thin_out(kpti_frame_marks *m)
 {
     for (uint32_t i = 0; i < KPTI_MOST_MARKS / 2; i++)

@@ -1,4 +1,5 @@
-/* frame_structs.h: CPython's own declarations of a frame, on releases that are known (KPTI_KNOWN_FRAMES). */
+/* frame_structs.h: CPython's own declarations of a frame, on releases with a known layout
+ * (KPTI_KNOWN_FRAMES). */
 #ifndef KPTI_PYTHON_TRACER_INTERPRETER_FRAME_STRUCTS_H
 #define KPTI_PYTHON_TRACER_INTERPRETER_FRAME_STRUCTS_H
 

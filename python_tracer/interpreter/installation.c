@@ -7,16 +7,16 @@
 
 static const kpti_installed_parts *parts;
 static kpti_python_mutex mutex;
-static _Atomic unsigned long owner; /* the thread that is inside; 0: none */
-static int depth;                   /* the owner's */
-static int prepared;                /* the interpreter that runs now */
+static _Atomic unsigned long owner; /* the thread inside; 0: none */
+static int depth;                   /* of the owner */
+static int prepared;                /* the current interpreter is prepared */
 
 void kpti_installation_enter(void)
 {
     unsigned long self = PyThread_get_thread_ident();
     if (atomic_load_explicit(&owner, memory_order_relaxed) != self) {
         kpti_python_lock(&mutex);
-        /* Acquire and release for ThreadSanitizer, which does not see Python's lock. */
+        /* Acquire and release are for ThreadSanitizer, which does not see Python's lock. */
         (void)atomic_exchange_explicit(&owner, self, memory_order_acquire);
     }
     depth++;
@@ -37,9 +37,9 @@ void kpti_installation_forked(void)
     kpti_import_forked();
 }
 
-/* A free-threaded Python stops the world to change hooks, and a child that was forked meanwhile
- * would find it stopped for good (3.13; test: fork_while_others_start_and_stop). So os.fork waits for all of what we
- * do; elsewhere for imports. */
+/* A free-threaded Python stops the world to change hooks. A child forked meanwhile would find the world
+ * stopped forever (3.13; test: fork_while_others_start_and_stop). So os.fork waits for every change of ours
+ * there, and elsewhere for our imports. */
 static PyObject *before_fork(PyObject *self, PyObject *unused)
 {
     (void)self;
@@ -82,11 +82,11 @@ static void watch_fork(void)
     Py_XDECREF(arguments);
     Py_XDECREF(function);
     Py_XDECREF(posix);
-    PyErr_Restore(type, value, traceback); /* also takes away one of ours */
+    PyErr_Restore(type, value, traceback); /* also clears an exception of ours */
 }
 
-/* Python has ended, and none of it may be touched: pointers into it are not even to be released. A
- * daemon thread may have been inside, and hangs there for good. */
+/* Python has ended, and no Python object may be touched; pointers to them are not even released. A daemon
+ * thread may have been inside, and hangs there forever. */
 static void python_has_ended(void)
 {
     prepared = 0;

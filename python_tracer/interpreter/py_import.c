@@ -7,7 +7,7 @@
 
 enum { MOST_WAITS = 1000, WAIT_NS = 1000000 };
 
-static _Atomic int all; /* imports that have begun and not ended */
+static _Atomic int all; /* number of imports in progress */
 static __thread int own __attribute__((tls_model("initial-exec")));
 
 PyObject *kpti_import(const char *name)

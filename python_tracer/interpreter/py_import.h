@@ -1,16 +1,18 @@
-/* py_import.h: Python's modules that we use. What a thread imports for the first time can't be imported in the child of a
- * fork by another one: its lock is held there, by nobody. So os.fork waits until we have imported. */
+/* py_import.h: imports the Python modules that we use. If a process forks while a thread imports a module
+ * for the first time, the child can't import that module: its lock is held by a thread that the child does
+ * not have. So os.fork waits until our imports have ended. */
 #ifndef KPTI_PYTHON_TRACER_INTERPRETER_PY_IMPORT_H
 #define KPTI_PYTHON_TRACER_INTERPRETER_PY_IMPORT_H
 
 #include "python_tracer/interpreter/cpython.h"
 
-/* A new reference; NULL with an exception. */
+/* Returns a new reference, or NULL with an exception. */
 PyObject *kpti_import(const char *name);
 
-/* Before a fork: returns when no other thread imports, or after a second: an import may wait for the forking thread. */
+/* Runs before a fork. Returns when no other thread imports, or after a second, since an import may wait for
+ * the forking thread. */
 void kpti_import_wait(void);
-/* In the child. */
+/* Runs in the child. */
 void kpti_import_forked(void);
 
 #endif

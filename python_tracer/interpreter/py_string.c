@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A character takes this much at most: \udc80. */
+/* The longest output for one character: \udc80. */
 enum { MOST_BYTES = 6 };
 
 static size_t put_character(char *out, Py_UCS4 c)

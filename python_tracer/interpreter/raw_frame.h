@@ -1,7 +1,7 @@
-/* raw_frame.h: the interpreter's frames as they lie in memory, on releases that are known
- * (KPTI_KNOWN_FRAMES), where struct_layouts.h says so. Python's own functions make an
- * object of each frame that they are asked for, which takes longer than all else that is done about it,
- * and needs the GIL. A thread may read its own frames without: nobody else changes them. */
+/* raw_frame.h: reads the interpreter's frames directly in memory, on releases with a known layout
+ * (KPTI_KNOWN_FRAMES), if kpti_layouts allows it (struct_layouts.h). Python's own functions make an object
+ * for each frame, which takes longer than all other work on the frame, and needs the GIL. A thread may read
+ * its own frames without the GIL, since no other thread changes them. */
 #ifndef KPTI_PYTHON_TRACER_INTERPRETER_RAW_FRAME_H
 #define KPTI_PYTHON_TRACER_INTERPRETER_RAW_FRAME_H
 
@@ -11,11 +11,11 @@
 
 /* An instruction of a frame. */
 typedef struct kpti_instruction {
-    PyCodeObject *code; /* borrowed from the frame; NULL: there is none */
-    int32_t offset;     /* in bytes; negative: it has not begun */
+    PyCodeObject *code; /* borrowed from the frame; NULL: none */
+    int32_t offset;     /* in bytes; negative: the frame has not begun */
 } kpti_instruction;
 
-/* Through C: an eager task begins like this as well, within the coroutine that makes it. */
+/* THROUGH_C: an eager task also begins like this, within the coroutine that makes it. */
 typedef enum kpti_awaited {
     KPTI_NOT_AWAITED = 0,
     KPTI_AWAITED = 1,
@@ -28,19 +28,19 @@ static inline int kpti_frames_are_known(void)
     return (kpti_layouts & KPT_LAYOUT_FRAMES) != 0;
 }
 
-/* Where C enters the interpreter there is a frame that is nobody's. */
+/* Where C code enters the interpreter, there is an entry frame that belongs to no function. */
 static inline int kpti_raw_is_entry(const kpti_raw_frame *frame)
 {
     return frame->owner > FRAME_OWNED_BY_FRAME_OBJECT;
 }
 
-/* The instruction that a frame is at: it lies within its code object. */
+/* Returns the address of a frame's instruction, which is inside its code object. */
 static inline const void *kpti_raw_ip(const kpti_raw_frame *frame)
 {
     return frame->kpti_raw_frame_ip;
 }
 
-/* FRAME, or the first one below it that has begun. */
+/* Returns FRAME, or the first frame below it that has begun. */
 static inline kpti_raw_frame *kpti_raw_complete(kpti_raw_frame *frame)
 {
     while (frame && _PyFrame_IsIncomplete(frame))
@@ -48,7 +48,7 @@ static inline kpti_raw_frame *kpti_raw_complete(kpti_raw_frame *frame)
     return frame;
 }
 
-/* The frame on top of a thread: its own, or the GIL is held. */
+/* Returns the top frame of a thread. STATE is the calling thread's, or the caller holds the GIL. */
 static inline kpti_raw_frame *kpti_raw_top(PyThreadState *state)
 {
     return kpti_raw_complete(kpti_state_frame(state));
@@ -67,13 +67,13 @@ static inline kpti_instruction kpti_raw_instruction(kpti_raw_frame *frame)
     return at;
 }
 
-/* Whether a generator or coroutine waits for the frame on top, which is complete. */
+/* Whether a generator or coroutine awaits the frame on top, which is complete. */
 static inline kpti_awaited kpti_raw_awaited(PyThreadState *state)
 {
     const kpti_raw_frame *frame = kpti_state_frame(state)->previous;
     if (!frame || frame->owner == FRAME_OWNED_BY_THREAD) return KPTI_NOT_AWAITED;
     if (frame->owner == FRAME_OWNED_BY_GENERATOR) return KPTI_AWAITED;
-    frame = kpti_raw_complete(frame->previous); /* it was resumed through C */
+    frame = kpti_raw_complete(frame->previous); /* resumed through C */
     return frame && frame->owner == FRAME_OWNED_BY_GENERATOR ? KPTI_AWAITED_THROUGH_C
                                                              : KPTI_NOT_AWAITED;
 }
@@ -90,7 +90,8 @@ static inline kpti_awaited kpti_raw_awaited(PyThreadState *state)
 }
 #endif
 
-/* The task of asyncio's that runs on a thread, the calling one, borrowed; NULL: none does. 0: this is not known. */
+/* Reads asyncio's running task on the calling thread into *TASK, borrowed, or NULL if there is none.
+ * Returns 0 if the layout is unknown. */
 static inline int kpti_raw_running_task(PyThreadState *state, PyObject **task)
 {
 #if KPTI_TASK_IN_STATE

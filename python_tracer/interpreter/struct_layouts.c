@@ -7,7 +7,7 @@
 #include "python_tracer/interpreter/frame_structs.h"
 #if KPTI_DESCRIBES_ITSELF
 #include <internal/pycore_runtime.h>
-#pragma weak _PyRuntime /* of a Python that hides it */
+#pragma weak _PyRuntime /* some builds of Python hide it */
 #endif
 
 uint32_t kpti_layouts;
@@ -19,21 +19,22 @@ static int is_told(const char *value)
     return set && strcmp(set, value) == 0;
 }
 
-/* Whether this release is the one that the backend was compiled for, or one with the same layouts. */
+/* Whether this release is the one that the backend was compiled for, or has the same layouts. */
 static int is_tested(void)
 {
     return Py_Version == KPTI_COMPILED_FOR ||
            (Py_Version <= KPTI_NEWEST_TESTED && KPTI_COMPILED_FOR <= KPTI_NEWEST_TESTED);
 }
 
-/* A pre-release of the same minor, that a backend for the release was opened in, may have anything. */
+/* Whether this release is final. A backend for a release may be opened in a pre-release of the same minor,
+ * whose layouts may be different. */
 static int is_final(void)
 {
     return (Py_Version >> 4 & 0xF) == PY_RELEASE_LEVEL_FINAL;
 }
 
 #if KPTI_DESCRIBES_ITSELF
-/* Whether frames are as CPython describes them; -1: it does not. */
+/* Whether frames are as CPython describes them. Returns -1 if it does not describe them. */
 static int frames_are_as_described(void)
 {
     static const char cookie[] = {'x', 'd', 'e', 'b', 'u', 'g', 'p', 'y'};
@@ -56,8 +57,8 @@ static int frames_are_as_described(void)
 }
 #endif
 
-/* Whether the type of frame objects, which is public, says nothing else: of their size, with that of a frame
- * in it, and of where they have f_trace_lines. */
+/* Whether the type of frame objects, which is public, agrees with our declarations: on their size, which
+ * includes a frame, and on the offset of f_trace_lines. */
 static int objects_are_as_described(void)
 {
     const PyMemberDef *member = PyFrame_Type.tp_members;
