@@ -1,4 +1,4 @@
-/* backend.c: the entry through which the plugin finds this backend, and what it was built for. */
+/* backend.c: the entry through which the plugin finds this backend, and the Python that it was built for. */
 #include "abi/impl/kpti_execution_trace.h"
 #include "python_tracer/allocators/memory_tracer.h"
 #include "python_tracer/capture/tracebacks.h"
@@ -19,7 +19,7 @@ const kpti_backend *kpti_backend_entry(void)
         .free_threaded = KPTI_FREE_THREADED,
         .version = KPTI_VERSION,
         .tracer = &kpti_python_tracer,
-        /* Without a GIL, allocators can't be changed while other threads use them. */
+        /* Without a GIL, allocators can't be exchanged while other threads use them. */
         .memory = KPTI_FREE_THREADED ? NULL : &kpti_python_memory,
         .observer = &kpti_execution_trace,
         .tracebacks = &kpti_python_tracebacks,

@@ -1,4 +1,5 @@
-/* fork_handlers.h: what a fork finds: no lock of ours held by a thread that the child does not have. */
+/* fork_handlers.h: the handlers that acquire all locks of the backend before a fork, so that no lock is
+ * held in the child by a thread that the child does not have. */
 #ifndef KPTI_PYTHON_TRACER_FORK_HANDLERS_H
 #define KPTI_PYTHON_TRACER_FORK_HANDLERS_H
 

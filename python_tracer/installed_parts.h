@@ -1,4 +1,4 @@
-/* installed_parts.h: all that this backend puts into an interpreter, for installation.h. */
+/* installed_parts.h: the parts that this backend installs in an interpreter, for installation.h. */
 #ifndef KPTI_PYTHON_TRACER_INSTALLED_PARTS_H
 #define KPTI_PYTHON_TRACER_INSTALLED_PARTS_H
 

@@ -1,9 +1,9 @@
-/* python_exit.h: the interpreter's end: a callback in atexit that stops all recording while Python can still
- * be touched. Needs the GIL or a thread state; leaves a pending exception alone. */
+/* python_exit.h: an atexit callback that stops all recording while Python objects can still be touched. The
+ * caller holds the GIL or a thread state. A pending exception is left alone. */
 #ifndef KPTI_PYTHON_TRACER_PYTHON_EXIT_H
 #define KPTI_PYTHON_TRACER_PYTHON_EXIT_H
 
-/* Once an interpreter. */
+/* Registers the callback. Called once per interpreter. */
 void kpti_python_exit_watch(void);
 
 #endif

@@ -8,8 +8,8 @@
 #include "python_tracer/state/tracing_lock.h"
 #include "python_tracer/tracer_stats.h"
 
-/* The streams as they are now; those that come later are in front of them, and none goes before the
- * tracer does. */
+/* Returns the first of the current streams. Streams added later are in front of it, and no stream is freed
+ * before the tracer. */
 static kpti_stream *all_streams(kpti_tracer *tracer)
 {
     kpti_stream *first;
@@ -21,15 +21,15 @@ static kpti_stream *all_streams(kpti_tracer *tracer)
 
 void kpti_recording_flush(kpti_tracer *tracer)
 {
-    kpti_chunks_freeze(tracer); /* seals what is there */
+    kpti_chunks_freeze(tracer); /* seals all chunks */
     kpti_chunks_thaw(tracer);
     for (kpti_stream *s = all_streams(tracer); s; s = s->sibling)
         kpti_sink_push(s, kpti_tracer_ticks(tracer));
-    /* What an owner had begun to hand itself, it has handed when it is out of its callback. */
+    /* If an owner had begun a push itself, it has finished the push when it has left its callback. */
     kpti_wait_for_callbacks(tracer);
 }
 
-/* The clock's points; where they are too near to tell the rate, with the counter's own. */
+/* Adds the clock's points. If they are too close to determine the rate, adds the counter's own rate. */
 static void add_clock(kpti_table *table, const kpti_tracer *tracer)
 {
     kpti_clock_point first = tracer->clock_start;
@@ -38,7 +38,7 @@ static void add_clock(kpti_table *table, const kpti_tracer *tracer)
     kpti_table_add_clock(table, &tracer->clock_stop);
 }
 
-/* All but the names. A run that goes on ends now. */
+/* Adds everything but the names. A run that is still active ends now. */
 static void add_all(kpti_table *table, kpti_tracer *tracer)
 {
     kpt_stats stats;
@@ -77,7 +77,7 @@ void kpti_recording_finish(kpti_tracer *tracer)
     (void)send_all(tracer, sink);
 }
 
-/* The chunks are held still while this runs. */
+/* The chunks are frozen while this runs. */
 static kpt_status copy_streams(kpti_tracer *tracer, const kpt_chunk_sink *sink)
 {
     kpt_status status = KPT_OK;

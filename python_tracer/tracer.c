@@ -24,7 +24,7 @@
 #include "python_tracer/tracer_stats.h"
 #include "python_tracer/tracing_control.h"
 
-/* A clock's point goes to a sink of chunks no more often. */
+/* The minimum time between two clock points sent to a chunk sink. */
 enum { POINTS_APART_NS = 100 * 1000 * 1000 };
 
 static void free_tracer(kpti_tracer *tracer)
@@ -37,7 +37,7 @@ static void free_tracer(kpti_tracer *tracer)
     kpti_free(env, tracer, sizeof *tracer);
 }
 
-/* Room for one more run. */
+/* Reserves capacity for one more run. Returns 0 if there is no memory. */
 static int reserve_run(kpti_tracer *tracer)
 {
     kpti_run *runs = kpti_array_reserve(tracer->env, tracer->runs, &tracer->run_room,
@@ -46,7 +46,7 @@ static int reserve_run(kpti_tracer *tracer)
     return runs != NULL;
 }
 
-/* Frees all that was recorded, and lets the threads keep what is theirs. */
+/* Frees everything that was recorded. Streams that have an owner thread stay until that thread frees them. */
 static void let_go(kpti_tracer *tracer)
 {
     kpti_tracing_lock();
@@ -56,14 +56,14 @@ static void let_go(kpti_tracer *tracer)
         tracer->streams = stream->sibling;
         kpti_stream_empty_locked(stream);
         stream->tracer = NULL;
-        if (!stream->thread) free(stream); /* else its thread frees it in its own time */
+        if (!stream->thread) free(stream); /* else its thread frees it later */
     }
     tracer->stream_count = tracer->orphans = 0;
     tracer->left = NULL;
     kpti_tracing_unlock();
 }
 
-/* The sink has been told nothing yet. */
+/* Resets the state of the sink, to which nothing has been sent yet. */
 static void forget_given(kpti_tracer *tracer)
 {
     const uint64_t apart = tracer->given.point_apart;
@@ -71,7 +71,7 @@ static void forget_given(kpti_tracer *tracer)
     tracer->given.point_apart = apart;
 }
 
-/* Begins a run; the GIL is taken for it. */
+/* Begins a run. Acquires the GIL for it. */
 static kpt_status begin_run(kpti_tracer *tracer, kpti_error *error)
 {
     kpt_status status;
@@ -82,21 +82,22 @@ static kpt_status begin_run(kpti_tracer *tracer, kpti_error *error)
         return kpti_fail(error, KPT_E_UNSUPPORTED,
                          "a sub-interpreter can't be traced: start from the main interpreter, "
                          "which is");
-    if (tracer->forked) { /* what is held is the parent's */
+    if (tracer->forked) { /* the chunks are the parent's */
         let_go(tracer);
         tracer->run_count = 0;
         tracer->forked = 0;
-        forget_given(tracer); /* to the parent's sink */
+        forget_given(tracer); /* was sent to the parent's sink */
     }
     if (!reserve_run(tracer)) return kpti_fail(error, KPT_E_MEMORY, "no memory for another run");
     gil = PyGILState_Ensure();
     if (++tracer->run_count == 1) kpti_tracer_calibrate(tracer, &tracer->clock_start);
-    status = kpti_tracing_start(tracer, error); /* a run that failed is one without calls */
+    status = kpti_tracing_start(tracer, error); /* a failed run is a run without calls */
     PyGILState_Release(gil);
     return status;
 }
 
-/* The host holds the GIL for its code objects, but a free-threaded Python has none. */
+/* Copies the watches. The host holds the GIL for its code objects; a free-threaded Python has no GIL, so
+ * the function attaches a thread state. */
 static kpt_status copy_watches(kpti_tracer *tracer, const kpt_tracer_args *args)
 {
     PyGILState_STATE gil;
@@ -170,7 +171,7 @@ static kpt_status register_gc_callback(void *self, kpti_error *error)
     kpti_tracer *tracer = self;
     PyGILState_STATE gil;
     atomic_store_explicit(&tracer->wants_gc, 1, memory_order_relaxed);
-    if (!tracer->bit || kpti_python_is_ending()) return KPT_OK; /* the next restart does the rest */
+    if (!tracer->bit || kpti_python_is_ending()) return KPT_OK; /* the next restart installs it */
     if (kpti_in_sub_interpreter())
         return kpti_fail(error, KPT_E_UNSUPPORTED, "not from a sub-interpreter");
     gil = PyGILState_Ensure();
@@ -181,7 +182,7 @@ static kpt_status register_gc_callback(void *self, kpti_error *error)
     return KPT_OK;
 }
 
-/* The streams as replay's tracks. */
+/* Makes replay's tracks of the streams. */
 static kpti_track *make_tracks(kpti_tracer *tracer, uint32_t *count)
 {
     kpti_track *tracks;
@@ -198,7 +199,7 @@ static kpti_track *make_tracks(kpti_tracer *tracer, uint32_t *count)
     return tracks;
 }
 
-/* The runs as replay sees them: one that goes on ends now. */
+/* Copies the runs for replay. A run that is still active ends now. */
 static kpti_run *copy_runs(const kpti_tracer *tracer)
 {
     kpti_run *runs = kpti_alloc(tracer->env, tracer->run_count * sizeof *runs);
@@ -282,8 +283,8 @@ static kpt_status get_chunks(void *self, const kpt_chunk_sink *sink, kpti_error 
     return KPT_OK;
 }
 
-/* In the child: the other threads are gone, and will never leave what they were inside. The greenlets of this
- * one go on. */
+/* Runs in the child of a fork. The other threads no longer exist and will never leave their callbacks. The
+ * greenlets of this thread continue. */
 static void forked(void *self)
 {
     kpti_tracer *tracer = self;
@@ -301,7 +302,7 @@ static void forked(void *self)
 static void destroy(void *self)
 {
     kpti_tracer *tracer = self;
-    kpti_tracing_stop(tracer); /* also where Python's end has: somebody may still be inside */
+    kpti_tracing_stop(tracer); /* even if Python's end has stopped it: a thread may be inside */
     let_go(tracer);
     free_tracer(tracer);
 }

@@ -28,8 +28,8 @@ void kpti_tracing_forget_locked(kpti_tracer *tracer)
     kpti_invalidate_caches();
 }
 
-/* Those that record stop now. In the child of a fork, where all that was recorded is the parent's, the host's
- * clock is not read: it may be another thread's. */
+/* Stops all active tracers. In the child of a fork all recorded events are the parent's, and the host's
+ * clock is not read, since it may belong to another thread. */
 static void forget_all_locked(int in_child)
 {
     for (int i = 0; i < KPTI_MAX_TRACERS; i++) {
@@ -42,7 +42,8 @@ static void forget_all_locked(int in_child)
 
 void kpti_tracing_forked_locked(void)
 {
-    /* One that another thread was making or destroying has no handle, and so the plugin has not told it. */
+    /* A tracer that another thread was making or destroying has no handle, so the plugin has not notified
+     * it. */
     forget_all_locked(1);
     kpti_thread_list_forked_locked();
     kpti_tracers_forked_locked();
@@ -61,11 +62,10 @@ static kpt_status start_inside(kpti_tracer *tracer, kpti_error *error)
 {
     kpt_status status;
     int joined;
-    /* What runs Python comes first: it is not to be recorded. The hooks come last, as a callback that
-     * finds nobody recording removes them. */
+    /* Parts that run Python come first, so that they are not recorded. The hooks are installed last, since
+     * a callback that finds no active tracer removes them. */
     kpti_installation_prepare();
-    kpti_remove_hooks_if_idle(
-        1); /* a stop without the GIL has left hooks, and maybe with another tool */
+    kpti_remove_hooks_if_idle(1); /* a stop without the GIL left hooks, maybe with another tool */
     if (tracer->wants_gc) kpti_gc_install();
     kpti_tracing_lock();
     joined = kpti_tracers_add_locked(tracer);
@@ -117,15 +117,15 @@ void kpti_tracing_stop(kpti_tracer *tracer)
     for (kpti_stream *s = tracer->streams; s; s = s->sibling)
         kpti_stream_seal_locked(s);
     kpti_tracing_unlock();
-    /* No stream is added or freed while the tracer is stopped and its host waits for this. */
+    /* No stream is added or freed while the tracer is stopped and its host waits for this call. */
     for (kpti_stream *s = tracer->forked ? NULL : tracer->streams; s; s = s->sibling)
         kpti_sink_push(s, tracer->runs[tracer->run_count - 1].stop_ticks);
-    /* Without the GIL the next callback removes the hooks. */
+    /* Without the GIL, the next callback removes the hooks. */
     if (last && kpti_may_touch_python()) kpti_remove_hooks_if_idle(0);
 }
 
-/* A tracer that the interpreter's end has stopped is stopped again by its host, which settles and
- * seals; here it is enough that nothing more is recorded, and no thread is inside. */
+/* The host later stops again each tracer that the interpreter's end has stopped. That stop waits for
+ * threads inside callbacks and seals the chunks. Here it suffices that no further events are recorded. */
 void kpti_tracing_end(void)
 {
     kpti_tracing_lock();

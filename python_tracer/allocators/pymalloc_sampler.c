@@ -6,11 +6,7 @@
 #include "python_tracer/allocators/hook_template.h"
 #include "python_tracer/interpreter/cpython.h"
 
-enum {
-    DOMAINS = 2,
-    SMALL = 512,
-    FACTOR_BITS = 16 /* a product of two can't wrap */
-};
+enum { DOMAINS = 2, SMALL = 512, FACTOR_BITS = 16 /* a product of two can't wrap */ };
 
 static kpti_memory_hook own[DOMAINS];
 
