@@ -1,4 +1,4 @@
-/* tracer_stats.h: counts what a tracer has recorded and lost so far, for kpt_stats. */
+/* tracer_stats.h: counts the events that a tracer has recorded and lost so far, for kpt_stats. */
 #ifndef KPTI_PYTHON_TRACER_TRACER_STATS_H
 #define KPTI_PYTHON_TRACER_TRACER_STATS_H
 

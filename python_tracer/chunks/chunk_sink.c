@@ -41,7 +41,8 @@ static void send_news(kpti_stream *stream, uint32_t sequence)
     kpti_tracing_unlock();
 }
 
-/* Frees the chunk that the sink has taken. Returns 0 if a snapshot is reading it. */
+/* Frees the chunk that the sink has taken, if any. Returns 0 if a snapshot reads the chunks; nothing is
+ * freed then. */
 static int forget_given_locked(kpti_stream *stream)
 {
     if (stream->tracer->readers) return 0;

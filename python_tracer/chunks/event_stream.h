@@ -99,7 +99,7 @@ kpti_stream *kpti_stream_new_locked(struct kpti_tracer *tracer, struct kpti_thre
 /* Records the open calls of a thread that has had no event yet, in a stream without an owner. */
 void kpti_stream_add_idle_locked(struct kpti_tracer *tracer, uint64_t os_tid, const char *name,
                                  kpti_open_stack open);
-/* Makes THREAD the owner of such a stream. */
+/* Makes THREAD the owner of a stream without an owner. */
 void kpti_stream_adopt_locked(kpti_stream *stream, struct kpti_thread *thread);
 /* The opposite: removes the owner, which has ended or can't return to the stream. */
 void kpti_stream_abandon_locked(kpti_stream *stream);

@@ -1,7 +1,7 @@
 /* named_code.h: the code objects whose slot is filled (function_naming.h), for threads without the GIL.
  * These may not read a code object's slot, since another thread may move it. From 3.12 on a code object has
- * a version, which identifies it without the slot. On 3.11 (KPTI_NAMED_CODES) such threads look code
- * objects up here. If a code object is not named yet, they ask the main thread to name all running ones.
+ * a version, which identifies it without the slot. On 3.11 (KPTI_NAMED_CODES) these threads search here. If
+ * a code object is not named yet, the thread asks the main thread to name all running code objects.
  *
  * There is one code object per function id, the last that was named. Of two code objects with equal
  * contents, the other is found by its contents each time, which is correct, but slower. */

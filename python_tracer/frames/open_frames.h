@@ -8,7 +8,7 @@
 #include "python_tracer/state/stream_state.h"
 #include "python_tracer/state/thread_state.h"
 
-/* Walks the calling thread's frames, without the one on top if ENTERING. Notifies the hosts of the tracers
+/* Walks the calling thread's frames, without the top frame if ENTERING. Notifies the hosts of the tracers
  * in ASK of the calls that they watch. Also reads the thread's name. Leaves a pending exception alone. */
 kpti_open_stack kpti_open_frames_own(kpti_thread *thread, int entering, uint32_t ask);
 /* The same for the frames from TOP, which may belong to another thread. Reads no name. */

@@ -14,7 +14,7 @@ static int installed;
 static PyObject *thread_hook;   /* our callable, which threading calls in a new thread */
 static PyObject *previous_hook; /* threading's hook before ours */
 static uint64_t first_id; /* thread states with this id or a larger one are newer than the hooks */
-static uint64_t reached;  /* number of those that have our hook */
+static uint64_t reached;  /* number of new thread states that have our hook */
 
 /* A profile function that ours replaced. */
 typedef struct displaced {
@@ -145,8 +145,8 @@ static void reset_one(PyThreadState *tstate)
     free(d);
 }
 
-/* The function that sys.setprofile installs in a thread that threading has just started. Replaces itself
- * with the real hook. The call that led here is the first event of the thread. */
+/* The profile function that threading sets with sys.setprofile in a thread that it has just started. It
+ * replaces itself with the real hook. The call that led here is the first event of the thread. */
 static PyObject *on_new_thread(PyObject *self, PyObject *args)
 {
     PyObject *frame;

@@ -1,5 +1,5 @@
-/* watched_calls.h: notifies hosts of watched calls when they begin. The host reads what it needs from the
- * object during the notification, and its answer is recorded with the call. No object is kept alive. */
+/* watched_calls.h: notifies hosts of watched calls when they begin. During the notification the host reads
+ * the data that it needs from the object. Its answer is recorded with the call. No object is kept alive. */
 #ifndef KPTI_PYTHON_TRACER_HOOKS_WATCHED_CALLS_H
 #define KPTI_PYTHON_TRACER_HOOKS_WATCHED_CALLS_H
 
