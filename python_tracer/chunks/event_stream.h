@@ -3,8 +3,8 @@
  *   stream ──> chunk ──> chunk ──> chunk      events from the chunk's first to cursor
  *
  * The hot path is one test and one store: cursor < limit, and the upper half of the tick counter as in the
- * previous event. All other cases (a full chunk, a new upper half, the end of tracing, a snapshot) move
- * limit, so that they take the branch for a full chunk. The slow path then distinguishes them.
+ * previous event. A full chunk and a new upper half fail the test. The end of tracing and a snapshot move
+ * limit, so that the test fails like that of a full chunk. The slow path then distinguishes the cases.
  *
  * Another thread ends or seals a stream without a lock on the hot path: it sets a flag, stores NULL to
  * limit, runs the asymmetric barrier, and waits until the owner has left its callback (kpti_thread.busy).

@@ -37,18 +37,18 @@ typedef struct kpti_stream {
     /* The fields below belong to the slow path and are guarded by the tracing lock unless noted otherwise. */
     _Atomic int ended;              /* the run is over, or the tracer is destroyed */
     struct kpti_tracer *tracer;     /* NULL once the tracer is destroyed */
-    struct kpti_thread *thread;     /* NULL once the thread has ended */
+    struct kpti_thread *thread;     /* NULL before its first event and once it has ended */
     struct kpti_stream *sibling;    /* the next stream of the same tracer */
     struct kpti_stream *owned_next; /* the next stream of the same thread */
     struct kpti_stream *left_next;  /* the tracer's next stream whose thread has ended */
     uint64_t left_ticks;            /* when its thread ended */
     kpti_chunk *first;
-    kpti_chunk *last;    /* the chunk being written, until it is sealed */
-    kpti_chunk *later;   /* begun while a snapshot reads; joined to the others afterwards */
-    kpti_chunk *given;   /* the first chunk, if the sink took it while a snapshot was reading it */
-    uint64_t idle;       /* 0, or a digest of the open calls recorded on the thread's behalf */
-    uint32_t sink_state; /* KPTI_SINK_*; while it is not 0 the first chunk stays */
-    uint32_t attached;   /* the host's thread_attach was called */
+    kpti_chunk *last;        /* the chunk being written, until it is sealed */
+    kpti_chunk *later;       /* begun while a snapshot reads; joined to the others afterwards */
+    kpti_chunk *given;       /* the first chunk, taken by the sink, but not freed yet */
+    uint64_t idle;           /* 0, or a digest of the open calls recorded on the thread's behalf */
+    uint32_t sink_state;     /* KPTI_SINK_*; while it is not 0 the first chunk stays */
+    uint32_t attached;       /* the host's thread_attach was called */
     uint32_t quiesced_round; /* the last of quiesce_rounds that saw its thread outside */
     uint32_t sealed;         /* last is complete; the next event begins a new chunk */
     uint32_t run;
