@@ -39,8 +39,7 @@ enum { KPT_PHASE_COMPLETE = 0, KPT_PHASE_BEGIN = 1, KPT_PHASE_END = 2 };
 enum {
     KPT_KIND_PYTHON = 1, /* a Python function, or one resume of a generator or coroutine */
     KPT_KIND_C = 2,      /* a function or method written in C */
-    KPT_KIND_GC =
-        3, /* garbage collection: value0 generation, value1 collected, value2 uncollectable */
+    KPT_KIND_GC = 3,     /* a GC run: value0 generation, value1 collected, value2 uncollectable */
     /* A point that the host marked with the number value0. It is not a call, so its id is 0; its
      * parent is the call that contains it. Only with KPT_DELIVER_POINTS. Since 1.1. */
     KPT_KIND_POINT = 4

@@ -90,7 +90,7 @@ typedef kpt_status (*kpt_last_error_fn)(kpt_handle self, char *buf, uint64_t siz
  * struct_size.
  * thread: any; the host serialises control calls on one object
  * GIL: not needed
- * ownership: the extension's header defines who owns the objects that OUT refers to
+ * ownership: the extension's header defines the ownership of the objects that OUT refers to
  * errors: KPT_E_UNSUPPORTED for an unknown name, KPT_E_SIZE, KPT_E_INVALID, KPT_E_MEMORY
  * since: 1.0 */
 typedef kpt_status (*kpt_get_extension_fn)(kpt_handle self, kpt_str name, void *out);

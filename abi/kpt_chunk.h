@@ -37,7 +37,7 @@ typedef struct kpt_chunk {
 /* Receives a sealed chunk. If the host returns KPT_OK, it has stored the chunk, and the tracer
  * forgets it. Otherwise the tracer keeps the chunk, within its budget.
  * thread: the traced thread that filled the chunk, in the middle of a call; at stop, the stopping
- *     thread
+ *     thread; in get_chunks, the calling thread
  * GIL: may be held; must be neither acquired nor released; no Python may run
  * ownership: the chunk and its bytes belong to the plugin and are valid until the sink returns
  * errors: any status other than KPT_OK refuses the chunk; the tracer counts it

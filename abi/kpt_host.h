@@ -19,8 +19,8 @@ enum { KPT_LOG_DEBUG = 1, KPT_LOG_INFO = 2, KPT_LOG_WARNING = 3, KPT_LOG_ERROR =
 /* The clock of the events' timestamps. A host that records its own events selects the clock that
  * these use, so that its events and the plugin's nest. */
 enum {
-    KPT_TICKS_DEFAULT = 0, /* the processor's counter, or the monotonic clock if there is none */
-    KPT_TICKS_COUNTER = 1, /* TSC on x86-64, the virtual counter on aarch64 */
+    KPT_TICKS_DEFAULT = 0,      /* the processor's counter, or CLOCK_MONOTONIC if there is none */
+    KPT_TICKS_COUNTER = 1,      /* TSC on x86-64, the virtual counter on aarch64 */
     KPT_TICKS_MONOTONIC_NS = 2, /* CLOCK_MONOTONIC */
     KPT_TICKS_REALTIME_NS = 3,  /* CLOCK_REALTIME */
     KPT_TICKS_HOST = 4          /* now_ticks in this table */

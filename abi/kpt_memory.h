@@ -16,7 +16,7 @@ typedef struct kpt_memory_args {
     uint32_t struct_size;
     uint32_t flags;        /* none defined: must be 0 */
     uint64_t sample_bytes; /* mean distance between samples; 0 = every allocation */
-    uint64_t max_entries;  /* keep only the last max_entries; 0 = all */
+    uint64_t max_entries;  /* keep the last max_entries; 0 = all */
     uint32_t max_frames;   /* per stack; 0 = all */
     uint32_t domains;      /* none defined: must be 0, which selects all domains */
 } kpt_memory_args;

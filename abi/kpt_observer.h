@@ -137,7 +137,7 @@ typedef struct kpt_observer_stats {
     uint32_t flags;   /* none defined */
     uint64_t ops;     /* operators recorded */
     uint64_t dropped; /* operators not recorded for lack of room; those around them are complete */
-    uint64_t journal_bytes; /* the operators' size on disk until the file is complete */
+    uint64_t journal_bytes; /* size of the journal, which holds them until the file is complete */
 } kpt_observer_stats;
 #define KPT_OBSERVER_STATS_V1_SIZE KPT_FIELD_END(kpt_observer_stats, journal_bytes)
 

@@ -26,7 +26,7 @@ enum {
 
 enum {
     KPT_TRACEBACK_CUT = 1 << 0, /* frames are missing: beyond the depth, or for lack of memory */
-    KPT_TRACEBACK_NO_PYTHON = 1 << 1 /* requested, but not readable at once */
+    KPT_TRACEBACK_NO_PYTHON = 1 << 1 /* requested, but none could be read at once */
 };
 
 /* A captured traceback. The struct never grows: a host may keep a million of them. A struct of

@@ -6,8 +6,9 @@
  *
  * The comment of each function lists the states in which a call is legal. In another state the
  * function returns KPT_E_STATE and leaves a text. On a destroyed tracer it returns KPT_E_HANDLE.
- * From inside a sink of the same tracer, a chunk sink included, it returns KPT_E_BUSY. After a fork
- * the tracer in the child is STOPPED and empty; there one stop, the first, is legal. */
+ * From inside a sink of the same tracer, a chunk sink included, every function except mark and
+ * last_error returns KPT_E_BUSY. After a fork the tracer in the child is STOPPED and empty; there
+ * one stop, the first, is legal. */
 #ifndef KPT_TRACER_H
 #define KPT_TRACER_H
 
@@ -31,7 +32,7 @@ enum {
 
 /* The kinds of marks that a host puts into the stream of calls. */
 enum {
-    /* The host does something here, such as an operator. The calls that contain the point are
+    /* The host does something here, such as run an operator. The calls that contain the point are
      * flagged KPT_ACTIVITY_MARKED. */
     KPT_MARK_POINT = 1,
     /* A span of the host begins. A call that contains the begin of the span but not its end would
@@ -76,7 +77,7 @@ typedef struct kpt_tracer_args {
     uint32_t tool_id;    /* the sys.monitoring tool id to use, 1 to 5; 0 = the plugin's choice */
     uint64_t max_events; /* max_events and max_bytes are budgets; 0 = none */
     uint64_t max_bytes;
-    uint64_t ring_ns; /* keep only the last ring_ns nanoseconds; 0 = no ring */
+    uint64_t ring_ns; /* keep the last ring_ns nanoseconds; 0 = no ring */
     uint64_t ring_bytes;
     uint64_t min_duration_ns; /* shorter calls are not delivered */
     /* Levels of Python calls that are recorded, counted from the lowest point of a thread's stack
@@ -108,8 +109,8 @@ typedef struct kpt_stats {
     uint32_t state;  /* KPT_STATE_* */
     uint64_t events; /* events recorded: enters and exits */
     uint64_t bytes_held;
-    uint64_t events_dropped; /* lost to a budget, a ring or missing memory */
-    uint64_t events_repaired; /* repaired by replay: exits without enters, enters without exits … */
+    uint64_t events_dropped;  /* lost to a budget, a ring or missing memory */
+    uint64_t events_repaired; /* by replay: exits without enters, enters without exits … */
     uint64_t events_filtered; /* seen but not recorded, where the tracer can count them */
     uint64_t chunks_sealed;
     uint64_t chunks_refused;     /* refused by the sink */
@@ -197,7 +198,8 @@ typedef struct kpt_tracer_ops {
      * Legal: RUNNING, STOPPED.
      * thread: any
      * GIL: not needed
-     * ownership: the object belongs to the caller, who destroys it before detaching the plugin
+     * ownership: the object belongs to the caller and must be destroyed before the plugin is
+     *     detached
      * errors: as kpt_get_extension_fn
      * since: 1.0 */
     kpt_get_extension_fn get_extension;

@@ -1,9 +1,8 @@
 /* kpti_impl.h: the private contract between the plugin and the implementations behind it (the
- * no-op, the backends). Only the plugin calls and is called by hosts. It checks handles, states,
- * sizes and arguments in one place. An implementation therefore gets complete, valid structs, calls
- * that are legal in its state, and one control call at a time. This header is not installed and not
- * stable: both sides are built together, and the plugin refuses a backend with another
- * KPTI_INTERFACE. */
+ * no-op, the backends). Hosts call only the plugin, which checks handles, states, sizes and
+ * arguments in one place. An implementation therefore gets complete, valid structs, calls that are
+ * legal in its state, and one control call at a time. This header is not installed and not stable:
+ * both sides are built together, and the plugin refuses a backend with another KPTI_INTERFACE. */
 #ifndef KPTI_IMPL_H
 #define KPTI_IMPL_H
 
