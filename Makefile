@@ -1,7 +1,8 @@
-# The front door: every job of this project as one word, on a machine that may lack everything.
+# The entry point: every task of this project as one target, on a machine that may have nothing
+# installed.
 #
-# CMake does the building (see CMakePresets.json); this file only sets up, picks the preset and says
-# what to run. Each preset builds in build/<preset>, so that they don't disturb one another.
+# CMake builds (see CMakePresets.json). This file installs what is missing, selects the preset and
+# runs the tools. Each preset builds in build/<preset>, so presets do not affect one another.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -10,8 +11,8 @@ MAKEFLAGS += --no-print-directory
 
 CROSS := $(if $(filter x86_64,$(shell uname -m)),cross-aarch64,cross-x86-64)
 
-# ThreadSanitizer of gcc 12 and older can't map its shadow memory where the kernel randomises
-# addresses over 32 bits; its tests run without that, where the system lets us.
+# ThreadSanitizer of gcc 12 and older cannot map its shadow memory if the kernel randomises
+# addresses over 32 bits. Its tests run without randomisation if the system permits that.
 FIXED_ADDRESSES = $(shell setarch $$(uname -m) -R true 2>/dev/null && echo setarch $$(uname -m) -R)
 
 .PHONY: help
@@ -29,8 +30,9 @@ SETUPS := setup-build setup-check setup-fuzz setup-abi setup-cross
 $(SETUPS): setup-%:
 	@scripts/setup $*
 
-# CMake reconfigures by itself when a CMakeLists.txt changes, but not when a preset does: hence the
-# stamp. The set-up stands behind a bar, so that it is looked at every time and outdates nothing.
+# CMake reconfigures when a CMakeLists.txt changes, but not when a preset does; the stamp covers
+# that. setup-build is an order-only prerequisite: it runs every time and makes no target out of
+# date.
 $(CONFIGURED): build/%/.configured: CMakePresets.json $(wildcard cmake/toolchain-*.cmake) | setup-build
 	cmake --preset $*
 	@touch $@
@@ -42,7 +44,7 @@ build/$(CROSS)/.configured: | setup-cross
 $(BUILDS): build-%: build/%/.configured
 	@cmake --build --preset $*
 
-# --- what people call -------------------------------------------------------------------------
+# --- commands for users -----------------------------------------------------------------------
 
 .PHONY: demo
 demo: build-release ## build, run the main job and say where its result is
@@ -52,8 +54,8 @@ demo: build-release ## build, run the main job and say where its result is
 demo-ranks: build-release build/torch/3.12/.complete ## four ranks of torch, one of them slow, as one trace
 	@scripts/demo_ranks build/release build/torch/3.12
 
-# Environments with stock torch, for the tests of the torch host. Each takes a minute or two, once; where
-# one can't be had its tests are left out, and CMake says so.
+# Environments with stock torch, for the tests of the torch host. Each takes a minute or two, once.
+# If one cannot be made, CMake leaves out its tests and reports that.
 TORCH_TAGS := 3.11 3.12 3.13
 TORCH_ENVIRONMENTS := $(TORCH_TAGS:%=build/torch/%/.complete)
 
@@ -76,8 +78,8 @@ torch-newest: export KPYTRACE_TEST_LONG := 1
 torch-newest: torch-newest-environment build-release ## the tests of the torch host with the newest torch
 	@scripts/run_tests release --tests-regex '^torch\.newest\.'
 
-# greenlet and gevent, aiohttp and uvloop, for the tests of greenlets and tasks, with each Python that there is a
-# build of them for.
+# greenlet and gevent, aiohttp and uvloop, for the tests of greenlets and tasks, for each Python
+# that has a build of them.
 GREENLET_TAGS := 3.11 3.12 3.13 3.14
 
 .PHONY: greenlets
@@ -87,19 +89,20 @@ greenlets: setup-build ## put greenlet, gevent, aiohttp and uvloop into build/gr
 	    if [ -n "$$python" ]; then scripts/greenlets_env "$$python" build/greenlets/$$tag || echo "greenlets: none for $$tag" >&2; fi; \
 	done
 
-# Readers of traces that others wrote; small. Where they can't be had, their tests are skipped.
+# Other projects' readers of traces; small. If they cannot be installed, their tests are skipped.
 .PHONY: readers
 readers: setup-build ## make an environment with readers of traces in build/readers; the tests then use it
 	@scripts/readers_env build/readers >/dev/null || echo "readers: none" >&2
 	@scripts/readers_env build/tables tables >/dev/null || echo "tables: none" >&2
 
-# CUPTI's headers, for GPU activities and their tests; where they can't be had these are left out.
+# CUPTI's headers, for GPU activities and their tests. If they cannot be fetched, these are left
+# out.
 .PHONY: cuda
 cuda: ## fetch the headers of CUPTI into build/cuda; the build then has GPU activities
 	@[ -e build/cuda/.complete ] || scripts/cuda_headers build/cuda >/dev/null || echo "cuda: no headers" >&2
 
-# The report page is tested in a browser. Where none can be had, as in a container of Ubuntu, whose Chromium is a
-# snap, these tests are left out.
+# The report page is tested in a browser. If none can be installed, as in an Ubuntu container, whose
+# Chromium is a snap, these tests are left out.
 .PHONY: browser
 browser: ## install a Chromium, which the tests of the report page drive
 	@scripts/setup browser || echo "browser: none" >&2
@@ -108,7 +111,8 @@ browser: ## install a Chromium, which the tests of the report page drive
 test: setup-abi torch readers greenlets cuda browser build-release ## build and run every test that can run on this machine
 	@scripts/run_tests release
 
-# Every suite runs on every Python, the stress tests take their thousands of rounds, and CPython's own tests run whole.
+# Every suite runs on every Python, the stress tests run their thousands of rounds, and CPython's
+# own tests run completely.
 .PHONY: test-all
 test-all: export KPYTRACE_TEST_LONG := 1
 test-all: ## test, with more Pythons and the newest torch; then sanitizers, fuzzers and cross

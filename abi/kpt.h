@@ -1,4 +1,4 @@
-/* kpt.h: the whole contract in one include. */
+/* kpt.h: includes every header of the contract. */
 #ifndef KPT_H
 #define KPT_H
 

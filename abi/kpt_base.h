@@ -1,13 +1,15 @@
-/* kpt_base.h: what every other header of the contract stands on: status codes, strings, handles,
- * and the rule by which two sides of different age agree on a struct's size.
+/* kpt_base.h: the definitions that every other header of the contract uses: status codes, strings,
+ * handles, and the rule by which a host and a plugin of different versions agree on the size of a
+ * struct.
  *
- * The size rule, once for all structs that carry a struct_size:
- *  - it is the first field; the side that owns the memory writes its own sizeof there;
- *  - the other side copies min(theirs, its own) bytes into a zeroed local before it reads anything
- *    else, or writes back no more than that many; it refuses only a size below the V1 one;
- *  - a field that the copy did not reach reads zero, and zero means the default;
- *  - structs only ever grow at the end. An array of structs travels with its stride instead.
- * kpt_str and the handles have no size: they are frozen for ever. */
+ * The size rule applies to every struct that has a struct_size:
+ *  - struct_size is the first field. The side that owns the memory writes its own sizeof there.
+ *  - The other side copies min(their size, its own size) bytes into a zeroed local struct before it
+ *    reads any other field. When it writes back, it writes at most that many bytes. It refuses only
+ *    a size below the V1 size.
+ *  - A field beyond the copied bytes reads zero. Zero means the default.
+ *  - A struct grows only at its end. An array of structs is passed with its stride instead.
+ * kpt_str and the handles have no size. They never change. */
 #ifndef KPT_BASE_H
 #define KPT_BASE_H
 
@@ -19,67 +21,76 @@
 extern "C" {
 #endif
 
-/* The major version is part of the entry's symbol; the minor counts appended fields. */
+/* The major version is part of the entry's symbol. The minor version counts appended fields. */
 #define KPT_ABI_MAJOR 1
 #define KPT_ABI_MINOR 2
 
-/* Zero is success, positive is a normal answer, negative an error whose text last_error has. */
+/* Zero is success. A positive status is a normal result. A negative status is an error, and
+ * last_error returns its text. */
 typedef int32_t kpt_status;
 enum {
     KPT_OK = 0,
-    KPT_DECLINED = 1,       /* not for me: ask the next one, or use a no-op */
+    KPT_DECLINED = 1,       /* no object was made: try the next factory, or use a no-op */
     KPT_E_INVALID = -1,     /* an argument is NULL, out of range or contradicts another */
     KPT_E_SIZE = -2,        /* a struct_size or stride is below the V1 size */
-    KPT_E_STATE = -3,       /* not now: the object's state does not allow this call */
-    KPT_E_HANDLE = -4,      /* no such object: destroyed, or never made */
-    KPT_E_BUSY = -5,        /* another call is inside this object, or a needed resource is taken */
-    KPT_E_MEMORY = -6,      /* the allocator said no; nothing was changed or kept */
+    KPT_E_STATE = -3,       /* the object's state does not allow this call now */
+    KPT_E_HANDLE = -4,      /* no such object: it was destroyed, or never existed */
+    KPT_E_BUSY = -5,        /* another call is inside this object, or a needed resource is in use */
+    KPT_E_MEMORY = -6,      /* the allocator returned NULL; nothing was changed or kept */
     KPT_E_UNSUPPORTED = -7, /* an unknown flag, order, kind or extension */
-    KPT_E_LIMIT = -8,       /* a fixed table of the plugin is full */
+    KPT_E_LIMIT = -8,       /* a table of fixed size in the plugin is full */
     KPT_E_IO = -9,          /* a file could not be written */
-    KPT_E_INTERNAL = -10    /* a bug: please report it with the text */
+    KPT_E_INTERNAL = -10    /* a bug in the plugin: please report it with the text */
 };
 
-/* Bytes and their count; not NUL-terminated, UTF-8 unless said otherwise. {NULL, 0} is empty. */
+/* Bytes and their count. The bytes are not NUL-terminated, and are UTF-8 unless a comment states
+ * another encoding. {NULL, 0} is the empty string. */
 typedef struct kpt_str {
     const char *data;
     uint64_t size;
 } kpt_str;
 
-/* An object of the other side. Zero is never one, and none is used twice in a process, so a call
- * on a destroyed object is answered with KPT_E_HANDLE instead of touching freed memory. */
+/* Identifies an object of the other side. Zero is never a valid handle. A value is never reused
+ * within a process, so a call on a destroyed object returns KPT_E_HANDLE and does not touch freed
+ * memory. */
 typedef uint64_t kpt_handle;
 
-/* Flags of a made object. */
-enum { KPT_OBJECT_NOOP = 1 << 0 }; /* it records nothing; its last_error says why */
+/* Flags of an object that a factory made. */
+enum {
+    KPT_OBJECT_NOOP = 1 << 0
+}; /* the object records nothing; its last_error returns the reason */
 
-/* The one type that any function pointer may be stored as; cast back before the call. */
+/* A type in which any function pointer can be stored. Cast it back before the call. */
 typedef void (*kpt_any_fn)(void);
 
-/* How many bytes of TYPE are needed to reach the end of FIELD. */
+/* The number of bytes from the start of TYPE to the end of FIELD. */
 #define KPT_FIELD_END(type, field) ((uint32_t)(offsetof(type, field) + sizeof(((type *)0)->field)))
 
-/* Whether the table at PTR, owned by the other side, is long enough to hold FIELD. */
+/* Whether the table at PTR, which the other side owns, is large enough to contain FIELD. */
 #define KPT_HAS(ptr, type, field) ((ptr)->struct_size >= KPT_FIELD_END(type, field))
 
-/* Zeroes the struct at PTR and writes its size, as its owner must before it passes it on. */
+/* Zeroes the struct at PTR and writes its size. The owner of a struct must do so before it passes
+ * the struct to the other side. */
 #define KPT_INIT(ptr) \
     (memset((ptr), 0, sizeof *(ptr)), (void)((ptr)->struct_size = (uint32_t)sizeof *(ptr)))
 
-/* Copies the text of the last error of SELF, with a NUL, into BUF; cut at SIZE where it is longer.
- * NEEDED, if given, receives the whole text's length without the NUL.
+/* Copies the text of SELF's last error into BUF and terminates it with a NUL. A text that does not
+ * fit in SIZE bytes is truncated. *NEEDED, if NEEDED is not NULL, receives the length of the whole
+ * text without the NUL.
  * thread: any, at any time, also while another call is inside SELF
- * GIL: not needed, not taken
- * ownership: BUF stays the caller's; nothing is kept
- * errors: KPT_E_INVALID for a NULL buffer with a size; a dead handle gives a text that says so
+ * GIL: not needed, not acquired
+ * ownership: BUF belongs to the caller; the plugin keeps no pointer to it
+ * errors: KPT_E_INVALID if BUF is NULL and SIZE is not 0; for a destroyed handle the text states
+ *     that
  * since: 1.0 */
 typedef kpt_status (*kpt_last_error_fn)(kpt_handle self, char *buf, uint64_t size,
                                         uint64_t *needed);
 
-/* Fills OUT, a struct of the extension that NAME stands for, beginning with its struct_size.
+/* Fills OUT, which points to the struct of the extension NAME. The struct begins with its
+ * struct_size.
  * thread: any; the host serialises control calls on one object
  * GIL: not needed
- * ownership: what OUT then refers to is said in the extension's header
+ * ownership: the extension's header defines the ownership of the objects that OUT refers to
  * errors: KPT_E_UNSUPPORTED for an unknown name, KPT_E_SIZE, KPT_E_INVALID, KPT_E_MEMORY
  * since: 1.0 */
 typedef kpt_status (*kpt_get_extension_fn)(kpt_handle self, kpt_str name, void *out);

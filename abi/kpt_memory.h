@@ -1,6 +1,6 @@
-/* kpt_memory.h: the memory tracer, an extension: who allocated what, and when.
- * Reached through the host's register_memory_tracer, or a tracer's get_extension(KPT_EXT_MEMORY).
- */
+/* kpt_memory.h: the memory tracer, an extension. It records allocations and frees with their time
+ * and Python stack. A host gets it through its register_memory_tracer, or through a tracer's
+ * get_extension(KPT_EXT_MEMORY). */
 #ifndef KPT_MEMORY_H
 #define KPT_MEMORY_H
 
@@ -16,27 +16,28 @@ typedef struct kpt_memory_args {
     uint32_t struct_size;
     uint32_t flags;        /* none defined: must be 0 */
     uint64_t sample_bytes; /* mean distance between samples; 0 = every allocation */
-    uint64_t max_entries;  /* keep the last so many; 0 = all */
-    uint32_t max_frames;   /* of a stack; 0 = all */
-    uint32_t domains;      /* none defined: must be 0, which is all of them */
+    uint64_t max_entries;  /* keep the last max_entries; 0 = all */
+    uint32_t max_frames;   /* per stack; 0 = all */
+    uint32_t domains;      /* none defined: must be 0, which selects all domains */
 } kpt_memory_args;
 #define KPT_MEMORY_ARGS_V1_SIZE KPT_FIELD_END(kpt_memory_args, domains)
 
-/* What a report tells. */
+/* The action of a report. */
 enum { KPT_REPORT_ALLOC = 1, KPT_REPORT_FREE = 2 };
 
-/* A block of memory that the host has got, or gives back. Blocks are known by their device and address;
- * what else is told of a FREE does not matter. */
+/* A block of memory that the host has allocated or is about to free. Device and address identify
+ * the block; the other fields of a FREE are ignored. */
 typedef struct kpt_memory_report {
     uint32_t struct_size;
     uint32_t action; /* KPT_REPORT_* */
     uint64_t address;
-    uint64_t size;       /* in bytes */
-    int32_t device_type; /* as torch and Kineto number them: 0 the processor's memory, 1 CUDA's … */
-    int32_t device_index; /* -1: the only one of its type */
-    uint64_t stream;      /* that it is allocated for; 0: the default one, or none */
-    kpt_str category;     /* what it is for, one of a few words; empty: not known */
-    kpt_str owner; /* what part of the program it is for, say a module's path; may be empty */
+    uint64_t size; /* in bytes */
+    /* As torch and Kineto number them: 0 is host memory, 1 CUDA memory, and so on. */
+    int32_t device_type;
+    int32_t device_index; /* -1 = the only device of its type */
+    uint64_t stream;      /* that it is allocated for; 0 = the default stream, or none */
+    kpt_str category;     /* its purpose, one of a few words; empty = unknown */
+    kpt_str owner; /* the part of the program that uses it, such as a module's path; may be empty */
 } kpt_memory_report;
 #define KPT_MEMORY_REPORT_V1_SIZE KPT_FIELD_END(kpt_memory_report, owner)
 
@@ -44,32 +45,33 @@ typedef struct kpt_memory_ops {
     uint32_t struct_size;
     uint32_t flags; /* none defined */
 
-    /* Begins to record; no change if it does already.
+    /* Starts recording. Has no effect if the tracer is recording already.
      * thread: any
-     * GIL: taken, if Python is there and it is not held
-     * ownership: none passes
+     * GIL: acquired if Python is loaded and the caller does not hold it
+     * ownership: nothing is transferred
      * errors: KPT_E_MEMORY
      * since: 1.0 */
     kpt_status (*start)(kpt_handle self);
 
-    /* Ends recording; no change if it has ended. What was recorded is kept.
+    /* Ends recording and keeps the recording. Has no effect if recording has ended.
      * thread: any
      * GIL: not needed
-     * ownership: none passes
+     * ownership: nothing is transferred
      * errors: none
      * since: 1.0 */
     kpt_status (*stop)(kpt_handle self);
 
-    /* Writes what is held to PATH, in the format that its suffix names. Running or not. A no-op
-     * creates no file; a failed export leaves none.
+    /* Writes the recording to PATH, in the format that the suffix of PATH selects. Legal while
+     * recording and after. A no-op creates no file. A failed export leaves no file.
      * thread: any
      * GIL: not needed
      * ownership: path is borrowed during the call
-     * errors: KPT_E_INVALID for an empty path or one with a NUL, KPT_E_IO, KPT_E_UNSUPPORTED
+     * errors: KPT_E_INVALID for a path that is empty or contains a NUL, KPT_E_IO, KPT_E_UNSUPPORTED
      * since: 1.0 */
     kpt_status (*export_memory_history)(kpt_handle self, kpt_str path);
 
-    /* Why the last call failed; on a no-op, at first, why it is one.
+    /* Returns the reason why the last call failed. On a no-op it first returns the reason why the
+     * tracer is a no-op.
      * thread: any, at any time
      * GIL: not needed
      * ownership: as kpt_last_error_fn
@@ -77,23 +79,25 @@ typedef struct kpt_memory_ops {
      * since: 1.0 */
     kpt_last_error_fn last_error;
 
-    /* Stops it if it runs, and frees it.
+    /* Stops the tracer if it is recording, and frees it.
      * thread: any
      * GIL: not needed
-     * ownership: the handle is dead
+     * ownership: the handle becomes invalid
      * errors: KPT_E_HANDLE, KPT_E_BUSY
      * since: 1.0 */
     kpt_status (*destroy)(kpt_handle self);
 
-    /* A block of the host's own memory, which then is recorded with this thread's Python stack, as
-     * Python's are. Told after it was got, and before it is given back, so that who gets the same
-     * address next tells it later. Legal in any state; recorded while SELF runs.
-     * thread: any, also several at once; no lock is taken for a kind of block that was seen before
-     * GIL: not needed, not taken
-     * ownership: report and its texts are borrowed during the call; SELF is destroyed when nobody is
-     *            inside
-     * errors: KPT_E_HANDLE, KPT_E_SIZE, KPT_E_INVALID for a text without bytes, KPT_E_UNSUPPORTED for an
-     *         unknown action; last_error has no text
+    /* Reports a block of the host's own memory. The tracer records it with the calling thread's
+     * Python stack, as it does for Python's blocks. Report an allocation after it succeeds and a
+     * free before it happens; otherwise another thread could reuse the address and be reported
+     * first. Legal in any state; recorded while SELF records.
+     * thread: any, also several at once; no lock is acquired for a kind of block that was reported
+     *     before
+     * GIL: not needed, not acquired
+     * ownership: report and its strings are borrowed during the call; SELF may be destroyed only
+     *     when no thread is inside report
+     * errors: KPT_E_HANDLE, KPT_E_SIZE, KPT_E_INVALID for a string with a size but without bytes,
+     *     KPT_E_UNSUPPORTED for an unknown action; last_error has no text
      * since: 1.1 */
     kpt_status (*report)(kpt_handle self, const kpt_memory_report *report);
 } kpt_memory_ops;
@@ -107,12 +111,12 @@ typedef struct kpt_memory_tracer {
 } kpt_memory_tracer;
 #define KPT_MEMORY_TRACER_V1_SIZE KPT_FIELD_END(kpt_memory_tracer, self)
 
-/* Makes a memory tracer, not yet recording. OUT as with kpt_tracer_make_fn.
+/* Makes a memory tracer that does not record yet. OUT is filled as by kpt_tracer_make_fn.
  * thread: any, also several at once
  * GIL: not needed
- * ownership: args is borrowed during the call; the object is the caller's, until destroy
+ * ownership: args is borrowed during the call; the object belongs to the caller until destroy
  * errors: KPT_DECLINED, KPT_E_INVALID, KPT_E_SIZE, KPT_E_UNSUPPORTED, KPT_E_MEMORY, KPT_E_LIMIT,
- *         KPT_E_HANDLE after detach
+ *     KPT_E_HANDLE after detach
  * since: 1.0 */
 typedef kpt_status (*kpt_memory_make_fn)(void *make_ctx, const kpt_memory_args *args,
                                          kpt_memory_tracer *out);

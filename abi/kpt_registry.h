@@ -1,8 +1,9 @@
-/* kpt_registry.h: factories beside the plugin's own, an extension of the plugin: another library
- * can put a tracer in front of ours, and take it away again.
+/* kpt_registry.h: an extension of the plugin that registers further factories. Another library can
+ * register a tracer factory that takes precedence over the plugin's, and remove it again.
  *
- * The host's make asks the factories of its bond from the newest to the oldest. The first answer
- * that is not KPT_DECLINED counts; the plugin's own come last and its no-op never declines. */
+ * make calls the factories of the host's binding from the newest to the oldest. The first status
+ * other than KPT_DECLINED is the result. The plugin's own factories are called last, and its no-op
+ * never declines. */
 #ifndef KPT_REGISTRY_H
 #define KPT_REGISTRY_H
 
@@ -24,21 +25,22 @@ typedef struct kpt_registry {
     uint32_t struct_size;
     uint32_t flags; /* none defined */
 
-    /* Puts a factory in front of all others; TOKEN receives what remove takes.
-     * thread: any, also several at once and beside make
+    /* Registers a factory in front of all others. *TOKEN receives the value to pass to remove.
+     * thread: any, also several at once and during make
      * GIL: not needed
-     * ownership: make_ctx stays the caller's, and must live until remove has answered KPT_OK
+     * ownership: make_ctx belongs to the caller, and must stay valid until remove has returned
+     *     KPT_OK
      * errors: KPT_E_INVALID, KPT_E_UNSUPPORTED for an unknown kind, KPT_E_LIMIT, KPT_E_HANDLE
      * since: 1.0 */
     kpt_status (*add)(kpt_handle plugin, uint32_t kind, kpt_any_fn make, void *make_ctx,
                       uint64_t *token);
 
-    /* Takes a factory away: no call into it begins from now on. Objects that it made live on.
+    /* Removes a factory: from now on no call into it begins. The objects that it made stay valid.
      * thread: any, also from inside the factory
      * GIL: not needed
-     * ownership: after KPT_OK make_ctx may be freed
-     * errors: KPT_E_BUSY while a call is inside the factory: call again before make_ctx is freed;
-     *         KPT_E_HANDLE for an unknown token or plugin
+     * ownership: after KPT_OK the caller may free make_ctx
+     * errors: KPT_E_BUSY while a call is inside the factory: call remove again before freeing
+     *     make_ctx; KPT_E_HANDLE for an unknown token or plugin
      * since: 1.0 */
     kpt_status (*remove)(kpt_handle plugin, uint64_t token);
 } kpt_registry;

@@ -1,5 +1,6 @@
-/* kpt_text.h: convenience, not contract: statuses as words, strings made and compared. Nothing here
- * crosses the boundary, so it may change at any time. */
+/* kpt_text.h: convenience functions that are not part of the contract: names of statuses, and
+ * creation and comparison of strings. Nothing here crosses the ABI, so it may change at any
+ * time. */
 #ifndef KPT_TEXT_H
 #define KPT_TEXT_H
 

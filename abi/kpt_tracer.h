@@ -1,12 +1,14 @@
-/* kpt_tracer.h: the tracer: how it is made, what can be asked of it, what it counts.
+/* kpt_tracer.h: the tracer: its factory, its functions and its counters.
  *
  * States, as the host sees them:
  *
  *     make ──> RUNNING ──stop──> STOPPED ──restart──> RUNNING …      destroy: from either
  *
- * Each call below says in which state it is legal; in the other it answers KPT_E_STATE with a text,
- * on a destroyed tracer KPT_E_HANDLE, from inside a sink of the same tracer, also one for chunks,
- * KPT_E_BUSY. A fork leaves the child's tracer STOPPED and empty: there the first stop is legal, once. */
+ * The comment of each function lists the states in which a call is legal. In another state the
+ * function returns KPT_E_STATE and leaves a text. On a destroyed tracer it returns KPT_E_HANDLE.
+ * From inside a sink of the same tracer, a chunk sink included, every function except mark and
+ * last_error returns KPT_E_BUSY. After a fork the tracer in the child is STOPPED and empty; there
+ * one stop, the first, is legal. */
 #ifndef KPT_TRACER_H
 #define KPT_TRACER_H
 
@@ -19,38 +21,41 @@ extern "C" {
 #endif
 
 enum {
-    KPT_TRACE_NO_C_CALLS = 1 << 0,    /* Python functions only */
-    KPT_TRACE_ALL_CALLABLES = 1 << 1, /* types, partials and callable instances as well */
-    KPT_TRACE_THIS_THREAD = 1 << 2,   /* only the thread that calls make */
-    /* The host's on_task hears of asyncio's tasks, and each resume of one begins with a point that has
-     * the number it answered with. Without on_task the flag changes nothing. Since 1.1. */
+    KPT_TRACE_NO_C_CALLS = 1 << 0,    /* record Python functions only */
+    KPT_TRACE_ALL_CALLABLES = 1 << 1, /* also record types, partials and callable instances */
+    KPT_TRACE_THIS_THREAD = 1 << 2,   /* record only the thread that calls make */
+    /* The plugin reports asyncio's tasks to the host's on_task, and each resume of a task begins
+     * with a point that has the number that on_task returned. Without on_task the flag has no
+     * effect. Since 1.1. */
     KPT_TRACE_TASKS = 1 << 3
 };
 
-/* What a host marks in the stream of calls. */
+/* The kinds of marks that a host puts into the stream of calls. */
 enum {
-    /* Something of the host's happens here, such as an operator: the calls that it happens in are
+    /* The host does something here, such as run an operator. The calls that contain the point are
      * flagged KPT_ACTIVITY_MARKED. */
     KPT_MARK_POINT = 1,
-    /* A span of the host's begins. Calls that contain its begin, but not its end, would cross it: they
-     * are cut here, and flagged KPT_ACTIVITY_CLAMPED. The others are marked as at a point. */
+    /* A span of the host begins. A call that contains the begin of the span but not its end would
+     * cross the span; it is cut here and flagged KPT_ACTIVITY_CLAMPED. The other calls are marked
+     * as at a point. */
     KPT_MARK_BEGIN = 2,
-    /* The innermost open span of that number ends. Calls that contain its end, but not its begin, are
-     * cut here, and flagged KPT_ACTIVITY_CLAMPED. */
+    /* The innermost open span with that number ends. A call that contains the end of the span but
+     * not its begin is cut here and flagged KPT_ACTIVITY_CLAMPED. */
     KPT_MARK_END = 3
 };
 
-/* What a full budget (max_events, max_bytes) turns into. Neither discards what was recorded. */
+/* What the tracer does when a budget (max_events, max_bytes) is full. Neither choice discards the
+ * whole recording. */
 enum {
     KPT_FULL_STOP = 0, /* recording ends; the recording keeps the beginning */
-    KPT_FULL_RING = 1  /* the oldest chunks go; the recording keeps the end */
+    KPT_FULL_RING = 1  /* the oldest chunks are dropped; the recording keeps the end */
 };
 
 enum { KPT_FILTER_INCLUDE = 1, KPT_FILTER_EXCLUDE = 2 };
 enum { KPT_MATCH_FILE_PREFIX = 1, KPT_MATCH_MODULE = 2, KPT_MATCH_FILE_GLOB = 3 };
 
-/* Which code is recorded. The last filter that matches decides; code that none matches is recorded,
- * unless there is an include among them. */
+/* Selects the code that is recorded. The last filter that matches decides. Code that no filter
+ * matches is recorded, unless one of the filters is an include. */
 typedef struct kpt_filter {
     uint32_t action; /* KPT_FILTER_* */
     uint32_t match;  /* KPT_MATCH_* */
@@ -58,10 +63,10 @@ typedef struct kpt_filter {
 } kpt_filter;
 #define KPT_FILTER_V1_SIZE KPT_FIELD_END(kpt_filter, pattern)
 
-/* A code object whose calls the host wants to hear of through on_watched_call. */
+/* A code object whose calls the plugin reports to the host's on_watched_call. */
 typedef struct kpt_watch {
-    uint64_t watch; /* the host's own number, handed back */
-    void *code;     /* a PyCodeObject, borrowed during make: the host holds the GIL for it */
+    uint64_t watch; /* the host's number, passed to on_watched_call */
+    void *code;     /* a PyCodeObject, borrowed during make; the host holds the GIL for it */
 } kpt_watch;
 #define KPT_WATCH_V1_SIZE KPT_FIELD_END(kpt_watch, code)
 
@@ -69,31 +74,32 @@ typedef struct kpt_tracer_args {
     uint32_t struct_size;
     uint32_t flags;      /* KPT_TRACE_*; an unknown bit is refused */
     uint32_t on_full;    /* KPT_FULL_* */
-    uint32_t tool_id;    /* the sys.monitoring tool to be, 1 to 5; 0 = the plugin's choice */
-    uint64_t max_events; /* budgets; 0 = none */
+    uint32_t tool_id;    /* the sys.monitoring tool id to use, 1 to 5; 0 = the plugin's choice */
+    uint64_t max_events; /* max_events and max_bytes are budgets; 0 = none */
     uint64_t max_bytes;
-    uint64_t ring_ns; /* keep the last so many nanoseconds; 0 = no ring */
+    uint64_t ring_ns; /* keep the last ring_ns nanoseconds; 0 = no ring */
     uint64_t ring_bytes;
     uint64_t min_duration_ns; /* shorter calls are not delivered */
-    uint32_t max_depth; /* levels of Python calls that are recorded, counted from the lowest point
-                           of a thread's stack since its recording began; 0 = all */
-    uint32_t overhead_permille; /* code that would cost more is switched off; 0 = never */
+    /* Levels of Python calls that are recorded, counted from the lowest point of a thread's stack
+     * since its recording began; 0 = all. */
+    uint32_t max_depth;
+    uint32_t overhead_permille; /* code whose tracing would cost more is switched off; 0 = never */
     const kpt_filter *filters;
     uint32_t filter_count;
     uint32_t filter_stride;
     const kpt_watch *watches;
     uint32_t watch_count;
     uint32_t watch_stride;
-    const kpt_chunk_sink *chunk_sink; /* NULL = chunks are kept */
+    const kpt_chunk_sink *chunk_sink; /* NULL = the tracer keeps the chunks */
 } kpt_tracer_args;
 #define KPT_TRACER_ARGS_V1_SIZE KPT_FIELD_END(kpt_tracer_args, chunk_sink)
 
-/* Parts of CPython whose layout a tracer must know to read them where they are, instead of asking its
- * functions. Since 1.2. */
+/* The parts of CPython that a tracer reads directly in memory if it knows their layout, instead of
+ * calling CPython's functions. Since 1.2. */
 enum {
-    KPT_LAYOUT_FRAMES = 1 << 0,        /* frames that run */
-    KPT_LAYOUT_FRAME_OBJECTS = 1 << 1, /* the objects of frames */
-    KPT_LAYOUT_TASKS = 1 << 2          /* where a thread has its asyncio task */
+    KPT_LAYOUT_FRAMES = 1 << 0,        /* running frames */
+    KPT_LAYOUT_FRAME_OBJECTS = 1 << 1, /* frame objects */
+    KPT_LAYOUT_TASKS = 1 << 2          /* the field of a thread that refers to its asyncio task */
 };
 
 enum { KPT_STATE_RUNNING = 1, KPT_STATE_STOPPED = 2 };
@@ -101,21 +107,22 @@ enum { KPT_STATE_RUNNING = 1, KPT_STATE_STOPPED = 2 };
 typedef struct kpt_stats {
     uint32_t struct_size;
     uint32_t state;  /* KPT_STATE_* */
-    uint64_t events; /* recorded: enters and exits */
+    uint64_t events; /* events recorded: enters and exits */
     uint64_t bytes_held;
     uint64_t events_dropped;  /* lost to a budget, a ring or missing memory */
     uint64_t events_repaired; /* by replay: exits without enters, enters without exits … */
-    uint64_t events_filtered; /* seen and not recorded, where that can be counted */
+    uint64_t events_filtered; /* seen but not recorded, where the tracer can count them */
     uint64_t chunks_sealed;
-    uint64_t chunks_refused;     /* by the sink */
-    uint64_t threads;            /* that have recorded anything */
-    uint64_t threads_unreached;  /* known to exist, but out of the interpreter's reach */
-    uint64_t functions_disabled; /* by overhead_permille */
-    /* Whole stacks of threads that were walked, for any tracer, since this one was made: where a thread's
-     * recording begins, and each chunk of a ring. Since 1.2. */
+    uint64_t chunks_refused;     /* refused by the sink */
+    uint64_t threads;            /* threads that have recorded an event */
+    uint64_t threads_unreached;  /* known to exist, but not reachable through the interpreter */
+    uint64_t functions_disabled; /* disabled by overhead_permille */
+    /* The number of whole thread stacks that were walked, for any tracer, since this tracer was
+     * made. A stack is walked where a thread's recording begins, and for each chunk of a ring.
+     * Since 1.2. */
     uint64_t stacks_walked;
-    /* KPT_LAYOUT_*: what this CPython may have elsewhere than the tracer expects. Its functions are asked
-     * for it, which is slower. Since 1.2. */
+    /* KPT_LAYOUT_*: the parts whose layout in this CPython may differ from the layout that the
+     * tracer expects. The tracer calls CPython's functions for them, which is slower. Since 1.2. */
     uint64_t layouts_unknown;
 } kpt_stats;
 #define KPT_STATS_V1_SIZE KPT_FIELD_END(kpt_stats, functions_disabled)
@@ -127,56 +134,59 @@ typedef struct kpt_tracer_ops {
     /* Ends recording. Returns when no callback of the host's table is in flight on another thread.
      * Legal: RUNNING.
      * thread: any, also inside thread_attach and on_watched_call
-     * GIL: not needed and not taken: may be called with it, without it, and from finalizers; where it
-     *     is held, it is released while this waits
-     * ownership: the recording stays the tracer's
+     * GIL: not needed and not acquired: stop may be called with it, without it, and from
+     *     finalizers; if the caller holds the GIL, stop releases it while it waits
+     * ownership: the recording belongs to the tracer
      * errors: KPT_E_STATE
      * since: 1.0 */
     kpt_status (*stop)(kpt_handle self);
 
-    /* Records again, appending to what is held. Legal: STOPPED.
+    /* Starts recording again and appends to the recording that the tracer holds. Legal: STOPPED.
      * thread: any
-     * GIL: taken, if not held
-     * ownership: none passes
-     * errors: KPT_E_STATE, KPT_E_MEMORY, KPT_E_BUSY where the interpreter's hook is taken
+     * GIL: acquired if not held
+     * ownership: nothing is transferred
+     * errors: KPT_E_STATE, KPT_E_MEMORY, KPT_E_BUSY if the interpreter's hook is in use
      * since: 1.0 */
     kpt_status (*restart)(kpt_handle self);
 
-    /* Records garbage collections too, from now on and after each restart. Again is no change.
-     * Legal: RUNNING, STOPPED.
+    /* Also records garbage collections, from now on and after each restart. A second call has no
+     * effect. Legal: RUNNING, STOPPED.
      * thread: any
-     * GIL: taken, if not held
-     * ownership: none passes
+     * GIL: acquired if not held
+     * ownership: nothing is transferred
      * errors: KPT_E_MEMORY
      * since: 1.0 */
     kpt_status (*register_gc_callback)(kpt_handle self);
 
-    /* Delivers the recording; again, until restart or destroy, the same one. Legal: STOPPED.
-     * thread: any; convert and sink run on it
-     * GIL: not needed; released by the caller for long recordings, as it takes time
-     * ownership: delivery is borrowed during the call; batches as kpt_batch_fn says
+    /* Delivers the recording. Each further call delivers the same recording, until restart or
+     * destroy. Legal: STOPPED.
+     * thread: any; convert and sink run on the same thread
+     * GIL: not needed; the caller should release it for a long recording, as the call takes time
+     * ownership: delivery is borrowed during the call; batches as kpt_batch_fn defines
      * errors: KPT_E_STATE, KPT_E_INVALID, KPT_E_SIZE, KPT_E_UNSUPPORTED, KPT_E_MEMORY, the sink's
+     *     status
      * since: 1.0 */
     kpt_status (*get_events)(kpt_handle self, const kpt_delivery *delivery);
 
-    /* Delivers what is held now, without stopping: a flight recorder's dump.
-     * Legal: RUNNING, STOPPED.
+    /* Delivers the recording that the tracer holds now, without stopping it, as a flight recorder
+     * does. Legal: RUNNING, STOPPED.
      * thread: any
      * GIL: not needed
      * ownership: as get_events
-     * errors: as get_events, but for the state
+     * errors: as get_events, except KPT_E_STATE
      * since: 1.0 */
     kpt_status (*snapshot)(kpt_handle self, const kpt_delivery *delivery);
 
     /* Fills OUT with the counters. Legal: RUNNING, STOPPED.
      * thread: any
      * GIL: not needed
-     * ownership: OUT is the caller's
+     * ownership: OUT belongs to the caller
      * errors: KPT_E_INVALID, KPT_E_SIZE
      * since: 1.0 */
     kpt_status (*get_stats)(kpt_handle self, kpt_stats *out);
 
-    /* Why the last call on this tracer failed; on a no-op, at first, why it is one. Always legal.
+    /* Returns the reason why the last call on this tracer failed. On a no-op it first returns the
+     * reason why the tracer is a no-op. Always legal.
      * thread: any, at any time
      * GIL: not needed
      * ownership: as kpt_last_error_fn
@@ -184,42 +194,46 @@ typedef struct kpt_tracer_ops {
      * since: 1.0 */
     kpt_last_error_fn last_error;
 
-    /* KPT_EXT_MEMORY, KPT_EXT_OBSERVER: an object that shares this tracer's clock and stacks.
+    /* KPT_EXT_MEMORY, KPT_EXT_OBSERVER: makes an object that shares this tracer's clock and stacks.
      * Legal: RUNNING, STOPPED.
      * thread: any
      * GIL: not needed
-     * ownership: the object is the caller's, to be destroyed before the plugin is detached
+     * ownership: the object belongs to the caller and must be destroyed before the plugin is
+     *     detached
      * errors: as kpt_get_extension_fn
      * since: 1.0 */
     kpt_get_extension_fn get_extension;
 
-    /* Stops it if it runs, and frees it with all that it holds. Legal: RUNNING, STOPPED.
+    /* Stops the tracer if it is running, and frees it and the recording that it holds. Legal:
+     * RUNNING, STOPPED.
      * thread: any
-     * GIL: not needed and not taken
-     * ownership: the handle is dead, strings of its batches are gone
+     * GIL: not needed and not acquired
+     * ownership: the handle becomes invalid; the strings of the tracer's batches are freed
      * errors: KPT_E_HANDLE, KPT_E_BUSY
      * since: 1.0 */
     kpt_status (*destroy)(kpt_handle self);
 
-    /* Marks where the calling thread is now. NUMBER tells spans apart, by its low 28 bits; a point's is
-     * what KPT_DELIVER_POINTS gives back. Of a thread that has recorded nothing, and while the tracer does not record, nothing is
-     * marked. Legal: RUNNING, STOPPED.
-     * thread: any, several at once; none may be inside during destroy
-     * GIL: not needed and not taken
-     * ownership: none passes
+    /* Marks the current position of the calling thread. NUMBER distinguishes spans; its low 28 bits
+     * are used. KPT_DELIVER_POINTS delivers the number of a point. The call has no effect on a
+     * thread that has recorded nothing, and while the tracer does not record. Legal: RUNNING,
+     * STOPPED.
+     * thread: any, several at once; no thread may be inside mark during destroy
+     * GIL: not needed and not acquired
+     * ownership: nothing is transferred
      * errors: KPT_E_HANDLE, KPT_E_INVALID; last_error has no text for them
      * since: 1.0 */
     kpt_status (*mark)(kpt_handle self, uint32_t what, uint64_t number);
 
-    /* Hands what is held now to SINK, as chunks, without stopping: the tracer keeps it all, whatever the
-     * sink answers. SINK's chunk_bytes is not used. NULL: to the sink that the tracer was made with,
-     * which takes away what it takes, as it does when chunks are full; that bounds what a crash loses.
-     * Legal: RUNNING, STOPPED.
-     * thread: any; the sink runs on it
+    /* Delivers the recording that the tracer holds now to SINK, as chunks, without stopping. The
+     * tracer keeps every chunk, whatever status the sink returns. SINK's chunk_bytes is not used.
+     * If SINK is NULL, the chunks go to the sink that the tracer was made with; the tracer forgets
+     * the chunks that this sink accepts, as it does for full chunks. A call with NULL limits how
+     * much a crash can lose. Legal: RUNNING, STOPPED.
+     * thread: any; the sink runs on the same thread
      * GIL: not needed
      * ownership: as kpt_chunk_fn
-     * errors: KPT_E_INVALID, also for NULL where the tracer has no sink; KPT_E_SIZE,
-     *         KPT_E_UNSUPPORTED, KPT_E_MEMORY, what SINK answered
+     * errors: KPT_E_INVALID, also for NULL if the tracer has no sink; KPT_E_SIZE,
+     *     KPT_E_UNSUPPORTED, KPT_E_MEMORY, the status that SINK returned
      * since: 1.1 */
     kpt_status (*get_chunks)(kpt_handle self, const kpt_chunk_sink *sink);
 } kpt_tracer_ops;
@@ -233,13 +247,13 @@ typedef struct kpt_tracer {
 } kpt_tracer;
 #define KPT_TRACER_V1_SIZE KPT_FIELD_END(kpt_tracer, self)
 
-/* Makes a tracer and starts it: on KPT_OK it is RUNNING, and OUT names it. Otherwise OUT's fields
- * behind struct_size are zero, and the plugin's last_error has the text.
+/* Makes a tracer and starts it. On KPT_OK the tracer is RUNNING and OUT refers to it. Otherwise
+ * OUT's fields after struct_size are zero, and the plugin's last_error returns the reason.
  * thread: any, also several at once
- * GIL: taken, if Python is there and it is not held
- * ownership: args is borrowed during the call; the tracer is the caller's, until destroy
+ * GIL: acquired if Python is loaded and the caller does not hold it
+ * ownership: args is borrowed during the call; the tracer belongs to the caller until destroy
  * errors: KPT_DECLINED, KPT_E_INVALID, KPT_E_SIZE, KPT_E_UNSUPPORTED, KPT_E_MEMORY, KPT_E_LIMIT,
- *         KPT_E_BUSY where the interpreter's hook is taken, KPT_E_HANDLE after detach
+ *     KPT_E_BUSY if the interpreter's hook is in use, KPT_E_HANDLE after detach
  * since: 1.0 */
 typedef kpt_status (*kpt_tracer_make_fn)(void *make_ctx, const kpt_tracer_args *args,
                                          kpt_tracer *out);

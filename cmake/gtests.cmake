@@ -1,8 +1,8 @@
 # Registers a GoogleTest program with ctest: kpt_add_gtests(PROGRAM PREFIX [FILTER] [FIXTURE]).
 #
-# Usually each test is one of ctest's, in a process of its own. Where a process is slow to start or
-# to end (an emulator; AddressSanitizer looks for leaks at every exit, which takes seconds on some
-# machines), all run in one.
+# Usually each test is a ctest of its own and runs in its own process. All tests of a program run in
+# one process if a process is slow to start or to end: in an emulator, or with AddressSanitizer,
+# whose leak check at every exit takes seconds on some machines.
 include(GoogleTest)
 
 function(kpt_add_gtests program prefix)
@@ -23,25 +23,27 @@ function(kpt_add_gtests program prefix)
       set_tests_properties(${prefix} PROPERTIES ${required})
     endif()
   else()
-    # No values in names: they can hold addresses, which differ from run to run.
+    # No values in names: they can contain addresses, which differ from run to run.
     gtest_discover_tests(${program} TEST_PREFIX ${prefix}. TEST_FILTER "${filter}"
       NO_PRETTY_VALUES DISCOVERY_MODE PRE_TEST PROPERTIES ${required})
   endif()
 endfunction()
 
-# Compiles FILES optimised where programs run slowly: what reads megabytes back, while the tests themselves, most of
-# what is compiled, stay as they are. A precompiled header fits files with its own options only.
+# Compiles FILES with optimisation in builds that run slowly. FILES read megabytes back; the tests
+# themselves, most of the compile time, keep their options. A precompiled header fits only files
+# with its own options.
 function(kpt_optimise)
   if(KPT_SANITIZE OR CMAKE_CROSSCOMPILING)
     set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS -O1 SKIP_PRECOMPILE_HEADERS ON)
   endif()
 endfunction()
 
-# Without AddressSanitizer's stacks on the heap, which find uses after a return: programs that call much take
-# minutes with them. The fuzzers' inputs have them.
+# Runs TEST without AddressSanitizer's fake stacks, which find uses after a return. Programs with
+# many calls take minutes with them. The fuzzers' inputs are run with them.
 #
-# As in the preset, it does not watch where libraries' thread-local memory is: it guesses, now and then wrongly, and
-# then its look for leaks reads what is not there. That memory is malloc's, so it finds it anyway.
+# As in the preset, AddressSanitizer does not intercept __tls_get_addr. With the interceptor it
+# guesses where the thread-local memory of libraries is; sometimes the guess is wrong, and the leak
+# check reads unmapped memory. That memory is from malloc, so the leak check finds it anyway.
 function(kpt_keep_stacks test)
   if(KPT_SANITIZE)
     set_tests_properties(${test} PROPERTIES ENVIRONMENT

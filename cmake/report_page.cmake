@@ -1,5 +1,5 @@
-# Writes the page of a report, FILES one after another, as a C array to OUT. As numbers, since nothing in a
-# page then has to be escaped for C or for CMake.
+# Writes the page of a report, the concatenation of FILES, to OUT as a C array. The array consists
+# of numbers, so nothing in a page has to be escaped for C or for CMake.
 set(_bytes "")
 foreach(_file IN LISTS FILES)
   file(READ ${_file} _hex HEX)

@@ -1,7 +1,7 @@
-# Builds for aarch64 Linux with Debian's cross compiler, and runs what it built in qemu-user.
+# Builds for aarch64 Linux with Debian's cross compiler, and runs the programs in qemu-user.
 #
-# The emulator is a cache variable of CMake's own: ctest starts every test through it, so a test
-# needs no word about the architecture it runs on.
+# CMake has a cache variable for the emulator: ctest starts every test through it, so a test does
+# not depend on the architecture.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 
@@ -10,8 +10,8 @@ set(CMAKE_C_COMPILER ${triplet}-gcc)
 set(CMAKE_CXX_COMPILER ${triplet}-g++)
 set(CMAKE_CROSSCOMPILING_EMULATOR "qemu-aarch64;-L;/usr/${triplet}")
 
-# Programs (Python, git) run here; libraries, headers and packages are the target's. Without ONLY,
-# the GoogleTest of this machine is found, and fails to link.
+# Programs (Python, git) are those of this machine; libraries, headers and packages are those of the
+# target. Without ONLY, CMake finds this machine's GoogleTest, which then fails to link.
 set(CMAKE_FIND_ROOT_PATH /usr/${triplet})
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)

@@ -1,9 +1,10 @@
-/* host.c: the smallest useful host. It opens the plugin, takes its factory, makes a tracer, lets
- * some time pass, stops it and prints what was recorded: usage: kpt_example_host
- * PATH/libkpytrace.so
+/* host.c: a minimal host. It opens the plugin, receives its tracer factory, makes a tracer, runs
+ * for a moment, stops the tracer and prints the recording.
  *
- * In a process without Python, like this one, the plugin answers with a no-op tracer and says why.
- */
+ * usage: kpt_example_host PATH/libkpytrace.so
+ *
+ * In a process without Python, such as this one, the plugin makes a no-op tracer whose last_error
+ * has the reason. */
 #include <dlfcn.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,7 +12,7 @@
 
 #include "kpt.h"
 
-/* What this host keeps: the factory that the plugin registers with it. */
+/* The state of this host: the factory that the plugin registered. */
 typedef struct host_state {
     kpt_tracer_make_fn make;
     void *make_ctx;
@@ -26,8 +27,8 @@ static kpt_status register_tracer(void *ctx, kpt_tracer_make_fn make, void *make
     return KPT_OK;
 }
 
-/* Receives batches of finished calls. Records are as long as the plugin's ABI: step by the stride.
- */
+/* Receives batches of finished calls. The plugin's records may be longer than ours: step by the
+ * stride. */
 static kpt_status print_batch(void *ctx, const kpt_batch *batch)
 {
     host_state *state = ctx;
@@ -59,14 +60,14 @@ static int trace(host_state *state, const kpt_plugin_info *info)
 
     KPT_INIT(&args); /* all defaults: every thread, every call */
     KPT_INIT(&tracer);
-    status = state->make(state->make_ctx, &args, &tracer); /* it runs from here on */
+    status = state->make(state->make_ctx, &args, &tracer); /* the tracer records from here on */
     if (status != KPT_OK) return fail("make", status, info->last_error, info->self);
     if (tracer.flags & KPT_OBJECT_NOOP) {
         (void)tracer.ops->last_error(tracer.self, why, sizeof why, NULL);
         printf("a no-op tracer: %s\n", why);
     }
 
-    /* ... the program that is traced runs here ... */
+    /* ... the traced program runs here ... */
 
     status = tracer.ops->stop(tracer.self);
     KPT_INIT(&delivery);

@@ -1,5 +1,5 @@
-"""Four ranks that train together, for `make demo-ranks`: one of them has a slow disk. Each step is a span, and each ends
-with a barrier and a mark, by which clocks can be aligned.
+"""Four ranks that train together, for `make demo-ranks`; one of them has a slow disk. Each step is a span,
+followed by a barrier and a mark, from which `kpytrace merge` aligns the clocks.
 
     KPYTRACE=ranks.kpt torchrun --nproc_per_node 4 examples/ranks.py
     kpytrace merge ranks.rank*.kpt --align marks -o ranks.json
@@ -19,7 +19,7 @@ SLOW_RANK = 2
 
 
 def load(rank, size):
-    """A batch, from a disk that is slow on one host."""
+    """Reads a batch from a disk that is slow on one rank."""
     time.sleep(0.02 if rank == SLOW_RANK else 0.002)
     return torch.randn(size, 32), torch.randn(size, 1)
 

@@ -1,5 +1,5 @@
-"""A small program to be traced: a generator makes texts, two threads count their words, and a recursion
-merges what they found. Its marks, spans and counters cost next to nothing while nobody traces.
+"""A small program to trace: a generator makes texts, two threads count their words, and a recursive function
+merges the counts. Its marks, spans and counters cost almost nothing when the program is not traced.
 
 usage: kpytrace run -o words.kpt examples/words.py [TEXTS]
 """
@@ -34,7 +34,7 @@ def count_words(text):
 
 
 def merge(parts):
-    """By halves, as one merges what many have found."""
+    """Merges the counts by halves."""
     if len(parts) < 2:
         return parts[0] if parts else collections.Counter()
     middle = len(parts) // 2

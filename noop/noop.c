@@ -1,7 +1,8 @@
 #include "noop/noop.h"
 
-/* Nothing is kept, so no object needs a self; a tracer's tells whether it has a sink of chunks, and a
- * gatherer's is the env, for the memory of empty spans. */
+/* The no-ops keep no data, so an object needs no self, with two exceptions. The self of a tracer
+ * records whether the tracer has a chunk sink. The self of a traceback object is the env, from
+ * which it allocates empty spans. */
 static kpt_status nothing(void *self, kpti_error *error)
 {
     (void)self;
@@ -38,7 +39,7 @@ static kpt_status deliver_nothing(void *self, const kpt_delivery *delivery, kpti
 static void no_stats(void *self, kpt_stats *out)
 {
     (void)self;
-    (void)out; /* zero already */
+    (void)out; /* already zero */
 }
 
 static void no_mark(void *self, uint32_t what, uint64_t number)
@@ -106,7 +107,7 @@ static kpt_status not_recorded(void *self, const kpt_op *op, uint64_t *op_id)
 {
     (void)self;
     (void)op;
-    (void)op_id; /* 0 already */
+    (void)op_id; /* already 0 */
     return KPT_OK;
 }
 
@@ -122,7 +123,7 @@ static kpt_status not_ended(void *self, uint64_t op_id, const kpt_op *op, kpt_st
 static void no_observer_stats(void *self, kpt_observer_stats *out)
 {
     (void)self;
-    (void)out; /* zero already */
+    (void)out; /* already zero */
 }
 
 static kpt_status not_recovered(void *self, const char *journal, const char *path,
@@ -184,7 +185,7 @@ static void empty_again(void *self, kpt_traceback *tracebacks, uint64_t count)
     if (count) memset(tracebacks, 0, count * sizeof *tracebacks);
 }
 
-/* Each is symbolized to an empty span. */
+/* Symbolizes every traceback to an empty span. */
 static kpt_status symbolize_nothing(void *self, const kpt_traceback *tracebacks, uint64_t count,
                                     kpt_symbols_fn sink, void *sink_ctx, kpti_error *error)
 {
@@ -231,7 +232,7 @@ static uint64_t none_dead(void *self, uint64_t most)
 static void no_traceback_stats(void *self, kpt_traceback_stats *out)
 {
     (void)self;
-    (void)out; /* zero already */
+    (void)out; /* already zero */
 }
 
 const kpti_tracebacks_impl kpti_noop_tracebacks = {
@@ -256,7 +257,7 @@ static kpt_status make_gpu(const kpti_env *env, const kpt_gpu_args *args, void *
     return nothing(NULL, error);
 }
 
-/* The sink is called once at least, so that a host has one way for both. */
+/* Calls the sink at least once, as the real tracer does, so that a host needs no separate path. */
 static kpt_status collect_nothing(void *self, kpt_gpu_batch_fn sink, void *sink_ctx,
                                   kpti_error *error)
 {
@@ -276,7 +277,7 @@ static kpt_status collect_nothing(void *self, kpt_gpu_batch_fn sink, void *sink_
 static void no_gpu_stats(void *self, kpt_gpu_stats *out)
 {
     (void)self;
-    (void)out; /* the plugin's own state is in it already */
+    (void)out; /* already contains the plugin's state */
 }
 
 const kpti_gpu_impl kpti_noop_gpu = {

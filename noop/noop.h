@@ -1,6 +1,7 @@
-/* noop.h: the tracer, memory tracer, observer, gatherer of tracebacks and tracer of GPUs that do nothing, correctly:
- * every call is legal and empty, no file is ever created, and no memory is kept. They are what a host gets where
- * there is no Python, so they know neither Python nor the plugin. */
+/* noop.h: the tracer, memory tracer, observer, traceback object and GPU tracer that do nothing,
+ * correctly: every call is legal and has no effect, no file is created, and no memory is kept. A
+ * host gets a no-op if there is no Python to trace, so no-ops depend neither on Python nor on the
+ * plugin. */
 #ifndef KPTI_NOOP_H
 #define KPTI_NOOP_H
 

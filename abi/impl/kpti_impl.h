@@ -1,8 +1,8 @@
 /* kpti_impl.h: the private contract between the plugin and the implementations behind it (the
- * no-op, the backends). The plugin is the only one that talks to hosts: it checks handles, states,
- * sizes and arguments once for all, so an implementation gets whole, valid structs, calls that are
- * legal in its state, and one control call at a time. Not installed, not stable: both sides are
- * built together, and a backend of another build is refused by KPTI_INTERFACE. */
+ * no-op, the backends). Hosts call only the plugin, which checks handles, states, sizes and
+ * arguments in one place. An implementation therefore gets complete, valid structs, calls that are
+ * legal in its state, and one control call at a time. This header is not installed and not stable:
+ * both sides are built together, and the plugin refuses a backend with another KPTI_INTERFACE. */
 #ifndef KPTI_IMPL_H
 #define KPTI_IMPL_H
 
@@ -12,19 +12,19 @@
 
 #include "kpt.h"
 
-/* Counts every change of this header; the version of the project joins it in backends. */
+/* Incremented with every change of this header. A backend also has the project's version. */
 #define KPTI_INTERFACE 8
 
-/* A function on the way of each operator of a host's: these lie side by side, as what is between two of them was
- * pushed out of the processor's caches. */
+/* Called for every operator of a host. `hot` groups these functions in one text section, which
+ * keeps them on few cache lines; between two operators the host's code evicts them. */
 #define KPTI_HOT __attribute__((hot))
 
-/* Where an implementation leaves the text of a failure. */
+/* Receives the text of an implementation's failure. */
 typedef struct kpti_error {
     char text[240];
 } kpti_error;
 
-/* Writes the text and returns STATUS, so that a failure is one return statement. */
+/* Writes the text and returns STATUS, so that a failure takes one return statement. */
 __attribute__((format(printf, 3, 4))) static inline kpt_status
 kpti_fail(kpti_error *error, kpt_status status, const char *format, ...)
 {
@@ -35,12 +35,14 @@ kpti_fail(kpti_error *error, kpt_status status, const char *format, ...)
     return status;
 }
 
-/* What the plugin lends to an implementation. Outlives every object made with it. */
+/* The part of a host's binding that an implementation may use. It outlives every object made with
+ * it. */
 typedef struct kpti_env {
-    kpt_host host; /* whole: fields that the host does not have are zero */
+    kpt_host host; /* complete: fields that the host's table lacks are zero */
 } kpti_env;
 
-/* The host's allocator, or malloc: zeroed memory, NULL when there is none. Any thread, no lock. */
+/* Allocates zeroed memory with the host's allocator, or with malloc. Returns NULL if there is none.
+ * Any thread, no lock. */
 static inline void *kpti_alloc(const kpti_env *env, size_t size)
 {
     void *memory;
@@ -57,9 +59,9 @@ static inline void kpti_free(const kpti_env *env, void *memory, size_t size)
         env->host.dealloc(env->host.ctx, memory, size);
 }
 
-/* One row of functions per kind of object. make sets *self; the others get it back. forked runs in
- * the child of a fork, on its only thread: recording has ended there, and what was held is gone; it
- * must take no lock. */
+/* One table of functions per kind of object. make sets *self; the plugin passes it to the others.
+ * forked runs in the child of a fork, on its only thread. Recording has ended there, and the
+ * recorded data is gone. forked must not acquire a lock. */
 typedef struct kpti_tracer_impl {
     kpt_status (*make)(const kpti_env *env, const kpt_tracer_args *args, void **self,
                        kpti_error *error);
@@ -92,16 +94,17 @@ typedef struct kpti_observer_impl {
     kpt_status (*start)(void *self, kpti_error *error);
     kpt_status (*stop)(void *self, kpti_error *error);
     kpt_status (*close)(void *self, kpti_error *error);
-    kpt_status (*begin_op)(void *self, const kpt_op *op, uint64_t *op_id); /* *op_id is 0 */
+    kpt_status (*begin_op)(void *self, const kpt_op *op,
+                           uint64_t *op_id); /* *op_id is 0 on entry */
     kpt_status (*end_op)(void *self, uint64_t op_id, const kpt_op *op, kpt_str error);
     void (*get_stats)(void *self, kpt_observer_stats *out);
     kpt_status (*recover)(void *self, const char *journal, const char *path, kpti_error *error);
-    kpt_tape *(*tape)(void *self); /* or NULL */
+    kpt_tape *(*tape)(void *self); /* may return NULL */
     void (*forked)(void *self);
     void (*destroy)(void *self);
 } kpti_observer_impl;
 
-/* All of it but make and destroy from any thread, several at once. */
+/* Every function except make and destroy may be called on any thread, several at once. */
 typedef struct kpti_tracebacks_impl {
     kpt_status (*make)(const kpti_env *env, const kpt_tracebacks_args *args, void **self,
                        kpti_error *error);
@@ -114,12 +117,13 @@ typedef struct kpti_tracebacks_impl {
                            uint64_t room);
     kpt_status (*symbolize_frames)(void *self, const uint32_t *frames, uint64_t count,
                                    kpt_symbols_fn sink, void *sink_ctx, kpti_error *error);
-    uint64_t (*free_dead)(void *self, uint64_t most); /* how many are left; 0 = all of them */
+    uint64_t (*free_dead)(void *self,
+                          uint64_t most); /* returns the number left; most 0 = free all */
     void (*get_stats)(void *self, kpt_traceback_stats *out);
     void (*destroy)(void *self);
 } kpti_tracebacks_impl;
 
-/* stop may fail: recording has ended all the same. */
+/* stop may return an error; recording has ended in that case too. */
 typedef struct kpti_gpu_impl {
     kpt_status (*make)(const kpti_env *env, const kpt_gpu_args *args, void **self,
                        kpti_error *error);
@@ -131,23 +135,23 @@ typedef struct kpti_gpu_impl {
     void (*destroy)(void *self);
 } kpti_gpu_impl;
 
-/* What libkpytrace_gpu.so's one function for the plugin returns: a static table. */
+/* The static table that libkpytrace_gpu.so returns from its function for the plugin. */
 typedef struct kpti_gpu_library {
     uint32_t interface;  /* KPTI_INTERFACE */
-    const char *version; /* of the project: must equal the plugin's */
+    const char *version; /* the project's; must equal the plugin's */
     const kpti_gpu_impl *gpu;
 } kpti_gpu_library;
 
 #define KPTI_GPU_ENTRY_NAME "kpti_gpu_entry"
 typedef const kpti_gpu_library *(*kpti_gpu_entry_fn)(void);
 
-/* What a backend's one exported function returns: a static table. */
+/* The static table that the only exported function of a backend returns. */
 typedef struct kpti_backend {
     uint32_t interface; /* KPTI_INTERFACE */
     uint32_t python_minor;
     uint32_t free_threaded;
-    const char *version;            /* of the project: must equal the plugin's */
-    const kpti_tracer_impl *tracer; /* NULL: it has none */
+    const char *version;            /* the project's; must equal the plugin's */
+    const kpti_tracer_impl *tracer; /* NULL if it has none */
     const kpti_memory_impl *memory;
     const kpti_observer_impl *observer;
     const kpti_tracebacks_impl *tracebacks;

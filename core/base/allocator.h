@@ -1,4 +1,5 @@
-/* allocator.h: where a writer's memory comes from: the host's allocator (as in kpt_host), or malloc. */
+/* allocator.h: the allocator of the writers and of the execution trace: the host's allocator (as in
+ * kpt_host), or malloc. */
 #ifndef KPTI_CORE_BASE_ALLOCATOR_H
 #define KPTI_CORE_BASE_ALLOCATOR_H
 
@@ -10,14 +11,14 @@
 extern "C" {
 #endif
 
-/* All zero: malloc. */
+/* All zero selects malloc. */
 typedef struct kpti_heap {
     void *ctx;
     void *(*alloc)(void *ctx, uint64_t size);
     void (*dealloc)(void *ctx, void *memory, uint64_t size);
 } kpti_heap;
 
-/* SIZE bytes, not zeroed; NULL when there are none. */
+/* Allocates SIZE bytes, not zeroed. Returns NULL if there is no memory. */
 static inline void *kpti_heap_take(const kpti_heap *heap, size_t size)
 {
     return heap->alloc ? heap->alloc(heap->ctx, size) : malloc(size);

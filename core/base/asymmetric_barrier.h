@@ -1,8 +1,9 @@
-/* asymmetric_barrier.h: a barrier on all threads of the process, made by who comes seldom, so that those who come often need
- * none of their own.
+/* asymmetric_barrier.h: an asymmetric barrier. The rare side issues one membarrier() for the whole
+ * process, so the hot side needs no fence.
  *
- * Who comes says so, then looks whether it may; who forbids says that, then looks who has come. One of the two sees
- * the other if there is a barrier between the steps of both. */
+ * Store-load handshake (Dekker): the hot side stores its busy flag, then loads the flag with which
+ * the rare side forbids entry. The rare side stores that flag, runs the barrier, then loads the
+ * busy flags. At least one of them sees the other's store. */
 #ifndef KPTI_CORE_BASE_ASYMMETRIC_BARRIER_H
 #define KPTI_CORE_BASE_ASYMMETRIC_BARRIER_H
 
@@ -14,7 +15,8 @@
 
 enum { KPTI_MEMBARRIER_EXPEDITED = 1 << 3, KPTI_MEMBARRIER_REGISTER = 1 << 4 };
 
-/* Newer than some systems' headers. */
+/* The commands' constants are newer than some systems' headers, hence the enum above. Returns 1 if
+ * the system call succeeded. */
 static inline int kpti_membarrier_call(int command)
 {
 #ifdef SYS_membarrier
@@ -25,22 +27,24 @@ static inline int kpti_membarrier_call(int command)
 #endif
 }
 
-/* To be called before the first barrier, which else does it: takes some milliseconds in a process that has threads,
- * once. 0: the system has none. */
+/* Registers the process. Call it before the first barrier, which otherwise registers by itself.
+ * Registration takes some milliseconds, once, in a process that has threads. Returns 0 if the
+ * system has no membarrier. */
 static inline int kpti_membarrier_register(void)
 {
     return kpti_membarrier_call(KPTI_MEMBARRIER_REGISTER);
 }
 
-/* After it every running thread of the process has passed a full barrier. 0: it is missing. */
+/* Returns 1 after every running thread of the process has passed a full barrier, or 0 if membarrier
+ * is missing or not registered. */
 static inline int kpti_membarrier(void)
 {
     return kpti_membarrier_call(KPTI_MEMBARRIER_EXPEDITED);
 }
 
-/* Every other thread has passed a barrier when this returns. Where the system has no such (old kernels, some
- * sandboxes) they have no fence to make up for it: but no processor keeps a store to itself for as long as
- * this takes. */
+/* Returns after every other thread has passed a barrier. Without membarrier (old kernels, some
+ * sandboxes) it sleeps for a millisecond instead, as the other threads run no fence: no processor
+ * delays a store for that long. */
 static inline void kpti_barrier_all(void)
 {
     struct timespec millisecond = {0, 1000000};
@@ -49,7 +53,8 @@ static inline void kpti_barrier_all(void)
         ;
 }
 
-/* Who comes says VALUE; what it looks at is looked at after that, once the other one's barrier is there. */
+/* The hot side's store of VALUE. Later loads of this thread are not reordered before the store once
+ * the other side has run kpti_barrier_all(). */
 static inline void kpti_barrier_say(uint32_t *what, uint32_t value)
 {
     __atomic_store_n(what, value, __ATOMIC_RELAXED);

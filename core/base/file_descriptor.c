@@ -33,7 +33,7 @@ int kpti_descriptor_open(const char *path, int flags, unsigned mode)
     return fd;
 }
 
-/* Asked before it is opened, too: to open a pipe would wait for its reader. */
+/* Checks PATH also before opening it, because opening a pipe would wait for its reader. */
 int kpti_descriptor_reopen(const kpti_file_id *id, const char *path, int flags)
 {
     int fd;
@@ -49,5 +49,5 @@ int kpti_descriptor_close(kpti_file_id *id, int fd)
     int error = EBADF;
     if (kpti_file_id_is(id, fd)) error = close(fd) != 0 ? errno : 0;
     kpti_file_id_release(id);
-    return error == EINTR ? 0 : error; /* it is closed all the same */
+    return error == EINTR ? 0 : error; /* close() has closed it in that case too */
 }

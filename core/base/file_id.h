@@ -1,6 +1,6 @@
-/* file_id.h: which file it is, whatever its name or descriptor leads to by now: the program that is traced may
- * close what it did not open, and others may take a name. The number of an inode is the file's as long as the inode
- * lives: file systems give it to the next file at once. */
+/* file_id.h: the identity of a file, independent of its name and descriptor. The traced program may
+ * close descriptors that it did not open, and other files may take a name. An inode number
+ * identifies a file only while the inode exists, because file systems reuse the number at once. */
 #ifndef KPTI_CORE_BASE_FILE_ID_H
 #define KPTI_CORE_BASE_FILE_ID_H
 
@@ -11,8 +11,9 @@
 typedef struct kpti_file_id {
     dev_t device;
     ino_t inode;
-    void *
-        held; /* a page that is mapped, so that the inode lives until release; NULL: something else sees to that */
+    /* A mapped page, which keeps the inode in existence until release. NULL if something else keeps
+     * it. */
+    void *held;
 } kpti_file_id;
 
 static inline int kpti_file_id_equals(const kpti_file_id *id, const struct stat *info)
@@ -20,7 +21,7 @@ static inline int kpti_file_id_equals(const kpti_file_id *id, const struct stat 
     return id->device == info->st_dev && id->inode == info->st_ino;
 }
 
-/* Of what FD is open to. 0 or -1, with errno. */
+/* Fills OUT with the identity of the file that FD is open on. Returns 0, or -1 with errno set. */
 static inline int kpti_file_id_of(int fd, kpti_file_id *out)
 {
     struct stat info;
@@ -29,7 +30,8 @@ static inline int kpti_file_id_of(int fd, kpti_file_id *out)
     return 0;
 }
 
-/* The same; a regular file that FD can read lives on until release. */
+/* As kpti_file_id_of, but also keeps the inode of a regular file that FD can read in existence
+ * until release. */
 static inline int kpti_file_id_hold(int fd, kpti_file_id *out)
 {
     void *page;

@@ -1,4 +1,4 @@
-/* growable_array.h: arrays that grow with the numbers that come from the other side. */
+/* growable_array.h: arrays that grow to indices received from the other side. */
 #ifndef KPTI_CORE_BASE_GROWABLE_ARRAY_H
 #define KPTI_CORE_BASE_GROWABLE_ARRAY_H
 
@@ -8,11 +8,11 @@
 extern "C" {
 #endif
 
-/* A number above this is refused instead of believed. */
+/* Indices from this one on are refused, because they cannot be genuine. */
 enum { KPTI_MOST_ITEMS = 1 << 28 };
 
-/* Has *ARRAY, a pointer to items of ITEM_BYTES, reach item NUMBER; new ones are zeroed. KPT_OK,
- * KPT_E_MEMORY or KPT_E_LIMIT, and then nothing has changed. */
+/* Grows *ARRAY, a pointer to items of ITEM_BYTES, so that it contains item NUMBER; new items are
+ * zeroed. Returns KPT_OK, or KPT_E_MEMORY or KPT_E_LIMIT without changing anything. */
 kpt_status kpti_table_grow(const kpti_heap *heap, void *array, uint32_t *capacity, uint32_t number,
                            size_t item_bytes);
 

@@ -1,5 +1,5 @@
-/* helper_thread.h: a thread of ours beside the program's, named so. No signal is handled on it: handlers
- * belong to the program's own threads. */
+/* helper_thread.h: a thread of kpytrace's own in the traced process, named "kpytrace". It blocks
+ * all signals: signal handlers belong to the program's threads. */
 #ifndef KPTI_CORE_BASE_HELPER_THREAD_H
 #define KPTI_CORE_BASE_HELPER_THREAD_H
 
@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/* 0, or what pthread_create answered. The caller joins it. */
+/* Starts the thread. Returns 0, or the error of pthread_create. The caller joins the thread. */
 int kpti_own_thread_start(pthread_t *thread, void *(*run)(void *), void *ctx);
 
 #ifdef __cplusplus

@@ -1,11 +1,12 @@
-/* host_array.h: arrays that grow, in the memory of the host. */
+/* host_array.h: growing arrays in memory of the host's allocator. */
 #ifndef KPTI_CORE_BASE_HOST_ARRAY_H
 #define KPTI_CORE_BASE_HOST_ARRAY_H
 
 #include "abi/impl/kpti_impl.h"
 
-/* ARRAY, or a larger one in its place, with room for NEEDED elements of SIZE bytes, 1 at least: the first
- * USED are kept, those behind the old ROOM are zeroes. NULL when there is no memory: nothing has changed. */
+/* Returns ARRAY, or a larger array that replaces it, with capacity for NEEDED elements of SIZE
+ * bytes; NEEDED is at least 1. Keeps the first USED elements; elements after the old capacity *ROOM
+ * are zero. Returns NULL without changing anything if there is no memory. */
 static inline void *kpti_array_reserve(const kpti_env *env, void *array, uint64_t *room,
                                        uint64_t used, uint64_t needed, size_t size)
 {

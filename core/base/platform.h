@@ -1,19 +1,22 @@
-/* platform.h: all that differs between processors and operating systems: the tick counter, the thread
- * id, the barrier on all threads. The only file of the backend that asks for them. */
+/* platform.h: everything that differs between processors and operating systems: the tick counter,
+ * the thread id and the barrier on all threads. Only this header and the two that it includes
+ * depend on the platform. */
 #ifndef KPTI_CORE_BASE_PLATFORM_H
 #define KPTI_CORE_BASE_PLATFORM_H
 
 #include "core/base/asymmetric_barrier.h"
 #include "core/base/tick_counter.h"
 
-/* What the operating system, its tools and the host call this thread. */
+/* The id of this thread in the operating system, in its tools and in the host. */
 static inline uint64_t kpti_os_tid(void)
 {
     return (uint64_t)syscall(SYS_gettid);
 }
 
-/* How a thread says that it is out of a callback, to one that waits and then runs the barrier: that is
- * what orders its stores, so they need no order of their own. ThreadSanitizer knows no such barrier. */
+/* The memory order of the store with which a thread reports that it has left a callback. The
+ * waiting thread runs the barrier after it has seen that store. The barrier orders the leaving
+ * thread's earlier stores, so they need no order of their own. ThreadSanitizer does not model the
+ * barrier. */
 #if defined(__SANITIZE_THREAD__)
 #define KPTI_LEAVING memory_order_release
 #else

@@ -1,8 +1,11 @@
-/* tick_counter.h: the processor's counter, by which events are stamped.
+/* tick_counter.h: the processor's counter, from which events get their timestamps.
  *
- * kpti_ticks reads it in a nanosecond or several: not ordered with what stands before and after it.
- * kpti_ticks_ordered is, which costs ten times that, and more by what it makes the processor forget.
- * kpti_ticks_hz says how many ticks a second has, where the processor tells; else 0. */
+ * kpti_ticks reads it in one to several nanoseconds, unordered with the instructions before and
+ * after.
+ * kpti_ticks_ordered is ordered with them. It costs about ten times as much, and also stalls the
+ * pipeline.
+ * kpti_ticks_hz returns the counter's ticks per second if the processor reports them, otherwise
+ * 0. */
 #ifndef KPTI_CORE_BASE_TICK_COUNTER_H
 #define KPTI_CORE_BASE_TICK_COUNTER_H
 
@@ -53,7 +56,7 @@ static inline uint64_t kpti_ticks_hz(void)
     return hz;
 }
 
-#else /* no counter that we know: the monotonic clock */
+#else /* no known counter: use the monotonic clock */
 
 static inline uint64_t kpti_ticks(void)
 {

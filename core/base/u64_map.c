@@ -4,7 +4,7 @@
 
 enum { FIRST_CAPACITY = 64 };
 
-/* Where KEY is, or would be. */
+/* Returns the slot of KEY, or the empty slot in which KEY would be stored. */
 static kpti_u64_slot *find(kpti_u64_slot *slots, uint32_t capacity, uint64_t key)
 {
     uint64_t mixed = key * UINT64_C(0x9E3779B97F4A7C15);
@@ -49,7 +49,7 @@ void kpti_u64_map_free(kpti_u64_map *map)
     map->capacity = map->count = 0;
 }
 
-/* FNV-1a. */
+/* The hash is FNV-1a. */
 uint64_t kpti_text_key(kpt_str text)
 {
     uint64_t hash = UINT64_C(0xCBF29CE484222325);

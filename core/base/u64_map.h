@@ -1,4 +1,5 @@
-/* u64_map.h: numbers by number: which flow, which child of a node, which text by its hash. */
+/* u64_map.h: a map from 64-bit keys to numbers, such as flows, children of a node, or texts by
+ * hash. */
 #ifndef KPTI_CORE_BASE_U64_MAP_H
 #define KPTI_CORE_BASE_U64_MAP_H
 
@@ -9,11 +10,11 @@ extern "C" {
 #endif
 
 typedef struct kpti_u64_slot {
-    uint64_t key; /* one more than the caller's; 0: empty */
+    uint64_t key; /* the caller's key plus one; 0 = empty */
     uint32_t value;
 } kpti_u64_slot;
 
-/* Begins as zeroes with a heap. Invariant: at least half of the slots are empty. */
+/* Initialized with zeroes and a heap. Invariant: at least half of the slots are empty. */
 typedef struct kpti_u64_map {
     kpti_heap heap;
     kpti_u64_slot *slots;
@@ -21,13 +22,14 @@ typedef struct kpti_u64_map {
     uint32_t count;
 } kpti_u64_map;
 
-/* The value of KEY, 0 when it is new; NULL when there is no memory for it. It is the map's, until
- * the next call. KEY is not UINT64_MAX. */
+/* Returns a pointer to the value of KEY, which is 0 if the key is new, or NULL if there is no
+ * memory. The pointer belongs to the map and is valid until the next call. KEY must not be
+ * UINT64_MAX. */
 uint32_t *kpti_u64_map_at(kpti_u64_map *map, uint64_t key);
 
 void kpti_u64_map_free(kpti_u64_map *map);
 
-/* A text as a key: two that differ have the same once in 2^32 texts and more. */
+/* Hashes a text to a key. Two different texts have the same key at most once in 2^32 texts. */
 uint64_t kpti_text_key(kpt_str text);
 
 #ifdef __cplusplus

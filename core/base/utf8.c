@@ -2,8 +2,9 @@
 
 #include <string.h>
 
-/* How long a sequence is that begins so, and between what its second byte must lie (Unicode 15,
- * table 3-7): that leaves out overlong forms, surrogates and what lies beyond U+10FFFF. */
+/* The length of a sequence whose first byte is between FIRST and LAST, and the range of its second
+ * byte (Unicode 15, table 3-7). The range excludes overlong forms, surrogates and code points
+ * beyond U+10FFFF. */
 typedef struct sequence {
     unsigned char first;
     unsigned char last;
@@ -19,7 +20,8 @@ static const sequence sequences[] = {
 };
 enum { SEQUENCES = sizeof sequences / sizeof sequences[0] };
 
-/* How many of the SIZE bytes at TEXT belong together; VALID tells whether they are a character. */
+/* Returns how many of the SIZE bytes at TEXT belong together. *VALID receives whether they are a
+ * character. */
 static size_t measure(const unsigned char *text, size_t size, int *valid)
 {
     size_t length = 1;

@@ -1,5 +1,6 @@
-/* utf8.h: bytes of any kind as valid UTF-8: what is none becomes U+FFFD, one for each maximal part,
- * as Python's "replace" does. Nothing here allocates or fails; the caller gives the room. */
+/* utf8.h: conversion of arbitrary bytes to valid UTF-8. Each maximal invalid part becomes one
+ * U+FFFD, as with Python's "replace". No function here allocates or fails; the caller provides the
+ * buffer. */
 #ifndef KPTI_CORE_BASE_UTF8_H
 #define KPTI_CORE_BASE_UTF8_H
 
@@ -9,14 +10,14 @@
 extern "C" {
 #endif
 
-/* Most bytes that one byte turns into. */
+/* Maximum number of output bytes per input byte. */
 enum { KPTI_UTF8_MOST_GROWTH = 3 };
 
-/* Writes the character at *FROM, which lies before END, moves *FROM behind it, and returns where it
- * ended. */
+/* Writes the character at *FROM, which is before END, advances *FROM past it, and returns the end
+ * of the output. */
 char *kpti_utf8_put(char *out, const unsigned char **from, const unsigned char *end);
 
-/* Writes the SIZE bytes at TEXT, and returns where it ended. */
+/* Writes the SIZE bytes at TEXT, and returns the end of the output. */
 char *kpti_utf8_copy(char *out, const char *text, size_t size);
 
 #ifdef __cplusplus

@@ -11,7 +11,7 @@ static uint64_t hash_of(const void *record)
 {
     const kpti_place *p = record;
     uint64_t hash = kpti_hash_mix(p->kind, p->where);
-    /* A native place's function comes later. */
+    /* The function of a native location is set later. */
     if (p->kind == KPT_SYMBOL_NATIVE) return hash;
     hash = kpti_hash_mix(hash, atomic_load_explicit(&p->function, memory_order_relaxed));
     return kpti_hash_mix(hash, (uint64_t)p->line << 32 | p->column);
@@ -87,7 +87,8 @@ uint32_t kpti_place_told(uint32_t kind, kpt_str name, kpt_str file, uint32_t lin
     return kpti_place_intern(&place);
 }
 
-/* The function of a native place: whoever looks it up finds the same. */
+/* Returns the function of a location. For a native location the thread looks the function up first;
+ * threads that do so at the same time find the same function. */
 static uint32_t function_of(kpti_place *place)
 {
     uint32_t function = atomic_load_explicit(&place->function, memory_order_acquire);

@@ -7,9 +7,9 @@
 #include "core/callstacks/intern_table.h"
 
 typedef struct record {
-    uint32_t chain; /* the pool's */
+    uint32_t chain; /* used by the intern table */
     uint64_t hash;
-    kpti_function_view view; /* its strings lie in one block of memory */
+    kpti_function_view view; /* its strings are in one allocation */
 } record;
 
 static uint64_t hash_of_record(const void *r)

@@ -10,7 +10,8 @@ static uint32_t *chain_of(kpti_pool *pool, uint32_t number)
     return kpti_pool_at(pool, number);
 }
 
-/* The bucket that HASH belongs to: buckets from the middle on are split off as they are added. */
+/* Returns the bucket of HASH. This is linear hashing: a bucket in the upper half is split off from
+ * its counterpart in the lower half when it is added. */
 static uint32_t *bucket_of(kpti_pool *pool, uint64_t hash)
 {
     const uint32_t half = UINT32_C(1) << (31 - __builtin_clz(pool->bucket_count));
@@ -21,7 +22,7 @@ static uint32_t *bucket_of(kpti_pool *pool, uint64_t hash)
     return &pool->buckets[place.segment][place.index];
 }
 
-/* Memory for segment I, zeroed; NULL: none. */
+/* Allocates segment I, zeroed. Returns NULL if there is no memory. */
 static void *make_segment(kpti_pool *pool, uint32_t i, size_t size)
 {
     const size_t count = (size_t)FIRST_SIZE << i;
@@ -30,7 +31,8 @@ static void *make_segment(kpti_pool *pool, uint32_t i, size_t size)
     return made;
 }
 
-/* One bucket more; those of the bucket that it is split off from are shared out. */
+/* Adds a bucket, and distributes the records of the bucket that it is split off from. Returns 0 if
+ * there is no memory. */
 static int add_bucket(kpti_pool *pool)
 {
     const kpti_pool_place place = kpti_pool_locate(pool->bucket_count);
@@ -63,7 +65,7 @@ uint32_t kpti_pool_find(kpti_pool *pool, const void *wanted, uint64_t hash)
     return number;
 }
 
-/* A number that is free, with memory behind it; 0: there is none. */
+/* Returns an unused number with memory for its record, or 0 if there is none. */
 static uint32_t take_number(kpti_pool *pool)
 {
     uint32_t number = pool->free;
@@ -89,7 +91,7 @@ uint32_t kpti_pool_add(kpti_pool *pool, const void *record, uint64_t hash)
     uint32_t *bucket;
     uint32_t *chain;
     uint32_t number;
-    /* Without memory for one more bucket, longer chains do as well. */
+    /* If there is no memory for another bucket, the chains get longer. */
     if (pool->used >= pool->bucket_count && !add_bucket(pool) && !pool->bucket_count) return 0;
     number = take_number(pool);
     if (!number) return 0;

@@ -1,11 +1,13 @@
-/* intern_table.h: records of one size that are found by their content and known by a number, once each.
+/* intern_table.h: a table of records of one size. It contains each distinct record once and
+ * identifies it by a number.
  *
- * A record is copied in and never moved, so that who has a number may read without a lock. The table
- * grows by one bucket at a time: no call takes longer because there are many. All but kpti_pool_at and
- * kpti_pool_end is called under the user's lock.
+ * The table copies a record when it is added and never moves it, so a thread that has a number may
+ * read the record without a lock. The table grows by one bucket at a time, so no call takes longer
+ * because the table is large. The caller holds its own lock for every function except kpti_pool_at
+ * and kpti_pool_end.
  *
- *   number 0 is nobody's
- *   a record begins with a uint32_t, which is the pool's own */
+ *   number 0 is never used
+ *   a record begins with a uint32_t that belongs to the table */
 #ifndef KPTI_CORE_CALLSTACKS_INTERN_TABLE_H
 #define KPTI_CORE_CALLSTACKS_INTERN_TABLE_H
 
@@ -13,24 +15,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The first segment has 2^8 places, and each one more twice as many as the one before. */
+/* The first segment has 2^8 slots. Each further segment has twice as many as the one before. */
 enum { KPTI_POOL_FIRST_BITS = 8, KPTI_POOL_SEGMENTS = 24 };
 
 typedef struct kpti_pool {
     uint32_t record_size;
-    uint32_t most; /* the largest number */
+    uint32_t most; /* the largest number allowed */
     uint64_t (*hash)(const void *record);
     int (*same)(const void *record, const void *wanted);
     _Atomic(char *) segments[KPTI_POOL_SEGMENTS];
-    _Atomic uint32_t last; /* the largest number that was ever given */
+    _Atomic uint32_t last; /* the largest number ever returned */
     uint32_t *buckets[KPTI_POOL_SEGMENTS];
     uint32_t bucket_count;
-    uint32_t used; /* records that are there */
-    uint32_t free; /* removed ones, chained */
+    uint32_t used; /* records in the table */
+    uint32_t free; /* list of removed records, linked by their chain */
     uint64_t bytes;
 } kpti_pool;
 
-/* Where number N lies: the segment, and the place in it. */
+/* The position of number N: its segment, and its index in the segment. */
 typedef struct kpti_pool_place {
     uint32_t segment;
     uint32_t index;
@@ -43,7 +45,7 @@ static inline kpti_pool_place kpti_pool_locate(uint32_t n)
     return (kpti_pool_place){bits - KPTI_POOL_FIRST_BITS, shifted - (UINT32_C(1) << bits)};
 }
 
-/* The record of a number that was given. */
+/* Returns the record with a number that was returned before. */
 static inline void *kpti_pool_at(kpti_pool *pool, uint32_t number)
 {
     const kpti_pool_place place = kpti_pool_locate(number);
@@ -51,20 +53,22 @@ static inline void *kpti_pool_at(kpti_pool *pool, uint32_t number)
     return segment + (size_t)place.index * pool->record_size;
 }
 
-/* Numbers that are out are below this. */
+/* All numbers returned so far are below this. */
 static inline uint32_t kpti_pool_end(kpti_pool *pool)
 {
     return atomic_load_explicit(&pool->last, memory_order_acquire) + 1;
 }
 
-/* The number of the record that is the same as WANTED, of hash HASH; 0: there is none. */
+/* Returns the number of the record that equals WANTED, whose hash is HASH, or 0 if there is
+ * none. */
 uint32_t kpti_pool_find(kpti_pool *pool, const void *wanted, uint64_t hash);
-/* Adds a copy of RECORD, which is not there; 0: no memory, or no number left. */
+/* Adds a copy of RECORD, which must not be in the table. Returns its number, or 0 if there is no
+ * memory or no number left. */
 uint32_t kpti_pool_add(kpti_pool *pool, const void *record, uint64_t hash);
-/* Takes a record out; its number may be given again. */
+/* Removes a record. Its number may be used again. */
 void kpti_pool_remove(kpti_pool *pool, uint32_t number);
 
-/* Mixes a number into a hash. */
+/* Mixes a value into a hash. */
 static inline uint64_t kpti_hash_mix(uint64_t hash, uint64_t value)
 {
     hash = (hash ^ value) * UINT64_C(0x9E3779B97F4A7C15);

@@ -14,15 +14,17 @@
 #pragma weak _dl_find_object /* since glibc 2.35 */
 #endif
 
-/* The first walk loads the unwinder: not in the middle of whatever the second one is called in. */
+/* The first backtrace() of a process loads the unwinder. prepare() makes that call once, so that no
+ * later walk loads it in the middle of its caller's work. */
 static void prepare(void)
 {
     void *one[1];
     (void)backtrace(one, 1);
 }
 
-/* The file of the library that ADDRESS lies in; NULL: unknown. The loader's lock is not taken where there is
- * a way around it: who holds it may be waiting for the GIL, which our caller may hold. */
+/* Returns the file of the library that contains ADDRESS, or NULL if unknown. Avoids the loader's
+ * lock if possible: the thread that holds it may be waiting for the GIL, which our caller may
+ * hold. */
 static const char *library_of(void *address)
 {
     Dl_info info;
@@ -34,7 +36,7 @@ static const char *library_of(void *address)
     return dladdr(address, &info) ? info.dli_fname : NULL;
 }
 
-/* Whether ADDRESS is the plugin's or a backend's. */
+/* Whether ADDRESS is in the plugin or in a backend. */
 static int is_own(void *address)
 {
     const char *file = library_of(address);
@@ -60,7 +62,8 @@ uint32_t kpti_native_walk(uint64_t out[KPTI_MOST_NATIVE])
 
 typedef char *(*demangle_fn)(const char *name, char *out, size_t *size, int *status);
 
-/* As C++ writes the name, where its library is in the process: to be freed. NULL: it is no C++ name. */
+/* Demangles a C++ name if libstdc++ is in the process. Returns a string that the caller frees, or
+ * NULL if NAME is not a C++ name. */
 static char *demangled(const char *name)
 {
     demangle_fn demangle = NULL;
@@ -77,7 +80,8 @@ uint32_t kpti_native_function(uint64_t address)
     Dl_info info;
     uint32_t id;
     view.function = view.file = kpt_str_of("??");
-    /* The byte before: a call that never returns may be its function's last instruction. */
+    /* address - 1, because a call that never returns may be the last instruction of its
+     * function. */
     if (address && dladdr((void *)(uintptr_t)(address - 1), &info)) {
         if (info.dli_sname) readable = demangled(info.dli_sname);
         if (info.dli_sname) view.function = kpt_str_of(readable ? readable : info.dli_sname);

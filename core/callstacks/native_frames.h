@@ -1,4 +1,4 @@
-/* native_frames.h: frames of C and C++, as addresses, and their names. */
+/* native_frames.h: C and C++ frames as addresses, and their names. */
 #ifndef KPTI_CORE_CALLSTACKS_NATIVE_FRAMES_H
 #define KPTI_CORE_CALLSTACKS_NATIVE_FRAMES_H
 
@@ -6,11 +6,13 @@
 
 enum { KPTI_MOST_NATIVE = 512 };
 
-/* The return addresses on the calling thread's stack, innermost first, without this library's own. No
- * lock, where the C library can do without, and no GIL. */
+/* Writes the return addresses on the calling thread's stack to OUT, innermost first, without the
+ * innermost frames that are in libkpytrace's libraries. Returns their number. Acquires no GIL, and
+ * no lock if the C library can do without. */
 uint32_t kpti_native_walk(uint64_t out[KPTI_MOST_NATIVE]);
 
-/* The function, as function_table.h knows it, that the call before ADDRESS lies in. Takes the loader's lock. */
+/* Returns the id, in function_table.h, of the function that contains the call before ADDRESS.
+ * Acquires the loader's lock. */
 uint32_t kpti_native_function(uint64_t address);
 
 #endif

@@ -2,8 +2,8 @@
 
 #include <pthread.h>
 
-/* A node's state: the number of its holders, whether it is in the list of dead ones, whether it is free.
- * A count that has come to STICKY stays there: the node is never given back. */
+/* A node's state: its reference count, whether it is on the dead list, and whether it is free. A
+ * count that has reached STICKY stays there, and the node is never freed. */
 #define QUEUED  (UINT32_C(1) << 31)
 #define IS_FREE (UINT32_C(1) << 30)
 #define STICKY  (UINT32_C(1) << 29)
@@ -31,9 +31,10 @@ kpti_pool kpti_stacks = {
     .record_size = sizeof(kpti_stack_node), .most = INT32_MAX, .hash = hash_of, .same = same};
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-/* Those that were put aside since the last look: whoever has the lock takes all of them at once. */
+/* Head of the list of dead nodes since the last take_dead_locked, which takes the whole list at
+ * once. */
 static _Atomic uint32_t put_aside;
-static uint32_t dead; /* those that were taken, chained; under the lock */
+static uint32_t dead; /* the list taken from put_aside; guarded by the lock */
 static _Atomic int64_t dead_count;
 static _Atomic uint32_t pins;
 
@@ -72,7 +73,7 @@ void kpti_stack_retain(uint32_t stack)
         atomic_fetch_add_explicit(state, 1, memory_order_relaxed);
 }
 
-/* Into the list. Who set QUEUED does that, once. */
+/* Puts a node on the dead list. The thread that set QUEUED does so, once. */
 static void put_dead(uint32_t stack)
 {
     kpti_stack_node *node = node_at(stack);
@@ -84,8 +85,8 @@ static void put_dead(uint32_t stack)
                                                     memory_order_relaxed));
 }
 
-/* The last holder marks the node in the same step: from then on it can't be given back, and its number
- * not be another's, until it has been in the list. */
+/* The thread that drops the last reference sets QUEUED in the same step. From then on the node
+ * cannot be freed, and its number cannot be reused, until the node has been on the list. */
 void kpti_stack_release(uint32_t stack)
 {
     kpti_stack_node *node;
@@ -105,7 +106,7 @@ void kpti_stack_release(uint32_t stack)
 
 void kpti_stacks_pin(void)
 {
-    /* Who is giving back at this moment ends first. */
+    /* The lock makes the thread wait for a free_dead in progress. */
     kpti_stacks_lock();
     atomic_fetch_add_explicit(&pins, 1, memory_order_relaxed);
     kpti_stacks_unlock();
@@ -122,7 +123,7 @@ int kpti_stacks_have_dead(void)
            atomic_load_explicit(&pins, memory_order_relaxed) == 0;
 }
 
-/* The next one of the list, out of it; 0: there is none. */
+/* Removes the next node from the list and returns it, or 0 if the list is empty. */
 static uint32_t take_dead_locked(void)
 {
     const uint32_t stack =
@@ -133,7 +134,8 @@ static uint32_t take_dead_locked(void)
     return stack;
 }
 
-/* A node that was in the list: free, if nobody has found it again. */
+/* Marks a node that was on the list as free, unless it has got a new reference. Returns whether it
+ * is free. */
 static int is_free(kpti_stack_node *node)
 {
     uint32_t state = QUEUED;

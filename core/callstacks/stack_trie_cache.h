@@ -1,5 +1,6 @@
-/* stack_trie_cache.h: stacks that a thread has built lately, by their place and what is below. The cache is one
- * of their holders, so what it finds is alive: no lock is needed. */
+/* stack_trie_cache.h: a thread's cache of recently built stacks, keyed by location and stack below.
+ * The cache holds a reference to each of its stacks, so they are alive and a lookup needs no
+ * lock. */
 #ifndef KPTI_CORE_CALLSTACKS_STACK_TRIE_CACHE_H
 #define KPTI_CORE_CALLSTACKS_STACK_TRIE_CACHE_H
 
@@ -7,20 +8,20 @@
 
 #include "core/callstacks/stack_trie.h"
 
-/* One is looked for in as many places of the cache as KPTI_STACK_WAYS, the newest first. */
+/* A set has KPTI_STACK_WAYS slots, newest first. */
 enum { KPTI_STACK_CACHE = 512, KPTI_STACK_WAYS = 4 };
 
 typedef struct kpti_known_stack {
     uint32_t below;
     uint32_t place;
-    uint32_t stack; /* 0: this one is empty */
+    uint32_t stack; /* 0 = empty slot */
 } kpti_known_stack;
 
 typedef struct kpti_stack_cache {
     kpti_known_stack stacks[KPTI_STACK_CACHE];
 } kpti_stack_cache;
 
-/* The first one that it may be in. */
+/* The first slot of the set for BELOW and PLACE. */
 static inline kpti_known_stack *kpti_stack_slot(kpti_stack_cache *cache, uint32_t below,
                                                 uint32_t place)
 {
@@ -28,7 +29,7 @@ static inline kpti_known_stack *kpti_stack_slot(kpti_stack_cache *cache, uint32_
     return &cache->stacks[hash % (KPTI_STACK_CACHE / KPTI_STACK_WAYS) * KPTI_STACK_WAYS];
 }
 
-/* The stack with PLACE on top of BELOW; 0: it is not here. */
+/* Returns the stack with PLACE on top of BELOW, or 0 if the cache does not contain it. */
 static inline uint32_t kpti_stack_known(kpti_stack_cache *cache, uint32_t below, uint32_t place)
 {
     const kpti_known_stack *known = kpti_stack_slot(cache, below, place);
@@ -37,7 +38,8 @@ static inline uint32_t kpti_stack_known(kpti_stack_cache *cache, uint32_t below,
     return 0;
 }
 
-/* The same, found or added, and kept from now on; 0 without memory. The tree's lock is held. */
+/* As kpti_stack_known, but finds or adds the stack in the trie and caches it. Returns 0 if there is
+ * no memory. The caller holds the trie's lock. */
 static inline uint32_t kpti_stack_know_locked(kpti_stack_cache *cache, uint32_t below,
                                               uint32_t place)
 {

@@ -5,9 +5,9 @@
 #include "core/callstacks/intern_table.h"
 #include "core/callstacks/stack_trie.h"
 
-/* What a key was found as before: a place as one or more symbols, a traceback as a span. */
+/* Caches the result for a key: the symbols of a location, or the span of a traceback. */
 typedef struct known {
-    uint64_t key[2]; /* both 0: this one is free */
+    uint64_t key[2]; /* both 0 = free slot */
     uint64_t first;
     uint64_t count;
 } known;
@@ -29,9 +29,9 @@ typedef struct work {
     kpt_symbol_span *spans;
     uint64_t span_count;
     uint64_t span_room;
-    known_table places; /* first, count: in symbols */
-    known_table stacks; /* first, count: in frames */
-    int failed;         /* there was no memory */
+    known_table places; /* first and count refer to symbols */
+    known_table stacks; /* first and count refer to frames */
+    int failed;         /* for lack of memory */
 } work;
 
 static known *slot_of(const known_table *t, uint64_t a, uint64_t b)
@@ -43,7 +43,7 @@ static known *slot_of(const known_table *t, uint64_t a, uint64_t b)
     }
 }
 
-/* The entry of a key, new or not; NULL: no memory. */
+/* Returns the entry of a key, which may be new, or NULL if there is no memory. */
 static known *know(work *w, known_table *t, uint64_t a, uint64_t b)
 {
     const kpti_env *env = w->with->env;
@@ -84,14 +84,15 @@ static void add_symbol(work *w, kpt_symbol symbol)
     w->symbols[w->symbol_count++] = symbol;
 }
 
-/* A kpt_add_frame_fn: what the host says of generated code. Its strings are put with the functions'. */
+/* A kpt_add_frame_fn for frames that the host reports for generated code. The function table owns
+ * the strings. */
 static void add_generated(void *ctx, kpt_str name, kpt_str file, uint32_t line)
 {
     const uint32_t place = kpti_place_told(KPT_SYMBOL_GENERATED, name, file, line);
     if (place) add_symbol(ctx, kpti_place_symbol(place));
 }
 
-/* The symbols of a place, and of what was generated for it. */
+/* Returns the symbols of a location, followed by those of its generated frames. */
 static const known *symbols_of(work *w, uint32_t place)
 {
     const kpti_symbolizer *with = w->with;
@@ -125,7 +126,7 @@ static void add_place(work *w, uint32_t place)
         w->frames[w->frame_count++] = (uint32_t)(k->first + i);
 }
 
-/* Adds the innermost frame of a stack; the stack below it. */
+/* Adds the innermost frame of a stack, and returns the stack below it. */
 static uint32_t add_top(work *w, uint32_t stack)
 {
     add_place(w, kpti_stack_place(stack));
@@ -138,14 +139,15 @@ static void add_all(work *w, uint32_t stack)
         stack = add_top(w, stack);
 }
 
-/* Whether the name of a symbol has WORD in it. */
+/* Whether the name of a symbol contains WORD. */
 static int has(const kpt_symbol *symbol, const char *word)
 {
     return memmem(symbol->name.data, symbol->name.size, word, strlen(word)) != NULL;
 }
 
-/* As torch merges them: before each native frame of Python's interpreter comes the next Python frame,
- * before the first one of the script's all of its frames; what is left comes at the end. */
+/* Merges the frames as torch does. The next Python frame precedes each native frame of Python's
+ * interpreter. All script frames precede the first native frame of the script's interpreter. The
+ * frames that are left follow at the end. */
 static void merge(work *w, const kpt_traceback *t)
 {
     uint32_t python = t->python;

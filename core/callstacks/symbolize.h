@@ -1,14 +1,14 @@
-/* symbolize.h: tracebacks made readable: stacks of numbers become lists of frames, each frame described
- * once. Needs no Python: the tables have it all. */
+/* symbolize.h: converts tracebacks to lists of frames and describes each distinct frame once. Needs
+ * no Python, because the tables contain everything. */
 #ifndef KPTI_CORE_CALLSTACKS_SYMBOLIZE_H
 #define KPTI_CORE_CALLSTACKS_SYMBOLIZE_H
 
 #include "abi/impl/kpti_impl.h"
 
-/* Who is asked what a line of generated code stands for, and whose memory is used. */
+/* The host's callback for generated code, the sink, and the env whose allocator is used. */
 typedef struct kpti_symbolizer {
     const kpti_env *env;
-    kpt_generated_fn generated; /* or NULL */
+    kpt_generated_fn generated; /* may be NULL */
     void *generated_ctx;
     kpt_symbols_fn sink;
     void *sink_ctx;
@@ -16,7 +16,8 @@ typedef struct kpti_symbolizer {
 
 kpt_status kpti_symbolize(const kpti_symbolizer *s, const kpt_traceback *tracebacks, uint64_t count,
                           kpti_error *error);
-/* The same of single places. KPT_E_INVALID for a number that is none of Python's places. */
+/* As kpti_symbolize, for single locations. Returns KPT_E_INVALID for a number that is not a Python
+ * location. */
 kpt_status kpti_symbolize_places(const kpti_symbolizer *s, const uint32_t *places, uint64_t count,
                                  kpti_error *error);
 

@@ -1,27 +1,29 @@
-/* allocation_event.h: what is kept of an allocation: 24 bytes.
+/* allocation_event.h: the record of an allocation, 24 bytes.
  *
- *   ticks is the low half of the counter; a TIME event says the whole of it, wherever the upper half has
- *   changed. A block that is resized is a FREE and an ALLOC with RESIZED, also where it stays in place.
- *   The size of a FREE is 0: what was allocated there is what goes. */
+ *  - ticks is the low half of the counter. A TIME event has the whole counter, and is written
+ *    wherever the upper half has changed.
+ *  - A resized block is recorded as a FREE and an ALLOC with RESIZED, even if the block did not
+ *    move.
+ *  - The size of a FREE is 0: it frees the block that was allocated at its address. */
 #ifndef KPTI_CORE_MEMORY_LOG_ALLOCATION_EVENT_H
 #define KPTI_CORE_MEMORY_LOG_ALLOCATION_EVENT_H
 
 #include "writers/memory/memory_history.h"
 
 typedef struct kpti_memory_event {
-    uint64_t address; /* of a TIME event the whole counter */
+    uint64_t address; /* in a TIME event: the whole counter */
     uint64_t what;    /* size, pool and kind */
     uint32_t ticks;
-    uint32_t stack; /* of stack_trie.h; 0: none */
+    uint32_t stack; /* in stack_trie.h; 0 = none */
 } kpti_memory_event;
 
-/* Beside the kinds of memory_history.h. */
+/* In addition to the kinds of memory_history.h. */
 enum { KPTI_MEMORY_TIME = 0 };
 enum { KPTI_MEMORY_KIND_BITS = 4, KPTI_MEMORY_POOL_BITS = 12 };
 enum { KPTI_MEMORY_SIZE_SHIFT = KPTI_MEMORY_KIND_BITS + KPTI_MEMORY_POOL_BITS };
 
-/* Pools: Python's three domains, numpy's data, and what there was no pool for; then those of
- * block_tags.h. */
+/* The pools: Python's three domains, numpy's data, and blocks for which no pool was left. The pools
+ * of block_tags.h follow. */
 enum {
     KPTI_POOL_RAW = 0,
     KPTI_POOL_MEM = 1,

@@ -10,10 +10,10 @@
 struct kpti_memory_log {
     kpti_memory_wish wish; /* the first field: see kpti_memory_log_wish */
     uint64_t chunk_count;
-    uint64_t closed_events;    /* in chunks that nobody appends to any more */
-    kpti_memory_chunk *oldest; /* of all, by newer */
+    uint64_t closed_events;    /* in chunks to which no thread appends any more */
+    kpti_memory_chunk *oldest; /* of all chunks; linked by newer */
     kpti_memory_chunk *newest;
-    uint64_t dropped; /* events, in all */
+    uint64_t dropped; /* events dropped in total */
     kpti_memory_pools pools;
 };
 
@@ -48,13 +48,13 @@ kpti_memory_pools *kpti_memory_log_pools(kpti_memory_log *log)
     return &log->pools;
 }
 
-/* The events in CHUNK that are the program's. */
+/* The number of the program's events in CHUNK, without TIME events. */
 static uint64_t events_in(const kpti_memory_chunk *chunk)
 {
     return atomic_load_explicit(&chunk->count, memory_order_relaxed) - chunk->times;
 }
 
-/* THREAD appends to its chunk no more. */
+/* Closes THREAD's chunk: the thread appends to it no more. */
 static void close_chunk_locked(kpti_memory_thread *thread)
 {
     kpti_memory_chunk *chunk = thread->chunk;
@@ -111,7 +111,7 @@ int kpti_memory_log_begin(kpti_memory_log *log)
     return atomic_compare_exchange_strong(&kpti_memory_active, &none, log) || none == log;
 }
 
-/* Whether a thread other than this one is inside of an append. */
+/* Whether a thread other than this one is inside an append. */
 static int any_busy(void)
 {
     int busy = 0;
@@ -129,10 +129,11 @@ void kpti_memory_log_end(kpti_memory_log *log)
     kpti_barrier_all();
     while (any_busy())
         (void)sched_yield();
-    kpti_barrier_all(); /* what they stored before they left is there: see KPTI_LEAVING */
+    /* Makes the stores visible that the threads made before they left: see KPTI_LEAVING. */
+    kpti_barrier_all();
 }
 
-/* A thread that is gone leaves its chunks to the log. */
+/* Removes a thread that ends. Its chunks stay in the log. */
 static void thread_ended(void *self)
 {
     kpti_memory_thread *thread = self;
@@ -175,7 +176,8 @@ kpti_memory_thread *kpti_memory_thread_get(void)
     return thread;
 }
 
-/* Takes the oldest chunk that nobody appends to out of the log, if the others hold enough; NULL: none. */
+/* Removes the oldest closed chunk from the log if the other closed chunks hold enough events.
+ * Returns the chunk, or NULL. */
 static kpti_memory_chunk *take_oldest_locked(kpti_memory_log *log)
 {
     kpti_memory_chunk **link = &log->oldest;
@@ -196,8 +198,8 @@ static kpti_memory_chunk *take_oldest_locked(kpti_memory_log *log)
     return chunk;
 }
 
-/* One of those that may go, or else a new one. Threads that have ended leave chunks with little in them: so
- * more than one may go. */
+/* Reuses a chunk that can be dropped, or allocates one. Threads that have ended leave chunks with
+ * few events, so more than one chunk may be dropped. */
 static kpti_memory_chunk *new_chunk_locked(kpti_memory_log *log)
 {
     kpti_memory_chunk *chunk = take_oldest_locked(log);
@@ -261,7 +263,7 @@ void kpti_memory_copy_free(kpti_memory_copy *copy)
     free(copy);
 }
 
-/* Memory for what is there now, and a little more. */
+/* Allocates a copy for the chunks that the log has now, and some more. */
 static kpti_memory_copy *make_copy(kpti_memory_log *log, uint64_t *room)
 {
     kpti_memory_copy *copy = calloc(1, sizeof *copy);
@@ -300,11 +302,11 @@ kpti_memory_copy *kpti_memory_log_copy(kpti_memory_log *log)
         copy->dropped = log->dropped;
         kpti_memory_logs_unlock();
         if (whole) return copy;
-        kpti_memory_copy_free(copy); /* it has grown faster */
+        kpti_memory_copy_free(copy); /* the log has grown beyond the copy: retry */
     }
 }
 
-/* The other threads are gone, and what they were in the middle of. */
+/* The other threads do not exist in the child, and the appends that they were in are lost. */
 void kpti_memory_log_forked(void)
 {
     kpti_memory_thread *own = NULL;

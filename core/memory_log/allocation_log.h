@@ -1,11 +1,14 @@
-/* allocation_log.h: the log of allocations: per thread a list of chunks of events, only ever appended to. What
- * is alive is worked out when somebody asks: a table of it while the program runs is what would cost.
+/* allocation_log.h: the log of allocations. Each thread has a list of chunks of events, to which it
+ * only appends. The live blocks are computed on request, because maintaining a table of them while
+ * the program runs would be the expensive part.
  *
- * One log records at a time. A thread appends to its own chunk without a lock; the log's lock is taken
- * when a chunk is full. With a limit, the oldest chunk that nobody appends to any more is taken again where
- * the other such ones hold enough, and what was in it is counted.
+ * One log records at a time. A thread appends to its own chunk without a lock, and acquires the
+ * log's lock when the chunk is full. If the log has a limit, it reuses the oldest closed chunk, to
+ * which no thread appends any more, once the other closed chunks hold enough events. The log counts
+ * the events that this drops.
  *
- * The memory is malloc's: it never goes through what is being recorded. */
+ * The log's memory is from malloc, so it never passes through the allocators that are being
+ * recorded. */
 #ifndef KPTI_CORE_MEMORY_LOG_ALLOCATION_LOG_H
 #define KPTI_CORE_MEMORY_LOG_ALLOCATION_LOG_H
 
@@ -15,96 +18,103 @@
 #include "core/memory_log/allocation_event.h"
 #include "core/memory_log/block_tags.h"
 
-enum { KPTI_MEMORY_CHUNK = 2720 }; /* events: 64 kB with the head */
+enum { KPTI_MEMORY_CHUNK = 2720 }; /* events: 64 kB with the header */
 
 typedef struct kpti_memory_chunk {
-    struct kpti_memory_chunk *newer; /* of all, in the order in which they were begun */
+    struct kpti_memory_chunk *newer; /* links all chunks, in the order in which they were begun */
     uint64_t os_tid;
-    uint32_t times; /* TIME events in it */
-    int is_open;    /* its thread appends to it; under the lock */
+    uint32_t times; /* number of TIME events in the chunk */
+    int is_open;    /* its thread appends to it; guarded by the lock */
     _Atomic uint32_t count;
     kpti_memory_event events[KPTI_MEMORY_CHUNK];
 } kpti_memory_chunk;
 
 typedef struct kpti_memory_log kpti_memory_log;
 
-/* How its owner wants a log. */
+/* The options of a log, which its owner chooses. */
 typedef struct kpti_memory_wish {
-    uint64_t most_events;  /* that are kept at least; 0: all */
-    uint64_t sample_bytes; /* mean distance between samples; 0: everything */
-    uint32_t depth;        /* frames of a stack; 0 = all */
+    uint64_t most_events;  /* the minimum number of events to keep; 0 = all */
+    uint64_t sample_bytes; /* mean distance between samples; 0 = record everything */
+    uint32_t depth;        /* frames per stack; 0 = all */
 } kpti_memory_wish;
 
 enum { KPTI_MEMORY_PROBED = -1 };
 
-/* A thread that appends. Its log and chunk are written under the lock: by itself, and by who frees the log. */
+/* A thread that appends. log and chunk are written under the lock, by the thread itself and by the
+ * thread that frees the log. */
 typedef struct kpti_memory_thread {
-    _Atomic uint32_t busy;              /* inside of an append, or of what belongs to it */
-    _Atomic(kpti_memory_log *) log;     /* that chunk belongs to */
-    _Atomic(kpti_memory_chunk *) chunk; /* NULL: none yet */
-    uint64_t high;                      /* the counter's upper half, as the last event has it */
-    uint64_t random;                    /* state of the sampler */
-    int probe; /* 1 + pool: this thread looks whether it gets into that hook; KPTI_MEMORY_PROBED: it does */
-    _Atomic uint64_t *until; /* its kpti_memory_until_sample */
+    _Atomic uint32_t busy;              /* inside an append, or inside code that belongs to one */
+    _Atomic(kpti_memory_log *) log;     /* the log that chunk belongs to */
+    _Atomic(kpti_memory_chunk *) chunk; /* NULL if there is none yet */
+    uint64_t high;                      /* the upper half of the counter in the last event */
+    uint64_t random;                    /* the sampler's state */
+    /* 1 + pool while the thread probes whether its calls reach that pool's hook; KPTI_MEMORY_PROBED
+     * once they have. */
+    int probe;
+    _Atomic uint64_t *until; /* the thread's kpti_memory_until_sample */
     uint64_t os_tid;
-    struct kpti_memory_thread *next; /* of all threads, under the lock */
+    struct kpti_memory_thread *next; /* links all threads; guarded by the lock */
 } kpti_memory_thread;
 
-/* Bytes up to the thread's next sample; 0: not known yet. Written by the thread, and by who begins a log. */
+/* Bytes up to the thread's next sample; 0 = not determined yet. Written by the thread, and by the
+ * thread that begins a log. */
 extern __thread _Atomic uint64_t kpti_memory_until_sample
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/* All that pymalloc_sampler.h needs for most small blocks, in one line of the cache. The same count, but of all
- * threads, as it is asked with the GIL held (sub-interpreters that have their own may lose each other's); and
- * who has the mem and the object domain. */
+/* Everything that pymalloc_sampler.h needs for most small blocks, in one cache line: the allocator
+ * functions behind the mem and object domains, and the bytes up to the next sample. That counter is
+ * shared by all threads, because it is used with the GIL held. Sub-interpreters with their own GIL
+ * may lose each other's updates. */
 typedef struct kpti_memory_small {
     _Alignas(64) _Atomic uint64_t until;
     void *(*malloc[2])(void *ctx, size_t size);
     void *(*calloc[2])(void *ctx, size_t count, size_t size);
     void *(*realloc[2])(void *ctx, void *block, size_t size);
-    _Atomic uintptr_t resized; /* the block that was resized last: it is counted */
+    _Atomic uintptr_t resized; /* the block that was resized last; it is already counted */
 } kpti_memory_small;
 extern kpti_memory_small kpti_memory_of_small __attribute__((visibility("hidden")));
 
-/* The log that records; NULL: none. Read with busy set. */
+/* The log that records, or NULL. Read with busy set. */
 extern _Atomic(kpti_memory_log *) kpti_memory_active __attribute__((visibility("hidden")));
 extern __thread kpti_memory_thread *kpti_memory_self
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/* An empty log; NULL: no memory. */
+/* Makes an empty log. Returns NULL if there is no memory. */
 kpti_memory_log *kpti_memory_log_make(kpti_memory_wish wish);
 void kpti_memory_log_free(kpti_memory_log *log);
-/* Forgets all that was recorded. It does not record. */
+/* Discards the recording. The log must not be recording. */
 void kpti_memory_log_clear(kpti_memory_log *log);
 
 static inline const kpti_memory_wish *kpti_memory_log_wish(const kpti_memory_log *log)
 {
-    return (const kpti_memory_wish *)log; /* its first field */
+    return (const kpti_memory_wish *)log; /* wish is the first field */
 }
 
-/* The pools of what a host reports. */
+/* The pools of the blocks that a host reports. */
 kpti_memory_pools *kpti_memory_log_pools(kpti_memory_log *log);
 
-/* Makes LOG the one that records; 0: another one does. */
+/* Makes LOG the recording log. Returns 0 if another log is recording. */
 int kpti_memory_log_begin(kpti_memory_log *log);
-/* Ends it, if it is that one: when this returns no thread is inside of it. */
+/* Ends recording if LOG is the recording log. No other thread is inside the log when this
+ * returns. */
 void kpti_memory_log_end(kpti_memory_log *log);
 
-/* The calling thread's, made if need be; NULL without memory. */
+/* Returns the calling thread's state, which it creates if necessary, or NULL if there is no
+ * memory. */
 kpti_memory_thread *kpti_memory_thread_get(void);
 
-/* Makes room for events at NOW: another chunk, a TIME event. Inside, with busy set. 0: no memory; the
- * event is counted as lost. */
+/* Makes room for events at NOW: adds a chunk if necessary, and a TIME event. The caller is inside,
+ * with busy set. Returns 0 if there is no memory; the event is counted as dropped. */
 int kpti_memory_log_room_slow(kpti_memory_log *log, kpti_memory_thread *thread, uint64_t now);
 
-/* What an append needs: the thread, inside and with a log that records; or no log, where this is one of our
- * own allocations, or nobody records. */
+/* The result of kpti_memory_enter: the thread, which is inside, and the log that records. log is
+ * NULL if no log records, or if this is one of our own allocations. */
 typedef struct kpti_memory_inside {
     kpti_memory_thread *thread;
     kpti_memory_log *log;
 } kpti_memory_inside;
 
-/* To be left, where there is a log. */
+/* If the result has a log, the caller must call kpti_memory_leave. */
 static inline kpti_memory_inside kpti_memory_enter(void)
 {
     kpti_memory_inside in = {kpti_memory_self, NULL};
@@ -124,7 +134,8 @@ static inline void kpti_memory_leave(kpti_memory_inside in)
     atomic_store_explicit(&in.thread->busy, 0, KPTI_LEAVING);
 }
 
-/* Appends. Inside, with busy set; NOW may lie a little before the last one's. */
+/* Appends an event. The caller is inside, with busy set. NOW may be slightly before the time of the
+ * last event. */
 static inline void kpti_memory_append(kpti_memory_log *log, kpti_memory_thread *thread,
                                       uint64_t now, uint64_t address, uint64_t what, uint32_t stack)
 {
@@ -143,13 +154,13 @@ static inline void kpti_memory_append(kpti_memory_log *log, kpti_memory_thread *
     atomic_store_explicit(&chunk->count, count + 1, memory_order_release);
 }
 
-/* A copy of what the log holds, chunk after chunk of a thread in order, threads in any; NULL without
- * memory. A log that records goes on meanwhile. */
+/* A copy of the log's events. The chunks of a thread are in order; threads are in any order.
+ * kpti_memory_log_copy returns NULL if there is no memory. A recording log continues meanwhile. */
 typedef struct kpti_memory_copy {
     uint64_t chunk_count;
     struct {
         uint64_t os_tid;
-        uint64_t first; /* in events */
+        uint64_t first; /* index in events */
         uint64_t count;
     } * chunks;
     kpti_memory_event *events;
@@ -159,7 +170,7 @@ typedef struct kpti_memory_copy {
 kpti_memory_copy *kpti_memory_log_copy(kpti_memory_log *log);
 void kpti_memory_copy_free(kpti_memory_copy *copy);
 
-/* In the child of a fork, on its only thread: nothing records any more. */
+/* In the child of a fork, on its only thread: ends all recording. */
 void kpti_memory_log_forked(void);
 void kpti_memory_logs_lock(void);
 void kpti_memory_logs_unlock(void);

@@ -42,7 +42,8 @@ static kpti_memory_told *make(const kpt_memory_report *r)
     return told;
 }
 
-/* The slot of R's pool, which is added where there are less than MOST; 0: there are as many, or no memory. */
+/* Returns the slot of R's pool, which is added if there are fewer than MOST. Returns 0 if there are
+ * MOST already, or no memory. */
 static uint32_t find(kpti_memory_pools *pools, const kpt_memory_report *r, uint32_t most)
 {
     const uint64_t of_device = (uint64_t)(uint32_t)r->device_type << 32 | (uint32_t)r->device_index;
@@ -61,7 +62,7 @@ static uint32_t find(kpti_memory_pools *pools, const kpt_memory_report *r, uint3
                 return i;
             }
         }
-        if (!same(there, r)) continue; /* somebody else's, perhaps of this very moment */
+        if (!same(there, r)) continue; /* another pool, perhaps added just now by another thread */
         free(made);
         return i;
     }

@@ -1,9 +1,11 @@
-/* block_tags.h: what the pool of an event stands for: Python's domains first, then what a host tells: a
- * device, with a stream, a category and an owner, each combination once in a log.
+/* block_tags.h: the meaning of an event's pool. Python's domains are the first pools. The others
+ * are tags from a host's reports: a device with a stream, a category and an owner. A log contains
+ * each combination once.
  *
- * Any thread looks them up and adds to them, without a lock: a pool's number is the slot that it was put
- * into by one exchange, and it stays there as long as the log. Where there are too many, a block counts as
- * its device's alone, and then as nobody's. */
+ * Any thread looks pools up and adds them, without a lock. A pool's number is the slot into which
+ * one compare-and-exchange put it, and stays valid as long as the log. If there are too many pools,
+ * a block is put into the pool of its device alone, and if there are too many of those, into
+ * KPTI_POOL_OTHER. */
 #ifndef KPTI_CORE_MEMORY_LOG_BLOCK_TAGS_H
 #define KPTI_CORE_MEMORY_LOG_BLOCK_TAGS_H
 
@@ -14,9 +16,9 @@
 
 enum {
     KPTI_POOLS = 1 << KPTI_MEMORY_POOL_BITS,
-    KPTI_POOLS_TOLD = 3072,  /* those that have all that was told */
-    KPTI_POOLS_PLAIN = 4000, /* and those that have the device only */
-    KPTI_POOL_TEXT = 255     /* most bytes of a category or an owner: more are cut off */
+    KPTI_POOLS_TOLD = 3072,  /* limit for pools with all the reported tags */
+    KPTI_POOLS_PLAIN = 4000, /* limit including pools with the device only */
+    KPTI_POOL_TEXT = 255     /* maximum bytes of a category or an owner; more are cut off */
 };
 
 typedef struct kpti_memory_told {
@@ -25,19 +27,20 @@ typedef struct kpti_memory_told {
     uint64_t stream;
     uint32_t category_size;
     uint32_t owner_size;
-    char text[]; /* category and owner */
+    char text[]; /* category, then owner */
 } kpti_memory_told;
 
 typedef struct kpti_memory_pools {
     _Atomic uint32_t count;
-    _Atomic uint32_t other_used; /* KPTI_POOL_OTHER is */
-    _Atomic uint64_t merged;     /* events that are not in the pool that they were told for */
+    _Atomic uint32_t other_used; /* whether KPTI_POOL_OTHER is in use */
+    _Atomic uint64_t merged;     /* allocations not in the pool that their report describes */
     _Atomic(kpti_memory_told *) slots[KPTI_POOLS];
 } kpti_memory_pools;
 
-/* The number of REPORT's pool; of a FREE, which is known by its address, its device's. */
+/* Returns the number of REPORT's pool. A FREE is identified by its address, so its pool is that of
+ * its device. */
 uint32_t kpti_memory_pool_of(kpti_memory_pools *pools, const kpt_memory_report *report);
-/* None is there any more. Nobody is inside. */
+/* Removes all pools. No other thread may be using them. */
 void kpti_memory_pools_clear(kpti_memory_pools *pools);
 
 #endif

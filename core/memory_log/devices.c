@@ -6,7 +6,7 @@
 static const char *const domains[] = {"python raw", "python mem", "python object", "numpy"};
 enum { DOMAINS = sizeof domains / sizeof *domains };
 
-static const char *const types[] = {"cpu", "cuda"}; /* others have their number */
+static const char *const types[] = {"cpu", "cuda"}; /* other types are named by their number */
 enum { TYPES = sizeof types / sizeof *types };
 
 static void name(kpti_memory_device *device)
@@ -36,7 +36,7 @@ static kpti_memory_device *find(const kpti_memory_devices *d, const kpti_memory_
     return bsearch(&wanted, d->devices + DOMAINS, d->count - DOMAINS, sizeof wanted, by_number);
 }
 
-/* The devices that are told, each once. SEEN: the pools as they are now. */
+/* Adds each reported device once. SEEN is a snapshot of the pools. */
 static void list_told(kpti_memory_devices *d, kpti_memory_told *const *seen)
 {
     uint32_t kept = DOMAINS;
@@ -67,7 +67,7 @@ static void place(kpti_memory_devices *d, uint32_t pool, const kpti_memory_told 
     };
 }
 
-/* What no device is known of. */
+/* Adds the device of blocks whose device is unknown. */
 static void place_other(kpti_memory_devices *d)
 {
     d->places[KPTI_POOL_OTHER].device = d->places[KPTI_POOL_OTHER].space = (uint16_t)d->count;

@@ -1,5 +1,6 @@
-/* devices.h: the pools of a log as an export needs them: which devices there are, and what the pools
- * are. Python's domains and numpy are the first devices; the others come by type and index. */
+/* devices.h: the pools of a log in the form that an export needs: the list of devices, and the
+ * description of each pool. Python's domains and numpy are the first devices; the others follow by
+ * type and index. */
 #ifndef KPTI_CORE_MEMORY_LOG_DEVICES_H
 #define KPTI_CORE_MEMORY_LOG_DEVICES_H
 
@@ -12,12 +13,13 @@ typedef struct kpti_memory_devices {
     int has_told;
     struct {
         uint16_t device;
-        uint16_t space; /* of addresses: the processor's is 0 */
+        uint16_t space; /* address space: host memory is 0 */
     } places[KPTI_POOLS];
-    kpti_memory_origin pools[KPTI_POOLS]; /* the texts are the log's */
+    kpti_memory_origin pools[KPTI_POOLS]; /* the log owns the strings */
 } kpti_memory_devices;
 
-/* Those of POOLS; NULL: no memory. Other threads may add to them meanwhile. */
+/* Lists the devices of POOLS. Returns NULL if there is no memory. Other threads may add pools
+ * meanwhile. */
 kpti_memory_devices *kpti_memory_devices_make(kpti_memory_pools *pools);
 void kpti_memory_devices_free(kpti_memory_devices *devices);
 

@@ -6,7 +6,7 @@
 
 typedef int (*write_fn)(const kpti_memory_dump *dump, kpti_out_file *out);
 
-/* What the way from the log to the file needs. */
+/* The state of one export. */
 typedef struct exporting {
     const kpti_memory_source *source;
     const char *path;
@@ -14,7 +14,7 @@ typedef struct exporting {
     write_fn write;
     kpti_memory_devices *devices;
     kpti_memory_history history;
-    kpt_traceback *stacks; /* each once, by number */
+    kpt_traceback *stacks; /* each distinct stack once, by number */
     uint32_t *numbers;
     uint64_t stack_count;
 } exporting;
@@ -24,7 +24,7 @@ static kpt_status no_memory(kpti_error *error)
     return kpti_fail(error, KPT_E_MEMORY, "export: no memory");
 }
 
-/* The stacks of all entries, sorted, each once. */
+/* Lists the distinct stacks of all entries, sorted. */
 static int list_stacks(exporting *e)
 {
     const kpti_memory_history *h = &e->history;
@@ -58,7 +58,7 @@ static kpt_status cant_write(const exporting *e, int number)
     return kpti_fail(e->error, KPT_E_IO, "%s can't be written: %s", e->path, strerror(number));
 }
 
-/* A kpt_symbols_fn: with all in words, the file is written. */
+/* A kpt_symbols_fn: writes the file once the stacks are symbolized. */
 static kpt_status write_file(void *ctx, const kpt_symbols *symbols)
 {
     exporting *e = ctx;
@@ -82,7 +82,7 @@ static kpt_status write_file(void *ctx, const kpt_symbols *symbols)
     return number ? cant_write(e, number) : KPT_OK;
 }
 
-/* The entries of CHUNK, behind the COUNT that there are; how many there are then. */
+/* Appends the entries of CHUNK to the COUNT entries so far, and returns the new count. */
 static uint64_t read_chunk(const kpti_memory_devices *devices, kpti_memory_entry *entries,
                            uint64_t count, const kpti_memory_copy *copy, uint64_t chunk)
 {
@@ -95,7 +95,8 @@ static uint64_t read_chunk(const kpti_memory_devices *devices, kpti_memory_entry
             continue;
         }
         memset(entry, 0, sizeof *entry);
-        entry->time_ns = (int64_t)((whole & ~UINT64_C(0xFFFFFFFF)) | e->ticks); /* ticks, so far */
+        entry->time_ns =
+            (int64_t)((whole & ~UINT64_C(0xFFFFFFFF)) | e->ticks); /* ticks, converted later */
         entry->address = e->address;
         entry->size = kpti_memory_size(e);
         entry->os_tid = copy->chunks[chunk].os_tid;
@@ -119,7 +120,8 @@ static int read_history(exporting *e)
     kpti_clock clock;
     uint64_t count = 0;
     uint64_t dropped = 0;
-    e->devices = kpti_memory_devices_make(kpti_memory_log_pools(s->log)); /* all that it has */
+    /* Made after the copy, so that it contains every pool that the copied events refer to. */
+    e->devices = kpti_memory_devices_make(kpti_memory_log_pools(s->log));
     if (entries && e->devices) {
         for (uint64_t i = 0; i < copy->chunk_count; i++)
             count = read_chunk(e->devices, entries, count, copy, i);

@@ -1,4 +1,4 @@
-/* export.h: what a log of allocations holds, as a file. No GIL; the log may record meanwhile. */
+/* export.h: writes a log of allocations to a file. Needs no GIL; the log may record meanwhile. */
 #ifndef KPTI_CORE_MEMORY_LOG_EXPORT_H
 #define KPTI_CORE_MEMORY_LOG_EXPORT_H
 
@@ -9,10 +9,11 @@
 typedef struct kpti_memory_source {
     const kpti_env *env;
     kpti_memory_log *log;
-    kpti_clock_point points[2]; /* when it began, and when it ended or now */
+    kpti_clock_point points[2]; /* when the log began, and when it ended or now */
 } kpti_memory_source;
 
-/* The suffix of PATH chooses: .pickle or .json. A failed export leaves no file. */
+/* Writes PATH in the format that its suffix selects: .pickle, .tables.json, .json or .pftrace. A
+ * failed export leaves no file. */
 kpt_status kpti_memory_export(const kpti_memory_source *source, const char *path,
                               kpti_error *error);
 

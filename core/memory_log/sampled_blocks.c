@@ -11,13 +11,13 @@ _Atomic uint64_t kpti_sample_filter[WORDS];
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct slot {
-    uintptr_t address; /* 0: empty, 1: was taken out */
+    uintptr_t address; /* 0 = empty, 1 = removed */
     uint32_t pool;
 } * slots;
 static size_t room; /* a power of two */
-static size_t used; /* slots that are not empty */
+static size_t used; /* slots that are not empty, removed ones included */
 static size_t live;
-static size_t stale; /* bits of the filter that may be without one, since it was made */
+static size_t stale; /* samples removed since the filter was built; their bits may be stale */
 
 void kpti_samples_lock(void)
 {
@@ -29,7 +29,7 @@ void kpti_samples_unlock(void)
     pthread_mutex_unlock(&lock);
 }
 
-/* xorshift; the upper half is the better one. */
+/* xorshift; uses the upper bits, which are the better ones. */
 static double chance(kpti_memory_thread *thread)
 {
     uint64_t x = thread->random | 1;
@@ -40,15 +40,15 @@ static double chance(kpti_memory_thread *thread)
     return ((double)(x >> 11) + 0.5) / (double)(UINT64_C(1) << 53);
 }
 
-/* Bytes up to the next chosen one, and with it: on the average MEAN. */
+/* Returns the number of bytes up to and including the next chosen one; MEAN on average. */
 static uint64_t distance(kpti_memory_thread *thread, uint64_t mean)
 {
     const double bytes = ceil(-log(chance(thread)) * (double)mean);
     return bytes < 1 ? 1 : bytes > 1e18 ? (uint64_t)1e18 : (uint64_t)bytes;
 }
 
-/* A block that ends beyond the chosen byte is one sample, and counting begins anew behind it; the first block
- * of all is chosen by chance as all others are. */
+/* A block that contains the chosen byte is one sample, and counting starts again after the block.
+ * The very first block is chosen at random like all others. */
 int kpti_sample_takes_slow(kpti_memory_thread *thread, _Atomic uint64_t *until, uint64_t size,
                            uint64_t mean)
 {
@@ -78,7 +78,8 @@ static void set_bit(uintptr_t address)
                              memory_order_relaxed);
 }
 
-/* Makes the table anew, without what was taken out, with room for one more; 0: no memory. */
+/* Rebuilds the table without removed slots and with room for one more. Returns 0 if there is no
+ * memory. */
 static int renew_locked(void)
 {
     const size_t before = room;
@@ -116,7 +117,7 @@ int kpti_sample_add(uintptr_t address, uint32_t pool)
     return added;
 }
 
-/* The filter again, of those that live: their bits are never seen unset. */
+/* Rebuilds the filter from the live samples, whose bits are never seen unset. */
 static void renew_filter_locked(void)
 {
     static uint64_t fresh[WORDS];

@@ -1,8 +1,9 @@
-/* sampled_blocks.h: which allocations are sampled, and which of them live: their frees are recorded, and no
- * others.
+/* sampled_blocks.h: decides which allocations are sampled, and keeps the live samples. A free is
+ * recorded only if its block is a live sample.
  *
- * A byte in sample_bytes is chosen, by chance alone; the block that it lies in is sampled. So a block of
- * SIZE bytes is with a probability of 1 - exp(-SIZE / sample_bytes), and stands for one over that. */
+ * On average one byte in sample_bytes is chosen, at random; the block that contains it is sampled.
+ * So a block of SIZE bytes is sampled with probability 1 - exp(-SIZE / sample_bytes), and
+ * represents the inverse of that number of blocks. */
 #ifndef KPTI_CORE_MEMORY_LOG_SAMPLED_BLOCKS_H
 #define KPTI_CORE_MEMORY_LOG_SAMPLED_BLOCKS_H
 
@@ -12,7 +13,7 @@
 
 enum { KPTI_SAMPLE_FILTER_BITS = 16 };
 
-/* A bit for each live sample, by its address: most frees end here. */
+/* One bit for each live sample, by hash of its address. Most frees need only this test. */
 extern _Atomic uint64_t kpti_sample_filter[(1 << KPTI_SAMPLE_FILTER_BITS) / 64]
     __attribute__((visibility("hidden")));
 
@@ -30,12 +31,13 @@ static inline int kpti_sample_may_live(uintptr_t address)
            1;
 }
 
-/* Begins to count, or is at a chosen byte. */
+/* The slow path of kpti_sample_takes: the counter is not started yet, or has reached a chosen
+ * byte. */
 int kpti_sample_takes_slow(kpti_memory_thread *thread, _Atomic uint64_t *until, uint64_t size,
                            uint64_t mean);
 
-/* Passes a block of SIZE bytes by if none of them is chosen: 0 if one may be, or there are more than MOST. Both
- * are asked in one branch. */
+/* Counts a block of SIZE bytes and returns 1 if none of its bytes is chosen. Returns 0 without
+ * counting if one may be, or if SIZE is greater than MOST. One branch tests both. */
 static inline int kpti_sample_passes(_Atomic uint64_t *until, uint64_t size, uint64_t most)
 {
     const uint64_t left = atomic_load_explicit(until, memory_order_relaxed);
@@ -44,7 +46,8 @@ static inline int kpti_sample_passes(_Atomic uint64_t *until, uint64_t size, uin
     return 1;
 }
 
-/* Whether a block of SIZE bytes is sampled, a byte in MEAN. UNTIL is one of the thread's. */
+/* Whether a block of SIZE bytes is sampled, at one byte in MEAN. UNTIL is one of the thread's
+ * counters. */
 static inline int kpti_sample_takes(kpti_memory_thread *thread, _Atomic uint64_t *until,
                                     uint64_t size, uint64_t mean)
 {
@@ -52,13 +55,13 @@ static inline int kpti_sample_takes(kpti_memory_thread *thread, _Atomic uint64_t
            kpti_sample_takes_slow(thread, until, size, mean);
 }
 
-/* It lives from now on, in POOL; 0: no memory. */
+/* Adds a live sample in POOL. Returns 0 if there is no memory. */
 int kpti_sample_add(uintptr_t address, uint32_t pool);
-/* It ends: one more than its pool, or 0 if it was none. */
+/* Removes a live sample. Returns its pool plus one, or 0 if the block is not a sample. */
 uint32_t kpti_sample_remove(uintptr_t address);
 
-/* Whether a block of SIZE bytes, which begins, is recorded; it is asked once for each. One of less than LEAST
- * is counted with the small ones. */
+/* Whether a new block of SIZE bytes is recorded; called once for each block. A block smaller than
+ * LEAST is counted with the small blocks. */
 static inline int kpti_sample_begins(kpti_memory_inside in, uint64_t size, uint64_t least)
 {
     const uint64_t mean = kpti_memory_log_wish(in.log)->sample_bytes;
@@ -68,8 +71,9 @@ static inline int kpti_sample_begins(kpti_memory_inside in, uint64_t size, uint6
                              size, mean);
 }
 
-/* The same of the block at ADDRESS, which is resized in the raw domain: pymalloc may do that, with a block that
- * pymalloc_sampler.h has counted. That is told once, since later the address may be somebody else's. */
+/* As kpti_sample_begins, for the block at ADDRESS that is resized in the raw domain. pymalloc may
+ * do that with a block that pymalloc_sampler.h has already counted; it is then not counted again.
+ * The check succeeds only once, since the address may later belong to another block. */
 static inline int kpti_sample_begins_again(kpti_memory_inside in, uintptr_t address, uint64_t size)
 {
     _Atomic uintptr_t *resized = &kpti_memory_of_small.resized;
@@ -80,24 +84,25 @@ static inline int kpti_sample_begins_again(kpti_memory_inside in, uintptr_t addr
     return kpti_sample_begins(in, size, 0);
 }
 
-/* Whether it could be added, where only samples are. */
+/* Adds a live sample if the log samples. Returns 0 if there is no memory. */
 static inline int kpti_sample_lives(kpti_memory_inside in, uintptr_t address, uint32_t pool)
 {
     return !kpti_memory_log_wish(in.log)->sample_bytes || kpti_sample_add(address, pool);
 }
 
-/* One more than the pool of the block at ADDRESS if its end is recorded, else 0. It is asked while the block is
- * still there: afterwards another thread may have a sample at its address. */
+/* Returns the pool plus one of the block at ADDRESS if its free is recorded, otherwise 0. Must be
+ * called before the block is freed: afterwards another thread may have a sample at the same
+ * address. */
 static inline uint32_t kpti_sample_ends(kpti_memory_inside in, uintptr_t address, uint32_t pool)
 {
     if (!address) return 0;
     if (!kpti_memory_log_wish(in.log)->sample_bytes) return pool + 1;
     return kpti_sample_may_live(address) ? kpti_sample_remove(address) : 0;
 }
-/* None lives. */
+/* Removes all live samples. */
 void kpti_samples_clear(void);
 
-/* Around a fork; in the child none lives. */
+/* Held around a fork; the child clears the samples. */
 void kpti_samples_lock(void);
 void kpti_samples_unlock(void);
 void kpti_samples_clear_locked(void);
