@@ -11,7 +11,6 @@ wrongly called sure is 1 %."""
 from __future__ import annotations
 
 import math
-import re
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     Key = tuple[str, int]
     Run = dict[Key, tuple[int, int, int]]  # calls, own ns, total ns
 
-_LINE = re.compile(r"\(\d+\): ")
 _CHANCE = 0.01
 _CONFIDENCE = 0.95
 
@@ -29,8 +27,11 @@ _CONFIDENCE = 0.95
 def run_of(rows: Iterable[Sequence[Any]]) -> Run:
     """A run, of the rows that profile() gives."""
     lines: dict[str, list[tuple[int, tuple[int, int, int]]]] = {}
-    for display, _, _, line, _, calls, own, total, _, _ in rows:
-        name = _LINE.sub(": ", display.decode("utf-8", "replace"), count=1)
+    for display, _, file, line, _, calls, own, total, _, _ in rows:
+        place = b"%b(%d): " % (file, line)
+        if file and display.startswith(place):
+            display = b"%b: %b" % (file, display[len(place):])
+        name = display.decode("utf-8", "replace")
         lines.setdefault(name, []).append((line, (calls, own, total)))
     return {(name, i): values for name, found in lines.items()
             for i, (_, values) in enumerate(sorted(found, key=lambda item: item[0]))}

@@ -63,7 +63,7 @@ class File:
                 if kind == _INFO:
                     text = file.read(size)
                 self.ended = kind == _END
-        lines = text.decode("utf-8", "replace").splitlines()
+        lines = text.decode("utf-8", "replace").split("\n")  # splitlines() splits at what a value may have
         self.info = dict(line.split("=", 1) for line in lines if "=" in line)
 
     def notes(self) -> Iterator[Note]:

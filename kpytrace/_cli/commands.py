@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from .amounts import shown
 from .arguments import Usage
 
 _COMMANDS = ("run", "report", "view", "convert", "info", "top", "merge", "diff", "table", "memory", "et")
@@ -60,6 +61,12 @@ def _take_any_text() -> None:
         sys.stdout.reconfigure(errors="backslashreplace")
 
 
+def _tell(error: object) -> None:
+    """A message may have names of a file's content."""
+    text = "\n".join(map(shown, str(error).split("\n")))
+    print(f"kpytrace: {text}", file=sys.stderr)
+
+
 def main(words: list[str]) -> int:
     """The exit status."""
     if words[:1] != ["run"]:  # whose output is the program's own
@@ -67,17 +74,17 @@ def main(words: list[str]) -> int:
     try:
         return _main(words)
     except Usage as error:
-        print(f"kpytrace: {error}", file=sys.stderr)
+        _tell(error)
         return 2
     except BrokenPipeError:  # `kpytrace top x.kpt | head`
         sys.stderr.close()
         return 1
     except OSError as error:
         name = f"{error.filename}: " if error.filename else ""
-        print(f"kpytrace: {name}{error.strerror or error}", file=sys.stderr)
+        _tell(f"{name}{error.strerror or error}")
         return 1
     except (ImportError, ValueError, RuntimeError, MemoryError) as error:
-        print(f"kpytrace: {error}", file=sys.stderr)
+        _tell(error)
         return 1
     except KeyboardInterrupt:
         print("kpytrace: interrupted", file=sys.stderr)

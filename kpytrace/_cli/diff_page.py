@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import html
 
+from .amounts import shown
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,6 +16,7 @@ _HEAD = """\
 <!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>kpytrace diff</title>
 <meta name="viewport" content="width=device-width">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
 <style>
 :root { color-scheme: light dark; }
 body { font: 14px/1.4 system-ui, sans-serif; margin: 1.5em; }
@@ -75,12 +78,12 @@ def _row(change: Change) -> str:
     if change.is_sure is False:
         kind += " unsure"
     cells = "".join(_cell(change, key) for _, key in _COLUMNS)
-    return f'<tr class="{kind}">{cells}<td>{html.escape(change.name)}\n'
+    return f'<tr class="{kind}">{cells}<td>{html.escape(shown(change.name))}\n'
 
 
 def page(changes: Sequence[Change], before: Sequence[str], after: Sequence[str]) -> str:
     heads = "".join(f"<th>{html.escape(text)}" for text, _ in _COLUMNS)
-    names = (", ".join(map(html.escape, side)) for side in (before, after))
+    names = (", ".join(html.escape(shown(path)) for path in side) for side in (before, after))
     before_ns, after_ns = (sum(getattr(change, key) for change in changes) for key in ("own_before", "own_after"))
     return "".join((
         _HEAD, "<h1>kpytrace diff</h1>\n<p>Before: {}<br>After: {}</p>\n".format(*names),

@@ -7,6 +7,7 @@ import os
 import sys
 
 from .._et.trace import Trace, naming, read_json
+from .amounts import shown
 from .arguments import Argument, Usage, parse_command, row_count
 
 TYPE_CHECKING = False
@@ -50,13 +51,13 @@ def info(words: list[str]) -> int:
     if dropped:
         lines.append(("dropped", f"{dropped:,}"))
     for name, value in lines:
-        print(f"{name + ':':<10}{value}")
+        print(f"{name + ':':<10}{shown(value)}")
     took: dict[str, int] = collections.Counter()
     for node in operators:
         took[node.name] += node.own.get("dur_ns", 0)
     print(f"{'calls':>10}  {'ms in all':>12}  operator")
     for name, calls in names.most_common(count):
-        print(f"{calls:>10,}  {took[name] / 1e6:>12,.3f}  {name}")
+        print(f"{calls:>10,}  {took[name] / 1e6:>12,.3f}  {shown(name)}")
     return 0
 
 
@@ -71,8 +72,8 @@ def check(words: list[str]) -> int:
     trace = Trace.read(path, must_be_sound=False)
     found = list(problems(trace))
     for line in found[:count]:
-        print(line)
-    print(f"{path}: {len(trace.nodes):,} nodes, "
+        print(shown(line))
+    print(f"{shown(path)}: {len(trace.nodes):,} nodes, "
           f"{f'{len(found):,} problems' if found else 'nothing is wrong'}", file=sys.stderr)
     return 1 if found else 0
 
@@ -107,11 +108,11 @@ def diff(words: list[str]) -> int:
     if found.changes:
         print(f"{'before':>10}  {'after':>10}  operator and inputs")
     for change in found.changes[:count]:
-        print(f"{change.before:>10,}  {change.after:>10,}  {change.name} {change.inputs}")
+        print(f"{change.before:>10,}  {change.after:>10,}  {shown(f'{change.name} {change.inputs}')}")
     if "times" in options:
         print(f"{'µs before':>10}  {'µs after':>10}  {'ratio':>6}  operator")
         for name, a, b in found.durations[:count]:
-            print(f"{a / 1000:>10,.1f}  {b / 1000:>10,.1f}  {b / a if a else 0:>6.2f}  {name}")
+            print(f"{a / 1000:>10,.1f}  {b / 1000:>10,.1f}  {b / a if a else 0:>6.2f}  {shown(name)}")
     return 1 if found else 0
 
 

@@ -26,7 +26,7 @@ _STATES = {"cut off": "its program was killed, or still runs; what it holds up t
 def tell_state(path: str, state: str) -> None:
     """Says of a file that is not whole what is the matter."""
     if state != "whole":
-        print(f"kpytrace: {path} is {state}: {_STATES[state]}", file=sys.stderr)
+        print(f"kpytrace: {shown(path)} is {state}: {_STATES[state]}", file=sys.stderr)
 
 
 class KptFile:
@@ -44,7 +44,7 @@ class KptFile:
         self.standalone: Any = _trace._standalone
         self.path, self.quiet = path, "quiet" in options
         self.handle, self.state, info = self.standalone.open(plugin, path, "recover" in options)
-        lines = info.decode("utf-8", "replace").splitlines()
+        lines = info.decode("utf-8", "replace").split("\n")  # splitlines() splits at what a value may have
         self.info = dict(line.split("=", 1) for line in lines if "=" in line)
         self.stats: dict[str, int] = self.standalone.stats(self.handle)
         if not self.quiet:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .amounts import amount
+from .amounts import amount, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,11 +48,11 @@ def _print_devices(report: dict[str, Any]) -> None:
     for device in report["devices"]:
         span, busy = device["span_ns"], device["busy_ns"]
         share = (span - busy) / span if span else 0.0
-        print(f"{_device(device)}: {device['kernels']:,} kernels, busy {amount(busy)} of {amount(span)}, "
+        print(f"{shown(_device(device))}: {device['kernels']:,} kernels, busy {amount(busy)} of {amount(span)}, "
               f"idle {amount(span - busy)} ({share:.1%})")
         for at, ns, name, line in device["gaps"][:_GAPS]:
-            print(f"  idle for {amount(ns):>11} at {amount(at):>11}, before {_words(name)[:60]}, launched "
-                  f"by {_line(line)}")
+            print(f"  idle for {amount(ns):>11} at {amount(at):>11}, before {shown(_words(name)[:60])}, "
+                  f"launched by {shown(_line(line))}")
     if report["dropped"] or report["lost_kernels"]:
         print(f"{report['dropped']:,} events were dropped, {report['lost_kernels']:,} kernels were taken by "
               f"another tool")
@@ -63,7 +63,7 @@ def _print_rows(rows: list[tuple[Any, int, int, int]], count: int, busy: int, wh
     print(f"\n{'count':>11}  {'total':>11}  {'mean':>11}  {'longest':>11}  {'busy':>6}  {what}")
     for name, times, total, longest in rows[:count]:
         print(f"{times:>11,}  {amount(total):>11}  {amount(total / times):>11}  {amount(longest):>11}  "
-              f"{total / busy if busy else 0:>6.1%}  {show(name)}")
+              f"{total / busy if busy else 0:>6.1%}  {shown(show(name))}")
     if len(rows) > count:
         more = rows[count:]
         print(f"{sum(row[1] for row in more):>11,}  {amount(sum(row[2] for row in more)):>11}  "

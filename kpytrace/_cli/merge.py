@@ -6,6 +6,7 @@ import sys
 import time
 
 from . import progress
+from .amounts import shown
 from .arguments import Argument, Usage, parse_files
 from .files import tell_state
 
@@ -37,7 +38,7 @@ def _print_clocks(rows: Sequence[Aligned]) -> None:
     print(f"{'offset':>16}  {'drift':>12}  {'marks':>6}  {'scatter':>12}  file")
     for row in rows:
         print(f"{row.clock.offset / 1000:>13,.1f} µs  {row.clock.drift * 1e6:>8,.3f} ppm  {row.marks:>6,}  "
-              f"{row.scatter / 1000:>9,.1f} µs  {row.file.path}")
+              f"{row.scatter / 1000:>9,.1f} µs  {shown(row.file.path)}")
 
 
 def main(words: list[str]) -> int:

@@ -29,7 +29,8 @@ class BrowserError(Exception):
 
 
 class Browser:
-    """One page of a browser of its own. `problems` are what its console and its exceptions said."""
+    """One page of a browser of its own. `problems` are what its console and its exceptions said, `requests` the addresses
+    that it asked for."""
 
     def __init__(self, width=1280, height=800):
         self._folder = tempfile.mkdtemp(prefix="kpt-browser-")
@@ -52,11 +53,11 @@ class Browser:
         os.close(to_browser)
         os.close(from_browser)
         self._number, self._rest = 0, b""
-        self.problems = []
+        self.problems, self.requests = [], []
         self._session = None
         target = self.send("Target.createTarget", url="about:blank")["targetId"]
         self._session = self.send("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-        for domain in ("Page", "Runtime", "Log"):
+        for domain in ("Page", "Runtime", "Log", "Network"):
             self.send(f"{domain}.enable")
         self.resize(width, height)
 
@@ -98,6 +99,8 @@ class Browser:
             self.problems.append(" ".join(str(a.get("value", a)) for a in params["args"]))
         elif what == "Log.entryAdded" and params["entry"]["level"] in ("error", "warning"):
             self.problems.append(params["entry"]["text"])
+        elif what == "Network.requestWillBeSent":
+            self.requests.append(params["request"]["url"])
 
     def send(self, method, **params):
         self._number += 1
@@ -124,7 +127,6 @@ class Browser:
         self.send("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
 
     def network(self, is_there):
-        self.send("Network.enable")
         self.send("Network.emulateNetworkConditions", offline=not is_there, latency=0, downloadThroughput=-1,
                   uploadThroughput=-1)
 

@@ -1,6 +1,9 @@
 """Commands that are interrupted, and names that a terminal does not take as they are."""
 
 import asyncio
+import contextlib
+import io
+import json
 import threading
 import unittest
 
@@ -8,6 +11,8 @@ from support import Case, run_python
 
 import kpytrace
 from kpytrace import _standalone, _trace
+from kpytrace._cli import gpu
+from kpytrace._kpt import File
 
 
 def leaf():
@@ -56,6 +61,10 @@ class Names(Commands):
             thread.join()
             asyncio.run(main())
 
+    def assert_harmless(self, text):
+        """It commands no terminal, and each line is ours."""
+        self.assertEqual([c for c in text if not c.isprintable() and c != "\n"], [])
+
     def said(self, *words, encoding="utf-8"):
         reply = run_python("-m", "kpytrace", *words, env={"PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"},
                            encoding=encoding)
@@ -66,6 +75,52 @@ class Names(Commands):
         for words in (("info",), ("top", "--threads", "-n", "0"), ("top", "--tasks", "-n", "0")):
             with self.subTest(words):
                 self.assertIn("a\\nb\\x1b[31m\\u202e\u00e9", self.said(*words, str(self.kpt)))
+
+    def test_kernels_devices_and_their_lines(self):
+        strange = self.STRANGE.encode()
+        line = (strange, 3, strange)
+        report = {"devices": [{"index": 0, "name": strange, "kernels": 1, "span_ns": 9, "busy_ns": 3,
+                               "gaps": [(1, 2, strange, line)]}],
+                  "kernels": [(strange, 1, 3, 3)], "lines": [(line, 1, 3, 3)], "dropped": 0, "lost_kernels": 0}
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            gpu.print_report(report, 10)
+        self.assert_harmless(out.getvalue())
+        self.assertEqual(out.getvalue().count("a\\nb\\x1b[31m\\u202e"), 7)
+
+    def test_operators(self):
+        trace = self.folder / "et.json"
+        node = {"id": 1, "name": self.STRANGE, "ctrl_deps": 1, "inputs": {}, "outputs": {}, "attrs": []}
+        trace.write_text(json.dumps({"schema": self.STRANGE, "pid": 1, "time": self.STRANGE, "nodes": [node]}))
+        other = self.folder / "other.json"
+        other.write_text(json.dumps({"schema": "1.1.1-chakra.0.0.4", "nodes": []}))
+        for words in (("info", trace), ("check", trace), ("diff", "--times", trace, other), ("convert", trace, other)):
+            with self.subTest(words):
+                reply = run_python("-m", "kpytrace", "et", *map(str, words))
+                self.assertNotIn("Traceback", reply.stderr)
+                self.assert_harmless(reply.stdout)
+                self.assert_harmless(reply.stderr)
+
+    def test_names_of_files(self):
+        path = self.folder / f"{self.STRANGE}.kpt"
+        path.write_bytes(self.kpt.read_bytes()[:-100])
+        (self.folder / f"{self.STRANGE}.txt").write_text("no trace")
+        for words in (("info", path), ("top", path), ("merge", path, path, "-o", self.folder / "out.json"),
+                      ("merge", "--align", "marks", path, "-o", self.folder / "out.json"), ("diff", path, path),
+                      ("info", self.folder / f"{self.STRANGE}.txt"), ("info", self.folder / f"none{self.STRANGE}"),
+                      (self.STRANGE,), ("top", "--sort", self.STRANGE, path)):
+            with self.subTest(words):
+                reply = run_python("-m", "kpytrace", *map(str, words))
+                self.assert_harmless(reply.stdout)
+                self.assert_harmless(reply.stderr)
+
+    def test_a_command_line_adds_no_line_to_the_info(self):
+        """str.splitlines() splits at these."""
+        other = self.folder / "other.kpt"
+        for end in "\v\f\x1c\x85\u2028":
+            run_python("-m", "kpytrace", "run", "-q", "-o", str(other), "-c", "pass", f"x{end}name=evil{end}rank=7")
+            self.assertNotRegex(self.said("info", str(other)), "(?m)^(name|rank):")
+            self.assertNotIn("rank", File(str(other)).info)
 
     def test_an_output_that_lacks_the_letters(self):
         for words in (("info",), ("top", "--threads", "-n", "0"), ("top", "--tasks", "-n", "0"),

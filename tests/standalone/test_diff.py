@@ -81,7 +81,13 @@ class Diff(Case):
         self.diff("--html", str(page), *sides)
         text = page.read_text(encoding="utf-8")
         self.assertIn("prog.py: wait", text)
-        self.assertNotIn("http", text)  # it needs nothing from elsewhere
+        self.assertNotRegex(text, "https?:")  # it needs nothing from elsewhere
+
+    def test_a_file_whose_name_looks_like_a_place(self):
+        """Its functions are the same ones after lines have moved."""
+        rows = [[(b"a(3): b.py(%d): f" % line, b"f", b"a(3): b.py", line, b"", 1, 5, 5, 0, 5)] for line in (7, 9)]
+        change, = _compare.compare([_compare.run_of(rows[0])], [_compare.run_of(rows[1])])
+        self.assertEqual((change.name, change.calls_before, change.calls_after), ("a(3): b.py: f", 1, 1))
 
     def test_mistakes(self):
         for words, text in (([], "--help says more"), (["a.kpt"], "--help says more"),

@@ -1,6 +1,7 @@
 // Plays a CUDA device to whoever listens to torch's CUDA allocator, on machines that have none: the real
 // allocator is replaced by one that knows who listens, and is told what to say.
 #include <c10/cuda/CUDACachingAllocator.h>
+#include <torch/headeronly/version.h>
 
 #include <mutex>
 #include <vector>
@@ -61,7 +62,9 @@ class Player final : public allocator::CUDAAllocator
     void recordHistory(bool, allocator::CreateContextFn, size_t, allocator::RecordContext, bool,
                        const std::vector<std::string> &) override { none(); }
     void attachOutOfMemoryObserver(allocator::OutOfMemoryObserver) override { none(); }
+#if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 12 /* 2.11 does not have it */
     void attachOomRejectionObserver(allocator::OomRejectionObserver) override { none(); }
+#endif
     void enablePeerAccess(DeviceIndex, DeviceIndex) override { none(); }
     cudaError_t memcpyAsync(void *, int, const void *, int, size_t, cudaStream_t, bool) override { none(); }
     std::shared_ptr<allocator::AllocatorState> getCheckpointState(DeviceIndex, MempoolId_t) override { none(); }

@@ -50,7 +50,7 @@ def accumulated(to):
     prof = cycles(lambda prof: counts.append(len(prof.events())), acc_events=True)
     prof.events().export_chrome_trace(to("accumulated.json"))
     return {"counts": counts,
-            "events": [[traced.plain(event.name), getattr(event, "is_python_function", None)]
+            "events": [[traced.plain(event.name), getattr(event, "is_python_function", False)]
                        for event in prof.events() if event.count],
             "parts": [traced.plain(event.name) for event in prof.events() if not event.count],
             "averages": sorted([traced.plain(row.key), row.count] for row in prof.key_averages()

@@ -38,7 +38,10 @@ def overwritten_names():
         call_short_lived()
         return [f"used_{n:03}" for n in range(5000)], [f"<used {n:03}>" for n in range(5000)]
     try:
-        return count_short_lived({event.name for event in traced.run(work).events()})
+        prof = traced.run(work)
+        if traced.EVENTS_HAVE_CALLS:
+            return count_short_lived({event.name for event in prof.events()})
+        return count_short_lived({row["name"] for row in traced.calls(prof)})
     except UnicodeDecodeError:
         return 0
 

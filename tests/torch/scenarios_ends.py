@@ -162,7 +162,11 @@ def last_return():
     time.sleep(0.1)
     result = torch.autograd._disable_profiler()
     prof.enabled = False
-    [found] = [event.duration_ns() for event in result.events() if event.name().endswith(": inner")]
+    if traced.EVENTS_HAVE_CALLS:
+        [found] = [event.duration_ns() for event in result.events() if event.name().endswith(": inner")]
+    else:
+        [found] = [event.duration_time_ns for event in traced.events_of(result.experimental_event_tree())
+                   if event.name.endswith(": inner")]
     return found / 1000
 
 

@@ -19,6 +19,11 @@ def torch_version():
     return tuple(int(part) for part in importlib.metadata.version("torch").split(".")[:2])
 
 
+def events_have_calls():
+    """Whether prof.events() has Python calls: in torch 2.11 it has operators alone, under torch's own tracer as well."""
+    return torch_version() >= (2, 12)
+
+
 def environment(**changes):
     """The process's environment with CHANGES; None takes a variable away."""
     changed = {**os.environ, "PYTHONPATH": os.environ["PYTHONPATH"] + os.pathsep + HERE}

@@ -56,9 +56,13 @@ class Cycles(unittest.TestCase):
     def test_T36_accumulated_calls(self):
         theirs, own = self.events("stock", True), self.events("all", True)
         self.assertEqual(own, theirs)
+        if not support.events_have_calls():
+            self.assertEqual(theirs, collections.Counter())
+            return
         self.assertEqual({name: number for name, number in theirs.items() if ": step_" in name},
                          {f"cycles.py: step_{n}": 1 for cycle in ACTIVE for n in cycle})
 
+    @unittest.skipUnless(support.events_have_calls(), "prof.events() of this torch has operators alone, also with its own tracer")
     def test_T36_accumulated_calls_around_operators(self):
         """In full none is there that stock has not, and each that encloses an operator."""
         theirs, own = self.events("stock", True), self.events("full", True)
@@ -81,7 +85,11 @@ class Cycles(unittest.TestCase):
         for name, outers in {"accumulated.json": 6, "without_operators.json": 2}.items():
             found = {kind: count(event["name"] for event in read(self.path(kind, name)))
                      for kind in KINDS}
-            self.assertEqual(found["stock"]["programs.py: outer"], outers)
+            self.assertEqual(found["stock"]["programs.py: outer"], outers if support.events_have_calls() else 0)
+            if not support.events_have_calls():  # ours has them all the same
+                self.assertEqual([found[kind]["programs.py: outer"] for kind in KINDS[1:]], [outers] * 3)
+                self.assertEqual([found[kind] for kind in KINDS[2:]], [found["all"]] * 2)
+                continue
             for kind in KINDS[1:]:
                 with self.subTest(file=name, mode=kind):
                     # In all modes the same calls are cut, and go on as further events.

@@ -210,6 +210,7 @@ class Files(Failures):
         for names in found.values():
             self.assertIn("Record Window End", names)
             self.assertFalse([name for name in names if "leaf" in name])
+        told = [text for text in told if "Profiler clears events" not in text]  # torch's own, before 2.13
         self.assertEqual([("File too large" in text, "kpytrace" in text) for text in told],
                          [(True, True)] * 2)
 

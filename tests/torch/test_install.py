@@ -80,7 +80,10 @@ class Install(unittest.TestCase):
             kept = traced.run(inside)
             during, mode = kept.result, kpytrace.torch.installed()
             answer = kpytrace.torch.uninstall()
-            held = sum(e.name().endswith(": inside") for e in kept.profiler.kineto_results.events())
+            result = kept.profiler.kineto_results
+            names = ([e.name() for e in result.events()] if traced.EVENTS_HAVE_CALLS else
+                     [e.name for e in traced.events_of(result.experimental_event_tree())])
+            held = sum(name.endswith(": inside") for name in names)
             prof = traced.run(inside)
             found = [row["name"] for row in traced.calls(prof)]
             print(json.dumps([before, during, mode, answer, prof.result,
@@ -204,15 +207,17 @@ class Install(unittest.TestCase):
         self.assertIn("torch can't be imported (none here): install it", reply.stderr)
 
     def test_two_processes_compile_at_once(self):
-        """One compiles, and both have it. The compiler takes its time, and counts its calls."""
-        finished = support.python("-m", "kpytrace.torch", "build").stdout.strip()
+        """One compiles, and both have it. The compiler takes its time, and counts its calls. Where there is a GPU there are
+        two libraries, the second for CUDA."""
+        finished = support.python("-m", "kpytrace.torch", "build").stdout.splitlines()
         count = os.path.join(self.folder, "count")
         compiler = self.write("slow-c++", f"""#!/bin/sh
 case "$*" in *--version*) echo slow; exit;; esac
 echo x >> {count}
 sleep 2
+case "$*" in *-lc10_cuda*) made={finished[-1]};; *) made={finished[0]};; esac
 while [ "$1" != -o ]; do shift; done
-cp {finished} "$2"
+cp $made "$2"
 """)
         environment = support.environment(KPYTRACE_TORCH_CACHE=self.folder, CXX=compiler)
         command = [sys.executable, "-W", "ignore", "-m", "kpytrace.torch", "build"]
@@ -222,9 +227,9 @@ cp {finished} "$2"
         self.assertEqual([process.returncode for process in both], [0, 0], replies)
         self.assertEqual(len({out for out, _ in replies}), 1)
         with open(count) as file:
-            self.assertEqual(file.read(), "x\n")
+            self.assertEqual(file.read(), "x\n" * len(finished))
         waited = [err for _, err in replies if "another process is compiling" in err]
-        self.assertLessEqual(len(waited), 1)
+        self.assertLessEqual(len(waited), len(finished))
 
     def stub_compiler(self, source):
         """A compiler that makes a Python module of SOURCE, whatever it is given."""
@@ -237,7 +242,7 @@ exec {_environment.find_compiler()} -shared -fPIC -I{_environment.python_headers
 
     def test_issue_23_self_test_passes_once(self):
         """On a torch that is none of those tested, the first use of a shim is a test of it."""
-        shim = support.python("-m", "kpytrace.torch", "build").stdout.strip()
+        shim = support.python("-m", "kpytrace.torch", "build").stdout.splitlines()[0]
         folder = os.path.join(self.folder, os.path.basename(os.path.dirname(shim)))
         os.mkdir(folder)
         shutil.copy(shim, folder)

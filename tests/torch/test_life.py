@@ -202,14 +202,18 @@ class Life(unittest.TestCase):
         self.assertEqual(found, 1)
 
     def test_T41_nested_profilers(self):
-        """Ours gets as far as torch does by itself, if not farther."""
+        """Ours gets as far as torch does by itself, if not farther. In torch 2.11 the end of the outer one raises."""
         theirs = support.python("-c", NESTED)
-        self.assertEqual(theirs.stdout.splitlines()[:3], ["inner 1", "outer has ended None", "later 1"])
+        is_old = support.torch_version() < (2, 13)
+        self.assertEqual(theirs.stdout.splitlines()[:3], ["inner 1", "outer has ended None", "later 1"][:1 if is_old else 3])
+        self.assertEqual("Can't disable Kineto profiler when it's not running" in theirs.stderr, is_old, theirs.stderr)
         for mode in ("all", "fast"):
             own = support.python("-c", "import light\n" + support.INSTALL.format(mode=mode) + NESTED)
             self.assertEqual(own.stdout.splitlines()[:3], theirs.stdout.splitlines()[:3])
+            self.assertEqual("Can't disable Kineto profiler when it's not running" in own.stderr, is_old, own.stderr)
             self.assertIn(own.returncode, (0, theirs.returncode))
 
+    @unittest.skipIf(support.torch_version() < (2, 13), "torch 2.11 by itself raises in the second start, aborts, or hangs")
     def test_T41_parallel_profilers(self):
         """torch itself crashes, also without Python stacks: it has one session at a time, and the second
         cancels the first. With ours it is not worse: both begin, and nobody waits for ever."""

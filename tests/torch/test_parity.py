@@ -139,9 +139,11 @@ class StartAndStop(Case):
         self.assertEqual(own["inner"], ["early", "late"])
         self.assertEqual(theirs["sleeper"], [0])
         self.assertEqual(own["sleeper"], ["sleeper"], "an idle thread keeps its own tid")
-        self.assertEqual(theirs["numbers"], [["?", 0], ["early", 1], ["main", 2]])
+        main = dict(own["numbers"])["main"]  # where there is a GPU one more thread has a number, before the main one
+        self.assertIn(main, (2, 3))
+        self.assertEqual(theirs["numbers"], [["?", 0], ["early", 1], ["main", main]])
         self.assertEqual(own["numbers"],
-                         [["early", 1], ["late", 3], ["main", 2], ["sleeper", 0]])
+                         [["early", 1], ["late", main + 1], ["main", main], ["sleeper", 0]])
 
     def test_T28_exceptions(self):
         """Through C and Python: each call has its parent, ends before it, and before its next sibling."""
@@ -203,6 +205,7 @@ class Configuration(Case):
         self.assertSameInFull("collections")
         self.assertEqual(ours["collections"]["callbacks"], [1, 0])
 
+    @unittest.skipIf(support.torch_version() < (2, 13), "torch before 2.13 has no option trace_only: a TypeError")
     def test_T35_trace_only(self):
         self.assertSame("trace_only")
         self.assertSameInFull("trace_only")
@@ -227,7 +230,8 @@ class Bugs(Case):
         not used again."""
         self.assertEqual(ours["freed_names"], 200)
         self.assertEqual(ours["overwritten_names"], 200)
-        if support.torch_version() < (2, 15):
+        # In torch 2.11 the file alone has names, and they may be right by luck.
+        if (2, 13) <= support.torch_version() < (2, 15):
             self.assertLess(stock["overwritten_names"], 200)
 
     def test_quotes_in_names(self):

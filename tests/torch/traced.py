@@ -11,6 +11,7 @@ from torch.profiler import ProfilerActivity, profile
 
 ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 CPU = [ProfilerActivity.CPU]
+EVENTS_HAVE_CALLS = hasattr(torch._C._autograd._KinetoEvent, "is_python_function")  # torch 2.11's have operators alone
 
 
 def plain(name):
@@ -110,11 +111,25 @@ def tree(prof):
     return [node(event) for event in prof.profiler.kineto_results.experimental_event_tree()]
 
 
+def events_of(nodes):
+    """All events of experimental_event_tree()."""
+    for event in nodes:
+        yield event
+        yield from events_of(event.children)
+
+
 def further_parts(prof):
     """(name, start) of the parts of calls that are not their first."""
     seen, found = set(), set()
+    if not EVENTS_HAVE_CALLS:  # the file has the numbers, and microseconds
+        trace = exported(prof)
+        cut = parts.by_id(event for event in trace["traceEvents"] if event.get("cat") == "python_function").values()
+        for event in (event for calls_parts in cut for event in calls_parts[1:]):
+            start = trace["baseTimeNanoseconds"] + round(event["ts"] * 1000)
+            found |= {(plain(event["name"]), start + off) for off in (-1, 0, 1)}
+        return found
     for event in sorted(prof.profiler.kineto_results.events(), key=lambda event: event.start_ns()):
-        number = event.python_id() if hasattr(event, "python_id") else 0  # torch 2.11 does not say
+        number = event.python_id()
         if number > 0:
             if number in seen:
                 found.add((plain(event.name()), event.start_ns()))

@@ -16,6 +16,7 @@ namespace kpytrace
 
 using torch::autograd::profiler::KinetoEvent;
 using torch::autograd::profiler::ProfilerResult;
+using torch::profiler::impl::EventType;
 using torch::profiler::impl::ProfilerConfig;
 using torch::profiler::impl::ProfilerState;
 using torch::profiler::impl::RecordQueue;
@@ -34,9 +35,10 @@ template <ProfilerConfig RecordQueue::*member> struct Reach {
 const ProfilerConfig &config_of(RecordQueue &queue);
 template struct Reach<&RecordQueue::config_>;
 
+// Events of 2.11 have isPythonFunction() already, but none is one.
 template <class Event> constexpr bool tells_python = requires(const Event &event)
 {
-    event.isPythonFunction();
+    event.pythonId();
 };
 
 } // namespace
@@ -73,13 +75,13 @@ void hand_over(Recorder &recorder, PyObject *object)
     auto &events = const_cast<std::vector<KinetoEvent> &>(result.events());
     Results calls = results_of(recorder, *owed);
     number_tensors(add_to_tree(roots, calls));
-    if (lists_calls()) {
-        for (const auto &call : calls)
-            events.emplace_back(call, false);
+    const size_t before = events.size();
+    for (const auto &call : calls) // 2.11 has no calls there, but garbage collections
+        if (lists_calls() || call->tag() == EventType::PythonGC) events.emplace_back(call, false);
+    if (events.size() > before)
         std::stable_sort(
             events.begin(), events.end(),
             [](const KinetoEvent &a, const KinetoEvent &b) { return a.startNs() < b.startNs(); });
-    }
     recorder.objects().drop_parameters();
 }
 

@@ -85,7 +85,7 @@ class TraceSection {
     for (const [number, text, file, line] of json.names) this.names[number] = model.name(text, file, line, file ? 'python' : 'c');
     for (const [number, name, args, value, flow] of json.notes) this.notes[number] = model.addNote(name, args, value, flow);
     this.unknown = model.name('unknown', '', 0, 'c');
-    const process = `${json.process} ${json.pid}`, {owner} = this;
+    const process = visible(`${json.process} ${json.pid}`), {owner} = this;
     const lanes = new Map();
     this.resumes = new Resumes();
     for (const {id, name, tid, group, spans, start} of json.tracks) {
@@ -183,9 +183,9 @@ class TracksSection {
     const {model, json} = this;
     const note = (name, args) => model.addNote(name, args ? JSON.stringify(args).slice(1, -1) : '', null, '0');
     const own = model.sections[this.owner];
-    const process = json.process ?? (own ? `${own.process} ${own.pid}` : '');
+    const process = visible(json.process ?? (own ? `${own.process} ${own.pid}` : ''));
     for (const {group, name, tid = 0, spans = [], marks = [], values} of json.tracks) {
-      const where = {process, owner: this.owner, name: group};
+      const where = {process, owner: this.owner, name: visible(group)};
       if (values) {
         model.addCounter(where, name, values.map(([at, value]) => [at + offset, value]));
         continue;

@@ -34,7 +34,8 @@ function argumentRows(args) {
   if (!args) return [];
   try {
     const values = Object.entries(JSON.parse(`{${args}}`));
-    return values.map(([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value)]);
+    const show = (value) => (typeof value === 'string' ? value : JSON.stringify(value)).split('\n').map(visible).join('\n');
+    return values.map(([name, value]) => [visible(name), show(value)]);
   } catch {
     return [['arguments', args]]; // they were cut
   }

@@ -20,7 +20,7 @@ class Page {
     if (this.hasTrace) this.beginTrace();
     if (model.memories.length) this.beginMemory(model.memories[0]);
     this.beginControls();
-    byId('title').textContent = document.title = (model.sections[0]?.name || 'memory').split('/').pop();
+    byId('title').textContent = document.title = visible((model.sections[0]?.name || 'memory').split('/').pop());
     byId('message').hidden = true;
     this.show(available[0]);
   }
@@ -116,7 +116,7 @@ class Page {
     this.memory = new Flame(byId('memory-rows'), showBytes, (node) => this.tellFrame(this.memory, node));
     for (const [value, text] of MEMORY_TIMES) byId('memory-at').append(new Option(text, value));
     byId('memory-device').append(new Option('All devices', -1));
-    tables.devices.forEach((name, i) => byId('memory-device').append(new Option(name, i)));
+    tables.devices.forEach((name, i) => byId('memory-device').append(new Option(visible(name), i)));
     byId('memory-at').onchange = byId('memory-device').onchange = () => this.drawMemory();
     byId('memory-reset').onclick = () => this.memory.zoom(0);
     this.memoryNames = memoryNames(tables);

@@ -18,7 +18,7 @@ function memoryTree(tables, time, device) {
 
 /* What a tree's names are: symbols, and one for blocks that no Python code allocated. */
 function memoryNames(tables) {
-  const names = tables.symbols.map(([name, file, line]) => (
+  const names = tables.symbols.map(([name, file, line]) => [visible(name), visible(file), line]).map(([name, file, line]) => (
     {text: `${name}  ${file}:${line}`, label: `${name}:${line}`, file, line, kind: file ? 'python' : 'c'}));
   names.push({text: '(no Python)', label: '(no Python)', file: '', line: 0, kind: 'c'});
   return names;

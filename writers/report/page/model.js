@@ -6,10 +6,19 @@ const FLAGS = [[1, 'began before the trace'], [2, 'ended by the trace’s end'],
 
 const THREADS = 'Threads'; // of groups the first
 
+/* Controls, and what is not seen or turns the text around it round. Joiners stay: emoji and some scripts need them. */
+const HIDDEN = /[\u0000-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
+const SHORT = {'\n': '\\n', '\r': '\\r', '\t': '\\t'};
+
+/* A program's own name on one line, as the page shows and finds it. */
+function visible(text) {
+  return text.replace(HIDDEN, (c) => SHORT[c] ?? `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
+
 class Track {
   constructor(group, name, count) {
     this.group = group;
-    this.name = name;
+    this.name = visible(name);
     this.count = 0; // of spans, in the order of their starts, outer before inner
     this.start = new Float64Array(count);
     this.end = new Float64Array(count);
@@ -84,11 +93,12 @@ class Model {
 
   /* The number of a name; the same one for the same in all sections. LABEL: what is drawn, unless the text says. */
   name(text, file, line, kind, label) {
+    [text, file] = [visible(text), visible(file)]; // so neither has a \0
     const key = `${kind}\0${line}\0${file}\0${text}`;
     let number = this.known.get(key);
     if (number === undefined) {
-      const place = text.indexOf('): '); // "file.py(8): inner"
-      label ??= place < 0 ? text : text.slice(place + 3);
+      const place = `${file}(${line}): `; // of "file.py(8): inner"
+      label = visible(label ?? (file && text.startsWith(place) ? text.slice(place.length) : text));
       number = this.names.push({text, file, line, kind, label}) - 1;
       this.known.set(key, number);
     }
@@ -124,7 +134,7 @@ class Model {
 
   /* A note that spans and marks refer to; 0 is none. */
   addNote(name, args, value, flow) {
-    return this.notes.push({name, args, value, flow});
+    return this.notes.push({name: visible(name), args: visible(args), value, flow});
   }
 
   note(number) {
