@@ -46,12 +46,12 @@ static uint32_t extra_bits(uint32_t size_symbol)
 
 static uint32_t length_slot_bits(uint32_t slot)
 {
-    return slot < 4 || slot == 28 ? 0 : (slot >> 2) - 1;
+    return slot < 8 || slot == 28 ? 0 : (slot >> 2) - 1;
 }
 
 static uint32_t distance_slot_bits(uint32_t slot)
 {
-    return slot < 2 ? 0 : (slot >> 1) - 1;
+    return slot < 4 ? 0 : (slot >> 1) - 1;
 }
 
 /* --- the plan --------------------------------------------------------------------------------- */
@@ -212,7 +212,7 @@ static void put_data(kpti_bits *out, const plan *p, const kpti_deflate_block *bl
     for (size_t i = 0; i < block->sequence_count; i++) {
         const kpti_sequence s = block->sequences[i];
         const uint32_t slot = kpti_deflate_distance_slot(s.distance);
-        const uint32_t extra = distance_slot_bits(slot);
+        const uint32_t extra = kpti_deflate_extra(s.distance - 1u, 1);
         put_literals(&bits, p, at, s.literals);
         /* At most 20 and 28 bits. */
         kpti_bits_put(&bits, lengths[s.length].bits, lengths[s.length].size);

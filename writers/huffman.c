@@ -36,10 +36,10 @@ static uint32_t gather(const uint32_t *frequencies, uint32_t count, uint32_t *le
  * is that of their weights. COUNTS gets the number of leaves at each depth, those below the limit at the limit. */
 static void count_depths(const uint32_t *leaves, uint32_t count, uint32_t limit, uint32_t *counts)
 {
-    uint32_t weights[KPTI_HUFFMAN_MOST_SYMBOLS];
-    uint32_t leaf_parents[KPTI_HUFFMAN_MOST_SYMBOLS];
-    uint32_t node_parents[KPTI_HUFFMAN_MOST_SYMBOLS];
-    uint32_t depths[KPTI_HUFFMAN_MOST_SYMBOLS];
+    uint32_t weights[KPTI_HUFFMAN_MOST_SYMBOLS] = {0};
+    uint32_t leaf_parents[KPTI_HUFFMAN_MOST_SYMBOLS] = {0};
+    uint32_t node_parents[KPTI_HUFFMAN_MOST_SYMBOLS] = {0};
+    uint32_t depths[KPTI_HUFFMAN_MOST_SYMBOLS] = {0};
     uint32_t leaf = 0;
     uint32_t node = 0;
     for (uint32_t made = 0; made < count - 1; made++) {
