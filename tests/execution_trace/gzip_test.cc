@@ -1,7 +1,6 @@
 /* gzip_test.cc: .json.gz, with its resources. */
-#include <zlib.h>
-
 #include "tests/execution_trace/observing.h"
+#include "tests/writers/inflate.h"
 
 namespace
 {
@@ -11,15 +10,7 @@ class Gzip : public Observing
   protected:
     json unpacked(const std::string &name)
     {
-        std::string text;
-        char some[4096];
-        int count;
-        gzFile file = gzopen(path(name).c_str(), "rb");
-        EXPECT_NE(file, nullptr);
-        while ((count = gzread(file, some, sizeof some)) > 0)
-            text.append(some, static_cast<size_t>(count));
-        EXPECT_EQ(gzclose(file), Z_OK);
-        return read_json(text);
+        return read_json(gunzipped(content(name)));
     }
 };
 

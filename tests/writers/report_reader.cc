@@ -3,9 +3,7 @@
 #include <cstring>
 #include <stdexcept>
 
-#ifdef KPT_HAS_ZLIB
-#include <zlib.h>
-#endif
+#include "tests/writers/inflate.h"
 
 namespace
 {
@@ -39,27 +37,8 @@ std::string from_base64(const std::string &text)
 
 std::string unpacked(const std::string &pack, const std::string &bytes)
 {
-    if (pack == "none") return bytes;
-#ifdef KPT_HAS_ZLIB
-    std::string text;
-    char buffer[4096];
-    z_stream z = {};
-    must(pack == "gzip" && inflateInit2(&z, 15 + 16) == Z_OK, "its packing");
-    z.next_in = reinterpret_cast<Bytef *>(const_cast<char *>(bytes.data()));
-    z.avail_in = static_cast<uInt>(bytes.size());
-    int status = Z_OK;
-    while (status == Z_OK) {
-        z.next_out = reinterpret_cast<Bytef *>(buffer);
-        z.avail_out = sizeof buffer;
-        status = inflate(&z, Z_NO_FLUSH);
-        text.append(buffer, sizeof buffer - z.avail_out);
-    }
-    must(status == Z_STREAM_END && z.avail_in == 0, "gzip is whole");
-    must(inflateEnd(&z) == Z_OK, "gzip ends");
-    return text;
-#else
-    throw std::runtime_error("report: compressed where nothing can be");
-#endif
+    must(pack == "gzip", "its packing");
+    return gunzipped(bytes);
 }
 
 std::string between(const std::string &text, const std::string &before, const std::string &after)

@@ -1,7 +1,5 @@
 #include "writers/encode/gzip_base64.h"
 
-#include <errno.h>
-
 static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 /* As much as is asked of the output at once. */
@@ -40,16 +38,12 @@ static void put_base64(void *packed, const char *data, size_t size)
 
 int kpti_packed_begin(kpti_packed *p)
 {
-    int error = kpti_gzip_open(&p->gzip, KPTI_GZIP_QUICK, put_base64, p);
-    return error == ENOTSUP ? 0 : error;
+    return kpti_gzip_open(&p->gzip, put_base64, p);
 }
 
 void kpti_packed_put(kpti_packed *p, const void *data, size_t size)
 {
-    if (p->gzip)
-        kpti_gzip_put(p->gzip, data, size);
-    else
-        put_base64(p, data, size);
+    kpti_gzip_put(p->gzip, data, size);
 }
 
 void kpti_packed_end(kpti_packed *p, int wanted)

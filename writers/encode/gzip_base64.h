@@ -1,4 +1,4 @@
-/* gzip_base64.h: bytes in the midst of a text: compressed by gzip, where this build can, then as base64. One
+/* gzip_base64.h: bytes in the midst of a text: compressed by gzip, then as base64. One
  * thread at a time. Only writers use this. */
 #ifndef KPTI_WRITERS_ENCODE_GZIP_BASE64_H
 #define KPTI_WRITERS_ENCODE_GZIP_BASE64_H
@@ -8,7 +8,7 @@
 /* Begins as zeroes with an out. */
 typedef struct kpti_packed {
     kpti_out_file *out;
-    kpti_gzip *gzip; /* NULL: there is none in this build, or it has not begun */
+    kpti_gzip *gzip; /* NULL: it has not begun */
     uint32_t rest;   /* of bytes that do not make three yet, the last ones in the lowest bits */
     uint32_t rest_count;
 } kpti_packed;

@@ -118,7 +118,7 @@ int kpti_out_open(kpti_out_file *out, const char *path)
     out->gzip = NULL;
     out->courier = NULL;
     if (error) return error;
-    if (out->wants_gzip) error = kpti_gzip_open(&out->gzip, out->wants_gzip, write_all, out);
+    if (out->wants_gzip) error = kpti_gzip_open(&out->gzip, write_all, out);
     if (error) return error;
     out->buffer = kpti_heap_take(&out->heap, BUFFER_BYTES);
     if (!out->buffer)

@@ -32,7 +32,7 @@ typedef struct kpti_out_file {
     kpti_heap heap;
     kpti_interrupted_fn interrupted; /* NULL: waits go on */
     void *interrupted_ctx;
-    int wants_gzip; /* KPTI_GZIP_*; 0: not compressed */
+    int wants_gzip;
     int wants_no_name; /* until close: who is killed leaves no half of a file behind, where the system can */
     kpti_gzip *gzip;       /* NULL: bytes go out as they are */
     kpti_courier *courier; /* NULL: none, or none yet */

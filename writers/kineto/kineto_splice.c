@@ -17,7 +17,7 @@ int kpti_splice_begin(kpti_splice *s, const char *target, int gzip,
                       const kpti_splice_stacks *stacks, kpti_splice_error *error)
 {
     *error = (kpti_splice_error){0, 1, ""};
-    s->out.wants_gzip = gzip ? KPTI_GZIP_SMALL : 0;
+    s->out.wants_gzip = gzip;
     error->os_error = kpti_out_open(&s->out, target);
     if (error->os_error) {
         kpti_kineto_close(&s->file);

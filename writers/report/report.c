@@ -192,9 +192,9 @@ static kpt_status begin(kpti_writer *writer, const kpti_writer_options *options)
     if (status == KPT_OK && kpti_packed_begin(&w->packed)) status = KPT_E_MEMORY;
     if (status != KPT_OK) return status;
     kpti_out_put(&writer->out, kpti_report_page, kpti_report_page_bytes);
-    put_text(writer,
-             "<script type=\"text/plain\" class=\"section\" data-kind=\"trace\" data-pack=\"");
-    put_text(writer, w->packed.gzip ? "gzip\">" : "none\">");
+    put_text(
+        writer,
+        "<script type=\"text/plain\" class=\"section\" data-kind=\"trace\" data-pack=\"gzip\">");
     return KPT_OK;
 }
 

@@ -107,12 +107,11 @@ static void put_spans(part *p, uint32_t track, uint64_t os_tid, int64_t first_ns
 static kpt_status begin_section(part *p)
 {
     static const char head[] = "<script type=\"text/plain\" class=\"section\" data-kind=\"tracks\" "
-                               "data-pack=\"";
+                               "data-pack=\"gzip\">";
     kpti_out_file *out = &p->report->base.out;
     p->packed = (kpti_packed){.out = out};
     if (kpti_packed_begin(&p->packed)) return KPT_E_MEMORY;
     kpti_out_put(out, head, sizeof head - 1);
-    kpti_out_put(out, p->packed.gzip ? "gzip\">" : "none\">", 6);
     return KPT_OK;
 }
 

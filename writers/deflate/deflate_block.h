@@ -1,0 +1,65 @@
+/* deflate_block.h: one block of a deflate stream (RFC 1951): with codes made for it, or stored where they
+ * would take more bytes. Any thread. Only deflate uses this. */
+#ifndef KPTI_WRITERS_DEFLATE_DEFLATE_BLOCK_H
+#define KPTI_WRITERS_DEFLATE_DEFLATE_BLOCK_H
+
+#include <stddef.h>
+
+#include "writers/deflate/bits.h"
+
+enum {
+    KPTI_DEFLATE_LEAST_LENGTH = 3,
+    KPTI_DEFLATE_MOST_LENGTH = 258,
+    KPTI_DEFLATE_MOST_DISTANCE = 32768,
+    KPTI_DEFLATE_LITERALS = 256,
+    KPTI_DEFLATE_LENGTH_SLOTS = 29,
+    KPTI_DEFLATE_DISTANCE_SLOTS = 30,
+    KPTI_DEFLATE_SYMBOLS = KPTI_DEFLATE_LITERALS + 1 + KPTI_DEFLATE_LENGTH_SLOTS,
+    KPTI_DEFLATE_STORED_MOST = 65535,
+};
+
+/* Literals, as they stand in the data, and then a match. */
+typedef struct kpti_sequence {
+    uint32_t literals;
+    uint16_t length;
+    uint16_t distance;
+} kpti_sequence;
+
+/* Invariant: the sequences cover at most SIZE bytes; what they leave is literals. The frequencies are those of
+ * all literals and matches; the end's is set here. */
+typedef struct kpti_deflate_block {
+    const uint8_t *data;
+    size_t size; /* less than 1 << 23 */
+    const kpti_sequence *sequences;
+    size_t sequence_count;
+    uint32_t symbols[KPTI_DEFLATE_SYMBOLS];
+    uint32_t distances[KPTI_DEFLATE_DISTANCE_SLOTS];
+} kpti_deflate_block;
+
+/* Numbers from a value's highest bit and the KEPT bits below it on share a slot; the rest are extra bits. */
+static inline uint32_t kpti_deflate_extra(uint32_t value, uint32_t kept)
+{
+    return value >> kept ? 31 - kept - (uint32_t)__builtin_clz(value) : 0;
+}
+
+static inline uint32_t kpti_deflate_length_slot(uint32_t length)
+{
+    const uint32_t value = length - KPTI_DEFLATE_LEAST_LENGTH;
+    const uint32_t extra = kpti_deflate_extra(value, 2);
+    return length == KPTI_DEFLATE_MOST_LENGTH ? 28 : (extra << 2) + (value >> extra);
+}
+
+static inline uint32_t kpti_deflate_distance_slot(uint32_t distance)
+{
+    const uint32_t extra = kpti_deflate_extra(distance - 1, 1);
+    return (extra << 1) + ((distance - 1) >> extra);
+}
+
+/* Appends the block, which is not the last one. At most SIZE bytes and 6 for each 65,535 begun, and the bits'
+ * slack. */
+void kpti_deflate_block_put(kpti_bits *bits, kpti_deflate_block *block);
+
+/* Appends an empty stored block, behind which the stream is at a whole byte: at most 5 bytes. */
+void kpti_deflate_align(kpti_bits *bits);
+
+#endif
