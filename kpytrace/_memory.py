@@ -119,6 +119,10 @@ class Memory:
     def _make(self) -> object:
         handle, reason = _standalone.memory_make(_trace._load(), *self._arguments)
         if reason:
+            import sysconfig
+
+            if sysconfig.get_config_var("Py_GIL_DISABLED"):
+                reason += "; it can't be recorded on free-threaded Python, run the program with another build"
             raise RuntimeError(f"kpytrace can't record memory: {reason}")
         made: object = handle
         return made

@@ -365,6 +365,8 @@ def _stop_at_exit() -> None:
     from . import _process
 
     for trace in reversed(list(_traces.all())):
+        if trace._handle is None:  # its start() failed, and the exception keeps it alive
+            continue
         _process.stop_last(trace.stop, trace._output)
 
 

@@ -4,6 +4,7 @@
 #include "tests/standalone/standalone.h"
 
 #include <csignal>
+#include <malloc.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -150,6 +151,27 @@ TEST_F(Stream, NotesOfManyThreadsAreAllThere)
     EXPECT_EQ(made, static_cast<uint32_t>(THREADS * EACH));
     ASSERT_EQ(kpti_session_stop(session, &error), KPT_OK) << error.text;
     EXPECT_EQ(notes_in_file(), static_cast<uint32_t>(THREADS * EACH));
+}
+
+/* A flush drops from memory what it has written. */
+TEST_F(Stream, NotesInTheFileAreNotInMemory)
+{
+    enum { ROUNDS = 20, EACH = 2000, MOST_GROWTH_BYTES = 500000 };
+    const auto used_bytes = [] {
+        const struct mallinfo2 info = mallinfo2(); /* zeroes under a sanitizer */
+        return static_cast<int64_t>(info.uordblks + info.hblkhd);
+    };
+    int64_t first_round = 0;
+    ASSERT_EQ(start_streaming(UINT64_MAX), KPT_OK) << error.text;
+    for (uint32_t round = 0; round < ROUNDS; round++) {
+        for (uint32_t i = 0; i < EACH; i++)
+            ASSERT_EQ(note("a note of some twenty-five"), round * EACH + i + 1);
+        EXPECT_EQ(calls_of(session), 13u) << "which flushes";
+        if (round == 0) first_round = used_bytes();
+    }
+    EXPECT_LT(used_bytes() - first_round, MOST_GROWTH_BYTES);
+    ASSERT_EQ(kpti_session_stop(session, &error), KPT_OK) << error.text;
+    EXPECT_EQ(notes_in_file(), static_cast<uint32_t>(ROUNDS * EACH));
 }
 
 TEST_F(Stream, APathThatCanNotBeWritten)

@@ -52,6 +52,15 @@ class Process(Case):
         self.assertEqual(reply.returncode, 0)
         self.assertRegex(reply.stderr, r"^kpytrace: .*gone/out.json could not be written: .*No such file.*\n$")
 
+    def test_a_start_that_failed_writes_nothing_at_exit(self):
+        """The uncaught exception keeps the trace alive until then."""
+        reply = run_python("-c", "import kpytrace\n"
+                           "kpytrace._plugin = lambda: '/nowhere/libkpytrace.so'\n"
+                           "kpytrace.start()\n")
+        self.assertEqual(reply.returncode, 1)
+        self.assertIn("/nowhere/libkpytrace.so", reply.stderr)
+        self.assertNotIn("could not be written", reply.stderr)
+
     def test_a_trace_that_runs_at_exit_is_written(self):
         for end in ("", "sys.exit(3)", "1/0"):
             reply = self.run_program(f"""

@@ -12,14 +12,19 @@ int kpti_session_begin_stream(kpti_session *s, const char *path)
     return error;
 }
 
+/* A note that is in the file is dropped from memory: a program may make any number of them. Readers of a stream
+ * load its notes from the file. Notes that could not be written are kept for the next flush. */
 static void put_notes(kpti_session *s)
 {
+    uint32_t end;
     pthread_mutex_lock(&s->notes_lock);
     kpti_kpt_put_notes(&s->stream, &s->notes);
+    end = kpti_notes_first(&s->notes) + s->notes.count;
+    kpti_notes_keep_last(&s->notes, end - (s->stream.notes + 1));
     pthread_mutex_unlock(&s->notes_lock);
 }
 
-/* Once it is in the file it needn't be in memory. */
+/* Likewise. */
 static void put_gpu(kpti_session *s)
 {
     s->gpu.log.counts.dropped += kpti_gpu_put(&s->stream, &s->gpu.log, &s->gpu_written);
