@@ -1,6 +1,6 @@
 /* journal_text.h: a journal's texts as JSON has them. */
-#ifndef KPTI_EXECUTION_TRACE_JOURNAL_JOURNAL_TEXT_H
-#define KPTI_EXECUTION_TRACE_JOURNAL_JOURNAL_TEXT_H
+#ifndef KPTI_EXECUTION_TRACE_OUTPUT_JOURNAL_TEXT_H
+#define KPTI_EXECUTION_TRACE_OUTPUT_JOURNAL_TEXT_H
 
 #include "execution_trace/journal/journal_reader.h"
 #include "execution_trace/output/string_buffer.h"
