@@ -1,16 +1,14 @@
-/* gzip.h: bytes in, a gzip stream out. One thread at a time. */
+/* gzip.h: compresses bytes into a gzip stream. One thread at a time. */
 #ifndef KPTI_WRITERS_IO_GZIP_H
 #define KPTI_WRITERS_IO_GZIP_H
 
-#include <stddef.h>
+#include "writers/io/gzip_output.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 typedef struct kpti_gzip kpti_gzip;
-
-typedef void (*kpti_gzip_out_fn)(void *ctx, const char *data, size_t size);
 
 /* How it is compressed: with little work on the calling thread, or into few bytes, on several threads, where
  * there is more than one processor. */

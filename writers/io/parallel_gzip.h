@@ -7,7 +7,7 @@
 #ifndef KPTI_WRITERS_IO_PARALLEL_GZIP_H
 #define KPTI_WRITERS_IO_PARALLEL_GZIP_H
 
-#include "writers/io/gzip.h"
+#include "writers/io/gzip_output.h"
 
 #ifdef __cplusplus
 extern "C" {
