@@ -1,6 +1,7 @@
 // end_test.cc: the delivery's end, and the least duration.
 #include <gtest/gtest.h>
 
+#include "core/recording/replay/replay.h"
 #include "tests/replay/taken.h"
 
 namespace

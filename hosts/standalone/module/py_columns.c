@@ -1,5 +1,5 @@
+#include "core/base/batch_records.h"
 #include "hosts/standalone/module/py_support.h"
-#include "writers/batch_records.h"
 
 /* What a batch's calls have, a column each; Python gets them as bytes, in this order. */
 typedef struct columns {

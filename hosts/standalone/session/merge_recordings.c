@@ -2,8 +2,9 @@
 
 #include <stdlib.h>
 
+#include "core/base/batch_records.h"
 #include "hosts/standalone/session/recording_source.h"
-#include "writers/batch_records.h"
+#include "writers/formats.h"
 
 struct kpti_merge {
     char path[PATH_MAX];

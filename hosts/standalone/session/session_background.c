@@ -4,6 +4,7 @@
 
 #include "hosts/standalone/background/crash_flush.h"
 #include "hosts/standalone/session/session_state.h"
+#include "writers/formats.h"
 
 enum { NS_PER_SECOND = 1000 * 1000 * 1000 };
 

@@ -1,7 +1,8 @@
 #include <stdlib.h>
 
+#include "core/base/batch_records.h"
 #include "hosts/standalone/session/recording_source.h"
-#include "writers/batch_records.h"
+#include "writers/formats.h"
 
 static int ends_with(const char *text, const char *end)
 {

@@ -1,4 +1,4 @@
-#include "writers/annotations/nested_frames.h"
+#include "writers/format/nested_frames.h"
 
 kpt_status kpti_frames_init(kpti_frames *f, const kpti_frame_ops *ops, kpti_writer *writer)
 {

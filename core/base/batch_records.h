@@ -1,6 +1,6 @@
 /* batch_records.h: the records of a batch: as long as the plugin's, which may be newer than this. */
-#ifndef KPTI_WRITERS_BATCH_RECORDS_H
-#define KPTI_WRITERS_BATCH_RECORDS_H
+#ifndef KPTI_CORE_BASE_BATCH_RECORDS_H
+#define KPTI_CORE_BASE_BATCH_RECORDS_H
 
 #include "abi/kpt_activity.h"
 

@@ -1,10 +1,10 @@
 /* nested_frames.h: calls and spans, in the order of time, as frames that open and close and nest strictly;
  * for formats that have nothing but frames, or little else. Marks and counters are the format's own;
  * which spans are loose `spans` tells in the end. Only writers use this. */
-#ifndef KPTI_WRITERS_ANNOTATIONS_NESTED_FRAMES_H
-#define KPTI_WRITERS_ANNOTATIONS_NESTED_FRAMES_H
+#ifndef KPTI_WRITERS_FORMAT_NESTED_FRAMES_H
+#define KPTI_WRITERS_FORMAT_NESTED_FRAMES_H
 
-#include "writers/annotations/note_spans.h"
+#include "writers/format/note_spans.h"
 
 typedef struct kpti_frame_ops {
     /* The call AT opens, or the span SPAN where it is not NULL, whose point AT is. */

@@ -6,10 +6,10 @@
  * that get calls in the order of time learn that at its end only: for them a frame may end before
  * its span does, with the call that it began in, or after it, with the call that the end was in; the
  * span is loose then, too. Only writers use this. */
-#ifndef KPTI_WRITERS_ANNOTATIONS_NOTE_SPANS_H
-#define KPTI_WRITERS_ANNOTATIONS_NOTE_SPANS_H
+#ifndef KPTI_WRITERS_FORMAT_NOTE_SPANS_H
+#define KPTI_WRITERS_FORMAT_NOTE_SPANS_H
 
-#include "writers/format.h"
+#include "writers/format/format.h"
 
 typedef struct kpti_spans {
     kpti_heap heap;

@@ -1,7 +1,7 @@
 /* stats_text.h: the counters of kpt_stats that a reader of a trace should know, as members of a JSON object.
  * Only writers use this. */
-#ifndef KPTI_STATS_TEXT_H
-#define KPTI_STATS_TEXT_H
+#ifndef KPTI_WRITERS_FORMAT_STATS_TEXT_H
+#define KPTI_WRITERS_FORMAT_STATS_TEXT_H
 
 #include "abi/kpt_tracer.h"
 

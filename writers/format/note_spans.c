@@ -1,4 +1,4 @@
-#include "writers/annotations/note_spans.h"
+#include "writers/format/note_spans.h"
 
 enum { CAME = 1 << 0, WRITTEN = 1 << 1 };
 

@@ -1,24 +1,25 @@
-/* format.h: what a format has to say for itself; writer.c does what all have in common: the file,
- * the records, the first failure. Only writers include this. */
-#ifndef KPTI_FORMAT_H
-#define KPTI_FORMAT_H
+/* format.h: what each format implements. writer.c does what all formats share: the file, the records, the first
+ * failure. Only writers include this. */
+#ifndef KPTI_WRITERS_FORMAT_FORMAT_H
+#define KPTI_WRITERS_FORMAT_FORMAT_H
 
+#include "abi/kpt_tracer.h"
 #include "writers/annotations/synthetic_tids.h"
-#include "writers/writer.h"
+#include "writers/format/writer_options.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* A format's own writer begins with this. */
+/* The first member of each format's own writer. */
 struct kpti_writer {
     const kpti_format *format;
     kpti_heap heap;
     kpti_out_file out;
     kpt_status status; /* the first failure of a batch */
     uint32_t pid;
-    uint32_t processes; /* that came before this one */
-    int shares_file;    /* with others, before or behind it */
+    uint32_t processes; /* before this one in the file */
+    int shares_file;    /* with other processes */
     int64_t base_ns;
     const kpti_notes *notes; /* never NULL */
     const kpti_gpu_log *gpu; /* likewise */
@@ -27,8 +28,8 @@ struct kpti_writer {
     uint64_t calls;
     uint64_t names;
     uint64_t threads;
-    int64_t first_ns; /* of all that came; INT64_MAX: nothing */
-    int64_t last_ns;  /* INT64_MIN: nothing */
+    int64_t first_ns; /* of all activities; INT64_MAX: none yet */
+    int64_t last_ns;  /* INT64_MIN: none yet */
     char *trace_name;
     size_t trace_name_bytes;
 };
@@ -50,12 +51,6 @@ typedef struct kpti_format_ops {
     kpt_status (*end_process)(kpti_writer *writer);
     kpt_status (*begin_process)(kpti_writer *writer, const kpti_writer_options *options);
 } kpti_format_ops;
-
-extern const kpti_format kpti_format_chrome;
-extern const kpti_format kpti_format_perfetto;
-extern const kpti_format kpti_format_speedscope;
-extern const kpti_format kpti_format_collapsed;
-extern const kpti_format kpti_format_report;
 
 /* The name by which people know a function. */
 static inline kpt_str kpti_shown_name(const kpt_name *name)

@@ -1,4 +1,4 @@
-#include "writers/stats_text.h"
+#include "writers/format/stats_text.h"
 
 #include "writers/encode/json_text.h"
 
