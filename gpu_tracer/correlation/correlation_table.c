@@ -1,13 +1,15 @@
-/* correlation_table.c: what is known by a correlation, until all that has it has come.
+/* correlation_table.c: per-correlation-id state, kept until every record with that id has come.
  *
- * A recording may last for days, so rows are forgotten. Which records are still to come of a call is not known:
- * one number may belong to a call, the driver's part of it, a kernel, a copy, and of a graph to any number of
- * them. But CUDA lets a thousand or so launches of a stream wait, and CUPTI holds back a buffer or two: what is
- * OLD is complete. Only launches whose kernels have not come are kept longer, as a kernel may run for hours.
+ * A recording may last for days, so rows are dropped. Which records of a call are still to come is not known: one id
+ * may belong to a call, the driver's part of it, a kernel, a copy, and, in a graph, to any number of them. But CUDA
+ * queues about a thousand launches per stream, and CUPTI holds back one or two buffers: an OLD row is complete. Only
+ * launches whose kernels have not come are kept longer, as a kernel may run for hours.
  *
  * Invariants: count * 4 <= room * 3. The table takes at most a quarter of the budget. A row that was touched in
  * this turn stays. */
-#include "gpu_tracer/gpu_recording.h"
+#include "gpu_tracer/correlation/correlation_table.h"
+
+#include "gpu_tracer/correlation/held_stacks.h"
 
 enum {
     FIRST_ROOM = 1024,
@@ -38,10 +40,33 @@ kpti_gpu_known *kpti_known_find(const kpti_gpu_table *table, uint64_t correlatio
     return row->launch.correlation ? row : NULL;
 }
 
-void kpti_known_touch(const kpti_gpu_table *table, kpti_gpu_known *row)
+static void touch(const kpti_gpu_table *table, kpti_gpu_known *row)
 {
     row->turn = table->turn;
     row->made = table->made;
+}
+
+static void see_event(kpti_gpu_session *s, const kpt_gpu_event *event)
+{
+    kpti_gpu_known *row = kpti_known_find(&s->table, event->correlation);
+    if (row) touch(&s->table, row);
+    if (row && event->kind == KPT_GPU_KERNEL) row->launch.flags |= KPTI_LAUNCH_SEEN;
+    if (event->device != KPT_GPU_NONE && event->context < KPTI_MOST_CONTEXTS)
+        s->device_of[event->context] = event->device + 1;
+}
+
+void kpti_known_see(kpti_gpu_session *s)
+{
+    kpti_list_place at_event = {0};
+    kpti_list_place at_call = {0};
+    const kpt_gpu_event *event;
+    const kpti_gpu_call *call;
+    while ((event = kpti_list_next(&s->ready.of[KPTI_GPU_EVENTS], &at_event)))
+        see_event(s, event);
+    while ((call = kpti_list_next(&s->ready.of[KPTI_GPU_CALLS], &at_call))) {
+        kpti_gpu_known *row = kpti_known_find(&s->table, call->correlation);
+        if (row) touch(&s->table, row);
+    }
 }
 
 static int grow(kpti_gpu_session *s)
@@ -152,7 +177,7 @@ static int make_room(kpti_gpu_session *s)
 {
     kpti_gpu_table *table = &s->table;
     if (table->pressed == table->turn) return grow(s);
-    if (table->seen != table->turn) kpti_join_see(s);
+    if (table->seen != table->turn) kpti_known_see(s);
     table->seen = table->turn;
     return forget_rows(s, (mercy){0}) || grow(s) || press(s);
 }
@@ -167,7 +192,7 @@ kpti_gpu_known *kpti_known_row(kpti_gpu_session *s, uint32_t correlation)
         s->table.count++;
         s->table.made++;
     }
-    kpti_known_touch(&s->table, row);
+    touch(&s->table, row);
     return row;
 }
 

@@ -1,9 +1,11 @@
-/* buffers.c: the memory that CUPTI writes its records to. It comes from malloc, not from the host, as CUPTI
- * may give it back when the host is gone; what is in it is read at once, on CUPTI's thread. */
+/* buffers.c: see buffers.h. The memory comes from malloc, not from the host, as CUPTI may return a buffer when the
+ * host is gone. Its records are read at once, on CUPTI's thread. */
+#include "gpu_tracer/callbacks/buffers.h"
+
 #include <pthread.h>
 
-#include "gpu_tracer/gpu_recording.h"
 #include "gpu_tracer/records/convert.h"
+#include "gpu_tracer/session/current_session.h"
 
 /* A big one for each thread that calls CUDA and each GPU; of the small ones nothing is kept: CUPTI has to be
  * given something when the budget is spent. */

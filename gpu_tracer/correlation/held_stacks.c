@@ -1,7 +1,7 @@
-/* held_stacks.c: the stacks that were handed out, each once. Hosts remember them by their numbers, which are given
- * to others when nobody holds them: so they are held until destroy. There are as many as the program has
- * places that it calls CUDA from, however long it runs. */
-#include "gpu_tracer/gpu_recording.h"
+/* held_stacks.c: see held_stacks.h. Each stack is held once. Hosts store stacks by number, and a number is reused when
+ * its stack is released: so they are held until destroy. Their number is bounded by the places in the program that
+ * call CUDA, however long it runs. */
+#include "gpu_tracer/correlation/held_stacks.h"
 
 static kpt_traceback *place_of(const kpti_gpu_stacks *stacks, uint32_t number)
 {

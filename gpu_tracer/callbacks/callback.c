@@ -1,9 +1,12 @@
-/* callback.c: what runs inside the program's calls of CUDA, on its threads: it gathers the stack, which is
- * some 0.3 µs, and appends 32 bytes to the thread's list. No lock, no Python, nothing of CUDA's. */
+/* callback.c: runs inside the CUDA calls of the program, on its threads. It gathers the stack, in about 0.3 µs, and
+ * appends 32 bytes to the thread's list. It takes no lock, and calls neither Python nor CUDA. */
+#include "gpu_tracer/callbacks/callback.h"
+
 #include <sched.h>
 
+#include "gpu_tracer/correlation/held_stacks.h"
 #include "gpu_tracer/cupti/api_functions.h"
-#include "gpu_tracer/gpu_recording.h"
+#include "gpu_tracer/session/current_session.h"
 
 /* So that stop knows whom to wait for. The list is short, and a thread tells a context only when it is not
  * the one that it told last; or when one was destroyed since, whose address this one may have. */
@@ -111,7 +114,7 @@ void CUPTIAPI kpti_callback(void *ctx, CUpti_CallbackDomain domain, CUpti_Callba
     if (!atomic_load_explicit(&kpti_session_calls, memory_order_relaxed)) return;
     t = kpti_launches_mine();
     if (!t || atomic_load_explicit(&t->inside, memory_order_relaxed)) return;
-    /* Who ends the recording takes the pointer away, then looks at inside: one of us sees the other. */
+    /* The stopping thread clears the pointer, then reads `inside`: one of the two sees the other's store. */
     atomic_store(&t->inside, 1);
     s = atomic_load(&kpti_session_calls);
     if (s) handle(s, t, domain, cbid, data);

@@ -1,7 +1,9 @@
-/* correlate.c: what was recorded in several places put together: a kernel with the call that started it, its
- * thread, its stack and the external correlation; a range's beginning with its end. */
+/* correlate.c: see correlate.h. */
+#include "gpu_tracer/correlation/correlate.h"
+
+#include "gpu_tracer/correlation/correlation_table.h"
+#include "gpu_tracer/correlation/held_stacks.h"
 #include "gpu_tracer/cupti/api_functions.h"
-#include "gpu_tracer/gpu_recording.h"
 
 static void absorb_launch(kpti_gpu_session *s, const kpti_launch *launch)
 {
@@ -39,30 +41,7 @@ static void absorb_links(kpti_gpu_session *s)
     kpti_list_free(links, &s->budget);
 }
 
-static void see_event(kpti_gpu_session *s, const kpt_gpu_event *event)
-{
-    kpti_gpu_known *row = kpti_known_find(&s->table, event->correlation);
-    if (row) kpti_known_touch(&s->table, row);
-    if (row && event->kind == KPT_GPU_KERNEL) row->launch.flags |= KPTI_LAUNCH_SEEN;
-    if (event->device != KPT_GPU_NONE && event->context < KPTI_MOST_CONTEXTS)
-        s->device_of[event->context] = event->device + 1;
-}
-
-void kpti_join_see(kpti_gpu_session *s)
-{
-    kpti_list_place at_event = {0};
-    kpti_list_place at_call = {0};
-    const kpt_gpu_event *event;
-    const kpti_gpu_call *call;
-    while ((event = kpti_list_next(&s->ready.of[KPTI_GPU_EVENTS], &at_event)))
-        see_event(s, event);
-    while ((call = kpti_list_next(&s->ready.of[KPTI_GPU_CALLS], &at_call))) {
-        kpti_gpu_known *row = kpti_known_find(&s->table, call->correlation);
-        if (row) kpti_known_touch(&s->table, row);
-    }
-}
-
-/* The records first, the launches behind them: a kernel's launch is in its list before it can have come. */
+/* Takes the records first and the launches after them: a launch is in its list before its kernel can come. */
 void kpti_join_absorb(kpti_gpu_session *s)
 {
     const kpti_launch *launch;
@@ -75,7 +54,7 @@ void kpti_join_absorb(kpti_gpu_session *s)
         }
     kpti_known_lose(s, atomic_exchange(&s->unlisted, 0), atomic_exchange(&s->unlisted_kernels, 0));
     absorb_links(s);
-    kpti_join_see(s);
+    kpti_known_see(s);
 }
 
 /* EVENT has no row. Where rows were forgotten its was perhaps one of them, and a stack is lost; not so where it
