@@ -1,7 +1,7 @@
 /* verbose_log.h: the verbose log. With KPYTRACE_VERBOSE set (and not "0") every load step is told on
  * stderr; without it nothing is ever printed. Steps go to the host's log as well, if it has one. */
-#ifndef KPTI_PLUGIN_VERBOSE_LOG_H
-#define KPTI_PLUGIN_VERBOSE_LOG_H
+#ifndef KPTI_PLUGIN_BASE_VERBOSE_LOG_H
+#define KPTI_PLUGIN_BASE_VERBOSE_LOG_H
 
 #include "abi/impl/kpti_impl.h"
 

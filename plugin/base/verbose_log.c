@@ -1,4 +1,4 @@
-#include "plugin/verbose_log.h"
+#include "plugin/base/verbose_log.h"
 
 #include <stdatomic.h>
 

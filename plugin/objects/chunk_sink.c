@@ -1,4 +1,4 @@
-#include "plugin/api/sink.h"
+#include "plugin/objects/chunk_sink.h"
 
 /* A sink that runs on the calling thread, and the one that it was called in. No Python runs in a sink, so the
  * thread's stack stays where it is. */
