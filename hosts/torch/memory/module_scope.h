@@ -4,8 +4,8 @@
 // Not by torch's global hooks of modules: torch.compile traces those, guards that there are none, and so would
 // compile a program again, or not at all. Here it sees the same function with the same code, and no frame of
 // Python's is ours. In compiled code modules are not called: their tensors belong to the module around it.
-#ifndef KPTI_HOSTS_TORCH_PROFILER_MODULE_SCOPE_H
-#define KPTI_HOSTS_TORCH_PROFILER_MODULE_SCOPE_H
+#ifndef KPTI_HOSTS_TORCH_MEMORY_MODULE_SCOPE_H
+#define KPTI_HOSTS_TORCH_MEMORY_MODULE_SCOPE_H
 
 #include <Python.h>
 

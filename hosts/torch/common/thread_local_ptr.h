@@ -1,8 +1,8 @@
 // thread_local_ptr.h: what a thread has for itself, found without a call. A library that is loaded late gets its
 // thread-local memory through one, but for the few bytes that the system has left for all such libraries: so
 // what is found there is a pointer.
-#ifndef KPTI_HOSTS_TORCH_THREAD_LOCAL_PTR_H
-#define KPTI_HOSTS_TORCH_THREAD_LOCAL_PTR_H
+#ifndef KPTI_HOSTS_TORCH_COMMON_THREAD_LOCAL_PTR_H
+#define KPTI_HOSTS_TORCH_COMMON_THREAD_LOCAL_PTR_H
 
 #include <memory>
 

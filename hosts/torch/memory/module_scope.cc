@@ -1,4 +1,4 @@
-#include "hosts/torch/profiler/module_scope.h"
+#include "hosts/torch/memory/module_scope.h"
 
 #include <dlfcn.h>
 #include <torch/csrc/utils/pythoncapi_compat.h>

@@ -1,8 +1,8 @@
 // plugin_client.h: a bond with the plugin: libkpytrace.so, opened through its one door, with the callbacks of
 // one recording. Owns the bond and the tracer that is made through it; any thread may use it, one
 // call at a time.
-#ifndef KPTI_HOSTS_TORCH_PLUGIN_CLIENT_H
-#define KPTI_HOSTS_TORCH_PLUGIN_CLIENT_H
+#ifndef KPTI_HOSTS_TORCH_COMMON_PLUGIN_CLIENT_H
+#define KPTI_HOSTS_TORCH_COMMON_PLUGIN_CLIENT_H
 
 #include <string>
 

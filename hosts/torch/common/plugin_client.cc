@@ -1,4 +1,4 @@
-#include "hosts/torch/plugin_client.h"
+#include "hosts/torch/common/plugin_client.h"
 
 #include <dlfcn.h>
 
