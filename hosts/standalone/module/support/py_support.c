@@ -1,4 +1,4 @@
-#include "hosts/standalone/module/py_support.h"
+#include "hosts/standalone/module/support/py_support.h"
 
 const char kpti_capsule_name[] = "kpytrace._standalone.trace";
 
