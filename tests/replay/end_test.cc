@@ -1,7 +1,6 @@
 // end_test.cc: the delivery's end, and the least duration.
 #include <gtest/gtest.h>
 
-#include "core/recording/replay/replay.h"
 #include "tests/replay/taken.h"
 
 namespace

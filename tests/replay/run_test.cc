@@ -1,7 +1,6 @@
 // run_test.cc: chunks, runs, gaps, the calls that were open at each, and the counter's upper half.
 #include <gtest/gtest.h>
 
-#include "core/recording/replay/replay.h"
 #include "tests/replay/taken.h"
 
 namespace
