@@ -8,6 +8,7 @@
 #include "hosts/torch/memory/py_memory.h"
 #include "hosts/torch/profiler/deferred_results.h"
 #include "hosts/torch/profiler/tracer.h"
+#include "hosts/torch/profiler/tracer_state.h"
 #include "hosts/torch/traceback/unwinder.h"
 
 namespace
