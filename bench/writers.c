@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "bench/bench.h"
+#include "writers/formats.h"
 #include "writers/profile.h"
 #include "writers/writer.h"
 

@@ -8,7 +8,8 @@
 #include "abi/impl/kpti_execution_trace.h"
 #include "execution_trace/output/live_writer.h"
 #include "execution_trace/output/trace_file.h"
-#include "execution_trace/record/journal_recorder.h"
+#include "execution_trace/record/op_recorder.h"
+#include "execution_trace/record/op_tape.h"
 
 typedef struct observer {
     kpti_recorder recorder;
@@ -28,7 +29,7 @@ static kpt_status make(const kpti_env *env, const kpt_observer_args *args, void 
                        kpti_error *error)
 {
     observer *o = kpti_alloc(env, sizeof *o);
-    if (!o || !kpti_recorder_make(&o->recorder, env, args)) {
+    if (!o || !kpti_recorder_make(&o->recorder, env, args, &kpti_et_tape_ops)) {
         kpti_free(env, o, sizeof *o);
         return kpti_fail(error, KPT_E_MEMORY, "no memory for an observer");
     }

@@ -1,5 +1,7 @@
-/* deliver.c: what is ready goes to the host's sink, some thousand events at a time. */
-#include "gpu_tracer/gpu_recording.h"
+/* deliver.c: see deliver.h. A batch has at most a few thousand events. */
+#include "gpu_tracer/deliver.h"
+
+#include "gpu_tracer/correlation/correlate.h"
 
 enum { BATCH = 2048 };
 

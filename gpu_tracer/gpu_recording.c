@@ -1,68 +1,19 @@
-/* gpu_recording.c: a recording's life. No lock is held while CUPTI or CUDA is called: who begins and who ends it
- * agree by the state alone, since CUDA may be calling us under its own locks. */
+/* gpu_recording.c: see gpu_recording.h. No lock is held while CUPTI or CUDA is called, since CUDA may be calling us
+ * under its own locks: the threads that begin and end a recording synchronise by `state` alone. */
 #include "gpu_tracer/gpu_recording.h"
 
-#include <pthread.h>
 #include <sched.h>
 
+#include "gpu_tracer/callbacks/buffers.h"
+#include "gpu_tracer/callbacks/callback.h"
+#include "gpu_tracer/correlation/correlate.h"
+#include "gpu_tracer/correlation/correlation_table.h"
 #include "gpu_tracer/cupti/api_functions.h"
+#include "gpu_tracer/cupti/cuda_injection.h"
+#include "gpu_tracer/cupti/cupti_conflicts.h"
+#include "gpu_tracer/session/current_session.h"
 
 enum { ATTACHING = 100 }; /* between waiting and recording */
-
-_Atomic(kpti_gpu_session *) kpti_session_calls;
-
-/* Who may be found by CUPTI's thread and by CUDA's beginning. Its place is its own until it has read the last
- * of what threads hold: they hold it for one at a time. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t left = PTHREAD_COND_INITIALIZER;
-static kpti_gpu_session *owner;   /* of the place */
-static kpti_gpu_session *current; /* the same, while it may be found */
-static uint32_t users;
-
-kpti_gpu_session *kpti_session_enter(void)
-{
-    kpti_gpu_session *s;
-    (void)pthread_mutex_lock(&lock);
-    s = current;
-    users += s != NULL;
-    (void)pthread_mutex_unlock(&lock);
-    return s;
-}
-
-void kpti_session_leave(void)
-{
-    (void)pthread_mutex_lock(&lock);
-    if (--users == 0) (void)pthread_cond_broadcast(&left);
-    (void)pthread_mutex_unlock(&lock);
-}
-
-static int become_current(kpti_gpu_session *s)
-{
-    int done;
-    (void)pthread_mutex_lock(&lock);
-    done = !owner;
-    if (done) owner = current = s;
-    (void)pthread_mutex_unlock(&lock);
-    return done;
-}
-
-/* Nobody finds it any more, and whoever did is gone. */
-static void step_down(void)
-{
-    (void)pthread_mutex_lock(&lock);
-    current = NULL;
-    while (users)
-        (void)pthread_cond_wait(&left, &lock);
-    (void)pthread_mutex_unlock(&lock);
-}
-
-/* Another one may have it. */
-static void leave_place(void)
-{
-    (void)pthread_mutex_lock(&lock);
-    owner = NULL;
-    (void)pthread_mutex_unlock(&lock);
-}
 
 /* Kinds of activities. Without the first there is no point; the others may be missing in an old CUPTI. Those
  * of the program's calls are ended first: then what we call ourselves is not recorded. */
@@ -181,7 +132,7 @@ kpt_status kpti_session_start(kpti_gpu_session *s, kpti_error *error)
     kpt_status status;
     if (cuda == KPTI_CUDA_ABSENT || cuda == KPTI_CUDA_NO_GPU)
         return kpti_fail(error, KPT_E_UNSUPPORTED, "the GPU or its driver is gone");
-    if (!become_current(s))
+    if (!kpti_session_become_current(s))
         return kpti_fail(error, KPT_E_BUSY, "another tracer of GPUs records in this process");
     if (cuda == KPTI_CUDA_READY) {
         status = attach(s, error);
@@ -192,8 +143,8 @@ kpt_status kpti_session_start(kpti_gpu_session *s, kpti_error *error)
         if (status != KPT_OK) atomic_store(&s->state, 0);
     }
     if (status != KPT_OK) {
-        step_down();
-        leave_place();
+        kpti_session_step_down();
+        kpti_session_leave_slot();
     }
     return status;
 }
@@ -248,7 +199,7 @@ kpt_status kpti_session_stop(kpti_gpu_session *s, kpti_error *error)
             (void)sched_yield();
     kpti_injection_clear();
     if (state == KPT_GPU_RECORDING) finish(s);
-    step_down();
+    kpti_session_step_down();
     atomic_store(&s->state, KPT_GPU_STOPPED);
     if (state == KPT_GPU_RECORDING) {
         kpti_buffers_trim(s);
@@ -256,7 +207,7 @@ kpt_status kpti_session_stop(kpti_gpu_session *s, kpti_error *error)
         kpti_known_count_lost(s);
         empty_threads(s);
     }
-    leave_place();
+    kpti_session_leave_slot();
     if (s->late_status != KPT_OK) *error = s->late;
     return s->late_status;
 }
@@ -264,16 +215,11 @@ kpt_status kpti_session_stop(kpti_gpu_session *s, kpti_error *error)
 /* CUDA does not work in the child of a process that has used it; nobody calls us there. */
 void kpti_session_forked(kpti_gpu_session *s)
 {
-    if (owner == s) {
-        atomic_store(&kpti_session_calls, NULL);
-        owner = current = NULL;
-        users = 0;
+    if (kpti_session_forget_owner(s)) {
         kpti_launches_forked();
         kpti_buffers_forked();
         kpti_unix_clock_end();
     }
-    (void)pthread_mutex_init(&lock, NULL);
-    (void)pthread_cond_init(&left, NULL);
     if (atomic_load(&s->state)) atomic_store(&s->state, KPT_GPU_STOPPED);
     kpti_store_forked(&s->store);
     for (int i = 0; i < KPTI_GPU_LISTS; i++)

@@ -1,5 +1,9 @@
-/* tracer.c: the tracer of GPUs as the plugin sees it, and the two doors of the library: the plugin's, and
- * the CUDA driver's. */
+/* tracer.c: the GPU tracer as the plugin sees it, and the two entry points of the library: the plugin's and the CUDA
+ * driver's. */
+#include "gpu_tracer/correlation/correlate.h"
+#include "gpu_tracer/correlation/correlation_table.h"
+#include "gpu_tracer/correlation/held_stacks.h"
+#include "gpu_tracer/deliver.h"
 #include "gpu_tracer/gpu_recording.h"
 
 static const uint64_t usual_budget = (uint64_t)512 << 20;

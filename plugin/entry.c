@@ -1,10 +1,12 @@
-/* entry.c: the door. It checks the host's table, makes the bond, registers the factories and tells
- * the host who we are. The only exported symbol of the library is here. */
+/* entry.c: the entry point. It checks the host's table, makes the binding, registers the factories and returns the
+ * plugin's info. The only exported symbol of the library is here. */
 #include "plugin/api/extension.h"
+#include "plugin/api/memory_api.h"
+#include "plugin/api/observer_api.h"
+#include "plugin/api/tracer_api.h"
+#include "plugin/base/verbose_log.h"
 #include "plugin/objects/host_binding.h"
-#include "plugin/objects/object_factory.h"
 #include "plugin/objects/struct_size.h"
-#include "plugin/verbose_log.h"
 
 static kpt_status make_tracer(void *make_ctx, const kpt_tracer_args *args, kpt_tracer *out)
 {

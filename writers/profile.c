@@ -2,10 +2,10 @@
 
 #include <string.h>
 
+#include "core/base/batch_records.h"
 #include "core/base/growable_array.h"
 #include "core/base/u64_map.h"
 #include "writers/annotations/notes.h"
-#include "writers/batch_records.h"
 
 /* Calls of one function, one beside the other, whose time is in its total, and may turn out to lie
  * within another call of it. */

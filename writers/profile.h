@@ -5,8 +5,8 @@
  *
  * Time grows with the calls, memory with the functions and the depth. One thread at a time; no
  * Python, no GIL. */
-#ifndef KPTI_PROFILE_H
-#define KPTI_PROFILE_H
+#ifndef KPTI_WRITERS_PROFILE_H
+#define KPTI_WRITERS_PROFILE_H
 
 #include "abi/kpt_activity.h"
 #include "core/base/allocator.h"

@@ -5,40 +5,8 @@
 #include <unistd.h>
 
 #include "abi/kpt_text.h"
-#include "writers/batch_records.h"
-#include "writers/format.h"
-
-/* --- formats ---------------------------------------------------------------------------------- */
-
-/* A longer suffix stands before one that it ends with. */
-static const kpti_format *const formats[] = {&kpti_format_speedscope, &kpti_format_chrome,
-                                             &kpti_format_perfetto, &kpti_format_collapsed,
-                                             &kpti_format_report};
-enum { FORMATS = sizeof formats / sizeof formats[0] };
-
-const kpti_format *const *kpti_formats(size_t *count)
-{
-    *count = FORMATS;
-    return formats;
-}
-
-static int ends_with(const char *text, size_t size, const char *end)
-{
-    size_t end_size = strlen(end);
-    return size >= end_size && memcmp(text + size - end_size, end, end_size) == 0;
-}
-
-kpti_format_choice kpti_format_of_path(const char *path)
-{
-    size_t size = strlen(path);
-    kpti_format_choice choice = {&kpti_format_chrome, ends_with(path, size, ".gz"), 0};
-    if (choice.gzip) size -= sizeof ".gz" - 1;
-    for (int i = 0; i < FORMATS && !choice.known; i++) {
-        choice.known = ends_with(path, size, formats[i]->suffix);
-        if (choice.known) choice.format = formats[i];
-    }
-    return choice;
-}
+#include "core/base/batch_records.h"
+#include "writers/format/format.h"
 
 /* --- batches ---------------------------------------------------------------------------------- */
 
@@ -115,11 +83,6 @@ static void set_process(kpti_writer *w, const kpti_writer_options *options)
     w->gpu = options->gpu ? options->gpu : &no_gpu;
     w->first_ns = INT64_MAX;
     w->last_ns = INT64_MIN;
-}
-
-int kpti_format_takes_processes(const kpti_format *format)
-{
-    return format->ops->begin_process != NULL;
 }
 
 kpt_status kpti_writer_end_process(kpti_writer *w)

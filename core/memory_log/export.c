@@ -2,7 +2,10 @@
 
 #include "core/callstacks/symbolize.h"
 #include "core/memory_log/devices.h"
-#include "writers/memory/memory_dump.h"
+#include "writers/memory/memory_chrome.h"
+#include "writers/memory/memory_perfetto.h"
+#include "writers/memory/memory_tables.h"
+#include "writers/memory/memory_viz.h"
 
 typedef int (*write_fn)(const kpti_memory_dump *dump, kpti_out_file *out);
 

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "core/base/file_descriptor.h"
-#include "execution_trace/record/thread_clock.h"
+#include "execution_trace/journal/system_clock.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* newer than some systems' headers */

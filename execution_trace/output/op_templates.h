@@ -3,7 +3,7 @@
 #ifndef KPTI_EXECUTION_TRACE_OUTPUT_OP_TEMPLATES_H
 #define KPTI_EXECUTION_TRACE_OUTPUT_OP_TEMPLATES_H
 
-#include "execution_trace/journal/journal_text.h"
+#include "execution_trace/output/journal_text.h"
 
 enum { KPTI_ET_LABELS = 512 };
 

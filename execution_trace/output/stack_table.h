@@ -4,7 +4,7 @@
 #define KPTI_EXECUTION_TRACE_OUTPUT_STACK_TABLE_H
 
 #include "core/base/u64_map.h"
-#include "execution_trace/journal/journal_text.h"
+#include "execution_trace/output/journal_text.h"
 
 /* One more than the indices; 0: none, or none that was told. */
 typedef struct kpti_et_stack_row {

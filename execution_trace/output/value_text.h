@@ -3,8 +3,8 @@
 #ifndef KPTI_EXECUTION_TRACE_OUTPUT_VALUE_TEXT_H
 #define KPTI_EXECUTION_TRACE_OUTPUT_VALUE_TEXT_H
 
-#include "execution_trace/journal/journal_text.h"
 #include "execution_trace/output/double_text_cache.h"
+#include "execution_trace/output/journal_text.h"
 #include "execution_trace/output/tensors.h"
 
 /* Most bytes that are written for one value's own, the ids or a number. */

@@ -8,11 +8,10 @@
 #include <unistd.h>
 
 #include "abi/impl/kpti_execution_trace.h"
-#include "execution_trace/record/op_tape.h"
 
 enum { LEAST_WORDS = KPTI_ET_ALIGN / KPTI_ET_WORD, MOST_WORDS = (1 << 20) / KPTI_ET_WORD };
 
-/* Of so few streams none is looked for that nobody needs any more. */
+/* Below this many streams, do not scan for streams of ended threads. */
 enum { LEAST_RECLAIMED = 32 };
 
 /* What a thread remembers: the streams that it used last, by their recorder. */
@@ -45,10 +44,12 @@ static void init_lock(kpti_recorder *r)
     (void)pthread_condattr_destroy(&attr);
 }
 
-int kpti_recorder_make(kpti_recorder *r, const kpti_env *env, const kpt_observer_args *args)
+int kpti_recorder_make(kpti_recorder *r, const kpti_env *env, const kpt_observer_args *args,
+                       const kpt_tape_ops *tape_ops)
 {
     const uint64_t words = args->max_bytes / KPTI_ET_WORD;
     r->env = env;
+    r->tape_ops = tape_ops;
     r->flags = args->flags;
     r->stack_depth = args->stack_depth;
     r->most_words = words == 0 || words > MOST_WORDS ? MOST_WORDS : words;
@@ -233,7 +234,7 @@ static kpti_et_stream *new_stream_locked(kpti_recorder *r)
 {
     kpti_et_stream *s = calloc(1, sizeof *s);
     if (!s) return NULL;
-    s->tape = (kpt_tape){.struct_size = sizeof s->tape, .ops = &kpti_et_tape_ops};
+    s->tape = (kpt_tape){.struct_size = sizeof s->tape, .ops = r->tape_ops};
     s->next = r->streams;
     r->streams = s;
     r->stream_room++;

@@ -1,10 +1,10 @@
-/* journal_recorder.h: what an observer records with: its journal, its threads' streams, and whether it records.
+/* journal_recorder.h: the recording state of an observer: its journal, the streams of its threads, and whether it
+ * records. op_recorder.h and op_tape.h write records with it.
  *
- * begin_op and end_op run on any thread, without a lock but where a thread is new or its chunk is full. A
- * thread says that it is inside before it looks whether anything is recorded; who ends recording first says
- * so, then waits until nobody is inside: one of the two sees the other (asymmetric_barrier.h). A thread takes the time of a
- * record when it has said that it is inside: who sees it outside knows that what it records later is newer, but for
- * what passes until it is seen (live_writer.h). */
+ * Recording functions run on any thread. They take a lock only if the thread is new or its chunk is full. A thread
+ * sets busy before it reads `recording`. The stopping thread clears `recording`, runs the barrier, and waits until no
+ * stream is busy (asymmetric_barrier.h). A thread takes the timestamp of a record after it sets busy; an observer that
+ * reads busy == 0 knows that later records have later timestamps, minus the visibility delay (live_writer.h). */
 #ifndef KPTI_EXECUTION_TRACE_RECORD_JOURNAL_RECORDER_H
 #define KPTI_EXECUTION_TRACE_RECORD_JOURNAL_RECORDER_H
 
@@ -42,37 +42,38 @@ typedef struct kpti_recorder {
     uint32_t stream_room;    /* streams, of whichever file, with those that are nobody's */
     uint32_t reclaim_at;     /* how many there are when those of ended threads are looked for */
     uint64_t ended_ops;      /* of this file, on streams that others have now */
+    const kpt_tape_ops *tape_ops; /* of every stream's tape */
 } kpti_recorder;
 
-/* 0: no memory. */
-int kpti_recorder_make(kpti_recorder *r, const kpti_env *env, const kpt_observer_args *args);
+/* TAPE_OPS go into the tape of every stream (op_tape.h). Returns 0 if there is no memory. */
+int kpti_recorder_make(kpti_recorder *r, const kpti_env *env, const kpt_observer_args *args,
+                       const kpt_tape_ops *tape_ops);
 void kpti_recorder_free(kpti_recorder *r);
 
-/* Both 0 or an errno. */
+/* Both return 0 or an errno. */
 int kpti_recorder_open(kpti_recorder *r, const char *journal_path);
 int kpti_recorder_start(kpti_recorder *r);
-/* When this returns, nobody is inside. */
+/* When this returns, no stream is busy. */
 void kpti_recorder_stop(kpti_recorder *r);
-/* Waits until nobody is seen inside who was when it was called. */
+/* Waits until each stream that is busy now has been seen not busy. */
 void kpti_recorder_await(kpti_recorder *r);
-/* Takes the chunks away from the streams; the journal stays, for who reads it. */
+/* Takes the chunks away from the streams; the journal stays for its readers. */
 void kpti_recorder_detach(kpti_recorder *r);
 /* In the child of a fork, on its only thread; takes no lock. */
 void kpti_recorder_forked(kpti_recorder *r);
 
-/* As begin_op, end_op and tape of the ABI. */
-kpt_status kpti_recorder_begin(kpti_recorder *r, const kpt_op *op, uint64_t *op_id);
-kpt_status kpti_recorder_end(kpti_recorder *r, uint64_t op_id, const kpt_op *op, kpt_str error);
+/* The tape of the calling thread, as in the ABI; NULL if there is no memory. */
 kpt_tape *kpti_recorder_tape(kpti_recorder *r);
 void kpti_recorder_stats(kpti_recorder *r, kpt_observer_stats *out);
 
-/* The calling thread's stream, busy; NULL: nothing is recorded, or there is no memory. RUN receives the run
- * that is. */
+/* Returns the calling thread's stream, busy, or NULL if nothing is recorded or there is no memory. *RUN receives the
+ * run that is recorded. */
 kpti_et_stream *kpti_recorder_enter(kpti_recorder *r, uint32_t *run);
-/* The calling thread's Python stack in RUN, which is mostly that of the operator around; GATHERED receives what it
- * is known by. Nobody is inside: this may run Python, which may let others in who end recording. */
+/* Returns the calling thread's Python stack in RUN, which is mostly that of the enclosing operator. *GATHERED receives
+ * a token that identifies it. The stream must not be busy: this may run Python code, and another thread may then stop
+ * recording. */
 uint32_t kpti_recorder_gather(const kpti_recorder *r, uint32_t run, uint64_t *gathered);
-/* The run that is recorded, or 0; either way leave comes next. */
+/* Returns the run that is recorded, or 0. Call leave in both cases. */
 static inline uint32_t kpti_recorder_say_inside(const kpti_recorder *r, kpti_et_stream *s)
 {
     kpti_barrier_say(&s->busy, 1);
@@ -82,15 +83,7 @@ static inline void kpti_recorder_leave(kpti_et_stream *s)
 {
     __atomic_store_n(&s->busy, 0, __ATOMIC_RELEASE);
 }
-/* Makes sure that the journal has STACK, and what is below it; those that it has are the stream's sets. 0: it
- * can't. */
-int kpti_recorder_tell_new(kpti_recorder *r, kpti_et_stream *s, uint32_t stack, int64_t ns);
-static inline int kpti_recorder_tell(kpti_recorder *r, kpti_et_stream *s, uint32_t stack,
-                                     int64_t ns)
-{
-    return !stack || stack == s->last_stack || kpti_recorder_tell_new(r, s, stack, ns);
-}
-/* Another chunk for S, of WORDS at least; 0: there is none. */
+/* Gets another chunk for S, of at least WORDS. Returns 0 if there is none. */
 int kpti_recorder_refill(kpti_recorder *r, kpti_et_stream *s, uint64_t words);
 void kpti_recorder_drop(kpti_recorder *r);
 

@@ -1,8 +1,9 @@
-/* op_recorder.c: operators as they begin and end, into the journal: on the way of each, so every line counts. */
+/* op_recorder.c: see op_recorder.h. This is the hot path of every operator. */
+#include "execution_trace/record/op_recorder.h"
+
 #include <string.h>
 
 #include "abi/impl/kpti_execution_trace.h"
-#include "execution_trace/record/journal_recorder.h"
 #include "execution_trace/record/op_encoder.h"
 
 /* A record in the making, written once for what fits and again for what does not. */
@@ -69,7 +70,8 @@ static void write_stack(kpti_et_cursor *c, const void *what)
     if (stack) *stack = *(const kpti_et_stack *)what;
 }
 
-KPTI_HOT int kpti_recorder_tell_new(kpti_recorder *r, kpti_et_stream *s, uint32_t stack, int64_t ns)
+KPTI_HOT int kpti_recorder_write_new_stack(kpti_recorder *r, kpti_et_stream *s, uint32_t stack,
+                                           int64_t ns)
 {
     const uint32_t innermost = stack;
     while (stack && !kpti_number_set_has(&s->stacks, stack)) {
@@ -162,7 +164,7 @@ kpt_status kpti_recorder_begin(kpti_recorder *r, const kpt_op *op, uint64_t *op_
     b.ns = s->last_ns = kpti_et_now_ns(&s->now);
     b.number = s->number + 1;
     b.wish.data = r->data_ops && is_listed(r->data_ops, r->data_ops_size, op->name);
-    if (!kpti_recorder_tell(r, s, b.stack, b.ns)) b.stack = 0;
+    if (!kpti_recorder_write_stack(r, s, b.stack, b.ns)) b.stack = 0;
     if (b.number && put_record(r, s, kpti_et_reserve(s) + KPTI_ET_LEAST_END, write_begin, &b)) {
         *op_id = kpti_et_stream_begun(s);
         if (kpti_et_stream_may_call(s, gathered) && kpti_et_is_call(op))

@@ -1,7 +1,7 @@
 #include "execution_trace/record/op_tape.h"
 
 #include "abi/impl/kpti_execution_trace.h"
-#include "execution_trace/record/journal_recorder.h"
+#include "execution_trace/record/op_recorder.h"
 
 enum {
     BEGIN_WORDS = sizeof(kpti_et_begin) / KPTI_ET_WORD,
@@ -66,7 +66,7 @@ KPTI_HOT static uint32_t begin(kpt_tape *tape)
         stack = kpti_observer_stacks.gather(r->stack_depth, &gathered);
     if (!enter(s, run)) return 0;
     s->pending.ns = s->last_ns = kpti_et_now_ns(&s->now);
-    if (!kpti_recorder_tell(r, s, stack, s->last_ns)) stack = 0;
+    if (!kpti_recorder_write_stack(r, s, stack, s->last_ns)) stack = 0;
     s->pending.gathered = gathered;
     s->pending.stack = stack;
     return offer(s, BEGIN_WORDS, kpti_et_reserve(s) + KPTI_ET_LEAST_END);

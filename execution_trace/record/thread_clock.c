@@ -9,13 +9,6 @@ static const int64_t apart_ns = 10000000; /* looks that are so far apart tell th
 /* More than a tick of any counter has: 64 ns. */
 static const uint64_t most_pace = (uint64_t)64 << 32;
 
-int64_t kpti_et_clock_ns(clockid_t id)
-{
-    struct timespec t;
-    (void)clock_gettime(id, &t);
-    return (int64_t)t.tv_sec * second_ns + t.tv_nsec;
-}
-
 typedef struct look {
     uint64_t ticks; /* just before */
     uint64_t took;  /* ticks */

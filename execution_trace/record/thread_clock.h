@@ -1,26 +1,23 @@
-/* thread_clock.h: the monotonic clock, for who asks at every operator.
+/* thread_clock.h: the monotonic clock, cheap enough to read at every operator.
  *
- * The system reads the counter between barriers. On some processors these cost more than their own time, as
- * what comes after them runs as if for the first time: 3 µs a call where code is otherwise warm. Here the
- * counter is read without them, and between two looks at the clock, a millisecond apart, is taken to run at
- * its usual pace.
+ * The system reads the counter between barriers. On some processors a barrier also slows the code after it: 3 µs per
+ * call where the code is otherwise warm. This clock reads the counter without barriers. It reads the system's clock
+ * once per millisecond and assumes a constant rate in between.
  *
- * Each thread has its own. What it tells never goes backwards, and is less than a microsecond off. */
+ * Each thread has its own clock. Its time never decreases, and its error is less than a microsecond. */
 #ifndef KPTI_EXECUTION_TRACE_RECORD_THREAD_CLOCK_H
 #define KPTI_EXECUTION_TRACE_RECORD_THREAD_CLOCK_H
 
 #include "core/base/tick_counter.h"
+#include "execution_trace/journal/system_clock.h"
 
-/* Begins as zeroes: the next one looks. */
+/* Starts as zeroes: the first reading then reads the system's clock. */
 typedef struct kpti_et_now {
-    uint64_t ticks;  /* when it last looked */
-    int64_t ns;      /* what it was then */
-    uint64_t length; /* how many ticks that is good for */
-    uint64_t pace;   /* a tick, in 2^-32 ns */
+    uint64_t ticks;  /* at the last reading of the system's clock */
+    int64_t ns;      /* the system's clock at that time */
+    uint64_t length; /* ticks until the next reading */
+    uint64_t pace;   /* length of a tick, in 2^-32 ns */
 } kpti_et_now;
-
-/* The system's own clocks. */
-int64_t kpti_et_clock_ns(clockid_t id);
 
 int64_t kpti_et_now_look(kpti_et_now *now);
 

@@ -1,10 +1,12 @@
-/* cuda_injection.c: how CUDA tells us that a process begins to use it, without our initialising it: the driver
- * loads the library that CUDA_INJECTION64_PATH names, at cuInit, and calls its InitializeInjection. NVTX has
- * its own variable, and calls CUPTI itself. Both are ours only as long as we record. */
+/* cuda_injection.c: see cuda_injection.h. At cuInit the driver loads the library in CUDA_INJECTION64_PATH and calls
+ * its InitializeInjection, so we need not initialise CUDA. NVTX has its own variable, and calls CUPTI itself. Both
+ * variables are set only while we record. */
+#include "gpu_tracer/cupti/cuda_injection.h"
+
 #include <dlfcn.h>
 #include <limits.h>
 
-#include "gpu_tracer/gpu_recording.h"
+#include "gpu_tracer/cupti/cupti_find.h"
 
 #define CUDA_VARIABLE "CUDA_INJECTION64_PATH"
 #define NVTX_VARIABLE "NVTX_INJECTION64_PATH"
@@ -13,7 +15,7 @@ static int cuda_set;
 static int nvtx_set;
 static const char here;
 
-/* Where this library lies. */
+/* The path of this library. */
 static const char *own_path(char room[PATH_MAX])
 {
     Dl_info info;

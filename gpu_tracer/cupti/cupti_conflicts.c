@@ -1,7 +1,9 @@
-/* cupti_conflicts.c: who else may have CUPTI, told by what is loaded in this process. */
-#include <link.h>
+/* cupti_conflicts.c: see cupti_conflicts.h. The loaded libraries show which tool it is. */
+#include "gpu_tracer/cupti/cupti_conflicts.h"
 
-#include "gpu_tracer/gpu_recording.h"
+#include <link.h>
+#include <stdlib.h>
+#include <string.h>
 
 static const struct rival {
     const char *library; /* a part of its path */

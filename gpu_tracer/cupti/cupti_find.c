@@ -1,12 +1,14 @@
 /* cupti_find.c: where CUPTI is. One that is loaded already comes first: there must be one only, as it is the
  * one that the program's other tools talk to. Then what the user says, then the major version of the CUDA
  * runtime that is loaded, then the newer one. */
+#include "gpu_tracer/cupti/cupti_find.h"
+
 #include <dlfcn.h>
 #include <limits.h>
 #include <link.h>
 #include <unistd.h>
 
-#include "gpu_tracer/cupti/cupti_library.h"
+#include "abi/impl/kpti_impl.h"
 
 enum { MAJORS = 2, FOLDERS = 16 };
 static const int majors[MAJORS] = {13, 12};

@@ -3,6 +3,8 @@
 #include <dlfcn.h>
 #include <stddef.h>
 
+#include "gpu_tracer/cupti/cupti_find.h"
+
 static const struct symbol {
     const char *name;
     size_t offset;

@@ -63,10 +63,4 @@ static inline int kpti_cupti_zero_is_none(const kpti_cupti *cupti)
  * KPT_E_UNSUPPORTED with the reason. Not from several threads at once. */
 kpt_status kpti_cupti_open(const kpti_cupti **out, kpti_error *error);
 
-/* The library's path, without loading it: for NVTX, which wants to know it early; NULL: not known yet. */
-const char *kpti_cupti_likely_path(char *room, size_t size);
-
-/* cupti_find.c's: a handle of the library, and its path in PATH. NULL: TEXT says where it was looked for. */
-void *kpti_cupti_find(char *path, size_t size, char *text, size_t text_size);
-
 #endif

@@ -3,19 +3,13 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include "hosts/torch/common/torch_address.h"
 #include "hosts/torch/execution_trace/py_observer.h"
 #include "hosts/torch/memory/py_memory.h"
 #include "hosts/torch/profiler/deferred_results.h"
 #include "hosts/torch/profiler/tracer.h"
+#include "hosts/torch/profiler/tracer_state.h"
 #include "hosts/torch/traceback/unwinder.h"
-
-extern PyObject *THPVariableClass; // torch's
-
-void *kpytrace::torch_address(long long distance)
-{
-    if (!distance) return nullptr;
-    return reinterpret_cast<void *>(reinterpret_cast<intptr_t>(&THPVariableClass) + distance);
-}
 
 namespace
 {

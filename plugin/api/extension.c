@@ -2,6 +2,7 @@
 
 #include "plugin/api/gpu_api.h"
 #include "plugin/api/recording_loader.h"
+#include "plugin/api/registry.h"
 #include "plugin/api/traceback_api.h"
 #include "plugin/objects/host_binding.h"
 #include "plugin/objects/struct_size.h"

@@ -7,9 +7,8 @@
 #include <unistd.h>
 
 #include "noop/noop.h"
-#include "plugin/objects/object_factory.h"
+#include "plugin/base/verbose_log.h"
 #include "plugin/objects/struct_size.h"
-#include "plugin/verbose_log.h"
 
 #define LIBRARY "libkpytrace_gpu.so"
 

@@ -1,10 +1,11 @@
 /* memory_api.c: the memory tracer as hosts see it. start and stop change nothing when repeated; of a
  * start the implementation is told again, as there may be more to record by then. Control calls go one at a time through
  * the handle table; report, which runs on every allocation of the host's, only peeks. */
+#include "plugin/api/memory_api.h"
+
 #include <limits.h>
 
 #include "noop/noop.h"
-#include "plugin/objects/object_factory.h"
 #include "plugin/objects/struct_size.h"
 
 static const kpti_kind kind;

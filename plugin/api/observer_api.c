@@ -1,9 +1,10 @@
 /* observer_api.c: the execution-trace observer as hosts see it. Control calls go one at a time through
  * the handle table; begin_op, end_op and tape, which come with operators, only peek. */
+#include "plugin/api/observer_api.h"
+
 #include <limits.h>
 
 #include "noop/noop.h"
-#include "plugin/objects/object_factory.h"
 #include "plugin/objects/struct_size.h"
 
 enum { CLOSED = 1, OPEN = 2, RECORDING = 3 };

@@ -3,6 +3,7 @@
 #include "plugin/api/recording_loader.h"
 
 #include "core/recording/serialized/loaded_tracer.h"
+#include "plugin/api/tracer_api.h"
 #include "plugin/objects/object_factory.h"
 #include "plugin/objects/struct_size.h"
 

@@ -1,82 +1,9 @@
 #include "plugin/api/registry.h"
 
-#include "plugin/objects/handle.h"
 #include "plugin/objects/host_binding.h"
 
-kpt_status kpti_registry_add(kpti_registry *registry, uint32_t kind, kpt_any_fn make,
-                             void *make_ctx, uint64_t *token)
-{
-    kpt_status status = KPT_E_LIMIT;
-    if (!make || !token) return KPT_E_INVALID;
-    if (kind < KPT_FACTORY_TRACER || kind > KPT_FACTORY_OBSERVER) return KPT_E_UNSUPPORTED;
-    kpti_handles_lock();
-    for (size_t i = 0; i < KPTI_MOST_FACTORIES && status != KPT_OK; i++) {
-        kpti_factory *f = &registry->factories[i];
-        if (f->token) continue;
-        *f = (kpti_factory){++registry->last_token, make, make_ctx, kind, 0, 0};
-        *token = f->token;
-        status = KPT_OK;
-    }
-    kpti_handles_unlock();
-    return status;
-}
-
-kpt_status kpti_registry_remove(kpti_registry *registry, uint64_t token)
-{
-    kpt_status status = KPT_E_HANDLE;
-    kpti_handles_lock();
-    for (size_t i = 0; token && i < KPTI_MOST_FACTORIES; i++) {
-        kpti_factory *f = &registry->factories[i];
-        if (f->token != token) continue;
-        f->removed = 1;
-        status = f->calls ? KPT_E_BUSY : KPT_OK;
-        if (!f->calls) f->token = 0;
-    }
-    kpti_handles_unlock();
-    return status;
-}
-
-/* The newest factory of KIND that is older than BEFORE, with a call counted into it; or NULL. */
-static kpti_factory *enter_next(kpti_registry *registry, uint32_t kind, uint64_t before)
-{
-    kpti_factory *best = NULL;
-    kpti_handles_lock();
-    for (size_t i = 0; i < KPTI_MOST_FACTORIES; i++) {
-        kpti_factory *f = &registry->factories[i];
-        if (!f->token || f->removed || f->kind != kind || f->token >= before) continue;
-        if (!best || f->token > best->token) best = f;
-    }
-    if (best) best->calls++;
-    kpti_handles_unlock();
-    return best;
-}
-
-/* A place whose factory was removed meanwhile stays taken until remove is called again and told
- * KPT_OK: that is the remover's proof that make_ctx may go. */
-static void leave(kpti_factory *f)
-{
-    kpti_handles_lock();
-    f->calls--;
-    kpti_handles_unlock();
-}
-
-kpt_status kpti_registry_ask(kpti_registry *registry, uint32_t kind,
-                             kpt_status (*ask)(kpt_any_fn make, void *make_ctx, void *job),
-                             void *job)
-{
-    uint64_t before = UINT64_MAX;
-    kpt_status status = KPT_DECLINED;
-    kpti_factory *f;
-    while (status == KPT_DECLINED && (f = enter_next(registry, kind, before))) {
-        before = f->token;
-        status = ask(f->make, f->make_ctx, job);
-        leave(f);
-    }
-    return status;
-}
-
-/* Leaves the text of a failure with the plugin's bond. */
-static kpt_status told(kpt_handle plugin, kpt_status status, const char *text)
+/* Keeps the text of a failure for the plugin's last_error. */
+static kpt_status keep_error(kpt_handle plugin, kpt_status status, const char *text)
 {
     kpti_error error;
     if (status == KPT_OK) return status;
@@ -91,10 +18,10 @@ static kpt_status add(kpt_handle plugin, uint32_t kind, kpt_any_fn make, void *m
     kpt_status status;
     if (!bond) return KPT_E_HANDLE;
     status = kpti_registry_add(&bond->registry, kind, make, make_ctx, token);
-    status = told(plugin, status,
-                  status == KPT_E_INVALID       ? "add: make or token is NULL"
-                  : status == KPT_E_UNSUPPORTED ? "add: an unknown kind of factory"
-                                                : "add: too many factories for this host");
+    status = keep_error(plugin, status,
+                        status == KPT_E_INVALID       ? "add: make or token is NULL"
+                        : status == KPT_E_UNSUPPORTED ? "add: an unknown kind of factory"
+                                                      : "add: too many factories for this host");
     kpti_handle_unpin(plugin);
     return status;
 }
@@ -105,9 +32,10 @@ static kpt_status take_away(kpt_handle plugin, uint64_t token)
     kpt_status status;
     if (!bond) return KPT_E_HANDLE;
     status = kpti_registry_remove(&bond->registry, token);
-    status = told(plugin, status,
-                  status == KPT_E_BUSY ? "remove: a call is inside the factory: call again later"
-                                       : "remove: no factory has this token");
+    status =
+        keep_error(plugin, status,
+                   status == KPT_E_BUSY ? "remove: a call is inside the factory: call again later"
+                                        : "remove: no factory has this token");
     kpti_handle_unpin(plugin);
     return status;
 }

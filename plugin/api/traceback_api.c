@@ -4,7 +4,6 @@
 #include "plugin/api/traceback_api.h"
 
 #include "noop/noop.h"
-#include "plugin/objects/object_factory.h"
 #include "plugin/objects/struct_size.h"
 
 enum { ALL_BITS = KPT_GATHER_PYTHON | KPT_GATHER_SCRIPT | KPT_GATHER_NATIVE | KPT_GATHER_WAIT };

@@ -3,7 +3,11 @@
 #define KPTI_PLUGIN_API_TRACEBACK_API_H
 
 #include "abi/kpt_traceback.h"
+#include "plugin/objects/object_factory.h"
 
 extern const kpt_traceback_maker kpti_traceback_table;
+
+/* The product that its make function makes. */
+extern const kpti_product kpti_tracebacks_product;
 
 #endif

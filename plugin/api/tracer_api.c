@@ -1,8 +1,11 @@
 /* tracer_api.c: the tracer as hosts see it: checks each call's state and arguments, then passes it on
  * to the implementation. States and legality are those of kpt_tracer.h. */
+#include "plugin/api/tracer_api.h"
+
 #include "noop/noop.h"
-#include "plugin/api/sink.h"
-#include "plugin/objects/object_factory.h"
+#include "plugin/api/memory_api.h"
+#include "plugin/api/observer_api.h"
+#include "plugin/objects/chunk_sink.h"
 #include "plugin/objects/struct_size.h"
 
 enum {

@@ -1,10 +1,10 @@
-/* host_binding.h: one host's bond with the plugin, made by an entry call and ended by detach. It owns the
- * copy of the host's table and the factories that were added for that host. Every object that is
- * made through a bond pins it, so it outlives them. */
+/* host_binding.h: the binding of one host to the plugin, made by an entry call and ended by detach. It owns the copy of
+ * the host's table and the factories that were added for that host. Every object that is made through a binding pins
+ * it, so it outlives them. */
 #ifndef KPTI_PLUGIN_OBJECTS_HOST_BINDING_H
 #define KPTI_PLUGIN_OBJECTS_HOST_BINDING_H
 
-#include "plugin/api/registry.h"
+#include "plugin/objects/factory_list.h"
 #include "plugin/objects/handle.h"
 
 typedef struct kpti_bond {
@@ -16,9 +16,9 @@ typedef struct kpti_bond {
 
 extern const kpti_kind kpti_bond_kind;
 
-/* Checks what a host's table says; the text of a refusal goes to ERROR. */
+/* Checks a host's table. ERROR receives the reason of a refusal. */
 kpt_status kpti_bond_check_host(const kpt_host *host, kpti_error *error);
-/* Makes a bond for HOST, a whole and checked table. */
+/* Makes a binding for HOST, a complete and checked table. */
 kpt_status kpti_bond_make(const kpt_host *host, kpti_bond **out, kpti_error *error);
 /* A kpt_plugin_info.detach. */
 kpt_status kpti_bond_detach(kpt_handle self);

@@ -1,8 +1,8 @@
 #include "plugin/objects/object_factory.h"
 
-#include "plugin/api/sink.h"
+#include "plugin/base/verbose_log.h"
+#include "plugin/objects/chunk_sink.h"
 #include "plugin/objects/struct_size.h"
-#include "plugin/verbose_log.h"
 
 /* Everything that one make call needs on its way. */
 typedef struct making {

@@ -1,20 +1,10 @@
-/* object_factory.h: how tracers, memory tracers, observers, gatherers of tracebacks and tracers of GPUs are made: one way for
- * all of them, each described by a row. A product's object pins its bond, and is freed by destroy. */
+/* object_factory.h: makes tracers, memory tracers, observers, traceback gatherers and GPU tracers. All are made in the
+ * same way; a kpti_product describes each kind. An object pins its host's binding, and destroy frees it. */
 #ifndef KPTI_PLUGIN_OBJECTS_OBJECT_FACTORY_H
 #define KPTI_PLUGIN_OBJECTS_OBJECT_FACTORY_H
 
-#include "plugin/objects/host_binding.h"
+#include "plugin/objects/object.h"
 #include "plugin/python/backend.h"
-
-/* A live object: the implementation behind it, and the state that the host sees. */
-typedef struct kpti_object {
-    kpti_bond *bond;
-    const void *impl;       /* a kpti_tracer_impl, kpti_memory_impl, … by product */
-    void *self;             /* the implementation's */
-    uint32_t state;         /* by product */
-    uint32_t ended_by_fork; /* the host has not stopped it yet, but nothing is recorded any more */
-    kpt_chunk_sink sink;    /* the host's, of a tracer that has one */
-} kpti_object;
 
 /* What all their out structs look like; asserted where they are written. */
 typedef struct kpti_made {
@@ -59,12 +49,6 @@ typedef struct kpti_product {
                             kpti_object *object, kpti_error *error);
     void (*destroy)(const void *impl, void *self);
 } kpti_product;
-
-extern const kpti_product kpti_tracer_product;
-extern const kpti_product kpti_memory_product;
-extern const kpti_product kpti_observer_product;
-extern const kpti_product kpti_tracebacks_product;
-extern const kpti_product kpti_gpu_product;
 
 /* The body of every make function: bond, sizes, checks, factories of others, backend, no-op. */
 kpt_status kpti_product_make(const kpti_product *product, kpt_handle bond, const void *args,

@@ -4,9 +4,9 @@
 #include <limits.h>
 #include <unistd.h>
 
+#include "plugin/base/verbose_log.h"
 #include "plugin/python/find_python.h"
 #include "plugin/python/loader_fork_lock.h"
-#include "plugin/verbose_log.h"
 
 /* Any address of this library will do to ask the loader where it lies. */
 static const char here;

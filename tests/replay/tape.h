@@ -9,6 +9,7 @@
 
 extern "C" {
 #include "core/recording/delivery/deliver.h"
+#include "core/recording/replay/replay.h"
 }
 
 struct ChunkDeleter {

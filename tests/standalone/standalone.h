@@ -3,7 +3,10 @@
 #define STANDALONE_H
 
 #include "hosts/standalone/session/session.h"
+#include "hosts/standalone/session/session_background.h"
+#include "hosts/standalone/session/session_export.h"
 #include "hosts/standalone/session/session_gpu.h"
+#include "hosts/standalone/session/session_notes.h"
 #include "tests/writers/scratch.h"
 #include "tests/writers/strict_json.h"
 

@@ -15,6 +15,7 @@ extern "C" {
 #include "noop/noop.h"
 #include "plugin/api/registry.h"
 #include "plugin/api/traceback_api.h"
+#include "plugin/objects/factory_list.h"
 #include "plugin/objects/handle.h"
 #include "plugin/objects/host_binding.h"
 #include "plugin/objects/object_factory.h"

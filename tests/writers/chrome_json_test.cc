@@ -1,6 +1,7 @@
 /* chrome_json_test.cc: the trace file: its fields are Kineto's (T10 and T34 of the reference), it is
  * strict JSON whatever names look like, and plugins of another age are read right. */
-#include "writers/format.h"
+#include "writers/chrome/chrome_json.h"
+#include "writers/writer.h"
 
 #include <unistd.h>
 

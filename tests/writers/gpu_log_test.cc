@@ -14,6 +14,7 @@
 #include "writers/gpu/gpu_names.h"
 #include "writers/gpu/gpu_summary.h"
 #include "writers/kpt/kpt_gpu.h"
+#include "writers/kpt/kpt_gpu_read.h"
 #include "writers/kpt/kpt_reader.h"
 
 namespace

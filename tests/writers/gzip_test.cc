@@ -12,7 +12,8 @@
 #include "tests/writers/parcel.h"
 #include "tests/writers/scratch.h"
 #include "tests/writers/strict_json.h"
-#include "writers/format.h"
+#include "writers/chrome/chrome_json.h"
+#include "writers/writer.h"
 
 namespace
 {

@@ -1,6 +1,11 @@
 /* writer_failure_test.cc: the trace file, of any format, when things go wrong: the first failure is told, nothing is
  * left behind, and no memory is lost. */
-#include "writers/format.h"
+#include "writers/chrome/chrome_json.h"
+#include "writers/flame/collapsed.h"
+#include "writers/flame/speedscope.h"
+#include "writers/perfetto/perfetto.h"
+#include "writers/report/report.h"
+#include "writers/writer.h"
 
 #include "tests/mock/mock_host.h"
 #include "tests/writers/gpu_events.h"

@@ -2,7 +2,14 @@
 #ifndef WRITING_H
 #define WRITING_H
 
-#include "writers/format.h"
+#include "writers/chrome/chrome_json.h"
+#include "writers/flame/collapsed.h"
+#include "writers/flame/speedscope.h"
+#include "writers/format/format.h"
+#include "writers/formats.h"
+#include "writers/perfetto/perfetto.h"
+#include "writers/report/report.h"
+#include "writers/writer.h"
 
 #include "tests/writers/readers.h"
 #include "tests/writers/report_reader.h"

@@ -1,7 +1,7 @@
 #include "writers/annotations/task_profile.h"
 
+#include "core/base/batch_records.h"
 #include "writers/annotations/task_resumes.h"
-#include "writers/batch_records.h"
 
 struct kpti_task_profile {
     kpti_heap heap;

@@ -6,7 +6,7 @@
 
 #include "abi/kpt_activity.h"
 #include "abi/kpt_text.h"
-#include "writers/batch_records.h"
+#include "core/base/batch_records.h"
 #include "writers/encode/escaped_strings.h"
 #include "writers/encode/json_text.h"
 #include "writers/io/output_file.h"

@@ -8,7 +8,7 @@
 #ifndef KPTI_WRITERS_CHROME_CHROME_GPU_H
 #define KPTI_WRITERS_CHROME_CHROME_GPU_H
 
-#include "writers/format.h"
+#include "writers/format/format.h"
 
 /* Of all processes: what stands at the end of a file. */
 typedef struct kpti_chrome_gpu {

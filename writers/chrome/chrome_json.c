@@ -5,12 +5,14 @@
  * in integers. Times are microseconds with three decimals since base_ns, which the header has as
  * baseTimeNanoseconds: viewers read times as doubles, and those of today can't hold Unix time to the
  * nanosecond. Any order will do that has complete activities: KPT_ORDER_THREAD is the cheapest. */
+#include "writers/chrome/chrome_json.h"
+
 #include "writers/chrome/chrome_events.h"
 #include "writers/chrome/chrome_gpu.h"
 #include "writers/chrome/chrome_notes.h"
 #include "writers/chrome/chrome_tasks.h"
-#include "writers/format.h"
-#include "writers/stats_text.h"
+#include "writers/format/format.h"
+#include "writers/format/stats_text.h"
 
 typedef struct chrome {
     kpti_writer base;

@@ -4,8 +4,8 @@
 #ifndef KPTI_WRITERS_CHROME_CHROME_NOTES_H
 #define KPTI_WRITERS_CHROME_CHROME_NOTES_H
 
-#include "writers/annotations/note_spans.h"
 #include "writers/encode/escaped_strings.h"
+#include "writers/format/note_spans.h"
 
 typedef struct kpti_chrome_notes {
     kpti_writer *writer;

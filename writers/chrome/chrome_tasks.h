@@ -6,7 +6,7 @@
 
 #include "writers/annotations/task_resumes.h"
 #include "writers/annotations/task_tracks.h"
-#include "writers/format.h"
+#include "writers/format/format.h"
 
 typedef struct kpti_chrome_tasks {
     kpti_writer *writer;

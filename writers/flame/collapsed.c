@@ -2,11 +2,13 @@
  * for each stack that was seen, with the time in microseconds that was spent in its last frame
  * itself. Stacks are kept as a tree: memory grows with stacks that differ, not with calls. Lines that
  * would have 0 are left out. */
+#include "writers/flame/collapsed.h"
+
 #include "abi/kpt_text.h"
 #include "core/base/utf8.h"
-#include "writers/annotations/nested_frames.h"
 #include "writers/encode/json_text.h"
 #include "writers/encode/string_table.h"
+#include "writers/format/nested_frames.h"
 
 enum { NS_PER_US = 1000 };
 /* Longer names are cut, as in the other formats. */

@@ -1,10 +1,12 @@
 /* speedscope.c: speedscope's own format: an "evented" profile for each thread, in nanoseconds since
  * base_ns. A profile stands in the file as a whole, while calls come by time, of all threads
  * together: so each thread's events are kept, in six to ten bytes a call, and written at the end. */
-#include "writers/annotations/nested_frames.h"
+#include "writers/flame/speedscope.h"
+
 #include "writers/chrome/chrome_events.h"
 #include "writers/encode/proto.h"
 #include "writers/encode/string_table.h"
+#include "writers/format/nested_frames.h"
 
 enum { FIRST_BLOCK_BYTES = 256, MOST_BLOCK_BYTES = 64 * 1024 };
 

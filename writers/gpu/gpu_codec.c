@@ -1,5 +1,8 @@
 #include "writers/gpu/gpu_codec.h"
 
+#include <stddef.h>
+#include <string.h>
+
 #include "writers/encode/proto.h"
 
 /* A field of an entry. */

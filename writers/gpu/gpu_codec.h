@@ -1,10 +1,10 @@
-/* gpu_codec.h: an event of a GPU in bytes: which of its fields differ from the event before, then those,
- * as numbers of seven bits a byte. Rows of like kernels take some 30 bytes each. Pure functions; what is
- * read may be anything. */
+/* gpu_codec.h: packs an event of a GPU into bytes: a bit mask of the fields that differ from the previous event, then
+ * those fields as varints. Runs of similar kernels take about 30 bytes each. Pure functions; the bytes that are
+ * unpacked may be damaged. */
 #ifndef KPTI_WRITERS_GPU_GPU_CODEC_H
 #define KPTI_WRITERS_GPU_GPU_CODEC_H
 
-#include "writers/gpu/gpu_log.h"
+#include "writers/gpu/gpu_entry.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -13,16 +13,16 @@ extern "C" {
 /* Most bytes of an event. */
 enum { KPTI_GPU_MOST_BYTES = 512 };
 
-/* Packs ENTRY, which comes behind BEFORE; returns where it ended. */
+/* Packs ENTRY, whose previous entry is BEFORE. Returns the end of the bytes. */
 unsigned char *kpti_gpu_pack(unsigned char *out, const kpti_gpu_entry *entry,
                              const kpti_gpu_entry *before);
 
-/* Makes ENTRY, the event before, the next one; its name is left alone. Returns where that ended; NULL:
- * there is none up to END. */
+/* Replaces *ENTRY, the previous event, by the next one; its name does not change. Returns the end of the bytes, or
+ * NULL if there is no whole event before END. */
 const unsigned char *kpti_gpu_unpack(const unsigned char *at, const unsigned char *end,
                                      kpti_gpu_entry *entry);
 
-/* The first event of a block is packed behind this. */
+/* The previous entry of the first event of a block. */
 extern const kpti_gpu_entry kpti_gpu_nothing;
 
 #ifdef __cplusplus

@@ -3,14 +3,14 @@
  * The host fills one from what the plugin collects; a reader of a .kpt file from its records.
  *
  * A stack is a node of a tree: a frame, and the node of its caller. Numbers of texts and nodes begin at 1;
- * 0 is none. Events are in blocks, which a stream forgets once they are written, and a flight recorder
- * when they are too many. One thread at a time; who adds locks. */
+ * 0 is none. Events are in blocks. A stream frees them once they are written, a flight recorder when there are too
+ * many. One thread at a time; callers that add events hold a lock. */
 #ifndef KPTI_WRITERS_GPU_GPU_LOG_H
 #define KPTI_WRITERS_GPU_GPU_LOG_H
 
-#include "abi/kpt_gpu.h"
 #include "writers/annotations/clock_shift.h"
 #include "writers/encode/string_table.h"
+#include "writers/gpu/gpu_entry.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -23,13 +23,6 @@ typedef struct kpti_gpu_node {
     uint32_t file;
     uint32_t line;
 } kpti_gpu_node;
-
-/* An event as it is read: event.name is the log's, event.python is empty. */
-typedef struct kpti_gpu_entry {
-    kpt_gpu_event event;
-    uint32_t text;  /* the number of its name */
-    uint32_t stack; /* the node of the innermost frame */
-} kpti_gpu_entry;
 
 /* What the tracer counted; of a log that was read, what it said. */
 typedef struct kpti_gpu_counts {

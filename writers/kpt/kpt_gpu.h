@@ -1,4 +1,4 @@
-/* kpt_gpu.h: the log of what GPUs did as records of a .kpt file, and back. */
+/* kpt_gpu.h: writes a GPU log as records of a .kpt file; kpt_gpu_read.h reads them. */
 #ifndef KPTI_WRITERS_KPT_KPT_GPU_H
 #define KPTI_WRITERS_KPT_KPT_GPU_H
 
@@ -22,10 +22,6 @@ uint64_t kpti_gpu_put(kpti_kpt_writer *writer, const kpti_gpu_log *log, kpti_gpu
 
 /* The counts, which stand behind all else. */
 void kpti_gpu_put_counts(kpti_kpt_writer *writer, const kpti_gpu_log *log);
-
-/* Adds what a record has. Events are borrowed: the record lives as long as LOG. KPT_E_INVALID: it is none;
- * KPT_E_MEMORY, KPT_E_LIMIT. */
-kpt_status kpti_gpu_take(kpti_gpu_log *log, const char *bytes, uint64_t size);
 
 #ifdef __cplusplus
 }

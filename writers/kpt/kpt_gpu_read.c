@@ -1,4 +1,6 @@
-#include "writers/kpt/kpt_gpu.h"
+#include "writers/kpt/kpt_gpu_read.h"
+
+#include "writers/kpt/kpt_format.h"
 
 static kpt_status take_texts(kpti_gpu_log *log, kpti_kpt_gpu head, const char *at, uint64_t size)
 {

@@ -8,7 +8,7 @@
 
 #include "abi/kpt_text.h"
 #include "core/base/file_descriptor.h"
-#include "writers/kpt/kpt_gpu.h"
+#include "writers/kpt/kpt_gpu_read.h"
 
 /* Bytes of the file that are resident while it is opened. */
 enum { MOST_RESIDENT = 16 << 20 };

@@ -1,9 +1,10 @@
+#include "writers/memory/memory_chrome.h"
+
 #include <stdio.h>
 #include <unistd.h>
 
 #include "abi/kpt_text.h"
 #include "writers/encode/json_text.h"
-#include "writers/memory/memory_dump.h"
 #include "writers/memory/memory_tree.h"
 
 /* Most bytes of an event beside its name's, numbers and all. */

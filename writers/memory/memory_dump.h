@@ -1,10 +1,9 @@
-/* memory_dump.h: a history of allocations with all that its files need, and the files. Each writes it all and
- * answers 1, or 0 where there was no memory; errors of the file are the file's. */
+/* memory_dump.h: a history of allocations with everything that the writers of its files need: memory_viz.h,
+ * memory_chrome.h, memory_perfetto.h and memory_tables.h. */
 #ifndef KPTI_WRITERS_MEMORY_MEMORY_DUMP_H
 #define KPTI_WRITERS_MEMORY_MEMORY_DUMP_H
 
 #include "abi/kpt_traceback.h"
-#include "writers/io/output_file.h"
 #include "writers/memory/memory_history.h"
 
 #ifdef __cplusplus
@@ -52,21 +51,6 @@ static inline const kpt_symbol *kpti_memory_symbol(const kpti_memory_dump *dump,
     return (const kpt_symbol *)((const char *)dump->symbols->symbols +
                                 symbol * dump->symbols->symbol_stride);
 }
-
-/* A snapshot that torch's memory viewer opens, and its commands read: a pickle with a trace for each
- * device, and segments with what was alive at the end. */
-int kpti_memory_viz_write(const kpti_memory_dump *dump, kpti_out_file *out);
-
-/* Chrome JSON: an instant [memory] for each allocation and free, as Kineto has them, and a counter for each
- * device. */
-int kpti_memory_chrome_write(const kpti_memory_dump *dump, kpti_out_file *out);
-
-/* The same for Perfetto, with the place in the source. */
-int kpti_memory_perfetto_write(const kpti_memory_dump *dump, kpti_out_file *out);
-
-/* What each stack had allocated at the peak, at the end and in all, as JSON: one row for each, however many
- * entries there are. */
-int kpti_memory_tables_write(const kpti_memory_dump *dump, kpti_out_file *out);
 
 #ifdef __cplusplus
 }

@@ -1,9 +1,10 @@
+#include "writers/memory/memory_perfetto.h"
+
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "core/base/u64_map.h"
 #include "writers/encode/proto.h"
-#include "writers/memory/memory_dump.h"
 #include "writers/perfetto/perfetto_wire.h"
 
 /* Most bytes of a packet beside its names'. */

@@ -1,9 +1,10 @@
+#include "writers/memory/memory_tables.h"
+
 #include <math.h>
 #include <stdlib.h>
 
 #include "core/base/u64_map.h"
 #include "writers/encode/json_text.h"
-#include "writers/memory/memory_dump.h"
 #include "writers/memory/memory_tree.h"
 
 /* Bytes and blocks; of a sampled recording, what is guessed from it. */

@@ -1,9 +1,10 @@
+#include "writers/memory/memory_viz.h"
+
 #include <stdlib.h>
 
 #include "abi/kpt_text.h"
 #include "core/base/utf8.h"
 #include "writers/encode/pickle.h"
-#include "writers/memory/memory_dump.h"
 #include "writers/memory/memory_segments.h"
 
 /* Words that come again and again: the first numbers of the memo are theirs. */

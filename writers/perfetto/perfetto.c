@@ -1,24 +1,12 @@
 #include "writers/perfetto/perfetto.h"
 
+#include "writers/perfetto/perfetto_gpu.h"
+#include "writers/perfetto/perfetto_notes.h"
+#include "writers/perfetto/perfetto_packets.h"
+#include "writers/perfetto/perfetto_tasks.h"
+#include "writers/perfetto/perfetto_tracks.h"
+
 /* --- packets ---------------------------------------------------------------------------------- */
-
-/* Times of a sequence never go back; one that does is a Unix time. */
-static inline char *put_time(kpti_perfetto_lane *l, char *at, int64_t ns)
-{
-    if (ns >= l->last_ns) {
-        at = kpti_proto_number(at, PACKET_TIMESTAMP, (uint64_t)ns - (uint64_t)l->last_ns);
-        l->last_ns = ns;
-        return at;
-    }
-    at = kpti_proto_number(at, PACKET_TIMESTAMP, ns < 0 ? 0 : (uint64_t)ns);
-    return kpti_proto_number(at, PACKET_CLOCK, UNIX_CLOCK);
-}
-
-static inline char *put_head(const kpti_perfetto_lane *l, char *at)
-{
-    memcpy(at, l->head, sizeof l->head);
-    return at + l->head_bytes;
-}
 
 /* The hot path: a packet whose length is one byte. */
 enum { SHORT_PACKET = 128 };
@@ -27,29 +15,6 @@ static inline void end_short_packet(kpti_perfetto *w, char *begin, char *end)
     begin[0] = TRACE_PACKET << 3 | KPTI_WIRE_BYTES;
     begin[1] = (char)(end - begin - 2);
     kpti_out_wrote(&w->base.out, end);
-}
-
-char *kpti_perfetto_open(kpti_perfetto *w, kpti_perfetto_lane *l, int64_t ns, uint32_t type,
-                         size_t room, kpti_perfetto_event *event)
-{
-    char *at = kpti_out_room(&w->base.out, room + KPTI_PERFETTO_MOST_REST);
-    event->packet = kpti_proto_open(at, TRACE_PACKET);
-    at = put_head(l, put_time(l, event->packet, ns));
-    event->event = kpti_proto_open(at, PACKET_TRACK_EVENT);
-    return kpti_proto_number(event->event, EVENT_TYPE, type);
-}
-
-void kpti_perfetto_close(kpti_perfetto *w, const kpti_perfetto_event *event, char *end)
-{
-    end = kpti_proto_close(event->event, end);
-    kpti_out_wrote(&w->base.out, kpti_proto_close(event->packet, end));
-}
-
-char *kpti_perfetto_annotate(char *at, uint32_t annotation, uint32_t kind, uint64_t value)
-{
-    char *content = kpti_proto_open(at, EVENT_ANNOTATION);
-    at = kpti_proto_number(content, ANNOTATION_NAME_ID, annotation);
-    return kpti_proto_close(content, kpti_proto_number(at, kind, value));
 }
 
 /* --- names and threads ------------------------------------------------------------------------ */
@@ -121,14 +86,6 @@ static kpt_status take_thread(kpti_writer *writer, const kpt_thread *thread)
     return kpti_perfetto_begin_thread((kpti_perfetto *)writer, thread);
 }
 
-kpti_perfetto_lane *kpti_perfetto_lane_of(kpti_perfetto *w, uint32_t thread)
-{
-    kpt_thread made_up = {.index = thread, .os_tid = kpti_made_up_tid(thread)};
-    if (thread < w->lane_capacity && w->lanes[thread].end_bytes) return &w->lanes[thread];
-    made_up.name = (kpt_str){"unknown", sizeof "unknown" - 1};
-    return kpti_perfetto_begin_thread(w, &made_up) == KPT_OK ? &w->lanes[thread] : NULL;
-}
-
 /* --- calls: two packets, in at most 60 ns and 30 bytes together --------------------------------- */
 
 /* Tells the sequence what NAME means. */
@@ -136,7 +93,7 @@ static kpt_status intern(kpti_perfetto *w, kpti_perfetto_lane *l, uint32_t name)
 {
     kpti_fragment text = w->interned.items[name];
     char *packet = kpti_proto_open(kpti_out_room(&w->base.out, text.size + 64), TRACE_PACKET);
-    char *at = put_head(l, packet);
+    char *at = kpti_perfetto_put_head(l, packet);
     memcpy(at, text.text, text.size);
     kpti_out_wrote(&w->base.out, kpti_proto_close(packet, at + text.size));
     if (name / 8 >= l->seen_bytes) {
@@ -183,7 +140,7 @@ static kpt_status begin_call(kpti_perfetto *w, kpti_perfetto_lane *l, const kpt_
         return KPT_OK;
     }
     begin = kpti_out_room(&w->base.out, SHORT_PACKET);
-    at = put_head(l, put_time(l, begin + 2, a->start_ns));
+    at = kpti_perfetto_put_head(l, kpti_perfetto_put_time(l, begin + 2, a->start_ns));
     memcpy(at, slice.text, KPTI_FRAGMENT_STEP);
     end_short_packet(w, begin, at + slice.size);
     return KPT_OK;
@@ -220,7 +177,7 @@ static void end_call(kpti_perfetto *w, kpti_perfetto_lane *l, const kpt_activity
         put_rare_end(w, l, a);
     } else {
         char *begin = kpti_out_room(&w->base.out, SHORT_PACKET);
-        char *at = put_time(l, begin + 2, a->end_ns);
+        char *at = kpti_perfetto_put_time(l, begin + 2, a->end_ns);
         memcpy(at, l->end, sizeof l->end);
         end_short_packet(w, begin, at + l->end_bytes);
     }

@@ -1,11 +1,14 @@
-/* What GPUs did, on sequence 1, with Unix times: readers sort by time. Calls of CUDA are slices of the
- * threads' own tracks, so that they lie in the Python calls around them; kernels are on the tracks of their
- * streams, and these below that of their device. Names and stacks are told once. */
+/* perfetto_gpu.c: GPU activity, on sequence 1, with Unix times: readers sort by time. CUDA calls are slices on the
+ * tracks of the threads, so that they nest in the Python calls around them. Kernels are on the tracks of their
+ * streams, and these are below the track of their device. Names and stacks are written once. */
+#include "writers/perfetto/perfetto_gpu.h"
+
 #include <stdio.h>
 
 #include "writers/gpu/gpu_index.h"
 #include "writers/gpu/gpu_names.h"
-#include "writers/perfetto/perfetto.h"
+#include "writers/perfetto/perfetto_packets.h"
+#include "writers/perfetto/perfetto_tracks.h"
 
 /* What annotations are called, by the number that sequence 1 gives them. */
 enum {

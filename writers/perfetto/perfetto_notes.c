@@ -1,6 +1,10 @@
-#include "writers/perfetto/perfetto.h"
+#include "writers/perfetto/perfetto_notes.h"
 
 #include <math.h>
+
+#include "writers/perfetto/perfetto_packets.h"
+#include "writers/perfetto/perfetto_tasks.h"
+#include "writers/perfetto/perfetto_tracks.h"
 
 enum { NOTE_ROOM = (KPTI_PERFETTO_MOST_NAME + KPTI_PERFETTO_MOST_ARGS) * KPTI_UTF8_MOST_GROWTH };
 

@@ -1,6 +1,9 @@
-/* Tasks of asyncio in a Perfetto trace: each has a track, on which its resumes are slices. A flow leads from
- * one to the next. */
-#include "writers/perfetto/perfetto.h"
+/* perfetto_tasks.c: asyncio tasks in a Perfetto trace. Each task has a track, on which its resumes are slices. A flow
+ * leads from one resume to the next. */
+#include "writers/perfetto/perfetto_tasks.h"
+
+#include "writers/perfetto/perfetto_packets.h"
+#include "writers/perfetto/perfetto_tracks.h"
 
 /* The task's track, made when it is first needed; NULL without a failure: there are too many. */
 static kpt_status track_of(kpti_perfetto *w, const kpti_note *note, uint32_t task,

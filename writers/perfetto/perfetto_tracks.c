@@ -1,4 +1,4 @@
-#include "writers/perfetto/perfetto.h"
+#include "writers/perfetto/perfetto_tracks.h"
 
 enum { OWN_SEQUENCE = 1, FIRST_THREAD_SEQUENCE = 2 };
 /* Tracks are numbered from the writer's uuids: the process, threads, what is made. */
@@ -178,6 +178,14 @@ kpt_status kpti_perfetto_begin_thread(kpti_perfetto *w, const kpt_thread *thread
     at = kpti_proto_number(at, TRACK_PARENT, w->uuids + PROCESS_TRACK);
     close_packet(w, packet, kpti_proto_close(track, put_thread(w, at, thread)));
     return KPT_OK;
+}
+
+kpti_perfetto_lane *kpti_perfetto_unknown_thread(kpti_perfetto *w, uint32_t thread)
+{
+    const kpt_thread unknown = {.index = thread,
+                                .os_tid = kpti_made_up_tid(thread),
+                                .name = {"unknown", sizeof "unknown" - 1}};
+    return kpti_perfetto_begin_thread(w, &unknown) == KPT_OK ? &w->lanes[thread] : NULL;
 }
 
 uint64_t kpti_perfetto_made_track(const kpti_perfetto *w, uint64_t number)

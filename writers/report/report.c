@@ -2,10 +2,11 @@
  * in an element of its own, as base64, which no name can end. Calls come by time, as events of five bytes or
  * so; a thread's go out when there are many, so that memory grows with names and threads only. */
 #include "writers/report/report.h"
-#include "writers/report/report_gpu.h"
 
 #include "writers/encode/proto.h"
+#include "writers/report/report_gpu.h"
 #include "writers/report/report_page.h"
+#include "writers/report/report_text.h"
 
 enum { FIRST_BYTES = 256, MOST_BYTES = 32 * 1024 };
 

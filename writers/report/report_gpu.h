@@ -3,7 +3,7 @@
 #ifndef KPTI_WRITERS_REPORT_REPORT_GPU_H
 #define KPTI_WRITERS_REPORT_REPORT_GPU_H
 
-#include "writers/report/report.h"
+#include "writers/report/report_state.h"
 
 /* Behind the trace's own section. KPT_OK, KPT_E_MEMORY or KPT_E_LIMIT. */
 kpt_status kpti_report_gpu(kpti_report *w);

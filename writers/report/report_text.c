@@ -1,6 +1,7 @@
+#include "writers/report/report_text.h"
+
 #include "writers/chrome/chrome_events.h"
-#include "writers/report/report.h"
-#include "writers/stats_text.h"
+#include "writers/format/stats_text.h"
 
 #define PUT KPTI_PUT
 

@@ -5,7 +5,8 @@
 #ifndef KPTI_CORE_RECORDING_DELIVERY_BATCHER_H
 #define KPTI_CORE_RECORDING_DELIVERY_BATCHER_H
 
-#include "core/recording/delivery/deliver.h"
+#include "core/recording/delivery/delivery_job.h"
+#include "core/recording/replay/replay.h"
 
 /* What a delivery knows of a function; kind 0: its name has not been delivered. */
 typedef struct kpti_name_note {

@@ -6,7 +6,8 @@
 #ifndef KPTI_CORE_RECORDING_REPLAY_CALL_STACK_H
 #define KPTI_CORE_RECORDING_REPLAY_CALL_STACK_H
 
-#include "core/recording/replay/replay.h"
+#include "abi/impl/kpti_impl.h"
+#include "core/recording/recording.h"
 
 enum { KPTI_GC_KEY = KPTI_EVENT_GC_BEGIN };
 

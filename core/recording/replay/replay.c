@@ -2,7 +2,7 @@
  * whatever else there is goes to kpti_replay_slow, one thing at a time. Budget: 60 instructions a call. */
 #include "core/recording/replay/replay.h"
 
-#include "core/recording/replay/replay_state.h"
+#include "core/recording/replay/replay_slow.h"
 
 /* A replay without a plan for the spans of the host's. */
 static kpti_replay *new_plain(const kpti_env *env, const kpti_recording *recording, uint32_t track,

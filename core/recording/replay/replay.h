@@ -25,46 +25,7 @@
 #ifndef KPTI_CORE_RECORDING_REPLAY_REPLAY_H
 #define KPTI_CORE_RECORDING_REPLAY_REPLAY_H
 
-#include "abi/impl/kpti_impl.h"
-#include "core/recording/recording.h"
-
-/* Stands for garbage collections as a name: the first that is no function's id. */
-static inline uint32_t kpti_gc_function(const kpti_recording *recording)
-{
-    return recording->function_count ? recording->function_count : 1;
-}
-
-/* And for the points that the host marked: the second. */
-static inline uint32_t kpti_point_function(const kpti_recording *recording)
-{
-    return kpti_gc_function(recording) + 1;
-}
-
-/* How ticks become nanoseconds. */
-typedef struct kpti_timebase {
-    kpt_convert_fn convert; /* NULL: a tick is a nanosecond. Called with blocks of ticks, in
-                               non-decreasing order; should it go backwards, that is mended */
-    void *convert_ctx;
-    int64_t end_ns; /* when the calls end that are open at the end of the last run; 0: there */
-} kpti_timebase;
-
-/* Which activities a replay writes. */
-enum { KPTI_BEGINS = 1, KPTI_ENDS = 2, KPTI_POINTS = 4 };
-
-typedef enum kpti_filled {
-    KPTI_FILLED_ALL = 0,  /* there are no more */
-    KPTI_FILLED_MORE = 1, /* there may be */
-    KPTI_FILLED_NO_MEMORY = 2
-} kpti_filled;
-
-typedef struct kpti_replay kpti_replay;
-
-/* What becomes of a call that is cut at a span of the host. */
-typedef enum kpti_parts {
-    KPTI_PARTS_NONE = 0,    /* it ends there */
-    KPTI_PARTS_SHARED = 1,  /* it goes on behind the cut, flagged CONTINUED, with the same id */
-    KPTI_PARTS_NUMBERED = 2 /* the same, but each part has an id of its own, in pre-order */
-} kpti_parts;
+#include "core/recording/replay/replay_types.h"
 
 /* A replay of one track. ENV lends the memory. NULL when there is none. */
 kpti_replay *kpti_replay_new(const kpti_env *env, const kpti_recording *recording, uint32_t track,

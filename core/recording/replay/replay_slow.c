@@ -1,9 +1,10 @@
-/* replay_slow.c: what replay does off its hot loop: chunks, runs and gaps; the odd events; closing
- * calls that have no exit, one a step. */
-#include "core/recording/replay/replay_state.h"
+/* replay_slow.c: see replay_slow.h. Calls that have no exit are closed one per step. */
+#include "core/recording/replay/replay_slow.h"
 
-/* The line that CALL was called from, which is LINE by itself. Who is called by calls that were cut is
- * delivered as a callee of the call below them: of that it is where they were called. */
+#include "core/recording/replay/replay_spans.h"
+
+/* The line that CALL was called from: LINE, unless the callers were cut. A callee of cut calls is delivered as a
+ * callee of the call below them, so it gets the line where that call called them. */
 static uint32_t line_of_caller(const kpti_replay *r, const kpti_call_record *call, uint32_t line)
 {
     while (--call > r->stack.base && kpti_call_is_ghost(call))
@@ -11,7 +12,6 @@ static uint32_t line_of_caller(const kpti_replay *r, const kpti_call_record *cal
     return line;
 }
 
-/* Reads the LINE, CALLER and WATCH events at AT into CALL; returns where they end. */
 uint32_t kpti_replay_details(const kpti_replay *r, uint32_t at, kpti_call_record *call)
 {
     for (; at < r->count && kpti_is_detail(r->events[at]); at++) {

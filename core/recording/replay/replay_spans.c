@@ -1,8 +1,8 @@
-/* replay_spans.c: spans of the host's in a replay: what would cross them is cut, in two passes (see span_clamps.h).
+/* replay_spans.c: see replay_spans.h.
  *
- * In parts, a call that was cut is suspended and goes on at the next event of its thread, not at the cut: the
- * host's own time of the span lies between the two, so a part that began at the cut would cross the span. */
-#include "core/recording/replay/replay_state.h"
+ * In parts, a call that was cut is suspended and continues at the next event of its thread, not at the cut: the
+ * host's own time of the span is between the two, so a part that began at the cut would cross the span. */
+#include "core/recording/replay/replay_spans.h"
 
 /* From now on begins the next parts of the suspended calls, up to LAST. */
 static void resume(kpti_replay *r, kpti_call_record *last, int64_t ns)

@@ -1,5 +1,5 @@
-/* replay_state.h: a replay between two steps; what the hot loop (replay.c) and the slow path
- * (replay_slow.c) share.
+/* replay_state.h: the state of a replay between two steps. The hot loop (replay.c), the slow path (replay_slow.c)
+ * and the spans of the host (replay_spans.c) share it.
  *
  * Invariants:
  *   until is where the loop has to stop: at pause, or 0 while calls are closed, cut, suspended or resumed;
@@ -10,10 +10,11 @@
 #ifndef KPTI_CORE_RECORDING_REPLAY_REPLAY_STATE_H
 #define KPTI_CORE_RECORDING_REPLAY_REPLAY_STATE_H
 
+#include "core/recording/replay/replay_types.h"
 #include "core/recording/replay/span_clamps.h"
 #include "core/recording/replay/timestamp_decoder.h"
 
-/* What happens next. */
+/* The result of one step of the slow path. */
 typedef enum kpti_step {
     KPTI_STEP_DONE = 0,
     KPTI_STEP_BEGIN = 1, /* record is the call that began */
@@ -76,11 +77,7 @@ struct kpti_replay {
     kpti_times times;
 };
 
-/* Does one thing that the loop can't: the next block or chunk, an odd event, a call to be closed, more
- * room. RECORD is lent until the next step. */
-kpti_step kpti_replay_slow(kpti_replay *replay, kpti_call_record **record);
-
-/* Fills CALL, the one above the top, of the function that KEY has. */
+/* Fills CALL, the record above the top, for the function in KEY. */
 static inline __attribute__((always_inline)) void kpti_replay_begin(const kpti_replay *r,
                                                                     kpti_call_record *call,
                                                                     uint64_t id, uint32_t key,
@@ -104,38 +101,14 @@ static inline int kpti_is_detail(kpti_event event)
     return kind == KPTI_EVENT_LINE || kind == KPTI_EVENT_WATCH || kind == KPTI_EVENT_CALLER;
 }
 
-/* Reads the LINE, CALLER and WATCH events at AT into CALL; returns where they end. */
-uint32_t kpti_replay_details(const kpti_replay *r, uint32_t at, kpti_call_record *call);
-
-/* The host knows of something in CALL: so the calls around contain it, too. */
+/* Marks CALL and the calls around it: the host has something inside CALL. */
 static inline void kpti_replay_mark_from(const kpti_replay *r, kpti_call_record *call)
 {
     for (; call > r->stack.base && !(call->flags & KPT_ACTIVITY_MARKED); call--)
         call->flags |= KPT_ACTIVITY_MARKED;
 }
 
-/* Spans of the host's (replay_spans.c). */
-/* A span of the host's begins: from now on the calls that don't last are cut. */
-kpti_step kpti_replay_begin_span(kpti_replay *r, uint32_t number);
-/* It ends, at NS: the calls that began within it are cut. */
-void kpti_replay_end_span(kpti_replay *r, uint32_t number, int64_t ns);
-/* Sets pause: where the next far end is due, before the first event of the block that is later. */
-void kpti_replay_find_pause(kpti_replay *r);
-/* The far end that is due: not before the event before, nor after the next, whatever the converter says. */
-kpti_step kpti_replay_far_end(kpti_replay *r, int64_t before_ns, int64_t next_ns);
-/* The same among the events of a block. */
-kpti_step kpti_replay_far_end_in_block(kpti_replay *r);
-/* The run ends, or there is a gap. */
-void kpti_replay_end_all_spans(kpti_replay *r);
-/* Cuts one call, and suspends it or leaves its ghost. The others, which last, are marked. */
-kpti_step kpti_replay_cut_one(kpti_replay *r, kpti_call_record **record);
-/* While calls are suspended: does what the next event asks for before it is replayed. Returns 0 if that is
- * nothing. */
-int kpti_replay_before_event(kpti_replay *r);
-/* Begins the next part of one suspended call. */
-kpti_step kpti_replay_resume_one(kpti_replay *r, kpti_call_record **record);
-
-/* Lets the loop run again, unless calls are suspended or have to be cut. */
+/* Lets the hot loop run again, unless calls are suspended or have to be cut. */
 static inline void kpti_replay_go_on(kpti_replay *r)
 {
     r->until = r->suspended_above || r->cutting ? 0 : r->pause;

@@ -10,8 +10,20 @@
 
 #include "hosts/standalone/background/sigterm_flush.h"
 #include "hosts/standalone/module/options.h"
-#include "hosts/standalone/module/py_support.h"
+#include "hosts/standalone/module/py_columns.h"
+#include "hosts/standalone/module/py_gpu.h"
+#include "hosts/standalone/module/py_memory.h"
+#include "hosts/standalone/module/py_merge.h"
+#include "hosts/standalone/module/py_profile.h"
+#include "hosts/standalone/module/py_recover.h"
+#include "hosts/standalone/module/py_tasks.h"
+#include "hosts/standalone/module/support/py_support.h"
+#include "hosts/standalone/module/traceback/py_tracebacks.h"
 #include "hosts/standalone/module/traceback/traceback_type.h"
+#include "hosts/standalone/session/session.h"
+#include "hosts/standalone/session/session_background.h"
+#include "hosts/standalone/session/session_export.h"
+#include "hosts/standalone/session/session_notes.h"
 #include "writers/report/report_page.h"
 
 /* --- the functions ---------------------------------------------------------------------------- */

@@ -1,5 +1,8 @@
-#include "hosts/standalone/module/py_support.h"
-#include "writers/batch_records.h"
+#include "hosts/standalone/module/py_columns.h"
+
+#include "core/base/batch_records.h"
+#include "hosts/standalone/module/support/py_support.h"
+#include "hosts/standalone/session/session_export.h"
 
 /* What a batch's calls have, a column each; Python gets them as bytes, in this order. */
 typedef struct columns {

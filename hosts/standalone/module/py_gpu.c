@@ -1,4 +1,7 @@
-#include "hosts/standalone/module/py_support.h"
+#include "hosts/standalone/module/py_gpu.h"
+
+#include "hosts/standalone/module/support/py_support.h"
+#include "hosts/standalone/session/session_export.h"
 #include "writers/gpu/gpu_summary.h"
 
 /* A text as bytes: names may be anything. */

@@ -1,4 +1,6 @@
-#include "hosts/standalone/module/py_support.h"
+#include "hosts/standalone/module/py_memory.h"
+
+#include "hosts/standalone/module/support/py_support.h"
 #include "hosts/standalone/session/memory_recording.h"
 
 /* Recordings of memory as the module's functions. The GIL is held in start and stop, as the tracer changes

@@ -1,4 +1,6 @@
-#include "hosts/standalone/module/py_support.h"
+#include "hosts/standalone/module/py_merge.h"
+
+#include "hosts/standalone/module/support/py_support.h"
 #include "hosts/standalone/session/merge_recordings.h"
 
 static const char merge_name[] = "kpytrace._standalone.merge";

@@ -1,4 +1,7 @@
-#include "hosts/standalone/module/py_support.h"
+#include "hosts/standalone/module/py_profile.h"
+
+#include "hosts/standalone/module/support/py_support.h"
+#include "hosts/standalone/session/session_export.h"
 
 /* What a row is about, and what it counts. */
 static PyObject *row_to_tuple(const kpti_profile *profile, const kpti_profile_row *row)

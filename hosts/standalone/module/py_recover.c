@@ -1,4 +1,6 @@
-#include "hosts/standalone/module/py_support.h"
+#include "hosts/standalone/module/py_recover.h"
+
+#include "hosts/standalone/module/support/py_support.h"
 #include "hosts/standalone/plugin_client.h"
 
 const char kpti_recover_doc[] =

@@ -1,4 +1,7 @@
-#include "hosts/standalone/module/py_support.h"
+#include "hosts/standalone/module/py_tasks.h"
+
+#include "hosts/standalone/module/support/py_support.h"
+#include "hosts/standalone/session/session_export.h"
 
 /* The list that the rows go into; the call before has let the GIL go. */
 typedef struct listing {

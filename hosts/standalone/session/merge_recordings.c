@@ -2,8 +2,11 @@
 
 #include <stdlib.h>
 
+#include "core/base/batch_records.h"
 #include "hosts/standalone/session/recording_source.h"
-#include "writers/batch_records.h"
+#include "hosts/standalone/session/session_entry.h"
+#include "writers/formats.h"
+#include "writers/writer.h"
 
 struct kpti_merge {
     char path[PATH_MAX];

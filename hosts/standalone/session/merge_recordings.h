@@ -7,7 +7,7 @@
 #ifndef KPTI_HOSTS_STANDALONE_SESSION_MERGE_RECORDINGS_H
 #define KPTI_HOSTS_STANDALONE_SESSION_MERGE_RECORDINGS_H
 
-#include "hosts/standalone/session/session.h"
+#include "hosts/standalone/session/session_types.h"
 #include "writers/annotations/clock_shift.h"
 
 #ifdef __cplusplus

@@ -1,5 +1,25 @@
 #include "hosts/standalone/session/recording_source.h"
 
+#include "hosts/standalone/session/session_stream.h"
+
+kpt_status kpti_session_load(kpti_session *s, const char *path, kpti_kpt_reader *reader,
+                             kpti_notes *notes, kpti_gpu_log *gpu, kpt_tracer *tracer,
+                             kpti_session_error *error)
+{
+    static const kpti_heap heap = {NULL, NULL, NULL};
+    const char *why;
+    kpt_status status;
+    int os_error = kpti_kpt_open(reader, path, &why);
+    if (os_error && !why) return kpti_session_fail_io(error, os_error, path);
+    if (os_error) return kpti_session_fail(error, KPT_E_INVALID, "%.180s: %s", path, why);
+    kpti_gpu_log_init(gpu, &heap);
+    reader->notes = notes;
+    reader->gpu = gpu;
+    status = kpti_door_load(&s->door, kpti_kpt_next_chunk, reader, tracer, error);
+    if (status == KPT_OK || !reader->why) return status;
+    return kpti_session_fail(error, status, "%.180s: %s", path, reader->why);
+}
+
 void kpti_source_end(kpti_source *from)
 {
     if (from->loaded) (void)from->tracer.ops->destroy(from->tracer.self);

@@ -1,5 +1,5 @@
-/* recording_source.h: whom a delivery comes from: a session's tracer, or the file that its stream has become. Used by
- * who is inside the session, with control. */
+/* recording_source.h: what a delivery reads: the tracer of a session, or the file that its stream has become. The
+ * caller is inside the session, with control. */
 #ifndef KPTI_HOSTS_STANDALONE_SESSION_RECORDING_SOURCE_H
 #define KPTI_HOSTS_STANDALONE_SESSION_RECORDING_SOURCE_H
 
@@ -23,8 +23,14 @@ kpt_status kpti_source_begin(kpti_session *session, const kpti_session_watch *wa
                              kpti_source *from, kpti_session_error *error);
 void kpti_source_end(kpti_source *from);
 
-/* All that is recorded, to SINK. */
+/* Delivers the whole recording to SINK. */
 kpt_status kpti_source_deliver(const kpti_source *from, uint32_t order, kpt_batch_fn sink,
                                void *sink_ctx, kpti_session_error *error);
+
+/* Opens the .kpt file PATH and makes a tracer of it. Its notes go to NOTES, its GPU activity to GPU. READER must be
+ * unmapped in any case, after the tracer and GPU are freed. */
+kpt_status kpti_session_load(kpti_session *session, const char *path, kpti_kpt_reader *reader,
+                             kpti_notes *notes, kpti_gpu_log *gpu, kpt_tracer *tracer,
+                             kpti_session_error *error);
 
 #endif

@@ -7,7 +7,11 @@
 #include <unistd.h>
 
 #include "core/base/file_descriptor.h"
-#include "hosts/standalone/session/session_state.h"
+#include "hosts/standalone/session/recording_source.h"
+#include "hosts/standalone/session/session_background.h"
+#include "hosts/standalone/session/session_entry.h"
+#include "hosts/standalone/session/session_notes.h"
+#include "hosts/standalone/session/session_stream.h"
 
 enum { NS_PER_SECOND = KPTI_NS_PER_SECOND };
 /* A flight recorder keeps so many of the user's own notes. */
@@ -44,46 +48,6 @@ static kpti_session *make_session(const char *plugin, kpti_session_error *error)
     s->door.on_task = kpti_session_note_task;
     s->door.on_task_ctx = s;
     return s;
-}
-
-/* --- one call at a time ----------------------------------------------------------------------- */
-
-/* In the child of a fork: the keeper is not there, and the stream is the parent's. */
-static void adopt_in_child(kpti_session *s)
-{
-    s->pid = getpid();
-    (void)pthread_mutex_init(&s->control, NULL);
-    (void)pthread_mutex_init(&s->notes_lock, NULL);
-    s->has_keeper = 0;
-    s->streams = 0;
-    if (s->stream_open) kpti_kpt_leave(&s->stream);
-    s->stream_open = 0;
-    atomic_store(&s->noting, 0);
-    s->gpu.stopped = 1; /* CUDA does not outlive a fork */
-}
-
-kpt_status kpti_session_enter(kpti_session *s, kpti_session_error *error)
-{
-    if (s->pid != getpid()) {
-        adopt_in_child(s);
-        atomic_flag_clear(&s->inside);
-    }
-    if (atomic_flag_test_and_set(&s->inside))
-        return kpti_session_fail(error, KPT_E_BUSY, "another call is using this trace");
-    if (s->tracer.ops) {
-        pthread_mutex_lock(&s->control);
-        return KPT_OK;
-    }
-    atomic_flag_clear(&s->inside);
-    return kpti_session_fail(error, KPT_E_HANDLE,
-                             "this trace is closed, and its recording is gone");
-}
-
-kpt_status kpti_session_leave(kpti_session *s, kpt_status status)
-{
-    pthread_mutex_unlock(&s->control);
-    atomic_flag_clear(&s->inside);
-    return status;
 }
 
 /* --- start and open --------------------------------------------------------------------------- */
@@ -168,24 +132,6 @@ kpt_status kpti_session_start(const char *plugin, const kpt_tracer_args *args,
     *out = NULL;
     if (!s) return error->status;
     return hand_out(s, start_inside(s, args, options, error), out);
-}
-
-kpt_status kpti_session_load(kpti_session *s, const char *path, kpti_kpt_reader *reader,
-                             kpti_notes *notes, kpti_gpu_log *gpu, kpt_tracer *tracer,
-                             kpti_session_error *error)
-{
-    static const kpti_heap heap = {NULL, NULL, NULL};
-    const char *why;
-    kpt_status status;
-    int os_error = kpti_kpt_open(reader, path, &why);
-    if (os_error && !why) return kpti_session_fail_io(error, os_error, path);
-    if (os_error) return kpti_session_fail(error, KPT_E_INVALID, "%.180s: %s", path, why);
-    kpti_gpu_log_init(gpu, &heap);
-    reader->notes = notes;
-    reader->gpu = gpu;
-    status = kpti_door_load(&s->door, kpti_kpt_next_chunk, reader, tracer, error);
-    if (status == KPT_OK || !reader->why) return status;
-    return kpti_session_fail(error, status, "%.180s: %s", path, reader->why);
 }
 
 static kpt_status open_inside(kpti_session *s, const char *path, int recover,
@@ -320,7 +266,7 @@ kpt_status kpti_session_close(kpti_session *s, kpti_session_error *error)
 void kpti_session_free(kpti_session *s)
 {
     if (!s) return;
-    if (s->pid != getpid()) adopt_in_child(s);
+    if (s->pid != getpid()) kpti_session_adopt_in_child(s);
     close_inside(s);
     (void)pthread_mutex_destroy(&s->control);
     (void)pthread_mutex_destroy(&s->notes_lock);

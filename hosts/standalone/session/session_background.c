@@ -1,9 +1,13 @@
+#include "hosts/standalone/session/session_background.h"
+
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "hosts/standalone/background/crash_flush.h"
-#include "hosts/standalone/session/session_state.h"
+#include "hosts/standalone/session/session_export.h"
+#include "hosts/standalone/session/session_stream.h"
+#include "writers/formats.h"
 
 enum { NS_PER_SECOND = 1000 * 1000 * 1000 };
 

@@ -1,7 +1,12 @@
+#include "hosts/standalone/session/session_export.h"
+
 #include <stdlib.h>
 
+#include "core/base/batch_records.h"
 #include "hosts/standalone/session/recording_source.h"
-#include "writers/batch_records.h"
+#include "hosts/standalone/session/session_entry.h"
+#include "writers/formats.h"
+#include "writers/writer.h"
 
 static int ends_with(const char *text, const char *end)
 {

@@ -1,4 +1,6 @@
-/* session_notes.c: what a session notes: the program's own marks, and tasks. */
+/* session_notes.c: see session_notes.h. */
+#include "hosts/standalone/session/session_notes.h"
+
 #include <sys/syscall.h>
 #include <unistd.h>
 

@@ -1,8 +1,8 @@
-/* session_state.h: a session as the host's own files know it.
+/* session_state.h: the state of a session. Only the files of session/ use it.
  *
- * Two locks: inside says that a call of the user's is in; control is held around each control call of the
- * tracer, as the keeper makes some too. Neither is held while Python may run. After a fork the child's
- * session has no keeper and writes no stream (kpti_session_enter sees to it). */
+ * Two locks: `inside` is set while a call of the user runs; `control` is held around each control call of the tracer,
+ * as the service thread makes some, too. Neither is held while Python may run. After a fork the child's session has no
+ * service thread and writes no stream (kpti_session_enter sees to it). */
 #ifndef KPTI_HOSTS_STANDALONE_SESSION_SESSION_STATE_H
 #define KPTI_HOSTS_STANDALONE_SESSION_SESSION_STATE_H
 
@@ -15,9 +15,11 @@
 #include "hosts/standalone/background/service_thread.h"
 #include "hosts/standalone/background/sigterm_flush.h"
 #include "hosts/standalone/plugin_client.h"
-#include "hosts/standalone/session/session.h"
 #include "hosts/standalone/session/session_gpu.h"
+#include "hosts/standalone/session/session_types.h"
+#include "writers/annotations/notes.h"
 #include "writers/kpt/kpt_gpu.h"
+#include "writers/kpt/kpt_reader.h"
 #include "writers/kpt/kpt_writer.h"
 
 /* Invariant: tracer.ops is set while the session is open; stopped tells what the host was told. */
@@ -66,10 +68,6 @@ static inline int64_t kpti_unix_ns(void)
     return (int64_t)now.tv_sec * KPTI_NS_PER_SECOND + now.tv_nsec;
 }
 
-/* KPT_OK: the caller is inside an open session, with control, and has to leave. */
-kpt_status kpti_session_enter(kpti_session *session, kpti_session_error *error);
-kpt_status kpti_session_leave(kpti_session *session, kpt_status status);
-
 static inline kpt_status kpti_session_fail_of_tracer(const kpt_tracer *tracer,
                                                      kpti_session_error *error, kpt_status status,
                                                      const char *what)
@@ -82,36 +80,5 @@ static inline int kpti_has_chunks(const kpt_tracer *tracer)
 {
     return KPT_HAS(tracer->ops, kpt_tracer_ops, get_chunks);
 }
-
-/* Opens the .kpt file PATH and makes a tracer of it; its notes go to NOTES, what GPUs did to GPU. READER is
- * to be unmapped in any case, after the tracer and GPU. */
-kpt_status kpti_session_load(kpti_session *session, const char *path, kpti_kpt_reader *reader,
-                             kpti_notes *notes, kpti_gpu_log *gpu, kpt_tracer *tracer,
-                             kpti_session_error *error);
-
-/* session_notes.c: a task of asyncio; as the host table's on_task. */
-uint64_t kpti_session_note_task(void *session, kpt_str name, kpt_str coroutine);
-
-/* session_stream.c: the .kpt file that is written while a session runs. */
-int kpti_session_begin_stream(kpti_session *session, const char *path); /* 0 or an errno */
-kpt_status kpti_session_sink(void *session, const kpt_chunk *chunk);    /* a kpt_chunk_fn */
-/* Has all threads hand over what they have. Control is held. */
-void kpti_session_flush(kpti_session *session);
-kpt_status kpti_session_end_stream(kpti_session *session, kpti_session_error *error);
-/* Somebody else has taken its place, or nobody. */
-kpt_status kpti_session_fail_replaced(const kpti_session *session, kpti_session_error *error);
-
-/* session_background.c: what the session's keeper does: flushes of a stream, dumps of a flight recorder; and what
- * is done when SIGTERM comes. */
-kpt_status kpti_session_start_keeper(kpti_session *session, const kpti_session_options *options,
-                                     kpti_session_error *error);
-/* It rests, without control, while the session is stopped, and then ends. */
-void kpti_session_rest_keeper(kpti_session *session);
-void kpti_session_end_keeper(kpti_session *session);
-
-/* session_export.c: writes with control held. */
-kpt_status kpti_session_write_inside(kpti_session *session, const char *path,
-                                     const kpti_session_watch *watch, kpti_session_count *count,
-                                     kpti_session_error *error);
 
 #endif

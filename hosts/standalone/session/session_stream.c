@@ -1,7 +1,7 @@
+#include "hosts/standalone/session/session_stream.h"
+
 #include <errno.h>
 #include <unistd.h>
-
-#include "hosts/standalone/session/session_state.h"
 
 int kpti_session_begin_stream(kpti_session *s, const char *path)
 {

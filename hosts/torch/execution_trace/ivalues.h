@@ -13,14 +13,10 @@
 
 #include "abi/kpt.h"
 #include "hosts/torch/execution_trace/arena.h"
+#include "hosts/torch/execution_trace/text_view.h"
 
 namespace kpytrace
 {
-
-inline kpt_str view(std::string_view text)
-{
-    return {text.data(), text.size()};
-}
 
 class Values
 {

@@ -1,31 +1,23 @@
-// observer.h: an execution-trace observer of torch's: the plugin's, fed with the operators that torch
-// reports. Control calls of one observer come one at a time, from any thread, without the GIL.
+// observer.h: an execution-trace observer of torch: the plugin's, fed with the operators that torch reports. Control
+// calls of one observer come one at a time, from any thread, without the GIL.
 //
-// One that is given back is kept for the next who wants the same, and never freed: a callback may still be
-// at it, and would have to be counted, at each operator, for somebody to wait for it.
+// An observer that is given back is kept for the next user of the same settings, and never freed: a callback may still
+// use it, and counting callbacks at every operator, to wait for them, would cost too much.
 #ifndef KPTI_HOSTS_TORCH_EXECUTION_TRACE_OBSERVER_H
 #define KPTI_HOSTS_TORCH_EXECUTION_TRACE_OBSERVER_H
 
 #include <string>
 
-#include "hosts/torch/plugin_client.h"
+#include "hosts/torch/common/plugin_client.h"
+#include "hosts/torch/execution_trace/plugin_observer.h"
 
 namespace kpytrace
 {
 
-struct ObserverSettings {
-    std::string plugin;
-    bool stacks = true;
-    bool ranges = false;
-    std::string data_ops; // names, with commas between them
-
-    bool operator==(const ObserverSettings &) const = default;
-};
-
-class Observer
+class Observer : public PluginObserver
 {
   public:
-    explicit Observer(ObserverSettings settings) : settings_(std::move(settings)) {}
+    explicit Observer(ObserverSettings settings) : PluginObserver(std::move(settings)) {}
     ~Observer() = delete;
     Observer(const Observer &) = delete;
     Observer &operator=(const Observer &) = delete;
@@ -43,30 +35,10 @@ class Observer
     {
         return bond_.error();
     }
-    const ObserverSettings &settings() const
-    {
-        return settings_;
-    }
-    const kpt_observer &plugins() const
-    {
-        return observer_;
-    }
-    // The calling thread's; null: there is none.
-    kpt_tape *tape() const;
-    // Whether the elements of NAME's integral inputs are asked for. Mostly nobody looks at NAME: where it lies is a
-    // line of the cache that nothing else of an operator needs.
-    bool wants_elements_of(const kpt_str &name) const
-    {
-        return may_want_elements_ && (settings_.ranges || is_listed(name));
-    }
 
   private:
-    bool is_listed(const kpt_str &name) const;
     bool answered(kpt_status status, const char *what);
 
-    const ObserverSettings settings_;
-    const bool may_want_elements_ = settings_.ranges || !settings_.data_ops.empty();
-    kpt_observer observer_{};
     Bond bond_;
 };
 

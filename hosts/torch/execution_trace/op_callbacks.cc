@@ -12,12 +12,12 @@
 #include <mutex>
 #include <utility>
 
+#include "hosts/torch/common/thread_local_ptr.h"
 #include "hosts/torch/execution_trace/collectives.h"
 #include "hosts/torch/execution_trace/ivalues.h"
 #include "hosts/torch/execution_trace/op_texts.h"
 #include "hosts/torch/execution_trace/tape_writer.h"
 #include "hosts/torch/execution_trace/tensor_identity.h"
-#include "hosts/torch/thread_local_ptr.h"
 
 namespace kpytrace
 {
@@ -28,7 +28,7 @@ namespace
 enum { MOST_OBSERVERS = 8 };
 
 // Who is told: those of the first so many slots that are there.
-std::array<std::atomic<const Observer *>, MOST_OBSERVERS> told{};
+std::array<std::atomic<const PluginObserver *>, MOST_OBSERVERS> told{};
 std::atomic<size_t> told_end{0};
 
 // Only who begins and ends takes it; torch's own lock is taken under it.
@@ -74,7 +74,7 @@ class Reporter
     Reporter &operator=(const Reporter &) = delete;
 
     // Where operators are written for OBSERVER; null: nowhere.
-    Tape *tape_for(const Observer &observer)
+    Tape *tape_for(const PluginObserver &observer)
     {
         if (&observer != tape_for_) {
             tape_.set(observer.tape());
@@ -131,7 +131,7 @@ class Reporter
 
     const Exceptions *const exceptions_ =
         reinterpret_cast<const Exceptions *>(abi::__cxa_get_globals());
-    const Observer *tape_for_ = nullptr;
+    const PluginObserver *tape_for_ = nullptr;
     Spare *spare_ = nullptr;
     size_t spare_count_ = 0;
     Tape tape_;
@@ -207,7 +207,7 @@ kpt_op described(const at::RecordFunction &function, const FunctionTexts &texts,
 }
 
 // The operator's number for OBSERVER; 0: it is not recorded.
-uint64_t begin_for(const Observer &observer, const at::RecordFunction &function,
+uint64_t begin_for(const PluginObserver &observer, const at::RecordFunction &function,
                    at::ArrayRef<const c10::IValue> inputs, Values &values, kpt_op op)
 {
     const kpt_observer &to = observer.plugins();
@@ -228,7 +228,7 @@ uint64_t begin_for(const Observer &observer, const at::RecordFunction &function,
     const kpt_op op = described(function, texts, here.values());
     const size_t end = told_end.load(std::memory_order_relaxed);
     for (size_t i = first; i < end; i++) {
-        const Observer *observer = told[i].load(std::memory_order_acquire);
+        const PluginObserver *observer = told[i].load(std::memory_order_acquire);
         if (!observer) continue;
         const uint64_t id = begin_for(*observer, function, inputs, here.values(), op);
         if (id) begun.numbers[begun.count++] = {&observer->plugins(), id};
@@ -240,7 +240,7 @@ uint64_t begin_for(const Observer &observer, const at::RecordFunction &function,
                                 at::ArrayRef<const c10::IValue> inputs, Reporter &here,
                                 Begun &begun)
 {
-    const Observer *observer = told[0].load(std::memory_order_acquire);
+    const PluginObserver *observer = told[0].load(std::memory_order_acquire);
     Tape *tape = observer ? here.tape_for(*observer) : nullptr;
     if (!tape || !called.key || !has_only_values(function, called) ||
         observer->wants_elements_of(called.texts->name))
@@ -349,7 +349,7 @@ void observing_forked()
 
 } // namespace
 
-bool begin_observing(const Observer &observer)
+bool begin_observing(const PluginObserver &observer)
 {
     static const int hooked = pthread_atfork(hold_tables, release_tables, observing_forked);
     (void)hooked;
@@ -363,7 +363,7 @@ bool begin_observing(const Observer &observer)
     return true;
 }
 
-void end_observing(const Observer &observer)
+void end_observing(const PluginObserver &observer)
 {
     std::lock_guard<std::mutex> guard(told_lock);
     for (auto &slot : told)

@@ -3,16 +3,16 @@
 #ifndef KPTI_HOSTS_TORCH_EXECUTION_TRACE_OP_CALLBACKS_H
 #define KPTI_HOSTS_TORCH_EXECUTION_TRACE_OP_CALLBACKS_H
 
-#include "hosts/torch/execution_trace/observer.h"
+#include "hosts/torch/execution_trace/plugin_observer.h"
 
 namespace kpytrace
 {
 
-// From now on OBSERVER is told. False: as many are as can be.
-bool begin_observing(const Observer &observer);
+// From now on OBSERVER receives operators. Returns false if there are as many observers as possible.
+bool begin_observing(const PluginObserver &observer);
 
-// OBSERVER is told no more, but of what is in flight.
-void end_observing(const Observer &observer);
+// OBSERVER receives no more operators, except those in flight.
+void end_observing(const PluginObserver &observer);
 
 } // namespace kpytrace
 #endif

@@ -13,8 +13,8 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "hosts/torch/execution_trace/ivalues.h"
-#include "hosts/torch/thread_local_ptr.h"
+#include "hosts/torch/common/thread_local_ptr.h"
+#include "hosts/torch/execution_trace/text_view.h"
 
 namespace kpytrace
 {

@@ -3,8 +3,8 @@
 #ifndef KPTI_TORCH_NAMES_H
 #define KPTI_TORCH_NAMES_H
 
+#include "core/base/batch_records.h"
 #include "hosts/torch/profiler/exporter_view.h"
-#include "writers/batch_records.h"
 #include "writers/chrome/chrome_events.h"
 
 typedef struct kpti_torch_names {

@@ -5,8 +5,8 @@
 #include <memory>
 #include <mutex>
 
+#include "hosts/torch/common/plugin_client.h"
 #include "hosts/torch/memory/cpu_allocator.h"
-#include "hosts/torch/plugin_client.h"
 
 namespace kpytrace
 {

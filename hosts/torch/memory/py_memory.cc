@@ -1,10 +1,11 @@
 #include "hosts/torch/memory/py_memory.h"
 
+#include "hosts/torch/common/torch_address.h"
 #include "hosts/torch/memory/cpu_allocator.h"
 #include "hosts/torch/memory/cuda_loader.h"
 #include "hosts/torch/memory/memory_factory.h"
+#include "hosts/torch/memory/module_scope.h"
 #include "hosts/torch/memory/tensor_reports.h"
-#include "hosts/torch/profiler/module_scope.h"
 
 namespace kpytrace
 {

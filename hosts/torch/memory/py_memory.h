@@ -1,4 +1,4 @@
-// py_memory.h: the functions of the shim's module that have to do with memory.
+// py_memory.h: the functions of the shim's module for memory.
 #ifndef KPTI_HOSTS_TORCH_MEMORY_PY_MEMORY_H
 #define KPTI_HOSTS_TORCH_MEMORY_PY_MEMORY_H
 
@@ -9,9 +9,6 @@ namespace kpytrace
 {
 
 extern PyMethodDef memory_methods[]; // ended by a row of nulls
-
-// What lies DISTANCE behind torch's THPVariableClass, which the package has looked up; 0: nothing.
-void *torch_address(long long distance);
 
 } // namespace kpytrace
 #endif

@@ -10,44 +10,13 @@
 #include "hosts/torch/profiler/event_tree.h"
 #include "hosts/torch/profiler/tensor_numbers.h"
 #include "hosts/torch/profiler/torch_results.h"
+#include "hosts/torch/profiler/torch_session.h"
 
 namespace kpytrace
 {
 
 using torch::autograd::profiler::KinetoEvent;
 using torch::autograd::profiler::ProfilerResult;
-using torch::profiler::impl::EventType;
-using torch::profiler::impl::ProfilerConfig;
-using torch::profiler::impl::ProfilerState;
-using torch::profiler::impl::RecordQueue;
-
-namespace
-{
-
-// A session's configuration is a private member of its queue, and nowhere else: an explicit
-// instantiation may name it.
-template <ProfilerConfig RecordQueue::*member> struct Reach {
-    friend const ProfilerConfig &config_of(RecordQueue &queue)
-    {
-        return queue.*member;
-    }
-};
-const ProfilerConfig &config_of(RecordQueue &queue);
-template struct Reach<&RecordQueue::config_>;
-
-// Events of 2.11 have isPythonFunction() already, but none is one.
-template <class Event> constexpr bool tells_python = requires(const Event &event)
-{
-    event.pythonId();
-};
-
-} // namespace
-
-bool can_wait(RecordQueue &queue)
-{
-    const ProfilerConfig &config = config_of(queue);
-    return config.state != ProfilerState::KINETO_ONDEMAND && !config.experimental_config.verbose;
-}
 
 // What is in an object of torch's _ProfilerResult. This needs no more of pybind11 than how it lays an
 // object out, by the header that torch was compiled with.
@@ -58,11 +27,6 @@ static ProfilerResult &result_in(PyObject *object)
         !instance->simple_layout || !instance->simple_value_holder[0])
         throw std::invalid_argument("this is no result of torch's profiler");
     return *static_cast<ProfilerResult *>(instance->simple_value_holder[0]);
-}
-
-bool lists_calls()
-{
-    return tells_python<KinetoEvent>;
 }
 
 void hand_over(Recorder &recorder, PyObject *object)

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <mutex>
 
-#include "hosts/torch/profiler/tracer.h"
+#include "hosts/torch/profiler/tracer_state.h"
 
 namespace kpytrace
 {

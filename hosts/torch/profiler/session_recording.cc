@@ -5,8 +5,8 @@
 #include <cstdio>
 #include <utility>
 
-#include "hosts/torch/profiler/deferred_results.h"
 #include "hosts/torch/profiler/op_marks.h"
+#include "hosts/torch/profiler/torch_session.h"
 
 namespace kpytrace
 {

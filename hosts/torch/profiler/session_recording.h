@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "hosts/torch/plugin_client.h"
+#include "hosts/torch/common/plugin_client.h"
 #include "hosts/torch/profiler/exporter_view.h"
 #include "hosts/torch/profiler/open_calls.h"
 #include "hosts/torch/profiler/thread_numbers.h"

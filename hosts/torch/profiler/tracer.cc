@@ -1,10 +1,12 @@
 #include "hosts/torch/profiler/tracer.h"
 
-#include <atomic>
+#include <mutex>
 
 #include "hosts/torch/profiler/deferred_results.h"
 #include "hosts/torch/profiler/kineto_child.h"
 #include "hosts/torch/profiler/torch_results.h"
+#include "hosts/torch/profiler/torch_session.h"
+#include "hosts/torch/profiler/tracer_state.h"
 
 namespace kpytrace
 {
@@ -16,11 +18,9 @@ using torch::profiler::impl::python_tracer::PythonTracerBase;
 namespace
 {
 
-// What sessions are made with, and what the last one left. The lock guards both, and nothing is
-// called under it.
+// The recording of the last session. Nothing is called under the lock.
 struct Shared {
     std::mutex lock;
-    std::shared_ptr<const Settings> settings;
     std::shared_ptr<Recorder> last;
 };
 
@@ -30,14 +30,12 @@ Shared &shared()
     return *forever;
 }
 
-std::atomic<int> alive{0};
-
 class Tracer final : public PythonTracerBase
 {
   public:
     explicit Tracer(std::shared_ptr<Recorder> recorder) : recorder_(std::move(recorder))
     {
-        alive++;
+        begin_tracing();
         if (!recorder_->records())
             TORCH_WARN("kpytrace: Python is not traced: ", recorder_->error());
     }
@@ -45,7 +43,7 @@ class Tracer final : public PythonTracerBase
     ~Tracer() override
     {
         recorder_->end();
-        alive--;
+        end_tracing();
     }
 
     void stop() override
@@ -101,18 +99,9 @@ std::unique_ptr<PythonTracerBase> make(RecordQueue *queue)
 
 } // namespace
 
-std::shared_ptr<const Settings> installed()
-{
-    std::lock_guard<std::mutex> guard(shared().lock);
-    return shared().settings;
-}
-
 void install(std::shared_ptr<const Settings> settings)
 {
-    {
-        std::lock_guard<std::mutex> guard(shared().lock);
-        shared().settings.swap(settings);
-    }
+    set_installed(std::move(settings));
     torch::profiler::impl::python_tracer::registerTracer(make);
     register_child_profiler();
 }
@@ -120,14 +109,7 @@ void install(std::shared_ptr<const Settings> settings)
 void uninstall(torch::profiler::impl::python_tracer::MakeFn stock)
 {
     torch::profiler::impl::python_tracer::registerTracer(stock);
-    std::shared_ptr<const Settings> none;
-    std::lock_guard<std::mutex> guard(shared().lock);
-    shared().settings.swap(none);
-}
-
-bool tracing()
-{
-    return alive > 0;
+    set_installed(nullptr);
 }
 
 std::shared_ptr<Recorder> take_recording()

@@ -1,5 +1,5 @@
-// tracer.h: torch's Python tracer, by kpytrace: the factory that torch calls, what it is set to, and
-// the recording of the last session.
+// tracer.h: kpytrace as torch's Python tracer: the factory that torch calls, and the recording of the last
+// session.
 #ifndef KPTI_HOSTS_TORCH_PROFILER_TRACER_H
 #define KPTI_HOSTS_TORCH_PROFILER_TRACER_H
 
@@ -11,16 +11,10 @@ namespace kpytrace
 // Makes kpytrace the tracer of sessions to come. The GIL is held, as below.
 void install(std::shared_ptr<const Settings> settings);
 
-// Makes STOCK the tracer again; null: nobody, and Python is not traced.
+// Makes STOCK the tracer again; null: Python is not traced.
 void uninstall(torch::profiler::impl::python_tracer::MakeFn stock);
 
-// The settings; null: not installed. Any thread.
-std::shared_ptr<const Settings> installed();
-
-// Whether a session's tracer lives now. Any thread.
-bool tracing();
-
-// The recording of the session that ended last, once; null: there is none, or it is taken.
+// Takes the recording of the session that ended last; null: there is none, or it was taken already.
 std::shared_ptr<Recorder> take_recording();
 
 } // namespace kpytrace

@@ -11,7 +11,7 @@
 #include <memory>
 #include <new>
 
-#include "hosts/torch/plugin_client.h"
+#include "hosts/torch/common/plugin_client.h"
 #include "hosts/torch/traceback/inductor_frames.h"
 
 namespace kpytrace

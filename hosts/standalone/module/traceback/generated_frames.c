@@ -1,7 +1,9 @@
 /* generated_frames.c: what a line of generated Python stands for, asked of those who generate it: the
  * functions that the package was given, the last one first, then torch's compiler. An exception in one is
  * reported as unraisable, and that frame has no generated ones. */
-#include "hosts/standalone/module/traceback/traceback_type.h"
+#include "hosts/standalone/module/traceback/generated_frames.h"
+
+#include "hosts/standalone/module/traceback/symbolize_batch.h"
 
 /* NULL without an exception: there is none. */
 static PyObject *get_if_there(PyObject *object, const char *name)

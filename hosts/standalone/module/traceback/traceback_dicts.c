@@ -1,8 +1,11 @@
 /* traceback_dicts.c: symbolized tracebacks as Python's lists of dictionaries: each frame, each file's name
  * and each stack is made once. What is no UTF-8 is shown with backslashes, as the tracer shows names. */
+#include "hosts/standalone/module/traceback/traceback_dicts.h"
+
 #include <stdlib.h>
 
-#include "hosts/standalone/module/traceback/traceback_type.h"
+#include "hosts/standalone/module/traceback/symbolize_batch.h"
+#include "hosts/standalone/session/shared_tracebacks.h"
 
 const char *const kpti_frame_keys[KPTI_KEYS] = {
     [KPTI_KEY_NAME] = "name",

@@ -1,8 +1,13 @@
 /* traceback_json.c: symbolized tracebacks as a JSON text, with no object of Python's but the text: each
  * frame is written once and then copied. */
+#include "hosts/standalone/module/traceback/traceback_json.h"
+
 #include <stdlib.h>
 
-#include "hosts/standalone/module/traceback/traceback_type.h"
+#include "abi/kpt_text.h"
+#include "hosts/standalone/module/traceback/symbolize_batch.h"
+#include "hosts/standalone/module/traceback/traceback_dicts.h"
+#include "hosts/standalone/session/shared_tracebacks.h"
 #include "writers/encode/json_text.h"
 
 typedef struct pieces {

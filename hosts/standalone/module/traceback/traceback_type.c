@@ -4,6 +4,11 @@
 
 #include <structmember.h>
 
+#include "hosts/standalone/module/traceback/symbolize_tracebacks.h"
+#include "hosts/standalone/module/traceback/traceback_dicts.h"
+#include "hosts/standalone/module/traceback/traceback_json.h"
+#include "hosts/standalone/session/shared_tracebacks.h"
+
 /* Safe without the type's lock: it is set once, and cleared where nobody sees the object any more. */
 static PyObject *get_words(kpti_traceback_object *self)
 {

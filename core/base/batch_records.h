@@ -1,0 +1,36 @@
+/* batch_records.h: the records of a batch: as long as the plugin's, which may be newer than this. */
+#ifndef KPTI_CORE_BASE_BATCH_RECORDS_H
+#define KPTI_CORE_BASE_BATCH_RECORDS_H
+
+#include "abi/kpt_activity.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+static inline int kpti_records_ok(const void *records, uint32_t count, uint32_t stride,
+                                  uint32_t v1_size)
+{
+    return !count || (records && stride >= v1_size && stride % sizeof(uint64_t) == 0);
+}
+
+/* Whether the records of a batch are as long as this ABI's, or longer. */
+static inline int kpti_records_can_read(const kpt_batch *b)
+{
+    return b && b->struct_size >= KPT_BATCH_V1_SIZE &&
+           kpti_records_ok(b->activities, b->activity_count, b->activity_stride,
+                           KPT_ACTIVITY_V1_SIZE) &&
+           kpti_records_ok(b->names, b->name_count, b->name_stride, KPT_NAME_V1_SIZE) &&
+           kpti_records_ok(b->threads, b->thread_count, b->thread_stride, KPT_THREAD_V1_SIZE);
+}
+
+/* Record I of those. */
+static inline const void *kpti_record(const void *records, uint32_t stride, uint32_t i)
+{
+    return (const char *)records + (size_t)stride * i;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif

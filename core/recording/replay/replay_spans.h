@@ -1,0 +1,28 @@
+/* replay_spans.h: spans of the host in a replay: calls that would cross a span are cut (see span_clamps.h). Only
+ * replay_slow.c calls it. */
+#ifndef KPTI_CORE_RECORDING_REPLAY_REPLAY_SPANS_H
+#define KPTI_CORE_RECORDING_REPLAY_REPLAY_SPANS_H
+
+#include "core/recording/replay/replay_state.h"
+
+/* A span begins: starts to cut the calls that end before the span does. */
+kpti_step kpti_replay_begin_span(kpti_replay *r, uint32_t number);
+/* A span ends at NS: starts to cut the calls that began within it. */
+void kpti_replay_end_span(kpti_replay *r, uint32_t number, int64_t ns);
+/* Sets pause: the next far end is due before the first event of the block that is later than it. */
+void kpti_replay_find_pause(kpti_replay *r);
+/* Applies the far end that is due. Its time is clamped to BEFORE_NS and NEXT_NS, whatever the converter returns. */
+kpti_step kpti_replay_far_end(kpti_replay *r, int64_t before_ns, int64_t next_ns);
+/* The same among the events of a block. */
+kpti_step kpti_replay_far_end_in_block(kpti_replay *r);
+/* The run ends, or there is a gap. */
+void kpti_replay_end_all_spans(kpti_replay *r);
+/* Cuts one call, and suspends it or replaces it by its ghost. The last step marks the calls that are not cut. */
+kpti_step kpti_replay_cut_one(kpti_replay *r, kpti_call_record **record);
+/* While calls are suspended: does what the next event needs before it is replayed. Returns 0 if there is nothing to
+ * do. */
+int kpti_replay_before_event(kpti_replay *r);
+/* Begins the next part of one suspended call. */
+kpti_step kpti_replay_resume_one(kpti_replay *r, kpti_call_record **record);
+
+#endif

@@ -1,0 +1,46 @@
+/* replay_types.h: the types that the interface of a replay (replay.h) and its state (replay_state.h) share. */
+#ifndef KPTI_CORE_RECORDING_REPLAY_REPLAY_TYPES_H
+#define KPTI_CORE_RECORDING_REPLAY_REPLAY_TYPES_H
+
+#include "abi/impl/kpti_impl.h"
+#include "core/recording/recording.h"
+
+/* The name index of garbage collections: the first index that is not a function's id. */
+static inline uint32_t kpti_gc_function(const kpti_recording *recording)
+{
+    return recording->function_count ? recording->function_count : 1;
+}
+
+/* The name index of points that the host marked: the second such index. */
+static inline uint32_t kpti_point_function(const kpti_recording *recording)
+{
+    return kpti_gc_function(recording) + 1;
+}
+
+/* Converts ticks to nanoseconds. */
+typedef struct kpti_timebase {
+    kpt_convert_fn convert; /* NULL: a tick is a nanosecond. Called with blocks of ticks in
+                               non-decreasing order; replay repairs results that decrease */
+    void *convert_ctx;
+    int64_t end_ns; /* end of calls that are open when the last run ends; 0: the end of that run */
+} kpti_timebase;
+
+/* Which activities a replay writes. */
+enum { KPTI_BEGINS = 1, KPTI_ENDS = 2, KPTI_POINTS = 4 };
+
+typedef enum kpti_filled {
+    KPTI_FILLED_ALL = 0,  /* no more activities */
+    KPTI_FILLED_MORE = 1, /* there may be more */
+    KPTI_FILLED_NO_MEMORY = 2
+} kpti_filled;
+
+typedef struct kpti_replay kpti_replay;
+
+/* What happens to a call that is cut at a span of the host. */
+typedef enum kpti_parts {
+    KPTI_PARTS_NONE = 0,    /* it ends at the cut */
+    KPTI_PARTS_SHARED = 1,  /* it continues after the cut, flagged CONTINUED, with the same id */
+    KPTI_PARTS_NUMBERED = 2 /* the same, but each part has an id of its own, in pre-order */
+} kpti_parts;
+
+#endif

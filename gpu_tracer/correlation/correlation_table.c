@@ -1,0 +1,211 @@
+/* correlation_table.c: per-correlation-id state, kept until every record with that id has come.
+ *
+ * A recording may last for days, so rows are dropped. Which records of a call are still to come is not known: one id
+ * may belong to a call, the driver's part of it, a kernel, a copy, and, in a graph, to any number of them. But CUDA
+ * queues about a thousand launches per stream, and CUPTI holds back one or two buffers: an OLD row is complete. Only
+ * launches whose kernels have not come are kept longer, as a kernel may run for hours.
+ *
+ * Invariants: count * 4 <= room * 3. The table takes at most a quarter of the budget. A row that was touched in
+ * this turn stays. */
+#include "gpu_tracer/correlation/correlation_table.h"
+
+#include "gpu_tracer/correlation/held_stacks.h"
+
+enum {
+    FIRST_ROOM = 1024,
+    OLD_TURNS = 4,
+    OLD_ROWS = 1 << 16, /* so many others were made since it was touched */
+    OLD_GRAPH_ROWS =
+        1 << 20 /* a graph may run for long, and the program launch other things meanwhile */
+};
+
+static uint64_t spread(uint32_t correlation)
+{
+    return (correlation * UINT64_C(0x9E3779B97F4A7C15)) >> 20;
+}
+
+static kpti_gpu_known *place_of(const kpti_gpu_table *table, uint32_t correlation)
+{
+    for (uint64_t i = spread(correlation);; i++) {
+        kpti_gpu_known *row = &table->rows[i & (table->room - 1)];
+        if (!row->launch.correlation || row->launch.correlation == correlation) return row;
+    }
+}
+
+kpti_gpu_known *kpti_known_find(const kpti_gpu_table *table, uint64_t correlation)
+{
+    kpti_gpu_known *row;
+    if (!table->room || !correlation) return NULL;
+    row = place_of(table, (uint32_t)correlation);
+    return row->launch.correlation ? row : NULL;
+}
+
+static void touch(const kpti_gpu_table *table, kpti_gpu_known *row)
+{
+    row->turn = table->turn;
+    row->made = table->made;
+}
+
+static void see_event(kpti_gpu_session *s, const kpt_gpu_event *event)
+{
+    kpti_gpu_known *row = kpti_known_find(&s->table, event->correlation);
+    if (row) touch(&s->table, row);
+    if (row && event->kind == KPT_GPU_KERNEL) row->launch.flags |= KPTI_LAUNCH_SEEN;
+    if (event->device != KPT_GPU_NONE && event->context < KPTI_MOST_CONTEXTS)
+        s->device_of[event->context] = event->device + 1;
+}
+
+void kpti_known_see(kpti_gpu_session *s)
+{
+    kpti_list_place at_event = {0};
+    kpti_list_place at_call = {0};
+    const kpt_gpu_event *event;
+    const kpti_gpu_call *call;
+    while ((event = kpti_list_next(&s->ready.of[KPTI_GPU_EVENTS], &at_event)))
+        see_event(s, event);
+    while ((call = kpti_list_next(&s->ready.of[KPTI_GPU_CALLS], &at_call))) {
+        kpti_gpu_known *row = kpti_known_find(&s->table, call->correlation);
+        if (row) touch(&s->table, row);
+    }
+}
+
+static int grow(kpti_gpu_session *s)
+{
+    kpti_gpu_table bigger = s->table;
+    bigger.room = s->table.room ? s->table.room * 2 : FIRST_ROOM;
+    if (bigger.room > FIRST_ROOM && bigger.room * sizeof *bigger.rows > s->budget.most / 4)
+        return 0;
+    bigger.rows = kpti_budget_alloc(&s->budget, bigger.room * sizeof *bigger.rows);
+    if (!bigger.rows) return 0;
+    for (uint64_t i = 0; i < s->table.room; i++) {
+        const kpti_gpu_known *row = &s->table.rows[i];
+        if (row->launch.correlation) *place_of(&bigger, row->launch.correlation) = *row;
+    }
+    kpti_budget_free(&s->budget, s->table.rows, s->table.room * sizeof *s->table.rows);
+    s->table = bigger;
+    return 1;
+}
+
+static int is_awaited(const kpti_gpu_known *row)
+{
+    return kpti_launch_is_awaited(row->launch.flags);
+}
+
+static int is_old(const kpti_gpu_table *table, const kpti_gpu_known *row)
+{
+    const uint32_t rows = row->launch.flags & KPTI_LAUNCH_GRAPH ? OLD_GRAPH_ROWS : OLD_ROWS;
+    return table->turn - row->turn >= OLD_TURNS && table->made - row->made >= rows;
+}
+
+/* Which rows may be forgotten. */
+typedef struct mercy {
+    int young;   /* also those that are not old */
+    int awaited; /* also those whose kernels have not come */
+} mercy;
+
+static int may_go(const kpti_gpu_table *table, const kpti_gpu_known *row, mercy without)
+{
+    if (!row->launch.correlation || row->turn == table->turn) return 0;
+    return (without.awaited || !is_awaited(row)) && (without.young || is_old(table, row));
+}
+
+static void release_row(const kpti_gpu_session *s, const kpti_gpu_known *row)
+{
+    if (!(row->launch.flags & KPTI_LAUNCH_HELD)) kpti_stacks_release(s, row->launch.python);
+}
+
+void kpti_known_lose(kpti_gpu_session *s, uint64_t launches, uint64_t awaited)
+{
+    s->table.forgotten += launches;
+    s->table.early += launches;
+    s->table.awaited += awaited;
+    s->lost_kernels += awaited; /* until they come */
+}
+
+static void forget(kpti_gpu_session *s, const kpti_gpu_known *row)
+{
+    release_row(s, row);
+    if (is_awaited(row) || !is_old(&s->table, row))
+        kpti_known_lose(s, 1, (uint64_t)is_awaited(row));
+    else
+        s->table.forgotten++;
+}
+
+/* The rows behind it that it was in the way of move up. */
+static void empty_place(kpti_gpu_table *table, uint64_t hole)
+{
+    const uint64_t mask = table->room - 1;
+    for (uint64_t i = hole + 1;; i++) {
+        const kpti_gpu_known *row = &table->rows[i & mask];
+        if (!row->launch.correlation) break;
+        if (((i - spread(row->launch.correlation)) & mask) < i - hole) continue;
+        table->rows[hole & mask] = *row;
+        hole = i;
+    }
+    memset(&table->rows[hole & mask], 0, sizeof *table->rows);
+    table->count--;
+}
+
+/* Whether half of the table is free then: else it would have to be done again soon. */
+static int forget_rows(kpti_gpu_session *s, mercy without)
+{
+    kpti_gpu_table *table = &s->table;
+    for (uint64_t i = 0; i < table->room; i++)
+        while (may_go(table, &table->rows[i], without)) {
+            forget(s, &table->rows[i]);
+            empty_place(table, i);
+        }
+    return table->room && table->count * 2 <= table->room;
+}
+
+static int is_full(const kpti_gpu_table *table)
+{
+    return (table->count + 1) * 4 > table->room * 3;
+}
+
+/* For want of room, once a turn: what is left then was touched in it. */
+static int press(kpti_gpu_session *s)
+{
+    static const mercy without[] = {{.awaited = 1}, {.young = 1}, {.young = 1, .awaited = 1}};
+    s->table.pressed = s->table.turn;
+    for (size_t i = 0; i < sizeof without / sizeof without[0]; i++)
+        if (forget_rows(s, without[i])) break;
+    return !is_full(&s->table);
+}
+
+static int make_room(kpti_gpu_session *s)
+{
+    kpti_gpu_table *table = &s->table;
+    if (table->pressed == table->turn) return grow(s);
+    if (table->seen != table->turn) kpti_known_see(s);
+    table->seen = table->turn;
+    return forget_rows(s, (mercy){0}) || grow(s) || press(s);
+}
+
+kpti_gpu_known *kpti_known_row(kpti_gpu_session *s, uint32_t correlation)
+{
+    kpti_gpu_known *row = kpti_known_find(&s->table, correlation);
+    if (!correlation || (!row && is_full(&s->table) && !make_room(s))) return NULL;
+    if (!row) {
+        row = place_of(&s->table, correlation);
+        row->launch.correlation = correlation;
+        s->table.count++;
+        s->table.made++;
+    }
+    touch(&s->table, row);
+    return row;
+}
+
+void kpti_known_count_lost(kpti_gpu_session *s)
+{
+    for (uint64_t i = 0; i < s->table.room; i++)
+        s->lost_kernels += (uint64_t)is_awaited(&s->table.rows[i]);
+}
+
+void kpti_known_free(kpti_gpu_session *s)
+{
+    for (uint64_t i = 0; i < s->table.room; i++)
+        release_row(s, &s->table.rows[i]);
+    kpti_budget_free(&s->budget, s->table.rows, s->table.room * sizeof *s->table.rows);
+    memset(&s->table, 0, sizeof s->table);
+}

@@ -1,0 +1,77 @@
+/* traceback_state.h: a traceback object, and the state of the module. The GIL is held. */
+#ifndef KPTI_HOSTS_STANDALONE_MODULE_TRACEBACK_TRACEBACK_STATE_H
+#define KPTI_HOSTS_STANDALONE_MODULE_TRACEBACK_TRACEBACK_STATE_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "abi/kpt_traceback.h"
+
+/* The keys of a frame, in their order. */
+enum {
+    KPTI_KEY_NAME,
+    KPTI_KEY_FILENAME,
+    KPTI_KEY_LINE,
+    KPTI_KEY_QUALNAME,
+    KPTI_KEY_FIRST_LINE,
+    KPTI_KEY_END_LINE,
+    KPTI_KEY_COLUMN,
+    KPTI_KEY_END_COLUMN,
+    KPTI_KEY_KIND,
+    KPTI_KEY_OFFSET,  /* of Python frames only */
+    KPTI_KEY_ADDRESS, /* of native frames only */
+    KPTI_KEYS
+};
+enum { KPTI_KINDS = KPT_SYMBOL_GENERATED + 1 };
+
+/* The key of what only frames of this kind have; KPTI_KEYS: they have nothing. */
+static inline int kpti_key_of_kind(uint32_t kind)
+{
+    if (kind == KPT_SYMBOL_PYTHON) return KPTI_KEY_OFFSET;
+    return kind == KPT_SYMBOL_NATIVE ? KPTI_KEY_ADDRESS : KPTI_KEYS;
+}
+
+/* Without a GIL, spare objects are not kept. */
+#ifdef Py_GIL_DISABLED
+enum { KPTI_MOST_SPARES = 1, KPTI_SPARES_ARE_KEPT = 0 };
+typedef PyMutex kpti_state_lock;
+#define kpti_state_take PyMutex_Lock
+#define kpti_state_give PyMutex_Unlock
+#else /* it is the lock */
+enum { KPTI_MOST_SPARES = 32, KPTI_SPARES_ARE_KEPT = 1 };
+typedef struct kpti_state_lock {
+    int unused;
+} kpti_state_lock;
+#define kpti_state_take(lock) ((void)(lock))
+#define kpti_state_give(lock) ((void)(lock))
+#endif
+
+/* The state of the module, one per interpreter. */
+typedef struct kpti_module_state {
+    PyTypeObject *traceback_type;
+    PyObject *keys[KPTI_KEYS]; /* interned */
+    PyObject *kinds[KPTI_KINDS];
+    PyObject *generated; /* a tuple of functions: what generated lines stand for */
+    kpti_state_lock generated_lock;
+    struct kpti_traceback_object *spares[KPTI_MOST_SPARES]; /* freed objects, to be used again */
+    int spare_count;
+} kpti_module_state;
+
+/* Returns 0 with an exception if a collection has cleared the module and a finalizer still calls it. */
+static inline int kpti_state_is_whole(const kpti_module_state *state)
+{
+    if (state->traceback_type) return 1;
+    PyErr_SetString(PyExc_RuntimeError, "kpytrace has ended in this interpreter");
+    return 0;
+}
+
+/* What gather returns. */
+typedef struct kpti_traceback_object {
+    PyObject_HEAD kpt_traceback traceback;
+    uint32_t skip;    /* so many of the innermost frames are not shown */
+    PyObject *module; /* whose state has the spares */
+    PyObject *words;  /* what symbolize() of the object gave, set once; or NULL */
+    PyObject *weak_references;
+} kpti_traceback_object;
+
+#endif

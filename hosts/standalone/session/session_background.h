@@ -1,0 +1,24 @@
+/* session_background.h: the work of a session beside the program: flushes of a stream, dumps of a flight recorder, and
+ * the last flush at SIGTERM. */
+#ifndef KPTI_HOSTS_STANDALONE_SESSION_SESSION_BACKGROUND_H
+#define KPTI_HOSTS_STANDALONE_SESSION_SESSION_BACKGROUND_H
+
+#include "hosts/standalone/session/session_types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+kpt_status kpti_session_start_keeper(kpti_session *session, const kpti_session_options *options,
+                                     kpti_session_error *error);
+/* Pauses the service thread while the session stops; called without control. */
+void kpti_session_rest_keeper(kpti_session *session);
+void kpti_session_end_keeper(kpti_session *session);
+
+/* Writes to OUT a path that no dump of the session had and no file has: "out.json" becomes out.1.json, out.2.json … */
+void kpti_session_number_path(kpti_session *session, const char *path, char *out, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

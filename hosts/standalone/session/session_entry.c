@@ -1,0 +1,40 @@
+#include "hosts/standalone/session/session_entry.h"
+
+#include <unistd.h>
+
+void kpti_session_adopt_in_child(kpti_session *s)
+{
+    s->pid = getpid();
+    (void)pthread_mutex_init(&s->control, NULL);
+    (void)pthread_mutex_init(&s->notes_lock, NULL);
+    s->has_keeper = 0;
+    s->streams = 0;
+    if (s->stream_open) kpti_kpt_leave(&s->stream);
+    s->stream_open = 0;
+    atomic_store(&s->noting, 0);
+    s->gpu.stopped = 1; /* CUDA does not outlive a fork */
+}
+
+kpt_status kpti_session_enter(kpti_session *s, kpti_session_error *error)
+{
+    if (s->pid != getpid()) {
+        kpti_session_adopt_in_child(s);
+        atomic_flag_clear(&s->inside);
+    }
+    if (atomic_flag_test_and_set(&s->inside))
+        return kpti_session_fail(error, KPT_E_BUSY, "another call is using this trace");
+    if (s->tracer.ops) {
+        pthread_mutex_lock(&s->control);
+        return KPT_OK;
+    }
+    atomic_flag_clear(&s->inside);
+    return kpti_session_fail(error, KPT_E_HANDLE,
+                             "this trace is closed, and its recording is gone");
+}
+
+kpt_status kpti_session_leave(kpti_session *s, kpt_status status)
+{
+    pthread_mutex_unlock(&s->control);
+    atomic_flag_clear(&s->inside);
+    return status;
+}

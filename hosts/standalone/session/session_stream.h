@@ -1,0 +1,17 @@
+/* session_stream.h: the .kpt file that is written while a session runs. */
+#ifndef KPTI_HOSTS_STANDALONE_SESSION_SESSION_STREAM_H
+#define KPTI_HOSTS_STANDALONE_SESSION_SESSION_STREAM_H
+
+#include "hosts/standalone/session/session_state.h"
+
+/* Returns 0 or an errno. */
+int kpti_session_begin_stream(kpti_session *session, const char *path);
+/* A kpt_chunk_fn. */
+kpt_status kpti_session_sink(void *session, const kpt_chunk *chunk);
+/* Delivers what all threads have recorded to the stream. Control is held. */
+void kpti_session_flush(kpti_session *session);
+kpt_status kpti_session_end_stream(kpti_session *session, kpti_session_error *error);
+/* Fails because the stream's path is another file now, or none. */
+kpt_status kpti_session_fail_replaced(const kpti_session *session, kpti_session_error *error);
+
+#endif

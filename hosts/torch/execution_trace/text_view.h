@@ -1,0 +1,18 @@
+// text_view.h: a text as the plugin takes it; it is borrowed.
+#ifndef KPTI_HOSTS_TORCH_EXECUTION_TRACE_TEXT_VIEW_H
+#define KPTI_HOSTS_TORCH_EXECUTION_TRACE_TEXT_VIEW_H
+
+#include <string_view>
+
+#include "abi/kpt.h"
+
+namespace kpytrace
+{
+
+inline kpt_str view(std::string_view text)
+{
+    return {text.data(), text.size()};
+}
+
+} // namespace kpytrace
+#endif

@@ -1,0 +1,44 @@
+#include "plugin/objects/chunk_sink.h"
+
+/* A sink that runs on the calling thread, and the one that it was called in. No Python runs in a sink, so the
+ * thread's stack stays where it is. */
+typedef struct running_sink {
+    const kpti_object *object;
+    const struct running_sink *outer;
+} running_sink;
+
+static __thread const running_sink *innermost;
+
+static kpt_status sealed(void *ctx, const kpt_chunk *chunk)
+{
+    const kpti_object *object = ctx;
+    const running_sink running = {object, innermost};
+    kpt_status status;
+    innermost = &running;
+    status = object->sink.sealed(object->sink.chunk_ctx, chunk);
+    innermost = running.outer;
+    return status;
+}
+
+kpt_chunk_sink kpti_sink_around(kpti_object *object)
+{
+    kpt_chunk_sink around = object->sink;
+    around.sealed = sealed;
+    around.chunk_ctx = object;
+    return around;
+}
+
+int kpti_sink_is_inside(const kpti_object *object)
+{
+    const running_sink *running = innermost;
+    while (running && running->object != object)
+        running = running->outer;
+    return running != NULL;
+}
+
+void kpti_sink_refuse(kpt_handle handle)
+{
+    kpti_error error;
+    (void)kpti_fail(&error, KPT_E_BUSY, "the calling thread is in a chunk sink of this tracer");
+    (void)kpti_handle_fail(handle, KPT_E_BUSY, &error);
+}

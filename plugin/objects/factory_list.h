@@ -1,0 +1,35 @@
+/* factory_list.h: the factories that others added for one host, which are asked before the plugin's own. Newest first; a
+ * factory that declines passes the request on. They may be added and removed while makes run: the lock of handle.h
+ * guards the list, and no factory runs under it. */
+#ifndef KPTI_PLUGIN_OBJECTS_FACTORY_LIST_H
+#define KPTI_PLUGIN_OBJECTS_FACTORY_LIST_H
+
+#include "abi/impl/kpti_impl.h"
+
+enum { KPTI_MOST_FACTORIES = 32 };
+
+typedef struct kpti_factory {
+    uint64_t token; /* greater than that of every earlier factory; 0: a free slot */
+    kpt_any_fn make;
+    void *make_ctx;
+    uint32_t kind;  /* KPT_FACTORY_* */
+    uint32_t calls; /* running now */
+    int removed;    /* no new call may begin; the slot is free when calls is 0 */
+} kpti_factory;
+
+typedef struct kpti_registry {
+    kpti_factory factories[KPTI_MOST_FACTORIES];
+    uint64_t last_token;
+} kpti_registry;
+
+kpt_status kpti_registry_add(kpti_registry *registry, uint32_t kind, kpt_any_fn make,
+                             void *make_ctx, uint64_t *token);
+kpt_status kpti_registry_remove(kpti_registry *registry, uint64_t token);
+
+/* Calls ASK for the factories of KIND, newest first, until one does not return KPT_DECLINED. Returns that status, or
+ * KPT_DECLINED. Factories may be added and removed meanwhile, also by ASK. */
+kpt_status kpti_registry_ask(kpti_registry *registry, uint32_t kind,
+                             kpt_status (*ask)(kpt_any_fn make, void *make_ctx, void *job),
+                             void *job);
+
+#endif

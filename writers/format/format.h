@@ -1,0 +1,70 @@
+/* format.h: what each format implements. writer.c does what all formats share: the file, the records, the first
+ * failure. Only writers include this. */
+#ifndef KPTI_WRITERS_FORMAT_FORMAT_H
+#define KPTI_WRITERS_FORMAT_FORMAT_H
+
+#include "abi/kpt_tracer.h"
+#include "writers/annotations/synthetic_tids.h"
+#include "writers/format/writer_options.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The first member of each format's own writer. */
+struct kpti_writer {
+    const kpti_format *format;
+    kpti_heap heap;
+    kpti_out_file out;
+    kpt_status status; /* the first failure of a batch */
+    uint32_t pid;
+    uint32_t processes; /* before this one in the file */
+    int shares_file;    /* with other processes */
+    int64_t base_ns;
+    const kpti_notes *notes; /* never NULL */
+    const kpti_gpu_log *gpu; /* likewise */
+    void (*progress)(void *ctx, uint64_t calls_done);
+    void *progress_ctx;
+    uint64_t calls;
+    uint64_t names;
+    uint64_t threads;
+    int64_t first_ns; /* of all activities; INT64_MAX: none yet */
+    int64_t last_ns;  /* INT64_MIN: none yet */
+    char *trace_name;
+    size_t trace_name_bytes;
+};
+
+/* Each returns KPT_OK or a failure, which ends the delivery. */
+typedef struct kpti_format_ops {
+    size_t writer_bytes;
+    kpt_status (*begin)(kpti_writer *writer, const kpti_writer_options *options);
+    kpt_status (*name)(kpti_writer *writer, const kpt_name *name);
+    /* Threads that have no number or no name were given one. */
+    kpt_status (*thread)(kpti_writer *writer, const kpt_thread *thread);
+    kpt_status (*call)(kpti_writer *writer, const kpt_activity *call);
+    /* NOTE is what the point means; its number is the point's value0. */
+    kpt_status (*point)(kpti_writer *writer, const kpt_activity *point, const kpti_note *note);
+    kpt_status (*end)(kpti_writer *writer, const kpt_stats *stats);
+    void (*release)(kpti_writer *writer); /* also after a begin that failed */
+    /* Of formats that hold several processes: what belongs to one only is written and forgotten;
+     * another one begins. NULL: there is one process in a file. */
+    kpt_status (*end_process)(kpti_writer *writer);
+    kpt_status (*begin_process)(kpti_writer *writer, const kpti_writer_options *options);
+} kpti_format_ops;
+
+/* The name by which people know a function. */
+static inline kpt_str kpti_shown_name(const kpt_name *name)
+{
+    return name->display.size ? name->display : name->function;
+}
+
+/* A number that is one process's own, as one of the file: processes count theirs alike. */
+static inline uint64_t kpti_id_in_file(const kpti_writer *writer, uint64_t id)
+{
+    return id + ((uint64_t)writer->processes << 40);
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,46 @@
+/* writer_options.h: a format, and what a writer is opened with. */
+#ifndef KPTI_WRITERS_FORMAT_WRITER_OPTIONS_H
+#define KPTI_WRITERS_FORMAT_WRITER_OPTIONS_H
+
+#include "abi/kpt_activity.h"
+#include "core/base/allocator.h"
+#include "writers/annotations/notes.h"
+#include "writers/gpu/gpu_log.h"
+#include "writers/io/output_file.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct kpti_format {
+    const char *name;   /* for people */
+    const char *suffix; /* of its files */
+    uint32_t order;     /* KPT_ORDER_THREAD or KPT_ORDER_TIME */
+    const struct kpti_format_ops *ops;
+} kpti_format;
+
+typedef struct kpti_writer kpti_writer;
+
+/* Zero means the default. Strings are needed during open only, notes and the log until close. */
+typedef struct kpti_writer_options {
+    int64_t base_ns;       /* 0: times are since 1970, and viewers of JSON lose their last digits */
+    uint32_t pid;          /* 0: this process */
+    kpt_str process_name;  /* empty: "python" */
+    kpt_str process_label; /* shown beside the name; empty: none */
+    kpt_str trace_name;    /* empty: the path */
+    kpt_str version;       /* of the plugin that recorded */
+    kpti_heap heap;
+    int gzip;                        /* the file is compressed */
+    int shares_file;                 /* it is to hold other processes, too */
+    kpti_interrupted_fn interrupted; /* see output_file.h */
+    void *interrupted_ctx;
+    const kpti_notes *notes;                          /* what the delivery's points mean */
+    const kpti_gpu_log *gpu;                          /* what GPUs did meanwhile */
+    void (*progress)(void *ctx, uint64_t calls_done); /* once a batch */
+    void *progress_ctx;
+} kpti_writer_options;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

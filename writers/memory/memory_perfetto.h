@@ -1,0 +1,11 @@
+/* memory_perfetto.h: the same as memory_chrome.h for Perfetto, with the source location. */
+#ifndef KPTI_WRITERS_MEMORY_MEMORY_PERFETTO_H
+#define KPTI_WRITERS_MEMORY_MEMORY_PERFETTO_H
+
+#include "writers/io/output_file.h"
+#include "writers/memory/memory_dump.h"
+
+/* Writes all of DUMP. Returns 1, or 0 if there is no memory; OUT keeps errors of the file. */
+int kpti_memory_perfetto_write(const kpti_memory_dump *dump, kpti_out_file *out);
+
+#endif

@@ -1,0 +1,24 @@
+#include "writers/perfetto/perfetto_packets.h"
+
+char *kpti_perfetto_open(kpti_perfetto *w, kpti_perfetto_lane *l, int64_t ns, uint32_t type,
+                         size_t room, kpti_perfetto_event *event)
+{
+    char *at = kpti_out_room(&w->base.out, room + KPTI_PERFETTO_MOST_REST);
+    event->packet = kpti_proto_open(at, TRACE_PACKET);
+    at = kpti_perfetto_put_head(l, kpti_perfetto_put_time(l, event->packet, ns));
+    event->event = kpti_proto_open(at, PACKET_TRACK_EVENT);
+    return kpti_proto_number(event->event, EVENT_TYPE, type);
+}
+
+void kpti_perfetto_close(kpti_perfetto *w, const kpti_perfetto_event *event, char *end)
+{
+    end = kpti_proto_close(event->event, end);
+    kpti_out_wrote(&w->base.out, kpti_proto_close(event->packet, end));
+}
+
+char *kpti_perfetto_annotate(char *at, uint32_t annotation, uint32_t kind, uint64_t value)
+{
+    char *content = kpti_proto_open(at, EVENT_ANNOTATION);
+    at = kpti_proto_number(content, ANNOTATION_NAME_ID, annotation);
+    return kpti_proto_close(content, kpti_proto_number(at, kind, value));
+}

@@ -1,0 +1,38 @@
+/* perfetto_packets.h: packets and events of a Perfetto trace. Only the Perfetto writer uses this. */
+#ifndef KPTI_WRITERS_PERFETTO_PERFETTO_PACKETS_H
+#define KPTI_WRITERS_PERFETTO_PERFETTO_PACKETS_H
+
+#include "writers/perfetto/perfetto_state.h"
+
+/* Times of a sequence never decrease; a time that does is written as a Unix time. */
+static inline char *kpti_perfetto_put_time(kpti_perfetto_lane *l, char *at, int64_t ns)
+{
+    if (ns >= l->last_ns) {
+        at = kpti_proto_number(at, PACKET_TIMESTAMP, (uint64_t)ns - (uint64_t)l->last_ns);
+        l->last_ns = ns;
+        return at;
+    }
+    at = kpti_proto_number(at, PACKET_TIMESTAMP, ns < 0 ? 0 : (uint64_t)ns);
+    return kpti_proto_number(at, PACKET_CLOCK, UNIX_CLOCK);
+}
+
+static inline char *kpti_perfetto_put_head(const kpti_perfetto_lane *l, char *at)
+{
+    memcpy(at, l->head, sizeof l->head);
+    return at + l->head_bytes;
+}
+
+/* An event that is being written. */
+typedef struct kpti_perfetto_event {
+    char *packet;
+    char *event;
+} kpti_perfetto_event;
+
+/* Begins an event of TYPE with room for ROOM bytes. Returns the position of its further fields. */
+char *kpti_perfetto_open(kpti_perfetto *writer, kpti_perfetto_lane *lane, int64_t ns, uint32_t type,
+                         size_t room, kpti_perfetto_event *event);
+void kpti_perfetto_close(kpti_perfetto *writer, const kpti_perfetto_event *event, char *end);
+
+char *kpti_perfetto_annotate(char *at, uint32_t annotation, uint32_t kind, uint64_t value);
+
+#endif

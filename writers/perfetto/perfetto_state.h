@@ -1,0 +1,69 @@
+/* perfetto_state.h: the state of the Perfetto writer, which its files share.
+ *
+ * Each thread is a packet sequence. Its first packets clear the state, make the thread's track the default, and define
+ * a clock whose times are nanoseconds since the previous packet. A name is interned in the sequence when it is first
+ * used. So a call is two packets of about eleven and fifteen bytes. The first sequence of a process has everything
+ * that belongs to no thread, with Unix times. */
+#ifndef KPTI_WRITERS_PERFETTO_PERFETTO_STATE_H
+#define KPTI_WRITERS_PERFETTO_PERFETTO_STATE_H
+
+#include "abi/kpt_text.h"
+#include "core/base/u64_map.h"
+#include "writers/annotations/task_resumes.h"
+#include "writers/annotations/task_tracks.h"
+#include "writers/encode/escaped_strings.h"
+#include "writers/encode/proto.h"
+#include "writers/format/format.h"
+#include "writers/format/note_spans.h"
+#include "writers/perfetto/perfetto_wire.h"
+
+/* Longer ones are cut, or left out: no viewer shows them, and an event must fit into the buffer. */
+enum { KPTI_PERFETTO_MOST_NAME = 16 * 1024, KPTI_PERFETTO_MOST_ARGS = 64 * 1024 };
+/* All of an event but those. */
+enum { KPTI_PERFETTO_MOST_REST = 1024 };
+
+/* What is noted at some calls, by the number that each sequence gives it. */
+enum {
+    KPTI_ANNOTATION_BEGAN_BEFORE = 1,
+    KPTI_ANNOTATION_ENDED_BY_STOP = 2,
+    KPTI_ANNOTATION_CLAMPED = 3,
+    KPTI_ANNOTATION_RECOVERED = 4,
+    KPTI_ANNOTATION_LINE = 5,
+    KPTI_ANNOTATION_GENERATION = 6,
+    KPTI_ANNOTATION_COLLECTED = 7,
+    KPTI_ANNOTATION_UNCOLLECTABLE = 8,
+    KPTI_ANNOTATION_THREAD = 9
+};
+
+/* A sequence. */
+typedef struct kpti_perfetto_lane {
+    int64_t last_ns; /* of the packet before; INT64_MAX: times are Unix times */
+    char head[8];    /* its number, as every packet has it */
+    char end[16];    /* that, and an event that ends a slice */
+    uint8_t head_bytes;
+    uint8_t end_bytes;   /* 0: the sequence has not begun */
+    unsigned char *seen; /* a bit for each name: it is interned */
+    uint32_t seen_bytes;
+    uint64_t begun_id; /* of the call that began last */
+    int64_t begun_ns;
+} kpti_perfetto_lane;
+
+typedef struct kpti_perfetto {
+    kpti_writer base;
+    kpti_perfetto_lane own; /* of the process's first sequence */
+    kpti_perfetto_lane *lanes;
+    uint32_t lane_capacity;
+    uint64_t sequences;      /* of processes before this one */
+    uint64_t uuids;          /* a number that is this process's: tracks are counted from there */
+    uint64_t made_tracks;    /* of counters and loose spans */
+    kpti_fragments events;   /* by name: a slice that begins; the note is the first line */
+    kpti_fragments interned; /* by name: what tells a sequence what it means */
+    kpti_spans spans;
+    kpti_resumes resumes;
+    kpti_task_tracks task_tracks;
+    kpti_u64_map counters; /* by the key of their name: one more than its made track */
+    kpti_u64_map threads;  /* by the system's number: one more than its own */
+    uint32_t next_thread;  /* a number that no thread has */
+} kpti_perfetto;
+
+#endif
