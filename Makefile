@@ -40,7 +40,7 @@ build/$(CROSS)/.configured: | setup-cross
 
 .PHONY: $(BUILDS)
 $(BUILDS): build-%: build/%/.configured
-	@cmake --build --preset $*
+	@cmake --build --preset $* $(if $(KPYTRACE_TEST_LONG),$(if $(filter asan tsan cross-%,$*),--target all kpt_long_tests))
 
 # --- what people call -------------------------------------------------------------------------
 
