@@ -32,7 +32,8 @@ endfunction()
 
 function(kpt_add_gtests program prefix)
   if(KPT_QUICK_TESTS)
-    target_precompile_headers(${program} PRIVATE <gtest/gtest.h>)
+    # Not for the C sources that a program may have.
+    target_precompile_headers(${program} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:<gtest/gtest.h$<ANGLE-R>>")
   endif()
   set(filter "*")
   set(required)
