@@ -32,7 +32,9 @@ $(SETUPS): setup-%:
 # CMake reconfigures by itself when a CMakeLists.txt changes, but not when a preset does: hence the
 # stamp. The set-up stands behind a bar, so that it is looked at every time and outdates nothing.
 $(CONFIGURED): build/%/.configured: CMakePresets.json $(wildcard cmake/toolchain-*.cmake) | setup-build
-	cmake --preset $*
+	@mkdir -p $(@D)
+	@cmake --preset $* >$(@D)/configure.log 2>&1 || { tail -n 30 $(@D)/configure.log >&2; \
+	    echo "configure $*: failed; all it printed is in $(@D)/configure.log" >&2; exit 1; }
 	@touch $@
 build/clang/.configured: | setup-check
 build/fuzz/.configured: | setup-fuzz
@@ -40,7 +42,7 @@ build/$(CROSS)/.configured: | setup-cross
 
 .PHONY: $(BUILDS)
 $(BUILDS): build-%: build/%/.configured
-	@cmake --build --preset $* $(if $(KPYTRACE_TEST_LONG),$(if $(filter asan tsan cross-%,$*),--target all kpt_long_tests))
+	@scripts/build $* $(if $(KPYTRACE_TEST_LONG),$(if $(filter asan tsan cross-%,$*),--target all kpt_long_tests))
 
 # --- what people call -------------------------------------------------------------------------
 
