@@ -20,7 +20,7 @@ help: ## this list
 
 # --- building ---------------------------------------------------------------------------------
 
-PRESETS := release debug asan tsan coverage clang fuzz cross-aarch64 cross-x86-64
+PRESETS := release demo debug asan tsan coverage clang fuzz cross-aarch64 cross-x86-64
 CONFIGURED := $(PRESETS:%=build/%/.configured)
 BUILDS := $(PRESETS:%=build-%)
 SETUPS := setup-build setup-check setup-fuzz setup-abi setup-cross
@@ -47,8 +47,8 @@ $(BUILDS): build-%: build/%/.configured
 # --- what people call -------------------------------------------------------------------------
 
 .PHONY: demo
-demo: build-release ## build, run the main job and say where its result is
-	@scripts/demo build/release
+demo: build-demo ## build for one Python, trace a program and print the path of its report page
+	@scripts/demo build/demo
 
 .PHONY: demo-ranks
 demo-ranks: build-release build/torch/3.12/.complete ## four ranks of torch, one of them slow, as one trace
