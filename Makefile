@@ -42,7 +42,7 @@ build/$(CROSS)/.configured: | setup-cross
 
 .PHONY: $(BUILDS)
 $(BUILDS): build-%: build/%/.configured
-	@scripts/build $* $(if $(KPYTRACE_TEST_LONG),$(if $(filter asan tsan cross-%,$*),--target all kpt_long_tests))
+	@scripts/build $* $(if $(KPYTRACE_TEST_LONG),$(if $(filter asan tsan clang cross-%,$*),--target all kpt_long_tests))
 
 # --- what people call -------------------------------------------------------------------------
 
@@ -115,6 +115,7 @@ test: setup-abi torch readers greenlets cuda browser build-release ## build and 
 test-all: export KPYTRACE_TEST_LONG := 1
 test-all: ## test, with more Pythons and the newest torch; then sanitizers, fuzzers and cross
 	@$(MAKE) pythons
+	@$(MAKE) lint
 	@$(MAKE) torch-newest-environment
 	@$(MAKE) test
 	@$(MAKE) asan
