@@ -21,7 +21,7 @@ help: ## this list
 
 # --- building ---------------------------------------------------------------------------------
 
-PRESETS := release debug asan tsan coverage clang fuzz cross-aarch64 cross-x86-64
+PRESETS := release demo debug asan tsan coverage clang fuzz cross-aarch64 cross-x86-64
 CONFIGURED := $(PRESETS:%=build/%/.configured)
 BUILDS := $(PRESETS:%=build-%)
 SETUPS := setup-build setup-check setup-fuzz setup-abi setup-cross
@@ -34,7 +34,9 @@ $(SETUPS): setup-%:
 # that. setup-build is an order-only prerequisite: it runs every time and makes no target out of
 # date.
 $(CONFIGURED): build/%/.configured: CMakePresets.json $(wildcard cmake/toolchain-*.cmake) | setup-build
-	cmake --preset $*
+	@mkdir -p $(@D)
+	@cmake --preset $* >$(@D)/configure.log 2>&1 || { tail -n 30 $(@D)/configure.log >&2; \
+	    echo "configure $*: failed; all it printed is in $(@D)/configure.log" >&2; exit 1; }
 	@touch $@
 build/clang/.configured: | setup-check
 build/fuzz/.configured: | setup-fuzz
@@ -42,13 +44,13 @@ build/$(CROSS)/.configured: | setup-cross
 
 .PHONY: $(BUILDS)
 $(BUILDS): build-%: build/%/.configured
-	@cmake --build --preset $*
+	@scripts/build $* $(if $(KPYTRACE_TEST_LONG),$(if $(filter asan tsan clang cross-%,$*),--target all kpt_long_tests))
 
 # --- commands for users -----------------------------------------------------------------------
 
 .PHONY: demo
-demo: build-release ## build, run the main job and say where its result is
-	@scripts/demo build/release
+demo: build-demo ## build for one Python, trace a program and print the path of its report page
+	@scripts/demo build/demo
 
 .PHONY: demo-ranks
 demo-ranks: build-release build/torch/3.12/.complete ## four ranks of torch, one of them slow, as one trace
@@ -117,6 +119,7 @@ test: setup-abi torch readers greenlets cuda browser build-release ## build and 
 test-all: export KPYTRACE_TEST_LONG := 1
 test-all: ## test, with more Pythons and the newest torch; then sanitizers, fuzzers and cross
 	@$(MAKE) pythons
+	@$(MAKE) lint
 	@$(MAKE) torch-newest-environment
 	@$(MAKE) test
 	@$(MAKE) asan

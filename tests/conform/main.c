@@ -7,7 +7,7 @@
 
 #include "tests/conform/conform.h"
 
-enum { SECONDS_PER_RULE = 60 };
+enum { SECONDS_PER_RULE = 60, MAX_RULES = 1024 };
 
 static const conform_rule *const tables[] = {
     conform_entry_rules,     conform_make_rules,     conform_state_rules,    conform_delivery_rules,
@@ -22,7 +22,8 @@ typedef struct options {
     const char *libpython;
     const char *only;        /* check this rule alone */
     const char *expect_fail; /* succeed if this rule, and no other, is broken */
-    int require_all;         /* a rule that could not be reached counts as broken */
+    const char *mutants; /* which rules each mutant of the sample is tried with; NULL: no mutants */
+    int require_all;     /* a rule that could not be reached counts as broken */
     int quiet;
 } options;
 
@@ -45,6 +46,11 @@ static void usage(FILE *to, const char *program)
         "  --require-all        a rule that gave nothing to check counts as broken\n"
         "  --python LIBPYTHON   initialise this libpython first and trace a program in it\n"
         "  --expect-fail RULE   exit with 0 only if this rule, and no other, is broken\n"
+        "  --mutants WHICH      load the sample plugin as each of its mutants, which must break "
+        "its\n"
+        "                       own rule. WHICH other rules are tried, and must not be broken: "
+        "own\n"
+        "                       (none), next (the rule after it in --list) or all\n"
         "  --quiet              print broken rules and the count only\n"
         "  --help               print this\n",
         program);
@@ -152,6 +158,71 @@ static int check_all(const options *o)
     return t.broken ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
+/* The mutant's library: mutant_RULE.so beside the sample if there is one, else the sample itself. */
+static void find_mutant(const options *o, const char *rule, char *path, size_t size)
+{
+    const char *slash = strrchr(o->path, '/');
+    int folder = slash ? (int)(slash - o->path) + 1 : 0;
+    (void)snprintf(path, size, "%.*smutant_%s.so", folder, o->path, rule);
+    if (access(path, F_OK) != 0) (void)snprintf(path, size, "%s", o->path);
+}
+
+/* Whether the mutant breaks RULE if it is its own, and does not otherwise. */
+static int mutant_is_right(const options *o, const conform_rule *mutant, const conform_rule *rule)
+{
+    char text[512];
+    int result = run_rule(o, rule, text, sizeof text);
+    if ((result == RULE_BROKEN) == (rule == mutant)) return 1;
+    if (rule == mutant)
+        printf("FAIL mutant %s does not break its rule: %s\n     %s\n", mutant->id, rule->text,
+               text);
+    else
+        printf("FAIL mutant %s also breaks %s %s\n     %s\n", mutant->id, rule->id, rule->text,
+               text);
+    return 0;
+}
+
+/* Tries mutant AT of RULES with the rules that --mutants names. Returns how many were tried. */
+static int check_mutant(const options *o, const conform_rule *const *rules, int count, int at,
+                        int *wrong)
+{
+    char path[4096];
+    options own = *o;
+    int others = strcmp(o->mutants, "all") == 0 ? count - 1 : strcmp(o->mutants, "next") == 0;
+    find_mutant(o, rules[at]->id, path, sizeof path);
+    own.path = path;
+    if (setenv("KPT_SAMPLE_MUTANT", rules[at]->id, 1) != 0) abort();
+    for (int i = 0; i <= others; i++)
+        *wrong += !mutant_is_right(&own, rules[at], rules[(at + i) % count]);
+    return others + 1;
+}
+
+static int check_mutants(const options *o)
+{
+    const conform_rule *rules[MAX_RULES];
+    int count = 0;
+    int mutants = 0;
+    int tried = 0;
+    int wrong = 0;
+    for (int i = 0; i < TABLES; i++)
+        for (const conform_rule *r = tables[i]; r->id; r++) {
+            if (count == MAX_RULES) abort();
+            rules[count++] = r;
+        }
+    for (int i = 0; i < count; i++) {
+        if (o->only && strcmp(o->only, rules[i]->id) != 0) continue;
+        tried += check_mutant(o, rules, count, i, &wrong);
+        mutants++;
+    }
+    printf("%d mutants, %d rules tried, %d wrong: %s\n", mutants, tried, wrong, o->path);
+    return mutants && !wrong ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+static int is_mutants_word(const char *word)
+{
+    return strcmp(word, "own") == 0 || strcmp(word, "next") == 0 || strcmp(word, "all") == 0;
+}
+
 int main(int argc, char **argv)
 {
     static const struct option names[] = {{"list", no_argument, NULL, 'l'},
@@ -159,6 +230,7 @@ int main(int argc, char **argv)
                                           {"require-all", no_argument, NULL, 'a'},
                                           {"python", required_argument, NULL, 'p'},
                                           {"expect-fail", required_argument, NULL, 'e'},
+                                          {"mutants", required_argument, NULL, 'm'},
                                           {"quiet", no_argument, NULL, 'q'},
                                           {"help", no_argument, NULL, 'h'},
                                           {NULL, 0, NULL, 0}};
@@ -181,6 +253,9 @@ int main(int argc, char **argv)
         case 'e':
             o.expect_fail = optarg;
             break;
+        case 'm':
+            o.mutants = optarg;
+            break;
         case 'q':
             o.quiet = 1;
             break;
@@ -192,11 +267,11 @@ int main(int argc, char **argv)
             return EXIT_FAILURE;
         }
     }
-    if (optind + 1 != argc) {
+    if (optind + 1 != argc || (o.mutants && !is_mutants_word(o.mutants))) {
         usage(stderr, argv[0]);
         return EXIT_FAILURE;
     }
     o.path = argv[optind];
     (void)unsetenv("KPYTRACE_VERBOSE");
-    return check_all(&o);
+    return o.mutants ? check_mutants(&o) : check_all(&o);
 }

@@ -1,6 +1,7 @@
 /* sample.h: what the files of the sample plugin share. The sample is a second implementation of the
- * contract, complete and correct, that plays a script instead of tracing Python. Its wrong variants
- * deviate in one place each, which is named by the conformance rule that it breaks. */
+ * contract, complete and correct, that plays a script instead of tracing Python. Its mutants deviate
+ * in one place each, named by the conformance rule that the mutant breaks. KPT_SAMPLE_MUTANT in the
+ * environment selects the mutant when the sample is loaded. */
 #ifndef SAMPLE_H
 #define SAMPLE_H
 
@@ -8,8 +9,9 @@
 
 #include "abi/kpt.h"
 
-/* The rule that this variant breaks; "" for the correct one. */
-extern const char sample_mutant[];
+/* The rule that this mutant breaks, or "" for the correct sample. Set once, when the sample is loaded
+ * (sample_mutant.c). */
+extern const char *sample_mutant;
 
 static inline int wrong(const char *rule)
 {

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Checks the rules of the source tree that no compiler checks: who includes whom, how long files
 get, where platform and Python version are asked for, that every function of the contract answers
-its five points, that nothing of one machine got into a file, and that every test_*.py is run.
+its five points, that nothing of one machine got into a file, and that every test_*.py and *_test.cc
+is run.
 
 usage: check_structure.py ROOT            one line per violation; exit 1 if there is any
        check_structure.py --self-test     every rule catches a small tree that breaks it
@@ -240,6 +241,17 @@ def check_registered(texts):
             yield name, 1, f"is in no list of {match[1]}/CMakeLists.txt, so nobody runs it"
 
 
+def check_compiled(texts):
+    """Each *_test.cc is a source of some program of its folder."""
+    for name in texts:
+        match = re.fullmatch(r"(tests/.*)/(\w+_test\.cc)", name)
+        if not match:
+            continue
+        cmake = re.sub(r"#[^\n]*", "", texts.get(f"{match[1]}/CMakeLists.txt", ""))
+        if not re.search(rf"(?<![\w/.]){re.escape(match[2])}(?![\w/.])", cmake):
+            yield name, 1, f"is in no list of {match[1]}/CMakeLists.txt, so nobody compiles it"
+
+
 def violations(root):
     """All of a tree, as lines to print."""
     texts = {}
@@ -251,7 +263,7 @@ def violations(root):
                if name.endswith(C_SOURCE) and not name.startswith(FROZEN)}
     found = [*check_includes(sources), *check_circles(sources), *check_length(texts), *check_questions(sources),
              *check_none(sources), *check_descriptors(sources), *check_five_points(sources),
-             *check_traces(texts), *check_registered(texts)]
+             *check_traces(texts), *check_registered(texts), *check_compiled(texts)]
     return [f"{name}:{line}: {message}" for name, line, message in found], len(texts)
 
 

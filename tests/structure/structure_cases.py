@@ -127,6 +127,9 @@ CASES = [
         "tests/a/CMakeLists.txt": "set(_slow memory)\n# memory\nforeach(_suite b memory_life)\n  f(test_${_suite}.py)\n",
         "tests/a/test_memory.py": ""}, "tests/a/test_memory.py:1: is in no list"),
     ("one in a folder without a list", {"tests/a/test_a.py": ""}, "is in no list"),
+    ("a C++ test in no list", {"tests/a/CMakeLists.txt": "add_executable(t all_test.cc # l_test.cc\n)\n",
+                               "tests/a/all_test.cc": "", "tests/a/l_test.cc": ""},
+     "tests/a/l_test.cc:1: is in no list"),
 ]
 
 

@@ -17,6 +17,7 @@ namespace kpytrace
 
 using torch::autograd::profiler::KinetoEvent;
 using torch::autograd::profiler::ProfilerResult;
+using torch::profiler::impl::EventType;
 
 // What is in an object of torch's _ProfilerResult. This needs no more of pybind11 than how it lays an
 // object out, by the header that torch was compiled with.

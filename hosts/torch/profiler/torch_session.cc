@@ -24,6 +24,7 @@ template <ProfilerConfig RecordQueue::*member> struct Reach {
 const ProfilerConfig &config_of(RecordQueue &queue);
 template struct Reach<&RecordQueue::config_>;
 
+// KinetoEvent of torch 2.11 has isPythonFunction(), but no event there is a Python call.
 template <class Event> constexpr bool tells_python = requires(const Event &event)
 {
     event.pythonId();
