@@ -35,15 +35,15 @@ from __future__ import annotations
 
 import os
 
-from ._notes import counter, mark, span
-from ._trace import Summary, Trace, dump, start, stop, trace
+from ._api.annotations import counter, mark, span
+from ._api.trace import Summary, Trace, dump, start, stop, trace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import pathlib
     from typing import Any
 
-    from ._memory import Memory, memory
+    from ._api.memory import Memory, memory
 
     __version__: str
 
@@ -58,7 +58,7 @@ def __getattr__(name: str) -> Any:
 
         return importlib.import_module(".traceback", __name__)
     if name in ("Memory", "memory"):
-        from . import _memory
+        from ._api import memory as _memory
 
         return globals().setdefault(name, getattr(_memory, name))
     if name != "__version__":

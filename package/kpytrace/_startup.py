@@ -31,12 +31,12 @@ def start() -> None:
     _is_started = True
     is_ignored = bool(sys.flags.ignore_environment)
     if os.environ.get("KPYTRACE_TORCH") and not is_ignored:
-        from .torch import _auto as torch_auto
+        from .torch import _autostart as torch_auto
 
         torch_auto.start()
     if is_ignored and "kpytrace" not in sys._xoptions:
         return
     if os.environ.get("KPYTRACE") or os.environ.get("KPYTRACE_MEMORY"):
-        from . import _auto
+        from ._processes import autostart as _auto
 
         _auto.start()

@@ -7,7 +7,8 @@ import unittest
 from support import Case, run_python
 
 import kpytrace
-from kpytrace import _standalone, _trace
+from kpytrace import _standalone
+from kpytrace._api import trace as _trace
 
 
 def leaf():

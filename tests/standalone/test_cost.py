@@ -8,9 +8,10 @@ import unittest.mock
 from support import BACKEND, Case
 
 import kpytrace
-from kpytrace import _trace
-from kpytrace._cli import cost, files
-from kpytrace._cli.amounts import amount
+from kpytrace._api import trace as _trace
+from kpytrace._cli import cost
+from kpytrace._cli import kpt_commands as files
+from kpytrace._cli.formatting import amount
 
 
 def leaf(n):

@@ -17,7 +17,8 @@ import unittest
 from support import Case, run_python
 
 import kpytrace
-from kpytrace import _standalone, _trace
+from kpytrace import _standalone
+from kpytrace._api import trace as _trace
 
 WORK = """
 import sys
@@ -162,7 +163,7 @@ class Stream(Files):
             pid = os.fork()
             if not pid:
                 work(100)
-                os._exit(0 if kpytrace._trace._active is None else 1)
+                os._exit(0 if kpytrace._api.trace._active is None else 1)
             self.assertEqual(os.waitpid(pid, 0)[1], 0)
             work(100)
         self.convert(self.kpt)
@@ -254,7 +255,7 @@ class Death(Files):
                             ("/proc/x.kpt", OSError)):
             with self.assertRaises(error):
                 kpytrace.start(path)
-            self.assertIsNone(kpytrace._trace._active)
+            self.assertIsNone(kpytrace._api.trace._active)
 
     def test_a_full_device(self):
         """No stream can begin there."""

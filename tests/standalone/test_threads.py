@@ -79,7 +79,7 @@ class Traces(Case):
 # While a thread is at its first START, another one forks, and the child does the same, twice.
 FORK = """
     import atexit, os, signal, sys, threading
-    import kpytrace, kpytrace._memory, kpytrace._process, kpytrace._standalone
+    import kpytrace, kpytrace._api.memory, kpytrace._processes.process_info, kpytrace._standalone
     begun, forked, real = threading.Event(), threading.Event(), atexit.register
     def register(function):
         begun.set()

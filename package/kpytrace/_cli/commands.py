@@ -49,7 +49,7 @@ def _main(words: list[str]) -> int:
 
         status: int = importlib.import_module(f"{__package__}.{words[0]}").main(words[1:])
         return status
-    from . import files
+    from . import kpt_commands as files
 
     return {"convert": files.convert, "info": files.info, "top": files.top}[words[0]](words[1:])
 

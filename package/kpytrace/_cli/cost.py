@@ -7,7 +7,7 @@ import os
 import sys
 import time
 
-from .amounts import amount
+from .formatting import amount
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 
-from .amounts import shown
+from .formatting import shown
 from .arguments import Argument, Usage, columns, parse, row_count
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .._compare import Change, Run
+    from .._files.diff_statistics import Change, Run
 
 _ARGUMENTS = (
     Argument("count", "N", "how many rows (default: 25; 0: all)", "n"),
@@ -49,8 +49,8 @@ def _sides(words: list[str]) -> tuple[list[str], list[str], list[str]]:
 
 
 def _run(path: str, options: dict[str, str]) -> Run:
-    from .. import _compare
-    from .files import _SORTS, KptFile
+    from .._files import diff_statistics as _compare
+    from .kpt_commands import _SORTS, KptFile
 
     file = KptFile(path, options)
     return _compare.run_of(file.standalone.profile(file.handle, _SORTS["own"], 2**32 - 1, False, None))
@@ -96,7 +96,7 @@ def main(words: list[str]) -> int:
     limit = options.get("fail-over", "").rstrip("% ")
     if "fail-over" in options and not limit.replace(".", "", 1).isdigit():
         raise Usage(f"--fail-over must be a percentage, as 10%, not {options['fail-over']}")
-    from .. import _compare
+    from .._files import diff_statistics as _compare
 
     changes = _compare.compare([_run(path, options) for path in before], [_run(path, options) for path in after])
     if "json" in options:
@@ -105,7 +105,7 @@ def main(words: list[str]) -> int:
         json.dump([change.as_dict() for change in changes], sys.stdout, indent=1)
         print()
     if "html" in options:
-        from .._whole import write_text
+        from .._files.atomic_file import write_text
         from .diff_page import page
 
         write_text(options["html"], page(changes, before, after))

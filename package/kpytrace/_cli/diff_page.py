@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .._compare import Change
+    from .._files.diff_statistics import Change
 
 _HEAD = """\
 <!doctype html>

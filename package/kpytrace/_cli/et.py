@@ -129,7 +129,7 @@ def recover(words: list[str]) -> int:
     parsed = parse_command(words, (_HELP,), "usage: kpytrace et recover TRACE [OUT]", (1, 2))
     if parsed is None:
         return 0
-    from .. import _trace
+    from .._api import trace as _trace
 
     path, out = parsed[1][0], parsed[1][-1]
     journal = path if path.endswith(".journal") else f"{path}.journal"

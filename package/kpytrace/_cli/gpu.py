@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .amounts import amount
+from .formatting import amount
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from .._memory_tables import KINDS, TIMES, Row, Tables
-from .._whole import write_text
-from .amounts import shown
+from .._files.memory_tables import KINDS, TIMES, Row, Tables
+from .._files.atomic_file import write_text
+from .formatting import shown
 from .arguments import Argument, Usage, columns, parse, row_count
 
 _ARGUMENTS = (

@@ -7,13 +7,13 @@ import time
 
 from . import progress
 from .arguments import Argument, Usage, parse_files
-from .files import tell_state
+from .kpt_commands import tell_state
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .._align import Aligned
+    from .._files.clock_align import Aligned
 
 _ARGUMENTS = (
     Argument("output", "FILE", "what is written: .json or .pftrace, also with .gz", "o"),
@@ -48,8 +48,10 @@ def main(words: list[str]) -> int:
     how, quiet = options.get("align", "wall"), "quiet" in options
     if how not in ("wall", "marks"):
         raise Usage(f"--align must be wall or marks, not {how}")
-    from .. import _align, _merge, _trace
-    from .._kpt import File
+    from .._files import clock_align as _align
+    from .._files import merge as _merge
+    from .._api import trace as _trace
+    from .._files.kpt_header import File
 
     output = _trace._check_output(options["output"])
     if output.endswith(".kpt"):

@@ -8,7 +8,7 @@ import tempfile
 import time
 
 from .arguments import Argument, Usage, parse_command
-from .files import HELP, QUIET, RECOVER, KptFile
+from .kpt_commands import HELP, QUIET, RECOVER, KptFile
 
 _MEMORY = Argument("memory", "FILE", "tables of memory beside the trace (of `run --memory FILE.tables.json`)")
 INPUTS = (_MEMORY, RECOVER)
@@ -32,7 +32,7 @@ def _section(kind: str, data: bytes) -> bytes:
 
 
 def _memory_section(path: str) -> bytes:
-    from .._memory_tables import Tables
+    from .._files.memory_tables import Tables
 
     return _section("memory", Tables(path).check().text)
 
@@ -53,7 +53,7 @@ def _trace_section(path: str, folder: str, page: bytes, options: dict[str, str])
 
 def make(files: list[str], options: dict[str, str], folder: str) -> tuple[list[bytes], int]:
     """The parts of the page, and how many calls it shows. Traces are turned into sections in the folder."""
-    from .. import _trace
+    from .._api import trace as _trace
 
     _trace._load()
     assert _trace._standalone is not None
@@ -81,8 +81,8 @@ def main(words: list[str]) -> int:
     target = options.get("output", "report.html")
     if not target.endswith(".html"):
         raise Usage(f"a report is a .html file, not {target}; kpytrace convert writes other formats")
-    from .. import _trace
-    from .._whole import whole
+    from .._api import trace as _trace
+    from .._files.atomic_file import whole
 
     path = _trace._check_output(target, "report")
     began = time.perf_counter()

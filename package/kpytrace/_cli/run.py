@@ -7,7 +7,9 @@ from __future__ import annotations
 import os
 import sys
 
-from .. import _auto, _options, _process
+from .._processes import autostart as _auto
+from .._processes import process_info as _process
+from .._api import options as _options
 from .arguments import Argument, Usage, columns, parse
 
 _VALUES = {"max_events": "N", "max_bytes": "SIZE", "on_full": "WORD", "ring": "10s|64MB",
@@ -106,7 +108,7 @@ def _record_memory(options: dict[str, str], quiet: bool, environment: dict[str, 
         if given:
             raise Usage("--memory FILE says where what is recorded of the memory goes")
         return
-    from .. import _memory
+    from .._api import memory as _memory
 
     values = {{"sample": "sample_bytes", "entries": "max_entries"}[k]: v for k, v in given.items()}
     try:
@@ -123,12 +125,12 @@ def _record_calls(options: dict[str, str], quiet: bool, environment: dict[str, s
     values = {name.replace("-", "_"): value for name, value in options.items()}
     values.update({name: "0" for name in (*_NEGATED, "gpu") if values.pop(f"no_{name}", None)})
     children = values.pop("children", None)
-    from .. import _trace
+    from .._api import trace as _trace
 
     try:  # errors now, not at the end
         _trace.Trace(_process.expand(output) or output, values)  # type: ignore[arg-type]
         if children:
-            from .. import _family
+            from .._processes import children as _family
 
             _family.check(output)
             values["children"] = "1"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from .arguments import Argument, parse_files
-from .files import tell_state
+from .kpt_commands import tell_state
 
 _ARGUMENTS = (
     Argument("output", "FILE", "what is written: a .parquet file, or a folder, with one for each input", "o"),
@@ -29,8 +29,9 @@ def main(words: list[str]) -> int:
     if parsed is None:
         return 0
     options, paths = parsed
-    from .. import _merge, _table
-    from .._kpt import File
+    from .._files import merge as _merge
+    from .._files import parquet as _table
+    from .._files.kpt_header import File
 
     files = sorted((File(path) for path in paths), key=_merge.by_rank)
     quiet = "quiet" in options

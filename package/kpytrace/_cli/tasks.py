@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from .amounts import amount, shown
+from .formatting import amount, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .files import KptFile
+    from .kpt_commands import KptFile
 
 
 def print_tasks(file: KptFile, count: int, by_coroutine: bool) -> int:

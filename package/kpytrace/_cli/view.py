@@ -9,7 +9,7 @@ import sys
 import tempfile
 
 from .arguments import Argument, Usage, parse_command
-from .files import HELP, QUIET, KptFile
+from .kpt_commands import HELP, QUIET, KptFile
 from .report import INPUTS, make
 
 _PERFETTO = "https://ui.perfetto.dev"

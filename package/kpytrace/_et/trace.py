@@ -8,7 +8,7 @@ import json
 import os
 import zlib
 
-from .._whole import whole
+from .._files.atomic_file import whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any, Optional, Union
 
-    from .._memory import Memory, Path
+    from .._api.memory import Memory, Path
     from ._observer import ExecutionTraceObserver
 
 __all__ = ["ExecutionTraceObserver", "TorchHostError", "install", "installed", "memory",
@@ -132,7 +132,8 @@ def _set_memory_door(torch: ModuleType, shim: Any, wanted: bool) -> None:
     """Where torch's own can't be found again, snapshots on demand are nobody's afterwards."""
     global _has_door
     from .. import plugin_path
-    from . import _cuda, _stock
+    from . import _stock_symbols as _stock
+    from . import _cuda
 
     if wanted:
         _cuda.attach(torch, shim)
@@ -180,7 +181,8 @@ def uninstall() -> str:
     with _lock:
         if _mode is None:
             return "stock"
-        from . import _export, _observer, _shim, _stock
+        from . import _stock_symbols as _stock
+        from . import _export, _observer, _shim
         from ._environment import needed_torch
 
         torch = needed_torch()

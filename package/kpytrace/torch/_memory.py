@@ -6,7 +6,7 @@ import math
 import os
 import pickle
 
-from .. import _memory
+from .._api import memory as _memory
 from . import TorchHostError, _cuda, _shim
 from ._environment import needed_torch
 

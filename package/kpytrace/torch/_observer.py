@@ -13,7 +13,7 @@ import weakref
 from threading import RLock
 from warnings import warn
 
-from .. import _process
+from .._processes import process_info as _process
 from . import _shim
 from ._environment import needed_torch
 

@@ -15,7 +15,7 @@ import sysconfig
 from contextlib import contextmanager, nullcontext
 
 from . import TorchHostError, _compile, _results, _self_test
-from .._options import from_environment
+from .._api.options import from_environment
 from ._environment import compiler_version, find_compiler, needed_torch, no_compiler
 
 TYPE_CHECKING = False

@@ -81,7 +81,7 @@ def _install() -> None:
         else:
             install(wanted, **options)
     except Exception as error:
-        from kpytrace._auto import tell
+        from kpytrace._processes.autostart import tell
 
         tell(f"kpytrace: {VARIABLE} is set, but torch keeps its own tracer: {error}")
 

@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from ._memory import Memory
+    from .memory import Memory
 
 # Its second module, before 2.0 and since: when that is there, the first one, which has the allocator, is whole.
 MODULES = ("numpy._core.umath", "numpy.core.umath")

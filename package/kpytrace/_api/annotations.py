@@ -4,7 +4,7 @@ nothing while none does. Nothing of this file is recorded: a mark lies in the fu
 
 from __future__ import annotations
 
-from . import _trace
+from . import trace as _trace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -103,6 +103,6 @@ class span:
         self.end()
 
     def __call__(self, function: Function) -> Function:
-        from ._decorate import decorate
+        from .decorate import decorate
 
         return decorate(function, lambda: span(self._name, flow=self._flow, **self._values))

@@ -10,7 +10,7 @@ KPYTRACE_MEMORY does the same for what it allocates (help(kpytrace.memory) has t
 
 `kpytrace run` sets them too, with another separator, as names may have spaces in them. They are taken out of
 the environment, so that programs which this one starts are not recorded into the same file; but with children=1 those
-are, each into a file of its own (_family), of both kinds, and a program that only starts ranks leaves the variable to them.
+are, each into a file of its own (children), of both kinds, and a program that only starts ranks leaves the variable to them.
 """
 
 from __future__ import annotations
@@ -18,13 +18,15 @@ from __future__ import annotations
 import os
 import sys
 
-from . import _options, _process, _trace
+from .._api import options as _options
+from .._api import trace as _trace
+from . import process_info as _process
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Optional, Union
 
-    from ._family import Family
+    from .children import Family
 
     Kind = Union[type[_Calls], type[_Allocations]]
 
@@ -111,7 +113,7 @@ class _Calls:
     @staticmethod
     def check(output: str) -> None:
         """Refuses what can't be that of a family."""
-        from . import _family
+        from . import children as _family
 
         _family.check(output)
 
@@ -119,7 +121,7 @@ class _Calls:
         """What there is to say."""
         bar = None
         if not self.quiet and _is_seen():
-            from ._cli import progress
+            from .._cli import progress
 
             bar = progress.Bar("writing", self.recorded.stats()["events"] // 2)
             self.recorded._progress = bar
@@ -139,7 +141,7 @@ class _Allocations:
 
     def __init__(self, output: str, options: dict[str, str], quiet: bool, family: Optional[Family] = None,
                  merges: bool = False) -> None:
-        from . import _memory
+        from .._api import memory as _memory
 
         known = {name: options[name] for name in ("sample_bytes", "max_entries", "max_frames") if name in options}
         if len(known) < len(options):
@@ -152,7 +154,7 @@ class _Allocations:
     @staticmethod
     def check(output: str) -> None:
         """Refuses what can't be that of a family."""
-        from . import _memory
+        from .._api import memory as _memory
 
         _memory._check_path(output)
 
@@ -197,7 +199,7 @@ class _Run:
 
     def follow(self) -> None:
         """In the child of a fork: its parent's recording is dead here, and one of its own begins."""
-        from ._family import is_about_to_exec
+        from .children import is_about_to_exec
 
         assert self.family
         if is_about_to_exec(sys._getframe(1)):
@@ -270,7 +272,7 @@ def _run_of(kind: Kind, variable: str, output: str, options: dict[str, str], qui
     wants_children = options.pop("children", "0").lower() not in _OFF
     if not folder and not wants_children:
         return _Run(kind, kind(output, options, quiet))
-    from . import _family
+    from . import children as _family
 
     if folder:
         family = _family.Family(folder, options, suffix)

@@ -7,7 +7,7 @@ import sys
 import time
 
 from . import cost, progress
-from .amounts import amount, shown
+from .formatting import amount, shown
 from .arguments import Argument, Usage, parse_command, row_count
 
 TYPE_CHECKING = False
@@ -33,7 +33,7 @@ class KptFile:
     """A .kpt file that is open."""
 
     def __init__(self, path: str, options: dict[str, str]) -> None:
-        from .. import _trace
+        from .._api import trace as _trace
 
         if not path.endswith(".kpt") and os.path.isfile(path):
             with open(path, "rb") as file:
@@ -72,7 +72,7 @@ Writes the trace of a .kpt file in the format that OUT's name says: .json, .pftr
     if parsed is None:
         return 0
     options, (source, target) = parsed
-    from .. import _trace
+    from .._api import trace as _trace
 
     path = _trace._check_output(target)
     file = KptFile(source, options)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, Optional, TypeVar
 
-    from ._trace import Trace
+    from .trace import Trace
 
     Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -2,7 +2,7 @@
 folder beside the output, so that one that is killed leaves what it had; the first one merges them at its end. A ring,
 and what is recorded of memory, is written to such a file when its process ends.
 
-Programs that are started learn of it by the environment, forked children by a hook (in _auto)."""
+Programs that are started learn of it by the environment, forked children by a hook (in autostart)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Optional
 
-    from ._kpt import File
+    from .._files.kpt_header import File
 
 _SUFFIXES = (".gz", ".json", ".speedscope", ".pftrace", ".collapsed", ".kpt", ".pickle", ".tables")
 _RUNNING = ".running"  # beside where a file will be, as long as its process runs
@@ -128,7 +128,7 @@ class Family:
 
     def _ended(self) -> tuple[list[File], int]:
         """The files of processes that ended, however; and how many others there are."""
-        from ._kpt import File
+        from .._files.kpt_header import File
 
         files, running = [], self._announced()
         for name in self.files():
@@ -145,7 +145,7 @@ class Family:
 
     def merge(self, output: str) -> str:
         """Writes them all to `output`, and says what is there."""
-        from ._merge import merge, said_of
+        from .._files.merge import merge, said_of
 
         files, running = self._ended()
         lost: list[str] = []

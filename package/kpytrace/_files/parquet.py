@@ -7,15 +7,16 @@ import os
 from array import array
 from functools import partial
 
-from . import _process, _trace
-from ._whole import whole
+from .._processes import process_info as _process
+from .._api import trace as _trace
+from .atomic_file import whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any, Optional
 
-    from ._kpt import File
+    from .kpt_header import File
 
 
 _ROWS = 1 << 20  # of calls that are held until they are written

@@ -104,7 +104,7 @@ def watch(stop: Callable[[], None], forget_in_child: Callable[[], None]) -> None
     """From now on `stop` runs when the process ends, and `forget_in_child` in each child of a fork."""
     import atexit
 
-    if sys.flags.ignore_environment:  # see _options.from_environment; C code reads these
+    if sys.flags.ignore_environment:  # see options.from_environment; C code reads these
         for variable in ("KPYTRACE_CUPTI", "KPYTRACE_VERBOSE"):
             os.environ.pop(variable, None)
     atexit.register(stop)
@@ -116,7 +116,7 @@ def stop_last(stop: Callable[[], object], output: Optional[str]) -> None:
     try:
         stop()
     except Exception as error:
-        from ._auto import tell_failure
+        from .autostart import tell_failure
 
         tell_failure(output, error)
 

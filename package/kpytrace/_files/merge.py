@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from . import _process, _trace
-from ._kpt import File
+from .._processes import process_info as _process
+from .._api import trace as _trace
+from .kpt_header import File
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """Recordings of memory: who allocated what, and when, on top of the C host, kpytrace._standalone.
 
 At most one records in a process. The recording is the plugin's, outside of Python's own memory. What a signal
-handler raises leaves one that either records, and can be stopped, or does not (_running).
+handler raises leaves one that either records, and can be stopped, or does not (registry).
 """
 
 from __future__ import annotations
@@ -9,16 +9,18 @@ from __future__ import annotations
 import os
 from _thread import RLock
 
-from . import _memory_numpy as _numpy
-from . import _options, _process, _trace
-from ._running import Registry
+from . import numpy_import_hook as _numpy
+from . import options as _options
+from . import trace as _trace
+from .._processes import process_info as _process
+from .registry import Registry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, Optional, Union
 
-    from ._memory_tables import Tables
+    from .._files.memory_tables import Tables
 
     Path = Union[str, os.PathLike[str]]
 
@@ -154,7 +156,7 @@ class Memory:
     def tables(self) -> Tables:
         """What each line and function has allocated so far, also while it runs: at the peak, at the end, and
         in all. Two of them can be compared: after.diff(before)."""
-        from ._memory_tables import Tables
+        from .._files.memory_tables import Tables
 
         # By hand: tempfile and what it imports would be the largest rows of a small recording.
         folder = os.path.join(os.environ.get("TMPDIR") or "/tmp", f"kpytrace-{os.urandom(8).hex()}")

@@ -7,13 +7,13 @@ from __future__ import annotations
 import os
 import sys
 
-from ._auto import tell
+from .._processes.autostart import tell
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Optional
 
-    from ._trace import Trace
+    from .trace import Trace
 
 
 def _dump_signal() -> int:

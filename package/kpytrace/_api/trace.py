@@ -3,7 +3,7 @@
 Traces nest; start() alone is refused while another trace of the program's own runs. Everything here may be
 called from any thread, also from signal handlers and finalizers: the locks are reentrant, the one for starts is
 held for a start at most, and stopping a stopped trace is no change. After an exception of a signal handler a
-trace either runs, and can be stopped, or does not (_running).
+trace either runs, and can be stopped, or does not (registry).
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import os
 import time
 from _thread import RLock, get_ident  # threading itself takes a millisecond to import
 
-from . import _options
-from ._options import check_output as _check_output
-from ._running import Registry
-from ._summary import Summary
+from . import options as _options
+from .options import check_output as _check_output
+from .registry import Registry
+from .summary import Summary
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
-    from ._options import Options, Path
+    from .options import Options, Path
 
     Function = TypeVar("Function", bound=Callable[..., Any])
 
-_NOTES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_notes.py")
+_NOTES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "annotations.py")
 
 _lock = RLock()  # around each start
 _traces = Registry()
@@ -98,7 +98,7 @@ class Trace:
     def _start(self, nests: bool) -> Trace:
         """A trace that does not nest is kept until it is stopped, without a reference of the caller's."""
         plugin = _load()  # before the lock: in the child of a fork its hook makes that anew
-        from . import _process
+        from .._processes import process_info as _process
 
         with _lock:
             if not nests and any(trace.running and not trace._is_whole for trace in _traces.all()):
@@ -114,7 +114,7 @@ class Trace:
             # A mark belongs to the function that makes it, not to ours.
             options["filters"] += (("exclude", "file", os.fsencode(_NOTES)),)  # type: ignore
             if self._output:
-                from . import _flight
+                from . import flight_recorder as _flight
 
                 options.update(_flight.signals(self._stream, self._output, self._ring))
                 _process.allow_forks()
@@ -135,7 +135,7 @@ class Trace:
 
     def _begun(self) -> None:
         if self._ring and self._output:
-            from . import _flight
+            from . import flight_recorder as _flight
 
             self._unwatch = _flight.watch(self)
         if self._noop:
@@ -148,7 +148,7 @@ class Trace:
 
     def _tell_no_gpu(self) -> None:
         """Once, on stderr: the program goes on, and so does the trace."""
-        from ._auto import tell
+        from .._processes.autostart import tell
 
         if not self._told_no_gpu:
             self._told_no_gpu = True
@@ -238,7 +238,7 @@ class Trace:
 
     def _describe_again(self) -> None:
         """More may be known of the process by now: its name, its rank."""
-        from . import _process
+        from .._processes import process_info as _process
 
         self._call("set_info", _process.describe())
 
@@ -262,7 +262,7 @@ class Trace:
         begins while another one is traced, as of a function that calls itself, is a part of that trace."""
         if self._handle is not None:
             raise RuntimeError("this trace has been used already: make a new one")
-        from ._decorate import trace_calls
+        from .decorate import trace_calls
 
         return trace_calls(function, self._again)
 
@@ -362,7 +362,7 @@ def trace(path: Optional[Path] = None, **options: Unpack[Options]) -> Trace:
 
 
 def _stop_at_exit() -> None:
-    from . import _process
+    from .._processes import process_info as _process
 
     for trace in reversed(list(_traces.all())):
         _process.stop_last(trace.stop, trace._output)
@@ -379,13 +379,14 @@ def _forget_in_child() -> None:
 def _load() -> object:
     """Loads the C host and sets the hooks, at the first start, not at the import. Returns the plugin's path."""
     global _standalone
-    from . import _plugin, _process
+    from .. import _plugin
+    from .._processes import process_info as _process
 
     if _standalone is None:
         try:
-            from . import _standalone as loaded
+            from .. import _standalone as loaded
         except ImportError as error:
-            folder = os.path.dirname(__file__)
+            folder = os.path.dirname(os.path.dirname(__file__))
             raise ImportError(f"the C part of this kpytrace ({folder}) can't be loaded: {error}. In a "
                               f"checkout run `pip install .`, and import it from outside") from None
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 from statistics import median
 
-from ._merge import Clock
+from .merge import Clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ._kpt import File
+    from .kpt_header import File
 
 _MOST_MARKS = 300  # a slope between any two
 _LEAST_FOR_DRIFT = 3
