@@ -33,10 +33,10 @@ Importing the package loads nothing of this; the first start does.
 
 from __future__ import annotations
 
-import os
-
+from ._api import native as _native
 from ._api.annotations import counter, mark, span
-from ._api.trace import Summary, Trace, dump, start, stop, trace
+from ._api.summary import Summary
+from ._api.trace import Trace, dump, start, stop, trace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,9 +58,9 @@ def __getattr__(name: str) -> Any:
 
         return importlib.import_module(".traceback", __name__)
     if name in ("Memory", "memory"):
-        from ._api import memory as _memory
+        from ._api import memory
 
-        return globals().setdefault(name, getattr(_memory, name))
+        return globals().setdefault(name, getattr(memory, name))
     if name != "__version__":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib.metadata
@@ -73,31 +73,15 @@ def __getattr__(name: str) -> Any:
     return version
 
 
-def _file(name: str, what: str) -> str:
-    # An editable install keeps these files in another folder than the sources: both in __path__.
-    for folder in __path__:
-        path = os.path.join(os.path.realpath(folder), name)
-        if os.path.exists(path):
-            return path
-    raise FileNotFoundError(
-        f"{what} is not in this installation of kpytrace ({os.path.dirname(__file__)}): "
-        f"run `pip install .` in a checkout, and import kpytrace from outside of it"
-    )
-
-
-def _plugin() -> str:
-    return _file("lib/libkpytrace.so", "the plugin, libkpytrace.so,")
-
-
 def plugin_path() -> pathlib.Path:
     """The path of libkpytrace.so, to be opened with dlopen."""
     import pathlib  # on demand: it takes longer than a start
 
-    return pathlib.Path(_plugin())
+    return pathlib.Path(_native.plugin_file())
 
 
 def include_dir() -> pathlib.Path:
     """The folder of the C headers that a host or another plugin includes (kpt.h)."""
     import pathlib
 
-    return pathlib.Path(_file("include", "the folder of C headers"))
+    return pathlib.Path(_native.installed_file("include", "the folder of C headers"))

@@ -1,7 +1,8 @@
-"""What the .pth file calls when Python starts and one of KPYTRACE, KPYTRACE_MEMORY and KPYTRACE_TORCH is set.
+"""The start hook: the .pth file calls start() when Python starts and one of KPYTRACE, KPYTRACE_MEMORY and KPYTRACE_TORCH
+is set.
 
 python -E and -I ignore these variables, as they ignore Python's own. `kpytrace run`, which passes its options by the
-first two, adds -X kpytrace there."""
+first two, adds -X kpytrace for these."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ _is_started = False
 
 
 def _is_main_interpreter() -> bool:
-    """Whether this is the interpreter that the process began with: the others run .pth files, too."""
+    """Whether this is the process's first interpreter. Other interpreters run .pth files, too."""
     try:
         if sys.version_info >= (3, 13):
             import _interpreters as interpreters
@@ -24,19 +25,20 @@ def _is_main_interpreter() -> bool:
 
 
 def start() -> None:
-    """Once: in a virtual environment Python runs .pth files twice."""
+    """Starts the recordings that the environment asks for, once: in a virtual environment Python runs .pth files
+    twice."""
     global _is_started
     if _is_started or not _is_main_interpreter():
         return
     _is_started = True
     is_ignored = bool(sys.flags.ignore_environment)
     if os.environ.get("KPYTRACE_TORCH") and not is_ignored:
-        from .torch import _autostart as torch_auto
+        from .torch import _autostart
 
-        torch_auto.start()
+        _autostart.start()
     if is_ignored and "kpytrace" not in sys._xoptions:
         return
     if os.environ.get("KPYTRACE") or os.environ.get("KPYTRACE_MEMORY"):
-        from ._processes import autostart as _auto
+        from ._processes import autostart
 
-        _auto.start()
+        autostart.start()

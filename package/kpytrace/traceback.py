@@ -33,8 +33,7 @@ try:
     from . import _standalone
 except ImportError as error:
     raise ImportError(f"the C part of this kpytrace ({os.path.dirname(__file__)}) can't be loaded: "
-                      f"{error}. In a checkout run `pip install .`, and import it from outside"
-                      ) from None
+                      f"{error}. In a checkout run `pip install .`") from None
 
 __all__ = ["Traceback", "format", "free_dead", "gather", "generated", "no_longer_generated",
            "origins", "stats", "symbolize", "symbolize_json"]

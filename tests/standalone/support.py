@@ -52,7 +52,7 @@ class Case(unittest.TestCase):
 
     def use_plugin(self, path):
         """Has start() load another plugin."""
-        patch = unittest.mock.patch.object(kpytrace, "_plugin", lambda: path)
+        patch = unittest.mock.patch.object(kpytrace._api.native, "plugin_file", lambda: path)
         patch.start()
         self.addCleanup(patch.stop)
 

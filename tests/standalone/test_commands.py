@@ -8,7 +8,7 @@ from support import Case, run_python
 
 import kpytrace
 from kpytrace import _standalone
-from kpytrace._api import trace as _trace
+from kpytrace._api import native
 
 
 def leaf():
@@ -27,7 +27,7 @@ class Interrupts(Commands):
         with kpytrace.trace(self.kpt):
             for _ in range(100_000):
                 leaf()
-        handle, _, _ = _standalone.open(_trace._load(), self.kpt, False)
+        handle, _, _ = _standalone.open(native.load(), self.kpt, False)
 
         def stop(done):
             raise KeyboardInterrupt

@@ -282,7 +282,7 @@ work(100)
         self.crash(f"""
             work(100)
             handle = kpytrace._api.trace._active._handle
-            kpytrace._api.trace._standalone.write(handle, {str(self.path)!r}, lambda calls: os.abort())
+            kpytrace._standalone.write(handle, {str(self.path)!r}, lambda calls: os.abort())
             """, signal.SIGABRT)
 
 

@@ -13,7 +13,7 @@ import unittest.mock
 
 from support import Case, run_python
 
-from kpytrace._processes import autostart as _auto
+from kpytrace._processes import autostart
 
 # What a program can see, with where it differs by nature left out.
 PROGRAMS = {
@@ -279,7 +279,7 @@ class Variable(Case):
 
     def test_values(self):
         for value in ("1", "on", f"{self.path}", f"output={self.path} max-depth=3",
-                      _auto.pack(str(self.path), {"exclude": "a b"}, False)):
+                      autostart.pack(str(self.path), {"exclude": "a b"}, False)):
             reply = self.start(value)
             self.assertEqual(reply.returncode, 0)
             self.assertRegex(reply.stderr, "^kpytrace: .* calls of 1 thread")

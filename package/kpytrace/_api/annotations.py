@@ -1,9 +1,10 @@
-"""The program's own marks, spans and counters: they go into each trace that runs, and cost next to
-nothing while none does. Nothing of this file is recorded: a mark lies in the function that makes it.
+"""The program's own marks, spans and counters. They go into each trace that runs, and cost next to nothing while no
+trace runs. Calls of functions in this file are not recorded: a mark belongs to the function that makes it.
 """
 
 from __future__ import annotations
 
+from . import native
 from . import trace as _trace
 
 TYPE_CHECKING = False
@@ -49,7 +50,7 @@ def _note(what: int, name: str, values: Optional[dict[str, Any]], value: float =
         handle = trace._handle
         partner = 0 if partners is None else partners.get(trace.key, 0)
         if handle is not None and (partner or partners is None):
-            number = _trace._standalone.note(handle, what, text, members, value, flow, partner)
+            number = native.standalone.note(handle, what, text, members, value, flow, partner)
             if number:
                 numbers[trace.key] = number
     return numbers

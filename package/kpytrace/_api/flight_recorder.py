@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 import sys
 
-from .._processes.autostart import tell
+from .messages import print_message
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,9 +51,9 @@ def _dump(trace: Trace) -> None:
     try:
         path = trace.dump()
     except Exception as error:
-        tell(f"kpytrace: no dump: {error}")
+        print_message(f"kpytrace: no dump: {error}")
     else:
-        tell(f"kpytrace: what led to this exception is in {path}")
+        print_message(f"kpytrace: what led to this exception is in {path}")
 
 
 def watch(trace: Trace) -> Callable[[], None]:

@@ -1,7 +1,7 @@
 """Recordings of memory: who allocated what, and when, on top of the C host, kpytrace._standalone.
 
 At most one records in a process. The recording is the plugin's, outside of Python's own memory. What a signal
-handler raises leaves one that either records, and can be stopped, or does not (registry).
+handler raises leaves one that either records, and can be stopped, or does not (registry.py).
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 from _thread import RLock
 
-from . import numpy_import_hook as _numpy
+from .._processes import process_hooks
+from . import native, numpy_import_hook
 from . import options as _options
 from . import trace as _trace
-from .._processes import process_info as _process
 from .registry import Registry
 
 TYPE_CHECKING = False
@@ -26,18 +26,17 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".pickle", ".json", ".pftrace")
 
-_lock = RLock()  # around each call: who comes second waits
+_lock = RLock()  # around each call: a second thread waits
 _recordings = Registry()
-_standalone: Any = None
 
 
-def _check_path(path: Path) -> str:
-    """The absolute path; what can't be written is refused now rather than at the end."""
+def check_path(path: Path) -> str:
+    """Returns the absolute path. Raises now, rather than at the end, if no recording can be written there."""
     name = os.fsdecode(path)
     if not name.endswith(SUFFIXES):
         raise ValueError(f"memory is written as .pickle, for torch's memory viewer, .json, .pftrace or "
                          f".tables.json: {name!r} is none of them")
-    return _trace._check_output(name, "recording")
+    return _options.check_output(name, "recording")
 
 
 def _check_number(name: str, value: object, read: Any) -> int:
@@ -57,18 +56,18 @@ class Memory:
 
     def __init__(self, path: Optional[Path] = None, sample_bytes: Union[int, str] = 0,
                  max_entries: int = 0, max_frames: int = 0) -> None:
-        self._path = None if path is None else _check_path(path)
+        self._path = None if path is None else check_path(path)
         self._arguments = (
             _check_number("sample_bytes", sample_bytes, _options.read_bytes),
             _check_number("max_entries", max_entries, _options.read_u64),
             _check_number("max_frames", max_frames, _options.read_u32))
-        self._numpy = _numpy.Watch(self)
+        self._numpy = numpy_import_hook.Watch(self)
         self._closed = False
 
     @property
     def running(self) -> bool:
         """Whether it records now."""
-        return self._handle is not None and bool(_standalone.memory_is_recording(self._handle))
+        return self._handle is not None and bool(native.standalone.memory_is_recording(self._handle))
 
     def start(self) -> Memory:
         """Begins to record, or goes on. Blocks from before are not known; their frees are."""
@@ -78,7 +77,7 @@ class Memory:
 
     def _start(self) -> None:
         """Until it is kept, the recording ends with the last reference to this object."""
-        _standalone_of()  # before the lock: in the child of a fork its hook makes that anew
+        prepare()  # before the lock: in the child of a fork its hook makes that anew
         with _lock:
             if self._closed:
                 raise RuntimeError("this recording is closed: make a new one")
@@ -101,25 +100,25 @@ class Memory:
 
     def _begin(self) -> None:
         if self._path is not None:
-            _standalone.memory_at_term(self._handle, self._path)
+            native.standalone.memory_at_term(self._handle, self._path)
         self._look()
         self._numpy.start()
 
     def _look(self) -> None:
         """Records from now on, also what numpy allocates, if it is there."""
-        _standalone.memory_start(self._handle)
+        native.standalone.memory_start(self._handle)
 
     def _end(self) -> None:
         """Again is no change: a handler that raises here leaves it for the next stop()."""
         self._forget()
-        _standalone.memory_stop(self._handle)
+        native.standalone.memory_stop(self._handle)
 
     def _forget(self) -> None:
         """What is Python's of it ends; in the child of a fork, where it records no more, that is all."""
         self._numpy.stop()
 
     def _make(self) -> object:
-        handle, reason = _standalone.memory_make(_trace._load(), *self._arguments)
+        handle, reason = native.standalone.memory_make(native.load(), *self._arguments)
         if reason:
             raise RuntimeError(f"kpytrace can't record memory: {reason}")
         made: object = handle
@@ -136,21 +135,21 @@ class Memory:
             self._end()
             try:
                 if self._path is not None:
-                    _standalone.memory_export(self._handle, self._path)
-                    _standalone.memory_not_at_term(self._handle)
+                    native.standalone.memory_export(self._handle, self._path)
+                    native.standalone.memory_not_at_term(self._handle)
             finally:
                 _recordings.remove(self)
 
     def export(self, path: Path) -> str:
         """Writes what was recorded so far, also while it runs, and returns the file's name. A failed
         export leaves no file."""
-        target = _check_path(path)
+        target = check_path(path)
         with _lock:
             if self._handle is None:
                 raise RuntimeError("this recording has not been started")
             if self._closed:
                 raise RuntimeError("this recording is closed, and what it held is gone")
-            _standalone.memory_export(self._handle, target)
+            native.standalone.memory_export(self._handle, target)
         return target
 
     def tables(self) -> Tables:
@@ -177,7 +176,7 @@ class Memory:
                 self._end()
             _recordings.remove(self)
             if self._handle is not None:
-                _standalone.memory_free(self._handle)
+                native.standalone.memory_free(self._handle)
             self._closed = True
 
     def __enter__(self) -> Memory:
@@ -215,7 +214,7 @@ def _stop_at_exit() -> None:
     with _lock:  # another thread may be writing one
         running: Optional[Memory] = _recordings.newest()
     if running is not None:
-        _process.stop_last(running.stop, running._path)
+        process_hooks.stop_at_exit(running.stop, running._path)
 
 
 def _forget_in_child() -> None:
@@ -233,10 +232,8 @@ def __getattr__(name: str) -> Any:
     return _recordings.newest()
 
 
-def _standalone_of() -> Any:
-    global _standalone
-    if _standalone is None:
-        _trace._load()
-        _process.watch(_stop_at_exit, _forget_in_child)
-        _standalone = _trace._standalone
-    return _standalone
+def prepare() -> None:
+    """Loads the C host and, the first time, registers the hooks for the end of the process and for forks, behind those
+    of traces: a memory recording is stopped before them."""
+    _trace.prepare()
+    process_hooks.watch(_stop_at_exit, _forget_in_child)

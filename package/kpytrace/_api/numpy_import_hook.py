@@ -1,5 +1,5 @@
-"""Notices that numpy is imported while memory is recorded: the plugin looks for it only when it is told to
-start, as it must not ask Python anything while it allocates."""
+"""Notices that numpy is imported while memory is recorded. The plugin looks for numpy only in memory_start(): it must not
+call into Python while Python allocates."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Watch:
             pass
 
     def invalidate_caches(self) -> None:
-        """As all finders have it; there are none."""
+        """Part of a finder's interface. There are no caches."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         recording = self._recording()

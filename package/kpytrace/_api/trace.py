@@ -3,7 +3,7 @@
 Traces nest; start() alone is refused while another trace of the program's own runs. Everything here may be
 called from any thread, also from signal handlers and finalizers: the locks are reentrant, the one for starts is
 held for a start at most, and stopping a stopped trace is no change. After an exception of a signal handler a
-trace either runs, and can be stopped, or does not (registry).
+trace either runs, and can be stopped, or does not (registry.py).
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ import os
 import time
 from _thread import RLock, get_ident  # threading itself takes a millisecond to import
 
+from . import native
 from . import options as _options
-from .options import check_output as _check_output
+from .options import check_output
 from .registry import Registry
 from .summary import Summary
 
@@ -29,11 +30,10 @@ if TYPE_CHECKING:
 
     Function = TypeVar("Function", bound=Callable[..., Any])
 
-_NOTES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "annotations.py")
+_ANNOTATIONS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "annotations.py")
 
 _lock = RLock()  # around each start
 _traces = Registry()
-_standalone: Any = None  # the C host, once loaded
 
 
 class Trace:
@@ -48,7 +48,7 @@ class Trace:
     def __init__(self, output: Optional[Path] = None, options: Optional[Options] = None) -> None:
         if output is None:
             output = _options.from_environment("KPYTRACE_OUTPUT") or None
-        self._output = None if output is None else _check_output(output)
+        self._output = None if output is None else check_output(output)
         self._options = _options.resolve(options or {})
         self._ring = ("ring_ns" in self._options or "ring_bytes" in self._options
                       or self._options.get("on_full") == "ring")
@@ -57,7 +57,7 @@ class Trace:
         self._is_whole = False  # it records the program from its start to its end, and others nest in it
         self._noop: Optional[str] = None
         self._no_gpu: Optional[str] = None
-        self._told_no_gpu = False
+        self._reported_no_gpu = False
         self._pid = 0
         self._began = 0.0
         self._ended: Optional[float] = None
@@ -67,7 +67,7 @@ class Trace:
         self._stopper = 0  # the thread that is in stop(), or was the last one
         self._progress: Optional[Callable[[int], None]] = None
         self._unwatch: Callable[[], None] = lambda: None
-        self._lock = RLock()  # around each call: who stops it a second time waits for the first one's summary
+        self._lock = RLock()  # around each call: a second stop() waits for the summary of the first
 
     def _plan_stream(self) -> Optional[str]:
         """The .kpt file that is written while the trace runs; None: there is none."""
@@ -84,7 +84,7 @@ class Trace:
     @property
     def running(self) -> bool:
         """Whether it records now."""
-        return self._handle is not None and bool(_standalone.is_recording(self._handle))
+        return self._handle is not None and bool(native.standalone.is_recording(self._handle))
 
     @property
     def summary(self) -> Optional[Summary]:
@@ -97,8 +97,8 @@ class Trace:
 
     def _start(self, nests: bool) -> Trace:
         """A trace that does not nest is kept until it is stopped, without a reference of the caller's."""
-        plugin = _load()  # before the lock: in the child of a fork its hook makes that anew
-        from .._processes import process_info as _process
+        plugin = prepare()  # before the lock: in the child of a fork its hook makes that anew
+        from .._processes import process_hooks, process_info
 
         with _lock:
             if not nests and any(trace.running and not trace._is_whole for trace in _traces.all()):
@@ -109,20 +109,20 @@ class Trace:
             for trace in _traces.all():
                 if trace._stopper == get_ident() and not trace.running:  # an exception has interrupted its stop()
                     _traces.remove(trace)
-            options = dict(self._options, info=_process.describe(), ring=self._ring)
+            options = dict(self._options, info=process_info.describe(), ring=self._ring)
             options.setdefault("tasks", True)  # which costs nothing where no coroutine runs
             # A mark belongs to the function that makes it, not to ours.
-            options["filters"] += (("exclude", "file", os.fsencode(_NOTES)),)  # type: ignore
+            options["filters"] += (("exclude", "file", os.fsencode(_ANNOTATIONS)),)  # type: ignore
             if self._output:
-                from . import flight_recorder as _flight
+                from . import flight_recorder
 
-                options.update(_flight.signals(self._stream, self._output, self._ring))
-                _process.allow_forks()
+                options.update(flight_recorder.signals(self._stream, self._output, self._ring))
+                process_hooks.allow_forks()
             self._pid = os.getpid()
             self._began = time.perf_counter()
             _traces.borrow(self)
             # From here on calls are recorded: the fewer of our own, the better.
-            self._handle, self._noop, self._no_gpu = _standalone.start(plugin, options)
+            self._handle, self._noop, self._no_gpu = native.standalone.start(plugin, options)
         if self._ring or self._noop or self._no_gpu:
             try:
                 self._begun()
@@ -135,24 +135,24 @@ class Trace:
 
     def _begun(self) -> None:
         if self._ring and self._output:
-            from . import flight_recorder as _flight
+            from . import flight_recorder
 
-            self._unwatch = _flight.watch(self)
+            self._unwatch = flight_recorder.watch(self)
         if self._noop:
             import warnings
 
             # Where the user called start(), or wrote `with`: above this, _start and its caller.
             warnings.warn(f"kpytrace records nothing: {self._noop}", RuntimeWarning, 4)
         if self._no_gpu:
-            self._tell_no_gpu()
+            self._report_no_gpu()
 
-    def _tell_no_gpu(self) -> None:
-        """Once, on stderr: the program goes on, and so does the trace."""
-        from .._processes.autostart import tell
+    def _report_no_gpu(self) -> None:
+        """Prints the reason once. The program goes on, and so does the trace."""
+        from .messages import print_message
 
-        if not self._told_no_gpu:
-            self._told_no_gpu = True
-            tell(f"kpytrace: GPUs are not recorded: {self._no_gpu}")
+        if not self._reported_no_gpu:
+            self._reported_no_gpu = True
+            print_message(f"kpytrace: GPUs are not recorded: {self._no_gpu}")
 
     def stop(self) -> Summary:
         """Ends recording, writes the output if there is one, and tells what the trace holds. If the
@@ -174,8 +174,8 @@ class Trace:
     def _end(self) -> None:
         """Again is no change: a handler that raises here leaves it for the next stop()."""
         try:
-            _standalone.stop(self._handle)
-        except OSError as error:  # it has stopped, but its stream is not whole
+            native.standalone.stop(self._handle)
+        except OSError as error:  # the trace has stopped, but its stream is incomplete
             self._failure = error
         self._unwatch()
         self._ended = time.perf_counter()
@@ -183,7 +183,7 @@ class Trace:
     def _finish(self) -> Summary:
         # A fork leaves the child with an empty recording: it must not overwrite its parent's file.
         path = self._output if self._pid == os.getpid() else None
-        stats = _standalone.stats(self._handle)
+        stats = native.standalone.stats(self._handle)
         if self._counts is None:
             self._counts = self._write_output(path, stats)
         if path and self._stream and path != self._stream and os.path.exists(self._stream):
@@ -192,16 +192,16 @@ class Trace:
             failure, self._failure = self._failure, None
             raise failure
         seconds = (self._ended or self._began) - self._began
-        self._no_gpu, kernels, gpu_dropped, lost = _standalone.gpu(self._handle)
+        self._no_gpu, kernels, gpu_dropped, lost = native.standalone.gpu(self._handle)
         if self._no_gpu:
-            self._tell_no_gpu()
+            self._report_no_gpu()
         return Summary(path, self._counts["calls"], self._counts["threads"], self._counts["names"],
                        stats["events_dropped"], seconds, self._noop, kernels, self._no_gpu,
                        gpu_dropped + lost)
 
     def _write_output(self, path: Optional[str], stats: dict[str, int]) -> dict[str, int]:
         try:
-            counts: dict[str, int] = _standalone.write(
+            counts: dict[str, int] = native.standalone.write(
                 self._handle, None if path == self._stream else path, self._progress)
         except OSError:
             if path is None or path != self._stream or os.path.isfile(path):
@@ -215,11 +215,11 @@ class Trace:
         if self._handle is None:
             raise RuntimeError("this trace has not been started")
         if path is not None:
-            target = _check_output(path)
+            target = check_output(path)
         elif self._output is None:
             raise ValueError("the trace has no output: say where to dump to")
         else:
-            target = os.fsdecode(_standalone.next_dump(self._handle, os.fsencode(self._output)))
+            target = os.fsdecode(native.standalone.next_dump(self._handle, os.fsencode(self._output)))
         self._call("write", target, None)
         return target
 
@@ -228,19 +228,19 @@ class Trace:
         (see start()), and returns the number of its calls. A failed write leaves no file."""
         if self._ended is None:
             raise RuntimeError("stop the trace before you write it")
-        calls: int = self._call("write", _check_output(path), None)["calls"]
+        calls: int = self._call("write", check_output(path), None)["calls"]
         return calls
 
     def _call(self, function: str, *arguments: object) -> Any:
-        """The C host takes one call at a time: who comes second waits."""
+        """Calls the C host, which takes one call at a time: a second thread waits."""
         with self._lock:
-            return getattr(_standalone, function)(self._handle, *arguments)
+            return getattr(native.standalone, function)(self._handle, *arguments)
 
     def _describe_again(self) -> None:
-        """More may be known of the process by now: its name, its rank."""
-        from .._processes import process_info as _process
+        """Replaces the description of the process: its name and its rank may be known by now."""
+        from .._processes import process_info
 
-        self._call("set_info", _process.describe())
+        self._call("set_info", process_info.describe())
 
     def stats(self) -> dict[str, int]:
         """The tracer's counters, also while it runs."""
@@ -253,7 +253,7 @@ class Trace:
         """Frees the recording now; stops it, without writing anything, if it still runs."""
         with self._lock:
             if self._handle is not None:
-                _standalone.close(self._handle)
+                native.standalone.close(self._handle)
                 self._unwatch()
             _traces.remove(self)
 
@@ -362,10 +362,10 @@ def trace(path: Optional[Path] = None, **options: Unpack[Options]) -> Trace:
 
 
 def _stop_at_exit() -> None:
-    from .._processes import process_info as _process
+    from .._processes import process_hooks
 
     for trace in reversed(list(_traces.all())):
-        _process.stop_last(trace.stop, trace._output)
+        process_hooks.stop_at_exit(trace.stop, trace._output)
 
 
 def _forget_in_child() -> None:
@@ -376,20 +376,11 @@ def _forget_in_child() -> None:
     _traces.clear()
 
 
-def _load() -> object:
-    """Loads the C host and sets the hooks, at the first start, not at the import. Returns the plugin's path."""
-    global _standalone
-    from .. import _plugin
-    from .._processes import process_info as _process
+def prepare() -> str:
+    """Loads the C host and, the first time, registers the hooks for the end of the process and for forks. Returns the
+    path of the plugin."""
+    from .._processes import process_hooks
 
-    if _standalone is None:
-        try:
-            from .. import _standalone as loaded
-        except ImportError as error:
-            folder = os.path.dirname(os.path.dirname(__file__))
-            raise ImportError(f"the C part of this kpytrace ({folder}) can't be loaded: {error}. In a "
-                              f"checkout run `pip install .`, and import it from outside") from None
-
-        _process.watch(_stop_at_exit, _forget_in_child)
-        _standalone = loaded
-    return _plugin()
+    plugin = native.load()
+    process_hooks.watch(_stop_at_exit, _forget_in_child)
+    return plugin

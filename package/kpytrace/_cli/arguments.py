@@ -1,4 +1,4 @@
-"""Arguments of a command, by a table. argparse takes longer to import than `kpytrace run` may."""
+"""Parses the arguments of a command by a table. argparse takes longer to import than `kpytrace run` may take."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ if TYPE_CHECKING:
 
 
 class Usage(Exception):
-    """What was given makes no sense; the text says what to do."""
+    """The arguments make no sense; the text says what to do."""
 
 
 class Argument:
-    """An option of a command. value: what stands for its value in the help; empty for a switch."""
+    """An option of a command. `value` is the word for its value in the help, and empty for a switch."""
 
     def __init__(self, name: str, value: str, text: str, short: str = "") -> None:
         self.name, self.value, self.text, self.short = name, value, text, short
@@ -20,6 +20,11 @@ class Argument:
     def shown(self) -> str:
         short = f"-{self.short}, " if self.short else ""
         return f"{short}--{self.name}{' ' + self.value if self.value else ''}"
+
+
+HELP = Argument("help", "", "print this", "h")
+QUIET = Argument("quiet", "", "print nothing but what was asked for", "q")
+RECOVER = Argument("recover", "", "read a damaged file up to where it is damaged")
 
 
 def _find(known: Iterable[Argument], given: str) -> Argument:
@@ -36,8 +41,8 @@ def _find(known: Iterable[Argument], given: str) -> Argument:
 
 def parse(known: Sequence[Argument], words: Sequence[str], stops: Sequence[str] = (),
           leave_rest: bool = False) -> tuple[dict[str, str], list[str]]:
-    """The options by name, and what is left. With leave_rest that is all from the first word on that is no
-    option, or from one of `stops`: it belongs to somebody else."""
+    """Returns the options by name, and the other words. With leave_rest, parsing ends at the first word that is no
+    option, or at one of `stops`: the rest belongs to another program."""
     options: dict[str, str] = {}
     rest: list[str] = []
     i = 0
@@ -67,7 +72,7 @@ def parse(known: Sequence[Argument], words: Sequence[str], stops: Sequence[str] 
 
 def parse_command(words: Sequence[str], known: Sequence[Argument], usage: str,
                   counts: tuple[int, ...]) -> tuple[dict[str, str], list[str]] | None:
-    """The same of a command that takes so many files; None: help was asked for, and is printed."""
+    """parse() for a command that takes one of `counts` numbers of files. Returns None after printing the help."""
     options, rest = parse(known, words)
     if "help" in options:
         print(usage + "\n\n" + columns(known))
@@ -79,7 +84,7 @@ def parse_command(words: Sequence[str], known: Sequence[Argument], usage: str,
 
 def parse_files(words: Sequence[str], known: Sequence[Argument], usage: str,
                 hint: str) -> tuple[dict[str, str], list[str]] | None:
-    """The same of a command that makes one output, which has to be named, of any number of files."""
+    """parse() for a command that makes one output, which must be named, from any number of files."""
     options, paths = parse(known, words)
     if "help" in options:
         print(usage + columns(known))
@@ -90,7 +95,7 @@ def parse_files(words: Sequence[str], known: Sequence[Argument], usage: str,
 
 
 def row_count(options: dict[str, str], default: int) -> int | None:
-    """What --count says; None, which 0 stands for: all of them."""
+    """Returns the value of --count, or None, for all rows, if that is 0."""
     given = options.get("count", str(default))
     if not given.isdigit():
         raise Usage(f"--count must be a number, not {given}")
@@ -98,7 +103,7 @@ def row_count(options: dict[str, str], default: int) -> int | None:
 
 
 def columns(arguments: Iterable[Argument], width: int = 80) -> str:
-    """The options for a help text."""
+    """Returns the options as columns of a help text."""
     import textwrap
 
     lines = []

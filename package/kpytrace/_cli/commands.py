@@ -1,4 +1,4 @@
-"""The commands by name, their help, and what becomes of errors: a line on stderr, and 2 or 1."""
+"""The commands by name, their help, and the report of errors: a line on stderr, and exit status 2 or 1."""
 
 from __future__ import annotations
 
@@ -49,19 +49,20 @@ def _main(words: list[str]) -> int:
 
         status: int = importlib.import_module(f"{__package__}.{words[0]}").main(words[1:])
         return status
-    from . import kpt_commands as files
+    from . import kpt_commands as kpt
 
-    return {"convert": files.convert, "info": files.info, "top": files.top}[words[0]](words[1:])
+    return {"convert": kpt.convert, "info": kpt.info, "top": kpt.top}[words[0]](words[1:])
 
 
 def _take_any_text() -> None:
-    """Names are the program's, and times have a µ: what the output has no letter for is no reason to end there."""
+    """Makes stdout accept any text. Names are the program's, and times have a µ: a character that the encoding of the
+    output lacks must not end the command."""
     if getattr(sys.stdout, "errors", "") == "strict" and hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def main(words: list[str]) -> int:
-    """The exit status."""
+    """Runs a command. Returns its exit status."""
     if words[:1] != ["run"]:  # whose output is the program's own
         _take_any_text()
     try:

@@ -1,5 +1,5 @@
-"""What tracing costs: a recorded call, measured in this process by loops that do nothing else, and of that what a
-whole recording has cost its program."""
+"""The cost of tracing: that of one recorded call, measured in this process by loops that do nothing else, and from that
+the cost of a whole recording to its program."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _call_c() -> None:
 
 
 def _seconds(loop: Callable[[], None]) -> float:
-    """Of the processor's time: others may use it, too."""
+    """Returns the CPU time of this thread: other programs may use the processor, too."""
     began = time.thread_time()
     loop()
     return time.thread_time() - began
@@ -58,8 +58,9 @@ def _measure_into(file: int, standalone: Any, plugin: object) -> Optional[tuple[
 
 
 def measure(standalone: Any, plugin: object) -> Optional[tuple[float, float]]:
-    """The nanoseconds that recording adds to a call of a Python function, and to a call of one in C; None: this Python
-    can't be traced. The best of some rounds, with and without tracing in turn; the stream is a file in memory."""
+    """Returns the nanoseconds that recording adds to a call of a Python function and to a call of a C function, or None
+    if this Python can't be traced. Takes the best of some rounds, with and without tracing in turn; the stream is a file
+    in memory."""
     file = os.memfd_create("kpytrace")
     try:
         return _measure_into(file, standalone, plugin)
@@ -68,11 +69,12 @@ def measure(standalone: Any, plugin: object) -> Optional[tuple[float, float]]:
 
 
 def _is_of_c(row: Any) -> bool:
-    return not row[2] and not row[3]  # it has no file and no line
+    return not row[2] and not row[3]  # no file and no line
 
 
 def line(rows: list[Any], per_call: tuple[float, float], info: dict[str, str]) -> str:
-    """What is said of the profile's ROWS, one for each function and thread. INFO is the file's."""
+    """Returns the line of `kpytrace info` about the profile's ROWS, one for each function and thread. INFO is the
+    file's."""
     python = sum(row[5] for row in rows if not _is_of_c(row))
     c = sum(row[5] for row in rows if _is_of_c(row))
     spent = sum(row[6] for row in rows)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from .formatting import shown
 from .arguments import Argument, Usage, columns, parse, row_count
+from .formatting import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ table).
 
 
 def _sides(words: list[str]) -> tuple[list[str], list[str], list[str]]:
-    """What is about neither, then the files of both."""
+    """Returns the words before --before and --after, then the files of both sides."""
     found: dict[str, list[str]] = {"": [], "--before": [], "--after": []}
     side = ""
     for word in words:
@@ -49,11 +49,11 @@ def _sides(words: list[str]) -> tuple[list[str], list[str], list[str]]:
 
 
 def _run(path: str, options: dict[str, str]) -> Run:
-    from .._files import diff_statistics as _compare
-    from .kpt_commands import _SORTS, KptFile
+    from .._files.diff_statistics import run_of
+    from .kpt_file import SORTS, KptFile
 
     file = KptFile(path, options)
-    return _compare.run_of(file.standalone.profile(file.handle, _SORTS["own"], 2**32 - 1, False, None))
+    return run_of(file.standalone.profile(file.handle, SORTS["own"], 2**32 - 1, False, None))
 
 
 def _ms(ns: float) -> str:
@@ -96,9 +96,9 @@ def main(words: list[str]) -> int:
     limit = options.get("fail-over", "").rstrip("% ")
     if "fail-over" in options and not limit.replace(".", "", 1).isdigit():
         raise Usage(f"--fail-over must be a percentage, as 10%, not {options['fail-over']}")
-    from .._files import diff_statistics as _compare
+    from .._files.diff_statistics import compare
 
-    changes = _compare.compare([_run(path, options) for path in before], [_run(path, options) for path in after])
+    changes = compare([_run(path, options) for path in before], [_run(path, options) for path in after])
     if "json" in options:
         import json
 

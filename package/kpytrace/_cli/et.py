@@ -129,7 +129,7 @@ def recover(words: list[str]) -> int:
     parsed = parse_command(words, (_HELP,), "usage: kpytrace et recover TRACE [OUT]", (1, 2))
     if parsed is None:
         return 0
-    from .._api import trace as _trace
+    from .._api import native
 
     path, out = parsed[1][0], parsed[1][-1]
     journal = path if path.endswith(".journal") else f"{path}.journal"
@@ -137,8 +137,8 @@ def recover(words: list[str]) -> int:
         out = out[:-len(".journal")]
     if not os.path.exists(journal):
         raise Usage(f"{journal}: there is no such journal; a trace that was completed has none")
-    plugin = _trace._load()
-    _trace._standalone.recover(plugin, journal, os.path.abspath(out))
+    plugin = native.load()
+    native.standalone.recover(plugin, journal, os.path.abspath(out))
     trace = Trace.read(out)
     print(f"{len(trace.nodes):,} nodes: {out}; {journal} can be removed now", file=sys.stderr)
     return 0

@@ -1,4 +1,4 @@
-"""kpytrace convert, info and top: what can be done with a .kpt file."""
+"""kpytrace convert, info and top: the commands that read one .kpt file."""
 
 from __future__ import annotations
 
@@ -6,60 +6,10 @@ import os
 import sys
 import time
 
-from . import cost, progress
+from . import cost
+from .arguments import HELP, QUIET, RECOVER, Argument, Usage, parse_command, row_count
 from .formatting import amount, shown
-from .arguments import Argument, Usage, parse_command, row_count
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-HELP = Argument("help", "", "print this", "h")
-QUIET = Argument("quiet", "", "print nothing but what was asked for", "q")
-RECOVER = Argument("recover", "", "read a damaged file up to where it is damaged")
-_SORTS = {"own": 0, "total": 1, "calls": 2, "max": 3}
-_STATES = {"cut off": "its program was killed, or still runs; what it holds up to there is read",
-           "damaged": "what it holds up to there is read",
-           "incomplete": "events are missing for which there was no room when they were recorded"}
-
-
-def tell_state(path: str, state: str) -> None:
-    """Says of a file that is not whole what is the matter."""
-    if state != "whole":
-        print(f"kpytrace: {path} is {state}: {_STATES[state]}", file=sys.stderr)
-
-
-class KptFile:
-    """A .kpt file that is open."""
-
-    def __init__(self, path: str, options: dict[str, str]) -> None:
-        from .._api import trace as _trace
-
-        if not path.endswith(".kpt") and os.path.isfile(path):
-            with open(path, "rb") as file:
-                if file.read(8) != b"kpytrace":
-                    raise Usage(f"{path} is no .kpt file: kpytrace reads only its own. Record with "
-                                f"`kpytrace run -o FILE.kpt`, and convert that to what you need")
-        self.plugin = plugin = _trace._load()
-        self.standalone: Any = _trace._standalone
-        self.path, self.quiet = path, "quiet" in options
-        self.handle, self.state, info = self.standalone.open(plugin, path, "recover" in options)
-        lines = info.decode("utf-8", "replace").splitlines()
-        self.info = dict(line.split("=", 1) for line in lines if "=" in line)
-        self.stats: dict[str, int] = self.standalone.stats(self.handle)
-        if not self.quiet:
-            tell_state(path, self.state)
-
-    def bar(self, what: str) -> progress.Bar | None:
-        return progress.bar(what, self.stats["events"] // 2, self.quiet)
-
-    def write(self, path: str, what: str = "converting") -> int:
-        """Writes it in the format that the path says. How many calls that were."""
-        bar = self.bar(what)
-        counts = self.standalone.write(self.handle, path, bar)
-        if bar:
-            bar.close()
-        return int(counts["calls"])
+from .kpt_file import SORTS, KptFile
 
 
 def convert(words: list[str]) -> int:
@@ -72,9 +22,9 @@ Writes the trace of a .kpt file in the format that OUT's name says: .json, .pftr
     if parsed is None:
         return 0
     options, (source, target) = parsed
-    from .._api import trace as _trace
+    from .._api.options import check_output
 
-    path = _trace._check_output(target)
+    path = check_output(target)
     file = KptFile(source, options)
     began = time.perf_counter()
     calls = file.write(path)
@@ -95,7 +45,7 @@ Says what is in a .kpt file: the program, threads, calls, what was dropped, what
     options, (path,) = parsed
     file = KptFile(path, options)
     bar = file.bar("reading")
-    rows = file.standalone.profile(file.handle, _SORTS["calls"], 2**32 - 1, True, bar)
+    rows = file.standalone.profile(file.handle, SORTS["calls"], 2**32 - 1, True, bar)
     if bar:
         bar.close()
     threads: dict[str, list[int]] = {}
@@ -142,7 +92,7 @@ def _top_gpu(file: KptFile, count: int, as_json: bool) -> int:
 
 
 def _gpu_lines(file: KptFile) -> list[tuple[str, str]]:
-    """What `info` says of GPUs."""
+    """Returns the lines of `info` about GPUs."""
     _, kernels, dropped, lost = file.standalone.gpu(file.handle)
     report = file.standalone.gpu_report(file.handle)
     lines = [("gpu", f"{device['index']} {device['name'].decode('utf-8', 'replace')}, "
@@ -174,8 +124,8 @@ of a function that calls itself only the outermost call)."""
         return 0
     options, (path,) = parsed
     sort, count = options.get("sort", "own"), row_count(options, 25) or 2**32 - 1
-    if sort not in _SORTS:
-        raise Usage(f"--sort must be one of {', '.join(_SORTS)}, not {sort}")
+    if sort not in SORTS:
+        raise Usage(f"--sort must be one of {', '.join(SORTS)}, not {sort}")
     if "json" in options and "gpu" not in options:
         raise Usage("--json is for --gpu")
     file = KptFile(path, options)
@@ -186,7 +136,7 @@ of a function that calls itself only the outermost call)."""
 
         return tasks.print_tasks(file, count, "coroutines" in options)
     bar = file.bar("reading")
-    rows = file.standalone.profile(file.handle, _SORTS[sort], count,
+    rows = file.standalone.profile(file.handle, SORTS[sort], count,
                                    "threads" in options, bar)
     if bar:
         bar.close()

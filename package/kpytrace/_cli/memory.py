@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 
-from .._files.memory_tables import KINDS, TIMES, Row, Tables
 from .._files.atomic_file import write_text
-from .formatting import shown
+from .._files.memory_tables import KINDS, TIMES, Row, Tables
 from .arguments import Argument, Usage, columns, parse, row_count
+from .formatting import shown
 
 _ARGUMENTS = (
     Argument("at", "WHEN", "peak, end (what was not freed) or all that was allocated (default: both "

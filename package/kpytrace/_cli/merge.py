@@ -7,7 +7,7 @@ import time
 
 from . import progress
 from .arguments import Argument, Usage, parse_files
-from .kpt_commands import tell_state
+from .kpt_file import print_state
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,28 +48,28 @@ def main(words: list[str]) -> int:
     how, quiet = options.get("align", "wall"), "quiet" in options
     if how not in ("wall", "marks"):
         raise Usage(f"--align must be wall or marks, not {how}")
-    from .._files import clock_align as _align
-    from .._files import merge as _merge
-    from .._api import trace as _trace
+    from .._api.options import check_output
+    from .._files.clock_align import align
     from .._files.kpt_header import File
+    from .._files.merge import by_rank, merge, summary_line
 
-    output = _trace._check_output(options["output"])
+    output = check_output(options["output"])
     if output.endswith(".kpt"):
         raise Usage("a .kpt file holds one process: merge into .json or .pftrace")
-    files = sorted((File(path) for path in paths), key=_merge.by_rank)
+    files = sorted((File(path) for path in paths), key=by_rank)
     clocks = {}
     if how == "marks":
-        rows = _align.align(files, options.get("mark", "barrier"))
+        rows = align(files, options.get("mark", "barrier"))
         clocks = {row.file.path: row.clock for row in rows}
         if not quiet:
             _print_clocks(rows)
     bar = progress.bar("merging", len(files), quiet)
     began = time.perf_counter()
-    counts = _merge.merge(files, output, clocks, progress=bar, recover="recover" in options,
-                          opened=None if quiet else tell_state)
+    counts = merge(files, output, clocks, progress=bar, recover="recover" in options,
+                   opened=None if quiet else print_state)
     if bar:
         bar.close()
     if not quiet:
-        print(f"kpytrace: {_merge.said_of(counts)} in {time.perf_counter() - began:.2f} s: {options['output']}",
+        print(f"kpytrace: {summary_line(counts)} in {time.perf_counter() - began:.2f} s: {options['output']}",
               file=sys.stderr)
     return 0

@@ -7,8 +7,8 @@ import sys
 import tempfile
 import time
 
-from .arguments import Argument, Usage, parse_command
-from .kpt_commands import HELP, QUIET, RECOVER, KptFile
+from .arguments import HELP, QUIET, RECOVER, Argument, Usage, parse_command
+from .kpt_file import KptFile
 
 _MEMORY = Argument("memory", "FILE", "tables of memory beside the trace (of `run --memory FILE.tables.json`)")
 INPUTS = (_MEMORY, RECOVER)
@@ -53,11 +53,10 @@ def _trace_section(path: str, folder: str, page: bytes, options: dict[str, str])
 
 def make(files: list[str], options: dict[str, str], folder: str) -> tuple[list[bytes], int]:
     """The parts of the page, and how many calls it shows. Traces are turned into sections in the folder."""
-    from .._api import trace as _trace
+    from .._api import native
 
-    _trace._load()
-    assert _trace._standalone is not None
-    page = _trace._standalone.report_page()
+    native.load()
+    page = native.standalone.report_page()
     memories = [path for path in files if path.endswith(".json")]
     traces = [path for path in files if path not in memories]
     memories += [options["memory"]] if "memory" in options else []
@@ -81,10 +80,10 @@ def main(words: list[str]) -> int:
     target = options.get("output", "report.html")
     if not target.endswith(".html"):
         raise Usage(f"a report is a .html file, not {target}; kpytrace convert writes other formats")
-    from .._api import trace as _trace
+    from .._api.options import check_output
     from .._files.atomic_file import whole
 
-    path = _trace._check_output(target, "report")
+    path = check_output(target, "report")
     began = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix=".kpytrace-", dir=os.path.dirname(path)) as folder:
         parts, calls = make(files, options, folder)

@@ -1,15 +1,13 @@
-"""kpytrace run: becomes `python script.py`, with KPYTRACE or KPYTRACE_MEMORY set, so that the program can't
-tell: its exit status, arguments, __main__, standard streams, signals and tracebacks are those that it
-always has."""
+"""kpytrace run: replaces itself by `python script.py`, with KPYTRACE or KPYTRACE_MEMORY set. The program's exit status,
+arguments, __main__, standard streams, signals and tracebacks are those of `python script.py` alone."""
 
 from __future__ import annotations
 
 import os
 import sys
 
-from .._processes import autostart as _auto
-from .._processes import process_info as _process
-from .._api import options as _options
+from .._api.options import OPTIONS, Option, from_environment
+from .._processes import autostart, process_info
 from .arguments import Argument, Usage, columns, parse
 
 _VALUES = {"max_events": "N", "max_bytes": "SIZE", "on_full": "WORD", "ring": "10s|64MB",
@@ -36,7 +34,7 @@ _OWN = (
 )
 
 
-def _argument(option: _options.Option) -> Argument:
+def _argument(option: Option) -> Argument:
     name = option.name.replace("_", "-")
     if option.name in _NEGATED:
         return Argument(f"no-{name}", "", _NEGATED[option.name])
@@ -46,7 +44,7 @@ def _argument(option: _options.Option) -> Argument:
     return Argument(name, _VALUES.get(option.name, ""), text)
 
 
-_ARGUMENTS = _OWN + tuple(_argument(option) for option in _options.OPTIONS.values())
+_ARGUMENTS = _OWN + tuple(_argument(option) for option in OPTIONS.values())
 
 _USAGE = """\
 usage: kpytrace run [OPTION]... SCRIPT [ARGUMENT]...
@@ -59,7 +57,7 @@ Runs a program as python does, and writes a trace of all its calls, or what it a
 
 
 def _program(rest: list[str]) -> list[str]:
-    """The program's own arguments of python."""
+    """Returns the arguments of python that name the program, and the program's own."""
     if not rest:
         raise Usage("what is to be run? Name a script, or -m MODULE, or -c CODE")
     if rest[0] in ("-m", "-c"):
@@ -74,7 +72,7 @@ def _program(rest: list[str]) -> list[str]:
 def _interpreter() -> list[str]:
     """This Python with the options that it was given, such as -X dev; and with the one by which python -E and -I
     take our variables."""
-    options = _process.split(sys.orig_argv)[0]
+    options = process_info.split(sys.orig_argv)[0]
     if sys.flags.ignore_environment and "kpytrace" not in sys._xoptions:
         options += ["-X", "kpytrace"]
     return [sys.executable, *options]
@@ -100,7 +98,7 @@ def _reach(environment: dict[str, str]) -> None:
 
 
 def _record_memory(options: dict[str, str], quiet: bool, environment: dict[str, str]) -> None:
-    """Takes what is about memory alone out of the options."""
+    """Removes the options of memory recordings from `options`, and puts them into the environment."""
     given = {name: options.pop(f"memory-{name}") for name in ("sample", "entries")
              if f"memory-{name}" in options}
     path = options.pop("memory", None)
@@ -108,51 +106,52 @@ def _record_memory(options: dict[str, str], quiet: bool, environment: dict[str, 
         if given:
             raise Usage("--memory FILE says where what is recorded of the memory goes")
         return
-    from .._api import memory as _memory
+    from .._api.memory import Memory
 
     values = {{"sample": "sample_bytes", "entries": "max_entries"}[k]: v for k, v in given.items()}
     try:
-        _memory.Memory(_process.expand(path) or path, **values)  # type: ignore[arg-type]
+        Memory(process_info.expand(path) or path, **values)  # type: ignore[arg-type]
     except (TypeError, ValueError) as error:
         raise Usage(str(error)) from None
     if "children" in options:
         values["children"] = "1"
-    environment[_auto.MEMORY_VARIABLE] = _auto.pack(_process.absolute(path), values, quiet)
+    environment[autostart.MEMORY_VARIABLE] = autostart.pack(process_info.absolute(path), values, quiet)
 
 
 def _record_calls(options: dict[str, str], quiet: bool, environment: dict[str, str]) -> None:
-    output = options.pop("output", None) or _options.from_environment("KPYTRACE_OUTPUT") or "kpytrace.json"
+    output = options.pop("output", None) or from_environment("KPYTRACE_OUTPUT") or "kpytrace.json"
     values = {name.replace("-", "_"): value for name, value in options.items()}
     values.update({name: "0" for name in (*_NEGATED, "gpu") if values.pop(f"no_{name}", None)})
     children = values.pop("children", None)
-    from .._api import trace as _trace
+    from .._api.trace import Trace
 
     try:  # errors now, not at the end
-        _trace.Trace(_process.expand(output) or output, values)  # type: ignore[arg-type]
+        Trace(process_info.expand(output) or output, values)  # type: ignore[arg-type]
         if children:
-            from .._processes import children as _family
+            from .._processes.children import check
 
-            _family.check(output)
+            check(output)
             values["children"] = "1"
     except (TypeError, ValueError) as error:
         raise Usage(str(error)) from None
-    environment[_auto.VARIABLE] = _auto.pack(_process.absolute(output), values, quiet)
+    environment[autostart.VARIABLE] = autostart.pack(process_info.absolute(output), values, quiet)
 
 
 def _check_both(environment: dict[str, str]) -> None:
-    """One of them would take the other's place."""
-    calls, memory = (_auto.unpack(environment.get(variable, ""), "")
-                     for variable in (_auto.VARIABLE, _auto.MEMORY_VARIABLE))
+    """Refuses one file for both recordings: the second would overwrite the first."""
+    calls, memory = (autostart.unpack(environment.get(variable, ""), "")
+                     for variable in (autostart.VARIABLE, autostart.MEMORY_VARIABLE))
     if calls and memory and os.path.realpath(calls[0]) == os.path.realpath(memory[0]):
         raise Usage(f"calls and memory can't be written to one file, {memory[0]}: give --output and --memory names of "
                     f"their own")
 
 
-def _tell_of_ranks(command: list[str], environment: dict[str, str]) -> None:
-    """Where names have a place for a rank, and the program is none: those that it starts may be."""
-    for variable in (_auto.VARIABLE, _auto.MEMORY_VARIABLE):
-        wanted = _auto.unpack(environment.get(variable, ""), "")
-        if wanted and not wanted[2] and _process.expand(wanted[0]) is None and not _process.is_launcher(command):
+def _print_rank_hint(command: list[str], environment: dict[str, str]) -> None:
+    """Tells the user that an output's name has a place for a rank, but the program is no rank: only ranks that it
+    starts are recorded."""
+    for variable in (autostart.VARIABLE, autostart.MEMORY_VARIABLE):
+        wanted = autostart.unpack(environment.get(variable, ""), "")
+        if wanted and not wanted[2] and process_info.expand(wanted[0]) is None and not process_info.is_launcher(command):
             print(f"kpytrace: {os.path.basename(wanted[0])} asks for a rank, and this program has none: only ranks that "
                   f"it starts are recorded", file=sys.stderr)
 
@@ -169,14 +168,14 @@ def main(words: list[str]) -> int:
     environment = dict(os.environ)
     _reach(environment)
     _record_memory(options, quiet, environment)
-    if not _auto.unpack(environment.get(_auto.MEMORY_VARIABLE, ""), "") or "output" in options:
+    if not autostart.unpack(environment.get(autostart.MEMORY_VARIABLE, ""), "") or "output" in options:
         _record_calls(options, quiet, environment)
     elif calls_only := options.keys() - {"children"}:
         raise Usage(f"--{next(iter(calls_only))} is about calls, which are recorded beside the memory where "
                     f"--output names a file for them")
     _check_both(environment)
     command = _interpreter() + program
-    _tell_of_ranks(command, environment)
+    _print_rank_hint(command, environment)
     if sys.stdout is not None:  # as where descriptor 1 is closed
         sys.stdout.flush()
     os.execve(command[0], command, environment)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from .arguments import Argument, parse_files
-from .kpt_commands import tell_state
+from .kpt_file import print_state
 
 _ARGUMENTS = (
     Argument("output", "FILE", "what is written: a .parquet file, or a folder, with one for each input", "o"),
@@ -29,14 +29,14 @@ def main(words: list[str]) -> int:
     if parsed is None:
         return 0
     options, paths = parsed
-    from .._files import merge as _merge
-    from .._files import parquet as _table
+    from .._files import parquet
     from .._files.kpt_header import File
+    from .._files.merge import by_rank
 
-    files = sorted((File(path) for path in paths), key=_merge.by_rank)
+    files = sorted((File(path) for path in paths), key=by_rank)
     quiet = "quiet" in options
-    count = _table.write(files, options["output"], options.get("step", "step"), "calls" in options,
-                         "recover" in options, None if quiet else tell_state)
+    count = parquet.write(files, options["output"], options.get("step", "step"), "calls" in options,
+                          "recover" in options, None if quiet else print_state)
     if not quiet:
         print(f"kpytrace: {count:,} rows of {len(files):,} files: {options['output']}", file=sys.stderr)
     return 0

@@ -6,11 +6,11 @@ from .formatting import amount, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .kpt_commands import KptFile
+    from .kpt_file import KptFile
 
 
 def print_tasks(file: KptFile, count: int, by_coroutine: bool) -> int:
-    """The tasks that ran longest, or the coroutines that they run, all their tasks together."""
+    """Prints the tasks that ran longest, or the coroutines, each with all its tasks together."""
     bar = file.bar("reading")
     groups: dict[str, list[int]] = {}
     for number, (name, coroutine, resumes, running, first, last) in enumerate(

@@ -8,8 +8,8 @@ import secrets
 import sys
 import tempfile
 
-from .arguments import Argument, Usage, parse_command
-from .kpt_commands import HELP, QUIET, KptFile
+from .arguments import HELP, QUIET, Argument, Usage, parse_command
+from .kpt_file import KptFile
 from .report import INPUTS, make
 
 _PERFETTO = "https://ui.perfetto.dev"

@@ -144,12 +144,12 @@ class Tables:
         rows = self._amounts(at, device)
         return sum(row[1] for row in rows), sum(row[2] for row in rows)
 
-    def _told(self, row: list[Any], by: str) -> Key:
-        """The device of a row, or what a host told; Python's own blocks have nothing of that."""
+    def _device_or_tag(self, row: list[Any], by: str) -> Key:
+        """Returns the device of a row, or the tag that a host reported for it. Python's own blocks have no tag."""
         if by == "device":
             return self.devices[row[0]], "", 0
-        told = row[8:] or ("", "")
-        return told[by == "module"] or f"(no {by})", "", 0
+        tags = row[8:] or ("", "")
+        return tags[by == "module"] or f"(no {by})", "", 0
 
     def _add_frames(self, found: dict[Key, Row], by: str, amounts: list[tuple[list[Any], int, int]]) -> None:
         """Node by node, so that it takes no more time where stacks are deep. A function that calls itself has in
@@ -192,7 +192,7 @@ class Tables:
             self._add_frames(found, by, amounts)
         else:
             for given, *amount in amounts:
-                key = self._told(given, by)
+                key = self._device_or_tag(given, by)
                 found.setdefault(key, Row(*key)).add(amount, amount)
         return sorted(found.values(), key=lambda row: (-row.bytes, -row.total_bytes, row.where))
 

@@ -1,21 +1,22 @@
-"""Several .kpt files as one trace, a process each. They are read one after the other, so that memory is that of one."""
+"""Merges several .kpt files into one trace, one process for each. The files are read one after the other, so that the
+memory used is that of the largest."""
 
 from __future__ import annotations
 
-from .._processes import process_info as _process
-from .._api import trace as _trace
+from .._api import native
+from .._processes import process_info
 from .kpt_header import File
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any, Optional
+    from typing import Optional
 
-_STEP = 10_000_000  # no process of any Linux has such a number
+_STEP = 10_000_000  # larger than any process id of Linux
 
 
 class Clock:
-    """What turns a file's times into the trace's: ns + offset + (ns - anchor) * drift."""
+    """Converts the times of a file to those of the trace: ns + offset + (ns - anchor) * drift."""
 
     __slots__ = ("offset", "anchor", "drift")
 
@@ -28,7 +29,7 @@ def _label(info: dict[str, str]) -> str:
 
 
 def _distinct(pid: int, taken: set[int]) -> int:
-    """Processes of two hosts, or of one that counts anew, may have the same number."""
+    """Returns a process id that is not taken: processes of two hosts, or of one after a restart, may share an id."""
     while pid in taken:
         pid += _STEP
     taken.add(pid)
@@ -36,7 +37,7 @@ def _distinct(pid: int, taken: set[int]) -> int:
 
 
 def by_rank(file: File) -> tuple[int, int, int]:
-    """In which order processes stand: ranks first, then as they began."""
+    """Returns the sort key of processes: ranks first, then by their start."""
     rank = file.info.get("rank", "")
     return (int(rank) if rank.isdigit() else 2**31, file.base_ns, file.pid)
 
@@ -45,11 +46,11 @@ def merge(files: Sequence[File], output: str, clocks: Optional[dict[str, Clock]]
           failed: Optional[Callable[[str, Exception], None]] = None,
           progress: Optional[Callable[[int], None]] = None, recover: bool = True,
           opened: Optional[Callable[[str, str], None]] = None) -> dict[str, int]:
-    """Writes them to `output`, and returns what was counted, with "processes" and "kernels". One that can't
-    be read is told to `failed`, and left out; without it that ends everything, and nothing is written. `progress` gets
-    the number of files, `opened` the path and the state of each."""
-    plugin = _trace._load()
-    standalone: Any = _trace._standalone
+    """Writes the files to `output`. Returns the counts of the trace, with "processes" and "kernels". A file that can't
+    be read is reported to `failed` and left out; without `failed` the error is raised and nothing is written. `progress`
+    gets the number of files, `opened` the path and the state of each."""
+    plugin = native.load()
+    standalone = native.standalone
     made = standalone.merge_open(output, min(file.base_ns for file in files))
     taken: set[int] = set()
     kernels = 0
@@ -64,7 +65,7 @@ def merge(files: Sequence[File], output: str, clocks: Optional[dict[str, Clock]]
             continue
         if opened:
             opened(file.path, state)
-        standalone.merge_add(made, handle, _distinct(file.pid, taken), _process.title(file.info), _label(file.info),
+        standalone.merge_add(made, handle, _distinct(file.pid, taken), process_info.title(file.info), _label(file.info),
                              clock.offset, clock.anchor, clock.drift, None)
         kernels += standalone.gpu(handle)[1]
         standalone.close(handle)
@@ -78,8 +79,8 @@ def merge(files: Sequence[File], output: str, clocks: Optional[dict[str, Clock]]
     return counts
 
 
-def said_of(counts: dict[str, int]) -> str:
-    """What a merged trace holds, for people."""
+def summary_line(counts: dict[str, int]) -> str:
+    """Returns what a merged trace holds, for a message."""
     processes, kernels = counts["processes"], counts["kernels"]
     gpu = f", {kernels:,} GPU kernel{'s' * (kernels != 1)}" if kernels else ""
     return f"{counts['calls']:,} calls of {processes:,} process{'es' * (processes != 1)}{gpu}"

@@ -7,8 +7,8 @@ import os
 from array import array
 from functools import partial
 
-from .._processes import process_info as _process
-from .._api import trace as _trace
+from .._api import native
+from .._processes import process_info
 from .atomic_file import whole
 
 TYPE_CHECKING = False
@@ -53,7 +53,7 @@ def _same(file: File) -> dict[str, Any]:
     info = file.info
     return {"rank": _number(info.get("rank")), "local_rank": _number(info.get("local_rank")),
             "world_size": _number(info.get("world_size")), "host": info.get("host"), "pid": file.pid,
-            "process": _process.title(info)}
+            "process": process_info.title(info)}
 
 
 class _Steps:
@@ -96,7 +96,7 @@ class _Table:
 
 def _sums(arrow: Any, schema: Any, file: File, handle: object, steps: _Steps, put: Callable[[Any], None]) -> None:
     """A row for each step, thread and function."""
-    standalone: Any = _trace._standalone
+    standalone = native.standalone
     rows: list[Any] = standalone.profile(handle, 0, 2**32 - 1, True, None, steps.packed)
     rows = [tuple(part.decode("utf-8", "replace") if isinstance(part, bytes) else part for part in row) for row in rows]
     if not rows:
@@ -154,7 +154,7 @@ class _Calls:
 
 
 def _each_call(arrow: Any, schema: Any, file: File, handle: object, steps: _Steps, put: Callable[[Any], None]) -> None:
-    standalone: Any = _trace._standalone
+    standalone = native.standalone
     calls = _Calls(arrow, schema, file, steps, put)
     standalone.columns(handle, steps.packed, calls.take)
     calls.flush()
@@ -192,8 +192,8 @@ def write(files: Sequence[File], output: str, step: str, calls: bool = False, re
     """One file, or, where `output` is a folder, a file for each input. Returns the rows. `opened` gets the path and the
     state of each input; a damaged one ends it, unless it is to be recovered."""
     arrow, parquet = _arrow()
-    plugin = _trace._load()
-    standalone: Any = _trace._standalone
+    plugin = native.load()
+    standalone = native.standalone
     schema = _schema(arrow, calls)
     rows_of = _each_call if calls else _sums
     outputs = {output: files}

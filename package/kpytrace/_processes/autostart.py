@@ -1,16 +1,17 @@
-"""Zero-touch: KPYTRACE=1 traces a program from its start to its end, without an edit.
+"""Recording without an edit: KPYTRACE=1 traces a program from its start to its end.
 
-A variable is "1", or words with spaces between them: the output's name, and options as name=value:
+The value is "1", or words separated by spaces: the output's name, and options as name=value:
 
     KPYTRACE="out.json.gz ring=10s exclude=importlib" python program.py
 
-KPYTRACE_MEMORY does the same for what it allocates (help(kpytrace.memory) has the options):
+KPYTRACE_MEMORY records the memory that the program allocates (help(kpytrace.memory) has the options):
 
     KPYTRACE_MEMORY="memory.pickle sample_bytes=512kB" python program.py
 
-`kpytrace run` sets them too, with another separator, as names may have spaces in them. They are taken out of
-the environment, so that programs which this one starts are not recorded into the same file; but with children=1 those
-are, each into a file of its own (children), of both kinds, and a program that only starts ranks leaves the variable to them.
+`kpytrace run` sets the variables too, with another separator, because names may contain spaces. start() removes them
+from the environment, so that programs which this one starts are not recorded into the same file. With children=1 those
+programs are recorded, each into files of its own (children.py). A program that only starts ranks keeps the variables for
+the ranks.
 """
 
 from __future__ import annotations
@@ -18,9 +19,11 @@ from __future__ import annotations
 import os
 import sys
 
-from .._api import options as _options
+from .._api import native
 from .._api import trace as _trace
-from . import process_info as _process
+from .._api.messages import print_failure, print_message, trace_line
+from .._api.options import from_environment
+from . import process_info
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,13 +41,13 @@ _ON = ("1", "true", "yes", "on")
 
 
 def pack(output: str, options: dict[str, str], quiet: bool) -> str:
-    """What `kpytrace run` sets the variable to."""
+    """Returns the value that `kpytrace run` gives the variable."""
     words = [f"output={output}", f"quiet={int(quiet)}"]
     return SEPARATOR + SEPARATOR.join(words + [f"{k}={v}" for k, v in options.items()])
 
 
 def unpack(text: str, default: str) -> Optional[tuple[str, dict[str, str], bool]]:
-    """Output, options, and whether to be quiet; None: the variable says no."""
+    """Returns the output, the options, and whether to be quiet; or None if the value switches recording off."""
     words = text.split(SEPARATOR)[1:] if text.startswith(SEPARATOR) else text.split()
     if not words or (len(words) == 1 and words[0].lower() in _OFF):
         return None
@@ -60,34 +63,7 @@ def unpack(text: str, default: str) -> Optional[tuple[str, dict[str, str], bool]
     return output or default, options, quiet
 
 
-def report(summary: _trace.Summary, output: str) -> str:
-    """A trace in a line, for people."""
-    if summary.noop:
-        return f"kpytrace: nothing was recorded: {summary.noop}"
-    lost = f", {summary.dropped:,} events dropped" if summary.dropped else ""
-    if summary.kernels:
-        lost += f", {summary.kernels:,} GPU kernel{'s' * (summary.kernels != 1)}"
-    if summary.gpu_dropped:
-        lost += f", {summary.gpu_dropped:,} GPU events dropped"
-    return (f"kpytrace: {summary.calls:,} calls of {summary.threads:,} "
-            f"thread{'s' * (summary.threads != 1)} in {summary.seconds:.3f} s{lost}: {output}")
-
-
-def tell(text: str) -> None:
-    """For who listens: the program may have closed stderr, or put anything in its place."""
-    try:
-        if sys.stderr is not None:
-            print(text, file=sys.stderr, flush=True)
-    except Exception:
-        pass
-
-
-def tell_failure(output: Optional[str], error: Exception) -> None:
-    """At the end of a program, which ends as it would."""
-    tell(f"kpytrace: {output} could not be written: {error}")
-
-
-def _is_seen() -> bool:
+def _is_terminal() -> bool:
     """Whether stderr is a terminal."""
     try:
         return sys.stderr is not None and sys.stderr.isatty()
@@ -96,7 +72,7 @@ def _is_seen() -> bool:
 
 
 class _Calls:
-    """The trace of a whole program; with a family, of one of its processes."""
+    """The trace of a whole program, or of one process of a family."""
 
     def __init__(self, output: str, options: dict[str, str], quiet: bool, family: Optional[Family] = None,
                  merges: bool = False) -> None:
@@ -107,20 +83,20 @@ class _Calls:
         self.announced = family is not None and not merges and not self.recorded._stream
         if family and self.announced:
             family.announce(path)
-        self.recorded._told_no_gpu = quiet
-        _trace._load()  # whose own exit function then finds it ended
+        self.recorded._reported_no_gpu = quiet
+        _trace.prepare()  # registers the exit function of traces first: it runs after ours, when this trace has ended
 
     @staticmethod
     def check(output: str) -> None:
-        """Refuses what can't be that of a family."""
-        from . import children as _family
+        """Raises ValueError if the output can't be that of a family."""
+        from . import children
 
-        _family.check(output)
+        children.check(output)
 
     def stop(self) -> str:
-        """What there is to say."""
+        """Stops, writes, and returns the message for the user."""
         bar = None
-        if not self.quiet and _is_seen():
+        if not self.quiet and _is_terminal():
             from .._cli import progress
 
             bar = progress.Bar("writing", self.recorded.stats()["events"] // 2)
@@ -133,41 +109,42 @@ class _Calls:
             bar.close()
         if self.merges and self.family and summary.path != self.output:
             return self.family.merge(self.output)
-        return report(summary, self.output) + (self.family.later(self.output) if self.merges and self.family else "")
+        return trace_line(summary, self.output) + (self.family.later(self.output) if self.merges and self.family else "")
 
 
 class _Allocations:
-    """What a whole program allocates; with a family, one of its processes."""
+    """The memory recording of a whole program, or of one process of a family."""
 
     def __init__(self, output: str, options: dict[str, str], quiet: bool, family: Optional[Family] = None,
                  merges: bool = False) -> None:
-        from .._api import memory as _memory
+        from .._api import memory
 
         known = {name: options[name] for name in ("sample_bytes", "max_entries", "max_frames") if name in options}
         if len(known) < len(options):
             raise ValueError(f"there is no option {next(iter(options.keys() - known))!r}: sample_bytes, max_entries "
                              f"and max_frames are known")
         self.quiet, self.output, self.family = quiet, output, family if merges else None
-        self.recorded = _memory.Memory(output, **known)  # type: ignore[arg-type]
-        _memory._standalone_of()
+        self.recorded = memory.Memory(output, **known)  # type: ignore[arg-type]
+        memory.prepare()  # as in _Calls
 
     @staticmethod
     def check(output: str) -> None:
-        """Refuses what can't be that of a family."""
-        from .._api import memory as _memory
+        """Raises ValueError if the output can't be that of a family."""
+        from .._api import memory
 
-        _memory._check_path(output)
+        memory.check_path(output)
 
     def stop(self) -> str:
         self.recorded.stop()
-        said = f"kpytrace: what was allocated: {self.output}"
+        message = f"kpytrace: what was allocated: {self.output}"
         if self.family and self.family.files():
-            said += f"; {len(self.family.files()):,} children have files of their own: {self.family.folder}"
-        return said
+            message += f"; {len(self.family.files()):,} children have files of their own: {self.family.folder}"
+        return message
 
 
 class _Run:
-    """What is recorded of a whole program, from its start to its end; None: nothing, but of what it forks."""
+    """One recording of a whole program, from its start to its end. `recording` is None in a process that is not
+    recorded but whose forked children are."""
 
     def __init__(self, kind: Kind, recording: Union[_Calls, _Allocations, None],
                  family: Optional[Family] = None) -> None:
@@ -176,9 +153,11 @@ class _Run:
     def start(self) -> None:
         import atexit
 
-        atexit.register(self.finish)  # before all others, and so it runs after them
+        from . import process_hooks
+
+        atexit.register(self.finish)  # registered before the program's functions, so it runs after them
         _before_exit(self)
-        _process.allow_forks()
+        process_hooks.allow_forks()
         _after_handlers()
         if self.family:
             os.register_at_fork(after_in_child=self.follow)
@@ -186,42 +165,43 @@ class _Run:
             self.recording.recorded.start()
 
     def finish(self) -> None:
-        """At the end, once. A program that didn't ask for it ends as it would."""
+        """Stops the recording when the program ends. Errors are printed: the program's exit status stays."""
         if self.pid != os.getpid() or not self.recording or not self.recording.recorded.running:
             return
         try:
-            said = self.recording.stop()
+            message = self.recording.stop()
         except Exception as error:
-            tell_failure(self.recording.output, error)
+            print_failure(self.recording.output, error)
             return
         if not self.recording.quiet:
-            tell(said)
+            print_message(message)
 
     def follow(self) -> None:
-        """In the child of a fork: its parent's recording is dead here, and one of its own begins."""
+        """Begins a recording of its own in the child of a fork, where the parent's recording is dead."""
+        from . import process_hooks
         from .children import is_about_to_exec
 
         assert self.family
         if is_about_to_exec(sys._getframe(1)):
             return
         try:
-            _process.forked()
+            process_info.set_forked()
             self.pid = os.getpid()
             self.recording = self.kind(self.family.new_path(), self.family.options, True, self.family)
             self.recording.recorded.start()
             if self.kind is _Calls and "multiprocessing.process" in sys.modules:
-                _process.await_name(self.rename)
+                process_hooks.await_name(self.rename)
         except Exception as error:
-            tell(f"kpytrace: process {os.getpid()} is not recorded: {error}")
+            print_message(f"kpytrace: process {os.getpid()} is not recorded: {error}")
 
     def rename(self) -> None:
-        """The process has a name now."""
+        """Called when the process has got its name."""
         if isinstance(self.recording, _Calls) and self.pid == os.getpid() and self.recording.recorded.running:
             self.recording.recorded._describe_again()
 
 
 def _named_like(real: Any, ours: Any) -> Any:
-    """Programs pickle functions by name: multiprocessing.Process(target=os._exit)."""
+    """Gives `ours` the name of `real`, because programs pickle functions by name: Process(target=os._exit)."""
     for name in ("__module__", "__name__", "__qualname__", "__doc__"):
         setattr(ours, name, getattr(real, name))
     ours.__wrapped__ = real
@@ -229,7 +209,7 @@ def _named_like(real: Any, ours: Any) -> Any:
 
 
 def _before_exit(run: _Run) -> None:
-    """os._exit runs no exit functions: the file is written before it."""
+    """Wraps os._exit, which runs no exit functions, so that the file is written before it."""
     import posix
 
     real = posix._exit
@@ -244,15 +224,16 @@ def _before_exit(run: _Run) -> None:
 
 
 def _after_handlers() -> None:
-    """A program that takes back a handler of SIGTERM, often to die of the signal then, is as one that has had none."""
+    """Wraps signal.signal: a program that resets SIGTERM to its default, often to die of it then, gets our handler
+    again, as a program has it that never set one."""
     import _signal  # type: ignore[import-not-found]  # what signal calls
 
     real = _signal.signal
 
     def signal(signalnum: int, handler: Any, /) -> Any:
         before = real(signalnum, handler)
-        if signalnum == _signal.SIGTERM and handler == _signal.SIG_DFL and _trace._standalone:
-            _trace._standalone.listen()
+        if signalnum == _signal.SIGTERM and handler == _signal.SIG_DFL and native.standalone:
+            native.standalone.listen()
         return before
 
     if not hasattr(real, "__wrapped__"):
@@ -260,33 +241,35 @@ def _after_handlers() -> None:
 
 
 def _suffix_of(kind: Kind, output: str) -> str:
-    """What the files of a family end with, whose first process writes OUTPUT."""
+    """Returns the ending of the files of a family whose first process writes OUTPUT."""
     if kind is _Calls:
         return ".kpt"
     return ".tables.json" if output.endswith(".tables.json") else os.path.splitext(output)[1]
 
 
 def _run_of(kind: Kind, variable: str, output: str, options: dict[str, str], quiet: bool) -> Optional[_Run]:
-    """None: this process is not to be recorded."""
+    """Returns the recording to start, or None if this process is not to be recorded."""
     folder, suffix = options.pop("family", ""), options.pop("suffix", "")
     wants_children = options.pop("children", "0").lower() not in _OFF
     if not folder and not wants_children:
         return _Run(kind, kind(output, options, quiet))
-    from . import children as _family
+    from . import children
 
     if folder:
-        family = _family.Family(folder, options, suffix)
+        family = children.Family(folder, options, suffix)
         output, quiet = family.new_path(), True
     else:
         kind.check(output)  # before older files go
-        family = _family.Family.of_output(output, options, _suffix_of(kind, output))
+        family = children.Family.of_output(output, options, _suffix_of(kind, output))
     os.environ[variable] = pack("", family.words(), True)
-    if folder and _family.is_tracker():
+    if folder and children.is_tracker():
         return None
-    recording = None if folder and _family.is_server() else kind(output, options, quiet, family, not folder)
+    recording = None if folder and children.is_server() else kind(output, options, quiet, family, not folder)
     run = _Run(kind, recording, family)
-    if kind is _Calls and folder and _family.is_named_later():
-        _process.await_name(run.rename)
+    if kind is _Calls and folder and children.is_named_later():
+        from . import process_hooks
+
+        process_hooks.await_name(run.rename)
     return run
 
 
@@ -297,8 +280,8 @@ def _start(variable: str, default: str) -> None:
         if wanted is None:
             return
         output, options, quiet = wanted
-        named = _process.expand(output)
-        if named is None or ("family" not in options and _process.is_launcher(sys.orig_argv)):
+        named = process_info.expand(output)
+        if named is None or ("family" not in options and process_info.is_launcher(sys.orig_argv)):
             os.environ[variable] = text  # for the ranks
             return
         run = _run_of(_Calls if variable == VARIABLE else _Allocations, variable, named, options, quiet)
@@ -306,12 +289,12 @@ def _start(variable: str, default: str) -> None:
             run.start()
     except Exception as error:
         what = "the program" if variable == VARIABLE else "the program's memory"
-        tell(f"kpytrace: {variable} is set, but {what} is not recorded: {error}")
+        print_message(f"kpytrace: {variable} is set, but {what} is not recorded: {error}")
 
 
 def start() -> None:
-    """For the .pth file. A program that didn't ask for it goes on whatever happens."""
+    """Called by _startup. The program goes on whatever happens here."""
     if MEMORY_VARIABLE in os.environ:
         _start(MEMORY_VARIABLE, f"kpytrace.{os.getpid()}.pickle")
     if VARIABLE in os.environ:
-        _start(VARIABLE, _options.from_environment("KPYTRACE_OUTPUT") or f"kpytrace.{os.getpid()}.json")
+        _start(VARIABLE, from_environment("KPYTRACE_OUTPUT") or f"kpytrace.{os.getpid()}.json")

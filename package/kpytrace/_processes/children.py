@@ -1,8 +1,8 @@
-"""A program with all that it starts (`kpytrace run --children`): every process streams to a .kpt file of its own, in a
-folder beside the output, so that one that is killed leaves what it had; the first one merges them at its end. A ring,
-and what is recorded of memory, is written to such a file when its process ends.
+"""A family: a program with all processes that it starts (`kpytrace run --children`). Every process streams to a .kpt
+file of its own, in a folder beside the output, so that a killed process leaves what it had recorded. The first process
+merges the files at its end. A ring and a memory recording are written to such a file when their process ends.
 
-Programs that are started learn of it by the environment, forked children by a hook (in autostart)."""
+Programs that this one starts find the family in the environment; autostart has the hook for forked children."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from .._files.kpt_header import File
 
 _SUFFIXES = (".gz", ".json", ".speedscope", ".pftrace", ".collapsed", ".kpt", ".pickle", ".tables")
-_RUNNING = ".running"  # beside where a file will be, as long as its process runs
-# multiprocessing's own, of which nobody wants to know; the second one's children are the program's.
+_RUNNING = ".running"  # the ending of a mark beside a file that will be written when its process ends
+# Processes of multiprocessing itself, which are not recorded. The children of the server are the program's.
 _TRACKER, _SERVER = "from multiprocessing.resource_tracker ", "from multiprocessing.forkserver "
 
 
 def _is_started_as(code: str) -> bool:
-    """By python -c."""
+    """Whether this process runs python -c with a program that contains `code`."""
     return any(flag == "-c" and code in word for flag, word in zip(sys.orig_argv, sys.orig_argv[1:]))
 
 
@@ -33,17 +33,17 @@ def is_tracker() -> bool:
 
 
 def is_server() -> bool:
-    """A process that only forks others."""
+    """Whether this process only forks others."""
     return _is_started_as(_SERVER)
 
 
 def is_named_later() -> bool:
-    """multiprocessing will give this process a name."""
+    """Whether multiprocessing will give this process a name."""
     return "--multiprocessing-fork" in sys.orig_argv
 
 
 def is_about_to_exec(frame: Optional[FrameType]) -> bool:
-    """Whether subprocess has forked here, to replace the child at once."""
+    """Whether subprocess has forked this child, and replaces its program at once."""
     return frame is not None and frame.f_code.co_name == "_execute_child"
 
 
@@ -56,7 +56,7 @@ def _is_alive(pid: int) -> bool:
 
 
 def check(output: str) -> None:
-    """Refuses what can't hold several processes, before the program runs."""
+    """Raises ValueError, before the program runs, if the output can't hold several processes."""
     plain = output[:-3] if output.endswith(".gz") else output
     if plain.endswith((".speedscope.json", ".collapsed", ".html")):
         page = ", of which kpytrace report makes a page" if plain.endswith(".html") else ""
@@ -65,21 +65,21 @@ def check(output: str) -> None:
 
 
 def _is_members(name: str) -> bool:
-    """Whether a file of the folder is one that a process has written at its end, or while it ran: "123.kpt", or
-    "123-2.kpt" of the second with that number. What a ring dumps meanwhile has another dot."""
+    """Whether a file of the folder is the recording of a process: "123.kpt", or "123-2.kpt" of the second process with
+    that id. A ring's dumps have another dot."""
     stem, _, rest = name.partition(".")
     return stem.replace("-", "").isdigit() and not rest.partition(".")[0].isdigit()
 
 
 class Family:
-    """The folder, and what its members have in common: options, and what their files end with."""
+    """The folder of a family, and what its members share: the options, and the ending of their files."""
 
     def __init__(self, folder: str, options: dict[str, str], suffix: str) -> None:
         self.folder, self.options, self.suffix = folder, options, suffix
 
     @classmethod
     def of_output(cls, output: str, options: dict[str, str], suffix: str) -> Family:
-        """A new one: files of an earlier run in its folder are removed."""
+        """Returns a new family. Files of an earlier run in its folder are removed."""
         folder = os.path.abspath(output)
         for end in _SUFFIXES:
             folder = folder[:-len(end)] if folder.endswith(end) else folder
@@ -91,11 +91,11 @@ class Family:
         return cls(folder, options, suffix)
 
     def words(self) -> dict[str, str]:
-        """What members find in the environment."""
+        """Returns the options that members find in the environment."""
         return dict(self.options, family=self.folder, suffix=self.suffix)
 
     def new_path(self) -> str:
-        """For this process; a number may come again, after an exec or in time."""
+        """Returns a new path for this process. A process id may come again, after an exec or after a while."""
         path = os.path.join(self.folder, f"{os.getpid()}{self.suffix}")
         i = 1
         while os.path.exists(path):
@@ -104,7 +104,7 @@ class Family:
         return path
 
     def announce(self, path: str) -> None:
-        """Of a process that has its file at its end only: the first one is to know that there will be one."""
+        """Marks a file that will be written at the end of its process, so that the first process knows about it."""
         with contextlib.suppress(OSError):
             open(self._mark(path), "wb").close()
 
@@ -116,18 +116,18 @@ class Family:
         return path[:-len(self.suffix)] + _RUNNING
 
     def _announced(self) -> int:
-        """How many run that have no file yet. One that was killed could not say that it ended."""
+        """Returns how many processes run that have no file yet. A killed process leaves its mark."""
         names = set(os.listdir(self.folder))
         stems = [name[:-len(_RUNNING)] for name in names if name.endswith(_RUNNING)]
         numbers = [stem.partition("-")[0] for stem in stems if stem + self.suffix not in names]
         return sum(number.isdigit() and _is_alive(int(number)) for number in numbers)
 
     def files(self) -> list[str]:
-        """The names of those of all members."""
+        """Returns the file names of all members."""
         return [name for name in os.listdir(self.folder) if name.endswith(self.suffix) and _is_members(name)]
 
     def _ended(self) -> tuple[list[File], int]:
-        """The files of processes that ended, however; and how many others there are."""
+        """Returns the files of processes that ended, by themselves or by a signal, and how many others there are."""
         from .._files.kpt_header import File
 
         files, running = [], self._announced()
@@ -135,7 +135,7 @@ class Family:
             try:
                 file = File(os.path.join(self.folder, name))
             except (OSError, ValueError):
-                continue  # killed before it had a head
+                continue  # the process was killed before it had written the header
             if file.ended or not _is_alive(file.pid):
                 files.append(file)
             else:
@@ -144,19 +144,20 @@ class Family:
         return sorted(files, key=lambda file: (file.pid != own, file.base_ns, file.pid)), running
 
     def merge(self, output: str) -> str:
-        """Writes them all to `output`, and says what is there."""
-        from .._files.merge import merge, said_of
+        """Writes all files to `output`. Returns the message for the user."""
+        from .._files.merge import merge, summary_line
 
         files, running = self._ended()
         lost: list[str] = []
         counts = merge(files, output, failed=lambda path, error: lost.append(path))
-        said = f"kpytrace: {said_of(counts)}: {output}"
+        message = f"kpytrace: {summary_line(counts)}: {output}"
         if lost:
-            said += f"\nkpytrace: {len(lost):,} of them can't be read, and are left out: {lost[0]}"
-        return said + self.later(output, running)
+            message += f"\nkpytrace: {len(lost):,} of them can't be read, and are left out: {lost[0]}"
+        return message + self.later(output, running)
 
     def later(self, output: str, running: Optional[int] = None) -> str:
-        """What is left to do once the rest has ended; of a .kpt output, all."""
+        """Returns the command that the user may run once the other processes have ended; with a .kpt output nothing
+        has been merged yet."""
         count = len(self.files()) if running is None else running
         if not count:
             return ""

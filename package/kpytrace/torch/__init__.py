@@ -15,6 +15,8 @@ from __future__ import annotations
 import sys
 from _thread import RLock
 
+from ._types import MODES, TorchHostError
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import ModuleType
@@ -28,17 +30,11 @@ __all__ = ["ExecutionTraceObserver", "TorchHostError", "install", "installed", "
 
 # Those whose combined tracebacks were compared with ours. What an unwinder is differs between releases.
 TRACEBACKS_OF = ((2, 11), (2, 13))
-MODES = ("all", "full", "fast")
 
 _lock = RLock()
 _mode: Optional[str] = None
 _has_door = False
 _no_tracebacks: Optional[str] = "kpytrace is not installed in torch"
-
-
-class TorchHostError(RuntimeError):
-    """kpytrace can't serve this torch; the text says why, and what to do. torch's own tracer is as it
-    was."""
 
 
 def __getattr__(name: str) -> Any:
@@ -132,14 +128,13 @@ def _set_memory_door(torch: ModuleType, shim: Any, wanted: bool) -> None:
     """Where torch's own can't be found again, snapshots on demand are nobody's afterwards."""
     global _has_door
     from .. import plugin_path
-    from . import _stock_symbols as _stock
-    from . import _cuda
+    from . import _cuda, _stock_symbols
 
     if wanted:
         _cuda.attach(torch, shim)
         shim.install_memory_door(str(plugin_path()))
     elif _has_door:
-        shim.uninstall_memory_door(_stock.distance(torch, _stock.MEMORY_TRACER))
+        shim.uninstall_memory_door(_stock_symbols.distance(torch, _stock_symbols.MEMORY_TRACER))
     _has_door = wanted
 
 
@@ -181,13 +176,12 @@ def uninstall() -> str:
     with _lock:
         if _mode is None:
             return "stock"
-        from . import _stock_symbols as _stock
-        from . import _export, _observer, _shim
+        from . import _export, _observer, _shim, _stock_symbols
         from ._environment import needed_torch
 
         torch = needed_torch()
         shim = _shim.load(torch)
-        distance = _stock.distance(torch, _stock.TRACER)
+        distance = _stock_symbols.distance(torch, _stock_symbols.TRACER)
         shim.uninstall(distance)
         _set_memory_door(torch, shim, False)
         shim.uninstall_unwinder()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from . import TorchHostError
+from ._types import TorchHostError
 
 
 def build(again: bool) -> int:

@@ -1,7 +1,7 @@
-"""Zero-touch: KPYTRACE_TORCH=1 installs kpytrace into torch as soon as a program imports it.
+"""Installation without an edit: KPYTRACE_TORCH=1 installs kpytrace into torch as soon as a program imports it.
 
-A .pth file calls start() when Python starts. It waits for `import torch`, from a finder in front of
-all others, and touches nothing of a program that has none. KPYTRACE_TORCH may be a mode as well.
+_startup calls start() when Python starts. A finder in front of all others waits for `import torch`, and changes nothing
+in a program that does not import it. KPYTRACE_TORCH may be a mode as well.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _ON = ("1", "true", "yes", "on")
 
 
 class _Finder:
-    """Finds torch where the other finders do, and leaves when torch is imported. Programs also look for torch
-    without importing it; what they get is torch's own spec and loader, where one function is another."""
+    """Finds torch where the other finders do, and removes itself when torch is imported. Programs also look for torch
+    without importing it; they get torch's own spec and loader, with exec_module replaced."""
 
     def __init__(self) -> None:
         self._is_inside = False
 
     def invalidate_caches(self) -> None:
-        """As all finders have it; there are none."""
+        """Part of a finder's interface. There are no caches."""
 
     def find_spec(self, name: str, path: Optional[Sequence[str]] = None,
                   target: Optional[ModuleType] = None) -> Optional[ModuleSpec]:
@@ -69,7 +69,7 @@ def _execution_trace() -> Union[bool, str]:
 
 
 def _install() -> None:
-    """A program that didn't ask for it goes on whatever happens."""
+    """Installs kpytrace. The program goes on whatever happens here."""
     wanted = os.environ.get(VARIABLE, "").lower()
     try:
         from kpytrace.torch import install
@@ -81,13 +81,13 @@ def _install() -> None:
         else:
             install(wanted, **options)
     except Exception as error:
-        from kpytrace._processes.autostart import tell
+        from kpytrace._api.messages import print_message
 
-        tell(f"kpytrace: {VARIABLE} is set, but torch keeps its own tracer: {error}")
+        print_message(f"kpytrace: {VARIABLE} is set, but torch keeps its own tracer: {error}")
 
 
 def start() -> None:
-    """For the .pth file."""
+    """Called by _startup."""
     if os.environ.get(VARIABLE, "").lower() in _OFF:
         return
     if "torch" in sys.modules:

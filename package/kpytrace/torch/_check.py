@@ -6,7 +6,8 @@ from __future__ import annotations
 import os
 import sys
 
-from . import TorchHostError, _compile, _environment, _self_test, _shim
+from . import _compile, _environment, _self_test, _shim
+from ._types import TorchHostError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ import sys
 import tempfile
 import time
 
-from . import TorchHostError
 from ._environment import python_headers, torch_folder
+from ._types import TorchHostError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,9 +53,9 @@ def source_folder() -> pathlib.Path:
     """The root of the tree that the shim's sources include from: it has abi/ and hosts/torch/."""
     import pathlib
 
-    from .. import _file
+    from .._api.native import installed_file
 
-    return pathlib.Path(_file("torch/src", "the source of the shim for torch"))
+    return pathlib.Path(installed_file("torch/src", "the source of the shim for torch"))
 
 
 def sources() -> list[pathlib.Path]:

@@ -7,7 +7,8 @@ from __future__ import annotations
 import os
 import warnings
 
-from . import TorchHostError, _compile, _shim
+from . import _compile, _shim
+from ._types import TorchHostError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

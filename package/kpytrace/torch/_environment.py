@@ -9,7 +9,7 @@ import subprocess
 import sys
 import sysconfig
 
-from . import TorchHostError
+from ._types import TorchHostError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,9 +6,11 @@ import math
 import os
 import pickle
 
-from .._api import memory as _memory
-from . import TorchHostError, _cuda, _shim
+from .._api import native
+from .._api.memory import Memory
+from . import _cuda, _shim
 from ._environment import needed_torch
+from ._types import TorchHostError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 PYTHON_DEVICES = 4  # of a snapshot: the domains of its allocators, and numpy
 
 
-class TensorMemory(_memory.Memory):
+class TensorMemory(Memory):
     """A recording of Python's memory and of tensors, in the processor's memory and in CUDA's."""
 
     def __init__(self, path: Optional[Path], modules: bool, *arguments: Any) -> None:
@@ -33,7 +35,7 @@ class TensorMemory(_memory.Memory):
     def _begin(self) -> None:
         super()._begin()
         try:
-            why = self._shim.record_tensors(_memory._standalone.memory_tracer(self._handle))
+            why = self._shim.record_tensors(native.standalone.memory_tracer(self._handle))
             if why:
                 raise TorchHostError(f"torch's tensors can't be recorded: {why}")
             if self._call:
@@ -43,7 +45,7 @@ class TensorMemory(_memory.Memory):
             raise
 
     def _end(self) -> None:
-        self._shim.stop_tensors(_memory._standalone.memory_tracer(self._handle))
+        self._shim.stop_tensors(native.standalone.memory_tracer(self._handle))
         super()._end()
 
     def _forget(self) -> None:

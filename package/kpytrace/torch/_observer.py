@@ -13,7 +13,7 @@ import weakref
 from threading import RLock
 from warnings import warn
 
-from .._processes import process_info as _process
+from .._processes.process_hooks import allow_forks
 from . import _shim
 from ._environment import needed_torch
 
@@ -91,7 +91,7 @@ class ExecutionTraceObserver:
             if self._observer is not None:
                 return self
             path = os.fspath(output_file_path)
-            _process.allow_forks()
+            allow_forks()
             observer = _new_observer(self.python_stacks,
                                      f"{VARIABLE}_SAVE_INTEGRAL_TENSOR_RANGE" in os.environ,
                                      os.environ.get(f"{VARIABLE}_SAVE_INTEGRAL_TENSOR_DATA", ""))
@@ -140,7 +140,7 @@ class ExecutionTraceObserver:
             if self._observer is None or self._execution_trace_running:
                 return
             _allow_swaps()
-            _process.allow_forks()
+            allow_forks()
             _shim.load().start_observer(self._observer)
             self._execution_trace_running = True
             self._record_process_groups()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import weakref
 
-from . import MODES
+from ._types import MODES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ import re
 import signal
 import sys
 
-from . import TorchHostError
 from ._compile import run_with_progress
+from ._types import TorchHostError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

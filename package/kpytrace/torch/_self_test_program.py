@@ -125,11 +125,12 @@ def main() -> None:
 
     import kpytrace.torch
     from kpytrace.torch import _results, _shim
+    from kpytrace.torch._types import MODES
 
     _shim.load_from(sys.argv[1], torch)
     step = make_step(torch)
     step()
-    for mode in kpytrace.torch.MODES:
+    for mode in MODES:
         kpytrace.torch.install(mode)
         profiler = profiled(torch, step)
         fail_unless(_results.recording_of(profiler.profiler.kineto_results) is not None,

@@ -14,9 +14,10 @@ import sys
 import sysconfig
 from contextlib import contextmanager, nullcontext
 
-from . import TorchHostError, _compile, _results, _self_test
 from .._api.options import from_environment
+from . import _compile, _results, _self_test
 from ._environment import compiler_version, find_compiler, needed_torch, no_compiler
+from ._types import TorchHostError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
