@@ -14,11 +14,12 @@ _is_started = False
 
 def _is_main_interpreter() -> bool:
     """Whether this is the process's first interpreter. Other interpreters run .pth files, too."""
+    if sys.version_info >= (3, 13):
+        import _thread  # built in; _interpreters takes longer to import than any module of ours
+
+        return bool(_thread._is_main_interpreter())
     try:
-        if sys.version_info >= (3, 13):
-            import _interpreters as interpreters
-        else:
-            import _xxsubinterpreters as interpreters
+        import _xxsubinterpreters as interpreters
     except ImportError:  # this Python can't make others
         return True
     return bool(interpreters.get_current() == interpreters.get_main())

@@ -1,5 +1,5 @@
-"""What writes a trace before its end. A signal does: SIGTERM writes every output, a crash flushes a stream, SIGUSR2
-dumps a ring. The C side handles these, also while Python hangs. An exception that is not caught dumps a ring, too.
+"""The events that write a trace before its end. SIGTERM writes every output, a crash flushes a stream, SIGUSR2 dumps a
+ring; the C side handles these signals, also while Python hangs. An uncaught exception dumps a ring, too.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def _dump_signal() -> int:
-    """SIGUSR2, unless the program has a handler for it."""
+    """Returns SIGUSR2, or 0 if the program has a handler for it."""
     import _signal  # type: ignore[import-not-found]  # signal itself imports enum
 
     free = _signal.getsignal(_signal.SIGUSR2) == _signal.SIG_DFL
@@ -25,8 +25,8 @@ def _dump_signal() -> int:
 
 
 def _chained_signals() -> int:
-    """Bits of the crashes that faulthandler reports: its handler may run after ours. A signal that has a handler of the
-    program's is none of them; of faulthandler's Python says that there is none, or that it is not its own."""
+    """Returns the bits of the crash signals that faulthandler reports: its handler runs after ours. Signals with a
+    handler of the program are left out; for faulthandler's, Python reports no handler or an unknown one."""
     import _signal
 
     faulthandler = sys.modules.get("faulthandler")
@@ -37,7 +37,7 @@ def _chained_signals() -> int:
 
 
 def signals(stream: Optional[str], output: str, ring: bool) -> dict[str, object]:
-    """The C host's options for a trace that writes `stream` while it runs, or `output` at its end."""
+    """Returns the C host's options for a trace that writes `stream` while it runs, or `output` at its end."""
     if stream:
         return {"stream": os.fsencode(stream), "save_at_term": True, "flush_at_crash": True,
                 "chained_signals": _chained_signals()}
@@ -45,7 +45,7 @@ def signals(stream: Optional[str], output: str, ring: bool) -> dict[str, object]
 
 
 def _dump(trace: Trace) -> None:
-    """Whatever happens here, the exception is what the user wants to see."""
+    """Dumps the ring. An error here is printed, because the user wants to see the program's own exception."""
     if not trace.running:
         return
     try:
@@ -57,8 +57,8 @@ def _dump(trace: Trace) -> None:
 
 
 def watch(trace: Trace) -> Callable[[], None]:
-    """Dumps when an exception is not caught, in whatever thread, and then does what was to be done.
-    Returns what takes that back. A hook that stays, as another one was put above it, does not keep the trace."""
+    """Dumps on an uncaught exception of any thread, and then calls the previous hook. Returns a function that removes
+    the hooks. A hook that can't be removed, because another one was put above it, does not keep the trace alive."""
     import threading
     from _weakref import ref
 

@@ -13,8 +13,6 @@ import time
 from _thread import RLock, get_ident  # threading itself takes a millisecond to import
 
 from . import native
-from . import options as _options
-from .options import check_output
 from .registry import Registry
 from .summary import Summary
 
@@ -46,10 +44,12 @@ class Trace:
     key: object = None  # of the registry
 
     def __init__(self, output: Optional[Path] = None, options: Optional[Options] = None) -> None:
+        from .options import check_output, from_environment, resolve  # the largest module: not for programs without a trace
+
         if output is None:
-            output = _options.from_environment("KPYTRACE_OUTPUT") or None
+            output = from_environment("KPYTRACE_OUTPUT") or None
         self._output = None if output is None else check_output(output)
-        self._options = _options.resolve(options or {})
+        self._options = resolve(options or {})
         self._ring = ("ring_ns" in self._options or "ring_bytes" in self._options
                       or self._options.get("on_full") == "ring")
         self._stream = self._plan_stream()
@@ -212,6 +212,8 @@ class Trace:
     def dump(self, path: Optional[Path] = None) -> str:
         """Writes what is recorded now, while the trace goes on, and returns the file's name: `path`,
         or the output's with a number in it, out.1.json, out.2.json …"""
+        from .options import check_output
+
         if self._handle is None:
             raise RuntimeError("this trace has not been started")
         if path is not None:
@@ -226,6 +228,8 @@ class Trace:
     def write(self, path: Path) -> int:
         """Writes the recording of a stopped trace to `path`, in the format that its name ends with
         (see start()), and returns the number of its calls. A failed write leaves no file."""
+        from .options import check_output
+
         if self._ended is None:
             raise RuntimeError("stop the trace before you write it")
         calls: int = self._call("write", check_output(path), None)["calls"]

@@ -21,7 +21,7 @@ import sys
 
 from .._api import native
 from .._api import trace as _trace
-from .._api.messages import print_failure, print_message, trace_line
+from .._api.messages import print_failure, print_message, trace_line  # now: at the end files may be out of reach
 from .._api.options import from_environment
 from . import process_info
 
