@@ -1,5 +1,5 @@
-"""Notices that numpy is imported while memory is recorded. The plugin looks for numpy only in memory_start(): it must not
-call into Python while Python allocates."""
+"""Notices that numpy is imported while memory is recorded. The plugin looks for numpy only in memory_start(), because it
+must not call into Python while Python allocates."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
 """The recordings of one kind that run in this process, the newest last.
 
 A signal handler may raise between any two lines of the package. So an entry here never decides whether a recording
-runs: its `running` does, which asks the C host. Entries change by single operations on a dictionary, which no handler
-and no other thread can interrupt.
+runs: the recording's `running` does, which asks the C host. Entries change by single operations on a dictionary, which
+no handler and no other thread can interrupt.
 
-The registry owns a recording that start() began: `kept` has it. It borrows that of a `with` block: the block owns it,
-so it ends with the block, also when a handler raises before __exit__ has run its first line.
+The registry owns a recording that start() began, in `kept`. It borrows the recording of a `with` block: the block owns
+that, so the recording ends with the block, also if a handler raises before __exit__ has run its first line.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class Registry:
     def __init__(self) -> None:
         self.entries: dict[object, Callable[[], Any]] = {}  # by the recording's key
-        # Storing it here is a start()'s last step: one that raises before leaves nothing that runs.
+        # The last step of start() stores the recording here: a start() that raises before leaves nothing that runs.
         self.kept: dict[object, Any] = {}
 
     def borrow(self, recording: Any) -> None:
@@ -34,7 +34,7 @@ class Registry:
         entries[key] = ref(recording, forget)
 
     def remove(self, recording: Any) -> None:
-        self.kept.pop(recording.key, None)  # first: without this, what is left of it ends by itself
+        self.kept.pop(recording.key, None)  # first: then the recording ends with its last reference
         self.entries.pop(recording.key, None)
 
     def clear(self) -> None:
@@ -42,14 +42,14 @@ class Registry:
         self.kept.clear()
 
     def all(self) -> Iterator[Any]:
-        """Those that record, and those whose stop() has not returned."""
+        """Yields the recordings that record, and those whose stop() has not returned."""
         for get in tuple(self.entries.values()):
             recording = get()
             if recording is not None:
                 yield recording
 
     def newest(self) -> Any:
-        """The last of those that record, or None."""
+        """Returns the last recording that records, or None."""
         newest = None
         for recording in self.all():
             if recording.running:

@@ -44,7 +44,8 @@ class Trace:
     key: object = None  # of the registry
 
     def __init__(self, output: Optional[Path] = None, options: Optional[Options] = None) -> None:
-        from .options import check_output, from_environment, resolve  # the largest module: not for programs without a trace
+        # Here, and not at the top: it is the largest module, and programs without a trace do not need it.
+        from .options import check_output, from_environment, resolve
 
         if output is None:
             output = from_environment("KPYTRACE_OUTPUT") or None

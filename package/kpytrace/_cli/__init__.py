@@ -1,1 +1,1 @@
-"""The command line. Nothing here is imported by the library but the progress bar."""
+"""The command line. The library imports only the progress bar from here."""

@@ -1,9 +1,10 @@
-"""Times and names as people read them."""
+"""Formats times and names for people."""
 
 from __future__ import annotations
 
 
 def amount(ns: float) -> str:
+    """Returns a time with its unit."""
     for unit, factor in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
         if ns >= factor:
             return f"{ns / factor:.3f} {unit}"
@@ -11,8 +12,8 @@ def amount(ns: float) -> str:
 
 
 def shown(name: str) -> str:
-    """A program's own name on one line of a terminal: what would end the line, turn it round, or command the terminal
-    stands there by its number."""
+    """Returns a program's own name for one line of a terminal. Characters that would end the line, change its direction
+    or control the terminal are escaped."""
     if name.isprintable():
         return name
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)

@@ -1,4 +1,4 @@
-"""Files that appear when they are whole."""
+"""Files that appear under their name only when they are complete."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def whole(path: Path) -> Iterator[str]:
-    """The name of a file to write, which then takes the place of `path`; where that fails what was there stays. What is
-    no file of its own, as /dev/stdout, is written itself."""
+    """Yields the name of a temporary file to write, which then replaces `path`. On an error the old file stays. A path
+    that is no regular file, as /dev/stdout, is yielded itself."""
     name = os.fspath(path)
     if os.path.islink(name) or (os.path.exists(name) and not os.path.isfile(name)):
         yield name
@@ -32,6 +32,6 @@ def whole(path: Path) -> Iterator[str]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """In UTF-8; names of files may be none, and have ? for what is not."""
+    """Writes `text` in UTF-8. Names of files may not be UTF-8: each character that can't be encoded becomes a ?."""
     with whole(path) as name, open(name, "wb") as file:
         file.write(text.encode("utf-8", "replace"))

@@ -1,5 +1,5 @@
-"""The head, the info and the notes of a .kpt file, without its calls (writers/kpt/kpt_format.h): enough to know whose it
-is and which marks it has, however long it is."""
+"""Reads the header, the info and the notes of a .kpt file and skips its calls (writers/kpt/kpt_format.h). This is quick
+for a file of any length, and gives its process and its marks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MARK, _BEGIN, _SPAN_END = 1, 2, 3
 
 
 def _records(file: BinaryIO) -> Iterator[tuple[int, int]]:
-    """Kind and size of each; what the caller does not read is skipped."""
+    """Yields the kind and the size of each record. The caller may read the content, or skip it."""
     size = os.fstat(file.fileno()).st_size
     at = _HEAD.size
     while at + _RECORD.size <= size:
@@ -43,9 +43,9 @@ class Note:
 
 
 class File:
-    """What a file says of itself.
+    """The description of a file.
 
-    ended   it has its last record: its program stopped it
+    ended   the file has its last record: its program stopped the trace
     """
 
     def __init__(self, path: str) -> None:
@@ -75,12 +75,12 @@ class File:
                 yield Note(number, what, partner, file.read(name_size).decode("utf-8", "replace"), ns)
 
     def times(self, name: str) -> list[int]:
-        """When the marks, and the beginnings of the spans, of this name were made."""
+        """Returns the times of the marks, and of the beginnings of the spans, of this name."""
         return [note.ns for note in self.notes() if note.name == name and note.what in (_MARK, _BEGIN)]
 
     def spans(self, name: str) -> list[tuple[int, int]]:
-        """Begin and end of the spans whose name this is, or matches, one after the other: one ends where the next
-        begins, if not before."""
+        """Returns the begin and the end of each span whose name is or matches `name`, in order of time. A span ends
+        where the next begins, if not before."""
         from fnmatch import fnmatchcase
 
         begins: dict[int, list[int]] = {}
