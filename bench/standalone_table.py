@@ -147,7 +147,7 @@ def growth(python, environment, folder, figures, millions):
         link.symlink_to("/dev/null")
     tools = {"json": ["convert", "-q", kpt, null[".json"]], "pftrace": ["convert", "-q", kpt, null[".pftrace"]],
              "top": ["top", "-q", kpt]}
-    command = [python, ROOT / "hosts/startup/kpytrace"]  # -m would take the checkout's package
+    command = [python, "-m", "kpytrace"]
     worker(python, environment, "stream", "1", str(kpt))  # no call: a Python that starts
     idle = {name: min(processor_seconds([*command, *words], environment) for _ in range(5))
             for name, words in tools.items()}

@@ -16,7 +16,7 @@ def in_child(own):
     "Ends the process: 0 if all is well."
     code = 1
     try:
-        assert kpytrace._trace._active is None
+        assert kpytrace._api.trace._active is None
         child_work()
         trace = kpytrace.start(own)
         child_work()

@@ -34,7 +34,7 @@ class StrangeTest(support.Case):
             done = []
             def handler(number, frame):
                 try:
-                    if kpytrace._trace._active: done.append(kpytrace.stop())
+                    if kpytrace._api.trace._active: done.append(kpytrace.stop())
                     else: kpytrace.start()
                 except RuntimeError as e:  # it has interrupted itself in a start or a stop
                     assert "running" in str(e) or "trace" in str(e), e

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 
-# Run by the installed interpreter, outside of the checkout.
+# Run by the installed interpreter.
 USE = """
 import ctypes, pathlib, sys
 import kpytrace
@@ -163,7 +163,7 @@ def install_and_use(checkout, python, scratch):
     run([venv_python, "-m", "pip", "install", "--disable-pip-version-check", sources])
     ok(f"pip install with {run([venv_python, '--version']).strip()}")
 
-    # A PYTHONPATH that names the checkout would hide the installed package.
+    # A PYTHONPATH that names a staged package would hide the installed one.
     clean = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
     version, plugin, include = run([venv_python, "-c", USE], cwd=scratch, env=clean).split("\n")[:3]
     check(version == stated.group(1), f"installed version is {version}")

@@ -46,13 +46,13 @@ class Case(unittest.TestCase):
         self.path = self.folder / "trace.json"
 
     def end_trace(self):
-        running = kpytrace._trace._active
+        running = kpytrace._api.trace._active
         if running is not None:
             running.close()
 
     def use_plugin(self, path):
         """Has start() load another plugin."""
-        patch = unittest.mock.patch.object(kpytrace, "_plugin", lambda: path)
+        patch = unittest.mock.patch.object(kpytrace._api.native, "plugin_file", lambda: path)
         patch.start()
         self.addCleanup(patch.stop)
 
@@ -116,7 +116,7 @@ class MemoryCase(Case):
         return [block["size"] for block in Snapshot(path or self.path).check(self).blocks]
 
     def end_memory(self):
-        memory = sys.modules.get("kpytrace._memory")  # imported when it is asked for
+        memory = sys.modules.get("kpytrace._api.memory")  # imported when it is asked for
         if memory and memory._active is not None:
             memory._active.close()
 

@@ -7,7 +7,7 @@ from children_case import HANDLER, POOL, ChildrenCase
 from snapshots import Snapshot
 from support import FREE_THREADED, run_python
 
-from kpytrace._memory_tables import Tables
+from kpytrace._files.memory_tables import Tables
 
 KEEP = """
     import multiprocessing, sys, time

@@ -10,9 +10,10 @@ import unittest
 from support import Case, run_python
 
 import kpytrace
-from kpytrace import _standalone, _trace
+from kpytrace import _standalone
+from kpytrace._api import native
 from kpytrace._cli import gpu
-from kpytrace._kpt import File
+from kpytrace._files.kpt_header import File
 
 
 def leaf():
@@ -31,7 +32,7 @@ class Interrupts(Commands):
         with kpytrace.trace(self.kpt):
             for _ in range(100_000):
                 leaf()
-        handle, _, _ = _standalone.open(_trace._load(), self.kpt, False)
+        handle, _, _ = _standalone.open(native.load(), self.kpt, False)
 
         def stop(done):
             raise KeyboardInterrupt

@@ -8,9 +8,9 @@ import unittest.mock
 from support import BACKEND, Case
 
 import kpytrace
-from kpytrace import _trace
-from kpytrace._cli import cost, files
-from kpytrace._cli.amounts import amount
+from kpytrace._api import native
+from kpytrace._cli import cost, kpt_commands
+from kpytrace._cli.formatting import amount
 
 
 def leaf(n):
@@ -28,15 +28,16 @@ class Cost(Case):
         with kpytrace.trace(self.kpt):
             for i in range(1000):
                 abs(leaf(i))
-        per_call = cost.measure(_trace._standalone, _trace._load())
+        plugin = native.load()
+        per_call = cost.measure(native.standalone, plugin)
         self.assertTrue(all(0 < ns < 1e6 for ns in per_call), per_call)
-        handle, _, _ = _trace._standalone.open(_trace._load(), self.kpt, False)
-        rows = _trace._standalone.profile(handle, 0, 2**32 - 1, True, None)
+        handle, _, _ = native.standalone.open(plugin, self.kpt, False)
+        rows = native.standalone.profile(handle, 0, 2**32 - 1, True, None)
         c = sum(row[5] for row in rows if row[0].startswith(b"<built-in"))
         python = sum(row[5] for row in rows) - c
         out = io.StringIO()
         with unittest.mock.patch.object(cost, "measure", lambda *_: (1000.0, 10.0)), contextlib.redirect_stdout(out):
-            self.assertEqual(files.info([str(self.kpt)]), 0)
+            self.assertEqual(kpt_commands.info([str(self.kpt)]), 0)
         self.assertIn(f"tracing cost: about {amount(1000 * python + 10 * c)}", out.getvalue())
         self.assertIn("(1.000 µs for a call of a Python function and 10 ns for one in C, as measured here)",
                       out.getvalue())

@@ -281,8 +281,8 @@ work(100)
         """The flush can't come to its end: the program ends without it."""
         self.crash(f"""
             work(100)
-            handle = kpytrace._trace._active._handle
-            kpytrace._trace._standalone.write(handle, {str(self.path)!r}, lambda calls: os.abort())
+            handle = kpytrace._api.trace._active._handle
+            kpytrace._standalone.write(handle, {str(self.path)!r}, lambda calls: os.abort())
             """, signal.SIGABRT)
 
 

@@ -256,7 +256,7 @@ class Decorators(Case):
         for _ in range(2):
             self.assertEqual(fib(8), 21)
             self.assertEqual(sum(name.endswith(": fib") for name in self.names()), 67)
-        self.assertIsNone(kpytrace._trace._active)
+        self.assertIsNone(kpytrace._api.trace._active)
 
     def test_one_that_threads_call(self):
         @kpytrace.trace(self.path)
@@ -268,7 +268,7 @@ class Decorators(Case):
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
             self.assertEqual(list(pool.map(work, range(8))), list(range(8)))
         self.assertIn(": work", " ".join(self.names()))
-        self.assertIsNone(kpytrace._trace._active)
+        self.assertIsNone(kpytrace._api.trace._active)
 
 
 def outer():
@@ -304,18 +304,18 @@ class Nesting(Case):
         span = kpytrace.span("across").begin()
         first.stop()
         middle()
-        self.assertIs(kpytrace._trace._active, second)
+        self.assertIs(kpytrace._api.trace._active, second)
         span.end()
         second.stop()
         self.assertEqual(self.has(self.folder / "second.json", "across", "middle"), ["across", "middle"])
-        self.assertIsNone(kpytrace._trace._active)
+        self.assertIsNone(kpytrace._api.trace._active)
         self.read_trace()
 
     def test_a_block_that_is_dropped_ends(self):
         t = kpytrace.trace(self.path).__enter__()
-        self.assertIs(kpytrace._trace._active, t)
+        self.assertIs(kpytrace._api.trace._active, t)
         del t
-        self.assertIsNone(kpytrace._trace._active)
+        self.assertIsNone(kpytrace._api.trace._active)
         kpytrace.start()
         kpytrace.stop()
 

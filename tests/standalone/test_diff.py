@@ -8,8 +8,8 @@ import unittest
 
 from support import Case, run_python
 
-from kpytrace import _compare
-from kpytrace._whole import whole, write_text
+from kpytrace._files import diff_statistics as _compare
+from kpytrace._files.atomic_file import whole, write_text
 
 PROGRAM = """
 import sys, time

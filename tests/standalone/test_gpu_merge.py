@@ -9,8 +9,8 @@ from gpu_case import KERNEL, GpuCase
 from rank_files import check_memory_of_merging, make_rank
 from support import READERS, Case, read_perfetto, run_python
 
-from kpytrace import _merge
-from kpytrace._kpt import File
+from kpytrace._files import merge as _merge
+from kpytrace._files.kpt_header import File
 
 CUPTI, CUDA = os.environ.get("KPT_STAND_IN_CUPTI", ""), os.environ.get("KPT_STAND_IN_CUDA", "")
 # On the stand-ins: of each kernel there is a call, in a function whose name says the process.

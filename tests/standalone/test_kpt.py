@@ -17,7 +17,8 @@ import unittest
 from support import Case, run_python
 
 import kpytrace
-from kpytrace import _standalone, _trace
+from kpytrace import _standalone
+from kpytrace._api import native
 
 WORK = """
 import sys
@@ -162,7 +163,7 @@ class Stream(Files):
             pid = os.fork()
             if not pid:
                 work(100)
-                os._exit(0 if kpytrace._trace._active is None else 1)
+                os._exit(0 if kpytrace._api.trace._active is None else 1)
             self.assertEqual(os.waitpid(pid, 0)[1], 0)
             work(100)
         self.convert(self.kpt)
@@ -201,7 +202,7 @@ class Death(Files):
                 lines = [line.split() for line in lines if line.count(" ") == 1 and line[-1:].isdigit()]
                 # Ten intervals and more, as the machine may be busy.
                 surely = max((int(n) for n, at in lines if float(at) < killed - 0.5), default=0)
-                handle, state, _ = _standalone.open(_trace._load(), self.kpt, False)
+                handle, state, _ = _standalone.open(native.load(), self.kpt, False)
                 self.assertEqual(state, "cut off")
                 rows = _standalone.profile(handle, 0, 2**32 - 1, True, None)
                 leaves = [row[5] for row in rows
@@ -254,7 +255,7 @@ class Death(Files):
                             ("/proc/x.kpt", OSError)):
             with self.assertRaises(error):
                 kpytrace.start(path)
-            self.assertIsNone(kpytrace._trace._active)
+            self.assertIsNone(kpytrace._api.trace._active)
 
     def test_a_full_device(self):
         """No stream can begin there."""
@@ -350,7 +351,7 @@ class Commands(Files):
                 parent = by_id.get(parent["args"]["Python parent id"])
             if not parent:
                 total[e["name"]] += ns
-        handle, state, _ = _standalone.open(_trace._load(), self.kpt, False)
+        handle, state, _ = _standalone.open(native.load(), self.kpt, False)
         self.assertEqual(state, "whole")
         rows = _standalone.profile(handle, 0, 2**32 - 1, False, None)
         self.assertEqual({row[0].decode(): row[6] for row in rows}, dict(own))
@@ -373,7 +374,7 @@ class Commands(Files):
         self.assertEqual(self.convert(self.kpt, self.path, "-q").stderr, "")
 
     def test_progress_is_told(self):
-        handle, _, _ = _standalone.open(_trace._load(), self.kpt, False)
+        handle, _, _ = _standalone.open(native.load(), self.kpt, False)
         told = []
         counts = _standalone.write(handle, self.path, told.append)
         self.assertEqual(told[-1], counts["calls"])

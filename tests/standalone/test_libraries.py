@@ -103,7 +103,7 @@ class Libraries(Case):
         (self.folder / "torch" / "__init__.py").write_text("here = 5\n")
         done = self.program("""
             import importlib, importlib.machinery, importlib.metadata, importlib.util, pkgutil, sys
-            import kpytrace, kpytrace.torch._auto as auto
+            import kpytrace, kpytrace.torch._autostart as auto
             auto._install = lambda: print("installed")
             auto.start()
             with kpytrace.memory():

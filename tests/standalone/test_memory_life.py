@@ -65,7 +65,7 @@ class Errors(MemoryCase):
         with self.assertRaisesRegex(RuntimeError, "can't record memory: .*backend"):
             kpytrace.memory(self.path).start()
         self.assertFalse(self.path.exists())
-        self.assertIsNone(kpytrace._memory._active)
+        self.assertIsNone(kpytrace._api.memory._active)
 
     def test_what_has_not_begun(self):
         m = kpytrace.memory()
@@ -85,7 +85,8 @@ class Errors(MemoryCase):
             pass
 
     def test_the_module_wants_its_own_capsules(self):
-        module = kpytrace._memory._standalone_of()
+        from kpytrace import _standalone as module
+
         for call in (module.memory_start, module.memory_stop, module.memory_free):
             self.assertRaises(TypeError, call, object())
         self.assertRaises(TypeError, module.memory_export, object(), "a.pickle")
@@ -114,9 +115,10 @@ class Life(MemoryCase):
             pass
 
     def test_the_tracer_itself_knows_of_another_one(self):
-        module = kpytrace._memory._standalone_of()
+        from kpytrace import _standalone as module
+
         with kpytrace.memory():
-            other, reason = module.memory_make(kpytrace._plugin(), 0, 0, 0)
+            other, reason = module.memory_make(kpytrace.plugin_path(), 0, 0, 0)
             self.assertIsNone(reason)
             with self.assertRaisesRegex(RuntimeError, "another memory tracer records"):
                 module.memory_start(other)
@@ -195,7 +197,7 @@ class Life(MemoryCase):
             import sys, gc, kpytrace
             kpytrace.memory(None).start()
             gc.collect()
-            m = kpytrace._memory._active
+            m = kpytrace._api.memory._active
             m.close()
             del m
             with kpytrace.memory(sys.argv[1]): pass

@@ -15,7 +15,7 @@ from support import BACKEND, FREE_THREADED, Case, MemoryCase, READERS, TAG, line
 
 import kpytrace
 from kpytrace._cli import commands
-from kpytrace._memory_tables import Tables
+from kpytrace._files.memory_tables import Tables
 
 WHY_SKIPPED = f"there is no backend for CPython {TAG} beside the plugin, or none that records memory"
 HERE = __file__

@@ -9,8 +9,10 @@ import unittest
 from rank_files import check_memory_of_merging, make_rank
 from support import Case, FREE_THREADED, READERS, read_perfetto, run_python
 
-from kpytrace import _align, _merge, _process
-from kpytrace._kpt import File
+from kpytrace._files import clock_align as _align
+from kpytrace._files import merge as _merge
+from kpytrace._files.kpt_header import File
+from kpytrace._processes import process_info as _process
 
 PROGRAM = """
 import kpytrace, time

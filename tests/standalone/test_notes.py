@@ -53,7 +53,7 @@ class Notes(Case):
         self.assertTrue(self.within(span, self.call("noting")))
         self.assertTrue(self.within(self.call("inner"), span))
         self.assertEqual([list(e["args"].values()) for e in self.events("C")], [[7], [2.5]])
-        self.assertFalse([name for name in self.names() if "kpytrace/_notes.py" in name])
+        self.assertFalse([name for name in self.names() if "kpytrace/_api/annotations.py" in name])
 
     def test_without_a_trace_nothing_happens(self):
         noting()

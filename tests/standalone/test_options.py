@@ -8,7 +8,8 @@ import unittest
 from support import Case, SAMPLE
 
 import kpytrace
-from kpytrace import _options, _standalone
+from kpytrace import _standalone
+from kpytrace._api import options as _options
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 

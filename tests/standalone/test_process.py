@@ -15,7 +15,7 @@ from support import Case, FREE_THREADED, SAMPLE, run_python
 import kpytrace
 
 # Has a program load the sample plugin.
-USE_SAMPLE = f"import kpytrace, os, sys; kpytrace._plugin = lambda: {str(SAMPLE)!r}\n"
+USE_SAMPLE = f"import kpytrace, os, sys; kpytrace._api.native.plugin_file = lambda: {str(SAMPLE)!r}\n"
 
 
 class Process(Case):
@@ -31,8 +31,8 @@ class Process(Case):
                            + program)
         self.assertEqual(reply.returncode, 0, reply.stderr)
         self.assertLessEqual(set(reply.stdout.split()), {
-            "__future__", "kpytrace", "kpytrace._notes", "kpytrace._options",
-            "kpytrace._running", "kpytrace._summary", "kpytrace._trace"})
+            "__future__", "kpytrace", "kpytrace._api", "kpytrace._api.annotations", "kpytrace._api.native",
+            "kpytrace._api.registry", "kpytrace._api.summary", "kpytrace._api.trace"})
 
     def test_the_import_takes_less_than_5_ms(self):
         # The best of several: the machine may be busy. The first may have to compile the files.

@@ -13,7 +13,7 @@ import unittest.mock
 
 from support import Case, run_python
 
-from kpytrace import _auto
+from kpytrace._processes import autostart
 
 # What a program can see, with where it differs by nature left out.
 PROGRAMS = {
@@ -223,7 +223,7 @@ class Run(Case):
         self.assertRegex(run_python("-m", "kpytrace", "--version").stdout, r"^kpytrace \d")
 
     def test_every_option_of_a_trace_is_one_of_the_command(self):
-        import kpytrace._options as options
+        import kpytrace._api.options as options
 
         text = run_python("-m", "kpytrace", "run", "--help").stdout
         for name in options.OPTIONS:
@@ -279,7 +279,7 @@ class Variable(Case):
 
     def test_values(self):
         for value in ("1", "on", f"{self.path}", f"output={self.path} max-depth=3",
-                      _auto.pack(str(self.path), {"exclude": "a b"}, False)):
+                      autostart.pack(str(self.path), {"exclude": "a b"}, False)):
             reply = self.start(value)
             self.assertEqual(reply.returncode, 0)
             self.assertRegex(reply.stderr, "^kpytrace: .* calls of 1 thread")
@@ -298,7 +298,7 @@ class Variable(Case):
 
     def test_a_program_without_standard_error_goes_on(self):
         for program in ("from kpytrace import _startup; _startup.start()",
-                        "from kpytrace.torch import _auto; _auto._install()"):  # of no torch, or an unknown mode
+                        "from kpytrace.torch import _autostart; _autostart._install()"):  # of no torch, or an unknown mode
             for end in ("sys.stderr.close()", "sys.stderr = object()"):
                 reply = run_python("-c", f"import sys; {end}\n{program}\nimport os; os._exit(5)",
                                    env={"KPYTRACE": "1 rings=3", "KPYTRACE_TORCH": "none"})

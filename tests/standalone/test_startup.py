@@ -82,7 +82,7 @@ class VirtualEnvironment(Case):
             if sys.version_info >= (3, 13): import _interpreters as interpreters
             else: import _xxsubinterpreters as interpreters
             one = interpreters.create()
-            interpreters.run_string(one, "import sys; print('kpytrace._auto' in sys.modules)")
+            interpreters.run_string(one, "import sys; print('kpytrace._processes.autostart' in sys.modules)")
             interpreters.destroy(one)
             """), KPYTRACE="t.json children=1")
         self.assertEqual((done.returncode, done.stdout), (0, "False\n"), done.stderr)

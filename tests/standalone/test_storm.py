@@ -10,7 +10,8 @@ from support import BACKEND, Case, FREE_THREADED, run_python
 PROGRAM = """
 import ctypes, gc, os, random, signal, sys
 import kpytrace
-from kpytrace import _memory, _trace
+from kpytrace._api import memory as _memory
+from kpytrace._api import trace as _trace
 
 MOST_RAISES = 4  # of the handler while one action runs
 raises_left = 0

@@ -79,7 +79,7 @@ class Traces(Case):
 # While a thread is at its first START, another one forks, and the child does the same, twice.
 FORK = """
     import atexit, os, signal, sys, threading
-    import kpytrace, kpytrace._memory, kpytrace._process, kpytrace._standalone
+    import kpytrace, kpytrace._api.memory, kpytrace._processes.process_hooks, kpytrace._standalone
     begun, forked, real = threading.Event(), threading.Event(), atexit.register
     def register(function):
         begun.set()
@@ -146,7 +146,7 @@ class Streams(Case):
 
     def repaired(self):
         """How many events replay had to mend."""
-        read, state, _ = _standalone.open(kpytrace._plugin(), str(self.kpt), False)
+        read, state, _ = _standalone.open(kpytrace._api.native.plugin_file(), str(self.kpt), False)
         self.assertEqual(state, "whole")
         _standalone.write(read, str(self.path), None)
         return _standalone.stats(read)["events_repaired"]

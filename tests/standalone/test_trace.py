@@ -66,7 +66,7 @@ class Sample(Case):
         with self.assertRaises(ZeroDivisionError), kpytrace.trace(self.path):
             1 / 0
         self.assertEqual(len(self.calls()), 13)
-        self.assertIsNone(kpytrace._trace._active)
+        self.assertIsNone(kpytrace._api.trace._active)
 
     def test_a_second_start_is_refused(self):
         with kpytrace.trace(self.path) as t:
@@ -128,7 +128,7 @@ class Sample(Case):
         for output, error, text in rows:
             with self.assertRaisesRegex(error, text, msg=output):
                 kpytrace.start(output)
-            self.assertIsNone(kpytrace._trace._active)
+            self.assertIsNone(kpytrace._api.trace._active)
 
     def test_a_relative_output_means_the_folder_of_the_start(self):
         before = os.getcwd()
@@ -146,7 +146,7 @@ class Sample(Case):
             kpytrace.stop()
         self.assertEqual(caught.exception.errno, errno.ENOSPC)
         self.assertEqual(caught.exception.filename, "/dev/full")
-        self.assertIsNone(kpytrace._trace._active)
+        self.assertIsNone(kpytrace._api.trace._active)
         self.assertEqual(t.write(self.path), 13)
 
     def test_names_of_files_of_any_bytes(self):
@@ -206,7 +206,7 @@ class NoOp(Case):
     def test_a_warning_that_is_an_error_leaves_nothing_running(self):
         with self.no_warnings(), self.assertRaises(RuntimeWarning):
             kpytrace.start(self.path)
-        self.assertIsNone(kpytrace._trace._active)
+        self.assertIsNone(kpytrace._api.trace._active)
 
 
 class Missing(Case):
@@ -214,7 +214,7 @@ class Missing(Case):
         self.use_plugin(self.folder / "libkpytrace.so")
         with self.assertRaisesRegex(ValueError, "the plugin can't be loaded"):
             kpytrace.start()
-        self.assertIsNone(kpytrace._trace._active)
+        self.assertIsNone(kpytrace._api.trace._active)
 
 
 if __name__ == "__main__":

@@ -333,7 +333,8 @@ class Package(Case):
         reply = run_python("-c", f"""
 import kpytrace
 from kpytrace import traceback as tb
-real, kpytrace._plugin = kpytrace._plugin, lambda: {str(alone)!r}
+native = kpytrace._api.native
+real, native.plugin_file = native.plugin_file, lambda: {str(alone)!r}
 for call in (tb.gather, tb.stats, tb.free_dead, lambda: tb.origins(type("A", (), {{}})).__enter__()):
     try:
         print(call())

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Checks the rules of the source tree that no compiler checks: who includes whom, how long files
-get, where platform and Python version are asked for, that every function of the contract answers
-its five points, that nothing of one machine got into a file, and that every test_*.py and *_test.cc
-is run.
+"""Checks the rules of the source tree that no compiler checks: who includes or imports whom, how long
+files get and how full folders, where platform and Python version are asked for, that every function of
+the contract answers its five points, that nothing of one machine got into a file, and that every
+test_*.py and *_test.cc is run.
 
 usage: check_structure.py ROOT            one line per violation; exit 1 if there is any
        check_structure.py --self-test     every rule catches a small tree that breaks it
@@ -18,6 +18,7 @@ import subprocess
 import sys
 
 from include_rules import check_circles, check_includes
+from python_rules import check_folders, check_imports
 
 MAX_LINES = 400
 
@@ -254,8 +255,8 @@ def check_compiled(texts):
 
 def violations(root):
     """All of a tree, as lines to print."""
-    texts = {}
-    for name in project_files(root):
+    texts, names = {}, project_files(root)
+    for name in names:
         text = None if name.startswith(INPUTS) else read_text(root / name)
         if text is not None:
             texts[name] = text
@@ -263,7 +264,8 @@ def violations(root):
                if name.endswith(C_SOURCE) and not name.startswith(FROZEN)}
     found = [*check_includes(sources), *check_circles(sources), *check_length(texts), *check_questions(sources),
              *check_none(sources), *check_descriptors(sources), *check_five_points(sources),
-             *check_traces(texts), *check_registered(texts), *check_compiled(texts)]
+             *check_traces(texts), *check_registered(texts), *check_compiled(texts), *check_imports(texts),
+             *check_folders(names, INPUTS)]
     return [f"{name}:{line}: {message}" for name, line, message in found], len(texts)
 
 

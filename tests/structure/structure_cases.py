@@ -130,6 +130,30 @@ CASES = [
     ("a C++ test in no list", {"tests/a/CMakeLists.txt": "add_executable(t all_test.cc # l_test.cc\n)\n",
                                "tests/a/all_test.cc": "", "tests/a/l_test.cc": ""},
      "tests/a/l_test.cc:1: is in no list"),
+    # (g)
+    ("imports without a circle", {
+        "package/p/__init__.py": "from ._a import one\n\n\ndef f():\n    from . import _b\n",
+        "package/p/_a.py": "TYPE_CHECKING = False\nif TYPE_CHECKING:\n    from ._b import Two\none = 1\n",
+        "package/p/_b.py": "import p._a\nfrom ._c import x\nfrom .d import e\n",
+        "package/p/_c.py": "import os\nfrom a import b\nx = 1\n",
+        "package/p/d/__init__.py": "", "package/p/d/e.py": "from .._c import x\n",
+    }, None),
+    ("modules that import each other",
+     {"package/p/__init__.py": "", "package/p/_a.py": "from . import _b\n", "package/p/_b.py": "from ._a import one\n"},
+     "is in an import circle: p._a, p._b"),
+    ("also inside of functions, and by full names",
+     {"package/p/__init__.py": "", "package/p/_a.py": "import p._b\n",
+      "package/p/_b.py": "def f():\n    from p._a import one\n"}, "is in an import circle: p._a, p._b"),
+    ("a module and its package",
+     {"package/p/__init__.py": "from .d.e import x\n", "package/p/d/__init__.py": "",
+      "package/p/d/e.py": "def f():\n    from ... import p\n    from .. import name\n"}, "is in an import circle: p, p.d.e"),
+    ("a module in C belongs to no circle",
+     {"package/kpytrace/__init__.py": "from ._a import x\n", "package/kpytrace/_a.py": "from . import _standalone\n"},
+     None),
+    ("a full folder", {f"docs/{i}.md": "" for i in range(30)}, None),
+    ("one more than that", {f"docs/{i}.md": "" for i in range(31)}, "docs:1: holds 31 files"),
+    ("its folders do not count", {f"docs/{i % 2}/{i}.md": "" for i in range(60)}, None),
+    ("nor do inputs of fuzzers", {f"tests/fuzz/corpus/{i}": "" for i in range(31)}, None),
 ]
 
 

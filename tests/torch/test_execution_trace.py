@@ -140,8 +140,8 @@ class WithKineto(unittest.TestCase):
         for value, environments, programs in (("all", True, True), ("1", True, False),
                                               ("0", False, False)):
             found = support.program("""
-                import json, kpytrace.torch._auto, os
-                kpytrace.torch._auto.start()
+                import json, kpytrace.torch._autostart, os
+                kpytrace.torch._autostart.start()
                 import torch
                 ours = kpytrace.torch.ExecutionTraceObserver
                 os.environ["ENABLE_PYTORCH_EXECUTION_TRACE"] = "1"

@@ -127,8 +127,8 @@ class Install(unittest.TestCase):
     def test_uninstall_of_a_stripped_torch(self):
         value = support.program("""
             import json, torch, traced, kpytrace.torch
-            from kpytrace.torch import _stock
-            _stock.TRACER = b"_ZN5torch7nothingEv"
+            from kpytrace.torch import _stock_symbols
+            _stock_symbols.TRACER = b"_ZN5torch7nothingEv"
             kpytrace.torch.install()
             answer = kpytrace.torch.uninstall()
             print(json.dumps([answer, len(traced.calls(traced.run(lambda: torch.ones(1))))]))

@@ -139,8 +139,8 @@ class Switch(unittest.TestCase):
     def test_off_by_the_environment(self):
         code = """
             import json
-            from kpytrace.torch import _auto, _export
-            _auto._install()
+            from kpytrace.torch import _autostart, _export
+            _autostart._install()
             print(json.dumps(_export._kernel_stacks))
         """
         for value, expected in ((None, True), ("0", False)):

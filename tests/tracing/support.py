@@ -216,7 +216,7 @@ class Case(unittest.TestCase):
         self.path = self.folder / "trace.json"
 
     def end_trace(self):
-        running = kpytrace._trace._active
+        running = kpytrace._api.trace._active
         if running is not None:
             running.close()
 

@@ -1,6 +1,6 @@
-/* module.c: kpytrace._standalone: the embedded host as a Python module. The package in kpytrace/ is
- * what people call; this translates values, errors and the GIL, and checks what it is given, but
- * explains nothing.
+/* module.c: kpytrace._standalone: the embedded host as a Python module. The package in
+ * package/kpytrace/ is what people call; this translates values, errors and the GIL, and checks
+ * what it is given, but explains nothing.
  *
  * A trace is a capsule around a kpti_session, freed with it. The GIL is held in start, as a tracer
  * wants it, and released in all else that takes time. Built with the limited API where there is

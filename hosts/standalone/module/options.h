@@ -1,5 +1,5 @@
 /* options.h: a dictionary of options as the arguments of a tracer. A row for each key; kpytrace's
- * own _options.py makes the dictionary, and has the words for people. The GIL is held. */
+ * own options.py makes the dictionary, and has the words for people. The GIL is held. */
 #ifndef KPTI_HOSTS_STANDALONE_MODULE_OPTIONS_H
 #define KPTI_HOSTS_STANDALONE_MODULE_OPTIONS_H
 

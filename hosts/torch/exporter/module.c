@@ -1,5 +1,5 @@
 /* module.c: kpytrace.torch._exporter: the exporter as a Python module. It translates values and
- * errors, and releases the GIL for all that takes time; the package in kpytrace/torch explains.
+ * errors, and releases the GIL for all that takes time; the package in package/kpytrace/torch explains.
  * Built with the limited API, so that one module serves every CPython from 3.10 on. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>

@@ -13,15 +13,15 @@ static const kpt_tracebacks *make_slow(void)
     const kpt_tracebacks *made = NULL;
     kpti_session_error error;
     PyObject *bytes = NULL;
-    PyObject *package = PyImport_ImportModule("kpytrace");
-    PyObject *path = package ? PyObject_CallMethod(package, "_plugin", NULL) : NULL;
+    PyObject *native = PyImport_ImportModule("kpytrace._api.native");
+    PyObject *path = native ? PyObject_CallMethod(native, "plugin_file", NULL) : NULL;
     if (path && PyUnicode_FSConverter(path, &bytes)) {
         made = kpti_tracebacks_make(PyBytes_AsString(bytes), kpti_generated, &error);
         if (!made) (void)kpti_raise(&error, NULL);
     }
     Py_XDECREF(bytes);
     Py_XDECREF(path);
-    Py_XDECREF(package);
+    Py_XDECREF(native);
     return made;
 }
 

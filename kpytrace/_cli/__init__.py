@@ -1,1 +1,0 @@
-"""The command line. Nothing here is imported by the library but the progress bar."""

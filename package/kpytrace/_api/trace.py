@@ -1,0 +1,393 @@
+"""Start, stop and trace: the package's functions on top of the C host, kpytrace._standalone.
+
+Traces nest; start() alone is refused while another trace of the program's own runs. Everything here may be
+called from any thread, also from signal handlers and finalizers: the locks are reentrant, the one for starts is
+held for a start at most, and stopping a stopped trace is no change. After an exception of a signal handler a
+trace either runs, and can be stopped, or does not (registry.py).
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from _thread import RLock, get_ident  # threading itself takes a millisecond to import
+
+from . import native
+from .registry import Registry
+from .summary import Summary
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+    from typing import Any, Optional, TypeVar
+
+    from typing_extensions import Unpack
+
+    from .options import Options, Path
+
+    Function = TypeVar("Function", bound=Callable[..., Any])
+
+_ANNOTATIONS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "annotations.py")
+
+_lock = RLock()  # around each start
+_traces = Registry()
+
+
+class Trace:
+    """A trace: begun by start() or by entering a `with`, and ended by stop() or by leaving it.
+
+    The recording is held as long as this object lives, or until close(), and may be written to
+    several files.
+    """
+
+    key: object = None  # of the registry
+
+    def __init__(self, output: Optional[Path] = None, options: Optional[Options] = None) -> None:
+        # Here, and not at the top: it is the largest module, and programs without a trace do not need it.
+        from .options import check_output, from_environment, resolve
+
+        if output is None:
+            output = from_environment("KPYTRACE_OUTPUT") or None
+        self._output = None if output is None else check_output(output)
+        self._options = resolve(options or {})
+        self._ring = ("ring_ns" in self._options or "ring_bytes" in self._options
+                      or self._options.get("on_full") == "ring")
+        self._stream = self._plan_stream()
+        self._handle: object = None
+        self._is_whole = False  # it records the program from its start to its end, and others nest in it
+        self._noop: Optional[str] = None
+        self._no_gpu: Optional[str] = None
+        self._reported_no_gpu = False
+        self._pid = 0
+        self._began = 0.0
+        self._ended: Optional[float] = None
+        self._counts: Optional[dict[str, int]] = None  # of what was written
+        self._summary: Optional[Summary] = None
+        self._failure: Optional[OSError] = None  # of the stream
+        self._stopper = 0  # the thread that is in stop(), or was the last one
+        self._progress: Optional[Callable[[int], None]] = None
+        self._unwatch: Callable[[], None] = lambda: None
+        self._lock = RLock()  # around each call: a second stop() waits for the summary of the first
+
+    def _plan_stream(self) -> Optional[str]:
+        """The .kpt file that is written while the trace runs; None: there is none."""
+        kpt = self._output is not None and self._output.endswith(".kpt")
+        wanted = self._options.pop("stream", kpt and not self._ring)
+        if not wanted:
+            return None
+        if self._output is None:
+            raise ValueError("stream needs an output: the name of a file")
+        if self._ring:
+            raise ValueError("a ring is held in memory: leave out stream, or the ring")
+        return self._output if kpt else self._output + ".kpt"
+
+    @property
+    def running(self) -> bool:
+        """Whether it records now."""
+        return self._handle is not None and bool(native.standalone.is_recording(self._handle))
+
+    @property
+    def summary(self) -> Optional[Summary]:
+        """What stop() returned; None before."""
+        return self._summary
+
+    def start(self) -> Trace:
+        """Begins to record. A trace can be started once."""
+        return self._start(nests=False)
+
+    def _start(self, nests: bool) -> Trace:
+        """A trace that does not nest is kept until it is stopped, without a reference of the caller's."""
+        plugin = prepare()  # before the lock: in the child of a fork its hook makes that anew
+        from .._processes import process_hooks, process_info
+
+        with _lock:
+            if not nests and any(trace.running and not trace._is_whole for trace in _traces.all()):
+                raise RuntimeError("a trace is running already in this process: "
+                                   "end it with kpytrace.stop() before you begin another")
+            if self._handle is not None:
+                raise RuntimeError("this trace has been used already: make a new one")
+            for trace in _traces.all():
+                if trace._stopper == get_ident() and not trace.running:  # an exception has interrupted its stop()
+                    _traces.remove(trace)
+            options = dict(self._options, info=process_info.describe(), ring=self._ring)
+            options.setdefault("tasks", True)  # which costs nothing where no coroutine runs
+            # A mark belongs to the function that makes it, not to ours.
+            options["filters"] += (("exclude", "file", os.fsencode(_ANNOTATIONS)),)  # type: ignore
+            if self._output:
+                from . import flight_recorder
+
+                options.update(flight_recorder.signals(self._stream, self._output, self._ring))
+                process_hooks.allow_forks()
+            self._pid = os.getpid()
+            self._began = time.perf_counter()
+            _traces.borrow(self)
+            # From here on calls are recorded: the fewer of our own, the better.
+            self._handle, self._noop, self._no_gpu = native.standalone.start(plugin, options)
+        if self._ring or self._noop or self._no_gpu:
+            try:
+                self._begun()
+            except BaseException:
+                self.close()
+                raise
+        if not nests:
+            _traces.kept[self.key] = self
+        return self
+
+    def _begun(self) -> None:
+        if self._ring and self._output:
+            from . import flight_recorder
+
+            self._unwatch = flight_recorder.watch(self)
+        if self._noop:
+            import warnings
+
+            # Where the user called start(), or wrote `with`: above this, _start and its caller.
+            warnings.warn(f"kpytrace records nothing: {self._noop}", RuntimeWarning, 4)
+        if self._no_gpu:
+            self._report_no_gpu()
+
+    def _report_no_gpu(self) -> None:
+        """Prints the reason once. The program goes on, and so does the trace."""
+        from .messages import print_message
+
+        if not self._reported_no_gpu:
+            self._reported_no_gpu = True
+            print_message(f"kpytrace: GPUs are not recorded: {self._no_gpu}")
+
+    def stop(self) -> Summary:
+        """Ends recording, writes the output if there is one, and tells what the trace holds. If the
+        output can't be written the recording is kept: call again, or write() it elsewhere."""
+        with self._lock:
+            if self._handle is None:
+                raise RuntimeError("this trace has not been started")
+            self._stopper = get_ident()
+            try:
+                if self._ended is None:
+                    self._end()
+                if self._summary is None:
+                    self._summary = self._finish()
+                return self._summary
+            finally:
+                if not self.running:
+                    _traces.remove(self)
+
+    def _end(self) -> None:
+        """Again is no change: a handler that raises here leaves it for the next stop()."""
+        try:
+            native.standalone.stop(self._handle)
+        except OSError as error:  # the trace has stopped, but its stream is incomplete
+            self._failure = error
+        self._unwatch()
+        self._ended = time.perf_counter()
+
+    def _finish(self) -> Summary:
+        # A fork leaves the child with an empty recording: it must not overwrite its parent's file.
+        path = self._output if self._pid == os.getpid() else None
+        stats = native.standalone.stats(self._handle)
+        if self._counts is None:
+            self._counts = self._write_output(path, stats)
+        if path and self._stream and path != self._stream and os.path.exists(self._stream):
+            os.unlink(self._stream)
+        if self._failure:
+            failure, self._failure = self._failure, None
+            raise failure
+        seconds = (self._ended or self._began) - self._began
+        self._no_gpu, kernels, gpu_dropped, lost = native.standalone.gpu(self._handle)
+        if self._no_gpu:
+            self._report_no_gpu()
+        return Summary(path, self._counts["calls"], self._counts["threads"], self._counts["names"],
+                       stats["events_dropped"], seconds, self._noop, kernels, self._no_gpu,
+                       gpu_dropped + lost)
+
+    def _write_output(self, path: Optional[str], stats: dict[str, int]) -> dict[str, int]:
+        try:
+            counts: dict[str, int] = native.standalone.write(
+                self._handle, None if path == self._stream else path, self._progress)
+        except OSError:
+            if path is None or path != self._stream or os.path.isfile(path):
+                raise
+            counts = {"calls": stats["events"] // 2, "threads": stats["threads"], "names": 0}
+        return counts
+
+    def dump(self, path: Optional[Path] = None) -> str:
+        """Writes what is recorded now, while the trace goes on, and returns the file's name: `path`,
+        or the output's with a number in it, out.1.json, out.2.json …"""
+        from .options import check_output
+
+        if self._handle is None:
+            raise RuntimeError("this trace has not been started")
+        if path is not None:
+            target = check_output(path)
+        elif self._output is None:
+            raise ValueError("the trace has no output: say where to dump to")
+        else:
+            target = os.fsdecode(native.standalone.next_dump(self._handle, os.fsencode(self._output)))
+        self._call("write", target, None)
+        return target
+
+    def write(self, path: Path) -> int:
+        """Writes the recording of a stopped trace to `path`, in the format that its name ends with
+        (see start()), and returns the number of its calls. A failed write leaves no file."""
+        from .options import check_output
+
+        if self._ended is None:
+            raise RuntimeError("stop the trace before you write it")
+        calls: int = self._call("write", check_output(path), None)["calls"]
+        return calls
+
+    def _call(self, function: str, *arguments: object) -> Any:
+        """Calls the C host, which takes one call at a time: a second thread waits."""
+        with self._lock:
+            return getattr(native.standalone, function)(self._handle, *arguments)
+
+    def _describe_again(self) -> None:
+        """Replaces the description of the process: its name and its rank may be known by now."""
+        from .._processes import process_info
+
+        self._call("set_info", process_info.describe())
+
+    def stats(self) -> dict[str, int]:
+        """The tracer's counters, also while it runs."""
+        if self._handle is None:
+            raise RuntimeError("this trace has not been started")
+        counters: dict[str, int] = self._call("stats")
+        return counters
+
+    def close(self) -> None:
+        """Frees the recording now; stops it, without writing anything, if it still runs."""
+        with self._lock:
+            if self._handle is not None:
+                native.standalone.close(self._handle)
+                self._unwatch()
+            _traces.remove(self)
+
+    def __call__(self, function: Function) -> Function:
+        """As a decorator: traces each call of the function, and writes the output after it. A call that
+        begins while another one is traced, as of a function that calls itself, is a part of that trace."""
+        if self._handle is not None:
+            raise RuntimeError("this trace has been used already: make a new one")
+        from .decorate import trace_calls
+
+        return trace_calls(function, self._again)
+
+    def _again(self) -> Trace:
+        made = Trace.__new__(Trace)
+        made.__dict__.update(self.__dict__, _lock=RLock())
+        return made
+
+    def __enter__(self) -> Trace:
+        return self._start(nests=True)
+
+    def __exit__(self, kind: Optional[type[BaseException]], error: Optional[BaseException],
+                 where: Optional[TracebackType]) -> None:
+        self.stop()
+
+
+def start(output: Optional[Path] = None, **options: Unpack[Options]) -> Trace:
+    """Begins to trace this process: every Python call, in every thread.
+
+    output   the file that stop() writes. Its name says what it is: .json, Chrome trace JSON, for
+             ui.perfetto.dev or chrome://tracing; .pftrace, smaller, for ui.perfetto.dev;
+             .html, a page for the browser; .speedscope.json; .collapsed, for flame graphs; each
+             compressed, with .gz behind it;
+             .kpt, our own, written while the program runs, which `kpytrace convert` turns into
+             the others. None: stop() writes none, and the returned trace has write().
+
+    Options, each also as an environment variable (KPYTRACE_MAX_DEPTH=20):
+
+    c_calls=False             leave out functions written in C
+    all_callables=True        record types, partials and callable instances too
+    this_thread=True          record only the thread that calls start()
+    gc=True                   record garbage collections too
+    gpu=True, gpu=False       record what GPUs do, or not (default: where there is one): kernels, copies
+                              and calls of CUDA, with the Python line of each. Where it can't be, a line
+                              on stderr says why, and the trace goes on
+    tasks=False               give asyncio's tasks no tracks of their own
+    max_events=N              record at most so many events (a call has two)
+    max_bytes="64MB"          hold at most so much
+    on_full="ring"            a full budget keeps the end; "stop", the default, the beginning
+    ring="10s"                keep the last ten seconds, or "64MB": a flight recorder. It is written at
+                              the end, on SIGUSR2, on an uncaught exception, and by dump()
+    stream=True               write a .kpt file beside the output while the program runs, so that
+                              memory stays bounded, and make the output of it at the end
+    flush_ns="1s"             how often a stream takes what idle threads hold
+    ring_ns="10s"             keep the last so many nanoseconds, or "10s", "500ms"
+    ring_bytes="64MB"         keep the last so many bytes
+    min_duration_ns="10us"    leave shorter calls out
+    max_depth=N               do not record deeper calls
+    overhead_permille=N       switch off code that would slow the program down by more
+    tool_id=N                 the sys.monitoring tool to be, 1 to 5
+    include=..., exclude=...  patterns of code, alone or in a list: a module ("json", with all
+                              below it), a file or the beginning of its path ("src/"), a glob
+                              ("*/site-packages/*"). An exclude wins over an include.
+
+    start() is refused while another trace of the program's own runs; trace() nests in it, and both nest
+    in that of `kpytrace run`. A trace that still runs when the program ends is stopped and written then.
+    """
+    return Trace(output, options)._start(nests=False)
+
+
+def stop() -> Summary:
+    """Ends the trace that start() began, writes its output, and returns a summary of it."""
+    return _newest().stop()
+
+
+def dump(path: Optional[Path] = None) -> str:
+    """Writes what the newest trace that runs has recorded so far, as its dump() does."""
+    return _newest().dump(path)
+
+
+def _newest() -> Trace:
+    running: Optional[Trace] = _traces.newest()
+    if running is None:
+        raise RuntimeError("no trace is running: begin one with kpytrace.start()")
+    return running
+
+
+def __getattr__(name: str) -> Any:
+    if name != "_active":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _traces.newest()
+
+
+def trace(path: Optional[Path] = None, **options: Unpack[Options]) -> Trace:
+    """A trace of a block, written to `path` at its end; the options are those of start(). Also a
+    decorator: each call of the function is traced. It may run inside of another trace: each records what
+    happens between its beginning and its end.
+
+    >>> with kpytrace.trace("out.json", exclude="importlib") as t:
+    ...     work()
+    >>> t.summary.calls
+    """
+    return Trace(path, options)
+
+
+# --- the first start, the end of the process, and its children -----------------------------------
+
+
+def _stop_at_exit() -> None:
+    from .._processes import process_hooks
+
+    for trace in reversed(list(_traces.all())):
+        if trace._handle is None:  # its start() failed, and the exception keeps it alive
+            continue
+        process_hooks.stop_at_exit(trace.stop, trace._output)
+
+
+def _forget_in_child() -> None:
+    global _lock
+    _lock = RLock()  # another thread of the parent may have held them
+    for trace in _traces.all():
+        trace._lock = RLock()
+    _traces.clear()
+
+
+def prepare() -> str:
+    """Loads the C host and, the first time, registers the hooks for the end of the process and for forks. Returns the
+    path of the plugin."""
+    from .._processes import process_hooks
+
+    plugin = native.load()
+    process_hooks.watch(_stop_at_exit, _forget_in_child)
+    return plugin

@@ -1,0 +1,118 @@
+"""Parses the arguments of a command by a table. argparse takes longer to import than `kpytrace run` may take."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+
+class Usage(Exception):
+    """The arguments make no sense; the text says what to do."""
+
+
+class Argument:
+    """An option of a command. `value` is the word for its value in the help, and empty for a switch."""
+
+    def __init__(self, name: str, value: str, text: str, short: str = "") -> None:
+        self.name, self.value, self.text, self.short = name, value, text, short
+
+    def shown(self) -> str:
+        short = f"-{self.short}, " if self.short else ""
+        return f"{short}--{self.name}{' ' + self.value if self.value else ''}"
+
+
+HELP = Argument("help", "", "print this", "h")
+QUIET = Argument("quiet", "", "print nothing but what was asked for", "q")
+RECOVER = Argument("recover", "", "read a damaged file up to where it is damaged")
+
+
+def _find(known: Iterable[Argument], given: str) -> Argument:
+    arguments = list(known)
+    for argument in arguments:
+        if given in (f"--{argument.name}", f"-{argument.short}"):
+            return argument
+    import difflib
+
+    near = difflib.get_close_matches(given, [f"--{a.name}" for a in arguments], n=1)
+    hint = f"; did you mean {near[0]}?" if near else "; --help lists the options"
+    raise Usage(f"unknown option {given}{hint}")
+
+
+def parse(known: Sequence[Argument], words: Sequence[str], stops: Sequence[str] = (),
+          leave_rest: bool = False) -> tuple[dict[str, str], list[str]]:
+    """Returns the options by name, and the other words. With leave_rest, parsing ends at the first word that is no
+    option, or at one of `stops`: the rest belongs to another program."""
+    options: dict[str, str] = {}
+    rest: list[str] = []
+    i = 0
+    while i < len(words):
+        word = words[i]
+        if word == "--":
+            return options, rest + list(words[i + 1:])
+        if word in stops or (leave_rest and (not word.startswith("-") or word == "-")):
+            return options, list(words[i:])
+        i += 1
+        if not word.startswith("-") or word == "-":
+            rest.append(word)
+            continue
+        name, equals, value = word.partition("=")
+        argument = _find(known, name)
+        if argument.value and not equals:
+            if i == len(words):
+                raise Usage(f"{name} needs a value: {argument.shown()}")
+            value, i = words[i], i + 1
+        elif equals and not argument.value:
+            raise Usage(f"{name} takes no value")
+        if argument.name in options and argument.name in ("include", "exclude"):
+            value = f"{options[argument.name]},{value}"
+        options[argument.name] = value if argument.value else "1"
+    return options, rest
+
+
+def parse_command(words: Sequence[str], known: Sequence[Argument], usage: str,
+                  counts: tuple[int, ...]) -> tuple[dict[str, str], list[str]] | None:
+    """parse() for a command that takes one of `counts` numbers of files. Returns None after printing the help."""
+    options, rest = parse(known, words)
+    if "help" in options:
+        print(usage + "\n\n" + columns(known))
+        return None
+    if len(rest) not in counts:
+        raise Usage(usage.splitlines()[0])
+    return options, rest
+
+
+def parse_files(words: Sequence[str], known: Sequence[Argument], usage: str,
+                hint: str) -> tuple[dict[str, str], list[str]] | None:
+    """parse() for a command that makes one output, which must be named, from any number of files."""
+    options, paths = parse(known, words)
+    if "help" in options:
+        print(usage + columns(known))
+        return None
+    if not paths or "output" not in options:
+        raise Usage(hint)
+    return options, paths
+
+
+def row_count(options: dict[str, str], default: int) -> int | None:
+    """Returns the value of --count, or None, for all rows, if that is 0."""
+    given = options.get("count", str(default))
+    if not given.isdigit():
+        raise Usage(f"--count must be a number, not {given}")
+    return int(given) or None
+
+
+def columns(arguments: Iterable[Argument], width: int = 80) -> str:
+    """Returns the options as columns of a help text."""
+    import textwrap
+
+    lines = []
+    for argument in arguments:
+        text = textwrap.wrap(argument.text, width - 30)
+        head = f"  {argument.shown()}"
+        if len(head) > 28:
+            lines.append(head)
+        else:
+            lines.append(f"{head:<30}{text.pop(0)}")
+        lines += [" " * 30 + part for part in text]
+    return "\n".join(lines)

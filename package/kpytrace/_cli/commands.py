@@ -1,0 +1,92 @@
+"""The commands by name, their help, and the report of errors: a line on stderr, and exit status 2 or 1."""
+
+from __future__ import annotations
+
+import sys
+
+from .formatting import shown
+from .arguments import Usage
+
+_COMMANDS = ("run", "report", "view", "convert", "info", "top", "merge", "diff", "table", "memory", "et")
+
+HELP = """\
+usage: kpytrace COMMAND ...
+
+Traces every Python call of every thread of a program.
+
+  kpytrace run script.py         runs a program and writes its trace
+  kpytrace report FILE.kpt       writes a page for the browser: timeline, flame graph, top table
+  kpytrace view FILE.kpt         shows that page
+  kpytrace convert in.kpt out    turns a .kpt file into another format
+  kpytrace info FILE.kpt         says what is in a file
+  kpytrace top FILE.kpt          lists the functions that took the most time
+  kpytrace merge FILES -o OUT    makes one trace of several processes, or ranks
+  kpytrace diff A.kpt B.kpt      says which functions got slower, or faster
+  kpytrace table FILES -o OUT    time by rank, step and function, as Parquet
+  kpytrace memory FILE           lists who allocated what (of `run --memory FILE.tables.json`)
+  kpytrace et COMMAND ...        reads execution traces, as torch's observer writes them
+
+kpytrace COMMAND --help says more about each; kpytrace --version prints the version."""
+
+
+def _main(words: list[str]) -> int:
+    if not words or words[0] in ("-h", "--help", "help"):
+        print(HELP)
+        return 0 if words else 2
+    if words[0] in ("-V", "--version"):
+        from kpytrace import __version__
+
+        print(f"kpytrace {__version__}")
+        return 0
+    if words[0] not in _COMMANDS:
+        import difflib
+
+        near = difflib.get_close_matches(words[0], _COMMANDS, n=1)
+        hint = (f"did you mean `kpytrace {near[0]}`?" if near else
+                f"to trace a program, write `kpytrace run {words[0]}`")
+        raise Usage(f"there is no command {words[0]!r}: {hint}")
+    if words[0] in ("run", "report", "view", "memory", "et", "merge", "diff", "table"):  # a module each
+        import importlib
+
+        status: int = importlib.import_module(f"{__package__}.{words[0]}").main(words[1:])
+        return status
+    from . import kpt_commands as kpt
+
+    return {"convert": kpt.convert, "info": kpt.info, "top": kpt.top}[words[0]](words[1:])
+
+
+def _take_any_text() -> None:
+    """Makes stdout accept any text. Names are the program's, and times have a µ: a character that the encoding of the
+    output lacks must not end the command."""
+    if getattr(sys.stdout, "errors", "") == "strict" and hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def _tell(error: object) -> None:
+    """A message may have names of a file's content."""
+    text = "\n".join(map(shown, str(error).split("\n")))
+    print(f"kpytrace: {text}", file=sys.stderr)
+
+
+def main(words: list[str]) -> int:
+    """Runs a command. Returns its exit status."""
+    if words[:1] != ["run"]:  # whose output is the program's own
+        _take_any_text()
+    try:
+        return _main(words)
+    except Usage as error:
+        _tell(error)
+        return 2
+    except BrokenPipeError:  # `kpytrace top x.kpt | head`
+        sys.stderr.close()
+        return 1
+    except OSError as error:
+        name = f"{error.filename}: " if error.filename else ""
+        _tell(f"{name}{error.strerror or error}")
+        return 1
+    except (ImportError, ValueError, RuntimeError, MemoryError) as error:
+        _tell(error)
+        return 1
+    except KeyboardInterrupt:
+        print("kpytrace: interrupted", file=sys.stderr)
+        return 130

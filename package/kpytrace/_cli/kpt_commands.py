@@ -1,0 +1,148 @@
+"""kpytrace convert, info and top: the commands that read one .kpt file."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+from . import cost
+from .arguments import HELP, QUIET, RECOVER, Argument, Usage, parse_command, row_count
+from .formatting import amount, shown
+from .kpt_file import SORTS, KptFile
+
+
+def convert(words: list[str]) -> int:
+    usage = """\
+usage: kpytrace convert [OPTION]... IN.kpt OUT
+
+Writes the trace of a .kpt file in the format that OUT's name says: .json, .pftrace,
+.speedscope.json, .collapsed, .html, also with .gz, or .kpt itself, which makes a cut-off file whole."""
+    parsed = parse_command(words, (RECOVER, QUIET, HELP), usage, (2,))
+    if parsed is None:
+        return 0
+    options, (source, target) = parsed
+    from .._api.options import check_output
+
+    path = check_output(target)
+    file = KptFile(source, options)
+    began = time.perf_counter()
+    calls = file.write(path)
+    if not file.quiet:
+        print(f"kpytrace: {calls:,} calls in {time.perf_counter() - began:.2f} s: {target}",
+              file=sys.stderr)
+    return 0
+
+
+def info(words: list[str]) -> int:
+    usage = """\
+usage: kpytrace info [OPTION]... FILE.kpt
+
+Says what is in a .kpt file: the program, threads, calls, what was dropped, what tracing cost."""
+    parsed = parse_command(words, (RECOVER, QUIET, HELP), usage, (1,))
+    if parsed is None:
+        return 0
+    options, (path,) = parsed
+    file = KptFile(path, options)
+    bar = file.bar("reading")
+    rows = file.standalone.profile(file.handle, SORTS["calls"], 2**32 - 1, True, bar)
+    if bar:
+        bar.close()
+    threads: dict[str, list[int]] = {}
+    for row in rows:
+        entry = threads.setdefault(row[4].decode("utf-8", "replace"), [0, 0])
+        entry[0] += row[5]
+        entry[1] += row[6]
+    calls = sum(entry[0] for entry in threads.values())
+    stats = file.stats
+    lines = [("file", f"{path}, {os.path.getsize(path):,} bytes, {file.state}")]
+    lines += [(key, file.info[key]) for key in ("command", "python", "process", "name", "rank", "local_rank", "world_size",
+                                                "host", "parent") if key in file.info]
+    lines += [("recorded by", f"kpytrace {file.info.get('version', '?')}"),
+              ("calls", f"{calls:,} of {len({row[0] for row in rows}):,} functions"),
+              ("events", f"{stats['events']:,}"), ("dropped", f"{stats['events_dropped']:,}"),
+              ("repaired", f"{stats['events_repaired']:,}")]
+    if stats["functions_disabled"]:
+        lines.append(("switched off", f"{stats['functions_disabled']:,} functions"))
+    if stats["threads_unreached"]:
+        lines.append(("not reached", f"{stats['threads_unreached']:,} threads"))
+    per_call = cost.measure(file.standalone, file.plugin) if calls else None
+    if per_call:
+        lines.append(("tracing cost", cost.line(rows, per_call, file.info)))
+    lines += _gpu_lines(file)
+    for name, value in lines:
+        print(f"{name + ':':<14}{shown(value)}")
+    print("threads:")
+    for name, (count, own) in sorted(threads.items(), key=lambda item: -item[1][0]):
+        print(f"  {count:>14,} calls {amount(own):>12}  {shown(name) or '(no name)'}")
+    return 0
+
+
+def _top_gpu(file: KptFile, count: int, as_json: bool) -> int:
+    from . import gpu
+
+    report = file.standalone.gpu_report(file.handle)
+    if as_json:
+        import json
+
+        print(json.dumps(gpu.as_dict(report), indent=1))
+    else:
+        gpu.print_report(report, count)
+    return 0
+
+
+def _gpu_lines(file: KptFile) -> list[tuple[str, str]]:
+    """Returns the lines of `info` about GPUs."""
+    _, kernels, dropped, lost = file.standalone.gpu(file.handle)
+    report = file.standalone.gpu_report(file.handle)
+    lines = [("gpu", f"{device['index']} {device['name'].decode('utf-8', 'replace')}, "
+              f"{device['kernels']:,} kernels, busy {amount(device['busy_ns'])}")
+             for device in report["devices"]]
+    if kernels or dropped or lost:
+        lines.append(("gpu events", f"{report['events']:,}, {dropped:,} dropped, {lost:,} kernels lost to "
+                      f"another tool"))
+    return lines
+
+
+def top(words: list[str]) -> int:
+    known = (Argument("sort", "KEY", "by own, total, calls or max (default: own)", "s"),
+             Argument("count", "N", "how many rows (default: 25; 0: all)", "n"),
+             Argument("threads", "", "a row for each thread of a function"),
+             Argument("gpu", "", "kernels instead: by name, by the Python line that launched them, and "
+                      "how long each device was idle"),
+             Argument("json", "", "with --gpu: the same as JSON, in nanoseconds"),
+             Argument("tasks", "", "asyncio's tasks instead, by the time that they ran"),
+             Argument("coroutines", "", "the same, all tasks of a coroutine together"),
+             RECOVER, QUIET, HELP)
+    usage = """\
+usage: kpytrace top [OPTION]... FILE.kpt
+
+Lists functions with their calls, the time in them alone (own) and with what they called (total;
+of a function that calls itself only the outermost call)."""
+    parsed = parse_command(words, known, usage, (1,))
+    if parsed is None:
+        return 0
+    options, (path,) = parsed
+    sort, count = options.get("sort", "own"), row_count(options, 25) or 2**32 - 1
+    if sort not in SORTS:
+        raise Usage(f"--sort must be one of {', '.join(SORTS)}, not {sort}")
+    if "json" in options and "gpu" not in options:
+        raise Usage("--json is for --gpu")
+    file = KptFile(path, options)
+    if "gpu" in options:
+        return _top_gpu(file, count, "json" in options)
+    if "tasks" in options or "coroutines" in options:
+        from . import tasks
+
+        return tasks.print_tasks(file, count, "coroutines" in options)
+    bar = file.bar("reading")
+    rows = file.standalone.profile(file.handle, SORTS[sort], count,
+                                   "threads" in options, bar)
+    if bar:
+        bar.close()
+    print(f"{'calls':>14}  {'own':>11}  {'total':>11}  {'per call':>11}  {'longest':>11}  function")
+    for display, _, _, _, thread, calls, own, total, _, most in rows:
+        where = f"  [{shown(thread.decode('utf-8', 'replace'))}]" if "threads" in options else ""
+        print(f"{calls:>14,}  {amount(own):>11}  {amount(total):>11}  {amount(total / calls):>11}  "
+              f"{amount(most):>11}  {shown(display.decode('utf-8', 'replace'))}{where}")
+    return 0

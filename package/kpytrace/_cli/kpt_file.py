@@ -1,0 +1,59 @@
+"""An open .kpt file, as the commands read it."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from . import progress
+from .arguments import Usage
+from .formatting import shown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+SORTS = {"own": 0, "total": 1, "calls": 2, "max": 3}  # the order of the rows of profile()
+_STATES = {"cut off": "its program was killed, or still runs; what it holds up to there is read",
+           "damaged": "what it holds up to there is read",
+           "incomplete": "events are missing for which there was no room when they were recorded"}
+
+
+def print_state(path: str, state: str) -> None:
+    """Explains the state of a file that is not whole."""
+    if state != "whole":
+        print(f"kpytrace: {shown(path)} is {state}: {_STATES[state]}", file=sys.stderr)
+
+
+class KptFile:
+    """A .kpt file that is open. `state` is "whole" or a key of _STATES, `info` the description of the process."""
+
+    def __init__(self, path: str, options: dict[str, str]) -> None:
+        from .._api import native
+
+        if not path.endswith(".kpt") and os.path.isfile(path):
+            with open(path, "rb") as file:
+                if file.read(8) != b"kpytrace":
+                    raise Usage(f"{path} is no .kpt file: kpytrace reads only its own. Record with "
+                                f"`kpytrace run -o FILE.kpt`, and convert that to what you need")
+        self.plugin = plugin = native.load()
+        self.standalone: Any = native.standalone
+        self.path, self.quiet = path, "quiet" in options
+        self.handle, self.state, info = self.standalone.open(plugin, path, "recover" in options)
+        lines = info.decode("utf-8", "replace").split("\n")  # splitlines() splits at what a value may have
+        self.info = dict(line.split("=", 1) for line in lines if "=" in line)
+        self.stats: dict[str, int] = self.standalone.stats(self.handle)
+        if not self.quiet:
+            print_state(path, self.state)
+
+    def bar(self, what: str) -> progress.Bar | None:
+        """Returns a progress bar for reading all calls of the file, or None if nobody would see it."""
+        return progress.bar(what, self.stats["events"] // 2, self.quiet)
+
+    def write(self, path: str, what: str = "converting") -> int:
+        """Writes the trace in the format that the path's name says. Returns the number of its calls."""
+        bar = self.bar(what)
+        counts = self.standalone.write(self.handle, path, bar)
+        if bar:
+            bar.close()
+        return int(counts["calls"])

@@ -1,0 +1,91 @@
+"""kpytrace memory: tables of what was allocated, of a file NAME.tables.json, and what changed between two."""
+
+from __future__ import annotations
+
+import sys
+
+from .._files.atomic_file import write_text
+from .._files.memory_tables import KINDS, TIMES, Row, Tables
+from .arguments import Argument, Usage, columns, parse, row_count
+from .formatting import shown
+
+_ARGUMENTS = (
+    Argument("at", "WHEN", "peak, end (what was not freed) or all that was allocated (default: both "
+             "peak and end; with two files: end)"),
+    Argument("by", "KIND", f"{', '.join(KINDS[:-1])} or {KINDS[-1]} (default: line)"),
+    Argument("device", "NAME", "only what was allocated there; --by device lists the names"),
+    Argument("total", "", "sort by what was allocated in a function and all that it called", "t"),
+    Argument("count", "N", "how many rows (default: 20; 0: all)", "n"),
+    Argument("folded", "FILE", "write collapsed stacks for a flame graph of bytes, of the peak if --at says "
+             "nothing else"),
+    Argument("help", "", "print this", "h"),
+)
+
+_USAGE = """\
+usage: kpytrace memory [OPTION]... FILE.tables.json
+       kpytrace memory [OPTION]... BEFORE.tables.json AFTER.tables.json
+
+Lists who allocated what at the peak, and what was not freed by the end; of two files, what changed.
+`kpytrace run --memory FILE.tables.json script.py` writes one, and so does
+kpytrace.memory(...).export("FILE.tables.json") at any time.
+
+"""
+
+
+def _amount(size: int) -> str:
+    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if abs(size) >= factor:
+            return f"{size / factor:,.2f} {unit}"
+    return f"{size} B"
+
+
+def _print(title: str, rows: list[Row], options: dict[str, str]) -> None:
+    count = row_count(options, 20)
+    if "total" in options:
+        rows = sorted(rows, key=lambda row: -abs(row.total_bytes))
+    print(f"{title}\n{'own':>12}  {'blocks':>11}  {'total':>12}  where")
+    for row in rows[:count]:
+        print(f"{_amount(row.bytes):>12}  {row.blocks:>11,}  {_amount(row.total_bytes):>12}  {shown(row.where)}")
+    if count and len(rows) > count:
+        more = len(rows) - count
+        print(f"{'':>12}  {'':>11}  {'':>12}  … and {more:,} more row{'s' * (more != 1)}")
+
+
+def _title(tables: Tables, at: str, device: str | None) -> str:
+    size, count = tables.total(at, device)
+    what = {"peak": "At the peak", "end": "At the end, not freed", "all": "Allocated in all"}[at]
+    guessed = f", guessed from samples, one byte in {tables.sample_bytes:,}" if tables.sample_bytes else ""
+    lost = f"; {tables.entries_dropped:,} entries were dropped" if tables.entries_dropped else ""
+    return f"{what}: {_amount(size)} in {count:,} blocks{guessed}{lost}"
+
+
+def _check(options: dict[str, str]) -> None:
+    for name, known in (("at", TIMES), ("by", KINDS)):
+        if options.get(name, known[0]) not in known:
+            raise Usage(f"--{name} must be one of {', '.join(known)}, not {options[name]}")
+    row_count(options, 20)
+
+
+def main(words: list[str]) -> int:
+    options, files = parse(_ARGUMENTS, words)
+    if "help" in options:
+        print(_USAGE + columns(_ARGUMENTS))
+        return 0
+    if len(files) not in (1, 2):
+        raise Usage("kpytrace memory FILE.tables.json [ANOTHER.tables.json]: --help says more")
+    _check(options)
+    by, device = options.get("by", "line"), options.get("device")
+    tables = [Tables(file).check() for file in files]
+    if "folded" in options:
+        write_text(options["folded"], tables[-1].folded(options.get("at", "peak"), device))
+        print(f"kpytrace: {options['folded']}", file=sys.stderr)
+    elif len(tables) == 2:
+        at = options.get("at", "end")
+        rows = tables[1].diff(tables[0], at, by, device)
+        size, count = sum(row.bytes for row in rows), sum(row.blocks for row in rows)
+        _print(f"Changed, {at}: {_amount(size)} in {count:,} blocks", rows, options)
+    else:
+        for i, at in enumerate([options["at"]] if "at" in options else ["peak", "end"]):
+            print(end="\n" if i else "")
+            _print(_title(tables[0], at, device), tables[0].rows(at, by, device), options)
+    return 0

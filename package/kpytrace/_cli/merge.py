@@ -1,0 +1,76 @@
+"""kpytrace merge: the .kpt files of several processes, or ranks, as one trace."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from . import progress
+from .formatting import shown
+from .arguments import Argument, Usage, parse_files
+from .kpt_file import print_state
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .._files.clock_align import Aligned
+
+_ARGUMENTS = (
+    Argument("output", "FILE", "what is written: .json or .pftrace, also with .gz", "o"),
+    Argument("align", "HOW", "wall: by the wall clock of each host (default); marks: by marks that all of them made "
+             "at the same time"),
+    Argument("mark", "NAME", "of these marks, or spans, the n-th with the n-th (default: barrier)"),
+    Argument("recover", "", "read damaged files up to where they are damaged"),
+    Argument("quiet", "", "print nothing", "q"),
+    Argument("help", "", "print this", "h"),
+)
+_USAGE = """\
+usage: kpytrace merge [OPTION]... FILE.kpt... -o OUT
+
+Writes one trace of several .kpt files: a process for each, with its name, or its rank. They are read one after the
+other, so that memory is that of the largest.
+
+"""
+
+
+def _print_clocks(rows: Sequence[Aligned]) -> None:
+    print(f"{'offset':>16}  {'drift':>12}  {'marks':>6}  {'scatter':>12}  file")
+    for row in rows:
+        print(f"{row.clock.offset / 1000:>13,.1f} µs  {row.clock.drift * 1e6:>8,.3f} ppm  {row.marks:>6,}  "
+              f"{row.scatter / 1000:>9,.1f} µs  {shown(row.file.path)}")
+
+
+def main(words: list[str]) -> int:
+    parsed = parse_files(words, _ARGUMENTS, _USAGE, "kpytrace merge FILE.kpt... -o OUT.json: --help says more")
+    if parsed is None:
+        return 0
+    options, paths = parsed
+    how, quiet = options.get("align", "wall"), "quiet" in options
+    if how not in ("wall", "marks"):
+        raise Usage(f"--align must be wall or marks, not {how}")
+    from .._api.options import check_output
+    from .._files.clock_align import align
+    from .._files.kpt_header import File
+    from .._files.merge import by_rank, merge, summary_line
+
+    output = check_output(options["output"])
+    if output.endswith(".kpt"):
+        raise Usage("a .kpt file holds one process: merge into .json or .pftrace")
+    files = sorted((File(path) for path in paths), key=by_rank)
+    clocks = {}
+    if how == "marks":
+        rows = align(files, options.get("mark", "barrier"))
+        clocks = {row.file.path: row.clock for row in rows}
+        if not quiet:
+            _print_clocks(rows)
+    bar = progress.bar("merging", len(files), quiet)
+    began = time.perf_counter()
+    counts = merge(files, output, clocks, progress=bar, recover="recover" in options,
+                   opened=None if quiet else print_state)
+    if bar:
+        bar.close()
+    if not quiet:
+        print(f"kpytrace: {summary_line(counts)} in {time.perf_counter() - began:.2f} s: {options['output']}",
+              file=sys.stderr)
+    return 0

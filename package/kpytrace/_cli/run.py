@@ -1,0 +1,181 @@
+"""kpytrace run: replaces itself by `python script.py`, with KPYTRACE or KPYTRACE_MEMORY set. The program's exit status,
+arguments, __main__, standard streams, signals and tracebacks are those of `python script.py` alone."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from .._api.options import OPTIONS, Option, from_environment
+from .._processes import autostart, process_info
+from .arguments import Argument, Usage, columns, parse
+
+_VALUES = {"max_events": "N", "max_bytes": "SIZE", "on_full": "WORD", "ring": "10s|64MB",
+           "ring_ns": "TIME", "ring_bytes": "SIZE", "min_duration_ns": "TIME", "max_depth": "N",
+           "overhead_permille": "N", "tool_id": "N", "flush_ns": "TIME", "include": "PATTERN",
+           "exclude": "PATTERN"}
+_NEGATED = {"c_calls": "leave out functions written in C",
+            "tasks": "give asyncio's tasks no tracks of their own"}
+_OWN = (
+    Argument("output", "FILE", "where the trace goes; its name says what it is: .json, .pftrace, "
+             ".kpt, .html, .speedscope.json, .collapsed, and all but .kpt with .gz behind it "
+             "(default: kpytrace.json)", "o"),
+    Argument("memory", "FILE", "record the memory that Python allocates, and write that: .pickle for "
+             "torch's memory viewer, .json, .pftrace, or .tables.json for `kpytrace memory`. Calls are "
+             "then recorded only where --output is given"),
+    Argument("memory-sample", "SIZE", "of the memory, one byte in so many, 512kB, and so at next to no "
+             "cost (default: every block)"),
+    Argument("memory-entries", "N", "keep the last so many allocations and frees (default: all)"),
+    Argument("no-gpu", "", "do not record what GPUs do"),
+    Argument("children", "", "record every Python process that the program starts or forks, too, and merge them at "
+             "the end; each has a .kpt file in OUTPUT.children, and with --memory one of its own beside that file"),
+    Argument("quiet", "", "print nothing", "q"),
+    Argument("help", "", "print this", "h"),
+)
+
+
+def _argument(option: Option) -> Argument:
+    name = option.name.replace("_", "-")
+    if option.name in _NEGATED:
+        return Argument(f"no-{name}", "", _NEGATED[option.name])
+    text = option.text
+    if option.name in ("include", "exclude"):
+        text += "; may be given several times"
+    return Argument(name, _VALUES.get(option.name, ""), text)
+
+
+_ARGUMENTS = _OWN + tuple(_argument(option) for option in OPTIONS.values())
+
+_USAGE = """\
+usage: kpytrace run [OPTION]... SCRIPT [ARGUMENT]...
+       kpytrace run [OPTION]... -m MODULE [ARGUMENT]...
+       kpytrace run [OPTION]... -c CODE [ARGUMENT]...
+
+Runs a program as python does, and writes a trace of all its calls, or what it allocates.
+
+"""
+
+
+def _program(rest: list[str]) -> list[str]:
+    """Returns the arguments of python that name the program, and the program's own."""
+    if not rest:
+        raise Usage("what is to be run? Name a script, or -m MODULE, or -c CODE")
+    if rest[0] in ("-m", "-c"):
+        if len(rest) == 1:
+            raise Usage(f"{rest[0]} needs {'a module' if rest[0] == '-m' else 'code'}")
+        return rest
+    if rest[0] != "-" and not os.path.exists(rest[0]):
+        raise Usage(f"{rest[0]}: there is no such script")
+    return rest
+
+
+def _interpreter() -> list[str]:
+    """This Python with the options that it was given, such as -X dev; and with the one by which python -E and -I
+    take our variables."""
+    options = process_info.split(sys.orig_argv)[0]
+    if sys.flags.ignore_environment and "kpytrace" not in sys._xoptions:
+        options += ["-X", "kpytrace"]
+    return [sys.executable, *options]
+
+
+def _reach(environment: dict[str, str]) -> None:
+    """Sees to it that the new Python calls _startup: by the .pth file of an installation, or else by a
+    module that Python imports at its start (and that steps back for the user's own)."""
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    import site
+
+    folders = [*site.getsitepackages(), site.getusersitepackages()]
+    parent = os.path.dirname(package)
+    if os.path.exists(os.path.join(parent, "kpytrace.pth")) and parent in folders:
+        return
+    if sys.flags.isolated or sys.flags.ignore_environment:
+        raise Usage("this kpytrace is not installed, and python -I or -E ignores PYTHONPATH: "
+                    "install it with pip")
+    environment["KPYTRACE_PATH"] = environment.get("PYTHONPATH", "")
+    before = os.path.join(package, "_cli", "site")
+    environment["PYTHONPATH"] = os.pathsep.join(
+        filter(None, (before, environment.get("PYTHONPATH"))))
+
+
+def _record_memory(options: dict[str, str], quiet: bool, environment: dict[str, str]) -> None:
+    """Removes the options of memory recordings from `options`, and puts them into the environment."""
+    given = {name: options.pop(f"memory-{name}") for name in ("sample", "entries")
+             if f"memory-{name}" in options}
+    path = options.pop("memory", None)
+    if path is None:
+        if given:
+            raise Usage("--memory FILE says where what is recorded of the memory goes")
+        return
+    from .._api.memory import Memory
+
+    values = {{"sample": "sample_bytes", "entries": "max_entries"}[k]: v for k, v in given.items()}
+    try:
+        Memory(process_info.expand(path) or path, **values)  # type: ignore[arg-type]
+    except (TypeError, ValueError) as error:
+        raise Usage(str(error)) from None
+    if "children" in options:
+        values["children"] = "1"
+    environment[autostart.MEMORY_VARIABLE] = autostart.pack(process_info.absolute(path), values, quiet)
+
+
+def _record_calls(options: dict[str, str], quiet: bool, environment: dict[str, str]) -> None:
+    output = options.pop("output", None) or from_environment("KPYTRACE_OUTPUT") or "kpytrace.json"
+    values = {name.replace("-", "_"): value for name, value in options.items()}
+    values.update({name: "0" for name in (*_NEGATED, "gpu") if values.pop(f"no_{name}", None)})
+    children = values.pop("children", None)
+    from .._api.trace import Trace
+
+    try:  # errors now, not at the end
+        Trace(process_info.expand(output) or output, values)  # type: ignore[arg-type]
+        if children:
+            from .._processes.children import check
+
+            check(output)
+            values["children"] = "1"
+    except (TypeError, ValueError) as error:
+        raise Usage(str(error)) from None
+    environment[autostart.VARIABLE] = autostart.pack(process_info.absolute(output), values, quiet)
+
+
+def _check_both(environment: dict[str, str]) -> None:
+    """Refuses one file for both recordings: the second would overwrite the first."""
+    calls, memory = (autostart.unpack(environment.get(variable, ""), "")
+                     for variable in (autostart.VARIABLE, autostart.MEMORY_VARIABLE))
+    if calls and memory and os.path.realpath(calls[0]) == os.path.realpath(memory[0]):
+        raise Usage(f"calls and memory can't be written to one file, {memory[0]}: give --output and --memory names of "
+                    f"their own")
+
+
+def _print_rank_hint(command: list[str], environment: dict[str, str]) -> None:
+    """Tells the user that an output's name has a place for a rank, but the program is no rank: only ranks that it
+    starts are recorded."""
+    for variable in (autostart.VARIABLE, autostart.MEMORY_VARIABLE):
+        wanted = autostart.unpack(environment.get(variable, ""), "")
+        if wanted and not wanted[2] and process_info.expand(wanted[0]) is None and not process_info.is_launcher(command):
+            print(f"kpytrace: {os.path.basename(wanted[0])} asks for a rank, and this program has none: only ranks that "
+                  f"it starts are recorded", file=sys.stderr)
+
+
+def main(words: list[str]) -> int:
+    options, rest = parse(_ARGUMENTS, words, stops=("-m", "-c"), leave_rest=True)
+    if "help" in options:
+        print(_USAGE + columns(_ARGUMENTS))
+        return 0
+    if sys.flags.no_site:
+        raise Usage("python -S runs no start-up files, so that nothing can be traced")
+    program = _program(rest)
+    quiet = bool(options.pop("quiet", ""))
+    environment = dict(os.environ)
+    _reach(environment)
+    _record_memory(options, quiet, environment)
+    if not autostart.unpack(environment.get(autostart.MEMORY_VARIABLE, ""), "") or "output" in options:
+        _record_calls(options, quiet, environment)
+    elif calls_only := options.keys() - {"children"}:
+        raise Usage(f"--{next(iter(calls_only))} is about calls, which are recorded beside the memory where "
+                    f"--output names a file for them")
+    _check_both(environment)
+    command = _interpreter() + program
+    _print_rank_hint(command, environment)
+    if sys.stdout is not None:  # as where descriptor 1 is closed
+        sys.stdout.flush()
+    os.execve(command[0], command, environment)

@@ -1,0 +1,42 @@
+"""kpytrace table: time by rank, step and function, as Parquet."""
+
+from __future__ import annotations
+
+import sys
+
+from .arguments import Argument, parse_files
+from .kpt_file import print_state
+
+_ARGUMENTS = (
+    Argument("output", "FILE", "what is written: a .parquet file, or a folder, with one for each input", "o"),
+    Argument("step", "NAME", "the spans that are steps; * matches anything (default: step)"),
+    Argument("calls", "", "a row for each call, not for each function"),
+    Argument("recover", "", "read damaged files up to where they are damaged"),
+    Argument("quiet", "", "print nothing", "q"),
+    Argument("help", "", "print this", "h"),
+)
+_USAGE = """\
+usage: kpytrace table [OPTION]... FILE.kpt... -o OUT.parquet
+
+Adds up the calls of .kpt files by rank, step, thread and function, for SQL: docs/ranks.md has the columns and queries.
+Files are read one after the other. Needs pyarrow.
+
+"""
+
+
+def main(words: list[str]) -> int:
+    parsed = parse_files(words, _ARGUMENTS, _USAGE, "kpytrace table FILE.kpt... -o OUT.parquet: --help says more")
+    if parsed is None:
+        return 0
+    options, paths = parsed
+    from .._files import parquet
+    from .._files.kpt_header import File
+    from .._files.merge import by_rank
+
+    files = sorted((File(path) for path in paths), key=by_rank)
+    quiet = "quiet" in options
+    count = parquet.write(files, options["output"], options.get("step", "step"), "calls" in options,
+                          "recover" in options, None if quiet else print_state)
+    if not quiet:
+        print(f"kpytrace: {count:,} rows of {len(files):,} files: {options['output']}", file=sys.stderr)
+    return 0

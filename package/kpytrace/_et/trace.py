@@ -1,0 +1,200 @@
+"""An execution trace, read from a file and written to one; torch's own traces as well as ours."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import json
+import os
+import zlib
+
+from .._files.atomic_file import whole
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any, Optional, Union
+
+    Path = Union[str, os.PathLike[str]]
+
+SCHEMA = "1.1.1-chakra.0.0.4"
+ROOT = "[pytorch|profiler|execution_trace|process]"
+THREAD = "[pytorch|profiler|execution_trace|thread]"
+ROOT_ID = 1
+# What is reckoned with, where it is there: of the schema, and of kpytrace's own.
+_NUMBERS, _OWN_NUMBERS = ("rf_id", "fw_parent", "scope", "tid"), ("start_ns", "dur_ns", "stack")
+
+
+def _is_number(value: Any) -> bool:
+    """Of 64 bits: a larger one can't be reckoned with as a float."""
+    return isinstance(value, int) and abs(value) < 1 << 64
+
+
+class Damaged(ValueError):
+    """What is there is no execution trace, or not all of one."""
+
+
+@contextlib.contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """What is found to be damaged in here is this file."""
+    try:
+        yield
+    except Damaged as error:
+        raise Damaged(f"{path}: {error}" if path else str(error)) from None
+
+
+def read_json(path: Path) -> Any:
+    """What is in a .json or a .json.gz file."""
+    with open(path, "rb") as file:
+        head = file.read(2)
+    opened = gzip.open(path, "rb") if head == b"\x1f\x8b" else open(path, "rb")
+    with opened as file:
+        try:
+            return json.loads(file.read())
+        except (ValueError, EOFError, OSError, RecursionError, zlib.error) as error:
+            raise Damaged(f"{path} is no JSON, or not all of it: {error}") from None
+
+
+def write_json(path: Path, data: object) -> None:
+    """Writes all of it or nothing; compressed where the name ends in .gz."""
+    text = json.dumps(data, separators=(",", ":")).encode()
+    with whole(path) as name:
+        opened = gzip.open(name, "wb", compresslevel=5) if os.fspath(path).endswith(".gz") else open(name, "wb")
+        with opened as file:
+            file.write(text)
+
+
+class Node:
+    """An operator, an annotation, a thread or the process."""
+
+    __slots__ = ("data", "attrs")
+
+    def __init__(self, data: dict[str, Any]) -> None:
+        self.data = data
+        if not isinstance(data["attrs"], list):
+            raise TypeError(f"the attributes of a node, {data['attrs']!r}, are no list")
+        self.attrs: dict[str, Any] = {attr["name"]: attr["value"] for attr in data["attrs"]}
+
+    @property
+    def id(self) -> int:
+        return self.data["id"]  # type: ignore[no-any-return]
+
+    @property
+    def name(self) -> str:
+        return self.data["name"]  # type: ignore[no-any-return]
+
+    @property
+    def parent(self) -> int:
+        return self.data["ctrl_deps"]  # type: ignore[no-any-return]
+
+    @property
+    def is_operator(self) -> bool:
+        """Whether a program ran it: an operator or an annotation."""
+        return self.name not in (ROOT, THREAD)
+
+    @property
+    def record_id(self) -> int:
+        """What links it to a profile; 0: nothing does."""
+        return self.attrs.get("rf_id", 0)  # type: ignore[no-any-return]
+
+    @property
+    def own(self) -> dict[str, Any]:
+        """What kpytrace adds: os_tid, start_ns, dur_ns, ext_id, stack. Empty in torch's own traces."""
+        return self.attrs.get("kpytrace", {})  # type: ignore[no-any-return]
+
+    def problem(self) -> str:
+        """Why it can't be read; "": it can. What else is wrong with it, check() knows."""
+        if not isinstance(self.data.get("id"), int):
+            return f"node {self.data.get('id')!r}: an id is a number from 1 on"
+        if not isinstance(self.data.get("name"), str):
+            return f"node {self.id}: it has no name"
+        here = f"node {self.id} ({self.name})"
+        if not isinstance(self.data.get("ctrl_deps"), int):
+            return f"{here}: its parent, {self.data.get('ctrl_deps')!r}, is no number"
+        if not isinstance(self.own, dict):
+            return f"{here}: its kpytrace, {self.own!r}, is no map"
+        for values, names in ((self.attrs, _NUMBERS), (self.own, _OWN_NUMBERS)):
+            for name in names:
+                if not _is_number(values.get(name, 0)):
+                    return f"{here}: its {name}, {values[name]!r}, is no number"
+        return ""
+
+    def inputs(self, what: str) -> Any:
+        """The "types", or the "shapes", of its inputs."""
+        lists = self.data.get("inputs")
+        if not isinstance(lists, dict) or what not in lists:
+            raise Damaged(f"node {self.id} ({self.name}): its inputs have no {what}")
+        return lists[what]
+
+    def set_attr(self, name: str, kind: str, value: object) -> None:
+        """Adds an attribute, or puts it in the place of the one that has its name."""
+        rest = [attr for attr in self.data["attrs"] if attr["name"] != name]
+        self.data["attrs"] = [*rest, {"name": name, "type": kind, "value": value}]
+        self.attrs[name] = value
+
+    def signature(self) -> tuple[str, str]:
+        """Its name, and the types and shapes of its inputs: what two runs have in common."""
+        return self.name, f"{self.inputs('types')} {self.inputs('shapes')}"
+
+
+class Trace:
+    """All of an execution trace."""
+
+    def __init__(self, data: Any, path: Path = "") -> None:
+        self.path = path
+        try:
+            self.data: dict[str, Any] = data
+            self.schema: str = data["schema"]
+            self.nodes = [Node(node) for node in data["nodes"]]
+        except (KeyError, TypeError, AttributeError) as error:
+            raise Damaged(f"this is no execution trace: {error!r}") from None
+
+    @classmethod
+    def read(cls, path: Path, must_be_sound: bool = True) -> Trace:
+        """Of a file; what is raised says which. With must_be_sound all that can be asked of it has an answer."""
+        data = read_json(path)
+        own = data.get("kpytrace") if isinstance(data, dict) else None
+        if isinstance(own, dict) and "journal" in own:
+            raise Damaged(f"{path} was never completed: its program was killed, or still runs; "
+                          f"`kpytrace et recover {path}` makes what there is whole")
+        with naming(path):
+            trace = cls(data, path)
+            if must_be_sound:
+                for problem in trace.problems():
+                    raise Damaged(problem)
+        return trace
+
+    def problems(self) -> Iterator[str]:
+        """Why it can't be read."""
+        if not isinstance(self.own, dict) or not isinstance(self.own.get("dropped_ops", 0), int):
+            yield f"kpytrace, {self.own!r}, is not what kpytrace writes"
+        yield from filter(None, (node.problem() for node in self.nodes))
+
+    @property
+    def own(self) -> dict[str, Any]:
+        """What kpytrace adds to the whole."""
+        return self.data.get("kpytrace", {})  # type: ignore[no-any-return]
+
+    def write(self, path: Path) -> None:
+        write_json(path, self.data)
+
+    def operators(self) -> Iterator[Node]:
+        return (node for node in self.nodes if node.is_operator)
+
+    def by_id(self) -> dict[int, Node]:
+        return {node.id: node for node in self.nodes}
+
+    def stack(self, node: Node) -> list[tuple[str, str, int]]:
+        """The Python frames around an operator, innermost first: function, file, line. Empty if unknown."""
+        frames, stacks = self.own.get("frames", []), self.own.get("stacks", [])
+        found: list[tuple[str, str, int]] = []
+        at: Optional[int] = node.own.get("stack")
+        try:
+            while at is not None and 0 <= at < len(stacks) and len(found) <= len(stacks):  # it may go round
+                below, frame = stacks[at]
+                name, file, line = frames[frame]
+                found.append((name, file, line))
+                at = below
+        except (TypeError, ValueError, LookupError) as error:
+            raise Damaged(f"node {node.id} ({node.name}): its stack can't be read: {error}") from None
+        return found

@@ -1,0 +1,228 @@
+"""What each stack had allocated, at the peak, at the end and in all: the file NAME.tables.json, and the tables
+that people ask of it."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterator, Sequence
+    from typing import Any, Optional, TypeVar, Union
+
+    Kind = TypeVar("Kind")
+    Path = Union[str, os.PathLike[str]]
+    Frame = tuple[str, str, int]
+    Key = tuple[str, str, int]
+
+SCHEMA = "kpytrace.memory.1"
+TIMES = ("peak", "end", "all")
+_NUMBERS = ("sample_bytes", "entries", "entries_dropped", "frees_of_earlier_blocks", "peak_time_ns", "end_time_ns")
+_FRAMES = ("line", "function", "file")
+KINDS = (*_FRAMES, "device", "module", "category")
+_MOST = 2**64 - 1
+
+
+class Row:
+    """Bytes and blocks of a line, a function, a file …: those that it allocated itself, and those that were
+    allocated while it was called, by itself or by others."""
+
+    __slots__ = ("name", "file", "line", "bytes", "blocks", "total_bytes", "total_blocks")
+
+    def __init__(self, name: str, file: str, line: int) -> None:
+        self.name, self.file, self.line = name, file, line
+        self.bytes = self.blocks = self.total_bytes = self.total_blocks = 0
+
+    def add(self, own: Sequence[int], total: Sequence[int]) -> None:
+        """Bytes and blocks."""
+        self.bytes += own[0]
+        self.blocks += own[1]
+        self.total_bytes += total[0]
+        self.total_blocks += total[1]
+
+    @property
+    def where(self) -> str:
+        """The row's name for people."""
+        place = f"{self.file}:{self.line}" if self.line else self.file
+        return f"{self.name}  {place}" if self.name and place else self.name or place
+
+    def __repr__(self) -> str:
+        return f"<Row {self.where}: {self.bytes:,} bytes in {self.blocks:,} blocks>"
+
+
+def _key(frame: Frame, by: str) -> Key:
+    name, file, line = frame
+    return {"line": (name, file, line), "function": (name, file, 0), "file": ("", file, 0)}[by]
+
+
+def _check(what: str, value: str, known: tuple[str, ...]) -> int:
+    if value not in known:
+        raise ValueError(f"{what} is one of {', '.join(known)}, not {value!r}")
+    return known.index(value)
+
+
+def _of(kind: type[Kind], value: Any) -> Kind:
+    if not isinstance(value, kind):
+        raise TypeError(f"{value!r} is no {kind.__name__}")
+    return value
+
+
+def _below(count: int, number: Any) -> int:
+    if not 0 <= _of(int, number) < count:
+        raise ValueError(f"there is no number {number}")
+    return number  # type: ignore[no-any-return]
+
+
+class Tables:
+    """The tables of a recording. Of one that was sampled, the numbers are what is guessed from the samples.
+
+    The file is read at once, and understood when something is asked: tables that are taken while memory is
+    recorded do not fill it with themselves."""
+
+    sample_bytes: int
+    entries: int
+    entries_dropped: int
+    frees_of_earlier_blocks: int
+    peak_time_ns: int
+    end_time_ns: int
+    devices: list[str]
+    _rows: list[list[Any]]
+    _nodes: list[tuple[int, Frame]]  # the caller's number, and the frame; the first one is nobody's
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        with open(path, "rb") as file:
+            self.text = file.read()
+        if f'"{SCHEMA}"'.encode() not in self.text[:100]:
+            raise ValueError(f"{path} holds no tables of memory: export one as NAME.tables.json")
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in Tables.__annotations__ or "_nodes" in self.__dict__:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        self._understand()
+        return getattr(self, name)
+
+    def check(self) -> Tables:
+        """Itself, understood: what is damaged is refused now."""
+        self._understand()
+        return self
+
+    def _understand(self) -> None:
+        import json  # on demand: as above
+
+        try:
+            self._take(json.loads(self.text))
+        except KeyError as error:
+            raise ValueError(f"{self._path} is damaged: there is no {error}") from None
+        except (IndexError, TypeError, ValueError, RecursionError) as error:
+            raise ValueError(f"{self._path} is damaged: {error}") from None
+
+    def _take(self, data: dict[str, Any]) -> None:
+        for name in _NUMBERS:
+            setattr(self, name, _of(int, data[name]))
+        self.devices = [_of(str, name) for name in data["devices"]]
+        symbols: list[Frame] = [(_of(str, name), _of(str, file), _of(int, line)) for name, file, line in data["symbols"]]
+        nodes: list[tuple[int, Frame]] = [(0, ("(no Python)", "", 0))]
+        for parent, symbol in data["nodes"]:
+            nodes.append((_below(len(nodes), parent), symbols[_below(len(symbols), symbol)]))
+        for device, node, *amounts in data["rows"]:
+            _below(len(self.devices), device)
+            _below(len(nodes), node)
+            if (list(map(type, amounts)) not in ([int] * 6, [int] * 6 + [str] * 2)
+                    or not all(0 <= amount <= _MOST for amount in amounts[:6])):
+                raise ValueError("a row has not the amounts of three times")
+        self._rows, self._nodes = data["rows"], nodes
+
+    def _amounts(self, at: str, device: Optional[str]) -> list[tuple[list[Any], int, int]]:
+        """Row, bytes and blocks of all that is not nothing."""
+        column = 2 + 2 * _check("at", at, TIMES)
+        wanted = None if device is None else _check("device", device, tuple(self.devices))
+        return [(row, row[column], row[column + 1]) for row in self._rows
+                if row[column + 1] and wanted in (None, row[0])]
+
+    def total(self, at: str = "end", device: Optional[str] = None) -> tuple[int, int]:
+        """Bytes and blocks in all: at the "peak", at the "end", or "all" that was ever allocated."""
+        rows = self._amounts(at, device)
+        return sum(row[1] for row in rows), sum(row[2] for row in rows)
+
+    def _device_or_tag(self, row: list[Any], by: str) -> Key:
+        """Returns the device of a row, or the tag that a host reported for it. Python's own blocks have no tag."""
+        if by == "device":
+            return self.devices[row[0]], "", 0
+        tags = row[8:] or ("", "")
+        return tags[by == "module"] or f"(no {by})", "", 0
+
+    def _add_frames(self, found: dict[Key, Row], by: str, amounts: list[tuple[list[Any], int, int]]) -> None:
+        """Node by node, so that it takes no more time where stacks are deep. A function that calls itself has in
+        all what its outermost calls have."""
+        own = [(0, 0)] * len(self._nodes)
+        for given, size, count in amounts:
+            before = own[given[1]]
+            own[given[1]] = before[0] + size, before[1] + count
+        total = own.copy()
+        inside: list[list[int]] = [[] for _ in own]
+        for node in range(len(own) - 1, 0, -1):
+            outside = self._nodes[node][0]
+            if total[node][1]:
+                inside[outside].append(node)
+            if outside:
+                total[outside] = total[outside][0] + total[node][0], total[outside][1] + total[node][1]
+        keys = [_key(frame, by) if node else frame for node, (_, frame) in enumerate(self._nodes)]
+        open_calls: dict[Key, int] = {}
+        todo = inside[0] + [0] * bool(total[0][1])
+        while todo:
+            node = todo.pop()
+            if node < 0:  # all that is inside of it was seen
+                open_calls[keys[-node]] -= 1
+                continue
+            key = keys[node]
+            row = found.setdefault(key, Row(*key))
+            row.add(own[node], (0, 0) if open_calls.get(key) else total[node])
+            if node:
+                open_calls[key] = open_calls.get(key, 0) + 1
+                todo += [-node, *inside[node]]
+
+    def rows(self, at: str = "end", by: str = "line", device: Optional[str] = None) -> list[Row]:
+        """Rows by line, function, file or device, and of tensors by module or category, the largest first: of
+        what was alive at the "peak", or at the "end" (allocated since the start and not freed), or of "all"
+        that was allocated."""
+        _check("by", by, KINDS)
+        found: dict[Key, Row] = {}
+        amounts = self._amounts(at, device)
+        if by in _FRAMES:
+            self._add_frames(found, by, amounts)
+        else:
+            for given, *amount in amounts:
+                key = self._device_or_tag(given, by)
+                found.setdefault(key, Row(*key)).add(amount, amount)
+        return sorted(found.values(), key=lambda row: (-row.bytes, -row.total_bytes, row.where))
+
+    def diff(self, before: Tables, at: str = "end", by: str = "line",
+             device: Optional[str] = None) -> list[Row]:
+        """What changed since `before`: rows of those that differ, the largest change first."""
+        if device is not None:  # one of them may have been taken before anything was allocated there
+            _check("device", device, tuple(dict.fromkeys(self.devices + before.devices)))
+        theirs = before.rows(at, by, device) if device in (None, *before.devices) else []
+        ours = self.rows(at, by, device) if device in (None, *self.devices) else []
+        found = {(row.name, row.file, row.line): row for row in ours}
+        for old in theirs:
+            row = found.setdefault((old.name, old.file, old.line), Row(old.name, old.file, old.line))
+            for field in ("bytes", "blocks", "total_bytes", "total_blocks"):
+                setattr(row, field, getattr(row, field) - getattr(old, field))
+        changed = [row for row in found.values() if row.bytes or row.blocks]
+        return sorted(changed, key=lambda row: (-abs(row.bytes), -abs(row.blocks), row.where))
+
+    def _stack(self, node: int) -> Iterator[Frame]:
+        """Innermost first."""
+        while node:
+            node, frame = self._nodes[node]
+            yield frame
+
+    def folded(self, at: str = "peak", device: Optional[str] = None) -> str:
+        """Collapsed stacks, `outer;inner 4096`, for a flame graph of bytes: flamegraph.pl, inferno and
+        speedscope read them."""
+        lines: dict[str, int] = {}
+        for row, size, _ in self._amounts(at, device):
+            names = [f"{name} ({file}:{line})" for name, file, line in self._stack(row[1])]
+            stack = ";".join(name.replace(";", ":").replace("\n", " ") for name in reversed(names))
+            lines[stack or "(no Python)"] = lines.get(stack or "(no Python)", 0) + size
+        return "".join(f"{stack} {size}\n" for stack, size in sorted(lines.items()) if size)

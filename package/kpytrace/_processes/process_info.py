@@ -1,0 +1,150 @@
+"""The description of a process: its command, its rank, its host, and the name that multiprocessing gave it. A trace's
+info and the names of outputs contain it."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Optional
+
+# Set by what starts ranks: torchrun, Open MPI, Slurm, and other MPIs.
+_VARIABLES = {
+    "rank": ("RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "PMI_RANK"),
+    "local_rank": ("LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID", "MPI_LOCALRANKID"),
+    "world_size": ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS", "PMI_SIZE"),
+}
+# Programs that start ranks and are no ranks themselves.
+_LAUNCHERS = ("torchrun", "accelerate", "deepspeed", "torch.distributed.run", "torch.distributed.launch",
+              "torch.distributed.launcher")
+_MAX_COMMAND = 600  # bytes; the host keeps a thousand of the whole description
+
+_forked = False
+_name = ""  # given by multiprocessing
+
+
+def rank_variable(key: str) -> Optional[str]:
+    """Returns the rank, local_rank or world_size of the environment, or None."""
+    for variable in _VARIABLES[key]:
+        value = os.environ.get(variable, "")
+        if value.isascii() and value.isdigit():
+            return value
+    return None
+
+
+def split(command: list[str]) -> tuple[list[str], list[str]]:
+    """Splits a command line of Python into its options and its program: a script, -m or -c, which may end a word
+    (-um), and the arguments."""
+    i = 1
+    while i < len(command) and command[i].startswith("-") and command[i] != "-":
+        word = command[i]
+        i += 1
+        if word == "--":
+            return command[1:i - 1], command[i:]
+        if word.startswith("--"):
+            i += word == "--check-hash-based-pycs"
+            continue
+        for at, letter in enumerate(word[1:], 1):
+            if letter in "mc":
+                options = command[1:i - 1] + [word[:at]] * (at > 1)
+                return options, [f"-{letter}", *filter(None, [word[at + 1:]]), *command[i:]]
+            if letter in "WX":
+                i += at + 1 == len(word)  # else its value is the rest of the word
+                break
+    return command[1:i], command[i:]
+
+
+def is_launcher(command: list[str]) -> bool:
+    """Whether this program only starts other programs, each of which is a rank."""
+    _, words = split(command)
+    if words[:1] == ["-m"]:
+        words = words[1:]
+    return bool(words) and os.path.basename(words[0]) in _LAUNCHERS
+
+
+def absolute(output: str) -> str:
+    """Returns the output as a path that expand() turns into the same path from any folder: a % of the folder stays."""
+    return os.path.normpath(os.path.join(os.getcwd().replace("%", "%%"), output))
+
+
+def expand(output: str) -> Optional[str]:
+    """Returns the output's name with %p (process), %r (rank) and %h (host) filled in, and % for %%. A name without any
+    of %r and %p gets the rank, too, because all ranks are given one name. Returns None if the name has %r and this
+    process is no rank."""
+    rank = rank_variable("rank")
+    values = {"p": str(os.getpid()), "r": rank, "h": os.uname().nodename}
+    filled = set()
+    first, *parts = output.split("%")
+    made = first
+    while parts:
+        part = parts.pop(0)
+        key = part[:1]
+        if not part and parts:  # "%%"
+            made += "%" + parts.pop(0)
+        elif key not in values:
+            made += "%" + part
+        elif (value := values[key]) is None:
+            return None
+        else:
+            made += value + part[1:]
+            filled.add(key)
+    many = "RANK" in os.environ or rank_variable("world_size") not in (None, "1")
+    if rank is None or filled & {"r", "p"} or not many:
+        return made
+    folder, name = os.path.split(made)
+    stem, dot, suffix = name.partition(".")
+    return os.path.join(folder, f"{stem}.rank{rank}{dot}{suffix}")
+
+
+def set_forked() -> None:
+    """Called in the child of a fork, which has no name of its own yet."""
+    global _forked, _name
+    _forked, _name = True, ""
+
+
+def set_name(name: str) -> None:
+    """Called when multiprocessing has named this process."""
+    global _name
+    _name = name
+
+
+def describe() -> bytes:
+    """Returns lines for `kpytrace info` and `kpytrace merge`. More is known later in the program."""
+    command = " ".join(sys.orig_argv).replace("\n", " ").encode("utf-8", "replace")
+    lines = {"python": f"{sys.implementation.name} {sys.version.split()[0]}", "host": os.uname().nodename[:64],
+             "parent": str(os.getppid())}
+    if _name:
+        lines["name"] = _name.replace("\n", " ")[:100]
+    elif _forked:
+        lines["forked"] = "1"
+    for key in _VARIABLES:
+        value = rank_variable(key)
+        if value is not None:
+            lines[key] = value[:10]
+    text = "".join(f"{key}={value}\n" for key, value in lines.items())
+    return text.encode("utf-8", "replace") + b"command=" + command[:_MAX_COMMAND] + b"\n"
+
+
+def short_command(command: str) -> str:
+    """Returns "python worker.py" for a whole command line."""
+    words = command.split(" ")
+    python = os.path.basename(words[0])
+    if python[-2:-1].isdigit():
+        python = python.rstrip("t")  # of free-threaded Pythons: python3.13t
+    python = python.rstrip("0123456789.") or "python"
+    _, program = split(words)
+    if program[:1] == ["-m"]:
+        return " ".join([python, *program[:2]])
+    return " ".join([python, *map(os.path.basename, program[:1])])
+
+
+def title(info: dict[str, str]) -> str:
+    """Returns the title of a process in a trace of several."""
+    name = info.get("name") or short_command(info.get("command", ""))
+    if info.get("forked"):
+        name += " (forked)"
+    if "rank" not in info:
+        return name
+    return f"rank {info['rank']}" + (f": {name}" if "name" in info or "forked" in info else "")

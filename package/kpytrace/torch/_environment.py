@@ -1,0 +1,83 @@
+"""What the shim needs of an environment: torch with Kineto and its headers, Python's headers, a
+compiler. Each question raises TorchHostError with what to do, or answers."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+
+from ._types import TorchHostError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import pathlib
+    from types import ModuleType
+    from typing import Optional
+
+
+def needed_torch() -> ModuleType:
+    try:
+        import torch
+    except ImportError as error:
+        raise TorchHostError(f"torch can't be imported ({error}): install it, then call "
+                             f"kpytrace.torch.install() again") from error
+    if getattr(sys, "_is_gil_enabled", lambda: True)() is False or \
+            sysconfig.get_config_var("Py_GIL_DISABLED"):
+        raise TorchHostError("this Python is free-threaded, and kpytrace serves torch on the "
+                             "ordinary build only: kpytrace.trace() works here")
+    import torch.autograd.profiler  # a submodule, which torch imports by itself
+
+    if not torch.autograd.kineto_available():
+        raise TorchHostError(f"torch {torch.__version__} is built without Kineto, so its profiler "
+                             f"has no Python stacks to record: use a build with USE_KINETO=1, as "
+                             f"the published wheels are, or kpytrace.trace()")
+    return torch
+
+
+def torch_folder(torch: ModuleType) -> pathlib.Path:
+    import pathlib
+
+    folder = pathlib.Path(torch.__file__ or "").parent
+    header = folder / "include/torch/csrc/profiler/collection.h"
+    if not header.exists():
+        raise TorchHostError(f"the headers of torch {torch.__version__} are not installed (there is "
+                             f"no {header}): install torch from its wheel")
+    return folder
+
+
+def python_headers() -> str:
+    folder = sysconfig.get_paths()["include"]
+    if not os.path.exists(os.path.join(folder, "Python.h")):
+        raise TorchHostError(f"Python's headers are not installed (there is no {folder}/Python.h): "
+                             f"install the package python{sys.version_info[0]}."
+                             f"{sys.version_info[1]}-dev, or run `python -m kpytrace.torch build` "
+                             f"where they are, and copy its cache")
+    return folder
+
+
+def find_compiler() -> Optional[str]:
+    """A C++ compiler: $CXX, or the first of the usual names; None where there is none."""
+    for name in filter(None, (os.environ.get("CXX"), "c++", "g++", "clang++")):
+        path = shutil.which(name)
+        if path:
+            return path
+    return None
+
+
+def compiler_version(compiler: str) -> str:
+    reply = subprocess.run([compiler, "--version"], stdout=subprocess.PIPE,
+                           stderr=subprocess.DEVNULL, text=True, check=False)
+    return reply.stdout.partition("\n")[0]
+
+
+def no_compiler(torch: ModuleType, cache: str, others: list[str]) -> TorchHostError:
+    found = (f" The cache has one for {', '.join(others)}, but a shim fits one torch only."
+             if others else "")
+    return TorchHostError(
+        f"there is no shim for torch {torch.__version__} in {cache}, and no C++ compiler to make "
+        f"one.{found} Install g++ (or name a compiler in CXX), or run `python -m kpytrace.torch "
+        f"build` on a machine that has one and the same torch and Python, and copy its cache folder "
+        f"(KPYTRACE_TORCH_CACHE) here")
