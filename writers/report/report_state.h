@@ -6,10 +6,10 @@
 #ifndef KPTI_WRITERS_REPORT_REPORT_STATE_H
 #define KPTI_WRITERS_REPORT_REPORT_STATE_H
 
-#include "writers/format/nested_frames.h"
 #include "writers/annotations/task_resumes.h"
 #include "writers/encode/escaped_strings.h"
 #include "writers/encode/gzip_base64.h"
+#include "writers/format/nested_frames.h"
 
 typedef struct kpti_report_lane {
     char *events; /* that have not gone out yet */

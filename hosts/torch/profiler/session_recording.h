@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "hosts/torch/common/plugin_client.h"
+#include "hosts/torch/common/torch_clock.h"
 #include "hosts/torch/profiler/exporter_view.h"
 #include "hosts/torch/profiler/open_calls.h"
 #include "hosts/torch/profiler/thread_numbers.h"
-#include "hosts/torch/profiler/torch_clock.h"
 #include "hosts/torch/profiler/watched_objects.h"
 
 namespace kpytrace

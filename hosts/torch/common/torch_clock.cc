@@ -1,4 +1,4 @@
-#include "hosts/torch/profiler/torch_clock.h"
+#include "hosts/torch/common/torch_clock.h"
 
 #include <algorithm>
 

@@ -2,8 +2,8 @@
 // function that torch lends refers to what is gone when the session is; but it is a straight line,
 // rounded down, and so a few thousand of its values tell it. It agrees with torch's to the nanosecond:
 // at equal ticks, which coarse counters have, an operator and the call around it must not cross.
-#ifndef KPTI_HOSTS_TORCH_PROFILER_TORCH_CLOCK_H
-#define KPTI_HOSTS_TORCH_PROFILER_TORCH_CLOCK_H
+#ifndef KPTI_HOSTS_TORCH_COMMON_TORCH_CLOCK_H
+#define KPTI_HOSTS_TORCH_COMMON_TORCH_CLOCK_H
 
 #include <c10/util/ApproximateClock.h>
 
