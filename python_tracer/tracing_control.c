@@ -69,6 +69,7 @@ static kpt_status start_inside(kpti_tracer *tracer, kpti_error *error)
     if (tracer->wants_gc) kpti_gc_install();
     kpti_tracing_lock();
     joined = kpti_tracers_add_locked(tracer);
+    tracer->all_known_ticks = 0;
     tracer->runs[tracer->run_count - 1].start_ticks = kpti_tracer_ticks(tracer);
     kpti_invalidate_caches();
     kpti_tracing_unlock();

@@ -91,8 +91,9 @@ static kpti_event *put_open(const kpti_stream *stream, kpti_open_stack open, uin
 {
     for (uint32_t i = 0; i < open.count; i++) {
         if (!(open.masks[i] & stream->tracer->bit)) continue;
-        *at++ = kpti_event_make(KPTI_EVENT_OPEN, open.functions[i], ticks);
-        if (open.lines[i] && open.lines[i] <= KPTI_MOST_NUMBER)
+        *at++ = kpti_event_make(open.are_new ? KPTI_EVENT_ENTER : KPTI_EVENT_OPEN,
+                                open.functions[i], ticks);
+        if (!open.are_new && open.lines[i] && open.lines[i] <= KPTI_MOST_NUMBER)
             *at++ = kpti_event_make(KPTI_EVENT_LINE, open.lines[i], ticks);
         if (open.answer_count)
             at = put_answer(stream, open, (uint32_t)(open.functions - open.memory) + i, ticks, at);
@@ -131,7 +132,7 @@ static int begin_chunk_locked(kpti_stream *stream, kpti_open_stack open, uint64_
     chunk->dropped_before = stream->dropped;
     stream->dropped = 0;
     at = put_open(stream, open, ticks, chunk->events);
-    chunk->repeated = (uint32_t)(at - chunk->events);
+    chunk->repeated = open.are_new ? 0 : (uint32_t)(at - chunk->events);
     link_locked(stream, chunk);
     stream->high = (uint32_t)(ticks >> 32);
     atomic_store_explicit(&stream->cursor, at, memory_order_relaxed);

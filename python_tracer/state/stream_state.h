@@ -79,6 +79,8 @@ typedef struct kpti_open_stack {
     uint32_t *memory;                 /* holds all three arrays */
     struct kpti_open_answer *answers; /* from watching hosts; by frame, the innermost first */
     uint32_t answer_count;
+    uint32_t
+        are_new; /* the calls began after the run did, just before the first event of the thread */
 } kpti_open_stack;
 
 /* The answer of the host of the tracer with BIT for the open call at INDEX in memory. */

@@ -49,6 +49,7 @@ typedef struct kpti_thread {
     kpti_stream *streams;  /* of tracers that record, or recorded until just now */
     kpti_stream *owned;    /* all streams of this thread, under the tracing lock */
     uint64_t os_tid;
+    uint64_t made_ticks;      /* when it was made; 0: unknown */
     struct kpti_thread *next; /* in the thread list, under the tracing lock */
     char name[64];
     int named; /* the name has been read */

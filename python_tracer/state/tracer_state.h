@@ -27,7 +27,9 @@ typedef struct kpti_tracer {
     uint32_t watch_count;
     uint64_t watched_calls; /* number so far; also the last call id */
     uint32_t bit;           /* its bit in masks; 0 while it does not record */
-    uint64_t only_tid;      /* the only thread that is recorded; 0: all threads */
+    /* When all threads that were inside Python had a stream, after a start; 0: some may have none. */
+    uint64_t all_known_ticks;
+    uint64_t only_tid; /* the only thread that is recorded; 0: all threads */
     _Atomic int wants_gc;
     _Atomic int wants_callers; /* of the lines that calls are made from */
     uint32_t task_key;         /* its unique key in the task table; 0: tasks are not recorded */

@@ -11,10 +11,11 @@
 #include "python_tracer/state/tracing_lock.h"
 #include "python_tracer/threads/traced_thread.h"
 
-/* Reads the name of the thread IDENT from threading. Returns its OS id, or 0 if unknown. */
+/* Reads the name of the thread IDENT from ACTIVE, which is threading's table, or NULL if threading is not loaded.
+ * Returns the thread's OS id, or 0 if unknown. */
 static uint64_t threading_facts(PyObject *active, PyObject *ident, char *name, size_t size)
 {
-    PyObject *thread = PyDict_GetItem(active, ident);
+    PyObject *thread = active && PyDict_Check(active) ? PyDict_GetItem(active, ident) : NULL;
     PyObject *native;
     PyObject *text;
     unsigned long long id;
@@ -46,17 +47,30 @@ static void record_one(kpti_tracer *tracer, uint64_t os_tid, const char *name, P
     kpti_open_frames_free(open);
 }
 
-/* FRAMES is the result of sys._current_frames(). */
-static void record_all(kpti_tracer *tracer, PyObject *frames, PyObject *active)
+/* FRAMES is the result of sys._current_frames(). Returns whether the OS ids of all other threads are known. */
+static int record_all(kpti_tracer *tracer, PyObject *frames, PyObject *active)
 {
+    const unsigned long here = PyThread_get_thread_ident();
+    int all = 1;
     PyObject *ident;
     PyObject *frame;
     Py_ssize_t at = 0;
     char name[64];
     while (PyDict_Next(frames, &at, &ident, &frame)) {
         uint64_t os_tid = threading_facts(active, ident, name, sizeof name);
-        if (os_tid) record_one(tracer, os_tid, name, (PyFrameObject *)frame);
+        if (os_tid)
+            record_one(tracer, os_tid, name, (PyFrameObject *)frame);
+        else if (PyLong_AsUnsignedLong(ident) != here)
+            all = 0;
     }
+    return all;
+}
+
+static void set_all_known(kpti_tracer *tracer)
+{
+    kpti_tracing_lock();
+    tracer->all_known_ticks = kpti_ticks();
+    kpti_tracing_unlock();
 }
 
 void kpti_idle_threads_record(kpti_tracer *tracer)
@@ -70,12 +84,11 @@ void kpti_idle_threads_record(kpti_tracer *tracer)
     PyObject *frames;
     if (KPTI_FREE_THREADED || tracer->only_tid) return;
     PyErr_Fetch(&type, &value, &traceback);
-    /* If threading is not loaded, it knows no other thread. */
     threading = PyDict_GetItemString(PyImport_GetModuleDict(), "threading"); /* borrowed */
     active = threading ? PyObject_GetAttrString(threading, "_active") : NULL;
     function = PySys_GetObject("_current_frames"); /* borrowed */
-    frames = active && function ? PyObject_CallNoArgs(function) : NULL;
-    if (frames && PyDict_Check(active) && PyDict_Check(frames)) record_all(tracer, frames, active);
+    frames = function ? PyObject_CallNoArgs(function) : NULL;
+    if (frames && PyDict_Check(frames) && record_all(tracer, frames, active)) set_all_known(tracer);
     Py_XDECREF(frames);
     Py_XDECREF(active);
     PyErr_Clear();

@@ -72,6 +72,14 @@ static int attach_locked(kpti_stream *stream, attachment *out)
     return 1;
 }
 
+/* Returns whether THREAD was not inside Python yet when the run of STREAM's tracer began: a thread that was has a
+ * placeholder (idle_threads.h), or was traced before. */
+static int is_new_locked(const kpti_stream *stream, const kpti_thread *thread)
+{
+    const uint64_t known = stream->tracer->all_known_ticks;
+    return known && thread->made_ticks > known && !stream->idle;
+}
+
 static int begin_streams_locked(kpti_thread *thread, kpti_open_stack open, attachment *attached)
 {
     const uint64_t real_tid = kpti_thread_real(thread)->os_tid;
@@ -84,6 +92,7 @@ static int begin_streams_locked(kpti_thread *thread, kpti_open_stack open, attac
         stream = stream_of_locked(thread, tracer);
         if (!stream || !atomic_load_explicit(&stream->ended, memory_order_relaxed)) continue;
         count += attach_locked(stream, &attached[count]);
+        open.are_new = is_new_locked(stream, thread);
         kpti_stream_begin_locked(stream, open, now);
     }
     return count;

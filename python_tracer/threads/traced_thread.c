@@ -36,6 +36,7 @@ kpti_thread *kpti_thread_get(void)
     thread = calloc(1, sizeof *thread);
     if (!thread) return NULL;
     thread->os_tid = kpti_os_tid();
+    thread->made_ticks = kpti_ticks();
     if (thread->os_tid == (uint64_t)getpid())
         (void)snprintf(thread->name, sizeof thread->name, "MainThread");
     else

@@ -54,8 +54,8 @@ class Process(Case):
 
     def test_a_start_that_failed_writes_nothing_at_exit(self):
         """The uncaught exception keeps the trace alive until then."""
-        reply = run_python("-c", "import kpytrace\n"
-                           "kpytrace._plugin = lambda: '/nowhere/libkpytrace.so'\n"
+        reply = run_python("-c", "import kpytrace\nfrom kpytrace._api import native\n"
+                           "native.plugin_file = lambda: '/nowhere/libkpytrace.so'\n"
                            "kpytrace.start()\n")
         self.assertEqual(reply.returncode, 1)
         self.assertIn("/nowhere/libkpytrace.so", reply.stderr)

@@ -138,6 +138,34 @@ class Memory(MemoryCase):
         Snapshot(self.path).check(self)
 
 
+@unittest.skipUnless(BACKEND.exists() and not FREE_THREADED, WITHOUT)
+class NewThreads(Case):
+    def test_the_first_calls_of_a_thread_begin_with_it(self):
+        """Also where the tracer first sees a thread inside of its first calls (3.10 and 3.11)."""
+        program = """
+            import json, sys, threading, time, kpytrace
+            sys.setswitchinterval(1e-4)
+            gate = threading.Event()
+            old = threading.Thread(target=lambda: (gate.wait(), len("x")))
+            old.start()
+            with kpytrace.trace("t.json"):
+                time.sleep(0.3)
+                new = threading.Thread(target=lambda: len("y"))
+                new.start()
+                new.join()
+                gate.set()
+                old.join()
+            events = [e for e in json.load(open("t.json"))["traceEvents"] if e.get("ph") == "X"]
+            first = min(e["ts"] for e in events)
+            begins = [e["ts"] - first for e in events if e["name"].endswith("): _bootstrap_inner")]
+            assert len(begins) == 2, begins
+            assert min(begins) < 0.1e6, begins  # the old thread's: since the trace began
+            assert max(begins) > 0.25e6, begins
+            """
+        reply = run_python("-c", textwrap.dedent(program), cwd=self.folder)
+        self.assertEqual(reply.returncode, 0, reply.stderr)
+
+
 @unittest.skipUnless(BACKEND.exists(), WITHOUT)
 class Streams(Case):
     def setUp(self):

@@ -33,7 +33,7 @@ class Player:
         path = os.path.join(folder, "libplayer.so")
         source = os.path.join(support.HERE, "cuda_player.cc")
         names = str(_compile.source_folder() / _compile.CUDA_FOLDER / "stub_headers")
-        unit = _compile.Unit("player", "a player", headers=lambda torch: [names],
+        unit = _compile.Unit("player", "a player", "", headers=lambda torch: [names],
                              libraries=["-lc10_cuda"])
         subprocess.run(_compile.command(torch, _environment.find_compiler(), source, path, unit),
                        check=True)
