@@ -59,7 +59,7 @@ static inline const char *skip_plain(const char *at, const char *end)
         special = (((quote - ones) & ~quote) | ((slash - ones) & ~slash) |
                    ((bytes - ones * 0x20) & ~bytes)) &
                   highs;
-        if (special) return at; /* the caller goes on byte by byte */
+        if (special) return at; /* the caller continues byte by byte */
         at += 8;
     }
     return at;

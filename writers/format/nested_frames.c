@@ -12,8 +12,8 @@ void kpti_frames_free(kpti_frames *f)
     if (f->spans.notes) kpti_spans_free(&f->spans);
 }
 
-/* Closes the frame of span BEGIN. A span without an end that closes at the end of all calls is complete. Any
- * other span that closes here is loose. */
+/* Closes the frame of span BEGIN. A span that was never ended and that closes with the end of the recording is
+ * complete. Any other span that closes here is loose. */
 static kpt_status close_span(kpti_frames *f, uint32_t thread, int64_t ns, uint32_t begin,
                              int is_end)
 {

@@ -64,11 +64,12 @@ void kpti_gpu_log_free(kpti_gpu_log *log);
 kpt_status kpti_gpu_log_text(kpti_gpu_log *log, kpt_str text, uint32_t *number);
 kpt_status kpti_gpu_log_node(kpti_gpu_log *log, const kpti_gpu_node *node, uint32_t *number);
 
-/* Add a device, or a name that the program assigned, and replace what was stored for it before. */
+/* Add a device, or a name that the program assigned, and replace the earlier one. */
 kpt_status kpti_gpu_log_device(kpti_gpu_log *log, const kpt_gpu_device *device);
 kpt_status kpti_gpu_log_name(kpti_gpu_log *log, const kpt_gpu_name *name);
 
-/* Adds an event; STACK is the number of a node. An event without a name gets the name that Kineto uses. */
+/* Adds an event; STACK is the number of a node. An event without a name is stored with the name that Kineto
+ * uses. */
 kpt_status kpti_gpu_log_add(kpti_gpu_log *log, const kpt_gpu_event *event, uint32_t stack);
 
 /* Adds a block of COUNT events that another log packed. BYTES must live as long as the log. Returns

@@ -11,7 +11,8 @@
 
 enum { BUFFER_BYTES = KPTI_OUT_PIECE_BYTES + KPTI_OUT_BUFFER_BYTES };
 
-/* Called after EINTR. Returns whether to give up; always 0 if there is a courier. */
+/* Called after EINTR. Returns whether to stop with EINTR. With a courier it returns 0, since the callback must
+ * not run on the courier's thread. */
 static int is_interrupted(const kpti_out_file *out)
 {
     return out->interrupted && !out->courier && out->interrupted(out->interrupted_ctx);

@@ -122,7 +122,7 @@ static int with_rights(const kpti_out_path *place, int fd)
     return fd;
 }
 
-/* Gives the file NAME, which must not exist. Returns below 0 on failure. */
+/* Assigns NAME, which must not exist, to the file. Returns below 0 on failure. */
 typedef int (*name_fn)(int fd, const char *name);
 
 static int make_new(int fd, const char *name)

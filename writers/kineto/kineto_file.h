@@ -21,7 +21,7 @@ typedef struct kpti_kineto_file {
     uint64_t events_end;   /* after the last event before the closing events */
     int64_t base_ns;       /* base of the file's times */
     uint64_t next_index;   /* larger than every "Ev Idx" */
-    int has_devices;       /* 0: the head says that there is no GPU */
+    int has_devices;       /* 0: the head has an empty list of devices */
     kpti_kineto_head head; /* replaces the bytes before events_begin if they are not valid JSON */
 } kpti_kineto_file;
 

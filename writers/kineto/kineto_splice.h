@@ -1,5 +1,5 @@
 /* kineto_splice.h: writes a Kineto trace with more events in its list, to another file or to its own path. The
- * target appears completely, or what was there stays.
+ * target appears completely, or the old file stays.
  *
  *   open ──> begin ──> kpti_chrome_put(&splice->events, …) … ──> close
  *    └─────> leave: nothing is written

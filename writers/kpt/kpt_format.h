@@ -25,7 +25,7 @@ enum { KPTI_KPT_VERSION = 1, KPTI_KPT_ORDER = 0x01020304, KPTI_KPT_GUARD = 0x727
 
 enum {
     KPTI_KPT_CHUNK = 1, /* a kpti_kpt_chunk, then the chunk's bytes */
-    KPTI_KPT_INFO = 2,  /* lines "key=value": what was traced; the last record is valid */
+    KPTI_KPT_INFO = 2,  /* lines "key=value" about the traced program; the last record is valid */
     /* kpti_kpt_note, name, arguments, zeroes up to 8: the user's notes, in order */
     KPTI_KPT_NOTES = 3,
     KPTI_KPT_END = 4, /* last record of a complete recording: a kpti_kpt_end, or empty */

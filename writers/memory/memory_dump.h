@@ -17,7 +17,7 @@ typedef struct kpti_memory_device {
     int32_t index; /* -1: there is only one */
 } kpti_memory_device;
 
-/* What a host reported about the blocks of a pool. */
+/* The host's report about the blocks of a pool. */
 typedef struct kpti_memory_origin {
     int is_told; /* 0: nothing reported, the pool is one of Python's domains */
     uint64_t stream;

@@ -142,7 +142,7 @@ static void put_pool_text(writing *w, kpt_str text, uint32_t *memo)
     *memo = kpti_pickle_memoize(&w->pickle);
 }
 
-/* Writes what a host reported about a block. If any entry has a category, the viewer needs an entry with
+/* Writes the host's report about a block. If any entry has a category, the viewer needs an entry with
  * "unknown", so all blocks of Python have that category. */
 static void put_told(writing *w, const kpti_memory_entry *e)
 {

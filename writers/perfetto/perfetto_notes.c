@@ -78,7 +78,8 @@ static void put_frame_end(kpti_perfetto *w, kpti_perfetto_lane *l, int64_t ns, u
     kpti_perfetto_close(w, &event, at);
 }
 
-/* A span that continues after its frame also gets a track of its own. A span without an end is complete. */
+/* A span that continues after its frame is also written on a track of its own. A span that was never ended and
+ * closes with the end of the recording is complete. */
 void kpti_perfetto_end_frame(kpti_perfetto *w, kpti_perfetto_lane *l, uint32_t begin, int64_t ns,
                              const kpt_activity *call)
 {

@@ -8,7 +8,7 @@
 #include "core/recording/delivery/delivery_job.h"
 #include "core/recording/replay/replay.h"
 
-/* What a delivery stores about a name. kind is 0 until the name is delivered. */
+/* The kind and line of a name, by name index. kind is 0 until the name is delivered. */
 typedef struct kpti_name_note {
     uint32_t kind;
     uint32_t first_line; /* 0 if a line makes no sense */
@@ -46,8 +46,8 @@ typedef struct kpti_batcher {
 int kpti_batcher_init(kpti_batcher *b, const kpti_delivery_job *job);
 void kpti_batcher_free(kpti_batcher *b);
 
-/* Makes a replay of a track with the delivery's clock; PARTS applies only if the delivery asks for parts.
- * Returns NULL if there is no memory. */
+/* Makes a replay of a track with the delivery's clock; PARTS applies only if the delivery has
+ * KPT_DELIVER_PARTS. Returns NULL if there is no memory. */
 kpti_replay *kpti_batcher_replay(const kpti_batcher *b, uint32_t track, uint64_t first_id,
                                  kpti_parts parts);
 
@@ -55,7 +55,7 @@ kpti_replay *kpti_batcher_replay(const kpti_batcher *b, uint32_t track, uint64_t
 kpt_status kpti_batcher_send(kpti_batcher *b);
 
 /* Returns whether an activity that begins at START_NS is delivered. Activities that begin after the delivery's
- * end are not, since the host asked for those before it. */
+ * end are not, since the host requested those before it. */
 static inline int kpti_batcher_wants(const kpti_batcher *b, int64_t start_ns)
 {
     return start_ns <= b->end_ns;

@@ -31,14 +31,14 @@ static void sink(merge *m, uint32_t i)
     m->heap[i] = moved;
 }
 
-/* Returns the lane that comes second, or the first if there is no other. */
+/* Returns the lane whose next activity is the second earliest, or the first lane if there is no other. */
 static const kpti_lane *second(const merge *m)
 {
     if (m->count < 2) return m->heap[0];
     return m->count > 2 && earlier(m->heap[2], m->heap[1]) ? m->heap[2] : m->heap[1];
 }
 
-/* Delivers the activities of the first lane that come before those of all others. Returns 0 if there is no
+/* Delivers the activities of the first lane that are earlier than those of all others. Returns 0 if there is no
  * memory, or if the delivery is over. Threads mostly take turns, so there are usually many. */
 static int run_first(merge *m, uint64_t *last_id)
 {

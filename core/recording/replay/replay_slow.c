@@ -3,8 +3,8 @@
 
 #include "core/recording/replay/replay_spans.h"
 
-/* The line that CALL was called from: LINE, unless the callers were cut. A callee of cut calls is delivered as a
- * callee of the call below them, so it gets the line where that call called them. */
+/* Returns the line that CALL was called from: LINE, unless the callers were cut. A callee of cut calls is
+ * delivered as a callee of the call below them, so its line is the one where that call called them. */
 static uint32_t line_of_caller(const kpti_replay *r, const kpti_call_record *call, uint32_t line)
 {
     while (--call > r->stack.base && kpti_call_is_ghost(call))

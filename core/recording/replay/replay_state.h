@@ -108,7 +108,7 @@ static inline void kpti_replay_mark_from(const kpti_replay *r, kpti_call_record 
         call->flags |= KPT_ACTIVITY_MARKED;
 }
 
-/* Lets the hot loop run again, unless calls are suspended or have to be cut. */
+/* Enables the hot loop again, unless calls are suspended or have to be cut. */
 static inline void kpti_replay_go_on(kpti_replay *r)
 {
     r->until = r->suspended_above || r->cutting ? 0 : r->pause;

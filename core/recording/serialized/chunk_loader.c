@@ -270,8 +270,8 @@ static kpt_status take_all(kpti_loaded *r, const kpt_load_args *args, kpti_error
     }
 }
 
-/* Fills in what a crash left out: the ends of runs. Without the final tables it is not known which threads have
- * spans, so all of them are treated as if they had. */
+/* Completes a recording that a crash cut short: sets the ends of runs. Without the final tables it is not known
+ * which threads have spans, so all of them are treated as if they had. */
 static void complete(kpti_loaded *r)
 {
     kpti_run *runs = r->runs.items;

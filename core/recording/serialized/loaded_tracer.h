@@ -1,6 +1,6 @@
 /* loaded_tracer.h: a recording loaded from chunks that a sink has stored: a tracer that has stopped. It does
- * not use Python. Chunks may have any content, as files get damaged: the loader rejects what is not a
- * recording, and replay trusts no event. */
+ * not use Python. Chunks may have any content, as files get damaged: the loader rejects chunks that do not make
+ * a recording, and replay trusts no event. */
 #ifndef KPTI_CORE_RECORDING_SERIALIZED_LOADED_TRACER_H
 #define KPTI_CORE_RECORDING_SERIALIZED_LOADED_TRACER_H
 

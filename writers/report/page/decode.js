@@ -62,7 +62,7 @@ class Lane {
 }
 
 class TraceSection {
-  /* NAME: the name that the tool that added the section gave it, if any. */
+  /* NAME: the section's name, set by the tool that added it; may be empty. */
   constructor(model, bytes, name) {
     this.model = model;
     this.reader = new Reader(bytes);

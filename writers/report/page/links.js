@@ -4,9 +4,9 @@
 
 const MOST_LAUNCHES = 16;
 
-/* Makes a link of the selection. WHAT: the role of the target. KEY: the key that goes there, if any (g goes to
- * the last link if no link has it). TO: the target, {track, span} or {track, mark}. HERE and THERE: the times
- * of the arrow's ends at the selection and at the target. POINTS_HERE: whether the arrow points to the
+/* Makes a link of the selection. WHAT: the role of the target. KEY: the key that selects the target, if any (g
+ * selects the last link if no link has it). TO: the target, {track, span} or {track, mark}. HERE and THERE: the
+ * times of the arrow's ends at the selection and at the target. POINTS_HERE: whether the arrow points to the
  * selection. */
 function link(what, key, to, here, there, pointsHere = false) {
   return {what, key, to, here, there, pointsHere};

@@ -85,7 +85,7 @@ class Page {
     else spanDetails(this.model, selected.track, selected.span, links, go);
   }
 
-  /* Goes to the target of a link of the selection. */
+  /* Shows the target of a link of the selection. */
   follow(key) {
     const links = this.timeline?.links ?? [];
     const found = links.find((link) => link.key === key) ?? (key === 'g' ? links[links.length - 1] : undefined);

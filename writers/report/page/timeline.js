@@ -174,7 +174,7 @@ class Timeline {
     this.change();
   }
 
-  /* Returns what is at a point of the canvas: {band}, and {track, span} or {track, mark} if there is one. */
+  /* Returns the hit at a point of the canvas: {band}, and {track, span} or {track, mark} if there is one. */
   hit(x, y) {
     const below = y + this.scroller.scrollTop;
     const band = y < RULER ? null : this.bands.find((b) => below >= b.y && below < b.y + b.height);
