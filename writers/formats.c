@@ -9,7 +9,7 @@
 #include "writers/perfetto/perfetto.h"
 #include "writers/report/report.h"
 
-/* A suffix that ends with another suffix comes before it. */
+/* A suffix that ends with another suffix is before it. */
 static const kpti_format *const formats[] = {&kpti_format_speedscope, &kpti_format_chrome,
                                              &kpti_format_perfetto, &kpti_format_collapsed,
                                              &kpti_format_report};

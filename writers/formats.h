@@ -1,4 +1,4 @@
-/* formats.h: all formats of a trace, and which one a path asks for. */
+/* formats.h: all formats of a trace, and the format that a path selects. */
 #ifndef KPTI_WRITERS_FORMATS_H
 #define KPTI_WRITERS_FORMATS_H
 
@@ -14,13 +14,13 @@ typedef struct kpti_format_choice {
     int known;                 /* the suffix is known */
 } kpti_format_choice;
 
-/* The format of a path's suffix, also if ".gz" follows it. */
+/* Returns the format of a path's suffix, also if ".gz" follows it. */
 kpti_format_choice kpti_format_of_path(const char *path);
 
-/* All formats, in the order in which users see them; *COUNT receives their number. */
+/* Returns all formats, in the order in which users see them; *COUNT receives their number. */
 const kpti_format *const *kpti_formats(size_t *count);
 
-/* Whether a file of this format can hold several processes. */
+/* Returns whether a file of this format can hold several processes. */
 int kpti_format_takes_processes(const kpti_format *format);
 
 #ifdef __cplusplus

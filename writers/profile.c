@@ -7,24 +7,25 @@
 #include "core/base/u64_map.h"
 #include "writers/annotations/notes.h"
 
-/* Calls of one function, one beside the other, whose time is in its total, and may turn out to lie
- * within another call of it. */
+/* Calls of one function, next to each other, whose time is in the function's total. They may turn out to be
+ * inside another call of the same function. */
 typedef struct counted {
-    uint64_t id; /* of one of them */
-    uint64_t ns; /* of all */
+    uint64_t id; /* of one of the calls */
+    uint64_t ns; /* of all these calls */
 } counted;
 
-/* Invariant: the ids of counted grow; between two of them is a call that was open, and could be of
- * the same function, when the second was added. */
+/* Invariant: the ids in counted grow. Between two of them there is a call that was open when the second was
+ * added, and that could be of the same function. */
 typedef struct function {
     kpt_name name;
     uint32_t has_name;
-    uint32_t row;           /* one more than its number; 0: none */
-    uint32_t step;          /* of the row */
-    uint32_t thread_number; /* as the profile's: else counted, or the row, is of another */
+    uint32_t row;  /* index of the row + 1; 0: no row */
+    uint32_t step; /* step of the row */
+    /* the profile's thread_number for which counted, and the row by thread, are valid */
+    uint32_t thread_number;
     uint32_t count;
     uint32_t capacity;
-    uint32_t tidy_at; /* when there are so many */
+    uint32_t tidy_at; /* count at which tidy is called */
     counted *counted;
 } function;
 
@@ -47,23 +48,24 @@ struct kpti_profile {
     uint32_t row_count;
     const kpti_profile_step *steps;
     uint32_t step_count;
-    kpti_u64_map
-        rows_by_step; /* of this thread, or of all: one more than the row, by function and step */
-    uint32_t thread_number; /* how many threads came; their calls stand together */
-    uint32_t thread;        /* the last of them */
-    uint64_t *spent_ns;     /* by depth: in calls that ended, and whose parent did not */
+    /* of this thread, or of all threads: index of the row + 1, by function and step */
+    kpti_u64_map rows_by_step;
+    uint32_t thread_number; /* number of threads so far; the calls of a thread are contiguous */
+    uint32_t thread;        /* index of the current thread */
+    uint64_t *spent_ns;     /* by depth: time in ended calls whose parent has not ended */
     uint32_t spent_capacity;
-    uint64_t *open; /* by depth: ids of calls that did not end yet; 0: not known */
+    uint64_t *open; /* by depth: ids of open calls; 0: not known */
     uint32_t open_capacity;
     uint32_t open_count;
 };
 
 enum { TIDY_AT_LEAST = 64 };
 
-/* --- the time with all that was called ---------------------------------------------------------- */
+/* --- the time including callees ----------------------------------------------------------------- */
 
-/* Calls of which all that are still open are the same can't be told apart any more. The innermost
- * open call around one that ended is always known, as it is its parent, or that of one around it. */
+/* Merges entries between which no open call begins; they can no longer be separated by a call that ends later.
+ * The innermost open call around an ended call is always known, since it is the parent of that call or of a
+ * call around it. */
 static void tidy(const kpti_profile *p, function *f)
 {
     uint32_t kept = 0;
@@ -80,8 +82,8 @@ static void tidy(const kpti_profile *p, function *f)
     f->tidy_at = f->count * 2 > TIDY_AT_LEAST ? f->count * 2 : TIDY_AT_LEAST;
 }
 
-/* Counts NS of a call, of which so much as is returned was counted already: children come before
- * their parents, with greater ids, and what came before them has smaller ones. */
+/* Counts NS of a call. *INSIDE_NS receives the part that was counted before, in calls inside it. Children are
+ * delivered before their parents and have larger ids; the calls before them have smaller ids. */
 static kpt_status count_once(kpti_profile *p, function *f, const kpt_activity *a, uint64_t ns,
                              uint64_t *inside_ns)
 {
@@ -89,7 +91,7 @@ static kpt_status count_once(kpti_profile *p, function *f, const kpt_activity *a
     *inside_ns = 0;
     while (f->count && f->counted[f->count - 1].id > a->id)
         *inside_ns += f->counted[--f->count].ns;
-    if (f->count && f->counted[f->count - 1].id > a->parent_id) { /* a sibling, or within one */
+    if (f->count && f->counted[f->count - 1].id > a->parent_id) { /* a sibling, or inside one */
         f->counted[f->count - 1].ns += ns;
         return KPT_OK;
     }
@@ -102,7 +104,7 @@ static kpt_status count_once(kpti_profile *p, function *f, const kpt_activity *a
 
 /* --- calls ------------------------------------------------------------------------------------ */
 
-/* The calls around A are open, and all that are as deep or deeper have ended. */
+/* Records that the callers of A are open, and that all calls as deep as A or deeper have ended. */
 static kpt_status note_open(kpti_profile *p, const kpt_activity *a)
 {
     kpt_status status;
@@ -179,7 +181,7 @@ static void begin_thread(kpti_profile *p, uint32_t thread)
     p->thread_number++;
     p->open_count = 0;
     if (p->flags & KPTI_PROFILE_BY_THREAD) kpti_u64_map_free(&p->rows_by_step);
-    if (p->spent_capacity) p->spent_ns[0] = 0; /* the others are, once all roots came */
+    if (p->spent_capacity) p->spent_ns[0] = 0; /* the others are 0 once all roots were delivered */
 }
 
 static kpt_status take_call(kpti_profile *p, const kpt_activity *a)

@@ -91,7 +91,7 @@ kpt_status kpti_writer_end_process(kpti_writer *w)
     if (w->status == KPT_OK)
         w->status = w->format->ops->end_process(w);
     else
-        w->format->ops->release(w); /* what was begun may be half there */
+        w->format->ops->release(w); /* the process may be incomplete */
     set_process(w, &nobody);
     return w->status;
 }
@@ -202,7 +202,7 @@ kpt_status kpti_writer_close(kpti_writer *w, kpt_status status, const kpt_stats 
 {
     int error;
     memset(result, 0, sizeof *result);
-    if (w->status != KPT_OK) status = w->status; /* what the delivery then passed on */
+    if (w->status != KPT_OK) status = w->status; /* the delivery returned this status */
     if (status == KPT_OK) status = w->format->ops->end(w, stats);
     error = kpti_out_close(&w->out, status == KPT_OK);
     if (error && (status == KPT_OK || status == KPT_E_IO)) status = KPT_E_IO;

@@ -10,7 +10,8 @@ __extension__ typedef unsigned __int128 wide;
 enum { TRIES = 16 };
 
 static const int64_t second_ns = 1000000000;
-static const int64_t apart_ns = 10000000; /* points that are so far apart tell the rate */
+/* the rate is computed from points at least this far apart */
+static const int64_t apart_ns = 10000000;
 
 static int64_t read_clock(clockid_t id)
 {
@@ -25,8 +26,8 @@ static uint64_t read_counter(void *ctx)
     return kpti_ticks_ordered();
 }
 
-/* Each try reads the monotonic clock between two reads of the counter, and Unix time between two reads
- * of the monotonic clock; what lies between is taken for the middle. */
+/* Each try reads the monotonic clock between two reads of the counter, and Unix time between two reads of the
+ * monotonic clock. The value read in between is assigned to the middle of the interval. */
 void kpti_clock_calibrate_with(kpti_clock_point *out, kpti_clock_read_fn read, void *ctx,
                                uint64_t hz)
 {
@@ -75,7 +76,8 @@ static int tell_rate(const kpti_clock_point *a, const kpti_clock_point *b, int64
     return 1;
 }
 
-/* Our counter's ticks in a second, measured once. Two threads may do it at once: either is right. */
+/* Returns our counter's ticks per second, measured once. Two threads may measure at once; both results are
+ * right. */
 static uint64_t measured_hz(void)
 {
     static _Atomic uint64_t known;
@@ -89,7 +91,8 @@ static uint64_t measured_hz(void)
     while (nanosleep(&left, &left) != 0 && errno == EINTR)
         continue;
     kpti_clock_calibrate(&b);
-    if (!tell_rate(&a, &b, apart_ns, &rate)) return (uint64_t)second_ns; /* it stands still */
+    /* the counter does not advance */
+    if (!tell_rate(&a, &b, apart_ns, &rate)) return (uint64_t)second_ns;
     hz = (uint64_t)((wide)rate.ticks * (uint64_t)second_ns / rate.ns);
     atomic_store_explicit(&known, hz, memory_order_relaxed);
     return hz;
@@ -102,8 +105,8 @@ uint64_t kpti_clock_ticks_in(uint64_t ns)
     return ticks < UINT64_MAX ? (uint64_t)ticks : UINT64_MAX;
 }
 
-/* The rate for what lies between points that are too near: that of the whole, or the counter's own; of
- * a counter that nothing is known of, what the points say all the same, or a nanosecond a tick. */
+/* Returns the rate between points that are too near each other: the rate of the whole clock, or the counter's
+ * own. For a counter of unknown rate it is computed from the points all the same, or is a nanosecond per tick. */
 static ratio usual_rate(const kpti_clock_point *first, const kpti_clock_point *last)
 {
     ratio rate = {1, 1};
@@ -128,7 +131,7 @@ static kpti_clock_piece piece_at(uint64_t ticks, int64_t ns, ratio rate)
                               (uint64_t)(((wide)rest << 64) / rate.ticks)};
 }
 
-/* The time at TICKS; the end of time where it does not fit. */
+/* Returns the time at TICKS, or the largest or smallest value if the time does not fit. */
 static int64_t at(const kpti_clock_piece *piece, uint64_t ticks)
 {
     const int forwards = ticks >= piece->ticks;
@@ -155,7 +158,7 @@ void kpti_clock_through(const kpti_clock_point *points, uint32_t count, kpti_clo
     for (uint32_t i = 1; i + 1 < count; i++) {
         const kpti_clock_point *const p = &points[i];
         int64_t ns = first->unix_ns + (p->monotonic_ns - first->monotonic_ns);
-        if (p->ticks <= last->ticks) continue; /* of one moment, or not what was asked for */
+        if (p->ticks <= last->ticks) continue; /* the same time, or not in order */
         if (at(last, p->ticks) > ns) ns = at(last, p->ticks);
         rate = usual;
         (void)tell_rate(p, p + 1, apart_ns, &rate);
@@ -171,11 +174,11 @@ void kpti_clock_between(const kpti_clock_point *start, const kpti_clock_point *s
     kpti_clock_through(points, 2, NULL, out);
 }
 
-/* The last piece that begins at TICKS or before; the first for what comes before all. NEXT receives
- * where the piece after it begins. */
+/* Returns the last piece that begins at TICKS or before, or the first piece if TICKS is before all. *NEXT
+ * receives the ticks at which the next piece begins. */
 static const kpti_clock_piece *find(const kpti_clock *clock, uint64_t ticks, uint64_t *next)
 {
-    uint32_t low = 0; /* that many of more begin at TICKS or before */
+    uint32_t low = 0; /* number of pieces in more that begin at TICKS or before */
     uint32_t high = clock->more_count;
     while (low < high) {
         const uint32_t middle = low + (high - low) / 2;
@@ -194,20 +197,20 @@ static int64_t at_any(const kpti_clock *clock, uint64_t ticks)
     return at(find(clock, ticks, &next), ticks);
 }
 
-/* A stretch of a piece, short enough for one multiplication of 64 bits, where exact arithmetic takes
- * several. It begins exactly where the piece says, at a multiple of its length from the piece's
- * beginning, and is less than a nanosecond behind the piece from there on: so time stays monotone, and
- * a function of the ticks alone. */
+/* A stretch is a part of a piece that is short enough for one 64-bit multiplication; exact arithmetic takes
+ * several. A stretch begins exactly on the piece, at a multiple of the stretch's length from the piece's
+ * beginning, and from there is less than a nanosecond behind the piece. So time stays monotone, and depends on
+ * the ticks alone. */
 enum { STRETCH_BITS = 24, MOST_WHOLE = 1 << (32 - STRETCH_BITS) };
 typedef struct stretch {
     uint64_t ticks;
-    uint64_t length; /* 0: there is none */
+    uint64_t length; /* 0: no stretch */
     int64_t ns;
-    uint64_t part; /* of the next nanosecond; in 2^-32 of one, as is … */
-    uint64_t rate; /* … a tick's length */
+    uint64_t part; /* part of the next nanosecond, in units of 2^-32 ns */
+    uint64_t rate; /* length of a tick, in the same units */
 } stretch;
 
-/* The stretch that holds TICKS; of length 0 where the piece has none. */
+/* Returns the stretch that contains TICKS, with length 0 if the piece has none there. */
 static stretch stretch_at(const kpti_clock *clock, uint64_t ticks)
 {
     const uint64_t most = (uint64_t)1 << STRETCH_BITS;
@@ -220,7 +223,7 @@ static stretch stretch_at(const kpti_clock *clock, uint64_t ticks)
     s.ns = at(piece, s.ticks);
     s.part = (uint64_t)((wide)distance * piece->fraction >> 32) & UINT32_MAX;
     s.rate = piece->whole << 32 | piece->fraction >> 32;
-    if (s.ns < INT64_MAX - ((int64_t)MOST_WHOLE << STRETCH_BITS)) /* else it may not fit */
+    if (s.ns < INT64_MAX - ((int64_t)MOST_WHOLE << STRETCH_BITS)) /* else ns may overflow */
         s.length = next - s.ticks < most ? next - s.ticks : most;
     return s;
 }

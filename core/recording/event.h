@@ -1,12 +1,12 @@
-/* event.h: the event, eight bytes, as it lies in a chunk.
+/* event.h: the event, eight bytes in a chunk.
  *
  *   bits  0–31   the low half of the tick counter
- *   bits 32–35   what happened: KPTI_EVENT_*
- *   bits 36–63   the function's id, or another number by kind
+ *   bits 32–35   the kind: KPTI_EVENT_*
+ *   bits 36–63   the function's id, or another number, by kind
  *
- * The high half of the counter is the chunk's base_ticks' until an EPOCH changes it. Some kinds are
- * followed by a second word of 64 plain bits. Every exit carries its function's id, since the
- * interpreter does not pair calls and returns in all cases; replay matches ids. */
+ * The high half of the counter is that of the chunk's base_ticks until an EPOCH event changes it. Some kinds
+ * are followed by a second word of 64 plain bits. Every exit carries its function's id, since the interpreter
+ * does not pair calls and returns in all cases; replay matches ids. */
 #ifndef KPTI_CORE_RECORDING_EVENT_H
 #define KPTI_CORE_RECORDING_EVENT_H
 
@@ -17,18 +17,18 @@ typedef uint64_t kpti_event;
 enum {
     KPTI_EVENT_ENTER = 0, /* a call, or a resume */
     KPTI_EVENT_EXIT = 1,  /* a return, a yield, or an exception that leaves */
-    KPTI_EVENT_OPEN = 2,  /* first in a chunk: a call that was open there, the outermost first */
-    KPTI_EVENT_EPOCH = 3, /* then: the whole counter */
-    KPTI_EVENT_WATCH =
-        4,               /* of the ENTER before; then: the host's answer. number: low 28 bits of the
-                             call id */
-    KPTI_EVENT_LINE = 5, /* of the ENTER or OPEN before: number is its line */
-    KPTI_EVENT_GC_BEGIN = 6,   /* number: generation */
-    KPTI_EVENT_GC_END = 7,     /* then: collected in the low half, uncollectable in the high */
-    KPTI_EVENT_MARK = 8,       /* the host's; number: its own, 0 if it has none */
-    KPTI_EVENT_SPAN_BEGIN = 9, /* the host's; number: the span's */
+    KPTI_EVENT_OPEN = 2,  /* at the start of a chunk: a call that was open there, outermost first */
+    KPTI_EVENT_EPOCH = 3, /* second word: the whole counter */
+    /* of the previous ENTER; number: low 28 bits of the call id; second word: the host's answer */
+    KPTI_EVENT_WATCH = 4,
+    KPTI_EVENT_LINE = 5,     /* of the previous ENTER or OPEN; number: its line */
+    KPTI_EVENT_GC_BEGIN = 6, /* number: generation */
+    /* second word: collected in the low half, uncollectable in the high half */
+    KPTI_EVENT_GC_END = 7,
+    KPTI_EVENT_MARK = 8,       /* of the host; number: the host's, 0: none */
+    KPTI_EVENT_SPAN_BEGIN = 9, /* of the host; number: the span's */
     KPTI_EVENT_SPAN_END = 10,
-    KPTI_EVENT_CALLER = 11 /* of the ENTER before; number: the line that it was called from */
+    KPTI_EVENT_CALLER = 11 /* of the previous ENTER; number: the line it was called from */
 };
 
 enum { KPTI_KIND_BITS = 4, KPTI_NUMBER_BITS = 28 };
@@ -49,7 +49,7 @@ static inline uint32_t kpti_event_number(kpti_event event)
     return (uint32_t)(event >> (32 + KPTI_KIND_BITS));
 }
 
-/* Whether a second word follows. */
+/* Returns whether a second word follows. */
 static inline int kpti_event_is_long(uint32_t kind)
 {
     return kind == KPTI_EVENT_EPOCH || kind == KPTI_EVENT_WATCH || kind == KPTI_EVENT_GC_END;

@@ -2,7 +2,7 @@
 
 enum { BLOCK = 256 };
 
-/* A kpt_convert_fn, whose ctx is a kpti_host_ticks. */
+/* A kpt_convert_fn. Its ctx is a kpti_host_ticks. */
 static void convert(void *ctx, const uint64_t *ticks, int64_t *ns, uint64_t count)
 {
     const kpti_host_ticks *host = ctx;

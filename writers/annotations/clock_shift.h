@@ -1,4 +1,4 @@
-/* clock_shift.h: how the clock of one process becomes that of a file of several. */
+/* clock_shift.h: converts times of one process to the clock of a file of several processes. */
 #ifndef KPTI_WRITERS_ANNOTATIONS_CLOCK_SHIFT_H
 #define KPTI_WRITERS_ANNOTATIONS_CLOCK_SHIFT_H
 
@@ -18,7 +18,7 @@ static inline int kpti_is_shift(const kpti_clock_shift *shift)
 
 static inline int64_t kpti_shifted(const kpti_clock_shift *shift, int64_t ns)
 {
-    /* A file may hold any time: those that are out of bounds wrap. */
+    /* A file may contain any time. Results out of bounds wrap. */
     const double most = 9e18;
     const double drifted =
         (double)(int64_t)((uint64_t)ns - (uint64_t)shift->anchor_ns) * shift->drift;

@@ -7,11 +7,11 @@
 
 enum { FIRST_CAPACITY = 64, BLOCK_BYTES = 4000 };
 
-/* A block of texts, each behind the one before. It goes with the last note that has any there: a note costs no
- * allocation of its own. */
+/* A block of texts, stored one after the other, so that a note needs no allocation of its own. It is freed with
+ * the last note that has a text in it. */
 typedef struct kpti_note_texts {
     struct kpti_note_texts *next;
-    uint32_t last; /* the number of that note */
+    uint32_t last; /* number of that note */
     size_t used;
     size_t capacity;
     char bytes[];
@@ -37,7 +37,7 @@ static int grow(kpti_notes *notes)
     return 1;
 }
 
-/* SIZE bytes in the newest block, or in a new one; NULL: no memory. */
+/* Returns SIZE bytes in the newest block, or in a new one. Returns NULL if there is no memory. */
 static char *take_texts(kpti_notes *notes, size_t size)
 {
     block *b = notes->newest_texts;
@@ -66,7 +66,7 @@ static kpt_str copy_text(char *to, kpt_str text)
 uint32_t kpti_notes_add(kpti_notes *notes, const kpti_note *note)
 {
     const uint32_t number = kpti_notes_first(notes) + notes->count;
-    const size_t size = (size_t)(note->name.size + note->args.size); /* it does not wrap */
+    const size_t size = (size_t)(note->name.size + note->args.size); /* cannot overflow */
     char *texts = NULL;
     kpti_note *added;
     if (number == UINT32_MAX || (notes->count == notes->capacity && !grow(notes))) return 0;

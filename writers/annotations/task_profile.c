@@ -7,9 +7,9 @@ struct kpti_task_profile {
     kpti_heap heap;
     kpt_status status; /* the first failure */
     const kpti_notes *notes;
-    uint32_t first; /* of the notes */
+    uint32_t first; /* number of the first note */
     kpti_resumes resumes;
-    kpti_task_row *rows; /* by number, from first on */
+    kpti_task_row *rows; /* by number of the note, from first on */
     uint32_t row_capacity;
 };
 

@@ -1,6 +1,6 @@
 #include "writers/annotations/task_resumes.h"
 
-/* Those that are open on a thread, the innermost last: a task may start another one within its resume. */
+/* The open resumes of a thread, innermost last. A task may start another task within its resume. */
 typedef struct kpti_resume_lane {
     kpti_resume *items;
     uint32_t count;
@@ -16,7 +16,7 @@ kpt_status kpti_resumes_point(kpti_resumes *r, const kpt_activity *point, int *i
     *is_new = 0;
     if (status != KPT_OK) return status;
     l = &r->lanes[point->thread];
-    /* A call begins one resume: the point before was another's, which was not delivered. */
+    /* A call begins one resume. The earlier point belonged to another call, which was not delivered. */
     while (l->count && l->items[l->count - 1].call_id == point->parent_id) {
         l->count--;
         r->open--;

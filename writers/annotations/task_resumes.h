@@ -1,8 +1,8 @@
-/* task_resumes.h: which calls are resumes of asyncio's tasks. A point of a task lies in the call that is the
- * resume, and has its start time; of one that does not, the resume itself was not delivered. A coroutine
- * that a task drives by hand, within one of its resumes, begins no other.
+/* task_resumes.h: finds the calls that are resumes of asyncio tasks. A task's point is inside the call that is
+ * the resume, and has its start time. If the times differ, the resume itself was not delivered. A coroutine
+ * that a task runs itself, within one of its resumes, does not begin another resume.
  *
- * Points come in the order of time, each before its call's end. Only writers use this. */
+ * Points are delivered in time order, each before the end of its call. Only writers use this. */
 #ifndef KPTI_WRITERS_ANNOTATIONS_TASK_RESUMES_H
 #define KPTI_WRITERS_ANNOTATIONS_TASK_RESUMES_H
 
@@ -16,21 +16,22 @@ extern "C" {
 typedef struct kpti_resume {
     uint64_t call_id;
     int64_t start_ns;
-    uint32_t task; /* the number of its note */
+    uint32_t task; /* number of its note */
 } kpti_resume;
 
-/* Begins as zeroes with a heap. */
+/* Zeroed at first, except for heap. */
 typedef struct kpti_resumes {
     kpti_heap heap;
     struct kpti_resume_lane *lanes; /* by thread */
     uint32_t lane_capacity;
-    uint32_t open; /* in all lanes */
+    uint32_t open; /* open resumes of all lanes */
 } kpti_resumes;
 
-/* The point of a task came. *IS_NEW: a resume begins, if its call does; else POINT is to be ignored. */
+/* Records the point of a task. *IS_NEW is set if a resume begins with the point's call; else POINT must be
+ * ignored. */
 kpt_status kpti_resumes_point(kpti_resumes *resumes, const kpt_activity *point, int *is_new);
 
-/* A call ends, or came as a whole. 1: it was a resume, which OUT has. */
+/* Call it when a call ends, or for a complete call. Returns 1 and fills OUT if the call was a resume. */
 int kpti_resumes_end_slow(kpti_resumes *resumes, const kpt_activity *call, kpti_resume *out);
 static inline int kpti_resumes_end(kpti_resumes *resumes, const kpt_activity *call,
                                    kpti_resume *out)
@@ -38,7 +39,7 @@ static inline int kpti_resumes_end(kpti_resumes *resumes, const kpt_activity *ca
     return resumes->open && kpti_resumes_end_slow(resumes, call, out);
 }
 
-/* As it began: another process may follow. */
+/* Frees and resets RESUMES, so that another process may follow. */
 void kpti_resumes_free(kpti_resumes *resumes);
 
 #ifdef __cplusplus

@@ -26,7 +26,7 @@ kpt_status kpti_chrome_add_name(kpti_fragments *names, uint32_t number, kpt_str 
                               (size_t)(kpti_chrome_escape(begin, text) - begin), note);
 }
 
-/* From the name's end to where the start time goes; the note is its number. */
+/* The fragment is the text between the name's end and the start time. Its note is the thread id. */
 kpt_status kpti_chrome_add_thread(kpti_fragments *threads, uint32_t number, uint64_t pid,
                                   uint64_t tid)
 {

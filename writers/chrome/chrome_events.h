@@ -1,6 +1,6 @@
-/* chrome_events.h: calls as Chrome trace events, with the fields that Kineto gives to Python calls.
- * Names and threads are fragments, made once; a call is then a few copies and five numbers,
- * formatted in integers. Times are microseconds with three decimals since base_ns. */
+/* chrome_events.h: calls as Chrome trace events, with the fields that Kineto writes for Python calls. Names and
+ * threads are fragments, made once. A call is then a few copies and five numbers, formatted with integer
+ * arithmetic. Times are microseconds with three decimals since base_ns. */
 #ifndef KPTI_WRITERS_CHROME_CHROME_EVENTS_H
 #define KPTI_WRITERS_CHROME_CHROME_EVENTS_H
 
@@ -15,22 +15,22 @@
 extern "C" {
 #endif
 
-/* Longer names are cut: no viewer shows them, and a fragment must fit into the buffer. */
+/* Longer names are cut: no viewer displays them, and a fragment must fit into the buffer. */
 enum { KPTI_CHROME_MOST_NAME = 16 * 1024 };
-/* All of an activity but its name and its further arguments: fixed text, numbers, the thread. */
+/* Most bytes of an activity without its name and its additional arguments: fixed text, numbers, the thread. */
 enum { KPTI_CHROME_MOST_REST = 1024 };
-/* And those. */
+/* Most bytes of the additional arguments. */
 enum { KPTI_CHROME_MOST_MORE = 256 * 1024 };
 
 typedef struct kpti_chrome_events {
     kpti_out_file *out;
     int64_t base_ns;
-    uint64_t next_index; /* "Ev Idx" of the next one */
-    /* The last numbers: those of the next call are near. */
+    uint64_t next_index; /* "Ev Idx" of the next event */
+    /* The last numbers; those of the next call are near them. */
     kpti_near start_ns, id, parent_id, index;
 } kpti_chrome_events;
 
-/* For numbers that never came, which no right plugin delivers. */
+/* For name and thread numbers that were not delivered, which no correct plugin refers to. */
 extern const kpti_fragment kpti_chrome_no_name;
 extern const kpti_fragment kpti_chrome_no_thread;
 
@@ -40,8 +40,9 @@ static inline char *kpti_chrome_put_start(char *at, kpti_chrome_events *events, 
     return kpti_put_us_near(at, (uint64_t)ns - (uint64_t)events->base_ns, &events->start_ns);
 }
 
-/* Writes a call, with a comma in front: some 200 bytes in at most 80 ns. MORE goes into its arguments:
- * ",\"key\":value" or nothing. What is written might be what is read, for all that the compiler knows: so it is read before. */
+/* Writes a call, with a comma before it: about 200 bytes in at most 80 ns. MORE is added to its arguments:
+ * ",\"key\":value" or nothing. The fields of A are read first, since the compiler must assume that the output
+ * overlaps A. */
 static inline void kpti_chrome_put(kpti_chrome_events *events, const kpt_activity *a,
                                    kpti_fragment name, kpti_fragment thread, kpti_fragment more)
 {
@@ -67,22 +68,22 @@ static inline void kpti_chrome_put(kpti_chrome_events *events, const kpt_activit
     kpti_out_wrote(events->out, KPTI_PUT(at, "}}"));
 }
 
-/* Makes TEXT the name NUMBER, escaped. KPT_OK, KPT_E_MEMORY or KPT_E_LIMIT. */
+/* Makes TEXT the name NUMBER, escaped. Returns KPT_OK, KPT_E_MEMORY or KPT_E_LIMIT. */
 kpt_status kpti_chrome_add_name(kpti_fragments *names, uint32_t number, kpt_str text,
                                 uint32_t note);
 
-/* Makes a process and thread the thread NUMBER. */
+/* Makes PID and TID the thread NUMBER. */
 kpt_status kpti_chrome_add_thread(kpti_fragments *threads, uint32_t number, uint64_t pid,
                                   uint64_t tid);
 
-/* Most bytes of TEXT as the inside of a JSON string. */
+/* Returns the most bytes that TEXT needs as the inside of a JSON string. */
 static inline size_t kpti_chrome_room(kpt_str text)
 {
     const size_t most = KPTI_CHROME_MOST_NAME;
     return (text.size < most ? (size_t)text.size : most) * KPTI_JSON_MOST_GROWTH;
 }
 
-/* TEXT as the inside of a JSON string, cut if it is too long for a name. */
+/* Writes TEXT as the inside of a JSON string, cut if it is too long for a name. Returns its end. */
 char *kpti_chrome_escape(char *out, kpt_str text);
 
 #ifdef __cplusplus

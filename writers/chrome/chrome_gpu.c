@@ -6,7 +6,7 @@
 
 #define PUT KPTI_PUT
 
-/* As Kineto has them: above every process of the system. */
+/* As in Kineto's files: above the index of every process of the system. */
 enum { SORT_INDEX = 5000000 };
 
 static void put_text(kpti_writer *w, const char *text)
@@ -41,10 +41,10 @@ static char *put_frame(char *at, const kpti_gpu_log *log, const kpti_gpu_node *n
     return kpti_chrome_escape(at, kpti_gpu_text(log, node->function));
 }
 
-/* --- of all processes -------------------------------------------------------------------------- */
+/* --- all processes ------------------------------------------------------------------------------ */
 
 typedef struct kpti_chrome_device {
-    uint32_t pid; /* whose it is */
+    uint32_t pid; /* the process that used it */
     uint32_t name;
     kpt_gpu_device known;
 } kpti_chrome_device;
@@ -76,7 +76,7 @@ static kpt_status keep_devices(kpti_chrome_gpu *gpu, const kpti_writer *w)
     return status;
 }
 
-/* NUMBERS: what each node of the process has become. Callers come before those whom they call. */
+/* Copies the process's stacks. NUMBERS receives the new number of each node. Callers are before their callees. */
 static kpt_status keep_stacks(kpti_chrome_gpu *gpu, const kpti_gpu_log *log, uint32_t *numbers)
 {
     kpt_status status = KPT_OK;
@@ -94,17 +94,18 @@ static kpt_status keep_stacks(kpti_chrome_gpu *gpu, const kpti_gpu_log *log, uin
 
 /* --- devices and streams ---------------------------------------------------------------------- */
 
-/* Alone in its file, a process has its devices' own numbers, as Kineto has them. Otherwise theirs are above
- * those of processes, of which no Linux has so many, also where some had to be moved out of the way. */
+/* If a process is alone in its file, its devices have their own numbers, as in Kineto's files. Else their
+ * numbers are above those of all processes: Linux has no pids that large, and pids that were changed because of
+ * a conflict are lower too. */
 static uint64_t device_pid(const kpti_writer *w, uint32_t device)
 {
     enum { FIRST_PID = 1000000000, MOST_DEVICES = 1024 };
     if (!w->shares_file) return device;
-    if (device >= MOST_DEVICES) device = MOST_DEVICES - 1; /* no machine's */
+    if (device >= MOST_DEVICES) device = MOST_DEVICES - 1; /* no machine has as many */
     return FIRST_PID + (uint64_t)w->processes * MOST_DEVICES + device;
 }
 
-/* Up to the value of KEY. */
+/* Writes a metadata event up to the value of KEY. */
 static char *put_metadata(kpti_writer *w, const char *what, kpti_gpu_track track, const char *key)
 {
     char *at = stpcpy(PUT(room(w), ",\n{\"ph\":\"M\",\"name\":\""), what);
@@ -118,7 +119,7 @@ static void end_metadata(kpti_writer *w, char *at)
     kpti_out_wrote(&w->out, PUT(at, "}}"));
 }
 
-/* A call, since gcc 12 with its sanitizers takes what it knows of the number for a wrong index. */
+/* Not inlined: gcc 12 with sanitizers would derive a false warning about an index from the value range. */
 __attribute__((noinline)) static uint64_t sort_index_of(uint64_t device)
 {
     return SORT_INDEX + device;
@@ -161,7 +162,7 @@ static int is_first_of_device(const kpti_gpu_index *index, uint32_t track)
 
 /* --- events ----------------------------------------------------------------------------------- */
 
-/* Where an event stands: a stream of a device, or a thread of the process. */
+/* Writes the track of an event: a stream of a device, or a thread of the process. */
 static char *put_place(const kpti_writer *w, char *at, const kpti_gpu_index *index, uint32_t track,
                        const kpt_gpu_event *e)
 {
@@ -209,7 +210,7 @@ static char *put_memory_args(const kpti_writer *w, char *at, const kpt_gpu_event
     const uint64_t ns = kpti_gpu_ns(e->start_ns, e->end_ns);
     at = put_device_args(w, at, e);
     at = put_number(at, ",\"bytes\":", e->bytes);
-    /* Bytes in a nanosecond are gigabytes in a second. */
+    /* Bytes per nanosecond are gigabytes per second. */
     return kpti_put_double(PUT(at, ",\"memory bandwidth (GB/s)\":"),
                            ns ? (double)e->bytes / (double)ns : 0);
 }
@@ -225,7 +226,7 @@ static char *put_sync_args(const kpti_writer *w, char *at, const kpt_gpu_event *
     return put_device_args(w, PUT(at, ","), e);
 }
 
-/* STACK: the number of its node at the end of the file. */
+/* STACK is the number of its node at the end of the file. */
 static char *put_args(const kpti_writer *w, char *at, const kpti_gpu_entry *entry, uint32_t stack)
 {
     const kpt_gpu_event *e = &entry->event;

@@ -1,10 +1,10 @@
-/* Chrome trace JSON, with the fields that Kineto gives to Python calls: for Perfetto,
- * chrome://tracing, HTA, TensorBoard. Strict JSON whatever bytes names have.
+/* chrome_json.c: Chrome trace JSON, with the fields that Kineto writes for Python calls: for Perfetto,
+ * chrome://tracing, HTA, TensorBoard. The output is strict JSON, whatever bytes names have.
  *
- * Names are escaped once, when they arrive; a call is then a few copies and five numbers, formatted
- * in integers. Times are microseconds with three decimals since base_ns, which the header has as
- * baseTimeNanoseconds: viewers read times as doubles, and those of today can't hold Unix time to the
- * nanosecond. Any order will do that has complete activities: KPT_ORDER_THREAD is the cheapest. */
+ * Names are escaped once, when they are delivered. A call is then a few copies and five numbers, formatted with
+ * integer arithmetic. Times are microseconds with three decimals since base_ns, which is baseTimeNanoseconds in
+ * the header: viewers read times as doubles, which cannot hold today's Unix time to the nanosecond. Any order
+ * with complete activities works; KPT_ORDER_THREAD is the cheapest. */
 #include "writers/chrome/chrome_json.h"
 
 #include "writers/chrome/chrome_events.h"
@@ -18,16 +18,16 @@ typedef struct chrome {
     kpti_writer base;
     kpti_chrome_events events;
     kpti_fragments names;   /* escaped; the note is the first line */
-    kpti_fragments threads; /* from the name's end to where the start time goes */
+    kpti_fragments threads; /* text between the name's end and the start time */
     kpti_chrome_notes notes;
     kpti_chrome_tasks tasks;
-    uint64_t tasks_without; /* a track, in processes that have ended */
+    uint64_t tasks_without; /* tasks without a track, in processes that have ended */
     kpti_chrome_gpu gpu;    /* of all processes */
 } chrome;
 
 #define PUT KPTI_PUT
 
-/* What few calls have. */
+/* Writes the arguments that few calls have. */
 static char *put_rare_args(char *at, const kpt_activity *a, uint32_t first_line)
 {
     if (a->kind == KPT_KIND_GC) {
@@ -79,7 +79,7 @@ static char *put_metadata_head(const chrome *w, char *at, const char *what, uint
     return PUT(at, ",\"args\":{");
 }
 
-/* Goes on where the comma before it was written, or none was needed. */
+/* Writes a metadata event with a name. The caller has written the comma before it, if one is needed. */
 static void put_metadata_name(chrome *w, const char *what, const char *key, uint64_t tid,
                               kpt_str name)
 {
@@ -90,7 +90,7 @@ static void put_metadata_name(chrome *w, const char *what, const char *key, uint
     kpti_out_wrote(&w->base.out, PUT(at, "\"}}"));
 }
 
-/* Threads, and processes, stand in the viewer as they came: the first one is mostly the main one. */
+/* Viewers display threads and processes in the order of delivery; the first is usually the main one. */
 static void put_sort_index(chrome *w, const char *what, uint64_t tid, uint32_t index)
 {
     char *at = PUT(kpti_out_room(&w->base.out, KPTI_CHROME_MOST_REST), ",\n");
@@ -140,7 +140,7 @@ static void put_head(chrome *w, const kpti_writer_options *options)
     put_text(w, ",\"traceEvents\":[\n");
 }
 
-/* Goes on as put_metadata_name does. */
+/* Writes the process's metadata, with commas as in put_metadata_name. */
 static kpt_status begin_process(kpti_writer *writer, const kpti_writer_options *options)
 {
     chrome *w = (chrome *)writer;

@@ -5,7 +5,8 @@
 
 #define PUT KPTI_PUT
 
-/* All notes of a flow but the first are led to, all but the last lead on. */
+/* In a flow, an arrow leads to every note except the first, and an arrow leads on from every note except the
+ * last. */
 enum { LED_TO = 1 << 0, LEADS_ON = 1 << 1 };
 
 /* --- flows ------------------------------------------------------------------------------------ */
@@ -15,7 +16,7 @@ static int may_flow(const kpti_note *note)
     return note->flow && (note->what == KPTI_NOTE_MARK || note->what == KPTI_NOTE_BEGIN);
 }
 
-/* By number, which is the order of time; the delivery has another. */
+/* In the order of numbers, which is time order; the delivery's order is another. */
 static kpt_status find_roles(kpti_chrome_notes *n, kpti_u64_map *last_of_flow)
 {
     const kpti_notes *notes = n->writer->notes;
@@ -54,7 +55,7 @@ static void put_text(kpti_chrome_notes *n, const char *text)
     kpti_out_put(&n->writer->out, text, strlen(text));
 }
 
-/* Up to its time. */
+/* Writes an event up to its time. */
 static void put_head(kpti_chrome_notes *n, const char *phase, kpt_str name, kpti_fragment thread,
                      int64_t ns)
 {
@@ -67,7 +68,7 @@ static void put_head(kpti_chrome_notes *n, const char *phase, kpt_str name, kpti
     kpti_out_wrote(&n->writer->out, kpti_put_us_between(at, n->writer->base_ns, ns));
 }
 
-/* What the user gave, and FLAG, which has a comma in front. */
+/* Writes the user's arguments and FLAG, which begins with a comma. */
 static void put_args(kpti_chrome_notes *n, const kpti_note *note, const char *flag)
 {
     put_text(n, ",\"args\":{");
@@ -141,7 +142,7 @@ kpt_status kpti_chrome_notes_take(kpti_chrome_notes *n, const kpt_activity *poin
     case KPTI_NOTE_END:
         begin = kpti_spans_end(&n->spans, point, note);
         if (!begin) kpti_spans_forget(&n->spans, point->thread, note->partner);
-        /* Those that cross it are loose. */
+        /* Spans that cross it are loose. */
         while (begin && kpti_spans_pop(&n->spans, point->thread) != begin) {
         }
         if (begin) put_frame(n, begin, thread, point->start_ns);
@@ -160,7 +161,7 @@ kpt_status kpti_chrome_notes_take(kpti_chrome_notes *n, const kpt_activity *poin
     return KPT_OK;
 }
 
-/* --- what is left ----------------------------------------------------------------------------- */
+/* --- the remaining notes ------------------------------------------------------------------------ */
 
 static kpti_fragment thread_text(const kpti_chrome_notes *n, char *text, uint64_t tid)
 {

@@ -4,7 +4,7 @@
 
 #define PUT KPTI_PUT
 
-/* Behind those of threads, real and made up; viewers take numbers of 31 bits. */
+/* After those of threads, real and synthetic. Viewers accept numbers of 31 bits. */
 enum { FIRST_TID = 100000000, FIRST_SORT_INDEX = 1000000 };
 
 void kpti_chrome_tasks_init(kpti_chrome_tasks *t, kpti_writer *writer)

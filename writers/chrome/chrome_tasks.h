@@ -1,6 +1,6 @@
-/* chrome_tasks.h: tasks of asyncio in Chrome trace JSON: each is a thread of its own behind the real ones,
- * and its resumes are complete events there, which tell the call and the thread that they were in. Only
- * the Chrome writer uses this. */
+/* chrome_tasks.h: asyncio tasks in Chrome trace JSON. Each task is a thread of its own after the real ones. Its
+ * resumes are complete events there, with the call and the thread in which they ran. Only the Chrome writer
+ * uses this. */
 #ifndef KPTI_WRITERS_CHROME_CHROME_TASKS_H
 #define KPTI_WRITERS_CHROME_CHROME_TASKS_H
 
@@ -17,7 +17,7 @@ typedef struct kpti_chrome_tasks {
 void kpti_chrome_tasks_init(kpti_chrome_tasks *tasks, kpti_writer *writer);
 kpt_status kpti_chrome_tasks_point(kpti_chrome_tasks *tasks, const kpt_activity *point);
 
-/* A CALL came, of the thread TID: writes it once more if it is a resume. */
+/* For a CALL of the thread TID: writes it a second time, on the task's track, if it is a resume. */
 kpt_status kpti_chrome_tasks_call_slow(kpti_chrome_tasks *tasks, const kpt_activity *call,
                                        uint32_t tid);
 static inline kpt_status kpti_chrome_tasks_call(kpti_chrome_tasks *tasks, const kpt_activity *call,

@@ -1,5 +1,5 @@
-/* bits.h: a bit string in memory, the lowest bit of each byte first, as in deflate. Inline, for the encoder's
- * loops. Only deflate uses this. */
+/* bits.h: writes a bit string to memory, lowest bit of each byte first, as in deflate. Inline, for the
+ * encoder's loops. Only deflate uses this. */
 #ifndef KPTI_WRITERS_DEFLATE_BITS_H
 #define KPTI_WRITERS_DEFLATE_BITS_H
 
@@ -17,7 +17,7 @@ typedef struct kpti_bits {
     uint8_t *at;
 } kpti_bits;
 
-/* What may be put between two flushes, and what a flush may overwrite behind the string's end. */
+/* Most bits put between two flushes, and bytes that a flush may overwrite after the string's end. */
 enum { KPTI_BITS_MOST = 56, KPTI_BITS_SLACK_BYTES = 8 };
 
 static inline void kpti_bits_put(kpti_bits *b, uint64_t value, uint32_t count)
@@ -34,7 +34,7 @@ static inline void kpti_bits_flush(kpti_bits *b)
     b->held_count &= 7;
 }
 
-/* Zeroes up to the next whole byte. */
+/* Pads with zeroes to the next whole byte. */
 static inline void kpti_bits_align(kpti_bits *b)
 {
     b->held_count = (b->held_count + 7) & ~7u;

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-/* A checksum is the rest of a division of polynomials over two elements, with the highest power in the lowest bit:
- * so a shift to the right multiplies by x. */
+/* The checksum is the remainder of a division of polynomials over GF(2), with the highest power in the lowest
+ * bit. So a shift to the right multiplies by x. */
 static const uint32_t divisor = 0xEDB88320;
 static const uint32_t one = 0x80000000;
 
@@ -27,7 +27,7 @@ void kpti_crc32_make(kpti_crc32_tables *t)
         }
 }
 
-/* Four bytes, the last one with BEHIND bytes behind it. */
+/* Returns the contribution of four bytes, the last one followed by BEHIND bytes. */
 static inline uint32_t four(const kpti_crc32_tables *t, uint32_t word, int behind)
 {
     return t->bytes[behind + 3][word & 0xFF] ^ t->bytes[behind + 2][word >> 8 & 0xFF] ^
@@ -40,7 +40,7 @@ uint32_t kpti_crc32(const kpti_crc32_tables *t, uint32_t crc, const void *data, 
     crc = ~crc;
     for (; size >= KPTI_CRC32_STEP; size -= KPTI_CRC32_STEP, at += KPTI_CRC32_STEP) {
         uint32_t words[4];
-        memcpy(words, at, sizeof words); /* the lowest byte first: bits.h checks it */
+        memcpy(words, at, sizeof words); /* lowest byte first: bits.h checks the byte order */
         crc = four(t, words[0] ^ crc, 12) ^ four(t, words[1], 8) ^ four(t, words[2], 4) ^
               four(t, words[3], 0);
     }
@@ -61,7 +61,7 @@ static uint32_t times(uint32_t a, uint32_t b)
 
 uint32_t kpti_crc32_join(uint32_t a, uint32_t b, uint64_t b_size)
 {
-    uint32_t power = one >> 8; /* x to the 8th: one byte behind */
+    uint32_t power = one >> 8; /* x to the 8th: a shift by one byte */
     uint32_t behind = one;
     for (; b_size; b_size >>= 1) {
         if (b_size & 1) behind = times(behind, power);

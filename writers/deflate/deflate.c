@@ -1,20 +1,21 @@
 #include "writers/deflate/deflate.h"
 
-/* Measured on traces of torch and of our own (docs/torch.md), each against its neighbours: deeper chains and
- * more entered positions take longer than their bytes are worth, shorter ones lose more bytes than time. */
+/* Measured on traces of torch and on our own (docs/torch.md), each value against its neighbours. Deeper chains
+ * and more entered positions take more time than the saved bytes are worth; shorter chains lose more bytes than
+ * they save time. */
 enum {
-    DEPTH = 8,      /* candidates that are compared */
-    LAZY_DEPTH = 4, /* … one byte further on, when there is a match already */
-    ENOUGH = 128,   /* bytes of a match, with which the search ends */
-    ENTERED = 8,    /* positions of a match, behind its first, that later matches may begin at */
+    DEPTH = 8,      /* candidates compared */
+    LAZY_DEPTH = 4, /* candidates compared one byte further on, when there is a match already */
+    ENOUGH = 128,   /* length of a match that ends the search */
+    ENTERED = 8,    /* positions of a match, after its first, at which later matches may begin */
     WORD = 8,
 };
 
-/* Positions are offsets in the part plus this, so that 0 is too far from any of them. */
+/* Positions are offsets in the part plus this value, so that position 0 is too far from all of them. */
 enum { FIRST_POSITION = KPTI_DEFLATE_MOST_DISTANCE + 1 };
 
 typedef struct match {
-    uint32_t length; /* 0: none */
+    uint32_t length; /* 0: no match */
     uint32_t distance;
 } match;
 
@@ -55,7 +56,7 @@ static inline uint32_t alike(const uint8_t *a, const uint8_t *b, uint32_t most)
     return length;
 }
 
-/* Returns the position that was entered there last. */
+/* Enters AT into the hash chains. Returns the position that was entered last with the same hash. */
 static inline uint32_t enter(const search *s, const uint8_t *at)
 {
     const uint32_t position = (uint32_t)(at - s->data) + FIRST_POSITION;
@@ -66,7 +67,8 @@ static inline uint32_t enter(const search *s, const uint8_t *at)
     return before;
 }
 
-/* Enters AT, and finds the longest match of more than ABOVE bytes, of at most MOST, which is more. */
+/* Enters AT, and finds the longest match of more than ABOVE and at most MOST bytes. MOST must be larger than
+ * ABOVE. */
 static inline match find(const search *s, const uint8_t *at, uint32_t above, uint32_t most,
                          int depth)
 {
@@ -76,7 +78,7 @@ static inline match find(const search *s, const uint8_t *at, uint32_t above, uin
     for (; depth && position - candidate <= KPTI_DEFLATE_MOST_DISTANCE; depth--) {
         const uint32_t distance = position - candidate;
         uint32_t next;
-        /* The bytes that a longer match needs at its end are looked at first. */
+        /* First compare the bytes that a longer match needs at its end. */
         if (half_word_at(at - distance + above - 3) == half_word_at(at + above - 3)) {
             const uint32_t length = alike(at, at - distance, most);
             if (length > above) {
@@ -86,7 +88,7 @@ static inline match find(const search *s, const uint8_t *at, uint32_t above, uin
             }
         }
         next = s->d->earlier[candidate % KPTI_DEFLATE_MOST_DISTANCE];
-        if (next >= candidate) break; /* its place has been taken by a later position */
+        if (next >= candidate) break; /* a later position has overwritten the entry */
         candidate = next;
     }
     return best;
@@ -97,8 +99,8 @@ static inline uint32_t most_at(const uint8_t *at, const uint8_t *end)
     return end - at < KPTI_DEFLATE_MOST_LENGTH ? (uint32_t)(end - at) : KPTI_DEFLATE_MOST_LENGTH;
 }
 
-/* Whether a longer match begins one byte further on, and so on: moves M and AT there. Returns the first place that
- * is not entered. */
+/* Searches for a longer match one byte further on, repeatedly, and moves M and AT to it. Returns the first
+ * position that is not entered. */
 static inline const uint8_t *improve(const search *s, const uint8_t **at, match *m,
                                      const uint8_t *stop, const uint8_t *end)
 {
@@ -115,7 +117,8 @@ static inline const uint8_t *improve(const search *s, const uint8_t **at, match 
     return next;
 }
 
-/* Bytes in front of a match that are alike too, where the match was not found earlier. */
+/* Extends a match to equal bytes before it, and returns its new begin. Such bytes exist if the match was not
+ * found earlier. */
 static inline const uint8_t *extended(const search *s, const uint8_t *at, match *m,
                                       const uint8_t *begin)
 {
@@ -131,12 +134,13 @@ static void count_literals(kpti_deflate_block *block, const uint8_t *at, const u
         block->symbols[*at]++;
 }
 
-/* Finds what the bytes from BEGIN to END are written as. */
+/* Finds the sequences for the bytes from BEGIN to END, and writes them as a block. */
 static void put_block(const search *s, kpti_bits *bits, const uint8_t *begin, const uint8_t *end)
 {
     kpti_deflate_block block = {begin, (size_t)(end - begin), s->d->sequences, 0, {0}, {0}};
-    const uint8_t *stop = block.size < WORD ? begin : end - WORD + 1; /* no match begins there */
-    const uint8_t *literals = begin; /* that are in no sequence yet */
+    /* no match begins there or later */
+    const uint8_t *stop = block.size < WORD ? begin : end - WORD + 1;
+    const uint8_t *literals = begin; /* literals that are not in a sequence yet */
     const uint8_t *at = begin;
     while (at < stop) {
         match m = find(s, at, KPTI_DEFLATE_LEAST_MATCH - 1, most_at(at, end), DEPTH);
@@ -169,7 +173,7 @@ size_t kpti_deflate_part(kpti_deflate *d, const void *data, size_t size, void *o
     const uint8_t *at = data;
     kpti_bits bits = {0, 0, out};
     memset(d->heads, 0, sizeof d->heads);
-    for (size_t left = size; left;) { /* blocks of about one size */
+    for (size_t left = size; left;) { /* blocks of about equal size */
         const size_t blocks = (left + KPTI_DEFLATE_BLOCK_BYTES - 1) / KPTI_DEFLATE_BLOCK_BYTES;
         const size_t step = left / blocks;
         put_block(&s, &bits, at, at + step);

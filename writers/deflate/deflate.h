@@ -1,9 +1,10 @@
-/* deflate.h: an encoder of deflate streams (RFC 1951) for traces: long lines that are alike but for numbers.
- * On these it is at zlib's level 6 in bytes and above level 1 in speed (docs/torch.md has figures), since it
- * looks for matches of 7 bytes and more only: fewer digits take less as literals.
+/* deflate.h: an encoder of deflate streams (RFC 1951) for traces: long lines that differ only in numbers. On
+ * these its output is as small as that of zlib's level 6, and it is faster than level 1 (docs/torch.md has
+ * figures). The reason is that it searches only for matches of 7 bytes and more; fewer digits are smaller as
+ * literals.
  *
- * A part of a stream is compressed by itself, and ends at a whole byte: so parts that several threads have
- * compressed, in their order, are one stream. One thread at a time uses an encoder. */
+ * A part of a stream is compressed independently, and ends at a whole byte. So parts that several threads have
+ * compressed are, in order, one stream. One thread at a time uses an encoder. */
 #ifndef KPTI_WRITERS_DEFLATE_DEFLATE_H
 #define KPTI_WRITERS_DEFLATE_DEFLATE_H
 
@@ -22,19 +23,20 @@ enum {
     KPTI_DEFLATE_MOST_PART = 1 << 30,
 };
 
-/* Room for what SIZE bytes become at most. */
+/* Most bytes that SIZE bytes are compressed to. */
 #define KPTI_DEFLATE_ROOM(size) ((size) + (size) / 4096 + 64)
 
-/* About 460 kB; needs no initialization. */
+/* About 460 kB. Needs no initialization. */
 typedef struct kpti_deflate {
-    uint32_t heads[1 << KPTI_DEFLATE_HASH_BITS]; /* by hash: the last position that was entered */
+    uint32_t heads[1 << KPTI_DEFLATE_HASH_BITS]; /* by hash: the last entered position */
     uint32_t earlier
-        [KPTI_DEFLATE_MOST_DISTANCE]; /* by position: the one entered before it with its hash */
+        [KPTI_DEFLATE_MOST_DISTANCE]; /* by position: the previous position with the same hash */
     kpti_sequence sequences[KPTI_DEFLATE_BLOCK_BYTES / KPTI_DEFLATE_LEAST_MATCH];
 } kpti_deflate;
 
-/* Compresses SIZE bytes, at most KPTI_DEFLATE_MOST_PART, to OUT, which has KPTI_DEFLATE_ROOM. Returns the number
- * of bytes there. The part holds no last block. The same data becomes the same bytes. */
+/* Compresses SIZE bytes, at most KPTI_DEFLATE_MOST_PART, to OUT, which has KPTI_DEFLATE_ROOM(SIZE) bytes.
+ * Returns the number of bytes written. No block of the part is marked as the last. Equal data gives equal
+ * bytes. */
 size_t kpti_deflate_part(kpti_deflate *d, const void *data, size_t size, void *out);
 
 #ifdef __cplusplus

@@ -6,7 +6,7 @@ enum {
     END = KPTI_DEFLATE_LITERALS,
     FIRST_LENGTH = END + 1,
     CODE_MOST_BITS = 15,
-    /* How the sizes of codes are sent: as themselves, or one of these, which repeat. */
+    /* Code sizes are sent as themselves, or as one of these symbols, which repeat. */
     REPEAT = 16,
     FEW_ZEROES = 17,
     MANY_ZEROES = 18,
@@ -18,7 +18,7 @@ enum {
 enum {
     STORED = 0,
     DYNAMIC = 2
-}; /* a block's kind; the bit in front of it says that it is not the last */
+}; /* kind of a block; the bit before it marks a block that is not the last */
 
 static const uint8_t size_order[SIZE_SYMBOLS] = {16, 17, 18, 0, 8,  7, 9,  6, 10, 5,
                                                  11, 4,  12, 3, 13, 2, 14, 1, 15};
@@ -28,13 +28,12 @@ typedef struct item {
     uint8_t extra;
 } item;
 
-/* The codes of a block, and how they are sent. */
+/* The codes of a block, and their encoding. */
 typedef struct plan {
     kpti_code symbols[KPTI_DEFLATE_SYMBOLS];
     kpti_code distances[KPTI_DEFLATE_DISTANCE_SLOTS];
     kpti_code sizes[SIZE_SYMBOLS];
-    uint32_t symbol_count, distance_count,
-        size_count; /* without those at the end that do not occur */
+    uint32_t symbol_count, distance_count, size_count; /* without unused codes at the end */
     item items[MOST_SIZES];
     uint32_t item_count;
 } plan;
@@ -67,7 +66,7 @@ static uint32_t least(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-/* RUN codes of one size. */
+/* Adds RUN codes of one size. */
 static void add_run(plan *p, uint32_t *frequencies, uint32_t size, uint32_t run)
 {
     while (!size && run >= 3) {
@@ -129,7 +128,7 @@ static void make_plan(plan *p, kpti_deflate_block *block)
     plan_sizes(p);
 }
 
-/* Bits that the block takes by the plan. */
+/* Returns the size of the block in bits with this plan. */
 static uint64_t planned_bits(const plan *p, const kpti_deflate_block *block)
 {
     uint64_t bits = 3 + 5 + 5 + 4 + 3 * p->size_count;
@@ -167,7 +166,7 @@ static void put_plan(kpti_bits *bits, const plan *p)
     kpti_bits_flush(bits);
 }
 
-/* A length's code with its extra bits, so that one look is enough. */
+/* The code of a length with its extra bits, so that one table lookup suffices. */
 typedef struct length_code {
     uint32_t bits;
     uint32_t size;
@@ -189,7 +188,7 @@ static inline void put_code(kpti_bits *bits, kpti_code code)
     kpti_bits_put(bits, code.bits, code.size);
 }
 
-/* Three codes are at most 45 bits. */
+/* Three codes have at most 45 bits. */
 static inline void put_literals(kpti_bits *bits, const plan *p, const uint8_t *at, size_t count)
 {
     for (; count >= 3; count -= 3, at += 3) {
@@ -207,7 +206,7 @@ static void put_data(kpti_bits *out, const plan *p, const kpti_deflate_block *bl
 {
     const uint8_t *at = block->data;
     length_code lengths[KPTI_DEFLATE_MOST_LENGTH + 1];
-    kpti_bits bits = *out; /* in registers */
+    kpti_bits bits = *out; /* a local copy, kept in registers */
     make_lengths(p, lengths);
     for (size_t i = 0; i < block->sequence_count; i++) {
         const kpti_sequence s = block->sequences[i];

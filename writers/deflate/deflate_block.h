@@ -1,5 +1,5 @@
-/* deflate_block.h: one block of a deflate stream (RFC 1951): with codes made for it, or stored where they
- * would take more bytes. Any thread. Only deflate uses this. */
+/* deflate_block.h: writes one block of a deflate stream (RFC 1951), with codes made for it, or stored if the
+ * codes would take more bytes. Any thread. Only deflate uses this. */
 #ifndef KPTI_WRITERS_DEFLATE_DEFLATE_BLOCK_H
 #define KPTI_WRITERS_DEFLATE_DEFLATE_BLOCK_H
 
@@ -18,15 +18,15 @@ enum {
     KPTI_DEFLATE_STORED_MOST = 65535,
 };
 
-/* Literals, as they stand in the data, and then a match. */
+/* Literals, read from the data, followed by a match. */
 typedef struct kpti_sequence {
     uint32_t literals;
     uint16_t length;
     uint16_t distance;
 } kpti_sequence;
 
-/* Invariant: the sequences cover at most SIZE bytes; what they leave is literals. The frequencies are those of
- * all literals and matches; the end's is set here. */
+/* Invariant: the sequences cover at most SIZE bytes; the bytes after them are literals. The frequencies count
+ * all literals and matches; kpti_deflate_block_put sets that of the end symbol. */
 typedef struct kpti_deflate_block {
     const uint8_t *data;
     size_t size; /* less than 1 << 23 */
@@ -36,7 +36,8 @@ typedef struct kpti_deflate_block {
     uint32_t distances[KPTI_DEFLATE_DISTANCE_SLOTS];
 } kpti_deflate_block;
 
-/* Numbers from a value's highest bit and the KEPT bits below it on share a slot; the rest are extra bits. */
+/* Returns the number of extra bits of VALUE. Values with the same highest bit and the same KEPT bits below it
+ * share a slot; the remaining bits are extra bits. */
 static inline uint32_t kpti_deflate_extra(uint32_t value, uint32_t kept)
 {
     return value >> kept ? 31 - kept - (uint32_t)__builtin_clz(value) : 0;
@@ -55,11 +56,11 @@ static inline uint32_t kpti_deflate_distance_slot(uint32_t distance)
     return (extra << 1) + ((distance - 1) >> extra);
 }
 
-/* Appends the block, which is not the last one. At most SIZE bytes and 6 for each 65,535 begun, and the bits'
- * slack. */
+/* Appends the block, not marked as the last. Writes at most SIZE bytes, 6 more for each 65,535 bytes begun, and
+ * the bit string's slack. */
 void kpti_deflate_block_put(kpti_bits *bits, kpti_deflate_block *block);
 
-/* Appends an empty stored block, behind which the stream is at a whole byte: at most 5 bytes. */
+/* Appends an empty stored block, at most 5 bytes. The stream is then at a whole byte. */
 void kpti_deflate_align(kpti_bits *bits);
 
 #endif

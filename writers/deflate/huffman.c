@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Frequency and symbol in one word, so that sorting moves both. */
+/* Frequency and symbol are in one word, so that sorting moves both. */
 enum { SYMBOL_BITS = 9, SYMBOL_MASK = (1 << SYMBOL_BITS) - 1, MOST_LIMIT = 15 };
 
 static void sort(uint32_t *words, uint32_t count)
@@ -20,7 +20,7 @@ static void sort(uint32_t *words, uint32_t count)
     }
 }
 
-/* The symbols that get a code, the rarest first. */
+/* Collects the symbols that get a code, rarest first. Returns how many. */
 static uint32_t gather(const uint32_t *frequencies, uint32_t count, uint32_t *leaves)
 {
     uint32_t found = 0;
@@ -32,8 +32,9 @@ static uint32_t gather(const uint32_t *frequencies, uint32_t count, uint32_t *le
     return found;
 }
 
-/* Huffman's tree from two queues: the sorted leaves, and the nodes in the order in which they are made, which
- * is that of their weights. COUNTS gets the number of leaves at each depth, those below the limit at the limit. */
+/* Builds Huffman's tree from two queues: the sorted leaves, and the nodes in the order of their creation, which
+ * is the order of their weights. COUNTS receives the number of leaves at each depth; leaves deeper than the
+ * limit are counted at the limit. */
 static void count_depths(const uint32_t *leaves, uint32_t count, uint32_t limit, uint32_t *counts)
 {
     uint32_t weights[KPTI_HUFFMAN_MOST_SYMBOLS] = {0};
@@ -54,7 +55,7 @@ static void count_depths(const uint32_t *leaves, uint32_t count, uint32_t limit,
             }
         }
     }
-    depths[count - 2] = 0; /* the root is made last */
+    depths[count - 2] = 0; /* the root is created last */
     for (uint32_t i = count - 2; i-- > 0;)
         depths[i] = depths[node_parents[i]] + 1;
     for (uint32_t i = 0; i < count; i++) {
@@ -63,11 +64,11 @@ static void count_depths(const uint32_t *leaves, uint32_t count, uint32_t limit,
     }
 }
 
-/* Leaves that were raised to the limit take more room than there is. One step makes room for one of them: a
- * leaf above the limit becomes a node, of itself and of a leaf from the limit. */
+/* Leaves raised to the limit use more of the code space than there is. Each step frees space for one of them: a
+ * leaf above the limit becomes a node with itself and a leaf from the limit as children. */
 static void fit(uint32_t *counts, uint32_t limit)
 {
-    uint32_t taken = 0; /* in units of a code of LIMIT bits */
+    uint32_t taken = 0; /* used code space, in units of a code of LIMIT bits */
     for (uint32_t size = 1; size <= limit; size++)
         taken += counts[size] << (limit - size);
     for (; taken > 1u << limit; taken--) {
@@ -100,7 +101,7 @@ void kpti_huffman_make(const uint32_t *frequencies, uint32_t count, uint32_t mos
     memset(codes, 0, count * sizeof *codes);
     count_depths(leaves, used, most_bits, counts);
     fit(counts, most_bits);
-    for (uint32_t size = most_bits; size; size--) /* the rarest have the longest */
+    for (uint32_t size = most_bits; size; size--) /* the rarest symbols get the longest codes */
         for (uint32_t i = 0; i < counts[size]; i++)
             codes[leaves[leaf++] & SYMBOL_MASK].size = (uint16_t)size;
     for (uint32_t size = 1; size <= most_bits; size++) {

@@ -1,5 +1,5 @@
-/* huffman.h: prefix codes that take the fewest bits for given frequencies, with no code longer than a limit
- * (where the limit matters, nearly the fewest). Any thread. Only deflate uses this. */
+/* huffman.h: makes prefix codes that take the fewest bits for given frequencies, with no code longer than a
+ * limit. If the limit applies, the result is nearly optimal. Any thread. Only deflate uses this. */
 #ifndef KPTI_WRITERS_DEFLATE_HUFFMAN_H
 #define KPTI_WRITERS_DEFLATE_HUFFMAN_H
 
@@ -12,12 +12,12 @@ extern "C" {
 enum { KPTI_HUFFMAN_MOST_SYMBOLS = 288, KPTI_HUFFMAN_MOST_FREQUENCY = (1 << 23) - 1 };
 
 typedef struct kpti_code {
-    uint16_t bits; /* the first one lowest, as deflate sends them */
+    uint16_t bits; /* first bit lowest, as in deflate */
     uint16_t size; /* 0: the symbol does not occur */
 } kpti_code;
 
-/* Codes of COUNT symbols, at least 2, numbered as deflate does it. The code is complete: it has at least two
- * symbols, of which some may have the frequency 0, since decoders need not take a code of one. */
+/* Makes the codes of COUNT symbols, at least 2, numbered as in deflate. The code is complete. It has at least
+ * two symbols, if need be with the frequency 0, since decoders need not accept a code with one symbol. */
 void kpti_huffman_make(const uint32_t *frequencies, uint32_t count, uint32_t most_bits,
                        kpti_code *codes);
 

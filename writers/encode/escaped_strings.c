@@ -2,7 +2,7 @@
 
 enum { BLOCK_BYTES = 64 * 1024 };
 
-/* Texts lie one behind the other; a block never moves. */
+/* Texts are stored one after the other. A block never moves. */
 typedef struct kpti_fragment_block {
     struct kpti_fragment_block *before;
     size_t capacity;

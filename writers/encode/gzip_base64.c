@@ -2,10 +2,10 @@
 
 static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/* As much as is asked of the output at once. */
+/* Most bytes encoded with one request for output space. */
 enum { MOST_BYTES = 48 * 1024 };
 
-/* COUNT of the four digits of 24 BITS. */
+/* Writes COUNT of the four digits of 24 BITS. */
 static char *put_digits(char *at, uint32_t bits, int count)
 {
     for (int i = 0; i < count; i++)

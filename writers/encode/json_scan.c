@@ -32,7 +32,7 @@ static int is_hex(char c)
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
-/* Behind the backslash. */
+/* AT is after the backslash. */
 static const char *skip_escape(const char *at, const char *end)
 {
     if (at == end || !*at || !strchr("\"\\/bfnrtu", *at)) return NULL;
@@ -42,8 +42,8 @@ static const char *skip_escape(const char *at, const char *end)
     return at;
 }
 
-/* Over bytes that mean nothing in a string, eight at a time, while SPECIAL is 0: it has a bit where one of
- * them is a quote, a backslash or below a space. */
+/* Skips plain bytes of a string, eight at a time, while SPECIAL is 0. SPECIAL has a bit for each byte that is a
+ * quote, a backslash or below a space. */
 static inline const char *skip_plain(const char *at, const char *end)
 {
     const uint64_t ones = UINT64_C(0x0101010101010101);
@@ -59,7 +59,7 @@ static inline const char *skip_plain(const char *at, const char *end)
         special = (((quote - ones) & ~quote) | ((slash - ones) & ~slash) |
                    ((bytes - ones * 0x20) & ~bytes)) &
                   highs;
-        if (special) return at; /* the rest is for bytes one by one */
+        if (special) return at; /* the caller continues byte by byte */
         at += 8;
     }
     return at;
@@ -120,7 +120,7 @@ static const char *skip_member(const char *at, const char *end, int levels, kpti
     return out->value_end;
 }
 
-/* What is between BRACKETS, from behind the first of them. */
+/* Skips everything up to and including CLOSE. AT is after the opening bracket. */
 static const char *skip_members(const char *at, const char *end, char close, int levels)
 {
     const char *empty = skip_sign(at, end, close);

@@ -42,8 +42,8 @@ static char *escape_ascii(char *out, unsigned char c)
     return out;
 }
 
-/* Whether all of eight bytes are ASCII that stays as it is; where a byte follows one that does not, perhaps
- * not. */
+/* Returns 1 if all eight bytes are ASCII that needs no escape. It may return 0 for a plain byte next to a byte
+ * that is not plain. */
 static int are_plain(uint64_t bytes)
 {
     const uint64_t ones = UINT64_C(0x0101010101010101);
@@ -76,7 +76,8 @@ char *kpti_json_escape(char *out, const char *text, size_t size)
     return out;
 }
 
-/* Those of numbers that have no leading zeroes behind them, and no more than fit. */
+/* Stores the leading digits of VALUE, unless there are none (the last digits would then have leading zeroes),
+ * or they do not fit. */
 static void keep_digits(kpti_near *last, uint64_t value, uint64_t count)
 {
     char digits[KPTI_JSON_MOST_NUMBER] = "";
@@ -121,7 +122,7 @@ char *kpti_put_double(char *out, double value)
         if (is_sign || (*at >= '0' && *at <= '9'))
             *out++ = *at;
         else if (out == begin || out[-1] != '.')
-            *out++ = '.'; /* whatever the locale has there */
+            *out++ = '.'; /* the decimal point of the locale */
     }
     return out;
 }

@@ -1,5 +1,5 @@
-/* json_text.h: strings and numbers as JSON has them. Whatever bytes come in, what goes out is valid
- * JSON and valid UTF-8. Nothing here allocates or fails; the caller gives the room. */
+/* json_text.h: writes strings and numbers as JSON. The output is valid JSON and valid UTF-8 for any input.
+ * Nothing here allocates or fails; the caller provides the space. */
 #ifndef KPTI_WRITERS_ENCODE_JSON_TEXT_H
 #define KPTI_WRITERS_ENCODE_JSON_TEXT_H
 
@@ -11,12 +11,12 @@
 extern "C" {
 #endif
 
-/* Most bytes that one byte of a string, or one number, turns into. */
+/* Most bytes that one byte of a string, or one number, becomes. */
 enum { KPTI_JSON_MOST_GROWTH = 6, KPTI_JSON_MOST_NUMBER = 32 };
 
-/* Writes the SIZE bytes at TEXT as the inside of a JSON string, and returns where it ended. Quotes,
- * backslashes and control characters are escaped; what is no UTF-8 becomes U+FFFD, one for each
- * maximal part, as Python's "replace" does. */
+/* Writes the SIZE bytes at TEXT as the inside of a JSON string, and returns its end. Quotes, backslashes and
+ * control characters are escaped. Invalid UTF-8 becomes U+FFFD, one for each maximal part, as with Python's
+ * "replace". */
 char *kpti_json_escape(char *out, const char *text, size_t size);
 
 static inline char *kpti_put_bytes(char *at, const char *bytes, size_t size)
@@ -25,14 +25,13 @@ static inline char *kpti_put_bytes(char *at, const char *bytes, size_t size)
     return at + size;
 }
 
-/* Copies a literal; the compiler knows its length. */
+/* Copies a literal, whose length is a compile-time constant. */
 #define KPTI_PUT(at, literal) kpti_put_bytes((at), (literal), sizeof(literal) - 1)
 
-/* ".000" to ".999". Numbers are formatted three digits at a time: 4 kB that stay in the cache. */
+/* ".000" to ".999". Numbers are formatted three digits at a time with this table; its 4 kB stay in the cache. */
 extern const char kpti_thousand[4001];
 
-/* Writes VALUE and returns where it ended; so do the others. All may write up to the room of
- * KPTI_JSON_MOST_NUMBER bytes. */
+/* Writes VALUE and returns the end, as all functions below do. All may write up to KPTI_JSON_MOST_NUMBER bytes. */
 static inline char *kpti_put_below_1000(char *out, uint32_t value)
 {
     uint32_t leading_zeroes = (uint32_t)(value < 10) + (uint32_t)(value < 100);
@@ -40,7 +39,7 @@ static inline char *kpti_put_below_1000(char *out, uint32_t value)
     return out + 3 - leading_zeroes;
 }
 
-/* All three digits of VALUE. */
+/* Writes all three digits of VALUE. */
 static inline char *kpti_put_three(char *out, uint32_t value)
 {
     memcpy(out, kpti_thousand + 1 + (size_t)value * 4, 4);
@@ -68,11 +67,11 @@ static inline char *kpti_put_u64(char *out, uint64_t value)
                               : kpti_put_u64_slow(out, value);
 }
 
-/* The last number's leading digits, which the next one of a row of near numbers has too: no division is
- * needed for these, and those of 64 bits are slow. Begins as zeroes. */
+/* The leading digits of the last number. In a series of near numbers the next one has the same leading digits,
+ * so they need no division; 64-bit divisions are slow. Zeroed at first. */
 typedef struct kpti_near {
-    uint64_t first; /* the smallest number that has them */
-    uint64_t count; /* how many numbers do; 0: there are none yet */
+    uint64_t first; /* the smallest number with these digits */
+    uint64_t count; /* how many numbers have these digits; 0: none stored */
     uint32_t size;
     char digits[16];
 } kpti_near;
@@ -100,11 +99,11 @@ static inline char *kpti_put_i64(char *out, int64_t value)
     return kpti_put_u64(out, magnitude);
 }
 
-/* Nanoseconds as microseconds with three decimals: exact, and the same in every locale. */
+/* Writes nanoseconds as microseconds with three decimals, exactly, and the same in every locale. */
 static inline char *kpti_put_us(char *out, uint64_t ns)
 {
     uint32_t short_ns = (uint32_t)ns;
-    if (ns == short_ns) { /* divisions of 32 bits are fast */
+    if (ns == short_ns) { /* 32-bit divisions are fast */
         out = kpti_put_below_1e9(out, short_ns / 1000);
         memcpy(out, kpti_thousand + (size_t)(short_ns % 1000) * 4, 4);
         return out + 4;
@@ -114,7 +113,7 @@ static inline char *kpti_put_us(char *out, uint64_t ns)
     return out + 4;
 }
 
-/* As kpti_put_us; LAST has the milliseconds. */
+/* As kpti_put_us. LAST has the digits of the milliseconds. */
 static inline char *kpti_put_us_near(char *out, uint64_t ns, kpti_near *last)
 {
     uint64_t rest = ns - last->first;
@@ -125,7 +124,7 @@ static inline char *kpti_put_us_near(char *out, uint64_t ns, kpti_near *last)
     return out + 4;
 }
 
-/* As kpti_put_u64; LAST has all but six digits. */
+/* As kpti_put_u64. LAST has all digits except the last six. */
 static inline char *kpti_put_ns_near(char *out, uint64_t ns, kpti_near *last)
 {
     uint64_t rest = ns - last->first;
@@ -135,7 +134,7 @@ static inline char *kpti_put_ns_near(char *out, uint64_t ns, kpti_near *last)
     return kpti_put_three(out, (uint32_t)rest % 1000);
 }
 
-/* The distance from FROM_NS to TO_NS, which may lie before it. Never overflows. */
+/* Writes the time from FROM_NS to TO_NS, which may be negative. Never overflows. */
 static inline char *kpti_put_us_between(char *out, int64_t from_ns, int64_t to_ns)
 {
     if (to_ns >= from_ns) return kpti_put_us(out, (uint64_t)to_ns - (uint64_t)from_ns);
@@ -143,7 +142,7 @@ static inline char *kpti_put_us_between(char *out, int64_t from_ns, int64_t to_n
     return kpti_put_us(out + 1, (uint64_t)from_ns - (uint64_t)to_ns);
 }
 
-/* VALUE so that it reads back as the same number, in every locale; what is no number is null. */
+/* Writes VALUE so that it reads back as the same number, in every locale. Infinities and NaN become null. */
 char *kpti_put_double(char *out, double value);
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
-/* pickle.h: Python's pickle format, protocol 4, as far as viewers of memory snapshots read it: few opcodes,
- * no FRAME, nothing that would import. A value that is memoized can be had again by its number. */
+/* pickle.h: writes Python's pickle format, protocol 4, in the subset that viewers of memory snapshots read: few
+ * opcodes, no FRAME, no imports. A memoized value can be referred to by its number. */
 #ifndef KPTI_WRITERS_ENCODE_PICKLE_H
 #define KPTI_WRITERS_ENCODE_PICKLE_H
 
@@ -9,7 +9,7 @@
 
 typedef struct kpti_pickle {
     kpti_out_file *out;
-    uint32_t memos; /* numbers that were given */
+    uint32_t memos; /* numbers assigned so far */
 } kpti_pickle;
 
 enum { KPTI_PICKLE_MOST_APPENDS = 1000 }; /* at once */
@@ -31,7 +31,7 @@ static inline void kpti_pickle_end(kpti_pickle *p)
     kpti_pickle_byte(p, '.');
 }
 
-/* MARK, and what closes it. */
+/* MARK, and the opcodes that close it. */
 static inline void kpti_pickle_mark(kpti_pickle *p)
 {
     kpti_pickle_byte(p, '(');
@@ -61,14 +61,14 @@ static inline void kpti_pickle_none(kpti_pickle *p)
     kpti_pickle_byte(p, 'N');
 }
 
-/* Gives what was just written a number. */
+/* Assigns a number to the value that was just written. */
 static inline uint32_t kpti_pickle_memoize(kpti_pickle *p)
 {
     kpti_pickle_byte(p, '\x94');
     return p->memos++;
 }
 
-/* SIZE bytes of VALUE behind CODE, the least significant one first. */
+/* Writes CODE and then SIZE bytes of VALUE, least significant byte first. */
 static inline void kpti_pickle_number(kpti_pickle *p, char code, uint64_t value, int size)
 {
     char *at = kpti_out_room(p->out, 16);
@@ -96,7 +96,7 @@ static inline void kpti_pickle_int(kpti_pickle *p, uint64_t value)
         kpti_pickle_number(p, 'M', value, 2);
     } else if (value <= INT32_MAX) {
         kpti_pickle_number(p, 'J', value, 4);
-    } else { /* LONG1: a byte more than the number needs, where its upper bit would be a sign */
+    } else { /* LONG1: one byte more if the number's upper bit would be read as a sign */
         while (size < 8 && value >> (8 * size - 1))
             size++;
         if (size == 8 && value >> 63) size = 9;

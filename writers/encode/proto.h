@@ -1,5 +1,5 @@
-/* proto.h: the wire format of protocol buffers, as far as it is written here. Each function writes
- * and returns where it ended; nothing allocates or fails; the caller gives the room. */
+/* proto.h: the part of the wire format of protocol buffers that is used here. Each function writes and returns
+ * the end of its output. Nothing allocates or fails; the caller provides the space. */
 #ifndef KPTI_WRITERS_ENCODE_PROTO_H
 #define KPTI_WRITERS_ENCODE_PROTO_H
 
@@ -9,8 +9,7 @@
 #include "core/base/utf8.h"
 
 enum { KPTI_PROTO_MOST_VARINT = 10, KPTI_PROTO_MOST_TAG = 5 };
-/* Most bytes of a field that is a number. */
-/* A message's length, where it is not known before its end: always so many bytes. */
+/* Size of a message's length field if the length is not known before the end of the message. */
 enum { KPTI_PROTO_LENGTH_BYTES = 4 };
 
 enum { KPTI_WIRE_VARINT = 0, KPTI_WIRE_FIXED64 = 1, KPTI_WIRE_BYTES = 2 };
@@ -51,7 +50,7 @@ static inline char *kpti_proto_double(char *at, uint32_t field, double value)
     return kpti_proto_fixed64(at, field, bits);
 }
 
-/* A message field begins; what it returns goes to close, with where the message ended. */
+/* Begins a message field. The result is passed to close, with the end of the message. */
 static inline char *kpti_proto_open(char *at, uint32_t field)
 {
     return kpti_proto_tag(at, field, KPTI_WIRE_BYTES) + KPTI_PROTO_LENGTH_BYTES;
@@ -67,7 +66,7 @@ static inline char *kpti_proto_close(char *content, char *end)
     return end;
 }
 
-/* A text of at most MOST bytes, made valid UTF-8, which may triple it. */
+/* Writes a text of at most MOST bytes, made valid UTF-8, which may triple its size. */
 static inline char *kpti_proto_text(char *at, uint32_t field, kpt_str text, size_t most)
 {
     char *content = kpti_proto_open(at, field);

@@ -1,7 +1,6 @@
-/* collapsed.c: collapsed stacks, as flame graph tools read them: "thread;outer;inner 123", a line
- * for each stack that was seen, with the time in microseconds that was spent in its last frame
- * itself. Stacks are kept as a tree: memory grows with stacks that differ, not with calls. Lines that
- * would have 0 are left out. */
+/* collapsed.c: collapsed stacks, which flame graph tools read: "thread;outer;inner 123". Each different stack
+ * is a line with the time in microseconds spent in its last frame itself. Stacks are stored as a tree, so
+ * memory grows with the number of different stacks, not of calls. Lines with the value 0 are left out. */
 #include "writers/flame/collapsed.h"
 
 #include "abi/kpt_text.h"
@@ -14,20 +13,20 @@ enum { NS_PER_US = 1000 };
 /* Longer names are cut, as in the other formats. */
 enum { MOST_NAME = 16 * 1024 };
 
-/* A node's frame is a function's number, or with this bit that of a text: a thread or a span. */
+/* A node's frame is the number of a function, or, with this bit, of a text: a thread or a span. */
 #define TEXT_BIT (UINT32_C(1) << 31)
 
 typedef struct node {
-    uint32_t parent; /* 0 is the root of all */
+    uint32_t parent; /* 0 is the root of all threads */
     uint32_t frame;
     uint32_t depth;
-    uint32_t last_child; /* which is mostly the next one, too */
+    uint32_t last_child; /* a cache: the next child is usually the same */
     uint64_t own_ns;
 } node;
 
 typedef struct lane {
-    uint32_t root; /* 0: the thread is not known */
-    uint32_t open; /* the innermost frame, or the root */
+    uint32_t root; /* 0: the thread was not delivered */
+    uint32_t open; /* the innermost open frame, or the root */
     int64_t last_ns;
 } lane;
 
@@ -46,7 +45,7 @@ typedef struct collapsed {
 
 /* --- names ------------------------------------------------------------------------------------ */
 
-/* A semicolon would end the frame, a line's end the stack. */
+/* A semicolon would end the frame, and a line end the stack. */
 static char *put_name(char *out, kpt_str text)
 {
     size_t size = text.size < MOST_NAME ? (size_t)text.size : MOST_NAME;
@@ -113,7 +112,7 @@ static kpt_status take_thread(kpti_writer *writer, const kpt_thread *thread)
     return begin_thread((collapsed *)writer, thread->index, thread->name);
 }
 
-/* The time since the thread's last event belongs to the frame that was innermost. */
+/* Adds the time since the thread's last event to the frame that was innermost. */
 static void spend(collapsed *w, lane *l, int64_t ns)
 {
     if (l->open != l->root && ns > l->last_ns)
@@ -164,7 +163,7 @@ static kpt_status take_point(kpti_writer *writer, const kpt_activity *point, con
 
 /* --- the file --------------------------------------------------------------------------------- */
 
-/* PATH has room for the deepest stack. */
+/* PATH has space for the deepest stack. */
 static void put_line(collapsed *w, uint32_t number, uint32_t *path)
 {
     static const kpti_fragment unknown = {"unknown", 7, 0};

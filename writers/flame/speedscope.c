@@ -1,6 +1,6 @@
-/* speedscope.c: speedscope's own format: an "evented" profile for each thread, in nanoseconds since
- * base_ns. A profile stands in the file as a whole, while calls come by time, of all threads
- * together: so each thread's events are kept, in six to ten bytes a call, and written at the end. */
+/* speedscope.c: speedscope's own format: an "evented" profile per thread, in nanoseconds since base_ns. A
+ * profile must be contiguous in the file, but calls are delivered by time, with all threads mixed. So each
+ * thread's events are stored, in six to ten bytes per call, and written at the end. */
 #include "writers/flame/speedscope.h"
 
 #include "writers/chrome/chrome_events.h"
@@ -10,8 +10,8 @@
 
 enum { FIRST_BLOCK_BYTES = 256, MOST_BLOCK_BYTES = 64 * 1024 };
 
-/* An event is a number, the time since the last one and what it is in the lowest bits, and the
- * frame's number behind it where one opens. */
+/* An event is a number: the time since the last event, with the kind of event in the lowest bits. If a frame
+ * opens, the frame's number follows. */
 enum { IS_CLOSE = 0, IS_CALL = 1, IS_SPAN = 2, WHAT_BITS = 2 };
 enum { MOST_EVENT = 2 * KPTI_PROTO_MOST_VARINT };
 
@@ -34,8 +34,9 @@ typedef struct lane {
 typedef struct speedscope {
     kpti_writer base;
     kpti_frames frames;
-    kpti_fragments names; /* frames as objects; the note is a name's place among them, in the end */
-    kpti_text_table spans;  /* frames that stand behind those */
+    /* frames as objects; at the end, the note is the index of a name among them */
+    kpti_fragments names;
+    kpti_text_table spans;  /* frames after those of names */
     kpti_fragments threads; /* names, escaped */
     lane *lanes;
     uint32_t lane_capacity;
@@ -49,7 +50,7 @@ static int64_t since_base(const speedscope *w, int64_t ns)
     return (int64_t)((uint64_t)ns - (uint64_t)w->base.base_ns);
 }
 
-/* --- keeping events --------------------------------------------------------------------------- */
+/* --- storing events ---------------------------------------------------------------------------- */
 
 static kpt_status add_block(speedscope *w, lane *l)
 {
@@ -86,7 +87,7 @@ static kpt_status keep(speedscope *w, uint32_t thread, int64_t ns, uint32_t what
     return KPT_OK;
 }
 
-/* {"name":"..."}, which a span has. */
+/* Writes {"name":"..."}, the frame of a span. */
 static char *put_span(char *at, kpt_str text)
 {
     return PUT(kpti_chrome_escape(PUT(at, "{\"name\":\""), text), "\"}");
@@ -167,7 +168,7 @@ static void put_string(speedscope *w, kpt_str text)
     kpti_out_wrote(&w->base.out, kpti_chrome_escape(at, text));
 }
 
-/* Functions, then spans, then the one that stands for names which never came. */
+/* Writes functions, then spans, then the frame for names that were not delivered. */
 static void put_frames(speedscope *w)
 {
     const char *comma = "";
@@ -213,7 +214,7 @@ static const char *read_varint(const char *at, uint64_t *value)
     }
 }
 
-/* OPEN has room for the deepest stack. */
+/* OPEN has space for the deepest stack. */
 static void put_events(speedscope *w, const lane *l, uint32_t *open)
 {
     int64_t ns = since_base(w, l->start_ns);
@@ -236,7 +237,7 @@ static void put_events(speedscope *w, const lane *l, uint32_t *open)
             }
         }
     }
-    while (depth) /* no right plugin delivers these */
+    while (depth) /* no correct plugin leaves frames open */
         put_event(w, 0, 'C', open[--depth], ns);
 }
 

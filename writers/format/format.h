@@ -1,5 +1,5 @@
-/* format.h: what each format implements. writer.c does what all formats share: the file, the records, the first
- * failure. Only writers include this. */
+/* format.h: the functions that each format implements. writer.c has the part that all formats share: the file,
+ * the records, the first failure. Only writers include this. */
 #ifndef KPTI_WRITERS_FORMAT_FORMAT_H
 #define KPTI_WRITERS_FORMAT_FORMAT_H
 
@@ -18,11 +18,11 @@ struct kpti_writer {
     kpti_out_file out;
     kpt_status status; /* the first failure of a batch */
     uint32_t pid;
-    uint32_t processes; /* before this one in the file */
-    int shares_file;    /* with other processes */
+    uint32_t processes; /* processes written to the file before this one */
+    int shares_file;    /* the file also holds other processes */
     int64_t base_ns;
     const kpti_notes *notes; /* never NULL */
-    const kpti_gpu_log *gpu; /* likewise */
+    const kpti_gpu_log *gpu; /* never NULL */
     void (*progress)(void *ctx, uint64_t calls_done);
     void *progress_ctx;
     uint64_t calls;
@@ -34,31 +34,32 @@ struct kpti_writer {
     size_t trace_name_bytes;
 };
 
-/* Each returns KPT_OK or a failure, which ends the delivery. */
+/* Each function returns KPT_OK, or a failure that ends the delivery. */
 typedef struct kpti_format_ops {
     size_t writer_bytes;
     kpt_status (*begin)(kpti_writer *writer, const kpti_writer_options *options);
     kpt_status (*name)(kpti_writer *writer, const kpt_name *name);
-    /* Threads that have no number or no name were given one. */
+    /* Threads without a number or a name were assigned one. */
     kpt_status (*thread)(kpti_writer *writer, const kpt_thread *thread);
     kpt_status (*call)(kpti_writer *writer, const kpt_activity *call);
-    /* NOTE is what the point means; its number is the point's value0. */
+    /* NOTE is the note that the point refers to; its number is the point's value0. */
     kpt_status (*point)(kpti_writer *writer, const kpt_activity *point, const kpti_note *note);
     kpt_status (*end)(kpti_writer *writer, const kpt_stats *stats);
-    void (*release)(kpti_writer *writer); /* also after a begin that failed */
-    /* Of formats that hold several processes: what belongs to one only is written and forgotten;
-     * another one begins. NULL: there is one process in a file. */
+    void (*release)(kpti_writer *writer); /* also called after begin failed */
+    /* For formats that hold several processes: end_process writes and frees the state of one process, and
+     * begin_process begins another. NULL if a file has one process. */
     kpt_status (*end_process)(kpti_writer *writer);
     kpt_status (*begin_process)(kpti_writer *writer, const kpti_writer_options *options);
 } kpti_format_ops;
 
-/* The name by which people know a function. */
+/* Returns the name of a function for display. */
 static inline kpt_str kpti_shown_name(const kpt_name *name)
 {
     return name->display.size ? name->display : name->function;
 }
 
-/* A number that is one process's own, as one of the file: processes count theirs alike. */
+/* Converts a number that is unique in a process to one that is unique in the file, since all processes count
+ * from the same number. */
 static inline uint64_t kpti_id_in_file(const kpti_writer *writer, uint64_t id)
 {
     return id + ((uint64_t)writer->processes << 40);

@@ -12,8 +12,8 @@ void kpti_frames_free(kpti_frames *f)
     if (f->spans.notes) kpti_spans_free(&f->spans);
 }
 
-/* The frame of span BEGIN closes. One that nobody ended, and that closes where everything does, is whole;
- * any other that closes here is loose. */
+/* Closes the frame of span BEGIN. A span that was never ended and that closes with the end of the recording is
+ * complete. Any other span that closes here is loose. */
 static kpt_status close_span(kpti_frames *f, uint32_t thread, int64_t ns, uint32_t begin,
                              int is_end)
 {
@@ -55,7 +55,7 @@ kpt_status kpti_frames_point(kpti_frames *f, const kpt_activity *point, const kp
     return status;
 }
 
-/* Spans that nobody ended. */
+/* Closes the spans that were never ended. */
 kpt_status kpti_frames_end(kpti_frames *f)
 {
     kpt_status status = KPT_OK;

@@ -3,14 +3,14 @@
 enum { CAME = 1 << 0, WRITTEN = 1 << 1 };
 
 typedef struct kpti_note_fate {
-    int64_t ns; /* of its point */
+    int64_t ns; /* time of the note's point */
     uint32_t state;
-    uint32_t end; /* of a begin: the number of its end; 0: none */
+    uint32_t end; /* for a begin: the number of its end note, or 0 */
 } fate;
 
 typedef struct frame {
     uint32_t number;
-    uint32_t is_over; /* its end came, in a call that is still open */
+    uint32_t is_over; /* its end was delivered, inside a call that is still open */
     uint64_t parent_id;
 } frame;
 
@@ -55,7 +55,7 @@ void kpti_spans_free(kpti_spans *s)
     s->lane_capacity = 0;
     s->frames = 0;
     s->fates = NULL;
-    s->notes = &no_notes; /* which may be asked for what is left */
+    s->notes = &no_notes; /* so that kpti_spans_next still works */
 }
 
 static void came(kpti_spans *s, const kpt_activity *point, uint32_t state)
@@ -70,7 +70,7 @@ void kpti_spans_came(kpti_spans *s, const kpt_activity *point)
     came(s, point, CAME | WRITTEN);
 }
 
-/* An end that another thread made can't end a frame of this. */
+/* Returns whether the span ends on another thread. Such an end cannot close a frame of this thread. */
 static int ends_elsewhere(const kpti_spans *s, uint64_t begin)
 {
     uint32_t end = fate_of(s, begin)->end;
@@ -100,7 +100,7 @@ static lane *lane_of(const kpti_spans *s, uint32_t thread)
     return thread < s->lane_capacity && s->lanes[thread].count ? &s->lanes[thread] : NULL;
 }
 
-/* The frame of BEGIN on THREAD, or NULL. */
+/* Returns the frame of BEGIN on THREAD, or NULL. */
 static frame *find(const kpti_spans *s, uint32_t thread, uint32_t begin)
 {
     const lane *l = lane_of(s, thread);
@@ -162,7 +162,7 @@ void kpti_spans_written(kpti_spans *s, uint32_t begin)
     if (fate_of(s, begin)->end) fate_of(s, fate_of(s, begin)->end)->state |= WRITTEN;
 }
 
-/* The log has the time of those whose points did not come. */
+/* If the note's point was not delivered, the time is that of the note itself. */
 int64_t kpti_spans_ns(const kpti_spans *s, uint32_t number)
 {
     return fate_of(s, number)->state & CAME ? fate_of(s, number)->ns
@@ -183,7 +183,7 @@ static kpti_loose loose(kpti_spans *s, const kpti_writer *writer, uint32_t begin
     return span;
 }
 
-/* An end whose begin was dropped: it was open when what is left began. */
+/* An end whose begin was dropped: the span was open at the first activity that is left. */
 static kpti_loose only_end(kpti_spans *s, const kpti_writer *writer, uint32_t end)
 {
     const kpti_note *note = kpti_notes_get(s->notes, end);

@@ -1,5 +1,5 @@
-/* stats_text.h: the counters of kpt_stats that a reader of a trace should know, as members of a JSON object.
- * Only writers use this. */
+/* stats_text.h: the counters of kpt_stats that readers of a trace need, as members of a JSON object. Only
+ * writers use this. */
 #ifndef KPTI_WRITERS_FORMAT_STATS_TEXT_H
 #define KPTI_WRITERS_FORMAT_STATS_TEXT_H
 
@@ -7,7 +7,7 @@
 
 enum { KPTI_STATS_MOST_TEXT = 1024 };
 
-/* Each with a comma in front; nothing where STATS is NULL. Returns where it ended. */
+/* Writes each counter with a comma before it, or nothing if STATS is NULL. Returns the end of the text. */
 char *kpti_put_stats(char *at, const kpt_stats *stats);
 
 #endif

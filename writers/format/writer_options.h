@@ -1,4 +1,4 @@
-/* writer_options.h: a format, and what a writer is opened with. */
+/* writer_options.h: a format, and the options with which a writer is opened. */
 #ifndef KPTI_WRITERS_FORMAT_WRITER_OPTIONS_H
 #define KPTI_WRITERS_FORMAT_WRITER_OPTIONS_H
 
@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 typedef struct kpti_format {
-    const char *name;   /* for people */
+    const char *name;   /* for messages */
     const char *suffix; /* of its files */
     uint32_t order;     /* KPT_ORDER_THREAD or KPT_ORDER_TIME */
     const struct kpti_format_ops *ops;
@@ -21,22 +21,23 @@ typedef struct kpti_format {
 
 typedef struct kpti_writer kpti_writer;
 
-/* Zero means the default. Strings are needed during open only, notes and the log until close. */
+/* Zero means the default. Strings are used during open only, notes and the GPU log until close. */
 typedef struct kpti_writer_options {
     int64_t base_ns;       /* 0: times are since 1970, and viewers of JSON lose their last digits */
     uint32_t pid;          /* 0: this process */
     kpt_str process_name;  /* empty: "python" */
-    kpt_str process_label; /* shown beside the name; empty: none */
+    kpt_str process_label; /* displayed beside the name; may be empty */
     kpt_str trace_name;    /* empty: the path */
     kpt_str version;       /* of the plugin that recorded */
     kpti_heap heap;
     int gzip;                        /* the file is compressed */
-    int shares_file;                 /* it is to hold other processes, too */
+    int shares_file;                 /* the file will also hold other processes */
     kpti_interrupted_fn interrupted; /* see output_file.h */
     void *interrupted_ctx;
-    const kpti_notes *notes;                          /* what the delivery's points mean */
-    const kpti_gpu_log *gpu;                          /* what GPUs did meanwhile */
-    void (*progress)(void *ctx, uint64_t calls_done); /* once a batch */
+    /* the notes that the delivery's points refer to */
+    const kpti_notes *notes;
+    const kpti_gpu_log *gpu;                          /* GPU activities of the same time */
+    void (*progress)(void *ctx, uint64_t calls_done); /* called once per batch */
     void *progress_ctx;
 } kpti_writer_options;
 

@@ -8,8 +8,9 @@
 /* A field of an entry. */
 typedef struct field {
     uint16_t offset;
-    uint8_t bytes;    /* 2, 4 or 8 */
-    uint8_t is_delta; /* packed as the difference to the event before; others as they are */
+    uint8_t bytes; /* 2, 4 or 8 */
+    /* packed as the difference to the previous event; other fields are packed as they are */
+    uint8_t is_delta;
 } field;
 
 #define EVENT(name, is_delta)                                                        \
@@ -22,8 +23,8 @@ typedef struct field {
         (uint16_t) offsetof(kpti_gpu_entry, name), sizeof((kpti_gpu_entry *)0)->name, 0 \
     }
 
-/* Their order is the format's: new ones go to the end. Those that differ most stand first, so that the
- * number that says which is short. The duration stands for the end. */
+/* The order is part of the format: new fields are added at the end. The fields that differ most often are
+ * first, so that the bit mask is short. The end is packed as the duration. */
 static const field fields[] = {
     EVENT(start_ns, 1),
     EVENT(end_ns, 1),
@@ -94,13 +95,14 @@ static void set(kpti_gpu_entry *e, const field *f, uint64_t value)
         memcpy(at, &number, sizeof number);
 }
 
-/* What the end is told from: the event's own start. */
+/* Returns the value that a field is compared with: for the end, the event's own start; else the previous
+ * event's field. */
 static uint64_t base_of(const kpti_gpu_entry *now, const kpti_gpu_entry *before, int i)
 {
     return i == END_FIELD ? (uint64_t)now->event.start_ns : get(before, &fields[i]);
 }
 
-/* Differences may be negative: their sign goes into the last bit. */
+/* Differences may be negative. Their sign is moved to the last bit. */
 static uint64_t zigzag(uint64_t difference)
 {
     return difference << 1 ^ (difference >> 63 ? UINT64_MAX : 0);
@@ -122,7 +124,7 @@ unsigned char *kpti_gpu_pack(unsigned char *out, const kpti_gpu_entry *e,
     for (int i = 0; i < FIELDS; i++) {
         const uint64_t value = get(e, &fields[i]);
         if (!(which >> i & 1)) continue;
-        /* One more, as the most frequent of the large numbers is UINT32_MAX: none. */
+        /* 32-bit values are packed plus 1, since the most frequent large value is UINT32_MAX (none). */
         at = kpti_proto_varint(at, fields[i].is_delta ? zigzag(value - base_of(e, before, i))
                                    : fields[i].bytes == sizeof(uint32_t) ? (uint32_t)value + 1
                                                                          : value);

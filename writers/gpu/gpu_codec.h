@@ -1,6 +1,6 @@
-/* gpu_codec.h: packs an event of a GPU into bytes: a bit mask of the fields that differ from the previous event, then
- * those fields as varints. Runs of similar kernels take about 30 bytes each. Pure functions; the bytes that are
- * unpacked may be damaged. */
+/* gpu_codec.h: packs a GPU activity into bytes: a bit mask of the fields that differ from the previous event,
+ * then those fields as varints. Runs of similar kernels take about 30 bytes each. Pure functions. The bytes
+ * that are unpacked may be damaged. */
 #ifndef KPTI_WRITERS_GPU_GPU_CODEC_H
 #define KPTI_WRITERS_GPU_GPU_CODEC_H
 

@@ -1,6 +1,6 @@
 #include "writers/gpu/gpu_index.h"
 
-/* What is known of a number. */
+/* State of a correlation number. */
 enum { IS_CALLED = 1 << 0, IS_STARTED = 1 << 1, IS_DRAWN = 1 << 2 };
 
 static int is_of_device(const kpt_gpu_event *event)
@@ -8,7 +8,7 @@ static int is_of_device(const kpt_gpu_event *event)
     return kpti_gpu_is_work(event->kind) || event->kind == KPT_GPU_SYNC;
 }
 
-/* Waits for a context do not say where. */
+/* A wait for a context has no device. */
 static kpti_gpu_track place_of(const kpt_gpu_event *event)
 {
     return (kpti_gpu_track){event->device == KPT_GPU_NONE ? 0 : event->device, event->stream};
@@ -75,7 +75,8 @@ void kpti_gpu_index_free(kpti_gpu_index *index)
     index->track_capacity = index->track_count = 0;
 }
 
-/* What is known of an event's number, which make has put there; NULL: it has none. */
+/* Returns the state of an event's correlation number, added by kpti_gpu_index_make, or NULL if the event has
+ * none. */
 static uint32_t *known_of(kpti_gpu_index *index, const kpt_gpu_event *event)
 {
     if (!event->correlation || event->correlation == UINT64_MAX) return NULL;

@@ -71,7 +71,7 @@ kpt_status kpti_gpu_log_node(kpti_gpu_log *log, const kpti_gpu_node *node, uint3
 
 /* --- devices and names ------------------------------------------------------------------------ */
 
-/* TEXT as the log's own. */
+/* Replaces TEXT by the log's own copy. */
 static kpt_status keep_text(kpti_gpu_log *log, kpt_str *text)
 {
     uint32_t number;
@@ -131,7 +131,7 @@ kpt_str kpti_gpu_name_of(const kpti_gpu_log *log, uint32_t what, uint32_t id)
 
 /* --- events ----------------------------------------------------------------------------------- */
 
-/* A new last block; with CAPACITY 0 its bytes are somebody else's. */
+/* Adds a new last block. With CAPACITY 0 its bytes are borrowed. */
 static kpti_gpu_block *add_block(kpti_gpu_log *log, uint32_t capacity)
 {
     kpti_gpu_block *b = kpti_heap_take(&log->heap, sizeof *b + capacity);
@@ -163,7 +163,7 @@ void kpti_gpu_log_forget(kpti_gpu_log *log)
         drop_first(log);
 }
 
-/* The block that has room for an event; NULL: there is none. */
+/* Returns the block with space for an event, or NULL if there is no memory. */
 static kpti_gpu_block *block_with_room(kpti_gpu_log *log)
 {
     kpti_gpu_block *b = log->last;
@@ -203,7 +203,8 @@ kpt_status kpti_gpu_log_add(kpti_gpu_log *log, const kpt_gpu_event *event, uint3
     return KPT_OK;
 }
 
-/* How many kernels are among COUNT events in BYTES; UINT64_MAX: these are none. */
+/* Returns how many kernels are among the COUNT events from AT to END, or UINT64_MAX if these are not COUNT
+ * valid events. */
 static uint64_t check_events(const kpti_gpu_log *log, const unsigned char *at,
                              const unsigned char *end, uint64_t count)
 {
@@ -247,7 +248,7 @@ const kpti_gpu_entry *kpti_gpu_next(kpti_gpu_cursor *c)
         c->entry = kpti_gpu_nothing;
     }
     c->at = kpti_gpu_unpack(c->at, c->block->bytes + c->block->size, &c->entry);
-    if (!c->at) return NULL; /* a file that somebody changes while it is mapped */
+    if (!c->at) return NULL; /* the mapped file was changed by another process */
     c->left--;
     c->entry.event.name = kpti_gpu_text(c->log, c->entry.text);
     if (!c->log->shift) return &c->entry;

@@ -1,10 +1,10 @@
-/* gpu_log.h: the log of what GPUs did: events, each with its name and the Python stack that started it,
- * and the devices. Names and frames are there once; an event is packed into some 30 bytes (gpu_codec.h).
- * The host fills one from what the plugin collects; a reader of a .kpt file from its records.
+/* gpu_log.h: the log of GPU activities: events, each with its name and the Python stack that started it, and
+ * the devices. Names and frames are stored once. An event is packed into about 30 bytes (gpu_codec.h). The host
+ * fills a log with the events that the plugin collects, and a reader of a .kpt file fills one from its records.
  *
- * A stack is a node of a tree: a frame, and the node of its caller. Numbers of texts and nodes begin at 1;
- * 0 is none. Events are in blocks. A stream frees them once they are written, a flight recorder when there are too
- * many. One thread at a time; callers that add events hold a lock. */
+ * A stack is a node of a tree: a frame, and the node of its caller. Numbers of texts and nodes begin at 1; 0
+ * means none. Events are in blocks. A stream frees them after writing them, and a flight recorder when there
+ * are too many. One thread at a time; callers that add events hold a lock. */
 #ifndef KPTI_WRITERS_GPU_GPU_LOG_H
 #define KPTI_WRITERS_GPU_GPU_LOG_H
 
@@ -18,87 +18,89 @@ extern "C" {
 
 /* A frame of a stack. */
 typedef struct kpti_gpu_node {
-    uint32_t caller; /* the node around it; less than its own number */
+    uint32_t caller; /* node of its caller; smaller than its own number */
     uint32_t function;
     uint32_t file;
     uint32_t line;
 } kpti_gpu_node;
 
-/* What the tracer counted; of a log that was read, what it said. */
+/* The tracer's counts; in a log that was read, the counts of the file. */
 typedef struct kpti_gpu_counts {
     uint64_t dropped;
     uint64_t lost_kernels;
 } kpti_gpu_counts;
 
-/* Begins as zeroes with heaps: kpti_gpu_log_init. */
+/* Initialised by kpti_gpu_log_init. */
 typedef struct kpti_gpu_log {
     kpti_heap heap;
-    uint64_t most_bytes;   /* of events; 0: any number */
-    int is_ring;           /* beyond it the oldest go; else what comes is dropped, and counted */
-    kpti_text_table texts; /* which counts from 0 */
+    uint64_t most_bytes; /* limit for bytes of events; 0: no limit */
+    /* over the limit, drop the oldest events; else drop and count new events */
+    int is_ring;
+    kpti_text_table texts; /* numbered from 0 */
     kpti_gpu_node *nodes;  /* by number */
     uint32_t node_capacity;
     uint32_t node_count;
-    kpt_gpu_device *devices; /* in the order in which they came; the names are texts */
+    kpt_gpu_device *devices; /* in the order of arrival; the names are texts */
     uint32_t device_capacity;
     uint32_t device_count;
-    kpt_gpu_name *names; /* likewise */
+    kpt_gpu_name *names; /* in the order of arrival; the names are texts */
     uint32_t name_capacity;
     uint32_t name_count;
     kpti_u64_map node_numbers;
-    struct kpti_gpu_block *first; /* the oldest */
+    struct kpti_gpu_block *first; /* the oldest block */
     struct kpti_gpu_block *last;
     uint64_t bytes;   /* of events */
-    uint64_t events;  /* that are there */
-    uint64_t kernels; /* that were ever added */
-    uint64_t changes; /* of devices and names */
+    uint64_t events;  /* events stored */
+    uint64_t kernels; /* all kernels ever added */
+    uint64_t changes; /* changes of devices and names */
     kpti_gpu_counts counts;
-    const kpti_clock_shift *shift; /* what events are read with; NULL: as they are */
+    const kpti_clock_shift *shift; /* clock shift for reading events; may be NULL */
 } kpti_gpu_log;
 
 void kpti_gpu_log_init(kpti_gpu_log *log, const kpti_heap *heap);
 void kpti_gpu_log_free(kpti_gpu_log *log);
 
-/* The number of TEXT, of a frame, which are new or not. KPT_OK, KPT_E_MEMORY or KPT_E_LIMIT. */
+/* Return the number of TEXT, or of a frame, added if it is new. Return KPT_OK, KPT_E_MEMORY or KPT_E_LIMIT. */
 kpt_status kpti_gpu_log_text(kpti_gpu_log *log, kpt_str text, uint32_t *number);
 kpt_status kpti_gpu_log_node(kpti_gpu_log *log, const kpti_gpu_node *node, uint32_t *number);
 
-/* A device or a name of the program's takes the place of what was known of it. */
+/* Add a device, or a name that the program assigned, and replace the earlier one. */
 kpt_status kpti_gpu_log_device(kpti_gpu_log *log, const kpt_gpu_device *device);
 kpt_status kpti_gpu_log_name(kpti_gpu_log *log, const kpt_gpu_name *name);
 
-/* Adds an event, whose stack is a node's number. One that has no name gets the one that Kineto has for it. */
+/* Adds an event; STACK is the number of a node. An event without a name is stored with the name that Kineto
+ * uses. */
 kpt_status kpti_gpu_log_add(kpti_gpu_log *log, const kpt_gpu_event *event, uint32_t stack);
 
-/* A block of COUNT events as another log packed them; BYTES live as long as the log does. KPT_E_INVALID
- * where they are none, and then nothing has changed. */
+/* Adds a block of COUNT events that another log packed. BYTES must live as long as the log. Returns
+ * KPT_E_INVALID, and changes nothing, if they are not valid. */
 kpt_status kpti_gpu_log_borrow(kpti_gpu_log *log, const unsigned char *bytes, uint64_t size,
                                uint64_t count);
 
-/* Drops all events; texts, stacks and devices stay. */
+/* Drops all events. Texts, stacks and devices stay. */
 void kpti_gpu_log_forget(kpti_gpu_log *log);
 
-/* A block of events, and the next; NULL: there is none. For who writes them as they are. */
+/* A block of events, for callers that write the packed bytes. */
 typedef struct kpti_gpu_block {
     struct kpti_gpu_block *next;
     const unsigned char *bytes;
     uint32_t size;
     uint32_t count;
-    uint32_t capacity;     /* behind the block itself; 0: the bytes are somebody else's */
-    kpti_gpu_entry before; /* the last one of it: the next is packed as what differs */
+    uint32_t capacity;     /* bytes after the block itself; 0: the bytes are borrowed */
+    kpti_gpu_entry before; /* its last event, from which the next one is packed as a difference */
 } kpti_gpu_block;
 
-/* Reads all events, in the order in which they came. Begins as zeroes with a log. */
+/* Reads all events in the order of arrival. Zeroed at first, except for log. */
 typedef struct kpti_gpu_cursor {
     const kpti_gpu_log *log;
     const kpti_gpu_block *block; /* NULL: at the beginning */
     const unsigned char *at;
     uint32_t left;
-    kpti_gpu_entry entry;   /* the next is packed as what differs from it */
-    kpti_gpu_entry shifted; /* of a log that has a shift */
+    kpti_gpu_entry entry;   /* the last event, from which the next one is unpacked */
+    kpti_gpu_entry shifted; /* used if the log has a shift */
 } kpti_gpu_cursor;
 
-/* The next one, which is the cursor's until the next call; NULL: there is none. */
+/* Returns the next event, valid until the next call, or NULL at the end. */
 const kpti_gpu_entry *kpti_gpu_next(kpti_gpu_cursor *cursor);
 
 static inline kpt_str kpti_gpu_text(const kpti_gpu_log *log, uint32_t number)
@@ -115,18 +117,19 @@ static inline const kpti_gpu_node *kpti_gpu_node_of(const kpti_gpu_log *log, uin
     return number && number <= log->node_count ? &log->nodes[number] : NULL;
 }
 
-/* What is known of a device, or the name of a stream, a context or a device; NULL, or empty: nothing. */
+/* Return a device, or NULL, and the name of a stream, context or device, or an empty string. */
 const kpt_gpu_device *kpti_gpu_device_of(const kpti_gpu_log *log, uint32_t index);
 kpt_str kpti_gpu_name_of(const kpti_gpu_log *log, uint32_t what, uint32_t id);
 
-/* Whether people would not call the file their own: it is of a Python's library, or of a package. */
+/* Returns whether FILE belongs to Python's library or to an installed package, not to the user's own code. */
 int kpti_gpu_is_library(kpt_str file);
 
-/* The innermost frame that is neither the library's of a Python nor a package's: the line that people
- * look for. The innermost of all where there is no such; NULL: there is no stack. */
+/* Returns the innermost frame that is neither in Python's library nor in an installed package, which is the
+ * line that users look for. Returns the innermost of all frames if there is no such frame, or NULL if there is
+ * no stack. */
 const kpti_gpu_node *kpti_gpu_own_frame(const kpti_gpu_log *log, uint32_t stack);
 
-/* Whether the event occupies the device: a kernel, a copy, a set. */
+/* Returns whether the event occupies the device: a kernel, a copy or a set. */
 static inline int kpti_gpu_is_work(uint32_t kind)
 {
     return kind >= KPT_GPU_KERNEL && kind <= KPT_GPU_MEMSET;
@@ -137,7 +140,7 @@ static inline int kpti_gpu_is_call(uint32_t kind)
     return kind == KPT_GPU_RUNTIME || kind == KPT_GPU_DRIVER;
 }
 
-/* From START_NS to END_NS; 0 where it ends before. Never overflows. */
+/* Returns the time from START_NS to END_NS, or 0 if END_NS is earlier. Never overflows. */
 static inline uint64_t kpti_gpu_ns(int64_t start_ns, int64_t end_ns)
 {
     return end_ns > start_ns ? (uint64_t)end_ns - (uint64_t)start_ns : 0;

@@ -52,8 +52,9 @@ static uint64_t smaller(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* How many blocks a multiprocessor has at once, as in CUDA's cuda_occupancy.h, but for limits that a
- * device can be set to. Since 8.0 a block has 1 kB of shared memory that is not its own. */
+/* Returns how many blocks a multiprocessor runs at once, as in CUDA's cuda_occupancy.h, without the limits that
+ * a device can be configured to. Since compute capability 8.0 the system reserves 1 kB of shared memory per
+ * block. */
 static uint64_t resident_blocks(const kpt_gpu_event *k, const kpt_gpu_device *d, uint64_t warps)
 {
     enum { REGISTER_STEP = 256, WARP_STEP = 4, SHARED_STEP = 128, SHARED_OWN = 1024 };

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Something that ran. */
+/* One piece of work on a device. */
 typedef struct piece {
     int64_t start_ns;
     int64_t end_ns;
@@ -55,7 +55,7 @@ typedef struct rows {
     kpti_gpu_row **items;
     uint32_t *capacity;
     uint32_t *count;
-    kpti_u64_map numbers; /* one more than the place of a name */
+    kpti_u64_map numbers; /* the value is the index of the row + 1 */
 } rows;
 
 static kpt_status add_to_row(const kpti_heap *heap, rows *r, uint32_t name, const piece *p)
@@ -78,7 +78,8 @@ static kpt_status add_to_row(const kpti_heap *heap, rows *r, uint32_t name, cons
     return KPT_OK;
 }
 
-/* The node that stands for a line: the callers of equal lines are not looked at. 0: nobody knows. */
+/* Finds the node that represents a line: the first node with this function, file and line, whatever its
+ * callers. *LINE is 0 if there is no stack. */
 static kpt_status line_of(const kpti_gpu_log *log, kpti_u64_map *lines, uint32_t stack,
                           uint32_t *line)
 {

@@ -1,5 +1,5 @@
-/* gpu_summary.h: what GPUs did, added up: by kernel, by the Python line that launched it, and how long each
- * device had nothing to do. For tables. */
+/* gpu_summary.h: sums of GPU activities, for tables: by kernel, by the Python line that launched it, and the
+ * idle time of each device. */
 #ifndef KPTI_WRITERS_GPU_GPU_SUMMARY_H
 #define KPTI_WRITERS_GPU_GPU_SUMMARY_H
 
@@ -9,21 +9,21 @@
 extern "C" {
 #endif
 
-/* Work of one name; or of one line, where name is the number of its node. */
+/* Work with one name, or launched by one line; name is then the number of its node. */
 typedef struct kpti_gpu_row {
     uint32_t name;
-    uint32_t kind; /* of the first of it */
+    uint32_t kind; /* of the first piece of work */
     uint64_t count;
     uint64_t total_ns;
     uint64_t max_ns;
 } kpti_gpu_row;
 
-/* Nothing ran from start_ns to end_ns. */
+/* The device was idle from start_ns to end_ns. */
 typedef struct kpti_gpu_gap {
     int64_t start_ns;
     int64_t end_ns;
-    uint32_t text;  /* what came then */
-    uint32_t stack; /* who launched it */
+    uint32_t text;  /* name of the work after the gap */
+    uint32_t stack; /* stack that launched it */
 } kpti_gpu_gap;
 
 enum { KPTI_GPU_GAPS = 16 };
@@ -32,20 +32,20 @@ typedef struct kpti_gpu_busy {
     uint32_t device;
     uint64_t count;
     uint64_t kernels;
-    int64_t first_ns; /* of all that it did */
+    int64_t first_ns; /* begin of its first work */
     int64_t last_ns;
-    uint64_t busy_ns; /* something ran, at least; idle is what is left */
+    uint64_t busy_ns; /* at least one piece of work ran; the rest is idle time */
     uint32_t gap_count;
-    kpti_gpu_gap gaps[KPTI_GPU_GAPS]; /* the largest, largest first */
+    kpti_gpu_gap gaps[KPTI_GPU_GAPS]; /* the largest gaps, largest first */
 } kpti_gpu_busy;
 
-/* Begins as zeroes with a heap. */
+/* Zeroed at first, except for heap. */
 typedef struct kpti_gpu_report {
     kpti_heap heap;
     kpti_gpu_row *names; /* most time first */
     uint32_t name_capacity;
     uint32_t name_count;
-    kpti_gpu_row *lines; /* likewise; name 0: nobody knows */
+    kpti_gpu_row *lines; /* most time first; name 0: line not known */
     uint32_t line_capacity;
     uint32_t line_count;
     kpti_gpu_busy *devices; /* by index */
@@ -53,8 +53,8 @@ typedef struct kpti_gpu_report {
     uint32_t device_count;
 } kpti_gpu_report;
 
-/* KPT_OK, KPT_E_MEMORY or KPT_E_LIMIT; to be freed in any case. 32 bytes of memory for each event of a
- * device. */
+/* Returns KPT_OK, KPT_E_MEMORY or KPT_E_LIMIT. The caller must call kpti_gpu_report_free in any case. Takes 32
+ * bytes of memory for each event of a device. */
 kpt_status kpti_gpu_report_make(kpti_gpu_report *report, const kpti_gpu_log *log);
 void kpti_gpu_report_free(kpti_gpu_report *report);
 

@@ -2,7 +2,7 @@
 
 #include "core/base/helper_thread.h"
 
-/* A call of Chrome JSON takes some 6 ns more with one, and hardly any more with two. */
+/* With one slot, a call of Chrome JSON takes about 6 ns more; with two, hardly any more. */
 enum { SLOTS = 3 };
 
 typedef struct slot {
@@ -10,14 +10,14 @@ typedef struct slot {
     size_t size;
 } slot;
 
-/* Slots are filled and emptied in turn. Invariant: those from carried to sent are full. */
+/* Slots are filled and emptied in turn. Invariant: the slots from carried to sent are full. */
 struct kpti_courier {
     kpti_heap heap;
     size_t buffer_bytes;
     kpti_carry_fn carry;
     void *ctx;
     pthread_t thread;
-    pthread_mutex_t lock; /* of all below; not held while a buffer is carried */
+    pthread_mutex_t lock; /* guards all fields below; not held while a buffer is carried */
     pthread_cond_t changed;
     slot slots[SLOTS];
     uint64_t sent;

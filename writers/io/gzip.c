@@ -15,7 +15,7 @@ enum { GATHERED_BYTES = 256 * 1024 };
 typedef struct worker {
     kpti_gzip *stream;
     pthread_t thread;
-    const char *data; /* its part of what is put */
+    const char *data; /* the worker's part of the input */
     size_t size;
     uint32_t crc;
     size_t produced;
@@ -23,22 +23,23 @@ typedef struct worker {
     char out[KPTI_DEFLATE_ROOM(MOST_PART)];
 } worker;
 
-/* The first worker is the thread that puts. Invariant: a worker whose bit is set in busy reads its part, and no
- * other thread touches it. */
+/* The first worker is the thread that calls put. Invariant: a worker whose bit is set in busy compresses its
+ * part, and no other thread accesses that worker. */
 struct kpti_gzip {
     kpti_gzip_out_fn out;
     void *ctx;
     worker *workers[MOST_WORKERS];
-    int worker_count; /* all but the first have a thread of their own */
+    int worker_count; /* all except the first have their own thread */
     int wanted_count;
     int has_started;
     int has_header;
     uint32_t crc;
-    uint32_t size; /* of all that was put, as gzip has it */
+    uint32_t size; /* of all input, modulo 2^32 as in gzip's trailer */
     kpti_crc32_tables tables;
     size_t gathered_size;
-    char gathered[GATHERED_BYTES]; /* small puts */
-    pthread_mutex_t lock;          /* of what is below; not held while a part is compressed */
+    char gathered[GATHERED_BYTES]; /* collects small puts */
+    /* guards the fields below; not held while a part is compressed */
+    pthread_mutex_t lock;
     pthread_cond_t changed;
     uint32_t busy;
     int ending;
@@ -77,12 +78,13 @@ static void *run(void *arg)
 static worker *new_worker(kpti_gzip *s)
 {
     worker *w = malloc(
-        sizeof *w); /* an encoder needs no zeroes, and most of it is not touched for small files */
+        /* malloc: an encoder needs no zeroes, and small files do not touch most of it */
+        sizeof *w);
     if (w) w->stream = s;
     return w;
 }
 
-/* A thread that can't be had is one less. */
+/* If a thread cannot be created, there is one worker less. */
 static void start_threads(kpti_gzip *s)
 {
     s->has_started = 1;
@@ -90,7 +92,7 @@ static void start_threads(kpti_gzip *s)
         worker *w = new_worker(s);
         int error;
         if (!w) return;
-        (void)pthread_mutex_lock(&s->lock); /* until it can find itself */
+        (void)pthread_mutex_lock(&s->lock); /* so that the thread finds itself in workers */
         s->workers[s->worker_count] = w;
         error = kpti_own_thread_start(&w->thread, run, w);
         (void)pthread_mutex_unlock(&s->lock);
@@ -111,7 +113,7 @@ static void put_header(kpti_gzip *s)
     s->has_header = 1;
 }
 
-/* Gives the workers their parts of what is put. Returns how many there are. */
+/* Splits the input among the workers. Returns the number of parts. */
 static int share_out(kpti_gzip *s, const char *data, size_t size)
 {
     size_t parts = size / LEAST_PART;
@@ -132,7 +134,7 @@ static void compress_piece(kpti_gzip *s, const char *data, size_t size)
     const int parts = share_out(s, data, size);
     if (parts > 1) {
         (void)pthread_mutex_lock(&s->lock);
-        s->busy = (1u << parts) - 2; /* all but the first */
+        s->busy = (1u << parts) - 2; /* all except the first */
         (void)pthread_cond_broadcast(&s->changed);
         (void)pthread_mutex_unlock(&s->lock);
     }

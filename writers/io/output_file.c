@@ -11,7 +11,8 @@
 
 enum { BUFFER_BYTES = KPTI_OUT_PIECE_BYTES + KPTI_OUT_BUFFER_BYTES };
 
-/* After EINTR: whether to give up. Never asked on the courier's thread. */
+/* Called after EINTR. Returns whether to stop with EINTR. With a courier it returns 0, since the callback must
+ * not run on the courier's thread. */
 static int is_interrupted(const kpti_out_file *out)
 {
     return out->interrupted && !out->courier && out->interrupted(out->interrupted_ctx);
@@ -25,7 +26,7 @@ static int open_beside(kpti_out_file *out)
     return out->fd < 0 ? -out->fd : 0;
 }
 
-/* Opening a named pipe waits for its reader. */
+/* open() of a named pipe waits for its reader. */
 static int open_into(kpti_out_file *out)
 {
     do {
@@ -42,8 +43,8 @@ static void fail(kpti_out_file *out, int error)
     __atomic_store_n(&out->error, error, __ATOMIC_RELAXED);
 }
 
-/* Whether the descriptor is still the file's; one that the program has closed is opened again, where the file has a
- * name. */
+/* Returns whether the descriptor is still that of the file. If the program has closed it, the file is opened
+ * again if it has a name. */
 static int has_descriptor(kpti_out_file *out)
 {
     int fd;
@@ -54,14 +55,14 @@ static int has_descriptor(kpti_out_file *out)
     return lseek(fd, (off_t)out->written, SEEK_SET) >= 0;
 }
 
-/* The descriptor may be one that somebody made non-blocking. */
+/* The descriptor may be non-blocking. */
 static void wait_for_reader(kpti_out_file *out)
 {
     struct pollfd wanted = {out->fd, POLLOUT, 0};
     if (poll(&wanted, 1, -1) < 0 && errno == EINTR && is_interrupted(out)) fail(out, EINTR);
 }
 
-/* As the compressor and the courier call it too. */
+/* The compressor and the courier call it too. */
 static void write_all(void *file, const char *data, size_t size)
 {
     kpti_out_file *out = file;
@@ -130,8 +131,8 @@ int kpti_out_open(kpti_out_file *out, const char *path)
     return error;
 }
 
-/* A wait for a slow reader has to see signals: so only files have a courier, and not before their
- * first piece is full. */
+/* A wait for a slow reader must notice signals. So only files have a courier, and not before their first piece
+ * is full. */
 void kpti_out_send(kpti_out_file *out)
 {
     char *full = out->buffer;
@@ -144,7 +145,7 @@ void kpti_out_send(kpti_out_file *out)
         out->buffer = kpti_courier_swap(out->courier, full, whole);
     else
         carry(out, full, whole);
-    /* A courier only reads; and its buffers come back in turn. */
+    /* A courier only reads FULL, and returns its buffers in turn. */
     memmove(out->buffer, full + whole, rest);
     out->used = rest;
 }
@@ -170,7 +171,7 @@ size_t kpti_out_pass(kpti_out_file *out, const char *data, size_t size)
     return size;
 }
 
-/* All that was put goes to the system, and the compressor's end. */
+/* Writes all remaining bytes, and ends the compressor's stream. */
 static void finish(kpti_out_file *out)
 {
     if (out->used) carry(out, out->buffer, out->used);

@@ -13,7 +13,7 @@
 #include "core/base/file_descriptor.h"
 #include "writers/io/output_symlinks.h"
 
-enum { MOST_LINKS = 40 }; /* as the kernel */
+enum { MOST_LINKS = 40 }; /* as in the kernel */
 
 static int is_on_procfs(const char *folder)
 {
@@ -21,7 +21,7 @@ static int is_on_procfs(const char *folder)
     return statfs(folder, &info) == 0 && info.f_type == PROC_SUPER_MAGIC;
 }
 
-/* Splits PATH into its folder, links resolved, and its last component. 0 or an errno. */
+/* Splits PATH into its folder, with links resolved, and its last component. Returns 0 or an errno. */
 static int split(const char *path, char *folder, const char **base)
 {
     char before[PATH_MAX];
@@ -43,8 +43,8 @@ static int join(char *out, const char *folder, const char *base)
     return length < PATH_MAX ? 0 : ENAMETOOLONG;
 }
 
-/* A link in /proc: it names an open file, and can't be followed by name. Our own descriptors are
- * used as they are, so that what was printed before stays in front of what we write. */
+/* Handles a link in /proc, which refers to an open file and cannot be followed by name. Our own descriptors are
+ * used directly, so that text printed earlier stays before our output. */
 static void note_procfs(const char *folder, const char *base, kpti_out_path *out)
 {
     char own[64];
@@ -58,7 +58,7 @@ static void note_procfs(const char *folder, const char *base, kpti_out_path *out
     out->descriptor = (int)number;
 }
 
-/* Where the link at out->path points, as a path from here. */
+/* Stores the target of the link at out->path in NEXT, as a path. */
 static int follow(const char *folder, const kpti_out_path *out, char *next)
 {
     char target[PATH_MAX];
@@ -70,7 +70,7 @@ static int follow(const char *folder, const kpti_out_path *out, char *next)
     return 0;
 }
 
-/* One step: fills OUT for PATH; NEXT is where to go on, or empty. */
+/* One step: fills OUT for PATH. NEXT is the path to continue with, or empty. */
 static int step(const char *path, kpti_out_path *out, char *next)
 {
     char folder[PATH_MAX];
@@ -114,14 +114,15 @@ int kpti_out_path_find(const char *path, kpti_out_path *out)
     return ELOOP;
 }
 
-/* With the rights that a new file gets (mkstemp would make it private), or those of the one in its place. */
+/* Sets the mode of the file that is replaced. Else the file has the mode of a new file; mkstemp would make it
+ * private. */
 static int with_rights(const kpti_out_path *place, int fd)
 {
     if (fd >= 0 && place->mode) (void)fchmod(fd, place->mode);
     return fd;
 }
 
-/* Gives the file NAME, which is not there; below 0: it can't. */
+/* Assigns NAME, which must not exist, to the file. Returns below 0 on failure. */
 typedef int (*name_fn)(int fd, const char *name);
 
 static int make_new(int fd, const char *name)

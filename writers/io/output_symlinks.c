@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MAX_LINKS = 40 }; /* as the kernel */
+enum { MAX_LINKS = 40 }; /* as in the kernel */
 
 int kpti_out_links_trusts(const char *folder, const struct stat *entry)
 {
@@ -16,7 +16,8 @@ int kpti_out_links_trusts(const char *folder, const struct stat *entry)
            entry->st_uid == info.st_uid;
 }
 
-/* Puts the link at PATH, in the folder OUT, in front of REST. OUT is where to go on from. 0 or an errno. */
+/* Puts the target of the link at PATH, which is in the folder OUT, before REST. OUT becomes the folder to
+ * continue from. Returns 0 or an errno. */
 static int follow(const char *path, char *out, char *rest)
 {
     char target[PATH_MAX];
@@ -30,7 +31,7 @@ static int follow(const char *path, char *out, char *rest)
     return 0;
 }
 
-/* Goes from the folder OUT to its entry NAME. 0 or an errno. */
+/* Moves from the folder OUT to its entry NAME. Returns 0 or an errno. */
 static int enter(const char *name, char *out, char *rest, int *links)
 {
     char path[PATH_MAX];
@@ -46,7 +47,7 @@ static int enter(const char *name, char *out, char *rest, int *links)
     return 0;
 }
 
-/* Takes the first component of REST. */
+/* Removes the first component of REST and stores it in NAME. */
 static void take_name(char *rest, char *name)
 {
     const size_t slashes = strspn(rest, "/");
@@ -56,7 +57,7 @@ static void take_name(char *rest, char *name)
     memmove(rest, rest + slashes + length, strlen(rest + slashes + length) + 1);
 }
 
-/* OUT is empty for the root meanwhile. */
+/* Until the end, OUT is empty for the root. */
 int kpti_out_links_resolve(const char *path, char out[PATH_MAX])
 {
     char rest[PATH_MAX];

@@ -9,7 +9,7 @@
 #include "core/base/file_descriptor.h"
 #include "writers/encode/json_scan.h"
 
-/* How much of the file's beginning and end is looked at, at first and at most. */
+/* How much of the file's beginning and end is read, at first and at most. */
 enum { FIRST_WINDOW = 64 * 1024, MOST_WINDOW = 64 * 1024 * 1024 };
 
 /* --- reading ---------------------------------------------------------------------------------- */
@@ -22,7 +22,7 @@ int kpti_kineto_read(const kpti_kineto_file *file, char *buffer, size_t size, ui
         count = pread(file->fd, buffer, size, (off_t)from);
         if (count < 0 && errno == EINTR) continue;
         if (count < 0) return errno;
-        if (count == 0) return EIO; /* shorter than it was */
+        if (count == 0) return EIO; /* shorter than before */
         buffer += count;
         size -= (size_t)count;
         from += (uint64_t)count;
@@ -50,11 +50,11 @@ uint64_t kpti_kineto_put_head(const kpti_kineto_file *file, kpti_out_file *out)
     return file->events_begin;
 }
 
-/* Looks at BEGIN up to END, which is SIZE bytes at OFFSET of the file. Returns whether it was enough. */
+/* Parses the bytes from BEGIN to END, which are at OFFSET of the file. Returns whether they were enough. */
 typedef int (*look_fn)(kpti_kineto_file *file, const char *begin, const char *end, uint64_t offset);
 
-/* Has LOOK look at more and more of the file, from its beginning or to its end. 0, or an errno:
- * EBADMSG after the last look. */
+/* Calls LOOK with more and more of the file, from its beginning or up to its end. Returns 0 or an errno;
+ * EBADMSG if the last call failed. */
 static int look_at(kpti_kineto_file *file, int to_the_end, look_fn look)
 {
     for (uint64_t window = FIRST_WINDOW;; window *= 8) {
@@ -71,7 +71,7 @@ static int look_at(kpti_kineto_file *file, int to_the_end, look_fn look)
 
 /* --- the head: members of one object, up to the list of events -------------------------------- */
 
-/* Whether a list has items. What is no list may mean anything. */
+/* Returns whether a list has items. Returns 1 if the value is not a list, since it may mean anything. */
 static int has_items(const char *at, const char *end)
 {
     at = kpti_json_skip_sign(at, end, '[');
@@ -82,12 +82,13 @@ static int look_at_head(kpti_kineto_file *file, const char *begin, const char *e
 {
     int has_base = 0;
     const char *at = kpti_json_skip_sign(begin, end, '{');
-    file->has_devices = 1; /* until it says that there are none */
+    file->has_devices = 1; /* until the head contains an empty list of them */
     while (at) {
         kpti_json_member member;
         const char *key = kpti_json_skip_space(at, end);
         const char *key_end = kpti_json_skip_string(key, end);
-        if (key_end && kpti_json_is(key, key_end, "traceEvents")) { /* it is not whole yet */
+        /* the list is not complete yet */
+        if (key_end && kpti_json_is(key, key_end, "traceEvents")) {
             at = kpti_json_skip_sign(key_end, end, ':');
             at = at ? kpti_json_skip_sign(at, end, '[') : NULL;
             if (at) file->events_begin = offset + (uint64_t)(at - begin);
@@ -103,7 +104,7 @@ static int look_at_head(kpti_kineto_file *file, const char *begin, const char *e
     return 0;
 }
 
-/* As look_at_head, and a head that is no JSON is mended. */
+/* As look_at_head, but repairs a head that is not valid JSON. */
 static int look_at_any_head(kpti_kineto_file *file, const char *begin, const char *end,
                             uint64_t offset)
 {
@@ -123,7 +124,8 @@ static int look_at_any_head(kpti_kineto_file *file, const char *begin, const cha
 
 static const char last_event[] = "\"Record Window End\"";
 
-/* From AT, behind a member of an object, to its end; *LAST is behind its bracket. */
+/* Skips from AT, after a member of an object, to the end of the object. Returns the position after its bracket,
+ * or NULL. */
 static const char *skip_to_end_of_object(const char *at, const char *end)
 {
     const char *next;
@@ -135,7 +137,8 @@ static const char *skip_to_end_of_object(const char *at, const char *end)
     return kpti_json_skip_sign(at, end, '}');
 }
 
-/* Whether a trace ends behind AT, where the last event's name ended. */
+/* Returns the end of the event whose name ends at AT, if it is the last event and the trace ends after it. Else
+ * returns NULL. */
 static const char *end_of_last_event(const char *at, const char *end)
 {
     const char *event = skip_to_end_of_object(at, end);
@@ -144,9 +147,10 @@ static const char *end_of_last_event(const char *at, const char *end)
     return at && kpti_json_skip_space(at, end) == end ? event : NULL;
 }
 
-/* Kineto closes its list with four events, of which this is in the first, the span of the whole trace. Readers
- * look for them at the end (torch's own test_basic_chrome_trace), so ours go in front of them. Any other event
- * among them, such as a GPU's, would not be searched for kernels: then ours go behind all. */
+/* Kineto ends its list with four closing events. This text is in the first of them, the span of the whole
+ * trace. Readers look for the closing events at the end (torch's own test_basic_chrome_trace), so our events
+ * are inserted before them. If any other event, such as one of a GPU, is among them, it would not be searched
+ * for kernels; our events are then inserted after all events. */
 static const char first_closing_event[] = "\"cat\": \"Trace\"";
 enum { CLOSING_EVENTS = 4 };
 
@@ -155,7 +159,8 @@ static int is_space(char c)
     return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
 
-/* How many whole objects, with commas between them, take up all from AT up to END; 0: it is anything else. */
+/* Returns how many complete objects, separated by commas, fill all of AT to END, or 0 if there is anything
+ * else. */
 static int count_objects(const char *at, const char *end)
 {
     for (int count = 1; at && *at == '{'; count++) {
@@ -168,8 +173,8 @@ static int count_objects(const char *at, const char *end)
     return 0;
 }
 
-/* Where the event in front of the closing ones ends. END, where the list itself does, if the closing events
- * are not there, or nothing is in front of them. */
+/* Returns the end of the last event before the closing events. Returns END, the end of the list, if the closing
+ * events are missing or there is no event before them. */
 static const char *end_of_other_events(const char *begin, const char *end)
 {
     const size_t size = sizeof first_closing_event - 1;
@@ -203,7 +208,7 @@ static int look_at_tail(kpti_kineto_file *file, const char *begin, const char *e
     return 0;
 }
 
-/* torch numbers its events in the order in which they are written. Other events may follow. */
+/* torch numbers its events in the order in which they are written. Events without a number may follow. */
 static int look_at_numbers(kpti_kineto_file *file, const char *begin, const char *end,
                            uint64_t offset)
 {
@@ -224,7 +229,7 @@ static int look_at_numbers(kpti_kineto_file *file, const char *begin, const char
     return found || offset == 0;
 }
 
-/* --- all of it -------------------------------------------------------------------------------- */
+/* --- the whole file --------------------------------------------------------------------------- */
 
 static int look_at_all(kpti_kineto_file *file, const char **why)
 {
@@ -235,7 +240,7 @@ static int look_at_all(kpti_kineto_file *file, const char **why)
     error = look_at(file, 1, look_at_tail);
     if (error) return error;
     error = look_at(file, 1, look_at_numbers);
-    return error == EBADMSG ? 0 : error; /* no number in all that window: from 0 on */
+    return error == EBADMSG ? 0 : error; /* no number in the last window: begin at 0 */
 }
 
 int kpti_kineto_open(kpti_kineto_file *file, const char *path, const char **why)

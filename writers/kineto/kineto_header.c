@@ -3,11 +3,11 @@
 #include "writers/encode/json_scan.h"
 #include "writers/encode/json_text.h"
 
-/* A line from its first character to the comma at its end. */
+/* A line, from its first character to the comma at its end. */
 typedef struct line {
     const char *begin;
     const char *end;  /* the comma */
-    const char *next; /* behind the newline */
+    const char *next; /* after the newline */
 } line;
 
 static int begins_with(const char *at, const char *end, const char *text)
@@ -16,7 +16,8 @@ static int begins_with(const char *at, const char *end, const char *text)
     return (size_t)(end - at) >= size && memcmp(at, text, size) == 0;
 }
 
-/* The line of the list of events, behind its bracket, or NULL. Kineto writes the base time just before it. */
+/* Returns the position after the bracket of the list of events, or NULL. Kineto writes the base time on the
+ * line before. */
 static const char *find_list(const char *at, const char *end)
 {
     static const char list[] = "\"traceEvents\": [";
@@ -43,22 +44,22 @@ static int find_line(const char *at, const char *end, line *out)
     return --out->end > at && *out->end == ',';
 }
 
-/* --- text into room that is large enough ------------------------------------------------------ */
+/* --- text, written to a large enough buffer --------------------------------------------------- */
 
-/* Puts a value that was meant to be a string, without its quotes. Each quote in it had a backslash in front,
- * of which Kineto has made a slash. */
+/* Writes a value that was meant to be a string, without its quotes. Each quote in it had a backslash before it,
+ * which Kineto has replaced by a slash. */
 static char *put_string(char *out, const char *at, const char *end)
 {
     const char *run = at;
     for (; at + 1 < end; at++) {
         if ((*at != '/' && *at != '\\') || at[1] != '"') continue;
         out = kpti_json_escape(out, run, (size_t)(at - run));
-        run = ++at; /* from the quote on */
+        run = ++at; /* continue with the quote */
     }
     return kpti_json_escape(out, run, (size_t)(end - run));
 }
 
-/* Puts a value whose strings get the backslashes in front of quotes back. Returns NULL where it is no JSON. */
+/* Writes a value, with the backslashes before quotes restored. Returns NULL if the result is not valid JSON. */
 static char *put_value(char *out, const char *at, const char *end)
 {
     char *begin = out;
@@ -67,7 +68,7 @@ static char *put_value(char *out, const char *at, const char *end)
     return kpti_json_skip_value(begin, out) == out ? out : NULL;
 }
 
-/* Puts what can be made of a line. Returns NULL where it has no key. */
+/* Writes a repaired line. Returns NULL if the line has no key. */
 static char *put_mended(char *out, const line *l)
 {
     static const char separator[] = "\": ";
@@ -95,7 +96,7 @@ static char *put_mended(char *out, const line *l)
 
 /* --- the head --------------------------------------------------------------------------------- */
 
-/* Behind a member that is JSON, and the comma and newline behind it; NULL: it is not. */
+/* Skips a member that is valid JSON, and the comma and newline after it. Returns NULL if it is not valid. */
 static const char *skip_whole_member(const char *at, const char *end)
 {
     kpti_json_member member;
@@ -106,7 +107,7 @@ static const char *skip_whole_member(const char *at, const char *end)
     return at && at < end && *at == '\n' ? at + 1 : NULL;
 }
 
-/* Puts the head from AT, behind its bracket, to LIST. Returns NULL where it is not laid out so. */
+/* Writes the head from AT, after its bracket, to LIST. Returns NULL if the head does not have this layout. */
 static char *put_head(char *out, const char *at, const char *list)
 {
     for (;;) {

@@ -4,21 +4,21 @@
 
 #include "writers/encode/json_scan.h"
 
-/* How much of the file is read at once, and the longest event that is read. */
+/* How much of the file is read at once, and the size of the longest event that is read. */
 enum { WINDOW = 256 * 1024, MOST_WINDOW = 64 * 1024 * 1024 };
 
 /* --- one event -------------------------------------------------------------------------------- */
 
-/* What it may be. */
+/* The kind of an event. */
 enum { OTHER, LAUNCH, WORK };
 
 typedef struct event {
     int kind;
     int has_tid, has_time, has_correlation, has_own;
     int64_t tid;
-    int64_t time_ns; /* since the file's base */
+    int64_t time_ns; /* since the file's base time */
     int64_t correlation;
-    const char *arguments_end; /* behind the last of them; NULL: there are none */
+    const char *arguments_end; /* end of the last argument; NULL: no arguments object */
     int no_arguments;
 } event;
 
@@ -37,7 +37,7 @@ static int kind_of(const char *string, const char *end)
     return ends_with(string, end, "_runtime") || ends_with(string, end, "_driver") ? LAUNCH : OTHER;
 }
 
-/* Microseconds with at most three decimals, which is all that Kineto writes. */
+/* Reads microseconds with at most three decimals, the most that Kineto writes. */
 static int read_time(const char *at, const char *end, int64_t *ns)
 {
     const char *point = memchr(at, '.', (size_t)(end - at));
@@ -52,7 +52,7 @@ static int read_time(const char *at, const char *end, int64_t *ns)
     return 1;
 }
 
-/* The members of an object, from its bracket on; each is told to TAKE. Where it ended, or NULL. */
+/* Calls TAKE for each member of an object that begins at AT. Returns the end of the object, or NULL. */
 static const char *each_member(event *e, const char *at, const char *end,
                                const char *(*take)(event *e, const char *at, const char *end))
 {
@@ -81,7 +81,7 @@ static const char *take_argument(event *e, const char *at, const char *end)
     return at;
 }
 
-/* Arguments are looked into, all other values skipped. */
+/* Parses the arguments, and skips all other values. */
 static const char *take_field(event *e, const char *at, const char *end)
 {
     kpti_json_member m;
@@ -115,7 +115,7 @@ typedef struct scan {
     char *window;
     size_t capacity;
     size_t filled;
-    uint64_t offset; /* of the window */
+    uint64_t offset; /* of the window in the file */
 } scan;
 
 static int error_of(kpt_status status)
@@ -154,7 +154,8 @@ static int keep(scan *s, const event *e)
     return keep_launch(s, e);
 }
 
-/* The events that are whole in the window. *AT is where the first that is not begins, or the list's end. */
+/* Reads the complete events in the window. *AT becomes the begin of the first incomplete event, or the end of
+ * the list. */
 static int take_events(scan *s, const char **at)
 {
     const char *end = s->window + s->filled;
@@ -173,15 +174,15 @@ static int take_events(scan *s, const char **at)
     }
 }
 
-/* Puts what is behind AT at the window's beginning, and as much of the file as there is room for behind
- * it. A window of which nothing could be used is made larger. */
+/* Moves the bytes after AT to the beginning of the window, and fills the rest from the file. If no byte of the
+ * window could be used, the window is enlarged. */
 static int move_on(scan *s, const char *at)
 {
     size_t rest = s->filled - (size_t)(at - s->window);
     uint64_t offset = s->offset + (uint64_t)(at - s->window);
     uint64_t left = s->file->events_end - offset - rest;
     size_t count;
-    if (left == 0) return EBADMSG; /* that was all, and it is no event */
+    if (left == 0) return EBADMSG; /* all was read, and the rest is not an event */
     if (rest == s->capacity) {
         char *grown =
             s->capacity < MOST_WINDOW ? kpti_heap_take(&s->gpu->heap, s->capacity * 4) : NULL;
@@ -227,7 +228,8 @@ static int by_correlation(const void *a, const void *b)
 
 static void sort_launches(kpti_kineto_gpu *gpu, int (*compare)(const void *a, const void *b))
 {
-    for (uint32_t i = 1; i < gpu->launch_count; i++) /* Kineto mostly has them in both orders */
+    /* Kineto's events are mostly in both orders already */
+    for (uint32_t i = 1; i < gpu->launch_count; i++)
         if (compare(&gpu->launches[i - 1], &gpu->launches[i]) > 0) {
             qsort(gpu->launches, gpu->launch_count, sizeof *gpu->launches, compare);
             return;

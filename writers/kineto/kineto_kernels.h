@@ -1,9 +1,9 @@
-/* kineto_kernels.h: what GPUs did in a trace of Kineto, and the calls that launched it: so that text can be put
- * into the arguments of each kernel, copy and set of memory. All else stays byte for byte.
+/* kineto_kernels.h: finds the GPU activities in a Kineto trace and the calls that launched them, so that text
+ * can be inserted into the arguments of each kernel, memory copy and memory set. All other bytes are kept.
  *
- *   read ──> launches by time: the caller gives each a stack ──> sort ──> copy ──> free
+ *   read ──> launches by time: the caller assigns each a stack ──> sort ──> copy ──> free
  *
- * 24 bytes for each launch, and for each thing that a GPU did. One thread at a time; no GIL. */
+ * It takes 24 bytes for each launch and for each GPU activity. One thread at a time; no GIL. */
 #ifndef KPTI_WRITERS_KINETO_KINETO_KERNELS_H
 #define KPTI_WRITERS_KINETO_KINETO_KERNELS_H
 
@@ -14,42 +14,42 @@
 extern "C" {
 #endif
 
-/* What our text has among an event's arguments: an event that has it already is left alone. */
+/* The key of our text among an event's arguments. An event that already has it is not changed. */
 #define KPTI_KINETO_STACK "Python stack"
 
-/* A call of CUDA. */
+/* A CUDA call. */
 typedef struct kpti_kineto_launch {
     int64_t time_ns; /* Unix time */
     uint64_t correlation;
-    uint32_t tid;   /* the system's */
-    uint32_t stack; /* the caller's number of a text; 0: none */
+    uint32_t tid;   /* the OS thread id */
+    uint32_t stack; /* the caller's number of a text; 0: no text */
 } kpti_kineto_launch;
 
-/* An event of a GPU. */
+/* A GPU activity. */
 typedef struct kpti_kineto_work {
-    uint64_t offset; /* in the file: behind the last of its arguments */
+    uint64_t offset; /* in the file: the end of its last argument */
     uint64_t correlation;
-    uint32_t is_first; /* there are no arguments */
+    uint32_t is_first; /* it has no arguments */
 } kpti_kineto_work;
 
-/* Begins as zeroes with a heap. */
+/* Zeroed at first, except for heap. */
 typedef struct kpti_kineto_gpu {
     kpti_heap heap;
     kpti_kineto_launch *launches;
-    kpti_kineto_work *works; /* by offset */
+    kpti_kineto_work *works; /* in the order of offset */
     uint32_t launch_count, launch_capacity;
     uint32_t work_count, work_capacity;
 } kpti_kineto_gpu;
 
-/* Reads all events of FILE. 0, or an errno: EBADMSG where they are no JSON. GPU is to be freed in any
- * case. Afterwards launches lie in the order of their times. */
+/* Reads all events of FILE. Returns 0 or an errno; EBADMSG if they are not valid JSON. The caller must call
+ * kpti_kineto_gpu_free in any case. The launches are then in time order. */
 int kpti_kineto_gpu_read(kpti_kineto_gpu *gpu, const kpti_kineto_file *file);
 
-/* Has copy find the launches by their correlation. */
+/* Sorts the launches by correlation, for kpti_kineto_gpu_copy. */
 void kpti_kineto_gpu_sort(kpti_kineto_gpu *gpu);
 
-/* Copies the file up to the end of its events, with the texts that are members of an object, without a
- * comma around them. 0 or an errno. */
+/* Copies the file up to the end of its events, with the texts inserted. The texts are members of an object,
+ * without a comma before or after. Returns 0 or an errno. */
 int kpti_kineto_gpu_copy(const kpti_kineto_gpu *gpu, const kpti_kineto_file *file,
                          kpti_out_file *out, const kpti_fragments *stacks);
 

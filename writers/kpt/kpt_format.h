@@ -1,12 +1,12 @@
-/* kpt_format.h: our own file, .kpt: a head, then records, each with its own checksum, in the order in
- * which they were made. A record is whole or not there: who reads takes records up to the first that is
- * not, so a file is readable while it is written, and after a crash up to the last record.
+/* kpt_format.h: the .kpt file format: a head, then records in the order in which they were made, each with its
+ * own checksum. A reader accepts records up to the first that is incomplete or damaged. So a file can be read
+ * while it is written, and after a crash up to the last record.
  *
  *   head     64 bytes
  *   record   24 bytes of head, then its bytes, then zeroes up to a multiple of 8
  *
- * Records of chunks hold what a tracer's sink got, and only the plugin knows what is in it. All numbers
- * are in the byte order of the machine, which the head tells. */
+ * Chunk records hold the chunks that a tracer's sink received; only the plugin can decode them. All numbers are
+ * in the byte order of the machine, which the head records. */
 #ifndef KPTI_WRITERS_KPT_KPT_FORMAT_H
 #define KPTI_WRITERS_KPT_KPT_FORMAT_H
 
@@ -25,11 +25,11 @@ enum { KPTI_KPT_VERSION = 1, KPTI_KPT_ORDER = 0x01020304, KPTI_KPT_GUARD = 0x727
 
 enum {
     KPTI_KPT_CHUNK = 1, /* a kpti_kpt_chunk, then the chunk's bytes */
-    KPTI_KPT_INFO = 2,  /* lines "key=value": what was traced; the last one counts */
-    KPTI_KPT_NOTES =
-        3,            /* kpti_kpt_note, name, arguments, zeroes up to 8: of the user's, in order */
-    KPTI_KPT_END = 4, /* the last one, of a recording that was ended: a kpti_kpt_end, or nothing */
-    KPTI_KPT_GPU = 5  /* a kpti_kpt_gpu, then what it says: of GPUs. Readers of 1.0 skip it */
+    KPTI_KPT_INFO = 2,  /* lines "key=value" about the traced program; the last record is valid */
+    /* kpti_kpt_note, name, arguments, zeroes up to 8: the user's notes, in order */
+    KPTI_KPT_NOTES = 3,
+    KPTI_KPT_END = 4, /* last record of a complete recording: a kpti_kpt_end, or empty */
+    KPTI_KPT_GPU = 5  /* a kpti_kpt_gpu, then the items that it describes. Readers of 1.0 skip it */
 };
 
 typedef struct kpti_kpt_head {
@@ -37,16 +37,16 @@ typedef struct kpti_kpt_head {
     uint32_t version;
     uint32_t order;
     uint64_t pid;
-    int64_t base_ns; /* the full second in which it began, in Unix time */
+    int64_t base_ns; /* the full second in which the recording began, in Unix time */
     uint64_t spare[3];
-    uint64_t sum; /* of all before */
+    uint64_t sum; /* checksum of all fields above */
 } kpti_kpt_head;
 
 typedef struct kpti_kpt_record {
     uint32_t guard;
     uint32_t kind;
-    uint64_t size; /* of its bytes */
-    uint64_t sum;  /* of the head before it, and of the bytes */
+    uint64_t size; /* bytes after this head, without padding */
+    uint64_t sum;  /* checksum of the fields above and of the bytes */
 } kpti_kpt_record;
 
 typedef struct kpti_kpt_chunk {
@@ -61,7 +61,7 @@ typedef struct kpti_kpt_chunk {
 } kpti_kpt_chunk;
 
 typedef struct kpti_kpt_end {
-    uint64_t lost_bytes; /* of chunks, for which there was no room in the file */
+    uint64_t lost_bytes; /* bytes of chunks that could not be written to the file */
 } kpti_kpt_end;
 
 typedef struct kpti_kpt_note {
@@ -77,26 +77,28 @@ typedef struct kpti_kpt_note {
     double value;
 } kpti_kpt_note;
 
-/* What a record of GPUs holds. Texts and stacks are numbered from 1, and stand before what needs them. */
+/* The content of a GPU record. Texts and stack nodes are numbered from 1, and are written before the records
+ * that refer to them. */
 enum {
-    KPTI_KPT_GPU_TEXTS = 1,   /* each: its size in 4 bytes, then itself */
+    KPTI_KPT_GPU_TEXTS = 1,   /* for each: its size in 4 bytes, then its bytes */
     KPTI_KPT_GPU_NODES = 2,   /* kpti_gpu_node, as in gpu_log.h */
     KPTI_KPT_GPU_DEVICES = 3, /* kpti_kpt_gpu_device */
     KPTI_KPT_GPU_NAMES = 4,   /* kpti_kpt_gpu_name */
-    KPTI_KPT_GPU_EVENTS = 5,  /* as gpu_codec.h packs them, the first behind nothing */
-    KPTI_KPT_GPU_COUNTS = 6   /* kpti_gpu_counts: the last one counts */
+    /* packed by gpu_codec.h; the first does not depend on earlier events */
+    KPTI_KPT_GPU_EVENTS = 5,
+    KPTI_KPT_GPU_COUNTS = 6 /* kpti_gpu_counts: the last record is valid */
 };
 
 typedef struct kpti_kpt_gpu {
     uint32_t what;  /* KPTI_KPT_GPU_* */
-    uint32_t count; /* of them */
-    uint32_t first; /* the number of the first text or node */
+    uint32_t count; /* number of items */
+    uint32_t first; /* number of the first text or node */
     uint32_t spare;
 } kpti_kpt_gpu;
 
 typedef struct kpti_kpt_gpu_device {
     uint32_t index;
-    uint32_t name; /* a text */
+    uint32_t name; /* number of a text */
     uint64_t memory_bytes;
     uint32_t multiprocessors;
     uint32_t compute_major;
@@ -113,7 +115,7 @@ typedef struct kpti_kpt_gpu_device {
 typedef struct kpti_kpt_gpu_name {
     uint32_t what;
     uint32_t id;
-    uint32_t name; /* a text */
+    uint32_t name; /* number of a text */
     uint32_t spare;
 } kpti_kpt_gpu_name;
 
@@ -122,8 +124,8 @@ static inline size_t kpti_kpt_padding(uint64_t size)
     return (size_t)(-size & 7);
 }
 
-/* A checksum that is taken in parts, each but the last a multiple of 8 long: one multiplication for each
- * eight bytes, which keeps up with memory. */
+/* A checksum over several parts. The size of each part except the last is a multiple of 8. It takes one
+ * multiplication per eight bytes, which keeps up with memory. */
 uint64_t kpti_kpt_sum(uint64_t sum, const void *bytes, size_t size);
 
 #ifdef __cplusplus

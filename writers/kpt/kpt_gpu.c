@@ -1,6 +1,6 @@
 #include "writers/kpt/kpt_gpu.h"
 
-/* Texts and nodes go out in records of about this size: a stream's memory is bounded. */
+/* Texts and nodes are written in records of about this size, which bounds a stream's memory. */
 enum { RECORD_BYTES = 64 * 1024 };
 
 static int put(kpti_kpt_writer *w, uint32_t what, uint32_t first, uint32_t count, const void *bytes,
@@ -54,7 +54,7 @@ static int put_nodes(kpti_kpt_writer *w, const kpti_gpu_log *log, kpti_gpu_writt
     return error;
 }
 
-/* The number of a text that the log has. */
+/* Returns the number of a text of the log, or 0 if it is empty. */
 static uint32_t number_of(const kpti_gpu_log *log, kpt_str text)
 {
     for (uint32_t i = 1; text.size && i <= log->texts.texts.count; i++)
@@ -96,7 +96,7 @@ uint64_t kpti_gpu_put(kpti_kpt_writer *w, const kpti_gpu_log *log, kpti_gpu_writ
 {
     uint64_t lost = 0;
     if (put_texts(w, log, written) || put_nodes(w, log, written) || put_devices(w, log, written))
-        return log->events; /* which would speak of what is not there */
+        return log->events; /* the events would refer to missing texts */
     for (const kpti_gpu_block *b = log->first; b; b = b->next)
         if (put(w, KPTI_KPT_GPU_EVENTS, 0, b->count, b->bytes, b->size)) lost += b->count;
     return lost;

@@ -9,18 +9,18 @@
 extern "C" {
 #endif
 
-/* What of a log a file has. Begins as zeroes. */
+/* The part of a log that a file already contains. Zeroed at first. */
 typedef struct kpti_gpu_written {
     uint32_t texts;
     uint32_t nodes;
     uint64_t changes;
 } kpti_gpu_written;
 
-/* Writes what is new since WRITTEN, and all events that LOG has now. Returns how many of them the file did
- * not take; what they need comes again the next time. */
+/* Writes everything that is new since WRITTEN, and all events that LOG has now. Returns how many events could
+ * not be written. Texts and nodes that could not be written are retried in the next call. */
 uint64_t kpti_gpu_put(kpti_kpt_writer *writer, const kpti_gpu_log *log, kpti_gpu_written *written);
 
-/* The counts, which stand behind all else. */
+/* Writes the counts, after all other GPU records. */
 void kpti_gpu_put_counts(kpti_kpt_writer *writer, const kpti_gpu_log *log);
 
 #ifdef __cplusplus

@@ -73,7 +73,7 @@ static kpt_status take_counts(kpti_gpu_log *log, const char *at, uint32_t ignore
     return KPT_OK;
 }
 
-/* What has one size, by KPTI_KPT_GPU_*. */
+/* Items of fixed size, by KPTI_KPT_GPU_*. */
 static const struct row {
     size_t bytes;
     kpt_status (*take)(kpti_gpu_log *log, const char *at, uint32_t number);
@@ -94,7 +94,7 @@ kpt_status kpti_gpu_take(kpti_gpu_log *log, const char *bytes, uint64_t size)
     if (head.what == KPTI_KPT_GPU_TEXTS) return take_texts(log, head, bytes, size);
     if (head.what == KPTI_KPT_GPU_EVENTS)
         return kpti_gpu_log_borrow(log, (const unsigned char *)bytes, size, head.count);
-    if (head.what >= ROWS || !rows[head.what].take) return KPT_OK; /* a newer one's */
+    if (head.what >= ROWS || !rows[head.what].take) return KPT_OK; /* written by a newer version */
     if (size != head.count * (uint64_t)rows[head.what].bytes) return KPT_E_INVALID;
     for (uint32_t i = 0; i < head.count && status == KPT_OK; i++)
         status = rows[head.what].take(log, bytes + i * rows[head.what].bytes, head.first + i);

@@ -10,7 +10,7 @@
 #include "core/base/file_descriptor.h"
 #include "writers/kpt/kpt_gpu_read.h"
 
-/* Bytes of the file that are resident while it is opened. */
+/* Most bytes of the file that stay resident while it is read. */
 enum { MOST_RESIDENT = 16 << 20 };
 
 static int map(kpti_kpt_reader *r, int fd, const char **why)
@@ -51,7 +51,8 @@ static const char *check_head(kpti_kpt_reader *r)
 
 int kpti_kpt_open(kpti_kpt_reader *r, const char *path, const char **why)
 {
-    int fd = kpti_descriptor_open(path, O_RDONLY | O_NONBLOCK, 0); /* a pipe is refused at once */
+    /* rejects a pipe without waiting */
+    int fd = kpti_descriptor_open(path, O_RDONLY | O_NONBLOCK, 0);
     int error;
     memset(r, 0, sizeof *r);
     *why = NULL;
@@ -76,7 +77,7 @@ void kpti_kpt_let_go(const kpti_kpt_reader *r)
     (void)madvise((void *)r->bytes, (size_t)r->size, MADV_DONTNEED);
 }
 
-/* The next record, with its bytes; 0: there is none, and state says why. */
+/* Reads the next record. Returns 0 if there is none; state has the reason. */
 static int next_record(kpti_kpt_reader *r, kpti_kpt_record *head, const char **bytes)
 {
     const uint64_t left = r->size - r->at;
@@ -103,7 +104,7 @@ static int next_record(kpti_kpt_reader *r, kpti_kpt_record *head, const char **b
     return 1;
 }
 
-/* 0: there is no memory, or the note makes no sense. */
+/* Returns 0 if there is no memory, or if the note is invalid. */
 static int take_note(const kpti_kpt_reader *r, const char *bytes, uint64_t size)
 {
     kpti_kpt_note head;
@@ -120,7 +121,7 @@ static int take_note(const kpti_kpt_reader *r, const char *bytes, uint64_t size)
                        head.ns,
                        head.os_tid};
     if (head.what != KPTI_NOTE_TASK && !kpti_note_args_are_json(note.args)) return 0;
-    /* Some may be missing, which a flight recorder dropped: then those before are as good as dropped. */
+    /* A flight recorder may have dropped notes in between. Then the notes before them are dropped too. */
     if (head.number > kpti_notes_first(r->notes) + r->notes->count)
         kpti_notes_keep_last(r->notes, 0);
     if (!r->notes->count) r->notes->first = head.number;
@@ -151,7 +152,7 @@ kpt_status kpti_kpt_next_chunk(void *reader, kpt_chunk *out)
         if (record.kind != KPTI_KPT_CHUNK) continue;
         if (record.size < sizeof head) return KPT_E_INVALID;
         memcpy(&head, bytes, sizeof head);
-        /* All fields that every loader has; its struct may be another size than ours. */
+        /* Fills only the fields that every loader has; the loader's struct may have another size. */
         out->format = head.format;
         out->thread = head.thread;
         out->sequence = head.sequence;

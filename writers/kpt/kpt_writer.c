@@ -10,7 +10,7 @@
 
 enum { PARTS = 4 };
 
-/* A record in parts; the first is its head, the last its padding. */
+/* A record in parts. The first part is its head, and the last its padding. */
 typedef struct record {
     kpti_kpt_record head;
     struct iovec parts[PARTS];
@@ -32,7 +32,7 @@ static void make_record(record *r, uint32_t kind, const void *first, size_t firs
     r->parts[3] = (struct iovec){(void *)zeroes, kpti_kpt_padding(size)};
 }
 
-/* Writes all of PARTS, whatever pieces the system takes them in. 0 or an errno. */
+/* Writes all of PARTS, also if the system accepts them piecewise. Returns 0 or an errno. */
 static int write_parts(int fd, struct iovec *parts, int count)
 {
     while (count) {
@@ -52,8 +52,9 @@ static int write_parts(int fd, struct iovec *parts, int count)
     return 0;
 }
 
-/* The program may have closed the descriptor, as daemons close all of them, and its number may lead to
- * another file by now: never to be written, or closed. Ours is opened again. */
+/* Returns whether fd is still the stream's file. The program may have closed the descriptor, as daemons close
+ * all descriptors. Its number may then refer to another file, which must never be written to or closed. A file
+ * that was created here is opened again. */
 static int has_descriptor(kpti_kpt_writer *w)
 {
     int fd;
@@ -69,12 +70,12 @@ static int has_descriptor(kpti_kpt_writer *w)
     return 0;
 }
 
-/* After an error the file is as it was before, or torn. */
+/* After an error the file is as before, or torn is set. */
 static int put_to_stream_locked(kpti_kpt_writer *w, record *r)
 {
     size_t size = 0;
     int error;
-    if (w->torn) return w->error; /* behind half a record it would be lost */
+    if (w->torn) return w->error; /* a record after half a record would be unreadable */
     if (!has_descriptor(w)) {
         w->torn = 1;
         if (!w->error) w->error = EBADF;
@@ -88,7 +89,7 @@ static int put_to_stream_locked(kpti_kpt_writer *w, record *r)
         return 0;
     }
     if (!w->error) w->error = error;
-    /* What somebody else opened can't be taken back: a pipe, or a file that held something before. */
+    /* A pipe, or a file that another party opened and that had content before, cannot be truncated. */
     w->torn =
         !w->own || ftruncate(w->fd, (off_t)w->at) != 0 || lseek(w->fd, (off_t)w->at, SEEK_SET) < 0;
     return error;
@@ -111,7 +112,7 @@ static int put(kpti_kpt_writer *w, record *r)
     return error;
 }
 
-/* A file that can be replaced is made beside its PLACE. */
+/* Opens the stream. A file that can be replaced is created beside its place. */
 static int open_stream(kpti_kpt_writer *w, const char *path, char *beside)
 {
     kpti_out_path *place = &w->out.place;
@@ -151,8 +152,8 @@ static int put_beginning(kpti_kpt_writer *w, uint64_t pid, int64_t base_ns, kpt_
     return put(w, &r);
 }
 
-/* Whenever the process may be ended, no file that can't be read is in the stream's place; and one that was
- * there, which somebody may be reading, is not written over. */
+/* If the process is killed at any time, there is no unreadable file at the stream's path. A file that was there
+ * before, which another process may be reading, is not overwritten. */
 int kpti_kpt_create(kpti_kpt_writer *w, const char *path, int stream, uint64_t pid, int64_t base_ns,
                     kpt_str info)
 {
@@ -204,7 +205,7 @@ int kpti_kpt_put_record(kpti_kpt_writer *w, uint32_t kind, const void *first, si
     return put(w, &r);
 }
 
-/* One note: few, and each must be whole. */
+/* Writes one note as one record. There are few notes, and each must be whole. */
 static int put_note_locked(kpti_kpt_writer *w, uint32_t number, const kpti_note *note)
 {
     enum { INLINE = 1024 };
@@ -257,7 +258,7 @@ static int close_stream(kpti_kpt_writer *w)
     const int is_in_place = kpti_kpt_is_in_place(w);
     const int closed = kpti_descriptor_close(&w->id, w->fd);
     int error = w->error;
-    if (!error && closed != EBADF) error = closed; /* the records are there without it */
+    if (!error && closed != EBADF) error = closed; /* the records are written without it */
     w->fd = -1;
     return !error && !is_in_place ? ESTALE : error;
 }

@@ -1,10 +1,10 @@
-/* kpt_writer.h: writes our own file. Either as a whole, which appears when it is complete like all other
- * files; or as a stream, in its place from the beginning: when a call returns the system has the
- * record, and a crash loses nothing of it.
+/* kpt_writer.h: writes a .kpt file. A whole file appears when it is complete, like the files of all other
+ * formats. A stream is at its path from the beginning: when a call returns, the system has the record, so a
+ * crash does not lose it.
  *
- * A stream that the system does not take (the disk is full) goes on without the record: the file is as
- * it was before it, what is lost is counted, and the next record is tried again. Any thread may put at
- * any time. */
+ * If the system cannot write a record of a stream (the disk is full), the file stays as it was before that
+ * record, the lost bytes are counted, and the next record is tried again. Any thread may put records at any
+ * time. */
 #ifndef KPTI_WRITERS_KPT_KPT_WRITER_H
 #define KPTI_WRITERS_KPT_KPT_WRITER_H
 
@@ -21,43 +21,44 @@ extern "C" {
 
 typedef struct kpti_kpt_writer {
     pthread_mutex_t lock;
-    kpti_out_file out;   /* of a file as a whole; of a stream only its place */
-    int fd;              /* of a stream; else -1 */
-    int own;             /* the stream's file was made here */
+    kpti_out_file out;   /* for a whole file; a stream uses only its place */
+    int fd;              /* of a stream; -1 for a whole file */
+    int own;             /* the stream's file was created here */
     kpti_file_id id;     /* of a stream */
-    int torn;            /* it ends with half a record, and can't be put right */
+    int torn;            /* the file ends with half a record that cannot be removed */
     int error;           /* the first errno of a stream */
-    uint64_t at;         /* the size of a stream */
-    uint64_t lost_bytes; /* of chunks */
-    uint32_t notes;      /* the last note that is there */
+    uint64_t at;         /* size of a stream */
+    uint64_t lost_bytes; /* of chunks that could not be written */
+    uint32_t notes;      /* number of the last note written */
 } kpti_kpt_writer;
 
-/* Opens PATH. INFO: lines "key=value". 0 or an errno; to be closed after 0 only. Before, WRITER is
- * zeroed, and out may have what kpti_out_open takes. */
+/* Opens PATH. INFO has lines "key=value". WRITER must be zeroed, except for fields of out that kpti_out_open
+ * reads. Returns 0 or an errno. Only after 0 the caller must call kpti_kpt_close. */
 int kpti_kpt_create(kpti_kpt_writer *writer, const char *path, int stream, uint64_t pid,
                     int64_t base_ns, kpt_str info);
 
-/* INFO again, since more is known now: the last one counts. */
+/* Writes INFO again, with more lines. Readers use the last one. */
 void kpti_kpt_put_info(kpti_kpt_writer *writer, kpt_str info);
 
-/* A kpt_chunk_fn, whose ctx is the writer. A stream refuses only tables, which then come again. */
+/* A kpt_chunk_fn. Its ctx is the writer. A stream returns an error only for tables, which are then sent again. */
 kpt_status kpti_kpt_put_chunk(void *writer, const kpt_chunk *chunk);
 
-/* Those of NOTES that are not there yet. Nobody may add to NOTES meanwhile. */
+/* Writes the notes that were not written before. The caller must not add to NOTES meanwhile. */
 void kpti_kpt_put_notes(kpti_kpt_writer *writer, const kpti_notes *notes);
 
-/* A record of any other kind, of two parts, the first a multiple of 8 long. 0 or an errno: a stream goes on without it. */
+/* Writes a record of any other kind, in two parts; the size of the first is a multiple of 8. Returns 0 or an
+ * errno; a stream continues without the record. */
 int kpti_kpt_put_record(kpti_kpt_writer *writer, uint32_t kind, const void *first,
                         size_t first_size, const void *second, size_t second_size);
 
-/* Whether a stream is where it was made, and no other file is. */
+/* Returns whether the stream's path still leads to the stream's file. */
 int kpti_kpt_is_in_place(const kpti_kpt_writer *writer);
 
-/* Ends the file. A stream stays where it is, ended or not; a whole one is only kept with KEEP. Returns 0
- * or the first errno of all: ESTALE, where nobody finds the stream any more. */
+/* Ends the file. A stream stays at its path in either case; a whole file is kept only if KEEP. Returns 0 or the
+ * first errno, or ESTALE if the stream's path no longer leads to its file. */
 int kpti_kpt_close(kpti_kpt_writer *writer, int keep);
 
-/* In the child of a fork: the stream goes on as its parent's alone. */
+/* In the child after a fork: closes the descriptor and leaves the stream to the parent. */
 void kpti_kpt_leave(kpti_kpt_writer *writer);
 
 #ifdef __cplusplus

@@ -7,7 +7,7 @@
 #include "writers/encode/json_text.h"
 #include "writers/memory/memory_tree.h"
 
-/* Most bytes of an event beside its name's, numbers and all. */
+/* Most bytes of an event without its name, numbers included. */
 enum { EVENT_ROOM = 1024 };
 
 static char *put(char *at, const char *text)
@@ -31,7 +31,7 @@ static char *put_signed(char *at, int32_t value)
     return kpti_put_u64(at, (uint64_t)(value < 0 ? -(int64_t)value : (int64_t)value));
 }
 
-/* An instant as Kineto writes it. */
+/* Writes an instant event as Kineto does. */
 static char *put_instant(char *at, const kpti_memory_entry *e, const kpti_memory_device *device,
                          uint64_t total, uint64_t index, uint32_t node)
 {
@@ -84,7 +84,7 @@ static void put_events(const kpti_memory_dump *dump, kpti_out_file *out,
     }
 }
 
-/* Frames as Chrome's format has them: each with the number of the one that called it. */
+/* Writes frames in Chrome's format: each with the number of its caller. */
 static void put_frames(const kpti_memory_dump *dump, kpti_out_file *out,
                        const kpti_memory_tree *tree)
 {

@@ -1,12 +1,12 @@
-/* memory_chrome.h: Chrome JSON: an instant [memory] for each allocation and free, as Kineto writes them, and a counter
- * for each device. */
+/* memory_chrome.h: Chrome JSON with an instant event [memory] for each allocation and free, as Kineto writes
+ * them, and a counter for each device. */
 #ifndef KPTI_WRITERS_MEMORY_MEMORY_CHROME_H
 #define KPTI_WRITERS_MEMORY_MEMORY_CHROME_H
 
 #include "writers/io/output_file.h"
 #include "writers/memory/memory_dump.h"
 
-/* Writes all of DUMP. Returns 1, or 0 if there is no memory; OUT keeps errors of the file. */
+/* Writes all of DUMP. Returns 1, or 0 if there is no memory. OUT stores errors of the file. */
 int kpti_memory_chrome_write(const kpti_memory_dump *dump, kpti_out_file *out);
 
 #endif

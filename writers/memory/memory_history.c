@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Which block lives at an address of a space: open addressing, linear probes, entries taken out by moving the next ones
- * up. Invariant: half of the slots are empty at least. */
+/* The live block at each address of a space: a hash table with open addressing and linear probes; removal moves
+ * the following entries up. Invariant: at least half of the slots are empty. */
 typedef struct live_table {
     uint64_t *slots; /* index + 1 of the ALLOC; 0: empty */
     uint64_t room;
@@ -23,7 +23,7 @@ static int same_place(const kpti_memory_entry *a, const kpti_memory_entry *b)
     return a->address == b->address && a->space == b->space;
 }
 
-/* The slot of E's address: its own, or the empty one where it would be. */
+/* Returns the slot of E's address, or the empty slot for it. */
 static uint64_t slot_of(const live_table *t, const kpti_memory_entry *e)
 {
     uint64_t i = home_of(t, e);
@@ -58,14 +58,14 @@ static void take_out(live_table *t, uint64_t hole)
             i = (i + 1) & (t->room - 1);
             if (!t->slots[i]) return;
             home = home_of(t, &t->entries[t->slots[i] - 1]);
-            /* It stays where its way from home does not lead through the hole. */
+            /* An entry stays if its probe sequence does not include the hole. */
         } while (((i - home) & (t->room - 1)) < ((i - hole) & (t->room - 1)));
         t->slots[hole] = t->slots[i];
         hole = i;
     }
 }
 
-/* The bytes that E's block stands for. */
+/* Returns the bytes that E's block represents. */
 static double weighed(const kpti_memory_history *h, const kpti_memory_entry *e)
 {
     return (double)e->size * kpti_memory_weight(e->size, h->sample_bytes);
@@ -93,8 +93,8 @@ static void end_live(kpti_memory_history *h, live_table *t, uint64_t slot, uint6
     take_out(t, slot);
 }
 
-/* Finds the partners. A block that is allocated where another one lives has taken its place: the free was
- * dropped. */
+/* Finds the partners. If a block is allocated where another one is alive, the earlier block has ended: its free
+ * was dropped. */
 static int pair(kpti_memory_history *h)
 {
     live_table t = {.entries = h->entries};
@@ -130,7 +130,7 @@ static int pair(kpti_memory_history *h)
     return 1;
 }
 
-/* Those of one moment stay in the order that they were given in. */
+/* Entries with equal times keep their input order. */
 static int earlier(const void *a, const void *b)
 {
     const kpti_memory_entry *x = a;
@@ -147,13 +147,13 @@ static int by_place(const void *a, const void *b, void *entries)
     return x->address < y->address ? -1 : x->address > y->address;
 }
 
-/* Whether A, which lies before B, reaches into it. */
+/* Returns whether A, which begins before B, overlaps it. */
 static int reaches(const kpti_memory_entry *a, const kpti_memory_entry *b)
 {
     return a->space == b->space && a->address + a->size > b->address;
 }
 
-/* The block of entry OLD was gone when that of entry NEW came. */
+/* Records that the block of entry OLD had ended when that of entry NEW was allocated. */
 static void end_lost(kpti_memory_history *h, uint32_t old, uint32_t new)
 {
     h->entries[old].partner = new + 1;
@@ -161,8 +161,7 @@ static void end_lost(kpti_memory_history *h, uint32_t old, uint32_t new)
     h->end.blocks--;
 }
 
-/* Of those that lie over each other the newest one is there: frees were lost, with a chunk or while nobody
- * recorded. */
+/* Of overlapping blocks only the newest is alive: frees were lost, with a chunk or while no tracer recorded. */
 static int end_overlapped(kpti_memory_history *h)
 {
     uint32_t *live = malloc((h->end.blocks + 1) * sizeof *live);
@@ -173,7 +172,7 @@ static int end_overlapped(kpti_memory_history *h)
         if (kpti_memory_was_alive(h, i, h->count)) live[count++] = (uint32_t)i;
     if (count) qsort_r(live, count, sizeof *live, by_place, h->entries);
     for (uint64_t i = 0; i < count;
-         i++) { /* those kept do not overlap, and end at the last one's end */
+         i++) { /* kept blocks do not overlap, and end at the end of the last one */
         int lost = 0;
         while (kept && !lost && reaches(&h->entries[live[kept - 1]], &h->entries[live[i]])) {
             lost = live[kept - 1] > live[i];
@@ -188,7 +187,7 @@ static int end_overlapped(kpti_memory_history *h)
     return 1;
 }
 
-/* Leaves the last MOST. */
+/* Keeps only the last MOST entries. */
 static void trim(kpti_memory_history *h, uint64_t most)
 {
     const uint64_t gone = most && h->count > most ? h->count - most : 0;
@@ -229,7 +228,8 @@ int kpti_memory_was_alive(const kpti_memory_history *h, uint64_t i, uint64_t cou
     return !e->partner || e->partner > count;
 }
 
-/* A block from before was never added; one whose free was lost would stay. */
+/* Returns the bytes by which an entry changes a curve. It is 0 for the free of a block from before the
+ * recording, which was never added, and for a block whose free was lost, which would never be subtracted. */
 static uint64_t counted(const kpti_memory_history *h, const kpti_memory_entry *e)
 {
     if (e->kind & KPTI_MEMORY_FREE) return e->partner ? e->size : 0;

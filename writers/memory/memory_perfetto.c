@@ -7,10 +7,10 @@
 #include "writers/encode/proto.h"
 #include "writers/perfetto/perfetto_wire.h"
 
-/* Most bytes of a packet beside its names'. */
+/* Most bytes of a packet without its names. */
 enum { PACKET_ROOM = 512, MOST_NAME = 4096, SEQUENCE = 1 };
 
-/* Tracks are numbered: the process, then devices, and threads by their number. */
+/* Numbers of tracks: the process, then devices, and threads by their id. */
 enum { PROCESS_TRACK = 1, FIRST_DEVICE_TRACK = 2 };
 #define FIRST_THREAD_TRACK (UINT64_C(1) << 32)
 
@@ -22,8 +22,8 @@ static const char *const annotations[ANNOTATIONS] = {
 typedef struct writing {
     const kpti_memory_dump *dump;
     kpti_out_file *out;
-    kpti_u64_map threads; /* those that have a track */
-    kpti_u64_map places;  /* frames that are interned: one more than their symbol */
+    kpti_u64_map threads; /* threads that have a track */
+    kpti_u64_map places;  /* symbols whose source location is interned, with the id symbol + 1 */
 } writing;
 
 static char *open_packet(writing *w, int64_t ns, char **packet)
@@ -115,7 +115,7 @@ static void put_annotations(writing *w)
     close_packet(w, packet, kpti_proto_close(interned, at));
 }
 
-/* The source location's number of the innermost frame of STACK, 0 if there is none or no memory for it. */
+/* Returns the id of the source location of STACK's innermost frame, or 0 if there is none or no memory for it. */
 static uint64_t place_of(writing *w, uint32_t stack)
 {
     const kpti_memory_dump *d = w->dump;

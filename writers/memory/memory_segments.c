@@ -12,7 +12,7 @@ static int by_begin(const void *a, const void *b)
     return x->begin < y->begin ? -1 : x->begin > y->begin;
 }
 
-/* The last one found, and those before: a block most often lies in one that was just seen. */
+/* A cache of regions that were added recently: a block is mostly in a region that was just added. */
 enum { RECENT = 256 };
 
 typedef struct finder {
@@ -40,7 +40,7 @@ static int add_region(finder *f, uint64_t begin, uint64_t end)
     return 1;
 }
 
-/* Puts those together that touch. */
+/* Joins adjacent and overlapping segments. */
 static void join(kpti_memory_segments *s)
 {
     uint64_t kept = 0;
@@ -64,7 +64,7 @@ static int by_address(const void *a, const void *b, void *entries)
     return x < y ? -1 : x > y;
 }
 
-/* Shares the blocks, sorted by address, out to the segments. */
+/* Assigns the blocks, sorted by address, to the segments. */
 static void share_out(kpti_memory_segments *s, const kpti_memory_history *h)
 {
     uint64_t block = 0;

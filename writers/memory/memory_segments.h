@@ -1,5 +1,5 @@
-/* memory_segments.h: the regions of memory that the blocks of a device have been in, and what was alive there
- * at the end. The regions are whole megabytes, as long as they lie together. */
+/* memory_segments.h: the regions of memory that contained blocks of a device, and the blocks that were alive
+ * there at the end. Regions are whole megabytes; adjacent ones are joined. */
 #ifndef KPTI_WRITERS_MEMORY_MEMORY_SEGMENTS_H
 #define KPTI_WRITERS_MEMORY_MEMORY_SEGMENTS_H
 
@@ -12,9 +12,9 @@ extern "C" {
 typedef struct kpti_memory_segment {
     uint64_t begin;
     uint64_t end;
-    uint64_t first; /* of its blocks, in blocks */
+    uint64_t first; /* its first block, an index in blocks */
     uint64_t count;
-    uint64_t allocated; /* bytes in them */
+    uint64_t allocated; /* live bytes in the segment */
 } kpti_memory_segment;
 
 typedef struct kpti_memory_segments {
@@ -24,7 +24,7 @@ typedef struct kpti_memory_segments {
     uint64_t block_count;
 } kpti_memory_segments;
 
-/* Those of DEVICE; 0: no memory. */
+/* Finds the segments of DEVICE. Returns 0 if there is no memory. */
 int kpti_memory_segments_find(kpti_memory_segments *out, const kpti_memory_history *history,
                               uint32_t device);
 void kpti_memory_segments_free(kpti_memory_segments *segments);

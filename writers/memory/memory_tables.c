@@ -7,13 +7,13 @@
 #include "writers/encode/json_text.h"
 #include "writers/memory/memory_tree.h"
 
-/* Bytes and blocks; of a sampled recording, what is guessed from it. */
+/* Bytes and blocks; estimates if the recording was sampled. */
 typedef struct amount {
     double bytes;
     double blocks;
 } amount;
 
-/* What a stack allocated in a pool. */
+/* The allocations of a stack in a pool. */
 typedef struct row {
     uint32_t pool;
     uint32_t device;
@@ -27,7 +27,7 @@ typedef struct tables {
     const kpti_memory_dump *dump;
     kpti_out_file *out;
     kpti_memory_tree tree;
-    kpti_u64_map by_key; /* one more than a row's index, by its pool and node */
+    kpti_u64_map by_key; /* index of a row + 1, by pool and node */
     row *rows;
     uint32_t count;
     uint32_t room;
@@ -95,7 +95,7 @@ static void put_text(tables *t, kpt_str text)
     put(t, "\"");
 }
 
-/* "KEY": VALUE, and what follows. */
+/* Writes "KEY":VALUE and then BEHIND. */
 static void put_field(tables *t, const char *key, uint64_t value, const char *behind)
 {
     put(t, "\"");

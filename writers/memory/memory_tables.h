@@ -1,11 +1,12 @@
-/* memory_tables.h: JSON with one row per stack: what it had allocated at the peak, at the end and in total. */
+/* memory_tables.h: JSON with one row per stack and pool: the bytes and blocks that it had allocated at the
+ * peak, at the end and in total. */
 #ifndef KPTI_WRITERS_MEMORY_MEMORY_TABLES_H
 #define KPTI_WRITERS_MEMORY_MEMORY_TABLES_H
 
 #include "writers/io/output_file.h"
 #include "writers/memory/memory_dump.h"
 
-/* Writes all of DUMP. Returns 1, or 0 if there is no memory; OUT keeps errors of the file. */
+/* Writes all of DUMP. Returns 1, or 0 if there is no memory. OUT stores errors of the file. */
 int kpti_memory_tables_write(const kpti_memory_dump *dump, kpti_out_file *out);
 
 #endif

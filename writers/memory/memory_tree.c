@@ -6,11 +6,11 @@
 
 typedef struct growing {
     kpti_memory_tree *tree;
-    kpti_u64_map children; /* one more than a node's index, by its parent and symbol */
+    kpti_u64_map children; /* index of a node + 1, by parent and symbol */
     size_t room;
 } growing;
 
-/* One more than the index of PARENT's child at SYMBOL; 0: no memory. */
+/* Returns the index of PARENT's child at SYMBOL + 1, added if it is new, or 0 if there is no memory. */
 static uint32_t child_of(growing *g, uint32_t parent, uint32_t symbol)
 {
     kpti_memory_tree *t = g->tree;

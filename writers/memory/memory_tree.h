@@ -1,4 +1,4 @@
-/* memory_tree.h: the stacks of a dump as a tree: what they have in common is there once. */
+/* memory_tree.h: the stacks of a dump as a tree, in which common callers are stored once. */
 #ifndef KPTI_WRITERS_MEMORY_MEMORY_TREE_H
 #define KPTI_WRITERS_MEMORY_MEMORY_TREE_H
 
@@ -9,22 +9,22 @@ extern "C" {
 #endif
 
 typedef struct kpti_memory_node {
-    uint32_t parent; /* one more than its index; 0: none */
-    uint32_t symbol; /* in the dump's symbols */
+    uint32_t parent; /* index of the parent + 1; 0: no parent */
+    uint32_t symbol; /* index in the dump's symbols */
 } kpti_memory_node;
 
 typedef struct kpti_memory_tree {
     kpti_memory_node *nodes; /* parents before their children */
     uint32_t count;
-    uint32_t *
-        of_stack; /* for each stack of the dump one more than the index of its innermost node; 0: none */
+    uint32_t
+        *of_stack; /* for each stack of the dump: index of its innermost node + 1; 0: empty stack */
 } kpti_memory_tree;
 
-/* 0: no memory; there is nothing to free then. */
+/* Returns 0 if there is no memory; there is then nothing to free. */
 int kpti_memory_tree_make(kpti_memory_tree *tree, const kpti_memory_dump *dump);
 void kpti_memory_tree_free(kpti_memory_tree *tree);
 
-/* One more than the index of STACK's innermost node; 0: it has none. */
+/* Returns the index of STACK's innermost node + 1, or 0 if it has none. */
 uint32_t kpti_memory_node_of(const kpti_memory_tree *tree, const kpti_memory_dump *dump,
                              uint32_t stack);
 

@@ -7,7 +7,7 @@
 #include "writers/encode/pickle.h"
 #include "writers/memory/memory_segments.h"
 
-/* Words that come again and again: the first numbers of the memo are theirs. */
+/* Frequent words. They have the first numbers of the memo. */
 enum word {
     ACTION,
     ADDR,
@@ -39,15 +39,15 @@ static const char *const words[WORDS] = {
 
 #define NONE UINT32_MAX
 
-enum { MOST_TEXT = 256 }; /* bytes of a text of a pool */
+enum { MOST_TEXT = 256 }; /* most bytes of a text of a pool */
 
 typedef struct writing {
     kpti_pickle pickle;
     const kpti_memory_dump *dump;
-    uint32_t *symbol_memos; /* of frames, by symbol */
-    uint32_t *stack_memos;  /* of lists of frames, by span */
-    uint32_t *pool_memos;   /* of a pool's category, and then of its owner */
-    uint32_t no_frames;     /* the empty list */
+    uint32_t *symbol_memos; /* memos of frames, by symbol */
+    uint32_t *stack_memos;  /* memos of lists of frames, by span */
+    uint32_t *pool_memos;   /* for each pool: memo of its category, then of its owner */
+    uint32_t no_frames;     /* memo of the empty list */
 } writing;
 
 static void put_word(writing *w, enum word word)
@@ -115,7 +115,7 @@ static void put_frames(writing *w, uint32_t stack)
     w->stack_memos[i] = kpti_pickle_memoize(&w->pickle);
 }
 
-/* Between the values of a list: whole batches are appended. */
+/* Call it before each item of a list. Items are appended in batches. */
 static void next_item(writing *w, uint64_t *count)
 {
     if (*count && *count % KPTI_PICKLE_MOST_APPENDS == 0) kpti_pickle_appends(&w->pickle);
@@ -128,7 +128,7 @@ static void end_items(writing *w, uint64_t count)
     if (count) kpti_pickle_appends(&w->pickle);
 }
 
-/* A text of a pool, whose memo is MEMO. It is a host's, and may be anything. */
+/* Writes a text of a pool; *MEMO is its memo. The text is from a host, and may contain any bytes. */
 static void put_pool_text(writing *w, kpt_str text, uint32_t *memo)
 {
     char valid[MOST_TEXT * KPTI_UTF8_MOST_GROWTH];
@@ -142,8 +142,8 @@ static void put_pool_text(writing *w, kpt_str text, uint32_t *memo)
     *memo = kpti_pickle_memoize(&w->pickle);
 }
 
-/* What a host told of a block. Where any entry has a category, the viewer wants one that is "unknown": so
- * all blocks of Python's have that. */
+/* Writes the host's report about a block. If any entry has a category, the viewer needs an entry with
+ * "unknown", so all blocks of Python have that category. */
 static void put_told(writing *w, const kpti_memory_entry *e)
 {
     const kpti_memory_origin *pool = &w->dump->pools[e->pool];
@@ -219,7 +219,7 @@ static void put_block(writing *w, uint64_t address, uint64_t size, const kpti_me
     kpti_pickle_dict(&w->pickle);
 }
 
-/* Blocks tile their segment: what lies between those that live is free. */
+/* Blocks fill their segment completely: the space between live blocks is written as free blocks. */
 static void put_blocks(writing *w, const kpti_memory_segment *s, const uint32_t *blocks)
 {
     uint64_t at = s->begin;
@@ -289,7 +289,8 @@ static int put_segments(writing *w)
     return 1;
 }
 
-/* What only we say; and the words, so that they have their numbers. */
+/* Writes the data that torch's own snapshots do not have, and the frequent words, which gives them their
+ * numbers. */
 static void put_own(writing *w)
 {
     const kpti_memory_dump *v = w->dump;

@@ -6,7 +6,7 @@
 #include "writers/io/output_file.h"
 #include "writers/memory/memory_dump.h"
 
-/* Writes all of DUMP. Returns 1, or 0 if there is no memory; OUT keeps errors of the file. */
+/* Writes all of DUMP. Returns 1, or 0 if there is no memory. OUT stores errors of the file. */
 int kpti_memory_viz_write(const kpti_memory_dump *dump, kpti_out_file *out);
 
 #endif

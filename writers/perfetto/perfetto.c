@@ -8,7 +8,7 @@
 
 /* --- packets ---------------------------------------------------------------------------------- */
 
-/* The hot path: a packet whose length is one byte. */
+/* The hot path: a packet whose length fits in one byte. */
 enum { SHORT_PACKET = 128 };
 static inline void end_short_packet(kpti_perfetto *w, char *begin, char *end)
 {
@@ -19,7 +19,7 @@ static inline void end_short_packet(kpti_perfetto *w, char *begin, char *end)
 
 /* --- names and threads ------------------------------------------------------------------------ */
 
-/* A slice that begins, as a field of its packet: shorter than 64 bytes. */
+/* Makes the field of a packet that begins a slice. It is shorter than 64 bytes. */
 static kpt_status add_event(kpti_perfetto *w, const kpt_name *name)
 {
     uint64_t id = (uint64_t)name->index + 1;
@@ -88,7 +88,7 @@ static kpt_status take_thread(kpti_writer *writer, const kpt_thread *thread)
 
 /* --- calls: two packets, in at most 60 ns and 30 bytes together --------------------------------- */
 
-/* Tells the sequence what NAME means. */
+/* Writes the interned data of NAME to the sequence. */
 static kpt_status intern(kpti_perfetto *w, kpti_perfetto_lane *l, uint32_t name)
 {
     kpti_fragment text = w->interned.items[name];
@@ -115,7 +115,7 @@ static void put_rare_begin(kpti_perfetto *w, kpti_perfetto_lane *l, const kpt_ac
     kpti_perfetto_event event;
     char *at;
     (void)kpti_perfetto_open(w, l, a->start_ns, EVENT_BEGIN, 0, &event);
-    memcpy(event.event, slice.text + 2, slice.size - 2); /* which has its type */
+    memcpy(event.event, slice.text + 2, slice.size - 2); /* it includes the type */
     at = event.event + slice.size - 2;
     if (a->line && a->line != slice.note)
         at = kpti_perfetto_annotate(at, KPTI_ANNOTATION_LINE, ANNOTATION_UINT, a->line);
@@ -247,7 +247,8 @@ static kpt_status end_process(kpti_writer *writer)
     kpti_perfetto *w = (kpti_perfetto *)writer;
     kpt_status status = kpti_perfetto_rest(w);
     if (status == KPT_OK) status = kpti_perfetto_gpu(w);
-    w->sequences += 1 + (uint64_t)w->lane_capacity; /* its own, and those of threads */
+    /* the process's own sequence, and those of its threads */
+    w->sequences += 1 + (uint64_t)w->lane_capacity;
     w->made_tracks = 0;
     w->next_thread = 0;
     release(writer);

@@ -1,6 +1,7 @@
-/* perfetto_gpu.c: GPU activity, on sequence 1, with Unix times: readers sort by time. CUDA calls are slices on the
- * tracks of the threads, so that they nest in the Python calls around them. Kernels are on the tracks of their
- * streams, and these are below the track of their device. Names and stacks are written once. */
+/* perfetto_gpu.c: GPU activities, on the process's own sequence, with Unix times; readers sort by time. CUDA
+ * calls are slices on the tracks of their threads, so that they nest in the Python calls around them. Kernels
+ * are on the tracks of their streams, which are below the track of their device. Names and stacks are written
+ * once. */
 #include "writers/perfetto/perfetto_gpu.h"
 
 #include <stdio.h>
@@ -10,7 +11,7 @@
 #include "writers/perfetto/perfetto_packets.h"
 #include "writers/perfetto/perfetto_tracks.h"
 
-/* What annotations are called, by the number that sequence 1 gives them. */
+/* The names of annotations, by their number in the process's own sequence. */
 enum {
     FIRST = 100,
     DEVICE = FIRST,
@@ -41,7 +42,7 @@ static const char *const words[] = {"device",        "context",
                                     "python stack",  "launched at"};
 _Static_assert(sizeof words / sizeof words[0] == BEHIND - FIRST, "a word for each");
 
-/* Flows of the user's have numbers that are likely to be small. */
+/* Above the numbers of users' flows, which are likely to be small. */
 #define FIRST_FLOW (UINT64_C(1) << 62)
 
 enum { EVENT_ROOM = 2 * KPTI_PERFETTO_MOST_NAME * KPTI_UTF8_MOST_GROWTH };
@@ -58,7 +59,7 @@ typedef struct gpu_tracks {
     unsigned char *seen_stacks;
 } gpu_tracks;
 
-/* --- what is told once ------------------------------------------------------------------------ */
+/* --- interned data ---------------------------------------------------------------------------- */
 
 static void put_interned(kpti_perfetto *w, uint32_t field, uint64_t number, kpt_str text)
 {
@@ -72,7 +73,7 @@ static void put_interned(kpti_perfetto *w, uint32_t field, uint64_t number, kpt_
     kpti_out_wrote(&w->base.out, kpti_proto_close(packet, at));
 }
 
-/* "inner (file.py:12)", a line for each frame, innermost first, as far as they fit. */
+/* Writes "inner (file.py:12)", a line for each frame, innermost first, as many as fit. */
 static void put_stack(kpti_perfetto *w, uint32_t stack)
 {
     char text[KPTI_PERFETTO_MOST_NAME];
@@ -90,7 +91,7 @@ static void put_stack(kpti_perfetto *w, uint32_t stack)
     put_interned(w, INTERNED_STRING, stack, (kpt_str){text, size});
 }
 
-/* Whether it is the first time; remembered. */
+/* Returns whether NUMBER is seen for the first time, and records it. */
 static int is_new(unsigned char *seen, uint32_t number)
 {
     const unsigned char bit = (unsigned char)(1u << (number & 7));
@@ -110,7 +111,7 @@ static uint64_t device_track(kpti_perfetto *w, const gpu_tracks *t, uint32_t tra
         if (t->index.tracks[i].device == device) return t->uuids[i].device;
     (void)snprintf(name, sizeof name, "GPU %u%s%.*s", device, known ? " " : "",
                    known ? (int)known->name.size : 0, known ? known->name.data : "");
-    /* Where there are other processes, whose device it is must be seen. */
+    /* If there are other processes, the track is below that of its process. */
     if (w->base.shares_file) return kpti_perfetto_make_track(w, kpt_str_of(name), 0);
     return kpti_perfetto_make_track_in(w, 0, kpt_str_of(name));
 }
@@ -128,7 +129,7 @@ static void make_tracks(kpti_perfetto *w, gpu_tracks *t)
     }
 }
 
-/* The track of a thread, which is new where it ran no Python; 0: there is no memory. */
+/* Returns the track of a thread, or 0 if there is no memory. The track is new if the thread ran no Python. */
 static uint64_t thread_track(kpti_perfetto *w, uint64_t os_tid)
 {
     char name[32];
@@ -252,7 +253,7 @@ static kpt_status put_event(kpti_perfetto *w, gpu_tracks *t, const kpti_gpu_entr
     return KPT_OK;
 }
 
-/* --- all of it -------------------------------------------------------------------------------- */
+/* --- all events ------------------------------------------------------------------------------- */
 
 static void *take_zeroes(const kpti_heap *heap, size_t size)
 {

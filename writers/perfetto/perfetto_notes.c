@@ -8,7 +8,7 @@
 
 enum { NOTE_ROOM = (KPTI_PERFETTO_MOST_NAME + KPTI_PERFETTO_MOST_ARGS) * KPTI_UTF8_MOST_GROWTH };
 
-/* The user's own arguments, as JSON. */
+/* Writes the user's arguments, as JSON. */
 static char *put_args(char *at, kpt_str args)
 {
     char *annotation;
@@ -41,7 +41,7 @@ static void put_mark(kpti_perfetto *w, kpti_perfetto_lane *l, const kpti_note *n
     kpti_perfetto_close(w, &event, at);
 }
 
-/* What is no number stands nowhere on a track. */
+/* Infinities and NaN are left out; a track cannot display them. */
 static kpt_status put_counter(kpti_perfetto *w, kpti_perfetto_lane *l, const kpti_note *note,
                               int64_t ns)
 {
@@ -78,7 +78,8 @@ static void put_frame_end(kpti_perfetto *w, kpti_perfetto_lane *l, int64_t ns, u
     kpti_perfetto_close(w, &event, at);
 }
 
-/* A span that goes on has a track of its own as well; one that nobody ended is whole. */
+/* A span that continues after its frame is also written on a track of its own. A span that was never ended and
+ * closes with the end of the recording is complete. */
 void kpti_perfetto_end_frame(kpti_perfetto *w, kpti_perfetto_lane *l, uint32_t begin, int64_t ns,
                              const kpt_activity *call)
 {
@@ -128,7 +129,7 @@ kpt_status kpti_perfetto_note(kpti_perfetto *w, const kpt_activity *point, const
     return status;
 }
 
-/* --- what is left ----------------------------------------------------------------------------- */
+/* --- the remaining notes ------------------------------------------------------------------------ */
 
 static void put_loose(kpti_perfetto *w, const kpti_loose *span)
 {

@@ -1,4 +1,4 @@
-/* perfetto_notes.h: the user's notes in a Perfetto trace. Only the Perfetto writer uses this. */
+/* perfetto_notes.h: users' notes in a Perfetto trace. Only the Perfetto writer uses this. */
 #ifndef KPTI_WRITERS_PERFETTO_PERFETTO_NOTES_H
 #define KPTI_WRITERS_PERFETTO_PERFETTO_NOTES_H
 
@@ -6,10 +6,10 @@
 
 kpt_status kpti_perfetto_note(kpti_perfetto *writer, const kpt_activity *point,
                               const kpti_note *note);
-/* The frame of the note BEGIN ends at NS; so does CALL, which may be NULL. */
+/* Ends the frame of the note BEGIN at NS. CALL ends at the same time, and may be NULL. */
 void kpti_perfetto_end_frame(kpti_perfetto *writer, kpti_perfetto_lane *lane, uint32_t begin,
                              int64_t ns, const kpt_activity *call);
-/* Writes the loose notes, once all points have come. */
+/* Writes the loose notes, after the last point. */
 kpt_status kpti_perfetto_rest(kpti_perfetto *writer);
 
 #endif

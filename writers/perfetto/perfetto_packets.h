@@ -4,7 +4,7 @@
 
 #include "writers/perfetto/perfetto_state.h"
 
-/* Times of a sequence never decrease; a time that does is written as a Unix time. */
+/* Writes a time as the difference to the previous packet's time. A time that decreases is written as Unix time. */
 static inline char *kpti_perfetto_put_time(kpti_perfetto_lane *l, char *at, int64_t ns)
 {
     if (ns >= l->last_ns) {
@@ -28,7 +28,7 @@ typedef struct kpti_perfetto_event {
     char *event;
 } kpti_perfetto_event;
 
-/* Begins an event of TYPE with room for ROOM bytes. Returns the position of its further fields. */
+/* Begins an event of TYPE with space for ROOM bytes. Returns the position of its further fields. */
 char *kpti_perfetto_open(kpti_perfetto *writer, kpti_perfetto_lane *lane, int64_t ns, uint32_t type,
                          size_t room, kpti_perfetto_event *event);
 void kpti_perfetto_close(kpti_perfetto *writer, const kpti_perfetto_event *event, char *end);

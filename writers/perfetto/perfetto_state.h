@@ -17,12 +17,13 @@
 #include "writers/format/note_spans.h"
 #include "writers/perfetto/perfetto_wire.h"
 
-/* Longer ones are cut, or left out: no viewer shows them, and an event must fit into the buffer. */
+/* Longer names are cut, and longer arguments left out: no viewer displays them, and an event must fit into the
+ * buffer. */
 enum { KPTI_PERFETTO_MOST_NAME = 16 * 1024, KPTI_PERFETTO_MOST_ARGS = 64 * 1024 };
-/* All of an event but those. */
+/* Most bytes of an event without names and arguments. */
 enum { KPTI_PERFETTO_MOST_REST = 1024 };
 
-/* What is noted at some calls, by the number that each sequence gives it. */
+/* Annotations of some calls, by their number in each sequence. */
 enum {
     KPTI_ANNOTATION_BEGAN_BEFORE = 1,
     KPTI_ANNOTATION_ENDED_BY_STOP = 2,
@@ -35,35 +36,35 @@ enum {
     KPTI_ANNOTATION_THREAD = 9
 };
 
-/* A sequence. */
+/* A packet sequence. */
 typedef struct kpti_perfetto_lane {
-    int64_t last_ns; /* of the packet before; INT64_MAX: times are Unix times */
-    char head[8];    /* its number, as every packet has it */
-    char end[16];    /* that, and an event that ends a slice */
+    int64_t last_ns; /* time of the previous packet; INT64_MAX: times are Unix times */
+    char head[8];    /* the sequence's number, part of every packet */
+    char end[16];    /* head, and an event that ends a slice */
     uint8_t head_bytes;
     uint8_t end_bytes;   /* 0: the sequence has not begun */
-    unsigned char *seen; /* a bit for each name: it is interned */
+    unsigned char *seen; /* bit set: the name is interned */
     uint32_t seen_bytes;
-    uint64_t begun_id; /* of the call that began last */
+    uint64_t begun_id; /* id of the call that began last */
     int64_t begun_ns;
 } kpti_perfetto_lane;
 
 typedef struct kpti_perfetto {
     kpti_writer base;
-    kpti_perfetto_lane own; /* of the process's first sequence */
+    kpti_perfetto_lane own; /* the process's own sequence */
     kpti_perfetto_lane *lanes;
     uint32_t lane_capacity;
-    uint64_t sequences;      /* of processes before this one */
-    uint64_t uuids;          /* a number that is this process's: tracks are counted from there */
-    uint64_t made_tracks;    /* of counters and loose spans */
-    kpti_fragments events;   /* by name: a slice that begins; the note is the first line */
-    kpti_fragments interned; /* by name: what tells a sequence what it means */
+    uint64_t sequences;      /* used by earlier processes */
+    uint64_t uuids;          /* base for the uuids of this process's tracks */
+    uint64_t made_tracks;    /* tracks of counters, loose spans, tasks and GPUs */
+    kpti_fragments events;   /* by name: the begin of a slice; the note is the first line */
+    kpti_fragments interned; /* by name: the data that interns it in a sequence */
     kpti_spans spans;
     kpti_resumes resumes;
     kpti_task_tracks task_tracks;
-    kpti_u64_map counters; /* by the key of their name: one more than its made track */
-    kpti_u64_map threads;  /* by the system's number: one more than its own */
-    uint32_t next_thread;  /* a number that no thread has */
+    kpti_u64_map counters; /* by key of the name: number of its made track + 1 */
+    kpti_u64_map threads;  /* by OS thread id: index of the thread + 1 */
+    uint32_t next_thread;  /* an index that no thread has */
 } kpti_perfetto;
 
 #endif

@@ -5,7 +5,8 @@
 #include "writers/perfetto/perfetto_packets.h"
 #include "writers/perfetto/perfetto_tracks.h"
 
-/* The task's track, made when it is first needed; NULL without a failure: there are too many. */
+/* Returns the task's track in *OUT, made when it is first needed. *OUT is NULL with KPT_OK if there are too
+ * many. */
 static kpt_status track_of(kpti_perfetto *w, const kpti_note *note, uint32_t task,
                            kpti_task_track **out)
 {
@@ -16,7 +17,7 @@ static kpt_status track_of(kpti_perfetto *w, const kpti_note *note, uint32_t tas
     return status;
 }
 
-/* In the order of time a call has begun when its point comes: it must be the last that did. */
+/* In time order, a point is delivered after the begin of its call. That call must be the last that began. */
 kpt_status kpti_perfetto_task_point(kpti_perfetto *w, kpti_perfetto_lane *l,
                                     const kpt_activity *point, const kpti_note *note)
 {

@@ -6,7 +6,7 @@
 
 kpt_status kpti_perfetto_task_point(kpti_perfetto *writer, kpti_perfetto_lane *lane,
                                     const kpt_activity *point, const kpti_note *note);
-/* CALL has ended; it may be the resume of a task. */
+/* Call it when CALL has ended, which may be the resume of a task. */
 void kpti_perfetto_task_end(kpti_perfetto *writer, kpti_perfetto_lane *lane,
                             const kpt_activity *call);
 

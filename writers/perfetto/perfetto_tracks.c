@@ -1,14 +1,14 @@
 #include "writers/perfetto/perfetto_tracks.h"
 
 enum { OWN_SEQUENCE = 1, FIRST_THREAD_SEQUENCE = 2 };
-/* Tracks are numbered from the writer's uuids: the process, threads, what is made. */
+/* Tracks are numbered from the writer's uuids: the process, its threads, then made tracks. */
 enum { PROCESS_TRACK = 1, FIRST_THREAD_TRACK = 2 };
 #define FIRST_MADE_TRACK   (UINT64_C(1) << 32)
 #define UUIDS_OF_A_PROCESS (FIRST_MADE_TRACK * 4)
-/* With a label there are two texts in the room of one. */
+/* With a label, two texts share the space of one. */
 enum { MOST_PROCESS_NAME = KPTI_PERFETTO_MOST_NAME / 2 };
 
-/* By number. */
+/* Names of annotations, by number. */
 static const char *const annotations[] = {
     "",     "began before", "ended by stop", "clamped",       "recovered",
     "line", "generation",   "collected",     "uncollectable", "thread"};
@@ -27,7 +27,7 @@ static void close_packet(kpti_perfetto *w, char *packet, char *end)
     kpti_out_wrote(&w->base.out, kpti_proto_close(packet, end));
 }
 
-/* Before 1970 there is no time. */
+/* Times before 1970 cannot be written. */
 static int64_t base_of(const kpti_perfetto *w)
 {
     return w->base.base_ns < 0 ? 0 : w->base.base_ns;
@@ -67,7 +67,7 @@ static char *put_clock(char *at, uint32_t clock, uint64_t ns)
     return kpti_proto_close(content, at);
 }
 
-/* The trace's times are Unix times; a sequence's own clock begins at the same moment for all. */
+/* Times of the trace are Unix times. The clocks of all sequences begin at the same time. */
 static void put_snapshot(kpti_perfetto *w, const kpti_perfetto_lane *l)
 {
     char *packet;
@@ -116,7 +116,7 @@ static char *put_process(const kpti_perfetto *w, char *at, const kpti_writer_opt
     return kpti_proto_close(process, at);
 }
 
-/* Traces of other files may be put together with this one, and have other uuids, too. */
+/* Uuids differ between files, since traces may be merged. */
 static uint64_t first_uuid(const kpti_perfetto *w)
 {
     uint64_t mixed = ((uint64_t)w->base.base_ns + w->base.pid) * UINT64_C(0x9E3779B97F4A7C15);
@@ -165,7 +165,7 @@ kpt_status kpti_perfetto_begin_thread(kpti_perfetto *w, const kpt_thread *thread
     char *track;
     char *at;
     if (status != KPT_OK) return status;
-    *known = thread->index + 1; /* of threads that had the same number, the last */
+    *known = thread->index + 1; /* if several threads had the same id, the last one */
     if (thread->index >= w->next_thread) w->next_thread = thread->index + 1;
     l = &w->lanes[thread->index];
     if (!l->end_bytes) {

@@ -10,7 +10,7 @@ kpt_status kpti_perfetto_begin_thread(kpti_perfetto *writer, const kpt_thread *t
 /* Begins the sequence of a thread that was never delivered. Returns NULL if there is no memory. */
 kpti_perfetto_lane *kpti_perfetto_unknown_thread(kpti_perfetto *writer, uint32_t thread);
 
-/* The sequence of a thread; NULL if the thread was never delivered and there is no memory for it. */
+/* Returns the sequence of a thread, or NULL if the thread was never delivered and there is no memory for it. */
 static inline kpti_perfetto_lane *kpti_perfetto_lane_of(kpti_perfetto *w, uint32_t thread)
 {
     if (thread < w->lane_capacity && w->lanes[thread].end_bytes) return &w->lanes[thread];
@@ -19,20 +19,20 @@ static inline kpti_perfetto_lane *kpti_perfetto_lane_of(kpti_perfetto *w, uint32
 
 /* Makes a track of the process, for values if IS_COUNTER. Returns its uuid, which events refer to. */
 uint64_t kpti_perfetto_make_track(kpti_perfetto *writer, kpt_str name, int is_counter);
-/* The same below the track PARENT; 0: at the top. */
+/* The same below the track PARENT; 0: at the top level. */
 uint64_t kpti_perfetto_make_track_in(kpti_perfetto *writer, uint64_t parent, kpt_str name);
-/* The uuid of a thread's track. */
+/* Returns the uuid of a thread's track. */
 uint64_t kpti_perfetto_thread_track(const kpti_perfetto *writer, uint32_t thread);
-/* The uuid of the track that make_track made as number NUMBER, from 0. */
+/* Returns the uuid of the track that make_track made as number NUMBER, from 0. */
 uint64_t kpti_perfetto_made_track(const kpti_perfetto *writer, uint64_t number);
 
-/* The key of a thread's number in the map of threads, which cannot hold the largest number. */
+/* Returns the key of a thread id in the map of threads, which cannot hold the largest number. */
 static inline uint64_t kpti_perfetto_thread_key(uint64_t os_tid)
 {
     return os_tid & INT64_MAX;
 }
 
-/* Begins a packet of a sequence, without a time, with room for a name. Returns the position of its fields. */
+/* Begins a packet of a sequence, without a time, with space for a name. Returns the position of its fields. */
 char *kpti_perfetto_open_packet(kpti_perfetto *writer, const kpti_perfetto_lane *lane,
                                 char **packet);
 

@@ -1,5 +1,5 @@
-/* perfetto_wire.h: the numbers of the messages and fields of Perfetto's traces that are written
- * here (perfetto_trace.proto). Only the Perfetto writers use this. */
+/* perfetto_wire.h: the numbers of the messages and fields of Perfetto traces that are written here
+ * (perfetto_trace.proto). Only the Perfetto writers use this. */
 #ifndef KPTI_WRITERS_PERFETTO_PERFETTO_WIRE_H
 #define KPTI_WRITERS_PERFETTO_PERFETTO_WIRE_H
 
@@ -16,7 +16,7 @@ enum {
     PACKET_DEFAULTS = 59,
     PACKET_TRACK = 60,
     PACKET_FIRST = 87,
-    PACKET_STATE_CLEARED = 1 /* of the flags */
+    PACKET_STATE_CLEARED = 1 /* a bit of the flags */
 };
 
 enum { DEFAULTS_CLOCK = 58, DEFAULTS_TRACK_EVENT = 11, DEFAULTS_TRACK = 11 };
@@ -27,8 +27,8 @@ enum {
     CLOCK_ID = 1,
     CLOCK_TIME = 2,
     CLOCK_IS_INCREMENTAL = 3,
-    UNIX_CLOCK = 1,  /* a clock: Unix time */
-    DELTA_CLOCK = 64 /* the first of those that a sequence has for itself */
+    UNIX_CLOCK = 1,  /* clock id of Unix time */
+    DELTA_CLOCK = 64 /* the first clock id that is local to a sequence */
 };
 
 enum {
@@ -71,7 +71,7 @@ enum {
     EVENT_SOURCE_ID = 34,
     EVENT_DOUBLE = 44,
     EVENT_FLOW = 47,
-    EVENT_BEGIN = 1, /* types */
+    EVENT_BEGIN = 1, /* event types */
     EVENT_END = 2,
     EVENT_INSTANT = 3,
     EVENT_COUNTER = 4

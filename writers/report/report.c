@@ -1,6 +1,6 @@
-/* report.c: one page of HTML that shows a trace, with nothing from elsewhere: the fixed page, then the data
- * in an element of its own, as base64, which no name can end. Calls come by time, as events of five bytes or
- * so; a thread's go out when there are many, so that memory grows with names and threads only. */
+/* report.c: one HTML page that displays a trace, with no external resources: the fixed page, then the data in
+ * an element of its own, as base64, which no name can end. Calls are delivered by time, as events of about five
+ * bytes. The events of a thread are written when there are many, so memory grows only with names and threads. */
 #include "writers/report/report.h"
 
 #include "writers/encode/proto.h"
@@ -10,12 +10,13 @@
 
 enum { FIRST_BYTES = 256, MOST_BYTES = 32 * 1024 };
 
-/* An event is a number, the time since the thread's last one and what it is in the lowest bits; behind it
- * stand: of a call its name, of a span, mark or counter its note; with MORE then a line and flags, or flags
- * and what a collection found. A TASK's note says whose resume the call is that has just opened. */
+/* An event is a number: the time since the thread's last event, with the kind in the lowest bits. It is
+ * followed by the name of a call, or by the note of a span, mark or counter. With MORE, a line and flags
+ * follow, or flags and the counts of a collection. The note of a TASK identifies the task that the call that
+ * has just opened resumes. */
 enum { CLOSE, CALL, SPAN, MARK, COUNTER, CLOSE_MORE, CALL_MORE, TASK, WHAT_BITS = 3 };
 enum { MOST_EVENT = 5 * KPTI_PROTO_MOST_VARINT };
-/* Beside KPT_ACTIVITY_*. */
+/* In addition to KPT_ACTIVITY_*. */
 enum { IS_COLLECTION = 1 << 8 };
 enum {
     FLAGS_SHOWN = KPT_ACTIVITY_BEGAN_BEFORE | KPT_ACTIVITY_ENDED_BY_STOP | KPT_ACTIVITY_CLAMPED |
@@ -40,7 +41,7 @@ static void send(kpti_report *w, uint32_t thread)
     l->used = 0;
 }
 
-/* Threads may be many, and most of them short. */
+/* There may be many threads, most of them short, so buffers start small. */
 static kpt_status make_room(kpti_report *w, uint32_t thread)
 {
     kpti_report_lane *l = &w->lanes[thread];
@@ -59,7 +60,7 @@ static kpt_status make_room(kpti_report *w, uint32_t thread)
     return KPT_OK;
 }
 
-/* Room for an event of THREAD, whose head is written; NULL: *STATUS says why. */
+/* Writes the head of an event of THREAD. Returns the position after it, or NULL, with the reason in *STATUS. */
 static char *add(kpti_report *w, uint32_t thread, int64_t ns, uint32_t what, kpt_status *status)
 {
     kpti_report_lane *l;
@@ -141,7 +142,7 @@ static kpt_status take_call(kpti_writer *writer, const kpt_activity *call)
     return kpti_frames_call(&w->frames, call);
 }
 
-/* The resume is a call of its thread, and is there once: the page makes the task's track of it. */
+/* The resume is a call of its thread and is written once. The page makes the task's track from it. */
 static kpt_status take_task(kpti_report *w, const kpt_activity *point)
 {
     const kpti_report_lane *l = point->thread < w->lane_capacity ? &w->lanes[point->thread] : NULL;

@@ -1,4 +1,4 @@
-/* report.h: the report, one page of HTML that shows a trace. */
+/* report.h: the format report, one HTML page that displays a trace. */
 #ifndef KPTI_WRITERS_REPORT_REPORT_H
 #define KPTI_WRITERS_REPORT_REPORT_H
 

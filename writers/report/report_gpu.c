@@ -8,27 +8,27 @@
 
 #define PUT KPTI_PUT
 
-/* The most that is put together at once: a name, and a frame with its file and function. */
+/* Most bytes written at once: a name, and a frame with its file and function. */
 enum { TEXT_BYTES = 3 * KPTI_CHROME_MOST_NAME * KPTI_JSON_MOST_GROWTH + KPTI_CHROME_MOST_REST };
 
-/* A section in the making. */
+/* A section that is being written. */
 typedef struct part {
     kpti_report *report;
     kpti_packed packed;
-    char *text; /* TEXT_BYTES of room */
+    char *text; /* TEXT_BYTES bytes */
     kpti_gpu_index index;
 } part;
 
-/* For each of them all events are gone through. */
+/* Each of them takes a pass over all events. */
 enum { MOST_CALLERS = 1000 };
 
-/* Threads that called CUDA, in the order in which they come. */
+/* Threads that called CUDA, in the order of their first calls. */
 typedef struct callers {
     uint64_t *os_tids;
     uint32_t capacity;
     uint32_t count;
-    uint32_t others;  /* that are too many */
-    int64_t first_ns; /* of their calls */
+    uint32_t others;  /* threads over the limit */
+    int64_t first_ns; /* begin of the first call */
 } callers;
 
 static void put(part *p, const char *end)
@@ -41,7 +41,7 @@ static void put_literal(part *p, const char *text)
     kpti_packed_put(&p->packed, text, strlen(text));
 }
 
-/* "GPU 0 NVIDIA H200: idle 0.3% of 146.9 ms", up to its quote. */
+/* Writes a name like "GPU 0 NVIDIA H200: idle 0.3% of 146.9 ms", and the head up to the tracks. */
 static void put_head(part *p, const kpti_gpu_busy *busy)
 {
     const kpt_gpu_device *known = kpti_gpu_device_of(p->report->base.gpu, busy->device);
@@ -56,7 +56,7 @@ static void put_head(part *p, const kpti_gpu_busy *busy)
     put(p, PUT(at, "\",\"tracks\":["));
 }
 
-/* Whether an arrow leads from it, or to it: then it has its number. */
+/* Returns whether an arrow begins or ends at the event. The event then gets a flow number. */
 static int has_arrow(part *p, const kpt_gpu_event *e)
 {
     return kpti_gpu_arrow_leaves(&p->index, e) || kpti_gpu_arrow_comes(&p->index, e);
@@ -87,7 +87,7 @@ static void put_span(part *p, const kpti_gpu_entry *entry, int64_t first_ns, con
     put(p, PUT(at, "]"));
 }
 
-/* The spans of a stream's track, or, where that is UINT32_MAX, the calls of a thread. */
+/* Writes the spans of a stream's track, or, if TRACK is UINT32_MAX, the calls of a thread. */
 static void put_spans(part *p, uint32_t track, uint64_t os_tid, int64_t first_ns)
 {
     kpti_gpu_cursor cursor = {.log = p->report->base.gpu};
@@ -124,7 +124,7 @@ static void end_section(part *p)
 
 /* --- devices and threads ---------------------------------------------------------------------- */
 
-/* What happened on one stream. */
+/* Writes the activities of one stream. */
 static void put_stream(part *p, uint32_t track, int64_t first_ns)
 {
     const uint32_t stream = p->index.tracks[track].stream;
@@ -136,7 +136,7 @@ static void put_stream(part *p, uint32_t track, int64_t first_ns)
     put_spans(p, track, 0, first_ns);
 }
 
-/* One device: a section of its own, since a section has one process. */
+/* Writes one device as a section of its own, since a section has one process. */
 static kpt_status put_device(part *p, const kpti_gpu_busy *busy)
 {
     const char *comma = "\n";
@@ -164,7 +164,8 @@ static kpt_status find_callers(const part *p, callers *found)
         const kpt_gpu_event *e = &entry->event;
         uint32_t *is_known;
         if (!kpti_gpu_is_call(e->kind)) continue;
-        is_known = kpti_u64_map_at(&known, e->os_tid & INT64_MAX); /* maps have no UINT64_MAX */
+        /* the map cannot hold UINT64_MAX */
+        is_known = kpti_u64_map_at(&known, e->os_tid & INT64_MAX);
         if (e->start_ns < found->first_ns) found->first_ns = e->start_ns;
         if (is_known && *is_known) continue;
         if (is_known && found->count == MOST_CALLERS) {
@@ -183,7 +184,7 @@ static kpt_status find_callers(const part *p, callers *found)
     return status;
 }
 
-/* Calls of CUDA, by thread; of the trace's own process, which a section that names none has. */
+/* Writes the CUDA calls by thread. A section without a process name belongs to the trace's own process. */
 static kpt_status put_callers(part *p)
 {
     callers found = {.os_tids = NULL};

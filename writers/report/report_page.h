@@ -1,5 +1,5 @@
-/* report_page.h: the page of a report without data, as UTF-8: what the files in report/ are together. The
- * build makes it. Sections, as report.c and others write them, are appended to it. */
+/* report_page.h: the page of a report without data, as UTF-8: the files in writers/report/page/, concatenated
+ * by the build. report.c and other writers append sections to it. */
 #ifndef KPTI_WRITERS_REPORT_REPORT_PAGE_H
 #define KPTI_WRITERS_REPORT_REPORT_PAGE_H
 

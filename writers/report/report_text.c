@@ -5,7 +5,7 @@
 
 #define PUT KPTI_PUT
 
-/* The most that is put together at once: two texts, each cut as names are. */
+/* Most bytes written at once: two texts, each cut like a name. */
 enum { TEXT_BYTES = 2 * KPTI_CHROME_MOST_NAME * KPTI_JSON_MOST_GROWTH + KPTI_CHROME_MOST_REST };
 enum { HEAD_BYTES = 3 * KPTI_CHROME_MOST_NAME * KPTI_JSON_MOST_GROWTH + KPTI_CHROME_MOST_REST };
 
@@ -72,7 +72,7 @@ static void put_literal(kpti_report *w, const char *text)
     kpti_packed_put(&w->packed, text, strlen(text));
 }
 
-/* Never overflows. Times are since the first of all, so that a double holds them. */
+/* Writes a time since the first activity, so that a double can hold it. Never overflows. */
 static char *put_time(const kpti_report *w, char *at, int64_t ns)
 {
     int64_t first_ns = w->base.first_ns == INT64_MAX ? 0 : w->base.first_ns;
@@ -113,7 +113,7 @@ static void put_tracks(kpti_report *w)
     put_literal(w, "]");
 }
 
-/* [number, name, arguments as a text of JSON, value, flow]. Ends have nothing to say. */
+/* Writes [number, name, arguments as a text of JSON, value, flow]. Ends with a known begin are left out. */
 static void put_notes(kpti_report *w)
 {
     const kpti_notes *notes = w->base.notes;
@@ -134,7 +134,7 @@ static void put_notes(kpti_report *w)
     put_literal(w, "]");
 }
 
-/* What stands beside the calls: [note, what, start, end, thread at the start, at the end, flags]. */
+/* Writes the notes beside the calls: [note, what, start, end, thread at the start, thread at the end, flags]. */
 static void put_loose(kpti_report *w)
 {
     const char *comma = "[";

@@ -30,7 +30,7 @@ int kpti_batcher_init(kpti_batcher *b, const kpti_delivery_job *job)
     b->parts = (job->delivery->flags & KPT_DELIVER_PARTS) != 0;
     b->points = job->delivery->flags & KPT_DELIVER_POINTS ? KPTI_POINTS : 0;
     b->room = asked ? smaller(asked, DEFAULT_ROOM) : DEFAULT_ROOM;
-    /* Each activity brings at most one of both. */
+    /* Each activity adds at most one name and one thread. */
     b->name_room = smaller(b->room, b->point_name + 1);
     b->thread_room = smaller(b->room, recording->track_count);
     b->activities = kpti_alloc(b->env, b->room * sizeof *b->activities);
@@ -101,7 +101,7 @@ void kpti_batcher_add_thread(kpti_batcher *b, uint32_t track)
         (kpt_thread){track, t->flags, t->os_tid, t->host_value, t->name};
 }
 
-/* Takes what is not wanted out of the activities that were written, and cuts the rest. */
+/* Removes the activities that begin after the delivery's end, and cuts the others. Returns how many are left. */
 static uint32_t apply_end(const kpti_batcher *b, kpt_activity *activities, uint32_t count)
 {
     uint32_t kept = 0;
@@ -114,7 +114,7 @@ static uint32_t apply_end(const kpti_batcher *b, kpt_activity *activities, uint3
     return kept;
 }
 
-/* Leaves only the activities that have a needed flag; returns how many. */
+/* Keeps only the activities that have a needed flag. Returns how many are left. */
 static uint32_t keep_needed(const kpti_batcher *b, kpt_activity *activities, uint32_t filled)
 {
     uint32_t kept = 0;
@@ -124,7 +124,7 @@ static uint32_t keep_needed(const kpti_batcher *b, kpt_activity *activities, uin
     return kept;
 }
 
-/* Points, and further parts of calls. */
+/* Counts points and further parts of calls. */
 static uint32_t count_others(const kpti_batcher *b, const kpt_activity *activities, uint32_t filled)
 {
     uint32_t others = 0;

@@ -1,28 +1,29 @@
-/* batcher.h: batches in the making: activities, with the names and threads that they are the first to
- * refer to. A batch goes to the sink when it is full, and at the end.
+/* batcher.h: collects activities into batches, with the names and threads that they are the first to refer to.
+ * A batch is sent to the sink when it is full, and at the end.
  *
- * A function's index as a name is its id; garbage collections and points have two more (replay.h). */
+ * A function's name index is its id. Garbage collections and points have the next two indices (replay_types.h). */
 #ifndef KPTI_CORE_RECORDING_DELIVERY_BATCHER_H
 #define KPTI_CORE_RECORDING_DELIVERY_BATCHER_H
 
 #include "core/recording/delivery/delivery_job.h"
 #include "core/recording/replay/replay.h"
 
-/* What a delivery knows of a function; kind 0: its name has not been delivered. */
+/* The kind and line of a name, by name index. kind is 0 until the name is delivered. */
 typedef struct kpti_name_note {
     uint32_t kind;
-    uint32_t first_line; /* 0 where a line makes no sense */
+    uint32_t first_line; /* 0 if a line makes no sense */
 } kpti_name_note;
 
 typedef struct kpti_batcher {
     kpt_activity *activities;
     uint32_t count;
-    uint32_t room;         /* for activities, 1 at least: when it is used up the batch is sent */
+    uint32_t room;         /* capacity for activities, at least 1; a full batch is sent */
     kpti_name_note *notes; /* by name */
-    kpt_status status;     /* what stopped the delivery, or KPT_OK */
-    uint32_t last_thread;  /* the one of the activity before: its thread has been delivered */
-    uint32_t needed;       /* flags one of which an activity must have to be delivered; 0: none */
-    int64_t end_ns;        /* nothing ends after it: the delivery's, or the end of time */
+    kpt_status status;     /* KPT_OK, or the status that ended the delivery */
+    uint32_t last_thread;  /* thread of the previous activity, already delivered */
+    /* an activity is delivered only if it has one of these flags; 0: no condition */
+    uint32_t needed;
+    int64_t end_ns; /* end of the delivery, or INT64_MAX; no activity ends later */
 
     const kpti_env *env;
     const kpti_recording *recording;
@@ -36,31 +37,32 @@ typedef struct kpti_batcher {
     uint32_t thread_room;
     uint32_t gc_name;
     uint32_t point_name;
-    unsigned points;            /* KPTI_POINTS, if they are delivered; else 0 */
-    int parts;                  /* calls that are cut go on */
+    unsigned points;            /* KPTI_POINTS if points are delivered, else 0 */
+    int parts;                  /* calls that are cut continue in a second part */
     uint8_t *delivered_threads; /* by track */
 } kpti_batcher;
 
-/* 0 when there is no memory; kpti_batcher_free is to be called in any case. */
+/* Returns 0 if there is no memory. The caller must call kpti_batcher_free in any case. */
 int kpti_batcher_init(kpti_batcher *b, const kpti_delivery_job *job);
 void kpti_batcher_free(kpti_batcher *b);
 
-/* A replay of a track in the delivery's time; in PARTS only if the delivery is. NULL when there is no memory. */
+/* Makes a replay of a track with the delivery's clock; PARTS applies only if the delivery has
+ * KPT_DELIVER_PARTS. Returns NULL if there is no memory. */
 kpti_replay *kpti_batcher_replay(const kpti_batcher *b, uint32_t track, uint64_t first_id,
                                  kpti_parts parts);
 
-/* Sends what there is. Also returns b->status. */
+/* Sends the current batch to the sink. Returns b->status. */
 kpt_status kpti_batcher_send(kpti_batcher *b);
 
-/* Whether an activity that begins then is delivered at all: what began after the delivery's end is not,
- * as its host asked for what was before. */
+/* Returns whether an activity that begins at START_NS is delivered. Activities that begin after the delivery's
+ * end are not, since the host requested those before it. */
 static inline int kpti_batcher_wants(const kpti_batcher *b, int64_t start_ns)
 {
     return start_ns <= b->end_ns;
 }
 
-/* Cuts what would outlive the delivery. Keeps the nesting, and the order within the thread: whatever
- * ends later is moved to the same place. */
+/* Cuts an activity at the delivery's end. Nesting and order within the thread are kept, since all later ends
+ * are moved to the same time. */
 static inline void kpti_batcher_cut(const kpti_batcher *b, int64_t *end_ns, uint32_t *flags)
 {
     if (*end_ns <= b->end_ns) return;
@@ -68,21 +70,21 @@ static inline void kpti_batcher_cut(const kpti_batcher *b, int64_t *end_ns, uint
     *flags |= KPT_ACTIVITY_CLAMPED;
 }
 
-/* Where the next activities are to be written; there is room for one at least. */
+/* Returns where the next activities are to be written. There is space for at least one. */
 static inline kpt_activity *kpti_batcher_next(kpti_batcher *b)
 {
     return &b->activities[b->count];
 }
 
-/* Adds the FILLED activities that were written there, each the end of a call of TRACK: what is not
- * wanted goes, what is too long is cut, names are looked up; or points. Sends the batch if it is full; 0 if the
- * delivery is over, by b->status. DELIVERED grows by the calls that are left, needed flags or not, but not by
- * further parts of calls. */
+/* Adds the FILLED activities that were written there: ends of calls of TRACK, or points. Removes those that
+ * begin after the delivery's end, cuts those that end after it, and looks up names. Sends the batch if it is
+ * full. Returns 0 if the delivery is over; b->status has the reason. *DELIVERED grows by the calls that are
+ * left, with a needed flag or not, but not by further parts of calls. */
 int kpti_batcher_add_ends(kpti_batcher *b, uint32_t track, uint32_t filled, uint64_t *delivered);
 
-/* An activity that is delivered with other fields than a replay wrote. */
+/* An activity that is delivered with other fields than the replay wrote. */
 typedef struct kpti_altered {
-    const kpt_activity *activity; /* but for … */
+    const kpt_activity *activity; /* has all other fields */
     uint64_t id;
     uint64_t parent_id;
     int64_t end_ns;
@@ -90,7 +92,7 @@ typedef struct kpti_altered {
     uint32_t phase;
 } kpti_altered;
 
-/* What is known of a name, which is delivered if it is new. */
+/* Returns the note of a name. The name is delivered if it is new. */
 void kpti_batcher_add_name(kpti_batcher *b, uint32_t name);
 static inline kpti_name_note kpti_batcher_note(kpti_batcher *b, uint32_t name)
 {
@@ -98,17 +100,18 @@ static inline kpti_name_note kpti_batcher_note(kpti_batcher *b, uint32_t name)
     return b->notes[name];
 }
 
-/* Delivers a thread, unless it has been. */
+/* Delivers a thread, unless it was delivered before. */
 void kpti_batcher_add_thread(kpti_batcher *b, uint32_t track);
 
-/* The line of an activity, where none was recorded: where its function begins, if it did. */
+/* Returns the line of an activity. If none was recorded and the call did not begin before the recording, that
+ * is the first line of the function. */
 static inline uint32_t kpti_batcher_line(const kpt_activity *a, kpti_name_note note)
 {
     return a->line || a->flags & KPT_ACTIVITY_BEGAN_BEFORE ? a->line : note.first_line;
 }
 
-/* Adds one activity. 0 if the delivery is over, by b->status. (Nothing is read from OUT: a load behind a
- * wider store waits for it.) */
+/* Adds one activity. Returns 0 if the delivery is over; b->status has the reason. It reads nothing back from
+ * OUT, since a load after a wider store waits for that store. */
 static inline int kpti_batcher_add(kpti_batcher *b, kpti_altered altered)
 {
     const kpt_activity *const a = altered.activity;

@@ -9,7 +9,7 @@ static uint64_t pages_for(uint64_t calls)
     return (calls + KPTI_FATE_PAGE - 1) / KPTI_FATE_PAGE;
 }
 
-/* How many calls page P can be asked for: the last is as short as the track. */
+/* Returns how many calls page P has space for. The last page is only as long as the track needs. */
 static uint64_t page_calls(const kpti_fates *f, uint64_t p)
 {
     if (f->in_parts) return KPTI_FATE_PAGE;
@@ -29,7 +29,7 @@ void kpti_fates_free(kpti_fates *f)
     memset(f, 0, sizeof *f);
 }
 
-/* The page of call INDEX, made if need be; NULL when there is no memory. */
+/* Returns the page of call INDEX, allocated if needed, or NULL if there is no memory. */
 static kpti_fate_page *page_of(kpti_fates *f, uint64_t index)
 {
     const uint64_t p = index / KPTI_FATE_PAGE;
@@ -60,7 +60,7 @@ static int add_gc(kpti_fates *f, const kpt_activity *a)
 _Static_assert((uint32_t)KPT_ACTIVITY_CONTINUED < (uint32_t)KPTI_FATE_DELIVERED,
                "the flags fit into a byte, beside it");
 
-/* A call of the first pass, whose ids are index + 1. */
+/* Adds a call of the first pass. Its id is its index + 1. */
 static int add(kpti_fates *f, const kpti_batcher *b, kpt_activity *a)
 {
     const uint64_t index = a->id - 1;
@@ -97,7 +97,7 @@ int kpti_fates_find(kpti_fates *f, const kpti_batcher *b, uint32_t track, int wi
     f->env = b->env;
     f->with_ends = with_ends;
     f->in_parts = b->parts && b->recording->tracks[track].spans;
-    /* Each call begins with an event of its own. */
+    /* Each call has an event where it begins. */
     for (const kpti_chunk *c = b->recording->tracks[track].chunks; c; c = c->next)
         f->most_calls += c->count;
     if (!f->most_calls) return 1;

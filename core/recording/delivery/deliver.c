@@ -1,13 +1,12 @@
-/* deliver.c: a delivery, and its default order: thread after thread, each call when it ends. The
- * orders that go by time are in time_merge.c. */
+/* deliver.c: the delivery and its default order: thread after thread, each call when it ends. time_merge.c has
+ * the orders by time. */
 #include "core/recording/delivery/deliver.h"
 
 #include "core/recording/delivery/thread_cursor.h"
 #include "core/recording/delivery/time_merge.h"
 
-/* Delivers the track's calls as the replay writes them. What is not wanted, as it began after the
- * delivery's end, began after all others, so that the replay's ids have no gaps. 0 when there is no
- * memory. */
+/* Delivers the track's calls as the replay writes them. Calls that are left out began after the delivery's end,
+ * so after all others; hence the replay's ids have no gaps. Returns 0 if there is no memory. */
 static int deliver_all(kpti_batcher *b, uint32_t track, uint64_t *last_id, uint64_t *repairs)
 {
     kpti_replay *replay = kpti_batcher_replay(b, track, *last_id + 1, KPTI_PARTS_SHARED);
@@ -24,7 +23,7 @@ static int deliver_all(kpti_batcher *b, uint32_t track, uint64_t *last_id, uint6
     return left != KPTI_FILLED_NO_MEMORY;
 }
 
-/* The same where a least duration leaves out some: they are numbered as they begin. */
+/* The same if calls shorter than min_duration_ns are left out. Calls are numbered as they begin. */
 static int deliver_some(kpti_lane *lane, kpti_batcher *b, uint32_t track, uint64_t *last_id)
 {
     int fine = kpti_lane_begin(lane, b, track, KPTI_BEGINS | KPTI_ENDS | b->points);

@@ -1,4 +1,4 @@
-/* delivery_job.h: one delivery: the recording, what the host asked for, and the clock. The caller of kpti_deliver
+/* delivery_job.h: one delivery: the recording, the host's request, and the clock. The caller of kpti_deliver
  * owns it. */
 #ifndef KPTI_CORE_RECORDING_DELIVERY_DELIVERY_JOB_H
 #define KPTI_CORE_RECORDING_DELIVERY_DELIVERY_JOB_H

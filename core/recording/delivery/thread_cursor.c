@@ -10,17 +10,17 @@ static int grow_ids(kpti_lane *l)
     return ids != NULL;
 }
 
-/* What a call that begins will have come to, where that must be known already. */
+/* Completes a call at its begin with the end and the flags from the first pass. */
 static void complete(kpti_lane *l, const kpt_activity *a, uint32_t fate)
 {
     l->phase = KPT_PHASE_COMPLETE;
     l->flags = fate & ~(uint32_t)KPTI_FATE_DELIVERED;
     l->end_ns = kpti_fates_end(&l->fates, a->id - 1);
-    /* Unless the host's converter told other times in the first pass. */
+    /* The host's converter may have returned other times in the first pass. */
     if (l->end_ns < a->start_ns) l->end_ns = a->start_ns;
 }
 
-/* Whether a call that begins is delivered. */
+/* Returns whether a call that begins is delivered. */
 static int begins(kpti_lane *l, kpt_activity *a)
 {
     uint32_t fate;
@@ -36,7 +36,7 @@ static int begins(kpti_lane *l, kpt_activity *a)
     return fate != 0;
 }
 
-/* Whether the lane's activity is delivered, where not all are. */
+/* Returns whether the cursor's activity is delivered, if not all are. */
 static int choose(kpti_lane *l, kpt_activity *a)
 {
     if (a->phase == KPT_PHASE_BEGIN) {
@@ -51,7 +51,7 @@ static int choose(kpti_lane *l, kpt_activity *a)
     return !(l->ids[a->depth] & KPTI_LANE_HIDDEN);
 }
 
-/* Takes the next block. 0 when there is no memory. */
+/* Replays the next block. Returns 0 if there is no memory. */
 static int refill(kpti_lane *l)
 {
     l->at = l->count = 0;

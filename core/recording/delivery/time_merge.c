@@ -1,5 +1,5 @@
-/* time_merge.c: see time_merge.h. In order TIME begins and ends are taken as they come. In order START a call is
- * delivered when it begins, so that its lane has to know its end. */
+/* time_merge.c: see time_merge.h. Order TIME delivers begins and ends as they occur. Order START delivers a
+ * call when it begins, so its cursor needs the end from a first pass. */
 #include "core/recording/delivery/time_merge.h"
 
 #include "core/recording/delivery/thread_cursor.h"
@@ -7,7 +7,7 @@
 typedef struct merge {
     kpti_batcher *b;
     kpti_lane *lanes; /* by track */
-    kpti_lane **heap; /* of lanes that have more: each not later than its children, 2i+1 and 2i+2 */
+    kpti_lane **heap; /* lanes that have more; each is not later than its children 2i+1 and 2i+2 */
     uint32_t count;
 } merge;
 
@@ -16,7 +16,7 @@ static int earlier(const kpti_lane *a, const kpti_lane *b)
     return a->when_ns < b->when_ns || (a->when_ns == b->when_ns && a < b);
 }
 
-/* Lets the lane at I sink to where it belongs. */
+/* Moves the lane at I down to its position in the heap. */
 static void sink(merge *m, uint32_t i)
 {
     kpti_lane *moved = m->heap[i];
@@ -31,15 +31,15 @@ static void sink(merge *m, uint32_t i)
     m->heap[i] = moved;
 }
 
-/* The one that comes first but for the first; that one itself where there is no other. */
+/* Returns the lane whose next activity is the second earliest, or the first lane if there is no other. */
 static const kpti_lane *second(const merge *m)
 {
     if (m->count < 2) return m->heap[0];
     return m->count > 2 && earlier(m->heap[2], m->heap[1]) ? m->heap[2] : m->heap[1];
 }
 
-/* Delivers of the first lane what comes before all others'. 0 when there is no memory, or when the
- * delivery is over. Threads mostly take turns, so that there is much of it. */
+/* Delivers the activities of the first lane that are earlier than those of all others. Returns 0 if there is no
+ * memory, or if the delivery is over. Threads mostly take turns, so there are usually many. */
 static int run_first(merge *m, uint64_t *last_id)
 {
     kpti_lane *const first = m->heap[0];
@@ -51,7 +51,7 @@ static int run_first(merge *m, uint64_t *last_id)
     return 1;
 }
 
-/* 0 when there is no memory. */
+/* Returns 0 if there is no memory. */
 static int run(merge *m)
 {
     uint64_t last_id = 0;
@@ -63,7 +63,7 @@ static int run(merge *m)
     return 1;
 }
 
-/* Readies the lanes that have anything to deliver. 0 when there is no memory. */
+/* Initialises the lanes, and puts those that have activities on the heap. Returns 0 if there is no memory. */
 static int begin_lanes(merge *m)
 {
     const unsigned what = m->b->delivery->order == KPT_ORDER_START

@@ -1,12 +1,12 @@
-/* time_merge.h: the orders that go by time over all threads: each thread's lane is in time order, and a heap
- * picks the one whose next activity comes first; at equal times, the one with the lower index. */
+/* time_merge.h: the orders by time over all threads. Each thread's cursor is in time order. A heap picks the
+ * cursor whose next activity is the earliest; at equal times, the one with the lower index. */
 #ifndef KPTI_CORE_RECORDING_DELIVERY_TIME_MERGE_H
 #define KPTI_CORE_RECORDING_DELIVERY_TIME_MERGE_H
 
 #include "core/recording/delivery/batcher.h"
 
-/* Adds all of the recording to the batcher, in order TIME or START as its delivery says. 0 when there
- * was no memory; the batcher's status says whether its sink ended it. REPAIRS made are added. */
+/* Adds the whole recording to the batcher, in the delivery's order, TIME or START. Returns 0 if there is no
+ * memory. The batcher's status shows whether its sink ended the delivery. Adds the repairs made to *REPAIRS. */
 int kpti_merge(kpti_batcher *b, uint64_t *repairs);
 
 #endif

@@ -1,6 +1,7 @@
 #include "core/recording/replay/call_stack.h"
 
-/* No event's: those of calls have KPTI_KIND_BITS zeros at the end, a GC's is its kind. */
+/* The key of no event: keys of calls have KPTI_KIND_BITS zero bits at the end, and that of a collection is its
+ * kind. */
 enum { SENTINEL_KEY = 15 };
 enum { FIRST_ROOM = 64 };
 
@@ -11,7 +12,7 @@ int kpti_call_stack_init(kpti_call_stack *stack, const kpti_env *env)
     stack->base = kpti_alloc(env, stack->room * sizeof *stack->base);
     if (!stack->base) return 0;
     stack->base->key = SENTINEL_KEY;
-    stack->base->depth = UINT32_MAX; /* and one more is 0 */
+    stack->base->depth = UINT32_MAX; /* plus 1 is 0 */
     stack->top = stack->base;
     stack->last = stack->base + stack->room - 1;
     return 1;

@@ -1,8 +1,8 @@
-/* call_stack.h: the calls of one thread that are open in a replay, the innermost on top.
+/* call_stack.h: the open calls of one thread in a replay, the innermost on top.
  *
- * Invariants: base is a sentinel that no exit matches and whose id is 0, so top is always a record;
- * base <= top <= last; from base upwards, ids grow and depth counts from 0. Records keep their
- * places until the stack grows. */
+ * Invariants: base is a sentinel that no exit matches and whose id is 0, so top always points to a record. base
+ * <= top <= last. From base upwards, ids grow and depth counts from 0. Records keep their addresses until the
+ * stack grows. */
 #ifndef KPTI_CORE_RECORDING_REPLAY_CALL_STACK_H
 #define KPTI_CORE_RECORDING_REPLAY_CALL_STACK_H
 
@@ -11,26 +11,27 @@
 
 enum { KPTI_GC_KEY = KPTI_EVENT_GC_BEGIN };
 
-/* In the key of a ghost (see span_clamps.h), so that no exit matches it by chance. */
+/* Set in the key of a ghost (see span_clamps.h), so that no exit matches it by accident. */
 enum { KPTI_GHOST_KEY = (1 << KPTI_KIND_BITS) - 1 };
 
-/* An open call, or one that was closed just now. (What is written together stands together, and is read
- * so: a load that spans two stores waits for both.) */
+/* An open call, or a call that was just closed. Fields that are written together are adjacent and read the same
+ * way: a load that spans two stores waits for both. */
 typedef struct kpti_call_record {
     uint64_t id;
-    uint64_t parent_id; /* 0: none. Of a ghost: its own id, as id is that of the call below */
+    /* 0: no parent. A ghost's own id, since its id field has that of the call below */
+    uint64_t parent_id;
     int64_t start_ns;
-    uint32_t function; /* its id; of a GC, kpti_gc_function */
-    uint32_t key;   /* what its exit carries: the function's id, and zeros for the kind; a GC's is
-                          KPTI_GC_KEY */
+    uint32_t function; /* function id; kpti_gc_function for a collection */
+    /* the word of the matching exit: function id, kind bits 0; KPTI_GC_KEY for a collection */
+    uint32_t key;
     uint32_t flags; /* KPT_ACTIVITY_* */
-    uint32_t line;  /* 0: none was recorded */
+    uint32_t line;  /* 0: not recorded */
     uint32_t depth;
-    uint32_t caller_line; /* where it was called; 0: not recorded */
-    int64_t end_ns;       /* of a closed one */
-    uint64_t value0;      /* of one that is WATCHED, or a GC; else undefined */
+    uint32_t caller_line; /* line of the call in its caller; 0: not recorded */
+    int64_t end_ns;       /* set when the call is closed */
+    uint64_t value0;      /* of a WATCHED call or a collection; else undefined */
     uint64_t value1;
-    uint64_t value2; /* of a GC */
+    uint64_t value2; /* of a collection */
 } kpti_call_record;
 
 static inline int kpti_call_is_ghost(const kpti_call_record *call)
@@ -45,8 +46,8 @@ static inline uint64_t kpti_call_true_id(const kpti_call_record *call)
 
 enum { KPTI_MISSES = 64 };
 
-/* "Of the open calls that began before the call ID, none has KEY": what a search in vain has
- * learned, so that exits without enters on a deep stack do not cost a walk each. */
+/* A cached result of a failed search: no open call that began before call ID has KEY. So an exit without an
+ * enter does not walk a deep stack each time. */
 typedef struct kpti_miss {
     uint64_t id;
     uint32_t key;
@@ -56,18 +57,19 @@ typedef struct kpti_miss {
 typedef struct kpti_call_stack {
     kpti_call_record *top;
     kpti_call_record *base;
-    kpti_call_record *last; /* the last that there is room for */
+    kpti_call_record *last; /* the last record of the allocation */
     uint64_t room;
     const kpti_env *env;
     kpti_miss misses[KPTI_MISSES];
 } kpti_call_stack;
 
-/* These two answer 0 when there is no memory, and nothing has changed then. */
+/* Both return 0 and change nothing if there is no memory. */
 int kpti_call_stack_init(kpti_call_stack *stack, const kpti_env *env);
 int kpti_call_stack_grow(kpti_call_stack *stack);
 void kpti_call_stack_free(kpti_call_stack *stack);
 
-/* The innermost open call with KEY, or the ghost of one; NULL if there is none. NEXT_ID is that of the next call. */
+/* Returns the innermost open call with KEY, or its ghost, or NULL if there is none. NEXT_ID is the id that the
+ * next call will get. */
 kpti_call_record *kpti_call_stack_find(kpti_call_stack *stack, uint32_t key, uint64_t next_id);
 
 /* Writes CALL as an activity of THREAD. */

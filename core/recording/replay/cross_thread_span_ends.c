@@ -4,7 +4,7 @@
 
 #include "core/base/host_array.h"
 
-/* Room for one more; 0 when there is no memory. */
+/* Makes space for one more end. Returns 0 if there is no memory. */
 static int reserve(const kpti_env *env, kpti_far_ends *f)
 {
     kpti_far_end *ends;
@@ -21,7 +21,7 @@ static int reserve(const kpti_env *env, kpti_far_ends *f)
 void kpti_far_ends_add(const kpti_env *env, kpti_far_ends *f, uint32_t number, uint64_t ticks)
 {
     if (!reserve(env, f)) return;
-    /* The counters of two processors may differ by a little. */
+    /* The counters of two processors may differ slightly. */
     if (f->count && ticks < f->ends[f->count - 1].ticks) ticks = f->ends[f->count - 1].ticks;
     f->ends[f->count++] = (kpti_far_end){ticks, number, 0};
 }

@@ -1,9 +1,9 @@
-/* cross_thread_span_ends.h: spans of the host's that end on another thread than they began on, or on one that has no
- * stream. Such an end is none of its own thread's events: it is kept here, and replay tells each thread
- * that has spans.
+/* cross_thread_span_ends.h: ends of host spans on another thread than that of the begin, or on a thread without
+ * a stream. Such an end is not in any stream. It is stored here, and replay applies it to every thread that has
+ * spans.
  *
- * Invariant: ticks never fall. When there are KPTI_MOST_FAR_ENDS the older half goes: a ring's chunks are
- * long gone by then. */
+ * Invariant: ticks never decrease. When there are KPTI_MOST_FAR_ENDS ends, the older half is dropped; a ring
+ * has dropped the chunks of that time long before. */
 #ifndef KPTI_CORE_RECORDING_REPLAY_CROSS_THREAD_SPAN_ENDS_H
 #define KPTI_CORE_RECORDING_REPLAY_CROSS_THREAD_SPAN_ENDS_H
 
@@ -18,13 +18,13 @@ typedef struct kpti_far_ends {
     uint64_t room;
 } kpti_far_ends;
 
-/* The caller sees to it that there is one at a time. Without memory the end is forgotten: the span then
- * lasts as long as the run. */
+/* The caller allows one call at a time. If there is no memory the end is dropped, and the span lasts until the
+ * run ends. */
 void kpti_far_ends_add(const kpti_env *env, kpti_far_ends *far_ends, uint32_t number,
                        uint64_t ticks);
-/* Makes OUT a copy; 0 when there is no memory. */
+/* Makes OUT a copy. Returns 0 if there is no memory. */
 int kpti_far_ends_copy(const kpti_env *env, const kpti_far_ends *from, kpti_far_ends *out);
-/* Zeroes are fine. */
+/* A zeroed FAR_ENDS is valid. */
 void kpti_far_ends_free(const kpti_env *env, kpti_far_ends *far_ends);
 
 #endif

@@ -1,10 +1,10 @@
-/* replay.c: the hot loop of a replay: an enter pushes a record, an exit that matches the top pops it, and
- * whatever else there is goes to kpti_replay_slow, one thing at a time. Budget: 60 instructions a call. */
+/* replay.c: the hot loop of a replay. An enter pushes a record, and an exit that matches the top pops it. All
+ * other cases go to kpti_replay_slow, one at a time. Budget: 60 instructions per call. */
 #include "core/recording/replay/replay.h"
 
 #include "core/recording/replay/replay_slow.h"
 
-/* A replay without a plan for the spans of the host's. */
+/* Makes a replay without a plan for spans of the host. */
 static kpti_replay *new_plain(const kpti_env *env, const kpti_recording *recording, uint32_t track,
                               uint64_t first_id, const kpti_timebase *timebase)
 {
@@ -27,7 +27,8 @@ static kpti_replay *new_plain(const kpti_env *env, const kpti_recording *recordi
     return r;
 }
 
-/* The first pass, where there are spans: finds what CUTS is to hold. 0 when there is no memory. */
+/* Runs the first pass, which fills CUTS, for a track that has spans. Frees FIRST. Returns 0 if there is no
+ * memory. */
 static int plan_cuts(kpti_replay *first, kpti_cuts *cuts)
 {
     enum { BLOCK = 64 };
@@ -72,8 +73,8 @@ uint64_t kpti_replay_calls(const kpti_replay *r)
     return r->next_id - r->first_id;
 }
 
-/* Writes plain enters and exits until there is something else, or no room. Returns where the activities
- * end. WHAT is constant in each caller. */
+/* Writes plain enters and exits until another event, or until there is no space. Returns the end of the written
+ * activities. WHAT is a constant in each caller. */
 static inline __attribute__((always_inline)) kpt_activity *
 fill_plain(kpti_replay *r, const unsigned what, kpt_activity *out, const kpt_activity *end)
 {

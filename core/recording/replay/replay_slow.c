@@ -3,8 +3,8 @@
 
 #include "core/recording/replay/replay_spans.h"
 
-/* The line that CALL was called from: LINE, unless the callers were cut. A callee of cut calls is delivered as a
- * callee of the call below them, so it gets the line where that call called them. */
+/* Returns the line that CALL was called from: LINE, unless the callers were cut. A callee of cut calls is
+ * delivered as a callee of the call below them, so its line is the one where that call called them. */
 static uint32_t line_of_caller(const kpti_replay *r, const kpti_call_record *call, uint32_t line)
 {
     while (--call > r->stack.base && kpti_call_is_ghost(call))
@@ -20,7 +20,7 @@ uint32_t kpti_replay_details(const kpti_replay *r, uint32_t at, kpti_call_record
         if (kind == KPTI_EVENT_LINE) call->line = number;
         if (kind == KPTI_EVENT_CALLER) call->caller_line = line_of_caller(r, call, number);
         if (kind != KPTI_EVENT_WATCH) continue;
-        if (at + 1 == r->count) break; /* cut off */
+        if (at + 1 == r->count) break; /* the second word is missing */
         call->flags |= KPT_ACTIVITY_WATCHED;
         call->value0 = r->events[++at];
         call->value1 = number;
@@ -29,7 +29,7 @@ uint32_t kpti_replay_details(const kpti_replay *r, uint32_t at, kpti_call_record
     return at;
 }
 
-/* From now on closes every call above FLOOR; those above FLAGGED_ABOVE with FLAGS. */
+/* Starts to close every call above FLOOR; those above FLAGGED_ABOVE get FLAGS. */
 static void close_above(kpti_replay *r, kpti_call_record *floor, kpti_call_record *flagged_above,
                         int64_t ns, uint32_t flags)
 {
@@ -60,7 +60,7 @@ static kpti_step close_one(kpti_replay *r, kpti_call_record **record)
     return ghost ? KPTI_STEP_NONE : KPTI_STEP_END;
 }
 
-/* Where the OPEN events of a chunk end, with the LINEs and WATCHes that belong to them. */
+/* Returns where the OPEN events of a chunk end, including the LINEs and WATCHes that belong to them. */
 static uint32_t end_of_opens(const kpti_chunk *chunk)
 {
     uint32_t at = 0;
@@ -80,8 +80,8 @@ static void begin_run(kpti_replay *r, uint32_t run)
                          r->recording->runs[run].stop_ticks);
 }
 
-/* Takes the next chunk, whose calls are told by its OPEN events if it is the FIRST that is held of its
- * run, or comes after a GAP; else they are known. */
+/* Begins the next chunk. If it is the FIRST present chunk of its run, or follows a GAP, its OPEN events begin
+ * the open calls. Else those calls are on the stack already, and the OPEN events are skipped. */
 static void begin_chunk(kpti_replay *r, const kpti_chunk *chunk, int first, int gap)
 {
     if (first) begin_run(r, chunk->run);
@@ -100,15 +100,15 @@ static void begin_chunk(kpti_replay *r, const kpti_chunk *chunk, int first, int 
         r->at = r->opens_end;
 }
 
-/* When the run that is replayed ends. The reader's end is for the thread's last moment only: damaged
- * chunks may come behind the last run. */
+/* Returns when the replayed run ends. The reader's end applies only at the end of the thread's last chunk,
+ * since damaged chunks may follow the last run. */
 static int64_t end_of_run(kpti_replay *r)
 {
     const int64_t stop_ns = kpti_times_at(&r->times, r->recording->runs[r->run].stop_ticks);
     return r->end_ns && !r->next && r->run == r->recording->run_count - 1 ? r->end_ns : stop_ns;
 }
 
-/* The events of the chunk have been used up. */
+/* Called when the chunk's events are used up. */
 static kpti_step next_chunk(kpti_replay *r)
 {
     const kpti_chunk *chunk = r->next;
@@ -143,7 +143,7 @@ static kpti_step next_chunk(kpti_replay *r)
     return KPTI_STEP_NONE;
 }
 
-/* The loop has come to its end: a far end, that of the block, or of the chunk. */
+/* Called when the loop reaches pause: a far end, the end of the block, or the end of the chunk. */
 static kpti_step next_block(kpti_replay *r)
 {
     if (r->pause < r->block_end) return kpti_replay_far_end_in_block(r);
@@ -157,7 +157,7 @@ static kpti_step next_block(kpti_replay *r)
     return KPTI_STEP_NONE;
 }
 
-/* An exit of KEY that is not the top's. NULL: there was no such call. */
+/* Handles an exit of KEY that is not that of the top. Returns the call that exits, or NULL if it is not open. */
 static kpti_call_record *exit_below(kpti_replay *r, uint32_t key)
 {
     kpti_call_record *call = kpti_call_stack_find(&r->stack, key, r->next_id);
@@ -168,7 +168,7 @@ static kpti_call_record *exit_below(kpti_replay *r, uint32_t key)
     return call;
 }
 
-/* A call that begins otherwise than by an enter. */
+/* Begins a call that has no ENTER event. */
 static kpti_step begin_odd(kpti_replay *r, uint32_t key, int64_t ns, uint32_t flags,
                            kpti_call_record **record)
 {
@@ -183,7 +183,7 @@ static kpti_step begin_odd(kpti_replay *r, uint32_t key, int64_t ns, uint32_t fl
 static kpti_step begin_open(kpti_replay *r, uint32_t function, kpti_call_record **record)
 {
     kpti_step step;
-    if (r->at >= r->opens_end) { /* not at a chunk's head */
+    if (r->at >= r->opens_end) { /* not at the start of a chunk */
         r->repairs++;
         r->at++;
         return KPTI_STEP_NONE;
@@ -193,7 +193,7 @@ static kpti_step begin_open(kpti_replay *r, uint32_t function, kpti_call_record 
     return step;
 }
 
-/* There is one collection at a time: another that is still open has lost its end. */
+/* There is one collection at a time. If another is still open, its end was lost. */
 static kpti_step begin_gc(kpti_replay *r, uint32_t generation, kpti_call_record **record)
 {
     const int64_t ns = r->times.ns[r->at - r->block_first];
@@ -221,7 +221,7 @@ static void end_gc(kpti_replay *r, uint64_t counts)
     gc->value2 = counts >> 32;
 }
 
-/* A point of the host's, as a call that takes no time. */
+/* Reports a point of the host as a call that takes no time. */
 static kpti_step point(kpti_replay *r, uint32_t number, kpti_call_record **record)
 {
     kpti_call_record *p = &r->cut;
@@ -230,20 +230,20 @@ static kpti_step point(kpti_replay *r, uint32_t number, kpti_call_record **recor
     p->depth = r->stack.top->depth + 1;
     p->start_ns = p->end_ns = r->times.ns[r->at - 1 - r->block_first];
     p->function = kpti_point_function(r->recording);
-    p->key = KPTI_GC_KEY; /* so that its values are written */
+    p->key = KPTI_GC_KEY; /* so that kpti_call_write writes its values */
     p->value0 = number;
     *record = p;
     return KPTI_STEP_POINT;
 }
 
-/* One event that the loop does not know. */
+/* Handles one event that the hot loop does not. */
 static kpti_step odd_event(kpti_replay *r, kpti_call_record **record)
 {
     const kpti_event event = r->events[r->at];
     const uint32_t kind = kpti_event_kind(event);
     const uint32_t number = kpti_event_number(event);
     const uint32_t width = kpti_event_is_long(kind) ? 2 : 1;
-    if (width > r->count - r->at) { /* cut off */
+    if (width > r->count - r->at) { /* the second word is missing */
         r->repairs++;
         r->at = r->count;
         return KPTI_STEP_NONE;

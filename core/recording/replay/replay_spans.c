@@ -4,7 +4,7 @@
  * host's own time of the span is between the two, so a part that began at the cut would cross the span. */
 #include "core/recording/replay/replay_spans.h"
 
-/* From now on begins the next parts of the suspended calls, up to LAST. */
+/* Starts to resume the suspended calls up to LAST: their next parts begin at NS. */
 static void resume(kpti_replay *r, kpti_call_record *last, int64_t ns)
 {
     r->resume_last = last;
@@ -12,8 +12,8 @@ static void resume(kpti_replay *r, kpti_call_record *last, int64_t ns)
     r->until = 0;
 }
 
-/* Cuts, one at a time, the calls above FLOOR. Of those that are suspended, the ones that last go on here; the
- * others stay as they are. */
+/* Starts to cut the calls above FLOOR, one per step. Of the suspended calls, those that last are resumed here;
+ * the others stay suspended. */
 static void cut_above(kpti_replay *r, kpti_call_record *floor, int64_t ns)
 {
     kpti_call_record *const open = r->suspended_above ? r->suspended_above : r->stack.top;
@@ -24,7 +24,7 @@ static void cut_above(kpti_replay *r, kpti_call_record *floor, int64_t ns)
     if (open < floor) resume(r, floor, ns);
 }
 
-/* A span of the host's begins: cuts the calls that don't last. */
+/* A span of the host begins: cuts the calls that end before it does. */
 kpti_step kpti_replay_begin_span(kpti_replay *r, uint32_t number)
 {
     kpti_call_record *floor;
@@ -39,7 +39,7 @@ kpti_step kpti_replay_begin_span(kpti_replay *r, uint32_t number)
     return KPTI_STEP_NONE;
 }
 
-/* It ends: cuts the calls that began within it. */
+/* The span ends: cuts the calls that began within it. */
 void kpti_replay_end_span(kpti_replay *r, uint32_t number, int64_t ns)
 {
     kpti_call_record *floor;
@@ -54,7 +54,7 @@ void kpti_replay_end_span(kpti_replay *r, uint32_t number, int64_t ns)
     }
 }
 
-/* Where the next far end is due: before the first event of the block that is later. */
+/* Finds where the next far end is due: before the first later event of the block. */
 void kpti_replay_find_pause(kpti_replay *r)
 {
     const uint64_t *const ticks = r->times.ticks;
@@ -69,8 +69,8 @@ void kpti_replay_find_pause(kpti_replay *r)
     if (at < r->block_end) r->pause = at;
 }
 
-/* The far end that is due: not before the event before or the far end before, nor after the next event,
- * whatever the converter says. */
+/* Applies the far end that is due. Its time is not before the previous event or the previous far end, and not
+ * after the next event, whatever the converter returns. */
 kpti_step kpti_replay_far_end(kpti_replay *r, int64_t before_ns, int64_t next_ns)
 {
     const kpti_far_end *far_end = &r->recording->far_ends[r->far++];
@@ -102,7 +102,7 @@ void kpti_replay_end_all_spans(kpti_replay *r)
         kpti_cuts_end_all(&r->cuts);
 }
 
-/* All calls that would cross are cut: the floor and those below it last. */
+/* All calls that would cross are cut. The floor and the calls below it last. */
 static kpti_step end_cut(kpti_replay *r)
 {
     r->cutting = NULL;
@@ -121,13 +121,13 @@ static void leave_ghost(kpti_replay *r, kpti_call_record *call)
     call->depth = r->floor->depth;
 }
 
-/* Cuts one call, and suspends it or leaves its ghost. The others, which last, are marked. */
+/* Cuts one call, and suspends it or replaces it by its ghost. At the floor, marks the calls that last. */
 kpti_step kpti_replay_cut_one(kpti_replay *r, kpti_call_record **record)
 {
     kpti_call_record *call = r->cutting--;
     if (call == r->floor) return end_cut(r);
     if (kpti_call_is_ghost(call)) {
-        call->id = r->floor->id; /* the call that it stood for is cut as well */
+        call->id = r->floor->id; /* the call that it referred to is cut as well */
         call->depth = r->floor->depth;
         return KPTI_STEP_NONE;
     }
@@ -152,7 +152,7 @@ int kpti_replay_before_event(kpti_replay *r)
         return 0;
     if (kind == KPTI_EVENT_EXIT && r->stack.top->key == kpti_event_number(event)
                                                             << KPTI_KIND_BITS) {
-        r->stack.top--; /* it returns here: its last part would take no time */
+        r->stack.top--; /* the call returns here, so its last part would take no time */
         r->at++;
     }
     if (r->stack.top > r->suspended_above) {

@@ -1,11 +1,11 @@
-/* replay_state.h: the state of a replay between two steps. The hot loop (replay.c), the slow path (replay_slow.c)
- * and the spans of the host (replay_spans.c) share it.
+/* replay_state.h: the state of a replay between two steps. The hot loop (replay.c), the slow path
+ * (replay_slow.c) and the spans of the host (replay_spans.c) share it.
  *
  * Invariants:
- *   until is where the loop has to stop: at pause, or 0 while calls are closed, cut, suspended or resumed;
+ *   until is where the loop stops: at pause, or at 0 while calls are closed, cut, suspended or resumed;
  *   pause is the end of the block of times, or, before that, the first event after a far end;
- *   a call that is marked has only marked ones below it;
- *   all calls on the stack are of the run that is replayed, as its end closes them;
+ *   all calls below a marked call are marked;
+ *   all calls on the stack belong to the replayed run, since the end of a run closes its calls;
  *   at most one GC is open. */
 #ifndef KPTI_CORE_RECORDING_REPLAY_REPLAY_STATE_H
 #define KPTI_CORE_RECORDING_REPLAY_REPLAY_STATE_H
@@ -21,7 +21,7 @@ typedef enum kpti_step {
     KPTI_STEP_END = 2,   /* record is the call that ended */
     KPTI_STEP_NO_MEMORY = 3,
     KPTI_STEP_NONE = 4, /* nothing to report yet */
-    KPTI_STEP_POINT = 5 /* record is a point of the host's */
+    KPTI_STEP_POINT = 5 /* record is a point of the host */
 } kpti_step;
 
 struct kpti_replay {
@@ -29,7 +29,7 @@ struct kpti_replay {
     const kpti_event *events; /* of the chunk */
     uint32_t at;              /* the next event */
     uint32_t until;
-    uint32_t block_first; /* the event that the first of times.ns belongs to */
+    uint32_t block_first; /* event that times.ns[0] belongs to */
     uint32_t block_end;
     uint32_t pause;
     uint32_t count;     /* events in the chunk */
@@ -42,37 +42,37 @@ struct kpti_replay {
 
     const kpti_env *env;
     const kpti_recording *recording;
-    const kpti_chunk *next; /* the chunk after this one */
+    const kpti_chunk *next; /* the next chunk */
     uint32_t run;
     uint32_t sequence;
     int in_run;
     int gc_open;
-    int64_t open_ns; /* when the calls of OPEN events began */
-    int64_t end_ns;  /* the reader's, or 0 */
+    int64_t open_ns; /* begin of the calls from OPEN events */
+    int64_t end_ns;  /* of the reader, or 0 */
 
-    /* While calls are closed: all above floor, at close_ns; those above flagged_above, flagged. */
+    /* While calls are closed: all calls above floor end at close_ns. Those above flagged_above get close_flags. */
     int closing;
     uint32_t close_flags;
     int64_t close_ns;
     kpti_call_record *floor;
     kpti_call_record *flagged_above;
 
-    /* Spans of the host's. While calls are cut: cutting is the next one, down to floor. */
-    kpti_cuts *plan; /* the first pass: what is found goes there; else NULL */
+    /* Spans of the host. While calls are cut: cutting is the next call to cut, down to floor. */
+    kpti_cuts *plan; /* filled by the first pass; NULL in the second */
     kpti_cuts cuts;
-    uint64_t spans; /* begun so far */
+    uint64_t spans; /* spans begun so far */
     kpti_call_record *cutting;
-    kpti_call_record cut; /* the one that was cut just now, or a point */
+    kpti_call_record cut; /* the call that was just cut, or a point */
 
-    /* Calls in parts: those above suspended_above were cut and have not gone on yet; NULL: none. While they are
-     * resumed: the next one is the lowest of them, up to resume_last, at resume_ns. */
+    /* Calls in parts: the calls above suspended_above were cut and have not continued yet; NULL if there are
+     * none. While they are resumed: the lowest of them is next, up to resume_last, at resume_ns. */
     kpti_parts parts;
     kpti_call_record *suspended_above;
-    kpti_call_record *resume_last; /* NULL: none is resumed */
+    kpti_call_record *resume_last; /* NULL: no call is being resumed */
     int64_t resume_ns;
-    uint64_t far;      /* the first of the recording's far ends that the thread has not come to */
-    int64_t far_ns;    /* when the one before was */
-    int64_t before_ns; /* when the event before the block was */
+    uint64_t far;      /* index of the next far end to apply */
+    int64_t far_ns;    /* time of the last far end */
+    int64_t before_ns; /* time of the last event before the block */
 
     kpti_times times;
 };
@@ -101,14 +101,14 @@ static inline int kpti_is_detail(kpti_event event)
     return kind == KPTI_EVENT_LINE || kind == KPTI_EVENT_WATCH || kind == KPTI_EVENT_CALLER;
 }
 
-/* Marks CALL and the calls around it: the host has something inside CALL. */
+/* Marks CALL and its callers: something of the host happened inside CALL. */
 static inline void kpti_replay_mark_from(const kpti_replay *r, kpti_call_record *call)
 {
     for (; call > r->stack.base && !(call->flags & KPT_ACTIVITY_MARKED); call--)
         call->flags |= KPT_ACTIVITY_MARKED;
 }
 
-/* Lets the hot loop run again, unless calls are suspended or have to be cut. */
+/* Enables the hot loop again, unless calls are suspended or have to be cut. */
 static inline void kpti_replay_go_on(kpti_replay *r)
 {
     r->until = r->suspended_above || r->cutting ? 0 : r->pause;

@@ -20,7 +20,7 @@ static int open_span(kpti_cuts *cuts, kpti_span span)
     return 1;
 }
 
-/* Takes the innermost span of this number out; 0: there is none. */
+/* Removes the innermost open span with this number. Returns 0 if there is none. */
 static int close_span(kpti_cuts *cuts, uint32_t number, kpti_span *out)
 {
     uint64_t at = cuts->open_count;
@@ -45,7 +45,7 @@ int kpti_cuts_plan(kpti_cuts *cuts, uint32_t number, uint64_t next_id)
     return 1;
 }
 
-/* The position of the innermost call that began before the span, and is open still. */
+/* Returns the position of the innermost call that began before the span and is still open. */
 static uint64_t lasting_call(const kpti_span *span, const kpti_call_stack *stack)
 {
     const kpti_call_record *call = stack->top;
@@ -81,7 +81,7 @@ int kpti_cuts_begin(kpti_cuts *cuts, uint64_t index, uint32_t number, const kpti
                     kpti_call_record **floor)
 {
     *floor = floor_of(cuts, index, stack);
-    if (index >= cuts->count) return 1; /* nobody planned for it: it cuts nothing */
+    if (index >= cuts->count) return 1; /* not in the plan: cuts nothing */
     return open_span(cuts, (kpti_span){index, 0, number, 0});
 }
 

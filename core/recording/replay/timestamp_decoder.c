@@ -1,5 +1,5 @@
-/* timestamp_decoder.c: see timestamp_decoder.h. The loop over plain enters and exits is one of the three hot ones of a
- * delivery: a load, a test, a store. */
+/* timestamp_decoder.c: see timestamp_decoder.h. The loop over plain enters and exits is one of the three hot
+ * loops of a delivery: a load, a test and a store. */
 #include "core/recording/replay/timestamp_decoder.h"
 
 #define HIGH_HALF (~(uint64_t)UINT32_MAX)
@@ -28,7 +28,7 @@ void kpti_times_begin_chunk(kpti_times *times, uint64_t base_ticks)
     times->second_of = 0;
 }
 
-/* A converter that goes backwards is no excuse for us. */
+/* Replaces times that go backwards by the last time before them; a host's converter may return such times. */
 static void level(kpti_times *times, uint32_t count)
 {
     int64_t last = times->last_ns;
@@ -38,7 +38,7 @@ static void level(kpti_times *times, uint32_t count)
     }
 }
 
-/* Converts the first COUNT ticks, one at least. */
+/* Converts the first COUNT ticks, at least one. */
 static void to_ns(kpti_times *times, uint32_t count)
 {
     int64_t *const ns = times->ns;
@@ -70,7 +70,7 @@ int64_t kpti_times_of(const kpti_times *times, uint64_t ticks)
     return ns;
 }
 
-/* Whether an event of this kind is one word with a time. */
+/* Returns whether an event of this kind is one word with a time. */
 static inline int is_plain(uint32_t kind)
 {
     enum {
@@ -81,9 +81,9 @@ static inline int is_plain(uint32_t kind)
     return PLAIN >> kind & 1;
 }
 
-/* The time of an event that has none, or a second word, or lies outside of what can be: before the
- * last, where another processor's counter lags, or after the run, where the callback was in flight when
- * it was stopped, and nothing is wrong. */
+/* Returns the ticks of an event without a time, of a second word, or of an event outside the bounds. An event
+ * is before the last if another processor's counter lags, which is a repair. It is after the run if its
+ * callback was running when the run stopped, which is no error. */
 static uint64_t odd_time(kpti_times *times, kpti_event event, uint64_t last)
 {
     const uint32_t kind = kpti_event_kind(event);

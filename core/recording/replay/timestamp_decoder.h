@@ -1,8 +1,8 @@
-/* timestamp_decoder.h: when the events of a thread happened: halves of a counter put together again, kept from
- * going backwards, and converted to nanoseconds block by block.
+/* timestamp_decoder.h: the times of a thread's events. It joins the halves of the counter, repairs ticks that
+ * go backwards, and converts to nanoseconds block by block.
  *
- * Invariants: last_ticks <= most_ticks; what comes out never goes backwards, neither as ticks nor as
- * nanoseconds, whatever the events or the converter say. */
+ * Invariants: last_ticks <= most_ticks. Neither the decoded ticks nor the nanoseconds go backwards, whatever
+ * the events contain or the converter returns. */
 #ifndef KPTI_CORE_RECORDING_REPLAY_TIMESTAMP_DECODER_H
 #define KPTI_CORE_RECORDING_REPLAY_TIMESTAMP_DECODER_H
 
@@ -15,27 +15,28 @@ enum { KPTI_TIMES_BLOCK = 1024 };
 typedef struct kpti_times {
     kpt_convert_fn convert; /* NULL: a tick is a nanosecond */
     void *convert_ctx;
-    uint64_t last_ticks; /* no later event lies before this … */
-    uint64_t most_ticks; /* … or after this, the end of the run */
-    uint64_t high;       /* the counter's upper half, as of the last EPOCH */
+    uint64_t last_ticks; /* lower bound for the next events */
+    uint64_t most_ticks; /* upper bound: the end of the run */
+    uint64_t high;       /* upper half of the counter, from the last EPOCH */
     int64_t last_ns;
-    uint64_t repairs;   /* events that went backwards */
-    uint32_t second_of; /* the kind whose second word is the next block's first; 0: none */
+    uint64_t repairs; /* events that went backwards */
+    /* the next block begins with the second word of this kind; 0: it does not */
+    uint32_t second_of;
     uint32_t spare;
     uint64_t ticks[KPTI_TIMES_BLOCK];
-    int64_t ns[KPTI_TIMES_BLOCK]; /* of the block's events; second words have one as well */
+    int64_t ns[KPTI_TIMES_BLOCK]; /* of the block's events, second words included */
 } kpti_times;
 
 void kpti_times_init(kpti_times *times, kpt_convert_fn convert, void *convert_ctx);
-/* Another run begins, and its ticks are bounded by it. */
+/* Begins a run, which bounds the ticks. */
 void kpti_times_begin_run(kpti_times *times, uint64_t start_ticks, uint64_t stop_ticks);
-/* Another chunk begins. */
+/* Begins a chunk. */
 void kpti_times_begin_chunk(kpti_times *times, uint64_t base_ticks);
-/* The time of a moment that is no event, not before the last and not after the run. */
+/* Returns the time at TICKS, which are not of an event, clamped to the last event and the end of the run. */
 int64_t kpti_times_at(kpti_times *times, uint64_t ticks);
-/* The same by itself: it may be any, and nothing that follows depends on it. */
+/* Converts TICKS without bounds and without changing the state. */
 int64_t kpti_times_of(const kpti_times *times, uint64_t ticks);
-/* Fills ns for the chunk's next events, of which there are COUNT, and returns for how many. */
+/* Fills ns for the first of the COUNT remaining events of the chunk. Returns how many were filled. */
 uint32_t kpti_times_block(kpti_times *times, const kpti_event *events, uint32_t count);
 
 #endif

@@ -5,12 +5,12 @@
 #include "core/base/host_array.h"
 #include "core/base/platform.h"
 
-/* What is allocated is bounded by what the chunks hold, whatever numbers a damaged one has in it: runs are
- * numbered without gaps, and a thread takes memory only if there is something of it. */
+/* Memory is bounded by the size of the chunks, whatever numbers a damaged chunk contains: runs are numbered
+ * without gaps, and only threads that have data take memory. */
 
 /* --- arrays ----------------------------------------------------------------------------------- */
 
-/* Makes COUNT items of SIZE bytes, the new ones zeroes. */
+/* Extends the list to COUNT items of SIZE bytes; the new items are zeroed. Returns 0 if there is no memory. */
 static int extend(const kpti_env *env, kpti_list *l, uint32_t count, size_t size)
 {
     void *items = kpti_array_reserve(env, l->items, &l->room, l->count, count, size);
@@ -22,19 +22,19 @@ static int extend(const kpti_env *env, kpti_list *l, uint32_t count, size_t size
 
 /* --- threads ---------------------------------------------------------------------------------- */
 
-/* The slot of thread INDEX, or the free one where it belongs. There is a free slot; each slot is a place in
- * threads + 1, or 0. */
+/* Returns the slot of thread INDEX, or the free slot for it; there is always a free slot. A slot holds a
+ * position in threads + 1, or 0. */
 static uint32_t *find_slot(const kpti_loaded *r, uint32_t index)
 {
     uint32_t *slots = r->slots.items;
-    const uint64_t mask = r->slots.count - 1; /* a power of two */
+    const uint64_t mask = r->slots.count - 1; /* count is a power of two */
     uint64_t at = (index * r->multiplier >> 32) & mask;
     while (slots[at] && kpti_loaded_thread_at(r, slots[at] - 1)->index != index)
         at = (at + 1) & mask;
     return &slots[at];
 }
 
-/* Has the hash table at most half full after one more thread. */
+/* Grows the hash table so that it is at most half full after one more thread. Returns 0 if there is no memory. */
 static int reserve_slot(kpti_loaded *r)
 {
     enum { FIRST_SLOTS = 64 };
@@ -53,7 +53,7 @@ static int reserve_slot(kpti_loaded *r)
     return 1;
 }
 
-/* The thread INDEX, which may be new; NULL: no memory. */
+/* Returns thread INDEX, added if it is new, or NULL if there is no memory. */
 static kpti_loaded_thread *reach_thread(kpti_loaded *r, uint32_t index)
 {
     uint32_t *slot;
@@ -75,8 +75,8 @@ static int by_index(const void *a, const void *b)
     return (x->index > y->index) - (x->index < y->index);
 }
 
-/* Whether so large an index can be a recorder's, which numbers all threads. Of some nothing may be there: they
- * had no room, or the file is not complete. */
+/* Returns whether a recorder can have assigned INDEX. It numbers all threads, and some may be missing: there
+ * was no memory for their events, or the file is incomplete. */
 static int is_plausible(const kpti_loaded *r, uint32_t index)
 {
     enum { MISSING_FOR_EACH = 1024, ALWAYS = 4096 };
@@ -85,7 +85,7 @@ static int is_plausible(const kpti_loaded *r, uint32_t index)
 
 /* --- heads ------------------------------------------------------------------------------------ */
 
-/* A kpti_chunk, zeroes. They never move, as they are linked. */
+/* Returns a zeroed kpti_chunk, or NULL if there is no memory. Chunks are linked, so they never move. */
 static kpti_chunk *take_head(kpti_loaded *r)
 {
     kpti_chunk **blocks = r->heads.items;
@@ -123,7 +123,7 @@ static kpt_status take_run(kpti_loaded *r, const kpti_section *section, kpti_err
         return damaged(error, "a run makes no sense");
     if (!extend(r->env, &r->runs, number + 1, sizeof run)) return no_memory(error);
     ((kpti_run *)r->runs.items)[number] = run;
-    if (!run.stop_ticks) r->whole = 0; /* a restart: what was counted before is not all */
+    if (!run.stop_ticks) r->whole = 0; /* a restart: the earlier counters are incomplete */
     return KPT_OK;
 }
 
@@ -270,7 +270,8 @@ static kpt_status take_all(kpti_loaded *r, const kpt_load_args *args, kpti_error
     }
 }
 
-/* What a crash left out: when runs ended. Of spans it isn't known whether there are any. */
+/* Completes a recording that a crash cut short: sets the ends of runs. Without the final tables it is not known
+ * which threads have spans, so all of them are treated as if they had. */
 static void complete(kpti_loaded *r)
 {
     kpti_run *runs = r->runs.items;

@@ -115,7 +115,7 @@ static void no_mark(void *self, uint32_t what, uint64_t number)
 
 static void forked(void *self)
 {
-    (void)self; /* what was loaded is the child's as well */
+    (void)self; /* the child may use the loaded chunks as well */
 }
 
 const kpti_tracer_impl kpti_loaded_tracer = {

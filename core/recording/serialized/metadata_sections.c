@@ -4,7 +4,7 @@
 
 enum { ALIGN = 8, HEAD_BYTES = 8, NAME_HEAD_BYTES = 24, TEXTS = 4 };
 enum { NAMES_BYTES = 1 << 20 };
-/* What a name may be at most here: longer ones are cut, so that sizes always fit. */
+/* Longest text. Longer texts are cut, so that sizes always fit. */
 enum { MOST_TEXT = 1 << 24 };
 
 /* --- writing ---------------------------------------------------------------------------------- */
@@ -38,7 +38,7 @@ static void put_u64(kpti_table *t, uint64_t value)
     put(t, &value, sizeof value);
 }
 
-/* Begins a section; end gets where it stands. */
+/* Begins a section. Returns its position, for end(). */
 static size_t begin(kpti_table *t, uint32_t kind)
 {
     size_t at = t->size;
@@ -249,7 +249,7 @@ int kpti_section_next_name(const kpti_section *s, uint64_t *at, kpti_function_vi
     head = s->bytes + *at;
     *at += NAME_HEAD_BYTES;
     out->kind = u32_at(head);
-    if (out->kind > KPT_KIND_C) return 0; /* 0: it was not known */
+    if (out->kind > KPT_KIND_C) return 0; /* 0: the kind was not known */
     out->first_line = u32_at(head + 4);
     for (int i = 0; i < TEXTS; i++) {
         const uint32_t size = u32_at(head + 8 + sizeof(uint32_t) * (size_t)i);

@@ -1,13 +1,13 @@
-/* aggregate.js: calls added up: by stack, as a tree, and by function, as rows. */
+/* aggregate.js: adds up calls by stack, as a tree, and by function, as rows. */
 
-/* Nodes by number; 0 is the root. Amounts are those of a node itself until finish adds up. */
+/* Nodes by number; 0 is the root. Until finish, amounts are those of a node without its children. */
 class Tree {
   constructor() {
     this.name = [-1];
     this.parent = [-1];
     this.own = [0];
     this.calls = [0];
-    this.last = [0]; // child that was asked for last, which is mostly the next one, too
+    this.last = [0]; // a cache of the last child: the next one is usually the same
     this.known = new Map();
   }
 
@@ -33,7 +33,7 @@ class Tree {
     this.calls[node] += calls;
   }
 
-  /* Totals, and children with the largest first. Parents come before their children. */
+  /* Computes totals, and sorts children, largest first. Parents are before their children. */
   finish() {
     this.known = null;
     this.total = this.own.slice();
@@ -59,9 +59,9 @@ function callTree(tracks) {
   return tree.finish();
 }
 
-/* A row for each function that ran between two times, with what lies between them: {name, calls, own, total, longest,
- * track, span}. Of a function that calls itself only the outermost call counts for the total; the longest call is
- * the one with that span. */
+/* Returns a row for each function that ran between two times, with the part of its calls between them: {name,
+ * calls, own, total, longest, track, span}. In recursion only the outermost call counts for the total. span is
+ * the longest call. */
 function topRows(model, tracks, from = -Infinity, to = Infinity) {
   const rows = new Array(model.names.length);
   const active = new Uint32Array(model.names.length);
@@ -69,7 +69,7 @@ function topRows(model, tracks, from = -Infinity, to = Infinity) {
     const {start, end, nameOf, depth, parent} = track;
     const stack = [];
     for (let i = 0; i < track.count; i++) {
-      const level = parent[i] < 0 ? 0 : depth[i]; // rows of spans that overlap are no nesting
+      const level = parent[i] < 0 ? 0 : depth[i]; // overlapping spans in rows are not nested
       while (stack.length > level) active[stack.pop()]--;
       const name = nameOf[i];
       const isOuter = !active[name]++;

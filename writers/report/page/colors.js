@@ -1,4 +1,5 @@
-/* colors.js: dark and light, and the colour of each function: its hue goes by its name, its lightness by its file. */
+/* colors.js: the dark and light themes, and the colour of each function: its hue depends on its name, its
+ * lightness on its file. */
 
 const HUES = 24, SHADES = 3;
 const SPAN_COLOR = HUES * SHADES, GC_COLOR = SPAN_COLOR + 1, DIM_COLOR = GC_COLOR + 1;
@@ -36,7 +37,7 @@ function hash(text) {
   return (sum ^ sum >>> 15) >>> 0;
 }
 
-/* A place in the palette for each of NAMES. */
+/* Returns the index in the palette for each of NAMES. */
 function nameColors(names) {
   return Uint8Array.from(names, ({text, label, file, kind}) => {
     if (kind === 'span') return SPAN_COLOR;

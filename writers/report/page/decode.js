@@ -1,5 +1,6 @@
-/* decode.js: the sections of the page, each a script element of text, as parts of the model. Their kinds:
- * trace (of writers/report/report.c), tracks (JSON, for whoever has more to show), memory (tables as JSON). */
+/* decode.js: decodes the sections of the page, each a script element with text, into the model. Their kinds:
+ * trace (from writers/report/report.c), tracks (JSON, for other tools that add tracks), memory (tables as
+ * JSON). */
 
 const CLOSE = 0, CALL = 1, SPAN = 2, MARK = 3, COUNTER = 4, CLOSE_MORE = 5, CALL_MORE = 6, TASK = 7;
 const IS_COLLECTION = 1 << 8;
@@ -9,7 +10,7 @@ async function unpack(section) {
   const text = atob(section.textContent.trim());
   const bytes = new Uint8Array(text.length);
   for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
-  section.remove(); // its text is not needed twice
+  section.remove(); // frees the text
   if (section.dataset.pack !== 'gzip') return bytes;
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
   return new Uint8Array(await new Response(stream).arrayBuffer());
@@ -21,7 +22,7 @@ class Reader {
     this.at = 0;
   }
 
-  /* Numbers may have more than 32 bits, which shifts can't do. */
+  /* Numbers may have more than 32 bits, which shifts cannot handle. */
   varint() {
     const bytes = this.bytes;
     let byte = bytes[this.at++];
@@ -38,12 +39,12 @@ class Reader {
   }
 }
 
-/* The thread's part of a section: a track, and what is open on it. */
+/* A thread's part of a section: a track, and its open spans. */
 class Lane {
   constructor(track, start) {
     this.track = track;
     this.at = start;
-    this.open = []; // spans
+    this.open = []; // open spans
   }
 
   push(name) {
@@ -61,7 +62,7 @@ class Lane {
 }
 
 class TraceSection {
-  /* NAME: what who put it into the page calls it, if anything. */
+  /* NAME: the section's name, set by the tool that added it; may be empty. */
   constructor(model, bytes, name) {
     this.model = model;
     this.reader = new Reader(bytes);
@@ -75,7 +76,7 @@ class TraceSection {
     if (name) this.json.name = name;
   }
 
-  /* OFFSET: of its first time after that of the page. */
+  /* OFFSET: from the page's first time to the section's first time. */
   decode(offset) {
     const {model, json} = this;
     this.offset = offset;
@@ -158,7 +159,7 @@ class TraceSection {
     this.counters.get(name).push([at, value]);
   }
 
-  /* What stands beside the calls. */
+  /* Adds the notes beside the calls. */
   loose(process) {
     const spans = [], marks = [];
     for (const [number, what, start, end, , , flags] of this.json.loose) {
@@ -172,7 +173,7 @@ class TraceSection {
   }
 }
 
-/* JSON for whoever has more to show, such as streams of a GPU: docs/report.md. */
+/* JSON for other tools that add tracks, such as GPU streams: docs/report.md. */
 class TracksSection {
   constructor(model, bytes) {
     this.model = model;
@@ -200,7 +201,7 @@ class TracksSection {
   }
 }
 
-/* All sections of the page. Tracks belong to the trace before them. */
+/* Reads all sections of the page. Tracks belong to the trace before them. */
 async function readSections() {
   const model = new Model();
   const parts = [];

@@ -1,5 +1,5 @@
-/* details.js: the panel at the bottom, about what is selected, and the tip beside the pointer. Everything that comes from a
- * trace is put there as text. */
+/* details.js: the panel at the bottom, about the selection, and the tip beside the pointer. All text from a
+ * trace is inserted as plain text. */
 
 function showTip(event, text, more) {
   const tip = document.getElementById('tip');
@@ -11,7 +11,7 @@ function showTip(event, text, more) {
   tip.style.top = `${event.clientY + 18 + height > innerHeight ? event.clientY - height - 8 : event.clientY + 18}px`;
 }
 
-/* ROWS: [name, text], or [name, text, a function that a click calls]. */
+/* ROWS: [name, text], or [name, text, click handler]. */
 function showDetails(title, rows, extra) {
   const panel = document.getElementById('details');
   const list = element('dl');
@@ -29,7 +29,7 @@ function hideDetails() {
   document.getElementById('details').hidden = true;
 }
 
-/* What a user gave with a note: one row for each. */
+/* Returns a row for each argument of a user's note. */
 function argumentRows(args) {
   if (!args) return [];
   try {
@@ -37,7 +37,7 @@ function argumentRows(args) {
     const show = (value) => (typeof value === 'string' ? value : JSON.stringify(value)).split('\n').map(visible).join('\n');
     return values.map(([name, value]) => [visible(name), show(value)]);
   } catch {
-    return [['arguments', args]]; // they were cut
+    return [['arguments', args]]; // the text was cut
   }
 }
 
@@ -46,12 +46,12 @@ function noteRows(note) {
   return [...(note.flow !== '0' ? [['flow', note.flow]] : []), ...argumentRows(note.args)];
 }
 
-/* The places that links lead to, each a button; the keys go there, too. */
+/* Returns rows with the targets of links, each a button. The keys lead to the same targets. */
 function linkRows(model, links, go) {
   return links.map(({what, key, to}) => [key ? `${what} (${key})` : what, placeName(model, to), () => go(to)]);
 }
 
-/* Of a resume: whose it is, and what was and is waited for. */
+/* Returns the rows of a resume: its task, and the coroutines awaited before and after it. */
 function taskRows(model, track, span) {
   const place = track.isTask ? {task: {track}, resume: span} : resumeOf(model, track, span);
   if (!place) return [];

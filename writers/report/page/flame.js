@@ -1,10 +1,10 @@
-/* flame.js: a flame graph of a tree, from the top. A click on a frame gives it the whole width, and those above it, which
- * lead there. Frames that would be narrower than half a pixel are left out, with all below them. */
+/* flame.js: a flame graph of a tree, with the root at the top. A click on a frame expands it and its callers to
+ * the whole width. Frames narrower than half a pixel are left out, with all frames below them. */
 
 const LEAST_FRAME = 0.5;
 
 class Flame {
-  /* SHOW: an amount as people read it. TOLD: called with what was clicked, or null. */
+  /* SHOW: formats an amount. TOLD: called with the clicked node, or null. */
   constructor(scroller, show, told) {
     this.scroller = scroller;
     this.size = scroller.firstElementChild;
@@ -26,7 +26,7 @@ class Flame {
     this.zoom(0);
   }
 
-  /* IS: by name, what is looked for, or null. */
+  /* IS: by name, whether it matches the search, or null. */
   highlight(is) {
     this.is = is;
     this.change();
@@ -38,7 +38,7 @@ class Flame {
     this.layOut();
   }
 
-  /* Frames that are wide enough: [node, row, from, to] in shares of the width. */
+  /* Computes the frames that are wide enough: [node, row, from, to] as fractions of the width. */
   layOut() {
     const width = this.scroller.clientWidth || 1, {tree, focus} = this;
     this.laidOutFor = width;
@@ -100,7 +100,7 @@ class Flame {
     return this.frames.find((frame) => frame[1] === row && frame[2] <= x && x < frame[3])?.[0];
   }
 
-  /* The share of all that a node has. */
+  /* Returns the share of a node in the total. */
   share(node) {
     return `${(100 * this.tree.total[node] / (this.tree.total[0] || 1)).toFixed(1)} %`;
   }

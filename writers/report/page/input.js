@@ -1,15 +1,15 @@
-/* input.js: the keyboard and the pointer. Keys that move go on while they are held, at the same speed whatever the frames
- * take. */
+/* input.js: the keyboard and the pointer. Keys that move repeat while they are held, at the same speed for any
+ * frame rate. */
 
 const ZOOM_A_SECOND = 12, PIXELS_A_SECOND = 1600, SCROLL_A_SECOND = 900, TAP_SECONDS = 0.06;
 const MOVES = {w: 'in', s: 'out', a: 'left', d: 'right', ArrowLeft: 'left', ArrowRight: 'right', ArrowUp: 'up', ArrowDown: 'down'};
 
 class Keys {
-  /* IS_HERE: whether the timeline is in sight. COMMANDS: other keys, by name. */
+  /* IS_HERE: returns whether the timeline is visible. COMMANDS: handlers of other keys, by key. */
   constructor(timeline, isHere, commands) {
     this.timeline = timeline;
     this.held = new Set();
-    this.pointer = 0.5; // where zooming is to stand still, as a share of the width
+    this.pointer = 0.5; // fixed point of zooming, as a fraction of the width
     document.addEventListener('keydown', (event) => {
       if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector('dialog[open]')) return;
       const isText = event.target.matches('input, select');
@@ -48,7 +48,7 @@ class Keys {
   }
 }
 
-/* The pointer on the timeline. SELECT and MEASURED: what to do with a click, and with a range. */
+/* The pointer on the timeline. SELECT and MEASURED handle a click and a measured range. */
 class Pointer {
   constructor(timeline, keys, select, measured) {
     Object.assign(this, {timeline, keys, select, measured, drag: null});
@@ -115,7 +115,7 @@ class Pointer {
     else showTip(null);
   }
 
-  /* A wheel alone scrolls, which the browser does. */
+  /* The browser handles a wheel without keys, which scrolls. */
   wheel(event) {
     const {timeline} = this, pixels = event.deltaMode ? 33 : 1; // some browsers count in lines
     const across = pixels * (event.shiftKey ? event.deltaY || event.deltaX : event.deltaX);

@@ -1,11 +1,13 @@
-/* links.js: what belongs together though it lies apart: a call and the kernels that it launched, a resume of a task and
- * the call that it is, marks and spans of one flow. What is selected has arrows to it, and the panel has buttons. */
+/* links.js: connections between separate spans: a call and the kernels that it launched, a task's resume and
+ * its call, marks and spans of one flow. Arrows are drawn to the links of the selection, and the panel has
+ * buttons for them. */
 
 const MOST_LAUNCHES = 16;
 
-/* A link: what the place at its other end is to the one that is selected; that place, {track, span} or {track, mark}; the
- * key that goes there, if any (g goes to the last where no link has it); when the arrow leaves here, and arrives there;
- * whether it points here. */
+/* Makes a link of the selection. WHAT: the role of the target. KEY: the key that selects the target, if any (g
+ * selects the last link if no link has it). TO: the target, {track, span} or {track, mark}. HERE and THERE: the
+ * times of the arrow's ends at the selection and at the target. POINTS_HERE: whether the arrow points to the
+ * selection. */
 function link(what, key, to, here, there, pointsHere = false) {
   return {what, key, to, here, there, pointsHere};
 }
@@ -15,12 +17,13 @@ class Links {
     this.model = model;
   }
 
-  /* By flow: GPUs' numbers, and what the program gave. Made when it is first needed. */
+  /* Makes the maps by flow, of GPU correlation numbers and of the program's flows. Called when they are first
+   * needed. */
   index() {
     if (this.gpu) return;
     this.gpu = new Map();
     this.flows = new Map();
-    this.callers = new Map(); // by thread: its calls of CUDA, and the other way round
+    this.callers = new Map(); // by thread: the track of its CUDA calls; in threads: its own track
     this.threads = new Map();
     const add = (map, track, flow, end) => {
       const key = `${track.group.owner} ${flow}`;
@@ -46,7 +49,7 @@ class Links {
     return mark ? mark.at : track.end[span];
   }
 
-  /* All links of what is selected. */
+  /* Returns all links of the selection. */
   of(selected) {
     if (!selected) return [];
     this.index();
@@ -58,7 +61,7 @@ class Links {
 
   /* --- tasks --- */
 
-  /* The resumes beside one; END makes a place of a resume's number. */
+  /* Returns links to the previous and the next resume. END converts a resume's number to a place. */
   beside(track, resume, end) {
     const links = [];
     if (resume > 0) links.push(link('resumed before', 'p', end(resume - 1), track.start[resume], track.end[resume - 1], true));
@@ -91,19 +94,20 @@ class Links {
     return this.launches(track, span);
   }
 
-  /* Ends of the same number as a call of CUDA, or as what it started: IS_CALLS says which are wanted. */
+  /* Returns the ends with the same flow number as a span: CUDA calls if IS_CALLS, else the work they started. */
   ends(track, span, isCalls) {
     const flow = track.flow?.[span];
     return (flow && this.gpu.get(`${track.group.owner} ${flow}`) || []).filter((end) => Boolean(end.track.isCalls) === isCalls);
   }
 
-  /* What a call of CUDA started. */
+  /* Returns links to the work that a CUDA call started. */
   started(calls, span, key) {
     return this.ends(calls, span, false).map((end, i) =>
       link('started on the GPU', i ? '' : key, end, calls.start[span], this.start(end)));
   }
 
-  /* The innermost call of Python around a call of CUDA; AT: where its arrow ends. */
+  /* Returns a link to the innermost Python call around a CUDA call. AT: the time of the arrow's end at the
+   * selection. */
   caller(calls, span, at, key) {
     const thread = this.threads.get(`${calls.group.owner} ${calls.tid}`);
     const time = calls.start[span];
@@ -113,7 +117,7 @@ class Links {
     return around < 0 ? [] : [link('called by', key, {track: thread, span: around}, at, time, true)];
   }
 
-  /* Who launched a kernel, a copy or a setting of memory. */
+  /* Returns links to the calls that launched a kernel, a memory copy or a memory set. */
   launch(track, span) {
     const at = track.start[span];
     return this.ends(track, span, true).flatMap((end) => {
@@ -122,7 +126,8 @@ class Links {
     });
   }
 
-  /* What a call of Python started on GPUs, itself or deeper: the first so many. */
+  /* Returns links to the first work on GPUs that a Python call started, itself or through callees, up to
+   * MOST_LAUNCHES. */
   launches(track, span) {
     const calls = track.tid ? this.callers.get(`${track.group.owner} ${track.tid}`) : undefined;
     const links = [];
@@ -133,7 +138,7 @@ class Links {
     return links;
   }
 
-  /* --- what the program connected --- */
+  /* --- flows of the program --- */
 
   ofFlow(selected, note) {
     const {track} = selected;
@@ -151,7 +156,7 @@ function placeName(model, {track, span, mark}) {
   return mark ? model.note(mark.note).name : model.names[track.nameOf[span]].text;
 }
 
-/* Which task a call is a resume of, and the how manieth; undefined: it is none. */
+/* Returns the task that a call resumes, and the resume's index, or undefined if the call is not a resume. */
 function resumeOf(model, track, span) {
   const task = model.tasks[track.get('task', span) - 1];
   if (!task) return undefined;
@@ -159,7 +164,8 @@ function resumeOf(model, track, span) {
   return {task, resume: of ? firstWhere(0, of.count, (i) => of.start[i] >= track.start[span]) : -1};
 }
 
-/* Arrows of what is selected. PLACE: the middle of a place's row on the canvas; undefined: it is not laid out. */
+/* Draws the arrows of the selection. PLACE: returns the vertical middle of a place's row on the canvas, or
+ * undefined if it is not laid out. */
 function drawArrows(context, links, selected, place, x) {
   const here = place(selected);
   context.strokeStyle = context.fillStyle = theme.accent;

@@ -1,7 +1,8 @@
-/* main.js: puts the page together: tabs, search, theme, and what a click in one part does in another. */
+/* main.js: connects the parts of the page: tabs, search, theme, and the effect of a click in one part on
+ * another. */
 
 const byId = (id) => document.getElementById(id);
-const MOST_CHOICES = 1000; // of tracks: a list of more is of no use
+const MOST_CHOICES = 1000; // of tracks; a longer list is not usable
 const TABS = {timeline: 'timeline', flame: 'flame', top: 'top', memory: 'memory', notes: 'notes-tab'};
 
 class Page {
@@ -52,7 +53,7 @@ class Page {
     return number < 0 ? tracks.filter((track) => track.count && !track.isTask) : [tracks[number]];
   }
 
-  /* The thread that the flame graph and the table are of; each is made when it is looked at. */
+  /* Sets the thread of the flame graph and of the table. Each is recomputed when its tab is shown. */
   setScope(value) {
     byId('flame-scope').value = byId('top-scope').value = value;
     this.stale = {flame: true, top: true};
@@ -84,7 +85,7 @@ class Page {
     else spanDetails(this.model, selected.track, selected.span, links, go);
   }
 
-  /* To the other end of a link of what is selected. */
+  /* Shows the target of a link of the selection. */
   follow(key) {
     const links = this.timeline?.links ?? [];
     const found = links.find((link) => link.key === key) ?? (key === 'g' ? links[links.length - 1] : undefined);
@@ -97,7 +98,7 @@ class Page {
     this.timeline.reveal(found);
   }
 
-  /* A function's longest call, with all its others marked. */
+  /* Shows the longest call of a function, and marks its other calls. */
   showRow({name, track, span}) {
     byId('search').value = this.model.names[name].text;
     this.find();
@@ -181,7 +182,7 @@ class Page {
     else this.timeline.fitAll();
   }
 
-  /* One thing at a time, the last first. */
+  /* Closes one thing at a time, the last one first. */
   escape() {
     if (document.activeElement === byId('search')) {
       byId('search').value = '';
@@ -234,7 +235,7 @@ class Page {
 document.addEventListener('DOMContentLoaded', async () => {
   try {
     setTheme(matchMedia('(prefers-color-scheme: dark)').matches);
-    window.kpytrace = new Page(await readSections()); // for the console, and for tests
+    window.kpytrace = new Page(await readSections()); // for the console and for tests
   } catch (error) {
     byId('message').hidden = false;
     byId('message').textContent = `This report can’t be shown: ${error.message}`;

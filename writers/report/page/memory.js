@@ -1,8 +1,8 @@
-/* memory.js: tables of memory (NAME.tables.json) as a tree for a flame graph of bytes. */
+/* memory.js: converts memory tables (NAME.tables.json) to a tree for a flame graph of bytes. */
 
 const MEMORY_TIMES = [['peak', 'At the peak'], ['end', 'Not freed at the end'], ['all', 'Allocated in all']];
 
-/* TABLES at a time of MEMORY_TIMES, of a device's number or of all (-1). */
+/* Returns the tree of TABLES at a time of MEMORY_TIMES, for a device's number or for all (-1). */
 function memoryTree(tables, time, device) {
   const column = 2 + 2 * MEMORY_TIMES.findIndex(([name]) => name === time);
   const tree = new Tree();
@@ -16,7 +16,7 @@ function memoryTree(tables, time, device) {
   return tree.finish();
 }
 
-/* What a tree's names are: symbols, and one for blocks that no Python code allocated. */
+/* Returns the names of a tree's nodes: symbols, and one name for blocks that no Python code allocated. */
 function memoryNames(tables) {
   const names = tables.symbols.map(([name, file, line]) => [visible(name), visible(file), line]).map(([name, file, line]) => (
     {text: `${name}  ${file}:${line}`, label: `${name}:${line}`, file, line, kind: file ? 'python' : 'c'}));

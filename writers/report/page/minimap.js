@@ -1,5 +1,6 @@
-/* minimap.js: the whole trace in a strip, a band for each track, as far as there is room, as deep as its calls are there,
- * and a window on the part that the timeline shows: to be dragged, or made larger at its edges. */
+/* minimap.js: the whole trace in a strip, with a band for each track if there is space, as high as the calls
+ * are deep at each time. A window marks the part that the timeline shows; it can be dragged and resized at its
+ * edges. */
 
 const EDGE = 6, LEAST_WINDOW = 3, MOST_BANDS = 200;
 
@@ -13,7 +14,7 @@ class Minimap {
     this.canvas.addEventListener('pointerup', () => { this.grip = null; });
   }
 
-  /* How deep a track is at each pixel, as a share of its depth. */
+  /* Returns the depth of a track at each pixel, as a fraction of its maximum depth. */
   depths(track, width, from, scale) {
     const deep = new Float32Array(width);
     for (let i = 0; i < track.count; i++) {
@@ -25,7 +26,7 @@ class Minimap {
     return deep;
   }
 
-  /* Drawn once for a width and a theme. */
+  /* Draws the background, once for each size and theme. */
   background(width, height) {
     const key = `${width} ${height} ${window.devicePixelRatio} ${theme.back}`;
     if (this.key === key) return this.image;
@@ -74,7 +75,7 @@ class Minimap {
     if (Math.abs(x - left) < EDGE && right - left > 3 * EDGE) this.grip = 'from';
     else if (Math.abs(x - right) < EDGE && right - left > 3 * EDGE) this.grip = 'to';
     else this.grip = 'both';
-    // A press beside the window brings it there.
+    // A press outside the window moves the window there.
     this.offset = x > left - EDGE && x < right + EDGE ? x - left : (right - left) / 2;
     this.move(event);
   }

@@ -1,16 +1,18 @@
-/* model.js: a trace as the page has it. A track belongs to a group of a process, and holds spans that nest or lie
- * in rows, marks, or a counter. The process's owner is the number of its trace's section. Times are nanoseconds since the first of all sections. */
+/* model.js: the page's model of a trace. A track belongs to a group of a process, and holds spans that nest or
+ * are placed in rows, marks, or a counter. The owner of a process is the index of its trace's section. Times
+ * are nanoseconds since the first time of all sections. */
 
 const FLAGS = [[1, 'began before the trace'], [2, 'ended by the trace’s end'], [4, 'cut so that calls nest'],
                [8, 'start or end inferred']];
 
-const THREADS = 'Threads'; // of groups the first
+const THREADS = 'Threads'; // the first group
 
-/* Controls, and what is not seen or turns the text around it round. Joiners stay: emoji and some scripts need them. */
+/* Control characters, and characters that are invisible or change the direction of text. Joiners are not
+ * included: emoji and some scripts need them. */
 const HIDDEN = /[\u0000-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
 const SHORT = {'\n': '\\n', '\r': '\\r', '\t': '\\t'};
 
-/* A program's own name on one line, as the page shows and finds it. */
+/* Returns a program's own text on one line, as the page shows and searches it. */
 function visible(text) {
   return text.replace(HIDDEN, (c) => SHORT[c] ?? `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
@@ -25,18 +27,18 @@ class Track {
     this.own = new Float64Array(count);
     this.nameOf = new Uint32Array(count);
     this.depth = new Uint32Array(count);
-    this.parent = new Int32Array(count); // -1: none
-    this.more = {}; // columns that few tracks have: line, flags, note
+    this.parent = new Int32Array(count); // -1: no parent
+    this.more = {}; // columns that few tracks have: line, flags, note, task, thread, call
     this.collections = new Map(); // by span: [generation, collected, uncollectable]
-    this.marks = []; // {at, note}, by time
-    this.values = null; // of a counter: [time, value], from low to high
+    this.marks = []; // {at, note}, in time order
+    this.values = null; // for a counter: [time, value] in time order, between low and high
     this.rows = 0;
     this.folded = false;
-    this.tid = 0; // of a thread, and of its calls of CUDA
-    this.isCalls = false; // of CUDA
-    this.flow = null; // by span: a call of CUDA, and what it started, have the same number; 0: none
-    this.isTask = false; // its spans are a thread's as well: they are not counted twice
-    this.ran = 0; // a task, in all
+    this.tid = 0; // id of the thread, also for its CUDA calls
+    this.isCalls = false; // the spans are CUDA calls
+    this.flow = null; // by span: a CUDA call and the work it started have the same number; 0: none
+    this.isTask = false; // the spans are also spans of threads, so they are not counted twice
+    this.ran = 0; // total running time of a task
   }
 
   column(name, span, value) {
@@ -48,7 +50,7 @@ class Track {
     return this.more[name] ? this.more[name][span] : 0;
   }
 
-  /* Opens a span; its end comes later. */
+  /* Opens a span. close sets its end. */
   open(name, at, depth, parent) {
     const span = this.count++;
     this.start[span] = at;
@@ -66,7 +68,7 @@ class Track {
     if (this.parent[span] >= 0) this.own[this.parent[span]] -= took;
   }
 
-  /* Once all came: the spans of each row, so that what is to be drawn is found by halving. */
+  /* Called after the last span: sorts the spans by row, so that visible spans are found by binary search. */
   finish() {
     this.rowAt = new Uint32Array(this.rows + 1);
     this.rowItems = new Uint32Array(this.count);
@@ -83,21 +85,22 @@ class Model {
     this.tracks = [];
     this.names = []; // {text, label, file, line, kind}
     this.notes = []; // {name, args, value, flow}
-    this.sections = []; // what each says of itself
+    this.sections = []; // the JSON of each trace section
     this.tasks = []; // {note, count of resumes, track or null}
-    this.tasksLeftOut = {count: 0, ran: 0}; // that have no track
+    this.tasksLeftOut = {count: 0, ran: 0}; // tasks without a track
     this.memories = [];
     this.end = 0;
     this.known = new Map();
   }
 
-  /* The number of a name; the same one for the same in all sections. LABEL: what is drawn, unless the text says. */
+  /* Returns the number of a name; equal names of all sections have the same number. LABEL: the text that is
+   * drawn; by default it is derived from TEXT. */
   name(text, file, line, kind, label) {
-    [text, file] = [visible(text), visible(file)]; // so neither has a \0
+    [text, file] = [visible(text), visible(file)]; // so neither contains \0
     const key = `${kind}\0${line}\0${file}\0${text}`;
     let number = this.known.get(key);
     if (number === undefined) {
-      const place = `${file}(${line}): `; // of "file.py(8): inner"
+      const place = `${file}(${line}): `; // as in "file.py(8): inner"
       label = visible(label ?? (file && text.startsWith(place) ? text.slice(place.length) : text));
       number = this.names.push({text, file, line, kind, label}) - 1;
       this.known.set(key, number);
@@ -105,7 +108,8 @@ class Model {
     return number;
   }
 
-  /* A track of spans {name, start, end, note, flags, flow} that may overlap: each lies in the first row that is free. */
+  /* Adds a track of spans {name, start, end, note, flags, flow} that may overlap. Each span is placed in the
+   * first free row. */
   addSpans(group, name, spans) {
     const track = new Track(group, name, spans.length);
     const ends = [];
@@ -132,7 +136,7 @@ class Model {
     if (track.values.length) this.tracks.push(track);
   }
 
-  /* A note that spans and marks refer to; 0 is none. */
+  /* Adds a note that spans and marks refer to. Returns its number; 0 means no note. */
   addNote(name, args, value, flow) {
     return this.notes.push({name: visible(name), args: visible(args), value, flow});
   }
@@ -142,7 +146,7 @@ class Model {
   }
 }
 
-/* The first place in [from, to) for which `is` holds, where it holds for all behind it. */
+/* Returns the first index in [from, to) for which `is` holds. It must hold for all later indices too. */
 function firstWhere(from, to, is) {
   while (from < to) {
     const middle = (from + to) >>> 1;

@@ -1,7 +1,7 @@
-/* notes.js: what one should know of a trace before one believes it: what was lost, what was not finished, and what the
- * garbage collector did. */
+/* notes.js: the facts that a reader needs to judge a trace: lost data, unfinished calls, and garbage
+ * collections. */
 
-/* Texts of what is missing in a section. */
+/* Returns texts about the data that a section lost. */
 function losses({stats}) {
   const rows = [['events dropped', 'events were dropped: calls are missing'],
                 ['events repaired', 'events were repaired: some starts or ends are inferred'],
@@ -63,7 +63,7 @@ function about(json) {
   return list;
 }
 
-/* Fills the tab; how much there is to warn of. */
+/* Fills the tab. Returns the number of warnings. */
 function showNotes(model, select) {
   const place = document.getElementById('notes');
   const warnings = model.sections.flatMap(losses);

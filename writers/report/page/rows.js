@@ -1,9 +1,9 @@
-/* rows.js: draws spans. However many there are, a row costs what its pixels do: what is narrower than a pixel is drawn
- * once for that pixel, and the next span beyond it is found by halving. */
+/* rows.js: draws spans. The cost of a row depends on its pixels, not on its spans: spans narrower than a pixel
+ * are drawn once for that pixel, and the next span after it is found by binary search. */
 
 const ROW = 17, FONT = '11px ui-monospace, "DejaVu Sans Mono", monospace', LETTER = 6.7, LEAST_LABEL = 26;
 
-/* Rectangles of one frame, by colour: a canvas is slow when the colour changes. */
+/* The rectangles of one frame, by colour: changing the colour of a canvas is slow. */
 class Boxes {
   constructor() {
     this.lists = [];
@@ -42,7 +42,7 @@ class Boxes {
   }
 }
 
-/* The first place from FROM on in a row whose span ends after TIME; mostly it is near. */
+/* Returns the first index from FROM on in a row whose span ends after TIME. It is usually near FROM. */
 function skipTo(track, from, to, time) {
   const {rowItems, end} = track;
   let step = 1;
@@ -50,13 +50,13 @@ function skipTo(track, from, to, time) {
   return firstWhere(from, Math.min(from + step, to), (k) => end[rowItems[k]] > time);
 }
 
-/* VIEW: {from, to} in ns, width in pixels. COLOR: of a name's number. */
+/* VIEW: {from, to} in ns, width in pixels. COLOR: by number of a name. */
 function drawRow(boxes, track, row, y, view, color, names) {
   const {rowItems, start, end, nameOf} = track;
   const last = track.rowAt[row + 1];
   const scale = view.width / (view.to - view.from);
   let k = firstWhere(track.rowAt[row], last, (i) => end[rowItems[i]] > view.from);
-  let run = -1, runEnd = 0, runColor = 0; // pixels of short spans that touch, and have one colour
+  let run = -1, runEnd = 0, runColor = 0; // adjacent pixels of short spans with the same colour
   const endRun = () => {
     if (run >= 0) boxes.add(runColor, run, y, runEnd - run, ROW - 1);
     run = -1;
@@ -83,7 +83,7 @@ function drawRow(boxes, track, row, y, view, color, names) {
   endRun();
 }
 
-/* A counter as steps; of each pixel the last value. */
+/* Draws a counter as steps, with the last value of each pixel. */
 function drawValues(context, {values, low, high}, y, height, view) {
   const scale = view.width / (view.to - view.from);
   const place = (value) => y + height - 3 - (value - low) / (high - low || 1) * (height - 6);
@@ -100,7 +100,7 @@ function drawValues(context, {values, low, high}, y, height, view) {
   }
 }
 
-/* Sizes a canvas to its place, in the screen's own pixels; its context, scaled so that units are CSS pixels. */
+/* Sizes a canvas in the screen's own pixels. Returns its context, scaled so that units are CSS pixels. */
 function fitCanvas(canvas, width, height) {
   const ratio = window.devicePixelRatio || 1;
   const across = Math.round(width * ratio), down = Math.round(height * ratio);

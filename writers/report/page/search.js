@@ -1,5 +1,5 @@
-/* search.js: what the search box finds: functions whose name or file has the text, and their calls, in the order of
- * time over all tracks. */
+/* search.js: finds the functions whose name or file contains the text of the search box, and their calls, in
+ * time order over all tracks. */
 
 class Search {
   constructor(model) {
@@ -11,13 +11,13 @@ class Search {
     const wanted = text.trim().toLowerCase();
     const {names, tracks} = this.model;
     this.text = wanted;
-    this.is = null; // by name; null: nothing is looked for
-    this.spans = []; // by track, of those found
+    this.is = null; // by name; null: no search
+    this.spans = []; // by track: the spans found
     this.count = 0;
     if (!wanted) return;
     this.is = matches(names, wanted);
     this.spans = tracks.map((track) => this.found(track, false));
-    // A task's resumes are calls as well: they are gone through where nothing else is found.
+    // A task's resumes are also calls of threads, so tasks are searched only if nothing else is found.
     if (!this.count) this.spans = tracks.map((track) => this.found(track, true));
   }
 
@@ -31,7 +31,8 @@ class Search {
     return spans;
   }
 
-  /* How many of a track's lie before the cursor {number, span, at}; equal starts go by track. */
+  /* Returns how many spans of a track are before the cursor {number, span, at}. Equal starts are ordered by
+   * track. */
   before(number, cursor) {
     const spans = this.spans[number], {start} = this.model.tracks[number];
     if (number === cursor.number) return firstWhere(0, spans.length, (i) => spans[i] >= cursor.span);
@@ -39,7 +40,7 @@ class Search {
     return firstWhere(0, spans.length, (i) => isBehind(start[spans[i]]));
   }
 
-  /* The nearest one behind the cursor, or before it with step -1, as a cursor. */
+  /* Returns the nearest span after the cursor, or before it if step is -1, as a cursor. */
   nearest(cursor, step) {
     let best = null;
     this.spans.forEach((spans, number) => {
@@ -53,7 +54,8 @@ class Search {
     return best;
   }
 
-  /* The next one after `selected`, or before it with step -1; round the end: {track, span, place}. */
+  /* Returns the next span after `selected`, or before it if step is -1, as {track, span, place}. Continues at
+   * the other end. */
   step(selected, step) {
     if (!this.count) return null;
     const {tracks} = this.model;

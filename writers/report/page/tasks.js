@@ -1,9 +1,10 @@
-/* tasks.js: the tasks of asyncio. A resume is a call of its thread; here each task gets a track of its own, on which its
- * resumes lie once more. There are at most so many as other formats have; of more, those that ran longest. */
+/* tasks.js: asyncio tasks. A resume is a call of its thread; here each task also gets a track of its own with
+ * its resumes. There are at most as many tracks as in other formats; if there are more tasks, those that ran
+ * longest get one. */
 
 const MOST_TASKS = 10000;
 
-/* Resumes as they come: a thread's track, a span of it, and the note that has the task's name. */
+/* Resumes in the order of decoding: the thread's track, its span, and the note with the task's name. */
 class Resumes {
   constructor() {
     this.tracks = [];
@@ -17,7 +18,7 @@ class Resumes {
     this.notes.push(note);
   }
 
-  /* By task: {note, ran, items}, in the order of their first resumes. */
+  /* Returns the tasks {note, ran, items}, in the order of their first resumes. */
   byTask() {
     const tasks = new Map();
     this.notes.forEach((note, i) => {
@@ -32,7 +33,8 @@ class Resumes {
   }
 }
 
-/* A track of a task in GROUP. Its columns `thread` and `call` tell the call that a resume is; NUMBERS are the threads'. */
+/* Makes the track of a task in GROUP. Its columns `thread` and `call` identify the call of a resume. NUMBERS:
+ * the indices of the threads' tracks. */
 function taskTrack(model, group, task, resumes, numbers) {
   const {name, args: coroutine} = model.note(task.note);
   const track = new Track(group, `${name} ${coroutine}`.trim(), task.items.length);
@@ -49,7 +51,7 @@ function taskTrack(model, group, task, resumes, numbers) {
   return track.finish();
 }
 
-/* Tracks of a process's tasks, behind those that are there. */
+/* Adds the tracks of a process's tasks after the existing tracks. */
 function addTasks(model, process, resumes) {
   const tasks = resumes.byTask();
   const many = `Tasks: ${showCount(MOST_TASKS)} of ${showCount(tasks.length)}, those that ran longest`;
@@ -82,8 +84,9 @@ function lastChild({count, depth, parent}, span) {
   return last;
 }
 
-/* What a task had awaited when RESUME began: "handle:12 › read:40", outermost first; '': it began there. A coroutine goes on
- * where it waited, and the first that it does is to resume the one that it awaits, which was its last call before. */
+/* Returns the coroutines that a task had awaited when RESUME began: "handle:12 › read:40", outermost first, or
+ * '' if the task began there. A coroutine continues where it waited. Its first action is to resume the
+ * coroutine that it awaits, which was its last call before. */
 function awaited(model, track, resume) {
   if (resume <= 0 || resume >= track.count) return '';
   let [before, last] = callOf(model, track, resume - 1);

@@ -1,5 +1,5 @@
-/* timeline.js: tracks under each other, over a stretch of time that can be moved and zoomed. It owns that stretch (the
- * view), what is selected, and a measured range. */
+/* timeline.js: tracks below each other, over a time interval (the view) that can be moved and zoomed. The
+ * timeline owns the view, the selection and a measured range. */
 
 const RULER = 22, HEAD = 22, MARKS = 13, VALUES = 40, GROUP = 24, LEAST_NS = 20, MOST_OPEN = 200;
 
@@ -13,8 +13,8 @@ class Timeline {
     this.colors = nameColors(model.names);
     this.listeners = [];
     this.selected = null; // {track, span} or {track, mark}
-    this.links = []; // of that
-    this.closed = new Set(); // headings of groups
+    this.links = []; // links of the selection
+    this.closed = new Set(); // headings of closed groups
     this.range = null; // [from, to]
     this.frames = 0;
     this.view = {from: 0, to: 1, width: 1};
@@ -30,7 +30,7 @@ class Timeline {
     return this.processes.size > 1 ? `${process} · ${name}` : name;
   }
 
-  /* What would push all else out of sight is closed at first. */
+  /* Groups that would push all others out of view are closed at first. */
   closeLarge() {
     const counts = new Map();
     for (const track of this.model.tracks) {
@@ -41,7 +41,7 @@ class Timeline {
     this.layOut();
   }
 
-  /* Bands from the top: each a track, or the heading of a group. */
+  /* Computes the bands from the top: each is a track, or the heading of a group. */
   layOut() {
     let y = RULER, heading = null;
     this.bands = [];
@@ -76,7 +76,7 @@ class Timeline {
     return band.y + HEAD + (band.track.marks.length ? MARKS : 0);
   }
 
-  /* undefined: its group is closed. */
+  /* Returns undefined if the track's group is closed. */
   bandOf(track) {
     return this.bandOfTrack.get(track);
   }
@@ -87,7 +87,7 @@ class Timeline {
     this.layOut();
   }
 
-  /* Where a place's row begins on the canvas. */
+  /* Returns where a place's row begins on the canvas, or undefined if its group is closed. */
   rowOf({track, span, mark}) {
     const band = this.bandOf(track);
     if (!band) return undefined;
@@ -102,7 +102,7 @@ class Timeline {
 
   /* --- the view --- */
 
-  /* The most that can be seen: all, and a little beside it. */
+  /* The largest view: the whole trace and a small margin. */
   get bounds() {
     const margin = Math.max(this.model.end, 1) * 0.01;
     return [-margin, Math.max(this.model.end, 1) + margin];
@@ -144,7 +144,7 @@ class Timeline {
     return (time - this.view.from) / (this.view.to - this.view.from) * this.view.width;
   }
 
-  /* --- what is selected --- */
+  /* --- the selection --- */
 
   select(selected, links) {
     this.selected = selected;
@@ -158,7 +158,7 @@ class Timeline {
     this.change();
   }
 
-  /* Brings a span, or what is selected, into sight; with `fits` it fills the view. */
+  /* Scrolls to a span or a mark; with `fits` it fills the view. */
   reveal({track, span, mark}, fits) {
     const from = mark ? mark.at : track.start[span], to = mark ? mark.at : track.end[span];
     const size = this.view.to - this.view.from, took = Math.max(to - from, LEAST_NS);
@@ -174,7 +174,7 @@ class Timeline {
     this.change();
   }
 
-  /* What lies under a point of the canvas: {band}, and {track, span} or {track, mark} where there is one. */
+  /* Returns the hit at a point of the canvas: {band}, and {track, span} or {track, mark} if there is one. */
   hit(x, y) {
     const below = y + this.scroller.scrollTop;
     const band = y < RULER ? null : this.bands.find((b) => below >= b.y && below < b.y + b.height);
@@ -189,7 +189,7 @@ class Timeline {
     return {band, ...this.spanAt(track, row, x)};
   }
 
-  /* The span at a pixel; one that is narrower is found a pixel beside it, too. */
+  /* Returns the span at a pixel. A narrower span is also found one pixel beside it. */
   spanAt(track, row, x) {
     const {rowItems, rowAt, start, end} = track;
     const k = firstWhere(rowAt[row], rowAt[row + 1], (i) => end[rowItems[i]] > this.time(x - 1));
@@ -199,7 +199,7 @@ class Timeline {
 
   /* --- drawing --- */
 
-  /* Draws with the next frame. */
+  /* Requests a draw in the next frame. */
   change() {
     if (this.asked) return;
     this.asked = requestAnimationFrame(() => {
@@ -224,7 +224,7 @@ class Timeline {
     for (const listener of this.listeners) listener();
   }
 
-  /* While something is looked for, all else is dim. */
+  /* During a search, all names that do not match are dimmed. */
   get shades() {
     const {is} = this.search;
     return is ? this.colors.map((color, name) => (is[name] ? color : DIM_COLOR)) : this.colors;
@@ -260,7 +260,7 @@ class Timeline {
     }
   }
 
-  /* What is selected, and the range. */
+  /* Draws the selection and the range. */
   drawOver(context, height) {
     const y = this.selected ? this.rowOf(this.selected) : undefined;
     if (y !== undefined) {
@@ -302,7 +302,7 @@ class Timeline {
         context.fillText(this.headingText(band), 8, y + GROUP / 2 + 1);
         continue;
       }
-      // A track's heading stays in sight while its rows are.
+      // A track's heading stays visible while its rows are.
       const top = Math.min(Math.max(y, RULER), y + band.height - HEAD);
       const {track} = band;
       context.fillStyle = theme.head;
@@ -337,14 +337,14 @@ class Timeline {
   }
 }
 
-/* How much there is, for its heading. */
+/* Returns the size of a track's content, for its heading. */
 function trackSize(track) {
   if (track.values) return `${Number(track.low.toPrecision(4))} … ${Number(track.high.toPrecision(4))}`;
   if (track.isTask) return `${showCount(track.count)} resume${track.count === 1 ? '' : 's'}, ran ${showTime(track.ran)}`;
   return `${showCount(track.count)} ${track.tid && !track.isCalls ? 'calls' : 'spans'}`;
 }
 
-/* With as many digits as tell it from the next one. */
+/* Formats a time with enough digits to distinguish it from the next tick. */
 function showTick(at, step) {
   const size = Math.max(Math.abs(at), step);
   const [unit, factor] = size >= 1e9 ? ['s', 1e9] : size >= 1e6 ? ['ms', 1e6] : size >= 1e3 ? ['µs', 1e3] : ['ns', 1];

@@ -1,11 +1,11 @@
-/* top_table.js: functions with their calls and times, sorted by a click on a column. */
+/* top_table.js: the table of functions with their calls and times. A click on a column sorts by it. */
 
 const COLUMNS = [['calls', 'Calls', showCount], ['own', 'Own', showTime], ['total', 'Total', showTime],
                  ['mean', 'Per call', showTime], ['longest', 'Longest', showTime], ['name', 'Function', null]];
 const ROWS_AT_ONCE = 200;
 
 class TopTable {
-  /* CHOSEN: called with the row that was clicked. */
+  /* CHOSEN: called with the clicked row. */
   constructor(table, model, chosen) {
     this.table = table;
     this.model = model;
@@ -24,7 +24,7 @@ class TopTable {
     this.draw();
   }
 
-  /* IS: by name, the functions to list; null: all. */
+  /* IS: by name, whether the function is listed; null: all are. */
   filter(is) {
     this.is = is;
     this.draw();
@@ -41,7 +41,7 @@ class TopTable {
     this.draw();
   }
 
-  /* How many are not listed yet. */
+  /* Returns how many rows are not listed yet. */
   get hidden() {
     return Math.max(this.shown.length - this.most, 0);
   }
