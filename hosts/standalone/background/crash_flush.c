@@ -175,8 +175,8 @@ static int any_watched(void)
     return 0;
 }
 
-/* A crash of the service thread itself, while it flushes for a crash, must run the handler, too. Signals that
- * other handlers handle stay blocked there; the kernel then ends the process by them. */
+/* A crash of the service thread itself, while it flushes for a crash, must run the handler, too. Signals with
+ * another handler stay blocked there; the kernel then ends the process by them. */
 static void choose_unblocked(kpti_keeper *keeper)
 {
     (void)sigemptyset(&keeper->unblocked);

@@ -58,10 +58,12 @@ int kpti_keeper_is_current(const kpti_keeper *keeper);
 /* Returns the time of CLOCK_MONOTONIC. */
 int64_t kpti_keeper_now_ns(void);
 
-/* Pauses the thread, after its current work is finished. Signals are still caught, and stay pending. */
+/* Ends the thread after its current work. Signals are still caught and counted until kpti_keeper_end. A
+ * repeated call does nothing. */
 void kpti_keeper_rest(kpti_keeper *keeper);
 
-/* Ends the thread. Returns the number of signals that arrived and were not handled. */
+/* Ends the thread, if it runs, and removes the signal handler. Returns the number of signals that arrived and
+ * were not handled. */
 int kpti_keeper_end(kpti_keeper *keeper);
 
 #ifdef __cplusplus

@@ -11,7 +11,8 @@ extern "C" {
 
 kpt_status kpti_session_start_keeper(kpti_session *session, const kpti_session_options *options,
                                      kpti_session_error *error);
-/* Pauses the service thread while the session stops. The caller does not hold control. */
+/* Ends the service thread and its crash watch before the session stops; a SIGTERM then waits until the stream
+ * is complete. The caller does not hold control. */
 void kpti_session_rest_keeper(kpti_session *session);
 void kpti_session_end_keeper(kpti_session *session);
 

@@ -16,8 +16,8 @@ kpt_status kpti_session_write(kpti_session *session, const char *path,
                               const kpti_session_watch *watch, kpti_session_count *count,
                               kpti_session_error *error);
 
-/* The same without a file, one thread after the other: deliver calls SINK (WATCH may be NULL), count only
- * counts, and profile sums up by function. */
+/* The same without a file, one thread after the other: kpti_session_deliver calls SINK (WATCH may be NULL),
+ * kpti_session_count_calls only counts, and kpti_session_profile sums up by function. */
 kpt_status kpti_session_deliver(kpti_session *session, const kpti_session_watch *watch,
                                 kpt_batch_fn sink, void *sink_ctx, kpti_session_error *error);
 kpt_status kpti_session_count_calls(kpti_session *session, kpti_session_count *count,

@@ -47,8 +47,7 @@ PyObject *observer(PyObject *, PyObject *args)
     if (!PyArg_ParseTuple(args, "spps", &plugin, &stacks, &ranges, &data_ops)) return nullptr;
     ObserverSettings settings{plugin, stacks != 0, ranges != 0, data_ops};
     std::string why;
-    Observer *taken =
-        take_observer(std::move(settings), why); // with the GIL: it prepares the capture of stacks
+    Observer *taken = take_observer(std::move(settings), why); // needs the GIL to prepare stacks
     if (!taken) return os_error(why);
     PyObject *capsule = PyCapsule_New(taken, OBSERVER_CAPSULE, free_observer);
     if (!capsule) give_back_observer(taken);

@@ -197,7 +197,7 @@ static const node *own_frame(const search *s, uint32_t stack)
     return &s->nodes[stack];
 }
 
-/* Writes a text so that it ends at AT. Returns its begin. */
+/* Writes a text so that it ends at AT. Returns its start. */
 static char *put_before(char *at, const char *text, size_t size)
 {
     return memcpy(at - size, text, size);

@@ -143,7 +143,7 @@ void begin_marks(const kpt_tracer &tracer, bool points)
     marked = tracer.self;
     if (points && operators == at::INVALID_CALLBACK_HANDLE) {
         operators = add_operators();
-        remove(functions); // the present callback may be the one without points
+        remove(functions); // replaces one without points
     }
     if (functions == at::INVALID_CALLBACK_HANDLE)
         functions = at::addGlobalCallback(

@@ -27,8 +27,8 @@ template <class State> unsigned long os_tid_of(State *, long)
 }
 
 // Calls VISIT with each thread state of the interpreter, newest first. The GIL is held, and VISIT does not
-// release it. Python 3.11 links a state before it is initialised. The states after the caller's own are
-// complete.
+// release it. Python 3.11 links a state before it is initialised. So this function makes a state of its own
+// first, and visits the states behind it, which are complete.
 template <class Visit> void each_thread_state(Visit visit)
 {
     PyThreadState *own = PyThreadState_New(PyThreadState_GetInterpreter(PyThreadState_Get()));

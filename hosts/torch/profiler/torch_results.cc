@@ -92,8 +92,8 @@ void Builder::add_thread(const kpt_thread &thread)
     added.wanted = !added.thread.late || recorder_.settings().late_threads;
 }
 
-// Returns the nearest Python call below, at its current line. torch means the frame that called, also through
-// C. For the outermost call this is the call itself.
+// Returns the nearest Python call around this one, at its current line. torch means the frame that called, also
+// through C. For the outermost call this is the call itself.
 PyFrameState Builder::caller(const Lane &lane, const kpt_activity &activity) const
 {
     uint32_t depth = activity.depth;

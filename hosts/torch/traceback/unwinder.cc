@@ -35,7 +35,7 @@ uint32_t number_of(Code code)
     return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(code) >> 1);
 }
 
-// Returns the result of torch's own unwinder, if this torch has canGather.
+// The results of torch's own unwinder, if this torch has these functions.
 template <class Unwinder> auto can_gather(Unwinder *next, int) -> decltype(next->canGather())
 {
     return !next || next->canGather();
@@ -151,7 +151,8 @@ class Unwinder final : public CapturedTraceback::Python
         serving_ = serving;
     }
 
-    // Not marked override: torch before 2.13 does not call it, and takes an empty list of frames as the result.
+    // Not marked override: torch before 2.13 does not call it, and finds by an empty list of frames that we do
+    // not serve.
     bool canGather()
     {
         return serving_ && can_gather(next_, 0);
