@@ -14,7 +14,7 @@ typedef struct kpti_factory {
     void *make_ctx;
     uint32_t kind;  /* KPT_FACTORY_* */
     uint32_t calls; /* calls that run now */
-    int removed;    /* no new call may begin; the slot is free when calls is 0 */
+    int removed;    /* no new call may begin; remove frees the slot once calls is 0 */
 } kpti_factory;
 
 typedef struct kpti_registry {
