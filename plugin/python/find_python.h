@@ -9,7 +9,7 @@
 typedef enum kpti_python_state {
     KPTI_PYTHON_ABSENT = 0, /* no object of this process exports CPython's functions */
     KPTI_PYTHON_ASLEEP = 1, /* CPython is loaded, but not initialised, or already finalised */
-    KPTI_PYTHON_ENDING = 2, /* CPython is being finalised; some versions report this also after */
+    KPTI_PYTHON_ENDING = 2, /* CPython is being finalised; it still reports this afterwards */
     KPTI_PYTHON_READY = 3   /* CPython is initialised */
 } kpti_python_state;
 
