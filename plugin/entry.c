@@ -1,5 +1,5 @@
-/* entry.c: the entry point. It checks the host's table, makes the binding, registers the factories and returns the
- * plugin's info. The only exported symbol of the library is here. */
+/* entry.c: the entry point. It checks the host's table, makes the binding, registers the factories and returns
+ * the plugin's info. The only exported symbol of the library is here. */
 #include "plugin/api/extension.h"
 #include "plugin/api/memory_api.h"
 #include "plugin/api/observer_api.h"
@@ -23,7 +23,8 @@ static kpt_status make_observer(void *make_ctx, const kpt_observer_args *args, k
     return kpti_product_make(&kpti_observer_product, kpti_bond_of_ctx(make_ctx), args, out);
 }
 
-/* The two optional kinds: a host that does not want them answers as it likes. */
+/* Logs the result for one of the two optional kinds. A host without such a register function is not an error,
+ * and neither is a refusal. */
 static void note_optional(const kpt_host *host, const char *noun, int offered, kpt_status status)
 {
     if (!offered)
@@ -52,7 +53,8 @@ static kpt_status register_factories(const kpti_bond *bond, kpti_error *error)
     return KPT_OK;
 }
 
-/* From the checked sizes to a bond that the host knows of. */
+/* Copies and checks the host's table, makes the binding, and registers the factories with the host. A binding
+ * whose tracer factory the host refuses is detached. */
 static kpt_status bind_host(const kpt_host *theirs, kpti_bond **out, kpti_error *error)
 {
     kpt_host host;

@@ -1,4 +1,4 @@
-/* error.h: why a call of the host failed. */
+/* error.h: the error of a failed call of the host. */
 #ifndef KPTI_STANDALONE_ERROR_H
 #define KPTI_STANDALONE_ERROR_H
 
@@ -9,8 +9,8 @@
 
 typedef struct kpti_session_error {
     kpt_status status;
-    int os_error;   /* an errno, where a file could not be read or written; else 0 */
-    char text[512]; /* for people: what failed, and the plugin's own words */
+    int os_error;   /* an errno if a file could not be read or written, otherwise 0 */
+    char text[512]; /* for users: what failed, and the plugin's own text */
 } kpti_session_error;
 
 /* Writes the text and returns STATUS. */
@@ -26,7 +26,7 @@ kpti_session_fail(kpti_session_error *error, kpt_status status, const char *form
     return status;
 }
 
-/* A file's failure. */
+/* The same for a file that could not be read or written. */
 static inline kpt_status kpti_session_fail_io(kpti_session_error *error, int os_error,
                                               const char *path)
 {
@@ -35,7 +35,7 @@ static inline kpt_status kpti_session_fail_io(kpti_session_error *error, int os_
     return KPT_E_IO;
 }
 
-/* The text of the other side, behind what we tried. */
+/* The same with WHAT, followed by the plugin's text. */
 static inline kpt_status kpti_session_fail_of(kpti_session_error *error, kpt_status status,
                                               const char *what, kpt_last_error_fn last_error,
                                               kpt_handle self)

@@ -35,7 +35,7 @@ static uint64_t on_task(void *ctx, kpt_str name, kpt_str coroutine)
 static kpt_plugin_entry_fn find_entry(const char *plugin, kpti_session_error *error)
 {
     kpt_plugin_entry_fn entry = NULL;
-    /* Never closed: plugins stay loaded, and the loader counts. */
+    /* Never closed: plugins stay loaded, and the loader counts repeated opens. */
     void *library = dlopen(plugin, RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         (void)kpti_session_fail(error, KPT_E_INVALID, "the plugin can't be loaded: %s", dlerror());

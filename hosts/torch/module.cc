@@ -1,5 +1,5 @@
-// module.cc: the shim as a Python module, kpytrace.torch's. It translates values and errors; the
-// package explains.
+// module.cc: the shim as a Python module for kpytrace.torch. It translates values and errors. The package
+// explains errors to users.
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
@@ -39,7 +39,7 @@ bool read_prefixes(PyObject *list, std::vector<std::string> &out)
     return true;
 }
 
-// Each code object of LIST is watched. False: an exception is set.
+// Watches each code object of LIST. Returns false if an exception is set.
 bool read_watched(PyObject *list, kpytrace::Watch what, Settings &out)
 {
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); i++) {

@@ -1,5 +1,6 @@
-/* gpu_api.c: the extension KPT_EXT_GPU: tracers of GPUs as hosts see them. The implementation is a library of
- * its own beside the plugin, opened when the first one is made: who has no GPU pays nothing for it. */
+/* gpu_api.c: the extension KPT_EXT_GPU: GPU tracers as hosts see them. The implementation is a separate library
+ * beside the plugin. It is opened when the first GPU tracer is made, so a process without GPU tracing does not
+ * pay for it. */
 #include "plugin/api/gpu_api.h"
 
 #include <dlfcn.h>
@@ -12,12 +13,13 @@
 
 #define LIBRARY "libkpytrace_gpu.so"
 
-/* Before start; then one of KPT_GPU_*, of which only the implementation knows which. */
+/* The state before start, and the state from start to stop. After start, only the implementation knows which
+ * KPT_GPU_* state applies. */
 enum { NOT_STARTED = 0, STARTED = KPT_GPU_WAITING };
 
 static const kpti_kind kind;
 
-/* Begins a control call that is legal in STATE only. */
+/* Begins a control call that is legal only in STATE. */
 static kpt_status begin_in(kpti_call *call, kpt_handle self, uint32_t state, const char *what)
 {
     kpt_status status = kpti_call_begin(call, self, &kind);

@@ -1,4 +1,4 @@
-/* gpu_api.h: what the extension KPT_EXT_GPU gives to hosts. */
+/* gpu_api.h: the function table of the extension KPT_EXT_GPU. */
 #ifndef KPTI_PLUGIN_API_GPU_API_H
 #define KPTI_PLUGIN_API_GPU_API_H
 
@@ -7,7 +7,7 @@
 
 extern const kpt_gpu_maker kpti_gpu_table;
 
-/* The product that its make function makes. */
+/* The product of the table's make function. */
 extern const kpti_product kpti_gpu_product;
 
 #endif

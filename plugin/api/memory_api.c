@@ -1,6 +1,6 @@
-/* memory_api.c: the memory tracer as hosts see it. start and stop change nothing when repeated; of a
- * start the implementation is told again, as there may be more to record by then. Control calls go one at a time through
- * the handle table; report, which runs on every allocation of the host's, only peeks. */
+/* memory_api.c: the memory tracer as hosts see it. A repeated stop does nothing. A repeated start changes no
+ * state, but the implementation is called again, since there may be more to record by then. Control calls go
+ * one at a time through the handle table. report, which runs on every allocation of the host, only peeks. */
 #include "plugin/api/memory_api.h"
 
 #include <limits.h>

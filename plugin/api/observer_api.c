@@ -1,5 +1,5 @@
-/* observer_api.c: the execution-trace observer as hosts see it. Control calls go one at a time through
- * the handle table; begin_op, end_op and tape, which come with operators, only peek. */
+/* observer_api.c: the execution-trace observer as hosts see it. Control calls go one at a time through the
+ * handle table. begin_op, end_op and tape, which run with each operator, only peek. */
 #include "plugin/api/observer_api.h"
 
 #include <limits.h>
@@ -51,7 +51,7 @@ static kpt_status start(kpt_handle self)
     return kpti_call_leave(&call, status);
 }
 
-/* Goes back to TARGET, through all states between. */
+/* Returns the observer to the state TARGET, through all states between. */
 static kpt_status go_back(kpt_handle self, uint32_t target)
 {
     kpti_call call;
@@ -80,7 +80,8 @@ static kpt_status close_file(kpt_handle self)
     return go_back(self, CLOSED);
 }
 
-/* The operator, whole, with its top-level arrays checked; one of an older host is copied to LOCAL. */
+/* Makes *OP a complete struct and checks its top-level arrays. The smaller struct of an older host is copied to
+ * LOCAL. */
 static inline kpt_status take_op(const kpt_op **op, kpt_op *local)
 {
     if (!kpti_size_is_whole(*op, sizeof *local)) {

@@ -1,5 +1,5 @@
-/* recording_loader.c: the extension KPT_EXT_LOADER: recordings made of chunks again. The tracer that comes out is an
- * object like any other, stopped from the beginning. */
+/* recording_loader.c: the extension KPT_EXT_LOADER, which rebuilds recordings from chunks. The resulting tracer
+ * is an object like any other, stopped from the beginning. */
 #include "plugin/api/recording_loader.h"
 
 #include "core/recording/serialized/loaded_tracer.h"
@@ -18,7 +18,7 @@ static kpt_status take_args(kpt_load_args *local, const kpt_load_args *args, kpt
     return KPT_OK;
 }
 
-/* Puts a handle on what was loaded. */
+/* Makes a handle for the loaded tracer. */
 static kpt_status adopt(kpti_bond *bond, void *self, kpti_made *made, kpti_error *error)
 {
     const kpti_product *p = &kpti_tracer_product;

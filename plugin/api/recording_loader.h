@@ -1,4 +1,4 @@
-/* recording_loader.h: what the extension KPT_EXT_LOADER gives to hosts. */
+/* recording_loader.h: the function table of the extension KPT_EXT_LOADER. */
 #ifndef KPTI_PLUGIN_API_RECORDING_LOADER_H
 #define KPTI_PLUGIN_API_RECORDING_LOADER_H
 

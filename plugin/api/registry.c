@@ -2,7 +2,7 @@
 
 #include "plugin/objects/host_binding.h"
 
-/* Keeps the text of a failure for the plugin's last_error. */
+/* Stores the text of a failure for the plugin's last_error. */
 static kpt_status keep_error(kpt_handle plugin, kpt_status status, const char *text)
 {
     kpti_error error;

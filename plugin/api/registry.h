@@ -1,4 +1,4 @@
-/* registry.h: the extension KPT_EXT_REGISTRY: hosts and libraries add factories of their own. */
+/* registry.h: the extension KPT_EXT_REGISTRY, with which hosts and libraries add their own factories. */
 #ifndef KPTI_PLUGIN_API_REGISTRY_H
 #define KPTI_PLUGIN_API_REGISTRY_H
 

@@ -1,6 +1,6 @@
-/* traceback_api.c: the extension KPT_EXT_TRACEBACK: gatherers of tracebacks as hosts see them. Their calls
- * run on many threads at once, so none enters the object alone: each peeks at its handle, checks its
- * arguments and goes on to the implementation. gather, retain and release take no lock on the way. */
+/* traceback_api.c: the extension KPT_EXT_TRACEBACK: traceback gatherers as hosts see them. Their calls run on
+ * many threads at once, so none enters the object exclusively. Each call peeks at its handle, checks its
+ * arguments and calls the implementation. gather, retain and release acquire no lock in this file. */
 #include "plugin/api/traceback_api.h"
 
 #include "noop/noop.h"
@@ -8,9 +8,9 @@
 
 enum { ALL_BITS = KPT_GATHER_PYTHON | KPT_GATHER_SCRIPT | KPT_GATHER_NATIVE | KPT_GATHER_WAIT };
 
-static const kpti_kind kind = {"traceback gatherer", NULL}; /* a fork changes nothing here */
+static const kpti_kind kind = {"traceback gatherer", NULL}; /* a fork needs no work here */
 
-/* The implementation behind a handle; IMPL is NULL where there is no such object. */
+/* The implementation of a handle. IMPL is NULL if there is no such object. */
 typedef struct target {
     const kpti_tracebacks_impl *impl;
     void *self;
@@ -58,7 +58,8 @@ static kpt_status release(kpt_handle self, kpt_traceback *tracebacks, uint64_t c
     return KPT_OK;
 }
 
-/* Leaves the text of what an implementation answered; the sink's answer has none yet. */
+/* Sets the error text for a failed call. A status that the sink returned has no text yet, so a text is made for
+ * it. */
 static kpt_status after(kpt_handle self, kpt_status status, kpti_error *error)
 {
     if (status == KPT_OK) return status;
@@ -102,7 +103,7 @@ static kpt_status symbolize_frames(kpt_handle self, const uint32_t *frames, uint
                  &error);
 }
 
-/* Tracebacks are numbers and keep no object alive, whoever gathered them. */
+/* Tracebacks are numbers and keep no object alive, so there is nothing to visit, whichever gatherer made them. */
 static kpt_status traverse(kpt_handle self, const kpt_traceback *traceback, kpt_visit_fn visit,
                            void *visit_ctx)
 {

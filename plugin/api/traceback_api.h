@@ -1,4 +1,4 @@
-/* traceback_api.h: what the extension KPT_EXT_TRACEBACK gives to hosts. */
+/* traceback_api.h: the function table of the extension KPT_EXT_TRACEBACK. */
 #ifndef KPTI_PLUGIN_API_TRACEBACK_API_H
 #define KPTI_PLUGIN_API_TRACEBACK_API_H
 
@@ -7,7 +7,7 @@
 
 extern const kpt_traceback_maker kpti_traceback_table;
 
-/* The product that its make function makes. */
+/* The product of the table's make function. */
 extern const kpti_product kpti_tracebacks_product;
 
 #endif

@@ -1,5 +1,5 @@
-/* tracer_api.c: the tracer as hosts see it: checks each call's state and arguments, then passes it on
- * to the implementation. States and legality are those of kpt_tracer.h. */
+/* tracer_api.c: the tracer as hosts see it. It checks the state and the arguments of each call, then calls the
+ * implementation. States and legal calls are those of kpt_tracer.h. */
 #include "plugin/api/tracer_api.h"
 
 #include "noop/noop.h"
@@ -97,7 +97,7 @@ static kpt_status take_delivery(kpt_delivery *local, const kpt_delivery *deliver
     return KPT_OK;
 }
 
-/* get_events and snapshot differ only in what they allow. */
+/* The body of get_events and snapshot. Only snapshot is allowed while the tracer runs. */
 static kpt_status deliver(kpt_handle self, const kpt_delivery *delivery, int while_running)
 {
     kpti_call call;
@@ -150,7 +150,7 @@ static kpt_status get_stats(kpt_handle self, kpt_stats *out)
     return kpti_call_leave(&call, status);
 }
 
-/* On every operator of the host: only peeks. */
+/* Called for every operator of the host, so it only peeks. */
 static kpt_status mark(kpt_handle self, uint32_t what, uint64_t number)
 {
     kpti_object *object = kpti_handle_peek(self, &kind);
@@ -160,7 +160,7 @@ static kpt_status mark(kpt_handle self, uint32_t what, uint64_t number)
     return KPT_OK;
 }
 
-/* The whole copy of a sink that came over, checked. */
+/* Makes a complete, checked copy of the host's sink. */
 static kpt_status take_sink(kpt_chunk_sink *local, const kpt_chunk_sink *sink, kpti_error *error)
 {
     kpt_status status = kpti_size_read(local, sizeof *local, sink, KPT_CHUNK_SINK_V1_SIZE);
@@ -242,7 +242,8 @@ static void forked(void *object)
 
 static const kpti_kind kind = {"tracer", forked};
 
-/* Element I of an array of another side's stride; what it lacks reads zero. */
+/* Copies element I of the host's array, whose stride may be smaller or greater than SIZE. Fields that the
+ * element lacks are zero. */
 static void element(void *local, uint32_t size, const void *array, uint32_t i, uint32_t stride)
 {
     memset(local, 0, size);

@@ -1,7 +1,7 @@
 #include "plugin/objects/chunk_sink.h"
 
-/* A sink that runs on the calling thread, and the one that it was called in. No Python runs in a sink, so the
- * thread's stack stays where it is. */
+/* A sink that runs on the calling thread, and the sink that the thread was in when it was called. The structs
+ * are on the thread's C stack. No Python runs in a sink, so that stack is not switched meanwhile. */
 typedef struct running_sink {
     const kpti_object *object;
     const struct running_sink *outer;

@@ -35,7 +35,8 @@ kpt_status kpti_registry_remove(kpti_registry *registry, uint64_t token)
     return status;
 }
 
-/* The newest factory of KIND that is older than BEFORE, with a call counted into it; or NULL. */
+/* Returns the newest factory of KIND that is older than BEFORE, after adding 1 to its calls. Returns NULL if
+ * there is none. */
 static kpti_factory *enter_next(kpti_registry *registry, uint32_t kind, uint64_t before)
 {
     kpti_factory *best = NULL;
@@ -50,8 +51,8 @@ static kpti_factory *enter_next(kpti_registry *registry, uint32_t kind, uint64_t
     return best;
 }
 
-/* The slot of a factory that was removed meanwhile stays taken until remove is called again and returns KPT_OK: then
- * the caller may free make_ctx. */
+/* The slot of a factory that was removed meanwhile stays occupied until the host calls remove again and gets
+ * KPT_OK. Only then may the caller of remove free make_ctx. */
 static void leave(kpti_factory *f)
 {
     kpti_handles_lock();

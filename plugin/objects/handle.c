@@ -6,17 +6,17 @@
 enum { SLOTS = 1024, INDEX_BITS = 16 };
 
 typedef struct slot {
-    _Atomic(void *) object;      /* NULL: free. Atomic, as peek reads these without the lock */
-    _Atomic uint64_t generation; /* of the live object, or of the last one */
+    _Atomic(void *) object;      /* NULL if the slot is free; atomic, since peek takes no lock */
+    _Atomic uint64_t generation; /* of the live object, or of the previous one */
     _Atomic(const kpti_kind *) kind;
     uint32_t pins;
-    int inside; /* a control call is, and inside_of is its thread */
+    int inside; /* 1 while a control call is inside the object; inside_of is its thread */
     pthread_t inside_of;
     kpti_error error;
 } slot;
 
 static slot slots[SLOTS];
-static kpti_error process_error; /* of handle 0: the last entry that failed */
+static kpti_error process_error; /* of handle 0: the last failed entry */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 void kpti_handles_lock(void)
@@ -58,7 +58,8 @@ kpt_status kpti_handle_new(const kpti_kind *kind, void *object, const char *text
         s->pins = 0;
         s->inside = 0;
         (void)snprintf(s->error.text, sizeof s->error.text, "%s", text);
-        /* The generation first: who peeks with a dead handle and sees the new object sees that. */
+        /* The generation is stored first: a thread that peeks with a dead handle and reads the new object also
+         * reads the new generation. */
         atomic_store_explicit(&s->generation, generation, memory_order_release);
         atomic_store_explicit(&s->kind, kind, memory_order_release);
         atomic_store_explicit(&s->object, object, memory_order_release);
@@ -157,7 +158,7 @@ void *kpti_handle_peek(kpt_handle handle, const kpti_kind *kind)
     if (index == 0 || index > SLOTS) return NULL;
     s = &slots[index - 1];
     object = atomic_load_explicit(&s->object, memory_order_acquire);
-    /* Of a handle that is dead already the place may have been taken again: the generation says so. */
+    /* The slot of a dead handle may be in use again. Its generation then differs. */
     if (atomic_load_explicit(&s->kind, memory_order_acquire) != kind ||
         atomic_load_explicit(&s->generation, memory_order_acquire) != handle >> INDEX_BITS)
         return NULL;
@@ -177,7 +178,7 @@ kpt_status kpti_handle_fail(kpt_handle handle, kpt_status status, const kpti_err
     return status;
 }
 
-/* Where UTF-8 text can be cut at or before END without splitting a character. */
+/* Returns the last position at or before END where UTF-8 text can be cut without splitting a character. */
 static size_t cut_before(const char *text, size_t end)
 {
     while (end > 0 && ((unsigned char)text[end] & 0xC0) == 0x80)
@@ -185,11 +186,12 @@ static size_t cut_before(const char *text, size_t end)
     return end;
 }
 
-/* A text that was cut to its room may end in half a character: how much of it is whole. */
+/* Returns the length of TEXT without a partial last character. A text that was cut to its buffer may end in
+ * one. */
 static size_t whole_length(const char *text)
 {
     size_t length = strlen(text);
-    size_t last = length ? cut_before(text, length - 1) : 0; /* where the last character begins */
+    size_t last = length ? cut_before(text, length - 1) : 0; /* the start of the last character */
     unsigned char lead = (unsigned char)text[last];
     size_t wanted = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : lead >= 0xC0 ? 2 : 1;
     return length - last < wanted ? last : length;
@@ -217,7 +219,8 @@ kpt_status kpti_handle_last_error(kpt_handle handle, char *buf, uint64_t size, u
     return KPT_OK;
 }
 
-/* The child has one thread: calls that others were inside will never leave. */
+/* The child has one thread, so calls of other threads never leave their objects. This function resets `inside`
+ * for them. */
 static void fork_in_child(void)
 {
     for (size_t i = 0; i < SLOTS; i++) {

@@ -27,7 +27,7 @@ kpt_status kpti_bond_check_host(const kpt_host *host, kpti_error *error)
 
 static void free_bond(kpti_bond *bond)
 {
-    kpti_env env = bond->env; /* the allocator's table lies in what it frees */
+    kpti_env env = bond->env; /* a copy: the allocator's table is in the freed memory */
     kpti_free(&env, bond, sizeof *bond);
 }
 
@@ -59,7 +59,7 @@ kpt_status kpti_bond_detach(kpt_handle self)
     return status;
 }
 
-/* Handles are 64 bits wide and so are pointers wherever this library is built. */
+/* Handles are 64 bits wide, and so are pointers on every platform that this library is built for. */
 _Static_assert(sizeof(void *) == sizeof(kpt_handle), "a handle travels as a make_ctx");
 
 void *kpti_bond_ctx(const kpti_bond *bond)

@@ -4,7 +4,7 @@
 #include "plugin/objects/chunk_sink.h"
 #include "plugin/objects/struct_size.h"
 
-/* Everything that one make call needs on its way. */
+/* The state of one make call. */
 typedef struct making {
     const kpti_product *product;
     kpti_bond *bond;
@@ -13,7 +13,7 @@ typedef struct making {
     kpti_error error;
 } making;
 
-/* The args as a whole, checked copy. */
+/* Makes a complete, checked copy of the args. */
 static kpt_status take_args(making *m, const void *args)
 {
     const kpti_product *p = m->product;
@@ -25,7 +25,7 @@ static kpt_status take_args(making *m, const void *args)
     return p->check(&m->bond->env, &m->args, &m->error);
 }
 
-/* A stranger's factory is believed only as far as can be checked. */
+/* Calls an added factory and checks its result as far as possible. */
 static kpt_status ask_factory(kpt_any_fn make, void *make_ctx, void *job)
 {
     making *m = job;
@@ -43,14 +43,14 @@ static kpt_status ask_factory(kpt_any_fn make, void *make_ctx, void *job)
     return KPT_OK;
 }
 
-/* The factories that were added for this kind, if it can have any. */
+/* Calls the factories that were added for this kind, if it can have any. */
 static kpt_status ask_others(making *m)
 {
     if (!m->product->factory_kind) return KPT_DECLINED;
     return kpti_registry_ask(&m->bond->registry, m->product->factory_kind, ask_factory, m);
 }
 
-/* Puts a handle on what the implementation made. */
+/* Makes a handle for the implementation's object. */
 static kpt_status adopt(making *m, kpti_object *object, const char *text)
 {
     const kpti_product *p = m->product;
@@ -62,7 +62,7 @@ static kpt_status adopt(making *m, kpti_object *object, const char *text)
     return KPT_OK;
 }
 
-/* Makes an object of the implementation IMPL; TEXT is what its last_error says at first. */
+/* Makes an object of the implementation IMPL. TEXT is its first last_error. */
 static kpt_status make_with(making *m, const void *impl, const char *text)
 {
     const kpti_product *p = m->product;
@@ -82,7 +82,7 @@ static kpt_status make_with(making *m, const void *impl, const char *text)
     return status;
 }
 
-/* The implementation, or NULL with the reason in WHY. */
+/* Returns the implementation, or NULL with the reason in WHY. */
 static const void *find_impl(const making *m, kpti_error *why)
 {
     const kpti_product *p = m->product;
@@ -93,7 +93,7 @@ static const void *find_impl(const making *m, kpti_error *why)
     return impl;
 }
 
-/* The implementation's object, or the no-op that knows why it is one. */
+/* Makes the implementation's object, or a no-op whose last_error is the reason. */
 static kpt_status make_own(making *m)
 {
     const kpti_product *p = m->product;
@@ -139,7 +139,7 @@ kpt_status kpti_product_make(const kpti_product *product, kpt_handle bond, const
                  m.error.text);
     }
     kpti_size_write(out, &m.made, sizeof m.made);
-    if (!own) kpti_handle_unpin(bond); /* an object of ours keeps the pin until it is destroyed */
+    if (!own) kpti_handle_unpin(bond); /* the plugin's own object keeps the pin until destroy */
     return status;
 }
 

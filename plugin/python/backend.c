@@ -8,7 +8,7 @@
 #include "plugin/python/find_python.h"
 #include "plugin/python/loader_fork_lock.h"
 
-/* Any address of this library will do to ask the loader where it lies. */
+/* An address of this library, for dladdr to find the library's path. */
 static const char here;
 
 int kpti_path_beside_plugin(const char *name, char *out, size_t size)
@@ -46,7 +46,7 @@ static const char *refusal(kpti_python_state state)
     case KPTI_PYTHON_ASLEEP:
         return "is not initialised, or finalised already";
     case KPTI_PYTHON_ENDING:
-        return "is being finalised, or finalised already"; /* it does not say which */
+        return "is being finalised, or finalised already"; /* CPython does not report which */
     case KPTI_PYTHON_ABSENT:
     case KPTI_PYTHON_READY:
         break;
@@ -54,8 +54,8 @@ static const char *refusal(kpti_python_state state)
     return NULL;
 }
 
-/* A backend leaves Python's symbols undefined. Where somebody opened libpython RTLD_LOCAL they
- * could not be found, so it is made global first; that changes nothing for who has it already. */
+/* A backend leaves Python's symbols undefined. If the host opened libpython with RTLD_LOCAL, the loader could
+ * not resolve them, so libpython is made global first. This changes nothing if it is global already. */
 static void promote(const kpt_host *host, const kpti_python *python)
 {
     if (python->in_executable) return;

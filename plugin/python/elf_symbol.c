@@ -12,7 +12,7 @@ typedef struct tables {
     const uint32_t *sysv_hash;
 } tables;
 
-/* glibc relocates most pointers of the dynamic section in place, but not the vdso's; musl none. */
+/* glibc relocates most pointers of the dynamic section in place, but not the vdso's; musl relocates none. */
 static const void *at(const kpti_elf_object *object, ElfW(Addr) address)
 {
     uintptr_t absolute = address < object->base ? object->base + address : address;

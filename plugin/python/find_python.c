@@ -10,13 +10,13 @@
 #include "plugin/python/elf_symbol.h"
 #include "plugin/python/loader_fork_lock.h"
 
-/* More than this many CPythons in one process are not looked at: two is rare already. */
+/* The maximum number of CPythons in one process that are examined. Two is already rare. */
 enum { MOST_CANDIDATES = 8 };
 
 typedef struct candidate {
     uintptr_t is_initialized;
-    uintptr_t is_finalizing; /* 0 where this version has none */
-    uintptr_t own_state;     /* gives the calling thread's state; 0 likewise */
+    uintptr_t is_finalizing; /* 0 if this version has no such function */
+    uintptr_t own_state;     /* returns the calling thread's state; 0 if there is none */
     uintptr_t get_version;
     char path[PATH_MAX];
 } candidate;
@@ -55,8 +55,8 @@ int kpti_parse_python_version(const char *text, kpti_python *out)
     return 1;
 }
 
-/* While it imports site, 3.15 says that it is not initialised yet; but who is called by it has a thread
- * state. Asking for that is legal at any time. */
+/* While it imports site, CPython 3.15 reports that it is not initialised yet, but a thread that Python calls
+ * has a thread state. PyGILState_GetThisThreadState is legal at any time. */
 static kpti_python_state state_of(const candidate *c)
 {
     void *(*own_state)(void) = (void *(*)(void))c->own_state;
@@ -82,12 +82,13 @@ static void describe(const candidate *c, kpti_python_state state, kpti_python *o
 
 void kpti_find_python(kpti_python *out)
 {
-    /* 32 kB of paths: too much for a stack that we do not own, and rare enough for the heap. */
+    /* 32 kB of paths, which is too much for a stack that the host owns. This call is rare, so the heap is cheap
+     * enough. */
     candidates *all = calloc(1, sizeof *all);
     memset(out, 0, sizeof *out);
     if (!all) return;
-    /* One at a time, also because Py_GetVersion of 3.11 and older writes its text anew at each call:
-     * another thread could read it half empty. (Test: load, fork_threads.) */
+    /* One thread at a time, also because Py_GetVersion of 3.11 and older writes its text again at each call,
+     * and another thread could read it half empty. (Test: load, fork_threads.) */
     kpti_fork_wait_begin();
     kpti_elf_walk(note_candidate, all);
     for (size_t i = 0; i < all->count; i++) {

@@ -3,12 +3,14 @@
 #include <pthread.h>
 #include <time.h>
 
-/* Another's library whose constructor waits for Python, loaded at this moment, would hold up ours,
- * and a fork by the thread that has Python would wait for all three: it gives up after this long. */
+/* A library of the host whose constructor waits for Python, and which is loaded at this moment, blocks our
+ * load. A fork on the thread that holds the GIL would then wait for our load, and all three would deadlock. So
+ * fork stops waiting after this time. */
 enum { FORK_WAITS_S = 2 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-/* Of the calling thread: two may fork at once, and only one of them have waited in vain. */
+/* Whether the calling thread's fork acquired the lock. Thread-local, since two threads may fork at once and
+ * only one of them may have timed out. */
 static _Thread_local int fork_has_it;
 
 static void before_fork(void)

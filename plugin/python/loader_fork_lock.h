@@ -1,11 +1,12 @@
-/* A lock that fork waits for: what is done with the dynamic loader is done under it.
+/* loader_fork_lock.h: a lock that fork waits for. The plugin holds it while it uses the dynamic loader.
  *
- * glibc's fork leaves the lock of the loader's list as it is, and AddressSanitizer's its own: a child
- * made while another thread walks that list, or loads a library, would hang at its next load. */
+ * fork in glibc does not reset the lock of the loader's list, and fork in AddressSanitizer does not reset its
+ * own lock. Without this lock, a child made while another thread walks that list, or loads a library, would
+ * hang at its next load. */
 #ifndef KPTI_PLUGIN_PYTHON_LOADER_FORK_LOCK_H
 #define KPTI_PLUGIN_PYTHON_LOADER_FORK_LOCK_H
 
-/* Between the two, nothing may be called that waits for Python. They do not nest. */
+/* Between the two calls the thread must not wait for Python. They do not nest. */
 void kpti_fork_wait_begin(void);
 void kpti_fork_wait_end(void);
 

@@ -10,10 +10,11 @@
 
 enum { MAX_KEEPERS = 8, STACK_BYTES = 64 << 10 };
 
-/* How long a crashed thread waits for the flushes: the crash may have left a lock held that a flush needs. */
+/* The maximum time that a crashed thread waits for the flushes. The crash may have left a lock held that a
+ * flush needs. */
 static const int64_t max_wait_ns = INT64_C(3000000000);
 
-/* A signal that means a crash. Invariant: previous is valid while is_active. */
+/* A signal of a crash. Invariant: previous is valid while is_active. */
 typedef struct crash_signal {
     int number;
     atomic_int is_active; /* a crash runs our handler first, then previous */
@@ -24,14 +25,14 @@ static crash_signal signals[] = {
     {.number = SIGSEGV}, {.number = SIGBUS}, {.number = SIGFPE}, {.number = SIGABRT}};
 enum { SIGNALS = sizeof signals / sizeof signals[0] };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* around watch and unwatch */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* held in watch and unwatch */
 static _Atomic(kpti_keeper *) keepers[MAX_KEEPERS];
 static pid_t
     process; /* that has these keepers; a child may exist without a call of forget_parent */
-static atomic_int handling; /* handlers that may use a keeper */
+static atomic_int handling; /* handlers that may be using a keeper */
 static _Alignas(64) char main_stack[STACK_BYTES];
 
-/* The child of a fork has no keepers, and no thread that holds the lock. */
+/* The child of a fork has no service threads, and no thread that holds the lock. */
 static void forget_parent(void)
 {
     (void)pthread_mutex_init(&lock, NULL);
@@ -47,8 +48,8 @@ static void watch_forks(void)
 
 /* --- the handler ------------------------------------------------------------------------------ */
 
-/* A flush has crashed on its own thread. If a crashed thread waits for it, that one ends the process, by its own
- * signal, and this one never returns. */
+/* A flush has crashed on its own thread. If another crashed thread waits for the flush, that thread ends the
+ * process by its own signal, and this thread never returns. */
 static void end_flush(kpti_keeper *keeper)
 {
     if (!kpti_keeper_complete(keeper)) return;
@@ -93,8 +94,9 @@ static void set_default(int number)
     (void)sigaction(number, &action, NULL);
 }
 
-/* Restores the previous handler, once. A handler that was put above ours and then restored ours, as faulthandler
- * does, has run already: the default is next. Where another thread has passed its crash on, its choice stays. */
+/* Restores the previous handler, once. If a handler above ours has restored ours, as faulthandler does, that
+ * handler has already run, and the default is next. If another thread has already restored a handler for its
+ * crash, that handler stays. */
 static void restore(crash_signal *s)
 {
     struct sigaction now;
@@ -104,7 +106,7 @@ static void restore(crash_signal *s)
         set_default(s->number);
 }
 
-/* The signal is blocked until this handler returns, and then delivered with all that INFO says of it. */
+/* The signal is blocked until this handler returns, and is then delivered with all of INFO. */
 static void handle(int number, siginfo_t *info, void *context)
 {
     const int saved = errno;
@@ -127,7 +129,7 @@ static void install(crash_signal *s, uint32_t chained)
     if (sigaction(s->number, NULL, &now) != 0) return;
     if (is_ours(&now)) {
         if (atomic_load(&s->is_active)) return;
-        memset(&now, 0, sizeof now); /* left behind by a handler that has restored ours */
+        memset(&now, 0, sizeof now); /* a handler above ours has restored ours */
         now.sa_handler = SIG_DFL;
     } else if (now.sa_handler == SIG_IGN ||
                (now.sa_handler != SIG_DFL && !(chained & 1U << s->number))) {
@@ -150,7 +152,7 @@ static void uninstall(crash_signal *s)
         (void)sigaction(s->number, &s->previous, NULL);
 }
 
-/* On the main thread only: others may end while their stack is this one. */
+/* For the main thread only, since another thread could end while this is its alternate stack. */
 static void set_main_stack(int is_wanted)
 {
     stack_t wanted;
@@ -173,8 +175,8 @@ static int any_watched(void)
     return 0;
 }
 
-/* A crash of the keeper's own thread while it flushes for a crash must run the handler, too. Signals that others
- * handle stay blocked there: the kernel then ends the process by them. */
+/* A crash of the service thread itself, while it flushes for a crash, must run the handler, too. Signals with
+ * another handler stay blocked there; the kernel then ends the process by them. */
 static void choose_unblocked(kpti_keeper *keeper)
 {
     (void)sigemptyset(&keeper->unblocked);
@@ -213,7 +215,7 @@ void kpti_crash_unwatch(kpti_keeper *keeper)
             uninstall(&signals[i]);
         set_main_stack(0);
     }
-    while (was_watched && atomic_load(&handling)) /* the keeper is freed soon */
+    while (was_watched && atomic_load(&handling)) /* KEEPER is freed soon */
         (void)sched_yield();
     pthread_mutex_unlock(&lock);
 }

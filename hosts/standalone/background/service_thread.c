@@ -15,12 +15,12 @@
 
 enum { NS_PER_SECOND = 1000 * 1000 * 1000 };
 
-/* Who listens. */
+/* The listener of one signal. */
 typedef struct ear {
-    _Atomic(kpti_keeper *) listening; /* whom the handler wakes … */
-    pid_t listener; /* … and in which process: the child of a fork has none of it */
+    _Atomic(kpti_keeper *) listening; /* the service thread that the handler wakes … */
+    pid_t listener;                   /* … and its process; a child of a fork has no listener */
     atomic_int signals;
-    atomic_int handling; /* calls of the handler that may know whom to wake */
+    atomic_int handling; /* handlers that may have read `listening` */
 } ear;
 
 static ear ears[2];
@@ -35,7 +35,7 @@ static void wake_waiters(uint32_t *word)
     (void)syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
-/* As a handler may. No descriptor: the program may close it, and open its own under the number. */
+/* Async-signal-safe. It uses no file descriptor, since the program may close it and reuse its number. */
 static void wake(kpti_keeper *keeper)
 {
     (void)__atomic_add_fetch(&keeper->woken, 1, __ATOMIC_SEQ_CST);
@@ -47,7 +47,7 @@ static void handle(int number)
     const int saved = errno;
     ear *e = ear_for(number);
     kpti_keeper *keeper;
-    if (e->listener != getpid()) { /* a child's, in which nobody listens */
+    if (e->listener != getpid()) { /* a child, where no thread listens */
         if (number != SIGTERM) return;
         (void)signal(SIGTERM, SIG_DFL);
         (void)raise(SIGTERM);
@@ -100,7 +100,8 @@ static int listen_to(kpti_keeper *keeper)
     return errno;
 }
 
-/* Unless somebody has put another handler there meanwhile. A signal that is on its way finds nobody. */
+/* Restores the default, unless the program has installed another handler meanwhile. A signal that is being
+ * handled finds no listener. */
 static void stop_listening(const kpti_keeper *keeper)
 {
     struct sigaction old;
@@ -112,7 +113,7 @@ static void stop_listening(const kpti_keeper *keeper)
         (void)sigaction(keeper->signal, &old, NULL);
     }
     atomic_store(&e->listening, NULL);
-    while (atomic_load(&e->handling)) /* it is freed soon */
+    while (atomic_load(&e->handling)) /* KEEPER is freed soon */
         (void)sched_yield();
 }
 
@@ -123,7 +124,7 @@ int64_t kpti_keeper_now_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* Waits until WORD is no longer SEEN, or for UNTIL_NS; may return earlier. Returns 0 after UNTIL_NS. */
+/* Waits until WORD is no longer SEEN, or until UNTIL_NS; may return earlier. Returns 0 if UNTIL_NS has passed. */
 static int wait_for_change(uint32_t *word, uint32_t seen, int64_t until_ns)
 {
     const int64_t left_ns = until_ns - kpti_keeper_now_ns();
@@ -133,7 +134,7 @@ static int wait_for_change(uint32_t *word, uint32_t seen, int64_t until_ns)
     return 1;
 }
 
-/* Until somebody wakes it who had not by SEEN, or the time has come. */
+/* Waits until `woken` differs from SEEN, or until the next interval. */
 static void wait_until(kpti_keeper *keeper, uint32_t seen, int64_t next_ns)
 {
     (void)wait_for_change(&keeper->woken, seen, keeper->interval_ns ? next_ns : INT64_MAX);
@@ -175,7 +176,7 @@ static int is_requested(const kpti_keeper *keeper)
     return keeper->completed != __atomic_load_n(&keeper->requested, __ATOMIC_SEQ_CST);
 }
 
-/* Those that come meanwhile may be too late for what at_interval did, and are answered next. */
+/* A request that arrives meanwhile may be too late for this call of at_interval, and is served next. */
 static void answer_requests(kpti_keeper *keeper)
 {
     const uint32_t requested = __atomic_load_n(&keeper->requested, __ATOMIC_SEQ_CST);

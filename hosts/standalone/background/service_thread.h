@@ -1,8 +1,8 @@
-/* service_thread.h: a thread that looks after a running session: at intervals, and when a signal comes. It knows
+/* service_thread.h: a thread that works for a running session at intervals and when a signal arrives. It uses
  * no Python and needs no GIL, so it works while the program hangs.
  *
- * Two keepers may listen at a time, one to SIGTERM and one to another signal. A signal's handler only counts
- * and wakes; who had set a handler before keeps it. */
+ * Two service threads may listen at a time, one to SIGTERM and one to another signal. The signal handler only
+ * counts and wakes. A handler that the program has set before is kept. */
 #ifndef KPTI_HOSTS_STANDALONE_BACKGROUND_SERVICE_THREAD_H
 #define KPTI_HOSTS_STANDALONE_BACKGROUND_SERVICE_THREAD_H
 
@@ -17,49 +17,53 @@ extern "C" {
 
 typedef struct kpti_keeper {
     pthread_t thread;
-    uint32_t woken; /* how often: it waits until this is another number */
-    int signal;     /* 0: none */
+    uint32_t woken; /* number of wakes; the thread waits until it changes */
+    int signal;     /* 0 if there is none */
     int ending;
-    pid_t thread_id;      /* as the kernel numbers it; 0 until the thread runs */
+    pid_t thread_id;      /* the kernel's thread id; 0 until the thread runs */
     uint32_t requested;   /* calls of kpti_keeper_request … */
-    uint32_t completed;   /* … and how many of them at_interval has answered */
-    sigset_t unblocked;   /* signals that the thread receives while it answers a request */
-    uint64_t interval_ns; /* 0: there is nothing to do at intervals */
+    uint32_t completed;   /* … and how many of them at_interval has completed */
+    sigset_t unblocked;   /* signals that the thread receives while it serves a request */
+    uint64_t interval_ns; /* 0 if there is no work at intervals */
     void (*at_interval)(void *ctx);
     void (*at_signal)(void *ctx);
     void *ctx;
 } kpti_keeper;
 
-/* Whether nobody has a handler for this signal; one of a keeper that a fork left behind is nobody's. */
+/* Returns 1 if the program has no handler for this signal. A handler of a service thread that a fork left
+ * behind does not count. */
 int kpti_keeper_may_listen(int number);
 
-/* Starts it, with all but thread and woken set and the rest zeroes. 0 or an errno: EBUSY where the signal
- * has a handler. */
+/* Starts the thread. The caller has set all fields but thread and woken, and zeroed the rest. Returns 0, or an
+ * errno: EBUSY if the signal has a handler. */
 int kpti_keeper_start(kpti_keeper *keeper);
 
-/* Of one that runs: who took its handler away has taken away the own one, too. */
+/* Installs the handler of a running service thread again. The program had replaced it by its own handler, and
+ * has removed that one. */
 void kpti_keeper_listen_again(const kpti_keeper *keeper);
 
-/* Has the thread run at_interval now. Returns the number of the request. Async-signal-safe, as are the next four;
- * the keeper runs until they have returned. */
+/* Makes the thread run at_interval now. Returns the number of the request. Async-signal-safe, as are the next
+ * four functions; the thread must run until they have returned. */
 uint32_t kpti_keeper_request(kpti_keeper *keeper);
 
-/* Waits until REQUEST is answered, or for CLOCK_MONOTONIC to reach UNTIL_NS. */
+/* Waits until REQUEST is completed, or CLOCK_MONOTONIC reaches UNTIL_NS. */
 void kpti_keeper_await(kpti_keeper *keeper, uint32_t request, int64_t until_ns);
 
-/* Marks all requests as answered. Returns whether any was not. */
+/* Marks all requests as completed. Returns 1 if any was not. */
 int kpti_keeper_complete(kpti_keeper *keeper);
 
-/* Returns whether the calling thread is the keeper's. */
+/* Returns 1 if the calling thread is the keeper's. */
 int kpti_keeper_is_current(const kpti_keeper *keeper);
 
 /* Returns the time of CLOCK_MONOTONIC. */
 int64_t kpti_keeper_now_ns(void);
 
-/* It does nothing more; what it does is finished first. Signals are still caught, and wait. */
+/* Ends the thread after its current work. Signals are still caught and counted until kpti_keeper_end. A
+ * repeated call does nothing. */
 void kpti_keeper_rest(kpti_keeper *keeper);
 
-/* Ends it. Returns how many signals came, and were not answered. */
+/* Ends the thread, if it runs, and removes the signal handler. Returns the number of signals that arrived and
+ * were not handled. */
 int kpti_keeper_end(kpti_keeper *keeper);
 
 #ifdef __cplusplus

@@ -8,7 +8,8 @@
 
 #include "hosts/standalone/background/service_thread.h"
 
-/* The list, and whether the signal has come. Control is around whole calls: the thread never takes it. */
+/* `lock` guards the list and is_dying. `control` is held around whole calls; the SIGTERM thread never acquires
+ * it. */
 static pthread_mutex_t control = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t removed = PTHREAD_COND_INITIALIZER;
@@ -16,7 +17,7 @@ static kpti_farewell *first;
 static int is_dying;
 static kpti_keeper keeper;
 
-/* In the child of a fork the thread is not there, and who held a lock neither. */
+/* The child of a fork has neither the thread nor a thread that held a lock. */
 static void forget_parent(void)
 {
     (void)pthread_mutex_init(&control, NULL);
@@ -38,7 +39,8 @@ static int anybody_rests(void)
     return 0;
 }
 
-/* Of the signal, also if the program has blocked it since it came: then it is this thread that gets it. */
+/* Ends the process by the signal, also if the program has blocked the signal meanwhile. This thread then
+ * receives it. */
 static void die(void)
 {
     sigset_t term;
@@ -50,8 +52,8 @@ static void die(void)
     (void)pthread_sigmask(SIG_BLOCK, &term, NULL);
 }
 
-/* On the keeper's thread. The lock is not given back: nothing is to be added or removed any more. Who waits
- * for something that does not come, as a GPU that hangs, does not keep the process from its end. */
+/* Runs on the service thread. It does not release the lock, since nothing may be added or removed any more. The
+ * timeout ensures that the process ends even if an entry waits in vain, for example for a GPU that hangs. */
 static void take_leave(void *ignored)
 {
     enum { MOST_SECONDS = 10 };
@@ -68,7 +70,7 @@ static void take_leave(void *ignored)
         if (!f->rests) f->act(f->ctx, &until);
     die();
     if (getpid() != 1) return;
-    /* The first process of a container lives on, as it would without us. */
+    /* The first process of a container (pid 1) survives the signal, as it would without us. */
     is_dying = 0;
     pthread_mutex_unlock(&lock);
 }
@@ -110,7 +112,7 @@ int kpti_farewell_add(kpti_farewell *f)
 void kpti_farewell_listen(void)
 {
     pthread_mutex_lock(&control);
-    pthread_mutex_lock(&lock); /* for good where the signal has come: it is not caught again */
+    pthread_mutex_lock(&lock); /* blocks for ever after SIGTERM: it is not caught again */
     if (first) kpti_keeper_listen_again(&keeper);
     pthread_mutex_unlock(&lock);
     pthread_mutex_unlock(&control);
@@ -135,7 +137,7 @@ void kpti_farewell_remove(kpti_farewell *f)
     if (*at) *at = f->next;
     (void)pthread_cond_broadcast(&removed);
     pthread_mutex_unlock(&lock);
-    /* A signal that came meanwhile was for the process as it was: it ends now. */
+    /* A SIGTERM arrived meanwhile and was not handled. It ends the process now. */
     if (is_last && kpti_keeper_end(&keeper)) (void)kill(getpid(), SIGTERM);
     pthread_mutex_unlock(&control);
 }

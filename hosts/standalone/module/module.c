@@ -1,10 +1,10 @@
-/* module.c: kpytrace._standalone: the embedded host as a Python module. The package in
- * package/kpytrace/ is what people call; this translates values, errors and the GIL, and checks
- * what it is given, but explains nothing.
+/* module.c: kpytrace._standalone: the embedded host as a Python module. Users call the package in
+ * package/kpytrace/. This module translates values, errors and the GIL, and checks its arguments, but does not
+ * explain errors.
  *
- * A trace is a capsule around a kpti_session, freed with it. The GIL is held in start, as a tracer
- * wants it, and released in all else that takes time. Built with the limited API where there is
- * one, so that one module serves every CPython from 3.10 on. */
+ * A trace is a capsule around a kpti_session, which is freed with it. The GIL is held in start, since a tracer
+ * needs it, and released in all other long calls. Built with the limited API if there is one, so that one
+ * module serves every CPython from 3.10 on. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
@@ -33,7 +33,7 @@ static void free_session(PyObject *capsule)
     kpti_session_free(PyCapsule_GetPointer(capsule, kpti_capsule_name));
 }
 
-/* The session as a capsule, which is its owner from now on; NULL with an exception. */
+/* Returns a capsule that owns the session, or NULL with an exception. */
 static PyObject *make_capsule(kpti_session *session)
 {
     PyObject *capsule = PyCapsule_New(session, kpti_capsule_name, free_session);
@@ -348,7 +348,7 @@ static int traverse(PyObject *module, visitproc visit, void *arg)
 static int clear(PyObject *module)
 {
     kpti_module_state *state = PyModule_GetState(module);
-    kpti_free_spares(state); /* they are freed by what their type says */
+    kpti_free_spares(state); /* they are freed through their type */
     Py_CLEAR(state->traceback_type);
     Py_CLEAR(state->generated);
     for (int i = 0; i < KPTI_KEYS; i++)

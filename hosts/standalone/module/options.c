@@ -4,7 +4,7 @@
 typedef enum option_kind {
     SWITCH,
     NOT_SWITCH,
-    SESSION, /* a switch of the session's */
+    SESSION, /* a flag of the session */
     COUNT32,
     COUNT64,
     ON_FULL,
@@ -49,7 +49,7 @@ static const option known_options[] = {
 };
 enum { KNOWN_OPTIONS = sizeof known_options / sizeof known_options[0] };
 
-/* The number of the word VALUE in WORDS, from 0; -1 with an exception. */
+/* Returns the index of VALUE in WORDS, or -1 with an exception. */
 static int find_word(PyObject *value, const char *const *words, const char *what)
 {
     for (int i = 0; words[i]; i++)
@@ -126,7 +126,7 @@ static int read_count(PyObject *value, const option *o, kpti_start_args *args)
     return 1;
 }
 
-/* Bytes, without a NUL where they are a path. */
+/* Reads bytes. A path must not contain a NUL. */
 static int read_text(PyObject *value, const option *o, kpti_start_args *args)
 {
     char *bytes;

@@ -1,5 +1,5 @@
-/* options.h: a dictionary of options as the arguments of a tracer. A row for each key; kpytrace's
- * own options.py makes the dictionary, and has the words for people. The GIL is held. */
+/* options.h: converts a dictionary of options to the arguments of a tracer, with a row for each key. kpytrace's
+ * own options.py makes the dictionary and has the messages for users. The GIL is held. */
 #ifndef KPTI_HOSTS_STANDALONE_MODULE_OPTIONS_H
 #define KPTI_HOSTS_STANDALONE_MODULE_OPTIONS_H
 
@@ -7,15 +7,15 @@
 
 #include "hosts/standalone/session/session.h"
 
-/* Filters and texts borrow the bytes of the dictionary that they come from. */
+/* Filters and texts borrow the bytes of the dictionary. */
 typedef struct kpti_start_args {
     kpt_tracer_args tracer;
     kpti_session_options session;
     kpt_filter *filters;
 } kpti_start_args;
 
-/* Reads all of DICT; a key that no row has is an error. 1, or 0 with an exception; to be freed in
- * either case. */
+/* Reads all of DICT. A key without a row is an error. Returns 1, or 0 with an exception. The caller frees ARGS
+ * in either case. */
 int kpti_options_read(PyObject *dict, kpti_start_args *args);
 void kpti_options_free(kpti_start_args *args);
 

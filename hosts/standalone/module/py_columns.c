@@ -4,7 +4,7 @@
 #include "hosts/standalone/module/support/py_support.h"
 #include "hosts/standalone/session/session_export.h"
 
-/* What a batch's calls have, a column each; Python gets them as bytes, in this order. */
+/* The columns of a batch's calls. Python receives them as bytes, in this order. */
 typedef struct columns {
     uint64_t *id;
     uint64_t *parent_id;
@@ -30,7 +30,7 @@ static PyObject *text(kpt_str from)
     return PyUnicode_DecodeUTF8(from.size ? from.data : "", (Py_ssize_t)from.size, "replace");
 }
 
-/* Appends what VALUE is to LIST, and lets go of it; 0 with an exception. */
+/* Appends VALUE to LIST and releases it. Returns 0 with an exception. */
 static int append(PyObject *list, PyObject *value)
 {
     int done = value && PyList_Append(list, value) == 0;
@@ -81,7 +81,7 @@ static Py_ssize_t fill(const delivery *d, const kpt_batch *batch, const columns 
     return row;
 }
 
-/* The columns as bytes, each as long as there are calls; NULL with an exception. */
+/* Returns the columns as bytes, each with one value per call, or NULL with an exception. */
 static PyObject *columns_of(const delivery *d, const kpt_batch *batch)
 {
     void *memory[COLUMNS] = {NULL};
@@ -121,7 +121,7 @@ static PyObject *hand_over(const delivery *d, const kpt_batch *batch)
     return answer;
 }
 
-/* A kpt_batch_fn. */
+/* Implements kpt_batch_fn. */
 static kpt_status take_batch(void *ctx, const kpt_batch *batch)
 {
     delivery *d = ctx;

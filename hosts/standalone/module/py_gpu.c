@@ -4,14 +4,14 @@
 #include "hosts/standalone/session/session_export.h"
 #include "writers/gpu/gpu_summary.h"
 
-/* A text as bytes: names may be anything. */
+/* Returns a text as bytes, since names may have any bytes. */
 static PyObject *text(const kpti_gpu_log *log, uint32_t number)
 {
     const kpt_str found = kpti_gpu_text(log, number);
     return PyBytes_FromStringAndSize(found.data, (Py_ssize_t)found.size);
 }
 
-/* (file, line, function), or None. */
+/* Returns (file, line, function), or None. */
 static PyObject *frame(const kpti_gpu_log *log, const kpti_gpu_node *node)
 {
     if (!node) return Py_NewRef(Py_None);
@@ -25,7 +25,7 @@ static PyObject *row_to_tuple(const kpti_gpu_log *log, const kpti_gpu_row *row, 
                          (unsigned long long)row->total_ns, (unsigned long long)row->max_ns);
 }
 
-/* Appends ITEM, whose owner it becomes. 0: an exception. */
+/* Appends ITEM and takes over its reference. Returns 0 with an exception. */
 static int append(PyObject *list, PyObject *item)
 {
     const int done = item && PyList_Append(list, item) == 0;
@@ -82,7 +82,7 @@ typedef struct asked {
     PyObject *answer;
 } asked;
 
-/* With the session inside, and the log there; the GIL is not held. */
+/* The session is entered and the log is available. The GIL is not held. */
 static kpt_status answer(void *ctx, const kpti_gpu_log *log)
 {
     asked *a = ctx;

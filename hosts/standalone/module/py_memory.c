@@ -3,15 +3,15 @@
 #include "hosts/standalone/module/support/py_support.h"
 #include "hosts/standalone/session/memory_recording.h"
 
-/* Recordings of memory as the module's functions. The GIL is held in start and stop, as the tracer changes
- * Python's allocators there, and released in all else. */
+/* py_memory.c: the module's functions for recordings of memory. The GIL is held in start and stop, since the
+ * tracer changes Python's allocators there, and released in all other functions. */
 
-/* Hosts that report memory of their own know this name: a kpt_memory_tracer. */
+/* The name by which hosts that report their own memory find the kpt_memory_tracer. */
 #define KPTI_MEMORY_TRACER_CAPSULE "kpytrace.memory_tracer"
 
 static const char capsule_name[] = "kpytrace._standalone.memory";
 
-/* The capsule's recording; NULL with an exception. */
+/* Returns the capsule's recording, or NULL with an exception. */
 static kpti_recording *recording_of(PyObject *capsule)
 {
     if (PyCapsule_IsValid(capsule, capsule_name))
@@ -121,7 +121,7 @@ static PyObject *memory_free(PyObject *module, PyObject *capsule)
     return control(capsule, kpti_recording_close);
 }
 
-/* A capsule that is borrowed: it holds the tracer as long as the recording's does. */
+/* Returns a capsule that borrows the tracer. The tracer is valid as long as the recording's capsule. */
 static PyObject *memory_tracer(PyObject *module, PyObject *capsule)
 {
     kpti_recording *recording = recording_of(capsule);
@@ -134,7 +134,7 @@ static PyObject *memory_tracer(PyObject *module, PyObject *capsule)
 typedef kpt_status (*path_fn)(kpti_recording *recording, const char *path,
                               kpti_session_error *error);
 
-/* CALL with the recording and the path that ARGS are. */
+/* Runs CALL with the recording and the path in ARGS. */
 static PyObject *with_path(PyObject *args, path_fn call)
 {
     kpti_session_error error;

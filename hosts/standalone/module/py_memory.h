@@ -5,6 +5,6 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-extern PyMethodDef kpti_memory_methods[]; /* up to one without a name */
+extern PyMethodDef kpti_memory_methods[]; /* ends with an entry without a name */
 
 #endif

@@ -5,7 +5,7 @@
 
 static const char merge_name[] = "kpytrace._standalone.merge";
 
-/* What was not ended leaves nothing. */
+/* A merge that was not ended leaves no file. */
 static void free_merge(PyObject *capsule)
 {
     kpti_session_count ignored;
@@ -69,7 +69,7 @@ static PyObject *merge_add(PyObject *module, PyObject *args)
     return kpti_raise(&error, NULL);
 }
 
-/* The capsule is nobody's from now on. */
+/* The capsule no longer owns the merge. */
 static PyObject *merge_end(PyObject *module, PyObject *capsule)
 {
     kpti_session_count count;

@@ -3,7 +3,7 @@
 #include "hosts/standalone/module/support/py_support.h"
 #include "hosts/standalone/session/session_export.h"
 
-/* What a row is about, and what it counts. */
+/* Returns a tuple with the function, the thread and the counts of a row. */
 static PyObject *row_to_tuple(const kpti_profile *profile, const kpti_profile_row *row)
 {
     const kpt_name *name = kpti_profile_name(profile, row->name);
@@ -18,7 +18,7 @@ static PyObject *row_to_tuple(const kpti_profile *profile, const kpti_profile_ro
         (unsigned long long)row->min_ns, (unsigned long long)row->max_ns);
 }
 
-/* The same, with the step behind it. */
+/* The same, with the step at the end. */
 static PyObject *row_with_step(const kpti_profile *profile, const kpti_profile_row *row)
 {
     PyObject *base = row_to_tuple(profile, row);

@@ -3,10 +3,10 @@
 #include "hosts/standalone/module/support/py_support.h"
 #include "hosts/standalone/session/session_export.h"
 
-/* The list that the rows go into; the call before has let the GIL go. */
+/* The list that receives the rows. The caller has released the GIL. */
 typedef struct listing {
     kpti_long_call *call;
-    PyObject *list; /* NULL: an exception is set */
+    PyObject *list; /* NULL if an exception is set */
 } listing;
 
 static void add_row(void *ctx, const kpti_task_row *row, const kpti_note *note)

@@ -13,13 +13,13 @@ struct kpti_recording {
     kpti_door door;
     kpt_memory_tracer tracer;
     char noop_reason[256];
-    _Atomic pid_t recording_pid; /* the process that it records; 0: it does not */
+    _Atomic pid_t recording_pid; /* the process that is recorded; 0 while it does not record */
     kpti_farewell farewell;
-    _Atomic int is_leaving; /* the farewell, on its thread, exports */
+    _Atomic int is_leaving; /* the SIGTERM thread exports */
     char term_path[PATH_MAX];
 };
 
-/* Who may hold the GIL, which another call may wait for, waits no longer than that. */
+/* The maximum wait. The waiting thread may hold the GIL, and the other call may need it. */
 enum { NAP_NS = 1000000, MOST_NAPS = 2000 };
 
 static void nap(void)
@@ -65,7 +65,7 @@ const char *kpti_recording_noop_reason(const kpti_recording *recording)
     return recording->noop_reason[0] ? recording->noop_reason : NULL;
 }
 
-/* STATUS, with the plugin's words where it is none of KPT_OK. */
+/* Returns STATUS. Unless it is KPT_OK, ERROR receives the plugin's text. */
 static kpt_status tell(const kpti_recording *r, kpt_status status, const char *what,
                        kpti_session_error *error)
 {
@@ -73,7 +73,8 @@ static kpt_status tell(const kpti_recording *r, kpt_status status, const char *w
     return kpti_session_fail_of(error, status, what, r->tracer.ops->last_error, r->tracer.self);
 }
 
-/* The plugin takes one call at a time. One that the farewell is in the way of waits for that. */
+/* The plugin accepts one call at a time. If the export at SIGTERM is inside, this function waits for it and
+ * tries again. */
 static kpt_status call_after_farewell(kpti_recording *r, kpt_status (*call)(kpt_handle self))
 {
     kpt_status status = call(r->tracer.self);
@@ -124,7 +125,7 @@ static void take_leave(void *recording, const struct timespec *until)
     atomic_store(&r->is_leaving, 1);
     while ((status = kpti_recording_export(r, r->term_path, &error)) == KPT_E_BUSY &&
            !is_over(until))
-        nap(); /* what is inside comes to its end */
+        nap(); /* until the call that is inside has ended */
     atomic_store(&r->is_leaving, 0);
     if (status != KPT_OK) (void)fprintf(stderr, "kpytrace: %s\n", error.text);
 }
@@ -136,8 +137,7 @@ kpt_status kpti_recording_at_term(kpti_recording *r, const char *path, kpti_sess
     if (strcmp(r->term_path, path) != 0) memcpy(r->term_path, path, size);
     r->farewell.act = take_leave;
     r->farewell.ctx = r;
-    (void)kpti_farewell_add(
-        &r->farewell); /* where there is no thread, memory is recorded all the same */
+    (void)kpti_farewell_add(&r->farewell); /* recording works without the thread, too */
     return KPT_OK;
 }
 
@@ -154,7 +154,7 @@ void kpti_recording_not_at_term(kpti_recording *r)
 kpt_status kpti_recording_close(kpti_recording *r, kpti_session_error *error)
 {
     kpt_status status = call_after_farewell(r, r->tracer.ops->destroy);
-    if (status == KPT_E_HANDLE) return KPT_OK; /* again is no change */
+    if (status == KPT_E_HANDLE) return KPT_OK; /* closed already: no change */
     if (status == KPT_OK) atomic_store(&r->recording_pid, 0);
     return tell(r, status, "the recording can't be freed", error);
 }

@@ -12,13 +12,13 @@ struct kpti_merge {
     char path[PATH_MAX];
     int64_t base_ns;
     kpti_format_choice choice;
-    kpti_writer *writer; /* NULL: nothing came yet */
-    kpt_stats stats;     /* of all */
-    /* What a file's waits ask, and whom it tells: those of the add that is in. */
+    kpti_writer *writer; /* NULL before the first add */
+    kpt_stats stats;     /* of all parts */
+    /* The callbacks of the current add, for interrupts and progress while the file is written. */
     kpti_session_watch watch;
-    /* Of the part that is in: */
+    /* The part of the current add: */
     const kpti_merge_part *part;
-    char *shifted; /* activities with other times */
+    char *shifted; /* activities with the file's times */
     size_t shifted_bytes;
 };
 
@@ -55,7 +55,7 @@ kpt_status kpti_merge_open(const char *path, int64_t base_ns, kpti_merge **out,
 
 /* --- clocks ------------------------------------------------------------------------------------ */
 
-/* A batch whose activities have the file's times. */
+/* Writes BATCH with the file's times. */
 static kpt_status shift_batch(void *merge, const kpt_batch *batch)
 {
     kpti_merge *m = merge;
@@ -78,7 +78,7 @@ static kpt_status shift_batch(void *merge, const kpt_batch *batch)
     return kpti_writer_batch(m->writer, &shifted);
 }
 
-/* 0: no memory. */
+/* Returns 0 if there is no memory. */
 static int shift_notes(const kpti_merge_part *part, const kpti_notes *notes, kpti_notes *out)
 {
     const uint32_t first = kpti_notes_first(notes);
@@ -117,7 +117,7 @@ static kpt_status begin_part(kpti_merge *m, kpti_session *s, const kpti_merge_pa
     options.gpu = gpu;
     options.shares_file = 1;
     if (m->writer)
-        return kpti_writer_begin_process(m->writer, &options); /* the end tells why not */
+        return kpti_writer_begin_process(m->writer, &options); /* the end reports the error */
     options.version = kpti_kpt_info(kpt_str_of(s->info), "version");
     options.gzip = m->choice.gzip;
     options.interrupted = interrupted;
@@ -149,7 +149,7 @@ static kpt_status add_source(kpti_merge *m, kpti_session *s, const kpti_source *
     kpti_notes shifted = none;
     const kpti_notes *notes = from->notes;
     const int is_shifted = kpti_is_shift(&part->clock);
-    kpti_gpu_log gpu = *from->gpu; /* what it holds stays the source's */
+    kpti_gpu_log gpu = *from->gpu; /* the source still owns the contents */
     kpti_writer_result result;
     kpt_status status = KPT_OK;
     if (is_shifted) {
@@ -165,7 +165,7 @@ static kpt_status add_source(kpti_merge *m, kpti_session *s, const kpti_source *
                                      is_shifted ? shift_batch : kpti_writer_batch,
                                      is_shifted ? (void *)m : (void *)m->writer, error);
     if (status == KPT_OK) add_stats(m, &from->tracer);
-    /* The notes and the log are about to go, whatever became of the part. */
+    /* The notes and the log are freed next, also if the part failed. */
     if (m->writer && kpti_writer_end_process(m->writer) != KPT_OK)
         status = fail_of_writer(error, kpti_writer_state(m->writer, &result), &result);
     kpti_notes_free(&shifted);

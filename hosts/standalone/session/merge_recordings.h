@@ -1,5 +1,5 @@
-/* merge_recordings.h: several recordings, one after the other, in one file: a process each. Memory is bounded by that
- * of one recording.
+/* merge_recordings.h: writes several recordings, one after the other, to one file, each as a process. Memory
+ * use is bounded by that of one recording.
  *
  *   open ──> add, add, … ──> close
  *
@@ -16,27 +16,25 @@ extern "C" {
 
 typedef struct kpti_merge kpti_merge;
 
-/* A recording's process, and how its clock becomes the file's.
- * Strings are needed during add only. */
+/* A recording's process, and the conversion of its clock to the file's clock. Strings are read only during add. */
 typedef struct kpti_merge_part {
-    uint32_t pid; /* no other part's; 0: that which was recorded */
+    uint32_t pid; /* unique in the file; 0 for the recorded pid */
     kpt_str name;
-    kpt_str label; /* empty: none */
+    kpt_str label; /* empty if there is none */
     kpti_clock_shift clock;
 } kpti_merge_part;
 
-/* A file at PATH, in the format of its suffix, whose times are since BASE_NS. Nothing is opened before the
- * first add. KPT_E_UNSUPPORTED: the format has one process only. */
+/* Describes a file at PATH, in the format of its suffix, whose times begin at BASE_NS. The file is opened by
+ * the first add. Returns KPT_E_UNSUPPORTED if the format has one process only. */
 kpt_status kpti_merge_open(const char *path, int64_t base_ns, kpti_merge **out,
                            kpti_session_error *error);
 
-/* Writes what SESSION has recorded. After a failure of the file, as against one of the session, there is
- * nothing more to be added. */
+/* Writes the recording of SESSION. After a failure of the file (not of the session) nothing more can be added. */
 kpt_status kpti_merge_add(kpti_merge *merge, kpti_session *session, const kpti_merge_part *part,
                           const kpti_session_watch *watch, kpti_session_error *error);
 
-/* Ends the file, if KEEP says so and something came; otherwise nothing is left. Frees MERGE in any case;
- * NULL is fine. */
+/* Completes the file if KEEP is set and something was added; otherwise no file is left. Frees MERGE in any
+ * case. MERGE may be NULL. */
 kpt_status kpti_merge_close(kpti_merge *merge, int keep, kpti_session_count *count,
                             kpti_session_error *error);
 

@@ -28,7 +28,7 @@ void kpti_source_end(kpti_source *from)
     kpti_kpt_unmap(&from->reader);
 }
 
-/* What has been streamed so far, read back. */
+/* Loads the stream that was written so far. */
 static kpt_status load_stream(kpti_session *s, kpti_source *from, kpti_session_error *error)
 {
     kpt_status status;
@@ -44,7 +44,8 @@ static kpt_status load_stream(kpti_session *s, kpti_source *from, kpti_session_e
     return status;
 }
 
-/* While the program runs it may note more at any time, and must not wait. 0: no memory. */
+/* Copies the notes, since the running program may add notes at any time and must not wait. Returns 0 if there
+ * is no memory. */
 static int copy_notes(kpti_session *s, kpti_source *from)
 {
     int fine = 1;
@@ -74,7 +75,7 @@ kpt_status kpti_source_begin(kpti_session *s, const kpti_session_watch *watch, k
     return kpti_session_fail(error, KPT_E_MEMORY, "no memory to write the trace");
 }
 
-/* What comes from a file is resident for a while only, however long it is: that of so many calls. */
+/* The pages of a mapped file are released after this many calls, so that a long file does not stay resident. */
 enum { CALLS_RESIDENT = 1 << 20 };
 
 typedef struct passage {
@@ -106,7 +107,7 @@ kpt_status kpti_source_deliver(const kpti_source *from, uint32_t order, kpt_batc
     kpt_status status;
     KPT_INIT(&delivery);
     delivery.order = order;
-    /* A plugin of 1.0 has no points to give. */
+    /* A plugin of ABI 1.0 delivers no points. */
     if (from->notes->count && kpti_has_chunks(&from->tracer)) delivery.flags = KPT_DELIVER_POINTS;
     delivery.sink = from->file ? pass_on : sink;
     delivery.sink_ctx = from->file ? &through : sink_ctx;

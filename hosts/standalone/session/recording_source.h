@@ -1,5 +1,5 @@
-/* recording_source.h: what a delivery reads: the tracer of a session, or the file that its stream has become. The
- * caller is inside the session, with control. */
+/* recording_source.h: the input of a delivery: the tracer of a session, or the file that its stream was written
+ * to. The caller is inside the session and holds control. */
 #ifndef KPTI_HOSTS_STANDALONE_SESSION_RECORDING_SOURCE_H
 #define KPTI_HOSTS_STANDALONE_SESSION_RECORDING_SOURCE_H
 
@@ -13,12 +13,12 @@ typedef struct kpti_source {
     kpti_notes copied_notes;
     kpti_gpu_log loaded_gpu;
     kpti_kpt_reader reader;
-    const kpti_kpt_reader *file;     /* this one, or the session's; NULL: it is in memory */
-    const kpti_session_watch *watch; /* asked whether to go on; NULL: it does */
+    const kpti_kpt_reader *file;     /* this one, or the session's; NULL if it is in memory */
+    const kpti_session_watch *watch; /* can end the delivery; NULL if nothing may */
 } kpti_source;
 
-/* To be ended after KPT_OK only. WATCH, which may be NULL, can end a delivery from a file that was opened,
- * since it can be read again; what a program has recorded itself is delivered to its end. */
+/* After KPT_OK only, the caller calls kpti_source_end. WATCH may be NULL. It can end a delivery from an opened
+ * file, since the file can be read again. The program's own recording is always delivered to its end. */
 kpt_status kpti_source_begin(kpti_session *session, const kpti_session_watch *watch,
                              kpti_source *from, kpti_session_error *error);
 void kpti_source_end(kpti_source *from);
@@ -27,8 +27,8 @@ void kpti_source_end(kpti_source *from);
 kpt_status kpti_source_deliver(const kpti_source *from, uint32_t order, kpt_batch_fn sink,
                                void *sink_ctx, kpti_session_error *error);
 
-/* Opens the .kpt file PATH and makes a tracer of it. Its notes go to NOTES, its GPU activity to GPU. READER must be
- * unmapped in any case, after the tracer and GPU are freed. */
+/* Opens the .kpt file PATH and makes a tracer from it. Its notes go to NOTES, its GPU activity to GPU. READER
+ * must be unmapped in any case, after the tracer and GPU are freed. */
 kpt_status kpti_session_load(kpti_session *session, const char *path, kpti_kpt_reader *reader,
                              kpti_notes *notes, kpti_gpu_log *gpu, kpt_tracer *tracer,
                              kpti_session_error *error);

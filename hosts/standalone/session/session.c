@@ -14,10 +14,10 @@
 #include "hosts/standalone/session/session_stream.h"
 
 enum { NS_PER_SECOND = KPTI_NS_PER_SECOND };
-/* A flight recorder keeps so many of the user's own notes. */
+/* The number of the user's own notes that a flight recorder keeps. */
 enum { RING_NOTES = 1 << 16 };
 
-/* As `ps` knows the process. */
+/* The name that `ps` shows. */
 static void process_name(char *buffer, size_t size)
 {
     const int fd = kpti_descriptor_open("/proc/self/comm", O_RDONLY, 0);
@@ -27,7 +27,7 @@ static void process_name(char *buffer, size_t size)
     buffer[strcspn(buffer, "\n")] = 0;
 }
 
-/* A session with its plugin opened; NULL with an error. */
+/* Returns a session whose plugin is open, or NULL with an error. */
 static kpti_session *make_session(const char *plugin, kpti_session_error *error)
 {
     kpti_session *s = calloc(1, sizeof *s);
@@ -114,7 +114,7 @@ static kpt_status start_inside(kpti_session *s, const kpt_tracer_args *args,
     return status == KPT_OK ? kpti_session_start_keeper(s, options, error) : status;
 }
 
-/* A session that could not begin is freed. */
+/* Frees a session that failed to start or open. */
 static kpt_status hand_out(kpti_session *s, kpt_status status, kpti_session **out)
 {
     if (status == KPT_OK)
@@ -182,7 +182,7 @@ kpt_str kpti_session_info(const kpti_session *session)
 
 /* --- while it runs, and its end --------------------------------------------------------------- */
 
-/* With control: the tracer has stopped. */
+/* The caller holds control, and the tracer has stopped. */
 static kpt_status stop_inside(kpti_session *s, kpti_session_error *error)
 {
     kpt_stats stats;
@@ -195,7 +195,7 @@ static kpt_status stop_inside(kpti_session *s, kpti_session_error *error)
         status = KPT_OK;
     if (status != KPT_OK)
         return kpti_session_fail_of_tracer(&s->tracer, error, status, "tracing can't be stopped");
-    pthread_mutex_lock(&s->notes_lock); /* from here on they are read without it */
+    pthread_mutex_lock(&s->notes_lock); /* from here on the notes are read without this lock */
     s->stopped = 1;
     pthread_mutex_unlock(&s->notes_lock);
     return kpti_session_end_stream(s, error);
@@ -205,7 +205,7 @@ kpt_status kpti_session_stop(kpti_session *s, kpti_session_error *error)
 {
     kpt_status status = kpti_session_enter(s, error);
     if (status != KPT_OK) return status;
-    pthread_mutex_unlock(&s->control); /* the keeper may be waiting for it */
+    pthread_mutex_unlock(&s->control); /* the service thread may wait for it */
     kpti_session_rest_keeper(s);
     pthread_mutex_lock(&s->control);
     status = stop_inside(s, error);
@@ -244,7 +244,7 @@ static void close_inside(kpti_session *s)
     s->tracer.ops = NULL;
     atomic_store(&s->stopped, 1);
     if (s->stream_open) (void)kpti_session_end_stream(s, &ignored);
-    kpti_gpu_free(&s->gpu); /* before the file that its log may borrow from */
+    kpti_gpu_free(&s->gpu); /* before the file, since its log may borrow from it */
     kpti_session_end_keeper(s);
     if (s->door.info.self) kpti_door_close(&s->door);
     s->door.info.self = 0;
@@ -255,7 +255,7 @@ static void close_inside(kpti_session *s)
 kpt_status kpti_session_close(kpti_session *s, kpti_session_error *error)
 {
     kpt_status status = kpti_session_enter(s, error);
-    if (status == KPT_E_HANDLE) return KPT_OK; /* again is no change */
+    if (status == KPT_E_HANDLE) return KPT_OK; /* closed already: no change */
     if (status != KPT_OK) return status;
     pthread_mutex_unlock(&s->control); /* as in stop */
     close_inside(s);

@@ -16,7 +16,7 @@ static void keeper_flush(void *session)
     kpti_session *s = session;
     pthread_mutex_lock(&s->control);
     if (s->stream_open)
-        kpti_session_flush(s); /* which collects as well */
+        kpti_session_flush(s); /* also collects GPU activity */
     else
         kpti_gpu_collect(&s->gpu);
     pthread_mutex_unlock(&s->control);
@@ -38,7 +38,7 @@ void kpti_session_number_path(kpti_session *s, const char *path, char *out, size
     struct stat found;
     int written;
     if (length > 4 && strcmp(path + length - 4, ".kpt") == 0) suffix = 4;
-    do { /* an earlier process may have left dumps: they stay */
+    do { /* keeps the dumps that an earlier process left */
         written = snprintf(out, size, "%.*s.%u%s", (int)(length - suffix), path,
                            atomic_fetch_add(&s->dumps, 1) + 1, path + length - suffix);
     } while (written > 0 && (size_t)written < size && lstat(out, &found) == 0);
@@ -63,7 +63,7 @@ static void keeper_dump(void *session)
     pthread_mutex_unlock(&s->control);
 }
 
-/* Writes what is in memory to the file that the end of the session would have written. */
+/* Writes the recording in memory to the file that the end of the session would write. */
 static void save(void *session, const struct timespec *until)
 {
     kpti_session *s = session;
@@ -72,8 +72,8 @@ static void save(void *session, const struct timespec *until)
     pthread_mutex_unlock(&s->control);
 }
 
-/* Returns 0, or an errno where the session has to have the thread. A recording in memory needs no thread
- * otherwise, and goes on without one. */
+/* Returns 0, or an errno if the session needs the thread. A recording in memory does not need it, unless it is
+ * a flight recorder, and continues without it. */
 static int start_farewell(kpti_session *s, const kpti_session_options *options)
 {
     int error;
@@ -91,7 +91,8 @@ kpt_status kpti_session_start_keeper(kpti_session *s, const kpti_session_options
     if (options->dump) (void)snprintf(s->dump_path, sizeof s->dump_path, "%s", options->dump);
     s->keeper.signal = options->dump ? (int)options->dump_signal : 0;
     s->keeper.at_signal = keeper_dump;
-    /* What GPUs did is packed as it comes: the plugin's own events are larger, and bounded. */
+    /* GPU events are collected at intervals: they are compressed in the log, while the plugin's own buffers of
+     * them are larger and limited. */
     if (s->streams || s->gpu.tracer.ops)
         s->keeper.interval_ns = options->flush_ns ? options->flush_ns : NS_PER_SECOND;
     s->keeper.at_interval = keeper_flush;
@@ -123,8 +124,8 @@ void kpti_session_rest_keeper(kpti_session *s)
     kpti_keeper_rest(&s->keeper);
 }
 
-/* A stream is complete now. A recording in memory is not written yet: a SIGTERM writes it until the user has
- * written it, or closes the session. */
+/* A stream is now complete. A recording in memory is not written yet. SIGTERM writes it until the user writes
+ * it or closes the session. */
 void kpti_session_end_keeper(kpti_session *s)
 {
     if (s->streams) kpti_farewell_remove(&s->farewell);

@@ -1,4 +1,4 @@
-/* session_background.h: the work of a session beside the program: flushes of a stream, dumps of a flight recorder, and
+/* session_background.h: the background work of a session: flushes of a stream, dumps of a flight recorder, and
  * the last flush at SIGTERM. */
 #ifndef KPTI_HOSTS_STANDALONE_SESSION_SESSION_BACKGROUND_H
 #define KPTI_HOSTS_STANDALONE_SESSION_SESSION_BACKGROUND_H
@@ -11,11 +11,13 @@ extern "C" {
 
 kpt_status kpti_session_start_keeper(kpti_session *session, const kpti_session_options *options,
                                      kpti_session_error *error);
-/* Pauses the service thread while the session stops; called without control. */
+/* Ends the service thread and its crash watch before the session stops; a SIGTERM then waits until the stream
+ * is complete. The caller does not hold control. */
 void kpti_session_rest_keeper(kpti_session *session);
 void kpti_session_end_keeper(kpti_session *session);
 
-/* Writes to OUT a path that no dump of the session had and no file has: "out.json" becomes out.1.json, out.2.json … */
+/* Writes to OUT a path that neither a dump of the session nor an existing file has. "out.json" becomes
+ * out.1.json, out.2.json … */
 void kpti_session_number_path(kpti_session *session, const char *path, char *out, size_t size);
 
 #ifdef __cplusplus

@@ -12,7 +12,7 @@ void kpti_session_adopt_in_child(kpti_session *s)
     if (s->stream_open) kpti_kpt_leave(&s->stream);
     s->stream_open = 0;
     atomic_store(&s->noting, 0);
-    s->gpu.stopped = 1; /* CUDA does not outlive a fork */
+    s->gpu.stopped = 1; /* CUDA does not work in the child of a fork */
 }
 
 kpt_status kpti_session_enter(kpti_session *s, kpti_session_error *error)

@@ -47,7 +47,7 @@ kpt_status kpti_session_count_calls(kpti_session *s, kpti_session_count *count,
     return kpti_session_deliver(s, NULL, count_batch, count, error);
 }
 
-/* What a profile's batches pass through. */
+/* The context of a profile's sink. */
 typedef struct profiling {
     kpt_batch_fn sink;
     void *profile;
@@ -122,7 +122,7 @@ kpt_status kpti_session_with_gpu(kpti_session *s,
 
 /* --- files ------------------------------------------------------------------------------------ */
 
-/* As a .kpt file: the chunks as they are. */
+/* Writes a .kpt file with unchanged chunks. */
 static kpt_status write_kpt(kpti_session *s, const kpti_source *from, const char *path,
                             const kpti_session_watch *watch, kpti_session_count *count,
                             kpti_session_error *error)
@@ -192,7 +192,8 @@ static kpt_status write_format(kpti_session *s, const kpti_source *from, const c
         status = kpti_writer_close(writer, status, &stats, &result);
         *count =
             (kpti_session_count){result.activities, result.names, result.threads, result.bytes};
-        /* The tracer's own failure has the tracer's words, the file's has the writer's. */
+        /* For a failure of the tracer, ERROR has the tracer's text already. For a failure of the file, the
+         * writer's text is used. */
         if (status != KPT_OK && status != KPT_E_IO && error->text[0]) return status;
     }
     if (status == KPT_OK) return status;
@@ -207,7 +208,7 @@ kpt_status kpti_session_write_inside(kpti_session *s, const char *path,
 {
     kpti_source from;
     kpt_status status;
-    /* The stream would go on in a file that has no name any more. */
+    /* Otherwise the stream would continue in a file that has no name any more. */
     if (s->stream_open && kpti_file_id_is_at(&s->stream.id, path))
         return kpti_session_fail(error, KPT_E_INVALID,
                                  "%.180s is where the trace is written already", path);
@@ -219,8 +220,8 @@ kpt_status kpti_session_write_inside(kpti_session *s, const char *path,
     return status;
 }
 
-/* The file is complete: SIGTERM has nothing to write any more. Control is held before and after, but not while
- * the farewell, which may wait for it, is removed. */
+/* The file is complete, so SIGTERM has nothing to write any more. The caller holds control. This function
+ * releases it while it removes the SIGTERM flush, which may wait for control. */
 static void end_farewell(kpti_session *s)
 {
     s->is_saved = 1;

@@ -11,13 +11,13 @@
 extern "C" {
 #endif
 
-/* Writes what is recorded, so far, to PATH, in the format that its suffix stands for. */
+/* Writes the recording so far to PATH, in the format of its suffix. */
 kpt_status kpti_session_write(kpti_session *session, const char *path,
                               const kpti_session_watch *watch, kpti_session_count *count,
                               kpti_session_error *error);
 
-/* The same without a file, thread after thread: to SINK, where WATCH may be NULL; counted only; or by
- * function. */
+/* The same without a file, one thread after the other: kpti_session_deliver calls SINK (WATCH may be NULL),
+ * kpti_session_count_calls only counts, and kpti_session_profile sums up by function. */
 kpt_status kpti_session_deliver(kpti_session *session, const kpti_session_watch *watch,
                                 kpt_batch_fn sink, void *sink_ctx, kpti_session_error *error);
 kpt_status kpti_session_count_calls(kpti_session *session, kpti_session_count *count,
@@ -25,27 +25,28 @@ kpt_status kpti_session_count_calls(kpti_session *session, kpti_session_count *c
 kpt_status kpti_session_profile(kpti_session *session, const kpti_session_watch *watch,
                                 kpti_profile *profile, kpti_session_error *error);
 
-/* The same by task of asyncio: EACH hears of one after the other, with its row and its note, on the calling
- * thread. PROFILE is a new one. */
+/* The same by asyncio task. EACH is called on the calling thread with the row and the note of each task.
+ * PROFILE is a new one. */
 typedef void (*kpti_session_task_fn)(void *ctx, const kpti_task_row *row, const kpti_note *note);
 kpt_status kpti_session_tasks(kpti_session *session, const kpti_session_watch *watch,
                               kpti_task_profile *profile, kpti_session_task_fn each, void *each_ctx,
                               kpti_session_error *error);
 
-/* Has USE look at all that GPUs did, so far; what it returns is the answer. */
+/* Calls USE with all GPU activity so far. Returns the status of USE. */
 kpt_status kpti_session_with_gpu(kpti_session *session,
                                  kpt_status (*use)(void *ctx, const kpti_gpu_log *log), void *ctx,
                                  kpti_session_error *error);
 
-/* Why no GPU activity is recorded; NULL: it is recorded, or was not asked for. After stop the reason may be another, as
- * CUDA may be initialised late. */
+/* Returns the reason why no GPU activity is recorded, or NULL if it is recorded or was not requested. After
+ * stop the reason may be different, since CUDA may be initialised late. */
 const char *kpti_session_gpu_reason(const kpti_session *session);
 
-/* What is known of GPUs: how many kernels came, devices, what was dropped. Of a stream, and while it runs, the
- * log has no events. It is the session's; nobody may be inside. */
+/* Returns the GPU log: the number of kernels, the devices, and the dropped events. The log of a stream has no
+ * events, since they are in the file; while the session runs, the log is incomplete. It belongs to the session.
+ * No thread may be inside the session. */
 const kpti_gpu_log *kpti_session_gpu(const kpti_session *session);
 
-/* As kpti_session_write, for a caller that holds control. */
+/* kpti_session_write for a caller that holds control. */
 kpt_status kpti_session_write_inside(kpti_session *session, const char *path,
                                      const kpti_session_watch *watch, kpti_session_count *count,
                                      kpti_session_error *error);

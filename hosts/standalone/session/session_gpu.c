@@ -7,7 +7,8 @@
 #include "abi/kpt_text.h"
 #include "hosts/standalone/session/shared_tracebacks.h"
 
-/* Of events in memory: some 30 million; a flight recorder's, two. What is streamed does not stay. */
+/* The maximum size of the events in memory, some 30 million; that of a flight recorder is two million. Streamed
+ * events do not stay in memory. */
 static const uint64_t most_bytes = UINT64_C(1) << 30;
 static const uint64_t most_ring_bytes = UINT64_C(1) << 26;
 
@@ -34,7 +35,7 @@ static void say_why(kpti_gpu *gpu, kpt_status status, kpt_last_error_fn last_err
                        kpt_status_name(status));
 }
 
-/* KPT_OK: it records, or will as soon as CUDA is used. */
+/* Returns KPT_OK if it records, or will record as soon as CUDA is used. */
 static kpt_status make_tracer(kpti_gpu *gpu, const kpt_plugin_info *info)
 {
     kpt_gpu_maker maker;
@@ -69,7 +70,7 @@ static void end_tracer(kpti_gpu *gpu)
     gpu->tracebacks.ops = NULL;
 }
 
-/* Without asking CUDA, which would take a second. */
+/* Checks for device files only. Calling CUDA would take a second. */
 static int is_there_one(void)
 {
     const char *named = getenv("KPYTRACE_CUPTI");
@@ -90,7 +91,7 @@ void kpti_gpu_start(kpti_gpu *gpu, const kpti_door *door, uint32_t wanted, int i
 
 /* --- stacks ----------------------------------------------------------------------------------- */
 
-/* The tracebacks of a batch that were not seen before. */
+/* The tracebacks of a batch that are new to the log. */
 typedef struct newcomers {
     kpti_gpu *gpu;
     kpt_traceback *tracebacks;
@@ -98,7 +99,7 @@ typedef struct newcomers {
     uint32_t count;
 } newcomers;
 
-/* The node of a frame that NODE called; where there is no memory, NODE. */
+/* Returns the node of the frame SYMBOL that NODE called, or NODE if there is no memory. */
 static uint32_t call_frame(kpti_gpu_log *log, const kpt_symbol *symbol, uint32_t node)
 {
     kpti_gpu_node made = {node, 0, 0, symbol->line ? symbol->line : symbol->first_line};
@@ -132,7 +133,7 @@ static const kpt_gpu_event *event_at(const kpt_gpu_batch *batch, uint64_t i)
     return (const kpt_gpu_event *)((const char *)batch->events + i * batch->event_stride);
 }
 
-/* Has the stacks of a batch in the log. Their numbers are good until the tracer is destroyed. */
+/* Adds the stacks of a batch to the log. The numbers of tracebacks are valid until the tracer is destroyed. */
 static void learn_stacks(kpti_gpu *gpu, const kpt_gpu_batch *batch)
 {
     newcomers n = {gpu, NULL, 0, 0};
@@ -144,7 +145,7 @@ static void learn_stacks(kpti_gpu *gpu, const kpt_gpu_batch *batch)
         if (kpti_table_reach(&gpu->log.heap, &n.tracebacks, &n.capacity, n.count,
                              sizeof *n.tracebacks) != KPT_OK)
             break;
-        *known = 1; /* none, until it is known which */
+        *known = 1; /* no stack, until it is symbolized */
         n.tracebacks[n.count++] = python;
     }
     if (n.count)
@@ -209,7 +210,7 @@ void kpti_gpu_stop(kpti_gpu *gpu)
         gpu->log.counts.dropped += stats.dropped;
         gpu->log.counts.lost_kernels = stats.lost_kernels;
     }
-    /* CUDA may have come, and with it a reason, only after the start. */
+    /* CUDA may be initialised after the start, and the reason may be known only then. */
     if (status != KPT_OK || (!gpu->log.kernels && !stats.events))
         (void)gpu->tracer.ops->last_error(gpu->tracer.self, gpu->reason, sizeof gpu->reason, NULL);
 }

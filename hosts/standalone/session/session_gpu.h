@@ -1,6 +1,6 @@
-/* session_gpu.h: what GPUs do while a session runs: the plugin's tracer of them, with an object that gathers the
- * Python stacks of launches, and the log that it is collected into. Where nothing can be recorded a text
- * says why, and the session goes on. One thread at a time: who calls has the session's control. */
+/* session_gpu.h: the GPU activity of a session: the plugin's GPU tracer, a gatherer for the Python stacks of
+ * launches, and the log that receives the activity. If nothing can be recorded, `reason` has the cause and the
+ * session continues. One thread at a time: the caller holds the session's control. */
 #ifndef KPTI_HOSTS_STANDALONE_SESSION_SESSION_GPU_H
 #define KPTI_HOSTS_STANDALONE_SESSION_SESSION_GPU_H
 
@@ -12,30 +12,30 @@
 extern "C" {
 #endif
 
-/* What is wanted. */
+/* The user's choice. */
 enum {
-    KPTI_GPU_AUTO = 0, /* where there is a GPU; if not, not a word */
+    KPTI_GPU_AUTO = 0, /* record if there is a GPU; no message if there is none */
     KPTI_GPU_ON = 1,
     KPTI_GPU_OFF = 2
 };
 
-/* Begins as zeroes. */
+/* Initialised with zeroes. */
 typedef struct kpti_gpu {
-    kpt_tracebacks tracebacks; /* ops NULL: stacks can't be gathered */
-    kpt_gpu_tracer tracer;     /* ops NULL: nothing is recorded */
+    kpt_tracebacks tracebacks; /* ops is NULL if stacks can't be gathered */
+    kpt_gpu_tracer tracer;     /* ops is NULL if nothing is recorded */
     int stopped;
     kpti_gpu_log log;
-    kpti_u64_map stacks; /* by the number of a traceback: one more than its node */
-    char reason[256];    /* why nothing is, or was, recorded; empty: it is, or nobody asked */
+    kpti_u64_map stacks; /* from the number of a traceback to its node + 1 */
+    char reason[256];    /* why nothing is recorded; empty if it is, or was not requested */
 } kpti_gpu;
 
-/* Makes the tracer and has it run. */
+/* Makes the GPU tracer and starts it. */
 void kpti_gpu_start(kpti_gpu *gpu, const kpti_door *door, uint32_t wanted, int is_ring);
 
-/* Takes what is finished into the log. */
+/* Moves finished activity into the log. */
 void kpti_gpu_collect(kpti_gpu *gpu);
 
-/* Ends recording, waits for what the GPU has begun, and collects it. Without the GIL. */
+/* Ends recording, waits for work that the GPU has begun, and collects it. Call it without the GIL. */
 void kpti_gpu_stop(kpti_gpu *gpu);
 
 void kpti_gpu_free(kpti_gpu *gpu);

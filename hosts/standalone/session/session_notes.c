@@ -6,7 +6,7 @@
 
 #include "hosts/standalone/session/session_state.h"
 
-/* Adds NOTE to the log: its number, or 0. */
+/* Adds NOTE to the log. Returns its number, or 0. */
 static uint32_t add_note(kpti_session *s, const kpti_note *note)
 {
     uint32_t number = 0;
@@ -30,8 +30,8 @@ uint32_t kpti_session_note(kpti_session *s, kpti_note note)
     return number;
 }
 
-/* Its points are the plugin's to make, and say when and where. Only one that records asks, and so no child of
- * a fork. */
+/* The plugin records the points of a task, with time and thread. Only a recording tracer calls on_task, so a
+ * child of a fork never does. */
 uint64_t kpti_session_note_task(void *session, kpt_str name, kpt_str coroutine)
 {
     const kpti_note note = {.what = KPTI_NOTE_TASK, .name = name, .args = coroutine};

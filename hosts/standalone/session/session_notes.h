@@ -1,4 +1,4 @@
-/* session_notes.h: takes the notes of a session: the marks of the program, and tasks of asyncio. */
+/* session_notes.h: records the notes of a session: the program's marks, and asyncio tasks. */
 #ifndef KPTI_HOSTS_STANDALONE_SESSION_SESSION_NOTES_H
 #define KPTI_HOSTS_STANDALONE_SESSION_SESSION_NOTES_H
 
@@ -9,11 +9,11 @@
 extern "C" {
 #endif
 
-/* Notes something of the user's, where the calling thread is. Its time and thread are filled in. Returns its
- * number; 0: it could not be kept, or the session does not record. Any thread, at any time. */
+/* Records a note of the user at the calling thread's position. Fills in its time and thread. Returns its
+ * number, or 0 if it could not be kept or the session does not record. Any thread may call it at any time. */
 uint32_t kpti_session_note(kpti_session *session, kpti_note note);
 
-/* Notes a task of asyncio; as the host table's on_task. */
+/* Records an asyncio task. Has the signature of the host table's on_task. */
 uint64_t kpti_session_note_task(void *session, kpt_str name, kpt_str coroutine);
 
 #ifdef __cplusplus

@@ -1,8 +1,8 @@
 /* session_state.h: the state of a session. Only the files of session/ use it.
  *
- * Two locks: `inside` is set while a call of the user runs; `control` is held around each control call of the tracer,
- * as the service thread makes some, too. Neither is held while Python may run. After a fork the child's session has no
- * service thread and writes no stream (kpti_session_enter sees to it). */
+ * Two locks: `inside` is set while a call of the user runs; `control` is held around each control call of the
+ * tracer, since the service thread makes some, too. Neither is held while Python may run. After a fork the
+ * child's session has no service thread and writes no stream (kpti_session_enter ensures it). */
 #ifndef KPTI_HOSTS_STANDALONE_SESSION_SESSION_STATE_H
 #define KPTI_HOSTS_STANDALONE_SESSION_SESSION_STATE_H
 
@@ -22,39 +22,39 @@
 #include "writers/kpt/kpt_reader.h"
 #include "writers/kpt/kpt_writer.h"
 
-/* Invariant: tracer.ops is set while the session is open; stopped tells what the host was told. */
+/* Invariant: tracer.ops is set while the session is open. `stopped` is the state that the user sees. */
 struct kpti_session {
     atomic_flag inside;
     pthread_mutex_t control;
-    pid_t pid; /* whose keeper and stream these are */
+    pid_t pid; /* the process that has the service thread and the stream */
     kpti_door door;
     kpt_tracer tracer;
     _Atomic int stopped;
-    int64_t base_ns; /* the full second in which it began: times in files are since then */
+    int64_t base_ns; /* the full second of the start; times in files count from it */
     uint64_t traced_pid;
     char noop_reason[256];
     char info[2048]; /* lines "key=value" */
 
     pthread_mutex_t notes_lock;
     kpti_notes notes;
-    uint32_t most_notes; /* that are kept; 0: all */
-    _Atomic int noting;  /* calls of note that are inside */
-    _Atomic int closing; /* no more of them */
+    uint32_t most_notes; /* the number that is kept; 0 keeps all */
+    _Atomic int noting;  /* calls of note that run now */
+    _Atomic int closing; /* no new note may be added */
 
     int has_keeper;
     kpti_keeper keeper;
     kpti_farewell farewell;
-    char dump_path[PATH_MAX]; /* empty: signals write nothing */
-    int is_saved;             /* the complete recording is in dump_path; with control */
+    char dump_path[PATH_MAX]; /* empty if signals write nothing */
+    int is_saved;             /* the complete recording is in dump_path; guarded by control */
     _Atomic uint32_t dumps;
 
-    int streams; /* to stream; stream_path has been written, or is being */
+    int streams; /* it streams; stream_path was or is being written */
     int stream_open;
     kpti_kpt_writer stream;
     char stream_path[PATH_MAX];
 
-    kpti_gpu gpu;                 /* with control; of an opened session only its log */
-    kpti_gpu_written gpu_written; /* to the stream */
+    kpti_gpu gpu;                 /* guarded by control; an opened session uses only its log */
+    kpti_gpu_written gpu_written; /* the state of the stream's GPU part */
 
     kpti_kpt_reader reader;
 };
@@ -75,7 +75,7 @@ static inline kpt_status kpti_session_fail_of_tracer(const kpt_tracer *tracer,
     return kpti_session_fail_of(error, status, what, tracer->ops->last_error, tracer->self);
 }
 
-/* Whether the tracer, of whatever plugin, can hand out chunks. */
+/* Returns 1 if the tracer, of any plugin version, can deliver chunks. */
 static inline int kpti_has_chunks(const kpt_tracer *tracer)
 {
     return KPT_HAS(tracer->ops, kpt_tracer_ops, get_chunks);

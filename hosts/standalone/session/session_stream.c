@@ -12,8 +12,9 @@ int kpti_session_begin_stream(kpti_session *s, const char *path)
     return error;
 }
 
-/* A note that is in the file is dropped from memory: a program may make any number of them. Readers of a stream
- * load its notes from the file. Notes that could not be written are kept for the next flush. */
+/* A note that was written to the file is dropped from memory, since a program may make any number of them.
+ * Readers of a stream load its notes from the file. Notes that could not be written are kept for the next
+ * flush. */
 static void put_notes(kpti_session *s)
 {
     uint32_t end;
@@ -24,7 +25,7 @@ static void put_notes(kpti_session *s)
     pthread_mutex_unlock(&s->notes_lock);
 }
 
-/* Likewise. */
+/* The same for GPU activity. */
 static void put_gpu(kpti_session *s)
 {
     s->gpu.log.counts.dropped += kpti_gpu_put(&s->stream, &s->gpu.log, &s->gpu_written);
@@ -34,7 +35,7 @@ static void put_gpu(kpti_session *s)
 kpt_status kpti_session_sink(void *session, const kpt_chunk *chunk)
 {
     kpti_session *s = session;
-    /* A child must not write its parent's file; a tracer that is destroyed has nothing more to say. */
+    /* A child must not write its parent's file, and a tracer that is being destroyed has nothing left to write. */
     if (!s->stream_open || s->pid != getpid()) return KPT_E_IO;
     return kpti_kpt_put_chunk(&s->stream, chunk);
 }

@@ -6,12 +6,12 @@
 
 /* Returns 0 or an errno. */
 int kpti_session_begin_stream(kpti_session *session, const char *path);
-/* A kpt_chunk_fn. */
+/* Implements kpt_chunk_fn. */
 kpt_status kpti_session_sink(void *session, const kpt_chunk *chunk);
-/* Delivers what all threads have recorded to the stream. Control is held. */
+/* Writes the events of all threads to the stream. The caller holds control. */
 void kpti_session_flush(kpti_session *session);
 kpt_status kpti_session_end_stream(kpti_session *session, kpti_session_error *error);
-/* Fails because the stream's path is another file now, or none. */
+/* Fails because the stream's path now names another file, or none. */
 kpt_status kpti_session_fail_replaced(const kpti_session *session, kpti_session_error *error);
 
 #endif

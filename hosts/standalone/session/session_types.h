@@ -14,34 +14,35 @@ typedef struct kpti_session kpti_session;
 enum {
     KPTI_SESSION_GC = 1 << 0, /* garbage collections are recorded too */
     KPTI_SESSION_RING =
-        1 << 1, /* a flight recorder: of the user's notes, too, only the last are kept */
+        1 << 1, /* a flight recorder, which also keeps only the last of the user's notes */
     /* SIGTERM, unless the program handles it, ends the process after a flush of the stream, or after the
      * recording was written to DUMP. */
     KPTI_SESSION_TERM = 1 << 2,
-    /* A crash (SIGSEGV, SIGBUS, SIGFPE, SIGABRT) ends the process after a flush of the stream; see crash_flush.h. */
+    /* A crash (SIGSEGV, SIGBUS, SIGFPE, SIGABRT) ends the process after a flush of the stream; see
+     * crash_flush.h. */
     KPTI_SESSION_CRASH = 1 << 3,
 };
 
-/* Zero means the default. All is borrowed during start. */
+/* Zero means the default. The pointers are borrowed during start. */
 typedef struct kpti_session_options {
     uint32_t flags;     /* KPTI_SESSION_* */
-    const char *stream; /* the .kpt file that is written while it runs; NULL: none */
-    /* The file that will be written at the end, or NULL: SIGTERM writes it, DUMP_SIGNAL writes out.1.json,
+    const char *stream; /* the .kpt file that is written meanwhile, or NULL */
+    /* The file that will be written at the end, or NULL. SIGTERM writes it. DUMP_SIGNAL writes out.1.json,
      * out.2.json … for "out.json". */
     const char *dump;
-    uint32_t dump_signal;     /* which one; 0: none */
+    uint32_t dump_signal;     /* the signal's number; 0 if there is none */
     uint32_t chained_signals; /* bits 1 << number: crashes whose present handlers run after ours */
-    uint64_t flush_ns;        /* a stream's threads hand over what they have so often; 0: 1 s */
+    uint64_t flush_ns;        /* interval between flushes of a stream's threads; 0 means 1 s */
     uint32_t gpu;             /* KPTI_GPU_*, in session_gpu.h */
     kpt_str info;             /* lines "key=value" for readers of the .kpt file */
 } kpti_session_options;
 
-/* The numbers of what was delivered. */
+/* What was delivered, in numbers. */
 typedef struct kpti_session_count {
     uint64_t calls;
     uint64_t names;
     uint64_t threads;
-    uint64_t bytes; /* of the file */
+    uint64_t bytes; /* size of the file */
 } kpti_session_count;
 
 /* Callbacks of a long call; each may be NULL. */

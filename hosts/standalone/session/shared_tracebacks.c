@@ -5,11 +5,11 @@
 #include "hosts/standalone/plugin_client.h"
 
 typedef struct gatherer {
-    kpti_door door; /* the plugin knows its address */
+    kpti_door door; /* must not move: the plugin has its address */
     kpt_tracebacks object;
 } gatherer;
 
-static gatherer *the_gatherer; /* atomic */
+static gatherer *the_gatherer; /* accessed with atomics */
 
 const kpt_tracebacks *kpti_tracebacks(void)
 {
@@ -23,7 +23,7 @@ static kpt_status fail_of_plugin(const gatherer *g, kpt_status status, kpti_sess
 {
     (void)kpti_session_fail_of(error, status, "tracebacks can't be gathered",
                                g->door.info.last_error, g->door.info.self);
-    if (status != KPT_E_MEMORY) error->status = KPT_E_STATE; /* nobody's argument is wrong */
+    if (status != KPT_E_MEMORY) error->status = KPT_E_STATE; /* the arguments are not wrong */
     return error->status;
 }
 
@@ -47,7 +47,7 @@ static kpt_status make_object(gatherer *g, kpt_generated_fn generated, kpti_sess
     return KPT_E_STATE;
 }
 
-/* With its door open; NULL with an error. */
+/* Returns a gatherer whose binding is open, or NULL with an error. */
 static gatherer *make_gatherer(const char *plugin, kpt_generated_fn generated,
                                kpti_session_error *error)
 {
@@ -79,7 +79,7 @@ const kpt_tracebacks *kpti_tracebacks_make(const char *plugin, kpt_generated_fn 
     return &first->object;
 }
 
-/* --- what it tells ---------------------------------------------------------------------------- */
+/* --- checks of its results --------------------------------------------------------------------- */
 
 int kpti_symbols_are_whole(const kpt_symbols *symbols, uint64_t count)
 {

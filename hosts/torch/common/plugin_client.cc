@@ -5,8 +5,8 @@
 namespace kpytrace
 {
 
-// The entry calls back with the host's ctx, which is the recording's: so the bond in the making is
-// known by its thread.
+// The entry calls back with the host's ctx, which belongs to the recording. So the binding that is being opened
+// is found through a thread-local variable.
 static thread_local Bond *opening;
 
 kpt_status Bond::register_tracer(void *, kpt_tracer_make_fn make, void *make_ctx)
@@ -136,7 +136,7 @@ bool Bond::stop()
     kpt_stats stats;
     kpt_status status = tracer_.ops->stop(tracer_.self);
     KPT_INIT(&stats);
-    // A tracer that has ended by itself, at exit or in the child of a fork, is as good.
+    // A tracer that has ended by itself, at exit or in the child of a fork, counts as stopped.
     if (status == KPT_E_STATE && tracer_.ops->get_stats(tracer_.self, &stats) == KPT_OK &&
         stats.state == KPT_STATE_STOPPED)
         return true;

@@ -1,6 +1,6 @@
-// plugin_client.h: a bond with the plugin: libkpytrace.so, opened through its one door, with the callbacks of
-// one recording. Owns the bond and the tracer that is made through it; any thread may use it, one
-// call at a time.
+// plugin_client.h: a binding to the plugin: libkpytrace.so, opened through its entry function, with the
+// callbacks of one recording. Owns the binding and the tracer that is made through it. Any thread may use it,
+// one call at a time.
 #ifndef KPTI_HOSTS_TORCH_COMMON_PLUGIN_CLIENT_H
 #define KPTI_HOSTS_TORCH_COMMON_PLUGIN_CLIENT_H
 
@@ -19,16 +19,17 @@ class Bond
     Bond(const Bond &) = delete;
     Bond &operator=(const Bond &) = delete;
 
-    // HOST's table without the registration, which is ours. False: error() says why.
+    // HOST is the table without the registration functions, which this class sets. Returns false with the
+    // reason in error().
     bool open(const std::string &plugin, kpt_host host);
 
     // Makes the tracer, which then runs. The GIL is held.
     bool make(const kpt_tracer_args &args);
 
-    // Makes an object that gathers, which must be destroyed before the bond is. A no-op is a failure.
+    // Makes a traceback gatherer, which must be destroyed before the binding. A no-op is a failure.
     bool make_tracebacks(const kpt_tracebacks_args &args, kpt_tracebacks &out);
 
-    // Makes a memory tracer, which must be destroyed before the bond is. A no-op is a failure.
+    // Makes a memory tracer, which must be destroyed before the binding. A no-op is a failure.
     bool make_memory(const kpt_memory_args &args, kpt_memory_tracer &out);
     // The same for an observer.
     bool make_observer(const kpt_observer_args &args, kpt_observer &out);
@@ -38,14 +39,14 @@ class Bond
     bool record_collections();
     bool deliver(const kpt_delivery &delivery);
 
-    // Whether STATUS, of an object that was made through this bond, is good. False: error() says WHAT
-    // failed, and why.
+    // Returns true if STATUS, of a call on an object of this binding, is KPT_OK. Otherwise error() has WHAT
+    // failed and the reason.
     bool answered(kpt_status status, const char *what, kpt_last_error_fn last_error,
                   kpt_handle self);
-    // False, with WHY for an error.
+    // Returns false, with WHY in error().
     bool failed(const char *why);
 
-    // Why the last call failed; of a tracer that records nothing, why.
+    // Why the last call failed, or why the tracer records nothing.
     const std::string &error() const
     {
         return error_;
@@ -64,7 +65,7 @@ class Bond
     static kpt_status register_memory_tracer(void *ctx, kpt_memory_make_fn make, void *make_ctx);
     static kpt_status register_observer(void *ctx, kpt_observer_make_fn make, void *make_ctx);
     bool answered(kpt_status status, const char *what);
-    // What a factory answered, and made: whether that does anything. If not, it is destroyed.
+    // Checks the result of a factory. Returns true if the object is not a no-op. A no-op is destroyed.
     template <typename Object> bool is_made(kpt_status status, const char *what, Object &out);
     void read_error(const char *what, kpt_last_error_fn last_error, kpt_handle self);
 

@@ -1,6 +1,6 @@
-// thread_local_ptr.h: what a thread has for itself, found without a call. A library that is loaded late gets its
-// thread-local memory through one, but for the few bytes that the system has left for all such libraries: so
-// what is found there is a pointer.
+// thread_local_ptr.h: a thread-local object that is found without a function call. A library that is loaded
+// late reaches its thread-local memory through a call, except for the few bytes that the system reserves for
+// all such libraries. So only a pointer is kept there.
 #ifndef KPTI_HOSTS_TORCH_COMMON_THREAD_LOCAL_PTR_H
 #define KPTI_HOSTS_TORCH_COMMON_THREAD_LOCAL_PTR_H
 
@@ -12,8 +12,8 @@ namespace kpytrace
 template <class T> class OfThread
 {
   public:
-    // Made at the first call of a thread, and gone with it. Who comes still later, in the destructor of
-    // something else that the thread had, gets one that stays.
+    // Returns the thread's object. It is made at the thread's first call and freed when the thread ends. A
+    // still later call, from the destructor of another thread-local object, gets an object that is never freed.
     static T &here()
     {
         return here_ ? *here_ : make();

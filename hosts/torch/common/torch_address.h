@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-extern PyObject *THPVariableClass; // torch's
+extern PyObject *THPVariableClass; // defined by torch
 
 namespace kpytrace
 {

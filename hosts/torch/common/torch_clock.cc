@@ -5,7 +5,8 @@
 namespace kpytrace
 {
 
-// Each sample leaves less room for the offset: that all before it were rounded as torch did.
+// The number of samples. Each sample narrows the range of offsets with which all samples so far are rounded as
+// torch rounded them.
 static constexpr int SAMPLES = 4096;
 
 Clock::Clock(const TimeConverter &converter, uint64_t begin, uint64_t end)
@@ -18,7 +19,7 @@ Clock::Clock(const TimeConverter &converter, uint64_t begin, uint64_t end)
     slope_ = at(begin + (uint64_t{1} << SHIFT)) - base_ns_;
     int64_t lowest = 0;
     int64_t highest = (int64_t{1} << SHIFT) - 1;
-    uint64_t step = 0x9E3779B97F4A7C15; // of the golden ratio: spreads samples evenly
+    uint64_t step = 0x9E3779B97F4A7C15; // from the golden ratio: spreads the samples evenly
     uint64_t span = std::max<uint64_t>(end - begin, 1);
     for (uint64_t i = 1; i <= SAMPLES; i++) {
         uint64_t since =

@@ -1,7 +1,7 @@
-// torch_clock.h: torch's own conversion of ticks to Unix time, kept for as long as a recording lives. The
-// function that torch lends refers to what is gone when the session is; but it is a straight line,
-// rounded down, and so a few thousand of its values tell it. It agrees with torch's to the nanosecond:
-// at equal ticks, which coarse counters have, an operator and the call around it must not cross.
+// torch_clock.h: torch's own conversion of ticks to Unix time, kept as long as a recording. torch's conversion
+// function refers to objects that are freed with the session. But it is a linear function, rounded down, so a
+// few thousand of its values determine it. The copy agrees with torch's to the nanosecond: at equal ticks,
+// which coarse counters have, an operator and the call around it must not cross.
 #ifndef KPTI_HOSTS_TORCH_COMMON_TORCH_CLOCK_H
 #define KPTI_HOSTS_TORCH_COMMON_TORCH_CLOCK_H
 
@@ -20,7 +20,7 @@ class Clock
   public:
     Clock() = default;
 
-    // The same as CONVERTER for ticks between BEGIN and END.
+    // Converts like CONVERTER for ticks between BEGIN and END.
     Clock(const TimeConverter &converter, uint64_t begin, uint64_t end);
 
     int64_t ns(uint64_t ticks) const
@@ -34,7 +34,7 @@ class Clock
 
     uint64_t begin_ = 0;
     int64_t base_ns_ = 0;
-    int64_t slope_ = 0;  // ns a tick, in units of 2^-SHIFT
+    int64_t slope_ = 0;  // ns per tick, in units of 2^-SHIFT
     int64_t offset_ = 0; // ns, in the same units, from 0 to 1
 };
 

@@ -1,4 +1,4 @@
-// arena.h: memory that is taken piece by piece, given back all together, and used again and again.
+// arena.h: an arena: memory that is allocated piece by piece, released all together, and reused.
 #ifndef KPTI_HOSTS_TORCH_EXECUTION_TRACE_ARENA_H
 #define KPTI_HOSTS_TORCH_EXECUTION_TRACE_ARENA_H
 
@@ -23,7 +23,7 @@ class Arena
         enter(0, ORDINARY);
     }
 
-    // COUNT of T, which has no constructor to run. Throws std::bad_alloc.
+    // Returns memory for COUNT objects of T, which has no constructor to run. Throws std::bad_alloc.
     template <class T> T *take(size_t count)
     {
         const size_t size = (count * sizeof(T) + sizeof(max_align_t) - 1) & -sizeof(max_align_t);
@@ -38,7 +38,7 @@ class Arena
         return {block_, at_};
     }
 
-    // What was taken since is given back.
+    // Releases all memory that was taken after PLACE.
     void go_back(Place place)
     {
         if (block_ != place.block) {
@@ -56,7 +56,7 @@ class Arena
         size_t size;
     };
 
-    // Goes on in BLOCK, or in another one behind it that has room for SIZE.
+    // Continues in BLOCK, or in a later block that has SIZE bytes.
     [[gnu::noinline]] void enter(size_t block, size_t size)
     {
         while (block < blocks_.size() && blocks_[block].size < size)

@@ -11,7 +11,7 @@ namespace kpytrace
 namespace
 {
 
-// Attributes in the making, in the order in which torch writes them.
+// Collects attributes, in the order in which torch writes them.
 class Attributes
 {
   public:
@@ -59,7 +59,7 @@ std::string list_of(const std::vector<int64_t> &sizes)
     return text + "]";
 }
 
-// Whether nobody waits for it; torch 2.11 and older don't know.
+// Adds whether the collective is asynchronous. torch 2.11 and older do not have this field.
 template <class Info>
 auto add_asynchronized(Attributes &attrs, const Info &info, int)
     -> decltype(static_cast<void>(info.isAsynchronizedOp()))

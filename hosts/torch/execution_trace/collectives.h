@@ -1,4 +1,4 @@
-// collectives.h: what torch tells of a collective beside its operator, as the trace has it.
+// collectives.h: the data on a collective that torch provides beside its operator, as attributes of the trace.
 #ifndef KPTI_HOSTS_TORCH_EXECUTION_TRACE_COLLECTIVES_H
 #define KPTI_HOSTS_TORCH_EXECUTION_TRACE_COLLECTIVES_H
 
@@ -7,7 +7,7 @@
 namespace kpytrace
 {
 
-// Of the collective that this thread is in, as attributes that hold as long as VALUES' scope.
+// Returns the attributes of the collective that this thread is in. They are valid as long as VALUES' scope.
 at::ArrayRef<kpt_attr> collective_attrs(Values &values);
 
 } // namespace kpytrace

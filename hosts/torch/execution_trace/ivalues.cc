@@ -68,7 +68,7 @@ void Values::convert_other(const c10::IValue &from, kpt_value &to, bool elements
     }
 }
 
-// Of a value only what its kind says is filled in.
+// Only the fields that belong to the value's kind are filled in.
 void Values::convert_one(const c10::IValue &from, kpt_value &to, bool elements, int depth)
 {
     if (from.isTensor()) {

@@ -1,8 +1,8 @@
-// ivalues.h: torch's values as the plugin takes them.
+// ivalues.h: converts torch's values to the plugin's.
 //
-// They lie in memory of the thread: what is made while a Scope lasts holds until it ends. Scopes nest, as an
-// operator may run while another one is reported. Nothing here takes the GIL or runs an operator, but for the
-// copy of a device's elements.
+// The results are in memory of the thread: values that are made while a Scope lasts are valid until it ends.
+// Scopes nest, since an operator may run while another operator is reported. No function here acquires the GIL
+// or runs an operator, except for the copy of a device's elements.
 #ifndef KPTI_HOSTS_TORCH_EXECUTION_TRACE_IVALUES_H
 #define KPTI_HOSTS_TORCH_EXECUTION_TRACE_IVALUES_H
 
@@ -42,8 +42,8 @@ class Values
         size_t copies_;
     };
 
-    // GIVEN, with room for MORE behind them. ELEMENTS: those of integral tensors are told as well; of other devices
-    // copied.
+    // Converts GIVEN, with space for MORE values after them. If ELEMENTS is set, the elements of integral
+    // tensors are included; those of other devices are copied.
     kpt_value *convert(at::ArrayRef<const c10::IValue> given, bool elements, size_t more = 0);
 
     kpt_attr *attrs(size_t count)

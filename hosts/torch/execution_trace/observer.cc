@@ -38,7 +38,7 @@ Observer *take_idle(const ObserverSettings &settings)
     return taken;
 }
 
-// No tensors are told apart when nobody records.
+// The identities of tensors are dropped when no observer is in use.
 void count_out(Observer *idle)
 {
     Observers &all = observers();

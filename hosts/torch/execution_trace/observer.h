@@ -1,8 +1,8 @@
-// observer.h: an execution-trace observer of torch: the plugin's, fed with the operators that torch reports. Control
-// calls of one observer come one at a time, from any thread, without the GIL.
+// observer.h: an execution-trace observer for torch: the plugin's observer, which receives the operators that
+// torch reports. Control calls of one observer run one at a time, on any thread, without the GIL.
 //
-// An observer that is given back is kept for the next user of the same settings, and never freed: a callback may still
-// use it, and counting callbacks at every operator, to wait for them, would cost too much.
+// An observer that its user releases is kept for the next user with the same settings, and never freed. A
+// callback may still use it, and counting callbacks at every operator, to wait for them, would cost too much.
 #ifndef KPTI_HOSTS_TORCH_EXECUTION_TRACE_OBSERVER_H
 #define KPTI_HOSTS_TORCH_EXECUTION_TRACE_OBSERVER_H
 
@@ -22,13 +22,13 @@ class Observer : public PluginObserver
     Observer(const Observer &) = delete;
     Observer &operator=(const Observer &) = delete;
 
-    // Each: false, and error() says why.
+    // Each returns false with the reason in error().
     bool make();
     bool open(const std::string &path);
     bool start();
     bool stop();
     bool close();
-    // Makes PATH of what an observer left behind whose process was killed.
+    // Writes PATH from the journal of an observer whose process was killed.
     bool recover(const std::string &journal, const std::string &path);
 
     const std::string &error() const
@@ -42,10 +42,10 @@ class Observer : public PluginObserver
     Bond bond_;
 };
 
-// One with these settings; null: WHY says why there is none. The GIL is held.
+// Returns an observer with these settings, or null with the reason in WHY. The GIL is held.
 Observer *take_observer(ObserverSettings settings, std::string &why);
 
-// Stops and closes it. Its file is complete, and it is not the caller's any more.
+// Stops and closes the observer. Its file is complete, and the caller no longer owns the observer.
 void give_back_observer(Observer *observer);
 
 } // namespace kpytrace

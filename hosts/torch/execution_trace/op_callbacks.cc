@@ -27,11 +27,11 @@ namespace
 
 enum { MOST_OBSERVERS = 8 };
 
-// Who is told: those of the first so many slots that are there.
+// The observers that receive operators. Slots up to told_end may be in use or null.
 std::array<std::atomic<const PluginObserver *>, MOST_OBSERVERS> told{};
 std::atomic<size_t> told_end{0};
 
-// Only who begins and ends takes it; torch's own lock is taken under it.
+// Acquired only by begin_observing and end_observing. torch's own lock is acquired under it.
 std::mutex told_lock;
 at::CallbackHandle told_handle = at::INVALID_CALLBACK_HANDLE;
 
@@ -44,18 +44,18 @@ struct Begun : at::ObserverContext {
 
     [[gnu::hot]] ~Begun() override {}
 
-    // From, and to, what the thread has spare.
+    // These use the thread's list of spare blocks.
     static void *operator new(size_t size);
     static void operator delete(void *block);
 
     uint32_t outputs = 0;
     unsigned exceptions = 0;
-    const kpt_tape *tape = nullptr; // that the first one's is on
+    const kpt_tape *tape = nullptr; // the tape with the first observer's record
     uint32_t count = 0;
-    std::array<One, MOST_OBSERVERS> numbers; // COUNT of them
+    std::array<One, MOST_OBSERVERS> numbers; // the first COUNT are valid
 };
 
-// What a thread reports with.
+// The per-thread state for reporting operators.
 class Reporter
 {
   public:
@@ -73,7 +73,7 @@ class Reporter
     Reporter(const Reporter &) = delete;
     Reporter &operator=(const Reporter &) = delete;
 
-    // Where operators are written for OBSERVER; null: nowhere.
+    // Returns the tape for OBSERVER's operators, or null if there is none.
     Tape *tape_for(const PluginObserver &observer)
     {
         if (&observer != tape_for_) {
@@ -82,7 +82,7 @@ class Reporter
         }
         return tape_.get() ? &tape_ : nullptr;
     }
-    // It is asked for again, as it may be another one: after a fork.
+    // The tape is looked up again at the next operator, since it may be a different one, as after a fork.
     void forget_tape()
     {
         tape_for_ = nullptr;
@@ -96,15 +96,15 @@ class Reporter
         return values_;
     }
 
-    // std::uncaught_exceptions(), from where the C++ ABI has it for this thread: asking takes calls into two
-    // libraries.
+    // std::uncaught_exceptions(), read from the C++ ABI's data of this thread. The function itself would take
+    // calls into two libraries.
     unsigned uncaught_exceptions() const
     {
         return exceptions_->uncaught;
     }
 
-    // Memory for a Begun. Where operators begin on one thread and end on another, the latter's would be ever
-    // more.
+    // Allocates memory for a Begun. The list of spares has a limit: if operators begin on one thread and end on
+    // another, the list of the latter would grow without end.
     void *take(size_t size)
     {
         if (!spare_) return ::operator new(size);
@@ -148,7 +148,7 @@ class Reporter
     Reporter::here().give_back(block);
 }
 
-// Of a stack of boxed values, the last ones are the function's own.
+// Returns the last COUNT values. On a stack of boxed values these are the function's own.
 at::ArrayRef<const c10::IValue> last_of(at::ArrayRef<const c10::IValue> given, size_t count)
 {
     return given.size() > count ? given.slice(given.size() - count) : given;
@@ -156,10 +156,10 @@ at::ArrayRef<const c10::IValue> last_of(at::ArrayRef<const c10::IValue> given, s
 
 std::string_view base_name(std::string_view path)
 {
-    return path.substr(path.rfind('/') + 1); // all of it where there is none
+    return path.substr(path.rfind('/') + 1); // the whole path if there is no slash
 }
 
-// What compilers say of a kernel, beside its arguments; the stream goes behind those.
+// Adds a compiler's data on a kernel, beside its arguments. The stream follows the arguments.
 void add_kernel(const at::RecordFunction &function, Values &values, kpt_op &op, kpt_value *room)
 {
     const auto said = function.kwinputs();
@@ -185,7 +185,7 @@ void add_kernel(const at::RecordFunction &function, Values &values, kpt_op &op, 
     return !function.kwinputs().empty();
 }
 
-// Whether an observer that has all of an operator's values has all that there is to tell of FUNCTION.
+// Returns true if an operator's values are all there is to record of FUNCTION.
 bool has_only_values(const at::RecordFunction &function, const Called &called)
 {
     return !function.isNcclMeta() &&
@@ -206,7 +206,7 @@ kpt_op described(const at::RecordFunction &function, const FunctionTexts &texts,
     return op;
 }
 
-// The operator's number for OBSERVER; 0: it is not recorded.
+// Returns the operator's number for OBSERVER, or 0 if it is not recorded.
 uint64_t begin_for(const PluginObserver &observer, const at::RecordFunction &function,
                    at::ArrayRef<const c10::IValue> inputs, Values &values, kpt_op op)
 {
@@ -219,7 +219,7 @@ uint64_t begin_for(const PluginObserver &observer, const at::RecordFunction &fun
     return to.ops->begin_op(to.self, &op, &id) == KPT_OK ? id : 0;
 }
 
-// Tells the observers of the slots from FIRST on.
+// Passes the operator to the observers in the slots from FIRST on.
 [[gnu::noinline]] void begin_in_full(const at::RecordFunction &function, const FunctionTexts &texts,
                                      at::ArrayRef<const c10::IValue> inputs, size_t first,
                                      Reporter &here, Begun &begun)
@@ -235,7 +235,8 @@ uint64_t begin_for(const PluginObserver &observer, const at::RecordFunction &fun
     }
 }
 
-// The first observer's, which is the only one mostly, on its tape; false: it is not there.
+// Writes the operator on the tape of the first observer, which is usually the only one. Returns false if it is
+// not on the tape.
 [[gnu::hot]] bool begin_on_tape(const at::RecordFunction &function, Called &called,
                                 at::ArrayRef<const c10::IValue> inputs, Reporter &here,
                                 Begun &begun)
@@ -245,7 +246,7 @@ uint64_t begin_for(const PluginObserver &observer, const at::RecordFunction &fun
     if (!tape || !called.key || !has_only_values(function, called) ||
         observer->wants_elements_of(called.texts->name))
         return false;
-    begun.tape = tape->get(); // first: what runs when the record is whole may have another one
+    begun.tape = tape->get(); // before begin, which may run code that changes the tape
     const uint64_t id = tape->begin(function, called, inputs);
     if (!id) {
         begun.tape = nullptr;
@@ -263,9 +264,9 @@ uint64_t begin_for(const PluginObserver &observer, const at::RecordFunction &fun
     if (!end) return nullptr;
     try {
         Reporter &here = Reporter::here();
-        std::unique_ptr<Begun> begun(new Begun); // not zeroed first
+        std::unique_ptr<Begun> begun(new Begun); // not zeroed
         Called &called = called_of(function);
-        // Asking for the stack may run other operators, and CALLED then be one of those.
+        // Capturing the stack may run other operators, and CALLED may then belong to one of them.
         const FunctionTexts &texts = *called.texts;
         const auto inputs = last_of(function.inputs(), called.inputs);
         begun->outputs = called.outputs;
@@ -273,7 +274,7 @@ uint64_t begin_for(const PluginObserver &observer, const at::RecordFunction &fun
         if (told_already < end) begin_in_full(function, texts, inputs, told_already, here, *begun);
         begun->exceptions = here.uncaught_exceptions();
         return begun;
-    } catch (const std::exception &) { // no memory; the operator goes on
+    } catch (const std::exception &) { // no memory; the operator continues
         return nullptr;
     }
 }
@@ -324,7 +325,7 @@ at::CallbackHandle add_callbacks()
                      Scope::STATIC_RUNTIME_OP, Scope::STATIC_RUNTIME_MODEL}));
 }
 
-// Nobody is in the middle of changing a table when a process forks.
+// Acquires the locks, so that no thread is changing a table when the process forks.
 void hold_tables()
 {
     identities_hold();
@@ -337,7 +338,7 @@ void release_tables()
     identities_release();
 }
 
-// The plugin's observers have ended in the child; so has what the parent's threads were in.
+// In the child the plugin's observers have ended, and so have the operators of the parent's other threads.
 void observing_forked()
 {
     for (auto &slot : told)
@@ -371,7 +372,7 @@ void end_observing(const PluginObserver &observer)
     while (told_end && !told[told_end - 1])
         told_end--;
     if (told_end || told_handle == at::INVALID_CALLBACK_HANDLE) return;
-    // torch's list of callbacks may be gone before an observer that is left running at exit.
+    // At exit, torch's list of callbacks may be destroyed before an observer that was left running.
     if (Py_IsInitialized()) at::removeCallback(told_handle);
     told_handle = at::INVALID_CALLBACK_HANDLE;
 }

@@ -1,5 +1,5 @@
-// op_callbacks.h: the operators that torch reports, passed to the observers that run. One pair of callbacks
-// serves all of them; it is registered while there is one.
+// op_callbacks.h: passes the operators that torch reports to the running observers. One pair of callbacks
+// serves all observers. It is registered while at least one runs.
 #ifndef KPTI_HOSTS_TORCH_EXECUTION_TRACE_OP_CALLBACKS_H
 #define KPTI_HOSTS_TORCH_EXECUTION_TRACE_OP_CALLBACKS_H
 

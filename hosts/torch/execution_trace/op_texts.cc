@@ -22,7 +22,8 @@ namespace kpytrace
 namespace
 {
 
-// How often an operator was taken out of torch's dispatcher: then another one may be where its name was.
+// Counts the operators that were removed from torch's dispatcher. After a removal, the address of the removed
+// name may belong to another operator.
 class Removals : public c10::OpRegistrationListener
 {
   public:
@@ -32,7 +33,7 @@ class Removals : public c10::OpRegistrationListener
     }
 
     void onOperatorRegistered(const c10::OperatorHandle &) override {}
-    void onOperatorDeregistered(const c10::OperatorHandle &) override // before it goes
+    void onOperatorDeregistered(const c10::OperatorHandle &) override // before the removal
     {
         count_.fetch_add(1, std::memory_order_release);
     }
@@ -45,15 +46,15 @@ struct Operator {
     std::string name;
     std::string overload;
     std::string schema;
-    bool is_registered; // with the dispatcher, which tells when it goes
-    uint64_t removals;  // how many there were when it was last seen to be the one; under the lock
+    bool is_registered; // with the dispatcher, which reports removals
+    uint64_t removals;  // their count when this was last verified; guarded by the lock
     FunctionTexts texts;
 };
 
-// All that was ever seen, of all threads.
+// All texts of all threads. They are never freed.
 struct Seen {
-    std::mutex lock;                                        // nothing is called under it
-    std::unordered_map<const char *, Operator *> operators; // by where torch has the name
+    std::mutex lock;                                        // no call is made under it
+    std::unordered_map<const char *, Operator *> operators; // by the address of torch's name
     std::unordered_map<std::string, FunctionTexts> names;
     std::map<c10::Device, std::string, bool (*)(const c10::Device &, const c10::Device &)> devices{
         [](const c10::Device &a, const c10::Device &b) {
@@ -67,11 +68,11 @@ Seen &seen()
     return *forever;
 }
 
-// The two that a function may be in.
+// The two cache entries that a function may be in.
 class Pair
 {
   public:
-    // The one that IS says is it; null: neither.
+    // Returns the entry for which IS returns true, or null.
     template <class Is> Called *find(Is is)
     {
         for (Called &called : both_)
@@ -79,7 +80,7 @@ class Pair
         return nullptr;
     }
 
-    // Another one takes the place of the one that came before.
+    // Replaces the older entry.
     Called &add(const Called &called)
     {
         both_[1] = both_[0];
@@ -90,10 +91,10 @@ class Pair
     std::array<Called, 2> both_{};
 };
 
-// What this thread looks at first.
+// The thread's cache.
 struct Recent {
-    std::array<Pair, 128> operators{}; // checked by how many were removed
-    std::array<Pair, 128> names{};     // checked by their hash
+    std::array<Pair, 128> operators{}; // verified by the number of removals
+    std::array<Pair, 128> names{};     // verified by their hash
     FunctionTexts not_kept;
     c10::Device device{c10::DeviceType::CPU};
     kpt_str device_text = view("cpu");
@@ -106,14 +107,14 @@ Recent &recent()
 
 enum { MOST_NAMES = 1 << 16 };
 
-// Whether its text at KEY is the dispatcher's own, of which we are told when it goes.
+// Returns true if the text at KEY is the dispatcher's own, whose removal is reported to us.
 bool is_registered(const c10::FunctionSchema &schema, const char *key)
 {
     const auto found = c10::Dispatcher::singleton().findSchema(schema.operator_name());
     return found && found->schema().name().c_str() == key;
 }
 
-// That of SCHEMA, which is made unless the last one at KEY has the same text.
+// Returns the operator of SCHEMA. Makes a new one unless the last one at KEY has the same text.
 const Operator *remembered(const c10::FunctionSchema &schema, const char *key, uint64_t removals)
 {
     auto made = std::make_unique<Operator>(Operator{schema.name(),
@@ -136,7 +137,8 @@ const Operator *remembered(const c10::FunctionSchema &schema, const char *key, u
     return last;
 }
 
-// An operator that was registered where one was before has another text, be its name the same.
+// Returns the operator at KEY, or null. An operator that was registered at the address of an earlier one has
+// its own texts, even if its name is the same.
 const Operator *looked_up(const char *key, const char *overload, uint64_t removals)
 {
     Seen &all = seen();
@@ -149,7 +151,7 @@ const Operator *looked_up(const char *key, const char *overload, uint64_t remova
     return is_same ? &last : nullptr;
 }
 
-// NAME's, which stay where they are; null: there are too many.
+// Returns the texts of NAME, which do not move, or null if there are too many names.
 const FunctionTexts *kept(std::string_view name)
 {
     Seen &all = seen();
@@ -174,7 +176,7 @@ const FunctionTexts *kept(std::string_view name)
                      {}});
 }
 
-// Of an annotation, or a node of autograd's.
+// Returns the entry of an annotation, or of an autograd node.
 [[gnu::hot]] Called &called_by_name(Recent &here, std::string_view name)
 {
     const uint64_t hash = std::hash<std::string_view>{}(name);
@@ -220,8 +222,8 @@ const FunctionTexts *kept(std::string_view name)
 namespace
 {
 
-// The dispatcher, nodes of a backward pass and the engine record within a C++ function, whose end is the operator's.
-// Annotations begin and end with calls of their own.
+// The dispatcher, the nodes of a backward pass and the engine record within a C++ function, at whose end the
+// operator ends. Annotations begin and end in separate calls.
 bool is_in_one_call(const kpt_op &op)
 {
     constexpr std::string_view engine = "autograd::engine::";

@@ -1,4 +1,5 @@
-// plugin_observer.h: the plugin's observer and its settings, as the callbacks of operators use it. observer.h controls it.
+// plugin_observer.h: the plugin's observer and its settings, as the operator callbacks use them. observer.h
+// controls it.
 #ifndef KPTI_HOSTS_TORCH_EXECUTION_TRACE_PLUGIN_OBSERVER_H
 #define KPTI_HOSTS_TORCH_EXECUTION_TRACE_PLUGIN_OBSERVER_H
 
@@ -14,7 +15,7 @@ struct ObserverSettings {
     std::string plugin;
     bool stacks = true;
     bool ranges = false;
-    std::string data_ops; // names, with commas between them
+    std::string data_ops; // names, separated by commas
 
     bool operator==(const ObserverSettings &) const = default;
 };
@@ -33,10 +34,10 @@ class PluginObserver
     {
         return observer_;
     }
-    // The calling thread's tape; null: there is none.
+    // Returns the calling thread's tape, or null.
     kpt_tape *tape() const;
-    // Whether the elements of NAME's integral inputs are recorded. In the usual case NAME is not read: its text is on a
-    // cache line that nothing else of an operator needs.
+    // Returns true if the elements of NAME's integral inputs are recorded. In the usual case NAME is not read,
+    // since its text is on a cache line that an operator does not need otherwise.
     bool wants_elements_of(const kpt_str &name) const
     {
         return may_want_elements_ && (settings_.ranges || is_listed(name));

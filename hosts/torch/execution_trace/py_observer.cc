@@ -13,7 +13,7 @@ namespace
 
 const char OBSERVER_CAPSULE[] = "kpytrace.observer";
 
-// Lets others run: an observer waits for threads, which may wait for the GIL.
+// Releases the GIL during CALL: an observer waits for threads, which may wait for the GIL.
 template <class Call> auto without_gil(Call call)
 {
     PyThreadState *state = PyEval_SaveThread();
@@ -47,14 +47,14 @@ PyObject *observer(PyObject *, PyObject *args)
     if (!PyArg_ParseTuple(args, "spps", &plugin, &stacks, &ranges, &data_ops)) return nullptr;
     ObserverSettings settings{plugin, stacks != 0, ranges != 0, data_ops};
     std::string why;
-    Observer *taken = take_observer(std::move(settings), why); // stacks are prepared, with the GIL
+    Observer *taken = take_observer(std::move(settings), why); // needs the GIL to prepare stacks
     if (!taken) return os_error(why);
     PyObject *capsule = PyCapsule_New(taken, OBSERVER_CAPSULE, free_observer);
     if (!capsule) give_back_observer(taken);
     return capsule;
 }
 
-// CALL with the observer in CAPSULE, and what it answers in Python.
+// Runs CALL with the observer in CAPSULE, and converts its result to Python.
 template <class Call> PyObject *controlled(PyObject *capsule, Call call)
 {
     auto *self = static_cast<Observer *>(PyCapsule_GetPointer(capsule, OBSERVER_CAPSULE));
@@ -63,7 +63,7 @@ template <class Call> PyObject *controlled(PyObject *capsule, Call call)
     Py_RETURN_NONE;
 }
 
-// For PyArg_ParseTuple.
+// A converter for PyArg_ParseTuple.
 int read_path(PyObject *given, void *to)
 {
     PyObject *bytes;

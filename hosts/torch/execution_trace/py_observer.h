@@ -1,4 +1,4 @@
-// py_observer.h: observers for the package: functions of the shim's module, on a capsule.
+// py_observer.h: observers for the package: functions of the shim's module, with an observer in a capsule.
 #ifndef KPTI_HOSTS_TORCH_EXECUTION_TRACE_PY_OBSERVER_H
 #define KPTI_HOSTS_TORCH_EXECUTION_TRACE_PY_OBSERVER_H
 
@@ -7,7 +7,7 @@
 namespace kpytrace
 {
 
-// Their rows, with an empty one at the end.
+// Ends with an empty row.
 extern PyMethodDef observer_calls[];
 
 } // namespace kpytrace

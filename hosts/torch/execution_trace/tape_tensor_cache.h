@@ -1,5 +1,5 @@
-// tape_tensor_cache.h: the tensors that a thread has on its tape, and where. What was told of one is kept, so that its place alone
-// is told as long as that is true. Of one thread.
+// tape_tensor_cache.h: caches the metadata last written for a tensor on a thread's tape, and its position
+// there, so that an unchanged tensor is written as a back-reference. Used by one thread.
 #ifndef KPTI_HOSTS_TORCH_EXECUTION_TRACE_TAPE_TENSOR_CACHE_H
 #define KPTI_HOSTS_TORCH_EXECUTION_TRACE_TAPE_TENSOR_CACHE_H
 
@@ -15,8 +15,8 @@
 namespace kpytrace
 {
 
-// What a tensor tells that has no symbolic sizes, and as many strides: looked at once, since another thread may
-// change it.
+// The extents of a tensor without symbolic sizes and with as many strides as sizes. They are read once, since
+// another thread may change the tensor.
 struct Extents {
     int64_t offset;
     int64_t count;
@@ -24,23 +24,25 @@ struct Extents {
     c10::IntArrayRef strides;
 };
 
-// Small, so that a thread's are on few pages: what they push out of the processor's caches costs more than to read
-// them. Up to two dimensions it is one line of these.
+// A cache entry. It is small, so that a thread's entries are on few pages: evicting other data from the
+// processor's caches costs more than reading the entries. Up to two dimensions, the used part is one cache
+// line.
 class alignas(64) Told
 {
   public:
-    // Whether it is NOW, as it is, on the tape of this SERIAL.
+    // Returns true if NOW, in its present state, is on the tape with this SERIAL.
     bool holds(const c10::TensorImpl &now, uint32_t serial) const;
     uint32_t place() const
     {
         return place_;
     }
-    // Whether a tensor can be kept that has so many dimensions, and numbers with no other BITS.
+    // Returns true if the cache can hold a tensor with this many dimensions, whose numbers have only these
+    // BITS.
     static bool may_keep(size_t dimensions, uint64_t bits)
     {
         return dimensions <= MOST_DIMENSIONS && !(bits >> 31);
     }
-    // From now on it is NOW.
+    // Stores the state of NOW in this entry.
     void keep(const c10::TensorImpl &now, const c10::StorageImpl *storage, const Extents &extents,
               uint32_t epoch, uint32_t serial, uint32_t place);
     void forget()
@@ -56,10 +58,10 @@ class alignas(64) Told
         int32_t stride;
     };
 
-    const c10::TensorImpl *tensor_ = nullptr; // null: none
+    const c10::TensorImpl *tensor_ = nullptr; // null if the entry is free
     const c10::StorageImpl *storage_ = nullptr;
     c10::DispatchKeySet keys_;
-    uint32_t epoch_ = 0; // of the identities
+    uint32_t epoch_ = 0; // of tensor_identity.h
     uint32_t serial_ = 0;
     uint32_t place_ = 0;
     int32_t offset_elements_ = 0;
@@ -74,25 +76,25 @@ class alignas(64) Told
 class ToldTensors
 {
   public:
-    // Where TENSOR would be.
+    // Returns the entry in which TENSOR is, or would be.
     Told &slot_of(const c10::TensorImpl *tensor)
     {
         return slots_[Epochs::mixed(tensor) >> (64 - BITS)];
     }
 
-    // SLOT is of a record that may still be given up.
+    // Registers SLOT as part of a record that may still be given up.
     void note(const Told &slot)
     {
         if (new_count_ < new_.size())
             new_[new_count_] = static_cast<uint16_t>(&slot - slots_.get());
         new_count_++;
     }
-    // The record is on the tape,
+    // The record is on the tape, so its entries stay.
     void settle()
     {
         new_count_ = 0;
     }
-    // or it is not.
+    // The record was given up, so its entries are cleared.
     void take_back();
 
   private:
@@ -100,7 +102,7 @@ class ToldTensors
     static_assert(sizeof(Told) == 128 && offsetof(Told, extents_) <= 64 - 2 * sizeof(Told::Extent));
 
     std::unique_ptr<Told[]> slots_ = std::make_unique<Told[]>(1 << BITS);
-    size_t new_count_ = 0; // may be more than are noted
+    size_t new_count_ = 0; // may be greater than the size of new_
     std::array<uint16_t, 28> new_;
 };
 

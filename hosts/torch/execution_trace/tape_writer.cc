@@ -13,7 +13,8 @@ namespace kpytrace
 namespace
 {
 
-// Whether the fields of a tensor are what it says of itself: it is no wrapper of another one, and asks nobody.
+// Returns true if the fields of a tensor are valid as they are: it does not wrap another tensor and overrides
+// no accessor.
 [[gnu::hot]] bool is_plain(const c10::TensorImpl &tensor)
 {
     using Key = c10::DispatchKey;
@@ -40,7 +41,7 @@ Extents extents_of(const c10::TensorImpl &tensor)
         tensor.storage_offset(), tensor.numel(), sizes, {tensor.strides().data(), sizes.size()}};
 }
 
-// What the bits of these numbers have in common.
+// Returns the bits that are set in any of these numbers.
 uint64_t bits_of(const Extents &extents)
 {
     auto bits = static_cast<uint64_t>(extents.offset | extents.count);
@@ -49,7 +50,7 @@ uint64_t bits_of(const Extents &extents)
     return bits;
 }
 
-// Offset, count, sizes and strides, as numbers of type N.
+// Writes offset, count, sizes and strides as numbers of type N.
 template <class N> inline void write_numbers(uint64_t *words, const Extents &extents)
 {
     const size_t dimensions = extents.sizes.size();
@@ -71,7 +72,7 @@ template <class N> inline void write_numbers(uint64_t *words, const Extents &ext
 
 // --- words ---------------------------------------------------------------------------------------------
 
-// Null: there are none.
+// Returns null if the tape has no space.
 inline uint64_t *Tape::take(size_t words)
 {
     uint64_t *at = tape_->at;
@@ -120,7 +121,7 @@ bool Tape::put_bytes(std::string_view text)
         return false;
     uint64_t *to = take(words);
     if (!to) return false;
-    if (words) to[words - 1] = 0; // equal texts are equal words
+    if (words) to[words - 1] = 0; // pads with zeroes, so that equal texts are equal words
     std::copy(text.begin(), text.end(), reinterpret_cast<char *>(to));
     return true;
 }
@@ -136,7 +137,7 @@ bool Tape::put_bytes(std::string_view text)
     return kind.word;
 }
 
-// 0: there is no room.
+// Returns 0 if the tape has no space.
 inline uint64_t Tape::kind_of(caffe2::TypeMeta dtype, c10::Device device)
 {
     const auto slot = dtype.isScalarType() ? static_cast<size_t>(dtype.toScalarType()) : 0;
@@ -223,7 +224,8 @@ inline uint64_t Tape::kind_of(caffe2::TypeMeta dtype, c10::Device device)
     return put_text(KPT_VALUE_OTHER, view(value.tagKind()));
 }
 
-// What it asks torch's values is in it, not called: once a value's kind is known little of that is left.
+// `flatten` inlines the accessors of torch's values. Once a value's kind is known, the compiler removes most of
+// their code.
 [[gnu::hot, gnu::flatten]] bool Tape::put_one(const c10::IValue &value, int depth)
 {
     if (value.isTensor()) {
@@ -255,7 +257,7 @@ inline uint64_t Tape::kind_of(caffe2::TypeMeta dtype, c10::Device device)
     return at;
 }
 
-// 0: there is no room.
+// Returns 0 if the tape has no space.
 inline uint32_t Tape::place_of(const at::RecordFunction &function, Called &called)
 {
     const FunctionPlace &place = called.place;
@@ -265,7 +267,7 @@ inline uint32_t Tape::place_of(const at::RecordFunction &function, Called &calle
     return find_place(function, called);
 }
 
-// The record is not on the tape: what was to be in it is nowhere.
+// The record is not on the tape, so the caches must not refer to it.
 void Tape::forget_record()
 {
     told_.take_back();
@@ -279,13 +281,13 @@ void Tape::give_up()
     gone_.give_back();
 }
 
-// Does WRITE, which answers whether all of it is on the tape; else the record is given up.
+// Runs WRITE, which returns true if everything is on the tape. Otherwise the record is given up.
 template <class Write> inline bool Tape::attempt(Write write)
 {
     try {
         if (write()) return true;
     } catch (const std::exception &) { // no memory
-    } catch (...) {                    // the thread is ended
+    } catch (...) {                    // the thread is being cancelled
         give_up();
         throw;
     }
@@ -309,7 +311,8 @@ template <class Write> inline bool Tape::attempt(Write write)
     const char *const key = called.key;
     const uint64_t check = called.check;
     uint64_t id = 0;
-    // This may run Python, and with it other operators: CALLED may be another one's then, and so may the tape.
+    // This call may run Python, and other operators in it. CALLED may then belong to another operator, and the
+    // tape may be another one.
     if (!tape->ops->begin(tape)) return 0;
     if (tape_ != tape || called.key != key || called.check != check) {
         tape->ops->give_up(tape);

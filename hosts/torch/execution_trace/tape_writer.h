@@ -1,7 +1,8 @@
-// tape_writer.h: operators written onto an observer's tape, in one pass over torch's values. Of one thread.
+// tape_writer.h: writes operators onto an observer's tape, in one pass over torch's values. Used by one thread.
 //
-// Only tensors that are what they look like are: no Python and no operator runs while they are written. An operator
-// with others, and one that finds no room, is for begin_op and end_op, which take everything.
+// Only tensors whose fields can be read directly are written, so that no Python and no operator runs meanwhile.
+// An operator with other tensors, or for which the tape has no space, is passed to begin_op and end_op, which
+// accept everything.
 #ifndef KPTI_HOSTS_TORCH_EXECUTION_TRACE_TAPE_WRITER_H
 #define KPTI_HOSTS_TORCH_EXECUTION_TRACE_TAPE_WRITER_H
 
@@ -21,7 +22,7 @@ class Tape
   public:
     using Given = at::ArrayRef<const c10::IValue>;
 
-    // Where to write from now on; null: nowhere.
+    // Selects the tape to write to from now on, or null for none.
     void set(kpt_tape *tape)
     {
         tape_ = tape;
@@ -31,21 +32,22 @@ class Tape
         return tape_;
     }
 
-    // The operator's number; 0: it is not on the tape. There is one, and CALLED has a key.
+    // Returns the operator's number, or 0 if it is not on the tape. A tape must be set, and CALLED must have a
+    // key.
     uint64_t begin(const at::RecordFunction &function, Called &called, Given inputs);
-    // False: it is not.
+    // Returns false if the end is not on the tape.
     bool end(uint64_t id, Given outputs);
 
   private:
-    // The texts of a tensor's type and device, as one word.
+    // The texts of a tensor's type and device, packed in one word.
     struct Kind {
-        uint32_t serial = 0; // 0: none
+        uint32_t serial = 0; // 0 if the entry is free
         caffe2::TypeMeta dtype;
         c10::Device device{c10::DeviceType::CPU};
         uint64_t word = 0;
     };
 
-    // Each: false, it is not on the tape.
+    // Each returns false if the values are not on the tape.
     bool put(Given values);
     bool put_one(const c10::IValue &value, int depth);
     bool put_other(const c10::IValue &value, int depth);
@@ -72,11 +74,11 @@ class Tape
 
     kpt_tape *tape_ = nullptr;
     ToldTensors told_;
-    Gone gone_;                     // of those that were numbered; empty while no tape is open
+    Gone gone_;                     // references to release; empty while no tape is open
     uint32_t undefined_serial_ = 0; // of the tape that has the undefined tensor
-    uint32_t undefined_ = 0;        // where
-    uint32_t device_serial_ = 0;    // of the tape that has the text of
-    uint32_t device_place_ = 0;     // there
+    uint32_t undefined_ = 0;        // its position there
+    uint32_t device_serial_ = 0;    // of the tape that has the text of device_
+    uint32_t device_place_ = 0;     // its position there
     c10::Device device_{c10::DeviceType::CPU};
     std::array<Kind, 16> kinds_{};
 };

@@ -14,8 +14,9 @@ namespace kpytrace
 namespace
 {
 
-// What torch's own observer writes of a tensor whose sizes are not numbers, or of a nested one's: nothing
-// but its type. Those of a Python subclass are asked for in Python, unless one takes what is stored.
+// Returns false for a tensor with symbolic sizes and for a nested tensor. torch's own observer writes only the
+// type of these. The sizes of a Python subclass would be computed in Python, so the stored sizes are used
+// instead.
 bool has_sizes(const c10::TensorImpl &impl)
 {
     return !impl.has_symbolic_sizes_strides() &&
@@ -31,9 +32,10 @@ void describe_sizes(const c10::TensorImpl &impl, bool as_stored, kpt_tensor &to)
     to.strides = strides.size() == sizes.size() ? strides.data() : nullptr;
 }
 
-// Where a tensor of a Python class is that is stored on META. A fake one has the keys of the device that it
-// stands for, but while its kernel runs, which torch then has among the thread's keys, it is on meta itself.
-// The index is Python's alone: asking would run Python, and operators, in the middle of a report.
+// Returns the device of a tensor of a Python class whose storage is on META. A fake tensor has the keys of the
+// device that it represents. But while its kernel runs, and torch has meta among the thread's keys, the tensor
+// itself is on meta. Only Python knows the device index. Reading it would run Python, and operators, in the
+// middle of a report.
 c10::Device faked_device(const c10::TensorImpl &impl, c10::Device meta)
 {
     const auto backend = impl.key_set().highestBackendKey();
@@ -49,7 +51,7 @@ void describe_kind(const c10::TensorImpl &impl, kpt_tensor &to)
 {
     const bool has_storage = impl.has_storage();
     const bool as_stored = !has_storage || impl.is_python_dispatch();
-    to.dimensions = 1; // of which nothing is known
+    to.dimensions = 1; // unknown size
     to.dtype = view(impl.dtype().name());
     if (!has_sizes(impl)) return;
     describe_sizes(impl, as_stored, to);
@@ -73,7 +75,7 @@ void describe(c10::TensorImpl &tensor, kpt_tensor &to)
     }
     try {
         describe_kind(tensor, to);
-    } catch (const std::exception &) { // a kind of tensor that refuses
+    } catch (const std::exception &) { // a kind of tensor that throws
         to.dimensions = 1;
         to.sizes = to.strides = nullptr;
     }

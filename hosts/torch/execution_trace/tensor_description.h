@@ -1,4 +1,4 @@
-// tensor_description.h: a tensor as the plugin takes it.
+// tensor_description.h: describes a tensor for the plugin.
 #ifndef KPTI_HOSTS_TORCH_EXECUTION_TRACE_TENSOR_DESCRIPTION_H
 #define KPTI_HOSTS_TORCH_EXECUTION_TRACE_TENSOR_DESCRIPTION_H
 
@@ -9,7 +9,7 @@
 namespace kpytrace
 {
 
-// All of TO but its elements; sizes and strides are the tensor's own. Throws std::bad_alloc.
+// Fills in all of TO but its elements. Sizes and strides point into the tensor. Throws std::bad_alloc.
 void describe(c10::TensorImpl &tensor, kpt_tensor &to);
 
 } // namespace kpytrace

@@ -11,7 +11,7 @@ namespace kpytrace
 namespace
 {
 
-// How many there are from the first to the last in memory; 0 where a stride leads back.
+// Returns the number of elements between the first and the last in memory, or 0 if a stride is negative.
 uint64_t extent_of(const kpt_tensor &given)
 {
     uint64_t last = 0;
@@ -25,7 +25,8 @@ uint64_t extent_of(const kpt_tensor &given)
     return last + 1;
 }
 
-// A stream that is being captured must not be waited for. Not in all versions of torch.
+// Returns true if the stream is being captured. The thread must not wait for such a stream. Not in all versions
+// of torch.
 template <class Guard, class Stream>
 auto is_capturing(const Guard &guard, const Stream &stream, int)
     -> decltype(guard.isStreamCapturing(stream))
@@ -91,7 +92,7 @@ at::Tensor elements_copied(const at::Tensor &tensor, const kpt_tensor &given)
         at::AutoDispatchBelowADInplaceOrView plain;
         return at::as_strided(tensor, {extent}, {1}, given.offset_elements)
             .to(at::TensorOptions(at::kCPU), /*non_blocking=*/false, /*copy=*/true);
-    } catch (const std::exception &) { // its elements stay unknown
+    } catch (const std::exception &) { // the elements are not recorded
         return {};
     }
 }

@@ -1,4 +1,4 @@
-// tensor_elements.h: the elements of integral tensors, for who wants their range or a copy.
+// tensor_elements.h: the elements of integral tensors, for observers that record their range or a copy.
 #ifndef KPTI_HOSTS_TORCH_EXECUTION_TRACE_TENSOR_ELEMENTS_H
 #define KPTI_HOSTS_TORCH_EXECUTION_TRACE_TENSOR_ELEMENTS_H
 
@@ -9,14 +9,15 @@
 namespace kpytrace
 {
 
-// KPT_ELEMENTS_*.
+// Returns KPT_ELEMENTS_*.
 uint32_t elements_of(at::ScalarType type);
 
-// The first element of a tensor that lies in host memory, GIVEN being its description; else null.
+// Returns the first element of a tensor in host memory, or null. GIVEN is the tensor's description.
 const void *elements_here(const at::Tensor &tensor, const kpt_tensor &given);
 
-// A copy, in host memory, of all between the first element and the last, so that the tensor's own strides
-// hold in it; undefined where there is none to be had. Runs operators, unseen.
+// Returns a copy in host memory of all elements between the first and the last, so that the tensor's own
+// strides are valid in it. Returns an undefined tensor if it cannot be copied. Runs operators, which are not
+// recorded.
 at::Tensor elements_copied(const at::Tensor &tensor, const kpt_tensor &given);
 
 } // namespace kpytrace

@@ -12,7 +12,7 @@ namespace
 
 using Target = c10::intrusive_ptr_target;
 
-// Of many that were not looked at for a while, so many are fetched ahead.
+// The number of objects that are prefetched ahead, when many are read that were not read for a while.
 enum { AHEAD = 6 };
 
 void hold(Target *target)
@@ -25,8 +25,8 @@ bool is_dead(Target *target)
     return c10::raw::weak_intrusive_ptr::use_count(target) == 0;
 }
 
-// The numbers, by open addressing: a free slot has no target, and at most half of the slots are taken. A tensor
-// and a storage that both are held are never at the same address.
+// The numbers, in an open-addressing table. A free slot has no target, and at most half of the slots are used.
+// A tensor and a storage that both are held are never at the same address.
 class Table
 {
   public:
@@ -35,7 +35,8 @@ class Table
         Homes::move(slots_.data(), slots_.size());
     }
 
-    // TARGET's number. One that is new is held, and is young. Nothing is due. Once in memory, for its two callers.
+    // Returns TARGET's number. A new target is held, and is young. The caller ensures that is_due() is false.
+    // Not inlined, so that its two callers share one copy of the code.
     [[gnu::hot, gnu::noinline]] uint64_t number_of(Target *target)
     {
         size_t at = find(target);
@@ -51,18 +52,19 @@ class Table
         return last_;
     }
 
-    // Whether there are young ones to look at, as most die young, before a tensor and its storage are numbered.
+    // Returns true if the young targets must be checked before a tensor and its storage are numbered. Most
+    // targets die young.
     bool is_due() const
     {
         return young_count_ + 2 > young_.size();
     }
 
-    // Of the young ones the older half is young no more; of these the dead ones leave, to GONE. They, and where the
-    // table has them, are fetched ahead.
+    // Checks the older half of the young targets, which are then no longer young. The dead ones move to GONE.
+    // The targets, and their slots in the table, are prefetched.
     void look(std::vector<Target *> &gone)
     {
         enum { HALF = YOUNG / 2 };
-        gone.reserve(gone.size() + HALF); // before anything is changed
+        gone.reserve(gone.size() + HALF); // may throw, so before any change
         for (size_t i = 0; i < HALF; i++) {
             __builtin_prefetch(young_[i + AHEAD]);
             Homes::fetch(young_[i + AHEAD]);
@@ -72,19 +74,19 @@ class Table
         young_count_ -= HALF;
     }
 
-    // The dead ones leave, to GONE, when there are twice as many as lived the last time.
+    // Moves the dead targets to GONE when there are twice as many targets as survived the last time.
     void tidy(std::vector<Target *> &gone)
     {
         if (count_ >= limit_) sweep(gone, [](Target *target) { return !is_dead(target); });
     }
 
-    // Those that KEEP refuses leave, to GONE.
+    // Moves the targets for which KEEP returns false to GONE.
     template <class Keep> void sweep(std::vector<Target *> &gone, Keep keep)
     {
-        gone.reserve(gone.size() + count_); // before anything is changed
+        gone.reserve(gone.size() + count_); // may throw, so before any change
         young_count_ = 0;
         for (size_t at = 0; at < slots_.size(); at++)
-            while (slots_[at].target && !keep(slots_[at].target)) // another one may come there
+            while (slots_[at].target && !keep(slots_[at].target)) // another may move up here
                 gone.push_back(taken_out(at));
         limit_ = std::max<size_t>(LEAST_LIMIT, count_ * 2);
     }
@@ -99,13 +101,13 @@ class Table
         return (at + 1) & (slots_.size() - 1);
     }
 
-    // Where it would be if all slots were free.
+    // Returns its slot if all slots were free.
     size_t home_of(Target *target) const
     {
         return Homes::index(target, slots_.size());
     }
 
-    // Where it is, or would be.
+    // Returns the slot where it is, or would be.
     size_t find(Target *target) const
     {
         size_t at = home_of(target);
@@ -114,7 +116,7 @@ class Table
         return at;
     }
 
-    // Who is there leaves; what was known by its address is worth nothing from now on.
+    // Removes the target in slot AT. Advances its epoch, so that data cached by its address becomes invalid.
     Target *taken_out(size_t at)
     {
         Target *target = slots_[at].target;
@@ -123,7 +125,7 @@ class Table
         return target;
     }
 
-    // Those behind it move up, so that they are found as before.
+    // Moves later targets up, so that they are still found.
     void erase(size_t hole)
     {
         for (size_t at = after(hole); slots_[at].target; at = after(at)) {
@@ -154,16 +156,16 @@ class Table
 };
 
 struct Known {
-    std::mutex lock; // nothing of torch's is freed under it
+    std::mutex lock; // no object of torch is freed under it
     Table table;
-    // Dead ones that the table has no more. Who is numbered takes some of them along, whose memory the allocator may
-    // give to the next.
+    // Weak references of dead objects, already removed from the table. Each identify() releases a few, so that
+    // the allocator can reuse the memory for the next tensors.
     std::vector<Target *> gone;
 };
 
 [[gnu::hot]] Known &known()
 {
-    static Known *forever = new Known; // operators may run after static objects are gone
+    static Known *forever = new Known; // operators may run after static objects are destroyed
     return *forever;
 }
 
@@ -173,7 +175,7 @@ struct Known {
     k.table.tidy(k.gone);
 }
 
-// Gives the references back of all that are gone.
+// Releases all references in k.gone.
 void give_back_all(Known &k)
 {
     std::vector<Target *> gone;
@@ -191,7 +193,7 @@ void give_back_all(Known &k)
 
 [[gnu::hot]] Identity identify(c10::TensorImpl *tensor, c10::StorageImpl *storage, Gone &gone)
 {
-    enum { AT_ONCE = 4 }; // more than are numbered, so that they get fewer
+    enum { AT_ONCE = 4 }; // more than are numbered in a call, so that the list shrinks
     Known &k = known();
     std::lock_guard<std::mutex> guard(k.lock);
     if (k.table.is_due()) look_at_young_locked(k);

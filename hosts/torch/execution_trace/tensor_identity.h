@@ -1,9 +1,9 @@
-// tensor_identity.h: which tensor is which: numbers for tensors and storages that are never given twice.
+// tensor_identity.h: unique numbers for tensors and storages, which are never reused.
 //
-// An address names a tensor only while it lives. The table holds each tensor and storage that it has
-// numbered by a weak reference, under which torch frees what they own at once, but not the few bytes at
-// the address: so whoever is found there is the one that was numbered. References to those that have died
-// are given back soon, while the allocator has use for their memory. Any thread may use it.
+// An address identifies a tensor only while the tensor lives. The table holds a weak reference to each tensor
+// and storage that it has numbered. torch then frees their contents at once, but not the few bytes at the
+// address. So an object found at that address is the one that was numbered. References to dead objects are
+// released soon, while the allocator can reuse their memory. Any thread may use it.
 #ifndef KPTI_HOSTS_TORCH_EXECUTION_TRACE_TENSOR_IDENTITY_H
 #define KPTI_HOSTS_TORCH_EXECUTION_TRACE_TENSOR_IDENTITY_H
 
@@ -16,18 +16,18 @@
 namespace kpytrace
 {
 
-enum : uint64_t { UNDEFINED_TENSOR = 1 }; // torch has one for all
+enum : uint64_t { UNDEFINED_TENSOR = 1 }; // torch has one undefined tensor
 
-// The numbers of a tensor and its storage. They hold for what lies at these addresses as long as
+// The numbers of a tensor and its storage. They are valid for the objects at these addresses as long as
 // their_epoch is the same.
 struct Identity {
     uint64_t tensor_id;
-    uint64_t storage_id; // 0 without a storage
+    uint64_t storage_id; // 0 if there is no storage
     uint32_t epoch;
 };
 
-// Dead ones, whose references are to be given back where anything may run: some hold another tensor, which dies with
-// them, and its finalizers are Python.
+// References to dead objects, to be released where any code may run. Some of the objects hold another tensor,
+// which dies with them, and its finalizers are Python.
 class Gone
 {
   public:
@@ -47,7 +47,7 @@ class Gone
     {
         targets_[count_++] = target;
     }
-    // What runs meanwhile may use this.
+    // Code that runs meanwhile may use this object.
     [[gnu::hot]] void give_back()
     {
         while (count_)
@@ -59,22 +59,23 @@ class Gone
     std::array<c10::intrusive_ptr_target *, 15> targets_;
 };
 
-// Both live during the call; STORAGE may be null. Runs nothing: some who have died meanwhile are GONE. Throws
-// std::bad_alloc.
+// Numbers both. They must live during the call; STORAGE may be null. Runs no other code: references to some
+// objects that have died are moved to GONE. Throws std::bad_alloc.
 Identity identify(c10::TensorImpl *tensor, c10::StorageImpl *storage, Gone &gone);
 
-// Gives TENSOR's reference back; should it come again it counts as another one.
+// Releases the reference to TENSOR. If TENSOR is identified again, it gets a new number.
 void forget(c10::TensorImpl *tensor);
 
-// Gives all references back.
+// Releases all references.
 void forget_all();
 
-// Before a fork, so that the child has whole tables; after it, in the parent and in the child.
+// Called before a fork, so that the child's tables are consistent, and after it, in the parent and in the
+// child.
 void identities_hold();
 void identities_release();
 
-// Addresses, by some of their bits: how often a reference to one of these was given back. It counts before
-// that: who finds another tensor at an address sees it.
+// Counts, by some bits of the address, how often a reference to an object there was released. The counter
+// advances before the release, so a thread that finds another tensor at the address sees the new count.
 class Epochs
 {
   public:
@@ -102,7 +103,7 @@ class Epochs
     static inline std::array<std::atomic<uint32_t>, 1 << BITS> counts_{};
 };
 
-// Where the table looks for an address first.
+// Where the table's search for an address begins.
 class Homes
 {
   public:
@@ -111,12 +112,13 @@ class Homes
         uint64_t number = 0;
     };
 
-    // Of SIZE slots, a power of two.
+    // Returns the first slot among SIZE slots, a power of two.
     static size_t index(const void *address, size_t size)
     {
         return Epochs::mixed(address) >> 24 & (size - 1);
     }
-    // Has it in the cache, for who is about to identify what is there. The table may be another one meanwhile.
+    // Prefetches the slot for a thread that is about to identify the object at ADDRESS. The table may be
+    // replaced meanwhile, which does no harm.
     static void fetch(const void *address)
     {
         const Slot *slots = slots_.load(std::memory_order_relaxed);
@@ -133,7 +135,8 @@ class Homes
     static inline std::atomic<size_t> size_{1};
 };
 
-// Both only grow, and come round after days of doing nothing else: the sum is the same if each of them is.
+// Both epochs only increase, and wrap around only after days of doing nothing else. So the sum is the same only
+// if both are.
 inline uint32_t their_epoch(const c10::TensorImpl *tensor, const c10::StorageImpl *storage)
 {
     return Epochs::of(tensor) + Epochs::of(storage);

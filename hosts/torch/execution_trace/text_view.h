@@ -1,4 +1,4 @@
-// text_view.h: a text as the plugin takes it; it is borrowed.
+// text_view.h: a text as the plugin's kpt_str, which borrows it.
 #ifndef KPTI_HOSTS_TORCH_EXECUTION_TRACE_TEXT_VIEW_H
 #define KPTI_HOSTS_TORCH_EXECUTION_TRACE_TEXT_VIEW_H
 

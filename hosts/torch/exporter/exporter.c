@@ -85,7 +85,7 @@ kpt_status kpti_export_list(const kpti_torch_recording *recording, const char *t
     memset(&out, 0, sizeof out);
     error.os_error = kpti_out_open(&out, target);
     if (error.os_error) return fail_of_file(result, &error);
-    kpti_out_put(&out, "[null", 5); /* each event has a comma in front */
+    kpti_out_put(&out, "[null", 5); /* each event begins with a comma */
     status = put_calls(recording, flags, &events, result);
     kpti_out_put(&out, "]\n", 2);
     error.os_error = kpti_out_close(&out, status == KPT_OK);

@@ -4,30 +4,30 @@
 #include "hosts/torch/exporter/torch_names.h"
 #include "writers/gpu/gpu_log.h"
 
-/* A text of more than so many bytes lacks the outermost frames: it is written for each kernel. */
+/* The maximum size of a text. A longer one lacks its outermost frames, since it is written for each kernel. */
 enum { MOST_STACK = 16 * 1024 };
 
-/* A Python call and the calls around it: stacks that have them in common share them. */
+/* A Python call and its callers. Stacks with common callers share their nodes. */
 typedef struct node {
-    uint32_t caller; /* a node; 0: none */
+    uint32_t caller; /* a node, or 0 */
     uint32_t name;
-    uint32_t line;   /* 0: the function's own */
-    uint32_t answer; /* to a watched call; 0: none */
+    uint32_t line;   /* 0 for the function's own line */
+    uint32_t answer; /* of a watched call, or 0 */
 } node;
 
-/* A call that is open at the point of the delivery, or has been. */
+/* A call that is or was open at the current point of the delivery. */
 typedef struct frame {
     int64_t end_ns;
     node own;            /* at the line at which it (re)started; without a caller */
-    uint32_t is_python;  /* else it is no part of a stack */
-    uint32_t calls_from; /* the line of the last call in it; 0: unknown */
-    uint32_t node;       /* at that line; 0: not looked up yet */
+    uint32_t is_python;  /* otherwise it is not part of a stack */
+    uint32_t calls_from; /* the line of the last call in it; 0 if unknown */
+    uint32_t node;       /* at that line; 0 before it is looked up */
 } frame;
 
 typedef struct lane {
     kpt_thread raw;
     int wanted;
-    uint32_t depth; /* of the last call, and one */
+    uint32_t depth; /* of the last call, + 1 */
     uint32_t open_capacity;
     frame *open; /* by depth */
 } lane;
@@ -38,12 +38,11 @@ typedef struct search {
     kpti_torch_names names;
     lane *lanes; /* by index */
     uint32_t lane_count;
-    kpti_u64_map
-        lane_of; /* a system's thread: the index of the last lane that began there, and one */
-    node *nodes; /* from 1 on */
+    kpti_u64_map lane_of; /* by OS thread: the index of the last lane that began there, + 1 */
+    node *nodes;          /* from index 1 on */
     uint32_t node_count, node_capacity;
-    kpti_u64_map node_of; /* by what is in them */
-    uint32_t next;        /* the launch that is asked for next */
+    kpti_u64_map node_of; /* by their contents */
+    uint32_t next;        /* the next launch whose stack is needed */
 } search;
 
 /* --- nodes ------------------------------------------------------------------------------------ */
@@ -57,11 +56,11 @@ static uint64_t key_of(const node *n)
     return key >> 1;
 }
 
-/* The number of the node with these values; 0: no memory. */
+/* Returns the number of the node with these values, or 0 if there is no memory. */
 static uint32_t node_with(search *s, const node *wanted)
 {
     uint64_t key = key_of(wanted);
-    for (;; key++) { /* two may have the same key: then the next is the second's */
+    for (;; key++) { /* nodes may have equal keys: the second gets the next key */
         uint32_t *number = kpti_u64_map_at(&s->node_of, key);
         if (!number) return 0;
         if (*number && memcmp(&s->nodes[*number], wanted, sizeof *wanted) == 0) return *number;
@@ -75,8 +74,8 @@ static uint32_t node_with(search *s, const node *wanted)
     }
 }
 
-/* The node of a call inside of CALLER. A line of 0 leaves it where it (re)started. 0: no memory, or there
- * is no Python call at all. */
+/* Returns the node of a call inside CALLER. A LINE of 0 means the line where it (re)started. Returns 0 if there
+ * is no memory, or no Python call at all. */
 static uint32_t node_in(search *s, const frame *f, uint32_t caller, uint32_t line)
 {
     node wanted = f->own;
@@ -86,7 +85,7 @@ static uint32_t node_in(search *s, const frame *f, uint32_t caller, uint32_t lin
     return node_with(s, &wanted);
 }
 
-/* The stack of a lane at a time. */
+/* Returns the stack of a lane at a time. */
 static uint32_t stack_at(search *s, lane *l, int64_t time_ns)
 {
     uint32_t caller = 0;
@@ -101,7 +100,7 @@ static uint32_t stack_at(search *s, lane *l, int64_t time_ns)
 
 /* --- the delivery, by start time -------------------------------------------------------------- */
 
-/* Answers for the launches that were before TIME_NS. */
+/* Sets the stacks of the launches before TIME_NS. */
 static void answer_before(search *s, int64_t time_ns)
 {
     for (; s->next < s->gpu->launch_count; s->next++) {
@@ -129,7 +128,7 @@ static kpt_status take_thread(void *ctx, const kpt_thread *thread)
     return KPT_OK;
 }
 
-/* The system gives a number again: the thread that began last has it. */
+/* The OS reuses thread ids. The thread that began last has the id. */
 static kpt_status begin_lane(search *s, const lane *l)
 {
     uint32_t *number = kpti_u64_map_at(&s->lane_of, l->raw.os_tid);
@@ -188,7 +187,7 @@ static kpti_fragment show(search *s, const node *n)
     return module.size ? module : kpti_torch_name_at(&s->names, n->name, n->line);
 }
 
-/* The innermost frame that people would call their own, as the standalone host has it. */
+/* Returns the innermost frame of the user's own code, by the standalone host's rule. */
 static const node *own_frame(const search *s, uint32_t stack)
 {
     for (uint32_t i = stack; i; i = s->nodes[i].caller) {
@@ -198,14 +197,14 @@ static const node *own_frame(const search *s, uint32_t stack)
     return &s->nodes[stack];
 }
 
-/* The text of a frame at the end of what is before AT; returns where it begins. */
+/* Writes a text so that it ends at AT. Returns its start. */
 static char *put_before(char *at, const char *text, size_t size)
 {
     return memcpy(at - size, text, size);
 }
 
-/* Outermost first. It is written from its end on: of a stack that is too long the outermost are left
- * out. ROOM has space for that and for one name. */
+/* Writes a stack, outermost first, backwards from END, so that the outermost frames of a long stack are
+ * omitted. ROOM has space for the stack and one more name. */
 static char *put_stack(search *s, uint32_t stack, const char *room, char *end)
 {
     char *at = end;

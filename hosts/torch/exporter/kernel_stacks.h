@@ -1,6 +1,6 @@
-/* kernel_stacks.h: which Python calls each kernel, copy and set of memory in torch's trace was launched
- * from. Nothing is recorded for that: the launch is the call of CUDA with the same correlation, and the
- * stack is what the recording has open on that thread at that time. No GIL. */
+/* kernel_stacks.h: finds the Python calls from which each kernel, memory copy and memory set in torch's trace
+ * was launched. No extra data is recorded for it: the launch is the CUDA call with the same correlation, and
+ * the stack is the set of calls that the recording has open on that thread at that time. No GIL. */
 #ifndef KPTI_TORCH_KERNEL_STACKS_H
 #define KPTI_TORCH_KERNEL_STACKS_H
 
@@ -9,12 +9,12 @@
 
 typedef struct kpti_kernel_stacks {
     kpti_kineto_gpu gpu;
-    kpti_fragments texts; /* by a launch's stack: members of an object */
-    int found;            /* there are some */
+    kpti_fragments texts; /* by a launch's stack: members of a JSON object */
+    int found;            /* 1 if there are any */
 } kpti_kernel_stacks;
 
-/* Finds those of the trace FILE. Whatever fails, or is no trace of a GPU, has none. STACKS begins as zeroes
- * and is to be freed. */
+/* Finds the stacks of the trace FILE. There are none if an error occurs, or if it is not a trace of a GPU.
+ * STACKS is initialised with zeroes, and the caller frees it. */
 void kpti_kernel_stacks_find(kpti_kernel_stacks *stacks, const kpti_torch_recording *recording,
                              const kpti_kineto_file *file);
 

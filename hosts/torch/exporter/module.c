@@ -1,12 +1,12 @@
-/* module.c: kpytrace.torch._exporter: the exporter as a Python module. It translates values and
- * errors, and releases the GIL for all that takes time; the package in package/kpytrace/torch explains.
- * Built with the limited API, so that one module serves every CPython from 3.10 on. */
+/* module.c: kpytrace.torch._exporter: the exporter as a Python module. It translates values and errors, and
+ * releases the GIL in all long calls. The package in package/kpytrace/torch explains errors to users. Built
+ * with the limited API, so that one module serves every CPython from 3.10 on. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
 #include "hosts/torch/exporter/exporter.h"
 
-/* Sets the exception for a failure; the paths are Python's own objects. */
+/* Sets the exception for a failure. The paths are Python's own objects. */
 static PyObject *raise_error(kpt_status status, const kpti_export_result *result, PyObject *source,
                              PyObject *target)
 {
@@ -24,7 +24,7 @@ static PyObject *raise_error(kpt_status status, const kpti_export_result *result
     return NULL;
 }
 
-/* The capsule's recording; NULL for None. Returns whether it is one. */
+/* Stores the capsule's recording, or NULL for None, in *OUT. Returns 0 if CAPSULE is neither. */
 static int recording_of(PyObject *capsule, const kpti_torch_recording **out)
 {
     *out = NULL;

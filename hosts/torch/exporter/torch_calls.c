@@ -4,9 +4,9 @@
 
 #include "hosts/torch/exporter/torch_names.h"
 
-/* A call that is open at the point of the delivery, for the call stacks of those in it. */
+/* A call that is open at the current point of the delivery, for the call stacks of the calls in it. */
 typedef struct frame {
-    size_t at; /* of its name in the lane's text */
+    size_t at; /* position of its name in the lane's text */
     size_t size;
 } frame;
 
@@ -15,8 +15,8 @@ typedef struct lane {
     kpt_thread raw;
     int wanted;
     uint64_t python_thread;     /* torch's number in "Python thread" */
-    uint64_t collection;        /* the id of the last one, which is no call for torch … */
-    uint64_t collection_parent; /* … so what it ran belongs to the call around it */
+    uint64_t collection;        /* the id of the last collection, which is no call for torch … */
+    uint64_t collection_parent; /* … so calls inside it belong to the call around it */
     frame *open;                /* by depth */
     size_t open_capacity;
     char *text;
@@ -30,7 +30,7 @@ struct kpti_torch_calls {
     uint32_t torch_has; /* KPTI_TORCH_HANDED_* */
     uint64_t count;
     kpti_torch_names names;
-    kpti_fragments threads; /* as kpti_chrome_put wants them */
+    kpti_fragments threads; /* in the form that kpti_chrome_put needs */
     lane *lanes;            /* by index */
     uint32_t lane_count;
     char *more;
@@ -58,7 +58,7 @@ static kpt_status take_thread(void *ctx, const kpt_thread *thread)
 
 /* --- arguments -------------------------------------------------------------------------------- */
 
-/* Keeps NAME as the open call at this depth. */
+/* Stores NAME as the open call at this depth. */
 static kpt_status push(lane *l, uint32_t depth, kpti_fragment name)
 {
     frame before = depth && depth <= l->open_capacity ? l->open[depth - 1] : (frame){0, 0};
@@ -83,7 +83,7 @@ static kpt_status push(lane *l, uint32_t depth, kpti_fragment name)
     return KPT_OK;
 }
 
-/* Innermost first; of a stack that is too long the outermost are left out. */
+/* Writes a stack, innermost first. The outermost frames of a long stack are omitted. */
 static char *put_stack(char *at, const lane *l, uint32_t depth)
 {
     const char *most = at + MOST_STACK;

@@ -1,5 +1,5 @@
-/* torch_calls.h: a recording's calls as torch shows them, in the order of their ids: its names, its
- * threads, its arguments. What torch has written itself is left out. No GIL. */
+/* torch_calls.h: a recording's calls as torch shows them, in the order of their ids, with torch's names,
+ * threads and arguments. Calls that torch has written itself are omitted. No GIL. */
 #ifndef KPTI_TORCH_CALLS_H
 #define KPTI_TORCH_CALLS_H
 
@@ -12,7 +12,7 @@ enum {
                                     torch's own numbers, not the system's */
 };
 
-/* What torch has itself of what is written with FLAGS: KPTI_TORCH_HANDED_*. */
+/* Returns KPTI_TORCH_HANDED_*: the calls that torch itself has in the output of FLAGS. */
 static inline uint32_t kpti_torch_has(const kpti_torch_recording *recording, uint32_t flags)
 {
     return flags & KPTI_CALLS_OF_LIST ? recording->listed : recording->handed;
@@ -20,8 +20,8 @@ static inline uint32_t kpti_torch_has(const kpti_torch_recording *recording, uin
 
 typedef struct kpti_torch_calls kpti_torch_calls;
 
-/* Writes the recording's calls as events. KPT_OK, KPT_E_MEMORY, KPT_E_IO (EVENTS' file has the errno),
- * or what the tracer answered. *COUNT is how many there were. */
+/* Writes the recording's calls as events. Returns KPT_OK, KPT_E_MEMORY, KPT_E_IO (EVENTS' file has the errno),
+ * or the status of the tracer. *COUNT receives the number of events. */
 kpt_status kpti_torch_calls_write(const kpti_torch_recording *recording, uint32_t flags,
                                   kpti_chrome_events *events, uint64_t *count);
 

@@ -1,6 +1,6 @@
 #include "hosts/torch/exporter/torch_names.h"
 
-/* File, line and function. */
+/* Space for file, line and function. */
 enum { NAME_ROOM = 2 * KPTI_CHROME_MOST_NAME * KPTI_JSON_MOST_GROWTH + 256 };
 
 static const kpti_fragment none = {NULL, 0, 0};
@@ -28,7 +28,7 @@ static int is_text(kpt_str text, const char *other)
     return text.size == strlen(other) && memcmp(text.data, other, (size_t)text.size) == 0;
 }
 
-/* Without the first prefix that it begins with, as torch trims it. */
+/* Returns PATH without the first prefix that it begins with, as torch trims it. */
 static kpt_str trimmed(const kpti_torch_recording *r, kpt_str path)
 {
     for (uint64_t i = 0; i < r->prefix_count; i++) {
@@ -39,14 +39,14 @@ static kpt_str trimmed(const kpti_torch_recording *r, kpt_str path)
     return path;
 }
 
-/* For a text, and a line and some signs. */
+/* Returns the space for an escaped text, a line and some punctuation. */
 static size_t escaped_room(kpt_str text)
 {
     size_t size = text.size < KPTI_CHROME_MOST_NAME ? (size_t)text.size : KPTI_CHROME_MOST_NAME;
     return size * KPTI_JSON_MOST_GROWTH + (size_t)2 * KPTI_JSON_MOST_NUMBER;
 }
 
-/* A Python function: file, line, name. A fresh module's code has line 0. */
+/* Adds a Python function: file, line, name. A module's fresh code has line 0. */
 static kpt_status take_function(kpti_torch_names *n, const kpt_name *name)
 {
     uint32_t line = is_text(name->function, "<module>") ? 0 : name->first_line;
@@ -99,7 +99,7 @@ kpti_fragment kpti_torch_module(kpti_torch_names *n, uint64_t answer)
     return n->modules.items[answer];
 }
 
-/* The function's name with another line. */
+/* Returns the function's name with another line. */
 static kpti_fragment with_line(kpti_torch_names *n, kpti_fragment name, kpti_fragment file,
                                uint32_t line)
 {
@@ -125,7 +125,7 @@ uint32_t kpti_torch_line(kpti_torch_names *n, const kpt_thread *thread, const kp
     if (a->flags & KPT_ACTIVITY_BEGAN_BEFORE) {
         const kpti_torch_recording *r = n->recording;
         uint32_t then = r->open_line(r->ctx, thread, &n->raw[a->name], a->depth);
-        if (then) return then; /* it is shown also if it is the first */
+        if (then) return then; /* also if it is the function's first line */
     }
     return a->line != n->files.items[a->name].note ? a->line : 0;
 }

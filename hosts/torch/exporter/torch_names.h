@@ -1,5 +1,5 @@
-/* torch_names.h: what a recording's calls are called as torch shows them: "file.py(8): inner", with the
- * line at which a call (re)started, "nn.Module: Linear_0" for a module's. Escaped for JSON. No GIL. */
+/* torch_names.h: the names of a recording's calls as torch shows them: "file.py(8): inner", with the line at
+ * which a call (re)started, or "nn.Module: Linear_0" for a module's call. Escaped for JSON. No GIL. */
 #ifndef KPTI_TORCH_NAMES_H
 #define KPTI_TORCH_NAMES_H
 
@@ -9,57 +9,58 @@
 
 typedef struct kpti_torch_names {
     const kpti_torch_recording *recording;
-    kpti_fragments names;   /* "file(8): inner", escaped; the note is the line that stands for it */
+    kpti_fragments names;   /* "file(8): inner", escaped; the note is the line in it */
     kpti_fragments files;   /* "file(" of Python functions; the note is their first line */
-    kpti_fragments modules; /* by answer; the note is the module's number. Empty: no module */
+    kpti_fragments modules; /* by answer; the note is the module's number. Empty if no module */
     kpt_name *raw;          /* by index */
     uint32_t raw_capacity;
-    char *name; /* of one call, where it is not the function's */
+    char *name; /* the name of one call, if it differs from the function's */
 } kpti_torch_names;
 
-/* Begins as zeroes. KPT_OK or KPT_E_MEMORY; free is right after both. */
+/* NAMES is initialised with zeroes. Returns KPT_OK or KPT_E_MEMORY; the caller frees NAMES after either. */
 kpt_status kpti_torch_names_open(kpti_torch_names *names, const kpti_torch_recording *recording);
 
 void kpti_torch_names_free(kpti_torch_names *names);
 
-/* Takes a name of a batch. KPT_OK, KPT_E_MEMORY or KPT_E_LIMIT. */
+/* Adds a name of a batch. Returns KPT_OK, KPT_E_MEMORY or KPT_E_LIMIT. */
 kpt_status kpti_torch_names_take(kpti_torch_names *names, const kpt_name *name);
 
 typedef struct kpti_torch_shown {
-    kpti_fragment name;   /* until the next call of these functions */
-    kpti_fragment module; /* empty: it is none */
+    kpti_fragment name;   /* valid until the next call of these functions */
+    kpti_fragment module; /* empty if it is no module's call */
 } kpti_torch_shown;
 
-/* The line at which the call A of THREAD, whose name has come, (re)started; 0: it is the function's own. */
+/* Returns the line at which the call A of THREAD (re)started, or 0 for the function's own line. Its name must
+ * have been added. */
 uint32_t kpti_torch_line(kpti_torch_names *names, const kpt_thread *thread, const kpt_activity *a);
 
-/* The name of A, with that line. */
+/* Returns the name of A, with that line. */
 kpti_torch_shown kpti_torch_show(kpti_torch_names *names, const kpt_thread *thread,
                                  const kpt_activity *a);
 
-/* The module that the answer to a watched call stands for; empty: none. */
+/* Returns the module of a watched call's answer, or an empty text. */
 kpti_fragment kpti_torch_module(kpti_torch_names *names, uint64_t answer);
 
-/* Whether the name INDEX is a Python function's. */
+/* Returns 1 if the name INDEX is a Python function's. */
 static inline int kpti_torch_is_python(const kpti_torch_names *names, uint32_t index)
 {
     return index < names->files.capacity && names->files.items[index].text;
 }
 
-/* A Python function's name with LINE, or its own where that is 0. */
+/* Returns a Python function's name with LINE, or with its own line if LINE is 0. */
 kpti_fragment kpti_torch_name_at(kpti_torch_names *names, uint32_t index, uint32_t line);
 
 /* --- the calls of a recording ----------------------------------------------------------------- */
 
-/* Has SINK take all of them, by start time. */
+/* Delivers all calls to SINK, by start time. */
 kpt_status kpti_torch_deliver(const kpti_torch_recording *recording, kpt_batch_fn sink,
                               void *sink_ctx);
 
 typedef kpt_status (*kpti_torch_take_thread_fn)(void *ctx, const kpt_thread *thread);
 typedef kpt_status (*kpti_torch_take_call_fn)(void *ctx, const kpt_activity *call);
 
-/* What such a sink does: takes the batch's names, then its threads and its calls. Inlined, and so are both
- * functions, as there may be millions of calls. */
+/* The body of such a sink: it processes the batch's names, then its threads and its calls. It is inlined, and
+ * so are both functions, since there may be millions of calls. */
 static inline __attribute__((always_inline)) kpt_status
 kpti_torch_take(kpti_torch_names *names, const kpt_batch *batch,
                 kpti_torch_take_thread_fn take_thread, kpti_torch_take_call_fn take_call, void *ctx)

@@ -14,15 +14,15 @@ namespace tensors
 
 constexpr Place CPU{0, -1, 0};
 
-// Whether this thread looks if an allocation comes to us, and whether it does.
+// Whether this thread probes if an allocation reaches our allocator, and the result.
 struct Probe {
     bool runs;
     bool reached;
 };
 thread_local Probe probe;
 
-// In front of one allocator, for ever: torch's storages remember who allocated them, and blocks have
-// our deleter, which has to know whose it calls by its own address alone.
+// Our allocator in front of another one. It is never freed: torch's storages keep their allocator, and blocks
+// have our deleter, which must find the allocator below by the deleter's own address alone.
 class Front final : public c10::Allocator
 {
   public:
@@ -35,7 +35,7 @@ class Front final : public c10::Allocator
     {
         c10::DataPtr block = below_->allocate(size);
         probe.reached |= probe.runs;
-        // What has a context of its own, or another deleter, is left as it is, and not recorded.
+        // A block with its own context, or with another deleter, is left unchanged and not recorded.
         if (receiver.load(std::memory_order_relaxed) && !probe.runs && block.get() &&
             block.get() == block.get_context() &&
             block.compare_exchange_deleter(below_deleter_, deleter_))
@@ -76,7 +76,7 @@ class Front final : public c10::Allocator
     c10::DeleterFnPtr deleter_;
 };
 
-constexpr size_t MOST_FRONTS = 8; // allocators that we were ever in front of
+constexpr size_t MOST_FRONTS = 8; // allocators that ours was ever in front of
 std::array<std::atomic<Front *>, MOST_FRONTS> fronts;
 
 template <size_t N> void end_block(void *block)
@@ -91,7 +91,7 @@ constexpr std::array<c10::DeleterFnPtr, MOST_FRONTS> deleters_of(std::index_sequ
 }
 constexpr auto deleters = deleters_of(std::make_index_sequence<MOST_FRONTS>());
 
-// Ours in front of BELOW, made if need be; null: there are too many.
+// Returns our allocator in front of BELOW, and makes it if needed. Returns null if there are too many.
 Front *front_of(c10::Allocator *below)
 {
     for (size_t i = 0; i < MOST_FRONTS; i++) {
@@ -102,7 +102,8 @@ Front *front_of(c10::Allocator *below)
     return nullptr;
 }
 
-// Makes ALLOCATOR torch's. One that was set with a priority gives way to the same one only.
+// Makes ALLOCATOR torch's allocator. One that was set with a priority is replaced only with the same priority
+// or a higher one.
 bool put(c10::Allocator *allocator)
 {
     for (unsigned priority = 0; priority < 256; priority++) {
@@ -119,7 +120,8 @@ bool is_ours(const c10::Allocator *allocator)
     return false;
 }
 
-// Whether what is allocated now comes to one of ours. Where somebody else is on top it is tried.
+// Returns true if allocations reach one of our allocators. If another allocator is on top, a test allocation
+// shows it.
 bool is_reached()
 {
     if (is_ours(c10::GetCPUAllocator())) return true;
@@ -145,7 +147,7 @@ std::string put_in_front()
     return put(front) ? "" : "torch's CPU allocator can't be changed";
 }
 
-// Where one of ours is on top it goes.
+// Removes our allocator if it is on top.
 void step_back()
 {
     c10::Allocator *top = c10::GetCPUAllocator();

@@ -1,9 +1,9 @@
-// cpu_allocator.h: our place in front of torch's CPU allocator: tensors in the processor's memory are
-// reported to a memory tracer. A block that is recorded has our deleter, for as long as it lives: it
-// may be freed after recording has ended, in any thread, also when Python is gone.
+// cpu_allocator.h: an allocator in front of torch's CPU allocator, which reports tensors in host memory to a
+// memory tracer. A recorded block has our deleter as long as it lives. It may be freed after recording has
+// ended, on any thread, also after Python has ended.
 //
-// Somebody who puts another allocator in front of ours keeps ours in the chain, where it hands
-// everything on while nobody records.
+// If another library puts its allocator in front of ours, ours stays in the chain, and passes every call on
+// while nothing is recorded.
 #ifndef KPTI_HOSTS_TORCH_MEMORY_CPU_ALLOCATOR_H
 #define KPTI_HOSTS_TORCH_MEMORY_CPU_ALLOCATOR_H
 
@@ -14,9 +14,11 @@
 namespace kpytrace
 {
 
-// From now on TRACER is told of tensors, whatever device they are on, and nobody else. "": done, else why not. Any thread.
+// From now on TRACER, and no other tracer, receives reports of tensors on all devices. Returns "", or the
+// reason of a failure. Any thread may call it.
 std::string record_tensors(const kpt_memory_tracer &tracer);
-// It is told no more: no thread is inside of its report. Where another one is told, nothing changes.
+// TRACER receives no more reports. When it returns, no thread is inside TRACER's report. Does nothing if
+// another tracer receives the reports.
 void stop_tensors(const kpt_memory_tracer &tracer);
 
 } // namespace kpytrace

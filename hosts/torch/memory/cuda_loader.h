@@ -1,5 +1,5 @@
-// cuda_loader.h: tensors in CUDA's memory are reported too: by a library of its own, cuda/cuda_allocator.cc,
-// which is compiled only where torch is a CUDA build, and which knows nothing of us but one function.
+// cuda_loader.h: loads the library that reports tensors in CUDA memory, cuda/cuda_allocator.cc. The library is
+// compiled only if torch is a CUDA build, and uses only one function of the shim.
 #ifndef KPTI_HOSTS_TORCH_MEMORY_CUDA_LOADER_H
 #define KPTI_HOSTS_TORCH_MEMORY_CUDA_LOADER_H
 
@@ -8,8 +8,9 @@
 namespace kpytrace
 {
 
-// Loads LIBRARY, and has it report to whom record_tensors says, from now on and for ever: torch keeps who
-// listens to its allocator. Again is no change. "": done, else why not. CUDA is initialised. Any thread.
+// Loads LIBRARY, which then reports to the tracer of record_tensors for ever, since torch never removes a
+// listener of its allocator. A repeated call does nothing. Returns "", or the reason of a failure. CUDA must be
+// initialised. Any thread may call it.
 std::string attach_cuda(const char *library);
 
 } // namespace kpytrace

@@ -22,11 +22,11 @@ struct Shared {
 
 Shared &shared()
 {
-    static Shared *forever = new Shared; // a snapshot may begin when static objects are gone
+    static Shared *forever = new Shared; // a snapshot may begin after static objects are destroyed
     return *forever;
 }
 
-// Any failure is said once, and then nothing is written: torch takes no answer.
+// A failure is reported once, and then nothing is written, since torch takes no return value.
 class MemoryTracer final : public PythonMemoryTracerBase
 {
   public:

@@ -1,5 +1,5 @@
-// memory_factory.h: torch's door for memory tracers: what Kineto starts, sleeps with, exports and stops
-// for a snapshot on demand, on a thread of its own that knows no Python.
+// memory_factory.h: registers our memory tracer with torch. For a snapshot on demand, Kineto starts it, sleeps,
+// exports and stops it, on Kineto's own thread, which has no Python.
 #ifndef KPTI_HOSTS_TORCH_MEMORY_MEMORY_FACTORY_H
 #define KPTI_HOSTS_TORCH_MEMORY_MEMORY_FACTORY_H
 
@@ -10,9 +10,10 @@
 namespace kpytrace
 {
 
-// Snapshots from now on are recorded through PLUGIN.
+// Later snapshots are recorded through PLUGIN.
 void install_memory_door(const std::string &plugin);
-// … by STOCK, null: by nobody. One that is being recorded is not touched.
+// Later snapshots are recorded by STOCK, or not at all if it is null. A snapshot that is being recorded is not
+// affected.
 void uninstall_memory_door(torch::profiler::impl::python_tracer::MakeMemoryFn stock);
 
 } // namespace kpytrace

@@ -17,7 +17,7 @@ namespace kpytrace
 namespace modules
 {
 
-// A text that is never freed: there are as many as different paths.
+// A text that is never freed. There are as many as different paths.
 using Path = const std::string *;
 
 struct Known {
@@ -25,13 +25,13 @@ struct Known {
     Path path;
 };
 
-// All of it is used with the GIL held.
-PyFunctionObject *function = nullptr; // that is followed
-vectorcallfunc original = nullptr;    // of every Python function
+// The GIL guards these variables.
+PyFunctionObject *function = nullptr; // the function that is followed
+vectorcallfunc original = nullptr;    // that of every Python function
 std::unordered_map<PyObject *, Known> known;
 
-// Of this thread. The root is borrowed from the call of it that runs here, and is gone from here before that
-// ends; with greenlets that may be any call, so only the call that has set it takes it away.
+// Per thread. The root is borrowed from its running call, which resets `root` before it ends. With greenlets
+// that may be any call, so only the call that has set the root resets it.
 thread_local PyObject *root = nullptr;
 thread_local Path path = nullptr;
 
@@ -43,17 +43,17 @@ Path interned(std::string text)
 
 // --- paths ----------------------------------------------------------------------------------------
 
-// Of no object that runs code of the program's: a module's own dictionary.
+// Reads a module's own dictionary, so that no code of the program runs.
 PyObject *parts_of(PyObject *module)
 {
     PyObject *dict = PyObject_GenericGetDict(module, nullptr);
     PyObject *parts = dict ? PyDict_GetItemString(dict, "_modules") : nullptr;
-    Py_XDECREF(dict); // the module has it
+    Py_XDECREF(dict); // the module still owns it
     PyErr_Clear();
     return parts && PyDict_Check(parts) ? parts : nullptr;
 }
 
-// A part's name may be no valid text.
+// A part's name may not be valid text.
 std::string text_of(PyObject *name)
 {
     PyObject *bytes = PyUnicode_Check(name)
@@ -78,10 +78,10 @@ void keep(PyObject *module, const std::string &text)
     Py_XDECREF(before);
 }
 
-// As Module.named_modules: a module that is in several places has the path of the first.
+// As Module.named_modules: a module with several positions gets the path of the first.
 void list(PyObject *module, const std::string &text, std::unordered_set<PyObject *> &seen)
 {
-    // Owned: what is allocated here may collect garbage.
+    // Owned references, since an allocation here may run a garbage collection.
     std::vector<std::pair<PyObject *, PyObject *>> parts;
     if (!seen.insert(module).second) return;
     PyObject *dict = parts_of(module);
@@ -103,11 +103,11 @@ Path find(PyObject *module)
     if (entry == known.end()) return nullptr;
     PyObject *alive = nullptr;
     (void)PyWeakref_GetRef(entry->second.reference, &alive);
-    Py_XDECREF(alive); // the caller has it
+    Py_XDECREF(alive); // the caller owns it
     return alive == module ? entry->second.path : nullptr;
 }
 
-// Names of modules that are gone, if there are many.
+// Removes the names of dead modules, if there are many names.
 void forget_dead()
 {
     static size_t next = 1024;
@@ -126,7 +126,8 @@ void forget_dead()
         Py_DECREF(reference);
 }
 
-// The path of MODULE in the outermost one, with that one's class in front; else its own class.
+// Returns the path of MODULE in the outermost module, beginning with that module's class. If MODULE is not in
+// it, returns MODULE's own class.
 Path path_of(PyObject *module, PyObject *outermost)
 {
     if (Path own = find(module)) return own;
@@ -162,7 +163,7 @@ PyObject *call(PyObject *callable, PyObject *const *arguments, size_t count, PyO
 
 void set_vectorcall(vectorcallfunc to)
 {
-    // Python has it from 3.12 on; there what was specialized for the function has to go.
+    // Python has this function from 3.12 on. It also invalidates code that was specialized for the function.
     using Set = void (*)(PyFunctionObject *, vectorcallfunc);
     static const auto set = reinterpret_cast<Set>(dlsym(RTLD_DEFAULT, "PyFunction_SetVectorcall"));
     if (set)

@@ -12,7 +12,7 @@ namespace kpytrace
 namespace memory_calls
 {
 
-// The standalone host's name for a kpt_memory_tracer.
+// The standalone host's name of a capsule with a kpt_memory_tracer.
 constexpr const char *CAPSULE = "kpytrace.memory_tracer";
 
 PyObject *reason_of(const std::string &why)

@@ -8,7 +8,7 @@
 namespace kpytrace
 {
 
-extern PyMethodDef memory_methods[]; // ended by a row of nulls
+extern PyMethodDef memory_methods[]; // ends with a row of nulls
 
 } // namespace kpytrace
 #endif

@@ -18,22 +18,22 @@ std::mutex control;
 // Read while this thread is counted as inside; written by begin_locked and end_locked.
 std::atomic<const kpt_memory_tracer *> receiver{nullptr};
 
-// How many threads are inside, in several places that don't share a line of the cache.
+// Counts the threads that are inside, in several counters that share no cache line.
 struct alignas(64) Counter {
     std::atomic<uint32_t> inside{0};
 };
 std::array<Counter, 16> counters;
 
-// Of this thread. Nothing here is ever destroyed: blocks are freed until the very end of a thread.
+// Per thread. Nothing here is ever destroyed, since blocks are freed until the very end of a thread.
 struct Reporter {
-    uint32_t number;    // of its counter; 0: none yet
-    uint32_t recording; // that path is of
+    uint32_t number;    // of its counter; 0 before the first use
+    uint32_t recording; // the recording in which path was set
     uint32_t path_size;
     char path[255]; // of the module whose forward runs
 };
 thread_local Reporter reporter;
 
-std::atomic<uint32_t> recordings{0}; // that have begun
+std::atomic<uint32_t> recordings{0}; // number of recordings begun
 
 kpt_str path()
 {
@@ -78,7 +78,7 @@ void report(uint32_t action, const Place &place, uint64_t address, uint64_t size
     count.inside.fetch_sub(1, std::memory_order_release);
 }
 
-// Around a fork. In the child the other threads are gone, and the tracer records no more.
+// Handlers around a fork. In the child the other threads do not exist, and the tracer records no more.
 void lock_control()
 {
     control.lock();

@@ -19,8 +19,8 @@ using torch::autograd::profiler::KinetoEvent;
 using torch::autograd::profiler::ProfilerResult;
 using torch::profiler::impl::EventType;
 
-// What is in an object of torch's _ProfilerResult. This needs no more of pybind11 than how it lays an
-// object out, by the header that torch was compiled with.
+// Returns the C++ object in an object of torch's _ProfilerResult. This needs from pybind11 only the layout of
+// an object, from the header that torch was compiled with.
 static ProfilerResult &result_in(PyObject *object)
 {
     auto *instance = reinterpret_cast<pybind11::detail::instance *>(object);
@@ -35,13 +35,13 @@ void hand_over(Recorder &recorder, PyObject *object)
     ProfilerResult &result = result_in(object);
     std::optional<Wanted> owed = recorder.take_owed();
     if (!owed) return;
-    // The result is ours to change: the members are not const, only how torch lends them.
+    // The result may be changed: the members are not const, only torch's accessors return them as const.
     auto &roots = const_cast<Results &>(result.event_tree());
     auto &events = const_cast<std::vector<KinetoEvent> &>(result.events());
     Results calls = results_of(recorder, *owed);
     number_tensors(add_to_tree(roots, calls));
     const size_t before = events.size();
-    for (const auto &call : calls) // 2.11 has no calls there, but garbage collections
+    for (const auto &call : calls) // torch 2.11 has no calls there, but garbage collections
         if (lists_calls() || call->tag() == EventType::PythonGC) events.emplace_back(call, false);
     if (events.size() > before)
         std::stable_sort(

@@ -1,5 +1,5 @@
-// deferred_results.h: gives calls to torch when the user asks for its objects, not when a session ends: most traces
-// are only written to a file, and kpytrace writes the calls of a file itself.
+// deferred_results.h: passes calls to torch when the user accesses torch's result objects, not when a session
+// ends. Most traces are only written to a file, and kpytrace writes the calls of a file itself.
 #ifndef KPTI_HOSTS_TORCH_PROFILER_DEFERRED_RESULTS_H
 #define KPTI_HOSTS_TORCH_PROFILER_DEFERRED_RESULTS_H
 
@@ -8,8 +8,8 @@
 namespace kpytrace
 {
 
-// Adds the calls that RECORDER still owes torch to RESULT, an object of torch's type _ProfilerResult. The GIL is held.
-// Throws std::invalid_argument if RESULT has another type.
+// Adds the calls that RECORDER has not passed to torch yet to RESULT, an object of torch's type
+// _ProfilerResult. The GIL is held. Throws std::invalid_argument if RESULT has another type.
 void hand_over(Recorder &recorder, PyObject *result);
 
 } // namespace kpytrace

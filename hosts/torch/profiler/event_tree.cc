@@ -15,32 +15,32 @@ namespace
 
 constexpr int64_t never = std::numeric_limits<int64_t>::max();
 
-// Kineto's own events are under the operator that launched them, wherever that is.
+// Kineto's own events stay under the operator that launched them, wherever that is.
 bool stays_where_it_is(const Result &event)
 {
     return event.tag() == EventType::Kineto && !event.parent_.expired();
 }
 
-// When nothing is inside of it any more. Of what began and did not end, torch has the smallest time.
+// The time after which no event is inside EVENT. For an event that did not end, torch has the smallest time.
 int64_t end_of(const Result &event)
 {
     int64_t end = event.endTimeNS();
     return end == std::numeric_limits<int64_t>::min() ? never : end;
 }
 
-// The thread whose operator a backward operator belongs to; 0: none.
+// Returns the thread of the forward operator that a backward operator belongs to, or 0.
 uint64_t forward_thread(const Result &event)
 {
     auto *op = std::get_if<ExtraFields<EventType::TorchOp>>(&event.extra_fields_);
     return op ? op->forward_tid_ : 0;
 }
 
-// Everything below ROOTS, parents first, taken apart: what is found by time has no parent any more.
+// Returns all events below ROOTS, parents first, and removes the parent of each event that is placed by time.
 Results take_apart(const Results &roots)
 {
     Results all = roots;
     for (size_t i = 0; i < all.size(); i++) {
-        std::shared_ptr<Result> event = all[i]; // the list grows
+        std::shared_ptr<Result> event = all[i]; // a copy: the list grows
         all.insert(all.end(), event->children_.begin(), event->children_.end());
         std::erase_if(event->children_,
                       [](const auto &child) { return !stays_where_it_is(*child); });
@@ -50,7 +50,7 @@ Results take_apart(const Results &roots)
     return all;
 }
 
-// What is open on a thread, outermost first.
+// The open events of a thread, outermost first.
 class Stack
 {
   public:
@@ -61,7 +61,7 @@ class Stack
         return open_.empty() ? nullptr : open_.back().event;
     }
 
-    // What is inside of something ends with it, whatever it says itself.
+    // An event inside another ends no later than the outer event, whatever its own end.
     void push(Result *event, int64_t end)
     {
         open_.push_back({event, open_.empty() ? end : std::min(end, open_.back().ends)});
@@ -94,8 +94,8 @@ class Placement
         }
         event->finished_ = true;
         int64_t end = end_of(*event);
-        if (end <= event->start_time_ns_) return; // nothing is inside of a point
-        if (lent) own.push(lent, never);          // as torch has it: what follows belongs to it too
+        if (end <= event->start_time_ns_) return; // no event is inside a point
+        if (lent) own.push(lent, never);          // as in torch: later events belong to it too
         own.push(event.get(), end);
     }
 

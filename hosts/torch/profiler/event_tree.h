@@ -1,4 +1,4 @@
-// event_tree.h: torch's event tree, made again with calls that were not there when torch made it.
+// event_tree.h: rebuilds torch's event tree with calls that were missing when torch built it.
 #ifndef KPTI_HOSTS_TORCH_PROFILER_EVENT_TREE_H
 #define KPTI_HOSTS_TORCH_PROFILER_EVENT_TREE_H
 
@@ -7,8 +7,8 @@
 namespace kpytrace
 {
 
-// Puts ADDED among what is below ROOTS, and returns all of it by start time. Parents are found as torch
-// finds them. ROOTS become those that have none.
+// Inserts ADDED among the events below ROOTS, and returns all events by start time. Parents are found by
+// torch's rules. ROOTS becomes the list of events without a parent.
 Results add_to_tree(Results &roots, const Results &added);
 
 } // namespace kpytrace

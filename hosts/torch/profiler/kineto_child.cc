@@ -15,7 +15,7 @@ namespace
 
 using libkineto::ActivityType;
 
-// A recording as Kineto's activities, which Kineto owns.
+// Converts a recording to Kineto's activities, which Kineto owns.
 class Activities
 {
   public:
@@ -68,7 +68,7 @@ void Activities::add(const kpt_activity &activity)
     uint64_t number = UINT64_MAX;
     if (!lane.wanted) return;
     std::string name = name_of(activity, names_[activity.name], lane, &number);
-    std::replace(name.begin(), name.end(), '"', '\''); // Kineto writes it as it is
+    std::replace(name.begin(), name.end(), '"', '\''); // Kineto does not escape names
     out_.emplace_activity(out_.span, ActivityType::PYTHON_FUNCTION, name);
     libkineto::GenericTraceActivity &added = *out_.activities.back();
     added.startTime = activity.start_ns;
@@ -108,7 +108,7 @@ class Session final : public libkineto::IActivityProfilerSession
   public:
     explicit Session(std::shared_ptr<const Settings> settings) : settings_(std::move(settings)) {}
 
-    // On Kineto's thread. Where torch made a tracer for this trace, that one has the calls.
+    // Runs on Kineto's thread. If torch made a tracer for this trace, that tracer records the calls.
     void start() override
     {
         if (!tracing()) recorder_ = Recorder::start(settings_, nullptr);
@@ -126,7 +126,7 @@ class Session final : public libkineto::IActivityProfilerSession
         return {"kpytrace: Python is not traced: " + recorder_->error()};
     }
 
-    void processTrace(libkineto::ActivityLogger &) override {} // all is in the buffer
+    void processTrace(libkineto::ActivityLogger &) override {} // all activities are in the buffer
 
     std::unique_ptr<libkineto::DeviceInfo> getDeviceInfo() override
     {
@@ -174,7 +174,7 @@ class Child final : public libkineto::IActivityProfiler
         return activities_;
     }
 
-    // torch's own sessions say nothing of stacks here, as they have a tracer for them.
+    // torch's own sessions do not request stacks here, since they have a tracer for them.
     std::unique_ptr<libkineto::IActivityProfilerSession>
     configure(const std::set<ActivityType> &, const libkineto::Config &config) override
     {

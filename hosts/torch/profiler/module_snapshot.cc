@@ -1,7 +1,7 @@
 #include "hosts/torch/profiler/module_snapshot.h"
 
-// torch's classes of Tensor and Parameter. The header that declares them takes as long to compile as
-// all the rest.
+// torch's classes Tensor and Parameter. Compiling the header that declares them takes as long as compiling
+// everything else.
 extern PyObject *THPVariableClass;
 extern PyObject *ParameterClass;
 
@@ -16,7 +16,7 @@ using torch::profiler::impl::TensorMetadata;
 namespace
 {
 
-// A reference that is released; errors of what made it are cleared.
+// Owns a reference. Clears the error of the call that failed to make it.
 class Held
 {
   public:
@@ -39,7 +39,7 @@ class Held
     PyObject *object_;
 };
 
-// Subclasses of Tensor may mean something else by their size: only the exact types are read.
+// Subclasses of Tensor may define their size differently, so only the exact types are read.
 bool is_tensor(PyObject *object)
 {
     auto *type = reinterpret_cast<PyObject *>(Py_TYPE(object));
@@ -79,7 +79,7 @@ at::StringView class_name(PyObject *object)
     return at::StringView(text_of(name));
 }
 
-// A dict of OBJECT's attribute; what is a mapping but no dict (a scripted module's) is copied.
+// Returns OBJECT's attribute as a dict. A mapping that is not a dict (a scripted module's) is copied.
 PyObject *dict_attribute(PyObject *object, const char *name)
 {
     Held value(PyObject_GetAttrString(object, name));

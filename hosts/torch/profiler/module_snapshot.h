@@ -1,5 +1,5 @@
-// module_snapshot.h: what torch's memory profiler wants of a module and an optimizer, read now. The GIL is
-// held; no exception is left, what can't be read is left out.
+// module_snapshot.h: reads from a module or an optimizer what torch's memory profiler needs. The GIL is held.
+// No exception is left set; values that can't be read are omitted.
 #ifndef KPTI_HOSTS_TORCH_PROFILER_MODULE_SNAPSHOT_H
 #define KPTI_HOSTS_TORCH_PROFILER_MODULE_SNAPSHOT_H
 

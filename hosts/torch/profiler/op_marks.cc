@@ -15,14 +15,14 @@ namespace kpytrace
 namespace
 {
 
-// Who is marked. Callbacks count themselves in before they look, and end_marks waits for them: so a
-// tracer is not gone while one is at it. Both sides are sequentially consistent.
+// The tracer that receives marks. A callback increments `inside` before it reads `marked`, and end_marks waits
+// for `inside`. So a tracer is not destroyed while a callback uses it. Both sides are sequentially consistent.
 std::atomic<kpt_handle> marked{0};
 std::atomic<const kpt_tracer_ops *> marked_ops{nullptr};
 std::atomic<int> inside{0};
 std::atomic<uint64_t> spans{0};
 
-// Only who begins and ends takes it; torch's own lock is taken under it.
+// Acquired only by begin_marks and end_marks. torch's own lock is acquired under it.
 std::mutex control;
 at::CallbackHandle operators = at::INVALID_CALLBACK_HANDLE;
 at::CallbackHandle functions = at::INVALID_CALLBACK_HANDLE;
@@ -46,7 +46,7 @@ struct Span : at::ObserverContext {
     uint64_t number;
 };
 
-// Global callbacks run before those of a thread, which are the profiler's: so a call is cut no later
+// Global callbacks run before a thread's callbacks, which are the profiler's. So a call is clamped no later
 // than the annotation begins.
 std::unique_ptr<at::ObserverContext> annotation_begins(const at::RecordFunction &)
 {
@@ -55,9 +55,9 @@ std::unique_ptr<at::ObserverContext> annotation_begins(const at::RecordFunction 
     return span;
 }
 
-// Operators have the scope FUNCTION, and so has what Python begins and ends with _RecordFunctionFast, such as the
-// phases of torch.compile: that has a name, and no schema. To ask for a schema copies its texts. But what has none
-// has one and the same text for an overload, which operators have not.
+// Operators have the scope FUNCTION. So has what Python begins and ends with _RecordFunctionFast, such as the
+// phases of torch.compile, which has a name and no schema. Reading a schema copies its texts. But all functions
+// without a schema return the same overload text, at one address, and operators return another.
 std::atomic<const char *> overload_of_none{nullptr}; // set before there are callbacks
 
 template <class Function> const char *overload_of(const Function &function)
@@ -72,7 +72,7 @@ bool is_without_schema(const at::RecordFunction &function)
            !function.operator_name();
 }
 
-// Autograd's nodes have none either. They begin and end in one call, and are many.
+// Autograd's nodes have no schema either. They begin and end in one call, and are frequent.
 bool is_of_autograd(const at::RecordFunction &function)
 {
     static constexpr std::string_view prefix = "autograd::engine::";
@@ -88,9 +88,9 @@ std::unique_ptr<at::ObserverContext> function_begins(const at::RecordFunction &f
     return nullptr;
 }
 
-// Whether torch's profiler hears of what ends on this thread: on its own, and on those to which torch has
-// carried its state, such as a future's. An annotation that ends elsewhere lasts, for torch. From 2.15 on
-// the two states are asked for by names of their own.
+// Returns true if torch's profiler records ends on this thread: on its own thread, and on threads to which
+// torch has propagated its state, such as a future's. For torch, an annotation that ends on another thread
+// stays open. From 2.15 on, each of the two states has its own accessor.
 template <class State> bool has_state()
 {
     if constexpr (requires { State::getTLS(); })
@@ -119,7 +119,7 @@ at::CallbackHandle add_operators()
                      Scope::STATIC_RUNTIME_MODEL}));
 }
 
-// torch's list of callbacks may be gone before a tracer that is left running at exit.
+// At exit, torch's list of callbacks may be destroyed before a tracer that was left running.
 void remove(at::CallbackHandle &handle)
 {
     if (handle != at::INVALID_CALLBACK_HANDLE && Py_IsInitialized()) at::removeCallback(handle);
@@ -139,11 +139,11 @@ void begin_marks(const kpt_tracer &tracer, bool points)
     std::lock_guard<std::mutex> guard(control);
     if (!KPT_HAS(tracer.ops, kpt_tracer_ops, mark)) return;
     overload_of_none = overload_of(at::RecordFunction());
-    marked_ops = tracer.ops; // of one plugin, so the same for every tracer
+    marked_ops = tracer.ops; // all tracers are of one plugin and have the same ops
     marked = tracer.self;
     if (points && operators == at::INVALID_CALLBACK_HANDLE) {
         operators = add_operators();
-        remove(functions); // may be one that marks no points
+        remove(functions); // replaces one without points
     }
     if (functions == at::INVALID_CALLBACK_HANDLE)
         functions = at::addGlobalCallback(

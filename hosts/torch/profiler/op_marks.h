@@ -1,5 +1,6 @@
-// op_marks.h: where torch's operators and annotations are in the stream of Python calls, told by callbacks
-// that are there only while a tracer records. A tracer that records no calls of a thread ignores them.
+// op_marks.h: marks the positions of torch's operators and annotations in the stream of Python calls. Its
+// callbacks are registered only while a tracer records. A tracer that records no calls of a thread ignores the
+// marks.
 #ifndef KPTI_HOSTS_TORCH_PROFILER_OP_MARKS_H
 #define KPTI_HOSTS_TORCH_PROFILER_OP_MARKS_H
 
@@ -8,15 +9,15 @@
 namespace kpytrace
 {
 
-// Annotations are marked as spans, which calls must not cross, and so is what torch._C._profiler._RecordFunctionFast
-// begins and ends; with POINTS, operators as well, so that
-// the calls around them are known. One tracer at a time; the last to begin is it.
+// Marks annotations as spans, which calls must not cross, and also what torch._C._profiler._RecordFunctionFast
+// begins and ends. With POINTS, operators are marked as well, so that the calls around them are known. One
+// tracer at a time: the last call of this function selects it.
 void begin_marks(const kpt_tracer &tracer, bool points);
 
-// Marks one point, where the calling thread is.
+// Marks one point at the calling thread's position.
 void mark_point(const kpt_tracer &tracer);
 
-// No mark of TRACER is made from now on, and none is being made. Again is no change.
+// When it returns, no mark of TRACER is being made, and none will be. A repeated call does nothing.
 void end_marks(const kpt_tracer &tracer);
 
 } // namespace kpytrace

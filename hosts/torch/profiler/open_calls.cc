@@ -10,7 +10,7 @@ namespace kpytrace
 
 void OpenCalls::see()
 {
-    // Frame objects are made here: a collection would run finalizers, and those let the GIL go.
+    // This loop makes frame objects. A garbage collection would run finalizers, and those may release the GIL.
     int collects = PyGC_Disable();
     each_thread_state([this](PyThreadState *state) {
         std::vector<Call> &calls = threads_[os_tid_of(state, 0)];

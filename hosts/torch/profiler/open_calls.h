@@ -1,5 +1,5 @@
-// open_calls.h: the lines of the Python calls that were running when the recording began. The tracer
-// delivers these calls too, but with the line at which it first saw them.
+// open_calls.h: the lines of the Python calls that were running when the recording began. The tracer delivers
+// these calls too, but with the line at which it first recorded them.
 #ifndef KPTI_HOSTS_TORCH_PROFILER_OPEN_CALLS_H
 #define KPTI_HOSTS_TORCH_PROFILER_OPEN_CALLS_H
 
@@ -17,10 +17,11 @@ namespace kpytrace
 class OpenCalls
 {
   public:
-    // Looks at all threads. The GIL is held.
+    // Reads the stacks of all threads. The GIL is held.
     void see();
 
-    // The line of a thread's call at DEPTH, from the outermost; 0: there is no such call of that name.
+    // Returns the line of a thread's call at DEPTH, counted from the outermost, or 0 if there is no call of
+    // that name.
     uint32_t line(uint64_t os_tid, uint32_t depth, kpt_str function) const;
 
   private:

@@ -11,8 +11,8 @@
 namespace kpytrace
 {
 
-// torch stamps its events with the processor's counter, or with the real-time clock where it has no
-// access to one; we use the same, so that both nest and one converter serves both.
+// torch stamps its events with the processor's counter, or with the real-time clock if it cannot use the
+// counter. The tracer uses the same clock, so that both nest and one converter serves both.
 static constexpr uint32_t tick_source =
     std::is_same_v<c10::approx_time_t, uint64_t> ? KPT_TICKS_COUNTER : KPT_TICKS_REALTIME_NS;
 
@@ -50,8 +50,8 @@ bool Recorder::make()
     args.watches = watches.data();
     args.watch_count = static_cast<uint32_t>(watches.size());
     args.watch_stride = sizeof(kpt_watch);
-    // The id is a preference: torch's own. Where another tool has it, or another tracer of ours, as that of
-    // KPYTRACE, records under another one, any id records the same.
+    // The id is torch's own, and only a preference. If another tool has it, or another of our tracers, as that
+    // of KPYTRACE, records under another id, any id records the same.
     args.tool_id = settings_->tool_id;
     may_be_refused_ = args.tool_id != 0;
     const bool is_made = bond_.make(args);
@@ -86,11 +86,11 @@ std::shared_ptr<Recorder> Recorder::start(std::shared_ptr<const Settings> settin
     return self;
 }
 
-// A recording without a queue is not of a profiler that has operators.
+// A recording without a queue does not belong to a profiler with operators.
 void Recorder::begin_marks_if_it_records()
 {
     if (!queue_ || !records()) return;
-    // A first point, which nothing has been recorded for yet: from then on calls have their callers' lines.
+    // A first point, before any call is recorded. From then on calls have their callers' lines.
     if (settings_->mode != Mode::FAST) mark_point(bond_.tracer());
     begin_marks(bond_.tracer(), settings_->mode == Mode::FULL);
 }
@@ -202,7 +202,7 @@ static uint32_t open_line(void *ctx, const kpt_thread *thread, const kpt_name *n
 const kpti_torch_recording *Recorder::lent()
 {
     KPT_INIT(&lent_);
-    uint32_t handed = static_cast<uint32_t>(settings_->mode); // numbered alike
+    uint32_t handed = static_cast<uint32_t>(settings_->mode); // the same numbers
     lent_.listed = lists_calls() ? handed : static_cast<uint32_t>(KPTI_TORCH_HANDED_NONE);
     lent_.handed = handed_late_ ? static_cast<uint32_t>(KPTI_TORCH_HANDED_NONE) : handed;
     lent_.tracer = bond_.tracer();

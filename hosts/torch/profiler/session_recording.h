@@ -1,6 +1,5 @@
-// session_recording.h: one recording: the tracer of one profiler session, with what the shim learned of its
-// threads and objects. Shared by torch's side, while the session lasts, and the exporter's, until
-// the file is written.
+// session_recording.h: one recording: the tracer of one profiler session, and the shim's data on its threads
+// and objects. Shared by torch's side, while the session lasts, and the exporter's, until the file is written.
 #ifndef KPTI_HOSTS_TORCH_PROFILER_SESSION_RECORDING_H
 #define KPTI_HOSTS_TORCH_PROFILER_SESSION_RECORDING_H
 
@@ -20,17 +19,17 @@
 namespace kpytrace
 {
 
-// What of the recording is handed to torch at the session's end.
+// Which part of the recording is passed to torch at the session's end.
 enum class Mode { ALL = 0, FULL = 1, FAST = 2 };
 
-// Which calls torch gets.
+// The calls that torch receives.
 enum class Wanted {
     ALL,
     MARKED,                // calls with an operator or an annotation in them
     MARKED_AND_COLLECTIONS // these, and garbage collections
 };
 
-// What install was given. Strings and code objects are owned.
+// The arguments of install. Strings and code objects are owned.
 struct Settings {
     std::string plugin;
     Mode mode = Mode::FULL;
@@ -51,14 +50,14 @@ template <class T> const T &record_at(const T *array, uint32_t stride, uint32_t 
                                         size_t{stride} * index);
 }
 
-// The line that torch shows for a call: a module's code begins before its first line.
+// Returns the line that torch shows for a call. A module's code begins before its first line.
 uint32_t start_line(const kpt_activity &activity, const kpt_name &name);
 
 class Recorder
 {
   public:
-    // Begins to record; the GIL is taken for it. QUEUE may be null, else it must outlive end().
-    // The result is never null: where nothing can be recorded, error() says why.
+    // Begins to record, and acquires the GIL for it. QUEUE may be null, otherwise it must outlive end(). The
+    // result is never null. If nothing can be recorded, error() has the reason.
     static std::shared_ptr<Recorder> start(std::shared_ptr<const Settings> settings,
                                            torch::profiler::impl::RecordQueue *queue);
 
@@ -95,21 +94,22 @@ class Recorder
         return open_calls_;
     }
 
-    // Begins, goes on and ends; annotations and operators are marked meanwhile.
+    // These begin, continue and end the recording. Annotations and operators are marked meanwhile.
     bool stop();
     bool restart();
 
-    // A file's name without the folder that torch leaves out.
+    // Returns a file's name without the prefix that torch removes.
     std::string_view trimmed(std::string_view path) const;
 
-    // The session has ended: how its clock is read, and when its open calls end. An empty converter
-    // stands for the plugin's own.
+    // Called when the session has ended, with the conversion of its clock and the end of its open calls. An
+    // empty converter stands for the plugin's own.
     void set_times(const TimeConverter &converter, int64_t end_ns);
 
-    // A delivery with these times.
+    // Returns a delivery with these times.
     kpt_delivery delivery(uint32_t order, uint32_t flags, kpt_batch_fn sink, void *sink_ctx);
 
-    // torch got none of these yet, and may be given them as long as this lives; once.
+    // Records that torch has received none of these calls yet. It may receive them once, as long as this object
+    // lives.
     void owe(Wanted wanted);
     std::optional<Wanted> take_owed();
     bool handed_late() const
@@ -117,7 +117,7 @@ class Recorder
         return handed_late_;
     }
 
-    // torch is done with it: its queue is not touched again, nor any Python.
+    // torch no longer uses the recording. Its queue and Python are not accessed again.
     void end();
 
     const kpti_torch_recording *lent();
@@ -141,10 +141,10 @@ class Recorder
     int64_t end_ns_ = 0;
     std::optional<Wanted> owed_;
     bool handed_late_ = false;
-    bool may_be_refused_ = false; // what is made now: then log says nothing
+    bool may_be_refused_ = false; // log discards the message of a make that may fail
     std::vector<kpt_str> prefixes_;
     kpti_torch_recording lent_{};
-    Bond bond_; // last: its tracer calls back into the others until it is gone
+    Bond bond_; // last: its tracer calls back into the other members
 };
 
 } // namespace kpytrace

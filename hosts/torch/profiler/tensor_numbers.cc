@@ -60,8 +60,8 @@ class Uses
                          &allocation.id_});
     }
 
-    // Every call of a module or an optimizer has the snapshot that was taken at its first call. At a later
-    // call its addresses may be those of other tensors, so the tensors of later calls get no numbers.
+    // Every call of a module or an optimizer has the snapshot that was taken at its first call. At a later call
+    // its addresses may be those of other tensors, so the tensors of later calls get no numbers.
     void see(ExtraFields<EventType::PyCall> &call)
     {
         if (call.module_ && modules_.insert(call.module_->self_.value_of()).second)
@@ -122,8 +122,8 @@ void number_allocations(const std::vector<Use> &uses)
     }
 }
 
-// Groups allocations that one tensor had one after the other, and returns the group of each. An allocation
-// that no tensor had is in none.
+// Groups the allocations that one tensor used one after the other, and returns the group of each. An allocation
+// that no tensor used is in no group.
 std::map<size_t, size_t> group_allocations(const std::vector<Use> &uses)
 {
     std::map<const void *, size_t> first_of; // by tensor

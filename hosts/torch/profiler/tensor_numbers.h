@@ -1,5 +1,5 @@
-// tensor_numbers.h: the numbers of tensors and allocations. torch assigns them when a session ends, from all of its
-// events. Calls that torch receives later have tensors too, so all events are numbered again, by torch's
+// tensor_numbers.h: the numbers of tensors and allocations. torch assigns them when a session ends, from all of
+// its events. Calls that torch receives later have tensors too, so all events are numbered again, by torch's
 // rules, which its library does not export (calculateUniqueTensorIDs).
 #ifndef KPTI_HOSTS_TORCH_PROFILER_TENSOR_NUMBERS_H
 #define KPTI_HOSTS_TORCH_PROFILER_TENSOR_NUMBERS_H

@@ -42,7 +42,8 @@ Thread Threads::of(const kpt_thread &delivered)
     std::lock_guard<std::mutex> guard(lock_);
     if (delivered.host_value && delivered.host_value <= attached_.size())
         return attached_[delivered.host_value - 1];
-    // It was inside Python all the time. torch has no number for it: one that it never gives.
+    // The thread was inside Python all the time, so torch has no number for it. It gets a number that torch
+    // never assigns.
     Thread thread;
     thread.tid = delivered.os_tid | uint64_t{1} << 40;
     thread.where = {static_cast<int32_t>(getpid()), static_cast<int32_t>(delivered.os_tid)};

@@ -1,5 +1,5 @@
-// thread_numbers.h: the threads of a recording as torch knows them: its own number, the process and thread
-// that Kineto writes, and the order in which the interpreter had them at the start ("Python thread").
+// thread_numbers.h: the threads of a recording as torch identifies them: torch's own number, the process and
+// thread that Kineto writes, and the interpreter's order at the start ("Python thread").
 #ifndef KPTI_HOSTS_TORCH_PROFILER_THREAD_NUMBERS_H
 #define KPTI_HOSTS_TORCH_PROFILER_THREAD_NUMBERS_H
 
@@ -15,7 +15,7 @@
 namespace kpytrace
 {
 
-// Python 3.10 does not keep a thread's OS id: there all threads count as late.
+// Python 3.10 does not store a thread's OS id, so all threads count as late there.
 template <class State> auto os_tid_of(State *state, int) -> decltype(state->native_thread_id)
 {
     return state->native_thread_id;
@@ -26,8 +26,9 @@ template <class State> unsigned long os_tid_of(State *, long)
     return 0;
 }
 
-// Calls VISIT with each thread state of the interpreter, newest first. The GIL is held, and VISIT keeps
-// it. Python 3.11 links a state before it has filled it: those behind one of our own are whole.
+// Calls VISIT with each thread state of the interpreter, newest first. The GIL is held, and VISIT does not
+// release it. Python 3.11 links a state before it is initialised. So this function makes a state of its own
+// first, and visits the states behind it, which are complete.
 template <class Visit> void each_thread_state(Visit visit)
 {
     PyThreadState *own = PyThreadState_New(PyThreadState_GetInterpreter(PyThreadState_Get()));
@@ -39,28 +40,28 @@ template <class Visit> void each_thread_state(Visit visit)
 }
 
 struct Thread {
-    uint64_t tid = 0; // torch's, by which it builds its trees
+    uint64_t tid = 0; // torch's number, by which it builds its trees
     torch::profiler::impl::kineto::DeviceAndResource where{};
     size_t python_tid = 0;
-    bool late = false; // began while we recorded
+    bool late = false; // it began during the recording
 };
 
 class Threads
 {
   public:
-    // The threads that are there: newest first, as the interpreter lists them. The GIL is held.
+    // Lists the present threads, newest first, as the interpreter lists them. The GIL is held.
     void list_present();
 
-    // The calling thread is about to record; the answer is its host_value. QUEUE may be null.
+    // Called on a thread that is about to record. Returns the thread's host_value. QUEUE may be null.
     uint64_t attach(torch::profiler::impl::RecordQueue *queue, uint64_t os_tid);
 
-    // What is known of a delivered thread, also of one that never had an event of its own.
+    // Returns the data of a delivered thread, also of a thread without an event of its own.
     Thread of(const kpt_thread &thread);
 
   private:
     void number_locked(Thread &thread, uint64_t os_tid);
 
-    std::mutex lock_; // threads attach at any time; nothing is called under it
+    std::mutex lock_; // threads attach at any time; no call is made under it
     std::unordered_map<uint64_t, size_t> numbers_;
     size_t present_ = 0;
     std::vector<Thread> attached_;

@@ -13,7 +13,7 @@ using torch::profiler::impl::Result;
 namespace
 {
 
-// A function as torch shows it. The strings are shared by all of its calls.
+// A function as torch shows it. All of its calls share the strings.
 struct Name {
     kpt_name raw;
     at::StringView display;
@@ -21,7 +21,7 @@ struct Name {
     at::StringView function;
 };
 
-// A call that is open at the point of the delivery: what its children's caller is.
+// A call that is open at the current point of the delivery, and thus the caller of its children.
 struct Frame {
     const Name *name;
     uint32_t line;
@@ -59,8 +59,8 @@ class Builder
     const at::StringView nowhere_{""};
 };
 
-// Kineto, where it gets them, writes names as they are: a quote would end its string, and the file be no
-// JSON.
+// Kineto, if it receives the names, writes them unescaped. A quote would end its string and make the file
+// invalid JSON.
 at::StringView Builder::text(std::string_view name) const
 {
     std::string out(name);
@@ -92,8 +92,8 @@ void Builder::add_thread(const kpt_thread &thread)
     added.wanted = !added.thread.late || recorder_.settings().late_threads;
 }
 
-// The nearest Python call below, at the line where it is now: torch means the frame that called, also
-// through C. Of the outermost it is that call itself.
+// Returns the nearest Python call around this one, at its current line. torch means the frame that called, also
+// through C. For the outermost call this is the call itself.
 PyFrameState Builder::caller(const Lane &lane, const kpt_activity &activity) const
 {
     uint32_t depth = activity.depth;
@@ -115,7 +115,7 @@ void Builder::add_python(Lane &lane, const kpt_activity &activity, const Name &n
             recorder_.open_calls().line(lane.raw.os_tid, activity.depth, name.raw.function);
         if (then) line = then;
     }
-    // A module begins in line 0, but nobody calls from there: torch 2.15 takes that for no caller.
+    // A module begins in line 0, but no call is made from there, and torch 2.15 takes line 0 for "no caller".
     lane.open.push_back({&name, line ? line : activity.line, true});
     ExtraFields<EventType::PyCall>::args_t args{
         {static_cast<int>(line), name.file, name.function}, {}, {}};

@@ -1,4 +1,4 @@
-// torch_results.h: a recording as the objects that torch builds its event tree from.
+// torch_results.h: converts a recording to the objects from which torch builds its event tree.
 #ifndef KPTI_HOSTS_TORCH_PROFILER_TORCH_RESULTS_H
 #define KPTI_HOSTS_TORCH_PROFILER_TORCH_RESULTS_H
 
@@ -12,7 +12,7 @@ namespace kpytrace
 
 using Results = std::vector<std::shared_ptr<torch::profiler::impl::Result>>;
 
-// The calls of a stopped recording, by start time.
+// Returns the calls of a stopped recording, by start time.
 Results results_of(Recorder &recorder, Wanted wanted);
 
 } // namespace kpytrace

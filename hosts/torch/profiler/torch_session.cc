@@ -13,8 +13,8 @@ using torch::profiler::impl::RecordQueue;
 namespace
 {
 
-// A session's configuration is only in a private member of its queue. An explicit instantiation may
-// name a private member.
+// A session's configuration is only in a private member of its queue. An explicit instantiation may name a
+// private member.
 template <ProfilerConfig RecordQueue::*member> struct Reach {
     friend const ProfilerConfig &config_of(RecordQueue &queue)
     {

@@ -18,7 +18,7 @@ using torch::profiler::impl::python_tracer::PythonTracerBase;
 namespace
 {
 
-// The recording of the last session. Nothing is called under the lock.
+// The recording of the last session. No call is made under the lock.
 struct Shared {
     std::mutex lock;
     std::shared_ptr<Recorder> last;
@@ -26,7 +26,7 @@ struct Shared {
 
 Shared &shared()
 {
-    static Shared *forever = new Shared; // sessions may end after static objects are gone
+    static Shared *forever = new Shared; // sessions may end after static objects are destroyed
     return *forever;
 }
 

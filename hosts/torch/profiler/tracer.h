@@ -8,13 +8,14 @@
 namespace kpytrace
 {
 
-// Makes kpytrace the tracer of sessions to come. The GIL is held, as below.
+// Makes kpytrace the tracer of later sessions. The GIL is held here and below.
 void install(std::shared_ptr<const Settings> settings);
 
-// Makes STOCK the tracer again; null: Python is not traced.
+// Makes STOCK the tracer again. If it is null, Python is not traced.
 void uninstall(torch::profiler::impl::python_tracer::MakeFn stock);
 
-// Takes the recording of the session that ended last; null: there is none, or it was taken already.
+// Takes the recording of the session that ended last. Returns null if there is none, or if it was taken
+// already.
 std::shared_ptr<Recorder> take_recording();
 
 } // namespace kpytrace

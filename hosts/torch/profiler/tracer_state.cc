@@ -10,7 +10,7 @@ namespace
 {
 
 struct Installed {
-    std::mutex lock; // nothing is called under it
+    std::mutex lock; // no call is made under it
     std::shared_ptr<const Settings> settings;
 };
 

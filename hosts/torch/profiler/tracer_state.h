@@ -1,4 +1,5 @@
-// tracer_state.h: whether kpytrace is torch's tracer, with which settings, and whether a session runs. Any thread.
+// tracer_state.h: whether kpytrace is torch's tracer, with which settings, and whether a session runs. Any
+// thread may call.
 #ifndef KPTI_HOSTS_TORCH_PROFILER_TRACER_STATE_H
 #define KPTI_HOSTS_TORCH_PROFILER_TRACER_STATE_H
 
@@ -9,13 +10,13 @@
 namespace kpytrace
 {
 
-// The settings of sessions to come; null: not installed.
+// Returns the settings of later sessions, or null if kpytrace is not installed.
 std::shared_ptr<const Settings> installed();
 void set_installed(std::shared_ptr<const Settings> settings);
 
-// Whether a session's tracer exists now.
+// Returns true if a session's tracer exists now.
 bool tracing();
-// A session's tracer is made; it is destroyed.
+// Called when a session's tracer is made, and when it is destroyed.
 void begin_tracing();
 void end_tracing();
 

@@ -7,8 +7,8 @@
 namespace kpytrace
 {
 
-// The entry of OBJECT, made where there is none or the one of its address has died. Null: it can't
-// be referred to weakly, and so not be told from its successors.
+// Returns the entry of OBJECT. Makes one if there is none, or if the object of the entry with its address has
+// died. Returns null if OBJECT has no weak references, since it could not be distinguished from its successors.
 Objects::Identity *Objects::find(Identities &in, PyObject *object, bool &fresh)
 {
     auto known = in.find(object);
@@ -30,7 +30,7 @@ Objects::Identity *Objects::find(Identities &in, PyObject *object, bool &fresh)
     return &in.emplace(object, Identity{reference, 0}).first->second;
 }
 
-// How many objects of this class were seen before.
+// Returns how many objects of this class were seen before.
 uint64_t Objects::number_of(PyTypeObject *type)
 {
     bool fresh;

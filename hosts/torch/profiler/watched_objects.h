@@ -1,6 +1,7 @@
-// watched_objects.h: the modules and optimizers whose calls are watched, as they were when first seen. Holds
-// weak references while it records, so that an address that is used again is another object, and
-// keeps none alive. An answer is what travels with a call: an index from 1, 0 for nothing.
+// watched_objects.h: the modules and optimizers whose calls are watched, as they were at their first call.
+// Holds weak references while it records, so that an object at a reused address is distinguished from the
+// previous one, and keeps no object alive. An answer is a number that is recorded with a call: an index from 1,
+// or 0 for none.
 #ifndef KPTI_HOSTS_TORCH_PROFILER_WATCHED_OBJECTS_H
 #define KPTI_HOSTS_TORCH_PROFILER_WATCHED_OBJECTS_H
 
@@ -16,7 +17,7 @@
 namespace kpytrace
 {
 
-// KEPT_CALL: a call that torch gets in every mode that gives it calls; its object is not looked at.
+// KEPT_CALL: a call that torch receives in every mode with calls. Its object is not read.
 enum Watch : uint64_t { MODULE_CALL = 1, OPTIMIZER_STEP = 2, KEPT_CALL = 3 };
 
 struct Sighting {
@@ -29,21 +30,21 @@ class Objects
   public:
     ~Objects();
 
-    // A watched call of SELF begins. The GIL is held; no exception is left.
+    // Called when a watched call of SELF begins. The GIL is held. No exception is left set.
     uint64_t see(uint64_t watch, PyObject *self);
 
-    // What an answer stands for; null: nothing. It lives as long as this.
+    // Returns the object of an answer, or null. It lives as long as this.
     const Sighting *sighting(uint64_t answer) const;
 
-    // Gives the weak references back; the GIL is taken for it, where there still is one.
+    // Releases the weak references. Acquires the GIL for it, if Python still runs.
     void release();
 
-    // Forgets what only torch's tree needs.
+    // Frees the data that only torch's tree needs.
     void drop_parameters();
 
   private:
     struct Identity {
-        PyObject *reference; // a weak one
+        PyObject *reference; // a weak reference
         uint64_t number;
     };
     using Identities = std::unordered_map<PyObject *, Identity>;
@@ -51,9 +52,9 @@ class Objects
     static Identity *find(Identities &in, PyObject *object, bool &fresh);
     uint64_t number_of(PyTypeObject *type);
 
-    mutable std::mutex lock_; // of sightings_: read without the GIL
+    mutable std::mutex lock_; // guards sightings_, which is read without the GIL
     std::deque<Sighting> sightings_;
-    Identities objects_; // the rest is the GIL's
+    Identities objects_; // the GIL guards the rest
     Identities classes_;
 };
 

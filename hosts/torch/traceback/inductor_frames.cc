@@ -17,7 +17,7 @@ PyObject *attribute(PyObject *object, const char *name)
     return value;
 }
 
-// Bytes of TEXT; they live as long as it and HOLD do. False with an exception.
+// Reads the bytes of TEXT, which live as long as TEXT and HOLD. Returns false with an exception.
 bool bytes_of(PyObject *text, PyObject **hold, kpt_str &out)
 {
     Py_ssize_t size = 0;
@@ -37,7 +37,7 @@ bool bytes_of(PyObject *text, PyObject **hold, kpt_str &out)
     return true;
 }
 
-// False with an exception.
+// Returns false with an exception.
 bool add_one(PyObject *frame, kpt_add_frame_fn add, void *add_ctx)
 {
     PyObject *holds[2] = {nullptr, nullptr};

@@ -1,5 +1,5 @@
-// inductor_frames.h: the frames that a line of code by torch's compiler stands for, as torch itself has them
-// in its tracebacks.
+// inductor_frames.h: the frames that a line of torch's generated code stands for, as torch has them in its own
+// tracebacks.
 #ifndef KPTI_HOSTS_TORCH_TRACEBACK_INDUCTOR_FRAMES_H
 #define KPTI_HOSTS_TORCH_TRACEBACK_INDUCTOR_FRAMES_H
 
@@ -10,8 +10,8 @@ typedef struct _object PyObject;
 namespace kpytrace
 {
 
-// While it lives, the calling thread's add_generated asks torch, if that has generated any code. The GIL
-// is held if there is a PYTHON.
+// While it lives, add_generated on the calling thread calls torch, if torch has generated any code. The GIL is
+// held if PYTHON is set.
 class AskingTorch
 {
   public:
@@ -25,7 +25,7 @@ class AskingTorch
     PyObject *outer_;
 };
 
-// A kpt_generated_fn. An exception is reported as unraisable, and that frame has none.
+// Implements kpt_generated_fn. An exception is reported as unraisable, and that frame gets no generated frames.
 void add_generated(void *ctx, kpt_str file, uint32_t line, kpt_add_frame_fn add, void *add_ctx);
 
 } // namespace kpytrace

@@ -24,7 +24,7 @@ using torch::SymbolizedTracebacks;
 using PyFrames = std::vector<CapturedTraceback::PyFrame>;
 using Code = decltype(CapturedTraceback::PyFrame::code);
 
-// A number is odd here, and no object of Python's lies at an odd address.
+// The number is made odd, since no Python object has an odd address.
 Code code_of(uint32_t number)
 {
     return reinterpret_cast<Code>((uintptr_t{number} << 1) | 1);
@@ -35,7 +35,7 @@ uint32_t number_of(Code code)
     return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(code) >> 1);
 }
 
-// What torch's own unwinder answers, if this torch asks for it at all.
+// The results of torch's own unwinder, if this torch has these functions.
 template <class Unwinder> auto can_gather(Unwinder *next, int) -> decltype(next->canGather())
 {
     return !next || next->canGather();
@@ -54,7 +54,7 @@ template <class Unwinder> std::vector<std::string> forward_traceback(Unwinder *,
     return {};
 }
 
-// The GIL, with a pending exception put aside; or nothing, where there is no Python any more.
+// Holds the GIL, with a pending exception saved. Does nothing if Python has ended.
 class Interpreter
 {
   public:
@@ -86,7 +86,8 @@ class Interpreter
     PyObject *traceback_ = nullptr;
 };
 
-// Valid UTF-8, whatever comes in: torch gives up on a whole batch where one string is not.
+// Returns valid UTF-8 for any input, or TEXT unchanged if PYTHON is false. torch rejects a whole batch if one
+// string is invalid.
 std::string readable(kpt_str text, bool python)
 {
     std::string plain = text.size ? std::string(text.data, text.size) : std::string();
@@ -106,7 +107,7 @@ struct Answer {
     bool python;
 };
 
-// A kpt_symbols_fn. Adds what it is given behind what torch has.
+// Implements kpt_symbols_fn. Appends the symbols to torch's.
 kpt_status take_symbols(void *ctx, const kpt_symbols *symbols)
 try {
     auto *answer = static_cast<Answer *>(ctx);
@@ -150,7 +151,8 @@ class Unwinder final : public CapturedTraceback::Python
         serving_ = serving;
     }
 
-    // No override: torch before 2.13 does not ask, and is told by no frames.
+    // Not marked override: torch before 2.13 does not call it, and finds by an empty list of frames that we do
+    // not serve.
     bool canGather()
     {
         return serving_ && can_gather(next_, 0);
@@ -169,7 +171,7 @@ class Unwinder final : public CapturedTraceback::Python
         return frames;
     }
 
-    // Numbers are good for ever.
+    // Numbers are valid for ever, so there is nothing to release.
     void release(PyFrames &) override {}
     int traverse(PyFrames &, CapturedTraceback::visitproc, void *) override
     {
@@ -192,7 +194,7 @@ class Unwinder final : public CapturedTraceback::Python
         Answer answer{to, interpreter.here()};
         (void)tracebacks_.ops->symbolize_frames(tracebacks_.self, numbers.data(), numbers.size(),
                                                 take_symbols, &answer);
-        // torch counts on one for each frame.
+        // torch expects one traceback per frame.
         to.tracebacks.resize(std::min(to.tracebacks.size(), wanted));
         while (to.tracebacks.size() < wanted) {
             to.tracebacks.push_back({to.all_frames.size()});
@@ -200,7 +202,7 @@ class Unwinder final : public CapturedTraceback::Python
         }
     }
 
-    // As torch's own has it. Neither in all versions of torch.
+    // As in torch's own unwinder. Neither function exists in all versions of torch.
     std::vector<std::string> gatherForwardTraceback()
     {
         return forward_traceback(next_, 0);
@@ -209,7 +211,7 @@ class Unwinder final : public CapturedTraceback::Python
   private:
     void read_frames(const kpt_traceback &traceback, PyFrames &frames)
     {
-        std::array<uint32_t, 2048> few; // a second call would count them again
+        std::array<uint32_t, 2048> few; // a second call would count the frames again
         std::vector<uint32_t> many;
         uint32_t *numbers = few.data();
         uint64_t count = 0;

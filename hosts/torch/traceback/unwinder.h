@@ -1,10 +1,9 @@
-// unwinder.h: kpytrace as the one who tells torch's combined tracebacks the Python frames: for memory
-// snapshots, the flight recorder, torch.utils._traceback.
+// unwinder.h: kpytrace as the unwinder that provides the Python frames of torch's combined tracebacks: for
+// memory snapshots, the flight recorder, torch.utils._traceback.
 //
-// torch asks its unwinders newest first, and has no call that takes one away: ours is made once, lives
-// for ever, and has torch ask the next one, its own, while it is not to serve. A frame's "code" is a
-// number of the plugin's, so that torch holds no code object; what was gathered can be symbolized at
-// any time after.
+// torch calls its unwinders newest first, and has no function that removes one. Ours is made once and lives for
+// ever. While it is not installed, it makes torch call the next one, torch's own. A frame's "code" is a number
+// of the plugin, so that torch holds no code object. Captured frames can be symbolized at any later time.
 #ifndef KPTI_HOSTS_TORCH_TRACEBACK_UNWINDER_H
 #define KPTI_HOSTS_TORCH_TRACEBACK_UNWINDER_H
 
@@ -13,10 +12,11 @@
 namespace kpytrace
 {
 
-// Serves from now on; again is no change. Empty, or why it can't. The GIL is held.
+// Installs the unwinder. A repeated call does nothing. Returns an empty string, or the reason of a failure. The
+// GIL is held.
 std::string install_unwinder(const std::string &plugin);
 
-// torch's own serves from now on. Any thread.
+// torch's own unwinder serves from now on. Any thread may call it.
 void uninstall_unwinder();
 
 } // namespace kpytrace

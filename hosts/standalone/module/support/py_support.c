@@ -24,7 +24,7 @@ PyObject *kpti_raise(const kpti_session_error *error, PyObject *path)
 {
     PyObject *text;
     PyObject *value = NULL;
-    if (PyErr_Occurred()) return NULL; /* a signal's handler raised while we waited */
+    if (PyErr_Occurred()) return NULL; /* a signal handler raised during the wait */
     if (error->os_error && path) {
         errno = error->os_error;
         return PyErr_SetFromErrnoWithFilenameObject(PyExc_OSError, path);
@@ -51,7 +51,7 @@ kpti_session *kpti_session_of(PyObject *capsule)
 
 /* --- long calls ------------------------------------------------------------------------------- */
 
-/* Whether a signal's handler raised. Called without the GIL, on the thread that released it. */
+/* Returns 1 if a signal handler raised. Called without the GIL, on the thread that released it. */
 static int handle_signals(void *ctx)
 {
     kpti_long_call *call = ctx;
@@ -62,7 +62,7 @@ static int handle_signals(void *ctx)
     return call->raised;
 }
 
-/* Likewise. What raises is told by the next wait, or at the end. */
+/* Called in the same way. If the callback raises, the next wait or the end reports the exception. */
 static void tell_progress(void *ctx, uint64_t calls)
 {
     kpti_long_call *call = ctx;

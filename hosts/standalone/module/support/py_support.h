@@ -1,5 +1,5 @@
-/* py_support.h: what the functions of the module share: sessions in capsules, errors as exceptions, long calls without
- * the GIL. The GIL is held. */
+/* py_support.h: helpers of the module's functions: sessions in capsules, errors as exceptions, long calls
+ * without the GIL. The GIL is held. */
 #ifndef KPTI_HOSTS_STANDALONE_MODULE_SUPPORT_PY_SUPPORT_H
 #define KPTI_HOSTS_STANDALONE_MODULE_SUPPORT_PY_SUPPORT_H
 
@@ -10,20 +10,20 @@
 
 extern const char kpti_capsule_name[];
 
-/* The capsule's session; NULL with an exception. */
+/* Returns the capsule's session, or NULL with an exception. */
 kpti_session *kpti_session_of(PyObject *capsule);
 
-/* Sets the exception for ERROR, unless one is set. PATH is the file's name, or NULL. Returns NULL. */
+/* Sets the exception for ERROR, unless an exception is set. PATH is the file's name, or NULL. Returns NULL. */
 PyObject *kpti_raise(const kpti_session_error *error, PyObject *path);
 
-/* A long call: the GIL is released, and taken for signals and for progress. */
+/* A long call. The GIL is released, and acquired again for signals and progress. */
 typedef struct kpti_long_call {
     PyThreadState *released;
     PyObject *progress; /* called with the number of calls so far; or NULL */
     int raised;
 } kpti_long_call;
 
-/* For the session's functions while the GIL is released in CALL. */
+/* Returns the callbacks for the session's functions while the GIL is released in CALL. */
 kpti_session_watch kpti_watch_of(kpti_long_call *call);
 
 /* Converts COUNT to a dictionary. */

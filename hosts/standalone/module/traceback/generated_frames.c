@@ -1,11 +1,11 @@
-/* generated_frames.c: what a line of generated Python stands for, asked of those who generate it: the
- * functions that the package was given, the last one first, then torch's compiler. An exception in one is
- * reported as unraisable, and that frame has no generated ones. */
+/* generated_frames.c: the frames that a line of generated Python stands for. It calls the functions that were
+ * registered with the package, the last one first, then torch's compiler. An exception in a function is
+ * reported as unraisable, and that frame gets no generated frames. */
 #include "hosts/standalone/module/traceback/generated_frames.h"
 
 #include "hosts/standalone/module/traceback/symbolize_batch.h"
 
-/* NULL without an exception: there is none. */
+/* Returns NULL without an exception if there is no such attribute. */
 static PyObject *get_if_there(PyObject *object, const char *name)
 {
     PyObject *value = object ? PyObject_GetAttrString(object, name) : NULL;
@@ -30,7 +30,8 @@ PyObject *kpti_find_codecache(void)
 
 /* --- an answer -------------------------------------------------------------------------------- */
 
-/* TEXT as bytes, which *HOLD keeps if need be; 0 with an exception. */
+/* Reads TEXT as bytes. *HOLD receives an object that keeps the bytes alive, if one is needed. Returns 0 with an
+ * exception. */
 static int read_text(PyObject *text, PyObject **hold, kpt_str *out)
 {
     Py_ssize_t size = 0;
@@ -51,7 +52,7 @@ static int read_text(PyObject *text, PyObject **hold, kpt_str *out)
     return 1;
 }
 
-/* The number of a line; -1 with an exception. */
+/* Returns the number of a line, or -1 with an exception. */
 static long long read_line(PyObject *line)
 {
     const long long number = line ? PyLong_AsLongLong(line) : -1;
@@ -66,7 +67,7 @@ typedef struct answer {
     void *add_ctx;
 } answer;
 
-/* 1, or 0 with an exception. */
+/* Returns 1, or 0 with an exception. */
 static int add_frame(PyObject *frame, const answer *to)
 {
     PyObject *name = PyMapping_GetItemString(frame, "name");
@@ -97,7 +98,7 @@ static int add_frames(PyObject *frames, const answer *to)
     return done;
 }
 
-/* Whether FUNCTION had an answer, or failed: then nobody else is asked. */
+/* Returns 1 if FUNCTION returned frames or failed. No other function is called then. */
 static int ask(PyObject *function, PyObject *file, uint32_t line, const answer *to)
 {
     PyObject *frames = PyObject_CallFunction(function, "Ok", file, (unsigned long)line);

@@ -32,7 +32,7 @@ static int read_number(PyObject *value, const char *name, uint32_t *out)
     return 1;
 }
 
-/* 1, or 0 with an exception. */
+/* Returns 1, or 0 with an exception. */
 static int read_argument(int which, PyObject *value, wanted *out)
 {
     static const uint32_t bits[] = {
@@ -46,7 +46,7 @@ static int read_argument(int which, PyObject *value, wanted *out)
     return 1;
 }
 
-/* Which one NAME is; -1 with an exception. */
+/* Returns the index of the argument NAME, or -1 with an exception. */
 static int find_argument(PyObject *name, Py_ssize_t by_position)
 {
     for (int i = 0; i < ARGUMENTS; i++) {
@@ -127,7 +127,7 @@ static PyObject *symbolize_json(PyObject *module, PyObject *sequence)
     return kpti_symbolize(PyModule_GetState(module), sequence, kpti_traceback_json, 0);
 }
 
-/* --- the rest --------------------------------------------------------------------------------- */
+/* --- other functions ---------------------------------------------------------------------------- */
 
 PyDoc_STRVAR(free_dead_doc, "free_dead(most=0)\n--\n\n"
                             "Gives back up to so many places of freed tracebacks, 0: all; how many "

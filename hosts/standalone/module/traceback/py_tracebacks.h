@@ -5,7 +5,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-/* Adds them, and the type Traceback, to MODULE. Returns 0, or -1 with an exception. */
+/* Adds the functions and the type Traceback to MODULE. Returns 0, or -1 with an exception. */
 int kpti_add_tracebacks(PyObject *module);
 
 #endif

@@ -1,5 +1,5 @@
-/* symbolize_batch.h: a sequence of tracebacks that is being symbolized. The GIL is held except where a batch has
- * released it. */
+/* symbolize_batch.h: a sequence of tracebacks that is being symbolized. The GIL is held, except while a batch
+ * has released it. */
 #ifndef KPTI_HOSTS_STANDALONE_MODULE_TRACEBACK_SYMBOLIZE_BATCH_H
 #define KPTI_HOSTS_STANDALONE_MODULE_TRACEBACK_SYMBOLIZE_BATCH_H
 
@@ -7,18 +7,18 @@
 
 typedef struct kpti_batch {
     kpti_module_state *state;
-    PyObject *objects; /* a tuple, so that they stay */
+    PyObject *objects; /* a tuple, which keeps the objects alive */
     kpt_traceback *tracebacks;
     uint32_t *skips; /* of the objects */
     uint64_t count;
-    PyObject *generated;     /* the state's, as they were */
+    PyObject *generated;     /* the module state's tuple, as it was at the start */
     PyObject *codecache;     /* torch's function for lines of its generated code, or NULL */
-    PyThreadState *released; /* NULL: the GIL is held */
-    int single;              /* the JSON of one traceback, not of a list of them */
+    PyThreadState *released; /* NULL while the GIL is held */
+    int single;              /* write the JSON of one traceback, not of a list */
     PyObject *result;
 } kpti_batch;
 
-/* The frames of the traceback of INDEX that it shows: what was generated for one that it does not is not
+/* Returns the frames of traceback INDEX that are shown. Generated frames of a frame that is not shown are not
  * shown either. */
 static inline kpt_symbol_span kpti_shown(const kpti_batch *batch, uint64_t index,
                                          const kpt_symbols *symbols)
@@ -36,13 +36,13 @@ static inline kpt_symbol_span kpti_shown(const kpti_batch *batch, uint64_t index
     return span;
 }
 
-/* Around code that needs the GIL, while the batch may have released it. */
+/* Acquire and release the GIL around code that needs it, if the batch has released it. */
 void kpti_batch_take_gil(kpti_batch *batch);
 void kpti_batch_give_gil(kpti_batch *batch);
 
-/* The batch that the calling thread is symbolizing; NULL: none. */
+/* Returns the batch that the calling thread is symbolizing, or NULL. */
 kpti_batch *kpti_batch_current(void);
-/* Sets it. Returns the one before: a finalizer may symbolize while a batch runs. */
+/* Sets the current batch. Returns the previous one, since a finalizer may symbolize while a batch runs. */
 kpti_batch *kpti_batch_set_current(kpti_batch *batch);
 
 #endif

@@ -39,7 +39,7 @@ PyObject *kpti_raise_traceback(kpt_status status, const char *what)
     return kpti_raise(&error, NULL);
 }
 
-/* Calls the gatherer with BATCH. RELEASE: without the GIL, except where it is needed. */
+/* Calls the gatherer with BATCH. If RELEASE is set, the GIL is released except where it is needed. */
 static PyObject *run_batch(kpti_batch *batch, kpt_symbols_fn sink, int release)
 {
     const kpt_tracebacks *process = kpti_need_tracebacks();
@@ -64,7 +64,8 @@ static PyObject *run_batch(kpti_batch *batch, kpt_symbols_fn sink, int release)
                                 "tracebacks can't be symbolized");
 }
 
-/* Fills BATCH from its objects; whether one has native frames, -1 with an exception. */
+/* Fills BATCH from its objects. Returns 1 if one of them has native frames, 0 if none has, -1 with an
+ * exception. */
 static int read_objects(kpti_batch *batch)
 {
     int native = 0;

@@ -1,5 +1,5 @@
-/* traceback_dicts.c: symbolized tracebacks as Python's lists of dictionaries: each frame, each file's name
- * and each stack is made once. What is no UTF-8 is shown with backslashes, as the tracer shows names. */
+/* traceback_dicts.c: symbolized tracebacks as Python lists of dictionaries. Each frame, each file name and each
+ * stack is made once. Bytes that are not UTF-8 are shown with backslashes, as in the tracer's names. */
 #include "hosts/standalone/module/traceback/traceback_dicts.h"
 
 #include <stdlib.h>
@@ -27,15 +27,15 @@ const char *const kpti_frame_kinds[KPTI_KINDS] = {
     [KPT_SYMBOL_GENERATED] = "generated",
 };
 
-enum { FILES = 256 }; /* so many names of files are remembered, by how they end */
+enum { FILES = 256 }; /* file names that are cached, by their last characters */
 
-/* All that is made on the way; what the result needs has a reference of its own. */
+/* The intermediate objects. Objects that the result needs have their own reference. */
 typedef struct words {
     kpti_batch *batch;
     const kpt_symbols *symbols;
-    PyObject **frames;      /* one for each symbol */
-    kpt_symbol_span *spans; /* of the tracebacks, as they are shown */
-    uint64_t *table;        /* which traceback was the first with a span, + 1; open addressing */
+    PyObject **frames;      /* one per symbol */
+    kpt_symbol_span *spans; /* of the tracebacks, as shown */
+    uint64_t *table;        /* the first traceback with a span, + 1; open addressing */
     uint64_t table_mask;
     PyObject *files[FILES];
     kpt_str file_keys[FILES];
@@ -84,7 +84,8 @@ static PyObject *qualname_of(const kpt_symbol *symbol, PyObject *name)
     return decode(qualname);
 }
 
-/* Those up to the kind, and that of the kind's own key: each is owned, or NULL with an exception. */
+/* Makes the values of all keys up to the kind, and that of the kind's own key. Each is a new reference, or NULL
+ * with an exception. */
 static void make_values(words *w, const kpt_symbol *symbol, uint32_t kind,
                         PyObject *values[KPTI_KEYS + 1])
 {
@@ -116,7 +117,7 @@ static int fill_frame(words *w, PyObject *dict, const kpt_symbol *symbol)
     return done;
 }
 
-/* Borrowed: made when a stack that is shown has it. */
+/* Returns a borrowed reference. The frame is made at its first use in a stack that is shown. */
 static PyObject *frame_at(words *w, uint32_t index)
 {
     PyObject *dict = w->frames[index];
@@ -147,7 +148,8 @@ static uint64_t hash_span(kpt_symbol_span span)
     return (span.first * 0x9E3779B97F4A7C15u + span.count) * 0xC2B2AE3D27D4EB4Fu >> 20;
 }
 
-/* The list of the first traceback with the same span; NULL: INDEX is the first, and noted. Borrowed. */
+/* Returns the list of the first traceback with the same span, borrowed. Returns NULL if INDEX is the first, and
+ * records it. */
 static PyObject *find_stack(words *w, uint64_t index, PyObject *lists)
 {
     const kpt_symbol_span span = w->spans[index];
@@ -179,7 +181,7 @@ static PyObject *make_stacks(words *w)
     return lists;
 }
 
-/* Whether there is room. */
+/* Returns 1 if the memory could be allocated. */
 static int prepare(words *w)
 {
     const uint64_t count = w->batch->count;

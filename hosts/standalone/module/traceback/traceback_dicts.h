@@ -7,7 +7,7 @@
 extern const char *const kpti_frame_keys[KPTI_KEYS];
 extern const char *const kpti_frame_kinds[KPTI_KINDS];
 
-/* A sink; CTX is a kpti_batch. Its result is a list of lists of dictionaries. */
+/* A sink. CTX is a kpti_batch. Its result is a list of lists of dictionaries. */
 kpt_status kpti_traceback_words(void *ctx, const kpt_symbols *symbols);
 
 #endif

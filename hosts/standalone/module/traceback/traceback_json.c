@@ -1,5 +1,5 @@
-/* traceback_json.c: symbolized tracebacks as a JSON text, with no object of Python's but the text: each
- * frame is written once and then copied. */
+/* traceback_json.c: symbolized tracebacks as JSON text. It makes no Python object but the text. Each frame is
+ * written once and then copied. */
 #include "hosts/standalone/module/traceback/traceback_json.h"
 
 #include <stdlib.h>
@@ -11,11 +11,11 @@
 #include "writers/encode/json_text.h"
 
 typedef struct pieces {
-    char *text;     /* of all symbols, one behind the other */
-    uint64_t *ends; /* where each one's ends */
+    char *text;     /* the JSON of all symbols, concatenated */
+    uint64_t *ends; /* the end of each symbol's JSON */
 } pieces;
 
-/* What the keys, the commas and the numbers of a frame take at most. */
+/* The maximum size of the keys, commas and numbers of a frame. */
 enum { FRAME_BYTES = 512 };
 
 static uint64_t most_bytes(const kpt_symbols *symbols)
@@ -96,7 +96,7 @@ static uint64_t piece_begin(const pieces *p, uint32_t symbol)
     return symbol ? p->ends[symbol - 1] : 0;
 }
 
-/* With brackets and commas. */
+/* The size of the result with brackets and commas. */
 static uint64_t text_size(const kpti_batch *batch, const pieces *p, const kpt_symbols *symbols)
 {
     uint64_t size = 2;
@@ -125,7 +125,7 @@ static char *put_stack(char *out, const pieces *p, const kpt_symbols *symbols, k
     return out;
 }
 
-/* The whole text; NULL: no memory. */
+/* Returns the whole text, or NULL if there is no memory. */
 static char *write_stacks(const kpti_batch *batch, const pieces *p, const kpt_symbols *symbols,
                           uint64_t *size)
 {

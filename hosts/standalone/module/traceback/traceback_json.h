@@ -4,7 +4,7 @@
 
 #include "abi/kpt_traceback.h"
 
-/* A sink; CTX is a kpti_batch. Its result is a string. */
+/* A sink. CTX is a kpti_batch. Its result is a string. */
 kpt_status kpti_traceback_json(void *ctx, const kpt_symbols *symbols);
 
 #endif

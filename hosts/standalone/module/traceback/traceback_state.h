@@ -1,4 +1,4 @@
-/* traceback_state.h: a traceback object, and the state of the module. The GIL is held. */
+/* traceback_state.h: the Traceback object, and the state of the module. The GIL is held. */
 #ifndef KPTI_HOSTS_STANDALONE_MODULE_TRACEBACK_TRACEBACK_STATE_H
 #define KPTI_HOSTS_STANDALONE_MODULE_TRACEBACK_TRACEBACK_STATE_H
 
@@ -7,7 +7,7 @@
 
 #include "abi/kpt_traceback.h"
 
-/* The keys of a frame, in their order. */
+/* The keys of a frame, in order. */
 enum {
     KPTI_KEY_NAME,
     KPTI_KEY_FILENAME,
@@ -18,26 +18,26 @@ enum {
     KPTI_KEY_COLUMN,
     KPTI_KEY_END_COLUMN,
     KPTI_KEY_KIND,
-    KPTI_KEY_OFFSET,  /* of Python frames only */
-    KPTI_KEY_ADDRESS, /* of native frames only */
+    KPTI_KEY_OFFSET,  /* only for Python frames */
+    KPTI_KEY_ADDRESS, /* only for native frames */
     KPTI_KEYS
 };
 enum { KPTI_KINDS = KPT_SYMBOL_GENERATED + 1 };
 
-/* The key of what only frames of this kind have; KPTI_KEYS: they have nothing. */
+/* Returns the key that only frames of this kind have, or KPTI_KEYS if there is none. */
 static inline int kpti_key_of_kind(uint32_t kind)
 {
     if (kind == KPT_SYMBOL_PYTHON) return KPTI_KEY_OFFSET;
     return kind == KPT_SYMBOL_NATIVE ? KPTI_KEY_ADDRESS : KPTI_KEYS;
 }
 
-/* Without a GIL, spare objects are not kept. */
+/* Without a GIL, freed objects are not kept for reuse. */
 #ifdef Py_GIL_DISABLED
 enum { KPTI_MOST_SPARES = 1, KPTI_SPARES_ARE_KEPT = 0 };
 typedef PyMutex kpti_state_lock;
 #define kpti_state_take PyMutex_Lock
 #define kpti_state_give PyMutex_Unlock
-#else /* it is the lock */
+#else /* the GIL is the lock */
 enum { KPTI_MOST_SPARES = 32, KPTI_SPARES_ARE_KEPT = 1 };
 typedef struct kpti_state_lock {
     int unused;
@@ -51,9 +51,9 @@ typedef struct kpti_module_state {
     PyTypeObject *traceback_type;
     PyObject *keys[KPTI_KEYS]; /* interned */
     PyObject *kinds[KPTI_KINDS];
-    PyObject *generated; /* a tuple of functions: what generated lines stand for */
+    PyObject *generated; /* a tuple of functions that map generated lines to frames */
     kpti_state_lock generated_lock;
-    struct kpti_traceback_object *spares[KPTI_MOST_SPARES]; /* freed objects, to be used again */
+    struct kpti_traceback_object *spares[KPTI_MOST_SPARES]; /* freed objects, for reuse */
     int spare_count;
 } kpti_module_state;
 
@@ -65,12 +65,12 @@ static inline int kpti_state_is_whole(const kpti_module_state *state)
     return 0;
 }
 
-/* What gather returns. */
+/* The object that gather returns. */
 typedef struct kpti_traceback_object {
     PyObject_HEAD kpt_traceback traceback;
-    uint32_t skip;    /* so many of the innermost frames are not shown */
-    PyObject *module; /* whose state has the spares */
-    PyObject *words;  /* what symbolize() of the object gave, set once; or NULL */
+    uint32_t skip;    /* number of innermost frames that are not shown */
+    PyObject *module; /* the module whose state has the spares */
+    PyObject *words;  /* the result of the object's symbolize(), set once; or NULL */
     PyObject *weak_references;
 } kpti_traceback_object;
 

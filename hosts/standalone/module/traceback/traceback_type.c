@@ -1,5 +1,5 @@
-/* traceback_type.c: the type Traceback. An object owns the numbers of one traceback; freeing it releases
- * them, which takes no lock and runs nothing of Python. What needs words for people is the package's. */
+/* traceback_type.c: the type Traceback. An object owns the numbers of one traceback. Freeing the object
+ * releases them, which acquires no lock and runs no Python. Text for users is made by the package. */
 #include "hosts/standalone/module/traceback/traceback_type.h"
 
 #include <structmember.h>
@@ -9,13 +9,15 @@
 #include "hosts/standalone/module/traceback/traceback_json.h"
 #include "hosts/standalone/session/shared_tracebacks.h"
 
-/* Safe without the type's lock: it is set once, and cleared where nobody sees the object any more. */
+/* Safe without the type's lock: `words` is set once, and cleared only when no other thread can reach the
+ * object. */
 static PyObject *get_words(kpti_traceback_object *self)
 {
     return __atomic_load_n(&self->words, __ATOMIC_ACQUIRE);
 }
 
-/* The first one's stay. Takes over the reference. */
+/* Stores WORDS unless another thread has stored its own before. Returns the stored object. Takes over the
+ * reference. */
 static PyObject *keep_words(kpti_traceback_object *self, PyObject *words)
 {
     PyObject *first = NULL;
@@ -182,7 +184,7 @@ static PyObject *reduce(PyObject *self, PyObject *unused)
     return NULL;
 }
 
-/* It never changes, so it is its own copy. */
+/* The object is immutable, so it is its own copy. */
 static PyObject *copy(PyObject *self, PyObject *unused)
 {
     (void)unused;

@@ -7,7 +7,7 @@
 
 #include "hosts/standalone/module/traceback/traceback_state.h"
 
-/* A new object, not yet tracked, its traceback and skip not filled in; NULL with an exception. */
+/* Returns a new object that is not tracked yet and has no traceback and skip. Returns NULL with an exception. */
 kpti_traceback_object *kpti_new_traceback(PyObject *module, kpti_module_state *state);
 void kpti_free_spares(kpti_module_state *state);
 

@@ -12,8 +12,8 @@ namespace
 
 namespace allocator = c10::cuda::CUDACachingAllocator;
 
-// A block ends for us when the program gives it up, as for torch.cuda.memory_allocated: it may be a while
-// until the streams that use it are done, and its memory can be had again.
+// A block ends when the program frees it, as in torch.cuda.memory_allocated. The memory may become available
+// later, when the streams that use it are done.
 void heard(CudaReportFn report, const allocator::TraceEntry &entry)
 {
     const bool is_freed = entry.action_ == allocator::TraceEntry::FREE_REQUESTED;
@@ -30,14 +30,14 @@ extern "C" __attribute__((visibility("default"))) bool kpytrace_cuda_attach(Cuda
                                                                             char *why, size_t size)
 {
     try {
-        // Before, it has no devices to listen to, and would say nothing.
+        // Before it is initialised, the allocator has no devices to listen to, and would report nothing.
         if (allocator::get()->initialized()) {
             allocator::attachAllocatorTraceTracker(
                 [report](const allocator::TraceEntry &entry) { heard(report, entry); });
             return true;
         }
         (void)snprintf(why, size, "CUDA is not initialised");
-    } catch (const c10::Error &error) { // the other allocators have nobody listen
+    } catch (const c10::Error &error) { // the other allocators support no listeners
         (void)snprintf(why, size, "%s", error.what_without_backtrace());
     } catch (const std::exception &error) {
         (void)snprintf(why, size, "%s", error.what());

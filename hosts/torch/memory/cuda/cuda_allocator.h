@@ -1,4 +1,4 @@
-// cuda_allocator.h: what the shim and the library that listens to torch's CUDA allocator say to each other.
+// cuda_allocator.h: the interface between the shim and the library that listens to torch's CUDA allocator.
 #ifndef KPTI_HOSTS_TORCH_MEMORY_CUDA_CUDA_ALLOCATOR_H
 #define KPTI_HOSTS_TORCH_MEMORY_CUDA_CUDA_ALLOCATOR_H
 
@@ -9,19 +9,19 @@ namespace kpytrace
 {
 
 struct CudaBlock {
-    bool is_freed; // else it was allocated
+    bool is_freed; // otherwise it was allocated
     int32_t device;
     uint64_t stream;
     uint64_t address;
-    uint64_t size; // that was asked for
+    uint64_t size; // the requested size
 };
 
-// Called with a lock of the allocator's held, and often with the GIL: takes neither.
+// Called with a lock of the allocator held, and often with the GIL. It must acquire neither.
 typedef void (*CudaReportFn)(const CudaBlock *block);
 
-// Has REPORT called for each block from now on. False: WHY has the reason, in SIZE bytes.
+// REPORT is called for each block from now on. Returns false with the reason in WHY, of SIZE bytes.
 typedef bool (*CudaAttachFn)(CudaReportFn report, char *why, size_t size);
-constexpr const char *CUDA_ATTACH = "kpytrace_cuda_attach"; // its symbol
+constexpr const char *CUDA_ATTACH = "kpytrace_cuda_attach"; // its symbol name
 
 } // namespace kpytrace
 #endif

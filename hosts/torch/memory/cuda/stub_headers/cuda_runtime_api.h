@@ -1,6 +1,6 @@
-/* cuda_runtime_api.h: the names of CUDA's that c10's headers mention, for where its toolkit is not installed:
- * torch's wheels come without. None of it is called: only the allocator's class is wanted, in which streams
- * are pointers. */
+/* cuda_runtime_api.h: the names of CUDA that c10's headers mention, for machines without the CUDA toolkit,
+ * which torch's wheels do not contain. None of the functions is called. Only the allocator's class is needed,
+ * in which streams are pointers. */
 #ifndef KPTI_HOSTS_TORCH_MEMORY_CUDA_STUB_HEADERS_CUDA_RUNTIME_API_H
 #define KPTI_HOSTS_TORCH_MEMORY_CUDA_STUB_HEADERS_CUDA_RUNTIME_API_H
 
@@ -44,7 +44,7 @@ cudaError_t cudaUserObjectRelease(cudaUserObject_t, unsigned);
 cudaError_t cudaGraphRetainUserObject(cudaGraph_t, cudaUserObject_t, unsigned, unsigned);
 const char *cudaGetErrorString(cudaError_t);
 }
-/* Which arguments it has depends on CUDA's version. */
+/* Its arguments depend on CUDA's version. */
 template <class... Rest>
 cudaError_t cudaStreamGetCaptureInfo(cudaStream_t, cudaStreamCaptureStatus *, Rest...);
 template <class... Rest>
