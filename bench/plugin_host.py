@@ -94,7 +94,7 @@ class Tracer:
 class Plugin:
     def __init__(self, path):
         self._library = ctypes.CDLL(str(path), mode=ctypes.RTLD_LOCAL)
-        self._register = RegisterFn(self._registered)  # kept: the plugin copies the pointer
+        self._register = RegisterFn(self._registered)  # keep a reference, since the plugin copies the pointer
         host, self._info = sized(Host), sized(Info)
         host.name.data, host.name.size = b"bench", 5
         host.register_tracer = self._register
@@ -111,7 +111,7 @@ class Plugin:
         return buffer.value.decode()
 
     def make(self, exclude=(), flags=0):
-        """Starts a tracer; code of files whose names begin with one of EXCLUDE is left out."""
+        """Starts a tracer that excludes code of files whose names begin with one of EXCLUDE."""
         args, made = sized(Args), sized(Made)
         filters = (Filter * len(exclude))()
         for filter_, prefix in zip(filters, exclude):

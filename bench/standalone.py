@@ -75,7 +75,7 @@ def stream(calls, path):
 
 
 def compress(path, level):
-    """Seconds that Python's gzip takes for the file, which the system has in memory."""
+    """Returns the seconds that Python's gzip takes for the file, which is in the page cache."""
     begin = time.perf_counter()
     with open(path, "rb") as source, gzip.open(path + ".python.gz", "wb", level) as target:
         shutil.copyfileobj(source, target, 1 << 20)
