@@ -1,5 +1,5 @@
-/* helper.h: what the scenarios of kpt_helper share. Each scenario is a small host in a process of
- * its own: it checks for itself, tells the first thing that is wrong and exits with 1. */
+/* helper.h: helpers of the scenarios of kpt_helper. Each scenario is a small host in its own process: it
+ * checks itself, reports the first failure and exits with 1. */
 #ifndef KPT_LOAD_HELPER_H
 #define KPT_LOAD_HELPER_H
 
@@ -11,7 +11,7 @@ typedef struct bound {
     kpt_plugin_info info;
 } bound;
 
-/* Ends the process with the place and the text, unless CONDITION holds. Safe in a forked child. */
+/* Ends the process with the source position and the text, unless CONDITION holds. Safe in a forked child. */
 #define CHECK(condition, ...) \
     ((condition) ? (void)0 : failed(__FILE__, __LINE__, #condition, __VA_ARGS__))
 __attribute__((format(printf, 4, 5), noreturn)) void

@@ -1,5 +1,5 @@
-/* scenario_bonds.c: several hosts in one process, one host that comes twice, and a library that is
- * closed while its tracer lives. */
+/* scenario_bonds.c: several hosts in one process, one host that binds twice, and a library that is closed
+ * while its tracer lives. */
 #include <dlfcn.h>
 
 #include "tests/load/helper.h"

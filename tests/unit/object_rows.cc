@@ -1,5 +1,5 @@
-/* object_rows.cc: the structs of tracebacks, of memory tracers, of observers and of tracers of GPUs: which goes
- * into which call. */
+/* object_rows.cc: the structs of tracebacks, memory tracers, observers and GPU tracers, and the calls that
+ * take them. */
 #include "tests/unit/struct_rows.h"
 
 namespace

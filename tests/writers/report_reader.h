@@ -23,7 +23,7 @@ struct report_trace {
     std::vector<seen> spans; /* between the calls */
     std::vector<report_note> marks, values;
     std::vector<report_note> resumes;        /* the task's name, and when its call opened */
-    std::map<std::string, report_more> more; /* of calls that have it, by name */
+    std::map<std::string, report_more> more; /* of calls that have more fields, by name */
     json text;
 };
 
