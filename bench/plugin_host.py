@@ -5,7 +5,7 @@
     ...
     tracer.stop(); print(tracer.stats().events); tracer.destroy()
 
-Only what the benchmarks need is written out; the layout is that of abi/kpt_tracer.h.
+Declares only the structs and functions that the benchmarks need; the layout is that of abi/kpt_tracer.h.
 """
 import ctypes
 from ctypes import CFUNCTYPE, POINTER, addressof, byref, c_char_p, c_int32, c_uint32, c_uint64, c_void_p

@@ -84,7 +84,7 @@ static void write_program(void)
     }
 }
 
-/* A call that runs: where in its body it is. */
+/* A running call, and its position in its body. */
 typedef struct frame {
     uint32_t function;
     uint32_t callee;

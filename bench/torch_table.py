@@ -84,7 +84,7 @@ def torch(build):
     results = {}
     memory = "/dev/shm" if os.path.isdir("/dev/shm") else None
     with tempfile.TemporaryDirectory(dir=memory) as folder:
-        os.environ["TMPDIR"] = folder  # where torch has the file that it compresses
+        os.environ["TMPDIR"] = folder  # torch writes the file that it compresses here
         for python in sorted((ROOT / "build/torch").glob("3.*/bin/python")):
             result = measure(build, python, folder)
             if result:

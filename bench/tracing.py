@@ -159,7 +159,7 @@ def main():
     parser.add_argument("--only", default="")
     parser.add_argument("--programs", default=",".join(programs.CALLERS))
     args = parser.parse_args()
-    with contextlib.suppress(OSError):  # where we may: others on the machine disturb less
+    with contextlib.suppress(OSError):  # if permitted, so that other load disturbs less
         os.nice(-15)
     entrants, missing = field(args.build, [n for n in args.only.split(",") if n])
     figures = {"python": sys.version.split()[0], "tag": contestants.tag(), "missing": missing,

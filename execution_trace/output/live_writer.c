@@ -15,7 +15,7 @@ enum { FIRST_WAIT_US = 500, LAST_WAIT_US = 256000 };
 /* The clocks of threads differ by less than this (thread_clock.h). That a thread is busy becomes visible a
  * hundred times sooner. */
 enum { MARGIN_NS = 200000 };
-/* What the next chunks of a busy program take while the space behind them is prepared. */
+/* Bytes that the next chunks of a busy program take while the space behind them is prepared. */
 enum { AHEAD_BYTES = 2 << 20 };
 /* Other threads have priority. Close does the work that this thread does not finish. */
 enum { NICENESS = 10 };

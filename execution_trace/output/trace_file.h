@@ -25,7 +25,7 @@ kpt_status kpti_trace_file_recover(const kpti_trace_file *file, const char *jour
 kpt_status kpti_trace_file_from(const kpti_trace_file *file, const void *journal, uint64_t size,
                                 kpti_error *error);
 
-/* Whether PATH is a file that can be replaced, or does not exist yet. */
+/* Returns 1 if PATH is a file that can be replaced, or does not exist yet. */
 int kpti_trace_file_is_regular(const char *path);
 
 #ifdef __cplusplus

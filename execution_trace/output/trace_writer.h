@@ -23,7 +23,8 @@ kpt_status kpti_et_writer_open(kpti_et_writer **writer, const kpti_trace_file *f
  * returns the reason), or if the disk is so full that the journal needs the rest. IS_ENOUGH is NULL once
  * recording has ended: then the file may fill the disk. */
 int kpti_et_writer_take(kpti_et_writer *writer, int64_t last_ns, const int *is_enough);
-/* With KEEP, completes the file and gives it its name. Without KEEP, or after a failure, no file remains. */
+/* With KEEP, completes the file and renames it to its path. Without KEEP, or after a failure, no file
+ * remains. */
 kpt_status kpti_et_writer_close(kpti_et_writer *writer, int keep, kpti_error *error);
 
 #endif

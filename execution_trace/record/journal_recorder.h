@@ -4,7 +4,7 @@
  * Recording functions run on any thread. They take a lock only if the thread is new or its chunk is full. A
  * thread sets busy before it reads `recording`. The stopping thread clears `recording`, runs the barrier,
  * and waits until no stream is busy (asymmetric_barrier.h). A thread takes the timestamp of a record after
- * it sets busy; an observer that reads busy == 0 knows that later records have later timestamps, minus the
+ * it sets busy. So once another thread has read busy == 0, later records have later timestamps, minus the
  * visibility delay (live_writer.h). */
 #ifndef KPTI_EXECUTION_TRACE_RECORD_JOURNAL_RECORDER_H
 #define KPTI_EXECUTION_TRACE_RECORD_JOURNAL_RECORDER_H

@@ -171,21 +171,20 @@ static inline uint64_t kpti_et_stream_begun(kpti_et_stream *s)
     return (uint64_t)s->run << 48 | (uint64_t)s->index << 32 | s->number;
 }
 
-/* Returns 1 if the operator that began last may be recorded as one C call, with the stack token GATHERED:
- * its token is new. */
+/* Returns 1 if GATHERED, the stack token of the operator that began last, is not 0 and is not the token of
+ * the open call. The caller then checks whether the operator is one C call. */
 static inline int kpti_et_stream_may_call(const kpti_et_stream *s, uint64_t gathered)
 {
     return gathered && gathered != s->call_gathered;
 }
-/* Returns 1 if GATHERED, the stack token of the operator that began last, is not 0 and not yet the token of
- * the open call. The caller then checks whether the operator is one C call. */
+/* Records the last operator as one C call with the stack token GATHERED. */
 static inline void kpti_et_stream_call(kpti_et_stream *s, uint64_t gathered)
 {
     s->call = s->number;
     s->call_gathered = gathered;
 }
 
-/* Records the last operator as one C call with the stack token GATHERED. */
+/* Returns 1 if OP_ID has the index of this stream and the stream has open operators. */
 static inline int kpti_et_stream_has(const kpti_et_stream *s, uint64_t op_id)
 {
     return s->open && s->index == kpti_et_stream_index_of(op_id);

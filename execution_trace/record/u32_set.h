@@ -6,7 +6,7 @@
 
 /* Starts as zeroes. Invariant: at least half of the slots are empty. */
 typedef struct kpti_number_set {
-    uint32_t *slots; /* 0: empty */
+    uint32_t *slots; /* 0 marks an empty slot */
     uint32_t capacity;
     uint32_t count;
 } kpti_number_set;

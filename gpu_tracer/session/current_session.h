@@ -21,7 +21,7 @@ int kpti_session_become_current(kpti_gpu_session *s);
 void kpti_session_step_down(void);
 /* Ends being owner. */
 void kpti_session_leave_slot(void);
-/* In the child of a fork. Returns whether S was the owner. */
+/* Called in the child of a fork. Returns 1 if S was the owner. */
 int kpti_session_forget_owner(const kpti_gpu_session *s);
 
 #endif

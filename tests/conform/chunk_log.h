@@ -13,7 +13,8 @@ typedef struct chunk_log {
     uint64_t calls;    /* of the sink */
     kpt_status answer; /* the sink's return value */
     uint32_t next;     /* the next chunk to be loaded */
-    kpt_status last;   /* what the loader's callback returns after the last chunk; 0 for the end */
+    /* status of the loader's callback after the last chunk; 0 for KPT_DECLINED, which ends the load */
+    kpt_status last;
 } chunk_log;
 
 /* Returns a sink that fills LOG, and empties LOG. */
@@ -22,7 +23,7 @@ kpt_chunk_sink chunk_log_sink(chunk_log *log, uint32_t flags);
  * reached if the plugin is of 1.0 or get_chunks fails; with take, also if there are no chunks. */
 chunk_log *chunk_log_try(conform *c, const kpt_tracer *tracer, uint32_t flags);
 chunk_log *chunk_log_take(conform *c, const kpt_tracer *tracer, uint32_t flags);
-/* Not reached where the tracer has no get_chunks. */
+/* The rule is not reached if the tracer has no get_chunks. */
 void chunk_log_need(conform *c, const kpt_tracer *tracer);
 
 /* Arguments that load LOG from its beginning on. */

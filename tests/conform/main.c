@@ -22,8 +22,9 @@ typedef struct options {
     const char *libpython;
     const char *only;        /* check this rule alone */
     const char *expect_fail; /* succeed if this rule, and no other, is broken */
-    const char *mutants; /* which rules each mutant of the sample is tried with; NULL: no mutants */
-    int require_all;     /* a rule that could not be reached counts as broken */
+    const char
+        *mutants; /* the rules that each mutant of the sample is tried with; NULL for no mutants */
+    int require_all; /* a rule that could not be reached counts as broken */
     int quiet;
 } options;
 

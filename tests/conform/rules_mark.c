@@ -164,7 +164,7 @@ static uint32_t check_points(conform *c, const recording *r)
     return inside;
 }
 
-/* Whether the calls alone are numbered, and every name is there. */
+/* Checks that only calls are numbered, and that every name was delivered. */
 static void check_numbers(conform *c, const recording *r)
 {
     uint64_t greatest = 0;

@@ -184,7 +184,7 @@ static void other_thread(conform *c)
 {
     elsewhere e;
     pthread_t thread;
-    conform_record(c, &e.tracer); /* not reached where stop fails on the same thread */
+    conform_record(c, &e.tracer); /* the rule is not reached if stop fails on the same thread */
     conform_make(c, &e.tracer);
     if (pthread_create(&thread, NULL, control_elsewhere, &e) != 0)
         conform_unreached(c, "no thread could be started");

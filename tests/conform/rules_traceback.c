@@ -225,7 +225,7 @@ static void gather_depths(void *ctx)
     EXPECT(c, got.flags & KPT_TRACEBACK_CUT, "one of %u frames is not cut", (unsigned)count);
     EXPECT_STATUS(c, KPT_OK, s->t.ops->get_frames(s->t.self, &got, one, 1, &count));
     EXPECT(c, count == 1, "a depth of 1 gives %u Python frames", (unsigned)count);
-    /* Where in inner() it was gathered differs: by name it is the same. */
+    /* The lines in inner() of the two gathers differ; the name is the same. */
     EXPECT(c,
            strcmp(symbol_log_at(gathering_read_numbers(c, &s->t, one, 1), 0, 0)->name,
                   symbol_log_at(gathering_read_numbers(c, &s->t, all, 1), 0, 0)->name) == 0,

@@ -111,8 +111,8 @@ TEST_F(Failure, AFileThatCantBeWrittenLeavesTheJournal)
     EXPECT_EQ(read()["kpytrace"]["complete"].text, "true");
 }
 
-/* The host's allocator, which fails when fails_at is counted down. On our own threads it always fails, so
- * they do nothing (follower_test.cc tests their failures). */
+/* The host's allocator, which fails at call number fails_at. It fails for all calls of the observer's own
+ * threads, so these do nothing (follower_test.cc tests their failures). */
 thread_local bool is_ours = false;
 struct Allocator {
     uint64_t fails_at;

@@ -80,7 +80,7 @@ class Follower : public Observing
         }
         return bytes;
     }
-    /* Whether something of the journal is in memory, and so on the disk for as long. */
+    /* Returns whether a part of the journal is mapped, which also keeps it on the disk. */
     bool has_journal() const
     {
         std::ifstream maps("/proc/self/maps");

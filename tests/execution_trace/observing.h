@@ -14,8 +14,8 @@
 /* The stacks that kpti_observer_stacks returns in these tests: stack N has the places N, N-1, … 1. */
 void gather_stack(uint32_t stack);
 int stacks_begun();
-/* stack_was_known returns whether the last gather received the token of an open call. move_frame makes each
- * gather find its thread somewhere else. */
+/* stack_was_known returns whether the last gather received the token of an open call. With MOVES, each
+ * gather finds its thread at another place. */
 bool stack_was_known();
 void move_frame(bool moves);
 
@@ -58,7 +58,7 @@ class Observing : public Scratch
     kpt_status close();
     uint64_t begin_op(const kpt_op &op, const std::vector<kpt_value> &in = {});
     void end_op(uint64_t id, const std::vector<kpt_value> &out = {}, const char *error = "");
-    /* Both; the id. */
+    /* Begins and ends an operator. Returns its id. */
     uint64_t run(const char *name, const std::vector<kpt_value> &in = {},
                  const std::vector<kpt_value> &out = {});
     kpt_observer_stats stats();
@@ -82,9 +82,9 @@ const json &node_of(const json &trace, std::string_view name);
 const json &attr_of(const json &node, std::string_view name);
 /* Ours. */
 const json &extra_of(const json &node, std::string_view name);
-/* As it would be written without spaces. */
+/* Returns the value as JSON without spaces. */
 std::string text_of(const json &value);
-/* Every id is there once, the root is the last one, and every parent is there. */
+/* Checks that every id occurs once, the root is the last node, and every parent exists. */
 void expect_tree(const json &trace);
 
 #endif

@@ -68,7 +68,7 @@ class OpenCalls : public Observing
         return begin_op(op);
     }
 
-    /* Whether one that begins now may be in the frame of another. */
+    /* Returns whether an operator that begins now receives the token of an open call. */
     bool is_inside()
     {
         end_op(begin_one(0));

@@ -28,7 +28,7 @@ void release(bound *b); /* detaches, and checks that no memory is out */
 kpt_tracer make_tracer(bound *b);
 kpt_memory_tracer make_memory(bound *b);
 kpt_observer make_observer(bound *b);
-kpt_tracebacks make_tracebacks(bound *b); /* empty, where the plugin is older than they are */
+kpt_tracebacks make_tracebacks(bound *b); /* empty if the plugin is too old to have tracebacks */
 
 /* The text of LAST_ERROR, valid until the next call of this on the same thread. */
 const char *error_text(kpt_last_error_fn last_error, kpt_handle self);

@@ -11,7 +11,7 @@
 using environment = std::map<std::string, std::string>; /* an empty value removes the variable */
 
 struct result {
-    int exit_code = -1; /* -1: it was ended by a signal, or by us after two minutes */
+    int exit_code = -1; /* -1 if a signal ended it, or if it was killed after two minutes */
     int signal = 0;
     std::string out;
     std::string err;

@@ -58,7 +58,7 @@ void run_twice(void)
     CHECK(made.ops->destroy(made.self) == KPT_OK, "destroy");
     CHECK(second.detach(second.self) == KPT_OK, "detach");
 
-    /* The second bond is dead, and its factory with it; the first is as it was. */
+    /* The second binding is dead, and so is its factory; the first is unchanged. */
     KPT_INIT(&args);
     memset(&made, 0xEE, sizeof made);
     made.struct_size = sizeof made;

@@ -48,7 +48,7 @@ uint32_t mock_host_count(mock_host *host, const char *prefix);
  * reason. */
 kpt_plugin_entry_fn mock_open_plugin(const char *path, const char **why);
 
-/* COUNT bytes that end exactly where a page begins that can't be touched. Never freed. */
+/* Returns COUNT bytes that end exactly at an inaccessible page. Never freed. */
 void *mock_guarded(size_t count);
 
 #ifdef __cplusplus

@@ -22,7 +22,7 @@ typedef struct delivery {
     int64_t last_ns;                    /* no activity is later */
     uint32_t start_flags[SAMPLE_CALLS]; /* known when the call begins */
     uint32_t end_flags[SAMPLE_CALLS];
-    uint64_t ids[SAMPLE_CALLS]; /* 0: not recorded */
+    uint64_t ids[SAMPLE_CALLS]; /* 0 if not recorded */
     uint64_t parent_ids[SAMPLE_CALLS];
     visit visits[MOST_VISITS];
     uint32_t visit_count;
@@ -209,8 +209,7 @@ static void sort_by_time(delivery *d)
     }
 }
 
-/* START assigns ids in the order of delivery; the other orders assign them in the order of the script,
- * which is pre-order. */
+/* START assigns ids in the order of delivery, the other orders in the pre-order of the script. */
 static void number(delivery *d)
 {
     uint64_t id = 0;

@@ -63,7 +63,7 @@ static kpt_status export_memory_history(kpt_handle self, kpt_str path)
     return sample_leave(object, status);
 }
 
-/* For R719: checks the kind of a report, and whether it can be read. */
+/* For R719: checks the action and the strings of a report. */
 static kpt_status check_report(const kpt_memory_report *theirs)
 {
     static const sample_layout layout = {sizeof(kpt_memory_report), KPT_MEMORY_REPORT_V1_SIZE, NULL,

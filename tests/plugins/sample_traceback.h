@@ -10,7 +10,7 @@ typedef struct sample_tracebacks {
     kpt_tracebacks_args args;
 } sample_tracebacks;
 
-/* Gathers where the calling thread is into OUT, which is empty (sample_gather.c). */
+/* Gathers the calling thread's stack into OUT, which is empty (sample_gather.c). */
 void sample_gather(sample_tracebacks *t, uint32_t what, uint32_t depth, kpt_traceback *out);
 
 /* --- the tree of stacks (sample_stacks.c), under the lock of the objects ------------------------- */

@@ -81,7 +81,7 @@ TEST_P(ClockRates, are_exact_to_the_nanosecond_and_monotone)
     for (uint64_t t = b.ticks - 10000; t <= b.ticks; t++)
         ticks.push_back(t);
     for (uint64_t t = (UINT64_C(1) << 24) - 3000; t < (UINT64_C(1) << 24) + 3000; t++)
-        ticks.push_back(a.ticks + t); // where a stretch ends
+        ticks.push_back(a.ticks + t); // the end of a stretch
     std::sort(ticks.begin(), ticks.end());
     std::vector<int64_t> ns(ticks.size());
     kpti_clock_convert(&clock, ticks.data(), ns.data(), ticks.size());

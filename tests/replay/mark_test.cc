@@ -201,7 +201,7 @@ TEST(Callers, are_told_with_the_call)
     }
 }
 
-// f2 and f4 are cut, so that f5 is delivered as f1's callee: f1 is where it called f2.
+// f2 and f4 are cut, so f5 is delivered as f1's callee, with the line of f1's call of f2.
 TEST(Callers, of_calls_that_cut_ones_make)
 {
     Recording r;
@@ -215,7 +215,7 @@ TEST(Callers, of_calls_that_cut_ones_make)
     EXPECT_EQ(55u, t.only(6).value2);
 }
 
-// As a future's callback does. f2 is cut where the span ends, f4, which is in it, as well; f5 is f1's.
+// As in a future's callback. f2 is cut where the span ends, and so is f4, which is in it; f5 is f1's child.
 TEST(FarEnds, cut_calls_that_outlive_the_span)
 {
     Recording r;

@@ -1,4 +1,5 @@
-/* huffman_test.cc: codes are complete, within their limit, and as short as Huffman's where that allows it. */
+/* huffman_test.cc: codes are complete, within their limit, and as short as Huffman's if the limit allows
+ * it. */
 #include <gtest/gtest.h>
 
 #include <queue>

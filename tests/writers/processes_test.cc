@@ -68,8 +68,8 @@ class Processes : public Writing
         (void)kpti_notes_add(&own, &task);
     }
 
-    /* Adds a call and its kernel, with the same number in each process; PART's own line called the
-     * innermost one. */
+    /* Adds a call and its kernel, with the same numbers in each process, and a kernel whose stack has
+     * PART's own line. */
     static void add_work(kpti_gpu_log &gpu, uint32_t part)
     {
         (void)add_gpu_device(gpu);

@@ -215,7 +215,7 @@ TEST_F(Profile, NoMemoryAtAnyPointIsToldAndLosesNothing)
     }
 }
 
-/* The rows of all steps add up to those without; a call counts where it began. */
+/* The rows of all steps add up to the rows without steps; a call counts in the step in which it began. */
 TEST_F(Profile, StepsAreRowsOfTheirOwn)
 {
     const kpti_profile_step steps[] = {{2000, 60000}, {60000, 90000}, {200000, INT64_MAX}};

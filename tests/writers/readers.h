@@ -7,7 +7,7 @@
 
 /* --- protocol buffers -------------------------------------------------------------------------- */
 
-/* A message of any kind: its fields by number, each value as it is on the wire. */
+/* A message of any kind: its fields by number, each value in its wire form. */
 struct wire {
     struct value {
         uint64_t number = 0;
@@ -15,7 +15,7 @@ struct wire {
     };
     std::map<uint32_t, std::vector<value>> fields;
 
-    /* Throws where BYTES are no message. */
+    /* Throws if BYTES are not a message. */
     explicit wire(const std::string &bytes);
     bool has(uint32_t field) const
     {

@@ -16,7 +16,7 @@ struct report_more {
     std::vector<uint64_t> collection;
 };
 
-/* Times are Unix times. Throws where it does not hold together. */
+/* Times are Unix times. Throws if the report is inconsistent. */
 struct report_trace {
     explicit report_trace(const std::string &html);
     std::vector<seen> calls; /* sorted */

@@ -18,7 +18,7 @@ class Resumes : public testing::Test
     {
         kpti_resumes_free(&resumes);
     }
-    /* A point of TASK in the call CALL, which began at NS; whether it begins a resume. */
+    /* Adds a point of TASK in the call CALL, which began at NS. Returns whether the point begins a resume. */
     bool point(uint32_t task, uint64_t call, int64_t ns, uint32_t thread = 0)
     {
         kpt_activity a = parcel::plain(0, call, ns, ns);

@@ -28,7 +28,7 @@ struct json {
     }
 };
 
-/* Whether BYTES are valid UTF-8. */
+/* Returns whether BYTES are valid UTF-8. */
 bool is_utf8(const std::string &bytes);
 
 /* Reads all of TEXT. Throws std::runtime_error with the position if TEXT is not JSON. */
