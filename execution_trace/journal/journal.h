@@ -65,8 +65,8 @@ kpti_et_chunk *kpti_et_journal_take(kpti_et_journal *journal, uint32_t stream, u
                                     uint64_t os_tid, int *error);
 /* Frees the memory and the address space of CHUNK, which is full and is not read while recording goes on. */
 void kpti_et_journal_leave(kpti_et_journal *journal, kpti_et_chunk *chunk);
-/* Returns the descriptor, and opens the file again if the program has closed it. Returns -1 if the file
- * can't be opened again, since it has no name. */
+/* Returns the descriptor, and opens the file again if the program has closed it. Returns -1 if that fails:
+ * the file has no name, or its path has another file. */
 int kpti_et_journal_descriptor(kpti_et_journal *journal);
 /* Returns the journal's bytes from AT on. *SIZE receives how many are contiguous; more may follow in
  * another window. Returns NULL if these *SIZE bytes are not mapped any more, since address space was short. */

@@ -23,7 +23,7 @@
 enum { KPTI_ET_ALIGN = 65536, KPTI_ET_WORD = 8, KPTI_ET_CHUNK_MAGIC = 0x4E43544B };
 /* An operator's number has 16 bits for the stream. */
 enum { KPTI_ET_MOST_STREAMS = 65536 };
-/* PyTorch's observer records all values of an operator, and the first KPT_TAPE_MOST_ITEMS items of a list.
+/* torch's observer records all values of an operator, and the first KPT_TAPE_MOST_ITEMS items of a list.
  * Ours has this limit on values, which no operator reaches. */
 enum { KPTI_ET_MOST_VALUES = 1 << 20 };
 

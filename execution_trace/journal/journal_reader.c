@@ -56,9 +56,7 @@ static kpt_status find_chunks(kpti_et_reader *r, const char *bytes, uint64_t siz
             status = add_chunk(r, (const kpti_et_chunk *)(bytes + at), there / KPTI_ET_WORD);
             own = there;
         } else {
-            own = left < KPTI_ET_ALIGN
-                      ? left
-                      : KPTI_ET_ALIGN; /* skip one block; the next one may be valid */
+            own = left < KPTI_ET_ALIGN ? left : KPTI_ET_ALIGN; /* the next block may be valid */
             if (is_blank(bytes + at, own)) {
                 blank++;
             } else {

@@ -14,9 +14,8 @@ typedef struct kpti_et_node {
     uint64_t forward_parent;
     uint32_t stack; /* index + 1; 0 if there is none */
     const kpti_et_label *label;
-    uint64_t
-        label_number; /* the label's number at the begin; another one means that the slot was reused */
-    kpti_et_text text; /* up to the outputs */
+    uint64_t label_number; /* at the begin; its slot may be reused since */
+    kpti_et_text text;     /* up to the outputs */
 } kpti_et_node;
 
 /* The end of an operator. */

@@ -32,10 +32,7 @@ void kpti_et_text_free(kpti_et_text *t)
 /* snprintf and strtod both use the decimal point of the locale. */
 static char *put_shortest(char *to, double value)
 {
-    enum {
-        FEWEST = 15,
-        MOST = 17
-    }; /* decimal digits that a double always preserves, and that always suffice */
+    enum { FEWEST = 15, MOST = 17 }; /* digits always preserved, and always enough */
     char digits[KPTI_JSON_MOST_NUMBER + 16];
     int has_point = 0;
     for (int count = FEWEST; count <= MOST; count++) {

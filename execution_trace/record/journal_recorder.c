@@ -320,8 +320,7 @@ kpti_et_stream *kpti_recorder_enter(kpti_recorder *r, uint32_t *run)
         }
         return s;
     }
-    if (*run)
-        kpti_recorder_drop(r); /* before the thread leaves, while the journal's head is valid */
+    if (*run) kpti_recorder_drop(r); /* before leave: the head is valid */
     kpti_recorder_leave(s);
     return NULL;
 }

@@ -82,8 +82,7 @@ static void put_narrow(uint64_t *words, const kpt_tensor *t, uint8_t flags)
     if (!(flags & KPT_TAPE_NO_STRIDES))
         for (uint32_t i = 0; i < t->dimensions; i++)
             *at++ = (uint32_t)t->strides[i];
-    if ((at - (uint32_t *)words) % 2)
-        *at = 0; /* pad with 0, so that equal tensors have equal words */
+    if ((at - (uint32_t *)words) % 2) *at = 0; /* equal tensors have equal words */
 }
 
 static void put_elements(kpti_et_cursor *c, const kpt_tensor *t, uint8_t flags)

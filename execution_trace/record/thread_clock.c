@@ -4,8 +4,7 @@
 
 static const int64_t second_ns = 1000000000;
 static const int64_t good_for_ns = 1000000;
-static const int64_t apart_ns =
-    10000000; /* minimum distance of two readings that determine the rate */
+static const int64_t apart_ns = 10000000; /* of the readings that set the rate */
 
 /* An upper bound for the tick of any counter: 64 ns. */
 static const uint64_t most_pace = (uint64_t)64 << 32;

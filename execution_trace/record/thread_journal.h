@@ -79,7 +79,7 @@ typedef struct kpti_et_stream {
     uint32_t functions[KPTI_ET_FUNCTIONS]; /* their offsets; 0 if the slot is empty */
 } kpti_et_stream;
 
-/* Writes a record. If there is no space, it writes nothing and counts the missing words. So a cursor
+/* A cursor writes a record. If there is no space, it writes nothing and counts the missing words. So a cursor
  * without space measures a record; the result is an upper bound. */
 typedef struct kpti_et_cursor {
     kpti_et_stream *stream;

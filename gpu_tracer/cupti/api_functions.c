@@ -42,8 +42,7 @@ uint32_t kpti_call_wanted(uint32_t domain, const char *name)
     const char *rest = name + strlen(prefix);
     uint32_t wanted = 0;
     int waits;
-    if (!begins(name, prefix))
-        return 0; /* internal functions, for example __cudaPushCallConfiguration */
+    if (!begins(name, prefix)) return 0; /* internal, as __cudaPushCallConfiguration */
     waits = strstr(rest, "Synchronize") != NULL;
     if (runtime ? !IS_ONE_OF(rest, dull) : waits || IS_ONE_OF(rest, telling))
         wanted |= KPTI_CALL_KEPT;

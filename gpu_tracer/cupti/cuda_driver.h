@@ -5,8 +5,7 @@
 #include "abi/impl/kpti_impl.h"
 
 typedef enum kpti_cuda_state {
-    KPTI_CUDA_ABSENT =
-        0, /* no driver on this machine, as far as can be determined without loading it */
+    KPTI_CUDA_ABSENT = 0, /* no driver was found, without loading it */
     KPTI_CUDA_UNUSED = 1, /* the driver exists, but this process has not initialised it */
     KPTI_CUDA_NO_GPU = 2, /* the driver is initialised, and has no device */
     KPTI_CUDA_READY = 3

@@ -17,8 +17,7 @@ static const int majors[MAJORS] = {13, 12};
 typedef struct loaded {
     int major;             /* of libcudart; 0 if it is not loaded */
     char cudart[PATH_MAX]; /* its folder */
-    char torch
-        [PATH_MAX]; /* site-packages folder of a loaded Python library, which may contain nvidia/ */
+    char torch[PATH_MAX];  /* a loaded Python package's folder, which may have nvidia/ */
 } loaded;
 
 static void keep_folder(const char *path, size_t length, char *out)

@@ -59,9 +59,8 @@ static inline int kpti_cupti_zero_is_none(const kpti_cupti *cupti)
     return cupti->version >= 130000;
 }
 
-/* Opens the library at the first call: the loaded one, or else in the order in docs/gpu.md. The library
- * stays loaded. Returns KPT_E_UNSUPPORTED with the reason if it can't. Must not be called from several
- * threads at once. */
+/* Opens the library at the first call, in the order that docs/gpu.md describes. The library stays loaded.
+ * Returns KPT_E_UNSUPPORTED with the reason if it can't. Must not be called from several threads at once. */
 kpt_status kpti_cupti_open(const kpti_cupti **out, kpti_error *error);
 
 #endif

@@ -1,8 +1,8 @@
 /* conform.h: helpers of the rules of kpt_conform.
  *
  * A rule is a function that runs in its own child process, so that a plugin which crashes, hangs or damages
- * its process fails that rule alone. It ends by returning (the rule holds), by RULE_FAILED, or by
- * RULE_UNREACHED if the plugin provides nothing to check: an entry that declined, no activities, or an
+ * its process fails that rule alone. It ends by returning (the rule holds), by conform_failed, or by
+ * conform_unreached if the plugin provides nothing to check: an entry that declined, no activities, or an
  * earlier step that failed and that another rule checks. */
 #ifndef CONFORM_H
 #define CONFORM_H
@@ -72,9 +72,8 @@ void conform_expect_status(conform *c, kpt_status wanted, kpt_status got, const 
 /* Steps that most rules begin with. If one fails, the rule is not reached. */
 void conform_load(conform *c);  /* sets c->entry */
 void conform_enter(conform *c); /* also sets c->info, with the current c->host.table */
-void conform_make(conform *c, kpt_tracer *tracer); /* also makes a running tracer */
-void conform_record(conform *c,
-                    kpt_tracer *tracer); /* the tracer has recorded the workload and is stopped */
+void conform_make(conform *c, kpt_tracer *tracer);   /* also makes a running tracer */
+void conform_record(conform *c, kpt_tracer *tracer); /* also records the workload, and stops */
 void conform_make_memory(conform *c, kpt_memory_tracer *memory);
 void conform_make_observer(conform *c, kpt_observer *observer);
 

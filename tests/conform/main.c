@@ -22,9 +22,8 @@ typedef struct options {
     const char *libpython;
     const char *only;        /* check this rule alone */
     const char *expect_fail; /* succeed if this rule, and no other, is broken */
-    const char
-        *mutants; /* the rules that each mutant of the sample is tried with; NULL for no mutants */
-    int require_all; /* a rule that could not be reached counts as broken */
+    const char *mutants;     /* rules to try each mutant of the sample with; NULL for no mutants */
+    int require_all;         /* a rule that could not be reached counts as broken */
     int quiet;
 } options;
 
@@ -73,8 +72,7 @@ static void start_python(conform *c)
     if (!initialize) conform_unreached(c, "no Python could be started: %s", dlerror());
     initialize(0);
     *(void **)&save_thread = dlsym(python, "PyEval_SaveThread");
-    (void)
-        save_thread(); /* control calls are made without the GIL, as by a host that is not Python */
+    (void)save_thread(); /* control calls run without the GIL, as in a non-Python host */
     conform_workload(c); /* once, so that every later time imports nothing and does the same */
 }
 

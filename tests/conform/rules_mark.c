@@ -60,8 +60,7 @@ static void unknown_marks(conform *c)
     EXPECT_STATUS(c, KPT_E_INVALID, t.ops->mark(t.self, 0, 0));
     EXPECT_STATUS(c, KPT_E_INVALID, t.ops->mark(t.self, KPT_MARK_END + 1, 0));
     EXPECT_STATUS(c, KPT_E_HANDLE, t.ops->mark(0, KPT_MARK_POINT, 0));
-    EXPECT_STATUS(c, KPT_OK,
-                  t.ops->mark(t.self, KPT_MARK_END, 7)); /* the end of a span that never began */
+    EXPECT_STATUS(c, KPT_OK, t.ops->mark(t.self, KPT_MARK_END, 7)); /* this span never began */
 }
 
 static const kpt_activity *find(const recording *r, uint64_t id)

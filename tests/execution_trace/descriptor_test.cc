@@ -148,8 +148,7 @@ TEST_F(Descriptor, AStartWithoutOneFails)
     run_many();
     EXPECT_EQ(stop(), KPT_OK);
     close_all();
-    for (int i = 0; i < 3000 && start() == KPT_OK;
-         i++) /* until there is no space for another start */
+    for (int i = 0; i < 3000 && start() == KPT_OK; i++) /* until no start fits */
         EXPECT_EQ(stop(), KPT_OK);
     EXPECT_NE(error.find("Bad file descriptor"), std::string::npos) << error;
     EXPECT_EQ(close(), KPT_E_IO);

@@ -355,8 +355,7 @@ TEST_F(Follower, WhoIsKilledLeavesTheJournalOnly)
                                            path("t.json").c_str(), &text),
               KPT_OK);
     expect_tree(read());
-    EXPECT_EQ(read()["kpytrace"]["damaged"].text,
-              "0"); /* nor is the space prepared for more chunks */
+    EXPECT_EQ(read()["kpytrace"]["damaged"].text, "0"); /* nor is prepared space */
 }
 
 /* Recording threads find prepared space from the first operator on, and the disk usage stays at that. */

@@ -50,8 +50,7 @@ class Observing : public Scratch
 
     /* Makes the observer, with the current args. */
     void make();
-    void
-    begin(const std::string &name = "t.json"); /* makes it if there is none, opens and starts */
+    void begin(const std::string &name = "t.json"); /* makes, opens and starts */
     kpt_status open(const std::string &name);
     kpt_status start();
     kpt_status stop();

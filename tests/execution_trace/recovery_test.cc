@@ -146,8 +146,7 @@ TEST_F(Recovery, OfAJournalOfWhichAPageIsBlank)
         blank.replace(65536 * page, 4096, 4096, '\0');
         EXPECT_NE(damaged(blank), "0") << page; /* the texts are still there */
         blank.replace(65536 * page, 65536, 65536, '\0');
-        EXPECT_EQ(damaged(blank),
-                  page == 1 ? "1" : "0"); /* a chunk follows it, or it was not a chunk */
+        EXPECT_EQ(damaged(blank), page == 1 ? "1" : "0"); /* a chunk follows, or it was none */
     }
     EXPECT_EQ(damaged(whole + room), "0");
     EXPECT_EQ(damaged(whole.substr(0, 65536 * 2) + room + whole.substr(65536 * 2)), "2");

@@ -121,8 +121,7 @@ static kpt_status hand(const words *w, uint64_t count, kpt_symbols_fn sink, void
 static void free_words(const words *w)
 {
     for (uint32_t i = 0; i < w->symbol_count; i++) {
-        if (w->symbols[i].kind != KPT_SYMBOL_GENERATED)
-            continue; /* strings of a place are not freed */
+        if (w->symbols[i].kind != KPT_SYMBOL_GENERATED) continue; /* places keep theirs */
         free((void *)(uintptr_t)w->symbols[i].name.data);
         free((void *)(uintptr_t)w->symbols[i].file.data);
     }

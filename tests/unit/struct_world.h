@@ -52,11 +52,10 @@ struct row {
     void (*prepare)(struct_world &world, void *whole); /* valid contents of today's struct */
     /* Passes the struct to the call, reverts its effects, and returns its status. */
     kpt_status (*use)(struct_world &world, void *peer, uint32_t stride);
-    bool (*is_filled)(const void *peer); /* NULL if the plugin only reads the struct */
-    std::string (*text)(
-        const struct_world &world); /* the text of a refusal; NULL if there is none */
-    const char *word;               /* that this text has in it */
-    kpt_status refusal;             /* the status for a size below V1 */
+    bool (*is_filled)(const void *peer);            /* NULL if the plugin only reads the struct */
+    std::string (*text)(const struct_world &world); /* text of a refusal, or NULL */
+    const char *word;                               /* that this text has in it */
+    kpt_status refusal;                             /* the status for a size below V1 */
     kpt_status null_answer;
 };
 
