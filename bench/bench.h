@@ -1,4 +1,4 @@
-/* bench.h: what the benchmarks in C have in common. */
+/* bench.h: helpers of the benchmarks in C. */
 #ifndef KPT_BENCH_H
 #define KPT_BENCH_H
 
@@ -14,7 +14,7 @@ static inline double now_ns(clockid_t clock)
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-/* Ends the program, with WHAT failed, unless it HOLDS. */
+/* Ends the program with a message that WHAT failed, unless HOLDS. */
 static inline void must(int holds, const char *what)
 {
     if (holds) return;

@@ -1,5 +1,5 @@
-"""Who is timed: each is a class with start and stop, made once; name says what it is called in the
-tables. A contestant that this Python does not have raises Missing when it is made."""
+"""The tracers that are timed. Each is a class with start and stop, and is made once; name is its name in
+the tables. A contestant that this Python does not have raises Missing when it is made."""
 import cProfile
 import importlib.machinery
 import importlib.util
@@ -109,10 +109,10 @@ class VizTracer:
 
 
 class Torch:
-    """torch's own tracer, driven as torch.profiler.profile(with_stack=True) does. What it recorded is
-    thrown away without its post-processing, which would take minutes."""
+    """torch's own tracer, driven as torch.profiler.profile(with_stack=True) does. Its recording is
+    discarded without torch's post-processing, which would take minutes."""
     name = "torch"
-    slices = 3  # what is thrown away takes microseconds a call as well
+    slices = 3  # discarding takes microseconds per call as well
 
     def __init__(self, build):
         try:

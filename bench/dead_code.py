@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""What a code object that dies at each call costs, in the Python that runs this; figures as JSON to stdout.
+"""Measures the cost of a code object that dies at each call, in the Python that runs this; figures as JSON
+to stdout.
 
 usage: PYTHONPATH=BUILD_DIR/package dead_code.py BUILD_DIR [--rounds N]
 
-A loop of eval of new sources, as templates and lambdify have it, at the bottom of a stack, alone and under
-each tracer in turn, for several rounds; the best of each counts. Times are the thread's own on the processor,
-and what is left is what tracing adds to one eval.
+A loop of eval of new sources, as in templates and lambdify, at the bottom of a stack, alone and under
+each tracer in turn, for several rounds; the best of each counts. Times are processor time of the thread.
+The difference to the bare loop is what tracing adds to one eval.
 """
 import argparse
 import gc
@@ -32,7 +33,8 @@ def evals():
 
 
 def timed(contestant):
-    """After one round that is not timed: what is seen first, and where recording begins, costs once."""
+    """After one round that is not timed: the first use of a code object and the start of recording have
+    one-time costs."""
     contestant.start()
     try:
         evals()
@@ -42,7 +44,7 @@ def timed(contestant):
 
 
 def entered(build):
-    """The contestants that this Python has, and which version of them."""
+    """Returns the contestants that this Python has, and their versions."""
     found = {}
     for kind in (contestants.Bare, contestants.Kpytrace, contestants.VizTracer):
         try:

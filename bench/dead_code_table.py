@@ -1,11 +1,11 @@
-"""Runs dead_code.py under each Python, and prints what a code object that dies at each call costs."""
+"""Runs dead_code.py under each Python, and prints the cost of a code object that dies at each call."""
 import os
 
 from standalone_table import Figures
 from tracing_table import ROOT, heading, peer, pythons, row, run_script
 
 MOST_OVER_DEPTH_1 = 1.5
-MOST_OVER_VIZTRACER = 4  # which keeps all code objects alive, and so has no dead ones
+MOST_OVER_VIZTRACER = 4  # viztracer keeps all code objects alive, so it has no dead ones
 
 
 def dead_code(build):

@@ -1,2 +1,2 @@
-/* empty.c: a shared object with nothing in it: what opening any library costs, and so the floor. */
+/* empty.c: an empty shared object. It measures the cost of opening any library, which is the floor. */
 typedef int kpt_bench_nothing;

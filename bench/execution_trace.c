@@ -1,7 +1,8 @@
-/* execution_trace.c: what an operator costs in an execution trace: its record, its node in the file, and the
- * bytes of both. Operators have two tensors and a number in, a tensor out, a schema and, every third, a child;
- * there are no Python stacks. Processor time of the thread, and of the whole process for the file: compressing
- * runs on another one. The best of three. usage: kpt_bench_execution_trace FOLDER [THOUSANDS] */
+/* execution_trace.c: measures the cost of an operator in an execution trace: its record, its node in the
+ * file, and the bytes of both. Operators have two tensors and a number as inputs, a tensor as output, a
+ * schema and, every third, a child; there are no Python stacks. Times are processor time of the thread, and
+ * of the whole process for the file, since compression runs on another thread. The best of three counts.
+ * usage: kpt_bench_execution_trace FOLDER [THOUSANDS] */
 #include <sys/stat.h>
 #include <unistd.h>
 

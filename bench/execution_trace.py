@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What an execution trace costs: torch's observer and kpytrace's on a small eager training step, in turns, in
-the Python that runs this; figures as JSON to stdout.
+"""Measures the cost of an execution trace: torch's observer and kpytrace's on a small eager training step,
+in turns, in the Python that runs this; figures as JSON to stdout.
 
 usage: execution_trace.py FOLDER [STEPS [ROUNDS]]     FOLDER is best on a memory-backed file system
 
-Times are of the processor, of all threads, and of the clock; the least of all rounds: what else the machine does
-only adds.
+Times are processor time of all threads, and wall time. The least of all rounds counts, since other load
+on the machine only adds.
 """
 import functools
 import gc
@@ -33,7 +33,8 @@ def took(what, began, ended):
 
 
 def measure(make, step, steps, path):
-    """Seconds while it records and of its end, as took() has them; bytes of the file, and its nodes."""
+    """Returns the seconds of recording and of its end, as from took(), the bytes of the file, and the
+    number of its nodes."""
     observer = make().register_callback(path) if make else None
     gc.collect()
     began = now()

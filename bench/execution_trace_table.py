@@ -10,7 +10,7 @@ MOST_TIME = 0.1  # of torch's, recording and unregistering together
 
 
 def execution_trace(build):
-    """What it costs to record a training step's operators, against torch's own observer."""
+    """Prints the cost of recording a training step's operators, against torch's own observer."""
     pythons = {tag: ROOT / f"build/torch/{tag}/bin/python" for tag in ("3.11", "3.12")}
     found = {tag: _on(build, tag, python) for tag, python in pythons.items() if python.exists()}
     if not found:
@@ -19,7 +19,7 @@ def execution_trace(build):
 
 
 def _on(build, tag, python):
-    """On one Python: 3.11 knows code objects in another way than those after it."""
+    """Measures under one Python. 3.11 identifies code objects in another way than later versions."""
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as folder:
         results = run_with_torch(build, python, "execution_trace.py", folder)
     if results is None:

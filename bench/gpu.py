@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""A launch-bound loop of small kernels on a GPU: what recording adds to a launch, with kpytrace and with
-torch's profiler. Needs a CUDA device; run where torch and the staged package are importable.
+"""Measures what recording adds to a launch in a launch-bound loop of small kernels on a GPU, with kpytrace
+and with torch's profiler. Needs a CUDA device; run where torch and the staged package are importable.
 
 usage: bench/gpu.py [ROUNDS [KERNELS [OUT.json]]]     prints a table (default: 5 rounds of 100,000)
 
-Each run is a process of its own; they alternate, and the best of all rounds counts.
+Each run is its own process; they alternate, and the best of all rounds counts.
 """
 import json
 import os

@@ -1,9 +1,9 @@
-/* limit.c: the floor: the interpreter's best mechanism with hooks that do nothing, or nothing but read
- * the tick counter, as every recorder must. A Python module that the tracing benchmark imports:
+/* limit.c: the floor: the interpreter's best mechanism with hooks that do nothing, or only read the tick
+ * counter, as every recorder must. It is a Python module that the tracing benchmark imports:
  *
  *   start(ticks)   hooks every event that the tracer hooks, in every thread (3.10 and 3.11: in this)
  *   stop()
- *   TOOL           which sys.monitoring tool it is
+ *   TOOL           the number of its sys.monitoring tool
  *
  * Built once per CPython, like the backends. It filters nothing and records nothing. */
 #include <stddef.h>
@@ -11,7 +11,7 @@
 #include "core/base/platform.h"
 #include "python_tracer/interpreter/cpython.h"
 
-/* The sys.monitoring tool: not 3 or 4, which the tracer takes, nor cProfile's 2 or coverage's 1. */
+/* The number of the sys.monitoring tool. The tracer uses 3 and 4, cProfile 2 and coverage 1. */
 enum { TOOL = 5 };
 
 #if KPTI_MONITORING
@@ -58,7 +58,7 @@ static const char *const names[] = {"PY_START",  "PY_RESUME", "PY_THROW", "PY_RE
                                     "PY_UNWIND", "CALL",      "C_RETURN", "C_RAISE"};
 enum { NAMES = sizeof names / sizeof *names };
 
-/* Gives the event NAME a callback; its bit, or -1 with an exception. */
+/* Sets the callback of the event NAME. Returns the event's bit, or -1 with an exception. */
 static long hook_event(PyObject *monitoring, const char *name, PyObject *type, vectorcallfunc hook)
 {
     PyObject *events = PyObject_GetAttrString(monitoring, "events");

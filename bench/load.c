@@ -1,6 +1,6 @@
-/* load.c: what it costs a program to load the plugin and make a no-op tracer: the price that everybody
- * pays who ships it, whether Python is there or not. Each round is a process of its own, as only the
- * first load in a process is a load. usage: kpt_bench_load PLUGIN EMPTY.so [LIBPYTHON] */
+/* load.c: measures what it costs a program to load the plugin and make a no-op tracer. Every program that
+ * ships the plugin pays this, with or without Python. Each round is its own process, since only the first
+ * load in a process does the work. usage: kpt_bench_load PLUGIN EMPTY.so [LIBPYTHON] */
 #include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>

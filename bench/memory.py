@@ -1,11 +1,12 @@
-"""What recording memory costs: kpytrace.memory, tracemalloc with 25 frames, and memray where this Python has
-it, on programs that do little but allocate, 30 calls deep; and what an export of a million entries takes.
+"""Measures the cost of recording memory: kpytrace.memory, tracemalloc with 25 frames, and memray if this
+Python has it, on programs that do little but allocate, 30 calls deep; and the time of an export of a
+million entries.
 
 usage: memory.py ROUNDS        prints JSON: {program: {contestant: seconds}}, and "export": {...}
 
-Each run is a process of its own; they alternate, and the best of all rounds counts. What sampling adds is
-less than two processes differ by, for where their code and data happen to lie: "sampled" is a ratio, of
-runs that alternate with bare ones in one process, the median of all of them.
+Each run is its own process; they alternate, and the best of all rounds counts. Sampling adds less than
+the difference between two processes, which depends on the addresses of their code and data. So "sampled"
+is a ratio: the median over runs that alternate with bare ones in one process.
 """
 import gc
 import json

@@ -1,4 +1,4 @@
-"""Runs memory.py under the Pythons that memray is there for, and prints what recording memory adds."""
+"""Runs memory.py under the Pythons that have memray, and prints what recording memory adds."""
 import os
 import sys
 
@@ -16,13 +16,13 @@ def measure(build, tag, python):
 
 
 def share(times, other):
-    """What exact recording adds, of what the other adds."""
+    """Returns what exact recording adds, relative to what the other tool adds."""
     bare = times["bare"]
     return f"{(times['exact'] - bare) / (times[other] - bare):.3f}" if other in times else "–"
 
 
 def memory(build):
-    """What recording memory costs, ours, tracemalloc's and memray's."""
+    """Prints the cost of recording memory with kpytrace, tracemalloc and memray."""
     results = {tag: measure(build, tag, python) for tag, python in pythons() if tag in TAGS}
     results = {tag: figures for tag, figures in results.items() if figures}
     print("\nRecording memory: how many times the bare program takes\n")

@@ -5,7 +5,7 @@
     ...
     tracer.stop(); print(tracer.stats().events); tracer.destroy()
 
-Only what the benchmarks need is written out; the layout is that of abi/kpt_tracer.h.
+Declares only the structs and functions that the benchmarks need; the layout is that of abi/kpt_tracer.h.
 """
 import ctypes
 from ctypes import CFUNCTYPE, POINTER, addressof, byref, c_char_p, c_int32, c_uint32, c_uint64, c_void_p
@@ -94,7 +94,7 @@ class Tracer:
 class Plugin:
     def __init__(self, path):
         self._library = ctypes.CDLL(str(path), mode=ctypes.RTLD_LOCAL)
-        self._register = RegisterFn(self._registered)  # kept: the plugin copies the pointer
+        self._register = RegisterFn(self._registered)  # keep a reference, since the plugin copies the pointer
         host, self._info = sized(Host), sized(Info)
         host.name.data, host.name.size = b"bench", 5
         host.register_tracer = self._register
@@ -111,7 +111,7 @@ class Plugin:
         return buffer.value.decode()
 
     def make(self, exclude=(), flags=0):
-        """Starts a tracer; code of files whose names begin with one of EXCLUDE is left out."""
+        """Starts a tracer that excludes code of files whose names begin with one of EXCLUDE."""
         args, made = sized(Args), sized(Made)
         filters = (Filter * len(exclude))()
         for filter_, prefix in zip(filters, exclude):

@@ -1,5 +1,5 @@
-"""The programs that tracers are timed on. Each is a function of the number of calls that it makes;
-what it calls is in a "file" of its own, so that filters can tell caller and callee apart."""
+"""The programs that tracers are timed on. Each is a function of the number of calls that it makes. The
+functions that it calls are in another "file", so that filters can distinguish caller and callee."""
 
 CALLER = "<bench caller>"
 CALLEE = "<bench callee>"
@@ -33,7 +33,7 @@ CALLERS = {
 
 
 def make(name):
-    """A fresh copy of a program, with code objects that no other thread or tracer has seen."""
+    """Returns a fresh copy of a program, with code objects that no other thread or tracer has seen."""
     space = {"__name__": "bench_program"}
     exec(compile(CALLEES, CALLEE, "exec"), space)
     exec(compile(CALLERS[name], CALLER, "exec"), space)

@@ -1,7 +1,8 @@
-/* replay.c: what a call costs when a recording is delivered: replay, conversion and batches, to a sink
- * that does nothing, in each order. The recording is made up: four threads that take turns, calls of all
- * depths, some with lines, 16 bytes a call and a little. Processor time, so that a busy machine matters
- * less; the best of three, but for long recordings. usage: kpt_bench_replay MILLIONS [MILLIONS …] */
+/* replay.c: measures the cost per call of delivering a recording: replay, conversion and batches, to a sink
+ * that does nothing, in each order. The recording is synthetic: four threads that take turns, calls of all
+ * depths, some with lines, and little more than 16 bytes per call. Times are processor time, so that other
+ * load on the machine matters less. The best of three counts, except for long recordings. usage:
+ * kpt_bench_replay MILLIONS [MILLIONS …] */
 #include "bench/bench.h"
 #include "core/recording/clock.h"
 #include "core/recording/delivery/deliver.h"
@@ -27,7 +28,7 @@ typedef struct writer {
     uint64_t turn_ends;
 } writer;
 
-/* Threads take turns of 5 ms, as under a GIL; their ticks then jump over those of the others. */
+/* Threads take turns of 5 ms, as under a GIL; their ticks then skip those of the other threads. */
 static void pass_time(writer *w)
 {
     w->ticks += 1 + random_below(&w->state, 20);
@@ -83,7 +84,7 @@ static void write_program(void)
     }
 }
 
-/* A call that runs: where in its body it is. */
+/* A running call, and its position in its body. */
 typedef struct frame {
     uint32_t function;
     uint32_t callee;
@@ -97,7 +98,7 @@ static void enter(writer *w, frame *f, uint32_t function)
     if (program[function].is_resumed) append(w, KPTI_EVENT_LINE, 7);
 }
 
-/* What F calls next, or FUNCTIONS if it returns. */
+/* Returns the function that F calls next, or FUNCTIONS if F returns. */
 static uint32_t next_callee(frame *f)
 {
     const body *b = &program[f->function];

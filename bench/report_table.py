@@ -1,5 +1,5 @@
-"""Measures the report page with a million calls: what it takes to write and to open, and the frames while one zooms and
-moves with the keys, in a headless Chromium, which draws without a GPU."""
+"""Measures the report page with a million calls: the time to write and to open it, and the frames while the
+user zooms and moves with the keys, in a headless Chromium, which draws without a GPU."""
 import pathlib
 import subprocess
 import sys

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""A program under a tracer, from its start to its file, in the Python that runs this; figures as JSON to
-stdout.
+"""Runs a program under a tracer, from its start to its file, in the Python that runs this; figures as JSON
+to stdout.
 
 usage: standalone.py bare|kpytrace|viztracer CALLS FILE    run, save; the file stays
        standalone.py stream CALLS FILE.kpt                 run while it is written
-       standalone.py gzip FILE.json LEVEL                  what Python's gzip takes for a file
+       standalone.py gzip FILE.json LEVEL                  the time of Python's gzip for a file
 """
 import gzip
 import json
@@ -75,7 +75,7 @@ def stream(calls, path):
 
 
 def compress(path, level):
-    """Seconds that Python's gzip takes for the file, which the system has in memory."""
+    """Returns the seconds that Python's gzip takes for the file, which is in the page cache."""
     begin = time.perf_counter()
     with open(path, "rb") as source, gzip.open(path + ".python.gz", "wb", level) as target:
         shutil.copyfileobj(source, target, 1 << 20)

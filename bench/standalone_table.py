@@ -1,5 +1,5 @@
-"""Runs standalone.py and the commands under one Python, beside viztracer and python itself, and prints
-what it found with the targets. Contestants take turns, and the best of each counts."""
+"""Runs standalone.py and the commands under one Python, beside viztracer and python itself, and prints the
+results with the targets. Contestants take turns, and the best of each counts."""
 import json
 import os
 import pathlib
@@ -29,7 +29,7 @@ class Figures:
 
 
 def least(old, new):
-    """Of two results with the same keys, the smaller of each number."""
+    """Returns the smaller of each number in two results with the same keys."""
     return new if old is None else {k: least(old[k], v) if isinstance(v, dict) else
                                     min(old[k], v) for k, v in new.items()}
 
@@ -97,7 +97,7 @@ def alternate(rounds, contestants, before=None):
 
 
 def start_up(python, folder, figures):
-    """What `kpytrace run` adds to an empty script, and what the .pth file adds to every Python."""
+    """Measures what `kpytrace run` adds to an empty script, and what the .pth file adds to every Python."""
     own = install(python, folder / "installed")
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("KPYTRACE", "PYTHON"))}
     script, out = folder / "empty.py", folder / "empty.json"
@@ -138,7 +138,7 @@ def processor_seconds(command, environment):
 
 
 def growth(python, environment, folder, figures, millions):
-    """Streaming a program to a .kpt file, and what is made of it, at several lengths."""
+    """Measures streaming a program to a .kpt file, and the conversion of that file, at several lengths."""
     results = {}
     kpt = folder / "stream.kpt"
     null = {suffix: folder / f"null{suffix}" for suffix in (".json", ".pftrace")}

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""What the tracks of asyncio's tasks cost, in the Python that runs this; figures as JSON to stdout.
+"""Measures the cost of the tracks of asyncio's tasks, in the Python that runs this; figures as JSON to
+stdout.
 
 usage: PYTHONPATH=BUILD_DIR/package tasks.py [--rounds N] [--only bare|calls|tasks] [--program NAME]
 
-Await-heavy programs, alone, traced without tasks and traced with them, take turns for several rounds; the
-best of each counts: what else the machine does only ever makes one slower. A run takes milliseconds, so that
-some are undisturbed. Times are the thread's own on the processor. --only runs the programs one way, for a profiler that counts instructions.
+Await-heavy programs run alone, traced without tasks and traced with them, in turns for several rounds.
+The best of each counts, since other load on the machine only makes a run slower. A run takes
+milliseconds, so that some runs are undisturbed. Times are processor time of the thread. --only runs the
+programs one way, for a profiler that counts instructions.
 """
 import argparse
 import asyncio
@@ -57,7 +59,7 @@ async def _short():
 
 
 async def short_tasks():
-    """Tasks that are new all the time: each is asked for its name."""
+    """Creates new tasks all the time; the tracer reads the name of each."""
     for _ in range(6):
         await asyncio.gather(*(_short() for _ in range(50)))
 
@@ -111,7 +113,7 @@ def main():
     given = parser.parse_args()
     ways = {given.only: WAYS[given.only]} if given.only else WAYS
     result = {}
-    gc.disable()  # whose runs would fall into one way's time or another's
+    gc.disable()  # a collection would add to the time of whichever way runs then
     for program in PROGRAMS:
         if given.program not in (None, program.__name__):
             continue

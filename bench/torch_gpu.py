@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""An eager transformer step on a GPU under torch's profiler with stacks: torch's own tracer against ours.
-Needs a CUDA device; run where torch and the staged package are importable.
+"""Runs an eager transformer step on a GPU under torch's profiler with stacks: torch's own tracer against
+ours. Needs a CUDA device; run where torch and the staged package are importable.
 
-usage: bench/torch_gpu.py [OUT.json]     figures and what was compared, as JSON
+usage: bench/torch_gpu.py [OUT.json]     figures and the comparison, as JSON
 """
 import collections
 import json

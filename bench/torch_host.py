@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""What Python stacks cost in torch's profiler, in the Python that runs this; figures as JSON to stdout.
+"""Measures the cost of Python stacks in torch's profiler, in the Python that runs this; figures as JSON to
+stdout.
 
 usage: torch_host.py none|stock|fast|full FOLDER [CALLS]     FOLDER is best on a memory-backed file system
-       torch_host.py --gil none|fast FOLDER [CALLS]          how long others wait for the GIL
+       torch_host.py --gil none|fast FOLDER [CALLS]          how long other threads wait for the GIL
 
-"none" is a profiler without stacks, which the others are compared with. Times are seconds on the wall:
-export takes more than one thread.
+"none" is a profiler without stacks, which the others are compared with. Times are wall time in seconds,
+since export uses more than one thread.
 """
 import gc
 import json
@@ -84,11 +85,11 @@ def measure(program, count, kind, folder):
 
 
 class Ticker(threading.Thread):
-    """Wakes up as often as it can. What keeps it from that is somebody with the GIL, or a machine that is
-    busy: the kernel tells how much of it was the latter."""
+    """Wakes up as often as possible. A late wake-up means that another thread holds the GIL, or that the
+    machine is busy; the kernel reports the share of the latter."""
 
     PAUSE = 0.0005
-    USUAL = 0.002  # a pause, with all that is slow about waking up
+    USUAL = 0.002  # a pause, with the usual delay of a wake-up
 
     def __init__(self):
         super().__init__(daemon=True)
@@ -137,7 +138,7 @@ def main():
         kpytrace.torch.install(kind)
     step = Step()
     step(2)
-    with new_profiler(kind):  # what is done once is no session's
+    with new_profiler(kind):  # one-time costs belong to no session
         step(1)
     if gil:
         figures = held_gil(kind, folder, count)

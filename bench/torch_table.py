@@ -1,5 +1,5 @@
-"""Runs torch_host.py under each Python that has a torch, stock against kpytrace in turns, and prints what
-it found as tables."""
+"""Runs torch_host.py under each Python that has a torch, stock against kpytrace in turns, and prints the
+results as tables."""
 import os
 import sys
 import tempfile
@@ -9,7 +9,7 @@ from tracing_table import ROOT, heading, row, run_with_torch
 KINDS = ("none", "stock", "fast", "full")
 ROUNDS = int(os.environ.get("KPYTRACE_BENCH_ROUNDS", "5"))
 GIL_CALLS = "10000000"
-# What is compared, and the most that ours may be of stock's.
+# The compared figures, and the maximum ratio of ours to stock's.
 TARGETS = {"leaves": {"while tracing": None, "stop": 1 / 30, ".json": 1 / 8, "all three": 1 / 10,
                       "held": 1 / 40, ".json.gz": 1 / 3},
            "step": {"while tracing": None, "stop": None, ".json": None, "stop and .json": 0.45,
@@ -17,15 +17,17 @@ TARGETS = {"leaves": {"while tracing": None, "stop": 1 / 30, ".json": 1 / 8, "al
 
 
 def best(rounds):
-    """The least of each figure of a program, over all rounds: what else the machine does only adds."""
+    """Returns the least of each figure of a program over all rounds, since other load on the machine only
+    adds."""
     return {name: min(r[name] for r in rounds) for name in rounds[0]}
 
 
 def added(figures, kind):
-    """What KIND adds to a profiler without stacks; seconds, and bytes."""
+    """Returns what KIND adds to a profiler without stacks, in seconds and bytes."""
     own, none = figures[kind], figures["none"]
     out = {name: own[name] - none[name] for name in ("stop", ".json", "held")}
-    out[".json.gz"] = own[".json.gz"]  # all of it: without stacks torch compresses as well, its own way
+    # not the difference: without stacks torch compresses as well, in its own way
+    out[".json.gz"] = own[".json.gz"]
     out["while tracing"] = own["traced"] - none["traced"]
     out["stop and .json"] = out["stop"] + out[".json"]
     out["all three"] = out["while tracing"] + out["stop and .json"]
@@ -33,7 +35,7 @@ def added(figures, kind):
 
 
 def measure(build, python, folder):
-    """{program: {kind: best figures}}, and who waits for the GIL."""
+    """Returns {program: {kind: best figures}}, and the waits for the GIL."""
     rounds = {kind: [] for kind in KINDS}
     for number in range(ROUNDS):
         print(f"torch: {python}, round {number + 1} of {ROUNDS} …", file=sys.stderr, flush=True)
@@ -78,11 +80,11 @@ def print_gil(results):
 
 
 def torch(build):
-    """What Python stacks cost in torch's profiler, stock and ours."""
+    """Prints the cost of Python stacks in torch's profiler, stock and ours."""
     results = {}
     memory = "/dev/shm" if os.path.isdir("/dev/shm") else None
     with tempfile.TemporaryDirectory(dir=memory) as folder:
-        os.environ["TMPDIR"] = folder  # where torch has the file that it compresses
+        os.environ["TMPDIR"] = folder  # torch writes the file that it compresses here
         for python in sorted((ROOT / "build/torch").glob("3.*/bin/python")):
             result = measure(build, python, folder)
             if result:

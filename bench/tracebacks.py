@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""What tracebacks cost, kpytrace's against torch's CapturedTraceback, in the Python that runs this; figures
-as JSON to stdout.
+"""Measures the cost of tracebacks, kpytrace's against torch's CapturedTraceback, in the Python that runs
+this; figures as JSON to stdout.
 
 usage: tracebacks.py times [ROUNDS]       seconds, the best of rounds in turns
-       tracebacks.py memory WHO one|different    bytes of each of 100,000 that live, of one stack or of
+       tracebacks.py memory WHO one|different    bytes of each of 100,000 live tracebacks, of one stack or of
                                                  different ones
 
 WHO is "kpytrace"; "torch", with its own unwinder; or "inside", torch's with kpytrace's frames.
@@ -63,7 +63,7 @@ CONTESTANTS = (Kpytrace, Torch, Inside)
 
 
 def at_depth(depth, function, *args):
-    """Calls it with so many frames around it, this one's and main's not counted."""
+    """Calls FUNCTION with DEPTH frames around it, without those of this function and main."""
     return function(*args) if depth <= 1 else at_depth(depth - 1, function, *args)
 
 
@@ -94,7 +94,7 @@ def gather_at_tips(gather):
     return (clock() - began) / GATHERS
 
 
-# --- many of them ----------------------------------------------------------------------------------
+# --- many tracebacks -------------------------------------------------------------------------------
 
 def left(n, bits, gather):
     return _down(n, bits, gather)
@@ -111,12 +111,12 @@ def _down(n, bits, gather):
 
 
 def different_stacks(count, depth, gather):
-    """Each step is two frames, and the innermost ones that differ are one for each bit of its number."""
+    """Each step is two frames. The innermost frames differ, one for each bit of the number."""
     return [_down(depth // 2 - 1, number, gather) for number in range(count)]
 
 
 def shared_stacks(gather):
-    """100,000 of them, 1 to 100 deep, on a few lines."""
+    """Gathers 100,000 tracebacks, 1 to 100 deep, on a few lines."""
     found = []
 
     def down(n):
@@ -141,7 +141,8 @@ def symbolize_seconds(who):
 
 
 def stall_seconds(who):
-    """How long 10,000 different deep ones take to be let go of, and the longest gather after that."""
+    """Measures how long the release of 10,000 different deep tracebacks takes, and the longest gather after
+    that."""
     freeing = longest = 0.0
     for _ in range(STALL_ROUNDS):
         found = different_stacks(RELEASED, 200, who.gather)
@@ -175,7 +176,7 @@ def memory(who, shape):
     return (resident_bytes() - before) / len(found)
 
 
-# --- all of it -------------------------------------------------------------------------------------
+# --- all measurements ------------------------------------------------------------------------------
 
 def take_turns(rounds):
     figures = {who.name: {} for who in CONTESTANTS}
@@ -186,7 +187,7 @@ def take_turns(rounds):
     for _ in range(rounds):
         for who in CONTESTANTS:
             who.prepare()
-            ours.free_dead()  # what the one before has left is not its
+            ours.free_dead()  # so that the previous contestant's garbage does not count
             for depth in DEPTHS:
                 note(who, f"gather, depth {depth}", at_depth(depth, gather_often, who.gather))
             for depth in TIP_DEPTHS:

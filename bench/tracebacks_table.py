@@ -1,4 +1,4 @@
-"""Runs tracebacks.py under the Pythons that have a torch, and prints what it found as a table."""
+"""Runs tracebacks.py under the Pythons that have a torch, and prints the results as a table."""
 import os
 import sys
 
@@ -18,7 +18,7 @@ def shown(name, value):
 
 
 def measure(build, python):
-    """{who: {figure: value}}"""
+    """Returns {who: {figure: value}}."""
     figures = run_with_torch(build, python, "tracebacks.py", "times", ROUNDS)
     for who in WHO if figures else ():
         for shape in ("one", "different"):
@@ -28,7 +28,7 @@ def measure(build, python):
 
 
 def tracebacks(build):
-    """What a traceback costs, ours and torch's; and torch's with our frames inside."""
+    """Prints the cost of a traceback: ours, torch's, and torch's with our frames inside."""
     results = {}
     for python in sorted((ROOT / "build/torch").glob("3.*/bin/python")):
         print(f"tracebacks: {python} …", file=sys.stderr, flush=True)

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What tracing costs while it runs, in the Python that runs this; figures as JSON to stdout.
+"""Measures the cost of tracing while it runs, in the Python that runs this; figures as JSON to stdout.
 
 usage: tracing.py BUILD_DIR [--rounds N] [--only CONTESTANT,...] [--programs NAME,...]
 
-Contestants take turns for several rounds of several slices, and the best slice of each counts: what
-else the machine does only ever makes one slower. Times are the thread's own on the processor. All
-costs are ns a call, less the bare program's.
+Contestants take turns for several rounds of several slices. The best slice of each counts, since other
+load on the machine only makes a slice slower. Times are processor time of the thread. All costs are ns
+per call, minus those of the bare program.
 """
 import argparse
 import contextlib
@@ -19,8 +19,8 @@ import time
 import contestants
 import programs
 
-CALLS = programs.FIB_CALLS  # of a slice, which takes 2 to 8 ms
-SLICES = 12  # of a round; viztracer's buffer holds a million calls
+CALLS = programs.FIB_CALLS  # per slice, which takes 2 to 8 ms
+SLICES = 12  # per round; viztracer's buffer holds a million calls
 
 
 def timed(contestant, program):
@@ -28,7 +28,7 @@ def timed(contestant, program):
     clock, best = time.thread_time_ns, float("inf")
     contestant.start()
     try:
-        program(CALLS)  # what is done once (instrumenting, naming) is not a call's
+        program(CALLS)  # excludes one-time costs (instrumenting, naming)
         for _ in range(getattr(contestant, "slices", SLICES)):
             begin = clock()
             program(CALLS)
@@ -41,7 +41,8 @@ def timed(contestant, program):
 def race(entrants, name, rounds):
     """The best of each entrant's rounds, less the first one's, which is bare."""
     best = {}
-    # A copy each: what one tracer did to a code object must not be another's burden.
+    # Each entrant has its own copy, so that one tracer's changes to a code object do not slow another
+    # tracer.
     copies = {entrant: programs.make(name) for entrant in entrants}
     for _ in range(rounds):
         for entrant in entrants:
@@ -52,7 +53,7 @@ def race(entrants, name, rounds):
 
 
 def calls_only(build):
-    """The empty hook for CALL alone, where there is such a thing."""
+    """The empty hook for CALL alone, if this Python has it."""
     class CallsOnly(contestants.Empty):
         name = "an empty CALL hook"
 
@@ -102,7 +103,7 @@ def memory(build):
 
 
 def slices_of_threads(count, slices):
-    """The seconds of the best slice of COUNT threads, which call functions of their own."""
+    """Returns the seconds of the best slice of COUNT threads, each of which calls its own functions."""
     barrier, best = threading.Barrier(count), [float("inf")] * count
 
     def body(number):
@@ -124,7 +125,7 @@ def slices_of_threads(count, slices):
 
 
 def scaling(build, rounds):
-    """How much more two threads get done than one, in the same time (needs two idle processors)."""
+    """Returns how much more two threads do than one in the same time (needs two idle processors)."""
     entrants = [contestants.Bare(build), contestants.Limit(build), contestants.Kpytrace(build)]
     best = {}
     for _ in range(rounds):
@@ -158,7 +159,7 @@ def main():
     parser.add_argument("--only", default="")
     parser.add_argument("--programs", default=",".join(programs.CALLERS))
     args = parser.parse_args()
-    with contextlib.suppress(OSError):  # where we may: others on the machine disturb less
+    with contextlib.suppress(OSError):  # if permitted, so that other load disturbs less
         os.nice(-15)
     entrants, missing = field(args.build, [n for n in args.only.split(",") if n])
     figures = {"python": sys.version.split()[0], "tag": contestants.tag(), "missing": missing,

@@ -1,5 +1,5 @@
-"""Runs tracing.py under every Python of this machine, with the peers it is compared with, and prints
-what it found as tables. Peers lie in build/bench-venvs and build/torch, fetched once."""
+"""Runs tracing.py under every Python of this machine, with the peers it is compared with, and prints the
+results as tables. Peers are in build/bench-venvs and build/torch, fetched once."""
 import json
 import os
 import pathlib
@@ -13,13 +13,15 @@ TORCH = ("3.11", "3.12", "3.13")
 
 
 def pythons():
-    """(tag, path) of each Python that has a backend in the build, as scripts/pythons/list finds them."""
+    """Returns (tag, path) of each Python that has a backend in the build, as scripts/pythons/list finds
+    them."""
     lines = subprocess.check_output([ROOT / "scripts/pythons/list"], text=True).splitlines()
     return [line.split(" ", 1) for line in lines]
 
 
 def pip_commands(tag, python, folder, requirement):
-    """How REQUIREMENT may be had: with the Python's own pip, or for it with ours."""
+    """Yields the commands that install REQUIREMENT: with the Python's own pip, or with ours for that
+    Python."""
     options = ["install", "--quiet", "--only-binary=:all:", "--target", folder, requirement]
     yield [python, "-m", "pip", *options]
     abi = "cp" + tag.replace(".", "")
@@ -28,7 +30,8 @@ def pip_commands(tag, python, folder, requirement):
 
 
 def peer(tag, python, name):
-    """The folder with a package for a Python; where it can't be fetched that is said, and it is left out."""
+    """Returns the folder with a package for a Python. If it can't be fetched, prints a message and omits
+    it."""
     folder = ROOT / "build/bench-venvs" / tag
     if (folder / name).exists():
         return folder
@@ -42,7 +45,7 @@ def peer(tag, python, name):
 
 
 def torch(tag, python):
-    """The folders with torch, none or one, as above."""
+    """Returns the folders with torch, none or one, as above."""
     if tag not in TORCH:
         return []
     root = ROOT / "build/torch" / tag
@@ -53,7 +56,8 @@ def torch(tag, python):
 
 
 def run_script(who, command, environment):
-    """What a benchmark prints as its last line, of JSON; None, with a message about WHO, if it fails."""
+    """Returns the JSON that a benchmark prints as its last line, or None, with a message about WHO, if it
+    fails."""
     result = subprocess.run(command, env=dict(environment, PYTHONDONTWRITEBYTECODE="1"), text=True,
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
     if result.returncode:
@@ -70,7 +74,7 @@ def run_with_torch(build, python, script, *arguments):
 
 
 def measure(build, tag, python):
-    """tracing.py's figures for one Python; None, with a message, if it fails."""
+    """Returns tracing.py's figures for one Python, or None, with a message, if it fails."""
     peers = [peer(tag, python, "viztracer"), *torch(tag, python)]
     environment = dict(os.environ, PYTHONPATH=os.pathsep.join(map(str, peers)))
     if tag.endswith("t"):
@@ -124,7 +128,7 @@ def print_rest(results):
 
 
 def tracing(build):
-    """What recording costs, beside the interpreter's own floor and the peers."""
+    """Prints the cost of recording, beside the interpreter's own floor and the peers."""
     results = {}
     for tag, python in pythons():
         if not (build / f"libkpytrace_cpython{tag}.so").exists():

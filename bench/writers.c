@@ -1,7 +1,7 @@
-/* writers.c: what each writer costs a call, onto a null device and into a file, beside writing as many
- * bytes plainly; and what adding calls up by function costs. Only the writer is measured: batches are
- * made before, from calls that are made up: nested, on four threads, of a thousand functions with names
- * of some fifty characters. usage: kpt_bench_writers FOLDER [MILLIONS...] */
+/* writers.c: measures the cost of each writer per call, to a null device and to a file, beside plain writes
+ * of as many bytes; and the cost of adding calls up by function. Only the writer is measured. The batches
+ * are made before, from synthetic calls: nested, on four threads, of a thousand functions with names of
+ * about fifty characters. usage: kpt_bench_writers FOLDER [MILLIONS...] */
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,7 +14,7 @@
 enum { NAMES = 1000, THREADS = 4, BATCH = 4096, BATCHES = 2, ROUNDS = 5, DEPTH = 8 };
 enum { MILLION = 1000 * 1000, CALLS = 2 * MILLION };
 
-/* One name in three has something to be escaped; that is paid once, and hardly seen. */
+/* One name in three has a character to be escaped; that cost is paid once and is hardly visible. */
 static kpt_name names[NAMES];
 static char texts[NAMES][96];
 static kpt_thread threads[THREADS];
@@ -22,7 +22,7 @@ static kpt_thread threads[THREADS];
  * batch by time has half as many calls. */
 static kpt_activity complete[BATCHES * BATCH];
 static kpt_activity paired[2 * BATCHES * BATCH];
-static const int64_t span_ns = INT64_C(1000) * BATCHES * BATCH; /* that all of them take */
+static const int64_t span_ns = INT64_C(1000) * BATCHES * BATCH; /* duration of all calls */
 
 /* Processor time of this thread, which others on the machine disturb less; for files the time that
  * passes, since these are written by two threads. */
@@ -47,15 +47,15 @@ static void make_names(void)
     }
 }
 
-/* Towers of DEPTH calls, one after the other: each call begins 500 ns after the one around it, and
- * ends 500 ns before. The threads take turns. */
+/* Makes towers of DEPTH calls, one after the other. Each call begins 500 ns after its parent, and ends 500
+ * ns before it. The threads take turns. */
 static void make_calls(void)
 {
     int64_t ns = INT64_C(1700000012345678901);
     uint64_t made = 0;
     for (uint32_t tower = 0; made < (uint64_t)BATCHES * BATCH; tower++) {
         for (uint32_t i = 0; i < DEPTH && made < (uint64_t)BATCHES * BATCH; i++, made++) {
-            uint32_t depth = DEPTH - 1 - i; /* children come first */
+            uint32_t depth = DEPTH - 1 - i; /* children are first */
             kpt_activity *a = &complete[made];
             a->id = (uint64_t)tower * DEPTH + depth + 1;
             a->parent_id = depth ? a->id - 1 : 0;
@@ -93,7 +93,7 @@ static void move_on(kpt_activity *activities, uint64_t count, int64_t ns)
     }
 }
 
-/* Hands COUNT calls to SINK; nanoseconds that it took for all. */
+/* Delivers COUNT calls to SINK. Returns the nanoseconds for all of them. */
 static double deliver(kpt_batch_fn sink, void *ctx, uint32_t order, uint64_t count)
 {
     uint64_t of_call = order == KPT_ORDER_TIME ? 2 : 1;
@@ -114,7 +114,7 @@ static double deliver(kpt_batch_fn sink, void *ctx, uint32_t order, uint64_t cou
     for (uint64_t done = 0; done < count * of_call; done += batch.activity_count) {
         uint64_t left = count * of_call - done;
         double begin;
-        /* Not where time passes for the second thread too, which would not be seen. */
+        /* Not with wall time: the second thread would work during move_on, which is not measured. */
         if (done && done % all_count == 0 && timing != CLOCK_MONOTONIC) {
             move_on(all, all_count, span_ns);
             moved += span_ns;
@@ -185,7 +185,7 @@ static double least(double a, double b)
     return b == 0 || a < b ? a : b;
 }
 
-/* speedscope's are kept until the end, and nobody can open such a file. */
+/* speedscope's calls are kept in memory until the end, and no viewer opens such a large file. */
 static uint64_t most_calls(const kpti_format *format)
 {
     return strcmp(format->suffix, ".speedscope.json") == 0 ? 10 * MILLION : UINT64_MAX;
@@ -199,7 +199,7 @@ static void measure(const kpti_format *format, const char *folder, int argc, cha
     double plain_ns = 0;
     uint64_t bytes = 0;
     uint64_t
-        file_bytes; /* of calls that do not move on, and so take more in formats with differences */
+        file_bytes; /* of calls whose times do not advance, which take more bytes in formats with differences */
     (void)snprintf(file, sizeof file, "%s/bench_writers%s", folder, format->suffix);
     for (int i = 0; i < ROUNDS; i++) {
         null_ns = least(write_calls(format, "/dev/null", CALLS, &bytes), null_ns);

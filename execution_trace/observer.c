@@ -1,4 +1,5 @@
-/* observer.c: the observer as the plugin calls it: a recorder, and the file that is made of its journal. */
+/* observer.c: the operations of an observer, which the plugin calls. An observer is a recorder and the
+ * trace file that is made from the recorder's journal. */
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -13,7 +14,7 @@
 
 typedef struct observer {
     kpti_recorder recorder;
-    kpti_et_follower *follower; /* of the file, or of the last one; NULL: none */
+    kpti_et_follower *follower; /* the live writer of the current or the last file, or NULL */
     int is_open;
     char path[PATH_MAX];
 } observer;
@@ -38,7 +39,7 @@ static kpt_status make(const kpti_env *env, const kpt_observer_args *args, void 
     return KPT_OK;
 }
 
-/* The file that is made of the journal; WHOLE: nothing more comes. */
+/* Writes the trace file from the journal. IS_WHOLE: no more records follow. */
 static kpt_status write_file(observer *o, int is_whole, kpti_error *error)
 {
     kpti_et_journal *journal = &o->recorder.journal;
@@ -53,7 +54,8 @@ static kpt_status write_file(observer *o, int is_whole, kpti_error *error)
     return status;
 }
 
-/* After a trace that was written as far as the program left the journal. */
+/* Reports that the trace lacks the operators that were recorded after the program closed the journal's
+ * descriptor. */
 static kpt_status report_lost(const observer *o, kpti_error *error)
 {
     return kpti_fail(
@@ -63,15 +65,15 @@ static kpt_status report_lost(const observer *o, kpti_error *error)
         o->path, __atomic_load_n(&o->recorder.dropped, __ATOMIC_RELAXED));
 }
 
-/* What is left of the last file's. */
+/* Waits for the live writer of the last file. */
 static void await_follower(observer *o)
 {
     kpti_et_follower *follower = o->follower;
-    o->follower = NULL; /* first: a fork in between would find it */
+    o->follower = NULL; /* First, so that a fork in between does not find it */
     if (follower) kpti_et_follower_join(follower);
 }
 
-/* What the file says until it is complete: that it is not, and where the rest is. */
+/* Until the trace is complete, the file states that it is not, and names the journal that has the records. */
 static kpt_status open_file(void *self, const char *path, kpti_error *error)
 {
     observer *o = self;
@@ -109,7 +111,8 @@ static kpt_status stop(void *self, kpti_error *error)
     return KPT_OK;
 }
 
-/* Where the file can't be written the journal stays, for who has made room. */
+/* If the file can't be written, the journal stays, so that the user can recover the trace after freeing
+ * disk space. */
 static kpt_status close_file(void *self, kpti_error *error)
 {
     observer *o = self;

@@ -9,7 +9,7 @@ typedef struct delivery {
     kpti_gpu_session *s;
     kpt_gpu_batch_fn sink;
     void *sink_ctx;
-    kpt_status status; /* what the sink answered */
+    kpt_status status; /* the last result of the sink */
     kpt_gpu_batch batch;
     kpt_gpu_event *events;
     uint32_t calls;
@@ -72,7 +72,7 @@ static int by_id(const void *a, const void *b)
     const kpti_gpu_mark *x = a;
     const kpti_gpu_mark *y = b;
     if (x->id != y->id) return x->id < y->id ? -1 : 1;
-    if (x->flags != y->flags) return x->flags < y->flags ? -1 : 1; /* the beginning first */
+    if (x->flags != y->flags) return x->flags < y->flags ? -1 : 1; /* the begin first */
     return 0;
 }
 
@@ -90,8 +90,8 @@ static kpt_gpu_event event_of_mark(const kpti_gpu_session *s, const kpti_gpu_mar
                            .name = mark->name};
 }
 
-/* A mark, a range, or one that is still open: while recording it is kept for the next time. How many of the
- * marks that is. */
+/* Delivers a mark, a range, or an open range. While recording, an open range is kept in OPEN for the next
+ * delivery. Returns the number of marks consumed. */
 static uint64_t deliver_mark(delivery *d, const kpti_gpu_mark *mark, uint64_t left, kpti_list *open)
 {
     kpti_gpu_session *s = d->s;
@@ -102,7 +102,7 @@ static uint64_t deliver_mark(delivery *d, const kpti_gpu_mark *mark, uint64_t le
         return 1;
     }
     if (!(mark->flags & CUPTI_ACTIVITY_FLAG_MARKER_START))
-        return 1; /* began before the recording */
+        return 1; /* the range began before the recording */
     if (left > 1 && mark[1].id == mark->id && mark[1].flags & CUPTI_ACTIVITY_FLAG_MARKER_END) {
         event = event_of_mark(s, mark, mark[1].time, KPT_GPU_RANGE, 0);
         add(d, &event);
@@ -140,7 +140,7 @@ static kpt_status deliver_marks(delivery *d)
     return KPT_OK;
 }
 
-/* The names, an array of all of them; NULL where there are none, or no memory. */
+/* Returns an array of all names, or NULL if there are no names or no memory. */
 static kpt_gpu_name *all_names(const kpti_gpu_session *s, uint64_t count)
 {
     kpt_gpu_name *names = count ? kpti_alloc(s->env, count * sizeof *names) : NULL;
@@ -170,7 +170,7 @@ kpt_status kpti_deliver(kpti_gpu_session *s, kpt_gpu_batch_fn sink, void *sink_c
         d.batch.names = names;
         d.batch.name_count = (uint32_t)name_count;
         d.batch.name_stride = sizeof(kpt_gpu_name);
-        status = deliver_marks(&d); /* the only one that needs memory comes before all others */
+        status = deliver_marks(&d); /* first, since it is the only part that allocates memory */
     }
     if (status == KPT_OK) {
         deliver_events(&d);

@@ -1,5 +1,5 @@
-/* gpu_recording.c: see gpu_recording.h. No lock is held while CUPTI or CUDA is called, since CUDA may be calling us
- * under its own locks: the threads that begin and end a recording synchronise by `state` alone. */
+/* gpu_recording.c: see gpu_recording.h. No lock is held while CUPTI or CUDA is called, since CUDA may be
+ * calling us under its own locks: the threads that begin and end a recording synchronise by `state` alone. */
 #include "gpu_tracer/gpu_recording.h"
 
 #include <sched.h>
@@ -15,8 +15,8 @@
 
 enum { ATTACHING = 100 }; /* between waiting and recording */
 
-/* Kinds of activities. Without the first there is no point; the others may be missing in an old CUPTI. Those
- * of the program's calls are ended first: then what we call ourselves is not recorded. */
+/* Kinds of activities. The first one is required; the others may be missing in an old CUPTI. Stop disables
+ * the kinds of the program's calls first, so that our own calls are not recorded. */
 static const CUpti_ActivityKind of_gpu[] = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
                                             CUPTI_ACTIVITY_KIND_MEMCPY,
                                             CUPTI_ACTIVITY_KIND_MEMCPY2,
@@ -55,10 +55,10 @@ static void enable_callbacks(const kpti_gpu_session *s)
                                         CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING);
 }
 
-/* Of the runtime all but what is dull, of the driver only what does something: the rest is switched off. The
- * other way round, with the driver's kind off and its functions on, nothing came where CUDA had been in use
- * before (tests/gpu/real_gpu_test.cc). Where CUPTI can't tell them apart all are recorded, and convert.c
- * leaves out what is not wanted. */
+/* Disables the calls that are not recorded: of the runtime the calls of no interest, of the driver all
+ * calls that do no work. The reverse, with the driver's kind disabled and single functions enabled,
+ * recorded nothing if CUDA had been in use before (tests/gpu/real_gpu_test.cc). If CUPTI can't select
+ * functions, it records all calls, and convert.c drops the others. */
 static void leave_out_calls(const kpti_cupti *cupti)
 {
     const kpti_cupti_cbid_fn choose[] = {cupti->cuptiActivityEnableDriverApi,
@@ -97,7 +97,7 @@ static void close_calls(void)
     kpti_callback_drain();
 }
 
-/* From here on the program's calls are recorded. */
+/* Connects to CUPTI. From here on the program's calls are recorded. */
 static kpt_status attach(kpti_gpu_session *s, kpti_error *error)
 {
     kpt_status status = kpti_cupti_open(&s->cupti, error);
@@ -113,7 +113,7 @@ static kpt_status attach(kpti_gpu_session *s, kpti_error *error)
     if (result != CUPTI_SUCCESS) {
         status = refuse(s->cupti, result, "take our buffers", error);
     } else {
-        /* First the launches, then their kernels: so that none comes without its stack. */
+        /* Enable the launches first, then the kernels, so that no kernel arrives without its stack. */
         atomic_store(&kpti_session_calls, s);
         enable_callbacks(s);
         status = enable_kinds(s, error);
@@ -161,14 +161,14 @@ void kpti_session_cuda_begins(void)
     kpti_session_leave();
 }
 
-/* Waits for the GPU, and for CUPTI to hand over what it did. */
+/* Waits for the GPU, and for CUPTI to deliver its records. */
 static void finish(kpti_gpu_session *s)
 {
     const kpti_cupti *cupti = s->cupti;
     close_calls();
     s->stop_time = kpti_unix_now();
     disable_kinds(cupti, of_calls, OF_CALLS);
-    if (!atomic_load(&s->captures)) /* to wait would spoil a capture */
+    if (!atomic_load(&s->captures)) /* waiting would invalidate a capture */
         for (int i = 0; i < KPTI_MOST_CONTEXTS; i++) {
             void *context = atomic_load(&s->contexts[i]);
             if (context) kpti_cuda_wait(context);
@@ -212,7 +212,7 @@ kpt_status kpti_session_stop(kpti_gpu_session *s, kpti_error *error)
     return s->late_status;
 }
 
-/* CUDA does not work in the child of a process that has used it; nobody calls us there. */
+/* CUDA does not work in the child of a process that has used it, so CUPTI makes no callbacks there. */
 void kpti_session_forked(kpti_gpu_session *s)
 {
     if (kpti_session_forget_owner(s)) {

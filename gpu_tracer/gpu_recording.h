@@ -10,9 +10,9 @@
 
 kpt_status kpti_session_start(kpti_gpu_session *s, kpti_error *error);
 kpt_status kpti_session_stop(kpti_gpu_session *s, kpti_error *error);
-/* In the child of a fork. */
+/* Called in the child of a fork. */
 void kpti_session_forked(kpti_gpu_session *s);
-/* CUDA is being initialised, on this thread. */
+/* Called on the thread that initialises CUDA. */
 void kpti_session_cuda_begins(void);
 
 #endif

@@ -1,5 +1,5 @@
-/* tracer.c: the GPU tracer as the plugin sees it, and the two entry points of the library: the plugin's and the CUDA
- * driver's. */
+/* tracer.c: the operations of the GPU tracer, which the plugin calls, and the two entry points of the
+ * library: one for the plugin and one for the CUDA driver. */
 #include "gpu_tracer/correlation/correlate.h"
 #include "gpu_tracer/correlation/correlation_table.h"
 #include "gpu_tracer/correlation/held_stacks.h"
@@ -8,7 +8,7 @@
 
 static const uint64_t usual_budget = (uint64_t)512 << 20;
 
-/* The reasons for a no-op, in one line each. */
+/* Returns KPT_DECLINED, with the reason in one line, if the no-op must be used. */
 static kpt_status check_cuda(kpti_error *error)
 {
     switch (kpti_cuda_look()) {
@@ -60,7 +60,7 @@ static kpt_status collect(void *self, kpt_gpu_batch_fn sink, void *sink_ctx, kpt
 {
     kpti_gpu_session *s = self;
     if (atomic_load(&s->state) == KPT_GPU_RECORDING) {
-        (void)s->cupti->cuptiActivityFlushAll(0); /* what is finished */
+        (void)s->cupti->cuptiActivityFlushAll(0); /* delivers finished activities */
         kpti_unix_clock_compare(&s->clock, s->cupti);
         kpti_join_absorb(s);
     }
@@ -116,7 +116,7 @@ const kpti_gpu_library *kpti_gpu_entry(void)
     return &library;
 }
 
-/* The driver's, at cuInit. 1: all is well, whatever we think of it. */
+/* Called by the driver at cuInit. Returns 1 (success) in any case. */
 int InitializeInjection(void)
 {
     kpti_session_cuda_begins();

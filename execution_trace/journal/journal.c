@@ -16,18 +16,19 @@
 #define MADV_POPULATE_WRITE 23 /* newer than some systems' headers */
 #endif
 
-/* Address space, not memory: few mappings do for a long journal. */
+/* These are bytes of address space, not memory. A long journal needs only a few mappings of this size. */
 enum { WINDOW_BYTES = 64 << 20 };
-/* What the first chunks take. */
+/* The bytes that open prepares, for the first chunks. */
 enum { FIRST_BYTES = 256 << 10 };
 
-/* Of the file from where the next chunk begins. */
+/* Maps SIZE bytes of the file, from the offset where the next chunk begins. */
 static void *map(const kpti_et_journal *j, uint64_t size)
 {
     return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, j->fd, (off_t)j->bytes);
 }
 
-/* BYTES at least: as few where addresses are short. */
+/* Maps a window of at least BYTES bytes, or of exactly BYTES if address space is short. Returns NULL and
+ * sets *ERROR if it cannot. */
 static kpti_et_window *add_window(kpti_et_journal *j, uint64_t bytes, int *error)
 {
     kpti_et_window *w = malloc(sizeof *w);
@@ -42,13 +43,14 @@ static kpti_et_window *add_window(kpti_et_journal *j, uint64_t bytes, int *error
         free(w);
         return NULL;
     }
-    /* A child that lives on would keep the file on the disk. */
+    /* A child that inherited the mapping would keep the file on the disk. */
     (void)madvise(mapped, size, MADV_DONTFORK);
     *w = (kpti_et_window){j->last, mapped, j->bytes, size};
     return j->last = w;
 }
 
-/* At once, as a fault for each page takes longer; where the system can't, it is left to them. */
+/* Populates all pages at once, which is faster than a fault per page. If the system can't, the faults
+ * populate them. */
 static void populate(char *at, uint64_t bytes)
 {
     (void)madvise(at, bytes, MADV_POPULATE_WRITE);
@@ -63,8 +65,8 @@ int kpti_et_journal_descriptor(kpti_et_journal *j)
     return fd;
 }
 
-/* Reserves BYTES of the file from j->bytes on. 0 or an errno. Asked again afterwards: room in another file would be a
- * SIGBUS in ours. */
+/* Reserves BYTES of the file from j->bytes on. Returns 0 or an errno. Checks the descriptor again
+ * afterwards: if the space were reserved in another file, a store to ours would raise SIGBUS. */
 static int reserve(kpti_et_journal *j, uint64_t bytes)
 {
     int error;
@@ -74,7 +76,7 @@ static int reserve(kpti_et_journal *j, uint64_t bytes)
     return error || kpti_file_id_is(&j->id, j->fd) ? error : EBADF;
 }
 
-/* BYTES more, reserved and mapped; NULL and *ERROR. */
+/* Reserves and maps BYTES more. Returns NULL and sets *ERROR if it cannot. */
 static void *extend(kpti_et_journal *j, uint64_t bytes, int *error)
 {
     kpti_et_window *w = j->last;
@@ -110,7 +112,8 @@ kpti_et_stretch kpti_et_journal_next(const kpti_et_journal *j, uint64_t bytes)
                              end - j->ready};
 }
 
-/* posix_fallocate won't do: where the file system can't, it writes itself, over what others write. */
+/* posix_fallocate is not usable here. If the file system has no fallocate, glibc emulates it with writes,
+ * which would overwrite the records of other threads. */
 int kpti_et_stretch_make(kpti_et_stretch s)
 {
     if (!kpti_file_id_is(&s.id, s.fd)) return 0;
@@ -175,7 +178,7 @@ int kpti_et_journal_open(kpti_et_journal *j, const char *path)
     memset(j, 0, sizeof *j);
     if (path && snprintf(j->path, sizeof j->path, "%s", path) >= (int)sizeof j->path)
         return ENAMETOOLONG;
-    /* Never truncated: another process may have the old one mapped. */
+    /* Unlink the old file instead of truncating it, since another process may have it mapped. */
     if (path) (void)unlink(path);
     j->fd = path ? kpti_descriptor_open(path, O_RDWR | O_CREAT | O_EXCL, 0666)
                  : kpti_descriptor_above(memfd_create("kpytrace journal", MFD_CLOEXEC));
@@ -207,15 +210,16 @@ kpti_et_window *kpti_et_journal_close(kpti_et_journal *j, int wanted)
     const uint64_t bytes = j->bytes;
     const int fd = kpti_et_journal_descriptor(j);
     int is_cut;
-    j->head = NULL; /* first: a fork in between leaves them open, but closes nothing twice */
+    /* First, so that after a fork in between the child leaves the windows mapped, but closes nothing twice */
+    j->head = NULL;
     j->last = NULL;
     j->fd = -1;
     j->bytes = j->ready = 0;
     is_cut = wanted && fd >= 0 && ftruncate(fd, (off_t)bytes) == 0;
-    (void)is_cut; /* else zeroes stay at its end, which readers pass over */
+    (void)is_cut; /* if it failed, zeroes stay at the end of the file, and readers skip them */
     (void)kpti_descriptor_close(&j->id, fd);
     if (!wanted && j->path[0] && kpti_file_id_is_at(&j->id, j->path)) (void)unlink(j->path);
-    return last; /* with its last one goes the file */
+    return last; /* unmapping the last window frees the file */
 }
 
 void kpti_et_journal_forked(kpti_et_journal *j)

@@ -1,11 +1,11 @@
-/* journal.h: the file beside a trace that holds what is recorded until the trace is complete. It is mapped and
- * shared with the file, so what was recorded survives the process, however it ends. Room is reserved before it
- * is touched: a full disk is an error here, never a signal later.
+/* journal.h: the journal, the file beside a trace that holds the records until the trace is complete. The
+ * file is mapped shared, so the records survive the process, however it ends. The journal reserves space on
+ * the disk before a thread stores to it, so a full disk is an error here, never a signal later.
  *
- *   head, chunks  [0, bytes)    made ready for chunks to come  [bytes, ready): zeroes
+ *   head, chunks  [0, bytes)    prepared for the next chunks  [bytes, ready): zeroes
  *
- * What is below is called under the recorder's lock, unless it says otherwise; it is opened and closed when
- * nothing is recorded. */
+ * The caller holds the recorder's lock, unless a function's comment states otherwise. The journal is opened
+ * and closed while nothing is recorded. */
 #ifndef KPTI_EXECUTION_TRACE_JOURNAL_JOURNAL_H
 #define KPTI_EXECUTION_TRACE_JOURNAL_JOURNAL_H
 
@@ -19,8 +19,8 @@
 extern "C" {
 #endif
 
-/* A part of the file, mapped; what is behind the file's end is not touched. A later one may begin before it
- * ends. */
+/* A mapped part of the file. Its end may be behind the end of the file; that part is not touched. A later
+ * window may begin before this one ends. */
 typedef struct kpti_et_window {
     struct kpti_et_window *before;
     char *bytes;
@@ -28,51 +28,55 @@ typedef struct kpti_et_window {
     uint64_t size;
 } kpti_et_window;
 
-/* … of which room is to be made. */
+/* A part of the file for which space is to be reserved. */
 typedef struct kpti_et_stretch {
     int fd;
     kpti_file_id id;
     char *bytes;
     uint64_t begin;
-    uint64_t size; /* 0: there is nothing to do */
+    uint64_t size; /* 0 if there is nothing to do */
 } kpti_et_stretch;
 
 typedef struct kpti_et_journal {
     int fd;          /* the program may close it (file_descriptor.h) */
     kpti_file_id id; /* the windows hold it */
-    int is_lost; /* a chunk was refused, as the program had closed fd and the file can't be opened again */
-    uint64_t bytes; /* taken so far; 0: none is open */
+    int is_lost; /* a chunk was refused, since the program had closed fd and the file can't be opened again */
+    uint64_t bytes; /* allocated to chunks so far; 0 if no journal is open */
     uint64_t ready;
     kpti_et_head *head;
     kpti_et_window *last;
-    int is_tight; /* addresses are short: chunks have windows of their own */
+    int is_tight; /* address space is short: each chunk has its own window */
     char path[PATH_MAX];
 } kpti_et_journal;
 
-/* Makes PATH, replacing what is there; NULL: a file without a name. 0 or an errno. */
+/* Creates PATH and replaces an existing file. If PATH is NULL, creates a file without a name. Returns 0 or
+ * an errno. */
 int kpti_et_journal_open(kpti_et_journal *journal, const char *path);
-/* Closes it; WANTED: the file stays. What of it is mapped is the caller's, to be given back when there is time:
- * that takes a millisecond for a few thousand pages. */
+/* Closes the journal, and keeps the file if WANTED is set. Returns the windows that are still mapped. The
+ * caller owns them and unmaps them later, since unmapping takes a millisecond for a few thousand pages. */
 kpti_et_window *kpti_et_journal_close(kpti_et_journal *journal, int wanted);
-/* WINDOW and those before it; on any thread. */
+/* Unmaps WINDOW and all windows before it. Any thread may call it, without the lock. */
 void kpti_et_windows_unmap(kpti_et_window *window);
-/* In the child of a fork, which has none of its memory: the file is the parent's. */
+/* Called in the child of a fork. The child does not inherit the mappings, and the file belongs to the
+ * parent. */
 void kpti_et_journal_forked(kpti_et_journal *journal);
-/* Another chunk of WORDS at least; NULL: there is no room, and *ERROR says why. */
+/* Returns a new chunk of at least WORDS words, or NULL if there is no space; *ERROR is then an errno. */
 kpti_et_chunk *kpti_et_journal_take(kpti_et_journal *journal, uint32_t stream, uint64_t words,
                                     uint64_t os_tid, int *error);
-/* CHUNK is full, and nobody reads while it is recorded: what it takes of memory and addresses is given back. */
+/* Frees the memory and the address space of CHUNK, which is full and is not read while recording goes on. */
 void kpti_et_journal_leave(kpti_et_journal *journal, kpti_et_chunk *chunk);
-/* The descriptor, opened again where the program has closed it. Returns -1 where that fails: the file has no name. */
+/* Returns the descriptor, and opens the file again if the program has closed it. Returns -1 if that fails:
+ * the file has no name, or its path has another file. */
 int kpti_et_journal_descriptor(kpti_et_journal *journal);
-/* What is in the journal from AT on, SIZE bytes in one piece; more may follow in another one. NULL: these SIZE bytes
- * are not mapped any more, as addresses are short. */
+/* Returns the journal's bytes from AT on. *SIZE receives how many are contiguous; more may follow in
+ * another window. Returns NULL if these *SIZE bytes are not mapped any more, since address space was short. */
 const char *kpti_et_journal_at(const kpti_et_journal *journal, uint64_t at, uint64_t *size);
 
-/* What comes next, as much of BYTES as can be made ready now: by who has found it, without the lock, while others
- * take chunks. Then the journal is told. Some is made by open. */
+/* Prepare space for the next chunks in three steps. _next returns the stretch to prepare, of at most BYTES,
+ * under the lock. _make prepares it without the lock, while other threads allocate chunks. _made records
+ * the result in the journal, under the lock. Open prepares the first stretch. */
 kpti_et_stretch kpti_et_journal_next(const kpti_et_journal *journal, uint64_t bytes);
-int kpti_et_stretch_make(kpti_et_stretch stretch); /* 0: it can't */
+int kpti_et_stretch_make(kpti_et_stretch stretch); /* returns 0 if it can't */
 void kpti_et_journal_made(kpti_et_journal *journal, kpti_et_stretch stretch);
 
 #ifdef __cplusplus

@@ -26,7 +26,8 @@ static kpt_status add_chunk(kpti_et_reader *r, const kpti_et_chunk *chunk, uint6
     return KPT_OK;
 }
 
-/* How many bytes the chunk at BYTES has, of SIZE that there are; 0: it is none. */
+/* Returns the size in bytes of the chunk at BYTES, of which SIZE bytes are present. Returns 0 if it is not
+ * a chunk. */
 static uint64_t chunk_bytes(const void *bytes, uint64_t size)
 {
     const kpti_et_chunk *chunk = bytes;
@@ -43,7 +44,8 @@ static int is_blank(const char *bytes, uint64_t size)
 static kpt_status find_chunks(kpti_et_reader *r, const char *bytes, uint64_t size)
 {
     kpt_status status = KPT_OK;
-    uint64_t blank = 0; /* with nothing behind them: room that was made for chunks to come */
+    /* blocks of zeroes since the last chunk; at the end of the file they are space prepared for more chunks */
+    uint64_t blank = 0;
     for (uint64_t at = 0; status == KPT_OK && at < size;) {
         const uint64_t left = size - at;
         uint64_t own = chunk_bytes(bytes + at, left);
@@ -54,7 +56,7 @@ static kpt_status find_chunks(kpti_et_reader *r, const char *bytes, uint64_t siz
             status = add_chunk(r, (const kpti_et_chunk *)(bytes + at), there / KPTI_ET_WORD);
             own = there;
         } else {
-            own = left < KPTI_ET_ALIGN ? left : KPTI_ET_ALIGN; /* perhaps the next one is whole */
+            own = left < KPTI_ET_ALIGN ? left : KPTI_ET_ALIGN; /* the next block may be valid */
             if (is_blank(bytes + at, own)) {
                 blank++;
             } else {
@@ -69,7 +71,7 @@ static kpt_status find_chunks(kpti_et_reader *r, const char *bytes, uint64_t siz
 
 /* --- records ------------------------------------------------------------------------------------- */
 
-/* Words that a record has at least; 0: we do not know its kind. */
+/* Returns the minimum size of a record of this kind in words, or 0 if the kind is unknown. */
 static uint32_t least_words(const kpti_et_record *record)
 {
     enum { MORE_WORDS = sizeof(kpti_et_more) / KPTI_ET_WORD };
@@ -85,7 +87,7 @@ static uint32_t least_words(const kpti_et_record *record)
     return bytes[kind] / KPTI_ET_WORD + (is_longer ? MORE_WORDS : 0);
 }
 
-/* Where the records of CHUNK end so far; WRONG counts it where that can't be. */
+/* Returns the current end of the records of CHUNK. Increments *WRONG if `used` is larger than the chunk. */
 static const uint64_t *records_end(const kpti_et_chunk *chunk, uint64_t words, uint64_t *wrong)
 {
     const uint64_t most = words - KPTI_ET_CHUNK_WORDS;
@@ -94,17 +96,18 @@ static const uint64_t *records_end(const kpti_et_chunk *chunk, uint64_t words, u
     return (const uint64_t *)chunk + KPTI_ET_CHUNK_WORDS + (used < most ? used : most);
 }
 
-/* The lane's chunk has more than it had; 0: it hasn't. */
+/* Re-reads the end of the lane's chunk. Returns 1 if the chunk has grown. */
 static int see_more(kpti_et_lane *lane)
 {
-    uint64_t wrong = 0; /* it was counted */
+    uint64_t wrong = 0; /* unused: open_chunk has counted it */
     const uint64_t *end = lane->end;
     if (!lane->item.chunk) return 0;
     lane->end = records_end(lane->item.chunk, lane->item.chunk_words, &wrong);
     return lane->end > end;
 }
 
-/* The lane goes on in its next chunk; 0: there is none. Who began that one had ended the one before. */
+/* Moves the lane to its next chunk. Returns 0 if there is none. A thread finishes a chunk before it begins
+ * the next one. */
 static int open_chunk(kpti_et_reader *r, kpti_et_lane *lane, const uint64_t **at)
 {
     const kpti_et_found *found;
@@ -121,7 +124,7 @@ static int open_chunk(kpti_et_reader *r, kpti_et_lane *lane, const uint64_t **at
     return 1;
 }
 
-/* The lane's next record that can be. */
+/* Moves the lane to its next valid record. */
 static void advance(kpti_et_reader *r, kpti_et_lane *lane)
 {
     const kpti_et_record *record = lane->item.record;
@@ -138,7 +141,7 @@ static void advance(kpti_et_reader *r, kpti_et_lane *lane)
         if (left < sizeof *record / KPTI_ET_WORD || record->words > left ||
             record->words < sizeof *record / KPTI_ET_WORD) {
             r->damaged++;
-            at = lane->end; /* nobody knows where the next one begins */
+            at = lane->end; /* the position of the next record is unknown */
             continue;
         }
         lane->item.record = record;
@@ -173,7 +176,7 @@ static void sift_down(kpti_et_reader *r, uint32_t at)
     }
 }
 
-/* Those that have a record again, or their first one, join. */
+/* Adds lanes that have a first record, or a new one, to the heap. */
 static kpt_status order_lanes(kpti_et_reader *r)
 {
     for (uint32_t i = 0; i < r->lane_count; i++) {

@@ -1,6 +1,7 @@
-/* journal_reader.h: a journal's records in the order of their time, over all threads. Of a damaged or cut
- * journal it gives what is there: chunks and records that can't be are left out, and nothing outside of the
- * bytes is read. It may be read while it grows: chunks are added as they are taken, and what they have is seen. */
+/* journal_reader.h: reads a journal's records over all threads, in the order of time. In a damaged or
+ * truncated journal the reader skips invalid chunks and records, and reads nothing outside the bytes. A
+ * journal may be read while it grows: the caller adds chunks as they are allocated, and the reader finds
+ * the records that were added to known chunks. */
 #ifndef KPTI_EXECUTION_TRACE_JOURNAL_JOURNAL_READER_H
 #define KPTI_EXECUTION_TRACE_JOURNAL_JOURNAL_READER_H
 
@@ -9,7 +10,7 @@
 #include "core/base/allocator.h"
 #include "execution_trace/journal/journal_format.h"
 
-/* A record, checked: all of it lies within its chunk. */
+/* A checked record: all of it is within its chunk. */
 typedef struct kpti_et_item {
     const kpti_et_record *record;
     const kpti_et_chunk *chunk;
@@ -17,23 +18,23 @@ typedef struct kpti_et_item {
     uint64_t chunk_words;
 } kpti_et_item;
 
-/* A thread's chunks, and where we are in them. */
+/* A thread's chunks, and the position of the reader in them. */
 typedef struct kpti_et_lane {
-    kpti_et_item item; /* the next one; record NULL: there is none */
+    kpti_et_item item; /* the next record; item.record is NULL if there is none */
     const uint64_t *end;
-    uint32_t next_chunk; /* one more than its index; 0: none */
+    uint32_t next_chunk; /* index + 1; 0 if there is none */
     uint32_t last_chunk;
 } kpti_et_lane;
 
 typedef struct kpti_et_found {
     const kpti_et_chunk *chunk;
-    uint64_t words; /* of it that there are */
-    uint32_t next;  /* of its stream; one more than the index */
+    uint64_t words; /* of the chunk, as far as the file has it */
+    uint32_t next;  /* the next chunk of the stream, as index + 1; 0 if there is none */
 } kpti_et_found;
 
 typedef struct kpti_et_reader {
     kpti_heap heap;
-    int is_mapped; /* shared with a file: what was read need not stay in memory */
+    int is_mapped; /* the bytes are a shared file mapping, so pages that were read can be dropped from memory */
     const kpti_et_head *head;
     kpti_et_found *chunks;
     uint32_t chunk_count;
@@ -41,23 +42,24 @@ typedef struct kpti_et_reader {
     kpti_et_lane *lanes; /* by stream */
     uint32_t lane_count;
     uint32_t lane_room;
-    uint32_t *heap_of_lanes; /* those that have an item, the earliest first */
+    uint32_t *heap_of_lanes; /* lanes that have an item, the earliest first */
     uint32_t heap_count;
     uint32_t heap_room;
-    uint64_t damaged; /* places where something was left out */
+    uint64_t damaged; /* number of places where the reader skipped something */
 } kpti_et_reader;
 
-/* BYTES are borrowed until close. KPT_OK, KPT_E_INVALID for what is no journal, KPT_E_MEMORY; needs a close
- * in any case. Before, READER is zeroed but for its heap and whether it is mapped. */
+/* Opens the journal in BYTES, which are borrowed until close. READER is zeroed except for heap and
+ * is_mapped. Returns KPT_OK, KPT_E_INVALID if BYTES are not a journal, or KPT_E_MEMORY. The caller calls
+ * close in each case. */
 kpt_status kpti_et_reader_open(kpti_et_reader *reader, const void *bytes, uint64_t size);
 void kpti_et_reader_close(kpti_et_reader *reader);
-/* Takes what the chunks have got since, and adds those that BYTES are, which follow what was there before;
- * borrowed as well. KPT_OK, KPT_E_MEMORY. */
+/* Reads the records that were added to known chunks, and adds the chunks in BYTES, which follow the known
+ * ones. BYTES are borrowed until close. Returns KPT_OK or KPT_E_MEMORY. */
 kpt_status kpti_et_reader_add(kpti_et_reader *reader, const void *bytes, uint64_t size);
-/* The next one, up to LAST_NS; 0: there are no more. */
+/* Reads the next record that is not later than LAST_NS. Returns 0 if there is none. */
 int kpti_et_reader_next(kpti_et_reader *reader, kpti_et_item *item, int64_t last_ns);
 
-/* A text of ITEM's chunk; what can't be is empty. */
+/* Returns a text of ITEM's chunk, or an empty text if AT is invalid. */
 static inline kpt_str kpti_et_item_text(const kpti_et_item *item, uint32_t at)
 {
     const uint64_t *words = (const uint64_t *)item->chunk;
@@ -69,7 +71,7 @@ static inline kpt_str kpti_et_item_text(const kpti_et_item *item, uint32_t at)
     return text;
 }
 
-/* What ITEM, a begin, is a call of; NULL where that can't be. */
+/* Returns the function of ITEM, which is a begin, or NULL if the offset is invalid. */
 static inline const kpti_et_function *kpti_et_item_function(const kpti_et_item *item)
 {
     enum { WORDS = sizeof(kpti_et_function) / KPTI_ET_WORD };
@@ -79,7 +81,7 @@ static inline const kpti_et_function *kpti_et_item_function(const kpti_et_item *
     return (const kpti_et_function *)((const uint64_t *)item->chunk + at);
 }
 
-/* Of a begin or an end, BEHIND which it is; zeroes where there is no more. */
+/* Returns the kpti_et_more at BEHIND, which follows a begin or an end, or zeroes if the record has none. */
 static inline kpti_et_more kpti_et_more_of(const kpti_et_record *record, const void *behind)
 {
     kpti_et_more more = {0, 0, 0};
@@ -87,7 +89,7 @@ static inline kpti_et_more kpti_et_more_of(const kpti_et_record *record, const v
     return more;
 }
 
-/* Where its values begin. */
+/* Returns the position of the record's first value. */
 static inline const uint64_t *kpti_et_values_of(const kpti_et_record *record, const void *behind)
 {
     enum { WORDS = sizeof(kpti_et_more) / KPTI_ET_WORD };

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Goes on by WORDS, if there are as many. */
+/* Returns AT plus WORDS, or NULL if fewer words remain. */
 static const uint64_t *step(const uint64_t *at, const uint64_t *end, uint64_t words)
 {
     return at && (uint64_t)(end - at) >= words ? at + words : NULL;
@@ -50,7 +50,7 @@ static const uint64_t *read_tensor(const uint64_t *at, const uint64_t *end,
     return next;
 }
 
-/* One that the chunk has already. */
+/* Reads a tensor that an earlier record of the chunk has. */
 static const uint64_t *read_same(const kpti_et_item *item, uint32_t place, kpti_et_tensor_view *out)
 {
     const uint64_t *chunk = (const uint64_t *)item->chunk;

@@ -1,5 +1,5 @@
-/* value_read.h: values as a journal has them. Whatever the bytes are, nothing outside of the item's chunk is
- * read; what was checked once is read without. */
+/* value_read.h: reads the values in a journal. Whatever the bytes are, it reads nothing outside the item's
+ * chunk. Values that were checked once are read again without checks. */
 #ifndef KPTI_EXECUTION_TRACE_JOURNAL_VALUE_READ_H
 #define KPTI_EXECUTION_TRACE_JOURNAL_VALUE_READ_H
 
@@ -33,14 +33,15 @@ static inline int kpti_et_is_tensor(kpt_tape_value head)
     return head.kind == KPT_VALUE_TENSOR || head.kind == KPT_TAPE_SAME;
 }
 
-/* Where ITEM's chunk has the tensor that AT is, or is the same as. It was checked. */
+/* Returns the position in ITEM's chunk of the tensor at AT, or of the tensor that AT refers to. AT was
+ * checked. */
 static inline const uint64_t *kpti_et_tensor_place(const kpti_et_item *item, const uint64_t *at)
 {
     const kpt_tape_value head = kpti_et_value_head(at);
     return head.kind == KPT_TAPE_SAME ? (const uint64_t *)item->chunk + head.size : at;
 }
 
-/* The tensor at AT in ITEM; where what follows it begins, NULL where it does not end within. */
+/* Reads the tensor at AT in ITEM. Returns the position behind it, or NULL if it does not end within ITEM. */
 const uint64_t *kpti_et_tensor_read(const kpti_et_item *item, const uint64_t *at,
                                     kpti_et_tensor_view *out);
 
@@ -50,13 +51,13 @@ static inline int64_t kpti_et_tensor_number(const kpti_et_tensor_view *t, uint32
     return ((const uint32_t *)t->numbers)[number];
 }
 
-/* Where what follows the value at AT begins; NULL where it does not end within ITEM, or is no value. */
+/* Returns the position behind the value at AT, or NULL if it does not end within ITEM or is not a value. */
 const uint64_t *kpti_et_value_end(const kpti_et_item *item, const uint64_t *at);
-/* The same of COUNT of them, and of COUNT attributes. */
+/* The same for COUNT values, and for COUNT attributes. */
 const uint64_t *kpti_et_values_end(const kpti_et_item *item, const uint64_t *at, uint64_t count);
 const uint64_t *kpti_et_attrs_end(const kpti_et_item *item, const uint64_t *at, uint64_t count);
-/* Calls VISIT for each tensor among COUNT values, those in lists too, with its place among them. The values
- * were checked. */
+/* Calls VISIT for each tensor among COUNT values, including those in lists, with its index among the
+ * tensors. The values were checked. */
 typedef void (*kpti_et_tensor_fn)(void *ctx, uint32_t place, const kpti_et_tensor_view *tensor);
 void kpti_et_each_tensor(const kpti_et_item *item, const uint64_t *at, uint64_t count,
                          kpti_et_tensor_fn visit, void *ctx);

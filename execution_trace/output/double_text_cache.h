@@ -1,5 +1,5 @@
-/* double_text_cache.h: doubles as JSON has them, kept while they come again: most are the same few settings, and to
- * find the shortest text of one takes longer than all else in a node. */
+/* double_text_cache.h: a cache of doubles as JSON text. Most doubles are the same few settings, and finding
+ * the shortest text of a double takes longer than all other work for a node. */
 #ifndef KPTI_EXECUTION_TRACE_OUTPUT_DOUBLE_TEXT_CACHE_H
 #define KPTI_EXECUTION_TRACE_OUTPUT_DOUBLE_TEXT_CACHE_H
 
@@ -9,16 +9,17 @@ enum { KPTI_ET_REAL_PIECES = 64 };
 
 typedef struct kpti_et_real_piece {
     uint64_t bits; /* of the double */
-    uint32_t size; /* 0: none */
+    uint32_t size; /* 0 if the slot is empty */
     char text[KPTI_JSON_MOST_NUMBER];
 } kpti_et_real_piece;
 
-/* Begins as zeroes. */
+/* Starts as zeroes. */
 typedef struct kpti_et_real_pieces {
     kpti_et_real_piece pieces[KPTI_ET_REAL_PIECES];
 } kpti_et_real_pieces;
 
-/* Writes the double that has BITS, and returns where it ended; KPTI_JSON_MOST_NUMBER bytes are written. */
+/* Writes the double that has BITS. Returns the end of its text; KPTI_JSON_MOST_NUMBER bytes are written in
+ * any case. */
 static inline char *kpti_et_put_real(kpti_et_real_pieces *p, char *to, uint64_t bits)
 {
     kpti_et_real_piece *piece = &p->pieces[bits * UINT64_C(0x9E3779B97F4A7C15) >> 58];

@@ -9,37 +9,37 @@
 #include "core/base/helper_thread.h"
 #include "execution_trace/output/trace_writer.h"
 
-/* It looks again after the first one; later and later where there is nothing new, and after the last one only
- * when a chunk was taken. */
+/* The first and the longest wait. The wait doubles while there is nothing new; after the longest one, the
+ * thread waits until a chunk is allocated. */
 enum { FIRST_WAIT_US = 500, LAST_WAIT_US = 256000 };
-/* Threads' clocks are less than that behind each other (thread_clock.h); and that they are inside is seen sooner by a
- * hundred times. */
+/* The clocks of threads differ by less than this (thread_clock.h). That a thread is busy becomes visible a
+ * hundred times sooner. */
 enum { MARGIN_NS = 200000 };
-/* What the next chunks of a busy program take while those behind them are made ready. */
+/* Bytes that the next chunks of a busy program take while the space behind them is prepared. */
 enum { AHEAD_BYTES = 2 << 20 };
-/* What else runs comes first: what the thread does not get done, the close does. */
+/* Other threads have priority. Close does the work that this thread does not finish. */
 enum { NICENESS = 10 };
 
 struct kpti_et_follower {
-    kpti_et_follower *next; /* of those that forks left behind */
+    kpti_et_follower *next; /* in the list of followers that forks left behind */
     kpti_recorder *recorder;
     kpti_trace_file file;
     pthread_t thread;
-    /* Under the recorder's lock. */
-    int is_ending;    /* atomic, too */
-    int is_following; /* the thread uses what is below, else who ends it may */
-    int has_left;     /* the thread, before the end: it had failed */
-    int is_closed;    /* the journal, of which the windows are left to be unmapped */
+    /* Guarded by the recorder's lock. */
+    int is_ending; /* also read as an atomic */
+    int is_following; /* the thread uses the fields below; otherwise the thread that calls finish may */
+    int has_left;     /* the thread has left before finish, after a failure */
+    int is_closed; /* the journal is closed; its windows are to be unmapped */
     kpti_et_window *windows;
 
-    kpti_et_writer *writer; /* NULL: none yet, or it failed */
+    kpti_et_writer *writer; /* NULL before the first read and after a failure */
     int has_failed;
-    uint64_t known; /* bytes of the journal that the writer has */
+    uint64_t known; /* bytes of the journal that the writer has read */
 };
 
 /* --- the journal --------------------------------------------------------------------------------- */
 
-/* Those that record find room for their next chunks. */
+/* Prepares space for the next chunks of the recording threads. */
 static void make_room(kpti_et_follower *f)
 {
     kpti_recorder *r = f->recorder;
@@ -53,7 +53,8 @@ static void make_room(kpti_et_follower *f)
     (void)pthread_mutex_unlock(&r->lock);
 }
 
-/* The writer, who has the chunks that were taken since, and what is new in the others. NULL: it failed. */
+/* Returns the writer after it has read new chunks, and new records in known ones. Returns NULL if it
+ * failed. */
 static kpti_et_writer *read_more(kpti_et_follower *f)
 {
     kpti_recorder *r = f->recorder;
@@ -83,11 +84,11 @@ static void give_up(kpti_et_follower *f)
     kpti_et_writer *writer = f->writer;
     kpti_error unread;
     f->has_failed = 1;
-    f->writer = NULL; /* first: a fork in between closes nothing twice */
+    f->writer = NULL; /* First, so that after a fork in between nothing is closed twice */
     if (writer) (void)kpti_et_writer_close(writer, 0, &unread);
 }
 
-/* Writes what was recorded up to now; whether there was anything. */
+/* Writes the records up to now. Returns 1 if there were any. */
 static int follow(kpti_et_follower *f)
 {
     const int64_t now = kpti_et_clock_ns(CLOCK_MONOTONIC);
@@ -109,7 +110,7 @@ static struct timespec after_us(int us)
     return (struct timespec){.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
 }
 
-/* Waits, with the lock, for a chunk, for the end, or for so many microseconds. */
+/* Waits, with the lock held, for a chunk, for the end, or for US microseconds. */
 static void wait_for_more(kpti_et_follower *f, int us)
 {
     kpti_recorder *r = f->recorder;
@@ -140,7 +141,7 @@ static void *run(void *arg)
         f->is_following = 1;
         (void)pthread_mutex_unlock(&r->lock);
         if (is_short)
-            give_up(f); /* what the file takes is the journal's */
+            give_up(f); /* the journal needs the disk space that the file would take */
         else
             us = follow(f) ? FIRST_WAIT_US : us * 2;
         has_failed = f->has_failed;
@@ -163,7 +164,7 @@ kpti_et_follower *kpti_et_follower_start(kpti_recorder *recorder, kpti_trace_fil
     if (!f) return NULL;
     file.is_growing = 1;
     *f = (kpti_et_follower){.recorder = recorder, .file = file};
-    recorder->is_followed = 1; /* nothing is recorded yet */
+    recorder->is_followed = 1; /* before recording begins */
     if (kpti_own_thread_start(&f->thread, run, f) == 0) return f;
     recorder->is_followed = 0;
     kpti_heap_give(&file.heap, f, sizeof *f);
@@ -178,7 +179,7 @@ int kpti_et_follower_finish(kpti_et_follower *f)
     int is_done = 0;
     (void)pthread_mutex_lock(&r->lock);
     __atomic_store_n(&f->is_ending, 1, __ATOMIC_RELAXED);
-    while (f->is_following) /* else the thread sleeps, and may */
+    while (f->is_following) /* otherwise the thread sleeps, and may continue to */
         (void)pthread_cond_wait(&r->grown, &r->lock);
     (void)pthread_mutex_unlock(&r->lock);
     writer = f->writer ? read_more(f) : NULL;
@@ -212,8 +213,7 @@ void kpti_et_follower_join(kpti_et_follower *f)
 
 void kpti_et_follower_forked(kpti_et_follower *f)
 {
-    static kpti_et_follower
-        *left; /* so that it is known where they are: their threads were in them */
+    static kpti_et_follower *left; /* keeps them reachable; their threads were using them */
     f->next = left;
     left = f;
     if (f->writer) (void)kpti_descriptor_close(&f->writer->out.id, f->writer->out.fd);

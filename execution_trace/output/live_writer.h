@@ -1,13 +1,13 @@
-/* live_writer.h: a thread that makes the trace of a journal while that is recorded, so that little is left to do at
- * its close; and room in the journal for what comes, from its open on; and that gives the journal's memory back in
- * the end. It takes its time from nobody: a thread that records never waits for it.
+/* live_writer.h: a thread that writes the trace while the journal is recorded, so that close has little
+ * left to do. It also prepares space in the journal for the next chunks, from open on, and unmaps the
+ * journal's windows at the end. A recording thread never waits for it.
  *
- * What was recorded before a time is known to be in the journal once each thread was seen outside after that
- * time, since it takes the time of a record when it is inside; but for what its clock is behind. So all of it can
- * be put in order, as at the end.
+ * Once each thread was seen not busy after a time T, the journal has all records from before T, minus the
+ * clock difference: a thread takes the timestamp of a record while it is busy. So the live writer can sort
+ * those records as the writer at the end would.
  *
- * The journal stays as it is. Where the thread fails, as on a full disk, what it made is removed, and the file is
- * made at the end as if it had not been. */
+ * The live writer does not change the journal. If it fails, for example on a full disk, it removes its
+ * file, and close writes the trace from the journal. */
 #ifndef KPTI_EXECUTION_TRACE_OUTPUT_LIVE_WRITER_H
 #define KPTI_EXECUTION_TRACE_OUTPUT_LIVE_WRITER_H
 
@@ -16,17 +16,18 @@
 
 typedef struct kpti_et_follower kpti_et_follower;
 
-/* RECORDER, whose journal was opened just now, is borrowed until join, and what FILE names until finish. NULL: there
- * is no memory, or no thread. Each one is finished, then cleared, then joined. */
+/* Starts a live writer. RECORDER, whose journal was just opened, is borrowed until join, and the strings of
+ * FILE until finish. Returns NULL if there is no memory or no thread. The caller calls finish, then clear,
+ * then join. */
 kpti_et_follower *kpti_et_follower_start(kpti_recorder *recorder, kpti_trace_file file);
-/* Nothing is recorded any more, and the journal says so: completes the file. 0: it could not, and somebody else
- * must. */
+/* Completes the file. Nothing is recorded any more, and the journal's head has its finish_ns. Returns 0 if
+ * it failed; the caller then writes the file itself. */
 int kpti_et_follower_finish(kpti_et_follower *f);
-/* The journal is closed: WINDOWS are unmapped soon. */
+/* Unmaps WINDOWS soon, on its thread. The journal is closed. */
 void kpti_et_follower_clear(kpti_et_follower *f, kpti_et_window *windows);
-/* Waits for that. */
+/* Waits until the windows are unmapped, and frees F. */
 void kpti_et_follower_join(kpti_et_follower *f);
-/* In the child of a fork, which has no such thread: the file is the parent's. */
+/* Called in the child of a fork, which does not have the thread. The file belongs to the parent. */
 void kpti_et_follower_forked(kpti_et_follower *f);
 
 #endif

@@ -1,4 +1,5 @@
-/* node_attrs.h: the attributes that all nodes have, as JSON; their values come between. */
+/* node_attrs.h: the attributes that all nodes have, as JSON literals; the writer puts the values between
+ * them. */
 #ifndef KPTI_EXECUTION_TRACE_OUTPUT_NODE_ATTRS_H
 #define KPTI_EXECUTION_TRACE_OUTPUT_NODE_ATTRS_H
 
@@ -15,7 +16,7 @@
 #define KERNEL_FILE        "\"}," STRING("kernel_file")
 #define TENSOR_RANGE       "\"}," STRING("tensor_range")
 #define TENSOR_RANGE_END   "\"}"
-/* Ours, in one attribute that others pass over. */
+/* Our fields, in one attribute that other readers ignore. */
 #define OURS     "," NUMBER("kpytrace", "map") "{\"os_tid\":"
 #define START    ",\"start_ns\":"
 #define DURATION ",\"dur_ns\":"

@@ -30,7 +30,7 @@ void kpti_et_tree_free(kpti_et_tree *tree)
     kpti_et_text_free(&tree->text);
 }
 
-/* A node's text begins: where it goes. */
+/* Begins a node. Returns the buffer for its text. */
 static kpti_et_text *begin_text(kpti_et_tree *tree)
 {
     kpti_et_text *text = &tree->text;
@@ -39,7 +39,7 @@ static kpti_et_text *begin_text(kpti_et_tree *tree)
     return text;
 }
 
-/* … and is whole. */
+/* Ends a node, and passes the text on if there is enough of it. */
 static void end_text(kpti_et_tree *tree)
 {
     kpti_et_text *text = &tree->text;
@@ -65,13 +65,13 @@ static kpti_et_branch *branch_of(kpti_et_tree *tree, uint32_t stream)
     return &tree->branches[stream];
 }
 
-/* Whose child what begins now on BRANCH is. */
+/* Returns the id of the parent for an operator that begins now on BRANCH. */
 static uint64_t top_of(const kpti_et_branch *branch)
 {
     return branch->count ? branch->nodes[branch->count - 1].id : branch->id;
 }
 
-/* The first operator of a thread brings the thread's node. */
+/* Writes the thread's node, before the first operator of the thread. */
 static void begin_thread(kpti_et_tree *tree, kpti_et_branch *branch, const kpti_et_item *item,
                          uint64_t thread)
 {
@@ -85,7 +85,8 @@ static void begin_thread(kpti_et_tree *tree, kpti_et_branch *branch, const kpti_
     end_text(tree);
 }
 
-/* What the forward thread of a backward operator is in; 0 where it was never seen. */
+/* Returns the innermost open node of a backward operator's forward thread, or 0 if that thread has no
+ * operators yet. */
 static uint64_t forward_parent(kpti_et_tree *tree, uint64_t forward_thread)
 {
     const uint32_t *stream =
@@ -110,8 +111,8 @@ static void save_tensor(void *ctx, uint32_t place, const kpti_et_tensor_view *t)
 
 /* --- records ------------------------------------------------------------------------------------- */
 
-/* Whether the COUNT values of ITEM, and what is around them BEHIND its fixed part, are what they should be;
- * the values are taken. */
+/* Checks the COUNT values of ITEM, and the fields and attributes at BEHIND, its fixed part's end. The forms
+ * take the values. Returns 1 if all are valid. */
 static int is_whole(kpti_et_tree *tree, const kpti_et_item *item, const void *behind,
                     uint32_t count)
 {
@@ -153,7 +154,8 @@ static void begin(kpti_et_tree *tree, const kpti_et_item *item)
                         &save);
 }
 
-/* Writes the node at AT of BRANCH, and closes the gap: its text's memory goes to the end. */
+/* Writes the node at AT of BRANCH and removes it from the list. The buffer of its text moves to the end,
+ * for reuse. */
 static void end_node(kpti_et_tree *tree, kpti_et_branch *branch, uint32_t at, kpti_et_node_end *end)
 {
     end->unix_offset_ns = tree->unix_offset_ns;

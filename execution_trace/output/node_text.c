@@ -15,7 +15,7 @@ void kpti_et_nodes_free(kpti_et_nodes *n)
     kpti_et_forms_free(&n->forms);
 }
 
-/* The part of LABEL's text that BEGIN and END are the ends of. */
+/* Copies LABEL's text from BEGIN to END. */
 static char *put_label(char *at, const kpti_et_label *label, uint32_t begin, uint32_t end)
 {
     return kpti_et_copy(at, label->text.data + begin, end - begin);
@@ -46,7 +46,7 @@ void kpti_et_node_begin(kpti_et_nodes *n, kpti_et_node *node)
 
 /* --- end ----------------------------------------------------------------------------------------- */
 
-/* Places as the trace has them, in JSON within a string. */
+/* Tensors are numbered as in the trace. The ranges are JSON within a string. */
 typedef struct ranges {
     kpti_et_text *out;
     int any;
@@ -70,7 +70,7 @@ static void put_range(void *ctx, uint32_t place, const kpti_et_tensor_view *t)
     kpti_et_text_char(r->out, ']');
 }
 
-/* The attributes that the host gave, behind the COUNT values at AT. */
+/* Writes the host's attributes, which follow the COUNT values at AT. */
 static void put_attrs(kpti_et_nodes *n, kpti_et_text *out, const kpti_et_item *item,
                       const uint64_t *at, uint32_t count, uint32_t attr_count)
 {
@@ -94,13 +94,13 @@ static void put_attrs(kpti_et_nodes *n, kpti_et_text *out, const kpti_et_item *i
 #define STACK    ",\"stack\":"
 #define ENDED_BY ",\"ended_by\":\""
 
-/* Most bytes that are written for numbers and what is around them. */
+/* Maximum number of bytes for numbers and the text around them. */
 enum {
     MOST_NUMBERS = sizeof RF_ID FW_PARENT SEQ_ID + (size_t)4 * KPTI_JSON_MOST_NUMBER,
     MOST_EXTRA = sizeof DURATION EXTERNAL STACK ENDED_BY + (size_t)6 * KPTI_JSON_MOST_NUMBER
 };
 
-/* What only few nodes have: ranges, what the host adds, and how it raised. */
+/* Returns 1 if the node has fields that few nodes have: ranges, the host's additions, or an error. */
 static int has_more(const kpti_et_begin *b, const kpti_et_end *e)
 {
     return b->record.flags & (KPTI_ET_ELEMENTS | KPTI_ET_HAS_MORE) ||
@@ -132,7 +132,7 @@ static void put_more(kpti_et_nodes *n, const kpti_et_node *node, const kpti_et_n
     }
 }
 
-/* torch's own, in its order, those of the host, and the beginning of ours. */
+/* Writes torch's attributes in torch's order, those of the host, and the beginning of ours. */
 static void put_own_attrs(kpti_et_nodes *n, const kpti_et_node *node, const kpti_et_node_end *end,
                           kpti_et_text *out)
 {
@@ -165,7 +165,7 @@ static void put_own_attrs(kpti_et_nodes *n, const kpti_et_node *node, const kpti
     kpti_et_text_wrote(out, at);
 }
 
-/* Ours, from start_ns on. */
+/* Writes our fields, from start_ns on. */
 static void put_extra(kpti_et_nodes *n, const kpti_et_node *node, const kpti_et_node_end *end,
                       kpti_et_text *out)
 {
@@ -199,7 +199,7 @@ void kpti_et_node_end_text(kpti_et_nodes *n, const kpti_et_node *node, const kpt
     put_extra(n, node, end, out);
 }
 
-/* --- nodes that are no operators ----------------------------------------------------------------- */
+/* --- nodes that are not operators --------------------------------------------------------------- */
 
 void kpti_et_node_synthetic(kpti_et_text *out, const char *what, uint64_t id, uint64_t thread,
                             uint64_t os_tid)

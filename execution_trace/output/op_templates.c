@@ -46,7 +46,7 @@ const kpti_et_label *kpti_et_label_of(kpti_et_labels *l, const kpti_et_item *ite
     kpti_et_label older;
     if (is_of(&label[0], chunk, function)) return &label[0];
     if (is_of(&label[1], chunk, function)) return &label[1];
-    older = label[1]; /* its text's memory is used again */
+    older = label[1]; /* reuse the memory of its text */
     label[1] = label[0];
     label[0] = older;
     label->chunk = chunk;

@@ -8,7 +8,7 @@
 
 #include "writers/io/output_file.h"
 
-/* NAME without SUFFIX, if it ends so. */
+/* Returns the length of NAME without SUFFIX, if it ends in SUFFIX. */
 static size_t without(const char *name, size_t size, const char *suffix)
 {
     const size_t length = strlen(suffix);

@@ -1,5 +1,5 @@
-/* resource_folder.h: the folder beside a trace for what does not go into it: X.json and X.json.gz have
- * X_resources. It is made when there is something for it. */
+/* resource_folder.h: the folder beside a trace for data that is not in the trace: X_resources for X.json
+ * and X.json.gz. It is created with its first file. */
 #ifndef KPTI_EXECUTION_TRACE_OUTPUT_RESOURCE_FOLDER_H
 #define KPTI_EXECUTION_TRACE_OUTPUT_RESOURCE_FOLDER_H
 
@@ -17,7 +17,7 @@ typedef struct kpti_et_resources {
 } kpti_et_resources;
 
 void kpti_et_resources_of(kpti_et_resources *r, const char *path);
-/* nid_<NODE>_tid_<TENSOR>.dat */
+/* Writes DATA to the file nid_<NODE>_tid_<TENSOR>.dat. */
 void kpti_et_resources_put(kpti_et_resources *r, uint64_t node, uint32_t tensor, const void *data,
                            size_t size);
 

@@ -24,7 +24,7 @@ void kpti_et_stack_table_place(kpti_et_stack_table *t, const kpti_et_item *item)
         t->failed = 1;
         return;
     }
-    if (*known) return; /* another thread has told it */
+    if (*known) return; /* another thread has written it */
     *known = ++t->frame_count;
     if (t->frame_count > 1) kpti_et_text_char(&t->frames, ',');
     KPTI_ET_PUT(&t->frames, "\n[\"");

@@ -29,10 +29,10 @@ void kpti_et_text_free(kpti_et_text *t)
     t->used = t->room = 0;
 }
 
-/* Both functions of the system have the locale's point. */
+/* snprintf and strtod both use the decimal point of the locale. */
 static char *put_shortest(char *to, double value)
 {
-    enum { FEWEST = 15, MOST = 17 }; /* digits that are always kept, and that always suffice */
+    enum { FEWEST = 15, MOST = 17 }; /* digits always preserved, and always enough */
     char digits[KPTI_JSON_MOST_NUMBER + 16];
     int has_point = 0;
     for (int count = FEWEST; count <= MOST; count++) {
@@ -44,12 +44,12 @@ static char *put_shortest(char *to, double value)
         if (is_plain || *from == 'e') {
             has_point |= *from == 'e';
             *to++ = *from;
-        } else if (!has_point) { /* whatever the locale has there, and however long it is */
+        } else if (!has_point) { /* the decimal point of the locale, which may be several bytes */
             has_point = 1;
             *to++ = '.';
         }
     }
-    return has_point ? to : KPTI_PUT(to, ".0"); /* a double, also where it is whole */
+    return has_point ? to : KPTI_PUT(to, ".0"); /* mark it as a double even if it is integral */
 }
 
 char *kpti_et_put_double(char *to, double value)

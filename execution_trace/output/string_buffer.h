@@ -1,12 +1,12 @@
-/* string_buffer.h: text that grows. What finds no memory is left out and marks the text as failed, which its owner
- * asks for later, once for all. */
+/* string_buffer.h: a string buffer that grows. If there is no memory, the text is omitted and the buffer is
+ * marked as failed, so that its owner checks once for all appends. */
 #ifndef KPTI_EXECUTION_TRACE_OUTPUT_STRING_BUFFER_H
 #define KPTI_EXECUTION_TRACE_OUTPUT_STRING_BUFFER_H
 
 #include "core/base/allocator.h"
 #include "writers/encode/json_text.h"
 
-/* Begins as zeroes with a heap. */
+/* Starts as zeroes with a heap. */
 typedef struct kpti_et_text {
     const kpti_heap *heap;
     char *data;
@@ -15,11 +15,12 @@ typedef struct kpti_et_text {
     int failed;
 } kpti_et_text;
 
-/* Has room for more than SIZE; 0: there is no memory. */
+/* Makes space for more than SIZE bytes. Returns 0 if there is no memory. */
 int kpti_et_text_grow(kpti_et_text *text, size_t size);
 void kpti_et_text_free(kpti_et_text *text);
 
-/* Where up to SIZE bytes may be written, also 0; NULL: there is no memory. wrote tells how far. */
+/* Returns space for up to SIZE bytes, which may be 0, or NULL if there is no memory. The caller then
+ * reports the end of its text with kpti_et_text_wrote. */
 static inline char *kpti_et_text_room(kpti_et_text *t, size_t size)
 {
     if (__builtin_expect(t->room - t->used <= size, 0) && !kpti_et_text_grow(t, size)) return NULL;
@@ -39,7 +40,8 @@ static inline void kpti_et_text_put(kpti_et_text *t, const void *data, size_t si
     t->used += size;
 }
 
-/* Copies SIZE bytes in whole steps, and returns where they end: as much may be read and written behind. */
+/* Copies SIZE bytes in whole steps, so it may read and write up to KPTI_ET_STEP bytes more. Returns the end
+ * of the copied bytes. */
 enum { KPTI_ET_STEP = 32 };
 static inline char *kpti_et_copy(char *to, const char *from, size_t size)
 {
@@ -48,7 +50,7 @@ static inline char *kpti_et_copy(char *to, const char *from, size_t size)
     return to + size;
 }
 
-/* A literal. */
+/* Appends a literal. */
 #define KPTI_ET_PUT(text, literal) kpti_et_text_put((text), (literal), sizeof(literal) - 1)
 
 static inline void kpti_et_text_char(kpti_et_text *t, char c)
@@ -71,15 +73,15 @@ static inline void kpti_et_text_i64(kpti_et_text *t, int64_t value)
     if (at) kpti_et_text_wrote(t, kpti_put_i64(at, value));
 }
 
-/* The inside of a JSON string. */
+/* Appends TEXT, escaped as the inside of a JSON string. */
 static inline void kpti_et_text_escaped(kpti_et_text *t, kpt_str text)
 {
     char *at = kpti_et_text_room(t, (size_t)text.size * KPTI_JSON_MOST_GROWTH);
     if (at && text.size) kpti_et_text_wrote(t, kpti_json_escape(at, text.data, text.size));
 }
 
-/* Writes a double as the shortest text that reads back as the same number, "inf", "-inf" and "nan" in quotes,
- * and returns where it ended. It takes up to KPTI_JSON_MOST_NUMBER bytes. */
+/* Writes a double as the shortest text that reads back as the same number. "inf", "-inf" and "nan" are in
+ * quotes. Returns the end of the text, which has up to KPTI_JSON_MOST_NUMBER bytes. */
 char *kpti_et_put_double(char *to, double value);
 
 #endif

@@ -4,8 +4,8 @@ enum { FIRST_CAPACITY = 1024, NEIGHBOURS = 8 };
 
 static kpti_et_id *find(kpti_et_id *slots, uint64_t capacity, uint64_t key, uint64_t generation)
 {
-    /* Hosts that count give near numbers at near times: these lie side by side, few enough that who finds
-     * its place taken finds another one soon. */
+    /* Hosts that number tensors by counting use near numbers at near times. Blocks of NEIGHBOURS numbers
+     * share cache lines, and are so small that a collision is resolved within a few slots. */
     const uint64_t block = key / NEIGHBOURS ^ generation * UINT64_C(0xFF51AFD7ED558CCD);
     for (uint64_t at = (block * UINT64_C(0x9E3779B97F4A7C15) >> 20) * NEIGHBOURS + key % NEIGHBOURS;
          ; at++) {

@@ -6,7 +6,7 @@ void kpti_et_tensors_free(kpti_et_tensors *t)
     kpti_et_ids_free(&t->storages, t->heap);
 }
 
-/* All that the trace has of a tensor but its ids: what it is, its texts and its numbers. */
+/* Compares all that the trace has of a tensor except for its ids: the head, the texts and the numbers. */
 static int is_of(const kpti_et_kind *kind, const kpti_et_chunk *chunk, const uint64_t *place,
                  const kpti_et_tensor_view *t)
 {
@@ -26,7 +26,7 @@ static uint64_t hash_of(const kpti_et_chunk *chunk, const uint64_t *place,
     return hash;
 }
 
-/* In one of two places; a third one takes that of the one that was asked for longer ago. */
+/* A kind is in one of two slots. A new one replaces the less recently used one. */
 static uint64_t kind_of(kpti_et_tensors *t, const kpti_et_chunk *chunk, const uint64_t *place,
                         const kpti_et_tensor_view *view)
 {
@@ -69,7 +69,7 @@ const kpti_et_name *kpti_et_tensor_add(kpti_et_tensors *t, const uint64_t *place
     kpt_tape_tensor fixed;
     const uint64_t *generations = place + 1 + sizeof fixed / KPTI_ET_WORD;
     uint64_t id;
-    uint64_t storage = 0; /* where sizes are symbolic, nothing is known */
+    uint64_t storage = 0; /* with symbolic sizes, the storage is unknown */
     char *end;
     memcpy(&fixed, place + 1, sizeof fixed);
     id = kpti_et_ids_of(&t->ids, t->heap, fixed.tensor_id, has_generations ? generations[0] : 0,

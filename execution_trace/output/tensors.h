@@ -1,5 +1,5 @@
-/* tensors.h: a journal's tensors as the trace names them, by their ids; and of which kind they are: those of
- * one kind differ in nothing else that the trace has. */
+/* tensors.h: names a journal's tensors by their ids in the trace, and determines their kind. Tensors of one
+ * kind differ only in their ids, as far as the trace has them. */
 #ifndef KPTI_EXECUTION_TRACE_OUTPUT_TENSORS_H
 #define KPTI_EXECUTION_TRACE_OUTPUT_TENSORS_H
 
@@ -11,28 +11,28 @@ enum { KPTI_ET_NAMES = 1024, KPTI_ET_KINDS = 1024 };
 enum { KPTI_ET_MOST_NAME = 47 };
 
 typedef struct kpti_et_name {
-    const uint64_t *of; /* where the journal has the tensor; NULL: none */
+    const uint64_t *of; /* the tensor's position in the journal; NULL if the slot is empty */
     uint64_t kind;
-    uint8_t size;                 /* 0: it has no ids yet */
+    uint8_t size;                 /* 0 before it has ids */
     char text[KPTI_ET_MOST_NAME]; /* [tensor,storage */
 } kpti_et_name;
 
 typedef struct kpti_et_kind {
-    const kpti_et_chunk *chunk; /* NULL: none */
-    const uint64_t *first;      /* the tensor that was the first one */
-    const uint64_t *numbers;    /* of it */
+    const kpti_et_chunk *chunk; /* NULL if the slot is empty */
+    const uint64_t *first;      /* the first tensor of this kind */
+    const uint64_t *numbers;    /* of that tensor */
     uint64_t kind;
 } kpti_et_kind;
 
-/* Begins as zeroes with a heap and the first id. */
+/* Starts as zeroes with a heap and the first id. */
 typedef struct kpti_et_tensors {
     const kpti_heap *heap;
     kpti_et_ids ids;
     kpti_et_ids storages;
     uint64_t next_id;
-    int failed; /* no memory */
+    int failed; /* there was no memory */
     uint64_t kind_count;
-    kpti_et_name other; /* one that found no place among the names */
+    kpti_et_name other; /* for a tensor whose slot in names has another tensor */
     kpti_et_name names[KPTI_ET_NAMES];
     kpti_et_kind kinds[KPTI_ET_KINDS];
 } kpti_et_tensors;
@@ -49,8 +49,8 @@ const uint64_t *kpti_et_tensor_check(kpti_et_tensors *t, const kpti_et_item *ite
                                      const uint64_t *at, uint64_t *kind);
 const kpti_et_name *kpti_et_tensor_add(kpti_et_tensors *t, const uint64_t *place);
 
-/* Checks the tensor at AT in ITEM, and tells its kind; where what follows it begins, NULL where it can't be.
- * It has no ids by that. */
+/* Checks the tensor at AT in ITEM. *KIND receives its kind. Returns the position behind it, or NULL if it
+ * is invalid. Does not assign ids. */
 static inline const uint64_t *kpti_et_tensor_take(kpti_et_tensors *t, const kpti_et_item *item,
                                                   const uint64_t *at, uint64_t *kind)
 {
@@ -66,7 +66,7 @@ static inline const uint64_t *kpti_et_tensor_take(kpti_et_tensors *t, const kpti
     return kpti_et_tensor_check(t, item, at, kind);
 }
 
-/* The name of the tensor at AT in ITEM, which was checked; good until the next call. */
+/* Returns the name of the tensor at AT in ITEM, which was checked. The name is valid until the next call. */
 static inline const kpti_et_name *kpti_et_tensor_name(kpti_et_tensors *t, const kpti_et_item *item,
                                                       const uint64_t *at)
 {

@@ -62,7 +62,7 @@ kpt_status kpti_trace_file_write(const kpti_trace_file *file, int fd, kpti_error
     if (mapped == MAP_FAILED)
         return kpti_fail(error, KPT_E_IO, "the journal of %s can't be read: %s", file->path,
                          strerror(errno));
-    (void)madvise(mapped, (size_t)info.st_size, MADV_DONTFORK); /* as with chunks */
+    (void)madvise(mapped, (size_t)info.st_size, MADV_DONTFORK); /* as for the journal's windows */
     status = kpti_trace_file_from(file, mapped, (uint64_t)info.st_size, error);
     (void)munmap(mapped, (size_t)info.st_size);
     return status;

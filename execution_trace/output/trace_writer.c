@@ -6,7 +6,7 @@
 
 #include "abi/kpt_text.h"
 
-/* Consumers compare it, letter by letter. */
+/* Readers compare the whole string. */
 #define SCHEMA "1.1.1-chakra.0.0.4"
 
 static void put_head(kpti_et_text *out, const kpti_et_head *head)
@@ -21,7 +21,7 @@ static void put_head(kpti_et_text *out, const kpti_et_head *head)
     KPTI_ET_PUT(out, ",\"nodes\":[");
 }
 
-/* Ours stand in one object that others pass over. */
+/* Our fields are in one object that other readers ignore. */
 static void put_tail(kpti_et_text *out, const kpti_trace_file *file, kpti_et_reader *reader,
                      kpti_et_tree *tree)
 {
@@ -62,7 +62,7 @@ static int ends_in_gz(const char *path)
     return size > 3 && strcmp(path + size - 3, ".gz") == 0;
 }
 
-/* 0: there is no memory. */
+/* Returns 0 if there was no memory. */
 static int is_whole(const kpti_et_writer *w)
 {
     return !w->tree.failed && !w->tree.text.failed;
@@ -114,13 +114,13 @@ kpt_status kpti_et_writer_open(kpti_et_writer **writer, const kpti_trace_file *f
     return status;
 }
 
-/* Whether the journal, which lies beside the file, still finds room: what doesn't is lost, while the file can be
- * made later. */
+/* Returns 1 if the disk has enough space left for the journal, which is beside the file. Records that find
+ * no space are lost, while the file can be written later. */
 static int leaves_room(const kpti_et_writer *w)
 {
     enum { LEAST_FREE = 16 << 20 };
     struct statvfs info;
-    if (fstatvfs(w->out.fd, &info) != 0 || !info.f_blocks) return 1; /* it doesn't tell */
+    if (fstatvfs(w->out.fd, &info) != 0 || !info.f_blocks) return 1; /* unknown */
     return (uint64_t)info.f_bavail * info.f_frsize >= LEAST_FREE;
 }
 
@@ -137,7 +137,7 @@ int kpti_et_writer_take(kpti_et_writer *w, int64_t last_ns, const int *is_enough
     return is_whole(w) && !w->resources.error && !kpti_out_error(&w->out);
 }
 
-/* The first thing that went wrong. */
+/* Reports the first failure. */
 static kpt_status tell(const kpti_et_writer *w, int number, kpti_error *error)
 {
     if (!is_whole(w)) return no_memory(w->file, error);

@@ -1,6 +1,6 @@
 #include "execution_trace/output/value_templates.h"
 
-/* Longer ones are written each time. */
+/* Longer values are formatted each time. */
 enum { MOST_WORDS = 8192, MOST_TEXT = 1 << 18 };
 enum { MOST_BYTES = 16 << 20 };
 
@@ -44,7 +44,7 @@ void kpti_et_forms_free(kpti_et_forms *f)
 
 /* --- taking -------------------------------------------------------------------------------------- */
 
-/* Room for WORDS; 0: there is no memory. */
+/* Makes space for WORDS words. Returns 0 if there is no memory. */
 static int make_room(kpti_et_forms *f, uint32_t words)
 {
     uint32_t room = 64;
@@ -60,7 +60,7 @@ static int make_room(kpti_et_forms *f, uint32_t words)
     return 0;
 }
 
-/* Where the next word and the next value with a hole go. */
+/* Positions for the next word and the next value with a hole. */
 typedef struct taking {
     kpti_et_tensors *tensors;
     const kpti_et_item *item;
@@ -70,7 +70,7 @@ typedef struct taking {
 
 static const uint64_t *take_values(taking *t, const uint64_t *at, uint64_t count, int depth);
 
-/* A list, or a string: its words, its items. */
+/* Takes a list with its items, or a string with its words. */
 static const uint64_t *take_long(taking *t, const uint64_t *at, int depth)
 {
     const kpt_tape_value head = kpti_et_value_head(at);
@@ -86,7 +86,8 @@ static const uint64_t *take_long(taking *t, const uint64_t *at, int depth)
     return at + words;
 }
 
-/* As kpti_et_values_end. There is room for as many words as the record has. A tensor's word is its kind. */
+/* As kpti_et_values_end. The caller provides space for as many words as the record has. The word of a
+ * tensor is its kind. */
 static const uint64_t *take_values(taking *t, const uint64_t *at, uint64_t count, int depth)
 {
     const uint64_t *end = kpti_et_item_end(t->item);
@@ -151,7 +152,7 @@ const uint64_t *kpti_et_forms_take(kpti_et_forms *f, const kpti_et_item *item, c
         return kpti_et_values_end(item, at, count);
     t.word = f->words;
     t.value = f->values;
-    *t.word++ = (uint64_t)(uintptr_t)item->chunk; /* the texts are named within it */
+    *t.word++ = (uint64_t)(uintptr_t)item->chunk; /* texts are offsets in the chunk */
     at = take_values(&t, at, count, 0);
     f->taken.word_count = (uint32_t)(t.word - f->words);
     f->taken.hole_count = (uint32_t)(t.value - f->values);
@@ -161,7 +162,7 @@ const uint64_t *kpti_et_forms_take(kpti_et_forms *f, const kpti_et_item *item, c
 
 /* --- forms --------------------------------------------------------------------------------------- */
 
-/* Where the text has its holes. */
+/* Offsets of the holes in the text. */
 static uint32_t *holes_of(kpti_et_form *form)
 {
     return (uint32_t *)(form->words + form->word_count);
@@ -181,7 +182,7 @@ static int is_taken(const kpti_et_forms *f, const kpti_et_form *form)
     return 1;
 }
 
-/* In one of two places. */
+/* A form is in one of two slots. */
 static kpti_et_form **slots_of(kpti_et_forms *f)
 {
     return &f->slots[f->taken.hash >> 55 << 1];
@@ -194,12 +195,12 @@ static kpti_et_form *find(kpti_et_forms *f)
     kpti_et_form *found = slots[1];
     if (is_taken(f, slots[0])) return slots[0];
     if (!is_taken(f, found)) return NULL;
-    slots[1] = slots[0]; /* a third one is to replace the other */
+    slots[1] = slots[0]; /* so that a third form replaces the other one */
     slots[0] = found;
     return found;
 }
 
-/* The text at TEXT, of SIZE bytes, was just written of what was taken. */
+/* Stores the SIZE bytes at TEXT, which were just written for the taken values, as a form. */
 static void keep(kpti_et_forms *f, const char *text, size_t size)
 {
     const kpti_et_taken *taken = &f->taken;
@@ -231,7 +232,7 @@ static void keep(kpti_et_forms *f, const char *text, size_t size)
     f->bytes += bytes;
 }
 
-/* What belongs into the hole of the value at AT. */
+/* Writes the content of the hole for the value at AT. */
 static char *fill(kpti_et_forms *f, char *to, const uint64_t *at)
 {
     const kpt_tape_value head = kpti_et_value_head(at);

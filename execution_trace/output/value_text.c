@@ -14,7 +14,7 @@ void kpti_et_naming_free(kpti_et_naming *n)
     kpti_et_text_free(&n->strides);
 }
 
-/* Where the four lists go, and of what they are. */
+/* The buffers of the four lists, and the item that they are written for. */
 typedef struct writing {
     kpti_et_naming *naming;
     const kpti_et_item *item;
@@ -22,11 +22,11 @@ typedef struct writing {
     kpti_et_text *shapes;
     kpti_et_text *types;
     kpti_et_text *strides;
-    size_t begin; /* where values was */
+    size_t begin; /* values->used at the begin */
     kpti_et_hole *next_hole;
 } writing;
 
-/* What values has behind BEFORE is this value's own. */
+/* Records a hole from BEFORE to the end of values, which is specific to this value. */
 static void put_hole(writing *w, size_t before)
 {
     if (!w->next_hole) return;
@@ -58,7 +58,8 @@ static void put_numbers(kpti_et_text *out, const kpti_et_tensor_view *t, uint32_
     kpti_et_text_wrote(out, at);
 }
 
-/* [tensor,storage,offset,count,bytes of one,"device"]; where sizes are symbolic, nothing is known. */
+/* Writes [tensor,storage,offset,count,bytes of an element,"device"]. With symbolic sizes, only the ids are
+ * known. */
 static void put_tensor_value(writing *w, const uint64_t *at, const kpti_et_tensor_view *t)
 {
     kpti_et_text *out = w->values;
@@ -96,7 +97,7 @@ static const uint64_t *put_tensor(writing *w, const uint64_t *at)
 
 /* --- values -------------------------------------------------------------------------------------- */
 
-/* TYPE, and the empty shape of what is no tensor. */
+/* Writes TYPE, and the empty shape and strides of a value that is not a tensor. */
 static void put_plain(writing *w, const char *type)
 {
     KPTI_ET_PUT(w->shapes, "[]");
@@ -154,7 +155,7 @@ static const uint64_t *put_items(writing *w, const uint64_t *at, uint32_t count,
     return at;
 }
 
-/* All four of it; where the next value begins. */
+/* Writes all four parts of a value. Returns the position of the next value. */
 static const uint64_t *put_value(writing *w, const uint64_t *at)
 {
     const kpt_tape_value head = kpti_et_value_head(at);

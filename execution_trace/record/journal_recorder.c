@@ -14,7 +14,7 @@ enum { LEAST_WORDS = KPTI_ET_ALIGN / KPTI_ET_WORD, MOST_WORDS = (1 << 20) / KPTI
 /* Below this many streams, do not scan for streams of ended threads. */
 enum { LEAST_RECLAIMED = 32 };
 
-/* What a thread remembers: the streams that it used last, by their recorder. */
+/* Each thread caches the streams that it used last, by their recorder. */
 enum { REMEMBERED = 4 };
 typedef struct remembered {
     uint64_t serial;
@@ -25,7 +25,7 @@ typedef struct remembered {
 THREAD_LOCAL remembered streams_of_thread[REMEMBERED];
 THREAD_LOCAL uint64_t number_of_thread;
 
-static uint64_t last_number; /* atomic; of threads and recorders */
+static uint64_t last_number; /* atomic; numbers threads and recorders */
 
 static uint64_t new_number(void)
 {
@@ -102,8 +102,8 @@ int kpti_recorder_open(kpti_recorder *r, const char *journal_path)
     return 0;
 }
 
-/* A record that is nothing but its head, in stream 0. There is always room for one more, so that a start
- * never lacks its stop. */
+/* Writes a record without fields into stream 0. A START leaves space for one more record, so a START always
+ * gets its STOP. */
 static int put_control(kpti_recorder *r, uint16_t kind, int64_t ns)
 {
     enum { WORDS = sizeof(kpti_et_record) / KPTI_ET_WORD };
@@ -128,7 +128,8 @@ int kpti_recorder_start(kpti_recorder *r)
     return 0;
 }
 
-/* Most are inside for less than a microsecond; who makes a chunk, or waits for a processor, for longer. */
+/* Most threads are inside for less than a microsecond. A thread that allocates a chunk or waits for a
+ * processor takes longer. */
 static void await_stream(const kpti_et_stream *s)
 {
     enum { SHORT_WAITS = 100 };
@@ -145,7 +146,7 @@ void kpti_recorder_await(kpti_recorder *r)
 {
     (void)pthread_mutex_lock(&r->lock);
     for (const kpti_et_stream *s = r->streams; s; s = s->next) {
-        (void)pthread_mutex_unlock(&r->lock); /* its thread may want a chunk */
+        (void)pthread_mutex_unlock(&r->lock); /* the stream's thread may need a chunk */
         await_stream(s);
         (void)pthread_mutex_lock(&r->lock);
     }
@@ -160,7 +161,7 @@ void kpti_recorder_stop(kpti_recorder *r)
     kpti_barrier_all();
     kpti_recorder_await(r);
     (void)pthread_mutex_lock(&r->lock);
-    ns = kpti_et_clock_ns(CLOCK_MONOTONIC); /* what threads tell may be ahead of it */
+    ns = kpti_et_clock_ns(CLOCK_MONOTONIC); /* timestamps of the threads may be ahead of it */
     for (const kpti_et_stream *s = r->streams; s; s = s->next)
         if (s->last_ns >= ns) ns = s->last_ns + 1;
     (void)pthread_mutex_unlock(&r->lock);
@@ -174,16 +175,17 @@ void kpti_recorder_detach(kpti_recorder *r)
     kpti_et_stream_move(r->control, NULL);
 }
 
-/* The journal is the parent's, and its threads' streams are as these left them, in the middle of whatever
- * they did: nothing of them is touched, or freed. */
+/* The journal belongs to the parent. The streams of the parent's threads are in whatever state these were
+ * at the fork, so the child neither reads nor frees them. */
 void kpti_recorder_forked(kpti_recorder *r)
 {
-    static kpti_et_stream *left; /* by all of them, so that it is known where they are */
+    /* streams of the parent, kept reachable so that leak checkers don't report them */
+    static kpti_et_stream *left;
     kpti_et_stream **end = &r->streams;
     __atomic_store_n(&r->recording, 0, __ATOMIC_RELAXED);
     r->is_followed = 0;
     init_lock(r);
-    r->serial = new_number(); /* the forking thread remembers one of them */
+    r->serial = new_number(); /* the forking thread has one of the old streams in its cache */
     while (*end)
         end = &(*end)->next;
     *end = r->control;
@@ -207,15 +209,15 @@ static kpti_et_stream *stream_of(const kpti_recorder *r, uint64_t thread)
     return s;
 }
 
-/* A thread that has ended left its stream as it was after its last operator. */
+/* A thread that has ended is not busy, and its stream is unchanged since its last operator. */
 static int has_ended(const kpti_et_stream *s)
 {
     return !__atomic_load_n(&s->busy, __ATOMIC_ACQUIRE) &&
            syscall(SYS_tgkill, getpid(), (pid_t)s->os_tid, 0) != 0 && errno == ESRCH;
 }
 
-/* Gives the streams of threads that have ended to nobody, when there are twice as many streams as threads
- * lived the last time: a program may start a thread for each request. */
+/* Makes the streams of ended threads free for reuse, if there are twice as many streams as there were live
+ * threads at the last scan. A program may start a thread for each request. */
 static void reclaim_locked(kpti_recorder *r)
 {
     uint32_t alive = 0;
@@ -223,7 +225,7 @@ static void reclaim_locked(kpti_recorder *r)
     for (kpti_et_stream *s = r->streams; s; s = s->next) {
         if (s->thread && has_ended(s)) {
             if (s->file == r->file) r->ended_ops += s->ops;
-            s->thread = s->file = 0; /* whoever is next gets an index of its own */
+            s->thread = s->file = 0; /* the next owner gets its own index */
         }
         alive += s->thread != 0;
     }
@@ -241,7 +243,8 @@ static kpti_et_stream *new_stream_locked(kpti_recorder *r)
     return s;
 }
 
-/* Adds the calling thread's. The list only grows at its head while anybody may look. */
+/* Finds or adds the calling thread's stream. While other threads may read the list, it changes only at its
+ * head. */
 static kpti_et_stream *find_slow(kpti_recorder *r)
 {
     kpti_et_stream *s;
@@ -267,14 +270,14 @@ static kpti_et_stream *find_slow(kpti_recorder *r)
     return s;
 }
 
-/* The calling thread's; NULL: no memory. */
+/* Returns the calling thread's stream, or NULL if there is no memory. */
 static inline kpti_et_stream *own_stream(kpti_recorder *r)
 {
     const remembered *known = &streams_of_thread[r->serial % REMEMBERED];
     return known->serial == r->serial ? known->stream : find_slow(r);
 }
 
-/* The stream's things become those of the file that is open. 0: there are too many threads. */
+/* Resets the stream for the current file. Returns 0 if there are too many threads. */
 static int take_file(kpti_recorder *r, kpti_et_stream *s)
 {
     uint32_t index;
@@ -288,7 +291,7 @@ static int take_file(kpti_recorder *r, kpti_et_stream *s)
     return index < KPTI_ET_MOST_STREAMS;
 }
 
-/* Only what the stream's thread alone looks at. */
+/* Reads only fields that the stream's own thread writes. */
 uint32_t kpti_recorder_gather(const kpti_recorder *r, uint32_t run, uint64_t *gathered)
 {
     const remembered *known = &streams_of_thread[r->serial % REMEMBERED];
@@ -301,7 +304,7 @@ kpti_et_stream *kpti_recorder_enter(kpti_recorder *r, uint32_t *run)
 {
     kpti_et_stream *s = own_stream(r);
     if (!s) return NULL;
-    if (s->pending.words) { /* within a record of the tape's, where its host is not to call */
+    if (s->pending.words) { /* in the middle of a tape record, where the host must not call */
         kpti_recorder_drop(r);
         return NULL;
     }
@@ -313,11 +316,11 @@ kpti_et_stream *kpti_recorder_enter(kpti_recorder *r, uint32_t *run)
             s->open = 0;
             s->call = 0;
             s->call_gathered = 0;
-            (void)kpti_et_now_look(&s->now); /* nothing is before its start */
+            (void)kpti_et_now_look(&s->now); /* so that no record is earlier than the run's start */
         }
         return s;
     }
-    if (*run) kpti_recorder_drop(r); /* before it leaves: the journal's head is there */
+    if (*run) kpti_recorder_drop(r); /* before leave: the head is valid */
     kpti_recorder_leave(s);
     return NULL;
 }

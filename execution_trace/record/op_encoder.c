@@ -46,7 +46,7 @@ static void put_interned(kpti_et_cursor *c, uint32_t kind, kpt_str text)
 
 /* --- tensors ------------------------------------------------------------------------------------ */
 
-/* What the numbers' bits have in common: do all fit into 32? */
+/* Returns all numbers of the tensor ORed together, to check whether each fits into 32 bits. */
 static uint64_t any_bits(const kpt_tensor *t, uint8_t flags)
 {
     uint64_t bits = (uint64_t)t->offset_elements | (uint64_t)t->element_count;
@@ -82,7 +82,7 @@ static void put_narrow(uint64_t *words, const kpt_tensor *t, uint8_t flags)
     if (!(flags & KPT_TAPE_NO_STRIDES))
         for (uint32_t i = 0; i < t->dimensions; i++)
             *at++ = (uint32_t)t->strides[i];
-    if ((at - (uint32_t *)words) % 2) *at = 0; /* equal tensors are equal words */
+    if ((at - (uint32_t *)words) % 2) *at = 0; /* equal tensors have equal words */
 }
 
 static void put_elements(kpti_et_cursor *c, const kpt_tensor *t, uint8_t flags)
@@ -152,7 +152,7 @@ static void put_tensor(kpti_et_cursor *c, const kpt_tensor *t, kpti_et_wish wish
         kpti_et_put_known(c, t, words);
 }
 
-/* One of an older host's is shorter. */
+/* The struct of an older host is shorter. */
 static __attribute__((noinline)) void put_any_tensor(kpti_et_cursor *c, const kpt_tensor *t,
                                                      kpti_et_wish wish)
 {
@@ -185,7 +185,7 @@ static void put_items(kpti_et_cursor *c, const kpt_value *v, kpti_et_wish wish, 
         put_value(c, &v->items[i], wish, depth + 1);
 }
 
-/* What is rare. */
+/* The rare kinds. */
 static __attribute__((noinline)) void put_other(kpti_et_cursor *c, const kpt_value *v,
                                                 kpti_et_wish wish, int depth)
 {
@@ -209,7 +209,7 @@ static __attribute__((noinline)) void put_other(kpti_et_cursor *c, const kpt_val
     case KPT_VALUE_OTHER:
         put_interned(c, v->kind, v->text);
         break;
-    default: /* of a newer host */
+    default: /* from a newer host */
         put_interned(c, KPT_VALUE_OTHER, (kpt_str){"Unknown", 7});
     }
 }
@@ -228,7 +228,7 @@ static inline void put_value(kpti_et_cursor *c, const kpt_value *v, kpti_et_wish
     }
 }
 
-/* Not a loop of every record's. */
+/* Out of line, since few records have attributes. */
 static __attribute__((noinline)) void put_attrs(kpti_et_cursor *c, const kpt_op *op)
 {
     const kpti_et_wish none = {0, 0};

@@ -6,10 +6,11 @@
 #include "abi/impl/kpti_execution_trace.h"
 #include "execution_trace/record/op_encoder.h"
 
-/* A record in the making, written once for what fits and again for what does not. */
+/* Writes a record through a cursor. Called a second time, with a measuring cursor and then in a new chunk,
+ * if the record did not fit. */
 typedef void (*write_fn)(kpti_et_cursor *c, const void *what);
 
-/* What was written stays, if it is whole. */
+/* Commits the record if it is complete. Returns 0 if it is not. */
 static inline int settle(kpti_et_cursor *c)
 {
     if (__builtin_expect(c->missing != 0, 0)) {
@@ -20,12 +21,12 @@ static inline int settle(kpti_et_cursor *c)
     return 1;
 }
 
-/* A record that did not fit, into another chunk; 0: there is none. */
+/* Writes a record that did not fit into a new chunk. Returns 0 if there is no chunk. */
 static __attribute__((noinline)) int put_elsewhere(kpti_recorder *r, kpti_et_stream *s,
                                                    uint64_t reserve, write_fn write,
                                                    const void *what)
 {
-    const uint64_t most = UINT64_C(1) << 31; /* words: texts are named by 32 bits */
+    const uint64_t most = UINT64_C(1) << 31; /* in words, since offsets of texts have 32 bits */
     kpti_et_cursor c = kpti_et_cursor_dry(s);
     write(&c, what);
     if (c.missing > most || !kpti_recorder_refill(r, s, c.missing)) return 0;
@@ -138,7 +139,7 @@ static inline __attribute__((always_inline)) void write_begin(kpti_et_cursor *c,
     kpti_et_encode(c, op, b->wish);
 }
 
-/* Whether NAME is one of the names that LIST has, with commas between them. */
+/* Returns 1 if NAME is in LIST, whose names are separated by commas. */
 static int is_listed(const char *list, size_t size, kpt_str name)
 {
     const char *end = list + size;
@@ -203,7 +204,7 @@ static inline __attribute__((always_inline)) void write_end(kpti_et_cursor *c, c
     kpti_et_encode(c, e->op, (kpti_et_wish){0, 0});
 }
 
-/* What room was kept for. */
+/* Writes an end without values, for which the reserve has space. */
 static __attribute__((noinline)) void put_least_end(kpti_recorder *r, kpti_et_stream *s, ending *e)
 {
     static const kpt_op nothing;
@@ -218,7 +219,7 @@ kpt_status kpti_recorder_end(kpti_recorder *r, uint64_t op_id, const kpt_op *op,
     const uint32_t current = __atomic_load_n(&r->recording, __ATOMIC_RELAXED);
     kpti_et_stream *s;
     uint32_t run;
-    if (kpti_et_run_of(op_id) != current || !current) return KPT_OK; /* ended by a stop */
+    if (kpti_et_run_of(op_id) != current || !current) return KPT_OK; /* a stop has ended it */
     s = kpti_recorder_enter(r, &run);
     if (!s) return KPT_OK;
     if (run == kpti_et_run_of(op_id)) {

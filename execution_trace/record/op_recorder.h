@@ -9,8 +9,8 @@
 kpt_status kpti_recorder_begin(kpti_recorder *r, const kpt_op *op, uint64_t *op_id);
 kpt_status kpti_recorder_end(kpti_recorder *r, uint64_t op_id, const kpt_op *op, kpt_str error);
 
-/* Writes STACK and the stacks below it, unless the journal has them: the sets of S hold those. Returns 0 if there is
- * no memory or no chunk. S is busy. */
+/* Writes STACK and the stacks below it, unless the journal has them: the sets of S hold those. Returns 0 if
+ * there is no memory or no chunk. S is busy. */
 int kpti_recorder_write_new_stack(kpti_recorder *r, kpti_et_stream *s, uint32_t stack, int64_t ns);
 static inline int kpti_recorder_write_stack(kpti_recorder *r, kpti_et_stream *s, uint32_t stack,
                                             int64_t ns)

@@ -14,14 +14,14 @@ static inline kpti_et_stream *stream_of(kpt_tape *tape)
     return (kpti_et_stream *)tape;
 }
 
-/* Whether the stream records in RUN, which may be none, without more ado: it is that run's, no stream that a fork
- * has left behind, and not in the middle of a record. */
+/* Returns 1 if the stream can record in RUN without the slow path: RUN is not 0, the stream is set up for
+ * RUN, it was not left behind by a fork, and no record is pending. */
 static inline int is_ready(const kpti_et_stream *s, uint32_t run)
 {
     return run && s->run == run && s->serial == s->owner->serial && !s->pending.words;
 }
 
-/* The stream is busy from now on; 0: it is not, as what was recorded in RUN is over. */
+/* Marks the stream busy. Returns 0, with the stream not busy, if RUN is over. */
 static inline int enter(kpti_et_stream *s, uint32_t run)
 {
     const kpti_recorder *r = s->owner;
@@ -30,8 +30,8 @@ static inline int enter(kpti_et_stream *s, uint32_t run)
     return 0;
 }
 
-/* Where a thread writes lies in the cache of another processor, on which room was made. So the lines of records to
- * come are fetched ahead, for writing: two with each begin and each end, as many as these take. */
+/* The thread that prepared the space ran on another processor, whose cache has the lines. So each begin and
+ * each end prefetches two lines for writing, ahead of the current record; a record takes about as many. */
 static inline void fetch_ahead(const kpt_tape *tape)
 {
     enum { AHEAD = 40, LINE = 8 };
@@ -39,7 +39,8 @@ static inline void fetch_ahead(const kpt_tape *tape)
     __builtin_prefetch(tape->at + AHEAD + LINE, 1);
 }
 
-/* Room for a record with a head of WORDS, RESERVE of which is not for it; 0: there is none. */
+/* Provides space for a record with a head of WORDS words, without the last RESERVE words of the chunk.
+ * Returns 0 if there is no space. */
 static inline uint32_t offer(kpti_et_stream *s, uint32_t words, uint64_t reserve)
 {
     if (__builtin_expect(!s->chunk || s->low + words + reserve > s->high, 0)) {
@@ -62,7 +63,7 @@ KPTI_HOT static uint32_t begin(kpt_tape *tape)
     uint64_t gathered = s->call_gathered;
     uint32_t stack = 0;
     if (!is_ready(s, run)) return 0;
-    if (r->flags & KPT_OBSERVER_STACKS) /* before it is busy: this may run Python */
+    if (r->flags & KPT_OBSERVER_STACKS) /* before the stream is busy: this may run Python */
         stack = kpti_observer_stacks.gather(r->stack_depth, &gathered);
     if (!enter(s, run)) return 0;
     s->pending.ns = s->last_ns = kpti_et_now_ns(&s->now);
@@ -72,7 +73,7 @@ KPTI_HOT static uint32_t begin(kpt_tape *tape)
     return offer(s, BEGIN_WORDS, kpti_et_reserve(s) + KPTI_ET_LEAST_END);
 }
 
-/* What was offered, as far as the host has used it. */
+/* Returns a cursor behind the words that the host has used. */
 static kpti_et_cursor cursor_of(const kpt_tape *tape, kpti_et_stream *s)
 {
     return (kpti_et_cursor){s, (uint64_t)(tape->at - tape->base),
@@ -97,14 +98,14 @@ static uint32_t put_function(kpt_tape *tape, const kpt_op *op)
     return c.missing ? 0 : at;
 }
 
-/* Whether the host has put its values where it may. */
+/* Returns 1 if the host has written its values within the provided space. */
 static inline int is_within(const kpt_tape *tape, const kpti_et_stream *s)
 {
     return s->pending.words && tape->at >= tape->base + s->low + s->pending.words &&
            tape->at <= tape->limit;
 }
 
-/* What was written is in the journal, and the thread is outside. */
+/* Commits the record to the journal. The stream stays busy until the caller leaves. */
 static inline void commit(kpt_tape *tape, kpti_et_stream *s)
 {
     kpti_et_cursor c = cursor_of(tape, s);

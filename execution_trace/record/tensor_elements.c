@@ -2,16 +2,17 @@
 
 enum { MOST_DIMENSIONS = 64 };
 
-/* Takes a row of elements that lie STRIDE bytes apart. */
+/* Copies rows of elements, or computes their range. */
 typedef struct taker {
     const kpt_tensor *tensor;
-    char *out;         /* of copy */
-    uint64_t range[2]; /* both: of range */
+    char *out;         /* for copy */
+    uint64_t range[2]; /* range and is_range: for range */
     int is_range;
     int has_range;
 } taker;
 
-/* 0 where the tensor says what can't be: too many elements, or other ones than its sizes tell. */
+/* Returns the number of elements, or 0 if the tensor's fields are inconsistent: too many dimensions,
+ * missing or negative sizes, or a product that overflows. */
 static uint64_t count_of(const kpt_tensor *t)
 {
     uint64_t count = 1;
@@ -36,7 +37,7 @@ int kpti_elements_are_integral(const kpt_tensor *t)
     return (size == 1 || size == 2 || size == 4 || size == 8) && kpti_elements_bytes(t) > 0;
 }
 
-/* The element at DATA, with its sign in all bits if it has one. */
+/* Returns the element at DATA, sign-extended if it is signed. */
 static uint64_t read_element(const kpt_tensor *t, const char *data)
 {
     const uint32_t unused = 64 - 8 * (uint32_t)t->element_bytes;
@@ -64,7 +65,7 @@ static uint64_t read_element(const kpt_tensor *t, const char *data)
 
 static void widen(taker *to, uint64_t bits)
 {
-    /* Signed ones are ordered as unsigned ones once their sign is turned. */
+    /* With the sign bit inverted, signed numbers have the order of unsigned ones. */
     const uint64_t turn = to->tensor->elements == KPT_ELEMENTS_SIGNED ? UINT64_C(1) << 63 : 0;
     if (!to->has_range || (bits ^ turn) < (to->range[0] ^ turn)) to->range[0] = bits;
     if (!to->has_range || (bits ^ turn) > (to->range[1] ^ turn)) to->range[1] = bits;
@@ -89,7 +90,7 @@ static void take_row(taker *to, const char *data, uint64_t count, int64_t stride
     }
 }
 
-/* All rows of the last dimension, in order, counting as an odometer does. */
+/* Takes all rows of the last dimension, in order, and counts the other dimensions like an odometer. */
 static void take_all(taker *to)
 {
     const kpt_tensor *t = to->tensor;

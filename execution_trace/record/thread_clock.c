@@ -4,18 +4,18 @@
 
 static const int64_t second_ns = 1000000000;
 static const int64_t good_for_ns = 1000000;
-static const int64_t apart_ns = 10000000; /* looks that are so far apart tell the pace */
+static const int64_t apart_ns = 10000000; /* of the readings that set the rate */
 
-/* More than a tick of any counter has: 64 ns. */
+/* An upper bound for the tick of any counter: 64 ns. */
 static const uint64_t most_pace = (uint64_t)64 << 32;
 
 typedef struct look {
-    uint64_t ticks; /* just before */
-    uint64_t took;  /* ticks */
+    uint64_t ticks; /* just before the reading */
+    uint64_t took;  /* duration of the reading in ticks */
     int64_t ns;
 } look;
 
-/* Of some tries, the one that took least: a thread may be put aside in the middle. */
+/* Returns the fastest of several readings, since the thread may be preempted in the middle of one. */
 static look take_look(void)
 {
     enum { TRIES = 4 };
@@ -34,9 +34,9 @@ static int was_slow(look l, uint64_t pace)
     return (double)l.took * (double)pace > 5000 * 4294967296.0; /* 5 µs */
 }
 
-/* The counter's, which stays the same as long as the machine runs; 0: it is not known yet. A processor that
- * doesn't tell is measured, by two looks of whichever threads: not over long times, in which the machine may
- * have slept. */
+/* Returns the counter's rate, which is constant as long as the machine runs, or 0 if it is not known yet.
+ * If the processor does not report it, it is measured with two readings of any threads. They are not far
+ * apart, since the machine may have slept in between. */
 static uint64_t usual_pace(look now)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -58,8 +58,8 @@ static uint64_t usual_pace(look now)
     return pace;
 }
 
-/* Whether the counter has run at PACE between NOW and SEEN: the machine may have slept, or the counter be
- * no good. */
+/* Returns 1 if the counter has run at PACE between NOW and SEEN. It has not if the machine has slept, or if
+ * the counter is unusable. */
 static int keeps_pace(const kpti_et_now *now, look seen, uint64_t pace)
 {
     const double passed = (double)(seen.ns - now->ns);
@@ -74,7 +74,7 @@ int64_t kpti_et_now_look(kpti_et_now *now)
     const uint64_t pace = usual_pace(seen);
     const int is_good = pace && pace <= most_pace && (!now->ticks || keeps_pace(now, seen, pace));
     const uint64_t passed = seen.ticks - now->ticks;
-    /* It has told no more than this. */
+    /* An upper bound for the times that this clock has returned. */
     const int64_t told =
         now->ns + (int64_t)((passed < now->length ? passed : now->length) * now->pace >> 32);
     now->ticks = seen.ticks;

@@ -1,8 +1,8 @@
 /* thread_clock.h: the monotonic clock, cheap enough to read at every operator.
  *
- * The system reads the counter between barriers. On some processors a barrier also slows the code after it: 3 µs per
- * call where the code is otherwise warm. This clock reads the counter without barriers. It reads the system's clock
- * once per millisecond and assumes a constant rate in between.
+ * The system reads the counter between barriers. On some processors a barrier also slows the code after it:
+ * 3 µs per call where the code is otherwise warm. This clock reads the counter without barriers. It reads
+ * the system's clock once per millisecond and assumes a constant rate in between.
  *
  * Each thread has its own clock. Its time never decreases, and its error is less than a microsecond. */
 #ifndef KPTI_EXECUTION_TRACE_RECORD_THREAD_CLOCK_H

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Longer texts are cut: a chunk's offsets have 32 bits, and nobody reads more. */
+/* Longer texts are truncated: a chunk's offsets have 32 bits, and no reader needs more. */
 enum { MOST_TEXT = 16 << 20 };
 
-/* The first one of the two that it may be in. */
+/* Returns the first of the two slots that TEXT may be in. */
 static kpti_et_known_text *slot_of(kpti_et_stream *s, kpt_str text)
 {
     const uint64_t mixed =
@@ -15,8 +15,8 @@ static kpti_et_known_text *slot_of(kpti_et_stream *s, kpt_str text)
 }
 _Static_assert(KPTI_ET_TEXTS == 2 << (64 - 56), "slot_of takes as many bits");
 
-/* Most are short: a call takes longer than the comparison. The last bytes are compared with those before
- * them, some of which were already. */
+/* Most texts are short, and a call would take longer than the comparison. The last comparison may overlap
+ * the one before it. */
 static inline int is_equal(const char *a, const char *b, uint64_t size)
 {
     enum { EIGHT = sizeof(uint64_t), FOUR = sizeof(uint32_t) };
@@ -39,8 +39,9 @@ static inline int is_known(const kpti_et_cursor *c, kpt_str text, const kpti_et_
                     text.size);
 }
 
-/* WORDS for what records name, and where these are; NULL where there is no room. They stay where the record
- * does not fit, and so must leave room for the least end. */
+/* Allocates WORDS at the end of the chunk, for data that records refer to; *AT receives their offset.
+ * Returns NULL if there is no space. The words stay if the record does not fit, so they must leave space
+ * for the smallest end. */
 static uint64_t *add_words(kpti_et_cursor *c, uint64_t words, uint32_t *at)
 {
     kpti_et_stream *s = c->stream;
@@ -75,7 +76,7 @@ uint32_t kpti_et_put_text(kpti_et_cursor *c, kpt_str text)
     if (is_known(c, text, slot)) return slot->at;
     older = slot[0];
     if (is_known(c, text, slot + 1))
-        slot[0] = slot[1]; /* a third one is to replace the other */
+        slot[0] = slot[1]; /* so that a third text replaces the other one */
     else if (!add_text(c, text, slot))
         return 0;
     slot[1] = older;
@@ -100,7 +101,7 @@ uint32_t kpti_et_put_function(kpti_et_cursor *c, const kpt_op *op)
         if (!words) return 0;
         memcpy(words, &wanted, sizeof wanted);
     }
-    if (!c->missing) *known = at; /* all of its texts are there */
+    if (!c->missing) *known = at; /* the chunk has all texts of the function */
     return at;
 }
 
@@ -128,7 +129,7 @@ void kpti_et_stream_take_back(kpti_et_stream *s)
     memset(s->tensors, 0, sizeof s->tensors);
 }
 
-/* Places on the tape are good no more. */
+/* Returns a new serial, which makes all earlier positions on the tape invalid. */
 static uint32_t new_serial(void)
 {
     static uint32_t last; /* atomic */

@@ -1,5 +1,5 @@
-/* buffers.c: see buffers.h. The memory comes from malloc, not from the host, as CUPTI may return a buffer when the
- * host is gone. Its records are read at once, on CUPTI's thread. */
+/* buffers.c: see buffers.h. The memory comes from malloc, not from the host, since CUPTI may return a
+ * buffer after the host is gone. The records of a buffer are read at once, on CUPTI's thread. */
 #include "gpu_tracer/callbacks/buffers.h"
 
 #include <pthread.h>
@@ -7,11 +7,11 @@
 #include "gpu_tracer/records/convert.h"
 #include "gpu_tracer/session/current_session.h"
 
-/* A big one for each thread that calls CUDA and each GPU; of the small ones nothing is kept: CUPTI has to be
- * given something when the budget is spent. */
+/* CUPTI requests a BUFFER for each thread that calls CUDA, and for each GPU. CUPTI needs a buffer even if
+ * the budget is spent: it then gets a SPILL buffer, whose records are dropped. */
 enum { BUFFER = 4 << 20, SPILL = 64 << 10, ALIGN = 64, MOST_IDLE = 16 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the idle ones */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the idle buffers */
 static uint8_t *idle[MOST_IDLE];
 static int idle_count;
 
@@ -37,7 +37,7 @@ static int keep_idle(uint8_t *buffer)
 void CUPTIAPI kpti_buffer_requested(uint8_t **buffer, size_t *size, size_t *most_records)
 {
     kpti_gpu_session *s = kpti_session_enter();
-    *most_records = 0; /* as many as fit */
+    *most_records = 0; /* no limit */
     *size = BUFFER;
     *buffer = s ? take_idle() : NULL;
     if (!*buffer && s && kpti_budget_take(&s->budget, BUFFER)) {

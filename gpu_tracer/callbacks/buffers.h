@@ -1,4 +1,5 @@
-/* buffers.h: the buffers that CUPTI writes its records to; for cuptiActivityRegisterCallbacks. */
+/* buffers.h: the buffers that CUPTI writes its records to. The two callbacks are for
+ * cuptiActivityRegisterCallbacks. */
 #ifndef KPTI_GPU_TRACER_CALLBACKS_BUFFERS_H
 #define KPTI_GPU_TRACER_CALLBACKS_BUFFERS_H
 
@@ -9,7 +10,7 @@ void CUPTIAPI kpti_buffer_completed(CUcontext context, uint32_t stream, uint8_t 
                                     size_t size, size_t valid_size);
 /* Frees the idle buffers. */
 void kpti_buffers_trim(kpti_gpu_session *s);
-/* In the child of a fork. */
+/* Called in the child of a fork. */
 void kpti_buffers_forked(void);
 
 #endif

@@ -1,5 +1,5 @@
-/* callback.c: runs inside the CUDA calls of the program, on its threads. It gathers the stack, in about 0.3 µs, and
- * appends 32 bytes to the thread's list. It takes no lock, and calls neither Python nor CUDA. */
+/* callback.c: runs inside the CUDA calls of the program, on its threads. It gathers the stack, in about 0.3
+ * µs, and appends 32 bytes to the thread's list. It takes no lock, and calls neither Python nor CUDA. */
 #include "gpu_tracer/callbacks/callback.h"
 
 #include <sched.h>
@@ -8,8 +8,9 @@
 #include "gpu_tracer/cupti/api_functions.h"
 #include "gpu_tracer/session/current_session.h"
 
-/* So that stop knows whom to wait for. The list is short, and a thread tells a context only when it is not
- * the one that it told last; or when one was destroyed since, whose address this one may have. */
+/* Records CONTEXT, so that stop can wait for it. The list is short. A thread adds a context only if the
+ * context differs from the last one that it added, or if a context was destroyed since, whose address this
+ * one may have. */
 static void see_context(kpti_gpu_session *s, kpti_gpu_thread *t, void *context)
 {
     const uint32_t destroyed = atomic_load_explicit(&s->destroyed, memory_order_acquire);
@@ -51,9 +52,9 @@ static void enter_call(kpti_gpu_session *s, kpti_gpu_thread *t, CUpti_CallbackDo
     const int same = !runtime && t->depth && t->outer == data->correlationId;
     if (row->wanted & KPTI_CALL_BEGIN_CAPTURE) atomic_fetch_add(&s->captures, 1);
     if (!(row->wanted & KPTI_CALL_STACK)) return;
-    if (same) return; /* the driver's part of a call that is told already */
+    if (same) return; /* the driver's part of a call that is already recorded */
     if (!runtime && t->depth) {
-        /* It has a number of its own: which of the two the kernel will have is not known. */
+        /* The driver call has its own correlation id. The kernel may have either of the two ids. */
         kpti_launch settled = {.correlation = t->outer, .flags = KPTI_LAUNCH_FAILED};
         append(s, t, &settled);
     } else if (row->wanted & KPTI_CALL_KERNEL) {
@@ -76,7 +77,7 @@ static void leave_call(kpti_gpu_session *s, kpti_gpu_thread *t, CUpti_CallbackDo
 {
     const int failed = data->functionReturnValue && *(const int *)data->functionReturnValue != 0;
     kpti_launch launch = {.correlation = data->correlationId, .flags = KPTI_LAUNCH_FAILED};
-    /* One that began before the recording makes it go below 0; it stays at 0. */
+    /* A capture that began before the recording would make the count negative; the count stays at 0. */
     if (row->wanted & KPTI_CALL_END_CAPTURE || (row->wanted & KPTI_CALL_BEGIN_CAPTURE && failed)) {
         uint32_t captures = atomic_load(&s->captures);
         while (captures && !atomic_compare_exchange_weak(&s->captures, &captures, captures - 1))

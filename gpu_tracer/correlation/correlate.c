@@ -18,7 +18,7 @@ static void absorb_launch(kpti_gpu_session *s, const kpti_launch *launch)
     }
     row->launch.os_tid = launch->os_tid;
     if (!failed) {
-        /* There may be an earlier one of the same number. */
+        /* A row of an earlier launch may have the same id. */
         if (!(row->launch.flags & KPTI_LAUNCH_HELD)) kpti_stacks_release(s, row->launch.python);
         row->launch.flags &= ~(uint32_t)KPTI_LAUNCH_HELD;
         row->launch.python = launch->python;
@@ -41,7 +41,8 @@ static void absorb_links(kpti_gpu_session *s)
     kpti_list_free(links, &s->budget);
 }
 
-/* Takes the records first and the launches after them: a launch is in its list before its kernel can come. */
+/* Takes the records first and the launches after them: a launch is in its list before its kernel's record
+ * can arrive. */
 void kpti_join_absorb(kpti_gpu_session *s)
 {
     const kpti_launch *launch;
@@ -57,8 +58,9 @@ void kpti_join_absorb(kpti_gpu_session *s)
     kpti_known_see(s);
 }
 
-/* EVENT has no row. Where rows were forgotten its was perhaps one of them, and a stack is lost; not so where it
- * began behind the recording's end, when calls were no longer seen, and no kernel is awaited. */
+/* Counts the stack of EVENT, which has no row, as lost if its row may have been dropped. The exception is
+ * an event that began after the end of the recording, when calls were no longer seen, while no kernel is
+ * awaited. */
 static void miss(kpti_gpu_session *s, const kpt_gpu_event *event)
 {
     kpti_gpu_table *table = &s->table;
@@ -68,7 +70,7 @@ static void miss(kpti_gpu_session *s, const kpt_gpu_event *event)
     if (!is_awaited && s->stop_time && event->start_ns >= (int64_t)s->stop_time) return;
     kpti_budget_drop(&s->budget, 1);
     if (!is_awaited) return;
-    table->awaited--; /* it was not lost, only late */
+    table->awaited--; /* the kernel was late, not lost */
     s->lost_kernels--;
 }
 

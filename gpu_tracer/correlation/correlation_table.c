@@ -1,12 +1,13 @@
-/* correlation_table.c: per-correlation-id state, kept until every record with that id has come.
+/* correlation_table.c: per-correlation-id state, kept until every record with that id has arrived.
  *
- * A recording may last for days, so rows are dropped. Which records of a call are still to come is not known: one id
- * may belong to a call, the driver's part of it, a kernel, a copy, and, in a graph, to any number of them. But CUDA
- * queues about a thousand launches per stream, and CUPTI holds back one or two buffers: an OLD row is complete. Only
- * launches whose kernels have not come are kept longer, as a kernel may run for hours.
+ * A recording may last for days, so rows are dropped. Which records of a call are still outstanding is not
+ * known: one id may belong to a call, the driver's part of it, a kernel, a copy, and, in a graph, to any
+ * number of them. But CUDA queues about a thousand launches per stream, and CUPTI holds back one or two
+ * buffers, so an OLD row is complete. Only launches whose kernels have not arrived are kept longer, since a
+ * kernel may run for hours.
  *
- * Invariants: count * 4 <= room * 3. The table takes at most a quarter of the budget. A row that was touched in
- * this turn stays. */
+ * Invariants: count * 4 <= room * 3. The table takes at most a quarter of the budget. A row that was
+ * touched in this turn stays. */
 #include "gpu_tracer/correlation/correlation_table.h"
 
 #include "gpu_tracer/correlation/held_stacks.h"
@@ -14,9 +15,8 @@
 enum {
     FIRST_ROOM = 1024,
     OLD_TURNS = 4,
-    OLD_ROWS = 1 << 16, /* so many others were made since it was touched */
-    OLD_GRAPH_ROWS =
-        1 << 20 /* a graph may run for long, and the program launch other things meanwhile */
+    OLD_ROWS = 1 << 16,      /* rows made since the row was touched */
+    OLD_GRAPH_ROWS = 1 << 20 /* a graph may run for long while the program launches other work */
 };
 
 static uint64_t spread(uint32_t correlation)
@@ -97,10 +97,10 @@ static int is_old(const kpti_gpu_table *table, const kpti_gpu_known *row)
     return table->turn - row->turn >= OLD_TURNS && table->made - row->made >= rows;
 }
 
-/* Which rows may be forgotten. */
+/* Which rows may be dropped. */
 typedef struct mercy {
-    int young;   /* also those that are not old */
-    int awaited; /* also those whose kernels have not come */
+    int young;   /* also rows that are not old */
+    int awaited; /* also rows whose kernels have not arrived */
 } mercy;
 
 static int may_go(const kpti_gpu_table *table, const kpti_gpu_known *row, mercy without)
@@ -119,7 +119,7 @@ void kpti_known_lose(kpti_gpu_session *s, uint64_t launches, uint64_t awaited)
     s->table.forgotten += launches;
     s->table.early += launches;
     s->table.awaited += awaited;
-    s->lost_kernels += awaited; /* until they come */
+    s->lost_kernels += awaited; /* until their kernels arrive */
 }
 
 static void forget(kpti_gpu_session *s, const kpti_gpu_known *row)
@@ -131,7 +131,7 @@ static void forget(kpti_gpu_session *s, const kpti_gpu_known *row)
         s->table.forgotten++;
 }
 
-/* The rows behind it that it was in the way of move up. */
+/* Empties the slot, and moves rows behind it up whose probe sequence passes through it. */
 static void empty_place(kpti_gpu_table *table, uint64_t hole)
 {
     const uint64_t mask = table->room - 1;
@@ -146,7 +146,8 @@ static void empty_place(kpti_gpu_table *table, uint64_t hole)
     table->count--;
 }
 
-/* Whether half of the table is free then: else it would have to be done again soon. */
+/* Returns 1 if at least half of the table is free afterwards. Otherwise rows would have to be dropped again
+ * soon. */
 static int forget_rows(kpti_gpu_session *s, mercy without)
 {
     kpti_gpu_table *table = &s->table;
@@ -163,7 +164,7 @@ static int is_full(const kpti_gpu_table *table)
     return (table->count + 1) * 4 > table->room * 3;
 }
 
-/* For want of room, once a turn: what is left then was touched in it. */
+/* Drops rows for lack of space, once per turn. The remaining rows were touched in this turn. */
 static int press(kpti_gpu_session *s)
 {
     static const mercy without[] = {{.awaited = 1}, {.young = 1}, {.young = 1, .awaited = 1}};

@@ -1,6 +1,6 @@
-/* held_stacks.c: see held_stacks.h. Each stack is held once. Hosts store stacks by number, and a number is reused when
- * its stack is released: so they are held until destroy. Their number is bounded by the places in the program that
- * call CUDA, however long it runs. */
+/* held_stacks.c: see held_stacks.h. Each stack is held once. Hosts store stacks by number, and a number is
+ * reused after its stack is released, so the stacks are held until destroy. Their number is bounded by the
+ * code locations that call CUDA, however long the program runs. */
 #include "gpu_tracer/correlation/held_stacks.h"
 
 static kpt_traceback *place_of(const kpti_gpu_stacks *stacks, uint32_t number)

@@ -5,7 +5,8 @@
 #include "gpu_tracer/session/gpu_session.h"
 
 void kpti_stacks_release(const kpti_gpu_session *s, kpt_traceback traceback);
-/* Called before LAUNCH's stack is delivered. Returns 0 if there is no memory: then it must not be delivered. */
+/* Called before LAUNCH's stack is delivered. Returns 0 if there is no memory; the stack must then not be
+ * delivered. */
 int kpti_stacks_hold(kpti_gpu_session *s, kpti_launch *launch);
 void kpti_stacks_free(kpti_gpu_session *s);
 

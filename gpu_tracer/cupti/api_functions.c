@@ -8,7 +8,7 @@ static int begins(const char *text, const char *prefix)
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-/* Frequent, short, and of no interest: a loop that polls would fill the trace with them. */
+/* Frequent and short calls of no interest. A loop that polls would fill the trace with them. */
 static const char *const dull[] = {
     "GetDevice",           "SetDevice",           "GetLastError",
     "PeekAtLastError",     "DeviceGetAttribute",  "EventQuery",
@@ -19,7 +19,7 @@ static const char *const dull[] = {
     "CtxSetCurrent",       "CtxPushCurrent",      "CtxPopCurrent",
     "PointerGetAttribute", "DeviceGet",           "GetExportTable"};
 
-/* Of the driver, under which the runtime calls it many times a call, only what does something. */
+/* The runtime makes many driver calls per call, so only driver calls that start or do work are kept. */
 static const char *const telling[] = {"Launch",      "Memcpy",      "Memset",         "GraphLaunch",
                                       "MemAlloc",    "MemFree",     "ModuleLoad",     "MemPrefetch",
                                       "LibraryLoad", "EventRecord", "StreamWaitEvent"};
@@ -42,7 +42,7 @@ uint32_t kpti_call_wanted(uint32_t domain, const char *name)
     const char *rest = name + strlen(prefix);
     uint32_t wanted = 0;
     int waits;
-    if (!begins(name, prefix)) return 0; /* __cudaPushCallConfiguration and others of its inside */
+    if (!begins(name, prefix)) return 0; /* internal, as __cudaPushCallConfiguration */
     waits = strstr(rest, "Synchronize") != NULL;
     if (runtime ? !IS_ONE_OF(rest, dull) : waits || IS_ONE_OF(rest, telling))
         wanted |= KPTI_CALL_KEPT;
@@ -54,7 +54,7 @@ uint32_t kpti_call_wanted(uint32_t domain, const char *name)
     return wanted;
 }
 
-/* The runtime's names end in the version that brought them, which no program writes. */
+/* Removes the version suffix of a runtime function's name, which programs do not write. */
 static kpt_str without_version(const char *name)
 {
     kpt_str text = kpt_str_of(name);

@@ -4,8 +4,8 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
-/* The library if it is loaded; nothing here loads it. It is never unloaded again: what was asked of it
- * stays good. */
+/* Returns a function of the library if the library is loaded; never loads it. The library is never
+ * unloaded, so the function stays valid. */
 static void *function(const char *name)
 {
     void *library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
@@ -14,7 +14,7 @@ static void *function(const char *name)
     return found;
 }
 
-/* What the driver leaves in /dev on a PC or a server, in WSL and on Tegra. */
+/* Checks for the device nodes that the driver creates on a PC or a server, in WSL, and on Tegra. */
 static int has_driver(void)
 {
     static const char *const nodes[] = {"/dev/nvidiactl", "/dev/dxg", "/dev/nvhost-ctrl"};

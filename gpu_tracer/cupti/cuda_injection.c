@@ -1,6 +1,6 @@
-/* cuda_injection.c: see cuda_injection.h. At cuInit the driver loads the library in CUDA_INJECTION64_PATH and calls
- * its InitializeInjection, so we need not initialise CUDA. NVTX has its own variable, and calls CUPTI itself. Both
- * variables are set only while we record. */
+/* cuda_injection.c: see cuda_injection.h. At cuInit the driver loads the library in CUDA_INJECTION64_PATH
+ * and calls its InitializeInjection, so we need not initialise CUDA. NVTX has its own variable, and calls
+ * CUPTI itself. Both variables are set only while we record. */
 #include "gpu_tracer/cupti/cuda_injection.h"
 
 #include <dlfcn.h>
@@ -15,7 +15,7 @@ static int cuda_set;
 static int nvtx_set;
 static const char here;
 
-/* The path of this library. */
+/* Returns the path of this library. */
 static const char *own_path(char room[PATH_MAX])
 {
     Dl_info info;
@@ -39,7 +39,7 @@ kpt_status kpti_injection_set(kpti_error *error)
     return KPT_OK;
 }
 
-/* Ours may be changed: the program's libraries may have brought another CUPTI than was likely. */
+/* A value that we set may be replaced: the program's libraries may have loaded another CUPTI than expected. */
 void kpti_injection_nvtx(const char *cupti_path)
 {
     if (!cupti_path || (getenv(NVTX_VARIABLE) && !nvtx_set)) return;

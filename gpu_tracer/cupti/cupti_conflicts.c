@@ -1,4 +1,4 @@
-/* cupti_conflicts.c: see cupti_conflicts.h. The loaded libraries show which tool it is. */
+/* cupti_conflicts.c: see cupti_conflicts.h. It identifies the tool by the loaded libraries. */
 #include "gpu_tracer/cupti/cupti_conflicts.h"
 
 #include <link.h>
@@ -22,7 +22,7 @@ enum { RIVALS = sizeof rivals / sizeof rivals[0] };
 
 static int look(struct dl_phdr_info *info, size_t size, void *ctx)
 {
-    int *best = ctx; /* the first of the table */
+    int *best = ctx; /* lowest index in the table */
     (void)size;
     for (int i = 0; i < *best; i++)
         if (info->dlpi_name && strstr(info->dlpi_name, rivals[i].library)) *best = i;

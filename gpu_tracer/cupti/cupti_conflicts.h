@@ -2,7 +2,7 @@
 #ifndef KPTI_GPU_TRACER_CUPTI_CUPTI_CONFLICTS_H
 #define KPTI_GPU_TRACER_CUPTI_CUPTI_CONFLICTS_H
 
-/* The name of the tool, for messages. */
+/* Returns the name of the tool, for messages. */
 const char *kpti_rival(void);
 
 #endif

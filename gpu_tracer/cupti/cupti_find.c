@@ -1,6 +1,6 @@
-/* cupti_find.c: where CUPTI is. One that is loaded already comes first: there must be one only, as it is the
- * one that the program's other tools talk to. Then what the user says, then the major version of the CUDA
- * runtime that is loaded, then the newer one. */
+/* cupti_find.c: see cupti_find.h. The search order is: the path in KPYTRACE_CUPTI; a CUPTI that is loaded
+ * already, since the process must have only one, which other tools use as well; the major version of the
+ * loaded CUDA runtime; the newest major version. */
 #include "gpu_tracer/cupti/cupti_find.h"
 
 #include <dlfcn.h>
@@ -13,11 +13,11 @@
 enum { MAJORS = 2, FOLDERS = 16 };
 static const int majors[MAJORS] = {13, 12};
 
-/* What the loader's list says. */
+/* What the loader's list of objects shows. */
 typedef struct loaded {
-    int major;             /* of libcudart; 0: none */
+    int major;             /* of libcudart; 0 if it is not loaded */
     char cudart[PATH_MAX]; /* its folder */
-    char torch[PATH_MAX];  /* the folder that has nvidia/ beside a library of Python's packages */
+    char torch[PATH_MAX];  /* a loaded Python package's folder, which may have nvidia/ */
 } loaded;
 
 static void keep_folder(const char *path, size_t length, char *out)
@@ -46,7 +46,7 @@ static int look(struct dl_phdr_info *info, size_t size, void *ctx)
     return 0;
 }
 
-/* Where a library of that major version may lie, most likely first; %s is the folder of the row. */
+/* Folders that may have a library of the major version, the most likely first; %s is the folder of the row. */
 typedef struct place {
     const char *folder;
     const char *format;
@@ -72,7 +72,7 @@ static int places_of(const loaded *l, int major, place *out)
     return count;
 }
 
-/* The first existing file among the places of MAJOR. */
+/* Finds the first existing file among the folders for MAJOR. */
 static int find_file(const loaded *l, int major, char *path, size_t size)
 {
     place places[FOLDERS];
@@ -119,7 +119,7 @@ static void *open_major(const loaded *l, int major, char *path, size_t size)
     return keep_path(dlopen(name, RTLD_LAZY | RTLD_LOCAL), path, size);
 }
 
-/* The order of MAJORS, the loaded runtime's first. */
+/* Orders MAJORS with the loaded runtime's first. */
 static void order(const loaded *l, int out[MAJORS])
 {
     const int second = l->major == majors[1];

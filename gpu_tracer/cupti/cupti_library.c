@@ -44,7 +44,8 @@ kpt_status kpti_cupti_open(const kpti_cupti **out, kpti_error *error)
                          "CUPTI is not found (%s); KPYTRACE_CUPTI can name it", looked);
     status = take_symbols(library, &cupti, error);
     if (status == KPT_OK && cupti.cuptiGetVersion(&cupti.version) != CUPTI_SUCCESS)
-        cupti.version = strstr(cupti.path, ".so.12") ? 0 : 130000; /* it may want a driver first */
+        /* CUPTI may need a driver before it reports its version */
+        cupti.version = strstr(cupti.path, ".so.12") ? 0 : 130000;
     if (status != KPT_OK) return status;
     known = cupti;
     is_known = 1;

@@ -1,4 +1,4 @@
-/* cupti_library.h: CUPTI's functions, found at run time: kpytrace links to nothing of CUDA's. */
+/* cupti_library.h: CUPTI's functions, found at run time. kpytrace does not link to any CUDA library. */
 #ifndef KPTI_GPU_TRACER_CUPTI_CUPTI_LIBRARY_H
 #define KPTI_GPU_TRACER_CUPTI_CUPTI_LIBRARY_H
 
@@ -7,7 +7,7 @@
 
 #include "abi/impl/kpti_impl.h"
 
-/* Each is named once: KPTI_CUPTI(X) is X(name, whether it must be there). */
+/* The list of functions: KPTI_CUPTI(X) expands X(name, whether it is required) for each. */
 #define KPTI_CUPTI(X)                                             \
     X(cuptiSubscribe, 1)                                          \
     X(cuptiUnsubscribe, 1)                                        \
@@ -30,7 +30,7 @@
 typedef CUptiResult (*kpti_cupti_cbid_fn)(CUpti_CallbackId cbid, uint8_t enable);
 typedef CUptiResult (*kpti_cupti_timestamp_fn)(uint64_t (*now)(void));
 
-/* The functions by their own types, but for those that the build's headers may be too old to declare. */
+/* The functions with CUPTI's types, except for those that the build's headers may be too old to declare. */
 typedef struct kpti_cupti {
     __typeof__(&cuptiSubscribe) cuptiSubscribe;
     __typeof__(&cuptiUnsubscribe) cuptiUnsubscribe;
@@ -49,18 +49,18 @@ typedef struct kpti_cupti {
     kpti_cupti_timestamp_fn cuptiActivityRegisterTimestampCallback;
     kpti_cupti_cbid_fn cuptiActivityEnableRuntimeApi;
     kpti_cupti_cbid_fn cuptiActivityEnableDriverApi;
-    uint32_t version; /* as cuptiGetVersion says: 28 is of 12.9, 130000 of 13.0 */
+    uint32_t version; /* from cuptiGetVersion: 28 for 12.9, 130000 for 13.0 */
     char path[512];   /* of the library */
 } kpti_cupti;
 
-/* Whether ids that mean nobody are 0, as since CUDA 13; before they are all ones. */
+/* Returns 1 if an id of 0 means none, as since CUDA 13; before, all bits are set. */
 static inline int kpti_cupti_zero_is_none(const kpti_cupti *cupti)
 {
     return cupti->version >= 130000;
 }
 
-/* Opens the library, the first time: one that is loaded already, else as docs/gpu.md says. It stays loaded.
- * KPT_E_UNSUPPORTED with the reason. Not from several threads at once. */
+/* Opens the library at the first call, in the order that docs/gpu.md describes. The library stays loaded.
+ * Returns KPT_E_UNSUPPORTED with the reason if it can't. Must not be called from several threads at once. */
 kpt_status kpti_cupti_open(const kpti_cupti **out, kpti_error *error);
 
 #endif

@@ -6,7 +6,8 @@
 
 static const int64_t second_ns = 1000000000;
 
-/* Unix time less the monotonic clock; of a recording. CUPTI keeps asking when that has ended. */
+/* Unix time minus the monotonic clock, for one recording. CUPTI continues to call kpti_unix_now after the
+ * recording has ended. */
 static _Atomic int64_t ahead_ns;
 static _Atomic int fixed;
 
@@ -25,7 +26,7 @@ uint64_t kpti_unix_now(void)
                       atomic_load_explicit(&ahead_ns, memory_order_relaxed));
 }
 
-/* The difference of two clocks: of several tries, each bracketed, the one that took least. */
+/* Compares two clocks. Of several bracketed tries, the fastest counts. */
 typedef uint64_t (*read_fn)(const kpti_cupti *cupti);
 
 static kpti_compared compare(read_fn inner, read_fn outer, const kpti_cupti *cupti)
@@ -78,7 +79,7 @@ void kpti_unix_clock_begin(kpti_unix_clock *clock, const kpti_cupti *cupti)
     if (!clock->asked) clock->first = compare(read_ours, read_cupti, cupti);
 }
 
-/* What the two comparisons may both be wrong by is no drift: a short recording would stretch with it. */
+/* A difference within the error of the two comparisons is not drift; it would stretch a short recording. */
 void kpti_unix_clock_compare(kpti_unix_clock *clock, const kpti_cupti *cupti)
 {
     kpti_compared last;

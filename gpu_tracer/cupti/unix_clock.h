@@ -1,6 +1,6 @@
-/* unix_clock.h: the clock of records. CUPTI asks us what time it is, so its records come on the trace's own
- * clock: Unix time as it was when recording began, from where the monotonic clock counts, as in
- * python_tracer. Where CUPTI can't ask (before 11.6) its clock is compared with ours at both ends. */
+/* unix_clock.h: the clock of GPU records. CUPTI calls us for timestamps, so its records have the clock of
+ * the trace: Unix time at the start of recording, plus the progress of the monotonic clock, as in
+ * python_tracer. A CUPTI before 11.6 can't call us; its clock is compared with ours at both ends. */
 #ifndef KPTI_GPU_TRACER_CUPTI_UNIX_CLOCK_H
 #define KPTI_GPU_TRACER_CUPTI_UNIX_CLOCK_H
 
@@ -8,26 +8,26 @@
 
 typedef struct kpti_compared {
     uint64_t at;   /* CUPTI's time */
-    int64_t ahead; /* how far ours was ahead … */
-    int64_t doubt; /* … give or take this */
+    int64_t ahead; /* our clock minus CUPTI's */
+    int64_t doubt; /* maximum error of ahead */
 } kpti_compared;
 
 typedef struct kpti_unix_clock {
-    int asked; /* CUPTI asks us: its times are ours, and nothing is compared */
+    int asked; /* CUPTI calls us, so its times are ours and nothing is compared */
     kpti_compared first;
-    int64_t length; /* from the first comparison to the last … */
-    int64_t drift;  /* … and how much further ahead ours was then */
+    int64_t length; /* from the first comparison to the last */
+    int64_t drift;  /* change of ahead over length */
 } kpti_unix_clock;
 
-/* Before any kind of activity is enabled. */
+/* Called before any kind of activity is enabled. */
 void kpti_unix_clock_begin(kpti_unix_clock *clock, const kpti_cupti *cupti);
-/* Compares once more. */
+/* Compares the clocks again. */
 void kpti_unix_clock_compare(kpti_unix_clock *clock, const kpti_cupti *cupti);
-/* Recording has ended: who asks from now on gets the system's time. */
+/* Called at the end of recording. kpti_unix_now then returns the system's time. */
 void kpti_unix_clock_end(void);
-/* What a record's time is in Unix time; 0 stays 0, which is CUPTI's for unknown. */
+/* Returns a record's time as Unix time. 0, which is CUPTI's value for unknown, stays 0. */
 int64_t kpti_unix_clock_of(const kpti_unix_clock *clock, uint64_t time);
-/* Now, on the same clock. */
+/* Returns the current time on the same clock. */
 uint64_t kpti_unix_now(void);
 
 #endif

@@ -3,7 +3,7 @@
 int kpti_budget_take(kpti_gpu_budget *budget, uint64_t bytes)
 {
     uint64_t held = atomic_load_explicit(&budget->held, memory_order_relaxed);
-    /* Nothing is added before it is known to fit: what is refused is in nobody else's way. */
+    /* Adds only bytes that fit, so that a refused request does not make other requests fail. */
     do {
         if (held > budget->most || bytes > budget->most - held) return 0;
     } while (!atomic_compare_exchange_weak_explicit(&budget->held, &held, held + bytes,
@@ -19,7 +19,7 @@ void kpti_budget_drop(kpti_gpu_budget *budget, uint64_t records)
 void kpti_budget_give(kpti_gpu_budget *budget, uint64_t bytes)
 {
     uint64_t held = atomic_load_explicit(&budget->held, memory_order_relaxed);
-    /* A buffer that CUPTI kept since an earlier recording was never taken from this one. */
+    /* CUPTI may return a buffer of an earlier recording, whose bytes this budget does not include. */
     while (!atomic_compare_exchange_weak_explicit(&budget->held, &held,
                                                   held > bytes ? held - bytes : 0,
                                                   memory_order_relaxed, memory_order_relaxed))

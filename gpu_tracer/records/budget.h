@@ -1,4 +1,5 @@
-/* budget.h: how much memory a recording may hold, and how much of it was not kept for want of room. */
+/* budget.h: the memory budget of a recording, and the number of records that were dropped for lack of
+ * memory. */
 #ifndef KPTI_GPU_TRACER_RECORDS_BUDGET_H
 #define KPTI_GPU_TRACER_RECORDS_BUDGET_H
 
@@ -13,13 +14,14 @@ typedef struct kpti_gpu_budget {
     _Atomic uint64_t dropped; /* records, and stacks of records */
 } kpti_gpu_budget;
 
-/* Whether BYTES more are within it; they are taken then. Any thread. */
+/* Takes BYTES from the budget. Returns 0 if the budget does not have them. Any thread. */
 int kpti_budget_take(kpti_gpu_budget *budget, uint64_t bytes);
 void kpti_budget_give(kpti_gpu_budget *budget, uint64_t bytes);
-/* So many were not kept. Any thread. */
+/* Counts RECORDS as dropped. Any thread. */
 void kpti_budget_drop(kpti_gpu_budget *budget, uint64_t records);
 
-/* Zeroed memory of the host's, within the budget; NULL where there is none. Any thread. */
+/* Returns zeroed memory from the host's allocator, or NULL if the budget or the memory is exhausted. Any
+ * thread. */
 void *kpti_budget_alloc(kpti_gpu_budget *budget, uint64_t bytes);
 void kpti_budget_free(kpti_gpu_budget *budget, void *memory, uint64_t bytes);
 

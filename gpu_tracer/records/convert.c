@@ -1,11 +1,11 @@
-/* convert.c: one function for each kind of record. A record is read as the oldest version of its struct
- * that CUDA 12 has: the later ones begin like it, in CUDA 13 too (tests/gpu/layout.c), and only the kind
- * of an id that means nobody differs. */
+/* convert.c: see convert.h. It has one function for each kind of record. A record is read as the oldest
+ * version of its struct in CUDA 12. Later versions, also those of CUDA 13, begin with the same fields
+ * (tests/gpu/layout.c); only the id that means none differs. */
 #include "gpu_tracer/records/convert.h"
 
 #include "gpu_tracer/cupti/api_functions.h"
 
-/* Where a buffer's records go. */
+/* The lists that receive a buffer's records. */
 typedef struct conversion {
     const kpti_cupti *cupti;
     kpti_gpu_store *store;
@@ -34,7 +34,8 @@ static kpt_gpu_event event_of(uint16_t kind, uint64_t start, uint64_t end)
                            .end_ns = (int64_t)end};
 }
 
-/* Where it was and who started it: what all that a GPU does has, each in a struct of its own. */
+/* Copies the device, context, stream and correlation, which all GPU activities have, each in its own
+ * struct. */
 #define TAKE_PLACE(e, r)                                                  \
     do {                                                                  \
         (e).flags = (r)->graphId || (r)->graphNodeId ? KPT_GPU_GRAPH : 0; \
@@ -64,7 +65,8 @@ static void keep_kernel(conversion *c, const CUpti_Activity *record)
     (void)keep(c, KPTI_GPU_EVENTS, &e);
 }
 
-/* Within a device, to and from the host, and between two devices: two structs with the same fields. */
+/* A copy within a device or between host and device, and a copy between two devices: two structs with the
+ * same fields. */
 #define DEFINE_KEEP_COPY(name, type)                                               \
     static void name(conversion *c, const CUpti_Activity *record)                  \
     {                                                                              \
@@ -150,7 +152,7 @@ static void keep_call(conversion *c, const CUpti_Activity *record)
                                 .end = r->end};
     const kpti_call_row *row =
         kpti_call_of(driver ? CUPTI_CB_DOMAIN_DRIVER_API : CUPTI_CB_DOMAIN_RUNTIME_API, r->cbid);
-    /* Where CUPTI can't be told to leave them out. */
+    /* CUPTI may be unable to select functions. */
     if (row->wanted & KPTI_CALL_KEPT) (void)keep(c, KPTI_GPU_CALLS, &call);
 }
 
@@ -164,7 +166,7 @@ static void keep_mark(conversion *c, const CUpti_Activity *record)
         .time = r->timestamp,
         .name = kpti_names_keep(&c->store->names, r->name, 0)};
     if (keep(c, KPTI_GPU_MARKS, &mark) && mark.flags & CUPTI_ACTIVITY_FLAG_MARKER_END)
-        c->kept--; /* one event with its beginning */
+        c->kept--; /* its begin and its end are one event */
 }
 
 static void keep_name(conversion *c, const CUpti_Activity *record)
@@ -232,7 +234,7 @@ static void convert_one(conversion *c, const CUpti_Activity *record)
     case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION:
         keep_link(c, record);
         break;
-    default: /* of another tool's wishes */
+    default: /* a kind that another tool has enabled */
         break;
     }
 }

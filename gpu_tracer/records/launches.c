@@ -9,7 +9,7 @@ static _Thread_local kpti_gpu_thread *mine;
 static pthread_key_t at_exit;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* What is in the list stays: a reader does not care who wrote it. */
+/* The list keeps its items; the reader does not need the thread that wrote them. */
 static void leave(void *thread)
 {
     mine = NULL;

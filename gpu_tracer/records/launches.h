@@ -1,25 +1,23 @@
-/* launches.h: what threads were about when they called CUDA. Each thread has a list of its own, which it
- * appends to without a lock, and which is read while it does.
+/* launches.h: records the calls that threads make to CUDA, with their stacks. Each thread has its own list.
+ * It appends to the list without a lock, while another thread reads.
  *
- * Invariant: a launch is in its list before what it starts can be in a record. */
+ * Invariant: a launch is in its list before a record of the activity that it starts can arrive. */
 #ifndef KPTI_GPU_TRACER_RECORDS_LAUNCHES_H
 #define KPTI_GPU_TRACER_RECORDS_LAUNCHES_H
 
 #include "gpu_tracer/records/spsc_list.h"
 
 enum {
-    KPTI_LAUNCH_KERNEL = 1 << 0, /* a kernel is to come of it */
-    KPTI_LAUNCH_RUNTIME =
-        1 << 1, /* a call of the runtime: the driver's under it is the same once more */
-    KPTI_LAUNCH_CAPTURED = 1 << 2, /* a capture was going on: perhaps nothing comes of it */
-    KPTI_LAUNCH_FAILED =
-        1 << 3, /* said behind it, when the call returns: no kernel will have its number */
-    KPTI_LAUNCH_SEEN = 1 << 4,  /* its kernel has come */
-    KPTI_LAUNCH_GRAPH = 1 << 5, /* any number of kernels is to come of it */
-    KPTI_LAUNCH_HELD = 1 << 6   /* its stack was handed out: held_stacks.c has it */
+    KPTI_LAUNCH_KERNEL = 1 << 0,  /* it starts a kernel */
+    KPTI_LAUNCH_RUNTIME = 1 << 1, /* a runtime call; the driver call inside it is the same launch */
+    KPTI_LAUNCH_CAPTURED = 1 << 2, /* a capture was active, so it may start nothing */
+    KPTI_LAUNCH_FAILED = 1 << 3,   /* added when the call returns: no kernel will have this id */
+    KPTI_LAUNCH_SEEN = 1 << 4,     /* its kernel has arrived */
+    KPTI_LAUNCH_GRAPH = 1 << 5,    /* it starts any number of kernels */
+    KPTI_LAUNCH_HELD = 1 << 6      /* its stack was delivered; held_stacks.c owns it */
 };
 
-/* Whether a kernel is still to come of it. */
+/* Returns 1 if the launch's kernel is still to arrive. */
 static inline int kpti_launch_is_awaited(uint32_t flags)
 {
     const uint32_t settled = KPTI_LAUNCH_CAPTURED | KPTI_LAUNCH_FAILED | KPTI_LAUNCH_SEEN;
@@ -33,25 +31,25 @@ typedef struct kpti_launch {
     kpt_traceback python;
 } kpti_launch;
 
-/* A thread's part. They are never freed, but taken over by later threads. */
+/* Per-thread state. It is never freed; a later thread takes it over. */
 typedef struct kpti_gpu_thread {
     struct kpti_gpu_thread *next;
     _Atomic int taken;
-    _Atomic int inside; /* it is in a callback: who ends a recording waits for it */
-    uint32_t depth;     /* of calls of the runtime with a launch in them */
-    uint32_t outer;     /* the correlation of the outermost of them */
+    _Atomic int inside; /* in a callback; the stopping thread waits for it */
+    uint32_t depth;     /* of nested runtime calls with a launch */
+    uint32_t outer;     /* correlation id of the outermost of them */
     uint64_t os_tid;
-    void *context;      /* that was told last … */
-    uint32_t destroyed; /* … and how many had been destroyed by then */
+    void *context;      /* the last context that the thread recorded */
+    uint32_t destroyed; /* the session's count of destroyed contexts at that time */
     kpti_list list;
-    kpti_list_place read; /* how far the list was read; the reader's */
+    kpti_list_place read; /* position of the reader; only the reader uses it */
 } kpti_gpu_thread;
 
-/* The calling thread's, or NULL where there is no memory. */
+/* Returns the calling thread's state, or NULL if there is no memory. */
 kpti_gpu_thread *kpti_launches_mine(void);
-/* All threads: the first, then by next. */
+/* Returns the first thread; the others follow by next. */
 kpti_gpu_thread *kpti_launches_threads(void);
-/* In the child of a fork: all are empty, without anything being given back, and nobody is inside. */
+/* Called in the child of a fork. Empties all lists without freeing memory, and clears `inside`. */
 void kpti_launches_forked(void);
 
 #endif

@@ -4,9 +4,9 @@
 
 struct kpti_gpu_text {
     uint64_t hash;
-    uint64_t bytes;    /* of all of it */
-    uint32_t raw_size; /* what it was told as comes first … */
-    uint32_t size;     /* … then what it is shown as, where that differs */
+    uint64_t bytes;    /* of the whole struct */
+    uint32_t raw_size; /* size of the original text, which is first */
+    uint32_t size;     /* size of the demangled text, which follows; 0 if they are equal */
     uint32_t demangled;
     uint32_t spare;
     char text[];
@@ -70,20 +70,22 @@ static int grow(kpti_gpu_names *names)
 
 typedef char *(*demangle_fn)(const char *mangled, char *room, size_t *size, int *status);
 
-/* The C++ runtime's, of the process or of the system: Python's modules bring theirs where dlsym alone does not
- * look. NULL: there is none. Asked for once a name, and so not remembered. */
+/* Returns the demangler of the C++ runtime in the process or the system, or NULL if there is none. Python's
+ * modules load the C++ runtime where dlsym alone does not find it. Called once per name, so the result is
+ * not cached. */
 static demangle_fn find_demangle(void)
 {
     demangle_fn found = NULL;
     void *library;
     *(void **)&found = dlsym(RTLD_DEFAULT, "__cxa_demangle");
     if (found) return found;
-    library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL); /* for good */
+    library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL); /* stays open */
     if (library) *(void **)&found = dlsym(library, "__cxa_demangle");
     return found;
 }
 
-/* NULL where it can't be, or TEXT is no mangled name. To be freed. */
+/* Returns the demangled text, or NULL if TEXT is not a mangled name or can't be demangled. The caller frees
+ * it. */
 static char *demangled(const char *text)
 {
     const int is_mangled = text[0] == '_' && text[1] == 'Z';

@@ -1,4 +1,4 @@
-/* name_interner.h: strings that live as long as the recording, each once; kernels' names demangled. */
+/* name_interner.h: stores each string once, as long as the recording lives. Names of kernels are demangled. */
 #ifndef KPTI_GPU_TRACER_RECORDS_NAME_INTERNER_H
 #define KPTI_GPU_TRACER_RECORDS_NAME_INTERNER_H
 
@@ -9,7 +9,7 @@
 typedef struct kpti_gpu_text kpti_gpu_text;
 
 typedef struct kpti_gpu_names {
-    pthread_mutex_t lock; /* the innermost one: under it only memory is asked for */
+    pthread_mutex_t lock; /* innermost lock: only memory is allocated under it */
     kpti_gpu_budget *budget;
     kpti_gpu_text **table;
     uint32_t room; /* a power of two */
@@ -17,7 +17,8 @@ typedef struct kpti_gpu_names {
 } kpti_gpu_names;
 
 void kpti_names_init(kpti_gpu_names *names, kpti_gpu_budget *budget);
-/* What TEXT is shown as, DEMANGLE for kernels. Empty where it is NULL, or there is no memory. Any thread. */
+/* Returns the stored form of TEXT, demangled if DEMANGLE is set (for kernels). Returns an empty string if
+ * TEXT is NULL or there is no memory. Any thread. */
 kpt_str kpti_names_keep(kpti_gpu_names *names, const char *text, int demangle);
 void kpti_names_free(kpti_gpu_names *names);
 

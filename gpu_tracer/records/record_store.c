@@ -54,8 +54,8 @@ void kpti_store_take(kpti_gpu_store *store, kpti_gpu_lists *lists)
     (void)pthread_mutex_unlock(&store->lock);
 }
 
-/* Another thread may have been in the middle of it, and is not there any more: what it held can't be
- * trusted, nor given back. */
+/* At the fork, another thread may have held a lock and been in the middle of a change. The child then
+ * neither trusts nor frees what the lock guards. */
 void kpti_store_forked(kpti_gpu_store *store)
 {
     const int whole = pthread_mutex_trylock(&store->lock) == 0;

@@ -1,5 +1,5 @@
-/* record_store.h: what CUPTI has handed over, made small, until it is collected. CUPTI's thread fills it, a buffer
- * at a time; taking it out is a matter of a few pointers. */
+/* record_store.h: stores the converted records of CUPTI until they are collected. CUPTI's thread adds them
+ * a buffer at a time; taking them out moves a few pointers. */
 #ifndef KPTI_GPU_TRACER_RECORDS_RECORD_STORE_H
 #define KPTI_GPU_TRACER_RECORDS_RECORD_STORE_H
 
@@ -8,7 +8,7 @@
 #include "gpu_tracer/records/name_interner.h"
 #include "gpu_tracer/records/spsc_list.h"
 
-/* A call of an API, the most frequent event. */
+/* An API call, the most frequent event. */
 typedef struct kpti_gpu_call {
     uint32_t kind; /* KPT_GPU_RUNTIME or KPT_GPU_DRIVER */
     uint32_t cbid;
@@ -20,7 +20,7 @@ typedef struct kpti_gpu_call {
     uint64_t end;
 } kpti_gpu_call;
 
-/* A range's beginning or end, or a mark; what belongs together has the same id. */
+/* The begin or the end of a range, or a mark. The begin and the end of a range have the same id. */
 typedef struct kpti_gpu_mark {
     uint32_t flags; /* CUPTI_ACTIVITY_FLAG_MARKER_* */
     uint32_t id;
@@ -36,9 +36,9 @@ typedef struct kpti_gpu_link {
     uint64_t external;
 } kpti_gpu_link;
 
-/* The lists, by what they hold; times as CUPTI gave them. */
+/* The lists by their contents. Times are CUPTI's. */
 enum {
-    KPTI_GPU_EVENTS = 0, /* kpt_gpu_event: what the GPU did, waits, overhead */
+    KPTI_GPU_EVENTS = 0, /* kpt_gpu_event: GPU activities, waits, overhead */
     KPTI_GPU_CALLS = 1,
     KPTI_GPU_MARKS = 2,
     KPTI_GPU_LINKS = 3,
@@ -51,24 +51,25 @@ typedef struct kpti_gpu_lists {
 } kpti_gpu_lists;
 
 typedef struct kpti_gpu_store {
-    pthread_mutex_t lock; /* held for a few instructions; nobody's code runs under it */
+    pthread_mutex_t lock; /* held for a few instructions; no foreign code runs under it */
     kpti_gpu_budget *budget;
     kpti_gpu_names names;
     kpti_gpu_lists lists;
-    _Atomic uint64_t events; /* that were kept, of all time */
+    _Atomic uint64_t events; /* kept since the start */
 } kpti_gpu_store;
 
 void kpti_gpu_lists_init(kpti_gpu_lists *lists);
-/* FROM's items behind INTO's. */
+/* Appends FROM's items to INTO. */
 void kpti_gpu_lists_splice(kpti_gpu_lists *into, kpti_gpu_lists *from);
 void kpti_gpu_lists_free(kpti_gpu_lists *lists, kpti_gpu_budget *budget);
 
 void kpti_store_init(kpti_gpu_store *store, kpti_gpu_budget *budget);
 void kpti_store_free(kpti_gpu_store *store);
-/* Puts LISTS, which are empty then, behind what is there; or what is there behind LISTS. Any thread. */
+/* put appends LISTS to the store, and take appends the store's items to LISTS. The source is empty
+ * afterwards. Any thread. */
 void kpti_store_put(kpti_gpu_store *store, kpti_gpu_lists *lists);
 void kpti_store_take(kpti_gpu_store *store, kpti_gpu_lists *lists);
-/* In the child of a fork: empty. */
+/* Called in the child of a fork. The store is then empty. */
 void kpti_store_forked(kpti_gpu_store *store);
 
 #endif

@@ -75,7 +75,7 @@ void *kpti_list_next(const kpti_list *list, kpti_list_place *place)
         kpti_list_chunk *next;
         if (place->index < atomic_load_explicit(&chunk->count, memory_order_acquire))
             return item_of(list, chunk, place->index++);
-        /* A chunk is left behind when it has a successor: then it has all that it will have. */
+        /* Move on only if the chunk has a successor; its count is then final. */
         next = atomic_load_explicit(&chunk->next, memory_order_acquire);
         if (!next) return NULL;
         if (place->index < atomic_load_explicit(&chunk->count, memory_order_acquire)) continue;
@@ -85,7 +85,7 @@ void *kpti_list_next(const kpti_list *list, kpti_list_place *place)
     return NULL;
 }
 
-/* The writer touches the first chunk only where there is no other: a chunk with a successor is the reader's. */
+/* The writer uses the first chunk only if it is the last. A chunk with a successor belongs to the reader. */
 void kpti_list_free_read(kpti_list *list, const kpti_list_place *place, kpti_gpu_budget *budget)
 {
     kpti_list_chunk *chunk = atomic_load_explicit(&list->first, memory_order_acquire);

@@ -1,5 +1,6 @@
-/* spsc_list.h: things of one size in chunks, appended by one thread. Another one may read meanwhile what has been
- * appended: the count and the link of a chunk are published after what they stand for. */
+/* spsc_list.h: a list of items of one size, in chunks. One thread appends; another thread may read at the
+ * same time. The count and the next pointer of a chunk are stored with release, after the data that they
+ * cover. */
 #ifndef KPTI_GPU_TRACER_RECORDS_SPSC_LIST_H
 #define KPTI_GPU_TRACER_RECORDS_SPSC_LIST_H
 
@@ -19,24 +20,25 @@ typedef struct kpti_list {
     uint32_t item_size; /* a multiple of 8 */
 } kpti_list;
 
-/* A copy of ITEM at the end; 0 where there is no room. */
+/* Appends a copy of ITEM. Returns 0 if there is no memory. */
 int kpti_list_add(kpti_list *list, kpti_gpu_budget *budget, const void *item);
-/* FROM's items behind INTO's; FROM is empty then. */
+/* Appends FROM's items to INTO. FROM is empty afterwards. */
 void kpti_list_splice(kpti_list *into, kpti_list *from);
 void kpti_list_free(kpti_list *list, kpti_gpu_budget *budget);
-/* Forgets all, without giving anything back: for a child of a fork that can't know what is whole. */
+/* Empties the list without freeing memory, for the child of a fork, which can't know whether the list is
+ * consistent. */
 void kpti_list_forget(kpti_list *list);
 
-/* Where a reader is; zeros: at the beginning. */
+/* Position of a reader; zeroes for the beginning. */
 typedef struct kpti_list_place {
     kpti_list_chunk *chunk;
     uint32_t index;
     uint32_t spare;
 } kpti_list_place;
 
-/* The next item, or NULL where there is none yet. */
+/* Returns the next item, or NULL if there is none yet. */
 void *kpti_list_next(const kpti_list *list, kpti_list_place *place);
-/* Gives back the chunks that the only reader has left behind; the writer may append meanwhile. */
+/* Frees the chunks that the only reader has passed. The writer may append at the same time. */
 void kpti_list_free_read(kpti_list *list, const kpti_list_place *place, kpti_gpu_budget *budget);
 
 #endif

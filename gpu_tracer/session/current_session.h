@@ -1,13 +1,14 @@
 /* current_session.h: the recording that CUPTI's callbacks use. There is at most one at a time.
  *
- * The owner keeps its slot until it has read everything that threads hold, as their lists belong to one recording at a
- * time. It can be found only while it is also current. */
+ * The owner keeps its slot until it has read everything that threads hold, as their lists belong to one
+ * recording at a time. It can be found only while it is also current. */
 #ifndef KPTI_GPU_TRACER_SESSION_CURRENT_SESSION_H
 #define KPTI_GPU_TRACER_SESSION_CURRENT_SESSION_H
 
 #include "gpu_tracer/session/gpu_session.h"
 
-/* Returns the current recording, which stays valid until leave, or NULL; do not call leave after NULL. Any thread. */
+/* Returns the current recording, which stays valid until leave, or NULL; do not call leave after NULL. Any
+ * thread. */
 kpti_gpu_session *kpti_session_enter(void);
 void kpti_session_leave(void);
 
@@ -20,7 +21,7 @@ int kpti_session_become_current(kpti_gpu_session *s);
 void kpti_session_step_down(void);
 /* Ends being owner. */
 void kpti_session_leave_slot(void);
-/* In the child of a fork. Returns whether S was the owner. */
+/* Called in the child of a fork. Returns 1 if S was the owner. */
 int kpti_session_forget_owner(const kpti_gpu_session *s);
 
 #endif

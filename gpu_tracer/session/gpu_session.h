@@ -1,4 +1,4 @@
-/* gpu_session.h: the state of one recording, from start to destroy. gpu_recording.h says which states it passes. */
+/* gpu_session.h: the state of one recording, from start to destroy. gpu_recording.h has its state diagram. */
 #ifndef KPTI_GPU_TRACER_SESSION_GPU_SESSION_H
 #define KPTI_GPU_TRACER_SESSION_GPU_SESSION_H
 
@@ -10,55 +10,55 @@
 
 enum { KPTI_MOST_CONTEXTS = 64 };
 
-/* What is known about a correlation id: the launch, and the external correlation. */
+/* Per-correlation-id state: the launch, and the external correlation. */
 typedef struct kpti_gpu_known {
-    kpti_launch launch; /* correlation 0: a free slot */
+    kpti_launch launch; /* correlation 0 marks a free slot */
     uint64_t external;
-    uint32_t turn; /* the table's when something of this correlation came last … */
-    uint32_t made; /* … and the table's again */
+    uint32_t turn; /* the table's turn when the last record of this id arrived */
+    uint32_t made; /* the table's made at that time */
 } kpti_gpu_known;
 
 typedef struct kpti_gpu_table {
-    kpti_gpu_known *rows; /* by the correlation's hash; a power of two of them */
+    kpti_gpu_known *rows; /* hash table by correlation id; its size is a power of two */
     uint64_t room;
     uint64_t count;
-    uint32_t turn; /* how often it was filled … */
-    uint32_t made; /* … with how many rows; both may wrap around */
-    uint32_t seen; /* the turn in which rows were last forgotten, what waits having been seen … */
-    uint32_t pressed;   /* … and in which they were for want of room */
-    uint64_t forgotten; /* rows … */
-    uint64_t early;     /* … of them, those that went, or never came, for want of room … */
-    uint64_t awaited;   /* … and those whose kernels have still not come */
+    uint32_t turn;      /* number of times that the table was filled */
+    uint32_t made;      /* number of rows made; turn and made may wrap around */
+    uint32_t seen;      /* the turn in which rows were last dropped, after kpti_known_see */
+    uint32_t pressed;   /* the turn in which rows were last dropped for lack of space */
+    uint64_t forgotten; /* rows dropped, and launches that never had one */
+    uint64_t early;     /* those of them that were dropped or had no row for lack of space */
+    uint64_t awaited;   /* those of them whose kernels have not arrived */
 } kpti_gpu_table;
 
 /* The stacks that were delivered: their numbers stay valid until destroy. */
 typedef struct kpti_gpu_stacks {
-    kpt_traceback *rows; /* by the number's hash; a power of two of them */
+    kpt_traceback *rows; /* hash table by the stack's number; its size is a power of two */
     uint64_t room;
     uint64_t count;
 } kpti_gpu_stacks;
 
 typedef struct kpti_gpu_session {
     const kpti_env *env;
-    kpt_tracebacks tracebacks; /* ops NULL: no stacks */
+    kpt_tracebacks tracebacks; /* ops is NULL if no stacks are gathered */
     uint32_t depth;
-    _Atomic uint32_t state; /* KPT_GPU_*; 0: not started */
+    _Atomic uint32_t state; /* KPT_GPU_*; 0 before start */
     kpti_gpu_budget budget;
     kpti_gpu_store store;
     kpti_unix_clock clock;
     const kpti_cupti *cupti;
     CUpti_SubscriberHandle subscriber;
-    _Atomic(void *) contexts[KPTI_MOST_CONTEXTS]; /* that were called in, and live */
+    _Atomic(void *) contexts[KPTI_MOST_CONTEXTS]; /* live contexts in which calls were made */
     _Atomic uint32_t destroyed;                   /* contexts */
-    _Atomic uint32_t captures;                    /* that are going on */
-    _Atomic uint64_t unlisted;         /* launches without room in their threads' lists … */
-    _Atomic uint64_t unlisted_kernels; /* … and those of kernels */
+    _Atomic uint32_t captures;                    /* active captures */
+    _Atomic uint64_t unlisted;         /* launches that did not fit into their threads' lists */
+    _Atomic uint64_t unlisted_kernels; /* those of them that start a kernel */
     uint64_t stop_time;                /* Unix time */
-    kpt_status late_status;            /* why it did not begin with CUDA … */
-    kpti_error late;                   /* … in words */
+    kpt_status late_status;            /* the failure at the late start, with CUDA */
+    kpti_error late;                   /* its text */
 
     /* Used by the collecting thread. */
-    kpti_gpu_lists ready; /* taken out of the store */
+    kpti_gpu_lists ready; /* taken from the store */
     kpti_gpu_table table;
     kpti_gpu_stacks stacks;
     uint64_t lost_kernels;

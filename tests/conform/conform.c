@@ -151,7 +151,7 @@ void conform_python(conform *c, const char *program)
     if (failed) conform_unreached(c, "a program could not be run");
 }
 
-/* What the function call() of a program calls. */
+/* The function that call() of a Python program calls. */
 static struct {
     void (*call)(void *ctx);
     void *ctx;
@@ -166,7 +166,7 @@ static void *call_pending(void *self, void *args)
     return pending.new_int(0);
 }
 
-/* Gives __main__ its function call(): a PyMethodDef, whose layout is part of Python's stable ABI. */
+/* Adds the function call() to __main__, as a PyMethodDef, whose layout is part of Python's stable ABI. */
 static void add_call(conform *c)
 {
     enum { NO_ARGUMENTS = 4 }; /* METH_NOARGS */

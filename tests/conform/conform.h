@@ -1,9 +1,9 @@
-/* conform.h: what the rules of kpt_conform share.
+/* conform.h: helpers of the rules of kpt_conform.
  *
- * A rule is a function that runs in a child process of its own, so that a plugin which crashes,
- * hangs or spoils its process fails that rule alone. It ends by returning (the rule holds), by RULE_FAILED,
- * or by RULE_UNREACHED where the plugin gave nothing to check: an entry that declined, no activities,
- * or a step before the one in question that failed, which is another rule's business. */
+ * A rule is a function that runs in its own child process, so that a plugin which crashes, hangs or damages
+ * its process fails that rule alone. It ends by returning (the rule holds), by conform_failed, or by
+ * conform_unreached if the plugin provides nothing to check: an entry that declined, no activities, or an
+ * earlier step that failed and that another rule checks. */
 #ifndef CONFORM_H
 #define CONFORM_H
 
@@ -14,8 +14,8 @@
 
 typedef struct conform {
     const char *path;
-    const char *libpython; /* run the workload in this Python; NULL: there is none */
-    FILE *report;          /* where a rule says what went wrong */
+    const char *libpython; /* run the workload in this Python; NULL if there is none */
+    FILE *report;          /* where a rule reports what failed */
     kpt_plugin_entry_fn entry;
     mock_host host;
     kpt_plugin_info info;
@@ -69,39 +69,39 @@ __attribute__((format(printf, 2, 3), noreturn)) void conform_unreached(conform *
 #define EXPECT_STATUS(c, wanted, call) conform_expect_status((c), (wanted), (call), #call)
 void conform_expect_status(conform *c, kpt_status wanted, kpt_status got, const char *what);
 
-/* Steps that most rules begin with; where one fails, the rule is not reached. */
-void conform_load(conform *c);  /* c->entry */
-void conform_enter(conform *c); /* … and c->info, with c->host.table as it is */
-void conform_make(conform *c, kpt_tracer *tracer);   /* … and a running tracer */
-void conform_record(conform *c, kpt_tracer *tracer); /* … that saw the workload and is stopped */
+/* Steps that most rules begin with. If one fails, the rule is not reached. */
+void conform_load(conform *c);  /* sets c->entry */
+void conform_enter(conform *c); /* also sets c->info, with the current c->host.table */
+void conform_make(conform *c, kpt_tracer *tracer);   /* also makes a running tracer */
+void conform_record(conform *c, kpt_tracer *tracer); /* also records the workload, and stops */
 void conform_make_memory(conform *c, kpt_memory_tracer *memory);
 void conform_make_observer(conform *c, kpt_observer *observer);
 
-/* Runs the workload that a tracer is to see: a Python program, where there is a Python. */
+/* Runs the workload for a tracer: a Python program, if there is a Python. */
 void conform_workload(conform *c);
-/* Runs a Python program of the rule's own; nothing where there is no Python. */
+/* Runs the rule's own Python program. Does nothing if there is no Python. */
 void conform_python(conform *c, const char *program);
-/* … whose call() calls CALL, with the GIL; where there is no Python, CALL is called all the same. */
+/* The same; the program's call() calls CALL, with the GIL. If there is no Python, CALL is called directly. */
 void conform_in_python(conform *c, const char *program, void (*call)(void *ctx), void *ctx);
-/* From there: calls CALL without the GIL. */
+/* For use inside CALL: calls the given function without the GIL. */
 void conform_without_gil(conform *c, void (*call)(void *ctx), void *ctx);
-/* A function of that Python's; the rule is not reached if it has none of that name. */
+/* Returns a function of that Python. The rule is not reached if Python has no function of that name. */
 void *conform_python_symbol(conform *c, const char *name);
 
-/* A struct of another size, for the rules that try them: BYTES bytes that end on a page which
- * can't be touched: CLAIMED as struct_size, then SOURCE's SIZE bytes and, behind them, garbage. */
+/* Returns a struct of another size: BYTES bytes that end at an inaccessible page, with CLAIMED as
+ * struct_size, then SIZE bytes of SOURCE, then garbage. */
 void *conform_sized(const void *source, uint32_t size, uint32_t claimed, uint32_t bytes);
 
-/* Whether BYTES bytes at MEMORY all have VALUE. */
+/* Returns 1 if all BYTES bytes at MEMORY have VALUE. */
 int conform_filled(const void *memory, int value, size_t bytes);
 
-/* A path in a fresh folder where no file is yet; and both gone again. */
+/* Makes the path of a file that does not exist, in a fresh folder; the second function removes both. */
 void conform_fresh_path(conform *c, char *path, size_t size);
 void conform_remove_path(char *path);
-/* Whether the file at PATH has TEXT in its first 64 kB. */
+/* Returns 1 if the file at PATH has TEXT in its first 64 kB. */
 int conform_has_text(const char *path, const char *text);
 
-/* A factory for tests of make: calls the host's registered one with default args. */
+/* Calls the factory that the plugin registered with the host, for the rules on make. */
 kpt_status conform_try_make(conform *c, const kpt_tracer_args *args, kpt_tracer *out);
 
 #endif

@@ -7,7 +7,7 @@ void told_name(char name[TOLD_TEXT], uint32_t frame)
     (void)snprintf(name, TOLD_TEXT, "%s_%u", told_pattern >> frame & 1 ? "other" : "script", frame);
 }
 
-/* Who is told must copy: the strings are spoilt at once. */
+/* The receiver must copy the strings: they are overwritten at once. */
 static void tell(void *ctx, kpt_add_frame_fn add, void *add_ctx)
 {
     told *host = ctx;

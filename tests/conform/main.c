@@ -1,4 +1,4 @@
-/* main.c: kpt_conform: checks a plugin, anybody's, against the rules of the ABI, one by one. */
+/* main.c: kpt_conform: checks any plugin against the rules of the ABI, one by one. */
 #include <dlfcn.h>
 #include <getopt.h>
 #include <signal.h>
@@ -22,8 +22,8 @@ typedef struct options {
     const char *libpython;
     const char *only;        /* check this rule alone */
     const char *expect_fail; /* succeed if this rule, and no other, is broken */
-    const char *mutants; /* which rules each mutant of the sample is tried with; NULL: no mutants */
-    int require_all;     /* a rule that could not be reached counts as broken */
+    const char *mutants;     /* rules to try each mutant of the sample with; NULL for no mutants */
+    int require_all;         /* a rule that could not be reached counts as broken */
     int quiet;
 } options;
 
@@ -31,7 +31,7 @@ typedef struct tally {
     int hold;
     int broken;
     int unreached;
-    int as_expected; /* of expect_fail: broken rules that it names */
+    int as_expected; /* broken rules that expect_fail names */
 } tally;
 
 static void usage(FILE *to, const char *program)
@@ -72,7 +72,7 @@ static void start_python(conform *c)
     if (!initialize) conform_unreached(c, "no Python could be started: %s", dlerror());
     initialize(0);
     *(void **)&save_thread = dlsym(python, "PyEval_SaveThread");
-    (void)save_thread(); /* control calls come without the GIL, as from a host that is not Python */
+    (void)save_thread(); /* control calls run without the GIL, as in a non-Python host */
     conform_workload(c); /* once, so that every later time imports nothing and does the same */
 }
 
@@ -89,7 +89,7 @@ __attribute__((noreturn)) static void child(const options *o, const conform_rule
     _exit(RULE_HOLDS);
 }
 
-/* What the rule said, on one line. */
+/* Reads the rule's report, on one line. */
 static void read_report(int report, char *text, size_t size)
 {
     size_t used = 0;
@@ -167,7 +167,7 @@ static void find_mutant(const options *o, const char *rule, char *path, size_t s
     if (access(path, F_OK) != 0) (void)snprintf(path, size, "%s", o->path);
 }
 
-/* Whether the mutant breaks RULE if it is its own, and does not otherwise. */
+/* Returns 1 if the mutant breaks RULE exactly if RULE is its own. */
 static int mutant_is_right(const options *o, const conform_rule *mutant, const conform_rule *rule)
 {
     char text[512];

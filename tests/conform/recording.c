@@ -1,6 +1,6 @@
 #include "tests/conform/recording.h"
 
-/* Record I of an array of the plugin's, as much of it as we know. */
+/* Copies record I of the plugin's array, as far as we know its fields. */
 static void copy_record(void *out, size_t size, const void *array, uint32_t i, uint32_t stride)
 {
     memset(out, 0, size);
@@ -83,7 +83,7 @@ recording *recording_take(conform *c, const kpt_tracer *tracer, uint32_t order)
     return recording_take_with(c, tracer, delivery);
 }
 
-/* Orders activities by what does not depend on the order of delivery. */
+/* Orders activities by fields that do not depend on the order of delivery. */
 static int by_content(const void *left, const void *right)
 {
     const kpt_activity *a = left;

@@ -1,5 +1,5 @@
-/* recording.h: one delivery, copied as it comes, for the rules to look at afterwards. Reads batches
- * by stride, as a host must, and so works with plugins of a later minor. */
+/* recording.h: a copy of one delivery, for the rules to check afterwards. Reads batches by stride, as a
+ * host must, and so works with plugins of a later minor version. */
 #ifndef RECORDING_H
 #define RECORDING_H
 
@@ -16,17 +16,17 @@ typedef struct recording {
     uint32_t thread_count;
     uint32_t batches;
     uint32_t largest_batch;
-    uint32_t late_names;   /* activities whose name or thread had not come yet */
-    const char *malformed; /* what is wrong with a batch itself; NULL: nothing */
+    uint32_t late_names;   /* activities whose name or thread was not delivered before them */
+    const char *malformed; /* what is wrong with a batch itself, or NULL */
 } recording;
 
-/* Delivers a stopped tracer's events in ORDER. The rule is not reached where get_events fails or
- * there are none; the recording is the child's for good. */
+/* Delivers a stopped tracer's events in ORDER. The rule is not reached if get_events fails or there are no
+ * events. The child process never frees the recording. */
 recording *recording_take(conform *c, const kpt_tracer *tracer, uint32_t order);
-/* The same with a delivery of the rule's own, whose sink and sink_ctx are set here. */
+/* The same with the rule's own delivery, whose sink and sink_ctx are set here. */
 recording *recording_take_with(conform *c, const kpt_tracer *tracer, kpt_delivery delivery);
 
-/* Whether both hold the same activities, but for ids, order and phase. */
+/* Returns 1 if both hold the same activities, except for ids, order and phase. */
 int recording_same(const recording *a, const recording *b);
 
 #endif

@@ -1,4 +1,4 @@
-/* rules_chunk.c: R541–R547: chunks of what is held, handed to any sink (since 1.1). */
+/* rules_chunk.c: R541–R547: chunks of a held recording, delivered to any sink (since 1.1). */
 #include "tests/conform/chunk_log.h"
 #include "tests/conform/recording.h"
 
@@ -99,7 +99,7 @@ static void tables_if_asked(conform *c)
     EXPECT(c, log->tables == 0, "there are %u tables, and nobody asked for them", log->tables);
 }
 
-/* What the tracer's own sink tries, on whatever thread it is called. */
+/* The calls that the tracer's own sink tries, on whatever thread it runs. */
 typedef struct trying {
     conform *c;
     kpt_tracer tracer;

@@ -1,5 +1,4 @@
-/* rules_delivery.c: R306, R501–R508, R518–R522: asking for events: what is refused, batches, sinks,
- * conversion. */
+/* rules_delivery.c: R306, R501–R508, R518–R522: requests for events: refusals, batches, sinks, conversion. */
 #include <pthread.h>
 
 #include "tests/conform/recording.h"
@@ -8,7 +7,7 @@ typedef struct counting {
     uint32_t batches;
     kpt_status answer;
     pthread_t thread;
-    int elsewhere; /* a call came on another thread */
+    int elsewhere; /* a call was made on another thread */
 } counting;
 
 static kpt_status count_batch(void *ctx, const kpt_batch *batch)
@@ -145,7 +144,7 @@ static void cancels(conform *c)
            n.batches - 1);
 }
 
-/* Converts as the identity, and looks at what it is given. */
+/* Converts as the identity, and checks its arguments. */
 typedef struct converting {
     pthread_t thread;
     int elsewhere;

@@ -1,4 +1,4 @@
-/* rules_entry.c: R1xx: loading, the entry, and the end of the bond. */
+/* rules_entry.c: R1xx: loading, the entry, and the end of the binding. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -43,7 +43,7 @@ static void null_host(conform *c)
     EXPECT_STATUS(c, KPT_E_INVALID, c->entry(NULL, &c->info));
 }
 
-/* Ends the bond; the rule goes on with a fresh host. */
+/* Detaches; the rule continues with a fresh host. */
 static void start_over(conform *c)
 {
     (void)c->info.detach(c->info.self);
@@ -51,7 +51,7 @@ static void start_over(conform *c)
     KPT_INIT(&c->info);
 }
 
-/* Rules on what the entry refuses say nothing of a plugin that refuses everything. */
+/* The rules on what the entry refuses prove nothing about a plugin that refuses everything. */
 static void must_accept_first(conform *c)
 {
     conform_enter(c);

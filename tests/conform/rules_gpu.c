@@ -1,4 +1,4 @@
-/* rules_gpu.c: R76x: tracers of GPUs, an extension (since 1.1). They say the same of a no-op. */
+/* rules_gpu.c: R76x: GPU tracers, an extension (since 1.1). The rules also hold for a no-op. */
 #include "tests/conform/conform.h"
 
 static kpt_gpu_maker open_maker(conform *c)
@@ -68,7 +68,7 @@ static void states(conform *c)
     EXPECT_STATUS(c, KPT_E_STATE, t.ops->start(t.self));
 }
 
-/* What the sink saw, and what it is to do. */
+/* What the sink has received, and what it does next. */
 typedef struct watch {
     const kpt_gpu_tracer *tracer;
     kpt_status answer;

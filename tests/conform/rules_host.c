@@ -1,5 +1,5 @@
-/* rules_host.c: R526, R805 and R806: what the plugin asks its host while it records. A thread is traced when it
- * runs Python, or marks. */
+/* rules_host.c: R526, R805 and R806: the host's functions that the plugin calls while it records. A thread
+ * is traced when it runs Python, or marks. */
 #include <stdatomic.h>
 #include <time.h>
 
@@ -54,7 +54,7 @@ static void host_ticks(conform *c)
 static atomic_int attached; /* calls so far */
 static atomic_int inside;
 
-/* The first call takes its time. */
+/* The first call is slow. */
 static uint64_t attach_slowly(void *ctx, uint64_t os_tid)
 {
     (void)ctx;

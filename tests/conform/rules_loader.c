@@ -1,4 +1,4 @@
-/* rules_loader.c: R771–R778: recordings made of chunks again, an extension (since 1.1). */
+/* rules_loader.c: R771–R778: tracers made from chunks, an extension (since 1.1). */
 #include "tests/conform/chunk_log.h"
 #include "tests/conform/recording.h"
 
@@ -46,7 +46,7 @@ static const kpt_thread *thread_of(const recording *r, uint32_t index)
     return &r->threads[i];
 }
 
-/* Which of the activities differs; NULL: none does. */
+/* Returns the first difference between the recordings, or NULL if there is none. */
 static const char *difference(const recording *a, const recording *b)
 {
     if (a->activity_count != b->activity_count) return "there are more, or fewer";
@@ -146,7 +146,7 @@ static void bad_args(conform *c)
     EXPECT(c, !out.ops && !out.self, "out names a tracer, and there is none");
 }
 
-/* What a plugin has handed over, so that the rest of it is right. */
+/* Returns chunks that the plugin delivered, so that a rule can change one field of valid chunks. */
 static chunk_log *some_chunks(conform *c)
 {
     kpt_tracer t;

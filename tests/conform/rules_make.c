@@ -1,4 +1,4 @@
-/* rules_make.c: R2xx: making a tracer: what is refused, how sizes are read, memory. */
+/* rules_make.c: R2xx: making a tracer: refusals, how sizes are read, memory. */
 #include "tests/conform/conform.h"
 
 static void gives_tracer(conform *c)
@@ -33,7 +33,7 @@ static void complete_ops(conform *c)
            "a function is missing");
 }
 
-/* Makes with ARGS and OUT as they are; the rules below are about what comes back. */
+/* Makes a tracer with the given ARGS and OUT; the rules below check the result. */
 static void make_answers(conform *c, kpt_status wanted, const kpt_tracer_args *args,
                          const char *what)
 {
@@ -45,7 +45,7 @@ static void make_answers(conform *c, kpt_status wanted, const kpt_tracer_args *a
     EXPECT(c, tracer.ops->destroy(tracer.self) == KPT_OK, "%s: destroy failed", what);
 }
 
-/* Refusals say nothing of a plugin that makes nothing. */
+/* Refusals prove nothing about a plugin that makes no tracer. */
 static kpt_tracer_args must_make_first(conform *c)
 {
     kpt_tracer_args args;
@@ -224,7 +224,7 @@ static void bad_watches(conform *c)
     mock_host_init(&c->host, "kpt_conform");
     c->host.table.on_watched_call = NULL;
     conform_enter(c);
-    watch.code = &watch; /* refused before anybody looks */
+    watch.code = &watch; /* refused before the plugin reads it */
     make_answers(c, KPT_E_INVALID, &args, "make with a watch, but no on_watched_call");
 }
 

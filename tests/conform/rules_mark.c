@@ -1,4 +1,4 @@
-/* rules_mark.c: R531–R536: what the host marks, and deliveries of what was marked. */
+/* rules_mark.c: R531–R536: the host's marks, and deliveries of marked recordings. */
 #include "tests/conform/recording.h"
 
 /* A stopped tracer with points of that number in the middle of its recording. */
@@ -27,7 +27,7 @@ static void record_marked(conform *c, kpt_tracer *t)
     record_points(c, t, 0);
 }
 
-/* A stopped tracer with a span that begins in one call, which goes on, and ends in another. */
+/* Makes a stopped tracer with a span that begins in one call, which continues, and ends in another. */
 static void record_span(conform *c, kpt_tracer *t, uint64_t number)
 {
     char program[640];
@@ -60,7 +60,7 @@ static void unknown_marks(conform *c)
     EXPECT_STATUS(c, KPT_E_INVALID, t.ops->mark(t.self, 0, 0));
     EXPECT_STATUS(c, KPT_E_INVALID, t.ops->mark(t.self, KPT_MARK_END + 1, 0));
     EXPECT_STATUS(c, KPT_E_HANDLE, t.ops->mark(0, KPT_MARK_POINT, 0));
-    EXPECT_STATUS(c, KPT_OK, t.ops->mark(t.self, KPT_MARK_END, 7)); /* of a span that never began */
+    EXPECT_STATUS(c, KPT_OK, t.ops->mark(t.self, KPT_MARK_END, 7)); /* this span never began */
 }
 
 static const kpt_activity *find(const recording *r, uint64_t id)
@@ -139,7 +139,7 @@ static void marked_part(conform *c)
 
 enum { NUMBER = 77 };
 
-/* A point lies in a marked call of its thread; how many there are. */
+/* Checks that each point lies in a marked call of its thread. Returns the number of points. */
 static uint32_t check_points(conform *c, const recording *r)
 {
     uint32_t inside = 0;
@@ -163,7 +163,7 @@ static uint32_t check_points(conform *c, const recording *r)
     return inside;
 }
 
-/* Whether the calls alone are numbered, and every name is there. */
+/* Checks that only calls are numbered, and that every name was delivered. */
 static void check_numbers(conform *c, const recording *r)
 {
     uint64_t greatest = 0;

@@ -1,4 +1,4 @@
-/* rules_memory.c: R71x, R720: the memory tracer. Its report is there since 1.1. */
+/* rules_memory.c: R71x, R720: the memory tracer. Its report exists since 1.1. */
 #include <unistd.h>
 
 #include "tests/conform/conform.h"

@@ -121,7 +121,7 @@ static void dead(conform *c)
     EXPECT_STATUS(c, KPT_E_HANDLE, o.ops->destroy(o.self));
 }
 
-/* An observer with what 1.1 brought; of an older one there is nothing to check. */
+/* Makes an observer with the functions of 1.1. The rule is not reached with an older one. */
 static void make_newer(conform *c, kpt_observer *o)
 {
     conform_make_observer(c, o);
@@ -216,7 +216,7 @@ static void numbers_ops(conform *c)
         EXPECT(c, id[1], "an operator has no number");
 }
 
-/* An operator that is written on TAPE, with the number 4711 in and none out. */
+/* Writes an operator on TAPE, with the number 4711 as input and no output. */
 static uint64_t write_op(kpt_tape *tape, const kpt_op *op)
 {
     const kpt_tape_value head = {.kind = KPT_VALUE_INT};

@@ -1,4 +1,4 @@
-/* rules_operator.c: operators' stacks, and what a host promises of an operator. */
+/* rules_operator.c: the stacks of operators, and a host's promises about an operator. */
 #include "tests/conform/conform.h"
 
 /* An operator that runs inside of a Python function. */
@@ -16,7 +16,7 @@ static void run_op(void *ctx)
 
 enum { PATH_BYTES = 64 };
 
-/* O records stacks from now on, to the end in PATH. Returns what make_observer answered. */
+/* Starts O with stacks; its file is PATH. Returns the result of make_observer. */
 static kpt_status record_stacks(conform *c, kpt_observer *o, char *path)
 {
     kpt_observer_args args;
@@ -64,7 +64,7 @@ static void leave_open(void *ctx)
     (void)open->o.ops->begin_op(open->o.self, &op, &open->id);
 }
 
-/* Both calls are in one place on the thread's stack of frames, and at one instruction. */
+/* Both calls are at the same place on the thread's stack of frames, and at the same instruction. */
 static void flags_of_ops(conform *c)
 {
     static const char program[] = "def shared():\n    call()\ndef first():\n    shared()\n"

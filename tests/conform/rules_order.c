@@ -1,5 +1,5 @@
-/* rules_order.c: R509–R517, R523–R525: what the delivered activities say: names, ids, parents,
- * times, nesting, and the three orders. */
+/* rules_order.c: R509–R517, R523–R525: the delivered activities: names, ids, parents, times, nesting, and
+ * the three orders. */
 #include "tests/conform/recording.h"
 
 static recording *taken(conform *c, uint32_t order)
@@ -18,7 +18,7 @@ static void names_first(conform *c)
     }
 }
 
-/* How often each id occurs, as an array of counts for the ids 1 … count. */
+/* Returns how often each id occurs, as an array of counts for the ids 1 … count. */
 static uint32_t *count_ids(conform *c, const recording *r)
 {
     uint32_t *counts = calloc(RECORDING_MOST + 1, sizeof *counts);
@@ -43,7 +43,7 @@ static void unique_ids(conform *c)
     }
 }
 
-/* The activities by their ids; an id that is too large to be true is another rule's business. */
+/* Returns the activities by their ids. Ids that are out of range are skipped; another rule checks them. */
 static const kpt_activity **by_id(const recording *r)
 {
     const kpt_activity **found = calloc(RECORDING_MOST + 1, sizeof *found);
@@ -76,7 +76,7 @@ static void parents_exist(conform *c)
     }
 }
 
-/* A delivery with an end time of its own, later than all that happened. */
+/* Makes a delivery with its own end time, later than all events. */
 static recording *taken_until(conform *c, int64_t *end_ns)
 {
     kpt_tracer t;
@@ -146,8 +146,8 @@ static void nests(conform *c)
 static void thread_order(conform *c)
 {
     recording *r = taken(c, KPT_ORDER_THREAD);
-    char *ended = calloc(RECORDING_MOST + 1, 1); /* ids that have come */
-    char *left = calloc(UINT16_MAX + 1, 1);      /* threads that have been left */
+    char *ended = calloc(RECORDING_MOST + 1, 1); /* ids that were delivered */
+    char *left = calloc(UINT16_MAX + 1, 1);      /* threads whose activities are complete */
     if (!ended || !left) abort();
     for (uint32_t i = 0; i < r->activity_count; i++) {
         const kpt_activity *a = &r->activities[i];

@@ -21,7 +21,8 @@ static kpt_status deliver(const kpt_tracer *t, uint64_t *count)
     return t->ops->get_events(t->self, &delivery);
 }
 
-/* In the child of a fork; the status becomes its exit code: what is wrong, or 0. */
+/* Runs in the child of a fork. The result becomes the child's exit code: 0, or the number of the failed
+ * check. */
 static int child_finds(const kpt_tracer *t)
 {
     uint64_t count;
@@ -80,7 +81,8 @@ static void forking_parent(conform *c)
     conform_workload(c);
     EXPECT_STATUS(c, KPT_OK, t.ops->stop(t.self));
     EXPECT_STATUS(c, KPT_OK, deliver(&t, &with_fork));
-    /* How often threads wait for each other is never the same; what a fork cuts off is all of it. */
+    /* The number of activities varies, since threads wait for each other. A fork that cuts the recording
+     * off loses all of them. */
     EXPECT(c, with_fork >= without / 2,
            "the parent has %llu activities, without a fork it had %llu",
            (unsigned long long)with_fork, (unsigned long long)without);

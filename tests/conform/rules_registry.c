@@ -1,13 +1,13 @@
 /* rules_registry.c: R75x: the registry of added factories. A plugin need not have one. */
 #include "tests/conform/conform.h"
 
-/* A factory that counts its calls and answers as told, with a tracer of its own if KPT_OK. */
+/* A factory that counts its calls and returns the given status; with KPT_OK, it returns its own tracer. */
 typedef struct factory {
     conform *c;
     kpt_registry *registry;
     uint64_t token;
     kpt_status answer;
-    kpt_status inside; /* what remove answered from inside the factory */
+    kpt_status inside; /* the result of remove, called inside the factory */
     int remove_inside;
     int bogus; /* answer KPT_OK without a tracer */
     uint32_t calls;
@@ -95,7 +95,7 @@ static void declining(conform *c)
     EXPECT_STATUS(c, KPT_OK, make(c, &t));
     EXPECT(c, first.calls == 1 && second.calls == 1, "not all factories were asked");
     (void)t.ops->stop(t.self);
-    EXPECT_STATUS(c, KPT_OK, t.ops->destroy(t.self)); /* the plugin's own, in the end */
+    EXPECT_STATUS(c, KPT_OK, t.ops->destroy(t.self)); /* in the end the plugin's own tracer */
 }
 
 static void removing(conform *c)

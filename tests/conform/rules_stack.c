@@ -1,4 +1,4 @@
-/* rules_stack.c: R794–R799: what tracebacks hold on to, and where they can be gathered: threads, with and
+/* rules_stack.c: R794–R799: what tracebacks keep alive, and where they can be gathered: threads, with and
  * without the GIL, and processes (since 1.1). */
 #include <pthread.h>
 #include <semaphore.h>
@@ -86,7 +86,7 @@ static uint64_t count_frames(const scene *s, const kpt_traceback *traceback)
     return count;
 }
 
-/* A thread that Python has never seen. Whoever waits for it may hold the GIL. */
+/* A thread that Python does not know. The thread that waits for it may hold the GIL. */
 static void *gather_as_stranger(void *ctx)
 {
     const scene *s = ctx;
@@ -114,7 +114,7 @@ static void stranger(conform *c)
     gathering_in_program(c, wait_for_stranger, &s);
 }
 
-/* Somebody else, who has the GIL while DONE is not posted. */
+/* Another thread, which holds the GIL until DONE is posted. */
 typedef struct holder {
     conform *c;
     sem_t has_it;
@@ -136,7 +136,7 @@ static void *hold_gil(void *ctx)
     return NULL;
 }
 
-/* Who may not wait gets what can be read at once; if it waited all the same, it would be for ever. */
+/* A gather that may not wait returns what can be read at once. If it waited, it would wait for ever. */
 static void gather_at_once(const scene *s)
 {
     holder h = {.c = s->c};
@@ -186,7 +186,7 @@ typedef struct worker {
     uint32_t number;
 } worker;
 
-/* Whether a frame that this thread has told is among those that were read. */
+/* Returns 1 if a frame that this thread reported is among the read frames. */
 static int is_told(const symbol_log *log, uint32_t frame)
 {
     char name[TOLD_TEXT];
@@ -233,7 +233,7 @@ static void many_threads(conform *c)
         (void)pthread_join(threads[i], NULL);
 }
 
-/* In the child of a fork: 0, or what is wrong. */
+/* Runs in the child of a fork. Returns 0, or the number of the failed check. */
 static int child_finds(const kpt_tracebacks *t, const kpt_traceback *before, uint64_t frames)
 {
     static symbol_log log;

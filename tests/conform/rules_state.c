@@ -3,7 +3,7 @@
 
 #include "tests/conform/conform.h"
 
-/* A sink for rules that are not about what is delivered. */
+/* A sink for rules that do not check the delivery. */
 static kpt_status ignore_batch(void *ctx, const kpt_batch *batch)
 {
     (void)ctx;
@@ -102,7 +102,7 @@ static void destroys_running(conform *c)
     EXPECT_STATUS(c, KPT_OK, t.ops->destroy(t.self));
 }
 
-/* Every function but last_error, on a handle that means nothing. */
+/* Calls every function except last_error with a dead handle. */
 static void expect_dead(conform *c, const kpt_tracer_ops *ops, kpt_handle self)
 {
     kpt_delivery delivery = ignoring();
@@ -184,7 +184,7 @@ static void other_thread(conform *c)
 {
     elsewhere e;
     pthread_t thread;
-    conform_record(c, &e.tracer); /* not reached where stop fails on the same thread */
+    conform_record(c, &e.tracer); /* the rule is not reached if stop fails on the same thread */
     conform_make(c, &e.tracer);
     if (pthread_create(&thread, NULL, control_elsewhere, &e) != 0)
         conform_unreached(c, "no thread could be started");
@@ -269,7 +269,7 @@ static void error_dead(conform *c)
     EXPECT(c, text[0], "the text is empty");
 }
 
-/* FLAGS are those of an object whose last_error is asked. */
+/* FLAGS are the flags of the object whose last_error is called. */
 static void expect_why(conform *c, uint32_t flags, kpt_last_error_fn last_error, kpt_handle self)
 {
     char text[256] = "";

@@ -1,4 +1,4 @@
-/* rules_symbol.c: R788–R793: tracebacks in words, and as numbers (since 1.1). */
+/* rules_symbol.c: R788–R793: tracebacks as symbols, and as numbers (since 1.1). */
 #include "tests/conform/gathering.h"
 
 static void spans(conform *c)
@@ -57,7 +57,7 @@ typedef struct scene {
     kpt_tracebacks t;
 } scene;
 
-/* The Python frames here, of which there are at least two. */
+/* Gathers the Python frames here; there are at least two. */
 static kpt_traceback gather_python(const scene *s, uint64_t *count)
 {
     const kpt_traceback got = gathering_gather(s->c, &s->t, KPT_GATHER_PYTHON, 0);
@@ -139,7 +139,7 @@ static void by_number(conform *c)
     gathering_in_program(c, compare_numbers, &s);
 }
 
-/* Tells two frames of inner()'s line, and none of others. */
+/* Reports two generated frames for inner()'s line, and none for other lines. */
 static void generate(void *ctx, kpt_str file, uint32_t line, kpt_add_frame_fn add, void *add_ctx)
 {
     uint32_t *calls = ctx;

@@ -1,5 +1,5 @@
-/* rules_traceback.c: R780–R787: combined tracebacks, an extension (since 1.1): what makes them, what
- * gather finds, and how long it stays. */
+/* rules_traceback.c: R780–R787: combined tracebacks, an extension (since 1.1): how they are made, what
+ * gather finds, and how long a traceback lives. */
 #include "tests/conform/gathering.h"
 
 enum { EVERYTHING = KPT_GATHER_PYTHON | KPT_GATHER_SCRIPT | KPT_GATHER_NATIVE };
@@ -94,7 +94,7 @@ static void bad_gather(conform *c)
     EXPECT(c, is_empty(&out), "out is not empty after KPT_E_HANDLE");
 }
 
-/* What most rules are about, on its way into the program. */
+/* The arguments of most rules, on the way into the program. */
 typedef struct scene {
     conform *c;
     kpt_tracebacks t;
@@ -225,7 +225,7 @@ static void gather_depths(void *ctx)
     EXPECT(c, got.flags & KPT_TRACEBACK_CUT, "one of %u frames is not cut", (unsigned)count);
     EXPECT_STATUS(c, KPT_OK, s->t.ops->get_frames(s->t.self, &got, one, 1, &count));
     EXPECT(c, count == 1, "a depth of 1 gives %u Python frames", (unsigned)count);
-    /* Where in inner() it was gathered differs: by name it is the same. */
+    /* The lines in inner() of the two gathers differ; the name is the same. */
     EXPECT(c,
            strcmp(symbol_log_at(gathering_read_numbers(c, &s->t, one, 1), 0, 0)->name,
                   symbol_log_at(gathering_read_numbers(c, &s->t, all, 1), 0, 0)->name) == 0,
@@ -260,7 +260,7 @@ static void counted(conform *c)
     EXPECT(c, is_empty(&first), "what was released is not empty");
     EXPECT_STATUS(c, KPT_OK, t.ops->release(t.self, &first, 1)); /* an empty one, now */
     EXPECT_STATUS(c, KPT_OK, t.ops->free_dead(t.self, 0, NULL));
-    for (told_pattern = 1; told_pattern < OTHERS; told_pattern++) /* they take what is free */
+    for (told_pattern = 1; told_pattern < OTHERS; told_pattern++) /* these reuse the freed stacks */
         (void)gathering_gather(c, &t, KPT_GATHER_SCRIPT, 0);
     after = gathering_read(c, &t, &copy, 1);
     EXPECT(c, after->spans[0].count == before->spans[0].count, "the copy has %u frames of %u",

@@ -1,5 +1,5 @@
-/* descriptor_test.cc: the program closes our descriptors, opens files that get their numbers, or has none of 0, 1 and 2:
- * its files stay as they are, and the trace is as whole as it can be. Issue 23. */
+/* descriptor_test.cc: the program closes our descriptors, opens files that get their numbers, or has none
+ * of 0, 1 and 2. Its files stay unchanged, and the trace is as complete as possible. Issue 23. */
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -19,7 +19,7 @@ class Descriptor : public Observing
             (void)::close(fd);
     }
 
-    /* As a daemon does; what it opens then has the numbers of what it closed. */
+    /* As a daemon does; files that it opens later get the numbers of the closed ones. */
     void close_all()
     {
         for (int fd = 3; fd < 100; fd++)
@@ -39,7 +39,7 @@ class Descriptor : public Observing
         }
     }
 
-    /* More than a chunk takes. */
+    /* More than fits into a chunk. */
     void run_many()
     {
         const std::string text(300, 'x');
@@ -74,7 +74,7 @@ TEST_F(Descriptor, ClosedByTheProgramItIsOpenedAgain)
     EXPECT_FALSE(exists("t.json.journal"));
 }
 
-/* The follower's file, which has no name, is lost: the trace is made of the journal. */
+/* The live writer's file, which has no name, is lost; the trace is made from the journal. */
 TEST_F(Descriptor, ClosedWhenAllIsRecorded)
 {
     begin();
@@ -148,14 +148,14 @@ TEST_F(Descriptor, AStartWithoutOneFails)
     run_many();
     EXPECT_EQ(stop(), KPT_OK);
     close_all();
-    for (int i = 0; i < 3000 && start() == KPT_OK; i++) /* until there is room for no more starts */
+    for (int i = 0; i < 3000 && start() == KPT_OK; i++) /* until no start fits */
         EXPECT_EQ(stop(), KPT_OK);
     EXPECT_NE(error.find("Bad file descriptor"), std::string::npos) << error;
     EXPECT_EQ(close(), KPT_E_IO);
     expect_theirs_untouched();
 }
 
-/* A fork's child closes what is its parent's, and nothing else. */
+/* The child of a fork closes its parent's descriptors, and no others. */
 TEST_F(Descriptor, AChildClosesNothingOfTheProgram)
 {
     begin();
@@ -170,7 +170,7 @@ TEST_F(Descriptor, AChildClosesNothingOfTheProgram)
     expect_theirs_untouched();
 }
 
-/* What another observer has made of the name is not removed. */
+/* A journal that another observer has made under the same name is not removed. */
 TEST_F(Descriptor, AJournalThatTookTheNameStays)
 {
     begin();
@@ -180,7 +180,7 @@ TEST_F(Descriptor, AJournalThatTookTheNameStays)
     EXPECT_EQ(content("t.json.journal"), "theirs");
 }
 
-/* What it prints must not go to a file of ours. */
+/* The program's output must not go to a file of ours. */
 TEST_F(Descriptor, NoneIsAStandardOne)
 {
     std::string taken;

@@ -1,4 +1,4 @@
-/* elements_test.cc: ranges and data of integral inputs, whatever way they lie in memory. */
+/* elements_test.cc: ranges and data of integral inputs, whatever their layout in memory. */
 #include "execution_trace/record/tensor_elements.h"
 
 #include <filesystem>
@@ -151,7 +151,7 @@ TEST_F(Elements, DataMayBeLargerThanAnyChunk)
     EXPECT_EQ(content("t_resources/nid_6_tid_0.dat").size(), 4U);
 }
 
-/* More than is mapped in one piece, and one that is larger than such a piece. */
+/* More data than one window maps, and a tensor that is larger than a window. */
 TEST_F(Elements, DataMayBeLargerThanAnyMapping)
 {
     const std::vector<int32_t> many(20 << 20, 42);

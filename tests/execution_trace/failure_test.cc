@@ -1,4 +1,5 @@
-/* failure_test.cc: no room, no memory: counted, told, and the tree is whole. */
+/* failure_test.cc: no disk space or no memory: operators are counted as dropped, the failure is reported,
+ * and the tree is consistent. */
 #include "tests/execution_trace/limit.h"
 #include "tests/execution_trace/observing.h"
 
@@ -40,7 +41,7 @@ TEST_F(Failure, WhatFindsNoRoomIsCountedAndTheRestIsWhole)
         EXPECT_FALSE(attr_of(node, "kpytrace").has("ended_by")) << node["id"].text;
 }
 
-/* The tensor of an operator that found no room is not where the chunk would have had it. */
+/* A tensor of an operator that did not fit is not at the position that the chunk would have had it at. */
 TEST_F(Failure, WhatFindsNoRoomIsNotKnown)
 {
     const std::string text(300, 'x');
@@ -110,8 +111,8 @@ TEST_F(Failure, AFileThatCantBeWrittenLeavesTheJournal)
     EXPECT_EQ(read()["kpytrace"]["complete"].text, "true");
 }
 
-/* The host's allocator, which says no to the one that fails_at counts down to. Threads of ours have nothing, and so
- * do nothing (follower_test.cc has what becomes of theirs). */
+/* The host's allocator, which fails at call number fails_at. It fails for all calls of the observer's own
+ * threads, so these do nothing (follower_test.cc tests their failures). */
 thread_local bool is_ours = false;
 struct Allocator {
     uint64_t fails_at;
@@ -133,7 +134,7 @@ void deallocate(void *ctx, void *memory, uint64_t size)
     free(memory);
 }
 
-/* Allocation 1, 2, 3 … fails, until there is no such one. */
+/* Allocation 1, 2, 3 … fails, until no allocation is left to fail. */
 TEST_F(Failure, EveryAllocationMayFail)
 {
     Allocator allocator = {0, 0, 0};
@@ -179,7 +180,7 @@ TEST_F(Failure, EveryAllocationMayFail)
 TEST_F(Failure, AThreadThatNeverFoundRoomMayHaveEmptyTexts)
 {
     {
-        const Limit limit(2 * 65536); /* the head, and what tells of starts */
+        const Limit limit(2 * 65536); /* the head, and the stream of starts */
         begin();
         EXPECT_EQ(begin_op(op_of("op"), {values.string("")}), 0U);
         EXPECT_EQ(stats().dropped, 1U);
@@ -187,7 +188,7 @@ TEST_F(Failure, AThreadThatNeverFoundRoomMayHaveEmptyTexts)
     expect_tree(finish());
 }
 
-/* The journal is mapped in large parts where it can be; else no more of it than is written to. */
+/* The journal is mapped in large windows if possible; otherwise only the written part is mapped. */
 TEST_F(Failure, WhereAddressesAreShortNothingIsLost)
 {
     const std::string text(4000, 'x');

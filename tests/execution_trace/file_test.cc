@@ -1,4 +1,4 @@
-/* file_test.cc: the file itself: when it is there, what it says before it is complete, where it goes. */
+/* file_test.cc: the file itself: when it exists, its content before it is complete, and its path. */
 #include "tests/execution_trace/observing.h"
 
 namespace

@@ -1,5 +1,5 @@
-/* follower_test.cc: the trace that is made while it is recorded is the one that would be made at the end; and where
- * it can't be, that one is. */
+/* follower_test.cc: the trace that is written during recording is equal to the trace that would be written
+ * at the end. If the live writer fails, the trace is written at the end. */
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -14,7 +14,7 @@
 
 static std::atomic<bool> disk_is_full;
 
-/* In place of the system's: a disk that is full, or one that doesn't tell. */
+/* Replaces the system's function, to simulate a full disk, or a disk that reports nothing. */
 extern "C" int fstatvfs(int, struct statvfs *info)
 {
     *info = {};
@@ -59,14 +59,14 @@ class Follower : public Observing
         }
         return count;
     }
-    /* There are none, soon: one that was joined may be seen for a moment. */
+    /* Returns whether there are soon none: a thread that was joined may be visible for a moment. */
     static bool have_ended()
     {
         for (int i = 0; i < 10000 && threads(); i++)
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
         return threads() == 0;
     }
-    /* Bytes that the file in the making has: it has no name, or not yet its own. */
+    /* Returns the bytes of the unfinished file, which has no name, or a temporary one. */
     off_t made() const
     {
         off_t bytes = 0;
@@ -80,7 +80,7 @@ class Follower : public Observing
         }
         return bytes;
     }
-    /* Whether something of the journal is in memory, and so on the disk for as long. */
+    /* Returns whether a part of the journal is mapped, which also keeps it on the disk. */
     bool has_journal() const
     {
         std::ifstream maps("/proc/self/maps");
@@ -88,7 +88,7 @@ class Follower : public Observing
             if (line.find(path("t.json.journal")) != std::string::npos) return true;
         return false;
     }
-    /* Runs operators within each other, with tensors that come again and new ones. */
+    /* Runs nested operators, with repeated and new tensors. */
     void run_some(uint64_t thread, uint64_t round)
     {
         Values own;
@@ -126,7 +126,8 @@ class Follower : public Observing
         for (std::thread &thread : all)
             thread.join();
     }
-    /* The file is what recovery makes of a copy of its journal, up to what is said of its end. */
+    /* Checks that the file is equal to the recovery of a copy of its journal, except for the fields of its
+     * end. */
     void expect_same()
     {
         kpti_error text = {""};
@@ -164,7 +165,7 @@ TEST_F(Follower, GoesOnOverStops)
     begin();
     for (off_t bytes : {100000, 300000, 500000}) {
         EXPECT_EQ(stop(), KPT_OK);
-        run_some(1, 1); /* nobody sees it */
+        run_some(1, 1); /* the live writer does not see it */
         EXPECT_EQ(start(), KPT_OK);
         EXPECT_LE(threads(), 1U);
         record_until([this, bytes] { return made() > bytes; });
@@ -172,7 +173,7 @@ TEST_F(Follower, GoesOnOverStops)
     expect_same();
 }
 
-/* What can't be replaced is made at its end. */
+/* A path that can't be replaced is written at the end. */
 TEST_F(Follower, IsThereWhileAFileIsOpen)
 {
     make();
@@ -207,14 +208,14 @@ TEST_F(Follower, WhereItHasNoMemoryTheFileIsMadeAtTheEnd)
     env.host.dealloc = deallocate;
     begin();
     record_until([this] { return stats().journal_bytes > 1000000; });
-    EXPECT_TRUE(have_ended()); /* it has given up */
+    EXPECT_TRUE(have_ended()); /* the live writer has given up */
     expect_same();
     kpti_execution_trace.destroy(self);
     self = nullptr;
     EXPECT_EQ(bytes_held, 0);
 }
 
-/* It may come to its end at any one of them; of the many later ones some are tried. */
+/* Any of its allocations may fail; of the many later ones some are tried. */
 TEST_F(Follower, AnyOfItsAllocationsMayBeTheLast)
 {
     int64_t count = 0;
@@ -241,7 +242,8 @@ TEST_F(Follower, AnyOfItsAllocationsMayBeTheLast)
     EXPECT_LT(count, 5000);
 }
 
-/* Files may be no larger, as on a full disk: what it made is removed, and nothing that was recorded is lost. */
+/* The size of files is limited, as on a full disk: the live writer's file is removed, and no record is
+ * lost. */
 TEST_F(Follower, WhereItHasNoRoomTheFileIsMadeAtTheEnd)
 {
     begin();
@@ -253,7 +255,7 @@ TEST_F(Follower, WhereItHasNoRoomTheFileIsMadeAtTheEnd)
     expect_same();
 }
 
-/* What is mapped for it is not enough any more: who records has what there is for itself. */
+/* The address space is too short for the live writer: the recording threads get what is left. */
 TEST_F(Follower, WhereAddressesBecomeShortTheFileIsMadeAtTheEnd)
 {
     const std::string text(4000, 'x');
@@ -273,7 +275,7 @@ TEST_F(Follower, WhereAddressesBecomeShortTheFileIsMadeAtTheEnd)
     EXPECT_NE(content("t.json").find("\"complete\":true"), std::string::npos);
 }
 
-/* What the file takes might be the journal's. */
+/* The journal may need the space that the file would take. */
 TEST_F(Follower, BeforeTheDiskIsFullTheFileIsGivenUp)
 {
     begin();
@@ -285,7 +287,7 @@ TEST_F(Follower, BeforeTheDiskIsFullTheFileIsGivenUp)
     EXPECT_EQ(stats().dropped, 0U);
 }
 
-/* The child has no such thread; it records a file of its own, and the parent's goes on. */
+/* The child does not have the thread; it records its own file, and the parent continues. */
 TEST_F(Follower, AForkLeavesItToTheParent)
 {
     begin();
@@ -312,7 +314,7 @@ TEST_F(Follower, ForksMayComeAtAnyTime)
     expect_same();
 }
 
-/* … while one file is closed, and the next one opened. */
+/* The same while one file is closed and the next one opened. */
 TEST_F(Follower, ForksMayComeWhileItEnds)
 {
     std::atomic<bool> is_over{false};
@@ -353,10 +355,10 @@ TEST_F(Follower, WhoIsKilledLeavesTheJournalOnly)
                                            path("t.json").c_str(), &text),
               KPT_OK);
     expect_tree(read());
-    EXPECT_EQ(read()["kpytrace"]["damaged"].text, "0"); /* nor is the room that was made for more */
+    EXPECT_EQ(read()["kpytrace"]["damaged"].text, "0"); /* nor is prepared space */
 }
 
-/* Who records finds it, from the first operator on, and takes no more of the disk than that. */
+/* Recording threads find prepared space from the first operator on, and the disk usage stays at that. */
 TEST_F(Follower, MakesRoomForWhatComes)
 {
     const auto bytes = [this] { return fs::file_size(path("t.json.journal")); };

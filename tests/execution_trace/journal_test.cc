@@ -1,4 +1,4 @@
-/* journal_test.cc: chunks that fill up: what is in one is in the file, whatever its size. */
+/* journal_test.cc: chunks that fill up: all records of a chunk are in the file, whatever its size. */
 #include "tests/execution_trace/observing.h"
 
 namespace
@@ -78,7 +78,7 @@ TEST_F(Journal, MoreTextsThanAreRemembered)
 TEST_F(Journal, ATensorIsInAChunkOnce)
 {
     kpt_tensor &t = values.tensor(0x1000, {2, 3, 4, 5});
-    const int count = 5000; /* of several chunks: each has it anew */
+    const int count = 5000; /* in several chunks, each of which has its own copy */
     args.max_bytes = 65536;
     begin();
     for (int i = 0; i < count; i++)

@@ -1,4 +1,4 @@
-/* limit.h: tests in which the system gives no more than so much. */
+/* limit.h: limits on the system's resources, for tests. */
 #ifndef LIMIT_H
 #define LIMIT_H
 
@@ -31,7 +31,7 @@ class Limit
     sighandler_t handler;
 };
 
-/* Bytes of addresses that the process has taken. */
+/* Returns the bytes of address space that the process uses. */
 inline rlim_t addresses()
 {
     rlim_t pages = 0;

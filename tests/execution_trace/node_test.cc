@@ -215,7 +215,7 @@ TEST_F(Node, AttributesComeInTorchsOrder)
     op.scope = 1;
     op.sequence = 5;
     op.thread = 3;
-    op.forward_thread = 9; /* never seen: no parent, and no crash */
+    op.forward_thread = 9; /* never seen, so there is no parent, and no crash */
     op.external_id = 512;
     begin();
     end_op(begin_op(op));
@@ -243,7 +243,7 @@ TEST_F(Node, AttributesComeInTorchsOrder)
     EXPECT_FALSE(attr_of(node, "kpytrace").has("stack"));
 }
 
-/* Where their texts lie is the same. */
+/* Their texts are at the same addresses. */
 TEST_F(Node, CallsOfOneFunctionMayDifferInScopeAndThreads)
 {
     kpt_op op = op_of("op");

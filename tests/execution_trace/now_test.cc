@@ -11,8 +11,8 @@ extern "C" {
 namespace
 {
 
-/* How far it may be from the system's, whichever of the two was read first: this thread may be put aside
- * between them, so the least of many is taken. */
+/* Returns the distance to the system's clock, whichever was read first. The thread may be preempted between
+ * the readings, so the least of many counts. */
 int64_t distance(kpti_et_now &now)
 {
     int64_t least = INT64_MAX;
@@ -45,14 +45,14 @@ TEST(Now, NeverGoesBackwards)
                 const int64_t told = kpti_et_now_ns(&now);
                 ASSERT_GE(told, last);
                 last = told;
-                if (k % 10000 == 0) now.length /= 2; /* a look at another time */
+                if (k % 10000 == 0) now.length /= 2; /* read the system's clock at another time */
             }
         });
     for (auto &thread : threads)
         thread.join();
 }
 
-/* A counter that jumps, or runs at another pace than it says: the system's clock is what counts. */
+/* If the counter jumps or runs at another rate than reported, the system's clock counts. */
 TEST(Now, ACounterThatIsWrongIsNotBelieved)
 {
     kpti_et_now now = {};

@@ -1,4 +1,4 @@
-/* observing.h: an observer with a folder of its own, operators for it, and its file read back. */
+/* observing.h: an observer with its own folder, operators for it, and a reader of its file. */
 #ifndef OBSERVING_H
 #define OBSERVING_H
 
@@ -11,14 +11,15 @@
 #include "tests/writers/scratch.h"
 #include "tests/writers/strict_json.h"
 
-/* The stacks that kpti_observer_stacks gives in these tests: stack N has the places N, N-1, … 1. */
+/* The stacks that kpti_observer_stacks returns in these tests: stack N has the places N, N-1, … 1. */
 void gather_stack(uint32_t stack);
 int stacks_begun();
-/* Whether the last gather was told of one whose call is open; whether none finds its thread where it was. */
+/* stack_was_known returns whether the last gather received the token of an open call. With MOVES, each
+ * gather finds its thread at another place. */
 bool stack_was_known();
 void move_frame(bool moves);
 
-/* Values of all kinds; what they point to lives as long as this. */
+/* Values of all kinds. It owns the memory that they point to. */
 class Values
 {
   public:
@@ -29,7 +30,7 @@ class Values
     kpt_value string(const char *text) const;
     kpt_value of(uint32_t kind, const char *text) const;
     kpt_value list(std::vector<kpt_value> items, uint32_t kind = KPT_VALUE_LIST);
-    /* Of floats on the CPU, contiguous; its storage has the next id. */
+    /* A contiguous tensor of floats on the CPU; its storage has the next id. */
     kpt_tensor &tensor(uint64_t id, std::vector<int64_t> sizes);
     kpt_value of(const kpt_tensor &tensor) const;
 
@@ -47,25 +48,25 @@ class Observing : public Scratch
     Observing();
     ~Observing() override;
 
-    /* Makes the observer, with args as they are. */
+    /* Makes the observer, with the current args. */
     void make();
-    void begin(const std::string &name = "t.json"); /* … if there is none, opens and starts */
+    void begin(const std::string &name = "t.json"); /* makes, opens and starts */
     kpt_status open(const std::string &name);
     kpt_status start();
     kpt_status stop();
     kpt_status close();
     uint64_t begin_op(const kpt_op &op, const std::vector<kpt_value> &in = {});
     void end_op(uint64_t id, const std::vector<kpt_value> &out = {}, const char *error = "");
-    /* Both; the id. */
+    /* Begins and ends an operator. Returns its id. */
     uint64_t run(const char *name, const std::vector<kpt_value> &in = {},
                  const std::vector<kpt_value> &out = {});
     kpt_observer_stats stats();
     /* Stops, closes and reads. */
     json finish(const std::string &name = "t.json");
     json read(const std::string &name = "t.json");
-    /* Forks. The child tells the observer, does WORK, which is to answer true, and ends. */
+    /* Forks. The child notifies the observer, runs WORK, which must return true, and ends. */
     void in_a_child(const std::function<bool()> &work);
-    /* A file with one operator, "own"; whether all went well. */
+    /* Records a file with one operator, "own". Returns whether all calls succeeded. */
     bool record_own(const std::string &name);
 
     Values values;
@@ -75,14 +76,14 @@ class Observing : public Scratch
     void *self = nullptr;
 };
 
-/* The node, or its attribute's value; nothing where there is none. */
+/* Return the node, or the value of its attribute; NOTHING if there is none. */
 const json &node_of(const json &trace, std::string_view name);
 const json &attr_of(const json &node, std::string_view name);
 /* Ours. */
 const json &extra_of(const json &node, std::string_view name);
-/* As it would be written without spaces. */
+/* Returns the value as JSON without spaces. */
 std::string text_of(const json &value);
-/* Every id is there once, the root is the last one, and every parent is there. */
+/* Checks that every id occurs once, the root is the last node, and every parent exists. */
 void expect_tree(const json &trace);
 
 #endif

@@ -1,4 +1,4 @@
-/* recovery_test.cc: what a killed process leaves, whole, cut or damaged, becomes a trace. */
+/* recovery_test.cc: the journal of a killed process, complete, truncated or damaged, becomes a trace. */
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -14,7 +14,7 @@ namespace
 class Recovery : public Observing
 {
   protected:
-    /* What was taken of t.json.journal: its head, what was started, one thread. What was made ready is behind it. */
+    /* The used part of t.json.journal: the head, the stream of starts, one thread. Prepared space follows. */
     std::string journal() const
     {
         const size_t taken = 3U * 65536;
@@ -23,7 +23,7 @@ class Recovery : public Observing
         EXPECT_EQ(all.find_first_not_of('\0', taken), std::string::npos);
         return all.substr(0, taken);
     }
-    /* A process that is killed with an operator open leaves t.json.journal. */
+    /* Kills a process with an open operator, which leaves t.json.journal. */
     void be_killed()
     {
         const pid_t child = fork();
@@ -53,7 +53,7 @@ class Recovery : public Observing
         error = text.text;
         return status;
     }
-    /* The trace of a journal's bytes; it is strict JSON and a tree, or none. */
+    /* Makes the trace of a journal's bytes, which is strict JSON and a tree, or fails. */
     kpt_status make_of(const std::string &bytes)
     {
         kpti_error text = {""};
@@ -107,7 +107,7 @@ TEST_F(Recovery, OfAKilledProcess)
     EXPECT_EQ(attr_of(node_of(t, "failed"), "error").text, "an error");
     EXPECT_EQ(node_of(t, "inside")["ctrl_deps"].text, node_of(t, "open")["id"].text);
     EXPECT_EQ(text_of(node_of(t, "first")["inputs"]["values"]), "[[4,5,0,6,4,\"cpu\"],\"text\"]");
-    EXPECT_TRUE(exists("t.json.journal")); /* until somebody removes it */
+    EXPECT_TRUE(exists("t.json.journal")); /* until the user removes it */
 }
 
 TEST_F(Recovery, OfWhatIsNoJournal)
@@ -146,7 +146,7 @@ TEST_F(Recovery, OfAJournalOfWhichAPageIsBlank)
         blank.replace(65536 * page, 4096, 4096, '\0');
         EXPECT_NE(damaged(blank), "0") << page; /* the texts are still there */
         blank.replace(65536 * page, 65536, 65536, '\0');
-        EXPECT_EQ(damaged(blank), page == 1 ? "1" : "0"); /* a chunk is behind it, or it was none */
+        EXPECT_EQ(damaged(blank), page == 1 ? "1" : "0"); /* a chunk follows, or it was none */
     }
     EXPECT_EQ(damaged(whole + room), "0");
     EXPECT_EQ(damaged(whole.substr(0, 65536 * 2) + room + whole.substr(65536 * 2)), "2");
@@ -188,7 +188,7 @@ TEST_F(Recovery, OfAReferenceToATensorThatIsNoneThere)
         ASSERT_EQ(make_of(bytes), KPT_OK) << place;
         const json t = read("made.json");
         EXPECT_NE(t["kpytrace"]["damaged"].text, "0") << place;
-        EXPECT_EQ(node_of(t, "second").is, json::NOTHING) << place; /* dropped, and told */
+        EXPECT_EQ(node_of(t, "second").is, json::NOTHING) << place; /* dropped, and counted */
         EXPECT_EQ(text_of(node_of(t, "third")["inputs"]["values"]), "[1]") << place;
     }
 }

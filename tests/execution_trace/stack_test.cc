@@ -1,4 +1,4 @@
-/* stack_test.cc: Python's stacks: told once, and named by their index. */
+/* stack_test.cc: Python's stacks: written once, and referred to by index. */
 #include <thread>
 
 #include "tests/execution_trace/observing.h"
@@ -68,7 +68,7 @@ class OpenCalls : public Observing
         return begin_op(op);
     }
 
-    /* Whether one that begins now may be in the frame of another. */
+    /* Returns whether an operator that begins now receives the token of an open call. */
     bool is_inside()
     {
         end_op(begin_one(0));
@@ -83,7 +83,7 @@ class OpenCalls : public Observing
     }
 };
 
-/* Issue 23: nothing is concluded from what an operator looks like. */
+/* Issue 23: the observer concludes nothing from an operator's other fields. */
 TEST_F(OpenCalls, AreThoseOfWhichTheHostPromisesIt)
 {
     for (const uint32_t scope : {0U, 1U, 7U})
@@ -97,7 +97,7 @@ TEST_F(OpenCalls, AreThoseOfWhichTheHostPromisesIt)
             }
 }
 
-/* Of a host whose kpt_op ends before the flags; what is behind it is not its own. */
+/* A host whose kpt_op ends before the flags; the bytes behind it do not belong to it. */
 TEST_F(OpenCalls, AnOlderHostPromisesNothing)
 {
     kpt_op op = op_of("op");

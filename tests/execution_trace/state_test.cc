@@ -1,4 +1,4 @@
-/* state_test.cc: operators around starts, stops and errors: the tree stays whole. */
+/* state_test.cc: operators around starts, stops and errors: the tree stays consistent. */
 #include "tests/execution_trace/observing.h"
 
 namespace
@@ -51,7 +51,7 @@ TEST_F(State, WhatIsOpenAtAStopEndsThere)
     end_op(b, {values.integer(1)});
     ASSERT_EQ(start(), KPT_OK);
     run("c");
-    end_op(a, {values.integer(1)}); /* of the run before: not this one's business */
+    end_op(a, {values.integer(1)}); /* of the previous run, so it is ignored */
     run("d");
     const json t = finish();
     expect_tree(t);
@@ -119,7 +119,7 @@ TEST_F(State, EachFileBeginsAnew)
         expect_tree(t);
         EXPECT_EQ(t["nodes"].items.size(), 3U);
         EXPECT_EQ(text_of(node_of(t, "op")["inputs"]["values"]), "[[4,5,0,2,4,\"cpu\"]]");
-        EXPECT_EQ(files(), 1U); /* no journal is left */
+        EXPECT_EQ(files(), 1U); /* no journal remains */
     }
 }
 

@@ -7,11 +7,12 @@
 namespace
 {
 
-/* Words of the test's own choice, and what a host does with them. */
+/* Writes words of the test's choice, as a host does. */
 class Tape : public Observing
 {
   protected:
-    /* The calling thread's, which has recorded already: a thread's first operator goes the ordinary way. */
+    /* Returns the calling thread's tape after it has recorded: a thread's first operator takes the path of
+     * begin_op. */
     kpt_tape *ready()
     {
         kpt_tape *tape = kpti_execution_trace.tape(self);
@@ -40,7 +41,7 @@ class Tape : public Observing
         return low | high << 32;
     }
 
-    /* A matrix of floats on the CPU, with strides of its own. Where it is. */
+    /* Writes a matrix of floats on the CPU, with its own strides. Returns its offset. */
     static uint32_t put_matrix(kpt_tape *tape, uint64_t id, uint32_t rows, uint32_t columns)
     {
         const uint32_t dtype = tape->ops->text(tape, kpt_str_of("float"));
@@ -63,13 +64,14 @@ class Tape : public Observing
     /* KPT_OP_*, of those that are written. */
     static inline uint32_t flags_of_ops = 0;
 
-    /* Whether what these tests put fits. */
+    /* Returns whether the tape has space for the words of these tests. */
     static bool has_room(const kpt_tape *tape)
     {
         return tape->limit - tape->at > 32;
     }
 
-    /* An operator NAME with the number I in, and what WRITE puts behind it. Its number; 0: it found no room. */
+    /* Begins an operator NAME with the input I and the words that WRITE adds. Returns its number, or 0 if
+     * there is no space. */
     static uint64_t begin_with(
         kpt_tape *tape, const char *name, int64_t i,
         const std::function<uint32_t()> &write = [] { return 0U; })
@@ -84,7 +86,7 @@ class Tape : public Observing
         return tape->ops->begun(tape, place, static_cast<uint64_t>(i), -1, 1 + write());
     }
 
-    /* … and the number out. False: it could not end there. */
+    /* Ends it with the output I. Returns false if it can't be ended on the tape. */
     static bool end_with(kpt_tape *tape, uint64_t id, int64_t i)
     {
         if (!tape->ops->end(tape, id)) return false;
@@ -187,7 +189,7 @@ TEST_F(Tape, ATensorIsNamedByItsPlaceAsLongAsTheSerialIsTheSame)
             }
             return 1U;
         });
-        if (!id) { /* the chunk is full: the ordinary way has another one */
+        if (!id) { /* the chunk is full; begin_op allocates another one */
             run("op", {values.integer(i), values.of(values.tensor(0x1000, {3, 4}))});
             continue;
         }
@@ -233,7 +235,7 @@ TEST_F(Tape, WordsBeyondItsBoundsAreNotTaken)
         tape->at = (beyond > 0 ? tape->limit : tape->at) + beyond;
         EXPECT_EQ(tape->ops->begun(tape, place, 1, -1, 1), 0U);
     }
-    for (const uint32_t place : {0U, 1U, UINT32_MAX}) { /* of a function */
+    for (const uint32_t place : {0U, 1U, UINT32_MAX}) { /* offset of the function */
         ASSERT_TRUE(tape->ops->begin(tape));
         EXPECT_EQ(tape->ops->begun(tape, place, 1, -1, 0), 0U);
     }
@@ -241,7 +243,7 @@ TEST_F(Tape, WordsBeyondItsBoundsAreNotTaken)
     ASSERT_TRUE(tape->ops->end(tape, id));
     tape->at = tape->limit + 1;
     tape->ops->ended(tape, 1);
-    /* Neither is what comes without a begin. */
+    /* Calls without a begin fail, too. */
     EXPECT_EQ(tape->ops->text(tape, kpt_str_of("late")), 0U);
     EXPECT_EQ(function(tape, "late"), 0U);
     EXPECT_EQ(tape->ops->begun(tape, 1, 1, -1, 0), 0U);

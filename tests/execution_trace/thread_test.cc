@@ -11,7 +11,7 @@ namespace
 class Thread : public Observing
 {
   protected:
-    /* Runs WHAT on a thread of its own, as the host's thread NUMBER. */
+    /* Runs WHAT on a new thread. */
     template <class Function> static void on_thread(Function what)
     {
         std::thread(what).join();
@@ -112,7 +112,7 @@ TEST_F(Thread, ManyAtOnceWhileRecordingStopsAndStarts)
         EXPECT_EQ(start(), KPT_OK);
     }
     EXPECT_EQ(stop(), KPT_OK);
-    EXPECT_EQ(close(), KPT_OK) << error; /* beside operators that still come */
+    EXPECT_EQ(close(), KPT_OK) << error; /* while other threads still record */
     EXPECT_EQ(open("second.json"), KPT_OK);
     EXPECT_EQ(start(), KPT_OK);
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
@@ -150,7 +150,7 @@ size_t mappings_of(const std::string &file)
     return count;
 }
 
-/* A program that starts a thread for each request would have no room for maps, or for memory, soon. */
+/* Otherwise a program that starts a thread for each request would soon run out of mappings or memory. */
 TEST_F(Thread, ThoseThatHaveEndedLeaveNothingBehind)
 {
     const uint64_t threads = 300;
@@ -168,7 +168,7 @@ TEST_F(Thread, ThoseThatHaveEndedLeaveNothingBehind)
     }
 }
 
-/* The child of a fork records nothing, leaves the parent's files alone, and may have its own. */
+/* The child of a fork records nothing, does not touch the parent's files, and may record its own. */
 TEST_F(Thread, AChildOfAForkHasNothing)
 {
     begin();

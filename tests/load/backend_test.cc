@@ -1,5 +1,5 @@
-/* backend_test.cc: a copy of the plugin with a backend beside it: a good one is opened and used,
- * also where libpython is hidden; each kind of wrong one is refused, and the reason told. */
+/* backend_test.cc: a copy of the plugin with a backend beside it: a good backend is opened and used, also
+ * if libpython is hidden; each kind of wrong backend is refused with a reason. */
 #include <filesystem>
 #include <fstream>
 
@@ -106,7 +106,7 @@ TEST_F(Backend, LivesThroughEveryScenario)
     }
 }
 
-/* A child that is made while a library is loaded would hang at its own next load. */
+/* A child that is forked while a library is loaded would hang at its own next load. */
 TEST_F(Backend, IsWaitedForByForkWhileItIsLoaded)
 {
     plugin_copy copy(pythons.back(), "slow");

@@ -1,6 +1,6 @@
-/* fake_backend.c: what stands for a backend in the tests: its tracer counts calls and delivers one
- * activity per call, and its tracebacks are all the same one. It names functions of Python's directly, as real ones do, so it can only be
- * loaded where they are visible. FAKE_* make it wrong in one way each. */
+/* fake_backend.c: a fake backend for tests: its tracer counts calls and delivers one activity per call, and
+ * its tracebacks are all the same. It refers to functions of Python directly, as real backends do, so it
+ * can only be loaded where they are visible. Each FAKE_* macro makes it wrong in one way. */
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -126,7 +126,7 @@ static const kpti_tracebacks_impl tracebacks = {
 static kpti_backend backend;
 
 #ifdef FAKE_SLOW
-/* Loading takes its time: a byte into the pipe when it begins, another when it ends. */
+/* Loading is slow: a byte is written to the pipe when it begins, another when it ends. */
 static void be_slow(void)
 {
     enum { TIME_US = 300000 };

@@ -1,6 +1,6 @@
-/* helper.c: kpt_helper PLUGIN SCENARIO [LIBPYTHON global|local asleep|ready|finalised|again]
- * runs one scenario against the plugin, in a process without Python, or with one in the state that
- * was asked for. kpt_load starts it and judges what it prints. */
+/* helper.c: kpt_helper PLUGIN SCENARIO [LIBPYTHON global|local asleep|ready|finalised|again] runs one
+ * scenario against the plugin, in a process without Python, or with a Python in the requested state.
+ * kpt_load starts it and checks its output. */
 #include "tests/load/helper.h"
 
 #include <dlfcn.h>
@@ -126,7 +126,7 @@ static const struct {
     {"states", run_states},       {"refusals", run_refusals},
 };
 
-/* Brings a CPython into the process, as a program does that knows it only at run time. */
+/* Loads a CPython into the process, as a program does that selects it at run time. */
 static void embed_python(const char *path, const char *visibility, const char *state)
 {
     int mode = strcmp(visibility, "global") == 0 ? RTLD_GLOBAL : RTLD_LOCAL;

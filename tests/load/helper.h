@@ -1,5 +1,5 @@
-/* helper.h: what the scenarios of kpt_helper share. Each scenario is a small host in a process of
- * its own: it checks for itself, tells the first thing that is wrong and exits with 1. */
+/* helper.h: helpers of the scenarios of kpt_helper. Each scenario is a small host in its own process: it
+ * checks itself, reports the first failure and exits with 1. */
 #ifndef KPT_LOAD_HELPER_H
 #define KPT_LOAD_HELPER_H
 
@@ -11,7 +11,7 @@ typedef struct bound {
     kpt_plugin_info info;
 } bound;
 
-/* Ends the process with the place and the text, unless CONDITION holds. Safe in a forked child. */
+/* Ends the process with the source position and the text, unless CONDITION holds. Safe in a forked child. */
 #define CHECK(condition, ...) \
     ((condition) ? (void)0 : failed(__FILE__, __LINE__, #condition, __VA_ARGS__))
 __attribute__((format(printf, 4, 5), noreturn)) void
@@ -28,7 +28,7 @@ void release(bound *b); /* detaches, and checks that no memory is out */
 kpt_tracer make_tracer(bound *b);
 kpt_memory_tracer make_memory(bound *b);
 kpt_observer make_observer(bound *b);
-kpt_tracebacks make_tracebacks(bound *b); /* empty, where the plugin is older than they are */
+kpt_tracebacks make_tracebacks(bound *b); /* empty if the plugin is too old to have tracebacks */
 
 /* The text of LAST_ERROR, valid until the next call of this on the same thread. */
 const char *error_text(kpt_last_error_fn last_error, kpt_handle self);

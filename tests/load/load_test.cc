@@ -1,5 +1,5 @@
-/* load_test.cc: the plugin in a process without Python, what it prints, and libraries that are no
- * plugin. Most scenarios check for themselves, in a process of their own. */
+/* load_test.cc: the plugin in a process without Python, its output, and libraries that are not plugins.
+ * Most scenarios check themselves, in their own process. */
 #include <dlfcn.h>
 #include <unistd.h>
 
@@ -62,7 +62,7 @@ TEST(Output, IsEmptyUnlessAskedFor)
     }
 }
 
-/* Each of these stands in TEXT, one after the other. */
+/* Checks that TEXT contains each of these, one after the other. */
 void expect_in_order(const std::string &text, const std::vector<std::string> &steps)
 {
     size_t from = 0;
@@ -104,7 +104,7 @@ TEST(Output, TellsWhyTheEntryRefused)
                             "kpytrace: entry: refused: the host refused the tracer factory"});
 }
 
-/* The three libraries that every loader must tell apart, and one of another age. */
+/* The three libraries that every loader must distinguish, and one of another major version. */
 class Library : public testing::Test
 {
   protected:

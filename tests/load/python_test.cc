@@ -1,5 +1,5 @@
-/* python_test.cc: the plugin beside real CPythons: opened by a C program, hidden or not, awake or
- * not, and the python program itself; without a backend, so the answer is a no-op that says why. */
+/* python_test.cc: the plugin beside real CPythons: opened by a C program, hidden or not, initialised or
+ * not, and the python program itself. There is no backend, so the result is a no-op with the reason. */
 #include <functional>
 
 #include "tests/load/run.h"
@@ -7,7 +7,7 @@
 namespace
 {
 
-/* Runs the test for each Python that it can be run for; skips, with the reasons, if there is none. */
+/* Runs the test for each possible Python; skips, with the reasons, if there is none. */
 template <typename Check> void for_each_python(const Check &check)
 {
     std::string why;
@@ -25,7 +25,7 @@ template <typename Check> void for_each_python(const Check &check)
     if (!tried) GTEST_SKIP() << why;
 }
 
-/* 3.13t of a Python; what the plugin calls it where it is no matter of free threads. */
+/* Removes the t of a free-threaded tag, for messages in which the plugin does not distinguish them. */
 std::string plain(const std::string &tag)
 {
     return tag.back() == 't' ? tag.substr(0, tag.size() - 1) : tag;
@@ -39,7 +39,7 @@ std::string looked_for(const python &p, const lone_plugin &plugin)
 class Embedded : public testing::TestWithParam<const char *>
 {
   protected:
-    /* The helper with this Python in that state; false where this one can't be opened here. */
+    /* Runs the helper with this Python in that state. Returns false if this Python can't be opened here. */
     bool report(const python &p, const char *state, result *r, std::string *why)
     {
         if (p.library.empty()) {

@@ -1,4 +1,4 @@
-/* run.h: starts programs for the load tests, and keeps what they printed. */
+/* run.h: starts programs for the load tests, and stores their output. */
 #ifndef KPT_LOAD_RUN_H
 #define KPT_LOAD_RUN_H
 
@@ -11,7 +11,7 @@
 using environment = std::map<std::string, std::string>; /* an empty value removes the variable */
 
 struct result {
-    int exit_code = -1; /* -1: it was ended by a signal, or by us after two minutes */
+    int exit_code = -1; /* -1 if a signal ended it, or if it was killed after two minutes */
     int signal = 0;
     std::string out;
     std::string err;
@@ -24,20 +24,19 @@ struct result {
 };
 std::ostream &operator<<(std::ostream &out, const result &r);
 
-/* Runs a program of this machine, found as a shell finds it. KPYTRACE_VERBOSE is not set unless
- * CHANGES sets it. */
+/* Runs a program of this machine, found in PATH. KPYTRACE_VERBOSE is not set unless CHANGES sets it. */
 result run(const std::vector<std::string> &command, const environment &changes = {});
 
-/* Runs kpt_helper with these arguments, through the emulator where there is one. AddressSanitizer's
- * search for leaks is off unless asked for: Python leaks at its end, and at each exit the search
- * takes seconds on some machines. */
+/* Runs kpt_helper with these arguments, through the emulator if there is one. AddressSanitizer's leak check
+ * is off unless FIND_LEAKS is set: Python leaks at its end, and the check takes seconds at each exit on
+ * some machines. */
 result run_helper(const std::vector<std::string> &arguments, const environment &changes = {},
                   bool find_leaks = false);
 
 /* Empty, or why this scenario can't be judged in this build. */
 std::string unfit(const std::string &scenario, bool with_backend);
 
-/* A folder that is removed with all that is in it. */
+/* A folder that is removed with its contents. */
 class temporary_folder
 {
   public:
@@ -53,12 +52,12 @@ class temporary_folder
     std::string path;
 };
 
-/* A copy of the plugin in a folder of its own, with no backend beside it but what a test puts there. */
+/* A copy of the plugin in its own folder, without a backend unless a test adds one. */
 class lone_plugin
 {
   public:
     lone_plugin();
-    std::string backend(const std::string &tag) const /* where one for that Python would lie */
+    std::string backend(const std::string &tag) const /* the path of a backend for that Python */
     {
         return folder / ("libkpytrace_cpython" + tag + ".so");
     }
@@ -76,11 +75,12 @@ struct python {
     bool in_executable;
 };
 
-/* All that were found; empty, with the reason in WHY, where there are none or none can be used. */
+/* Returns all Pythons that were found. The result is empty, with the reason in WHY, if there are none or
+ * none can be used. */
 std::vector<python> all_pythons(std::string *why);
 
-/* What a foreign program needs in its environment to load our libraries: nothing, or the runtime of
- * the sanitizer that they are built with. False, with the reason, where that does not work. */
+/* Determines the environment that a foreign program needs to load our libraries: nothing, or the runtime of
+ * the sanitizer that they are built with. Returns false, with the reason, if that does not work. */
 bool can_host(const python &p, environment *changes, std::string *why);
 
 #endif

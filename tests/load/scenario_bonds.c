@@ -1,5 +1,5 @@
-/* scenario_bonds.c: several hosts in one process, one host that comes twice, and a library that is
- * closed while its tracer lives. */
+/* scenario_bonds.c: several hosts in one process, one host that binds twice, and a library that is closed
+ * while its tracer lives. */
 #include <dlfcn.h>
 
 #include "tests/load/helper.h"
@@ -58,7 +58,7 @@ void run_twice(void)
     CHECK(made.ops->destroy(made.self) == KPT_OK, "destroy");
     CHECK(second.detach(second.self) == KPT_OK, "detach");
 
-    /* The second bond is dead, and its factory with it; the first is as it was. */
+    /* The second binding is dead, and so is its factory; the first is unchanged. */
     KPT_INIT(&args);
     memset(&made, 0xEE, sizeof made);
     made.struct_size = sizeof made;

@@ -1,6 +1,6 @@
-/* scenario_fork.c: fork with objects alive: the child's are stopped and empty, the parent's go on;
- * makes on many threads at once, and fork among them or while a backend is loaded, which must never
- * hang the child. */
+/* scenario_fork.c: fork with live objects: the child's are stopped and empty, the parent's continue; makes
+ * on many threads at once, and forks among them or while a backend is loaded, which must never hang the
+ * child. */
 #include <poll.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -131,7 +131,7 @@ static void join_threads(const pthread_t *threads)
         CHECK(pthread_join(threads[i], NULL) == 0, "pthread_join");
 }
 
-/* Many makes at once, each with its search for Python; ThreadSanitizer watches. */
+/* Many makes at once, each of which searches for Python; ThreadSanitizer checks them. */
 void run_threads(void)
 {
     bound *b = bind_host("makes on threads");
@@ -147,7 +147,7 @@ void run_fork_threads(void)
     pthread_t threads[THREADS];
     kpt_tracer lasting;
     mock_host_init(&b.host, "forks among threads");
-    /* The mock's own lock may be held at the fork: this host lends nothing that takes it. */
+    /* The mock's own lock may be held at the fork, so this host provides no function that takes it. */
     b.host.table.log = NULL;
     b.host.table.alloc = NULL;
     b.host.table.dealloc = NULL;
@@ -179,7 +179,7 @@ static void *make_one(void *ctx)
     return NULL;
 }
 
-/* Fork in the middle of the backend's loading, which the pipe tells: it waits for the end. */
+/* Forks while the backend is being loaded, which the pipe reports; fork waits for the end. */
 void run_fork_load(void)
 {
     bound *b = bind_host("forks while it loads");
@@ -196,8 +196,8 @@ void run_fork_load(void)
     if (child == 0) {
         struct pollfd ended = {.fd = ends[0], .events = POLLIN};
         CHECK(poll(&ended, 1, 0) == 1, "fork did not wait");
-        /* Past ThreadSanitizer, which takes the parent's thread, ended by now, for one of ours that
-         * nobody joined. */
+        /* Bypasses ThreadSanitizer, which would report the parent's thread, which has ended, as one of ours
+         * that was not joined. */
         (void)syscall(SYS_exit_group, 0);
     }
     wait_for(child);

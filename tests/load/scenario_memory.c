@@ -1,5 +1,5 @@
-/* scenario_memory.c: the host's allocator fails at its first, second, third … call, until all goes
- * well: each time the call says so, and nothing is left behind. */
+/* scenario_memory.c: the host's allocator fails at its first, second, third … call, until all calls
+ * succeed: each time the failing call returns an error, and nothing leaks. */
 #include <stdio.h>
 
 #include "tests/load/helper.h"
@@ -22,7 +22,7 @@ static kpt_status take_symbols(void *ctx, const kpt_symbols *symbols)
     return KPT_OK;
 }
 
-/* A traceback, read, as far as memory goes. */
+/* Gathers and reads a traceback, as far as there is memory. */
 static int gather(bound *b, kpt_tracebacks *out)
 {
     kpt_traceback_maker maker;
@@ -43,7 +43,8 @@ static int gather(bound *b, kpt_tracebacks *out)
     return told(status, b, out->self);
 }
 
-/* One object of each kind, as far as memory goes, and everything undone. Whether memory failed. */
+/* Makes one object of each kind, as far as there is memory, and destroys all. Returns whether an allocation
+ * failed. */
 static int visit(bound *b)
 {
     kpt_tracer_args tracer_args;

@@ -1,5 +1,5 @@
-/* scenario_report.c: a host's whole visit: one object of each kind, made, used and destroyed. The
- * report prints what it got; the silent one prints nothing, so that all output is the plugin's. */
+/* scenario_report.c: all calls of a host: one object of each kind is made, used and destroyed. The report
+ * prints the results; the silent scenario prints nothing, so that all output is the plugin's. */
 #include <stdio.h>
 
 #include "tests/load/helper.h"

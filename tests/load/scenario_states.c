@@ -1,10 +1,10 @@
-/* scenario_states.c: calls in the wrong state, and on what is gone: each is answered with a status
- * and a text, never with a crash. */
+/* scenario_states.c: calls in the wrong state, and on dead handles: each returns a status and sets a text,
+ * and none crashes. */
 #include <limits.h>
 
 #include "tests/load/helper.h"
 
-/* A failed call left a text that has WORD in it. */
+/* Checks that a failed call set a text that contains WORD. */
 static void expect(kpt_status status, kpt_status wanted, kpt_last_error_fn last_error,
                    kpt_handle self, const char *word)
 {
@@ -14,7 +14,7 @@ static void expect(kpt_status status, kpt_status wanted, kpt_last_error_fn last_
     CHECK(strstr(text, word), "\"%s\" has no \"%s\"", text, word);
 }
 
-/* What a sink may not do: the tracer that delivers is busy. */
+/* Calls that a sink may not make: the tracer that delivers is busy. */
 static kpt_status meddle(void *ctx, const kpt_batch *batch)
 {
     const kpt_tracer *t = ctx;
@@ -32,7 +32,7 @@ static kpt_status meddle(void *ctx, const kpt_batch *batch)
     CHECK(t->ops->snapshot(t->self, &again) == KPT_E_BUSY, "snapshot");
     CHECK(t->ops->get_stats(t->self, &stats) == KPT_E_BUSY, "get_stats");
     CHECK(t->ops->destroy(t->self) == KPT_E_BUSY, "destroy");
-    return KPT_E_IO; /* the host's own, which comes back */
+    return KPT_E_IO; /* the host's own status, which the delivery returns */
 }
 
 static void try_tracer(bound *b)
@@ -168,7 +168,7 @@ void run_states(void)
     CHECK(info.last_error(info.self, NULL, 8, NULL) == KPT_E_INVALID, "no buffer");
 }
 
-/* What a host's table may not say; each is refused, and told to handle 0. */
+/* Invalid host tables: each is refused, and the text is that of handle 0. */
 static void refuse(kpt_host table, kpt_status wanted, const char *word)
 {
     kpt_plugin_info info;

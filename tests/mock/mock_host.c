@@ -63,7 +63,7 @@ static void log_message(void *ctx, uint32_t level, kpt_str text)
     note(ctx, "log: %u %.*s", level, (int)text.size, text.data);
 }
 
-/* The size that was asked for stands in front of each block, so that dealloc can be checked. */
+/* Each block begins with the requested size, so that dealloc can be checked. */
 enum { HEAD = 16 };
 
 static void *alloc(void *ctx, uint64_t size)
@@ -73,7 +73,7 @@ static void *alloc(void *ctx, uint64_t size)
     pthread_mutex_lock(&host->lock);
     if (++host->alloc_calls != host->fail_alloc_at) block = malloc(HEAD + size);
     if (block) {
-        memset(block, 0xA5, HEAD + size); /* not zero: nobody may rely on that */
+        memset(block, 0xA5, HEAD + size); /* not zero, since the plugin may not rely on zeroes */
         memcpy(block, &size, sizeof size);
         host->live_blocks++;
         host->live_bytes += size;

@@ -1,6 +1,6 @@
-/* mock_host.h: a host for tests, in C, that only knows the ABI. It keeps what the plugin registers,
- * writes down every call that it gets, has a clock that moves only when it is read, and an allocator that
- * fails at the Nth call and knows what is still out. Calls may come from any thread. */
+/* mock_host.h: a host for tests, in C, that uses only the ABI. It stores the plugin's registrations, logs
+ * every call that it receives, has a clock that advances only when it is read, and an allocator that fails
+ * at the Nth call and counts live blocks. Any thread may call it. */
 #ifndef MOCK_HOST_H
 #define MOCK_HOST_H
 
@@ -15,9 +15,9 @@ extern "C" {
 enum { MOCK_MOST_CALLS = 512, MOCK_CALL_TEXT = 160, MOCK_TICKS_STEP = 1000 };
 
 typedef struct mock_host {
-    kpt_host table; /* hand this to the entry; change what the test is about before */
+    kpt_host table; /* pass this to the entry; change it before for the test */
 
-    /* What the plugin registered: the last of each, and how often. */
+    /* The plugin's registrations: the last of each, and their number. */
     kpt_tracer_make_fn make_tracer;
     void *tracer_ctx;
     kpt_memory_make_fn make_memory;
@@ -25,17 +25,17 @@ typedef struct mock_host {
     kpt_observer_make_fn make_observer;
     void *observer_ctx;
     uint32_t tracers_registered;
-    kpt_status register_answer; /* what register_* answers */
+    kpt_status register_answer; /* the result of register_* */
 
-    uint64_t now_ticks; /* the fake clock: what it showed last */
+    uint64_t now_ticks; /* the last value of the fake clock */
 
     uint64_t alloc_calls;
     uint64_t fail_alloc_at; /* 1 = the first; 0 = never */
     uint64_t live_blocks;
     uint64_t live_bytes;
-    uint64_t bad_frees; /* of memory that is not ours, or with another size */
+    uint64_t bad_frees; /* of foreign memory, or with another size */
 
-    char calls[MOCK_MOST_CALLS][MOCK_CALL_TEXT]; /* "name: what" */
+    char calls[MOCK_MOST_CALLS][MOCK_CALL_TEXT]; /* "name: argument" */
     uint32_t call_count;                         /* may exceed the log's length */
     pthread_mutex_t lock;
 } mock_host;
@@ -44,10 +44,11 @@ void mock_host_init(mock_host *host, const char *name);
 /* How many logged calls begin with PREFIX. */
 uint32_t mock_host_count(mock_host *host, const char *prefix);
 
-/* Opens a plugin as a host does. NULL where it can't be opened, or has no entry; WHY then says it. */
+/* Opens a plugin as a host does. Returns NULL if it can't be opened or has no entry; WHY is then the
+ * reason. */
 kpt_plugin_entry_fn mock_open_plugin(const char *path, const char **why);
 
-/* COUNT bytes that end exactly where a page begins that can't be touched. Never freed. */
+/* Returns COUNT bytes that end exactly at an inaccessible page. Never freed. */
 void *mock_guarded(size_t count);
 
 #ifdef __cplusplus

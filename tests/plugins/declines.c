@@ -1,5 +1,5 @@
-/* declines.c: a plugin that wants no host: its entry declines every one, registers nothing, and says
- * why. What is no table or no info struct at all is refused, as anywhere. */
+/* declines.c: a plugin that accepts no host: its entry declines every one, registers nothing, and has a
+ * last_error. It refuses an invalid table or info struct, as every plugin does. */
 #include "abi/kpt.h"
 
 static kpt_status last_error(kpt_handle self, char *buf, uint64_t size, uint64_t *needed)

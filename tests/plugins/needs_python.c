@@ -1,5 +1,5 @@
-/* needs_python.c: what makes a plugin that only loads where Python is: a reference to one of its
- * functions. R102's variant has it. */
+/* needs_python.c: a reference to a function of Python, so that the plugin only loads in a process that has
+ * Python. The variant for R102 links it. */
 #include "tests/plugins/sample.h"
 
 void *PyErr_Occurred(void);

@@ -1,4 +1,4 @@
-/* no_entry.c: a library that is no plugin: it exports something, but no entry. */
+/* no_entry.c: a library that is not a plugin: it exports a function, but no entry. */
 int no_entry(void);
 
 __attribute__((visibility("default"))) int no_entry(void)

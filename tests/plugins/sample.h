@@ -1,7 +1,7 @@
-/* sample.h: what the files of the sample plugin share. The sample is a second implementation of the
- * contract, complete and correct, that plays a script instead of tracing Python. Its mutants deviate
- * in one place each, named by the conformance rule that the mutant breaks. KPT_SAMPLE_MUTANT in the
- * environment selects the mutant when the sample is loaded. */
+/* sample.h: the shared declarations of the sample plugin. The sample is a second implementation of the
+ * contract, complete and correct, that plays a script instead of tracing Python. Its mutants deviate in one
+ * place each, named by the conformance rule that the mutant breaks. KPT_SAMPLE_MUTANT in the environment
+ * selects the mutant when the sample is loaded. */
 #ifndef SAMPLE_H
 #define SAMPLE_H
 
@@ -20,20 +20,20 @@ static inline int wrong(const char *rule)
 
 /* --- the size rule (sample_layout.c) ----------------------------------------------------------- */
 
-/* A struct that crosses the boundary, and which rules its wrong variants break. */
+/* A struct that crosses the boundary, and the rules that its wrong variants break. */
 typedef struct sample_layout {
     uint32_t size;
     uint32_t v1_size;
-    const char *below;  /* a size below V1 does no harm */
+    const char *below;  /* a size below V1 is handled */
     const char *past;   /* nothing behind struct_size is touched */
-    const char *larger; /* a newer peer is welcome */
+    const char *larger; /* a newer peer is accepted */
 } sample_layout;
 
-/* Copies their struct into LOCAL: KPT_OK, KPT_E_INVALID for NULL, KPT_E_SIZE below V1. */
+/* Copies the peer's struct into LOCAL. Returns KPT_OK, KPT_E_INVALID for NULL, or KPT_E_SIZE below V1. */
 kpt_status sample_read(void *local, const sample_layout *layout, const void *theirs);
-/* Whether their struct can be filled: the same answers. */
+/* Checks that the peer's struct can be filled. Returns the same statuses. */
 kpt_status sample_check(void *theirs, const sample_layout *layout);
-/* Fills their struct, which was checked, and tells there how much was filled. */
+/* Fills the peer's struct, which was checked, and sets its struct_size to the number of bytes filled. */
 void sample_write(void *theirs, const sample_layout *layout, const void *local);
 
 /* --- objects (sample_handles.c) ---------------------------------------------------------------- */
@@ -56,29 +56,30 @@ typedef struct sample_object {
     void *extra;       /* its second block */
     const char *error; /* a literal */
     uint32_t users;    /* objects and calls that need it */
-    int inside;        /* a control call is, on the thread inside_of */
+    int inside;        /* a control call is inside, on the thread inside_of */
     pthread_t inside_of;
     pthread_t maker;
 } sample_object;
 
-/* Gives the object a handle and puts it among the live ones; WHY is its first last_error. */
+/* Assigns a handle to the object and adds it to the live objects; WHY is its first last_error. */
 void sample_adopt(sample_object *object, uint32_t kind, struct sample_bond *bond, const char *why);
-/* Enters the object alone: KPT_OK, KPT_E_HANDLE or KPT_E_BUSY. */
+/* Enters the object exclusively. Returns KPT_OK, KPT_E_HANDLE or KPT_E_BUSY. */
 kpt_status sample_enter(kpt_handle handle, uint32_t kind, sample_object **out);
-/* Leaves it, and returns STATUS. */
+/* Leaves the object. Returns STATUS. */
 kpt_status sample_leave(sample_object *object, kpt_status status);
-/* Leaves it for good: its handle is dead. KPT_E_STATE while it has users. */
+/* Leaves the object and ends its handle. Returns KPT_E_STATE while the object has users. */
 kpt_status sample_end(sample_object *object);
 
-/* Uses the object beside other callers; NULL if there is none. release ends that. */
+/* Uses the object beside other callers, until release. Returns NULL if the handle is dead. */
 sample_object *sample_use(kpt_handle handle, uint32_t kind);
 void sample_release(sample_object *object);
-/* For R221 and R803: how many live objects of KIND this thread made for BOND; NULL: for anybody. */
+/* For R221 and R803: returns how many live objects of KIND this thread made for BOND, or for all bonds if
+ * BOND is NULL. */
 uint32_t sample_count_mine(const struct sample_bond *bond, uint32_t kind);
-/* For R311: whether there was such an object. */
+/* For R311: returns 1 if there was such an object. */
 int sample_is_gone(kpt_handle handle);
 
-/* Leaves TEXT as the object's last error and returns STATUS; NULL is the entry. */
+/* Sets TEXT as the object's last error and returns STATUS; OBJECT is NULL for the entry. */
 kpt_status sample_refuse(sample_object *object, kpt_status status, const char *text);
 kpt_status sample_last_error(kpt_handle handle, char *buf, uint64_t size, uint64_t *needed);
 
@@ -86,14 +87,14 @@ void sample_lock(void);
 void sample_unlock(void);
 void sample_watch_fork(void);
 
-/* --- the bond with a host (sample_entry.c) ----------------------------------------------------- */
+/* --- the binding of a host (sample_entry.c) ---------------------------------------------------- */
 
 typedef struct sample_factory {
-    uint64_t token; /* grows with each add; 0: a free place */
+    uint64_t token; /* grows with each add; 0 if the slot is free */
     kpt_any_fn make;
     void *make_ctx;
     uint32_t kind;
-    uint32_t calls; /* that are inside */
+    uint32_t calls; /* calls that are inside */
     int removed;
 } sample_factory;
 
@@ -123,7 +124,7 @@ kpt_status sample_entry(const kpt_host *host, kpt_plugin_info *out);
 
 /* --- factories (sample_make.c, sample_registry.c) ---------------------------------------------- */
 
-/* What all made structs look like. */
+/* The common head of all made structs. */
 typedef struct sample_made {
     uint32_t struct_size;
     uint32_t flags;
@@ -131,7 +132,7 @@ typedef struct sample_made {
     kpt_handle self;
 } sample_made;
 
-/* A kind of object, as its factory sees it. */
+/* A kind of object, for its factory. */
 typedef struct sample_product {
     uint32_t kind; /* KPT_FACTORY_*, SAMPLE_* */
     uint32_t flags;
@@ -141,7 +142,7 @@ typedef struct sample_product {
     const void *ops;
     uint32_t ops_v1_size;
     uint64_t object_bytes;
-    uint64_t extra_bytes; /* of its second block; 0: it has none */
+    uint64_t extra_bytes; /* size of its second block; 0 if it has none */
     kpt_status (*check)(sample_bond *bond, const void *args);
     void (*begin)(sample_object *object, const void *args); /* everything is zero before */
 } sample_product;
@@ -152,21 +153,21 @@ extern const sample_product sample_observer_product;
 extern const sample_product sample_tracebacks_product;
 extern const sample_product sample_gpu_product;
 
-/* The body of every make and destroy. */
+/* The common part of every make and destroy. */
 kpt_status sample_make(const sample_product *product, void *make_ctx, const void *args, void *out);
 kpt_status sample_destroy(const sample_product *product, kpt_handle self);
 void *sample_make_ctx(const sample_bond *bond);
 
-/* Asks the added factories: their answer, or KPT_DECLINED. ARGS is whole and checked. */
+/* Calls the added factories. Returns the first result, or KPT_DECLINED. ARGS is complete and checked. */
 kpt_status sample_registry_ask(sample_bond *bond, const sample_product *product, const void *args,
                                sample_made *made);
-/* A made object of our own, to be filled; it uses the bond. NULL: no memory. */
+/* Returns a new object of our own, to be filled; it uses the bond. Returns NULL if there is no memory. */
 sample_object *sample_make_object(sample_bond *bond, const sample_product *product);
 extern const kpt_loader sample_loader;                   /* sample_loader.c */
 extern const kpt_traceback_maker sample_traceback_maker; /* sample_traceback.c */
 extern const kpt_gpu_maker sample_gpu_maker;             /* sample_gpu.c */
 kpt_status sample_get_plugin_extension(kpt_handle self, kpt_str name, void *out);
-/* What every get_extension asks first: has NAME its bytes, and is there an OUT? */
+/* The first check of every get_extension: NAME has its bytes, and OUT is not NULL. */
 kpt_status sample_check_extension(sample_object *object, kpt_str name, const void *out);
 
 /* --- the tracer (sample_tracer.c, sample_args.c, sample_attach.c, sample_script.c, sample_delivery.c, …) - */
@@ -176,15 +177,15 @@ enum {
     SAMPLE_NAMES = 9,
     SAMPLE_CALLS = 14,
     SAMPLE_MARKED = 3,
-    SAMPLE_POINTS = 8, /* that are kept; they lie in the innermost marked call */
+    SAMPLE_POINTS = 8, /* points that are kept; they lie in the innermost marked call */
     SAMPLE_TEXT_BYTES = 1024,
-    SAMPLE_ATTACHED = 8, /* threads that the host hears of */
+    SAMPLE_ATTACHED = 8, /* threads that are reported to the host */
     SAMPLE_FIRST_TID = 201
 };
 enum { SAMPLE_STOP_TICKS = 2000, SAMPLE_STILL_OPEN = 0, SAMPLE_POINT_TICKS = 1080 };
 enum { SAMPLE_POINT_NAME = SAMPLE_NAMES - 1 };
 
-/* One call of the script. Calls stand in pre-order, thread after thread. */
+/* One call of the script. Calls are in pre-order, thread after thread. */
 typedef struct sample_call {
     uint32_t thread;
     uint32_t depth;
@@ -192,12 +193,12 @@ typedef struct sample_call {
     uint16_t kind;
     uint16_t flags;
     uint64_t begin_ticks;
-    uint64_t end_ticks; /* SAMPLE_STILL_OPEN: at stop */
+    uint64_t end_ticks; /* SAMPLE_STILL_OPEN if it ends at stop */
 } sample_call;
 
 extern const sample_call sample_script[SAMPLE_CALLS];
 
-/* The tracer's second block: the names and threads of the script, with strings of its own. */
+/* The tracer's second block: the names and threads of the script, with their own strings. */
 typedef struct sample_recording {
     kpt_name names[SAMPLE_NAMES];
     kpt_thread threads[SAMPLE_THREADS];
@@ -206,7 +207,7 @@ typedef struct sample_recording {
 
 void sample_record(sample_recording *recording);
 
-/* What the host has marked. */
+/* The host's marks. */
 typedef struct sample_marks {
     int marked;
     uint32_t point_count;
@@ -218,50 +219,51 @@ typedef struct sample_tracer {
     uint32_t flags;       /* KPT_TRACE_* */
     int gc_asked;
     int gc_recorded;
-    sample_marks marks;  /* under the lock: marks come at any time */
-    kpt_chunk_sink sink; /* its own; no function: it has none */
-    uint32_t taken;      /* threads, a bit each, whose chunks that sink has */
+    sample_marks marks;  /* guarded by the lock, since a mark may be made at any time */
+    kpt_chunk_sink sink; /* its own sink; the function is NULL if it has none */
+    uint32_t taken;      /* bit mask of the threads whose chunks that sink has received */
     int is_loaded;
-    uint32_t loaded_calls; /* of the script, a bit each */
+    uint32_t loaded_calls; /* bit mask of the script's calls */
     int empty;             /* the recording was lost in a fork */
-    int ended_by_fork;     /* the first stop is still to come */
+    int ended_by_fork;     /* the host has not called stop yet */
     uint32_t restarts;
     struct {
         pthread_t thread;
         int inside;              /* thread_attach */
-    } attached[SAMPLE_ATTACHED]; /* under the lock */
+    } attached[SAMPLE_ATTACHED]; /* guarded by the lock */
     uint32_t attached_count;
-    uint64_t first_ticks; /* of the host's clock, with KPT_TICKS_HOST: when it was made … */
-    uint64_t last_ticks;  /* … and stopped */
-    uint32_t deliveries[KPT_ORDER_START + 1]; /* by order, without a convert of the host's */
+    uint64_t first_ticks;                     /* the host's clock at make, with KPT_TICKS_HOST */
+    uint64_t last_ticks;                      /* the host's clock at stop */
+    uint32_t deliveries[KPT_ORDER_START + 1]; /* by order, without a convert function of the host */
 } sample_tracer;
 
 kpt_status sample_check_tracer_args(sample_bond *bond, const void *args);
 void sample_tracer_forked(sample_object *object);
-/* Whether the tracer has this call of the script. */
+/* Returns 1 if the tracer has this call of the script. */
 int sample_recorded(const sample_tracer *tracer, const sample_call *call);
 sample_marks sample_marks_now(const sample_tracer *tracer);
 kpt_status sample_deliver(sample_tracer *tracer, const kpt_delivery *delivery);
 
-/* What the host's clock showed at a tick of the script; the tick itself, if it has none. */
+/* Returns the host's clock at a tick of the script, or the tick itself if the host has no clock. */
 uint64_t sample_host_ticks(const sample_tracer *tracer, uint64_t ticks);
-/* The calling thread is one of those that are traced. */
+/* Makes the calling thread a traced thread. */
 void sample_attach(sample_tracer *tracer);
-/* Waits until the host has heard of each. */
+/* Waits until thread_attach has returned for each. */
 void sample_attach_wait(const sample_tracer *tracer);
 
-/* The script as chunks. To another sink, which leaves all here; to its own, which takes what it takes. */
+/* Deliver the script as chunks: the first function to any sink, which leaves the recording in the tracer;
+ * the second to the tracer's own sink, which takes the chunks. */
 kpt_status sample_hand_copy(sample_tracer *tracer, const kpt_chunk_sink *sink);
 void sample_hand(sample_tracer *tracer);
-extern int sample_is_handing; /* for R547 only: a tracer's own sink is at work */
-/* Takes a chunk of those into a tracer that has nothing yet. */
+extern int sample_is_handing; /* for R547 only: a tracer's own sink is running */
+/* Loads such a chunk into an empty tracer. */
 kpt_status sample_load_chunk(sample_tracer *tracer, const kpt_chunk *chunk);
 kpt_status sample_take_sink(sample_object *object, const kpt_chunk_sink *theirs,
                             const sample_layout *layout, const char *any, kpt_chunk_sink *sink);
 
 /* --- paths (sample_memory.c) -------------------------------------------------------------------- */
 
-/* Whether PATH can be a file's; the rules are those that wrong variants break. */
+/* Checks that PATH can be the path of a file. The rules are those that wrong variants break. */
 kpt_status sample_take_path(sample_object *object, kpt_str path, const char *any_path,
                             const char *makes_file);
 

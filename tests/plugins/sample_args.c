@@ -1,5 +1,5 @@
-/* sample_args.c: what a tracer may be made with. It looks at every argument and keeps none, since
- * the script is played whatever the budgets, filters and watches say. */
+/* sample_args.c: checks the arguments of a tracer. It checks every argument and stores none, since the
+ * script is the same for all budgets, filters and watches. */
 #include "tests/plugins/sample.h"
 
 enum {
@@ -13,12 +13,12 @@ static kpt_status refuse(sample_bond *bond, kpt_status status, const char *text)
     return sample_refuse(&bond->object, status, text);
 }
 
-/* An array that came over: where it is, and by which steps. */
+/* An array of the host: its address, count and stride. */
 typedef struct array {
     const void *first;
     uint32_t count;
     uint32_t stride;
-    uint32_t size; /* of our element */
+    uint32_t size; /* size of our element type */
     uint32_t v1_size;
 } array;
 

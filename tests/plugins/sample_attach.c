@@ -1,10 +1,10 @@
-/* sample_attach.c: the threads that the sample traces: those that mark. thread_attach is called once for each, and
- * stop waits until it has heard. */
+/* sample_attach.c: the threads that the sample traces: those that mark. thread_attach is called once for
+ * each, and stop waits until these calls have returned. */
 #include <time.h>
 
 #include "tests/plugins/sample.h"
 
-/* The calling thread's place, or where the next one's would be. */
+/* Returns the index of the calling thread, or the index for the next one. */
 static uint32_t place_locked(const sample_tracer *t)
 {
     uint32_t i = 0;

@@ -1,5 +1,5 @@
-/* sample_chunks.c: the script as chunks, a table and one for each thread, and chunks as what is recorded of
- * the script again. A thread's bytes are the numbers of its calls; the table's are the host's points. */
+/* sample_chunks.c: converts the script to chunks, a table and one chunk for each thread, and loads such
+ * chunks. A thread's bytes are the numbers of its calls; the table's are the host's points. */
 #include "tests/plugins/sample.h"
 
 enum { FORMAT = 7001, MAGIC = 0x5a3 };

@@ -1,5 +1,5 @@
-/* sample_delivery.c: one delivery: times for the script's calls, the visits to them in the order
- * that was asked for, ids, and batches. All of it lives on the stack of the call. */
+/* sample_delivery.c: one delivery: times for the script's calls, the visits to them in the requested order,
+ * ids, and batches. All of its state is on the stack of the call. */
 #include "tests/plugins/sample.h"
 
 enum { DEFAULT_BATCH = 5, MOST_VISITS = 2 * SAMPLE_CALLS + SAMPLE_POINTS, MOST_DEPTH = 3 };
@@ -9,7 +9,7 @@ typedef struct visit {
     uint32_t call; /* its index in the script */
     uint16_t phase;
     int64_t at_ns;
-    uint64_t point; /* its number; 0: it is none */
+    uint64_t point; /* its number; 0 if it is not a point */
 } visit;
 
 typedef struct delivery {
@@ -19,10 +19,10 @@ typedef struct delivery {
     int64_t end_ns[SAMPLE_CALLS];
     sample_marks marks;
     int64_t point_ns;
-    int64_t last_ns;                    /* nothing lies behind it */
-    uint32_t start_flags[SAMPLE_CALLS]; /* what is known when it begins */
+    int64_t last_ns;                    /* no activity is later */
+    uint32_t start_flags[SAMPLE_CALLS]; /* known when the call begins */
     uint32_t end_flags[SAMPLE_CALLS];
-    uint64_t ids[SAMPLE_CALLS]; /* 0: not recorded */
+    uint64_t ids[SAMPLE_CALLS]; /* 0 if not recorded */
     uint64_t parent_ids[SAMPLE_CALLS];
     visit visits[MOST_VISITS];
     uint32_t visit_count;
@@ -30,7 +30,7 @@ typedef struct delivery {
     int thread_sent[SAMPLE_THREADS];
 } delivery;
 
-/* What was asked for: collections once they are registered, C calls unless they are unwanted. */
+/* Returns 1 if the call was requested: collections once registered, C calls unless disabled. */
 int sample_recorded(const sample_tracer *tracer, const sample_call *call)
 {
     if (tracer->empty || tracer->taken >> call->thread & 1) return 0;
@@ -39,7 +39,7 @@ int sample_recorded(const sample_tracer *tracer, const sample_call *call)
     return call->kind != KPT_KIND_C || !(tracer->flags & KPT_TRACE_NO_C_CALLS);
 }
 
-/* A root that has no children, and is not the last: what most wrong variants are wrong about. */
+/* Returns 1 for a root without children that is not the last call; most wrong variants deviate there. */
 static int is_lone_root(uint32_t call)
 {
     return sample_script[call].depth == 0 && call + 1 < SAMPLE_CALLS &&
@@ -95,12 +95,12 @@ static void convert_all(timeline *line, const sample_tracer *tracer, const kpt_d
         for (uint32_t i = 0; i < line->count; i++)
             line->ns[i] = (int64_t)(wrong("R520") ? line->ticks[i] * 2 : line->ticks[i]);
     }
-    /* A convert that is not monotone must not make calls cross. */
+    /* A convert function that is not monotone must not make calls cross. */
     for (uint32_t i = 1; i < line->count; i++)
         if (line->ns[i] < line->ns[i - 1]) line->ns[i] = line->ns[i - 1];
 }
 
-/* Open calls end at the delivery's end, and nothing lies behind it. */
+/* Open calls end at the delivery's end, and no time is later. */
 static void set_times(delivery *d)
 {
     timeline line;
@@ -157,7 +157,7 @@ static void end_call(delivery *d, uint32_t call)
         visit_call(d, call, KPT_PHASE_COMPLETE);
 }
 
-/* All points lie at one time in the innermost call that they mark. */
+/* All points are at one time, in the innermost call that they mark. */
 static void visit_points(delivery *d, uint32_t call)
 {
     if (call != SAMPLE_MARKED - 1 || !(d->asked->flags & KPT_DELIVER_POINTS)) return;
@@ -167,7 +167,7 @@ static void visit_points(delivery *d, uint32_t call)
             (visit){call, KPT_PHASE_COMPLETE, d->point_ns, d->marks.points[i]};
 }
 
-/* Whether this delivery leaves the call out. */
+/* Returns 1 if this delivery omits the call. */
 static int left_out(const delivery *d, uint32_t call)
 {
     uint32_t order = d->asked->order;
@@ -196,8 +196,8 @@ static void walk(delivery *d)
         end_call(d, open[--depth]);
 }
 
-/* Mixes the threads by time. A stable sort: at equal times each thread's visits stay as they ran,
- * so ends come before begins, and parents before children. */
+/* Merges the threads by time. The sort is stable: at equal times each thread's visits keep their order, so
+ * ends precede begins, and parents precede children. */
 static void sort_by_time(delivery *d)
 {
     for (uint32_t i = 1; i < d->visit_count; i++) {
@@ -209,7 +209,7 @@ static void sort_by_time(delivery *d)
     }
 }
 
-/* START numbers as it delivers; the others number as the script stands, which is in pre-order. */
+/* START assigns ids in the order of delivery, the other orders in the pre-order of the script. */
 static void number(delivery *d)
 {
     uint64_t id = 0;
@@ -225,11 +225,11 @@ static void number(delivery *d)
         uint64_t parent = d->parent_ids[i];
         d->parent_ids[i] = parent < SAMPLE_CALLS ? d->ids[parent] : 0;
         if (is_lone_root(i) && d->asked->order != KPT_ORDER_START && wrong("R510"))
-            d->ids[i]--; /* nobody's parent has that one; in order START it would be out of order */
+            d->ids[i]--; /* not a parent's id; with order START it would be out of order */
     }
 }
 
-/* Leaves only what is marked; the others have their ids all the same. */
+/* Keeps only marked calls. The omitted calls have ids as well. */
 static void keep_marked(delivery *d)
 {
     uint32_t kept = 0;

@@ -1,5 +1,5 @@
-/* sample_door.c: the one symbol that the sample exports. Its name is a macro, so that a variant can
- * come under that of another major version. */
+/* sample_door.c: the only symbol that the sample exports. Its name is a macro, so that a variant can have
+ * the name of another major version. */
 #include "tests/plugins/sample.h"
 
 #ifndef SAMPLE_ENTRY

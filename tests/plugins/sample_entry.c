@@ -136,7 +136,7 @@ static kpt_status register_factories(const sample_bond *bond)
     return KPT_OK;
 }
 
-/* For R120: the same host's second entry, while the first one's bond lives. */
+/* For R120: the same host's second entry, while the first binding lives. */
 static int is_second(const kpt_host *host)
 {
     static uint32_t entries;

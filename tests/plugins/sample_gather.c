@@ -1,10 +1,10 @@
-/* sample_gather.c: where a thread of the sample's is: what its host's script_frames tells, and fixed
- * frames for Python and for native code. */
+/* sample_gather.c: gathers the stack of a thread: the frames that the host's script_frames reports, and
+ * fixed frames for Python and for native code. */
 #include "tests/plugins/sample_traceback.h"
 
 enum { FREED_ON_THE_WAY = 8 };
 
-/* Literals, whose sizes are counted when they are gathered; innermost first. */
+/* Literals, innermost first; their sizes are computed when they are gathered. */
 static const kpt_symbol python_frames[] = {
     {{"inner", 0}, {0}, {"<string>", 0}, 0, KPT_SYMBOL_PYTHON, 1, 2, 2, 4, 10},
     {{"outer", 0}, {0}, {"<string>", 0}, 0, KPT_SYMBOL_PYTHON, 3, 4, 4, 4, 11},
@@ -15,7 +15,7 @@ static const kpt_symbol native_frames[] = {
     {.name = {"main", 0}, .file = {"sample.so", 0}, .address = 8192},
 };
 
-/* The innermost frames of a kind, on their way into the tree. */
+/* The innermost frames of a kind, before they are added to the tree. */
 typedef struct frames {
     uint32_t places[SAMPLE_DEPTH];
     uint32_t count;
@@ -58,7 +58,7 @@ static void add_literals(frames *f, const kpt_symbol *literals, size_t count)
     }
 }
 
-/* Its Python has one thread: the one that made the object. */
+/* The simulated Python has one thread: the thread that made the object. */
 static int is_pythons(const sample_tracebacks *t, uint32_t what)
 {
     if (wrong("R797") && what & KPT_GATHER_WAIT) return 0;

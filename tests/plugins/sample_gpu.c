@@ -1,7 +1,7 @@
-/* sample_gpu.c: a GPU that is not there: a few kernels, copies and calls at fixed times after the start, on
- * the thread that started, with the stack that its tracebacks gathered then. KPT_SAMPLE_GPU in the
- * environment changes that: "busy" has another tool in the way; a number has as many more launches of one
- * kernel, handed out in several collections. */
+/* sample_gpu.c: a simulated GPU: a few kernels, copies and calls at fixed times after the start, on the
+ * thread that started it, with the stack that its tracebacks gathered then. KPT_SAMPLE_GPU in the
+ * environment changes that: "busy" simulates another tool that uses CUPTI; a number N adds N launches of
+ * one kernel, delivered over several collections. */
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -20,8 +20,8 @@ typedef struct sample_gpu {
     uint64_t os_tid;
     int64_t start_ns;
     uint64_t more; /* launches */
-    uint64_t done; /* of these */
-    int told;      /* the script was handed out */
+    uint64_t done; /* extra launches that were delivered */
+    int told;      /* the script was delivered */
 } sample_gpu;
 
 static kpt_status enter(kpt_handle self, sample_gpu **out)
@@ -32,7 +32,7 @@ static kpt_status enter(kpt_handle self, sample_gpu **out)
     return status;
 }
 
-/* What start and stop answer where they can't enter. */
+/* The result of start and stop if they can't enter. */
 static kpt_status cant_turn(kpt_status status)
 {
     if (status == KPT_E_HANDLE && wrong("R767")) return KPT_OK;
@@ -75,7 +75,7 @@ static kpt_status stop(kpt_handle self)
     return sample_leave(&g->object, KPT_OK);
 }
 
-/* --- what happens ------------------------------------------------------------------------------ */
+/* --- the simulated events ---------------------------------------------------------------------- */
 
 static kpt_gpu_event event_of(const sample_gpu *g, uint32_t kind, const char *name, int64_t from,
                               int64_t to, uint64_t correlation)
@@ -124,7 +124,7 @@ static kpt_gpu_event call_of(const sample_gpu *g, uint32_t kind, const char *nam
     return e;
 }
 
-/* Kernels come before their calls, as CUPTI may have it. */
+/* Kernels precede their calls, as CUPTI may deliver them. */
 static uint32_t play(const sample_gpu *g, kpt_gpu_event *e)
 {
     static const char kernel[] = "void sample_kernel<float>(int, float*)";

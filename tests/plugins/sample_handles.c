@@ -1,13 +1,13 @@
-/* sample_handles.c: the list of live objects, with their handles and last errors. A handle is the
- * next number, so none is used twice. One lock guards the list, and is never held while anybody
- * else's code runs; fork takes it, so that the child finds the list whole. */
+/* sample_handles.c: the list of live objects, with their handles and last errors. A handle is the next
+ * number, so no handle is used twice. One lock guards the list, and is never held while foreign code runs;
+ * fork takes it, so that the child finds the list consistent. */
 #include "tests/plugins/sample.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static sample_object *objects;
 static kpt_handle last_handle;
 static kpt_handle given_back;        /* for R313 only */
-static const char *entry_error = ""; /* of handle 0 */
+static const char *entry_error = ""; /* last_error of handle 0 */
 
 void sample_lock(void)
 {

@@ -9,7 +9,7 @@ static uint32_t size_of(const void *theirs)
     return size;
 }
 
-/* How much of the struct both sides know. */
+/* Returns how many bytes of the struct both sides know. */
 static uint32_t common(const void *theirs, const sample_layout *layout)
 {
     uint32_t size = size_of(theirs);
@@ -18,8 +18,9 @@ static uint32_t common(const void *theirs, const sample_layout *layout)
 
 enum { PAST_BYTES = 8 };
 
-/* Both leave what they touch as it is, since it is somebody's: only a page that can't be touched
- * tells. And they are no business of a sanitizer, which would end rules that this is not about. */
+/* Both functions leave the bytes that they touch unchanged, since these belong to others; only an
+ * inaccessible page detects the access. They are exempt from the sanitizer, which would also end rules that
+ * are not about this. */
 __attribute__((no_sanitize("address"))) static void read_past(const void *theirs, uint32_t end)
 {
     const volatile char *bytes = theirs;

@@ -1,4 +1,4 @@
-/* sample_loader.c: the extension KPT_EXT_LOADER: a tracer made of chunks, which is stopped for good. */
+/* sample_loader.c: the extension KPT_EXT_LOADER: a tracer made from chunks, which is always stopped. */
 #include "tests/plugins/sample.h"
 
 static kpt_status take_all(sample_tracer *t, const kpt_load_args *args)

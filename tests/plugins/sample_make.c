@@ -5,7 +5,7 @@
 
 #include "tests/plugins/sample.h"
 
-/* Room for any product's args. */
+/* Space for the args of any product. */
 typedef union any_args {
     kpt_tracer_args tracer;
     kpt_memory_args memory;
@@ -62,7 +62,7 @@ static kpt_status make_own(sample_bond *bond, const sample_product *product, con
     return KPT_OK;
 }
 
-/* OWN tells whether it was made here, and so uses the bond. */
+/* *OWN receives whether the object was made here, and so uses the bond. */
 static kpt_status make_for(sample_bond *bond, const sample_product *product, const void *theirs,
                            void *out, int *own)
 {
@@ -81,7 +81,7 @@ static kpt_status make_for(sample_bond *bond, const sample_product *product, con
         status = sample_refuse(&bond->object, status, "args is NULL, or below its V1 size");
     if (status == KPT_OK) {
         status = sample_registry_ask(bond, product, &args, &made);
-        /* A factory that was asked has filled MADE; R752 lets its refusal stand. */
+        /* An added factory that was called has filled MADE; the R752 variant returns its refusal. */
         if (status == KPT_DECLINED && !(wrong("R752") && made.struct_size)) {
             status = make_own(bond, product, &args, &made);
             *own = status == KPT_OK;
@@ -95,7 +95,7 @@ static kpt_status make_for(sample_bond *bond, const sample_product *product, con
     return status;
 }
 
-/* For R804: a plugin that can't make two at once. */
+/* For R804: a plugin that can't make two objects at once. */
 static atomic_int making;
 
 static kpt_status make_alone(sample_bond *bond, const sample_product *product, const void *args,

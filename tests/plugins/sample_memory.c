@@ -1,5 +1,5 @@
-/* sample_memory.c: the memory tracer: a no-op, which says so and creates no file. Its state only
- * tells whether it was started. */
+/* sample_memory.c: the memory tracer: a no-op, which reports that it is one and creates no file. Its state
+ * only records whether it was started. */
 #include <stdio.h>
 
 #include "tests/plugins/sample.h"
@@ -63,7 +63,7 @@ static kpt_status export_memory_history(kpt_handle self, kpt_str path)
     return sample_leave(object, status);
 }
 
-/* For R719: what a report is of, and whether it can be read. */
+/* For R719: checks the action and the strings of a report. */
 static kpt_status check_report(const kpt_memory_report *theirs)
 {
     static const sample_layout layout = {sizeof(kpt_memory_report), KPT_MEMORY_REPORT_V1_SIZE, NULL,
@@ -77,7 +77,7 @@ static kpt_status check_report(const kpt_memory_report *theirs)
     return KPT_OK;
 }
 
-/* Runs beside control calls and on many threads: nobody enters, and no text is left. */
+/* Runs beside control calls and on many threads, so it does not enter the object and sets no last_error. */
 static kpt_status report(kpt_handle self, const kpt_memory_report *report)
 {
     sample_object *object = sample_use(self, KPT_FACTORY_MEMORY);

@@ -1,6 +1,6 @@
 /* sample_mutant.c: reads from the environment which rule the sample breaks. The constructor runs inside
  * dlopen, before any thread can call the entry, and before the constructors of the other files: 101 is the
- * first priority that is not the compiler's. */
+ * first priority that is not reserved for the compiler. */
 #include <stdlib.h>
 
 #include "tests/plugins/sample.h"

@@ -1,5 +1,5 @@
-/* sample_observer.c: the execution-trace observer: a no-op, which says so, goes through all states
- * and creates no file. No operator is recorded, so every id is 0. */
+/* sample_observer.c: the execution-trace observer: a no-op, which reports that it is one, passes through
+ * all states and creates no file. It records no operator, so every id is 0. */
 #include "tests/plugins/sample.h"
 
 enum { CLOSED = 1, OPEN = 2, RECORDING = 3 };
@@ -51,7 +51,7 @@ static kpt_status close_file(kpt_handle self)
     return sample_leave(object, status);
 }
 
-/* Runs beside control calls and on many threads: nobody enters, and no text is left. */
+/* Runs beside control calls and on many threads, so it does not enter the object and sets no last_error. */
 static int is_alive(kpt_handle self)
 {
     sample_object *object = sample_use(self, KPT_FACTORY_OBSERVER);

@@ -36,7 +36,7 @@ static kpt_status add(kpt_handle plugin, uint32_t kind, kpt_any_fn make, void *m
     return status;
 }
 
-/* A place stays taken until remove could answer KPT_OK: the proof that nobody is inside. */
+/* A slot stays taken until remove can return KPT_OK, which proves that no call is inside. */
 static kpt_status remove_locked(sample_bond *bond, uint64_t token)
 {
     for (uint32_t i = 0; token && i < SAMPLE_FACTORIES; i++) {
@@ -65,7 +65,7 @@ static kpt_status take_away(kpt_handle plugin, uint64_t token)
     return status;
 }
 
-/* The next factory of KIND to be asked after LAST, with the call counted into it; or NULL. */
+/* Returns the next factory of KIND to be called after LAST, with the call counted, or NULL. */
 static sample_factory *enter_next(sample_bond *bond, uint32_t kind, uint64_t last)
 {
     sample_factory *next = NULL;
@@ -103,7 +103,7 @@ static kpt_status call_factory(const sample_factory *f, const void *args, sample
     return status;
 }
 
-/* Whether what a factory calls an object has a handle and a table. */
+/* Returns 1 if the object that a factory returned has a handle and a table. */
 static int is_object(const sample_made *made, const sample_product *product)
 {
     uint32_t size = 0;

@@ -1,6 +1,6 @@
-/* sample_script.c: the recording that every tracer of the sample has: fixed calls on two threads
- * that nobody runs, so no host is asked to attach them. Calls stand in pre-order, thread after
- * thread, and nest; a C call or a garbage collection has no children. */
+/* sample_script.c: the recording that every tracer of the sample has: fixed calls on two simulated threads,
+ * so the host's thread_attach is not called for them. Calls are in pre-order, thread after thread, and
+ * nest; a C call or a garbage collection has no children. */
 #include "tests/plugins/sample.h"
 
 enum { MAIN, STEP, SIZE, LEN, COLLECT, IDLE, RUN, SLEEP, POINT };
@@ -42,7 +42,7 @@ const sample_call sample_script[SAMPLE_CALLS] = {
 };
 // clang-format on
 
-/* Copies a literal behind what was copied before. */
+/* Copies a literal behind the previous copies. */
 static void copy_text(sample_recording *recording, size_t *used, kpt_str *text)
 {
     size_t size = strlen(text->data);

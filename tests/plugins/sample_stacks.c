@@ -1,16 +1,16 @@
-/* sample_stacks.c: the tree of stacks and the places in it, one for the process. A stack is a place and
- * the stack that it was called from, so two that share their outer frames share those stacks.
+/* sample_stacks.c: the tree of stacks and its code locations (places), one for the process. A stack is a
+ * place and the stack that it was called from, so two stacks with the same outer frames share them.
  *
  *   refs = tracebacks that end here + stacks that were called from here
  *   a stack that is taken is dead  <=>  its refs are 0
  *
- * A place is never given back. All of it changes under the lock of the objects. */
+ * A place is never freed. All of it is guarded by the lock of the objects. */
 #include <stdlib.h>
 
 #include "tests/plugins/sample_traceback.h"
 
 typedef struct stack {
-    uint32_t place; /* 0: it is not taken */
+    uint32_t place; /* 0 if the slot is free */
     uint32_t parent;
     uint32_t refs;
 } stack;
@@ -18,7 +18,7 @@ typedef struct stack {
 static kpt_symbol places[SAMPLE_PLACES];
 static uint32_t place_count;
 static stack stacks[SAMPLE_STACKS + 1]; /* by number; 0 is the empty one */
-static uint32_t highest;                /* that was ever taken */
+static uint32_t highest;                /* highest index that was ever used */
 
 static int same_text(kpt_str a, kpt_str b)
 {
@@ -76,7 +76,7 @@ uint32_t sample_stack_locked(const uint32_t *given, uint32_t count)
     uint32_t at = 0;
     for (uint32_t i = count; i > 0; i--) {
         at = call_locked(at, given[i - 1]);
-        if (!at) return 0; /* what was taken on the way is dead */
+        if (!at) return 0; /* the stacks added so far are dead */
     }
     sample_retain_stack_locked(at);
     return at;
@@ -120,7 +120,7 @@ uint64_t sample_free_stacks_locked(uint64_t most)
             stacks[i].place = 0;
             freed++;
         }
-    } while (freed > before); /* whom they were called from may be dead now */
+    } while (freed > before); /* their callers may be dead now */
     return count_dead();
 }
 

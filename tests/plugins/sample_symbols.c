@@ -1,10 +1,10 @@
-/* sample_symbols.c: tracebacks in words. What is handed over is put together in memory that is gone
- * after the sink: each place once, and behind it what the host told of it. */
+/* sample_symbols.c: converts tracebacks to symbols. The delivered arrays are in memory that is freed after
+ * the sink returns: each place once, followed by the frames that the host generated for it. */
 #include <stdlib.h>
 
 #include "tests/plugins/sample_traceback.h"
 
-enum { MOST_GENERATED = 4 }; /* of one place */
+enum { MOST_GENERATED = 4 }; /* per place */
 
 typedef struct words {
     kpt_symbol *symbols;
@@ -12,13 +12,13 @@ typedef struct words {
     uint32_t *frames;
     uint64_t frame_count;
     kpt_symbol_span *spans;
-    /* By the place's number: its symbol's index, from 1, and how many generated ones follow it. */
+    /* By the place's number: the index of its symbol, from 1, and how many generated symbols follow it. */
     uint32_t symbol_of[SAMPLE_PLACES + 1];
     uint32_t generated[SAMPLE_PLACES + 1];
-    uint32_t place; /* that the host is asked about */
+    uint32_t place; /* the place for which the host is called */
 } words;
 
-/* calloc, but for no elements one. */
+/* calloc that returns one element for a count of 0. */
 static void *array_of(uint64_t count, size_t size)
 {
     return count < SIZE_MAX / 2 / size ? calloc(count + 1, size) : NULL;
@@ -121,7 +121,7 @@ static kpt_status hand(const words *w, uint64_t count, kpt_symbols_fn sink, void
 static void free_words(const words *w)
 {
     for (uint32_t i = 0; i < w->symbol_count; i++) {
-        if (w->symbols[i].kind != KPT_SYMBOL_GENERATED) continue; /* a place's stay */
+        if (w->symbols[i].kind != KPT_SYMBOL_GENERATED) continue; /* places keep theirs */
         free((void *)(uintptr_t)w->symbols[i].name.data);
         free((void *)(uintptr_t)w->symbols[i].file.data);
     }

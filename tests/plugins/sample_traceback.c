@@ -1,5 +1,5 @@
-/* sample_traceback.c: the extension KPT_EXT_TRACEBACK. Nobody enters an object alone: calls only use it,
- * and what they share lies under the lock, which is never held while the host's functions run. */
+/* sample_traceback.c: the extension KPT_EXT_TRACEBACK. No call enters an object exclusively: calls only use
+ * it, and their shared state is guarded by the lock, which is never held while the host's functions run. */
 #include <stdatomic.h>
 #include <time.h>
 #include <unistd.h>
@@ -24,7 +24,7 @@ static kpt_status refuse(sample_tracebacks *t, kpt_status status, const char *te
     return done(t, sample_refuse(&t->object, status, text));
 }
 
-/* For R798: an object that is for one thread at a time. */
+/* For R798: an object that only one thread at a time may use. */
 static kpt_status gather_alone(sample_tracebacks *t, uint32_t what, uint32_t depth,
                                kpt_traceback *out)
 {
@@ -83,7 +83,7 @@ static kpt_status release(kpt_handle self, kpt_traceback *tracebacks, uint64_t c
     return done(t, KPT_OK);
 }
 
-/* Puts a stack's places behind those that are there; backwards for the wrong variants. */
+/* Appends a stack's places to FLAT; in reverse for the wrong variants. */
 static void flatten_locked(sample_flat *flat, uint32_t stack, int backwards)
 {
     uint32_t places[SAMPLE_DEPTH];
@@ -92,7 +92,7 @@ static void flatten_locked(sample_flat *flat, uint32_t stack, int backwards)
         flat->places[flat->place_count++] = places[backwards ? count - 1 - i : i];
 }
 
-/* Script frames, then Python's, then native ones, as one interpreter runs within the other. */
+/* Script frames are first, then Python's, then native ones, as one interpreter runs within the other. */
 static void flatten_all(sample_flat *flat, const kpt_traceback *tracebacks, uint64_t count)
 {
     sample_lock();
@@ -189,7 +189,7 @@ static kpt_status symbolize_frames(kpt_handle self, const uint32_t *numbers, uin
     return show(t, &flat, sink, sink_ctx);
 }
 
-/* There is no object of Python's to be visited. */
+/* There is no Python object to visit. */
 static kpt_status traverse(kpt_handle self, const kpt_traceback *traceback, kpt_visit_fn visit,
                            void *visit_ctx)
 {

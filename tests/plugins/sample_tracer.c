@@ -1,5 +1,5 @@
-/* sample_tracer.c: the tracer as hosts see it: its calls, and the states in which they are legal.
- * The recording behind it is the script's. */
+/* sample_tracer.c: the tracer's functions for hosts, and the states in which they are legal. Its recording
+ * is the script. */
 #include "tests/plugins/sample.h"
 
 /* Enters the tracer; its head is the object's. */
@@ -23,7 +23,7 @@ static kpt_status refuse(sample_tracer *tracer, kpt_status status, const char *t
     return sample_refuse(&tracer->object, status, text);
 }
 
-/* Of the host's clock, if it has one. */
+/* Returns the host's clock, if it has one. */
 static uint64_t now_ticks(const sample_tracer *t)
 {
     const kpt_host *host = &t->object.bond->host;
@@ -145,7 +145,7 @@ static kpt_status snapshot(kpt_handle self, const kpt_delivery *delivery)
     return leave(t, deliver(t, delivery));
 }
 
-/* Each call of the script is two events; the open ones' second is the stop. */
+/* Each call of the script has two events; the second event of an open call is the stop. */
 static void count(const sample_tracer *t, kpt_stats *stats)
 {
     KPT_INIT(stats);
@@ -190,7 +190,7 @@ sample_marks sample_marks_now(const sample_tracer *t)
     return marks;
 }
 
-/* Takes the lock, as its tracers are in no hurry. */
+/* Takes the lock, since this tracer need not be fast. */
 static kpt_status mark(kpt_handle self, uint32_t what, uint64_t number)
 {
     sample_object *object = sample_use(self, KPT_FACTORY_TRACER);

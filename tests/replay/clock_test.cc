@@ -1,4 +1,4 @@
-// clock_test.cc: our converter: exact, monotone, near to the real clock, and so after days.
+// clock_test.cc: our converter: exact, monotone, near the real clock, and still so after days.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -81,7 +81,7 @@ TEST_P(ClockRates, are_exact_to_the_nanosecond_and_monotone)
     for (uint64_t t = b.ticks - 10000; t <= b.ticks; t++)
         ticks.push_back(t);
     for (uint64_t t = (UINT64_C(1) << 24) - 3000; t < (UINT64_C(1) << 24) + 3000; t++)
-        ticks.push_back(a.ticks + t); // where a stretch ends
+        ticks.push_back(a.ticks + t); // the end of a stretch
     std::sort(ticks.begin(), ticks.end());
     std::vector<int64_t> ns(ticks.size());
     kpti_clock_convert(&clock, ticks.data(), ns.data(), ticks.size());
@@ -200,7 +200,7 @@ TEST(ClockThrough, is_monotone_whatever_the_points_are)
         for (uint64_t i = 0; i < 1 + seed % 12; i++) {
             points.push_back(point(ticks, ns, seed % 3 ? 100000000 : 0));
             const uint64_t step = random() % (UINT64_C(1) << (random() % 40));
-            ticks = random() % 10 ? ticks + step : ticks - step / 2; // and worse than real ones
+            ticks = random() % 10 ? ticks + step : ticks - step / 2; // worse than real counters
             ns += static_cast<int64_t>(random() % 3 ? 10 * step : random() % 1000000000);
         }
         std::vector<kpti_clock_piece> more(points.size());
@@ -231,7 +231,7 @@ TEST(ClockThrough, one_point)
     EXPECT_EQ(p.unix_ns + 10, convert(&clock, 1001));
 }
 
-// What the system's clock said at a tick, as near as can be told.
+// The system's time at a tick, as exactly as possible.
 struct Sample {
     uint64_t ticks;
     int64_t unix_ns;
@@ -314,7 +314,7 @@ TEST(Clock, of_another_counter)
     EXPECT_FALSE(p.ours);
 }
 
-// In one process, over and over: what a tracer that is restarted a thousand times does.
+// Many runs in one process, as of a tracer that is restarted a thousand times.
 TEST(ClockThrough, a_thousand_runs)
 {
     std::vector<kpti_clock_point> points;
@@ -332,7 +332,7 @@ TEST(ClockThrough, a_thousand_runs)
     }
 }
 
-// Another thread's point may be later: an unsigned difference took that for a very long time (issue 23).
+// Another thread's point may be later; an unsigned difference took that for a very long time (issue 23).
 TEST(Clock, IsNotDueBeforeTheLastPoint)
 {
     EXPECT_TRUE(kpti_clock_is_due(1000, 0, 100));

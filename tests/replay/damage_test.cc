@@ -74,7 +74,8 @@ TEST(Damage, a_run_that_ends_before_it_begins)
     EXPECT_EQ("f1[10-50]S f2[200-200] f3[240-300]S", take_checked(r).text());
 }
 
-// Found by the fuzzer: what the last run's end closed at the delivery's end was followed by more.
+// Found by the fuzzer: events followed the calls that the end of the last run had closed at the delivery's
+// end.
 TEST(Damage, a_run_behind_the_last)
 {
     Recording r;
@@ -101,7 +102,7 @@ TEST(Damage, a_converter_that_goes_backwards)
     }
 }
 
-// One that answers otherwise each time it is asked: no order may fall apart.
+// A converter with another result at each call must not break any order.
 TEST(Damage, a_converter_that_changes_its_mind)
 {
     Taking taking;

@@ -46,7 +46,7 @@ TEST(Deliver, order_start)
     EXPECT_EQ(2u, t.only(6).parent_id);
 }
 
-// A begin does not know what will be: order TIME must not look ahead.
+// A begin has no information about the end: order TIME must not look ahead.
 TEST(Deliver, order_time_begins_without_the_end)
 {
     Recording r;
@@ -83,7 +83,7 @@ TEST(Deliver, names_are_as_described)
 TEST(Deliver, functions_that_can_not_be_described_have_a_name_all_the_same)
 {
     Recording r;
-    r.recording.function_count = FUNCTIONS + 5; // describe knows fewer
+    r.recording.function_count = FUNCTIONS + 5; // describe has fewer
     r.tape().enter(FUNCTIONS + 2, 1).exit(FUNCTIONS + 2, 2);
     const Taken t = take_checked(r);
     EXPECT_EQ(FUNCTIONS + 2u, t.activities.at(0).name);

@@ -83,7 +83,7 @@ TEST(End, may_be_before_the_epoch)
     EXPECT_EQ("f1[-90--80] f2[-60--50]S", take_checked(r, taking).text());
 }
 
-// A delivery leaves such calls out; whoever asks a replay itself gets no end before a start.
+// A delivery omits such calls; a direct caller of replay gets no end before a start.
 TEST(End, is_not_before_the_start)
 {
     Recording r;

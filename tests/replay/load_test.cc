@@ -1,5 +1,5 @@
-// load_test.cc: a recording that went through tables and chunks is delivered as the one that it was; what
-// is no recording is refused.
+// load_test.cc: a recording that was written to tables and chunks and loaded again is delivered as the
+// original; bytes that are not a recording are refused.
 #include <algorithm>
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ extern "C" {
 namespace
 {
 
-// What a sink has kept, and gives to a loader.
+// Chunks that a sink has stored, for a loader.
 struct Kept {
     std::vector<kpt_chunk> chunks;
     std::deque<std::vector<uint64_t>> bytes;
@@ -213,7 +213,7 @@ TEST(Load, after_a_crash_calls_end_with_the_last_chunk)
     EXPECT_EQ(1u, loaded.stats().threads);
 }
 
-// The counters of the first run have come, the second one's never will.
+// The counters of the first run were delivered; those of the second run never are.
 TEST(Load, after_a_crash_in_the_second_run)
 {
     Recording r;
@@ -221,7 +221,7 @@ TEST(Load, after_a_crash_in_the_second_run)
     r.tape().enter(1, 1).exit(1, 2);
     r.tape().run(1, 200).enter(2, 210).begin_span(7, 220).enter(4, 230).end_span(7, 240).exit(4,
                                                                                               250);
-    r.tape().track.spans = 0; // as it was told, before there were any
+    r.tape().track.spans = 0; // as it was written, before there were spans
     Kept first = keep(r);
     kpti_table table{};
     const kpti_env env{};
@@ -300,7 +300,8 @@ TEST(Load, chunks_that_are_not_ours_are_refused)
     EXPECT_EQ(KPT_E_INVALID, Loaded(kept).status) << "far too many threads";
 }
 
-// As the recorder numbers them: without an end. What is allocated depends on how many there are, not on numbers.
+// Numbers as the recorder assigns them, without an upper bound. Memory depends on the number of threads,
+// not on their numbers.
 TEST(Load, issue_23_threads_beyond_four_million)
 {
     const uint32_t beyond = (1 << 22) + 5;

@@ -1,4 +1,4 @@
-// mark_test.cc: what the host marks: calls that contain a point, and spans that calls must not cross.
+// mark_test.cc: the host's marks: calls that contain a point, and spans that calls must not cross.
 #include <gtest/gtest.h>
 
 #include "tests/replay/taken.h"
@@ -44,7 +44,7 @@ TEST(Marks, choose_what_is_delivered)
     }
 }
 
-// f2 begins the span and returns; f1 lasts. What f2's caller calls within the span is f1's.
+// f2 begins the span and returns; f1 lasts. Calls that f2's caller makes within the span are f1's children.
 TEST(Spans, cut_calls_that_end_within)
 {
     Recording r;
@@ -96,7 +96,7 @@ TEST(Spans, nest_and_overlap)
     EXPECT_EQ(0u, t.repairs);
 }
 
-// A host that watches a call wants it, and knows where it belongs.
+// A host that watches a call needs it, and its position.
 TEST(Marks, watched_calls_are_delivered_with_them)
 {
     Recording r;
@@ -106,7 +106,7 @@ TEST(Marks, watched_calls_are_delivered_with_them)
     EXPECT_EQ("f2[2-3]W f1[1-6]", take(r, taking).text());
 }
 
-// As record_function.__exit__ does: what it calls afterwards is its caller's.
+// As in record_function.__exit__: the calls that it makes afterwards are its caller's children.
 TEST(Spans, cut_a_call_that_outlives_them)
 {
     Recording r;
@@ -130,7 +130,7 @@ TEST(Spans, within_a_call_that_was_cut)
     EXPECT_EQ(0u, t.repairs);
 }
 
-// f2 was cut, and then f1 below it: what f2 calls is nobody's.
+// f2 was cut, and then f1 below it: calls of f2 have no parent.
 TEST(Spans, cut_below_calls_that_were_cut)
 {
     Recording r;
@@ -151,7 +151,7 @@ TEST(Spans, that_never_end_or_never_began)
     EXPECT_EQ(0u, t.repairs);
 }
 
-// f4 is cut where the inner span ends, f2 where the outer does: what f4 calls then is f1's.
+// f4 is cut where the inner span ends, f2 where the outer one ends: later calls of f4 are f1's children.
 TEST(Spans, two_that_end_in_one_call)
 {
     Recording r;
@@ -201,7 +201,7 @@ TEST(Callers, are_told_with_the_call)
     }
 }
 
-// f2 and f4 are cut, so that f5 is delivered as f1's callee: f1 is where it called f2.
+// f2 and f4 are cut, so f5 is delivered as f1's callee, with the line of f1's call of f2.
 TEST(Callers, of_calls_that_cut_ones_make)
 {
     Recording r;
@@ -215,7 +215,7 @@ TEST(Callers, of_calls_that_cut_ones_make)
     EXPECT_EQ(55u, t.only(6).value2);
 }
 
-// As a future's callback does. f2 is cut where the span ends, f4, which is in it, as well; f5 is f1's.
+// As in a future's callback. f2 is cut where the span ends, and so is f4, which is in it; f5 is f1's child.
 TEST(FarEnds, cut_calls_that_outlive_the_span)
 {
     Recording r;
@@ -238,7 +238,7 @@ TEST(FarEnds, cut_calls_that_outlive_the_span)
     EXPECT_EQ("f4[4-5]C f2[3-5]C f5[7-8] f1[1-10] f8[4-7] f6[1-9]", take(r).text());
 }
 
-// f2 began the span and is gone before it ends: it is cut at the begin, and the span is over afterwards.
+// f2 began the span and returned before its end: f2 is cut at the begin, and the span ends later.
 TEST(FarEnds, are_known_at_the_begin)
 {
     Recording r;
@@ -268,7 +268,7 @@ TEST(FarEnds, after_the_last_event)
     EXPECT_EQ("f2[4-20]C f1[1-50]S", take_checked(r).text());
 }
 
-// Blocks of times and chunks lie between begin and end.
+// Blocks of times and chunks are between begin and end.
 TEST(FarEnds, wherever_the_events_are)
 {
     for (const uint64_t ticks : {4u, 1033u, 2057u, 10009u, 15000u}) {

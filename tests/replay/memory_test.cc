@@ -1,5 +1,5 @@
-// memory_test.cc: no memory at the first, the second, … allocation of a delivery: an error that says so,
-// and nothing is lost.
+// memory_test.cc: the first, the second, … allocation of a delivery fails: the delivery returns an error,
+// and no memory leaks.
 #include <gtest/gtest.h>
 
 #include "tests/mock/mock_host.h"
@@ -62,7 +62,7 @@ TEST_F(Memory, fails_at_each_point_with_a_least_duration)
         fail_everywhere(r, order, 10);
 }
 
-// Deep stacks, many collections and many calls each make something grow.
+// Deep stacks, many collections and many calls each make an array grow.
 TEST_F(Memory, fails_as_things_grow)
 {
     Recording r;
@@ -93,7 +93,7 @@ TEST_F(Memory, is_given_back_when_the_sink_stops)
     }
 }
 
-// What deliver.h promises: nothing per call, but in order START, and one byte for a least duration.
+// The promise of deliver.h: no memory per call, except in order START, and one byte for a minimum duration.
 TEST_F(Memory, does_not_grow_with_the_calls)
 {
     constexpr uint64_t calls = 200000;

@@ -13,7 +13,7 @@ struct Call {
     kpt_activity a{};
     size_t parent = none; // among the thread's calls
     bool at_last_stop = false;
-    uint64_t begin_step = 0; // places among the thread's begins and ends
+    uint64_t begin_step = 0; // positions among the thread's begins and ends
     uint64_t end_step = 0;
     bool delivered = true;
 };
@@ -104,7 +104,7 @@ class ThreadModel
         numbers_.push_back(number);
     }
 
-    // Ends the innermost calls until DEPTH are left; FLAGS tells why, or 0.
+    // Ends the innermost calls until DEPTH are left; FLAGS is the reason, or 0.
     void close_down_to(size_t depth, uint64_t ticks, uint32_t flags)
     {
         last_ = std::max(last_, ticks);
@@ -121,7 +121,7 @@ class ThreadModel
 
     static constexpr uint32_t gc_number = UINT32_MAX;
 
-    // The depth of the innermost call with this number, or none.
+    // Returns the depth of the innermost call with this number, or none.
     size_t find(uint32_t number) const
     {
         for (size_t i = numbers_.size(); i-- > 0;)
@@ -151,7 +151,7 @@ class ThreadModel
         numbers_.push_back(gc_number);
     }
 
-    // Details are told before the call is reported, so only to a call that began just now.
+    // Details precede the report of a call, so they apply only to a call that has just begun.
     void detail(uint32_t kind, uint32_t number, uint64_t second, bool expected)
     {
         if (!expected) {
@@ -177,9 +177,9 @@ class ThreadModel
     void replay_chunk(const kpti_chunk &c, bool first, bool gap)
     {
         uint64_t high = c.base_ticks >> 32 << 32;
-        bool opens = true;        // only OPENs and what belongs to them so far
+        bool opens = true;        // only OPENs and their details so far
         bool details_fit = false; // the event before was the beginning of a call
-        bool skipping = false;    // it was an OPEN that tells nothing new
+        bool skipping = false;    // after an OPEN without new information
         if (gap) last_ = clamp(c.base_ticks);
         const uint64_t opened = last_;
         for (uint32_t i = 0; i < c.count; i++) {
@@ -236,7 +236,7 @@ class ThreadModel
                 }
                 break;
             case KPTI_EVENT_MARK:
-            case KPTI_EVENT_SPAN_BEGIN: // no track here says that it has any, so they cut nothing
+            case KPTI_EVENT_SPAN_BEGIN: // no track here has spans, so they cut nothing
                 for (const size_t call : stack_)
                     calls[call].a.flags |= KPT_ACTIVITY_MARKED;
                 last_ = now;
@@ -256,7 +256,7 @@ class ThreadModel
     uint32_t thread_;
     const Taking &taking_;
     std::vector<size_t> stack_;
-    std::vector<uint32_t> numbers_; // what their exits carry
+    std::vector<uint32_t> numbers_; // the numbers in their exits
     uint64_t last_ = 0;
     uint64_t most_ = UINT64_MAX;
     uint64_t steps_ = 0;

@@ -1,5 +1,5 @@
-// model.h: what a delivery must look like, found out the slow and obvious way: every event by itself,
-// every call an object of its own, orders by sorting. Shares no code with replay.
+// model.h: computes the expected delivery in the slow and obvious way: every event by itself, every call as
+// its own object, orders by sorting. Shares no code with replay.
 #ifndef MODEL_H
 #define MODEL_H
 
@@ -12,7 +12,7 @@ struct Expected {
 
 Expected model(Recording &recording, const Taking &taking);
 
-// The first difference as a text; empty if there is none.
+// Returns the first difference as a text; empty if there is none.
 std::string difference(const Expected &expected, const Taken &taken);
 
 #endif

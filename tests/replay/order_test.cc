@@ -13,7 +13,7 @@ void triple(void *, const uint64_t *ticks, int64_t *ns, uint64_t count)
         ns[i] = static_cast<int64_t>(3 * ticks[i] + 7);
 }
 
-// A clock so coarse that most calls take no time, and many of all threads begin at once.
+// A clock so coarse that most calls take no time, and many calls of all threads begin at the same time.
 void coarse(void *, const uint64_t *ticks, int64_t *ns, uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++)
@@ -97,7 +97,7 @@ TEST(Orders, of_damaged_recordings_with_both)
         compare(seed, options, seed % 2, true);
 }
 
-// Blocks of times and pages of fates have their own ends.
+// Blocks of times and pages of fates end at different positions.
 TEST(Orders, of_long_threads)
 {
     ProgramOptions options;

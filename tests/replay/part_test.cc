@@ -82,7 +82,7 @@ TEST(Parts, keep_lines_values_and_what_was_before)
     EXPECT_EQ(78u, t.only(4).value2) << "its caller is f2, not what lies below";
 }
 
-// Only the part that the operator lies in is marked.
+// Only the part that contains the operator is marked.
 TEST(Parts, are_marked_each_by_itself)
 {
     Recording r;
@@ -93,7 +93,8 @@ TEST(Parts, are_marked_each_by_itself)
     EXPECT_EQ("f4[4-6] f2[4-7]+ f1[1-9]", take(r, taking).text());
 }
 
-// The thread waits in f4; another one ends its span, and marks that again when its own record is closed.
+// The thread waits in f4; another thread ends its span, and marks the end again when its own record is
+// closed.
 TEST(Parts, go_on_where_another_thread_ended_the_span)
 {
     Recording r;
@@ -156,11 +157,11 @@ struct Span {
 
 struct Program {
     Recording cut;   // with spans
-    Recording plain; // the same calls, with points in the place of spans
+    Recording plain; // the same calls, with points instead of spans
     std::vector<Span> spans;
 };
 
-// Spans that overlap each other can't be nested with calls: with NESTED there are none.
+// Spans that overlap each other can't be nested with calls; with NESTED there are none.
 void make(Program *p, uint32_t seed, bool nested)
 {
     std::mt19937 engine(seed);
@@ -227,7 +228,7 @@ TEST(Parts, of_random_programs_are_the_calls_and_cross_nothing)
             std::map<uint64_t, kpt_activity> calls;
             for (const kpt_activity &a : take_checked(p.plain, plain).activities)
                 calls[a.id] = a;
-            std::map<uint64_t, int64_t> missing; // by id: what its parts lack
+            std::map<uint64_t, int64_t> missing; // by id: the time that its parts lack
             for (const auto &[id, call] : calls)
                 missing[id] = call.end_ns - call.start_ns;
             for (const kpt_activity &a : got.activities) {

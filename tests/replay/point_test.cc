@@ -1,5 +1,5 @@
-// point_test.cc: points that the host marked with a number: where they lie, in which order they come, and
-// that everything else is as without them.
+// point_test.cc: points that the host marked with a number: their position, their order, and that all other
+// activities are the same as without them.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -49,7 +49,7 @@ class Program
         return options_.faults && below(1000) < per_mille;
     }
 
-    // Names that are known, a few that are not; often the same, so that functions recurse.
+    // Returns known names, and a few unknown ones; often the same, so that functions recurse.
     uint32_t some_function()
     {
         return fault(5) ? FUNCTIONS + below(3) : below(2) ? below(6) : below(FUNCTIONS);

@@ -1,4 +1,4 @@
-// repair_test.cc: what replay makes of a thread's events, and each repair with its count.
+// repair_test.cc: replay of a thread's events, and each repair with its count.
 #include <gtest/gtest.h>
 
 #include "tests/replay/taken.h"
@@ -152,7 +152,7 @@ TEST(Repair, an_exit_without_enter)
     EXPECT_EQ(3u, t.repairs);
 }
 
-// What CPython 3.13 does for a star-call of a bound C method: CALL, but no C_RETURN.
+// CPython 3.13 reports CALL, but no C_RETURN, for a star-call of a bound C method.
 TEST(Repair, star_calls_in_a_loop)
 {
     Recording r;
@@ -198,7 +198,7 @@ TEST(Repair, many_exits_without_enters_on_a_deep_stack_take_linear_time)
     EXPECT_EQ(depth, t.repairs);
 }
 
-// The search in vain is remembered, but what began since then is looked at.
+// A failed search is cached, but calls that began since then are searched.
 TEST(Repair, an_exit_is_found_after_one_in_vain)
 {
     Recording r;

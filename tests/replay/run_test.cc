@@ -163,7 +163,7 @@ TEST(Gap, is_none_where_a_run_begins)
     Recording r;
     r.stop(50).add_run(100, 150);
     r.tape().enter(1, 10).run(1, 110);
-    r.tape().head().dropped_before = 5; // of the run before
+    r.tape().head().dropped_before = 5; // of the previous run
     r.tape().open(1);
     EXPECT_EQ("f1[10-50]S f1[100-150]BS", take_checked(r).text());
 }
@@ -215,7 +215,7 @@ TEST(Epoch, may_stand_anywhere)
         Recording r;
         r.stop(10 * wrap).tape().chunk(0);
         for (uint64_t i = 0; i < before; i++)
-            r.tape().line(1); // of nothing
+            r.tape().line(1); // of no call
         r.tape().enter(1, 1).exit(1, 2 * wrap + 3).watch(3 * wrap, 2).enter(2, 2 * wrap + 5);
         r.tape().watch(9 * wrap, 1).exit(2, 2 * wrap + 9);
         const Taken t = take_checked(r);

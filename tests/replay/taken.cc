@@ -231,7 +231,7 @@ void check_nesting(Lines *lines, const Taken &taken, const Taking &taking)
     }
 }
 
-// Points lie in calls that are open.
+// Checks that points lie in open calls.
 void check_points(Lines *lines, const Taken &taken, const Taking &taking)
 {
     for (const Taken::Point &p : taken.points) {
@@ -256,7 +256,7 @@ void check_thread_order(Lines *lines, const Taken &taken, const Taking &taking)
     std::map<uint32_t, uint64_t> lowest;
     std::vector<bool> ended(taken.activities.size() + 1);
     uint64_t calls = 0;
-    uint64_t done = 0; // calls of threads that have been left
+    uint64_t done = 0; // calls of threads that are complete
     const kpt_activity *before = nullptr;
     for (const kpt_activity &a : taken.activities) {
         expect(lines, a.phase == KPT_PHASE_COMPLETE, "no phase", a);

@@ -1,4 +1,4 @@
-// taken.h: a delivery, copied as it comes, and the checks that hold for every delivery whatsoever.
+// taken.h: a copy of a delivery, and the checks that hold for every delivery.
 #ifndef TAKEN_H
 #define TAKEN_H
 
@@ -13,7 +13,7 @@ struct Taken {
     kpt_status status = KPT_OK;
     std::string error;
     uint64_t repairs = 0;
-    std::vector<kpt_activity> activities; // in the order of delivery, but for points
+    std::vector<kpt_activity> activities; // in the order of delivery, except for points
     struct Point {
         kpt_activity activity;
         size_t after; // so many activities
@@ -24,14 +24,14 @@ struct Taken {
     uint32_t batches = 0;
     uint32_t largest = 0;
     uint64_t converts = 0;          // calls of the converter
-    std::vector<std::string> wrong; // what broke a rule while it came
+    std::vector<std::string> wrong; // rules that the delivery broke
 
-    const kpt_activity &only(uint32_t function) const; // the one activity of that function
+    const kpt_activity &only(uint32_t function) const; // the only activity of that function
     std::string text() const;                          // "f1[10-90] f2[20-30]"
     std::string points_text() const; // "7@25 in f2": number, time and parent's function
 };
 
-// How to take one; the defaults deliver in order THREAD, a tick being a nanosecond.
+// The parameters of a delivery. The defaults deliver in order THREAD, with a tick of a nanosecond.
 struct Taking {
     uint32_t order = KPT_ORDER_THREAD;
     uint32_t flags = 0; // KPT_DELIVER_*
@@ -46,7 +46,7 @@ Taken take(Recording &recording, Taking taking = {});
 // The same of whatever delivers.
 using Deliver = std::function<kpt_status(const kpt_delivery *, kpti_error *)>;
 Taken take_from(const Deliver &deliver, const Taking &taking);
-// Takes it and checks everything that holds for all deliveries.
+// Takes a delivery and checks everything that holds for all deliveries.
 Taken take_checked(Recording &recording, Taking taking = {});
 
 // Each broken rule of the ABI's as a line of text.

@@ -44,7 +44,7 @@ Tape &Tape::raw(uint32_t kind, uint32_t number, uint64_t ticks)
     return word(kpti_event_make(kind, number, ticks));
 }
 
-// As a tracer writes it: where the upper half of the counter has changed, an EPOCH comes first.
+// As a tracer writes it: if the upper half of the counter has changed, an EPOCH precedes the event.
 void Tape::event(uint32_t kind, uint32_t number, uint64_t ticks)
 {
     now_ = ticks;

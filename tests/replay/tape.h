@@ -1,5 +1,5 @@
-// tape.h: recordings for tests, written event by event. A tape is one thread's; what it says is put into
-// chunks whose memory ends with their last event, so that AddressSanitizer sees any read behind it.
+// tape.h: recordings for tests, written event by event. A tape has one thread's events. Each chunk's memory
+// ends with its last event, so that AddressSanitizer detects any read behind it.
 #ifndef TAPE_H
 #define TAPE_H
 
@@ -23,7 +23,7 @@ using Chunk = std::unique_ptr<kpti_chunk, ChunkDeleter>;
 class Tape
 {
   public:
-    // Begins another chunk, of the run and sequence that follow unless said otherwise.
+    // Begins another chunk, of the next run and sequence unless stated otherwise.
     Tape &chunk(uint64_t base_ticks);
     Tape &gap(uint64_t base_ticks, uint64_t dropped = 100); // a chunk after some that were dropped
     Tape &run(uint32_t run, uint64_t base_ticks);           // the first chunk of a run
@@ -44,7 +44,7 @@ class Tape
     Tape &raw(uint32_t kind, uint32_t number, uint64_t ticks);
     Tape &word(uint64_t word);
 
-    // For what the above can't say of the chunk that is being written.
+    // Fields of the current chunk that the functions above can't set.
     struct Head {
         uint64_t base_ticks = 0;
         uint64_t dropped_before = 0;

@@ -1,4 +1,4 @@
-/* barrier_test.cc: of two that say something and then look, one sees the other. */
+/* barrier_test.cc: of two threads that each store and then load, at least one sees the other's store. */
 #include "core/base/asymmetric_barrier.h"
 
 #include <gtest/gtest.h>
@@ -16,13 +16,13 @@
 namespace
 {
 
-/* What both say, on lines of their own. */
+/* The two stores, on separate cache lines. */
 struct Said {
     alignas(64) uint32_t comes_by = 0;
     alignas(64) uint32_t forbids = 0;
 };
 
-/* Both wait for each other here, so that what follows is done at once. */
+/* Both threads wait for each other here, so that the next steps run at the same time. */
 void meet(std::atomic<int> &arrived, int round)
 {
     arrived++;
@@ -59,7 +59,7 @@ int unseen(int rounds)
     return count;
 }
 
-/* From now on the system answers ERROR where it is asked for such a barrier, as in a sandbox. */
+/* From now on the system returns ERROR for membarrier(), as in a sandbox. */
 bool forbid(int error)
 {
     sock_filter code[] = {

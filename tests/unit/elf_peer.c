@@ -1,5 +1,5 @@
-/* elf_peer.c: a library with known symbols, built once per kind of hash table, which the tests of
- * elf_symbol look into. With PEER_EMPTY it exports nothing at all. */
+/* elf_peer.c: a library with known symbols, built once per kind of hash table, for the tests of elf_symbol.
+ * With PEER_EMPTY it exports no symbol. */
 #include <unistd.h>
 
 #ifdef PEER_EMPTY

@@ -1,5 +1,5 @@
-/* elf_symbol_test.cc: looking up symbols in what the loader has loaded: the executable, the C
- * library, libraries of either kind of hash table opened RTLD_LOCAL, and the kernel's vdso. */
+/* elf_symbol_test.cc: lookup of symbols in loaded objects: the executable, the C library, libraries of
+ * either kind of hash table opened RTLD_LOCAL, and the kernel's vdso. */
 #include <dlfcn.h>
 #include <elf.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 #include "tests/unit/private.h"
 
 extern "C" {
-/* What the executable exports, for the test below. */
+/* Symbols that the executable exports, for the test below. */
 __attribute__((visibility("default"))) int kpt_unit_marker(void);
 __attribute__((visibility("default"))) extern int kpt_unit_data;
 int kpt_unit_data = 7;
@@ -26,7 +26,7 @@ int kpt_unit_marker(void)
 namespace
 {
 
-/* Visits the object whose path ends in ENDING ("" is the executable) and keeps what it found. */
+/* Visits the object whose path ends in ENDING ("" is the executable) and stores the result. */
 struct question {
     std::string ending;
     const char *symbol;

@@ -1,5 +1,5 @@
-/* handle_test.cc: the table of live objects, from one thread: handles are never used twice, one
- * call is inside at a time, pins keep, the table's limit, and what last_error copies. */
+/* handle_test.cc: the table of live objects, from one thread: handles are never reused, one call is inside
+ * at a time, pins keep objects alive, the table's limit, and what last_error copies. */
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -47,7 +47,7 @@ TEST(Handle, MeansItsObjectUntilItEnds)
     EXPECT_EQ(end_handle(b, &OTHER), KPT_OK);
 }
 
-/* Nothing that is not a live handle of the kind that is asked for leads anywhere. */
+/* Checks that a handle which is dead or of another kind gives no access. */
 void expect_dead(kpt_handle handle, const kpti_kind *kind)
 {
     kpti_call call;
@@ -204,7 +204,7 @@ TEST(HandleError, IsCutBetweenCharacters)
 TEST(HandleError, LongerThanItsRoomIsCutBetweenCharactersToo)
 {
     int object = 0;
-    for (size_t lead = 0; lead < 4; lead++) { /* so that every cut comes up once */
+    for (size_t lead = 0; lead < 4; lead++) { /* so that every truncation occurs once */
         std::string text(lead, 'a');
         while (text.size() < 2 * sizeof(kpti_error))
             text += "\xF0\x9F\x98\x80";
@@ -249,7 +249,7 @@ TEST(HandleFork, TellsEachObjectAndDropsCallsOfOtherThreads)
         int wrong = 0;
         wrong |= (mine.forked != 1 || theirs.forked != 1) << 0;
         wrong |= (kpti_call_begin(&again, a, &FORKABLE) != KPT_E_BUSY) << 1; /* we are inside */
-        wrong |= (kpti_call_begin(&again, b, &FORKABLE) != KPT_OK) << 2;     /* nobody is */
+        wrong |= (kpti_call_begin(&again, b, &FORKABLE) != KPT_OK) << 2;     /* no call is inside */
         wrong |= (end_handle(c, &THING) != KPT_OK) << 3;
         _exit(wrong);
     }

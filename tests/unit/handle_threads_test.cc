@@ -1,5 +1,5 @@
-/* handle_threads_test.cc: eight threads at the table of live objects at once. What they share is
- * written without a lock of the test's own, so that ThreadSanitizer sees if the table's fails. */
+/* handle_threads_test.cc: eight threads use the table of live objects at the same time. The test writes
+ * their shared data without its own lock, so that ThreadSanitizer detects a failure of the table's lock. */
 #include <atomic>
 #include <functional>
 #include <thread>
@@ -72,9 +72,9 @@ TEST(HandleThreads, EachHasItsOwnObjects)
     });
 }
 
-/* One thread ends objects and makes new ones, which take the same place; two others peek with the
- * handles that are dead, and must never be led to the object that is there now. More would only keep the
- * first from its processor: under ThreadSanitizer for a minute and a half. */
+/* One thread ends objects and makes new ones in the same slot. Two others peek with dead handles, and must
+ * never get the new object. More threads would only keep the first from its processor: under
+ * ThreadSanitizer for a minute and a half. */
 TEST(HandleThreads, ADeadHandleDoesNotLeadToWhoTookItsPlace)
 {
     counter object;

@@ -1,4 +1,4 @@
-/* handles.h: short ways through the table of live objects, for the tests of it. */
+/* handles.h: shortcuts to the table of live objects, for its tests. */
 #ifndef KPT_UNIT_HANDLES_H
 #define KPT_UNIT_HANDLES_H
 

@@ -1,5 +1,5 @@
-/* noop_test.cc: the implementations that do nothing: every call is legal, answers at once, keeps no
- * memory and leaves no file behind. */
+/* noop_test.cc: the implementations that do nothing: every call is legal, returns at once, keeps no memory
+ * and creates no file. */
 #include <dirent.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -57,7 +57,7 @@ class Noop : public testing::Test
     uint64_t allocations = 0; /* that the test expects */
     kpti_env env;
     kpti_error error;
-    void *self = &self; /* anything but NULL, to see it set */
+    void *self = &self; /* not NULL, to detect that it is set */
 };
 
 kpt_status never(void *, const kpt_batch *)
@@ -147,7 +147,7 @@ TEST_F(Noop, ObserverOpensNoFileAndNumbersNoOperator)
     o.destroy(self);
 }
 
-/* What a sink was given: how often, and how many spans, which must all be empty. */
+/* The calls of a sink, and its spans, which must all be empty. */
 struct symbols_seen {
     kpt_status answer = KPT_OK;
     int calls = 0;

@@ -1,5 +1,5 @@
-/* object_rows.cc: the structs of tracebacks, of memory tracers, of observers and of tracers of GPUs: which goes
- * into which call. */
+/* object_rows.cc: the structs of tracebacks, memory tracers, observers and GPU tracers, and the calls that
+ * take them. */
 #include "tests/unit/struct_rows.h"
 
 namespace
@@ -171,7 +171,7 @@ std::vector<row> object_rows()
              kpt_status status = make_gpu(w, &args, as<kpt_gpu_tracer>(peer));
              return destroy_after<kpt_gpu_tracer>(status, peer);
          },
-         [](const void *peer) { /* where there is a GPU it is no no-op */
+         [](const void *peer) { /* with a GPU it is not a no-op */
                                 auto made = copy_of<kpt_gpu_tracer>(peer);
                                 return made.ops && made.self;
          },

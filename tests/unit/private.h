@@ -1,5 +1,5 @@
-/* private.h: the plugin's hidden headers, as C++ can include them. They are C, so their functions
- * have C linkage; the system's headers come first, outside of it. */
+/* private.h: the plugin's private headers for C++. They are C, so their functions have C linkage; the
+ * system's headers are included first, outside of it. */
 #ifndef KPT_UNIT_PRIVATE_H
 #define KPT_UNIT_PRIVATE_H
 

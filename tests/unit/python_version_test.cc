@@ -1,4 +1,4 @@
-/* python_version_test.cc: what Py_GetVersion of real CPythons returns, and what it never should. */
+/* python_version_test.cc: the results of Py_GetVersion in real CPythons, and results that never occur. */
 #include <gtest/gtest.h>
 
 #include "tests/unit/private.h"

@@ -1,5 +1,5 @@
-/* registry_test.cc: factories that others add: the newest is asked first, one that declines passes
- * the question on, one can be taken away at any time, also from inside it and by other threads. */
+/* registry_test.cc: added factories: the newest is called first, the next one is called if it declines, and
+ * a factory can be removed at any time, also from inside it and by other threads. */
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -12,10 +12,10 @@
 namespace
 {
 
-/* A factory's make is never called by the registry itself, only handed to the asker. */
+/* The registry never calls a factory's make itself; it passes make to the caller. */
 void some_make(void) {}
 
-/* A factory of the test: what it answers, and what it does when it is asked. */
+/* A factory of the test: its result, and what it does when it is called. */
 struct factory {
     kpt_status answer = KPT_DECLINED;
     std::function<void()> when_asked;
@@ -80,7 +80,7 @@ TEST_F(Registry, AFreedPlaceDoesNotMakeItsNextFactoryOld)
     uint64_t first = add(&f[0]);
     add(&f[1]);
     EXPECT_EQ(kpti_registry_remove(&registry, first), KPT_OK);
-    uint64_t token = add(&f[2]); /* takes the first place, and is the newest all the same */
+    uint64_t token = add(&f[2]); /* reuses the first slot, and is the newest nevertheless */
     EXPECT_GT(token, first);
     EXPECT_EQ(ask_all(), KPT_DECLINED);
     EXPECT_EQ(asked, (order{2, 1}));
@@ -144,7 +144,7 @@ TEST_F(Registry, OneThatIsBeingAskedIsBusyAndThenGone)
     f[1].when_asked = [&] {
         EXPECT_EQ(kpti_registry_remove(&registry, token), KPT_E_BUSY);
         EXPECT_EQ(kpti_registry_remove(&registry, token), KPT_E_BUSY);
-        std::vector<int> inner; /* asked anew from inside: it is not called again */
+        std::vector<int> inner; /* a nested request does not call it again */
         EXPECT_EQ(kpti_registry_ask(&registry, KPT_FACTORY_TRACER, ask, &inner), KPT_DECLINED);
         EXPECT_EQ(inner, order{0});
     };
@@ -180,8 +180,8 @@ TEST_F(Registry, AnOlderOneRemovedMeanwhileIsNotAsked)
     EXPECT_EQ(asked, (order{2, 1}));
 }
 
-/* Four threads add, remove and free their factories, four ask. A factory that is called after its
- * remove said KPT_OK reads freed memory, which the sanitizers report and the mark below shows. */
+/* Four threads add, remove and free their factories; four request objects. A factory that is called after
+ * remove returned KPT_OK reads freed memory, which the sanitizers report and the mark below shows. */
 struct short_lived {
     static constexpr uint64_t ALIVE = 0x616c697665;
     uint64_t mark = ALIVE;

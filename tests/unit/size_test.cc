@@ -10,7 +10,7 @@
 namespace
 {
 
-/* A struct as we know it; V1 ended before newest. */
+/* A struct of today; V1 ended before newest. */
 struct known {
     uint32_t struct_size;
     uint32_t number;
@@ -21,7 +21,7 @@ constexpr uint32_t SIZE = sizeof(known);
 constexpr uint32_t V1_SIZE = KPT_FIELD_END(known, wide);
 constexpr unsigned char GARBAGE = 0xA5;
 
-/* A peer's struct that claims CLAIMED bytes and has HELD of them, at least the size itself. */
+/* Returns a peer's struct that claims CLAIMED bytes and has HELD of them, at least the size itself. */
 unsigned char *peer(uint32_t claimed, size_t held)
 {
     auto *memory = static_cast<unsigned char *>(mock_guarded(held));
@@ -49,7 +49,7 @@ const length LENGTHS[] = {
     {"one_more", SIZE + 1, SIZE + 1, KPT_OK, SIZE},
     {"newer", SIZE + 64, SIZE + 64, KPT_OK, SIZE},
     {"a_page_and_more", 70000, 70000, KPT_OK, SIZE},
-    /* It claims what nobody has: what we know of it is there, and no more may be looked at. */
+    /* It claims more bytes than exist: the fields that we know exist, and no byte behind them may be read. */
     {"huge", 0xFFFFFFFF, SIZE, KPT_OK, SIZE},
     {"half_of_huge", 0x80000000, SIZE, KPT_OK, SIZE},
 };

@@ -1,4 +1,4 @@
-/* struct_rows.cc: which struct of the contract goes into which call: one row for each. */
+/* struct_rows.cc: the structs of the contract and the calls that take them, one row for each. */
 #include "tests/unit/struct_rows.h"
 
 std::ostream &operator<<(std::ostream &out, const row &r)

@@ -1,4 +1,4 @@
-/* struct_rows.h: what the rows of structs are made with. */
+/* struct_rows.h: helpers to define the rows of structs. */
 #ifndef KPT_UNIT_STRUCT_ROWS_H
 #define KPT_UNIT_STRUCT_ROWS_H
 
@@ -9,7 +9,7 @@ template <typename Struct> Struct *as(void *peer)
     return static_cast<Struct *>(peer);
 }
 
-/* A copy of what the struct of a peer holds of today's; the peer itself may lie anywhere. */
+/* Returns a copy of today's fields of a peer's struct, which may be at any address. */
 template <typename Struct> Struct copy_of(const void *peer)
 {
     Struct local;
@@ -35,7 +35,7 @@ template <typename Made> kpt_status destroy_after(kpt_status status, const void 
     return status;
 }
 
-/* A stranger's factory that hands out the ops table under test. */
+/* A foreign factory that returns the ops table under test. */
 template <typename Args, typename Made, typename Ops>
 kpt_status make_strange(void *make_ctx, const Args *, Made *out)
 {
@@ -67,7 +67,7 @@ template <typename Struct> void empty(struct_world &, void *whole)
     KPT_INIT(as<Struct>(whole));
 }
 
-/* Empty but for one field. */
+/* Empty except for one field. */
 template <typename Struct, auto Field, auto Value> void with(struct_world &, void *whole)
 {
     KPT_INIT(as<Struct>(whole));

@@ -14,7 +14,7 @@ constexpr unsigned char GARBAGE = 0xA5;
 constexpr uint32_t ONLY_THE_SIZE = 4;
 constexpr uint32_t NEWER = 64;
 
-/* How long the struct says that it is, relative to today's (or to V1), and whether that is fine. */
+/* The size that the struct claims, relative to today's (or to V1), and whether it is valid. */
 struct length {
     const char *name;
     uint32_t (*claimed)(const row &r);
@@ -44,7 +44,7 @@ uint32_t zero(const row &)
 }
 uint32_t size_field(const row &r)
 {
-    return r.by_stride ? r.size : ONLY_THE_SIZE; /* an array's stride does not lie in it */
+    return r.by_stride ? r.size : ONLY_THE_SIZE; /* an array's stride is not in the struct */
 }
 uint32_t huge(const row &)
 {
@@ -70,7 +70,7 @@ void expect_word(const row &r, const struct_world &world)
 class StructSize : public testing::TestWithParam<std::tuple<row, length>>
 {
   protected:
-    /* Today's struct with valid contents, as much of it as is held, with garbage behind. */
+    /* Returns today's struct with valid contents, up to the held size, followed by garbage. */
     unsigned char *lay_out()
     {
         std::vector<unsigned char> whole(r.size, 0);
@@ -142,7 +142,7 @@ TEST(StructArray, IsWalkedByItsStride)
     memset(memory, GARBAGE, 2 * stride);
     kpt_filter filter = {KPT_FILTER_INCLUDE, KPT_MATCH_MODULE, kpt_str_of("a")};
     memcpy(memory, &filter, sizeof filter);
-    filter.action = 77; /* wrong, and only seen where the second one really lies */
+    filter.action = 77; /* invalid, and only detected at the second element's real position */
     memcpy(memory + stride, &filter, sizeof filter);
     kpt_tracer_args args;
     KPT_INIT(&args);

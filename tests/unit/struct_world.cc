@@ -1,5 +1,4 @@
-/* struct_world.cc: a host bound to libkpytrace.so, with one object of each kind, and nothing left in
- * the end. */
+/* struct_world.cc: a host bound to libkpytrace.so, with one object of each kind; nothing leaks in the end. */
 #include "tests/unit/struct_world.h"
 
 #include <cstdlib>

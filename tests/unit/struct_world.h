@@ -1,5 +1,5 @@
-/* struct_world.h: a host that is bound to libkpytrace.so and has one object of each kind, and the
- * table of the structs that it can pass to it. */
+/* struct_world.h: a host that is bound to libkpytrace.so and has one object of each kind, and the table of
+ * the structs that it can pass to the plugin. */
 #ifndef KPT_UNIT_STRUCT_WORLD_H
 #define KPT_UNIT_STRUCT_WORLD_H
 
@@ -27,8 +27,8 @@ class struct_world
 
     /* Makes a tracer and destroys it. */
     kpt_status try_make(const kpt_tracer_args *args);
-    std::string plugin_text() const;  /* of the bond */
-    std::string process_text() const; /* of the last entry that failed */
+    std::string plugin_text() const;  /* of the binding */
+    std::string process_text() const; /* of the last entry call that failed */
     std::string tracer_text() const;
     std::string tracebacks_text() const;
     std::string gpu_text() const;
@@ -43,19 +43,19 @@ class struct_world
     kpt_gpu_tracer gpu;
 };
 
-/* A struct of the contract: how it is filled in, and the call that takes it over. */
+/* A struct of the contract: how it is filled, and the call that takes it. */
 struct row {
     const char *name;
     uint32_t v1_size;
     uint32_t size;
     bool by_stride;                                    /* an array's element, without struct_size */
     void (*prepare)(struct_world &world, void *whole); /* valid contents of today's struct */
-    /* Passes it on, undoes what came of it, and returns what was answered. */
+    /* Passes the struct to the call, reverts its effects, and returns its status. */
     kpt_status (*use)(struct_world &world, void *peer, uint32_t stride);
-    bool (*is_filled)(const void *peer);            /* NULL: the plugin only reads it */
-    std::string (*text)(const struct_world &world); /* where a refusal's text is; NULL: nowhere */
+    bool (*is_filled)(const void *peer);            /* NULL if the plugin only reads the struct */
+    std::string (*text)(const struct_world &world); /* text of a refusal, or NULL */
     const char *word;                               /* that this text has in it */
-    kpt_status refusal;                             /* what a size below V1 is answered with */
+    kpt_status refusal;                             /* the status for a size below V1 */
     kpt_status null_answer;
 };
 

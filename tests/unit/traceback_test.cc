@@ -1,5 +1,5 @@
-/* traceback_test.cc: gatherers of tracebacks as hosts see them, in front of an implementation that
- * writes its calls down: what is refused never gets there, and what does gets there whole. */
+/* traceback_test.cc: the functions of gatherers for hosts, with an implementation that logs its calls:
+ * refused calls never reach it, and other calls reach it with complete structs. */
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -15,7 +15,7 @@ extern "C" kpt_status kpt_plugin_entry_v1(const kpt_host *host, kpt_plugin_info 
 namespace
 {
 
-/* The implementation: its calls in words, a line each, and what it answers. */
+/* The implementation: its calls as text, a line each, and its result. */
 struct scribe {
     std::string calls;
     kpt_status answer = KPT_OK;
@@ -180,7 +180,7 @@ TEST_F(Facade, TellsWhoseFailureItWas)
     EXPECT_EQ(ops.symbolize(handle, &one, 1, no_sink, nullptr), KPT_E_MEMORY);
     EXPECT_EQ(text_of(handle), "there is no more");
     pen.answer = KPT_DECLINED;
-    pen.text = ""; /* what came from the sink has none */
+    pen.text = ""; /* a status from the sink has no text */
     EXPECT_EQ(ops.symbolize_frames(handle, nullptr, 0, no_sink, nullptr), KPT_DECLINED);
     EXPECT_EQ(text_of(handle), "the sink answered KPT_DECLINED");
 }
@@ -203,7 +203,7 @@ TEST_F(Facade, IsNoOtherObject)
     EXPECT_EQ(end_handle(strange, &other), KPT_OK);
 }
 
-/* From entry to detach, where there is no Python. */
+/* From entry to detach, without Python. */
 class Made : public testing::Test
 {
   protected:
@@ -241,7 +241,7 @@ TEST_F(Made, IsANoopThatKnowsWhyAndKeepsItsHost)
     EXPECT_EQ(info.detach(info.self), KPT_E_STATE);
 }
 
-/* A sink is nobody's way in: it may call whatever it likes but destroy. */
+/* A sink holds no exclusive access: it may call any function except destroy. */
 TEST_F(Made, CanBeUsedFromItsOwnSink)
 {
     const kpt_traceback one = {0, 0, 0, 0};

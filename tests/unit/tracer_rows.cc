@@ -1,4 +1,5 @@
-/* tracer_rows.cc: the structs of the plugin's entry, of tracers and of recordings: which goes into which call. */
+/* tracer_rows.cc: the structs of the plugin's entry, of tracers and of recordings, and the calls that take
+ * them. */
 #include "tests/unit/struct_rows.h"
 
 namespace

@@ -1,5 +1,5 @@
-/* chrome_json_test.cc: the trace file: its fields are Kineto's (T10 and T34 of the reference), it is
- * strict JSON whatever names look like, and plugins of another age are read right. */
+/* chrome_json_test.cc: the trace file: its fields are Kineto's (T10 and T34 of the reference), it is strict
+ * JSON for all names, and records of older and newer plugins are read correctly. */
 #include "writers/chrome/chrome_json.h"
 #include "writers/writer.h"
 

@@ -1,4 +1,4 @@
-/* deflate_test.cc: whatever is compressed is read back, by zlib and by a reader of our own; and checksums. */
+/* deflate_test.cc: all compressed data is read back, by zlib and by our own reader; and checksums. */
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ class Deflate : public ::testing::Test
         return static_cast<uint32_t>(random() % end);
     }
 
-    /* From and to memory of the very size, so that a sanitizer sees what is behind it. */
+    /* Compresses from and to memory of the exact size, so that a sanitizer detects accesses behind it. */
     std::string part(const std::string &text)
     {
         std::unique_ptr<char[]> data(new char[text.size()]);
@@ -67,7 +67,7 @@ class Deflate : public ::testing::Test
         return text;
     }
 
-    /* Bytes of which each is one of COUNT. */
+    /* Returns random bytes with COUNT different values. */
     std::string noise(size_t size, uint32_t count)
     {
         std::string text(size, 0);

@@ -1,4 +1,4 @@
-/* formats_test.cc: every format holds the same calls, whatever they look like. */
+/* formats_test.cc: every format contains the same calls, whatever their shape. */
 #include "tests/writers/writing.h"
 
 namespace
@@ -198,7 +198,7 @@ TEST_F(Formats, RecordsOfANewerPluginAreReadByTheirStride)
     EXPECT_EQ(count, 5u);
 }
 
-/* What no right plugin delivers. */
+/* Records that no correct plugin delivers. */
 TEST_F(Formats, WhatNeverCameIsUnknownAndNoCrash)
 {
     parcel p;

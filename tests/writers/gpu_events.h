@@ -8,7 +8,8 @@
 #include "abi/kpt_text.h"
 #include "writers/gpu/gpu_log.h"
 
-/* A kernel, with the stack of two frames that launched it; "" for a name: what has none. */
+/* Adds an event, for example a kernel, with the stack of two frames that launched it; NAME is "" for an
+ * event without a name. */
 inline kpt_status add_gpu(kpti_gpu_log &log, uint32_t kind, const std::string &name, int64_t from,
                           int64_t to, uint64_t correlation = 0, uint32_t line = 0)
 {
@@ -44,7 +45,7 @@ inline kpt_status add_gpu_device(kpti_gpu_log &log)
     return kpti_gpu_log_device(&log, &d);
 }
 
-/* An event whose fields are anything, also the largest numbers. */
+/* Returns an event with random fields, including the largest numbers. */
 inline kpt_gpu_event any_gpu_event(std::mt19937_64 &random)
 {
     kpt_gpu_event e = {};

@@ -1,4 +1,4 @@
-/* gpu_formats_test.cc: what GPUs did, in the formats that hold it, whatever bytes names have. */
+/* gpu_formats_test.cc: GPU activities in the formats that contain them, with any bytes in names. */
 #include <gtest/gtest.h>
 
 #include "tests/writers/gpu_events.h"

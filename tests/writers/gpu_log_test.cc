@@ -1,5 +1,5 @@
-/* gpu_log_test.cc: the log of what GPUs did: what is added comes back, packed, out of a file, and when there
- * is no memory; what is damaged is refused. */
+/* gpu_log_test.cc: the log of GPU activities: added events are read back, packed, from a file, and after
+ * failed allocations; damaged logs are refused. */
 #include "writers/gpu/gpu_log.h"
 
 #include <gtest/gtest.h>
@@ -313,7 +313,7 @@ TEST_F(GpuLog, TheLongestGapsAreKept)
 
 /* --- memory ------------------------------------------------------------------------------------ */
 
-/* Fails allocation 1, 2, 3 … until all succeeds. */
+/* Fails allocation 1, 2, 3 … until all calls succeed. */
 TEST(GpuMemory, NoneAtAnyPointLosesNothing)
 {
     int failures = 0;

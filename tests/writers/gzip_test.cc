@@ -1,5 +1,5 @@
-/* gzip_test.cc: compressed outputs, and those that a second thread writes: the same bytes in the same
- * order, and the first error told. */
+/* gzip_test.cc: compressed outputs, and outputs that a second thread writes: the same bytes in the same
+ * order, and the first error is reported. */
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -68,7 +68,7 @@ TEST_F(Gzip, FilesOfAnySizeAreReadBack)
     EXPECT_EQ(files(), 1u);
 }
 
-/* Lines that are alike but for their numbers. */
+/* Lines that are equal except for their numbers. */
 std::string trace_like(size_t size)
 {
     std::string text;
@@ -101,7 +101,7 @@ TEST_F(Gzip, SeveralThreadsMakeOneStream)
 }
 
 #ifdef KPT_HAS_ZLIB
-/* What torch's users have: 1.1 times the bytes of Python's gzip at most. */
+/* The limit for torch's users: at most 1.1 times the bytes of Python's gzip. */
 TEST_F(Gzip, TracesAreAsSmallAsOfTheBestLevel)
 {
     const std::string text = trace_like(8000000);
@@ -158,7 +158,7 @@ TEST_F(Gzip, ATraceIsTheSameCompressedOrNot)
     EXPECT_EQ(read_json(texts[0])["traceEvents"].items.size(), 10003u);
 }
 
-/* A limit on the size of files stands in for a full disk. */
+/* A limit on the size of files simulates a full disk. */
 TEST_F(Gzip, AnErrorOfTheSecondThreadIsTold)
 {
     struct rlimit before;

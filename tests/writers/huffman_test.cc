@@ -1,4 +1,5 @@
-/* huffman_test.cc: codes are complete, within their limit, and as short as Huffman's where that allows it. */
+/* huffman_test.cc: codes are complete, within their limit, and as short as Huffman's if the limit allows
+ * it. */
 #include <gtest/gtest.h>
 
 #include <queue>
@@ -19,7 +20,8 @@ std::vector<kpti_code> codes_of(const frequencies &f, uint32_t limit)
     return codes;
 }
 
-/* Complete, prefix-free (deflate's numbering makes it so), and no symbol that occurs is without a code. */
+/* Checks that the code is complete and prefix-free (by deflate's numbering), and that each symbol that
+ * occurs has a code. */
 void expect_valid(const frequencies &f, const std::vector<kpti_code> &codes, uint32_t limit)
 {
     uint64_t taken = 0;
@@ -48,7 +50,7 @@ uint64_t bits_of(const frequencies &f, const std::vector<kpti_code> &codes)
     return bits;
 }
 
-/* What Huffman's own way makes of it, without a limit. */
+/* Returns the bits of Huffman's own algorithm, without a limit. */
 uint64_t fewest_bits(const frequencies &f)
 {
     std::priority_queue<uint64_t, std::vector<uint64_t>, std::greater<>> weights;
@@ -93,7 +95,7 @@ TEST(Huffman, TheLimitHolds)
             EXPECT_LE(bits_of(f, codes), most) << count << " in " << limit;
         }
     }
-    /* As many symbols as the limit has room for, and nearly. */
+    /* As many symbols as the limit allows, and nearly as many. */
     for (size_t count : {126, 127, 128}) {
         frequencies f(count, 1);
         for (size_t i = 0; i < 22; i++)

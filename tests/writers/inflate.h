@@ -1,14 +1,14 @@
-/* inflate.h: reads gzip, strictly and slowly, with nothing of the encoder's and where there is no zlib. Throws
- * std::runtime_error where something is wrong. */
+/* inflate.h: reads gzip, strictly and slowly, without code of the encoder and without zlib. Throws
+ * std::runtime_error if the data is invalid. */
 #ifndef INFLATE_H
 #define INFLATE_H
 
 #include <string>
 
-/* Of blocks up to a last one; the number of bytes that they took goes to USED. */
+/* Inflates blocks up to the last one; USED receives the number of bytes read. */
 std::string inflated(const std::string &bytes, size_t *used);
 
-/* Of one gzip stream, with its checksum and size compared. */
+/* Reads one gzip stream, and checks its checksum and size. */
 std::string gunzipped(const std::string &bytes);
 
 #endif

@@ -1,4 +1,4 @@
-/* json_text_test.cc: strings and numbers as JSON: whatever goes in, what comes out can be read. */
+/* json_text_test.cc: strings and numbers as JSON: the output can be read for every input. */
 #include "writers/encode/json_text.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ std::string escape(const std::string &text)
     return std::string(room.data(), end);
 }
 
-/* The text as a reader gets it back. */
+/* Returns the text after writing and reading. */
 std::string round_trip(const std::string &text)
 {
     return read_json("\"" + escape(text) + "\"").text;
@@ -29,7 +29,7 @@ std::string round_trip(const std::string &text)
 
 const std::string bad = "\xEF\xBF\xBD";
 
-/* The tests' own reader must not be lenient. */
+/* The tests' own reader must be strict. */
 TEST(JsonText, TheReaderIsStrict)
 {
     for (const char *text :
@@ -79,7 +79,7 @@ TEST(JsonText, WhatIsNoUtf8IsReplaced)
         {"\x80", bad},
         {"\xff", bad},
         {"a\xc3", "a" + bad}, /* cut off */
-        {"\xc3(", bad + "("}, /* what follows is kept */
+        {"\xc3(", bad + "("}, /* the next bytes are kept */
         {"\xe2\x82", bad},    /* a maximal part is one */
         {"\xe2\x82x", bad + "x"},
         {"\xf0\x9f\x98", bad},

@@ -1,5 +1,5 @@
-/* kineto_gpu_test.cc: text put into the arguments of what GPUs did in a trace of Kineto; all other bytes
- * stay. */
+/* kineto_gpu_test.cc: text is inserted into the arguments of GPU activities in a trace of Kineto; all other
+ * bytes stay. */
 #include <gtest/gtest.h>
 
 #include "tests/mock/mock_host.h"
@@ -77,7 +77,7 @@ class KinetoGpu : public Scratch
         return error;
     }
 
-    /* Reads TEXT, gives each launch a stack of its tid and time, and returns what is written. */
+    /* Reads TEXT, adds a stack of its tid and time to each launch, and returns the output. */
     std::string stacked(const std::string &text)
     {
         kpti_splice s;
@@ -100,7 +100,7 @@ class KinetoGpu : public Scratch
         return content("out.json");
     }
 
-    /* The stacks of what GPUs did in there. */
+    /* Returns the stacks of the GPU activities in TEXT. */
     static std::vector<std::string> stacks_in(const std::string &text)
     {
         std::vector<std::string> found;
@@ -242,7 +242,7 @@ TEST_F(KinetoGpu, AFileThatEndsAnywhereIsNone)
         EXPECT_EQ(read(text.substr(0, i)), EBADMSG) << i;
 }
 
-/* The list ends where the file says that it does, whatever is cut there. */
+/* The list ends where the file ends it, wherever the text is truncated. */
 TEST_F(KinetoGpu, AListThatEndsAnywhereIsReadOrTold)
 {
     const char *why;
@@ -297,7 +297,7 @@ TEST_F(KinetoGpu, ManyEvents)
     EXPECT_EQ(out.size(), text.size() + added);
 }
 
-/* Fails allocation 1, 2, 3 … until all of it succeeds. */
+/* Fails allocation 1, 2, 3 … until all calls succeed. */
 TEST_F(KinetoGpu, WithoutMemoryItIsToldAndNothingIsLost)
 {
     std::string text;

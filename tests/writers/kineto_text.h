@@ -4,8 +4,8 @@
 
 #include <string>
 
-/* As Kineto writes it, with EVENTS in front of its last one, MEMBERS behind the list, HEAD in
- * front of it, and DEVICES. */
+/* Returns a trace as Kineto writes it, with EVENTS before its last event, MEMBERS after the list, HEAD
+ * before it, and DEVICES. */
 inline std::string kineto(const std::string &events = "", const std::string &members = "",
                           const std::string &head = "", const std::string &devices = "")
 {

@@ -1,4 +1,4 @@
-/* kpt_file.h: our own file, written and read again, for tests. */
+/* kpt_file.h: writes .kpt files and reads them again, for tests. */
 #ifndef KPT_FILE_H
 #define KPT_FILE_H
 
@@ -104,7 +104,7 @@ class KptFile : public Scratch
             chunks.push_back({c, {static_cast<const char *>(c.data), c.size_bytes}});
         }
     }
-    /* What a file of these bytes is: its state, or -1 where it can't be opened. */
+    /* Returns the state of a file with these bytes, or -1 if it can't be opened. */
     int state_of(const std::string &bytes)
     {
         chunks.clear();

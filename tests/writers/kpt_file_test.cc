@@ -1,5 +1,5 @@
-/* kpt_file_test.cc: our own file: what is put comes back, as a whole file and as a stream; what is missing
- * or damaged is noticed, wherever it is. */
+/* kpt_file_test.cc: .kpt files: written data is read back, from a complete file and from a stream; missing
+ * or damaged data is detected at any position. */
 #include <gtest/gtest.h>
 
 #include <sys/stat.h>
@@ -84,7 +84,7 @@ TEST_F(KptFile, NotesComeBackWithTheirNumbers)
     }
 }
 
-/* A flight recorder has dropped some before they were put: those that are left keep their numbers. */
+/* A flight recorder has dropped some notes before they were written; the others keep their numbers. */
 TEST_F(KptFile, NotesMayBeMissingInTheMiddle)
 {
     ASSERT_EQ(create(path("a.kpt"), true), 0);
@@ -132,7 +132,7 @@ TEST_F(KptFile, CutOffAtAnyByte)
     EXPECT_EQ(state_of(whole + "more"), KPTI_KPT_WHOLE);
 }
 
-/* What is given out is never wrong, whichever bit is. */
+/* The reader never returns wrong data, whichever bit is wrong. */
 TEST_F(KptFile, AnyBitIsWrong)
 {
     const std::string whole = write_small(false);

@@ -1,5 +1,5 @@
-/* kpt_stream_test.cc: our own file where the system does not take it: a full disk, a reader that leaves, the
- * end of the process. */
+/* kpt_stream_test.cc: .kpt files when the system fails: a full disk, a reader that closes the pipe, the end
+ * of the process. */
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -13,7 +13,7 @@
 namespace
 {
 
-/* The size that a file may have stands for a disk that is full, and has room again later. */
+/* A limit on the size of files simulates a disk that is full and has space again later. */
 class FullDisk : public KptFile
 {
   protected:
@@ -61,7 +61,7 @@ TEST_F(FullDisk, AStreamGoesOnWithoutTheRecord)
     EXPECT_EQ(read_notes.count, 1u) << "notes come again as well";
 }
 
-/* Somebody else's file: what it held before is not taken back with our record. */
+/* Another program's file: its earlier content is not removed with our record. */
 TEST_F(FullDisk, AFileThatWasOpenBeforeKeepsWhatItHeld)
 {
     make_file("log", std::string(5000, 'x'));
@@ -99,7 +99,7 @@ TEST_F(FullDisk, AStreamThatCanNotBeginLeavesWhatWasThere)
     EXPECT_EQ(files(), 1u);
 }
 
-/* The signal comes with the first bytes, after the file was made. */
+/* The signal is raised at the first bytes, after the file was created. */
 TEST_F(FullDisk, AProcessThatEndsBeforeTheHeadLeavesNoFile)
 {
     const pid_t child = fork();
@@ -151,7 +151,7 @@ TEST_F(KptFile, ADescriptorThatCanNotBeHadAgain)
     EXPECT_EQ(close(theirs), 0);
 }
 
-/* What the program prints must not go to the trace. */
+/* The program's output must not go to the trace. */
 TEST_F(KptFile, NoDescriptorIsAStandardOne)
 {
     int aside[3];

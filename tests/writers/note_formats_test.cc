@@ -1,4 +1,4 @@
-/* note_formats_test.cc: what each format makes of marks, spans and counters. */
+/* note_formats_test.cc: marks, spans and counters in each format. */
 #include <cmath>
 #include <limits>
 
@@ -50,7 +50,7 @@ class NoteFormats : public Writing
         }
         return found;
     }
-    /* The spans of a Perfetto trace that stand on a track of their own. */
+    /* Returns the spans of a Perfetto trace that have their own track. */
     static std::vector<note_seen> loose_spans(const perfetto_trace &trace)
     {
         std::vector<note_seen> found;

@@ -61,7 +61,7 @@ TEST(Notes, AFlightRecorderDropsTheOldest)
     kpti_notes_free(&log);
 }
 
-/* Texts that are too long for a block with others: each goes with its note, and not earlier. */
+/* Texts that are too long to share a block: each is freed with its note, and not earlier. */
 TEST(Notes, TextsAreFreedWithTheirNotes)
 {
     auto host = std::make_unique<mock_host>();

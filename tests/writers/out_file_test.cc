@@ -1,5 +1,5 @@
-/* out_file_test.cc: an output is there as a whole or not at all, links and devices stay what they
- * are, and the first error is told. */
+/* out_file_test.cc: an output exists completely or not at all, links and devices are preserved, and the
+ * first error is reported. */
 #include "writers/io/output_file.h"
 
 #include <gtest/gtest.h>
@@ -158,7 +158,7 @@ TEST_F(OutFile, NoDescriptorIsAStandardOne)
     EXPECT_EQ(low, "");
 }
 
-/* What is passed, and what is put behind it. */
+/* Text that is passed, and text that is put after it. */
 TEST_F(OutFile, WhatIsGatheredElsewhereIsPassedOn)
 {
     std::string text;

@@ -1,5 +1,6 @@
-/* out_links_test.cc: in a folder that all may write to, as /tmp, another user's links and pipes lead no output
- * elsewhere, whatever fs.protected_symlinks says; links of one's own do, as before. Another user's are made by root. */
+/* out_links_test.cc: in a folder that all users may write to, such as /tmp, another user's links and pipes
+ * do not redirect an output, whatever fs.protected_symlinks is; the user's own links do, as before. Root
+ * makes the links of the other user. */
 #include "writers/io/output_symlinks.h"
 
 #include <gtest/gtest.h>

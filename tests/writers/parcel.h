@@ -1,5 +1,5 @@
-/* parcel.h: batches for a sink, made by hand: with records as long as a test wants, filled with junk
- * behind what this ABI knows, as those of a newer plugin look to us. */
+/* parcel.h: batches for a sink, made by hand. Records have the size that a test chooses, with junk behind
+ * the fields that this ABI has, as those of a newer plugin. */
 #ifndef PARCEL_H
 #define PARCEL_H
 

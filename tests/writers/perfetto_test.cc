@@ -1,4 +1,4 @@
-/* perfetto_test.cc: what the Perfetto trace has beside names and times, and how little it needs. */
+/* perfetto_test.cc: the fields of the Perfetto trace other than names and times, and its size. */
 #include "tests/writers/writing.h"
 
 namespace

@@ -1,5 +1,5 @@
-/* processes_test.cc: several processes in one file, one after the other: each is as it would be alone, and nothing of
- * one is taken for another's. */
+/* processes_test.cc: several processes in one file, one after the other: each is the same as alone, and no
+ * data of one appears in another. */
 #include <memory>
 #include <set>
 
@@ -59,7 +59,7 @@ class Processes : public Writing
             n.name = kpt_str_of(what == KPTI_NOTE_BEGIN ? "open" : "mark");
             n.flow = what == KPTI_NOTE_MARK ? 7 : 0;
             n.ns = 2000;
-            n.os_tid = 999; /* of no thread that recorded */
+            n.os_tid = 999; /* not of a recorded thread */
             (void)kpti_notes_add(&own, &n);
         }
         kpti_note task = {};
@@ -68,7 +68,8 @@ class Processes : public Writing
         (void)kpti_notes_add(&own, &task);
     }
 
-    /* A call and its kernel, with the same number in each; PART's own line called the one behind it. */
+    /* Adds a call and its kernel, with the same numbers in each process, and a kernel whose stack has
+     * PART's own line. */
     static void add_work(kpti_gpu_log &gpu, uint32_t part)
     {
         (void)add_gpu_device(gpu);
@@ -150,7 +151,7 @@ TEST_F(Processes, PerfettoHasEachOnTracksOfItsOwn)
     EXPECT_EQ(flows.size(), 3u);
 }
 
-/* Nothing of one's tasks is left when the next begins. */
+/* No task of one process remains when the next begins. */
 TEST_F(Processes, EachHasItsTasks)
 {
     is_rich = true;
@@ -167,7 +168,7 @@ TEST_F(Processes, EachHasItsTasks)
     EXPECT_EQ(slices, 3u);
 }
 
-/* Numbers of devices and of arrows are nobody else's; stacks that all have are there once. */
+/* Numbers of devices and arrows are unique to a process; stacks that all processes have are written once. */
 TEST_F(Processes, EachHasItsGpus)
 {
     is_rich = true;
@@ -224,7 +225,7 @@ TEST_F(Processes, OtherFormatsHaveOne)
     EXPECT_FALSE(kpti_format_takes_processes(&kpti_format_collapsed));
 }
 
-/* Fails allocation 1, 2, 3 … until the whole of it succeeds. */
+/* Fails allocation 1, 2, 3 … until all calls succeed. */
 TEST_F(Processes, NoMemoryAtAnyPointIsToldAndLosesNothing)
 {
     is_rich = true;

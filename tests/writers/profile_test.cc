@@ -1,4 +1,4 @@
-/* profile_test.cc: calls added up by function, beside a sum that takes its time. */
+/* profile_test.cc: calls added up by function, compared with a slow sum. */
 #include "writers/profile.h"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ class Profile : public testing::Test
 
     kpti_heap heap = {};
     kpti_profile *profile = nullptr;
-    parcel delivered; /* whose names the profile borrows */
+    parcel delivered; /* the profile borrows its names */
 };
 
 /* By name, and by thread if wanted; every call is compared with all that are around it. */
@@ -106,7 +106,7 @@ TEST_F(Profile, RecursionIsCountedOnce)
     EXPECT_EQ(found[1].total_ns, 1999u);
 }
 
-/* A loop that calls f through another function each time: what was counted of f is put together. */
+/* A loop that calls f through another function each time: the counts of f are merged. */
 TEST_F(Profile, MemoryDoesNotGrowWithTheCalls)
 {
     uint64_t live[2];
@@ -215,7 +215,7 @@ TEST_F(Profile, NoMemoryAtAnyPointIsToldAndLosesNothing)
     }
 }
 
-/* The rows of all steps add up to those without; a call counts where it began. */
+/* The rows of all steps add up to the rows without steps; a call counts in the step in which it began. */
 TEST_F(Profile, StepsAreRowsOfTheirOwn)
 {
     const kpti_profile_step steps[] = {{2000, 60000}, {60000, 90000}, {200000, INT64_MAX}};

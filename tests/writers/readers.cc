@@ -65,7 +65,7 @@ struct sequence {
     bool begun = false;
     uint64_t track = 0;
     uint64_t clock = 0;
-    uint64_t ns = 0; /* of its own clock */
+    uint64_t ns = 0; /* on its own clock */
     bool has_ns = false;
     std::map<uint64_t, std::string> names, annotations, sources;
 };
@@ -224,8 +224,8 @@ class perfetto_reader
 
 } // namespace
 
-/* Packets of several sequences may stand in any order, so long as each track's events are in that
- * of time: the loose ones, which come last, have tracks of their own. */
+/* Packets of several sequences may be in any order, if each track's events are in the order of time. The
+ * loose events, which are last, have their own tracks. */
 perfetto_trace::perfetto_trace(const std::string &bytes)
 {
     perfetto_reader reader(*this);

@@ -7,7 +7,7 @@
 
 /* --- protocol buffers -------------------------------------------------------------------------- */
 
-/* A message of any kind: its fields by number, each value as it is on the wire. */
+/* A message of any kind: its fields by number, each value in its wire form. */
 struct wire {
     struct value {
         uint64_t number = 0;
@@ -15,13 +15,13 @@ struct wire {
     };
     std::map<uint32_t, std::vector<value>> fields;
 
-    /* Throws where BYTES are no message. */
+    /* Throws if BYTES are not a message. */
     explicit wire(const std::string &bytes);
     bool has(uint32_t field) const
     {
         return fields.count(field) != 0;
     }
-    /* The field's first value; 0 or empty where it has none. */
+    /* Returns the field's first value; 0 or empty if it has none. */
     uint64_t number(uint32_t field) const
     {
         return has(field) ? fields.at(field)[0].number : 0;
@@ -44,12 +44,12 @@ struct note_seen {
     std::string name;
     int64_t start_ns;
     int64_t end_ns;
-    std::map<std::string, std::string> args; /* annotations; the user's own are "args" */
+    std::map<std::string, std::string> args; /* annotations; the user's are "args" */
     std::vector<uint64_t> flows;
     double value;
 };
 
-/* What a Perfetto trace holds; times are Unix times. Throws where packets do not fit together. */
+/* The content of a Perfetto trace; times are Unix times. Throws if packets are inconsistent. */
 struct perfetto_trace {
     explicit perfetto_trace(const std::string &bytes);
     std::vector<seen> calls; /* sorted; those of no category */
@@ -63,8 +63,8 @@ struct perfetto_trace {
 /* The complete events of a category of a Chrome trace, sorted, with Unix times. */
 std::vector<seen> chrome_calls(const json &trace, const std::string &category = "python_function");
 
-/* All frames of a speedscope file, sorted, with times since BASE_NS; checks the file against what
- * its schema says. Throws where it does not hold. */
+/* Returns all frames of a speedscope file, sorted, with times since BASE_NS. Checks the file against its
+ * schema, and throws if it is invalid. */
 std::vector<seen> speedscope_calls(const json &file, int64_t base_ns = 0);
 
 #endif

@@ -16,14 +16,14 @@ struct report_more {
     std::vector<uint64_t> collection;
 };
 
-/* Times are Unix times. Throws where it does not hold together. */
+/* Times are Unix times. Throws if the report is inconsistent. */
 struct report_trace {
     explicit report_trace(const std::string &html);
     std::vector<seen> calls; /* sorted */
     std::vector<seen> spans; /* between the calls */
     std::vector<report_note> marks, values;
     std::vector<report_note> resumes;        /* the task's name, and when its call opened */
-    std::map<std::string, report_more> more; /* of calls that have it, by name */
+    std::map<std::string, report_more> more; /* of calls that have more fields, by name */
     json text;
 };
 

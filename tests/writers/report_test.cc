@@ -57,7 +57,7 @@ TEST_F(Report, NoNameEndsTheElementThatItIsIn)
     EXPECT_EQ(report_trace(html).calls, t.expected());
 }
 
-/* What few calls have. */
+/* Fields that few calls have. */
 TEST_F(Report, FlagsLinesAndCollectionsAreThere)
 {
     tape t;
@@ -109,7 +109,7 @@ TEST_F(Report, MarksCountersAndSpansAreAmongTheCalls)
     EXPECT_TRUE(trace.text["loose"].items.empty()) << "all of them nest";
 }
 
-/* One that another thread ends, one whose begin is gone, and notes that were never delivered. */
+/* A span that another thread ends, a span whose begin is lost, and notes that were never delivered. */
 TEST_F(Report, WhatDoesNotNestStandsBesideTheCalls)
 {
     tape t;
@@ -132,8 +132,8 @@ TEST_F(Report, WhatDoesNotNestStandsBesideTheCalls)
     EXPECT_EQ(trace.text["loose"].items[1].items[2].text, "-100");
 }
 
-/* The resume is there once, as the call that it is; a point of another call, or within a resume of the same
- * task, begins none. */
+/* The resume is written once, as a call; a point of another call, or within a resume of the same task,
+ * begins none. */
 TEST_F(Report, ResumesOfTasksAreCalls)
 {
     tape t;
@@ -166,7 +166,7 @@ TEST_F(Report, ResumesOfTasksAreCalls)
     EXPECT_TRUE(trace.text["loose"].items.empty());
 }
 
-/* A thread's events go out in blocks: none is lost, and none comes twice. */
+/* A thread's events are written in blocks: none is lost, and none is written twice. */
 TEST_F(Report, ManyCallsGoOutInBlocks)
 {
     tape t = tape::random(7, 3, 40000);

@@ -1,4 +1,4 @@
-/* resumes_test.cc: which calls are resumes of tasks, told by points that lie in them. */
+/* resumes_test.cc: which calls are resumes of tasks, by the points that lie in them. */
 #include "writers/annotations/task_resumes.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ class Resumes : public testing::Test
     {
         kpti_resumes_free(&resumes);
     }
-    /* A point of TASK in the call CALL, which began at NS; whether it begins a resume. */
+    /* Adds a point of TASK in the call CALL, which began at NS. Returns whether the point begins a resume. */
     bool point(uint32_t task, uint64_t call, int64_t ns, uint32_t thread = 0)
     {
         kpt_activity a = parcel::plain(0, call, ns, ns);
@@ -30,7 +30,7 @@ class Resumes : public testing::Test
         EXPECT_TRUE(is_new == 0 || is_new == 1);
         return is_new == 1;
     }
-    /* The task whose resume the call was that ends; 0: none's. */
+    /* Returns the task that the ending call resumed, or 0. */
     uint32_t end(uint64_t call, int64_t start_ns, int64_t end_ns, uint32_t thread = 0)
     {
         kpt_activity a = parcel::plain(call, 0, start_ns, end_ns);
@@ -81,7 +81,7 @@ TEST_F(Resumes, OneThatIsDrivenByHandBeginsNoOther)
     EXPECT_EQ(end(10, 100, 160), 1u);
 }
 
-/* Where the resume is excluded or too short, its point lies in the call around it. */
+/* If the resume is excluded or too short, its point lies in the enclosing call. */
 TEST_F(Resumes, OneThatWasNotDeliveredIsNotItsCaller)
 {
     EXPECT_TRUE(point(1, 10, 105));

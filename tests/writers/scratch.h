@@ -1,4 +1,4 @@
-/* scratch.h: a folder for one test, empty at first and gone afterwards. */
+/* scratch.h: a folder for one test, which is empty at first and removed afterwards. */
 #ifndef SCRATCH_H
 #define SCRATCH_H
 
@@ -35,7 +35,7 @@ class Scratch : public testing::Test
     {
         return std::filesystem::exists(path(name));
     }
-    /* How many things are in the folder. */
+    /* Returns the number of entries in the folder. */
     size_t files() const
     {
         auto all = std::filesystem::directory_iterator(where);

@@ -1,4 +1,4 @@
-/* splice_test.cc: calls put into a trace of Kineto, and files that are none: those stay as they are. */
+/* splice_test.cc: calls are inserted into a trace of Kineto; other files stay unchanged. */
 #include <gtest/gtest.h>
 
 #include "tests/writers/kineto_text.h"
@@ -19,7 +19,7 @@ std::string event(const std::string &name, const std::string &args)
 class Splice : public Scratch
 {
   protected:
-    /* Puts COUNT calls into SOURCE, and what comes out into TARGET. */
+    /* Inserts COUNT calls into SOURCE, and writes the result to TARGET. */
     int splice(const std::string &source, const std::string &target, int count, bool keep = true)
     {
         kpti_splice s;
@@ -61,7 +61,7 @@ TEST_F(Splice, CallsStandBehindTheLastEventInTheFilesOwnTime)
     EXPECT_EQ(files(), 1u);
 }
 
-/* Issue 23: torch's own test_basic_chrome_trace finds them by their place from the end. */
+/* Issue 23: torch's own test_basic_chrome_trace finds these events by their position from the end. */
 TEST_F(Splice, ClosingEventsOfKinetoStayTheLast)
 {
     const std::string closing =
@@ -85,7 +85,7 @@ TEST_F(Splice, ClosingEventsOfKinetoStayTheLast)
     EXPECT_EQ(events[6]["name"].text, "Record Window End");
 }
 
-/* What is among the closing events is read like all in front of them, for the stacks of kernels. */
+/* Other events among the closing ones are read like all events before them, for the stacks of kernels. */
 TEST_F(Splice, CallsStandBehindTheLastEventWhereOthersAreAmongTheClosingOnes)
 {
     const std::string span = "  {\"ph\": \"X\", \"cat\": \"Trace\", \"name\": \"s\"},\n";
@@ -101,8 +101,8 @@ TEST_F(Splice, CallsStandBehindTheLastEventWhereOthersAreAmongTheClosingOnes)
     EXPECT_EQ(events[6]["args"]["Ev Idx"].text, "42");
 }
 
-/* What looks like a closing event and is none: a name with its text, an event that others follow in the
- * same object, and a list with nothing else. */
+/* Text that looks like a closing event and is not: a name with its text, an event that others follow in the
+ * same object, and a list without other events. */
 TEST_F(Splice, CallsStandBehindTheLastEventWhereNoneClosesTheList)
 {
     const std::string name = "a {\\\"cat\\\": \\\"Trace\\\"} b";

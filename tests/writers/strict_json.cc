@@ -5,7 +5,7 @@
 namespace
 {
 
-/* How many bytes the character that begins at AT has; 0: it is none. Written without a look at the
+/* Returns the size in bytes of the character at AT, or 0 if it is invalid. Written independently of the
  * product's own table. */
 size_t character_size(const std::string &s, size_t at)
 {
@@ -123,7 +123,7 @@ class reader
         return value;
     }
 
-    /* Only what our writers use: a control character as \u00XX. */
+    /* Only the escapes that our writers use: a control character as \u00XX. */
     char read_unicode_escape()
     {
         std::string hex = s.substr(at, 4);
@@ -147,7 +147,7 @@ class reader
         return meanings[found];
     }
 
-    /* What needs no thought: most of every string. */
+    /* Copies plain characters, which are most of every string. */
     void copy_plain(std::string &out)
     {
         size_t begin = at;

@@ -1,5 +1,5 @@
-/* strict_json.h: a JSON reader for tests that takes nothing but RFC 8259: no trailing comma, no bare
- * control character, no lone surrogate, no key twice, valid UTF-8 only. */
+/* strict_json.h: a JSON reader for tests that accepts only RFC 8259: no trailing comma, no bare control
+ * character, no lone surrogate, no duplicate key, valid UTF-8 only. */
 #ifndef STRICT_JSON_H
 #define STRICT_JSON_H
 
@@ -28,10 +28,10 @@ struct json {
     }
 };
 
-/* Whether BYTES are valid UTF-8. */
+/* Returns whether BYTES are valid UTF-8. */
 bool is_utf8(const std::string &bytes);
 
-/* Reads all of TEXT. Throws std::runtime_error with the place where it is no JSON. */
+/* Reads all of TEXT. Throws std::runtime_error with the position if TEXT is not JSON. */
 json read_json(const std::string &text);
 
 #endif

@@ -1,5 +1,5 @@
-/* tape.h: a recording made by hand, call by call, that can be delivered in the order of threads and
- * in that of time, as a tracer does. */
+/* tape.h: a recording made by hand, call by call, that can be delivered in the order of threads and in the
+ * order of time, as by a tracer. */
 #ifndef WRITERS_TAPE_H
 #define WRITERS_TAPE_H
 
@@ -71,7 +71,7 @@ class tape
         (void)add(thread, KPT_PHASE_COMPLETE, ns, a);
     }
 
-    /* COUNT random calls on each of THREADS threads, some of them recursive, some of no duration. */
+    /* Makes COUNT random calls on each of THREADS threads, some of them recursive, some without duration. */
     static tape random(uint32_t seed, uint32_t thread_count, uint32_t count)
     {
         tape t;
@@ -95,7 +95,7 @@ class tape
         return t;
     }
 
-    /* The whole of it as one batch. */
+    /* Returns all of it as one batch. */
     parcel delivery(uint32_t order, uint32_t extra_bytes = 0)
     {
         parcel p(extra_bytes);

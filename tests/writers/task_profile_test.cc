@@ -74,7 +74,7 @@ TEST_F(TaskProfile, AddsUpEachTasksResumes)
     resume(two, 120, 150);
     resume(mark, 160, 170);
     resume(one, 200, 205);
-    resume(9999, 300, 310); /* of which nothing is known */
+    resume(9999, 300, 310); /* an unknown task */
     open();
     ASSERT_EQ(take(), KPT_OK);
     const auto found = rows();
@@ -88,7 +88,7 @@ TEST_F(TaskProfile, AddsUpEachTasksResumes)
     EXPECT_EQ(found.at(two).running_ns, 30u);
 }
 
-/* Threads come one after the other, so that a task may come with a later resume first. */
+/* Threads are delivered one after the other, so a task's later resume may be delivered first. */
 TEST_F(TaskProfile, ATaskThatChangesItsThread)
 {
     const uint32_t task = note(KPTI_NOTE_TASK);

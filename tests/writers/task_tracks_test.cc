@@ -1,4 +1,4 @@
-/* task_tracks_test.cc: which tasks have a track in a file, and what it is called. */
+/* task_tracks_test.cc: which tasks have a track in a file, and the track's name. */
 #include "writers/annotations/task_tracks.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ class TaskTracks : public testing::Test
         return out;
     }
 
-    kpti_notes notes = {}; /* only its first number is looked at */
+    kpti_notes notes = {}; /* only its first number is used */
     kpti_task_tracks tracks = {};
 };
 
@@ -47,7 +47,7 @@ TEST_F(TaskTracks, BeginWithTheOldestNote)
     EXPECT_EQ(resume(4000000010U)->track, 1u);
     EXPECT_EQ(resume(4000000000U)->track, 2u);
     EXPECT_LT(tracks.capacity, 1000u);
-    notes.first = 4000000005U; /* the writer's own does not move while it writes */
+    notes.first = 4000000005U; /* the writer's own does not change while it writes */
     EXPECT_EQ(resume(4000000010U)->resumes, 2u);
 }
 

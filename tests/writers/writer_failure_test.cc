@@ -1,5 +1,5 @@
-/* writer_failure_test.cc: the trace file, of any format, when things go wrong: the first failure is told, nothing is
- * left behind, and no memory is lost. */
+/* writer_failure_test.cc: failures of the trace file, in any format: the first failure is reported, no file
+ * remains, and no memory leaks. */
 #include "writers/chrome/chrome_json.h"
 #include "writers/flame/collapsed.h"
 #include "writers/flame/speedscope.h"
@@ -179,7 +179,7 @@ void add_notes(kpti_notes *notes)
     }
 }
 
-/* Fails allocation 1, 2, 3 … until the whole of it succeeds. */
+/* Fails allocation 1, 2, 3 … until all calls succeed. */
 TEST_P(WriterFailure, NoMemoryAtAnyPointIsToldAndLosesNothing)
 {
     int failures = 0;
