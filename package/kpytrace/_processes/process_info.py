@@ -19,7 +19,7 @@ _VARIABLES = {
 # Programs that start ranks and are not ranks themselves.
 _LAUNCHERS = ("torchrun", "accelerate", "deepspeed", "torch.distributed.run", "torch.distributed.launch",
               "torch.distributed.launcher")
-_MAX_COMMAND = 600  # bytes; the host keeps at most 1000 bytes of the whole description
+_MAX_COMMAND = 600  # bytes; the host keeps 1,024 bytes of the whole description
 
 _forked = False
 _name = ""  # set by multiprocessing
