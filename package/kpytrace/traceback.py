@@ -62,7 +62,7 @@ def stats() -> dict[str, int]:
     return counters
 
 
-# --- words for people ------------------------------------------------------------------------------
+# --- formatting ------------------------------------------------------------------------------------
 
 def _frame_summary(make: Any, frame: dict[str, Any], positions: bool) -> traceback.FrameSummary:
     """The source is read when it is displayed. A frame of a library has none."""

@@ -4,7 +4,7 @@ and with tracing, and every test in it must have the same result.
 
 usage: cpython_suite.py [--all] [MODULE...]      (--all, or KPYTRACE_TEST_LONG=1: the whole list)
 
-EXCLUDED lists the tests whose results must differ, with the reason.
+EXCLUDED lists the tests whose results differ under any tracer, with the reason.
 """
 
 import argparse

@@ -14,8 +14,8 @@ def work():
 """
 if sys.version_info < (3, 11):
     # 3.10 frees the interpreter while daemon threads that wait for the GIL still read it. With four spinning
-    # threads about 2 of 100 programs crash because of it, also without kpytrace. Here the threads are made to end
-    # before that.
+    # threads about 2 of 100 programs crash because of it, also without kpytrace. Here Last waits until the
+    # threads have ended.
     START += """
 class Last:
     def __del__(self, threads=threading._active, main=os.getpid(), exists=os.path.exists, sleep=time.sleep):

@@ -194,7 +194,7 @@ def check_five_points(sources):
                        f"{function}: the comment above lacks {', '.join(f'{m}:' for m in missing)}")
 
 
-# --- (e) traces of a machine ------------------------------------------------------------------------
+# --- (e) paths of a machine -------------------------------------------------------------------------
 
 def check_traces(texts):
     for name, text in texts.items():
@@ -208,7 +208,7 @@ def check_traces(texts):
 
 # --- (f) tests that run -------------------------------------------------------------------------------
 
-# Files that run tests without a build.
+# Files that run tests which no CMakeLists.txt registers.
 RUNNERS = (".ci/", "Makefile", "scripts/")
 
 

@@ -290,7 +290,7 @@ def _append(path: str, lines: list[str]) -> None:
         files.warn(f"{path} has only those Python calls that torch was given", error)
 
 
-# --- in place of torch's ----------------------------------------------------------------------------
+# --- patching torch ---------------------------------------------------------------------------------
 
 def _patch(owner: Any, name: str, make: Callable[[Any], Any]) -> None:
     original = vars(owner)[name]
