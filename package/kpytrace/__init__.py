@@ -5,8 +5,8 @@
     ...     work()
 
 writes a trace for ui.perfetto.dev or chrome://tracing; kpytrace.start("out.json") and
-kpytrace.stop() do the same without a block. help(kpytrace.start) has the options. Into the trace
-go the program's own marks, spans and counters:
+kpytrace.stop() do the same without a block. help(kpytrace.start) lists the options. The program can
+add its own marks, spans and counters to the trace:
 
     >>> kpytrace.mark("epoch done", epoch=3)
     >>> with kpytrace.span("loading", files=12):
@@ -16,19 +16,19 @@ go the program's own marks, spans and counters:
 kpytrace.memory("snapshot.pickle") records the memory that a block allocates, for torch's memory
 viewer.
 
-From a shell, `kpytrace run script.py` traces a program that knows nothing of it.
+From a shell, `kpytrace run script.py` traces an unchanged program.
 
-For other hosts that load the plugin, plugin_path() and include_dir() say where it and its C headers
-are:
+Other hosts load the plugin themselves. plugin_path() returns its path, and include_dir() the folder of
+its C headers:
 
     >>> library = ctypes.CDLL(str(kpytrace.plugin_path()))
 
-Where the program is, as a few numbers that cost little to take and to keep, kpytrace.traceback tells:
+kpytrace.traceback captures the current stack as a few numbers, which is cheap to take and to keep:
 
     >>> where = kpytrace.traceback.gather()
     >>> print(where)
 
-Importing the package loads nothing of this; the first start does.
+Importing the package loads no C code; the first start does.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ __all__ = ["Memory", "Summary", "Trace", "__version__", "counter", "dump", "incl
 
 
 def __getattr__(name: str) -> Any:
-    # On demand: few need them, and some take longer to import than all of this package.
+    # On demand: few programs use these modules, and some take longer to import than the rest of the package.
     if name == "traceback":
         import importlib
 
@@ -74,14 +74,14 @@ def __getattr__(name: str) -> Any:
 
 
 def plugin_path() -> pathlib.Path:
-    """The path of libkpytrace.so, to be opened with dlopen."""
-    import pathlib  # on demand: it takes longer than a start
+    """Returns the path of libkpytrace.so, for dlopen."""
+    import pathlib  # on demand: the import takes longer than a start
 
     return pathlib.Path(_native.plugin_file())
 
 
 def include_dir() -> pathlib.Path:
-    """The folder of the C headers that a host or another plugin includes (kpt.h)."""
+    """Returns the folder of the C headers (kpt.h) that a host or another plugin includes."""
     import pathlib
 
     return pathlib.Path(_native.installed_file("include", "the folder of C headers"))

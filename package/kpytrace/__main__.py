@@ -1,4 +1,4 @@
-"""python -m kpytrace, and the command kpytrace."""
+"""The entry of `python -m kpytrace` and of the command `kpytrace`."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The start hook: the .pth file calls start() when Python starts and one of KPYTRACE, KPYTRACE_MEMORY and KPYTRACE_TORCH
-is set.
+"""The start hook. The .pth file calls start() when Python starts and one of KPYTRACE, KPYTRACE_MEMORY and
+KPYTRACE_TORCH is set.
 
-python -E and -I ignore these variables, as they ignore Python's own. `kpytrace run`, which passes its options by the
-first two, adds -X kpytrace for these."""
+python -E and -I ignore these variables, as they ignore Python's own. `kpytrace run` passes its options in the
+first two variables; with -E or -I it adds -X kpytrace, so that they are read."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ _is_started = False
 
 
 def _is_main_interpreter() -> bool:
-    """Whether this is the process's first interpreter. Other interpreters run .pth files, too."""
+    """Whether this is the first interpreter of the process. Subinterpreters run .pth files, too."""
     if sys.version_info >= (3, 13):
         import _thread  # built in; _interpreters takes longer to import than any module of ours
 
         return bool(_thread._is_main_interpreter())
     try:
         import _xxsubinterpreters as interpreters
-    except ImportError:  # this Python can't make others
+    except ImportError:  # this Python has no subinterpreters
         return True
     return bool(interpreters.get_current() == interpreters.get_main())
 
 
 def start() -> None:
-    """Starts the recordings that the environment asks for, once: in a virtual environment Python runs .pth files
-    twice."""
+    """Starts the recordings that the environment requests. Does so once, since in a virtual environment Python
+    runs .pth files twice."""
     global _is_started
     if _is_started or not _is_main_interpreter():
         return

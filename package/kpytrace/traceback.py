@@ -1,18 +1,18 @@
-"""Where the program is, as a few numbers, and made readable later, or never.
+"""Captures the current stack as a few numbers, which can be symbolized later.
 
     >>> from kpytrace import traceback
     >>> where = traceback.gather()          # a fraction of a microsecond
     >>> print(where)
 
-A Traceback keeps no frame, no code and no local variable alive, and can be made readable when the code is
-gone: store as many as you like. symbolize() makes many readable at once. To find out where objects were
+A Traceback keeps no frame, no code and no local variable alive, and can be symbolized after the code is gone, so a
+program can store many of them. symbolize() symbolizes many at once. To find out where objects were
 made:
 
     >>> with traceback.origins(Connection) as made:
     ...     work()
     >>> print(made.of(leaked))
 
-Everything here may be called from any thread. docs/traceback.md has the rest.
+Every function may be called from any thread. docs/traceback.md describes the rest.
 """
 
 from __future__ import annotations
@@ -49,23 +49,23 @@ _lock = RLock()
 
 def _forget_in_child() -> None:
     global _lock
-    _lock = RLock()  # another thread of the parent may have held it
+    _lock = RLock()  # another thread of the parent may have held it at the fork
 
 
 os.register_at_fork(after_in_child=_forget_in_child)
 
 
 def stats() -> dict[str, int]:
-    """What the tracebacks of the whole process take: stacks, of them dead ones that are not yet given
-    back, places in code, bytes_held."""
+    """Returns the memory use of all tracebacks of the process: stacks, the dead ones among them that are not yet
+    freed, code locations, bytes_held."""
     counters: dict[str, int] = _standalone.traceback_stats()
     return counters
 
 
-# --- words for people ------------------------------------------------------------------------------
+# --- formatting ------------------------------------------------------------------------------------
 
 def _frame_summary(make: Any, frame: dict[str, Any], positions: bool) -> traceback.FrameSummary:
-    """Its source is looked up when somebody wants to see it; a library has none."""
+    """The source is read when it is displayed. A frame of a library has none."""
     line = None if frame["kind"] == "python" or frame["kind"] == "generated" else ""
     more = {}
     if positions and frame["column"] is not None:
@@ -86,7 +86,7 @@ def _summary(where: Any) -> traceback.StackSummary:
 
 
 def format(where: Any) -> list[str]:
-    """As traceback.format_list: a string for each frame, outermost first, with its source."""
+    """Returns a string for each frame, outermost first, with its source, like traceback.format_list."""
     if not isinstance(where, Traceback):
         raise TypeError(f"this is no Traceback of kpytrace, but {type(where)}")
     return _summary(where).format()
@@ -102,9 +102,10 @@ _generated: tuple[Generated, ...] = ()
 
 
 def generated(function: Generated) -> Generated:
-    """Has FUNCTION(filename, line) tell what a line of code that it generated stands for: a list of
-    {"name", "filename", "line"}, which go behind that frame, or None if it is none of its own. Also a
-    decorator. The last one is asked first, and torch.compile's generated code is known anyway."""
+    """Registers FUNCTION(filename, line), which maps a line of generated code to its origin. It returns a list of
+    {"name", "filename", "line"}, which are added after that frame, or None if it did not generate the line. Also a
+    decorator. The function that was registered last is called first. Code that torch.compile generates is mapped
+    without it."""
     global _generated
     if not callable(function):
         raise TypeError(f"a function is needed, not {type(function)}")
@@ -115,7 +116,7 @@ def generated(function: Generated) -> Generated:
 
 
 def no_longer_generated(function: Generated) -> None:
-    """FUNCTION is not asked any more."""
+    """Unregisters FUNCTION."""
     global _generated
     with _lock:
         _generated = tuple(other for other in _generated if other is not function)
@@ -124,12 +125,13 @@ def no_longer_generated(function: Generated) -> None:
 
 # --- where objects were made -----------------------------------------------------------------------
 
-# By id: (a weak reference to the object, where it was made). The object's end takes its entry away.
+# By id: (a weak reference to the object, the Traceback of where it was made). The end of the object removes its
+# entry.
 _origins: dict[int, tuple[Any, Any]] = {}
 
 
 def _note(made: Any, where: Any) -> None:
-    """The first time counts: that of the outermost __init__."""
+    """Stores where an object was made. The first call counts, which is that of the outermost __init__."""
     import weakref
 
     key = id(made)
@@ -145,15 +147,16 @@ def _note(made: Any, where: Any) -> None:
 
 
 def _takes_no_arguments(cls: Any, original: Any) -> bool:
-    """object.__init__ beside a __new__ with arguments of its own takes them, but not from a wrapper."""
+    """Whether __init__ must be called without arguments. object.__init__ accepts arguments if the class has its
+    own __new__, but not from a wrapper."""
     return original is object.__init__ and cls.__new__ is not object.__new__
 
 
 class origins:
-    """Notes where objects of these classes, and of those derived from them, are made while the block
-    runs. of(object) tells, also after it. No object is kept alive.
+    """Records where objects of these classes, and of classes derived from them, are made while the block
+    runs. of(object) returns that, also after the block. No object is kept alive.
 
-    What makes an object without its __init__, as unpickling may, is not noticed.
+    An object that is made without its __init__, as unpickling may do, is not recorded.
     """
 
     def __init__(self, *classes: type) -> None:
@@ -174,7 +177,7 @@ class origins:
         def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
             if watched._running:
                 _note(self, gather(skip=1))
-            # Where the class has none of its own, the next one is the object's, not the class's.
+            # If the class has no __init__ of its own, the next one in the MRO of the object's class is called.
             target = original if own is not None else super(cls, type(self)).__init__
             if not _takes_no_arguments(type(self), target):
                 target(self, *args, **kwargs)
@@ -185,12 +188,12 @@ class origins:
         setattr(__init__, "__wrapped__", original)
         try:
             cls.__init__ = __init__
-        except TypeError as error:  # one that is written in C
+        except TypeError as error:  # a class that is written in C
             raise TypeError(f"objects of {cls!r} can't be watched: {error}") from None
         self._wrapped.append((cls, own, __init__))
 
     def _unwrap(self) -> None:
-        """What somebody else has put on top of ours stays, and ours does nothing any more."""
+        """Removes our __init__. If another library has replaced it since, ours stays below and does nothing."""
         while self._wrapped:
             cls, own, ours = self._wrapped.pop()
             if vars(cls).get("__init__") is not ours:
@@ -201,7 +204,7 @@ class origins:
                 cls.__init__ = own  # type: ignore[misc]
 
     def __enter__(self) -> origins:
-        gather(depth=1)  # where that can't be done, one wants to know now
+        gather(depth=1)  # raises now if no traceback can be gathered
         with _lock:
             if self._running:
                 raise RuntimeError("this block is running already: make another one")
@@ -222,6 +225,6 @@ class origins:
 
     @staticmethod
     def of(made: Any) -> Any:
-        """The Traceback of where the object was made; None: nobody looked."""
+        """Returns the Traceback of where the object was made, or None if that was not recorded."""
         known = _origins.get(id(made))
         return known[1] if known is not None and known[0]() is made else None

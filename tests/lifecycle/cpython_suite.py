@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""CPython's own tests as programs that nobody here wrote: each module runs twice, without tracing
-and under the tracer, and every test in it must end in the same way.
+"""Runs CPython's own tests, which are programs that were not written for kpytrace. Each module runs twice, without
+and with tracing, and every test in it must have the same result.
 
 usage: cpython_suite.py [--all] [MODULE...]      (--all, or KPYTRACE_TEST_LONG=1: the whole list)
 
-What differs by its nature is named in EXCLUDED, with the reason.
+EXCLUDED lists the tests whose results differ under any tracer, with the reason.
 """
 
 import argparse
@@ -36,7 +36,7 @@ _TIME = "asserts that something takes no longer than it does untraced"
 
 _COLLECT = "wants no collection between two calls of a line; any profile function lets one in up to 3.11"
 
-# Of a test's id a part, and why it may differ.
+# Part of a test's id, and why its result may differ.
 EXCLUDED = {
     "SettraceTest": _HOOK,
     "ProfileHookTestCase": _HOOK, "ProfileSimulatorTestCase": _HOOK,
@@ -48,7 +48,7 @@ EXCLUDED = {
 if sys.version_info >= (3, 12):
     EXCLUDED = {k: v for k, v in EXCLUDED.items() if v not in (_HOOK, _COLLECT)}
 
-# Runs in the child: the tests of one module, each with how it ended.
+# Runs in the child process: the tests of one module. Writes the result of each.
 CHILD = '''
 import json, sys, unittest
 class Result(unittest.TextTestResult):
@@ -86,7 +86,8 @@ finally:
 
 
 def run(module, traced, folder, limit):
-    """How each test ended, and the trace's summary; None and a text if there is no answer."""
+    """Returns the result of each test, with the trace's summary, and the output; or None and a text if the run
+    failed."""
     output = folder / "ends.json"
     script = folder / "child.py"
     script.write_text(CHILD)
@@ -112,7 +113,7 @@ def excluded(test):
 
 
 def differences(plain, traced):
-    """The tests that ended in another way, as lines."""
+    """Yields a line for each test with different results."""
     for test in sorted(set(plain) | set(traced)):
         before, after = plain.get(test, "absent"), traced.get(test, "absent")
         if before != after and not excluded(test):
@@ -120,14 +121,14 @@ def differences(plain, traced):
 
 
 def told(test, text):
-    """What unittest printed of a test that failed."""
+    """Returns unittest's output about a test that failed."""
     name = test.split(":")[0].rsplit(".", 1)[-1]
     at = text.rfind(f": {name} ")
     return text[at:at + 2500] if at >= 0 else text[-2000:]
 
 
 def compare(module, folder, limit):
-    """0: the same; 1: not."""
+    """Returns 0 if the results are the same, and 1 otherwise."""
     began = time.monotonic()
     plain, text = run(module, False, folder, limit)
     if plain is None:
@@ -138,7 +139,7 @@ def compare(module, folder, limit):
         print(f"  {module}: TRACED: {text}")
         return 1
     lines = list(differences(plain["ends"], traced["ends"]))
-    if lines:  # a test that fails now and then by itself must not look like ours: once more
+    if lines:  # run once more: a test that fails now and then by itself must not count
         again, text = run(module, True, folder, 5 * limit)
         if again is not None:
             lines = [line for line in differences(plain["ends"], again["ends"]) if line in lines]

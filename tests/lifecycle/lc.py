@@ -1,5 +1,5 @@
-"""The small host of host.h, for programs that the tests start. KPT_LIFECYCLE names the library,
-KPT_PLUGIN the plugin. `free` calls without the GIL, `held` with it."""
+"""The small host of host.h, for programs that the tests start. KPT_LIFECYCLE is the path of the library,
+KPT_PLUGIN that of the plugin. `free` calls without the GIL, `held` with it."""
 
 import ctypes
 import os
@@ -40,7 +40,7 @@ class Refused(Exception):
 
 
 class Tracer:
-    """A tracer that runs from the beginning."""
+    """A tracer that runs from its construction."""
 
     def __init__(self, library=held, flags=0, max_bytes=0, ring_bytes=0):
         address = library.lc_make(flags, c_uint64(max_bytes), c_uint64(ring_bytes))
@@ -66,14 +66,14 @@ class Tracer:
         assert library.lc_destroy(self.address) == 0
 
     def finish(self, library=held):
-        """Stops, delivers, destroys: what it held."""
+        """Stops, delivers and destroys the tracer. Returns the content of its recording."""
         result = self.stop(library).deliver()
         self.destroy(library)
         return result
 
 
 class Cycler:
-    """A thread of C's own that makes and ends tracers."""
+    """A thread that C code starts, and that makes and ends tracers."""
 
     def __init__(self, cycles, run_us=500):
         self.address = c_void_p(free.lc_cycler_start(cycles, run_us))
@@ -97,7 +97,7 @@ def mark_b():
 
 
 def ticks(count):
-    """Calls tick so many times between the marks."""
+    """Calls tick COUNT times between the marks."""
     mark_a()
     for _ in range(count):
         tick()

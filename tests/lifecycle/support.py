@@ -1,5 +1,5 @@
-"""What the life-cycle tests share. Each test is a program, run by this Python in a process of its
-own, with a time limit: a hang, a crash and a failed assertion in it are all failures."""
+"""Shared code of the life-cycle tests. Each test is a program that this Python runs in a separate process, with a
+time limit. A hang, a crash and a failed assertion in it are all failures."""
 
 import os
 import pathlib
@@ -29,7 +29,7 @@ def spin(seconds):
 
 
 def rounds(quick, long):
-    """How often to try: by KPYTRACE_TEST_LONG."""
+    """Returns the number of rounds, which depends on KPYTRACE_TEST_LONG."""
     return long if LONG else quick
 
 
@@ -40,7 +40,7 @@ class Case(unittest.TestCase):
         self.trace = self.folder / "trace.json"
 
     def program(self, text, limit=60, status=0, env=None, arguments=()):
-        """Runs the program; what it printed. It must end with STATUS within LIMIT seconds."""
+        """Runs the program and returns its output. It must exit with STATUS within LIMIT seconds."""
         path = self.folder / "program.py"
         path.write_text(PRELUDE + textwrap.dedent(text))
         environment = {k: v for k, v in os.environ.items() if not k.startswith("KPYTRACE")}
@@ -55,7 +55,7 @@ class Case(unittest.TestCase):
         try:
             out, err = process.communicate(timeout=limit)
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGABRT)  # its children too: each tells where it is
+            os.killpg(process.pid, signal.SIGABRT)  # also to its children: each prints its stacks
             time.sleep(1)
             os.killpg(process.pid, signal.SIGKILL)
             out, err = process.communicate()

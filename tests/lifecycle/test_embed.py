@@ -1,7 +1,8 @@
-"""kpt_embed, the C program that brings its own Python: interpreters that end and begin again, and
-the stress test, which is the one that ThreadSanitizer sees.
+"""Runs kpt_embed, the C program that embeds Python: interpreters that end and begin again, and the stress test,
+which is the one that runs under ThreadSanitizer.
 
-KPT_EMBED names the program, KPT_PLUGIN the plugin; KPT_TSAN=1: it is built with ThreadSanitizer.
+KPT_EMBED is the path of the program, KPT_PLUGIN that of the plugin. KPT_TSAN=1 if it is built with
+ThreadSanitizer.
 """
 
 import collections
@@ -21,7 +22,7 @@ LIBRARY = pathlib.Path(sysconfig.get_config_var("LIBDIR") or "",
 
 
 def accesses(report):
-    """The libraries that made the two accesses of a report: of each the first that is no
+    """Yields the library of each of the two accesses of a report: that of the first frame that is not in an
     interceptor."""
     stacks = re.split(r"\n\n", report)
     for stack in stacks:
@@ -32,11 +33,11 @@ def accesses(report):
 
 
 def judge(text):
-    """ThreadSanitizer's reports: those of which all accesses are ours, and a count of the others.
+    """Returns ThreadSanitizer's reports in which all accesses are ours, and a count of the others.
 
-    libpython is not built with it: a free-threaded one synchronises by means that it does not see,
-    and reuses memory in its own allocator. So a race is ours if both sides are; what is between us
-    and libpython, or inside it, can't be judged.
+    libpython is not built with ThreadSanitizer. A free-threaded one synchronises in ways that ThreadSanitizer does
+    not detect, and reuses memory in its own allocator. So a race is ours if both accesses are. Races between us
+    and libpython, or inside libpython, can't be judged.
     """
     ours, others = [], collections.Counter()
     for report in text.split("=================="):
@@ -103,7 +104,7 @@ class EmbedTest(unittest.TestCase):
 
 
 class JudgeTest(unittest.TestCase):
-    """The judge itself, on reports as ThreadSanitizer prints them."""
+    """Tests judge() on reports in ThreadSanitizer's format."""
 
     REPORT = """==================
 WARNING: ThreadSanitizer: data race (pid=1)

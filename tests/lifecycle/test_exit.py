@@ -1,4 +1,4 @@
-"""The interpreter's end with a live tracer: every way out is clean, and the trace is written."""
+"""The interpreter ends with a live tracer. Every kind of exit is clean, and the trace is written."""
 
 import json
 import sys
@@ -13,8 +13,9 @@ def work():
     return [abs(i) for i in range(10)]
 """
 if sys.version_info < (3, 11):
-    # 3.10 frees the interpreter while daemon threads that wait for the GIL still look at it: with four that spin some
-    # 2 of 100 programs crash for it, without kpytrace too. Here they end, as they are told to, before that.
+    # 3.10 frees the interpreter while daemon threads that wait for the GIL still read it. With four spinning
+    # threads about 2 of 100 programs crash because of it, also without kpytrace. Here Last waits until the
+    # threads have ended.
     START += """
 class Last:
     def __del__(self, threads=threading._active, main=os.getpid(), exists=os.path.exists, sleep=time.sleep):
@@ -81,7 +82,7 @@ class ExitTest(support.Case):
             """.replace("\n    ", "\n"))
 
     def test_daemon_threads_and_a_tracer_that_is_never_stopped(self):
-        # A host in C, which has no exit handler: ours ends the recording before Python ends.
+        # A host in C has no exit handler, so ours ends the recording before Python ends.
         for i in range(rounds(3, 30)):
             self.ends("""
                 import lc
@@ -152,7 +153,7 @@ class ExitTest(support.Case):
         self.assertIn("fine", out)
 
     def test_finalizers_of_modules(self):
-        # __del__ that runs when modules are torn down, with a tracer that was never stopped.
+        # __del__ runs when modules are torn down, with a tracer that was never stopped.
         self.ends("""
             import lc
             class Late:

@@ -1,5 +1,5 @@
-"""fork while tracing: the child is stopped and empty, and may trace for itself; the parent goes
-on."""
+"""fork while tracing: in the child the tracer is stopped and empty, and the child may start its own trace. The
+parent continues."""
 
 import os
 import unittest
@@ -7,7 +7,7 @@ import unittest
 import support
 from support import rounds
 
-# Runs in a child: what is active there, and a trace of its own.
+# Runs in a child: checks the active recordings there, and makes a new trace.
 CHILD = """
 import kpytrace
 def child_work():
@@ -95,7 +95,7 @@ class ForkTest(support.Case):
                                                rounds(20, 200)), limit=240)
 
     def test_fork_while_another_imports_for_us(self):
-        # The first tracer of the process needs atexit, which takes a while here; so does the child.
+        # The first tracer of the process imports atexit, which takes a while here. The child imports it, too.
         self.program("""
             import lc, signal
             from importlib.machinery import BuiltinImporter, ModuleSpec
@@ -126,7 +126,7 @@ class ForkTest(support.Case):
     @unittest.skipUnless(support.MONITORING, "hooks are not seen")
     @unittest.skipIf("libasan" in os.environ.get("LD_PRELOAD", ""), "as above")
     def test_nobody_records_in_the_child(self):
-        # Nor does a tracer that another thread was making or destroying, which has no handle.
+        # A tracer without a handle, which another thread was making or destroying, does not record either.
         self.program("""
             import lc
             cyclers = [lc.Cycler(1_000_000, 50), lc.Cycler(1_000_000, 50)]
@@ -143,7 +143,8 @@ class ForkTest(support.Case):
         """ % rounds(400, 3000), limit=240)
 
     def test_the_childs_copy_of_a_running_tracer(self):
-        # By the ABI: stopped and empty there; the first stop is legal; restart and destroy work.
+        # By the ABI, the tracer is stopped and empty in the child, the first stop is legal, and restart and
+        # destroy work.
         self.program("""
             import lc
             tracer = lc.Tracer()
@@ -196,7 +197,7 @@ class ForkTest(support.Case):
         self.multiprocessing("spawn")
 
     def test_the_child_exits_by_the_ordinary_way(self):
-        # Its exit handlers run: they must not write the parent's file.
+        # The child's exit handlers run, and must not write the parent's file.
         self.program("""
             import kpytrace
             kpytrace.start(os.environ["TRACE"])

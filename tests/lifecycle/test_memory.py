@@ -1,5 +1,5 @@
-"""Memory that is not to be had: the Nth allocation fails, for every N, and so does every one from N
-on. The program goes on, drops are counted, nothing leaks."""
+"""Out of memory: the Nth allocation fails, for every N, and then every allocation from N on. The program
+continues, drops are counted, and nothing leaks."""
 
 import support
 from support import rounds

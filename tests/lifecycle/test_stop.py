@@ -1,4 +1,4 @@
-"""Stop without the GIL, from threads that Python does not know, and under load."""
+"""Stop without the GIL, from threads without a Python thread state, and under load."""
 
 import support
 from support import rounds
@@ -6,7 +6,8 @@ from support import rounds
 
 class StopTest(support.Case):
     def test_stop_while_another_thread_holds_the_gil(self):
-        # A C call keeps the GIL until stop, get_events and destroy have returned: if one waited for it, for ever.
+        # A C call keeps the GIL until stop, get_events and destroy have returned. If one of them waited for the
+        # GIL, it would wait forever.
         self.program("""
             import ctypes, lc
             tracer = lc.Tracer()
@@ -18,7 +19,7 @@ class StopTest(support.Case):
         """)
 
     def test_stop_while_threads_are_in_callbacks(self):
-        # With the GIL and without it, in turn: what a callback is inside of is waited for.
+        # With the GIL and without it, in turn. stop waits for running callbacks.
         self.program("""
             import lc
             threads = [threading.Thread(target=spin, args=(60,), daemon=True) for _ in range(4)]
@@ -33,7 +34,7 @@ class StopTest(support.Case):
         """ % rounds(100, 1000), limit=120)
 
     def test_control_from_a_thread_without_python(self):
-        # It stops while the others run, and needs none of them to end.
+        # The thread stops the tracer while the others run, and does not depend on their end.
         self.program("""
             import lc
             ending = False
@@ -72,7 +73,7 @@ class StopTest(support.Case):
         """ % ((rounds(50, 500),) * 3), limit=180)
 
     def test_hooks_are_gone_after_a_stop_without_the_gil(self):
-        # The next callback takes them out; a new tracer may ask for another tool at once.
+        # The next callback removes the hooks. A new tracer may use another tool at once.
         self.program("""
             import lc
             tracer = lc.Tracer()
@@ -99,7 +100,7 @@ class StopTest(support.Case):
         """)
 
     def test_a_refused_start_beside_a_running_trace(self):
-        # The refused one has been joined by threads already when it is refused.
+        # Threads have already attached to the refused tracer when it is refused.
         if not support.MONITORING:
             self.skipTest("there are no tools to be refused before 3.12")
         self.program("""
@@ -120,7 +121,7 @@ class StopTest(support.Case):
         """)
 
     def test_snapshots_while_all_record(self):
-        # A snapshot tells everything again, so that many are taken of several recordings, and not of one.
+        # A snapshot delivers the whole recording, so many are taken of several recordings, and not of one.
         self.program("""
             import lc
             for _ in range(%d):

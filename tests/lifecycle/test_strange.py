@@ -1,5 +1,5 @@
-"""Places where programs call us that few think of: signal handlers, finalizers, weakref callbacks,
-audit hooks; beside other hooks, on small stacks, at the recursion limit, between greenlets."""
+"""Uncommon contexts in which programs call us: signal handlers, finalizers, weakref callbacks, audit hooks; with
+other hooks, on small stacks, at the recursion limit, and between greenlets."""
 
 import support
 from support import rounds
@@ -109,8 +109,8 @@ class StrangeTest(support.Case):
         """)
 
     def test_the_programs_own_profile_and_trace_functions(self):
-        # Up to 3.11 the interpreter has one profile function a thread: the program's own replaces
-        # ours there, and that thread's recording ends; from 3.12 on both go on.
+        # Up to 3.11 the interpreter has one profile function per thread. The program's own replaces
+        # ours, and that thread's recording ends. From 3.12 on both continue.
         self.program("""
             import lc
             mine = []
@@ -201,7 +201,7 @@ class StrangeTest(support.Case):
         """)
 
     def test_small_stacks(self):
-        # The smallest that threads may have: callbacks must fit in beside Python itself.
+        # The smallest stacks that threads may have: our callbacks must fit in addition to Python itself.
         self.program("""
             import lc
             smallest = 32768

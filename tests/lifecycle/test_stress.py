@@ -1,9 +1,9 @@
-"""Threads being born and dying, and a thousand starts and stops from another one."""
+"""Threads that start and end, and a thousand starts and stops from another thread."""
 
 import support
 from support import rounds
 
-# Eight breeders, each with one short-lived thread after the other; one thread that lives through.
+# Eight threads that each run one short-lived thread after the other, and one thread that runs all the time.
 WORLD = """
 import lc, _thread
 sys.setswitchinterval(1e-4)

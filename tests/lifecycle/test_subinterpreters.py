@@ -1,4 +1,4 @@
-"""Sub-interpreters: they run beside a trace of the main one, and are refused one of their own."""
+"""Sub-interpreters: they run beside a trace of the main interpreter, and can't start their own trace."""
 
 import importlib.util
 
@@ -7,7 +7,7 @@ import support
 MODULE = next((m for m in ("_interpreters", "_xxsubinterpreters") if importlib.util.find_spec(m)),
               None)
 
-# One way to make them, whatever the module is called, and however strict it is.
+# One function to make them, independent of the name of the module and its restrictions.
 PRELUDE = f"""
 import lc
 import {MODULE} as interpreters
@@ -70,7 +70,7 @@ class SubInterpreterTest(support.Case):
         """)
 
     def test_stop_without_the_gil_after_one_was_made(self):
-        # PyGILState_Check says yes to everybody from then on.
+        # From then on PyGILState_Check returns 1 on every thread.
         self.run_both("""
             other = create(own_gil)
             threads = [threading.Thread(target=spin, args=(1,)) for _ in range(2)]

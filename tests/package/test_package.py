@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Installs the checkout with pip, as a user would, and uses what arrived.
+"""Installs the checkout with pip, as a user would, and uses the installed package.
 
 usage: test_package.py CHECKOUT [--python PYTHON]
 
-Prints an "ok:" line per check and exits 1 at the first that fails. Needs what a user needs: a
-compiler, and an index that pip can reach for the build backend.
+Prints an "ok:" line per check and exits 1 at the first that fails. Needs the same as a user: a
+compiler, and an index from which pip can fetch the build backend.
 """
 
 import argparse
@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 
-# Run by the installed interpreter.
+# Runs in the installed interpreter.
 USE = """
 import ctypes, pathlib, sys
 import kpytrace
@@ -29,7 +29,7 @@ library = ctypes.CDLL(str(kpytrace.plugin_path()))
 library.kpt_plugin_entry_v1
 """
 
-# The package's own host traces a call with what was built for this Python.
+# The standalone host traces a call with the backend that was built for this Python.
 TRACE = """
 import json, pathlib, sys, warnings
 warnings.simplefilter("error")
@@ -43,8 +43,8 @@ assert trace["kpytrace"]["version"] == kpytrace.__version__, trace["kpytrace"]
 assert "t" not in sys.abiflags or not sys._is_gil_enabled(), "the module brought the GIL back"
 """
 
-# A program that knows nothing of kpytrace, in an environment that asks for it. This torch is a fake:
-# the message says that torch was found and why it is not served.
+# An unchanged program, in an environment that installs kpytrace. This torch is a fake: the message shows that
+# torch was found, and why it can't be traced.
 ZERO_TOUCH = """
 import sys
 assert ("kpytrace" in sys.modules) == (len(sys.argv) > 1), "the .pth file"
@@ -52,7 +52,7 @@ import torch
 print(torch.number)
 """
 
-# Without the plugin: the error must say which file and what to do.
+# Without the plugin, the error must name the file and what to do.
 LACK = """
 import kpytrace
 kpytrace.plugin_path().unlink()
@@ -80,7 +80,7 @@ def check(condition, text):
 
 
 def run(command, **options):
-    """The output of a command; what it printed, and a failure, if it did not succeed."""
+    """Returns the output of a command. Raises Failed with the output if the command fails."""
     reply = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE,
                            stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True, **options)
     if reply.returncode:
@@ -89,7 +89,8 @@ def run(command, **options):
 
 
 def copy_sources(checkout, target):
-    """What git would have in the next commit: pip must not see build folders, nor write any here."""
+    """Copies the files that git would have in the next commit. pip must not see build folders, nor write any
+    here."""
     names = run(["git", "-C", checkout, "ls-files", "-z", "--cached", "--others",
                  "--exclude-standard"]).split("\0")
     for name in filter(None, names):
@@ -99,7 +100,7 @@ def copy_sources(checkout, target):
 
 
 def check_headers(include, scratch):
-    """Each installed header compiles on its own, as a user's compiler would see it."""
+    """Checks that each installed header compiles alone, as in a user's program."""
     headers = sorted(include.glob("*.h"))
     check(any(header.name == "kpt.h" for header in headers), "kpt.h is installed")
     compiler = os.environ.get("CC", "cc")
@@ -121,7 +122,7 @@ def check_zero_touch(python, scratch, clean):
     (scratch / "torch.py").unlink()
 
 
-# What a program sees of itself; the same with and without us.
+# Prints the program's view of itself, which must be the same with and without kpytrace.
 PROGRAM = """
 import os, sys
 print(sys.argv[1:], sys.path, sorted(k for k in os.environ if "KPYTRACE" in k))
@@ -163,7 +164,7 @@ def install_and_use(checkout, python, scratch):
     run([venv_python, "-m", "pip", "install", "--disable-pip-version-check", sources])
     ok(f"pip install with {run([venv_python, '--version']).strip()}")
 
-    # A PYTHONPATH that names a staged package would hide the installed one.
+    # A PYTHONPATH with a staged package would hide the installed one.
     clean = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
     version, plugin, include = run([venv_python, "-c", USE], cwd=scratch, env=clean).split("\n")[:3]
     check(version == stated.group(1), f"installed version is {version}")

@@ -1,5 +1,5 @@
-"""A headless Chromium, driven by its DevTools protocol over two pipes: real clicks, keys and wheels. The standard
-library is enough for that, so that the tests need nothing but a browser."""
+"""A headless Chromium, controlled by its DevTools protocol over two pipes, with real clicks, keys and wheel
+events. It needs only the standard library, so the tests need nothing but a browser."""
 
 import base64
 import fcntl
@@ -13,28 +13,28 @@ import time
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 SHIFT, CTRL = 8, 2
-# How keys that are no letters are told to the page: code and number.
+# Keys that are not letters, in the form that the page receives: code and number.
 KEYS = {"Enter": ("Enter", 13), "Escape": ("Escape", 27), "ArrowLeft": ("ArrowLeft", 37),
         "ArrowUp": ("ArrowUp", 38), "ArrowRight": ("ArrowRight", 39), "ArrowDown": ("ArrowDown", 40)}
 DEADLINE_S = 60
 
 
 def find():
-    """The browser's path, or None."""
+    """Returns the browser's path, or None."""
     return next(filter(None, map(shutil.which, NAMES)), None)
 
 
 class BrowserError(Exception):
-    """What the protocol, or the page's own code, said."""
+    """An error of the protocol, or of the page's own code."""
 
 
 class Browser:
-    """One page of a browser of its own. `problems` are what its console and its exceptions said, `requests` the addresses
-    that it asked for."""
+    """One page in its own browser. `problems` has the messages of its console and its exceptions, `requests` the
+    addresses that it requested."""
 
     def __init__(self, width=1280, height=800):
         self._folder = tempfile.mkdtemp(prefix="kpt-browser-")
-        # Out of the way of 3, which the browser reads, and 4, which it writes.
+        # Moved away from 3, which the browser reads from, and 4, which it writes to.
         to_browser, self._in, self._out, from_browser = map(self._away, (*os.pipe(), *os.pipe()))
         command = [find(), "--headless=new", "--remote-debugging-pipe", "--no-first-run", "--disable-gpu",
                    "--disable-dev-shm-usage", "--hide-scrollbars", "--force-color-profile=srgb",
@@ -45,7 +45,7 @@ class Browser:
             os.dup2(to_browser, 3)
             os.dup2(from_browser, 4)
 
-        # What a sanitizer's build has Python load is not for the browser.
+        # The browser must not preload the libraries that Python needs for a sanitizer's build.
         env = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
         self._process = subprocess.Popen(command, env=env, preexec_fn=keep_pipes, pass_fds=(3, 4), close_fds=True,
                                          stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
@@ -135,20 +135,20 @@ class Browser:
         self.wait("!!window.kpytrace || document.getElementById('message')?.textContent.startsWith('This report')")
 
     def run(self, code):
-        """The value of an expression in the page; promises are waited for."""
+        """Returns the value of an expression in the page. Waits for promises."""
         answer = self.send("Runtime.evaluate", expression=code, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in answer:
             raise BrowserError(f"{code}: {answer['exceptionDetails'].get('exception', {}).get('description')}")
         return answer["result"].get("value")
 
     def wait(self, code):
-        """Until the expression holds."""
+        """Waits until the expression is true."""
         deadline = time.monotonic() + DEADLINE_S
         while True:
             try:
                 if self.run(code):
                     return
-            except BrowserError as error:  # while one page gives way to another
+            except BrowserError as error:  # while another page is loaded
                 if "context" not in str(error):
                     raise
             if self.problems or time.monotonic() > deadline:
@@ -156,7 +156,7 @@ class Browser:
             time.sleep(0.02)
 
     def frames(self, count=2):
-        """Until so many frames were drawn."""
+        """Waits until COUNT frames were drawn."""
         self.run(f"(async () => {{ for (let i = 0; i < {count}; i++) await new Promise(requestAnimationFrame); }})()")
 
     def screenshot(self, path):
@@ -216,7 +216,7 @@ class Browser:
     # --- elements ---
 
     def place(self, selector):
-        """The middle of an element."""
+        """Returns the middle of an element."""
         return self.run(f"(() => {{ const b = document.querySelector({json.dumps(selector)}).getBoundingClientRect();"
                         " return [b.x + b.width / 2, b.y + b.height / 2]; })()")
 
@@ -227,11 +227,11 @@ class Browser:
         return self.run(f"document.querySelector({json.dumps(selector)}).textContent")
 
     def shown(self, selector):
-        """Whether the element takes up room."""
+        """Whether the element is visible, with a size."""
         return self.run(f"document.querySelector({json.dumps(selector)}).getClientRects().length > 0")
 
     def choose(self, selector, label):
-        """Chooses an option as a user does with the keyboard: by its text."""
+        """Chooses an option by its text, as a user does with the keyboard."""
         self.run(f"document.querySelector({json.dumps(selector)}).focus()")
         index = self.run(f"[...document.querySelector({json.dumps(selector)}).options]"
                          f".findIndex((o) => o.text === {json.dumps(label)})")

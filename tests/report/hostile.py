@@ -1,5 +1,5 @@
-"""Names that a trace may have and a page must show: markup, code, JSON, directions of writing, what ends lines and texts,
-and what is no text at all. The traced program and the tests of its page share them."""
+"""Names that a trace may have and a page must show: markup, code, JSON, directions of writing, characters that end
+lines and strings, and names that are not valid text. The traced program and the tests of its page share them."""
 
 NAMES = [
     "</script><script>window.hacked=1</script>", "<!--<script>window.hacked=2", "<img src=x onerror=window.hacked=3>",
@@ -15,17 +15,17 @@ NAMES = [
     "'single\"double`back\\slash", ".*(a+)+$[", "a(3): b", "no place): at all", " leading and trailing ", "   ", "-1",
 ]
 UNENCODABLE = ["lone\ud800surrogate", "\udcff\udc80 bytes"]
-# What no reader sees, or what turns the text round: docs/report.md.
+# Characters that are invisible, or change the direction of the text: docs/report.md.
 _HIDDEN = {*range(0x20), *range(0x7F, 0xA0), 0x61C, 0x200B, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2060, 0x2070),
            0xFEFF}
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def encoded(name):
-    """What a trace has of a function or a file of that name."""
+    """Returns the name in a trace of a function or a file of that name."""
     return name.encode("utf-8", "backslashreplace").decode()
 
 
 def visible(name):
-    """What the page shows of it."""
+    """Returns the name as the page shows it."""
     return "".join(_SHORT.get(c, f"\\u{ord(c):04x}") if ord(c) in _HIDDEN else c for c in name)

@@ -1,4 +1,4 @@
-"""What the tests of the report page share: traces of a small program, made once, and a browser that shows them."""
+"""Shared code of the report page's tests: traces of a small program, made once, and a browser that shows them."""
 
 import json
 import os
@@ -48,7 +48,7 @@ kept = keep(); drop()
 
 
 def kpytrace(*words):
-    """From a folder in which no other kpytrace lies."""
+    """Runs the command in a folder that has no other kpytrace."""
     return subprocess.run([sys.executable, "-m", "kpytrace", *map(str, words)], check=True, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, timeout=120, cwd=pathlib.Path(__file__).parent)
 
@@ -56,7 +56,7 @@ def kpytrace(*words):
 class Page(unittest.TestCase):
     """A test of the page, in a browser that all tests of a class use."""
 
-    program, options = PROGRAM, ("--gc",)  # what is recorded
+    program, options = PROGRAM, ("--gc",)  # the program that is recorded, and options of `kpytrace run`
 
     @classmethod
     def setUpClass(cls):
@@ -69,7 +69,7 @@ class Page(unittest.TestCase):
 
     @classmethod
     def make(cls):
-        """The report that show() opens."""
+        """Makes the report that show() opens."""
         cls.record(cls.program, "trace.kpt", *cls.options)
         kpytrace("report", cls.folder / "trace.kpt", "-o", cls.folder / "report.html")
 
@@ -97,7 +97,7 @@ class Page(unittest.TestCase):
     # --- the timeline ---
 
     def view(self):
-        """From, to, in ns."""
+        """Returns the begin and the end of the visible range, in ns."""
         return self.ask("[kpytrace.timeline.view.from, kpytrace.timeline.view.to]")
 
     def width(self):
@@ -105,14 +105,14 @@ class Page(unittest.TestCase):
         return end - start
 
     def find(self, label, number=0):
-        """Where a call is, as [track's number, span]."""
+        """Returns the position of a call, as [the track's number, span]."""
         found = self.ask(f"""kpytrace.model.tracks.flatMap((track, t) => [...track.nameOf.keys()]
             .filter((i) => kpytrace.model.names[track.nameOf[i]].label === {json.dumps(label)}).map((i) => [t, i]))""")
         self.assertGreater(len(found), number, label)
         return found[number]
 
     def place(self, label, number=0):
-        """The middle of a call, on the screen; the timeline is moved so that it is in sight."""
+        """Returns the middle of a call on the screen. Moves the timeline so that the call is visible."""
         track, span = self.find(label, number)
         self.ask(f"kpytrace.timeline.reveal({{track: kpytrace.model.tracks[{track}], span: {span}}}, true)")
         self.browser.frames()
@@ -130,7 +130,7 @@ class Page(unittest.TestCase):
         return self.browser.place("#rows")
 
     def pixel(self, selector, x, y):
-        """A colour of a canvas, at a point of the screen."""
+        """Returns the colour of a canvas at a point of the screen."""
         return self.ask(f"""(() => {{
             const canvas = document.querySelector({json.dumps(selector)}), box = canvas.getBoundingClientRect();
             const ratio = canvas.width / box.width, copy = document.createElement('canvas');
@@ -140,12 +140,12 @@ class Page(unittest.TestCase):
         }})()""")
 
     def selected(self):
-        """The label of what is selected, or None."""
+        """Returns the label of the selected item, or None."""
         return self.ask("""(() => { const s = kpytrace.timeline.selected;
             return s ? (s.mark ? kpytrace.model.note(s.mark.note).name : kpytrace.model.names[s.track.nameOf[s.span]].label) : null; })()""")
 
     def details(self):
-        """The panel's text, or None where it is closed."""
+        """Returns the panel's text, or None if the panel is closed."""
         return self.browser.text("#details-content") if self.browser.shown("#details") else None
 
     def tab(self):

@@ -1,5 +1,5 @@
-"""Names from hostile programs: they are text wherever the page shows them, no script of theirs runs, nothing is fetched, and
-search finds them."""
+"""Names from hostile programs: the page shows them as text everywhere, runs none of their scripts and fetches
+nothing, and search finds them."""
 
 import json
 import os
@@ -106,7 +106,7 @@ class Hostile(Page):
         threads = self.ask("kpytrace.model.tracks.filter((t) => t.tid).map((t) => t.name)")
         for name in self.notes():
             self.assertIn(name, names)
-            if "\\u0000" not in name:  # a thread's name ends there, and after 63 bytes
+            if "\\u0000" not in name:  # a thread's name ends at a NUL, and after 63 bytes
                 self.assertTrue(any(thread.startswith(name[:20]) for thread in threads), name)
 
     def test_the_panel_shows_each_as_text(self):

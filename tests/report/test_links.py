@@ -1,5 +1,5 @@
-"""What is connected: calls and the kernels that they launched, on the stand-ins of CUPTI and CUDA, and flows of the
-program's own. Arrows, buttons and keys lead from one end to the other."""
+"""Links: calls and the kernels that they launched, with the stand-ins of CUPTI and CUDA, and flows of the program.
+Arrows, buttons and keys lead from one end to the other."""
 
 import os
 import pathlib
@@ -52,7 +52,7 @@ class Kernels(Page):
             return [track.group.name, kpytrace.model.names[track.nameOf[span]].label]; })()""")
 
     def rows(self):
-        """What the panel says, by the words before it."""
+        """Returns the rows of the panel, as pairs of label and text."""
         return self.ask("""[...document.querySelectorAll('#details dt')].map((t) => [t.textContent, t.nextSibling.textContent])""")
 
     def test_from_a_kernel_to_the_call_and_back(self):
@@ -98,7 +98,7 @@ class Kernels(Page):
         self.assertIsNone(self.selected())
 
     def test_processes_are_not_mixed_up(self):
-        """Both count their calls from 1."""
+        """Both processes number their calls from 1."""
         self.run_program("two.kpt")
         kpytrace("report", self.folder / "one.kpt", self.folder / "two.kpt", "-o", self.folder / "both.html")
         self.show("both.html")
@@ -132,7 +132,7 @@ class Flows(Page):
 
 
 if not CUPTI:
-    del Kernels  # GPU activities were not built
+    del Kernels  # the GPU tracer was not built
 
 if __name__ == "__main__":
     main()

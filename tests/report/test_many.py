@@ -1,4 +1,5 @@
-"""Very many calls: what is drawn goes with the pixels, and not with the calls. Times are measured by bench/report_table.py."""
+"""Very many calls: the amount of drawing depends on the pixels, not on the calls. bench/report_table.py measures
+times."""
 
 from page import Page, main
 
@@ -33,7 +34,7 @@ class Many(Page):
         self.assertGreater(min(counts), 0)
 
     def test_no_call_is_lost_when_it_is_narrow(self):
-        """Row by row, a pixel is drawn if, and only if, a call lies in it."""
+        """In each row, a pixel is drawn if and only if it contains a call."""
         wrong = self.ask("""(() => { const line = kpytrace.timeline, wrong = [];
             line.fitAll(); line.draw(); const track = kpytrace.model.tracks[0], width = Math.floor(line.view.width);
             for (let row = 0; row < track.rows; row++) {

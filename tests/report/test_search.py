@@ -1,4 +1,4 @@
-"""Search: what is found, how one goes through it, and what it does in each tab."""
+"""Search: its results, the keys that move through them, and its effect in each tab."""
 
 from browser import SHIFT
 from page import Page, main
@@ -26,7 +26,7 @@ class Search(Page):
         self.search("PAUSING")
         self.assertEqual(self.browser.text("#found"), "4 found")
         self.browser.key("Escape")
-        self.search("Python GC")  # the program's own, and those that Python makes before the program begins
+        self.search("Python GC")  # collections of the program, and those before the program begins
         found = self.browser.text("#found")
         self.assertRegex(found, r"\A[1-9] found\Z")
         self.browser.key("Escape")

@@ -1,5 +1,4 @@
-"""Tasks of asyncio: a track each, with their resumes, what they awaited, and the way to the calls that they are; and
-greenlets."""
+"""Tasks of asyncio: each has a track with its resumes, its awaits, and links to its calls. Also greenlets."""
 
 import importlib.util
 import os
@@ -61,21 +60,21 @@ class Tasks(Page):
         return f"kpytrace.model.tracks.find((track) => track.name === '{name}')"
 
     def click_resume(self, name, number):
-        """A click on a resume, on the task's track."""
+        """Clicks on a resume, on the task's track."""
         self.ask(f"kpytrace.timeline.reveal({{track: {self.track(name)}, span: {number}}}, true)")
         self.browser.frames()
         index = self.ask(f"kpytrace.model.tracks.indexOf({self.track(name)})")
         self.browser.click(*self.spot(index, number))
 
     def place_selected(self):
-        """Group, track and span."""
+        """Returns the group, the track and the span that are selected."""
         return self.ask("""(() => { const {track, span} = kpytrace.timeline.selected;
             return [track.group.name, track.name, span]; })()""")
 
     def test_each_has_a_track_with_its_resumes(self):
         names = self.ask("kpytrace.model.tracks.filter((t) => t.group.name === 'Tasks').map((t) => t.name)")
         self.assertEqual(names[0].split()[1], "serve")
-        # asyncio.run itself has two, at its end.
+        # asyncio.run itself makes two, at its end.
         self.assertEqual(sorted(names[1:-2]), [f"client-{i} answer" for i in range(4)])
         self.assertIn("Tasks", self.ask("kpytrace.timeline.bands.map((b) => b.heading)"))
         self.assertEqual(self.ask(f"{self.track('client-2 answer')}.count"), 4, "its start, and three times after a sleep")

@@ -1,4 +1,4 @@
-"""The timeline: each key, each gesture, and what is drawn."""
+"""The timeline: each key, each gesture, and the drawing."""
 
 from browser import CTRL, SHIFT
 from page import Page, main

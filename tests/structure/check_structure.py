@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Checks the rules of the source tree that no compiler checks: who includes or imports whom, how long
-files get and how full folders, where platform and Python version are asked for, that every function of
-the contract answers its five points, that nothing of one machine got into a file, and that every
-test_*.py and *_test.cc is run.
+"""Checks the rules of the source tree that no compiler checks: which files include or import each other, the
+length of files, the number of files in a folder, where platform and Python version are tested, that every function
+of the contract documents its five points, that no file has a path of one machine, and that every test_*.py and
+*_test.cc is run.
 
 usage: check_structure.py ROOT            one line per violation; exit 1 if there is any
        check_structure.py --self-test     every rule catches a small tree that breaks it
 
-Frozen peers (tests/v1) are exempt: they are as they were released. So are the inputs of fuzzers: they
-are no text, even where they look like it.
+Frozen peers (tests/v1) are exempt, since they must stay as they were released. So are the inputs of fuzzers, which
+are not text, even if they look like it.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from python_rules import check_folders, check_imports
 
 MAX_LINES = 400
 
-# The only files that may ask these questions in the preprocessor.
+# The only files that may test these macros in the preprocessor.
 PYTHON_VERSION_FILES = {"python_tracer/interpreter/cpython.h"}
 PLATFORM_FILES = {"core/base/tick_counter.h", "core/base/platform.h"}
 PYTHON_VERSION = re.compile(r"\bPY_(VERSION_HEX|MAJOR_VERSION|MINOR_VERSION|MICRO_VERSION)\b")
@@ -30,11 +30,11 @@ PLATFORM = re.compile(r"\b(__x86_64__|__amd64__|__i386__|__aarch64__|__arm__|__l
                       r"|__FreeBSD__|_WIN32)\b")
 
 FIVE_POINTS = ("thread", "GIL", "ownership", "errors", "since")
-# A type that function pointers are stored as, never called through.
+# A type as which function pointers are stored; it is never called through.
 NOT_CALLED = {"kpt_any_fn"}
 
-# Put together, so that this file does not mention what it looks for. Not part of a longer path:
-# a URL or $X/opt/ is no place on a machine.
+# Assembled from parts, so that this file does not contain what it searches for. It does not match inside a longer
+# path: a URL or $X/opt/ is not a path of a machine.
 MACHINE_PATH = re.compile(r"(?<![\w.$}~-])/(?:%s)/" % "|".join(("work", "root", "opt")))
 
 C_SOURCE = (".c", ".h", ".cc", ".cpp", ".hpp")
@@ -44,8 +44,8 @@ INPUTS = "tests/fuzz/corpus/"
 
 
 def project_files(root):
-    """Names relative to root: what git would have in the next commit; all files where there is no
-    git, as in an unpacked archive."""
+    """Returns names relative to root: the files that git would have in the next commit, or all files if there is
+    no git, as in an unpacked archive."""
     try:
         reply = subprocess.run(
             ["git", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
@@ -58,13 +58,13 @@ def project_files(root):
 
 
 def read_text(path):
-    """The file as text, or None for a binary one."""
+    """Returns the file as text, or None if it is binary."""
     data = path.read_bytes()
     return None if b"\0" in data else data.decode("utf-8", "replace")
 
 
 def blank_comments(text):
-    """The text with comments and string contents turned into spaces; offsets and lines stay."""
+    """Returns the text with comments and the contents of strings replaced by spaces. Offsets and lines stay."""
     pattern = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.S)
     return pattern.sub(lambda m: re.sub(r"[^\n]", " ", m.group()), text)
 
@@ -102,7 +102,7 @@ def check_questions(sources):
                     + " or ".join(sorted(PYTHON_VERSION_FILES)))
 
 
-# One build of these serves all Pythons. The headers of 3.12 let Py_RETURN_NONE take no reference,
+# One build of these files works with all Pythons. With the headers of 3.12, Py_RETURN_NONE takes no reference,
 # also for the limited API, and before 3.12 that frees None.
 def check_none(sources):
     for name, text in sources.items():
@@ -114,7 +114,8 @@ def check_none(sources):
                 f"{match.group()} takes no reference when built with new headers: use Py_NewRef")
 
 
-# A descriptor of ours may have the number of a standard one only where none of these is used (descriptor.h).
+# OPENS finds functions that may return descriptor 0, 1 or 2 (see file_descriptor.h). Only DESCRIPTOR_FILE may call
+# them.
 DESCRIPTOR_FILE = "core/base/file_descriptor.c"
 OPENS = re.compile(r"(?<![\w.>:])(?:open|openat|creat|fopen|fdopen|mkstemp|mkostemp|pipe2?|dup)\("
                    r"|\bF_DUPFD"
@@ -136,9 +137,9 @@ def check_descriptors(sources):
 # --- (d) the five points --------------------------------------------------------------------------
 
 def declarations(code):
-    """(offset, text) of each declaration of a header without comments, also inside structs. Bodies
-    of functions are left out."""
-    # Directives (with their continued lines) and the opening of extern "C" declare nothing.
+    """Yields (offset, text) of each declaration of a header without comments, also inside structs. Bodies of
+    functions are left out."""
+    # Directives (with their continued lines) and the opening of extern "C" are not declarations.
     code = re.sub(r"^[ \t]*#(?:\\\n|[^\n])*", lambda m: re.sub(r"[^\n]", " ", m.group()), code,
                   flags=re.M)
     code = re.sub(r"\bextern\s*\{", lambda m: re.sub(r"[^\n]", " ", m.group()[:-1]) + ";", code)
@@ -159,7 +160,7 @@ def declarations(code):
 
 
 def declared_function(declaration):
-    """The name of the function or function pointer that is declared, or None."""
+    """Returns the name of the declared function or function pointer, or None."""
     declaration = re.sub(r"__attribute__\s*\(\(.*?\)\)", "", declaration, flags=re.S).strip()
     if declaration.startswith(("static ", "_Static_assert", "static_assert")):
         return None
@@ -181,7 +182,7 @@ def check_five_points(sources):
             function = declared_function(declaration)
             if function is None or function in NOT_CALLED:
                 continue
-            # The comment that ends on the line above, nothing in between.
+            # The comment must end on the line above.
             before = text[:offset].rstrip(" \t")
             above = ""
             if before.endswith("*/\n"):
@@ -193,7 +194,7 @@ def check_five_points(sources):
                        f"{function}: the comment above lacks {', '.join(f'{m}:' for m in missing)}")
 
 
-# --- (e) traces of a machine ------------------------------------------------------------------------
+# --- (e) paths of a machine -------------------------------------------------------------------------
 
 def check_traces(texts):
     for name, text in texts.items():
@@ -207,18 +208,19 @@ def check_traces(texts):
 
 # --- (f) tests that run -------------------------------------------------------------------------------
 
-# What runs tests that no build knows.
+# Files that run tests which no CMakeLists.txt registers.
 RUNNERS = (".ci/", "Makefile", "scripts/")
 
 
 def list_items(cmake, name):
-    """What a CMakeLists.txt puts into the list NAME."""
+    """Returns the items that a CMakeLists.txt puts into the list NAME."""
     commands = re.findall(rf"\b(?:set\(\s*|list\(\s*APPEND\s+){re.escape(name)}\s([^)]*)\)", cmake)
     return {word for words in commands for word in words.split()}
 
 
 def registered_tests(cmake):
-    """The names, "x" of test_x.py, that a CMakeLists.txt makes tests of; None: all in its folder."""
+    """Returns the names, "x" of test_x.py, that a CMakeLists.txt registers as tests, or None for all in its
+    folder."""
     cmake = re.sub(r"#[^\n]*", "", cmake)
     if re.search(r"file\(\s*GLOB[^)]*\btest_\*\.py", cmake):
         return None
@@ -243,7 +245,7 @@ def check_registered(texts):
 
 
 def check_compiled(texts):
-    """Each *_test.cc is a source of some program of its folder."""
+    """Checks that each *_test.cc is a source of a program of its folder."""
     for name in texts:
         match = re.fullmatch(r"(tests/.*)/(\w+_test\.cc)", name)
         if not match:
@@ -254,7 +256,7 @@ def check_compiled(texts):
 
 
 def violations(root):
-    """All of a tree, as lines to print."""
+    """Returns the violations of a tree, as lines to print, and the number of its text files."""
     texts, names = {}, project_files(root)
     for name in names:
         text = None if name.startswith(INPUTS) else read_text(root / name)
@@ -275,7 +277,7 @@ def main():
     parser.add_argument("--self-test", action="store_true", help="check the checker")
     arguments = parser.parse_args()
     if arguments.self_test:
-        import structure_cases  # beside this file, and not needed otherwise
+        import structure_cases  # beside this file, and needed only here
         sys.exit(structure_cases.run(violations))
     if arguments.root is None:
         parser.error("give the checkout's root")

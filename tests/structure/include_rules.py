@@ -1,5 +1,5 @@
-"""Which file may include which. Sources include by path from the root. Headers in abi/ include each other by name, and
-so does an example: hosts have nothing else.
+"""Which file may include which. Sources include by path from the root. Headers in abi/ include each other by name,
+and so does an example, since hosts have nothing else.
 
 A module is a .c or .cc file with its header. Neither modules nor folders may form a circle.
 """
@@ -7,7 +7,7 @@ A module is a .c or .cc file with its header. Neither modules nor folders may fo
 import re
 
 # Folder -> the folders that its files may include from, besides itself. The longest matching name decides, so
-# abi/impl is not abi. None: may include anything.
+# abi/impl is not abi. None: may include from all folders.
 ABI = ("abi", "abi/impl")
 CORE = (*ABI, "core/base", "core/recording", "core/callstacks", "core/memory_log")
 ARROWS = {
@@ -31,12 +31,12 @@ ARROWS = {
     "tests": None,
     "bench": None,
 }
-BY_NAME = ("abi/", "examples/")  # whose includes have no path
+BY_NAME = ("abi/", "examples/")  # files here include without a path
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">\n]+)[">]', re.M)
 
 
 def folder_of(name):
-    """The longest folder of ARROWS that holds the file, or None."""
+    """Returns the longest folder of ARROWS that has the file, or None."""
     parts = name.split("/")[:-1]
     for length in range(len(parts), 0, -1):
         if "/".join(parts[:length]) in ARROWS:
@@ -45,7 +45,7 @@ def folder_of(name):
 
 
 def target_of(include, includer, files):
-    """The project's file that an include means, or None."""
+    """Returns the project's file that an include refers to, or None."""
     if include in files:
         return include
     beside = f"{includer.rpartition('/')[0]}/{include}"
@@ -65,7 +65,7 @@ def check_includes(sources):
         for match in INCLUDE.finditer(text):
             bracket, include = match.groups()
             if bracket == "<" and not include.rpartition("/")[2].startswith("kpt"):
-                continue  # in angle brackets only our own prefix can be meant
+                continue  # an include in angle brackets is ours only with our prefix
             line = text.count("\n", 0, match.start()) + 1
             target = target_of(include, name, sources)
             if target is None:
@@ -79,7 +79,7 @@ def check_includes(sources):
 
 
 def circles(graph):
-    """The strongly connected parts of a graph (name -> set of names) that have more than one member."""
+    """Returns the strongly connected parts of a graph (name -> set of names) that have more than one member."""
     found, order, lowest, path = [], {}, {}, []
 
     def visit(name):
@@ -104,7 +104,7 @@ def circles(graph):
 
 
 def graphs(sources):
-    """Who includes whom, among modules and among folders, of the product."""
+    """Returns the graphs of includes among modules and among folders of the product."""
     modules, folders = {}, {}
     for name, text in sources.items():
         if name.startswith(("tests/", "bench/", "examples/")):

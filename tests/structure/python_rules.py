@@ -1,8 +1,8 @@
-"""Which modules of the Python package import each other, and how many files a folder holds.
+"""Which modules of the Python package import each other, and how many files a folder has.
 
-An import inside a function counts like one at the top of a file: both tie the two modules together. An import under
-`if TYPE_CHECKING:` does not count, because it never runs. Neither does the import of a parent package that Python
-adds on its own.
+An import inside a function counts like one at the top of a file, since both make one module depend on the other.
+An import under `if TYPE_CHECKING:` does not count, because it never runs. Neither does the import of a parent
+package that Python adds.
 """
 
 import ast
@@ -13,18 +13,18 @@ from include_rules import circles
 PACKAGES = "package/"
 EXTENSIONS = {"kpytrace._standalone", "kpytrace.torch._exporter"}  # modules in C
 MAX_FILES = 30
-# Folders that still hold more than MAX_FILES files. Remove a name here when its folder has been split.
+# Folders that still have more than MAX_FILES files. Remove a name here when its folder has been split.
 LARGE_FOLDERS = {"bench", "tests/standalone", "tests/torch", "tests/tracing", "tests/writers"}
 
 
 def module_of(name):
-    """The dotted name of a file of the package."""
+    """Returns the dotted name of a file of the package."""
     dotted = name[len(PACKAGES):-len(".py")].replace("/", ".")
     return dotted.removesuffix(".__init__")
 
 
 def running_nodes(node):
-    """Every node of a syntax tree except those that run for type checkers only."""
+    """Yields every node of a syntax tree except those that only type checkers read."""
     if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
         children = node.orelse
     else:
@@ -35,7 +35,7 @@ def running_nodes(node):
 
 
 def imported_modules(text, module, is_package, modules):
-    """The members of MODULES that MODULE, with this source text, imports."""
+    """Returns the members of MODULES that MODULE, with this source text, imports."""
     for node in running_nodes(ast.parse(text)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in modules)
@@ -55,7 +55,7 @@ def imported_modules(text, module, is_package, modules):
 
 
 def import_graph(texts):
-    """Module -> the modules it imports, for all files of the package."""
+    """Returns module -> the modules it imports, for all files of the package."""
     files = {module_of(name): name for name in texts if name.startswith(PACKAGES) and name.endswith(".py")}
     return {module: set(imported_modules(texts[name], module, name.endswith("/__init__.py"), files)) - {module}
             for module, name in files.items()}, files
@@ -69,8 +69,8 @@ def check_imports(texts):
 
 
 def check_folders(names, inputs):
-    """Yields (file, line, message) for each folder of more than MAX_FILES files. NAMES are all files of the project;
-    those below INPUTS do not count."""
+    """Yields (file, line, message) for each folder with more than MAX_FILES files. NAMES are all files of the
+    project; those below INPUTS do not count."""
     counts = {}
     for name in names:
         folder = posixpath.dirname(name)

@@ -1,7 +1,7 @@
-"""Small trees, each of which breaks one rule of check_structure.py, and ones that break none.
+"""Small trees that each break one rule of check_structure.py, and trees that break none.
 
-Run by `check_structure.py --self-test`. A case is (what it shows, {file: text}, what the one
-violation must mention); None stands for: no violation.
+Run by `check_structure.py --self-test`. A case is (its title, {file: text}, a text that the one violation must
+contain, or None for no violation).
 """
 
 import pathlib
@@ -14,7 +14,7 @@ POINTS = """/* Does a thing.
  * errors: none
  * since: 1.0 */
 """
-SLASH = "/"  # keeps the paths below from being found in this file
+SLASH = "/"  # so that check_structure.py does not find the paths below in this file
 
 CASES = [
     ("a tree that keeps every rule", {
@@ -158,7 +158,7 @@ CASES = [
 
 
 def run(violations):
-    """The number of cases that did not come out as they should; prints each of them."""
+    """Prints each case that has the wrong result. Returns 1 if there is any, and 0 otherwise."""
     failures = 0
     for shows, files, expected in CASES:
         with tempfile.TemporaryDirectory() as folder:

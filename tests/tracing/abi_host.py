@@ -1,5 +1,5 @@
-"""A host in Python: tracers are made and asked through the plugin's C entry, with ctypes, for what the
-package does not offer. The structs mirror abi/*.h; test_mirror.py compares them with the golden layout.
+"""A host in Python. It makes and controls tracers through the plugin's C entry, with ctypes, for operations that
+the package does not offer. The structs mirror abi/*.h; test_mirror.py compares them with the golden layout.
 
     host = Host()
     tracer = host.make(max_depth=5)
@@ -41,7 +41,7 @@ BatchFn = CFUNCTYPE(c_int32, c_void_p, c_void_p)
 WatchedFn = CFUNCTYPE(c_uint64, c_void_p, c_uint64, c_void_p, c_uint64)
 
 
-# Filters for a tracer that is asked while it runs: the asking would make more calls than it reads.
+# Filters for a tracer that is called while it runs, since calls of this host would add more events than it reads.
 WITHOUT_HOST = [(EXCLUDE, FILE_PREFIX, file)
                 for file in (__file__, support.__file__, os.path.dirname(ctypes.__file__))]
 
@@ -110,7 +110,7 @@ class Stats(ctypes.Structure):
 
 
 class LaterStats(Stats):
-    """With what later versions appended."""
+    """Stats with the fields that later versions appended."""
     _fields_ = [("stacks_walked", c_uint64), ("layouts_unknown", c_uint64)]
 
 
@@ -175,7 +175,7 @@ def text_of(last_error, handle):
 
 
 class Failed(Exception):
-    """A call of the ABI that did not answer OK."""
+    """A call of the ABI did not return OK."""
 
     def __init__(self, status, text):
         super().__init__(f"{status}: {text}")
@@ -183,7 +183,7 @@ class Failed(Exception):
 
 
 class Delivery:
-    """What a delivery brought: activities as they came, names and threads by their numbers."""
+    """The content of a delivery: activities in the order of arrival, names and threads by their numbers."""
 
     def __init__(self):
         self.activities, self.names, self.threads = [], {}, {}
@@ -208,11 +208,11 @@ class Delivery:
 
     @property
     def count(self):
-        """How many calls there are."""
+        """Returns the number of calls."""
         return sum(a.phase != PHASE_BEGIN for a in self.activities)
 
     def recording(self, stats=None):
-        """The same as support.Recording; a call's args has the activity."""
+        """Returns the delivery as a support.Recording. The args of a call are its activity."""
         calls = {}
         for a in self.activities:
             if a.phase != PHASE_BEGIN:
@@ -255,8 +255,8 @@ class Tracer:
         return {name: getattr(stats, name) for name, _ in Stats._fields_[1:] + LaterStats._fields_}
 
     def deliver(self, order=ORDER_THREAD, function=None, during=None, **fields):
-        """What get_events brings, or another function with the same arguments. DURING() is called
-        when the first batch has come."""
+        """Returns the delivery of get_events, or of another function with the same arguments. DURING() is called
+        after the first batch."""
         delivery = Delivery()
 
         @BatchFn
@@ -281,8 +281,8 @@ class Tracer:
 
 
 class Host:
-    """A bond with the plugin. WATCHED(watch, self, call_id) is called with the object itself,
-    LOG(level, text) with what the plugin has to say."""
+    """A binding to the plugin. WATCHED(watch, self, call_id) is called with the object itself, LOG(level, text)
+    with each message of the plugin."""
 
     def __init__(self, watched=None, thread_attach=None, log=None, name="", tick_source=0,
                  now_ticks=None):
@@ -317,7 +317,7 @@ class Host:
             raise Failed(status, text_of(self.info.last_error, 0))
 
     def make(self, filters=(), watches=(), chunk_sink=None, **fields):
-        """A running tracer. FILTERS: (action, match, pattern); WATCHES: (number, function)."""
+        """Returns a running tracer. FILTERS: (action, match, pattern); WATCHES: (number, function)."""
         table = (Filter * len(filters))()
         kept = [table]
         for row, (action, match, pattern) in zip(table, filters):
@@ -347,7 +347,7 @@ class Host:
 
 
 class HostCase(support.Case):
-    """A case with a host, and tracers that are destroyed at its end."""
+    """A test case with a host, and tracers that are destroyed at its end."""
 
     def setUp(self):
         super().setUp()

@@ -1,5 +1,5 @@
-"""What the interpreter itself says of a program: its calls, recorded in Python with sys.setprofile, in
-the form that support.Call.labels gives."""
+"""The calls of a program according to the interpreter itself, recorded in Python with sys.setprofile, in the form
+that support.Call.labels returns."""
 
 import re
 import sys
@@ -25,7 +25,7 @@ class Truth:
 
     def _event(self, frame, event, arg):
         thread = threading._active.get(threading.get_ident())
-        if thread is None:  # on its way out: current_thread() would make a dummy for it
+        if thread is None:  # the thread is ending: current_thread() would make a dummy for it
             return
         name = thread.name
         labels, stack = self.threads.setdefault(name, []), self._stacks.setdefault(name, [])
@@ -33,12 +33,12 @@ class Truth:
         if event in ("call", "c_call"):
             labels.append((len(stack), label))
             stack.append(label)
-        elif label in stack:  # else it was open already
+        elif label in stack:  # otherwise the call was open before the start
             while stack.pop() != label:
                 pass
 
     def record(self, work):
-        """Runs WORK, whose result is returned, in this thread and those that it starts."""
+        """Records WORK in this thread and the threads that it starts. Returns its result."""
         before = threading._profile_hook
         threading.setprofile(self._event)
         sys.setprofile(self._event)
@@ -50,7 +50,8 @@ class Truth:
 
 
 def below(labels, root):
-    """The part of LABELS from the first call of ROOT on, with it as depth 0; None: it isn't there."""
+    """Returns the part of LABELS from the first call of ROOT on, with ROOT at depth 0, or None if there is no such
+    call."""
     for at, (depth, label) in enumerate(labels):
         if label == root:
             end = at + 1
@@ -61,9 +62,9 @@ def below(labels, root):
 
 
 def pruned(labels, wanted):
-    """What is left of LABELS where only those calls are recorded that WANTED wants, who is asked for
-    each with its label, the number of Python calls around it, and whether its caller is recorded: the
-    Python function that calls it."""
+    """Returns the part of LABELS that remains if only the calls for which WANTED returns true are recorded. WANTED
+    receives the label, the number of Python calls around the call, and whether its caller, the Python function
+    that calls it, is recorded."""
     kept, stack = [], []
     for depth, label in labels:
         del stack[depth:]

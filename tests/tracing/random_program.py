@@ -1,6 +1,6 @@
-"""Programs at random, written out as Python source: nested calls, recursion, generators, coroutines,
-async generators, exceptions raised and caught at any depth, threads, C functions that call back. Each one ends, and does
-the same in every run.
+"""Random programs, written as Python source: nested calls, recursion, generators, coroutines, async generators,
+exceptions raised and caught at any depth, threads, C functions that call back. Each program ends, and does the
+same in every run.
 
     source = RandomProgram(seed).source()    defines main()
 """
@@ -47,7 +47,7 @@ def drive(coroutine):
 
 """
 
-# What a body may do: a line or several, with {f} another function, {g} a generator, {n} a number.
+# The statements of a body, of one or more lines: {f} is another function, {g} a generator, {n} a number.
 STATEMENTS = [
     "{f}(state, depth + 1)",
     "{f}(state, depth + 1)",
@@ -114,7 +114,7 @@ def in_thread_{i}():
 
 
 class RandomProgram:
-    """One program; SEED says which."""
+    """One program, which SEED determines."""
 
     def __init__(self, seed, threads=True):
         self.random = random.Random(seed)

@@ -1,5 +1,5 @@
-"""What the tests of the tracer share: a function is run under kpytrace, and its calls come back as
-they nest. The tests run with PYTHONPATH at the staged package.
+"""Shared code of the tracer's tests: runs a function under kpytrace, and returns its calls with their nesting. The
+tests run with the staged package in PYTHONPATH.
 
     recording = self.record(work)
     recording.of(work).outline()    ["work", "  inner", "    [len]"]
@@ -34,7 +34,7 @@ _BUILTIN = re.compile(r"<built-in (?:function|method) (.+?)(?: of (.+) object)?>
 
 
 class Call:
-    """One call: name as displayed, function as programmers write it, flags, times in ns."""
+    """One call: name as displayed, function as in the source, flags, times in ns."""
 
     def __init__(self, ident, parent, name, start, end, flags, args):
         self.id, self.parent_id, self.name, self.flags = ident, parent, name, frozenset(flags)
@@ -54,11 +54,11 @@ class Call:
 
     @property
     def label(self):
-        """The function's name; a C function's in brackets."""
+        """The function's name, in brackets for a C function."""
         return self.function if self.kind == "python" else f"[{self.function}]"
 
     def walk(self, depth=0):
-        """(depth, call) of this one and all below it, in pre-order; however deep."""
+        """Yields (depth, call) of this call and all below it, in pre-order, at any depth."""
         stack = [(depth, self)]
         while stack:
             depth, call = stack.pop()
@@ -72,7 +72,7 @@ class Call:
         return ["  " * depth + label for depth, label in self.labels()]
 
     def python_outline(self):
-        """The same without C functions: what they call belongs to their callers."""
+        """The same without C functions: Python functions that they call appear below their callers."""
         lines, depths = [], {None: -1}
         for _, call in self.walk():
             depth = depths[call.parent if call is not self else None]
@@ -82,7 +82,7 @@ class Call:
         return lines
 
     def below(self):
-        """The labels of what it calls itself."""
+        """Returns the labels of the direct children."""
         return [child.label for child in self.children]
 
     def __repr__(self):
@@ -111,7 +111,7 @@ class Recording:
     """All threads of a recording, each as a forest of calls."""
 
     def __init__(self, threads, calls_by_thread, stats):
-        """THREADS: (tid, name) by number; the calls of each thread in any order."""
+        """THREADS: (tid, name) by number. The calls of each thread may be in any order."""
         self.stats = stats
         self.threads = []
         for number, (tid, name) in threads.items():
@@ -135,7 +135,8 @@ class Recording:
         return thread
 
     def all(self, function):
-        """The calls of a function, by itself or by its name; a C function's name in brackets."""
+        """Returns the calls of a function, which is an object or a name; the name of a C function is in
+        brackets."""
         code = getattr(function, "__code__", None)
         if code is None:
             return [call for call in self.calls if call.label == function]
@@ -143,7 +144,7 @@ class Recording:
         return [call for call in self.calls if call.name == name]
 
     def of(self, function):
-        """The only call of a function."""
+        """Returns the only call of a function."""
         calls = self.all(function)
         if len(calls) != 1:
             raise AssertionError(f"{len(calls)} calls of {function}")
@@ -153,7 +154,7 @@ class Recording:
         return len(self.all(function))
 
     def check_nesting(self):
-        """A child lies within its parent, and siblings follow each other."""
+        """Checks that each child lies within its parent, and that siblings do not overlap."""
         for thread in self.threads:
             last = None
             for root in thread.roots:
@@ -168,7 +169,7 @@ class Recording:
 
 
 def read_chrome(path):
-    """The recording in a Chrome JSON file."""
+    """Returns the recording in a Chrome JSON file."""
     def pairs(items):
         found = dict(items)
         assert len(found) == len(items), items
@@ -181,7 +182,7 @@ def read_chrome(path):
     for event in document["traceEvents"]:
         if event["ph"] == "M" and event["name"] == "thread_name":
             threads[event["tid"]] = event["tid"], event["args"]["name"]
-        elif event["ph"] == "X" and event.get("cat") != "asyncio_task":  # a call, once more
+        elif event["ph"] == "X" and event.get("cat") != "asyncio_task":  # whose events repeat calls
             args = event["args"]
             start = base + round(event["ts"] * 1000)
             end = start + round(event["dur"] * 1000)
@@ -193,7 +194,7 @@ def read_chrome(path):
 
 
 class Case(unittest.TestCase):
-    """A folder of its own, no option in the environment, and no trace left running."""
+    """A test case with its own folder, no option in the environment, and no running trace at its end."""
 
     @classmethod
     def setUpClass(cls):
@@ -221,7 +222,7 @@ class Case(unittest.TestCase):
             running.close()
 
     def record(self, work, **options):
-        """Runs WORK under a trace; what it returns is in self.result, or raises is in self.error."""
+        """Runs WORK under a trace. Stores its result in self.result, or its exception in self.error."""
         self.result = self.error = None
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -236,7 +237,7 @@ class Case(unittest.TestCase):
         return self.read(trace)
 
     def read(self, trace):
-        """What a stopped trace has written."""
+        """Returns the recording that a stopped trace has written."""
         recording = read_chrome(self.path)
         recording.stats = trace.stats()
         recording.check_nesting()
@@ -245,7 +246,7 @@ class Case(unittest.TestCase):
         return recording
 
     def assert_outline(self, call, text, python_only=False):
-        """The calls from CALL on, written as an indented list."""
+        """Compares the calls from CALL on with TEXT, an indented list."""
         lines = [line for line in text.split("\n") if line.strip()]
         margin = min(len(line) - len(line.lstrip()) for line in lines)
         self.assertEqual(call.python_outline() if python_only else call.outline(),
@@ -253,14 +254,14 @@ class Case(unittest.TestCase):
 
 
 def define(source, name, file="<made>", scope=None):
-    """The function NAME that SOURCE defines."""
+    """Returns the function NAME that SOURCE defines."""
     scope = {} if scope is None else scope
     exec(compile(source, file, "exec"), scope)
     return scope[name]
 
 
 def run_python(*arguments, **options):
-    """Runs this Python in a process of its own, where the package is found but no option is set."""
+    """Runs this Python in a separate process, with the package in its path and no option set."""
     env = {k: v for k, v in os.environ.items() if not k.startswith("KPYTRACE")}
     env.update(options.pop("env", {}))
     return subprocess.run([sys.executable, *arguments], stdout=subprocess.PIPE,

@@ -1,5 +1,5 @@
-"""Bounds: a budget that is full keeps the beginning or the end, says what it lost, and what is left is
-nested as it was."""
+"""Bounds: a full budget keeps the beginning or the end, and reports its losses. The remaining calls nest as
+before."""
 
 import threading
 import time
@@ -14,7 +14,7 @@ def leaf():
 
 
 def numbered(n):
-    """A call whose number can be seen in its children."""
+    """Makes N % 10 calls, so that a recording shows the number of the call."""
     for _ in range(n % 10):
         leaf()
 
@@ -62,7 +62,7 @@ class Stop(Case):
 
 class Ring(Case):
     def check_wrap(self, recording, last):
-        """The end is there, under its ancestors, and what is missing is counted."""
+        """Checks that the end is recorded below its ancestors, and that dropped events are counted."""
         self.assertGreater(self.summary.dropped, 0)
         self.assertEqual(recording.count(down), 31)
         for frame in recording.all(down):
@@ -99,13 +99,13 @@ class Ring(Case):
     def test_time(self):
         def work():
             begin = time.perf_counter()
-            for _ in range(5_000):  # several chunks, however slow the machine
+            for _ in range(5_000):  # several chunks, also on a slow machine
                 numbered(5)
             while time.perf_counter() - begin < 0.03:
                 numbered(5)
             return (time.perf_counter() - begin) * 1e9
         lengths, whole = [], []
-        for _ in range(5):  # the best of several: the machine may be busy
+        for _ in range(5):  # the best of several rounds, since the machine may be busy
             recording = self.record(work, ring_ns="5ms")
             self.assertGreater(self.summary.dropped, 0)
             self.assertIn(BEGAN_BEFORE, recording.of(work).flags)
@@ -141,7 +141,7 @@ class Ring(Case):
         self.assertEqual(max(depths) - min(depths), 200)
 
     def test_threads(self):
-        """Each that runs has its end."""
+        """The ring keeps the end of each running thread."""
         together = threading.Barrier(3)
 
         def one():
@@ -161,7 +161,7 @@ class Ring(Case):
             self.assertGreater(sum(c.label == "numbered" for c in calls), 10)
 
     def test_threads_that_have_ended(self):
-        """What they left goes when it is the oldest, however many there were."""
+        """The ring drops the chunks of ended threads when they are the oldest, for any number of threads."""
         def work():
             begin = time.perf_counter()
             for n in range(100_000):
@@ -178,7 +178,7 @@ class Ring(Case):
             self.assertGreater(self.summary.dropped, 30_000, bound)
             calls = [c for c in recording.thread(self.result).calls if c.label == "numbered"]
             self.assertEqual([len(c.children) for c in calls], [n % 10 for n in range(50)], bound)
-            if "ring_bytes" in bound:  # two chunks of each that runs; one that was joined may still be ending
+            if "ring_bytes" in bound:  # two chunks of each running thread; a joined thread may still be ending
                 self.assertLess(recording.stats["bytes_held"], 600_000)
 
     def test_filters_hold_for_ancestors(self):
@@ -194,7 +194,7 @@ class Ring(Case):
 
 
 class Account(Case):
-    """Each event of the program is either held or counted as dropped: nothing is lost silently."""
+    """Each event of the program is either recorded or counted as dropped."""
 
     def total(self, **options):
         def work():
@@ -208,7 +208,7 @@ class Account(Case):
     def test_every_bound(self):
         whole, _ = self.total()
         self.assertEqual(self.held, 10_000)
-        own = 2 * 10_001  # those of leaf and work; the rest are calls that were open at the start
+        own = 2 * 10_001  # events of leaf and work; the others are of calls that were open at the start
         rows = [{"max_events": 5_000}, {"max_bytes": "60kB"}, {"max_events": 1},
                 {"max_events": 5_000, "on_full": "ring"}, {"max_bytes": "150kB", "on_full": "ring"},
                 {"ring_bytes": "150kB"}, {"ring_ns": "1us"}]

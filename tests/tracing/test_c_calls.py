@@ -1,5 +1,5 @@
-"""Functions written in C: the same ones on all versions, named as people know them (T3), and nothing
-that is no function."""
+"""Functions written in C: the same functions on all versions, with the names that programmers use (T3), and no
+objects that are not functions."""
 
 import collections
 import datetime
@@ -34,7 +34,7 @@ def leaf():
 
 
 def fixed_program():
-    """Uses most kinds of C callables."""
+    """Calls most kinds of C callables."""
     items = [3, 1, 2]
     items.append(4)
     items.sort()
@@ -66,7 +66,7 @@ def fixed_program():
     time.perf_counter()
 
 
-# What fixed_program calls in C itself, on every version.
+# The C functions that fixed_program calls directly, on every version.
 FIXED = """
     [list.append] [list.sort] [len] [list.append] [str.split] [str.upper] [dict.get]
     [type.fromkeys] [type.from_bytes] [sqrt] [add] [collections.deque.append]
@@ -78,8 +78,8 @@ FIXED = """
 
 
 def python_tells_of(call, function):
-    """Whether sys.monitoring, if there is one, has an event for the call of FUNCTION that CALL makes.
-    It differs between patch releases."""
+    """Whether sys.monitoring, if it exists, reports the call of FUNCTION that CALL makes. This differs between
+    patch releases."""
     if not hasattr(sys, "monitoring"):
         return False
     monitoring, told = sys.monitoring, []
@@ -95,7 +95,7 @@ def python_tells_of(call, function):
 
 class CCalls(Case):
     def test_the_same_functions_on_all_versions(self):
-        fixed_program()  # imports and caches
+        fixed_program()  # fills imports and caches
         recording = self.record(fixed_program)
         self.assertEqual(recording.of(fixed_program).below(), FIXED)
 
@@ -152,7 +152,7 @@ class CCalls(Case):
             return sorted(["Alice", "Bob"], key=get_key)
         recording = self.record(work)
         self.assertEqual(self.result, ["Bob", "Alice"])
-        # 3.10 does not tell of a bound method over a C function.
+        # 3.10 does not report the call of a bound method over a C function.
         key = ["    get_key"] + ["      [repr]"] * HEARS_BOUND + ["      [sleep]", "      [len]"]
         self.assertEqual(recording.of(work).outline(), ["work", "  [sorted]"] + key * 2)
         self.assertGreaterEqual(recording.of("[sorted]").duration, 120_000_000)
@@ -173,9 +173,9 @@ class CCalls(Case):
         self.assertEqual(self.result, [1])
 
     def test_star_calls_without_an_end(self):
-        """A bound method over a C function that is called with a star: 3.12.1 and before do not tell
-        of it, later ones not of its end, which is inferred at the caller's, and counted. What
-        follows is in it until then."""
+        """A bound method over a C function that is called with a star argument. 3.12.1 and before do not report
+        the call. Later versions report the call, but not its end, which is inferred from the end of the caller,
+        and counted. Calls that follow are inside it until then."""
         def inner(n):
             A().method_with_c_function(*[])
             leaf()
@@ -252,7 +252,7 @@ class CCalls(Case):
             len("")
         labels = self.record(work, all_callables=True).of(work).labels()
         self.assertIn((1, "[len]"), labels)
-        if not MONITORING:  # nothing tells of them there
+        if not MONITORING:  # the interpreter does not report them
             self.assertEqual([label for _, label in labels], ["work", "__call__", "leaf", "[len]"])
             return
         names = [call.name for _, call in self.record(work, all_callables=True).of(work).walk()]

@@ -1,5 +1,5 @@
-"""The lines that calls are made from, which a host gets that marks points: compared with what Python itself
-says at each call."""
+"""The lines of callers, which a host that marks points receives, compared with the line that Python itself reports
+at each call."""
 
 import sys
 import threading
@@ -35,7 +35,7 @@ class Callers(abi_host.HostCase):
         return sys._getframe(1).f_lineno
 
     def every_way(self):
-        """Of calling a function: the calls of where are compared."""
+        """Calls a function in every way. The calls of where() are compared."""
         self.where()
         self.where(
             1,
@@ -111,7 +111,7 @@ class Callers(abi_host.HostCase):
         self.assertEqual(body(), self.of("attribute", self.delivered()))
 
     def test_other_threads(self):
-        """Those that were recording already hear of it, too."""
+        """A mark also affects threads that already record."""
         ready, go = threading.Event(), threading.Event()
 
         def work():
@@ -127,7 +127,7 @@ class Callers(abi_host.HostCase):
         self.assertEqual(self.of("where", self.delivered()), self.lines)
 
     def test_functions_that_come_and_go(self):
-        """At one address, with other lines."""
+        """Functions at one address, with different lines."""
         self.tracer.mark()
         for n in range(300):
             space = {"self": self}
@@ -137,7 +137,7 @@ class Callers(abi_host.HostCase):
         self.assertEqual(self.lines, list(range(2, 302)))
 
     def test_with_a_guard(self):
-        """Short calls are found, with their callers' lines between."""
+        """The guard detects short calls, also with the lines of callers between their events."""
         self.tracer = self.make(overhead_permille=100)
         self.tracer.mark()
         for _ in range(30_000):

@@ -1,4 +1,4 @@
-"""Python functions of every kind: each call is there, once, below its caller."""
+"""Python functions of every kind: each call is recorded once, below its caller."""
 
 import contextlib
 import functools
@@ -228,7 +228,7 @@ class Calls(Case):
     def test_recursion(self):
         limit = sys.getrecursionlimit()
         self.addCleanup(sys.setrecursionlimit, limit)
-        # 3.10's interpreter takes some 500 bytes of C stack a call, and the stack has 8 MB.
+        # 3.10's interpreter uses about 500 bytes of C stack per call, and the stack has 8 MB.
         for depth in (1000, 20000 if VERSION >= (3, 11) else 10000):
             sys.setrecursionlimit(depth + 1000)
             recording = self.record(lambda: down(depth))

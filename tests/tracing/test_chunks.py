@@ -1,4 +1,4 @@
-"""Sealed chunks, handed to the host while the tracer runs."""
+"""Sealed chunks, which the host's sink receives while the tracer runs."""
 
 import collections
 import ctypes
@@ -26,7 +26,7 @@ def down(n, then):
 
 
 def events(chunk):
-    """(kind, number) of the events in a chunk's bytes."""
+    """Returns (kind, number) of the events in a chunk's bytes."""
     words = (ctypes.c_uint64 * (chunk.size_bytes // 8)).from_address(chunk.data)
     at, out = 0, []
     while at < len(words):
@@ -53,7 +53,7 @@ class Chunks(abi_host.HostCase):
             abi_host.ChunkSink, sealed=sealed, chunk_bytes=chunk_bytes), **options)
 
     def chunks(self):
-        """The chunks of each thread, by its OS id."""
+        """Returns the chunks of each thread, by its OS id."""
         threads = collections.defaultdict(list)
         for i in range(self.native.native_log_count()):
             chunk = self.native.native_log_chunk(i).contents
@@ -61,7 +61,7 @@ class Chunks(abi_host.HostCase):
         return threads
 
     def check_order(self, chunks):
-        """Sequences without gaps, times in order."""
+        """Checks that sequence numbers have no gaps, and that times are in order."""
         self.assertEqual([c.sequence for c in chunks], list(range(len(chunks))))
         self.assertEqual([c.dropped_before for c in chunks], [0] * len(chunks))
         last = 0
@@ -91,7 +91,7 @@ class Chunks(abi_host.HostCase):
             self.assertTrue(full and all(0 <= size - n <= 64 for n in full), (asked, full))
 
     def test_at_stop_the_rest_comes(self):
-        """What the sink took is the whole recording."""
+        """The sink has received the whole recording."""
         tracer = self.make_streaming()
         down(10, lambda: work(30_000))
         tracer.stop()
@@ -136,11 +136,11 @@ class Chunks(abi_host.HostCase):
         self.assertLess(taken + held.count(leaf), 50_000 + 500)
 
     def test_drops_are_counted_between_them(self):
-        """A sink that takes nothing, and a ring that is soon full: what went is in dropped_before of
-        the next one that is offered, and all of it in the counters."""
+        """A sink that refuses all chunks, and a small ring. dropped_before of the next offered chunk counts the
+        dropped events, and the counters have all of them."""
         tracer = self.make_streaming(refuse_every=1, ring_bytes=200_000)
         work(40_000)
-        self.native.native_log_reset(ctypes.c_uint64(0))  # from here on it takes all
+        self.native.native_log_reset(ctypes.c_uint64(0))  # from here on the sink takes all chunks
         work(5_000)
         tracer.stop()
         chunks = self.chunks()[os.getpid()]

@@ -1,4 +1,5 @@
-"""The clock that a host names: its converter gets what that clock showed, or read itself (issue 23, 21)."""
+"""The clock that a host selects: the host's converter receives values that this clock showed, or that it read
+itself (issue 23, 21)."""
 
 import ctypes
 import os
@@ -10,7 +11,7 @@ import abi_host
 MONOTONIC, REALTIME, HOST = 2, 3, 4
 ConvertFn = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.POINTER(ctypes.c_uint64),
                              ctypes.POINTER(ctypes.c_int64), ctypes.c_uint64)
-SLACK_NS = 100_000  # of two clocks that are read one after the other
+SLACK_NS = 100_000  # between two clocks that are read one after the other
 
 
 @ConvertFn
@@ -31,7 +32,7 @@ class Clocks(abi_host.HostCase):
     def record(self, source, now):
         tracer = self.make(host=self.new_host(tick_source=source))
         times = [now()]
-        for _ in range(300):  # more than a block
+        for _ in range(300):  # more than one block
             times.append(now())
         nap()
         times.append(now())
@@ -72,7 +73,7 @@ class HostsClock(abi_host.HostCase):
         return tracer.deliver(convert=convert, **options).recording()
 
     def work(self):
-        for _ in range(2000):  # more than a chunk
+        for _ in range(2000):  # more than one chunk
             leaf()
             len("")
 
@@ -110,7 +111,7 @@ class HostsClock(abi_host.HostCase):
         self.assertTrue(all(begin < call.start <= call.end < self.read() for call in found.calls))
 
     def test_our_own_converter(self):
-        """Where the host brings none, its ticks are measured like the counter's."""
+        """If the host has no converter, its ticks are calibrated like the counter's."""
         tracer = self.make_with(self.native.native_tenths)
         begin = time.time_ns()
         nap()
@@ -133,7 +134,7 @@ class HostsClock(abi_host.HostCase):
         self.assertTrue(first.end < between < second.start)
 
     def test_a_ring_by_time(self):
-        """Its length is in nanoseconds, whatever the host counts."""
+        """The length of the ring is in nanoseconds, for any unit of the host's ticks."""
         tracer = self.make_with(self.native.native_ticks, ring_ns=10**12)
         self.work()
         self.assertEqual(tracer.stats()["events_dropped"], 0)

@@ -1,4 +1,4 @@
-"""Garbage collections: events like calls, with what they found, while somebody wants them (T34)."""
+"""Garbage collections: events like calls, with their results, while a tracer records them (T34)."""
 
 import gc
 import unittest
@@ -24,7 +24,7 @@ def make_garbage(count):
 
 
 def ours():
-    """How many of gc.callbacks are kpytrace's."""
+    """Returns how many of gc.callbacks belong to kpytrace."""
     return sum("kpytrace" in repr(callback) for callback in gc.callbacks)
 
 
@@ -185,7 +185,7 @@ class Registered(abi_host.HostCase):
         self.assertEqual([len(self.collections(t)) for t in (first, second, third)], [2, 0, 2])
 
     def test_the_last_that_wants_it_ends(self):
-        """While another tracer runs that does not want it."""
+        """The last tracer that records collections ends, while another tracer runs that does not."""
         plain, wants = self.make(), self.make()
         wants.register_gc_callback()
         wants.stop()

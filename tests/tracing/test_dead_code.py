@@ -1,4 +1,4 @@
-"""Code objects that die while they are in the caches: what that costs does not depend on the stack, and
+"""Code objects that die while they are in the caches: the cost does not depend on the depth of the stack, and
 another code object at the same address has its own name and lines (issue 23, 4)."""
 
 import threading
@@ -14,7 +14,7 @@ def at_depth(levels, work):
 
 
 def function_of(name, first_line=1, body="return 1"):
-    """A function whose code nothing else holds."""
+    """Returns a function with the only reference to its code."""
     source = "\n" * (first_line - 1) + f"def {name}():\n    {body}\n"
     module = compile(source, "<made>", "exec")
     code = next(c for c in module.co_consts if isinstance(c, types.CodeType))
@@ -22,7 +22,7 @@ def function_of(name, first_line=1, body="return 1"):
 
 
 def evaluate(tracer):
-    """How many stacks were walked while 200 code objects died."""
+    """Returns how many stacks were walked while 200 code objects died."""
     before = tracer.stats()["stacks_walked"]
     for n in range(200):
         eval(f"{n} + {n}")
@@ -36,7 +36,7 @@ class DeadCode(abi_host.HostCase):
         return [(delivery.names[a.name].function.text, a) for a in delivery.activities]
 
     def test_no_stack_is_walked(self):
-        """Each one made every thread walk its whole stack at its next event."""
+        """Before the fix, each dead code object made every thread walk its whole stack at its next event."""
         tracer = self.make()
         self.assertGreaterEqual(tracer.stats()["stacks_walked"], 1, "where recording begins")
         for levels in (1, 1, 100):
@@ -56,7 +56,7 @@ class DeadCode(abi_host.HostCase):
         self.assertEqual(made, [f"made_{n}" for n in range(300)])
 
     def test_lines_of_generators(self):
-        """The line that a generator goes on at is cached by code and instruction."""
+        """The line at which a generator resumes is cached by code and instruction."""
         tracer = self.make()
         for n in range(1, 100):
             list(function_of("generate", n, "yield 1; yield 2")())
@@ -64,7 +64,7 @@ class DeadCode(abi_host.HostCase):
         self.assertEqual(lines[1::3], list(range(2, 101)))
 
     def test_lines_of_callers(self):
-        """So is the line that a call is made from, for a host that marks."""
+        """The line of a caller, for a host that marks, is cached in the same way."""
         tracer = self.make()
         tracer.mark()
         for n in range(1, 100):
@@ -73,8 +73,8 @@ class DeadCode(abi_host.HostCase):
         self.assertEqual(lines[-99:], list(range(2, 101)))
 
     def test_caches_of_other_threads(self):
-        """A thread that has a code object in its caches runs another one at that address, after a few
-        deaths, and after more than are kept."""
+        """A thread that has a code object in its caches runs another one at that address, after a few deaths, and
+        after more deaths than the list of dead code keeps."""
         work, done = threading.Semaphore(0), threading.Semaphore(0)
         box, addresses = [], set()
 
@@ -97,7 +97,7 @@ class DeadCode(abi_host.HostCase):
             done.acquire()
         work.release()
         thread.join()
-        if not FREE_THREADED:  # whose allocator waits before it uses memory again
+        if not FREE_THREADED:  # its allocator delays the reuse of memory
             self.assertLess(len(addresses), 200, "no address was used again: the test shows nothing")
         made = [name for name, _ in self.delivered(tracer) if name.startswith("made_")]
         self.assertEqual(made, [f"made_{n}" for n in range(200)])

@@ -1,5 +1,5 @@
-"""Exceptions: each frame that one leaves ends there, and one in flight is never disturbed: a program
-gives under the tracer what it gives without."""
+"""Exceptions: the call of each frame that an exception leaves ends there, and a pending exception is never
+changed. A program has the same result with and without the tracer."""
 
 import contextlib
 import traceback
@@ -36,7 +36,7 @@ class Exceptions(Case):
         self.assertEqual(recording.stats["events_repaired"], 0)
 
     def same(self, work):
-        """WORK returns the same with and without the tracer, with and without a filter."""
+        """Checks that WORK returns the same with and without the tracer, with and without a filter."""
         expected = work()
         for options in ({}, {"exclude": __file__}, {"c_calls": False}, {"gc": True}):
             self.check_repairs(self.record(work, **options))
@@ -249,7 +249,7 @@ class Exceptions(Case):
         self.assertEqual(self.same(finals)[-3:], ["on purpose", None, None])
 
     def test_first_sight_of_a_function_in_a_handler(self):
-        """Naming a function runs Python's allocator, with an exception pending on 3.11 and before."""
+        """Naming a function allocates, on 3.11 and before with an exception pending."""
         def work():
             seen = []
             for n in range(300):

@@ -1,8 +1,8 @@
-"""Filters: which code is recorded, what becomes of what it calls, and that excluded code runs as it
-would without us.
+"""Filters: which code is recorded, where the calls of excluded code appear, and that excluded code runs as without
+us.
 
-Of excluded code neither its calls nor its C calls are recorded; Python functions that it calls are, if
-they are not excluded themselves, as children of the nearest recorded caller."""
+Neither the calls nor the C calls of excluded code are recorded. Python functions that it calls are recorded unless
+they are excluded themselves, as children of the nearest recorded caller."""
 
 import collections
 import os
@@ -107,7 +107,7 @@ class Filters(Case):
         self.assertEqual(recording.count("outer"), 0)
 
     def test_two_runs_with_different_filters(self):
-        """What the first run has switched off in the interpreter is there in the second."""
+        """The second run records the code that the first run has switched off in the interpreter."""
         def work():
             self.outer(inner)
         for _ in range(3):
@@ -118,7 +118,7 @@ class Filters(Case):
             self.assertEqual(self.record(work, exclude="*").calls, [])
 
     def test_a_call_site_that_is_shared(self):
-        """Included and excluded callees, and C functions, at one call site in any order."""
+        """One call site has included and excluded callees, and C functions, in any order."""
         excluded = self.scope["helper"]
 
         def work():
@@ -190,7 +190,7 @@ class Filters(Case):
 
     @unittest.skipUnless(MONITORING, "nothing can be switched off in the interpreter")
     def test_excluded_code_is_switched_off(self):
-        """After its first call nothing is called any more."""
+        """After the first call of excluded code the interpreter does not call us any more."""
         spin = define("def spin(n):\n    for _ in range(n): f()\ndef f(): pass", "spin", self.file)
         seen = collections.Counter()
 
@@ -207,8 +207,8 @@ class Filters(Case):
                 sys.monitoring.register_callback(tool, event, counting(ours))
             spin(1000)
         self.record(work, exclude=self.file)
-        self.assertTrue(1 <= seen["f"] <= 2, seen)  # its start, and maybe its return
-        self.assertLessEqual(seen["spin"], 4, seen)  # and its two places of a call
+        self.assertTrue(1 <= seen["f"] <= 2, seen)  # its start, and perhaps its return
+        self.assertLessEqual(seen["spin"], 4, seen)  # the same, and its two call sites
 
     def test_minimum_duration(self):
         def short():
@@ -268,7 +268,7 @@ class Filters(Case):
 
 
     def test_environment_variables(self):
-        """They do what the keywords do."""
+        """Environment variables have the effect of the keywords."""
         def work():
             self.outer(inner)
         rows = [("EXCLUDE", "nothing,package", self.WITHOUT_OUTER),
@@ -282,7 +282,7 @@ class Filters(Case):
             with unittest.mock.patch.dict(os.environ, {f"KPYTRACE_{name}": value}):
                 recording = self.record(work)
             lines = [line for call in recording.all(work) for line in call.outline()]
-            if name == "C_CALLS":  # what [sorted] called is its caller's
+            if name == "C_CALLS":  # functions that [sorted] called appear below its caller
                 expected = expected[:-2] + [line[2:] for line in expected[-2:]]
             self.assertEqual(lines, expected, name)
         with unittest.mock.patch.dict(os.environ, {"KPYTRACE_INCLUDE": "package"}):
@@ -290,7 +290,7 @@ class Filters(Case):
 
 
 class Arguments(abi_host.HostCase):
-    """The same through the contract's make arguments."""
+    """The same through the arguments of the contract's make."""
 
     def outline(self, work, **arguments):
         tracer = self.make(**arguments)

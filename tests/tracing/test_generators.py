@@ -1,4 +1,4 @@
-"""Generators, coroutines and async generators: each resume is a span of its own (T2)."""
+"""Generators, coroutines and async generators: each resume is a separate span (T2)."""
 
 import asyncio
 import sys
@@ -73,7 +73,7 @@ def drive(coroutine):
 
 class Generators(Case):
     def check(self, work, text):
-        """The Python calls below WORK."""
+        """Compares the Python calls below WORK."""
         recording = self.record(work)
         self.assertIsNone(self.error)
         work = recording.of(work)
@@ -162,7 +162,7 @@ class Generators(Case):
         self.assertEqual(self.result, [1, 3, "key error"])
 
     def test_lines(self):
-        """Where each goes on, from the function's first line; a fresh one has no line of its own."""
+        """The line at which each resumes, relative to the function's first line. A new generator has no line."""
         def work():
             g = careful()
             next(g)
@@ -199,13 +199,13 @@ class Generators(Case):
             h = count(3)
             next(h)
             if sys.version_info < (3, 11):
-                kept.append(h)  # 3.10 tells a C hook of the close in a del, but not a Python one
+                kept.append(h)  # 3.10 reports the close in a del to a C hook, but not to a Python hook
             del h
         recording = self.record(work)
         self.assertEqual(recording.count(careful), 2)
         self.assertEqual(recording.all(careful)[1].below(), ["leaf"])
-        # Whether one that has not begun, or has no handler, is run to be closed differs from one
-        # micro version to the next.
+        # Whether a generator that has not begun, or has no handler, is run to be closed differs between micro
+        # versions.
         truth = ground_truth.Truth()
         truth.record(work)
         expected, = (ground_truth.below(t, "work") for t in truth.threads.values())
@@ -235,7 +235,7 @@ class Generators(Case):
               inner
                 leaf
               outer
-            """)  # the interpreter throws into the innermost one directly
+            """)  # the interpreter throws directly into the innermost generator
         self.assertEqual(self.result, (1, "caught"))
 
     def test_exceptions_inside(self):

@@ -1,5 +1,5 @@
-"""The overhead guard: code whose calls are too many and too short is switched off as it runs, and said
-so with its calls until then. The program does as it would, and nothing else is missing."""
+"""The overhead guard: code with too many and too short calls is switched off while it runs, and reported with its
+calls until then. The program runs as before, and no other calls are missing."""
 
 import re
 import threading
@@ -10,7 +10,7 @@ import abi_host
 from support import RECOVERED
 
 CALLS = 30_000
-BUDGET = 5  # permille: too much where a call takes less than 18 µs, as it does on a slow machine under a sanitizer too
+BUDGET = 5  # permille: exceeded if a call takes less than 18 µs, as also on a slow machine under a sanitizer
 
 
 def tiny():
@@ -57,7 +57,7 @@ class Guard(abi_host.HostCase):
         return tracer.recording()
 
     def reported(self):
-        """Function -> its calls until it was switched off, as the host's log has it."""
+        """Returns function -> its calls until it was switched off, from the host's log."""
         rows = [re.fullmatch(r"overhead: switched off .*\): (.+) after (\d+) calls", text)
                 for text in self.said if text.startswith("overhead")]
         return {row[1]: int(row[2]) for row in rows}
@@ -116,7 +116,7 @@ class Guard(abi_host.HostCase):
         self.assertEqual(self.reported(), {})
 
     def test_open_calls_of_what_went(self):
-        """They end with their caller, and say so."""
+        """Open calls of functions that were switched off end with their caller, and have the flag."""
         recording = self.record(lambda: fib(20))
         self.assertEqual(self.result, 6765)
         self.assertEqual(set(self.reported()), {"fib"})

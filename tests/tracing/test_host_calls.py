@@ -1,5 +1,5 @@
-"""stop returns when no call to the host is in progress (issue 23, 19): the host may free what they use.
-thread_attach is checked by kpt_conform (R805, R806), from C."""
+"""stop returns when no call to the host is in progress (issue 23, 19), so the host may free what its functions
+use. kpt_conform checks thread_attach (R805, R806), from C."""
 
 import ctypes
 import threading
@@ -22,7 +22,7 @@ class HostCalls(abi_host.HostCase):
         self.during = None
 
     def on_watched(self, watch, instance, call_id):
-        """Waits, without the GIL, until stop has had the time to return before it should."""
+        """Waits, without the GIL, long enough for a stop that does not wait to return too early."""
         self.inside.set()
         if self.during:
             self.during()
@@ -32,7 +32,7 @@ class HostCalls(abi_host.HostCase):
         return 1
 
     def begin(self):
-        """A tracer, and a thread that is in a call to its host."""
+        """Returns a tracer, and a thread that is in a call to its host."""
         tracer = self.make(self.new_host(watched=self.on_watched), filters=abi_host.WITHOUT_HOST,
                            watches=[(1, watched)])
         thread = threading.Thread(target=watched)
@@ -47,7 +47,7 @@ class HostCalls(abi_host.HostCase):
         self.assertTrue(self.finished)
 
     def test_stop_with_the_gil_waits(self):
-        """The call needs the GIL to go on: stop releases it."""
+        """The call needs the GIL to continue, so stop releases it."""
         tracer, _ = self.begin()
         stop = KEEPS_GIL(ctypes.cast(tracer.ops.stop, ctypes.c_void_p).value)
         self.assertEqual(stop(tracer.handle), abi_host.OK)
@@ -59,7 +59,7 @@ class HostCalls(abi_host.HostCase):
         self.assertTrue(self.finished)
 
     def test_a_call_that_stops_its_tracer(self):
-        """Nobody waits for themselves."""
+        """stop does not wait for the call that it is called from."""
         stopped = []
         self.during = lambda: stopped.append(tracer.stop())
         tracer = self.make(self.new_host(watched=self.on_watched), filters=abi_host.WITHOUT_HOST,
@@ -69,7 +69,7 @@ class HostCalls(abi_host.HostCase):
         self.assertEqual(tracer.stats()["state"], 2)
 
     def test_a_call_that_stops_its_tracer_beside_another_call(self):
-        """It waits for that one, and not for itself."""
+        """stop waits for the other call, and not for its own."""
         others = []
 
         def during():

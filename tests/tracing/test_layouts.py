@@ -1,5 +1,5 @@
-"""A CPython whose layouts are not known: its own functions are asked, with the same results, and the counters
-say so (issue 23, 24). KPYTRACE_LAYOUTS makes one of this."""
+"""A CPython with unknown layouts: the tracer calls CPython's own functions, with the same results, and the
+counters report it (issue 23, 24). KPYTRACE_LAYOUTS makes the layouts of this CPython unknown."""
 
 import json
 import os
@@ -16,7 +16,7 @@ FRAMES_ARE_READ = (3, 11) <= support.VERSION < (3, 15) and not support.FREE_THRE
 DESCRIBED = FRAMES_ARE_READ and support.VERSION >= (3, 13)
 TASK_IN_STATE = FRAMES_ARE_READ and support.VERSION >= (3, 14)
 EVERY = ("", "described", "unknown")
-# What they check depends on frames: callers' lines, resumes, open calls, names.
+# Tests that depend on frames: lines of callers, resumes, open calls, names.
 FILES = ("test_callers.py", "test_generators.py", "test_open_calls.py", "test_dead_code.py")
 
 PROGRAM = """
@@ -58,7 +58,7 @@ class Layouts(support.Case):
         return reply.stdout
 
     def program(self, layouts):
-        """What is unknown, the stacks that were gathered, and who ran in which task."""
+        """Returns what is unknown, the stacks that were gathered, and which calls ran in which task."""
         path = f"{self.path}.{layouts}.json"
         script = pathlib.Path(f"{self.path}.py")
         script.write_text(PROGRAM, encoding="utf-8")

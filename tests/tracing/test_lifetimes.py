@@ -1,4 +1,4 @@
-"""Nothing is kept alive: functions, code, classes and instances die when they would without us."""
+"""kpytrace keeps nothing alive: functions, code, classes and instances die as they would without it."""
 
 import gc
 import sys
@@ -38,7 +38,7 @@ class Lifetimes(Case):
             made()
             dead = [weakref.ref(made), weakref.ref(made.__code__)]
             del made, scope["made"]
-            if FREE_THREADED:  # there it is the collector that counts these
+            if FREE_THREADED:  # there the collector counts these references
                 gc.collect()
             self.assertEqual([ref() for ref in dead], [None, None])
 
@@ -163,7 +163,7 @@ class Lifetimes(Case):
         kpytrace.stop()
 
     def test_memory_is_given_back(self):
-        """What a tracer held goes with it."""
+        """Destroying a tracer frees its memory."""
         def work():
             for _ in range(10_000):
                 len("")

@@ -1,5 +1,5 @@
-"""What a host marks while its thread runs Python: calls that contain a point, and spans of the host's
-own, which calls do not cross."""
+"""Marks of a host while its thread runs Python: calls that contain a point, and spans of the host, which calls do
+not cross."""
 
 import threading
 import unittest
@@ -49,7 +49,7 @@ class Marks(abi_host.HostCase):
             self.tracer.deliver(abi_host.ORDER_TIME, flags=DELIVER_MARKED)
 
     def test_spans(self):
-        """As an annotation that begins in __enter__ and ends in __exit__."""
+        """Like an annotation that begins in __enter__ and ends in __exit__."""
         def body():
             self.enter(3)
             self.plain()
@@ -63,7 +63,7 @@ class Marks(abi_host.HostCase):
         self.assertEqual(recording.stats["events_repaired"], 0)
 
     def test_spans_that_end_on_another_thread(self):
-        """The calls that outlive the span are cut where it ends; the other thread's are not."""
+        """Calls that outlive the span are clamped where it ends; calls of the other thread are not."""
         def ends():
             self.tracer.mark(MARK_END, 3)
 
@@ -126,7 +126,7 @@ class Marks(abi_host.HostCase):
     def test_where_nothing_is_recorded(self):
         self.tracer.stop()
         self.tracer.mark()
-        only = self.make(flags=abi_host.NO_C_CALLS | 4)  # this thread's alone
+        only = self.make(flags=abi_host.NO_C_CALLS | 4)  # records this thread only
         thread = threading.Thread(target=only.mark)
         thread.start()
         thread.join()

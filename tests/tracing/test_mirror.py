@@ -1,4 +1,4 @@
-"""The ctypes mirror of the contract in abi_host.py is the contract's golden layout."""
+"""Compares the ctypes mirror of the contract in abi_host.py with the contract's golden layout."""
 
 import ctypes
 import pathlib

@@ -1,4 +1,4 @@
-"""Names: right for every function, also one that is gone, and whatever is in them."""
+"""Names: correct for every function, also for a function that no longer exists, with any characters."""
 
 import gc
 import sys
@@ -10,7 +10,7 @@ from support import Case, VERSION, define
 
 class Names(Case):
     def display(self, name, file="<made>", line=1):
-        """How a function of this name is displayed."""
+        """Returns the displayed name of a function of this name."""
         code = define("def f(): pass", "f").__code__
         function = type(define)(code.replace(co_name=name, co_filename=file, co_firstlineno=line),
                                 {})
@@ -37,7 +37,7 @@ class Names(Case):
             self.assertEqual(self.display("f", name + ".py"), f"{shown}.py(1): f")
 
     def test_long_ones(self):
-        """They are cut, at a character's end, and stay distinct calls."""
+        """Long names are cut at the end of a character, and their calls stay distinct."""
         for letter in ("x", "ü", "函", "🐍"):
             for size in (3000, 100_000):
                 shown = self.display(letter * size)
@@ -54,7 +54,7 @@ class Names(Case):
         self.assertEqual(names, [f"<gone {n}>(1): gone_{n}" for n in range(50)])
 
     def test_reused_addresses(self):
-        """Thousands of functions, one after the other at the same few addresses."""
+        """Thousands of functions, one after the other, at the same few addresses."""
         addresses = set()
 
         def work():
@@ -70,7 +70,7 @@ class Names(Case):
         self.assertEqual(names, [f"<file {n}>(1): f_{n}" for n in range(3000) for _ in "12"])
 
     def test_reused_addresses_of_types(self):
-        """C functions are named by the type of self, which may be gone as well."""
+        """C functions are named by the type of self, which may also no longer exist."""
         def work():
             for n in range(300):
                 type(f"Type_{n}", (list,), {})().append(5)
@@ -107,7 +107,7 @@ def work():
 
 
 class Parts(abi_host.HostCase):
-    """The single parts of a name, which the package does not write."""
+    """The separate parts of a name, which the package does not write."""
 
     def name_of(self, function, work):
         tracer = self.make()

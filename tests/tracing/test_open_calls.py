@@ -1,5 +1,4 @@
-"""Calls that were open when the trace began, or still were when it ended: at any depth, in every
-thread, and flagged."""
+"""Calls that were open when the trace began, or when it ended: at any depth, in every thread, and flagged."""
 
 import sys
 import threading
@@ -90,7 +89,7 @@ class OpenCalls(Case):
         self.assertEqual(resumes[1].below(), ["leaf"])
 
     def test_begun_below_and_stopped_above(self):
-        """The frames that were there at the start are left one by one, up to one that stops."""
+        """The frames that existed at the start return one by one, up to a frame that stops the trace."""
         def inner():
             self.start()
 
@@ -111,7 +110,7 @@ class OpenCalls(Case):
         self.assertEqual(recording.stats["events_repaired"], 0)
 
     def test_in_other_threads(self):
-        """One that works, and one that only waits, from the start to the end."""
+        """One thread works, and one only waits, from the start to the end."""
         ready, go, end = threading.Barrier(3), threading.Event(), threading.Event()
 
         def wait(event):
@@ -140,7 +139,7 @@ class OpenCalls(Case):
         self.assertEqual(len(labels), 21)
         self.assertTrue(all(c.flags == {BEGAN_BEFORE} for c in labels))
         self.assertEqual(recording.of(leaf).parent.label, "wait")
-        if FREE_THREADED:  # nobody may look at the frames of a running thread there
+        if FREE_THREADED:  # the frames of a running thread can't be read there
             return
         labels = [c for c in recording.thread("waiter").calls if c.function == "down"]
         self.assertEqual(len(labels), 31)

@@ -1,4 +1,4 @@
-"""Beside others: profilers, debuggers and coverage work as without us, and we beside them."""
+"""Other tools: profilers, debuggers and coverage work as without us, and we work beside them."""
 
 import bdb
 import cProfile
@@ -33,11 +33,11 @@ def with_loop(n):
 class Profilers(Case):
     @staticmethod
     def leaves(profile):
-        """How many calls of leaf a cProfile has seen."""
+        """Returns the number of calls of leaf that a cProfile has recorded."""
         return {key[2]: value[0] for key, value in pstats.Stats(profile).stats.items()}["leaf"]
 
     def test_cprofile_within(self):
-        """On 3.11 and before it takes our place on its thread."""
+        """On 3.11 and before cProfile replaces our profile function on its thread."""
         profile = cProfile.Profile()
 
         def run():
@@ -51,7 +51,7 @@ class Profilers(Case):
 
     @unittest.skipIf(FREE_THREADED, "cProfile's own lists are not safe there")
     def test_cprofile_within_and_threads(self):
-        """We go on where it is not."""
+        """We continue on threads that cProfile does not profile."""
         profile = cProfile.Profile()
 
         def run():
@@ -62,12 +62,12 @@ class Profilers(Case):
             work(5)
             profile.disable()
         recording = self.record(run)
-        # From 3.12 on it is a tool of sys.monitoring, which threads have in common.
+        # From 3.12 on cProfile is a tool of sys.monitoring, which all threads share.
         self.assertEqual(self.leaves(profile), 15 if MONITORING else 5)
         self.assertEqual(recording.count(leaf), 15 if MONITORING else 10)
 
     def test_cprofile_around(self):
-        """On 3.11 and before it waits while we record, and goes on afterwards."""
+        """On 3.11 and before cProfile pauses while we record, and continues afterwards."""
         profile = cProfile.Profile()
         profile.enable()
         try:
@@ -119,7 +119,7 @@ class Profilers(Case):
         self.assertIn(("call", "leaf"), seen)
 
     def test_a_profile_function_set_within(self):
-        """It works; on 3.11 and before it takes our place on that thread, and stays after us."""
+        """It works. On 3.11 and before it replaces ours on that thread, and stays after us."""
         seen = []
 
         def profiler(frame, event, arg):
@@ -235,7 +235,7 @@ class Debuggers(Case):
 
 class Coverage(Case):
     def count(self):
-        """How often each line was run, by the standard library's tool."""
+        """Returns how often each line was run, counted by the standard library's tool."""
         tool = trace.Trace(count=1, trace=0)
         tool.runfunc(with_loop, 3)
         return {key: n for key, n in tool.results().counts.items()

@@ -1,7 +1,7 @@
-"""Random programs: what kpytrace records of one is what the interpreter says of it through
-sys.setprofile, call by call, in every thread, on every version.
+"""Random programs: kpytrace records the same calls that the interpreter reports through sys.setprofile, call by
+call, in every thread, on every version.
 
-KPYTRACE_TEST_LONG=1 runs many more; KPT_SEED=n begins with another seed, which failures name."""
+KPYTRACE_TEST_LONG=1 runs many more. KPT_SEED=n begins with another seed; failures print the seed."""
 
 import os
 import random
@@ -14,14 +14,14 @@ from support import Case, LONG, RECOVERED, define
 COUNT = 2000 if LONG else 150
 FIRST = int(os.environ.get("KPT_SEED", "1"))
 
-# Known differences between the two: only what lies below these, where threading waits or not as
-# threads happen to run. What the interpreter itself does differently from one version to the next
-# (comprehensions, closing of generators) is the same for both of them.
+# Known differences between the two: only the calls below these functions, in which threading waits or not,
+# depending on the order in which threads run. Differences of the interpreter between versions (comprehensions,
+# closing of generators) are the same for both.
 TIMING = ("start", "join")
 
 
 def settled(labels):
-    """The labels without what differs from run to run."""
+    """Returns the labels without the calls that differ from run to run."""
     kept, skip = [], None
     for depth, label in labels:
         if skip is None or depth <= skip:
@@ -34,7 +34,7 @@ class Programs(Case):
     maxDiff = 2000
 
     def program(self, seed, elsewhere=()):
-        """The main of program SEED; the code of the functions ELSEWHERE is in another file."""
+        """Returns main() of program SEED. The code of the functions ELSEWHERE is in another file."""
         scope = {}
         main = define(RandomProgram(seed).source(), "main", f"<program {seed}>", scope)
         for name in elsewhere:
@@ -43,8 +43,8 @@ class Programs(Case):
         return main
 
     def compare(self, seed, wanted=lambda *call: True, elsewhere=(), **options):
-        """Runs program SEED twice, under the interpreter's hook and under OPTIONS. WANTED: what is to
-        be left by these."""
+        """Runs program SEED twice, under the interpreter's hook and under OPTIONS. WANTED selects the calls that
+        OPTIONS should record."""
         truth = ground_truth.Truth()
         truth.record(self.program(seed, elsewhere))
         recording = self.record(self.program(seed, elsewhere), **options)
@@ -54,7 +54,7 @@ class Programs(Case):
         self.assertEqual(settled(recording.of("main").labels()),
                          settled(ground_truth.pruned(main, wanted)))
         for name, labels in truth.threads.items():
-            if name.startswith("random") and "max_depth" not in options:  # threading's calls count too
+            if name.startswith("random") and "max_depth" not in options:  # threading's calls count, too
                 root = f"in_thread_{name.split()[1]}"
                 call, = (c for c in recording.thread(name).calls if c.label == root)
                 labels = ground_truth.below(labels, root)
@@ -73,7 +73,7 @@ class Programs(Case):
         self.assertGreater(sum(calls) / COUNT, 30, "they do something")
 
     def test_filters(self):
-        """What they leave is what the interpreter says, without what they take away."""
+        """With filters, the recording has the calls that the interpreter reports, without the excluded ones."""
         for seed in range(FIRST, FIRST + COUNT // 3):
             program = RandomProgram(seed)
             names = [*program.functions, *program.generators, *program.coroutines, "step", "drive"]
@@ -87,7 +87,7 @@ class Programs(Case):
                 self.compare(seed, lambda label, levels, caller: levels < depth, max_depth=depth)
 
     def test_they_give_the_same_results_with_every_option(self):
-        """States after a run, with filters, bounds and rings."""
+        """Compares the results of runs with filters, bounds and rings."""
         rows = [{}, {"exclude": "<program*"}, {"c_calls": False}, {"max_depth": 3},
                 {"ring_bytes": "100kB"}, {"max_events": 50}, {"gc": True},
                 {"include": "module:nothing"}, {"min_duration_ns": 1000}]

@@ -1,5 +1,5 @@
-"""Threads: each one's calls are its own, with the OS's id and the name that people gave it, however
-the thread was started and whether or not it still runs."""
+"""Threads: the calls of each thread are recorded separately, with the id of the OS and the name that the program
+has set, for every way to start a thread, and whether or not it still runs."""
 
 import _thread
 import concurrent.futures
@@ -30,7 +30,7 @@ def work(n=3):
 
 class Threads(Case):
     def thread_of(self, recording, function):
-        """The only thread that called a function."""
+        """Returns the only thread that called a function."""
         thread, = (t for t in recording.threads if any(c.label == function for c in t.calls))
         return thread
 
@@ -92,7 +92,7 @@ class Threads(Case):
             self.assertEqual([self.thread_of(recording, "job").tid], tids)
             self.assertTrue(self.thread_of(recording, "job").name, "the system's, where it has none")
             self.assertEqual(recording.stats["threads_unreached"], 0)
-        else:  # out of reach, and counted: see OutOfReach
+        else:  # not reached, and counted: see OutOfReach
             self.assertEqual(recording.count(job), 0)
 
     def test_started_by_c(self):
@@ -114,7 +114,7 @@ class Threads(Case):
             self.assertEqual({t.name for t in threads}, {"native"})
 
     def test_started_by_c_before(self):
-        """One that is in Python when the trace begins: it is reached on every version."""
+        """A thread that runs Python when the trace begins is reached on every version."""
         if not NATIVE:
             self.skipTest("the native helper is not built")
         inside, go, tids = threading.Event(), threading.Event(), []
@@ -169,7 +169,7 @@ class Threads(Case):
         self.assertEqual(recording.stats["events_dropped"], 0)
 
     def test_at_once(self):
-        """Their calls don't get mixed up, though they take turns in the middle of calls."""
+        """Calls of different threads are not mixed, though the threads alternate in the middle of calls."""
         def make(n):
             def spin(depth):
                 if depth:
@@ -205,9 +205,9 @@ class Threads(Case):
             self.assertTrue(name.startswith(thread.name) and thread.name, thread.name)
 
     def test_they_go_on_while_it_is_written(self):
-        """Replay and writing hold no GIL: another thread is never kept waiting for most of it."""
+        """Replay and writing do not hold the GIL, so another thread never waits for most of that time."""
         def longest_wait():
-            """As a share of the time that writing takes."""
+            """Returns the longest wait as a share of the time that writing takes."""
             ticks, end = [], threading.Event()
 
             def tick():
@@ -228,7 +228,7 @@ class Threads(Case):
             trace.close()
             within = [begin] + [t for t in ticks if begin < t < begin + took] + [begin + took]
             return max(b - a for a, b in zip(within, within[1:])) / took
-        # A busy machine may keep it waiting too, but not each time.
+        # A busy machine may also make the thread wait, but not each time.
         self.assertLess(min(longest_wait() for _ in range(5)), 0.5)
 
     def test_this_thread_only(self):
@@ -242,7 +242,7 @@ class Threads(Case):
         self.assertEqual(len(recording.threads), 1)
 
     def test_started_and_stopped_by_other_threads(self):
-        """start in one, stop in another, work in a third."""
+        """One thread calls start, another calls stop, and a third works."""
         state = {}
 
         def in_thread(function):
@@ -280,7 +280,7 @@ class Threads(Case):
         self.assertIn("call", seen)
 
     def test_unexpected_c_returns(self):  # seed 000, test 3
-        """A thread is inside a C call when one trace ends, and leaves it in the next."""
+        """A thread is inside a C call when one trace ends, and leaves it during the next."""
         program = f"""
 import threading, time, kpytrace
 lock = threading.Lock()
@@ -317,7 +317,7 @@ class OutOfReach(Case):
         return self.record(work).stats["threads_unreached"]
 
     def start(self, job):
-        """Through _thread; returns when it runs."""
+        """Starts JOB with _thread. Returns when it runs."""
         begun = threading.Event()
 
         def run():

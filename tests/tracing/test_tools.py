@@ -1,4 +1,4 @@
-"""The sys.monitoring tool that we are: which one, for how long, and beside others."""
+"""Our tool of sys.monitoring: its id, how long we use it, and other tools beside it."""
 
 import re
 import sys
@@ -115,7 +115,7 @@ class ToolId(abi_host.HostCase):
         tracer.deliver()
 
     def test_seed_monitoring(self):  # seed 000, test 2
-        """Torch's id, 2, is free during a run, and everything is after it."""
+        """Tool 2, torch's id, is free during a run, and all ids are free after it."""
         with kpytrace.trace():
             self.assertIsNone(monitoring.get_tool(2))
             self.assertEqual(monitoring.get_tool(3), "kpytrace")
@@ -125,7 +125,7 @@ class ToolId(abi_host.HostCase):
         self.assertEqual(self.tools(), {})
 
     def test_a_tool_like_coverage(self):
-        """It disables lines, and must not see them again because of us."""
+        """The tool disables lines, and must not receive them again because of us."""
         lines, calls = [], []
 
         def on_line(code, line):
@@ -149,11 +149,11 @@ class ToolId(abi_host.HostCase):
         monitoring.set_events(1, 0)
         self.assertEqual(tracer.recording().count(leaf), 6)
         self.assertEqual(calls.count("leaf"), 12, "its events go on")
-        # A start must undo our own DISABLEs, which undoes those of all tools: once a start.
+        # A start must undo our own DISABLEs, and restart_events() undoes those of all tools, once per start.
         self.assertLessEqual([name for name, _ in lines].count("with_loop"), 2 * before)
 
     def test_another_tool_hears_what_it_would_without_us(self):
-        """Every event, in order; also of code that we switch off for ourselves."""
+        """Every event, in order, also of code that we switch off for ourselves."""
         names = ["PY_START", "PY_RESUME", "PY_RETURN", "PY_YIELD", "PY_UNWIND", "PY_THROW", "LINE",
                  "CALL", "C_RETURN", "C_RAISE", "RAISE", "EXCEPTION_HANDLED"]
         here = __file__
@@ -192,7 +192,7 @@ class ToolId(abi_host.HostCase):
             # Addresses differ from run to run.
             return [re.sub("0x[0-9a-f]+", "0x", str(row)) for row in heard]
         self.take(1)
-        monitoring.restart_events()  # this tool may have been another test's, and switched off lines
+        monitoring.restart_events()  # another test may have used this tool, and disabled lines
         expected = listen()
         self.assertGreater(len(expected), 40)
         for filters in ([], [(abi_host.EXCLUDE, abi_host.FILE_GLOB, "*")]):

@@ -1,4 +1,4 @@
-"""Tracers through the contract: the three orders, snapshots of a running one, restarts, and several at
+"""Tracers through the contract: the three orders, snapshots of a running tracer, restarts, and several tracers at
 once."""
 
 import ctypes
@@ -134,7 +134,8 @@ class Snapshots(abi_host.HostCase):
         self.assertEqual(recording.stats["events_repaired"], 0)
 
     def test_while_threads_run(self):
-        """They have so much to do and no more: a slow reader would never catch up with them."""
+        """The threads have a fixed amount of work, since a slow reader would never catch up with them
+        otherwise."""
         tracer = self.make(filters=abi_host.WITHOUT_HOST)
         threads = [threading.Thread(target=spin, args=(200,)) for _ in range(2)]
         for thread in threads:
@@ -152,10 +153,10 @@ class Snapshots(abi_host.HostCase):
         self.assertEqual(counts, sorted(counts))
         self.assertTrue(0 < counts[0] < counts[-1] <= len(recording.calls), counts)
         for delivery in deliveries:
-            delivery.recording()  # checks how they nest
+            delivery.recording()  # checks the nesting
 
     def test_of_a_ring(self):
-        """Each has the end so far, below the calls that are open, however often it has wrapped."""
+        """Each snapshot has the most recent calls, below the open calls, however often the ring has wrapped."""
         tracer = self.make(filters=abi_host.WITHOUT_HOST, ring_bytes=100_000)
 
         def rounds():
@@ -177,7 +178,7 @@ class Snapshots(abi_host.HostCase):
         self.assertGreater(tracer.stats()["events_dropped"], 30_000)
 
     def test_by_a_slow_reader(self):
-        """A ring goes on as one while it is read, and does not grow beyond twice its size."""
+        """A ring still drops old chunks while it is read, and does not grow beyond twice its size."""
         for bound in ({"ring_bytes": 200_000}, {"ring_ns": 1}):
             tracer = self.make(filters=abi_host.WITHOUT_HOST, **bound)
             work(20_000)
@@ -193,7 +194,7 @@ class Snapshots(abi_host.HostCase):
     def test_of_a_ring_by_time(self):
         tracer = self.make(filters=abi_host.WITHOUT_HOST, ring_ns=2_000_000)
         begin = time.perf_counter()
-        for _ in range(10_000):  # they are dropped by the chunk, whose filling may take long
+        for _ in range(10_000):  # whole chunks are dropped, and filling one may take long
             work(100)
             if time.perf_counter() - begin > 0.02 and tracer.stats()["events_dropped"]:
                 break
@@ -292,7 +293,7 @@ class Several(abi_host.HostCase):
         self.assertEqual(without.recording().count(Several.test_with_different_filters), 0)
 
     def test_one_that_begins_where_another_has_switched_off(self):
-        """And one that is restarted there."""
+        """The same for a tracer that is restarted after another has switched code off."""
         without = self.make(filters=[(abi_host.EXCLUDE, abi_host.FILE_PREFIX, __file__)])
         work(5)
         every = self.make()
@@ -350,7 +351,7 @@ class Attach(abi_host.HostCase):
         tracer = self.make(host=host)
         thread = threading.Thread(target=work, args=(5,))
         thread.start()
-        thread.join()  # which is over a little before the OS has ended it
+        thread.join()  # returns a little before the OS has ended the thread
         task = f"/proc/self/task/{thread.native_id}"
         while os.path.exists(task):
             time.sleep(0.001)

@@ -1,4 +1,4 @@
-"""Watched calls: the host hears of each with the object itself, and its answer is in the activity."""
+"""Watched calls: the host is called for each, with the object itself, and its answer is in the activity."""
 
 import gc
 import threading
@@ -50,7 +50,7 @@ class Watches(abi_host.HostCase):
         return tracer.recording()
 
     def watched(self, recording):
-        """(function, answer, call id) of the calls that are marked."""
+        """Returns (function, answer, call id) of the calls that are flagged as watched."""
         return [(c.function, c.args.value0, c.args.value1) for c in recording.calls
                 if WATCHED in c.flags]
 
@@ -101,7 +101,7 @@ class Watches(abi_host.HostCase):
         self.assertEqual([name for _, _, name, _ in self.seen], [str(n) for n in range(20)])
 
     def test_reused_addresses_of_objects(self):
-        """Short-lived objects of two classes at one address: each is seen as itself."""
+        """Short-lived objects of two classes at one address: the host receives each as itself."""
         class Other(Module):
             pass
 
@@ -113,8 +113,8 @@ class Watches(abi_host.HostCase):
                          [(("Module", "Other")[n % 2], str(n)) for n in range(100)])
 
     def test_reused_addresses_of_code(self):
-        """Watched functions die: what comes to lie at the address of one is not watched."""
-        names = [f"watched_{n}" for n in range(16)]  # one of them may leave its place to something else
+        """Watched functions die. Another function at the address of one of them is not watched."""
+        names = [f"watched_{n}" for n in range(16)]  # several, so that the address of at least one is reused
         functions = [define(f"def {name}(): pass", name) for name in names]
         tracer = self.make(host=self.watching, watches=[(1, function) for function in functions])
         for function in functions:
@@ -170,7 +170,7 @@ class Watches(abi_host.HostCase):
         functions = [(1, star), (2, keyword), (3, cell), (4, renamed)]
         self.record(lambda: [star(Module("s")), keyword(me=Module("k")), cell(Module("c")),
                              renamed(Module("r"))], *functions)
-        # A star's and a keyword's argument is none that has a place.
+        # A star argument and a keyword argument are not positional.
         self.assertEqual([row[:3] for row in self.seen],
                          [(1, "NoneType", None), (2, "NoneType", None), (3, "Module", "c"),
                           (4, "Module", "r")])
@@ -210,7 +210,8 @@ class Watches(abi_host.HostCase):
         self.assertEqual(len(self.seen), 1500)
 
     def test_what_is_not_recorded_is_not_told(self):
-        """An answer belongs to an activity: without one nobody is asked, and no other call gets it."""
+        """An answer belongs to an activity. Without one the host is not called, and no other call gets the
+        answer."""
         call = define("def call(self): return 1", "call", "<elsewhere>")
 
         def work():
@@ -257,7 +258,7 @@ class Watches(abi_host.HostCase):
                          [("__call__", 1000 + n, n) for n in (1, 2, 3)])
 
     def test_calls_that_are_open(self):
-        """Of those that run when the tracer starts the host hears then, in every thread."""
+        """For calls that are open when the tracer starts, the host is called at the start, in every thread."""
         tracers, go, ready = [], threading.Event(), threading.Event()
 
         class Starting(Module):
@@ -289,7 +290,7 @@ class Watches(abi_host.HostCase):
         self.assertEqual(recording.stats["events_repaired"], 0)
 
     def test_in_a_ring(self):
-        """An answer stays with its call when older ones go."""
+        """An answer stays with its call when older calls are dropped."""
         a = Module("a")
         self.answers = {"a": 9}
         recording = self.record(lambda: [a(n) for n in range(8_000)], (1, Module.__call__),
@@ -305,8 +306,8 @@ class Watches(abi_host.HostCase):
         self.assertEqual(recording.stats["events_repaired"], 0)
 
     def test_in_a_ring_beside_another_tracer(self):
-        """At a new chunk of the ring its host is asked of the open calls, and may set off a collection, which the
-        other one records; and then, later than that, the call that filled the chunk."""
+        """At a new chunk of the ring, its host is called for the open calls, and may cause a collection, which the
+        other tracer records. The call that filled the chunk is recorded after that, with a later time."""
         asked = []
         host = self.new_host(watched=lambda watch, instance, call_id: asked.append(1) or gc.collect(0) * 0)
         ring = self.make(host=host, watches=[(1, Module.__call__)], ring_bytes=200_000)
@@ -326,7 +327,7 @@ class Watches(abi_host.HostCase):
         self.assertEqual([t.recording().stats["events_repaired"] for t in (ring, other)], [0, 0])
 
     def test_every_chunk_boundary(self):
-        """A call and its answer that come to lie on either side of a chunk's end."""
+        """A call and its answer may be on different sides of the end of a chunk."""
         a = Module("a")
 
         def work():
@@ -340,7 +341,7 @@ class Watches(abi_host.HostCase):
         self.assertEqual(recording.stats["events_repaired"], 0)
 
     def test_collections_within_the_callback(self):
-        """They are recorded, and don't come between a call and its answer."""
+        """Collections are recorded, and do not separate a call from its answer."""
         host = self.new_host(watched=lambda watch, instance, call_id: gc.collect() * 0 + 7)
         tracer = self.make(host=host, watches=[(1, plain)])
         tracer.register_gc_callback()
@@ -354,7 +355,7 @@ class Watches(abi_host.HostCase):
         self.assertEqual(tracer.stats()["events_repaired"], 0)
 
     def test_stop_within_the_callback(self):
-        """The host may do anything there, also end the tracing."""
+        """The host may do anything there, also stop the tracer."""
         def on_watched(watch, instance, call_id):
             tracer.stop()
             return 5

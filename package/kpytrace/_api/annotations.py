@@ -1,5 +1,5 @@
-"""The program's own marks, spans and counters. They go into each trace that runs, and cost next to nothing while no
-trace runs. Calls of functions in this file are not recorded: a mark belongs to the function that makes it.
+"""The program's own marks, spans and counters. Each running trace records them; while no trace runs they cost next
+to nothing. Calls of functions in this file are not recorded, so that a mark appears in the function that makes it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _MARK, _BEGIN, _END, _COUNTER = 1, 2, 3, 4  # writers/annotations/notes.h
 
 
 def _members(values: dict[str, Any]) -> str:
-    """The values as members of a JSON object, without its braces."""
+    """Returns the values as members of a JSON object, without its braces."""
     from _json import encode_basestring_ascii as quote  # json itself takes milliseconds to import
 
     def text(value: Any) -> str:
@@ -31,7 +31,7 @@ def _members(values: dict[str, Any]) -> str:
             return quote(value)
         try:
             shown = repr(value)
-        except Exception as error:  # of the program's own, or a number with too many digits
+        except Exception as error:  # raised by the program's __repr__, or for an int with too many digits
             return quote(f"<{type(value).__name__} without a repr: {type(error).__name__}>")
         return shown if type(value) is int or (type(value) is float and value - value == 0) else quote(shown)
 
@@ -40,8 +40,8 @@ def _members(values: dict[str, Any]) -> str:
 
 def _note(what: int, name: str, values: Optional[dict[str, Any]], value: float = 0.0,
           flow: int = 0, partners: Optional[dict[object, int]] = None) -> dict[object, int]:
-    """Notes it in each trace that runs; of an end, in each that has its beginning. Returns the note's number
-    in each, by the trace's key."""
+    """Records a note in each running trace, or an end in each trace that has the matching beginning. Returns the
+    note's number in each trace, by the trace's key."""
     numbers: dict[object, int] = {}
     if not _trace._traces.entries:
         return numbers
@@ -57,26 +57,26 @@ def _note(what: int, name: str, values: Optional[dict[str, Any]], value: float =
 
 
 def mark(name: str, /, *, flow: int = 0, **values: Any) -> None:
-    """Marks this moment in the trace, with values that say more.
+    """Records a mark at the current time in each running trace, with any values as its arguments.
 
-    flow   a number: marks and spans that have the same are connected by arrows
+    flow   a number: marks and spans with the same number are connected by arrows
     """
     _note(_MARK, name, values, flow=flow)
 
 
 def counter(name: str, value: float, /) -> None:
-    """Puts a number into the trace: it is drawn over time."""
+    """Records a value of a counter. Viewers draw the counter's values over time."""
     _note(_COUNTER, name, None, value=float(value))
 
 
 class span:
-    """A stretch of the program's own in the trace, from a `with` to its end:
+    """A span of the program in the trace, from the begin of a `with` block to its end:
 
     >>> with kpytrace.span("loading", files=12):
     ...     load()
 
-    or, as a decorator, each call of a function; begin() and end() where a `with` can't be, also on
-    different threads.
+    As a decorator, it records a span for each call of a function. begin() and end() serve code where a `with`
+    block can't be used; they may run on different threads.
     """
 
     __slots__ = ("_name", "_flow", "_values", "_numbers")
@@ -86,12 +86,12 @@ class span:
         self._numbers: dict[object, int] = {}
 
     def begin(self) -> span:
-        """Begins it; one that has ended may begin again."""
+        """Begins the span. A span that has ended may begin again."""
         self._numbers = _note(_BEGIN, self._name, self._values, flow=self._flow)
         return self
 
     def end(self) -> None:
-        """Ends it; without a begin this is nothing."""
+        """Ends the span. Does nothing if the span has not begun."""
         numbers, self._numbers = self._numbers, {}
         if numbers:
             _note(_END, self._name, None, partners=numbers)

@@ -1,5 +1,5 @@
-"""A context manager as a decorator, with the semantics of functools.wraps: of functions, methods, coroutines and
-generators."""
+"""Uses a context manager as a decorator, with the semantics of functools.wraps, for functions, methods, coroutines
+and generators."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
     Function = TypeVar("Function", bound=Callable[..., Any])
 
-# co_flags: inspect takes 10 ms to import.
+# Values of co_flags. inspect, which names them, takes 10 ms to import.
 _GENERATOR, _COROUTINE, _ITERABLE_COROUTINE, _ASYNC_GENERATOR = 0x20, 0x80, 0x100, 0x200
 
 
 def _flags(function: Any) -> int:
-    """The co_flags of the Python code that a call of `function` runs; 0: it runs none."""
+    """Returns the co_flags of the Python code that a call of `function` runs, or 0 if it runs none."""
     while isinstance(function, functools.partial):
         function = function.func
     if not hasattr(function, "__code__") and not isinstance(function, type):
@@ -45,7 +45,7 @@ def _wrapper_of(function: Any, manager: Callable[[], Any]) -> Any:
         with manager():
             inner = function(*args, **kwargs)
             step = inner.asend(None)
-            while True:  # what `yield from` does, which an asynchronous generator can't have
+            while True:  # does the work of `yield from`, which is not allowed in an asynchronous generator
                 try:
                     value = await step
                 except StopAsyncIteration:
@@ -73,7 +73,7 @@ def _wrapper_of(function: Any, manager: Callable[[], Any]) -> Any:
 
 
 def decorate(function: Function, manager: Callable[[], Any]) -> Function:
-    """A function that runs `function` inside of what `manager` makes, anew for each call."""
+    """Returns a wrapper that runs each call of `function` inside a new context manager from `manager`."""
     if isinstance(function, (classmethod, staticmethod)):
         return type(function)(decorate(function.__func__, manager))  # type: ignore[return-value]
     if not callable(function):
@@ -83,7 +83,8 @@ def decorate(function: Function, manager: Callable[[], Any]) -> Function:
 
 
 def trace_calls(function: Function, make: Callable[[], Trace]) -> Function:
-    """Each call in a trace of its own, but one that begins while another one's trace runs is recorded by that."""
+    """Returns a wrapper that records each call in its own trace. A call that begins while the trace of another
+    call runs is recorded by that trace."""
     newest: Optional[Trace] = None
 
     def manager() -> Any:

@@ -1,5 +1,5 @@
-"""The events that write a trace before its end. SIGTERM writes every output, a crash flushes a stream, SIGUSR2 dumps a
-ring; the C side handles these signals, also while Python hangs. An uncaught exception dumps a ring, too.
+"""Writes a trace before its end. SIGTERM writes every output, a crash flushes a stream, and SIGUSR2 dumps a ring;
+the C host handles these signals, also while Python hangs. An uncaught exception also dumps a ring.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ def _dump_signal() -> int:
 
 
 def _chained_signals() -> int:
-    """Returns the bits of the crash signals that faulthandler reports: its handler runs after ours. Signals with a
-    handler of the program are left out; for faulthandler's, Python reports no handler or an unknown one."""
+    """Returns a bit mask of the crash signals that faulthandler handles: its handler runs after ours. Signals for
+    which the program has its own handler are left out. For a handler of faulthandler, getsignal() returns SIG_DFL
+    or None."""
     import _signal
 
     faulthandler = sys.modules.get("faulthandler")
@@ -45,7 +46,8 @@ def signals(stream: Optional[str], output: str, ring: bool) -> dict[str, object]
 
 
 def _dump(trace: Trace) -> None:
-    """Dumps the ring. An error here is printed, because the user wants to see the program's own exception."""
+    """Dumps the ring. Prints an error instead of raising it, because the user needs the program's own
+    exception."""
     if not trace.running:
         return
     try:
@@ -57,8 +59,9 @@ def _dump(trace: Trace) -> None:
 
 
 def watch(trace: Trace) -> Callable[[], None]:
-    """Dumps on an uncaught exception of any thread, and then calls the previous hook. Returns a function that removes
-    the hooks. A hook that can't be removed, because another one was put above it, does not keep the trace alive."""
+    """Dumps the ring on an uncaught exception of any thread, then calls the previous hook. Returns a function that
+    removes the hooks. A hook that can't be removed, because another hook was installed after it, does not keep the
+    trace alive."""
     import threading
     from _weakref import ref
 

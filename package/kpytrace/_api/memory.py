@@ -1,7 +1,7 @@
-"""Recordings of memory: who allocated what, and when, on top of the C host, kpytrace._standalone.
+"""Recordings of memory on top of the C host, kpytrace._standalone: each allocation with its time and its stack.
 
-At most one records in a process. The recording is the plugin's, outside of Python's own memory. What a signal
-handler raises leaves one that either records, and can be stopped, or does not (registry.py).
+At most one recording runs in a process. The plugin holds it, outside of Python's own memory. An exception of a
+signal handler leaves a recording that either runs and can be stopped, or does not run (registry.py).
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".pickle", ".json", ".pftrace")
 
-_lock = RLock()  # around each call: a second thread waits
+_lock = RLock()  # held during each call, so that a second thread waits
 _recordings = Registry()
 
 
 def check_path(path: Path) -> str:
-    """Returns the absolute path. Raises now, rather than at the end, if no recording can be written there."""
+    """Returns the absolute path. Raises now, rather than at the end, if no recording can be written to it."""
     name = os.fsdecode(path)
     if not name.endswith(SUFFIXES):
         raise ValueError(f"memory is written as .pickle, for torch's memory viewer, .json, .pftrace or "
@@ -48,10 +48,10 @@ def _check_number(name: str, value: object, read: Any) -> int:
 
 
 class Memory:
-    """A recording of memory: runs between start() and stop(), or inside of a `with`. It may be
-    started again, and then goes on; it is held as long as this object lives, or until close()."""
+    """A recording of memory. It runs between start() and stop(), or inside a `with` block. It may be
+    started again, and then continues. The recording is kept as long as this object lives, or until close()."""
 
-    key: object = None  # of the registry
+    key: object = None  # in the registry
     _handle: object = None
 
     def __init__(self, path: Optional[Path] = None, sample_bytes: Union[int, str] = 0,
@@ -66,18 +66,18 @@ class Memory:
 
     @property
     def running(self) -> bool:
-        """Whether it records now."""
+        """Whether the recording runs now."""
         return self._handle is not None and bool(native.standalone.memory_is_recording(self._handle))
 
     def start(self) -> Memory:
-        """Begins to record, or goes on. Blocks from before are not known; their frees are."""
+        """Begins to record, or continues. Blocks from before the start are not recorded, but their frees are."""
         self._start()
         _recordings.kept[self.key] = self
         return self
 
     def _start(self) -> None:
-        """Until it is kept, the recording ends with the last reference to this object."""
-        prepare()  # before the lock: in the child of a fork its hook makes that anew
+        """Until start() stores it in `kept`, the recording ends with the last reference to this object."""
+        prepare()  # before the lock: in a forked child its hook replaces the lock
         with _lock:
             if self._closed:
                 raise RuntimeError("this recording is closed: make a new one")
@@ -86,7 +86,7 @@ class Memory:
             if _recordings.newest() is not None:
                 raise RuntimeError("memory is being recorded already in this process: "
                                    "end that recording before you begin another")
-            for ended in _recordings.all():  # whose stop() a handler's exception has interrupted
+            for ended in _recordings.all():  # an exception of a signal handler has interrupted their stop()
                 _recordings.remove(ended)
             if self._handle is None:
                 self._handle = self._make()
@@ -105,16 +105,16 @@ class Memory:
         self._numpy.start()
 
     def _look(self) -> None:
-        """Records from now on, also what numpy allocates, if it is there."""
+        """Begins to record, also the allocations of numpy if numpy is imported."""
         native.standalone.memory_start(self._handle)
 
     def _end(self) -> None:
-        """Again is no change: a handler that raises here leaves it for the next stop()."""
+        """May be called again: after an exception of a signal handler in here, the next stop() repeats it."""
         self._forget()
         native.standalone.memory_stop(self._handle)
 
     def _forget(self) -> None:
-        """What is Python's of it ends; in the child of a fork, where it records no more, that is all."""
+        """Ends the Python part of the recording. A forked child does only this, since it does not record."""
         self._numpy.stop()
 
     def _make(self) -> object:
@@ -129,8 +129,8 @@ class Memory:
         return made
 
     def stop(self) -> None:
-        """Ends recording, and writes the file if there is one. If that can't be written the
-        recording is kept: export() it elsewhere."""
+        """Ends recording, and writes the file if there is one. If the file can't be written, the
+        recording is kept and export() can write it elsewhere."""
         with _lock:
             if self._handle is None:
                 raise RuntimeError("this recording has not been started")
@@ -145,7 +145,7 @@ class Memory:
                 _recordings.remove(self)
 
     def export(self, path: Path) -> str:
-        """Writes what was recorded so far, also while it runs, and returns the file's name. A failed
+        """Writes the recording so far, also while it runs. Returns the path of the file. A failed
         export leaves no file."""
         target = check_path(path)
         with _lock:
@@ -157,11 +157,11 @@ class Memory:
         return target
 
     def tables(self) -> Tables:
-        """What each line and function has allocated so far, also while it runs: at the peak, at the end, and
-        in all. Two of them can be compared: after.diff(before)."""
+        """Returns the bytes that each line and function has allocated so far, also while the recording runs: at
+        the peak, at the end, and in all. Two such tables can be compared: after.diff(before)."""
         from .._files.memory_tables import Tables
 
-        # By hand: tempfile and what it imports would be the largest rows of a small recording.
+        # Not with tempfile: the import would allocate the largest rows of a small recording.
         folder = os.path.join(os.environ.get("TMPDIR") or "/tmp", f"kpytrace-{os.urandom(8).hex()}")
         os.mkdir(folder, 0o700)
         try:
@@ -174,7 +174,7 @@ class Memory:
             os.rmdir(folder)
 
     def close(self) -> None:
-        """Frees the recording now; stops it, without writing anything, if it still runs."""
+        """Frees the recording now. A running recording is stopped, and nothing is written."""
         with _lock:
             if self.running:
                 self._end()
@@ -194,16 +194,16 @@ class Memory:
 
 def memory(path: Optional[Path] = None, *, sample_bytes: Union[int, str] = 0, max_entries: int = 0,
            max_frames: int = 0) -> Memory:
-    """Records every block that Python allocates and frees, in every thread, with the stack of who did.
+    """Records every block that Python allocates and frees, in every thread, with the stack that did it.
 
-    path           the file that the end of the block writes: .pickle, for torch's memory viewer
+    path           the file that is written at the end of the block: .pickle, for torch's memory viewer
                    (pytorch.org/memory_viz), .json, Chrome trace JSON, .pftrace, for Perfetto, or
-                   .tables.json, for `kpytrace memory`. None: none is written, and export() writes one
-                   at any time
-    sample_bytes   record one block in so many bytes, "512kB", by chance, and so cost next to
-                   nothing; 0: every block
-    max_entries    keep the last so many allocations and frees; 0: all
-    max_frames     of a stack, the innermost so many; 0: all
+                   .tables.json, for `kpytrace memory`. With None no file is written; export() writes
+                   one at any time
+    sample_bytes   record a random sample, one block per so many bytes ("512kB"), at next to no
+                   cost; 0: every block
+    max_entries    keep only the last so many allocations and frees; 0: all
+    max_frames     keep only the innermost so many frames of a stack; 0: all
 
     >>> with kpytrace.memory("snapshot.pickle"):
     ...     work()
@@ -215,14 +215,14 @@ def memory(path: Optional[Path] = None, *, sample_bytes: Union[int, str] = 0, ma
 
 
 def _stop_at_exit() -> None:
-    with _lock:  # another thread may be writing one
+    with _lock:  # waits for a thread that writes a recording
         running: Optional[Memory] = _recordings.newest()
     if running is not None:
         process_hooks.stop_at_exit(running.stop, running._path)
 
 
 def _forget_in_child() -> None:
-    """The child records nothing, and must not write its parent's file."""
+    """A forked child records nothing, and must not write the file of its parent."""
     global _lock
     _lock = RLock()
     for recording in _recordings.all():
@@ -237,7 +237,7 @@ def __getattr__(name: str) -> Any:
 
 
 def prepare() -> None:
-    """Loads the C host and, the first time, registers the hooks for the end of the process and for forks, behind those
-    of traces: a memory recording is stopped before them."""
+    """Loads the C host. The first call also registers the hooks for the end of the process and for forks, after
+    those of traces, so that a memory recording is stopped before the traces."""
     _trace.prepare()
     process_hooks.watch(_stop_at_exit, _forget_in_child)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def print_message(text: str) -> None:
-    """Prints a line, or nothing: the program may have closed stderr, or replaced it with any object."""
+    """Prints a line. Prints nothing if the program has closed stderr or replaced it with an unusable object."""
     try:
         if sys.stderr is not None:
             print(text, file=sys.stderr, flush=True)
@@ -21,7 +21,8 @@ def print_message(text: str) -> None:
 
 
 def print_failure(output: Optional[str], error: Exception) -> None:
-    """Reports an output that could not be written when the program ended. The program's exit status stays."""
+    """Reports that an output could not be written when the program ended. The program's exit status is
+    unchanged."""
     print_message(f"kpytrace: {output} could not be written: {error}")
 
 

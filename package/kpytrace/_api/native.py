@@ -1,5 +1,5 @@
-"""The installed files of the package, and its C part: the module kpytrace._standalone, which load() imports at the first
-start. Importing the package does not load it."""
+"""Finds the installed files of the package, and loads its C part, the module kpytrace._standalone. load() imports
+it at the first start; importing the package does not."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ standalone: Any = None  # kpytrace._standalone, once load() has returned
 
 def installed_file(name: str, what: str) -> str:
     """Returns the path of a file of the package. `what` names it in the error if it is missing."""
-    # An editable install keeps these files in another folder than the sources. The package's __path__ has both.
+    # In an editable install these files are not in the folder of the sources. The package's __path__ has both
+    # folders.
     for folder in sys.modules[__package__.rpartition(".")[0]].__path__:
         path = os.path.join(os.path.realpath(folder), name)
         if os.path.exists(path):
@@ -32,7 +33,7 @@ def plugin_file() -> str:
 
 
 def load() -> str:
-    """Imports kpytrace._standalone unless that is done. Returns the path of the plugin."""
+    """Imports kpytrace._standalone if that has not been done. Returns the path of the plugin."""
     global standalone
     if standalone is None:
         if sys.flags.ignore_environment:  # see options.from_environment; C code reads these two

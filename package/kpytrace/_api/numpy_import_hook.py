@@ -1,5 +1,5 @@
-"""Notices that numpy is imported while memory is recorded. The plugin looks for numpy only in memory_start(), because it
-must not call into Python while Python allocates."""
+"""Detects an import of numpy while memory is recorded. The plugin searches for numpy only in memory_start(),
+because it must not call into Python while Python allocates."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
     from .memory import Memory
 
-# Its second module, before 2.0 and since: when that is there, the first one, which has the allocator, is whole.
+# The module that numpy imports second, before 2.0 and since. Once it is in sys.modules, the first one, which has
+# the allocator, is fully initialised.
 MODULES = ("numpy._core.umath", "numpy.core.umath")
 
 
@@ -21,8 +22,9 @@ def _is_there() -> bool:
 
 
 class Watch:
-    """Between start() and stop(), or until numpy is there, a finder of modules that finds none: numpy imports
-    dozens of modules behind that one, and each is asked of it. It does not keep the recording."""
+    """A finder of modules that finds none. It is in sys.meta_path between start() and stop(), or until numpy is
+    imported: numpy imports dozens of modules after umath, and importlib calls find_spec for each. It does not keep
+    the recording alive."""
 
     def __init__(self, recording: Memory) -> None:
         self._recording = ref(recording)
@@ -34,7 +36,7 @@ class Watch:
     def stop(self) -> None:
         try:
             sys.meta_path.remove(self)  # type: ignore[arg-type]
-        except ValueError:  # numpy was there, or another thread's import has seen it at the same time
+        except ValueError:  # numpy was imported before, or an import on another thread has removed the finder
             pass
 
     def invalidate_caches(self) -> None:
@@ -47,17 +49,17 @@ class Watch:
         try:
             if recording is not None:
                 recording._look()
-        except RuntimeError:  # the recording is being exported: at the next import
+        except RuntimeError:  # the recording is being exported: retry at the next import
             return None
         return self._leave(name, path, target)
 
     def _leave(self, name: str, path: Any, target: Any) -> Any:
-        """Removes this finder, and asks the next one. importlib would skip that one: it iterates over the list
-        itself, whose items move up by one here."""
+        """Removes this finder and calls the next one. importlib would skip the next finder, because it iterates
+        over sys.meta_path itself, and the removal moves the following items by one."""
         finders: list[Any] = sys.meta_path
         try:
             place = finders.index(self)
-        except ValueError:  # another thread's import was first
+        except ValueError:  # an import on another thread has removed it
             return None
         self.stop()
         following = getattr(finders[place], "find_spec", None) if place < len(finders) else None

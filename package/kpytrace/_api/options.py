@@ -1,7 +1,8 @@
-"""The options of a trace: their names, how values are read, and their environment variables; and its output's name.
+"""The options of a trace: their names, the parsers of their values and their environment variables. Also checks
+the path of the output.
 
-OPTIONS is the one list of them; docs/python.md and the C side (hosts/standalone/module/options.c) are
-tested against it.
+OPTIONS is the only list of them; tests compare docs/python.md and the C side (hosts/standalone/module/options.c)
+with it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any, Literal, TypedDict, Union
 
     class Options(TypedDict, total=False):
-        """What start and trace take as keywords."""
+        """The keyword arguments of start and trace."""
 
         c_calls: bool
         all_callables: bool
@@ -96,7 +97,7 @@ read_bytes = _quantity(_BYTES, "64MB")
 
 
 def _ring(value: object) -> tuple[str, int]:
-    """What a ring is bounded by, and where: "10s" or "64MB"."""
+    """Returns the option that bounds a ring, and its value, for "10s" or "64MB"."""
     if not isinstance(value, str) or not value.strip() or value.strip()[-1].isdigit():
         raise ValueError("must be a time or a size with its unit, as in '10s' or '64MB'")
     try:
@@ -114,7 +115,7 @@ def _word(*words: str) -> Callable[[object], str]:
 
 
 def _pattern(text: object) -> tuple[str, bytes]:
-    """What a pattern matches, "file", "module" or "glob", and the pattern that the plugin gets."""
+    """Returns the kind of a pattern, "file", "module" or "glob", and the pattern for the plugin."""
     if not isinstance(text, str):
         raise TypeError("must be a string, or several")
     kind, colon, rest = text.partition(":")
@@ -127,9 +128,10 @@ def _pattern(text: object) -> tuple[str, bytes]:
                 else "file" if "/" in rest or rest[0] in "<~" or rest.endswith(".py")
                 else "module")
     if kind == "glob" and "/" not in rest:
-        rest = f"*/{rest}"  # the file's name alone
+        rest = f"*/{rest}"  # matches the file name alone
     elif kind != "module" and rest[0] not in "<*?[":
-        # As code objects name their files. A folder keeps its slash: "src/" is not "src2".
+        # The form in which code objects store the names of their files. A folder keeps its slash: "src/" is not
+        # "src2".
         slash = "/" if rest.endswith("/") else ""
         rest = os.path.abspath(os.path.expanduser(rest)).rstrip("/") + slash
     return kind, rest.encode("utf-8", "surrogateescape")
@@ -144,7 +146,7 @@ def _patterns(value: object) -> tuple[tuple[str, bytes], ...]:
 
 
 class Option:
-    """One option: how its value is read, and what it means."""
+    """One option: its name, the parser of its value, and its help text."""
 
     __slots__ = ("name", "read", "text")
 
@@ -192,7 +194,7 @@ def _read(option: Option, value: object, source: str) -> object:
 
 
 def unknown(name: str) -> TypeError:
-    """The error for an option that is none."""
+    """Returns the error for the name of an unknown option."""
     import difflib
 
     near = difflib.get_close_matches(name, OPTIONS, n=1)
@@ -201,7 +203,8 @@ def unknown(name: str) -> TypeError:
 
 
 def check_output(output: Path, what: str = "trace") -> str:
-    """The absolute path, since programs change their folder; refused now rather than at the end."""
+    """Returns the absolute path, since programs change their working folder. Raises now, rather than at the end,
+    if nothing can be written there."""
     path = os.path.abspath(os.fsdecode(output))
     if path.endswith(".kpt.gz"):
         raise ValueError(f"a .kpt file can't be compressed: leave out .gz in {os.fsdecode(output)!r}")
@@ -214,13 +217,14 @@ def check_output(output: Path, what: str = "trace") -> str:
 
 
 def from_environment(variable: str) -> str:
-    """A variable of ours; empty: it is not set, or python -E or -I ignores it, as it ignores Python's own."""
+    """Returns the value of one of our environment variables. Returns "" if it is not set, or if python -E or -I
+    ignores it as it ignores Python's own."""
     return "" if sys.flags.ignore_environment else os.environ.get(variable, "")
 
 
 def resolve(given: Mapping[str, object]) -> dict[str, object]:
-    """The values of all options that are set, by keyword or else by environment variable, as the C
-    side takes them. None counts as not given."""
+    """Returns the values of all options that are set, by keyword or else by environment variable, in the form that
+    the C host takes. None means that a keyword is not given."""
     for name in given:
         if name not in OPTIONS:
             raise unknown(name)
@@ -235,8 +239,8 @@ def resolve(given: Mapping[str, object]) -> dict[str, object]:
         ring: Any = values.pop("ring")
         values[ring[0]] = ring[1]
     if "gpu" in values:
-        values["gpu"] = 1 if values["gpu"] else 2  # 0: where there is one
-    # The last filter that matches decides: so an exclude wins over an include.
+        values["gpu"] = 1 if values["gpu"] else 2  # 0, the default: record GPUs if there are any
+    # The last filter that matches decides, so an exclude has priority over an include.
     filters: list[Filter] = []
     for action in ("include", "exclude"):
         filters += [(action, *pattern) for pattern in values.pop(action, ())]  # type: ignore

@@ -1,11 +1,11 @@
 """The recordings of one kind that run in this process, the newest last.
 
 A signal handler may raise between any two lines of the package. So an entry here never decides whether a recording
-runs: the recording's `running` does, which asks the C host. Entries change by single operations on a dictionary, which
-no handler and no other thread can interrupt.
+runs; the recording's `running` does, which calls the C host. Entries change by single operations on a dictionary,
+which no handler and no other thread can interrupt.
 
-The registry owns a recording that start() began, in `kept`. It borrows the recording of a `with` block: the block owns
-that, so the recording ends with the block, also if a handler raises before __exit__ has run its first line.
+The registry owns a recording that start() began, in `kept`. It borrows the recording of a `with` block. The block
+owns it, so the recording ends with the block, also if a handler raises before __exit__ has run its first line.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 class Registry:
     def __init__(self) -> None:
         self.entries: dict[object, Callable[[], Any]] = {}  # by the recording's key
-        # The last step of start() stores the recording here: a start() that raises before leaves nothing that runs.
+        # start() stores the recording here as its last step, so a start() that raises earlier leaves nothing
+        # running.
         self.kept: dict[object, Any] = {}
 
     def borrow(self, recording: Any) -> None:

@@ -1,4 +1,4 @@
-"""What a finished trace holds."""
+"""The summary of a finished trace."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ if TYPE_CHECKING:
 
 
 class Summary:
-    """What a finished trace holds.
+    """The summary of a finished trace.
 
     path      the file that was written, or None
     calls     calls in the trace
     threads   threads that made them
     functions different functions among them
-    dropped   events lost to a budget, a ring or missing memory
-    seconds   from start to stop
+    dropped   events lost to a budget, a ring or a lack of memory
+    seconds   time from start to stop
     noop      why nothing could be recorded, or None
     kernels   kernels that GPUs ran
-    no_gpu    why nothing was recorded of GPUs, or None: it was, or there is none
-    gpu_dropped  events of GPUs that were lost, kernels that another tool took among them
+    no_gpu    why GPUs were not recorded, or None if they were or if there is no GPU
+    gpu_dropped  lost events of GPUs, including kernels that another tool took
     """
 
     __slots__ = ("path", "calls", "threads", "functions", "dropped", "seconds", "noop", "kernels",

@@ -1,9 +1,9 @@
-"""Start, stop and trace: the package's functions on top of the C host, kpytrace._standalone.
+"""start, stop and trace: the package's functions on top of the C host, kpytrace._standalone.
 
-Traces nest; start() alone is refused while another trace of the program's own runs. Everything here may be
-called from any thread, also from signal handlers and finalizers: the locks are reentrant, the one for starts is
-held for a start at most, and stopping a stopped trace is no change. After an exception of a signal handler a
-trace either runs, and can be stopped, or does not (registry.py).
+Traces nest, but start() is refused while another trace of the program runs. Every function may be called from any
+thread, also from signal handlers and finalizers: the locks are reentrant, the lock for starts is held at most for
+the duration of a start, and stopping a stopped trace changes nothing. After an exception of a signal handler a
+trace either runs and can be stopped, or does not run (registry.py).
 """
 
 from __future__ import annotations
@@ -30,21 +30,22 @@ if TYPE_CHECKING:
 
 _ANNOTATIONS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "annotations.py")
 
-_lock = RLock()  # around each start
+_lock = RLock()  # held during each start
 _traces = Registry()
 
 
 class Trace:
-    """A trace: begun by start() or by entering a `with`, and ended by stop() or by leaving it.
+    """A trace. start() or entering a `with` block begins it, stop() or leaving the block ends it.
 
-    The recording is held as long as this object lives, or until close(), and may be written to
+    The recording is kept as long as this object lives, or until close(), and may be written to
     several files.
     """
 
-    key: object = None  # of the registry
+    key: object = None  # in the registry
 
     def __init__(self, output: Optional[Path] = None, options: Optional[Options] = None) -> None:
-        # Here, and not at the top: it is the largest module, and programs without a trace do not need it.
+        # Not at the top of the file: options is the largest module, and a program without a trace does not need
+        # it.
         from .options import check_output, from_environment, resolve
 
         if output is None:
@@ -55,23 +56,23 @@ class Trace:
                       or self._options.get("on_full") == "ring")
         self._stream = self._plan_stream()
         self._handle: object = None
-        self._is_whole = False  # it records the program from its start to its end, and others nest in it
+        self._is_whole = False  # it records the program from its start to its end, and other traces nest in it
         self._noop: Optional[str] = None
         self._no_gpu: Optional[str] = None
         self._reported_no_gpu = False
         self._pid = 0
         self._began = 0.0
         self._ended: Optional[float] = None
-        self._counts: Optional[dict[str, int]] = None  # of what was written
+        self._counts: Optional[dict[str, int]] = None  # of the calls, threads and names that were written
         self._summary: Optional[Summary] = None
         self._failure: Optional[OSError] = None  # of the stream
-        self._stopper = 0  # the thread that is in stop(), or was the last one
+        self._stopper = 0  # the thread that is in stop(), or was in it last
         self._progress: Optional[Callable[[int], None]] = None
         self._unwatch: Callable[[], None] = lambda: None
-        self._lock = RLock()  # around each call: a second stop() waits for the summary of the first
+        self._lock = RLock()  # held during each call, so that a second stop() waits for the summary of the first
 
     def _plan_stream(self) -> Optional[str]:
-        """The .kpt file that is written while the trace runs; None: there is none."""
+        """Returns the path of the .kpt file that is written while the trace runs, or None if there is none."""
         kpt = self._output is not None and self._output.endswith(".kpt")
         wanted = self._options.pop("stream", kpt and not self._ring)
         if not wanted:
@@ -84,12 +85,12 @@ class Trace:
 
     @property
     def running(self) -> bool:
-        """Whether it records now."""
+        """Whether the trace records now."""
         return self._handle is not None and bool(native.standalone.is_recording(self._handle))
 
     @property
     def summary(self) -> Optional[Summary]:
-        """What stop() returned; None before."""
+        """The summary that stop() returned, or None before that."""
         return self._summary
 
     def start(self) -> Trace:
@@ -97,8 +98,9 @@ class Trace:
         return self._start(nests=False)
 
     def _start(self, nests: bool) -> Trace:
-        """A trace that does not nest is kept until it is stopped, without a reference of the caller's."""
-        plugin = prepare()  # before the lock: in the child of a fork its hook makes that anew
+        """The registry keeps a trace that does not nest until it is stopped, also without a reference of the
+        caller."""
+        plugin = prepare()  # before the lock: in a forked child its hook replaces the lock
         from .._processes import process_hooks, process_info
 
         with _lock:
@@ -111,8 +113,8 @@ class Trace:
                 if trace._stopper == get_ident() and not trace.running:  # an exception has interrupted its stop()
                     _traces.remove(trace)
             options = dict(self._options, info=process_info.describe(), ring=self._ring)
-            options.setdefault("tasks", True)  # which costs nothing where no coroutine runs
-            # A mark belongs to the function that makes it, not to ours.
+            options.setdefault("tasks", True)  # costs nothing if no coroutine runs
+            # A mark must appear in the function that makes it, not in ours.
             options["filters"] += (("exclude", "file", os.fsencode(_ANNOTATIONS)),)  # type: ignore
             if self._output:
                 from . import flight_recorder
@@ -122,7 +124,7 @@ class Trace:
             self._pid = os.getpid()
             self._began = time.perf_counter()
             _traces.borrow(self)
-            # From here on calls are recorded: the fewer of our own, the better.
+            # From here on calls are recorded, so our own calls are kept to a minimum.
             self._handle, self._noop, self._no_gpu = native.standalone.start(plugin, options)
         if self._ring or self._noop or self._no_gpu:
             try:
@@ -142,13 +144,14 @@ class Trace:
         if self._noop:
             import warnings
 
-            # Where the user called start(), or wrote `with`: above this, _start and its caller.
+            # Stack level of the user's call of start(), or of the `with`: _begun, _start, and its caller are below
+            # it.
             warnings.warn(f"kpytrace records nothing: {self._noop}", RuntimeWarning, 4)
         if self._no_gpu:
             self._report_no_gpu()
 
     def _report_no_gpu(self) -> None:
-        """Prints the reason once. The program goes on, and so does the trace."""
+        """Prints the reason once. The program and the trace continue."""
         from .messages import print_message
 
         if not self._reported_no_gpu:
@@ -156,8 +159,8 @@ class Trace:
             print_message(f"kpytrace: GPUs are not recorded: {self._no_gpu}")
 
     def stop(self) -> Summary:
-        """Ends recording, writes the output if there is one, and tells what the trace holds. If the
-        output can't be written the recording is kept: call again, or write() it elsewhere."""
+        """Ends recording, writes the output if there is one, and returns a summary. If the output can't
+        be written, the recording is kept: call stop() again, or write() it elsewhere."""
         with self._lock:
             if self._handle is None:
                 raise RuntimeError("this trace has not been started")
@@ -173,7 +176,7 @@ class Trace:
                     _traces.remove(self)
 
     def _end(self) -> None:
-        """Again is no change: a handler that raises here leaves it for the next stop()."""
+        """May be called again: after an exception of a signal handler in here, the next stop() repeats it."""
         try:
             native.standalone.stop(self._handle)
         except OSError as error:  # the trace has stopped, but its stream is incomplete
@@ -182,7 +185,7 @@ class Trace:
         self._ended = time.perf_counter()
 
     def _finish(self) -> Summary:
-        # A fork leaves the child with an empty recording: it must not overwrite its parent's file.
+        # A forked child has an empty recording, and must not overwrite the file of its parent.
         path = self._output if self._pid == os.getpid() else None
         stats = native.standalone.stats(self._handle)
         if self._counts is None:
@@ -211,8 +214,8 @@ class Trace:
         return counts
 
     def dump(self, path: Optional[Path] = None) -> str:
-        """Writes what is recorded now, while the trace goes on, and returns the file's name: `path`,
-        or the output's with a number in it, out.1.json, out.2.json …"""
+        """Writes the recording so far, while the trace continues. Returns the path of the file: `path`,
+        or the output's name with a number in it, out.1.json, out.2.json …"""
         from .options import check_output
 
         if self._handle is None:
@@ -227,8 +230,8 @@ class Trace:
         return target
 
     def write(self, path: Path) -> int:
-        """Writes the recording of a stopped trace to `path`, in the format that its name ends with
-        (see start()), and returns the number of its calls. A failed write leaves no file."""
+        """Writes the recording of a stopped trace to `path`, in the format of its suffix (see start()).
+        Returns the number of its calls. A failed write leaves no file."""
         from .options import check_output
 
         if self._ended is None:
@@ -237,25 +240,25 @@ class Trace:
         return calls
 
     def _call(self, function: str, *arguments: object) -> Any:
-        """Calls the C host, which takes one call at a time: a second thread waits."""
+        """Calls the C host. It takes one call at a time, so a second thread waits."""
         with self._lock:
             return getattr(native.standalone, function)(self._handle, *arguments)
 
     def _describe_again(self) -> None:
-        """Replaces the description of the process: its name and its rank may be known by now."""
+        """Replaces the description of the process, since its name and its rank may have become known."""
         from .._processes import process_info
 
         self._call("set_info", process_info.describe())
 
     def stats(self) -> dict[str, int]:
-        """The tracer's counters, also while it runs."""
+        """Returns the tracer's counters, also while it runs."""
         if self._handle is None:
             raise RuntimeError("this trace has not been started")
         counters: dict[str, int] = self._call("stats")
         return counters
 
     def close(self) -> None:
-        """Frees the recording now; stops it, without writing anything, if it still runs."""
+        """Frees the recording now. A running trace is stopped, and nothing is written."""
         with self._lock:
             if self._handle is not None:
                 native.standalone.close(self._handle)
@@ -263,8 +266,8 @@ class Trace:
             _traces.remove(self)
 
     def __call__(self, function: Function) -> Function:
-        """As a decorator: traces each call of the function, and writes the output after it. A call that
-        begins while another one is traced, as of a function that calls itself, is a part of that trace."""
+        """As a decorator: traces each call of the function, and writes the output after the call. A call that
+        begins while another call is traced, as in a recursive function, is part of that trace."""
         if self._handle is not None:
             raise RuntimeError("this trace has been used already: make a new one")
         from .decorate import trace_calls
@@ -287,12 +290,12 @@ class Trace:
 def start(output: Optional[Path] = None, **options: Unpack[Options]) -> Trace:
     """Begins to trace this process: every Python call, in every thread.
 
-    output   the file that stop() writes. Its name says what it is: .json, Chrome trace JSON, for
+    output   the file that stop() writes. Its suffix selects the format: .json, Chrome trace JSON, for
              ui.perfetto.dev or chrome://tracing; .pftrace, smaller, for ui.perfetto.dev;
-             .html, a page for the browser; .speedscope.json; .collapsed, for flame graphs; each
-             compressed, with .gz behind it;
-             .kpt, our own, written while the program runs, which `kpytrace convert` turns into
-             the others. None: stop() writes none, and the returned trace has write().
+             .html, a page for the browser; .speedscope.json; .collapsed, for flame graphs. Each of them
+             is compressed if .gz follows.
+             .kpt is our own format. It is written while the program runs, and `kpytrace convert`
+             converts it to the others. With None stop() writes no file; the returned trace has write().
 
     Options, each also as an environment variable (KPYTRACE_MAX_DEPTH=20):
 
@@ -300,41 +303,41 @@ def start(output: Optional[Path] = None, **options: Unpack[Options]) -> Trace:
     all_callables=True        record types, partials and callable instances too
     this_thread=True          record only the thread that calls start()
     gc=True                   record garbage collections too
-    gpu=True, gpu=False       record what GPUs do, or not (default: where there is one): kernels, copies
-                              and calls of CUDA, with the Python line of each. Where it can't be, a line
-                              on stderr says why, and the trace goes on
+    gpu=True, gpu=False       record GPUs, or do not (default: if there is a GPU): kernels, copies
+                              and calls of CUDA, with the Python line of each. If GPUs can't be recorded,
+                              a line on stderr gives the reason, and the trace continues
     tasks=False               give asyncio's tasks no tracks of their own
     max_events=N              record at most so many events (a call has two)
-    max_bytes="64MB"          hold at most so much
-    on_full="ring"            a full budget keeps the end; "stop", the default, the beginning
+    max_bytes="64MB"          keep at most so many bytes in memory
+    on_full="ring"            if a budget is full, keep the end; "stop", the default, keeps the beginning
     ring="10s"                keep the last ten seconds, or "64MB": a flight recorder. It is written at
                               the end, on SIGUSR2, on an uncaught exception, and by dump()
     stream=True               write a .kpt file beside the output while the program runs, so that
-                              memory stays bounded, and make the output of it at the end
-    flush_ns="1s"             how often a stream takes what idle threads hold
+                              memory stays bounded, and convert it to the output at the end
+    flush_ns="1s"             how often the events of idle threads are written to a stream
     ring_ns="10s"             keep the last so many nanoseconds, or "10s", "500ms"
     ring_bytes="64MB"         keep the last so many bytes
     min_duration_ns="10us"    leave shorter calls out
     max_depth=N               do not record deeper calls
-    overhead_permille=N       switch off code that would slow the program down by more
-    tool_id=N                 the sys.monitoring tool to be, 1 to 5
-    include=..., exclude=...  patterns of code, alone or in a list: a module ("json", with all
-                              below it), a file or the beginning of its path ("src/"), a glob
-                              ("*/site-packages/*"). An exclude wins over an include.
+    overhead_permille=N       switch off code that would slow the program down by more than N thousandths
+    tool_id=N                 the sys.monitoring tool ID to use, 1 to 5
+    include=..., exclude=...  patterns of code, one or a list of them: a module ("json", with all its
+                              submodules), a file or the beginning of its path ("src/"), a glob
+                              ("*/site-packages/*"). An exclude has priority over an include.
 
-    start() is refused while another trace of the program's own runs; trace() nests in it, and both nest
-    in that of `kpytrace run`. A trace that still runs when the program ends is stopped and written then.
+    start() is refused while another trace of the program runs. trace() nests in a running trace, and both
+    nest in the trace of `kpytrace run`. A trace that still runs when the program ends is stopped and written.
     """
     return Trace(output, options)._start(nests=False)
 
 
 def stop() -> Summary:
-    """Ends the trace that start() began, writes its output, and returns a summary of it."""
+    """Ends the trace that start() began, writes its output, and returns its summary."""
     return _newest().stop()
 
 
 def dump(path: Optional[Path] = None) -> str:
-    """Writes what the newest trace that runs has recorded so far, as its dump() does."""
+    """Writes the recording so far of the newest running trace, as its dump() does."""
     return _newest().dump(path)
 
 
@@ -352,9 +355,9 @@ def __getattr__(name: str) -> Any:
 
 
 def trace(path: Optional[Path] = None, **options: Unpack[Options]) -> Trace:
-    """A trace of a block, written to `path` at its end; the options are those of start(). Also a
-    decorator: each call of the function is traced. It may run inside of another trace: each records what
-    happens between its beginning and its end.
+    """Returns a trace of a block, which is written to `path` at the end of the block. It has the options of
+    start(). As a decorator, it traces each call of the function. It may run inside another trace; each trace
+    records all calls between its beginning and its end.
 
     >>> with kpytrace.trace("out.json", exclude="importlib") as t:
     ...     work()
@@ -370,22 +373,22 @@ def _stop_at_exit() -> None:
     from .._processes import process_hooks
 
     for trace in reversed(list(_traces.all())):
-        if trace._handle is None:  # its start() failed, and the exception keeps it alive
+        if trace._handle is None:  # its start() failed, and the exception still refers to it
             continue
         process_hooks.stop_at_exit(trace.stop, trace._output)
 
 
 def _forget_in_child() -> None:
     global _lock
-    _lock = RLock()  # another thread of the parent may have held them
+    _lock = RLock()  # another thread of the parent may have held the locks at the fork
     for trace in _traces.all():
         trace._lock = RLock()
     _traces.clear()
 
 
 def prepare() -> str:
-    """Loads the C host and, the first time, registers the hooks for the end of the process and for forks. Returns the
-    path of the plugin."""
+    """Loads the C host. The first call also registers the hooks for the end of the process and for forks. Returns
+    the path of the plugin."""
     from .._processes import process_hooks
 
     plugin = native.load()

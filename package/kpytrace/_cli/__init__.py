@@ -1,1 +1,1 @@
-"""The command line. The library imports only the progress bar from here."""
+"""The command line. The library imports only the progress bar from this package."""

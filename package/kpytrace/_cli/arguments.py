@@ -8,11 +8,11 @@ if TYPE_CHECKING:
 
 
 class Usage(Exception):
-    """The arguments make no sense; the text says what to do."""
+    """Invalid arguments. The text explains to the user how to correct them."""
 
 
 class Argument:
-    """An option of a command. `value` is the word for its value in the help, and empty for a switch."""
+    """An option of a command. `value` is the placeholder of its value in the help, and empty for a switch."""
 
     def __init__(self, name: str, value: str, text: str, short: str = "") -> None:
         self.name, self.value, self.text, self.short = name, value, text, short
@@ -41,8 +41,8 @@ def _find(known: Iterable[Argument], given: str) -> Argument:
 
 def parse(known: Sequence[Argument], words: Sequence[str], stops: Sequence[str] = (),
           leave_rest: bool = False) -> tuple[dict[str, str], list[str]]:
-    """Returns the options by name, and the other words. With leave_rest, parsing ends at the first word that is no
-    option, or at one of `stops`: the rest belongs to another program."""
+    """Returns the options by name, and the other words. With leave_rest, parsing ends at the first word that is
+    not an option, or at one of `stops`, since the remaining words belong to another program."""
     options: dict[str, str] = {}
     rest: list[str] = []
     i = 0
@@ -72,7 +72,8 @@ def parse(known: Sequence[Argument], words: Sequence[str], stops: Sequence[str] 
 
 def parse_command(words: Sequence[str], known: Sequence[Argument], usage: str,
                   counts: tuple[int, ...]) -> tuple[dict[str, str], list[str]] | None:
-    """parse() for a command that takes one of `counts` numbers of files. Returns None after printing the help."""
+    """Calls parse() for a command that takes a number of files in `counts`. Returns None after printing the
+    help."""
     options, rest = parse(known, words)
     if "help" in options:
         print(usage + "\n\n" + columns(known))
@@ -84,7 +85,7 @@ def parse_command(words: Sequence[str], known: Sequence[Argument], usage: str,
 
 def parse_files(words: Sequence[str], known: Sequence[Argument], usage: str,
                 hint: str) -> tuple[dict[str, str], list[str]] | None:
-    """parse() for a command that makes one output, which must be named, from any number of files."""
+    """Calls parse() for a command that writes one output, which must be named, from any number of files."""
     options, paths = parse(known, words)
     if "help" in options:
         print(usage + columns(known))
@@ -95,7 +96,7 @@ def parse_files(words: Sequence[str], known: Sequence[Argument], usage: str,
 
 
 def row_count(options: dict[str, str], default: int) -> int | None:
-    """Returns the value of --count, or None, for all rows, if that is 0."""
+    """Returns the value of --count, or None for all rows if the value is 0."""
     given = options.get("count", str(default))
     if not given.isdigit():
         raise Usage(f"--count must be a number, not {given}")
@@ -103,7 +104,7 @@ def row_count(options: dict[str, str], default: int) -> int | None:
 
 
 def columns(arguments: Iterable[Argument], width: int = 80) -> str:
-    """Returns the options as columns of a help text."""
+    """Returns the options as the columns of a help text."""
     import textwrap
 
     lines = []

@@ -1,4 +1,4 @@
-"""The commands by name, their help, and the report of errors: a line on stderr, and exit status 2 or 1."""
+"""Runs a command by its name, prints the help, and reports errors in a line on stderr, with exit status 2 or 1."""
 
 from __future__ import annotations
 
@@ -56,21 +56,21 @@ def _main(words: list[str]) -> int:
 
 
 def _take_any_text() -> None:
-    """Makes stdout accept any text. Names are the program's, and times have a µ: a character that the encoding of the
-    output lacks must not end the command."""
+    """Makes stdout accept any text. A name of the traced program, or the µ of a time, may have a character that
+    the encoding of the output lacks, which must not end the command."""
     if getattr(sys.stdout, "errors", "") == "strict" and hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def _tell(error: object) -> None:
-    """A message may have names of a file's content."""
+    """Prints an error, escaped, since its text may include names from the content of a file."""
     text = "\n".join(map(shown, str(error).split("\n")))
     print(f"kpytrace: {text}", file=sys.stderr)
 
 
 def main(words: list[str]) -> int:
     """Runs a command. Returns its exit status."""
-    if words[:1] != ["run"]:  # whose output is the program's own
+    if words[:1] != ["run"]:  # its stdout belongs to the program
         _take_any_text()
     try:
         return _main(words)

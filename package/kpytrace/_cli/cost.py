@@ -1,5 +1,5 @@
-"""The cost of tracing: that of one recorded call, measured in this process by loops that do nothing else, and from that
-the cost of a whole recording to its program."""
+"""Estimates the cost of tracing. Measures the cost of one recorded call in this process, with loops that only
+call, and computes from it how much a whole recording has slowed its program."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _call_c() -> None:
 
 
 def _seconds(loop: Callable[[], None]) -> float:
-    """Returns the CPU time of this thread: other programs may use the processor, too."""
+    """Returns the CPU time of this thread, since other programs may use the processor, too."""
     began = time.thread_time()
     loop()
     return time.thread_time() - began
@@ -48,7 +48,7 @@ def _measure_into(file: int, standalone: Any, plugin: object) -> Optional[tuple[
                     standalone.close(handle)
                     return None
             for loop in (_call_python, _call_c):
-                loop()  # the first one is slower: code is instrumented as it runs
+                loop()  # not measured: the first pass is slower, since code is instrumented as it runs
                 best[loop, traced] = min(_seconds(loop), best.get((loop, traced), 1e9))
             if traced:
                 standalone.stop(handle)
@@ -58,9 +58,9 @@ def _measure_into(file: int, standalone: Any, plugin: object) -> Optional[tuple[
 
 
 def measure(standalone: Any, plugin: object) -> Optional[tuple[float, float]]:
-    """Returns the nanoseconds that recording adds to a call of a Python function and to a call of a C function, or None
-    if this Python can't be traced. Takes the best of some rounds, with and without tracing in turn; the stream is a file
-    in memory."""
+    """Returns the nanoseconds that recording adds to a call of a Python function and to a call of a C function, or
+    None if this Python can't be traced. Takes the best of several rounds, alternately without and with tracing.
+    The stream is a file in memory."""
     file = os.memfd_create("kpytrace")
     try:
         return _measure_into(file, standalone, plugin)
@@ -73,8 +73,8 @@ def _is_of_c(row: Any) -> bool:
 
 
 def line(rows: list[Any], per_call: tuple[float, float], info: dict[str, str]) -> str:
-    """Returns the line of `kpytrace info` about the profile's ROWS, one for each function and thread. INFO is the
-    file's."""
+    """Returns the line of `kpytrace info` for the profile's ROWS, one for each function and thread. INFO is the
+    description of the process in the file."""
     python = sum(row[5] for row in rows if not _is_of_c(row))
     c = sum(row[5] for row in rows if _is_of_c(row))
     spent = sum(row[6] for row in rows)

@@ -1,4 +1,4 @@
-"""kpytrace diff: which functions got slower, or faster, between two .kpt files or two sets of them."""
+"""kpytrace diff: lists which functions became slower or faster between two .kpt files or two sets of them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ table).
 
 
 def _sides(words: list[str]) -> tuple[list[str], list[str], list[str]]:
-    """Returns the words before --before and --after, then the files of both sides."""
+    """Returns the words before --before and --after, then the files of each side."""
     found: dict[str, list[str]] = {"": [], "--before": [], "--after": []}
     side = ""
     for word in words:

@@ -1,4 +1,5 @@
-"""A page of `kpytrace diff`: one table that sorts by what one clicks on. It needs nothing from elsewhere."""
+"""The page of `kpytrace diff`: one table, which a click on a column sorts. The page loads nothing from
+elsewhere."""
 
 from __future__ import annotations
 

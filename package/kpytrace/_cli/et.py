@@ -1,4 +1,4 @@
-"""kpytrace et: what can be done with an execution trace, ours or torch's own."""
+"""kpytrace et: the commands that read execution traces, of kpytrace or of torch's own observer."""
 
 from __future__ import annotations
 

@@ -12,8 +12,8 @@ def amount(ns: float) -> str:
 
 
 def shown(name: str) -> str:
-    """Returns a program's own name for one line of a terminal. Characters that would end the line, change its direction
-    or control the terminal are escaped."""
+    """Returns a name from a program for one line of a terminal. Characters that would end the line, change its
+    direction or control the terminal are escaped."""
     if name.isprintable():
         return name
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)

@@ -1,4 +1,5 @@
-"""kpytrace top --gpu: what GPUs did, by kernel, by the line that launched it, and when they did nothing."""
+"""kpytrace top --gpu: the activity of GPUs by kernel and by the line that launched it, and the longest idle
+gaps."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ def _device(device: dict[str, Any]) -> str:
 
 
 def as_dict(report: dict[str, Any]) -> dict[str, Any]:
-    """The report for a JSON file: times are nanoseconds."""
+    """Returns the report for a JSON file, with times in nanoseconds."""
     rows = ("count", "total_ns", "max_ns")
     return {
         "devices": [dict(device, name=_words(device["name"]),

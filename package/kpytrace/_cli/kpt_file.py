@@ -1,4 +1,4 @@
-"""An open .kpt file, as the commands read it."""
+"""An open .kpt file, for the commands that read one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def print_state(path: str, state: str) -> None:
 
 
 class KptFile:
-    """A .kpt file that is open. `state` is "whole" or a key of _STATES, `info` the description of the process."""
+    """An open .kpt file. `state` is "whole" or a key of _STATES, and `info` is the description of the process."""
 
     def __init__(self, path: str, options: dict[str, str]) -> None:
         from .._api import native
@@ -40,18 +40,18 @@ class KptFile:
         self.standalone: Any = native.standalone
         self.path, self.quiet = path, "quiet" in options
         self.handle, self.state, info = self.standalone.open(plugin, path, "recover" in options)
-        lines = info.decode("utf-8", "replace").split("\n")  # splitlines() splits at what a value may have
+        lines = info.decode("utf-8", "replace").split("\n")  # a value may have other separators of splitlines()
         self.info = dict(line.split("=", 1) for line in lines if "=" in line)
         self.stats: dict[str, int] = self.standalone.stats(self.handle)
         if not self.quiet:
             print_state(path, self.state)
 
     def bar(self, what: str) -> progress.Bar | None:
-        """Returns a progress bar for reading all calls of the file, or None if nobody would see it."""
+        """Returns a progress bar for reading all calls of the file, or None if it would not be visible."""
         return progress.bar(what, self.stats["events"] // 2, self.quiet)
 
     def write(self, path: str, what: str = "converting") -> int:
-        """Writes the trace in the format that the path's name says. Returns the number of its calls."""
+        """Writes the trace in the format of the path's suffix. Returns the number of its calls."""
         bar = self.bar(what)
         counts = self.standalone.write(self.handle, path, bar)
         if bar:

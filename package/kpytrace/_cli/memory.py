@@ -1,4 +1,4 @@
-"""kpytrace memory: tables of what was allocated, of a file NAME.tables.json, and what changed between two."""
+"""kpytrace memory: prints tables of allocations from a file NAME.tables.json, or the changes between two files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""kpytrace merge: the .kpt files of several processes, or ranks, as one trace."""
+"""kpytrace merge: writes the .kpt files of several processes, or ranks, as one trace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A progress bar on a terminal's last line."""
+"""A progress bar on the last line of a terminal."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _EVERY = 0.1
 
 
 class Bar:
-    """Called with how much is done; appears when the work takes long, and goes when it is done."""
+    """Is called with the amount of work done. The bar appears if the work takes long, and close() removes it."""
 
     def __init__(self, what: str, total: int) -> None:
         self._what, self._total = what, max(total, 1)
@@ -34,5 +34,5 @@ class Bar:
 
 
 def bar(what: str, total: int, quiet: bool) -> Bar | None:
-    """A bar, where somebody can see it."""
+    """Returns a bar, or None if it would not be visible."""
     return Bar(what, total) if not quiet and sys.stderr is not None and sys.stderr.isatty() else None

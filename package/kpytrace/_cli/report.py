@@ -1,4 +1,4 @@
-"""kpytrace report: one page for the browser, of traces, tables of memory, or both."""
+"""kpytrace report: writes one page for the browser from traces, tables of memory, or both."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ of one page, or tables of memory (NAME.tables.json), shown as a flame graph of b
 
 
 def _section(kind: str, data: bytes) -> bytes:
-    """What is appended to a page: base64, so that nothing in it can end its element."""
+    """Returns a section to append to a page. It is base64, so that no data in it can end its element."""
     import base64
     import gzip
 
@@ -38,7 +38,8 @@ def _memory_section(path: str) -> bytes:
 
 
 def _trace_section(path: str, folder: str, page: bytes, options: dict[str, str]) -> tuple[bytes, int]:
-    """What the writer of reports appends to its page, named after the trace; how many calls there are."""
+    """Returns the section that the report writer appends to its page, named after the trace, and the number of
+    calls."""
     import html
 
     file = KptFile(path, options)
@@ -52,7 +53,7 @@ def _trace_section(path: str, folder: str, page: bytes, options: dict[str, str])
 
 
 def make(files: list[str], options: dict[str, str], folder: str) -> tuple[list[bytes], int]:
-    """The parts of the page, and how many calls it shows. Traces are turned into sections in the folder."""
+    """Returns the parts of the page, and the number of calls in it. `folder` is for temporary files."""
     from .._api import native
 
     native.load()

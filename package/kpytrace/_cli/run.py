@@ -1,5 +1,6 @@
-"""kpytrace run: replaces itself by `python script.py`, with KPYTRACE or KPYTRACE_MEMORY set. The program's exit status,
-arguments, __main__, standard streams, signals and tracebacks are those of `python script.py` alone."""
+"""kpytrace run: replaces its own process with `python script.py`, with KPYTRACE or KPYTRACE_MEMORY set. The
+program's exit status, arguments, __main__, standard streams, signals and tracebacks are the same as those of
+`python script.py`."""
 
 from __future__ import annotations
 
@@ -57,7 +58,7 @@ Runs a program as python does, and writes a trace of all its calls, or what it a
 
 
 def _program(rest: list[str]) -> list[str]:
-    """Returns the arguments of python that name the program, and the program's own."""
+    """Returns python's arguments that name the program, and the program's own arguments."""
     if not rest:
         raise Usage("what is to be run? Name a script, or -m MODULE, or -c CODE")
     if rest[0] in ("-m", "-c"):
@@ -70,8 +71,8 @@ def _program(rest: list[str]) -> list[str]:
 
 
 def _interpreter() -> list[str]:
-    """This Python with the options that it was given, such as -X dev; and with the one by which python -E and -I
-    take our variables."""
+    """Returns this Python with the options that it was started with, such as -X dev. With -E or -I, it adds the
+    option that makes _startup read our variables."""
     options = process_info.split(sys.orig_argv)[0]
     if sys.flags.ignore_environment and "kpytrace" not in sys._xoptions:
         options += ["-X", "kpytrace"]
@@ -79,8 +80,8 @@ def _interpreter() -> list[str]:
 
 
 def _reach(environment: dict[str, str]) -> None:
-    """Sees to it that the new Python calls _startup: by the .pth file of an installation, or else by a
-    module that Python imports at its start (and that steps back for the user's own)."""
+    """Ensures that the new Python calls _startup. The .pth file of an installation does so. Without an
+    installation, Python imports our site/sitecustomize.py at its start, which then loads the user's own."""
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     import site
 
@@ -98,7 +99,7 @@ def _reach(environment: dict[str, str]) -> None:
 
 
 def _record_memory(options: dict[str, str], quiet: bool, environment: dict[str, str]) -> None:
-    """Removes the options of memory recordings from `options`, and puts them into the environment."""
+    """Moves the options of memory recordings from `options` to the environment."""
     given = {name: options.pop(f"memory-{name}") for name in ("sample", "entries")
              if f"memory-{name}" in options}
     path = options.pop("memory", None)
@@ -125,7 +126,7 @@ def _record_calls(options: dict[str, str], quiet: bool, environment: dict[str, s
     children = values.pop("children", None)
     from .._api.trace import Trace
 
-    try:  # errors now, not at the end
+    try:  # raises errors now, not at the end
         Trace(process_info.expand(output) or output, values)  # type: ignore[arg-type]
         if children:
             from .._processes.children import check
@@ -138,7 +139,7 @@ def _record_calls(options: dict[str, str], quiet: bool, environment: dict[str, s
 
 
 def _check_both(environment: dict[str, str]) -> None:
-    """Refuses one file for both recordings: the second would overwrite the first."""
+    """Rejects one file for both recordings, since the second would overwrite the first."""
     calls, memory = (autostart.unpack(environment.get(variable, ""), "")
                      for variable in (autostart.VARIABLE, autostart.MEMORY_VARIABLE))
     if calls and memory and os.path.realpath(calls[0]) == os.path.realpath(memory[0]):
@@ -147,8 +148,8 @@ def _check_both(environment: dict[str, str]) -> None:
 
 
 def _print_rank_hint(command: list[str], environment: dict[str, str]) -> None:
-    """Tells the user that an output's name has a place for a rank, but the program is no rank: only ranks that it
-    starts are recorded."""
+    """Informs the user if the name of an output has a placeholder for a rank, but the program has no rank. Then
+    only ranks that the program starts are recorded."""
     for variable in (autostart.VARIABLE, autostart.MEMORY_VARIABLE):
         wanted = autostart.unpack(environment.get(variable, ""), "")
         if wanted and not wanted[2] and process_info.expand(wanted[0]) is None and not process_info.is_launcher(command):
@@ -176,6 +177,6 @@ def main(words: list[str]) -> int:
     _check_both(environment)
     command = _interpreter() + program
     _print_rank_hint(command, environment)
-    if sys.stdout is not None:  # as where descriptor 1 is closed
+    if sys.stdout is not None:  # None if descriptor 1 is closed
         sys.stdout.flush()
     os.execve(command[0], command, environment)

@@ -1,4 +1,4 @@
-"""kpytrace table: time by rank, step and function, as Parquet."""
+"""kpytrace table: writes time by rank, step and function, as Parquet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`kpytrace top --tasks`: what asyncio ran."""
+"""`kpytrace top --tasks`: lists the tasks of asyncio by running time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def print_tasks(file: KptFile, count: int, by_coroutine: bool) -> int:
-    """Prints the tasks that ran longest, or the coroutines, each with all its tasks together."""
+    """Prints the tasks that ran longest, or the coroutines, each with the sum of its tasks."""
     bar = file.bar("reading")
     groups: dict[str, list[int]] = {}
     for number, (name, coroutine, resumes, running, first, last) in enumerate(

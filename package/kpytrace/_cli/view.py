@@ -1,4 +1,4 @@
-"""kpytrace view: a trace in the browser, from a server that only this machine reaches."""
+"""kpytrace view: shows a trace in the browser, from a server that only this machine can reach."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .kpt_file import KptFile
 from .report import INPUTS, make
 
 _PERFETTO = "https://ui.perfetto.dev"
-_PERFETTO_PORT = 9001  # the only one of this machine that Perfetto's own policy lets it fetch from
+_PERFETTO_PORT = 9001  # the only local port from which Perfetto's content security policy allows fetches
 
 _USAGE = """\
 usage: kpytrace view [OPTION]... FILE...
@@ -60,7 +60,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             self.wfile.write(content)
 
     def _serve(self) -> None:
-        # A page elsewhere may give its own name to this address, and would then be of the same origin.
+        # DNS rebinding: another site may resolve its own name to this address, and would then have the same
+        # origin.
         if self.headers.get("Host") not in self.server.hosts:
             self._answer(421, b"wrong host\n")
         elif not secrets.compare_digest(self.path.encode(), self.server.path.encode()):
@@ -73,7 +74,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     do_GET = do_HEAD = do_OPTIONS = _serve
 
     def log_message(self, format: str, *args: object) -> None:
-        """Nothing: the terminal is the user's."""
+        """Logs nothing, since the terminal belongs to the user."""
 
 
 def _report(files: list[str], options: dict[str, str], port: int) -> _Server:

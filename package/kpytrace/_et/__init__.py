@@ -1,1 +1,1 @@
-"""Execution traces as files: read, checked, linked with a profile, compared, converted."""
+"""Files of execution traces: reads, checks, compares and converts them, and links them with a profile."""

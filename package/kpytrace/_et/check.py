@@ -1,4 +1,4 @@
-"""What must hold of an execution trace, so that those who read it can."""
+"""Checks the invariants of an execution trace on which its readers depend."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-# In this order, and of these types; others may follow.
+# Each node has these attributes first, in this order and of these types. Others may follow.
 ATTRS = (("rf_id", "uint64"), ("fw_parent", "uint64"), ("seq_id", "int64"), ("scope", "uint64"),
          ("tid", "uint64"), ("fw_tid", "uint64"), ("op_schema", "string"), ("kernel_backend", "string"),
          ("kernel_file", "string"), ("tensor_range", "string"))
@@ -38,7 +38,7 @@ def _check_ids(trace: Trace) -> Iterator[str]:
 
 
 def _check_tree(trace: Trace) -> Iterator[str]:
-    """Whether all nodes hang from the root."""
+    """Checks that the root is an ancestor of each node."""
     nodes = trace.by_id()
     good = {ROOT_ID}
     for node in trace.nodes:
@@ -99,7 +99,7 @@ def _check_attrs(node: Node) -> Iterator[str]:
 
 
 def _check_links(trace: Trace) -> Iterator[str]:
-    """Numbers by which others find nodes."""
+    """Checks the numbers by which nodes are referred to."""
     nodes, seen = trace.by_id(), dict[int, int]()
     for node in trace.operators():
         if node.record_id and node.record_id in seen:
@@ -111,14 +111,14 @@ def _check_links(trace: Trace) -> Iterator[str]:
 
 
 def check(trace: Trace) -> Iterator[str]:
-    """What is wrong, one by one; nothing: the trace is good."""
+    """Yields the problems of the trace, one by one, and none if the trace is correct."""
     if trace.schema != SCHEMA:
         yield f"the schema is {trace.schema!r}; readers want {SCHEMA!r}"
     for key in ("pid", "time", "start_ts", "finish_ts"):
         if key not in trace.data:
             yield f"there is no {key!r}"
     yield from trace.problems()
-    trace = copy.copy(trace)  # what can't be read can't be looked at more closely
+    trace = copy.copy(trace)  # without the unreadable nodes, which the next checks would fail on
     trace.nodes = [node for node in trace.nodes if not node.problem()]
     yield from _check_ids(trace)
     yield from _check_tree(trace)

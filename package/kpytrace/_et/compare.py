@@ -1,4 +1,4 @@
-"""Two runs of a program, compared by their execution traces."""
+"""Compares two runs of a program by their execution traces."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Change:
-    """An operator, with its inputs, that one run has more often than the other."""
+    """An operator, with its inputs, that the two runs have a different number of times."""
 
     __slots__ = ("name", "inputs", "before", "after")
 
@@ -26,7 +26,7 @@ def _counts(trace: Trace) -> collections.Counter[tuple[str, str]]:
 
 
 class Difference:
-    """What differs."""
+    """The difference between two execution traces."""
 
     def __init__(self, before: Trace, after: Trace) -> None:
         counts = [_counts(trace) for trace in (before, after)]
@@ -38,12 +38,12 @@ class Difference:
         self.durations = _durations(before, after)
 
     def __bool__(self) -> bool:
-        """Whether the runs did different things; how long they took is not looked at."""
+        """Whether the runs did different things. Durations are not compared."""
         return bool(self.changes)
 
 
 def _sums(trace: Trace) -> dict[str, tuple[int, int]]:
-    """Nanoseconds and calls by name, of traces that have times."""
+    """Returns the nanoseconds and calls by name. Nodes without times are left out."""
     sums: dict[str, tuple[int, int]] = {}
     for node in trace.operators():
         took = node.own.get("dur_ns")
@@ -54,7 +54,7 @@ def _sums(trace: Trace) -> dict[str, tuple[int, int]]:
 
 
 def _durations(before: Trace, after: Trace) -> list[tuple[str, float, float]]:
-    """Nanoseconds a call of operators that both have, the largest change in all first."""
+    """Returns the nanoseconds per call of operators that both traces have, the largest change of the sum first."""
     sums = _sums(before), _sums(after)
     both = [(name, *(each[name] for each in sums)) for name in sums[0].keys() & sums[1].keys()]
     both.sort(key=lambda row: (-abs(row[2][0] - row[1][0]), row[0]))

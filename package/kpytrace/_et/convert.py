@@ -1,4 +1,4 @@
-"""An execution trace as something else."""
+"""Converts an execution trace to other formats."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ TIMELINE = (".chrome.json", ".chrome.json.gz")
 
 
 def plain(trace: Trace) -> dict[str, Any]:
-    """The trace with nothing but what its schema names, and what the host said of collectives."""
+    """Returns the trace with only the members that its schema defines, and the host's attributes of
+    collectives."""
     names = {name for name, _ in ATTRS}
     data = {key: value for key, value in trace.data.items() if key != "kpytrace"}
     data["nodes"] = [{**node.data, "attrs": [attr for attr in node.data["attrs"] if attr["name"] in names or
@@ -28,9 +29,9 @@ def plain(trace: Trace) -> dict[str, Any]:
 
 
 def timeline(trace: Trace) -> dict[str, Any]:
-    """Operators as Chrome trace JSON, with their ids and the Python line that called them; of a trace that has
-    times. Viewers read times as doubles, which hold the Unix time of today to a quarter of a microsecond: so times
-    are since baseTimeNanoseconds, as Kineto has them."""
+    """Returns the operators of a trace with times as Chrome trace JSON, with their ids and the Python line that
+    called them. Viewers read times as doubles, which hold the Unix time of today to a quarter of a microsecond. So
+    times are relative to baseTimeNanoseconds, as in Kineto's files."""
     timed = sorted((node for node in trace.operators() if "start_ns" in node.own), key=lambda node: node.own["start_ns"])
     base_ns = timed[0].own["start_ns"] // _NS_PER_SECOND * _NS_PER_SECOND if timed else 0
     events = []
@@ -52,7 +53,7 @@ def timeline(trace: Trace) -> dict[str, Any]:
 
 
 def convert(trace: Trace, path: Path, without_ours: bool) -> None:
-    """Writes what the name of the file says."""
+    """Writes the trace in the format of the path's suffix."""
     import os
 
     name = os.fspath(path)

@@ -1,5 +1,5 @@
-"""An execution trace and the profile of the same run in one file: each operator gets its times, and the kernels
-that it launched."""
+"""Links an execution trace with the profile of the same run, in one file: each operator gets its times, and the
+kernels that it launched."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ON_DEVICE = ("kernel", "gpu_memcpy", "gpu_memset")
 
 
 class Links:
-    """What came of it."""
+    """The result of link()."""
 
     def __init__(self) -> None:
         self.linked = self.kernels = 0
@@ -40,7 +40,7 @@ def _number(event: dict[str, Any], name: str) -> int:
 
 
 def _kernels(events: list[dict[str, Any]]) -> dict[int, list[dict[str, Any]]]:
-    """What ran on a device, by the External id of the operator that launched it."""
+    """Returns the activities of devices, by the External id of the operator that launched them."""
     found: dict[int, list[dict[str, Any]]] = {}
     for event in events:
         if event.get("cat") in _ON_DEVICE:
@@ -49,8 +49,8 @@ def _kernels(events: list[dict[str, Any]]) -> dict[int, list[dict[str, Any]]]:
 
 
 def link(trace: Trace, profile: Any) -> Links:
-    """Adds the attribute `kineto` to the nodes of `trace`: ts, dur, pid, tid, cat, ext_id and, where there are
-    any, kernels. Nodes and events belong together by rf_id, which Kineto calls "Record function id"."""
+    """Adds the attribute `kineto` to the nodes of `trace`: ts, dur, pid, tid, cat, ext_id and, if there are any,
+    kernels. The rf_id of a node is the "Record function id" of its event in Kineto's file."""
     events = _events(profile)
     kernels, result = _kernels(events), Links()
     operators = {_number(event, "Record function id"): event for event in events

@@ -1,4 +1,4 @@
-"""An execution trace, read from a file and written to one; torch's own traces as well as ours."""
+"""Reads an execution trace from a file, and writes it to one. Reads torch's own traces as well as ours."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ SCHEMA = "1.1.1-chakra.0.0.4"
 ROOT = "[pytorch|profiler|execution_trace|process]"
 THREAD = "[pytorch|profiler|execution_trace|thread]"
 ROOT_ID = 1
-# What is reckoned with, where it is there: of the schema, and of kpytrace's own.
+# Attributes that are used in arithmetic if a node has them, of the schema and of kpytrace.
 _NUMBERS, _OWN_NUMBERS = ("rf_id", "fw_parent", "scope", "tid"), ("start_ns", "dur_ns", "stack")
 
 
 def _is_number(value: Any) -> bool:
-    """Of 64 bits: a larger one can't be reckoned with as a float."""
+    """Whether a value is an integer of 64 bits. A larger one can't be converted to a float."""
     return isinstance(value, int) and abs(value) < 1 << 64
 
 
 class Damaged(ValueError):
-    """What is there is no execution trace, or not all of one."""
+    """The data is not an execution trace, or not a complete one."""
 
 
 @contextlib.contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """What is found to be damaged in here is this file."""
+    """Adds the name of this file to a Damaged error that the block raises."""
     try:
         yield
     except Damaged as error:
@@ -44,7 +44,7 @@ def naming(path: Path) -> Iterator[None]:
 
 
 def read_json(path: Path) -> Any:
-    """What is in a .json or a .json.gz file."""
+    """Returns the content of a .json or a .json.gz file."""
     with open(path, "rb") as file:
         head = file.read(2)
     opened = gzip.open(path, "rb") if head == b"\x1f\x8b" else open(path, "rb")
@@ -56,7 +56,7 @@ def read_json(path: Path) -> Any:
 
 
 def write_json(path: Path, data: object) -> None:
-    """Writes all of it or nothing; compressed where the name ends in .gz."""
+    """Writes the whole file or nothing. The file is compressed if its name ends in .gz."""
     text = json.dumps(data, separators=(",", ":")).encode()
     with whole(path) as name:
         opened = gzip.open(name, "wb", compresslevel=5) if os.fspath(path).endswith(".gz") else open(name, "wb")
@@ -89,21 +89,21 @@ class Node:
 
     @property
     def is_operator(self) -> bool:
-        """Whether a program ran it: an operator or an annotation."""
+        """Whether the node is an operator or an annotation, and not a thread or the process."""
         return self.name not in (ROOT, THREAD)
 
     @property
     def record_id(self) -> int:
-        """What links it to a profile; 0: nothing does."""
+        """The id by which a profile refers to the node, or 0 if it has none."""
         return self.attrs.get("rf_id", 0)  # type: ignore[no-any-return]
 
     @property
     def own(self) -> dict[str, Any]:
-        """What kpytrace adds: os_tid, start_ns, dur_ns, ext_id, stack. Empty in torch's own traces."""
+        """The values that kpytrace adds: os_tid, start_ns, dur_ns, ext_id, stack. Empty in torch's own traces."""
         return self.attrs.get("kpytrace", {})  # type: ignore[no-any-return]
 
     def problem(self) -> str:
-        """Why it can't be read; "": it can. What else is wrong with it, check() knows."""
+        """Returns why the node can't be read, or "" if it can. check() finds its other problems."""
         if not isinstance(self.data.get("id"), int):
             return f"node {self.data.get('id')!r}: an id is a number from 1 on"
         if not isinstance(self.data.get("name"), str):
@@ -120,25 +120,25 @@ class Node:
         return ""
 
     def inputs(self, what: str) -> Any:
-        """The "types", or the "shapes", of its inputs."""
+        """Returns the "types" or the "shapes" of the node's inputs."""
         lists = self.data.get("inputs")
         if not isinstance(lists, dict) or what not in lists:
             raise Damaged(f"node {self.id} ({self.name}): its inputs have no {what}")
         return lists[what]
 
     def set_attr(self, name: str, kind: str, value: object) -> None:
-        """Adds an attribute, or puts it in the place of the one that has its name."""
+        """Adds an attribute, or replaces the attribute of this name."""
         rest = [attr for attr in self.data["attrs"] if attr["name"] != name]
         self.data["attrs"] = [*rest, {"name": name, "type": kind, "value": value}]
         self.attrs[name] = value
 
     def signature(self) -> tuple[str, str]:
-        """Its name, and the types and shapes of its inputs: what two runs have in common."""
+        """Returns the name, and the types and shapes of the inputs, by which nodes of two runs are compared."""
         return self.name, f"{self.inputs('types')} {self.inputs('shapes')}"
 
 
 class Trace:
-    """All of an execution trace."""
+    """A whole execution trace."""
 
     def __init__(self, data: Any, path: Path = "") -> None:
         self.path = path
@@ -151,7 +151,7 @@ class Trace:
 
     @classmethod
     def read(cls, path: Path, must_be_sound: bool = True) -> Trace:
-        """Of a file; what is raised says which. With must_be_sound all that can be asked of it has an answer."""
+        """Reads a file. Errors name it. With must_be_sound, an error is raised if a node can't be read."""
         data = read_json(path)
         own = data.get("kpytrace") if isinstance(data, dict) else None
         if isinstance(own, dict) and "journal" in own:
@@ -165,14 +165,14 @@ class Trace:
         return trace
 
     def problems(self) -> Iterator[str]:
-        """Why it can't be read."""
+        """Yields the reasons why the trace can't be read."""
         if not isinstance(self.own, dict) or not isinstance(self.own.get("dropped_ops", 0), int):
             yield f"kpytrace, {self.own!r}, is not what kpytrace writes"
         yield from filter(None, (node.problem() for node in self.nodes))
 
     @property
     def own(self) -> dict[str, Any]:
-        """What kpytrace adds to the whole."""
+        """The values that kpytrace adds to the whole trace."""
         return self.data.get("kpytrace", {})  # type: ignore[no-any-return]
 
     def write(self, path: Path) -> None:
@@ -185,12 +185,13 @@ class Trace:
         return {node.id: node for node in self.nodes}
 
     def stack(self, node: Node) -> list[tuple[str, str, int]]:
-        """The Python frames around an operator, innermost first: function, file, line. Empty if unknown."""
+        """Returns the Python frames around an operator, innermost first: function, file, line. Empty if
+        unknown."""
         frames, stacks = self.own.get("frames", []), self.own.get("stacks", [])
         found: list[tuple[str, str, int]] = []
         at: Optional[int] = node.own.get("stack")
         try:
-            while at is not None and 0 <= at < len(stacks) and len(found) <= len(stacks):  # it may go round
+            while at is not None and 0 <= at < len(stacks) and len(found) <= len(stacks):  # there may be a cycle
                 below, frame = stacks[at]
                 name, file, line = frames[frame]
                 found.append((name, file, line))

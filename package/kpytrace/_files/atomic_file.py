@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def whole(path: Path) -> Iterator[str]:
-    """Yields the name of a temporary file to write, which then replaces `path`. On an error the old file stays. A path
-    that is no regular file, as /dev/stdout, is yielded itself."""
+    """Yields the name of a temporary file to write, which then replaces `path`. On an error the old file stays. If
+    `path` is not a regular file, for example /dev/stdout, it is yielded itself."""
     name = os.fspath(path)
     if os.path.islink(name) or (os.path.exists(name) and not os.path.isfile(name)):
         yield name
@@ -32,6 +32,7 @@ def whole(path: Path) -> Iterator[str]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Writes `text` in UTF-8. Names of files may not be UTF-8: each character that can't be encoded becomes a ?."""
+    """Writes `text` in UTF-8. Each character that can't be encoded, as in a file name that is not UTF-8, becomes a
+    ?."""
     with whole(path) as name, open(name, "wb") as file:
         file.write(text.encode("utf-8", "replace"))

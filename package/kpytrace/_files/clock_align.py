@@ -1,9 +1,10 @@
-"""Aligns the clocks of several files by marks that all processes made at the same time, say after a barrier: the n-th
-mark of a name in each file with the n-th in the first file.
+"""Aligns the clocks of several files by marks that all processes made at the same time, for example after a
+barrier. The n-th mark of a name in each file corresponds to the n-th in the first file.
 
-A mark is late if its process had to wait for a processor. So the offset is the median of the differences, and the drift,
-which needs at least three marks, is the median of the slopes between any two of them (Theil-Sen estimator). The drift is
-used only if it is six times its standard error, and no larger than a clock's can be."""
+A mark is late if its process had to wait for a processor. So the offset is the median of the differences, and the
+drift, which needs at least three marks, is the median of the slopes between any two of them (Theil-Sen estimator).
+The drift is used only if it is larger than six times its standard error, and not larger than that of a real clock
+can be."""
 
 from __future__ import annotations
 
@@ -18,14 +19,15 @@ if TYPE_CHECKING:
 
     from .kpt_header import File
 
-_MAX_MARKS = 300  # a slope between any two
+_MAX_MARKS = 300  # since there is a slope between any two
 _MIN_FOR_DRIFT = 3
 _MAX_DRIFT = 500e-6  # NTP slews a clock no faster; a larger drift comes from the program
 _SURE = 6
 
 
 class Aligned:
-    """A file's clock, and how well its marks agree with it: half of the marks are nearer than `scatter`, in ns."""
+    """A file's clock, and how well its marks agree with it: half of the marks differ by less than `scatter`, in
+    ns."""
 
     __slots__ = ("file", "clock", "marks", "scatter")
 
@@ -53,7 +55,8 @@ def fit(times: Sequence[int], reference: Sequence[int]) -> tuple[Clock, float]:
         drift = _slope(pairs)
         start = median(d - (t - anchor) * drift for t, d in pairs)
         scatter = _scatter(pairs, start, drift, anchor)
-        # Standard error of the slope for evenly spread points. 1.48 converts a median deviation to a standard deviation.
+        # Standard error of the slope for evenly spread points. 1.48 converts a median deviation to a standard
+        # deviation.
         error = 1.48 * max(scatter, 1.0) / ((pairs[-1][0] - anchor) * math.sqrt(len(pairs) / 12))
         if _SURE * error < abs(drift) < _MAX_DRIFT:
             return Clock(round(start), anchor, drift), scatter

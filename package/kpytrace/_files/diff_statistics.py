@@ -1,12 +1,13 @@
-"""Two sets of runs, function by function: what each took before and after, and, where there are several runs of both,
-how sure the difference is.
+"""Compares two sets of runs, function by function: the times before and after, and, if there are several runs of
+both, whether the difference is significant.
 
-A function is known by its file and its name, as lines move; of several of one name in a file the first is compared with
-the first, and so on. Times are means over the runs. The interval is Welch's, of 95 %: samples of different variance,
-and the p-value his t-test's; where all runs of both agree to the tick of the clock there is no variance, and it is that
-of the order alone: of all ways to put as many runs on two sides, two part them so. Of many functions some differ by
-chance: `is_sure` holds the p-values to Holm's bound, so that of all the functions in a table the chance that one is
-wrongly called sure is 1 %."""
+A function is identified by its file and its name, since line numbers change. If a file has several functions of
+one name, the first is compared with the first, and so on. Times are means over the runs. The interval is Welch's,
+of 95 %, for samples of different variance, and the p-value is that of Welch's t-test. If all runs of each side
+agree to the tick of the clock, there is no variance. The p-value is then that of the order alone: of all ways to
+distribute as many runs to two sides, two separate them like this. Among many functions some differ by chance.
+`is_sure` compares the p-values with Holm's bound, so that the chance that any function of a table is wrongly
+called sure is 1 %."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ _CONFIDENCE = 0.95
 
 
 def run_of(rows: Iterable[Sequence[Any]]) -> Run:
-    """A run, of the rows that profile() gives."""
+    """Returns a run from the rows that profile() returns."""
     lines: dict[str, list[tuple[int, tuple[int, int, int]]]] = {}
     for display, _, file, line, _, calls, own, total, _, _ in rows:
         place = b"%b(%d): " % (file, line)
@@ -38,7 +39,7 @@ def run_of(rows: Iterable[Sequence[Any]]) -> Run:
 
 
 def _continued_fraction(a: float, b: float, x: float) -> float:
-    """Of the incomplete beta function (Lentz's way)."""
+    """Returns the continued fraction of the incomplete beta function (Lentz's algorithm)."""
     tiny = 1e-300
     c, d = 1.0, 1.0 / max(abs(1.0 - (a + b) * x / (a + 1.0)), tiny)
     if 1.0 - (a + b) * x / (a + 1.0) < 0:
@@ -65,12 +66,12 @@ def _incomplete_beta(a: float, b: float, x: float) -> float:
 
 
 def t_p_value(t: float, freedom: float) -> float:
-    """How often chance alone gives a |t| as large."""
+    """Returns the probability that chance alone causes a |t| as large."""
     return _incomplete_beta(freedom / 2.0, 0.5, freedom / (freedom + t * t))
 
 
 def t_bound(freedom: float, confidence: float = _CONFIDENCE) -> float:
-    """The t that is exceeded as seldom as that; by halving."""
+    """Returns the t that chance exceeds with the probability 1 - confidence, by bisection."""
     low, high = 0.0, 1e4
     for _ in range(80):
         middle = (low + high) / 2.0
@@ -91,13 +92,14 @@ def _variance(values: Sequence[float]) -> float:
 
 
 def welch(before: Sequence[float], after: Sequence[float]) -> Optional[tuple[float, float]]:
-    """Half the interval of the difference of the means, and the p-value; None: there are too few runs."""
+    """Returns half of the interval of the difference of the means, and the p-value, or None if there are too few
+    runs."""
     if len(before) < 2 or len(after) < 2:
         return None
     parts = _variance(before) / len(before), _variance(after) / len(after)
     error = math.sqrt(sum(parts))
     difference = _mean(after) - _mean(before)
-    if error == 0.0:  # as far as the clock tells: short calls take so many of its ticks, and the next run does, too
+    if error == 0.0:  # at the clock's resolution: short calls take the same number of its ticks in each run
         return 0.0, 1.0 if difference == 0.0 else 2.0 / math.comb(len(before) + len(after), len(before))
     freedom = sum(parts) ** 2 / (parts[0] ** 2 / (len(before) - 1) + parts[1] ** 2 / (len(after) - 1))
     return t_bound(freedom) * error, t_p_value(difference / error, freedom)
@@ -106,9 +108,9 @@ def welch(before: Sequence[float], after: Sequence[float]) -> Optional[tuple[flo
 class Change:
     """A function before and after: means over the runs, times in ns.
 
-    margin   half of the interval of own_after - own_before, of 95 %; None with fewer than two runs of either
-    p        how often chance alone makes a difference as large
-    is_sure  it is there, as far as the runs tell; None: they don't
+    margin   half of the 95 % interval of own_after - own_before; None with fewer than two runs on either side
+    p        the probability that chance alone causes a difference as large
+    is_sure  whether the difference is significant; None if there are too few runs
     """
 
     def __init__(self, key: Key, before: Sequence[tuple[int, int, int]], after: Sequence[tuple[int, int, int]]) -> None:
@@ -124,7 +126,7 @@ class Change:
 
     @property
     def difference(self) -> float:
-        """Of the own times, in ns."""
+        """The difference of the own times, in ns."""
         return self.own_after - self.own_before
 
     @property
@@ -138,7 +140,8 @@ class Change:
 
 
 def _settle(changes: Iterable[Change]) -> None:
-    """Holm's: the smallest p-value against chance by all, the next by all but one, until one is too large."""
+    """Applies Holm's method: the smallest p-value is compared with _CHANCE divided by the number of tests, the
+    next with _CHANCE divided by one less, until a p-value is too large."""
     tested = sorted((change for change in changes if change.p is not None), key=lambda change: change.p or 0.0)
     sure = True
     for i, change in enumerate(tested):
@@ -147,7 +150,8 @@ def _settle(changes: Iterable[Change]) -> None:
 
 
 def compare(before: Sequence[Run], after: Sequence[Run]) -> list[Change]:
-    """What changed most comes first. A run without a function has it zero times."""
+    """Returns the changes, the largest difference first. A function that a run does not have counts as zero
+    calls."""
     keys = {key for run in (*before, *after) for key in run}
     none = (0, 0, 0)
     changes = [Change(key, [run.get(key, none) for run in before], [run.get(key, none) for run in after])

@@ -1,5 +1,5 @@
-"""Reads the header, the info and the notes of a .kpt file and skips its calls (writers/kpt/kpt_format.h). This is quick
-for a file of any length, and gives its process and its marks."""
+"""Reads the header, the info and the notes of a .kpt file and skips its calls (writers/kpt/kpt_format.h). This is
+fast for a file of any length, and yields the description of its process and its marks."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Note:
 class File:
     """The description of a file.
 
-    ended   the file has its last record: its program stopped the trace
+    ended   whether the file has its last record, which a program writes when it stops the trace
     """
 
     def __init__(self, path: str) -> None:
@@ -63,7 +63,7 @@ class File:
                 if kind == _INFO:
                     text = file.read(size)
                 self.ended = kind == _END
-        lines = text.decode("utf-8", "replace").split("\n")  # splitlines() splits at what a value may have
+        lines = text.decode("utf-8", "replace").split("\n")  # a value may have other separators of splitlines()
         self.info = dict(line.split("=", 1) for line in lines if "=" in line)
 
     def notes(self) -> Iterator[Note]:
@@ -79,8 +79,8 @@ class File:
         return [note.ns for note in self.notes() if note.name == name and note.what in (_MARK, _BEGIN)]
 
     def spans(self, name: str) -> list[tuple[int, int]]:
-        """Returns the begin and the end of each span whose name is or matches `name`, in order of time. A span ends
-        where the next begins, if not before."""
+        """Returns the begin and the end of each span whose name is or matches `name`, in order of time. A span
+        ends at the latest where the next begins."""
         from fnmatch import fnmatchcase
 
         begins: dict[int, list[int]] = {}

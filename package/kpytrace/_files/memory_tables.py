@@ -1,5 +1,5 @@
-"""What each stack had allocated, at the peak, at the end and in all: the file NAME.tables.json, and the tables
-that people ask of it."""
+"""Reads NAME.tables.json, the allocations of each stack at the peak, at the end and in all, and makes tables of
+them by line, function, file and so on."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _MOST = 2**64 - 1
 
 
 class Row:
-    """Bytes and blocks of a line, a function, a file …: those that it allocated itself, and those that were
-    allocated while it was called, by itself or by others."""
+    """The bytes and blocks of a line, a function, a file and so on: those that it allocated itself, and the total
+    with those that were allocated during its calls."""
 
     __slots__ = ("name", "file", "line", "bytes", "blocks", "total_bytes", "total_blocks")
 
@@ -33,7 +33,7 @@ class Row:
         self.bytes = self.blocks = self.total_bytes = self.total_blocks = 0
 
     def add(self, own: Sequence[int], total: Sequence[int]) -> None:
-        """Bytes and blocks."""
+        """Adds bytes and blocks."""
         self.bytes += own[0]
         self.blocks += own[1]
         self.total_bytes += total[0]
@@ -41,7 +41,7 @@ class Row:
 
     @property
     def where(self) -> str:
-        """The row's name for people."""
+        """The row's name, for output."""
         place = f"{self.file}:{self.line}" if self.line else self.file
         return f"{self.name}  {place}" if self.name and place else self.name or place
 
@@ -73,10 +73,10 @@ def _below(count: int, number: Any) -> int:
 
 
 class Tables:
-    """The tables of a recording. Of one that was sampled, the numbers are what is guessed from the samples.
+    """The tables of a recording. For a sampled recording, the numbers are estimates from the samples.
 
-    The file is read at once, and understood when something is asked: tables that are taken while memory is
-    recorded do not fill it with themselves."""
+    The constructor reads the file, and the first access to a table parses it. So tables that are taken while
+    memory is recorded do not add their own allocations to the recording."""
 
     sample_bytes: int
     entries: int
@@ -86,7 +86,7 @@ class Tables:
     end_time_ns: int
     devices: list[str]
     _rows: list[list[Any]]
-    _nodes: list[tuple[int, Frame]]  # the caller's number, and the frame; the first one is nobody's
+    _nodes: list[tuple[int, Frame]]  # the index of the caller, and the frame; the first node is outside of Python
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -102,12 +102,12 @@ class Tables:
         return getattr(self, name)
 
     def check(self) -> Tables:
-        """Itself, understood: what is damaged is refused now."""
+        """Returns itself after parsing the file, so that a damaged file is refused now."""
         self._understand()
         return self
 
     def _understand(self) -> None:
-        import json  # on demand: as above
+        import json  # on demand, so that the import is not recorded
 
         try:
             self._take(json.loads(self.text))
@@ -133,14 +133,14 @@ class Tables:
         self._rows, self._nodes = data["rows"], nodes
 
     def _amounts(self, at: str, device: Optional[str]) -> list[tuple[list[Any], int, int]]:
-        """Row, bytes and blocks of all that is not nothing."""
+        """Returns the row, bytes and blocks of each row that has blocks."""
         column = 2 + 2 * _check("at", at, TIMES)
         wanted = None if device is None else _check("device", device, tuple(self.devices))
         return [(row, row[column], row[column + 1]) for row in self._rows
                 if row[column + 1] and wanted in (None, row[0])]
 
     def total(self, at: str = "end", device: Optional[str] = None) -> tuple[int, int]:
-        """Bytes and blocks in all: at the "peak", at the "end", or "all" that was ever allocated."""
+        """Returns the sum of bytes and blocks: at the "peak", at the "end", or "all" that were ever allocated."""
         rows = self._amounts(at, device)
         return sum(row[1] for row in rows), sum(row[2] for row in rows)
 
@@ -152,8 +152,8 @@ class Tables:
         return tags[by == "module"] or f"(no {by})", "", 0
 
     def _add_frames(self, found: dict[Key, Row], by: str, amounts: list[tuple[list[Any], int, int]]) -> None:
-        """Node by node, so that it takes no more time where stacks are deep. A function that calls itself has in
-        all what its outermost calls have."""
+        """Adds up node by node, so that deep stacks take no more time. The total of a recursive function is the
+        sum of its outermost calls."""
         own = [(0, 0)] * len(self._nodes)
         for given, size, count in amounts:
             before = own[given[1]]
@@ -171,7 +171,7 @@ class Tables:
         todo = inside[0] + [0] * bool(total[0][1])
         while todo:
             node = todo.pop()
-            if node < 0:  # all that is inside of it was seen
+            if node < 0:  # all nodes inside of it were visited
                 open_calls[keys[-node]] -= 1
                 continue
             key = keys[node]
@@ -182,9 +182,9 @@ class Tables:
                 todo += [-node, *inside[node]]
 
     def rows(self, at: str = "end", by: str = "line", device: Optional[str] = None) -> list[Row]:
-        """Rows by line, function, file or device, and of tensors by module or category, the largest first: of
-        what was alive at the "peak", or at the "end" (allocated since the start and not freed), or of "all"
-        that was allocated."""
+        """Returns rows by line, function, file or device, or for tensors by module or category, the largest first.
+        `at` selects the blocks that were alive at the "peak" or at the "end" (allocated since the start and not
+        freed), or "all" allocated blocks."""
         _check("by", by, KINDS)
         found: dict[Key, Row] = {}
         amounts = self._amounts(at, device)
@@ -198,8 +198,8 @@ class Tables:
 
     def diff(self, before: Tables, at: str = "end", by: str = "line",
              device: Optional[str] = None) -> list[Row]:
-        """What changed since `before`: rows of those that differ, the largest change first."""
-        if device is not None:  # one of them may have been taken before anything was allocated there
+        """Returns the rows that have changed since `before`, the largest change first."""
+        if device is not None:  # one of the tables may have been taken before the first allocation on the device
             _check("device", device, tuple(dict.fromkeys(self.devices + before.devices)))
         theirs = before.rows(at, by, device) if device in (None, *before.devices) else []
         ours = self.rows(at, by, device) if device in (None, *self.devices) else []
@@ -212,13 +212,13 @@ class Tables:
         return sorted(changed, key=lambda row: (-abs(row.bytes), -abs(row.blocks), row.where))
 
     def _stack(self, node: int) -> Iterator[Frame]:
-        """Innermost first."""
+        """Yields the frames of a stack, innermost first."""
         while node:
             node, frame = self._nodes[node]
             yield frame
 
     def folded(self, at: str = "peak", device: Optional[str] = None) -> str:
-        """Collapsed stacks, `outer;inner 4096`, for a flame graph of bytes: flamegraph.pl, inferno and
+        """Returns collapsed stacks, `outer;inner 4096`, for a flame graph of bytes. flamegraph.pl, inferno and
         speedscope read them."""
         lines: dict[str, int] = {}
         for row, size, _ in self._amounts(at, device):

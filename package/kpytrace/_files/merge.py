@@ -1,5 +1,5 @@
-"""Merges several .kpt files into one trace, one process for each. The files are read one after the other, so that the
-memory used is that of the largest."""
+"""Merges several .kpt files into one trace, with one process for each file. The files are read one after the
+other, so that the memory used is that of the largest file."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def _label(info: dict[str, str]) -> str:
 
 
 def _distinct(pid: int, taken: set[int]) -> int:
-    """Returns a process id that is not taken: processes of two hosts, or of one after a restart, may share an id."""
+    """Returns a process id that is not taken. Processes of two hosts, or of one host after a restart, may have the
+    same id."""
     while pid in taken:
         pid += _STEP
     taken.add(pid)
@@ -46,9 +47,9 @@ def merge(files: Sequence[File], output: str, clocks: Optional[dict[str, Clock]]
           failed: Optional[Callable[[str, Exception], None]] = None,
           progress: Optional[Callable[[int], None]] = None, recover: bool = True,
           opened: Optional[Callable[[str, str], None]] = None) -> dict[str, int]:
-    """Writes the files to `output`. Returns the counts of the trace, with "processes" and "kernels". A file that can't
-    be read is reported to `failed` and left out; without `failed` the error is raised and nothing is written. `progress`
-    gets the number of files, `opened` the path and the state of each."""
+    """Writes the files to `output`. Returns the counts of the trace, with "processes" and "kernels". A file that
+    can't be read is reported to `failed` and left out; without `failed` the error is raised and nothing is
+    written. `progress` receives the number of files done, `opened` the path and the state of each file."""
     plugin = native.load()
     standalone = native.standalone
     made = standalone.merge_open(output, min(file.base_ns for file in files))
@@ -80,7 +81,7 @@ def merge(files: Sequence[File], output: str, clocks: Optional[dict[str, Clock]]
 
 
 def summary_line(counts: dict[str, int]) -> str:
-    """Returns what a merged trace holds, for a message."""
+    """Returns a summary of a merged trace, for a message."""
     processes, kernels = counts["processes"], counts["kernels"]
     gpu = f", {kernels:,} GPU kernel{'s' * (kernels != 1)}" if kernels else ""
     return f"{counts['calls']:,} calls of {processes:,} process{'es' * (processes != 1)}{gpu}"

@@ -1,5 +1,5 @@
-"""Time by rank, step and function as Parquet, for those who have hundreds of ranks: what is small enough to be asked
-with SQL; or every call. docs/ranks.md has the columns, and queries. Needs pyarrow."""
+"""Writes time by rank, step and function as Parquet, which is small enough for SQL with hundreds of ranks, or
+every call. docs/ranks.md describes the columns and has queries. Needs pyarrow."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .kpt_header import File
 
 
-_ROWS = 1 << 20  # of calls that are held until they are written
+_ROWS = 1 << 20  # rows of calls that are buffered before they are written
 
 
 def _arrow() -> tuple[Any, Any]:
@@ -32,7 +32,7 @@ def _arrow() -> tuple[Any, Any]:
 
 
 def _schema(arrow: Any, calls: bool) -> Any:
-    """The columns of docs/ranks.md."""
+    """Returns the columns that docs/ranks.md describes."""
     text = arrow.dictionary(arrow.int32(), arrow.string())
     whose = [("rank", arrow.int32()), ("local_rank", arrow.int32()), ("world_size", arrow.int32()), ("host", text),
              ("pid", arrow.int64()), ("process", text), ("thread", text), ("step", arrow.int32()),
@@ -49,7 +49,7 @@ def _number(text: str | None) -> int | None:
 
 
 def _same(file: File) -> dict[str, Any]:
-    """What all rows of a file have."""
+    """Returns the values that all rows of a file share."""
     info = file.info
     return {"rank": _number(info.get("rank")), "local_rank": _number(info.get("local_rank")),
             "world_size": _number(info.get("world_size")), "host": info.get("host"), "pid": file.pid,
@@ -57,7 +57,7 @@ def _same(file: File) -> dict[str, Any]:
 
 
 class _Steps:
-    """The steps of a file, for C, and as columns by number, from 1; 0 is none."""
+    """The steps of a file: packed for C, and as columns by number. Numbers begin at 1; 0 means no step."""
 
     def __init__(self, file: File, name: str) -> None:
         pairs = file.spans(name)
@@ -71,7 +71,7 @@ class _Steps:
 
 
 class _Table:
-    """Columns that become a table of the schema."""
+    """Columns that are assembled into a table of the schema."""
 
     def __init__(self, arrow: Any, schema: Any, file: File, rows: int) -> None:
         self.arrow, self.schema = arrow, schema
@@ -86,7 +86,7 @@ class _Table:
         self.columns[name] = self.arrow.array(values, type=self._plain(name))
 
     def put_taken(self, name: str, values: Any, indices: Any) -> None:
-        """Of each row the value that its index says."""
+        """Adds a column that has, in each row, the value at the row's index."""
         self.columns[name] = self.arrow.array(values, type=self._plain(name)).take(indices)
 
     def made(self) -> Any:
@@ -95,7 +95,7 @@ class _Table:
 
 
 def _sums(arrow: Any, schema: Any, file: File, handle: object, steps: _Steps, put: Callable[[Any], None]) -> None:
-    """A row for each step, thread and function."""
+    """Writes a row for each step, thread and function."""
     standalone = native.standalone
     rows: list[Any] = standalone.profile(handle, 0, 2**32 - 1, True, None, steps.packed)
     rows = [tuple(part.decode("utf-8", "replace") if isinstance(part, bytes) else part for part in row) for row in rows]
@@ -113,7 +113,7 @@ def _sums(arrow: Any, schema: Any, file: File, handle: object, steps: _Steps, pu
 
 
 class _Calls:
-    """Gathers the calls of a file, which come in batches, into tables."""
+    """Collects the calls of a file, which arrive in batches, into tables."""
 
     def __init__(self, arrow: Any, schema: Any, file: File, steps: _Steps, put: Callable[[Any], None]) -> None:
         self.arrow, self.schema, self.file, self.steps, self.put = arrow, schema, file, steps, put
@@ -161,7 +161,8 @@ def _each_call(arrow: Any, schema: Any, file: File, handle: object, steps: _Step
 
 
 def _write(parquet: Any, schema: Any, path: str, fill: Callable[[Callable[[Any], None]], None]) -> int:
-    """A file that appears when it is whole, with a row group for each table that `fill` puts. Returns the rows."""
+    """Writes a file that appears when it is complete, with a row group for each table that `fill` passes to put().
+    Returns the number of rows."""
     count = 0
 
     def put(table: Any) -> None:
@@ -175,7 +176,7 @@ def _write(parquet: Any, schema: Any, path: str, fill: Callable[[Callable[[Any],
 
 
 def _outputs(files: Sequence[File], folder: str) -> dict[str, Sequence[File]]:
-    """A file in the folder for each, named after it; a name that comes again has a number."""
+    """Returns one path in the folder for each file, named after it. A name that occurs again gets a number."""
     found: dict[str, Sequence[File]] = {}
     for file in files:
         stem = os.path.join(folder, os.path.splitext(os.path.basename(file.path))[0])
@@ -189,8 +190,8 @@ def _outputs(files: Sequence[File], folder: str) -> dict[str, Sequence[File]]:
 
 def write(files: Sequence[File], output: str, step: str, calls: bool = False, recover: bool = False,
           opened: Optional[Callable[[str, str], None]] = None) -> int:
-    """One file, or, where `output` is a folder, a file for each input. Returns the rows. `opened` gets the path and the
-    state of each input; a damaged one ends it, unless it is to be recovered."""
+    """Writes one file, or, if `output` is a folder, a file for each input. Returns the number of rows. `opened`
+    receives the path and the state of each input. A damaged input is an error, unless `recover` is set."""
     arrow, parquet = _arrow()
     plugin = native.load()
     standalone = native.standalone

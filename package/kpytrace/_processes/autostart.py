@@ -1,17 +1,17 @@
-"""Recording without an edit: KPYTRACE=1 traces a program from its start to its end.
+"""Records an unchanged program: KPYTRACE=1 traces a program from its start to its end.
 
-The value is "1", or words separated by spaces: the output's name, and options as name=value:
+The value is "1", or words separated by spaces: the name of the output, and options as name=value:
 
     KPYTRACE="out.json.gz ring=10s exclude=importlib" python program.py
 
-KPYTRACE_MEMORY records the memory that the program allocates (help(kpytrace.memory) has the options):
+KPYTRACE_MEMORY records the memory that the program allocates (help(kpytrace.memory) lists the options):
 
     KPYTRACE_MEMORY="memory.pickle sample_bytes=512kB" python program.py
 
-`kpytrace run` sets the variables too, with another separator, because names may contain spaces. start() removes them
-from the environment, so that programs which this one starts are not recorded into the same file. With children=1 those
-programs are recorded, each into files of its own (children.py). A program that only starts ranks keeps the variables for
-the ranks.
+`kpytrace run` sets the variables too, with another separator, because names may contain spaces. start() removes
+them from the environment, so that programs which this one starts are not recorded into the same file. With
+children=1 those programs are recorded, each into its own files (children.py). A program that only starts ranks
+keeps the variables for the ranks.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import sys
 
 from .._api import native
 from .._api import trace as _trace
-from .._api.messages import print_failure, print_message, trace_line  # now: at the end files may be out of reach
+from .._api.messages import print_failure, print_message, trace_line  # now: at exit, files may be unreachable
 from .._api.options import from_environment
 from . import process_info
 
@@ -41,7 +41,7 @@ _ON = ("1", "true", "yes", "on")
 
 
 def pack(output: str, options: dict[str, str], quiet: bool) -> str:
-    """Returns the value that `kpytrace run` gives the variable."""
+    """Returns the value to which `kpytrace run` sets the variable."""
     words = [f"output={output}", f"quiet={int(quiet)}"]
     return SEPARATOR + SEPARATOR.join(words + [f"{k}={v}" for k, v in options.items()])
 
@@ -84,17 +84,17 @@ class _Calls:
         if family and self.announced:
             family.announce(path)
         self.recorded._reported_no_gpu = quiet
-        _trace.prepare()  # registers the exit function of traces first: it runs after ours, when this trace has ended
+        _trace.prepare()  # registers the exit function of traces first, so that it runs after ours
 
     @staticmethod
     def check(output: str) -> None:
-        """Raises ValueError if the output can't be that of a family."""
+        """Raises ValueError if a family can't write this output."""
         from . import children
 
         children.check(output)
 
     def stop(self) -> str:
-        """Stops, writes, and returns the message for the user."""
+        """Stops the trace and writes it. Returns the message for the user."""
         bar = None
         if not self.quiet and _is_terminal():
             from .._cli import progress
@@ -129,7 +129,7 @@ class _Allocations:
 
     @staticmethod
     def check(output: str) -> None:
-        """Raises ValueError if the output can't be that of a family."""
+        """Raises ValueError if a family can't write this output."""
         from .._api import memory
 
         memory.check_path(output)
@@ -165,7 +165,8 @@ class _Run:
             self.recording.recorded.start()
 
     def finish(self) -> None:
-        """Stops the recording when the program ends. Errors are printed: the program's exit status stays."""
+        """Stops the recording when the program ends. Prints errors, and leaves the program's exit status
+        unchanged."""
         if self.pid != os.getpid() or not self.recording or not self.recording.recorded.running:
             return
         try:
@@ -177,7 +178,7 @@ class _Run:
             print_message(message)
 
     def follow(self) -> None:
-        """Begins a recording of its own in the child of a fork, where the parent's recording is dead."""
+        """Begins a new recording in a forked child, where the parent's recording has ended."""
         from . import process_hooks
         from .children import is_about_to_exec
 
@@ -195,13 +196,14 @@ class _Run:
             print_message(f"kpytrace: process {os.getpid()} is not recorded: {error}")
 
     def rename(self) -> None:
-        """Called when the process has got its name."""
+        """Is called when multiprocessing has set the name of the process."""
         if isinstance(self.recording, _Calls) and self.pid == os.getpid() and self.recording.recorded.running:
             self.recording.recorded._describe_again()
 
 
 def _named_like(real: Any, ours: Any) -> Any:
-    """Gives `ours` the name of `real`, because programs pickle functions by name: Process(target=os._exit)."""
+    """Sets the name of `ours` to that of `real`, because programs pickle functions by name:
+    Process(target=os._exit)."""
     for name in ("__module__", "__name__", "__qualname__", "__doc__"):
         setattr(ours, name, getattr(real, name))
     ours.__wrapped__ = real
@@ -224,9 +226,9 @@ def _before_exit(run: _Run) -> None:
 
 
 def _after_handlers() -> None:
-    """Wraps signal.signal: a program that resets SIGTERM to its default, often to die of it then, gets our handler
-    again, as a program has it that never set one."""
-    import _signal  # type: ignore[import-not-found]  # what signal calls
+    """Wraps signal.signal. A program that resets SIGTERM to its default, often to be ended by it, then has our
+    handler again, like a program that never set a handler."""
+    import _signal  # type: ignore[import-not-found]  # signal calls its functions
 
     real = _signal.signal
 
@@ -241,7 +243,7 @@ def _after_handlers() -> None:
 
 
 def _suffix_of(kind: Kind, output: str) -> str:
-    """Returns the ending of the files of a family whose first process writes OUTPUT."""
+    """Returns the suffix of the files of a family whose first process writes OUTPUT."""
     if kind is _Calls:
         return ".kpt"
     return ".tables.json" if output.endswith(".tables.json") else os.path.splitext(output)[1]
@@ -259,7 +261,7 @@ def _run_of(kind: Kind, variable: str, output: str, options: dict[str, str], qui
         family = children.Family(folder, options, suffix)
         output, quiet = family.new_path(), True
     else:
-        kind.check(output)  # before older files go
+        kind.check(output)  # before the files of an earlier run are removed
         family = children.Family.of_output(output, options, _suffix_of(kind, output))
     os.environ[variable] = pack("", family.words(), True)
     if folder and children.is_tracker():
@@ -293,7 +295,7 @@ def _start(variable: str, default: str) -> None:
 
 
 def start() -> None:
-    """Called by _startup. The program goes on whatever happens here."""
+    """Is called by _startup. The program continues after any error here."""
     if MEMORY_VARIABLE in os.environ:
         _start(MEMORY_VARIABLE, f"kpytrace.{os.getpid()}.pickle")
     if VARIABLE in os.environ:

@@ -1,8 +1,9 @@
-"""A family: a program with all processes that it starts (`kpytrace run --children`). Every process streams to a .kpt
-file of its own, in a folder beside the output, so that a killed process leaves what it had recorded. The first process
-merges the files at its end. A ring and a memory recording are written to such a file when their process ends.
+"""A family: a program with all processes that it starts (`kpytrace run --children`). Each process streams to its
+own .kpt file, in a folder beside the output, so that a killed process leaves the events that it had recorded. The
+first process merges the files when it ends. A ring and a memory recording are written to such a file when their
+process ends.
 
-Programs that this one starts find the family in the environment; autostart has the hook for forked children."""
+Programs that this one starts read the family from the environment; autostart has the hook for forked children."""
 
 from __future__ import annotations
 
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
     from .._files.kpt_header import File
 
 _SUFFIXES = (".gz", ".json", ".speedscope", ".pftrace", ".collapsed", ".kpt", ".pickle", ".tables")
-_RUNNING = ".running"  # the ending of a mark beside a file that will be written when its process ends
-# Processes of multiprocessing itself, which are not recorded. The children of the server are the program's.
+_RUNNING = ".running"  # suffix of a marker beside a file that will be written when its process ends
+# Processes of multiprocessing itself, which are not recorded. Children of the fork server belong to the program.
 _TRACKER, _SERVER = "from multiprocessing.resource_tracker ", "from multiprocessing.forkserver "
 
 
@@ -33,17 +34,17 @@ def is_tracker() -> bool:
 
 
 def is_server() -> bool:
-    """Whether this process only forks others."""
+    """Whether this process only forks other processes."""
     return _is_started_as(_SERVER)
 
 
 def is_named_later() -> bool:
-    """Whether multiprocessing will give this process a name."""
+    """Whether multiprocessing will set the name of this process."""
     return "--multiprocessing-fork" in sys.orig_argv
 
 
 def is_about_to_exec(frame: Optional[FrameType]) -> bool:
-    """Whether subprocess has forked this child, and replaces its program at once."""
+    """Whether subprocess has forked this child, which then executes another program at once."""
     return frame is not None and frame.f_code.co_name == "_execute_child"
 
 
@@ -65,14 +66,15 @@ def check(output: str) -> None:
 
 
 def _is_members(name: str) -> bool:
-    """Whether a file of the folder is the recording of a process: "123.kpt", or "123-2.kpt" of the second process with
-    that id. A ring's dumps have another dot."""
+    """Whether a file in the folder is the recording of a process: "123.kpt", or "123-2.kpt" for the second process
+    with that id. The dumps of a ring have another dot."""
     stem, _, rest = name.partition(".")
     return stem.replace("-", "").isdigit() and not rest.partition(".")[0].isdigit()
 
 
 class Family:
-    """The folder of a family, and what its members share: the options, and the ending of their files."""
+    """The folder of a family, and the values that its members share: the options, and the suffix of their
+    files."""
 
     def __init__(self, folder: str, options: dict[str, str], suffix: str) -> None:
         self.folder, self.options, self.suffix = folder, options, suffix
@@ -91,11 +93,12 @@ class Family:
         return cls(folder, options, suffix)
 
     def words(self) -> dict[str, str]:
-        """Returns the options that members find in the environment."""
+        """Returns the options that members read from the environment."""
         return dict(self.options, family=self.folder, suffix=self.suffix)
 
     def new_path(self) -> str:
-        """Returns a new path for this process. A process id may come again, after an exec or after a while."""
+        """Returns a new path for this process. A process id may occur again, after an exec or when it is
+        reused."""
         path = os.path.join(self.folder, f"{os.getpid()}{self.suffix}")
         i = 1
         while os.path.exists(path):
@@ -104,7 +107,8 @@ class Family:
         return path
 
     def announce(self, path: str) -> None:
-        """Marks a file that will be written at the end of its process, so that the first process knows about it."""
+        """Makes a marker for a file that will be written when its process ends, so that the first process can
+        count it."""
         with contextlib.suppress(OSError):
             open(self._mark(path), "wb").close()
 
@@ -116,7 +120,7 @@ class Family:
         return path[:-len(self.suffix)] + _RUNNING
 
     def _announced(self) -> int:
-        """Returns how many processes run that have no file yet. A killed process leaves its mark."""
+        """Returns the number of running processes that have no file yet. A killed process leaves its marker."""
         names = set(os.listdir(self.folder))
         stems = [name[:-len(_RUNNING)] for name in names if name.endswith(_RUNNING)]
         numbers = [stem.partition("-")[0] for stem in stems if stem + self.suffix not in names]
@@ -127,7 +131,8 @@ class Family:
         return [name for name in os.listdir(self.folder) if name.endswith(self.suffix) and _is_members(name)]
 
     def _ended(self) -> tuple[list[File], int]:
-        """Returns the files of processes that ended, by themselves or by a signal, and how many others there are."""
+        """Returns the files of processes that have ended, normally or by a signal, and the number of running
+        processes."""
         from .._files.kpt_header import File
 
         files, running = [], self._announced()
@@ -156,8 +161,8 @@ class Family:
         return message + self.later(output, running)
 
     def later(self, output: str, running: Optional[int] = None) -> str:
-        """Returns the command that the user may run once the other processes have ended; with a .kpt output nothing
-        has been merged yet."""
+        """Returns the command that the user may run once the other processes have ended. With a .kpt output
+        nothing has been merged yet."""
         count = len(self.files()) if running is None else running
         if not count:
             return ""

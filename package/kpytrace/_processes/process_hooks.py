@@ -1,4 +1,4 @@
-"""What runs when the process ends, before it forks, in its forked children, and when multiprocessing names it."""
+"""Hooks for the end of the process, before a fork, in a forked child, and when multiprocessing sets a name."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _fork_filter: Any = None  # the last warnings filter that suppressed Python's wa
 
 
 def watch(stop: Callable[[], None], forget_in_child: Callable[[], None]) -> None:
-    """Runs `stop` when the process ends, and `forget_in_child` in each child of a fork. A second call for the same
+    """Runs `stop` when the process ends, and `forget_in_child` in each forked child. A second call for the same
     `stop` does nothing."""
     if stop in _watched:
         return
@@ -30,7 +30,7 @@ def watch(stop: Callable[[], None], forget_in_child: Callable[[], None]) -> None
 
 
 def stop_at_exit(stop: Callable[[], object], output: Optional[str]) -> None:
-    """Calls `stop` while the process ends. No caller could catch its exception, so it is printed."""
+    """Calls `stop` while the process ends. Prints an exception, since no caller could catch it."""
     try:
         stop()
     except Exception as error:
@@ -40,7 +40,8 @@ def stop_at_exit(stop: Callable[[], object], output: Optional[str]) -> None:
 
 
 def _are_other_threads_ours() -> bool:
-    """Whether the process has, besides its first thread, threads of kpytrace, which flush and listen, and no others."""
+    """Whether the other threads of the process are all threads of kpytrace, which flush and listen. Returns False
+    if there are no other threads."""
     ours = False
     for tid in os.listdir("/proc/self/task"):
         try:
@@ -56,9 +57,10 @@ def _are_other_threads_ours() -> bool:
 
 
 def _before_fork() -> None:
-    """Python (3.12 and later) warns about a fork in a process with several threads. A filter suppresses that while
-    the other threads are ours, and is removed when they are not. `warnings` makes it, from a pattern: libraries read,
-    compare and pickle the filters, and pass them to their workers."""
+    """Python (3.12 and later) warns about a fork in a process with several threads. A filter suppresses the
+    warning while all other threads are ours, and is removed when they are not. warnings.filterwarnings makes the
+    filter from a pattern, because libraries read, compare and pickle the filters, and pass them to their
+    workers."""
     global _fork_filter
     import warnings
 
@@ -67,7 +69,7 @@ def _before_fork() -> None:
         if not _are_other_threads_ours():
             while _fork_filter in get():
                 get().remove(_fork_filter)
-        elif get()[:1] != [_fork_filter]:  # after a new filter Python shows warnings again that it has shown
+        elif get()[:1] != [_fork_filter]:  # a new filter makes Python repeat warnings, so add it only if needed
             warnings.filterwarnings("ignore", r".*use of fork(pty)?\(\) may lead to deadlocks", DeprecationWarning)
             _fork_filter = get()[0]
     except OSError:  # there is no /proc
@@ -75,7 +77,7 @@ def _before_fork() -> None:
 
 
 def allow_forks() -> None:
-    """Keeps Python from warning about the threads that write a trace: the program did not start them."""
+    """Prevents Python's warning about the threads that write a trace, since the program did not start them."""
     global _watches_forks
     if sys.version_info >= (3, 12) and not _watches_forks:
         _watches_forks = True
@@ -83,8 +85,9 @@ def allow_forks() -> None:
 
 
 def await_name(named: Callable[[], None]) -> None:
-    """Calls `named` once multiprocessing has given this process a name, which it does after the process has begun. A
-    process that is killed needs its name in the trace, too. multiprocessing's own hooks serve forked processes only."""
+    """Calls `named` once multiprocessing has set the name of this process, which it does after the process has
+    begun. The trace of a killed process needs the name, too. multiprocessing's own hooks run only in forked
+    processes."""
     from multiprocessing.process import BaseProcess
 
     real = BaseProcess._bootstrap  # type: ignore[attr-defined]

@@ -1,5 +1,5 @@
-"""The description of a process: its command, its rank, its host, and the name that multiprocessing gave it. A trace's
-info and the names of outputs contain it."""
+"""The description of a process: its command, its rank, its host, and the name that multiprocessing has set. A
+trace's info and the names of outputs contain it."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Optional
 
-# Set by what starts ranks: torchrun, Open MPI, Slurm, and other MPIs.
+# Set by programs that start ranks: torchrun, Open MPI, Slurm, and other MPIs.
 _VARIABLES = {
     "rank": ("RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "PMI_RANK"),
     "local_rank": ("LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID", "MPI_LOCALRANKID"),
     "world_size": ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS", "PMI_SIZE"),
 }
-# Programs that start ranks and are no ranks themselves.
+# Programs that start ranks and are not ranks themselves.
 _LAUNCHERS = ("torchrun", "accelerate", "deepspeed", "torch.distributed.run", "torch.distributed.launch",
               "torch.distributed.launcher")
-_MAX_COMMAND = 600  # bytes; the host keeps a thousand of the whole description
+_MAX_COMMAND = 600  # bytes; the host keeps 1,024 bytes of the whole description
 
 _forked = False
-_name = ""  # given by multiprocessing
+_name = ""  # set by multiprocessing
 
 
 def rank_variable(key: str) -> Optional[str]:
-    """Returns the rank, local_rank or world_size of the environment, or None."""
+    """Returns the rank, local_rank or world_size from the environment, or None."""
     for variable in _VARIABLES[key]:
         value = os.environ.get(variable, "")
         if value.isascii() and value.isdigit():
@@ -35,8 +35,8 @@ def rank_variable(key: str) -> Optional[str]:
 
 
 def split(command: list[str]) -> tuple[list[str], list[str]]:
-    """Splits a command line of Python into its options and its program: a script, -m or -c, which may end a word
-    (-um), and the arguments."""
+    """Splits a command line of Python into its options and its program: a script, -m or -c, which may be at the
+    end of a word (-um), and the arguments."""
     i = 1
     while i < len(command) and command[i].startswith("-") and command[i] != "-":
         word = command[i]
@@ -51,7 +51,7 @@ def split(command: list[str]) -> tuple[list[str], list[str]]:
                 options = command[1:i - 1] + [word[:at]] * (at > 1)
                 return options, [f"-{letter}", *filter(None, [word[at + 1:]]), *command[i:]]
             if letter in "WX":
-                i += at + 1 == len(word)  # else its value is the rest of the word
+                i += at + 1 == len(word)  # otherwise the rest of the word is its value
                 break
     return command[1:i], command[i:]
 
@@ -65,14 +65,15 @@ def is_launcher(command: list[str]) -> bool:
 
 
 def absolute(output: str) -> str:
-    """Returns the output as a path that expand() turns into the same path from any folder: a % of the folder stays."""
+    """Returns the output as a path that expand() converts to the same path from any folder. A % in the name of the
+    folder is kept."""
     return os.path.normpath(os.path.join(os.getcwd().replace("%", "%%"), output))
 
 
 def expand(output: str) -> Optional[str]:
-    """Returns the output's name with %p (process), %r (rank) and %h (host) filled in, and % for %%. A name without any
-    of %r and %p gets the rank, too, because all ranks are given one name. Returns None if the name has %r and this
-    process is no rank."""
+    """Returns the name of the output with %p (process), %r (rank) and %h (host) replaced, and %% replaced by %. A
+    name without %r and %p gets the rank, too, because all ranks receive the same name. Returns None if the name
+    has %r and this process has no rank."""
     rank = rank_variable("rank")
     values = {"p": str(os.getpid()), "r": rank, "h": os.uname().nodename}
     filled = set()
@@ -99,19 +100,19 @@ def expand(output: str) -> Optional[str]:
 
 
 def set_forked() -> None:
-    """Called in the child of a fork, which has no name of its own yet."""
+    """Is called in a forked child, which has no own name yet."""
     global _forked, _name
     _forked, _name = True, ""
 
 
 def set_name(name: str) -> None:
-    """Called when multiprocessing has named this process."""
+    """Is called when multiprocessing has set the name of this process."""
     global _name
     _name = name
 
 
 def describe() -> bytes:
-    """Returns lines for `kpytrace info` and `kpytrace merge`. More is known later in the program."""
+    """Returns lines for `kpytrace info` and `kpytrace merge`. A later call may return more."""
     command = " ".join(sys.orig_argv).replace("\n", " ").encode("utf-8", "replace")
     lines = {"python": f"{sys.implementation.name} {sys.version.split()[0]}", "host": os.uname().nodename[:64],
              "parent": str(os.getppid())}
@@ -132,7 +133,7 @@ def short_command(command: str) -> str:
     words = command.split(" ")
     python = os.path.basename(words[0])
     if python[-2:-1].isdigit():
-        python = python.rstrip("t")  # of free-threaded Pythons: python3.13t
+        python = python.rstrip("t")  # the suffix of free-threaded Pythons: python3.13t
     python = python.rstrip("0123456789.") or "python"
     _, program = split(words)
     if program[:1] == ["-m"]:

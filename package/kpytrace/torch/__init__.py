@@ -1,13 +1,13 @@
-"""kpytrace as the Python tracer of PyTorch's profiler, swapped in at run time.
+"""kpytrace as the Python tracer of PyTorch's profiler, installed at run time.
 
     >>> import kpytrace.torch
     >>> kpytrace.torch.install()
 
-and from then on the ordinary torch.profiler.profile(with_stack=True) records Python through kpytrace.
-`python -m kpytrace.torch check` says whether this environment can be served, and `build` compiles the
-shim ahead of its first use. docs/torch.md has the rest.
+From then on the ordinary torch.profiler.profile(with_stack=True) records Python through kpytrace.
+`python -m kpytrace.torch check` reports whether kpytrace works in this environment, and `build` compiles the
+shim ahead of its first use. docs/torch.md describes the rest.
 
-Importing this imports no torch.
+Importing this package does not import torch.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 __all__ = ["ExecutionTraceObserver", "TorchHostError", "install", "installed", "memory",
            "memory_by_module", "tracebacks", "uninstall"]
 
-# Those whose combined tracebacks were compared with ours. What an unwinder is differs between releases.
+# Releases whose combined tracebacks were compared with ours. The interface of an unwinder differs between
+# releases.
 TRACEBACKS_OF = ((2, 11), (2, 13))
 
 _lock = RLock()
@@ -38,7 +39,7 @@ _no_tracebacks: Optional[str] = "kpytrace is not installed in torch"
 
 
 def __getattr__(name: str) -> Any:
-    if name == "ExecutionTraceObserver":  # wants torch
+    if name == "ExecutionTraceObserver":  # on demand: the module imports torch
         from ._observer import ExecutionTraceObserver
 
         return ExecutionTraceObserver
@@ -50,23 +51,23 @@ def install(mode: str = "full", threads: bool = True, tracebacks: bool = True,
             kernel_stacks: bool = True) -> None:
     """Makes kpytrace the Python tracer of all torch profilers that start from now on.
 
-    mode     what torch gets when a profiler stops:
+    mode     the calls that torch receives when a profiler stops:
              "all"   every call, for tools that walk prof.events();
-             "full"  the calls that enclose an operator or an annotation: all that torch's own
-                     analyses need; the rest is written with the trace;
-             "fast"  none; they are written with the trace.
-    threads  record threads that start while the profiler runs too; torch's own tracer does not
-    tracebacks  gather the Python frames of torch's combined tracebacks too (memory snapshots, the
-             flight recorder, torch.utils._traceback), where tracebacks() does not say why not
-    memory   write the memory snapshots that Kineto is asked for on demand, of Python and of tensors
-    execution_trace  True: profilers that ENABLE_PYTORCH_EXECUTION_TRACE gives an observer get a
+             "full"  the calls that enclose an operator or an annotation, which are all that torch's own
+                     analyses need; the other calls are written with the trace;
+             "fast"  none; all calls are written with the trace.
+    threads  record threads that start while the profiler runs, too; torch's own tracer does not
+    tracebacks  gather the Python frames of torch's combined tracebacks, too (memory snapshots, the
+             flight recorder, torch.utils._traceback). tracebacks() returns the reason if that is not possible
+    memory   write the memory snapshots that are requested from Kineto on demand, of Python and of tensors
+    execution_trace  True: profilers that get an observer by ENABLE_PYTORCH_EXECUTION_TRACE get a
              kpytrace.torch.ExecutionTraceObserver; "all": torch.profiler.ExecutionTraceObserver is that
              class too, for programs that take it from there after this call
     kernel_stacks  exported traces have, with each kernel, copy and set of memory of a GPU, the Python
              stack of the call that launched it
 
-    The first time, the shim is compiled for the installed torch, which takes a while. Again with
-    other values is fine, and holds for the next profiler. Raises TorchHostError.
+    The first call compiles the shim for the installed torch, which takes a while. A later call may
+    change the values, which then apply to the next profiler. Raises TorchHostError.
     """
     global _mode, _no_tracebacks
     if mode not in MODES:
@@ -98,17 +99,18 @@ def install(mode: str = "full", threads: bool = True, tracebacks: bool = True,
 
 
 def installed() -> Optional[str]:
-    """The mode that is installed, or None."""
+    """Returns the mode that is installed, or None."""
     return _mode
 
 
 def tracebacks() -> Optional[str]:
-    """None: torch's combined tracebacks get their Python frames from kpytrace. Else why they do not."""
+    """Returns None if torch's combined tracebacks get their Python frames from kpytrace, or else the reason why
+    they do not."""
     return _no_tracebacks
 
 
 def _install_unwinder(torch: ModuleType, shim: Any, wanted: bool) -> Optional[str]:
-    """None, or why torch's own unwinder goes on."""
+    """Returns None, or the reason why torch keeps its own unwinder."""
     from .. import plugin_path
 
     version = tuple(int(part) for part in torch.__version__.split(".")[:2])
@@ -125,7 +127,8 @@ def _install_unwinder(torch: ModuleType, shim: Any, wanted: bool) -> Optional[st
 
 
 def _set_memory_door(torch: ModuleType, shim: Any, wanted: bool) -> None:
-    """Where torch's own can't be found again, snapshots on demand are nobody's afterwards."""
+    """Installs or removes our memory tracer. If torch's own can't be found again, snapshots on demand have no
+    tracer after the removal."""
     global _has_door
     from .. import plugin_path
     from . import _cuda, _stock_symbols
@@ -140,10 +143,10 @@ def _set_memory_door(torch: ModuleType, shim: Any, wanted: bool) -> None:
 
 def memory(path: Optional[Path] = None, *, sample_bytes: Union[int, str] = 0, max_entries: int = 0,
            max_frames: int = 0, modules: bool = True) -> Memory:
-    """Records what kpytrace.memory() does, and with it torch's tensors, in the processor's memory and in
+    """Records the memory that kpytrace.memory() does, and torch's tensors, in the processor's memory and in
     CUDA's, in every thread. install() need not have been called. Raises TorchHostError.
 
-    modules  tell of each tensor in which module's forward it was made: memory_by_module() adds them up
+    modules  record for each tensor the module whose forward made it; memory_by_module() adds them up
 
     >>> with kpytrace.torch.memory("snapshot.pickle"):
     ...     model(data)
@@ -154,23 +157,23 @@ def memory(path: Optional[Path] = None, *, sample_bytes: Union[int, str] = 0, ma
 
 
 def memory_by_module(path: Path) -> list[tuple[str, int, int]]:
-    """What modules hold, by a snapshot (.pickle) of memory(): rows of the path of a module, as
-    Net.encoder.fc1, the bytes of its tensors that were alive at the end, and the most that were at any
-    time. A tensor is the innermost module's in whose forward it was made; those that were made in none
-    have the path "". The largest peak comes first."""
+    """Returns the memory of modules, from a snapshot (.pickle) of memory(). A row has the path of a module, such
+    as Net.encoder.fc1, the bytes of its tensors that were alive at the end, and their maximum at any time. A
+    tensor belongs to the innermost module whose forward made it; tensors that no module made have the path "". The
+    largest peak comes first."""
     from ._memory import by_module
 
     return by_module(path)
 
 
 def uninstall() -> str:
-    """Gives the profilers that start from now on their own tracer back.
+    """Restores torch's own tracer for the profilers that start from now on.
 
-    torch has no call for that. Where its library still has the symbol of its factory, as the
-    published wheels do, that is registered again, and the answer is "stock". Otherwise the answer is
-    "none": with_stack=True then records no Python until the process ends. Combined tracebacks are
-    gathered by torch's own unwinder in any case, and those that are there can still be symbolized.
-    What holds for the tracer holds for memory snapshots on demand.
+    torch has no call for that. If its library still has the symbol of its factory, as in the
+    published wheels, uninstall() registers that factory again and returns "stock". Otherwise it returns
+    "none", and with_stack=True records no Python until the process ends. Combined tracebacks are
+    gathered by torch's own unwinder in both cases, and existing ones can still be symbolized.
+    Memory snapshots on demand are restored in the same way as the tracer.
     """
     global _mode, _no_tracebacks
     with _lock:
@@ -193,7 +196,8 @@ def uninstall() -> str:
 
 
 def _tool_id() -> int:
-    """Of sys.monitoring. torch's tracer is tool 2 on these versions, and visible there."""
+    """Returns the tool ID for sys.monitoring. On these versions torch's own tracer uses tool 2, which is visible
+    to programs, so we use it too. Returns 0 on others."""
     return 2 if (3, 12, 0) <= sys.version_info[:3] < (3, 12, 5) else 0
 
 
@@ -201,7 +205,7 @@ _prefix_list: Any = None
 
 
 def _prefixes() -> list[str]:
-    """What file names are trimmed by, computed once per process as torch does."""
+    """Returns the prefixes by which file names are shortened. They are computed once per process, as in torch."""
     global _prefix_list
     if _prefix_list is None:
         from torch.profiler.python_tracer import _prefix_regex

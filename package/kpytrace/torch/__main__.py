@@ -1,4 +1,4 @@
-"""python -m kpytrace.torch build | check"""
+"""The commands `python -m kpytrace.torch build` and `check`."""
 
 from __future__ import annotations
 

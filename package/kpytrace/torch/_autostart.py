@@ -1,7 +1,8 @@
-"""Installation without an edit: KPYTRACE_TORCH=1 installs kpytrace into torch as soon as a program imports it.
+"""Installs kpytrace in an unchanged program: KPYTRACE_TORCH=1 installs it into torch when the program imports
+torch.
 
-_startup calls start() when Python starts. A finder in front of all others waits for `import torch`, and changes nothing
-in a program that does not import it. KPYTRACE_TORCH may be a mode as well.
+_startup calls start() when Python starts. A finder in front of all others waits for `import torch`, and changes
+nothing in a program that does not import it. KPYTRACE_TORCH may also be a mode.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ _ON = ("1", "true", "yes", "on")
 
 
 class _Finder:
-    """Finds torch where the other finders do, and removes itself when torch is imported. Programs also look for torch
-    without importing it; they get torch's own spec and loader, with exec_module replaced."""
+    """Finds torch by the other finders, and removes itself when torch is imported. Programs also search for torch
+    without importing it; they receive torch's own spec and loader, with exec_module replaced."""
 
     def __init__(self) -> None:
         self._is_inside = False
@@ -69,7 +70,7 @@ def _execution_trace() -> Union[bool, str]:
 
 
 def _install() -> None:
-    """Installs kpytrace. The program goes on whatever happens here."""
+    """Installs kpytrace. The program continues after any error here."""
     wanted = os.environ.get(VARIABLE, "").lower()
     try:
         from kpytrace.torch import install
@@ -87,7 +88,7 @@ def _install() -> None:
 
 
 def start() -> None:
-    """Called by _startup."""
+    """Is called by _startup."""
     if os.environ.get(VARIABLE, "").lower() in _OFF:
         return
     if "torch" in sys.modules:

@@ -1,5 +1,5 @@
-"""Whether this environment can be served, step by step, each on a line; the first that fails says what
-to do, and is the last."""
+"""Checks step by step whether kpytrace works in this environment, and prints a line for each step. The first step
+that fails prints what to do, and ends the check."""
 
 from __future__ import annotations
 
@@ -59,14 +59,14 @@ def _built(torch: ModuleType) -> str:
 
 
 def _names(nodes: Any) -> Iterator[str]:
-    """Of all events in a tree."""
+    """Yields the names of all events in a tree."""
     for node in nodes:
         yield node.name
         yield from _names(node.children)
 
 
 def _works(torch: ModuleType) -> str:
-    """Traces a call, and looks for it."""
+    """Traces a call, and checks that the profiler's events have it."""
     from . import install, uninstall
 
     def traced_by_kpytrace() -> None:

@@ -1,5 +1,5 @@
-"""Compiles the shim: all its sources as one unit, since most of the time goes into torch's headers; and the
-library beside it that listens to torch's CUDA allocator."""
+"""Compiles the shim, and the library beside it that listens to torch's CUDA allocator. All sources of the shim are
+one unit, since most of the time goes into torch's headers."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Callable, Optional
 
-DEFINITIONS = ("-DUSE_KINETO", "-DFMT_HEADER_ONLY=1", "-DNDEBUG")  # as torch itself is built
-# What is run for each operator is as little code as can be, since all of it has left the processor's caches: calls
-# go straight there, and loops over dimensions are no longer than these.
+DEFINITIONS = ("-DUSE_KINETO", "-DFMT_HEADER_ONLY=1", "-DNDEBUG")  # those that torch itself is built with
+# The code that runs for each operator is kept small, since between two operators it leaves the processor's caches:
+# calls without the PLT, and loops over dimensions without vectorization.
 LITTLE_CODE = ("-fno-plt", "-fno-semantic-interposition", "-Wl,-Bsymbolic-functions", "-fno-tree-vectorize")
 PROGRESS_SECONDS = 1.0
 
 
 class Unit:
-    """What is compiled into one library: the sources below FOLDER but for those below WITHOUT, and the headers and
-    libraries that only this unit needs."""
+    """The sources of one library: those below FOLDER except those below WITHOUT, and the headers and libraries
+    that only this unit needs."""
 
     def __init__(self, name: str, title: str, folder: str, without: Optional[str] = None,
                  headers: Callable[[ModuleType], list[str]] = lambda torch: [],
@@ -37,7 +37,7 @@ class Unit:
         self.headers, self.libraries = headers, libraries
 
     def sources(self) -> list[str]:
-        """Names relative to source_folder()."""
+        """Returns names relative to source_folder()."""
         root = source_folder()
         found = [path for path in (root / self.folder).rglob("*.cc")
                  if self.without is None or root / self.without not in path.parents]
@@ -50,7 +50,7 @@ SHIM = Unit("shim", "the shim", SHIM_FOLDER, without=CUDA_FOLDER)
 
 
 def source_folder() -> pathlib.Path:
-    """The root of the tree that the shim's sources include from: it has abi/ and hosts/torch/."""
+    """Returns the root of the tree that the shim's sources include from. It has abi/ and hosts/torch/."""
     import pathlib
 
     from .._api.native import installed_file
@@ -59,15 +59,15 @@ def source_folder() -> pathlib.Path:
 
 
 def sources() -> list[pathlib.Path]:
-    """All that is compiled, the headers of the ABI too."""
+    """Returns all files that are compiled, including the headers of the ABI."""
     root = source_folder()
     found = [path for path in (root / SHIM_FOLDER).rglob("*.*") if path.suffix in (".cc", ".h")]
     return sorted([*found, *(root / "abi").glob("*.h")])
 
 
 def cxx_runtime() -> list[str]:
-    """The C++ library of this process, which the shim is linked to by its path: a compiler that brings its own,
-    linked in, would make two of it, and a stream of the one is no stream of the other."""
+    """Returns the path of this process's C++ library, to which the shim is linked. A compiler that links its own
+    library statically would make a second copy, and a stream of one copy does not work with the other."""
     try:
         with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as maps:
             paths = [line[line.index("/"):-1] for line in maps if "/libstdc++.so." in line]
@@ -91,8 +91,8 @@ def command(torch: ModuleType, compiler: str, source: str, output: str,
 
 def run_with_progress(arguments: list[str], what: str, environment: Optional[dict[str, str]] = None,
                       limit_seconds: float = float("inf")) -> tuple[Optional[int], str]:
-    """Runs a program, with a line on stderr that shows how long it has taken. Returns its exit status, or None where
-    it was ended after LIMIT_SECONDS, and its output."""
+    """Runs a program, with a line on stderr that shows how long it has taken. Returns its exit status, or None if
+    it was killed after LIMIT_SECONDS, and its output."""
     began = time.monotonic()
     status: Optional[int] = None
     moving = sys.stderr is not None and sys.stderr.isatty()
@@ -132,7 +132,7 @@ def _errors(text: str) -> str:
 
 
 def compile_unit(torch: ModuleType, compiler: str, path: pathlib.Path, unit: Unit) -> None:
-    """Makes PATH, which appears when it is complete."""
+    """Compiles UNIT to PATH, which appears when it is complete."""
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
         source, output = os.path.join(folder, "unit.cc"), os.path.join(folder, "unit.so")
         with open(source, "w") as file:

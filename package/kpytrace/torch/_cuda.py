@@ -1,6 +1,6 @@
-"""Tensors in CUDA's memory: a library beside the shim listens to torch's CUDA allocator. It is compiled only
-where torch is a CUDA build and sees a device; where it can't be, one warning says why, and the tensors in the
-processor's memory are recorded all the same."""
+"""Records tensors in CUDA's memory with a library beside the shim, which listens to torch's CUDA allocator. It is
+compiled only if torch is a CUDA build and sees a device. If it can't be compiled, one warning gives the reason,
+and tensors in the processor's memory are still recorded."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-# Of a whole toolkit. What comes with torch's wheels has the first without the second, which it includes.
+# Headers of a whole toolkit. torch's wheels bring the first without the second, which the first includes.
 HEADERS = ("cuda_runtime_api.h", "crt/host_config.h")
 
 
 def headers(torch: ModuleType) -> list[str]:
-    """CUDA's, where its toolkit is installed; else names of our own that will do."""
+    """Returns the folder of CUDA's headers if its toolkit is installed, or else the folder of our stub headers."""
     homes = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"]
     for home in filter(None, homes):
         folder = os.path.join(home, "include")
@@ -34,7 +34,7 @@ UNIT = _compile.Unit("cuda", "the shim's part for CUDA", _compile.CUDA_FOLDER, h
 
 
 def is_served(torch: ModuleType) -> bool:
-    """Whether there may be CUDA tensors. CUDA is not initialised by this: a program may want to fork."""
+    """Whether there may be CUDA tensors. Does not initialise CUDA, since the program may fork later."""
     return bool(torch.version.cuda and torch.cuda.device_count())
 
 
@@ -42,7 +42,7 @@ _attached = False
 
 
 def attach(torch: ModuleType, shim: Any) -> None:
-    """Has CUDA tensors recorded with all others: at once, or when CUDA is initialised."""
+    """Records CUDA tensors with all others, at once or when CUDA is initialised."""
     global _attached
     if _attached or not is_served(torch):
         return

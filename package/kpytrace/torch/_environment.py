@@ -1,5 +1,5 @@
-"""What the shim needs of an environment: torch with Kineto and its headers, Python's headers, a
-compiler. Each question raises TorchHostError with what to do, or answers."""
+"""Finds the parts of the environment that the shim needs: torch with Kineto and its headers, Python's headers, a
+compiler. A function raises TorchHostError, which explains what to do, if its part is missing."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def needed_torch() -> ModuleType:
             sysconfig.get_config_var("Py_GIL_DISABLED"):
         raise TorchHostError("this Python is free-threaded, and kpytrace serves torch on the "
                              "ordinary build only: kpytrace.trace() works here")
-    import torch.autograd.profiler  # a submodule, which torch imports by itself
+    import torch.autograd.profiler  # a submodule, which `import torch` imports anyway
 
     if not torch.autograd.kineto_available():
         raise TorchHostError(f"torch {torch.__version__} is built without Kineto, so its profiler "
@@ -59,7 +59,7 @@ def python_headers() -> str:
 
 
 def find_compiler() -> Optional[str]:
-    """A C++ compiler: $CXX, or the first of the usual names; None where there is none."""
+    """Returns the path of a C++ compiler: $CXX, or the first of the usual names. Returns None if there is none."""
     for name in filter(None, (os.environ.get("CXX"), "c++", "g++", "clang++")):
         path = shutil.which(name)
         if path:

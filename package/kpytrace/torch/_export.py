@@ -1,9 +1,9 @@
-"""The ways out of torch's profiler, each with the calls that torch does not have: they are in the
-recording that belongs to a result, and are put in by kpytrace.torch._exporter.
+"""Adds the calls that torch does not have to each output of torch's profiler. The calls are in the recording that
+belongs to a result, and kpytrace.torch._exporter writes them.
 
-torch goes first each time, so whatever torch refuses (a second export, a folder that is none) is refused as
-before. An export that torch completes never raises because of us: if our part fails, the file is what torch
-writes, and a warning says what is missing from it.
+torch runs first each time, so an export that torch refuses (a second export, a folder that does not exist) is
+refused as before. An export that torch completes never raises because of us. If our part fails, the file is the
+one that torch writes, and a warning reports what is missing from it.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
     from typing import Any
 
 _FILE_URL = "file://"
-_RESULTS = "_kpytrace_results"  # of an EventList, or its profiler: the results whose events it has
+_RESULTS = "_kpytrace_results"  # attribute of an EventList, or of its profiler: the results whose events it has
 
 _lock = RLock()  # a recording is read by one export at a time
-_patches: list[tuple[Any, str, Any, Any]] = []  # owner, name, what was there, ours
+_patches: list[tuple[Any, str, Any, Any]] = []  # owner, name, the original, ours
 _kernel_stacks = True
 
 
 def _write(result: Any, source: str, target: str, gzip: bool) -> bool:
-    """Writes the trace at SOURCE with the calls of RESULT to TARGET. Returns whether it could."""
+    """Writes the trace at SOURCE with the calls of RESULT to TARGET. Returns whether it succeeded."""
     from . import _exporter
 
     def write(to: str) -> None:
@@ -47,7 +47,7 @@ def _write(result: Any, source: str, target: str, gzip: bool) -> bool:
         files.write_beside_or_over(target, write)
     except Exception as error:
         if isinstance(error, OSError) and error.filename == target and files.is_stream(target):
-            raise  # its reader has gone, for torch as for us
+            raise  # the reader of the stream has closed it, for torch as for us
         if recording_of(result) is not None:
             files.warn(f"{target} has no Python calls", error)
         return False
@@ -55,7 +55,7 @@ def _write(result: Any, source: str, target: str, gzip: bool) -> bool:
 
 
 def _write_by_way(result: Any, target: str, gzip: bool, export: Callable[[str], None]) -> None:
-    """Has EXPORT write the trace to a file that is soon gone, and writes it with our calls to TARGET."""
+    """Calls EXPORT to write the trace to a temporary file, and writes that with our calls to TARGET."""
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
         export(file.name)
         if not _write(result, file.name, target, gzip):
@@ -65,28 +65,28 @@ def _write_by_way(result: Any, target: str, gzip: bool, export: Callable[[str], 
 # --- files ------------------------------------------------------------------------------------------
 
 def _save(original: Any) -> Any:
-    """_ProfilerResult.save, through which all files go that Kineto writes."""
+    """Wraps _ProfilerResult.save, which writes all of Kineto's files."""
     def save(self: Any, path: str) -> None:
         if recording_of(self) is None:
             return original(self, path)
         target = os.fsdecode(path)
         target = target[len(_FILE_URL):] if target.startswith(_FILE_URL) else target
-        if files.breaks_json(target):  # Kineto puts it into the file as it is
+        if files.breaks_json(target):  # Kineto writes the name into the file without escapes
             return _write_by_way(self, target, False, functools.partial(original, self))
         before = files.identity(target)
         original(self, path)
-        if files.identity(target) != before:  # else Kineto could not write it, and has logged that
+        if files.identity(target) != before:  # otherwise Kineto could not write it, and has logged that
             _write(self, target, target, False)
         return None
     return save
 
 
 def _export_trace(original: Any, save: Any) -> Any:
-    """torch.profiler.profile.export_chrome_trace, for the speed of .gz."""
+    """Wraps torch.profiler.profile.export_chrome_trace, to write .gz faster."""
     def export_chrome_trace(self: Any, path: str, *more: Any, **options: Any) -> Any:
         result = getattr(self.profiler, "kineto_results", None)
-        # What else it takes differs between releases of torch, and so do the profilers of GPUs that
-        # add to the file afterwards: with any of these it is all torch's, down to our save().
+        # Its other arguments differ between releases of torch, and so do the profilers of GPUs that add to the
+        # file afterwards. With any of these torch does all the work, and calls our save().
         if any((*more, *options.values())) or result is None or not path.endswith(".gz") or \
                 any(getattr(self, name, False) for name in ("_use_cupti_monitor", "_use_cuspy")):
             return original(self, path, *more, **options)
@@ -95,7 +95,7 @@ def _export_trace(original: Any, save: Any) -> Any:
 
 
 def _export_in_python(original: Any, activities: Any) -> Any:
-    """The exporter that torch has in Python; ours takes no part in its loop."""
+    """Wraps the exporter that torch has in Python. Our calls are not passed through its loop."""
     class Torchs:
         def __init__(self, result: Any) -> None:
             self.result = result
@@ -123,7 +123,7 @@ def _export_in_python(original: Any, activities: Any) -> Any:
 # --- objects ----------------------------------------------------------------------------------------
 
 def _end_session(original: Any) -> Any:
-    """_disable_profiler, for who calls it without torch.autograd.profiler."""
+    """Wraps _disable_profiler, for programs that call it without torch.autograd.profiler."""
     def _disable_profiler() -> Any:
         result = original()
         keep_recording(result)
@@ -132,7 +132,8 @@ def _end_session(original: Any) -> Any:
 
 
 def _with_calls(original: Any) -> Any:
-    """A method of _ProfilerResult that shows Python calls: who asks gets those that torch is owed."""
+    """Wraps a method of _ProfilerResult that returns Python calls. First passes to torch the calls that are still
+    due."""
     def method(self: Any) -> Any:
         try:
             with _lock:
@@ -144,7 +145,7 @@ def _with_calls(original: Any) -> Any:
 
 
 def _events(result: Any, base_ns: int, of_list: bool) -> list[Any]:
-    """The calls that torch does not have, as Chrome events; times are nanoseconds since BASE_NS."""
+    """Returns the calls that torch does not have, as Chrome events; times are nanoseconds since BASE_NS."""
     try:
         return _read_events(result, base_ns, of_list)
     except Exception as error:
@@ -163,7 +164,7 @@ def _read_events(result: Any, base_ns: int, of_list: bool) -> list[Any]:
         with _lock:
             _exporter.write_list(recording, path, base_ns, of_list, verbose_of(result))
         with open(path, encoding="utf-8") as file:
-            # Microseconds with three decimals: without the point, nanoseconds.
+            # Microseconds with three decimals. Without the point, they are nanoseconds.
             found = json.load(file, parse_float=lambda text: int(text.replace(".", "")))
     return found[1:]
 
@@ -213,14 +214,14 @@ def _trace_activities(original: Any) -> Any:
     def trace_activities(self: Any) -> list[Any]:
         found = list(original(self))
         added = [TraceActivity(event) for event in _events(self, 0, False)]
-        for activity in added:  # torch's own come first
+        for activity in added:  # torch's own activities come first
             activity._event["args"]["Ev Idx"] += len(found)
         return found + added
     return trace_activities
 
 
 def _parse_results(original: Any) -> Any:
-    """torch.autograd.profiler.profile._parse_kineto_results, which makes the events of one result."""
+    """Wraps torch.autograd.profiler.profile._parse_kineto_results, which makes the events of one result."""
     def _parse_kineto_results(self: Any, result: Any, *more: Any, **options: Any) -> Any:
         events = original(self, result, *more, **options)
         return events if recording_of(result) is None else count_calls_once(events)
@@ -228,8 +229,8 @@ def _parse_results(original: Any) -> Any:
 
 
 def _ensure_events(original: Any) -> Any:
-    """Notes in an EventList whose events it has, also of the sessions before it. Those are kept in the
-    profiler: torch drops a list that has no event, but such a session may have calls."""
+    """Stores in an EventList the results whose events it has, also those of earlier sessions. The profiler keeps
+    these, because torch drops a list without events, although its session may have calls."""
     def _ensure_function_events(self: Any) -> None:
         before = self._function_events
         original(self)
@@ -245,7 +246,7 @@ def _ensure_events(original: Any) -> Any:
 
 
 def _export_events(original: Any) -> Any:
-    """EventList.export_chrome_trace, a list of all events in torch's own form."""
+    """Wraps EventList.export_chrome_trace, which writes a list of all events in torch's own format."""
     def export_chrome_trace(self: Any, path: str) -> None:
         lines = [json.dumps({"name": event["name"], "ph": "X", "ts": event["ts"] / 1000,
                              "dur": event["dur"] / 1000, "tid": event["tid"],
@@ -265,7 +266,7 @@ def _export_events(original: Any) -> Any:
 
 
 def _append(path: str, lines: list[str]) -> None:
-    """Puts LINES into the JSON list at PATH. If that fails, the file stays as it is."""
+    """Adds LINES to the JSON list at PATH. If that fails, the file stays as it is."""
     def write(to: str) -> None:
         with open(to, "w", encoding="utf-8") as file:
             file.write(text[:-1] + comma + ", ".join(lines) + "]")
@@ -289,7 +290,7 @@ def _append(path: str, lines: list[str]) -> None:
         files.warn(f"{path} has only those Python calls that torch was given", error)
 
 
-# --- in place of torch's ----------------------------------------------------------------------------
+# --- patching torch ---------------------------------------------------------------------------------
 
 def _patch(owner: Any, name: str, make: Callable[[Any], Any]) -> None:
     original = vars(owner)[name]
@@ -301,12 +302,12 @@ def _patch(owner: Any, name: str, make: Callable[[Any], Any]) -> None:
 
 
 def install(torch: ModuleType, kernel_stacks: bool) -> None:
-    """Again changes KERNEL_STACKS only: whether kernels get the Python stack that launched them."""
+    """KERNEL_STACKS: whether kernels get the Python stack that launched them. A second call changes only this."""
     global _kernel_stacks
     _kernel_stacks = bool(kernel_stacks)
     if _patches:
         return
-    import torch.autograd.profiler_util  # submodules, which torch imports by itself
+    import torch.autograd.profiler_util  # submodules, which `import torch` imports anyway
     import torch.profiler.profiler
 
     result = torch._C._autograd._ProfilerResult
@@ -333,8 +334,9 @@ def install(torch: ModuleType, kernel_stacks: bool) -> None:
 
 
 def uninstall(torch: ModuleType) -> None:
-    """What somebody else has put on top of ours stays: with no recordings, ours does nothing. So does ours
-    while a result has a recording, or a session will: its file would have no Python calls otherwise."""
+    """Removes our functions, but not while a result has a recording or a session will have one, since its file
+    would have no Python calls otherwise. A function that another library has put on top of ours stays; without
+    recordings, ours then does nothing."""
     with _lock:
         for result in kept_results():
             hand_over(result)

@@ -1,5 +1,5 @@
-"""Files that an export writes, where the ordinary way (a second file beside the first, then a rename) is not
-there, and what is said where our part of one is missing."""
+"""Writes the files of an export if the usual way (a second file beside the first, then a rename) is not possible,
+and warns if our part of a file is missing."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Optional
 
-# A folder that can't be written to, though the file in it can; a name that is too long with more behind it.
+# The folder can't be written to, though the file in it can; or the name with a suffix is too long.
 _NO_FILE_BESIDE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG)
 
 
 def warn(what: str, error: Exception) -> None:
-    """Says WHAT is missing, and why."""
+    """Warns about WHAT is missing, with the reason."""
     reason = str(error) or type(error).__name__
     warnings.warn(f"kpytrace: {what}, all else is as torch writes it: {reason}", RuntimeWarning,
                   stacklevel=4)
 
 
 def breaks_json(text: str) -> bool:
-    """Whether TEXT can't stand in a JSON string as it is."""
+    """Whether TEXT needs escapes in a JSON string."""
     return any(character in '"\\' or character < " " for character in text)
 
 
 def is_stream(path: str) -> bool:
-    """Whether what is written to PATH can't be read again: a pipe, a device."""
+    """Whether PATH is a pipe or a device, whose content can't be read again."""
     try:
         mode = os.stat(path).st_mode
     except (OSError, TypeError, ValueError):
@@ -41,7 +41,8 @@ def is_stream(path: str) -> bool:
 
 
 def identity(path: str) -> Optional[tuple[int, ...]]:
-    """Of the file at PATH and its content: another one, or none, after each write."""
+    """Returns a value that identifies the file at PATH and its content, and differs after each write. Returns None
+    if there is no file."""
     try:
         info = os.stat(path)
     except (OSError, ValueError):
@@ -57,8 +58,8 @@ def remove(path: str) -> None:
 
 
 def write_beside_or_over(target: str, write: Callable[[str], None]) -> None:
-    """Has WRITE write TARGET. Where no file can be made beside it, WRITE makes one elsewhere, whose content is
-    then copied over that of TARGET, which is not atomic."""
+    """Calls WRITE to write TARGET. If no file can be made beside TARGET, WRITE writes a file elsewhere, which is
+    then copied over the content of TARGET. The copy is not atomic."""
     try:
         write(target)
         return
@@ -72,7 +73,7 @@ def write_beside_or_over(target: str, write: Callable[[str], None]) -> None:
 
 
 def _copy_over(source: str, target: str) -> None:
-    """A disk that is too full is noticed before anything is overwritten."""
+    """Copies SOURCE over TARGET. A full disk is detected before anything is overwritten."""
     with open(source, "rb") as content, \
             open(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666), "wb") as file:
         before, after = (os.fstat(f.fileno()).st_size for f in (file, content))
@@ -87,7 +88,7 @@ def _copy_over(source: str, target: str) -> None:
 
 
 def copy(source: str, target: str, compressed: bool) -> None:
-    """As torch does it: what fails here fails with torch alone."""
+    """Copies in the same way as torch, so that an error here is one that torch alone would have, too."""
     import gzip
 
     with open(source, "rb") as content, \

@@ -1,5 +1,5 @@
-"""Warnings about what torch's profiler can't answer in mode "fast": its objects hold no Python calls there, so
-that these answers are wrong or empty."""
+"""Warns about the functions of torch's profiler whose results are wrong or empty in mode "fast", because torch's
+objects then have no Python calls."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _warn_if_fast(results: Iterable[Any], what: str) -> None:
 
 
 def event_tree(original: Any) -> Any:
-    """_ProfilerResult.experimental_event_tree, which the memory profile and the patterns are made of."""
+    """Wraps _ProfilerResult.experimental_event_tree, on which the memory profile and the patterns are based."""
     def experimental_event_tree(self: Any) -> Any:
         _warn_if_fast([self], "the event tree has no modules, optimizers or Python functions, and so memory "
                               "categories are wrong and patterns are missed")
@@ -29,7 +29,7 @@ def event_tree(original: Any) -> Any:
 
 
 def export_stacks(original: Any, attribute: str) -> Any:
-    """EventList.export_stacks; ATTRIBUTE of the list has the results whose events it has."""
+    """Wraps EventList.export_stacks. ATTRIBUTE of the list has the results whose events it has."""
     def export_stacks(self: Any, *more: Any, **options: Any) -> Any:
         _warn_if_fast(getattr(self, attribute, ()), "export_stacks() writes no stacks")
         return original(self, *more, **options)
@@ -37,7 +37,7 @@ def export_stacks(original: Any, attribute: str) -> Any:
 
 
 def key_averages(original: Any, attribute: str) -> Any:
-    """EventList.key_averages, which may group by stacks."""
+    """Wraps EventList.key_averages, which may group by stacks."""
     def key_averages(self: Any, group_by_input_shapes: bool = False, group_by_stack_n: int = 0,
                      *more: Any, **options: Any) -> Any:
         if group_by_stack_n:

@@ -1,6 +1,6 @@
-"""The calls that torch gets in mode "full" though they enclose no operator, because torch's own analyses look
-for their names. This is the only list of them; the analyses are torch/profiler/_pattern_matcher.py and
-_memory_profiler.py, which beside these look at operators, and at modules and optimizers, which are always kept.
+"""The calls that torch receives in mode "full" though they enclose no operator, because torch's own analyses
+search for their names. This is the only list of them. The analyses are torch/profiler/_pattern_matcher.py and
+_memory_profiler.py. They also read operators, modules and optimizers, which are always kept.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 # Modules of torch that `import torch` imports, and functions in them. A release need not have all of them.
 CALLS = (
-    # SynchronizedDataLoaderPattern: a loader that has no workers does not make this call.
+    # SynchronizedDataLoaderPattern: a loader without workers does not make this call.
     ("torch.utils.data.dataloader", "DataLoader.check_worker_number_rationality"),
-    # OptimizerSingleTensorPattern: also of an optimizer whose parameters have no gradients.
+    # OptimizerSingleTensorPattern: needed also for an optimizer whose parameters have no gradients.
     ("torch.optim.adam", "_single_tensor_adam"),
     ("torch.optim.adamw", "_single_tensor_adamw"),
     ("torch.optim.sgd", "_single_tensor_sgd"),
@@ -32,5 +32,5 @@ def _code_of(module: str, function: str) -> Any:
 
 
 def kept_codes() -> list[CodeType]:
-    """The code objects of CALLS in the torch that is imported."""
+    """Returns the code objects of CALLS in the imported torch."""
     return [code for code in (_code_of(*call) for call in CALLS) if code is not None]

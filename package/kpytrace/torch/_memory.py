@@ -1,4 +1,4 @@
-"""Recordings of memory that have torch's tensors in them, and what modules hold of it."""
+"""Recordings of memory that include torch's tensors, and the memory of each module."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     Path = Union[str, os.PathLike[str]]
 
-PYTHON_DEVICES = 4  # of a snapshot: the domains of its allocators, and numpy
+PYTHON_DEVICES = 4  # the first devices of a snapshot: the domains of Python's allocators, and numpy
 
 
 class TensorMemory(Memory):
@@ -29,7 +29,7 @@ class TensorMemory(Memory):
         torch = needed_torch()
         self._shim = _shim.load(torch)
         _cuda.attach(torch, self._shim)
-        # What torch.nn.Module.__call__ is, also where somebody has put a function of their own there.
+        # The function behind torch.nn.Module.__call__, also if a program has replaced that.
         self._call = torch.nn.Module._wrapped_call_impl if modules else None
 
     def _begin(self) -> None:
@@ -54,14 +54,14 @@ class TensorMemory(Memory):
 
 
 class _Reader(pickle.Unpickler):
-    """Reads plain values only, as snapshots have them."""
+    """Reads only plain values, since snapshots have no others."""
 
     def find_class(self, module: str, name: str) -> Any:
         raise pickle.UnpicklingError(f"this is no snapshot of kpytrace's: it asks for {module}.{name}")
 
 
 def _weight(size: int, mean: int) -> float:
-    """How many blocks a sampled one stands for."""
+    """Returns the number of blocks that a sampled block represents."""
     return -1 / math.expm1(-size / mean) if mean and size else 1
 
 

@@ -1,6 +1,6 @@
-"""torch's ExecutionTraceObserver, with kpytrace's recorder behind it.
+"""torch's ExecutionTraceObserver, implemented with kpytrace's recorder.
 
-The methods are torch's, of the same names; docs/execution_trace.md says where they do better.
+The methods have the names of torch's; docs/execution_trace.md lists their improvements.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 VARIABLE = "ENABLE_PYTORCH_EXECUTION_TRACE"
 _RESOURCES = "_resources"
 
-# Whose files are complete before Python ends.
+# Observers whose files must be completed before Python ends.
 _registered: weakref.WeakSet[ExecutionTraceObserver] = weakref.WeakSet()
 
 
 class ExecutionTraceObserver:
     """Records torch's operators with their inputs and outputs into an execution trace.
 
-    As torch.profiler.ExecutionTraceObserver, and in its place: it can be passed to
+    A replacement of torch.profiler.ExecutionTraceObserver: it can be passed to
     torch.profiler.profile(execution_trace_observer=...). Several can record at once.
 
-    python_stacks  record the Python stack of each operator too
+    python_stacks  record the Python stack of each operator, too
     """
 
     def __init__(self, python_stacks: bool = True) -> None:
@@ -44,7 +44,7 @@ class ExecutionTraceObserver:
         self.resources_dir = ""
         self.output_file_path = ""
         self._observer: Any = None
-        self._execution_trace_running = False  # torch's name, which programs read
+        self._execution_trace_running = False  # the name in torch, which programs read
         self._lock = RLock()
 
     def __del__(self) -> None:
@@ -53,8 +53,8 @@ class ExecutionTraceObserver:
 
     @staticmethod
     def build_execution_trace_obs_from_env() -> Optional[ExecutionTraceObserver]:
-        """One that is registered for a temporary file if ENABLE_PYTORCH_EXECUTION_TRACE is 1, which also
-        has its resources folder if ENABLE_PYTORCH_EXECUTION_TRACE_EXTRAS is 1; else None."""
+        """Returns an observer that is registered for a temporary file if ENABLE_PYTORCH_EXECUTION_TRACE is 1, or
+        else None. The observer also has its resources folder if ENABLE_PYTORCH_EXECUTION_TRACE_EXTRAS is 1."""
         if os.environ.get(VARIABLE) != "1":
             return None
         try:
@@ -70,7 +70,8 @@ class ExecutionTraceObserver:
 
     @staticmethod
     def get_resources_dir_for_et_path(trace_path: str, create_dir: bool = False) -> Optional[str]:
-        """The folder beside TRACE_PATH that has what a replay needs, if it is there or can be made."""
+        """Returns the folder beside TRACE_PATH with the files that a replay needs, or None if it does not exist
+        and was not made."""
         stem = os.fspath(trace_path)
         for suffix in (".gz", ".json"):
             if stem.endswith(suffix):
@@ -85,8 +86,8 @@ class ExecutionTraceObserver:
         return folder if os.path.isdir(folder) else None
 
     def register_callback(self, output_file_path: str) -> ExecutionTraceObserver:
-        """Begins the file, which replaces what was there; compressed if its name ends with .gz. No change
-        where it is registered. Raises OSError, and then nothing is registered."""
+        """Begins the file, which replaces an existing one, and is compressed if its name ends with .gz. Does
+        nothing if the observer is registered. After an OSError, nothing is registered."""
         with self._lock:
             if self._observer is not None:
                 return self
@@ -95,7 +96,7 @@ class ExecutionTraceObserver:
             observer = _new_observer(self.python_stacks,
                                      f"{VARIABLE}_SAVE_INTEGRAL_TENSOR_RANGE" in os.environ,
                                      os.environ.get(f"{VARIABLE}_SAVE_INTEGRAL_TENSOR_DATA", ""))
-            # It may be written when the process has gone elsewhere.
+            # An absolute path, since the process may change its working folder before the file is written.
             _shim.load().open_observer(observer, os.path.abspath(path) if path else path)
             self._observer = observer
             self.output_file_path = path
@@ -105,17 +106,17 @@ class ExecutionTraceObserver:
 
     @staticmethod
     def recover(journal: str, output_file_path: str) -> None:
-        """Makes a trace of the journal beside one, NAME.json.journal, whose process was killed."""
+        """Makes a trace from the journal NAME.json.journal of a process that was killed."""
         _shim.load().recover_trace(_new_observer(), journal, output_file_path)
 
     def set_extra_resource_collection(self, val: bool) -> None:
-        """Whether generated kernels are copied to the resources folder, which is made at once."""
+        """Sets whether generated kernels are copied to the resources folder, which is made at once."""
         self.extra_resources_collection = val
         if val:
             self.get_resources_dir(can_create=True)
 
     def get_resources_dir(self, can_create: bool = False) -> Optional[str]:
-        """The resources folder; None where no resources are collected."""
+        """Returns the resources folder, or None if no resources are collected."""
         if not self.extra_resources_collection:
             return None
         if not self.resources_dir:
@@ -124,7 +125,7 @@ class ExecutionTraceObserver:
         return self.resources_dir or None
 
     def unregister_callback(self) -> None:
-        """Stops, and completes the file. Raises OSError where that can't be written."""
+        """Stops the observer and completes the file. Raises OSError if the file can't be written."""
         with self._lock:
             observer, self._observer = self._observer, None
             if observer is None:
@@ -135,7 +136,7 @@ class ExecutionTraceObserver:
             _shim.load().close_observer(observer)
 
     def start(self) -> None:
-        """Records from now on; no change where it does, or where nothing is registered."""
+        """Begins to record. Does nothing if the observer records already, or if nothing is registered."""
         with self._lock:
             if self._observer is None or self._execution_trace_running:
                 return
@@ -146,13 +147,13 @@ class ExecutionTraceObserver:
             self._record_process_groups()
 
     def stop(self) -> None:
-        """Records no more, until it is started again."""
+        """Stops recording until the next start()."""
         with self._lock:
             if self._observer is not None:
                 self._stop(self._observer)
 
     def cleanup(self) -> None:
-        """unregister_callback(), as a profiler calls it."""
+        """Calls unregister_callback(), under the name that profilers use."""
         self.unregister_callback()
 
     @property
@@ -163,7 +164,7 @@ class ExecutionTraceObserver:
         return self._execution_trace_running
 
     def get_output_file_path(self) -> Optional[str]:
-        """What register_callback() was given, or None."""
+        """Returns the argument of register_callback(), or None."""
         return self.output_file_path or None
 
     def _stop(self, observer: Any) -> None:
@@ -172,7 +173,8 @@ class ExecutionTraceObserver:
             _shim.load().stop_observer(observer)
 
     def _save_kernels(self) -> None:
-        """Copies what torch's compiler has generated; a trace without it is better than none."""
+        """Copies the files that torch's compiler has generated. Only warns on an error, since the trace is useful
+        without them."""
         folder = self.get_resources_dir()
         cache = sys.modules.get("torch._inductor.codecache")
         if folder is None or cache is None:
@@ -206,7 +208,7 @@ def _new_observer(python_stacks: bool = False, ranges: bool = False, data_ops: s
 
 
 def _plain(value: Any) -> Any:
-    """A number or a list of numpy's, as JSON can have it."""
+    """Converts a number or an array of numpy for JSON."""
     return value.tolist()
 
 
@@ -223,7 +225,8 @@ _swap: Any = None
 
 
 def _allow_swaps() -> None:
-    """torch refuses to swap tensors to which there are weak references, such as ours."""
+    """Makes torch swap tensors that we have weak references to. torch refuses to swap tensors with weak
+    references."""
     global _swap
     if _swap is not None:
         return
@@ -237,7 +240,7 @@ def _allow_swaps() -> None:
     torch._C._swap_tensor_impl = swap
 
 
-_replaced: list[tuple[Any, str, Any]] = []  # owner, name, what was there
+_replaced: list[tuple[Any, str, Any]] = []  # owner, name, the original
 
 
 def _replace(owner: Any, name: str, ours: Any) -> None:
@@ -246,8 +249,8 @@ def _replace(owner: Any, name: str, ours: Any) -> None:
 
 
 def serve(torch: ModuleType, programs: bool) -> None:
-    """Profilers that the environment gives an observer get one of ours, and, if PROGRAMS, so does a program
-    that makes a torch.profiler.ExecutionTraceObserver."""
+    """Makes profilers that get an observer by the environment use ours, and, if PROGRAMS is set, also programs
+    that make a torch.profiler.ExecutionTraceObserver."""
     stop_serving()
     _replace(torch.profiler.ExecutionTraceObserver, "build_execution_trace_obs_from_env",
              staticmethod(ExecutionTraceObserver.build_execution_trace_obs_from_env))

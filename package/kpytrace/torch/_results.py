@@ -1,7 +1,7 @@
-"""Recordings live as long as the profiler results that they belong to.
+"""Keeps recordings as long as the profiler results that they belong to.
 
-torch stores the result of a session as `kineto_results` of its profiler object, right after the
-session has ended: a descriptor in that place sees it, without a frame in anybody's trace.
+torch stores the result of a session as `kineto_results` of its profiler object, right after the session has ended.
+A descriptor in place of that attribute receives it, without a frame in any trace.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 ATTRIBUTE = "kineto_results"
 
 _shim: Any = None
-# By result: the recording, whether it is verbose, whether a GPU may have been recorded.
+# By result: the recording, whether it is verbose, and whether a GPU may have been recorded.
 _recordings: weakref.WeakKeyDictionary[Any, tuple[object, bool, bool]] = weakref.WeakKeyDictionary()
 _when_unused: Optional[Callable[[], None]] = None
 
 
 class _KinetoResults:
-    """The attribute; what is stored goes into the object as before."""
+    """The descriptor of the attribute. The value is stored in the object as before."""
 
     def __set__(self, profiler: Any, result: Any) -> None:
         profiler.__dict__[ATTRIBUTE] = result
@@ -45,21 +45,21 @@ class _KinetoResults:
 
 
 def end_at_exit(torch: ModuleType, shim: Any) -> None:
-    """Ends a profiler that is left running: torch crashes where it outlives the interpreter."""
+    """Ends a profiler that is still running at exit, because torch crashes if it outlives the interpreter."""
     import atexit
 
     def end() -> None:
         if shim.tracing():
             try:
                 torch.autograd._disable_profiler()
-            except RuntimeError:  # another thread's
+            except RuntimeError:  # a profiler of another thread
                 pass
     atexit.register(end)
 
 
 def _is_verbose(profiler: Any) -> bool:
-    """Whether the session was asked for call stacks; torch tells only to pickle, and where in the state
-    differs between releases: where one with stacks differs from one without."""
+    """Whether the session was to record call stacks. torch exposes this only in the state for pickle, at an index
+    that differs between releases: the index where a config with stacks differs from one without."""
     try:
         config = profiler.experimental_config
         states = [kind.__getstate__() for kind in (type(config)(), type(config)(verbose=True))]
@@ -70,19 +70,19 @@ def _is_verbose(profiler: Any) -> bool:
 
 
 def keep_recording(result: Any, profiler: Any = None) -> None:
-    """RESULT is of the session that has just ended."""
+    """Stores the recording of the session that has just ended for RESULT, its result."""
     recording = _shim.take_recording()
     if recording is not None:
-        # The profiler knows which device it was asked for. Where nobody knows, there may be one.
+        # The profiler has the device that was requested. Without a profiler a GPU may have been recorded.
         may_have_gpu = getattr(profiler, "use_device", "unknown") is not None
-        # Called after the dictionary has dropped it: the newest reference's turn comes first.
+        # Called after the dictionary has dropped the result: the newest weak reference is called first.
         weakref.finalize(result, _look_whether_used).atexit = False
         _recordings[result] = recording, _is_verbose(profiler), may_have_gpu
 
 
 def when_unused(call: Callable[[], None]) -> None:
-    """CALL comes, once, when no result has a recording and no session will; unless we are asked to keep
-    recordings before."""
+    """Calls CALL, once, when no result has a recording and no session will have one, unless keep_recordings() is
+    called before."""
     global _when_unused
     _when_unused = call
     _look_whether_used()
@@ -108,20 +108,20 @@ def stop_keeping(torch: ModuleType) -> None:
 
 
 def kept_results() -> list[Any]:
-    """Those that have a recording."""
+    """Returns the results that have a recording."""
     return list(_recordings)
 
 
 def hand_over(result: Any) -> None:
-    """Gives torch the calls that it is owed for RESULT, if any. One at a time."""
+    """Passes to torch the calls that are still due for RESULT, if any. One thread at a time may call this."""
     recording = recording_of(result)
     if recording is not None:
         _shim.hand_over(recording, result)
 
 
 def count_calls_once(events: list[Any]) -> list[Any]:
-    """EVENTS of one result: of the parts of a call that was cut at annotations, which share its id, only the
-    first counts as a call. Their times add up as they are."""
+    """EVENTS are those of one result. The parts of a call that was cut at annotations share its id; only the first
+    counts as a call. Their times add up unchanged."""
     seen = set()
     for event in events:
         number = getattr(event, "python_id", -1)
@@ -133,21 +133,22 @@ def count_calls_once(events: list[Any]) -> list[Any]:
 
 
 def recording_of(result: Any) -> Optional[object]:
-    """The capsule "kpytrace.recording" (hosts/torch/profiler/exporter_view.h) of a _ProfilerResult, or None."""
+    """Returns the capsule "kpytrace.recording" (hosts/torch/profiler/exporter_view.h) of a _ProfilerResult, or
+    None."""
     return _recordings.get(result, (None,))[0]
 
 
 def is_fast(result: Any) -> bool:
-    """Whether it is of a session in mode "fast", whose calls torch never gets."""
+    """Whether RESULT is of a session in mode "fast", whose calls torch never receives."""
     recording = recording_of(result)
     return recording is not None and MODES[_shim.mode_of(recording)] == "fast"
 
 
 def verbose_of(result: Any) -> bool:
-    """Whether its calls are to have their call stacks."""
+    """Whether the calls of RESULT are written with their call stacks."""
     return _recordings.get(result, (None, False))[1]
 
 
 def may_have_gpu(result: Any) -> bool:
-    """False: what was recorded has no GPU, so that nobody need look for one in the file."""
+    """Returns False if no GPU was recorded, so that the file need not be searched for one."""
     return _recordings.get(result, (None, False, False))[2]

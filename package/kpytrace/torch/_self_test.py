@@ -1,7 +1,8 @@
-"""The self-test of a shim: before one is used on a torch that kpytrace was not tested with, it profiles a small
-model in a process of its own. That it compiles says nothing about what it reads and writes of torch's objects.
+"""The self-test of a shim. Before a shim is used on a torch that kpytrace was not tested with, the self-test
+profiles a small model in a separate process. Compiling does not prove that the shim reads and writes torch's
+objects correctly.
 
-The result is a file beside the shim, so that it runs once. A shim that was compiled again is tested again.
+The result is a file beside the shim, so that the test runs once. A shim that was compiled again is tested again.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import ModuleType
 
-# Releases that the whole test suite runs on. Builds between releases (2.13.0a0) are none of them.
+# Releases on which the whole test suite runs. Builds between releases (2.13.0a0) do not count.
 TESTED = ("2.13",)
 PASSED = "passed"
 LIMIT_SECONDS = 300.0
@@ -28,7 +29,7 @@ _NOT_FOR_THE_CHILD = re.compile("KPYTRACE|KINETO_USE_DAEMON|ENABLE_PYTORCH_EXECU
 
 
 def is_tested(version: str) -> bool:
-    """Whether VERSION, as torch.__version__ has it, is of a release in TESTED."""
+    """Whether VERSION, in the form of torch.__version__, is of a release in TESTED."""
     release = re.fullmatch(r"(\d+\.\d+)\.\d+(\+.*)?", version)
     return release is not None and release[1] in TESTED
 
@@ -38,7 +39,7 @@ def result_path(shim: pathlib.Path) -> pathlib.Path:
 
 
 def passed(shim: pathlib.Path) -> bool:
-    """Whether SHIM has passed already. Raises TorchHostError if it has failed."""
+    """Whether SHIM has already passed. Raises TorchHostError if it has failed."""
     try:
         result = result_path(shim).read_text("utf-8")
     except OSError:
@@ -49,20 +50,20 @@ def passed(shim: pathlib.Path) -> bool:
 
 
 def run(torch: ModuleType, shim: pathlib.Path) -> None:
-    """Tests SHIM, and keeps the result. Raises TorchHostError."""
+    """Tests SHIM, and stores the result. Raises TorchHostError."""
     result = _run(torch, shim)
     beside = f"{result_path(shim)}.{os.getpid()}.tmp"
     try:
         pathlib.Path(beside).write_text(result, "utf-8")
         os.replace(beside, result_path(shim))
     except OSError:
-        pass  # a folder that can't be written: the next process tests again
+        pass  # the folder can't be written to, so the next process tests again
     if result != PASSED:
         raise _refusal(result)
 
 
 def _run(torch: ModuleType, shim: pathlib.Path) -> str:
-    """PASSED, or what went wrong."""
+    """Returns PASSED, or what went wrong."""
     if not os.path.basename(os.path.realpath(sys.executable or "")).startswith("python"):
         raise TorchHostError(f"the shim for torch {torch.__version__} must be tested before its first use, and this "
                              f"program is no Python that can do it ({sys.executable!r}): run `python -m "

@@ -1,5 +1,5 @@
-"""Run by _self_test in a process of its own, with the path of a shim and the parent's sys.path: profiles a small model
-in each mode, and checks names, nesting and memory. Its last line is "passed", or what is wrong."""
+"""Is run by _self_test in a separate process, with the path of a shim and the parent's sys.path. Profiles a small
+model in each mode, and checks names, nesting and memory. Its last line is "passed", or describes the problem."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _result = "it ended early"
-# The first that is registered runs last: a process that prints it has ended torch and kpytrace.
+# The first registered function runs last, so a process that prints the result has shut down torch and kpytrace.
 atexit.register(lambda: print(_result, flush=True))
 
 
@@ -60,7 +60,7 @@ def profiled(torch: ModuleType, step: Callable[[], None]) -> Any:
 
 
 def walk(nodes: Any, parents: tuple[Any, ...] = ()) -> Iterator[tuple[Any, tuple[Any, ...]]]:
-    """All events of a tree, each with those around it, outermost first."""
+    """Yields all events of a tree, each with the events around it, outermost first."""
     for node in nodes:
         yield node, parents
         yield from walk(node.children, (*parents, node))
@@ -108,7 +108,7 @@ def check_file(profiler: Any, mode: str) -> None:
         names, inner = [], leaf
         while inner["args"].get("Python parent id") in calls:
             outer = calls[inner["args"]["Python parent id"]]
-            # Times are rounded to nanoseconds, in microseconds.
+            # Times are in microseconds, rounded to nanoseconds.
             fail_unless(outer["ts"] <= inner["ts"] + 0.002 and
                         inner["ts"] + inner["dur"] <= outer["ts"] + outer["dur"] + 0.002,
                         f"mode {mode}: {inner['name']} is not within {outer['name']}")

@@ -1,8 +1,8 @@
-"""The shim: found in the cache, or compiled into it, and loaded.
+"""Finds the shim in the cache or compiles it into the cache, and loads it.
 
-A shim fits one torch, one Python and one version of ours: these name its folder in the cache; the
-compiler is part of the file's name, so that where there is none any file of that folder will do. A
-file appears complete, by a rename; who compiles holds a lock, and others wait for it.
+A shim fits one torch, one Python and one version of kpytrace, which name its folder in the cache. The compiler is
+part of the file's name, so that without a compiler any file of that folder can be used. A file appears complete,
+by a rename. A process that compiles holds a lock, and other processes wait for it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _digest(parts: list[bytes]) -> str:
 
 
 def shim_folder(torch: ModuleType) -> pathlib.Path:
-    """Where shims for this torch, this Python and these sources are."""
+    """Returns the folder of the shims for this torch, this Python and these sources."""
     from .. import __version__
 
     sources = _compile.sources()
@@ -58,7 +58,7 @@ def _path(folder: pathlib.Path, unit: _compile.Unit, compiler: str) -> pathlib.P
 
 def find(torch: ModuleType, compiler: Optional[str],
          unit: _compile.Unit = _compile.SHIM) -> Optional[pathlib.Path]:
-    """The shim of this compiler; without a compiler, any that fits."""
+    """Returns the shim of this compiler, or without a compiler any that fits. Returns None if there is none."""
     folder = shim_folder(torch)
     if compiler is None:
         return min(folder.glob(f"{unit.name}-*.so"), default=None)
@@ -82,12 +82,12 @@ def _locked(folder: pathlib.Path, what: str) -> Iterator[None]:
 
 def build(torch: ModuleType, again: bool = False,
           unit: _compile.Unit = _compile.SHIM) -> pathlib.Path:
-    """The shim's path, after compiling it where it is not in the cache, and testing it where this torch is none of
-    those that we are tested with."""
+    """Returns the path of the shim. Compiles it if it is not in the cache, and tests it if kpytrace was not tested
+    with this torch."""
     path = _compiled(torch, again, unit)
     if unit is not _compile.SHIM or _self_test.is_tested(torch.__version__) or _self_test.passed(path):
         return path
-    # A cache that is only read has no lock, and keeps no result.
+    # A read-only cache has no lock, and stores no result.
     with _locked(path.parent, "testing") if os.access(path.parent, os.W_OK) else nullcontext():
         if not _self_test.passed(path):  # the process that held the lock may have tested it
             _self_test.run(torch, path)
@@ -108,7 +108,7 @@ def _compiled(torch: ModuleType, again: bool, unit: _compile.Unit) -> pathlib.Pa
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with _locked(folder, "compiling"):
-            if again or not path.exists():  # who held the lock may have made it
+            if again or not path.exists():  # another process that held the lock may have compiled it
                 _self_test.result_path(path).unlink(missing_ok=True)
                 _compile.compile_unit(torch, compiler, path, unit)
     except OSError as error:
@@ -118,7 +118,7 @@ def _compiled(torch: ModuleType, again: bool, unit: _compile.Unit) -> pathlib.Pa
 
 
 def load(torch: Optional[ModuleType] = None) -> Any:
-    """The shim as a module, the same one for the life of the process."""
+    """Returns the shim as a module, which is the same one until the process ends."""
     if _loaded is None:
         torch = torch or needed_torch()
         load_from(str(build(torch)), torch)
@@ -126,7 +126,7 @@ def load(torch: Optional[ModuleType] = None) -> Any:
 
 
 def load_from(path: str, torch: ModuleType) -> None:
-    """Loads the shim at PATH, whatever it is worth."""
+    """Loads the shim at PATH, without a self-test."""
     global _loaded
     import importlib.machinery
     import importlib.util

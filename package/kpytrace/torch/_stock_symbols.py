@@ -1,5 +1,5 @@
-"""Where torch's own tracers are: torch registers their factories once, by symbols that its library keeps
-for debuggers only. They are looked up there, and never guessed."""
+"""Finds torch's own tracers. torch registers their factories once, and its library has their symbols only in the
+symbol table for debuggers. They are read from that table, and never guessed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 TRACER = b"_ZN5torch8profiler4impl12_GLOBAL__N_19getTracerEPNS1_11RecordQueueE"
 MEMORY_TRACER = b"_ZN5torch8profiler4impl12_GLOBAL__N_115getMemoryTracerEv"
-LANDMARK = b"THPVariableClass"  # exported, so that its address in this process is known
+LANDMARK = b"THPVariableClass"  # an exported symbol, whose address in this process is known
 _SECTION = struct.Struct("<IIQQQQIIQQ")  # Elf64_Shdr
 _SYMBOL = struct.Struct("<IBBHQQ")  # Elf64_Sym
 _SYMTAB = 2
@@ -28,7 +28,7 @@ def _sections(image: mmap.mmap) -> Iterator[tuple[int, ...]]:
 
 
 def _lookup(image: mmap.mmap, names: tuple[bytes, ...]) -> dict[bytes, int]:
-    """The addresses of those NAMES that the symbol table has."""
+    """Returns the addresses of those NAMES that are in the symbol table."""
     found: dict[bytes, int] = {}
     if image[:6] != b"\x7fELF\x02\x01":
         return found
@@ -49,7 +49,7 @@ def _lookup(image: mmap.mmap, names: tuple[bytes, ...]) -> dict[bytes, int]:
 
 
 def distance(torch: ModuleType, symbol: bytes) -> int:
-    """How far a factory of torch's lies behind LANDMARK in libtorch_python.so; 0: the library is
+    """Returns the distance of a factory of torch from LANDMARK in libtorch_python.so, or 0 if the library is
     stripped."""
     library = pathlib.Path(torch.__file__ or "").parent / "lib/libtorch_python.so"
     try:

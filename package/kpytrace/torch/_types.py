@@ -6,7 +6,7 @@ MODES = ("all", "full", "fast")
 
 
 class TorchHostError(RuntimeError):
-    """kpytrace can't serve this torch; the text says why, and what to do. torch's own tracer is as it
-    was."""
+    """kpytrace does not work with this torch. The text gives the reason, and what to do. torch's own tracer stays
+    as it was."""
 
-    __module__ = "kpytrace.torch"  # from where programs import it
+    __module__ = "kpytrace.torch"  # the module from which programs import it

@@ -1,5 +1,5 @@
-"""Started by `kpytrace run` where kpytrace is not installed: Python imports this module by itself. It
-starts the trace, and then makes room for the sitecustomize that the user has, if any."""
+"""The start hook of `kpytrace run` without an installed kpytrace. Python imports this module at its start. The
+module starts the trace, and then imports the sitecustomize of the user, if there is one."""
 
 import os
 import sys
@@ -21,7 +21,7 @@ try:
 finally:
     sys.path.remove(_package)
 _startup.start()
-# For those that this program starts.
+# For the Python processes that this program starts.
 if _before is not None and (os.environ.get("KPYTRACE") or os.environ.get("KPYTRACE_MEMORY")):
     os.environ["KPYTRACE_PATH"], os.environ["PYTHONPATH"] = _before, _ours
 try:
