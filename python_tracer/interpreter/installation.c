@@ -10,6 +10,9 @@ static kpti_python_mutex mutex;
 static _Atomic unsigned long owner; /* the thread inside; 0: none */
 static int depth;                   /* of the owner */
 static int prepared;                /* the current interpreter is prepared */
+/* Set from before_fork to after_fork on the forking thread. A fork that had begun when the two were registered calls
+ * only the second. */
+static __thread int entered_for_fork __attribute__((tls_model("initial-exec")));
 
 void kpti_installation_enter(void)
 {
@@ -34,6 +37,7 @@ void kpti_installation_forked(void)
     mutex = (kpti_python_mutex){0};
     atomic_store_explicit(&owner, 0, memory_order_relaxed);
     depth = 0;
+    entered_for_fork = 0;
     kpti_import_forked();
 }
 
@@ -44,10 +48,12 @@ static PyObject *before_fork(PyObject *self, PyObject *unused)
 {
     (void)self;
     (void)unused;
-    if (KPTI_FREE_THREADED)
+    if (KPTI_FREE_THREADED) {
         kpti_installation_enter();
-    else
+        entered_for_fork = 1;
+    } else {
         kpti_import_wait();
+    }
     Py_RETURN_NONE;
 }
 
@@ -55,7 +61,10 @@ static PyObject *after_fork(PyObject *self, PyObject *unused)
 {
     (void)self;
     (void)unused;
-    if (KPTI_FREE_THREADED) kpti_installation_leave();
+    if (entered_for_fork) {
+        entered_for_fork = 0;
+        kpti_installation_leave();
+    }
     Py_RETURN_NONE;
 }
 

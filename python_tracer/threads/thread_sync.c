@@ -74,7 +74,7 @@ static int attach_locked(kpti_stream *stream, attachment *out)
 
 /* Returns whether THREAD was not inside Python yet when the run of STREAM's tracer began: a thread that was has a
  * placeholder (idle_threads.h), or was traced before. */
-static int is_new_locked(const kpti_stream *stream, const kpti_thread *thread)
+static uint32_t is_new_locked(const kpti_stream *stream, const kpti_thread *thread)
 {
     const uint64_t known = stream->tracer->all_known_ticks;
     return known && thread->made_ticks > known && !stream->idle;
