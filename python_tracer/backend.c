@@ -11,6 +11,13 @@
 
 __attribute__((visibility("default"))) const kpti_backend *kpti_backend_entry(void);
 
+/* When the library is opened: several threads may call the entry at the same time. */
+__attribute__((constructor)) static void connect_parts(void)
+{
+    kpti_installation_use(&kpti_python_parts);
+    kpti_fork_use(&kpti_python_fork_handlers);
+}
+
 const kpti_backend *kpti_backend_entry(void)
 {
     static const kpti_backend backend = {
@@ -24,7 +31,5 @@ const kpti_backend *kpti_backend_entry(void)
         .observer = &kpti_execution_trace,
         .tracebacks = &kpti_python_tracebacks,
     };
-    kpti_installation_use(&kpti_python_parts);
-    kpti_fork_use(&kpti_python_fork_handlers);
     return &backend;
 }
