@@ -3,10 +3,10 @@
 this; figures as JSON to stdout.
 
 usage: tracebacks.py times [ROUNDS]       seconds, the best of rounds in turns
-       tracebacks.py memory WHO one|different    bytes of each of 100,000 live tracebacks, of one stack or of
+       tracebacks.py memory TOOL one|different   bytes of each of 100,000 live tracebacks, of one stack or of
                                                  different ones
 
-WHO is "kpytrace"; "torch", with its own unwinder; or "inside", torch's with kpytrace's frames.
+TOOL is "kpytrace"; "torch", with its own unwinder; or "inside", torch's with kpytrace's frames.
 """
 import functools
 import gc

@@ -5,7 +5,7 @@ import sys
 from tracing_table import ROOT, heading, row, run_with_torch
 
 ROUNDS = os.environ.get("KPYTRACE_BENCH_ROUNDS", "5")
-WHO = ("kpytrace", "torch", "inside")
+TOOLS = ("kpytrace", "torch", "inside")
 # The most that ours may be of torch's.
 TARGETS = {"gather, depth 5": 0.5, "gather, depth 50": 0.25, "gather, depth 200": 0.1,
            "symbolize 100,000": 0.2}
@@ -18,12 +18,12 @@ def shown(name, value):
 
 
 def measure(build, python):
-    """Returns {who: {figure: value}}."""
+    """Returns {tool: {figure: value}}."""
     figures = run_with_torch(build, python, "tracebacks.py", "times", ROUNDS)
-    for who in WHO if figures else ():
+    for tool in TOOLS if figures else ():
         for shape in ("one", "different"):
-            held = run_with_torch(build, python, "tracebacks.py", "memory", who, shape)
-            figures[who][f"bytes of each, {shape}, depth 50"] = held
+            held = run_with_torch(build, python, "tracebacks.py", "memory", tool, shape)
+            figures[tool][f"bytes of each, {shape}, depth 50"] = held
     return figures
 
 
@@ -36,10 +36,10 @@ def tracebacks(build):
         if figures:
             results[python.parent.parent.name] = figures
     print("\nTracebacks, kpytrace's and torch's\n")
-    heading("Python", "", *WHO, "kpytrace/torch", "inside/torch", "wanted")
+    heading("Python", "", *TOOLS, "kpytrace/torch", "inside/torch", "wanted")
     for tag, figures in results.items():
         for name, torch in figures["torch"].items():
             own, inside = figures["kpytrace"][name], figures["inside"][name]
-            row(tag, name, *(shown(name, figures[who][name]) for who in WHO), f"{own / torch:.3f}",
+            row(tag, name, *(shown(name, figures[tool][name]) for tool in TOOLS), f"{own / torch:.3f}",
                 f"{inside / torch:.3f}", str(TARGETS.get(name, "")))
     return results

@@ -55,13 +55,13 @@ def torch(tag, python):
     return list(root.glob("lib/python3*/site-packages"))
 
 
-def run_script(who, command, environment):
-    """Returns the JSON that a benchmark prints as its last line, or None, with a message about WHO, if it
-    fails."""
+def run_script(contestant, command, environment):
+    """Returns the JSON that a benchmark prints as its last line, or None, with a message that begins
+    with the contestant's name, if it fails."""
     result = subprocess.run(command, env=dict(environment, PYTHONDONTWRITEBYTECODE="1"), text=True,
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
     if result.returncode:
-        print(f"{who}: {(result.stderr.strip().splitlines() or ['?'])[-1]}", file=sys.stderr)
+        print(f"{contestant}: {(result.stderr.strip().splitlines() or ['?'])[-1]}", file=sys.stderr)
         return None
     return json.loads(result.stdout.splitlines()[-1])
 

@@ -81,8 +81,8 @@ static inline void kpti_stream_append_caller(kpti_stream *stream, uint32_t line,
 
 /* Updates the depth for a Python call that is entered or left (KIND). Returns 1 if the call is within
  * max_depth. Only Python calls count: their enters and exits pair, while those of C calls do not always.
- * When a call that was open at the start ends, the base of the depth goes down with it: a user who starts
- * tracing in __enter__ of a context manager means the levels below the with. */
+ * When a call that was open at the start ends, the base of the depth goes down with it. So a trace that is started
+ * in __enter__ of a context manager counts the levels below the with statement. */
 static inline int kpti_stream_within_depth(kpti_stream *stream, uint32_t kind)
 {
     if (!stream->max_depth) return 1;

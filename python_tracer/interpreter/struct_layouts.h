@@ -7,7 +7,7 @@
  * Python's own functions, which are slower, with the same result. This is decided once, when the backend is
  * opened.
  *
- * The environment variable KPYTRACE_LAYOUTS overrides the decision, for tests and for users who suspect it.
+ * The environment variable KPYTRACE_LAYOUTS overrides the decision, for tests and to find out whether a layout is at fault.
  * With "unknown" the backend uses Python's functions for everything, with "described" for everything that
  * CPython does not describe. */
 #ifndef KPTI_PYTHON_TRACER_INTERPRETER_STRUCT_LAYOUTS_H

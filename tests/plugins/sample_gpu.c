@@ -21,7 +21,7 @@ typedef struct sample_gpu {
     int64_t start_ns;
     uint64_t more; /* launches */
     uint64_t done; /* extra launches that were delivered */
-    int told;      /* the script was delivered */
+    int delivered; /* the script was delivered */
 } sample_gpu;
 
 static kpt_status enter(kpt_handle self, sample_gpu **out)
@@ -182,13 +182,13 @@ static kpt_status tell(sample_gpu *g, kpt_gpu_batch_fn sink, void *sink_ctx)
     batch.name_stride = sizeof name;
     batch.events = events;
     if (g->object.state == NOT_STARTED) return sink(sink_ctx, &batch);
-    if (!g->told) {
+    if (!g->delivered) {
         batch.devices = &device;
         batch.device_count = 1;
         batch.names = &name;
         batch.name_count = 1;
         batch.event_count = play(g, events);
-        g->told = 1;
+        g->delivered = 1;
     } else {
         batch.event_count = launch_more(g, events);
     }
@@ -226,7 +226,7 @@ static kpt_status get_stats(kpt_handle self, kpt_gpu_stats *out)
             sample_refuse(&g->object, status, "get_stats: out is NULL, or below its V1 size"));
     KPT_INIT(&stats);
     stats.state = wrong("R768") ? KPT_GPU_RECORDING : g->object.state;
-    stats.events = g->told ? 13 + 2 * g->done : 0;
+    stats.events = g->delivered ? 13 + 2 * g->done : 0;
     stats.dropped = 3;
     stats.lost_kernels = 2;
     sample_write(out, &layout, &stats);

@@ -41,8 +41,8 @@ class Hooks(MemoryCase):
             """)
 
     def test_tracemalloc_in_any_order(self):
-        """Whoever came last has to go first; if not we stay, hand everything on, and start again. Where
-        tracemalloc goes from below it takes us with it, until the next start."""
+        """The hook that was installed last must be removed first. If it is not, our hooks stay, pass every call on, and
+        record again after the next start. If tracemalloc is removed from below our hooks, they are gone until then."""
         kept = []
         for order in ("OTot", "OTto", "TOto", "TOot", "TOtoOo", "OTotOo", "OToOot", "OToTot", "TOotOTot"):
             m = kpytrace.memory(self.path)

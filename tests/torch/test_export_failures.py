@@ -196,22 +196,22 @@ class Files(Failures):
             resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
             found = {}
             warnings.simplefilter("always")
-            with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(record=True) as told:
+            with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(record=True) as warned:
                 for name in ("t.json", "t.json.gz"):
                     path = os.path.join(folder, name)
                     traced().export_chrome_trace(path)
                     with (gzip.open if name.endswith("gz") else open)(path) as file:
                         found[name] = [e["name"] for e in json.load(file)["traceEvents"]]
                 files = sorted(os.listdir(folder))
-            print(json.dumps([found, files, [str(w.message) for w in told]]))
+            print(json.dumps([found, files, [str(w.message) for w in warned]]))
             """, "fast")
-        found, files, told = reply.value
+        found, files, warned = reply.value
         self.assertEqual(files, ["t.json", "t.json.gz"])
         for names in found.values():
             self.assertIn("Record Window End", names)
             self.assertFalse([name for name in names if "leaf" in name])
-        told = [text for text in told if "Profiler clears events" not in text]  # torch's own, before 2.13
-        self.assertEqual([("File too large" in text, "kpytrace" in text) for text in told],
+        warned = [text for text in warned if "Profiler clears events" not in text]  # torch's own, before 2.13
+        self.assertEqual([("File too large" in text, "kpytrace" in text) for text in warned],
                          [(True, True)] * 2)
 
 

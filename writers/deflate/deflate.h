@@ -29,8 +29,8 @@ enum {
 /* About 460 kB. Needs no initialization. */
 typedef struct kpti_deflate {
     uint32_t heads[1 << KPTI_DEFLATE_HASH_BITS]; /* by hash: the last entered position */
-    uint32_t earlier
-        [KPTI_DEFLATE_MOST_DISTANCE]; /* by position: the previous position with the same hash */
+    /* By position: the previous position with the same hash. */
+    uint32_t earlier[KPTI_DEFLATE_MOST_DISTANCE];
     kpti_sequence sequences[KPTI_DEFLATE_BLOCK_BYTES / KPTI_DEFLATE_LEAST_MATCH];
 } kpti_deflate;
 

@@ -15,10 +15,8 @@ enum {
     MOST_SIZES = KPTI_DEFLATE_SYMBOLS + KPTI_DEFLATE_DISTANCE_SLOTS,
 };
 
-enum {
-    STORED = 0,
-    DYNAMIC = 2
-}; /* kind of a block; the bit before it marks a block that is not the last */
+/* The kinds of a block. The bit before the kind marks the last block. */
+enum { STORED = 0, DYNAMIC = 2 };
 
 static const uint8_t size_order[SIZE_SYMBOLS] = {16, 17, 18, 0, 8,  7, 9,  6, 10, 5,
                                                  11, 4,  12, 3, 13, 2, 14, 1, 15};

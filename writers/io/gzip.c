@@ -77,9 +77,7 @@ static void *run(void *arg)
 
 static worker *new_worker(kpti_gzip *s)
 {
-    worker *w = malloc(
-        /* malloc: an encoder needs no zeroes, and small files do not touch most of it */
-        sizeof *w);
+    worker *w = malloc(sizeof *w); /* not calloc: small files do not touch most of an encoder */
     if (w) w->stream = s;
     return w;
 }

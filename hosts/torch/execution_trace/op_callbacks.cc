@@ -25,15 +25,15 @@ namespace kpytrace
 namespace
 {
 
-enum { MOST_OBSERVERS = 8 };
+enum { MAX_OBSERVERS = 8 };
 
-// The observers that receive operators. Slots up to told_end may be in use or null.
-std::array<std::atomic<const PluginObserver *>, MOST_OBSERVERS> told{};
-std::atomic<size_t> told_end{0};
+// The observers that receive operators. Slots up to active_end may be in use or null.
+std::array<std::atomic<const PluginObserver *>, MAX_OBSERVERS> active_observers{};
+std::atomic<size_t> active_end{0};
 
 // Acquired only by begin_observing and end_observing. torch's own lock is acquired under it.
-std::mutex told_lock;
-at::CallbackHandle told_handle = at::INVALID_CALLBACK_HANDLE;
+std::mutex active_lock;
+at::CallbackHandle callback_handle = at::INVALID_CALLBACK_HANDLE;
 
 // An operator that has begun, with its number for each observer that records it.
 struct Begun : at::ObserverContext {
@@ -52,7 +52,7 @@ struct Begun : at::ObserverContext {
     unsigned exceptions = 0;
     const kpt_tape *tape = nullptr; // the tape with the first observer's record
     uint32_t count = 0;
-    std::array<One, MOST_OBSERVERS> numbers; // the first COUNT are valid
+    std::array<One, MAX_OBSERVERS> numbers; // the first COUNT are valid
 };
 
 // The per-thread state for reporting operators.
@@ -226,9 +226,9 @@ uint64_t begin_for(const PluginObserver &observer, const at::RecordFunction &fun
 {
     Values::Scope scope(here.values());
     const kpt_op op = described(function, texts, here.values());
-    const size_t end = told_end.load(std::memory_order_relaxed);
+    const size_t end = active_end.load(std::memory_order_relaxed);
     for (size_t i = first; i < end; i++) {
-        const PluginObserver *observer = told[i].load(std::memory_order_acquire);
+        const PluginObserver *observer = active_observers[i].load(std::memory_order_acquire);
         if (!observer) continue;
         const uint64_t id = begin_for(*observer, function, inputs, here.values(), op);
         if (id) begun.numbers[begun.count++] = {&observer->plugins(), id};
@@ -241,7 +241,7 @@ uint64_t begin_for(const PluginObserver &observer, const at::RecordFunction &fun
                                 at::ArrayRef<const c10::IValue> inputs, Reporter &here,
                                 Begun &begun)
 {
-    const PluginObserver *observer = told[0].load(std::memory_order_acquire);
+    const PluginObserver *observer = active_observers[0].load(std::memory_order_acquire);
     Tape *tape = observer ? here.tape_for(*observer) : nullptr;
     if (!tape || !called.key || !has_only_values(function, called) ||
         observer->wants_elements_of(called.texts->name))
@@ -260,7 +260,7 @@ uint64_t begin_for(const PluginObserver &observer, const at::RecordFunction &fun
 
 [[gnu::hot]] std::unique_ptr<at::ObserverContext> begin_operator(const at::RecordFunction &function)
 {
-    const size_t end = told_end.load(std::memory_order_relaxed);
+    const size_t end = active_end.load(std::memory_order_relaxed);
     if (!end) return nullptr;
     try {
         Reporter &here = Reporter::here();
@@ -270,8 +270,8 @@ uint64_t begin_for(const PluginObserver &observer, const at::RecordFunction &fun
         const FunctionTexts &texts = *called.texts;
         const auto inputs = last_of(function.inputs(), called.inputs);
         begun->outputs = called.outputs;
-        const size_t told_already = begin_on_tape(function, called, inputs, here, *begun);
-        if (told_already < end) begin_in_full(function, texts, inputs, told_already, here, *begun);
+        const size_t reported = begin_on_tape(function, called, inputs, here, *begun);
+        if (reported < end) begin_in_full(function, texts, inputs, reported, here, *begun);
         begun->exceptions = here.uncaught_exceptions();
         return begun;
     } catch (const std::exception &) { // no memory; the operator continues
@@ -304,10 +304,9 @@ uint64_t begin_for(const PluginObserver &observer, const at::RecordFunction &fun
         const auto &all = function.outputs();
         const auto outputs =
             last_of(at::ArrayRef<const c10::IValue>(all.data(), all.size()), begun->outputs);
-        const uint32_t told_already = begun->tape && begun->tape == here.tape().get() && !raised &&
-                                      here.tape().end(begun->numbers[0].id, outputs);
-        if (told_already < begun->count)
-            end_in_full(*begun, outputs, raised, told_already, here.values());
+        const uint32_t reported = begun->tape && begun->tape == here.tape().get() && !raised &&
+                                  here.tape().end(begun->numbers[0].id, outputs);
+        if (reported < begun->count) end_in_full(*begun, outputs, raised, reported, here.values());
     } catch (const std::exception &) { // no memory; its observers end it with its parent
     }
 }
@@ -341,10 +340,10 @@ void release_tables()
 // In the child the plugin's observers have ended, and so have the operators of the parent's other threads.
 void observing_forked()
 {
-    for (auto &slot : told)
+    for (auto &slot : active_observers)
         slot = nullptr;
-    told_end = 0;
-    new (&told_lock) std::mutex;
+    active_end = 0;
+    new (&active_lock) std::mutex;
     release_tables();
 }
 
@@ -355,26 +354,27 @@ bool begin_observing(const PluginObserver &observer)
     static const int hooked = pthread_atfork(hold_tables, release_tables, observing_forked);
     (void)hooked;
     texts_watch();
-    std::lock_guard<std::mutex> guard(told_lock);
-    const auto slot = std::find(told.begin(), told.end(), nullptr);
-    if (slot == told.end()) return false;
+    std::lock_guard<std::mutex> guard(active_lock);
+    const auto slot = std::find(active_observers.begin(), active_observers.end(), nullptr);
+    if (slot == active_observers.end()) return false;
     *slot = &observer;
-    told_end = std::max<size_t>(told_end, static_cast<size_t>(slot - told.begin()) + 1);
-    if (told_handle == at::INVALID_CALLBACK_HANDLE) told_handle = add_callbacks();
+    active_end =
+        std::max<size_t>(active_end, static_cast<size_t>(slot - active_observers.begin()) + 1);
+    if (callback_handle == at::INVALID_CALLBACK_HANDLE) callback_handle = add_callbacks();
     return true;
 }
 
 void end_observing(const PluginObserver &observer)
 {
-    std::lock_guard<std::mutex> guard(told_lock);
-    for (auto &slot : told)
+    std::lock_guard<std::mutex> guard(active_lock);
+    for (auto &slot : active_observers)
         if (slot == &observer) slot = nullptr;
-    while (told_end && !told[told_end - 1])
-        told_end--;
-    if (told_end || told_handle == at::INVALID_CALLBACK_HANDLE) return;
+    while (active_end && !active_observers[active_end - 1])
+        active_end--;
+    if (active_end || callback_handle == at::INVALID_CALLBACK_HANDLE) return;
     // At exit, torch's list of callbacks may be destroyed before an observer that was left running.
-    if (Py_IsInitialized()) at::removeCallback(told_handle);
-    told_handle = at::INVALID_CALLBACK_HANDLE;
+    if (Py_IsInitialized()) at::removeCallback(callback_handle);
+    callback_handle = at::INVALID_CALLBACK_HANDLE;
 }
 
 } // namespace kpytrace

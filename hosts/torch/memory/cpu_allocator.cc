@@ -169,8 +169,8 @@ std::string record_tensors(const kpt_memory_tracer &tracer)
 void stop_tensors(const kpt_memory_tracer &tracer)
 {
     std::lock_guard<std::mutex> guard(tensors::control);
-    const kpt_memory_tracer *told = tensors::receiver.load();
-    if (!told || told->self != tracer.self) return;
+    const kpt_memory_tracer *receiver = tensors::receiver.load();
+    if (!receiver || receiver->self != tracer.self) return;
     tensors::step_back();
     tensors::end_locked();
 }
