@@ -4,8 +4,8 @@ import os
 from standalone_table import Figures
 from tracing_table import ROOT, heading, peer, pythons, row, run_script
 
-MOST_OVER_DEPTH_1 = 1.5
-MOST_OVER_VIZTRACER = 4  # viztracer keeps all code objects alive, so it has no dead ones
+MAX_OVER_DEPTH_1 = 1.5
+MAX_OVER_VIZTRACER = 4  # viztracer keeps all code objects alive, so it has no dead ones
 
 
 def dead_code(build):
@@ -23,13 +23,13 @@ def dead_code(build):
             row(tag, name, f"{result['bare_us']:.1f}", *(f"{us:.2f}" for us in added.values()))
         ours, *deeper = result["added_us"]["kpytrace"].values()
         ratio = max(deeper) / ours
-        figures.add(f"kpytrace on {tag}, deep over depth 1", ratio, "×", f"≤ {MOST_OVER_DEPTH_1}",
-                    ratio <= MOST_OVER_DEPTH_1)
+        figures.add(f"kpytrace on {tag}, deep over depth 1", ratio, "×", f"≤ {MAX_OVER_DEPTH_1}",
+                    ratio <= MAX_OVER_DEPTH_1)
         theirs = result["added_us"].get("viztracer")
         if theirs:
             ratio = deeper[-1] / theirs["3000"]
             figures.add(f"kpytrace on {tag}, over viztracer at depth 3,000", ratio, "×",
-                        f"≤ {MOST_OVER_VIZTRACER}", ratio <= MOST_OVER_VIZTRACER)
+                        f"≤ {MAX_OVER_VIZTRACER}", ratio <= MAX_OVER_VIZTRACER)
     print()
     figures.print()
     return {"results": results, "figures": figures.rows}

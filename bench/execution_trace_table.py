@@ -6,7 +6,7 @@ import tempfile
 from standalone_table import Figures
 from tracing_table import ROOT, run_with_torch
 
-MOST_TIME = 0.1  # of torch's, recording and unregistering together
+MAX_TIME = 0.1  # of torch's, recording and unregistering together
 
 
 def execution_trace(build):
@@ -40,8 +40,8 @@ def _on(build, tag, python):
         for kind in both:
             if kind != "torch":
                 share = both[kind] / both["torch"]
-                figures.add(f"{kind}: both{clock}, over torch's", share, "×", f"≤ {MOST_TIME}",
-                            share <= MOST_TIME)
+                figures.add(f"{kind}: both{clock}, over torch's", share, "×", f"≤ {MAX_TIME}",
+                            share <= MAX_TIME)
     for kind, r in results.items():
         if kind != "torch":
             size = r["bytes"] / results["torch"]["bytes"]

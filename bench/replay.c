@@ -7,7 +7,7 @@
 #include "core/recording/clock.h"
 #include "core/recording/delivery/deliver.h"
 
-enum { THREADS = 4, FUNCTIONS = 2000, MOST_CALLEES = 4, MOST_DEPTH = 30 };
+enum { THREADS = 4, FUNCTIONS = 2000, MAX_CALLEES = 4, MAX_DEPTH = 30 };
 enum { HZ = 121875000, TURN_TICKS = HZ / 200, CHUNK_EVENTS = 8192, ROUNDS = 3 };
 enum { MILLION = 1000000, LARGE = 20 /* millions: one round must do */ };
 
@@ -62,8 +62,8 @@ static void append(writer *w, uint32_t kind, uint32_t number)
 
 /* A made-up program: every function calls a few others, each some times, up to a fixed depth. */
 typedef struct body {
-    uint32_t callees[MOST_CALLEES];
-    uint32_t times[MOST_CALLEES];
+    uint32_t callees[MAX_CALLEES];
+    uint32_t times[MAX_CALLEES];
     uint32_t callee_count;
     uint32_t is_resumed; /* its calls have lines */
 } body;
@@ -76,7 +76,7 @@ static void write_program(void)
     for (uint32_t f = 0; f < FUNCTIONS; f++) {
         body *b = &program[f];
         b->is_resumed = random_below(&state, 10) == 0;
-        b->callee_count = random_below(&state, 3) ? random_below(&state, MOST_CALLEES + 1) : 0;
+        b->callee_count = random_below(&state, 3) ? random_below(&state, MAX_CALLEES + 1) : 0;
         for (uint32_t i = 0; i < b->callee_count; i++) {
             b->callees[i] = random_below(&state, FUNCTIONS);
             b->times[i] = 1 + random_below(&state, 4);
@@ -116,7 +116,7 @@ static uint32_t next_callee(frame *f)
 static uint64_t fill(kpti_track *track, uint64_t calls, uint32_t seed)
 {
     writer w = {.ticks = seed * (uint64_t)TURN_TICKS, .state = 88172645463325252U + seed};
-    frame stack[MOST_DEPTH];
+    frame stack[MAX_DEPTH];
     uint32_t depth = 0;
     uint64_t begun = 0;
     w.turn_ends = w.ticks + TURN_TICKS;
@@ -124,7 +124,7 @@ static uint64_t fill(kpti_track *track, uint64_t calls, uint32_t seed)
         uint32_t callee = FUNCTIONS;
         if (!depth)
             callee = random_below(&w.state, FUNCTIONS);
-        else if (begun < calls && depth < MOST_DEPTH && random_below(&w.state, 100))
+        else if (begun < calls && depth < MAX_DEPTH && random_below(&w.state, 100))
             callee = next_callee(&stack[depth - 1]);
         if (callee == FUNCTIONS) {
             append(&w, KPTI_EVENT_EXIT, stack[--depth].function);

@@ -186,7 +186,7 @@ static double least(double a, double b)
 }
 
 /* speedscope's calls are kept in memory until the end, and no viewer opens such a large file. */
-static uint64_t most_calls(const kpti_format *format)
+static uint64_t max_calls(const kpti_format *format)
 {
     return strcmp(format->suffix, ".speedscope.json") == 0 ? 10 * MILLION : UINT64_MAX;
 }
@@ -216,7 +216,7 @@ static void measure(const kpti_format *format, const char *folder, int argc, cha
     for (int i = 0; i < argc; i++) {
         uint64_t ignored;
         uint64_t count = strtoull(millions[i], NULL, 10) * MILLION;
-        if (count > most_calls(format)) continue;
+        if (count > max_calls(format)) continue;
         printf("%s\"%sM\": %.1f", i ? ", " : "", millions[i],
                write_calls(format, "/dev/null", count, &ignored));
     }

@@ -91,8 +91,8 @@ static kpt_status open_file(void *self, const char *path, kpti_error *error)
     status = has_journal ? write_file(o, 0, error) : KPT_OK;
     o->is_open = status == KPT_OK;
     if (!o->is_open)
-        kpti_et_windows_unmap(kpti_et_journal_close(&o->recorder.journal, 0));
-    else if (has_journal && !o->recorder.journal.is_tight)
+        kpti_et_mappings_unmap(kpti_et_journal_close(&o->recorder.journal, 0));
+    else if (has_journal && !o->recorder.journal.low_address_space)
         o->follower = kpti_et_follower_start(&o->recorder, file_of(o));
     return status;
 }
@@ -116,18 +116,18 @@ static kpt_status stop(void *self, kpti_error *error)
 static kpt_status close_file(void *self, kpti_error *error)
 {
     observer *o = self;
-    kpti_et_window *windows;
+    kpti_et_mapping *mappings;
     kpt_status status;
     int is_lost;
     kpti_recorder_detach(&o->recorder);
     o->recorder.journal.head->finish_ns = kpti_et_clock_ns(CLOCK_MONOTONIC);
     status = o->follower && kpti_et_follower_finish(o->follower) ? KPT_OK : write_file(o, 1, error);
     is_lost = o->recorder.journal.is_lost;
-    windows = kpti_et_journal_close(&o->recorder.journal, status != KPT_OK);
+    mappings = kpti_et_journal_close(&o->recorder.journal, status != KPT_OK);
     if (o->follower)
-        kpti_et_follower_clear(o->follower, windows);
+        kpti_et_follower_clear(o->follower, mappings);
     else
-        kpti_et_windows_unmap(windows);
+        kpti_et_mappings_unmap(mappings);
     o->is_open = 0;
     return status == KPT_OK && is_lost ? report_lost(o, error) : status;
 }

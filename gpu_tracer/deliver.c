@@ -34,9 +34,9 @@ static void add(delivery *d, const kpt_gpu_event *event)
 static void deliver_events(delivery *d)
 {
     kpti_list *list = &d->s->ready.of[KPTI_GPU_EVENTS];
-    kpti_list_place place = {0};
+    kpti_list_position at = {0};
     kpt_gpu_event *event;
-    while (d->status == KPT_OK && (event = kpti_list_next(list, &place))) {
+    while (d->status == KPT_OK && (event = kpti_list_next(list, &at))) {
         kpti_join_event(d->s, event);
         add(d, event);
     }
@@ -46,10 +46,10 @@ static void deliver_events(delivery *d)
 static void deliver_calls(delivery *d)
 {
     kpti_list *list = &d->s->ready.of[KPTI_GPU_CALLS];
-    kpti_list_place place = {0};
+    kpti_list_position at = {0};
     const kpti_gpu_call *call;
     kpt_gpu_event event;
-    while (d->status == KPT_OK && (call = kpti_list_next(list, &place))) {
+    while (d->status == KPT_OK && (call = kpti_list_next(list, &at))) {
         if (kpti_join_call(d->s, call, &event))
             add(d, &event);
         else
@@ -60,9 +60,9 @@ static void deliver_calls(delivery *d)
 
 static uint64_t count_of(const kpti_list *list)
 {
-    kpti_list_place place = {0};
+    kpti_list_position at = {0};
     uint64_t count = 0;
-    while (kpti_list_next(list, &place))
+    while (kpti_list_next(list, &at))
         count++;
     return count;
 }
@@ -124,13 +124,13 @@ static kpt_status deliver_marks(delivery *d)
     const uint64_t count = count_of(list);
     const uint64_t bytes = count * sizeof(kpti_gpu_mark);
     kpti_list open = {.item_size = list->item_size};
-    kpti_list_place place = {0};
+    kpti_list_position at = {0};
     kpti_gpu_mark *marks;
     if (!count) return KPT_OK;
     marks = kpti_alloc(d->s->env, bytes);
     if (!marks) return KPT_E_MEMORY;
     for (uint64_t i = 0; i < count; i++)
-        marks[i] = *(const kpti_gpu_mark *)kpti_list_next(list, &place);
+        marks[i] = *(const kpti_gpu_mark *)kpti_list_next(list, &at);
     qsort(marks, count, sizeof *marks, by_id);
     kpti_list_free(list, &d->s->budget);
     for (uint64_t i = 0; i < count;)
@@ -144,9 +144,9 @@ static kpt_status deliver_marks(delivery *d)
 static kpt_gpu_name *all_names(const kpti_gpu_session *s, uint64_t count)
 {
     kpt_gpu_name *names = count ? kpti_alloc(s->env, count * sizeof *names) : NULL;
-    kpti_list_place place = {0};
+    kpti_list_position at = {0};
     for (uint64_t i = 0; names && i < count; i++)
-        names[i] = *(const kpt_gpu_name *)kpti_list_next(&s->ready.of[KPTI_GPU_NAMED], &place);
+        names[i] = *(const kpt_gpu_name *)kpti_list_next(&s->ready.of[KPTI_GPU_NAMED], &at);
     return names;
 }
 

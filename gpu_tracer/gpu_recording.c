@@ -47,7 +47,7 @@ static void enable_callbacks(const kpti_gpu_session *s)
     const uint32_t wanted = KPTI_CALL_STACK | KPTI_CALL_BEGIN_CAPTURE | KPTI_CALL_END_CAPTURE;
     for (uint32_t domain = CUPTI_CB_DOMAIN_DRIVER_API; domain <= CUPTI_CB_DOMAIN_RUNTIME_API;
          domain++)
-        for (uint32_t cbid = 1; cbid < KPTI_MOST_CALLS; cbid++)
+        for (uint32_t cbid = 1; cbid < KPTI_MAX_CALLS; cbid++)
             if (kpti_call_of(domain, cbid)->wanted & wanted)
                 (void)s->cupti->cuptiEnableCallback(1, s->subscriber, (CUpti_CallbackDomain)domain,
                                                     cbid);
@@ -65,7 +65,7 @@ static void leave_out_calls(const kpti_cupti *cupti)
                                          cupti->cuptiActivityEnableRuntimeApi};
     for (uint32_t domain = CUPTI_CB_DOMAIN_DRIVER_API; domain <= CUPTI_CB_DOMAIN_RUNTIME_API;
          domain++)
-        for (uint32_t cbid = 1; choose[domain - 1] && cbid < KPTI_MOST_CALLS; cbid++) {
+        for (uint32_t cbid = 1; choose[domain - 1] && cbid < KPTI_MAX_CALLS; cbid++) {
             const kpti_call_row *row = kpti_call_of(domain, cbid);
             if (row->name.size && !(row->wanted & KPTI_CALL_KEPT))
                 (void)choose[domain - 1](cbid, 0);
@@ -169,7 +169,7 @@ static void finish(kpti_gpu_session *s)
     s->stop_time = kpti_unix_now();
     disable_kinds(cupti, of_calls, OF_CALLS);
     if (!atomic_load(&s->captures)) /* waiting would invalidate a capture */
-        for (int i = 0; i < KPTI_MOST_CONTEXTS; i++) {
+        for (int i = 0; i < KPTI_MAX_CONTEXTS; i++) {
             void *context = atomic_load(&s->contexts[i]);
             if (context) kpti_cuda_wait(context);
         }
@@ -221,7 +221,7 @@ void kpti_session_forked(kpti_gpu_session *s)
         kpti_unix_clock_end();
     }
     if (atomic_load(&s->state)) atomic_store(&s->state, KPT_GPU_STOPPED);
-    kpti_store_forked(&s->store);
+    kpti_chunk_pool_forked(&s->store);
     for (int i = 0; i < KPTI_GPU_LISTS; i++)
         kpti_list_forget(&s->ready.of[i]);
     memset(&s->table, 0, sizeof s->table);

@@ -16,7 +16,7 @@ static void before(void)
     kpti_tracing_lock();
     kpti_functions_lock();
     kpti_dead_code_lock();
-    kpti_places_lock();
+    kpti_code_locations_lock();
     kpti_stacks_lock();
     kpti_memory_logs_lock();
     kpti_samples_lock();
@@ -29,7 +29,7 @@ static void in_parent(void)
     kpti_samples_unlock();
     kpti_memory_logs_unlock();
     kpti_stacks_unlock();
-    kpti_places_unlock();
+    kpti_code_locations_unlock();
     kpti_dead_code_unlock();
     kpti_functions_unlock();
     kpti_tracing_unlock();

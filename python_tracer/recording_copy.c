@@ -30,16 +30,16 @@ void kpti_recording_flush(kpti_tracer *tracer)
 }
 
 /* Adds the clock's points. If they are too close to determine the rate, adds the counter's own rate. */
-static void add_clock(kpti_table *table, const kpti_tracer *tracer)
+static void add_clock(kpti_metadata *table, const kpti_tracer *tracer)
 {
     kpti_clock_point first = tracer->clock_start;
     if (!first.hz) first.hz = kpti_clock_rate_between(&first, &tracer->clock_stop);
-    kpti_table_add_clock(table, &first);
-    kpti_table_add_clock(table, &tracer->clock_stop);
+    kpti_metadata_add_clock(table, &first);
+    kpti_metadata_add_clock(table, &tracer->clock_stop);
 }
 
 /* Adds everything but the names. A run that is still active ends now. */
-static void add_all(kpti_table *table, kpti_tracer *tracer)
+static void add_all(kpti_metadata *table, kpti_tracer *tracer)
 {
     kpt_stats stats;
     KPT_INIT(&stats);
@@ -49,23 +49,24 @@ static void add_all(kpti_table *table, kpti_tracer *tracer)
     for (uint32_t i = 0; i < tracer->run_count; i++) {
         kpti_run run = tracer->runs[i];
         if (tracer->bit && i + 1 == tracer->run_count) run.stop_ticks = kpti_tracer_ticks(tracer);
-        kpti_table_add_run(table, i, &run);
+        kpti_metadata_add_run(table, i, &run);
     }
     for (const kpti_stream *s = tracer->forked ? NULL : tracer->streams; s; s = s->sibling)
         kpti_sink_add_thread(table, s);
-    if (tracer->far_ends.count && !tracer->forked)
-        kpti_table_add_far_ends(table, tracer->far_ends.ends, tracer->far_ends.count);
+    if (tracer->cross_thread_ends.count && !tracer->forked)
+        kpti_metadata_add_cross_thread_ends(table, tracer->cross_thread_ends.ends,
+                                            tracer->cross_thread_ends.count);
     kpti_tracing_unlock();
-    kpti_table_add_stats(table, tracer->args.min_duration_ns, &stats);
+    kpti_metadata_add_stats(table, tracer->args.min_duration_ns, &stats);
 }
 
 static kpt_status send_all(kpti_tracer *tracer, const kpt_chunk_sink *sink)
 {
-    kpti_table table = {.env = tracer->env};
+    kpti_metadata table = {.env = tracer->env};
     kpt_status status;
     add_all(&table, tracer);
     status = kpti_sink_send_table(sink, &table);
-    kpti_table_free(&table);
+    kpti_metadata_free(&table);
     return status;
 }
 

@@ -33,14 +33,14 @@ static void free_tracer(kpti_tracer *tracer)
     kpti_filters_free(env, &tracer->filters);
     kpti_guard_free(env, &tracer->guard);
     kpti_free(env, tracer->watches, tracer->watch_count * sizeof(kpti_watch));
-    kpti_free(env, tracer->runs, tracer->run_room * sizeof(kpti_run));
+    kpti_free(env, tracer->runs, tracer->run_capacity * sizeof(kpti_run));
     kpti_free(env, tracer, sizeof *tracer);
 }
 
 /* Reserves capacity for one more run. Returns 0 if there is no memory. */
 static int reserve_run(kpti_tracer *tracer)
 {
-    kpti_run *runs = kpti_array_reserve(tracer->env, tracer->runs, &tracer->run_room,
+    kpti_run *runs = kpti_array_reserve(tracer->env, tracer->runs, &tracer->run_capacity,
                                         tracer->run_count, tracer->run_count + 1, sizeof *runs);
     if (runs) tracer->runs = runs;
     return runs != NULL;
@@ -50,7 +50,7 @@ static int reserve_run(kpti_tracer *tracer)
 static void let_go(kpti_tracer *tracer)
 {
     kpti_tracing_lock();
-    kpti_far_ends_free(tracer->env, &tracer->far_ends);
+    kpti_cross_thread_ends_free(tracer->env, &tracer->cross_thread_ends);
     while (tracer->streams) {
         kpti_stream *stream = tracer->streams;
         tracer->streams = stream->sibling;
@@ -210,8 +210,8 @@ static kpti_run *copy_runs(const kpti_tracer *tracer)
 }
 
 static kpt_status deliver_tracks(kpti_tracer *tracer, const kpti_track *tracks, uint32_t count,
-                                 const kpti_far_ends *far_ends, const kpt_delivery *delivery,
-                                 kpti_error *error)
+                                 const kpti_cross_thread_ends *cross_thread_ends,
+                                 const kpt_delivery *delivery, kpti_error *error)
 {
     kpti_run *runs = copy_runs(tracer);
     kpti_recording recording = {tracks,
@@ -222,8 +222,8 @@ static kpt_status deliver_tracks(kpti_tracer *tracer, const kpti_track *tracks, 
                                 kpti_function_describe,
                                 NULL,
                                 tracer->args.min_duration_ns,
-                                far_ends->ends,
-                                far_ends->count};
+                                cross_thread_ends->ends,
+                                cross_thread_ends->count};
     kpti_clock clock;
     kpti_host_ticks host_ticks;
     kpt_delivery theirs = *delivery;
@@ -245,19 +245,20 @@ static kpt_status deliver(void *self, const kpt_delivery *delivery, kpti_error *
     kpti_tracer *tracer = self;
     kpt_status status = KPT_E_MEMORY;
     kpti_track *tracks;
-    kpti_far_ends far_ends;
+    kpti_cross_thread_ends cross_thread_ends;
     uint32_t count;
     int copied;
     kpti_chunks_freeze(tracer);
     kpti_tracing_lock();
     tracks = make_tracks(tracer, &count);
-    copied = kpti_far_ends_copy(tracer->env, &tracer->far_ends, &far_ends);
+    copied =
+        kpti_cross_thread_ends_copy(tracer->env, &tracer->cross_thread_ends, &cross_thread_ends);
     kpti_tracing_unlock();
     if (tracks && copied)
-        status = deliver_tracks(tracer, tracks, count, &far_ends, delivery, error);
+        status = deliver_tracks(tracer, tracks, count, &cross_thread_ends, delivery, error);
     else
         (void)kpti_fail(error, status, "no memory to deliver");
-    kpti_far_ends_free(tracer->env, &far_ends);
+    kpti_cross_thread_ends_free(tracer->env, &cross_thread_ends);
     if (tracks) kpti_free(tracer->env, tracks, (count + 1) * sizeof *tracks);
     kpti_chunks_thaw(tracer);
     return status;

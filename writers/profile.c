@@ -95,7 +95,7 @@ static kpt_status count_once(kpti_profile *p, function *f, const kpt_activity *a
         f->counted[f->count - 1].ns += ns;
         return KPT_OK;
     }
-    status = kpti_table_reach(&p->heap, &f->counted, &f->capacity, f->count, sizeof *f->counted);
+    status = kpti_array_reach(&p->heap, &f->counted, &f->capacity, f->count, sizeof *f->counted);
     if (status != KPT_OK) return status;
     f->counted[f->count++] = (counted){a->id, ns};
     if (f->count >= f->tidy_at) tidy(p, f);
@@ -110,7 +110,7 @@ static kpt_status note_open(kpti_profile *p, const kpt_activity *a)
     kpt_status status;
     if (p->open_count > a->depth) p->open_count = a->depth;
     if (!a->depth) return KPT_OK;
-    status = kpti_table_reach(&p->heap, &p->open, &p->open_capacity, a->depth, sizeof *p->open);
+    status = kpti_array_reach(&p->heap, &p->open, &p->open_capacity, a->depth, sizeof *p->open);
     if (status != KPT_OK) return status;
     while (p->open_count < a->depth)
         p->open[p->open_count++] = 0;
@@ -120,7 +120,7 @@ static kpt_status note_open(kpti_profile *p, const kpt_activity *a)
 
 static kpt_status own_time(kpti_profile *p, const kpt_activity *a, uint64_t ns, uint64_t *own_ns)
 {
-    kpt_status status = kpti_table_reach(&p->heap, &p->spent_ns, &p->spent_capacity, a->depth + 1,
+    kpt_status status = kpti_array_reach(&p->heap, &p->spent_ns, &p->spent_capacity, a->depth + 1,
                                          sizeof *p->spent_ns);
     if (status != KPT_OK) return status;
     *own_ns = ns - p->spent_ns[a->depth + 1];
@@ -147,7 +147,7 @@ static kpt_status find_row(kpti_profile *p, const kpt_activity *a, function **ou
 {
     const uint32_t step = kpti_profile_step_at(p->steps, p->step_count, a->start_ns);
     uint32_t *by_step = NULL;
-    kpt_status status = kpti_table_reach(&p->heap, &p->functions, &p->function_capacity, a->name,
+    kpt_status status = kpti_array_reach(&p->heap, &p->functions, &p->function_capacity, a->name,
                                          sizeof *p->functions);
     function *f;
     if (status != KPT_OK) return status;
@@ -166,7 +166,7 @@ static kpt_status find_row(kpti_profile *p, const kpt_activity *a, function **ou
         f->row = *by_step;
         if (f->row) return KPT_OK;
     }
-    status = kpti_table_reach(&p->heap, &p->rows, &p->row_capacity, p->row_count, sizeof *p->rows);
+    status = kpti_array_reach(&p->heap, &p->rows, &p->row_capacity, p->row_count, sizeof *p->rows);
     if (status != KPT_OK) return status;
     p->rows[p->row_count] = (kpti_profile_row){.name = a->name, .step = step, .min_ns = UINT64_MAX};
     if (p->flags & KPTI_PROFILE_BY_THREAD) p->rows[p->row_count].thread = a->thread;
@@ -212,7 +212,7 @@ static kpt_status take_call(kpti_profile *p, const kpt_activity *a)
 
 static kpt_status take_name(kpti_profile *p, const kpt_name *name)
 {
-    kpt_status status = kpti_table_reach(&p->heap, &p->functions, &p->function_capacity,
+    kpt_status status = kpti_array_reach(&p->heap, &p->functions, &p->function_capacity,
                                          name->index, sizeof *p->functions);
     if (status != KPT_OK) return status;
     p->functions[name->index].name = *name;
@@ -222,7 +222,7 @@ static kpt_status take_name(kpti_profile *p, const kpt_name *name)
 
 static kpt_status take_thread(kpti_profile *p, const kpt_thread *raw)
 {
-    kpt_status status = kpti_table_reach(&p->heap, &p->threads, &p->thread_capacity, raw->index,
+    kpt_status status = kpti_array_reach(&p->heap, &p->threads, &p->thread_capacity, raw->index,
                                          sizeof *p->threads);
     if (status != KPT_OK) return status;
     p->threads[raw->index] = (known_thread){*raw, 1};

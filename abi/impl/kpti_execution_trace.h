@@ -21,8 +21,8 @@ typedef struct kpti_stack_source {
      * returned, otherwise 0. A token of a call that has returned makes gather read freed memory
      * (KPT_OP_IN_ONE_CALL). *GATHERED receives the token of this stack. */
     uint32_t (*gather)(uint32_t depth, uint64_t *gathered);
-    void (*read)(uint32_t stack, uint32_t *below, uint32_t *place);
-    kpt_symbol (*describe)(uint32_t place);
+    void (*read)(uint32_t stack, uint32_t *below, uint32_t *location);
+    kpt_symbol (*describe)(uint32_t location);
 } kpti_stack_source;
 
 extern const kpti_observer_impl kpti_execution_trace;

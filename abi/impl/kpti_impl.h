@@ -114,7 +114,7 @@ typedef struct kpti_tracebacks_impl {
     kpt_status (*symbolize)(void *self, const kpt_traceback *tracebacks, uint64_t count,
                             kpt_symbols_fn sink, void *sink_ctx, kpti_error *error);
     uint64_t (*get_frames)(void *self, const kpt_traceback *traceback, uint32_t *out,
-                           uint64_t room);
+                           uint64_t capacity);
     kpt_status (*symbolize_frames)(void *self, const uint32_t *frames, uint64_t count,
                                    kpt_symbols_fn sink, void *sink_ctx, kpti_error *error);
     uint64_t (*free_dead)(void *self,

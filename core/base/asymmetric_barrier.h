@@ -45,7 +45,7 @@ static inline int kpti_membarrier(void)
 /* Returns after every other thread has passed a barrier. Without membarrier (old kernels, some
  * sandboxes) it sleeps for a millisecond instead, as the other threads run no fence: no processor
  * delays a store for that long. */
-static inline void kpti_barrier_all(void)
+static inline void kpti_process_barrier(void)
 {
     struct timespec millisecond = {0, 1000000};
     if (kpti_membarrier() || (kpti_membarrier_register() && kpti_membarrier())) return;
@@ -54,8 +54,8 @@ static inline void kpti_barrier_all(void)
 }
 
 /* The hot side's store of VALUE. Later loads of this thread are not reordered before the store once
- * the other side has run kpti_barrier_all(). */
-static inline void kpti_barrier_say(uint32_t *what, uint32_t value)
+ * the other side has run kpti_process_barrier(). */
+static inline void kpti_flag_store(uint32_t *what, uint32_t value)
 {
     __atomic_store_n(what, value, __ATOMIC_RELAXED);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);

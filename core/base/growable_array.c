@@ -4,13 +4,13 @@
 
 enum { FIRST_CAPACITY = 64 };
 
-kpt_status kpti_table_grow(const kpti_heap *heap, void *array, uint32_t *capacity, uint32_t number,
+kpt_status kpti_array_grow(const kpti_heap *heap, void *array, uint32_t *capacity, uint32_t number,
                            size_t item_bytes)
 {
     uint32_t wanted = *capacity ? *capacity : FIRST_CAPACITY;
     char *grown;
     char *old;
-    if (number >= KPTI_MOST_ITEMS) return KPT_E_LIMIT;
+    if (number >= KPTI_MAX_ITEMS) return KPT_E_LIMIT;
     while (wanted <= number)
         wanted *= 2;
     grown = kpti_heap_take(heap, wanted * item_bytes);

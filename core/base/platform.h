@@ -18,9 +18,9 @@ static inline uint64_t kpti_os_tid(void)
  * thread's earlier stores, so they need no order of their own. ThreadSanitizer does not model the
  * barrier. */
 #if defined(__SANITIZE_THREAD__)
-#define KPTI_LEAVING memory_order_release
+#define KPTI_CALLBACK_EXIT_ORDER memory_order_release
 #else
-#define KPTI_LEAVING memory_order_relaxed
+#define KPTI_CALLBACK_EXIT_ORDER memory_order_relaxed
 #endif
 
 #endif

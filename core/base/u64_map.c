@@ -18,7 +18,7 @@ static int grow(kpti_u64_map *map)
 {
     uint32_t capacity = map->capacity ? map->capacity * 2 : FIRST_CAPACITY;
     kpti_u64_slot *slots;
-    if (capacity > KPTI_MOST_ITEMS) return 0;
+    if (capacity > KPTI_MAX_ITEMS) return 0;
     slots = kpti_heap_take(&map->heap, capacity * sizeof *slots);
     if (!slots) return 0;
     memset(slots, 0, capacity * sizeof *slots);

@@ -11,7 +11,7 @@ extern "C" {
 #endif
 
 /* Maximum number of output bytes per input byte. */
-enum { KPTI_UTF8_MOST_GROWTH = 3 };
+enum { KPTI_UTF8_MAX_GROWTH = 3 };
 
 /* Writes the character at *FROM, which is before END, advances *FROM past it, and returns the end
  * of the output. */

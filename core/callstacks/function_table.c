@@ -20,10 +20,10 @@ static uint64_t hash_of_record(const void *r)
 static int same_record(const void *r, const void *wanted);
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static kpti_pool functions = {.record_size = sizeof(record),
-                              .most = KPTI_MOST_NUMBER,
-                              .hash = hash_of_record,
-                              .same = same_record};
+static kpti_intern_table functions = {.record_size = sizeof(record),
+                                      .most = KPTI_MAX_NUMBER,
+                                      .hash = hash_of_record,
+                                      .same = same_record};
 
 void kpti_functions_lock(void)
 {
@@ -90,7 +90,7 @@ static uint32_t add_locked(record r)
     r.view.function = copy_str(&at, f->function);
     r.view.qualname = copy_str(&at, f->qualname);
     r.view.file = copy_str(&at, f->file);
-    id = kpti_pool_add(&functions, &r, r.hash);
+    id = kpti_intern_table_add(&functions, &r, r.hash);
     if (id)
         functions.bytes += (uint64_t)(at - text);
     else
@@ -103,7 +103,7 @@ uint32_t kpti_function_intern(const kpti_function_view *function)
     const record wanted = {.hash = hash_of(function), .view = *function};
     uint32_t id;
     kpti_functions_lock();
-    id = kpti_pool_find(&functions, &wanted, wanted.hash);
+    id = kpti_intern_table_find(&functions, &wanted, wanted.hash);
     if (!id) id = add_locked(wanted);
     kpti_functions_unlock();
     return id;
@@ -111,7 +111,7 @@ uint32_t kpti_function_intern(const kpti_function_view *function)
 
 uint32_t kpti_function_count(void)
 {
-    return kpti_pool_end(&functions);
+    return kpti_intern_table_end(&functions);
 }
 
 uint64_t kpti_function_bytes(void)
@@ -127,6 +127,6 @@ int kpti_function_describe(void *ctx, uint32_t id, kpti_function_view *out)
 {
     (void)ctx;
     if (id == 0 || id >= kpti_function_count()) return 0;
-    *out = ((const record *)kpti_pool_at(&functions, id))->view;
+    *out = ((const record *)kpti_intern_table_at(&functions, id))->view;
     return 1;
 }

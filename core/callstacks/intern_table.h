@@ -3,8 +3,8 @@
  *
  * The table copies a record when it is added and never moves it, so a thread that has a number may
  * read the record without a lock. The table grows by one bucket at a time, so no call takes longer
- * because the table is large. The caller holds its own lock for every function except kpti_pool_at
- * and kpti_pool_end.
+ * because the table is large. The caller holds its own lock for every function except kpti_intern_table_at
+ * and kpti_intern_table_end.
  *
  *   number 0 is never used
  *   a record begins with a uint32_t that belongs to the table */
@@ -16,57 +16,58 @@
 #include <stdint.h>
 
 /* The first segment has 2^8 slots. Each further segment has twice as many as the one before. */
-enum { KPTI_POOL_FIRST_BITS = 8, KPTI_POOL_SEGMENTS = 24 };
+enum { KPTI_INTERN_TABLE_FIRST_BITS = 8, KPTI_INTERN_TABLE_SEGMENTS = 24 };
 
-typedef struct kpti_pool {
+typedef struct kpti_intern_table {
     uint32_t record_size;
     uint32_t most; /* the largest number allowed */
     uint64_t (*hash)(const void *record);
     int (*same)(const void *record, const void *wanted);
-    _Atomic(char *) segments[KPTI_POOL_SEGMENTS];
+    _Atomic(char *) segments[KPTI_INTERN_TABLE_SEGMENTS];
     _Atomic uint32_t last; /* the largest number ever returned */
-    uint32_t *buckets[KPTI_POOL_SEGMENTS];
+    uint32_t *buckets[KPTI_INTERN_TABLE_SEGMENTS];
     uint32_t bucket_count;
     uint32_t used; /* records in the table */
     uint32_t free; /* list of removed records, linked by their chain */
     uint64_t bytes;
-} kpti_pool;
+} kpti_intern_table;
 
 /* The position of number N: its segment, and its index in the segment. */
-typedef struct kpti_pool_place {
+typedef struct kpti_intern_position {
     uint32_t segment;
     uint32_t index;
-} kpti_pool_place;
+} kpti_intern_position;
 
-static inline kpti_pool_place kpti_pool_locate(uint32_t n)
+static inline kpti_intern_position kpti_intern_table_locate(uint32_t n)
 {
-    const uint32_t shifted = n + (UINT32_C(1) << KPTI_POOL_FIRST_BITS);
+    const uint32_t shifted = n + (UINT32_C(1) << KPTI_INTERN_TABLE_FIRST_BITS);
     const uint32_t bits = 31 - (uint32_t)__builtin_clz(shifted);
-    return (kpti_pool_place){bits - KPTI_POOL_FIRST_BITS, shifted - (UINT32_C(1) << bits)};
+    return (kpti_intern_position){bits - KPTI_INTERN_TABLE_FIRST_BITS,
+                                  shifted - (UINT32_C(1) << bits)};
 }
 
 /* Returns the record with a number that was returned before. */
-static inline void *kpti_pool_at(kpti_pool *pool, uint32_t number)
+static inline void *kpti_intern_table_at(kpti_intern_table *table, uint32_t number)
 {
-    const kpti_pool_place place = kpti_pool_locate(number);
-    char *segment = atomic_load_explicit(&pool->segments[place.segment], memory_order_acquire);
-    return segment + (size_t)place.index * pool->record_size;
+    const kpti_intern_position location = kpti_intern_table_locate(number);
+    char *segment = atomic_load_explicit(&table->segments[location.segment], memory_order_acquire);
+    return segment + (size_t)location.index * table->record_size;
 }
 
 /* All numbers returned so far are below this. */
-static inline uint32_t kpti_pool_end(kpti_pool *pool)
+static inline uint32_t kpti_intern_table_end(kpti_intern_table *table)
 {
-    return atomic_load_explicit(&pool->last, memory_order_acquire) + 1;
+    return atomic_load_explicit(&table->last, memory_order_acquire) + 1;
 }
 
 /* Returns the number of the record that equals WANTED, whose hash is HASH, or 0 if there is
  * none. */
-uint32_t kpti_pool_find(kpti_pool *pool, const void *wanted, uint64_t hash);
+uint32_t kpti_intern_table_find(kpti_intern_table *table, const void *wanted, uint64_t hash);
 /* Adds a copy of RECORD, which must not be in the table. Returns its number, or 0 if there is no
  * memory or no number left. */
-uint32_t kpti_pool_add(kpti_pool *pool, const void *record, uint64_t hash);
+uint32_t kpti_intern_table_add(kpti_intern_table *table, const void *record, uint64_t hash);
 /* Removes a record. Its number may be used again. */
-void kpti_pool_remove(kpti_pool *pool, uint32_t number);
+void kpti_intern_table_remove(kpti_intern_table *table, uint32_t number);
 
 /* Mixes a value into a hash. */
 static inline uint64_t kpti_hash_mix(uint64_t hash, uint64_t value)

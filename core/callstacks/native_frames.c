@@ -44,15 +44,15 @@ static int is_own(void *address)
     return file && strncmp(slash ? slash + 1 : file, "libkpytrace", strlen("libkpytrace")) == 0;
 }
 
-uint32_t kpti_native_walk(uint64_t out[KPTI_MOST_NATIVE])
+uint32_t kpti_native_walk(uint64_t out[KPTI_MAX_NATIVE])
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    void *addresses[KPTI_MOST_NATIVE];
+    void *addresses[KPTI_MAX_NATIVE];
     uint32_t kept = 0;
     int count;
     int first = 0;
     (void)pthread_once(&once, prepare);
-    count = backtrace(addresses, KPTI_MOST_NATIVE);
+    count = backtrace(addresses, KPTI_MAX_NATIVE);
     while (first < count && is_own(addresses[first]))
         first++;
     for (int i = first; i < count; i++)

@@ -4,12 +4,12 @@
 
 #include <stdint.h>
 
-enum { KPTI_MOST_NATIVE = 512 };
+enum { KPTI_MAX_NATIVE = 512 };
 
 /* Writes the return addresses on the calling thread's stack to OUT, innermost first, without the
  * innermost frames that are in libkpytrace's libraries. Returns their number. Acquires no GIL, and
  * no lock if the C library can do without. */
-uint32_t kpti_native_walk(uint64_t out[KPTI_MOST_NATIVE]);
+uint32_t kpti_native_walk(uint64_t out[KPTI_MAX_NATIVE]);
 
 /* Returns the id, in function_table.h, of the function that contains the call before ADDRESS.
  * Acquires the loader's lock. */

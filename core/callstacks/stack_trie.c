@@ -9,25 +9,25 @@
 #define STICKY  (UINT32_C(1) << 29)
 #define HOLDERS (IS_FREE - 1)
 
-static uint64_t hash_pair(uint32_t below, uint32_t place)
+static uint64_t hash_pair(uint32_t below, uint32_t location)
 {
-    return kpti_hash_mix(kpti_hash_mix(0, below), place);
+    return kpti_hash_mix(kpti_hash_mix(0, below), location);
 }
 
 static uint64_t hash_of(const void *record)
 {
     const kpti_stack_node *n = record;
-    return hash_pair(n->below, n->place);
+    return hash_pair(n->below, n->location);
 }
 
 static int same(const void *record, const void *wanted)
 {
     const kpti_stack_node *a = record;
     const kpti_stack_node *b = wanted;
-    return a->below == b->below && a->place == b->place;
+    return a->below == b->below && a->location == b->location;
 }
 
-kpti_pool kpti_stacks = {
+kpti_intern_table kpti_stacks = {
     .record_size = sizeof(kpti_stack_node), .most = INT32_MAX, .hash = hash_of, .same = same};
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -50,16 +50,16 @@ void kpti_stacks_unlock(void)
 
 static kpti_stack_node *node_at(uint32_t stack)
 {
-    return kpti_pool_at(&kpti_stacks, stack);
+    return kpti_intern_table_at(&kpti_stacks, stack);
 }
 
-uint32_t kpti_stack_on_locked(uint32_t below, uint32_t place)
+uint32_t kpti_stack_on_locked(uint32_t below, uint32_t location)
 {
-    const kpti_stack_node wanted = {.below = below, .place = place};
-    const uint64_t hash = hash_pair(below, place);
-    uint32_t stack = kpti_pool_find(&kpti_stacks, &wanted, hash);
+    const kpti_stack_node wanted = {.below = below, .location = location};
+    const uint64_t hash = hash_pair(below, location);
+    uint32_t stack = kpti_intern_table_find(&kpti_stacks, &wanted, hash);
     if (stack) return stack;
-    stack = kpti_pool_add(&kpti_stacks, &wanted, hash);
+    stack = kpti_intern_table_add(&kpti_stacks, &wanted, hash);
     if (stack) kpti_stack_retain(below);
     return stack;
 }
@@ -154,7 +154,7 @@ void kpti_stacks_free_dead_locked(uint64_t most)
         kpti_stack_node *node = node_at(stack);
         const uint32_t below = node->below;
         if (!is_free(node)) continue;
-        kpti_pool_remove(&kpti_stacks, stack);
+        kpti_intern_table_remove(&kpti_stacks, stack);
         kpti_stack_release(below);
     }
 }

@@ -8,7 +8,7 @@
  * at a time.
  *
  *   number 0 is the empty stack
- *   place and below never change while a node has a holder: a holder reads them without a lock */
+ *   location and below never change while a node has a holder: a holder reads them without a lock */
 #ifndef KPTI_CORE_CALLSTACKS_STACK_TRIE_H
 #define KPTI_CORE_CALLSTACKS_STACK_TRIE_H
 
@@ -20,21 +20,21 @@
 typedef struct kpti_stack_node {
     uint32_t chain; /* used by the intern table */
     uint32_t below;
-    uint32_t place;
+    uint32_t location;
     uint32_t next_dead;     /* in the list of dead nodes */
     _Atomic uint32_t state; /* reference count and two bits: see stack_trie.c */
 } kpti_stack_node;
 
-extern kpti_pool kpti_stacks __attribute__((visibility("hidden")));
+extern kpti_intern_table kpti_stacks __attribute__((visibility("hidden")));
 
 static inline uint32_t kpti_stack_below(uint32_t stack)
 {
-    return ((const kpti_stack_node *)kpti_pool_at(&kpti_stacks, stack))->below;
+    return ((const kpti_stack_node *)kpti_intern_table_at(&kpti_stacks, stack))->below;
 }
 
 static inline uint32_t kpti_stack_place(uint32_t stack)
 {
-    return ((const kpti_stack_node *)kpti_pool_at(&kpti_stacks, stack))->place;
+    return ((const kpti_stack_node *)kpti_intern_table_at(&kpti_stacks, stack))->location;
 }
 
 /* Guards the trie. Critical sections are short and call neither the host nor Python. */
@@ -44,7 +44,7 @@ void kpti_stacks_unlock(void);
 /* Finds or adds the stack with PLACE on top of BELOW. Returns 0 if there is no memory. The stack
  * gets no new reference: it is valid until the next free_dead, so the caller retains it before it
  * unlocks. */
-uint32_t kpti_stack_on_locked(uint32_t below, uint32_t place);
+uint32_t kpti_stack_on_locked(uint32_t below, uint32_t location);
 
 /* Adds a reference. The caller already has a reference, or the lock. */
 void kpti_stack_retain(uint32_t stack);
@@ -58,7 +58,7 @@ void kpti_stacks_unpin(void);
 
 /* Whether there are nodes that can be freed now. Acquires no lock. */
 int kpti_stacks_have_dead(void);
-/* Frees up to MOST nodes that have no references. */
+/* Frees up to MAX nodes that have no references. */
 void kpti_stacks_free_dead_locked(uint64_t most);
 
 /* Recounts the dead nodes in the child of a fork: a thread that the child lacks may have counted a

@@ -13,7 +13,7 @@ enum { KPTI_STACK_CACHE = 512, KPTI_STACK_WAYS = 4 };
 
 typedef struct kpti_known_stack {
     uint32_t below;
-    uint32_t place;
+    uint32_t location;
     uint32_t stack; /* 0 = empty slot */
 } kpti_known_stack;
 
@@ -23,33 +23,33 @@ typedef struct kpti_stack_cache {
 
 /* The first slot of the set for BELOW and PLACE. */
 static inline kpti_known_stack *kpti_stack_slot(kpti_stack_cache *cache, uint32_t below,
-                                                uint32_t place)
+                                                uint32_t location)
 {
-    const uint64_t hash = kpti_hash_mix((uint64_t)below << 32, place) >> 32;
+    const uint64_t hash = kpti_hash_mix((uint64_t)below << 32, location) >> 32;
     return &cache->stacks[hash % (KPTI_STACK_CACHE / KPTI_STACK_WAYS) * KPTI_STACK_WAYS];
 }
 
 /* Returns the stack with PLACE on top of BELOW, or 0 if the cache does not contain it. */
-static inline uint32_t kpti_stack_known(kpti_stack_cache *cache, uint32_t below, uint32_t place)
+static inline uint32_t kpti_stack_known(kpti_stack_cache *cache, uint32_t below, uint32_t location)
 {
-    const kpti_known_stack *known = kpti_stack_slot(cache, below, place);
+    const kpti_known_stack *known = kpti_stack_slot(cache, below, location);
     for (const kpti_known_stack *end = known + KPTI_STACK_WAYS; known < end; known++)
-        if (known->below == below && known->place == place) return known->stack;
+        if (known->below == below && known->location == location) return known->stack;
     return 0;
 }
 
 /* As kpti_stack_known, but finds or adds the stack in the trie and caches it. Returns 0 if there is
  * no memory. The caller holds the trie's lock. */
 static inline uint32_t kpti_stack_know_locked(kpti_stack_cache *cache, uint32_t below,
-                                              uint32_t place)
+                                              uint32_t location)
 {
-    kpti_known_stack *slot = kpti_stack_slot(cache, below, place);
+    kpti_known_stack *slot = kpti_stack_slot(cache, below, location);
     const uint32_t before = slot[KPTI_STACK_WAYS - 1].stack;
-    const uint32_t stack = kpti_stack_on_locked(below, place);
+    const uint32_t stack = kpti_stack_on_locked(below, location);
     if (!stack) return 0;
     kpti_stack_retain(stack);
     memmove(slot + 1, slot, (KPTI_STACK_WAYS - 1) * sizeof *slot);
-    *slot = (kpti_known_stack){below, place, stack};
+    *slot = (kpti_known_stack){below, location, stack};
     kpti_stack_release(before);
     return stack;
 }

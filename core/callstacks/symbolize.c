@@ -14,7 +14,7 @@ typedef struct known {
 
 typedef struct known_table {
     known *items;
-    uint64_t room; /* a power of two */
+    uint64_t capacity; /* a power of two */
     uint64_t used;
 } known_table;
 
@@ -22,23 +22,23 @@ typedef struct work {
     const kpti_symbolizer *with;
     kpt_symbol *symbols;
     uint64_t symbol_count;
-    uint64_t symbol_room;
+    uint64_t symbol_capacity;
     uint32_t *frames;
     uint64_t frame_count;
-    uint64_t frame_room;
+    uint64_t frame_capacity;
     kpt_symbol_span *spans;
     uint64_t span_count;
-    uint64_t span_room;
-    known_table places; /* first and count refer to symbols */
-    known_table stacks; /* first and count refer to frames */
-    int failed;         /* for lack of memory */
+    uint64_t span_capacity;
+    known_table locations; /* first and count refer to symbols */
+    known_table stacks;    /* first and count refer to frames */
+    int failed;            /* for lack of memory */
 } work;
 
 static known *slot_of(const known_table *t, uint64_t a, uint64_t b)
 {
     uint64_t i = kpti_hash_mix(kpti_hash_mix(1, a), b);
     for (;; i++) {
-        known *k = &t->items[i & (t->room - 1)];
+        known *k = &t->items[i & (t->capacity - 1)];
         if ((k->key[0] == a && k->key[1] == b) || !(k->key[0] | k->key[1])) return k;
     }
 }
@@ -48,18 +48,18 @@ static known *know(work *w, known_table *t, uint64_t a, uint64_t b)
 {
     const kpti_env *env = w->with->env;
     known *k;
-    if (t->used * 2 >= t->room) {
-        known_table larger = {NULL, t->room ? t->room * 2 : 64, t->used};
-        larger.items = kpti_alloc(env, larger.room * sizeof *larger.items);
+    if (t->used * 2 >= t->capacity) {
+        known_table larger = {NULL, t->capacity ? t->capacity * 2 : 64, t->used};
+        larger.items = kpti_alloc(env, larger.capacity * sizeof *larger.items);
         if (!larger.items) {
             w->failed = 1;
             return NULL;
         }
-        for (uint64_t i = 0; i < t->room; i++) {
+        for (uint64_t i = 0; i < t->capacity; i++) {
             const known *old = &t->items[i];
             if (old->key[0] | old->key[1]) *slot_of(&larger, old->key[0], old->key[1]) = *old;
         }
-        kpti_free(env, t->items, t->room * sizeof *t->items);
+        kpti_free(env, t->items, t->capacity * sizeof *t->items);
         *t = larger;
     }
     k = slot_of(t, a, b);
@@ -74,7 +74,7 @@ static known *know(work *w, known_table *t, uint64_t a, uint64_t b)
 
 static void add_symbol(work *w, kpt_symbol symbol)
 {
-    kpt_symbol *grown = kpti_array_reserve(w->with->env, w->symbols, &w->symbol_room,
+    kpt_symbol *grown = kpti_array_reserve(w->with->env, w->symbols, &w->symbol_capacity,
                                            w->symbol_count, w->symbol_count + 1, sizeof *grown);
     if (!grown || w->symbol_count == UINT32_MAX) {
         w->failed = 1;
@@ -88,20 +88,20 @@ static void add_symbol(work *w, kpt_symbol symbol)
  * the strings. */
 static void add_generated(void *ctx, kpt_str name, kpt_str file, uint32_t line)
 {
-    const uint32_t place = kpti_place_told(KPT_SYMBOL_GENERATED, name, file, line);
-    if (place) add_symbol(ctx, kpti_place_symbol(place));
+    const uint32_t location = kpti_code_location_reported(KPT_SYMBOL_GENERATED, name, file, line);
+    if (location) add_symbol(ctx, kpti_code_location_symbol(location));
 }
 
 /* Returns the symbols of a location, followed by those of its generated frames. */
-static const known *symbols_of(work *w, uint32_t place)
+static const known *symbols_of(work *w, uint32_t location)
 {
     const kpti_symbolizer *with = w->with;
-    known *k = know(w, &w->places, place, 0);
+    known *k = know(w, &w->locations, location, 0);
     kpt_symbol symbol;
     uint64_t first;
     if (!k || k->count != UINT64_MAX) return k;
     first = w->symbol_count;
-    symbol = kpti_place_symbol(place);
+    symbol = kpti_code_location_symbol(location);
     add_symbol(w, symbol);
     if (with->generated && symbol.kind == KPT_SYMBOL_PYTHON)
         with->generated(with->generated_ctx, symbol.file, symbol.line, add_generated, w);
@@ -110,12 +110,12 @@ static const known *symbols_of(work *w, uint32_t place)
     return k;
 }
 
-static void add_place(work *w, uint32_t place)
+static void add_place(work *w, uint32_t location)
 {
-    const known *k = symbols_of(w, place);
+    const known *k = symbols_of(w, location);
     uint32_t *grown;
     if (!k) return;
-    grown = kpti_array_reserve(w->with->env, w->frames, &w->frame_room, w->frame_count,
+    grown = kpti_array_reserve(w->with->env, w->frames, &w->frame_capacity, w->frame_count,
                                w->frame_count + k->count, sizeof *grown);
     if (!grown) {
         w->failed = 1;
@@ -153,15 +153,15 @@ static void merge(work *w, const kpt_traceback *t)
     uint32_t python = t->python;
     uint32_t script = t->script;
     for (uint32_t native = t->native; native && !w->failed; native = kpti_stack_below(native)) {
-        const uint32_t place = kpti_stack_place(native);
-        const known *k = symbols_of(w, place);
+        const uint32_t location = kpti_stack_place(native);
+        const known *k = symbols_of(w, location);
         if (!k || w->failed || !w->symbols) return;
         if (python && has(&w->symbols[k->first], "PyEval_EvalFrame")) python = add_top(w, python);
         if (script && has(&w->symbols[k->first], "InterpreterStateImpl::run")) {
             add_all(w, script);
             script = 0;
         }
-        add_place(w, place);
+        add_place(w, location);
     }
     add_all(w, script);
     add_all(w, python);
@@ -169,7 +169,7 @@ static void merge(work *w, const kpt_traceback *t)
 
 static void add_span(work *w, const kpt_symbol_span span)
 {
-    kpt_symbol_span *grown = kpti_array_reserve(w->with->env, w->spans, &w->span_room,
+    kpt_symbol_span *grown = kpti_array_reserve(w->with->env, w->spans, &w->span_capacity,
                                                 w->span_count, w->span_count + 1, sizeof *grown);
     if (!grown) {
         w->failed = 1;
@@ -217,11 +217,11 @@ static kpt_status hand_out(work *w, kpti_error *error)
         status = with->sink(with->sink_ctx, &all);
         if (status != KPT_OK) (void)kpti_fail(error, status, "symbolize: the sink gave up");
     }
-    kpti_free(env, w->symbols, w->symbol_room * sizeof *w->symbols);
-    kpti_free(env, w->frames, w->frame_room * sizeof *w->frames);
-    kpti_free(env, w->spans, w->span_room * sizeof *w->spans);
-    kpti_free(env, w->places.items, w->places.room * sizeof *w->places.items);
-    kpti_free(env, w->stacks.items, w->stacks.room * sizeof *w->stacks.items);
+    kpti_free(env, w->symbols, w->symbol_capacity * sizeof *w->symbols);
+    kpti_free(env, w->frames, w->frame_capacity * sizeof *w->frames);
+    kpti_free(env, w->spans, w->span_capacity * sizeof *w->spans);
+    kpti_free(env, w->locations.items, w->locations.capacity * sizeof *w->locations.items);
+    kpti_free(env, w->stacks.items, w->stacks.capacity * sizeof *w->stacks.items);
     return status;
 }
 
@@ -234,17 +234,17 @@ kpt_status kpti_symbolize(const kpti_symbolizer *s, const kpt_traceback *traceba
     return hand_out(&w, error);
 }
 
-kpt_status kpti_symbolize_places(const kpti_symbolizer *s, const uint32_t *places, uint64_t count,
-                                 kpti_error *error)
+kpt_status kpti_symbolize_places(const kpti_symbolizer *s, const uint32_t *locations,
+                                 uint64_t count, kpti_error *error)
 {
     work w = {.with = s};
     for (uint64_t i = 0; i < count; i++)
-        if (places[i] == 0 || places[i] >= kpti_place_end() ||
-            kpti_place_at(places[i])->kind != KPT_SYMBOL_PYTHON)
-            return kpti_fail(error, KPT_E_INVALID, "symbolize: %u is no frame", places[i]);
+        if (locations[i] == 0 || locations[i] >= kpti_code_location_end() ||
+            kpti_code_location_at(locations[i])->kind != KPT_SYMBOL_PYTHON)
+            return kpti_fail(error, KPT_E_INVALID, "symbolize: %u is no frame", locations[i]);
     for (uint64_t i = 0; i < count && !w.failed; i++) {
         const uint64_t first = w.frame_count;
-        add_place(&w, places[i]);
+        add_place(&w, locations[i]);
         add_span(&w, (kpt_symbol_span){first, w.frame_count - first});
     }
     return hand_out(&w, error);

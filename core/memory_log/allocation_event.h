@@ -25,19 +25,19 @@ enum { KPTI_MEMORY_SIZE_SHIFT = KPTI_MEMORY_KIND_BITS + KPTI_MEMORY_POOL_BITS };
 /* The pools: Python's three domains, numpy's data, and blocks for which no pool was left. The pools
  * of block_tags.h follow. */
 enum {
-    KPTI_POOL_RAW = 0,
-    KPTI_POOL_MEM = 1,
-    KPTI_POOL_OBJ = 2,
-    KPTI_POOL_NUMPY = 3,
-    KPTI_POOL_OTHER = 4,
+    KPTI_INTERN_TABLE_RAW = 0,
+    KPTI_INTERN_TABLE_MEM = 1,
+    KPTI_INTERN_TABLE_OBJ = 2,
+    KPTI_INTERN_TABLE_NUMPY = 3,
+    KPTI_INTERN_TABLE_OTHER = 4,
     KPTI_POOLS_OWN = 5
 };
 
-#define KPTI_MEMORY_MOST_SIZE ((UINT64_C(1) << (64 - KPTI_MEMORY_SIZE_SHIFT)) - 1)
+#define KPTI_MEMORY_MAX_SIZE ((UINT64_C(1) << (64 - KPTI_MEMORY_SIZE_SHIFT)) - 1)
 
 static inline uint64_t kpti_memory_what(uint32_t kind, uint32_t pool, uint64_t size)
 {
-    if (size > KPTI_MEMORY_MOST_SIZE) size = KPTI_MEMORY_MOST_SIZE;
+    if (size > KPTI_MEMORY_MAX_SIZE) size = KPTI_MEMORY_MAX_SIZE;
     return size << KPTI_MEMORY_SIZE_SHIFT | (uint64_t)pool << KPTI_MEMORY_KIND_BITS | kind;
 }
 

@@ -126,11 +126,11 @@ void kpti_memory_log_end(kpti_memory_log *log)
 {
     kpti_memory_log *expected = log;
     if (!atomic_compare_exchange_strong(&kpti_memory_active, &expected, NULL)) return;
-    kpti_barrier_all();
+    kpti_process_barrier();
     while (any_busy())
         (void)sched_yield();
-    /* Makes the stores visible that the threads made before they left: see KPTI_LEAVING. */
-    kpti_barrier_all();
+    /* Makes the stores visible that the threads made before they left: see KPTI_CALLBACK_EXIT_ORDER. */
+    kpti_process_barrier();
 }
 
 /* Removes a thread that ends. Its chunks stay in the log. */
@@ -264,15 +264,15 @@ void kpti_memory_copy_free(kpti_memory_copy *copy)
 }
 
 /* Allocates a copy for the chunks that the log has now, and some more. */
-static kpti_memory_copy *make_copy(kpti_memory_log *log, uint64_t *room)
+static kpti_memory_copy *make_copy(kpti_memory_log *log, uint64_t *capacity)
 {
     kpti_memory_copy *copy = calloc(1, sizeof *copy);
     kpti_memory_logs_lock();
-    *room = log->chunk_count + log->chunk_count / 4 + 8;
+    *capacity = log->chunk_count + log->chunk_count / 4 + 8;
     kpti_memory_logs_unlock();
     if (!copy) return NULL;
-    copy->chunks = calloc(*room, sizeof *copy->chunks);
-    copy->events = malloc(*room * KPTI_MEMORY_CHUNK * sizeof *copy->events);
+    copy->chunks = calloc(*capacity, sizeof *copy->chunks);
+    copy->events = malloc(*capacity * KPTI_MEMORY_CHUNK * sizeof *copy->events);
     if (copy->chunks && copy->events) return copy;
     kpti_memory_copy_free(copy);
     return NULL;
@@ -291,12 +291,12 @@ static void copy_chunk(kpti_memory_copy *copy, const kpti_memory_chunk *chunk)
 kpti_memory_copy *kpti_memory_log_copy(kpti_memory_log *log)
 {
     for (;;) {
-        uint64_t room;
-        kpti_memory_copy *copy = make_copy(log, &room);
+        uint64_t capacity;
+        kpti_memory_copy *copy = make_copy(log, &capacity);
         int whole;
         if (!copy) return NULL;
         kpti_memory_logs_lock();
-        whole = log->chunk_count <= room;
+        whole = log->chunk_count <= capacity;
         for (const kpti_memory_chunk *c = whole ? log->oldest : NULL; c; c = c->newer)
             copy_chunk(copy, c);
         copy->dropped = log->dropped;

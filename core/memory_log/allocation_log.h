@@ -124,14 +124,14 @@ static inline kpti_memory_inside kpti_memory_enter(void)
     atomic_store_explicit(&in.thread->busy, 1, memory_order_relaxed);
     atomic_signal_fence(memory_order_seq_cst);
     in.log = atomic_load_explicit(&kpti_memory_active, memory_order_acquire);
-    if (!in.log) atomic_store_explicit(&in.thread->busy, 0, KPTI_LEAVING);
+    if (!in.log) atomic_store_explicit(&in.thread->busy, 0, KPTI_CALLBACK_EXIT_ORDER);
     return in;
 }
 
 static inline void kpti_memory_leave(kpti_memory_inside in)
 {
     atomic_signal_fence(memory_order_seq_cst);
-    atomic_store_explicit(&in.thread->busy, 0, KPTI_LEAVING);
+    atomic_store_explicit(&in.thread->busy, 0, KPTI_CALLBACK_EXIT_ORDER);
 }
 
 /* Appends an event. The caller is inside, with busy set. NOW may be slightly before the time of the

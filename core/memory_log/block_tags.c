@@ -21,39 +21,39 @@ static uint64_t mixed_text(uint64_t hash, kpt_str text)
     return mixed(hash, word);
 }
 
-static int same(const kpti_memory_told *told, const kpt_memory_report *r)
+static int same(const kpti_block_tags *tags, const kpt_memory_report *r)
 {
-    return told->device_type == r->device_type && told->device_index == r->device_index &&
-           told->stream == r->stream && told->category_size == r->category.size &&
-           told->owner_size == r->owner.size &&
-           (!r->category.size || memcmp(told->text, r->category.data, r->category.size) == 0) &&
+    return tags->device_type == r->device_type && tags->device_index == r->device_index &&
+           tags->stream == r->stream && tags->category_size == r->category.size &&
+           tags->owner_size == r->owner.size &&
+           (!r->category.size || memcmp(tags->text, r->category.data, r->category.size) == 0) &&
            (!r->owner.size ||
-            memcmp(told->text + told->category_size, r->owner.data, r->owner.size) == 0);
+            memcmp(tags->text + tags->category_size, r->owner.data, r->owner.size) == 0);
 }
 
-static kpti_memory_told *make(const kpt_memory_report *r)
+static kpti_block_tags *make(const kpt_memory_report *r)
 {
-    kpti_memory_told *told = malloc(sizeof *told + r->category.size + r->owner.size);
-    if (!told) return NULL;
-    *told = (kpti_memory_told){r->device_type, r->device_index, r->stream,
-                               (uint32_t)r->category.size, (uint32_t)r->owner.size};
-    if (r->category.size) memcpy(told->text, r->category.data, r->category.size);
-    if (r->owner.size) memcpy(told->text + r->category.size, r->owner.data, r->owner.size);
-    return told;
+    kpti_block_tags *tags = malloc(sizeof *tags + r->category.size + r->owner.size);
+    if (!tags) return NULL;
+    *tags = (kpti_block_tags){r->device_type, r->device_index, r->stream,
+                              (uint32_t)r->category.size, (uint32_t)r->owner.size};
+    if (r->category.size) memcpy(tags->text, r->category.data, r->category.size);
+    if (r->owner.size) memcpy(tags->text + r->category.size, r->owner.data, r->owner.size);
+    return tags;
 }
 
-/* Returns the slot of R's pool, which is added if there are fewer than MOST. Returns 0 if there are
- * MOST already, or no memory. */
+/* Returns the slot of R's pool, which is added if there are fewer than MAX. Returns 0 if there are
+ * MAX already, or no memory. */
 static uint32_t find(kpti_memory_pools *pools, const kpt_memory_report *r, uint32_t most)
 {
     const uint64_t of_device = (uint64_t)(uint32_t)r->device_type << 32 | (uint32_t)r->device_index;
     uint64_t hash = mixed(mixed(0, of_device), r->stream);
-    kpti_memory_told *made = NULL;
+    kpti_block_tags *made = NULL;
     hash = mixed_text(mixed_text(hash, r->category), r->owner) >> 32;
     for (uint32_t tries = 0; tries < KPTI_POOLS; tries++, hash++) {
         const uint32_t i =
             KPTI_POOLS_OWN + (uint32_t)(hash % (uint64_t)(KPTI_POOLS - KPTI_POOLS_OWN));
-        kpti_memory_told *there = atomic_load_explicit(&pools->slots[i], memory_order_acquire);
+        kpti_block_tags *there = atomic_load_explicit(&pools->slots[i], memory_order_acquire);
         if (!there) {
             if (atomic_load_explicit(&pools->count, memory_order_relaxed) >= most) break;
             if (!made && !(made = make(r))) return 0;
@@ -72,7 +72,7 @@ static uint32_t find(kpti_memory_pools *pools, const kpt_memory_report *r, uint3
 
 static kpt_str cut(kpt_str text)
 {
-    if (text.size > KPTI_POOL_TEXT) text.size = KPTI_POOL_TEXT;
+    if (text.size > KPTI_INTERN_TABLE_TEXT) text.size = KPTI_INTERN_TABLE_TEXT;
     return text;
 }
 
@@ -92,7 +92,7 @@ uint32_t kpti_memory_pool_of(kpti_memory_pools *pools, const kpt_memory_report *
     number = find(pools, &r, KPTI_POOLS_PLAIN);
     if (number) return number;
     atomic_store_explicit(&pools->other_used, 1, memory_order_relaxed);
-    return KPTI_POOL_OTHER;
+    return KPTI_INTERN_TABLE_OTHER;
 }
 
 void kpti_memory_pools_clear(kpti_memory_pools *pools)

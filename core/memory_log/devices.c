@@ -30,14 +30,14 @@ static int by_number(const void *a, const void *b)
     return x->index < y->index ? -1 : x->index > y->index;
 }
 
-static kpti_memory_device *find(const kpti_memory_devices *d, const kpti_memory_told *told)
+static kpti_memory_device *find(const kpti_memory_devices *d, const kpti_block_tags *tags)
 {
-    const kpti_memory_device wanted = {"", told->device_type, told->device_index};
+    const kpti_memory_device wanted = {"", tags->device_type, tags->device_index};
     return bsearch(&wanted, d->devices + DOMAINS, d->count - DOMAINS, sizeof wanted, by_number);
 }
 
 /* Adds each reported device once. SEEN is a snapshot of the pools. */
-static void list_told(kpti_memory_devices *d, kpti_memory_told *const *seen)
+static void list_tags(kpti_memory_devices *d, kpti_block_tags *const *seen)
 {
     uint32_t kept = DOMAINS;
     for (uint32_t i = KPTI_POOLS_OWN; i < KPTI_POOLS; i++)
@@ -53,31 +53,32 @@ static void list_told(kpti_memory_devices *d, kpti_memory_told *const *seen)
         name(&d->devices[i]);
 }
 
-static void place(kpti_memory_devices *d, uint32_t pool, const kpti_memory_told *told)
+static void place(kpti_memory_devices *d, uint32_t pool, const kpti_block_tags *tags)
 {
-    const uint32_t device = (uint32_t)(find(d, told) - d->devices);
-    d->has_told = 1;
+    const uint32_t device = (uint32_t)(find(d, tags) - d->devices);
+    d->has_reported = 1;
     d->places[pool].device = (uint16_t)device;
-    d->places[pool].space = (uint16_t)(told->device_type ? device : 0);
+    d->places[pool].space = (uint16_t)(tags->device_type ? device : 0);
     d->pools[pool] = (kpti_memory_origin){
         1,
-        told->stream,
-        {told->text, told->category_size},
-        {told->text + told->category_size, told->owner_size},
+        tags->stream,
+        {tags->text, tags->category_size},
+        {tags->text + tags->category_size, tags->owner_size},
     };
 }
 
 /* Adds the device of blocks whose device is unknown. */
 static void place_other(kpti_memory_devices *d)
 {
-    d->places[KPTI_POOL_OTHER].device = d->places[KPTI_POOL_OTHER].space = (uint16_t)d->count;
+    d->places[KPTI_INTERN_TABLE_OTHER].device = d->places[KPTI_INTERN_TABLE_OTHER].space =
+        (uint16_t)d->count;
     d->devices[d->count++] = (kpti_memory_device){"other", -1, -1};
 }
 
 kpti_memory_devices *kpti_memory_devices_make(kpti_memory_pools *pools)
 {
     kpti_memory_devices *d = calloc(1, sizeof *d);
-    kpti_memory_told **seen = malloc(KPTI_POOLS * sizeof *seen);
+    kpti_block_tags **seen = malloc(KPTI_POOLS * sizeof *seen);
     kpti_memory_device *devices = calloc(KPTI_POOLS, sizeof *devices);
     if (!d || !seen || !devices) {
         free(d);
@@ -93,7 +94,7 @@ kpti_memory_devices *kpti_memory_devices_make(kpti_memory_pools *pools)
         (void)snprintf(devices[d->count].name, sizeof devices->name, "%s", domains[d->count]);
         d->places[d->count].device = (uint16_t)d->count;
     }
-    list_told(d, seen);
+    list_tags(d, seen);
     for (uint32_t i = KPTI_POOLS_OWN; i < KPTI_POOLS; i++)
         if (seen[i]) place(d, i, seen[i]);
     if (atomic_load_explicit(&pools->other_used, memory_order_relaxed)) place_other(d);

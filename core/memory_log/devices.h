@@ -10,7 +10,7 @@
 typedef struct kpti_memory_devices {
     kpti_memory_device *devices;
     uint32_t count;
-    int has_told;
+    int has_reported;
     struct {
         uint16_t device;
         uint16_t space; /* address space: host memory is 0 */

@@ -71,8 +71,8 @@ static kpt_status write_file(void *ctx, const kpt_symbols *symbols)
                                    .device_count = e->devices->count,
                                    .pools = e->devices->pools,
                                    .pool_count = KPTI_POOLS,
-                                   .has_told = e->devices->has_told,
-                                   .told_merged = kpti_memory_log_pools(e->source->log)->merged,
+                                   .has_reported = e->devices->has_reported,
+                                   .reported_merged = kpti_memory_log_pools(e->source->log)->merged,
                                    .stacks = e->numbers,
                                    .stack_count = e->stack_count,
                                    .symbols = symbols};

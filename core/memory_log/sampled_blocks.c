@@ -14,8 +14,8 @@ static struct slot {
     uintptr_t address; /* 0 = empty, 1 = removed */
     uint32_t pool;
 } * slots;
-static size_t room; /* a power of two */
-static size_t used; /* slots that are not empty, removed ones included */
+static size_t capacity; /* a power of two */
+static size_t used;     /* slots that are not empty, removed ones included */
 static size_t live;
 static size_t stale; /* samples removed since the filter was built; their bits may be stale */
 
@@ -65,9 +65,9 @@ int kpti_sample_takes_slow(kpti_memory_thread *thread, _Atomic uint64_t *until, 
 
 static size_t slot_of(uintptr_t address)
 {
-    size_t i = (size_t)((uint64_t)address * UINT64_C(0x9E3779B97F4A7C15) >> 24) & (room - 1);
+    size_t i = (size_t)((uint64_t)address * UINT64_C(0x9E3779B97F4A7C15) >> 24) & (capacity - 1);
     while (slots[i].address && slots[i].address != address)
-        i = (i + 1) & (room - 1);
+        i = (i + 1) & (capacity - 1);
     return i;
 }
 
@@ -82,15 +82,15 @@ static void set_bit(uintptr_t address)
  * memory. */
 static int renew_locked(void)
 {
-    const size_t before = room;
+    const size_t before = capacity;
     struct slot *old = slots;
-    size_t wanted = room ? room : FIRST_ROOM;
+    size_t wanted = capacity ? capacity : FIRST_ROOM;
     struct slot *made;
     if (live * 4 >= wanted) wanted *= 2;
     made = calloc(wanted, sizeof *made);
     if (!made) return 0;
     slots = made;
-    room = wanted;
+    capacity = wanted;
     used = live;
     for (size_t i = 0; i < before; i++)
         if (old[i].address > 1) slots[slot_of(old[i].address)] = old[i];
@@ -103,7 +103,7 @@ int kpti_sample_add(uintptr_t address, uint32_t pool)
     int added = 1;
     size_t i;
     kpti_samples_lock();
-    if ((used + 1) * 2 > room) added = renew_locked() || (room && used + 1 < room);
+    if ((used + 1) * 2 > capacity) added = renew_locked() || (capacity && used + 1 < capacity);
     if (added) {
         i = slot_of(address);
         if (!slots[i].address) {
@@ -122,7 +122,7 @@ static void renew_filter_locked(void)
 {
     static uint64_t fresh[WORDS];
     memset(fresh, 0, sizeof fresh);
-    for (size_t i = 0; i < room; i++)
+    for (size_t i = 0; i < capacity; i++)
         if (slots[i].address > 1) {
             const uint32_t bit = kpti_sample_bit(slots[i].address);
             fresh[bit / 64] |= UINT64_C(1) << bit % 64;
@@ -136,7 +136,7 @@ uint32_t kpti_sample_remove(uintptr_t address)
 {
     uint32_t found = 0;
     kpti_samples_lock();
-    if (room) {
+    if (capacity) {
         const size_t i = slot_of(address);
         if (slots[i].address == address) {
             found = slots[i].pool + 1;
@@ -153,7 +153,7 @@ void kpti_samples_clear_locked(void)
 {
     free(slots);
     slots = NULL;
-    room = used = live = 0;
+    capacity = used = live = 0;
     renew_filter_locked();
 }
 

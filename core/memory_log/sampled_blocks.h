@@ -37,7 +37,7 @@ int kpti_sample_takes_slow(kpti_memory_thread *thread, _Atomic uint64_t *until, 
                            uint64_t mean);
 
 /* Counts a block of SIZE bytes and returns 1 if none of its bytes is chosen. Returns 0 without
- * counting if one may be, or if SIZE is greater than MOST. One branch tests both. */
+ * counting if one may be, or if SIZE is greater than MAX. One branch tests both. */
 static inline int kpti_sample_passes(_Atomic uint64_t *until, uint64_t size, uint64_t most)
 {
     const uint64_t left = atomic_load_explicit(until, memory_order_relaxed);
@@ -61,7 +61,7 @@ int kpti_sample_add(uintptr_t address, uint32_t pool);
 uint32_t kpti_sample_remove(uintptr_t address);
 
 /* Whether a new block of SIZE bytes is recorded; called once for each block. A block smaller than
- * LEAST is counted with the small blocks. */
+ * MIN is counted with the small blocks. */
 static inline int kpti_sample_begins(kpti_memory_inside in, uint64_t size, uint64_t least)
 {
     const uint64_t mean = kpti_memory_log_wish(in.log)->sample_bytes;

@@ -137,9 +137,9 @@ static int64_t at(const kpti_clock_piece *piece, uint64_t ticks)
     const int forwards = ticks >= piece->ticks;
     const uint64_t distance = forwards ? ticks - piece->ticks : piece->ticks - ticks;
     const wide ns = (wide)distance * piece->whole + ((wide)distance * piece->fraction >> 64);
-    const wide room =
+    const wide capacity =
         forwards ? (wide)INT64_MAX - (wide)piece->ns : (wide)piece->ns - (wide)INT64_MIN;
-    if (ns > room) return forwards ? INT64_MAX : INT64_MIN;
+    if (ns > capacity) return forwards ? INT64_MAX : INT64_MIN;
     return (int64_t)((uint64_t)piece->ns + (forwards ? (uint64_t)ns : -(uint64_t)ns));
 }
 
@@ -201,7 +201,7 @@ static int64_t at_any(const kpti_clock *clock, uint64_t ticks)
  * several. A stretch begins exactly on the piece, at a multiple of the stretch's length from the piece's
  * beginning, and from there is less than a nanosecond behind the piece. So time stays monotone, and depends on
  * the ticks alone. */
-enum { STRETCH_BITS = 24, MOST_WHOLE = 1 << (32 - STRETCH_BITS) };
+enum { STRETCH_BITS = 24, MAX_WHOLE = 1 << (32 - STRETCH_BITS) };
 typedef struct stretch {
     uint64_t ticks;
     uint64_t length; /* 0: no stretch */
@@ -218,12 +218,12 @@ static stretch stretch_at(const kpti_clock *clock, uint64_t ticks)
     uint64_t next;
     const kpti_clock_piece *piece = find(clock, ticks, &next);
     const uint64_t distance = (ticks - piece->ticks) & ~(most - 1);
-    if (ticks < piece->ticks || piece->whole >= MOST_WHOLE) return s;
+    if (ticks < piece->ticks || piece->whole >= MAX_WHOLE) return s;
     s.ticks = piece->ticks + distance;
     s.ns = at(piece, s.ticks);
     s.part = (uint64_t)((wide)distance * piece->fraction >> 32) & UINT32_MAX;
     s.rate = piece->whole << 32 | piece->fraction >> 32;
-    if (s.ns < INT64_MAX - ((int64_t)MOST_WHOLE << STRETCH_BITS)) /* else ns may overflow */
+    if (s.ns < INT64_MAX - ((int64_t)MAX_WHOLE << STRETCH_BITS)) /* else ns may overflow */
         s.length = next - s.ticks < most ? next - s.ticks : most;
     return s;
 }

@@ -32,7 +32,7 @@ enum {
 };
 
 enum { KPTI_KIND_BITS = 4, KPTI_NUMBER_BITS = 28 };
-#define KPTI_MOST_NUMBER ((UINT32_C(1) << KPTI_NUMBER_BITS) - 1)
+#define KPTI_MAX_NUMBER ((UINT32_C(1) << KPTI_NUMBER_BITS) - 1)
 
 static inline kpti_event kpti_event_make(uint32_t kind, uint32_t number, uint64_t ticks)
 {

@@ -51,11 +51,11 @@ typedef struct kpti_track {
 } kpti_track;
 
 /* The end of a host's span on another thread than that of its begin. */
-typedef struct kpti_far_end {
+typedef struct kpti_cross_thread_end {
     uint64_t ticks;
     uint32_t number; /* the span's number */
     uint32_t spare;
-} kpti_far_end;
+} kpti_cross_thread_end;
 
 typedef struct kpti_run {
     uint64_t start_ticks;
@@ -83,8 +83,8 @@ typedef struct kpti_recording {
     uint32_t function_count; /* all ids are below it */
     kpti_describe_fn describe;
     void *describe_ctx;
-    uint64_t min_duration_ns;     /* shorter calls and their callees are not delivered */
-    const kpti_far_end *far_ends; /* in the order of ticks */
+    uint64_t min_duration_ns; /* shorter calls and their callees are not delivered */
+    const kpti_cross_thread_end *cross_thread_ends; /* in the order of ticks */
     uint64_t far_end_count;
 } kpti_recording;
 

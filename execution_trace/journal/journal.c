@@ -27,16 +27,16 @@ static void *map(const kpti_et_journal *j, uint64_t size)
     return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, j->fd, (off_t)j->bytes);
 }
 
-/* Maps a window of at least BYTES bytes, or of exactly BYTES if address space is short. Returns NULL and
+/* Maps a mapping of at least BYTES bytes, or of exactly BYTES if address space is short. Returns NULL and
  * sets *ERROR if it cannot. */
-static kpti_et_window *add_window(kpti_et_journal *j, uint64_t bytes, int *error)
+static kpti_et_mapping *add_window(kpti_et_journal *j, uint64_t bytes, int *error)
 {
-    kpti_et_window *w = malloc(sizeof *w);
+    kpti_et_mapping *w = malloc(sizeof *w);
     uint64_t size = bytes > WINDOW_BYTES ? bytes : WINDOW_BYTES;
     void *mapped = w ? map(j, size) : MAP_FAILED;
     if (w && mapped == MAP_FAILED && size > bytes) {
         mapped = map(j, size = bytes);
-        j->is_tight = 1;
+        j->low_address_space = 1;
     }
     if (mapped == MAP_FAILED) {
         *error = errno;
@@ -45,7 +45,7 @@ static kpti_et_window *add_window(kpti_et_journal *j, uint64_t bytes, int *error
     }
     /* A child that inherited the mapping would keep the file on the disk. */
     (void)madvise(mapped, size, MADV_DONTFORK);
-    *w = (kpti_et_window){j->last, mapped, j->bytes, size};
+    *w = (kpti_et_mapping){j->last, mapped, j->bytes, size};
     return j->last = w;
 }
 
@@ -79,7 +79,7 @@ static int reserve(kpti_et_journal *j, uint64_t bytes)
 /* Reserves and maps BYTES more. Returns NULL and sets *ERROR if it cannot. */
 static void *extend(kpti_et_journal *j, uint64_t bytes, int *error)
 {
-    kpti_et_window *w = j->last;
+    kpti_et_mapping *w = j->last;
     const uint64_t end = j->bytes + bytes;
     const int is_new = !w || end > w->begin + w->size;
     char *at;
@@ -101,20 +101,20 @@ static void *extend(kpti_et_journal *j, uint64_t bytes, int *error)
     return at;
 }
 
-kpti_et_stretch kpti_et_journal_next(const kpti_et_journal *j, uint64_t bytes)
+kpti_et_extent kpti_et_journal_next(const kpti_et_journal *j, uint64_t bytes)
 {
-    const kpti_et_window *w = j->last;
+    const kpti_et_mapping *w = j->last;
     const uint64_t most = w->begin + w->size;
     const uint64_t wanted = j->bytes + bytes;
     const uint64_t end = wanted < most ? wanted : most;
-    if (end <= j->ready) return (kpti_et_stretch){.fd = -1};
-    return (kpti_et_stretch){j->fd, j->id, w->bytes + (j->ready - w->begin), j->ready,
-                             end - j->ready};
+    if (end <= j->ready) return (kpti_et_extent){.fd = -1};
+    return (kpti_et_extent){j->fd, j->id, w->bytes + (j->ready - w->begin), j->ready,
+                            end - j->ready};
 }
 
 /* posix_fallocate is not usable here. If the file system has no fallocate, glibc emulates it with writes,
  * which would overwrite the records of other threads. */
-int kpti_et_stretch_make(kpti_et_stretch s)
+int kpti_et_extent_make(kpti_et_extent s)
 {
     if (!kpti_file_id_is(&s.id, s.fd)) return 0;
     if (fallocate(s.fd, 0, (off_t)s.begin, (off_t)s.size) != 0) return 0;
@@ -123,7 +123,7 @@ int kpti_et_stretch_make(kpti_et_stretch s)
     return 1;
 }
 
-void kpti_et_journal_made(kpti_et_journal *j, kpti_et_stretch s)
+void kpti_et_journal_made(kpti_et_journal *j, kpti_et_extent s)
 {
     if (s.begin + s.size > j->ready) j->ready = s.begin + s.size;
 }
@@ -131,8 +131,8 @@ void kpti_et_journal_made(kpti_et_journal *j, kpti_et_stretch s)
 void kpti_et_journal_leave(kpti_et_journal *j, kpti_et_chunk *chunk)
 {
     const uint64_t bytes = chunk->words * KPTI_ET_WORD;
-    kpti_et_window **at = &j->last;
-    kpti_et_window *w;
+    kpti_et_mapping **at = &j->last;
+    kpti_et_mapping *w;
     while (*at && (*at)->bytes != (const char *)chunk)
         at = &(*at)->before;
     w = *at;
@@ -147,7 +147,7 @@ void kpti_et_journal_leave(kpti_et_journal *j, kpti_et_chunk *chunk)
 
 const char *kpti_et_journal_at(const kpti_et_journal *j, uint64_t at, uint64_t *size)
 {
-    const kpti_et_window *w = j->last;
+    const kpti_et_mapping *w = j->last;
     uint64_t end = j->bytes;
     while (w && w->begin > at) {
         end = w->begin;
@@ -185,32 +185,32 @@ int kpti_et_journal_open(kpti_et_journal *j, const char *path)
     if (j->fd < 0 || kpti_file_id_of(j->fd, &j->id) != 0) return errno;
     j->head = extend(j, KPTI_ET_ALIGN, &error);
     if (j->head) {
-        const kpti_et_stretch first = kpti_et_journal_next(j, FIRST_BYTES);
+        const kpti_et_extent first = kpti_et_journal_next(j, FIRST_BYTES);
         begin_head(j->head);
-        if (kpti_et_stretch_make(first)) kpti_et_journal_made(j, first);
+        if (kpti_et_extent_make(first)) kpti_et_journal_made(j, first);
     } else {
-        kpti_et_windows_unmap(kpti_et_journal_close(j, 0));
+        kpti_et_mappings_unmap(kpti_et_journal_close(j, 0));
     }
     return error;
 }
 
-void kpti_et_windows_unmap(kpti_et_window *w)
+void kpti_et_mappings_unmap(kpti_et_mapping *w)
 {
     while (w) {
-        kpti_et_window *before = w->before;
+        kpti_et_mapping *before = w->before;
         (void)munmap(w->bytes, w->size);
         free(w);
         w = before;
     }
 }
 
-kpti_et_window *kpti_et_journal_close(kpti_et_journal *j, int wanted)
+kpti_et_mapping *kpti_et_journal_close(kpti_et_journal *j, int wanted)
 {
-    kpti_et_window *last = j->last;
+    kpti_et_mapping *last = j->last;
     const uint64_t bytes = j->bytes;
     const int fd = kpti_et_journal_descriptor(j);
     int is_cut;
-    /* First, so that after a fork in between the child leaves the windows mapped, but closes nothing twice */
+    /* First, so that after a fork in between the child leaves the mappings mapped, but closes nothing twice */
     j->head = NULL;
     j->last = NULL;
     j->fd = -1;
@@ -219,14 +219,14 @@ kpti_et_window *kpti_et_journal_close(kpti_et_journal *j, int wanted)
     (void)is_cut; /* if it failed, zeroes stay at the end of the file, and readers skip them */
     (void)kpti_descriptor_close(&j->id, fd);
     if (!wanted && j->path[0] && kpti_file_id_is_at(&j->id, j->path)) (void)unlink(j->path);
-    return last; /* unmapping the last window frees the file */
+    return last; /* unmapping the last mapping frees the file */
 }
 
 void kpti_et_journal_forked(kpti_et_journal *j)
 {
     if (!j->bytes) return;
     while (j->last) {
-        kpti_et_window *w = j->last;
+        kpti_et_mapping *w = j->last;
         j->last = w->before;
         free(w);
     }

@@ -20,43 +20,43 @@ extern "C" {
 #endif
 
 /* A mapped part of the file. Its end may be behind the end of the file; that part is not touched. A later
- * window may begin before this one ends. */
-typedef struct kpti_et_window {
-    struct kpti_et_window *before;
+ * mapping may begin before this one ends. */
+typedef struct kpti_et_mapping {
+    struct kpti_et_mapping *before;
     char *bytes;
     uint64_t begin; /* in the file */
     uint64_t size;
-} kpti_et_window;
+} kpti_et_mapping;
 
 /* A part of the file for which space is to be reserved. */
-typedef struct kpti_et_stretch {
+typedef struct kpti_et_extent {
     int fd;
     kpti_file_id id;
     char *bytes;
     uint64_t begin;
     uint64_t size; /* 0 if there is nothing to do */
-} kpti_et_stretch;
+} kpti_et_extent;
 
 typedef struct kpti_et_journal {
     int fd;          /* the program may close it (file_descriptor.h) */
-    kpti_file_id id; /* the windows hold it */
+    kpti_file_id id; /* the mappings hold it */
     int is_lost; /* a chunk was refused, since the program had closed fd and the file can't be opened again */
     uint64_t bytes; /* allocated to chunks so far; 0 if no journal is open */
     uint64_t ready;
     kpti_et_head *head;
-    kpti_et_window *last;
-    int is_tight; /* address space is short: each chunk has its own window */
+    kpti_et_mapping *last;
+    int low_address_space; /* address space is short: each chunk has its own mapping */
     char path[PATH_MAX];
 } kpti_et_journal;
 
 /* Creates PATH and replaces an existing file. If PATH is NULL, creates a file without a name. Returns 0 or
  * an errno. */
 int kpti_et_journal_open(kpti_et_journal *journal, const char *path);
-/* Closes the journal, and keeps the file if WANTED is set. Returns the windows that are still mapped. The
+/* Closes the journal, and keeps the file if WANTED is set. Returns the mappings that are still mapped. The
  * caller owns them and unmaps them later, since unmapping takes a millisecond for a few thousand pages. */
-kpti_et_window *kpti_et_journal_close(kpti_et_journal *journal, int wanted);
-/* Unmaps WINDOW and all windows before it. Any thread may call it, without the lock. */
-void kpti_et_windows_unmap(kpti_et_window *window);
+kpti_et_mapping *kpti_et_journal_close(kpti_et_journal *journal, int wanted);
+/* Unmaps WINDOW and all mappings before it. Any thread may call it, without the lock. */
+void kpti_et_mappings_unmap(kpti_et_mapping *mapping);
 /* Called in the child of a fork. The child does not inherit the mappings, and the file belongs to the
  * parent. */
 void kpti_et_journal_forked(kpti_et_journal *journal);
@@ -69,15 +69,15 @@ void kpti_et_journal_leave(kpti_et_journal *journal, kpti_et_chunk *chunk);
  * the file has no name, or its path has another file. */
 int kpti_et_journal_descriptor(kpti_et_journal *journal);
 /* Returns the journal's bytes from AT on. *SIZE receives how many are contiguous; more may follow in
- * another window. Returns NULL if these *SIZE bytes are not mapped any more, since address space was short. */
+ * another mapping. Returns NULL if these *SIZE bytes are not mapped any more, since address space was short. */
 const char *kpti_et_journal_at(const kpti_et_journal *journal, uint64_t at, uint64_t *size);
 
-/* Prepare space for the next chunks in three steps. _next returns the stretch to prepare, of at most BYTES,
+/* Prepare space for the next chunks in three steps. _next returns the extent to prepare, of at most BYTES,
  * under the lock. _make prepares it without the lock, while other threads allocate chunks. _made records
- * the result in the journal, under the lock. Open prepares the first stretch. */
-kpti_et_stretch kpti_et_journal_next(const kpti_et_journal *journal, uint64_t bytes);
-int kpti_et_stretch_make(kpti_et_stretch stretch); /* returns 0 if it can't */
-void kpti_et_journal_made(kpti_et_journal *journal, kpti_et_stretch stretch);
+ * the result in the journal, under the lock. Open prepares the first extent. */
+kpti_et_extent kpti_et_journal_next(const kpti_et_journal *journal, uint64_t bytes);
+int kpti_et_extent_make(kpti_et_extent extent); /* returns 0 if it can't */
+void kpti_et_journal_made(kpti_et_journal *journal, kpti_et_extent extent);
 
 #ifdef __cplusplus
 }

@@ -22,10 +22,10 @@
 
 enum { KPTI_ET_ALIGN = 65536, KPTI_ET_WORD = 8, KPTI_ET_CHUNK_MAGIC = 0x4E43544B };
 /* An operator's number has 16 bits for the stream. */
-enum { KPTI_ET_MOST_STREAMS = 65536 };
+enum { KPTI_ET_MAX_STREAMS = 65536 };
 /* torch's observer records all values of an operator, and the first KPT_TAPE_MOST_ITEMS items of a list.
  * Ours has this limit on values, which no operator reaches. */
-enum { KPTI_ET_MOST_VALUES = 1 << 20 };
+enum { KPTI_ET_MAX_VALUES = 1 << 20 };
 
 typedef struct kpti_et_head {
     uint64_t magic;
@@ -49,7 +49,7 @@ enum { KPTI_ET_CHUNK_WORDS = sizeof(kpti_et_chunk) / KPTI_ET_WORD };
 enum {
     KPTI_ET_BEGIN = 1,
     KPTI_ET_END = 2,
-    KPTI_ET_PLACE = 3,
+    KPTI_ET_LOCATION = 3,
     KPTI_ET_STACK = 4,
     KPTI_ET_START = 5, /* stream 0 */
     KPTI_ET_STOP = 6   /* stream 0; all open operators end here */
@@ -110,19 +110,19 @@ typedef struct kpti_et_end {
     uint32_t spare;
 } kpti_et_end;
 
-typedef struct kpti_et_place {
+typedef struct kpti_et_location {
     kpti_et_record record;
-    uint32_t place;
+    uint32_t location;
     uint32_t line;
     uint32_t name;
     uint32_t file;
-} kpti_et_place;
+} kpti_et_location;
 
 typedef struct kpti_et_stack {
     kpti_et_record record;
     uint32_t stack;
     uint32_t below;
-    uint32_t place;
+    uint32_t location;
     uint32_t spare;
 } kpti_et_stack;
 

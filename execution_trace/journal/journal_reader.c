@@ -9,20 +9,20 @@
 static kpt_status add_chunk(kpti_et_reader *r, const kpti_et_chunk *chunk, uint64_t words)
 {
     const uint32_t index = r->chunk_count;
-    kpti_et_lane *lane;
+    kpti_et_thread_chunks *thread_chunks;
     kpt_status status =
-        kpti_table_reach(&r->heap, &r->chunks, &r->chunk_room, index, sizeof *r->chunks);
+        kpti_array_reach(&r->heap, &r->chunks, &r->chunk_room, index, sizeof *r->chunks);
     if (status == KPT_OK)
-        status =
-            kpti_table_reach(&r->heap, &r->lanes, &r->lane_room, chunk->stream, sizeof *r->lanes);
+        status = kpti_array_reach(&r->heap, &r->thread_chunks, &r->thread_capacity, chunk->stream,
+                                  sizeof *r->thread_chunks);
     if (status != KPT_OK) return status;
     r->chunks[index] = (kpti_et_found){chunk, words, 0};
     r->chunk_count++;
-    if (r->lane_count <= chunk->stream) r->lane_count = chunk->stream + 1;
-    lane = &r->lanes[chunk->stream];
-    if (lane->last_chunk) r->chunks[lane->last_chunk - 1].next = index + 1;
-    if (!lane->next_chunk) lane->next_chunk = index + 1;
-    lane->last_chunk = index + 1;
+    if (r->thread_count <= chunk->stream) r->thread_count = chunk->stream + 1;
+    thread_chunks = &r->thread_chunks[chunk->stream];
+    if (thread_chunks->last_chunk) r->chunks[thread_chunks->last_chunk - 1].next = index + 1;
+    if (!thread_chunks->next_chunk) thread_chunks->next_chunk = index + 1;
+    thread_chunks->last_chunk = index + 1;
     return KPT_OK;
 }
 
@@ -32,7 +32,7 @@ static uint64_t chunk_bytes(const void *bytes, uint64_t size)
 {
     const kpti_et_chunk *chunk = bytes;
     if (size < sizeof *chunk || chunk->magic != KPTI_ET_CHUNK_MAGIC) return 0;
-    if (chunk->stream >= KPTI_ET_MOST_STREAMS || chunk->words > UINT64_MAX / KPTI_ET_WORD) return 0;
+    if (chunk->stream >= KPTI_ET_MAX_STREAMS || chunk->words > UINT64_MAX / KPTI_ET_WORD) return 0;
     return chunk->words * KPTI_ET_WORD % KPTI_ET_ALIGN ? 0 : chunk->words * KPTI_ET_WORD;
 }
 
@@ -76,9 +76,9 @@ static uint32_t least_words(const kpti_et_record *record)
 {
     enum { MORE_WORDS = sizeof(kpti_et_more) / KPTI_ET_WORD };
     static const uint32_t bytes[] = {
-        [KPTI_ET_BEGIN] = sizeof(kpti_et_begin),  [KPTI_ET_END] = sizeof(kpti_et_end),
-        [KPTI_ET_PLACE] = sizeof(kpti_et_place),  [KPTI_ET_STACK] = sizeof(kpti_et_stack),
-        [KPTI_ET_START] = sizeof(kpti_et_record), [KPTI_ET_STOP] = sizeof(kpti_et_record),
+        [KPTI_ET_BEGIN] = sizeof(kpti_et_begin),       [KPTI_ET_END] = sizeof(kpti_et_end),
+        [KPTI_ET_LOCATION] = sizeof(kpti_et_location), [KPTI_ET_STACK] = sizeof(kpti_et_stack),
+        [KPTI_ET_START] = sizeof(kpti_et_record),      [KPTI_ET_STOP] = sizeof(kpti_et_record),
     };
     const uint16_t kind = record->kind;
     const int is_longer =
@@ -96,55 +96,56 @@ static const uint64_t *records_end(const kpti_et_chunk *chunk, uint64_t words, u
     return (const uint64_t *)chunk + KPTI_ET_CHUNK_WORDS + (used < most ? used : most);
 }
 
-/* Re-reads the end of the lane's chunk. Returns 1 if the chunk has grown. */
-static int see_more(kpti_et_lane *lane)
+/* Re-reads the end of the thread_chunks's chunk. Returns 1 if the chunk has grown. */
+static int see_more(kpti_et_thread_chunks *thread_chunks)
 {
     uint64_t wrong = 0; /* unused: open_chunk has counted it */
-    const uint64_t *end = lane->end;
-    if (!lane->item.chunk) return 0;
-    lane->end = records_end(lane->item.chunk, lane->item.chunk_words, &wrong);
-    return lane->end > end;
+    const uint64_t *end = thread_chunks->end;
+    if (!thread_chunks->item.chunk) return 0;
+    thread_chunks->end =
+        records_end(thread_chunks->item.chunk, thread_chunks->item.chunk_words, &wrong);
+    return thread_chunks->end > end;
 }
 
-/* Moves the lane to its next chunk. Returns 0 if there is none. A thread finishes a chunk before it begins
+/* Moves the thread_chunks to its next chunk. Returns 0 if there is none. A thread finishes a chunk before it begins
  * the next one. */
-static int open_chunk(kpti_et_reader *r, kpti_et_lane *lane, const uint64_t **at)
+static int open_chunk(kpti_et_reader *r, kpti_et_thread_chunks *thread_chunks, const uint64_t **at)
 {
     const kpti_et_found *found;
-    if (!lane->next_chunk) return 0;
-    if (r->is_mapped && lane->item.chunk)
-        (void)madvise((void *)lane->item.chunk, lane->item.chunk_words * KPTI_ET_WORD,
-                      MADV_DONTNEED);
-    found = &r->chunks[lane->next_chunk - 1];
-    lane->next_chunk = found->next;
-    lane->item.chunk = found->chunk;
-    lane->item.chunk_words = found->words;
-    lane->end = records_end(found->chunk, found->words, &r->damaged);
+    if (!thread_chunks->next_chunk) return 0;
+    if (r->is_mapped && thread_chunks->item.chunk)
+        (void)madvise((void *)thread_chunks->item.chunk,
+                      thread_chunks->item.chunk_words * KPTI_ET_WORD, MADV_DONTNEED);
+    found = &r->chunks[thread_chunks->next_chunk - 1];
+    thread_chunks->next_chunk = found->next;
+    thread_chunks->item.chunk = found->chunk;
+    thread_chunks->item.chunk_words = found->words;
+    thread_chunks->end = records_end(found->chunk, found->words, &r->damaged);
     *at = (const uint64_t *)found->chunk + KPTI_ET_CHUNK_WORDS;
     return 1;
 }
 
-/* Moves the lane to its next valid record. */
-static void advance(kpti_et_reader *r, kpti_et_lane *lane)
+/* Moves the thread_chunks to its next valid record. */
+static void advance(kpti_et_reader *r, kpti_et_thread_chunks *thread_chunks)
 {
-    const kpti_et_record *record = lane->item.record;
-    const uint64_t *at = record ? (const uint64_t *)record + record->words : lane->end;
+    const kpti_et_record *record = thread_chunks->item.record;
+    const uint64_t *at = record ? (const uint64_t *)record + record->words : thread_chunks->end;
     for (;;) {
-        uint64_t left = (uint64_t)(lane->end - at);
+        uint64_t left = (uint64_t)(thread_chunks->end - at);
         uint32_t least;
         if (left == 0) {
-            if (see_more(lane) || open_chunk(r, lane, &at)) continue;
-            lane->item.record = NULL;
+            if (see_more(thread_chunks) || open_chunk(r, thread_chunks, &at)) continue;
+            thread_chunks->item.record = NULL;
             return;
         }
         record = (const kpti_et_record *)at;
         if (left < sizeof *record / KPTI_ET_WORD || record->words > left ||
             record->words < sizeof *record / KPTI_ET_WORD) {
             r->damaged++;
-            at = lane->end; /* the position of the next record is unknown */
+            at = thread_chunks->end; /* the position of the next record is unknown */
             continue;
         }
-        lane->item.record = record;
+        thread_chunks->item.record = record;
         least = least_words(record);
         if (least && record->words >= least) return;
         r->damaged++;
@@ -156,38 +157,38 @@ static void advance(kpti_et_reader *r, kpti_et_lane *lane)
 
 static int is_before(const kpti_et_reader *r, uint32_t a, uint32_t b)
 {
-    const int64_t a_ns = r->lanes[a].item.record->ns;
-    const int64_t b_ns = r->lanes[b].item.record->ns;
+    const int64_t a_ns = r->thread_chunks[a].item.record->ns;
+    const int64_t b_ns = r->thread_chunks[b].item.record->ns;
     return a_ns != b_ns ? a_ns < b_ns : a < b;
 }
 
 static void sift_down(kpti_et_reader *r, uint32_t at)
 {
-    uint32_t *heap = r->heap_of_lanes;
+    uint32_t *heap = r->heap_of_threads;
     for (;;) {
-        const uint32_t lane = heap[at];
+        const uint32_t thread_chunks = heap[at];
         uint32_t child = 2 * at + 1;
         if (child >= r->heap_count) return;
         if (child + 1 < r->heap_count && is_before(r, heap[child + 1], heap[child])) child++;
-        if (!is_before(r, heap[child], lane)) return;
+        if (!is_before(r, heap[child], thread_chunks)) return;
         heap[at] = heap[child];
-        heap[child] = lane;
+        heap[child] = thread_chunks;
         at = child;
     }
 }
 
-/* Adds lanes that have a first record, or a new one, to the heap. */
-static kpt_status order_lanes(kpti_et_reader *r)
+/* Adds thread_chunks that have a first record, or a new one, to the heap. */
+static kpt_status order_threads(kpti_et_reader *r)
 {
-    for (uint32_t i = 0; i < r->lane_count; i++) {
-        kpti_et_lane *lane = &r->lanes[i];
-        kpt_status status = kpti_table_reach(&r->heap, &r->heap_of_lanes, &r->heap_room,
-                                             r->heap_count, sizeof *r->heap_of_lanes);
+    for (uint32_t i = 0; i < r->thread_count; i++) {
+        kpti_et_thread_chunks *thread_chunks = &r->thread_chunks[i];
+        kpt_status status = kpti_array_reach(&r->heap, &r->heap_of_threads, &r->heap_capacity,
+                                             r->heap_count, sizeof *r->heap_of_threads);
         if (status != KPT_OK) return status;
-        if (lane->item.record) continue;
-        lane->item.stream = i;
-        advance(r, lane);
-        if (lane->item.record) r->heap_of_lanes[r->heap_count++] = i;
+        if (thread_chunks->item.record) continue;
+        thread_chunks->item.stream = i;
+        advance(r, thread_chunks);
+        if (thread_chunks->item.record) r->heap_of_threads[r->heap_count++] = i;
     }
     for (uint32_t i = r->heap_count; i-- > 0;)
         sift_down(r, i);
@@ -197,7 +198,7 @@ static kpt_status order_lanes(kpti_et_reader *r)
 kpt_status kpti_et_reader_add(kpti_et_reader *r, const void *bytes, uint64_t size)
 {
     const kpt_status status = find_chunks(r, bytes, size);
-    return status == KPT_OK ? order_lanes(r) : status;
+    return status == KPT_OK ? order_threads(r) : status;
 }
 
 kpt_status kpti_et_reader_open(kpti_et_reader *r, const void *bytes, uint64_t size)
@@ -211,19 +212,19 @@ kpt_status kpti_et_reader_open(kpti_et_reader *r, const void *bytes, uint64_t si
 void kpti_et_reader_close(kpti_et_reader *r)
 {
     kpti_heap_give(&r->heap, r->chunks, r->chunk_room * sizeof *r->chunks);
-    kpti_heap_give(&r->heap, r->lanes, r->lane_room * sizeof *r->lanes);
-    kpti_heap_give(&r->heap, r->heap_of_lanes, r->heap_room * sizeof *r->heap_of_lanes);
+    kpti_heap_give(&r->heap, r->thread_chunks, r->thread_capacity * sizeof *r->thread_chunks);
+    kpti_heap_give(&r->heap, r->heap_of_threads, r->heap_capacity * sizeof *r->heap_of_threads);
 }
 
 int kpti_et_reader_next(kpti_et_reader *r, kpti_et_item *item, int64_t last_ns)
 {
-    kpti_et_lane *lane;
+    kpti_et_thread_chunks *thread_chunks;
     if (!r->heap_count) return 0;
-    lane = &r->lanes[r->heap_of_lanes[0]];
-    if (lane->item.record->ns > last_ns) return 0;
-    *item = lane->item;
-    advance(r, lane);
-    if (!lane->item.record) r->heap_of_lanes[0] = r->heap_of_lanes[--r->heap_count];
+    thread_chunks = &r->thread_chunks[r->heap_of_threads[0]];
+    if (thread_chunks->item.record->ns > last_ns) return 0;
+    *item = thread_chunks->item;
+    advance(r, thread_chunks);
+    if (!thread_chunks->item.record) r->heap_of_threads[0] = r->heap_of_threads[--r->heap_count];
     if (r->heap_count) sift_down(r, 0);
     return 1;
 }

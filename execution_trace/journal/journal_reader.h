@@ -19,12 +19,12 @@ typedef struct kpti_et_item {
 } kpti_et_item;
 
 /* A thread's chunks, and the position of the reader in them. */
-typedef struct kpti_et_lane {
+typedef struct kpti_et_thread_chunks {
     kpti_et_item item; /* the next record; item.record is NULL if there is none */
     const uint64_t *end;
     uint32_t next_chunk; /* index + 1; 0 if there is none */
     uint32_t last_chunk;
-} kpti_et_lane;
+} kpti_et_thread_chunks;
 
 typedef struct kpti_et_found {
     const kpti_et_chunk *chunk;
@@ -39,12 +39,12 @@ typedef struct kpti_et_reader {
     kpti_et_found *chunks;
     uint32_t chunk_count;
     uint32_t chunk_room;
-    kpti_et_lane *lanes; /* by stream */
-    uint32_t lane_count;
-    uint32_t lane_room;
-    uint32_t *heap_of_lanes; /* lanes that have an item, the earliest first */
+    kpti_et_thread_chunks *thread_chunks; /* by stream */
+    uint32_t thread_count;
+    uint32_t thread_capacity;
+    uint32_t *heap_of_threads; /* thread_chunks that have an item, the earliest first */
     uint32_t heap_count;
-    uint32_t heap_room;
+    uint32_t heap_capacity;
     uint64_t damaged; /* number of places where the reader skipped something */
 } kpti_et_reader;
 

@@ -51,13 +51,14 @@ static const uint64_t *read_tensor(const uint64_t *at, const uint64_t *end,
 }
 
 /* Reads a tensor that an earlier record of the chunk has. */
-static const uint64_t *read_same(const kpti_et_item *item, uint32_t place, kpti_et_tensor_view *out)
+static const uint64_t *read_same(const kpti_et_item *item, uint32_t offset,
+                                 kpti_et_tensor_view *out)
 {
     const uint64_t *chunk = (const uint64_t *)item->chunk;
-    if (place < KPTI_ET_CHUNK_WORDS || place >= item->chunk_words ||
-        kpti_et_value_head(chunk + place).kind != KPT_VALUE_TENSOR)
+    if (offset < KPTI_ET_CHUNK_WORDS || offset >= item->chunk_words ||
+        kpti_et_value_head(chunk + offset).kind != KPT_VALUE_TENSOR)
         return NULL;
-    return read_tensor(chunk + place, chunk + item->chunk_words, out);
+    return read_tensor(chunk + offset, chunk + item->chunk_words, out);
 }
 
 const uint64_t *kpti_et_tensor_read(const kpti_et_item *item, const uint64_t *at,
@@ -130,16 +131,16 @@ const uint64_t *kpti_et_attrs_end(const kpti_et_item *item, const uint64_t *at, 
 }
 
 static const uint64_t *visit_tensors(const kpti_et_item *item, const uint64_t *at, uint64_t count,
-                                     kpti_et_tensor_fn visit, void *ctx, uint32_t *place)
+                                     kpti_et_tensor_fn visit, void *ctx, uint32_t *index)
 {
     for (uint64_t i = 0; i < count; i++) {
         const kpt_tape_value head = kpti_et_value_head(at);
         kpti_et_tensor_view tensor;
         if (head.kind == KPT_VALUE_LIST || head.kind == KPT_VALUE_TUPLE) {
-            at = visit_tensors(item, at + 1, head.size, visit, ctx, place);
+            at = visit_tensors(item, at + 1, head.size, visit, ctx, index);
         } else if (kpti_et_is_tensor(head)) {
             at = kpti_et_tensor_read(item, at, &tensor);
-            visit(ctx, (*place)++, &tensor);
+            visit(ctx, (*index)++, &tensor);
         } else {
             at = value_end(item, at, 0);
         }
@@ -150,6 +151,6 @@ static const uint64_t *visit_tensors(const kpti_et_item *item, const uint64_t *a
 void kpti_et_each_tensor(const kpti_et_item *item, const uint64_t *at, uint64_t count,
                          kpti_et_tensor_fn visit, void *ctx)
 {
-    uint32_t place = 0;
-    (void)visit_tensors(item, at, count, visit, ctx, &place);
+    uint32_t index = 0;
+    (void)visit_tensors(item, at, count, visit, ctx, &index);
 }

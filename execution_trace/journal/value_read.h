@@ -35,7 +35,7 @@ static inline int kpti_et_is_tensor(kpt_tape_value head)
 
 /* Returns the position in ITEM's chunk of the tensor at AT, or of the tensor that AT refers to. AT was
  * checked. */
-static inline const uint64_t *kpti_et_tensor_place(const kpti_et_item *item, const uint64_t *at)
+static inline const uint64_t *kpti_et_tensor_words(const kpti_et_item *item, const uint64_t *at)
 {
     const kpt_tape_value head = kpti_et_value_head(at);
     return head.kind == KPT_TAPE_SAME ? (const uint64_t *)item->chunk + head.size : at;
@@ -58,7 +58,7 @@ const uint64_t *kpti_et_values_end(const kpti_et_item *item, const uint64_t *at,
 const uint64_t *kpti_et_attrs_end(const kpti_et_item *item, const uint64_t *at, uint64_t count);
 /* Calls VISIT for each tensor among COUNT values, including those in lists, with its index among the
  * tensors. The values were checked. */
-typedef void (*kpti_et_tensor_fn)(void *ctx, uint32_t place, const kpti_et_tensor_view *tensor);
+typedef void (*kpti_et_tensor_fn)(void *ctx, uint32_t index, const kpti_et_tensor_view *tensor);
 void kpti_et_each_tensor(const kpti_et_item *item, const uint64_t *at, uint64_t count,
                          kpti_et_tensor_fn visit, void *ctx);
 

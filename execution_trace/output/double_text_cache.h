@@ -10,7 +10,7 @@ enum { KPTI_ET_REAL_PIECES = 64 };
 typedef struct kpti_et_real_piece {
     uint64_t bits; /* of the double */
     uint32_t size; /* 0 if the slot is empty */
-    char text[KPTI_JSON_MOST_NUMBER];
+    char text[KPTI_JSON_MAX_NUMBER];
 } kpti_et_real_piece;
 
 /* Starts as zeroes. */
@@ -18,7 +18,7 @@ typedef struct kpti_et_real_pieces {
     kpti_et_real_piece pieces[KPTI_ET_REAL_PIECES];
 } kpti_et_real_pieces;
 
-/* Writes the double that has BITS. Returns the end of its text; KPTI_JSON_MOST_NUMBER bytes are written in
+/* Writes the double that has BITS. Returns the end of its text; KPTI_JSON_MAX_NUMBER bytes are written in
  * any case. */
 static inline char *kpti_et_put_real(kpti_et_real_pieces *p, char *to, uint64_t bits)
 {

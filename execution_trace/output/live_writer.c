@@ -29,8 +29,8 @@ struct kpti_et_follower {
     int is_ending; /* also read as an atomic */
     int is_following; /* the thread uses the fields below; otherwise the thread that calls finish may */
     int has_left;     /* the thread has left before finish, after a failure */
-    int is_closed; /* the journal is closed; its windows are to be unmapped */
-    kpti_et_window *windows;
+    int is_closed; /* the journal is closed; its mappings are to be unmapped */
+    kpti_et_mapping *mappings;
 
     kpti_et_writer *writer; /* NULL before the first read and after a failure */
     int has_failed;
@@ -40,14 +40,14 @@ struct kpti_et_follower {
 /* --- the journal --------------------------------------------------------------------------------- */
 
 /* Prepares space for the next chunks of the recording threads. */
-static void make_room(kpti_et_follower *f)
+static void reserve(kpti_et_follower *f)
 {
     kpti_recorder *r = f->recorder;
-    kpti_et_stretch next;
+    kpti_et_extent next;
     (void)pthread_mutex_lock(&r->lock);
     next = kpti_et_journal_next(&r->journal, AHEAD_BYTES);
     (void)pthread_mutex_unlock(&r->lock);
-    if (!next.size || !kpti_et_stretch_make(next)) return;
+    if (!next.size || !kpti_et_extent_make(next)) return;
     (void)pthread_mutex_lock(&r->lock);
     kpti_et_journal_made(&r->journal, next);
     (void)pthread_mutex_unlock(&r->lock);
@@ -95,8 +95,8 @@ static int follow(kpti_et_follower *f)
     const uint64_t known = f->known;
     const uint64_t nodes = f->writer ? f->writer->tree.node_count : 0;
     kpti_et_writer *writer;
-    make_room(f);
-    kpti_recorder_await(f->recorder);
+    reserve(f);
+    kpti_recorder_wait_quiescent(f->recorder);
     writer = read_more(f);
     if (writer && kpti_et_writer_take(writer, now - MARGIN_NS, &f->is_ending))
         return f->known != known || writer->tree.node_count != nodes;
@@ -116,7 +116,7 @@ static void wait_for_more(kpti_et_follower *f, int us)
     kpti_recorder *r = f->recorder;
     const struct timespec until = after_us(us);
     int error = 0;
-    while (!__atomic_load_n(&f->is_ending, __ATOMIC_RELAXED) && !error && !r->is_short &&
+    while (!__atomic_load_n(&f->is_ending, __ATOMIC_RELAXED) && !error && !r->out_of_space &&
            r->journal.bytes == f->known) {
         if (us > LAST_WAIT_US)
             (void)pthread_cond_wait(&r->grown, &r->lock);
@@ -134,19 +134,19 @@ static void *run(void *arg)
     (void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICENESS);
     (void)pthread_mutex_lock(&r->lock);
     while (!has_failed) {
-        int is_short;
+        int out_of_space;
         wait_for_more(f, us);
-        is_short = r->is_short;
+        out_of_space = r->out_of_space;
         if (f->is_ending) break;
         f->is_following = 1;
         (void)pthread_mutex_unlock(&r->lock);
-        if (is_short)
+        if (out_of_space)
             give_up(f); /* the journal needs the disk space that the file would take */
         else
             us = follow(f) ? FIRST_WAIT_US : us * 2;
         has_failed = f->has_failed;
         (void)pthread_mutex_lock(&r->lock);
-        if (has_failed) r->is_followed = 0;
+        if (has_failed) r->has_live_writer = 0;
         f->is_following = 0;
         (void)pthread_cond_broadcast(&r->grown);
     }
@@ -154,7 +154,7 @@ static void *run(void *arg)
     while (f->is_ending && !f->is_closed)
         (void)pthread_cond_wait(&r->grown, &r->lock);
     (void)pthread_mutex_unlock(&r->lock);
-    if (!f->has_left) kpti_et_windows_unmap(f->windows);
+    if (!f->has_left) kpti_et_mappings_unmap(f->mappings);
     return NULL;
 }
 
@@ -164,9 +164,9 @@ kpti_et_follower *kpti_et_follower_start(kpti_recorder *recorder, kpti_trace_fil
     if (!f) return NULL;
     file.is_growing = 1;
     *f = (kpti_et_follower){.recorder = recorder, .file = file};
-    recorder->is_followed = 1; /* before recording begins */
+    recorder->has_live_writer = 1; /* before recording begins */
     if (kpti_own_thread_start(&f->thread, run, f) == 0) return f;
-    recorder->is_followed = 0;
+    recorder->has_live_writer = 0;
     kpti_heap_give(&file.heap, f, sizeof *f);
     return NULL;
 }
@@ -191,17 +191,17 @@ int kpti_et_follower_finish(kpti_et_follower *f)
     return is_done;
 }
 
-void kpti_et_follower_clear(kpti_et_follower *f, kpti_et_window *windows)
+void kpti_et_follower_clear(kpti_et_follower *f, kpti_et_mapping *mappings)
 {
     kpti_recorder *r = f->recorder;
     int has_left;
     (void)pthread_mutex_lock(&r->lock);
-    f->windows = windows;
+    f->mappings = mappings;
     f->is_closed = 1;
     has_left = f->has_left;
     (void)pthread_cond_broadcast(&r->grown);
     (void)pthread_mutex_unlock(&r->lock);
-    if (has_left) kpti_et_windows_unmap(windows);
+    if (has_left) kpti_et_mappings_unmap(mappings);
 }
 
 void kpti_et_follower_join(kpti_et_follower *f)

@@ -1,6 +1,6 @@
 /* live_writer.h: a thread that writes the trace while the journal is recorded, so that close has little
  * left to do. It also prepares space in the journal for the next chunks, from open on, and unmaps the
- * journal's windows at the end. A recording thread never waits for it.
+ * journal's mappings at the end. A recording thread never waits for it.
  *
  * Once each thread was seen not busy after a time T, the journal has all records from before T, minus the
  * clock difference: a thread takes the timestamp of a record while it is busy. So the live writer can sort
@@ -24,8 +24,8 @@ kpti_et_follower *kpti_et_follower_start(kpti_recorder *recorder, kpti_trace_fil
  * it failed; the caller then writes the file itself. */
 int kpti_et_follower_finish(kpti_et_follower *f);
 /* Unmaps WINDOWS soon, on its thread. The journal is closed. */
-void kpti_et_follower_clear(kpti_et_follower *f, kpti_et_window *windows);
-/* Waits until the windows are unmapped, and frees F. */
+void kpti_et_follower_clear(kpti_et_follower *f, kpti_et_mapping *mappings);
+/* Waits until the mappings are unmapped, and frees F. */
 void kpti_et_follower_join(kpti_et_follower *f);
 /* Called in the child of a fork, which does not have the thread. The file belongs to the parent. */
 void kpti_et_follower_forked(kpti_et_follower *f);

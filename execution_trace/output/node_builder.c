@@ -17,13 +17,13 @@ void kpti_et_tree_init(kpti_et_tree *tree, const kpti_heap *heap, kpti_out_file 
 
 void kpti_et_tree_free(kpti_et_tree *tree)
 {
-    for (uint32_t i = 0; i < tree->branch_room; i++) {
+    for (uint32_t i = 0; i < tree->branch_capacity; i++) {
         kpti_et_branch *branch = &tree->branches[i];
-        for (uint32_t j = 0; j < branch->room; j++)
+        for (uint32_t j = 0; j < branch->capacity; j++)
             if (branch->nodes[j].text.heap) kpti_et_text_free(&branch->nodes[j].text);
-        kpti_heap_give(tree->heap, branch->nodes, branch->room * sizeof *branch->nodes);
+        kpti_heap_give(tree->heap, branch->nodes, branch->capacity * sizeof *branch->nodes);
     }
-    kpti_heap_give(tree->heap, tree->branches, tree->branch_room * sizeof *tree->branches);
+    kpti_heap_give(tree->heap, tree->branches, tree->branch_capacity * sizeof *tree->branches);
     kpti_et_nodes_free(&tree->nodes);
     kpti_et_stack_table_free(&tree->stacks);
     kpti_u64_map_free(&tree->threads);
@@ -57,7 +57,7 @@ static uint64_t new_id(kpti_et_tree *tree)
 
 static kpti_et_branch *branch_of(kpti_et_tree *tree, uint32_t stream)
 {
-    if (kpti_table_reach(tree->heap, &tree->branches, &tree->branch_room, stream,
+    if (kpti_array_reach(tree->heap, &tree->branches, &tree->branch_capacity, stream,
                          sizeof *tree->branches) != KPT_OK) {
         tree->failed = 1;
         return NULL;
@@ -91,7 +91,7 @@ static uint64_t forward_parent(kpti_et_tree *tree, uint64_t forward_thread)
 {
     const uint32_t *stream =
         forward_thread ? kpti_u64_map_at(&tree->threads, forward_thread & (UINT64_MAX >> 1)) : NULL;
-    if (!stream || *stream >= tree->branch_room) return 0;
+    if (!stream || *stream >= tree->branch_capacity) return 0;
     return top_of(&tree->branches[*stream]);
 }
 
@@ -102,11 +102,11 @@ typedef struct saving {
     uint64_t node;
 } saving;
 
-static void save_tensor(void *ctx, uint32_t place, const kpti_et_tensor_view *t)
+static void save_tensor(void *ctx, uint32_t index, const kpti_et_tensor_view *t)
 {
     const saving *s = ctx;
     if (t->data)
-        kpti_et_resources_put(s->resources, s->node, place, t->data, (size_t)t->data_bytes);
+        kpti_et_resources_put(s->resources, s->node, index, t->data, (size_t)t->data_bytes);
 }
 
 /* --- records ------------------------------------------------------------------------------------- */
@@ -133,7 +133,7 @@ static void begin(kpti_et_tree *tree, const kpti_et_item *item)
     saving save;
     tree->damaged += !function;
     if (!branch || !function || !is_whole(tree, item, b + 1, b->value_count)) return;
-    if (kpti_table_reach(tree->heap, &branch->nodes, &branch->room, branch->count,
+    if (kpti_array_reach(tree->heap, &branch->nodes, &branch->capacity, branch->count,
                          sizeof *branch->nodes) != KPT_OK) {
         tree->failed = 1;
         return;
@@ -173,7 +173,7 @@ static void end_node(kpti_et_tree *tree, kpti_et_branch *branch, uint32_t at, kp
 static void end(kpti_et_tree *tree, const kpti_et_item *item)
 {
     const kpti_et_end *e = (const kpti_et_end *)item->record;
-    kpti_et_branch *branch = e->stream < tree->branch_room ? &tree->branches[e->stream] : NULL;
+    kpti_et_branch *branch = e->stream < tree->branch_capacity ? &tree->branches[e->stream] : NULL;
     kpti_et_node_end how = {.item = item, .ns = e->record.ns};
     uint32_t at = branch ? branch->count : 0;
     while (at > 0 &&
@@ -188,7 +188,7 @@ static void end(kpti_et_tree *tree, const kpti_et_item *item)
 
 static void end_all(kpti_et_tree *tree, int64_t ns, const char *ended_by)
 {
-    for (uint32_t i = 0; i < tree->branch_room; i++) {
+    for (uint32_t i = 0; i < tree->branch_capacity; i++) {
         kpti_et_branch *branch = &tree->branches[i];
         while (branch->count) {
             kpti_et_node_end how = {.ns = ns, .ended_by = ended_by};
@@ -208,7 +208,7 @@ void kpti_et_tree_take(kpti_et_tree *tree, const kpti_et_item *item)
     case KPTI_ET_END:
         end(tree, item);
         break;
-    case KPTI_ET_PLACE:
+    case KPTI_ET_LOCATION:
         kpti_et_stack_table_place(&tree->stacks, item);
         break;
     case KPTI_ET_STACK:

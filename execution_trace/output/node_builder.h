@@ -16,7 +16,7 @@ typedef struct kpti_et_branch {
     uint64_t id;         /* of the thread's node; 0 before the first operator */
     kpti_et_node *nodes; /* open nodes, the innermost last; behind them, text buffers for reuse */
     uint32_t count;
-    uint32_t room;
+    uint32_t capacity;
 } kpti_et_branch;
 
 /* Starts as zeroes; then call init. */
@@ -27,7 +27,7 @@ typedef struct kpti_et_tree {
     kpti_et_nodes nodes;
     kpti_et_stack_table stacks;
     kpti_et_branch *branches; /* by stream */
-    uint32_t branch_room;
+    uint32_t branch_capacity;
     kpti_u64_map threads; /* the stream, by the host's number of the thread */
     kpti_et_text text;    /* text of the file that is not written yet */
     uint64_t node_count;

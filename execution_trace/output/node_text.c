@@ -35,7 +35,7 @@ void kpti_et_node_begin(kpti_et_nodes *n, kpti_et_node *node)
     node->label = label;
     node->label_number = label ? label->number : 0;
     out->used = 0;
-    at = kpti_et_text_room(out, size + sizeof ID INPUTS + (size_t)3 * KPTI_JSON_MOST_NUMBER);
+    at = kpti_et_text_reserve(out, size + sizeof ID INPUTS + (size_t)3 * KPTI_JSON_MAX_NUMBER);
     out->failed |= !label;
     if (!at || !label) return;
     at = kpti_put_near(KPTI_PUT(at, ID), node->id, &n->last_id);
@@ -52,13 +52,13 @@ typedef struct ranges {
     int any;
 } ranges;
 
-static void put_range(void *ctx, uint32_t place, const kpti_et_tensor_view *t)
+static void put_range(void *ctx, uint32_t index, const kpti_et_tensor_view *t)
 {
     ranges *r = ctx;
     if (!t->range) return;
     kpti_et_text_put(r->out, r->any ? ",\\\"" : "{\\\"", 3);
     r->any = 1;
-    kpti_et_text_u64(r->out, place);
+    kpti_et_text_u64(r->out, index);
     KPTI_ET_PUT(r->out, "\\\":[");
     for (int i = 0; i < 2; i++) {
         if (i) kpti_et_text_char(r->out, ',');
@@ -96,8 +96,8 @@ static void put_attrs(kpti_et_nodes *n, kpti_et_text *out, const kpti_et_item *i
 
 /* Maximum number of bytes for numbers and the text around them. */
 enum {
-    MOST_NUMBERS = sizeof RF_ID FW_PARENT SEQ_ID + (size_t)4 * KPTI_JSON_MOST_NUMBER,
-    MOST_EXTRA = sizeof DURATION EXTERNAL STACK ENDED_BY + (size_t)6 * KPTI_JSON_MOST_NUMBER
+    MAX_NUMBERS = sizeof RF_ID FW_PARENT SEQ_ID + (size_t)4 * KPTI_JSON_MAX_NUMBER,
+    MAX_EXTRA = sizeof DURATION EXTERNAL STACK ENDED_BY + (size_t)6 * KPTI_JSON_MAX_NUMBER
 };
 
 /* Returns 1 if the node has fields that few nodes have: ranges, the host's additions, or an error. */
@@ -144,7 +144,7 @@ static void put_own_attrs(kpti_et_nodes *n, const kpti_et_node *node, const kpti
     if (!label || label->number != node->label_number)
         label = kpti_et_label_of(&n->labels, &node->item);
     out->failed |= !label;
-    at = label ? kpti_et_text_room(out, label->text.used + MOST_NUMBERS) : NULL;
+    at = label ? kpti_et_text_reserve(out, label->text.used + MAX_NUMBERS) : NULL;
     if (!at) return;
     ends = label->ends;
     at = kpti_put_near(KPTI_PUT(at, RF_ID), b->record_id, &n->last_record);
@@ -156,7 +156,7 @@ static void put_own_attrs(kpti_et_nodes *n, const kpti_et_node *node, const kpti
         at = put_label(at, label, ends[KPTI_ET_LABEL_NAME], ends[KPTI_ET_LABEL_ATTRS]);
         kpti_et_text_wrote(out, at);
         put_more(n, node, end, out);
-        at = kpti_et_text_room(out, label->text.used + KPTI_ET_STEP);
+        at = kpti_et_text_reserve(out, label->text.used + KPTI_ET_STEP);
         if (!at) return;
         at = put_label(at, label,
                        ends[KPTI_ET_LABEL_ATTRS] + (uint32_t)(sizeof TENSOR_RANGE_END - 1),
@@ -172,7 +172,7 @@ static void put_extra(kpti_et_nodes *n, const kpti_et_node *node, const kpti_et_
     const kpti_et_begin *b = (const kpti_et_begin *)node->item.record;
     const uint64_t external_id = kpti_et_more_of(&b->record, b + 1).external_id;
     const uint64_t start = (uint64_t)b->record.ns + (uint64_t)end->unix_offset_ns;
-    char *at = kpti_et_text_room(out, MOST_EXTRA);
+    char *at = kpti_et_text_reserve(out, MAX_EXTRA);
     if (!at) return;
     at = (int64_t)start < 0 ? kpti_put_i64(at, (int64_t)start)
                             : kpti_put_ns_near(at, start, &n->last_start);

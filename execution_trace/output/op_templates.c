@@ -29,7 +29,7 @@ static void fill(kpti_et_label *label, const kpti_et_item *item)
     kpti_et_text_u64(out, item->chunk->os_tid);
     KPTI_ET_PUT(out, START);
     label->ends[KPTI_ET_LABEL_OURS] = (uint32_t)out->used;
-    (void)kpti_et_text_room(out, KPTI_ET_STEP);
+    (void)kpti_et_text_reserve(out, KPTI_ET_STEP);
 }
 
 static int is_of(const kpti_et_label *label, const kpti_et_chunk *chunk, uint32_t function)

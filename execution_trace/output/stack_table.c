@@ -5,21 +5,21 @@
 void kpti_et_stack_table_init(kpti_et_stack_table *t, const kpti_heap *heap)
 {
     t->heap = t->frames.heap = heap;
-    t->places.heap = t->stacks.heap = *heap;
+    t->locations.heap = t->stacks.heap = *heap;
 }
 
 void kpti_et_stack_table_free(kpti_et_stack_table *t)
 {
-    kpti_u64_map_free(&t->places);
+    kpti_u64_map_free(&t->locations);
     kpti_u64_map_free(&t->stacks);
     kpti_et_text_free(&t->frames);
-    kpti_heap_give(t->heap, t->rows, t->row_room * sizeof *t->rows);
+    kpti_heap_give(t->heap, t->rows, t->row_capacity * sizeof *t->rows);
 }
 
 void kpti_et_stack_table_place(kpti_et_stack_table *t, const kpti_et_item *item)
 {
-    const kpti_et_place *place = (const kpti_et_place *)item->record;
-    uint32_t *known = kpti_u64_map_at(&t->places, place->place);
+    const kpti_et_location *location = (const kpti_et_location *)item->record;
+    uint32_t *known = kpti_u64_map_at(&t->locations, location->location);
     if (!known) {
         t->failed = 1;
         return;
@@ -28,11 +28,11 @@ void kpti_et_stack_table_place(kpti_et_stack_table *t, const kpti_et_item *item)
     *known = ++t->frame_count;
     if (t->frame_count > 1) kpti_et_text_char(&t->frames, ',');
     KPTI_ET_PUT(&t->frames, "\n[\"");
-    kpti_et_text_of(&t->frames, item, place->name);
+    kpti_et_text_of(&t->frames, item, location->name);
     KPTI_ET_PUT(&t->frames, "\",\"");
-    kpti_et_text_of(&t->frames, item, place->file);
+    kpti_et_text_of(&t->frames, item, location->file);
     KPTI_ET_PUT(&t->frames, "\",");
-    kpti_et_text_u64(&t->frames, place->line);
+    kpti_et_text_u64(&t->frames, location->line);
     kpti_et_text_char(&t->frames, ']');
 }
 
@@ -40,7 +40,7 @@ uint32_t kpti_et_stack_table_row(kpti_et_stack_table *t, uint32_t stack)
 {
     uint32_t *known = stack ? kpti_u64_map_at(&t->stacks, stack) : NULL;
     if (!stack) return 0;
-    if (!known || (!*known && kpti_table_reach(t->heap, &t->rows, &t->row_room, t->row_count,
+    if (!known || (!*known && kpti_array_reach(t->heap, &t->rows, &t->row_capacity, t->row_count,
                                                sizeof *t->rows) != KPT_OK)) {
         t->failed = 1;
         return 0;
@@ -54,7 +54,7 @@ void kpti_et_stack_table_stack(kpti_et_stack_table *t, const kpti_et_item *item)
     const kpti_et_stack *stack = (const kpti_et_stack *)item->record;
     const uint32_t row = kpti_et_stack_table_row(t, stack->stack);
     const uint32_t below = kpti_et_stack_table_row(t, stack->below);
-    const uint32_t *frame = kpti_u64_map_at(&t->places, stack->place);
+    const uint32_t *frame = kpti_u64_map_at(&t->locations, stack->location);
     if (!frame) t->failed = 1;
     if (row && frame) t->rows[row - 1] = (kpti_et_stack_row){below, *frame};
 }

@@ -15,12 +15,12 @@ typedef struct kpti_et_stack_row {
 /* Starts as zeroes; then call init. */
 typedef struct kpti_et_stack_table {
     const kpti_heap *heap;
-    kpti_u64_map places; /* values are the index + 1 */
+    kpti_u64_map locations; /* values are the index + 1 */
     kpti_u64_map stacks;
     kpti_et_text frames; /* as JSON, as in the file */
     uint32_t frame_count;
     kpti_et_stack_row *rows;
-    uint32_t row_room;
+    uint32_t row_capacity;
     uint32_t row_count;
     int failed;
 } kpti_et_stack_table;

@@ -6,36 +6,36 @@
 int kpti_et_text_grow(kpti_et_text *t, size_t size)
 {
     enum { FIRST_ROOM = 256 };
-    size_t room = t->room ? t->room : FIRST_ROOM;
+    size_t capacity = t->capacity ? t->capacity : FIRST_ROOM;
     char *grown;
-    while (room - t->used <= size && room <= SIZE_MAX / 4)
-        room *= 2;
-    grown = room - t->used <= size ? NULL : kpti_heap_take(t->heap, room);
+    while (capacity - t->used <= size && capacity <= SIZE_MAX / 4)
+        capacity *= 2;
+    grown = capacity - t->used <= size ? NULL : kpti_heap_take(t->heap, capacity);
     if (!grown) {
         t->failed = 1;
         return 0;
     }
     if (t->used) memcpy(grown, t->data, t->used);
-    kpti_heap_give(t->heap, t->data, t->room);
+    kpti_heap_give(t->heap, t->data, t->capacity);
     t->data = grown;
-    t->room = room;
+    t->capacity = capacity;
     return 1;
 }
 
 void kpti_et_text_free(kpti_et_text *t)
 {
-    kpti_heap_give(t->heap, t->data, t->room);
+    kpti_heap_give(t->heap, t->data, t->capacity);
     t->data = NULL;
-    t->used = t->room = 0;
+    t->used = t->capacity = 0;
 }
 
 /* snprintf and strtod both use the decimal point of the locale. */
 static char *put_shortest(char *to, double value)
 {
-    enum { FEWEST = 15, MOST = 17 }; /* digits always preserved, and always enough */
-    char digits[KPTI_JSON_MOST_NUMBER + 16];
+    enum { MIN_CALLS = 15, MAX = 17 }; /* digits always preserved, and always enough */
+    char digits[KPTI_JSON_MAX_NUMBER + 16];
     int has_point = 0;
-    for (int count = FEWEST; count <= MOST; count++) {
+    for (int count = MIN_CALLS; count <= MAX; count++) {
         (void)snprintf(digits, sizeof digits, "%.*g", count, value);
         if (strtod(digits, NULL) == value) break;
     }

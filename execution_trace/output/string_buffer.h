@@ -11,7 +11,7 @@ typedef struct kpti_et_text {
     const kpti_heap *heap;
     char *data;
     size_t used;
-    size_t room;
+    size_t capacity;
     int failed;
 } kpti_et_text;
 
@@ -21,9 +21,10 @@ void kpti_et_text_free(kpti_et_text *text);
 
 /* Returns space for up to SIZE bytes, which may be 0, or NULL if there is no memory. The caller then
  * reports the end of its text with kpti_et_text_wrote. */
-static inline char *kpti_et_text_room(kpti_et_text *t, size_t size)
+static inline char *kpti_et_text_reserve(kpti_et_text *t, size_t size)
 {
-    if (__builtin_expect(t->room - t->used <= size, 0) && !kpti_et_text_grow(t, size)) return NULL;
+    if (__builtin_expect(t->capacity - t->used <= size, 0) && !kpti_et_text_grow(t, size))
+        return NULL;
     return t->data + t->used;
 }
 
@@ -34,7 +35,7 @@ static inline void kpti_et_text_wrote(kpti_et_text *t, const char *end)
 
 static inline void kpti_et_text_put(kpti_et_text *t, const void *data, size_t size)
 {
-    char *at = kpti_et_text_room(t, size);
+    char *at = kpti_et_text_reserve(t, size);
     if (!at || !size) return;
     memcpy(at, data, size);
     t->used += size;
@@ -55,7 +56,7 @@ static inline char *kpti_et_copy(char *to, const char *from, size_t size)
 
 static inline void kpti_et_text_char(kpti_et_text *t, char c)
 {
-    char *at = kpti_et_text_room(t, 1);
+    char *at = kpti_et_text_reserve(t, 1);
     if (!at) return;
     *at = c;
     t->used++;
@@ -63,25 +64,25 @@ static inline void kpti_et_text_char(kpti_et_text *t, char c)
 
 static inline void kpti_et_text_u64(kpti_et_text *t, uint64_t value)
 {
-    char *at = kpti_et_text_room(t, KPTI_JSON_MOST_NUMBER);
+    char *at = kpti_et_text_reserve(t, KPTI_JSON_MAX_NUMBER);
     if (at) kpti_et_text_wrote(t, kpti_put_u64(at, value));
 }
 
 static inline void kpti_et_text_i64(kpti_et_text *t, int64_t value)
 {
-    char *at = kpti_et_text_room(t, KPTI_JSON_MOST_NUMBER);
+    char *at = kpti_et_text_reserve(t, KPTI_JSON_MAX_NUMBER);
     if (at) kpti_et_text_wrote(t, kpti_put_i64(at, value));
 }
 
 /* Appends TEXT, escaped as the inside of a JSON string. */
 static inline void kpti_et_text_escaped(kpti_et_text *t, kpt_str text)
 {
-    char *at = kpti_et_text_room(t, (size_t)text.size * KPTI_JSON_MOST_GROWTH);
+    char *at = kpti_et_text_reserve(t, (size_t)text.size * KPTI_JSON_MAX_GROWTH);
     if (at && text.size) kpti_et_text_wrote(t, kpti_json_escape(at, text.data, text.size));
 }
 
 /* Writes a double as the shortest text that reads back as the same number. "inf", "-inf" and "nan" are in
- * quotes. Returns the end of the text, which has up to KPTI_JSON_MOST_NUMBER bytes. */
+ * quotes. Returns the end of the text, which has up to KPTI_JSON_MAX_NUMBER bytes. */
 char *kpti_et_put_double(char *to, double value);
 
 #endif

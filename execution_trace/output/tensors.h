@@ -8,13 +8,13 @@
 #include "execution_trace/output/tensor_ids.h"
 
 enum { KPTI_ET_NAMES = 1024, KPTI_ET_KINDS = 1024 };
-enum { KPTI_ET_MOST_NAME = 47 };
+enum { KPTI_ET_MAX_NAME = 47 };
 
 typedef struct kpti_et_name {
     const uint64_t *of; /* the tensor's position in the journal; NULL if the slot is empty */
     uint64_t kind;
-    uint8_t size;                 /* 0 before it has ids */
-    char text[KPTI_ET_MOST_NAME]; /* [tensor,storage */
+    uint8_t size;                /* 0 before it has ids */
+    char text[KPTI_ET_MAX_NAME]; /* [tensor,storage */
 } kpti_et_name;
 
 typedef struct kpti_et_kind {
@@ -39,15 +39,15 @@ typedef struct kpti_et_tensors {
 
 void kpti_et_tensors_free(kpti_et_tensors *t);
 
-static inline kpti_et_name *kpti_et_name_slot(kpti_et_tensors *t, const uint64_t *place)
+static inline kpti_et_name *kpti_et_name_slot(kpti_et_tensors *t, const uint64_t *words)
 {
-    return &t->names[(uint64_t)(uintptr_t)place * UINT64_C(0x9E3779B97F4A7C15) >> 54];
+    return &t->names[(uint64_t)(uintptr_t)words * UINT64_C(0x9E3779B97F4A7C15) >> 54];
 }
 _Static_assert(KPTI_ET_NAMES == 1 << (64 - 54), "as many bits are taken");
 
 const uint64_t *kpti_et_tensor_check(kpti_et_tensors *t, const kpti_et_item *item,
                                      const uint64_t *at, uint64_t *kind);
-const kpti_et_name *kpti_et_tensor_add(kpti_et_tensors *t, const uint64_t *place);
+const kpti_et_name *kpti_et_tensor_add(kpti_et_tensors *t, const uint64_t *words);
 
 /* Checks the tensor at AT in ITEM. *KIND receives its kind. Returns the position behind it, or NULL if it
  * is invalid. Does not assign ids. */
@@ -56,9 +56,9 @@ static inline const uint64_t *kpti_et_tensor_take(kpti_et_tensors *t, const kpti
 {
     const kpt_tape_value head = kpti_et_value_head(at);
     if (head.kind == KPT_TAPE_SAME && head.size < item->chunk_words) {
-        const uint64_t *place = kpti_et_tensor_place(item, at);
-        const kpti_et_name *name = kpti_et_name_slot(t, place);
-        if (name->of == place) {
+        const uint64_t *words = kpti_et_tensor_words(item, at);
+        const kpti_et_name *name = kpti_et_name_slot(t, words);
+        if (name->of == words) {
             *kind = name->kind;
             return at + 1;
         }
@@ -70,9 +70,9 @@ static inline const uint64_t *kpti_et_tensor_take(kpti_et_tensors *t, const kpti
 static inline const kpti_et_name *kpti_et_tensor_name(kpti_et_tensors *t, const kpti_et_item *item,
                                                       const uint64_t *at)
 {
-    const uint64_t *place = kpti_et_tensor_place(item, at);
-    const kpti_et_name *name = kpti_et_name_slot(t, place);
-    return name->of == place && name->size ? name : kpti_et_tensor_add(t, place);
+    const uint64_t *words = kpti_et_tensor_words(item, at);
+    const kpti_et_name *name = kpti_et_name_slot(t, words);
+    return name->of == words && name->size ? name : kpti_et_tensor_add(t, words);
 }
 
 #endif

@@ -12,8 +12,8 @@
 
 int kpti_trace_file_is_regular(const char *path)
 {
-    kpti_out_path place;
-    return kpti_out_path_find(path, &place) != 0 || place.kind == KPTI_OUT_REPLACE;
+    kpti_out_path out_path;
+    return kpti_out_path_find(path, &out_path) != 0 || out_path.kind == KPTI_OUT_REPLACE;
 }
 
 kpt_status kpti_trace_file_from(const kpti_trace_file *file, const void *journal, uint64_t size,
@@ -62,7 +62,7 @@ kpt_status kpti_trace_file_write(const kpti_trace_file *file, int fd, kpti_error
     if (mapped == MAP_FAILED)
         return kpti_fail(error, KPT_E_IO, "the journal of %s can't be read: %s", file->path,
                          strerror(errno));
-    (void)madvise(mapped, (size_t)info.st_size, MADV_DONTFORK); /* as for the journal's windows */
+    (void)madvise(mapped, (size_t)info.st_size, MADV_DONTFORK); /* as for the journal's mappings */
     status = kpti_trace_file_from(file, mapped, (uint64_t)info.st_size, error);
     (void)munmap(mapped, (size_t)info.st_size);
     return status;

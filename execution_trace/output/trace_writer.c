@@ -118,10 +118,10 @@ kpt_status kpti_et_writer_open(kpti_et_writer **writer, const kpti_trace_file *f
  * no space are lost, while the file can be written later. */
 static int leaves_room(const kpti_et_writer *w)
 {
-    enum { LEAST_FREE = 16 << 20 };
+    enum { MIN_FREE = 16 << 20 };
     struct statvfs info;
     if (fstatvfs(w->out.fd, &info) != 0 || !info.f_blocks) return 1; /* unknown */
-    return (uint64_t)info.f_bavail * info.f_frsize >= LEAST_FREE;
+    return (uint64_t)info.f_bavail * info.f_frsize >= MIN_FREE;
 }
 
 int kpti_et_writer_take(kpti_et_writer *w, int64_t last_ns, const int *is_enough)

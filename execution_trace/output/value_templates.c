@@ -1,8 +1,8 @@
 #include "execution_trace/output/value_templates.h"
 
 /* Longer values are formatted each time. */
-enum { MOST_WORDS = 8192, MOST_TEXT = 1 << 18 };
-enum { MOST_BYTES = 16 << 20 };
+enum { MAX_WORDS = 8192, MAX_TEXT = 1 << 18 };
+enum { MAX_BYTES = 16 << 20 };
 
 void kpti_et_forms_init(kpti_et_forms *f, const kpti_heap *heap)
 {
@@ -26,13 +26,13 @@ static void forget_all(kpti_et_forms *f)
 
 static void free_room(kpti_et_forms *f)
 {
-    kpti_heap_give(f->heap, f->words, f->room * sizeof *f->words);
-    kpti_heap_give(f->heap, f->values, f->room * sizeof *f->values);
-    kpti_heap_give(f->heap, f->holes, f->room * sizeof *f->holes);
+    kpti_heap_give(f->heap, f->words, f->capacity * sizeof *f->words);
+    kpti_heap_give(f->heap, f->values, f->capacity * sizeof *f->values);
+    kpti_heap_give(f->heap, f->holes, f->capacity * sizeof *f->holes);
     f->words = NULL;
     f->values = NULL;
     f->holes = NULL;
-    f->room = 0;
+    f->capacity = 0;
 }
 
 void kpti_et_forms_free(kpti_et_forms *f)
@@ -45,16 +45,16 @@ void kpti_et_forms_free(kpti_et_forms *f)
 /* --- taking -------------------------------------------------------------------------------------- */
 
 /* Makes space for WORDS words. Returns 0 if there is no memory. */
-static int make_room(kpti_et_forms *f, uint32_t words)
+static int reserve(kpti_et_forms *f, uint32_t words)
 {
-    uint32_t room = 64;
-    while (room < words)
-        room *= 2;
+    uint32_t capacity = 64;
+    while (capacity < words)
+        capacity *= 2;
     free_room(f);
-    f->words = kpti_heap_take(f->heap, room * sizeof *f->words);
-    f->values = kpti_heap_take(f->heap, room * sizeof *f->values);
-    f->holes = kpti_heap_take(f->heap, room * sizeof *f->holes);
-    f->room = room;
+    f->words = kpti_heap_take(f->heap, capacity * sizeof *f->words);
+    f->values = kpti_heap_take(f->heap, capacity * sizeof *f->values);
+    f->holes = kpti_heap_take(f->heap, capacity * sizeof *f->holes);
+    f->capacity = capacity;
     if (f->words && f->values && f->holes) return 1;
     free_room(f);
     return 0;
@@ -148,7 +148,7 @@ const uint64_t *kpti_et_forms_take(kpti_et_forms *f, const kpti_et_item *item, c
     f->taken = (kpti_et_taken){.item = item, .at = at, .count = count};
     if (!count) return at;
     words = item->record->words;
-    if (words > MOST_WORDS || (words > f->room && !make_room(f, words)))
+    if (words > MAX_WORDS || (words > f->capacity && !reserve(f, words)))
         return kpti_et_values_end(item, at, count);
     t.word = f->words;
     t.value = f->values;
@@ -210,7 +210,7 @@ static void keep(kpti_et_forms *f, const char *text, size_t size)
     kpti_et_form *form;
     char *to;
     uint32_t from = 0;
-    if (f->bytes + bytes > MOST_BYTES) forget_all(f);
+    if (f->bytes + bytes > MAX_BYTES) forget_all(f);
     form = kpti_heap_take(f->heap, bytes);
     if (!form) return;
     *form = (kpti_et_form){.hash = taken->hash,
@@ -250,7 +250,7 @@ static void put_form(kpti_et_forms *f, kpti_et_text *out, kpti_et_form *form)
     const char *text = text_of(form);
     const uint32_t count = form->hole_count;
     uint32_t from = 0;
-    char *to = kpti_et_text_room(out, form->text_size + ((size_t)count + 1) * KPTI_ET_MOST_HOLE);
+    char *to = kpti_et_text_reserve(out, form->text_size + ((size_t)count + 1) * KPTI_ET_MAX_HOLE);
     if (!to) return;
     for (uint32_t i = 0; i < count; i++) {
         to = kpti_et_copy(to, text + from, holes[i] - from);
@@ -272,7 +272,7 @@ void kpti_et_forms_put(kpti_et_forms *f, kpti_et_text *out)
     } else {
         kpti_et_put_values(&f->naming, out, taken->item, taken->at, taken->count,
                            taken->word_count ? f->holes : NULL);
-        if (taken->word_count && !out->failed && out->used - before < MOST_TEXT)
+        if (taken->word_count && !out->failed && out->used - before < MAX_TEXT)
             keep(f, out->data + before, out->used - before);
     }
 }

@@ -36,7 +36,7 @@ typedef struct kpti_et_forms {
     uint64_t *words; /* words, values and holes of the taken values; each has `room` elements */
     const uint64_t **values;
     kpti_et_hole *holes;
-    uint32_t room;
+    uint32_t capacity;
     uint64_t bytes; /* of all forms */
     kpti_et_form *slots[KPTI_ET_FORMS];
 } kpti_et_forms;

@@ -47,7 +47,7 @@ static void put_everywhere(writing *w, char c)
 static void put_numbers(kpti_et_text *out, const kpti_et_tensor_view *t, uint32_t first,
                         uint32_t count)
 {
-    char *at = kpti_et_text_room(out, ((size_t)count + 1) * KPTI_JSON_MOST_NUMBER);
+    char *at = kpti_et_text_reserve(out, ((size_t)count + 1) * KPTI_JSON_MAX_NUMBER);
     if (!at) return;
     *at++ = '[';
     for (uint32_t i = 0; i < count; i++) {
@@ -121,7 +121,7 @@ static void put_number(writing *w, const uint64_t *at, uint8_t kind)
         kpti_et_text_put(w->values, at[1] ? "true" : "false", at[1] ? 4 : 5);
         put_plain(w, "Bool");
     } else if (kind == KPT_VALUE_DOUBLE) {
-        char *to = kpti_et_text_room(w->values, KPTI_ET_MOST_HOLE);
+        char *to = kpti_et_text_reserve(w->values, KPTI_ET_MAX_HOLE);
         if (to) kpti_et_text_wrote(w->values, kpti_et_put_real(&w->naming->reals, to, at[1]));
         put_hole(w, before);
         put_plain(w, "Double");

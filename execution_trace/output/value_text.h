@@ -8,7 +8,7 @@
 #include "execution_trace/output/tensors.h"
 
 /* Maximum number of bytes in a hole: the ids of a tensor, or a number. */
-enum { KPTI_ET_MOST_HOLE = 48 };
+enum { KPTI_ET_MAX_HOLE = 48 };
 
 /* The part of a text in which values of one form differ: ids and numbers. */
 typedef struct kpti_et_hole {

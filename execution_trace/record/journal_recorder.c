@@ -9,10 +9,10 @@
 
 #include "abi/impl/kpti_execution_trace.h"
 
-enum { LEAST_WORDS = KPTI_ET_ALIGN / KPTI_ET_WORD, MOST_WORDS = (1 << 20) / KPTI_ET_WORD };
+enum { MIN_WORDS = KPTI_ET_ALIGN / KPTI_ET_WORD, MAX_WORDS = (1 << 20) / KPTI_ET_WORD };
 
 /* Below this many streams, do not scan for streams of ended threads. */
-enum { LEAST_RECLAIMED = 32 };
+enum { MIN_RECLAIMED = 32 };
 
 /* Each thread caches the streams that it used last, by their recorder. */
 enum { REMEMBERED = 4 };
@@ -52,8 +52,8 @@ int kpti_recorder_make(kpti_recorder *r, const kpti_env *env, const kpt_observer
     r->tape_ops = tape_ops;
     r->flags = args->flags;
     r->stack_depth = args->stack_depth;
-    r->most_words = words == 0 || words > MOST_WORDS ? MOST_WORDS : words;
-    if (r->most_words < LEAST_WORDS) r->most_words = LEAST_WORDS;
+    r->most_words = words == 0 || words > MAX_WORDS ? MAX_WORDS : words;
+    if (r->most_words < MIN_WORDS) r->most_words = MIN_WORDS;
     r->serial = new_number();
     r->journal.fd = -1;
     if (args->data_ops.size) {
@@ -97,7 +97,7 @@ int kpti_recorder_open(kpti_recorder *r, const char *journal_path)
     r->stream_count = 1;
     r->ended_ops = 0;
     r->dropped = 0;
-    r->is_short = r->is_followed = 0;
+    r->out_of_space = r->has_live_writer = 0;
     kpti_et_stream_reset(r->control, r->file, 0);
     return 0;
 }
@@ -121,9 +121,9 @@ static int put_control(kpti_recorder *r, uint16_t kind, int64_t ns)
 
 int kpti_recorder_start(kpti_recorder *r)
 {
-    enum { MOST_RUNS = 0xFFFF };
+    enum { MAX_RUNS = 0xFFFF };
     if (!put_control(r, KPTI_ET_START, kpti_et_clock_ns(CLOCK_MONOTONIC))) return r->refused;
-    r->run = r->run % MOST_RUNS + 1;
+    r->run = r->run % MAX_RUNS + 1;
     __atomic_store_n(&r->recording, r->run, __ATOMIC_SEQ_CST);
     return 0;
 }
@@ -142,7 +142,7 @@ static void await_stream(const kpti_et_stream *s)
     }
 }
 
-void kpti_recorder_await(kpti_recorder *r)
+void kpti_recorder_wait_quiescent(kpti_recorder *r)
 {
     (void)pthread_mutex_lock(&r->lock);
     for (const kpti_et_stream *s = r->streams; s; s = s->next) {
@@ -158,8 +158,8 @@ void kpti_recorder_stop(kpti_recorder *r)
     int64_t ns;
     if (!__atomic_load_n(&r->recording, __ATOMIC_RELAXED)) return;
     __atomic_store_n(&r->recording, 0, __ATOMIC_SEQ_CST);
-    kpti_barrier_all();
-    kpti_recorder_await(r);
+    kpti_process_barrier();
+    kpti_recorder_wait_quiescent(r);
     (void)pthread_mutex_lock(&r->lock);
     ns = kpti_et_clock_ns(CLOCK_MONOTONIC); /* timestamps of the threads may be ahead of it */
     for (const kpti_et_stream *s = r->streams; s; s = s->next)
@@ -183,7 +183,7 @@ void kpti_recorder_forked(kpti_recorder *r)
     static kpti_et_stream *left;
     kpti_et_stream **end = &r->streams;
     __atomic_store_n(&r->recording, 0, __ATOMIC_RELAXED);
-    r->is_followed = 0;
+    r->has_live_writer = 0;
     init_lock(r);
     r->serial = new_number(); /* the forking thread has one of the old streams in its cache */
     while (*end)
@@ -195,7 +195,7 @@ void kpti_recorder_forked(kpti_recorder *r)
         *end = left;
     left = r->streams;
     r->streams = r->control = NULL;
-    r->stream_room = 0;
+    r->stream_capacity = 0;
     kpti_et_journal_forked(&r->journal);
 }
 
@@ -221,7 +221,7 @@ static int has_ended(const kpti_et_stream *s)
 static void reclaim_locked(kpti_recorder *r)
 {
     uint32_t alive = 0;
-    if (r->stream_room < r->reclaim_at) return;
+    if (r->stream_capacity < r->reclaim_at) return;
     for (kpti_et_stream *s = r->streams; s; s = s->next) {
         if (s->thread && has_ended(s)) {
             if (s->file == r->file) r->ended_ops += s->ops;
@@ -229,7 +229,7 @@ static void reclaim_locked(kpti_recorder *r)
         }
         alive += s->thread != 0;
     }
-    r->reclaim_at = alive * 2 > LEAST_RECLAIMED ? alive * 2 : LEAST_RECLAIMED;
+    r->reclaim_at = alive * 2 > MIN_RECLAIMED ? alive * 2 : MIN_RECLAIMED;
 }
 
 static kpti_et_stream *new_stream_locked(kpti_recorder *r)
@@ -239,7 +239,7 @@ static kpti_et_stream *new_stream_locked(kpti_recorder *r)
     s->tape = (kpt_tape){.struct_size = sizeof s->tape, .ops = r->tape_ops};
     s->next = r->streams;
     r->streams = s;
-    r->stream_room++;
+    r->stream_capacity++;
     return s;
 }
 
@@ -283,12 +283,12 @@ static int take_file(kpti_recorder *r, kpti_et_stream *s)
     uint32_t index;
     (void)pthread_mutex_lock(&r->lock);
     index = r->stream_count;
-    if (index < KPTI_ET_MOST_STREAMS) {
+    if (index < KPTI_ET_MAX_STREAMS) {
         r->stream_count++;
         kpti_et_stream_reset(s, r->file, index);
     }
     (void)pthread_mutex_unlock(&r->lock);
-    return index < KPTI_ET_MOST_STREAMS;
+    return index < KPTI_ET_MAX_STREAMS;
 }
 
 /* Reads only fields that the stream's own thread writes. */
@@ -308,7 +308,7 @@ kpti_et_stream *kpti_recorder_enter(kpti_recorder *r, uint32_t *run)
         kpti_recorder_drop(r);
         return NULL;
     }
-    *run = kpti_recorder_say_inside(r, s);
+    *run = kpti_recorder_enter_flag(r, s);
     if (*run && (s->file == r->file || take_file(r, s))) {
         if (__builtin_expect(s->run != *run, 0)) {
             s->run = *run;
@@ -333,15 +333,15 @@ kpt_tape *kpti_recorder_tape(kpti_recorder *r)
 
 int kpti_recorder_refill(kpti_recorder *r, kpti_et_stream *s, uint64_t words)
 {
-    const uint64_t needed = words + KPTI_ET_CHUNK_WORDS + KPTI_ET_MOST_RESERVE;
+    const uint64_t needed = words + KPTI_ET_CHUNK_WORDS + KPTI_ET_MAX_RESERVE;
     const uint64_t wanted = needed > s->next_words ? needed : s->next_words;
     kpti_et_chunk *chunk;
     int error;
     (void)pthread_mutex_lock(&r->lock);
     chunk = kpti_et_journal_take(&r->journal, s->index, wanted, s->os_tid, &error);
     if (!chunk) r->refused = error;
-    r->is_short |= !chunk || r->journal.is_tight;
-    if (chunk && s->chunk && !r->is_followed) kpti_et_journal_leave(&r->journal, s->chunk);
+    r->out_of_space |= !chunk || r->journal.low_address_space;
+    if (chunk && s->chunk && !r->has_live_writer) kpti_et_journal_leave(&r->journal, s->chunk);
     (void)pthread_cond_signal(&r->grown);
     (void)pthread_mutex_unlock(&r->lock);
     if (!chunk) return 0;

@@ -36,13 +36,13 @@ typedef struct kpti_recorder {
     /* Guarded by the lock. */
     int refused; /* errno of the last chunk that could not be allocated */
     /* there was no space for a chunk, or too little address space; the live writer then gives up */
-    int is_short;
-    int is_followed; /* a live writer reads the journal while it is recorded */
+    int out_of_space;
+    int has_live_writer; /* a live writer reads the journal while it is recorded */
     kpti_et_journal journal;
     kpti_et_stream *streams;
     kpti_et_stream *control;      /* stream 0 */
     uint32_t stream_count;        /* of this file */
-    uint32_t stream_room;         /* number of streams of all files, with the free ones */
+    uint32_t stream_capacity;     /* number of streams of all files, with the free ones */
     uint32_t reclaim_at;          /* number of streams at which reclaim scans for ended threads */
     uint64_t ended_ops;           /* operators of this file on streams that were reused since */
     const kpt_tape_ops *tape_ops; /* of every stream's tape */
@@ -59,7 +59,7 @@ int kpti_recorder_start(kpti_recorder *r);
 /* When this returns, no stream is busy. */
 void kpti_recorder_stop(kpti_recorder *r);
 /* Waits until each stream that is busy now has been seen not busy. */
-void kpti_recorder_await(kpti_recorder *r);
+void kpti_recorder_wait_quiescent(kpti_recorder *r);
 /* Removes the chunks from the streams. The journal stays valid for its readers. */
 void kpti_recorder_detach(kpti_recorder *r);
 /* Called in the child of a fork, on its only thread. Takes no lock. */
@@ -77,9 +77,9 @@ kpti_et_stream *kpti_recorder_enter(kpti_recorder *r, uint32_t *run);
  * another thread may then stop recording. */
 uint32_t kpti_recorder_gather(const kpti_recorder *r, uint32_t run, uint64_t *gathered);
 /* Returns the run that is recorded, or 0. Call leave in both cases. */
-static inline uint32_t kpti_recorder_say_inside(const kpti_recorder *r, kpti_et_stream *s)
+static inline uint32_t kpti_recorder_enter_flag(const kpti_recorder *r, kpti_et_stream *s)
 {
-    kpti_barrier_say(&s->busy, 1);
+    kpti_flag_store(&s->busy, 1);
     return __atomic_load_n(&r->recording, __ATOMIC_ACQUIRE);
 }
 static inline void kpti_recorder_leave(kpti_et_stream *s)

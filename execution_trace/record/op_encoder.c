@@ -4,8 +4,8 @@
 
 #include "execution_trace/record/tensor_elements.h"
 
-enum { MOST_DIMENSIONS = 1024 };
-enum { MOST_STRING = 16 << 20 };
+enum { MAX_DIMENSIONS = 1024 };
+enum { MAX_STRING = 16 << 20 };
 
 static inline void put_head(kpti_et_cursor *c, kpt_tape_value head)
 {
@@ -32,7 +32,7 @@ static void put_bytes(kpti_et_cursor *c, kpt_str text)
 {
     uint64_t *at;
     if (!text.data) text.size = 0;
-    if (text.size > MOST_STRING) text.size = MOST_STRING;
+    if (text.size > MAX_STRING) text.size = MAX_STRING;
     put_head(c, (kpt_tape_value){.kind = KPT_VALUE_STRING, .size = (uint32_t)text.size});
     at = kpti_et_put(c, kpti_et_words(text.size));
     if (at && text.size) memcpy(at, text.data, text.size);
@@ -103,8 +103,8 @@ static void put_elements(kpti_et_cursor *c, const kpt_tensor *t, uint8_t flags)
 static uint8_t flags_of(const kpt_tensor *t, kpti_et_wish wish)
 {
     uint8_t flags = 0;
-    if (t->dimensions && (!t->sizes || t->dimensions > MOST_DIMENSIONS)) flags |= KPT_TAPE_NO_SIZES;
-    if (t->dimensions && (!t->strides || t->dimensions > MOST_DIMENSIONS))
+    if (t->dimensions && (!t->sizes || t->dimensions > MAX_DIMENSIONS)) flags |= KPT_TAPE_NO_SIZES;
+    if (t->dimensions && (!t->strides || t->dimensions > MAX_DIMENSIONS))
         flags |= KPT_TAPE_NO_STRIDES;
     if (t->generation || t->storage_generation) flags |= KPT_TAPE_GENERATIONS;
     if (any_bits(t, flags) >> 32) flags |= KPT_TAPE_WIDE;
@@ -119,7 +119,7 @@ static uint8_t flags_of(const kpt_tensor *t, kpti_et_wish wish)
 static void put_tensor(kpti_et_cursor *c, const kpt_tensor *t, kpti_et_wish wish)
 {
     const uint8_t flags = flags_of(t, wish);
-    const uint32_t shown = t->dimensions > MOST_DIMENSIONS ? 0 : t->dimensions;
+    const uint32_t shown = t->dimensions > MAX_DIMENSIONS ? 0 : t->dimensions;
     const uint64_t numbers =
         2 + (flags & KPT_TAPE_NO_SIZES ? 0 : shown) + (flags & KPT_TAPE_NO_STRIDES ? 0 : shown);
     const uint64_t number_words = flags & KPT_TAPE_WIDE ? numbers : (numbers + 1) / 2;
@@ -149,7 +149,7 @@ static void put_tensor(kpti_et_cursor *c, const kpt_tensor *t, kpti_et_wish wish
     if (flags & (KPT_TAPE_RANGE | KPT_TAPE_DATA))
         put_elements(c, t, flags);
     else if (at)
-        kpti_et_put_known(c, t, words);
+        kpti_et_dedup_tensor(c, t, words);
 }
 
 /* The struct of an older host is shorter. */

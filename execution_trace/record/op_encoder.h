@@ -17,7 +17,7 @@ void kpti_et_encode(kpti_et_cursor *c, const kpt_op *op, kpti_et_wish wish);
 /* Returns how many of COUNT values or attributes the record holds. */
 static inline uint32_t kpti_et_encoded(uint64_t count)
 {
-    return count < KPTI_ET_MOST_VALUES ? (uint32_t)count : (uint32_t)KPTI_ET_MOST_VALUES;
+    return count < KPTI_ET_MAX_VALUES ? (uint32_t)count : (uint32_t)KPTI_ET_MAX_VALUES;
 }
 
 #endif

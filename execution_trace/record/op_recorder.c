@@ -14,7 +14,7 @@ typedef void (*write_fn)(kpti_et_cursor *c, const void *what);
 static inline int settle(kpti_et_cursor *c)
 {
     if (__builtin_expect(c->missing != 0, 0)) {
-        kpti_et_stream_take_back(c->stream);
+        kpti_et_stream_abort_record(c->stream);
         return 0;
     }
     kpti_et_commit(c);
@@ -45,24 +45,25 @@ put_record(kpti_recorder *r, kpti_et_stream *s, uint64_t reserve, write_fn write
 
 /* --- stacks -------------------------------------------------------------------------------------- */
 
-typedef struct place_of {
-    uint32_t place;
+typedef struct location_of {
+    uint32_t location;
     int64_t ns;
     kpt_symbol symbol;
-} place_of;
+} location_of;
 
 static void write_place(kpti_et_cursor *c, const void *what)
 {
-    const place_of *p = what;
+    const location_of *p = what;
     const uint32_t name = kpti_et_put_text(c, p->symbol.qualname);
     const uint32_t file = kpti_et_put_text(c, p->symbol.file);
-    kpti_et_place *place = (kpti_et_place *)kpti_et_put(c, sizeof *place / KPTI_ET_WORD);
-    if (!place) return;
-    *place = (kpti_et_place){.record = {.kind = KPTI_ET_PLACE, .ns = p->ns},
-                             .place = p->place,
-                             .line = p->symbol.line,
-                             .name = name,
-                             .file = file};
+    kpti_et_location *location =
+        (kpti_et_location *)kpti_et_put(c, sizeof *location / KPTI_ET_WORD);
+    if (!location) return;
+    *location = (kpti_et_location){.record = {.kind = KPTI_ET_LOCATION, .ns = p->ns},
+                                   .location = p->location,
+                                   .line = p->symbol.line,
+                                   .name = name,
+                                   .file = file};
 }
 
 static void write_stack(kpti_et_cursor *c, const void *what)
@@ -76,19 +77,20 @@ KPTI_HOT int kpti_recorder_write_new_stack(kpti_recorder *r, kpti_et_stream *s, 
 {
     const uint32_t innermost = stack;
     while (stack && !kpti_number_set_has(&s->stacks, stack)) {
-        kpti_et_stack told = {.record = {.kind = KPTI_ET_STACK, .ns = ns}, .stack = stack};
+        kpti_et_stack record = {.record = {.kind = KPTI_ET_STACK, .ns = ns}, .stack = stack};
         const uint64_t reserve = kpti_et_reserve(s);
-        kpti_observer_stacks.read(stack, &told.below, &told.place);
-        if (told.place && !kpti_number_set_has(&s->places, told.place)) {
-            const place_of p = {told.place, ns, kpti_observer_stacks.describe(told.place)};
+        kpti_observer_stacks.read(stack, &record.below, &record.location);
+        if (record.location && !kpti_number_set_has(&s->locations, record.location)) {
+            const location_of p = {record.location, ns,
+                                   kpti_observer_stacks.describe(record.location)};
             if (!put_record(r, s, reserve, write_place, &p) ||
-                !kpti_number_set_add(&s->places, told.place))
+                !kpti_number_set_add(&s->locations, record.location))
                 return 0;
         }
-        if (!put_record(r, s, reserve, write_stack, &told) ||
+        if (!put_record(r, s, reserve, write_stack, &record) ||
             !kpti_number_set_add(&s->stacks, stack))
             return 0;
-        stack = told.below;
+        stack = record.below;
     }
     s->last_stack = innermost;
     return 1;
@@ -166,7 +168,7 @@ kpt_status kpti_recorder_begin(kpti_recorder *r, const kpt_op *op, uint64_t *op_
     b.number = s->number + 1;
     b.wish.data = r->data_ops && is_listed(r->data_ops, r->data_ops_size, op->name);
     if (!kpti_recorder_write_stack(r, s, b.stack, b.ns)) b.stack = 0;
-    if (b.number && put_record(r, s, kpti_et_reserve(s) + KPTI_ET_LEAST_END, write_begin, &b)) {
+    if (b.number && put_record(r, s, kpti_et_reserve(s) + KPTI_ET_MIN_END, write_begin, &b)) {
         *op_id = kpti_et_stream_begun(s);
         if (kpti_et_stream_may_call(s, gathered) && kpti_et_is_call(op))
             kpti_et_stream_call(s, gathered);

@@ -25,7 +25,7 @@ static inline int is_ready(const kpti_et_stream *s, uint32_t run)
 static inline int enter(kpti_et_stream *s, uint32_t run)
 {
     const kpti_recorder *r = s->owner;
-    if (__builtin_expect(kpti_recorder_say_inside(r, s) == run && s->file == r->file, 1)) return 1;
+    if (__builtin_expect(kpti_recorder_enter_flag(r, s) == run && s->file == r->file, 1)) return 1;
     kpti_recorder_leave(s);
     return 0;
 }
@@ -70,7 +70,7 @@ KPTI_HOT static uint32_t begin(kpt_tape *tape)
     if (!kpti_recorder_write_stack(r, s, stack, s->last_ns)) stack = 0;
     s->pending.gathered = gathered;
     s->pending.stack = stack;
-    return offer(s, BEGIN_WORDS, kpti_et_reserve(s) + KPTI_ET_LEAST_END);
+    return offer(s, BEGIN_WORDS, kpti_et_reserve(s) + KPTI_ET_MIN_END);
 }
 
 /* Returns a cursor behind the words that the host has used. */
@@ -85,7 +85,7 @@ static uint32_t put_text(kpt_tape *tape, kpt_str text)
     kpti_et_stream *s = stream_of(tape);
     kpti_et_cursor c = cursor_of(tape, s);
     const uint32_t at = s->pending.words ? kpti_et_put_text(&c, text) : 0;
-    tape->limit = tape->base + c.room;
+    tape->limit = tape->base + c.capacity;
     return at;
 }
 
@@ -94,7 +94,7 @@ static uint32_t put_function(kpt_tape *tape, const kpt_op *op)
     kpti_et_stream *s = stream_of(tape);
     kpti_et_cursor c = cursor_of(tape, s);
     const uint32_t at = s->pending.words ? kpti_et_put_function(&c, op) : 0;
-    tape->limit = tape->base + c.room;
+    tape->limit = tape->base + c.capacity;
     return c.missing ? 0 : at;
 }
 

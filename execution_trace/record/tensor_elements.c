@@ -1,6 +1,6 @@
 #include "execution_trace/record/tensor_elements.h"
 
-enum { MOST_DIMENSIONS = 64 };
+enum { MAX_DIMENSIONS = 64 };
 
 /* Copies rows of elements, or computes their range. */
 typedef struct taker {
@@ -16,7 +16,7 @@ typedef struct taker {
 static uint64_t count_of(const kpt_tensor *t)
 {
     uint64_t count = 1;
-    if (t->dimensions > MOST_DIMENSIONS || (t->dimensions && (!t->sizes || !t->strides))) return 0;
+    if (t->dimensions > MAX_DIMENSIONS || (t->dimensions && (!t->sizes || !t->strides))) return 0;
     for (uint32_t i = 0; i < t->dimensions; i++)
         if (t->sizes[i] < 0 || __builtin_mul_overflow(count, (uint64_t)t->sizes[i], &count))
             return 0;
@@ -97,7 +97,7 @@ static void take_all(taker *to)
     const int64_t size = (int64_t)t->element_bytes;
     const uint32_t last = t->dimensions ? t->dimensions - 1 : 0;
     const char *data = t->data;
-    int64_t at[MOST_DIMENSIONS] = {0};
+    int64_t at[MAX_DIMENSIONS] = {0};
     if (!t->dimensions) {
         take_row(to, data, 1, size);
         return;

@@ -75,10 +75,10 @@ int64_t kpti_et_now_look(kpti_et_now *now)
     const int is_good = pace && pace <= most_pace && (!now->ticks || keeps_pace(now, seen, pace));
     const uint64_t passed = seen.ticks - now->ticks;
     /* An upper bound for the times that this clock has returned. */
-    const int64_t told =
+    const int64_t estimate =
         now->ns + (int64_t)((passed < now->length ? passed : now->length) * now->pace >> 32);
     now->ticks = seen.ticks;
-    now->ns = seen.ns > told ? seen.ns : told;
+    now->ns = seen.ns > estimate ? seen.ns : estimate;
     now->pace = pace;
     now->length = is_good ? ((uint64_t)good_for_ns << 32) / pace : 0;
     return now->ns;

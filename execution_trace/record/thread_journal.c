@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* Longer texts are truncated: a chunk's offsets have 32 bits, and no reader needs more. */
-enum { MOST_TEXT = 16 << 20 };
+enum { MAX_TEXT = 16 << 20 };
 
 /* Returns the first of the two slots that TEXT may be in. */
 static kpti_et_known_text *slot_of(kpti_et_stream *s, kpt_str text)
@@ -34,7 +34,7 @@ static inline int is_equal(const char *a, const char *b, uint64_t size)
 
 static inline int is_known(const kpti_et_cursor *c, kpt_str text, const kpti_et_known_text *slot)
 {
-    return slot->data == text.data && slot->size == text.size && slot->at && c->room &&
+    return slot->data == text.data && slot->size == text.size && slot->at && c->capacity &&
            is_equal((const char *)((uint64_t *)c->stream->chunk + slot->at + 1), text.data,
                     text.size);
 }
@@ -45,12 +45,12 @@ static inline int is_known(const kpti_et_cursor *c, kpt_str text, const kpti_et_
 static uint64_t *add_words(kpti_et_cursor *c, uint64_t words, uint32_t *at)
 {
     kpti_et_stream *s = c->stream;
-    if (c->low + KPTI_ET_LEAST_END + words > c->room || s->high > UINT32_MAX) {
+    if (c->low + KPTI_ET_MIN_END + words > c->capacity || s->high > UINT32_MAX) {
         c->missing += words;
         return NULL;
     }
     s->high -= words;
-    c->room -= words;
+    c->capacity -= words;
     *at = (uint32_t)s->high;
     return (uint64_t *)s->chunk + s->high;
 }
@@ -71,7 +71,7 @@ uint32_t kpti_et_put_text(kpti_et_cursor *c, kpt_str text)
     kpti_et_known_text *slot;
     kpti_et_known_text older;
     if (!text.size || !text.data) return 0;
-    if (text.size > MOST_TEXT) text.size = MOST_TEXT;
+    if (text.size > MAX_TEXT) text.size = MAX_TEXT;
     slot = slot_of(c->stream, text);
     if (is_known(c, text, slot)) return slot->at;
     older = slot[0];
@@ -95,7 +95,7 @@ uint32_t kpti_et_put_function(kpti_et_cursor *c, const kpt_op *op)
                                      .is_call = (uint32_t)kpti_et_is_call(op)};
     uint32_t *known = &c->stream->functions[(wanted.name ^ wanted.schema) % KPTI_ET_FUNCTIONS];
     uint32_t at = *known;
-    if (!at || !c->room ||
+    if (!at || !c->capacity ||
         memcmp((const uint64_t *)c->stream->chunk + at, &wanted, sizeof wanted) != 0) {
         uint64_t *words = add_words(c, sizeof wanted / KPTI_ET_WORD, &at);
         if (!words) return 0;
@@ -105,7 +105,7 @@ uint32_t kpti_et_put_function(kpti_et_cursor *c, const kpt_op *op)
     return at;
 }
 
-void kpti_et_put_known(kpti_et_cursor *c, const kpt_tensor *t, uint64_t words)
+void kpti_et_dedup_tensor(kpti_et_cursor *c, const kpt_tensor *t, uint64_t words)
 {
     kpti_et_stream *s = c->stream;
     const uint64_t key = t->tensor_id ^ t->generation << 32;
@@ -122,9 +122,9 @@ void kpti_et_put_known(kpti_et_cursor *c, const kpt_tensor *t, uint64_t words)
         *known = (kpti_et_known_tensor){(uint32_t)t->tensor_id, (uint32_t)own};
     }
 }
-_Static_assert(KPTI_ET_TENSORS == 1 << (64 - 54), "kpti_et_put_known takes as many bits");
+_Static_assert(KPTI_ET_TENSORS == 1 << (64 - 54), "kpti_et_dedup_tensor takes as many bits");
 
-void kpti_et_stream_take_back(kpti_et_stream *s)
+void kpti_et_stream_abort_record(kpti_et_stream *s)
 {
     memset(s->tensors, 0, sizeof s->tensors);
 }
@@ -152,7 +152,7 @@ void kpti_et_stream_move(kpti_et_stream *s, kpti_et_chunk *chunk)
 void kpti_et_stream_reset(kpti_et_stream *s, uint64_t file, uint32_t index)
 {
     kpti_et_stream_move(s, NULL);
-    kpti_number_set_clear(&s->places);
+    kpti_number_set_clear(&s->locations);
     kpti_number_set_clear(&s->stacks);
     s->file = file;
     s->index = index;
@@ -165,7 +165,7 @@ void kpti_et_stream_reset(kpti_et_stream *s, uint64_t file, uint32_t index)
 void kpti_et_stream_free(kpti_et_stream *s)
 {
     kpti_et_stream_move(s, NULL);
-    kpti_number_set_clear(&s->places);
+    kpti_number_set_clear(&s->locations);
     kpti_number_set_clear(&s->stacks);
     free(s);
 }

@@ -21,8 +21,8 @@
 #include "execution_trace/record/u32_set.h"
 
 enum { KPTI_ET_TEXTS = 512, KPTI_ET_TENSORS = 1024, KPTI_ET_FUNCTIONS = 256 };
-enum { KPTI_ET_MOST_RESERVE = 2048 /* words */ };
-enum { KPTI_ET_LEAST_END = sizeof(kpti_et_end) / KPTI_ET_WORD };
+enum { KPTI_ET_MAX_RESERVE = 2048 /* words */ };
+enum { KPTI_ET_MIN_END = sizeof(kpti_et_end) / KPTI_ET_WORD };
 
 /* A text of the chunk, by its address in the host. The bytes at that address may have changed since. */
 typedef struct kpti_et_known_text {
@@ -72,7 +72,7 @@ typedef struct kpti_et_stream {
     uint64_t thread; /* number of its thread, unique in the process; 0 if the stream is free */
     uint64_t os_tid;
     uint64_t next_words; /* size of the next chunk */
-    kpti_number_set places;
+    kpti_number_set locations;
     kpti_number_set stacks;
     kpti_et_known_text texts[KPTI_ET_TEXTS]; /* a slot with at 0 is empty */
     kpti_et_known_tensor tensors[KPTI_ET_TENSORS];
@@ -84,15 +84,15 @@ typedef struct kpti_et_stream {
 typedef struct kpti_et_cursor {
     kpti_et_stream *stream;
     uint64_t low;
-    uint64_t room; /* end of the space for records; 0 if there is none */
+    uint64_t capacity; /* end of the space for records; 0 if there is none */
     uint64_t missing;
     uint64_t begin;
 } kpti_et_cursor;
 
 static inline uint64_t kpti_et_reserve_for(uint64_t open)
 {
-    const uint64_t wanted = open * KPTI_ET_LEAST_END;
-    return wanted < KPTI_ET_MOST_RESERVE ? wanted : KPTI_ET_MOST_RESERVE;
+    const uint64_t wanted = open * KPTI_ET_MIN_END;
+    return wanted < KPTI_ET_MAX_RESERVE ? wanted : KPTI_ET_MAX_RESERVE;
 }
 
 static inline uint64_t kpti_et_reserve(const kpti_et_stream *s)
@@ -103,8 +103,8 @@ static inline uint64_t kpti_et_reserve(const kpti_et_stream *s)
 /* Returns a cursor for a record that must leave RESERVE words free. */
 static inline kpti_et_cursor kpti_et_cursor_at(kpti_et_stream *s, uint64_t reserve)
 {
-    const uint64_t room = s->chunk && s->high > reserve ? s->high - reserve : 0;
-    return (kpti_et_cursor){s, s->low, room, 0, s->low};
+    const uint64_t capacity = s->chunk && s->high > reserve ? s->high - reserve : 0;
+    return (kpti_et_cursor){s, s->low, capacity, 0, s->low};
 }
 
 /* Returns a measuring cursor: every put fails, even of 0 words, and only counts the words needed. There may
@@ -118,7 +118,7 @@ static inline kpti_et_cursor kpti_et_cursor_dry(kpti_et_stream *s)
 static inline uint64_t *kpti_et_put(kpti_et_cursor *c, uint64_t words)
 {
     uint64_t *at;
-    if (__builtin_expect(c->low + words > c->room, 0)) {
+    if (__builtin_expect(c->low + words > c->capacity, 0)) {
         c->missing += words;
         return NULL;
     }
@@ -141,7 +141,7 @@ uint32_t kpti_et_put_function(kpti_et_cursor *c, const kpt_op *op);
 
 /* Replaces the tensor T, which was just written in the last WORDS of the record, with a reference if the
  * chunk already has the same words. */
-void kpti_et_put_known(kpti_et_cursor *c, const kpt_tensor *t, uint64_t words);
+void kpti_et_dedup_tensor(kpti_et_cursor *c, const kpt_tensor *t, uint64_t words);
 
 /* Commits the complete record to the journal. */
 static inline void kpti_et_commit(kpti_et_cursor *c)
@@ -202,7 +202,7 @@ static inline void kpti_et_stream_ended(kpti_et_stream *s, uint64_t op_id)
 }
 
 /* Forgets the cached tensors after a record was abandoned, since the chunk does not have them. */
-void kpti_et_stream_take_back(kpti_et_stream *s);
+void kpti_et_stream_abort_record(kpti_et_stream *s);
 /* Continues the stream in CHUNK. */
 void kpti_et_stream_move(kpti_et_stream *s, kpti_et_chunk *chunk);
 /* Resets all fields that belong to a file. */

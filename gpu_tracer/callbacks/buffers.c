@@ -9,10 +9,10 @@
 
 /* CUPTI requests a BUFFER for each thread that calls CUDA, and for each GPU. CUPTI needs a buffer even if
  * the budget is spent: it then gets a SPILL buffer, whose records are dropped. */
-enum { BUFFER = 4 << 20, SPILL = 64 << 10, ALIGN = 64, MOST_IDLE = 16 };
+enum { BUFFER = 4 << 20, SPILL = 64 << 10, ALIGN = 64, MAX_IDLE = 16 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the idle buffers */
-static uint8_t *idle[MOST_IDLE];
+static uint8_t *idle[MAX_IDLE];
 static int idle_count;
 
 static uint8_t *take_idle(void)
@@ -28,7 +28,7 @@ static int keep_idle(uint8_t *buffer)
 {
     int kept;
     (void)pthread_mutex_lock(&lock);
-    kept = idle_count < MOST_IDLE;
+    kept = idle_count < MAX_IDLE;
     if (kept) idle[idle_count++] = buffer;
     (void)pthread_mutex_unlock(&lock);
     return kept;

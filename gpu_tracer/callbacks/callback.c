@@ -17,7 +17,7 @@ static void see_context(kpti_gpu_session *s, kpti_gpu_thread *t, void *context)
     if (!context || (t->context == context && t->destroyed == destroyed)) return;
     t->context = context;
     t->destroyed = destroyed;
-    for (int i = 0; i < KPTI_MOST_CONTEXTS; i++) {
+    for (int i = 0; i < KPTI_MAX_CONTEXTS; i++) {
         void *known = NULL;
         if (atomic_compare_exchange_strong(&s->contexts[i], &known, context) || known == context)
             return;
@@ -26,7 +26,7 @@ static void see_context(kpti_gpu_session *s, kpti_gpu_thread *t, void *context)
 
 static void forget_context(kpti_gpu_session *s, void *context)
 {
-    for (int i = 0; i < KPTI_MOST_CONTEXTS; i++) {
+    for (int i = 0; i < KPTI_MAX_CONTEXTS; i++) {
         void *known = context;
         (void)atomic_compare_exchange_strong(&s->contexts[i], &known, NULL);
     }

@@ -29,9 +29,9 @@ static void absorb_launch(kpti_gpu_session *s, const kpti_launch *launch)
 static void absorb_links(kpti_gpu_session *s)
 {
     kpti_list *links = &s->ready.of[KPTI_GPU_LINKS];
-    kpti_list_place place = {0};
+    kpti_list_position at = {0};
     const kpti_gpu_link *link;
-    while ((link = kpti_list_next(links, &place))) {
+    while ((link = kpti_list_next(links, &at))) {
         kpti_gpu_known *row = kpti_known_row(s, link->correlation);
         if (row)
             row->external = link->external;
@@ -46,7 +46,7 @@ static void absorb_links(kpti_gpu_session *s)
 void kpti_join_absorb(kpti_gpu_session *s)
 {
     const kpti_launch *launch;
-    kpti_store_take(&s->store, &s->ready);
+    kpti_chunk_pool_get(&s->store, &s->ready);
     s->table.turn++;
     for (kpti_gpu_thread *t = kpti_launches_threads(); t; t = t->next)
         while ((launch = kpti_list_next(&t->list, &t->read))) {
@@ -116,7 +116,7 @@ void kpti_join_event(kpti_gpu_session *s, kpt_gpu_event *event)
                         event->kind == KPT_GPU_MEMSET;
     event->start_ns = kpti_unix_clock_of(&s->clock, (uint64_t)event->start_ns);
     event->end_ns = kpti_unix_clock_of(&s->clock, (uint64_t)event->end_ns);
-    if (event->device == KPT_GPU_NONE && event->context < KPTI_MOST_CONTEXTS &&
+    if (event->device == KPT_GPU_NONE && event->context < KPTI_MAX_CONTEXTS &&
         s->device_of[event->context])
         event->device = s->device_of[event->context] - 1;
     if (!row && is_work) miss(s, event);

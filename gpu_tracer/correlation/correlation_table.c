@@ -27,7 +27,7 @@ static uint64_t spread(uint32_t correlation)
 static kpti_gpu_known *place_of(const kpti_gpu_table *table, uint32_t correlation)
 {
     for (uint64_t i = spread(correlation);; i++) {
-        kpti_gpu_known *row = &table->rows[i & (table->room - 1)];
+        kpti_gpu_known *row = &table->rows[i & (table->capacity - 1)];
         if (!row->launch.correlation || row->launch.correlation == correlation) return row;
     }
 }
@@ -35,7 +35,7 @@ static kpti_gpu_known *place_of(const kpti_gpu_table *table, uint32_t correlatio
 kpti_gpu_known *kpti_known_find(const kpti_gpu_table *table, uint64_t correlation)
 {
     kpti_gpu_known *row;
-    if (!table->room || !correlation) return NULL;
+    if (!table->capacity || !correlation) return NULL;
     row = place_of(table, (uint32_t)correlation);
     return row->launch.correlation ? row : NULL;
 }
@@ -51,14 +51,14 @@ static void see_event(kpti_gpu_session *s, const kpt_gpu_event *event)
     kpti_gpu_known *row = kpti_known_find(&s->table, event->correlation);
     if (row) touch(&s->table, row);
     if (row && event->kind == KPT_GPU_KERNEL) row->launch.flags |= KPTI_LAUNCH_SEEN;
-    if (event->device != KPT_GPU_NONE && event->context < KPTI_MOST_CONTEXTS)
+    if (event->device != KPT_GPU_NONE && event->context < KPTI_MAX_CONTEXTS)
         s->device_of[event->context] = event->device + 1;
 }
 
 void kpti_known_see(kpti_gpu_session *s)
 {
-    kpti_list_place at_event = {0};
-    kpti_list_place at_call = {0};
+    kpti_list_position at_event = {0};
+    kpti_list_position at_call = {0};
     const kpt_gpu_event *event;
     const kpti_gpu_call *call;
     while ((event = kpti_list_next(&s->ready.of[KPTI_GPU_EVENTS], &at_event)))
@@ -72,16 +72,16 @@ void kpti_known_see(kpti_gpu_session *s)
 static int grow(kpti_gpu_session *s)
 {
     kpti_gpu_table bigger = s->table;
-    bigger.room = s->table.room ? s->table.room * 2 : FIRST_ROOM;
-    if (bigger.room > FIRST_ROOM && bigger.room * sizeof *bigger.rows > s->budget.most / 4)
+    bigger.capacity = s->table.capacity ? s->table.capacity * 2 : FIRST_ROOM;
+    if (bigger.capacity > FIRST_ROOM && bigger.capacity * sizeof *bigger.rows > s->budget.most / 4)
         return 0;
-    bigger.rows = kpti_budget_alloc(&s->budget, bigger.room * sizeof *bigger.rows);
+    bigger.rows = kpti_budget_alloc(&s->budget, bigger.capacity * sizeof *bigger.rows);
     if (!bigger.rows) return 0;
-    for (uint64_t i = 0; i < s->table.room; i++) {
+    for (uint64_t i = 0; i < s->table.capacity; i++) {
         const kpti_gpu_known *row = &s->table.rows[i];
         if (row->launch.correlation) *place_of(&bigger, row->launch.correlation) = *row;
     }
-    kpti_budget_free(&s->budget, s->table.rows, s->table.room * sizeof *s->table.rows);
+    kpti_budget_free(&s->budget, s->table.rows, s->table.capacity * sizeof *s->table.rows);
     s->table = bigger;
     return 1;
 }
@@ -134,7 +134,7 @@ static void forget(kpti_gpu_session *s, const kpti_gpu_known *row)
 /* Empties the slot, and moves rows behind it up whose probe sequence passes through it. */
 static void empty_place(kpti_gpu_table *table, uint64_t hole)
 {
-    const uint64_t mask = table->room - 1;
+    const uint64_t mask = table->capacity - 1;
     for (uint64_t i = hole + 1;; i++) {
         const kpti_gpu_known *row = &table->rows[i & mask];
         if (!row->launch.correlation) break;
@@ -151,17 +151,17 @@ static void empty_place(kpti_gpu_table *table, uint64_t hole)
 static int forget_rows(kpti_gpu_session *s, mercy without)
 {
     kpti_gpu_table *table = &s->table;
-    for (uint64_t i = 0; i < table->room; i++)
+    for (uint64_t i = 0; i < table->capacity; i++)
         while (may_go(table, &table->rows[i], without)) {
             forget(s, &table->rows[i]);
             empty_place(table, i);
         }
-    return table->room && table->count * 2 <= table->room;
+    return table->capacity && table->count * 2 <= table->capacity;
 }
 
 static int is_full(const kpti_gpu_table *table)
 {
-    return (table->count + 1) * 4 > table->room * 3;
+    return (table->count + 1) * 4 > table->capacity * 3;
 }
 
 /* Drops rows for lack of space, once per turn. The remaining rows were touched in this turn. */
@@ -174,7 +174,7 @@ static int press(kpti_gpu_session *s)
     return !is_full(&s->table);
 }
 
-static int make_room(kpti_gpu_session *s)
+static int reserve(kpti_gpu_session *s)
 {
     kpti_gpu_table *table = &s->table;
     if (table->pressed == table->turn) return grow(s);
@@ -186,7 +186,7 @@ static int make_room(kpti_gpu_session *s)
 kpti_gpu_known *kpti_known_row(kpti_gpu_session *s, uint32_t correlation)
 {
     kpti_gpu_known *row = kpti_known_find(&s->table, correlation);
-    if (!correlation || (!row && is_full(&s->table) && !make_room(s))) return NULL;
+    if (!correlation || (!row && is_full(&s->table) && !reserve(s))) return NULL;
     if (!row) {
         row = place_of(&s->table, correlation);
         row->launch.correlation = correlation;
@@ -199,14 +199,14 @@ kpti_gpu_known *kpti_known_row(kpti_gpu_session *s, uint32_t correlation)
 
 void kpti_known_count_lost(kpti_gpu_session *s)
 {
-    for (uint64_t i = 0; i < s->table.room; i++)
+    for (uint64_t i = 0; i < s->table.capacity; i++)
         s->lost_kernels += (uint64_t)is_awaited(&s->table.rows[i]);
 }
 
 void kpti_known_free(kpti_gpu_session *s)
 {
-    for (uint64_t i = 0; i < s->table.room; i++)
+    for (uint64_t i = 0; i < s->table.capacity; i++)
         release_row(s, &s->table.rows[i]);
-    kpti_budget_free(&s->budget, s->table.rows, s->table.room * sizeof *s->table.rows);
+    kpti_budget_free(&s->budget, s->table.rows, s->table.capacity * sizeof *s->table.rows);
     memset(&s->table, 0, sizeof s->table);
 }

@@ -1,6 +1,6 @@
 #include "gpu_tracer/cupti/api_functions.h"
 
-static kpti_call_row rows[2][KPTI_MOST_CALLS]; /* driver, runtime */
+static kpti_call_row rows[2][KPTI_MAX_CALLS]; /* driver, runtime */
 static int learned;
 
 static int begins(const char *text, const char *prefix)
@@ -71,7 +71,7 @@ void kpti_calls_learn(const kpti_cupti *cupti)
     if (learned) return;
     for (uint32_t domain = CUPTI_CB_DOMAIN_DRIVER_API; domain <= CUPTI_CB_DOMAIN_RUNTIME_API;
          domain++)
-        for (uint32_t cbid = 1; cbid < KPTI_MOST_CALLS; cbid++) {
+        for (uint32_t cbid = 1; cbid < KPTI_MAX_CALLS; cbid++) {
             const char *name = NULL;
             if (cupti->cuptiGetCallbackName((CUpti_CallbackDomain)domain, cbid, &name) !=
                     CUPTI_SUCCESS ||
@@ -86,5 +86,5 @@ void kpti_calls_learn(const kpti_cupti *cupti)
 
 const kpti_call_row *kpti_call_of(uint32_t domain, uint32_t cbid)
 {
-    return &rows[domain - 1][cbid < KPTI_MOST_CALLS ? cbid : 0];
+    return &rows[domain - 1][cbid < KPTI_MAX_CALLS ? cbid : 0];
 }

@@ -14,7 +14,7 @@ enum {
     KPTI_CALL_GRAPH = 1 << 5 /* the call starts a graph, which may have any number of activities */
 };
 
-enum { KPTI_MOST_CALLS = 2048 };
+enum { KPTI_MAX_CALLS = 2048 };
 
 typedef struct kpti_call_row {
     kpt_str name;

@@ -75,7 +75,7 @@ static uint32_t attribute(CUdevice device, CUdevice_attribute which)
 
 static void describe(int index, CUdevice device, kpt_gpu_device *out, char name[KPTI_CUDA_NAME])
 {
-    CUresult (*get_name)(char *room, int size, CUdevice device);
+    CUresult (*get_name)(char *capacity, int size, CUdevice device);
     CUresult (*get_memory)(size_t * bytes, CUdevice device);
     size_t bytes = 0;
     *(void **)&get_name = function("cuDeviceGetName");
@@ -113,7 +113,7 @@ uint32_t kpti_cuda_devices(kpt_gpu_device *out, char (*names)[KPTI_CUDA_NAME])
     *(void **)&get_count = function("cuDeviceGetCount");
     *(void **)&get = function("cuDeviceGet");
     if (!get_count || !get || get_count(&count) != CUDA_SUCCESS) return 0;
-    for (int i = 0; i < count && i < KPTI_CUDA_MOST_DEVICES; i++) {
+    for (int i = 0; i < count && i < KPTI_CUDA_MAX_DEVICES; i++) {
         if (get(&device, i) != CUDA_SUCCESS) continue;
         describe(i, device, &out[found], names[found]);
         found++;

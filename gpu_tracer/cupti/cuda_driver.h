@@ -19,8 +19,8 @@ void kpti_cuda_wait(void *context);
 /* Returns the calling thread's context, or NULL. */
 void *kpti_cuda_current(void);
 
-enum { KPTI_CUDA_MOST_DEVICES = 64, KPTI_CUDA_NAME = 96 };
-/* Fills OUT with up to KPTI_CUDA_MOST_DEVICES devices, and NAMES with their names. Returns the number of
+enum { KPTI_CUDA_MAX_DEVICES = 64, KPTI_CUDA_NAME = 96 };
+/* Fills OUT with up to KPTI_CUDA_MAX_DEVICES devices, and NAMES with their names. Returns the number of
  * devices. */
 uint32_t kpti_cuda_devices(kpt_gpu_device *out, char (*names)[KPTI_CUDA_NAME]);
 

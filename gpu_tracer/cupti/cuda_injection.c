@@ -16,11 +16,11 @@ static int nvtx_set;
 static const char here;
 
 /* Returns the path of this library. */
-static const char *own_path(char room[PATH_MAX])
+static const char *own_path(char capacity[PATH_MAX])
 {
     Dl_info info;
     if (!dladdr(&here, &info) || !info.dli_fname) return NULL;
-    return realpath(info.dli_fname, room);
+    return realpath(info.dli_fname, capacity);
 }
 
 kpt_status kpti_injection_set(kpti_error *error)

@@ -47,16 +47,16 @@ static int look(struct dl_phdr_info *info, size_t size, void *ctx)
 }
 
 /* Folders that may have a library of the major version, the most likely first; %s is the folder of the row. */
-typedef struct place {
+typedef struct candidate {
     const char *folder;
     const char *format;
-} place;
+} candidate;
 
-static int places_of(const loaded *l, int major, place *out)
+static int folders_of(const loaded *l, int major, candidate *out)
 {
     const char *home = getenv("CUDA_HOME");
     const char *const pip = major == 12 ? "%s/nvidia/cuda_cupti/lib" : "%s/nvidia/cu13/lib";
-    const place all[] = {
+    const candidate all[] = {
         {l->cudart, "%s"},
         {l->cudart, "%s/../../cuda_cupti/lib"},
         {l->cudart, "%s/../extras/CUPTI/lib64"},
@@ -75,11 +75,11 @@ static int places_of(const loaded *l, int major, place *out)
 /* Finds the first existing file among the folders for MAJOR. */
 static int find_file(const loaded *l, int major, char *path, size_t size)
 {
-    place places[FOLDERS];
-    int count = places_of(l, major, places);
+    candidate folders[FOLDERS];
+    int count = folders_of(l, major, folders);
     for (int i = 0; i < count; i++) {
         char folder[PATH_MAX];
-        int length = snprintf(folder, sizeof folder, places[i].format, places[i].folder);
+        int length = snprintf(folder, sizeof folder, folders[i].format, folders[i].folder);
         if (length <= 0 || (size_t)length >= sizeof folder) continue;
         length = snprintf(path, size, "%s/libcupti.so.%d", folder, major);
         if (length > 0 && (size_t)length < size && access(path, R_OK) == 0) return 1;
@@ -151,21 +151,21 @@ void *kpti_cupti_find(char *path, size_t size, char *text, size_t text_size)
     return library;
 }
 
-const char *kpti_cupti_likely_path(char *room, size_t size)
+const char *kpti_cupti_likely_path(char *capacity, size_t size)
 {
     const char *said = getenv("KPYTRACE_CUPTI");
     loaded l = {0};
     int wanted[MAJORS];
     void *library;
     if (said && said[0]) return said;
-    library = open_loaded(room, size);
+    library = open_loaded(capacity, size);
     if (library) {
         (void)dlclose(library);
-        return room;
+        return capacity;
     }
     (void)dl_iterate_phdr(look, &l);
     order(&l, wanted);
     for (int i = 0; i < MAJORS; i++)
-        if (find_file(&l, wanted[i], room, size)) return room;
+        if (find_file(&l, wanted[i], capacity, size)) return capacity;
     return NULL;
 }

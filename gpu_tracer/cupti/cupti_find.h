@@ -10,6 +10,6 @@ void *kpti_cupti_find(char *path, size_t size, char *text, size_t text_size);
 
 /* Returns the library's path without loading it, for NVTX, which needs it early, or NULL if it is not known
  * yet. */
-const char *kpti_cupti_likely_path(char *room, size_t size);
+const char *kpti_cupti_likely_path(char *capacity, size_t size);
 
 #endif

@@ -42,7 +42,7 @@ typedef struct kpti_gpu_thread {
     void *context;      /* the last context that the thread recorded */
     uint32_t destroyed; /* the session's count of destroyed contexts at that time */
     kpti_list list;
-    kpti_list_place read; /* position of the reader; only the reader uses it */
+    kpti_list_position read; /* position of the reader; only the reader uses it */
 } kpti_gpu_thread;
 
 /* Returns the calling thread's state, or NULL if there is no memory. */

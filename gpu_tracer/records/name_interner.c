@@ -21,13 +21,13 @@ void kpti_names_init(kpti_gpu_names *names, kpti_gpu_budget *budget)
 
 void kpti_names_free(kpti_gpu_names *names)
 {
-    for (uint32_t i = 0; i < names->room; i++)
+    for (uint32_t i = 0; i < names->capacity; i++)
         if (names->table[i])
             kpti_budget_free(names->budget, names->table[i], names->table[i]->bytes);
-    kpti_budget_free(names->budget, names->table, names->room * sizeof *names->table);
+    kpti_budget_free(names->budget, names->table, names->capacity * sizeof *names->table);
     (void)pthread_mutex_destroy(&names->lock);
     names->table = NULL;
-    names->room = names->count = 0;
+    names->capacity = names->count = 0;
 }
 
 static uint64_t hash_of(const char *text, size_t size)
@@ -42,7 +42,7 @@ static kpti_gpu_text **slot_of(const kpti_gpu_names *names, uint64_t hash, const
                                size_t size, int demangle)
 {
     for (uint64_t i = hash;; i++) {
-        kpti_gpu_text **slot = &names->table[i & (names->room - 1)];
+        kpti_gpu_text **slot = &names->table[i & (names->capacity - 1)];
         if (!*slot ||
             ((*slot)->hash == hash && (*slot)->raw_size == size &&
              (*slot)->demangled == (uint32_t)demangle && memcmp((*slot)->text, text, size) == 0))
@@ -54,21 +54,21 @@ static int grow(kpti_gpu_names *names)
 {
     enum { FIRST_ROOM = 256 };
     kpti_gpu_names bigger = *names;
-    bigger.room = names->room ? names->room * 2 : FIRST_ROOM;
-    bigger.table = kpti_budget_alloc(names->budget, bigger.room * sizeof *bigger.table);
+    bigger.capacity = names->capacity ? names->capacity * 2 : FIRST_ROOM;
+    bigger.table = kpti_budget_alloc(names->budget, bigger.capacity * sizeof *bigger.table);
     if (!bigger.table) return 0;
-    for (uint32_t i = 0; i < names->room; i++) {
+    for (uint32_t i = 0; i < names->capacity; i++) {
         kpti_gpu_text *text = names->table[i];
         if (text)
             *slot_of(&bigger, text->hash, text->text, text->raw_size, (int)text->demangled) = text;
     }
-    kpti_budget_free(names->budget, names->table, names->room * sizeof *names->table);
+    kpti_budget_free(names->budget, names->table, names->capacity * sizeof *names->table);
     names->table = bigger.table;
-    names->room = bigger.room;
+    names->capacity = bigger.capacity;
     return 1;
 }
 
-typedef char *(*demangle_fn)(const char *mangled, char *room, size_t *size, int *status);
+typedef char *(*demangle_fn)(const char *mangled, char *capacity, size_t *size, int *status);
 
 /* Returns the demangler of the C++ runtime in the process or the system, or NULL if there is none. Python's
  * modules load the C++ runtime where dlsym alone does not find it. Called once per name, so the result is
@@ -129,7 +129,7 @@ kpt_str kpti_names_keep(kpti_gpu_names *names, const char *text, int demangle)
     kpt_str shown = {NULL, 0};
     if (!size || size > UINT32_MAX) return shown;
     (void)pthread_mutex_lock(&names->lock);
-    if ((uint64_t)names->count * 2 < names->room || grow(names))
+    if ((uint64_t)names->count * 2 < names->capacity || grow(names))
         slot = slot_of(names, hash, text, size, demangle);
     if (slot && !*slot) {
         *slot = make_text(names, hash, text, size, demangle);

@@ -12,7 +12,7 @@ typedef struct kpti_gpu_names {
     pthread_mutex_t lock; /* innermost lock: only memory is allocated under it */
     kpti_gpu_budget *budget;
     kpti_gpu_text **table;
-    uint32_t room; /* a power of two */
+    uint32_t capacity; /* a power of two */
     uint32_t count;
 } kpti_gpu_names;
 

@@ -7,7 +7,7 @@ static kpti_list_chunk *add_chunk(kpti_list *list, kpti_gpu_budget *budget)
     kpti_list_chunk *chunk = kpti_budget_alloc(budget, CHUNK_BYTES);
     if (!chunk) return NULL;
     chunk->bytes = CHUNK_BYTES;
-    chunk->room = (uint32_t)((CHUNK_BYTES - sizeof *chunk) / list->item_size);
+    chunk->capacity = (uint32_t)((CHUNK_BYTES - sizeof *chunk) / list->item_size);
     if (list->last)
         atomic_store_explicit(&list->last->next, chunk, memory_order_release);
     else
@@ -25,7 +25,7 @@ int kpti_list_add(kpti_list *list, kpti_gpu_budget *budget, const void *item)
 {
     kpti_list_chunk *chunk = list->last;
     uint32_t count = chunk ? atomic_load_explicit(&chunk->count, memory_order_relaxed) : 0;
-    if (!chunk || count == chunk->room) {
+    if (!chunk || count == chunk->capacity) {
         chunk = add_chunk(list, budget);
         if (!chunk) return 0;
         count = 0;
@@ -64,7 +64,7 @@ void kpti_list_free(kpti_list *list, kpti_gpu_budget *budget)
     kpti_list_forget(list);
 }
 
-void *kpti_list_next(const kpti_list *list, kpti_list_place *place)
+void *kpti_list_next(const kpti_list *list, kpti_list_position *place)
 {
     if (!place->chunk) {
         place->chunk = atomic_load_explicit(&list->first, memory_order_acquire);
@@ -86,7 +86,7 @@ void *kpti_list_next(const kpti_list *list, kpti_list_place *place)
 }
 
 /* The writer uses the first chunk only if it is the last. A chunk with a successor belongs to the reader. */
-void kpti_list_free_read(kpti_list *list, const kpti_list_place *place, kpti_gpu_budget *budget)
+void kpti_list_free_read(kpti_list *list, const kpti_list_position *place, kpti_gpu_budget *budget)
 {
     kpti_list_chunk *chunk = atomic_load_explicit(&list->first, memory_order_acquire);
     while (place->chunk && chunk != place->chunk) {

@@ -9,7 +9,7 @@
 typedef struct kpti_list_chunk {
     _Atomic(struct kpti_list_chunk *) next;
     _Atomic uint32_t count;
-    uint32_t room;
+    uint32_t capacity;
     uint64_t bytes; /* of the chunk, with this head */
     uint64_t items[];
 } kpti_list_chunk;
@@ -30,15 +30,15 @@ void kpti_list_free(kpti_list *list, kpti_gpu_budget *budget);
 void kpti_list_forget(kpti_list *list);
 
 /* Position of a reader; zeroes for the beginning. */
-typedef struct kpti_list_place {
+typedef struct kpti_list_position {
     kpti_list_chunk *chunk;
     uint32_t index;
     uint32_t spare;
-} kpti_list_place;
+} kpti_list_position;
 
 /* Returns the next item, or NULL if there is none yet. */
-void *kpti_list_next(const kpti_list *list, kpti_list_place *place);
+void *kpti_list_next(const kpti_list *list, kpti_list_position *place);
 /* Frees the chunks that the only reader has passed. The writer may append at the same time. */
-void kpti_list_free_read(kpti_list *list, const kpti_list_place *place, kpti_gpu_budget *budget);
+void kpti_list_free_read(kpti_list *list, const kpti_list_position *place, kpti_gpu_budget *budget);
 
 #endif

@@ -8,7 +8,7 @@
 #include "gpu_tracer/records/launches.h"
 #include "gpu_tracer/records/record_store.h"
 
-enum { KPTI_MOST_CONTEXTS = 64 };
+enum { KPTI_MAX_CONTEXTS = 64 };
 
 /* Per-correlation-id state: the launch, and the external correlation. */
 typedef struct kpti_gpu_known {
@@ -20,7 +20,7 @@ typedef struct kpti_gpu_known {
 
 typedef struct kpti_gpu_table {
     kpti_gpu_known *rows; /* hash table by correlation id; its size is a power of two */
-    uint64_t room;
+    uint64_t capacity;
     uint64_t count;
     uint32_t turn;      /* number of times that the table was filled */
     uint32_t made;      /* number of rows made; turn and made may wrap around */
@@ -34,7 +34,7 @@ typedef struct kpti_gpu_table {
 /* The stacks that were delivered: their numbers stay valid until destroy. */
 typedef struct kpti_gpu_stacks {
     kpt_traceback *rows; /* hash table by the stack's number; its size is a power of two */
-    uint64_t room;
+    uint64_t capacity;
     uint64_t count;
 } kpti_gpu_stacks;
 
@@ -48,9 +48,9 @@ typedef struct kpti_gpu_session {
     kpti_unix_clock clock;
     const kpti_cupti *cupti;
     CUpti_SubscriberHandle subscriber;
-    _Atomic(void *) contexts[KPTI_MOST_CONTEXTS]; /* live contexts in which calls were made */
-    _Atomic uint32_t destroyed;                   /* contexts */
-    _Atomic uint32_t captures;                    /* active captures */
+    _Atomic(void *) contexts[KPTI_MAX_CONTEXTS]; /* live contexts in which calls were made */
+    _Atomic uint32_t destroyed;                  /* contexts */
+    _Atomic uint32_t captures;                   /* active captures */
     _Atomic uint64_t unlisted;         /* launches that did not fit into their threads' lists */
     _Atomic uint64_t unlisted_kernels; /* those of them that start a kernel */
     uint64_t stop_time;                /* Unix time */
@@ -62,11 +62,11 @@ typedef struct kpti_gpu_session {
     kpti_gpu_table table;
     kpti_gpu_stacks stacks;
     uint64_t lost_kernels;
-    kpt_gpu_device devices[KPTI_CUDA_MOST_DEVICES];
-    char device_names[KPTI_CUDA_MOST_DEVICES][KPTI_CUDA_NAME];
+    kpt_gpu_device devices[KPTI_CUDA_MAX_DEVICES];
+    char device_names[KPTI_CUDA_MAX_DEVICES][KPTI_CUDA_NAME];
     uint32_t device_count;
     uint32_t
-        device_of[KPTI_MOST_CONTEXTS]; /* by context number: the device that records name, plus 1 */
+        device_of[KPTI_MAX_CONTEXTS]; /* by context number: the device that records name, plus 1 */
 } kpti_gpu_session;
 
 #endif

@@ -4,32 +4,32 @@
 
 static kpt_status register_tracer(void *ctx, kpt_tracer_make_fn make, void *make_ctx)
 {
-    kpti_door *door = ctx;
-    door->make = make;
-    door->make_ctx = make_ctx;
+    kpti_plugin_client *client = ctx;
+    client->make = make;
+    client->make_ctx = make_ctx;
     return KPT_OK;
 }
 
 static kpt_status register_memory_tracer(void *ctx, kpt_memory_make_fn make, void *make_ctx)
 {
-    kpti_door *door = ctx;
-    door->make_memory = make;
-    door->make_memory_ctx = make_ctx;
+    kpti_plugin_client *client = ctx;
+    client->make_memory = make;
+    client->make_memory_ctx = make_ctx;
     return KPT_OK;
 }
 
 static kpt_status register_observer(void *ctx, kpt_observer_make_fn make, void *make_ctx)
 {
-    kpti_door *door = ctx;
-    door->make_observer = make;
-    door->make_observer_ctx = make_ctx;
+    kpti_plugin_client *client = ctx;
+    client->make_observer = make;
+    client->make_observer_ctx = make_ctx;
     return KPT_OK;
 }
 
 static uint64_t on_task(void *ctx, kpt_str name, kpt_str coroutine)
 {
-    const kpti_door *door = ctx;
-    return door->on_task ? door->on_task(door->on_task_ctx, name, coroutine) : 0;
+    const kpti_plugin_client *client = ctx;
+    return client->on_task ? client->on_task(client->on_task_ctx, name, coroutine) : 0;
 }
 
 static kpt_plugin_entry_fn find_entry(const char *plugin, kpti_session_error *error)
@@ -48,47 +48,49 @@ static kpt_plugin_entry_fn find_entry(const char *plugin, kpti_session_error *er
     return entry;
 }
 
-kpt_status kpti_door_open(kpti_door *door, const char *plugin, kpti_session_error *error)
+kpt_status kpti_plugin_client_open(kpti_plugin_client *client, const char *plugin,
+                                   kpti_session_error *error)
 {
     kpt_plugin_entry_fn entry = find_entry(plugin, error);
     kpt_host host;
     kpt_status status;
-    memset(door, 0, sizeof *door);
+    memset(client, 0, sizeof *client);
     if (!entry) return error->status;
     KPT_INIT(&host);
-    host.ctx = door;
+    host.ctx = client;
     host.name = kpt_str_of("kpytrace");
     host.register_tracer = register_tracer;
     host.register_memory_tracer = register_memory_tracer;
     host.register_observer = register_observer;
     host.on_task = on_task;
-    KPT_INIT(&door->info);
-    status = entry(&host, &door->info);
+    KPT_INIT(&client->info);
+    status = entry(&host, &client->info);
     if (status != KPT_OK)
         return kpti_session_fail_of(error, status, "the plugin refused this host",
-                                    door->info.last_error, 0);
-    if (door->make) return KPT_OK;
-    kpti_door_close(door);
+                                    client->info.last_error, 0);
+    if (client->make) return KPT_OK;
+    kpti_plugin_client_close(client);
     return kpti_session_fail(error, KPT_E_INTERNAL, "%s registered no factory of tracers", plugin);
 }
 
-void kpti_door_close(kpti_door *door)
+void kpti_plugin_client_close(kpti_plugin_client *client)
 {
-    (void)door->info.detach(door->info.self);
+    (void)client->info.detach(client->info.self);
 }
 
-kpt_status kpti_door_make(kpti_door *door, const kpt_tracer_args *args, kpt_tracer *out,
-                          kpti_session_error *error)
+kpt_status kpti_plugin_client_make(kpti_plugin_client *client, const kpt_tracer_args *args,
+                                   kpt_tracer *out, kpti_session_error *error)
 {
     kpt_status status;
     KPT_INIT(out);
-    status = door->make(door->make_ctx, args, out);
+    status = client->make(client->make_ctx, args, out);
     if (status == KPT_OK) return status;
-    return kpti_session_fail_of(error, status, "no tracer", door->info.last_error, door->info.self);
+    return kpti_session_fail_of(error, status, "no tracer", client->info.last_error,
+                                client->info.self);
 }
 
-kpt_status kpti_door_load(kpti_door *door, kpt_next_chunk_fn next, void *next_ctx, kpt_tracer *out,
-                          kpti_session_error *error)
+kpt_status kpti_plugin_client_load(kpti_plugin_client *client, kpt_next_chunk_fn next,
+                                   void *next_ctx, kpt_tracer *out, kpti_session_error *error)
 {
     kpt_loader loader;
     kpt_load_args args;
@@ -98,40 +100,40 @@ kpt_status kpti_door_load(kpti_door *door, kpt_next_chunk_fn next, void *next_ct
     KPT_INIT(out);
     args.next = next;
     args.next_ctx = next_ctx;
-    status = door->info.get_extension(door->info.self, kpt_str_of(KPT_EXT_LOADER), &loader);
-    if (status == KPT_OK) status = loader.load(door->info.self, &args, out);
+    status = client->info.get_extension(client->info.self, kpt_str_of(KPT_EXT_LOADER), &loader);
+    if (status == KPT_OK) status = loader.load(client->info.self, &args, out);
     if (status == KPT_OK) return status;
     return kpti_session_fail_of(error, status, "the recording can't be loaded",
-                                door->info.last_error, door->info.self);
+                                client->info.last_error, client->info.self);
 }
 
-kpt_status kpti_door_make_memory(kpti_door *door, const kpt_memory_args *args,
-                                 kpt_memory_tracer *out, kpti_session_error *error)
+kpt_status kpti_plugin_client_make_memory(kpti_plugin_client *client, const kpt_memory_args *args,
+                                          kpt_memory_tracer *out, kpti_session_error *error)
 {
     kpt_status status;
     KPT_INIT(out);
-    if (!door->make_memory)
+    if (!client->make_memory)
         return kpti_session_fail(error, KPT_E_STATE, "this plugin has no memory tracer");
-    status = door->make_memory(door->make_memory_ctx, args, out);
+    status = client->make_memory(client->make_memory_ctx, args, out);
     if (status == KPT_OK) return status;
-    return kpti_session_fail_of(error, status, "no memory tracer", door->info.last_error,
-                                door->info.self);
+    return kpti_session_fail_of(error, status, "no memory tracer", client->info.last_error,
+                                client->info.self);
 }
 
-kpt_status kpti_door_recover(kpti_door *door, const char *journal, const char *path,
-                             kpti_session_error *error)
+kpt_status kpti_plugin_client_recover(kpti_plugin_client *client, const char *journal,
+                                      const char *path, kpti_session_error *error)
 {
     kpt_observer_args args;
     kpt_observer observer;
     kpt_status status;
     KPT_INIT(&args);
     KPT_INIT(&observer);
-    if (!door->make_observer)
+    if (!client->make_observer)
         return kpti_session_fail(error, KPT_E_STATE, "this plugin has no observer");
-    status = door->make_observer(door->make_observer_ctx, &args, &observer);
+    status = client->make_observer(client->make_observer_ctx, &args, &observer);
     if (status != KPT_OK)
-        return kpti_session_fail_of(error, status, "no observer", door->info.last_error,
-                                    door->info.self);
+        return kpti_session_fail_of(error, status, "no observer", client->info.last_error,
+                                    client->info.self);
     if (KPT_HAS(observer.ops, kpt_observer_ops, recover))
         status = observer.ops->recover(observer.self, kpt_str_of(journal), kpt_str_of(path));
     else

@@ -9,7 +9,7 @@ extern "C" {
 #endif
 
 /* Must not move between open and close, since the plugin has its address. */
-typedef struct kpti_door {
+typedef struct kpti_plugin_client {
     kpt_plugin_info info;
     kpt_tracer_make_fn make;
     void *make_ctx;
@@ -20,24 +20,25 @@ typedef struct kpti_door {
     /* The host table's on_task, or NULL if tasks get no number. The caller sets it after open. */
     uint64_t (*on_task)(void *ctx, kpt_str name, kpt_str coroutine);
     void *on_task_ctx;
-} kpti_door;
+} kpti_plugin_client;
 
-/* Opens PLUGIN. The caller closes DOOR after KPT_OK only. */
-kpt_status kpti_door_open(kpti_door *door, const char *plugin, kpti_session_error *error);
-void kpti_door_close(kpti_door *door);
+/* Opens PLUGIN. The caller closes CLIENT after KPT_OK only. */
+kpt_status kpti_plugin_client_open(kpti_plugin_client *client, const char *plugin,
+                                   kpti_session_error *error);
+void kpti_plugin_client_close(kpti_plugin_client *client);
 
-/* kpti_door_make makes a tracer that records. kpti_door_load makes a stopped tracer from the chunks that NEXT
+/* kpti_plugin_client_make makes a tracer that records. kpti_plugin_client_load makes a stopped tracer from the chunks that NEXT
  * returns. */
-kpt_status kpti_door_make(kpti_door *door, const kpt_tracer_args *args, kpt_tracer *out,
-                          kpti_session_error *error);
-kpt_status kpti_door_load(kpti_door *door, kpt_next_chunk_fn next, void *next_ctx, kpt_tracer *out,
-                          kpti_session_error *error);
+kpt_status kpti_plugin_client_make(kpti_plugin_client *client, const kpt_tracer_args *args,
+                                   kpt_tracer *out, kpti_session_error *error);
+kpt_status kpti_plugin_client_load(kpti_plugin_client *client, kpt_next_chunk_fn next,
+                                   void *next_ctx, kpt_tracer *out, kpti_session_error *error);
 /* Makes a memory tracer, not yet recording. */
-kpt_status kpti_door_make_memory(kpti_door *door, const kpt_memory_args *args,
-                                 kpt_memory_tracer *out, kpti_session_error *error);
+kpt_status kpti_plugin_client_make_memory(kpti_plugin_client *client, const kpt_memory_args *args,
+                                          kpt_memory_tracer *out, kpti_session_error *error);
 /* Writes the execution trace PATH from the JOURNAL of a process that was killed. */
-kpt_status kpti_door_recover(kpti_door *door, const char *journal, const char *path,
-                             kpti_session_error *error);
+kpt_status kpti_plugin_client_recover(kpti_plugin_client *client, const char *journal,
+                                      const char *path, kpti_session_error *error);
 
 #ifdef __cplusplus
 }

@@ -42,7 +42,7 @@ kpt_status kpti_extension_get(kpt_handle plugin, kpt_str name, void *out)
 {
     kpti_error error = {""};
     kpt_status status;
-    if (!kpti_handle_pin(plugin, &kpti_bond_kind)) return KPT_E_HANDLE;
+    if (!kpti_handle_pin(plugin, &kpti_host_binding_kind)) return KPT_E_HANDLE;
     status = fill(name, out, &error);
     if (status != KPT_OK) (void)kpti_handle_fail(plugin, status, &error);
     kpti_handle_unpin(plugin);

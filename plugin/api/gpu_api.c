@@ -17,7 +17,7 @@
  * KPT_GPU_* state applies. */
 enum { NOT_STARTED = 0, STARTED = KPT_GPU_WAITING };
 
-static const kpti_kind kind;
+static const kpti_handle_kind kind;
 
 /* Begins a control call that is legal only in STATE. */
 static kpt_status begin_in(kpti_call *call, kpt_handle self, uint32_t state, const char *what)
@@ -91,7 +91,7 @@ static kpt_status get_stats(kpt_handle self, kpt_gpu_stats *out)
 
 static kpt_status destroy(kpt_handle self)
 {
-    return kpti_product_destroy(&kpti_gpu_product, self);
+    return kpti_object_destroy(&kpti_gpu_class, self);
 }
 
 static const kpt_gpu_ops ops = {
@@ -111,7 +111,7 @@ static void forked(void *object)
     ((const kpti_gpu_impl *)o->impl)->forked(o->self);
 }
 
-static const kpti_kind kind = {"tracer of GPUs", forked};
+static const kpti_handle_kind kind = {"tracer of GPUs", forked};
 
 static kpt_status check(const kpti_env *env, kpti_make_args *args, kpti_error *error)
 {
@@ -169,7 +169,7 @@ static const void *find(const kpt_host *host, kpti_error *why)
 
 _Static_assert(sizeof(kpt_gpu_tracer) == sizeof(kpti_made), "kpti_made is written to it");
 
-const kpti_product kpti_gpu_product = {
+const kpti_object_class kpti_gpu_class = {
     .kind = &kind,
     .args_size = sizeof(kpt_gpu_args),
     .args_v1_size = KPT_GPU_ARGS_V1_SIZE,
@@ -184,7 +184,7 @@ const kpti_product kpti_gpu_product = {
 
 static kpt_status make(kpt_handle plugin, const kpt_gpu_args *args, kpt_gpu_tracer *out)
 {
-    return kpti_product_make(&kpti_gpu_product, plugin, args, out);
+    return kpti_object_make(&kpti_gpu_class, plugin, args, out);
 }
 
 const kpt_gpu_maker kpti_gpu_table = {sizeof kpti_gpu_table, 0, make};

@@ -8,6 +8,6 @@
 extern const kpt_gpu_maker kpti_gpu_table;
 
 /* The product of the table's make function. */
-extern const kpti_product kpti_gpu_product;
+extern const kpti_object_class kpti_gpu_class;
 
 #endif

@@ -8,7 +8,7 @@
 #include "noop/noop.h"
 #include "plugin/objects/struct_size.h"
 
-static const kpti_kind kind;
+static const kpti_handle_kind kind;
 
 static kpt_status turn(kpt_handle self, uint32_t state)
 {
@@ -70,7 +70,7 @@ static kpt_status report(kpt_handle self, const kpt_memory_report *report)
 
 static kpt_status destroy(kpt_handle self)
 {
-    return kpti_product_destroy(&kpti_memory_product, self);
+    return kpti_object_destroy(&kpti_memory_class, self);
 }
 
 static const kpt_memory_ops ops = {
@@ -90,7 +90,7 @@ static void forked(void *object)
     ((const kpti_memory_impl *)o->impl)->forked(o->self);
 }
 
-static const kpti_kind kind = {"memory tracer", forked};
+static const kpti_handle_kind kind = {"memory tracer", forked};
 
 static kpt_status check(const kpti_env *env, kpti_make_args *args, kpti_error *error)
 {
@@ -130,7 +130,7 @@ static const void *pick(const kpti_backend *backend)
 
 _Static_assert(sizeof(kpt_memory_tracer) == sizeof(kpti_made), "kpti_made is written to it");
 
-const kpti_product kpti_memory_product = {
+const kpti_object_class kpti_memory_class = {
     .kind = &kind,
     .factory_kind = KPT_FACTORY_MEMORY,
     .first_state = KPT_STATE_STOPPED,

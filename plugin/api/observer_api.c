@@ -9,7 +9,7 @@
 
 enum { CLOSED = 1, OPEN = 2, RECORDING = 3 };
 
-static const kpti_kind kind;
+static const kpti_handle_kind kind;
 
 static kpt_status begin(kpti_call *call, kpt_handle self, kpti_object **object,
                         const kpti_observer_impl **impl)
@@ -123,7 +123,7 @@ static kpt_status end_op(kpt_handle self, uint64_t op_id, const kpt_op *op, kpt_
 
 static kpt_status destroy(kpt_handle self)
 {
-    return kpti_product_destroy(&kpti_observer_product, self);
+    return kpti_object_destroy(&kpti_observer_class, self);
 }
 
 static kpt_status get_stats(kpt_handle self, kpt_observer_stats *out)
@@ -190,7 +190,7 @@ static void forked(void *object)
     ((const kpti_observer_impl *)o->impl)->forked(o->self);
 }
 
-static const kpti_kind kind = {"observer", forked};
+static const kpti_handle_kind kind = {"observer", forked};
 
 static kpt_status check(const kpti_env *env, kpti_make_args *args, kpti_error *error)
 {
@@ -233,7 +233,7 @@ static const void *pick(const kpti_backend *backend)
 
 _Static_assert(sizeof(kpt_observer) == sizeof(kpti_made), "kpti_made is written to it");
 
-const kpti_product kpti_observer_product = {
+const kpti_object_class kpti_observer_class = {
     .kind = &kind,
     .factory_kind = KPT_FACTORY_OBSERVER,
     .first_state = CLOSED,

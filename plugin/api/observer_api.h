@@ -4,6 +4,6 @@
 
 #include "plugin/objects/object_factory.h"
 
-extern const kpti_product kpti_observer_product;
+extern const kpti_object_class kpti_observer_class;
 
 #endif

@@ -14,10 +14,10 @@ static kpt_status keep_error(kpt_handle plugin, kpt_status status, const char *t
 static kpt_status add(kpt_handle plugin, uint32_t kind, kpt_any_fn make, void *make_ctx,
                       uint64_t *token)
 {
-    kpti_bond *bond = kpti_handle_pin(plugin, &kpti_bond_kind);
+    kpti_host_binding *binding = kpti_handle_pin(plugin, &kpti_host_binding_kind);
     kpt_status status;
-    if (!bond) return KPT_E_HANDLE;
-    status = kpti_registry_add(&bond->registry, kind, make, make_ctx, token);
+    if (!binding) return KPT_E_HANDLE;
+    status = kpti_registry_add(&binding->registry, kind, make, make_ctx, token);
     status = keep_error(plugin, status,
                         status == KPT_E_INVALID       ? "add: make or token is NULL"
                         : status == KPT_E_UNSUPPORTED ? "add: an unknown kind of factory"
@@ -28,10 +28,10 @@ static kpt_status add(kpt_handle plugin, uint32_t kind, kpt_any_fn make, void *m
 
 static kpt_status take_away(kpt_handle plugin, uint64_t token)
 {
-    kpti_bond *bond = kpti_handle_pin(plugin, &kpti_bond_kind);
+    kpti_host_binding *binding = kpti_handle_pin(plugin, &kpti_host_binding_kind);
     kpt_status status;
-    if (!bond) return KPT_E_HANDLE;
-    status = kpti_registry_remove(&bond->registry, token);
+    if (!binding) return KPT_E_HANDLE;
+    status = kpti_registry_remove(&binding->registry, token);
     status =
         keep_error(plugin, status,
                    status == KPT_E_BUSY ? "remove: a call is inside the factory: call again later"

@@ -8,7 +8,7 @@
 
 enum { ALL_BITS = KPT_GATHER_PYTHON | KPT_GATHER_SCRIPT | KPT_GATHER_NATIVE | KPT_GATHER_WAIT };
 
-static const kpti_kind kind = {"traceback gatherer", NULL}; /* a fork needs no work here */
+static const kpti_handle_kind kind = {"traceback gatherer", NULL}; /* a fork needs no work here */
 
 /* The implementation of a handle. IMPL is NULL if there is no such object. */
 typedef struct target {
@@ -81,13 +81,13 @@ static kpt_status symbolize(kpt_handle self, const kpt_traceback *tracebacks, ui
 }
 
 static kpt_status get_frames(kpt_handle self, const kpt_traceback *traceback, uint32_t *out,
-                             uint64_t room, uint64_t *count)
+                             uint64_t capacity, uint64_t *count)
 {
     const target t = look_up(self);
     if (!t.impl) return KPT_E_HANDLE;
     if (!traceback || !count) return refuse(self, "get_frames: traceback or count is NULL");
-    if (room && !out) return refuse(self, "get_frames: there is room, but out is NULL");
-    *count = t.impl->get_frames(t.self, traceback, out, room);
+    if (capacity && !out) return refuse(self, "get_frames: there is room, but out is NULL");
+    *count = t.impl->get_frames(t.self, traceback, out, capacity);
     return KPT_OK;
 }
 
@@ -149,7 +149,7 @@ static kpt_status get_stats(kpt_handle self, kpt_traceback_stats *out)
 
 static kpt_status destroy(kpt_handle self)
 {
-    return kpti_product_destroy(&kpti_tracebacks_product, self);
+    return kpti_object_destroy(&kpti_tracebacks_class, self);
 }
 
 static const kpt_tracebacks_ops ops = {
@@ -195,7 +195,7 @@ static const void *pick(const kpti_backend *backend)
 
 _Static_assert(sizeof(kpt_tracebacks) == sizeof(kpti_made), "kpti_made is written to it");
 
-const kpti_product kpti_tracebacks_product = {
+const kpti_object_class kpti_tracebacks_class = {
     .kind = &kind,
     .args_size = sizeof(kpt_tracebacks_args),
     .args_v1_size = KPT_TRACEBACKS_ARGS_V1_SIZE,
@@ -210,7 +210,7 @@ const kpti_product kpti_tracebacks_product = {
 
 static kpt_status make(kpt_handle plugin, const kpt_tracebacks_args *args, kpt_tracebacks *out)
 {
-    return kpti_product_make(&kpti_tracebacks_product, plugin, args, out);
+    return kpti_object_make(&kpti_tracebacks_class, plugin, args, out);
 }
 
 const kpt_traceback_maker kpti_traceback_table = {sizeof kpti_traceback_table, 0, make};

@@ -8,6 +8,6 @@
 extern const kpt_traceback_maker kpti_traceback_table;
 
 /* The product of the table's make function. */
-extern const kpti_product kpti_tracebacks_product;
+extern const kpti_object_class kpti_tracebacks_class;
 
 #endif

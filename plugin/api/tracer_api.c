@@ -12,9 +12,9 @@ enum {
     ALL_FLAGS =
         KPT_TRACE_NO_C_CALLS | KPT_TRACE_ALL_CALLABLES | KPT_TRACE_THIS_THREAD | KPT_TRACE_TASKS
 };
-enum { MOST_TOOL_ID = 5, MOST_PERMILLE = 1000 };
+enum { MAX_TOOL_ID = 5, MAX_PERMILLE = 1000 };
 
-static const kpti_kind kind;
+static const kpti_handle_kind kind;
 
 static kpt_status begin(kpti_call *call, kpt_handle self, kpti_object **object,
                         const kpti_tracer_impl **impl)
@@ -200,9 +200,9 @@ static kpt_status get_extension(kpt_handle self, kpt_str name, void *out)
     if (name.size && !name.data)
         status = kpti_fail(&call.error, KPT_E_INVALID, "get_extension: the name has no bytes");
     else if (kpt_str_is(name, KPT_EXT_MEMORY))
-        status = kpti_product_make(&kpti_memory_product, object->bond->handle, &memory, out);
+        status = kpti_object_make(&kpti_memory_class, object->binding->handle, &memory, out);
     else if (kpt_str_is(name, KPT_EXT_OBSERVER))
-        status = kpti_product_make(&kpti_observer_product, object->bond->handle, &observer, out);
+        status = kpti_object_make(&kpti_observer_class, object->binding->handle, &observer, out);
     else
         status =
             kpti_fail(&call.error, KPT_E_UNSUPPORTED, "the tracer has no extension of that name");
@@ -213,7 +213,7 @@ static kpt_status get_extension(kpt_handle self, kpt_str name, void *out)
 
 static kpt_status destroy(kpt_handle self)
 {
-    return kpti_product_destroy(&kpti_tracer_product, self);
+    return kpti_object_destroy(&kpti_tracer_class, self);
 }
 
 static const kpt_tracer_ops ops = {
@@ -240,7 +240,7 @@ static void forked(void *object)
     impl->forked(o->self);
 }
 
-static const kpti_kind kind = {"tracer", forked};
+static const kpti_handle_kind kind = {"tracer", forked};
 
 /* Copies element I of the host's array, whose stride may be smaller or greater than SIZE. Fields that the
  * element lacks are zero. */
@@ -303,12 +303,12 @@ static kpt_status check(const kpti_env *env, kpti_make_args *args, kpti_error *e
         return kpti_fail(error, KPT_E_UNSUPPORTED, "args has unknown flags: 0x%x", a->flags);
     if (a->on_full > KPT_FULL_RING)
         return kpti_fail(error, KPT_E_UNSUPPORTED, "args has the unknown on_full %u", a->on_full);
-    if (a->tool_id > MOST_TOOL_ID)
+    if (a->tool_id > MAX_TOOL_ID)
         return kpti_fail(error, KPT_E_INVALID, "tool_id %u is not between 0 and %d", a->tool_id,
-                         MOST_TOOL_ID);
-    if (a->overhead_permille > MOST_PERMILLE)
+                         MAX_TOOL_ID);
+    if (a->overhead_permille > MAX_PERMILLE)
         return kpti_fail(error, KPT_E_INVALID, "overhead_permille %u is above %d",
-                         a->overhead_permille, MOST_PERMILLE);
+                         a->overhead_permille, MAX_PERMILLE);
     status = check_filters(a, error);
     if (status == KPT_OK) status = check_watches(env, a, error);
     if (status == KPT_OK) status = check_chunk_sink(args, error);
@@ -352,7 +352,7 @@ static const void *pick(const kpti_backend *backend)
 _Static_assert(sizeof(kpt_tracer) == sizeof(kpti_made),
                "kpti_made is written to hosts' kpt_tracer");
 
-const kpti_product kpti_tracer_product = {
+const kpti_object_class kpti_tracer_class = {
     .kind = &kind,
     .factory_kind = KPT_FACTORY_TRACER,
     .first_state = KPT_STATE_RUNNING,

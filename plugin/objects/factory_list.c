@@ -9,7 +9,7 @@ kpt_status kpti_registry_add(kpti_registry *registry, uint32_t kind, kpt_any_fn 
     if (!make || !token) return KPT_E_INVALID;
     if (kind < KPT_FACTORY_TRACER || kind > KPT_FACTORY_OBSERVER) return KPT_E_UNSUPPORTED;
     kpti_handles_lock();
-    for (size_t i = 0; i < KPTI_MOST_FACTORIES && status != KPT_OK; i++) {
+    for (size_t i = 0; i < KPTI_MAX_FACTORIES && status != KPT_OK; i++) {
         kpti_factory *f = &registry->factories[i];
         if (f->token) continue;
         *f = (kpti_factory){++registry->last_token, make, make_ctx, kind, 0, 0};
@@ -24,7 +24,7 @@ kpt_status kpti_registry_remove(kpti_registry *registry, uint64_t token)
 {
     kpt_status status = KPT_E_HANDLE;
     kpti_handles_lock();
-    for (size_t i = 0; token && i < KPTI_MOST_FACTORIES; i++) {
+    for (size_t i = 0; token && i < KPTI_MAX_FACTORIES; i++) {
         kpti_factory *f = &registry->factories[i];
         if (f->token != token) continue;
         f->removed = 1;
@@ -41,7 +41,7 @@ static kpti_factory *enter_next(kpti_registry *registry, uint32_t kind, uint64_t
 {
     kpti_factory *best = NULL;
     kpti_handles_lock();
-    for (size_t i = 0; i < KPTI_MOST_FACTORIES; i++) {
+    for (size_t i = 0; i < KPTI_MAX_FACTORIES; i++) {
         kpti_factory *f = &registry->factories[i];
         if (!f->token || f->removed || f->kind != kind || f->token >= before) continue;
         if (!best || f->token > best->token) best = f;

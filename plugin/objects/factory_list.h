@@ -6,7 +6,7 @@
 
 #include "abi/impl/kpti_impl.h"
 
-enum { KPTI_MOST_FACTORIES = 32 };
+enum { KPTI_MAX_FACTORIES = 32 };
 
 typedef struct kpti_factory {
     uint64_t token; /* greater than that of every earlier factory; 0 in a free slot */
@@ -18,7 +18,7 @@ typedef struct kpti_factory {
 } kpti_factory;
 
 typedef struct kpti_registry {
-    kpti_factory factories[KPTI_MOST_FACTORIES];
+    kpti_factory factories[KPTI_MAX_FACTORIES];
     uint64_t last_token;
 } kpti_registry;
 

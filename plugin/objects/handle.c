@@ -8,7 +8,7 @@ enum { SLOTS = 1024, INDEX_BITS = 16 };
 typedef struct slot {
     _Atomic(void *) object;      /* NULL if the slot is free; atomic, since peek takes no lock */
     _Atomic uint64_t generation; /* of the live object, or of the previous one */
-    _Atomic(const kpti_kind *) kind;
+    _Atomic(const kpti_handle_kind *) kind;
     uint32_t pins;
     int inside; /* 1 while a control call is inside the object; inside_of is its thread */
     pthread_t inside_of;
@@ -40,13 +40,14 @@ static slot *slot_of(kpt_handle handle)
     return atomic_load_explicit(&s->object, memory_order_acquire) ? s : NULL;
 }
 
-static slot *slot_of_kind(kpt_handle handle, const kpti_kind *kind)
+static slot *slot_of_kind(kpt_handle handle, const kpti_handle_kind *kind)
 {
     slot *s = slot_of(handle);
     return s && atomic_load_explicit(&s->kind, memory_order_acquire) == kind ? s : NULL;
 }
 
-kpt_status kpti_handle_new(const kpti_kind *kind, void *object, const char *text, kpt_handle *out)
+kpt_status kpti_handle_new(const kpti_handle_kind *kind, void *object, const char *text,
+                           kpt_handle *out)
 {
     uint64_t generation;
     kpt_status status = KPT_E_LIMIT;
@@ -70,7 +71,7 @@ kpt_status kpti_handle_new(const kpti_kind *kind, void *object, const char *text
     return status;
 }
 
-kpt_status kpti_call_begin(kpti_call *call, kpt_handle handle, const kpti_kind *kind)
+kpt_status kpti_call_begin(kpti_call *call, kpt_handle handle, const kpti_handle_kind *kind)
 {
     kpt_status status = KPT_OK;
     slot *s;
@@ -127,7 +128,7 @@ kpt_status kpti_call_end(kpti_call *call)
     return status;
 }
 
-void *kpti_handle_pin(kpt_handle handle, const kpti_kind *kind)
+void *kpti_handle_pin(kpt_handle handle, const kpti_handle_kind *kind)
 {
     void *object = NULL;
     slot *s;
@@ -150,7 +151,7 @@ void kpti_handle_unpin(kpt_handle handle)
     kpti_handles_unlock();
 }
 
-void *kpti_handle_peek(kpt_handle handle, const kpti_kind *kind)
+void *kpti_handle_peek(kpt_handle handle, const kpti_handle_kind *kind)
 {
     const uint64_t index = handle & ((1U << INDEX_BITS) - 1);
     slot *s;
@@ -226,7 +227,7 @@ static void fork_in_child(void)
     for (size_t i = 0; i < SLOTS; i++) {
         slot *s = &slots[i];
         void *object = atomic_load_explicit(&s->object, memory_order_relaxed);
-        const kpti_kind *kind = atomic_load_explicit(&s->kind, memory_order_relaxed);
+        const kpti_handle_kind *kind = atomic_load_explicit(&s->kind, memory_order_relaxed);
         if (!object) continue;
         if (!pthread_equal(s->inside_of, pthread_self())) s->inside = 0;
         if (kind->forked) kind->forked(object);

@@ -1,8 +1,8 @@
 #include "plugin/objects/host_binding.h"
 
-const kpti_kind kpti_bond_kind = {"plugin", NULL};
+const kpti_handle_kind kpti_host_binding_kind = {"plugin", NULL};
 
-kpt_status kpti_bond_check_host(const kpt_host *host, kpti_error *error)
+kpt_status kpti_host_binding_check_host(const kpt_host *host, kpti_error *error)
 {
     if (host->flags || host->tick_flags)
         return kpti_fail(error, KPT_E_UNSUPPORTED,
@@ -25,49 +25,50 @@ kpt_status kpti_bond_check_host(const kpt_host *host, kpti_error *error)
     return KPT_OK;
 }
 
-static void free_bond(kpti_bond *bond)
+static void free_binding(kpti_host_binding *binding)
 {
-    kpti_env env = bond->env; /* a copy: the allocator's table is in the freed memory */
-    kpti_free(&env, bond, sizeof *bond);
+    kpti_env env = binding->env; /* a copy: the allocator's table is in the freed memory */
+    kpti_free(&env, binding, sizeof *binding);
 }
 
-kpt_status kpti_bond_make(const kpt_host *host, kpti_bond **out, kpti_error *error)
+kpt_status kpti_host_binding_make(const kpt_host *host, kpti_host_binding **out, kpti_error *error)
 {
     kpti_env env = {*host};
-    kpti_bond *bond = kpti_alloc(&env, sizeof *bond);
-    size_t length = host->name.size < sizeof bond->name ? host->name.size : sizeof bond->name - 1;
+    kpti_host_binding *binding = kpti_alloc(&env, sizeof *binding);
+    size_t length =
+        host->name.size < sizeof binding->name ? host->name.size : sizeof binding->name - 1;
     kpt_status status;
-    if (!bond) return kpti_fail(error, KPT_E_MEMORY, "no memory for the host's table");
-    bond->env = env;
-    if (length) memcpy(bond->name, host->name.data, length);
-    bond->env.host.name = kpt_str_of(bond->name);
-    status = kpti_handle_new(&kpti_bond_kind, bond, "", &bond->handle);
+    if (!binding) return kpti_fail(error, KPT_E_MEMORY, "no memory for the host's table");
+    binding->env = env;
+    if (length) memcpy(binding->name, host->name.data, length);
+    binding->env.host.name = kpt_str_of(binding->name);
+    status = kpti_handle_new(&kpti_host_binding_kind, binding, "", &binding->handle);
     if (status != KPT_OK) {
-        free_bond(bond);
+        free_binding(binding);
         return kpti_fail(error, status, "too many hosts and tracers in this process");
     }
-    *out = bond;
+    *out = binding;
     return KPT_OK;
 }
 
-kpt_status kpti_bond_detach(kpt_handle self)
+kpt_status kpti_host_binding_detach(kpt_handle self)
 {
     kpti_call call;
-    kpt_status status = kpti_call_begin(&call, self, &kpti_bond_kind);
+    kpt_status status = kpti_call_begin(&call, self, &kpti_host_binding_kind);
     if (status == KPT_OK) status = kpti_call_end(&call);
-    if (status == KPT_OK) free_bond(call.object);
+    if (status == KPT_OK) free_binding(call.object);
     return status;
 }
 
 /* Handles are 64 bits wide, and so are pointers on every platform that this library is built for. */
 _Static_assert(sizeof(void *) == sizeof(kpt_handle), "a handle travels as a make_ctx");
 
-void *kpti_bond_ctx(const kpti_bond *bond)
+void *kpti_host_binding_ctx(const kpti_host_binding *binding)
 {
-    return (void *)bond->handle;
+    return (void *)binding->handle;
 }
 
-kpt_handle kpti_bond_of_ctx(void *make_ctx)
+kpt_handle kpti_host_binding_of_ctx(void *make_ctx)
 {
     return (kpt_handle)make_ctx;
 }

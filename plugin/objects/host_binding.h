@@ -7,24 +7,24 @@
 #include "plugin/objects/factory_list.h"
 #include "plugin/objects/handle.h"
 
-typedef struct kpti_bond {
+typedef struct kpti_host_binding {
     kpti_env env; /* env.host.name points to name */
     kpt_handle handle;
     kpti_registry registry;
     char name[64];
-} kpti_bond;
+} kpti_host_binding;
 
-extern const kpti_kind kpti_bond_kind;
+extern const kpti_handle_kind kpti_host_binding_kind;
 
 /* Checks a host's table. ERROR receives the reason if the table is refused. */
-kpt_status kpti_bond_check_host(const kpt_host *host, kpti_error *error);
+kpt_status kpti_host_binding_check_host(const kpt_host *host, kpti_error *error);
 /* Makes a binding for HOST, a complete and checked table. */
-kpt_status kpti_bond_make(const kpt_host *host, kpti_bond **out, kpti_error *error);
+kpt_status kpti_host_binding_make(const kpt_host *host, kpti_host_binding **out, kpti_error *error);
 /* Implements kpt_plugin_info.detach. */
-kpt_status kpti_bond_detach(kpt_handle self);
+kpt_status kpti_host_binding_detach(kpt_handle self);
 
 /* Converts a binding's handle to the make_ctx that hosts keep, and back. */
-void *kpti_bond_ctx(const kpti_bond *bond);
-kpt_handle kpti_bond_of_ctx(void *make_ctx);
+void *kpti_host_binding_ctx(const kpti_host_binding *binding);
+kpt_handle kpti_host_binding_of_ctx(void *make_ctx);
 
 #endif

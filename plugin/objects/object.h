@@ -7,7 +7,7 @@
 
 /* A live object: its implementation, and the state that the host sees. */
 typedef struct kpti_object {
-    kpti_bond *bond;
+    kpti_host_binding *binding;
     const void *impl; /* a kpti_tracer_impl, kpti_memory_impl, …, depending on the product */
     void *self;       /* the implementation's own object */
     uint32_t state;   /* its values depend on the product */

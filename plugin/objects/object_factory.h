@@ -1,5 +1,5 @@
 /* object_factory.h: makes tracers, memory tracers, observers, traceback gatherers and GPU tracers. All are made
- * in the same way; a kpti_product describes each kind. An object pins its host's binding, and destroy frees it. */
+ * in the same way; a kpti_object_class describes each kind. An object pins its host's binding, and destroy frees it. */
 #ifndef KPTI_PLUGIN_OBJECTS_OBJECT_FACTORY_H
 #define KPTI_PLUGIN_OBJECTS_OBJECT_FACTORY_H
 
@@ -27,8 +27,8 @@ typedef struct kpti_make_args {
     kpt_tracebacks gatherer;   /* the complete copy of *of.gpu.tracebacks */
 } kpti_make_args;
 
-typedef struct kpti_product {
-    const kpti_kind *kind;
+typedef struct kpti_object_class {
+    const kpti_handle_kind *kind;
     uint32_t factory_kind; /* KPT_FACTORY_*; 0 if only the plugin makes this kind */
     uint32_t first_state;
     uint32_t args_size;
@@ -49,14 +49,14 @@ typedef struct kpti_product {
     kpt_status (*call_impl)(const void *impl, const kpti_env *env, const kpti_make_args *args,
                             kpti_object *object, kpti_error *error);
     void (*destroy)(const void *impl, void *self);
-} kpti_product;
+} kpti_object_class;
 
 /* The body of every make function: checks the binding, the sizes and the args, then tries the added factories,
  * the implementation and the no-op. */
-kpt_status kpti_product_make(const kpti_product *product, kpt_handle bond, const void *args,
-                             void *out);
+kpt_status kpti_object_make(const kpti_object_class *object_class, kpt_handle binding,
+                            const void *args, void *out);
 /* The body of every destroy function. */
-kpt_status kpti_product_destroy(const kpti_product *product, kpt_handle self);
+kpt_status kpti_object_destroy(const kpti_object_class *object_class, kpt_handle self);
 
 /* Checks that a path from the host is usable, and copies it with a NUL into OUT. */
 kpt_status kpti_check_path(kpt_str path, char *out, size_t size, kpti_error *error);

@@ -11,7 +11,7 @@
 #include "plugin/python/loader_fork_lock.h"
 
 /* The maximum number of CPythons in one process that are examined. Two is already rare. */
-enum { MOST_CANDIDATES = 8 };
+enum { MAX_CANDIDATES = 8 };
 
 typedef struct candidate {
     uintptr_t is_initialized;
@@ -22,7 +22,7 @@ typedef struct candidate {
 } candidate;
 
 typedef struct candidates {
-    candidate items[MOST_CANDIDATES];
+    candidate items[MAX_CANDIDATES];
     size_t count;
 } candidates;
 
@@ -37,7 +37,7 @@ static int note_candidate(const kpti_elf_object *object, void *ctx)
     if (!c->is_finalizing) c->is_finalizing = kpti_elf_symbol(object, "_Py_IsFinalizing");
     c->own_state = kpti_elf_symbol(object, "PyGILState_GetThisThreadState");
     (void)snprintf(c->path, sizeof c->path, "%s", object->path);
-    return ++all->count == MOST_CANDIDATES;
+    return ++all->count == MAX_CANDIDATES;
 }
 
 int kpti_parse_python_version(const char *text, kpti_python *out)

@@ -2,7 +2,7 @@
  * records.
  *
  * In all four functions, allocations by the allocators below (as the object domain's in the raw domain)
- * happen inside the hook, and are not recorded twice. LEAST: a recorded block is allocated with at least
+ * happen inside the hook, and are not recorded twice. MIN: a recorded block is allocated with at least
  * this many bytes. */
 #ifndef KPTI_PYTHON_TRACER_ALLOCATORS_HOOK_TEMPLATE_H
 #define KPTI_PYTHON_TRACER_ALLOCATORS_HOOK_TEMPLATE_H
@@ -52,7 +52,7 @@ static inline void kpti_note_alloc(kpti_memory_inside in, uint32_t pool, const v
     uint32_t stack;
     if (!kpti_sample_lives(in, (uintptr_t)block, pool)) return;
     /* tracemalloc allocates raw memory with its lock held, and acquires the lock for each object. */
-    stack = kpti_capture_pinned(kpti_memory_log_wish(in.log)->depth, pool == KPTI_POOL_RAW);
+    stack = kpti_capture_pinned(kpti_memory_log_wish(in.log)->depth, pool == KPTI_INTERN_TABLE_RAW);
     kpti_memory_append(in.log, in.thread, kpti_ticks(), (uintptr_t)block,
                        kpti_memory_what(KPTI_MEMORY_ALLOC | resized, pool, size), stack);
 }
@@ -104,8 +104,9 @@ static inline void *kpti_hooked_realloc(const PyMemAllocatorEx *below, uint32_t 
     const uintptr_t before = (uintptr_t)old;
     const uint32_t ends = in.log ? kpti_sample_ends(in, before, pool) : 0;
     const uint64_t now = ends ? kpti_ticks() : 0;
-    const int taken = in.log && (pool == KPTI_POOL_RAW ? kpti_sample_begins_again(in, before, size)
-                                                       : kpti_sample_begins(in, size, least));
+    const int taken =
+        in.log && (pool == KPTI_INTERN_TABLE_RAW ? kpti_sample_begins_again(in, before, size)
+                                                 : kpti_sample_begins(in, size, least));
     void *block = below->realloc(ctx, old, taken && size < least ? least : size);
     if (!in.log) return block;
     if (block && ends) kpti_note_free(in, ends - 1, before, now, KPTI_MEMORY_RESIZED);

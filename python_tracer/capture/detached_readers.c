@@ -70,7 +70,7 @@ void kpti_detached_reads_disallow(void)
 {
     __atomic_store_n(&kpti_detached_reads_allowed, 0, __ATOMIC_SEQ_CST);
     if (!has_any()) return; /* a later reader acquires the lock later, and sees the flag */
-    kpti_barrier_all();
+    kpti_process_barrier();
     while (anybody_reads())
         (void)sched_yield();
 }

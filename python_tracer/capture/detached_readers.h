@@ -22,7 +22,7 @@ extern uint32_t kpti_detached_reads_allowed __attribute__((visibility("hidden"))
  * cases. */
 static inline uint32_t kpti_detached_read_begin(kpti_detached_reader *r)
 {
-    kpti_barrier_say(&r->reads, __atomic_load_n(&r->reads, __ATOMIC_RELAXED) + 1);
+    kpti_flag_store(&r->reads, __atomic_load_n(&r->reads, __ATOMIC_RELAXED) + 1);
     return __atomic_load_n(&kpti_detached_reads_allowed, __ATOMIC_ACQUIRE);
 }
 

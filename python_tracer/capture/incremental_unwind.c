@@ -10,12 +10,12 @@ enum { FIRST_ROOM = 64, DEAD_AT_ONCE = 16 };
  * that was the innermost unchanged one for OFTEN captures. */
 enum { MARK_STEP = 8, OFTEN = 8 };
 
-/* Doubles the capacity ROOM of ARRAY. Returns NULL, with nothing changed, if there is no memory. */
-static void *grown(void *array, uint32_t *room, size_t size)
+/* Doubles the capacity CAPACITY of ARRAY. Returns NULL, with nothing changed, if there is no memory. */
+static void *grown(void *array, uint32_t *capacity, size_t size)
 {
-    const uint32_t wanted = *room ? *room * 2 : FIRST_ROOM;
+    const uint32_t wanted = *capacity ? *capacity * 2 : FIRST_ROOM;
     void *larger = realloc(array, wanted * size);
-    if (larger) *room = wanted;
+    if (larger) *capacity = wanted;
     return larger;
 }
 
@@ -33,8 +33,8 @@ static kpti_unwound_frame *walked_at(const kpti_unwind *g, uint32_t i)
 /* Adds a frame to the walked ones. Returns 0 if there is no memory. */
 KPTI_HOT static int add_walked(kpti_unwind *g, kpti_instruction at, void *frame)
 {
-    if (g->walked_count == g->walked_room) {
-        void *larger = grown(g->walked, &g->walked_room, sizeof *g->walked);
+    if (g->walked_count == g->walked_capacity) {
+        void *larger = grown(g->walked, &g->walked_capacity, sizeof *g->walked);
         if (!larger) return 0;
         g->walked = larger;
     }
@@ -205,7 +205,7 @@ KPTI_HOT static uint32_t same_levels(kpti_unwind *g)
 KPTI_HOT static int all_known(kpti_unwind *g, uint32_t first)
 {
     for (uint32_t i = first; i < total(g); i++)
-        if (!kpti_place_known(&g->places, walked_at(g, i)->at)) return 0;
+        if (!kpti_location_cached(&g->locations, walked_at(g, i)->at)) return 0;
     return 1;
 }
 
@@ -216,8 +216,8 @@ static uint32_t fill_places(kpti_unwind *g, uint32_t first, kpti_gil_state s, in
 {
     const uint32_t count = total(g);
     int keep = 1;
-    while (g->room < count) {
-        void *larger = grown(g->levels, &g->room, sizeof *g->levels);
+    while (g->capacity < count) {
+        void *larger = grown(g->levels, &g->capacity, sizeof *g->levels);
         if (!larger) break;
         g->levels = larger;
     }
@@ -225,12 +225,14 @@ static uint32_t fill_places(kpti_unwind *g, uint32_t first, kpti_gil_state s, in
     for (uint32_t i = first; i < count; i++) {
         const kpti_instruction at = walked_at(g, i)->at;
         void *frame = walked_at(g, i)->frame;
-        const uint32_t place = kpti_place_known(&g->places, at);
-        if (i >= g->room) return i;
+        const uint32_t location = kpti_location_cached(&g->locations, at);
+        if (i >= g->capacity) return i;
         g->levels[i] = (kpti_level){
-            frame, ip_of(frame), at.code, at.offset, kpti_code_version(at.code), place, 0};
-        if (!place) g->levels[i].place = kpti_place_find_slow(&g->places, at, s, no_objects, &keep);
-        if (!g->levels[i].place) return i;
+            frame, ip_of(frame), at.code, at.offset, kpti_code_version(at.code), location, 0};
+        if (!location)
+            g->levels[i].location =
+                kpti_location_find_slow(&g->locations, at, s, no_objects, &keep);
+        if (!g->levels[i].location) return i;
         *kept += (uint32_t)keep;
     }
     return count;
@@ -242,7 +244,7 @@ static uint32_t known_stacks(kpti_unwind *g, uint32_t first, uint32_t count)
 {
     uint32_t stack = first ? g->levels[first - 1].stack : 0;
     for (uint32_t i = first; i < count; i++) {
-        stack = kpti_stack_known(&g->stacks, stack, g->levels[i].place);
+        stack = kpti_stack_known(&g->stacks, stack, g->levels[i].location);
         if (!stack) return i;
         g->levels[i].stack = stack;
     }
@@ -255,7 +257,7 @@ static uint32_t add_stacks_locked(kpti_unwind *g, uint32_t first, uint32_t count
     uint32_t stack = first ? g->levels[first - 1].stack : 0;
     kpti_stacks_free_dead_locked(DEAD_AT_ONCE);
     for (uint32_t i = first; i < count; i++) {
-        stack = kpti_stack_know_locked(&g->stacks, stack, g->levels[i].place);
+        stack = kpti_stack_know_locked(&g->stacks, stack, g->levels[i].location);
         if (!stack) return i;
         g->levels[i].stack = stack;
     }
@@ -303,7 +305,7 @@ void kpti_unwind_forget(kpti_unwind *g, uint64_t epoch)
     kpti_stack_release(g->held);
     g->held = g->count = g->top = g->marks.count = 0;
     g->last.number = 0;
-    memset(&g->places, 0, sizeof g->places);
+    memset(&g->locations, 0, sizeof g->locations);
     g->epoch = epoch;
 }
 

@@ -18,7 +18,7 @@ typedef struct kpti_level {
     PyCodeObject *code;
     int32_t offset;
     uint32_t version; /* of the code object */
-    uint32_t place;
+    uint32_t location;
     uint32_t stack; /* from the outermost frame to this one */
 } kpti_level;
 
@@ -48,16 +48,16 @@ typedef struct kpti_unwind {
     int was_cut;    /* the last capture was cut at the depth limit */
     uint32_t count; /* levels of the held stack, outermost first */
     uint32_t held;
-    uint32_t room;
+    uint32_t capacity;
     uint32_t walked_count;
-    uint32_t walked_room;
+    uint32_t walked_capacity;
     kpti_unwound_frame *walked; /* innermost first */
     uint32_t below;             /* number of unchanged levels below the walked ones */
     int may_mark;               /* whether the walked frames may be marked */
     const void *stayed;         /* the innermost frame that did not change at the last capture */
     uint32_t how_often;
     kpti_frame_marks marks;
-    kpti_place_cache places;
+    kpti_location_cache locations;
     kpti_stack_cache stacks;
 } kpti_unwind;
 

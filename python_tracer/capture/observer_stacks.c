@@ -12,10 +12,10 @@ static void begin(void)
     kpti_capture_prepare();
 }
 
-static void read_stack(uint32_t stack, uint32_t *below, uint32_t *place)
+static void read_stack(uint32_t stack, uint32_t *below, uint32_t *location)
 {
     *below = kpti_stack_below(stack);
-    *place = kpti_stack_place(stack);
+    *location = kpti_stack_place(stack);
 }
 
 const kpti_stack_source kpti_observer_stacks = {
@@ -23,5 +23,5 @@ const kpti_stack_source kpti_observer_stacks = {
     .end = kpti_stacks_unpin,
     .gather = kpti_capture_within,
     .read = read_stack,
-    .describe = kpti_place_symbol,
+    .describe = kpti_code_location_symbol,
 };

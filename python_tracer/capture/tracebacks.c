@@ -10,7 +10,7 @@
 #include "python_tracer/state/fork_watch.h"
 
 /* Maximum number of frames of the host's own language. Deeper stacks are cut, as native ones are. */
-enum { MOST_SCRIPT = 512 };
+enum { MAX_SCRIPT = 512 };
 
 typedef struct tracebacks {
     const kpti_env *env;
@@ -31,12 +31,12 @@ static kpt_status make(const kpti_env *env, const kpt_tracebacks_args *args, voi
 }
 
 /* Returns the stack of COUNT code locations, innermost first, with one holder. */
-static uint32_t stack_of(const uint32_t *places, uint32_t count, uint32_t *flags)
+static uint32_t stack_of(const uint32_t *locations, uint32_t count, uint32_t *flags)
 {
     uint32_t stack = 0;
     kpti_stacks_lock();
     while (count > 0) {
-        const uint32_t on = kpti_stack_on_locked(stack, places[count - 1]);
+        const uint32_t on = kpti_stack_on_locked(stack, locations[count - 1]);
         if (!on) {
             *flags |= KPT_TRACEBACK_CUT;
             break;
@@ -50,20 +50,20 @@ static uint32_t stack_of(const uint32_t *places, uint32_t count, uint32_t *flags
 }
 
 /* Frames reported by the host. */
-typedef struct told {
-    uint32_t places[MOST_SCRIPT];
+typedef struct reported_frames {
+    uint32_t locations[MAX_SCRIPT];
     uint32_t count;
     uint32_t most;
     uint32_t flags;
-} told;
+} reported_frames;
 
-static void add_told(void *ctx, kpt_str name, kpt_str file, uint32_t line)
+static void add_reported(void *ctx, kpt_str name, kpt_str file, uint32_t line)
 {
-    told *t = ctx;
-    const uint32_t place =
-        t->count < t->most ? kpti_place_told(KPT_SYMBOL_SCRIPT, name, file, line) : 0;
-    if (place)
-        t->places[t->count++] = place;
+    reported_frames *t = ctx;
+    const uint32_t location =
+        t->count < t->most ? kpti_code_location_reported(KPT_SYMBOL_SCRIPT, name, file, line) : 0;
+    if (location)
+        t->locations[t->count++] = location;
     else
         t->flags |= KPT_TRACEBACK_CUT;
 }
@@ -75,29 +75,29 @@ static uint32_t least(uint32_t depth, uint32_t most)
 
 static uint32_t gather_script(const tracebacks *self, uint32_t depth, uint32_t *flags)
 {
-    told t = {.most = least(depth, MOST_SCRIPT)};
+    reported_frames t = {.most = least(depth, MAX_SCRIPT)};
     if (!self->args.script_frames) return 0;
-    self->args.script_frames(self->args.script_ctx, add_told, &t);
+    self->args.script_frames(self->args.script_ctx, add_reported, &t);
     *flags |= t.flags;
-    return stack_of(t.places, t.count, flags);
+    return stack_of(t.locations, t.count, flags);
 }
 
 static uint32_t gather_native(uint32_t depth, uint32_t *flags)
 {
-    uint64_t addresses[KPTI_MOST_NATIVE];
-    uint32_t places[KPTI_MOST_NATIVE];
+    uint64_t addresses[KPTI_MAX_NATIVE];
+    uint32_t locations[KPTI_MAX_NATIVE];
     const uint32_t seen = kpti_native_walk(addresses);
     const uint32_t count = least(depth, seen);
     uint32_t kept = 0;
-    if (count < seen || seen == KPTI_MOST_NATIVE) *flags |= KPT_TRACEBACK_CUT;
+    if (count < seen || seen == KPTI_MAX_NATIVE) *flags |= KPT_TRACEBACK_CUT;
     for (uint32_t i = 0; i < count; i++) {
-        kpti_place place = {.kind = KPT_SYMBOL_NATIVE, .where = addresses[i]};
-        place.column = place.end_column = KPT_NO_COLUMN;
-        places[kept] = kpti_place_intern(&place);
-        kept += places[kept] != 0;
+        kpti_code_location location = {.kind = KPT_SYMBOL_NATIVE, .where = addresses[i]};
+        location.column = location.end_column = KPT_NO_COLUMN;
+        locations[kept] = kpti_code_location_intern(&location);
+        kept += locations[kept] != 0;
     }
     if (kept < count) *flags |= KPT_TRACEBACK_CUT;
-    return stack_of(places, kept, flags);
+    return stack_of(locations, kept, flags);
 }
 
 static void gather(void *self, uint32_t what, uint32_t depth, kpt_traceback *out)
@@ -151,12 +151,12 @@ static kpt_status symbolize_frames(void *self, const uint32_t *frames, uint64_t 
     return kpti_symbolize_places(&with, frames, count, error);
 }
 
-static uint64_t get_frames(void *self, const kpt_traceback *t, uint32_t *out, uint64_t room)
+static uint64_t get_frames(void *self, const kpt_traceback *t, uint32_t *out, uint64_t capacity)
 {
     uint64_t count = 0;
     (void)self;
     for (uint32_t stack = t->python; stack; stack = kpti_stack_below(stack)) {
-        if (count < room) out[count] = kpti_stack_place(stack);
+        if (count < capacity) out[count] = kpti_stack_place(stack);
         count++;
     }
     return count;
@@ -184,8 +184,8 @@ static void get_stats(void *self, kpt_traceback_stats *out)
     (void)self;
     out->stacks = stacks.nodes;
     out->dead = stacks.dead;
-    out->places = kpti_place_end() - 1;
-    out->bytes_held = stacks.bytes + kpti_place_bytes() + kpti_function_bytes();
+    out->places = kpti_code_location_end() - 1;
+    out->bytes_held = stacks.bytes + kpti_code_location_bytes() + kpti_function_bytes();
 }
 
 static void destroy(void *self)

@@ -85,7 +85,7 @@ static void drop_old_locked(kpti_stream *stream, kpti_chunk **link, uint64_t now
         drop_left_locked(tracer);
 }
 
-/* Drops the oldest chunks, of this stream and of ended threads, until at most MOST bytes are held or no
+/* Drops the oldest chunks, of this stream and of ended threads, until at most MAX bytes are held or no
  * chunk is left to drop. */
 static void drop_until_locked(kpti_stream *stream, kpti_chunk **link, uint64_t most)
 {

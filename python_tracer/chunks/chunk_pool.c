@@ -26,7 +26,7 @@ kpti_chunk *kpti_chunk_pool_get_locked(const kpti_env *env, uint32_t capacity)
 
 void kpti_chunk_pool_put_locked(const kpti_env *env, kpti_chunk *chunk)
 {
-    if (env->host.alloc || chunk->capacity != KPTI_CHUNK_EVENTS || kept_count == KPTI_MOST_KEPT) {
+    if (env->host.alloc || chunk->capacity != KPTI_CHUNK_EVENTS || kept_count == KPTI_MAX_KEPT) {
         kpti_free(env, chunk, kpti_chunk_bytes(chunk->capacity));
         return;
     }

@@ -9,7 +9,7 @@
 #include "core/recording/recording.h"
 
 /* Capacity of an ordinary chunk in events, which makes 64 KB. The pool keeps at most 8 MB of such chunks. */
-enum { KPTI_CHUNK_EVENTS = 8192, KPTI_MOST_KEPT = 128 };
+enum { KPTI_CHUNK_EVENTS = 8192, KPTI_MAX_KEPT = 128 };
 
 static inline size_t kpti_chunk_bytes(uint32_t capacity)
 {

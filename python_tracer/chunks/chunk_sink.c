@@ -13,7 +13,7 @@ static void send_news(kpti_stream *stream, uint32_t sequence)
     const uint64_t now = kpti_ticks();
     kpti_tracer *tracer = stream->tracer;
     const kpt_chunk_sink *sink = &tracer->chunk_sink;
-    kpti_table table = {.env = tracer->env};
+    kpti_metadata table = {.env = tracer->env};
     kpti_clock_point point;
     uint32_t names;
     uint32_t runs;
@@ -24,16 +24,16 @@ static void send_news(kpti_stream *stream, uint32_t sequence)
     pointed = kpti_clock_is_due(now, tracer->given.point_ticks, tracer->given.point_apart);
     if (pointed) tracer->given.point_ticks = now;
     for (uint32_t i = tracer->given.runs; i < runs; i++)
-        kpti_table_add_run(&table, i, &tracer->runs[i]);
-    if (!tracer->given.runs) kpti_table_add_clock(&table, &tracer->clock_start);
+        kpti_metadata_add_run(&table, i, &tracer->runs[i]);
+    if (!tracer->given.runs) kpti_metadata_add_clock(&table, &tracer->clock_start);
     if (!sequence) kpti_sink_add_thread(&table, stream);
     kpti_tracing_unlock();
     if (pointed) {
         kpti_tracer_calibrate(tracer, &point);
-        kpti_table_add_clock(&table, &point);
+        kpti_metadata_add_clock(&table, &point);
     }
     if (kpti_sink_send_table(sink, &table) != KPT_OK) runs = 0;
-    kpti_table_free(&table);
+    kpti_metadata_free(&table);
     (void)kpti_sink_send_names(tracer, sink, &names);
     kpti_tracing_lock();
     if (runs > tracer->given.runs) tracer->given.runs = runs;

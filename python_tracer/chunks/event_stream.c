@@ -13,7 +13,7 @@
 #include "python_tracer/state/tracing_lock.h"
 
 /* The first chunk is small: a thread with few calls needs little memory. A host may ask for larger ones. */
-enum { FIRST_EVENTS = 512, MOST_EVENTS = 1 << 24 };
+enum { FIRST_EVENTS = 512, MAX_EVENTS = 1 << 24 };
 
 /* After a failed chunk allocation, the stream tries again after this many dropped events. */
 enum { RETRY_EVERY = 1024 };
@@ -79,7 +79,7 @@ static kpti_event *put_answer(const kpti_stream *stream, kpti_open_stack open, u
     for (uint32_t k = 0; k < open.answer_count; k++) {
         const kpti_open_answer *a = &open.answers[k];
         if (a->index != index || a->bit != stream->tracer->bit) continue;
-        *at++ = kpti_event_make(KPTI_EVENT_WATCH, (uint32_t)a->call_id & KPTI_MOST_NUMBER, ticks);
+        *at++ = kpti_event_make(KPTI_EVENT_WATCH, (uint32_t)a->call_id & KPTI_MAX_NUMBER, ticks);
         *at++ = a->answer;
     }
     return at;
@@ -93,7 +93,7 @@ static kpti_event *put_open(const kpti_stream *stream, kpti_open_stack open, uin
         if (!(open.masks[i] & stream->tracer->bit)) continue;
         *at++ = kpti_event_make(open.are_new ? KPTI_EVENT_ENTER : KPTI_EVENT_OPEN,
                                 open.functions[i], ticks);
-        if (!open.are_new && open.lines[i] && open.lines[i] <= KPTI_MOST_NUMBER)
+        if (!open.are_new && open.lines[i] && open.lines[i] <= KPTI_MAX_NUMBER)
             *at++ = kpti_event_make(KPTI_EVENT_LINE, open.lines[i], ticks);
         if (open.answer_count)
             at = put_answer(stream, open, (uint32_t)(open.functions - open.memory) + i, ticks, at);
@@ -108,7 +108,7 @@ static uint32_t usual_events(const kpti_stream *stream)
     const uint64_t asked = bytes / sizeof(kpti_event);
     if (!bytes) return stream->sequence == 0 ? FIRST_EVENTS : KPTI_CHUNK_EVENTS;
     if (asked < FIRST_EVENTS) return FIRST_EVENTS;
-    return asked < MOST_EVENTS ? (uint32_t)asked : MOST_EVENTS;
+    return asked < MAX_EVENTS ? (uint32_t)asked : MAX_EVENTS;
 }
 
 /* Begins a chunk with space for OPEN and for events. The caller sets the limit. */

@@ -7,12 +7,12 @@ static kpt_status send(const kpt_chunk_sink *sink, const kpt_chunk *chunk)
     return sink->sealed(sink->chunk_ctx, chunk);
 }
 
-kpt_status kpti_sink_send_table(const kpt_chunk_sink *sink, const kpti_table *table)
+kpt_status kpti_sink_send_table(const kpt_chunk_sink *sink, const kpti_metadata *table)
 {
     kpt_chunk chunk;
     if (table->failed) return KPT_E_MEMORY;
     if (!table->size) return KPT_OK;
-    kpti_table_chunk(table, &chunk);
+    kpti_metadata_chunk(table, &chunk);
     return send(sink, &chunk);
 }
 
@@ -34,7 +34,7 @@ kpt_status kpti_sink_send_events(const kpt_chunk_sink *sink, const kpti_stream *
     return send(sink, &out);
 }
 
-void kpti_sink_add_thread(kpti_table *table, const kpti_stream *stream)
+void kpti_sink_add_thread(kpti_metadata *table, const kpti_stream *stream)
 {
     const kpti_track track = {NULL,
                               stream->os_tid,
@@ -42,7 +42,7 @@ void kpti_sink_add_thread(kpti_table *table, const kpti_stream *stream)
                               kpt_str_of(stream->name),
                               stream->thread_flags,
                               stream->spans};
-    kpti_table_add_thread(table, stream->index, &track);
+    kpti_metadata_add_thread(table, stream->index, &track);
 }
 
 /* Each table holds about a megabyte of names. */
@@ -52,10 +52,10 @@ kpt_status kpti_sink_send_names(const kpti_tracer *tracer, const kpt_chunk_sink 
     const uint32_t end = kpti_function_count();
     kpt_status status = KPT_OK;
     while (*first < end && status == KPT_OK) {
-        kpti_table table = {.env = tracer->env};
-        uint32_t next = kpti_table_add_names(&table, kpti_function_describe, NULL, *first, end);
+        kpti_metadata table = {.env = tracer->env};
+        uint32_t next = kpti_metadata_add_names(&table, kpti_function_describe, NULL, *first, end);
         status = kpti_sink_send_table(sink, &table);
-        kpti_table_free(&table);
+        kpti_metadata_free(&table);
         if (status == KPT_OK) *first = next;
     }
     return status;

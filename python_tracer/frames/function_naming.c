@@ -41,12 +41,12 @@ void kpti_name_module(PyObject *globals, char *out, size_t size)
     if (name && PyUnicode_Check(name)) kpti_py_string_copy(name, out, size);
 }
 
-/* Concatenates PARTS, up to one with NULL data, and truncates the result to ROOM bytes. */
-static kpt_str join(char *out, size_t room, const kpt_str *parts)
+/* Concatenates PARTS, up to one with NULL data, and truncates the result to CAPACITY bytes. */
+static kpt_str join(char *out, size_t capacity, const kpt_str *parts)
 {
     kpt_str joined = {out, 0};
     for (; parts->data; parts++) {
-        size_t length = kpti_py_string_fitting(*parts, room - joined.size);
+        size_t length = kpti_py_string_fitting(*parts, capacity - joined.size);
         memcpy(out + joined.size, parts->data, length);
         joined.size += length;
         if (length < parts->size) break;

@@ -59,7 +59,7 @@ static void put_all(const entry *entries, size_t count)
 }
 
 /* Removes the entries of dead tasks and grows the table if needed. Returns 0 if there is no memory. */
-static int make_room(void)
+static int reserve(void)
 {
     entry *const old = table.entries;
     const size_t capacity = table.capacity;
@@ -96,7 +96,7 @@ void kpti_task_table_add(const PyObject *task, PyObject *ref, uint32_t key, uint
 {
     PyObject *old = ref;
     kpti_python_lock(&mutex);
-    if (table.count < table.capacity / 2 || make_room()) {
+    if (table.count < table.capacity / 2 || reserve()) {
         entry *e = find(task, key);
         old = e->ref; /* of a dead task at the same address */
         table.count += !e->key;

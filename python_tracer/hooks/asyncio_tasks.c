@@ -230,7 +230,7 @@ static uint32_t number_of(const kpti_stream *stream, kpt_str name, kpt_str corou
     const kpt_host *host;
     if (atomic_load_explicit(&stream->ended, memory_order_relaxed)) return 0;
     host = &stream->tracer->env->host;
-    return (uint32_t)host->on_task(host->ctx, name, coroutine) & KPTI_MOST_NUMBER;
+    return (uint32_t)host->on_task(host->ctx, name, coroutine) & KPTI_MAX_NUMBER;
 }
 
 /* Asks the stream's host for the number of a task that the host does not know. Allocating and releasing

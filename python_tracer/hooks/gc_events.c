@@ -15,7 +15,7 @@ static uint32_t info_number(PyObject *info, const char *key)
     PyObject *value = PyDict_Check(info) ? PyDict_GetItemString(info, key) : NULL;
     long number = value ? PyLong_AsLong(value) : 0;
     if (number == -1) PyErr_Clear();
-    return number > 0 && number <= (long)KPTI_MOST_NUMBER ? (uint32_t)number : 0;
+    return number > 0 && number <= (long)KPTI_MAX_NUMBER ? (uint32_t)number : 0;
 }
 
 /* Appends the event to the streams of tracers that record collections. */
@@ -48,11 +48,11 @@ static PyObject *on_gc(PyObject *self, PyObject *args)
     }
     ends = strcmp(phase, "stop") == 0;
     counts = (uint64_t)info_number(info, "uncollectable") << 32 | info_number(info, "collected");
-    thread = kpti_record_begin(0);
+    thread = kpti_slow_begin(0);
     if (thread) {
         record_gc(thread, ends ? KPTI_EVENT_GC_END : KPTI_EVENT_GC_BEGIN,
                   info_number(info, "generation"), counts);
-        kpti_record_end(thread);
+        kpti_slow_end(thread);
     }
     Py_RETURN_NONE;
 }

@@ -32,18 +32,20 @@ static PyObject *disabled(void)
 }
 
 /* The general path. It disables events of code that no tracer records. */
-static KPTI_SELDOM PyObject *python_event(PyObject *const *args, uint32_t kind, int may_disable)
+static KPTI_COLD_NOINLINE PyObject *python_event(PyObject *const *args, uint32_t kind,
+                                                 int may_disable)
 {
-    uint32_t mask = kpti_record_code((PyCodeObject *)args[0], kind);
+    uint32_t mask = kpti_slow_code((PyCodeObject *)args[0], kind);
     return mask || !may_disable ? Py_None : disabled();
 }
 
 /* The general path for a call. It disables events of a code location whose calls no tracer records. */
-static KPTI_SELDOM PyObject *call_event(PyObject *const *args, uint32_t kind, int may_disable)
+static KPTI_COLD_NOINLINE PyObject *call_event(PyObject *const *args, uint32_t kind,
+                                               int may_disable)
 {
     PyObject *first = is_missing(args[3]) ? NULL : args[3];
     uint32_t offset = (uint32_t)PyLong_AsLong(args[1]);
-    uint32_t mask = kpti_record_call((PyCodeObject *)args[0], offset, args[2], first, kind);
+    uint32_t mask = kpti_slow_call((PyCodeObject *)args[0], offset, args[2], first, kind);
     return mask || !may_disable ? Py_None : disabled();
 }
 
@@ -56,12 +58,12 @@ static KPTI_ALWAYS_INLINE int quick_call(PyObject *const *args, uint32_t kind)
     if (Py_TYPE(callable) == &PyCFunction_Type)
         function = kpti_builtin(callable);
     else if (Py_TYPE(callable) == &PyFunction_Type)
-        return kpti_quick_ignore(caller);
+        return kpti_fast_ignore(caller);
     else if (Py_TYPE(callable) == &PyMethodDescr_Type && !is_missing(args[3]))
         function = kpti_descriptor(callable, args[3]);
     else
         return 0;
-    return kpti_quick_c(function, caller, kind);
+    return kpti_fast_c(function, caller, kind);
 }
 
 /* None is immortal from 3.12 on, so the callbacks don't count their references to it. */
@@ -71,7 +73,7 @@ static PyObject *on_start(PyObject *self, PyObject *const *args, size_t nargs, P
     (void)self;
     (void)nargs;
     (void)names;
-    if (kpti_quick_code((PyCodeObject *)args[0], KPTI_EVENT_ENTER)) return Py_None;
+    if (kpti_fast_code((PyCodeObject *)args[0], KPTI_EVENT_ENTER)) return Py_None;
     return python_event(args, KPTI_EVENT_ENTER, 1);
 }
 
@@ -82,8 +84,8 @@ static PyObject *on_resume(PyObject *self, PyObject *const *args, size_t nargs, 
     (void)self;
     (void)nargs;
     (void)names;
-    if (kpti_quick_resume(code, offset)) return Py_None;
-    return kpti_record_resume(code, offset) ? Py_None : disabled();
+    if (kpti_fast_resume(code, offset)) return Py_None;
+    return kpti_slow_resume(code, offset) ? Py_None : disabled();
 }
 
 static PyObject *on_throw(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names)
@@ -91,7 +93,7 @@ static PyObject *on_throw(PyObject *self, PyObject *const *args, size_t nargs, P
     (void)self;
     (void)nargs;
     (void)names;
-    (void)kpti_record_resume((PyCodeObject *)args[0], (uint32_t)PyLong_AsLong(args[1]));
+    (void)kpti_slow_resume((PyCodeObject *)args[0], (uint32_t)PyLong_AsLong(args[1]));
     return Py_None;
 }
 
@@ -100,7 +102,7 @@ static PyObject *on_return(PyObject *self, PyObject *const *args, size_t nargs, 
     (void)self;
     (void)nargs;
     (void)names;
-    if (kpti_quick_code((PyCodeObject *)args[0], KPTI_EVENT_EXIT)) return Py_None;
+    if (kpti_fast_code((PyCodeObject *)args[0], KPTI_EVENT_EXIT)) return Py_None;
     return python_event(args, KPTI_EVENT_EXIT, 1);
 }
 

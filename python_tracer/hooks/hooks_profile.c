@@ -28,7 +28,7 @@ static displaced *displaced_list; /* guarded by the GIL */
 static KPTI_ALWAYS_INLINE int python_event(PyFrameObject *frame, uint32_t kind)
 {
     PyCodeObject *code = kpti_frame_code(frame);
-    if (!kpti_quick_code(code, kind)) (void)kpti_record_code(code, kind);
+    if (!kpti_fast_code(code, kind)) (void)kpti_slow_code(code, kind);
     return 0;
 }
 
@@ -42,19 +42,18 @@ static KPTI_ALWAYS_INLINE int python_enters(PyFrameObject *frame)
         return python_event(frame, KPTI_EVENT_ENTER);
     offset = kpti_frame_offset(frame);
     if (offset < 0) return python_event(frame, KPTI_EVENT_ENTER);
-    if (!kpti_quick_resume(code, (uint32_t)offset))
-        (void)kpti_record_resume(code, (uint32_t)offset);
+    if (!kpti_fast_resume(code, (uint32_t)offset)) (void)kpti_slow_resume(code, (uint32_t)offset);
     return 0;
 }
 
 static KPTI_ALWAYS_INLINE int c_event(PyFrameObject *frame, PyObject *callable, uint32_t kind)
 {
     if (__builtin_expect(callable && Py_TYPE(callable) == &PyCFunction_Type, 1) &&
-        kpti_quick_c(kpti_builtin(callable), NULL, kind))
+        kpti_fast_c(kpti_builtin(callable), NULL, kind))
         return 0;
     if (callable)
-        (void)kpti_record_call(kpti_frame_code(frame), (uint32_t)kpti_frame_offset(frame), callable,
-                               NULL, kind);
+        (void)kpti_slow_call(kpti_frame_code(frame), (uint32_t)kpti_frame_offset(frame), callable,
+                             NULL, kind);
     return 0;
 }
 

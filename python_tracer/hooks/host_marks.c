@@ -57,7 +57,8 @@ static void end_far_span(kpti_tracer *tracer, uint32_t number)
 {
     kpti_tracing_lock();
     if (tracer->bit)
-        kpti_far_ends_add(tracer->env, &tracer->far_ends, number, kpti_tracer_ticks(tracer));
+        kpti_cross_thread_ends_add(tracer->env, &tracer->cross_thread_ends, number,
+                                   kpti_tracer_ticks(tracer));
     kpti_tracing_unlock();
 }
 
@@ -75,7 +76,7 @@ static int mark_own(kpti_stream *stream, uint32_t what, uint32_t number)
 }
 
 /* Makes TRACER record the lines that calls are made from, from now on. */
-static void want_callers(kpti_tracer *tracer)
+static void enable_caller_lines(kpti_tracer *tracer)
 {
     kpti_tracing_lock();
     atomic_store_explicit(&tracer->wants_callers, 1, memory_order_relaxed);
@@ -85,17 +86,17 @@ static void want_callers(kpti_tracer *tracer)
 
 void kpti_mark(kpti_tracer *tracer, uint32_t what, uint64_t number)
 {
-    const uint32_t known = (uint32_t)number & KPTI_MOST_NUMBER;
+    const uint32_t known = (uint32_t)number & KPTI_MAX_NUMBER;
     kpti_thread *thread = kpti_thread_self;
     int marked = 0;
     if (what == KPT_MARK_POINT && !known &&
         !atomic_load_explicit(&tracer->wants_callers, memory_order_relaxed))
-        want_callers(tracer);
+        enable_caller_lines(tracer);
     if (thread) {
         atomic_store_explicit(&thread->busy, 1, memory_order_relaxed);
         atomic_signal_fence(memory_order_seq_cst);
         marked = mark_own(stream_of(thread, tracer), what, known);
-        kpti_record_end(thread);
+        kpti_slow_end(thread);
     }
     if (!marked && what == KPT_MARK_END) end_far_span(tracer, known);
 }

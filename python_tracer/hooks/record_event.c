@@ -57,8 +57,8 @@ static void append_code(const kpti_thread *thread, uint32_t word, uint32_t mask,
     }
 }
 
-int kpti_quick_coroutine(kpti_thread *thread, const kpti_code_entry *entry, PyCodeObject *code,
-                         int64_t offset)
+int kpti_fast_coroutine(kpti_thread *thread, const kpti_code_entry *entry, PyCodeObject *code,
+                        int64_t offset)
 {
     kpti_stream *stream = thread->streams;
     uint32_t line = 0;
@@ -81,13 +81,13 @@ int kpti_quick_coroutine(kpti_thread *thread, const kpti_code_entry *entry, PyCo
     if (!kpti_stream_append_quick(stream, entry->word | KPTI_EVENT_ENTER, now)) return 0;
     if (line) kpti_stream_append_plain(stream, kpti_event_make(KPTI_EVENT_LINE, line, now));
     if (task) kpti_stream_append_plain(stream, kpti_event_make(KPTI_EVENT_MARK, task, now));
-    kpti_record_end(thread);
+    kpti_slow_end(thread);
     return 1;
 }
 
 static uint32_t record_at(PyCodeObject *code, uint32_t kind, int64_t offset)
 {
-    kpti_thread *thread = kpti_record_begin(kind == KPTI_EVENT_ENTER);
+    kpti_thread *thread = kpti_slow_begin(kind == KPTI_EVENT_ENTER);
     const kpti_code_entry *entry;
     uint32_t mask;
     uint32_t word;
@@ -104,16 +104,16 @@ static uint32_t record_at(PyCodeObject *code, uint32_t kind, int64_t offset)
         kpti_watch_enter(thread, code, word, mask, caller);
     else
         append_code(thread, word | kind, mask, line, caller);
-    kpti_record_end(thread);
+    kpti_slow_end(thread);
     return mask & ~(KPTI_MASK_GENERAL | KPTI_MASK_TASKS);
 }
 
-uint32_t kpti_record_code(PyCodeObject *code, uint32_t kind)
+uint32_t kpti_slow_code(PyCodeObject *code, uint32_t kind)
 {
     return record_at(code, kind, KPTI_NO_OFFSET);
 }
 
-uint32_t kpti_record_resume(PyCodeObject *code, uint32_t offset)
+uint32_t kpti_slow_resume(PyCodeObject *code, uint32_t offset)
 {
     return record_at(code, KPTI_EVENT_ENTER, offset);
 }
@@ -135,10 +135,10 @@ static uint32_t word_of_call(kpti_thread *thread, PyObject *callable, PyObject *
     return kpti_name_callable(callable) << KPTI_KIND_BITS;
 }
 
-uint32_t kpti_record_call(PyCodeObject *code, uint32_t offset, PyObject *callable, PyObject *first,
-                          uint32_t kind)
+uint32_t kpti_slow_call(PyCodeObject *code, uint32_t offset, PyObject *callable, PyObject *first,
+                        uint32_t kind)
 {
-    kpti_thread *thread = kpti_record_begin(0);
+    kpti_thread *thread = kpti_slow_begin(0);
     uint32_t wanted;
     uint32_t word;
     uint32_t line = 0;
@@ -157,6 +157,6 @@ uint32_t kpti_record_call(PyCodeObject *code, uint32_t offset, PyObject *callabl
         if (kpti_stream_append_now(stream, word | kind, &now, &at))
             kpti_stream_append_caller(stream, line, at);
     }
-    kpti_record_end(thread);
+    kpti_slow_end(thread);
     return wanted;
 }

@@ -1,10 +1,10 @@
 /* record_event.h: the hot path from a callback to the streams, shared by both kinds of hooks. It is inline,
  * since each nanosecond here is paid twice per call. It leaves a pending exception alone and never raises.
  *
- * There are two paths. The fast path (kpti_quick_*) calls no function and so needs no stack frame. It
+ * There are two paths. The fast path (kpti_fast_*) calls no function and so needs no stack frame. It
  * records a function that is in the caches for one tracer, and nothing else. In all other cases (a function
  * not yet in the caches, a full chunk, a second tracer, a watched or filtered function) it records nothing,
- * and the hook takes the general path (kpti_record_*), which handles every case.
+ * and the hook takes the general path (kpti_slow_*), which handles every case.
  *
  * Budget of the fast path over an empty callback: one read of the tick counter, and 4 ns. */
 #ifndef KPTI_PYTHON_TRACER_HOOKS_RECORD_EVENT_H
@@ -19,14 +19,14 @@
 #include "python_tracer/threads/thread_sync.h"
 #include "python_tracer/threads/traced_thread.h"
 
-/* KPTI_ALWAYS_INLINE: on the fast path, however often it is used. KPTI_SELDOM: kept out of line, so that
+/* KPTI_ALWAYS_INLINE: on the fast path, however often it is used. KPTI_COLD_NOINLINE: kept out of line, so that
  * the fast path needs no stack frame. */
 #define KPTI_ALWAYS_INLINE inline __attribute__((always_inline))
-#define KPTI_SELDOM        __attribute__((noinline))
+#define KPTI_COLD_NOINLINE __attribute__((noinline))
 
 /* Enters the callback. Returns the calling thread with its streams up to date, or NULL if there is no
  * memory. */
-static inline kpti_thread *kpti_record_begin(int entering)
+static inline kpti_thread *kpti_slow_begin(int entering)
 {
     kpti_thread *thread = kpti_thread_self;
     if (__builtin_expect(!thread, 0)) {
@@ -42,22 +42,22 @@ static inline kpti_thread *kpti_record_begin(int entering)
     return thread;
 }
 
-static inline void kpti_record_end(kpti_thread *thread)
+static inline void kpti_slow_end(kpti_thread *thread)
 {
     atomic_signal_fence(memory_order_seq_cst);
-    atomic_store_explicit(&thread->busy, 0, KPTI_LEAVING);
+    atomic_store_explicit(&thread->busy, 0, KPTI_CALLBACK_EXIT_ORDER);
 }
 
 /* The general path for CODE, whose frame is on top and which is entered or left. Returns the mask of
  * tracers that record it. */
-uint32_t kpti_record_code(PyCodeObject *code, uint32_t kind);
+uint32_t kpti_slow_code(PyCodeObject *code, uint32_t kind);
 /* The same for CODE that resumes after a yield, at the instruction OFFSET. */
-uint32_t kpti_record_resume(PyCodeObject *code, uint32_t offset);
+uint32_t kpti_slow_resume(PyCodeObject *code, uint32_t offset);
 /* Records that CODE calls CALLABLE, or that the call ends, at the instruction OFFSET. FIRST is the first
  * argument, or NULL if there is none. Returns the mask of tracers that record the calls made by CODE: a C
  * call belongs to its caller, so a tracer that does not record CODE does not record its calls. */
-uint32_t kpti_record_call(PyCodeObject *code, uint32_t offset, PyObject *callable, PyObject *first,
-                          uint32_t kind);
+uint32_t kpti_slow_call(PyCodeObject *code, uint32_t offset, PyObject *callable, PyObject *first,
+                        uint32_t kind);
 
 /* The C function of a callable: its definition and the type of its self. A callable without a self, or with
  * a module as self, is a function and no method; its type is then PyModule_Type or a subtype. */
@@ -121,7 +121,7 @@ static inline uint32_t kpti_c_word(kpti_thread *thread, kpti_c_function f)
 }
 
 /* Enters the callback. Returns the calling thread, or NULL for the general path, which sets busy itself. */
-static inline kpti_thread *kpti_quick_begin(void)
+static inline kpti_thread *kpti_fast_begin(void)
 {
     kpti_thread *thread = kpti_thread_self;
     if (__builtin_expect(!thread, 0)) return NULL;
@@ -135,8 +135,8 @@ static inline kpti_thread *kpti_quick_begin(void)
 
 /* Appends an event of KIND, a constant, and leaves the callback, if MASK is exactly the first stream's
  * tracer. LINE is the line where the function resumes, or 0 for its first line. Returns 0 if not recorded. */
-static KPTI_ALWAYS_INLINE int kpti_quick_append(kpti_thread *thread, uint32_t word, uint32_t kind,
-                                                uint32_t mask, uint32_t line)
+static KPTI_ALWAYS_INLINE int kpti_fast_append(kpti_thread *thread, uint32_t word, uint32_t kind,
+                                               uint32_t mask, uint32_t line)
 {
     kpti_stream *stream = thread->streams;
     uint64_t now;
@@ -146,50 +146,50 @@ static KPTI_ALWAYS_INLINE int kpti_quick_append(kpti_thread *thread, uint32_t wo
     now = kpti_ticks();
     if (!kpti_stream_append_quick(stream, word | kind, now)) return 0;
     if (line) kpti_stream_append_plain(stream, kpti_event_make(KPTI_EVENT_LINE, line, now));
-    kpti_record_end(thread);
+    kpti_slow_end(thread);
     return 1;
 }
 
-/* The offset for kpti_quick_coroutine if the coroutine begins. */
+/* The offset for kpti_fast_coroutine if the coroutine begins. */
 enum { KPTI_NO_OFFSET = -1 };
 
 /* The fast path for CODE, a coroutine whose ENTRY has KPTI_MASK_TASKS. Handles a coroutine that is entered
  * and awaited, or resumes in a known task. Returns 0 if the caller must take the general path. */
-int kpti_quick_coroutine(kpti_thread *thread, const kpti_code_entry *entry, PyCodeObject *code,
-                         int64_t offset);
+int kpti_fast_coroutine(kpti_thread *thread, const kpti_code_entry *entry, PyCodeObject *code,
+                        int64_t offset);
 
 /* Records that CODE is entered or left. Returns 0 if the caller must take the general path. The task
  * matters only for an enter. */
-static KPTI_ALWAYS_INLINE int kpti_quick_code(PyCodeObject *code, uint32_t kind)
+static KPTI_ALWAYS_INLINE int kpti_fast_code(PyCodeObject *code, uint32_t kind)
 {
-    kpti_thread *thread = kpti_quick_begin();
+    kpti_thread *thread = kpti_fast_begin();
     const kpti_code_entry *entry;
     if (!thread) return 0;
     entry = &thread->codes[kpti_code_slot(code)];
     if (__builtin_expect(entry->code != code, 0)) return 0;
     if (kind == KPTI_EVENT_EXIT)
-        return kpti_quick_append(thread, entry->word, kind, entry->mask & ~KPTI_MASK_TASKS, 0);
-    if (__builtin_expect(kpti_quick_append(thread, entry->word, kind, entry->mask, 0), 1)) return 1;
+        return kpti_fast_append(thread, entry->word, kind, entry->mask & ~KPTI_MASK_TASKS, 0);
+    if (__builtin_expect(kpti_fast_append(thread, entry->word, kind, entry->mask, 0), 1)) return 1;
     return entry->mask & KPTI_MASK_TASKS &&
-           kpti_quick_coroutine(thread, entry, code, KPTI_NO_OFFSET);
+           kpti_fast_coroutine(thread, entry, code, KPTI_NO_OFFSET);
 }
 
 /* Records that CODE resumes at the instruction OFFSET. Returns 0 if the caller must take the general path. */
-static KPTI_ALWAYS_INLINE int kpti_quick_resume(PyCodeObject *code, uint32_t offset)
+static KPTI_ALWAYS_INLINE int kpti_fast_resume(PyCodeObject *code, uint32_t offset)
 {
-    kpti_thread *thread = kpti_quick_begin();
+    kpti_thread *thread = kpti_fast_begin();
     const kpti_code_entry *entry;
     if (!thread) return 0;
     entry = &thread->codes[kpti_code_slot(code)];
     if (__builtin_expect(entry->code != code, 0)) return 0;
-    if (entry->mask & KPTI_MASK_TASKS) return kpti_quick_coroutine(thread, entry, code, offset);
-    return kpti_quick_append(thread, entry->word, KPTI_EVENT_ENTER, entry->mask,
-                             kpti_thread_line(thread, code, offset));
+    if (entry->mask & KPTI_MASK_TASKS) return kpti_fast_coroutine(thread, entry, code, offset);
+    return kpti_fast_append(thread, entry->word, KPTI_EVENT_ENTER, entry->mask,
+                            kpti_thread_line(thread, code, offset));
 }
 
 /* Returns the mask of tracers that record the C calls of CALLER, according to the caches; 0: take the
  * general path. */
-static inline uint32_t kpti_quick_mask(const kpti_thread *thread, const PyCodeObject *caller)
+static inline uint32_t kpti_fast_mask(const kpti_thread *thread, const PyCodeObject *caller)
 {
     const kpti_code_entry *entry;
     if (__builtin_expect(thread->every != 0, 1)) return thread->every;
@@ -199,23 +199,22 @@ static inline uint32_t kpti_quick_mask(const kpti_thread *thread, const PyCodeOb
 }
 
 /* Records a C call by CALLER, or its end. Returns 0 if the caller must take the general path. */
-static KPTI_ALWAYS_INLINE int kpti_quick_c(kpti_c_function f, const PyCodeObject *caller,
-                                           uint32_t kind)
+static KPTI_ALWAYS_INLINE int kpti_fast_c(kpti_c_function f, const PyCodeObject *caller,
+                                          uint32_t kind)
 {
-    kpti_thread *thread = kpti_quick_begin();
+    kpti_thread *thread = kpti_fast_begin();
     const kpti_c_entry *entry;
     if (!thread) return 0;
     entry = kpti_c_cached(thread, f);
-    return entry &&
-           kpti_quick_append(thread, entry->word, kind, kpti_quick_mask(thread, caller), 0);
+    return entry && kpti_fast_append(thread, entry->word, kind, kpti_fast_mask(thread, caller), 0);
 }
 
 /* Whether a call that CALLER makes, of a callable that is no C function, needs no action. Stale caches do
  * no harm: if they hold no tracer that records CALLER, the general path checks again. */
-static inline int kpti_quick_ignore(const PyCodeObject *caller)
+static inline int kpti_fast_ignore(const PyCodeObject *caller)
 {
     const kpti_thread *thread = kpti_thread_self;
-    return __builtin_expect(thread != NULL, 1) && kpti_quick_mask(thread, caller);
+    return __builtin_expect(thread != NULL, 1) && kpti_fast_mask(thread, caller);
 }
 
 #endif

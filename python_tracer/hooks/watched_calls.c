@@ -50,7 +50,7 @@ static void append(kpti_stream *stream, uint32_t word, uint32_t caller, const kp
     kpti_stream_append_caller(stream, caller, at);
     if (!t) return;
     kpti_stream_append_plain(
-        stream, kpti_event_make(KPTI_EVENT_WATCH, (uint32_t)t->call_id & KPTI_MOST_NUMBER, at));
+        stream, kpti_event_make(KPTI_EVENT_WATCH, (uint32_t)t->call_id & KPTI_MAX_NUMBER, at));
     kpti_stream_append_plain(stream, answer);
 }
 

@@ -80,9 +80,9 @@ int kpti_frame_marks_find(kpti_frame_marks *m, const kpti_raw_frame *frame, uint
 /* Removes every second mark, but not the innermost. So marks become sparser towards the outermost frame. */
 static void thin_out(kpti_frame_marks *m)
 {
-    for (uint32_t i = 0; i < KPTI_MOST_MARKS / 2; i++)
+    for (uint32_t i = 0; i < KPTI_MAX_MARKS / 2; i++)
         m->marks[i] = m->marks[i * 2 + 1];
-    m->count = KPTI_MOST_MARKS / 2;
+    m->count = KPTI_MAX_MARKS / 2;
 }
 
 void kpti_frame_marks_add(kpti_frame_marks *m, kpti_raw_frame *frame, uint32_t level)
@@ -92,7 +92,7 @@ void kpti_frame_marks_add(kpti_frame_marks *m, kpti_raw_frame *frame, uint32_t l
     object = object_of(frame);
     if (!object || frame->frame_obj != object) return;
     if (object->f_trace_lines == PLAIN) object->f_trace_lines = own_stamp;
-    if (m->count == KPTI_MOST_MARKS) thin_out(m);
+    if (m->count == KPTI_MAX_MARKS) thin_out(m);
     if (has_mark(frame, object))
         m->marks[m->count++] = (struct kpti_frame_mark){frame, object, level};
 }

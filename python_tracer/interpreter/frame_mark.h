@@ -17,7 +17,7 @@
  * holds the GIL. Leaves a pending exception alone. */
 void kpti_frame_mark_prepare(void);
 
-enum { KPTI_MOST_MARKS = 64 };
+enum { KPTI_MAX_MARKS = 64 };
 
 /* The marks that a thread has set, outermost first. */
 typedef struct kpti_frame_marks {
@@ -26,7 +26,7 @@ typedef struct kpti_frame_marks {
         const void *frame;
         const PyFrameObject *object; /* borrowed from the frame while it runs */
         uint32_t level;              /* level of the frame */
-    } marks[KPTI_MOST_MARKS];
+    } marks[KPTI_MAX_MARKS];
 } kpti_frame_marks;
 
 /* Returns the level of the innermost mark, or 0 if there is none. */
@@ -35,7 +35,7 @@ static inline uint32_t kpti_frame_marks_last(const kpti_frame_marks *m)
     return m->count ? m->marks[m->count - 1].level : 0;
 }
 
-/* Removes the marks of levels above MOST. */
+/* Removes the marks of levels above MAX. */
 static inline void kpti_frame_marks_trim(kpti_frame_marks *m, uint32_t most)
 {
     while (kpti_frame_marks_last(m) > most)

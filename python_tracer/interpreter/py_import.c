@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 #include <time.h>
 
-enum { MOST_WAITS = 1000, WAIT_NS = 1000000 };
+enum { MAX_WAITS = 1000, WAIT_NS = 1000000 };
 
 static _Atomic int all; /* number of imports in progress */
 static __thread int own __attribute__((tls_model("initial-exec")));
@@ -24,7 +24,7 @@ PyObject *kpti_import(const char *name)
 void kpti_import_wait(void)
 {
     const struct timespec wait = {0, WAIT_NS};
-    for (int i = 0; i < MOST_WAITS && atomic_load(&all) != own; i++) {
+    for (int i = 0; i < MAX_WAITS && atomic_load(&all) != own; i++) {
         Py_BEGIN_ALLOW_THREADS;
         (void)nanosleep(&wait, NULL);
         Py_END_ALLOW_THREADS;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* The longest output for one character: \udc80. */
-enum { MOST_BYTES = 6 };
+enum { MAX_BYTES = 6 };
 
 static size_t put_character(char *out, Py_UCS4 c)
 {
@@ -22,11 +22,11 @@ static size_t put_character(char *out, Py_UCS4 c)
     }
     if (c >= 0xD800 && c <= 0xDFFF) {
         static const char digits[] = "0123456789abcdef";
-        const char escaped[MOST_BYTES] = {
+        const char escaped[MAX_BYTES] = {
             '\\',          'u', digits[c >> 12 & 15], digits[c >> 8 & 15], digits[c >> 4 & 15],
             digits[c & 15]};
-        memcpy(out, escaped, MOST_BYTES);
-        return MOST_BYTES;
+        memcpy(out, escaped, MAX_BYTES);
+        return MAX_BYTES;
     }
     if (c < 0x10000) {
         out[0] = (char)(0xE0 | c >> 12);
@@ -54,7 +54,7 @@ kpt_str kpti_py_string_of(PyObject *text, char **hold)
         out.size = (uint64_t)length;
         return out;
     }
-    *hold = malloc((size_t)length * MOST_BYTES);
+    *hold = malloc((size_t)length * MAX_BYTES);
     if (!*hold) return out;
     for (Py_ssize_t i = 0; i < length; i++)
         size += put_character(*hold + size,
@@ -64,9 +64,9 @@ kpt_str kpti_py_string_of(PyObject *text, char **hold)
     return out;
 }
 
-size_t kpti_py_string_fitting(kpt_str from, size_t room)
+size_t kpti_py_string_fitting(kpt_str from, size_t capacity)
 {
-    size_t length = from.size < room ? (size_t)from.size : room;
+    size_t length = from.size < capacity ? (size_t)from.size : capacity;
     while (length > 0 && length < from.size && ((unsigned char)from.data[length] & 0xC0) == 0x80)
         length--;
     return length;

@@ -10,8 +10,8 @@
  * Returns "?" if TEXT is no string, or there is no memory. *HOLD receives the memory that the caller must
  * free. */
 kpt_str kpti_py_string_of(PyObject *text, char **hold);
-/* Returns how many bytes of FROM fit into ROOM bytes without cutting a character. */
-size_t kpti_py_string_fitting(kpt_str from, size_t room);
+/* Returns how many bytes of FROM fit into CAPACITY bytes without cutting a character. */
+size_t kpti_py_string_fitting(kpt_str from, size_t capacity);
 /* Copies a string's text, truncated to SIZE bytes including the NUL. */
 void kpti_py_string_copy(PyObject *text, char *out, size_t size);
 

@@ -3,10 +3,10 @@
 #include "core/base/host_array.h"
 #include "core/callstacks/function_table.h"
 
-/* MOST_SHORT: the number of different functions counted per chunk; if a chunk has more, they are not the
- * problem. FEWEST: a function with fewer short calls in a chunk is never switched off, whatever others
+/* MAX_SHORT: the number of different functions counted per chunk; if a chunk has more, they are not the
+ * problem. MIN_CALLS: a function with fewer short calls in a chunk is never switched off, whatever others
  * cost. */
-enum { MOST_SHORT = 256, FEWEST = 64 };
+enum { MAX_SHORT = 256, MIN_CALLS = 64 };
 
 typedef struct short_calls {
     uint32_t function;
@@ -24,8 +24,8 @@ static int reserve(const kpti_env *env, kpti_guard *guard)
 
 static void add_short(short_calls *table, uint32_t function)
 {
-    for (uint32_t i = 0, at = function % MOST_SHORT; i < MOST_SHORT; i++) {
-        short_calls *s = &table[(at + i) % MOST_SHORT];
+    for (uint32_t i = 0, at = function % MAX_SHORT; i < MAX_SHORT; i++) {
+        short_calls *s = &table[(at + i) % MAX_SHORT];
         if (s->count && s->function != function) continue;
         s->function = function;
         s->count++;
@@ -70,14 +70,14 @@ static int is_python(uint32_t function)
 int kpti_guard_check_locked(const kpti_env *env, kpti_guard *guard, uint32_t permille,
                             const kpti_chunk *chunk, uint64_t span_ns)
 {
-    short_calls table[MOST_SHORT] = {{0, 0}};
+    short_calls table[MAX_SHORT] = {{0, 0}};
     uint64_t cost_ns = (uint64_t)chunk->count * KPTI_EVENT_COST_NS;
     uint64_t allowed_ns = span_ns / 1000 * permille;
     int switched = 0;
     if (!reserve(env, guard)) return 0;
     count_calls(guard, chunk, table);
-    qsort(table, MOST_SHORT, sizeof *table, by_count);
-    for (int i = 0; i < MOST_SHORT && table[i].count >= FEWEST && cost_ns > allowed_ns; i++) {
+    qsort(table, MAX_SHORT, sizeof *table, by_count);
+    for (int i = 0; i < MAX_SHORT && table[i].count >= MIN_CALLS && cost_ns > allowed_ns; i++) {
         kpti_guarded *f = &guard->functions[table[i].function];
         uint64_t saved_ns = 2 * (uint64_t)table[i].count * KPTI_EVENT_COST_NS;
         if (f->off || !is_python(table[i].function)) continue;

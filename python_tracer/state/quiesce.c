@@ -33,7 +33,7 @@ void kpti_wait_for_callbacks(kpti_tracer *tracer)
 {
     enum { SPINS = 100 };
     const uint32_t round = ++tracer->quiesce_rounds;
-    kpti_barrier_all();
+    kpti_process_barrier();
     for (int i = 0; any_busy(tracer, round); i++) {
         if (i < SPINS) continue;
         if (kpti_may_touch_python()) {
@@ -44,5 +44,5 @@ void kpti_wait_for_callbacks(kpti_tracer *tracer)
             (void)sched_yield();
         }
     }
-    kpti_barrier_all();
+    kpti_process_barrier();
 }

@@ -41,7 +41,7 @@ typedef struct kpti_tracer {
     uint32_t stream_count;
     uint32_t quiesce_rounds; /* so far */
     uint32_t orphans;        /* streams of threads that have had no event yet */
-    kpti_far_ends far_ends;
+    kpti_cross_thread_ends cross_thread_ends;
     uint32_t readers; /* snapshots in progress; while not 0 no chunk may be freed or joined */
     uint64_t bytes_held;
     uint64_t ring_ticks; /* time span of a ring by time; 0: no such ring */
@@ -61,7 +61,7 @@ typedef struct kpti_tracer {
 
     kpti_run *runs;
     uint32_t run_count;
-    uint64_t run_room;
+    uint64_t run_capacity;
     kpti_clock_point clock_start; /* of the first run */
     kpti_clock_point clock_stop;  /* of the last */
 } kpti_tracer;

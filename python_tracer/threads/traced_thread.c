@@ -91,7 +91,7 @@ uint32_t kpti_thread_calling_slow(kpti_line_entry *entry, PyCodeObject *code, ui
     const int line = PyCode_Addr2Line(code, (int)offset);
     entry->code = code;
     entry->offset = offset;
-    entry->line = line > 0 && (uint32_t)line <= KPTI_MOST_NUMBER ? (uint32_t)line : 0;
+    entry->line = line > 0 && (uint32_t)line <= KPTI_MAX_NUMBER ? (uint32_t)line : 0;
     return entry->line;
 }
 
@@ -101,7 +101,7 @@ uint32_t kpti_thread_line_slow(kpti_thread *thread, PyCodeObject *code, uint32_t
     int line = PyCode_Addr2Line(code, (int)offset);
     entry->code = code;
     entry->offset = offset;
-    entry->line = line > 0 && line != code->co_firstlineno && (uint32_t)line <= KPTI_MOST_NUMBER
+    entry->line = line > 0 && line != code->co_firstlineno && (uint32_t)line <= KPTI_MAX_NUMBER
                       ? (uint32_t)line
                       : 0;
     return entry->line;

@@ -8,7 +8,7 @@ static kpt_status take_chunk(void *ctx, const kpt_chunk *chunk)
     void *bytes;
     log->calls++;
     if (log->answer != KPT_OK) return log->answer;
-    if (log->count == CHUNK_LOG_MOST) return KPT_E_LIMIT;
+    if (log->count == CHUNK_LOG_MAX) return KPT_E_LIMIT;
     bytes = calloc(1, chunk->size_bytes + sizeof(uint64_t));
     if (!bytes) abort();
     if (chunk->size_bytes) memcpy(bytes, chunk->data, chunk->size_bytes);

@@ -4,10 +4,10 @@
 
 #include "tests/conform/conform.h"
 
-enum { CHUNK_LOG_MOST = 4096 };
+enum { CHUNK_LOG_MAX = 4096 };
 
 typedef struct chunk_log {
-    kpt_chunk chunks[CHUNK_LOG_MOST]; /* their bytes are copies, on addresses that 8 divides */
+    kpt_chunk chunks[CHUNK_LOG_MAX]; /* their bytes are copies, on addresses that 8 divides */
     uint32_t count;
     uint32_t tables;
     uint64_t calls;    /* of the sink */

@@ -104,8 +104,7 @@ static const char *look_for_trouble(const kpt_symbols *s)
     if ((s->symbol_count && !s->symbols) || (s->frame_count && !s->frames) ||
         (s->span_count && !s->spans))
         return "an array is counted, but NULL";
-    if (s->symbol_count > MOST_SYMBOLS || s->frame_count > MOST_FRAMES ||
-        s->span_count > MOST_SPANS)
+    if (s->symbol_count > MAX_SYMBOLS || s->frame_count > MAX_FRAMES || s->span_count > MAX_SPANS)
         return "there are far too many";
     for (uint64_t i = 0; i < s->frame_count; i++)
         if (s->frames[i] >= s->symbol_count) return "a frame's index is out of range";

@@ -34,7 +34,7 @@ enum { INNER_LINE = 2, OUTER_LINE = 4 };
 
 /* --- the symbols that symbolize delivered -------------------------------------------------------- */
 
-enum { MOST_SYMBOLS = 256, MOST_FRAMES = 1024, MOST_SPANS = 16, SYMBOL_TEXT = 64 };
+enum { MAX_SYMBOLS = 256, MAX_FRAMES = 1024, MAX_SPANS = 16, SYMBOL_TEXT = 64 };
 
 typedef struct symbol_copy {
     char name[SYMBOL_TEXT]; /* truncated */
@@ -50,9 +50,9 @@ typedef struct symbol_log {
     uint64_t symbol_count;
     uint64_t frame_count;
     uint64_t span_count;
-    symbol_copy symbols[MOST_SYMBOLS];
-    uint32_t frames[MOST_FRAMES];
-    kpt_symbol_span spans[MOST_SPANS];
+    symbol_copy symbols[MAX_SYMBOLS];
+    uint32_t frames[MAX_FRAMES];
+    kpt_symbol_span spans[MAX_SPANS];
 } symbol_log;
 
 /* A kpt_symbols_fn, whose ctx is a log. Afterwards all indices and spans are in range, or WRONG states that

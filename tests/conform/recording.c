@@ -43,15 +43,15 @@ static kpt_status take_batch(void *ctx, const kpt_batch *batch)
     if (r->malformed) return KPT_E_INVALID;
     r->batches++;
     if (batch->activity_count > r->largest_batch) r->largest_batch = batch->activity_count;
-    for (uint32_t i = 0; i < batch->name_count && r->name_count < RECORDING_MOST_TABLE; i++)
+    for (uint32_t i = 0; i < batch->name_count && r->name_count < RECORDING_MAX_TABLE; i++)
         copy_record(&r->names[r->name_count++], sizeof(kpt_name), batch->names, i,
                     batch->name_stride);
-    for (uint32_t i = 0; i < batch->thread_count && r->thread_count < RECORDING_MOST_TABLE; i++)
+    for (uint32_t i = 0; i < batch->thread_count && r->thread_count < RECORDING_MAX_TABLE; i++)
         copy_record(&r->threads[r->thread_count++], sizeof(kpt_thread), batch->threads, i,
                     batch->thread_stride);
     for (uint32_t i = 0; i < batch->activity_count; i++) {
         kpt_activity *a = &r->activities[r->activity_count];
-        if (r->activity_count == RECORDING_MOST) return KPT_E_LIMIT;
+        if (r->activity_count == RECORDING_MAX) return KPT_E_LIMIT;
         copy_record(a, sizeof *a, batch->activities, i, batch->activity_stride);
         if (!knows(r, a)) r->late_names++;
         r->activity_count++;
@@ -64,7 +64,7 @@ recording *recording_take_with(conform *c, const kpt_tracer *tracer, kpt_deliver
     recording *r = calloc(1, sizeof *r);
     taking t = {r, &delivery};
     kpt_status status;
-    if (r) r->activities = calloc(RECORDING_MOST, sizeof *r->activities);
+    if (r) r->activities = calloc(RECORDING_MAX, sizeof *r->activities);
     if (!r || !r->activities) abort();
     delivery.sink = take_batch;
     delivery.sink_ctx = &t;
@@ -111,8 +111,8 @@ static uint32_t contents(const recording *r, kpt_activity *out)
 
 int recording_same(const recording *a, const recording *b)
 {
-    kpt_activity *x = calloc(RECORDING_MOST, sizeof *x);
-    kpt_activity *y = calloc(RECORDING_MOST, sizeof *y);
+    kpt_activity *x = calloc(RECORDING_MAX, sizeof *x);
+    kpt_activity *y = calloc(RECORDING_MAX, sizeof *y);
     uint32_t count;
     int same;
     if (!x || !y) abort();

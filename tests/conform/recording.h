@@ -5,14 +5,14 @@
 
 #include "tests/conform/conform.h"
 
-enum { RECORDING_MOST = 100000, RECORDING_MOST_TABLE = 4096 };
+enum { RECORDING_MAX = 100000, RECORDING_MAX_TABLE = 4096 };
 
 typedef struct recording {
     kpt_activity *activities; /* in the order of delivery */
     uint32_t activity_count;
-    kpt_name names[RECORDING_MOST_TABLE]; /* strings still the plugin's */
+    kpt_name names[RECORDING_MAX_TABLE]; /* strings still the plugin's */
     uint32_t name_count;
-    kpt_thread threads[RECORDING_MOST_TABLE];
+    kpt_thread threads[RECORDING_MAX_TABLE];
     uint32_t thread_count;
     uint32_t batches;
     uint32_t largest_batch;

@@ -233,7 +233,7 @@ static void second_entry(conform *c)
     conform_enter(c);
     KPT_INIT(&second);
     EXPECT_STATUS(c, KPT_OK, c->entry(&c->host.table, &second));
-    EXPECT(c, second.self != c->info.self, "both bonds have the handle %llx",
+    EXPECT(c, second.self != c->info.self, "both bindings have the handle %llx",
            (unsigned long long)second.self);
     EXPECT_STATUS(c, KPT_OK, second.detach(second.self));
     EXPECT_STATUS(c, KPT_OK, c->info.detach(c->info.self));
@@ -363,7 +363,7 @@ const conform_rule conform_entry_rules[] = {
     RULE(R117, "a host without register_tracer is KPT_E_INVALID", no_register),
     RULE(R118, "unknown flags of the host are KPT_E_UNSUPPORTED", unknown_flags),
     RULE(R119, "nothing is printed without KPYTRACE_VERBOSE", silent),
-    RULE(R120, "a second entry is a bond of its own", second_entry),
+    RULE(R120, "a second entry is a binding of its own", second_entry),
     RULE(R121, "info is complete", complete_info),
     RULE(R122, "an entry that runs out of memory is KPT_E_MEMORY and keeps nothing",
          entry_without_memory),

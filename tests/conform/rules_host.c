@@ -100,8 +100,8 @@ static void stop_waits(conform *c)
     EXPECT(c, !was_inside, "stop returned while a thread was in thread_attach");
 }
 
-enum { MOST_THREADS = 64 };
-static pthread_t known[MOST_THREADS];
+enum { MAX_THREADS = 64 };
+static pthread_t known[MAX_THREADS];
 static atomic_int attached_twice;
 
 static uint64_t attach_once(void *ctx, uint64_t os_tid)
@@ -109,9 +109,9 @@ static uint64_t attach_once(void *ctx, uint64_t os_tid)
     const int count = atomic_fetch_add(&attached, 1);
     (void)ctx;
     (void)os_tid;
-    for (int i = 0; i < count && i < MOST_THREADS; i++)
+    for (int i = 0; i < count && i < MAX_THREADS; i++)
         if (pthread_equal(known[i], pthread_self())) attached_twice = 1;
-    if (count < MOST_THREADS) known[count] = pthread_self();
+    if (count < MAX_THREADS) known[count] = pthread_self();
     return 0;
 }
 

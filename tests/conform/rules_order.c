@@ -21,7 +21,7 @@ static void names_first(conform *c)
 /* Returns how often each id occurs, as an array of counts for the ids 1 … count. */
 static uint32_t *count_ids(conform *c, const recording *r)
 {
-    uint32_t *counts = calloc(RECORDING_MOST + 1, sizeof *counts);
+    uint32_t *counts = calloc(RECORDING_MAX + 1, sizeof *counts);
     if (!counts) abort();
     for (uint32_t i = 0; i < r->activity_count; i++) {
         uint64_t id = r->activities[i].id;
@@ -46,17 +46,17 @@ static void unique_ids(conform *c)
 /* Returns the activities by their ids. Ids that are out of range are skipped; another rule checks them. */
 static const kpt_activity **by_id(const recording *r)
 {
-    const kpt_activity **found = calloc(RECORDING_MOST + 1, sizeof *found);
+    const kpt_activity **found = calloc(RECORDING_MAX + 1, sizeof *found);
     if (!found) abort();
     for (uint32_t i = 0; i < r->activity_count; i++)
-        if (r->activities[i].id <= RECORDING_MOST && r->activities[i].phase != KPT_PHASE_END)
+        if (r->activities[i].id <= RECORDING_MAX && r->activities[i].phase != KPT_PHASE_END)
             found[r->activities[i].id] = &r->activities[i];
     return found;
 }
 
 static const kpt_activity *parent_of(const kpt_activity *const *found, const kpt_activity *a)
 {
-    return a->parent_id <= RECORDING_MOST ? found[a->parent_id] : NULL;
+    return a->parent_id <= RECORDING_MAX ? found[a->parent_id] : NULL;
 }
 
 static void parents_exist(conform *c)
@@ -146,12 +146,12 @@ static void nests(conform *c)
 static void thread_order(conform *c)
 {
     recording *r = taken(c, KPT_ORDER_THREAD);
-    char *ended = calloc(RECORDING_MOST + 1, 1); /* ids that were delivered */
-    char *left = calloc(UINT16_MAX + 1, 1);      /* threads whose activities are complete */
+    char *ended = calloc(RECORDING_MAX + 1, 1); /* ids that were delivered */
+    char *left = calloc(UINT16_MAX + 1, 1);     /* threads whose activities are complete */
     if (!ended || !left) abort();
     for (uint32_t i = 0; i < r->activity_count; i++) {
         const kpt_activity *a = &r->activities[i];
-        uint64_t id = a->id <= RECORDING_MOST ? a->id : 0;
+        uint64_t id = a->id <= RECORDING_MAX ? a->id : 0;
         if (i > 0 && r->activities[i - 1].thread != a->thread)
             left[r->activities[i - 1].thread & UINT16_MAX] = 1;
         EXPECT(c, a->phase == KPT_PHASE_COMPLETE, "activity %llu has a phase",
@@ -159,7 +159,7 @@ static void thread_order(conform *c)
         EXPECT(c, !left[a->thread & UINT16_MAX], "thread %u comes in two parts", a->thread);
         EXPECT(c, a->parent_id < a->id, "activity %llu is numbered before its parent",
                (unsigned long long)a->id);
-        EXPECT(c, a->parent_id > RECORDING_MOST || !ended[a->parent_id],
+        EXPECT(c, a->parent_id > RECORDING_MAX || !ended[a->parent_id],
                "activity %llu comes after its parent", (unsigned long long)a->id);
         if (id) ended[id] = 1;
     }
@@ -175,11 +175,11 @@ static int64_t moment(const kpt_activity *a)
 static void time_order(conform *c)
 {
     recording *r = taken(c, KPT_ORDER_TIME);
-    int *open = calloc(RECORDING_MOST + 1, sizeof *open);
+    int *open = calloc(RECORDING_MAX + 1, sizeof *open);
     if (!open) abort();
     for (uint32_t i = 0; i < r->activity_count; i++) {
         const kpt_activity *a = &r->activities[i];
-        uint64_t id = a->id <= RECORDING_MOST ? a->id : 0;
+        uint64_t id = a->id <= RECORDING_MAX ? a->id : 0;
         EXPECT(c, a->phase == KPT_PHASE_BEGIN || a->phase == KPT_PHASE_END,
                "activity %llu has no phase", (unsigned long long)a->id);
         EXPECT(c, i == 0 || moment(&r->activities[i - 1]) <= moment(a),
@@ -189,7 +189,7 @@ static void time_order(conform *c)
         open[id] += a->phase == KPT_PHASE_BEGIN ? 1 : -1;
         EXPECT(c, open[id] >= 0, "activity %llu ends before it begins", (unsigned long long)a->id);
     }
-    for (uint32_t id = 1; id <= RECORDING_MOST; id++)
+    for (uint32_t id = 1; id <= RECORDING_MAX; id++)
         EXPECT(c, open[id] == 0, "activity %u begins, but does not end", id);
     free(open);
 }

@@ -63,7 +63,7 @@ static kpt_traceback gather_python(const scene *s, uint64_t *count)
     const kpt_traceback got = gathering_gather(s->c, &s->t, KPT_GATHER_PYTHON, 0);
     EXPECT_STATUS(s->c, KPT_OK, s->t.ops->get_frames(s->t.self, &got, NULL, 0, count));
     if (*count < 2 && !s->c->libpython) conform_unreached(s->c, "it finds no Python");
-    EXPECT(s->c, *count >= 2 && *count <= MOST_SYMBOLS, "there are %u Python frames",
+    EXPECT(s->c, *count >= 2 && *count <= MAX_SYMBOLS, "there are %u Python frames",
            (unsigned)*count);
     return got;
 }
@@ -108,7 +108,7 @@ static void compare_numbers(void *ctx)
 {
     const scene *s = ctx;
     conform *c = s->c;
-    uint32_t all[MOST_SYMBOLS];
+    uint32_t all[MAX_SYMBOLS];
     uint64_t count;
     kpt_traceback got = gather_python(s, &count);
     const symbol_log *whole = gathering_read(c, &s->t, &got, 1);
@@ -116,7 +116,7 @@ static void compare_numbers(void *ctx)
     EXPECT_STATUS(c, KPT_OK, s->t.ops->get_frames(s->t.self, &got, all, count, &count));
     EXPECT_STATUS(c, KPT_OK, s->t.ops->release(s->t.self, &got, 1));
     EXPECT_STATUS(c, KPT_OK, s->t.ops->free_dead(s->t.self, 0, NULL));
-    if (count > MOST_SPANS) count = MOST_SPANS;
+    if (count > MAX_SPANS) count = MAX_SPANS;
     single = gathering_read_numbers(c, &s->t, all, count);
     for (uint64_t i = 0; i < count; i++)
         EXPECT(c,

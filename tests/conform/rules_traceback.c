@@ -212,12 +212,12 @@ static void gather_depths(void *ctx)
 {
     const scene *s = ctx;
     conform *c = s->c;
-    uint32_t all[MOST_FRAMES];
+    uint32_t all[MAX_FRAMES];
     uint32_t one[1] = {0};
     uint64_t count;
     kpt_traceback got = gathering_gather(c, &s->t, KPT_GATHER_PYTHON, 0);
-    EXPECT_STATUS(c, KPT_OK, s->t.ops->get_frames(s->t.self, &got, all, MOST_FRAMES, &count));
-    if (count < 2 || count > MOST_FRAMES) conform_unreached(c, "there is no Python to gather");
+    EXPECT_STATUS(c, KPT_OK, s->t.ops->get_frames(s->t.self, &got, all, MAX_FRAMES, &count));
+    if (count < 2 || count > MAX_FRAMES) conform_unreached(c, "there is no Python to gather");
     EXPECT(c, !(got.flags & KPT_TRACEBACK_CUT), "all of Python's frames are not all");
     got = gathering_gather(c, &s->t, KPT_GATHER_PYTHON, (uint32_t)count);
     EXPECT(c, !(got.flags & KPT_TRACEBACK_CUT), "as many as there are is cut");

@@ -188,7 +188,7 @@ TEST_F(Failure, AThreadThatNeverFoundRoomMayHaveEmptyTexts)
     expect_tree(finish());
 }
 
-/* The journal is mapped in large windows if possible; otherwise only the written part is mapped. */
+/* The journal is mapped in large mappings if possible; otherwise only the written part is mapped. */
 TEST_F(Failure, WhereAddressesAreShortNothingIsLost)
 {
     const std::string text(4000, 'x');

@@ -140,7 +140,7 @@ TEST_F(Recovery, OfAJournalOfWhichAPageIsBlank)
         EXPECT_EQ(make_of(bytes), KPT_OK);
         return read("made.json")["kpytrace"]["damaged"].text;
     };
-    const std::string room(65536 * 2, '\0');
+    const std::string capacity(65536 * 2, '\0');
     for (const size_t page : {1U, 2U}) {
         std::string blank = whole;
         blank.replace(65536 * page, 4096, 4096, '\0');
@@ -148,8 +148,8 @@ TEST_F(Recovery, OfAJournalOfWhichAPageIsBlank)
         blank.replace(65536 * page, 65536, 65536, '\0');
         EXPECT_EQ(damaged(blank), page == 1 ? "1" : "0"); /* a chunk follows, or it was none */
     }
-    EXPECT_EQ(damaged(whole + room), "0");
-    EXPECT_EQ(damaged(whole.substr(0, 65536 * 2) + room + whole.substr(65536 * 2)), "2");
+    EXPECT_EQ(damaged(whole + capacity), "0");
+    EXPECT_EQ(damaged(whole.substr(0, 65536 * 2) + capacity + whole.substr(65536 * 2)), "2");
 }
 
 TEST_F(Recovery, OfAJournalWithWrongBytes)

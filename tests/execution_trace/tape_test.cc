@@ -65,7 +65,7 @@ class Tape : public Observing
     static inline uint32_t flags_of_ops = 0;
 
     /* Returns whether the tape has space for the words of these tests. */
-    static bool has_room(const kpt_tape *tape)
+    static bool has_space(const kpt_tape *tape)
     {
         return tape->limit - tape->at > 32;
     }
@@ -78,7 +78,7 @@ class Tape : public Observing
     {
         if (!tape->ops->begin(tape)) return 0;
         const uint32_t place = function(tape, name);
-        if (!place || !has_room(tape)) {
+        if (!place || !has_space(tape)) {
             tape->ops->give_up(tape);
             return 0;
         }
@@ -90,7 +90,7 @@ class Tape : public Observing
     static bool end_with(kpt_tape *tape, uint64_t id, int64_t i)
     {
         if (!tape->ops->end(tape, id)) return false;
-        if (!has_room(tape)) {
+        if (!has_space(tape)) {
             tape->ops->give_up(tape);
             return false;
         }

@@ -12,23 +12,23 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { MOST_BYTES = 1 << 20, MOST_PARTS = 64 };
+enum { MAX_BYTES = 1 << 20, MAX_PARTS = 64 };
 
 typedef struct text {
     uint8_t *bytes;
     size_t size;
-    size_t ends[MOST_PARTS];
+    size_t ends[MAX_PARTS];
     size_t parts;
 } text;
 
 static void add(text *t, uint8_t byte)
 {
-    if (t->size < MOST_BYTES) t->bytes[t->size++] = byte;
+    if (t->size < MAX_BYTES) t->bytes[t->size++] = byte;
 }
 
 static void end_part(text *t)
 {
-    if (t->parts < MOST_PARTS - 1) t->ends[t->parts++] = t->size;
+    if (t->parts < MAX_PARTS - 1) t->ends[t->parts++] = t->size;
 }
 
 static void take_copy(text *t, input *in)
@@ -37,7 +37,7 @@ static void take_copy(text *t, input *in)
     size_t distance = take(in, 2) + (length & 1); /* 65,536 is one, too */
     if (!distance) end_part(t);
     if (!distance || distance > t->size) return;
-    for (; length && t->size < MOST_BYTES; length--)
+    for (; length && t->size < MAX_BYTES; length--)
         add(t, t->bytes[t->size - distance]);
 }
 
@@ -96,8 +96,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static kpti_deflate encoder;
     input in = {data, data + size};
-    text t = {malloc(MOST_BYTES), 0, {0}, 0};
-    uint8_t *bytes = malloc(KPTI_DEFLATE_ROOM(MOST_BYTES) + MOST_PARTS * KPTI_DEFLATE_ROOM(0));
+    text t = {malloc(MAX_BYTES), 0, {0}, 0};
+    uint8_t *bytes = malloc(KPTI_DEFLATE_ROOM(MAX_BYTES) + MAX_PARTS * KPTI_DEFLATE_ROOM(0));
     size_t used = 0;
     size_t at = 0;
     check(t.bytes && bytes, "no memory");

@@ -15,7 +15,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { MOST_CHUNKS = 4, STREAMS = 4, CHUNK_WORDS = KPTI_ET_ALIGN / KPTI_ET_WORD };
+enum { MAX_CHUNKS = 4, STREAMS = 4, CHUNK_WORDS = KPTI_ET_ALIGN / KPTI_ET_WORD };
 
 /* The observer is linked with it; nobody gathers. */
 const kpti_stack_source kpti_observer_stacks;
@@ -37,7 +37,7 @@ static void take_chunk(input *in, uint64_t *words)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     input in = {data, data + size};
-    uint64_t *journal = calloc(1 + MOST_CHUNKS, KPTI_ET_ALIGN);
+    uint64_t *journal = calloc(1 + MAX_CHUNKS, KPTI_ET_ALIGN);
     char path[32];
     const kpti_trace_file file = {.path = path};
     static int nowhere = -1;
@@ -48,7 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     /* No folder for tensors can be made there. */
     (void)snprintf(path, sizeof path, "/dev/fd/%d", nowhere);
     ((kpti_et_head *)journal)->magic = KPTI_ET_MAGIC;
-    while (chunks < MOST_CHUNKS && in.at < in.end)
+    while (chunks < MAX_CHUNKS && in.at < in.end)
         take_chunk(&in, journal + ++chunks * CHUNK_WORDS);
     (void)kpti_trace_file_from(&file, journal, (1 + chunks) * KPTI_ET_ALIGN, &error);
     free(journal);

@@ -18,12 +18,12 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { MOST_BYTES = 1 << 16, MOST_CHUNKS = 1 << 12 };
+enum { MAX_BYTES = 1 << 16, MAX_CHUNKS = 1 << 12 };
 
 /* --- a file ------------------------------------------------------------------------------------ */
 
 typedef struct file {
-    char bytes[MOST_BYTES];
+    char bytes[MAX_BYTES];
     size_t size;
 } file;
 
@@ -60,7 +60,7 @@ static void put_table(file *f, input *in)
         put(f, &kind, sizeof kind);
         put(f, &size, sizeof size);
         put_some(f, in, (size_t)8 * words);
-        if ((kind == KPTI_TABLE_THREAD || kind == KPTI_TABLE_RUN) && at + 4 <= f->size)
+        if ((kind == KPTI_METADATA_THREAD || kind == KPTI_METADATA_RUN) && at + 4 <= f->size)
             memset(f->bytes + at + 1, 0, 3);
     }
 }
@@ -133,14 +133,14 @@ static void put_record(file *f, input *in)
 /* Chunks whose memory ends with their last byte, so that a read behind it is seen. */
 typedef struct copies {
     kpti_kpt_reader *reader;
-    void *copies[MOST_CHUNKS];
+    void *copies[MAX_CHUNKS];
     uint32_t count;
 } copies;
 
 static kpt_status next_copy(void *ctx, kpt_chunk *out)
 {
     copies *c = ctx;
-    kpt_status status = c->count < MOST_CHUNKS ? kpti_kpt_next_chunk(c->reader, out) : KPT_DECLINED;
+    kpt_status status = c->count < MAX_CHUNKS ? kpti_kpt_next_chunk(c->reader, out) : KPT_DECLINED;
     void *copy;
     if (status != KPT_OK) return status;
     copy = malloc(out->size_bytes ? out->size_bytes : 1);

@@ -55,9 +55,9 @@ static void add_point(check *c, const kpt_activity *a)
     require(!a->id && a->value0 && a->phase == KPT_PHASE_COMPLETE, "a point is no call", a);
     require(a->start_ns == a->end_ns, "a point takes no time", a);
     require(!c->end_ns || a->end_ns <= c->end_ns, "no point after the delivery", a);
-    if (c->point_count == c->point_room) {
-        c->point_room = c->point_room ? 2 * c->point_room : 16;
-        c->points = realloc(c->points, c->point_room * sizeof *c->points);
+    if (c->point_count == c->point_capacity) {
+        c->point_capacity = c->point_capacity ? 2 * c->point_capacity : 16;
+        c->points = realloc(c->points, c->point_capacity * sizeof *c->points);
         if (!c->points) abort();
     }
     c->points[c->point_count++] = (check_point){*a, c->count};
@@ -99,9 +99,9 @@ kpt_status check_sink(void *ctx, const kpt_batch *batch)
             add_point(c, &batch->activities[i]);
             continue;
         }
-        if (c->count == c->room) {
-            c->room = c->room ? 2 * c->room : 64;
-            c->activities = realloc(c->activities, c->room * sizeof *c->activities);
+        if (c->count == c->capacity) {
+            c->capacity = c->capacity ? 2 * c->capacity : 64;
+            c->activities = realloc(c->activities, c->capacity * sizeof *c->activities);
             if (!c->activities) abort();
         }
         c->activities[c->count] = batch->activities[i];

@@ -21,10 +21,10 @@ typedef struct check {
     uint32_t thread_count;
     kpt_activity *activities;
     size_t count;
-    size_t room;
+    size_t capacity;
     check_point *points;
     size_t point_count;
-    size_t point_room;
+    size_t point_capacity;
     unsigned char *names; /* that have come */
     unsigned char *threads;
 } check;

@@ -12,7 +12,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { THREADS = 3, RUNS = 3, MOST_EVENTS = 4096 };
+enum { THREADS = 3, RUNS = 3, MAX_EVENTS = 4096 };
 
 /* What a chunk says beside its events. */
 typedef struct head {
@@ -29,7 +29,7 @@ typedef struct tape {
     head head;
     uint32_t count;
     int begun;
-    kpti_event events[MOST_EVENTS];
+    kpti_event events[MAX_EVENTS];
 } tape;
 
 typedef struct recorder {
@@ -68,7 +68,7 @@ static void begin_chunk(recorder *r, uint32_t run, uint32_t sequence, uint64_t d
 static void append(recorder *r, uint64_t word)
 {
     if (!r->on->begun) begin_chunk(r, 0, 0, 0);
-    if (r->on->count == MOST_EVENTS) begin_chunk(r, r->on->head.run, r->on->head.sequence + 1, 0);
+    if (r->on->count == MAX_EVENTS) begin_chunk(r, r->on->head.run, r->on->head.sequence + 1, 0);
     r->on->events[r->on->count++] = word;
 }
 

@@ -1,4 +1,4 @@
-"""Calls of CUDA, played on the stand-ins, lie inside the Python calls that made them. The least room before, and
+"""Calls of CUDA, played on the stand-ins, lie inside the Python calls that made them. The least capacity before, and
 behind, one is printed: the clock of GPU activities is off from the trace's by no more than that.
 
 usage: clock.py LIBCUPTI LIBCUDA

@@ -18,7 +18,7 @@ enum { VERSION = 130000, LONGER = 48 };
 #else
 enum { VERSION = 28, LONGER = 0 };
 #endif
-enum { KINDS = 64, CBIDS = 700, MOST_FAILURES = 8, MOST_FULL = 256 };
+enum { KINDS = 64, CBIDS = 700, MAX_FAILURES = 8, MAX_FULL = 256 };
 
 static const struct function {
     CUpti_CallbackDomain domain;
@@ -56,7 +56,7 @@ static CUpti_BuffersCallbackRequestFunc request;
 static CUpti_BuffersCallbackCompleteFunc complete;
 static uint64_t (*timestamp)(void);
 static full open_buffer;
-static full filled[MOST_FULL];
+static full filled[MAX_FULL];
 static int filled_count;
 static int out;
 static size_t dropped;
@@ -66,11 +66,11 @@ static uint32_t marks;
 static struct failure {
     const char *function;
     int result;
-} failures[MOST_FAILURES];
+} failures[MAX_FAILURES];
 
 static int failing(const char *function)
 {
-    for (int i = 0; i < MOST_FAILURES; i++)
+    for (int i = 0; i < MAX_FAILURES; i++)
         if (failures[i].function && strcmp(failures[i].function, function) == 0)
             return failures[i].result;
     return 0;

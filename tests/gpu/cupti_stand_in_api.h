@@ -174,7 +174,7 @@ SHOWN CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext context, uint32_t 
 }
 
 typedef struct handing {
-    full list[MOST_FULL + 1];
+    full list[MAX_FULL + 1];
     int count;
 } handing;
 
@@ -279,7 +279,7 @@ static void other_tool(int has_it)
 
 static void fail(const char *function, int result)
 {
-    for (int i = 0; i < MOST_FAILURES; i++)
+    for (int i = 0; i < MAX_FAILURES; i++)
         if (!failures[i].function || strcmp(failures[i].function, function) == 0) {
             failures[i] = (struct failure){function, result};
             return;

@@ -58,7 +58,7 @@ static void finalize_with(const char *also)
         CHECK(lc_register_gc(running) == KPT_OK, "again is no change");
         CHECK(lc_destroy(running) == KPT_OK, "destroy");
         CHECK(lc_destroy(stopped) == KPT_OK, "destroy");
-        CHECK(lc_live_blocks() <= 1, "%lld blocks", (long long)lc_live_blocks()); /* the bond */
+        CHECK(lc_live_blocks() <= 1, "%lld blocks", (long long)lc_live_blocks()); /* the binding */
     }
 }
 

@@ -26,7 +26,7 @@ typedef struct kept {
     pthread_mutex_t lock;
     kpt_chunk *chunks;
     size_t count;
-    size_t room;
+    size_t capacity;
     size_t next;  /* that is loaded */
     uint64_t sum; /* of all words, so that all are read */
 } kept;
@@ -36,9 +36,9 @@ static void append_locked(kept *k, const kpt_chunk *chunk)
     void *bytes = malloc(chunk->size_bytes + 1);
     CHECK(bytes, "no memory");
     memcpy(bytes, chunk->data, chunk->size_bytes);
-    if (k->count == k->room) {
-        k->room = k->room ? 2 * k->room : 64;
-        k->chunks = realloc(k->chunks, k->room * sizeof *k->chunks);
+    if (k->count == k->capacity) {
+        k->capacity = k->capacity ? 2 * k->capacity : 64;
+        k->chunks = realloc(k->chunks, k->capacity * sizeof *k->chunks);
         CHECK(k->chunks, "no memory");
     }
     k->chunks[k->count] = *chunk;

@@ -5,7 +5,7 @@
 
 #include "tests/mock/mock_host.h"
 
-/* A mock host and its bond with the plugin. */
+/* A mock host and its binding with the plugin. */
 typedef struct bound {
     mock_host host;
     kpt_plugin_info info;

@@ -4,7 +4,7 @@
 
 #include "tests/load/helper.h"
 
-enum { MOST_ALLOCATIONS = 1000 };
+enum { MAX_ALLOCATIONS = 1000 };
 
 static int told(kpt_status status, const bound *b, kpt_handle self)
 {
@@ -65,7 +65,7 @@ static int visit(bound *b)
     KPT_INIT(&extension);
     KPT_INIT(&observer);
     if (told(open_plugin()(&b->host.table, &b->info), b, 0)) {
-        CHECK(!b->info.self && !b->info.detach, "a failed entry left a bond");
+        CHECK(!b->info.self && !b->info.detach, "a failed entry left a binding");
         return 1;
     }
     status = b->host.make_tracer(b->host.tracer_ctx, &tracer_args, &tracer);
@@ -100,7 +100,7 @@ void run_failing_alloc(void)
     uint64_t nth = 0;
     int failures;
     do {
-        CHECK(++nth < MOST_ALLOCATIONS, "it never succeeds");
+        CHECK(++nth < MAX_ALLOCATIONS, "it never succeeds");
         mock_host_init(&b.host, "poor");
         b.host.fail_alloc_at = nth;
         failures = visit(&b);

@@ -12,7 +12,7 @@ __attribute__((format(printf, 2, 3))) static void note(mock_host *host, const ch
     va_list args;
     va_start(args, format);
     pthread_mutex_lock(&host->lock);
-    if (host->call_count < MOCK_MOST_CALLS)
+    if (host->call_count < MOCK_MAX_CALLS)
         (void)vsnprintf(host->calls[host->call_count], MOCK_CALL_TEXT, format, args);
     host->call_count++;
     pthread_mutex_unlock(&host->lock);
@@ -23,7 +23,7 @@ uint32_t mock_host_count(mock_host *host, const char *prefix)
 {
     uint32_t found = 0;
     pthread_mutex_lock(&host->lock);
-    for (uint32_t i = 0; i < host->call_count && i < MOCK_MOST_CALLS; i++)
+    for (uint32_t i = 0; i < host->call_count && i < MOCK_MAX_CALLS; i++)
         found += strncmp(host->calls[i], prefix, strlen(prefix)) == 0;
     pthread_mutex_unlock(&host->lock);
     return found;

@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-enum { MOCK_MOST_CALLS = 512, MOCK_CALL_TEXT = 160, MOCK_TICKS_STEP = 1000 };
+enum { MOCK_MAX_CALLS = 512, MOCK_CALL_TEXT = 160, MOCK_TICKS_STEP = 1000 };
 
 typedef struct mock_host {
     kpt_host table; /* pass this to the entry; change it before for the test */
@@ -35,8 +35,8 @@ typedef struct mock_host {
     uint64_t live_bytes;
     uint64_t bad_frees; /* of foreign memory, or with another size */
 
-    char calls[MOCK_MOST_CALLS][MOCK_CALL_TEXT]; /* "name: argument" */
-    uint32_t call_count;                         /* may exceed the log's length */
+    char calls[MOCK_MAX_CALLS][MOCK_CALL_TEXT]; /* "name: argument" */
+    uint32_t call_count;                        /* may exceed the log's length */
     pthread_mutex_t lock;
 } mock_host;
 

@@ -44,14 +44,14 @@ enum {
     SAMPLE_GPU = 5
 }; /* an object's kind; the others are KPT_FACTORY_* */
 
-struct sample_bond;
+struct sample_binding;
 
 /* The head of every live object. Its fields change under the lock, or while the call is inside. */
 typedef struct sample_object {
     kpt_handle handle;
     uint32_t kind;
     uint32_t state; /* by kind */
-    struct sample_bond *bond;
+    struct sample_binding *binding;
     struct sample_object *next;
     void *extra;       /* its second block */
     const char *error; /* a literal */
@@ -62,7 +62,8 @@ typedef struct sample_object {
 } sample_object;
 
 /* Assigns a handle to the object and adds it to the live objects; WHY is its first last_error. */
-void sample_adopt(sample_object *object, uint32_t kind, struct sample_bond *bond, const char *why);
+void sample_adopt(sample_object *object, uint32_t kind, struct sample_binding *binding,
+                  const char *why);
 /* Enters the object exclusively. Returns KPT_OK, KPT_E_HANDLE or KPT_E_BUSY. */
 kpt_status sample_enter(kpt_handle handle, uint32_t kind, sample_object **out);
 /* Leaves the object. Returns STATUS. */
@@ -73,9 +74,9 @@ kpt_status sample_end(sample_object *object);
 /* Uses the object beside other callers, until release. Returns NULL if the handle is dead. */
 sample_object *sample_use(kpt_handle handle, uint32_t kind);
 void sample_release(sample_object *object);
-/* For R221 and R803: returns how many live objects of KIND this thread made for BOND, or for all bonds if
- * BOND is NULL. */
-uint32_t sample_count_mine(const struct sample_bond *bond, uint32_t kind);
+/* For R221 and R803: returns how many live objects of KIND this thread made for BINDING, or for all bindings if
+ * BINDING is NULL. */
+uint32_t sample_count_mine(const struct sample_binding *binding, uint32_t kind);
 /* For R311: returns 1 if there was such an object. */
 int sample_is_gone(kpt_handle handle);
 
@@ -107,16 +108,16 @@ typedef struct sample_heap {
     void (*dealloc)(void *ctx, void *memory, uint64_t size);
 } sample_heap;
 
-typedef struct sample_bond {
+typedef struct sample_binding {
     sample_object object;
-    kpt_host host; /* a whole copy; its name is the bond's second block */
+    kpt_host host; /* a whole copy; its name is the binding's second block */
     sample_heap heap;
     const kpt_host *theirs; /* for R127 only: dead after the entry */
     void *kept;             /* for R314 only */
     sample_factory factories[SAMPLE_FACTORIES];
     uint64_t last_token;
     uint32_t loaded; /* for R778: tracers that were loaded, and live */
-} sample_bond;
+} sample_binding;
 
 void *sample_alloc(const sample_heap *heap, uint64_t size);
 void sample_free(const sample_heap *heap, void *memory, uint64_t size);
@@ -133,7 +134,7 @@ typedef struct sample_made {
 } sample_made;
 
 /* A kind of object, for its factory. */
-typedef struct sample_product {
+typedef struct sample_class {
     uint32_t kind; /* KPT_FACTORY_*, SAMPLE_* */
     uint32_t flags;
     const char *why; /* its first last_error */
@@ -143,26 +144,26 @@ typedef struct sample_product {
     uint32_t ops_v1_size;
     uint64_t object_bytes;
     uint64_t extra_bytes; /* size of its second block; 0 if it has none */
-    kpt_status (*check)(sample_bond *bond, const void *args);
+    kpt_status (*check)(sample_binding *binding, const void *args);
     void (*begin)(sample_object *object, const void *args); /* everything is zero before */
-} sample_product;
+} sample_class;
 
-extern const sample_product sample_tracer_product;
-extern const sample_product sample_memory_product;
-extern const sample_product sample_observer_product;
-extern const sample_product sample_tracebacks_product;
-extern const sample_product sample_gpu_product;
+extern const sample_class sample_tracer_product;
+extern const sample_class sample_memory_product;
+extern const sample_class sample_observer_product;
+extern const sample_class sample_tracebacks_product;
+extern const sample_class sample_gpu_product;
 
 /* The common part of every make and destroy. */
-kpt_status sample_make(const sample_product *product, void *make_ctx, const void *args, void *out);
-kpt_status sample_destroy(const sample_product *product, kpt_handle self);
-void *sample_make_ctx(const sample_bond *bond);
+kpt_status sample_make(const sample_class *product, void *make_ctx, const void *args, void *out);
+kpt_status sample_destroy(const sample_class *product, kpt_handle self);
+void *sample_make_ctx(const sample_binding *binding);
 
 /* Calls the added factories. Returns the first result, or KPT_DECLINED. ARGS is complete and checked. */
-kpt_status sample_registry_ask(sample_bond *bond, const sample_product *product, const void *args,
-                               sample_made *made);
-/* Returns a new object of our own, to be filled; it uses the bond. Returns NULL if there is no memory. */
-sample_object *sample_make_object(sample_bond *bond, const sample_product *product);
+kpt_status sample_registry_ask(sample_binding *binding, const sample_class *product,
+                               const void *args, sample_made *made);
+/* Returns a new object of our own, to be filled; it uses the binding. Returns NULL if there is no memory. */
+sample_object *sample_make_object(sample_binding *binding, const sample_class *product);
 extern const kpt_loader sample_loader;                   /* sample_loader.c */
 extern const kpt_traceback_maker sample_traceback_maker; /* sample_traceback.c */
 extern const kpt_gpu_maker sample_gpu_maker;             /* sample_gpu.c */
@@ -237,7 +238,7 @@ typedef struct sample_tracer {
     uint32_t deliveries[KPT_ORDER_START + 1]; /* by order, without a convert function of the host */
 } sample_tracer;
 
-kpt_status sample_check_tracer_args(sample_bond *bond, const void *args);
+kpt_status sample_check_tracer_args(sample_binding *binding, const void *args);
 void sample_tracer_forked(sample_object *object);
 /* Returns 1 if the tracer has this call of the script. */
 int sample_recorded(const sample_tracer *tracer, const sample_call *call);

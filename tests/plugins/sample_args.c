@@ -6,11 +6,11 @@ enum {
     ALL_FLAGS =
         KPT_TRACE_NO_C_CALLS | KPT_TRACE_ALL_CALLABLES | KPT_TRACE_THIS_THREAD | KPT_TRACE_TASKS
 };
-enum { MOST_TOOL_ID = 5, MOST_PERMILLE = 1000 };
+enum { MAX_TOOL_ID = 5, MAX_PERMILLE = 1000 };
 
-static kpt_status refuse(sample_bond *bond, kpt_status status, const char *text)
+static kpt_status refuse(sample_binding *binding, kpt_status status, const char *text)
 {
-    return sample_refuse(&bond->object, status, text);
+    return sample_refuse(&binding->object, status, text);
 }
 
 /* An array of the host: its address, count and stride. */
@@ -22,15 +22,15 @@ typedef struct array {
     uint32_t v1_size;
 } array;
 
-static kpt_status check_array(sample_bond *bond, array *a)
+static kpt_status check_array(sample_binding *binding, array *a)
 {
     if (a->count == 0) return KPT_OK;
     if (!a->first) {
-        if (!wrong("R213")) return refuse(bond, KPT_E_INVALID, "an array is counted, but NULL");
+        if (!wrong("R213")) return refuse(binding, KPT_E_INVALID, "an array is counted, but NULL");
         a->count = 0;
     }
     if (a->stride < a->v1_size && !wrong("R214"))
-        return refuse(bond, KPT_E_SIZE, "an array's stride is below the V1 size");
+        return refuse(binding, KPT_E_SIZE, "an array's stride is below the V1 size");
     return KPT_OK;
 }
 
@@ -42,38 +42,38 @@ static void copy_element(void *local, const array *a, uint32_t i)
     memcpy(local, (const char *)a->first + (size_t)i * stride, filled);
 }
 
-static kpt_status check_filters(sample_bond *bond, const kpt_tracer_args *args)
+static kpt_status check_filters(sample_binding *binding, const kpt_tracer_args *args)
 {
     array a = {args->filters, args->filter_count, args->filter_stride, sizeof(kpt_filter),
                KPT_FILTER_V1_SIZE};
-    kpt_status status = check_array(bond, &a);
+    kpt_status status = check_array(binding, &a);
     for (uint32_t i = 0; status == KPT_OK && i < a.count; i++) {
         kpt_filter f;
         copy_element(&f, &a, i);
         if (wrong("R216")) continue;
         if (f.action < KPT_FILTER_INCLUDE || f.action > KPT_FILTER_EXCLUDE)
-            status = refuse(bond, KPT_E_UNSUPPORTED, "a filter's action is unknown");
+            status = refuse(binding, KPT_E_UNSUPPORTED, "a filter's action is unknown");
         else if (f.match < KPT_MATCH_FILE_PREFIX || f.match > KPT_MATCH_FILE_GLOB)
-            status = refuse(bond, KPT_E_UNSUPPORTED, "a filter's match is unknown");
+            status = refuse(binding, KPT_E_UNSUPPORTED, "a filter's match is unknown");
         else if (!f.pattern.data || !f.pattern.size)
-            status = refuse(bond, KPT_E_INVALID, "a filter's pattern is empty");
+            status = refuse(binding, KPT_E_INVALID, "a filter's pattern is empty");
     }
     return status;
 }
 
-static kpt_status check_watches(sample_bond *bond, const kpt_tracer_args *args)
+static kpt_status check_watches(sample_binding *binding, const kpt_tracer_args *args)
 {
     array a = {args->watches, args->watch_count, args->watch_stride, sizeof(kpt_watch),
                KPT_WATCH_V1_SIZE};
-    kpt_status status = check_array(bond, &a);
+    kpt_status status = check_array(binding, &a);
     for (uint32_t i = 0; status == KPT_OK && i < a.count; i++) {
         kpt_watch w;
         copy_element(&w, &a, i);
         if (wrong("R217")) continue;
         if (!w.code)
-            status = refuse(bond, KPT_E_INVALID, "a watch has no code object");
-        else if (!bond->host.on_watched_call)
-            status = refuse(bond, KPT_E_INVALID, "there are watches, but no on_watched_call");
+            status = refuse(binding, KPT_E_INVALID, "a watch has no code object");
+        else if (!binding->host.on_watched_call)
+            status = refuse(binding, KPT_E_INVALID, "there are watches, but no on_watched_call");
     }
     return status;
 }
@@ -91,26 +91,26 @@ kpt_status sample_take_sink(sample_object *object, const kpt_chunk_sink *theirs,
     return KPT_OK;
 }
 
-static kpt_status check_chunk_sink(sample_bond *bond, const kpt_chunk_sink *theirs)
+static kpt_status check_chunk_sink(sample_binding *binding, const kpt_chunk_sink *theirs)
 {
     static const sample_layout layout = {sizeof(kpt_chunk_sink), KPT_CHUNK_SINK_V1_SIZE, "R219",
                                          NULL, NULL};
     kpt_chunk_sink sink;
-    return theirs ? sample_take_sink(&bond->object, theirs, &layout, "R218", &sink) : KPT_OK;
+    return theirs ? sample_take_sink(&binding->object, theirs, &layout, "R218", &sink) : KPT_OK;
 }
 
-kpt_status sample_check_tracer_args(sample_bond *bond, const void *args)
+kpt_status sample_check_tracer_args(sample_binding *binding, const void *args)
 {
     const kpt_tracer_args *a = args;
     kpt_status status;
     if (a->flags & ~(uint32_t)ALL_FLAGS && !wrong("R211"))
-        return refuse(bond, KPT_E_UNSUPPORTED, "there are unknown flags");
+        return refuse(binding, KPT_E_UNSUPPORTED, "there are unknown flags");
     if (a->on_full > KPT_FULL_RING && !wrong("R212"))
-        return refuse(bond, KPT_E_UNSUPPORTED, "on_full is unknown");
-    if ((a->tool_id > MOST_TOOL_ID || a->overhead_permille > MOST_PERMILLE) && !wrong("R223"))
-        return refuse(bond, KPT_E_INVALID, "tool_id or overhead_permille is out of range");
-    status = check_filters(bond, a);
-    if (status == KPT_OK) status = check_watches(bond, a);
-    if (status == KPT_OK) status = check_chunk_sink(bond, a->chunk_sink);
+        return refuse(binding, KPT_E_UNSUPPORTED, "on_full is unknown");
+    if ((a->tool_id > MAX_TOOL_ID || a->overhead_permille > MAX_PERMILLE) && !wrong("R223"))
+        return refuse(binding, KPT_E_INVALID, "tool_id or overhead_permille is out of range");
+    status = check_filters(binding, a);
+    if (status == KPT_OK) status = check_watches(binding, a);
+    if (status == KPT_OK) status = check_chunk_sink(binding, a->chunk_sink);
     return status;
 }

@@ -15,7 +15,7 @@ static uint32_t place_locked(const sample_tracer *t)
 
 void sample_attach(sample_tracer *t)
 {
-    const kpt_host *host = &t->object.bond->host;
+    const kpt_host *host = &t->object.binding->host;
     uint32_t at;
     int is_new;
     sample_lock();

@@ -2,7 +2,7 @@
  * ids, and batches. All of its state is on the stack of the call. */
 #include "tests/plugins/sample.h"
 
-enum { DEFAULT_BATCH = 5, MOST_VISITS = 2 * SAMPLE_CALLS + SAMPLE_POINTS, MOST_DEPTH = 3 };
+enum { DEFAULT_BATCH = 5, MAX_VISITS = 2 * SAMPLE_CALLS + SAMPLE_POINTS, MAX_DEPTH = 3 };
 
 /* An activity to be delivered: a call, its begin or its end; or a point in it. */
 typedef struct visit {
@@ -24,7 +24,7 @@ typedef struct delivery {
     uint32_t end_flags[SAMPLE_CALLS];
     uint64_t ids[SAMPLE_CALLS]; /* 0 if not recorded */
     uint64_t parent_ids[SAMPLE_CALLS];
-    visit visits[MOST_VISITS];
+    visit visits[MAX_VISITS];
     uint32_t visit_count;
     int name_sent[SAMPLE_NAMES];
     int thread_sent[SAMPLE_THREADS];
@@ -179,7 +179,7 @@ static int left_out(const delivery *d, uint32_t call)
 /* Walks each thread's calls as they ran: begins and ends, well nested and by time. */
 static void walk(delivery *d)
 {
-    uint32_t open[MOST_DEPTH];
+    uint32_t open[MAX_DEPTH];
     uint32_t depth = 0;
     for (uint32_t i = 0; i < SAMPLE_CALLS; i++) {
         const sample_call *call = &sample_script[i];
@@ -300,7 +300,7 @@ static kpt_activity activity_of(const delivery *d, const visit *v)
 /* A batch and its arrays. */
 typedef struct parcel {
     kpt_batch batch;
-    kpt_activity activities[MOST_VISITS];
+    kpt_activity activities[MAX_VISITS];
     kpt_name names[SAMPLE_NAMES];
     kpt_thread threads[SAMPLE_THREADS];
 } parcel;

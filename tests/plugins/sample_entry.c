@@ -1,5 +1,5 @@
-/* sample_entry.c: the bond with a host, from the entry to detach. It owns the copy of the host's
- * table and both of the bond's blocks; the host's name is the second one. */
+/* sample_entry.c: the binding with a host, from the entry to detach. It owns the copy of the host's
+ * table and both of the binding's blocks; the host's name is the second one. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -51,47 +51,47 @@ static sample_heap heap_of(const kpt_host *host)
     return first;
 }
 
-static kpt_status make_bond(const kpt_host *host, sample_bond **out)
+static kpt_status make_binding(const kpt_host *host, sample_binding **out)
 {
     sample_heap heap = heap_of(host);
-    sample_bond *bond = sample_alloc(&heap, sizeof *bond);
-    char *name = bond ? sample_alloc(&heap, host->name.size + 1) : NULL;
+    sample_binding *binding = sample_alloc(&heap, sizeof *binding);
+    char *name = binding ? sample_alloc(&heap, host->name.size + 1) : NULL;
     if (!name) {
-        if (!wrong("R122")) sample_free(&heap, bond, sizeof *bond);
-        return sample_refuse(NULL, KPT_E_MEMORY, "no memory for a bond with the host");
+        if (!wrong("R122")) sample_free(&heap, binding, sizeof *binding);
+        return sample_refuse(NULL, KPT_E_MEMORY, "no memory for a binding with the host");
     }
     if (host->name.size) memcpy(name, host->name.data, host->name.size);
-    bond->host = *host;
-    bond->host.name.data = name;
-    bond->heap = heap;
-    bond->object.extra = name;
-    sample_adopt(&bond->object, SAMPLE_BOND, NULL, "");
-    *out = bond;
+    binding->host = *host;
+    binding->host.name.data = name;
+    binding->heap = heap;
+    binding->object.extra = name;
+    sample_adopt(&binding->object, SAMPLE_BOND, NULL, "");
+    *out = binding;
     return KPT_OK;
 }
 
-static void free_bond(sample_bond *bond)
+static void free_binding(sample_binding *binding)
 {
-    sample_heap heap = bond->heap;
-    sample_free(&heap, bond->kept, sizeof(sample_recording));
-    sample_free(&heap, bond->object.extra, bond->host.name.size + 1);
-    sample_free(&heap, bond, sizeof *bond);
+    sample_heap heap = binding->heap;
+    sample_free(&heap, binding->kept, sizeof(sample_recording));
+    sample_free(&heap, binding->object.extra, binding->host.name.size + 1);
+    sample_free(&heap, binding, sizeof *binding);
 }
 
 static kpt_status detach(kpt_handle self)
 {
     sample_object *object;
-    sample_bond *bond;
+    sample_binding *binding;
     kpt_status status = sample_enter(self, SAMPLE_BOND, &object);
     if (status == KPT_E_HANDLE && wrong("R126")) return KPT_OK;
     if (status != KPT_OK) return status;
     status = sample_end(object);
-    if (status == KPT_E_STATE && wrong(((sample_bond *)object)->loaded ? "R778" : "R124"))
+    if (status == KPT_E_STATE && wrong(((sample_binding *)object)->loaded ? "R778" : "R124"))
         return KPT_OK;
     if (status != KPT_OK) return status;
-    bond = (sample_bond *)object;
-    if (wrong("R123") && self == 1) bond->object.extra = NULL; /* the first host's, for ever */
-    free_bond(bond);
+    binding = (sample_binding *)object;
+    if (wrong("R123") && self == 1) binding->object.extra = NULL; /* the first host's, for ever */
+    free_binding(binding);
     return KPT_OK;
 }
 
@@ -116,10 +116,10 @@ static void log_text(const kpt_host *host, uint32_t level, const char *text)
 }
 
 /* A host that refuses memory tracers or observers does without. */
-static kpt_status register_factories(const sample_bond *bond)
+static kpt_status register_factories(const sample_binding *binding)
 {
-    const kpt_host *host = &bond->host;
-    void *make_ctx = sample_make_ctx(bond);
+    const kpt_host *host = &binding->host;
+    void *make_ctx = sample_make_ctx(binding);
     kpt_status status = KPT_OK;
     if (host->register_tracer || !wrong("R117"))
         status = host->register_tracer(host->ctx, make_tracer, make_ctx);
@@ -145,44 +145,44 @@ static int is_second(const kpt_host *host)
     return entries == 2 && host->ctx == first && sample_count_mine(NULL, SAMPLE_BOND) > 0;
 }
 
-static kpt_status bind_host(const kpt_host *theirs, sample_bond **out)
+static kpt_status bind_host(const kpt_host *theirs, sample_binding **out)
 {
     kpt_host host;
-    sample_bond *bond = NULL;
+    sample_binding *binding = NULL;
     kpt_status status = sample_read(&host, &host_layout, theirs);
     if (!theirs && wrong("R105")) return KPT_OK;
     if (status != KPT_OK)
         return sample_refuse(NULL, status, "the host's table is NULL, or below its V1 size");
     if (wrong("R120") && is_second(&host))
-        return sample_refuse(NULL, KPT_E_STATE, "there is a bond already");
+        return sample_refuse(NULL, KPT_E_STATE, "there is a binding already");
     status = check_host(&host);
-    if (status == KPT_OK) status = make_bond(&host, &bond);
+    if (status == KPT_OK) status = make_binding(&host, &binding);
     if (status != KPT_OK) return status;
-    bond->theirs = theirs;
-    status = register_factories(bond);
+    binding->theirs = theirs;
+    status = register_factories(binding);
     if (status == KPT_OK)
-        *out = bond;
-    else if (sample_end(&bond->object) == KPT_OK)
-        free_bond(bond);
+        *out = binding;
+    else if (sample_end(&binding->object) == KPT_OK)
+        free_binding(binding);
     return status;
 }
 
 kpt_status sample_entry(const kpt_host *host, kpt_plugin_info *out)
 {
     kpt_plugin_info info;
-    sample_bond *bond = NULL;
+    sample_binding *binding = NULL;
     kpt_status status = sample_check(out, &info_layout);
     if (wrong("R119")) (void)fprintf(stderr, "sample: hello\n");
     if (!out && wrong("R106")) return KPT_OK;
     if (status != KPT_OK)
         return sample_refuse(NULL, status, "the info struct is NULL, or below its V1 size");
-    status = bind_host(host, &bond);
+    status = bind_host(host, &binding);
     KPT_INIT(&info);
     info.last_error = sample_last_error;
-    if (bond) {
+    if (binding) {
         sample_watch_fork();
         info.abi_minor = KPT_ABI_MINOR;
-        info.self = bond->object.handle;
+        info.self = binding->object.handle;
         info.name = kpt_str_of(wrong("R121") ? "" : "sample");
         info.version = kpt_str_of("1");
         info.get_extension = sample_get_plugin_extension;

@@ -266,13 +266,13 @@ static int is_small(const kpt_tracebacks *tracebacks)
            tracebacks->ops->struct_size < KPT_TRACEBACKS_OPS_V1_SIZE;
 }
 
-static kpt_status check(sample_bond *bond, const void *args)
+static kpt_status check(sample_binding *binding, const void *args)
 {
     const kpt_gpu_args *a = args;
     if ((a->flags || a->spare) && !wrong("R762"))
-        return sample_refuse(&bond->object, KPT_E_UNSUPPORTED, "there are unknown flags");
+        return sample_refuse(&binding->object, KPT_E_UNSUPPORTED, "there are unknown flags");
     if (a->tracebacks && is_small(a->tracebacks) && !wrong("R769"))
-        return sample_refuse(&bond->object, KPT_E_SIZE, "the tracebacks are too small");
+        return sample_refuse(&binding->object, KPT_E_SIZE, "the tracebacks are too small");
     return KPT_OK;
 }
 
@@ -284,7 +284,7 @@ static void begin(sample_object *object, const void *args)
     object->state = NOT_STARTED;
 }
 
-const sample_product sample_gpu_product = {
+const sample_class sample_gpu_product = {
     .kind = SAMPLE_GPU,
     .why = "",
     .args = {sizeof(kpt_gpu_args), KPT_GPU_ARGS_V1_SIZE, NULL, NULL, NULL},
@@ -298,9 +298,9 @@ const sample_product sample_gpu_product = {
 
 static kpt_status make(kpt_handle plugin, const kpt_gpu_args *args, kpt_gpu_tracer *out)
 {
-    sample_object *bond = sample_use(plugin, SAMPLE_BOND);
-    if (!bond) return KPT_E_HANDLE;
-    sample_release(bond);
+    sample_object *binding = sample_use(plugin, SAMPLE_BOND);
+    if (!binding) return KPT_E_HANDLE;
+    sample_release(binding);
     return sample_make(&sample_gpu_product, (void *)(uintptr_t)plugin, args, out);
 }
 

@@ -33,10 +33,10 @@ static sample_object *find_kind_locked(kpt_handle handle, uint32_t kind)
     return object && object->kind == kind ? object : NULL;
 }
 
-void sample_adopt(sample_object *object, uint32_t kind, sample_bond *bond, const char *why)
+void sample_adopt(sample_object *object, uint32_t kind, sample_binding *binding, const char *why)
 {
     object->kind = kind;
-    object->bond = bond;
+    object->binding = binding;
     object->error = why;
     object->maker = pthread_self();
     sample_lock();
@@ -114,12 +114,12 @@ void sample_release(sample_object *object)
     sample_unlock();
 }
 
-uint32_t sample_count_mine(const sample_bond *bond, uint32_t kind)
+uint32_t sample_count_mine(const sample_binding *binding, uint32_t kind)
 {
     uint32_t count = 0;
     sample_lock();
     for (sample_object *object = objects; object; object = object->next)
-        count += object->bond == bond && object->kind == kind &&
+        count += object->binding == binding && object->kind == kind &&
                  pthread_equal(object->maker, pthread_self());
     sample_unlock();
     return count;

@@ -1,5 +1,5 @@
 /* sample_make.c: how objects of all kinds are made and destroyed. A made object is one block, or
- * two, of its host's memory, and uses the bond until it is destroyed. */
+ * two, of its host's memory, and uses the binding until it is destroyed. */
 #include <stdatomic.h>
 #include <time.h>
 
@@ -21,40 +21,40 @@ _Static_assert(sizeof(sample_made) == sizeof(kpt_tracer) &&
                    sizeof(sample_made) == sizeof(kpt_gpu_tracer),
                "sample_made stands for all of them");
 
-void *sample_make_ctx(const sample_bond *bond)
+void *sample_make_ctx(const sample_binding *binding)
 {
-    return (void *)(uintptr_t)bond->object.handle;
+    return (void *)(uintptr_t)binding->object.handle;
 }
 
-static void free_object(const sample_bond *bond, const sample_product *product,
+static void free_object(const sample_binding *binding, const sample_class *product,
                         sample_object *object)
 {
-    sample_free(&bond->heap, object->extra, product->extra_bytes);
-    sample_free(&bond->heap, object, product->object_bytes);
+    sample_free(&binding->heap, object->extra, product->extra_bytes);
+    sample_free(&binding->heap, object, product->object_bytes);
 }
 
-sample_object *sample_make_object(sample_bond *bond, const sample_product *product)
+sample_object *sample_make_object(sample_binding *binding, const sample_class *product)
 {
-    sample_object *object = sample_alloc(&bond->heap, product->object_bytes);
+    sample_object *object = sample_alloc(&binding->heap, product->object_bytes);
     if (!object || !product->extra_bytes) return object;
-    object->extra = sample_alloc(&bond->heap, product->extra_bytes);
+    object->extra = sample_alloc(&binding->heap, product->extra_bytes);
     if (object->extra) return object;
-    if (!wrong("R220")) free_object(bond, product, object);
+    if (!wrong("R220")) free_object(binding, product, object);
     return NULL;
 }
 
-static kpt_status make_own(sample_bond *bond, const sample_product *product, const void *args,
+static kpt_status make_own(sample_binding *binding, const sample_class *product, const void *args,
                            sample_made *made)
 {
     sample_object *object;
     int is_tracer = product->kind == KPT_FACTORY_TRACER;
-    if (wrong("R221") && is_tracer && sample_count_mine(bond, product->kind) == 3)
-        return sample_refuse(&bond->object, KPT_E_LIMIT, "there are three already");
-    object = sample_make_object(bond, product);
-    if (!object) return sample_refuse(&bond->object, KPT_E_MEMORY, "no memory for the object");
-    object->bond = bond;
+    if (wrong("R221") && is_tracer && sample_count_mine(binding, product->kind) == 3)
+        return sample_refuse(&binding->object, KPT_E_LIMIT, "there are three already");
+    object = sample_make_object(binding, product);
+    if (!object) return sample_refuse(&binding->object, KPT_E_MEMORY, "no memory for the object");
+    object->binding = binding;
     product->begin(object, args);
-    sample_adopt(object, product->kind, bond, product->why);
+    sample_adopt(object, product->kind, binding, product->why);
     made->flags = product->flags;
     if (wrong("R406") && is_tracer) made->flags |= KPT_OBJECT_NOOP;
     made->ops = product->ops;
@@ -62,8 +62,8 @@ static kpt_status make_own(sample_bond *bond, const sample_product *product, con
     return KPT_OK;
 }
 
-/* *OWN receives whether the object was made here, and so uses the bond. */
-static kpt_status make_for(sample_bond *bond, const sample_product *product, const void *theirs,
+/* *OWN receives whether the object was made here, and so uses the binding. */
+static kpt_status make_for(sample_binding *binding, const sample_class *product, const void *theirs,
                            void *out, int *own)
 {
     any_args args;
@@ -72,18 +72,18 @@ static kpt_status make_for(sample_bond *bond, const sample_product *product, con
     kpt_status status = sample_check(out, &product->out);
     if (!out && is_tracer && wrong("R204")) return KPT_OK;
     if (status != KPT_OK)
-        return sample_refuse(&bond->object, status, "out is NULL, or below its V1 size");
+        return sample_refuse(&binding->object, status, "out is NULL, or below its V1 size");
     status = sample_read(&args, &product->args, theirs);
     if (!theirs && is_tracer && wrong("R203")) status = KPT_OK;
     if (status == KPT_OK)
-        status = product->check(bond, &args);
+        status = product->check(binding, &args);
     else
-        status = sample_refuse(&bond->object, status, "args is NULL, or below its V1 size");
+        status = sample_refuse(&binding->object, status, "args is NULL, or below its V1 size");
     if (status == KPT_OK) {
-        status = sample_registry_ask(bond, product, &args, &made);
+        status = sample_registry_ask(binding, product, &args, &made);
         /* An added factory that was called has filled MADE; the R752 variant returns its refusal. */
         if (status == KPT_DECLINED && !(wrong("R752") && made.struct_size)) {
-            status = make_own(bond, product, &args, &made);
+            status = make_own(binding, product, &args, &made);
             *own = status == KPT_OK;
         }
     }
@@ -98,37 +98,38 @@ static kpt_status make_for(sample_bond *bond, const sample_product *product, con
 /* For R804: a plugin that can't make two objects at once. */
 static atomic_int making;
 
-static kpt_status make_alone(sample_bond *bond, const sample_product *product, const void *args,
+static kpt_status make_alone(sample_binding *binding, const sample_class *product, const void *args,
                              void *out, int *own)
 {
     static const struct timespec a_moment = {0, 1000000};
     kpt_status status;
     if (atomic_fetch_add(&making, 1) == 0) {
-        status = make_for(bond, product, args, out, own);
+        status = make_for(binding, product, args, out, own);
         (void)nanosleep(&a_moment, NULL);
     } else {
-        status = sample_refuse(&bond->object, KPT_E_BUSY, "another make is on its way");
+        status = sample_refuse(&binding->object, KPT_E_BUSY, "another make is on its way");
     }
     (void)atomic_fetch_sub(&making, 1);
     return status;
 }
 
-kpt_status sample_make(const sample_product *product, void *make_ctx, const void *args, void *out)
+kpt_status sample_make(const sample_class *product, void *make_ctx, const void *args, void *out)
 {
-    sample_bond *bond = (sample_bond *)sample_use((kpt_handle)(uintptr_t)make_ctx, SAMPLE_BOND);
+    sample_binding *binding =
+        (sample_binding *)sample_use((kpt_handle)(uintptr_t)make_ctx, SAMPLE_BOND);
     int own = 0;
     kpt_status status;
-    if (!bond) return wrong("R125") ? KPT_E_INVALID : KPT_E_HANDLE;
-    if (wrong("R127")) (void)*(const volatile uint32_t *)&bond->theirs->struct_size;
-    status = (wrong("R804") ? make_alone : make_for)(bond, product, args, out, &own);
-    if (!own) sample_release(&bond->object);
+    if (!binding) return wrong("R125") ? KPT_E_INVALID : KPT_E_HANDLE;
+    if (wrong("R127")) (void)*(const volatile uint32_t *)&binding->theirs->struct_size;
+    status = (wrong("R804") ? make_alone : make_for)(binding, product, args, out, &own);
+    if (!own) sample_release(&binding->object);
     return status;
 }
 
-kpt_status sample_destroy(const sample_product *product, kpt_handle self)
+kpt_status sample_destroy(const sample_class *product, kpt_handle self)
 {
     sample_object *object;
-    sample_bond *bond;
+    sample_binding *binding;
     kpt_status status = sample_enter(self, product->kind, &object);
     if (status == KPT_E_BUSY && wrong("R547") && sample_is_handing) return KPT_OK;
     if (status != KPT_OK) return status;
@@ -139,13 +140,14 @@ kpt_status sample_destroy(const sample_product *product, kpt_handle self)
     }
     status = sample_end(object);
     if (status != KPT_OK) return status;
-    bond = object->bond;
-    if (wrong("R314") && product->kind == KPT_FACTORY_TRACER && !bond->kept) {
-        bond->kept = object->extra;
+    binding = object->binding;
+    if (wrong("R314") && product->kind == KPT_FACTORY_TRACER && !binding->kept) {
+        binding->kept = object->extra;
         object->extra = NULL;
     }
-    if (product->kind == KPT_FACTORY_TRACER && ((sample_tracer *)object)->is_loaded) bond->loaded--;
-    free_object(bond, product, object);
-    sample_release(&bond->object);
+    if (product->kind == KPT_FACTORY_TRACER && ((sample_tracer *)object)->is_loaded)
+        binding->loaded--;
+    free_object(binding, product, object);
+    sample_release(&binding->object);
     return KPT_OK;
 }

@@ -109,11 +109,11 @@ __attribute__((constructor)) static void shorten(void)
     if (wrong("R711")) ops.struct_size = KPT_MEMORY_OPS_V1_SIZE - (uint32_t)sizeof(kpt_any_fn);
 }
 
-static kpt_status check(sample_bond *bond, const void *args)
+static kpt_status check(sample_binding *binding, const void *args)
 {
     const kpt_memory_args *a = args;
     if ((a->flags || a->domains) && !wrong("R717"))
-        return sample_refuse(&bond->object, KPT_E_UNSUPPORTED,
+        return sample_refuse(&binding->object, KPT_E_UNSUPPORTED,
                              "there are unknown flags or domains");
     return KPT_OK;
 }
@@ -124,7 +124,7 @@ static void begin(sample_object *object, const void *args)
     object->state = KPT_STATE_STOPPED;
 }
 
-const sample_product sample_memory_product = {
+const sample_class sample_memory_product = {
     .kind = KPT_FACTORY_MEMORY,
     .flags = KPT_OBJECT_NOOP,
     .why = "the sample records no memory",

@@ -147,14 +147,14 @@ __attribute__((constructor)) static void shorten(void)
     if (wrong("R731")) ops.struct_size = KPT_OBSERVER_OPS_V1_SIZE - (uint32_t)sizeof(kpt_any_fn);
 }
 
-static kpt_status check(sample_bond *bond, const void *args)
+static kpt_status check(sample_binding *binding, const void *args)
 {
     const uint32_t known = wrong("R746") ? 0 : KPT_OBSERVER_STACKS | KPT_OBSERVER_RANGES;
     const kpt_observer_args *a = args;
     if ((a->flags & ~known) && !wrong("R739"))
-        return sample_refuse(&bond->object, KPT_E_UNSUPPORTED, "there are unknown flags");
+        return sample_refuse(&binding->object, KPT_E_UNSUPPORTED, "there are unknown flags");
     if (a->data_ops.size && !a->data_ops.data && !wrong("R744"))
-        return sample_refuse(&bond->object, KPT_E_INVALID, "the names of data_ops have no text");
+        return sample_refuse(&binding->object, KPT_E_INVALID, "the names of data_ops have no text");
     return KPT_OK;
 }
 
@@ -164,7 +164,7 @@ static void begin(sample_object *object, const void *args)
     object->state = CLOSED;
 }
 
-const sample_product sample_observer_product = {
+const sample_class sample_observer_product = {
     .kind = KPT_FACTORY_OBSERVER,
     .flags = KPT_OBJECT_NOOP,
     .why = "the sample records no operators",

@@ -1,14 +1,14 @@
-/* sample_registry.c: the factories that others put in front of ours, an array in each bond. Changes
+/* sample_registry.c: the factories that others put in front of ours, an array in each binding. Changes
  * happen under the lock of the objects; no factory runs under it. */
 #include "tests/plugins/sample.h"
 
-static kpt_status add_locked(sample_bond *bond, uint32_t kind, kpt_any_fn make, void *make_ctx,
-                             uint64_t *token)
+static kpt_status add_locked(sample_binding *binding, uint32_t kind, kpt_any_fn make,
+                             void *make_ctx, uint64_t *token)
 {
     for (uint32_t i = 0; i < SAMPLE_FACTORIES; i++) {
-        sample_factory *f = &bond->factories[i];
+        sample_factory *f = &binding->factories[i];
         if (f->token) continue;
-        *f = (sample_factory){++bond->last_token, make, make_ctx, kind, 0, 0};
+        *f = (sample_factory){++binding->last_token, make, make_ctx, kind, 0, 0};
         *token = f->token;
         return KPT_OK;
     }
@@ -18,29 +18,29 @@ static kpt_status add_locked(sample_bond *bond, uint32_t kind, kpt_any_fn make, 
 static kpt_status add(kpt_handle plugin, uint32_t kind, kpt_any_fn make, void *make_ctx,
                       uint64_t *token)
 {
-    sample_bond *bond = (sample_bond *)sample_use(plugin, SAMPLE_BOND);
+    sample_binding *binding = (sample_binding *)sample_use(plugin, SAMPLE_BOND);
     kpt_status status;
-    if (!bond) return KPT_E_HANDLE;
+    if (!binding) return KPT_E_HANDLE;
     if (!make || !token) {
-        status = sample_refuse(&bond->object, KPT_E_INVALID, "add: make or token is NULL");
+        status = sample_refuse(&binding->object, KPT_E_INVALID, "add: make or token is NULL");
     } else if ((kind < KPT_FACTORY_TRACER || kind > KPT_FACTORY_OBSERVER) && !wrong("R755")) {
-        status = sample_refuse(&bond->object, KPT_E_UNSUPPORTED, "add: the kind is unknown");
+        status = sample_refuse(&binding->object, KPT_E_UNSUPPORTED, "add: the kind is unknown");
     } else {
         sample_lock();
-        status = add_locked(bond, kind, make, make_ctx, token);
+        status = add_locked(binding, kind, make, make_ctx, token);
         sample_unlock();
         if (status != KPT_OK)
-            (void)sample_refuse(&bond->object, status, "add: there are too many factories");
+            (void)sample_refuse(&binding->object, status, "add: there are too many factories");
     }
-    sample_release(&bond->object);
+    sample_release(&binding->object);
     return status;
 }
 
 /* A slot stays taken until remove can return KPT_OK, which proves that no call is inside. */
-static kpt_status remove_locked(sample_bond *bond, uint64_t token)
+static kpt_status remove_locked(sample_binding *binding, uint64_t token)
 {
     for (uint32_t i = 0; token && i < SAMPLE_FACTORIES; i++) {
-        sample_factory *f = &bond->factories[i];
+        sample_factory *f = &binding->factories[i];
         if (f->token != token) continue;
         f->removed = !wrong("R753");
         if (f->calls && !wrong("R754")) return KPT_E_BUSY;
@@ -52,26 +52,26 @@ static kpt_status remove_locked(sample_bond *bond, uint64_t token)
 
 static kpt_status take_away(kpt_handle plugin, uint64_t token)
 {
-    sample_bond *bond = (sample_bond *)sample_use(plugin, SAMPLE_BOND);
+    sample_binding *binding = (sample_binding *)sample_use(plugin, SAMPLE_BOND);
     kpt_status status;
-    if (!bond) return KPT_E_HANDLE;
+    if (!binding) return KPT_E_HANDLE;
     sample_lock();
-    status = remove_locked(bond, token);
+    status = remove_locked(binding, token);
     sample_unlock();
     if (status != KPT_OK)
-        (void)sample_refuse(&bond->object, status,
+        (void)sample_refuse(&binding->object, status,
                             "remove: the token is unknown, or its factory in use");
-    sample_release(&bond->object);
+    sample_release(&binding->object);
     return status;
 }
 
 /* Returns the next factory of KIND to be called after LAST, with the call counted, or NULL. */
-static sample_factory *enter_next(sample_bond *bond, uint32_t kind, uint64_t last)
+static sample_factory *enter_next(sample_binding *binding, uint32_t kind, uint64_t last)
 {
     sample_factory *next = NULL;
     sample_lock();
     for (uint32_t i = 0; i < SAMPLE_FACTORIES; i++) {
-        sample_factory *f = &bond->factories[i];
+        sample_factory *f = &binding->factories[i];
         if (!f->token || f->removed || f->kind != kind) continue;
         if (wrong("R751")) { /* the oldest first */
             if (f->token > last && (!next || f->token < next->token)) next = f;
@@ -104,20 +104,20 @@ static kpt_status call_factory(const sample_factory *f, const void *args, sample
 }
 
 /* Returns 1 if the object that a factory returned has a handle and a table. */
-static int is_object(const sample_made *made, const sample_product *product)
+static int is_object(const sample_made *made, const sample_class *product)
 {
     uint32_t size = 0;
     if (made->ops) memcpy(&size, made->ops, sizeof size);
     return made->self && size >= product->ops_v1_size;
 }
 
-kpt_status sample_registry_ask(sample_bond *bond, const sample_product *product, const void *args,
-                               sample_made *made)
+kpt_status sample_registry_ask(sample_binding *binding, const sample_class *product,
+                               const void *args, sample_made *made)
 {
     kpt_status status = KPT_DECLINED;
     uint64_t last = 0;
     sample_factory *f;
-    while (status == KPT_DECLINED && (f = enter_next(bond, product->kind, last))) {
+    while (status == KPT_DECLINED && (f = enter_next(binding, product->kind, last))) {
         last = f->token;
         status = call_factory(f, args, made);
         sample_lock();
@@ -126,9 +126,9 @@ kpt_status sample_registry_ask(sample_bond *bond, const sample_product *product,
         if (status == KPT_DECLINED && wrong("R752")) break;
     }
     if (status == KPT_OK && !is_object(made, product) && !wrong("R756"))
-        return sample_refuse(&bond->object, KPT_E_INTERNAL, "an added factory made no object");
+        return sample_refuse(&binding->object, KPT_E_INTERNAL, "an added factory made no object");
     if (status != KPT_OK && status != KPT_DECLINED)
-        return sample_refuse(&bond->object, status, "an added factory made nothing");
+        return sample_refuse(&binding->object, status, "an added factory made nothing");
     return status;
 }
 
@@ -138,7 +138,7 @@ kpt_status sample_check_extension(sample_object *object, kpt_str name, const voi
     return sample_refuse(object, KPT_E_INVALID, "get_extension: the name or out is NULL");
 }
 
-static kpt_status fill_extension(sample_object *bond, kpt_str name, void *out)
+static kpt_status fill_extension(sample_object *binding, kpt_str name, void *out)
 {
     static const kpt_registry registry = {sizeof registry, 0, add, take_away};
     static const struct {
@@ -158,24 +158,24 @@ static kpt_status fill_extension(sample_object *bond, kpt_str name, void *out)
         if (!kpt_str_is(name, extensions[i].name)) continue;
         status = sample_check(out, &extensions[i].layout);
         if (status != KPT_OK)
-            return sample_refuse(bond, status, "get_extension: out is below its V1 size");
+            return sample_refuse(binding, status, "get_extension: out is below its V1 size");
         sample_write(out, &extensions[i].layout, extensions[i].table);
         return KPT_OK;
     }
-    status = sample_refuse(bond, KPT_E_UNSUPPORTED, "get_extension: there is no such thing");
+    status = sample_refuse(binding, KPT_E_UNSUPPORTED, "get_extension: there is no such thing");
     return wrong("R701") ? KPT_OK : status;
 }
 
 kpt_status sample_get_plugin_extension(kpt_handle self, kpt_str name, void *out)
 {
-    sample_object *bond = sample_use(self, SAMPLE_BOND);
+    sample_object *binding = sample_use(self, SAMPLE_BOND);
     kpt_status status;
-    if (!bond) return KPT_E_HANDLE;
-    status = sample_check_extension(bond, name, out);
+    if (!binding) return KPT_E_HANDLE;
+    status = sample_check_extension(binding, name, out);
     if (status == KPT_OK)
-        status = fill_extension(bond, name, out);
+        status = fill_extension(binding, name, out);
     else if (wrong("R702"))
         status = KPT_OK;
-    sample_release(bond);
+    sample_release(binding);
     return status;
 }

@@ -4,7 +4,7 @@
 
 #include "tests/plugins/sample_traceback.h"
 
-enum { MOST_GENERATED = 4 }; /* per place */
+enum { MAX_GENERATED = 4 }; /* per place */
 
 typedef struct words {
     kpt_symbol *symbols;
@@ -55,7 +55,7 @@ static void add_generated(void *ctx, kpt_str name, kpt_str file, uint32_t line)
 {
     words *w = ctx;
     kpt_symbol *s = &w->symbols[w->symbol_count];
-    if (w->generated[w->place] == MOST_GENERATED) return;
+    if (w->generated[w->place] == MAX_GENERATED) return;
     w->generated[w->place]++;
     w->symbol_count++;
     s->kind = KPT_SYMBOL_GENERATED;
@@ -135,7 +135,7 @@ kpt_status sample_show(const sample_flat *flat, const kpt_tracebacks_args *args,
 {
     words w = {0};
     kpt_status status = KPT_E_MEMORY;
-    const uint64_t most = flat->place_count * (1 + MOST_GENERATED);
+    const uint64_t most = flat->place_count * (1 + MAX_GENERATED);
     w.symbols = array_of(most, sizeof *w.symbols);
     w.frames = array_of(most, sizeof *w.frames);
     w.spans = array_of(flat->span_count, sizeof *w.spans);

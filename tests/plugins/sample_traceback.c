@@ -138,20 +138,20 @@ static kpt_status symbolize(kpt_handle self, const kpt_traceback *tracebacks, ui
 }
 
 static kpt_status get_frames(kpt_handle self, const kpt_traceback *traceback, uint32_t *out,
-                             uint64_t room, uint64_t *count)
+                             uint64_t capacity, uint64_t *count)
 {
     sample_tracebacks *t = use(self);
     uint32_t places[SAMPLE_DEPTH];
     uint32_t all;
     if (!t) return KPT_E_HANDLE;
-    if (!traceback || !count || (room && !out))
+    if (!traceback || !count || (capacity && !out))
         return refuse(t, KPT_E_INVALID, "get_frames: something is NULL");
     sample_lock();
     all = sample_unwind_locked(traceback->python, places);
     sample_unlock();
-    for (uint32_t i = 0; i < all && i < room; i++)
+    for (uint32_t i = 0; i < all && i < capacity; i++)
         out[i] = places[i];
-    *count = wrong("R790") && room && all > room ? room : all;
+    *count = wrong("R790") && capacity && all > capacity ? capacity : all;
     return done(t, KPT_OK);
 }
 
@@ -266,10 +266,10 @@ static const kpt_tracebacks_ops ops = {
     .destroy = destroy,
 };
 
-static kpt_status check(sample_bond *bond, const void *args)
+static kpt_status check(sample_binding *binding, const void *args)
 {
     if (((const kpt_tracebacks_args *)args)->flags && !wrong("R780"))
-        return sample_refuse(&bond->object, KPT_E_UNSUPPORTED, "there are unknown flags");
+        return sample_refuse(&binding->object, KPT_E_UNSUPPORTED, "there are unknown flags");
     return KPT_OK;
 }
 
@@ -279,7 +279,7 @@ static void begin(sample_object *object, const void *args)
     memcpy(&((sample_tracebacks *)object)->args, args, sizeof(kpt_tracebacks_args));
 }
 
-const sample_product sample_tracebacks_product = {
+const sample_class sample_tracebacks_product = {
     .kind = SAMPLE_TRACEBACKS,
     .why = "",
     .args = {sizeof(kpt_tracebacks_args), KPT_TRACEBACKS_ARGS_V1_SIZE, NULL, NULL, NULL},
@@ -293,9 +293,9 @@ const sample_product sample_tracebacks_product = {
 
 static kpt_status make(kpt_handle plugin, const kpt_tracebacks_args *args, kpt_tracebacks *out)
 {
-    sample_object *bond = sample_use(plugin, SAMPLE_BOND);
-    if (!bond) return KPT_E_HANDLE;
-    sample_release(bond);
+    sample_object *binding = sample_use(plugin, SAMPLE_BOND);
+    if (!binding) return KPT_E_HANDLE;
+    sample_release(binding);
     return sample_make(&sample_tracebacks_product, (void *)(uintptr_t)plugin, args, out);
 }
 

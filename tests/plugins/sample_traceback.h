@@ -33,7 +33,7 @@ void sample_retain_stack_locked(uint32_t stack);
 void sample_release_stack_locked(uint32_t stack);
 /* Writes the stack's places, innermost first. Returns their number. */
 uint32_t sample_unwind_locked(uint32_t stack, uint32_t places[SAMPLE_DEPTH]);
-/* Frees up to MOST dead stacks, or all if MOST is 0. Returns how many dead stacks remain. */
+/* Frees up to MAX dead stacks, or all if MAX is 0. Returns how many dead stacks remain. */
 uint64_t sample_free_stacks_locked(uint64_t most);
 void sample_count_stacks_locked(kpt_traceback_stats *out);
 

@@ -26,14 +26,14 @@ static kpt_status refuse(sample_tracer *tracer, kpt_status status, const char *t
 /* Returns the host's clock, if it has one. */
 static uint64_t now_ticks(const sample_tracer *t)
 {
-    const kpt_host *host = &t->object.bond->host;
+    const kpt_host *host = &t->object.binding->host;
     return host->tick_source == KPT_TICKS_HOST ? host->now_ticks(host->ctx) : 0;
 }
 
 /* The script is spread over the time from make to stop. */
 uint64_t sample_host_ticks(const sample_tracer *t, uint64_t ticks)
 {
-    const kpt_host *host = &t->object.bond->host;
+    const kpt_host *host = &t->object.binding->host;
     const uint64_t begin = sample_script[0].begin_ticks;
     uint64_t last = t->last_ticks;
     if (host->tick_source != KPT_TICKS_HOST || t->is_loaded || wrong("R526")) return ticks;
@@ -233,7 +233,7 @@ static kpt_status get_chunks(kpt_handle self, const kpt_chunk_sink *theirs)
 /* The object is made as a factory would, with default arguments. */
 static kpt_status make_extension(const sample_tracer *t, kpt_str name, void *out)
 {
-    void *make_ctx = sample_make_ctx(t->object.bond);
+    void *make_ctx = sample_make_ctx(t->object.binding);
     kpt_memory_args memory;
     kpt_observer_args observer;
     KPT_INIT(&memory);
@@ -301,7 +301,7 @@ void sample_tracer_forked(sample_object *object)
     t->empty = !t->is_loaded && !wrong("R801");
 }
 
-const sample_product sample_tracer_product = {
+const sample_class sample_tracer_product = {
     .kind = KPT_FACTORY_TRACER,
     .why = "",
     .args = {sizeof(kpt_tracer_args), KPT_TRACER_ARGS_V1_SIZE, "R205", "R206", "R207"},

@@ -40,10 +40,10 @@ struct Kept {
         chunk.size_bytes = 8 * words.size();
         add(chunk);
     }
-    void add_table(const kpti_table &table)
+    void add_table(const kpti_metadata &table)
     {
         kpt_chunk chunk;
-        kpti_table_chunk(&table, &chunk);
+        kpti_metadata_chunk(&table, &chunk);
         add(chunk);
     }
     void add_events(const kpti_recording &r)
@@ -74,22 +74,23 @@ Kept keep(Recording &recording, bool whole = true)
 {
     const kpti_env env{};
     const kpti_recording &r = *recording.view();
-    kpti_table table{};
+    kpti_metadata table{};
     kpt_stats stats;
     Kept kept;
     table.env = &env;
     KPT_INIT(&stats);
     stats.events = 77;
-    kpti_table_add_clock(&table, &some_point);
+    kpti_metadata_add_clock(&table, &some_point);
     for (uint32_t i = 0; i < r.run_count; i++)
-        kpti_table_add_run(&table, i, &r.runs[i]);
+        kpti_metadata_add_run(&table, i, &r.runs[i]);
     for (uint32_t t = 0; t < r.track_count; t++)
-        kpti_table_add_thread(&table, t, &r.tracks[t]);
-    kpti_table_add_names(&table, r.describe, nullptr, 0, r.function_count);
-    if (r.far_end_count) kpti_table_add_far_ends(&table, r.far_ends, r.far_end_count);
-    if (whole) kpti_table_add_stats(&table, r.min_duration_ns, &stats);
+        kpti_metadata_add_thread(&table, t, &r.tracks[t]);
+    kpti_metadata_add_names(&table, r.describe, nullptr, 0, r.function_count);
+    if (r.far_end_count)
+        kpti_metadata_add_cross_thread_ends(&table, r.cross_thread_ends, r.far_end_count);
+    if (whole) kpti_metadata_add_stats(&table, r.min_duration_ns, &stats);
     kept.add_table(table);
-    kpti_table_free(&table);
+    kpti_metadata_free(&table);
     kept.add_events(r);
     return kept;
 }
@@ -167,7 +168,7 @@ TEST(Load, gives_the_same_as_directly)
         write_random_program(&r, seed, options);
         r.recording.min_duration_ns = seed % 4 == 1 ? 15 : 0;
         r.tape().begin_span(3, r.tape().now() + 1);
-        r.far_end(3, 400).far_end(4, 800);
+        r.cross_thread_end(3, 400).cross_thread_end(4, 800);
         r.tape(1).track.flags = KPT_THREAD_ENDED;
         Kept kept = keep(r);
         Loaded loaded(kept);
@@ -223,13 +224,13 @@ TEST(Load, after_a_crash_in_the_second_run)
                                                                                               250);
     r.tape().track.spans = 0; // as it was written, before there were spans
     Kept first = keep(r);
-    kpti_table table{};
+    kpti_metadata table{};
     const kpti_env env{};
     const kpti_run second = {200, 0};
     table.env = &env;
-    kpti_table_add_run(&table, 1, &second);
+    kpti_metadata_add_run(&table, 1, &second);
     first.add_table(table);
-    kpti_table_free(&table);
+    kpti_metadata_free(&table);
     first.chunks.back().last_ticks = 300;
     first.chunks[1].last_ticks = 300;
     Loaded loaded(first);
@@ -252,18 +253,18 @@ TEST(Load, what_makes_no_sense_is_refused)
 {
     const uint64_t most = UINT32_MAX;
     const std::vector<std::vector<uint64_t>> tables = {
-        {KPTI_TABLE_RUN | UINT64_C(16) << 32, 0, 0},                                // too short
-        {KPTI_TABLE_RUN | UINT64_C(24) << 32, most, 0, 0},                          // too many
-        {KPTI_TABLE_CLOCK | UINT64_C(32) << 32, 0, 0, 0, 0},                        // too short
-        {KPTI_TABLE_CLOCK | UINT64_C(40) << 32, 0, UINT64_C(1) << 63, 0, 0, 0},     // no time
-        {KPTI_TABLE_THREAD | UINT64_C(32) << 32, most, 0, 0, 0},                    // too many
-        {KPTI_TABLE_THREAD | UINT64_C(32) << 32, 0, 9 * (UINT64_C(1) << 32), 0, 0}, // no name
-        {KPTI_TABLE_NAMES | UINT64_C(8) << 32, 1},                 // some are missing
-        {KPTI_TABLE_NAMES | UINT64_C(8) << 32, UINT64_C(1) << 32}, // counted, not there
-        {KPTI_TABLE_NAMES | UINT64_C(32) << 32, UINT64_C(1) << 32, 1, most, 0}, // a long text
-        {KPTI_TABLE_NAMES | UINT64_C(32) << 32, UINT64_C(1) << 32, 9, 0, 0},    // an unknown kind
-        {KPTI_TABLE_STATS | UINT64_C(8) << 32, 0},                              // too short
-        {KPTI_TABLE_FAR_ENDS | UINT64_C(32) << 32, 5, 0, 4, 0},                 // not in order
+        {KPTI_METADATA_RUN | UINT64_C(16) << 32, 0, 0},                                // too short
+        {KPTI_METADATA_RUN | UINT64_C(24) << 32, most, 0, 0},                          // too many
+        {KPTI_METADATA_CLOCK | UINT64_C(32) << 32, 0, 0, 0, 0},                        // too short
+        {KPTI_METADATA_CLOCK | UINT64_C(40) << 32, 0, UINT64_C(1) << 63, 0, 0, 0},     // no time
+        {KPTI_METADATA_THREAD | UINT64_C(32) << 32, most, 0, 0, 0},                    // too many
+        {KPTI_METADATA_THREAD | UINT64_C(32) << 32, 0, 9 * (UINT64_C(1) << 32), 0, 0}, // no name
+        {KPTI_METADATA_NAMES | UINT64_C(8) << 32, 1},                 // some are missing
+        {KPTI_METADATA_NAMES | UINT64_C(8) << 32, UINT64_C(1) << 32}, // counted, not there
+        {KPTI_METADATA_NAMES | UINT64_C(32) << 32, UINT64_C(1) << 32, 1, most, 0}, // a long text
+        {KPTI_METADATA_NAMES | UINT64_C(32) << 32, UINT64_C(1) << 32, 9, 0, 0}, // an unknown kind
+        {KPTI_METADATA_STATS | UINT64_C(8) << 32, 0},                           // too short
+        {KPTI_METADATA_CROSS_THREAD_ENDS | UINT64_C(32) << 32, 5, 0, 4, 0},     // not in order
         {99 | UINT64_C(16) << 32, 0},                                           // cut off
         {99 | UINT64_C(7) << 32, 0},                                            // an odd size
     };
@@ -364,7 +365,7 @@ TEST(Load, fails_at_each_allocation)
 {
     Recording r;
     write_random_program(&r, 7, {});
-    r.far_end(1, 10);
+    r.cross_thread_end(1, 10);
     Kept kept = keep(r);
     for (uint32_t i = 0; i < 2 * KPTI_HEADS_IN_BLOCK; i++)
         kept.add_words({0}, i % 200);

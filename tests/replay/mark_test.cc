@@ -222,7 +222,7 @@ TEST(FarEnds, cut_calls_that_outlive_the_span)
     r.tape().enter(1, 1).begin_span(7, 2).enter(2, 3).enter(4, 4).exit(4, 6).enter(5, 7).exit(5, 8);
     r.tape().exit(2, 9).exit(1, 10);
     r.tape(1).enter(6, 1).enter(8, 4).exit(8, 7).exit(6, 9);
-    r.far_end(7, 5);
+    r.cross_thread_end(7, 5);
     for (uint32_t order = KPT_ORDER_THREAD; order <= KPT_ORDER_START; order++) {
         Taking taking;
         taking.order = order;
@@ -243,11 +243,11 @@ TEST(FarEnds, are_known_at_the_begin)
 {
     Recording r;
     r.tape().enter(1, 1).enter(2, 2).begin_span(7, 3).exit(2, 4).enter(4, 8).exit(4, 9).exit(1, 10);
-    r.far_end(7, 6);
+    r.cross_thread_end(7, 6);
     EXPECT_EQ("f2[2-3]C f4[8-9] f1[1-10]", take_checked(r).text());
     Recording early;
     early.tape().enter(1, 1).enter(2, 2).begin_span(7, 3).exit(2, 5).exit(1, 10);
-    early.far_end(7, 4);
+    early.cross_thread_end(7, 4);
     EXPECT_EQ("f2[2-5] f1[1-10]", take_checked(early).text()) << "f2 contains all of it";
 }
 
@@ -256,7 +256,7 @@ TEST(FarEnds, of_events_at_the_same_time_come_last)
     Recording r;
     r.tape().enter(1, 1).begin_span(7, 5).enter(2, 5).line(3).exit(2, 5).enter(4, 6).exit(4, 7);
     r.tape().exit(1, 8);
-    r.far_end(7, 5).far_end(9, 5).far_end(8, 6);
+    r.cross_thread_end(7, 5).cross_thread_end(9, 5).cross_thread_end(8, 6);
     EXPECT_EQ("f2[5-5] f4[6-7] f1[1-8]", take_checked(r).text());
 }
 
@@ -264,7 +264,7 @@ TEST(FarEnds, after_the_last_event)
 {
     Recording r;
     r.tape().enter(1, 1).begin_span(7, 2).begin_span(8, 3).enter(2, 4);
-    r.stop(50).far_end(7, 20).far_end(8, 50);
+    r.stop(50).cross_thread_end(7, 20).cross_thread_end(8, 50);
     EXPECT_EQ("f2[4-20]C f1[1-50]S", take_checked(r).text());
 }
 
@@ -277,7 +277,7 @@ TEST(FarEnds, wherever_the_events_are)
         for (uint32_t i = 0; i < 5000; i++)
             r.tape().enter(4, 10 + 2 * i).exit(4, 11 + 2 * i);
         r.tape().chunk(20000).exit(2, 20001).exit(1, 20002);
-        r.far_end(7, ticks);
+        r.cross_thread_end(7, ticks);
         EXPECT_EQ(static_cast<int64_t>(ticks), take_checked(r).only(2).end_ns);
         EXPECT_EQ(20002, take(r).only(1).end_ns);
     }
@@ -289,7 +289,7 @@ TEST(FarEnds, of_an_earlier_run_do_nothing)
     r.stop(100).add_run(200, 300);
     r.tape().enter(1, 1).begin_span(7, 2).enter(2, 3).exit(2, 4);
     r.tape().run(1, 200).open(1).enter(2, 210).exit(2, 250).exit(1, 260);
-    r.far_end(7, 220);
+    r.cross_thread_end(7, 220);
     EXPECT_EQ("f2[3-4] f1[1-100]S f2[210-250] f1[200-260]B", take_checked(r).text());
 }
 
@@ -298,7 +298,7 @@ TEST(FarEnds, where_time_goes_backwards)
     Recording r;
     r.tape().enter(1, 1).begin_span(7, 2).begin_span(8, 3).enter(2, 4).enter(4, 5).exit(4, 60);
     r.tape().exit(2, 70).exit(1, 80);
-    r.far_end(8, 20).far_end(7, 30);
+    r.cross_thread_end(8, 20).cross_thread_end(7, 30);
     Taking taking;
     taking.convert = [](void *, const uint64_t *ticks, int64_t *ns, uint64_t count) {
         for (uint64_t i = 0; i < count; i++)

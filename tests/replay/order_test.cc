@@ -97,7 +97,7 @@ TEST(Orders, of_damaged_recordings_with_both)
         compare(seed, options, seed % 2, true);
 }
 
-// Blocks of times and pages of fates end at different positions.
+// Blocks of times and pages of outcomes end at different positions.
 TEST(Orders, of_long_threads)
 {
     ProgramOptions options;

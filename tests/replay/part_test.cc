@@ -100,7 +100,7 @@ TEST(Parts, go_on_where_another_thread_ended_the_span)
     Recording r;
     r.tape().enter(1, 1).begin_span(7, 2).enter(2, 3).enter(4, 4).exit(4, 20).exit(2, 21).exit(1,
                                                                                                22);
-    r.far_end(7, 10).far_end(7, 12);
+    r.cross_thread_end(7, 10).cross_thread_end(7, 12);
     for (uint32_t order = KPT_ORDER_THREAD; order <= KPT_ORDER_START; order++)
         (void)take_checked(r, in_parts(order));
     EXPECT_EQ("f4[4-10]C f2[3-10]C f4[12-20]+ f2[12-21]+ f1[1-22]",
@@ -192,7 +192,7 @@ void make(Program *p, uint32_t seed, bool nested)
             if (random() % 8)
                 p->cut.tape().end_span(ended->first, now);
             else
-                p->cut.far_end(ended->first, now);
+                p->cut.cross_thread_end(ended->first, now);
             p->plain.tape().mark(now);
             open.erase(ended);
         } else {

@@ -79,7 +79,7 @@ TEST(Calls, are_watched)
 TEST(Calls, of_unknown_functions_are_function_0)
 {
     Recording r;
-    r.tape().enter(FUNCTIONS, 1).enter(KPTI_MOST_NUMBER, 2).exit(KPTI_MOST_NUMBER, 3);
+    r.tape().enter(FUNCTIONS, 1).enter(KPTI_MAX_NUMBER, 2).exit(KPTI_MAX_NUMBER, 3);
     r.tape().exit(FUNCTIONS, 4);
     const Taken t = take_checked(r);
     EXPECT_EQ("f0[2-3] f0[1-4]", t.text());

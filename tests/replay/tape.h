@@ -96,7 +96,7 @@ class Recording
     Recording &stop(uint64_t ticks); // of the last run
     Recording &add_run(uint64_t start_ticks, uint64_t stop_ticks);
     // A span ends on another thread than it began on.
-    Recording &far_end(uint32_t number, uint64_t ticks);
+    Recording &cross_thread_end(uint32_t number, uint64_t ticks);
     // Valid until the recording changes.
     const kpti_recording *view();
 
@@ -106,7 +106,7 @@ class Recording
     std::deque<Tape> tapes_;
     std::vector<kpti_track> tracks_;
     std::vector<kpti_run> runs_;
-    std::vector<kpti_far_end> far_ends_;
+    std::vector<kpti_cross_thread_end> far_ends_;
 };
 
 #endif

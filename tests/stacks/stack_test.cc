@@ -11,15 +11,15 @@ namespace
 
 std::vector<uint32_t> places_of(uint32_t stack)
 {
-    std::vector<uint32_t> places;
+    std::vector<uint32_t> locations;
     for (; stack; stack = stack_below(stack))
-        places.push_back(stack_place(stack));
-    return places;
+        locations.push_back(stack_place(stack));
+    return locations;
 }
 
-uint32_t make(const std::vector<uint32_t> &places)
+uint32_t make(const std::vector<uint32_t> &locations)
 {
-    return stack_make(places.data(), static_cast<uint32_t>(places.size()));
+    return stack_make(locations.data(), static_cast<uint32_t>(locations.size()));
 }
 
 /* The tree is the process's: each test leaves it empty. */
@@ -43,9 +43,9 @@ TEST_F(Stack, OfNothingIsZero)
 
 TEST_F(Stack, ReadsAsItWasMade)
 {
-    const std::vector<uint32_t> places = {3, 1, 4, 1, 5, 9, 2, 6};
-    const uint32_t stack = make(places);
-    EXPECT_EQ(places_of(stack), places);
+    const std::vector<uint32_t> locations = {3, 1, 4, 1, 5, 9, 2, 6};
+    const uint32_t stack = make(locations);
+    EXPECT_EQ(places_of(stack), locations);
     EXPECT_EQ(stacks_nodes(), 8u);
     stack_release(stack);
 }
@@ -98,10 +98,10 @@ TEST_F(Stack, ThatIsFoundAgainBeforeItWasGivenBackLives)
 
 TEST_F(Stack, IsGivenBackStepByStep)
 {
-    std::vector<uint32_t> places(1000);
+    std::vector<uint32_t> locations(1000);
     for (uint32_t i = 0; i < 1000; i++)
-        places[i] = i + 1;
-    stack_release(make(places));
+        locations[i] = i + 1;
+    stack_release(make(locations));
     stacks_free_dead(10);
     EXPECT_EQ(stacks_nodes(), 990u);
     stacks_free_dead(0);

@@ -18,23 +18,23 @@ constexpr uint32_t SHARED = 64;
 
 struct held {
     uint32_t stack;
-    std::vector<uint32_t> places; /* innermost first */
+    std::vector<uint32_t> locations; /* innermost first */
 };
 
 held make(std::mt19937 &random)
 {
     held h{0, std::vector<uint32_t>(random() % 12)};
-    for (uint32_t &place : h.places)
-        place = random() % 4 + 1; /* so few that all threads meet on the same nodes */
-    h.stack = stack_make(h.places.data(), static_cast<uint32_t>(h.places.size()));
+    for (uint32_t &location : h.locations)
+        location = random() % 4 + 1; /* so few that all threads meet on the same nodes */
+    h.stack = stack_make(h.locations.data(), static_cast<uint32_t>(h.locations.size()));
     return h;
 }
 
 bool reads_right(const held &h)
 {
     uint32_t stack = h.stack;
-    for (uint32_t place : h.places) {
-        if (!stack || stack_place(stack) != place) return false;
+    for (uint32_t location : h.locations) {
+        if (!stack || stack_place(stack) != location) return false;
         stack = stack_below(stack);
     }
     return stack == 0;

@@ -32,9 +32,9 @@ template <typename F> uint32_t native(F *function)
     return place_native(reinterpret_cast<uintptr_t>(function) + 4);
 }
 
-uint32_t make(const std::vector<uint32_t> &places)
+uint32_t make(const std::vector<uint32_t> &locations)
 {
-    return stack_make(places.data(), static_cast<uint32_t>(places.size()));
+    return stack_make(locations.data(), static_cast<uint32_t>(locations.size()));
 }
 
 struct taken {

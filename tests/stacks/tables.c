@@ -15,7 +15,7 @@ typedef struct record {
 } record;
 
 struct test_pool {
-    kpti_pool pool;
+    kpti_intern_table pool;
     uint64_t hash_mask;
 };
 
@@ -47,23 +47,23 @@ test_pool *pool_make(uint32_t most, uint64_t mask)
 uint32_t pool_find(test_pool *p, uint64_t content)
 {
     const record r = {0, content};
-    return kpti_pool_find(&p->pool, &r, hash_of(&r));
+    return kpti_intern_table_find(&p->pool, &r, hash_of(&r));
 }
 
 uint32_t pool_add(test_pool *p, uint64_t content)
 {
     const record r = {0, content};
-    return kpti_pool_add(&p->pool, &r, hash_of(&r));
+    return kpti_intern_table_add(&p->pool, &r, hash_of(&r));
 }
 
 void pool_remove(test_pool *p, uint32_t number)
 {
-    kpti_pool_remove(&p->pool, number);
+    kpti_intern_table_remove(&p->pool, number);
 }
 
 uint64_t pool_content(test_pool *p, uint32_t number)
 {
-    return ((const record *)kpti_pool_at(&p->pool, number))->content;
+    return ((const record *)kpti_intern_table_at(&p->pool, number))->content;
 }
 
 uint32_t pool_used(const test_pool *p)
@@ -73,19 +73,19 @@ uint32_t pool_used(const test_pool *p)
 
 void pool_free(test_pool *p)
 {
-    for (int i = 0; i < KPTI_POOL_SEGMENTS; i++) {
+    for (int i = 0; i < KPTI_INTERN_TABLE_SEGMENTS; i++) {
         free(atomic_load(&p->pool.segments[i]));
         free(p->pool.buckets[i]);
     }
     free(p);
 }
 
-uint32_t stack_make(const uint32_t *places, uint32_t count)
+uint32_t stack_make(const uint32_t *locations, uint32_t count)
 {
     uint32_t stack = 0;
     kpti_stacks_lock();
     for (uint32_t i = count; i > 0; i--)
-        stack = kpti_stack_on_locked(stack, places[i - 1]);
+        stack = kpti_stack_on_locked(stack, locations[i - 1]);
     kpti_stack_retain(stack);
     kpti_stacks_unlock();
     return stack;
@@ -130,35 +130,36 @@ uint64_t stacks_dead(void)
 
 uint32_t place_told(uint32_t kind, const char *name, const char *file, uint32_t line)
 {
-    return kpti_place_told(kind, kpt_str_of(name), kpt_str_of(file), line);
+    return kpti_code_location_reported(kind, kpt_str_of(name), kpt_str_of(file), line);
 }
 
 uint32_t place_python(const char *name, uint64_t offset, uint32_t line)
 {
     kpti_function_view view = {.kind = KPT_KIND_PYTHON};
-    kpti_place place = {.kind = KPT_SYMBOL_PYTHON, .where = offset, .line = line, .end_line = line};
+    kpti_code_location location = {
+        .kind = KPT_SYMBOL_PYTHON, .where = offset, .line = line, .end_line = line};
     view.display = view.function = view.qualname = kpt_str_of(name);
     view.file = kpt_str_of("file.py");
     view.first_line = 1;
-    atomic_init(&place.function, kpti_function_intern(&view));
-    place.column = place.end_column = KPT_NO_COLUMN;
-    return kpti_place_intern(&place);
+    atomic_init(&location.function, kpti_function_intern(&view));
+    location.column = location.end_column = KPT_NO_COLUMN;
+    return kpti_code_location_intern(&location);
 }
 
 uint32_t place_native(uint64_t address)
 {
-    const kpti_place place = {.kind = KPT_SYMBOL_NATIVE, .where = address};
-    return kpti_place_intern(&place);
+    const kpti_code_location location = {.kind = KPT_SYMBOL_NATIVE, .where = address};
+    return kpti_code_location_intern(&location);
 }
 
 uint32_t places_end(void)
 {
-    return kpti_place_end();
+    return kpti_code_location_end();
 }
 
 kpt_symbol place_symbol(uint32_t number)
 {
-    return kpti_place_symbol(number);
+    return kpti_code_location_symbol(number);
 }
 
 static void *alloc_until(void *ctx, uint64_t size)
@@ -187,11 +188,11 @@ kpt_status symbolize(const kpt_traceback *tracebacks, uint64_t count, kpt_genera
     return status;
 }
 
-kpt_status symbolize_places(const uint32_t *places, uint64_t count, kpt_symbols_fn sink,
+kpt_status symbolize_places(const uint32_t *locations, uint64_t count, kpt_symbols_fn sink,
                             void *sink_ctx)
 {
     const kpti_env env = {.host = {.ctx = NULL}};
     const kpti_symbolizer s = {&env, NULL, NULL, sink, sink_ctx};
     kpti_error error = {""};
-    return kpti_symbolize_places(&s, places, count, &error);
+    return kpti_symbolize_places(&s, locations, count, &error);
 }

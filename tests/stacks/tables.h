@@ -20,7 +20,7 @@ uint32_t pool_used(const test_pool *pool);
 void pool_free(test_pool *pool);
 
 /* The process's tree. A stack that is made has one holder. */
-uint32_t stack_make(const uint32_t *places, uint32_t count); /* innermost first */
+uint32_t stack_make(const uint32_t *locations, uint32_t count); /* innermost first */
 void stack_retain(uint32_t stack);
 void stack_release(uint32_t stack);
 uint32_t stack_below(uint32_t stack);
@@ -38,7 +38,7 @@ kpt_symbol place_symbol(uint32_t number);
 /* symbolize, with malloc or, from the FAIL_AFTERth time on, without memory; 0: always with. */
 kpt_status symbolize(const kpt_traceback *tracebacks, uint64_t count, kpt_generated_fn generated,
                      void *generated_ctx, kpt_symbols_fn sink, void *sink_ctx, uint32_t fail_after);
-kpt_status symbolize_places(const uint32_t *places, uint64_t count, kpt_symbols_fn sink,
+kpt_status symbolize_places(const uint32_t *locations, uint64_t count, kpt_symbols_fn sink,
                             void *sink_ctx);
 
 #ifdef __cplusplus

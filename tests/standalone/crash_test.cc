@@ -42,7 +42,7 @@ class Crash : public ::testing::Test
 #endif
     }
 
-    /* CRASH in a process that has a keeper with FLUSH, which runs at INTERVAL_NS and before a crash. */
+    /* CRASH in a process that has a service with FLUSH, which runs at INTERVAL_NS and before a crash. */
     static ending run(void (*flush)(void *), const std::function<void()> &crash,
                       uint64_t interval_ns = UINT64_MAX, uint32_t chained = 0)
     {
@@ -56,11 +56,11 @@ class Crash : public ::testing::Test
             report = ends[1];
             for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGABRT})
                 if (!(chained >> number & 1)) (void)signal(number, SIG_DFL); /* a sanitizer's */
-            static kpti_keeper keeper = {};
-            keeper.interval_ns = interval_ns;
-            keeper.at_interval = flush;
-            if (kpti_keeper_start(&keeper) != 0) _exit(1);
-            kpti_crash_watch(&keeper, chained);
+            static kpti_service_thread service = {};
+            service.interval_ns = interval_ns;
+            service.at_interval = flush;
+            if (kpti_service_thread_start(&service) != 0) _exit(1);
+            kpti_crash_watch(&service, chained);
             crash();
             for (;;)
                 (void)pause();
@@ -129,11 +129,11 @@ TEST_F(Crash, APreviousHandlerRunsAfterwards)
     (void)signal(SIGSEGV, SIG_DFL);
     /* The same handler, of a program that was not asked: ours is not there. */
     const ending own = run(flush, [&] {
-        static kpti_keeper second = {};
+        static kpti_service_thread second = {};
         install();
         second.interval_ns = UINT64_MAX;
         second.at_interval = [](void *) { say("2"); };
-        if (kpti_keeper_start(&second) != 0) _exit(1);
+        if (kpti_service_thread_start(&second) != 0) _exit(1);
         kpti_crash_watch(&second, 0);
         write_to_null();
     });
@@ -147,16 +147,16 @@ TEST_F(Crash, UnwatchRestoresTheHandlers)
     struct sigaction after;
     stack_t stack_before;
     stack_t stack_after;
-    kpti_keeper keeper = {};
-    keeper.interval_ns = UINT64_MAX;
-    keeper.at_interval = [](void *) {};
+    kpti_service_thread service = {};
+    service.interval_ns = UINT64_MAX;
+    service.at_interval = [](void *) {};
     ASSERT_EQ(sigaction(SIGSEGV, nullptr, &before), 0);
     ASSERT_EQ(sigaltstack(nullptr, &stack_before), 0);
-    ASSERT_EQ(kpti_keeper_start(&keeper), 0);
-    kpti_crash_watch(&keeper, 0);
-    kpti_crash_unwatch(&keeper);
-    kpti_crash_unwatch(&keeper);
-    (void)kpti_keeper_end(&keeper);
+    ASSERT_EQ(kpti_service_thread_start(&service), 0);
+    kpti_crash_watch(&service, 0);
+    kpti_crash_unwatch(&service);
+    kpti_crash_unwatch(&service);
+    (void)kpti_service_thread_end(&service);
     ASSERT_EQ(sigaction(SIGSEGV, nullptr, &after), 0);
     ASSERT_EQ(sigaltstack(nullptr, &stack_after), 0);
     EXPECT_EQ(before.sa_sigaction, after.sa_sigaction);

@@ -14,19 +14,19 @@ from kpytrace._cli.commands import main
 assert main(["merge", "-q", "-o", sys.argv[1], *sys.argv[2:]]) == 0
 print(open("/proc/self/status").read().partition("VmHWM:")[2].split()[0])  # of this program, not of its parent
 """
-FACTOR, MOST = 0x9e3779b97f4a7c15, 2**64 - 1
+FACTOR, MAX = 0x9e3779b97f4a7c15, 2**64 - 1
 
 
 def checksum(data, total=0):
     """kpti_kpt_sum, for what is short."""
     for i in range(0, len(data) - 7, 8):
-        total = (total ^ int.from_bytes(data[i:i + 8], "little")) * FACTOR & MOST
+        total = (total ^ int.from_bytes(data[i:i + 8], "little")) * FACTOR & MAX
         total ^= total >> 29
     rest = data[len(data) & ~7:]
     if rest:
         word = bytearray(len(rest).to_bytes(8, "little"))
         word[:len(rest)] = rest
-        total = (total ^ int.from_bytes(word, "little")) * FACTOR & MOST
+        total = (total ^ int.from_bytes(word, "little")) * FACTOR & MAX
     return total
 
 

@@ -156,7 +156,7 @@ TEST_F(Stream, NotesOfManyThreadsAreAllThere)
 /* A flush drops from memory what it has written. */
 TEST_F(Stream, NotesInTheFileAreNotInMemory)
 {
-    enum { ROUNDS = 20, EACH = 2000, MOST_GROWTH_BYTES = 500000 };
+    enum { ROUNDS = 20, EACH = 2000, MAX_GROWTH_BYTES = 500000 };
     const auto used_bytes = [] {
         const struct mallinfo2 info = mallinfo2(); /* zeroes under a sanitizer */
         return static_cast<int64_t>(info.uordblks + info.hblkhd);
@@ -169,7 +169,7 @@ TEST_F(Stream, NotesInTheFileAreNotInMemory)
         EXPECT_EQ(calls_of(session), 13u) << "which flushes";
         if (round == 0) first_round = used_bytes();
     }
-    EXPECT_LT(used_bytes() - first_round, MOST_GROWTH_BYTES);
+    EXPECT_LT(used_bytes() - first_round, MAX_GROWTH_BYTES);
     ASSERT_EQ(kpti_session_stop(session, &error), KPT_OK) << error.text;
     EXPECT_EQ(notes_in_file(), static_cast<uint32_t>(ROUNDS * EACH));
 }
@@ -325,10 +325,10 @@ TEST(Farewell, ASignalDoesNotWaitForEver)
     const pid_t child = fork();
     ASSERT_GE(child, 0);
     if (!child) {
-        static kpti_farewell stopping = {};
+        static kpti_sigterm_flush stopping = {};
         stopping.act = [](void *, const struct timespec *) { _exit(1); };
-        if (kpti_farewell_add(&stopping) != 0) _exit(2);
-        kpti_farewell_rest(&stopping);
+        if (kpti_sigterm_flush_add(&stopping) != 0) _exit(2);
+        kpti_sigterm_flush_pause(&stopping);
         (void)kill(getpid(), SIGTERM);
         for (;;)
             (void)pause();

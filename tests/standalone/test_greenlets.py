@@ -39,15 +39,15 @@ def deep(depth, other):
 
 @unittest.skipUnless(BACKEND.exists() and not FREE_THREADED, "no backend that knows greenlets")
 class Greenlets(Case):
-    def lanes(self):
+    def tracks(self):
         """The calls of each track, which nest strictly, by its name."""
         events = self.read_trace()["traceEvents"]
         names = {e["tid"]: e["args"]["name"] for e in events if e["ph"] == "M" and e["name"] == "thread_name"}
-        lanes = {name: [] for name in names.values()}
+        tracks = {name: [] for name in names.values()}
         for e in events:
             if e["ph"] == "X":
-                lanes[names[e["tid"]]].append(e)
-        for calls in lanes.values():
+                tracks[names[e["tid"]]].append(e)
+        for calls in tracks.values():
             calls.sort(key=lambda e: e["args"]["Python id"])
             open_ = {None: (0.0, 1e18)}
             for e in calls:
@@ -55,7 +55,7 @@ class Greenlets(Case):
                 begin, end = open_[e["args"]["Python parent id"]]
                 self.assertTrue(begin <= e["ts"] and e["ts"] + e["dur"] <= end + 1e-6, e)
                 open_[e["args"]["Python id"]] = (e["ts"], e["ts"] + e["dur"])
-        return lanes
+        return tracks
 
     def functions(self, calls):
         return [e["name"].rpartition(": ")[2] for e in calls if ": " in e["name"]]
@@ -79,13 +79,13 @@ class Greenlets(Case):
             leaf()
             a.switch()
         self.assertEqual(trace.stats()["events_repaired"], 0)
-        lanes = self.lanes()
-        own = {name: self.functions(calls) for name, calls in lanes.items() if name.startswith("greenlet-")}
+        tracks = self.tracks()
+        own = {name: self.functions(calls) for name, calls in tracks.items() if name.startswith("greenlet-")}
         self.assertEqual(sorted(own.values()),
                          sorted([["run_a", "leaf", "deep", "deep", "deep", "deep", "leaf", "leaf", "leaf",
                                   "leaf", "deep", "deep", "leaf", "leaf"],
                                  ["run_b", "deep", "deep", "deep", "leaf", "leaf", "leaf"]]))
-        self.assertEqual(self.functions(lanes["MainThread"]).count("leaf"), 2)
+        self.assertEqual(self.functions(tracks["MainThread"]).count("leaf"), 2)
 
     def test_exceptions_generators_and_dead_ones(self):
         def failing():
@@ -112,7 +112,7 @@ class Greenlets(Case):
                 g = greenlet.greenlet(failing)
                 g.switch()
                 del g  # killed where it is
-        self.assertEqual(len([name for name in self.lanes() if name.startswith("greenlet-")]), 150)
+        self.assertEqual(len([name for name in self.tracks() if name.startswith("greenlet-")]), 150)
 
     def test_in_many_threads(self):
         def work():
@@ -129,8 +129,8 @@ class Greenlets(Case):
                 thread.start()
             for thread in threads:
                 thread.join()
-        lanes = self.lanes()
-        counts = sorted(self.functions(c).count("deep") for n, c in lanes.items() if n.startswith("greenlet-"))
+        tracks = self.tracks()
+        counts = sorted(self.functions(c).count("deep") for n, c in tracks.items() if n.startswith("greenlet-"))
         self.assertEqual(counts, sorted(list(range(1, 11)) * 8))
 
     def test_begun_and_ended_inside(self):
@@ -156,7 +156,7 @@ class Greenlets(Case):
         g.switch()
         self.assertEqual(heard, ["switch"] * 6)
         self.assertIs(greenlet.gettrace(), listen)
-        self.assertIn("deep", sum(map(self.functions, self.lanes().values()), []))
+        self.assertIn("deep", sum(map(self.functions, self.tracks().values()), []))
 
     def test_the_program_takes_its_trace_function_back(self):
         """Then greenlets share a track, where replay mends what it can: the file nests all the same."""
@@ -184,8 +184,8 @@ class Greenlets(Case):
                           % os.environ.get("KPT_GREENLETS", ""))
         out = run_python("-m", "kpytrace", "run", "-q", "-o", self.path, script, cwd=self.folder)
         self.assertEqual(out.returncode, 0, out)
-        lanes = self.lanes()
-        self.assertEqual([self.functions(c) for n, c in lanes.items() if n.startswith("greenlet-")],
+        tracks = self.tracks()
+        self.assertEqual([self.functions(c) for n, c in tracks.items() if n.startswith("greenlet-")],
                          [["body", "leaf", "leaf"]] * 3)
 
     def test_fork(self):
@@ -248,8 +248,8 @@ class Greenlets(Case):
         with kpytrace.trace(self.path):
             gevent.joinall([gevent.spawn(f) for _ in range(5) for f in (produce, consume)])
         self.assertEqual(len(done), 100)
-        lanes = self.lanes()
-        own = [self.functions(c) for n, c in lanes.items() if n.startswith("Greenlet-")]
+        tracks = self.tracks()
+        own = [self.functions(c) for n, c in tracks.items() if n.startswith("Greenlet-")]
         self.assertEqual(len(own), 10)
         self.assertEqual(sum(f.count("leaf") for f in own), 100)
         self.assertEqual(sorted({len({"produce", "consume"} & set(f)) for f in own}), [1])

@@ -1,4 +1,4 @@
-"""kpytrace report and view, up to the browser's door; tests/report goes through it."""
+"""kpytrace report and view, up to the browser's client; tests/report goes through it."""
 
 import base64
 import gzip

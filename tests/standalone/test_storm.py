@@ -13,7 +13,7 @@ import kpytrace
 from kpytrace._api import memory as _memory
 from kpytrace._api import trace as _trace
 
-MOST_RAISES = 4  # of the handler while one action runs
+MAX_RAISES = 4  # of the handler while one action runs
 raises_left = 0
 
 class Storm(Exception):
@@ -41,7 +41,7 @@ def tools():
 
 # How often the handler raised. Each level catches one exception, also one raised while the level below cleans up;
 # afterwards the handler raises no more.
-def interrupted(action, levels=MOST_RAISES):
+def interrupted(action, levels=MAX_RAISES):
     global raises_left
     caught = 0
     try:
@@ -66,7 +66,7 @@ def storm(action, often=300, most=6000):
         signal.setitimer(signal.ITIMER_REAL, random.uniform(1e-6, SPREAD), random.uniform(2e-5, SPREAD))
         def armed():
             global raises_left
-            raises_left = MOST_RAISES
+            raises_left = MAX_RAISES
             action()
         hit += interrupted(armed)
         signal.setitimer(signal.ITIMER_REAL, 0)

@@ -5,14 +5,14 @@ import collections
 
 def crossing_in(trace):
     """Pairs of names: spans of a thread that cross, calls, annotations and operators."""
-    lanes = collections.defaultdict(list)
+    tracks = collections.defaultdict(list)
     for event in trace["traceEvents"]:
         if event.get("ph") == "X" and event.get("cat") in ("python_function", "user_annotation",
                                                            "cpu_op"):
             start = round(event["ts"] * 1000)  # a sum in microseconds would be off by one
-            lanes[event["tid"]].append((start, start + round(event["dur"] * 1000), event["name"]))
+            tracks[event["tid"]].append((start, start + round(event["dur"] * 1000), event["name"]))
     found = []
-    for spans in lanes.values():
+    for spans in tracks.values():
         stack = []
         for start, end, name in sorted(spans, key=lambda span: (span[0], -span[1])):
             while stack and stack[-1][0] <= start:

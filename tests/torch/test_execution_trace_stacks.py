@@ -84,7 +84,7 @@ class Stacks(unittest.TestCase):
         return torch.full((1,), note(self.stacks))
 
     def check(self, work, least, **options):
-        """Runs WORK twice, observed: its operators have the stacks that were noted, LEAST of them at least."""
+        """Runs WORK twice, observed: its operators have the stacks that were noted, MIN of them at least."""
         def twice():
             for _ in range(2):
                 work()

@@ -65,9 +65,9 @@ int native_in_thread(void (*work)(void))
     return error ? error : pthread_join(thread, NULL);
 }
 
-enum { MOST_CHUNKS = 4096 };
+enum { MAX_CHUNKS = 4096 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static kpt_chunk chunks[MOST_CHUNKS]; /* their data are copies */
+static kpt_chunk chunks[MAX_CHUNKS]; /* their data are copies */
 static uint64_t count, calls, refuse;
 
 /* Empties the log; then refuses every REFUSE_EVERYth chunk, none for 0. */
@@ -88,7 +88,7 @@ kpt_status native_chunk(void *ctx, const kpt_chunk *chunk)
     (void)ctx;
     pthread_mutex_lock(&lock);
     calls++;
-    if (copy && count < MOST_CHUNKS && !(refuse && calls % refuse == 0)) {
+    if (copy && count < MAX_CHUNKS && !(refuse && calls % refuse == 0)) {
         memcpy(copy, chunk->data, chunk->size_bytes);
         chunks[count] = *chunk;
         chunks[count++].data = copy;

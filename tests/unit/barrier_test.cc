@@ -41,7 +41,7 @@ int unseen(int rounds)
         for (int i = 0; i < rounds; i++) {
             Said &s = said[static_cast<size_t>(i)];
             meet(arrived, i + 1);
-            kpti_barrier_say(&s.comes_by, 1);
+            kpti_flag_store(&s.comes_by, 1);
             was_allowed[static_cast<size_t>(i)] = !__atomic_load_n(&s.forbids, __ATOMIC_ACQUIRE);
         }
     });
@@ -50,7 +50,7 @@ int unseen(int rounds)
         Said &s = said[static_cast<size_t>(i)];
         meet(arrived, i + 1);
         __atomic_store_n(&s.forbids, 1, __ATOMIC_SEQ_CST);
-        kpti_barrier_all();
+        kpti_process_barrier();
         was_alone[static_cast<size_t>(i)] = !__atomic_load_n(&s.comes_by, __ATOMIC_SEQ_CST);
     }
     other.join();

@@ -14,8 +14,8 @@
 namespace
 {
 
-const kpti_kind THING = {"thing", nullptr};
-const kpti_kind OTHER = {"other thing", nullptr};
+const kpti_handle_kind THING = {"thing", nullptr};
+const kpti_handle_kind OTHER = {"other thing", nullptr};
 constexpr size_t LIMIT = 1024;
 
 TEST(Handle, IsNeverZeroAndNeverUsedTwice)
@@ -48,7 +48,7 @@ TEST(Handle, MeansItsObjectUntilItEnds)
 }
 
 /* Checks that a handle which is dead or of another kind gives no access. */
-void expect_dead(kpt_handle handle, const kpti_kind *kind)
+void expect_dead(kpt_handle handle, const kpti_handle_kind *kind)
 {
     kpti_call call;
     EXPECT_EQ(kpti_call_begin(&call, handle, kind), KPT_E_HANDLE) << handle;
@@ -79,7 +79,7 @@ TEST(Handle, OfAnotherKindOrMadeUpIsNone)
 {
     int object = 0;
     kpt_handle live = make_handle(&THING, &object);
-    const kpti_kind same_noun = THING;
+    const kpti_handle_kind same_noun = THING;
     expect_dead(live, &OTHER);
     expect_dead(live, &same_noun);
     for (kpt_handle handle :
@@ -228,8 +228,8 @@ TEST(HandleError, LongerThanItsRoomIsCutBetweenCharactersToo)
 struct forkable {
     int forked = 0;
 };
-const kpti_kind FORKABLE = {"forkable",
-                            [](void *object) { static_cast<forkable *>(object)->forked++; }};
+const kpti_handle_kind FORKABLE = {"forkable",
+                                   [](void *object) { static_cast<forkable *>(object)->forked++; }};
 
 TEST(HandleFork, TellsEachObjectAndDropsCallsOfOtherThreads)
 {

@@ -12,7 +12,7 @@ namespace
 
 constexpr int THREADS = 8;
 constexpr int ROUNDS = 4000;
-const kpti_kind THING = {"thing", nullptr};
+const kpti_handle_kind THING = {"thing", nullptr};
 
 void on_all_threads(const std::function<void(int)> &work)
 {

@@ -8,7 +8,7 @@
 
 #include "tests/unit/private.h"
 
-inline kpt_handle make_handle(const kpti_kind *kind, void *object, const char *text = "")
+inline kpt_handle make_handle(const kpti_handle_kind *kind, void *object, const char *text = "")
 {
     kpt_handle handle = 0;
     EXPECT_EQ(kpti_handle_new(kind, object, text, &handle), KPT_OK);
@@ -16,7 +16,7 @@ inline kpt_handle make_handle(const kpti_kind *kind, void *object, const char *t
 }
 
 /* In and out for good, as destroy does. */
-inline kpt_status end_handle(kpt_handle handle, const kpti_kind *kind)
+inline kpt_status end_handle(kpt_handle handle, const kpti_handle_kind *kind)
 {
     kpti_call call;
     kpt_status status = kpti_call_begin(&call, handle, kind);

@@ -127,12 +127,12 @@ TEST_F(Registry, IsFullAtItsLimitUntilOneGoes)
 {
     std::vector<uint64_t> tokens;
     uint64_t token = 0;
-    for (int i = 0; i < KPTI_MOST_FACTORIES; i++)
+    for (int i = 0; i < KPTI_MAX_FACTORIES; i++)
         tokens.push_back(add(&f[0]));
     EXPECT_EQ(kpti_registry_add(&registry, KPT_FACTORY_MEMORY, some_make, f, &token), KPT_E_LIMIT);
     EXPECT_EQ(token, 0U);
     EXPECT_EQ(ask_all(), KPT_DECLINED);
-    EXPECT_EQ(asked.size(), size_t{KPTI_MOST_FACTORIES});
+    EXPECT_EQ(asked.size(), size_t{KPTI_MAX_FACTORIES});
     EXPECT_EQ(kpti_registry_remove(&registry, tokens[7]), KPT_OK);
     EXPECT_GT(add(&f[1]), tokens.back());
 }
@@ -161,7 +161,7 @@ TEST_F(Registry, OneThatIsBeingRemovedKeepsItsPlaceUntilThen)
     uint64_t token = add(&f[0]), other = 0;
     f[0].when_asked = [&] {
         EXPECT_EQ(kpti_registry_remove(&registry, token), KPT_E_BUSY);
-        for (int i = 1; i < KPTI_MOST_FACTORIES; i++)
+        for (int i = 1; i < KPTI_MAX_FACTORIES; i++)
             add(&f[1]);
         EXPECT_EQ(kpti_registry_add(&registry, KPT_FACTORY_TRACER, some_make, &f[1], &other),
                   KPT_E_LIMIT);

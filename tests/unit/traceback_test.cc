@@ -53,8 +53,8 @@ kpti_tracebacks_impl make_row()
         as_scribe(self)->calls += "symbolize " + std::to_string(count) + "\n";
         return answer_of(as_scribe(self), error);
     };
-    row.get_frames = [](void *self, const kpt_traceback *, uint32_t *, uint64_t room) {
-        as_scribe(self)->calls += "get_frames " + std::to_string(room) + "\n";
+    row.get_frames = [](void *self, const kpt_traceback *, uint32_t *, uint64_t capacity) {
+        as_scribe(self)->calls += "get_frames " + std::to_string(capacity) + "\n";
         return as_scribe(self)->number;
     };
     row.symbolize_frames = [](void *self, const uint32_t *, uint64_t count, kpt_symbols_fn, void *,
@@ -92,14 +92,14 @@ class Facade : public testing::Test
   protected:
     void TearDown() override
     {
-        EXPECT_EQ(end_handle(handle, kpti_tracebacks_product.kind), KPT_OK);
+        EXPECT_EQ(end_handle(handle, kpti_tracebacks_class.kind), KPT_OK);
     }
 
     scribe pen;
     kpti_object object = {nullptr, &ROW, &pen, 0, 0, {}};
-    kpt_handle handle = make_handle(kpti_tracebacks_product.kind, &object, "at first");
+    kpt_handle handle = make_handle(kpti_tracebacks_class.kind, &object, "at first");
     const kpt_tracebacks_ops &ops =
-        *static_cast<const kpt_tracebacks_ops *>(kpti_tracebacks_product.ops);
+        *static_cast<const kpt_tracebacks_ops *>(kpti_tracebacks_class.ops);
     kpt_traceback one = {9, 9, 9, 9};
 };
 
@@ -187,7 +187,7 @@ TEST_F(Facade, TellsWhoseFailureItWas)
 
 TEST_F(Facade, IsNoOtherObject)
 {
-    static const kpti_kind other = {"something else", nullptr};
+    static const kpti_handle_kind other = {"something else", nullptr};
     const kpt_handle strange = make_handle(&other, &object);
     kpt_traceback_stats stats;
     KPT_INIT(&stats);

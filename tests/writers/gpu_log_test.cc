@@ -129,7 +129,7 @@ TEST_F(GpuLog, ABudgetDropsWhatComesAndARingWhatWas)
 
 TEST_F(GpuLog, NamesThatPeopleKnow)
 {
-    char buffer[KPTI_GPU_MOST_WORDS];
+    char buffer[KPTI_GPU_MAX_WORDS];
     auto name = [&](uint32_t kind, uint32_t copy_kind, uint32_t from, uint32_t to) {
         kpt_gpu_event e = {};
         e.kind = static_cast<uint16_t>(kind);

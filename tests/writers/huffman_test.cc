@@ -108,11 +108,11 @@ TEST(Huffman, CodesAreTheShortest)
 {
     std::mt19937 random(1);
     for (int round = 0; round < 2000; round++) {
-        frequencies f(2 + random() % (KPTI_HUFFMAN_MOST_SYMBOLS - 1));
+        frequencies f(2 + random() % (KPTI_HUFFMAN_MAX_SYMBOLS - 1));
         const int shift = static_cast<int>(random() % 32);
         for (uint32_t &frequency : f)
             frequency =
-                static_cast<uint32_t>(random() >> shift) % (KPTI_HUFFMAN_MOST_FREQUENCY / 1024);
+                static_cast<uint32_t>(random() >> shift) % (KPTI_HUFFMAN_MAX_FREQUENCY / 1024);
         const auto codes = codes_of(f, 15);
         const uint64_t fewest = fewest_bits(f);
         expect_valid(f, codes, 15);

@@ -15,10 +15,10 @@ namespace
 
 std::string escape(const std::string &text)
 {
-    std::vector<char> room(text.size() * KPTI_JSON_MOST_GROWTH + 1, '#');
-    char *end = kpti_json_escape(room.data(), text.data(), text.size());
-    EXPECT_LE(end, room.data() + room.size() - 1);
-    return std::string(room.data(), end);
+    std::vector<char> capacity(text.size() * KPTI_JSON_MAX_GROWTH + 1, '#');
+    char *end = kpti_json_escape(capacity.data(), text.data(), text.size());
+    EXPECT_LE(end, capacity.data() + capacity.size() - 1);
+    return std::string(capacity.data(), end);
 }
 
 /* Returns the text after writing and reading. */
@@ -111,8 +111,8 @@ TEST(JsonText, AnyBytesCanBeReadBack)
 
 std::string put(char *(*format)(char *, uint64_t), uint64_t value)
 {
-    char room[KPTI_JSON_MOST_NUMBER];
-    return std::string(room, format(room, value));
+    char capacity[KPTI_JSON_MAX_NUMBER];
+    return std::string(capacity, format(capacity, value));
 }
 
 char *put_i64(char *out, uint64_t value)
@@ -150,14 +150,15 @@ TEST(JsonText, NearNumbersAreThoseOfAnyRow)
     kpti_near last = {};
     kpti_near last_ns = {};
     kpti_near last_us = {};
-    char room[2 * KPTI_JSON_MOST_NUMBER];
+    char capacity[2 * KPTI_JSON_MAX_NUMBER];
     for (int i = 0; i < 20000; i++) {
         uint64_t begin = random() >> (random() % 64);
         for (uint64_t value = begin; value - begin < 5; value++) {
-            EXPECT_EQ(std::string(room, kpti_put_near(room, value, &last)), std::to_string(value));
-            EXPECT_EQ(std::string(room, kpti_put_ns_near(room, value, &last_ns)),
+            EXPECT_EQ(std::string(capacity, kpti_put_near(capacity, value, &last)),
                       std::to_string(value));
-            EXPECT_EQ(std::string(room, kpti_put_us_near(room, value, &last_us)),
+            EXPECT_EQ(std::string(capacity, kpti_put_ns_near(capacity, value, &last_ns)),
+                      std::to_string(value));
+            EXPECT_EQ(std::string(capacity, kpti_put_us_near(capacity, value, &last_us)),
                       expected_us(value));
         }
     }
@@ -165,9 +166,9 @@ TEST(JsonText, NearNumbersAreThoseOfAnyRow)
 
 TEST(JsonText, DistancesMayLieBeforeTheBaseAndNeverOverflow)
 {
-    char room[KPTI_JSON_MOST_NUMBER];
+    char capacity[KPTI_JSON_MAX_NUMBER];
     auto between = [&](int64_t from, int64_t to) {
-        return std::string(room, kpti_put_us_between(room, from, to));
+        return std::string(capacity, kpti_put_us_between(capacity, from, to));
     };
     EXPECT_EQ(between(0, 0), "0.000");
     EXPECT_EQ(between(1000, 2500), "1.500");
@@ -179,14 +180,14 @@ TEST(JsonText, DistancesMayLieBeforeTheBaseAndNeverOverflow)
 
 TEST(JsonText, FractionsReadBackAsTheSameNumber)
 {
-    char room[KPTI_JSON_MOST_NUMBER];
+    char capacity[KPTI_JSON_MAX_NUMBER];
     for (double value : {0.0, -0.0, 0.1, -2.5, 1.0 / 3, 1e21, 1.7976931348623157e308, 5e-324}) {
-        std::string text(room, kpti_put_double(room, value));
+        std::string text(capacity, kpti_put_double(capacity, value));
         EXPECT_EQ(std::strtod(read_json(text).text.c_str(), nullptr), value) << text;
     }
     double infinity = std::numeric_limits<double>::infinity();
     for (double value : {infinity, -infinity, std::numeric_limits<double>::quiet_NaN()})
-        EXPECT_EQ(std::string(room, kpti_put_double(room, value)), "null");
+        EXPECT_EQ(std::string(capacity, kpti_put_double(capacity, value)), "null");
 }
 
 } // namespace

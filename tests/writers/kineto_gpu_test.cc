@@ -88,9 +88,9 @@ class KinetoGpu : public Scratch
             const kpti_kineto_launch &l = gpu.launches[i];
             std::string own = "\"Python stack\": \"" + number(l.tid) + "@" +
                               number(static_cast<uint64_t>(l.time_ns - BASE_NS)) + "\"";
-            char *room = kpti_fragments_room(&texts, own.size());
-            own.copy(room, own.size());
-            EXPECT_EQ(kpti_fragments_set(&texts, i + 1, room, own.size(), 0), KPT_OK);
+            char *capacity = kpti_fragments_reserve(&texts, own.size());
+            own.copy(capacity, own.size());
+            EXPECT_EQ(kpti_fragments_set(&texts, i + 1, capacity, own.size(), 0), KPT_OK);
             gpu.launches[i].stack = l.tid ? i + 1 : 0;
         }
         kpti_kineto_gpu_sort(&gpu);

@@ -80,7 +80,7 @@ TEST_F(OutFile, SmallAndLargePiecesKeepTheirOrder)
         all += piece;
     }
     for (int i = 0; i < 100000; i++) {
-        char *at = kpti_out_room(&out, 100);
+        char *at = kpti_out_reserve(&out, 100);
         snprintf(at, 100, "%d,", i);
         kpti_out_wrote(&out, at + strlen(at));
         all += std::to_string(i) + ",";

@@ -51,7 +51,7 @@ std::string between(const std::string &text, const std::string &before, const st
     return text.substr(from, to - from);
 }
 
-struct lane {
+struct track_state {
     uint64_t tid = 0;
     uint64_t frames = 0;
     int64_t ns = 0;
@@ -82,13 +82,13 @@ class reader
         to->text = read_json(data.substr(at));
         read_text();
         for (const block &b : blocks) {
-            must(lanes.count(b.thread) != 0, "a block's thread is a track");
+            must(track_states.count(b.thread) != 0, "a block's thread is a track");
             at = b.from;
             while (at < b.from + b.size)
-                event(lanes[b.thread]);
+                event(track_states[b.thread]);
             must(at == b.from + b.size, "events end with their block");
         }
-        for (const auto &l : lanes)
+        for (const auto &l : track_states)
             must(l.second.frames == 0, "as many frames as its track says");
     }
 
@@ -111,18 +111,18 @@ class reader
         for (const json &n : trace->text["notes"].items)
             notes[std::stoull(n.items[0].text)] = n.items[1].text;
         for (const json &t : trace->text["tracks"].items) {
-            lane &l = lanes[std::stoull(t["id"].text)];
+            track_state &l = track_states[std::stoull(t["id"].text)];
             l.tid = t.has("tid") ? std::stoull(t["tid"].text) : 0;
             l.frames = std::stoull(t["spans"].text);
             l.ns = first_ns + std::stoll(t["start"].text);
         }
     }
-    void open(lane &l, bool is_span, const std::string &name)
+    void open(track_state &l, bool is_span, const std::string &name)
     {
         l.open.push_back({is_span, name, l.ns});
         l.frames--;
     }
-    std::string close(lane &l)
+    std::string close(track_state &l)
     {
         must(!l.open.empty(), "what closes is open");
         auto frame = l.open.back();
@@ -135,7 +135,7 @@ class reader
     {
         return names.count(number) ? names.at(number) : "unknown";
     }
-    void event(lane &l)
+    void event(track_state &l)
     {
         enum { CLOSE, CALL, SPAN, MARK, COUNTER, CLOSE_MORE, CALL_MORE, TASK };
         uint64_t head = varint();
@@ -185,7 +185,7 @@ class reader
     std::string data;
     size_t at = 0;
     std::map<uint64_t, std::string> names, notes;
-    std::map<uint64_t, lane> lanes;
+    std::map<uint64_t, track_state> track_states;
 };
 
 } // namespace

@@ -53,12 +53,12 @@ TEST_F(TaskTracks, BeginWithTheOldestNote)
 
 TEST_F(TaskTracks, AreNotMoreThanViewersDraw)
 {
-    for (uint32_t task = 1; task <= KPTI_MOST_TASK_TRACKS; task++)
+    for (uint32_t task = 1; task <= KPTI_MAX_TASK_TRACKS; task++)
         ASSERT_EQ(resume(task)->track, task);
     for (int round = 0; round < 3; round++)
         for (uint32_t task = 1; task <= 7; task++)
-            EXPECT_EQ(resume(KPTI_MOST_TASK_TRACKS + task), nullptr);
-    EXPECT_EQ(tracks.count, uint32_t{KPTI_MOST_TASK_TRACKS});
+            EXPECT_EQ(resume(KPTI_MAX_TASK_TRACKS + task), nullptr);
+    EXPECT_EQ(tracks.count, uint32_t{KPTI_MAX_TASK_TRACKS});
     EXPECT_EQ(tracks.without, 7u) << "tasks, not resumes";
     EXPECT_EQ(resume(3)->resumes, 2u);
 }
@@ -82,7 +82,7 @@ TEST_F(TaskTracks, WithoutMemoryAreLeftOut)
 
 std::string name_of(const std::string &name, const std::string &coroutine)
 {
-    char text[KPTI_MOST_TASK_NAME];
+    char text[KPTI_MAX_TASK_NAME];
     kpti_note note = {};
     note.name = {name.empty() ? nullptr : name.data(), name.size()};
     note.args = {coroutine.empty() ? nullptr : coroutine.data(), coroutine.size()};
@@ -101,7 +101,7 @@ TEST(TaskName, HasTheCoroutineBehindIt)
 
 TEST(TaskName, IsCutWhereItIsTooLong)
 {
-    const std::string longest(KPTI_MOST_TASK_NAME / 2 - 1, 'a');
+    const std::string longest(KPTI_MAX_TASK_NAME / 2 - 1, 'a');
     EXPECT_EQ(name_of(longest + "cut", std::string(5000, 'b')),
               longest + " " + std::string(longest.size(), 'b'));
     EXPECT_EQ(name_of(longest, "f"), longest + " f");

@@ -26,7 +26,7 @@ static int grow(kpti_notes *notes)
 {
     uint32_t capacity = notes->capacity ? notes->capacity * 2 : FIRST_CAPACITY;
     kpti_note *entries;
-    if (capacity > KPTI_MOST_ITEMS) return 0;
+    if (capacity > KPTI_MAX_ITEMS) return 0;
     entries = kpti_heap_take(&notes->heap, capacity * sizeof *entries);
     if (!entries) return 0;
     for (uint32_t i = 0; i < notes->count; i++)

@@ -27,7 +27,7 @@ static kpt_status take_call(kpti_task_profile *p, const kpt_activity *a)
     kpti_task_row *row;
     kpt_status status;
     if (!kpti_resumes_end(&p->resumes, a, &resume)) return KPT_OK;
-    status = kpti_table_reach(&p->heap, &p->rows, &p->row_capacity, resume.task - p->first,
+    status = kpti_array_reach(&p->heap, &p->rows, &p->row_capacity, resume.task - p->first,
                               sizeof *p->rows);
     if (status != KPT_OK) return status;
     row = &p->rows[resume.task - p->first];

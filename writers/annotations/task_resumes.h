@@ -22,9 +22,9 @@ typedef struct kpti_resume {
 /* Zeroed at first, except for heap. */
 typedef struct kpti_resumes {
     kpti_heap heap;
-    struct kpti_resume_lane *lanes; /* by thread */
-    uint32_t lane_capacity;
-    uint32_t open; /* open resumes of all lanes */
+    struct kpti_resume_track *track_states; /* by thread */
+    uint32_t track_capacity;
+    uint32_t open; /* open resumes of all track_states */
 } kpti_resumes;
 
 /* Records the point of a task. *IS_NEW is set if a resume begins with the point's call; else POINT must be

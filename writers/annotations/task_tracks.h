@@ -9,9 +9,9 @@
 extern "C" {
 #endif
 
-enum { KPTI_MOST_TASK_TRACKS = 10000 };
+enum { KPTI_MAX_TASK_TRACKS = 10000 };
 /* Longer names are cut. */
-enum { KPTI_MOST_TASK_NAME = 1024 };
+enum { KPTI_MAX_TASK_NAME = 1024 };
 
 typedef struct kpti_task_track {
     uint64_t track;   /* the writer's number of the track; 0: no track yet */
@@ -35,7 +35,7 @@ kpt_status kpti_task_tracks_resume(kpti_task_tracks *tracks, const kpti_notes *n
 void kpti_task_tracks_free(kpti_task_tracks *tracks);
 
 /* Writes a name like "Task-3 Server.handle" to TEXT. */
-kpt_str kpti_task_name(const kpti_note *note, char text[KPTI_MOST_TASK_NAME]);
+kpt_str kpti_task_name(const kpti_note *note, char text[KPTI_MAX_TASK_NAME]);
 
 #ifdef __cplusplus
 }

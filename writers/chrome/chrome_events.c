@@ -1,7 +1,7 @@
 #include "writers/chrome/chrome_events.h"
 
-_Static_assert(2 * KPTI_CHROME_MOST_NAME * KPTI_JSON_MOST_GROWTH + KPTI_CHROME_MOST_REST +
-                       KPTI_CHROME_MOST_MORE <
+_Static_assert(2 * KPTI_CHROME_MAX_NAME * KPTI_JSON_MAX_GROWTH + KPTI_CHROME_MAX_REST +
+                       KPTI_CHROME_MAX_MORE <
                    KPTI_OUT_BUFFER_BYTES,
                "an activity fits into the buffer, also one named by a file and a function");
 
@@ -14,13 +14,13 @@ const kpti_fragment kpti_chrome_no_thread = {no_thread_text, 23, 0};
 
 char *kpti_chrome_escape(char *out, kpt_str text)
 {
-    size_t size = text.size < KPTI_CHROME_MOST_NAME ? (size_t)text.size : KPTI_CHROME_MOST_NAME;
+    size_t size = text.size < KPTI_CHROME_MAX_NAME ? (size_t)text.size : KPTI_CHROME_MAX_NAME;
     return kpti_json_escape(out, text.data, text.data ? size : 0);
 }
 
 kpt_status kpti_chrome_add_name(kpti_fragments *names, uint32_t number, kpt_str text, uint32_t note)
 {
-    char *begin = kpti_fragments_room(names, kpti_chrome_room(text) + 1);
+    char *begin = kpti_fragments_reserve(names, kpti_chrome_reserve(text) + 1);
     if (!begin) return KPT_E_MEMORY;
     return kpti_fragments_set(names, number, begin,
                               (size_t)(kpti_chrome_escape(begin, text) - begin), note);
@@ -30,7 +30,7 @@ kpt_status kpti_chrome_add_name(kpti_fragments *names, uint32_t number, kpt_str 
 kpt_status kpti_chrome_add_thread(kpti_fragments *threads, uint32_t number, uint64_t pid,
                                   uint64_t tid)
 {
-    char *begin = kpti_fragments_room(threads, KPTI_CHROME_MOST_REST);
+    char *begin = kpti_fragments_reserve(threads, KPTI_CHROME_MAX_REST);
     char *at = begin;
     if (!begin) return KPT_E_MEMORY;
     at = kpti_put_u64(KPTI_PUT(at, "\",\"pid\":"), pid);

@@ -16,11 +16,11 @@ extern "C" {
 #endif
 
 /* Longer names are cut: no viewer displays them, and a fragment must fit into the buffer. */
-enum { KPTI_CHROME_MOST_NAME = 16 * 1024 };
+enum { KPTI_CHROME_MAX_NAME = 16 * 1024 };
 /* Most bytes of an activity without its name and its additional arguments: fixed text, numbers, the thread. */
-enum { KPTI_CHROME_MOST_REST = 1024 };
+enum { KPTI_CHROME_MAX_REST = 1024 };
 /* Most bytes of the additional arguments. */
-enum { KPTI_CHROME_MOST_MORE = 256 * 1024 };
+enum { KPTI_CHROME_MAX_MORE = 256 * 1024 };
 
 typedef struct kpti_chrome_events {
     kpti_out_file *out;
@@ -51,7 +51,7 @@ static inline void kpti_chrome_put(kpti_chrome_events *events, const kpt_activit
     const uint64_t parent_id = a->parent_id;
     const uint64_t id = a->id;
     const uint64_t index = events->next_index++;
-    char *at = kpti_out_room(events->out, (size_t)name.size + more.size + KPTI_CHROME_MOST_REST);
+    char *at = kpti_out_reserve(events->out, (size_t)name.size + more.size + KPTI_CHROME_MAX_REST);
     at = KPTI_PUT(at, ",\n{\"ph\":\"X\",\"cat\":\"python_function\",\"name\":\"");
     at = kpti_fragment_put(at, name);
     at = kpti_fragment_put(at, thread);
@@ -77,10 +77,10 @@ kpt_status kpti_chrome_add_thread(kpti_fragments *threads, uint32_t number, uint
                                   uint64_t tid);
 
 /* Returns the most bytes that TEXT needs as the inside of a JSON string. */
-static inline size_t kpti_chrome_room(kpt_str text)
+static inline size_t kpti_chrome_reserve(kpt_str text)
 {
-    const size_t most = KPTI_CHROME_MOST_NAME;
-    return (text.size < most ? (size_t)text.size : most) * KPTI_JSON_MOST_GROWTH;
+    const size_t most = KPTI_CHROME_MAX_NAME;
+    return (text.size < most ? (size_t)text.size : most) * KPTI_JSON_MAX_GROWTH;
 }
 
 /* Writes TEXT as the inside of a JSON string, cut if it is too long for a name. Returns its end. */

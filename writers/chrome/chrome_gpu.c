@@ -14,12 +14,12 @@ static void put_text(kpti_writer *w, const char *text)
     kpti_out_put(&w->out, text, strlen(text));
 }
 
-static char *room(kpti_writer *w)
+static char *capacity(kpti_writer *w)
 {
     enum { TEXTS = 3 };
-    _Static_assert(TEXTS * KPTI_CHROME_MOST_NAME * KPTI_JSON_MOST_GROWTH < KPTI_OUT_BUFFER_BYTES,
+    _Static_assert(TEXTS * KPTI_CHROME_MAX_NAME * KPTI_JSON_MAX_GROWTH < KPTI_OUT_BUFFER_BYTES,
                    "an event with a name and a frame fits");
-    return kpti_out_room(&w->out, KPTI_OUT_BUFFER_BYTES);
+    return kpti_out_reserve(&w->out, KPTI_OUT_BUFFER_BYTES);
 }
 
 static char *put_number(char *at, const char *key, uint64_t value)
@@ -69,7 +69,7 @@ static kpt_status keep_devices(kpti_chrome_gpu *gpu, const kpti_writer *w)
         kpti_chrome_device device = {w->pid, 0, w->gpu->devices[i]};
         status = kpti_gpu_log_text(&gpu->stacks, device.known.name, &device.name);
         if (status == KPT_OK)
-            status = kpti_table_reach(&gpu->stacks.heap, &gpu->devices, &gpu->device_capacity,
+            status = kpti_array_reach(&gpu->stacks.heap, &gpu->devices, &gpu->device_capacity,
                                       gpu->device_count, sizeof *gpu->devices);
         if (status == KPT_OK) gpu->devices[gpu->device_count++] = device;
     }
@@ -99,16 +99,16 @@ static kpt_status keep_stacks(kpti_chrome_gpu *gpu, const kpti_gpu_log *log, uin
  * a conflict are lower too. */
 static uint64_t device_pid(const kpti_writer *w, uint32_t device)
 {
-    enum { FIRST_PID = 1000000000, MOST_DEVICES = 1024 };
+    enum { FIRST_PID = 1000000000, MAX_DEVICES = 1024 };
     if (!w->shares_file) return device;
-    if (device >= MOST_DEVICES) device = MOST_DEVICES - 1; /* no machine has as many */
-    return FIRST_PID + (uint64_t)w->processes * MOST_DEVICES + device;
+    if (device >= MAX_DEVICES) device = MAX_DEVICES - 1; /* no machine has as many */
+    return FIRST_PID + (uint64_t)w->processes * MAX_DEVICES + device;
 }
 
 /* Writes a metadata event up to the value of KEY. */
 static char *put_metadata(kpti_writer *w, const char *what, kpti_gpu_track track, const char *key)
 {
-    char *at = stpcpy(PUT(room(w), ",\n{\"ph\":\"M\",\"name\":\""), what);
+    char *at = stpcpy(PUT(capacity(w), ",\n{\"ph\":\"M\",\"name\":\""), what);
     at = put_number(at, "\",\"pid\":", device_pid(w, track.device));
     at = put_index(at, ",\"tid\":", track.stream);
     return stpcpy(stpcpy(PUT(at, ",\"args\":{\""), key), "\":");
@@ -217,7 +217,7 @@ static char *put_memory_args(const kpti_writer *w, char *at, const kpt_gpu_event
 
 static char *put_sync_args(const kpti_writer *w, char *at, const kpt_gpu_event *e)
 {
-    char words[KPTI_GPU_MOST_WORDS];
+    char words[KPTI_GPU_MAX_WORDS];
     at = kpti_chrome_escape(PUT(at, "\"cuda_sync_kind\":\""), kpti_gpu_words_for(e, words));
     if (e->event && e->event != KPT_GPU_NONE)
         at = put_number(at, "\",\"wait_on_cuda_event_id\":", e->event);
@@ -256,7 +256,7 @@ static char *put_args(const kpti_writer *w, char *at, const kpti_gpu_entry *entr
 static void put_arrow(kpti_writer *w, const kpti_gpu_index *index, uint32_t track,
                       const kpt_gpu_event *e, char phase)
 {
-    char *at = PUT(room(w), ",\n{\"ph\":\"");
+    char *at = PUT(capacity(w), ",\n{\"ph\":\"");
     *at++ = phase;
     at = put_number(at, "\",\"id\":", kpti_id_in_file(w, e->correlation));
     at = put_place(w, at, index, track, e);
@@ -271,8 +271,8 @@ static void put_event(kpti_writer *w, kpti_gpu_index *index, const kpti_gpu_entr
     const kpt_gpu_event *e = &entry->event;
     const uint32_t track = kpti_gpu_track_of(index, e);
     const int is_mark = e->kind == KPT_GPU_MARK;
-    char *at = stpcpy(room(w), is_mark ? ",\n{\"ph\":\"i\",\"s\":\"t\",\"cat\":\""
-                                       : ",\n{\"ph\":\"X\",\"cat\":\"");
+    char *at = stpcpy(capacity(w), is_mark ? ",\n{\"ph\":\"i\",\"s\":\"t\",\"cat\":\""
+                                           : ",\n{\"ph\":\"X\",\"cat\":\"");
     at = stpcpy(at, kpti_gpu_category(e->kind));
     at = kpti_chrome_escape(PUT(at, "\",\"name\":\""), e->name);
     at = put_place(w, PUT(at, "\""), index, track, e);
@@ -320,7 +320,7 @@ static void put_devices(kpti_chrome_gpu *gpu, kpti_writer *w)
     put_text(w, ",\"deviceProperties\":[");
     for (uint32_t i = 0; i < gpu->device_count; i++) {
         const kpt_gpu_device *d = &gpu->devices[i].known;
-        char *at = put_number(room(w), i ? ",\n{\"id\":" : "\n{\"id\":", d->index);
+        char *at = put_number(capacity(w), i ? ",\n{\"id\":" : "\n{\"id\":", d->index);
         if (w->shares_file) at = put_number(at, ",\"process\":", gpu->devices[i].pid);
         at = kpti_chrome_escape(PUT(at, ",\"name\":\""),
                                 kpti_gpu_text(&gpu->stacks, gpu->devices[i].name));
@@ -344,12 +344,12 @@ void kpti_chrome_gpu_tail(kpti_chrome_gpu *gpu, kpti_writer *w)
     char *at;
     put_devices(gpu, w);
     if (!gpu->events && !gpu->counts.dropped && !gpu->counts.lost_kernels) return;
-    at = put_number(room(w), ",\"gpu\":{\"events\":", gpu->events);
+    at = put_number(capacity(w), ",\"gpu\":{\"events\":", gpu->events);
     at = put_number(at, ",\"events dropped\":", gpu->counts.dropped);
     at = put_number(at, ",\"kernels lost\":", gpu->counts.lost_kernels);
     kpti_out_wrote(&w->out, PUT(at, "},\"stackFrames\":{"));
     for (uint32_t i = 1; i <= stacks->node_count; i++) {
-        at = put_number(room(w), i > 1 ? ",\n\"" : "\n\"", i);
+        at = put_number(capacity(w), i > 1 ? ",\n\"" : "\n\"", i);
         at = put_frame(PUT(at, "\":{\"name\":\""), stacks, &stacks->nodes[i]);
         at = PUT(at, "\"");
         if (stacks->nodes[i].caller) at = put_number(at, ",\"parent\":", stacks->nodes[i].caller);

@@ -49,7 +49,7 @@ static kpt_status take_call(kpti_writer *writer, const kpt_activity *a)
     kpti_fragment name = kpti_fragments_get(&w->names, a->name, kpti_chrome_no_name);
     kpti_fragment thread = kpti_fragments_get(&w->threads, a->thread, kpti_chrome_no_thread);
     kpti_fragment more = {NULL, 0, 0};
-    char rare[KPTI_CHROME_MOST_REST];
+    char rare[KPTI_CHROME_MAX_REST];
     if (a->flags || a->kind == KPT_KIND_GC || (a->line && a->line != name.note)) {
         more.text = rare;
         more.size = (uint32_t)(put_rare_args(rare, a, name.note) - rare);
@@ -83,7 +83,7 @@ static char *put_metadata_head(const chrome *w, char *at, const char *what, uint
 static void put_metadata_name(chrome *w, const char *what, const char *key, uint64_t tid,
                               kpt_str name)
 {
-    char *at = kpti_out_room(&w->base.out, KPTI_OUT_BUFFER_BYTES / 2);
+    char *at = kpti_out_reserve(&w->base.out, KPTI_OUT_BUFFER_BYTES / 2);
     at = put_metadata_head(w, at, what, tid);
     at = PUT(kpti_chrome_escape(PUT(at, "\""), kpt_str_of(key)), "\":\"");
     at = kpti_chrome_escape(at, name);
@@ -93,7 +93,7 @@ static void put_metadata_name(chrome *w, const char *what, const char *key, uint
 /* Viewers display threads and processes in the order of delivery; the first is usually the main one. */
 static void put_sort_index(chrome *w, const char *what, uint64_t tid, uint32_t index)
 {
-    char *at = PUT(kpti_out_room(&w->base.out, KPTI_CHROME_MOST_REST), ",\n");
+    char *at = PUT(kpti_out_reserve(&w->base.out, KPTI_CHROME_MAX_REST), ",\n");
     at = put_metadata_head(w, at, what, tid);
     at = kpti_put_u64(PUT(at, "\"sort_index\":"), index);
     kpti_out_wrote(&w->base.out, PUT(at, "}}"));
@@ -124,7 +124,7 @@ static kpt_status take_point(kpti_writer *writer, const kpt_activity *point, con
 
 static void put_string(chrome *w, kpt_str text)
 {
-    char *at = kpti_out_room(&w->base.out, KPTI_OUT_BUFFER_BYTES / 2);
+    char *at = kpti_out_reserve(&w->base.out, KPTI_OUT_BUFFER_BYTES / 2);
     at = kpti_chrome_escape(PUT(at, "\""), text);
     kpti_out_wrote(&w->base.out, PUT(at, "\""));
 }
@@ -135,7 +135,7 @@ static void put_head(chrome *w, const kpti_writer_options *options)
     put_text(w, "{\"schemaVersion\":1,\"with_stack\":1,\"kpytrace\":{\"version\":");
     put_string(w, options->version);
     put_text(w, "},\"displayTimeUnit\":\"ms\",\"baseTimeNanoseconds\":");
-    at = kpti_out_room(&w->base.out, KPTI_CHROME_MOST_REST);
+    at = kpti_out_reserve(&w->base.out, KPTI_CHROME_MAX_REST);
     kpti_out_wrote(&w->base.out, kpti_put_i64(at, w->events.base_ns));
     put_text(w, ",\"traceEvents\":[\n");
 }
@@ -159,11 +159,11 @@ static kpt_status begin_process(kpti_writer *writer, const kpti_writer_options *
 static void put_tail(chrome *w, const kpt_stats *stats)
 {
     const uint64_t without = w->tasks_without + w->tasks.tracks.without;
-    char *at = kpti_out_room(&w->base.out, KPTI_STATS_MOST_TEXT + KPTI_CHROME_MOST_REST);
+    char *at = kpti_out_reserve(&w->base.out, KPTI_STATS_MAX_TEXT + KPTI_CHROME_MAX_REST);
     at = kpti_put_u64(PUT(at, "\n],\"otherData\":{\"calls\":"), w->base.calls);
     kpti_out_wrote(&w->base.out, kpti_put_stats(at, stats));
     if (without) {
-        at = kpti_out_room(&w->base.out, KPTI_CHROME_MOST_REST);
+        at = kpti_out_reserve(&w->base.out, KPTI_CHROME_MAX_REST);
         at = kpti_put_u64(PUT(at, ",\"tasks without a track\":"), without);
         kpti_out_wrote(&w->base.out, at);
     }

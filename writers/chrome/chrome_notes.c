@@ -59,8 +59,8 @@ static void put_text(kpti_chrome_notes *n, const char *text)
 static void put_head(kpti_chrome_notes *n, const char *phase, kpt_str name, kpti_fragment thread,
                      int64_t ns)
 {
-    char *at = kpti_out_room(&n->writer->out,
-                             KPTI_CHROME_MOST_NAME * KPTI_JSON_MOST_GROWTH + KPTI_CHROME_MOST_REST);
+    char *at = kpti_out_reserve(&n->writer->out,
+                                KPTI_CHROME_MAX_NAME * KPTI_JSON_MAX_GROWTH + KPTI_CHROME_MAX_REST);
     at = PUT(at, ",\n{\"ph\":\"");
     *at++ = *phase;
     at = kpti_chrome_escape(PUT(at, "\",\"cat\":\"user_annotation\",\"name\":\""), name);
@@ -81,7 +81,7 @@ static void put_number(kpti_chrome_notes *n, const char *key, uint64_t value)
 {
     put_text(n, key);
     kpti_out_wrote(&n->writer->out,
-                   kpti_put_u64(kpti_out_room(&n->writer->out, KPTI_JSON_MOST_NUMBER), value));
+                   kpti_put_u64(kpti_out_reserve(&n->writer->out, KPTI_JSON_MAX_NUMBER), value));
 }
 
 static void put_flow(kpti_chrome_notes *n, const kpti_note *note, uint32_t number,
@@ -111,7 +111,7 @@ static void put_counter(kpti_chrome_notes *n, const kpti_note *note, kpti_fragme
     char *at;
     put_head(n, "C", note->name, thread, ns);
     put_text(n, ",\"args\":{\"value\":");
-    at = kpti_out_room(&n->writer->out, KPTI_JSON_MOST_NUMBER);
+    at = kpti_out_reserve(&n->writer->out, KPTI_JSON_MAX_NUMBER);
     kpti_out_wrote(&n->writer->out, kpti_put_double(at, note->value));
     put_text(n, "}}");
 }
@@ -122,7 +122,7 @@ static void put_frame(kpti_chrome_notes *n, uint32_t begin, kpti_fragment thread
     int64_t start_ns = kpti_spans_ns(&n->spans, begin);
     char *at;
     put_head(n, "X", note->name, thread, start_ns);
-    at = PUT(kpti_out_room(&n->writer->out, KPTI_CHROME_MOST_REST), ",\"dur\":");
+    at = PUT(kpti_out_reserve(&n->writer->out, KPTI_CHROME_MAX_REST), ",\"dur\":");
     kpti_out_wrote(&n->writer->out, kpti_put_us_between(at, start_ns, end_ns));
     put_args(n, note, "");
     put_flow(n, note, begin, thread, start_ns);

@@ -29,9 +29,9 @@ static char *put_metadata(const kpti_chrome_tasks *t, char *at, const char *what
 
 static void name_track(kpti_chrome_tasks *t, const kpti_note *note, uint64_t track)
 {
-    char text[KPTI_MOST_TASK_NAME];
-    char *at = kpti_out_room(&t->writer->out, KPTI_MOST_TASK_NAME * KPTI_JSON_MOST_GROWTH +
-                                                  2 * KPTI_CHROME_MOST_REST);
+    char text[KPTI_MAX_TASK_NAME];
+    char *at = kpti_out_reserve(&t->writer->out, KPTI_MAX_TASK_NAME * KPTI_JSON_MAX_GROWTH +
+                                                     2 * KPTI_CHROME_MAX_REST);
     at = put_metadata(t, at, "thread_name", FIRST_TID + track);
     at = kpti_chrome_escape(PUT(at, "\"name\":\""), kpti_task_name(note, text));
     at = put_metadata(t, PUT(at, "\"}}"), "thread_sort_index", FIRST_TID + track);
@@ -43,8 +43,8 @@ static void put_resume(kpti_chrome_tasks *t, const kpti_note *note, const kpti_t
                        const kpt_activity *call, uint32_t tid)
 {
     const kpt_str name = note->args.size ? note->args : note->name;
-    char *at = kpti_out_room(&t->writer->out,
-                             KPTI_CHROME_MOST_NAME * KPTI_JSON_MOST_GROWTH + KPTI_CHROME_MOST_REST);
+    char *at = kpti_out_reserve(&t->writer->out,
+                                KPTI_CHROME_MAX_NAME * KPTI_JSON_MAX_GROWTH + KPTI_CHROME_MAX_REST);
     at = kpti_chrome_escape(PUT(at, ",\n{\"ph\":\"X\",\"cat\":\"asyncio_task\",\"name\":\""), name);
     at = kpti_put_u64(PUT(at, "\",\"pid\":"), t->writer->pid);
     at = kpti_put_u64(PUT(at, ",\"tid\":"), FIRST_TID + track->track);

@@ -18,7 +18,7 @@ typedef struct kpti_bits {
 } kpti_bits;
 
 /* Most bits put between two flushes, and bytes that a flush may overwrite after the string's end. */
-enum { KPTI_BITS_MOST = 56, KPTI_BITS_SLACK_BYTES = 8 };
+enum { KPTI_BITS_MAX = 56, KPTI_BITS_SLACK_BYTES = 8 };
 
 static inline void kpti_bits_put(kpti_bits *b, uint64_t value, uint32_t count)
 {

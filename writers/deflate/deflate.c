@@ -12,7 +12,7 @@ enum {
 };
 
 /* Positions are offsets in the part plus this value, so that position 0 is too far from all of them. */
-enum { FIRST_POSITION = KPTI_DEFLATE_MOST_DISTANCE + 1 };
+enum { FIRST_POSITION = KPTI_DEFLATE_MAX_DISTANCE + 1 };
 
 typedef struct match {
     uint32_t length; /* 0: no match */
@@ -40,7 +40,7 @@ static inline uint32_t half_word_at(const uint8_t *at)
 
 static inline uint32_t hash(const uint8_t *at)
 {
-    const uint64_t bytes = word_at(at) << 8 * (WORD - KPTI_DEFLATE_LEAST_MATCH);
+    const uint64_t bytes = word_at(at) << 8 * (WORD - KPTI_DEFLATE_MIN_MATCH);
     return (uint32_t)(bytes * 0x9E3779B97F4A7C15u >> (64 - KPTI_DEFLATE_HASH_BITS));
 }
 
@@ -62,12 +62,12 @@ static inline uint32_t enter(const search *s, const uint8_t *at)
     const uint32_t position = (uint32_t)(at - s->data) + FIRST_POSITION;
     uint32_t *head = &s->d->heads[hash(at)];
     const uint32_t before = *head;
-    s->d->earlier[position % KPTI_DEFLATE_MOST_DISTANCE] = before;
+    s->d->earlier[position % KPTI_DEFLATE_MAX_DISTANCE] = before;
     *head = position;
     return before;
 }
 
-/* Enters AT, and finds the longest match of more than ABOVE and at most MOST bytes. MOST must be larger than
+/* Enters AT, and finds the longest match of more than ABOVE and at most MAX bytes. MAX must be larger than
  * ABOVE. */
 static inline match find(const search *s, const uint8_t *at, uint32_t above, uint32_t most,
                          int depth)
@@ -75,7 +75,7 @@ static inline match find(const search *s, const uint8_t *at, uint32_t above, uin
     const uint32_t position = (uint32_t)(at - s->data) + FIRST_POSITION;
     uint32_t candidate = enter(s, at);
     match best = {0, 0};
-    for (; depth && position - candidate <= KPTI_DEFLATE_MOST_DISTANCE; depth--) {
+    for (; depth && position - candidate <= KPTI_DEFLATE_MAX_DISTANCE; depth--) {
         const uint32_t distance = position - candidate;
         uint32_t next;
         /* First compare the bytes that a longer match needs at its end. */
@@ -87,7 +87,7 @@ static inline match find(const search *s, const uint8_t *at, uint32_t above, uin
                 if (length >= ENOUGH || length == most) break;
             }
         }
-        next = s->d->earlier[candidate % KPTI_DEFLATE_MOST_DISTANCE];
+        next = s->d->earlier[candidate % KPTI_DEFLATE_MAX_DISTANCE];
         if (next >= candidate) break; /* a later position has overwritten the entry */
         candidate = next;
     }
@@ -96,7 +96,7 @@ static inline match find(const search *s, const uint8_t *at, uint32_t above, uin
 
 static inline uint32_t most_at(const uint8_t *at, const uint8_t *end)
 {
-    return end - at < KPTI_DEFLATE_MOST_LENGTH ? (uint32_t)(end - at) : KPTI_DEFLATE_MOST_LENGTH;
+    return end - at < KPTI_DEFLATE_MAX_LENGTH ? (uint32_t)(end - at) : KPTI_DEFLATE_MAX_LENGTH;
 }
 
 /* Searches for a longer match one byte further on, repeatedly, and moves M and AT to it. Returns the first
@@ -122,7 +122,7 @@ static inline const uint8_t *improve(const search *s, const uint8_t **at, match 
 static inline const uint8_t *extended(const search *s, const uint8_t *at, match *m,
                                       const uint8_t *begin)
 {
-    for (; at > begin && m->length < KPTI_DEFLATE_MOST_LENGTH; at--, m->length++)
+    for (; at > begin && m->length < KPTI_DEFLATE_MAX_LENGTH; at--, m->length++)
         if (at - s->data <= (ptrdiff_t)m->distance || at[-1] != at[-1 - (ptrdiff_t)m->distance])
             break;
     return at;
@@ -143,7 +143,7 @@ static void put_block(const search *s, kpti_bits *bits, const uint8_t *begin, co
     const uint8_t *literals = begin; /* literals that are not in a sequence yet */
     const uint8_t *at = begin;
     while (at < stop) {
-        match m = find(s, at, KPTI_DEFLATE_LEAST_MATCH - 1, most_at(at, end), DEPTH);
+        match m = find(s, at, KPTI_DEFLATE_MIN_MATCH - 1, most_at(at, end), DEPTH);
         const uint8_t *next;
         const uint8_t *enough;
         if (!m.length) {

@@ -17,10 +17,10 @@ extern "C" {
 #endif
 
 enum {
-    KPTI_DEFLATE_LEAST_MATCH = 7,
+    KPTI_DEFLATE_MIN_MATCH = 7,
     KPTI_DEFLATE_BLOCK_BYTES = 256 * 1024,
     KPTI_DEFLATE_HASH_BITS = 14,
-    KPTI_DEFLATE_MOST_PART = 1 << 30,
+    KPTI_DEFLATE_MAX_PART = 1 << 30,
 };
 
 /* Most bytes that SIZE bytes are compressed to. */
@@ -30,11 +30,11 @@ enum {
 typedef struct kpti_deflate {
     uint32_t heads[1 << KPTI_DEFLATE_HASH_BITS]; /* by hash: the last entered position */
     /* By position: the previous position with the same hash. */
-    uint32_t earlier[KPTI_DEFLATE_MOST_DISTANCE];
-    kpti_sequence sequences[KPTI_DEFLATE_BLOCK_BYTES / KPTI_DEFLATE_LEAST_MATCH];
+    uint32_t earlier[KPTI_DEFLATE_MAX_DISTANCE];
+    kpti_sequence sequences[KPTI_DEFLATE_BLOCK_BYTES / KPTI_DEFLATE_MIN_MATCH];
 } kpti_deflate;
 
-/* Compresses SIZE bytes, at most KPTI_DEFLATE_MOST_PART, to OUT, which has KPTI_DEFLATE_ROOM(SIZE) bytes.
+/* Compresses SIZE bytes, at most KPTI_DEFLATE_MAX_PART, to OUT, which has KPTI_DEFLATE_ROOM(SIZE) bytes.
  * Returns the number of bytes written. No block of the part is marked as the last. Equal data gives equal
  * bytes. */
 size_t kpti_deflate_part(kpti_deflate *d, const void *data, size_t size, void *out);

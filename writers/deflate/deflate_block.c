@@ -5,14 +5,14 @@
 enum {
     END = KPTI_DEFLATE_LITERALS,
     FIRST_LENGTH = END + 1,
-    CODE_MOST_BITS = 15,
+    CODE_MAX_BITS = 15,
     /* Code sizes are sent as themselves, or as one of these symbols, which repeat. */
     REPEAT = 16,
     FEW_ZEROES = 17,
     MANY_ZEROES = 18,
     SIZE_SYMBOLS = 19,
-    SIZE_MOST_BITS = 7,
-    MOST_SIZES = KPTI_DEFLATE_SYMBOLS + KPTI_DEFLATE_DISTANCE_SLOTS,
+    SIZE_MAX_BITS = 7,
+    MAX_SIZES = KPTI_DEFLATE_SYMBOLS + KPTI_DEFLATE_DISTANCE_SLOTS,
 };
 
 /* The kinds of a block. The bit before the kind marks the last block. */
@@ -32,7 +32,7 @@ typedef struct plan {
     kpti_code distances[KPTI_DEFLATE_DISTANCE_SLOTS];
     kpti_code sizes[SIZE_SYMBOLS];
     uint32_t symbol_count, distance_count, size_count; /* without unused codes at the end */
-    item items[MOST_SIZES];
+    item items[MAX_SIZES];
     uint32_t item_count;
 } plan;
 
@@ -98,7 +98,7 @@ static uint32_t used_codes(const kpti_code *codes, uint32_t count)
 static void plan_sizes(plan *p)
 {
     uint32_t frequencies[SIZE_SYMBOLS] = {0};
-    uint8_t sizes[MOST_SIZES];
+    uint8_t sizes[MAX_SIZES];
     uint32_t count = 0;
     for (uint32_t i = 0; i < p->symbol_count; i++)
         sizes[count++] = (uint8_t)p->symbols[i].size;
@@ -110,7 +110,7 @@ static void plan_sizes(plan *p)
             end++;
         add_run(p, frequencies, sizes[at], end - at);
     }
-    kpti_huffman_make(frequencies, SIZE_SYMBOLS, SIZE_MOST_BITS, p->sizes);
+    kpti_huffman_make(frequencies, SIZE_SYMBOLS, SIZE_MAX_BITS, p->sizes);
     p->size_count = SIZE_SYMBOLS;
     while (p->size_count > 4 && !p->sizes[size_order[p->size_count - 1]].size)
         p->size_count--;
@@ -119,8 +119,8 @@ static void plan_sizes(plan *p)
 static void make_plan(plan *p, kpti_deflate_block *block)
 {
     block->symbols[END] = 1;
-    kpti_huffman_make(block->symbols, KPTI_DEFLATE_SYMBOLS, CODE_MOST_BITS, p->symbols);
-    kpti_huffman_make(block->distances, KPTI_DEFLATE_DISTANCE_SLOTS, CODE_MOST_BITS, p->distances);
+    kpti_huffman_make(block->symbols, KPTI_DEFLATE_SYMBOLS, CODE_MAX_BITS, p->symbols);
+    kpti_huffman_make(block->distances, KPTI_DEFLATE_DISTANCE_SLOTS, CODE_MAX_BITS, p->distances);
     p->symbol_count = used_codes(p->symbols, KPTI_DEFLATE_SYMBOLS);
     p->distance_count = used_codes(p->distances, KPTI_DEFLATE_DISTANCE_SLOTS);
     plan_sizes(p);
@@ -172,11 +172,11 @@ typedef struct length_code {
 
 static void make_lengths(const plan *p, length_code *lengths)
 {
-    for (uint32_t i = KPTI_DEFLATE_LEAST_LENGTH; i <= KPTI_DEFLATE_MOST_LENGTH; i++) {
+    for (uint32_t i = KPTI_DEFLATE_MIN_LENGTH; i <= KPTI_DEFLATE_MAX_LENGTH; i++) {
         const uint32_t slot = kpti_deflate_length_slot(i);
         const kpti_code code = p->symbols[FIRST_LENGTH + slot];
         const uint32_t extra = length_slot_bits(slot);
-        const uint32_t rest = (i - KPTI_DEFLATE_LEAST_LENGTH) & ((1u << extra) - 1);
+        const uint32_t rest = (i - KPTI_DEFLATE_MIN_LENGTH) & ((1u << extra) - 1);
         lengths[i] = (length_code){code.bits | rest << code.size, code.size + extra};
     }
 }
@@ -203,7 +203,7 @@ static inline void put_literals(kpti_bits *bits, const plan *p, const uint8_t *a
 static void put_data(kpti_bits *out, const plan *p, const kpti_deflate_block *block)
 {
     const uint8_t *at = block->data;
-    length_code lengths[KPTI_DEFLATE_MOST_LENGTH + 1];
+    length_code lengths[KPTI_DEFLATE_MAX_LENGTH + 1];
     kpti_bits bits = *out; /* a local copy, kept in registers */
     make_lengths(p, lengths);
     for (size_t i = 0; i < block->sequence_count; i++) {
@@ -237,7 +237,7 @@ static void put_stored(kpti_bits *bits, const uint8_t *data, size_t size)
 void kpti_deflate_block_put(kpti_bits *bits, kpti_deflate_block *block)
 {
     plan p;
-    const size_t pieces = block->size / KPTI_DEFLATE_STORED_MOST + 1;
+    const size_t pieces = block->size / KPTI_DEFLATE_STORED_MAX + 1;
     make_plan(&p, block);
     if (planned_bits(&p, block) <= 8 * (uint64_t)block->size + 40 * pieces) {
         put_plan(bits, &p);
@@ -246,7 +246,7 @@ void kpti_deflate_block_put(kpti_bits *bits, kpti_deflate_block *block)
     }
     for (size_t at = 0; at < block->size;) {
         const size_t left = block->size - at;
-        const size_t step = left < KPTI_DEFLATE_STORED_MOST ? left : KPTI_DEFLATE_STORED_MOST;
+        const size_t step = left < KPTI_DEFLATE_STORED_MAX ? left : KPTI_DEFLATE_STORED_MAX;
         put_stored(bits, block->data + at, step);
         at += step;
     }

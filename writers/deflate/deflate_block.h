@@ -8,14 +8,14 @@
 #include "writers/deflate/bits.h"
 
 enum {
-    KPTI_DEFLATE_LEAST_LENGTH = 3,
-    KPTI_DEFLATE_MOST_LENGTH = 258,
-    KPTI_DEFLATE_MOST_DISTANCE = 32768,
+    KPTI_DEFLATE_MIN_LENGTH = 3,
+    KPTI_DEFLATE_MAX_LENGTH = 258,
+    KPTI_DEFLATE_MAX_DISTANCE = 32768,
     KPTI_DEFLATE_LITERALS = 256,
     KPTI_DEFLATE_LENGTH_SLOTS = 29,
     KPTI_DEFLATE_DISTANCE_SLOTS = 30,
     KPTI_DEFLATE_SYMBOLS = KPTI_DEFLATE_LITERALS + 1 + KPTI_DEFLATE_LENGTH_SLOTS,
-    KPTI_DEFLATE_STORED_MOST = 65535,
+    KPTI_DEFLATE_STORED_MAX = 65535,
 };
 
 /* Literals, read from the data, followed by a match. */
@@ -45,9 +45,9 @@ static inline uint32_t kpti_deflate_extra(uint32_t value, uint32_t kept)
 
 static inline uint32_t kpti_deflate_length_slot(uint32_t length)
 {
-    const uint32_t value = length - KPTI_DEFLATE_LEAST_LENGTH;
+    const uint32_t value = length - KPTI_DEFLATE_MIN_LENGTH;
     const uint32_t extra = kpti_deflate_extra(value, 2);
-    return length == KPTI_DEFLATE_MOST_LENGTH ? 28 : (extra << 2) + (value >> extra);
+    return length == KPTI_DEFLATE_MAX_LENGTH ? 28 : (extra << 2) + (value >> extra);
 }
 
 static inline uint32_t kpti_deflate_distance_slot(uint32_t distance)

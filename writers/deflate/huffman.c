@@ -3,7 +3,7 @@
 #include <string.h>
 
 /* Frequency and symbol are in one word, so that sorting moves both. */
-enum { SYMBOL_BITS = 9, SYMBOL_MASK = (1 << SYMBOL_BITS) - 1, MOST_LIMIT = 15 };
+enum { SYMBOL_BITS = 9, SYMBOL_MASK = (1 << SYMBOL_BITS) - 1, MAX_LIMIT = 15 };
 
 static void sort(uint32_t *words, uint32_t count)
 {
@@ -37,10 +37,10 @@ static uint32_t gather(const uint32_t *frequencies, uint32_t count, uint32_t *le
  * limit are counted at the limit. */
 static void count_depths(const uint32_t *leaves, uint32_t count, uint32_t limit, uint32_t *counts)
 {
-    uint32_t weights[KPTI_HUFFMAN_MOST_SYMBOLS] = {0};
-    uint32_t leaf_parents[KPTI_HUFFMAN_MOST_SYMBOLS] = {0};
-    uint32_t node_parents[KPTI_HUFFMAN_MOST_SYMBOLS] = {0};
-    uint32_t depths[KPTI_HUFFMAN_MOST_SYMBOLS] = {0};
+    uint32_t weights[KPTI_HUFFMAN_MAX_SYMBOLS] = {0};
+    uint32_t leaf_parents[KPTI_HUFFMAN_MAX_SYMBOLS] = {0};
+    uint32_t node_parents[KPTI_HUFFMAN_MAX_SYMBOLS] = {0};
+    uint32_t depths[KPTI_HUFFMAN_MAX_SYMBOLS] = {0};
     uint32_t leaf = 0;
     uint32_t node = 0;
     for (uint32_t made = 0; made < count - 1; made++) {
@@ -92,9 +92,9 @@ static uint16_t reversed(uint32_t bits, uint32_t size)
 void kpti_huffman_make(const uint32_t *frequencies, uint32_t count, uint32_t most_bits,
                        kpti_code *codes)
 {
-    uint32_t leaves[KPTI_HUFFMAN_MOST_SYMBOLS];
-    uint32_t counts[MOST_LIMIT + 1] = {0};
-    uint32_t next[MOST_LIMIT + 1];
+    uint32_t leaves[KPTI_HUFFMAN_MAX_SYMBOLS];
+    uint32_t counts[MAX_LIMIT + 1] = {0};
+    uint32_t next[MAX_LIMIT + 1];
     const uint32_t used = gather(frequencies, count, leaves);
     uint32_t leaf = 0;
     uint32_t code = 0;

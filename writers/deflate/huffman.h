@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-enum { KPTI_HUFFMAN_MOST_SYMBOLS = 288, KPTI_HUFFMAN_MOST_FREQUENCY = (1 << 23) - 1 };
+enum { KPTI_HUFFMAN_MAX_SYMBOLS = 288, KPTI_HUFFMAN_MAX_FREQUENCY = (1 << 23) - 1 };
 
 typedef struct kpti_code {
     uint16_t bits; /* first bit lowest, as in deflate */

@@ -22,7 +22,7 @@ static block *add_block(kpti_fragments *table, size_t size)
     return added;
 }
 
-char *kpti_fragments_room(kpti_fragments *table, size_t size)
+char *kpti_fragments_reserve(kpti_fragments *table, size_t size)
 {
     block *last = table->block;
     if (!last || last->capacity - last->used < size + KPTI_FRAGMENT_STEP)
@@ -35,7 +35,7 @@ kpt_status kpti_fragments_set(kpti_fragments *table, uint32_t number, const char
 {
     kpt_status status;
     if (size > UINT32_MAX) return KPT_E_LIMIT;
-    status = kpti_table_reach(&table->heap, &table->items, &table->capacity, number,
+    status = kpti_array_reach(&table->heap, &table->items, &table->capacity, number,
                               sizeof *table->items);
     if (status != KPT_OK) return status;
     table->count += table->items[number].text == NULL;

@@ -13,7 +13,7 @@ extern "C" {
 
 /* Texts are copied in steps of this many bytes, so up to a step of bytes after a text may be read and written. */
 enum { KPTI_FRAGMENT_STEP = 32 };
-enum { KPTI_MOST_FRAGMENTS = KPTI_MOST_ITEMS };
+enum { KPTI_MAX_FRAGMENTS = KPTI_MAX_ITEMS };
 
 typedef struct kpti_fragment {
     const char *text; /* NULL: the number has no text */
@@ -32,7 +32,7 @@ typedef struct kpti_fragments {
 /* A table is zeroed at first, except for heap. */
 
 /* Returns memory for a text of at most SIZE bytes, or NULL if there is none. The table owns it. */
-char *kpti_fragments_room(kpti_fragments *table, size_t size);
+char *kpti_fragments_reserve(kpti_fragments *table, size_t size);
 
 /* Makes SIZE bytes of that memory the text of NUMBER, and replaces the text it had. Returns KPT_OK,
  * KPT_E_MEMORY or KPT_E_LIMIT. */

@@ -3,7 +3,7 @@
 static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 /* Most bytes encoded with one request for output space. */
-enum { MOST_BYTES = 48 * 1024 };
+enum { MAX_BYTES = 48 * 1024 };
 
 /* Writes COUNT of the four digits of 24 BITS. */
 static char *put_digits(char *at, uint32_t bits, int count)
@@ -15,7 +15,7 @@ static char *put_digits(char *at, uint32_t bits, int count)
 
 static void put_some(kpti_packed *p, const unsigned char *bytes, size_t size)
 {
-    char *at = kpti_out_room(p->out, (size_t)MOST_BYTES * 2);
+    char *at = kpti_out_reserve(p->out, (size_t)MAX_BYTES * 2);
     for (size_t i = 0; i < size; i++) {
         p->rest = p->rest << 8 | bytes[i];
         if (++p->rest_count < 3) continue;
@@ -29,7 +29,7 @@ static void put_base64(void *packed, const char *data, size_t size)
 {
     const unsigned char *bytes = (const unsigned char *)data;
     while (size) {
-        size_t step = size < MOST_BYTES ? size : MOST_BYTES;
+        size_t step = size < MAX_BYTES ? size : MAX_BYTES;
         put_some(packed, bytes, step);
         bytes += step;
         size -= step;
@@ -52,7 +52,7 @@ void kpti_packed_end(kpti_packed *p, int wanted)
     p->gzip = NULL;
     if (wanted && p->rest_count) {
         uint32_t digits_left = p->rest_count + 1;
-        char *at = kpti_out_room(p->out, 4);
+        char *at = kpti_out_reserve(p->out, 4);
         at = put_digits(at, p->rest << 8 * (3 - p->rest_count), (int)digits_left);
         while (digits_left++ < 4)
             *at++ = '=';

@@ -2,7 +2,7 @@
 
 #include <stddef.h>
 
-enum { MOST_LEVELS = 64 };
+enum { MAX_LEVELS = 64 };
 
 static inline const char *skip_space(const char *at, const char *end)
 {
@@ -160,12 +160,12 @@ static const char *skip_nested(const char *at, const char *end, int levels)
 
 const char *kpti_json_skip_value(const char *at, const char *end)
 {
-    return skip_nested(at, end, MOST_LEVELS);
+    return skip_nested(at, end, MAX_LEVELS);
 }
 
 const char *kpti_json_skip_member(const char *at, const char *end, kpti_json_member *out)
 {
-    return skip_member(at, end, MOST_LEVELS, out);
+    return skip_member(at, end, MAX_LEVELS, out);
 }
 
 int kpti_json_whole(const char *at, const char *end, int64_t *out)

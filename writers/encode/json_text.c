@@ -80,7 +80,7 @@ char *kpti_json_escape(char *out, const char *text, size_t size)
  * or they do not fit. */
 static void keep_digits(kpti_near *last, uint64_t value, uint64_t count)
 {
-    char digits[KPTI_JSON_MOST_NUMBER] = "";
+    char digits[KPTI_JSON_MAX_NUMBER] = "";
     size_t size = (size_t)(kpti_put_u64(digits, value / count) - digits);
     if (value < count || size > sizeof last->digits || value > UINT64_MAX - count) return;
     last->first = value - value % count;
@@ -110,7 +110,7 @@ char *kpti_put_us_near_slow(char *out, uint64_t ns, kpti_near *last)
 char *kpti_put_double(char *out, double value)
 {
     static const char none[] = {'n', 'u', 'l', 'l'};
-    char digits[KPTI_JSON_MOST_NUMBER + 16];
+    char digits[KPTI_JSON_MAX_NUMBER + 16];
     char *begin = out;
     if (!isfinite(value)) {
         memcpy(out, none, sizeof none);

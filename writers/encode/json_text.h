@@ -12,7 +12,7 @@ extern "C" {
 #endif
 
 /* Most bytes that one byte of a string, or one number, becomes. */
-enum { KPTI_JSON_MOST_GROWTH = 6, KPTI_JSON_MOST_NUMBER = 32 };
+enum { KPTI_JSON_MAX_GROWTH = 6, KPTI_JSON_MAX_NUMBER = 32 };
 
 /* Writes the SIZE bytes at TEXT as the inside of a JSON string, and returns its end. Quotes, backslashes and
  * control characters are escaped. Invalid UTF-8 becomes U+FFFD, one for each maximal part, as with Python's
@@ -31,7 +31,7 @@ static inline char *kpti_put_bytes(char *at, const char *bytes, size_t size)
 /* ".000" to ".999". Numbers are formatted three digits at a time with this table; its 4 kB stay in the cache. */
 extern const char kpti_thousand[4001];
 
-/* Writes VALUE and returns the end, as all functions below do. All may write up to KPTI_JSON_MOST_NUMBER bytes. */
+/* Writes VALUE and returns the end, as all functions below do. All may write up to KPTI_JSON_MAX_NUMBER bytes. */
 static inline char *kpti_put_below_1000(char *out, uint32_t value)
 {
     uint32_t leading_zeroes = (uint32_t)(value < 10) + (uint32_t)(value < 100);

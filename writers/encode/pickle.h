@@ -12,11 +12,11 @@ typedef struct kpti_pickle {
     uint32_t memos; /* numbers assigned so far */
 } kpti_pickle;
 
-enum { KPTI_PICKLE_MOST_APPENDS = 1000 }; /* at once */
+enum { KPTI_PICKLE_MAX_APPENDS = 1000 }; /* at once */
 
 static inline void kpti_pickle_byte(kpti_pickle *p, char byte)
 {
-    char *at = kpti_out_room(p->out, 1);
+    char *at = kpti_out_reserve(p->out, 1);
     *at++ = byte;
     kpti_out_wrote(p->out, at);
 }
@@ -71,7 +71,7 @@ static inline uint32_t kpti_pickle_memoize(kpti_pickle *p)
 /* Writes CODE and then SIZE bytes of VALUE, least significant byte first. */
 static inline void kpti_pickle_number(kpti_pickle *p, char code, uint64_t value, int size)
 {
-    char *at = kpti_out_room(p->out, 16);
+    char *at = kpti_out_reserve(p->out, 16);
     *at++ = code;
     for (int i = 0; i < size; i++, value >>= 8)
         *at++ = (char)value;
@@ -100,7 +100,7 @@ static inline void kpti_pickle_int(kpti_pickle *p, uint64_t value)
         while (size < 8 && value >> (8 * size - 1))
             size++;
         if (size == 8 && value >> 63) size = 9;
-        at = kpti_out_room(p->out, 16);
+        at = kpti_out_reserve(p->out, 16);
         *at++ = '\x8a';
         *at++ = (char)size;
         for (int i = 0; i < size; i++, value >>= 8)

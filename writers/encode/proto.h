@@ -8,7 +8,7 @@
 #include "abi/kpt_base.h"
 #include "core/base/utf8.h"
 
-enum { KPTI_PROTO_MOST_VARINT = 10, KPTI_PROTO_MOST_TAG = 5 };
+enum { KPTI_PROTO_MAX_VARINT = 10, KPTI_PROTO_MAX_TAG = 5 };
 /* Size of a message's length field if the length is not known before the end of the message. */
 enum { KPTI_PROTO_LENGTH_BYTES = 4 };
 
@@ -66,7 +66,7 @@ static inline char *kpti_proto_close(char *content, char *end)
     return end;
 }
 
-/* Writes a text of at most MOST bytes, made valid UTF-8, which may triple its size. */
+/* Writes a text of at most MAX bytes, made valid UTF-8, which may triple its size. */
 static inline char *kpti_proto_text(char *at, uint32_t field, kpt_str text, size_t most)
 {
     char *content = kpti_proto_open(at, field);

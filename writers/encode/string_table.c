@@ -12,8 +12,8 @@ kpt_status kpti_text_table_at(kpti_text_table *table, kpt_str text, kpti_put_tex
     char *begin;
     if (!known) return KPT_E_MEMORY;
     if (!*known) {
-        begin = kpti_fragments_room(&table->texts,
-                                    (size_t)text.size * KPTI_JSON_MOST_GROWTH + MORE_ROOM);
+        begin = kpti_fragments_reserve(&table->texts,
+                                       (size_t)text.size * KPTI_JSON_MAX_GROWTH + MORE_ROOM);
         if (!begin) return KPT_E_MEMORY;
         status = kpti_fragments_set(&table->texts, table->texts.count, begin,
                                     (size_t)(put(begin, text) - begin), 0);

@@ -6,7 +6,7 @@
 #include "core/base/u64_map.h"
 #include "writers/encode/escaped_strings.h"
 
-/* Writes TEXT in the format's encoding, and returns its end. The space is KPTI_JSON_MOST_GROWTH times the size
+/* Writes TEXT in the format's encoding, and returns its end. The space is KPTI_JSON_MAX_GROWTH times the size
  * of TEXT, and 64 bytes more. */
 typedef char *(*kpti_put_text_fn)(char *out, kpt_str text);
 

@@ -11,7 +11,7 @@
 
 enum { NS_PER_US = 1000 };
 /* Longer names are cut, as in the other formats. */
-enum { MOST_NAME = 16 * 1024 };
+enum { MAX_NAME = 16 * 1024 };
 
 /* A node's frame is the number of a function, or, with this bit, of a text: a thread or a span. */
 #define TEXT_BIT (UINT32_C(1) << 31)
@@ -24,11 +24,11 @@ typedef struct node {
     uint64_t own_ns;
 } node;
 
-typedef struct lane {
+typedef struct track_state {
     uint32_t root; /* 0: the thread was not delivered */
     uint32_t open; /* the innermost open frame, or the root */
     int64_t last_ns;
-} lane;
+} track_state;
 
 typedef struct collapsed {
     kpti_writer base;
@@ -39,8 +39,8 @@ typedef struct collapsed {
     node *nodes;
     uint32_t node_capacity;
     uint32_t node_count;
-    lane *lanes;
-    uint32_t lane_capacity;
+    track_state *track_states;
+    uint32_t track_capacity;
 } collapsed;
 
 /* --- names ------------------------------------------------------------------------------------ */
@@ -48,7 +48,7 @@ typedef struct collapsed {
 /* A semicolon would end the frame, and a line end the stack. */
 static char *put_name(char *out, kpt_str text)
 {
-    size_t size = text.size < MOST_NAME ? (size_t)text.size : MOST_NAME;
+    size_t size = text.size < MAX_NAME ? (size_t)text.size : MAX_NAME;
     char *end = kpti_utf8_copy(out, text.data, text.data ? size : 0);
     for (char *at = out; at < end; at++) {
         if (*at == ';') *at = ':';
@@ -61,8 +61,8 @@ static kpt_status take_name(kpti_writer *writer, const kpt_name *name)
 {
     collapsed *w = (collapsed *)writer;
     kpt_str shown = kpti_shown_name(name);
-    size_t size = shown.size < MOST_NAME ? (size_t)shown.size : MOST_NAME;
-    char *begin = kpti_fragments_room(&w->names, size * KPTI_UTF8_MOST_GROWTH + 1);
+    size_t size = shown.size < MAX_NAME ? (size_t)shown.size : MAX_NAME;
+    char *begin = kpti_fragments_reserve(&w->names, size * KPTI_UTF8_MAX_GROWTH + 1);
     if (!begin) return KPT_E_MEMORY;
     return kpti_fragments_set(&w->names, name->index, begin,
                               (size_t)(put_name(begin, shown) - begin), 0);
@@ -76,7 +76,7 @@ static kpt_status add_node(collapsed *w, uint32_t parent, uint32_t frame, uint32
     kpt_status status;
     if (!known) return KPT_E_MEMORY;
     if (!*known) {
-        status = kpti_table_reach(&w->base.heap, &w->nodes, &w->node_capacity, w->node_count,
+        status = kpti_array_reach(&w->base.heap, &w->nodes, &w->node_capacity, w->node_count,
                                   sizeof *w->nodes);
         if (status != KPT_OK) return status;
         w->nodes[w->node_count] =
@@ -98,12 +98,12 @@ static inline kpt_status enter(collapsed *w, uint32_t parent, uint32_t frame, ui
 static kpt_status begin_thread(collapsed *w, uint32_t thread, kpt_str name)
 {
     uint32_t number = 0;
-    kpt_status status =
-        kpti_table_reach(&w->base.heap, &w->lanes, &w->lane_capacity, thread, sizeof *w->lanes);
+    kpt_status status = kpti_array_reach(&w->base.heap, &w->track_states, &w->track_capacity,
+                                         thread, sizeof *w->track_states);
     if (status == KPT_OK) status = kpti_text_table_at(&w->texts, name, put_name, &number);
-    if (status != KPT_OK || w->lanes[thread].root) return status;
-    status = enter(w, 0, number | TEXT_BIT, &w->lanes[thread].root);
-    w->lanes[thread].open = w->lanes[thread].root;
+    if (status != KPT_OK || w->track_states[thread].root) return status;
+    status = enter(w, 0, number | TEXT_BIT, &w->track_states[thread].root);
+    w->track_states[thread].open = w->track_states[thread].root;
     return status;
 }
 
@@ -113,7 +113,7 @@ static kpt_status take_thread(kpti_writer *writer, const kpt_thread *thread)
 }
 
 /* Adds the time since the thread's last event to the frame that was innermost. */
-static void spend(collapsed *w, lane *l, int64_t ns)
+static void spend(collapsed *w, track_state *l, int64_t ns)
 {
     if (l->open != l->root && ns > l->last_ns)
         w->nodes[l->open].own_ns += (uint64_t)ns - (uint64_t)l->last_ns;
@@ -126,22 +126,22 @@ static kpt_status open_frame(kpti_writer *writer, const kpt_activity *at, const 
     uint32_t thread = at->thread;
     uint32_t name = at->name;
     kpt_status status = KPT_OK;
-    if (thread >= w->lane_capacity || !w->lanes[thread].root)
+    if (thread >= w->track_capacity || !w->track_states[thread].root)
         status = begin_thread(w, thread, kpt_str_of("unknown"));
     if (status == KPT_OK && span) {
         status = kpti_text_table_at(&w->texts, span->name, put_name, &name);
         name |= TEXT_BIT;
     }
     if (status != KPT_OK) return status;
-    spend(w, &w->lanes[thread], at->start_ns);
-    return enter(w, w->lanes[thread].open, name, &w->lanes[thread].open);
+    spend(w, &w->track_states[thread], at->start_ns);
+    return enter(w, w->track_states[thread].open, name, &w->track_states[thread].open);
 }
 
 static kpt_status close_frame(kpti_writer *writer, uint32_t thread, int64_t ns,
                               const kpt_activity *call)
 {
     collapsed *w = (collapsed *)writer;
-    lane *l = thread < w->lane_capacity ? &w->lanes[thread] : NULL;
+    track_state *l = thread < w->track_capacity ? &w->track_states[thread] : NULL;
     (void)call;
     if (!l || l->open == l->root) return KPT_OK;
     spend(w, l, ns);
@@ -181,7 +181,7 @@ static void put_line(collapsed *w, uint32_t number, uint32_t *path)
         kpti_out_put(&w->base.out, name.text, name.size);
         kpti_out_put(&w->base.out, depth ? ";" : " ", 1);
     }
-    at = kpti_put_u64(kpti_out_room(&w->base.out, KPTI_JSON_MOST_NUMBER), us);
+    at = kpti_put_u64(kpti_out_reserve(&w->base.out, KPTI_JSON_MAX_NUMBER), us);
     *at++ = '\n';
     kpti_out_wrote(&w->base.out, at);
 }
@@ -195,7 +195,7 @@ static kpt_status begin(kpti_writer *writer, const kpti_writer_options *options)
     w->texts.numbers.heap = w->texts.texts.heap = writer->heap;
     w->node_count = 1;
     if (status != KPT_OK) return status;
-    return kpti_table_reach(&writer->heap, &w->nodes, &w->node_capacity, 0, sizeof *w->nodes);
+    return kpti_array_reach(&writer->heap, &w->nodes, &w->node_capacity, 0, sizeof *w->nodes);
 }
 
 static kpt_status end(kpti_writer *writer, const kpt_stats *stats)
@@ -219,7 +219,7 @@ static void release(kpti_writer *writer)
 {
     collapsed *w = (collapsed *)writer;
     kpti_heap_give(&writer->heap, w->nodes, w->node_capacity * sizeof *w->nodes);
-    kpti_heap_give(&writer->heap, w->lanes, w->lane_capacity * sizeof *w->lanes);
+    kpti_heap_give(&writer->heap, w->track_states, w->track_capacity * sizeof *w->track_states);
     kpti_fragments_free(&w->names);
     kpti_text_table_free(&w->texts);
     kpti_u64_map_free(&w->children);

@@ -8,12 +8,12 @@
 #include "writers/encode/string_table.h"
 #include "writers/format/nested_frames.h"
 
-enum { FIRST_BLOCK_BYTES = 256, MOST_BLOCK_BYTES = 64 * 1024 };
+enum { FIRST_BLOCK_BYTES = 256, MAX_BLOCK_BYTES = 64 * 1024 };
 
 /* An event is a number: the time since the last event, with the kind of event in the lowest bits. If a frame
  * opens, the frame's number follows. */
 enum { IS_CLOSE = 0, IS_CALL = 1, IS_SPAN = 2, WHAT_BITS = 2 };
-enum { MOST_EVENT = 2 * KPTI_PROTO_MOST_VARINT };
+enum { MAX_EVENT = 2 * KPTI_PROTO_MAX_VARINT };
 
 typedef struct block {
     struct block *next;
@@ -22,14 +22,14 @@ typedef struct block {
     char bytes[];
 } block;
 
-typedef struct lane {
+typedef struct track_state {
     block *first;
     block *last;
     int64_t start_ns;
     int64_t last_ns;
     uint32_t depth;
     uint32_t most_depth;
-} lane;
+} track_state;
 
 typedef struct speedscope {
     kpti_writer base;
@@ -38,8 +38,8 @@ typedef struct speedscope {
     kpti_fragments names;
     kpti_text_table spans;  /* frames after those of names */
     kpti_fragments threads; /* names, escaped */
-    lane *lanes;
-    uint32_t lane_capacity;
+    track_state *track_states;
+    uint32_t track_capacity;
 } speedscope;
 
 #define PUT KPTI_PUT
@@ -52,11 +52,11 @@ static int64_t since_base(const speedscope *w, int64_t ns)
 
 /* --- storing events ---------------------------------------------------------------------------- */
 
-static kpt_status add_block(speedscope *w, lane *l)
+static kpt_status add_block(speedscope *w, track_state *l)
 {
     uint32_t bytes = l->last ? l->last->capacity * 2 : FIRST_BLOCK_BYTES;
     block *added;
-    if (bytes > MOST_BLOCK_BYTES) bytes = MOST_BLOCK_BYTES;
+    if (bytes > MAX_BLOCK_BYTES) bytes = MAX_BLOCK_BYTES;
     added = kpti_heap_take(&w->base.heap, sizeof *added + bytes);
     if (!added) return KPT_E_MEMORY;
     *added = (block){NULL, bytes, 0};
@@ -67,13 +67,13 @@ static kpt_status add_block(speedscope *w, lane *l)
 
 static kpt_status keep(speedscope *w, uint32_t thread, int64_t ns, uint32_t what, uint32_t number)
 {
-    kpt_status status =
-        kpti_table_reach(&w->base.heap, &w->lanes, &w->lane_capacity, thread, sizeof *w->lanes);
-    lane *l;
+    kpt_status status = kpti_array_reach(&w->base.heap, &w->track_states, &w->track_capacity,
+                                         thread, sizeof *w->track_states);
+    track_state *l;
     char *at;
     if (status != KPT_OK) return status;
-    l = &w->lanes[thread];
-    if (!l->last || l->last->capacity - l->last->used < MOST_EVENT) {
+    l = &w->track_states[thread];
+    if (!l->last || l->last->capacity - l->last->used < MAX_EVENT) {
         if (!l->last) l->start_ns = l->last_ns = ns;
         status = add_block(w, l);
         if (status != KPT_OK) return status;
@@ -98,12 +98,12 @@ static kpt_status open_frame(kpti_writer *writer, const kpt_activity *at, const 
     speedscope *w = (speedscope *)writer;
     uint32_t name = at->name;
     kpt_status status = KPT_OK;
-    lane *l;
+    track_state *l;
     if (span) status = kpti_text_table_at(&w->spans, span->name, put_span, &name);
     if (status == KPT_OK)
         status = keep(w, at->thread, at->start_ns, span ? IS_SPAN : IS_CALL, name);
     if (status != KPT_OK) return status;
-    l = &w->lanes[at->thread];
+    l = &w->track_states[at->thread];
     if (++l->depth > l->most_depth) l->most_depth = l->depth;
     return KPT_OK;
 }
@@ -113,8 +113,8 @@ static kpt_status close_frame(kpti_writer *writer, uint32_t thread, int64_t ns,
 {
     speedscope *w = (speedscope *)writer;
     (void)call;
-    if (thread >= w->lane_capacity || !w->lanes[thread].depth) return KPT_OK;
-    w->lanes[thread].depth--;
+    if (thread >= w->track_capacity || !w->track_states[thread].depth) return KPT_OK;
+    w->track_states[thread].depth--;
     return keep(w, thread, ns, IS_CLOSE, 0);
 }
 
@@ -126,8 +126,9 @@ static kpt_status take_name(kpti_writer *writer, const kpt_name *name)
 {
     speedscope *w = (speedscope *)writer;
     kpt_str shown = kpti_shown_name(name);
-    char *begin = kpti_fragments_room(
-        &w->names, kpti_chrome_room(shown) + kpti_chrome_room(name->file) + KPTI_CHROME_MOST_REST);
+    char *begin = kpti_fragments_reserve(&w->names, kpti_chrome_reserve(shown) +
+                                                        kpti_chrome_reserve(name->file) +
+                                                        KPTI_CHROME_MAX_REST);
     char *at;
     if (!begin) return KPT_E_MEMORY;
     at = PUT(kpti_chrome_escape(PUT(begin, "{\"name\":\""), shown), "\"");
@@ -164,7 +165,7 @@ static void put_literal(speedscope *w, const char *text)
 
 static void put_string(speedscope *w, kpt_str text)
 {
-    char *at = kpti_out_room(&w->base.out, kpti_chrome_room(text) + KPTI_CHROME_MOST_REST);
+    char *at = kpti_out_reserve(&w->base.out, kpti_chrome_reserve(text) + KPTI_CHROME_MAX_REST);
     kpti_out_wrote(&w->base.out, kpti_chrome_escape(at, text));
 }
 
@@ -197,7 +198,7 @@ static uint32_t place_of(const speedscope *w, uint32_t what, uint32_t number)
 
 static void put_event(speedscope *w, int is_first, char type, uint32_t frame, int64_t ns)
 {
-    char *at = kpti_out_room(&w->base.out, KPTI_CHROME_MOST_REST);
+    char *at = kpti_out_reserve(&w->base.out, KPTI_CHROME_MAX_REST);
     at = is_first ? PUT(at, "\n{\"type\":\"") : PUT(at, ",\n{\"type\":\"");
     *at++ = type;
     at = kpti_put_u64(PUT(at, "\",\"frame\":"), frame);
@@ -215,7 +216,7 @@ static const char *read_varint(const char *at, uint64_t *value)
 }
 
 /* OPEN has space for the deepest stack. */
-static void put_events(speedscope *w, const lane *l, uint32_t *open)
+static void put_events(speedscope *w, const track_state *l, uint32_t *open)
 {
     int64_t ns = since_base(w, l->start_ns);
     uint32_t depth = 0;
@@ -241,7 +242,7 @@ static void put_events(speedscope *w, const lane *l, uint32_t *open)
         put_event(w, 0, 'C', open[--depth], ns);
 }
 
-static kpt_status put_profile(speedscope *w, const lane *l, kpti_fragment name)
+static kpt_status put_profile(speedscope *w, const track_state *l, kpti_fragment name)
 {
     size_t bytes = l->most_depth * sizeof(uint32_t);
     uint32_t *open = kpti_heap_take(&w->base.heap, bytes);
@@ -250,7 +251,7 @@ static kpt_status put_profile(speedscope *w, const lane *l, kpti_fragment name)
     memset(open, 0, bytes);
     put_literal(w, "{\"type\":\"evented\",\"name\":\"");
     kpti_out_put(&w->base.out, name.text, name.size);
-    at = PUT(kpti_out_room(&w->base.out, KPTI_CHROME_MOST_REST),
+    at = PUT(kpti_out_reserve(&w->base.out, KPTI_CHROME_MAX_REST),
              "\",\"unit\":\"nanoseconds\",\"startValue\":");
     at = kpti_put_i64(at, since_base(w, l->start_ns));
     at = kpti_put_i64(PUT(at, ",\"endValue\":"), since_base(w, l->last_ns));
@@ -284,11 +285,11 @@ static kpt_status end(kpti_writer *writer, const kpt_stats *stats)
     if (status != KPT_OK) return status;
     put_frames(w);
     put_literal(w, "]},\"profiles\":[");
-    for (uint32_t i = 0; i < w->lane_capacity && status == KPT_OK; i++) {
-        if (!w->lanes[i].first) continue;
+    for (uint32_t i = 0; i < w->track_capacity && status == KPT_OK; i++) {
+        if (!w->track_states[i].first) continue;
         put_literal(w, comma);
-        status =
-            put_profile(w, &w->lanes[i], kpti_fragments_get(&w->threads, i, kpti_chrome_no_name));
+        status = put_profile(w, &w->track_states[i],
+                             kpti_fragments_get(&w->threads, i, kpti_chrome_no_name));
         comma = ",\n";
     }
     put_literal(w, "]}\n");
@@ -298,14 +299,14 @@ static kpt_status end(kpti_writer *writer, const kpt_stats *stats)
 static void release(kpti_writer *writer)
 {
     speedscope *w = (speedscope *)writer;
-    for (uint32_t i = 0; i < w->lane_capacity; i++) {
-        for (block *b = w->lanes[i].first; b;) {
+    for (uint32_t i = 0; i < w->track_capacity; i++) {
+        for (block *b = w->track_states[i].first; b;) {
             block *next = b->next;
             kpti_heap_give(&writer->heap, b, sizeof *b + b->capacity);
             b = next;
         }
     }
-    kpti_heap_give(&writer->heap, w->lanes, w->lane_capacity * sizeof *w->lanes);
+    kpti_heap_give(&writer->heap, w->track_states, w->track_capacity * sizeof *w->track_states);
     kpti_fragments_free(&w->names);
     kpti_fragments_free(&w->threads);
     kpti_text_table_free(&w->spans);

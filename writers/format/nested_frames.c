@@ -60,7 +60,7 @@ kpt_status kpti_frames_end(kpti_frames *f)
 {
     kpt_status status = KPT_OK;
     uint32_t begin;
-    for (uint32_t i = 0; f->spans.frames && i < f->spans.lane_capacity; i++)
+    for (uint32_t i = 0; f->spans.frames && i < f->spans.track_capacity; i++)
         while (status == KPT_OK && (begin = kpti_spans_pop(&f->spans, i)))
             status = close_span(f, i, f->writer->last_ns, begin, 1);
     return status;

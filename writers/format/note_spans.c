@@ -2,11 +2,11 @@
 
 enum { CAME = 1 << 0, WRITTEN = 1 << 1 };
 
-typedef struct kpti_note_fate {
+typedef struct kpti_note_state {
     int64_t ns; /* time of the note's point */
     uint32_t state;
     uint32_t end; /* for a begin: the number of its end note, or 0 */
-} fate;
+} note_state;
 
 typedef struct frame {
     uint32_t number;
@@ -14,15 +14,15 @@ typedef struct frame {
     uint64_t parent_id;
 } frame;
 
-typedef struct kpti_span_lane {
+typedef struct kpti_span_track {
     frame *frames;
     uint32_t capacity;
     uint32_t count;
-} lane;
+} track_state;
 
-static fate *fate_of(const kpti_spans *s, uint64_t number)
+static note_state *state_of(const kpti_spans *s, uint64_t number)
 {
-    return &s->fates[number - kpti_notes_first(s->notes)];
+    return &s->note_states[number - kpti_notes_first(s->notes)];
 }
 
 kpt_status kpti_spans_init(kpti_spans *s, const kpti_writer *writer)
@@ -32,13 +32,13 @@ kpt_status kpti_spans_init(kpti_spans *s, const kpti_writer *writer)
     s->heap = writer->heap;
     s->notes = writer->notes;
     if (!count) return KPT_OK;
-    s->fates = kpti_heap_take(&s->heap, count * sizeof *s->fates);
-    if (!s->fates) return KPT_E_MEMORY;
-    memset(s->fates, 0, count * sizeof *s->fates);
+    s->note_states = kpti_heap_take(&s->heap, count * sizeof *s->note_states);
+    if (!s->note_states) return KPT_E_MEMORY;
+    memset(s->note_states, 0, count * sizeof *s->note_states);
     for (uint32_t i = 0; i < count; i++) {
         const kpti_note *note = kpti_notes_get(s->notes, first + i);
         if (note->what == KPTI_NOTE_END && kpti_notes_get(s->notes, note->partner))
-            fate_of(s, note->partner)->end = first + i;
+            state_of(s, note->partner)->end = first + i;
     }
     return KPT_OK;
 }
@@ -46,21 +46,22 @@ kpt_status kpti_spans_init(kpti_spans *s, const kpti_writer *writer)
 void kpti_spans_free(kpti_spans *s)
 {
     static const kpti_notes no_notes;
-    for (uint32_t i = 0; i < s->lane_capacity; i++)
-        kpti_heap_give(&s->heap, s->lanes[i].frames,
-                       s->lanes[i].capacity * sizeof *s->lanes[i].frames);
-    kpti_heap_give(&s->heap, s->lanes, s->lane_capacity * sizeof *s->lanes);
-    if (s->fates) kpti_heap_give(&s->heap, s->fates, s->notes->count * sizeof *s->fates);
-    s->lanes = NULL;
-    s->lane_capacity = 0;
+    for (uint32_t i = 0; i < s->track_capacity; i++)
+        kpti_heap_give(&s->heap, s->track_states[i].frames,
+                       s->track_states[i].capacity * sizeof *s->track_states[i].frames);
+    kpti_heap_give(&s->heap, s->track_states, s->track_capacity * sizeof *s->track_states);
+    if (s->note_states)
+        kpti_heap_give(&s->heap, s->note_states, s->notes->count * sizeof *s->note_states);
+    s->track_states = NULL;
+    s->track_capacity = 0;
     s->frames = 0;
-    s->fates = NULL;
+    s->note_states = NULL;
     s->notes = &no_notes; /* so that kpti_spans_next still works */
 }
 
 static void came(kpti_spans *s, const kpt_activity *point, uint32_t state)
 {
-    fate *f = fate_of(s, point->value0);
+    note_state *f = state_of(s, point->value0);
     f->ns = point->start_ns;
     f->state |= state;
 }
@@ -73,37 +74,38 @@ void kpti_spans_came(kpti_spans *s, const kpt_activity *point)
 /* Returns whether the span ends on another thread. Such an end cannot close a frame of this thread. */
 static int ends_elsewhere(const kpti_spans *s, uint64_t begin)
 {
-    uint32_t end = fate_of(s, begin)->end;
+    uint32_t end = state_of(s, begin)->end;
     return end && kpti_notes_get(s->notes, end)->os_tid != kpti_notes_get(s->notes, begin)->os_tid;
 }
 
 kpt_status kpti_spans_begin(kpti_spans *s, const kpt_activity *point, int *is_frame)
 {
     kpt_status status;
-    lane *l;
+    track_state *l;
     came(s, point, CAME);
     *is_frame = !ends_elsewhere(s, point->value0);
     if (!*is_frame) return KPT_OK;
-    status =
-        kpti_table_reach(&s->heap, &s->lanes, &s->lane_capacity, point->thread, sizeof *s->lanes);
+    status = kpti_array_reach(&s->heap, &s->track_states, &s->track_capacity, point->thread,
+                              sizeof *s->track_states);
     if (status != KPT_OK) return status;
-    l = &s->lanes[point->thread];
-    status = kpti_table_reach(&s->heap, &l->frames, &l->capacity, l->count, sizeof *l->frames);
+    l = &s->track_states[point->thread];
+    status = kpti_array_reach(&s->heap, &l->frames, &l->capacity, l->count, sizeof *l->frames);
     if (status != KPT_OK) return status;
     l->frames[l->count++] = (frame){(uint32_t)point->value0, 0, point->parent_id};
     s->frames++;
     return KPT_OK;
 }
 
-static lane *lane_of(const kpti_spans *s, uint32_t thread)
+static track_state *track_state_of(const kpti_spans *s, uint32_t thread)
 {
-    return thread < s->lane_capacity && s->lanes[thread].count ? &s->lanes[thread] : NULL;
+    return thread < s->track_capacity && s->track_states[thread].count ? &s->track_states[thread]
+                                                                       : NULL;
 }
 
 /* Returns the frame of BEGIN on THREAD, or NULL. */
 static frame *find(const kpti_spans *s, uint32_t thread, uint32_t begin)
 {
-    const lane *l = lane_of(s, thread);
+    const track_state *l = track_state_of(s, thread);
     for (uint32_t i = l ? l->count : 0; i-- > 0;)
         if (l->frames[i].number == begin) return &l->frames[i];
     return NULL;
@@ -120,7 +122,7 @@ uint32_t kpti_spans_end(kpti_spans *s, const kpt_activity *point, const kpti_not
 
 uint32_t kpti_spans_pop(kpti_spans *s, uint32_t thread)
 {
-    lane *l = lane_of(s, thread);
+    track_state *l = track_state_of(s, thread);
     if (!l) return 0;
     s->frames--;
     return l->frames[--l->count].number;
@@ -129,7 +131,7 @@ uint32_t kpti_spans_pop(kpti_spans *s, uint32_t thread)
 void kpti_spans_forget(kpti_spans *s, uint32_t thread, uint32_t begin)
 {
     frame *f = find(s, thread, begin);
-    lane *l = lane_of(s, thread);
+    track_state *l = track_state_of(s, thread);
     if (!f) return;
     l->count--;
     s->frames--;
@@ -138,14 +140,14 @@ void kpti_spans_forget(kpti_spans *s, uint32_t thread, uint32_t begin)
 
 uint32_t kpti_spans_pop_of_call_slow(kpti_spans *s, const kpt_activity *call)
 {
-    const lane *l = lane_of(s, call->thread);
+    const track_state *l = track_state_of(s, call->thread);
     if (!l || l->frames[l->count - 1].parent_id != call->id) return 0;
     return kpti_spans_pop(s, call->thread);
 }
 
 uint32_t kpti_spans_pop_after_call_slow(kpti_spans *s, const kpt_activity *call)
 {
-    const lane *l = lane_of(s, call->thread);
+    const track_state *l = track_state_of(s, call->thread);
     const frame *f = l ? &l->frames[l->count - 1] : NULL;
     if (!f || !f->is_over || f->parent_id != call->parent_id) return 0;
     return kpti_spans_pop(s, call->thread);
@@ -153,25 +155,25 @@ uint32_t kpti_spans_pop_after_call_slow(kpti_spans *s, const kpt_activity *call)
 
 int kpti_spans_has_end(const kpti_spans *s, uint32_t begin)
 {
-    return fate_of(s, begin)->end != 0;
+    return state_of(s, begin)->end != 0;
 }
 
 void kpti_spans_written(kpti_spans *s, uint32_t begin)
 {
-    fate_of(s, begin)->state |= WRITTEN;
-    if (fate_of(s, begin)->end) fate_of(s, fate_of(s, begin)->end)->state |= WRITTEN;
+    state_of(s, begin)->state |= WRITTEN;
+    if (state_of(s, begin)->end) state_of(s, state_of(s, begin)->end)->state |= WRITTEN;
 }
 
 /* If the note's point was not delivered, the time is that of the note itself. */
 int64_t kpti_spans_ns(const kpti_spans *s, uint32_t number)
 {
-    return fate_of(s, number)->state & CAME ? fate_of(s, number)->ns
-                                            : kpti_notes_get(s->notes, number)->ns;
+    return state_of(s, number)->state & CAME ? state_of(s, number)->ns
+                                             : kpti_notes_get(s->notes, number)->ns;
 }
 
 static kpti_loose loose(kpti_spans *s, const kpti_writer *writer, uint32_t begin)
 {
-    uint32_t end = fate_of(s, begin)->end;
+    uint32_t end = state_of(s, begin)->end;
     const kpti_note *note = kpti_notes_get(s->notes, begin);
     kpti_loose span = {.note = note, .number = begin, .start_tid = note->os_tid};
     span.start_ns = kpti_spans_ns(s, begin);
@@ -204,7 +206,7 @@ int kpti_spans_next(kpti_spans *s, const kpti_writer *writer, uint32_t *number, 
     if (*number < first) *number = first - 1;
     while (++*number - first < s->notes->count) {
         const kpti_note *note = kpti_notes_get(s->notes, *number);
-        if (fate_of(s, *number)->state & WRITTEN || note->what == KPTI_NOTE_TASK) continue;
+        if (state_of(s, *number)->state & WRITTEN || note->what == KPTI_NOTE_TASK) continue;
         if (note->what == KPTI_NOTE_END && kpti_notes_get(s->notes, note->partner)) continue;
         if (note->what == KPTI_NOTE_BEGIN)
             *out = loose(s, writer, *number);

@@ -14,10 +14,10 @@
 typedef struct kpti_spans {
     kpti_heap heap;
     const kpti_notes *notes;
-    struct kpti_note_fate *fates; /* all notes, by number */
-    struct kpti_span_lane *lanes; /* by thread */
-    uint32_t lane_capacity;
-    uint32_t frames; /* open frames of all lanes */
+    struct kpti_note_state *note_states;  /* all notes, by number */
+    struct kpti_span_track *track_states; /* by thread */
+    uint32_t track_capacity;
+    uint32_t frames; /* open frames of all track_states */
 } kpti_spans;
 
 /* A loose note: a span, or a note whose point was not delivered. */

@@ -5,7 +5,7 @@
 
 #include "abi/kpt_tracer.h"
 
-enum { KPTI_STATS_MOST_TEXT = 1024 };
+enum { KPTI_STATS_MAX_TEXT = 1024 };
 
 /* Writes each counter with a comma before it, or nothing if STATS is NULL. Returns the end of the text. */
 char *kpti_put_stats(char *at, const kpt_stats *stats);

@@ -59,7 +59,7 @@ static const field fields[] = {
     EVENT(value, 0),
 };
 enum { FIELDS = sizeof fields / sizeof fields[0], END_FIELD = 1 };
-_Static_assert(FIELDS *KPTI_PROTO_MOST_VARINT + KPTI_PROTO_MOST_VARINT <= KPTI_GPU_MOST_BYTES,
+_Static_assert(FIELDS *KPTI_PROTO_MAX_VARINT + KPTI_PROTO_MAX_VARINT <= KPTI_GPU_MAX_BYTES,
                "an event fits");
 
 const kpti_gpu_entry kpti_gpu_nothing;

@@ -11,7 +11,7 @@ extern "C" {
 #endif
 
 /* Most bytes of an event. */
-enum { KPTI_GPU_MOST_BYTES = 512 };
+enum { KPTI_GPU_MAX_BYTES = 512 };
 
 /* Packs ENTRY, whose previous entry is BEFORE. Returns the end of the bytes. */
 unsigned char *kpti_gpu_pack(unsigned char *out, const kpti_gpu_entry *entry,

@@ -33,7 +33,7 @@ static kpt_status add_track(kpti_gpu_index *index, const kpt_gpu_event *event)
     kpt_status status;
     if (!number) return KPT_E_MEMORY;
     if (*number) return KPT_OK;
-    status = kpti_table_reach(&index->heap, &index->tracks, &index->track_capacity,
+    status = kpti_array_reach(&index->heap, &index->tracks, &index->track_capacity,
                               index->track_count, sizeof *index->tracks);
     if (status != KPT_OK) return status;
     index->tracks[index->track_count] = place_of(event);

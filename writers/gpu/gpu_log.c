@@ -59,7 +59,7 @@ kpt_status kpti_gpu_log_node(kpti_gpu_log *log, const kpti_gpu_node *node, uint3
     kpt_status status;
     if (!known) return KPT_E_MEMORY;
     if (!*known) {
-        status = kpti_table_reach(&log->heap, &log->nodes, &log->node_capacity, log->node_count + 1,
+        status = kpti_array_reach(&log->heap, &log->nodes, &log->node_capacity, log->node_count + 1,
                                   sizeof *log->nodes);
         if (status != KPT_OK) return status;
         *known = ++log->node_count;
@@ -88,7 +88,7 @@ kpt_status kpti_gpu_log_device(kpti_gpu_log *log, const kpt_gpu_device *device)
     while (i < log->device_count && log->devices[i].index != device->index)
         i++;
     if (status == KPT_OK)
-        status = kpti_table_reach(&log->heap, &log->devices, &log->device_capacity, i,
+        status = kpti_array_reach(&log->heap, &log->devices, &log->device_capacity, i,
                                   sizeof *log->devices);
     if (status != KPT_OK) return status;
     log->devices[i] = kept;
@@ -107,7 +107,7 @@ kpt_status kpti_gpu_log_name(kpti_gpu_log *log, const kpt_gpu_name *name)
         i++;
     if (status == KPT_OK)
         status =
-            kpti_table_reach(&log->heap, &log->names, &log->name_capacity, i, sizeof *log->names);
+            kpti_array_reach(&log->heap, &log->names, &log->name_capacity, i, sizeof *log->names);
     if (status != KPT_OK) return status;
     log->names[i] = kept;
     log->changes++;
@@ -167,7 +167,7 @@ void kpti_gpu_log_forget(kpti_gpu_log *log)
 static kpti_gpu_block *block_with_room(kpti_gpu_log *log)
 {
     kpti_gpu_block *b = log->last;
-    if (b && b->capacity >= KPTI_GPU_MOST_BYTES && b->size <= b->capacity - KPTI_GPU_MOST_BYTES)
+    if (b && b->capacity >= KPTI_GPU_MAX_BYTES && b->size <= b->capacity - KPTI_GPU_MAX_BYTES)
         return b;
     while (log->is_ring && log->most_bytes && log->first &&
            log->bytes + BLOCK_BYTES > log->most_bytes)
@@ -177,7 +177,7 @@ static kpti_gpu_block *block_with_room(kpti_gpu_log *log)
 
 kpt_status kpti_gpu_log_add(kpti_gpu_log *log, const kpt_gpu_event *event, uint32_t stack)
 {
-    char made_up[KPTI_GPU_MOST_WORDS];
+    char made_up[KPTI_GPU_MAX_WORDS];
     kpti_gpu_entry entry = {*event, 0, stack};
     kpt_str name = event->name.size ? event->name : kpti_gpu_words_for(event, made_up);
     kpti_gpu_block *b;

@@ -23,13 +23,13 @@ kpt_str kpti_gpu_words_for(const kpt_gpu_event *e, char *buffer)
 {
     if (e->kind == KPT_GPU_SYNC) return kpt_str_of(WORD(syncs, e->sync_kind));
     if (e->kind == KPT_GPU_MEMCPY) {
-        (void)snprintf(buffer, KPTI_GPU_MOST_WORDS, "Memcpy %s (%s -> %s)",
+        (void)snprintf(buffer, KPTI_GPU_MAX_WORDS, "Memcpy %s (%s -> %s)",
                        WORD(copies, e->copy_kind), WORD(memories, e->source_kind),
                        WORD(memories, e->target_kind));
         return kpt_str_of(buffer);
     }
     if (e->kind == KPT_GPU_MEMSET) {
-        (void)snprintf(buffer, KPTI_GPU_MOST_WORDS, "Memset (%s)", WORD(memories, e->target_kind));
+        (void)snprintf(buffer, KPTI_GPU_MAX_WORDS, "Memset (%s)", WORD(memories, e->target_kind));
         return kpt_str_of(buffer);
     }
     return kpt_str_of(WORD(kinds, e->kind));

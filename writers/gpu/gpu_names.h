@@ -8,9 +8,9 @@
 extern "C" {
 #endif
 
-enum { KPTI_GPU_MOST_WORDS = 96 };
+enum { KPTI_GPU_MAX_WORDS = 96 };
 
-/* Returns the name of an event that has none of its own. BUFFER, of KPTI_GPU_MOST_WORDS bytes, may hold it. */
+/* Returns the name of an event that has none of its own. BUFFER, of KPTI_GPU_MAX_WORDS bytes, may hold it. */
 kpt_str kpti_gpu_words_for(const kpt_gpu_event *event, char *buffer);
 
 /* Returns the category of a kind: "kernel", "gpu_memcpy" … */

@@ -25,7 +25,7 @@ static kpt_status gather(pieces *p, const kpti_heap *heap, const kpti_gpu_log *l
     kpt_status status = KPT_OK;
     while (status == KPT_OK && (e = kpti_gpu_next(&cursor))) {
         if (!kpti_gpu_is_work(e->event.kind)) continue;
-        status = kpti_table_reach(heap, &p->items, &p->capacity, p->count, sizeof *p->items);
+        status = kpti_array_reach(heap, &p->items, &p->capacity, p->count, sizeof *p->items);
         if (status != KPT_OK) break;
         p->items[p->count++] = (piece){e->event.start_ns, e->event.end_ns, e->event.device,
                                        e->text,           e->stack,        e->event.kind};
@@ -66,7 +66,7 @@ static kpt_status add_to_row(const kpti_heap *heap, rows *r, uint32_t name, cons
     kpt_status status;
     if (!place) return KPT_E_MEMORY;
     if (!*place) {
-        status = kpti_table_reach(heap, r->items, r->capacity, *r->count, sizeof **r->items);
+        status = kpti_array_reach(heap, r->items, r->capacity, *r->count, sizeof **r->items);
         if (status != KPT_OK) return status;
         (*r->items)[*r->count] = (kpti_gpu_row){name, p->kind, 0, 0, 0};
         *place = ++*r->count;
@@ -151,7 +151,7 @@ static kpt_status add_devices(kpti_gpu_report *r, const pieces *all)
     for (uint32_t i = 0; i < all->count; i++) {
         const piece *p = &all->items[i];
         if (!d || d->device != p->device) {
-            kpt_status status = kpti_table_reach(&r->heap, &r->devices, &r->device_capacity,
+            kpt_status status = kpti_array_reach(&r->heap, &r->devices, &r->device_capacity,
                                                  r->device_count, sizeof *r->devices);
             if (status != KPT_OK) return status;
             d = &r->devices[r->device_count++];

@@ -9,7 +9,7 @@
 #include "writers/deflate/crc32.h"
 #include "writers/deflate/deflate.h"
 
-enum { MOST_WORKERS = 4, LEAST_PART = 128 * 1024, MOST_PART = 512 * 1024 };
+enum { MAX_WORKERS = 4, MIN_PART = 128 * 1024, MAX_PART = 512 * 1024 };
 enum { GATHERED_BYTES = 256 * 1024 };
 
 typedef struct worker {
@@ -20,7 +20,7 @@ typedef struct worker {
     uint32_t crc;
     size_t produced;
     kpti_deflate encoder;
-    char out[KPTI_DEFLATE_ROOM(MOST_PART)];
+    char out[KPTI_DEFLATE_ROOM(MAX_PART)];
 } worker;
 
 /* The first worker is the thread that calls put. Invariant: a worker whose bit is set in busy compresses its
@@ -28,7 +28,7 @@ typedef struct worker {
 struct kpti_gzip {
     kpti_gzip_out_fn out;
     void *ctx;
-    worker *workers[MOST_WORKERS];
+    worker *workers[MAX_WORKERS];
     int worker_count; /* all except the first have their own thread */
     int wanted_count;
     int has_started;
@@ -114,7 +114,7 @@ static void put_header(kpti_gzip *s)
 /* Splits the input among the workers. Returns the number of parts. */
 static int share_out(kpti_gzip *s, const char *data, size_t size)
 {
-    size_t parts = size / LEAST_PART;
+    size_t parts = size / MIN_PART;
     size_t at = 0;
     if (parts > (size_t)s->worker_count) parts = (size_t)s->worker_count;
     if (parts == 0) parts = 1;
@@ -152,9 +152,9 @@ static void compress_piece(kpti_gzip *s, const char *data, size_t size)
 static void compress(kpti_gzip *s, const char *data, size_t size)
 {
     put_header(s);
-    if (!s->has_started && size >= (size_t)2 * LEAST_PART) start_threads(s);
+    if (!s->has_started && size >= (size_t)2 * MIN_PART) start_threads(s);
     while (size) {
-        const size_t most = (size_t)MOST_PART * (size_t)s->worker_count;
+        const size_t most = (size_t)MAX_PART * (size_t)s->worker_count;
         const size_t step = size < most ? size : most;
         compress_piece(s, data, step);
         data += step;
@@ -208,7 +208,7 @@ int kpti_gzip_open(kpti_gzip **stream, kpti_gzip_out_fn out, void *ctx)
         return ENOMEM;
     }
     s->worker_count = 1;
-    s->wanted_count = processors < MOST_WORKERS ? processors : MOST_WORKERS;
+    s->wanted_count = processors < MAX_WORKERS ? processors : MAX_WORKERS;
     s->out = out;
     s->ctx = ctx;
     kpti_crc32_make(&s->tables);

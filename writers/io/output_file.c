@@ -155,7 +155,7 @@ void kpti_out_put(kpti_out_file *out, const void *data, size_t size)
     const char *at = data;
     while (size) {
         size_t step = size < KPTI_OUT_BUFFER_BYTES ? size : KPTI_OUT_BUFFER_BYTES;
-        memcpy(kpti_out_room(out, step), at, step);
+        memcpy(kpti_out_reserve(out, step), at, step);
         out->used += step;
         at += step;
         size -= step;

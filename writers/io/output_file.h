@@ -17,11 +17,11 @@
 extern "C" {
 #endif
 
-/* Most bytes that kpti_out_room can provide at once. */
+/* Most bytes that kpti_out_reserve can provide at once. */
 enum { KPTI_OUT_BUFFER_BYTES = 512 * 1024 };
 /* Collected bytes are written in pieces of this size, except the last. File systems are faster with aligned
  * pieces (seen with ext4). With pieces of 256 kB a call of Chrome JSON took 12 ns more, probably because these
- * buffers are still in the cache of the other processor when they are filled again. Invariant: kpti_out_room
+ * buffers are still in the cache of the other processor when they are filled again. Invariant: kpti_out_reserve
  * sends when there are this many bytes or more. */
 enum { KPTI_OUT_PIECE_BYTES = 1024 * 1024 };
 
@@ -77,7 +77,7 @@ void kpti_out_put(kpti_out_file *out, const void *data, size_t size);
 
 /* Returns space for SIZE bytes, at most KPTI_OUT_BUFFER_BYTES. The caller passes the end of the written bytes
  * to kpti_out_wrote. */
-static inline char *kpti_out_room(kpti_out_file *out, size_t size)
+static inline char *kpti_out_reserve(kpti_out_file *out, size_t size)
 {
     if (out->used >= KPTI_OUT_PIECE_BYTES) kpti_out_send(out);
     (void)size; /* the buffer has at least that much space after a partial piece */

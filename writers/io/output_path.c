@@ -13,7 +13,7 @@
 #include "core/base/file_descriptor.h"
 #include "writers/io/output_symlinks.h"
 
-enum { MOST_LINKS = 40 }; /* as in the kernel */
+enum { MAX_LINKS = 40 }; /* as in the kernel */
 
 static int is_on_procfs(const char *folder)
 {
@@ -106,7 +106,7 @@ int kpti_out_path_find(const char *path, kpti_out_path *out)
     out->open_flags = O_WRONLY | O_CLOEXEC;
     if (strlen(path) >= sizeof from) return ENAMETOOLONG;
     memcpy(from, path, strlen(path) + 1);
-    for (int links = 0; links < MOST_LINKS; links++) {
+    for (int links = 0; links < MAX_LINKS; links++) {
         int error = step(from, out, next);
         if (error || !next[0]) return error;
         memcpy(from, next, strlen(next) + 1);
@@ -140,8 +140,8 @@ static int link_to(int fd, const char *name)
 
 static int find_name(const kpti_out_path *place, name_fn give, int fd, char name[PATH_MAX])
 {
-    enum { MOST_NAMES_TRIED = 1000 };
-    for (int i = 0; i < MOST_NAMES_TRIED; i++) {
+    enum { MAX_NAMES_TRIED = 1000 };
+    for (int i = 0; i < MAX_NAMES_TRIED; i++) {
         int made,
             length = snprintf(name, PATH_MAX, "%s.%ld-%d.tmp", place->path, (long)getpid(), i);
         if (length >= PATH_MAX) return -ENAMETOOLONG;

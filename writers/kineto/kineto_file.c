@@ -10,7 +10,7 @@
 #include "writers/encode/json_scan.h"
 
 /* How much of the file's beginning and end is read, at first and at most. */
-enum { FIRST_WINDOW = 64 * 1024, MOST_WINDOW = 64 * 1024 * 1024 };
+enum { FIRST_WINDOW = 64 * 1024, MAX_WINDOW = 64 * 1024 * 1024 };
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
@@ -34,10 +34,10 @@ int kpti_kineto_copy(const kpti_kineto_file *file, kpti_out_file *out, uint64_t 
 {
     while (from < to) {
         size_t step = to - from < FIRST_WINDOW ? (size_t)(to - from) : FIRST_WINDOW;
-        char *room = kpti_out_room(out, step);
-        int error = kpti_kineto_read(file, room, step, from);
+        char *capacity = kpti_out_reserve(out, step);
+        int error = kpti_kineto_read(file, capacity, step, from);
         if (error) return error;
-        kpti_out_wrote(out, room + step);
+        kpti_out_wrote(out, capacity + step);
         from += step;
     }
     return 0;
@@ -65,7 +65,7 @@ static int look_at(kpti_kineto_file *file, int to_the_end, look_fn look)
         int found = !error && look(file, buffer, buffer + size, offset);
         kpti_heap_give(&file->heap, buffer, (size_t)size + 1);
         if (error || found) return error;
-        if (size == file->size || window >= MOST_WINDOW) return EBADMSG;
+        if (size == file->size || window >= MAX_WINDOW) return EBADMSG;
     }
 }
 

@@ -136,7 +136,7 @@ size_t kpti_kineto_head_mend(kpti_kineto_head *head, const kpti_heap *heap, cons
     char *out;
     *head = (kpti_kineto_head){NULL, 0, 0};
     if (!inside) return 0;
-    head->capacity = size * KPTI_JSON_MOST_GROWTH + KPTI_JSON_MOST_NUMBER;
+    head->capacity = size * KPTI_JSON_MAX_GROWTH + KPTI_JSON_MAX_NUMBER;
     head->text = kpti_heap_take(heap, head->capacity);
     if (!head->text) return 0;
     out = kpti_put_bytes(head->text, at, (size_t)(inside - at));

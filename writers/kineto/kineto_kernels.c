@@ -5,7 +5,7 @@
 #include "writers/encode/json_scan.h"
 
 /* How much of the file is read at once, and the size of the longest event that is read. */
-enum { WINDOW = 256 * 1024, MOST_WINDOW = 64 * 1024 * 1024 };
+enum { WINDOW = 256 * 1024, MAX_WINDOW = 64 * 1024 * 1024 };
 
 /* --- one event -------------------------------------------------------------------------------- */
 
@@ -126,7 +126,7 @@ static int error_of(kpt_status status)
 static int keep_launch(scan *s, const event *e)
 {
     kpti_kineto_gpu *g = s->gpu;
-    kpt_status status = kpti_table_reach(&g->heap, &g->launches, &g->launch_capacity,
+    kpt_status status = kpti_array_reach(&g->heap, &g->launches, &g->launch_capacity,
                                          g->launch_count, sizeof *g->launches);
     if (status != KPT_OK) return error_of(status);
     g->launches[g->launch_count++] = (kpti_kineto_launch){
@@ -138,7 +138,7 @@ static int keep_work(scan *s, const event *e)
 {
     kpti_kineto_gpu *g = s->gpu;
     kpt_status status =
-        kpti_table_reach(&g->heap, &g->works, &g->work_capacity, g->work_count, sizeof *g->works);
+        kpti_array_reach(&g->heap, &g->works, &g->work_capacity, g->work_count, sizeof *g->works);
     if (status != KPT_OK) return error_of(status);
     g->works[g->work_count++] =
         (kpti_kineto_work){s->offset + (uint64_t)(e->arguments_end - s->window),
@@ -185,8 +185,8 @@ static int move_on(scan *s, const char *at)
     if (left == 0) return EBADMSG; /* all was read, and the rest is not an event */
     if (rest == s->capacity) {
         char *grown =
-            s->capacity < MOST_WINDOW ? kpti_heap_take(&s->gpu->heap, s->capacity * 4) : NULL;
-        if (!grown) return s->capacity < MOST_WINDOW ? ENOMEM : EBADMSG;
+            s->capacity < MAX_WINDOW ? kpti_heap_take(&s->gpu->heap, s->capacity * 4) : NULL;
+        if (!grown) return s->capacity < MAX_WINDOW ? ENOMEM : EBADMSG;
         memcpy(grown, s->window, rest);
         kpti_heap_give(&s->gpu->heap, s->window, s->capacity);
         s->window = grown;

@@ -42,11 +42,11 @@ static int put_texts(kpti_kpt_writer *w, const kpti_gpu_log *log, kpti_gpu_writt
 
 static int put_nodes(kpti_kpt_writer *w, const kpti_gpu_log *log, kpti_gpu_written *written)
 {
-    enum { MOST = RECORD_BYTES / sizeof(kpti_gpu_node) };
+    enum { MAX = RECORD_BYTES / sizeof(kpti_gpu_node) };
     int error = 0;
     while (!error && written->nodes < log->node_count) {
         const uint32_t left = log->node_count - written->nodes;
-        const uint32_t count = left < MOST ? left : MOST;
+        const uint32_t count = left < MAX ? left : MAX;
         error = put(w, KPTI_KPT_GPU_NODES, written->nodes + 1, count,
                     &log->nodes[written->nodes + 1], count * sizeof *log->nodes);
         if (!error) written->nodes += count;

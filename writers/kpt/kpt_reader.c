@@ -11,7 +11,7 @@
 #include "writers/kpt/kpt_gpu_read.h"
 
 /* Most bytes of the file that stay resident while it is read. */
-enum { MOST_RESIDENT = 16 << 20 };
+enum { MAX_RESIDENT = 16 << 20 };
 
 static int map(kpti_kpt_reader *r, int fd, const char **why)
 {
@@ -72,7 +72,7 @@ void kpti_kpt_unmap(kpti_kpt_reader *r)
     r->bytes = NULL;
 }
 
-void kpti_kpt_let_go(const kpti_kpt_reader *r)
+void kpti_kpt_release_pages(const kpti_kpt_reader *r)
 {
     (void)madvise((void *)r->bytes, (size_t)r->size, MADV_DONTNEED);
 }
@@ -97,8 +97,8 @@ static int next_record(kpti_kpt_reader *r, kpti_kpt_record *head, const char **b
     r->state = KPTI_KPT_DAMAGED;
     if (sum != head->sum) return 0;
     r->at += sizeof *head + head->size + kpti_kpt_padding(head->size);
-    if (r->at - r->let_go > MOST_RESIDENT) {
-        kpti_kpt_let_go(r);
+    if (r->at - r->let_go > MAX_RESIDENT) {
+        kpti_kpt_release_pages(r);
         r->let_go = r->at;
     }
     return 1;

@@ -47,7 +47,7 @@ kpt_str kpti_kpt_info(kpt_str info, const char *key);
 
 /* Releases the file's pages from the resident memory of this process. The mapping stays valid, and the system
  * loads the pages again when they are read. Call it regularly in a long read. */
-void kpti_kpt_let_go(const kpti_kpt_reader *reader);
+void kpti_kpt_release_pages(const kpti_kpt_reader *reader);
 
 void kpti_kpt_unmap(kpti_kpt_reader *reader);
 

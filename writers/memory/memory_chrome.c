@@ -75,7 +75,7 @@ static void put_events(const kpti_memory_dump *dump, kpti_out_file *out,
     for (uint64_t i = 0; i < h->count; i++) {
         const kpti_memory_entry *e = &h->entries[i];
         const kpti_memory_device *device = &dump->devices[e->device];
-        char *at = kpti_out_room(out, EVENT_ROOM);
+        char *at = kpti_out_reserve(out, EVENT_ROOM);
         kpti_memory_curves_take(curves, h, e);
         at = put_instant(at, e, device, curves->of_space[e->space], i,
                          kpti_memory_node_of(tree, dump, e->stack));
@@ -88,21 +88,20 @@ static void put_events(const kpti_memory_dump *dump, kpti_out_file *out,
 static void put_frames(const kpti_memory_dump *dump, kpti_out_file *out,
                        const kpti_memory_tree *tree)
 {
-    enum { MOST_TEXT = 4096 };
+    enum { MAX_TEXT = 4096 };
     for (uint32_t i = 0; i < tree->count; i++) {
         const kpti_memory_node *node = &tree->nodes[i];
         const kpt_symbol *s = kpti_memory_symbol(dump, node->symbol);
-        char *at = kpti_out_room(out, EVENT_ROOM + MOST_TEXT * 2 * KPTI_JSON_MOST_GROWTH);
+        char *at = kpti_out_reserve(out, EVENT_ROOM + MAX_TEXT * 2 * KPTI_JSON_MAX_GROWTH);
         at = put(at, i ? ",\n\"" : "\"");
         at = kpti_put_u64(at, i + UINT64_C(1));
         at = put(at, "\":{\"name\":\"");
-        at =
-            kpti_json_escape(at, s->file.data, s->file.size < MOST_TEXT ? s->file.size : MOST_TEXT);
+        at = kpti_json_escape(at, s->file.data, s->file.size < MAX_TEXT ? s->file.size : MAX_TEXT);
         at = put(at, "(");
         at = kpti_put_u64(at, s->line);
         at = put(at, "): ");
         at = kpti_json_escape(at, s->qualname.data,
-                              s->qualname.size < MOST_TEXT ? s->qualname.size : MOST_TEXT);
+                              s->qualname.size < MAX_TEXT ? s->qualname.size : MAX_TEXT);
         at = put(at, "\"");
         if (node->parent) {
             at = put(at, ",\"parent\":");

@@ -31,9 +31,9 @@ typedef struct kpti_memory_dump {
     uint32_t device_count;
     const kpti_memory_origin *pools;
     uint32_t pool_count;
-    int has_told; /* at least one pool was reported by a host */
+    int has_reported; /* at least one pool was reported by a host */
     /* entries that were assigned to the pool of their device, since there were too many pools */
-    uint64_t told_merged;
+    uint64_t reported_merged;
     /* Resolved stacks: span I of symbols is the stack with the number stacks[I]. stacks is in the order of
      * kpti_memory_by_stack. */
     const uint32_t *stacks;

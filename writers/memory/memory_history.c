@@ -8,14 +8,14 @@
  * the following entries up. Invariant: at least half of the slots are empty. */
 typedef struct live_table {
     uint64_t *slots; /* index + 1 of the ALLOC; 0: empty */
-    uint64_t room;
+    uint64_t capacity;
     uint64_t used;
     const kpti_memory_entry *entries;
 } live_table;
 
 static uint64_t home_of(const live_table *t, const kpti_memory_entry *e)
 {
-    return ((e->address + e->space) * UINT64_C(0x9E3779B97F4A7C15) >> 20) & (t->room - 1);
+    return ((e->address + e->space) * UINT64_C(0x9E3779B97F4A7C15) >> 20) & (t->capacity - 1);
 }
 
 static int same_place(const kpti_memory_entry *a, const kpti_memory_entry *b)
@@ -28,20 +28,20 @@ static uint64_t slot_of(const live_table *t, const kpti_memory_entry *e)
 {
     uint64_t i = home_of(t, e);
     while (t->slots[i] && !same_place(&t->entries[t->slots[i] - 1], e))
-        i = (i + 1) & (t->room - 1);
+        i = (i + 1) & (t->capacity - 1);
     return i;
 }
 
 static int grow(live_table *t)
 {
     const live_table old = *t;
-    t->room = old.room ? old.room * 2 : 4096;
-    t->slots = calloc(t->room, sizeof *t->slots);
+    t->capacity = old.capacity ? old.capacity * 2 : 4096;
+    t->slots = calloc(t->capacity, sizeof *t->slots);
     if (!t->slots) {
         *t = old;
         return 0;
     }
-    for (uint64_t i = 0; i < old.room; i++)
+    for (uint64_t i = 0; i < old.capacity; i++)
         if (old.slots[i]) t->slots[slot_of(t, &t->entries[old.slots[i] - 1])] = old.slots[i];
     free(old.slots);
     return 1;
@@ -55,11 +55,11 @@ static void take_out(live_table *t, uint64_t hole)
         uint64_t home;
         t->slots[hole] = 0;
         do {
-            i = (i + 1) & (t->room - 1);
+            i = (i + 1) & (t->capacity - 1);
             if (!t->slots[i]) return;
             home = home_of(t, &t->entries[t->slots[i] - 1]);
             /* An entry stays if its probe sequence does not include the hole. */
-        } while (((i - home) & (t->room - 1)) < ((i - hole) & (t->room - 1)));
+        } while (((i - home) & (t->capacity - 1)) < ((i - hole) & (t->capacity - 1)));
         t->slots[hole] = t->slots[i];
         hole = i;
     }
@@ -101,7 +101,7 @@ static int pair(kpti_memory_history *h)
     for (uint64_t i = 0; i < h->count; i++) {
         kpti_memory_entry *e = &h->entries[i];
         uint64_t slot;
-        if (t.used * 2 >= t.room && !grow(&t)) {
+        if (t.used * 2 >= t.capacity && !grow(&t)) {
             free(t.slots);
             return 0;
         }
@@ -187,7 +187,7 @@ static int end_overlapped(kpti_memory_history *h)
     return 1;
 }
 
-/* Keeps only the last MOST entries. */
+/* Keeps only the last MAX entries. */
 static void trim(kpti_memory_history *h, uint64_t most)
 {
     const uint64_t gone = most && h->count > most ? h->count - most : 0;

@@ -54,7 +54,7 @@ typedef struct kpti_memory_history {
     uint64_t peak_after; /* entries up to the peak of the represented bytes */
 } kpti_memory_history;
 
-/* Makes a history of the last MOST (0: all) of COUNT entries. It takes over ENTRIES, which are from malloc.
+/* Makes a history of the last MAX (0: all) of COUNT entries. It takes over ENTRIES, which are from malloc.
  * DROPPED is the number of missing entries. Returns 0 if there is no memory, or if there are too many entries. */
 int kpti_memory_history_make(kpti_memory_history *history, kpti_memory_entry *entries,
                              uint64_t count, uint64_t dropped, uint64_t most,

@@ -8,7 +8,7 @@
 #include "writers/perfetto/perfetto_wire.h"
 
 /* Most bytes of a packet without its names. */
-enum { PACKET_ROOM = 512, MOST_NAME = 4096, SEQUENCE = 1 };
+enum { PACKET_ROOM = 512, MAX_NAME = 4096, SEQUENCE = 1 };
 
 /* Numbers of tracks: the process, then devices, and threads by their id. */
 enum { PROCESS_TRACK = 1, FIRST_DEVICE_TRACK = 2 };
@@ -28,7 +28,7 @@ typedef struct writing {
 
 static char *open_packet(writing *w, int64_t ns, char **packet)
 {
-    char *at = kpti_out_room(w->out, PACKET_ROOM + MOST_NAME * KPTI_UTF8_MOST_GROWTH * 2);
+    char *at = kpti_out_reserve(w->out, PACKET_ROOM + MAX_NAME * KPTI_UTF8_MAX_GROWTH * 2);
     *packet = kpti_proto_open(at, TRACE_PACKET);
     at = *packet;
     if (ns) {
@@ -59,7 +59,7 @@ static void put_process(writing *w)
     at = kpti_proto_number(track, TRACK_UUID, PROCESS_TRACK);
     process = kpti_proto_open(at, TRACK_PROCESS);
     at = kpti_proto_number(process, PROCESS_PID, (uint64_t)getpid());
-    at = kpti_proto_close(process, kpti_proto_text(at, PROCESS_NAME, text_of("memory"), MOST_NAME));
+    at = kpti_proto_close(process, kpti_proto_text(at, PROCESS_NAME, text_of("memory"), MAX_NAME));
     close_packet(w, packet, kpti_proto_close(track, at));
 }
 
@@ -71,7 +71,7 @@ static void put_device(writing *w, uint32_t device)
     char *counter;
     at = kpti_proto_number(track, TRACK_UUID, FIRST_DEVICE_TRACK + device);
     at = kpti_proto_number(at, TRACK_PARENT, PROCESS_TRACK);
-    at = kpti_proto_text(at, TRACK_NAME, text_of(w->dump->devices[device].name), MOST_NAME);
+    at = kpti_proto_text(at, TRACK_NAME, text_of(w->dump->devices[device].name), MAX_NAME);
     counter = kpti_proto_open(at, TRACK_COUNTER);
     at = kpti_proto_close(counter, kpti_proto_number(counter, COUNTER_UNIT, UNIT_BYTES));
     close_packet(w, packet, kpti_proto_close(track, at));
@@ -101,7 +101,7 @@ static char *put_interned(char *at, uint32_t kind, uint64_t id, kpt_str text)
 {
     char *entry = kpti_proto_open(at, kind);
     at = kpti_proto_number(entry, INTERN_ID, id);
-    return kpti_proto_close(entry, kpti_proto_text(at, INTERN_TEXT, text, MOST_NAME));
+    return kpti_proto_close(entry, kpti_proto_text(at, INTERN_TEXT, text, MAX_NAME));
 }
 
 static void put_annotations(writing *w)
@@ -138,8 +138,8 @@ static uint64_t place_of(writing *w, uint32_t stack)
     interned = kpti_proto_open(at, PACKET_INTERNED);
     source = kpti_proto_open(interned, INTERNED_SOURCE);
     at = kpti_proto_number(source, INTERN_ID, symbol + UINT64_C(1));
-    at = kpti_proto_text(at, SOURCE_FILE, s->file, MOST_NAME);
-    at = kpti_proto_text(at, SOURCE_FUNCTION, s->qualname, MOST_NAME);
+    at = kpti_proto_text(at, SOURCE_FILE, s->file, MAX_NAME);
+    at = kpti_proto_text(at, SOURCE_FUNCTION, s->qualname, MAX_NAME);
     at = kpti_proto_close(source, kpti_proto_number(at, SOURCE_LINE, s->line));
     close_packet(w, packet, kpti_proto_close(interned, at));
     return symbol + UINT64_C(1);
@@ -156,7 +156,7 @@ static char *annotate_text(char *at, uint32_t name, kpt_str text)
 {
     char *content = kpti_proto_open(at, EVENT_ANNOTATION);
     at = kpti_proto_number(content, ANNOTATION_NAME_ID, name);
-    return kpti_proto_close(content, kpti_proto_text(at, ANNOTATION_TEXT, text, MOST_NAME));
+    return kpti_proto_close(content, kpti_proto_text(at, ANNOTATION_TEXT, text, MAX_NAME));
 }
 
 static void put_instant(writing *w, const kpti_memory_entry *e, uint64_t total)

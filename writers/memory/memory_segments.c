@@ -17,7 +17,7 @@ enum { RECENT = 256 };
 
 typedef struct finder {
     kpti_memory_segments *out;
-    uint64_t room;
+    uint64_t capacity;
     uint64_t recent[RECENT]; /* megabyte + 1 */
 } finder;
 
@@ -28,12 +28,12 @@ static int add_region(finder *f, uint64_t begin, uint64_t end)
     uint64_t *recent = &f->recent[megabyte % RECENT];
     if (*recent == megabyte + 1 && (end - 1) >> MEGABYTE_BITS == megabyte) return 1;
     *recent = megabyte + 1;
-    if (s->segment_count == f->room) {
-        const uint64_t wanted = f->room ? f->room * 2 : 64;
+    if (s->segment_count == f->capacity) {
+        const uint64_t wanted = f->capacity ? f->capacity * 2 : 64;
         void *grown = realloc(s->segments, wanted * sizeof *s->segments);
         if (!grown) return 0;
         s->segments = grown;
-        f->room = wanted;
+        f->capacity = wanted;
     }
     s->segments[s->segment_count++] = (kpti_memory_segment){
         megabyte << MEGABYTE_BITS, (((end - 1) >> MEGABYTE_BITS) + 1) << MEGABYTE_BITS, 0, 0, 0};

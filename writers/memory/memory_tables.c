@@ -30,7 +30,7 @@ typedef struct tables {
     kpti_u64_map by_key; /* index of a row + 1, by pool and node */
     row *rows;
     uint32_t count;
-    uint32_t room;
+    uint32_t capacity;
 } tables;
 
 static row *row_of(tables *t, const kpti_memory_entry *e)
@@ -39,12 +39,12 @@ static row *row_of(tables *t, const kpti_memory_entry *e)
     uint32_t *index = kpti_u64_map_at(&t->by_key, (uint64_t)e->pool << 32 | node);
     if (!index) return NULL;
     if (*index) return &t->rows[*index - 1];
-    if (t->count == t->room) {
-        const uint32_t room = t->room ? t->room * 2 : 256;
-        row *grown = room > t->room ? realloc(t->rows, room * sizeof *grown) : NULL;
+    if (t->count == t->capacity) {
+        const uint32_t capacity = t->capacity ? t->capacity * 2 : 256;
+        row *grown = capacity > t->capacity ? realloc(t->rows, capacity * sizeof *grown) : NULL;
         if (!grown) return NULL;
         t->rows = grown;
-        t->room = room;
+        t->capacity = capacity;
     }
     t->rows[t->count] = (row){.pool = e->pool, .device = e->device, .node = node};
     *index = t->count + 1;
@@ -81,16 +81,16 @@ static void put(tables *t, const char *text)
 
 static void put_number(tables *t, uint64_t value)
 {
-    kpti_out_wrote(t->out, kpti_put_u64(kpti_out_room(t->out, KPTI_JSON_MOST_NUMBER), value));
+    kpti_out_wrote(t->out, kpti_put_u64(kpti_out_reserve(t->out, KPTI_JSON_MAX_NUMBER), value));
 }
 
 static void put_text(tables *t, kpt_str text)
 {
-    enum { MOST = 16384 };
-    const size_t size = text.size < MOST ? (size_t)text.size : MOST;
+    enum { MAX = 16384 };
+    const size_t size = text.size < MAX ? (size_t)text.size : MAX;
     put(t, "\"");
     kpti_out_wrote(t->out,
-                   kpti_json_escape(kpti_out_room(t->out, (size_t)MOST * KPTI_JSON_MOST_GROWTH),
+                   kpti_json_escape(kpti_out_reserve(t->out, (size_t)MAX * KPTI_JSON_MAX_GROWTH),
                                     text.data, text.data ? size : 0));
     put(t, "\"");
 }
@@ -175,7 +175,7 @@ static void put_rows(tables *t)
         put_amount(t, &r->at_peak);
         put_amount(t, &r->at_end);
         put_amount(t, &r->in_all);
-        if (t->dump->has_told) {
+        if (t->dump->has_reported) {
             put(t, ",");
             put_text(t, t->dump->pools[r->pool].category);
             put(t, ",");

@@ -39,7 +39,7 @@ static const char *const words[WORDS] = {
 
 #define NONE UINT32_MAX
 
-enum { MOST_TEXT = 256 }; /* most bytes of a text of a pool */
+enum { MAX_TEXT = 256 }; /* most bytes of a text of a pool */
 
 typedef struct writing {
     kpti_pickle pickle;
@@ -107,9 +107,9 @@ static void put_frames(writing *w, uint32_t stack)
     span = &v->symbols->spans[i];
     kpti_pickle_empty_list(&w->pickle);
     for (uint64_t k = 0; k < span->count; k++) {
-        if (k % KPTI_PICKLE_MOST_APPENDS == 0) kpti_pickle_mark(&w->pickle);
+        if (k % KPTI_PICKLE_MAX_APPENDS == 0) kpti_pickle_mark(&w->pickle);
         put_frame(w, v->symbols->frames[span->first + k]);
-        if (k % KPTI_PICKLE_MOST_APPENDS == KPTI_PICKLE_MOST_APPENDS - 1 || k + 1 == span->count)
+        if (k % KPTI_PICKLE_MAX_APPENDS == KPTI_PICKLE_MAX_APPENDS - 1 || k + 1 == span->count)
             kpti_pickle_appends(&w->pickle);
     }
     w->stack_memos[i] = kpti_pickle_memoize(&w->pickle);
@@ -118,8 +118,8 @@ static void put_frames(writing *w, uint32_t stack)
 /* Call it before each item of a list. Items are appended in batches. */
 static void next_item(writing *w, uint64_t *count)
 {
-    if (*count && *count % KPTI_PICKLE_MOST_APPENDS == 0) kpti_pickle_appends(&w->pickle);
-    if (*count % KPTI_PICKLE_MOST_APPENDS == 0) kpti_pickle_mark(&w->pickle);
+    if (*count && *count % KPTI_PICKLE_MAX_APPENDS == 0) kpti_pickle_appends(&w->pickle);
+    if (*count % KPTI_PICKLE_MAX_APPENDS == 0) kpti_pickle_mark(&w->pickle);
     ++*count;
 }
 
@@ -131,13 +131,13 @@ static void end_items(writing *w, uint64_t count)
 /* Writes a text of a pool; *MEMO is its memo. The text is from a host, and may contain any bytes. */
 static void put_pool_text(writing *w, kpt_str text, uint32_t *memo)
 {
-    char valid[MOST_TEXT * KPTI_UTF8_MOST_GROWTH];
+    char valid[MAX_TEXT * KPTI_UTF8_MAX_GROWTH];
     const char *end;
     if (*memo != NONE) {
         kpti_pickle_get(&w->pickle, *memo);
         return;
     }
-    end = kpti_utf8_copy(valid, text.data, text.size < MOST_TEXT ? text.size : MOST_TEXT);
+    end = kpti_utf8_copy(valid, text.data, text.size < MAX_TEXT ? text.size : MAX_TEXT);
     kpti_pickle_text(&w->pickle, (kpt_str){valid, (uint64_t)(end - valid)});
     *memo = kpti_pickle_memoize(&w->pickle);
 }
@@ -178,7 +178,7 @@ static void put_entry(writing *w, const kpti_memory_entry *e)
     if (is_alloc) {
         put_word(w, FRAMES);
         put_frames(w, e->stack);
-        if (w->dump->has_told) put_told(w, e);
+        if (w->dump->has_reported) put_told(w, e);
     }
     kpti_pickle_dict(&w->pickle);
 }
@@ -317,7 +317,7 @@ static void put_own(writing *w)
     end_items(w, count);
     put_int(w, "sample_bytes", v->history->sample_bytes);
     put_int(w, "entries_dropped", v->history->dropped);
-    put_int(w, "entries_merged", v->told_merged);
+    put_int(w, "entries_merged", v->reported_merged);
     put_int(w, "frees_of_earlier_blocks", v->history->unseen_frees);
     put_int(w, "peak_bytes", v->history->peak.bytes);
     kpti_pickle_dict(&w->pickle);

@@ -23,7 +23,7 @@ static inline void end_short_packet(kpti_perfetto *w, char *begin, char *end)
 static kpt_status add_event(kpti_perfetto *w, const kpt_name *name)
 {
     uint64_t id = (uint64_t)name->index + 1;
-    char *begin = kpti_fragments_room(&w->events, 64);
+    char *begin = kpti_fragments_reserve(&w->events, 64);
     char *at;
     if (!begin) return KPT_E_MEMORY;
     at = kpti_proto_number(begin + 2, EVENT_TYPE, EVENT_BEGIN);
@@ -35,15 +35,15 @@ static kpt_status add_event(kpti_perfetto *w, const kpt_name *name)
                               name->first_line);
 }
 
-static size_t text_room(kpt_str text)
+static size_t text_capacity(kpt_str text)
 {
-    size_t size = text.size < KPTI_PERFETTO_MOST_NAME ? (size_t)text.size : KPTI_PERFETTO_MOST_NAME;
-    return size * KPTI_UTF8_MOST_GROWTH;
+    size_t size = text.size < KPTI_PERFETTO_MAX_NAME ? (size_t)text.size : KPTI_PERFETTO_MAX_NAME;
+    return size * KPTI_UTF8_MAX_GROWTH;
 }
 
 static char *put_text(char *at, uint32_t field, kpt_str text)
 {
-    return kpti_proto_text(at, field, text, KPTI_PERFETTO_MOST_NAME);
+    return kpti_proto_text(at, field, text, KPTI_PERFETTO_MAX_NAME);
 }
 
 static char *put_source(char *at, const kpt_name *name)
@@ -58,9 +58,10 @@ static char *put_source(char *at, const kpt_name *name)
 
 static kpt_status add_interned(kpti_perfetto *w, const kpt_name *name)
 {
-    size_t room = text_room(kpti_shown_name(name)) + text_room(name->file) +
-                  text_room(name->qualname) + text_room(name->function) + KPTI_PERFETTO_MOST_REST;
-    char *begin = kpti_fragments_room(&w->interned, room);
+    size_t capacity = text_capacity(kpti_shown_name(name)) + text_capacity(name->file) +
+                      text_capacity(name->qualname) + text_capacity(name->function) +
+                      KPTI_PERFETTO_MAX_REST;
+    char *begin = kpti_fragments_reserve(&w->interned, capacity);
     char *content;
     char *entry;
     char *at;
@@ -89,27 +90,27 @@ static kpt_status take_thread(kpti_writer *writer, const kpt_thread *thread)
 /* --- calls: two packets, in at most 60 ns and 30 bytes together --------------------------------- */
 
 /* Writes the interned data of NAME to the sequence. */
-static kpt_status intern(kpti_perfetto *w, kpti_perfetto_lane *l, uint32_t name)
+static kpt_status intern(kpti_perfetto *w, kpti_perfetto_track *l, uint32_t name)
 {
     kpti_fragment text = w->interned.items[name];
-    char *packet = kpti_proto_open(kpti_out_room(&w->base.out, text.size + 64), TRACE_PACKET);
+    char *packet = kpti_proto_open(kpti_out_reserve(&w->base.out, text.size + 64), TRACE_PACKET);
     char *at = kpti_perfetto_put_head(l, packet);
     memcpy(at, text.text, text.size);
     kpti_out_wrote(&w->base.out, kpti_proto_close(packet, at + text.size));
     if (name / 8 >= l->seen_bytes) {
-        kpt_status status = kpti_table_grow(&w->base.heap, &l->seen, &l->seen_bytes, name / 8, 1);
+        kpt_status status = kpti_array_grow(&w->base.heap, &l->seen, &l->seen_bytes, name / 8, 1);
         if (status != KPT_OK) return status;
     }
     l->seen[name / 8] |= (unsigned char)(1 << name % 8);
     return KPT_OK;
 }
 
-static inline int is_seen(const kpti_perfetto_lane *l, uint32_t name)
+static inline int is_seen(const kpti_perfetto_track *l, uint32_t name)
 {
     return name / 8 < l->seen_bytes && l->seen[name / 8] >> name % 8 & 1;
 }
 
-static void put_rare_begin(kpti_perfetto *w, kpti_perfetto_lane *l, const kpt_activity *a,
+static void put_rare_begin(kpti_perfetto *w, kpti_perfetto_track *l, const kpt_activity *a,
                            kpti_fragment slice)
 {
     kpti_perfetto_event event;
@@ -124,7 +125,7 @@ static void put_rare_begin(kpti_perfetto *w, kpti_perfetto_lane *l, const kpt_ac
     kpti_perfetto_close(w, &event, at);
 }
 
-static kpt_status begin_call(kpti_perfetto *w, kpti_perfetto_lane *l, const kpt_activity *a)
+static kpt_status begin_call(kpti_perfetto *w, kpti_perfetto_track *l, const kpt_activity *a)
 {
     static const char unknown_text[KPTI_FRAGMENT_STEP] = "\x5A\x0C\x48\x01\xBA\x01\x07unknown";
     static const kpti_fragment unknown = {unknown_text, 14, 0};
@@ -139,14 +140,14 @@ static kpt_status begin_call(kpti_perfetto *w, kpti_perfetto_lane *l, const kpt_
         put_rare_begin(w, l, a, slice);
         return KPT_OK;
     }
-    begin = kpti_out_room(&w->base.out, SHORT_PACKET);
+    begin = kpti_out_reserve(&w->base.out, SHORT_PACKET);
     at = kpti_perfetto_put_head(l, kpti_perfetto_put_time(l, begin + 2, a->start_ns));
     memcpy(at, slice.text, KPTI_FRAGMENT_STEP);
     end_short_packet(w, begin, at + slice.size);
     return KPT_OK;
 }
 
-static void put_rare_end(kpti_perfetto *w, kpti_perfetto_lane *l, const kpt_activity *a)
+static void put_rare_end(kpti_perfetto *w, kpti_perfetto_track *l, const kpt_activity *a)
 {
     static const struct {
         uint32_t flag;
@@ -167,7 +168,7 @@ static void put_rare_end(kpti_perfetto *w, kpti_perfetto_lane *l, const kpt_acti
     kpti_perfetto_close(w, &event, at);
 }
 
-static void end_call(kpti_perfetto *w, kpti_perfetto_lane *l, const kpt_activity *a)
+static void end_call(kpti_perfetto *w, kpti_perfetto_track *l, const kpt_activity *a)
 {
     enum { RARE = KPT_ACTIVITY_ENDED_BY_STOP | KPT_ACTIVITY_CLAMPED | KPT_ACTIVITY_RECOVERED };
     uint32_t frame;
@@ -176,7 +177,7 @@ static void end_call(kpti_perfetto *w, kpti_perfetto_lane *l, const kpt_activity
     if (a->flags & RARE || a->kind == KPT_KIND_GC) {
         put_rare_end(w, l, a);
     } else {
-        char *begin = kpti_out_room(&w->base.out, SHORT_PACKET);
+        char *begin = kpti_out_reserve(&w->base.out, SHORT_PACKET);
         char *at = kpti_perfetto_put_time(l, begin + 2, a->end_ns);
         memcpy(at, l->end, sizeof l->end);
         end_short_packet(w, begin, at + l->end_bytes);
@@ -188,8 +189,8 @@ static void end_call(kpti_perfetto *w, kpti_perfetto_lane *l, const kpt_activity
 static kpt_status take_call(kpti_writer *writer, const kpt_activity *a)
 {
     kpti_perfetto *w = (kpti_perfetto *)writer;
-    kpti_perfetto_lane *l = kpti_perfetto_lane_of(w, a->thread);
-    if (!l) return a->thread < KPTI_MOST_ITEMS ? KPT_E_MEMORY : KPT_E_LIMIT;
+    kpti_perfetto_track *l = kpti_perfetto_track_of(w, a->thread);
+    if (!l) return a->thread < KPTI_MAX_ITEMS ? KPT_E_MEMORY : KPT_E_LIMIT;
     if (a->phase == KPT_PHASE_BEGIN) {
         l->begun_id = a->id;
         l->begun_ns = a->start_ns;
@@ -228,11 +229,11 @@ static kpt_status end(kpti_writer *writer, const kpt_stats *stats)
 static void release(kpti_writer *writer)
 {
     kpti_perfetto *w = (kpti_perfetto *)writer;
-    for (uint32_t i = 0; i < w->lane_capacity; i++)
-        kpti_heap_give(&writer->heap, w->lanes[i].seen, w->lanes[i].seen_bytes);
-    kpti_heap_give(&writer->heap, w->lanes, w->lane_capacity * sizeof *w->lanes);
-    w->lanes = NULL;
-    w->lane_capacity = 0;
+    for (uint32_t i = 0; i < w->track_capacity; i++)
+        kpti_heap_give(&writer->heap, w->track_states[i].seen, w->track_states[i].seen_bytes);
+    kpti_heap_give(&writer->heap, w->track_states, w->track_capacity * sizeof *w->track_states);
+    w->track_states = NULL;
+    w->track_capacity = 0;
     kpti_fragments_free(&w->events);
     kpti_fragments_free(&w->interned);
     kpti_u64_map_free(&w->counters);
@@ -248,7 +249,7 @@ static kpt_status end_process(kpti_writer *writer)
     kpt_status status = kpti_perfetto_rest(w);
     if (status == KPT_OK) status = kpti_perfetto_gpu(w);
     /* the process's own sequence, and those of its threads */
-    w->sequences += 1 + (uint64_t)w->lane_capacity;
+    w->sequences += 1 + (uint64_t)w->track_capacity;
     w->made_tracks = 0;
     w->next_thread = 0;
     release(writer);

@@ -45,7 +45,7 @@ _Static_assert(sizeof words / sizeof words[0] == BEHIND - FIRST, "a word for eac
 /* Above the numbers of users' flows, which are likely to be small. */
 #define FIRST_FLOW (UINT64_C(1) << 62)
 
-enum { EVENT_ROOM = 2 * KPTI_PERFETTO_MOST_NAME * KPTI_UTF8_MOST_GROWTH };
+enum { EVENT_ROOM = 2 * KPTI_PERFETTO_MAX_NAME * KPTI_UTF8_MAX_GROWTH };
 
 typedef struct track_uuids {
     uint64_t device;
@@ -68,7 +68,7 @@ static void put_interned(kpti_perfetto *w, uint32_t field, uint64_t number, kpt_
         kpti_proto_open(kpti_perfetto_open_packet(w, &w->own, &packet), PACKET_INTERNED);
     char *entry = kpti_proto_open(content, field);
     char *at = kpti_proto_number(entry, INTERN_ID, number);
-    at = kpti_proto_text(at, INTERN_TEXT, text, KPTI_PERFETTO_MOST_NAME);
+    at = kpti_proto_text(at, INTERN_TEXT, text, KPTI_PERFETTO_MAX_NAME);
     at = kpti_proto_close(content, kpti_proto_close(entry, at));
     kpti_out_wrote(&w->base.out, kpti_proto_close(packet, at));
 }
@@ -76,7 +76,7 @@ static void put_interned(kpti_perfetto *w, uint32_t field, uint64_t number, kpt_
 /* Writes "inner (file.py:12)", a line for each frame, innermost first, as many as fit. */
 static void put_stack(kpti_perfetto *w, uint32_t stack)
 {
-    char text[KPTI_PERFETTO_MOST_NAME];
+    char text[KPTI_PERFETTO_MAX_NAME];
     size_t size = 0;
     const kpti_gpu_node *node = kpti_gpu_node_of(w->base.gpu, stack);
     for (; node && size < sizeof text; node = kpti_gpu_node_of(w->base.gpu, node->caller)) {
@@ -159,7 +159,7 @@ static char *put_words(char *at, uint32_t annotation, const char *text)
 {
     char *content = kpti_proto_open(at, EVENT_ANNOTATION);
     at = kpti_proto_number(content, ANNOTATION_NAME_ID, annotation);
-    at = kpti_proto_text(at, ANNOTATION_TEXT, kpt_str_of(text), KPTI_PERFETTO_MOST_NAME);
+    at = kpti_proto_text(at, ANNOTATION_TEXT, kpt_str_of(text), KPTI_PERFETTO_MAX_NAME);
     return kpti_proto_close(content, at);
 }
 

@@ -6,14 +6,14 @@
 #include "writers/perfetto/perfetto_tasks.h"
 #include "writers/perfetto/perfetto_tracks.h"
 
-enum { NOTE_ROOM = (KPTI_PERFETTO_MOST_NAME + KPTI_PERFETTO_MOST_ARGS) * KPTI_UTF8_MOST_GROWTH };
+enum { NOTE_ROOM = (KPTI_PERFETTO_MAX_NAME + KPTI_PERFETTO_MAX_ARGS) * KPTI_UTF8_MAX_GROWTH };
 
 /* Writes the user's arguments, as JSON. */
 static char *put_args(char *at, kpt_str args)
 {
     char *annotation;
     char *text;
-    if (!args.size || args.size > KPTI_PERFETTO_MOST_ARGS) return at;
+    if (!args.size || args.size > KPTI_PERFETTO_MAX_ARGS) return at;
     annotation = kpti_proto_open(at, EVENT_ANNOTATION);
     at = kpti_proto_text(annotation, ANNOTATION_NAME, kpt_str_of("args"), SIZE_MAX);
     text = kpti_proto_open(at, ANNOTATION_JSON);
@@ -26,12 +26,12 @@ static char *put_args(char *at, kpt_str args)
 static char *put_fields(const kpti_perfetto *w, char *at, const kpti_note *note)
 {
     at = kpti_proto_text(at, EVENT_CATEGORY, kpt_str_of("user_annotation"), SIZE_MAX);
-    at = kpti_proto_text(at, EVENT_NAME, note->name, KPTI_PERFETTO_MOST_NAME);
+    at = kpti_proto_text(at, EVENT_NAME, note->name, KPTI_PERFETTO_MAX_NAME);
     if (note->flow) at = kpti_proto_fixed64(at, EVENT_FLOW, kpti_id_in_file(&w->base, note->flow));
     return put_args(at, note->args);
 }
 
-static void put_mark(kpti_perfetto *w, kpti_perfetto_lane *l, const kpti_note *note, int64_t ns)
+static void put_mark(kpti_perfetto *w, kpti_perfetto_track *l, const kpti_note *note, int64_t ns)
 {
     kpti_perfetto_event event;
     char *at = kpti_perfetto_open(w, l, ns, EVENT_INSTANT, NOTE_ROOM, &event);
@@ -42,7 +42,7 @@ static void put_mark(kpti_perfetto *w, kpti_perfetto_lane *l, const kpti_note *n
 }
 
 /* Infinities and NaN are left out; a track cannot display them. */
-static kpt_status put_counter(kpti_perfetto *w, kpti_perfetto_lane *l, const kpti_note *note,
+static kpt_status put_counter(kpti_perfetto *w, kpti_perfetto_track *l, const kpti_note *note,
                               int64_t ns)
 {
     kpti_perfetto_event event;
@@ -63,14 +63,14 @@ static kpt_status put_counter(kpti_perfetto *w, kpti_perfetto_lane *l, const kpt
     return KPT_OK;
 }
 
-static void begin_frame(kpti_perfetto *w, kpti_perfetto_lane *l, const kpti_note *note, int64_t ns)
+static void begin_frame(kpti_perfetto *w, kpti_perfetto_track *l, const kpti_note *note, int64_t ns)
 {
     kpti_perfetto_event event;
     char *at = kpti_perfetto_open(w, l, ns, EVENT_BEGIN, NOTE_ROOM, &event);
     kpti_perfetto_close(w, &event, put_fields(w, at, note));
 }
 
-static void put_frame_end(kpti_perfetto *w, kpti_perfetto_lane *l, int64_t ns, uint32_t annotation)
+static void put_frame_end(kpti_perfetto *w, kpti_perfetto_track *l, int64_t ns, uint32_t annotation)
 {
     kpti_perfetto_event event;
     char *at = kpti_perfetto_open(w, l, ns, EVENT_END, 0, &event);
@@ -80,7 +80,7 @@ static void put_frame_end(kpti_perfetto *w, kpti_perfetto_lane *l, int64_t ns, u
 
 /* A span that continues after its frame is also written on a track of its own. A span that was never ended and
  * closes with the end of the recording is complete. */
-void kpti_perfetto_end_frame(kpti_perfetto *w, kpti_perfetto_lane *l, uint32_t begin, int64_t ns,
+void kpti_perfetto_end_frame(kpti_perfetto *w, kpti_perfetto_track *l, uint32_t begin, int64_t ns,
                              const kpt_activity *call)
 {
     int stops = !kpti_spans_has_end(&w->spans, begin) &&
@@ -89,7 +89,7 @@ void kpti_perfetto_end_frame(kpti_perfetto *w, kpti_perfetto_lane *l, uint32_t b
     if (stops) kpti_spans_written(&w->spans, begin);
 }
 
-static void end_frames(kpti_perfetto *w, kpti_perfetto_lane *l, const kpt_activity *point,
+static void end_frames(kpti_perfetto *w, kpti_perfetto_track *l, const kpt_activity *point,
                        uint32_t begin)
 {
     while (kpti_spans_pop(&w->spans, point->thread) != begin)
@@ -100,7 +100,7 @@ static void end_frames(kpti_perfetto *w, kpti_perfetto_lane *l, const kpt_activi
 
 kpt_status kpti_perfetto_note(kpti_perfetto *w, const kpt_activity *point, const kpti_note *note)
 {
-    kpti_perfetto_lane *l = kpti_perfetto_lane_of(w, point->thread);
+    kpti_perfetto_track *l = kpti_perfetto_track_of(w, point->thread);
     kpt_status status = KPT_OK;
     uint32_t begin;
     int is_frame;
@@ -153,10 +153,10 @@ kpt_status kpti_perfetto_rest(kpti_perfetto *w)
     kpt_status status = KPT_OK;
     uint32_t number = 0;
     kpti_loose loose;
-    for (uint32_t i = 0; w->spans.frames && i < w->lane_capacity; i++) {
+    for (uint32_t i = 0; w->spans.frames && i < w->track_capacity; i++) {
         uint32_t frame;
         while ((frame = kpti_spans_pop(&w->spans, i)))
-            kpti_perfetto_end_frame(w, &w->lanes[i], frame, w->base.last_ns, NULL);
+            kpti_perfetto_end_frame(w, &w->track_states[i], frame, w->base.last_ns, NULL);
     }
     while (status == KPT_OK && kpti_spans_next(&w->spans, &w->base, &number, &loose)) {
         if (loose.note->what == KPTI_NOTE_MARK)

@@ -5,7 +5,7 @@
 #include "writers/perfetto/perfetto_state.h"
 
 /* Writes a time as the difference to the previous packet's time. A time that decreases is written as Unix time. */
-static inline char *kpti_perfetto_put_time(kpti_perfetto_lane *l, char *at, int64_t ns)
+static inline char *kpti_perfetto_put_time(kpti_perfetto_track *l, char *at, int64_t ns)
 {
     if (ns >= l->last_ns) {
         at = kpti_proto_number(at, PACKET_TIMESTAMP, (uint64_t)ns - (uint64_t)l->last_ns);
@@ -16,7 +16,7 @@ static inline char *kpti_perfetto_put_time(kpti_perfetto_lane *l, char *at, int6
     return kpti_proto_number(at, PACKET_CLOCK, UNIX_CLOCK);
 }
 
-static inline char *kpti_perfetto_put_head(const kpti_perfetto_lane *l, char *at)
+static inline char *kpti_perfetto_put_head(const kpti_perfetto_track *l, char *at)
 {
     memcpy(at, l->head, sizeof l->head);
     return at + l->head_bytes;
@@ -28,9 +28,9 @@ typedef struct kpti_perfetto_event {
     char *event;
 } kpti_perfetto_event;
 
-/* Begins an event of TYPE with space for ROOM bytes. Returns the position of its further fields. */
-char *kpti_perfetto_open(kpti_perfetto *writer, kpti_perfetto_lane *lane, int64_t ns, uint32_t type,
-                         size_t room, kpti_perfetto_event *event);
+/* Begins an event of TYPE with space for CAPACITY bytes. Returns the position of its further fields. */
+char *kpti_perfetto_open(kpti_perfetto *writer, kpti_perfetto_track *track_state, int64_t ns,
+                         uint32_t type, size_t capacity, kpti_perfetto_event *event);
 void kpti_perfetto_close(kpti_perfetto *writer, const kpti_perfetto_event *event, char *end);
 
 char *kpti_perfetto_annotate(char *at, uint32_t annotation, uint32_t kind, uint64_t value);

@@ -19,9 +19,9 @@
 
 /* Longer names are cut, and longer arguments left out: no viewer displays them, and an event must fit into the
  * buffer. */
-enum { KPTI_PERFETTO_MOST_NAME = 16 * 1024, KPTI_PERFETTO_MOST_ARGS = 64 * 1024 };
+enum { KPTI_PERFETTO_MAX_NAME = 16 * 1024, KPTI_PERFETTO_MAX_ARGS = 64 * 1024 };
 /* Most bytes of an event without names and arguments. */
-enum { KPTI_PERFETTO_MOST_REST = 1024 };
+enum { KPTI_PERFETTO_MAX_REST = 1024 };
 
 /* Annotations of some calls, by their number in each sequence. */
 enum {
@@ -37,7 +37,7 @@ enum {
 };
 
 /* A packet sequence. */
-typedef struct kpti_perfetto_lane {
+typedef struct kpti_perfetto_track {
     int64_t last_ns; /* time of the previous packet; INT64_MAX: times are Unix times */
     char head[8];    /* the sequence's number, part of every packet */
     char end[16];    /* head, and an event that ends a slice */
@@ -47,13 +47,13 @@ typedef struct kpti_perfetto_lane {
     uint32_t seen_bytes;
     uint64_t begun_id; /* id of the call that began last */
     int64_t begun_ns;
-} kpti_perfetto_lane;
+} kpti_perfetto_track;
 
 typedef struct kpti_perfetto {
     kpti_writer base;
-    kpti_perfetto_lane own; /* the process's own sequence */
-    kpti_perfetto_lane *lanes;
-    uint32_t lane_capacity;
+    kpti_perfetto_track own; /* the process's own sequence */
+    kpti_perfetto_track *track_states;
+    uint32_t track_capacity;
     uint64_t sequences;      /* used by earlier processes */
     uint64_t uuids;          /* base for the uuids of this process's tracks */
     uint64_t made_tracks;    /* tracks of counters, loose spans, tasks and GPUs */

@@ -10,7 +10,7 @@
 static kpt_status track_of(kpti_perfetto *w, const kpti_note *note, uint32_t task,
                            kpti_task_track **out)
 {
-    char text[KPTI_MOST_TASK_NAME];
+    char text[KPTI_MAX_TASK_NAME];
     kpt_status status = kpti_task_tracks_resume(&w->task_tracks, w->base.notes, task, out);
     if (*out && (*out)->resumes == 1)
         (*out)->track = kpti_perfetto_make_track(w, kpti_task_name(note, text), 0);
@@ -18,7 +18,7 @@ static kpt_status track_of(kpti_perfetto *w, const kpti_note *note, uint32_t tas
 }
 
 /* In time order, a point is delivered after the begin of its call. That call must be the last that began. */
-kpt_status kpti_perfetto_task_point(kpti_perfetto *w, kpti_perfetto_lane *l,
+kpt_status kpti_perfetto_task_point(kpti_perfetto *w, kpti_perfetto_track *l,
                                     const kpt_activity *point, const kpti_note *note)
 {
     const kpt_str name = note->args.size ? note->args : note->name;
@@ -32,16 +32,16 @@ kpt_status kpti_perfetto_task_point(kpti_perfetto *w, kpti_perfetto_lane *l,
     if (status != KPT_OK || !is_new) return status;
     status = track_of(w, note, (uint32_t)point->value0, &track);
     if (!track) return status;
-    at = kpti_perfetto_open(w, l, point->start_ns, EVENT_BEGIN, KPTI_PERFETTO_MOST_NAME, &event);
+    at = kpti_perfetto_open(w, l, point->start_ns, EVENT_BEGIN, KPTI_PERFETTO_MAX_NAME, &event);
     at = kpti_proto_number(at, EVENT_TRACK, track->track);
     at = kpti_proto_text(at, EVENT_CATEGORY, kpt_str_of("asyncio_task"), SIZE_MAX);
-    at = kpti_proto_text(at, EVENT_NAME, name, KPTI_PERFETTO_MOST_NAME / KPTI_UTF8_MOST_GROWTH);
+    at = kpti_proto_text(at, EVENT_NAME, name, KPTI_PERFETTO_MAX_NAME / KPTI_UTF8_MAX_GROWTH);
     at = kpti_proto_fixed64(at, EVENT_FLOW, track->track);
     kpti_perfetto_close(w, &event, at);
     return KPT_OK;
 }
 
-void kpti_perfetto_task_end(kpti_perfetto *w, kpti_perfetto_lane *l, const kpt_activity *call)
+void kpti_perfetto_task_end(kpti_perfetto *w, kpti_perfetto_track *l, const kpt_activity *call)
 {
     kpti_perfetto_event event;
     const kpti_task_track *track;

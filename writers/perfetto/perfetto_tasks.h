@@ -4,10 +4,10 @@
 
 #include "writers/perfetto/perfetto_state.h"
 
-kpt_status kpti_perfetto_task_point(kpti_perfetto *writer, kpti_perfetto_lane *lane,
+kpt_status kpti_perfetto_task_point(kpti_perfetto *writer, kpti_perfetto_track *track_state,
                                     const kpt_activity *point, const kpti_note *note);
 /* Call it when CALL has ended, which may be the resume of a task. */
-void kpti_perfetto_task_end(kpti_perfetto *writer, kpti_perfetto_lane *lane,
+void kpti_perfetto_task_end(kpti_perfetto *writer, kpti_perfetto_track *track_state,
                             const kpt_activity *call);
 
 #endif

@@ -6,7 +6,7 @@ enum { PROCESS_TRACK = 1, FIRST_THREAD_TRACK = 2 };
 #define FIRST_MADE_TRACK   (UINT64_C(1) << 32)
 #define UUIDS_OF_A_PROCESS (FIRST_MADE_TRACK * 4)
 /* With a label, two texts share the space of one. */
-enum { MOST_PROCESS_NAME = KPTI_PERFETTO_MOST_NAME / 2 };
+enum { MAX_PROCESS_NAME = KPTI_PERFETTO_MAX_NAME / 2 };
 
 /* Names of annotations, by number. */
 static const char *const annotations[] = {
@@ -14,10 +14,10 @@ static const char *const annotations[] = {
     "line", "generation",   "collected",     "uncollectable", "thread"};
 enum { ANNOTATIONS = sizeof annotations / sizeof annotations[0] };
 
-char *kpti_perfetto_open_packet(kpti_perfetto *w, const kpti_perfetto_lane *l, char **packet)
+char *kpti_perfetto_open_packet(kpti_perfetto *w, const kpti_perfetto_track *l, char **packet)
 {
-    enum { ROOM = KPTI_PERFETTO_MOST_NAME * KPTI_UTF8_MOST_GROWTH + KPTI_PERFETTO_MOST_REST };
-    *packet = kpti_proto_open(kpti_out_room(&w->base.out, ROOM), TRACE_PACKET);
+    enum { CAPACITY = KPTI_PERFETTO_MAX_NAME * KPTI_UTF8_MAX_GROWTH + KPTI_PERFETTO_MAX_REST };
+    *packet = kpti_proto_open(kpti_out_reserve(&w->base.out, CAPACITY), TRACE_PACKET);
     memcpy(*packet, l->head, l->head_bytes);
     return *packet + l->head_bytes;
 }
@@ -68,7 +68,7 @@ static char *put_clock(char *at, uint32_t clock, uint64_t ns)
 }
 
 /* Times of the trace are Unix times. The clocks of all sequences begin at the same time. */
-static void put_snapshot(kpti_perfetto *w, const kpti_perfetto_lane *l)
+static void put_snapshot(kpti_perfetto *w, const kpti_perfetto_track *l)
 {
     char *packet;
     char *snapshot =
@@ -79,7 +79,7 @@ static void put_snapshot(kpti_perfetto *w, const kpti_perfetto_lane *l)
     close_packet(w, packet, kpti_proto_close(snapshot, at));
 }
 
-static void begin_sequence(kpti_perfetto *w, const kpti_perfetto_lane *l, uint64_t track,
+static void begin_sequence(kpti_perfetto *w, const kpti_perfetto_track *l, uint64_t track,
                            uint32_t clock)
 {
     char *packet;
@@ -91,7 +91,7 @@ static void begin_sequence(kpti_perfetto *w, const kpti_perfetto_lane *l, uint64
     put_snapshot(w, l);
 }
 
-static void number_lane(kpti_perfetto_lane *l, uint64_t sequence)
+static void number_track(kpti_perfetto_track *l, uint64_t sequence)
 {
     char *at = kpti_proto_number(l->head, PACKET_SEQUENCE, sequence);
     l->head_bytes = (uint8_t)(at - l->head);
@@ -110,9 +110,9 @@ static char *put_process(const kpti_perfetto *w, char *at, const kpti_writer_opt
     at = kpti_proto_number(process, PROCESS_PID, w->base.pid);
     at = kpti_proto_text(at, PROCESS_NAME,
                          options->process_name.size ? options->process_name : kpt_str_of("python"),
-                         MOST_PROCESS_NAME);
+                         MAX_PROCESS_NAME);
     if (options->process_label.size)
-        at = kpti_proto_text(at, PROCESS_LABELS, options->process_label, MOST_PROCESS_NAME);
+        at = kpti_proto_text(at, PROCESS_LABELS, options->process_label, MAX_PROCESS_NAME);
     return kpti_proto_close(process, at);
 }
 
@@ -130,7 +130,7 @@ void kpti_perfetto_begin_process(kpti_perfetto *w, const kpti_writer_options *op
     char *track;
     char *at;
     w->uuids = first_uuid(w);
-    number_lane(&w->own, w->sequences + OWN_SEQUENCE);
+    number_track(&w->own, w->sequences + OWN_SEQUENCE);
     w->own.last_ns = INT64_MAX;
     begin_sequence(w, &w->own, w->uuids + PROCESS_TRACK, UNIX_CLOCK);
     track = kpti_proto_open(kpti_perfetto_open_packet(w, &w->own, &packet), PACKET_TRACK);
@@ -144,7 +144,7 @@ static char *put_thread(const kpti_perfetto *w, char *at, const kpt_thread *thre
     char *content = kpti_proto_open(at, TRACK_THREAD);
     at = kpti_proto_number(content, THREAD_PID, w->base.pid);
     at = kpti_proto_number(at, THREAD_TID, thread->os_tid);
-    at = kpti_proto_text(at, THREAD_NAME, thread->name, KPTI_PERFETTO_MOST_NAME);
+    at = kpti_proto_text(at, THREAD_NAME, thread->name, KPTI_PERFETTO_MAX_NAME);
     return kpti_proto_close(content, at);
 }
 
@@ -157,19 +157,20 @@ kpt_status kpti_perfetto_begin_thread(kpti_perfetto *w, const kpt_thread *thread
 {
     uint64_t uuid = kpti_perfetto_thread_track(w, thread->index);
     uint32_t *known = kpti_u64_map_at(&w->threads, kpti_perfetto_thread_key(thread->os_tid));
-    kpt_status status = !known ? KPT_E_MEMORY
-                               : kpti_table_reach(&w->base.heap, &w->lanes, &w->lane_capacity,
-                                                  thread->index, sizeof *w->lanes);
-    kpti_perfetto_lane *l;
+    kpt_status status = !known
+                            ? KPT_E_MEMORY
+                            : kpti_array_reach(&w->base.heap, &w->track_states, &w->track_capacity,
+                                               thread->index, sizeof *w->track_states);
+    kpti_perfetto_track *l;
     char *packet;
     char *track;
     char *at;
     if (status != KPT_OK) return status;
     *known = thread->index + 1; /* if several threads had the same id, the last one */
     if (thread->index >= w->next_thread) w->next_thread = thread->index + 1;
-    l = &w->lanes[thread->index];
+    l = &w->track_states[thread->index];
     if (!l->end_bytes) {
-        number_lane(l, w->sequences + FIRST_THREAD_SEQUENCE + thread->index);
+        number_track(l, w->sequences + FIRST_THREAD_SEQUENCE + thread->index);
         l->last_ns = base_of(w);
         begin_sequence(w, l, uuid, DELTA_CLOCK);
     }
@@ -180,12 +181,12 @@ kpt_status kpti_perfetto_begin_thread(kpti_perfetto *w, const kpt_thread *thread
     return KPT_OK;
 }
 
-kpti_perfetto_lane *kpti_perfetto_unknown_thread(kpti_perfetto *w, uint32_t thread)
+kpti_perfetto_track *kpti_perfetto_unknown_thread(kpti_perfetto *w, uint32_t thread)
 {
     const kpt_thread unknown = {.index = thread,
                                 .os_tid = kpti_made_up_tid(thread),
                                 .name = {"unknown", sizeof "unknown" - 1}};
-    return kpti_perfetto_begin_thread(w, &unknown) == KPT_OK ? &w->lanes[thread] : NULL;
+    return kpti_perfetto_begin_thread(w, &unknown) == KPT_OK ? &w->track_states[thread] : NULL;
 }
 
 uint64_t kpti_perfetto_made_track(const kpti_perfetto *w, uint64_t number)
@@ -200,7 +201,7 @@ static uint64_t make_track(kpti_perfetto *w, uint64_t parent, kpt_str name, int 
     char *track = kpti_proto_open(kpti_perfetto_open_packet(w, &w->own, &packet), PACKET_TRACK);
     char *at = kpti_proto_number(track, TRACK_UUID, uuid);
     if (parent) at = kpti_proto_number(at, TRACK_PARENT, parent);
-    at = kpti_proto_text(at, TRACK_NAME, name, KPTI_PERFETTO_MOST_NAME);
+    at = kpti_proto_text(at, TRACK_NAME, name, KPTI_PERFETTO_MAX_NAME);
     if (is_counter) {
         char *counter = kpti_proto_open(at, TRACK_COUNTER);
         at = kpti_proto_close(counter, counter);

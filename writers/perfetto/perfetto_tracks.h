@@ -8,12 +8,13 @@ void kpti_perfetto_begin_process(kpti_perfetto *writer, const kpti_writer_option
 kpt_status kpti_perfetto_begin_thread(kpti_perfetto *writer, const kpt_thread *thread);
 
 /* Begins the sequence of a thread that was never delivered. Returns NULL if there is no memory. */
-kpti_perfetto_lane *kpti_perfetto_unknown_thread(kpti_perfetto *writer, uint32_t thread);
+kpti_perfetto_track *kpti_perfetto_unknown_thread(kpti_perfetto *writer, uint32_t thread);
 
 /* Returns the sequence of a thread, or NULL if the thread was never delivered and there is no memory for it. */
-static inline kpti_perfetto_lane *kpti_perfetto_lane_of(kpti_perfetto *w, uint32_t thread)
+static inline kpti_perfetto_track *kpti_perfetto_track_of(kpti_perfetto *w, uint32_t thread)
 {
-    if (thread < w->lane_capacity && w->lanes[thread].end_bytes) return &w->lanes[thread];
+    if (thread < w->track_capacity && w->track_states[thread].end_bytes)
+        return &w->track_states[thread];
     return kpti_perfetto_unknown_thread(w, thread);
 }
 
@@ -33,7 +34,7 @@ static inline uint64_t kpti_perfetto_thread_key(uint64_t os_tid)
 }
 
 /* Begins a packet of a sequence, without a time, with space for a name. Returns the position of its fields. */
-char *kpti_perfetto_open_packet(kpti_perfetto *writer, const kpti_perfetto_lane *lane,
+char *kpti_perfetto_open_packet(kpti_perfetto *writer, const kpti_perfetto_track *track_state,
                                 char **packet);
 
 #endif

@@ -8,14 +8,14 @@
 #include "writers/report/report_page.h"
 #include "writers/report/report_text.h"
 
-enum { FIRST_BYTES = 256, MOST_BYTES = 32 * 1024 };
+enum { FIRST_BYTES = 256, MAX_BYTES = 32 * 1024 };
 
 /* An event is a number: the time since the thread's last event, with the kind in the lowest bits. It is
  * followed by the name of a call, or by the note of a span, mark or counter. With MORE, a line and flags
  * follow, or flags and the counts of a collection. The note of a TASK identifies the task that the call that
  * has just opened resumes. */
 enum { CLOSE, CALL, SPAN, MARK, COUNTER, CLOSE_MORE, CALL_MORE, TASK, WHAT_BITS = 3 };
-enum { MOST_EVENT = 5 * KPTI_PROTO_MOST_VARINT };
+enum { MAX_EVENT = 5 * KPTI_PROTO_MAX_VARINT };
 /* In addition to KPT_ACTIVITY_*. */
 enum { IS_COLLECTION = 1 << 8 };
 enum {
@@ -32,8 +32,8 @@ static void put_text(kpti_writer *w, const char *text)
 
 static void send(kpti_report *w, uint32_t thread)
 {
-    kpti_report_lane *l = &w->lanes[thread];
-    char head[2 * KPTI_PROTO_MOST_VARINT];
+    kpti_report_track *l = &w->track_states[thread];
+    char head[2 * KPTI_PROTO_MAX_VARINT];
     char *at = kpti_proto_varint(kpti_proto_varint(head, l->used), thread);
     if (!l->used) return;
     kpti_packed_put(&w->packed, head, (size_t)(at - head));
@@ -42,12 +42,12 @@ static void send(kpti_report *w, uint32_t thread)
 }
 
 /* There may be many threads, most of them short, so buffers start small. */
-static kpt_status make_room(kpti_report *w, uint32_t thread)
+static kpt_status reserve(kpti_report *w, uint32_t thread)
 {
-    kpti_report_lane *l = &w->lanes[thread];
+    kpti_report_track *l = &w->track_states[thread];
     uint32_t bytes = l->capacity ? l->capacity * 4 : FIRST_BYTES;
     char *events;
-    if (l->capacity >= MOST_BYTES) {
+    if (l->capacity >= MAX_BYTES) {
         send(w, thread);
         return KPT_OK;
     }
@@ -63,14 +63,14 @@ static kpt_status make_room(kpti_report *w, uint32_t thread)
 /* Writes the head of an event of THREAD. Returns the position after it, or NULL, with the reason in *STATUS. */
 static char *add(kpti_report *w, uint32_t thread, int64_t ns, uint32_t what, kpt_status *status)
 {
-    kpti_report_lane *l;
+    kpti_report_track *l;
     char *at;
-    *status =
-        kpti_table_reach(&w->base.heap, &w->lanes, &w->lane_capacity, thread, sizeof *w->lanes);
+    *status = kpti_array_reach(&w->base.heap, &w->track_states, &w->track_capacity, thread,
+                               sizeof *w->track_states);
     if (*status != KPT_OK) return NULL;
-    l = &w->lanes[thread];
+    l = &w->track_states[thread];
     if (!l->capacity) l->start_ns = l->last_ns = ns;
-    if (l->capacity - l->used < MOST_EVENT) *status = make_room(w, thread);
+    if (l->capacity - l->used < MAX_EVENT) *status = reserve(w, thread);
     if (*status != KPT_OK) return NULL;
     if (ns < l->last_ns) ns = l->last_ns;
     at = l->events + l->used;
@@ -81,7 +81,7 @@ static char *add(kpti_report *w, uint32_t thread, int64_t ns, uint32_t what, kpt
 
 static void added(kpti_report *w, uint32_t thread, const char *end)
 {
-    w->lanes[thread].used = (uint32_t)(end - w->lanes[thread].events);
+    w->track_states[thread].used = (uint32_t)(end - w->track_states[thread].events);
 }
 
 static kpt_status open_frame(kpti_writer *writer, const kpt_activity *a, const kpti_note *span)
@@ -100,11 +100,11 @@ static kpt_status open_frame(kpti_writer *writer, const kpt_activity *a, const k
         at = kpti_proto_varint(at, a->flags & FLAGS_SHOWN);
     }
     added(w, a->thread, at);
-    w->lanes[a->thread].frames++;
-    w->lanes[a->thread].depth++;
+    w->track_states[a->thread].frames++;
+    w->track_states[a->thread].depth++;
     if (!span) {
-        w->lanes[a->thread].begun_id = a->id;
-        w->lanes[a->thread].begun_ns = a->start_ns;
+        w->track_states[a->thread].begun_id = a->id;
+        w->track_states[a->thread].begun_ns = a->start_ns;
     }
     return KPT_OK;
 }
@@ -117,8 +117,8 @@ static kpt_status close_frame(kpti_writer *writer, uint32_t thread, int64_t ns,
     uint32_t flags = call ? call->flags & FLAGS_SHOWN & ~(uint32_t)KPT_ACTIVITY_BEGAN_BEFORE : 0;
     kpt_status status;
     char *at;
-    if (thread >= w->lane_capacity || !w->lanes[thread].depth) return KPT_OK;
-    w->lanes[thread].depth--;
+    if (thread >= w->track_capacity || !w->track_states[thread].depth) return KPT_OK;
+    w->track_states[thread].depth--;
     at = add(w, thread, ns, flags || is_collection ? CLOSE_MORE : CLOSE, &status);
     if (!at) return status;
     if (flags || is_collection)
@@ -145,7 +145,8 @@ static kpt_status take_call(kpti_writer *writer, const kpt_activity *call)
 /* The resume is a call of its thread and is written once. The page makes the task's track from it. */
 static kpt_status take_task(kpti_report *w, const kpt_activity *point)
 {
-    const kpti_report_lane *l = point->thread < w->lane_capacity ? &w->lanes[point->thread] : NULL;
+    const kpti_report_track *l =
+        point->thread < w->track_capacity ? &w->track_states[point->thread] : NULL;
     kpt_status status;
     int is_new;
     char *at;
@@ -205,7 +206,7 @@ static kpt_status end(kpti_writer *writer, const kpt_stats *stats)
     kpti_report *w = (kpti_report *)writer;
     kpt_status status = kpti_frames_end(&w->frames);
     if (status != KPT_OK) return status;
-    for (uint32_t i = 0; i < w->lane_capacity; i++)
+    for (uint32_t i = 0; i < w->track_capacity; i++)
         send(w, i);
     kpti_packed_put(&w->packed, "", 1);
     kpti_report_put_text(w, stats);
@@ -218,9 +219,9 @@ static void release(kpti_writer *writer)
 {
     kpti_report *w = (kpti_report *)writer;
     kpti_packed_end(&w->packed, 0);
-    for (uint32_t i = 0; i < w->lane_capacity; i++)
-        kpti_heap_give(&writer->heap, w->lanes[i].events, w->lanes[i].capacity);
-    kpti_heap_give(&writer->heap, w->lanes, w->lane_capacity * sizeof *w->lanes);
+    for (uint32_t i = 0; i < w->track_capacity; i++)
+        kpti_heap_give(&writer->heap, w->track_states[i].events, w->track_states[i].capacity);
+    kpti_heap_give(&writer->heap, w->track_states, w->track_capacity * sizeof *w->track_states);
     kpti_fragments_free(&w->names);
     kpti_fragments_free(&w->threads);
     kpti_report_free_text(w);

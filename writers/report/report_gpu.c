@@ -9,7 +9,7 @@
 #define PUT KPTI_PUT
 
 /* Most bytes written at once: a name, and a frame with its file and function. */
-enum { TEXT_BYTES = 3 * KPTI_CHROME_MOST_NAME * KPTI_JSON_MOST_GROWTH + KPTI_CHROME_MOST_REST };
+enum { TEXT_BYTES = 3 * KPTI_CHROME_MAX_NAME * KPTI_JSON_MAX_GROWTH + KPTI_CHROME_MAX_REST };
 
 /* A section that is being written. */
 typedef struct part {
@@ -20,7 +20,7 @@ typedef struct part {
 } part;
 
 /* Each of them takes a pass over all events. */
-enum { MOST_CALLERS = 1000 };
+enum { MAX_CALLERS = 1000 };
 
 /* Threads that called CUDA, in the order of their first calls. */
 typedef struct callers {
@@ -168,13 +168,13 @@ static kpt_status find_callers(const part *p, callers *found)
         is_known = kpti_u64_map_at(&known, e->os_tid & INT64_MAX);
         if (e->start_ns < found->first_ns) found->first_ns = e->start_ns;
         if (is_known && *is_known) continue;
-        if (is_known && found->count == MOST_CALLERS) {
+        if (is_known && found->count == MAX_CALLERS) {
             *is_known = 1;
             found->others++;
             continue;
         }
         status = !is_known ? KPT_E_MEMORY
-                           : kpti_table_reach(&known.heap, &found->os_tids, &found->capacity,
+                           : kpti_array_reach(&known.heap, &found->os_tids, &found->capacity,
                                               found->count, sizeof *found->os_tids);
         if (status != KPT_OK) continue;
         found->os_tids[found->count++] = e->os_tid;

@@ -11,7 +11,7 @@
 #include "writers/encode/gzip_base64.h"
 #include "writers/format/nested_frames.h"
 
-typedef struct kpti_report_lane {
+typedef struct kpti_report_track {
     char *events; /* not written yet */
     uint32_t capacity;
     uint32_t used;
@@ -21,7 +21,7 @@ typedef struct kpti_report_lane {
     uint32_t depth;
     uint64_t begun_id; /* id of the call that opened last */
     int64_t begun_ns;
-} kpti_report_lane;
+} kpti_report_track;
 
 typedef struct kpti_report {
     kpti_writer base;
@@ -30,8 +30,8 @@ typedef struct kpti_report {
     kpti_packed packed;
     kpti_fragments names;   /* as JSON; the note is the first line */
     kpti_fragments threads; /* as JSON: names and ids */
-    kpti_report_lane *lanes;
-    uint32_t lane_capacity;
+    kpti_report_track *track_states;
+    uint32_t track_capacity;
     char *text; /* buffer of report_text.c */
     char *head; /* JSON that is known at the beginning */
     size_t head_bytes;

@@ -6,8 +6,8 @@
 #define PUT KPTI_PUT
 
 /* Most bytes written at once: two texts, each cut like a name. */
-enum { TEXT_BYTES = 2 * KPTI_CHROME_MOST_NAME * KPTI_JSON_MOST_GROWTH + KPTI_CHROME_MOST_REST };
-enum { HEAD_BYTES = 3 * KPTI_CHROME_MOST_NAME * KPTI_JSON_MOST_GROWTH + KPTI_CHROME_MOST_REST };
+enum { TEXT_BYTES = 2 * KPTI_CHROME_MAX_NAME * KPTI_JSON_MAX_GROWTH + KPTI_CHROME_MAX_REST };
+enum { HEAD_BYTES = 3 * KPTI_CHROME_MAX_NAME * KPTI_JSON_MAX_GROWTH + KPTI_CHROME_MAX_REST };
 
 kpt_status kpti_report_begin_text(kpti_report *w, const kpti_writer_options *options)
 {
@@ -36,8 +36,9 @@ void kpti_report_free_text(kpti_report *w)
 kpt_status kpti_report_name(kpti_report *w, const kpt_name *name)
 {
     kpt_str shown = kpti_shown_name(name);
-    char *begin = kpti_fragments_room(
-        &w->names, kpti_chrome_room(shown) + kpti_chrome_room(name->file) + KPTI_CHROME_MOST_REST);
+    char *begin = kpti_fragments_reserve(&w->names, kpti_chrome_reserve(shown) +
+                                                        kpti_chrome_reserve(name->file) +
+                                                        KPTI_CHROME_MAX_REST);
     char *at;
     if (!begin) return KPT_E_MEMORY;
     *begin = '[';
@@ -50,8 +51,8 @@ kpt_status kpti_report_name(kpti_report *w, const kpt_name *name)
 
 kpt_status kpti_report_thread(kpti_report *w, const kpt_thread *thread)
 {
-    char *begin =
-        kpti_fragments_room(&w->threads, kpti_chrome_room(thread->name) + KPTI_CHROME_MOST_REST);
+    char *begin = kpti_fragments_reserve(&w->threads,
+                                         kpti_chrome_reserve(thread->name) + KPTI_CHROME_MAX_REST);
     char *at;
     if (!begin) return KPT_E_MEMORY;
     at = kpti_chrome_escape(PUT(begin, "\"name\":\""), thread->name);
@@ -97,8 +98,8 @@ static void put_tracks(kpti_report *w)
     static const kpti_fragment unknown = {"\"name\":\"unknown\"", 16, 0};
     const char *comma = "{";
     put_literal(w, ",\"tracks\":[");
-    for (uint32_t i = 0; i < w->lane_capacity; i++) {
-        const kpti_report_lane *l = &w->lanes[i];
+    for (uint32_t i = 0; i < w->track_capacity; i++) {
+        const kpti_report_track *l = &w->track_states[i];
         kpti_fragment thread = kpti_fragments_get(&w->threads, i, unknown);
         char *at;
         if (!l->capacity) continue;

@@ -29,24 +29,24 @@ int kpti_batcher_init(kpti_batcher *b, const kpti_delivery_job *job)
     b->point_name = kpti_point_function(recording);
     b->parts = (job->delivery->flags & KPT_DELIVER_PARTS) != 0;
     b->points = job->delivery->flags & KPT_DELIVER_POINTS ? KPTI_POINTS : 0;
-    b->room = asked ? smaller(asked, DEFAULT_ROOM) : DEFAULT_ROOM;
+    b->capacity = asked ? smaller(asked, DEFAULT_ROOM) : DEFAULT_ROOM;
     /* Each activity adds at most one name and one thread. */
-    b->name_room = smaller(b->room, b->point_name + 1);
-    b->thread_room = smaller(b->room, recording->track_count);
-    b->activities = kpti_alloc(b->env, b->room * sizeof *b->activities);
-    b->names = kpti_alloc(b->env, b->name_room * sizeof *b->names);
+    b->name_capacity = smaller(b->capacity, b->point_name + 1);
+    b->thread_capacity = smaller(b->capacity, recording->track_count);
+    b->activities = kpti_alloc(b->env, b->capacity * sizeof *b->activities);
+    b->names = kpti_alloc(b->env, b->name_capacity * sizeof *b->names);
     b->notes = kpti_alloc(b->env, ((size_t)b->point_name + 1) * sizeof *b->notes);
-    b->threads = kpti_alloc(b->env, b->thread_room * sizeof *b->threads);
+    b->threads = kpti_alloc(b->env, b->thread_capacity * sizeof *b->threads);
     b->delivered_threads = kpti_alloc(b->env, recording->track_count);
     return b->activities && b->names && b->notes && b->threads && b->delivered_threads;
 }
 
 void kpti_batcher_free(kpti_batcher *b)
 {
-    kpti_free(b->env, b->activities, b->room * sizeof *b->activities);
-    kpti_free(b->env, b->names, b->name_room * sizeof *b->names);
+    kpti_free(b->env, b->activities, b->capacity * sizeof *b->activities);
+    kpti_free(b->env, b->names, b->name_capacity * sizeof *b->names);
     kpti_free(b->env, b->notes, ((size_t)b->point_name + 1) * sizeof *b->notes);
-    kpti_free(b->env, b->threads, b->thread_room * sizeof *b->threads);
+    kpti_free(b->env, b->threads, b->thread_capacity * sizeof *b->threads);
     kpti_free(b->env, b->delivered_threads, b->recording->track_count);
 }
 
@@ -149,7 +149,7 @@ int kpti_batcher_add_ends(kpti_batcher *b, uint32_t track, uint32_t filled, uint
         a->line = kpti_batcher_line(a, note);
     }
     b->count += filled;
-    return b->count < b->room || kpti_batcher_send(b) == KPT_OK;
+    return b->count < b->capacity || kpti_batcher_send(b) == KPT_OK;
 }
 
 kpt_status kpti_batcher_send(kpti_batcher *b)

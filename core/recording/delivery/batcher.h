@@ -17,7 +17,7 @@ typedef struct kpti_name_note {
 typedef struct kpti_batcher {
     kpt_activity *activities;
     uint32_t count;
-    uint32_t room;         /* capacity for activities, at least 1; a full batch is sent */
+    uint32_t capacity;     /* capacity for activities, at least 1; a full batch is sent */
     kpti_name_note *notes; /* by name */
     kpt_status status;     /* KPT_OK, or the status that ended the delivery */
     uint32_t last_thread;  /* thread of the previous activity, already delivered */
@@ -32,9 +32,9 @@ typedef struct kpti_batcher {
     kpt_name *names;
     kpt_thread *threads;
     uint32_t name_count;
-    uint32_t name_room;
+    uint32_t name_capacity;
     uint32_t thread_count;
-    uint32_t thread_room;
+    uint32_t thread_capacity;
     uint32_t gc_name;
     uint32_t point_name;
     unsigned points;            /* KPTI_POINTS if points are delivered, else 0 */
@@ -129,7 +129,7 @@ static inline int kpti_batcher_add(kpti_batcher *b, kpti_altered altered)
     out->phase = (uint16_t)altered.phase;
     out->kind = (uint16_t)note.kind;
     out->line = kpti_batcher_line(a, note);
-    return b->count < b->room || kpti_batcher_send(b) == KPT_OK;
+    return b->count < b->capacity || kpti_batcher_send(b) == KPT_OK;
 }
 
 #endif

@@ -6,18 +6,18 @@ enum { BLOCK = 128 };
 
 static uint64_t pages_for(uint64_t calls)
 {
-    return (calls + KPTI_FATE_PAGE - 1) / KPTI_FATE_PAGE;
+    return (calls + KPTI_OUTCOME_PAGE - 1) / KPTI_OUTCOME_PAGE;
 }
 
 /* Returns how many calls page P has space for. The last page is only as long as the track needs. */
-static uint64_t page_calls(const kpti_fates *f, uint64_t p)
+static uint64_t page_calls(const kpti_call_outcomes *f, uint64_t p)
 {
-    if (f->in_parts) return KPTI_FATE_PAGE;
-    const uint64_t left = f->most_calls - p * KPTI_FATE_PAGE;
-    return left < KPTI_FATE_PAGE ? left : KPTI_FATE_PAGE;
+    if (f->in_parts) return KPTI_OUTCOME_PAGE;
+    const uint64_t left = f->max_calls - p * KPTI_OUTCOME_PAGE;
+    return left < KPTI_OUTCOME_PAGE ? left : KPTI_OUTCOME_PAGE;
 }
 
-void kpti_fates_free(kpti_fates *f)
+void kpti_call_outcomes_free(kpti_call_outcomes *f)
 {
     if (!f->env) return;
     for (uint64_t p = 0; f->pages && p < f->page_count; p++) {
@@ -25,18 +25,18 @@ void kpti_fates_free(kpti_fates *f)
         kpti_free(f->env, f->pages[p].ends, page_calls(f, p) * sizeof(int64_t));
     }
     kpti_free(f->env, f->pages, f->page_count * sizeof *f->pages);
-    kpti_free(f->env, f->gcs, f->gc_room * sizeof *f->gcs);
+    kpti_free(f->env, f->gcs, f->gc_capacity * sizeof *f->gcs);
     memset(f, 0, sizeof *f);
 }
 
 /* Returns the page of call INDEX, allocated if needed, or NULL if there is no memory. */
-static kpti_fate_page *page_of(kpti_fates *f, uint64_t index)
+static kpti_outcome_page *page_of(kpti_call_outcomes *f, uint64_t index)
 {
-    const uint64_t p = index / KPTI_FATE_PAGE;
-    kpti_fate_page *page;
+    const uint64_t p = index / KPTI_OUTCOME_PAGE;
+    kpti_outcome_page *page;
     if (p >= f->page_count) {
-        kpti_fate_page *pages = kpti_array_reserve(f->env, f->pages, &f->page_count, f->page_count,
-                                                   p + 1, sizeof *pages);
+        kpti_outcome_page *pages = kpti_array_reserve(f->env, f->pages, &f->page_count,
+                                                      f->page_count, p + 1, sizeof *pages);
         if (!pages) return NULL;
         f->pages = pages;
     }
@@ -47,35 +47,35 @@ static kpti_fate_page *page_of(kpti_fates *f, uint64_t index)
     return page->flags && (page->ends || !f->with_ends) ? page : NULL;
 }
 
-static int add_gc(kpti_fates *f, const kpt_activity *a)
+static int add_gc(kpti_call_outcomes *f, const kpt_activity *a)
 {
-    kpti_gc_counts *gcs =
-        kpti_array_reserve(f->env, f->gcs, &f->gc_room, f->gc_count, f->gc_count + 1, sizeof *gcs);
+    kpti_gc_counts *gcs = kpti_array_reserve(f->env, f->gcs, &f->gc_capacity, f->gc_count,
+                                             f->gc_count + 1, sizeof *gcs);
     if (!gcs) return 0;
     f->gcs = gcs;
     gcs[f->gc_count++] = (kpti_gc_counts){a->value1, a->value2};
     return 1;
 }
 
-_Static_assert((uint32_t)KPT_ACTIVITY_CONTINUED < (uint32_t)KPTI_FATE_DELIVERED,
+_Static_assert((uint32_t)KPT_ACTIVITY_CONTINUED < (uint32_t)KPTI_OUTCOME_DELIVERED,
                "the flags fit into a byte, beside it");
 
 /* Adds a call of the first pass. Its id is its index + 1. */
-static int add(kpti_fates *f, const kpti_batcher *b, kpt_activity *a)
+static int add(kpti_call_outcomes *f, const kpti_batcher *b, kpt_activity *a)
 {
     const uint64_t index = a->id - 1;
-    kpti_fate_page *page = page_of(f, index);
+    kpti_outcome_page *page = page_of(f, index);
     if (!page) return 0;
     if (f->with_ends && a->name == b->gc_name && !add_gc(f, a)) return 0;
     if (!kpti_batcher_wants(b, a->start_ns)) return 1;
     kpti_batcher_cut(b, &a->end_ns, &a->flags);
     if ((uint64_t)a->end_ns - (uint64_t)a->start_ns < b->recording->min_duration_ns) return 1;
-    page->flags[index % KPTI_FATE_PAGE] = (uint8_t)(a->flags | KPTI_FATE_DELIVERED);
-    if (f->with_ends) page->ends[index % KPTI_FATE_PAGE] = a->end_ns;
+    page->flags[index % KPTI_OUTCOME_PAGE] = (uint8_t)(a->flags | KPTI_OUTCOME_DELIVERED);
+    if (f->with_ends) page->ends[index % KPTI_OUTCOME_PAGE] = a->end_ns;
     return 1;
 }
 
-static int add_all(kpti_fates *f, const kpti_batcher *b, kpti_replay *replay)
+static int add_all(kpti_call_outcomes *f, const kpti_batcher *b, kpti_replay *replay)
 {
     kpt_activity activities[BLOCK];
     kpti_filled left = KPTI_FILLED_MORE;
@@ -89,7 +89,8 @@ static int add_all(kpti_fates *f, const kpti_batcher *b, kpti_replay *replay)
     return fine && left == KPTI_FILLED_ALL;
 }
 
-int kpti_fates_find(kpti_fates *f, const kpti_batcher *b, uint32_t track, int with_ends)
+int kpti_call_outcomes_prepass(kpti_call_outcomes *f, const kpti_batcher *b, uint32_t track,
+                               int with_ends)
 {
     kpti_replay *replay;
     int fine;
@@ -99,9 +100,9 @@ int kpti_fates_find(kpti_fates *f, const kpti_batcher *b, uint32_t track, int wi
     f->in_parts = b->parts && b->recording->tracks[track].spans;
     /* Each call has an event where it begins. */
     for (const kpti_chunk *c = b->recording->tracks[track].chunks; c; c = c->next)
-        f->most_calls += c->count;
-    if (!f->most_calls) return 1;
-    f->page_count = pages_for(f->most_calls);
+        f->max_calls += c->count;
+    if (!f->max_calls) return 1;
+    f->page_count = pages_for(f->max_calls);
     f->pages = kpti_alloc(f->env, f->page_count * sizeof *f->pages);
     replay = f->pages ? kpti_batcher_replay(b, track, 1, KPTI_PARTS_NUMBERED) : NULL;
     if (!replay) return 0;

@@ -6,7 +6,7 @@
 
 #include "core/recording/delivery/batcher.h"
 
-enum { KPTI_FATE_PAGE = 1 << 14, KPTI_FATE_DELIVERED = 1 << 7 };
+enum { KPTI_OUTCOME_PAGE = 1 << 14, KPTI_OUTCOME_DELIVERED = 1 << 7 };
 
 /* The counts that the end of a collection carries. */
 typedef struct kpti_gc_counts {
@@ -14,38 +14,39 @@ typedef struct kpti_gc_counts {
     uint64_t value2;
 } kpti_gc_counts;
 
-typedef struct kpti_fate_page {
+typedef struct kpti_outcome_page {
     int64_t *ends; /* NULL if ends are not stored */
     uint8_t *flags;
-} kpti_fate_page;
+} kpti_outcome_page;
 
-typedef struct kpti_fates {
+typedef struct kpti_call_outcomes {
     const kpti_env *env;
     int with_ends;
     /* upper bound for a track that is not in parts; parts are not bounded by events */
-    uint64_t most_calls;
+    uint64_t max_calls;
     int in_parts;
     uint64_t page_count;
-    kpti_fate_page *pages; /* by index / KPTI_FATE_PAGE; only ended calls are filled in */
-    kpti_gc_counts *gcs;   /* of the collections in order; only with ends */
+    kpti_outcome_page *pages; /* by index / KPTI_OUTCOME_PAGE; only ended calls are filled in */
+    kpti_gc_counts *gcs;      /* of the collections in order; only with ends */
     uint64_t gc_count;
-    uint64_t gc_room;
-} kpti_fates;
+    uint64_t gc_capacity;
+} kpti_call_outcomes;
 
 /* Replays TRACK of the batcher's recording. Returns 0 if there is no memory. The caller must call
- * kpti_fates_free in any case; zeroed fates are valid for it. */
-int kpti_fates_find(kpti_fates *fates, const kpti_batcher *b, uint32_t track, int with_ends);
-void kpti_fates_free(kpti_fates *fates);
+ * kpti_call_outcomes_free in any case; zeroed outcomes are valid for it. */
+int kpti_call_outcomes_prepass(kpti_call_outcomes *outcomes, const kpti_batcher *b, uint32_t track,
+                               int with_ends);
+void kpti_call_outcomes_free(kpti_call_outcomes *outcomes);
 
-/* Returns KPTI_FATE_DELIVERED and the flags that the call ends with, or 0 if the call is not delivered. */
-static inline uint32_t kpti_fates_flags(const kpti_fates *fates, uint64_t index)
+/* Returns KPTI_OUTCOME_DELIVERED and the flags that the call ends with, or 0 if the call is not delivered. */
+static inline uint32_t kpti_call_outcomes_flags(const kpti_call_outcomes *outcomes, uint64_t index)
 {
-    return fates->pages[index / KPTI_FATE_PAGE].flags[index % KPTI_FATE_PAGE];
+    return outcomes->pages[index / KPTI_OUTCOME_PAGE].flags[index % KPTI_OUTCOME_PAGE];
 }
 
-static inline int64_t kpti_fates_end(const kpti_fates *fates, uint64_t index)
+static inline int64_t kpti_call_outcomes_end(const kpti_call_outcomes *outcomes, uint64_t index)
 {
-    return fates->pages[index / KPTI_FATE_PAGE].ends[index % KPTI_FATE_PAGE];
+    return outcomes->pages[index / KPTI_OUTCOME_PAGE].ends[index % KPTI_OUTCOME_PAGE];
 }
 
 #endif

@@ -15,7 +15,7 @@ static int deliver_all(kpti_batcher *b, uint32_t track, uint64_t *last_id, uint6
     if (!replay) return 0;
     while (left == KPTI_FILLED_MORE) {
         uint32_t count;
-        left = kpti_replay_fill(replay, what, kpti_batcher_next(b), b->room - b->count, &count);
+        left = kpti_replay_fill(replay, what, kpti_batcher_next(b), b->capacity - b->count, &count);
         if (!kpti_batcher_add_ends(b, track, count, last_id)) break;
     }
     *repairs += kpti_replay_repairs(replay);
@@ -24,28 +24,29 @@ static int deliver_all(kpti_batcher *b, uint32_t track, uint64_t *last_id, uint6
 }
 
 /* The same if calls shorter than min_duration_ns are left out. Calls are numbered as they begin. */
-static int deliver_some(kpti_lane *lane, kpti_batcher *b, uint32_t track, uint64_t *last_id)
+static int deliver_some(kpti_thread_cursor *cursor, kpti_batcher *b, uint32_t track,
+                        uint64_t *last_id)
 {
-    int fine = kpti_lane_begin(lane, b, track, KPTI_BEGINS | KPTI_ENDS | b->points);
-    while (fine && lane->activity) {
-        kpti_altered call = kpti_lane_take(lane, last_id);
+    int fine = kpti_thread_cursor_begin(cursor, b, track, KPTI_BEGINS | KPTI_ENDS | b->points);
+    while (fine && cursor->activity) {
+        kpti_altered call = kpti_thread_cursor_take(cursor, last_id);
         if (call.phase != KPT_PHASE_BEGIN) {
             call.phase = KPT_PHASE_COMPLETE;
             if (!kpti_batcher_add(b, call)) break;
         }
-        fine = kpti_lane_move(lane);
+        fine = kpti_thread_cursor_move(cursor);
     }
     return fine;
 }
 
-static int deliver_lane(kpti_batcher *b, uint32_t track, uint64_t *last_id, uint64_t *repairs)
+static int deliver_by_cursor(kpti_batcher *b, uint32_t track, uint64_t *last_id, uint64_t *repairs)
 {
-    kpti_lane *lane = kpti_alloc(b->env, sizeof *lane);
+    kpti_thread_cursor *cursor = kpti_alloc(b->env, sizeof *cursor);
     int fine;
-    if (!lane) return 0;
-    fine = deliver_some(lane, b, track, last_id);
-    kpti_lane_end(lane, repairs);
-    kpti_free(b->env, lane, sizeof *lane);
+    if (!cursor) return 0;
+    fine = deliver_some(cursor, b, track, last_id);
+    kpti_thread_cursor_end(cursor, repairs);
+    kpti_free(b->env, cursor, sizeof *cursor);
     return fine;
 }
 
@@ -54,7 +55,7 @@ static int deliver_threads(kpti_batcher *b, uint64_t *repairs)
     uint64_t last_id = 0;
     int fine = 1;
     for (uint32_t t = 0; fine && b->status == KPT_OK && t < b->recording->track_count; t++)
-        fine = b->recording->min_duration_ns ? deliver_lane(b, t, &last_id, repairs)
+        fine = b->recording->min_duration_ns ? deliver_by_cursor(b, t, &last_id, repairs)
                                              : deliver_all(b, t, &last_id, repairs);
     return fine;
 }

@@ -2,65 +2,66 @@
 
 #include "core/base/host_array.h"
 
-static int grow_ids(kpti_lane *l)
+static int grow_ids(kpti_thread_cursor *l)
 {
-    uint64_t *ids =
-        kpti_array_reserve(l->b->env, l->ids, &l->id_room, l->id_room, l->id_room + 1, sizeof *ids);
+    uint64_t *ids = kpti_array_reserve(l->b->env, l->ids, &l->id_capacity, l->id_capacity,
+                                       l->id_capacity + 1, sizeof *ids);
     if (ids) l->ids = ids;
     return ids != NULL;
 }
 
 /* Completes a call at its begin with the end and the flags from the first pass. */
-static void complete(kpti_lane *l, const kpt_activity *a, uint32_t fate)
+static void complete(kpti_thread_cursor *l, const kpt_activity *a, uint32_t outcome)
 {
     l->phase = KPT_PHASE_COMPLETE;
-    l->flags = fate & ~(uint32_t)KPTI_FATE_DELIVERED;
-    l->end_ns = kpti_fates_end(&l->fates, a->id - 1);
+    l->flags = outcome & ~(uint32_t)KPTI_OUTCOME_DELIVERED;
+    l->end_ns = kpti_call_outcomes_end(&l->outcomes, a->id - 1);
     /* The host's converter may have returned other times in the first pass. */
     if (l->end_ns < a->start_ns) l->end_ns = a->start_ns;
 }
 
 /* Returns whether a call that begins is delivered. */
-static int begins(kpti_lane *l, kpt_activity *a)
+static int begins(kpti_thread_cursor *l, kpt_activity *a)
 {
-    uint32_t fate;
-    if (!l->with_fates) return kpti_batcher_wants(l->b, a->start_ns);
-    fate = kpti_fates_flags(&l->fates, a->id - 1);
+    uint32_t outcome;
+    if (!l->with_outcomes) return kpti_batcher_wants(l->b, a->start_ns);
+    outcome = kpti_call_outcomes_flags(&l->outcomes, a->id - 1);
     if (l->what == KPTI_BEGINS) {
         if (a->name == l->b->gc_name) {
-            a->value1 = l->fates.gcs[l->gcs].value1;
-            a->value2 = l->fates.gcs[l->gcs++].value2;
+            a->value1 = l->outcomes.gcs[l->gcs].value1;
+            a->value2 = l->outcomes.gcs[l->gcs++].value2;
         }
-        if (fate) complete(l, a, fate);
+        if (outcome) complete(l, a, outcome);
     }
-    return fate != 0;
+    return outcome != 0;
 }
 
 /* Returns whether the cursor's activity is delivered, if not all are. */
-static int choose(kpti_lane *l, kpt_activity *a)
+static int choose(kpti_thread_cursor *l, kpt_activity *a)
 {
     if (a->phase == KPT_PHASE_BEGIN) {
         if (begins(l, a)) return 1;
         if (!(a->flags & KPT_ACTIVITY_CONTINUED)) l->ids[a->depth] = 0;
-        l->ids[a->depth] |= KPTI_LANE_HIDDEN;
+        l->ids[a->depth] |= KPTI_THREAD_CURSOR_HIDDEN;
         return 0;
     }
-    if (kpti_lane_is_point(l)) return kpti_batcher_wants(l->b, a->start_ns);
+    if (kpti_thread_cursor_is_point(l)) return kpti_batcher_wants(l->b, a->start_ns);
     kpti_batcher_cut(l->b, &l->end_ns, &l->flags);
     l->when_ns = l->end_ns;
-    return !(l->ids[a->depth] & KPTI_LANE_HIDDEN);
+    return !(l->ids[a->depth] & KPTI_THREAD_CURSOR_HIDDEN);
 }
 
 /* Replays the next block. Returns 0 if there is no memory. */
-static int refill(kpti_lane *l)
+static int refill(kpti_thread_cursor *l)
 {
     l->at = l->count = 0;
     if (l->left == KPTI_FILLED_MORE)
-        l->left = kpti_replay_fill(l->replay, l->what, l->block, KPTI_LANE_BLOCK, &l->count);
+        l->left =
+            kpti_replay_fill(l->replay, l->what, l->block, KPTI_THREAD_CURSOR_BLOCK, &l->count);
     return l->left != KPTI_FILLED_NO_MEMORY;
 }
 
-int kpti_lane_move_slow(kpti_lane *l)
+int kpti_thread_cursor_move_slow(kpti_thread_cursor *l)
 {
     kpt_activity *a;
     do {
@@ -70,29 +71,32 @@ int kpti_lane_move_slow(kpti_lane *l)
             return 1;
         }
         a = &l->block[l->at++];
-        if (a->depth >= l->id_room && !grow_ids(l)) return 0;
-        kpti_lane_set(l, a);
+        if (a->depth >= l->id_capacity && !grow_ids(l)) return 0;
+        kpti_thread_cursor_set(l, a);
     } while (!l->takes_all && !choose(l, a));
     return 1;
 }
 
-int kpti_lane_begin(kpti_lane *l, const kpti_batcher *b, uint32_t track, unsigned what)
+int kpti_thread_cursor_begin(kpti_thread_cursor *l, const kpti_batcher *b, uint32_t track,
+                             unsigned what)
 {
     l->b = b;
     l->what = what;
-    l->with_fates = what == KPTI_BEGINS || b->recording->min_duration_ns > 0;
-    if (l->with_fates && !kpti_fates_find(&l->fates, b, track, what == KPTI_BEGINS)) return 0;
-    l->takes_all = !l->with_fates && b->end_ns == INT64_MAX;
+    l->with_outcomes = what == KPTI_BEGINS || b->recording->min_duration_ns > 0;
+    if (l->with_outcomes &&
+        !kpti_call_outcomes_prepass(&l->outcomes, b, track, what == KPTI_BEGINS))
+        return 0;
+    l->takes_all = !l->with_outcomes && b->end_ns == INT64_MAX;
     l->replay = kpti_batcher_replay(b, track, 1, KPTI_PARTS_NUMBERED);
     l->left = KPTI_FILLED_MORE;
-    return l->replay && grow_ids(l) && kpti_lane_move(l);
+    return l->replay && grow_ids(l) && kpti_thread_cursor_move(l);
 }
 
-void kpti_lane_end(kpti_lane *l, uint64_t *repairs)
+void kpti_thread_cursor_end(kpti_thread_cursor *l, uint64_t *repairs)
 {
     if (!l->b) return;
     if (l->replay) *repairs += kpti_replay_repairs(l->replay);
     kpti_replay_free(l->replay);
-    kpti_fates_free(&l->fates);
-    kpti_free(l->b->env, l->ids, l->id_room * sizeof *l->ids);
+    kpti_call_outcomes_free(&l->outcomes);
+    kpti_free(l->b->env, l->ids, l->id_capacity * sizeof *l->ids);
 }

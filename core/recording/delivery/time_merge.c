@@ -6,20 +6,21 @@
 
 typedef struct merge {
     kpti_batcher *b;
-    kpti_lane *lanes; /* by track */
-    kpti_lane **heap; /* lanes that have more; each is not later than its children 2i+1 and 2i+2 */
+    kpti_thread_cursor *cursors; /* by track */
+    kpti_thread_cursor *
+        *heap; /* cursors that have more; each is not later than its children 2i+1 and 2i+2 */
     uint32_t count;
 } merge;
 
-static int earlier(const kpti_lane *a, const kpti_lane *b)
+static int earlier(const kpti_thread_cursor *a, const kpti_thread_cursor *b)
 {
     return a->when_ns < b->when_ns || (a->when_ns == b->when_ns && a < b);
 }
 
-/* Moves the lane at I down to its position in the heap. */
+/* Moves the cursor at I down to its position in the heap. */
 static void sink(merge *m, uint32_t i)
 {
-    kpti_lane *moved = m->heap[i];
+    kpti_thread_cursor *moved = m->heap[i];
     for (;;) {
         uint32_t child = 2 * i + 1;
         if (child >= m->count) break;
@@ -31,21 +32,22 @@ static void sink(merge *m, uint32_t i)
     m->heap[i] = moved;
 }
 
-/* Returns the lane whose next activity is the second earliest, or the first lane if there is no other. */
-static const kpti_lane *second(const merge *m)
+/* Returns the cursor whose next activity is the second earliest, or the first cursor if there is no other. */
+static const kpti_thread_cursor *second(const merge *m)
 {
     if (m->count < 2) return m->heap[0];
     return m->count > 2 && earlier(m->heap[2], m->heap[1]) ? m->heap[2] : m->heap[1];
 }
 
-/* Delivers the activities of the first lane that are earlier than those of all others. Returns 0 if there is no
+/* Delivers the activities of the first cursor that are earlier than those of all others. Returns 0 if there is no
  * memory, or if the delivery is over. Threads mostly take turns, so there are usually many. */
 static int run_first(merge *m, uint64_t *last_id)
 {
-    kpti_lane *const first = m->heap[0];
-    const kpti_lane *const next = second(m);
+    kpti_thread_cursor *const first = m->heap[0];
+    const kpti_thread_cursor *const next = second(m);
     do {
-        if (!kpti_batcher_add(m->b, kpti_lane_take(first, last_id)) || !kpti_lane_move(first))
+        if (!kpti_batcher_add(m->b, kpti_thread_cursor_take(first, last_id)) ||
+            !kpti_thread_cursor_move(first))
             return 0;
     } while (first->activity && !earlier(next, first));
     return 1;
@@ -63,15 +65,15 @@ static int run(merge *m)
     return 1;
 }
 
-/* Initialises the lanes, and puts those that have activities on the heap. Returns 0 if there is no memory. */
-static int begin_lanes(merge *m)
+/* Initialises the cursors, and puts those that have activities on the heap. Returns 0 if there is no memory. */
+static int begin_cursors(merge *m)
 {
     const unsigned what = m->b->delivery->order == KPT_ORDER_START
                               ? KPTI_BEGINS
                               : KPTI_BEGINS | KPTI_ENDS | m->b->points;
     for (uint32_t t = 0; t < m->b->recording->track_count; t++) {
-        if (!kpti_lane_begin(&m->lanes[t], m->b, t, what)) return 0;
-        if (m->lanes[t].activity) m->heap[m->count++] = &m->lanes[t];
+        if (!kpti_thread_cursor_begin(&m->cursors[t], m->b, t, what)) return 0;
+        if (m->cursors[t].activity) m->heap[m->count++] = &m->cursors[t];
     }
     for (uint32_t i = m->count / 2; i-- > 0;)
         sink(m, i);
@@ -84,12 +86,12 @@ int kpti_merge(kpti_batcher *b, uint64_t *repairs)
     const size_t tracks = b->recording->track_count;
     merge m = {.b = b};
     int fine = 0;
-    m.lanes = kpti_alloc(env, tracks * sizeof *m.lanes);
-    m.heap = kpti_alloc(env, tracks * sizeof(kpti_lane *));
-    if (m.lanes && m.heap) fine = begin_lanes(&m) && run(&m);
-    for (size_t t = 0; m.lanes && t < tracks; t++)
-        kpti_lane_end(&m.lanes[t], repairs);
-    kpti_free(env, m.heap, tracks * sizeof(kpti_lane *));
-    kpti_free(env, m.lanes, tracks * sizeof *m.lanes);
+    m.cursors = kpti_alloc(env, tracks * sizeof *m.cursors);
+    m.heap = kpti_alloc(env, tracks * sizeof(kpti_thread_cursor *));
+    if (m.cursors && m.heap) fine = begin_cursors(&m) && run(&m);
+    for (size_t t = 0; m.cursors && t < tracks; t++)
+        kpti_thread_cursor_end(&m.cursors[t], repairs);
+    kpti_free(env, m.heap, tracks * sizeof(kpti_thread_cursor *));
+    kpti_free(env, m.cursors, tracks * sizeof *m.cursors);
     return fine;
 }

@@ -8,34 +8,34 @@ enum { FIRST_ROOM = 64 };
 int kpti_call_stack_init(kpti_call_stack *stack, const kpti_env *env)
 {
     stack->env = env;
-    stack->room = FIRST_ROOM;
-    stack->base = kpti_alloc(env, stack->room * sizeof *stack->base);
+    stack->capacity = FIRST_ROOM;
+    stack->base = kpti_alloc(env, stack->capacity * sizeof *stack->base);
     if (!stack->base) return 0;
     stack->base->key = SENTINEL_KEY;
     stack->base->depth = UINT32_MAX; /* plus 1 is 0 */
     stack->top = stack->base;
-    stack->last = stack->base + stack->room - 1;
+    stack->last = stack->base + stack->capacity - 1;
     return 1;
 }
 
 int kpti_call_stack_grow(kpti_call_stack *stack)
 {
     const size_t used = (size_t)(stack->top - stack->base);
-    const uint64_t room = stack->room * 2;
-    kpti_call_record *base = kpti_alloc(stack->env, room * sizeof *base);
+    const uint64_t capacity = stack->capacity * 2;
+    kpti_call_record *base = kpti_alloc(stack->env, capacity * sizeof *base);
     if (!base) return 0;
     memcpy(base, stack->base, (used + 1) * sizeof *base);
     kpti_call_stack_free(stack);
     stack->base = base;
     stack->top = base + used;
-    stack->last = base + room - 1;
-    stack->room = room;
+    stack->last = base + capacity - 1;
+    stack->capacity = capacity;
     return 1;
 }
 
 void kpti_call_stack_free(kpti_call_stack *stack)
 {
-    kpti_free(stack->env, stack->base, stack->room * sizeof *stack->base);
+    kpti_free(stack->env, stack->base, stack->capacity * sizeof *stack->base);
 }
 
 kpti_call_record *kpti_call_stack_find(kpti_call_stack *stack, uint32_t key, uint64_t next_id)

@@ -11,14 +11,14 @@
 
 enum { KPTI_GC_KEY = KPTI_EVENT_GC_BEGIN };
 
-/* Set in the key of a ghost (see span_clamps.h), so that no exit matches it by accident. */
+/* Set in the key of a clamped frame (see span_clamps.h), so that no exit matches it by accident. */
 enum { KPTI_GHOST_KEY = (1 << KPTI_KIND_BITS) - 1 };
 
 /* An open call, or a call that was just closed. Fields that are written together are adjacent and read the same
  * way: a load that spans two stores waits for both. */
 typedef struct kpti_call_record {
     uint64_t id;
-    /* 0: no parent. A ghost's own id, since its id field has that of the call below */
+    /* 0: no parent. A clamped frame's own id, since its id field has that of the call below */
     uint64_t parent_id;
     int64_t start_ns;
     uint32_t function; /* function id; kpti_gc_function for a collection */
@@ -34,14 +34,14 @@ typedef struct kpti_call_record {
     uint64_t value2; /* of a collection */
 } kpti_call_record;
 
-static inline int kpti_call_is_ghost(const kpti_call_record *call)
+static inline int kpti_call_is_clamped(const kpti_call_record *call)
 {
     return (call->key & KPTI_GHOST_KEY) == KPTI_GHOST_KEY;
 }
 
 static inline uint64_t kpti_call_true_id(const kpti_call_record *call)
 {
-    return kpti_call_is_ghost(call) ? call->parent_id : call->id;
+    return kpti_call_is_clamped(call) ? call->parent_id : call->id;
 }
 
 enum { KPTI_MISSES = 64 };
@@ -58,7 +58,7 @@ typedef struct kpti_call_stack {
     kpti_call_record *top;
     kpti_call_record *base;
     kpti_call_record *last; /* the last record of the allocation */
-    uint64_t room;
+    uint64_t capacity;
     const kpti_env *env;
     kpti_miss misses[KPTI_MISSES];
 } kpti_call_stack;
@@ -68,7 +68,7 @@ int kpti_call_stack_init(kpti_call_stack *stack, const kpti_env *env);
 int kpti_call_stack_grow(kpti_call_stack *stack);
 void kpti_call_stack_free(kpti_call_stack *stack);
 
-/* Returns the innermost open call with KEY, or its ghost, or NULL if there is none. NEXT_ID is the id that the
+/* Returns the innermost open call with KEY, or a clamped frame, or NULL if there is none. NEXT_ID is the id that the
  * next call will get. */
 kpti_call_record *kpti_call_stack_find(kpti_call_stack *stack, uint32_t key, uint64_t next_id);
 

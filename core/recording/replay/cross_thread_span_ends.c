@@ -5,40 +5,42 @@
 #include "core/base/host_array.h"
 
 /* Makes space for one more end. Returns 0 if there is no memory. */
-static int reserve(const kpti_env *env, kpti_far_ends *f)
+static int reserve(const kpti_env *env, kpti_cross_thread_ends *f)
 {
-    kpti_far_end *ends;
-    if (f->count == KPTI_MOST_FAR_ENDS) {
+    kpti_cross_thread_end *ends;
+    if (f->count == KPTI_MAX_CROSS_THREAD_ENDS) {
         f->count /= 2;
         memmove(f->ends, f->ends + f->count, f->count * sizeof *f->ends);
         return 1;
     }
-    ends = kpti_array_reserve(env, f->ends, &f->room, f->count, f->count + 1, sizeof *ends);
+    ends = kpti_array_reserve(env, f->ends, &f->capacity, f->count, f->count + 1, sizeof *ends);
     if (ends) f->ends = ends;
     return ends != NULL;
 }
 
-void kpti_far_ends_add(const kpti_env *env, kpti_far_ends *f, uint32_t number, uint64_t ticks)
+void kpti_cross_thread_ends_add(const kpti_env *env, kpti_cross_thread_ends *f, uint32_t number,
+                                uint64_t ticks)
 {
     if (!reserve(env, f)) return;
     /* The counters of two processors may differ slightly. */
     if (f->count && ticks < f->ends[f->count - 1].ticks) ticks = f->ends[f->count - 1].ticks;
-    f->ends[f->count++] = (kpti_far_end){ticks, number, 0};
+    f->ends[f->count++] = (kpti_cross_thread_end){ticks, number, 0};
 }
 
-int kpti_far_ends_copy(const kpti_env *env, const kpti_far_ends *from, kpti_far_ends *out)
+int kpti_cross_thread_ends_copy(const kpti_env *env, const kpti_cross_thread_ends *from,
+                                kpti_cross_thread_ends *out)
 {
     memset(out, 0, sizeof *out);
     if (!from->count) return 1;
     out->ends = kpti_alloc(env, from->count * sizeof *out->ends);
     if (!out->ends) return 0;
     memcpy(out->ends, from->ends, from->count * sizeof *out->ends);
-    out->count = out->room = from->count;
+    out->count = out->capacity = from->count;
     return 1;
 }
 
-void kpti_far_ends_free(const kpti_env *env, kpti_far_ends *f)
+void kpti_cross_thread_ends_free(const kpti_env *env, kpti_cross_thread_ends *f)
 {
-    kpti_free(env, f->ends, f->room * sizeof *f->ends);
+    kpti_free(env, f->ends, f->capacity * sizeof *f->ends);
     memset(f, 0, sizeof *f);
 }

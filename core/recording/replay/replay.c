@@ -27,16 +27,16 @@ static kpti_replay *new_plain(const kpti_env *env, const kpti_recording *recordi
     return r;
 }
 
-/* Runs the first pass, which fills CUTS, for a track that has spans. Frees FIRST. Returns 0 if there is no
+/* Runs the first pass, which fills CLAMPS, for a track that has spans. Frees FIRST. Returns 0 if there is no
  * memory. */
-static int plan_cuts(kpti_replay *first, kpti_cuts *cuts)
+static int plan_cuts(kpti_replay *first, kpti_span_clamps *clamps)
 {
     enum { BLOCK = 64 };
     kpt_activity unused[BLOCK];
     uint32_t count;
     kpti_filled left = KPTI_FILLED_MORE;
     if (!first) return 0;
-    first->plan = cuts;
+    first->plan = clamps;
     while (left == KPTI_FILLED_MORE)
         left = kpti_replay_fill(first, KPTI_ENDS, unused, BLOCK, &count);
     kpti_replay_free(first);
@@ -48,9 +48,9 @@ kpti_replay *kpti_replay_new(const kpti_env *env, const kpti_recording *recordin
 {
     kpti_replay *r = new_plain(env, recording, track, first_id, timebase);
     if (!r || !recording->tracks[track].spans) return r;
-    r->cuts.env = env;
+    r->clamps.env = env;
     r->parts = parts;
-    if (plan_cuts(new_plain(env, recording, track, first_id, timebase), &r->cuts)) return r;
+    if (plan_cuts(new_plain(env, recording, track, first_id, timebase), &r->clamps)) return r;
     kpti_replay_free(r);
     return NULL;
 }
@@ -58,7 +58,7 @@ kpti_replay *kpti_replay_new(const kpti_env *env, const kpti_recording *recordin
 void kpti_replay_free(kpti_replay *r)
 {
     if (!r) return;
-    kpti_cuts_free(&r->cuts);
+    kpti_span_clamps_free(&r->clamps);
     kpti_call_stack_free(&r->stack);
     kpti_free(r->env, r, sizeof *r);
 }
@@ -120,10 +120,10 @@ static kpt_activity *fill_as_asked(kpti_replay *r, unsigned what, kpt_activity *
     return fill_plain(r, KPTI_BEGINS | KPTI_ENDS, out, end);
 }
 
-kpti_filled kpti_replay_fill(kpti_replay *r, unsigned what, kpt_activity *activities, uint32_t room,
-                             uint32_t *count)
+kpti_filled kpti_replay_fill(kpti_replay *r, unsigned what, kpt_activity *activities,
+                             uint32_t capacity, uint32_t *count)
 {
-    const kpt_activity *const end = activities + room;
+    const kpt_activity *const end = activities + capacity;
     kpt_activity *out = activities;
     kpti_step step = KPTI_STEP_NONE;
     while (step != KPTI_STEP_DONE && step != KPTI_STEP_NO_MEMORY) {

@@ -31,13 +31,13 @@ kpti_replay *kpti_replay_new(const kpti_env *env, const kpti_recording *recordin
                              uint64_t first_id, const kpti_timebase *timebase, kpti_parts parts);
 void kpti_replay_free(kpti_replay *replay);
 
-/* Writes the next activities, at most ROOM; *COUNT receives how many. They are in time order. WHAT, the same in
+/* Writes the next activities, at most CAPACITY; *COUNT receives how many. They are in time order. WHAT, the same in
  * each call, selects begins (with the fields known then, and end_ns equal to start_ns), ends, or both, and
  * points that the host has numbered, as complete activities with id 0. Ids are numbered in pre-order from
  * first_id. A name is a function's id, kpti_gc_function or kpti_point_function. kind is 0 here, and so is a
  * line that was not recorded; the caller fills them in from the function. */
 kpti_filled kpti_replay_fill(kpti_replay *replay, unsigned what, kpt_activity *activities,
-                             uint32_t room, uint32_t *count);
+                             uint32_t capacity, uint32_t *count);
 
 /* Return the number of repairs made so far, and of calls begun so far. */
 uint64_t kpti_replay_repairs(const kpti_replay *replay);

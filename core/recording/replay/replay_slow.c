@@ -7,7 +7,7 @@
  * delivered as a callee of the call below them, so its line is the one where that call called them. */
 static uint32_t line_of_caller(const kpti_replay *r, const kpti_call_record *call, uint32_t line)
 {
-    while (--call > r->stack.base && kpti_call_is_ghost(call))
+    while (--call > r->stack.base && kpti_call_is_clamped(call))
         line = call->caller_line;
     return line;
 }
@@ -44,9 +44,10 @@ static void close_above(kpti_replay *r, kpti_call_record *floor, kpti_call_recor
 static kpti_step close_one(kpti_replay *r, kpti_call_record **record)
 {
     kpti_call_record *call = r->stack.top--;
-    const int ghost = kpti_call_is_ghost(call) || (r->suspended_above && call > r->suspended_above);
+    const int clamped =
+        kpti_call_is_clamped(call) || (r->suspended_above && call > r->suspended_above);
     call->end_ns = r->close_ns > call->start_ns ? r->close_ns : call->start_ns;
-    if (call > r->flagged_above && !ghost) {
+    if (call > r->flagged_above && !clamped) {
         call->flags |= r->close_flags;
         if (r->close_flags & KPT_ACTIVITY_RECOVERED) r->repairs++;
     }
@@ -57,7 +58,7 @@ static kpti_step close_one(kpti_replay *r, kpti_call_record **record)
         kpti_replay_go_on(r);
     }
     *record = call;
-    return ghost ? KPTI_STEP_NONE : KPTI_STEP_END;
+    return clamped ? KPTI_STEP_NONE : KPTI_STEP_END;
 }
 
 /* Returns where the OPEN events of a chunk end, including the LINEs and WATCHes that belong to them. */
@@ -120,7 +121,8 @@ static kpti_step next_chunk(kpti_replay *r)
     if (r->in_run && (!chunk || chunk->run != r->run)) {
         const uint64_t stop = r->recording->runs[r->run].stop_ticks;
         int64_t ns;
-        if (r->far < r->recording->far_end_count && r->recording->far_ends[r->far].ticks <= stop)
+        if (r->far < r->recording->far_end_count &&
+            r->recording->cross_thread_ends[r->far].ticks <= stop)
             return kpti_replay_far_end(r, r->times.last_ns, kpti_times_of(&r->times, stop));
         ns = end_of_run(r);
         r->in_run = 0;

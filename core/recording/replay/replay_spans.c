@@ -29,9 +29,9 @@ kpti_step kpti_replay_begin_span(kpti_replay *r, uint32_t number)
 {
     kpti_call_record *floor;
     if (r->plan) {
-        if (!kpti_cuts_plan(r->plan, number, r->next_id)) return KPTI_STEP_NO_MEMORY;
+        if (!kpti_span_clamps_scan(r->plan, number, r->next_id)) return KPTI_STEP_NO_MEMORY;
     } else {
-        if (!kpti_cuts_begin(&r->cuts, r->spans++, number, &r->stack, &floor))
+        if (!kpti_span_clamps_apply(&r->clamps, r->spans++, number, &r->stack, &floor))
             return KPTI_STEP_NO_MEMORY;
         cut_above(r, floor, r->times.ns[r->at - r->block_first]);
     }
@@ -44,9 +44,9 @@ void kpti_replay_end_span(kpti_replay *r, uint32_t number, int64_t ns)
 {
     kpti_call_record *floor;
     if (r->plan) {
-        kpti_cuts_plan_end(r->plan, number, &r->stack);
+        kpti_span_clamps_scan_end(r->plan, number, &r->stack);
     } else {
-        floor = kpti_cuts_end(&r->cuts, number, &r->stack);
+        floor = kpti_span_clamps_end(&r->clamps, number, &r->stack);
         if (floor)
             cut_above(r, floor, ns);
         else if (r->suspended_above)
@@ -62,7 +62,7 @@ void kpti_replay_find_pause(kpti_replay *r)
     uint64_t due;
     r->pause = r->block_end;
     if (r->far == r->recording->far_end_count) return;
-    due = r->recording->far_ends[r->far].ticks;
+    due = r->recording->cross_thread_ends[r->far].ticks;
     if (due >= r->times.last_ticks) return;
     while (at < r->block_end && ticks[at - r->block_first] <= due)
         at++;
@@ -73,15 +73,15 @@ void kpti_replay_find_pause(kpti_replay *r)
  * after the next event, whatever the converter returns. */
 kpti_step kpti_replay_far_end(kpti_replay *r, int64_t before_ns, int64_t next_ns)
 {
-    const kpti_far_end *far_end = &r->recording->far_ends[r->far++];
-    int64_t ns = kpti_times_of(&r->times, far_end->ticks);
+    const kpti_cross_thread_end *cross_thread_end = &r->recording->cross_thread_ends[r->far++];
+    int64_t ns = kpti_times_of(&r->times, cross_thread_end->ticks);
     if (ns > next_ns) ns = next_ns;
     if (ns < before_ns) ns = before_ns;
     if (ns < r->far_ns) ns = r->far_ns;
     r->far_ns = ns;
     kpti_replay_find_pause(r);
     kpti_replay_go_on(r);
-    kpti_replay_end_span(r, far_end->number, ns);
+    kpti_replay_end_span(r, cross_thread_end->number, ns);
     return KPTI_STEP_NONE;
 }
 
@@ -97,9 +97,9 @@ kpti_step kpti_replay_far_end_in_block(kpti_replay *r)
 void kpti_replay_end_all_spans(kpti_replay *r)
 {
     if (r->plan)
-        kpti_cuts_plan_end_all(r->plan, &r->stack);
+        kpti_span_clamps_scan_end_all(r->plan, &r->stack);
     else
-        kpti_cuts_end_all(&r->cuts);
+        kpti_span_clamps_end_all(&r->clamps);
 }
 
 /* All calls that would cross are cut. The floor and the calls below it last. */
@@ -112,7 +112,7 @@ static kpti_step end_cut(kpti_replay *r)
     return KPTI_STEP_NONE;
 }
 
-static void leave_ghost(kpti_replay *r, kpti_call_record *call)
+static void leave_clamped(kpti_replay *r, kpti_call_record *call)
 {
     if (call->key == KPTI_GC_KEY) r->gc_open = 0;
     call->key |= KPTI_GHOST_KEY;
@@ -121,12 +121,12 @@ static void leave_ghost(kpti_replay *r, kpti_call_record *call)
     call->depth = r->floor->depth;
 }
 
-/* Cuts one call, and suspends it or replaces it by its ghost. At the floor, marks the calls that last. */
+/* Cuts one call, and suspends it or replaces it by a clamped frame. At the floor, marks the calls that last. */
 kpti_step kpti_replay_cut_one(kpti_replay *r, kpti_call_record **record)
 {
     kpti_call_record *call = r->cutting--;
     if (call == r->floor) return end_cut(r);
-    if (kpti_call_is_ghost(call)) {
+    if (kpti_call_is_clamped(call)) {
         call->id = r->floor->id; /* the call that it referred to is cut as well */
         call->depth = r->floor->depth;
         return KPTI_STEP_NONE;
@@ -138,7 +138,7 @@ kpti_step kpti_replay_cut_one(kpti_replay *r, kpti_call_record **record)
         call->flags = KPT_ACTIVITY_CONTINUED |
                       (call->flags & (KPT_ACTIVITY_WATCHED | KPT_ACTIVITY_BEGAN_BEFORE));
     else
-        leave_ghost(r, call);
+        leave_clamped(r, call);
     *record = &r->cut;
     return KPTI_STEP_END;
 }

@@ -17,7 +17,7 @@ kpti_step kpti_replay_far_end(kpti_replay *r, int64_t before_ns, int64_t next_ns
 kpti_step kpti_replay_far_end_in_block(kpti_replay *r);
 /* The run ends, or there is a gap. */
 void kpti_replay_end_all_spans(kpti_replay *r);
-/* Cuts one call, and suspends it or replaces it by its ghost. The last step marks the calls that are not cut. */
+/* Cuts one call, and suspends it or replaces it by a clamped frame. The last step marks the calls that are not cut. */
 kpti_step kpti_replay_cut_one(kpti_replay *r, kpti_call_record **record);
 /* While calls are suspended: prepares the replay of the next event. Returns 0 if there is nothing to do. */
 int kpti_replay_before_event(kpti_replay *r);

@@ -58,8 +58,8 @@ struct kpti_replay {
     kpti_call_record *flagged_above;
 
     /* Spans of the host. While calls are cut: cutting is the next call to cut, down to floor. */
-    kpti_cuts *plan; /* filled by the first pass; NULL in the second */
-    kpti_cuts cuts;
+    kpti_span_clamps *plan; /* filled by the first pass; NULL in the second */
+    kpti_span_clamps clamps;
     uint64_t spans; /* spans begun so far */
     kpti_call_record *cutting;
     kpti_call_record cut; /* the call that was just cut, or a point */

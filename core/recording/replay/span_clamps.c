@@ -2,46 +2,47 @@
 
 #include "core/base/host_array.h"
 
-void kpti_cuts_free(kpti_cuts *cuts)
+void kpti_span_clamps_free(kpti_span_clamps *clamps)
 {
-    if (!cuts->env) return;
-    kpti_free(cuts->env, cuts->lasting, cuts->room * sizeof *cuts->lasting);
-    kpti_free(cuts->env, cuts->open, cuts->open_room * sizeof *cuts->open);
-    memset(cuts, 0, sizeof *cuts);
+    if (!clamps->env) return;
+    kpti_free(clamps->env, clamps->lasting, clamps->capacity * sizeof *clamps->lasting);
+    kpti_free(clamps->env, clamps->open, clamps->open_capacity * sizeof *clamps->open);
+    memset(clamps, 0, sizeof *clamps);
 }
 
-static int open_span(kpti_cuts *cuts, kpti_span span)
+static int open_span(kpti_span_clamps *clamps, kpti_span span)
 {
-    kpti_span *open = kpti_array_reserve(cuts->env, cuts->open, &cuts->open_room, cuts->open_count,
-                                         cuts->open_count + 1, sizeof *open);
+    kpti_span *open = kpti_array_reserve(clamps->env, clamps->open, &clamps->open_capacity,
+                                         clamps->open_count, clamps->open_count + 1, sizeof *open);
     if (!open) return 0;
-    cuts->open = open;
-    open[cuts->open_count++] = span;
+    clamps->open = open;
+    open[clamps->open_count++] = span;
     return 1;
 }
 
 /* Removes the innermost open span with this number. Returns 0 if there is none. */
-static int close_span(kpti_cuts *cuts, uint32_t number, kpti_span *out)
+static int close_span(kpti_span_clamps *clamps, uint32_t number, kpti_span *out)
 {
-    uint64_t at = cuts->open_count;
-    while (at > 0 && cuts->open[at - 1].number != number)
+    uint64_t at = clamps->open_count;
+    while (at > 0 && clamps->open[at - 1].number != number)
         at--;
     if (at == 0) return 0;
     at--;
-    *out = cuts->open[at];
-    cuts->open_count--;
-    memmove(&cuts->open[at], &cuts->open[at + 1], (cuts->open_count - at) * sizeof *cuts->open);
+    *out = clamps->open[at];
+    clamps->open_count--;
+    memmove(&clamps->open[at], &clamps->open[at + 1],
+            (clamps->open_count - at) * sizeof *clamps->open);
     return 1;
 }
 
-int kpti_cuts_plan(kpti_cuts *cuts, uint32_t number, uint64_t next_id)
+int kpti_span_clamps_scan(kpti_span_clamps *clamps, uint32_t number, uint64_t next_id)
 {
-    uint64_t *lasting = kpti_array_reserve(cuts->env, cuts->lasting, &cuts->room, cuts->count,
-                                           cuts->count + 1, sizeof *lasting);
+    uint64_t *lasting = kpti_array_reserve(clamps->env, clamps->lasting, &clamps->capacity,
+                                           clamps->count, clamps->count + 1, sizeof *lasting);
     if (!lasting) return 0;
-    cuts->lasting = lasting;
-    if (!open_span(cuts, (kpti_span){cuts->count, next_id, number, 0})) return 0;
-    cuts->lasting[cuts->count++] = 0;
+    clamps->lasting = lasting;
+    if (!open_span(clamps, (kpti_span){clamps->count, next_id, number, 0})) return 0;
+    clamps->lasting[clamps->count++] = 0;
     return 1;
 }
 
@@ -54,44 +55,46 @@ static uint64_t lasting_call(const kpti_span *span, const kpti_call_stack *stack
     return (uint64_t)(call - stack->base);
 }
 
-void kpti_cuts_plan_end(kpti_cuts *cuts, uint32_t number, const kpti_call_stack *stack)
+void kpti_span_clamps_scan_end(kpti_span_clamps *clamps, uint32_t number,
+                               const kpti_call_stack *stack)
 {
     kpti_span span;
-    if (close_span(cuts, number, &span)) cuts->lasting[span.index] = lasting_call(&span, stack);
+    if (close_span(clamps, number, &span)) clamps->lasting[span.index] = lasting_call(&span, stack);
 }
 
-void kpti_cuts_plan_end_all(kpti_cuts *cuts, const kpti_call_stack *stack)
+void kpti_span_clamps_scan_end_all(kpti_span_clamps *clamps, const kpti_call_stack *stack)
 {
-    for (uint64_t i = 0; i < cuts->open_count; i++)
-        cuts->lasting[cuts->open[i].index] = lasting_call(&cuts->open[i], stack);
-    cuts->open_count = 0;
+    for (uint64_t i = 0; i < clamps->open_count; i++)
+        clamps->lasting[clamps->open[i].index] = lasting_call(&clamps->open[i], stack);
+    clamps->open_count = 0;
 }
 
 /* --- the second pass -------------------------------------------------------------------------- */
 
-static kpti_call_record *floor_of(const kpti_cuts *cuts, uint64_t index,
+static kpti_call_record *floor_of(const kpti_span_clamps *clamps, uint64_t index,
                                   const kpti_call_stack *stack)
 {
     const uint64_t open = (uint64_t)(stack->top - stack->base);
-    const uint64_t lasting = index < cuts->count ? cuts->lasting[index] : open;
+    const uint64_t lasting = index < clamps->count ? clamps->lasting[index] : open;
     return stack->base + (lasting < open ? lasting : open);
 }
 
-int kpti_cuts_begin(kpti_cuts *cuts, uint64_t index, uint32_t number, const kpti_call_stack *stack,
-                    kpti_call_record **floor)
+int kpti_span_clamps_apply(kpti_span_clamps *clamps, uint64_t index, uint32_t number,
+                           const kpti_call_stack *stack, kpti_call_record **floor)
 {
-    *floor = floor_of(cuts, index, stack);
-    if (index >= cuts->count) return 1; /* not in the plan: cuts nothing */
-    return open_span(cuts, (kpti_span){index, 0, number, 0});
+    *floor = floor_of(clamps, index, stack);
+    if (index >= clamps->count) return 1; /* not in the plan: cuts nothing */
+    return open_span(clamps, (kpti_span){index, 0, number, 0});
 }
 
-kpti_call_record *kpti_cuts_end(kpti_cuts *cuts, uint32_t number, const kpti_call_stack *stack)
+kpti_call_record *kpti_span_clamps_end(kpti_span_clamps *clamps, uint32_t number,
+                                       const kpti_call_stack *stack)
 {
     kpti_span span;
-    return close_span(cuts, number, &span) ? floor_of(cuts, span.index, stack) : NULL;
+    return close_span(clamps, number, &span) ? floor_of(clamps, span.index, stack) : NULL;
 }
 
-void kpti_cuts_end_all(kpti_cuts *cuts)
+void kpti_span_clamps_end_all(kpti_span_clamps *clamps)
 {
-    cuts->open_count = 0;
+    clamps->open_count = 0;
 }

@@ -4,7 +4,7 @@
  * not the begin is cut where the span ends.
  *
  * A call that was cut stays on the stack, so that its exit matches. In parts, it continues after the cut (see
- * replay_spans.c). Else it becomes a ghost, and its callees become callees of the call below it.
+ * replay_spans.c). Else it becomes a clamped frame, and its callees become callees of the call below it.
  *
  * The calls that contain all of a span keep their positions on the stack from its begin to its end, in both
  * passes. So a plan identifies the innermost of them by its position. */
@@ -20,34 +20,36 @@ typedef struct kpti_span {
     uint32_t spare;
 } kpti_span;
 
-typedef struct kpti_cuts {
+typedef struct kpti_span_clamps {
     const kpti_env *env;
     uint64_t
         *lasting; /* by span: position of the innermost call that contains all of it; 0: none */
     uint64_t count;
-    uint64_t room;
+    uint64_t capacity;
     kpti_span *open;
     uint64_t open_count;
-    uint64_t open_room;
-} kpti_cuts;
+    uint64_t open_capacity;
+} kpti_span_clamps;
 
-/* A zeroed CUTS is valid. */
-void kpti_cuts_free(kpti_cuts *cuts);
+/* A zeroed CLAMPS is valid. */
+void kpti_span_clamps_free(kpti_span_clamps *clamps);
 
 /* First pass: a span begins. NEXT_ID is the id that the next call will get. Returns 0 if there is no memory. */
-int kpti_cuts_plan(kpti_cuts *cuts, uint32_t number, uint64_t next_id);
+int kpti_span_clamps_scan(kpti_span_clamps *clamps, uint32_t number, uint64_t next_id);
 /* The innermost open span with this number ends. Ignored if no such span is open. */
-void kpti_cuts_plan_end(kpti_cuts *cuts, uint32_t number, const kpti_call_stack *stack);
+void kpti_span_clamps_scan_end(kpti_span_clamps *clamps, uint32_t number,
+                               const kpti_call_stack *stack);
 /* All open spans end, with the run or in a gap. */
-void kpti_cuts_plan_end_all(kpti_cuts *cuts, const kpti_call_stack *stack);
+void kpti_span_clamps_scan_end_all(kpti_span_clamps *clamps, const kpti_call_stack *stack);
 
 /* Second pass: span INDEX begins. *FLOOR is the innermost call on the stack that the span does not cut. Returns
  * 0 if there is no memory. */
-int kpti_cuts_begin(kpti_cuts *cuts, uint64_t index, uint32_t number, const kpti_call_stack *stack,
-                    kpti_call_record **floor);
+int kpti_span_clamps_apply(kpti_span_clamps *clamps, uint64_t index, uint32_t number,
+                           const kpti_call_stack *stack, kpti_call_record **floor);
 /* The innermost open span with this number ends. Returns its floor, or NULL if no such span is open. */
-kpti_call_record *kpti_cuts_end(kpti_cuts *cuts, uint32_t number, const kpti_call_stack *stack);
+kpti_call_record *kpti_span_clamps_end(kpti_span_clamps *clamps, uint32_t number,
+                                       const kpti_call_stack *stack);
 /* All open spans end, and cut nothing. */
-void kpti_cuts_end_all(kpti_cuts *cuts);
+void kpti_span_clamps_end_all(kpti_span_clamps *clamps);
 
 #endif

@@ -13,7 +13,7 @@
 /* Extends the list to COUNT items of SIZE bytes; the new items are zeroed. Returns 0 if there is no memory. */
 static int extend(const kpti_env *env, kpti_list *l, uint32_t count, size_t size)
 {
-    void *items = kpti_array_reserve(env, l->items, &l->room, l->count, count, size);
+    void *items = kpti_array_reserve(env, l->items, &l->capacity, l->count, count, size);
     if (!items && count) return 0;
     l->items = items;
     if (count > l->count) l->count = count;
@@ -46,7 +46,7 @@ static int reserve_slot(kpti_loaded *r)
         count *= 2;
     slots = count <= UINT32_MAX ? kpti_alloc(r->env, count * sizeof *slots) : NULL;
     if (!slots) return 0;
-    kpti_free(r->env, r->slots.items, r->slots.room * sizeof *slots);
+    kpti_free(r->env, r->slots.items, r->slots.capacity * sizeof *slots);
     r->slots = (kpti_list){slots, count, (uint32_t)count};
     for (uint32_t i = 0; i < r->threads.count; i++)
         *find_slot(r, kpti_loaded_thread_at(r, i)->index) = i + 1;
@@ -178,12 +178,13 @@ static kpt_status take_stats(kpti_loaded *r, const kpti_section *section, kpti_e
 
 static kpt_status take_far_ends(kpti_loaded *r, const kpti_section *section, kpti_error *error)
 {
-    const uint32_t count = kpti_section_far_ends(section);
-    r->far_ends.count = 0;
-    if (!extend(r->env, &r->far_ends, count, sizeof(kpti_far_end))) return no_memory(error);
+    const uint32_t count = kpti_section_cross_thread_ends(section);
+    r->cross_thread_ends.count = 0;
+    if (!extend(r->env, &r->cross_thread_ends, count, sizeof(kpti_cross_thread_end)))
+        return no_memory(error);
     for (uint32_t i = 0; i < count; i++) {
-        kpti_far_end *ends = r->far_ends.items;
-        ends[i] = kpti_section_far_end(section, i);
+        kpti_cross_thread_end *ends = r->cross_thread_ends.items;
+        ends[i] = kpti_section_cross_thread_end(section, i);
         if (i && ends[i].ticks < ends[i - 1].ticks)
             return damaged(error, "ends of spans are not in order");
     }
@@ -197,19 +198,19 @@ static kpt_status take_table(kpti_loaded *r, const kpt_chunk *chunk, kpti_error 
     kpt_status status = KPT_OK;
     int more = 1;
     while (status == KPT_OK) {
-        more = kpti_table_next(chunk->data, chunk->size_bytes, &at, &section);
+        more = kpti_metadata_next(chunk->data, chunk->size_bytes, &at, &section);
         if (more <= 0) break;
-        if (section.kind == KPTI_TABLE_RUN)
+        if (section.kind == KPTI_METADATA_RUN)
             status = take_run(r, &section, error);
-        else if (section.kind == KPTI_TABLE_CLOCK)
+        else if (section.kind == KPTI_METADATA_CLOCK)
             status = take_clock(r, &section, error);
-        else if (section.kind == KPTI_TABLE_THREAD)
+        else if (section.kind == KPTI_METADATA_THREAD)
             status = take_thread(r, &section, error);
-        else if (section.kind == KPTI_TABLE_NAMES)
+        else if (section.kind == KPTI_METADATA_NAMES)
             status = take_names(r, &section, error);
-        else if (section.kind == KPTI_TABLE_STATS)
+        else if (section.kind == KPTI_METADATA_STATS)
             status = take_stats(r, &section, error);
-        else if (section.kind == KPTI_TABLE_FAR_ENDS)
+        else if (section.kind == KPTI_METADATA_CROSS_THREAD_ENDS)
             status = take_far_ends(r, &section, error);
     }
     return more < 0 ? damaged(error, "a table is cut off") : status;

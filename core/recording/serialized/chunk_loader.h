@@ -9,7 +9,7 @@ enum { KPTI_HEADS_IN_BLOCK = 1024 };
 /* An array that grows. */
 typedef struct kpti_list {
     void *items;
-    uint64_t room;
+    uint64_t capacity;
     uint32_t count;
 } kpti_list;
 
@@ -29,7 +29,7 @@ typedef struct kpti_loaded {
     kpti_list slots; /* uint32_t: a hash table from a thread's index to its position in threads */
     kpti_list runs;  /* kpti_run */
     kpti_list names; /* kpti_function_view */
-    kpti_list far_ends; /* kpti_far_end */
+    kpti_list cross_thread_ends; /* kpti_cross_thread_end */
     kpti_clock_point first_point;
     kpti_clock_point last_point;
     /* odd and different in each load, so that no file can put all its threads into one slot */
@@ -42,9 +42,9 @@ typedef struct kpti_loaded {
     kpt_stats stats;
 } kpti_loaded;
 
-static inline kpti_loaded_thread *kpti_loaded_thread_at(const kpti_loaded *r, uint32_t place)
+static inline kpti_loaded_thread *kpti_loaded_thread_at(const kpti_loaded *r, uint32_t position)
 {
-    return (kpti_loaded_thread *)r->threads.items + place;
+    return (kpti_loaded_thread *)r->threads.items + position;
 }
 
 /* Loads all chunks from ARGS into R, which is zeroed except for env and min_duration_ns. R owns the loaded data

@@ -5,7 +5,7 @@
 
 static void release(const kpti_env *env, kpti_list *l, size_t size)
 {
-    kpti_free(env, l->items, l->room * size);
+    kpti_free(env, l->items, l->capacity * size);
 }
 
 static void destroy(void *self)
@@ -21,7 +21,7 @@ static void destroy(void *self)
     release(env, &r->slots, sizeof(uint32_t));
     release(env, &r->runs, sizeof(kpti_run));
     release(env, &r->names, sizeof(kpti_function_view));
-    release(env, &r->far_ends, sizeof(kpti_far_end));
+    release(env, &r->cross_thread_ends, sizeof(kpti_cross_thread_end));
     kpti_free(env, r, sizeof *r);
 }
 
@@ -53,9 +53,16 @@ static kpt_status deliver(void *self, const kpt_delivery *delivery, kpti_error *
 {
     kpti_loaded *r = self;
     kpti_track *tracks = kpti_alloc(r->env, (r->threads.count + 1) * sizeof *tracks);
-    kpti_recording recording = {
-        tracks, r->threads.count,   r->runs.items,     r->runs.count,    r->names.count, describe,
-        r,      r->min_duration_ns, r->far_ends.items, r->far_ends.count};
+    kpti_recording recording = {tracks,
+                                r->threads.count,
+                                r->runs.items,
+                                r->runs.count,
+                                r->names.count,
+                                describe,
+                                r,
+                                r->min_duration_ns,
+                                r->cross_thread_ends.items,
+                                r->cross_thread_ends.count};
     kpti_clock clock;
     kpti_delivery_job job = {r->env, &recording, delivery, kpti_clock_convert, &clock, 0};
     kpt_status status;

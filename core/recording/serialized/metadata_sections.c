@@ -5,22 +5,22 @@
 enum { ALIGN = 8, HEAD_BYTES = 8, NAME_HEAD_BYTES = 24, TEXTS = 4 };
 enum { NAMES_BYTES = 1 << 20 };
 /* Longest text. Longer texts are cut, so that sizes always fit. */
-enum { MOST_TEXT = 1 << 24 };
+enum { MAX_TEXT = 1 << 24 };
 
 /* --- writing ---------------------------------------------------------------------------------- */
 
-void kpti_table_free(kpti_table *table)
+void kpti_metadata_free(kpti_metadata *table)
 {
-    kpti_free(table->env, table->bytes, table->room);
+    kpti_free(table->env, table->bytes, table->capacity);
     table->bytes = NULL;
-    table->size = table->room = 0;
+    table->size = table->capacity = 0;
 }
 
-static void put(kpti_table *t, const void *bytes, size_t size)
+static void put(kpti_metadata *t, const void *bytes, size_t size)
 {
     char *all;
     if (t->failed || !size) return;
-    all = kpti_array_reserve(t->env, t->bytes, &t->room, t->size, t->size + size, 1);
+    all = kpti_array_reserve(t->env, t->bytes, &t->capacity, t->size, t->size + size, 1);
     t->failed = !all;
     if (!all) return;
     t->bytes = all;
@@ -28,18 +28,18 @@ static void put(kpti_table *t, const void *bytes, size_t size)
     t->size += size;
 }
 
-static void put_u32(kpti_table *t, uint32_t value)
+static void put_u32(kpti_metadata *t, uint32_t value)
 {
     put(t, &value, sizeof value);
 }
 
-static void put_u64(kpti_table *t, uint64_t value)
+static void put_u64(kpti_metadata *t, uint64_t value)
 {
     put(t, &value, sizeof value);
 }
 
 /* Begins a section. Returns its position, for end(). */
-static size_t begin(kpti_table *t, uint32_t kind)
+static size_t begin(kpti_metadata *t, uint32_t kind)
 {
     size_t at = t->size;
     put_u32(t, kind);
@@ -47,7 +47,7 @@ static size_t begin(kpti_table *t, uint32_t kind)
     return at;
 }
 
-static void end(kpti_table *t, size_t at)
+static void end(kpti_metadata *t, size_t at)
 {
     static const char zeroes[ALIGN] = {0};
     uint32_t size;
@@ -57,9 +57,9 @@ static void end(kpti_table *t, size_t at)
     memcpy(t->bytes + at + sizeof(uint32_t), &size, sizeof size);
 }
 
-void kpti_table_add_run(kpti_table *t, uint32_t number, const kpti_run *run)
+void kpti_metadata_add_run(kpti_metadata *t, uint32_t number, const kpti_run *run)
 {
-    size_t at = begin(t, KPTI_TABLE_RUN);
+    size_t at = begin(t, KPTI_METADATA_RUN);
     put_u32(t, number);
     put_u32(t, 0);
     put_u64(t, run->start_ticks);
@@ -67,9 +67,9 @@ void kpti_table_add_run(kpti_table *t, uint32_t number, const kpti_run *run)
     end(t, at);
 }
 
-void kpti_table_add_clock(kpti_table *t, const kpti_clock_point *point)
+void kpti_metadata_add_clock(kpti_metadata *t, const kpti_clock_point *point)
 {
-    size_t at = begin(t, KPTI_TABLE_CLOCK);
+    size_t at = begin(t, KPTI_METADATA_CLOCK);
     put_u64(t, point->ticks);
     put_u64(t, (uint64_t)point->monotonic_ns);
     put_u64(t, (uint64_t)point->unix_ns);
@@ -78,10 +78,10 @@ void kpti_table_add_clock(kpti_table *t, const kpti_clock_point *point)
     end(t, at);
 }
 
-void kpti_table_add_thread(kpti_table *t, uint32_t index, const kpti_track *track)
+void kpti_metadata_add_thread(kpti_metadata *t, uint32_t index, const kpti_track *track)
 {
-    size_t at = begin(t, KPTI_TABLE_THREAD);
-    uint32_t size = track->name.size < MOST_TEXT ? (uint32_t)track->name.size : MOST_TEXT;
+    size_t at = begin(t, KPTI_METADATA_THREAD);
+    uint32_t size = track->name.size < MAX_TEXT ? (uint32_t)track->name.size : MAX_TEXT;
     put_u32(t, index);
     put_u32(t, track->flags);
     put_u32(t, track->spans);
@@ -92,38 +92,39 @@ void kpti_table_add_thread(kpti_table *t, uint32_t index, const kpti_track *trac
     end(t, at);
 }
 
-void kpti_table_add_stats(kpti_table *t, uint64_t min_duration_ns, const kpt_stats *stats)
+void kpti_metadata_add_stats(kpti_metadata *t, uint64_t min_duration_ns, const kpt_stats *stats)
 {
-    size_t at = begin(t, KPTI_TABLE_STATS);
+    size_t at = begin(t, KPTI_METADATA_STATS);
     put_u64(t, min_duration_ns);
     put(t, &stats->events, KPT_STATS_V1_SIZE - offsetof(kpt_stats, events));
     end(t, at);
 }
 
-void kpti_table_add_far_ends(kpti_table *t, const kpti_far_end *ends, uint64_t count)
+void kpti_metadata_add_cross_thread_ends(kpti_metadata *t, const kpti_cross_thread_end *ends,
+                                         uint64_t count)
 {
-    size_t at = begin(t, KPTI_TABLE_FAR_ENDS);
+    size_t at = begin(t, KPTI_METADATA_CROSS_THREAD_ENDS);
     put(t, ends, (size_t)count * sizeof *ends);
     end(t, at);
 }
 
-static void put_name(kpti_table *t, const kpti_function_view *view)
+static void put_name(kpti_metadata *t, const kpti_function_view *view)
 {
     const kpt_str *texts[TEXTS] = {&view->display, &view->function, &view->qualname, &view->file};
     uint32_t sizes[TEXTS];
     put_u32(t, view->kind);
     put_u32(t, view->first_line);
     for (int i = 0; i < TEXTS; i++)
-        sizes[i] = texts[i]->size < MOST_TEXT ? (uint32_t)texts[i]->size : MOST_TEXT;
+        sizes[i] = texts[i]->size < MAX_TEXT ? (uint32_t)texts[i]->size : MAX_TEXT;
     put(t, sizes, sizeof sizes);
     for (int i = 0; i < TEXTS; i++)
         put(t, texts[i]->data, sizes[i]);
 }
 
-uint32_t kpti_table_add_names(kpti_table *t, kpti_describe_fn describe, void *ctx, uint32_t first,
-                              uint32_t last)
+uint32_t kpti_metadata_add_names(kpti_metadata *t, kpti_describe_fn describe, void *ctx,
+                                 uint32_t first, uint32_t last)
 {
-    size_t at = begin(t, KPTI_TABLE_NAMES);
+    size_t at = begin(t, KPTI_METADATA_NAMES);
     size_t count_at = t->size + sizeof first;
     uint32_t id = first;
     uint32_t count;
@@ -142,7 +143,7 @@ uint32_t kpti_table_add_names(kpti_table *t, kpti_describe_fn describe, void *ct
     return id;
 }
 
-void kpti_table_chunk(const kpti_table *t, kpt_chunk *out)
+void kpti_metadata_chunk(const kpti_metadata *t, kpt_chunk *out)
 {
     KPT_INIT(out);
     out->format = KPTI_CHUNK_FORMAT;
@@ -167,7 +168,7 @@ static uint64_t u64_at(const char *bytes)
     return value;
 }
 
-int kpti_table_next(const char *bytes, uint64_t size, uint64_t *at, kpti_section *out)
+int kpti_metadata_next(const char *bytes, uint64_t size, uint64_t *at, kpti_section *out)
 {
     if (*at == size) return 0;
     if (size - *at < HEAD_BYTES) return -1;
@@ -220,14 +221,14 @@ int kpti_section_stats(const kpti_section *s, uint64_t *min_duration_ns, kpt_sta
     return 1;
 }
 
-uint32_t kpti_section_far_ends(const kpti_section *s)
+uint32_t kpti_section_cross_thread_ends(const kpti_section *s)
 {
-    return s->size / (uint32_t)sizeof(kpti_far_end);
+    return s->size / (uint32_t)sizeof(kpti_cross_thread_end);
 }
 
-kpti_far_end kpti_section_far_end(const kpti_section *s, uint32_t index)
+kpti_cross_thread_end kpti_section_cross_thread_end(const kpti_section *s, uint32_t index)
 {
-    kpti_far_end out;
+    kpti_cross_thread_end out;
     memcpy(&out, s->bytes + (size_t)index * sizeof out, sizeof out);
     return out;
 }
@@ -237,7 +238,7 @@ int kpti_section_names(const kpti_section *s, uint32_t *first, uint32_t *count)
     if (s->size < 8) return 0;
     *first = u32_at(s->bytes);
     *count = u32_at(s->bytes + 4);
-    return *count <= (s->size - 8) / NAME_HEAD_BYTES && *first <= KPTI_MOST_NUMBER - *count;
+    return *count <= (s->size - 8) / NAME_HEAD_BYTES && *first <= KPTI_MAX_NUMBER - *count;
 }
 
 int kpti_section_next_name(const kpti_section *s, uint64_t *at, kpti_function_view *out)

@@ -17,38 +17,40 @@
 enum { KPTI_CHUNK_FORMAT = 0 };
 
 enum {
-    KPTI_TABLE_RUN = 1,   /* u32 number, u32 0; u64 start and stop ticks, stop 0 while it runs */
-    KPTI_TABLE_CLOCK = 2, /* a point: ticks, monotonic, Unix, hz, within, all u64 */
+    KPTI_METADATA_RUN = 1,   /* u32 number, u32 0; u64 start and stop ticks, stop 0 while it runs */
+    KPTI_METADATA_CLOCK = 2, /* a point: ticks, monotonic, Unix, hz, within, all u64 */
     /* u32 index, flags, spans, size of the name; u64 os_tid, host_value; name */
-    KPTI_TABLE_THREAD = 3,
-    KPTI_TABLE_NAMES = 4,   /* u32 first id, count; for each: u32 kind, line, 4 sizes; 4 texts */
-    KPTI_TABLE_STATS = 5,   /* u64 min_duration_ns; kpt_stats from events on */
-    KPTI_TABLE_FAR_ENDS = 6 /* kpti_far_end, in the order of ticks */
+    KPTI_METADATA_THREAD = 3,
+    KPTI_METADATA_NAMES = 4, /* u32 first id, count; for each: u32 kind, line, 4 sizes; 4 texts */
+    KPTI_METADATA_STATS = 5, /* u64 min_duration_ns; kpt_stats from events on */
+    KPTI_METADATA_CROSS_THREAD_ENDS = 6 /* kpti_cross_thread_end, in the order of ticks */
 };
 
 /* A table that is being written. */
-typedef struct kpti_table {
+typedef struct kpti_metadata {
     const kpti_env *env;
     char *bytes;
     size_t size;
-    uint64_t room;
+    uint64_t capacity;
     int failed; /* there was no memory; the table must not be used */
-} kpti_table;
+} kpti_metadata;
 
-void kpti_table_free(kpti_table *table);
+void kpti_metadata_free(kpti_metadata *table);
 
-void kpti_table_add_run(kpti_table *table, uint32_t number, const kpti_run *run);
-void kpti_table_add_clock(kpti_table *table, const kpti_clock_point *point);
-void kpti_table_add_thread(kpti_table *table, uint32_t index, const kpti_track *track);
-void kpti_table_add_stats(kpti_table *table, uint64_t min_duration_ns, const kpt_stats *stats);
-void kpti_table_add_far_ends(kpti_table *table, const kpti_far_end *ends, uint64_t count);
+void kpti_metadata_add_run(kpti_metadata *table, uint32_t number, const kpti_run *run);
+void kpti_metadata_add_clock(kpti_metadata *table, const kpti_clock_point *point);
+void kpti_metadata_add_thread(kpti_metadata *table, uint32_t index, const kpti_track *track);
+void kpti_metadata_add_stats(kpti_metadata *table, uint64_t min_duration_ns,
+                             const kpt_stats *stats);
+void kpti_metadata_add_cross_thread_ends(kpti_metadata *table, const kpti_cross_thread_end *ends,
+                                         uint64_t count);
 /* Adds the functions from FIRST up to LAST (exclusive), or fewer, up to about a megabyte. Returns the first id
  * that was not added. */
-uint32_t kpti_table_add_names(kpti_table *table, kpti_describe_fn describe, void *ctx,
-                              uint32_t first, uint32_t last);
+uint32_t kpti_metadata_add_names(kpti_metadata *table, kpti_describe_fn describe, void *ctx,
+                                 uint32_t first, uint32_t last);
 
 /* Fills OUT, a chunk for a sink, with the table. */
-void kpti_table_chunk(const kpti_table *table, kpt_chunk *out);
+void kpti_metadata_chunk(const kpti_metadata *table, kpt_chunk *out);
 
 /* A section of a table that is being read. */
 typedef struct kpti_section {
@@ -58,7 +60,7 @@ typedef struct kpti_section {
 } kpti_section;
 
 /* Reads the next section and moves *AT after it. Returns 1, 0 at the end, or -1 if the table is damaged. */
-int kpti_table_next(const char *bytes, uint64_t size, uint64_t *at, kpti_section *out);
+int kpti_metadata_next(const char *bytes, uint64_t size, uint64_t *at, kpti_section *out);
 
 /* Decode a section. Return 0 if it is damaged. Texts are borrowed from the section. */
 int kpti_section_run(const kpti_section *section, uint32_t *number, kpti_run *out);
@@ -66,8 +68,8 @@ int kpti_section_clock(const kpti_section *section, kpti_clock_point *out);
 int kpti_section_thread(const kpti_section *section, uint32_t *index, kpti_track *out);
 int kpti_section_stats(const kpti_section *section, uint64_t *min_duration_ns, kpt_stats *out);
 /* Return the number of far ends, and one of them. */
-uint32_t kpti_section_far_ends(const kpti_section *section);
-kpti_far_end kpti_section_far_end(const kpti_section *section, uint32_t index);
+uint32_t kpti_section_cross_thread_ends(const kpti_section *section);
+kpti_cross_thread_end kpti_section_cross_thread_end(const kpti_section *section, uint32_t index);
 /* Reads FIRST and COUNT; then next_name reads the names one by one, with *AT 0 at first. Both return 0 if the
  * section is damaged. */
 int kpti_section_names(const kpti_section *section, uint32_t *first, uint32_t *count);

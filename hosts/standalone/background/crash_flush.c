@@ -26,10 +26,10 @@ static crash_signal signals[] = {
 enum { SIGNALS = sizeof signals / sizeof signals[0] };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* held in watch and unwatch */
-static _Atomic(kpti_keeper *) keepers[MAX_KEEPERS];
+static _Atomic(kpti_service_thread *) services[MAX_KEEPERS];
 static pid_t
-    process; /* that has these keepers; a child may exist without a call of forget_parent */
-static atomic_int handling; /* handlers that may be using a keeper */
+    process; /* that has these services; a child may exist without a call of forget_parent */
+static atomic_int handling; /* handlers that may be using a service */
 static _Alignas(64) char main_stack[STACK_BYTES];
 
 /* The child of a fork has no service threads, and no thread that holds the lock. */
@@ -37,7 +37,7 @@ static void forget_parent(void)
 {
     (void)pthread_mutex_init(&lock, NULL);
     for (int i = 0; i < MAX_KEEPERS; i++)
-        atomic_store(&keepers[i], NULL);
+        atomic_store(&services[i], NULL);
     atomic_store(&handling, 0);
 }
 
@@ -50,32 +50,32 @@ static void watch_forks(void)
 
 /* A flush has crashed on its own thread. If another crashed thread waits for the flush, that thread ends the
  * process by its own signal, and this thread never returns. */
-static void end_flush(kpti_keeper *keeper)
+static void end_flush(kpti_service_thread *service)
 {
-    if (!kpti_keeper_complete(keeper)) return;
+    if (!kpti_service_thread_complete(service)) return;
     for (;;)
         (void)pause();
 }
 
 static void flush_all(void)
 {
-    const int64_t until_ns = kpti_keeper_now_ns() + max_wait_ns;
-    kpti_keeper *asked[MAX_KEEPERS];
+    const int64_t until_ns = kpti_service_thread_now_ns() + max_wait_ns;
+    kpti_service_thread *asked[MAX_KEEPERS];
     uint32_t requests[MAX_KEEPERS];
     if (process != getpid()) return;
     atomic_fetch_add(&handling, 1);
     for (int i = 0; i < MAX_KEEPERS; i++) {
-        asked[i] = atomic_load(&keepers[i]);
+        asked[i] = atomic_load(&services[i]);
         if (!asked[i]) continue;
-        if (kpti_keeper_is_current(asked[i])) {
+        if (kpti_service_thread_is_current(asked[i])) {
             end_flush(asked[i]);
             asked[i] = NULL;
             continue;
         }
-        requests[i] = kpti_keeper_request(asked[i]);
+        requests[i] = kpti_service_thread_request(asked[i]);
     }
     for (int i = 0; i < MAX_KEEPERS; i++)
-        if (asked[i]) kpti_keeper_await(asked[i], requests[i], until_ns);
+        if (asked[i]) kpti_service_thread_await(asked[i], requests[i], until_ns);
     atomic_fetch_sub(&handling, 1);
 }
 
@@ -171,21 +171,21 @@ static void set_main_stack(int is_wanted)
 static int any_watched(void)
 {
     for (int i = 0; i < MAX_KEEPERS; i++)
-        if (atomic_load(&keepers[i])) return 1;
+        if (atomic_load(&services[i])) return 1;
     return 0;
 }
 
 /* A crash of the service thread itself, while it flushes for a crash, must run the handler, too. Signals with
  * another handler stay blocked there; the kernel then ends the process by them. */
-static void choose_unblocked(kpti_keeper *keeper)
+static void choose_unblocked(kpti_service_thread *service)
 {
-    (void)sigemptyset(&keeper->unblocked);
+    (void)sigemptyset(&service->unblocked);
     for (int i = 0; i < SIGNALS; i++)
         if (atomic_load(&signals[i].is_active))
-            (void)sigaddset(&keeper->unblocked, signals[i].number);
+            (void)sigaddset(&service->unblocked, signals[i].number);
 }
 
-void kpti_crash_watch(kpti_keeper *keeper, uint32_t chained)
+void kpti_crash_watch(kpti_service_thread *service, uint32_t chained)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     (void)pthread_once(&once, watch_forks);
@@ -193,29 +193,29 @@ void kpti_crash_watch(kpti_keeper *keeper, uint32_t chained)
     for (int i = 0; i < SIGNALS; i++)
         install(&signals[i], chained);
     set_main_stack(1);
-    choose_unblocked(keeper);
+    choose_unblocked(service);
     process = getpid();
     for (int i = 0; i < MAX_KEEPERS; i++) {
-        kpti_keeper *none = NULL;
-        if (atomic_compare_exchange_strong(&keepers[i], &none, keeper)) break;
+        kpti_service_thread *none = NULL;
+        if (atomic_compare_exchange_strong(&services[i], &none, service)) break;
     }
     pthread_mutex_unlock(&lock);
 }
 
-void kpti_crash_unwatch(kpti_keeper *keeper)
+void kpti_crash_unwatch(kpti_service_thread *service)
 {
     int was_watched = 0;
     pthread_mutex_lock(&lock);
     for (int i = 0; i < MAX_KEEPERS; i++) {
-        kpti_keeper *found = keeper;
-        was_watched |= atomic_compare_exchange_strong(&keepers[i], &found, NULL);
+        kpti_service_thread *found = service;
+        was_watched |= atomic_compare_exchange_strong(&services[i], &found, NULL);
     }
     if (was_watched && !any_watched()) {
         for (int i = 0; i < SIGNALS; i++)
             uninstall(&signals[i]);
         set_main_stack(0);
     }
-    while (was_watched && atomic_load(&handling)) /* KEEPER is freed soon */
+    while (was_watched && atomic_load(&handling)) /* SERVICE is freed soon */
         (void)sched_yield();
     pthread_mutex_unlock(&lock);
 }

@@ -22,15 +22,15 @@
 extern "C" {
 #endif
 
-/* From now on the handler runs KEEPER's at_interval. The service thread runs, and neither moves nor ends before
+/* From now on the handler runs SERVICE's at_interval. The service thread runs, and neither moves nor ends before
  * unwatch. CHAINED has the bit 1 << number of each signal whose present handler may run after ours; without the
  * bit our handler replaces the default only. Any thread may call it, but not a signal handler. At most 8
- * keepers are flushed; later ones are ignored. */
-void kpti_crash_watch(kpti_keeper *keeper, uint32_t chained);
+ * services are flushed; later ones are ignored. */
+void kpti_crash_watch(kpti_service_thread *service, uint32_t chained);
 
-/* The handler no longer uses KEEPER. Removing the last keeper restores the handlers. It is no error if KEEPER
+/* The handler no longer uses SERVICE. Removing the last service restores the handlers. It is no error if SERVICE
  * is not watched. */
-void kpti_crash_unwatch(kpti_keeper *keeper);
+void kpti_crash_unwatch(kpti_service_thread *service);
 
 #ifdef __cplusplus
 }

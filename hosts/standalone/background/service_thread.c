@@ -16,18 +16,18 @@
 enum { NS_PER_SECOND = 1000 * 1000 * 1000 };
 
 /* The listener of one signal. */
-typedef struct ear {
-    _Atomic(kpti_keeper *) listening; /* the service thread that the handler wakes … */
-    pid_t listener;                   /* … and its process; a child of a fork has no listener */
+typedef struct signal_slot {
+    _Atomic(kpti_service_thread *) listening; /* the service thread that the handler wakes … */
+    pid_t listener; /* … and its process; a child of a fork has no listener */
     atomic_int signals;
     atomic_int handling; /* handlers that may have read `listening` */
-} ear;
+} signal_slot;
 
-static ear ears[2];
+static signal_slot signal_slots[2];
 
-static ear *ear_for(int number)
+static signal_slot *slot_for(int number)
 {
-    return &ears[number == SIGTERM];
+    return &signal_slots[number == SIGTERM];
 }
 
 static void wake_waiters(uint32_t *word)
@@ -36,17 +36,17 @@ static void wake_waiters(uint32_t *word)
 }
 
 /* Async-signal-safe. It uses no file descriptor, since the program may close it and reuse its number. */
-static void wake(kpti_keeper *keeper)
+static void wake(kpti_service_thread *service)
 {
-    (void)__atomic_add_fetch(&keeper->woken, 1, __ATOMIC_SEQ_CST);
-    wake_waiters(&keeper->woken);
+    (void)__atomic_add_fetch(&service->woken, 1, __ATOMIC_SEQ_CST);
+    wake_waiters(&service->woken);
 }
 
 static void handle(int number)
 {
     const int saved = errno;
-    ear *e = ear_for(number);
-    kpti_keeper *keeper;
+    signal_slot *e = slot_for(number);
+    kpti_service_thread *service;
     if (e->listener != getpid()) { /* a child, where no thread listens */
         if (number != SIGTERM) return;
         (void)signal(SIGTERM, SIG_DFL);
@@ -54,21 +54,21 @@ static void handle(int number)
         return;
     }
     atomic_fetch_add(&e->handling, 1);
-    keeper = atomic_load(&e->listening);
+    service = atomic_load(&e->listening);
     atomic_fetch_add(&e->signals, 1);
-    if (keeper) wake(keeper);
+    if (service) wake(service);
     atomic_fetch_sub(&e->handling, 1);
     errno = saved;
 }
 
-static void forget_parent(ear *e)
+static void forget_parent(signal_slot *e)
 {
     if (e->listener == getpid()) return;
     atomic_store(&e->listening, NULL);
     atomic_store(&e->handling, 0);
 }
 
-int kpti_keeper_may_listen(int number)
+int kpti_service_thread_may_listen(int number)
 {
     struct sigaction now;
     return sigaction(number, NULL, &now) == 0 &&
@@ -85,39 +85,39 @@ static int put_handler(int number)
     return sigaction(number, &ours, NULL);
 }
 
-static int listen_to(kpti_keeper *keeper)
+static int listen_to(kpti_service_thread *service)
 {
-    ear *e = ear_for(keeper->signal);
-    kpti_keeper *none = NULL;
-    if (!keeper->signal) return 0;
+    signal_slot *e = slot_for(service->signal);
+    kpti_service_thread *none = NULL;
+    if (!service->signal) return 0;
     forget_parent(e);
-    if (!kpti_keeper_may_listen(keeper->signal)) return EBUSY;
-    if (!atomic_compare_exchange_strong(&e->listening, &none, keeper)) return EBUSY;
+    if (!kpti_service_thread_may_listen(service->signal)) return EBUSY;
+    if (!atomic_compare_exchange_strong(&e->listening, &none, service)) return EBUSY;
     e->listener = getpid();
     atomic_store(&e->signals, 0);
-    if (put_handler(keeper->signal) == 0) return 0;
+    if (put_handler(service->signal) == 0) return 0;
     atomic_store(&e->listening, NULL);
     return errno;
 }
 
 /* Restores the default, unless the program has installed another handler meanwhile. A signal that is being
  * handled finds no listener. */
-static void stop_listening(const kpti_keeper *keeper)
+static void stop_listening(const kpti_service_thread *service)
 {
     struct sigaction old;
-    ear *e = ear_for(keeper->signal);
-    if (!keeper->signal) return;
-    if (sigaction(keeper->signal, NULL, &old) == 0 && old.sa_handler == handle) {
+    signal_slot *e = slot_for(service->signal);
+    if (!service->signal) return;
+    if (sigaction(service->signal, NULL, &old) == 0 && old.sa_handler == handle) {
         memset(&old, 0, sizeof old);
         old.sa_handler = SIG_DFL;
-        (void)sigaction(keeper->signal, &old, NULL);
+        (void)sigaction(service->signal, &old, NULL);
     }
     atomic_store(&e->listening, NULL);
-    while (atomic_load(&e->handling)) /* KEEPER is freed soon */
+    while (atomic_load(&e->handling)) /* SERVICE is freed soon */
         (void)sched_yield();
 }
 
-int64_t kpti_keeper_now_ns(void)
+int64_t kpti_service_thread_now_ns(void)
 {
     struct timespec now;
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
@@ -127,7 +127,7 @@ int64_t kpti_keeper_now_ns(void)
 /* Waits until WORD is no longer SEEN, or until UNTIL_NS; may return earlier. Returns 0 if UNTIL_NS has passed. */
 static int wait_for_change(uint32_t *word, uint32_t seen, int64_t until_ns)
 {
-    const int64_t left_ns = until_ns - kpti_keeper_now_ns();
+    const int64_t left_ns = until_ns - kpti_service_thread_now_ns();
     const struct timespec left = {left_ns / NS_PER_SECOND, left_ns % NS_PER_SECOND};
     if (left_ns <= 0) return 0;
     (void)syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, &left, NULL, 0);
@@ -135,115 +135,115 @@ static int wait_for_change(uint32_t *word, uint32_t seen, int64_t until_ns)
 }
 
 /* Waits until `woken` differs from SEEN, or until the next interval. */
-static void wait_until(kpti_keeper *keeper, uint32_t seen, int64_t next_ns)
+static void wait_until(kpti_service_thread *service, uint32_t seen, int64_t next_ns)
 {
-    (void)wait_for_change(&keeper->woken, seen, keeper->interval_ns ? next_ns : INT64_MAX);
+    (void)wait_for_change(&service->woken, seen, service->interval_ns ? next_ns : INT64_MAX);
 }
 
 /* --- requests --------------------------------------------------------------------------------- */
 
-uint32_t kpti_keeper_request(kpti_keeper *keeper)
+uint32_t kpti_service_thread_request(kpti_service_thread *service)
 {
-    const uint32_t request = __atomic_add_fetch(&keeper->requested, 1, __ATOMIC_SEQ_CST);
-    wake(keeper);
+    const uint32_t request = __atomic_add_fetch(&service->requested, 1, __ATOMIC_SEQ_CST);
+    wake(service);
     return request;
 }
 
-void kpti_keeper_await(kpti_keeper *keeper, uint32_t request, int64_t until_ns)
+void kpti_service_thread_await(kpti_service_thread *service, uint32_t request, int64_t until_ns)
 {
     for (;;) {
-        const uint32_t completed = __atomic_load_n(&keeper->completed, __ATOMIC_SEQ_CST);
+        const uint32_t completed = __atomic_load_n(&service->completed, __ATOMIC_SEQ_CST);
         if ((int32_t)(completed - request) >= 0) return;
-        if (!wait_for_change(&keeper->completed, completed, until_ns)) return;
+        if (!wait_for_change(&service->completed, completed, until_ns)) return;
     }
 }
 
-int kpti_keeper_complete(kpti_keeper *keeper)
+int kpti_service_thread_complete(kpti_service_thread *service)
 {
-    const uint32_t requested = __atomic_load_n(&keeper->requested, __ATOMIC_SEQ_CST);
-    const uint32_t before = __atomic_exchange_n(&keeper->completed, requested, __ATOMIC_SEQ_CST);
-    wake_waiters(&keeper->completed);
+    const uint32_t requested = __atomic_load_n(&service->requested, __ATOMIC_SEQ_CST);
+    const uint32_t before = __atomic_exchange_n(&service->completed, requested, __ATOMIC_SEQ_CST);
+    wake_waiters(&service->completed);
     return before != requested;
 }
 
-int kpti_keeper_is_current(const kpti_keeper *keeper)
+int kpti_service_thread_is_current(const kpti_service_thread *service)
 {
-    return __atomic_load_n(&keeper->thread_id, __ATOMIC_RELAXED) == (pid_t)syscall(SYS_gettid);
+    return __atomic_load_n(&service->thread_id, __ATOMIC_RELAXED) == (pid_t)syscall(SYS_gettid);
 }
 
-static int is_requested(const kpti_keeper *keeper)
+static int is_requested(const kpti_service_thread *service)
 {
-    return keeper->completed != __atomic_load_n(&keeper->requested, __ATOMIC_SEQ_CST);
+    return service->completed != __atomic_load_n(&service->requested, __ATOMIC_SEQ_CST);
 }
 
 /* A request that arrives meanwhile may be too late for this call of at_interval, and is served next. */
-static void answer_requests(kpti_keeper *keeper)
+static void answer_requests(kpti_service_thread *service)
 {
-    const uint32_t requested = __atomic_load_n(&keeper->requested, __ATOMIC_SEQ_CST);
-    (void)pthread_sigmask(SIG_UNBLOCK, &keeper->unblocked, NULL);
-    keeper->at_interval(keeper->ctx);
-    (void)pthread_sigmask(SIG_BLOCK, &keeper->unblocked, NULL);
-    __atomic_store_n(&keeper->completed, requested, __ATOMIC_SEQ_CST);
-    wake_waiters(&keeper->completed);
+    const uint32_t requested = __atomic_load_n(&service->requested, __ATOMIC_SEQ_CST);
+    (void)pthread_sigmask(SIG_UNBLOCK, &service->unblocked, NULL);
+    service->at_interval(service->ctx);
+    (void)pthread_sigmask(SIG_BLOCK, &service->unblocked, NULL);
+    __atomic_store_n(&service->completed, requested, __ATOMIC_SEQ_CST);
+    wake_waiters(&service->completed);
 }
 
 /* --- the thread ------------------------------------------------------------------------------- */
 
-static int64_t next_time(const kpti_keeper *keeper)
+static int64_t next_time(const kpti_service_thread *service)
 {
-    const uint64_t now = (uint64_t)kpti_keeper_now_ns();
+    const uint64_t now = (uint64_t)kpti_service_thread_now_ns();
     const uint64_t most = INT64_MAX - now;
-    return (int64_t)(now + (keeper->interval_ns < most ? keeper->interval_ns : most));
+    return (int64_t)(now + (service->interval_ns < most ? service->interval_ns : most));
 }
 
 static void *run(void *ctx)
 {
-    kpti_keeper *keeper = ctx;
-    ear *e = ear_for(keeper->signal);
-    int64_t next_ns = next_time(keeper);
+    kpti_service_thread *service = ctx;
+    signal_slot *e = slot_for(service->signal);
+    int64_t next_ns = next_time(service);
     uint32_t seen = 0;
-    __atomic_store_n(&keeper->thread_id, (pid_t)syscall(SYS_gettid), __ATOMIC_RELAXED);
-    while (!__atomic_load_n(&keeper->ending, __ATOMIC_ACQUIRE)) {
-        wait_until(keeper, seen, next_ns);
-        seen = __atomic_load_n(&keeper->woken, __ATOMIC_SEQ_CST);
-        while (keeper->signal && atomic_load(&e->signals) > 0) {
+    __atomic_store_n(&service->thread_id, (pid_t)syscall(SYS_gettid), __ATOMIC_RELAXED);
+    while (!__atomic_load_n(&service->ending, __ATOMIC_ACQUIRE)) {
+        wait_until(service, seen, next_ns);
+        seen = __atomic_load_n(&service->woken, __ATOMIC_SEQ_CST);
+        while (service->signal && atomic_load(&e->signals) > 0) {
             atomic_fetch_sub(&e->signals, 1);
-            keeper->at_signal(keeper->ctx);
+            service->at_signal(service->ctx);
         }
-        while (is_requested(keeper))
-            answer_requests(keeper);
-        if (!keeper->interval_ns || kpti_keeper_now_ns() < next_ns) continue;
-        keeper->at_interval(keeper->ctx);
-        next_ns = next_time(keeper);
+        while (is_requested(service))
+            answer_requests(service);
+        if (!service->interval_ns || kpti_service_thread_now_ns() < next_ns) continue;
+        service->at_interval(service->ctx);
+        next_ns = next_time(service);
     }
     return NULL;
 }
 
-int kpti_keeper_start(kpti_keeper *keeper)
+int kpti_service_thread_start(kpti_service_thread *service)
 {
-    int error = listen_to(keeper);
+    int error = listen_to(service);
     if (error) return error;
-    error = kpti_own_thread_start(&keeper->thread, run, keeper);
-    if (error) stop_listening(keeper);
+    error = kpti_own_thread_start(&service->thread, run, service);
+    if (error) stop_listening(service);
     return error;
 }
 
-void kpti_keeper_listen_again(const kpti_keeper *keeper)
+void kpti_service_thread_listen_again(const kpti_service_thread *service)
 {
-    if (kpti_keeper_may_listen(keeper->signal)) (void)put_handler(keeper->signal);
+    if (kpti_service_thread_may_listen(service->signal)) (void)put_handler(service->signal);
 }
 
-void kpti_keeper_rest(kpti_keeper *keeper)
+void kpti_service_thread_pause(kpti_service_thread *service)
 {
-    if (keeper->ending) return;
-    __atomic_store_n(&keeper->ending, 1, __ATOMIC_RELEASE);
-    wake(keeper);
-    (void)pthread_join(keeper->thread, NULL);
+    if (service->ending) return;
+    __atomic_store_n(&service->ending, 1, __ATOMIC_RELEASE);
+    wake(service);
+    (void)pthread_join(service->thread, NULL);
 }
 
-int kpti_keeper_end(kpti_keeper *keeper)
+int kpti_service_thread_end(kpti_service_thread *service)
 {
-    kpti_keeper_rest(keeper);
-    stop_listening(keeper);
-    return keeper->signal ? atomic_exchange(&ear_for(keeper->signal)->signals, 0) : 0;
+    kpti_service_thread_pause(service);
+    stop_listening(service);
+    return service->signal ? atomic_exchange(&slot_for(service->signal)->signals, 0) : 0;
 }

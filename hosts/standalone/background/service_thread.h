@@ -15,56 +15,56 @@
 extern "C" {
 #endif
 
-typedef struct kpti_keeper {
+typedef struct kpti_service_thread {
     pthread_t thread;
     uint32_t woken; /* number of wakes; the thread waits until it changes */
     int signal;     /* 0 if there is none */
     int ending;
     pid_t thread_id;      /* the kernel's thread id; 0 until the thread runs */
-    uint32_t requested;   /* calls of kpti_keeper_request … */
+    uint32_t requested;   /* calls of kpti_service_thread_request … */
     uint32_t completed;   /* … and how many of them at_interval has completed */
     sigset_t unblocked;   /* signals that the thread receives while it serves a request */
     uint64_t interval_ns; /* 0 if there is no work at intervals */
     void (*at_interval)(void *ctx);
     void (*at_signal)(void *ctx);
     void *ctx;
-} kpti_keeper;
+} kpti_service_thread;
 
 /* Returns 1 if the program has no handler for this signal. A handler of a service thread that a fork left
  * behind does not count. */
-int kpti_keeper_may_listen(int number);
+int kpti_service_thread_may_listen(int number);
 
 /* Starts the thread. The caller has set all fields but thread and woken, and zeroed the rest. Returns 0, or an
  * errno: EBUSY if the signal has a handler. */
-int kpti_keeper_start(kpti_keeper *keeper);
+int kpti_service_thread_start(kpti_service_thread *service);
 
 /* Installs the handler of a running service thread again. The program had replaced it by its own handler, and
  * has removed that one. */
-void kpti_keeper_listen_again(const kpti_keeper *keeper);
+void kpti_service_thread_listen_again(const kpti_service_thread *service);
 
 /* Makes the thread run at_interval now. Returns the number of the request. Async-signal-safe, as are the next
  * four functions; the thread must run until they have returned. */
-uint32_t kpti_keeper_request(kpti_keeper *keeper);
+uint32_t kpti_service_thread_request(kpti_service_thread *service);
 
 /* Waits until REQUEST is completed, or CLOCK_MONOTONIC reaches UNTIL_NS. */
-void kpti_keeper_await(kpti_keeper *keeper, uint32_t request, int64_t until_ns);
+void kpti_service_thread_await(kpti_service_thread *service, uint32_t request, int64_t until_ns);
 
 /* Marks all requests as completed. Returns 1 if any was not. */
-int kpti_keeper_complete(kpti_keeper *keeper);
+int kpti_service_thread_complete(kpti_service_thread *service);
 
-/* Returns 1 if the calling thread is the keeper's. */
-int kpti_keeper_is_current(const kpti_keeper *keeper);
+/* Returns 1 if the calling thread is the service's. */
+int kpti_service_thread_is_current(const kpti_service_thread *service);
 
 /* Returns the time of CLOCK_MONOTONIC. */
-int64_t kpti_keeper_now_ns(void);
+int64_t kpti_service_thread_now_ns(void);
 
-/* Ends the thread after its current work. Signals are still caught and counted until kpti_keeper_end. A
+/* Ends the thread after its current work. Signals are still caught and counted until kpti_service_thread_end. A
  * repeated call does nothing. */
-void kpti_keeper_rest(kpti_keeper *keeper);
+void kpti_service_thread_pause(kpti_service_thread *service);
 
 /* Ends the thread, if it runs, and removes the signal handler. Returns the number of signals that arrived and
  * were not handled. */
-int kpti_keeper_end(kpti_keeper *keeper);
+int kpti_service_thread_end(kpti_service_thread *service);
 
 #ifdef __cplusplus
 }

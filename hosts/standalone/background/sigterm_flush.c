@@ -13,9 +13,9 @@
 static pthread_mutex_t control = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t removed = PTHREAD_COND_INITIALIZER;
-static kpti_farewell *first;
+static kpti_sigterm_flush *first;
 static int is_dying;
-static kpti_keeper keeper;
+static kpti_service_thread service;
 
 /* The child of a fork has neither the thread nor a thread that held a lock. */
 static void forget_parent(void)
@@ -34,8 +34,8 @@ static void watch_forks(void)
 
 static int anybody_rests(void)
 {
-    for (const kpti_farewell *f = first; f; f = f->next)
-        if (f->rests) return 1;
+    for (const kpti_sigterm_flush *f = first; f; f = f->next)
+        if (f->paused) return 1;
     return 0;
 }
 
@@ -56,18 +56,18 @@ static void die(void)
  * timeout ensures that the process ends even if an entry waits in vain, for example for a GPU that hangs. */
 static void take_leave(void *ignored)
 {
-    enum { MOST_SECONDS = 10 };
+    enum { MAX_SECONDS = 10 };
     struct timespec until;
     int error = 0;
     (void)ignored;
     (void)clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += MOST_SECONDS;
+    until.tv_sec += MAX_SECONDS;
     pthread_mutex_lock(&lock);
     is_dying = 1;
     while (anybody_rests() && !error)
         error = pthread_cond_timedwait(&removed, &lock, &until);
-    for (kpti_farewell *f = first; f; f = f->next)
-        if (!f->rests) f->act(f->ctx, &until);
+    for (kpti_sigterm_flush *f = first; f; f = f->next)
+        if (!f->paused) f->act(f->ctx, &until);
     die();
     if (getpid() != 1) return;
     /* The first process of a container (pid 1) survives the signal, as it would without us. */
@@ -75,32 +75,32 @@ static void take_leave(void *ignored)
     pthread_mutex_unlock(&lock);
 }
 
-static int start_keeper(void)
+static int start_service(void)
 {
-    memset(&keeper, 0, sizeof keeper);
-    keeper.signal = SIGTERM;
-    keeper.at_signal = take_leave;
-    return kpti_keeper_start(&keeper);
+    memset(&service, 0, sizeof service);
+    service.signal = SIGTERM;
+    service.at_signal = take_leave;
+    return kpti_service_thread_start(&service);
 }
 
-static int is_added(const kpti_farewell *f)
+static int is_added(const kpti_sigterm_flush *f)
 {
-    const kpti_farewell *at = first;
+    const kpti_sigterm_flush *at = first;
     while (at && at != f)
         at = at->next;
     return at != NULL;
 }
 
-int kpti_farewell_add(kpti_farewell *f)
+int kpti_sigterm_flush_add(kpti_sigterm_flush *f)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     int error = 0;
     (void)pthread_once(&once, watch_forks);
     pthread_mutex_lock(&control);
-    if (!is_added(f) && (first || kpti_keeper_may_listen(SIGTERM))) {
-        if (!first) error = start_keeper();
+    if (!is_added(f) && (first || kpti_service_thread_may_listen(SIGTERM))) {
+        if (!first) error = start_service();
         pthread_mutex_lock(&lock);
-        f->rests = 0;
+        f->paused = 0;
         f->next = first;
         if (!error) first = f;
         pthread_mutex_unlock(&lock);
@@ -109,25 +109,25 @@ int kpti_farewell_add(kpti_farewell *f)
     return error;
 }
 
-void kpti_farewell_listen(void)
+void kpti_sigterm_flush_listen(void)
 {
     pthread_mutex_lock(&control);
     pthread_mutex_lock(&lock); /* blocks for ever after SIGTERM: it is not caught again */
-    if (first) kpti_keeper_listen_again(&keeper);
+    if (first) kpti_service_thread_listen_again(&service);
     pthread_mutex_unlock(&lock);
     pthread_mutex_unlock(&control);
 }
 
-void kpti_farewell_rest(kpti_farewell *f)
+void kpti_sigterm_flush_pause(kpti_sigterm_flush *f)
 {
     pthread_mutex_lock(&lock);
-    f->rests = 1;
+    f->paused = 1;
     pthread_mutex_unlock(&lock);
 }
 
-void kpti_farewell_remove(kpti_farewell *f)
+void kpti_sigterm_flush_remove(kpti_sigterm_flush *f)
 {
-    kpti_farewell **at = &first;
+    kpti_sigterm_flush **at = &first;
     int is_last;
     pthread_mutex_lock(&control);
     pthread_mutex_lock(&lock);
@@ -138,6 +138,6 @@ void kpti_farewell_remove(kpti_farewell *f)
     (void)pthread_cond_broadcast(&removed);
     pthread_mutex_unlock(&lock);
     /* A SIGTERM arrived meanwhile and was not handled. It ends the process now. */
-    if (is_last && kpti_keeper_end(&keeper)) (void)kill(getpid(), SIGTERM);
+    if (is_last && kpti_service_thread_end(&service)) (void)kill(getpid(), SIGTERM);
     pthread_mutex_unlock(&control);
 }

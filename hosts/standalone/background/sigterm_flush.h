@@ -15,28 +15,28 @@ extern "C" {
 #endif
 
 /* Belongs to the caller of add, and must not move until it is removed. Initialised with zeroes. */
-typedef struct kpti_farewell {
+typedef struct kpti_sigterm_flush {
     /* Runs on the SIGTERM thread; must not call any of these functions. Any wait in it ends at UNTIL. */
     void (*act)(void *ctx, const struct timespec *until);
     void *ctx;
-    int rests;
-    struct kpti_farewell *next;
-} kpti_farewell;
+    int paused;
+    struct kpti_sigterm_flush *next;
+} kpti_sigterm_flush;
 
-/* Returns 0, also if SIGTERM has a handler or FAREWELL was added already, or an errno if there is no thread. */
-int kpti_farewell_add(kpti_farewell *farewell);
+/* Returns 0, also if SIGTERM has a handler or FLUSH was added already, or an errno if there is no thread. */
+int kpti_sigterm_flush_add(kpti_sigterm_flush *sigterm_flush);
 
 /* Catches SIGTERM again after the program has removed its own handler. The caller is the thread that removed
  * it, and must hold nothing that act may wait for. */
-void kpti_farewell_listen(void);
+void kpti_sigterm_flush_listen(void);
 
-/* Announces that FAREWELL is about to be removed because its data is complete. A SIGTERM that arrives now waits
+/* Announces that FLUSH is about to be removed because its data is complete. A SIGTERM that arrives now waits
  * for the removal, but not for ever. The caller must hold nothing that act may wait for. */
-void kpti_farewell_rest(kpti_farewell *farewell);
+void kpti_sigterm_flush_pause(kpti_sigterm_flush *sigterm_flush);
 
-/* It is no error if FAREWELL is not in the list. After a rest, and only then, the caller may hold what act
+/* It is no error if FLUSH is not in the list. After a rest, and only then, the caller may hold what act
  * waits for. */
-void kpti_farewell_remove(kpti_farewell *farewell);
+void kpti_sigterm_flush_remove(kpti_sigterm_flush *sigterm_flush);
 
 #ifdef __cplusplus
 }

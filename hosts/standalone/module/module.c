@@ -283,7 +283,7 @@ static PyObject *listen_again(PyObject *module, PyObject *none)
     (void)module;
     (void)none;
     Py_BEGIN_ALLOW_THREADS;
-    kpti_farewell_listen();
+    kpti_sigterm_flush_listen();
     Py_END_ALLOW_THREADS;
     return Py_NewRef(Py_None);
 }

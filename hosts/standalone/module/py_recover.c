@@ -10,11 +10,11 @@ const char kpti_recover_doc[] =
 static kpt_status recover(const char *plugin, const char *journal, const char *path,
                           kpti_session_error *error)
 {
-    kpti_door door;
-    kpt_status status = kpti_door_open(&door, plugin, error);
+    kpti_plugin_client client;
+    kpt_status status = kpti_plugin_client_open(&client, plugin, error);
     if (status != KPT_OK) return status;
-    status = kpti_door_recover(&door, journal, path, error);
-    kpti_door_close(&door);
+    status = kpti_plugin_client_recover(&client, journal, path, error);
+    kpti_plugin_client_close(&client);
     return status;
 }
 

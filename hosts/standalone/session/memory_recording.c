@@ -10,17 +10,17 @@
 #include "hosts/standalone/background/sigterm_flush.h"
 
 struct kpti_recording {
-    kpti_door door;
+    kpti_plugin_client client;
     kpt_memory_tracer tracer;
     char noop_reason[256];
     _Atomic pid_t recording_pid; /* the process that is recorded; 0 while it does not record */
-    kpti_farewell farewell;
+    kpti_sigterm_flush sigterm_flush;
     _Atomic int is_leaving; /* the SIGTERM thread exports */
     char term_path[PATH_MAX];
 };
 
 /* The maximum wait. The waiting thread may hold the GIL, and the other call may need it. */
-enum { NAP_NS = 1000000, MOST_NAPS = 2000 };
+enum { NAP_NS = 1000000, MAX_NAPS = 2000 };
 
 static void nap(void)
 {
@@ -31,11 +31,11 @@ static void nap(void)
 static kpt_status make_inside(kpti_recording *r, const char *plugin, const kpt_memory_args *args,
                               kpti_session_error *error)
 {
-    kpt_status status = kpti_door_open(&r->door, plugin, error);
+    kpt_status status = kpti_plugin_client_open(&r->client, plugin, error);
     if (status != KPT_OK) return status;
-    status = kpti_door_make_memory(&r->door, args, &r->tracer, error);
+    status = kpti_plugin_client_make_memory(&r->client, args, &r->tracer, error);
     if (status != KPT_OK) {
-        kpti_door_close(&r->door);
+        kpti_plugin_client_close(&r->client);
         return status;
     }
     if (!(r->tracer.flags & KPT_OBJECT_NOOP)) return KPT_OK;
@@ -75,10 +75,10 @@ static kpt_status tell(const kpti_recording *r, kpt_status status, const char *w
 
 /* The plugin accepts one call at a time. If the export at SIGTERM is inside, this function waits for it and
  * tries again. */
-static kpt_status call_after_farewell(kpti_recording *r, kpt_status (*call)(kpt_handle self))
+static kpt_status call_without_sigterm_flush(kpti_recording *r, kpt_status (*call)(kpt_handle self))
 {
     kpt_status status = call(r->tracer.self);
-    for (int i = 0; status == KPT_E_BUSY && atomic_load(&r->is_leaving) && i < MOST_NAPS; i++) {
+    for (int i = 0; status == KPT_E_BUSY && atomic_load(&r->is_leaving) && i < MAX_NAPS; i++) {
         nap();
         status = call(r->tracer.self);
     }
@@ -87,14 +87,14 @@ static kpt_status call_after_farewell(kpti_recording *r, kpt_status (*call)(kpt_
 
 kpt_status kpti_recording_start(kpti_recording *r, kpti_session_error *error)
 {
-    const kpt_status status = call_after_farewell(r, r->tracer.ops->start);
+    const kpt_status status = call_without_sigterm_flush(r, r->tracer.ops->start);
     if (status == KPT_OK) atomic_store(&r->recording_pid, getpid());
     return tell(r, status, "memory can't be recorded", error);
 }
 
 kpt_status kpti_recording_stop(kpti_recording *r, kpti_session_error *error)
 {
-    const kpt_status status = call_after_farewell(r, r->tracer.ops->stop);
+    const kpt_status status = call_without_sigterm_flush(r, r->tracer.ops->stop);
     if (status == KPT_OK) atomic_store(&r->recording_pid, 0);
     return tell(r, status, "recording can't be stopped", error);
 }
@@ -135,9 +135,9 @@ kpt_status kpti_recording_at_term(kpti_recording *r, const char *path, kpti_sess
     const size_t size = strlen(path) + 1;
     if (size > sizeof r->term_path) return kpti_session_fail_io(error, ENAMETOOLONG, path);
     if (strcmp(r->term_path, path) != 0) memcpy(r->term_path, path, size);
-    r->farewell.act = take_leave;
-    r->farewell.ctx = r;
-    (void)kpti_farewell_add(&r->farewell); /* recording works without the thread, too */
+    r->sigterm_flush.act = take_leave;
+    r->sigterm_flush.ctx = r;
+    (void)kpti_sigterm_flush_add(&r->sigterm_flush); /* recording works without the thread, too */
     return KPT_OK;
 }
 
@@ -148,12 +148,12 @@ const kpt_memory_tracer *kpti_recording_tracer(const kpti_recording *r)
 
 void kpti_recording_not_at_term(kpti_recording *r)
 {
-    kpti_farewell_remove(&r->farewell);
+    kpti_sigterm_flush_remove(&r->sigterm_flush);
 }
 
 kpt_status kpti_recording_close(kpti_recording *r, kpti_session_error *error)
 {
-    kpt_status status = call_after_farewell(r, r->tracer.ops->destroy);
+    kpt_status status = call_without_sigterm_flush(r, r->tracer.ops->destroy);
     if (status == KPT_E_HANDLE) return KPT_OK; /* closed already: no change */
     if (status == KPT_OK) atomic_store(&r->recording_pid, 0);
     return tell(r, status, "the recording can't be freed", error);
@@ -162,8 +162,8 @@ kpt_status kpti_recording_close(kpti_recording *r, kpti_session_error *error)
 void kpti_recording_free(kpti_recording *r)
 {
     if (!r) return;
-    kpti_farewell_remove(&r->farewell);
+    kpti_sigterm_flush_remove(&r->sigterm_flush);
     (void)r->tracer.ops->destroy(r->tracer.self);
-    kpti_door_close(&r->door);
+    kpti_plugin_client_close(&r->client);
     free(r);
 }

@@ -15,7 +15,7 @@ kpt_status kpti_session_load(kpti_session *s, const char *path, kpti_kpt_reader 
     kpti_gpu_log_init(gpu, &heap);
     reader->notes = notes;
     reader->gpu = gpu;
-    status = kpti_door_load(&s->door, kpti_kpt_next_chunk, reader, tracer, error);
+    status = kpti_plugin_client_load(&s->client, kpti_kpt_next_chunk, reader, tracer, error);
     if (status == KPT_OK || !reader->why) return status;
     return kpti_session_fail(error, status, "%.180s: %s", path, reader->why);
 }
@@ -91,7 +91,7 @@ static kpt_status pass_on(void *ctx, const kpt_batch *batch)
     passage *p = ctx;
     p->calls += batch->activity_count;
     if (p->calls > CALLS_RESIDENT) {
-        kpti_kpt_let_go(p->file);
+        kpti_kpt_release_pages(p->file);
         p->calls = 0;
     }
     if (p->watch && p->watch->interrupted && p->watch->interrupted(p->watch->interrupted_ctx))

@@ -41,12 +41,12 @@ static kpti_session *make_session(const char *plugin, kpti_session_error *error)
     s->pid = getpid();
     s->traced_pid = (uint64_t)s->pid;
     s->base_ns = kpti_unix_ns() / NS_PER_SECOND * NS_PER_SECOND;
-    if (kpti_door_open(&s->door, plugin, error) != KPT_OK) {
+    if (kpti_plugin_client_open(&s->client, plugin, error) != KPT_OK) {
         kpti_session_free(s);
         return NULL;
     }
-    s->door.on_task = kpti_session_note_task;
-    s->door.on_task_ctx = s;
+    s->client.on_task = kpti_session_note_task;
+    s->client.on_task_ctx = s;
     return s;
 }
 
@@ -62,10 +62,10 @@ static kpt_status make_tracer(kpti_session *s, kpt_tracer_args args, uint32_t fl
     sink.sealed = kpti_session_sink;
     sink.chunk_ctx = s;
     if (s->streams) args.chunk_sink = &sink;
-    status = kpti_door_make(&s->door, &args, &s->tracer, error);
+    status = kpti_plugin_client_make(&s->client, &args, &s->tracer, error);
     if (status == KPT_E_UNSUPPORTED && args.flags & KPT_TRACE_TASKS) { /* a plugin of 1.0 */
         args.flags &= ~(uint32_t)KPT_TRACE_TASKS;
-        status = kpti_door_make(&s->door, &args, &s->tracer, error);
+        status = kpti_plugin_client_make(&s->client, &args, &s->tracer, error);
     }
     if (status != KPT_OK) return status;
     if (s->tracer.flags & KPT_OBJECT_NOOP) {
@@ -86,7 +86,7 @@ static void write_info(kpti_session *s, kpt_str more)
     char name[64];
     process_name(name, sizeof name);
     (void)snprintf(s->info, sizeof s->info, "version=%.*s\nprocess=%s\n%.*s",
-                   (int)s->door.info.version.size, s->door.info.version.data, name,
+                   (int)s->client.info.version.size, s->client.info.version.data, name,
                    (int)(more.size < sizeof s->info / 2 ? more.size : sizeof s->info / 2),
                    more.size ? more.data : "");
 }
@@ -109,9 +109,9 @@ static kpt_status start_inside(kpti_session *s, const kpt_tracer_args *args,
     if (options->flags & KPTI_SESSION_RING) s->most_notes = RING_NOTES;
     if (options->stream) os_error = kpti_session_begin_stream(s, options->stream);
     if (os_error) return kpti_session_fail_io(error, os_error, options->stream);
-    kpti_gpu_start(&s->gpu, &s->door, options->gpu, (options->flags & KPTI_SESSION_RING) != 0);
+    kpti_gpu_start(&s->gpu, &s->client, options->gpu, (options->flags & KPTI_SESSION_RING) != 0);
     status = make_tracer(s, *args, options->flags, error);
-    return status == KPT_OK ? kpti_session_start_keeper(s, options, error) : status;
+    return status == KPT_OK ? kpti_session_start_service(s, options, error) : status;
 }
 
 /* Frees a session that failed to start or open. */
@@ -206,10 +206,10 @@ kpt_status kpti_session_stop(kpti_session *s, kpti_session_error *error)
     kpt_status status = kpti_session_enter(s, error);
     if (status != KPT_OK) return status;
     pthread_mutex_unlock(&s->control); /* the service thread may wait for it */
-    kpti_session_rest_keeper(s);
+    kpti_session_pause_service(s);
     pthread_mutex_lock(&s->control);
     status = stop_inside(s, error);
-    kpti_session_end_keeper(s);
+    kpti_session_end_service(s);
     return kpti_session_leave(s, status);
 }
 
@@ -232,8 +232,8 @@ int kpti_session_is_recording(const kpti_session *s)
 static void close_inside(kpti_session *s)
 {
     kpti_session_error ignored;
-    kpti_session_rest_keeper(s);
-    if (!s->streams) kpti_farewell_remove(&s->farewell);
+    kpti_session_pause_service(s);
+    if (!s->streams) kpti_sigterm_flush_remove(&s->sigterm_flush);
     atomic_store(&s->closing, 1);
     while (atomic_load(&s->noting))
         (void)sched_yield();
@@ -245,9 +245,9 @@ static void close_inside(kpti_session *s)
     atomic_store(&s->stopped, 1);
     if (s->stream_open) (void)kpti_session_end_stream(s, &ignored);
     kpti_gpu_free(&s->gpu); /* before the file, since its log may borrow from it */
-    kpti_session_end_keeper(s);
-    if (s->door.info.self) kpti_door_close(&s->door);
-    s->door.info.self = 0;
+    kpti_session_end_service(s);
+    if (s->client.info.self) kpti_plugin_client_close(&s->client);
+    s->client.info.self = 0;
     kpti_notes_free(&s->notes);
     kpti_kpt_unmap(&s->reader);
 }

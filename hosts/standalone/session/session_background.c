@@ -11,7 +11,7 @@
 
 enum { NS_PER_SECOND = 1000 * 1000 * 1000 };
 
-static void keeper_flush(void *session)
+static void service_flush(void *session)
 {
     kpti_session *s = session;
     pthread_mutex_lock(&s->control);
@@ -53,7 +53,7 @@ static void dump_to(kpti_session *s, const char *path)
     if (status != KPT_OK) (void)fprintf(stderr, "kpytrace: no dump: %s\n", error.text);
 }
 
-static void keeper_dump(void *session)
+static void service_dump(void *session)
 {
     kpti_session *s = session;
     char path[PATH_MAX];
@@ -74,62 +74,62 @@ static void save(void *session, const struct timespec *until)
 
 /* Returns 0, or an errno if the session needs the thread. A recording in memory does not need it, unless it is
  * a flight recorder, and continues without it. */
-static int start_farewell(kpti_session *s, const kpti_session_options *options)
+static int start_sigterm_flush(kpti_session *s, const kpti_session_options *options)
 {
     int error;
     if (!(options->flags & KPTI_SESSION_TERM) || !(s->streams || s->dump_path[0])) return 0;
-    s->farewell.act = s->streams ? last_flush : save;
-    s->farewell.ctx = s;
-    error = kpti_farewell_add(&s->farewell);
+    s->sigterm_flush.act = s->streams ? last_flush : save;
+    s->sigterm_flush.ctx = s;
+    error = kpti_sigterm_flush_add(&s->sigterm_flush);
     return s->streams || options->flags & KPTI_SESSION_RING ? error : 0;
 }
 
-kpt_status kpti_session_start_keeper(kpti_session *s, const kpti_session_options *options,
-                                     kpti_session_error *error)
+kpt_status kpti_session_start_service(kpti_session *s, const kpti_session_options *options,
+                                      kpti_session_error *error)
 {
     int os_error;
     if (options->dump) (void)snprintf(s->dump_path, sizeof s->dump_path, "%s", options->dump);
-    s->keeper.signal = options->dump ? (int)options->dump_signal : 0;
-    s->keeper.at_signal = keeper_dump;
+    s->service.signal = options->dump ? (int)options->dump_signal : 0;
+    s->service.at_signal = service_dump;
     /* GPU events are collected at intervals: they are compressed in the log, while the plugin's own buffers of
      * them are larger and limited. */
     if (s->streams || s->gpu.tracer.ops)
-        s->keeper.interval_ns = options->flush_ns ? options->flush_ns : NS_PER_SECOND;
-    s->keeper.at_interval = keeper_flush;
-    s->keeper.ctx = s;
-    os_error = start_farewell(s, options);
+        s->service.interval_ns = options->flush_ns ? options->flush_ns : NS_PER_SECOND;
+    s->service.at_interval = service_flush;
+    s->service.ctx = s;
+    os_error = start_sigterm_flush(s, options);
     if (os_error)
         return kpti_session_fail(error, KPT_E_BUSY, "the thread that waits for SIGTERM: %s",
                                  strerror(os_error));
-    if (!s->keeper.signal && !s->keeper.interval_ns) return KPT_OK;
-    os_error = kpti_keeper_start(&s->keeper);
-    s->has_keeper = !os_error;
-    if (s->has_keeper && s->streams && options->flags & KPTI_SESSION_CRASH)
-        kpti_crash_watch(&s->keeper, options->chained_signals);
-    if (os_error && s->keeper.signal)
+    if (!s->service.signal && !s->service.interval_ns) return KPT_OK;
+    os_error = kpti_service_thread_start(&s->service);
+    s->has_service = !os_error;
+    if (s->has_service && s->streams && options->flags & KPTI_SESSION_CRASH)
+        kpti_crash_watch(&s->service, options->chained_signals);
+    if (os_error && s->service.signal)
         return kpti_session_fail(error, KPT_E_BUSY,
                                  "signal %d, which dumps, or the thread that does it: %s",
-                                 s->keeper.signal, strerror(os_error));
+                                 s->service.signal, strerror(os_error));
     if (os_error)
         return kpti_session_fail(error, KPT_E_BUSY, "the thread that writes at intervals: %s",
                                  strerror(os_error));
     return KPT_OK;
 }
 
-void kpti_session_rest_keeper(kpti_session *s)
+void kpti_session_pause_service(kpti_session *s)
 {
-    if (s->streams && s->pid == getpid()) kpti_farewell_rest(&s->farewell);
-    if (!s->has_keeper || s->pid != getpid()) return;
-    kpti_crash_unwatch(&s->keeper);
-    kpti_keeper_rest(&s->keeper);
+    if (s->streams && s->pid == getpid()) kpti_sigterm_flush_pause(&s->sigterm_flush);
+    if (!s->has_service || s->pid != getpid()) return;
+    kpti_crash_unwatch(&s->service);
+    kpti_service_thread_pause(&s->service);
 }
 
 /* A stream is now complete. A recording in memory is not written yet. SIGTERM writes it until the user writes
  * it or closes the session. */
-void kpti_session_end_keeper(kpti_session *s)
+void kpti_session_end_service(kpti_session *s)
 {
-    if (s->streams) kpti_farewell_remove(&s->farewell);
-    if (!s->has_keeper) return;
-    s->has_keeper = 0;
-    if (s->pid == getpid()) (void)kpti_keeper_end(&s->keeper);
+    if (s->streams) kpti_sigterm_flush_remove(&s->sigterm_flush);
+    if (!s->has_service) return;
+    s->has_service = 0;
+    if (s->pid == getpid()) (void)kpti_service_thread_end(&s->service);
 }

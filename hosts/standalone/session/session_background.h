@@ -9,12 +9,12 @@
 extern "C" {
 #endif
 
-kpt_status kpti_session_start_keeper(kpti_session *session, const kpti_session_options *options,
-                                     kpti_session_error *error);
+kpt_status kpti_session_start_service(kpti_session *session, const kpti_session_options *options,
+                                      kpti_session_error *error);
 /* Ends the service thread and its crash watch before the session stops; a SIGTERM then waits until the stream
  * is complete. The caller does not hold control. */
-void kpti_session_rest_keeper(kpti_session *session);
-void kpti_session_end_keeper(kpti_session *session);
+void kpti_session_pause_service(kpti_session *session);
+void kpti_session_end_service(kpti_session *session);
 
 /* Writes to OUT a path that neither a dump of the session nor an existing file has. "out.json" becomes
  * out.1.json, out.2.json … */

@@ -222,11 +222,11 @@ kpt_status kpti_session_write_inside(kpti_session *s, const char *path,
 
 /* The file is complete, so SIGTERM has nothing to write any more. The caller holds control. This function
  * releases it while it removes the SIGTERM flush, which may wait for control. */
-static void end_farewell(kpti_session *s)
+static void end_sigterm_flush(kpti_session *s)
 {
     s->is_saved = 1;
     pthread_mutex_unlock(&s->control);
-    kpti_farewell_remove(&s->farewell);
+    kpti_sigterm_flush_remove(&s->sigterm_flush);
     pthread_mutex_lock(&s->control);
 }
 
@@ -237,6 +237,6 @@ kpt_status kpti_session_write(kpti_session *s, const char *path, const kpti_sess
     memset(count, 0, sizeof *count);
     if (status != KPT_OK) return status;
     status = kpti_session_write_inside(s, path, watch, count, error);
-    if (status == KPT_OK && s->stopped && strcmp(path, s->dump_path) == 0) end_farewell(s);
+    if (status == KPT_OK && s->stopped && strcmp(path, s->dump_path) == 0) end_sigterm_flush(s);
     return kpti_session_leave(s, status);
 }

@@ -78,15 +78,15 @@ static int is_there_one(void)
            access("/dev/dxg", F_OK) == 0 || (named && *named);
 }
 
-void kpti_gpu_start(kpti_gpu *gpu, const kpti_door *door, uint32_t wanted, int is_ring)
+void kpti_gpu_start(kpti_gpu *gpu, const kpti_plugin_client *client, uint32_t wanted, int is_ring)
 {
     static const kpti_heap heap = {NULL, NULL, NULL};
     if (wanted == KPTI_GPU_OFF || (wanted == KPTI_GPU_AUTO && !is_there_one())) return;
     kpti_gpu_log_init(&gpu->log, &heap);
     gpu->log.is_ring = is_ring;
     gpu->log.most_bytes = is_ring ? most_ring_bytes : most_bytes;
-    make_tracebacks(gpu, &door->info);
-    if (make_tracer(gpu, &door->info) != KPT_OK) end_tracer(gpu);
+    make_tracebacks(gpu, &client->info);
+    if (make_tracer(gpu, &client->info) != KPT_OK) end_tracer(gpu);
 }
 
 /* --- stacks ----------------------------------------------------------------------------------- */
@@ -142,7 +142,7 @@ static void learn_stacks(kpti_gpu *gpu, const kpt_gpu_batch *batch)
         const kpt_traceback python = event_at(batch, i)->python;
         uint32_t *known = python.python ? kpti_u64_map_at(&gpu->stacks, python.python) : NULL;
         if (!known || *known) continue;
-        if (kpti_table_reach(&gpu->log.heap, &n.tracebacks, &n.capacity, n.count,
+        if (kpti_array_reach(&gpu->log.heap, &n.tracebacks, &n.capacity, n.count,
                              sizeof *n.tracebacks) != KPT_OK)
             break;
         *known = 1; /* no stack, until it is symbolized */

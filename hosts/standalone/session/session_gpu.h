@@ -30,7 +30,7 @@ typedef struct kpti_gpu {
 } kpti_gpu;
 
 /* Makes the GPU tracer and starts it. */
-void kpti_gpu_start(kpti_gpu *gpu, const kpti_door *door, uint32_t wanted, int is_ring);
+void kpti_gpu_start(kpti_gpu *gpu, const kpti_plugin_client *client, uint32_t wanted, int is_ring);
 
 /* Moves finished activity into the log. */
 void kpti_gpu_collect(kpti_gpu *gpu);

@@ -27,7 +27,7 @@ struct kpti_session {
     atomic_flag inside;
     pthread_mutex_t control;
     pid_t pid; /* the process that has the service thread and the stream */
-    kpti_door door;
+    kpti_plugin_client client;
     kpt_tracer tracer;
     _Atomic int stopped;
     int64_t base_ns; /* the full second of the start; times in files count from it */
@@ -41,9 +41,9 @@ struct kpti_session {
     _Atomic int noting;  /* calls of note that run now */
     _Atomic int closing; /* no new note may be added */
 
-    int has_keeper;
-    kpti_keeper keeper;
-    kpti_farewell farewell;
+    int has_service;
+    kpti_service_thread service;
+    kpti_sigterm_flush sigterm_flush;
     char dump_path[PATH_MAX]; /* empty if signals write nothing */
     int is_saved;             /* the complete recording is in dump_path; guarded by control */
     _Atomic uint32_t dumps;

@@ -5,7 +5,7 @@
 #include "hosts/standalone/plugin_client.h"
 
 typedef struct gatherer {
-    kpti_door door; /* must not move: the plugin has its address */
+    kpti_plugin_client client; /* must not move: the plugin has its address */
     kpt_tracebacks object;
 } gatherer;
 
@@ -22,14 +22,14 @@ const kpt_tracebacks *kpti_tracebacks(void)
 static kpt_status fail_of_plugin(const gatherer *g, kpt_status status, kpti_session_error *error)
 {
     (void)kpti_session_fail_of(error, status, "tracebacks can't be gathered",
-                               g->door.info.last_error, g->door.info.self);
+                               g->client.info.last_error, g->client.info.self);
     if (status != KPT_E_MEMORY) error->status = KPT_E_STATE; /* the arguments are not wrong */
     return error->status;
 }
 
 static kpt_status make_object(gatherer *g, kpt_generated_fn generated, kpti_session_error *error)
 {
-    const kpt_plugin_info *info = &g->door.info;
+    const kpt_plugin_info *info = &g->client.info;
     kpt_traceback_maker maker;
     kpt_tracebacks_args args;
     kpt_status status;
@@ -56,9 +56,9 @@ static gatherer *make_gatherer(const char *plugin, kpt_generated_fn generated,
         (void)kpti_session_fail(error, KPT_E_MEMORY, "no memory for tracebacks");
         return NULL;
     }
-    if (kpti_door_open(&g->door, plugin, error) == KPT_OK) {
+    if (kpti_plugin_client_open(&g->client, plugin, error) == KPT_OK) {
         if (make_object(g, generated, error) == KPT_OK) return g;
-        kpti_door_close(&g->door);
+        kpti_plugin_client_close(&g->client);
     }
     free(g);
     return NULL;
@@ -74,7 +74,7 @@ const kpt_tracebacks *kpti_tracebacks_make(const char *plugin, kpt_generated_fn 
                                     __ATOMIC_ACQUIRE))
         return &made->object;
     (void)made->object.ops->destroy(made->object.self);
-    kpti_door_close(&made->door);
+    kpti_plugin_client_close(&made->client);
     free(made);
     return &first->object;
 }

@@ -7,37 +7,37 @@ namespace kpytrace
 
 // The entry calls back with the host's ctx, which belongs to the recording. So the binding that is being opened
 // is found through a thread-local variable.
-static thread_local Bond *opening;
+static thread_local PluginClient *opening;
 
-kpt_status Bond::register_tracer(void *, kpt_tracer_make_fn make, void *make_ctx)
+kpt_status PluginClient::register_tracer(void *, kpt_tracer_make_fn make, void *make_ctx)
 {
     opening->make_ = make;
     opening->make_ctx_ = make_ctx;
     return KPT_OK;
 }
 
-kpt_status Bond::register_memory_tracer(void *, kpt_memory_make_fn make, void *make_ctx)
+kpt_status PluginClient::register_memory_tracer(void *, kpt_memory_make_fn make, void *make_ctx)
 {
     opening->make_memory_ = make;
     opening->make_memory_ctx_ = make_ctx;
     return KPT_OK;
 }
 
-kpt_status Bond::register_observer(void *, kpt_observer_make_fn make, void *make_ctx)
+kpt_status PluginClient::register_observer(void *, kpt_observer_make_fn make, void *make_ctx)
 {
     opening->make_observer_ = make;
     opening->make_observer_ctx_ = make_ctx;
     return KPT_OK;
 }
 
-void Bond::read_error(const char *what, kpt_last_error_fn last_error, kpt_handle self)
+void PluginClient::read_error(const char *what, kpt_last_error_fn last_error, kpt_handle self)
 {
     char text[384] = "";
     if (last_error) (void)last_error(self, text, sizeof text, nullptr);
     error_ = std::string(what) + ": " + (text[0] ? text : "no reason is given");
 }
 
-bool Bond::open(const std::string &plugin, kpt_host host)
+bool PluginClient::open(const std::string &plugin, kpt_host host)
 {
     void *library = dlopen(plugin.c_str(), RTLD_NOW | RTLD_LOCAL); // plugins are never closed
     if (!library) {
@@ -61,7 +61,7 @@ bool Bond::open(const std::string &plugin, kpt_host host)
     return false;
 }
 
-bool Bond::make(const kpt_tracer_args &args)
+bool PluginClient::make(const kpt_tracer_args &args)
 {
     KPT_INIT(&tracer_);
     if (make_(make_ctx_, &args, &tracer_) != KPT_OK) {
@@ -73,7 +73,8 @@ bool Bond::make(const kpt_tracer_args &args)
     return true;
 }
 
-template <typename Object> bool Bond::is_made(kpt_status status, const char *what, Object &out)
+template <typename Object>
+bool PluginClient::is_made(kpt_status status, const char *what, Object &out)
 {
     if (status == KPT_OK && !(out.flags & KPT_OBJECT_NOOP)) return true;
     if (status != KPT_OK) {
@@ -86,7 +87,7 @@ template <typename Object> bool Bond::is_made(kpt_status status, const char *wha
     return false;
 }
 
-bool Bond::make_tracebacks(const kpt_tracebacks_args &args, kpt_tracebacks &out)
+bool PluginClient::make_tracebacks(const kpt_tracebacks_args &args, kpt_tracebacks &out)
 {
     kpt_traceback_maker maker;
     KPT_INIT(&maker);
@@ -96,7 +97,7 @@ bool Bond::make_tracebacks(const kpt_tracebacks_args &args, kpt_tracebacks &out)
     return is_made(status, "tracebacks can't be gathered", out);
 }
 
-bool Bond::make_memory(const kpt_memory_args &args, kpt_memory_tracer &out)
+bool PluginClient::make_memory(const kpt_memory_args &args, kpt_memory_tracer &out)
 {
     const char *what = "memory can't be recorded";
     KPT_INIT(&out);
@@ -104,7 +105,7 @@ bool Bond::make_memory(const kpt_memory_args &args, kpt_memory_tracer &out)
     return is_made(make_memory_(make_memory_ctx_, &args, &out), what, out);
 }
 
-bool Bond::make_observer(const kpt_observer_args &args, kpt_observer &out)
+bool PluginClient::make_observer(const kpt_observer_args &args, kpt_observer &out)
 {
     const char *what = "operators can't be recorded";
     KPT_INIT(&out);
@@ -112,26 +113,26 @@ bool Bond::make_observer(const kpt_observer_args &args, kpt_observer &out)
     return is_made(make_observer_(make_observer_ctx_, &args, &out), what, out);
 }
 
-bool Bond::failed(const char *why)
+bool PluginClient::failed(const char *why)
 {
     error_ = why;
     return false;
 }
 
-bool Bond::answered(kpt_status status, const char *what, kpt_last_error_fn last_error,
-                    kpt_handle self)
+bool PluginClient::answered(kpt_status status, const char *what, kpt_last_error_fn last_error,
+                            kpt_handle self)
 {
     if (status == KPT_OK) return true;
     read_error(what, last_error, self);
     return false;
 }
 
-bool Bond::answered(kpt_status status, const char *what)
+bool PluginClient::answered(kpt_status status, const char *what)
 {
     return answered(status, what, tracer_.ops->last_error, tracer_.self);
 }
 
-bool Bond::stop()
+bool PluginClient::stop()
 {
     kpt_stats stats;
     kpt_status status = tracer_.ops->stop(tracer_.self);
@@ -143,24 +144,24 @@ bool Bond::stop()
     return answered(status, "tracing can't be stopped");
 }
 
-bool Bond::restart()
+bool PluginClient::restart()
 {
     return answered(tracer_.ops->restart(tracer_.self), "tracing can't go on");
 }
 
-bool Bond::record_collections()
+bool PluginClient::record_collections()
 {
     return answered(tracer_.ops->register_gc_callback(tracer_.self),
                     "garbage collections can't be recorded");
 }
 
-bool Bond::deliver(const kpt_delivery &delivery)
+bool PluginClient::deliver(const kpt_delivery &delivery)
 {
     return answered(tracer_.ops->get_events(tracer_.self, &delivery),
                     "the recording can't be read");
 }
 
-Bond::~Bond()
+PluginClient::~PluginClient()
 {
     if (tracer_.ops) (void)tracer_.ops->destroy(tracer_.self);
     if (info_.self) (void)info_.detach(info_.self);

@@ -11,13 +11,13 @@
 namespace kpytrace
 {
 
-class Bond
+class PluginClient
 {
   public:
-    Bond() = default;
-    ~Bond();
-    Bond(const Bond &) = delete;
-    Bond &operator=(const Bond &) = delete;
+    PluginClient() = default;
+    ~PluginClient();
+    PluginClient(const PluginClient &) = delete;
+    PluginClient &operator=(const PluginClient &) = delete;
 
     // HOST is the table without the registration functions, which this class sets. Returns false with the
     // reason in error().

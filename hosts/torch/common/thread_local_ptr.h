@@ -9,7 +9,7 @@
 namespace kpytrace
 {
 
-template <class T> class OfThread
+template <class T> class ThreadLocalPtr
 {
   public:
     // Returns the thread's object. It is made at the thread's first call and freed when the thread ends. A

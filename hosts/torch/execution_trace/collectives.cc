@@ -15,9 +15,9 @@ namespace
 class Attributes
 {
   public:
-    enum { MOST = 12 };
+    enum { MAX = 12 };
 
-    explicit Attributes(Values &values) : values_(values), all_(values.attrs(MOST)) {}
+    explicit Attributes(Values &values) : values_(values), all_(values.attrs(MAX)) {}
 
     void text(const char *name, std::string_view text)
     {

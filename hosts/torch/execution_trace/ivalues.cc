@@ -10,7 +10,7 @@ namespace kpytrace
 namespace
 {
 
-enum { MOST_DEPTH = 64 };
+enum { MAX_DEPTH = 64 };
 
 } // namespace
 
@@ -49,12 +49,12 @@ void Values::convert_items(uint32_t kind, at::ArrayRef<c10::IValue> items, kpt_v
 
 void Values::convert_other(const c10::IValue &from, kpt_value &to, bool elements, int depth)
 {
-    if (from.isList() && depth < MOST_DEPTH) {
+    if (from.isList() && depth < MAX_DEPTH) {
         convert_items(KPT_VALUE_LIST, from.toListRef(), to, elements, depth);
     } else if (from.isDouble()) {
         to.kind = KPT_VALUE_DOUBLE;
         to.real = from.toDouble();
-    } else if (from.isTuple() && depth < MOST_DEPTH) {
+    } else if (from.isTuple() && depth < MAX_DEPTH) {
         convert_items(KPT_VALUE_TUPLE, from.toTupleRef().elements(), to, elements, depth);
     } else if (from.isString()) {
         to.kind = KPT_VALUE_STRING;

@@ -53,7 +53,7 @@ void count_out(Observer *idle)
 
 bool Observer::answered(kpt_status status, const char *what)
 {
-    return bond_.answered(status, what, observer_.ops->last_error, observer_.self);
+    return client_.answered(status, what, observer_.ops->last_error, observer_.self);
 }
 
 bool Observer::make()
@@ -66,7 +66,7 @@ bool Observer::make()
     args.flags = (settings_.stacks ? KPT_OBSERVER_STACKS : 0u) |
                  (settings_.ranges ? KPT_OBSERVER_RANGES : 0u);
     args.data_ops = {settings_.data_ops.data(), settings_.data_ops.size()};
-    return bond_.open(settings_.plugin, host) && bond_.make_observer(args, observer_);
+    return client_.open(settings_.plugin, host) && client_.make_observer(args, observer_);
 }
 
 bool Observer::open(const std::string &path)
@@ -81,7 +81,7 @@ bool Observer::start()
         return false;
     if (begin_observing(*this)) return true;
     (void)observer_.ops->stop(observer_.self);
-    return bond_.failed("operators can't be recorded: too many observers run at once");
+    return client_.failed("operators can't be recorded: too many observers run at once");
 }
 
 bool Observer::stop()
@@ -98,7 +98,7 @@ bool Observer::close()
 bool Observer::recover(const std::string &journal, const std::string &path)
 {
     if (!KPT_HAS(observer_.ops, kpt_observer_ops, recover))
-        return bond_.failed("the plugin is too old to recover an execution trace");
+        return client_.failed("the plugin is too old to recover an execution trace");
     return answered(observer_.ops->recover(observer_.self, {journal.data(), journal.size()},
                                            {path.data(), path.size()}),
                     "the execution trace can't be recovered");

@@ -33,13 +33,13 @@ class Observer : public PluginObserver
 
     const std::string &error() const
     {
-        return bond_.error();
+        return client_.error();
     }
 
   private:
     bool answered(kpt_status status, const char *what);
 
-    Bond bond_;
+    PluginClient client_;
 };
 
 // Returns an observer with these settings, or null with the reason in WHY. The GIL is held.

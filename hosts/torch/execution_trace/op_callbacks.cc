@@ -36,13 +36,13 @@ std::mutex active_lock;
 at::CallbackHandle callback_handle = at::INVALID_CALLBACK_HANDLE;
 
 // An operator that has begun, with its number for each observer that records it.
-struct Begun : at::ObserverContext {
+struct OpContext : at::ObserverContext {
     struct One {
         const kpt_observer *observer;
         uint64_t id;
     };
 
-    [[gnu::hot]] ~Begun() override {}
+    [[gnu::hot]] ~OpContext() override {}
 
     // These use the thread's list of spare blocks.
     static void *operator new(size_t size);
@@ -61,7 +61,7 @@ class Reporter
   public:
     static Reporter &here()
     {
-        return OfThread<Reporter>::here();
+        return ThreadLocalPtr<Reporter>::here();
     }
 
     Reporter() {}
@@ -103,7 +103,7 @@ class Reporter
         return exceptions_->uncaught;
     }
 
-    // Allocates memory for a Begun. The list of spares has a limit: if operators begin on one thread and end on
+    // Allocates memory for a OpContext. The list of spares has a limit: if operators begin on one thread and end on
     // another, the list of the latter would grow without end.
     void *take(size_t size)
     {
@@ -113,13 +113,13 @@ class Reporter
     }
     void give_back(void *block)
     {
-        if (spare_count_ == MOST_SPARE) return ::operator delete(block);
+        if (spare_count_ == MAX_SPARE) return ::operator delete(block);
         spare_count_++;
         spare_ = new (block) Spare{spare_};
     }
 
   private:
-    enum { MOST_SPARE = 64 };
+    enum { MAX_SPARE = 64 };
 
     struct Spare {
         Spare *next;
@@ -138,12 +138,12 @@ class Reporter
     Values values_;
 };
 
-[[gnu::hot]] void *Begun::operator new(size_t size)
+[[gnu::hot]] void *OpContext::operator new(size_t size)
 {
     return Reporter::here().take(size);
 }
 
-[[gnu::hot]] void Begun::operator delete(void *block)
+[[gnu::hot]] void OpContext::operator delete(void *block)
 {
     Reporter::here().give_back(block);
 }
@@ -160,7 +160,7 @@ std::string_view base_name(std::string_view path)
 }
 
 // Adds a compiler's data on a kernel, beside its arguments. The stream follows the arguments.
-void add_kernel(const at::RecordFunction &function, Values &values, kpt_op &op, kpt_value *room)
+void add_kernel(const at::RecordFunction &function, Values &values, kpt_op &op, kpt_value *capacity)
 {
     const auto said = function.kwinputs();
     const auto text_of = [&said](const char *name) -> std::string_view {
@@ -174,9 +174,9 @@ void add_kernel(const at::RecordFunction &function, Values &values, kpt_op &op, 
     const auto stream = said.find("stream");
     if (text_of("kernel_backend") != "triton" || stream == said.end() || !stream->second.isInt())
         return;
-    *room = {};
-    room->kind = KPT_VALUE_STREAM;
-    room->number = stream->second.toInt();
+    *capacity = {};
+    capacity->kind = KPT_VALUE_STREAM;
+    capacity->number = stream->second.toInt();
     op.value_count++;
 }
 
@@ -222,7 +222,7 @@ uint64_t begin_for(const PluginObserver &observer, const at::RecordFunction &fun
 // Passes the operator to the observers in the slots from FIRST on.
 [[gnu::noinline]] void begin_in_full(const at::RecordFunction &function, const FunctionTexts &texts,
                                      at::ArrayRef<const c10::IValue> inputs, size_t first,
-                                     Reporter &here, Begun &begun)
+                                     Reporter &here, OpContext &begun)
 {
     Values::Scope scope(here.values());
     const kpt_op op = described(function, texts, here.values());
@@ -239,7 +239,7 @@ uint64_t begin_for(const PluginObserver &observer, const at::RecordFunction &fun
 // not on the tape.
 [[gnu::hot]] bool begin_on_tape(const at::RecordFunction &function, Called &called,
                                 at::ArrayRef<const c10::IValue> inputs, Reporter &here,
-                                Begun &begun)
+                                OpContext &begun)
 {
     const PluginObserver *observer = active_observers[0].load(std::memory_order_acquire);
     Tape *tape = observer ? here.tape_for(*observer) : nullptr;
@@ -264,7 +264,7 @@ uint64_t begin_for(const PluginObserver &observer, const at::RecordFunction &fun
     if (!end) return nullptr;
     try {
         Reporter &here = Reporter::here();
-        std::unique_ptr<Begun> begun(new Begun); // not zeroed
+        std::unique_ptr<OpContext> begun(new OpContext); // not zeroed
         Called &called = called_of(function);
         // Capturing the stack may run other operators, and CALLED may then belong to one of them.
         const FunctionTexts &texts = *called.texts;
@@ -279,7 +279,7 @@ uint64_t begin_for(const PluginObserver &observer, const at::RecordFunction &fun
     }
 }
 
-[[gnu::noinline]] void end_in_full(const Begun &begun, at::ArrayRef<const c10::IValue> outputs,
+[[gnu::noinline]] void end_in_full(const OpContext &begun, at::ArrayRef<const c10::IValue> outputs,
                                    bool raised, uint32_t first, Values &values)
 {
     Values::Scope scope(values);
@@ -296,7 +296,7 @@ uint64_t begin_for(const PluginObserver &observer, const at::RecordFunction &fun
 
 [[gnu::hot]] void end_operator(const at::RecordFunction &function, at::ObserverContext *context)
 {
-    const auto *begun = static_cast<const Begun *>(context);
+    const auto *begun = static_cast<const OpContext *>(context);
     if (!begun || !begun->count) return;
     try {
         Reporter &here = Reporter::here();

@@ -102,10 +102,10 @@ struct Recent {
 
 Recent &recent()
 {
-    return OfThread<Recent>::here();
+    return ThreadLocalPtr<Recent>::here();
 }
 
-enum { MOST_NAMES = 1 << 16 };
+enum { MAX_NAMES = 1 << 16 };
 
 // Returns true if the text at KEY is the dispatcher's own, whose removal is reported to us.
 bool is_registered(const c10::FunctionSchema &schema, const char *key)
@@ -157,7 +157,7 @@ const FunctionTexts *kept(std::string_view name)
     Seen &all = seen();
     std::string copy(name);
     std::lock_guard<std::mutex> guard(all.lock);
-    if (all.names.size() >= MOST_NAMES && !all.names.count(copy)) return nullptr;
+    if (all.names.size() >= MAX_NAMES && !all.names.count(copy)) return nullptr;
     const auto [found, is_new] = all.names.try_emplace(std::move(copy));
     if (is_new) found->second.name = view(found->first);
     return &found->second;

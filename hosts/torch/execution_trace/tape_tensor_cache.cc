@@ -5,9 +5,9 @@
 namespace kpytrace
 {
 
-[[gnu::hot]] void Told::keep(const c10::TensorImpl &now, const c10::StorageImpl *storage,
-                             const Extents &extents, uint32_t epoch, uint32_t serial,
-                             uint32_t place)
+[[gnu::hot]] void TapedTensor::keep(const c10::TensorImpl &now, const c10::StorageImpl *storage,
+                                    const Extents &extents, uint32_t epoch, uint32_t serial,
+                                    uint32_t place)
 {
     tensor_ = &now;
     storage_ = storage;
@@ -24,10 +24,10 @@ namespace kpytrace
                        static_cast<int32_t>(extents.strides[i])};
 }
 
-void ToldTensors::take_back()
+void TapedTensorCache::roll_back()
 {
     if (new_count_ > new_.size())
-        std::for_each(&slots_[0], &slots_[1 << BITS], [](Told &slot) { slot.forget(); });
+        std::for_each(&slots_[0], &slots_[1 << BITS], [](TapedTensor &slot) { slot.forget(); });
     for (size_t i = 0; i < std::min(new_count_, new_.size()); i++)
         slots_[new_[i]].forget();
     new_count_ = 0;

@@ -27,7 +27,7 @@ struct Extents {
 // A cache entry. It is small, so that a thread's entries are on few pages: evicting other data from the
 // processor's caches costs more than reading the entries. Up to two dimensions, the used part is one cache
 // line.
-class alignas(64) Told
+class alignas(64) TapedTensor
 {
   public:
     // Returns true if NOW, in its present state, is on the tape with this SERIAL.
@@ -40,7 +40,7 @@ class alignas(64) Told
     // BITS.
     static bool may_keep(size_t dimensions, uint64_t bits)
     {
-        return dimensions <= MOST_DIMENSIONS && !(bits >> 31);
+        return dimensions <= MAX_DIMENSIONS && !(bits >> 31);
     }
     // Stores the state of NOW in this entry.
     void keep(const c10::TensorImpl &now, const c10::StorageImpl *storage, const Extents &extents,
@@ -51,7 +51,7 @@ class alignas(64) Told
     }
 
   private:
-    enum { MOST_DIMENSIONS = 8 };
+    enum { MAX_DIMENSIONS = 8 };
 
     struct Extent {
         int32_t size;
@@ -68,45 +68,46 @@ class alignas(64) Told
     caffe2::TypeMeta dtype_;
     c10::Device device_{c10::DeviceType::CPU};
     uint16_t dimensions_ = 0;
-    std::array<Extent, MOST_DIMENSIONS> extents_{};
+    std::array<Extent, MAX_DIMENSIONS> extents_{};
 
-    friend class ToldTensors;
+    friend class TapedTensorCache;
 };
 
-class ToldTensors
+class TapedTensorCache
 {
   public:
     // Returns the entry in which TENSOR is, or would be.
-    Told &slot_of(const c10::TensorImpl *tensor)
+    TapedTensor &slot_of(const c10::TensorImpl *tensor)
     {
-        return slots_[Epochs::mixed(tensor) >> (64 - BITS)];
+        return slots_[AddressEpochs::mixed(tensor) >> (64 - BITS)];
     }
 
     // Registers SLOT as part of a record that may still be given up.
-    void note(const Told &slot)
+    void note(const TapedTensor &slot)
     {
         if (new_count_ < new_.size())
             new_[new_count_] = static_cast<uint16_t>(&slot - slots_.get());
         new_count_++;
     }
     // The record is on the tape, so its entries stay.
-    void settle()
+    void commit()
     {
         new_count_ = 0;
     }
     // The record was given up, so its entries are cleared.
-    void take_back();
+    void roll_back();
 
   private:
     enum { BITS = 9 };
-    static_assert(sizeof(Told) == 128 && offsetof(Told, extents_) <= 64 - 2 * sizeof(Told::Extent));
+    static_assert(sizeof(TapedTensor) == 128 &&
+                  offsetof(TapedTensor, extents_) <= 64 - 2 * sizeof(TapedTensor::Extent));
 
-    std::unique_ptr<Told[]> slots_ = std::make_unique<Told[]>(1 << BITS);
+    std::unique_ptr<TapedTensor[]> slots_ = std::make_unique<TapedTensor[]>(1 << BITS);
     size_t new_count_ = 0; // may be greater than the size of new_
     std::array<uint16_t, 28> new_;
 };
 
-inline bool Told::holds(const c10::TensorImpl &now, uint32_t serial) const
+inline bool TapedTensor::holds(const c10::TensorImpl &now, uint32_t serial) const
 {
     if (tensor_ != &now || serial_ != serial || epoch_ != their_epoch(tensor_, storage_) ||
         keys_ != now.key_set() || storage_ != now.unsafe_storage().unsafeGetStorageImpl() ||

@@ -162,17 +162,17 @@ inline uint64_t Tape::kind_of(caffe2::TypeMeta dtype, c10::Device device)
     return true;
 }
 
-[[gnu::hot, gnu::noinline]] bool Tape::put_new(c10::TensorImpl &tensor, Told &slot)
+[[gnu::hot, gnu::noinline]] bool Tape::put_new(c10::TensorImpl &tensor, TapedTensor &slot)
 {
-    enum { MOST_DIMENSIONS = 1024, FIXED = 1 + sizeof(kpt_tape_tensor) / sizeof(uint64_t) };
+    enum { MAX_DIMENSIONS = 1024, FIXED = 1 + sizeof(kpt_tape_tensor) / sizeof(uint64_t) };
     if (&tensor == c10::UndefinedTensorImpl::singleton()) return put_undefined(tensor);
-    Homes::fetch(&tensor);
+    SlotPrefetch::fetch(&tensor);
     if (!is_plain(tensor)) return false;
     auto *storage = tensor.unsafe_storage().unsafeGetStorageImpl();
-    Homes::fetch(storage);
+    SlotPrefetch::fetch(storage);
     const Extents extents = extents_of(tensor);
     const size_t dimensions = extents.sizes.size();
-    if (dimensions > MOST_DIMENSIONS) return false;
+    if (dimensions > MAX_DIMENSIONS) return false;
     const uint64_t kind = kind_of(tensor.dtype(), storage->device());
     const uint64_t bits = bits_of(extents);
     const bool is_wide = bits >> 32;
@@ -189,10 +189,10 @@ inline uint64_t Tape::kind_of(caffe2::TypeMeta dtype, c10::Device device)
         write_wide(to + FIXED, extents);
     else
         write_numbers<uint32_t>(to + FIXED, extents);
-    if (Told::may_keep(dimensions, bits)) {
+    if (TapedTensor::may_keep(dimensions, bits)) {
         slot.keep(tensor, storage, extents, identity.epoch, tape_->serial,
                   static_cast<uint32_t>(to - tape_->base));
-        told_.note(slot);
+        taped_.note(slot);
     }
     return true;
 }
@@ -230,7 +230,7 @@ inline uint64_t Tape::kind_of(caffe2::TypeMeta dtype, c10::Device device)
 {
     if (value.isTensor()) {
         c10::TensorImpl &tensor = *value.toTensor().unsafeGetTensorImpl();
-        Told &slot = told_.slot_of(&tensor);
+        TapedTensor &slot = taped_.slot_of(&tensor);
         if (slot.holds(tensor, tape_->serial)) return put_head({KPT_TAPE_SAME, 0, 0, slot.place()});
         return put_new(tensor, slot);
     }
@@ -270,7 +270,7 @@ inline uint32_t Tape::place_of(const at::RecordFunction &function, Called &calle
 // The record is not on the tape, so the caches must not refer to it.
 void Tape::forget_record()
 {
-    told_.take_back();
+    taped_.roll_back();
     undefined_serial_ = 0;
 }
 
@@ -320,7 +320,7 @@ template <class Write> inline bool Tape::attempt(Write write)
     }
     if (!attempt([&] { return write_begin(function, called, inputs, id); })) return 0;
     if (id)
-        told_.settle();
+        taped_.commit();
     else
         forget_record();
     gone_.give_back();
@@ -331,7 +331,7 @@ template <class Write> inline bool Tape::attempt(Write write)
 {
     if (!tape_->ops->end(tape_, id)) return false;
     if (!attempt([&] { return put(outputs); })) return false;
-    told_.settle();
+    taped_.commit();
     tape_->ops->ended(tape_, static_cast<uint32_t>(outputs.size()));
     gone_.give_back();
     return true;

@@ -56,7 +56,7 @@ class Tape
     bool put_device(c10::Device device);
     bool put_bytes(std::string_view text);
     bool put_undefined(const c10::TensorImpl &tensor);
-    bool put_new(c10::TensorImpl &tensor, Told &slot);
+    bool put_new(c10::TensorImpl &tensor, TapedTensor &slot);
 
     bool put_head(kpt_tape_value head);
     bool put_number(uint8_t kind, uint64_t bits);
@@ -73,8 +73,8 @@ class Tape
     void give_up();
 
     kpt_tape *tape_ = nullptr;
-    ToldTensors told_;
-    Gone gone_;                     // references to release; empty while no tape is open
+    TapedTensorCache taped_;
+    DeadRefs gone_;                 // references to release; empty while no tape is open
     uint32_t undefined_serial_ = 0; // of the tape that has the undefined tensor
     uint32_t undefined_ = 0;        // its position there
     uint32_t device_serial_ = 0;    // of the tape that has the text of device_

@@ -80,7 +80,7 @@ void describe(c10::TensorImpl &tensor, kpt_tensor &to)
         to.sizes = to.strides = nullptr;
     }
     auto *storage = to.device.size ? tensor.unsafe_storage().unsafeGetStorageImpl() : nullptr;
-    Gone gone;
+    DeadRefs gone;
     const Identity identity = identify(&tensor, storage, gone);
     to.tensor_id = identity.tensor_id;
     to.storage_id = identity.storage_id;

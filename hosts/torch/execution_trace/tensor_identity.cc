@@ -32,7 +32,7 @@ class Table
   public:
     Table()
     {
-        Homes::move(slots_.data(), slots_.size());
+        SlotPrefetch::move(slots_.data(), slots_.size());
     }
 
     // Returns TARGET's number. A new target is held, and is young. The caller ensures that is_due() is false.
@@ -67,7 +67,7 @@ class Table
         gone.reserve(gone.size() + HALF); // may throw, so before any change
         for (size_t i = 0; i < HALF; i++) {
             __builtin_prefetch(young_[i + AHEAD]);
-            Homes::fetch(young_[i + AHEAD]);
+            SlotPrefetch::fetch(young_[i + AHEAD]);
             if (is_dead(young_[i])) gone.push_back(taken_out(find(young_[i])));
         }
         std::copy(young_.begin() + HALF, young_.begin() + young_count_, young_.begin());
@@ -88,13 +88,13 @@ class Table
         for (size_t at = 0; at < slots_.size(); at++)
             while (slots_[at].target && !keep(slots_[at].target)) // another may move up here
                 gone.push_back(taken_out(at));
-        limit_ = std::max<size_t>(LEAST_LIMIT, count_ * 2);
+        limit_ = std::max<size_t>(MIN_LIMIT, count_ * 2);
     }
 
   private:
-    enum { FIRST = 512, LEAST_LIMIT = 1000, YOUNG = 128 };
+    enum { FIRST = 512, MIN_LIMIT = 1000, YOUNG = 128 };
 
-    using Slot = Homes::Slot;
+    using Slot = SlotPrefetch::Slot;
 
     size_t after(size_t at) const
     {
@@ -104,7 +104,7 @@ class Table
     // Returns its slot if all slots were free.
     size_t home_of(Target *target) const
     {
-        return Homes::index(target, slots_.size());
+        return SlotPrefetch::index(target, slots_.size());
     }
 
     // Returns the slot where it is, or would be.
@@ -120,7 +120,7 @@ class Table
     Target *taken_out(size_t at)
     {
         Target *target = slots_[at].target;
-        Epochs::advance(target);
+        AddressEpochs::advance(target);
         erase(at);
         return target;
     }
@@ -142,7 +142,7 @@ class Table
     {
         std::vector<Slot> old(size);
         old.swap(slots_);
-        Homes::move(slots_.data(), slots_.size());
+        SlotPrefetch::move(slots_.data(), slots_.size());
         for (const Slot &slot : old)
             if (slot.target) slots_[find(slot.target)] = slot;
     }
@@ -151,7 +151,7 @@ class Table
     std::array<Target *, YOUNG> young_{};
     size_t young_count_ = 0;
     size_t count_ = 0;
-    size_t limit_ = LEAST_LIMIT;
+    size_t limit_ = MIN_LIMIT;
     uint64_t last_ = UNDEFINED_TENSOR;
 };
 
@@ -191,7 +191,7 @@ void give_back_all(Known &k)
 
 } // namespace
 
-[[gnu::hot]] Identity identify(c10::TensorImpl *tensor, c10::StorageImpl *storage, Gone &gone)
+[[gnu::hot]] Identity identify(c10::TensorImpl *tensor, c10::StorageImpl *storage, DeadRefs &gone)
 {
     enum { AT_ONCE = 4 }; // more than are numbered in a call, so that the list shrinks
     Known &k = known();
@@ -199,7 +199,7 @@ void give_back_all(Known &k)
     if (k.table.is_due()) look_at_young_locked(k);
     const uint64_t tensor_id = k.table.number_of(tensor);
     const uint64_t storage_id = storage ? k.table.number_of(storage) : 0;
-    for (int i = 0; i < AT_ONCE && !k.gone.empty() && gone.has_room(); i++) {
+    for (int i = 0; i < AT_ONCE && !k.gone.empty() && gone.has_space(); i++) {
         gone.add(k.gone.back());
         k.gone.pop_back();
     }

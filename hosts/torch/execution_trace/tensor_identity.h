@@ -28,18 +28,18 @@ struct Identity {
 
 // References to dead objects, to be released where any code may run. Some of the objects hold another tensor,
 // which dies with them, and its finalizers are Python.
-class Gone
+class DeadRefs
 {
   public:
-    Gone() {}
-    ~Gone()
+    DeadRefs() {}
+    ~DeadRefs()
     {
         give_back();
     }
-    Gone(const Gone &) = delete;
-    Gone &operator=(const Gone &) = delete;
+    DeadRefs(const DeadRefs &) = delete;
+    DeadRefs &operator=(const DeadRefs &) = delete;
 
-    bool has_room() const
+    bool has_space() const
     {
         return count_ < targets_.size();
     }
@@ -61,7 +61,7 @@ class Gone
 
 // Numbers both. They must live during the call; STORAGE may be null. Runs no other code: references to some
 // objects that have died are moved to GONE. Throws std::bad_alloc.
-Identity identify(c10::TensorImpl *tensor, c10::StorageImpl *storage, Gone &gone);
+Identity identify(c10::TensorImpl *tensor, c10::StorageImpl *storage, DeadRefs &gone);
 
 // Releases the reference to TENSOR. If TENSOR is identified again, it gets a new number.
 void forget(c10::TensorImpl *tensor);
@@ -76,7 +76,7 @@ void identities_release();
 
 // Counts, by some bits of the address, how often a reference to an object there was released. The counter
 // advances before the release, so a thread that finds another tensor at the address sees the new count.
-class Epochs
+class AddressEpochs
 {
   public:
     static uint64_t mixed(const void *address)
@@ -104,7 +104,7 @@ class Epochs
 };
 
 // Where the table's search for an address begins.
-class Homes
+class SlotPrefetch
 {
   public:
     struct Slot {
@@ -115,7 +115,7 @@ class Homes
     // Returns the first slot among SIZE slots, a power of two.
     static size_t index(const void *address, size_t size)
     {
-        return Epochs::mixed(address) >> 24 & (size - 1);
+        return AddressEpochs::mixed(address) >> 24 & (size - 1);
     }
     // Prefetches the slot for a thread that is about to identify the object at ADDRESS. The table may be
     // replaced meanwhile, which does no harm.
@@ -139,7 +139,7 @@ class Homes
 // if both are.
 inline uint32_t their_epoch(const c10::TensorImpl *tensor, const c10::StorageImpl *storage)
 {
-    return Epochs::of(tensor) + Epochs::of(storage);
+    return AddressEpochs::of(tensor) + AddressEpochs::of(storage);
 }
 
 } // namespace kpytrace

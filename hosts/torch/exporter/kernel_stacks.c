@@ -5,7 +5,7 @@
 #include "writers/gpu/gpu_log.h"
 
 /* The maximum size of a text. A longer one lacks its outermost frames, since it is written for each kernel. */
-enum { MOST_STACK = 16 * 1024 };
+enum { MAX_STACK = 16 * 1024 };
 
 /* A Python call and its callers. Stacks with common callers share their nodes. */
 typedef struct node {
@@ -24,22 +24,23 @@ typedef struct frame {
     uint32_t node;       /* at that line; 0 before it is looked up */
 } frame;
 
-typedef struct lane {
+typedef struct track_state {
     kpt_thread raw;
     int wanted;
     uint32_t depth; /* of the last call, + 1 */
     uint32_t open_capacity;
     frame *open; /* by depth */
-} lane;
+} track_state;
 
 typedef struct search {
     kpti_kineto_gpu *gpu;
     kpti_heap heap;
     kpti_torch_names names;
-    lane *lanes; /* by index */
-    uint32_t lane_count;
-    kpti_u64_map lane_of; /* by OS thread: the index of the last lane that began there, + 1 */
-    node *nodes;          /* from index 1 on */
+    track_state *track_states; /* by index */
+    uint32_t track_state_count;
+    kpti_u64_map
+        track_state_of; /* by OS thread: the index of the last track_state that began there, + 1 */
+    node *nodes;        /* from index 1 on */
     uint32_t node_count, node_capacity;
     kpti_u64_map node_of; /* by their contents */
     uint32_t next;        /* the next launch whose stack is needed */
@@ -65,7 +66,7 @@ static uint32_t node_with(search *s, const node *wanted)
         if (!number) return 0;
         if (*number && memcmp(&s->nodes[*number], wanted, sizeof *wanted) == 0) return *number;
         if (*number) continue;
-        if (kpti_table_reach(&s->heap, &s->nodes, &s->node_capacity, s->node_count + 1,
+        if (kpti_array_reach(&s->heap, &s->nodes, &s->node_capacity, s->node_count + 1,
                              sizeof *s->nodes) != KPT_OK)
             return 0;
         *number = ++s->node_count;
@@ -85,8 +86,8 @@ static uint32_t node_in(search *s, const frame *f, uint32_t caller, uint32_t lin
     return node_with(s, &wanted);
 }
 
-/* Returns the stack of a lane at a time. */
-static uint32_t stack_at(search *s, lane *l, int64_t time_ns)
+/* Returns the stack of a track_state at a time. */
+static uint32_t stack_at(search *s, track_state *l, int64_t time_ns)
 {
     uint32_t caller = 0;
     for (uint32_t i = 0; i < l->depth && l->open[i].end_ns > time_ns; i++) {
@@ -107,8 +108,9 @@ static void answer_before(search *s, int64_t time_ns)
         kpti_kineto_launch *launch = &s->gpu->launches[s->next];
         const uint32_t *number;
         if (launch->time_ns >= time_ns) return;
-        number = kpti_u64_map_at(&s->lane_of, launch->tid);
-        if (number && *number) launch->stack = stack_at(s, &s->lanes[*number - 1], launch->time_ns);
+        number = kpti_u64_map_at(&s->track_state_of, launch->tid);
+        if (number && *number)
+            launch->stack = stack_at(s, &s->track_states[*number - 1], launch->time_ns);
     }
 }
 
@@ -116,47 +118,47 @@ static kpt_status take_thread(void *ctx, const kpt_thread *thread)
 {
     search *s = ctx;
     const kpti_torch_recording *r = s->names.recording;
-    kpt_status status =
-        kpti_table_reach(&s->heap, &s->lanes, &s->lane_count, thread->index, sizeof *s->lanes);
+    kpt_status status = kpti_array_reach(&s->heap, &s->track_states, &s->track_state_count,
+                                         thread->index, sizeof *s->track_states);
     uint64_t python_thread;
     uint64_t own_tid;
-    lane *l;
+    track_state *l;
     if (status != KPT_OK) return status;
-    l = &s->lanes[thread->index];
+    l = &s->track_states[thread->index];
     l->raw = *thread;
     l->wanted = r->thread_of(r->ctx, thread, &python_thread, &own_tid);
     return KPT_OK;
 }
 
 /* The OS reuses thread ids. The thread that began last has the id. */
-static kpt_status begin_lane(search *s, const lane *l)
+static kpt_status begin_track(search *s, const track_state *l)
 {
-    uint32_t *number = kpti_u64_map_at(&s->lane_of, l->raw.os_tid);
+    uint32_t *number = kpti_u64_map_at(&s->track_state_of, l->raw.os_tid);
     if (!number) return KPT_E_MEMORY;
-    *number = (uint32_t)(l - s->lanes) + 1;
+    *number = (uint32_t)(l - s->track_states) + 1;
     return KPT_OK;
 }
 
 static kpt_status take_call(void *ctx, const kpt_activity *a)
 {
     search *s = ctx;
-    lane *l;
+    track_state *l;
     frame *f;
     kpt_status status = KPT_OK;
-    if (a->thread >= s->lane_count || a->name >= s->names.raw_capacity) return KPT_E_INVALID;
+    if (a->thread >= s->track_state_count || a->name >= s->names.raw_capacity) return KPT_E_INVALID;
     answer_before(s, a->start_ns);
-    l = &s->lanes[a->thread];
+    l = &s->track_states[a->thread];
     if (!l->wanted) return KPT_OK;
-    if (!l->depth) status = begin_lane(s, l);
+    if (!l->depth) status = begin_track(s, l);
     if (status == KPT_OK)
-        status = kpti_table_reach(&s->heap, &l->open, &l->open_capacity, a->depth, sizeof *l->open);
+        status = kpti_array_reach(&s->heap, &l->open, &l->open_capacity, a->depth, sizeof *l->open);
     if (status != KPT_OK) return status;
     f = &l->open[a->depth];
     *f = (frame){.end_ns = a->end_ns};
     f->is_python = a->kind == KPT_KIND_PYTHON && kpti_torch_is_python(&s->names, a->name);
     f->own.name = a->name;
     f->own.line = kpti_torch_line(&s->names, &l->raw, a);
-    if (a->flags & KPT_ACTIVITY_WATCHED && a->value0 < KPTI_MOST_FRAGMENTS)
+    if (a->flags & KPT_ACTIVITY_WATCHED && a->value0 < KPTI_MAX_FRAGMENTS)
         f->own.answer = (uint32_t)a->value0;
     if (a->depth) {
         l->open[a->depth - 1].calls_from = (uint32_t)a->value2;
@@ -204,28 +206,29 @@ static char *put_before(char *at, const char *text, size_t size)
 }
 
 /* Writes a stack, outermost first, backwards from END, so that the outermost frames of a long stack are
- * omitted. ROOM has space for the stack and one more name. */
-static char *put_stack(search *s, uint32_t stack, const char *room, char *end)
+ * omitted. CAPACITY has space for the stack and one more name. */
+static char *put_stack(search *s, uint32_t stack, const char *buffer, char *end)
 {
     char *at = end;
     for (uint32_t i = stack; i; i = s->nodes[i].caller) {
         kpti_fragment name = show(s, &s->nodes[i]);
         if (i != stack) {
-            if ((size_t)(end - at) + name.size > MOST_STACK) return put_before(at, "...;", 4);
+            if ((size_t)(end - at) + name.size > MAX_STACK) return put_before(at, "...;", 4);
             at = put_before(at, ";", 1);
         }
-        if ((size_t)(at - room) < name.size) return at;
+        if ((size_t)(at - buffer) < name.size) return at;
         at = put_before(at, name.text, name.size);
     }
     return at;
 }
 
-static kpt_status add_text(search *s, kpti_fragments *texts, uint32_t stack, char *room, char *end)
+static kpt_status add_text(search *s, kpti_fragments *texts, uint32_t stack, char *buffer,
+                           char *end)
 {
-    const char *begin = put_stack(s, stack, room, end);
+    const char *begin = put_stack(s, stack, buffer, end);
     size_t size = (size_t)(end - begin);
     kpti_fragment own = show(s, own_frame(s, stack));
-    char *text = kpti_fragments_room(texts, size + own.size + 64);
+    char *text = kpti_fragments_reserve(texts, size + own.size + 64);
     char *at = text;
     if (!text) return KPT_E_MEMORY;
     at = KPTI_PUT(at, "\"launched at\": \"");
@@ -237,15 +240,15 @@ static kpt_status add_text(search *s, kpti_fragments *texts, uint32_t stack, cha
 
 static kpt_status add_texts(search *s, kpti_fragments *texts)
 {
-    enum { ROOM = MOST_STACK + 3 * KPTI_CHROME_MOST_NAME * KPTI_JSON_MOST_GROWTH };
-    char *room = malloc(ROOM);
-    kpt_status status = room ? KPT_OK : KPT_E_MEMORY;
+    enum { CAPACITY = MAX_STACK + 3 * KPTI_CHROME_MAX_NAME * KPTI_JSON_MAX_GROWTH };
+    char *buffer = malloc(CAPACITY);
+    kpt_status status = buffer ? KPT_OK : KPT_E_MEMORY;
     for (uint32_t i = 0; i < s->gpu->launch_count && status == KPT_OK; i++) {
         const uint32_t stack = s->gpu->launches[i].stack;
         if (stack && !kpti_fragments_get(texts, stack, (kpti_fragment){NULL, 0, 0}).text)
-            status = add_text(s, texts, stack, room, room + ROOM);
+            status = add_text(s, texts, stack, buffer, buffer + CAPACITY);
     }
-    free(room);
+    free(buffer);
     return status;
 }
 
@@ -260,11 +263,11 @@ static kpt_status find(kpti_kernel_stacks *stacks, const kpti_torch_recording *r
     status = kpti_torch_names_open(&s.names, recording);
     if (status == KPT_OK) status = deliver(&s);
     if (status == KPT_OK) status = add_texts(&s, &stacks->texts);
-    for (uint32_t i = 0; i < s.lane_count; i++)
-        free(s.lanes[i].open);
-    free(s.lanes);
+    for (uint32_t i = 0; i < s.track_state_count; i++)
+        free(s.track_states[i].open);
+    free(s.track_states);
     free(s.nodes);
-    kpti_u64_map_free(&s.lane_of);
+    kpti_u64_map_free(&s.track_state_of);
     kpti_u64_map_free(&s.node_of);
     kpti_torch_names_free(&s.names);
     return status;

@@ -6,12 +6,12 @@
 
 /* A call that is open at the current point of the delivery, for the call stacks of the calls in it. */
 typedef struct frame {
-    size_t at; /* position of its name in the lane's text */
+    size_t at; /* position of its name in the track_state's text */
     size_t size;
 } frame;
 
 /* A thread. */
-typedef struct lane {
+typedef struct track_state {
     kpt_thread raw;
     int wanted;
     uint64_t python_thread;     /* torch's number in "Python thread" */
@@ -21,7 +21,7 @@ typedef struct lane {
     size_t open_capacity;
     char *text;
     size_t text_capacity;
-} lane;
+} track_state;
 
 struct kpti_torch_calls {
     const kpti_torch_recording *recording;
@@ -30,13 +30,13 @@ struct kpti_torch_calls {
     uint32_t torch_has; /* KPTI_TORCH_HANDED_* */
     uint64_t count;
     kpti_torch_names names;
-    kpti_fragments threads; /* in the form that kpti_chrome_put needs */
-    lane *lanes;            /* by index */
-    uint32_t lane_count;
+    kpti_fragments threads;    /* in the form that kpti_chrome_put needs */
+    track_state *track_states; /* by index */
+    uint32_t track_state_count;
     char *more;
 };
 
-enum { MOST_STACK = KPTI_CHROME_MOST_MORE - 1024 };
+enum { MAX_STACK = KPTI_CHROME_MAX_MORE - 1024 };
 
 /* --- threads ---------------------------------------------------------------------------------- */
 
@@ -44,12 +44,12 @@ static kpt_status take_thread(void *ctx, const kpt_thread *thread)
 {
     kpti_torch_calls *c = ctx;
     const kpti_torch_recording *r = c->recording;
-    kpt_status status = kpti_table_reach(&c->threads.heap, &c->lanes, &c->lane_count, thread->index,
-                                         sizeof *c->lanes);
+    kpt_status status = kpti_array_reach(&c->threads.heap, &c->track_states, &c->track_state_count,
+                                         thread->index, sizeof *c->track_states);
     uint64_t own_tid = 0;
-    lane *l;
+    track_state *l;
     if (status != KPT_OK) return status;
-    l = &c->lanes[thread->index];
+    l = &c->track_states[thread->index];
     l->raw = *thread;
     l->wanted = r->thread_of(r->ctx, thread, &l->python_thread, &own_tid);
     return kpti_chrome_add_thread(&c->threads, thread->index, (uint64_t)getpid(),
@@ -59,7 +59,7 @@ static kpt_status take_thread(void *ctx, const kpt_thread *thread)
 /* --- arguments -------------------------------------------------------------------------------- */
 
 /* Stores NAME as the open call at this depth. */
-static kpt_status push(lane *l, uint32_t depth, kpti_fragment name)
+static kpt_status push(track_state *l, uint32_t depth, kpti_fragment name)
 {
     frame before = depth && depth <= l->open_capacity ? l->open[depth - 1] : (frame){0, 0};
     frame own = {before.at + before.size, name.size};
@@ -84,9 +84,9 @@ static kpt_status push(lane *l, uint32_t depth, kpti_fragment name)
 }
 
 /* Writes a stack, innermost first. The outermost frames of a long stack are omitted. */
-static char *put_stack(char *at, const lane *l, uint32_t depth)
+static char *put_stack(char *at, const track_state *l, uint32_t depth)
 {
-    const char *most = at + MOST_STACK;
+    const char *most = at + MAX_STACK;
     at = KPTI_PUT(at, ",\"Call stack\":\"");
     for (uint32_t i = depth; i-- > 0 && (size_t)(most - at) > l->open[i].size + 2;) {
         memcpy(at, l->text + l->open[i].at, l->open[i].size);
@@ -97,7 +97,7 @@ static char *put_stack(char *at, const lane *l, uint32_t depth)
     return at;
 }
 
-static kpti_fragment arguments(kpti_torch_calls *c, const lane *l, const kpt_activity *a,
+static kpti_fragment arguments(kpti_torch_calls *c, const track_state *l, const kpt_activity *a,
                                kpti_fragment module)
 {
     char *at = c->more;
@@ -118,7 +118,7 @@ static void put_collection(kpti_torch_calls *c, const kpt_activity *a)
 {
     kpti_chrome_events *e = c->events;
     kpti_fragment thread = kpti_fragments_get(&c->threads, a->thread, kpti_chrome_no_thread);
-    char *at = kpti_out_room(e->out, KPTI_CHROME_MOST_REST);
+    char *at = kpti_out_reserve(e->out, KPTI_CHROME_MAX_REST);
     at = KPTI_PUT(at, ",\n{\"ph\":\"X\",\"cat\":\"python_function\",\"name\":\"Python GC");
     at = kpti_fragment_put(at, thread);
     at = kpti_put_us_between(at, e->base_ns, a->start_ns);
@@ -128,7 +128,7 @@ static void put_collection(kpti_torch_calls *c, const kpt_activity *a)
     c->count++;
 }
 
-static kpt_status take_collection(kpti_torch_calls *c, lane *l, const kpt_activity *a)
+static kpt_status take_collection(kpti_torch_calls *c, track_state *l, const kpt_activity *a)
 {
     l->collection = a->id;
     l->collection_parent = a->parent_id;
@@ -142,10 +142,10 @@ static kpt_status take_call(void *ctx, const kpt_activity *a)
     kpti_torch_calls *c = ctx;
     kpt_activity adopted;
     kpt_status status = KPT_OK;
-    lane *l;
+    track_state *l;
     kpti_torch_shown call;
-    if (a->thread >= c->lane_count || a->name >= c->names.raw_capacity) return KPT_E_INVALID;
-    l = &c->lanes[a->thread];
+    if (a->thread >= c->track_state_count || a->name >= c->names.raw_capacity) return KPT_E_INVALID;
+    l = &c->track_states[a->thread];
     if (!l->wanted) return KPT_OK;
     if (a->kind == KPT_KIND_GC) return take_collection(c, l, a);
     call = kpti_torch_show(&c->names, &l->raw, a);
@@ -175,11 +175,11 @@ static kpt_status take(void *ctx, const kpt_batch *batch)
 
 static void free_tables(kpti_torch_calls *c)
 {
-    for (uint32_t i = 0; i < c->lane_count; i++) {
-        free(c->lanes[i].open);
-        free(c->lanes[i].text);
+    for (uint32_t i = 0; i < c->track_state_count; i++) {
+        free(c->track_states[i].open);
+        free(c->track_states[i].text);
     }
-    free(c->lanes);
+    free(c->track_states);
     free(c->more);
     kpti_torch_names_free(&c->names);
     kpti_fragments_free(&c->threads);
@@ -195,7 +195,7 @@ kpt_status kpti_torch_calls_write(const kpti_torch_recording *recording, uint32_
     calls.events = events;
     calls.flags = flags;
     calls.torch_has = kpti_torch_has(recording, flags);
-    calls.more = malloc(KPTI_CHROME_MOST_MORE);
+    calls.more = malloc(KPTI_CHROME_MAX_MORE);
     status = kpti_torch_names_open(&calls.names, recording);
     if (!calls.more) status = KPT_E_MEMORY;
     if (status == KPT_OK) status = kpti_torch_deliver(recording, take, &calls);

@@ -1,7 +1,7 @@
 #include "hosts/torch/exporter/torch_names.h"
 
 /* Space for file, line and function. */
-enum { NAME_ROOM = 2 * KPTI_CHROME_MOST_NAME * KPTI_JSON_MOST_GROWTH + 256 };
+enum { NAME_ROOM = 2 * KPTI_CHROME_MAX_NAME * KPTI_JSON_MAX_GROWTH + 256 };
 
 static const kpti_fragment none = {NULL, 0, 0};
 
@@ -40,10 +40,10 @@ static kpt_str trimmed(const kpti_torch_recording *r, kpt_str path)
 }
 
 /* Returns the space for an escaped text, a line and some punctuation. */
-static size_t escaped_room(kpt_str text)
+static size_t escaped_capacity(kpt_str text)
 {
-    size_t size = text.size < KPTI_CHROME_MOST_NAME ? (size_t)text.size : KPTI_CHROME_MOST_NAME;
-    return size * KPTI_JSON_MOST_GROWTH + (size_t)2 * KPTI_JSON_MOST_NUMBER;
+    size_t size = text.size < KPTI_CHROME_MAX_NAME ? (size_t)text.size : KPTI_CHROME_MAX_NAME;
+    return size * KPTI_JSON_MAX_GROWTH + (size_t)2 * KPTI_JSON_MAX_NUMBER;
 }
 
 /* Adds a Python function: file, line, name. A module's fresh code has line 0. */
@@ -52,7 +52,7 @@ static kpt_status take_function(kpti_torch_names *n, const kpt_name *name)
     uint32_t line = is_text(name->function, "<module>") ? 0 : name->first_line;
     kpt_status status;
     kpt_str file = trimmed(n->recording, name->file);
-    char *begin = kpti_fragments_room(&n->files, escaped_room(file));
+    char *begin = kpti_fragments_reserve(&n->files, escaped_capacity(file));
     char *at = begin;
     size_t file_size;
     if (!begin) return KPT_E_MEMORY;
@@ -61,7 +61,7 @@ static kpt_status take_function(kpti_torch_names *n, const kpt_name *name)
     file_size = (size_t)(at - begin);
     status = kpti_fragments_set(&n->files, name->index, begin, file_size, name->first_line);
     if (status != KPT_OK) return status;
-    begin = kpti_fragments_room(&n->names, file_size + escaped_room(name->function));
+    begin = kpti_fragments_reserve(&n->names, file_size + escaped_capacity(name->function));
     if (!begin) return KPT_E_MEMORY;
     memcpy(begin, n->files.items[name->index].text, file_size);
     at = kpti_put_u64(begin + file_size, line);
@@ -72,7 +72,7 @@ static kpt_status take_function(kpti_torch_names *n, const kpt_name *name)
 kpt_status kpti_torch_names_take(kpti_torch_names *n, const kpt_name *name)
 {
     kpt_status status =
-        kpti_table_reach(&n->names.heap, &n->raw, &n->raw_capacity, name->index, sizeof *n->raw);
+        kpti_array_reach(&n->names.heap, &n->raw, &n->raw_capacity, name->index, sizeof *n->raw);
     if (status != KPT_OK) return status;
     n->raw[name->index] = *name;
     if (name->file.size) return take_function(n, name);
@@ -84,11 +84,11 @@ kpt_status kpti_torch_names_take(kpti_torch_names *n, const kpt_name *name)
 
 kpti_fragment kpti_torch_module(kpti_torch_names *n, uint64_t answer)
 {
-    char text[KPTI_CHROME_MOST_NAME];
+    char text[KPTI_CHROME_MAX_NAME];
     const kpti_torch_recording *r = n->recording;
     uint64_t number = 0;
     uint64_t size;
-    if (!answer || answer >= KPTI_MOST_FRAGMENTS) return none;
+    if (!answer || answer >= KPTI_MAX_FRAGMENTS) return none;
     if (answer < n->modules.capacity && n->modules.items[answer].text)
         return n->modules.items[answer];
     size = r->name_of(r->ctx, answer, text, sizeof text, &number);
@@ -103,7 +103,7 @@ kpti_fragment kpti_torch_module(kpti_torch_names *n, uint64_t answer)
 static kpti_fragment with_line(kpti_torch_names *n, kpti_fragment name, kpti_fragment file,
                                uint32_t line)
 {
-    char digits[KPTI_JSON_MOST_NUMBER];
+    char digits[KPTI_JSON_MAX_NUMBER];
     size_t skipped = file.size + (size_t)(kpti_put_u64(digits, name.note) - digits);
     char *at = n->name;
     memcpy(at, name.text, file.size);

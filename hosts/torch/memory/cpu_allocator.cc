@@ -76,8 +76,8 @@ class Front final : public c10::Allocator
     c10::DeleterFnPtr deleter_;
 };
 
-constexpr size_t MOST_FRONTS = 8; // allocators that ours was ever in front of
-std::array<std::atomic<Front *>, MOST_FRONTS> fronts;
+constexpr size_t MAX_FRONTS = 8; // allocators that ours was ever in front of
+std::array<std::atomic<Front *>, MAX_FRONTS> fronts;
 
 template <size_t N> void end_block(void *block)
 {
@@ -85,16 +85,16 @@ template <size_t N> void end_block(void *block)
 }
 
 template <size_t... N>
-constexpr std::array<c10::DeleterFnPtr, MOST_FRONTS> deleters_of(std::index_sequence<N...>)
+constexpr std::array<c10::DeleterFnPtr, MAX_FRONTS> deleters_of(std::index_sequence<N...>)
 {
     return {end_block<N>...};
 }
-constexpr auto deleters = deleters_of(std::make_index_sequence<MOST_FRONTS>());
+constexpr auto deleters = deleters_of(std::make_index_sequence<MAX_FRONTS>());
 
 // Returns our allocator in front of BELOW, and makes it if needed. Returns null if there are too many.
 Front *front_of(c10::Allocator *below)
 {
-    for (size_t i = 0; i < MOST_FRONTS; i++) {
+    for (size_t i = 0; i < MAX_FRONTS; i++) {
         Front *front = fronts[i].load();
         if (!front) fronts[i] = front = new Front(below, deleters[i]);
         if (front->below() == below) return front;

@@ -10,7 +10,7 @@
 
 namespace kpytrace
 {
-namespace door
+namespace memory_factory
 {
 
 using torch::profiler::impl::python_tracer::PythonMemoryTracerBase;
@@ -46,8 +46,8 @@ class MemoryTracer final : public PythonMemoryTracerBase
         KPT_INIT(&args);
         host.name = kpt_str_of("torch");
         if (tracer_.ops == nullptr &&
-            !(bond_.open(plugin_, host) && bond_.make_memory(args, tracer_))) {
-            TORCH_WARN("kpytrace: ", bond_.error());
+            !(client_.open(plugin_, host) && client_.make_memory(args, tracer_))) {
+            TORCH_WARN("kpytrace: ", client_.error());
             return;
         }
         started_ = said(tracer_.ops->start(tracer_.self));
@@ -86,7 +86,7 @@ class MemoryTracer final : public PythonMemoryTracerBase
     }
 
     std::string plugin_;
-    Bond bond_;
+    PluginClient client_;
     kpt_memory_tracer tracer_{};
     bool started_ = false;
 };
@@ -97,18 +97,18 @@ std::unique_ptr<PythonMemoryTracerBase> make_memory()
     return std::make_unique<MemoryTracer>(shared().plugin);
 }
 
-} // namespace door
+} // namespace memory_factory
 
-void install_memory_door(const std::string &plugin)
+void install_memory_factory(const std::string &plugin)
 {
     {
-        std::lock_guard<std::mutex> guard(door::shared().lock);
-        door::shared().plugin = plugin;
+        std::lock_guard<std::mutex> guard(memory_factory::shared().lock);
+        memory_factory::shared().plugin = plugin;
     }
-    torch::profiler::impl::python_tracer::registerMemoryTracer(door::make_memory);
+    torch::profiler::impl::python_tracer::registerMemoryTracer(memory_factory::make_memory);
 }
 
-void uninstall_memory_door(torch::profiler::impl::python_tracer::MakeMemoryFn stock)
+void uninstall_memory_factory(torch::profiler::impl::python_tracer::MakeMemoryFn stock)
 {
     torch::profiler::impl::python_tracer::registerMemoryTracer(stock);
 }

@@ -11,10 +11,10 @@ namespace kpytrace
 {
 
 // Later snapshots are recorded through PLUGIN.
-void install_memory_door(const std::string &plugin);
+void install_memory_factory(const std::string &plugin);
 // Later snapshots are recorded by STOCK, or not at all if it is null. A snapshot that is being recorded is not
 // affected.
-void uninstall_memory_door(torch::profiler::impl::python_tracer::MakeMemoryFn stock);
+void uninstall_memory_factory(torch::profiler::impl::python_tracer::MakeMemoryFn stock);
 
 } // namespace kpytrace
 #endif

@@ -33,7 +33,7 @@ PyObject *record(PyObject *, PyObject *capsule)
     return reason_of(why);
 }
 
-PyDoc_STRVAR(stop_doc, "stop_tensors(tracer): it is told no more");
+PyDoc_STRVAR(stop_doc, "stop_tensors(tracer): stops reporting tensors to it");
 PyObject *stop(PyObject *, PyObject *capsule)
 {
     auto *tracer = static_cast<kpt_memory_tracer *>(PyCapsule_GetPointer(capsule, CAPSULE));
@@ -72,22 +72,24 @@ PyObject *attach(PyObject *, PyObject *args)
     return reason_of(why);
 }
 
-PyDoc_STRVAR(open_doc, "install_memory_door(plugin): snapshots on demand are recorded through it");
+PyDoc_STRVAR(open_doc,
+             "install_memory_factory(plugin): snapshots on demand are recorded through it");
 PyObject *open(PyObject *, PyObject *args)
 {
     const char *plugin;
     if (!PyArg_ParseTuple(args, "s", &plugin)) return nullptr;
-    install_memory_door(plugin);
+    install_memory_factory(plugin);
     Py_RETURN_NONE;
 }
 
-PyDoc_STRVAR(close_doc, "uninstall_memory_door(distance): by the factory that lies so far behind "
-                        "THPVariableClass; 0: by nobody");
+PyDoc_STRVAR(close_doc,
+             "uninstall_memory_factory(distance): by the factory that lies so far behind "
+             "THPVariableClass; 0: by nobody");
 PyObject *close(PyObject *, PyObject *args)
 {
     long long distance;
     if (!PyArg_ParseTuple(args, "L", &distance)) return nullptr;
-    uninstall_memory_door(reinterpret_cast<torch::profiler::impl::python_tracer::MakeMemoryFn>(
+    uninstall_memory_factory(reinterpret_cast<torch::profiler::impl::python_tracer::MakeMemoryFn>(
         torch_address(distance)));
     Py_RETURN_NONE;
 }
@@ -100,8 +102,8 @@ PyMethodDef memory_methods[] = {
     {"attach_cuda", memory_calls::attach, METH_VARARGS, memory_calls::attach_doc},
     {"follow_modules", memory_calls::follow, METH_O, memory_calls::follow_doc},
     {"unfollow_modules", memory_calls::unfollow, METH_NOARGS, memory_calls::unfollow_doc},
-    {"install_memory_door", memory_calls::open, METH_VARARGS, memory_calls::open_doc},
-    {"uninstall_memory_door", memory_calls::close, METH_VARARGS, memory_calls::close_doc},
+    {"install_memory_factory", memory_calls::open, METH_VARARGS, memory_calls::open_doc},
+    {"uninstall_memory_factory", memory_calls::close, METH_VARARGS, memory_calls::close_doc},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -26,30 +26,31 @@ class Activities
     static kpt_status take(void *ctx, const kpt_batch *batch);
 
   private:
-    struct Lane {
+    struct TrackState {
         kpt_thread raw;
         Thread thread;
         bool wanted;
     };
 
     void add(const kpt_activity &activity);
-    std::string name_of(const kpt_activity &activity, const kpt_name &name, const Lane &lane,
-                        uint64_t *number);
+    std::string name_of(const kpt_activity &activity, const kpt_name &name,
+                        const TrackState &track_state, uint64_t *number);
 
     Recorder &recorder_;
     libkineto::CpuTraceBuffer &out_;
     std::unordered_map<uint32_t, kpt_name> names_;
-    std::unordered_map<uint32_t, Lane> lanes_;
+    std::unordered_map<uint32_t, TrackState> track_states_;
 };
 
 std::string Activities::name_of(const kpt_activity &activity, const kpt_name &name,
-                                const Lane &lane, uint64_t *number)
+                                const TrackState &track_state, uint64_t *number)
 {
     uint32_t line = start_line(activity, name);
     uint64_t answer = activity.flags & KPT_ACTIVITY_WATCHED ? activity.value0 : 0;
     if (activity.kind != KPT_KIND_PYTHON) return {name.display.data, name.display.size};
     if (activity.flags & KPT_ACTIVITY_BEGAN_BEFORE) {
-        uint32_t then = recorder_.open_calls().line(lane.raw.os_tid, activity.depth, name.function);
+        uint32_t then =
+            recorder_.open_calls().line(track_state.raw.os_tid, activity.depth, name.function);
         if (then) line = then;
     }
     const Sighting *sighting = recorder_.objects().sighting(answer);
@@ -64,18 +65,18 @@ std::string Activities::name_of(const kpt_activity &activity, const kpt_name &na
 
 void Activities::add(const kpt_activity &activity)
 {
-    Lane &lane = lanes_[activity.thread];
+    TrackState &track_state = track_states_[activity.thread];
     uint64_t number = UINT64_MAX;
-    if (!lane.wanted) return;
-    std::string name = name_of(activity, names_[activity.name], lane, &number);
+    if (!track_state.wanted) return;
+    std::string name = name_of(activity, names_[activity.name], track_state, &number);
     std::replace(name.begin(), name.end(), '"', '\''); // Kineto does not escape names
     out_.emplace_activity(out_.span, ActivityType::PYTHON_FUNCTION, name);
     libkineto::GenericTraceActivity &added = *out_.activities.back();
     added.startTime = activity.start_ns;
     added.endTime = activity.end_ns;
-    added.device = lane.thread.where.device;
-    added.resource = lane.thread.where.resource;
-    added.threadId = lane.thread.where.resource;
+    added.device = track_state.thread.where.device;
+    added.resource = track_state.thread.where.resource;
+    added.threadId = track_state.thread.where.resource;
     if (activity.kind == KPT_KIND_GC) return;
     added.addMetadata("Python id", activity.id);
     if (activity.parent_id)
@@ -96,7 +97,7 @@ kpt_status Activities::take(void *ctx, const kpt_batch *batch)
         const kpt_thread &thread = record_at(batch->threads, batch->thread_stride, i);
         Thread known = self->recorder_.threads().of(thread);
         bool wanted = !known.late || self->recorder_.settings().late_threads;
-        self->lanes_[thread.index] = {thread, known, wanted};
+        self->track_states_[thread.index] = {thread, known, wanted};
     }
     for (uint32_t i = 0; i < batch->activity_count; i++)
         self->add(record_at(batch->activities, batch->activity_stride, i));
@@ -116,7 +117,7 @@ class Session final : public libkineto::IActivityProfilerSession
 
     void stop() override
     {
-        if (recorder_ && recorder_->records()) (void)recorder_->bond().stop();
+        if (recorder_ && recorder_->records()) (void)recorder_->client().stop();
         if (tracing()) recorder_.reset();
     }
 
@@ -143,7 +144,7 @@ class Session final : public libkineto::IActivityProfilerSession
         if (!recorder_ || !recorder_->records()) return nullptr;
         auto buffer = std::make_unique<libkineto::CpuTraceBuffer>();
         Activities activities(*recorder_, *buffer);
-        (void)recorder_->bond().deliver(
+        (void)recorder_->client().deliver(
             recorder_->delivery(KPT_ORDER_START, 0, Activities::take, &activities));
         buffer->gpuOpCount = 0;
         buffer->span.name = "kpytrace";

@@ -17,19 +17,19 @@ namespace
 {
 
 // Owns a reference. Clears the error of the call that failed to make it.
-class Held
+class PyRef
 {
   public:
-    explicit Held(PyObject *object) : object_(object)
+    explicit PyRef(PyObject *object) : object_(object)
     {
         if (!object_) PyErr_Clear();
     }
-    ~Held()
+    ~PyRef()
     {
         Py_XDECREF(object_);
     }
-    Held(const Held &) = delete;
-    Held &operator=(const Held &) = delete;
+    PyRef(const PyRef &) = delete;
+    PyRef &operator=(const PyRef &) = delete;
     operator PyObject *() const
     {
         return object_;
@@ -49,7 +49,7 @@ bool is_tensor(PyObject *object)
 std::optional<TensorMetadata> metadata_of(PyObject *object)
 {
     if (!object || !is_tensor(object)) return std::nullopt;
-    Held address(PyObject_GetAttrString(object, "_cdata"));
+    PyRef address(PyObject_GetAttrString(object, "_cdata"));
     auto *inside = static_cast<c10::TensorImpl *>(address ? PyLong_AsVoidPtr(address) : nullptr);
     if (!inside) return std::nullopt;
     using Reference = c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>;
@@ -63,7 +63,7 @@ std::optional<TensorMetadata> metadata_of(PyObject *object)
 
 std::optional<TensorMetadata> grad_of(PyObject *parameter)
 {
-    return metadata_of(Held(PyObject_GetAttrString(parameter, "grad")));
+    return metadata_of(PyRef(PyObject_GetAttrString(parameter, "grad")));
 }
 
 std::string text_of(PyObject *text)
@@ -75,14 +75,14 @@ std::string text_of(PyObject *text)
 
 at::StringView class_name(PyObject *object)
 {
-    Held name(PyObject_GetAttrString(reinterpret_cast<PyObject *>(Py_TYPE(object)), "__name__"));
+    PyRef name(PyObject_GetAttrString(reinterpret_cast<PyObject *>(Py_TYPE(object)), "__name__"));
     return at::StringView(text_of(name));
 }
 
 // Returns OBJECT's attribute as a dict. A mapping that is not a dict (a scripted module's) is copied.
 PyObject *dict_attribute(PyObject *object, const char *name)
 {
-    Held value(PyObject_GetAttrString(object, name));
+    PyRef value(PyObject_GetAttrString(object, name));
     if (!value) return nullptr;
     if (PyDict_Check(value)) return Py_NewRef(static_cast<PyObject *>(value));
     PyObject *copy = PyDict_New();
@@ -104,7 +104,7 @@ void read_state(PyObject *states, PyObject *parameter, OptimizerInfo::ParameterI
 void read_group(PyObject *group, PyObject *states, OptimizerInfo &out)
 {
     PyObject *list = PyDict_Check(group) ? PyDict_GetItemString(group, "params") : nullptr;
-    Held parameters(list ? PySequence_List(list) : nullptr);
+    PyRef parameters(list ? PySequence_List(list) : nullptr);
     if (!parameters) return;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(static_cast<PyObject *>(parameters)); i++) {
         PyObject *parameter = PyList_GET_ITEM(static_cast<PyObject *>(parameters), i);
@@ -127,7 +127,7 @@ NNModuleInfo read_module(PyObject *module)
     info.self_ = torch::profiler::impl::PyModuleSelf(module);
     info.cls_ = torch::profiler::impl::PyModuleCls(reinterpret_cast<PyObject *>(Py_TYPE(module)));
     info.cls_name_ = class_name(module);
-    Held parameters(dict_attribute(module, "_parameters"));
+    PyRef parameters(dict_attribute(module, "_parameters"));
     while (parameters && PyDict_Next(parameters, &position, &name, &parameter))
         if (auto metadata = metadata_of(parameter))
             info.parameters_.push_back({text_of(name), *metadata, grad_of(parameter)});
@@ -142,9 +142,9 @@ OptimizerInfo read_optimizer(PyObject *optimizer)
     info.cls_ =
         torch::profiler::impl::PyOptimizerCls(reinterpret_cast<PyObject *>(Py_TYPE(optimizer)));
     info.cls_name_ = class_name(optimizer);
-    Held states(dict_attribute(optimizer, "state"));
-    Held attribute(PyObject_GetAttrString(optimizer, "param_groups"));
-    Held groups(attribute ? PySequence_List(attribute) : nullptr);
+    PyRef states(dict_attribute(optimizer, "state"));
+    PyRef attribute(PyObject_GetAttrString(optimizer, "param_groups"));
+    PyRef groups(attribute ? PySequence_List(attribute) : nullptr);
     for (Py_ssize_t i = 0; groups && i < PyList_GET_SIZE(static_cast<PyObject *>(groups)); i++)
         read_group(PyList_GET_ITEM(static_cast<PyObject *>(groups), i), states, info);
     PyErr_Clear();

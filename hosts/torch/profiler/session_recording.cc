@@ -54,11 +54,11 @@ bool Recorder::make()
     // of KPYTRACE, records under another id, any id records the same.
     args.tool_id = settings_->tool_id;
     may_be_refused_ = args.tool_id != 0;
-    const bool is_made = bond_.make(args);
+    const bool is_made = client_.make(args);
     may_be_refused_ = false;
     if (is_made || !args.tool_id) return is_made;
     args.tool_id = 0;
-    return bond_.make(args);
+    return client_.make(args);
 }
 
 std::shared_ptr<Recorder> Recorder::start(std::shared_ptr<const Settings> settings,
@@ -76,7 +76,7 @@ std::shared_ptr<Recorder> Recorder::start(std::shared_ptr<const Settings> settin
     self->queue_ = queue;
     self->begin_ticks_ = static_cast<uint64_t>(c10::getApproximateTime());
     if (!Py_IsInitialized() || Py_IsFinalizing()) return self;
-    if (!self->bond_.open(self->settings_->plugin, host)) return self;
+    if (!self->client_.open(self->settings_->plugin, host)) return self;
     PyGILState_STATE gil = PyGILState_Ensure();
     self->threads_.list_present();
     self->open_calls_.see();
@@ -91,19 +91,19 @@ void Recorder::begin_marks_if_it_records()
 {
     if (!queue_ || !records()) return;
     // A first point, before any call is recorded. From then on calls have their callers' lines.
-    if (settings_->mode != Mode::FAST) mark_point(bond_.tracer());
-    begin_marks(bond_.tracer(), settings_->mode == Mode::FULL);
+    if (settings_->mode != Mode::FAST) mark_point(client_.tracer());
+    begin_marks(client_.tracer(), settings_->mode == Mode::FULL);
 }
 
 bool Recorder::stop()
 {
-    end_marks(bond_.tracer());
-    return bond_.stop();
+    end_marks(client_.tracer());
+    return client_.stop();
 }
 
 bool Recorder::restart()
 {
-    if (!bond_.restart()) return false;
+    if (!client_.restart()) return false;
     begin_marks_if_it_records();
     return true;
 }
@@ -205,7 +205,7 @@ const kpti_torch_recording *Recorder::lent()
     uint32_t handed = static_cast<uint32_t>(settings_->mode); // the same numbers
     lent_.listed = lists_calls() ? handed : static_cast<uint32_t>(KPTI_TORCH_HANDED_NONE);
     lent_.handed = handed_late_ ? static_cast<uint32_t>(KPTI_TORCH_HANDED_NONE) : handed;
-    lent_.tracer = bond_.tracer();
+    lent_.tracer = client_.tracer();
     lent_.convert = clock_ ? convert : nullptr;
     lent_.convert_ctx = this;
     lent_.end_ns = end_ns_;

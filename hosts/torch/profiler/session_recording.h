@@ -63,11 +63,11 @@ class Recorder
 
     bool records() const
     {
-        return bond_.records();
+        return client_.records();
     }
     const std::string &error() const
     {
-        return bond_.error();
+        return client_.error();
     }
     const Settings &settings() const
     {
@@ -77,9 +77,9 @@ class Recorder
     {
         return queue_;
     }
-    Bond &bond()
+    PluginClient &client()
     {
-        return bond_;
+        return client_;
     }
     Threads &threads()
     {
@@ -144,7 +144,7 @@ class Recorder
     bool may_be_refused_ = false; // log discards the message of a make that may fail
     std::vector<kpt_str> prefixes_;
     kpti_torch_recording lent_{};
-    Bond bond_; // last: its tracer calls back into the other members
+    PluginClient client_; // last: its tracer calls back into the other members
 };
 
 } // namespace kpytrace

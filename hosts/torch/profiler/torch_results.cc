@@ -28,7 +28,7 @@ struct Frame {
     bool python;
 };
 
-struct Lane {
+struct TrackState {
     kpt_thread raw;
     Thread thread;
     bool wanted;
@@ -47,15 +47,15 @@ class Builder
     void add_name(const kpt_name &name);
     void add_thread(const kpt_thread &thread);
     void add(const kpt_activity &activity);
-    PyFrameState caller(const Lane &lane, const kpt_activity &activity) const;
-    void add_python(Lane &lane, const kpt_activity &activity, const Name &name);
-    void add_c(Lane &lane, const kpt_activity &activity, const Name &name);
-    void add_collection(const Lane &lane, const kpt_activity &activity);
+    PyFrameState caller(const TrackState &track_state, const kpt_activity &activity) const;
+    void add_python(TrackState &track_state, const kpt_activity &activity, const Name &name);
+    void add_c(TrackState &track_state, const kpt_activity &activity, const Name &name);
+    void add_collection(const TrackState &track_state, const kpt_activity &activity);
 
     Recorder &recorder_;
     const Wanted wanted_;
     std::vector<std::unique_ptr<Name>> names_;
-    std::vector<std::unique_ptr<Lane>> lanes_;
+    std::vector<std::unique_ptr<TrackState>> track_states_;
     const at::StringView nowhere_{""};
 };
 
@@ -86,7 +86,7 @@ void Builder::add_name(const kpt_name &name)
 
 void Builder::add_thread(const kpt_thread &thread)
 {
-    Lane &added = place(lanes_, thread.index);
+    TrackState &added = place(track_states_, thread.index);
     added.raw = thread;
     added.thread = recorder_.threads().of(thread);
     added.wanted = !added.thread.late || recorder_.settings().late_threads;
@@ -94,29 +94,29 @@ void Builder::add_thread(const kpt_thread &thread)
 
 // Returns the nearest Python call around this one, at its current line. torch means the frame that called, also
 // through C. For the outermost call this is the call itself.
-PyFrameState Builder::caller(const Lane &lane, const kpt_activity &activity) const
+PyFrameState Builder::caller(const TrackState &track_state, const kpt_activity &activity) const
 {
     uint32_t depth = activity.depth;
     uint32_t below = depth;
-    while (below > 0 && !lane.open[below - 1].python)
+    while (below > 0 && !track_state.open[below - 1].python)
         below--;
-    const Frame &frame = below > 0 ? lane.open[below - 1] : lane.open[depth];
+    const Frame &frame = below > 0 ? track_state.open[below - 1] : track_state.open[depth];
     if (!frame.python) return {0, nowhere_, nowhere_};
     uint64_t line = activity.value2 ? activity.value2 : frame.line;
     return {static_cast<int>(line), frame.name->file, frame.name->function};
 }
 
-void Builder::add_python(Lane &lane, const kpt_activity &activity, const Name &name)
+void Builder::add_python(TrackState &track_state, const kpt_activity &activity, const Name &name)
 {
     uint32_t line = start_line(activity, name.raw);
     uint64_t answer = activity.flags & KPT_ACTIVITY_WATCHED ? activity.value0 : 0;
     if (activity.flags & KPT_ACTIVITY_BEGAN_BEFORE) {
         uint32_t then =
-            recorder_.open_calls().line(lane.raw.os_tid, activity.depth, name.raw.function);
+            recorder_.open_calls().line(track_state.raw.os_tid, activity.depth, name.raw.function);
         if (then) line = then;
     }
     // A module begins in line 0, but no call is made from there, and torch 2.15 takes line 0 for "no caller".
-    lane.open.push_back({&name, line ? line : activity.line, true});
+    track_state.open.push_back({&name, line ? line : activity.line, true});
     ExtraFields<EventType::PyCall>::args_t args{
         {static_cast<int>(line), name.file, name.function}, {}, {}};
     if (const Sighting *sighting = recorder_.objects().sighting(answer)) {
@@ -125,45 +125,45 @@ void Builder::add_python(Lane &lane, const kpt_activity &activity, const Name &n
         std::string_view cls = args.module_info_ ? args.module_info_->cls_name_.str() : "";
         if (cls.find('"') != cls.npos) args.module_info_->cls_name_ = text(cls);
     }
-    ExtraFields<EventType::PyCall> fields(activity.end_ns, lane.thread.python_tid,
-                                          caller(lane, activity), std::move(args));
+    ExtraFields<EventType::PyCall> fields(activity.end_ns, track_state.thread.python_tid,
+                                          caller(track_state, activity), std::move(args));
     fields.id_ = activity.id;
-    results.push_back(
-        Result::create(activity.start_ns, lane.thread.tid, lane.thread.where, std::move(fields)));
+    results.push_back(Result::create(activity.start_ns, track_state.thread.tid,
+                                     track_state.thread.where, std::move(fields)));
 }
 
-void Builder::add_c(Lane &lane, const kpt_activity &activity, const Name &name)
+void Builder::add_c(TrackState &track_state, const kpt_activity &activity, const Name &name)
 {
-    lane.open.push_back({&name, 0, false});
-    ExtraFields<EventType::PyCCall> fields(activity.end_ns, lane.thread.python_tid,
-                                           caller(lane, activity), name.display);
+    track_state.open.push_back({&name, 0, false});
+    ExtraFields<EventType::PyCCall> fields(activity.end_ns, track_state.thread.python_tid,
+                                           caller(track_state, activity), name.display);
     fields.id_ = activity.id;
-    results.push_back(
-        Result::create(activity.start_ns, lane.thread.tid, lane.thread.where, std::move(fields)));
+    results.push_back(Result::create(activity.start_ns, track_state.thread.tid,
+                                     track_state.thread.where, std::move(fields)));
 }
 
-void Builder::add_collection(const Lane &lane, const kpt_activity &activity)
+void Builder::add_collection(const TrackState &track_state, const kpt_activity &activity)
 {
     ExtraFields<EventType::PythonGC> fields{"stop", activity.end_ns - activity.start_ns};
-    results.push_back(
-        Result::create(activity.start_ns, lane.thread.tid, lane.thread.where, std::move(fields)));
+    results.push_back(Result::create(activity.start_ns, track_state.thread.tid,
+                                     track_state.thread.where, std::move(fields)));
 }
 
 void Builder::add(const kpt_activity &activity)
 {
-    Lane &lane = *lanes_[activity.thread];
+    TrackState &track_state = *track_states_[activity.thread];
     const Name &name = *names_[activity.name];
-    if (!lane.wanted) return;
+    if (!track_state.wanted) return;
     if (wanted_ == Wanted::MARKED_AND_COLLECTIONS && activity.kind != KPT_KIND_GC &&
         !(activity.flags & (KPT_ACTIVITY_MARKED | KPT_ACTIVITY_WATCHED)))
         return;
-    lane.open.resize(activity.depth);
+    track_state.open.resize(activity.depth);
     if (activity.kind == KPT_KIND_PYTHON)
-        add_python(lane, activity, name);
+        add_python(track_state, activity, name);
     else if (activity.kind == KPT_KIND_C)
-        add_c(lane, activity, name);
+        add_c(track_state, activity, name);
     else
-        add_collection(lane, activity);
+        add_collection(track_state, activity);
 }
 
 kpt_status Builder::take(void *ctx, const kpt_batch *batch)
@@ -184,7 +184,7 @@ Results results_of(Recorder &recorder, Wanted wanted)
 {
     Builder builder(recorder, wanted);
     uint32_t flags = wanted == Wanted::MARKED ? KPT_DELIVER_MARKED : 0;
-    if (!recorder.bond().deliver(
+    if (!recorder.client().deliver(
             recorder.delivery(KPT_ORDER_START, flags, Builder::take, &builder)))
         TORCH_WARN("kpytrace: ", recorder.error());
     return std::move(builder.results);

@@ -58,7 +58,7 @@ class Tracer final : public PythonTracerBase
 
     void register_gc_callback() override
     {
-        if (recorder_->records()) warn_unless(recorder_->bond().record_collections());
+        if (recorder_->records()) warn_unless(recorder_->client().record_collections());
         collections_ = true;
     }
 

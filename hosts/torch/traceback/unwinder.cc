@@ -141,8 +141,8 @@ class Unwinder final : public CapturedTraceback::Python
         KPT_INIT(&args);
         host.name = kpt_str_of("torch");
         args.generated = add_generated;
-        if (bond_.open(plugin, host) && bond_.make_tracebacks(args, tracebacks_)) return true;
-        why = bond_.error();
+        if (client_.open(plugin, host) && client_.make_tracebacks(args, tracebacks_)) return true;
+        why = client_.error();
         return false;
     }
 
@@ -228,7 +228,7 @@ class Unwinder final : public CapturedTraceback::Python
             frames.push_back({code_of(numbers[i]), 0});
     }
 
-    Bond bond_;
+    PluginClient client_;
     kpt_tracebacks tracebacks_{};
     std::atomic<bool> serving_{false};
 };

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     Path = Union[str, os.PathLike[str]]
 
 PREFIX = "KPYTRACE_"
-_MOST_32, _MOST_64 = 2**32 - 1, 2**64 - 1
+_MAX_32, _MAX_64 = 2**32 - 1, 2**64 - 1
 _SWITCHES = {"1": True, "true": True, "yes": True, "on": True,
              "0": False, "false": False, "no": False, "off": False}
 _BYTES = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9,
@@ -73,7 +73,7 @@ def _number(most: int) -> Callable[[object], int]:
 
 def _quantity(units: Mapping[str, int], example: str) -> Callable[[object], int]:
     """Reads "10s" or "64 MiB" besides plain numbers."""
-    plain = _number(_MOST_64)
+    plain = _number(_MAX_64)
 
     def read(value: object) -> int:
         if not isinstance(value, str):
@@ -92,7 +92,7 @@ def _quantity(units: Mapping[str, int], example: str) -> Callable[[object], int]
     return read
 
 
-read_u32, read_u64 = _number(_MOST_32), _number(_MOST_64)
+read_u32, read_u64 = _number(_MAX_32), _number(_MAX_64)
 read_bytes = _quantity(_BYTES, "64MB")
 
 
@@ -166,7 +166,7 @@ OPTIONS = {option.name: option for option in (
     Option("gpu", _switch, "record what GPUs do too: kernels, copies, calls of CUDA, and the Python line of "
            "each (default: where there is a GPU)"),
     Option("tasks", _switch, "give each task of asyncio a track of its own (default: yes)"),
-    Option("max_events", _number(_MOST_64), "record at most so many events; a call has two"),
+    Option("max_events", _number(_MAX_64), "record at most so many events; a call has two"),
     Option("max_bytes", _quantity(_BYTES, "64MB"), "hold at most so much"),
     Option("on_full", _word("stop", "ring"),
            'what a full budget turns into: "stop" keeps the beginning, "ring" the end'),
@@ -174,7 +174,7 @@ OPTIONS = {option.name: option for option in (
     Option("ring_ns", _quantity(_NS, "10s"), "keep the last so many nanoseconds"),
     Option("ring_bytes", _quantity(_BYTES, "64MB"), "keep the last so many bytes"),
     Option("min_duration_ns", _quantity(_NS, "10us"), "leave shorter calls out of the trace"),
-    Option("max_depth", _number(_MOST_32), "do not record deeper calls"),
+    Option("max_depth", _number(_MAX_32), "do not record deeper calls"),
     Option("overhead_permille", _number(1000),
            "switch off code that would slow the program by more than so many thousandths"),
     Option("tool_id", _number(5), "the sys.monitoring tool to be (Python 3.12 and later)"),

@@ -19,7 +19,7 @@ TIMES = ("peak", "end", "all")
 _NUMBERS = ("sample_bytes", "entries", "entries_dropped", "frees_of_earlier_blocks", "peak_time_ns", "end_time_ns")
 _FRAMES = ("line", "function", "file")
 KINDS = (*_FRAMES, "device", "module", "category")
-_MOST = 2**64 - 1
+_MAX = 2**64 - 1
 
 
 class Row:
@@ -128,7 +128,7 @@ class Tables:
             _below(len(self.devices), device)
             _below(len(nodes), node)
             if (list(map(type, amounts)) not in ([int] * 6, [int] * 6 + [str] * 2)
-                    or not all(0 <= amount <= _MOST for amount in amounts[:6])):
+                    or not all(0 <= amount <= _MAX for amount in amounts[:6])):
                 raise ValueError("a row has not the amounts of three times")
         self._rows, self._nodes = data["rows"], nodes
 

@@ -34,7 +34,7 @@ TRACEBACKS_OF = ((2, 11), (2, 13))
 
 _lock = RLock()
 _mode: Optional[str] = None
-_has_door = False
+_has_memory_factory = False
 _no_tracebacks: Optional[str] = "kpytrace is not installed in torch"
 
 
@@ -90,7 +90,7 @@ def install(mode: str = "full", threads: bool = True, tracebacks: bool = True,
         _results.keep_recordings(torch, shim)
         _export.install(torch, kernel_stacks)
         _no_tracebacks = _install_unwinder(torch, shim, tracebacks)
-        _set_memory_door(torch, shim, memory)
+        _set_memory_factory(torch, shim, memory)
         if execution_trace:
             _observer.serve(torch, execution_trace == "all")
         else:
@@ -126,19 +126,19 @@ def _install_unwinder(torch: ModuleType, shim: Any, wanted: bool) -> Optional[st
     return why
 
 
-def _set_memory_door(torch: ModuleType, shim: Any, wanted: bool) -> None:
+def _set_memory_factory(torch: ModuleType, shim: Any, wanted: bool) -> None:
     """Installs or removes our memory tracer. If torch's own can't be found again, snapshots on demand have no
     tracer after the removal."""
-    global _has_door
+    global _has_memory_factory
     from .. import plugin_path
     from . import _cuda, _stock_symbols
 
     if wanted:
         _cuda.attach(torch, shim)
-        shim.install_memory_door(str(plugin_path()))
-    elif _has_door:
-        shim.uninstall_memory_door(_stock_symbols.distance(torch, _stock_symbols.MEMORY_TRACER))
-    _has_door = wanted
+        shim.install_memory_factory(str(plugin_path()))
+    elif _has_memory_factory:
+        shim.uninstall_memory_factory(_stock_symbols.distance(torch, _stock_symbols.MEMORY_TRACER))
+    _has_memory_factory = wanted
 
 
 def memory(path: Optional[Path] = None, *, sample_bytes: Union[int, str] = 0, max_entries: int = 0,
@@ -186,7 +186,7 @@ def uninstall() -> str:
         shim = _shim.load(torch)
         distance = _stock_symbols.distance(torch, _stock_symbols.TRACER)
         shim.uninstall(distance)
-        _set_memory_door(torch, shim, False)
+        _set_memory_factory(torch, shim, False)
         shim.uninstall_unwinder()
         _no_tracebacks = "kpytrace is not installed in torch"
         _export.uninstall(torch)

@@ -40,7 +40,7 @@ class Reader {
 }
 
 /* A thread's part of a section: a track, and its open spans. */
-class Lane {
+class TrackDecoder {
   constructor(track, start) {
     this.track = track;
     this.at = start;
@@ -87,16 +87,16 @@ class TraceSection {
     for (const [number, name, args, value, flow] of json.notes) this.notes[number] = model.addNote(name, args, value, flow);
     this.unknown = model.name('unknown', '', 0, 'c');
     const process = visible(`${json.process} ${json.pid}`), {owner} = this;
-    const lanes = new Map();
+    const decoders = new Map();
     this.resumes = new Resumes();
     for (const {id, name, tid, group, spans, start} of json.tracks) {
       const track = new Track({process, owner, name: group || THREADS}, tid && !group ? `${name}  ${tid}` : name, spans);
       track.tid = tid;
-      lanes.set(id, new Lane(track, start + offset));
+      decoders.set(id, new TrackDecoder(track, start + offset));
     }
-    for (const [thread, from, size] of this.blocks) this.events(lanes.get(thread), from, from + size);
-    for (const lane of lanes.values()) while (lane.open.length) lane.pop();
-    const tracks = [...lanes.values()].map((lane) => lane.track.finish());
+    for (const [thread, from, size] of this.blocks) this.events(decoders.get(thread), from, from + size);
+    for (const decoder of decoders.values()) while (decoder.open.length) decoder.pop();
+    const tracks = [...decoders.values()].map((decoder) => decoder.track.finish());
     for (const isThread of [true, false])
       for (const track of tracks) if ((track.group.name === THREADS) === isThread) model.tracks.push(track);
     this.loose(process);
@@ -106,47 +106,47 @@ class TraceSection {
     model.sections.push(json);
   }
 
-  events(lane, from, to) {
+  events(decoder, from, to) {
     const {reader, names} = this;
-    const track = lane.track;
+    const track = decoder.track;
     reader.at = from;
     while (reader.at < to) {
       const event = reader.varint();
       const what = event % 8;
-      lane.at += Math.floor(event / 8);
+      decoder.at += Math.floor(event / 8);
       if (what === CLOSE) {
-        lane.pop();
+        decoder.pop();
       } else if (what === CALL) {
-        lane.push(names[reader.varint()] ?? this.unknown);
+        decoder.push(names[reader.varint()] ?? this.unknown);
       } else if (what === CLOSE_MORE) {
-        this.closeMore(lane);
+        this.closeMore(decoder);
       } else {
         const number = reader.varint();
         if (what === CALL_MORE) {
-          const span = lane.push(names[number] ?? this.unknown);
+          const span = decoder.push(names[number] ?? this.unknown);
           track.column('line', span, reader.varint());
           track.column('flags', span, reader.varint());
         } else if (what === SPAN) {
           const note = this.notes[number];
-          track.column('note', lane.push(this.spanName(note)), note);
+          track.column('note', decoder.push(this.spanName(note)), note);
         } else if (what === MARK) {
-          track.marks.push({at: lane.at, note: this.notes[number]});
+          track.marks.push({at: decoder.at, note: this.notes[number]});
         } else if (what === COUNTER) {
-          this.value(this.notes[number], lane.at);
+          this.value(this.notes[number], decoder.at);
         } else if (what === TASK) {
-          this.resumes.add(track, lane.open[lane.open.length - 1], this.notes[number]);
+          this.resumes.add(track, decoder.open[decoder.open.length - 1], this.notes[number]);
         }
       }
     }
   }
 
-  closeMore(lane) {
+  closeMore(decoder) {
     const {reader} = this;
-    const span = lane.pop();
+    const span = decoder.pop();
     const flags = reader.varint();
-    if (flags % IS_COLLECTION) lane.track.column('flags', span, flags % IS_COLLECTION);
+    if (flags % IS_COLLECTION) decoder.track.column('flags', span, flags % IS_COLLECTION);
     if (flags >= IS_COLLECTION)
-      lane.track.collections.set(span, [reader.varint(), reader.varint(), reader.varint()]);
+      decoder.track.collections.set(span, [reader.varint(), reader.varint(), reader.varint()]);
   }
 
   spanName(note) {

@@ -1,7 +1,7 @@
 /* flame.js: a flame graph of a tree, with the root at the top. A click on a frame expands it and its callers to
  * the whole width. Frames narrower than half a pixel are left out, with all frames below them. */
 
-const LEAST_FRAME = 0.5;
+const MIN_FRAME = 0.5;
 
 class Flame {
   /* SHOW: formats an amount. TOLD: called with the clicked node, or null. */
@@ -52,7 +52,7 @@ class Flame {
       let left = from;
       for (const child of tree.children[node]) {
         const right = left + (to - from) * tree.total[child] / tree.total[node];
-        if ((right - left) * width < LEAST_FRAME) break;
+        if ((right - left) * width < MIN_FRAME) break;
         this.frames.push([child, row + 1, left, right]);
         todo.push([child, row + 1, left, right]);
         rows = Math.max(rows, row + 2);
@@ -88,8 +88,8 @@ class Flame {
       if (y < -ROW || y > height) continue;
       const name = this.tree.name[node];
       const color = node && (!this.is || this.is[name]) ? this.colors[name] : DIM_COLOR;
-      this.boxes.add(color, from * width, y, Math.max((to - from) * width - 1, LEAST_FRAME), ROW - 1);
-      if ((to - from) * width > LEAST_LABEL) this.boxes.label(this.nameOf(node).label, from * width, y + ROW / 2, (to - from) * width, color);
+      this.boxes.add(color, from * width, y, Math.max((to - from) * width - 1, MIN_FRAME), ROW - 1);
+      if ((to - from) * width > MIN_LABEL) this.boxes.label(this.nameOf(node).label, from * width, y + ROW / 2, (to - from) * width, color);
     }
     this.boxes.draw(context);
   }

@@ -2,7 +2,7 @@
  * its call, marks and spans of one flow. Arrows are drawn to the links of the selection, and the panel has
  * buttons for them. */
 
-const MOST_LAUNCHES = 16;
+const MAX_LAUNCHES = 16;
 
 /* Makes a link of the selection. WHAT: the role of the target. KEY: the key that selects the target, if any (g
  * selects the last link if no link has it). TO: the target, {track, span} or {track, mark}. HERE and THERE: the
@@ -127,13 +127,13 @@ class Links {
   }
 
   /* Returns links to the first work on GPUs that a Python call started, itself or through callees, up to
-   * MOST_LAUNCHES. */
+   * MAX_LAUNCHES. */
   launches(track, span) {
     const calls = track.tid ? this.callers.get(`${track.group.owner} ${track.tid}`) : undefined;
     const links = [];
     if (!calls) return links;
     const first = firstWhere(0, calls.count, (i) => calls.start[i] >= track.start[span]);
-    for (let i = first; i < calls.count && calls.start[i] < track.end[span] && links.length < MOST_LAUNCHES; i++)
+    for (let i = first; i < calls.count && calls.start[i] < track.end[span] && links.length < MAX_LAUNCHES; i++)
       links.push(...this.started(calls, i, links.length ? '' : 'g'));
     return links;
   }

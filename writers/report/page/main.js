@@ -2,7 +2,7 @@
  * another. */
 
 const byId = (id) => document.getElementById(id);
-const MOST_CHOICES = 1000; // of tracks; a longer list is not usable
+const MAX_CHOICES = 1000; // of tracks; a longer list is not usable
 const TABS = {timeline: 'timeline', flame: 'flame', top: 'top', memory: 'memory', notes: 'notes-tab'};
 
 class Page {
@@ -37,7 +37,7 @@ class Page {
     this.top = new TopTable(byId('top-table'), model, (row) => this.showRow(row));
     for (const id of ['flame-scope', 'top-scope']) {
       byId(id).append(new Option('All threads', -1));
-      model.tracks.slice(0, MOST_CHOICES).forEach((track, i) => {
+      model.tracks.slice(0, MAX_CHOICES).forEach((track, i) => {
         if (track.count && !track.isTask) byId(id).append(new Option(track.name, i));
       });
       byId(id).onchange = () => this.setScope(byId(id).value);

@@ -2,7 +2,7 @@
  * are deep at each time. A window marks the part that the timeline shows; it can be dragged and resized at its
  * edges. */
 
-const EDGE = 6, LEAST_WINDOW = 3, MOST_BANDS = 200;
+const EDGE = 6, MIN_WINDOW = 3, MAX_BANDS = 200;
 
 class Minimap {
   constructor(timeline) {
@@ -30,7 +30,7 @@ class Minimap {
   background(width, height) {
     const key = `${width} ${height} ${window.devicePixelRatio} ${theme.back}`;
     if (this.key === key) return this.image;
-    const tracks = this.timeline.model.tracks.filter((track) => track.count && !track.isTask).slice(0, MOST_BANDS);
+    const tracks = this.timeline.model.tracks.filter((track) => track.count && !track.isTask).slice(0, MAX_BANDS);
     const [from, to] = this.timeline.bounds;
     const scale = width / (to - from), band = (height - 4) / Math.max(tracks.length, 1);
     this.key = key;
@@ -53,7 +53,7 @@ class Minimap {
     const {view} = this.timeline;
     const scale = this.canvas.clientWidth / (to - from);
     const left = (view.from - from) * scale, right = (view.to - from) * scale;
-    return [left, Math.max(right, left + LEAST_WINDOW)];
+    return [left, Math.max(right, left + MIN_WINDOW)];
   }
 
   draw() {
@@ -88,8 +88,8 @@ class Minimap {
     const [from, to] = this.timeline.bounds;
     const {view} = this.timeline;
     const time = (pixel) => from + (to - from) * pixel / this.canvas.clientWidth;
-    if (this.grip === 'from') this.timeline.show(Math.min(time(x), view.to - LEAST_NS), view.to);
-    else if (this.grip === 'to') this.timeline.show(view.from, Math.max(time(x), view.from + LEAST_NS));
+    if (this.grip === 'from') this.timeline.show(Math.min(time(x), view.to - MIN_NS), view.to);
+    else if (this.grip === 'to') this.timeline.show(view.from, Math.max(time(x), view.from + MIN_NS));
     else this.timeline.show(time(x - this.offset), time(x - this.offset) + view.to - view.from);
   }
 }

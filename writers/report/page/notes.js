@@ -75,7 +75,7 @@ function showNotes(model, select) {
   const {count, ran} = model.tasksLeftOut;
   if (count) {
     list.append(element('li', `${showCount(count)} tasks of asyncio, which ran ${showTime(ran)}, have no track: `
-      + `${showCount(MOST_TASKS)} do, those that ran longest. Their resumes are in the threads, and say whose they are.`));
+      + `${showCount(MAX_TASKS)} do, those that ran longest. Their resumes are in the threads, and say whose they are.`));
   }
   if (!list.children.length) list.append(element('li', 'Nothing was dropped, and every call is whole.'));
   const rows = collections(model);

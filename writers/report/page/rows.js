@@ -1,7 +1,7 @@
 /* rows.js: draws spans. The cost of a row depends on its pixels, not on its spans: spans narrower than a pixel
  * are drawn once for that pixel, and the next span after it is found by binary search. */
 
-const ROW = 17, FONT = '11px ui-monospace, "DejaVu Sans Mono", monospace', LETTER = 6.7, LEAST_LABEL = 26;
+const ROW = 17, FONT = '11px ui-monospace, "DejaVu Sans Mono", monospace', LETTER = 6.7, MIN_LABEL = 26;
 
 /* The rectangles of one frame, by colour: changing the colour of a canvas is slow. */
 class Boxes {
@@ -77,7 +77,7 @@ function drawRow(boxes, track, row, y, view, color, names) {
     }
     endRun();
     boxes.add(drawn, left, y, Math.max(right - left - (right - left > 3 ? 1 : 0), 1), ROW - 1);
-    if (right - left > LEAST_LABEL) boxes.label(names[nameOf[span]].label, left, y + ROW / 2, right - left, drawn);
+    if (right - left > MIN_LABEL) boxes.label(names[nameOf[span]].label, left, y + ROW / 2, right - left, drawn);
     k++;
   }
   endRun();

@@ -2,7 +2,7 @@
  * its resumes. There are at most as many tracks as in other formats; if there are more tasks, those that ran
  * longest get one. */
 
-const MOST_TASKS = 10000;
+const MAX_TASKS = 10000;
 
 /* Resumes in the order of decoding: the thread's track, its span, and the note with the task's name. */
 class Resumes {
@@ -54,10 +54,10 @@ function taskTrack(model, group, task, resumes, numbers) {
 /* Adds the tracks of a process's tasks after the existing tracks. */
 function addTasks(model, process, resumes) {
   const tasks = resumes.byTask();
-  const many = `Tasks: ${showCount(MOST_TASKS)} of ${showCount(tasks.length)}, those that ran longest`;
-  const group = {...process, name: tasks.length > MOST_TASKS ? many : 'Tasks'};
+  const many = `Tasks: ${showCount(MAX_TASKS)} of ${showCount(tasks.length)}, those that ran longest`;
+  const group = {...process, name: tasks.length > MAX_TASKS ? many : 'Tasks'};
   const numbers = new Map(model.tracks.map((track, i) => [track, i]));
-  const shown = new Set(tasks.slice().sort((a, b) => b.ran - a.ran).slice(0, MOST_TASKS));
+  const shown = new Set(tasks.slice().sort((a, b) => b.ran - a.ran).slice(0, MAX_TASKS));
   for (const task of tasks) {
     const number = model.tasks.push({note: task.note, count: task.items.length, track: null});
     for (const i of task.items) resumes.tracks[i].column('task', resumes.spans[i], number);

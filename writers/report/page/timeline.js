@@ -1,7 +1,7 @@
 /* timeline.js: tracks below each other, over a time interval (the view) that can be moved and zoomed. The
  * timeline owns the view, the selection and a measured range. */
 
-const RULER = 22, HEAD = 22, MARKS = 13, VALUES = 40, GROUP = 24, LEAST_NS = 20, MOST_OPEN = 200;
+const RULER = 22, HEAD = 22, MARKS = 13, VALUES = 40, GROUP = 24, MIN_NS = 20, MAX_OPEN = 200;
 
 class Timeline {
   constructor(model, search) {
@@ -37,7 +37,7 @@ class Timeline {
       const heading = this.headingOf(track);
       counts.set(heading, (counts.get(heading) ?? 0) + 1);
     }
-    for (const [heading, count] of counts) if (count > MOST_OPEN) this.closed.add(heading);
+    for (const [heading, count] of counts) if (count > MAX_OPEN) this.closed.add(heading);
     this.layOut();
   }
 
@@ -110,7 +110,7 @@ class Timeline {
 
   show(from, to) {
     const [least, most] = this.bounds;
-    const size = Math.min(Math.max(to - from, LEAST_NS), most - least);
+    const size = Math.min(Math.max(to - from, MIN_NS), most - least);
     from = Math.min(Math.max((from + to - size) / 2, least), most - size);
     this.view.from = from;
     this.view.to = from + size;
@@ -125,7 +125,7 @@ class Timeline {
     const {from, to, width} = this.view;
     const at = from + (to - from) * x / width;
     const [least, most] = this.bounds;
-    const size = Math.min(Math.max((to - from) * factor, LEAST_NS), most - least);
+    const size = Math.min(Math.max((to - from) * factor, MIN_NS), most - least);
     const left = at - size * x / width;
     this.show(left, left + size);
   }
@@ -161,7 +161,7 @@ class Timeline {
   /* Scrolls to a span or a mark; with `fits` it fills the view. */
   reveal({track, span, mark}, fits) {
     const from = mark ? mark.at : track.start[span], to = mark ? mark.at : track.end[span];
-    const size = this.view.to - this.view.from, took = Math.max(to - from, LEAST_NS);
+    const size = this.view.to - this.view.from, took = Math.max(to - from, MIN_NS);
     if (fits) this.show(from - took * 0.1, to + took * 0.1);
     else if (to < this.view.from || from > this.view.to || took < size / 400 || took > size)
       this.show((from + to) / 2 - took * 5, (from + to) / 2 + took * 5);
@@ -255,7 +255,7 @@ class Timeline {
       const x = this.x(marks[i].at), next = after(i + 1, this.time(x + 2));
       const room = next < marks.length ? this.x(marks[next].at) - x - 4 : 200;
       this.boxes.add(SPAN_COLOR, x - 2, y + 1, 4, MARKS - 3);
-      if (room > LEAST_LABEL) this.boxes.label(this.model.note(marks[i].note).name, x + 3, y + 6, room, SPAN_COLOR);
+      if (room > MIN_LABEL) this.boxes.label(this.model.note(marks[i].note).name, x + 3, y + 6, room, SPAN_COLOR);
       i = next;
     }
   }

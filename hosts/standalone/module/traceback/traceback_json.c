@@ -24,7 +24,7 @@ static uint64_t most_bytes(const kpt_symbols *symbols)
     for (uint64_t i = 0; i < symbols->symbol_count; i++) {
         const kpt_symbol *s = kpti_symbol_at(symbols, i);
         most +=
-            FRAME_BYTES + KPTI_JSON_MOST_GROWTH * (s->name.size + s->qualname.size + s->file.size);
+            FRAME_BYTES + KPTI_JSON_MAX_GROWTH * (s->name.size + s->qualname.size + s->file.size);
     }
     return most;
 }

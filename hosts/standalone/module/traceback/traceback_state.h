@@ -33,12 +33,12 @@ static inline int kpti_key_of_kind(uint32_t kind)
 
 /* Without a GIL, freed objects are not kept for reuse. */
 #ifdef Py_GIL_DISABLED
-enum { KPTI_MOST_SPARES = 1, KPTI_SPARES_ARE_KEPT = 0 };
+enum { KPTI_MAX_SPARES = 1, KPTI_SPARES_ARE_KEPT = 0 };
 typedef PyMutex kpti_state_lock;
 #define kpti_state_take PyMutex_Lock
 #define kpti_state_give PyMutex_Unlock
 #else /* the GIL is the lock */
-enum { KPTI_MOST_SPARES = 32, KPTI_SPARES_ARE_KEPT = 1 };
+enum { KPTI_MAX_SPARES = 32, KPTI_SPARES_ARE_KEPT = 1 };
 typedef struct kpti_state_lock {
     int unused;
 } kpti_state_lock;
@@ -53,7 +53,7 @@ typedef struct kpti_module_state {
     PyObject *kinds[KPTI_KINDS];
     PyObject *generated; /* a tuple of functions that map generated lines to frames */
     kpti_state_lock generated_lock;
-    struct kpti_traceback_object *spares[KPTI_MOST_SPARES]; /* freed objects, for reuse */
+    struct kpti_traceback_object *spares[KPTI_MAX_SPARES]; /* freed objects, for reuse */
     int spare_count;
 } kpti_module_state;
 

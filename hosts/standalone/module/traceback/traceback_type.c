@@ -90,7 +90,7 @@ static int keep_spare(kpti_traceback_object *self, PyObject *module)
     kpti_module_state *state;
     if (!KPTI_SPARES_ARE_KEPT) return 0;
     state = PyModule_GetState(module);
-    if (!state->traceback_type || state->spare_count >= KPTI_MOST_SPARES) return 0;
+    if (!state->traceback_type || state->spare_count >= KPTI_MAX_SPARES) return 0;
     state->spares[state->spare_count++] = self;
     return 1;
 }

@@ -1,4 +1,4 @@
-/* scenario_bonds.c: several hosts in one process, one host that binds twice, and a library that is closed
+/* scenario_bindings.c: several hosts in one process, one host that binds twice, and a library that is closed
  * while its tracer lives. */
 #include <dlfcn.h>
 
@@ -11,8 +11,8 @@ void run_two_hosts(void)
     kpt_tracer_args wrong;
     kpt_tracer of_a, of_b, none;
     uint64_t blocks_a, blocks_b = b->host.live_blocks;
-    CHECK(a->info.self != b->info.self, "one bond for two hosts");
-    CHECK(a->host.live_blocks == blocks_b && blocks_b > 0, "each bond is in its host's memory");
+    CHECK(a->info.self != b->info.self, "one binding for two hosts");
+    CHECK(a->host.live_blocks == blocks_b && blocks_b > 0, "each binding is in its host's memory");
     of_a = make_tracer(a);
     blocks_a = a->host.live_blocks;
     CHECK(blocks_a > blocks_b, "a tracer in no memory");
@@ -50,9 +50,9 @@ void run_twice(void)
     CHECK(open_plugin() == entry, "opened twice, it is another one");
     KPT_INIT(&second);
     CHECK(entry(&b->host.table, &second) == KPT_OK, "the entry again");
-    CHECK(second.self != b->info.self && second.self, "each entry is a bond of its own");
+    CHECK(second.self != b->info.self && second.self, "each entry is a binding of its own");
     CHECK(b->host.tracers_registered == 2, "registered %u times", b->host.tracers_registered);
-    CHECK(b->host.tracer_ctx != old_ctx, "the second bond has the first one's context");
+    CHECK(b->host.tracer_ctx != old_ctx, "the second binding has the first one's context");
     made = make_tracer(b);
     CHECK(second.detach(second.self) == KPT_E_STATE, "its tracer is alive");
     CHECK(made.ops->destroy(made.self) == KPT_OK, "destroy");
@@ -62,9 +62,9 @@ void run_twice(void)
     KPT_INIT(&args);
     memset(&made, 0xEE, sizeof made);
     made.struct_size = sizeof made;
-    CHECK(b->host.make_tracer(b->host.tracer_ctx, &args, &made) == KPT_E_HANDLE, "a dead bond");
+    CHECK(b->host.make_tracer(b->host.tracer_ctx, &args, &made) == KPT_E_HANDLE, "a dead binding");
     CHECK(!made.ops && !made.self && !made.flags, "a failed make leaves zeros");
-    CHECK(old_make(old_ctx, &args, &made) == KPT_OK, "the first bond");
+    CHECK(old_make(old_ctx, &args, &made) == KPT_OK, "the first binding");
     CHECK(made.ops->destroy(made.self) == KPT_OK, "destroy");
     CHECK(first_made.ops->destroy(first_made.self) == KPT_OK, "destroy");
     release(b);

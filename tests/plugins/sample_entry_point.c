@@ -1,4 +1,4 @@
-/* sample_door.c: the only symbol that the sample exports. Its name is a macro, so that a variant can have
+/* sample_entry_point.c: the only symbol that the sample exports. Its name is a macro, so that a variant can have
  * the name of another major version. */
 #include "tests/plugins/sample.h"
 
