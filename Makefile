@@ -145,7 +145,7 @@ fuzz: build-fuzz ## the fuzzers, for FUZZ_SECONDS (60) each
 	@scripts/fuzz build/fuzz $(FUZZ_SECONDS)
 
 .PHONY: coverage
-coverage: build-coverage ## the tests with line coverage, a percentage per folder
+coverage: build-coverage ## the tests with line and branch coverage, percentages per folder
 	@find build/coverage -name '*.gcda' -delete
 	@scripts/run_tests coverage
 	@scripts/coverage build/coverage
