@@ -7,7 +7,7 @@ of the contract documents its five points, that no file has a path of one machin
 usage: check_structure.py ROOT            one line per violation; exit 1 if there is any
        check_structure.py --self-test     every rule catches a small tree that breaks it
 
-Frozen peers (tests/v1) are exempt, since they must stay as they were released. So are the inputs of fuzzers, which
+Frozen peers (tests/abi/v1) are exempt, since they must stay as they were released. So are the inputs of fuzzers, which
 are not text, even if they look like it.
 """
 
@@ -39,8 +39,8 @@ MACHINE_PATH = re.compile(r"(?<![\w.$}~-])/(?:%s)/" % "|".join(("work", "root", 
 
 C_SOURCE = (".c", ".h", ".cc", ".cpp", ".hpp")
 OTHER_SOURCE = (".py", ".pyi", ".sh", ".cmake", ".js")
-FROZEN = "tests/v1/"
-INPUTS = "tests/fuzz/corpus/"
+FROZEN = "tests/abi/v1/"
+INPUTS = "tests/native/fuzz/corpus/"
 
 
 def project_files(root):

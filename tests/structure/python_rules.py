@@ -14,7 +14,7 @@ PACKAGES = "package/"
 EXTENSIONS = {"kpytrace._standalone", "kpytrace.torch._exporter"}  # modules in C
 MAX_FILES = 30
 # Folders that still have more than MAX_FILES files. Remove a name here when its folder has been split.
-LARGE_FOLDERS = {"bench", "tests/standalone", "tests/torch", "tests/tracing", "tests/writers"}
+LARGE_FOLDERS = {"bench", "tests/standalone", "tests/torch", "tests/python/tracing", "tests/writers"}
 
 
 def module_of(name):

@@ -40,7 +40,7 @@ CASES = [
         "hosts/standalone/own.h": "",
         "examples/e.c": '#include "kpt_a.h"\n#include <stdio.h>\n',
         "tests/t.c": '#include "writers/chrome.h"\n#include "abi/impl/kpti.h"\n',
-        "tests/v1/old.h": "int undocumented(void);\n" * 500,
+        "tests/abi/v1/old.h": "int undocumented(void);\n" * 500,
         "docs/d.md": "https://example.org" + SLASH + "opt/x and $HOME" + SLASH + "work/x\n",
     }, None),
     # (a)
@@ -153,7 +153,7 @@ CASES = [
     ("a full folder", {f"docs/{i}.md": "" for i in range(30)}, None),
     ("one more than that", {f"docs/{i}.md": "" for i in range(31)}, "docs:1: holds 31 files"),
     ("its folders do not count", {f"docs/{i % 2}/{i}.md": "" for i in range(60)}, None),
-    ("nor do inputs of fuzzers", {f"tests/fuzz/corpus/{i}": "" for i in range(31)}, None),
+    ("nor do inputs of fuzzers", {f"tests/native/fuzz/corpus/{i}": "" for i in range(31)}, None),
 ]
 
 
