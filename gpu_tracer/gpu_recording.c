@@ -57,7 +57,7 @@ static void enable_callbacks(const kpti_gpu_session *s)
 
 /* Disables the calls that are not recorded: of the runtime the calls of no interest, of the driver all
  * calls that do no work. The reverse, with the driver's kind disabled and single functions enabled,
- * recorded nothing if CUDA had been in use before (tests/gpu/real_gpu_test.cc). If CUPTI can't select
+ * recorded nothing if CUDA had been in use before (tests/native/gpu/real_gpu_test.cc). If CUPTI can't select
  * functions, it records all calls, and convert.c drops the others. */
 static void leave_out_calls(const kpti_cupti *cupti)
 {

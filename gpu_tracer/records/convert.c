@@ -1,6 +1,6 @@
 /* convert.c: see convert.h. It has one function for each kind of record. A record is read as the oldest
  * version of its struct in CUDA 12. Later versions, also those of CUDA 13, begin with the same fields
- * (tests/gpu/layout.c); only the id that means none differs. */
+ * (tests/native/gpu/layout.c); only the id that means none differs. */
 #include "gpu_tracer/records/convert.h"
 
 #include "gpu_tracer/cupti/api_functions.h"

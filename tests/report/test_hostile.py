@@ -15,7 +15,7 @@ HERE = pathlib.Path(__file__).parent
 LONG = 100_000
 PROGRAM = f"""
 import asyncio, sys, threading
-sys.path[:0] = [{str(HERE)!r}, {str(HERE.parent / "gpu")!r}]
+sys.path[:0] = [{str(HERE)!r}, {str(HERE.parent / "fixtures" / "cupti")!r}]
 import hostile, kpytrace
 def f(): return bytearray(5000)
 def made(name, file):
@@ -41,7 +41,7 @@ kept = work([*hostile.NAMES, *hostile.UNENCODABLE, "L" * {LONG}])
 """
 GPU_PROGRAM = f"""
 import sys
-sys.path[:0] = [{str(HERE)!r}, {str(HERE.parent / "gpu")!r}]
+sys.path[:0] = [{str(HERE)!r}, {str(HERE.parent / "fixtures" / "cupti")!r}]
 import hostile, kpytrace, played
 kernels = [played.launcher({CUPTI!r}, {CUDA!r}, name, 7) for name in hostile.NAMES if "\\0" not in name]
 trace = kpytrace.start(sys.argv[1], gpu=True)

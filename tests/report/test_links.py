@@ -8,7 +8,7 @@ import sys
 from page import Page, kpytrace, main
 
 CUPTI, CUDA = os.environ.get("KPT_STAND_IN_CUPTI"), os.environ.get("KPT_STAND_IN_CUDA")
-GPU = pathlib.Path(__file__).parents[1] / "gpu"
+GPU = pathlib.Path(__file__).parents[1] / "fixtures" / "cupti"
 PROGRAM = f"""
 import sys
 sys.path.insert(0, {str(GPU)!r})

@@ -1,4 +1,4 @@
-"""Very many calls: the amount of drawing depends on the pixels, not on the calls. bench/report_table.py measures
+"""Very many calls: the amount of drawing depends on the pixels, not on the calls. bench/tables/report_table.py measures
 times."""
 
 from page import Page, main

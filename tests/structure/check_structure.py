@@ -7,7 +7,7 @@ of the contract documents its five points, that no file has a path of one machin
 usage: check_structure.py ROOT            one line per violation; exit 1 if there is any
        check_structure.py --self-test     every rule catches a small tree that breaks it
 
-Frozen peers (tests/v1) are exempt, since they must stay as they were released. So are the inputs of fuzzers, which
+Frozen peers (tests/abi/v1) are exempt, since they must stay as they were released. So are the inputs of fuzzers, which
 are not text, even if they look like it.
 """
 
@@ -39,8 +39,8 @@ MACHINE_PATH = re.compile(r"(?<![\w.$}~-])/(?:%s)/" % "|".join(("work", "root", 
 
 C_SOURCE = (".c", ".h", ".cc", ".cpp", ".hpp")
 OTHER_SOURCE = (".py", ".pyi", ".sh", ".cmake", ".js")
-FROZEN = "tests/v1/"
-INPUTS = "tests/fuzz/corpus/"
+FROZEN = "tests/abi/v1/"
+INPUTS = "tests/native/fuzz/corpus/"
 
 
 def project_files(root):
@@ -212,36 +212,24 @@ def check_traces(texts):
 RUNNERS = (".ci/", "Makefile", "scripts/")
 
 
-def list_items(cmake, name):
-    """Returns the items that a CMakeLists.txt puts into the list NAME."""
-    commands = re.findall(rf"\b(?:set\(\s*|list\(\s*APPEND\s+){re.escape(name)}\s([^)]*)\)", cmake)
-    return {word for words in commands for word in words.split()}
-
-
-def registered_tests(cmake):
-    """Returns the names, "x" of test_x.py, that a CMakeLists.txt registers as tests, or None for all in its
-    folder."""
+def registers(cmake, name):
+    """Returns whether a CMakeLists.txt registers the test NAME, a path from its folder: by name, or by file(GLOB) of
+    all tests in the folder of NAME."""
     cmake = re.sub(r"#[^\n]*", "", cmake)
-    if re.search(r"file\(\s*GLOB[^)]*\btest_\*\.py", cmake):
-        return None
-    names = set(re.findall(r"\btest_(\w+)\.py", cmake))
-    for variable in re.findall(r"\btest_\$\{(\w+)\}\.py", cmake):
-        for words in re.findall(rf"\bforeach\(\s*{variable}\s([^)]*)\)", cmake):
-            kind, items = re.fullmatch(r"\s*(IN\s+LISTS|IN\s+ITEMS|)\s*(.*)", words, re.S).groups()
-            for item in items.split():
-                names |= list_items(cmake, item) if kind.endswith("LISTS") else {item}
-    return names
+    folder = name[:name.rindex("/") + 1] if "/" in name else ""
+    globs = " ".join(re.findall(r"\bfile\(\s*GLOB([^)]*)\)", cmake)).split()
+    return f"{folder}test_*.py" in globs or re.search(rf"(?<!\w){re.escape(name)}(?!\w)", cmake) is not None
 
 
 def check_registered(texts):
+    """Checks that each test_*.py is registered in its folder or in one above, or is run by a script."""
     runners = [text for name, text in texts.items() if name.startswith(RUNNERS)]
     for name in texts:
-        match = re.fullmatch(r"(tests/.*)/test_(\w+)\.py", name)
-        if not match or any(name in text for text in runners):
+        if not re.fullmatch(r"tests/.*/test_\w+\.py", name) or any(name in text for text in runners):
             continue
-        registered = registered_tests(texts.get(f"{match[1]}/CMakeLists.txt", ""))
-        if registered is not None and match[2] not in registered:
-            yield name, 1, f"is in no list of {match[1]}/CMakeLists.txt, so nobody runs it"
+        folders = [parent.as_posix() for parent in pathlib.PurePosixPath(name).parents if parent.name]
+        if not any(registers(texts.get(f"{folder}/CMakeLists.txt", ""), name[len(folder) + 1:]) for folder in folders):
+            yield name, 1, "is in no list of a CMakeLists.txt, so nobody runs it"
 
 
 def check_compiled(texts):

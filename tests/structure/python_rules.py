@@ -13,8 +13,6 @@ from include_rules import circles
 PACKAGES = "package/"
 EXTENSIONS = {"kpytrace._standalone", "kpytrace.torch._exporter"}  # modules in C
 MAX_FILES = 30
-# Folders that still have more than MAX_FILES files. Remove a name here when its folder has been split.
-LARGE_FOLDERS = {"bench", "tests/standalone", "tests/torch", "tests/tracing", "tests/writers"}
 
 
 def module_of(name):
@@ -77,5 +75,5 @@ def check_folders(names, inputs):
         if not name.startswith(inputs):
             counts[folder] = counts.get(folder, 0) + 1
     for folder, count in sorted(counts.items()):
-        if count > MAX_FILES and folder not in LARGE_FOLDERS:
+        if count > MAX_FILES:
             yield folder or ".", 1, f"holds {count} files; split it: a folder has {MAX_FILES} at most"

@@ -40,7 +40,7 @@ CASES = [
         "hosts/standalone/own.h": "",
         "examples/e.c": '#include "kpt_a.h"\n#include <stdio.h>\n',
         "tests/t.c": '#include "writers/chrome.h"\n#include "abi/impl/kpti.h"\n',
-        "tests/v1/old.h": "int undocumented(void);\n" * 500,
+        "tests/abi/v1/old.h": "int undocumented(void);\n" * 500,
         "docs/d.md": "https://example.org" + SLASH + "opt/x and $HOME" + SLASH + "work/x\n",
     }, None),
     # (a)
@@ -114,18 +114,18 @@ CASES = [
     ("tests that are run", {
         "tests/glob/CMakeLists.txt": "file(GLOB _files CONFIGURE_DEPENDS test_*.py)\n", "tests/glob/test_a.py": "",
         "tests/named/CMakeLists.txt": "add_test(NAME a COMMAND python ${_here}/test_a.py)\n", "tests/named/test_a.py": "",
-        "tests/each/CMakeLists.txt": "foreach(_suite a\n    b)\n  add_test(x test_${_suite}.py)\nendforeach()\n",
-        "tests/each/test_a.py": "", "tests/each/test_b.py": "", "tests/each/case.py": "",
-        "tests/list/CMakeLists.txt": "set(_all a)\nif(X)\n  list(APPEND _all b)\nendif()\n"
-                                     "foreach(_one IN LISTS _all)\n  f(test_${_one}.py)\nendforeach()\n",
-        "tests/list/test_a.py": "", "tests/list/test_b.py": "",
+        "tests/rooms/CMakeLists.txt": "file(GLOB _files CONFIGURE_DEPENDS test_*.py a/test_*.py\n  b/c/test_*.py)\n",
+        "tests/rooms/test_a.py": "", "tests/rooms/a/test_a.py": "", "tests/rooms/b/c/test_a.py": "",
+        "tests/rooms/b/case.py": "",
         ".ci/run": "step python3 tests/package/test_package.py .\n", "tests/package/test_package.py": "",
     }, None),
-    ("a test in no list", {"tests/a/CMakeLists.txt": "foreach(_suite b)\n  f(test_${_suite}.py)\nendforeach()\n",
+    ("a test in no list", {"tests/a/CMakeLists.txt": "add_test(x ${_here}/test_b.py ${_here}/test_c.py) # test_a.py\n",
                            "tests/a/test_a.py": "", "tests/a/test_b.py": ""}, "tests/a/test_a.py:1: is in no list"),
-    ("one in a list of another purpose", {
-        "tests/a/CMakeLists.txt": "set(_slow memory)\n# memory\nforeach(_suite b memory_life)\n  f(test_${_suite}.py)\n",
-        "tests/a/test_memory.py": ""}, "tests/a/test_memory.py:1: is in no list"),
+    ("one whose name is the end of another's", {"tests/a/CMakeLists.txt": "add_test(x other_test_a.py)\n",
+                                                "tests/a/test_a.py": ""}, "tests/a/test_a.py:1: is in no list"),
+    ("one in a folder that no pattern names", {
+        "tests/a/CMakeLists.txt": "file(GLOB _files test_*.py b/test_*.py)\n", "tests/a/test_a.py": "",
+        "tests/a/b/test_a.py": "", "tests/a/c/test_a.py": ""}, "tests/a/c/test_a.py:1: is in no list"),
     ("one in a folder without a list", {"tests/a/test_a.py": ""}, "is in no list"),
     ("a C++ test in no list", {"tests/a/CMakeLists.txt": "add_executable(t all_test.cc # l_test.cc\n)\n",
                                "tests/a/all_test.cc": "", "tests/a/l_test.cc": ""},
@@ -153,7 +153,7 @@ CASES = [
     ("a full folder", {f"docs/{i}.md": "" for i in range(30)}, None),
     ("one more than that", {f"docs/{i}.md": "" for i in range(31)}, "docs:1: holds 31 files"),
     ("its folders do not count", {f"docs/{i % 2}/{i}.md": "" for i in range(60)}, None),
-    ("nor do inputs of fuzzers", {f"tests/fuzz/corpus/{i}": "" for i in range(31)}, None),
+    ("nor do inputs of fuzzers", {f"tests/native/fuzz/corpus/{i}": "" for i in range(31)}, None),
 ]
 
 

@@ -1,0 +1,212 @@
+/* descriptor_test.cc: the program closes our descriptors, opens files that get their numbers, or has none
+ * of 0, 1 and 2. Its files stay unchanged, and the trace is as complete as possible. Issue 23. */
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/native/execution_trace/limit.h"
+#include "tests/native/execution_trace/observing.h"
+
+namespace
+{
+
+class Descriptor : public Observing
+{
+  protected:
+    ~Descriptor() override
+    {
+        for (int fd : theirs)
+            (void)::close(fd);
+    }
+
+    /* As a daemon does; files that it opens later get the numbers of the closed ones. */
+    void close_all()
+    {
+        for (int fd = 3; fd < 100; fd++)
+            (void)::close(fd);
+        for (int i = 0; i < FILES; i++) {
+            const int fd = ::open(path("own" + std::to_string(i)).c_str(), O_RDWR | O_CREAT, 0600);
+            ASSERT_EQ(::write(fd, "mine", 4), 4);
+            theirs.push_back(fd);
+        }
+    }
+
+    void expect_theirs_untouched()
+    {
+        for (int i = 0; i < FILES; i++) {
+            EXPECT_EQ(content("own" + std::to_string(i)), "mine");
+            EXPECT_NE(fcntl(theirs[static_cast<size_t>(i)], F_GETFD), -1) << "it was closed";
+        }
+    }
+
+    /* More than fits into a chunk. */
+    void run_many()
+    {
+        const std::string text(300, 'x');
+        for (int i = 0; i < MANY; i++)
+            run("many", {values.string(text.c_str())});
+    }
+
+    static size_t count(const json &trace, std::string_view name)
+    {
+        size_t found = 0;
+        for (const json &node : trace["nodes"].items)
+            found += node["name"].text == name;
+        return found;
+    }
+
+    enum { FILES = 20, MANY = 10000 };
+    std::vector<int> theirs;
+};
+
+TEST_F(Descriptor, ClosedByTheProgramItIsOpenedAgain)
+{
+    begin();
+    run("before");
+    close_all();
+    run_many();
+    const json t = finish();
+    expect_tree(t);
+    EXPECT_EQ(count(t, "before"), 1U);
+    EXPECT_EQ(count(t, "many"), static_cast<size_t>(MANY));
+    EXPECT_EQ(stats().dropped, 0U);
+    expect_theirs_untouched();
+    EXPECT_FALSE(exists("t.json.journal"));
+}
+
+/* The live writer's file, which has no name, is lost; the trace is made from the journal. */
+TEST_F(Descriptor, ClosedWhenAllIsRecorded)
+{
+    begin();
+    run_many();
+    EXPECT_EQ(stop(), KPT_OK);
+    close_all();
+    const json t = finish();
+    expect_tree(t);
+    EXPECT_EQ(count(t, "many"), static_cast<size_t>(MANY));
+    expect_theirs_untouched();
+}
+
+TEST_F(Descriptor, WithoutAJournalThatHasANameWhatIsMappedIsKept)
+{
+    begin();
+    run("before");
+    std::filesystem::remove(path("t.json.journal"));
+    make_file("t.json.journal", "theirs");
+    close_all();
+    run_many();
+    EXPECT_GT(stats().dropped, 0U);
+    EXPECT_EQ(stop(), KPT_OK);
+    EXPECT_EQ(close(), KPT_E_IO);
+    EXPECT_NE(error.find("closed the descriptor"), std::string::npos) << error;
+    const json t = read();
+    expect_tree(t);
+    EXPECT_EQ(count(t, "before"), 1U);
+    EXPECT_EQ(count(t, "many") + stats().dropped, static_cast<size_t>(MANY));
+    EXPECT_EQ(t["kpytrace"]["damaged"].text, "0");
+    expect_theirs_untouched();
+    EXPECT_EQ(content("t.json.journal"), "theirs");
+    begin("u.json"); /* and the next one is as good as ever */
+    run("op");
+    expect_tree(finish("u.json"));
+}
+
+TEST_F(Descriptor, NothingIsReportedWhereNothingIsMissing)
+{
+    begin();
+    run("before");
+    std::filesystem::remove(path("t.json.journal"));
+    close_all();
+    const json t = finish();
+    EXPECT_EQ(count(t, "before"), 1U);
+    EXPECT_EQ(t["kpytrace"]["complete"].text, "true");
+}
+
+/* Chunks that were full were unmapped. */
+TEST_F(Descriptor, LostWhereAddressesAreShort)
+{
+    const std::string text(4000, 'x');
+    {
+        const Limit limit(addresses() + (48 << 20), RLIMIT_AS);
+        begin();
+        for (int i = 0; i < MANY; i++)
+            run("op", {values.string(text.c_str())});
+        std::filesystem::remove(path("t.json.journal"));
+        close_all();
+        EXPECT_EQ(stop(), KPT_OK);
+        EXPECT_EQ(close(), KPT_E_IO);
+    }
+    const json t = read();
+    EXPECT_LT(count(t, "op"), static_cast<size_t>(MANY));
+    EXPECT_GT(count(t, "op"), 0U);
+    expect_theirs_untouched();
+}
+
+TEST_F(Descriptor, AStartWithoutOneFails)
+{
+    begin("/dev/null"); /* the journal has no name */
+    run_many();
+    EXPECT_EQ(stop(), KPT_OK);
+    close_all();
+    for (int i = 0; i < 3000 && start() == KPT_OK; i++) /* until no start fits */
+        EXPECT_EQ(stop(), KPT_OK);
+    EXPECT_NE(error.find("Bad file descriptor"), std::string::npos) << error;
+    EXPECT_EQ(close(), KPT_E_IO);
+    expect_theirs_untouched();
+}
+
+/* The child of a fork closes its parent's descriptors, and no others. */
+TEST_F(Descriptor, AChildClosesNothingOfTheProgram)
+{
+    begin();
+    run_many();
+    close_all();
+    in_a_child([this] {
+        for (int fd : theirs)
+            if (fcntl(fd, F_GETFD) == -1) return false;
+        return true;
+    });
+    expect_tree(finish());
+    expect_theirs_untouched();
+}
+
+/* A journal that another observer has made under the same name is not removed. */
+TEST_F(Descriptor, AJournalThatTookTheNameStays)
+{
+    begin();
+    std::filesystem::remove(path("t.json.journal"));
+    make_file("t.json.journal", "theirs");
+    expect_tree(finish());
+    EXPECT_EQ(content("t.json.journal"), "theirs");
+}
+
+/* The program's output must not go to a file of ours. */
+TEST_F(Descriptor, NoneIsAStandardOne)
+{
+    std::string taken;
+    int aside[3];
+    for (int fd = 0; fd < 3; fd++) {
+        aside[fd] = fcntl(fd, F_DUPFD_CLOEXEC, 50);
+        (void)::close(fd);
+    }
+    const auto look = [&taken](const char *when) {
+        for (int fd = 0; fd < 3; fd++)
+            if (fcntl(fd, F_GETFD) != -1) taken += std::to_string(fd) + when;
+    };
+    for (const char *name : {"t.json", "/dev/null"}) {
+        begin(name);
+        run_many();
+        usleep(10000); /* the follower has opened its file */
+        look(" while it records; ");
+        EXPECT_EQ(stop(), KPT_OK);
+        EXPECT_EQ(close(), KPT_OK) << error;
+        look(" afterwards; ");
+    }
+    for (int fd = 0; fd < 3; fd++) {
+        (void)dup2(aside[fd], fd);
+        (void)::close(aside[fd]);
+    }
+    EXPECT_EQ(taken, "");
+}
+
+} // namespace

@@ -1,0 +1,86 @@
+"""Processes of torch's: the workers of a DataLoader are followed, and ranks that torchrun starts have a file each."""
+
+import collections
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import textwrap
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+
+import support
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+
+LOADER = """
+    import torch
+    from torch.utils.data import DataLoader, Dataset
+    class Squares(Dataset):
+        def __len__(self):
+            return 16
+        def __getitem__(self, i):
+            return torch.tensor(i * i)
+    if __name__ == "__main__":
+        for method in ("fork", "spawn"):
+            loader = DataLoader(Squares(), batch_size=4, num_workers=2, multiprocessing_context=method)
+            assert sum(int(batch.sum()) for batch in loader) == sum(i * i for i in range(16))
+    """
+
+
+class Processes(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def kpytrace(self, *words):
+        reply = subprocess.run([sys.executable, "-W", "ignore", "-m", "kpytrace", *map(str, words)], text=True,
+                               env=support.environment(GLOO_SOCKET_IFNAME="lo", OMP_NUM_THREADS="1"),
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=self.folder, timeout=500)
+        self.assertEqual(reply.returncode, 0, reply.stderr)
+        return reply
+
+    def by_process(self, path, function):
+        """How often each process has called it."""
+        events = json.loads(path.read_text())["traceEvents"]
+        names = {e["pid"]: e["args"]["name"] for e in events if e["name"] == "process_name"}
+        found = collections.Counter(names[e["pid"]] for e in events
+                                    if e["ph"] == "X" and re.search(rf"(loader|ranks)\.py\(\d+\): {function}$", e["name"]))
+        return len(names), found
+
+    def test_the_workers_of_a_loader(self):
+        (self.folder / "loader.py").write_text(textwrap.dedent(LOADER))
+        self.kpytrace("run", "--children", "--no-c-calls", "--exclude", "glob:*/torch/*,importlib", "-o", "out.json",
+                      "loader.py")
+        processes, found = self.by_process(self.folder / "out.json", "__getitem__")
+        self.assertEqual(sum(found.values()), 32, found)
+        self.assertEqual((processes, len(found)), (5, 4), found)
+        self.assertFalse(any(name.startswith("python") for name in found), found)
+
+    def test_four_ranks(self):
+        """One of them is slow, which the table tells (docs/ranks.md), and the trace shows."""
+        self.kpytrace("run", "-q", "-o", "r.kpt", "--include", f"{ROOT}/examples/", "--no-c-calls", "-m",
+                      "torch.distributed.run", "--standalone", "--nproc_per_node", "4", ROOT / "examples" / "ranks.py",
+                      "6")
+        paths = sorted(self.folder.glob("r*.kpt"))
+        self.assertEqual([path.name for path in paths], [f"r.rank{rank}.kpt" for rank in range(4)])
+        reply = self.kpytrace("merge", *paths, "--align", "marks", "-o", "all.json")
+        self.assertEqual(reply.stdout.count(" ppm "), 4, reply.stdout)
+        processes, found = self.by_process(self.folder / "all.json", "load")
+        self.assertEqual((processes, found), (4, {f"rank {rank}": 6 for rank in range(4)}))
+        events = json.loads((self.folder / "all.json").read_text())["traceEvents"]
+        spent = collections.Counter()
+        for event in events:
+            if event["ph"] == "X" and event["name"].endswith(": load"):
+                spent[event["pid"]] += event["dur"]
+        names = {e["pid"]: e["args"]["name"] for e in events if e["name"] == "process_name"}
+        self.assertEqual(names[spent.most_common(1)[0][0]], "rank 2", spent)
+        self.assertEqual(sum(e["ph"] == "i" and e["name"] == "barrier" for e in events), 24)
+
+
+if __name__ == "__main__":
+    unittest.main()
