@@ -25,8 +25,10 @@ def events_have_calls():
 
 
 def environment(**changes):
-    """The process's environment with CHANGES; None takes a variable away."""
-    changed = {**os.environ, "PYTHONPATH": os.environ["PYTHONPATH"] + os.pathsep + HERE}
+    """The process's environment with CHANGES; None removes a variable. A program can import what is in this folder,
+    and the test that runs it."""
+    test = os.path.dirname(os.path.abspath(sys.argv[0]))
+    changed = {**os.environ, "PYTHONPATH": os.pathsep.join([os.environ["PYTHONPATH"], HERE, test])}
     for name, value in changes.items():
         if value is None:
             changed.pop(name, None)
