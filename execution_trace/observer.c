@@ -58,11 +58,10 @@ static kpt_status write_file(observer *o, int is_whole, kpti_error *error)
  * descriptor. */
 static kpt_status report_lost(const observer *o, kpti_error *error)
 {
-    return kpti_fail(
-        error, KPT_E_IO,
-        "%s is not whole: the program closed the descriptor of its journal, which has no "
-        "name to be opened again by; operators that are missing: at least %" PRIu64,
-        o->path, __atomic_load_n(&o->recorder.dropped, __ATOMIC_RELAXED));
+    return kpti_fail(error, KPT_E_IO,
+                     "%s is incomplete: the program closed the descriptor of its journal, which "
+                     "can't be reopened without a path; at least %" PRIu64 " operators are missing",
+                     o->path, __atomic_load_n(&o->recorder.dropped, __ATOMIC_RELAXED));
 }
 
 /* Waits for the live writer of the last file. */
@@ -99,9 +98,11 @@ static kpt_status open_file(void *self, const char *path, kpti_error *error)
 
 static kpt_status start(void *self, kpti_error *error)
 {
-    const int number = kpti_recorder_start(&((observer *)self)->recorder);
+    observer *o = self;
+    const int number = kpti_recorder_start(&o->recorder);
     if (!number) return KPT_OK;
-    return kpti_fail(error, KPT_E_IO, "nothing can be recorded: %s", strerror(number));
+    return kpti_fail(error, KPT_E_IO, "the journal of %s can't be written: %s", o->path,
+                     strerror(number));
 }
 
 static kpt_status stop(void *self, kpti_error *error)

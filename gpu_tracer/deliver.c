@@ -181,7 +181,7 @@ kpt_status kpti_deliver(kpti_gpu_session *s, kpt_gpu_batch_fn sink, void *sink_c
     if (d.events) kpti_free(s->env, d.events, bytes);
     if (names) kpti_free(s->env, names, name_count * sizeof *names);
     if (d.status != KPT_OK)
-        return kpti_fail(error, status, "the sink answered %s", kpt_status_name(status));
-    if (status != KPT_OK) return kpti_fail(error, status, "no memory to hand out GPU activities");
+        return kpti_fail(error, status, "the sink returned %s", kpt_status_name(status));
+    if (status != KPT_OK) return kpti_fail(error, status, "no memory to deliver GPU activities");
     return KPT_OK;
 }

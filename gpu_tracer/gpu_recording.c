@@ -35,11 +35,12 @@ static kpt_status refuse(const kpti_cupti *cupti, CUptiResult result, const char
     if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED ||
         result == CUPTI_ERROR_MAX_LIMIT_REACHED)
         return kpti_fail(error, KPT_E_BUSY,
-                         "CUPTI is taken by %s, and serves one tool at a time: no GPU activities",
+                         "CUPTI is in use by %s, and serves one tool at a time: stop that tool to "
+                         "record GPU activities",
                          kpti_rival());
     (void)cupti->cuptiGetResultString(result, &text);
-    return kpti_fail(error, KPT_E_UNSUPPORTED, "CUPTI does not %s: %s", what,
-                     text ? text : "it does not say why");
+    return kpti_fail(error, KPT_E_UNSUPPORTED, "CUPTI failed to %s: %s", what,
+                     text ? text : "unknown error");
 }
 
 static void enable_callbacks(const kpti_gpu_session *s)
@@ -76,7 +77,8 @@ static kpt_status enable_kinds(const kpti_gpu_session *s, kpti_error *error)
 {
     const kpti_cupti *cupti = s->cupti;
     CUptiResult result = cupti->cuptiActivityEnable(of_gpu[0]);
-    if (result != CUPTI_SUCCESS) return refuse(cupti, result, "record kernels", error);
+    if (result != CUPTI_SUCCESS)
+        return refuse(cupti, result, "enable the recording of kernels", error);
     for (int i = 1; i < OF_GPU; i++)
         (void)cupti->cuptiActivityEnable(of_gpu[i]);
     for (int i = 0; i < OF_CALLS; i++)
@@ -105,13 +107,13 @@ static kpt_status attach(kpti_gpu_session *s, kpti_error *error)
     if (status != KPT_OK) return status;
     kpti_calls_learn(s->cupti);
     result = s->cupti->cuptiSubscribe(&s->subscriber, kpti_callback, NULL);
-    if (result != CUPTI_SUCCESS) return refuse(s->cupti, result, "accept a tool", error);
+    if (result != CUPTI_SUCCESS) return refuse(s->cupti, result, "accept a subscriber", error);
     kpti_injection_nvtx(s->cupti->path);
     (void)s->cupti->cuptiSetThreadIdType(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
     kpti_unix_clock_begin(&s->clock, s->cupti);
     result = s->cupti->cuptiActivityRegisterCallbacks(kpti_buffer_requested, kpti_buffer_completed);
     if (result != CUPTI_SUCCESS) {
-        status = refuse(s->cupti, result, "take our buffers", error);
+        status = refuse(s->cupti, result, "register the buffer callbacks", error);
     } else {
         /* Enable the launches first, then the kernels, so that no kernel arrives without its stack. */
         atomic_store(&kpti_session_calls, s);
@@ -131,9 +133,10 @@ kpt_status kpti_session_start(kpti_gpu_session *s, kpti_error *error)
     const kpti_cuda_state cuda = kpti_cuda_look();
     kpt_status status;
     if (cuda == KPTI_CUDA_ABSENT || cuda == KPTI_CUDA_NO_GPU)
-        return kpti_fail(error, KPT_E_UNSUPPORTED, "the GPU or its driver is gone");
+        return kpti_fail(error, KPT_E_UNSUPPORTED,
+                         "the GPU or its driver is not available any more");
     if (!kpti_session_become_current(s))
-        return kpti_fail(error, KPT_E_BUSY, "another tracer of GPUs records in this process");
+        return kpti_fail(error, KPT_E_BUSY, "another GPU tracer is recording in this process");
     if (cuda == KPTI_CUDA_READY) {
         status = attach(s, error);
         if (status == KPT_OK) atomic_store(&s->state, KPT_GPU_RECORDING);

@@ -34,7 +34,7 @@ static kpt_status make(const kpti_env *env, const kpt_gpu_args *args, void **sel
     if (kpti_cuda_look() == KPTI_CUDA_READY && kpti_cupti_open(&cupti, error) != KPT_OK)
         return KPT_DECLINED;
     s = kpti_alloc(env, sizeof *s);
-    if (!s) return kpti_fail(error, KPT_E_MEMORY, "no memory for a tracer of GPUs");
+    if (!s) return kpti_fail(error, KPT_E_MEMORY, "no memory for a GPU tracer");
     s->env = env;
     if (args->tracebacks) s->tracebacks = *args->tracebacks;
     s->depth = args->stack_depth;

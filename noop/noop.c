@@ -52,7 +52,8 @@ static void no_mark(void *self, uint32_t what, uint64_t number)
 static kpt_status no_chunks(void *self, const kpt_chunk_sink *sink, kpti_error *error)
 {
     if (!sink && !self)
-        return kpti_fail(error, KPT_E_INVALID, "the tracer was made without a sink");
+        return kpti_fail(error, KPT_E_INVALID,
+                         "get_chunks: sink is NULL, and the tracer was made without a chunk sink");
     return nothing(self, error);
 }
 
@@ -132,7 +133,7 @@ static kpt_status not_recovered(void *self, const char *journal, const char *pat
     (void)self;
     (void)journal;
     (void)path;
-    return kpti_fail(error, KPT_E_UNSUPPORTED, "a no-op recovers nothing");
+    return kpti_fail(error, KPT_E_UNSUPPORTED, "recover: a no-op observer can't recover a journal");
 }
 
 static kpt_tape *no_tape(void *self)
@@ -218,7 +219,9 @@ static uint64_t no_frames(void *self, const kpt_traceback *traceback, uint32_t *
 static kpt_status never_given(void *self, const uint32_t *frames, uint64_t count,
                               kpt_symbols_fn sink, void *sink_ctx, kpti_error *error)
 {
-    if (count) return kpti_fail(error, KPT_E_INVALID, "the number %u was never given", frames[0]);
+    if (count)
+        return kpti_fail(error, KPT_E_INVALID,
+                         "symbolize_frames: get_frames never returned the number %u", frames[0]);
     return symbolize_nothing(self, NULL, 0, sink, sink_ctx, error);
 }
 
@@ -270,7 +273,7 @@ static kpt_status collect_nothing(void *self, kpt_gpu_batch_fn sink, void *sink_
     batch.name_stride = sizeof(kpt_gpu_name);
     status = sink(sink_ctx, &batch);
     if (status != KPT_OK)
-        return kpti_fail(error, status, "the sink answered %s", kpt_status_name(status));
+        return kpti_fail(error, status, "the sink returned %s", kpt_status_name(status));
     return KPT_OK;
 }
 

@@ -28,7 +28,8 @@ static kpt_status make_observer(void *make_ctx, const kpt_observer_args *args, k
 static void note_optional(const kpt_host *host, const char *noun, int offered, kpt_status status)
 {
     if (!offered)
-        kpti_say(host, KPT_LOG_DEBUG, "entry: the host takes no %s", noun);
+        kpti_say(host, KPT_LOG_DEBUG,
+                 "entry: the host has no function to register a factory of type %s", noun);
     else if (status == KPT_OK)
         kpti_say(host, KPT_LOG_DEBUG, "entry: registered the %s factory", noun);
     else

@@ -102,8 +102,9 @@ kpt_status kpti_recording_copy(kpti_tracer *tracer, const kpt_chunk_sink *sink, 
     }
     if (status == KPT_OK) status = copy_streams(tracer, sink);
     kpti_chunks_thaw(tracer);
-    return status == KPT_OK ? status
-                            : kpti_fail(error, status,
-                                        "the sink refused a chunk, or there was "
-                                        "no memory for a table");
+    return status == KPT_OK
+               ? status
+               : kpti_fail(
+                     error, status,
+                     "get_chunks: the sink returned an error, or there was no memory for a table");
 }

@@ -77,11 +77,11 @@ static kpt_status begin_run(kpti_tracer *tracer, kpti_error *error)
     kpt_status status;
     PyGILState_STATE gil;
     if (kpti_python_is_ending())
-        return kpti_fail(error, KPT_E_STATE, "the interpreter has ended, or is about to");
+        return kpti_fail(error, KPT_E_STATE, "Python is being finalised, or has been finalised");
     if (kpti_in_sub_interpreter())
-        return kpti_fail(error, KPT_E_UNSUPPORTED,
-                         "a sub-interpreter can't be traced: start from the main interpreter, "
-                         "which is");
+        return kpti_fail(
+            error, KPT_E_UNSUPPORTED,
+            "a sub-interpreter can't be traced: start the tracer from the main interpreter");
     if (tracer->forked) { /* the chunks are the parent's */
         let_go(tracer);
         tracer->run_count = 0;
@@ -173,7 +173,9 @@ static kpt_status register_gc_callback(void *self, kpti_error *error)
     atomic_store_explicit(&tracer->wants_gc, 1, memory_order_relaxed);
     if (!tracer->bit || kpti_python_is_ending()) return KPT_OK; /* the next restart installs it */
     if (kpti_in_sub_interpreter())
-        return kpti_fail(error, KPT_E_UNSUPPORTED, "not from a sub-interpreter");
+        return kpti_fail(error, KPT_E_UNSUPPORTED,
+                         "register_gc_callback can't be called from a sub-interpreter: call it "
+                         "from the main interpreter");
     gil = PyGILState_Ensure();
     kpti_installation_enter();
     kpti_gc_install();
@@ -279,7 +281,8 @@ static kpt_status get_chunks(void *self, const kpt_chunk_sink *sink, kpti_error 
     kpti_tracer *tracer = self;
     if (sink) return kpti_recording_copy(tracer, sink, error);
     if (!tracer->chunk_sink.sealed)
-        return kpti_fail(error, KPT_E_INVALID, "the tracer was made without a sink");
+        return kpti_fail(error, KPT_E_INVALID,
+                         "get_chunks: sink is NULL, and the tracer was made without a chunk sink");
     kpti_recording_flush(tracer);
     return KPT_OK;
 }

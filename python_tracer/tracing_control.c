@@ -74,7 +74,9 @@ static kpt_status start_inside(kpti_tracer *tracer, kpti_error *error)
     kpti_invalidate_caches();
     kpti_tracing_unlock();
     if (!joined)
-        return kpti_fail(error, KPT_E_LIMIT, "%d tracers record already", KPTI_MAX_TRACERS);
+        return kpti_fail(error, KPT_E_LIMIT,
+                         "%d tracers are recording already, which is the maximum: stop one first",
+                         KPTI_MAX_TRACERS);
     kpti_idle_threads_record(tracer);
     status = kpti_hooks_install(tracer->args.tool_id, tracer->env->host.name, error);
     if (status != KPT_OK) {

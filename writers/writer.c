@@ -117,7 +117,7 @@ static kpt_status describe(const kpti_format *format, kpti_writer_result *result
         (void)snprintf(result->text, sizeof result->text, "no memory to write the trace");
     else if (status == KPT_E_UNSUPPORTED)
         (void)snprintf(result->text, sizeof result->text,
-                       "%s is not written from activities in this order", format->name);
+                       "%s can't be written from activities in this order", format->name);
     else if (status != KPT_OK)
         (void)snprintf(result->text, sizeof result->text, "the delivery ended early: %s",
                        kpt_status_name(status));

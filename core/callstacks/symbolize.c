@@ -215,7 +215,9 @@ static kpt_status hand_out(work *w, kpti_error *error)
         all.spans = w->spans;
         all.span_count = w->span_count;
         status = with->sink(with->sink_ctx, &all);
-        if (status != KPT_OK) (void)kpti_fail(error, status, "symbolize: the sink gave up");
+        if (status != KPT_OK)
+            (void)kpti_fail(error, status, "symbolize: the sink returned %s",
+                            kpt_status_name(status));
     }
     kpti_free(env, w->symbols, w->symbol_capacity * sizeof *w->symbols);
     kpti_free(env, w->frames, w->frame_capacity * sizeof *w->frames);
@@ -241,7 +243,9 @@ kpt_status kpti_symbolize_places(const kpti_symbolizer *s, const uint32_t *locat
     for (uint64_t i = 0; i < count; i++)
         if (locations[i] == 0 || locations[i] >= kpti_code_location_end() ||
             kpti_code_location_at(locations[i])->kind != KPT_SYMBOL_PYTHON)
-            return kpti_fail(error, KPT_E_INVALID, "symbolize: %u is no frame", locations[i]);
+            return kpti_fail(error, KPT_E_INVALID,
+                             "symbolize_frames: get_frames never returned the number %u",
+                             locations[i]);
     for (uint64_t i = 0; i < count && !w.failed; i++) {
         const uint64_t first = w.frame_count;
         add_place(&w, locations[i]);

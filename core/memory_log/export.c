@@ -172,8 +172,8 @@ kpt_status kpti_memory_export(const kpti_memory_source *source, const char *path
     kpt_status status;
     if (!e.write)
         return kpti_fail(error, KPT_E_UNSUPPORTED,
-                         "memory is written as .pickle, for torch's memory viewer, .json, .pftrace "
-                         "or .tables.json: %s is none of them",
+                         "the path of a memory export must end in .pickle (for torch's memory "
+                         "viewer), .json, .pftrace or .tables.json: %s",
                          path);
     status = export_all(&e);
     kpti_memory_history_free(&e.history);

@@ -101,7 +101,7 @@ kpt_status kpti_et_writer_open(kpti_et_writer **writer, const kpti_trace_file *f
     status = kpti_et_reader_open(&w->reader, bytes, size);
     number = status == KPT_OK ? kpti_out_open(&w->out, file->path) : 0;
     if (status == KPT_E_INVALID)
-        (void)kpti_fail(error, status, "this is no journal of an execution trace");
+        (void)kpti_fail(error, status, "the file is not a journal of an execution trace");
     else if (status != KPT_OK)
         status = no_memory(file, error);
     else if (number)

@@ -29,10 +29,15 @@ kpt_status kpti_injection_set(kpti_error *error)
     char cupti[PATH_MAX];
     const char *path = own_path(own);
     const char *set = getenv(CUDA_VARIABLE);
-    if (!path) return kpti_fail(error, KPT_E_UNSUPPORTED, "the loader does not tell where we lie");
+    if (!path)
+        return kpti_fail(
+            error, KPT_E_UNSUPPORTED,
+            "cannot determine the path of libkpytrace_gpu.so (dladdr or realpath failed)");
     if (set && set[0] && strcmp(set, path) != 0)
         return kpti_fail(error, KPT_E_BUSY,
-                         "another tool will have CUPTI: " CUDA_VARIABLE " is %.120s", set);
+                         "CUPTI is reserved for another tool: " CUDA_VARIABLE
+                         " is %.120s; unset it to record GPU activities",
+                         set);
     cuda_set = setenv(CUDA_VARIABLE, path, 1) == 0;
     if (!cuda_set) return kpti_fail(error, KPT_E_MEMORY, "no memory for " CUDA_VARIABLE);
     kpti_injection_nvtx(kpti_cupti_likely_path(cupti, sizeof cupti));

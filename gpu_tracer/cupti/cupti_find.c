@@ -146,8 +146,8 @@ void *kpti_cupti_find(char *path, size_t size, char *text, size_t text_size)
         library = open_major(&l, wanted[i], path, size);
     if (!library)
         (void)snprintf(text, text_size,
-                       "libcupti.so.13 and .12: by name, beside libcudart, in CUDA_HOME, in "
-                       "/usr/local/cuda and in pip's folders");
+                       "searched for libcupti.so.13 and .12 by name, beside libcudart, in "
+                       "CUDA_HOME, in /usr/local/cuda and in pip's folders");
     return library;
 }
 

@@ -21,7 +21,8 @@ static kpt_status take_symbols(void *library, kpti_cupti *cupti, kpti_error *err
     for (int i = 0; i < SYMBOLS; i++) {
         void *address = dlsym(library, symbols[i].name);
         if (!address && symbols[i].needed)
-            return kpti_fail(error, KPT_E_UNSUPPORTED, "%s has no %s: it is too old, or no CUPTI",
+            return kpti_fail(error, KPT_E_UNSUPPORTED,
+                             "%s has no function %s: it is not CUPTI, or its version is too old",
                              cupti->path, symbols[i].name);
         *(void **)((char *)cupti + symbols[i].offset) = address;
     }
@@ -41,7 +42,7 @@ kpt_status kpti_cupti_open(const kpti_cupti **out, kpti_error *error)
     library = kpti_cupti_find(cupti.path, sizeof cupti.path, looked, sizeof looked);
     if (!library)
         return kpti_fail(error, KPT_E_UNSUPPORTED,
-                         "CUPTI is not found (%s); KPYTRACE_CUPTI can name it", looked);
+                         "cannot load CUPTI (%s); set KPYTRACE_CUPTI to its path", looked);
     status = take_symbols(library, &cupti, error);
     if (status == KPT_OK && cupti.cuptiGetVersion(&cupti.version) != CUPTI_SUCCESS)
         /* CUPTI may need a driver before it reports its version */

@@ -43,8 +43,9 @@ static kpt_plugin_entry_fn find_entry(const char *plugin, kpti_session_error *er
     }
     *(void **)&entry = dlsym(library, KPT_PLUGIN_ENTRY_NAME);
     if (!entry)
-        (void)kpti_session_fail(error, KPT_E_INVALID, "%s is no plugin of ABI %d: it has no %s",
-                                plugin, KPT_ABI_MAJOR, KPT_PLUGIN_ENTRY_NAME);
+        (void)kpti_session_fail(error, KPT_E_INVALID,
+                                "%s is not a plugin of ABI %d: it does not export %s", plugin,
+                                KPT_ABI_MAJOR, KPT_PLUGIN_ENTRY_NAME);
     return entry;
 }
 
@@ -70,7 +71,7 @@ kpt_status kpti_plugin_client_open(kpti_plugin_client *client, const char *plugi
                                     client->info.last_error, 0);
     if (client->make) return KPT_OK;
     kpti_plugin_client_close(client);
-    return kpti_session_fail(error, KPT_E_INTERNAL, "%s registered no factory of tracers", plugin);
+    return kpti_session_fail(error, KPT_E_INTERNAL, "%s registered no tracer factory", plugin);
 }
 
 void kpti_plugin_client_close(kpti_plugin_client *client)
@@ -85,7 +86,7 @@ kpt_status kpti_plugin_client_make(kpti_plugin_client *client, const kpt_tracer_
     KPT_INIT(out);
     status = client->make(client->make_ctx, args, out);
     if (status == KPT_OK) return status;
-    return kpti_session_fail_of(error, status, "no tracer", client->info.last_error,
+    return kpti_session_fail_of(error, status, "cannot make a tracer", client->info.last_error,
                                 client->info.self);
 }
 
@@ -116,8 +117,8 @@ kpt_status kpti_plugin_client_make_memory(kpti_plugin_client *client, const kpt_
         return kpti_session_fail(error, KPT_E_STATE, "this plugin has no memory tracer");
     status = client->make_memory(client->make_memory_ctx, args, out);
     if (status == KPT_OK) return status;
-    return kpti_session_fail_of(error, status, "no memory tracer", client->info.last_error,
-                                client->info.self);
+    return kpti_session_fail_of(error, status, "cannot make a memory tracer",
+                                client->info.last_error, client->info.self);
 }
 
 kpt_status kpti_plugin_client_recover(kpti_plugin_client *client, const char *journal,
@@ -132,14 +133,14 @@ kpt_status kpti_plugin_client_recover(kpti_plugin_client *client, const char *jo
         return kpti_session_fail(error, KPT_E_STATE, "this plugin has no observer");
     status = client->make_observer(client->make_observer_ctx, &args, &observer);
     if (status != KPT_OK)
-        return kpti_session_fail_of(error, status, "no observer", client->info.last_error,
-                                    client->info.self);
+        return kpti_session_fail_of(error, status, "cannot make an observer",
+                                    client->info.last_error, client->info.self);
     if (KPT_HAS(observer.ops, kpt_observer_ops, recover))
         status = observer.ops->recover(observer.self, kpt_str_of(journal), kpt_str_of(path));
     else
         status = KPT_E_UNSUPPORTED;
     if (status != KPT_OK)
-        (void)kpti_session_fail_of(error, status, "nothing could be recovered",
+        (void)kpti_session_fail_of(error, status, "the journal can't be recovered",
                                    observer.ops->last_error, observer.self);
     (void)observer.ops->destroy(observer.self);
     return status;

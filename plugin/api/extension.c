@@ -24,7 +24,8 @@ enum { EXTENSIONS = sizeof extensions / sizeof extensions[0] };
 static kpt_status fill(kpt_str name, void *out, kpti_error *error)
 {
     if (name.size && !name.data)
-        return kpti_fail(error, KPT_E_INVALID, "get_extension: the name has no bytes");
+        return kpti_fail(error, KPT_E_INVALID,
+                         "get_extension: name has a size, but its data is NULL");
     for (int i = 0; i < EXTENSIONS; i++) {
         const struct extension *e = &extensions[i];
         kpt_status status;

@@ -25,9 +25,9 @@ static kpt_status begin_in(kpti_call *call, kpt_handle self, uint32_t state, con
     kpt_status status = kpti_call_begin(call, self, &kind);
     const kpti_object *object = call->object;
     if (status != KPT_OK || object->state == state) return status;
-    return kpti_call_leave(call, kpti_fail(&call->error, KPT_E_STATE, "%s: it %s", what,
+    return kpti_call_leave(call, kpti_fail(&call->error, KPT_E_STATE, "%s: the GPU tracer %s", what,
                                            object->state == NOT_STARTED ? "was not started"
-                                           : object->state == STARTED   ? "records already"
+                                           : object->state == STARTED   ? "is recording already"
                                                                         : "has been stopped"));
 }
 
@@ -111,7 +111,7 @@ static void forked(void *object)
     ((const kpti_gpu_impl *)o->impl)->forked(o->self);
 }
 
-static const kpti_handle_kind kind = {"tracer of GPUs", forked};
+static const kpti_handle_kind kind = {"GPU tracer", forked};
 
 static kpt_status check(const kpti_env *env, kpti_make_args *args, kpti_error *error)
 {
@@ -123,7 +123,8 @@ static kpt_status check(const kpti_env *env, kpti_make_args *args, kpti_error *e
     if (kpti_size_read(&args->gatherer, sizeof args->gatherer, a->tracebacks,
                        KPT_TRACEBACKS_V1_SIZE) != KPT_OK ||
         kpti_size_check(args->gatherer.ops, KPT_TRACEBACKS_OPS_V1_SIZE) != KPT_OK)
-        return kpti_fail(error, KPT_E_SIZE, "args' tracebacks, or their ops, are too small");
+        return kpti_fail(error, KPT_E_SIZE,
+                         "the struct_size of args.tracebacks, or of its ops, is too small");
     a->tracebacks = &args->gatherer;
     return KPT_OK;
 }
@@ -146,9 +147,10 @@ static const void *find(const kpt_host *host, kpti_error *why)
     kpti_gpu_entry_fn entry;
     const kpti_gpu_library *found;
     if (!kpti_path_beside_plugin(LIBRARY, path, sizeof path) || access(path, R_OK) != 0) {
-        (void)kpti_fail(why, KPT_DECLINED,
-                        "this kpytrace was built without CUPTI's headers: there is no " LIBRARY
-                        " beside it");
+        (void)kpti_fail(
+            why, KPT_DECLINED,
+            LIBRARY
+            " is not in the plugin's folder: this kpytrace was built without CUPTI's headers");
         return NULL;
     }
     library = kpti_open_library(path, RTLD_NOW | RTLD_LOCAL);
@@ -159,7 +161,8 @@ static const void *find(const kpt_host *host, kpti_error *why)
     *(void **)&entry = dlsym(library, KPTI_GPU_ENTRY_NAME);
     found = entry ? entry() : NULL;
     if (!found || found->interface != KPTI_INTERFACE || strcmp(found->version, KPTI_VERSION) != 0) {
-        (void)kpti_fail(why, KPT_DECLINED, "%s is not of kpytrace %s", path, KPTI_VERSION);
+        (void)kpti_fail(why, KPT_DECLINED, "%s does not belong to kpytrace %s: reinstall kpytrace",
+                        path, KPTI_VERSION);
         (void)dlclose(library);
         return NULL;
     }

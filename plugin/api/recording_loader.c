@@ -14,7 +14,7 @@ static kpt_status take_args(kpt_load_args *local, const kpt_load_args *args, kpt
         return kpti_fail(error, status,
                          "load: args is NULL, or its struct_size below the one in ABI 1.1");
     if (local->flags) return kpti_fail(error, KPT_E_UNSUPPORTED, "load: args has an unknown flag");
-    if (!local->next) return kpti_fail(error, KPT_E_INVALID, "load: args has no function");
+    if (!local->next) return kpti_fail(error, KPT_E_INVALID, "load: args.next is NULL");
     return KPT_OK;
 }
 

@@ -34,7 +34,7 @@ static kpt_status take_away(kpt_handle plugin, uint64_t token)
     status = kpti_registry_remove(&binding->registry, token);
     status =
         keep_error(plugin, status,
-                   status == KPT_E_BUSY ? "remove: a call is inside the factory: call again later"
+                   status == KPT_E_BUSY ? "remove: the factory is in use; call remove again later"
                                         : "remove: no factory has this token");
     kpti_handle_unpin(plugin);
     return status;

@@ -64,7 +64,7 @@ static kpt_status after(kpt_handle self, kpt_status status, kpti_error *error)
 {
     if (status == KPT_OK) return status;
     if (!error->text[0])
-        (void)kpti_fail(error, status, "the sink answered %s", kpt_status_name(status));
+        (void)kpti_fail(error, status, "the sink returned %s", kpt_status_name(status));
     return kpti_handle_fail(self, status, error);
 }
 
@@ -74,8 +74,9 @@ static kpt_status symbolize(kpt_handle self, const kpt_traceback *tracebacks, ui
     const target t = look_up(self);
     kpti_error error = {""};
     if (!t.impl) return KPT_E_HANDLE;
-    if (!sink) return refuse(self, "symbolize: there is no sink");
-    if (count && !tracebacks) return refuse(self, "symbolize: tracebacks are counted, but NULL");
+    if (!sink) return refuse(self, "symbolize: sink is NULL");
+    if (count && !tracebacks)
+        return refuse(self, "symbolize: tracebacks is NULL, but count is not 0");
     return after(self, t.impl->symbolize(t.self, tracebacks, count, sink, sink_ctx, &error),
                  &error);
 }
@@ -86,7 +87,7 @@ static kpt_status get_frames(kpt_handle self, const kpt_traceback *traceback, ui
     const target t = look_up(self);
     if (!t.impl) return KPT_E_HANDLE;
     if (!traceback || !count) return refuse(self, "get_frames: traceback or count is NULL");
-    if (capacity && !out) return refuse(self, "get_frames: there is room, but out is NULL");
+    if (capacity && !out) return refuse(self, "get_frames: out is NULL, but capacity is not 0");
     *count = t.impl->get_frames(t.self, traceback, out, capacity);
     return KPT_OK;
 }
@@ -97,8 +98,9 @@ static kpt_status symbolize_frames(kpt_handle self, const uint32_t *frames, uint
     const target t = look_up(self);
     kpti_error error = {""};
     if (!t.impl) return KPT_E_HANDLE;
-    if (!sink) return refuse(self, "symbolize_frames: there is no sink");
-    if (count && !frames) return refuse(self, "symbolize_frames: frames are counted, but NULL");
+    if (!sink) return refuse(self, "symbolize_frames: sink is NULL");
+    if (count && !frames)
+        return refuse(self, "symbolize_frames: frames is NULL, but count is not 0");
     return after(self, t.impl->symbolize_frames(t.self, frames, count, sink, sink_ctx, &error),
                  &error);
 }

@@ -84,16 +84,17 @@ static kpt_status take_delivery(kpt_delivery *local, const kpt_delivery *deliver
     if (status != KPT_OK)
         return kpti_fail(error, status,
                          "delivery is NULL, or its struct_size below the one in ABI 1.0");
-    if (!local->sink) return kpti_fail(error, KPT_E_INVALID, "delivery has no sink");
+    if (!local->sink) return kpti_fail(error, KPT_E_INVALID, "delivery.sink is NULL");
     if (local->flags & ~(uint32_t)(KPT_DELIVER_MARKED | KPT_DELIVER_POINTS | KPT_DELIVER_PARTS) ||
         local->order > KPT_ORDER_START)
         return kpti_fail(error, KPT_E_UNSUPPORTED, "delivery has an unknown flag or order");
     if (local->flags & KPT_DELIVER_POINTS && local->order == KPT_ORDER_START)
         return kpti_fail(error, KPT_E_UNSUPPORTED,
-                         "KPT_DELIVER_POINTS: points are not delivered by start");
+                         "KPT_DELIVER_POINTS can't be used with KPT_ORDER_START");
     if (local->flags & KPT_DELIVER_MARKED && local->order == KPT_ORDER_TIME)
         return kpti_fail(error, KPT_E_UNSUPPORTED,
-                         "KPT_DELIVER_MARKED: a begin does not know yet whether it will be marked");
+                         "KPT_DELIVER_MARKED can't be used with KPT_ORDER_TIME: a call may be "
+                         "marked after it began");
     return KPT_OK;
 }
 
@@ -108,8 +109,7 @@ static kpt_status deliver(kpt_handle self, const kpt_delivery *delivery, int whi
     if (status != KPT_OK) return status;
     if (object->state == KPT_STATE_RUNNING && !while_running)
         status = kpti_fail(&call.error, KPT_E_STATE,
-                           "get_events: the tracer is running: stop it "
-                           "first, or take a snapshot");
+                           "get_events: the tracer is running: stop it first, or call snapshot");
     else
         status = take_delivery(&local, delivery, &call.error);
     if (status == KPT_OK) {
@@ -168,7 +168,7 @@ static kpt_status take_sink(kpt_chunk_sink *local, const kpt_chunk_sink *sink, k
         return kpti_fail(error, status, "chunk_sink's struct_size is below the one in ABI 1.0");
     if (local->flags & ~(uint32_t)KPT_CHUNKS_WHOLE)
         return kpti_fail(error, KPT_E_UNSUPPORTED, "chunk_sink has an unknown flag");
-    if (!local->sealed) return kpti_fail(error, KPT_E_INVALID, "chunk_sink has no function");
+    if (!local->sealed) return kpti_fail(error, KPT_E_INVALID, "chunk_sink.sealed is NULL");
     return KPT_OK;
 }
 
@@ -198,7 +198,8 @@ static kpt_status get_extension(kpt_handle self, kpt_str name, void *out)
     KPT_INIT(&memory);
     KPT_INIT(&observer);
     if (name.size && !name.data)
-        status = kpti_fail(&call.error, KPT_E_INVALID, "get_extension: the name has no bytes");
+        status = kpti_fail(&call.error, KPT_E_INVALID,
+                           "get_extension: name has a size, but its data is NULL");
     else if (kpt_str_is(name, KPT_EXT_MEMORY))
         status = kpti_object_make(&kpti_memory_class, object->binding->handle, &memory, out);
     else if (kpt_str_is(name, KPT_EXT_OBSERVER))
@@ -277,7 +278,7 @@ static kpt_status check_watches(const kpti_env *env, const kpt_tracer_args *args
         return kpti_fail(error, status, "watches is NULL, or its stride too small");
     if (args->watch_count && !env->host.on_watched_call)
         return kpti_fail(error, KPT_E_INVALID,
-                         "there are watches, but the host has no on_watched_call");
+                         "args has watches, but the host's on_watched_call is NULL");
     for (uint32_t i = 0; i < args->watch_count; i++) {
         kpt_watch w;
         element(&w, sizeof w, args->watches, i, args->watch_stride);
@@ -302,7 +303,7 @@ static kpt_status check(const kpti_env *env, kpti_make_args *args, kpti_error *e
     if (a->flags & ~(uint32_t)ALL_FLAGS)
         return kpti_fail(error, KPT_E_UNSUPPORTED, "args has unknown flags: 0x%x", a->flags);
     if (a->on_full > KPT_FULL_RING)
-        return kpti_fail(error, KPT_E_UNSUPPORTED, "args has the unknown on_full %u", a->on_full);
+        return kpti_fail(error, KPT_E_UNSUPPORTED, "args.on_full %u is unknown", a->on_full);
     if (a->tool_id > MAX_TOOL_ID)
         return kpti_fail(error, KPT_E_INVALID, "tool_id %u is not between 0 and %d", a->tool_id,
                          MAX_TOOL_ID);

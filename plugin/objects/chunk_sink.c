@@ -39,6 +39,8 @@ int kpti_sink_is_inside(const kpti_object *object)
 void kpti_sink_refuse(kpt_handle handle)
 {
     kpti_error error;
-    (void)kpti_fail(&error, KPT_E_BUSY, "the calling thread is in a chunk sink of this tracer");
+    (void)kpti_fail(&error, KPT_E_BUSY,
+                    "the calling thread is inside a chunk sink of this tracer: call again after "
+                    "the sink has returned");
     (void)kpti_handle_fail(handle, KPT_E_BUSY, &error);
 }

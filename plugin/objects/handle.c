@@ -84,8 +84,8 @@ kpt_status kpti_call_begin(kpti_call *call, kpt_handle handle, const kpti_handle
         status = KPT_E_HANDLE;
     } else if (s->inside) {
         status = kpti_fail(&s->error, KPT_E_BUSY,
-                           "another call is still inside this %s: "
-                           "the host serialises its calls, and a sink makes none",
+                           "another call on this %s has not returned: make one call at a time, and "
+                           "none from inside a sink",
                            kind->noun);
     } else {
         s->inside = 1;
@@ -119,9 +119,9 @@ kpt_status kpti_call_end(kpti_call *call)
     if (!s)
         status = KPT_E_HANDLE;
     else if (s->pins > 0)
-        status =
-            kpti_fail(&s->error, KPT_E_STATE, "%u objects made through this %s are still alive",
-                      s->pins, atomic_load_explicit(&s->kind, memory_order_relaxed)->noun);
+        status = kpti_fail(&s->error, KPT_E_STATE,
+                           "%u objects made through this %s are still alive: destroy them first",
+                           s->pins, atomic_load_explicit(&s->kind, memory_order_relaxed)->noun);
     else
         atomic_store_explicit(&s->object, NULL, memory_order_release);
     kpti_handles_unlock();

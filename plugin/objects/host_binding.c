@@ -12,16 +12,17 @@ kpt_status kpti_host_binding_check_host(const kpt_host *host, kpti_error *error)
     if (!host->register_tracer)
         return kpti_fail(error, KPT_E_INVALID, "the host has no register_tracer");
     if (!host->alloc != !host->dealloc)
-        return kpti_fail(error, KPT_E_INVALID,
-                         "the host has half an allocator: alloc and dealloc "
-                         "come together");
+        return kpti_fail(
+            error, KPT_E_INVALID,
+            "the host has an incomplete allocator: set both alloc and dealloc, or neither");
     if (host->tick_source > KPT_TICKS_HOST)
-        return kpti_fail(error, KPT_E_UNSUPPORTED, "the host names the unknown tick source %u",
+        return kpti_fail(error, KPT_E_UNSUPPORTED, "the host's tick_source %u is unknown",
                          host->tick_source);
     if (host->tick_source == KPT_TICKS_HOST && !host->now_ticks)
-        return kpti_fail(error, KPT_E_INVALID, "the host's ticks need its now_ticks");
+        return kpti_fail(error, KPT_E_INVALID,
+                         "the host's tick_source is KPT_TICKS_HOST, but its now_ticks is NULL");
     if (host->name.size && !host->name.data)
-        return kpti_fail(error, KPT_E_INVALID, "the host's name has a size but no bytes");
+        return kpti_fail(error, KPT_E_INVALID, "the host's name has a size, but its data is NULL");
     return KPT_OK;
 }
 

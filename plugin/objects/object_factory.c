@@ -38,7 +38,7 @@ static kpt_status ask_factory(kpt_any_fn make, void *make_ctx, void *job)
                          m->object_class->kind->noun, kpt_status_name(status));
     if (!m->made.self || kpti_size_check(m->made.ops, m->object_class->ops_v1_size) != KPT_OK)
         return kpti_fail(&m->error, KPT_E_INTERNAL,
-                         "an added factory answered KPT_OK, but made no %s",
+                         "an added factory returned KPT_OK, but made no %s",
                          m->object_class->kind->noun);
     return KPT_OK;
 }
@@ -139,8 +139,8 @@ kpt_status kpti_object_make(const kpti_object_class *object_class, kpt_handle bi
     if (status != KPT_OK) {
         memset(&m.made, 0, sizeof m.made);
         (void)kpti_handle_fail(binding, status, &m.error);
-        kpti_say(&m.binding->env.host, KPT_LOG_WARNING, "make: no %s: %s", object_class->kind->noun,
-                 m.error.text);
+        kpti_say(&m.binding->env.host, KPT_LOG_WARNING, "make: the %s was not made: %s",
+                 object_class->kind->noun, m.error.text);
     }
     kpti_size_write(out, &m.made, sizeof m.made);
     if (!own) kpti_handle_unpin(binding); /* the plugin's own object keeps the pin until destroy */

@@ -109,7 +109,8 @@ const kpti_backend *kpti_backend_find(const kpt_host *host, kpti_error *why)
         return NULL;
     }
     if (!path_of_backend(&python, path, sizeof path)) {
-        (void)kpti_fail(why, KPT_DECLINED, "the loader does not tell where the plugin lies");
+        (void)kpti_fail(why, KPT_DECLINED,
+                        "cannot determine the path of libkpytrace.so (dladdr failed)");
         return NULL;
     }
     if (access(path, R_OK) != 0) {

@@ -59,7 +59,7 @@ static kpt_status start_attached(memory_tracer *t, kpti_error *error)
     forget_parent(t);
     kpti_capture_prepare();
     if (!kpti_memory_log_begin(t->log))
-        return kpti_fail(error, KPT_E_BUSY, "another memory tracer records");
+        return kpti_fail(error, KPT_E_BUSY, "another memory tracer is recording: stop it first");
     if (!t->has_run) kpti_clock_calibrate(&t->started);
     kpti_memory_hooks_install(t->args.sample_bytes != 0);
     t->running = t->has_run = 1;
@@ -73,7 +73,8 @@ static kpt_status start(void *self, kpti_error *error)
     if (kpti_python_is_ending()) return kpti_fail(error, KPT_E_STATE, "Python is being finalised");
     if (kpti_in_sub_interpreter())
         return kpti_fail(error, KPT_E_STATE,
-                         "memory is recorded from the main interpreter, and is that of all");
+                         "a memory tracer can't be started from a sub-interpreter: start it from "
+                         "the main interpreter, it records the memory of all interpreters");
     gil = PyGILState_Ensure();
     status = start_attached(self, error);
     PyGILState_Release(gil);

@@ -238,12 +238,12 @@ static kpt_status install(PyObject *monitoring, uint32_t wanted, kpt_str name, k
     if (tool < 0) {
         Py_XDECREF(events);
         return wanted ? kpti_fail(error, KPT_E_BUSY,
-                                  "sys.monitoring tool %u is taken: ask for "
-                                  "another one, or for none (0)",
+                                  "sys.monitoring tool %u is in use: set tool_id to another "
+                                  "number, or to 0 to use a free one",
                                   wanted)
                       : kpti_fail(error, KPT_E_BUSY,
-                                  "sys.monitoring tools %d and %d are both taken: "
-                                  "free one, or ask for another",
+                                  "sys.monitoring tools %d and %d are both in use: free one of "
+                                  "them, or set tool_id to another number",
                                   FIRST_TOOL, LAST_TOOL);
     }
     /* Once per interpreter: a callback of earlier hooks may still be reading them. */
@@ -257,7 +257,8 @@ static kpt_status install(PyObject *monitoring, uint32_t wanted, kpt_str name, k
     if (!result) {
         PyErr_Clear();
         release_tool(monitoring);
-        return kpti_fail(error, KPT_E_INTERNAL, "sys.monitoring refused our callbacks");
+        return kpti_fail(error, KPT_E_INTERNAL,
+                         "sys.monitoring rejected the callbacks of kpytrace");
     }
     Py_DECREF(result);
     return KPT_OK;
@@ -274,8 +275,8 @@ kpt_status kpti_hooks_install(uint32_t tool_id, kpt_str name, kpti_error *error)
         status = install(monitoring, tool_id, name, error);
     else if (tool_id && tool_id != (uint32_t)tool)
         status = kpti_fail(error, KPT_E_BUSY,
-                           "another tracer records as tool %d: ask for that one, "
-                           "or for none (0)",
+                           "another tracer is recording with sys.monitoring tool %d: set tool_id "
+                           "to that number, or to 0",
                            tool);
     else
         Py_XDECREF(PyObject_CallMethod(monitoring, "restart_events", NULL));

@@ -236,7 +236,8 @@ kpt_status kpti_hooks_install(uint32_t tool_id, kpt_str name, kpti_error *error)
     PyErr_Restore(type, value, traceback);
     if (youngest) return KPT_OK;
     kpti_hooks_remove();
-    return kpti_fail(error, KPT_E_MEMORY, "no memory to reach the threads of Python");
+    return kpti_fail(error, KPT_E_MEMORY,
+                     "no memory to set the profile function of Python's threads");
 }
 
 void kpti_hooks_forget(void)

@@ -101,7 +101,7 @@ void kpti_guard_report(const kpti_env *env, const kpti_guard *guard)
         char text[1024];
         kpt_str message = {text, 0};
         if (!guard->functions[i].off || !kpti_function_describe(NULL, (uint32_t)i, &view)) continue;
-        (void)snprintf(text, sizeof text, "overhead: switched off %.*s after %llu calls",
+        (void)snprintf(text, sizeof text, "overhead: stopped recording %.*s after %llu calls",
                        (int)view.display.size, view.display.data,
                        (unsigned long long)guard->functions[i].calls);
         message.size = strlen(text);

@@ -234,9 +234,9 @@ static int look_at_numbers(kpti_kineto_file *file, const char *begin, const char
 static int look_at_all(kpti_kineto_file *file, const char **why)
 {
     int error = look_at(file, 0, look_at_any_head);
-    *why = "this is no trace of Kineto with baseTimeNanoseconds: it is left as it is";
+    *why = "this is not a Kineto trace with baseTimeNanoseconds: the file was not changed";
     if (error) return error;
-    *why = "this trace does not end as those of Kineto do: it is left as it is";
+    *why = "this trace does not end like a Kineto trace: the file was not changed";
     error = look_at(file, 1, look_at_tail);
     if (error) return error;
     error = look_at(file, 1, look_at_numbers);
@@ -254,7 +254,7 @@ int kpti_kineto_open(kpti_kineto_file *file, const char *path, const char **why)
     if (file->fd < 0) return errno;
     if (fstat(file->fd, &info) != 0 || kpti_file_id_hold(file->fd, &file->id) != 0) error = errno;
     if (!error && !S_ISREG(info.st_mode)) {
-        *why = "this is no regular file: it is left as it is";
+        *why = "this is not a regular file: it was not changed";
         error = EBADMSG;
     }
     if (!error) {

@@ -37,12 +37,12 @@ static const char *check_head(kpti_kpt_reader *r)
     kpti_kpt_head head;
     memcpy(&head, r->bytes, sizeof head);
     if (memcmp(head.magic, KPTI_KPT_MAGIC, sizeof head.magic) != 0)
-        return "it is no .kpt file: it does not begin with \"" KPTI_KPT_MAGIC "\"";
-    if (head.order != KPTI_KPT_ORDER) return "it was written by a machine of the other byte order";
+        return "it is not a .kpt file: it does not begin with \"" KPTI_KPT_MAGIC "\"";
+    if (head.order != KPTI_KPT_ORDER) return "it was written on a machine with another byte order";
     if (head.version != KPTI_KPT_VERSION)
         return "it is a .kpt file of another version than this kpytrace reads";
     if (head.sum != kpti_kpt_sum(0, &head, offsetof(kpti_kpt_head, sum)))
-        return "its head is damaged";
+        return "its header is damaged";
     r->pid = head.pid;
     r->base_ns = head.base_ns;
     r->at = sizeof head;
@@ -142,7 +142,7 @@ kpt_status kpti_kpt_next_chunk(void *reader, kpt_chunk *out)
         }
         if (record.kind == KPTI_KPT_INFO) r->info = (kpt_str){bytes, record.size};
         if (record.kind == KPTI_KPT_NOTES && r->notes && !take_note(r, bytes, record.size)) {
-            r->why = "it has a note that makes no sense";
+            r->why = "it has an invalid note";
             return KPT_E_INVALID;
         }
         if (record.kind == KPTI_KPT_GPU && r->gpu) {

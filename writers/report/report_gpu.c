@@ -201,9 +201,10 @@ static kpt_status put_callers(part *p)
             put_spans(p, UINT32_MAX, found.os_tids[i], found.first_ns);
         }
         if (found.others) {
-            at = kpti_put_u64(PUT(p->text, ",\n{\"group\":\"CUDA calls\",\"name\":\"not those of "),
-                              found.others);
-            put(p, PUT(at, " threads more\",\"spans\":[]}"));
+            at = kpti_put_u64(
+                PUT(p->text, ",\n{\"group\":\"CUDA calls\",\"name\":\"not shown: calls of "),
+                found.others);
+            put(p, PUT(at, " more threads\",\"spans\":[]}"));
         }
         end_section(p);
     }

@@ -73,7 +73,7 @@ kpt_status kpti_deliver(kpti_delivery_job *job, kpti_error *error)
                                                         : kpti_merge(&b, &job->repairs);
     status = fine ? kpti_batcher_send(&b)
                   : kpti_fail(error, KPT_E_MEMORY,
-                              "delivery: no memory; some of the events may have come already");
+                              "delivery: no memory; the sink may have received some of the events");
     kpti_batcher_free(&b);
     return status;
 }

@@ -120,7 +120,7 @@ static kpt_status take_run(kpti_loaded *r, const kpti_section *section, kpti_err
     kpti_run run;
     uint32_t number;
     if (!kpti_section_run(section, &number, &run) || number > r->runs.count)
-        return damaged(error, "a run makes no sense");
+        return damaged(error, "a run is invalid");
     if (!extend(r->env, &r->runs, number + 1, sizeof run)) return no_memory(error);
     ((kpti_run *)r->runs.items)[number] = run;
     if (!run.stop_ticks) r->whole = 0; /* a restart: the earlier counters are incomplete */
@@ -130,7 +130,7 @@ static kpt_status take_run(kpti_loaded *r, const kpti_section *section, kpti_err
 static kpt_status take_clock(kpti_loaded *r, const kpti_section *section, kpti_error *error)
 {
     kpti_clock_point point;
-    if (!kpti_section_clock(section, &point)) return damaged(error, "a time makes no sense");
+    if (!kpti_section_clock(section, &point)) return damaged(error, "a clock point is invalid");
     if (!r->points || point.ticks < r->first_point.ticks) r->first_point = point;
     if (!r->points || point.ticks >= r->last_point.ticks) r->last_point = point;
     r->points++;
@@ -143,7 +143,7 @@ static kpt_status take_thread(kpti_loaded *r, const kpti_section *section, kpti_
     uint32_t index;
     kpti_loaded_thread *t;
     if (!kpti_section_thread(section, &index, &track) || index == KPT_CHUNK_TABLE)
-        return damaged(error, "a thread makes no sense");
+        return damaged(error, "a thread is invalid");
     t = reach_thread(r, index);
     if (!t) return no_memory(error);
     track.chunks = t->track.chunks;
@@ -162,7 +162,7 @@ static kpt_status take_names(kpti_loaded *r, const kpti_section *section, kpti_e
         return no_memory(error);
     for (uint32_t i = 0; i < count; i++)
         if (!kpti_section_next_name(section, &at, (kpti_function_view *)r->names.items + first + i))
-            return damaged(error, "a name makes no sense");
+            return damaged(error, "a name is invalid");
     return KPT_OK;
 }
 
@@ -170,7 +170,7 @@ static kpt_status take_stats(kpti_loaded *r, const kpti_section *section, kpti_e
 {
     uint64_t min_duration_ns;
     if (!kpti_section_stats(section, &min_duration_ns, &r->stats))
-        return damaged(error, "the counters make no sense");
+        return damaged(error, "the counters are invalid");
     if (!r->min_duration_ns) r->min_duration_ns = min_duration_ns;
     r->whole = 1;
     return KPT_OK;
@@ -186,7 +186,7 @@ static kpt_status take_far_ends(kpti_loaded *r, const kpti_section *section, kpt
         kpti_cross_thread_end *ends = r->cross_thread_ends.items;
         ends[i] = kpti_section_cross_thread_end(section, i);
         if (i && ends[i].ticks < ends[i - 1].ticks)
-            return damaged(error, "ends of spans are not in order");
+            return damaged(error, "the ends of spans are not sorted by time");
     }
     return KPT_OK;
 }
@@ -213,7 +213,7 @@ static kpt_status take_table(kpti_loaded *r, const kpt_chunk *chunk, kpti_error 
         else if (section.kind == KPTI_METADATA_CROSS_THREAD_ENDS)
             status = take_far_ends(r, &section, error);
     }
-    return more < 0 ? damaged(error, "a table is cut off") : status;
+    return more < 0 ? damaged(error, "a table is truncated") : status;
 }
 
 /* --- chunks ----------------------------------------------------------------------------------- */
@@ -223,7 +223,7 @@ static kpt_status take_events(kpti_loaded *r, const kpt_chunk *chunk, kpti_error
     kpti_chunk *head;
     kpti_loaded_thread *t;
     if (chunk->size_bytes / sizeof(kpti_event) > UINT32_MAX)
-        return damaged(error, "a chunk makes no sense");
+        return damaged(error, "a chunk is too large");
     t = reach_thread(r, chunk->thread);
     head = t ? take_head(r) : NULL;
     if (!head) return no_memory(error);
@@ -246,11 +246,12 @@ static kpt_status take_events(kpti_loaded *r, const kpt_chunk *chunk, kpti_error
 static kpt_status take_chunk(kpti_loaded *r, const kpt_chunk *chunk, kpti_error *error)
 {
     if (chunk->format != KPTI_CHUNK_FORMAT)
-        return kpti_fail(error, KPT_E_UNSUPPORTED,
-                         "the recording has format %u, and this version of kpytrace reads %d",
-                         chunk->format, KPTI_CHUNK_FORMAT);
+        return kpti_fail(
+            error, KPT_E_UNSUPPORTED,
+            "the recording has format %u, but this version of kpytrace reads format %d",
+            chunk->format, KPTI_CHUNK_FORMAT);
     if (chunk->size_bytes && (!chunk->data || (uintptr_t)chunk->data % sizeof(kpti_event)))
-        return kpti_fail(error, KPT_E_INVALID, "a chunk's bytes are NULL, or not aligned to 8");
+        return kpti_fail(error, KPT_E_INVALID, "a chunk's data is NULL, or not aligned to 8 bytes");
     if (!extend(r->env, &r->chunks, r->chunks.count + 1, sizeof *chunk)) return no_memory(error);
     ((kpt_chunk *)r->chunks.items)[r->chunks.count - 1] = *chunk;
     return chunk->thread == KPT_CHUNK_TABLE ? take_table(r, chunk, error)
@@ -265,7 +266,8 @@ static kpt_status take_all(kpti_loaded *r, const kpt_load_args *args, kpti_error
         KPT_INIT(&chunk);
         status = args->next(args->next_ctx, &chunk);
         if (status == KPT_DECLINED) return KPT_OK;
-        if (status != KPT_OK) return kpti_fail(error, status, "the host ended the load");
+        if (status != KPT_OK)
+            return kpti_fail(error, status, "load: args.next returned %s", kpt_status_name(status));
         status = take_chunk(r, &chunk, error);
         if (status != KPT_OK) return status;
     }
@@ -289,11 +291,11 @@ kpt_status kpti_load_all(kpti_loaded *r, const kpt_load_args *args, kpti_error *
     r->multiplier = (kpti_ticks() ^ (uintptr_t)r << 20) * UINT64_C(0x9e3779b97f4a7c15) | 1;
     status = take_all(r, args, error);
     if (status != KPT_OK) return status;
-    if (!r->points && r->threads.count) return damaged(error, "nothing says what time it was");
+    if (!r->points && r->threads.count) return damaged(error, "it has no clock point");
     if (r->threads.count) {
         qsort(r->threads.items, r->threads.count, sizeof(kpti_loaded_thread), by_index);
         if (!is_plausible(r, kpti_loaded_thread_at(r, r->threads.count - 1)->index))
-            return damaged(error, "a thread's number makes no sense");
+            return damaged(error, "a thread's index is out of range");
     }
     complete(r);
     return KPT_OK;

@@ -96,13 +96,17 @@ static void get_stats(void *self, kpt_stats *out)
 static kpt_status get_chunks(void *self, const kpt_chunk_sink *sink, kpti_error *error)
 {
     const kpti_loaded *r = self;
-    if (!sink) return kpti_fail(error, KPT_E_INVALID, "a loaded recording has no sink of its own");
+    if (!sink)
+        return kpti_fail(error, KPT_E_INVALID,
+                         "get_chunks: sink is NULL, and a loaded recording has no chunk sink");
     for (uint32_t i = 0; i < r->chunks.count; i++) {
         const kpt_chunk *chunk = (const kpt_chunk *)r->chunks.items + i;
         kpt_status status = KPT_OK;
         if (chunk->thread != KPT_CHUNK_TABLE || sink->flags & KPT_CHUNKS_WHOLE)
             status = sink->sealed(sink->chunk_ctx, chunk);
-        if (status != KPT_OK) return kpti_fail(error, status, "the sink refused a chunk");
+        if (status != KPT_OK)
+            return kpti_fail(error, status, "get_chunks: the sink returned %s",
+                             kpt_status_name(status));
     }
     return KPT_OK;
 }
@@ -110,7 +114,8 @@ static kpt_status get_chunks(void *self, const kpt_chunk_sink *sink, kpti_error 
 static kpt_status refuse(void *self, kpti_error *error)
 {
     (void)self;
-    return kpti_fail(error, KPT_E_UNSUPPORTED, "a recording that was loaded can't be added to");
+    return kpti_fail(error, KPT_E_UNSUPPORTED,
+                     "a loaded recording is read-only: it can't record again");
 }
 
 static void no_mark(void *self, uint32_t what, uint64_t number)

@@ -57,9 +57,8 @@ static PyObject *start_with(const char *plugin, const kpti_start_args *args)
     return result;
 }
 
-PyDoc_STRVAR(start_doc,
-             "start(plugin, options) -> (trace, why it records nothing, or None, and why "
-             "nothing of GPUs, or None)");
+PyDoc_STRVAR(start_doc, "start(plugin, options) -> (trace, reason why nothing is recorded or None, "
+                        "reason why GPUs are not recorded or None)");
 static PyObject *start(PyObject *module, PyObject *args)
 {
     PyObject *plugin;
@@ -91,7 +90,7 @@ static PyObject *opened_to_tuple(kpti_session *session)
     return result;
 }
 
-PyDoc_STRVAR(open_doc, "open(plugin, path, recover) -> (trace, how the file ends, its info)");
+PyDoc_STRVAR(open_doc, "open(plugin, path, recover) -> (trace, state of the file's end, its info)");
 static PyObject *open_trace(PyObject *module, PyObject *args)
 {
     kpti_session_error error;
@@ -132,7 +131,7 @@ static PyObject *stop(PyObject *module, PyObject *capsule)
     return Py_NewRef(Py_None);
 }
 
-PyDoc_STRVAR(is_recording_doc, "is_recording(trace) -> whether it records, in this process");
+PyDoc_STRVAR(is_recording_doc, "is_recording(trace) -> True if it records in this process");
 static PyObject *is_recording(PyObject *module, PyObject *capsule)
 {
     const kpti_session *session = kpti_session_of(capsule);
@@ -185,7 +184,8 @@ static PyObject *next_dump(PyObject *module, PyObject *args)
     return PyBytes_FromString(numbered);
 }
 
-PyDoc_STRVAR(note_doc, "note(trace, what, name, args, value, flow, partner) -> its number, or 0");
+PyDoc_STRVAR(note_doc, "note(trace, what, name, args, value, flow, partner) -> the note's number, "
+                       "or 0 if it was not recorded");
 static PyObject *note(PyObject *module, PyObject *args)
 {
     PyObject *capsule;
@@ -235,7 +235,7 @@ static int put_counter(PyObject *dict, const char *name, uint64_t value)
     return done;
 }
 
-PyDoc_STRVAR(set_info_doc, "set_info(trace, lines): what is known of the program by now");
+PyDoc_STRVAR(set_info_doc, "set_info(trace, lines): sets the information about the program");
 static PyObject *set_info(PyObject *module, PyObject *args)
 {
     kpti_session_error error;
@@ -277,7 +277,7 @@ static PyObject *stats(PyObject *module, PyObject *capsule)
     return dict;
 }
 
-PyDoc_STRVAR(listen_doc, "listen(): SIGTERM has no handler of the program's any more");
+PyDoc_STRVAR(listen_doc, "listen(): handles SIGTERM after the program removed its handler");
 static PyObject *listen_again(PyObject *module, PyObject *none)
 {
     (void)module;

@@ -70,7 +70,7 @@ static int read_filter(PyObject *item, kpt_filter *out)
     Py_ssize_t size;
     int number;
     if (!PyTuple_Check(item)) {
-        PyErr_SetString(PyExc_TypeError, "a filter is a tuple");
+        PyErr_SetString(PyExc_TypeError, "a filter must be a tuple");
         return 0;
     }
     if (!PyArg_ParseTuple(item, "OOy#", &action, &match, &pattern, &size)) return 0;
@@ -89,7 +89,7 @@ static int read_filters(PyObject *list, kpti_start_args *args)
 {
     Py_ssize_t count;
     if (!PyTuple_Check(list)) {
-        PyErr_SetString(PyExc_TypeError, "filters is a tuple of tuples");
+        PyErr_SetString(PyExc_TypeError, "filters must be a tuple of tuples");
         return 0;
     }
     count = PyTuple_Size(list);

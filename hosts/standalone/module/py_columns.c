@@ -135,11 +135,10 @@ static kpt_status take_batch(void *ctx, const kpt_batch *batch)
     return d->call.raised ? KPT_E_STATE : KPT_OK;
 }
 
-const char kpti_columns_doc[] = "columns(trace, steps, take): TAKE gets all calls, batch after "
-                                "batch: names that are new, as (number, "
-                                "function, file, line), threads that are new, as (number, name), "
-                                "and the columns of the calls, as "
-                                "bytes: id, parent id, start, duration, name, thread, depth, step";
+const char kpti_columns_doc[] =
+    "columns(trace, steps, take): calls TAKE with each batch of calls: the new names as (number, "
+    "function, file, line), the new threads as (number, name), and the columns of the calls as "
+    "bytes: id, parent id, start, duration, name, thread, depth, step";
 
 PyObject *kpti_columns_call(PyObject *module, PyObject *args)
 {

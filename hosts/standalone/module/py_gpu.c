@@ -100,7 +100,8 @@ static kpt_status answer(void *ctx, const kpti_gpu_log *log)
     return KPT_OK;
 }
 
-const char kpti_gpu_report_doc[] = "gpu_report(trace) -> what GPUs did, by kernel, line and device";
+const char kpti_gpu_report_doc[] =
+    "gpu_report(trace) -> GPU activities, added up by kernel, line and device";
 
 PyObject *kpti_gpu_report_call(PyObject *module, PyObject *capsule)
 {
@@ -119,7 +120,7 @@ PyObject *kpti_gpu_report_call(PyObject *module, PyObject *capsule)
 }
 
 const char kpti_gpu_doc[] =
-    "gpu(trace) -> (why GPUs are not recorded, or None; kernels; dropped; lost)";
+    "gpu(trace) -> (reason why GPUs are not recorded or None, kernels, dropped, lost)";
 
 PyObject *kpti_gpu_call(PyObject *module, PyObject *capsule)
 {

@@ -16,7 +16,7 @@ static kpti_recording *recording_of(PyObject *capsule)
 {
     if (PyCapsule_IsValid(capsule, capsule_name))
         return PyCapsule_GetPointer(capsule, capsule_name);
-    PyErr_SetString(PyExc_TypeError, "this is no recording of kpytrace._standalone");
+    PyErr_SetString(PyExc_TypeError, "this is not a recording of kpytrace._standalone");
     return NULL;
 }
 
@@ -170,22 +170,22 @@ static PyObject *memory_at_term(PyObject *module, PyObject *args)
 
 PyMethodDef kpti_memory_methods[] = {
     {"memory_make", memory_make, METH_VARARGS,
-     "memory_make(plugin, sample_bytes, max_entries, max_frames) -> (recording, why it would "
-     "record "
-     "nothing, or None)"},
-    {"memory_start", memory_start, METH_O, "memory_start(recording): begins, or goes on"},
+     "memory_make(plugin, sample_bytes, max_entries, max_frames) -> (recording, reason why nothing "
+     "would be recorded or None)"},
+    {"memory_start", memory_start, METH_O, "memory_start(recording): starts or resumes recording"},
     {"memory_stop", memory_stop, METH_O, "memory_stop(recording): ends recording"},
     {"memory_is_recording", memory_is_recording, METH_O,
-     "memory_is_recording(recording) -> whether it records, in this process"},
-    {"memory_export", memory_export, METH_VARARGS, "memory_export(recording, path): writes it"},
+     "memory_is_recording(recording) -> True if it records in this process"},
+    {"memory_export", memory_export, METH_VARARGS,
+     "memory_export(recording, path): writes the recording to PATH"},
     {"memory_at_term", memory_at_term, METH_VARARGS,
-     "memory_at_term(recording, path): SIGTERM, unless it is handled, writes it, too"},
+     "memory_at_term(recording, path): writes the recording to PATH at SIGTERM, unless the program "
+     "handles SIGTERM"},
     {"memory_not_at_term", memory_not_at_term, METH_O,
-     "memory_not_at_term(recording): SIGTERM does not write it any more"},
+     "memory_not_at_term(recording): no longer writes the recording at SIGTERM"},
     {"memory_tracer", memory_tracer, METH_O,
-     "memory_tracer(recording) -> a capsule of its kpt_memory_tracer, to be used while the "
-     "recording "
-     "lives"},
-    {"memory_free", memory_free, METH_O, "memory_free(recording): gives back what it holds"},
+     "memory_tracer(recording) -> a capsule of its kpt_memory_tracer, valid until the recording is "
+     "freed"},
+    {"memory_free", memory_free, METH_O, "memory_free(recording): frees the recording"},
     {NULL, NULL, 0, NULL},
 };

@@ -90,6 +90,6 @@ PyMethodDef kpti_merge_methods[] = {
     {"merge_open", merge_open, METH_VARARGS, "merge_open(path, base_ns) -> merge"},
     {"merge_add", merge_add, METH_VARARGS,
      "merge_add(merge, trace, pid, name, label, offset_ns, anchor_ns, drift, progress)"},
-    {"merge_end", merge_end, METH_O, "merge_end(merge) -> counts: the file is there"},
+    {"merge_end", merge_end, METH_O, "merge_end(merge) -> counts; completes the file"},
     {NULL, NULL, 0, NULL},
 };

@@ -43,10 +43,10 @@ static PyObject *rows_to_list(kpti_profile *profile, int sort, unsigned most, in
     return list;
 }
 
-const char kpti_profile_doc[] = "profile(trace, sort, most, by_thread, progress[, steps]) -> rows "
-                                "by function; STEPS, pairs of times "
-                                "in the order of time, each two int64: by step, too, whose number, "
-                                "from 1, is then a row's last, or 0";
+const char kpti_profile_doc[] =
+    "profile(trace, sort, most, by_thread, progress[, steps]) -> rows by function; with STEPS, "
+    "sorted pairs of int64 times, by function and step: the last item of a row is the step's "
+    "number, from 1, or 0 outside of steps";
 
 PyObject *kpti_profile_call(PyObject *module, PyObject *args)
 {
@@ -72,7 +72,7 @@ PyObject *kpti_profile_call(PyObject *module, PyObject *args)
     session = kpti_session_of(capsule);
     if (!session) return NULL;
     if (sort < KPTI_PROFILE_BY_OWN || sort > KPTI_PROFILE_BY_MAX) {
-        PyErr_Format(PyExc_ValueError, "there is no sort %d", sort);
+        PyErr_Format(PyExc_ValueError, "unknown sort order %d", sort);
         return NULL;
     }
     if (progress != Py_None) call.progress = progress;

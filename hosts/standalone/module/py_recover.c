@@ -3,9 +3,8 @@
 #include "hosts/standalone/module/support/py_support.h"
 #include "hosts/standalone/plugin_client.h"
 
-const char kpti_recover_doc[] =
-    "recover(plugin, journal, path): makes the execution trace PATH of a journal whose process was "
-    "killed";
+const char kpti_recover_doc[] = "recover(plugin, journal, path): writes the execution trace PATH "
+                                "from the journal of a killed process";
 
 static kpt_status recover(const char *plugin, const char *journal, const char *path,
                           kpti_session_error *error)

@@ -41,7 +41,7 @@ static kpt_status make_inside(kpti_recording *r, const char *plugin, const kpt_m
     if (!(r->tracer.flags & KPT_OBJECT_NOOP)) return KPT_OK;
     (void)r->tracer.ops->last_error(r->tracer.self, r->noop_reason, sizeof r->noop_reason, NULL);
     if (!r->noop_reason[0])
-        (void)snprintf(r->noop_reason, sizeof r->noop_reason, "the plugin does not say why");
+        (void)snprintf(r->noop_reason, sizeof r->noop_reason, "the plugin gave no reason");
     return KPT_OK;
 }
 

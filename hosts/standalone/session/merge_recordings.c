@@ -41,7 +41,7 @@ kpt_status kpti_merge_open(const char *path, int64_t base_ns, kpti_merge **out,
     kpti_merge *m;
     *out = NULL;
     if (!kpti_format_takes_processes(choice.format))
-        return kpti_session_fail(error, KPT_E_UNSUPPORTED, "%s has one process in a file",
+        return kpti_session_fail(error, KPT_E_UNSUPPORTED, "a %s file can hold only one process",
                                  choice.format->name);
     m = calloc(1, sizeof *m);
     if (!m) return kpti_session_fail(error, KPT_E_MEMORY, "no memory to write the trace");

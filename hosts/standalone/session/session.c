@@ -72,7 +72,7 @@ static kpt_status make_tracer(kpti_session *s, kpt_tracer_args args, uint32_t fl
         (void)s->tracer.ops->last_error(s->tracer.self, s->noop_reason, sizeof s->noop_reason,
                                         NULL);
         if (!s->noop_reason[0])
-            (void)snprintf(s->noop_reason, sizeof s->noop_reason, "the plugin does not say why");
+            (void)snprintf(s->noop_reason, sizeof s->noop_reason, "the plugin gave no reason");
     }
     if (!(flags & KPTI_SESSION_GC)) return KPT_OK;
     status = s->tracer.ops->register_gc_callback(s->tracer.self);
@@ -150,8 +150,8 @@ static kpt_status open_inside(kpti_session *s, const char *path, int recover,
             s->reader.info.data);
     if (s->reader.state != KPTI_KPT_DAMAGED || recover) return KPT_OK;
     return kpti_session_fail(error, KPT_E_INVALID,
-                             "%.180s: it is damaged at byte %llu of %llu; what is before can be "
-                             "read with --recover",
+                             "%.180s: it is damaged at byte %llu of %llu; use --recover to read "
+                             "the part before that byte",
                              path, (unsigned long long)s->reader.at,
                              (unsigned long long)s->reader.size);
 }
@@ -220,7 +220,7 @@ kpt_status kpti_session_stats(kpti_session *s, kpt_stats *out, kpti_session_erro
     KPT_INIT(out);
     status = s->tracer.ops->get_stats(s->tracer.self, out);
     if (status != KPT_OK)
-        (void)kpti_session_fail_of_tracer(&s->tracer, error, status, "no counters");
+        (void)kpti_session_fail_of_tracer(&s->tracer, error, status, "cannot read the counters");
     return kpti_session_leave(s, status);
 }
 

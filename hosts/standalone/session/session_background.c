@@ -50,7 +50,8 @@ static void dump_to(kpti_session *s, const char *path)
     kpti_session_count count;
     kpti_session_error error;
     const kpt_status status = kpti_session_write_inside(s, path, &nobody, &count, &error);
-    if (status != KPT_OK) (void)fprintf(stderr, "kpytrace: no dump: %s\n", error.text);
+    if (status != KPT_OK)
+        (void)fprintf(stderr, "kpytrace: cannot write the dump: %s\n", error.text);
 }
 
 static void service_dump(void *session)
@@ -99,7 +100,8 @@ kpt_status kpti_session_start_service(kpti_session *s, const kpti_session_option
     s->service.ctx = s;
     os_error = start_sigterm_flush(s, options);
     if (os_error)
-        return kpti_session_fail(error, KPT_E_BUSY, "the thread that waits for SIGTERM: %s",
+        return kpti_session_fail(error, KPT_E_BUSY,
+                                 "cannot start the thread that waits for SIGTERM: %s",
                                  strerror(os_error));
     if (!s->service.signal && !s->service.interval_ns) return KPT_OK;
     os_error = kpti_service_thread_start(&s->service);
@@ -108,10 +110,12 @@ kpt_status kpti_session_start_service(kpti_session *s, const kpti_session_option
         kpti_crash_watch(&s->service, options->chained_signals);
     if (os_error && s->service.signal)
         return kpti_session_fail(error, KPT_E_BUSY,
-                                 "signal %d, which dumps, or the thread that does it: %s",
+                                 "cannot handle signal %d, which requests a dump, or start the "
+                                 "thread that writes the dump: %s",
                                  s->service.signal, strerror(os_error));
     if (os_error)
-        return kpti_session_fail(error, KPT_E_BUSY, "the thread that writes at intervals: %s",
+        return kpti_session_fail(error, KPT_E_BUSY,
+                                 "cannot start the thread that writes at intervals: %s",
                                  strerror(os_error));
     return KPT_OK;
 }

@@ -29,7 +29,7 @@ kpt_status kpti_session_enter(kpti_session *s, kpti_session_error *error)
     }
     atomic_flag_clear(&s->inside);
     return kpti_session_fail(error, KPT_E_HANDLE,
-                             "this trace is closed, and its recording is gone");
+                             "this trace is closed, and its recording was freed");
 }
 
 kpt_status kpti_session_leave(kpti_session *s, kpt_status status)

@@ -210,8 +210,9 @@ kpt_status kpti_session_write_inside(kpti_session *s, const char *path,
     kpt_status status;
     /* Otherwise the stream would continue in a file that has no name any more. */
     if (s->stream_open && kpti_file_id_is_at(&s->stream.id, path))
-        return kpti_session_fail(error, KPT_E_INVALID,
-                                 "%.180s is where the trace is written already", path);
+        return kpti_session_fail(
+            error, KPT_E_INVALID,
+            "the trace is already being written to %.180s: choose another path", path);
     status = kpti_source_begin(s, watch, &from, error);
     if (status != KPT_OK) return status;
     status = ends_with(path, ".kpt") ? write_kpt(s, &from, path, watch, count, error)

@@ -31,7 +31,7 @@ static void say_why(kpti_gpu *gpu, kpt_status status, kpt_last_error_fn last_err
     gpu->reason[0] = 0;
     if (last_error) (void)last_error(self, gpu->reason, sizeof gpu->reason, NULL);
     if (!gpu->reason[0])
-        (void)snprintf(gpu->reason, sizeof gpu->reason, "the plugin answers %s",
+        (void)snprintf(gpu->reason, sizeof gpu->reason, "the plugin returned %s",
                        kpt_status_name(status));
 }
 
@@ -46,7 +46,7 @@ static kpt_status make_tracer(kpti_gpu *gpu, const kpt_plugin_info *info)
     KPT_INIT(&gpu->tracer);
     status = info->get_extension(info->self, kpt_str_of(KPT_EXT_GPU), &maker);
     if (status != KPT_OK) {
-        (void)snprintf(gpu->reason, sizeof gpu->reason, "this plugin has no tracer of GPUs");
+        (void)snprintf(gpu->reason, sizeof gpu->reason, "this plugin has no GPU tracer");
         return status;
     }
     args.tracebacks = gpu->tracebacks.ops ? &gpu->tracebacks : NULL;

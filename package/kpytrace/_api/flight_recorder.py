@@ -53,7 +53,7 @@ def _dump(trace: Trace) -> None:
     try:
         path = trace.dump()
     except Exception as error:
-        print_message(f"kpytrace: no dump: {error}")
+        print_message(f"kpytrace: cannot write the dump: {error}")
     else:
         print_message(f"kpytrace: what led to this exception is in {path}")
 

@@ -34,8 +34,8 @@ def check_path(path: Path) -> str:
     """Returns the absolute path. Raises now, rather than at the end, if no recording can be written to it."""
     name = os.fsdecode(path)
     if not name.endswith(SUFFIXES):
-        raise ValueError(f"memory is written as .pickle, for torch's memory viewer, .json, .pftrace or "
-                         f".tables.json: {name!r} is none of them")
+        raise ValueError("the path of a memory export must end in .pickle (for torch's memory viewer), .json, "
+                         f".pftrace or .tables.json: {name!r}")
     return _options.check_output(name, "recording")
 
 

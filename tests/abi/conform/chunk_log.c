@@ -47,14 +47,14 @@ chunk_log *chunk_log_try(conform *c, const kpt_tracer *tracer, uint32_t flags)
     chunk_log_need(c, tracer);
     sink = chunk_log_sink(log, flags);
     status = tracer->ops->get_chunks(tracer->self, &sink);
-    if (status != KPT_OK) conform_unreached(c, "get_chunks answered %s", kpt_status_name(status));
+    if (status != KPT_OK) conform_unreached(c, "get_chunks returned %s", kpt_status_name(status));
     return log;
 }
 
 chunk_log *chunk_log_take(conform *c, const kpt_tracer *tracer, uint32_t flags)
 {
     chunk_log *log = chunk_log_try(c, tracer, flags);
-    if (!log->count) conform_unreached(c, "no chunk was handed over");
+    if (!log->count) conform_unreached(c, "no chunk was delivered");
     return log;
 }
 

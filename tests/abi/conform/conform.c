@@ -27,7 +27,7 @@ void conform_unreached(conform *c, const char *format, ...)
 
 void conform_expect_status(conform *c, kpt_status wanted, kpt_status got, const char *what)
 {
-    EXPECT(c, got == wanted, "%s answered %s (%d), not %s", what, kpt_status_name(got), got,
+    EXPECT(c, got == wanted, "%s returned %s (%d), not %s", what, kpt_status_name(got), got,
            kpt_status_name(wanted));
 }
 
@@ -45,7 +45,7 @@ void conform_enter(conform *c)
     kpt_status status;
     if (!c->entry) conform_load(c);
     status = c->entry(&c->host.table, &c->info);
-    if (status != KPT_OK) conform_unreached(c, "the entry answered %s", kpt_status_name(status));
+    if (status != KPT_OK) conform_unreached(c, "the entry returned %s", kpt_status_name(status));
     if (!c->host.make_tracer) conform_unreached(c, "no tracer factory was registered");
 }
 
@@ -74,7 +74,7 @@ void conform_record(conform *c, kpt_tracer *tracer)
     (void)tracer->ops->register_gc_callback(tracer->self);
     conform_workload(c);
     status = tracer->ops->stop(tracer->self);
-    if (status != KPT_OK) conform_unreached(c, "stop answered %s", kpt_status_name(status));
+    if (status != KPT_OK) conform_unreached(c, "stop returned %s", kpt_status_name(status));
 }
 
 void conform_make_memory(conform *c, kpt_memory_tracer *memory)
@@ -130,7 +130,7 @@ void *conform_python_symbol(conform *c, const char *name)
 {
     void *python = dlopen(c->libpython, RTLD_NOW | RTLD_NOLOAD);
     void *symbol = python ? dlsym(python, name) : NULL;
-    if (!symbol) conform_unreached(c, "that is no libpython: it has no %s", name);
+    if (!symbol) conform_unreached(c, "the library is not a libpython: it has no %s", name);
     return symbol;
 }
 
@@ -192,7 +192,7 @@ static void add_call(conform *c)
     gil = ensure();
     failed = set(module("__main__"), method.name, new_function(&method, NULL, NULL));
     release(gil);
-    if (failed) conform_unreached(c, "a program could not be given a function");
+    if (failed) conform_unreached(c, "a function could not be passed to a program");
 }
 
 void conform_in_python(conform *c, const char *program, void (*call)(void *ctx), void *ctx)

@@ -42,7 +42,7 @@ static kpt_tracebacks make(conform *c, const kpt_tracebacks_args *args)
     status = maker.make(c->info.self, args, &made);
     if (status != KPT_OK || !made.ops || !made.self ||
         made.ops->struct_size < KPT_TRACEBACKS_OPS_V1_SIZE)
-        conform_unreached(c, "nothing that gathers was made: %s", kpt_status_name(status));
+        conform_unreached(c, "no traceback gatherer was made: %s", kpt_status_name(status));
     return made;
 }
 
@@ -103,9 +103,9 @@ static const char *look_for_trouble(const kpt_symbols *s)
         return "symbol_stride is below the V1 size";
     if ((s->symbol_count && !s->symbols) || (s->frame_count && !s->frames) ||
         (s->span_count && !s->spans))
-        return "an array is counted, but NULL";
+        return "an array is NULL, but its count is not 0";
     if (s->symbol_count > MAX_SYMBOLS || s->frame_count > MAX_FRAMES || s->span_count > MAX_SPANS)
-        return "there are far too many";
+        return "a count is implausibly large";
     for (uint64_t i = 0; i < s->frame_count; i++)
         if (s->frames[i] >= s->symbol_count) return "a frame's index is out of range";
     for (uint64_t i = 0; i < s->span_count; i++)
@@ -138,11 +138,11 @@ kpt_status symbol_log_take(void *ctx, const kpt_symbols *s)
 static const symbol_log *check_log(conform *c, const symbol_log *log, kpt_status status,
                                    uint64_t count)
 {
-    EXPECT(c, status == KPT_OK, "symbolize answered %s", kpt_status_name(status));
+    EXPECT(c, status == KPT_OK, "symbolize returned %s", kpt_status_name(status));
     EXPECT(c, log->calls == 1, "the sink was called %u times", log->calls);
     EXPECT(c, !log->wrong, "%s", log->wrong);
-    EXPECT(c, log->span_count == count, "there are %u spans for %u", (unsigned)log->span_count,
-           (unsigned)count);
+    EXPECT(c, log->span_count == count, "there are %u spans for %u tracebacks",
+           (unsigned)log->span_count, (unsigned)count);
     return log;
 }
 

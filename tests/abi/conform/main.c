@@ -119,7 +119,7 @@ static int run_rule(const options *o, const conform_rule *rule, char *text, size
     if (waitpid(pid, &status, 0) != pid) abort();
     if (WIFEXITED(status) && WEXITSTATUS(status) <= RULE_NOT_REACHED) return WEXITSTATUS(status);
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
-        (void)snprintf(text, size, "it hung: no answer in %d s", SECONDS_PER_RULE);
+        (void)snprintf(text, size, "it hung: it did not end within %d s", SECONDS_PER_RULE);
     else if (WIFSIGNALED(status))
         (void)snprintf(text, size, "it crashed: %s", strsignal(WTERMSIG(status)));
     else

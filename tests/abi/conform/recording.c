@@ -10,13 +10,14 @@ static void copy_record(void *out, size_t size, const void *array, uint32_t i, u
 static const char *what_is_wrong(const kpt_batch *b, const kpt_delivery *asked)
 {
     if (b->struct_size < KPT_BATCH_V1_SIZE) return "a batch's struct_size is below V1";
-    if (b->order != asked->order) return "a batch has another order than asked for";
+    if (b->order != asked->order) return "a batch does not have the requested order";
     if (b->activity_count && (!b->activities || b->activity_stride < KPT_ACTIVITY_V1_SIZE))
-        return "a batch counts activities, but has none, or with a stride below V1";
+        return "a batch's activity_count is not 0, but activities is NULL or the stride is below "
+               "V1";
     if (b->name_count && (!b->names || b->name_stride < KPT_NAME_V1_SIZE))
-        return "a batch counts names, but has none, or with a stride below V1";
+        return "a batch's name_count is not 0, but names is NULL or the stride is below V1";
     if (b->thread_count && (!b->threads || b->thread_stride < KPT_THREAD_V1_SIZE))
-        return "a batch counts threads, but has none, or with a stride below V1";
+        return "a batch's thread_count is not 0, but threads is NULL or the stride is below V1";
     return NULL;
 }
 
@@ -70,7 +71,7 @@ recording *recording_take_with(conform *c, const kpt_tracer *tracer, kpt_deliver
     delivery.sink_ctx = &t;
     status = tracer->ops->get_events(tracer->self, &delivery);
     if (status != KPT_OK && !r->malformed)
-        conform_unreached(c, "get_events answered %s", kpt_status_name(status));
+        conform_unreached(c, "get_events returned %s", kpt_status_name(status));
     if (!r->malformed && r->activity_count == 0) conform_unreached(c, "no activity was delivered");
     return r;
 }

@@ -14,7 +14,7 @@ static void small_sink(conform *c)
         sink.struct_size = sizes[i];
         EXPECT_STATUS(c, KPT_E_SIZE, t.ops->get_chunks(t.self, &sink));
     }
-    EXPECT(c, log.calls == 0, "the sink was called all the same");
+    EXPECT(c, log.calls == 0, "the sink was called despite the error");
 }
 
 static void bad_sink(conform *c)
@@ -28,7 +28,7 @@ static void bad_sink(conform *c)
     sink.flags = 0;
     sink.sealed = NULL;
     EXPECT_STATUS(c, KPT_E_INVALID, t.ops->get_chunks(t.self, &sink));
-    EXPECT(c, log.calls == 0, "the sink was called all the same");
+    EXPECT(c, log.calls == 0, "the sink was called despite the error");
 }
 
 static void own_sink(conform *c)
@@ -68,9 +68,10 @@ static void takes_nothing(conform *c)
     conform_record(c, &t);
     before = recording_take(c, &t, KPT_ORDER_THREAD);
     first = chunk_log_take(c, &t, 0);
-    EXPECT(c, same_chunks(first, chunk_log_try(c, &t, 0)), "the second time there were others");
+    EXPECT(c, same_chunks(first, chunk_log_try(c, &t, 0)),
+           "the second get_chunks delivered other chunks");
     EXPECT(c, recording_same(before, recording_take(c, &t, KPT_ORDER_TIME)),
-           "the recording is another one afterwards");
+           "get_chunks changed the recording");
 }
 
 static void refusing_sink(conform *c)
@@ -84,9 +85,9 @@ static void refusing_sink(conform *c)
         kpt_status status;
         log.answer = 1234;
         status = t.ops->get_chunks(t.self, &sink);
-        if (!log.calls) conform_unreached(c, "no chunk was handed over");
+        if (!log.calls) conform_unreached(c, "no chunk was delivered");
         conform_expect_status(c, 1234, status, "get_chunks");
-        EXPECT(c, log.calls == 1, "the sink was called again after it had refused");
+        EXPECT(c, log.calls == 1, "the sink was called again after it had returned an error");
     }
 }
 
@@ -96,7 +97,7 @@ static void tables_if_asked(conform *c)
     const chunk_log *log;
     conform_record(c, &t);
     log = chunk_log_take(c, &t, 0);
-    EXPECT(c, log->tables == 0, "there are %u tables, and nobody asked for them", log->tables);
+    EXPECT(c, log->tables == 0, "%u tables were delivered without a request", log->tables);
 }
 
 /* The calls that the tracer's own sink tries, on whatever thread it runs. */
@@ -145,7 +146,7 @@ static void calls_in_sink(conform *c)
     conform_workload(c);
     conform_workload(c);
     if (made.ops->stop(made.self) != KPT_OK) conform_unreached(c, "stop failed");
-    if (!t.calls) conform_unreached(c, "no chunk was handed over");
+    if (!t.calls) conform_unreached(c, "no chunk was delivered");
     EXPECT_STATUS(c, KPT_OK, made.ops->destroy(made.self));
 }
 
@@ -153,9 +154,10 @@ const conform_rule conform_chunk_rules[] = {
     RULE(R541, "get_chunks with a sink below the V1 size is KPT_E_SIZE", small_sink),
     RULE(R542, "get_chunks with an unknown flag or without a function is refused", bad_sink),
     RULE(R543, "get_chunks of NULL is KPT_E_INVALID, unless the tracer has a sink", own_sink),
-    RULE(R544, "get_chunks hands over what is held, and takes nothing away", takes_nothing),
-    RULE(R545, "the sink's status ends get_chunks and is its answer", refusing_sink),
-    RULE(R546, "tables come only to a sink of whole chunks", tables_if_asked),
+    RULE(R544, "get_chunks delivers the held chunks and removes none", takes_nothing),
+    RULE(R545, "a status other than KPT_OK from the sink ends get_chunks, which returns it",
+         refusing_sink),
+    RULE(R546, "only a sink of whole chunks receives tables", tables_if_asked),
     RULE(R547, "a call on the tracer from inside its chunk sink is KPT_E_BUSY", calls_in_sink),
     {NULL, NULL, NULL},
 };

@@ -202,13 +202,13 @@ static void converts(conform *c)
     delivery.convert_ctx = &v;
     shifted = recording_take_with(c, &t, delivery);
     EXPECT(c, v.calls > 0, "convert was not called");
-    EXPECT(c, !v.backwards, "convert was given ticks that go backwards");
-    EXPECT(c, plain->activity_count == shifted->activity_count, "another number of activities");
+    EXPECT(c, !v.backwards, "convert received ticks that go backwards");
+    EXPECT(c, plain->activity_count == shifted->activity_count, "the number of activities differs");
     for (uint32_t i = 0; i < plain->activity_count; i++) {
         const kpt_activity *a = &plain->activities[i];
         const kpt_activity *b = &shifted->activities[i];
         EXPECT(c, b->start_ns - a->start_ns == SHIFT_NS && b->end_ns - a->end_ns == SHIFT_NS,
-               "activity %llu has a time that convert did not give", (unsigned long long)a->id);
+               "activity %llu has a time that convert did not return", (unsigned long long)a->id);
     }
 }
 
@@ -243,7 +243,7 @@ static void strings_live(conform *c)
         conform_unreached(c, "no name was delivered");
     (void)recording_take(c, &t, KPT_ORDER_TIME);
     EXPECT(c, memcmp(kept[0].data, kept[1].data, kept[0].size) == 0,
-           "a name changed after the delivery: \"%s\" was it before", kept[1].data);
+           "a name changed after the delivery: it was \"%s\" before", kept[1].data);
 }
 
 typedef struct calling_back {
@@ -282,7 +282,7 @@ static void busy_inside(conform *c)
 }
 
 const conform_rule conform_delivery_rules[] = {
-    RULE(R306, "get_events can be repeated and gives the same", repeats),
+    RULE(R306, "get_events can be repeated and delivers the same", repeats),
     RULE(R501, "a NULL delivery is KPT_E_INVALID", null_delivery),
     RULE(R502, "a delivery without a sink is KPT_E_INVALID", no_sink),
     RULE(R503, "a delivery below the V1 size is KPT_E_SIZE", small_delivery),
@@ -290,10 +290,12 @@ const conform_rule conform_delivery_rules[] = {
     RULE(R505, "a delivery larger than the plugin's is accepted", large_delivery),
     RULE(R506, "an unknown order or flag is KPT_E_UNSUPPORTED", unknown_order),
     RULE(R507, "a batch holds at most batch_size activities", batch_size),
-    RULE(R508, "batches are well formed and in the order that was asked for", well_formed),
-    RULE(R518, "the sink's status ends the delivery and is its answer", cancels),
+    RULE(R508, "batches are well formed and in the requested order", well_formed),
+    RULE(R518, "a status other than KPT_OK from the sink ends the delivery, which returns it",
+         cancels),
     RULE(R519, "sink and convert run on the calling thread", same_thread),
-    RULE(R520, "times come from convert, which is given ticks that never go backwards", converts),
+    RULE(R520, "times are results of convert, which receives ticks that never go backwards",
+         converts),
     RULE(R521, "strings live until the tracer is destroyed", strings_live),
     RULE(R522, "control calls from inside the sink are KPT_E_BUSY", busy_inside),
     {NULL, NULL, NULL},

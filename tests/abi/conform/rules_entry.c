@@ -31,7 +31,7 @@ static void entry_answers(conform *c)
     kpt_status status;
     conform_load(c);
     status = c->entry(&c->host.table, &c->info);
-    EXPECT(c, status == KPT_OK || status == KPT_DECLINED, "it answered %s (%d)",
+    EXPECT(c, status == KPT_OK || status == KPT_DECLINED, "it returned %s (%d)",
            kpt_status_name(status), status);
     if (status == KPT_DECLINED)
         EXPECT(c, !c->host.tracers_registered, "it registered a factory and then declined");
@@ -70,8 +70,8 @@ static void must_serve_first(conform *c)
 static void refused(conform *c, kpt_status wanted)
 {
     conform_expect_status(c, wanted, c->entry(&c->host.table, &c->info), "the entry");
-    EXPECT(c, !c->host.tracers_registered, "a factory was registered all the same");
-    EXPECT(c, c->host.live_blocks == 0, "%llu blocks of memory were kept",
+    EXPECT(c, !c->host.tracers_registered, "a factory was registered despite the error");
+    EXPECT(c, c->host.live_blocks == 0, "%llu blocks of memory were not freed",
            (unsigned long long)c->host.live_blocks);
 }
 
@@ -79,7 +79,7 @@ static void null_info(conform *c)
 {
     must_accept_first(c);
     EXPECT_STATUS(c, KPT_E_INVALID, c->entry(&c->host.table, NULL));
-    EXPECT(c, !c->host.tracers_registered, "a factory was registered all the same");
+    EXPECT(c, !c->host.tracers_registered, "a factory was registered despite the error");
 }
 
 static void small_host(conform *c)
@@ -139,7 +139,7 @@ static void info_bounds(conform *c)
                          KPT_PLUGIN_INFO_V1_SIZE + TAIL);
     EXPECT_STATUS(c, KPT_OK, c->entry(&c->host.table, info));
     EXPECT(c, conform_filled((char *)info + KPT_PLUGIN_INFO_V1_SIZE, 0xA5, TAIL),
-           "it wrote behind the struct");
+           "it wrote past the end of the struct");
 }
 
 static void info_size(conform *c)
@@ -148,8 +148,8 @@ static void info_size(conform *c)
     must_accept_first(c);
     info = conform_sized(&c->info, sizeof c->info, KPT_PLUGIN_INFO_V1_SIZE, sizeof c->info + 64);
     EXPECT_STATUS(c, KPT_OK, c->entry(&c->host.table, info));
-    EXPECT(c, info->struct_size == KPT_PLUGIN_INFO_V1_SIZE,
-           "it says that %u of %u bytes are filled", info->struct_size, KPT_PLUGIN_INFO_V1_SIZE);
+    EXPECT(c, info->struct_size == KPT_PLUGIN_INFO_V1_SIZE, "it reports %u filled bytes of %u",
+           info->struct_size, KPT_PLUGIN_INFO_V1_SIZE);
 }
 
 static void registers_once(conform *c)
@@ -157,7 +157,7 @@ static void registers_once(conform *c)
     kpt_status status;
     conform_load(c);
     status = c->entry(&c->host.table, &c->info);
-    if (status != KPT_OK) conform_unreached(c, "the entry answered %s", kpt_status_name(status));
+    if (status != KPT_OK) conform_unreached(c, "the entry returned %s", kpt_status_name(status));
     EXPECT(c, c->host.tracers_registered == 1 && c->host.make_tracer,
            "register_tracer was called %u times", c->host.tracers_registered);
 }
@@ -259,10 +259,10 @@ static void entry_without_memory(conform *c)
         c->host.fail_alloc_at = at;
         status = c->entry(&c->host.table, &c->info);
         if (status == KPT_OK) break;
-        EXPECT(c, status == KPT_E_MEMORY, "with allocation %llu failing it answered %s",
+        EXPECT(c, status == KPT_E_MEMORY, "with allocation %llu failing it returned %s",
                (unsigned long long)at, kpt_status_name(status));
         EXPECT(c, c->host.live_blocks == 0 && !c->host.tracers_registered,
-               "with allocation %llu failing it kept %llu blocks and %u registrations",
+               "with allocation %llu failing it leaked %llu blocks and kept %u registrations",
                (unsigned long long)at, (unsigned long long)c->host.live_blocks,
                c->host.tracers_registered);
     }
@@ -273,7 +273,7 @@ static void detach_frees(conform *c)
     conform_enter(c);
     EXPECT_STATUS(c, KPT_OK, c->info.detach(c->info.self));
     EXPECT(c, c->host.live_blocks == 0 && c->host.bad_frees == 0,
-           "%llu blocks were kept, %llu freed with a wrong size",
+           "%llu blocks were not freed, %llu were freed with a wrong size",
            (unsigned long long)c->host.live_blocks, (unsigned long long)c->host.bad_frees);
 }
 
@@ -338,7 +338,7 @@ static void refusal_text(conform *c)
     c->host.table.register_tracer = NULL;
     if (c->entry(&c->host.table, &c->info) == KPT_OK) conform_unreached(c, "it was not refused");
     EXPECT(c, c->info.self == 0, "self is not 0");
-    EXPECT(c, c->info.last_error, "there is no last_error");
+    EXPECT(c, c->info.last_error, "last_error is missing");
     EXPECT_STATUS(c, KPT_OK, c->info.last_error(0, text, sizeof text, NULL));
     EXPECT(c, text[0], "last_error(0) is empty");
 }
@@ -347,7 +347,7 @@ const conform_rule conform_entry_rules[] = {
     RULE(R101, "the entry kpt_plugin_entry_v1 is exported", exports_entry),
     RULE(R102, "it loads with RTLD_NOW and RTLD_LOCAL in a process without Python", loads_now),
     RULE(R103, "it stays loaded after dlclose", stays_loaded),
-    RULE(R104, "the entry answers KPT_OK or KPT_DECLINED to a valid host", entry_answers),
+    RULE(R104, "the entry returns KPT_OK or KPT_DECLINED to a valid host", entry_answers),
     RULE(R105, "a NULL host is KPT_E_INVALID", null_host),
     RULE(R106, "a NULL info is KPT_E_INVALID", null_info),
     RULE(R107, "a host table below the V1 size is KPT_E_SIZE", small_host),
@@ -355,24 +355,26 @@ const conform_rule conform_entry_rules[] = {
     RULE(R109, "a host table is not read past its struct_size", exact_host),
     RULE(R110, "a host table larger than the plugin's is accepted", large_host),
     RULE(R111, "info is not written past its struct_size", info_bounds),
-    RULE(R112, "info.struct_size tells how much is filled, never more than there is", info_size),
+    RULE(R112, "info.struct_size is the number of filled bytes, never more than the host's size",
+         info_size),
     RULE(R113, "an entry registers one tracer factory", registers_once),
-    RULE(R114, "a host that has only register_tracer is served", bare_host),
-    RULE(R115, "what register_tracer answers is the entry's answer", register_refused),
-    RULE(R116, "half an allocator is KPT_E_INVALID", half_allocator),
+    RULE(R114, "a host that has only register_tracer is accepted", bare_host),
+    RULE(R115, "the entry returns the status of register_tracer", register_refused),
+    RULE(R116, "a host with only one of alloc and dealloc is KPT_E_INVALID", half_allocator),
     RULE(R117, "a host without register_tracer is KPT_E_INVALID", no_register),
     RULE(R118, "unknown flags of the host are KPT_E_UNSUPPORTED", unknown_flags),
     RULE(R119, "nothing is printed without KPYTRACE_VERBOSE", silent),
-    RULE(R120, "a second entry is a binding of its own", second_entry),
+    RULE(R120, "a second call of the entry makes a second binding", second_entry),
     RULE(R121, "info is complete", complete_info),
-    RULE(R122, "an entry that runs out of memory is KPT_E_MEMORY and keeps nothing",
+    RULE(R122, "an entry that runs out of memory is KPT_E_MEMORY and leaks nothing",
          entry_without_memory),
-    RULE(R123, "detach gives back all memory", detach_frees),
+    RULE(R123, "detach frees all memory", detach_frees),
     RULE(R124, "detach while an object lives is KPT_E_STATE", detach_refused),
     RULE(R125, "make after detach is KPT_E_HANDLE", make_after_detach),
     RULE(R126, "detach twice is KPT_E_HANDLE", detach_twice),
-    RULE(R127, "the host's table is copied: it may vanish after the entry", table_vanishes),
-    RULE(R128, "an unknown tick source is refused, and one without its function", tick_sources),
-    RULE(R129, "a refused entry leaves self 0 and a text in last_error(0)", refusal_text),
+    RULE(R127, "the host's table is copied: the host may free it after the entry", table_vanishes),
+    RULE(R128, "an unknown tick source, and KPT_TICKS_HOST without now_ticks, are refused",
+         tick_sources),
+    RULE(R129, "a refused entry leaves self 0 and sets the text of last_error(0)", refusal_text),
     {NULL, NULL, NULL},
 };

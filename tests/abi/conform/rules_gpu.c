@@ -7,7 +7,7 @@ static kpt_gpu_maker open_maker(conform *c)
     conform_enter(c);
     KPT_INIT(&maker);
     if (c->info.get_extension(c->info.self, kpt_str_of(KPT_EXT_GPU), &maker) != KPT_OK)
-        conform_unreached(c, "the plugin has no tracers of GPUs");
+        conform_unreached(c, "the plugin has no GPU tracers");
     return maker;
 }
 
@@ -19,7 +19,7 @@ static void make(conform *c, kpt_gpu_tracer *out)
     KPT_INIT(&args);
     KPT_INIT(out);
     status = maker.make(c->info.self, &args, out);
-    if (status != KPT_OK) conform_unreached(c, "make answered %s", kpt_status_name(status));
+    if (status != KPT_OK) conform_unreached(c, "make returned %s", kpt_status_name(status));
 }
 
 static void begin(conform *c, kpt_gpu_tracer *out)
@@ -27,7 +27,7 @@ static void begin(conform *c, kpt_gpu_tracer *out)
     kpt_status status;
     make(c, out);
     status = out->ops->start(out->self);
-    if (status != KPT_OK) conform_unreached(c, "start answered %s", kpt_status_name(status));
+    if (status != KPT_OK) conform_unreached(c, "start returned %s", kpt_status_name(status));
 }
 
 static void has_functions(conform *c)
@@ -35,7 +35,7 @@ static void has_functions(conform *c)
     kpt_gpu_tracer t;
     make(c, &t);
     EXPECT(c, t.self && t.ops && t.ops->struct_size >= KPT_GPU_OPS_V1_SIZE,
-           "there is no handle, or the table is below %u", KPT_GPU_OPS_V1_SIZE);
+           "the handle is 0, or the struct_size of ops is below %u", KPT_GPU_OPS_V1_SIZE);
     EXPECT(c,
            t.ops->start && t.ops->stop && t.ops->collect && t.ops->get_stats && t.ops->last_error &&
                t.ops->destroy,
@@ -107,7 +107,7 @@ static void inside(conform *c)
     begin(c, &t);
     if (t.ops->collect(t.self, look, &w) != KPT_OK || !w.calls)
         conform_unreached(c, "collect failed");
-    EXPECT(c, w.from_stop == KPT_E_BUSY, "stop inside the sink answered %s",
+    EXPECT(c, w.from_stop == KPT_E_BUSY, "stop inside the sink returned %s",
            kpt_status_name(w.from_stop));
 }
 
@@ -178,13 +178,14 @@ static void small_tracebacks(conform *c)
 }
 
 const conform_rule conform_gpu_rules[] = {
-    RULE(R761, "a tracer of GPUs has a handle and all functions", has_functions),
-    RULE(R762, "unknown flags in its args, and what is spare, are refused", unknown_flags),
-    RULE(R763, "it is started once, and stopped once", states),
-    RULE(R764, "collect calls the sink once at least, with strides that hold V1", collects),
-    RULE(R765, "a call of it inside the sink is answered KPT_E_BUSY", inside),
-    RULE(R766, "what the sink answers, collect returns; it needs a sink", answers),
-    RULE(R767, "destroyed while it records, it has ended, and its handle is dead", dead),
-    RULE(R768, "get_stats checks its size, and tells the state", counts),
+    RULE(R761, "a GPU tracer has a handle and all functions", has_functions),
+    RULE(R762, "unknown flags in its args, and values in spare fields, are refused", unknown_flags),
+    RULE(R763, "a GPU tracer can be started once and stopped once", states),
+    RULE(R764, "collect calls the sink at least once, with strides of at least the V1 size",
+         collects),
+    RULE(R765, "a call on the GPU tracer from inside its sink is KPT_E_BUSY", inside),
+    RULE(R766, "collect returns the sink's status; a NULL sink is refused", answers),
+    RULE(R767, "destroy while recording ends the recording and invalidates the handle", dead),
+    RULE(R768, "get_stats checks struct_size and reports the state", counts),
     RULE(R769, "tracebacks below their V1 size are refused", small_tracebacks),
     {NULL, NULL, NULL}};

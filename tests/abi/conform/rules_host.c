@@ -35,7 +35,8 @@ static void host_ticks(conform *c)
     kpt_delivery delivery;
     kpt_tracer t;
     conform_enter(c);
-    if (c->host.table.tick_source != KPT_TICKS_HOST) conform_unreached(c, "the host has no clock");
+    if (c->host.table.tick_source != KPT_TICKS_HOST)
+        conform_unreached(c, "the mock host has no clock");
     c->host.now_ticks = begin;
     conform_record(c, &t);
     KPT_INIT(&delivery);
@@ -44,7 +45,7 @@ static void host_ticks(conform *c)
     (void)recording_take_with(c, &t, delivery);
     if (!seen.most) conform_unreached(c, "the host's converter was not called");
     EXPECT(c, seen.least > begin && seen.most <= c->host.now_ticks,
-           "the converter got the ticks %llu to %llu; now_ticks returned %llu to %llu",
+           "the converter received the ticks %llu to %llu; now_ticks returned %llu to %llu",
            (unsigned long long)seen.least, (unsigned long long)seen.most,
            (unsigned long long)begin + 1, (unsigned long long)c->host.now_ticks);
 }
@@ -136,6 +137,6 @@ static void attach_is_once(conform *c)
 const conform_rule conform_host_rules[] = {
     RULE(R526, "with KPT_TICKS_HOST events have the ticks that now_ticks returned", host_ticks),
     RULE(R805, "stop returns when no thread is in thread_attach", stop_waits),
-    RULE(R806, "thread_attach is called once on a thread, whatever it answers", attach_is_once),
+    RULE(R806, "thread_attach is called once on a thread, whatever it returns", attach_is_once),
     {NULL, NULL, NULL},
 };

@@ -22,7 +22,7 @@ static kpt_status try_load(conform *c, chunk_log *log, kpt_tracer *out)
 static void load(conform *c, chunk_log *log, kpt_tracer *out)
 {
     kpt_status status = try_load(c, log, out);
-    if (status != KPT_OK) conform_unreached(c, "load answered %s", kpt_status_name(status));
+    if (status != KPT_OK) conform_unreached(c, "load returned %s", kpt_status_name(status));
 }
 
 static int same_text(kpt_str a, kpt_str b)
@@ -49,7 +49,7 @@ static const kpt_thread *thread_of(const recording *r, uint32_t index)
 /* Returns the first difference between the recordings, or NULL if there is none. */
 static const char *difference(const recording *a, const recording *b)
 {
-    if (a->activity_count != b->activity_count) return "there are more, or fewer";
+    if (a->activity_count != b->activity_count) return "the number of activities differs";
     for (uint32_t i = 0; i < a->activity_count; i++) {
         const kpt_activity *x = &a->activities[i];
         const kpt_activity *y = &b->activities[i];
@@ -57,16 +57,16 @@ static const char *difference(const recording *a, const recording *b)
         const kpt_name *n = name_of(b, y->name);
         const kpt_thread *s = thread_of(a, x->thread);
         const kpt_thread *t = thread_of(b, y->thread);
-        if (x->start_ns != y->start_ns || x->end_ns != y->end_ns) return "a time is another";
-        if (x->id != y->id || x->parent_id != y->parent_id) return "an id is another";
-        if (x->kind != y->kind || x->flags != y->flags) return "a kind or a flag is another";
+        if (x->start_ns != y->start_ns || x->end_ns != y->end_ns) return "a time differs";
+        if (x->id != y->id || x->parent_id != y->parent_id) return "an id differs";
+        if (x->kind != y->kind || x->flags != y->flags) return "a kind or a flag differs";
         if (!same_text(m->display, n->display) || !same_text(m->qualname, n->qualname) ||
             !same_text(m->file, n->file) || m->first_line != n->first_line)
-            return "a name is another";
+            return "a name differs";
         /* It may have ended in between. */
         if (s->os_tid != t->os_tid || ((s->flags ^ t->flags) & ~(uint32_t)KPT_THREAD_ENDED) ||
             !same_text(s->name, t->name))
-            return "a thread is another";
+            return "a thread differs";
     }
     return NULL;
 }
@@ -84,7 +84,7 @@ static void round_trip(conform *c)
     before = recording_take(c, &t, KPT_ORDER_THREAD);
     load(c, chunk_log_take(c, &t, KPT_CHUNKS_WHOLE), &loaded);
     differs = difference(before, recording_take(c, &loaded, KPT_ORDER_THREAD));
-    EXPECT(c, !differs, "the loaded recording is another one: %s", differs);
+    EXPECT(c, !differs, "the loaded recording differs: %s", differs);
 }
 
 static kpt_status count_batch(void *ctx, const kpt_batch *batch)
@@ -116,8 +116,8 @@ static void while_running(conform *c)
     now = count_now(c, &t);
     load(c, chunk_log_take(c, &t, KPT_CHUNKS_WHOLE), &loaded);
     then = count_now(c, &loaded);
-    EXPECT(c, now == then, "%llu activities became %llu", (unsigned long long)now,
-           (unsigned long long)then);
+    EXPECT(c, now == then, "the tracer delivers %llu activities, the loaded recording %llu",
+           (unsigned long long)now, (unsigned long long)then);
 }
 
 static void bad_args(conform *c)
@@ -143,7 +143,7 @@ static void bad_args(conform *c)
     args.flags = 0;
     args.next = NULL;
     EXPECT_STATUS(c, KPT_E_INVALID, loader.load(c->info.self, &args, &out));
-    EXPECT(c, !out.ops && !out.self, "out names a tracer, and there is none");
+    EXPECT(c, !out.ops && !out.self, "out has a tracer's handle after a failure");
 }
 
 /* Returns chunks that the plugin delivered, so that a rule can change one field of valid chunks. */
@@ -190,7 +190,7 @@ static void host_ends(conform *c)
     conform_enter(c);
     log.last = 1234;
     EXPECT_STATUS(c, 1234, try_load(c, &log, &out));
-    EXPECT(c, !out.ops && !out.self, "out names a tracer, and there is none");
+    EXPECT(c, !out.ops && !out.self, "out has a tracer's handle after a failure");
 }
 
 static void stopped(conform *c)
@@ -202,13 +202,13 @@ static void stopped(conform *c)
     load(c, log, &t);
     KPT_INIT(&stats);
     EXPECT_STATUS(c, KPT_OK, t.ops->get_stats(t.self, &stats));
-    EXPECT(c, stats.state == KPT_STATE_STOPPED, "it does not say that it is stopped");
+    EXPECT(c, stats.state == KPT_STATE_STOPPED, "get_stats does not report KPT_STATE_STOPPED");
     EXPECT_STATUS(c, KPT_E_STATE, t.ops->stop(t.self));
-    EXPECT(c, t.ops->restart(t.self) < 0, "it was restarted");
+    EXPECT(c, t.ops->restart(t.self) < 0, "restart did not fail");
     EXPECT_STATUS(c, KPT_OK, t.ops->mark(t.self, KPT_MARK_POINT, 1));
     EXPECT_STATUS(c, KPT_E_INVALID, t.ops->get_chunks(t.self, NULL));
     again = chunk_log_take(c, &t, KPT_CHUNKS_WHOLE);
-    EXPECT(c, again->count == log->count, "it hands on %u chunks of %u", again->count, log->count);
+    EXPECT(c, again->count == log->count, "it delivers %u chunks of %u", again->count, log->count);
 }
 
 static void bound(conform *c)
@@ -223,13 +223,13 @@ static void bound(conform *c)
 }
 
 const conform_rule conform_loader_rules[] = {
-    RULE(R771, "whole chunks, loaded, are the recording that they were", round_trip),
-    RULE(R772, "whole chunks of a running tracer are one, too", while_running),
-    RULE(R773, "load refuses what is NULL, too small or unknown", bad_args),
+    RULE(R771, "whole chunks, when loaded, rebuild the same recording", round_trip),
+    RULE(R772, "whole chunks of a running tracer can be loaded, too", while_running),
+    RULE(R773, "load refuses arguments that are NULL, too small or unknown", bad_args),
     RULE(R774, "load of an unknown format is KPT_E_UNSUPPORTED", unknown_format),
-    RULE(R775, "load of other bytes, or unaligned ones, is KPT_E_INVALID", garbage),
-    RULE(R776, "what next answers ends the load and is its answer", host_ends),
-    RULE(R777, "a loaded tracer is stopped for good, and hands its chunks on", stopped),
+    RULE(R775, "load of damaged or unaligned data is KPT_E_INVALID", garbage),
+    RULE(R776, "an error that next returns ends the load, which returns it", host_ends),
+    RULE(R777, "a loaded tracer can't be restarted, and delivers its chunks", stopped),
     RULE(R778, "detach is KPT_E_STATE while a loaded tracer lives", bound),
     {NULL, NULL, NULL},
 };

@@ -10,7 +10,7 @@ static void gives_tracer(conform *c)
     KPT_INIT(&tracer);
     EXPECT_STATUS(c, KPT_OK, conform_try_make(c, &args, &tracer));
     EXPECT(c, tracer.self, "the handle is 0");
-    EXPECT(c, tracer.ops, "there is no ops table");
+    EXPECT(c, tracer.ops, "ops is NULL");
 }
 
 static void complete_ops(conform *c)
@@ -123,7 +123,7 @@ static void out_bounds(conform *c)
     out = conform_sized(&blank, sizeof blank, KPT_TRACER_V1_SIZE, KPT_TRACER_V1_SIZE + TAIL);
     EXPECT_STATUS(c, KPT_OK, conform_try_make(c, &args, out));
     EXPECT(c, conform_filled((char *)out + KPT_TRACER_V1_SIZE, 0xA5, TAIL),
-           "it wrote behind the struct");
+           "it wrote past the end of the struct");
     out = conform_sized(&blank, sizeof blank, KPT_TRACER_V1_SIZE, KPT_TRACER_V1_SIZE);
     EXPECT_STATUS(c, KPT_OK, conform_try_make(c, &args, out)); /* a step further would crash */
 }
@@ -137,7 +137,7 @@ static void failed_out(conform *c)
     args.struct_size = 0;
     if (conform_try_make(c, &args, &out) == KPT_OK) conform_unreached(c, "it did not fail");
     EXPECT(c, conform_filled(&out.flags, 0, sizeof out - sizeof(uint32_t)),
-           "out holds something after a failed make");
+           "out is not zero after a failed make");
 }
 
 static void unknown_flags(conform *c)
@@ -159,11 +159,11 @@ static void null_arrays(conform *c)
     kpt_tracer_args args = must_make_first(c);
     args.filter_count = 1;
     args.filter_stride = sizeof(kpt_filter);
-    make_answers(c, KPT_E_INVALID, &args, "make with a filter counted, but NULL");
+    make_answers(c, KPT_E_INVALID, &args, "make with a filter_count, but NULL filters");
     KPT_INIT(&args);
     args.watch_count = 1;
     args.watch_stride = sizeof(kpt_watch);
-    make_answers(c, KPT_E_INVALID, &args, "make with a watch counted, but NULL");
+    make_answers(c, KPT_E_INVALID, &args, "make with a watch_count, but NULL watches");
 }
 
 static void small_strides(conform *c)
@@ -271,10 +271,11 @@ static void make_without_memory(conform *c)
         c->host.fail_alloc_at = c->host.alloc_calls + at;
         status = conform_try_make(c, &args, &tracer);
         if (status == KPT_OK) break;
-        EXPECT(c, status == KPT_E_MEMORY, "with allocation %llu failing it answered %s",
+        EXPECT(c, status == KPT_E_MEMORY, "with allocation %llu failing it returned %s",
                (unsigned long long)at, kpt_status_name(status));
-        EXPECT(c, c->host.live_blocks == before, "with allocation %llu failing it kept %llu blocks",
-               (unsigned long long)at, (unsigned long long)(c->host.live_blocks - before));
+        EXPECT(c, c->host.live_blocks == before,
+               "with allocation %llu failing it leaked %llu blocks", (unsigned long long)at,
+               (unsigned long long)(c->host.live_blocks - before));
     }
 }
 
@@ -289,8 +290,8 @@ static void several(conform *c)
         KPT_INIT(&tracers[i]);
         EXPECT_STATUS(c, KPT_OK, conform_try_make(c, &args, &tracers[i]));
         for (int k = 0; k < i; k++)
-            EXPECT(c, tracers[i].self != tracers[k].self, "tracers %d and %d have one handle", i,
-                   k);
+            EXPECT(c, tracers[i].self != tracers[k].self, "tracers %d and %d have the same handle",
+                   i, k);
     }
 }
 
@@ -317,7 +318,7 @@ static void out_of_range(conform *c)
 }
 
 const conform_rule conform_make_rules[] = {
-    RULE(R201, "make gives a tracer", gives_tracer),
+    RULE(R201, "make returns a tracer", gives_tracer),
     RULE(R202, "the tracer's ops table is complete", complete_ops),
     RULE(R203, "NULL args is KPT_E_INVALID", null_args),
     RULE(R204, "NULL out is KPT_E_INVALID", null_out),
@@ -326,22 +327,22 @@ const conform_rule conform_make_rules[] = {
     RULE(R207, "args larger than the plugin's is accepted", large_args),
     RULE(R208, "out below the V1 size is KPT_E_SIZE, and not written to", small_out),
     RULE(R209, "out is not written past its struct_size", out_bounds),
-    RULE(R210, "a failed make leaves out zero behind struct_size", failed_out),
+    RULE(R210, "a failed make sets all fields of out after struct_size to zero", failed_out),
     RULE(R211, "unknown flags are KPT_E_UNSUPPORTED", unknown_flags),
     RULE(R212, "an unknown on_full is KPT_E_UNSUPPORTED", unknown_on_full),
-    RULE(R213, "an array that is counted, but NULL, is KPT_E_INVALID", null_arrays),
+    RULE(R213, "a NULL array whose count is not 0 is KPT_E_INVALID", null_arrays),
     RULE(R214, "a stride below the V1 size is KPT_E_SIZE", small_strides),
-    RULE(R215, "elements of an array are found by its stride", large_strides),
+    RULE(R215, "elements of an array are located by its stride", large_strides),
     RULE(R216, "an unknown or empty filter is refused", bad_filters),
     RULE(R217, "a watch without a code object, or without on_watched_call, is KPT_E_INVALID",
          bad_watches),
     RULE(R218, "a chunk sink without a function, or with unknown flags, is refused",
          bad_chunk_sink),
     RULE(R219, "a chunk sink below the V1 size is KPT_E_SIZE", small_chunk_sink),
-    RULE(R220, "a make that runs out of memory is KPT_E_MEMORY and keeps nothing",
+    RULE(R220, "a make that runs out of memory is KPT_E_MEMORY and leaks nothing",
          make_without_memory),
-    RULE(R221, "several tracers live at once", several),
-    RULE(R222, "after a failed make the plugin's last_error has a text", failure_text),
+    RULE(R221, "several tracers can exist at once", several),
+    RULE(R222, "a failed make sets the text of the plugin's last_error", failure_text),
     RULE(R223, "tool_id and overhead_permille out of range are KPT_E_INVALID", out_of_range),
     {NULL, NULL, NULL},
 };

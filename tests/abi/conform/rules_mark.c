@@ -106,13 +106,14 @@ static void only_marked(conform *c, const kpt_tracer *t, uint32_t order)
     delivery.order = order;
     delivery.flags = KPT_DELIVER_MARKED;
     some = recording_take_with(c, t, delivery);
-    EXPECT(c, some->activity_count == count, "%u activities, of which %u are marked",
+    EXPECT(c, some->activity_count == count, "%u activities were delivered, but %u are marked",
            some->activity_count, count);
     for (uint32_t i = 0; i < some->activity_count; i++) {
         const kpt_activity *a = &some->activities[i];
         const kpt_activity *same = find(all, a->id);
         EXPECT(c, same && same->start_ns == a->start_ns && same->parent_id == a->parent_id,
-               "activity %llu is another one among all", (unsigned long long)a->id);
+               "activity %llu differs from the one in the full delivery",
+               (unsigned long long)a->id);
     }
 }
 
@@ -154,9 +155,9 @@ static uint32_t check_points(conform *c, const recording *r)
             if (r->activities[k].id == p->parent_id && r->activities[k].phase != KPT_PHASE_BEGIN)
                 parent = &r->activities[k];
         if (!parent) continue;
-        EXPECT(c, parent->thread == p->thread, "a point is of another thread than its parent");
+        EXPECT(c, parent->thread == p->thread, "a point and its parent are of different threads");
         EXPECT(c, parent->start_ns <= p->start_ns && p->end_ns <= parent->end_ns,
-               "a point lies outside its parent");
+               "a point is outside its parent's time");
         EXPECT(c, parent->flags & KPT_ACTIVITY_MARKED, "a point's parent is not marked");
         inside++;
     }
@@ -195,7 +196,7 @@ static void points(conform *c)
         delivery.flags = KPT_DELIVER_POINTS;
         r = recording_take_with(c, &t, delivery);
         if (r->malformed) conform_unreached(c, "%s", r->malformed);
-        EXPECT(c, check_points(c, r) > 0, "no point lies in a call");
+        EXPECT(c, check_points(c, r) > 0, "no point is inside a call");
         check_numbers(c, r);
     }
 }
@@ -235,7 +236,7 @@ static void parts(conform *c)
     r = recording_take(c, &t, KPT_ORDER_START);
     for (uint32_t i = 0; i < r->activity_count; i++)
         EXPECT(c, !(r->activities[i].flags & KPT_ACTIVITY_CONTINUED),
-               "activity %llu goes on, and nobody asked for parts",
+               "activity %llu continues, but no parts were requested",
                (unsigned long long)r->activities[i].id);
     KPT_INIT(&delivery);
     delivery.order = KPT_ORDER_START;
@@ -246,18 +247,19 @@ static void parts(conform *c)
         const kpt_activity *before = part_before(r, i);
         if (!(a->flags & KPT_ACTIVITY_CONTINUED)) continue;
         EXPECT(c, before && before->flags & KPT_ACTIVITY_CLAMPED,
-               "activity %llu goes on, and was not cut before", (unsigned long long)a->id);
+               "activity %llu continues, but was not cut before", (unsigned long long)a->id);
         EXPECT(c, before && before->name == a->name && before->parent_id == a->parent_id,
-               "activity %llu goes on as another call", (unsigned long long)a->id);
+               "activity %llu continues as another call", (unsigned long long)a->id);
     }
 }
 
 const conform_rule conform_mark_rules[] = {
     RULE(R531, "a mark of an unknown kind is KPT_E_INVALID", unknown_marks),
     RULE(R532, "calls that contain a marked one are marked", marked_calls),
-    RULE(R533, "a delivery of marked calls is that part of all, ids included", marked_part),
-    RULE(R534, "points have their number, thread and parent, and take no ids", points),
-    RULE(R535, "points by start are KPT_E_UNSUPPORTED", no_points_by_start),
-    RULE(R536, "parts of a call come only if asked for, with its id, after a cut", parts),
+    RULE(R533, "a delivery of marked calls is a subset of the full delivery, with the same ids",
+         marked_part),
+    RULE(R534, "points have their number, thread and parent, and use no ids", points),
+    RULE(R535, "points in KPT_ORDER_START are KPT_E_UNSUPPORTED", no_points_by_start),
+    RULE(R536, "parts of a call are delivered only on request, with its id, after a cut", parts),
     {NULL, NULL, NULL},
 };

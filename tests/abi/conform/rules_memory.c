@@ -96,7 +96,7 @@ static void dead(conform *c)
 static void has_report(conform *c, const kpt_memory_tracer *m)
 {
     if (!KPT_HAS(m->ops, kpt_memory_ops, report) || !m->ops->report)
-        conform_unreached(c, "the memory tracer takes no reports: it is of 1.0");
+        conform_unreached(c, "the memory tracer accepts no reports: it is of ABI 1.0");
 }
 
 static void bad_reports(conform *c)
@@ -176,20 +176,20 @@ static void from_tracer(conform *c)
     conform_make(c, &t);
     KPT_INIT(&m);
     EXPECT_STATUS(c, KPT_OK, t.ops->get_extension(t.self, kpt_str_of(KPT_EXT_MEMORY), &m));
-    EXPECT(c, m.ops && m.self, "nothing was made");
+    EXPECT(c, m.ops && m.self, "no object was made");
     EXPECT_STATUS(c, KPT_OK, m.ops->destroy(m.self));
 }
 
 const conform_rule conform_memory_rules[] = {
-    RULE(R711, "make gives a memory tracer with a complete ops table", makes_memory),
-    RULE(R712, "start and stop change nothing when repeated", repeats),
-    RULE(R713, "export is legal before start, running and stopped", exports),
+    RULE(R711, "make returns a memory tracer with a complete ops table", makes_memory),
+    RULE(R712, "a repeated start or stop changes nothing", repeats),
+    RULE(R713, "export is legal before start, while running and after stop", exports),
     RULE(R714, "an export without a usable path is KPT_E_INVALID", bad_paths),
-    RULE(R715, "an export creates its file, a no-op's none", no_file),
+    RULE(R715, "an export creates its file; a no-op creates none", no_file),
     RULE(R716, "every call on a destroyed memory tracer is KPT_E_HANDLE", dead),
     RULE(R717, "bad args or out of a memory tracer are refused", bad_make),
     RULE(R718, "a tracer's KPT_EXT_MEMORY is a memory tracer", from_tracer),
-    RULE(R719, "reports that can't be read are refused", bad_reports),
-    RULE(R720, "a report is legal before start, running and stopped", reports),
+    RULE(R719, "invalid reports are refused", bad_reports),
+    RULE(R720, "a report is legal before start, while running and after stop", reports),
     {NULL, NULL, NULL},
 };

@@ -209,7 +209,7 @@ static void numbers_ops(conform *c)
     (void)o.ops->begin_op(o.self, &op, &id[2]);
     (void)o.ops->destroy(o.self);
     conform_remove_path(path);
-    EXPECT(c, !id[0] && !id[2], "an operator has a number while nothing is recorded");
+    EXPECT(c, !id[0] && !id[2], "an operator has a number while the observer is not recording");
     if (o.flags & KPT_OBJECT_NOOP)
         EXPECT(c, !id[1], "a no-op has numbered an operator");
     else
@@ -246,7 +246,8 @@ static void tapes(conform *c)
     uint64_t id = 0;
     int found;
     conform_make_observer(c, &o);
-    if (!KPT_HAS(o.ops, kpt_observer_ops, tape)) conform_unreached(c, "it is too old for tapes");
+    if (!KPT_HAS(o.ops, kpt_observer_ops, tape))
+        conform_unreached(c, "the observer's ABI version has no tapes");
     EXPECT_STATUS(c, KPT_E_INVALID, o.ops->tape(o.self, NULL));
     EXPECT_STATUS(c, KPT_OK, o.ops->tape(o.self, &tape));
     EXPECT(c, !tape || !(o.flags & KPT_OBJECT_NOOP), "a no-op has a tape");
@@ -254,7 +255,8 @@ static void tapes(conform *c)
         (void)o.ops->destroy(o.self);
         return;
     }
-    EXPECT(c, !tape->ops->begin(tape), "a tape takes operators while nothing is recorded");
+    EXPECT(c, !tape->ops->begin(tape),
+           "a tape accepts operators while the observer is not recording");
     conform_fresh_path(c, path, sizeof path);
     KPT_INIT(&op);
     op.name = kpt_str_of("reported");
@@ -267,7 +269,7 @@ static void tapes(conform *c)
     (void)o.ops->destroy(o.self);
     found = conform_has_text(path, "written") && conform_has_text(path, "4711");
     conform_remove_path(path);
-    EXPECT(c, id && found, "what was written on a tape is not in the trace");
+    EXPECT(c, id && found, "an operator that was written to a tape is not in the trace");
 }
 
 static void bad_make(conform *c)
@@ -297,27 +299,27 @@ static void from_tracer(conform *c)
     conform_make(c, &t);
     KPT_INIT(&o);
     EXPECT_STATUS(c, KPT_OK, t.ops->get_extension(t.self, kpt_str_of(KPT_EXT_OBSERVER), &o));
-    EXPECT(c, o.ops && o.self, "nothing was made");
+    EXPECT(c, o.ops && o.self, "no object was made");
     EXPECT_STATUS(c, KPT_OK, o.ops->destroy(o.self));
 }
 
 const conform_rule conform_observer_rules[] = {
-    RULE(R731, "make gives an observer with a complete ops table", makes_observer),
+    RULE(R731, "make returns an observer with a complete ops table", makes_observer),
     RULE(R732, "start without a file is KPT_E_STATE", start_closed),
-    RULE(R733, "open, start, stop and close change nothing when repeated", repeats),
+    RULE(R733, "a repeated open, start, stop or close changes nothing", repeats),
     RULE(R734, "an open without a usable path is KPT_E_INVALID", bad_paths),
-    RULE(R735, "open creates its file, a no-op's none", no_file),
-    RULE(R736, "operators that can't be read are refused", bad_ops),
+    RULE(R735, "open creates its file; a no-op creates none", no_file),
+    RULE(R736, "invalid operators are refused", bad_ops),
     RULE(R737, "the end of an operator that was not recorded is KPT_OK", end_nothing),
     RULE(R738, "every call on a destroyed observer is KPT_E_HANDLE", dead),
     RULE(R739, "bad args or out of an observer are refused", bad_make),
     RULE(R740, "a tracer's KPT_EXT_OBSERVER is an observer", from_tracer),
-    RULE(R741, "get_stats fills what there is room for, or refuses", stats),
-    RULE(R742, "recover refuses what it can't read, and a no-op everything", recovers),
-    RULE(R743, "an operator's attributes need an array", bad_attrs),
-    RULE(R744, "names of data_ops need their text", bad_data_ops),
-    RULE(R745, "operators have numbers while they are recorded, a no-op's never", numbers_ops),
-    RULE(R747, "an observer may have tapes, a no-op none; what is written there is recorded",
+    RULE(R741, "get_stats fills the host's struct, or refuses its size", stats),
+    RULE(R742, "recover refuses an invalid journal; a no-op refuses every journal", recovers),
+    RULE(R743, "an operator with attributes, but a NULL array, is refused", bad_attrs),
+    RULE(R744, "data_ops with a size, but NULL data, is refused", bad_data_ops),
+    RULE(R745, "operators have numbers while they are recorded; a no-op's have none", numbers_ops),
+    RULE(R747, "an observer may have tapes, a no-op has none; operators on a tape are recorded",
          tapes),
     {NULL, NULL, NULL},
 };

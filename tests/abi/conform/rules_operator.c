@@ -80,16 +80,18 @@ static void flags_of_ops(conform *c)
     EXPECT_STATUS(c, KPT_OK, open.o.ops->begin_op(open.o.self, &op, &open.id));
     op.flags = 1U << 31;
     EXPECT_STATUS(c, KPT_E_UNSUPPORTED, open.o.ops->begin_op(open.o.self, &op, &open.id));
-    if (record_stacks(c, &open.o, path) != KPT_OK) conform_unreached(c, "it has no stacks");
+    if (record_stacks(c, &open.o, path) != KPT_OK)
+        conform_unreached(c, "the observer can't record stacks");
     conform_in_python(c, program, leave_open, &open);
     (void)open.o.ops->destroy(open.o.self);
     found = conform_has_text(path, "second");
     conform_remove_path(path);
-    EXPECT(c, found || (open.o.flags & KPT_OBJECT_NOOP), "an operator has the stack of another");
+    EXPECT(c, found || (open.o.flags & KPT_OBJECT_NOOP),
+           "an operator has another operator's stack");
 }
 
 const conform_rule conform_operator_rules[] = {
-    RULE(R746, "an observer may have stacks, and they tell who called", stacks),
+    RULE(R746, "an observer may record stacks, which contain the operator's caller", stacks),
     RULE(R748,
          "without KPT_OP_IN_ONE_CALL an operator has its own stack; unknown flags are refused",
          flags_of_ops),

@@ -13,7 +13,7 @@ static void names_first(conform *c)
 {
     for (uint32_t order = KPT_ORDER_THREAD; order <= KPT_ORDER_START; order++) {
         recording *r = taken(c, order);
-        EXPECT(c, r->late_names == 0, "%u activities came before their name or thread",
+        EXPECT(c, r->late_names == 0, "%u activities were delivered before their name or thread",
                r->late_names);
     }
 }
@@ -38,7 +38,7 @@ static void unique_ids(conform *c)
         recording *r = taken(c, order);
         uint32_t *counts = count_ids(c, r);
         for (uint32_t id = 1; id <= r->activity_count; id++)
-            EXPECT(c, counts[id] <= 1, "the id %u was given %u times", id, counts[id]);
+            EXPECT(c, counts[id] <= 1, "the id %u was used %u times", id, counts[id]);
         free(counts);
     }
 }
@@ -69,7 +69,7 @@ static void parents_exist(conform *c)
             const kpt_activity *parent = parent_of(found, a);
             if (a->parent_id == 0) continue;
             EXPECT(c, parent && parent->thread == a->thread,
-                   "the parent %llu of %llu is not in the delivery, or in another thread",
+                   "the parent %llu of %llu is not in the delivery, or is of another thread",
                    (unsigned long long)a->parent_id, (unsigned long long)a->id);
         }
         free(found);
@@ -133,11 +133,11 @@ static void nests(conform *c)
         const kpt_activity *parent = parent_of(found, a);
         if (parent && a->start_ns <= a->end_ns)
             EXPECT(c, a->start_ns >= parent->start_ns && a->end_ns <= parent->end_ns,
-                   "activity %llu does not lie within its parent %llu", (unsigned long long)a->id,
+                   "activity %llu is not within its parent %llu", (unsigned long long)a->id,
                    (unsigned long long)parent->id);
         for (uint32_t k = 0; k < i; k++)
             EXPECT(c, !crosses(a, &r->activities[k]) && !crosses(&r->activities[k], a),
-                   "activities %llu and %llu cross", (unsigned long long)a->id,
+                   "activities %llu and %llu overlap, but do not nest", (unsigned long long)a->id,
                    (unsigned long long)r->activities[k].id);
     }
     free(found);
@@ -156,11 +156,11 @@ static void thread_order(conform *c)
             left[r->activities[i - 1].thread & UINT16_MAX] = 1;
         EXPECT(c, a->phase == KPT_PHASE_COMPLETE, "activity %llu has a phase",
                (unsigned long long)a->id);
-        EXPECT(c, !left[a->thread & UINT16_MAX], "thread %u comes in two parts", a->thread);
+        EXPECT(c, !left[a->thread & UINT16_MAX], "thread %u is delivered in two parts", a->thread);
         EXPECT(c, a->parent_id < a->id, "activity %llu is numbered before its parent",
                (unsigned long long)a->id);
         EXPECT(c, a->parent_id > RECORDING_MAX || !ended[a->parent_id],
-               "activity %llu comes after its parent", (unsigned long long)a->id);
+               "activity %llu is delivered after its parent", (unsigned long long)a->id);
         if (id) ended[id] = 1;
     }
     free(ended);
@@ -183,9 +183,9 @@ static void time_order(conform *c)
         EXPECT(c, a->phase == KPT_PHASE_BEGIN || a->phase == KPT_PHASE_END,
                "activity %llu has no phase", (unsigned long long)a->id);
         EXPECT(c, i == 0 || moment(&r->activities[i - 1]) <= moment(a),
-               "activity %llu comes after a later one", (unsigned long long)a->id);
+               "activity %llu is delivered after a later one", (unsigned long long)a->id);
         EXPECT(c, a->phase == KPT_PHASE_END || a->end_ns == a->start_ns,
-               "the begin of activity %llu knows its end", (unsigned long long)a->id);
+               "the begin of activity %llu has an end time", (unsigned long long)a->id);
         open[id] += a->phase == KPT_PHASE_BEGIN ? 1 : -1;
         EXPECT(c, open[id] >= 0, "activity %llu ends before it begins", (unsigned long long)a->id);
     }
@@ -200,8 +200,8 @@ static void start_order(conform *c)
     for (uint32_t i = 0; i < r->activity_count; i++) {
         const kpt_activity *a = &r->activities[i];
         EXPECT(c, i == 0 || r->activities[i - 1].start_ns <= a->start_ns,
-               "activity %llu comes after a later one", (unsigned long long)a->id);
-        EXPECT(c, a->parent_id < a->id, "activity %llu comes before its parent",
+               "activity %llu is delivered after a later one", (unsigned long long)a->id);
+        EXPECT(c, a->parent_id < a->id, "activity %llu is delivered before its parent",
                (unsigned long long)a->id);
         EXPECT(c, a->id == i + 1, "the id of activity %u is %llu", i + 1,
                (unsigned long long)a->id);
@@ -252,7 +252,7 @@ static void depths(conform *c)
 }
 
 const conform_rule conform_order_rules[] = {
-    RULE(R509, "names and threads come no later than their first use", names_first),
+    RULE(R509, "names and threads are delivered no later than their first use", names_first),
     RULE(R510, "ids are unique, from 1", unique_ids),
     RULE(R511, "a parent is 0 or an activity of the same thread", parents_exist),
     RULE(R512, "no activity ends before it starts, or after the delivery's end", times),
@@ -262,7 +262,7 @@ const conform_rule conform_order_rules[] = {
     RULE(R516, "order START: by start time, and so are the ids", start_order),
     RULE(R517, "the three orders deliver the same activities", same_in_all),
     RULE(R523, "kinds, phases and flags are known ones", known_values),
-    RULE(R524, "depth is 0 for a root, else the parent's and one more", depths),
-    RULE(R525, "calls that stop ended end at the delivery's end_ns", ended_by_stop),
+    RULE(R524, "depth is 0 for a root, otherwise the parent's depth plus 1", depths),
+    RULE(R525, "calls that were open at stop end at the delivery's end_ns", ended_by_stop),
     {NULL, NULL, NULL},
 };

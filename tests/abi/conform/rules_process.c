@@ -107,12 +107,13 @@ static void two_hosts(conform *c)
     if (second.make_tracer(second.tracer_ctx, &args, &t) != KPT_OK || !t.ops || !t.self ||
         t.ops->struct_size < KPT_TRACER_OPS_V1_SIZE)
         conform_unreached(c, "no tracer was made");
-    EXPECT(c, c->host.alloc_calls == calls, "the first host's allocator served the second host");
-    if (second.alloc_calls == before) conform_unreached(c, "make needs no memory");
+    EXPECT(c, c->host.alloc_calls == calls,
+           "the second host's objects used the first host's allocator");
+    if (second.alloc_calls == before) conform_unreached(c, "make allocated no memory");
     (void)t.ops->stop(t.self);
     EXPECT_STATUS(c, KPT_OK, t.ops->destroy(t.self));
     EXPECT_STATUS(c, KPT_OK, info.detach(info.self));
-    EXPECT(c, second.live_blocks == 0, "the second host did not get its memory back");
+    EXPECT(c, second.live_blocks == 0, "the second host's memory was not freed");
 }
 
 enum { THREADS = 8, ROUNDS = 20 };
@@ -151,8 +152,8 @@ static void many_threads(conform *c)
 
 const conform_rule conform_process_rules[] = {
     RULE(R801, "after a fork the child's tracer is stopped and empty", forked_child),
-    RULE(R802, "after a fork the parent's tracer goes on", forking_parent),
-    RULE(R803, "each host is served from its own allocator", two_hosts),
+    RULE(R802, "after a fork the parent's tracer continues", forking_parent),
+    RULE(R803, "each host's objects use its own allocator", two_hosts),
     RULE(R804, "tracers can be made and destroyed on many threads at once", many_threads),
     {NULL, NULL, NULL},
 };

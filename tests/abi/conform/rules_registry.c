@@ -47,7 +47,7 @@ static kpt_registry open_registry(conform *c)
     KPT_INIT(&registry);
     status = c->info.get_extension(c->info.self, kpt_str_of(KPT_EXT_REGISTRY), &registry);
     if (status == KPT_E_UNSUPPORTED) conform_unreached(c, "the plugin has no registry");
-    EXPECT(c, status == KPT_OK && registry.add && registry.remove, "get_extension answered %s",
+    EXPECT(c, status == KPT_OK && registry.add && registry.remove, "get_extension returned %s",
            kpt_status_name(status));
     return registry;
 }
@@ -93,7 +93,7 @@ static void declining(conform *c)
     add(&first, c, &registry, KPT_DECLINED);
     add(&second, c, &registry, KPT_DECLINED);
     EXPECT_STATUS(c, KPT_OK, make(c, &t));
-    EXPECT(c, first.calls == 1 && second.calls == 1, "not all factories were asked");
+    EXPECT(c, first.calls == 1 && second.calls == 1, "not all factories were called");
     (void)t.ops->stop(t.self);
     EXPECT_STATUS(c, KPT_OK, t.ops->destroy(t.self)); /* in the end the plugin's own tracer */
 }
@@ -143,15 +143,15 @@ static void bogus(conform *c)
     kpt_tracer t;
     add(&f, c, &registry, KPT_OK);
     f.bogus = 1;
-    EXPECT(c, make(c, &t) < 0, "a factory made nothing, and make did not fail");
+    EXPECT(c, make(c, &t) < 0, "a factory made no object, but make did not fail");
 }
 
 const conform_rule conform_registry_rules[] = {
-    RULE(R751, "the factory that was added last wins", last_wins),
-    RULE(R752, "a factory that declines passes the question on", declining),
-    RULE(R753, "a removed factory is not asked; an unknown one is KPT_E_HANDLE", removing),
+    RULE(R751, "the factory that was added last makes the object", last_wins),
+    RULE(R752, "after a factory declines, the next one is called", declining),
+    RULE(R753, "a removed factory is not called; an unknown token is KPT_E_HANDLE", removing),
     RULE(R754, "remove from inside the factory is KPT_E_BUSY, afterwards KPT_OK", removing_inside),
     RULE(R755, "factories of an unknown kind, or NULL, are refused", bad_add),
-    RULE(R756, "a factory that answers KPT_OK without an object is not believed", bogus),
+    RULE(R756, "a factory that returns KPT_OK without an object makes make fail", bogus),
     {NULL, NULL, NULL},
 };

@@ -12,7 +12,7 @@ static kpt_traceback_stats stats_of(conform *c, const kpt_tracebacks *t)
     kpt_traceback_stats stats;
     KPT_INIT(&stats);
     EXPECT_STATUS(c, KPT_OK, t->ops->get_stats(t->self, &stats));
-    EXPECT(c, stats.dead <= stats.stacks, "more are dead than there are");
+    EXPECT(c, stats.dead <= stats.stacks, "there are more dead stacks than stacks");
     return stats;
 }
 
@@ -32,15 +32,18 @@ static void given_back(conform *c)
         EXPECT_STATUS(c, KPT_OK, t.ops->release(t.self, kept, KEPT));
         dead = stats_of(c, &t).dead;
         EXPECT_STATUS(c, KPT_OK, t.ops->free_dead(t.self, 1, &left));
-        EXPECT(c, left + 1 >= dead, "one was to be given back, and of %u dead there are %u",
-               (unsigned)dead, (unsigned)left);
+        EXPECT(c, left + 1 >= dead,
+               "free_dead(1) freed more than one: of %u dead stacks %u are left", (unsigned)dead,
+               (unsigned)left);
         EXPECT_STATUS(c, KPT_OK, t.ops->free_dead(t.self, 0, &left));
-        EXPECT(c, left == 0, "all were to be given back, and %u are left", (unsigned)left);
-        EXPECT(c, stats_of(c, &t).dead == 0, "none is left, and some are dead");
+        EXPECT(c, left == 0, "free_dead(0) left %u dead stacks", (unsigned)left);
+        EXPECT(c, stats_of(c, &t).dead == 0,
+               "free_dead left none, but get_stats counts dead stacks");
     }
     EXPECT_STATUS(c, KPT_OK, t.ops->free_dead(t.self, 0, NULL));
-    EXPECT(c, stats_of(c, &t).stacks < before + ROUNDS / 2, "%u stacks have become %u",
-           (unsigned)before, (unsigned)stats_of(c, &t).stacks);
+    EXPECT(c, stats_of(c, &t).stacks < before + ROUNDS / 2,
+           "the number of stacks grew from %u to %u", (unsigned)before,
+           (unsigned)stats_of(c, &t).stacks);
 }
 
 static void counters(conform *c)
@@ -63,15 +66,15 @@ static void counters(conform *c)
     EXPECT_STATUS(c, KPT_OK, t.ops->get_stats(t.self, (kpt_traceback_stats *)other));
     memcpy(&filled, other, sizeof filled);
     EXPECT(c, filled <= size + NEWER && conform_filled(other + filled, 0xA5, size + NEWER - filled),
-           "it wrote behind what it filled");
+           "it wrote past the bytes that it reports as filled");
     (void)gathering_gather(c, &t, KPT_GATHER_SCRIPT, 0);
     stats = stats_of(c, &t);
     if (t.flags & KPT_OBJECT_NOOP) {
-        EXPECT(c, !stats.stacks && !stats.places, "a no-op has stacks or places");
+        EXPECT(c, !stats.stacks && !stats.places, "a no-op counts stacks or places");
         return;
     }
-    EXPECT(c, stats.stacks > stats.dead, "there is a traceback, and no stack that is alive");
-    EXPECT(c, stats.bytes_held > 0, "it holds no bytes");
+    EXPECT(c, stats.stacks > stats.dead, "a traceback exists, but the counter of live stacks is 0");
+    EXPECT(c, stats.bytes_held > 0, "bytes_held is 0");
 }
 
 typedef struct scene {
@@ -91,7 +94,7 @@ static void *gather_as_stranger(void *ctx)
 {
     const scene *s = ctx;
     const kpt_traceback got = gathering_gather(s->c, &s->t, KPT_GATHER_PYTHON | KPT_GATHER_WAIT, 0);
-    EXPECT(s->c, count_frames(s, &got) == 0, "a thread that is none of Python's has Python frames");
+    EXPECT(s->c, count_frames(s, &got) == 0, "a thread unknown to Python has Python frames");
     return NULL;
 }
 
@@ -100,7 +103,7 @@ static void wait_for_stranger(void *ctx)
     const scene *s = ctx;
     const kpt_traceback here = gathering_gather(s->c, &s->t, KPT_GATHER_PYTHON, 0);
     pthread_t thread;
-    if (count_frames(s, &here) == 0) conform_unreached(s->c, "it finds no Python");
+    if (count_frames(s, &here) == 0) conform_unreached(s->c, "the plugin finds no Python");
     if (pthread_create(&thread, NULL, gather_as_stranger, ctx) != 0)
         conform_unreached(s->c, "no thread could be started");
     (void)pthread_join(thread, NULL);
@@ -150,7 +153,8 @@ static void gather_at_once(const scene *s)
     (void)sem_post(&h.done);
     (void)pthread_join(thread, NULL);
     if (got.flags & KPT_TRACEBACK_NO_PYTHON)
-        EXPECT(s->c, count_frames(s, &got) == 0, "there are no Python frames, and some");
+        EXPECT(s->c, count_frames(s, &got) == 0,
+               "KPT_TRACEBACK_NO_PYTHON is set, but there are Python frames");
 }
 
 static void gather_waiting(void *ctx)
@@ -160,14 +164,14 @@ static void gather_waiting(void *ctx)
     if (s->c->libpython) gather_at_once(s);
     got = gathering_gather(s->c, &s->t, KPT_GATHER_PYTHON | KPT_GATHER_WAIT, 0);
     EXPECT(s->c, !(got.flags & KPT_TRACEBACK_NO_PYTHON) && count_frames(s, &got) >= 2,
-           "it may wait for the GIL, and has %u Python frames", (unsigned)count_frames(s, &got));
+           "it may wait for the GIL, but has %u Python frames", (unsigned)count_frames(s, &got));
 }
 
 static void let_go(void *ctx)
 {
     const scene *s = ctx;
     const kpt_traceback here = gathering_gather(s->c, &s->t, KPT_GATHER_PYTHON, 0);
-    if (count_frames(s, &here) == 0) conform_unreached(s->c, "it finds no Python");
+    if (count_frames(s, &here) == 0) conform_unreached(s->c, "the plugin finds no Python");
     conform_without_gil(s->c, gather_waiting, ctx);
 }
 
@@ -209,7 +213,7 @@ static void *gather_and_read(void *ctx)
         EXPECT_STATUS(c, KPT_OK, t->ops->retain(t->self, &some[0], 1));
         log = gathering_read(c, t, &some[0], 1);
         for (uint32_t k = 0; k < log->spans[0].count; k++)
-            EXPECT(c, is_told(log, k), "frame %u of thread %u is another one's", k, w->number);
+            EXPECT(c, is_told(log, k), "frame %u of thread %u is of another thread", k, w->number);
         free((void *)(uintptr_t)log);
         EXPECT_STATUS(c, KPT_OK, t->ops->free_dead(t->self, 2, NULL));
         EXPECT_STATUS(c, KPT_OK, t->ops->release(t->self, some, 2));
@@ -250,7 +254,7 @@ static void forked(conform *c)
 {
     static const char *const wrong[] = {"",
                                         "symbolize failed",
-                                        "what was gathered before has other frames",
+                                        "a traceback that was gathered before has other frames",
                                         "gather failed",
                                         "release failed",
                                         "free_dead failed",
@@ -266,7 +270,7 @@ static void forked(conform *c)
         (void)alarm(SECONDS);
         _exit(child_finds(&t, &got, frames));
     }
-    if (pid < 0 || waitpid(pid, &status, 0) != pid) conform_unreached(c, "no process was made");
+    if (pid < 0 || waitpid(pid, &status, 0) != pid) conform_unreached(c, "fork failed");
     EXPECT(c, WIFEXITED(status), "the child crashed, or hung");
     EXPECT(c, WEXITSTATUS(status) == 0, "in the child %s", wrong[WEXITSTATUS(status) % 7]);
     EXPECT(c, gathering_read(c, &t, &got, 1)->spans[0].count == frames,
@@ -274,14 +278,15 @@ static void forked(conform *c)
 }
 
 const conform_rule conform_stack_rules[] = {
-    RULE(R794, "free_dead gives back what was released, and no more than it may", given_back),
-    RULE(R795, "the counters of tracebacks fill what there is room for, and are right", counters),
-    RULE(R796, "a thread that is none of Python's has no Python frames, and waits for nobody",
+    RULE(R794, "free_dead frees released stacks, and no more than the given number", given_back),
+    RULE(R795, "get_stats fills the host's struct with correct counters of tracebacks", counters),
+    RULE(R796, "a thread unknown to Python has no Python frames, and gather does not wait",
          stranger),
     RULE(R797,
-         "a thread that has let go of the GIL waits for it only if it may, and gets its frames",
+         "a thread that released the GIL waits for it only if the flags allow, and then has its "
+         "frames",
          without_gil),
     RULE(R798, "tracebacks can be gathered and read on many threads at once", many_threads),
-    RULE(R799, "tracebacks are good in the child of a fork, too", forked),
+    RULE(R799, "tracebacks are valid in the child of a fork, too", forked),
     {NULL, NULL, NULL},
 };

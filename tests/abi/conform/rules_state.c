@@ -90,9 +90,9 @@ static void stats_state(conform *c)
 {
     kpt_tracer t;
     conform_make(c, &t);
-    EXPECT(c, state_of(c, &t) == KPT_STATE_RUNNING, "it does not say that it runs");
+    EXPECT(c, state_of(c, &t) == KPT_STATE_RUNNING, "get_stats does not report KPT_STATE_RUNNING");
     if (t.ops->stop(t.self) != KPT_OK) conform_unreached(c, "stop failed");
-    EXPECT(c, state_of(c, &t) == KPT_STATE_STOPPED, "it does not say that it is stopped");
+    EXPECT(c, state_of(c, &t) == KPT_STATE_STOPPED, "get_stats does not report KPT_STATE_STOPPED");
 }
 
 static void destroys_running(conform *c)
@@ -145,7 +145,7 @@ static void handles_differ(conform *c)
     for (int i = 0; i < 100; i++) {
         kpt_tracer next;
         conform_make(c, &next);
-        EXPECT(c, next.self != first.self, "a destroyed tracer's handle was used again");
+        EXPECT(c, next.self != first.self, "a destroyed tracer's handle was reused");
         (void)next.ops->destroy(next.self);
     }
 }
@@ -158,7 +158,7 @@ static void destroy_frees(conform *c)
     before = c->host.live_blocks;
     conform_record(c, &t);
     if (t.ops->destroy(t.self) != KPT_OK) conform_unreached(c, "destroy failed");
-    EXPECT(c, c->host.live_blocks == before, "%llu blocks were kept",
+    EXPECT(c, c->host.live_blocks == before, "%llu blocks were not freed",
            (unsigned long long)(c->host.live_blocks - before));
     EXPECT(c, c->host.bad_frees == 0, "memory was freed with a wrong size");
 }
@@ -209,7 +209,7 @@ static void other_kind(conform *c)
 static void make_failing(conform *c, kpt_tracer *t)
 {
     conform_make(c, t);
-    if (t->ops->restart(t->self) == KPT_OK) conform_unreached(c, "nothing failed");
+    if (t->ops->restart(t->self) == KPT_OK) conform_unreached(c, "the call did not fail");
 }
 
 static void error_text(conform *c)
@@ -248,7 +248,7 @@ static void error_length(conform *c)
     EXPECT_STATUS(c, KPT_OK, t.ops->last_error(t.self, NULL, 0, &needed));
     if (t.ops->last_error(t.self, text, sizeof text, NULL) != KPT_OK)
         conform_unreached(c, "last_error failed");
-    EXPECT(c, needed == strlen(text), "it needs %llu bytes, it says %llu",
+    EXPECT(c, needed == strlen(text), "it needs %llu bytes, but reports %llu",
            (unsigned long long)strlen(text), (unsigned long long)needed);
 }
 
@@ -275,7 +275,7 @@ static void expect_why(conform *c, uint32_t flags, kpt_last_error_fn last_error,
     char text[256] = "";
     if (!(flags & KPT_OBJECT_NOOP)) return;
     EXPECT_STATUS(c, KPT_OK, last_error(self, text, sizeof text, NULL));
-    EXPECT(c, text[0], "an object is a no-op, and its last_error is empty");
+    EXPECT(c, text[0], "the object is a no-op, but its last_error is empty");
 }
 
 static void noop_says_why(conform *c)
@@ -319,7 +319,7 @@ static void stats_bounds(conform *c)
     stats = conform_sized(&blank, KPT_STATS_V1_SIZE, KPT_STATS_V1_SIZE, KPT_STATS_V1_SIZE + TAIL);
     EXPECT_STATUS(c, KPT_OK, t.ops->get_stats(t.self, stats));
     EXPECT(c, conform_filled((char *)stats + KPT_STATS_V1_SIZE, 0xA5, TAIL),
-           "it wrote behind the struct");
+           "it wrote past the end of the struct");
     stats = conform_sized(&blank, sizeof blank, KPT_STATS_V1_SIZE, KPT_STATS_V1_SIZE);
     EXPECT_STATUS(c, KPT_OK, t.ops->get_stats(t.self, stats)); /* a step further would crash */
 }
@@ -352,24 +352,24 @@ const conform_rule conform_state_rules[] = {
     RULE(R301, "stop of a running tracer is KPT_OK", stops),
     RULE(R302, "a second stop is KPT_E_STATE", stops_twice),
     RULE(R303, "restart while running is KPT_E_STATE", restarts_running),
-    RULE(R304, "restart after stop makes it run again", restarts),
+    RULE(R304, "restart after stop starts a new run", restarts),
     RULE(R305, "get_events while running is KPT_E_STATE", events_running),
-    RULE(R307, "register_gc_callback is legal again, and in both states", gc_callback),
-    RULE(R308, "snapshot is legal while running, and after", snapshot_running),
-    RULE(R309, "get_stats tells the state", stats_state),
+    RULE(R307, "register_gc_callback can be repeated, and is legal in both states", gc_callback),
+    RULE(R308, "snapshot is legal while running and after stop", snapshot_running),
+    RULE(R309, "get_stats reports the state", stats_state),
     RULE(R310, "destroy while running is KPT_OK", destroys_running),
     RULE(R311, "every call on a destroyed tracer is KPT_E_HANDLE", dead_handle),
     RULE(R312, "every call on a made-up handle is KPT_E_HANDLE", made_up_handle),
     RULE(R313, "no handle is used twice", handles_differ),
-    RULE(R314, "destroy gives back the tracer's memory", destroy_frees),
-    RULE(R315, "control calls may come from any thread", other_thread),
+    RULE(R314, "destroy frees the tracer's memory", destroy_frees),
+    RULE(R315, "control calls are legal on any thread", other_thread),
     RULE(R316, "a handle of another kind of object is KPT_E_HANDLE", other_kind),
-    RULE(R401, "after an error last_error has a text", error_text),
-    RULE(R402, "last_error writes no more than it may, NUL included", error_bounds),
-    RULE(R403, "last_error tells the length that it needs", error_length),
+    RULE(R401, "an error sets the text of last_error", error_text),
+    RULE(R402, "last_error writes at most size bytes, including the NUL", error_bounds),
+    RULE(R403, "last_error reports the needed size", error_length),
     RULE(R404, "last_error with a size, but no buffer, is KPT_E_INVALID", error_null),
     RULE(R405, "last_error of a dead handle has a text", error_dead),
-    RULE(R406, "a no-op says why it is one", noop_says_why),
+    RULE(R406, "a no-op's last_error has the reason", noop_says_why),
     RULE(R601, "stats that are NULL or below the V1 size are refused, and not written to",
          bad_stats),
     RULE(R602, "stats are not written past their struct_size", stats_bounds),

@@ -17,12 +17,12 @@ static void spans(conform *c)
                memcmp(&log->spans[0], &log->spans[4], sizeof log->spans[0]) == 0,
            "equal tracebacks have different spans");
     EXPECT(c, log->spans[0].count == host.count && log->spans[1].count == host.count,
-           "they have %u and %u frames", (unsigned)log->spans[0].count,
+           "the tracebacks have %u and %u frames", (unsigned)log->spans[0].count,
            (unsigned)log->spans[1].count);
-    EXPECT(c, log->spans[EMPTY].count == 0, "the empty one has frames");
+    EXPECT(c, log->spans[EMPTY].count == 0, "the empty traceback has frames");
     for (uint64_t i = 0; i < log->symbol_count; i++)
         for (uint64_t k = 0; k < i; k++)
-            EXPECT(c, !symbol_log_equal(&log->symbols[i], &log->symbols[k]), "%s is there twice",
+            EXPECT(c, !symbol_log_equal(&log->symbols[i], &log->symbols[k]), "%s has two symbols",
                    log->symbols[i].name);
     EXPECT(c, log->symbol_count == host.count + 1U, "there are %u symbols of %u frames",
            (unsigned)log->symbol_count, host.count + 1);
@@ -49,7 +49,7 @@ static void sinks(conform *c)
     EXPECT_STATUS(c, KPT_E_INVALID, t.ops->symbolize_frames(t.self, &number, 1, NULL, NULL));
     EXPECT_STATUS(c, KPT_E_INVALID,
                   t.ops->symbolize_frames(t.self, NULL, 1, symbol_log_take, &log));
-    EXPECT(c, log.calls == 0, "the sink was called, and nothing was right");
+    EXPECT(c, log.calls == 0, "the sink was called despite invalid arguments");
 }
 
 typedef struct scene {
@@ -62,7 +62,7 @@ static kpt_traceback gather_python(const scene *s, uint64_t *count)
 {
     const kpt_traceback got = gathering_gather(s->c, &s->t, KPT_GATHER_PYTHON, 0);
     EXPECT_STATUS(s->c, KPT_OK, s->t.ops->get_frames(s->t.self, &got, NULL, 0, count));
-    if (*count < 2 && !s->c->libpython) conform_unreached(s->c, "it finds no Python");
+    if (*count < 2 && !s->c->libpython) conform_unreached(s->c, "the plugin finds no Python");
     EXPECT(s->c, *count >= 2 && *count <= MAX_SYMBOLS, "there are %u Python frames",
            (unsigned)*count);
     return got;
@@ -80,11 +80,12 @@ static void get_numbers(void *ctx)
     uint32_t *all = mock_guarded(count * sizeof *all);
     uint32_t *one = mock_guarded(sizeof *one);
     EXPECT_STATUS(c, KPT_OK, o->get_frames(s->t.self, &got, all, count, &needed));
-    EXPECT(c, needed == count, "of %u frames there are %u now", (unsigned)count, (unsigned)needed);
+    EXPECT(c, needed == count, "get_frames reported %u frames, then %u", (unsigned)count,
+           (unsigned)needed);
     EXPECT_STATUS(c, KPT_OK, o->get_frames(s->t.self, &got, one, 1, &needed));
-    EXPECT(c, needed == count, "with room for one there are %u frames, not %u", (unsigned)needed,
-           (unsigned)count);
-    EXPECT(c, *one == *all, "the first number is another one");
+    EXPECT(c, needed == count, "with a capacity of 1 get_frames reports %u frames, not %u",
+           (unsigned)needed, (unsigned)count);
+    EXPECT(c, *one == *all, "the first number differs");
     EXPECT_STATUS(c, KPT_OK, o->get_frames(s->t.self, &none, one, 1, &needed));
     EXPECT(c, needed == 0, "an empty traceback has %u frames", (unsigned)needed);
 }
@@ -122,7 +123,7 @@ static void compare_numbers(void *ctx)
         EXPECT(c,
                single->spans[i].count == 1 && symbol_log_at(whole, 0, i) &&
                    symbol_log_equal(symbol_log_at(single, i, 0), symbol_log_at(whole, 0, i)),
-               "frame %u is another one by its number", (unsigned)i);
+               "frame %u differs if symbolized by its number", (unsigned)i);
 }
 
 static void by_number(conform *c)
@@ -134,7 +135,7 @@ static void by_number(conform *c)
     s.t = gathering_make(c, NULL);
     EXPECT_STATUS(c, KPT_E_INVALID,
                   s.t.ops->symbolize_frames(s.t.self, &never, 1, symbol_log_take, &log));
-    EXPECT(c, log.calls == 0, "the sink was called for a number that was never given");
+    EXPECT(c, log.calls == 0, "the sink was called for a number that get_frames never returned");
     if (s.t.flags & KPT_OBJECT_NOOP) conform_unreached(c, "it is a no-op");
     gathering_in_program(c, compare_numbers, &s);
 }
@@ -163,14 +164,15 @@ static void expect_generated(conform *c, const symbol_log *log)
     for (uint32_t i = 0; i < 2; i++) {
         const symbol_copy *frame = symbol_log_at(log, 0, 1 + i);
         EXPECT(c, frame && frame->is.kind == KPT_SYMBOL_GENERATED,
-               "behind it there is no generated frame");
+               "the Python frame is not followed by a generated frame");
         EXPECT(c,
                strncmp(frame->name, "node_", 5) == 0 && frame->name[5] == (char)('0' + i) &&
                    strcmp(frame->file, "model.txt") == 0 && frame->is.line == 100 + i,
                "generated frame %u is %s in %s, line %u", i, frame->name, frame->file,
                frame->is.line);
     }
-    EXPECT(c, symbol_log_count(log, 0, KPT_SYMBOL_GENERATED) == 2, "another frame was generated");
+    EXPECT(c, symbol_log_count(log, 0, KPT_SYMBOL_GENERATED) == 2,
+           "a frame was generated that the host did not return");
 }
 
 static void read_generated(void *ctx)
@@ -182,7 +184,7 @@ static void read_generated(void *ctx)
     const kpt_traceback got = gather_python(s, &count);
     const symbol_log *log = gathering_read(c, &s->t, &got, 1);
     expect_generated(c, log);
-    EXPECT(c, log->spans[0].count == count + 2, "of %u frames and 2 generated ones there are %u",
+    EXPECT(c, log->spans[0].count == count + 2, "expected %u frames and 2 generated ones, found %u",
            (unsigned)count, (unsigned)log->spans[0].count);
     EXPECT_STATUS(c, KPT_OK, s->t.ops->get_frames(s->t.self, &got, &first, 1, &count));
     expect_generated(c, gathering_read_numbers(c, &s->t, &first, 1));
@@ -196,7 +198,7 @@ static void generated(conform *c)
     s.t = gathering_make_generating(c, generate, &calls);
     if (s.t.flags & KPT_OBJECT_NOOP) conform_unreached(c, "it is a no-op");
     gathering_in_program(c, read_generated, &s);
-    EXPECT(c, calls > 0, "the host was not asked");
+    EXPECT(c, calls > 0, "the host's function for generated frames was not called");
 }
 
 static int count_visit(void *object, void *ctx)
@@ -220,8 +222,7 @@ static void visit_and_clear(void *ctx)
     EXPECT(c, nothings == 0, "a NULL was visited");
     EXPECT_STATUS(c, KPT_OK, o->clear(s->t.self, &got));
     EXPECT_STATUS(c, KPT_OK, o->traverse(s->t.self, &got, count_visit, &nothings));
-    EXPECT(c, gathering_read(c, &s->t, &got, 1)->spans[0].count == before,
-           "clear took frames away");
+    EXPECT(c, gathering_read(c, &s->t, &got, 1)->spans[0].count == before, "clear removed frames");
     EXPECT_STATUS(c, KPT_OK, o->release(s->t.self, &got, 1));
 }
 
@@ -234,12 +235,16 @@ static void cleared(conform *c)
 }
 
 const conform_rule conform_symbol_rules[] = {
-    RULE(R788, "each traceback has a span, equal ones the same, and each frame is there once",
+    RULE(R788,
+         "each traceback has a span, equal tracebacks have the same one, and each frame has one "
+         "symbol",
          spans),
-    RULE(R789, "symbolize calls the sink once, also for none, and answers what it answers", sinks),
-    RULE(R790, "get_frames fills the room that there is, and tells how much was needed", numbers),
-    RULE(R791, "a frame by its number is the one of its traceback; others are refused", by_number),
-    RULE(R792, "generated frames come behind their Python frame", generated),
-    RULE(R793, "traverse and clear leave every frame", cleared),
+    RULE(R789, "symbolize calls the sink once, also for 0 tracebacks, and returns its status",
+         sinks),
+    RULE(R790, "get_frames fills the host's array and reports the needed count", numbers),
+    RULE(R791, "symbolize_frames returns the same frames as symbolize; unknown numbers are refused",
+         by_number),
+    RULE(R792, "generated frames follow their Python frame", generated),
+    RULE(R793, "traverse and clear keep all frames", cleared),
     {NULL, NULL, NULL},
 };

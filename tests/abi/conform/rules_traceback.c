@@ -30,7 +30,7 @@ static void bad_make(conform *c)
     KPT_INIT(&args);
     args.flags = 1U << 31;
     EXPECT_STATUS(c, KPT_E_UNSUPPORTED, maker.make(c->info.self, &args, &out));
-    EXPECT(c, !out.ops && !out.self, "out names an object, and there is none");
+    EXPECT(c, !out.ops && !out.self, "out has a handle after a failure");
     KPT_INIT(&args);
     EXPECT_STATUS(
         c, KPT_OK,
@@ -108,10 +108,11 @@ static void gather_nothing(void *ctx)
     for (int i = 0; i < 2; i++) {
         const kpt_traceback got = gathering_gather(s->c, &s->t, nothing[i], 0);
         const symbol_log *log = gathering_read(s->c, &s->t, &got, 1);
-        EXPECT(s->c, is_empty(&got), "it is not empty");
-        EXPECT(s->c, log->spans[0].count == 0, "it has %u frames", (unsigned)log->spans[0].count);
+        EXPECT(s->c, is_empty(&got), "the traceback is not empty");
+        EXPECT(s->c, log->spans[0].count == 0, "the traceback has %u frames",
+               (unsigned)log->spans[0].count);
     }
-    EXPECT(s->c, s->host.calls == 0, "the host was asked for its frames");
+    EXPECT(s->c, s->host.calls == 0, "the host was asked for its script frames");
 }
 
 static void nothing(conform *c)
@@ -125,11 +126,11 @@ static void nothing(conform *c)
 static void expect_frame(conform *c, const symbol_copy *frame, const char *name, uint32_t first,
                          uint32_t line)
 {
-    EXPECT(c, frame && strcmp(frame->name, name) == 0, "where %s should be, there is %s", name,
+    EXPECT(c, frame && strcmp(frame->name, name) == 0, "expected the frame %s, found %s", name,
            frame ? frame->name : "nothing");
     EXPECT(c, strcmp(frame->qualname, name) == 0, "%s has the qualname %s", name, frame->qualname);
     EXPECT(c, frame->is.first_line == first && frame->is.line == line,
-           "%s is on line %u, from %u on", name, frame->is.line, frame->is.first_line);
+           "%s has the line %u and the first line %u", name, frame->is.line, frame->is.first_line);
     EXPECT(c, frame->file[0], "%s has no file", name);
 }
 
@@ -143,17 +144,17 @@ static void gather_everything(void *ctx)
     const uint64_t script = symbol_log_count(log, 0, KPT_SYMBOL_SCRIPT);
     const uint64_t native = symbol_log_count(log, 0, KPT_SYMBOL_NATIVE);
     if (got.flags & KPT_TRACEBACK_NO_PYTHON && !c->libpython)
-        conform_unreached(c, "it finds no Python");
+        conform_unreached(c, "the plugin finds no Python");
     EXPECT(c, !(got.flags & KPT_TRACEBACK_NO_PYTHON), "no Python frames, though the GIL is held");
     expect_frame(c, symbol_log_of_kind(log, 0, KPT_SYMBOL_PYTHON, 0), "inner", 1, INNER_LINE);
     expect_frame(c, symbol_log_of_kind(log, 0, KPT_SYMBOL_PYTHON, 1), "outer", 3, OUTER_LINE);
-    EXPECT(c, script == s->host.count, "of %u script frames there are %u", s->host.count,
+    EXPECT(c, script == s->host.count, "expected %u script frames, found %u", s->host.count,
            (unsigned)script);
     EXPECT(c, native > 0, "there are no native frames");
     for (uint64_t i = 0; i < native; i++)
         EXPECT(c, symbol_log_of_kind(log, 0, KPT_SYMBOL_NATIVE, i)->is.address,
                "a native frame has no address");
-    EXPECT(c, python + script + native == log->spans[0].count, "there is a frame of another kind");
+    EXPECT(c, python + script + native == log->spans[0].count, "a frame has an unexpected kind");
 }
 
 static void everything(conform *c)
@@ -170,12 +171,12 @@ static void expect_told(conform *c, const symbol_log *log, uint64_t count)
         const symbol_copy *frame = symbol_log_at(log, 0, i);
         char name[TOLD_TEXT];
         told_name(name, i);
-        EXPECT(c, frame && strcmp(frame->name, name) == 0, "where %s should be, there is %s", name,
+        EXPECT(c, frame && strcmp(frame->name, name) == 0, "expected the frame %s, found %s", name,
                frame ? frame->name : "nothing");
         EXPECT(c, strcmp(frame->qualname, name) == 0 && strcmp(frame->file, TOLD_FILE) == 0,
-               "%s is %s in %s", name, frame->qualname, frame->file);
+               "%s has the qualname %s and the file %s", name, frame->qualname, frame->file);
         EXPECT(c, frame->is.line == TOLD_LINE + i && frame->is.kind == KPT_SYMBOL_SCRIPT,
-               "%s has another line or kind", name);
+               "%s has a wrong line or kind", name);
     }
     EXPECT(c, log->spans[0].count == count, "there are %u frames, not %u",
            (unsigned)log->spans[0].count, (unsigned)count);
@@ -191,9 +192,9 @@ static void script(conform *c)
     expect_told(c, gathering_read(c, &t, &got, 1), host.count);
     EXPECT(c, host.calls == 1, "the host was asked again, to symbolize");
     (void)gathering_gather(c, &t, KPT_GATHER_PYTHON | KPT_GATHER_NATIVE, 0);
-    EXPECT(c, host.calls == 1, "the host was asked for what nobody wanted");
+    EXPECT(c, host.calls == 1, "the host was asked for script frames without a request");
     got = gathering_gather(c, &mute, KPT_GATHER_SCRIPT, 0);
-    EXPECT(c, is_empty(&got), "there are frames of a host that has none");
+    EXPECT(c, is_empty(&got), "there are script frames, but the host has none");
 }
 
 static void expect_depth(conform *c, const kpt_tracebacks *t, uint32_t depth, uint32_t there)
@@ -202,10 +203,10 @@ static void expect_depth(conform *c, const kpt_tracebacks *t, uint32_t depth, ui
     const symbol_log *log = gathering_read(c, t, &got, 1);
     const uint32_t wanted = depth && depth < there ? depth : there;
     const int is_cut = (got.flags & KPT_TRACEBACK_CUT) != 0;
-    EXPECT(c, log->spans[0].count == wanted, "a depth of %u gives %u of %u frames", depth,
+    EXPECT(c, log->spans[0].count == wanted, "a depth of %u returns %u of %u frames", depth,
            (unsigned)log->spans[0].count, there);
-    EXPECT(c, is_cut == (wanted < there), "a depth of %u of %u: it %s", depth, there,
-           is_cut ? "says that it is cut" : "does not say that it is cut");
+    EXPECT(c, is_cut == (wanted < there), "a depth of %u of %u: the traceback %s", depth, there,
+           is_cut ? "is marked as cut" : "is not marked as cut");
 }
 
 static void gather_depths(void *ctx)
@@ -217,19 +218,21 @@ static void gather_depths(void *ctx)
     uint64_t count;
     kpt_traceback got = gathering_gather(c, &s->t, KPT_GATHER_PYTHON, 0);
     EXPECT_STATUS(c, KPT_OK, s->t.ops->get_frames(s->t.self, &got, all, MAX_FRAMES, &count));
-    if (count < 2 || count > MAX_FRAMES) conform_unreached(c, "there is no Python to gather");
-    EXPECT(c, !(got.flags & KPT_TRACEBACK_CUT), "all of Python's frames are not all");
+    if (count < 2 || count > MAX_FRAMES)
+        conform_unreached(c, "there are no Python frames to gather");
+    EXPECT(c, !(got.flags & KPT_TRACEBACK_CUT), "a traceback of unlimited depth is marked as cut");
     got = gathering_gather(c, &s->t, KPT_GATHER_PYTHON, (uint32_t)count);
-    EXPECT(c, !(got.flags & KPT_TRACEBACK_CUT), "as many as there are is cut");
+    EXPECT(c, !(got.flags & KPT_TRACEBACK_CUT), "a traceback with all frames is marked as cut");
     got = gathering_gather(c, &s->t, KPT_GATHER_PYTHON, 1);
-    EXPECT(c, got.flags & KPT_TRACEBACK_CUT, "one of %u frames is not cut", (unsigned)count);
+    EXPECT(c, got.flags & KPT_TRACEBACK_CUT, "a traceback with 1 of %u frames is not marked as cut",
+           (unsigned)count);
     EXPECT_STATUS(c, KPT_OK, s->t.ops->get_frames(s->t.self, &got, one, 1, &count));
-    EXPECT(c, count == 1, "a depth of 1 gives %u Python frames", (unsigned)count);
+    EXPECT(c, count == 1, "a depth of 1 returns %u Python frames", (unsigned)count);
     /* The lines in inner() of the two gathers differ; the name is the same. */
     EXPECT(c,
            strcmp(symbol_log_at(gathering_read_numbers(c, &s->t, one, 1), 0, 0)->name,
                   symbol_log_at(gathering_read_numbers(c, &s->t, all, 1), 0, 0)->name) == 0,
-           "that is not the innermost one");
+           "the frame is not the innermost one");
 }
 
 static void depths(conform *c)
@@ -257,7 +260,7 @@ static void counted(conform *c)
     EXPECT_STATUS(c, KPT_OK, t.ops->release(t.self, NULL, 0));
     EXPECT_STATUS(c, KPT_OK, t.ops->retain(t.self, &copy, 1));
     EXPECT_STATUS(c, KPT_OK, t.ops->release(t.self, &first, 1));
-    EXPECT(c, is_empty(&first), "what was released is not empty");
+    EXPECT(c, is_empty(&first), "a released traceback is not empty");
     EXPECT_STATUS(c, KPT_OK, t.ops->release(t.self, &first, 1)); /* an empty one, now */
     EXPECT_STATUS(c, KPT_OK, t.ops->free_dead(t.self, 0, NULL));
     for (told_pattern = 1; told_pattern < OTHERS; told_pattern++) /* these reuse the freed stacks */
@@ -267,19 +270,22 @@ static void counted(conform *c)
            (unsigned)after->spans[0].count, (unsigned)before->spans[0].count);
     for (uint64_t i = 0; i < after->spans[0].count; i++)
         EXPECT(c, symbol_log_equal(symbol_log_at(before, 0, i), symbol_log_at(after, 0, i)),
-               "frame %u of the copy is another one", (unsigned)i);
+               "frame %u of the copy differs", (unsigned)i);
     EXPECT_STATUS(c, KPT_OK, t.ops->release(t.self, &copy, 1));
-    EXPECT(c, is_empty(&copy), "what was released is not empty");
+    EXPECT(c, is_empty(&copy), "a released traceback is not empty");
 }
 
 const conform_rule conform_traceback_rules[] = {
-    RULE(R780, "what makes tracebacks refuses what is NULL, too small or unknown", bad_make),
-    RULE(R781, "it has every function, and each is KPT_E_HANDLE after destroy", dead),
+    RULE(R780, "the traceback maker refuses arguments that are NULL, too small or unknown",
+         bad_make),
+    RULE(R781, "a traceback gatherer has all functions, and each is KPT_E_HANDLE after destroy",
+         dead),
     RULE(R782, "gather refuses unknown bits; after a failure out is empty", bad_gather),
-    RULE(R783, "a traceback of nothing is empty, and has no frames", nothing),
-    RULE(R784, "Python, script and native frames are merged, Python's innermost first", everything),
-    RULE(R785, "script frames are copied, innermost first, if they are asked for", script),
-    RULE(R786, "gather goes as deep as it may, and says if there is more", depths),
-    RULE(R787, "a retained copy is good until its own release, which empties it", counted),
+    RULE(R783, "a traceback of no kind of frame is empty", nothing),
+    RULE(R784, "Python, script and native frames are merged, Python frames innermost first",
+         everything),
+    RULE(R785, "script frames are copied on request, innermost first", script),
+    RULE(R786, "gather returns at most the requested depth, and marks a cut traceback", depths),
+    RULE(R787, "a retained copy is valid until its own release, which empties it", counted),
     {NULL, NULL, NULL},
 };

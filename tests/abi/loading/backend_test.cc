@@ -176,8 +176,9 @@ TEST_F(Backend, ThatFailsFailsTheMakeWithItsText)
     result r = run_beside(p, copy, "report", "local");
     EXPECT_EQ(r.exit_code, 1) << r;
     EXPECT_TRUE(r.has("status == KPT_OK: somebody else has the fake hook")) << r;
-    EXPECT_NE(r.err.find("kpytrace: make: no tracer: somebody else has the fake hook\n"),
-              std::string::npos)
+    EXPECT_NE(
+        r.err.find("kpytrace: make: the tracer was not made: somebody else has the fake hook\n"),
+        std::string::npos)
         << r;
 }
 

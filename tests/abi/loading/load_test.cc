@@ -100,7 +100,7 @@ TEST(Output, TellsWhyTheEntryRefused)
     EXPECT_EQ(r.exit_code, 0) << r;
     expect_in_order(r.err, {"kpytrace: entry: refused: the host sets flags",
                             "kpytrace: entry: refused: the host has no register_tracer\n",
-                            "kpytrace: entry: refused: the host has half an allocator",
+                            "kpytrace: entry: refused: the host has an incomplete allocator",
                             "kpytrace: entry: refused: the host refused the tracer factory"});
 }
 

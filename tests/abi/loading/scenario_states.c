@@ -191,7 +191,7 @@ void run_refusals(void)
     t = host.table, t.register_tracer = NULL, refuse(t, KPT_E_INVALID, "register_tracer");
     t = host.table, t.alloc = NULL, refuse(t, KPT_E_INVALID, "allocator");
     t = host.table, t.dealloc = NULL, refuse(t, KPT_E_INVALID, "allocator");
-    t = host.table, t.tick_source = 5, refuse(t, KPT_E_UNSUPPORTED, "tick source");
+    t = host.table, t.tick_source = 5, refuse(t, KPT_E_UNSUPPORTED, "tick_source");
     t = host.table, t.now_ticks = NULL, refuse(t, KPT_E_INVALID, "now_ticks");
     t = host.table, t.name.data = NULL, refuse(t, KPT_E_INVALID, "name");
     CHECK(mock_host_count(&host, "register_") == 0, "registered all the same");

@@ -96,7 +96,8 @@ TEST(Handle, LetsOneCallInAtATime)
     kpti_call first, second;
     ASSERT_EQ(kpti_call_begin(&first, handle, &THING), KPT_OK);
     EXPECT_EQ(kpti_call_begin(&second, handle, &THING), KPT_E_BUSY);
-    EXPECT_NE(text_of(handle).find("still inside this thing"), std::string::npos);
+    EXPECT_NE(text_of(handle).find("another call on this thing has not returned"),
+              std::string::npos);
     EXPECT_EQ(kpti_handle_peek(handle, &THING), &object) << "peek goes beside calls";
     EXPECT_EQ(kpti_call_leave(&first, KPT_OK), KPT_OK);
     EXPECT_EQ(kpti_call_begin(&second, handle, &THING), KPT_OK);

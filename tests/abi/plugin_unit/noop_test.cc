@@ -218,7 +218,7 @@ TEST_F(Noop, TracebacksRefuseWhatCantBe)
     KPT_INIT(&args);
     ASSERT_EQ(t.make(&env, &args, &self, &error), KPT_OK);
     EXPECT_EQ(t.symbolize_frames(self, &number, 1, take_symbols, &seen, &refused), KPT_E_INVALID);
-    EXPECT_STREQ(refused.text, "the number 7 was never given");
+    EXPECT_STREQ(refused.text, "symbolize_frames: get_frames never returned the number 7");
     EXPECT_EQ(t.symbolize(self, &one, UINT64_MAX / 2, take_symbols, &seen, &refused), KPT_E_MEMORY);
     host.fail_alloc_at = allocations = 1;
     EXPECT_EQ(t.symbolize(self, &one, 1, take_symbols, &seen, &refused), KPT_E_MEMORY);

@@ -133,18 +133,18 @@ TEST_F(Facade, RefusesTheRestAndSaysWhy)
     uint64_t count = 0;
     uint32_t number = 0;
     EXPECT_EQ(ops.symbolize(handle, &one, 1, nullptr, nullptr), KPT_E_INVALID);
-    EXPECT_EQ(text_of(handle), "symbolize: there is no sink");
+    EXPECT_EQ(text_of(handle), "symbolize: sink is NULL");
     EXPECT_EQ(ops.symbolize(handle, nullptr, 1, no_sink, nullptr), KPT_E_INVALID);
-    EXPECT_EQ(text_of(handle), "symbolize: tracebacks are counted, but NULL");
+    EXPECT_EQ(text_of(handle), "symbolize: tracebacks is NULL, but count is not 0");
     EXPECT_EQ(ops.symbolize_frames(handle, &number, 1, nullptr, nullptr), KPT_E_INVALID);
-    EXPECT_EQ(text_of(handle), "symbolize_frames: there is no sink");
+    EXPECT_EQ(text_of(handle), "symbolize_frames: sink is NULL");
     EXPECT_EQ(ops.symbolize_frames(handle, nullptr, 1, no_sink, nullptr), KPT_E_INVALID);
-    EXPECT_EQ(text_of(handle), "symbolize_frames: frames are counted, but NULL");
+    EXPECT_EQ(text_of(handle), "symbolize_frames: frames is NULL, but count is not 0");
     EXPECT_EQ(ops.get_frames(handle, nullptr, &number, 1, &count), KPT_E_INVALID);
     EXPECT_EQ(ops.get_frames(handle, &one, &number, 1, nullptr), KPT_E_INVALID);
     EXPECT_EQ(text_of(handle), "get_frames: traceback or count is NULL");
     EXPECT_EQ(ops.get_frames(handle, &one, nullptr, 1, &count), KPT_E_INVALID);
-    EXPECT_EQ(text_of(handle), "get_frames: there is room, but out is NULL");
+    EXPECT_EQ(text_of(handle), "get_frames: out is NULL, but capacity is not 0");
     EXPECT_EQ(ops.traverse(handle, &one, nullptr, nullptr), KPT_E_INVALID);
     EXPECT_EQ(ops.traverse(handle, nullptr, no_visit, nullptr), KPT_E_INVALID);
     EXPECT_EQ(text_of(handle), "traverse: traceback or visit is NULL");
@@ -182,7 +182,7 @@ TEST_F(Facade, TellsWhoseFailureItWas)
     pen.answer = KPT_DECLINED;
     pen.text = ""; /* a status from the sink has no text */
     EXPECT_EQ(ops.symbolize_frames(handle, nullptr, 0, no_sink, nullptr), KPT_DECLINED);
-    EXPECT_EQ(text_of(handle), "the sink answered KPT_DECLINED");
+    EXPECT_EQ(text_of(handle), "the sink returned KPT_DECLINED");
 }
 
 TEST_F(Facade, IsNoOtherObject)
@@ -254,7 +254,7 @@ TEST_F(Made, CanBeUsedFromItsOwnSink)
         return kpt_status{17};
     };
     EXPECT_EQ(made.ops->symbolize(made.self, &one, 1, sink, &made), 17);
-    EXPECT_EQ(text_of(made.self).rfind("the sink answered ", 0), 0U);
+    EXPECT_EQ(text_of(made.self).rfind("the sink returned ", 0), 0U);
 }
 
 TEST_F(Made, IsUsedByManyThreadsAtOnce)

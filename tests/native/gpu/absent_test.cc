@@ -41,7 +41,7 @@ TEST_F(Absent, NoCupti)
             open_driver(1);
             say();
         },
-        ::testing::ExitedWithCode(0), "CUPTI is not found .KPYTRACE_CUPTI is /nonexistent");
+        ::testing::ExitedWithCode(0), "cannot load CUPTI .KPYTRACE_CUPTI is /nonexistent");
 }
 
 TEST_F(Absent, ACuptiThatIsTooOld)
@@ -52,7 +52,7 @@ TEST_F(Absent, ACuptiThatIsTooOld)
             open_driver(1);
             say();
         },
-        ::testing::ExitedWithCode(0), "has no cuptiActivityRegisterCallbacks");
+        ::testing::ExitedWithCode(0), "has no function cuptiActivityRegisterCallbacks");
 }
 
 /* The real one, where it was fetched: it says that there is no driver. */
@@ -66,7 +66,7 @@ TEST_F(Absent, TheRealCuptiWithoutADriver)
             open_driver(1);
             say();
         },
-        ::testing::ExitedWithCode(0), "CUPTI does not accept a tool: ");
+        ::testing::ExitedWithCode(0), "CUPTI failed to accept a subscriber: ");
 }
 
 /* One that is loaded comes before all others. */
@@ -81,5 +81,5 @@ TEST_F(Absent, ALoadedCuptiIsTaken)
             open_driver(1);
             say();
         },
-        ::testing::ExitedWithCode(0), "CUPTI is taken by another tool");
+        ::testing::ExitedWithCode(0), "CUPTI is in use by another tool");
 }

@@ -13,7 +13,7 @@ TEST_F(Trouble, AnotherToolHasCupti)
     ASSERT_EQ(make(), KPT_OK);
     cupti->other_tool(1);
     EXPECT_EQ(start(), KPT_E_BUSY);
-    EXPECT_NE(error().find("CUPTI is taken by"), std::string::npos) << error();
+    EXPECT_NE(error().find("CUPTI is in use by"), std::string::npos) << error();
     EXPECT_EQ(stats().state, 0u);
     EXPECT_EQ(stop(), KPT_E_STATE);
     cupti->other_tool(0);
@@ -314,7 +314,7 @@ TEST_F(Trouble, CudaBeginsUnderAnotherTool)
     EXPECT_EQ(cuda->init(), 1);
     EXPECT_EQ(stats().state, (uint32_t)KPT_GPU_STOPPED);
     EXPECT_EQ(stop(), KPT_E_BUSY);
-    EXPECT_NE(error().find("CUPTI is taken by"), std::string::npos) << error();
+    EXPECT_NE(error().find("CUPTI is in use by"), std::string::npos) << error();
     EXPECT_EQ(collect(), KPT_OK);
 }
 

@@ -102,7 +102,7 @@ TEST_F(Standalone, WhatIsNoPluginIsRefusedWithAText)
     EXPECT_TRUE(error_has("can't be loaded")) << error.text;
     EXPECT_TRUE(error_has("/nowhere/libkpytrace.so")) << error.text;
     EXPECT_EQ(start(KPT_NO_ENTRY_PATH), KPT_E_INVALID);
-    EXPECT_TRUE(error_has("is no plugin of ABI 1")) << error.text;
+    EXPECT_TRUE(error_has("is not a plugin of ABI 1")) << error.text;
     EXPECT_EQ(start(KPT_DECLINES_PATH), KPT_DECLINED);
     EXPECT_TRUE(error_has("refused this host")) << error.text;
     EXPECT_EQ(session, nullptr);

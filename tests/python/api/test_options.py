@@ -151,7 +151,7 @@ class TheCSide(Case):
                 ({"max_events": -1}, OverflowError, ""), ({"max_events": "1"}, TypeError, ""),
                 ({"on_full": "x"}, ValueError, "on_full can't be 'x'"),
                 ({"filters": []}, TypeError, "filters is a tuple"),
-                ({"filters": (1,)}, TypeError, "a filter is a tuple"),
+                ({"filters": (1,)}, TypeError, "a filter must be a tuple"),
                 ({"filters": (("in", "file", b"x"),)}, ValueError, "action can't be 'in'"),
                 ({"filters": (("include", "dir", b"x"),)}, ValueError, "kind can't be 'dir'"),
                 ({"filters": (("include", "file", "x"),)}, TypeError, ""),
@@ -165,7 +165,7 @@ class TheCSide(Case):
         with self.assertRaises(TypeError):
             _standalone.start(SAMPLE, [])
         for function in (_standalone.stop, _standalone.stats, _standalone.close):
-            with self.assertRaisesRegex(TypeError, "this is no trace"):
+            with self.assertRaisesRegex(TypeError, "this is not a trace"):
                 function(object())
 
     def test_the_plugins_refusal_keeps_its_words(self):

@@ -278,7 +278,7 @@ class Damage(Files):
         return kpytrace_command("info", *options, self.kpt)
 
     def test_no_kpt_file(self):
-        for data, text in ((b"", "too short"), (b"x" * 200, "no .kpt file"), (self.bytes[:63], "too short")):
+        for data, text in ((b"", "too short"), (b"x" * 200, "it is not a .kpt file"), (self.bytes[:63], "too short")):
             reply = self.info(data)
             self.assertEqual((reply.returncode, reply.stdout), (1, ""))
             self.assertIn(text, reply.stderr)
@@ -287,7 +287,7 @@ class Damage(Files):
         self.assertIn("another version", self.info(other).stderr)
         other = bytearray(self.bytes)
         other[16] ^= 1
-        self.assertIn("head is damaged", self.info(other).stderr)
+        self.assertIn("its header is damaged", self.info(other).stderr)
         self.path.write_text("{}")
         reply = kpytrace_command("convert", self.path, self.folder / "x.pftrace")
         self.assertEqual(reply.returncode, 2)

@@ -123,7 +123,7 @@ class Asking(GpuCase):
 
     def test_no_trace_has_no_gpu(self):
         for function in (_standalone.gpu, _standalone.gpu_report):
-            with self.assertRaisesRegex(TypeError, "this is no trace"):
+            with self.assertRaisesRegex(TypeError, "this is not a trace"):
                 function(object())
 
 

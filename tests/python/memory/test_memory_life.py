@@ -122,7 +122,7 @@ class Life(MemoryCase):
         with kpytrace.memory():
             other, reason = module.memory_make(kpytrace.plugin_path(), 0, 0, 0)
             self.assertIsNone(reason)
-            with self.assertRaisesRegex(RuntimeError, "another memory tracer records"):
+            with self.assertRaisesRegex(RuntimeError, "another memory tracer is recording"):
                 module.memory_start(other)
         module.memory_start(other)
         module.memory_stop(other)

@@ -58,7 +58,7 @@ class Guard(abi_host.HostCase):
 
     def reported(self):
         """Returns function -> its calls until it was switched off, from the host's log."""
-        rows = [re.fullmatch(r"overhead: switched off .*\): (.+) after (\d+) calls", text)
+        rows = [re.fullmatch(r"overhead: stopped recording .*\): (.+) after (\d+) calls", text)
                 for text in self.said if text.startswith("overhead")]
         return {row[1]: int(row[2]) for row in rows}
 

@@ -244,7 +244,7 @@ os.dup2(os.open(said, os.O_CREAT | os.O_WRONLY), 2)
 began = time.monotonic()
 with kpytrace.torch.memory() as recording:
     request(100)
-    while "another memory tracer records" not in open(said).read():
+    while "another memory tracer is recording" not in open(said).read():
         marker()
         if time.monotonic() - began > 40:
             sys.exit("torch says nothing")

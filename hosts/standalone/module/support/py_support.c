@@ -45,7 +45,7 @@ kpti_session *kpti_session_of(PyObject *capsule)
 {
     if (PyCapsule_IsValid(capsule, kpti_capsule_name))
         return PyCapsule_GetPointer(capsule, kpti_capsule_name);
-    PyErr_SetString(PyExc_TypeError, "this is no trace of kpytrace._standalone");
+    PyErr_SetString(PyExc_TypeError, "this is not a trace of kpytrace._standalone");
     return NULL;
 }
 

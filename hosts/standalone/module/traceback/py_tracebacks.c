@@ -76,17 +76,18 @@ static int read_arguments(PyObject *const *args, Py_ssize_t count, PyObject *nam
     if (!out->skip) return 1;
     if (out->depth) out->depth += out->skip; /* no overflow: both are below 2^31 */
     if (!(out->what & ~(uint32_t)KPT_GATHER_PYTHON)) return 1;
-    PyErr_SetString(PyExc_ValueError, "skip counts Python frames: it can't be used with others");
+    PyErr_SetString(PyExc_ValueError,
+                    "skip counts Python frames: it can't be used with script or cpp");
     return 0;
 }
 
 PyDoc_STRVAR(gather_doc, "gather(python=True, script=False, cpp=False, depth=0, skip=0)\n--\n\n"
-                         "Where the calling thread is: a Traceback.\n\n"
-                         "python  its Python frames\n"
-                         "script  those of a script language that the host runs, if any\n"
-                         "cpp     those of C and C++\n"
-                         "depth   at most so many of each, the innermost ones; 0: all\n"
-                         "skip    leave out so many of the innermost Python frames");
+                         "Returns the stack of the calling thread as a Traceback.\n\n"
+                         "python  include Python frames\n"
+                         "script  include frames of a script language that the host runs\n"
+                         "cpp     include frames of C and C++\n"
+                         "depth   maximum number of frames of each kind, innermost first; 0 = all\n"
+                         "skip    number of innermost Python frames to omit");
 /* Budget: one call of the plugin, one object and 20 ns. */
 static PyObject *gather(PyObject *module, PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
@@ -105,23 +106,24 @@ static PyObject *gather(PyObject *module, PyObject *const *args, Py_ssize_t coun
     PyObject_GC_Track((PyObject *)made);
     if (status == KPT_OK) return (PyObject *)made;
     Py_DECREF(made);
-    PyErr_Format(PyExc_RuntimeError, "no traceback: %s", kpt_status_name(status));
+    PyErr_Format(PyExc_RuntimeError, "cannot gather a traceback: %s", kpt_status_name(status));
     return NULL;
 }
 
 /* --- symbolizing --------------------------------------------------------------------- */
 
-PyDoc_STRVAR(symbolize_doc,
-             "symbolize(tracebacks)\n--\n\n"
-             "For each traceback a list of dictionaries, its frames, innermost first. Equal frames "
-             "are one\ndictionary, and equal tracebacks one list.");
+PyDoc_STRVAR(
+    symbolize_doc,
+    "symbolize(tracebacks)\n--\n\n"
+    "Returns a list of frames for each traceback, innermost first, each a dictionary. Equal\n"
+    "frames share a dictionary, and equal tracebacks share a list.");
 static PyObject *symbolize(PyObject *module, PyObject *sequence)
 {
     return kpti_symbolize(PyModule_GetState(module), sequence, kpti_traceback_words, 0);
 }
 
 PyDoc_STRVAR(symbolize_json_doc, "symbolize_json(tracebacks)\n--\n\n"
-                                 "What symbolize() gives, as a JSON text.");
+                                 "Returns the result of symbolize() as a JSON text.");
 static PyObject *symbolize_json(PyObject *module, PyObject *sequence)
 {
     return kpti_symbolize(PyModule_GetState(module), sequence, kpti_traceback_json, 0);
@@ -130,8 +132,8 @@ static PyObject *symbolize_json(PyObject *module, PyObject *sequence)
 /* --- other functions ---------------------------------------------------------------------------- */
 
 PyDoc_STRVAR(free_dead_doc, "free_dead(most=0)\n--\n\n"
-                            "Gives back up to so many places of freed tracebacks, 0: all; how many "
-                            "are left.");
+                            "Frees up to MOST nodes of released tracebacks, 0 = all. Returns the "
+                            "number of nodes that are left.");
 static PyObject *free_dead(PyObject *module, PyObject *args)
 {
     const kpt_tracebacks *process = kpti_need_tracebacks();
@@ -143,11 +145,12 @@ static PyObject *free_dead(PyObject *module, PyObject *args)
     Py_BEGIN_ALLOW_THREADS;
     status = process->ops->free_dead(process->self, most, &left);
     Py_END_ALLOW_THREADS;
-    if (status != KPT_OK) return kpti_raise_traceback(status, "nothing can be given back");
+    if (status != KPT_OK)
+        return kpti_raise_traceback(status, "cannot free the nodes of released tracebacks");
     return PyLong_FromUnsignedLongLong(left);
 }
 
-PyDoc_STRVAR(stats_doc, "traceback_stats() -> what tracebacks hold, in the whole process");
+PyDoc_STRVAR(stats_doc, "traceback_stats() -> the counters of all tracebacks in the process");
 static PyObject *stats(PyObject *module, PyObject *unused)
 {
     const kpt_tracebacks *process = kpti_need_tracebacks();
@@ -158,14 +161,15 @@ static PyObject *stats(PyObject *module, PyObject *unused)
     if (!process) return NULL;
     KPT_INIT(&values);
     status = process->ops->get_stats(process->self, &values);
-    if (status != KPT_OK) return kpti_raise_traceback(status, "no counters");
+    if (status != KPT_OK) return kpti_raise_traceback(status, "cannot read the counters");
     return Py_BuildValue("{s:K,s:K,s:K,s:K}", "stacks", (unsigned long long)values.stacks, "dead",
                          (unsigned long long)values.dead, "places",
                          (unsigned long long)values.places, "bytes_held",
                          (unsigned long long)values.bytes_held);
 }
 
-PyDoc_STRVAR(set_generated_doc, "set_generated(functions): who is asked for generated frames");
+PyDoc_STRVAR(set_generated_doc,
+             "set_generated(functions): sets the functions that return generated frames");
 static PyObject *set_generated(PyObject *module, PyObject *functions)
 {
     kpti_module_state *state = PyModule_GetState(module);

@@ -79,7 +79,7 @@ static int read_objects(kpti_batch *batch)
     for (uint64_t i = 0; i < batch->count; i++) {
         PyObject *object = PyTuple_GetItem(batch->objects, (Py_ssize_t)i);
         if (Py_TYPE(object) != batch->state->traceback_type) {
-            PyErr_Format(PyExc_TypeError, "item %zd is no Traceback of kpytrace, but %R",
+            PyErr_Format(PyExc_TypeError, "item %zd is not a Traceback of kpytrace: %R",
                          (Py_ssize_t)i, (PyObject *)Py_TYPE(object));
             return -1;
         }

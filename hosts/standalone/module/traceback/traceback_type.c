@@ -121,9 +121,9 @@ static PyObject *symbolize_alone(PyObject *self, kpt_symbols_fn sink)
     return result;
 }
 
-PyDoc_STRVAR(symbolize_doc,
-             "symbolize() -> its frames as dictionaries, innermost first; the same list "
-             "each time");
+PyDoc_STRVAR(
+    symbolize_doc,
+    "symbolize() -> the frames as dictionaries, innermost first; each call returns the same list");
 static PyObject *symbolize(PyObject *object, PyObject *unused)
 {
     kpti_traceback_object *self = (kpti_traceback_object *)object;
@@ -140,7 +140,7 @@ static PyObject *symbolize(PyObject *object, PyObject *unused)
     return Py_NewRef(words);
 }
 
-PyDoc_STRVAR(json_doc, "json() -> what symbolize() gives, as a JSON text");
+PyDoc_STRVAR(json_doc, "json() -> the result of symbolize() as a JSON text");
 static PyObject *json(PyObject *self, PyObject *unused)
 {
     (void)unused;
@@ -155,7 +155,7 @@ static PyObject *call_package(const char *name, PyObject *self)
     return result;
 }
 
-PyDoc_STRVAR(summary_doc, "summary() -> a traceback.StackSummary: outermost first");
+PyDoc_STRVAR(summary_doc, "summary() -> a traceback.StackSummary, outermost frame first");
 static PyObject *summary(PyObject *self, PyObject *unused)
 {
     (void)unused;
@@ -178,9 +178,8 @@ static PyObject *reduce(PyObject *self, PyObject *unused)
 {
     (void)self;
     (void)unused;
-    PyErr_SetString(PyExc_TypeError,
-                    "a Traceback can't be pickled, as its numbers mean something in this process "
-                    "only: pickle what its symbolize() gives");
+    PyErr_SetString(PyExc_TypeError, "a Traceback can't be pickled because its numbers are valid "
+                                     "only in this process: pickle the result of its symbolize()");
     return NULL;
 }
 
@@ -210,7 +209,7 @@ static PyMethodDef methods[] = {
 };
 
 static PyGetSetDef attributes[] = {
-    {"cut", get_cut, NULL, "Whether there were more frames than it has.", NULL},
+    {"cut", get_cut, NULL, "True if the stack had more frames than the traceback.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -220,9 +219,8 @@ static PyMemberDef members[] = {
     {NULL, 0, 0, 0, NULL},
 };
 
-PyDoc_STRVAR(type_doc,
-             "Where a thread was, as a few numbers: gather() makes it. It keeps no code and "
-             "no frame alive.");
+PyDoc_STRVAR(type_doc, "The stack of a thread as a few numbers, made by gather(). It keeps no code "
+                       "and no frame alive.");
 static PyType_Slot slots[] = {
     {Py_tp_doc, (void *)type_doc}, {Py_tp_dealloc, dealloc}, {Py_tp_traverse, traverse},
     {Py_tp_clear, clear},          {Py_tp_str, to_string},   {Py_tp_methods, methods},

@@ -92,7 +92,7 @@ class ToolId(abi_host.HostCase):
         with self.assertRaises(abi_host.Failed) as caught:
             self.make(tool_id=2)
         self.assertEqual(caught.exception.status, abi_host.E_BUSY)
-        self.assertIn("tool 2 is taken", caught.exception.text)
+        self.assertIn("tool 2 is in use", caught.exception.text)
         work()
         self.make().stop()
 
