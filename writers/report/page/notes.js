@@ -75,7 +75,7 @@ function showNotes(model, select) {
   const {count, ran} = model.tasksLeftOut;
   if (count) {
     list.append(element('li', `${showCount(count)} tasks of asyncio, which ran ${showTime(ran)}, have no track: `
-      + `only the ${showCount(MAX_TASKS)} tasks that ran longest do. Their resumes are in the tracks of the threads, with the task’s name.`));
+      + `only the ${showCount(MAX_TASKS)} tasks that ran longest do. Their resumes are in the threads’ tracks, with the task’s name.`));
   }
   if (!list.children.length) list.append(element('li', 'No event was dropped, and every call is complete.'));
   const rows = collections(model);
