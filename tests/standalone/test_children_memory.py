@@ -52,7 +52,7 @@ class Memory(ChildrenCase):
         old.write_text("old", encoding="utf-8")
         reply = run_python("-c", "from kpytrace import _startup; _startup.start()", cwd=self.folder,
                            env={"KPYTRACE_MEMORY": "mem children=1"})
-        self.assertIn("is none of them", reply.stderr)
+        self.assertIn("the name must end in .pickle", reply.stderr)
         self.assertTrue(old.exists())
 
     def kept(self, path):
@@ -62,7 +62,7 @@ class Memory(ChildrenCase):
 
     def check_two(self, *arguments):
         reply = self.run_memory(KEEP, *arguments)
-        self.assertRegex(reply.stderr, r"what was allocated: .*mem\.tables\.json; 1 children have files of their own: ")
+        self.assertRegex(reply.stderr, r"memory recording: .*mem\.tables\.json; 1 children have files of their own: ")
         (member,) = self.members.iterdir()
         self.assertRegex(member.name, r"^\d+\.tables\.json$")
         self.assertTrue(500_000 < self.kept(self.tables)["keep"] < 2_000_000, "its own alone")

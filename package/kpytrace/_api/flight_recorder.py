@@ -53,9 +53,9 @@ def _dump(trace: Trace) -> None:
     try:
         path = trace.dump()
     except Exception as error:
-        print_message(f"kpytrace: no dump: {error}")
+        print_message(f"kpytrace: the ring could not be dumped: {error}")
     else:
-        print_message(f"kpytrace: what led to this exception is in {path}")
+        print_message(f"kpytrace: the calls before this exception are in {path}")
 
 
 def watch(trace: Trace) -> Callable[[], None]:
