@@ -121,5 +121,5 @@ class Plugin:
         args.filters, args.filter_count = addressof(filters), len(exclude)
         args.filter_stride = ctypes.sizeof(Filter)
         if self._make(self._make_ctx, addressof(args), addressof(made)) or made.flags & 1:
-            raise RuntimeError(f"no tracer: {self._error()}")
+            raise RuntimeError(f"the plugin can't make a tracer: {self._error()}")
         return Tracer(made)

@@ -14,7 +14,7 @@ def execution_trace(build):
     pythons = {tag: ROOT / f"build/torch/{tag}/bin/python" for tag in ("3.11", "3.12")}
     found = {tag: _on(build, tag, python) for tag, python in pythons.items() if python.exists()}
     if not found:
-        print("Execution traces: skipped, `make torch` makes the environments")
+        print("Execution traces: skipped, because torch is not installed; run `make torch`")
     return found
 
 
@@ -27,7 +27,7 @@ def _on(build, tag, python):
     none = results.pop("none")
     figures = Figures()
     for clock, title in (("", "of processor time, of all threads"), (" by the clock", "by the clock")):
-        print(f"Execution traces of a training step, Python {tag} (µs {title}, a node, added to the step without)\n")
+        print(f"Execution traces of a training step, Python {tag} (µs {title}, per node, added to a step without an observer)\n")
         print("| | recording | unregistering | both | bytes a node |")
         print("|---|---|---|---|---|")
         both = {}

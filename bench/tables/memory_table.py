@@ -25,10 +25,10 @@ def memory(build):
     """Prints the cost of recording memory with kpytrace, tracemalloc and memray."""
     results = {tag: measure(build, tag, python) for tag, python in pythons() if tag in TAGS}
     results = {tag: figures for tag, figures in results.items() if figures}
-    print("\nRecording memory: how many times the bare program takes\n")
+    print("\nRecording memory: time relative to the bare program\n")
     heading("Python", "program", "tracemalloc, 25 frames", "memray", "kpytrace, every block",
-            "of tracemalloc's added time (wanted 0.15)", "of memray's (wanted 0.6)",
-            "kpytrace, 1 byte in 512 kB (wanted 1.03)")
+            "of tracemalloc's added time (target: 0.15)", "of memray's (target: 0.6)",
+            "kpytrace, 1 byte in 512 kB (target: 1.03)")
     for tag, figures in results.items():
         for program, times in figures.items():
             if program == "export":
@@ -37,7 +37,7 @@ def memory(build):
                      for who in ("tracemalloc", "memray", "exact")}
             row(tag, program, *rates.values(), share(times, "tracemalloc"), share(times, "memray"),
                 f"{times['sampled']:.3f}")
-    print("\nA snapshot (wanted: a million entries under 1 s, under 40 bytes each)\n")
+    print("\nA snapshot (target: a million entries in less than 1 s, less than 40 bytes each)\n")
     heading("Python", "entries", "seconds a million", "bytes an entry")
     for tag, figures in results.items():
         e = figures["export"]

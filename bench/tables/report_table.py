@@ -55,7 +55,7 @@ def drive(browser):
 def report(build):
     """The report page with a million calls."""
     if not find():
-        print("report: there is no Chromium; `make browser` installs one")
+        print("report: skipped, because Chromium is not installed; run `make browser`")
         return {}
     python = (build / "package/python").read_text(encoding="utf-8").strip()
     with tempfile.TemporaryDirectory() as folder:

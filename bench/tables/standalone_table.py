@@ -159,7 +159,7 @@ def growth(python, environment, folder, figures, millions):
             ns[name] = (processor_seconds([*command, *words], environment) - idle[name]) * per_call
         results[m] = {**streamed, "ns": ns}
         kpt.unlink()
-    print("\nA program that is streamed, and what is made of its file (ns of processor time a call)\n")
+    print("\nA streamed program, and the conversion of its file (ns of processor time a call)\n")
     heading("calls", "the program, streamed", "convert to .json", "to .pftrace", "top", "bytes a call", "memory")
     for r in results.values():
         row(f"{r['calls']:,}", *(f"{r['ns'][n]:.1f}" for n in ("run", "json", "pftrace", "top")),

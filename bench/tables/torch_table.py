@@ -57,7 +57,7 @@ def shown(name, value):
 
 
 def print_program(results, program, title):
-    print(f"\n{title}: what stacks add to a profiler without\n")
+    print(f"\n{title}: cost of stacks, compared with a profiler without stacks\n")
     heading("Python", "", "stock", "fast", "full", "fast/stock", "full/stock", "wanted")
     for tag, result in results.items():
         costs = {kind: added(result[program], kind) for kind in KINDS[1:]}
@@ -69,7 +69,7 @@ def print_program(results, program, title):
 
 
 def print_gil(results):
-    print("\nStop and export of 10 million calls: how long another thread waited for the GIL\n")
+    print("\nStop and export of 10 million calls: time that another thread waited for the GIL\n")
     heading("Python", "without stacks", "fast", "added", "longest wait, fast", "stop and export, fast")
     for tag, result in results.items():
         none, fast = result["gil"].get("none"), result["gil"].get("fast")

@@ -40,7 +40,7 @@ def peer(tag, python, name):
                                 text=True, check=False)
         if result.returncode == 0:
             return folder
-    print(f"{tag}: no {name}: {(result.stderr.strip().splitlines() or ['?'])[-1]}", file=sys.stderr)
+    print(f"{tag}: {name} is not installed: {(result.stderr.strip().splitlines() or ['?'])[-1]}", file=sys.stderr)
     return folder
 
 
@@ -51,7 +51,7 @@ def torch(tag, python):
     root = ROOT / "build/torch" / tag
     if subprocess.run([ROOT / "scripts/torch_env", python, root], stdout=subprocess.DEVNULL,
                       check=False).returncode:
-        print(f"{tag}: no torch", file=sys.stderr)
+        print(f"{tag}: torch is not installed", file=sys.stderr)
     return list(root.glob("lib/python3*/site-packages"))
 
 
@@ -107,7 +107,7 @@ def print_costs(results):
 
 def print_excluded(results):
     columns = {name: None for r in results.values() for name in r["excluded_ns"]["py_call"]}
-    print("\nCode that filters leave out, and not tracing (ns a call, less the bare program)\n")
+    print("\nCode that filters exclude, and code after a stop (ns a call, less the bare program)\n")
     heading("Python", "program", *columns)
     for tag, result in results.items():
         for program, r in result["excluded_ns"].items():
@@ -132,7 +132,7 @@ def tracing(build):
     results = {}
     for tag, python in pythons():
         if not (build / f"libkpytrace_cpython{tag}.so").exists():
-            print(f"{tag}: no backend in {build}", file=sys.stderr)
+            print(f"{tag}: {build} has no backend for it", file=sys.stderr)
             continue
         figures = measure(build, tag, python)
         if figures:

@@ -45,7 +45,7 @@ bool read_watched(PyObject *list, kpytrace::Watch what, Settings &out)
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); i++) {
         PyObject *code = PyList_GET_ITEM(list, i);
         if (!PyCode_Check(code)) {
-            PyErr_SetString(PyExc_TypeError, "what is watched must be a code object");
+            PyErr_SetString(PyExc_TypeError, "a watched call must be a code object");
             return false;
         }
         out.watched.push_back({what, reinterpret_cast<PyCodeObject *>(Py_NewRef(code))});
@@ -82,8 +82,8 @@ PyObject *install(PyObject *, PyObject *args)
 }
 
 PyDoc_STRVAR(uninstall_doc,
-             "uninstall(distance): the factory that lies so far behind THPVariableClass "
-             "is the tracer again; 0: nobody is");
+             "uninstall(distance): registers torch's tracer factory, at that distance from "
+             "THPVariableClass; 0 registers none");
 PyObject *uninstall(PyObject *, PyObject *args)
 {
     long long distance;
@@ -109,7 +109,8 @@ PyObject *take_recording(PyObject *, PyObject *)
     return capsule;
 }
 
-PyDoc_STRVAR(hand_over_doc, "hand_over(recording, result): torch gets the calls that it is owed");
+PyDoc_STRVAR(hand_over_doc,
+             "hand_over(recording, result): passes the calls to torch that are still due");
 PyObject *hand_over(PyObject *, PyObject *args)
 {
     PyObject *capsule;
@@ -126,7 +127,7 @@ PyObject *hand_over(PyObject *, PyObject *args)
 }
 
 PyDoc_STRVAR(install_unwinder_doc,
-             "install_unwinder(plugin) -> None, or why torch's tracebacks are not served");
+             "install_unwinder(plugin) -> None, or why torch keeps its own unwinder");
 PyObject *install_unwinder(PyObject *, PyObject *args)
 {
     const char *plugin;
@@ -136,25 +137,25 @@ PyObject *install_unwinder(PyObject *, PyObject *args)
     return PyUnicode_DecodeUTF8(why.data(), static_cast<Py_ssize_t>(why.size()), "replace");
 }
 
-PyDoc_STRVAR(uninstall_unwinder_doc, "uninstall_unwinder(): torch's own serves");
+PyDoc_STRVAR(uninstall_unwinder_doc, "uninstall_unwinder(): restores torch's own unwinder");
 PyObject *uninstall_unwinder(PyObject *, PyObject *)
 {
     kpytrace::uninstall_unwinder();
     Py_RETURN_NONE;
 }
 
-PyDoc_STRVAR(mode_of_doc, "mode_of(recording) -> the mode that install() had when it began");
+PyDoc_STRVAR(mode_of_doc, "mode_of(recording) -> the mode of install() when the recording began");
 PyObject *mode_of(PyObject *, PyObject *capsule)
 {
     if (!PyCapsule_IsValid(capsule, KPTI_TORCH_RECORDING_CAPSULE)) {
-        PyErr_SetString(PyExc_TypeError, "this is no recording");
+        PyErr_SetString(PyExc_TypeError, "mode_of() expects a recording");
         return nullptr;
     }
     auto *recorder = static_cast<std::shared_ptr<Recorder> *>(PyCapsule_GetContext(capsule));
     return PyLong_FromLong(static_cast<long>((*recorder)->settings().mode));
 }
 
-PyDoc_STRVAR(tracing_doc, "tracing() -> whether a profiler's tracer lives");
+PyDoc_STRVAR(tracing_doc, "tracing() -> whether a profiler has a live tracer");
 PyObject *tracing(PyObject *, PyObject *)
 {
     return PyBool_FromLong(kpytrace::tracing());

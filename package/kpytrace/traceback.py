@@ -88,7 +88,7 @@ def _summary(where: Any) -> traceback.StackSummary:
 def format(where: Any) -> list[str]:
     """Returns a string for each frame, outermost first, with its source, like traceback.format_list."""
     if not isinstance(where, Traceback):
-        raise TypeError(f"this is no Traceback of kpytrace, but {type(where)}")
+        raise TypeError(f"expected a Traceback of kpytrace, not {type(where)}")
     return _summary(where).format()
 
 
@@ -108,7 +108,7 @@ def generated(function: Generated) -> Generated:
     without it."""
     global _generated
     if not callable(function):
-        raise TypeError(f"a function is needed, not {type(function)}")
+        raise TypeError(f"expected a function, not {type(function)}")
     with _lock:
         _generated += (function,)
         _standalone.set_generated(_generated)
@@ -162,7 +162,7 @@ class origins:
     def __init__(self, *classes: type) -> None:
         for cls in classes:
             if not isinstance(cls, type):
-                raise TypeError(f"a class is needed, not {cls!r}")
+                raise TypeError(f"expected a class, not {cls!r}")
             if not cls.__weakrefoffset__:
                 raise TypeError(f"objects of {cls!r} can't be watched: they have no weak references")
         self._classes = classes

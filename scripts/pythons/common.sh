@@ -31,7 +31,7 @@ lock_tree() { # DIR
     mkdir -p "$(dirname "$1")"
     exec 9>"$(dirname "$1")/.lock-$(basename "$1")"
     flock -n 9 || {
-        say "another run is at work on it; waiting"
+        say "another run is writing the same folder; waiting"
         flock 9
     }
 }
@@ -59,7 +59,7 @@ debian_mirror() {
         uri=$(awk '$1 == "default_mirror" { print $2; exit }' /usr/share/debootstrap/scripts/sid \
             2>/dev/null || true)
     fi
-    [[ -n $uri ]] || die "no Debian archive known here; set KPYTRACE_DEBIAN_MIRROR to one's address"
+    [[ -n $uri ]] || die "cannot find the address of a Debian archive; set KPYTRACE_DEBIAN_MIRROR"
     echo "${uri%/}"
 }
 

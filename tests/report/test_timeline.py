@@ -215,7 +215,7 @@ class Timeline(Page):
 
     def test_a_generator_tells_where_it_went_on(self):
         self.browser.click(*self.place("numbers", 1))
-        self.assertIn("went on at line", self.details())
+        self.assertIn("resumed at line", self.details())
 
     def test_the_minimap_moves_the_view(self):
         box = self.ask("(() => { const b = kpytrace.minimap.canvas.getBoundingClientRect(); return [b.x, b.y, b.width, b.height]; })()")

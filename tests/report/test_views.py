@@ -171,7 +171,7 @@ class Views(Page):
         left = self.ask("kpytrace.memory.tree.total[0]")
         self.assertLess(left, peak)
         self.assertIn("keep", self.ask("kpytrace.memory.frames.map(([n]) => kpytrace.memory.nameOf(n).label).join()"))
-        self.browser.choose("#memory-at", "Allocated in all")
+        self.browser.choose("#memory-at", "All allocations")
         self.assertGreaterEqual(self.ask("kpytrace.memory.tree.total[0]"), peak)
         self.browser.choose("#memory-at", "At the peak")
         self.browser.choose("#memory-device", self.ask("kpytrace.tables.devices[0]"))

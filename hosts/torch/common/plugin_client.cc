@@ -34,7 +34,7 @@ void PluginClient::read_error(const char *what, kpt_last_error_fn last_error, kp
 {
     char text[384] = "";
     if (last_error) (void)last_error(self, text, sizeof text, nullptr);
-    error_ = std::string(what) + ": " + (text[0] ? text : "no reason is given");
+    error_ = std::string(what) + ": " + (text[0] ? text : "the plugin gives no reason");
 }
 
 bool PluginClient::open(const std::string &plugin, kpt_host host)
@@ -46,7 +46,7 @@ bool PluginClient::open(const std::string &plugin, kpt_host host)
     }
     auto entry = reinterpret_cast<kpt_plugin_entry_fn>(dlsym(library, KPT_PLUGIN_ENTRY_NAME));
     if (!entry) {
-        error_ = plugin + " is no plugin: it has no " KPT_PLUGIN_ENTRY_NAME;
+        error_ = plugin + " is not a plugin: it does not export " KPT_PLUGIN_ENTRY_NAME;
         return false;
     }
     host.register_tracer = register_tracer;
@@ -66,7 +66,7 @@ bool PluginClient::make(const kpt_tracer_args &args)
     KPT_INIT(&tracer_);
     if (make_(make_ctx_, &args, &tracer_) != KPT_OK) {
         tracer_ = {};
-        read_error("no tracer", info_.last_error, info_.self);
+        read_error("the plugin can't make a tracer", info_.last_error, info_.self);
         return false;
     }
     if (!records()) read_error("nothing can be recorded", tracer_.ops->last_error, tracer_.self);
@@ -146,7 +146,7 @@ bool PluginClient::stop()
 
 bool PluginClient::restart()
 {
-    return answered(tracer_.ops->restart(tracer_.self), "tracing can't go on");
+    return answered(tracer_.ops->restart(tracer_.self), "tracing can't be restarted");
 }
 
 bool PluginClient::record_collections()

@@ -37,7 +37,8 @@ void free_observer(PyObject *capsule)
     });
 }
 
-PyDoc_STRVAR(observer_doc, "observer(plugin, stacks, ranges, data_ops) -> a capsule");
+PyDoc_STRVAR(observer_doc,
+             "observer(plugin, stacks, ranges, data_ops) -> a new observer, a capsule");
 PyObject *observer(PyObject *, PyObject *args)
 {
     const char *plugin;
@@ -74,7 +75,7 @@ int read_path(PyObject *given, void *to)
     return 1;
 }
 
-PyDoc_STRVAR(open_observer_doc, "open_observer(observer, path)");
+PyDoc_STRVAR(open_observer_doc, "open_observer(observer, path): begins the trace file at PATH");
 PyObject *open_observer(PyObject *, PyObject *args)
 {
     PyObject *capsule;
@@ -83,7 +84,8 @@ PyObject *open_observer(PyObject *, PyObject *args)
     return controlled(capsule, [&path](Observer &self) { return self.open(path); });
 }
 
-PyDoc_STRVAR(recover_trace_doc, "recover_trace(observer, journal, path)");
+PyDoc_STRVAR(recover_trace_doc,
+             "recover_trace(observer, journal, path): writes the trace of a journal to PATH");
 PyObject *recover_trace(PyObject *, PyObject *args)
 {
     PyObject *capsule;
@@ -94,29 +96,29 @@ PyObject *recover_trace(PyObject *, PyObject *args)
     return controlled(capsule, [&](Observer &self) { return self.recover(journal, path); });
 }
 
-PyDoc_STRVAR(start_observer_doc, "start_observer(observer)");
+PyDoc_STRVAR(start_observer_doc, "start_observer(observer): begins to record, or continues");
 PyObject *start_observer(PyObject *, PyObject *capsule)
 {
     return controlled(capsule, [](Observer &self) { return self.start(); });
 }
 
-PyDoc_STRVAR(stop_observer_doc, "stop_observer(observer)");
+PyDoc_STRVAR(stop_observer_doc, "stop_observer(observer): stops recording until the next start");
 PyObject *stop_observer(PyObject *, PyObject *capsule)
 {
     return controlled(capsule, [](Observer &self) { return self.stop(); });
 }
 
-PyDoc_STRVAR(close_observer_doc, "close_observer(observer): its file is complete");
+PyDoc_STRVAR(close_observer_doc, "close_observer(observer): completes the trace file");
 PyObject *close_observer(PyObject *, PyObject *capsule)
 {
     return controlled(capsule, [](Observer &self) { return self.close(); });
 }
 
-PyDoc_STRVAR(forget_tensor_doc, "forget_tensor(tensor): no weak reference to it is ours");
+PyDoc_STRVAR(forget_tensor_doc, "forget_tensor(tensor): drops our weak reference to it");
 PyObject *forget_tensor(PyObject *, PyObject *tensor)
 {
     if (!THPVariable_Check(tensor)) {
-        PyErr_SetString(PyExc_TypeError, "a tensor is needed");
+        PyErr_SetString(PyExc_TypeError, "forget_tensor() expects a tensor");
         return nullptr;
     }
     forget(THPVariable_Unpack(tensor).unsafeGetTensorImpl());

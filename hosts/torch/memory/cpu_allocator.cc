@@ -141,10 +141,10 @@ std::string put_in_front()
     if (is_reached()) return "";
     c10::Allocator *below = c10::GetCPUAllocator();
     if (!below->raw_deleter())
-        return "torch's CPU allocator is another one, whose blocks can't be followed";
+        return "torch's CPU allocator has been replaced by one whose blocks can't be recorded";
     Front *front = front_of(below);
-    if (!front) return "torch's CPU allocator has been changed too often";
-    return put(front) ? "" : "torch's CPU allocator can't be changed";
+    if (!front) return "torch's CPU allocator has been replaced too often";
+    return put(front) ? "" : "torch's CPU allocator can't be replaced";
 }
 
 // Removes our allocator if it is on top.

@@ -32,7 +32,9 @@ std::string attach_cuda(const char *library)
     auto attach = reinterpret_cast<CudaAttachFn>(dlsym(loaded, CUDA_ATTACH));
     char why[256] = "";
     is_attached = attach && attach(tensors::report_cuda, why, sizeof why);
-    return is_attached ? "" : attach ? why : "the library is none of kpytrace's";
+    return is_attached ? ""
+           : attach    ? why
+                       : std::string("the library does not export ") + CUDA_ATTACH;
 }
 
 } // namespace kpytrace

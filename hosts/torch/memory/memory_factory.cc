@@ -81,7 +81,7 @@ class MemoryTracer final : public PythonMemoryTracerBase
         char text[256] = "";
         if (status == KPT_OK) return true;
         (void)tracer_.ops->last_error(tracer_.self, text, sizeof text, nullptr);
-        TORCH_WARN("kpytrace: no memory snapshot: ", text);
+        TORCH_WARN("kpytrace: the memory snapshot is not recorded: ", text);
         return false;
     }
 

@@ -33,7 +33,7 @@ PyObject *record(PyObject *, PyObject *capsule)
     return reason_of(why);
 }
 
-PyDoc_STRVAR(stop_doc, "stop_tensors(tracer): stops reporting tensors to it");
+PyDoc_STRVAR(stop_doc, "stop_tensors(tracer): stops reporting tensors to the tracer");
 PyObject *stop(PyObject *, PyObject *capsule)
 {
     auto *tracer = static_cast<kpt_memory_tracer *>(PyCapsule_GetPointer(capsule, CAPSULE));
@@ -44,16 +44,16 @@ PyObject *stop(PyObject *, PyObject *capsule)
     Py_RETURN_NONE;
 }
 
-PyDoc_STRVAR(follow_doc,
-             "follow_modules(function): calls of it are those of its first argument, a module");
+PyDoc_STRVAR(follow_doc, "follow_modules(function): counts a call of FUNCTION as a call of its "
+                         "first argument, a module");
 PyObject *follow(PyObject *, PyObject *function)
 {
     if (follow_modules(function)) Py_RETURN_NONE;
-    PyErr_SetString(PyExc_TypeError, "follow_modules() wants a Python function");
+    PyErr_SetString(PyExc_TypeError, "follow_modules() expects a Python function");
     return nullptr;
 }
 
-PyDoc_STRVAR(unfollow_doc, "unfollow_modules(): calls are followed no more");
+PyDoc_STRVAR(unfollow_doc, "unfollow_modules(): stops following calls of modules");
 PyObject *unfollow(PyObject *, PyObject *)
 {
     unfollow_modules();
@@ -73,7 +73,7 @@ PyObject *attach(PyObject *, PyObject *args)
 }
 
 PyDoc_STRVAR(open_doc,
-             "install_memory_factory(plugin): snapshots on demand are recorded through it");
+             "install_memory_factory(plugin): records snapshots on demand through the plugin");
 PyObject *open(PyObject *, PyObject *args)
 {
     const char *plugin;
@@ -83,8 +83,8 @@ PyObject *open(PyObject *, PyObject *args)
 }
 
 PyDoc_STRVAR(close_doc,
-             "uninstall_memory_factory(distance): by the factory that lies so far behind "
-             "THPVariableClass; 0: by nobody");
+             "uninstall_memory_factory(distance): registers torch's factory, at that distance from "
+             "THPVariableClass; 0 registers none");
 PyObject *close(PyObject *, PyObject *args)
 {
     long long distance;

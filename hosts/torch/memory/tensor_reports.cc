@@ -101,7 +101,7 @@ std::string begin_locked(const kpt_memory_tracer &tracer)
 {
     static std::once_flag once;
     if (!KPT_HAS(tracer.ops, kpt_memory_ops, report) || !tracer.ops->report)
-        return "this plugin takes no reports of memory";
+        return "this plugin does not support reports of memory";
     std::call_once(once, [] { (void)pthread_atfork(lock_control, unlock_control, forked); });
     recordings++;
     receiver = new kpt_memory_tracer(tracer);

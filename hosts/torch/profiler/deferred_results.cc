@@ -26,7 +26,7 @@ static ProfilerResult &result_in(PyObject *object)
     auto *instance = reinterpret_cast<pybind11::detail::instance *>(object);
     if (std::string_view(Py_TYPE(object)->tp_name) != "torch._C._autograd._ProfilerResult" ||
         !instance->simple_layout || !instance->simple_value_holder[0])
-        throw std::invalid_argument("this is no result of torch's profiler");
+        throw std::invalid_argument("expected a result of torch's profiler");
     return *static_cast<ProfilerResult *>(instance->simple_value_holder[0]);
 }
 

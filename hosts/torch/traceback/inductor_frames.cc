@@ -22,7 +22,7 @@ bool bytes_of(PyObject *text, PyObject **hold, kpt_str &out)
 {
     Py_ssize_t size = 0;
     if (!PyUnicode_Check(text)) {
-        PyErr_SetString(PyExc_TypeError, "a name of a generated frame is no string");
+        PyErr_SetString(PyExc_TypeError, "the name of a generated frame must be a string");
         return false;
     }
     out.data = PyUnicode_AsUTF8AndSize(text, &size);

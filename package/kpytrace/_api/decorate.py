@@ -77,7 +77,7 @@ def decorate(function: Function, manager: Callable[[], Any]) -> Function:
     if isinstance(function, (classmethod, staticmethod)):
         return type(function)(decorate(function.__func__, manager))  # type: ignore[return-value]
     if not callable(function):
-        raise TypeError(f"a function is needed, not {function!r}")
+        raise TypeError(f"expected a function, not {function!r}")
     wrapper: Function = functools.update_wrapper(_wrapper_of(function, manager), function)
     return wrapper
 

@@ -55,7 +55,7 @@ def _dump(trace: Trace) -> None:
     except Exception as error:
         print_message(f"kpytrace: cannot write the dump: {error}")
     else:
-        print_message(f"kpytrace: what led to this exception is in {path}")
+        print_message(f"kpytrace: the calls before this exception are in {path}")
 
 
 def watch(trace: Trace) -> Callable[[], None]:

@@ -123,7 +123,8 @@ class Memory:
             import sysconfig
 
             if sysconfig.get_config_var("Py_GIL_DISABLED"):
-                reason += "; it can't be recorded on free-threaded Python, run the program with another build"
+                reason += ("; memory can't be recorded on free-threaded Python, run the program with a build that "
+                           "has the GIL")
             raise RuntimeError(f"kpytrace can't record memory: {reason}")
         made: object = handle
         return made
@@ -133,7 +134,7 @@ class Memory:
         recording is kept and export() can write it elsewhere."""
         with _lock:
             if self._handle is None:
-                raise RuntimeError("this recording has not been started")
+                raise RuntimeError("this recording has not been started: call start() first")
             if self.key not in _recordings.entries:
                 return
             self._end()
@@ -150,9 +151,9 @@ class Memory:
         target = check_path(path)
         with _lock:
             if self._handle is None:
-                raise RuntimeError("this recording has not been started")
+                raise RuntimeError("this recording has not been started: call start() first")
             if self._closed:
-                raise RuntimeError("this recording is closed, and what it held is gone")
+                raise RuntimeError("this recording is closed, and its data has been freed")
             native.standalone.memory_export(self._handle, target)
         return target
 

@@ -66,7 +66,7 @@ def _number(most: int) -> Callable[[object], int]:
         if isinstance(value, bool) or not isinstance(value, int):
             raise TypeError("must be a whole number")
         if not 0 <= value <= most:
-            raise ValueError(f"must lie between 0 and {most}")
+            raise ValueError(f"must be between 0 and {most}")
         return value
     return read
 
@@ -84,8 +84,7 @@ def _quantity(units: Mapping[str, int], example: str) -> Callable[[object], int]
             factor, amount = units[unit], float(number)
         except (KeyError, ValueError):
             names = ", ".join(filter(None, units))
-            raise ValueError(f"must be a number with one of {names} behind it, "
-                             f"as in {example!r}") from None
+            raise ValueError(f"must be a number followed by one of {names}, as in {example!r}") from None
         if number.strip().isdigit():
             return plain(int(number) * factor)  # exact, however large
         return plain(int(amount * factor) if 0 <= amount < 2**64 else -1)
@@ -117,7 +116,7 @@ def _word(*words: str) -> Callable[[object], str]:
 def _pattern(text: object) -> tuple[str, bytes]:
     """Returns the kind of a pattern, "file", "module" or "glob", and the pattern for the plugin."""
     if not isinstance(text, str):
-        raise TypeError("must be a string, or several")
+        raise TypeError("must be a string or a list of strings")
     kind, colon, rest = text.partition(":")
     if not colon or kind not in ("file", "module", "glob"):
         kind, rest = "", text
@@ -141,7 +140,7 @@ def _patterns(value: object) -> tuple[tuple[str, bytes], ...]:
     if isinstance(value, str):
         value = [part.strip() for part in value.split(",") if part.strip()]
     elif not isinstance(value, (list, tuple, set, frozenset)):
-        raise TypeError("must be a string, or several in a list")
+        raise TypeError("must be a string or a list of strings")
     return tuple(_pattern(item) for item in value)
 
 
@@ -163,13 +162,13 @@ OPTIONS = {option.name: option for option in (
     Option("all_callables", _switch, "record types, partials and callable instances too"),
     Option("this_thread", _switch, "record only the thread that starts the trace"),
     Option("gc", _switch, "record garbage collections too"),
-    Option("gpu", _switch, "record what GPUs do too: kernels, copies, calls of CUDA, and the Python line of "
-           "each (default: where there is a GPU)"),
+    Option("gpu", _switch, "record GPUs too: kernels, copies, calls of CUDA, and the Python line of each "
+           "(default: if there is a GPU)"),
     Option("tasks", _switch, "give each task of asyncio a track of its own (default: yes)"),
     Option("max_events", _number(_MAX_64), "record at most so many events; a call has two"),
-    Option("max_bytes", _quantity(_BYTES, "64MB"), "hold at most so much"),
+    Option("max_bytes", _quantity(_BYTES, "64MB"), "keep at most so many bytes in memory"),
     Option("on_full", _word("stop", "ring"),
-           'what a full budget turns into: "stop" keeps the beginning, "ring" the end'),
+           'what to keep if a budget is full: "stop" the beginning, "ring" the end'),
     Option("ring", _ring, 'keep the last so many seconds, "10s", or bytes, "64MB": a flight recorder'),
     Option("ring_ns", _quantity(_NS, "10s"), "keep the last so many nanoseconds"),
     Option("ring_bytes", _quantity(_BYTES, "64MB"), "keep the last so many bytes"),
@@ -177,10 +176,10 @@ OPTIONS = {option.name: option for option in (
     Option("max_depth", _number(_MAX_32), "do not record deeper calls"),
     Option("overhead_permille", _number(1000),
            "switch off code that would slow the program by more than so many thousandths"),
-    Option("tool_id", _number(5), "the sys.monitoring tool to be (Python 3.12 and later)"),
+    Option("tool_id", _number(5), "the sys.monitoring tool ID to use (Python 3.12 and later)"),
     Option("stream", _switch,
            "write a .kpt file while the program runs, so that memory stays bounded (.kpt: always)"),
-    Option("flush_ns", _quantity(_NS, "1s"), "how often a stream takes what idle threads hold"),
+    Option("flush_ns", _quantity(_NS, "1s"), "how often the events of idle threads are written to a stream"),
     Option("include", _patterns, "record only code that one of these patterns matches"),
     Option("exclude", _patterns, "do not record code that one of these patterns matches"),
 )}
@@ -198,7 +197,7 @@ def unknown(name: str) -> TypeError:
     import difflib
 
     near = difflib.get_close_matches(name, OPTIONS, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(OPTIONS)}"
+    hint = f"; did you mean {near[0]!r}?" if near else f"; the options are {', '.join(OPTIONS)}"
     return TypeError(f"unknown option {name!r}{hint}")
 
 
@@ -212,7 +211,7 @@ def check_output(output: Path, what: str = "trace") -> str:
     if not os.path.isdir(folder):
         raise FileNotFoundError(2, f"the folder of the {what} does not exist", folder)
     if os.path.isdir(path):
-        raise IsADirectoryError(21, f"the {what} needs a file's name, this is a folder", path)
+        raise IsADirectoryError(21, f"the {what} can't be written to a folder: give the name of a file", path)
     return path
 
 

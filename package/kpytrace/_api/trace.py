@@ -78,9 +78,9 @@ class Trace:
         if not wanted:
             return None
         if self._output is None:
-            raise ValueError("stream needs an output: the name of a file")
+            raise ValueError("stream needs an output: give the name of a file")
         if self._ring:
-            raise ValueError("a ring is held in memory: leave out stream, or the ring")
+            raise ValueError("a ring is kept in memory and can't be streamed: leave out stream or the ring")
         return self._output if kpt else self._output + ".kpt"
 
     @property
@@ -163,7 +163,7 @@ class Trace:
         be written, the recording is kept: call stop() again, or write() it elsewhere."""
         with self._lock:
             if self._handle is None:
-                raise RuntimeError("this trace has not been started")
+                raise RuntimeError("this trace has not been started: call start() first")
             self._stopper = get_ident()
             try:
                 if self._ended is None:
@@ -219,11 +219,11 @@ class Trace:
         from .options import check_output
 
         if self._handle is None:
-            raise RuntimeError("this trace has not been started")
+            raise RuntimeError("this trace has not been started: call start() first")
         if path is not None:
             target = check_output(path)
         elif self._output is None:
-            raise ValueError("the trace has no output: say where to dump to")
+            raise ValueError("the trace has no output: pass a path to dump()")
         else:
             target = os.fsdecode(native.standalone.next_dump(self._handle, os.fsencode(self._output)))
         self._call("write", target, None)
@@ -253,7 +253,7 @@ class Trace:
     def stats(self) -> dict[str, int]:
         """Returns the tracer's counters, also while it runs."""
         if self._handle is None:
-            raise RuntimeError("this trace has not been started")
+            raise RuntimeError("this trace has not been started: call start() first")
         counters: dict[str, int] = self._call("stats")
         return counters
 

@@ -23,8 +23,8 @@ class Argument:
 
 
 HELP = Argument("help", "", "print this", "h")
-QUIET = Argument("quiet", "", "print nothing but what was asked for", "q")
-RECOVER = Argument("recover", "", "read a damaged file up to where it is damaged")
+QUIET = Argument("quiet", "", "print only the requested output", "q")
+RECOVER = Argument("recover", "", "read a damaged file up to the damage")
 
 
 def _find(known: Iterable[Argument], given: str) -> Argument:

@@ -16,17 +16,17 @@ Traces every Python call of every thread of a program.
 
   kpytrace run script.py         runs a program and writes its trace
   kpytrace report FILE.kpt       writes a page for the browser: timeline, flame graph, top table
-  kpytrace view FILE.kpt         shows that page
-  kpytrace convert in.kpt out    turns a .kpt file into another format
-  kpytrace info FILE.kpt         says what is in a file
+  kpytrace view FILE.kpt         shows that page in the browser
+  kpytrace convert in.kpt out    converts a .kpt file to another format
+  kpytrace info FILE.kpt         describes a file: program, threads, calls, drops
   kpytrace top FILE.kpt          lists the functions that took the most time
   kpytrace merge FILES -o OUT    makes one trace of several processes, or ranks
-  kpytrace diff A.kpt B.kpt      says which functions got slower, or faster
-  kpytrace table FILES -o OUT    time by rank, step and function, as Parquet
-  kpytrace memory FILE           lists who allocated what (of `run --memory FILE.tables.json`)
+  kpytrace diff A.kpt B.kpt      lists the functions that became slower or faster
+  kpytrace table FILES -o OUT    writes time by rank, step and function as Parquet
+  kpytrace memory FILE           lists allocations by line (from `run --memory FILE.tables.json`)
   kpytrace et COMMAND ...        reads execution traces, as torch's observer writes them
 
-kpytrace COMMAND --help says more about each; kpytrace --version prints the version."""
+kpytrace COMMAND --help describes a command; kpytrace --version prints the version."""
 
 
 def _main(words: list[str]) -> int:
@@ -44,7 +44,7 @@ def _main(words: list[str]) -> int:
         near = difflib.get_close_matches(words[0], _COMMANDS, n=1)
         hint = (f"did you mean `kpytrace {near[0]}`?" if near else
                 f"to trace a program, write `kpytrace run {words[0]}`")
-        raise Usage(f"there is no command {words[0]!r}: {hint}")
+        raise Usage(f"unknown command {words[0]!r}: {hint}")
     if words[0] in ("run", "report", "view", "memory", "et", "merge", "diff", "table"):  # a module each
         import importlib
 

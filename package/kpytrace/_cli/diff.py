@@ -15,20 +15,20 @@ if TYPE_CHECKING:
 
 _ARGUMENTS = (
     Argument("count", "N", "how many rows (default: 25; 0: all)", "n"),
-    Argument("json", "", "print all as JSON"),
-    Argument("html", "FILE", "write a page with all of them"),
-    Argument("fail-over", "10%", "the exit status is 1 where all that was measured takes so much longer, or, with "
-             "several runs, a function does for sure"),
-    Argument("recover", "", "read damaged files up to where they are damaged"),
-    Argument("quiet", "", "print nothing but what was asked for", "q"),
+    Argument("json", "", "print all functions as JSON"),
+    Argument("html", "FILE", "write a page with all functions"),
+    Argument("fail-over", "10%", "exit with status 1 if the whole program became slower by more than this, or, with "
+             "several runs, a function did and the difference is significant"),
+    Argument("recover", "", "read damaged files up to the damage"),
+    Argument("quiet", "", "print only the requested output", "q"),
     Argument("help", "", "print this", "h"),
 )
 _USAGE = """\
 usage: kpytrace diff [OPTION]... BEFORE.kpt AFTER.kpt
        kpytrace diff [OPTION]... --before FILE.kpt... --after FILE.kpt...
 
-Compares functions: calls, and the time in them alone (own). With several runs of both the difference has an
-interval of 95 % (Welch's), and ! marks those that are there for sure (p-values by Holm's way, 1 % for the whole
+Compares functions: calls, and the time in them alone (own). With several runs on both sides, the difference
+has a confidence interval of 95 % (Welch's), and ! marks significant differences (Holm's method, 1 % for the whole
 table).
 
 """
@@ -42,7 +42,7 @@ def _sides(words: list[str]) -> tuple[list[str], list[str], list[str]]:
         if word in ("--before", "--after"):
             side = word
         elif side and word.startswith("-"):
-            raise Usage(f"{word}: options stand before --before and --after")
+            raise Usage(f"{word}: put options before --before and --after")
         else:
             found[side].append(word)
     return found[""], found["--before"], found["--after"]
@@ -91,11 +91,11 @@ def main(words: list[str]) -> int:
     if not before and not after and len(rest) == 2:
         before, after, rest = rest[:1], rest[1:], []
     if rest or not before or not after:
-        raise Usage("kpytrace diff BEFORE.kpt AFTER.kpt, or --before FILES --after FILES: --help says more")
+        raise Usage("usage: kpytrace diff BEFORE.kpt AFTER.kpt, or --before FILES --after FILES; see --help")
     count = row_count(options, 25)
     limit = options.get("fail-over", "").rstrip("% ")
     if "fail-over" in options and not limit.replace(".", "", 1).isdigit():
-        raise Usage(f"--fail-over must be a percentage, as 10%, not {options['fail-over']}")
+        raise Usage(f"--fail-over must be a percentage, such as 10%, not {options['fail-over']}")
     from .._files.diff_statistics import compare
 
     changes = compare([_run(path, options) for path in before], [_run(path, options) for path in after])
@@ -112,6 +112,6 @@ def main(words: list[str]) -> int:
     if "json" not in options and "html" not in options:
         _print(changes, count, (len(before), len(after)))
     if limit and _is_over(changes, float(limit) / 100.0, min(len(before), len(after)) > 1):
-        print(f"kpytrace: it got slower by more than {options['fail-over']}", file=sys.stderr)
+        print(f"kpytrace: the program became slower by more than {options['fail-over']}", file=sys.stderr)
         return 1
     return 0

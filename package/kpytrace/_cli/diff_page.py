@@ -89,6 +89,6 @@ def page(changes: Sequence[Change], before: Sequence[str], after: Sequence[str])
     return "".join((
         _HEAD, "<h1>kpytrace diff</h1>\n<p>Before: {}<br>After: {}</p>\n".format(*names),
         f"<p>All calls together: {before_ns / 1e6:,.3f} ms before, {after_ns / 1e6:,.3f} ms after. Times are means over "
-        "the runs, in ms, of the function alone (own) and with what it called (total). Pale rows may be chance.</p>\n",
+        "the runs, in ms, of the function alone (own) and with its callees (total). Pale rows are not significant.</p>\n",
         '<p><input type="search" placeholder="function" aria-label="filter by function"></p>\n',
         f"<table><thead><tr>{heads}<th>function</thead>\n<tbody>\n", *map(_row, changes), "</tbody></table>\n", _SCRIPT))

@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
 _HELP = Argument("help", "", "print this", "h")
 _COUNT = Argument("count", "N", "how many rows (default: 20; 0: all)", "n")
-_PLAIN = Argument("plain", "", "leave out what kpytrace adds to the schema")
+_PLAIN = Argument("plain", "", "leave out the attributes that kpytrace adds to the schema")
 
 USAGE = """\
 usage: kpytrace et COMMAND ...
 
-  kpytrace et info TRACE                  says what is in an execution trace
-  kpytrace et check TRACE                 says what is wrong with one; the exit status is 1 if anything is
+  kpytrace et info TRACE                  describes an execution trace
+  kpytrace et check TRACE                 lists the problems of a trace; exits with status 1 if there are any
   kpytrace et link TRACE PROFILE OUT      adds the times and kernels of a Kineto trace of the same run
-  kpytrace et diff BEFORE AFTER           compares two runs; the exit status is 1 if they differ
-  kpytrace et convert TRACE OUT           .json, .json.gz, or a timeline, .chrome.json
+  kpytrace et diff BEFORE AFTER           compares two runs; exits with status 1 if they differ
+  kpytrace et convert TRACE OUT           writes .json, .json.gz, or a timeline, .chrome.json
   kpytrace et recover TRACE [OUT]         completes a trace whose program was killed
 
 TRACE is .json or .json.gz, of kpytrace or of torch's own observer. COMMAND --help has the options."""
@@ -74,7 +74,7 @@ def check(words: list[str]) -> int:
     for line in found[:count]:
         print(shown(line))
     print(f"{shown(path)}: {len(trace.nodes):,} nodes, "
-          f"{f'{len(found):,} problems' if found else 'nothing is wrong'}", file=sys.stderr)
+          f"{f'{len(found):,} problems' if found else 'no problems'}", file=sys.stderr)
     return 1 if found else 0
 
 
@@ -95,7 +95,7 @@ def link(words: list[str]) -> int:
 
 
 def diff(words: list[str]) -> int:
-    known = (_COUNT, Argument("times", "", "print how long operators took, too", "t"), _HELP)
+    known = (_COUNT, Argument("times", "", "also print the times of operators", "t"), _HELP)
     parsed = parse_command(words, known, "usage: kpytrace et diff [OPTION]... BEFORE AFTER", (2,))
     if parsed is None:
         return 0
@@ -137,7 +137,7 @@ def recover(words: list[str]) -> int:
     if out.endswith(".journal"):
         out = out[:-len(".journal")]
     if not os.path.exists(journal):
-        raise Usage(f"{journal}: there is no such journal; a trace that was completed has none")
+        raise Usage(f"{journal}: the journal does not exist; a completed trace has none")
     plugin = native.load()
     native.standalone.recover(plugin, journal, os.path.abspath(out))
     trace = Trace.read(out)
@@ -154,5 +154,5 @@ def main(words: list[str]) -> int:
         print(USAGE)
         return 0 if words else 2
     if words[0] not in _COMMANDS:
-        raise Usage(f"there is no command `kpytrace et {words[0]}`: {', '.join(_COMMANDS)} are there")
+        raise Usage(f"unknown command `kpytrace et {words[0]}`; the commands are {', '.join(_COMMANDS)}")
     return _COMMANDS[words[0]](words[1:])

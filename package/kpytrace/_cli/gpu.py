@@ -73,7 +73,7 @@ def _print_rows(rows: list[tuple[Any, int, int, int]], count: int, busy: int, wh
 
 def print_report(report: dict[str, Any], count: int) -> None:
     if not report["devices"]:
-        print("nothing was recorded of GPUs")
+        print("the recording has no GPU events")
         return
     busy = sum(device["busy_ns"] for device in report["devices"])
     _print_devices(report)

@@ -16,8 +16,8 @@ def convert(words: list[str]) -> int:
     usage = """\
 usage: kpytrace convert [OPTION]... IN.kpt OUT
 
-Writes the trace of a .kpt file in the format that OUT's name says: .json, .pftrace,
-.speedscope.json, .collapsed, .html, also with .gz, or .kpt itself, which makes a cut-off file whole."""
+Writes the trace of a .kpt file in the format of OUT's suffix: .json, .pftrace,
+.speedscope.json, .collapsed, .html, also with .gz, or .kpt itself, which completes a cut-off file."""
     parsed = parse_command(words, (RECOVER, QUIET, HELP), usage, (2,))
     if parsed is None:
         return 0
@@ -38,7 +38,7 @@ def info(words: list[str]) -> int:
     usage = """\
 usage: kpytrace info [OPTION]... FILE.kpt
 
-Says what is in a .kpt file: the program, threads, calls, what was dropped, what tracing cost."""
+Describes a .kpt file: the program, threads, calls, dropped events, and the cost of tracing."""
     parsed = parse_command(words, (RECOVER, QUIET, HELP), usage, (1,))
     if parsed is None:
         return 0
@@ -105,20 +105,20 @@ def _gpu_lines(file: KptFile) -> list[tuple[str, str]]:
 
 
 def top(words: list[str]) -> int:
-    known = (Argument("sort", "KEY", "by own, total, calls or max (default: own)", "s"),
+    known = (Argument("sort", "KEY", "sort by own, total, calls or max (default: own)", "s"),
              Argument("count", "N", "how many rows (default: 25; 0: all)", "n"),
-             Argument("threads", "", "a row for each thread of a function"),
-             Argument("gpu", "", "kernels instead: by name, by the Python line that launched them, and "
-                      "how long each device was idle"),
+             Argument("threads", "", "list a row for each function and thread"),
+             Argument("gpu", "", "list kernels instead: by name, by the Python line that launched them, and "
+                      "the idle time of each device"),
              Argument("json", "", "with --gpu: the same as JSON, in nanoseconds"),
-             Argument("tasks", "", "asyncio's tasks instead, by the time that they ran"),
-             Argument("coroutines", "", "the same, all tasks of a coroutine together"),
+             Argument("tasks", "", "list asyncio's tasks instead, by running time"),
+             Argument("coroutines", "", "the same, with the tasks of a coroutine added up"),
              RECOVER, QUIET, HELP)
     usage = """\
 usage: kpytrace top [OPTION]... FILE.kpt
 
-Lists functions with their calls, the time in them alone (own) and with what they called (total;
-of a function that calls itself only the outermost call)."""
+Lists functions with their calls, the time in them alone (own) and with their callees (total;
+of a recursive function only the outermost call)."""
     parsed = parse_command(words, known, usage, (1,))
     if parsed is None:
         return 0
@@ -127,7 +127,7 @@ of a function that calls itself only the outermost call)."""
     if sort not in SORTS:
         raise Usage(f"--sort must be one of {', '.join(SORTS)}, not {sort}")
     if "json" in options and "gpu" not in options:
-        raise Usage("--json is for --gpu")
+        raise Usage("--json needs --gpu")
     file = KptFile(path, options)
     if "gpu" in options:
         return _top_gpu(file, count, "json" in options)

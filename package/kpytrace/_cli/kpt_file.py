@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 SORTS = {"own": 0, "total": 1, "calls": 2, "max": 3}  # the order of the rows of profile()
-_STATES = {"cut off": "its program was killed, or still runs; what it holds up to there is read",
-           "damaged": "what it holds up to there is read",
-           "incomplete": "events are missing for which there was no room when they were recorded"}
+_STATES = {"cut off": "its program was killed, or still runs; the calls up to there are read",
+           "damaged": "the calls up to there are read",
+           "incomplete": "events are missing, because there was no room for them when they were recorded"}
 
 
 def print_state(path: str, state: str) -> None:
@@ -34,8 +34,8 @@ class KptFile:
         if not path.endswith(".kpt") and os.path.isfile(path):
             with open(path, "rb") as file:
                 if file.read(8) != b"kpytrace":
-                    raise Usage(f"{path} is no .kpt file: kpytrace reads only its own. Record with "
-                                f"`kpytrace run -o FILE.kpt`, and convert that to what you need")
+                    raise Usage(f"{path} is not a .kpt file, and kpytrace reads no other format: record with "
+                                f"`kpytrace run -o FILE.kpt`, and convert that file")
         self.plugin = plugin = native.load()
         self.standalone: Any = native.standalone
         self.path, self.quiet = path, "quiet" in options

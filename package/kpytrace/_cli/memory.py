@@ -10,14 +10,14 @@ from .arguments import Argument, Usage, columns, parse, row_count
 from .formatting import shown
 
 _ARGUMENTS = (
-    Argument("at", "WHEN", "peak, end (what was not freed) or all that was allocated (default: both "
-             "peak and end; with two files: end)"),
+    Argument("at", "WHEN", "peak, end (blocks that were not freed) or all (every block that was allocated) "
+             "(default: both peak and end; with two files: end)"),
     Argument("by", "KIND", f"{', '.join(KINDS[:-1])} or {KINDS[-1]} (default: line)"),
-    Argument("device", "NAME", "only what was allocated there; --by device lists the names"),
-    Argument("total", "", "sort by what was allocated in a function and all that it called", "t"),
+    Argument("device", "NAME", "list only allocations on this device; --by device lists the names"),
+    Argument("total", "", "sort by the allocations of a function and its callees", "t"),
     Argument("count", "N", "how many rows (default: 20; 0: all)", "n"),
-    Argument("folded", "FILE", "write collapsed stacks for a flame graph of bytes, of the peak if --at says "
-             "nothing else"),
+    Argument("folded", "FILE", "write collapsed stacks for a flame graph of bytes (default: at the peak; "
+             "--at selects another time)"),
     Argument("help", "", "print this", "h"),
 )
 
@@ -25,7 +25,7 @@ _USAGE = """\
 usage: kpytrace memory [OPTION]... FILE.tables.json
        kpytrace memory [OPTION]... BEFORE.tables.json AFTER.tables.json
 
-Lists who allocated what at the peak, and what was not freed by the end; of two files, what changed.
+Lists the allocations at the peak, and those that were not freed at the end; for two files, lists the changes.
 `kpytrace run --memory FILE.tables.json script.py` writes one, and so does
 kpytrace.memory(...).export("FILE.tables.json") at any time.
 
@@ -54,7 +54,7 @@ def _print(title: str, rows: list[Row], options: dict[str, str]) -> None:
 def _title(tables: Tables, at: str, device: str | None) -> str:
     size, count = tables.total(at, device)
     what = {"peak": "At the peak", "end": "At the end, not freed", "all": "Allocated in all"}[at]
-    guessed = f", guessed from samples, one byte in {tables.sample_bytes:,}" if tables.sample_bytes else ""
+    guessed = f", estimated from samples, one byte in {tables.sample_bytes:,}" if tables.sample_bytes else ""
     lost = f"; {tables.entries_dropped:,} entries were dropped" if tables.entries_dropped else ""
     return f"{what}: {_amount(size)} in {count:,} blocks{guessed}{lost}"
 
@@ -72,7 +72,7 @@ def main(words: list[str]) -> int:
         print(_USAGE + columns(_ARGUMENTS))
         return 0
     if len(files) not in (1, 2):
-        raise Usage("kpytrace memory FILE.tables.json [ANOTHER.tables.json]: --help says more")
+        raise Usage("usage: kpytrace memory FILE.tables.json [ANOTHER.tables.json]; see --help")
     _check(options)
     by, device = options.get("by", "line"), options.get("device")
     tables = [Tables(file).check() for file in files]

@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from .._files.clock_align import Aligned
 
 _ARGUMENTS = (
-    Argument("output", "FILE", "what is written: .json or .pftrace, also with .gz", "o"),
-    Argument("align", "HOW", "wall: by the wall clock of each host (default); marks: by marks that all of them made "
-             "at the same time"),
-    Argument("mark", "NAME", "of these marks, or spans, the n-th with the n-th (default: barrier)"),
-    Argument("recover", "", "read damaged files up to where they are damaged"),
+    Argument("output", "FILE", "the file to write: .json or .pftrace, also with .gz", "o"),
+    Argument("align", "HOW", "how to align the clocks: wall, by the wall clock of each host (default), or marks, by "
+             "marks that all processes made at the same time"),
+    Argument("mark", "NAME", "the name of these marks or spans; the n-th is aligned with the n-th (default: barrier)"),
+    Argument("recover", "", "read damaged files up to the damage"),
     Argument("quiet", "", "print nothing", "q"),
     Argument("help", "", "print this", "h"),
 )
 _USAGE = """\
 usage: kpytrace merge [OPTION]... FILE.kpt... -o OUT
 
-Writes one trace of several .kpt files: a process for each, with its name, or its rank. They are read one after the
-other, so that memory is that of the largest.
+Writes one trace of several .kpt files: a process for each, with its name, or its rank. The files are read one after
+the other, so that merging needs the memory for the largest file.
 
 """
 
@@ -42,7 +42,7 @@ def _print_clocks(rows: Sequence[Aligned]) -> None:
 
 
 def main(words: list[str]) -> int:
-    parsed = parse_files(words, _ARGUMENTS, _USAGE, "kpytrace merge FILE.kpt... -o OUT.json: --help says more")
+    parsed = parse_files(words, _ARGUMENTS, _USAGE, "usage: kpytrace merge FILE.kpt... -o OUT.json; see --help")
     if parsed is None:
         return 0
     options, paths = parsed

@@ -10,15 +10,15 @@ import time
 from .arguments import HELP, QUIET, RECOVER, Argument, Usage, parse_command
 from .kpt_file import KptFile
 
-_MEMORY = Argument("memory", "FILE", "tables of memory beside the trace (of `run --memory FILE.tables.json`)")
+_MEMORY = Argument("memory", "FILE", "also show these tables of memory (from `run --memory FILE.tables.json`)")
 INPUTS = (_MEMORY, RECOVER)
 
 _USAGE = """\
 usage: kpytrace report [OPTION]... FILE...
 
-Writes a page that shows a trace in any browser, with nothing from elsewhere: a timeline, a flame
-graph, a table of functions, and what was lost. Each FILE is a .kpt file, several being processes
-of one page, or tables of memory (NAME.tables.json), shown as a flame graph of bytes."""
+Writes a page that shows a trace in any browser, and loads nothing from elsewhere: a timeline, a
+flame graph, a table of functions, and the number of dropped events. Each FILE is a .kpt file, which
+becomes a process of the page, or tables of memory (NAME.tables.json), shown as a flame graph of bytes."""
 
 
 def _section(kind: str, data: bytes) -> bytes:
@@ -62,7 +62,7 @@ def make(files: list[str], options: dict[str, str], folder: str) -> tuple[list[b
     traces = [path for path in files if path not in memories]
     memories += [options["memory"]] if "memory" in options else []
     if len(memories) > 1:
-        raise Usage("a report has room for the tables of one recording of memory")
+        raise Usage("a report can show the tables of only one memory recording")
     parts, calls = [page], 0
     for path in traces:
         section, count = _trace_section(path, folder, page, options)

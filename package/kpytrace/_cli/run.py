@@ -18,18 +18,18 @@ _VALUES = {"max_events": "N", "max_bytes": "SIZE", "on_full": "WORD", "ring": "1
 _NEGATED = {"c_calls": "leave out functions written in C",
             "tasks": "give asyncio's tasks no tracks of their own"}
 _OWN = (
-    Argument("output", "FILE", "where the trace goes; its name says what it is: .json, .pftrace, "
-             ".kpt, .html, .speedscope.json, .collapsed, and all but .kpt with .gz behind it "
+    Argument("output", "FILE", "the file of the trace; its suffix selects the format: .json, .pftrace, "
+             ".kpt, .html, .speedscope.json, .collapsed, and each but .kpt also with .gz "
              "(default: kpytrace.json)", "o"),
-    Argument("memory", "FILE", "record the memory that Python allocates, and write that: .pickle for "
+    Argument("memory", "FILE", "record the memory that Python allocates, and write it to this file: .pickle for "
              "torch's memory viewer, .json, .pftrace, or .tables.json for `kpytrace memory`. Calls are "
-             "then recorded only where --output is given"),
-    Argument("memory-sample", "SIZE", "of the memory, one byte in so many, 512kB, and so at next to no "
-             "cost (default: every block)"),
+             "then recorded only if --output is given"),
+    Argument("memory-sample", "SIZE", "sample one byte of memory in so many, 512kB, which costs next to "
+             "nothing (default: every block)"),
     Argument("memory-entries", "N", "keep the last so many allocations and frees (default: all)"),
-    Argument("no-gpu", "", "do not record what GPUs do"),
-    Argument("children", "", "record every Python process that the program starts or forks, too, and merge them at "
-             "the end; each has a .kpt file in OUTPUT.children, and with --memory one of its own beside that file"),
+    Argument("no-gpu", "", "do not record GPUs"),
+    Argument("children", "", "also record every Python process that the program starts or forks, and merge their traces "
+             "at the end; each has a .kpt file in OUTPUT.children, and with --memory a memory file beside it"),
     Argument("quiet", "", "print nothing", "q"),
     Argument("help", "", "print this", "h"),
 )
@@ -52,7 +52,7 @@ usage: kpytrace run [OPTION]... SCRIPT [ARGUMENT]...
        kpytrace run [OPTION]... -m MODULE [ARGUMENT]...
        kpytrace run [OPTION]... -c CODE [ARGUMENT]...
 
-Runs a program as python does, and writes a trace of all its calls, or what it allocates.
+Runs a program as python does, and writes a trace of all its calls, or of its allocations.
 
 """
 
@@ -60,13 +60,13 @@ Runs a program as python does, and writes a trace of all its calls, or what it a
 def _program(rest: list[str]) -> list[str]:
     """Returns python's arguments that name the program, and the program's own arguments."""
     if not rest:
-        raise Usage("what is to be run? Name a script, or -m MODULE, or -c CODE")
+        raise Usage("no program is given: name a script, or use -m MODULE or -c CODE")
     if rest[0] in ("-m", "-c"):
         if len(rest) == 1:
             raise Usage(f"{rest[0]} needs {'a module' if rest[0] == '-m' else 'code'}")
         return rest
     if rest[0] != "-" and not os.path.exists(rest[0]):
-        raise Usage(f"{rest[0]}: there is no such script")
+        raise Usage(f"{rest[0]}: the script does not exist")
     return rest
 
 
@@ -105,7 +105,7 @@ def _record_memory(options: dict[str, str], quiet: bool, environment: dict[str, 
     path = options.pop("memory", None)
     if path is None:
         if given:
-            raise Usage("--memory FILE says where what is recorded of the memory goes")
+            raise Usage("--memory-sample and --memory-entries need --memory FILE")
         return
     from .._api.memory import Memory
 
@@ -143,8 +143,8 @@ def _check_both(environment: dict[str, str]) -> None:
     calls, memory = (autostart.unpack(environment.get(variable, ""), "")
                      for variable in (autostart.VARIABLE, autostart.MEMORY_VARIABLE))
     if calls and memory and os.path.realpath(calls[0]) == os.path.realpath(memory[0]):
-        raise Usage(f"calls and memory can't be written to one file, {memory[0]}: give --output and --memory names of "
-                    f"their own")
+        raise Usage(f"calls and memory can't be written to one file, {memory[0]}: give --output and --memory "
+                    f"different names")
 
 
 def _print_rank_hint(command: list[str], environment: dict[str, str]) -> None:
@@ -153,8 +153,8 @@ def _print_rank_hint(command: list[str], environment: dict[str, str]) -> None:
     for variable in (autostart.VARIABLE, autostart.MEMORY_VARIABLE):
         wanted = autostart.unpack(environment.get(variable, ""), "")
         if wanted and not wanted[2] and process_info.expand(wanted[0]) is None and not process_info.is_launcher(command):
-            print(f"kpytrace: {os.path.basename(wanted[0])} asks for a rank, and this program has none: only ranks that "
-                  f"it starts are recorded", file=sys.stderr)
+            print(f"kpytrace: {os.path.basename(wanted[0])} contains %r, and this program has no rank: only "
+                  f"ranks that it starts are recorded", file=sys.stderr)
 
 
 def main(words: list[str]) -> int:

@@ -8,10 +8,10 @@ from .arguments import Argument, parse_files
 from .kpt_file import print_state
 
 _ARGUMENTS = (
-    Argument("output", "FILE", "what is written: a .parquet file, or a folder, with one for each input", "o"),
+    Argument("output", "FILE", "the .parquet file to write, or a folder for one file per input", "o"),
     Argument("step", "NAME", "the spans that are steps; * matches anything (default: step)"),
-    Argument("calls", "", "a row for each call, not for each function"),
-    Argument("recover", "", "read damaged files up to where they are damaged"),
+    Argument("calls", "", "write a row for each call, not for each function"),
+    Argument("recover", "", "read damaged files up to the damage"),
     Argument("quiet", "", "print nothing", "q"),
     Argument("help", "", "print this", "h"),
 )
@@ -25,7 +25,7 @@ Files are read one after the other. Needs pyarrow.
 
 
 def main(words: list[str]) -> int:
-    parsed = parse_files(words, _ARGUMENTS, _USAGE, "kpytrace table FILE.kpt... -o OUT.parquet: --help says more")
+    parsed = parse_files(words, _ARGUMENTS, _USAGE, "usage: kpytrace table FILE.kpt... -o OUT.parquet; see --help")
     if parsed is None:
         return 0
     options, paths = parsed

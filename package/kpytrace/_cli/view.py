@@ -18,8 +18,8 @@ _PERFETTO_PORT = 9001  # the only local port from which Perfetto's content secur
 _USAGE = """\
 usage: kpytrace view [OPTION]... FILE...
 
-Shows what `kpytrace report` would write, or a report that it wrote (.html), in the browser, until
-Ctrl-C. The server listens on this machine alone, at an address that nobody can guess."""
+Shows the page of `kpytrace report`, or an existing report (.html), in the browser, until Ctrl-C. The
+server listens only to this machine, at an address that can't be guessed."""
 
 
 class _Server(http.server.ThreadingHTTPServer):
@@ -89,7 +89,7 @@ def _report(files: list[str], options: dict[str, str], port: int) -> _Server:
 
 def _perfetto(files: list[str], options: dict[str, str]) -> _Server:
     if len(files) != 1:
-        raise Usage("--perfetto shows one trace")
+        raise Usage("--perfetto shows one trace: give one file")
     path, name = files[0], os.path.basename(files[0])
     with tempfile.TemporaryDirectory(prefix="kpytrace-") as folder:
         if path.endswith(".kpt"):
@@ -106,7 +106,7 @@ def _port(options: dict[str, str]) -> int:
     if not given.isdigit() or int(given) > 65535:
         raise Usage(f"--port must be a number up to 65535, not {given}")
     if "perfetto" in options and "port" in options:
-        raise Usage(f"--perfetto needs port {_PERFETTO_PORT}: its site fetches from no other one")
+        raise Usage(f"--perfetto needs port {_PERFETTO_PORT}: {_PERFETTO} fetches from no other port")
     return int(given)
 
 
@@ -134,7 +134,7 @@ def main(words: list[str]) -> int:
 
             webbrowser.open(address)
         if "quiet" not in options:
-            print("kpytrace: Ctrl-C ends it", file=sys.stderr)
+            print("kpytrace: press Ctrl-C to stop the server", file=sys.stderr)
         try:
             server.serve_forever()
         except KeyboardInterrupt:

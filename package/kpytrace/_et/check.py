@@ -22,14 +22,14 @@ def _check_ids(trace: Trace) -> Iterator[str]:
     seen: set[int] = set()
     for node in trace.nodes:
         if node.id < 1:
-            yield f"node {node.id}: an id is a number from 1 on"
+            yield f"node {node.id}: an id must be a number, 1 or larger"
         elif node.id in seen:
-            yield f"node {node.id}: there are two with this id"
+            yield f"node {node.id}: two nodes have this id"
         seen.add(node.id)
     nodes = trace.by_id()
     root = nodes.get(ROOT_ID)
     if root is None or root.name != ROOT:
-        yield f"there is no root: node {ROOT_ID}, {ROOT}"
+        yield f"the root is missing: node {ROOT_ID}, {ROOT}"
     for node in trace.nodes:
         if node.parent not in nodes:
             yield f"node {node.id} ({node.name}): its parent, {node.parent}, is not in the trace"
@@ -48,7 +48,7 @@ def _check_tree(trace: Trace) -> Iterator[str]:
             path.append(at.id)
             at = nodes.get(at.parent)
         if at is not None and at.id in path:
-            yield f"node {node.id} ({node.name}): its parents go round"
+            yield f"node {node.id} ({node.name}): its parents form a cycle"
         good.update(path)
 
 
@@ -68,10 +68,10 @@ def _check_values(node: Node) -> Iterator[str]:
     for side in ("inputs", "outputs"):
         lists = node.data.get(side)
         if not isinstance(lists, dict) or sorted(lists) != ["shapes", "strides", "types", "values"]:
-            yield f"node {node.id} ({node.name}): its {side} have not values, shapes, types and strides"
+            yield f"node {node.id} ({node.name}): its {side} are not values, shapes, types and strides"
             continue
         if not all(isinstance(part, list) for part in lists.values()):
-            yield f"node {node.id} ({node.name}): its {side} have what is no list"
+            yield f"node {node.id} ({node.name}): a member of its {side} is not a list"
             continue
         counts = {name: len(lists[name]) for name in ("values", "shapes", "types")}
         if len(set(counts.values())) != 1 or len(lists["strides"]) > counts["values"]:
@@ -79,7 +79,7 @@ def _check_values(node: Node) -> Iterator[str]:
             continue
         for i, (value, kind) in enumerate(zip(lists["values"], lists["types"])):
             if not _fits(value, kind):
-                yield f"node {node.id} ({node.name}): {side[:-1]} {i}, {value!r}, is no {kind}"
+                yield f"node {node.id} ({node.name}): {side[:-1]} {i}, {value!r}, is not of type {kind}"
 
 
 def _check_attrs(node: Node) -> Iterator[str]:
@@ -95,7 +95,7 @@ def _check_attrs(node: Node) -> Iterator[str]:
             continue
         wanted = {"uint64": int, "int64": int, "string": str, "bool": bool}.get(kind, object)
         if not isinstance(value, wanted) or (kind == "uint64" and value < 0):
-            yield f"node {node.id} ({node.name}): {attr['name']}, {value!r}, is no {kind}"
+            yield f"node {node.id} ({node.name}): {attr['name']}, {value!r}, is not of type {kind}"
 
 
 def _check_links(trace: Trace) -> Iterator[str]:
@@ -113,10 +113,10 @@ def _check_links(trace: Trace) -> Iterator[str]:
 def check(trace: Trace) -> Iterator[str]:
     """Yields the problems of the trace, one by one, and none if the trace is correct."""
     if trace.schema != SCHEMA:
-        yield f"the schema is {trace.schema!r}; readers want {SCHEMA!r}"
+        yield f"the schema is {trace.schema!r}; readers need {SCHEMA!r}"
     for key in ("pid", "time", "start_ts", "finish_ts"):
         if key not in trace.data:
-            yield f"there is no {key!r}"
+            yield f"{key!r} is missing"
     yield from trace.problems()
     trace = copy.copy(trace)  # without the unreadable nodes, which the next checks would fail on
     trace.nodes = [node for node in trace.nodes if not node.problem()]

@@ -48,7 +48,7 @@ def timeline(trace: Trace) -> dict[str, Any]:
                        "name": node.name, "pid": trace.data.get("pid", 0), "tid": own.get("os_tid", 0),
                        "ts": (own["start_ns"] - base_ns) / 1000, "dur": own.get("dur_ns", 0) / 1000, "args": args})
     if not events and any(True for _ in trace.operators()):
-        raise Damaged("this trace has no times: only those that kpytrace recorded do")
+        raise Damaged("this trace has no times: only traces that kpytrace recorded have them")
     return {"schemaVersion": 1, "baseTimeNanoseconds": base_ns, "traceEvents": events}
 
 
@@ -64,4 +64,4 @@ def convert(trace: Trace, path: Path, without_ours: bool) -> None:
     elif name.endswith((".json", ".json.gz")):
         write_json(path, plain(trace) if without_ours else trace.data)
     else:
-        raise Damaged(f"{name}: a trace is written as .json, .json.gz, or as a timeline, .chrome.json")
+        raise Damaged(f"{name}: the name must end in .json, .json.gz, or, for a timeline, .chrome.json")

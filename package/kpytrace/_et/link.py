@@ -25,7 +25,7 @@ class Links:
 def _events(profile: Any) -> list[dict[str, Any]]:
     events = profile.get("traceEvents") if isinstance(profile, dict) else profile
     if not isinstance(events, list):
-        raise Damaged("this is no Chrome trace: there are no traceEvents")
+        raise Damaged("not a Chrome trace: traceEvents is missing")
     return [event for event in events if isinstance(event, dict)]
 
 

@@ -52,7 +52,7 @@ def read_json(path: Path) -> Any:
         try:
             return json.loads(file.read())
         except (ValueError, EOFError, OSError, RecursionError, zlib.error) as error:
-            raise Damaged(f"{path} is no JSON, or not all of it: {error}") from None
+            raise Damaged(f"{path} is not JSON, or is incomplete: {error}") from None
 
 
 def write_json(path: Path, data: object) -> None:
@@ -72,7 +72,7 @@ class Node:
     def __init__(self, data: dict[str, Any]) -> None:
         self.data = data
         if not isinstance(data["attrs"], list):
-            raise TypeError(f"the attributes of a node, {data['attrs']!r}, are no list")
+            raise TypeError(f"the attributes of a node, {data['attrs']!r}, are not a list")
         self.attrs: dict[str, Any] = {attr["name"]: attr["value"] for attr in data["attrs"]}
 
     @property
@@ -105,18 +105,18 @@ class Node:
     def problem(self) -> str:
         """Returns why the node can't be read, or "" if it can. check() finds its other problems."""
         if not isinstance(self.data.get("id"), int):
-            return f"node {self.data.get('id')!r}: an id is a number from 1 on"
+            return f"node {self.data.get('id')!r}: an id must be a number, 1 or larger"
         if not isinstance(self.data.get("name"), str):
             return f"node {self.id}: it has no name"
         here = f"node {self.id} ({self.name})"
         if not isinstance(self.data.get("ctrl_deps"), int):
-            return f"{here}: its parent, {self.data.get('ctrl_deps')!r}, is no number"
+            return f"{here}: its parent, {self.data.get('ctrl_deps')!r}, is not a number"
         if not isinstance(self.own, dict):
-            return f"{here}: its kpytrace, {self.own!r}, is no map"
+            return f"{here}: its kpytrace, {self.own!r}, is not a map"
         for values, names in ((self.attrs, _NUMBERS), (self.own, _OWN_NUMBERS)):
             for name in names:
                 if not _is_number(values.get(name, 0)):
-                    return f"{here}: its {name}, {values[name]!r}, is no number"
+                    return f"{here}: its {name}, {values[name]!r}, is not a number"
         return ""
 
     def inputs(self, what: str) -> Any:
@@ -147,7 +147,7 @@ class Trace:
             self.schema: str = data["schema"]
             self.nodes = [Node(node) for node in data["nodes"]]
         except (KeyError, TypeError, AttributeError) as error:
-            raise Damaged(f"this is no execution trace: {error!r}") from None
+            raise Damaged(f"not an execution trace: {error!r}") from None
 
     @classmethod
     def read(cls, path: Path, must_be_sound: bool = True) -> Trace:
@@ -156,7 +156,7 @@ class Trace:
         own = data.get("kpytrace") if isinstance(data, dict) else None
         if isinstance(own, dict) and "journal" in own:
             raise Damaged(f"{path} was never completed: its program was killed, or still runs; "
-                          f"`kpytrace et recover {path}` makes what there is whole")
+                          f"`kpytrace et recover {path}` completes it")
         with naming(path):
             trace = cls(data, path)
             if must_be_sound:
@@ -167,7 +167,7 @@ class Trace:
     def problems(self) -> Iterator[str]:
         """Yields the reasons why the trace can't be read."""
         if not isinstance(self.own, dict) or not isinstance(self.own.get("dropped_ops", 0), int):
-            yield f"kpytrace, {self.own!r}, is not what kpytrace writes"
+            yield f"the member kpytrace, {self.own!r}, does not have kpytrace's format"
         yield from filter(None, (node.problem() for node in self.nodes))
 
     @property

@@ -70,7 +70,7 @@ def align(files: Sequence[File], mark: str) -> list[Aligned]:
     for file in files:
         times = file.times(mark)
         if not times:
-            raise ValueError(f"{file.path}: it has no mark and no span {mark!r}")
+            raise ValueError(f"{file.path}: the file has no mark and no span {mark!r}")
         reference = reference or times
         clock, scatter = fit(times, reference)
         made.append(Aligned(file, clock, min(len(times), len(reference)), scatter))

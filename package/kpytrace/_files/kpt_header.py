@@ -53,10 +53,10 @@ class File:
         with open(path, "rb") as file:
             head = file.read(_HEAD.size)
             if len(head) < _HEAD.size or head[:8] != b"kpytrace":
-                raise ValueError(f"{path}: it is no .kpt file")
+                raise ValueError(f"{path} is not a .kpt file")
             _, version, order, self.pid, self.base_ns, *_ = _HEAD.unpack(head)
             if order != _ORDER or version != _VERSION:
-                raise ValueError(f"{path}: it is a .kpt file of another version, or of another byte order")
+                raise ValueError(f"{path} is a .kpt file of another version, or of another byte order")
             text = b""
             self.ended = False
             for kind, size in _records(file):

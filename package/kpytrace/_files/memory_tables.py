@@ -56,19 +56,19 @@ def _key(frame: Frame, by: str) -> Key:
 
 def _check(what: str, value: str, known: tuple[str, ...]) -> int:
     if value not in known:
-        raise ValueError(f"{what} is one of {', '.join(known)}, not {value!r}")
+        raise ValueError(f"{what} must be one of {', '.join(known)}, not {value!r}")
     return known.index(value)
 
 
 def _of(kind: type[Kind], value: Any) -> Kind:
     if not isinstance(value, kind):
-        raise TypeError(f"{value!r} is no {kind.__name__}")
+        raise TypeError(f"{value!r} is not of type {kind.__name__}")
     return value
 
 
 def _below(count: int, number: Any) -> int:
     if not 0 <= _of(int, number) < count:
-        raise ValueError(f"there is no number {number}")
+        raise ValueError(f"the index {number} is out of range")
     return number  # type: ignore[no-any-return]
 
 
@@ -93,7 +93,7 @@ class Tables:
         with open(path, "rb") as file:
             self.text = file.read()
         if f'"{SCHEMA}"'.encode() not in self.text[:100]:
-            raise ValueError(f"{path} holds no tables of memory: export one as NAME.tables.json")
+            raise ValueError(f"{path} has no tables of memory: export them as NAME.tables.json")
 
     def __getattr__(self, name: str) -> Any:
         if name not in Tables.__annotations__ or "_nodes" in self.__dict__:
@@ -112,7 +112,7 @@ class Tables:
         try:
             self._take(json.loads(self.text))
         except KeyError as error:
-            raise ValueError(f"{self._path} is damaged: there is no {error}") from None
+            raise ValueError(f"{self._path} is damaged: {error} is missing") from None
         except (IndexError, TypeError, ValueError, RecursionError) as error:
             raise ValueError(f"{self._path} is damaged: {error}") from None
 
@@ -129,7 +129,7 @@ class Tables:
             _below(len(nodes), node)
             if (list(map(type, amounts)) not in ([int] * 6, [int] * 6 + [str] * 2)
                     or not all(0 <= amount <= _MAX for amount in amounts[:6])):
-                raise ValueError("a row has not the amounts of three times")
+                raise ValueError("a row does not have the amounts of the peak, the end and all blocks")
         self._rows, self._nodes = data["rows"], nodes
 
     def _amounts(self, at: str, device: Optional[str]) -> list[tuple[list[Any], int, int]]:

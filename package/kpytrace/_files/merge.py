@@ -73,7 +73,7 @@ def merge(files: Sequence[File], output: str, clocks: Optional[dict[str, Clock]]
         if progress:
             progress(len(taken))
     if not taken:
-        raise ValueError("there is nothing to merge")
+        raise ValueError("no file could be read, so nothing is merged")
     counts: dict[str, int] = standalone.merge_end(made)
     counts["processes"] = len(taken)
     counts["kernels"] = kernels

@@ -121,8 +121,8 @@ class _Allocations:
 
         known = {name: options[name] for name in ("sample_bytes", "max_entries", "max_frames") if name in options}
         if len(known) < len(options):
-            raise ValueError(f"there is no option {next(iter(options.keys() - known))!r}: sample_bytes, max_entries "
-                             f"and max_frames are known")
+            raise ValueError(f"unknown option {next(iter(options.keys() - known))!r}; the options are sample_bytes, "
+                             f"max_entries and max_frames")
         self.quiet, self.output, self.family = quiet, output, family if merges else None
         self.recorded = memory.Memory(output, **known)  # type: ignore[arg-type]
         memory.prepare()  # as in _Calls
@@ -136,7 +136,7 @@ class _Allocations:
 
     def stop(self) -> str:
         self.recorded.stop()
-        message = f"kpytrace: what was allocated: {self.output}"
+        message = f"kpytrace: memory recording: {self.output}"
         if self.family and self.family.files():
             message += f"; {len(self.family.files()):,} children have files of their own: {self.family.folder}"
         return message

@@ -60,9 +60,9 @@ def check(output: str) -> None:
     """Raises ValueError, before the program runs, if the output can't hold several processes."""
     plain = output[:-3] if output.endswith(".gz") else output
     if plain.endswith((".speedscope.json", ".collapsed", ".html")):
-        page = ", of which kpytrace report makes a page" if plain.endswith(".html") else ""
-        raise ValueError(f"children are merged into .json or .pftrace, or have .kpt files of their own{page}: "
-                         f"{os.path.basename(output)} holds one process")
+        page = ", from which kpytrace report makes a page" if plain.endswith(".html") else ""
+        raise ValueError(f"{os.path.basename(output)} can hold only one process: name an output .json or .pftrace, into which "
+                         f"children are merged, or .kpt{page}")
 
 
 def _is_members(name: str) -> bool:

@@ -117,7 +117,7 @@ def _install_unwinder(torch: ModuleType, shim: Any, wanted: bool) -> Optional[st
     if not wanted:
         why = "install() was called with tracebacks=False"
     elif version not in TRACEBACKS_OF:
-        why = (f"torch {torch.__version__} has not been tried: kpytrace knows the tracebacks of "
+        why = (f"torch {torch.__version__} is not tested: kpytrace supports the tracebacks of "
                + ", ".join(f"{major}.{minor}" for major, minor in TRACEBACKS_OF))
     else:
         reason: Optional[str] = shim.install_unwinder(str(plugin_path()))

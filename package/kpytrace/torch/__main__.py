@@ -27,9 +27,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m kpytrace.torch",
                                      description="kpytrace as PyTorch's Python tracer")
     commands = parser.add_subparsers(dest="command", required=True)
-    builder = commands.add_parser("build", help="compile the shim for this torch, and print where it is")
-    builder.add_argument("--again", action="store_true", help="also if the cache has it")
-    commands.add_parser("check", help="say step by step whether this environment can be served")
+    builder = commands.add_parser("build", help="compile the shim for this torch, and print its path")
+    builder.add_argument("--again", action="store_true", help="compile even if the shim is in the cache")
+    commands.add_parser("check", help="check step by step whether kpytrace works in this environment")
     arguments = parser.parse_args()
     if arguments.command == "build":
         return build(arguments.again)

@@ -22,8 +22,8 @@ def _python() -> str:
     minor = f"{sys.version_info[0]}.{sys.version_info[1]}"
     backend = plugin_path().parent / f"libkpytrace_cpython{minor}.so"
     if not backend.exists():
-        raise TorchHostError(f"there is no backend for this Python ({backend.name}): install "
-                             f"kpytrace with it")
+        raise TorchHostError(f"the backend for this Python is missing ({backend.name}): install "
+                             f"kpytrace with this Python")
     return f"Python {sys.version.split()[0]}, {backend}"
 
 
@@ -46,8 +46,8 @@ def _compiler(torch: ModuleType) -> str:
         raise _environment.no_compiler(torch, str(_shim.cache_folder()), [])
     _compile.command(torch, compiler, "", "")
     if not _can_be_written(str(_shim.shim_folder(torch))):
-        raise TorchHostError(f"{_shim.shim_folder(torch)} can't be written: name a folder that can "
-                             f"be in KPYTRACE_TORCH_CACHE")
+        raise TorchHostError(f"{_shim.shim_folder(torch)} can't be written: set KPYTRACE_TORCH_CACHE "
+                             f"to a folder that can be written")
     return f"{compiler} ({_environment.compiler_version(compiler)})"
 
 

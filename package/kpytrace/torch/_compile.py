@@ -142,6 +142,6 @@ def compile_unit(torch: ModuleType, compiler: str, path: pathlib.Path, unit: Uni
             f"compiling {unit.title} for torch {torch.__version__}, once")
         if status:
             raise TorchHostError(f"{unit.title} can't be compiled for torch {torch.__version__} with "
-                                 f"{compiler}; torch's own tracer is as it was. Please report "
-                                 f"this with the compiler's words:\n{_errors(text)}")
+                                 f"{compiler}; torch's own tracer is unchanged. Please report "
+                                 f"this with the compiler's output:\n{_errors(text)}")
         os.replace(output, path)

@@ -26,14 +26,14 @@ def needed_torch() -> ModuleType:
                              f"kpytrace.torch.install() again") from error
     if getattr(sys, "_is_gil_enabled", lambda: True)() is False or \
             sysconfig.get_config_var("Py_GIL_DISABLED"):
-        raise TorchHostError("this Python is free-threaded, and kpytrace serves torch on the "
-                             "ordinary build only: kpytrace.trace() works here")
+        raise TorchHostError("this Python is free-threaded, and kpytrace.torch needs a "
+                             "build with the GIL: use kpytrace.trace() here")
     import torch.autograd.profiler  # a submodule, which `import torch` imports anyway
 
     if not torch.autograd.kineto_available():
         raise TorchHostError(f"torch {torch.__version__} is built without Kineto, so its profiler "
-                             f"has no Python stacks to record: use a build with USE_KINETO=1, as "
-                             f"the published wheels are, or kpytrace.trace()")
+                             f"can't record Python stacks: use a build with USE_KINETO=1, such as "
+                             f"the published wheels, or kpytrace.trace()")
     return torch
 
 
@@ -43,15 +43,15 @@ def torch_folder(torch: ModuleType) -> pathlib.Path:
     folder = pathlib.Path(torch.__file__ or "").parent
     header = folder / "include/torch/csrc/profiler/collection.h"
     if not header.exists():
-        raise TorchHostError(f"the headers of torch {torch.__version__} are not installed (there is "
-                             f"no {header}): install torch from its wheel")
+        raise TorchHostError(f"the headers of torch {torch.__version__} are not installed "
+                             f"({header} is missing): install torch from its wheel")
     return folder
 
 
 def python_headers() -> str:
     folder = sysconfig.get_paths()["include"]
     if not os.path.exists(os.path.join(folder, "Python.h")):
-        raise TorchHostError(f"Python's headers are not installed (there is no {folder}/Python.h): "
+        raise TorchHostError(f"Python's headers are not installed ({folder}/Python.h is missing): "
                              f"install the package python{sys.version_info[0]}."
                              f"{sys.version_info[1]}-dev, or run `python -m kpytrace.torch build` "
                              f"where they are, and copy its cache")
@@ -77,7 +77,7 @@ def no_compiler(torch: ModuleType, cache: str, others: list[str]) -> TorchHostEr
     found = (f" The cache has one for {', '.join(others)}, but a shim fits one torch only."
              if others else "")
     return TorchHostError(
-        f"there is no shim for torch {torch.__version__} in {cache}, and no C++ compiler to make "
+        f"{cache} has no shim for torch {torch.__version__}, and no C++ compiler was found to make "
         f"one.{found} Install g++ (or name a compiler in CXX), or run `python -m kpytrace.torch "
         f"build` on a machine that has one and the same torch and Python, and copy its cache folder "
         f"(KPYTRACE_TORCH_CACHE) here")

@@ -149,7 +149,7 @@ def _events(result: Any, base_ns: int, of_list: bool) -> list[Any]:
     try:
         return _read_events(result, base_ns, of_list)
     except Exception as error:
-        files.warn("only those Python calls are listed that torch was given", error)
+        files.warn("only the Python calls that torch received are listed", error)
         return []
 
 
@@ -283,11 +283,11 @@ def _append(path: str, lines: list[str]) -> None:
         with open(path, encoding="utf-8") as file:
             text = file.read()
         if not text.startswith("[") or not text.endswith("]"):
-            raise OSError(errno.EBADMSG, "this is no list of events", path)
+            raise OSError(errno.EBADMSG, "the file is not a list of events", path)
         comma = ", " if text != "[]" else ""
         files.write_beside_or_over(path, replace)
     except Exception as error:
-        files.warn(f"{path} has only those Python calls that torch was given", error)
+        files.warn(f"{path} has only the Python calls that torch received", error)
 
 
 # --- patching torch ---------------------------------------------------------------------------------

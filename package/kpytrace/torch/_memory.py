@@ -57,7 +57,7 @@ class _Reader(pickle.Unpickler):
     """Reads only plain values, since snapshots have no others."""
 
     def find_class(self, module: str, name: str) -> Any:
-        raise pickle.UnpicklingError(f"this is no snapshot of kpytrace's: it asks for {module}.{name}")
+        raise pickle.UnpicklingError(f"not a memory snapshot of kpytrace: it refers to {module}.{name}")
 
 
 def _weight(size: int, mean: int) -> float:

@@ -62,7 +62,7 @@ class ExecutionTraceObserver:
             os.close(handle)
             observer = ExecutionTraceObserver().register_callback(path)
         except OSError as error:
-            warn(f"kpytrace: {VARIABLE} is set, but there is no execution trace: {error}",
+            warn(f"kpytrace: {VARIABLE} is set, but no execution trace is recorded: {error}",
                  stacklevel=2)
             return None
         observer.set_extra_resource_collection(os.environ.get(f"{VARIABLE}_EXTRAS") == "1")
@@ -81,7 +81,7 @@ class ExecutionTraceObserver:
             try:
                 os.makedirs(folder, exist_ok=True)
             except OSError as error:
-                warn(f"kpytrace: the resources of the execution trace can't be kept: {error}",
+                warn(f"kpytrace: the resources folder of the execution trace can't be made: {error}",
                      stacklevel=2)
         return folder if os.path.isdir(folder) else None
 
@@ -187,7 +187,7 @@ class ExecutionTraceObserver:
                 if path:
                     shutil.copyfile(path, os.path.join(folder, os.path.basename(path)))
             except OSError as error:
-                warn(f"kpytrace: {path} can't be kept with the execution trace: {error}",
+                warn(f"kpytrace: {path} can't be copied to the resources of the execution trace: {error}",
                      stacklevel=3)
 
     def _record_process_groups(self) -> None:

@@ -65,9 +65,9 @@ def run(torch: ModuleType, shim: pathlib.Path) -> None:
 def _run(torch: ModuleType, shim: pathlib.Path) -> str:
     """Returns PASSED, or what went wrong."""
     if not os.path.basename(os.path.realpath(sys.executable or "")).startswith("python"):
-        raise TorchHostError(f"the shim for torch {torch.__version__} must be tested before its first use, and this "
-                             f"program is no Python that can do it ({sys.executable!r}): run `python -m "
-                             f"kpytrace.torch build` with the Python of this environment")
+        raise TorchHostError(f"the shim for torch {torch.__version__} must be tested before its first use, and "
+                             f"sys.executable ({sys.executable!r}) is not a Python that can run the test: run "
+                             f"`python -m kpytrace.torch build` with the Python of this environment")
     environment = {name: value for name, value in os.environ.items()
                    if not _NOT_FOR_THE_CHILD.match(name)}
     program = pathlib.Path(__file__).with_name("_self_test_program.py")
@@ -78,7 +78,7 @@ def _run(torch: ModuleType, shim: pathlib.Path) -> str:
     if status is None:
         return f"it did not end in {LIMIT_SECONDS:.0f} seconds"
     if status < 0:
-        return f"it died of signal {-status} ({signal.strsignal(-status)})"
+        return f"it was killed by signal {-status} ({signal.strsignal(-status)})"
     if status or last != PASSED:
         return f"exit status {status}: {last}"
     return PASSED
@@ -86,6 +86,6 @@ def _run(torch: ModuleType, shim: pathlib.Path) -> str:
 
 def _refusal(result: str) -> TorchHostError:
     return TorchHostError(
-        f"the shim for this torch failed its self-test ({result}), and is not used; torch's own tracer is as it was. "
+        f"the shim for this torch failed its self-test ({result}), and is not used; torch's own tracer is unchanged. "
         f"kpytrace is tested with torch {', '.join(TESTED)}: install that, or report this. `python -m "
-        f"kpytrace.torch build --again` compiles and tests the shim anew")
+        f"kpytrace.torch build --again` compiles and tests the shim again")

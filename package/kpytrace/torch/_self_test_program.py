@@ -91,7 +91,7 @@ def check_tree(profiler: Any, mode: str) -> None:
     inputs = {getattr(tensor, "id", None) for node, _ in found if node.name == "aten::linear"
               for tensor in node.extra_fields.inputs}
     fail_unless(weight.sizes == [4, 4] and weight.id is not None and weight.id in inputs,
-                f"mode {mode}: the module's weight is no input of its operator")
+                f"mode {mode}: the module's weight is not an input of its operator")
 
 
 def check_file(profiler: Any, mode: str) -> None:

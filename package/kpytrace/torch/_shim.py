@@ -112,8 +112,8 @@ def _compiled(torch: ModuleType, again: bool, unit: _compile.Unit) -> pathlib.Pa
                 _self_test.result_path(path).unlink(missing_ok=True)
                 _compile.compile_unit(torch, compiler, path, unit)
     except OSError as error:
-        raise TorchHostError(f"the shim for torch can't be written to {folder} ({error}): name a "
-                             f"folder that can be in KPYTRACE_TORCH_CACHE") from error
+        raise TorchHostError(f"the shim for torch can't be written to {folder} ({error}): set "
+                             f"KPYTRACE_TORCH_CACHE to a folder that can be written") from error
     return path
 
 
@@ -139,6 +139,6 @@ def load_from(path: str, torch: ModuleType) -> None:
         loader.exec_module(module)
     except ImportError as error:
         raise TorchHostError(f"the shim {path} can't be loaded ({error}): run `python -m "
-                             f"kpytrace.torch build` to make it anew") from error
+                             f"kpytrace.torch build` to compile it again") from error
     _loaded = module
     _results.end_at_exit(torch, module)

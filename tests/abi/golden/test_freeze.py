@@ -79,7 +79,7 @@ class Freeze(unittest.TestCase):
 
     def test_provisional_notices_a_comment(self):
         edit.replace(self.abi, "kpt_tracer.h", "Ends recording", "Ends all recording")
-        self.assertIn("abi/ is not what tests/abi/v1 has", self.freeze(1, "--check"))
+        self.assertIn("abi/ differs from tests/abi/v1/abi", self.freeze(1, "--check"))
 
     def test_provisional_notices_an_edited_peer(self):
         path = self.root / "tests/abi/v1/v1_host.c"

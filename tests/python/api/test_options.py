@@ -47,7 +47,7 @@ class Values(OptionsCase):
         self.assertEqual(self.resolve(max_events=2**64 - 1), {"max_events": 2**64 - 1})
         for name, value in (("max_depth", -1), ("max_depth", 2**32), ("max_events", 2**64),
                             ("tool_id", 6), ("overhead_permille", 1001)):
-            with self.assertRaisesRegex(ValueError, f"{name} must lie between 0 and .*{value}"):
+            with self.assertRaisesRegex(ValueError, f"{name} must be between 0 and .*{value}"):
                 self.resolve(**{name: value})
         for value in (True, 1.5, "a lot", "", b"1"):
             with self.assertRaisesRegex(TypeError, "max_depth must be a whole number"):
@@ -108,7 +108,7 @@ class Values(OptionsCase):
         with self.assertRaisesRegex(TypeError, "unknown option 'max_dept'; did you mean "
                                                "'max_depth'?"):
             kpytrace.trace(max_dept=3)
-        with self.assertRaisesRegex(TypeError, "unknown option 'zzz'; there are c_calls, "):
+        with self.assertRaisesRegex(TypeError, "unknown option 'zzz'; the options are c_calls, "):
             kpytrace.start(zzz=3)
 
 

@@ -94,9 +94,9 @@ class Diff(Case):
         self.assertEqual((change.name, change.calls_before, change.calls_after), ("a(3): b.py: f", 1, 1))
 
     def test_mistakes(self):
-        for words, text in (([], "--help says more"), (["a.kpt"], "--help says more"),
-                            (["--before", "a.kpt"], "--help says more"),
-                            (["--before", "a", "--json", "--after", "b"], "options stand before"),
+        for words, text in (([], "; see --help"), (["a.kpt"], "; see --help"),
+                            (["--before", "a.kpt"], "; see --help"),
+                            (["--before", "a", "--json", "--after", "b"], "put options before"),
                             (["--fail-over", "much", "a", "b"], "must be a percentage")):
             self.assertIn(text, self.diff(*words, status=2).stderr)
         self.diff("none.kpt", "none.kpt", status=1)

@@ -71,32 +71,32 @@ class Check(unittest.TestCase):
         for change, text in (
                 (lambda d: d.update(schema="1.0"), "the schema is"),
                 (lambda d: d.pop("finish_ts"), "finish_ts"),
-                (lambda d: d["nodes"].pop(), "there is no root"),
-                (lambda d: d["nodes"][1].update(id=3), "two with this id"),
-                (lambda d: d["nodes"][1].update(id="3"), "an id is a number"),
-                (lambda d: d["nodes"][1].update(id=[6]), "an id is a number"),
-                (lambda d: d["nodes"][1].pop("id"), "an id is a number"),
-                (lambda d: d["nodes"][1].update(id=0), "an id is a number"),
+                (lambda d: d["nodes"].pop(), "the root is missing"),
+                (lambda d: d["nodes"][1].update(id=3), "two nodes have this id"),
+                (lambda d: d["nodes"][1].update(id="3"), "an id must be a number"),
+                (lambda d: d["nodes"][1].update(id=[6]), "an id must be a number"),
+                (lambda d: d["nodes"][1].pop("id"), "an id must be a number"),
+                (lambda d: d["nodes"][1].update(id=0), "an id must be a number"),
                 (lambda d: d["nodes"][1].pop("name"), "node 6: it has no name"),
-                (lambda d: d["nodes"][1].pop("ctrl_deps"), "its parent, None, is no number"),
-                (lambda d: d.update(kpytrace=[]), "is not what kpytrace writes"),
-                (lambda d: d["nodes"][1]["attrs"][-1].update(value="x"), "its kpytrace, 'x', is no map"),
-                (lambda d: d["nodes"][1]["attrs"][-1]["value"].update(dur_ns="x"), "its dur_ns, 'x', is no number"),
-                (lambda d: d["nodes"][1]["inputs"].update(values=1), "what is no list"),
-                (lambda d: d["nodes"][1]["inputs"]["types"].__setitem__(1, 5), "is no 5"),
-                (lambda d: d["nodes"][1].pop("inputs"), "have not values"),
+                (lambda d: d["nodes"][1].pop("ctrl_deps"), "its parent, None, is not a number"),
+                (lambda d: d.update(kpytrace=[]), "does not have kpytrace's format"),
+                (lambda d: d["nodes"][1]["attrs"][-1].update(value="x"), "its kpytrace, 'x', is not a map"),
+                (lambda d: d["nodes"][1]["attrs"][-1]["value"].update(dur_ns="x"), "its dur_ns, 'x', is not a number"),
+                (lambda d: d["nodes"][1]["inputs"].update(values=1), "is not a list"),
+                (lambda d: d["nodes"][1]["inputs"]["types"].__setitem__(1, 5), "is not of type 5"),
+                (lambda d: d["nodes"][1].pop("inputs"), "are not values"),
                 (lambda d: d["nodes"][1]["attrs"][-1].pop("type"), "kpytrace has no type"),
-                (lambda d: attr(d, 0, []), "its rf_id, [], is no number"),
+                (lambda d: attr(d, 0, []), "its rf_id, [], is not a number"),
                 (lambda d: d["nodes"][1].update(ctrl_deps=77), "its parent, 77, is not in the trace"),
                 (lambda d: d["nodes"][1].update(ctrl_deps=6), "its own parent"),
-                (lambda d: d["nodes"][2].update(ctrl_deps=6), "its parents go round"),
+                (lambda d: d["nodes"][2].update(ctrl_deps=6), "its parents form a cycle"),
                 (lambda d: d["nodes"][1]["inputs"]["types"].pop(), "lists of different lengths"),
-                (lambda d: d["nodes"][1].update(outputs={}), "have not values"),
-                (lambda d: d["nodes"][1]["inputs"]["values"].__setitem__(0, [1, 2]), "is no Tensor(float)"),
-                (lambda d: d["nodes"][1]["inputs"]["values"].__setitem__(1, "1"), "is no Int"),
+                (lambda d: d["nodes"][1].update(outputs={}), "are not values"),
+                (lambda d: d["nodes"][1]["inputs"]["values"].__setitem__(0, [1, 2]), "is not of type Tensor(float)"),
+                (lambda d: d["nodes"][1]["inputs"]["values"].__setitem__(1, "1"), "is not of type Int"),
                 (lambda d: d["nodes"][1]["attrs"].pop(0), "do not begin with"),
-                (lambda d: attr(d, 0, -1), "is no uint64"),
-                (lambda d: attr(d, 6, 5), "is no string"),
+                (lambda d: attr(d, 0, -1), "is not of type uint64"),
+                (lambda d: attr(d, 6, 5), "is not of type string"),
                 (lambda d: attr(d, 0, 11), "has its rf_id"),
                 (lambda d: attr(d, 1, 99), "its fw_parent, 99")):
             found = self.wrong(change)
@@ -120,7 +120,7 @@ class Use(unittest.TestCase):
             "kernels": [{"name": "a kernel", "ts": 4.0, "dur": 1.0, "device": 0, "stream": 7,
                          "correlation": 55}]})
         self.assertEqual(list(check(trace)), [])
-        with self.assertRaisesRegex(Damaged, "no Chrome trace"):
+        with self.assertRaisesRegex(Damaged, "not a Chrome trace"):
             link(trace, {"a": 1})
 
     def test_difference(self):
@@ -210,10 +210,10 @@ class Commands(Case):
         status, out, _ = self.et("diff", "a.json", "bad.json")
         self.assertEqual(status, 0)
         for words, code, text in (
-                (["check", "cut.json"], 1, "not all of it"), (["info", "open.json"], 1, "et recover"),
-                (["info", "other.json"], 1, "is no execution trace"), (["info", "none.json"], 1, "No such file"),
+                (["check", "cut.json"], 1, "is incomplete"), (["info", "open.json"], 1, "et recover"),
+                (["info", "other.json"], 1, "not an execution trace"), (["info", "none.json"], 1, "No such file"),
                 (["convert", "a.json", "b.txt"], 1, ".chrome.json"), (["link", "a.json", "p.json"], 2, "usage"),
-                (["info", "a.json", "-n", "x"], 2, "must be a number"), (["make"], 2, "no command")):
+                (["info", "a.json", "-n", "x"], 2, "must be a number"), (["make"], 2, "unknown command")):
             status, out, err = self.et(*words)
             self.assertEqual((status, out), (code, ""), words)
             self.assertIn(text, err)

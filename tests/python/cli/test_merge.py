@@ -160,7 +160,7 @@ class Merge(Case):
 
     def test_mistakes(self):
         path = self.record()
-        for words, text in (([], "--help says more"), ([path], "--help says more"),
+        for words, text in (([], "; see --help"), ([path], "; see --help"),
                             ([path, "-o", "x.kpt"], "holds one process"), ([path, "-o", "x.collapsed"], "one process"),
                             ([path, "-o", "x.json", "--align", "stars"], "must be wall or marks"),
                             ([self.folder / "prog.py", "-o", "x.json"], "no .kpt file"),
@@ -248,7 +248,7 @@ class Ranks(Case):
     def test_a_rank_that_is_none_is_told(self):
         for words in (["-o", "x%r.json"], ["--memory", "x%r.json"]):
             reply = run_python("-m", "kpytrace", "run", *words, "-c", "pass", cwd=self.folder)
-            self.assertRegex(reply.stderr, r"^kpytrace: x%r\.json asks for a rank, and this program has none: .*\n$")
+            self.assertRegex(reply.stderr, r"^kpytrace: x%r\.json contains %r, and this program has no rank: .*\n$")
             self.assertEqual((reply.returncode, list(self.folder.iterdir())), (0, []))
             self.assertEqual(run_python("-m", "kpytrace", "run", "-q", *words, "-c", "pass", cwd=self.folder).stderr, "")
 
@@ -260,7 +260,7 @@ class Ranks(Case):
         for output in ("y.kpt", "y-%r.kpt"):
             reply = run_python("-W", "ignore", "-m", "kpytrace", "run", "-o", output, "torchrun", cwd=self.folder)
             self.assertEqual(reply.returncode, 0, reply.stderr)
-            self.assertNotIn("asks for a rank", reply.stderr)
+            self.assertNotIn("has no rank", reply.stderr)
         self.assertEqual(sorted(p.name for p in self.folder.glob("y*")),
                          ["y-0.kpt", "y-1.kpt", "y.rank0.kpt", "y.rank1.kpt"])
 

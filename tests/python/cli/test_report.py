@@ -103,7 +103,7 @@ class Report(ReportCase):
             self.assertEqual([kind for _, kind, _ in sections(self.html)], kinds)
             self.assertEqual(json.loads(sections(self.html)[-1][2]), json.loads(tables.read_text()))
         done = self.kpytrace("report", tables, tables, status=2)
-        self.assertIn("one recording of memory", done.stderr)
+        self.assertIn("only one memory recording", done.stderr)
 
     def test_a_file_that_was_cut_off(self):
         whole = self.kpt.read_bytes()
@@ -113,7 +113,7 @@ class Report(ReportCase):
         self.assertEqual(len(sections(self.html)), 1)
 
     def test_what_makes_no_sense(self):
-        for words, text in (((), "usage"), ((self.kpt, "-o", "x.json"), ".html"), (("program.py",), "no .kpt file")):
+        for words, text in (((), "usage"), ((self.kpt, "-o", "x.json"), ".html"), (("program.py",), "not a .kpt file")):
             self.assertIn(text, self.kpytrace("report", *words, status=2).stderr)
         for words in ((self.folder / "none.kpt",), (self.kpt, "-o", "none/x.html"), (self.kpt, "--memory", "none.json")):
             self.assertIn("kpytrace: ", self.kpytrace("report", *words, status=1).stderr)

@@ -158,13 +158,13 @@ class Run(Case):
         self.assertTrue(self.calls(self.output))
 
     def test_mistakes_are_told(self):
-        rows = [([], "what is to be run"), (["none.py"], "no such script"), (["-m"], "needs a module"),
+        rows = [([], "no program is given"), (["none.py"], "the script does not exist"), (["-m"], "needs a module"),
                 (["--ringg", "1s", "x.py"], "did you mean --ring"), (["-o"], "needs a value"),
                 (["--gc=1", "x.py"], "takes no value"), (["--ring", "soon", "-c", ""], "ring must"),
                 (["--max-depth", "x", "-c", ""], "max_depth must be a whole number"),
                 (["-o", "none/x.json", "-c", ""], "does not exist"),
                 (["-o", "x.kpt.gz", "-c", ""], "can't be compressed"),
-                (["--stream", "--ring", "1s", "-c", ""], "a ring is held in memory")]
+                (["--stream", "--ring", "1s", "-c", ""], "a ring is kept in memory")]
         for words, text in rows:
             reply = run_python("-m", "kpytrace", "run", *words, cwd=self.folder)
             self.assertIn(reply.returncode, (1, 2), words)

@@ -291,7 +291,7 @@ class Damage(Files):
         self.path.write_text("{}")
         reply = kpytrace_command("convert", self.path, self.folder / "x.pftrace")
         self.assertEqual(reply.returncode, 2)
-        self.assertIn("is no .kpt file", reply.stderr)
+        self.assertIn("is not a .kpt file", reply.stderr)
         reply = kpytrace_command("top", self.folder / "none.kpt")
         self.assertEqual(reply.returncode, 1)
         self.assertIn("No such file", reply.stderr)

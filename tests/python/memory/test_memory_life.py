@@ -42,7 +42,7 @@ best = min(timed() for _ in range(7))
 class Errors(MemoryCase):
     def test_what_is_no_name(self):
         for path in ("memory.txt", "memory.pickle.gz", "pickle", "", "memory.JSON"):
-            with self.assertRaisesRegex(ValueError, "none of them"):
+            with self.assertRaisesRegex(ValueError, "the name must end in"):
                 kpytrace.memory(self.folder / path)
         with self.assertRaises(FileNotFoundError):
             kpytrace.memory(self.folder / "none" / "memory.pickle")

@@ -217,8 +217,8 @@ class Children(ChildrenCase):
         self.assertEqual(len(self.processes()), 2)
 
     def test_what_does_not_go_together(self):
-        for words, text in ((["-o", "x.collapsed"], "holds one process"),
-                            (["-o", "x.speedscope.json.gz"], "holds one process"),
+        for words, text in ((["-o", "x.collapsed"], "can hold only one process"),
+                            (["-o", "x.speedscope.json.gz"], "can hold only one process"),
                             (["-o", "x.html"], "kpytrace report makes a page"),
                             (["-o", "x.html.gz"], "kpytrace report makes a page")):
             reply = run_python("-m", "kpytrace", "run", "--children", *words, "-c", "print(1)", cwd=self.folder)

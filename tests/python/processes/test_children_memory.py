@@ -66,7 +66,7 @@ class Memory(ChildrenCase):
 
     def check_two(self, *arguments):
         reply = self.run_memory(KEEP, *arguments)
-        self.assertRegex(reply.stderr, r"what was allocated: .*mem\.tables\.json; 1 children have files of their own: ")
+        self.assertRegex(reply.stderr, r"memory recording: .*mem\.tables\.json; 1 children have files of their own: ")
         (member,) = self.members.iterdir()
         self.assertRegex(member.name, r"^\d+\.tables\.json$")
         self.assertTrue(500_000 < self.kept(self.tables)["keep"] < 2_000_000, "its own alone")

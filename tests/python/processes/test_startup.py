@@ -76,7 +76,7 @@ class VirtualEnvironment(Case):
     @unittest.skipIf(FREE_THREADED, "memory is not recorded there")
     def test_memory_with_children(self):
         said = self.program(KPYTRACE_MEMORY="m.pickle children=1")
-        self.assertRegex(said, r"\Akpytrace: what was allocated: \S+; 3 children have files of their own: \S+\n\Z")
+        self.assertRegex(said, r"\Akpytrace: memory recording: \S+; 3 children have files of their own: \S+\n\Z")
 
     def test_subinterpreters(self):
         """They run the .pth file, too."""

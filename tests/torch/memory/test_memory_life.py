@@ -203,8 +203,8 @@ class OtherAllocators(unittest.TestCase):
                 Recorded(lambda: torch.ones(5))
             except kpytrace.torch.TorchHostError as error:
                 print(json.dumps([str(error), kpytrace.memory().running]))
-            """), ["torch's tensors can't be recorded: torch's CPU allocator is another one, whose "
-                   "blocks can't be followed", False])
+            """), ["torch's tensors can't be recorded: torch's CPU allocator has been replaced by one "
+                   "whose blocks can't be recorded", False])
 
     def test_many_recordings_in_front_of_one(self):
         self.assertEqual(self.value("""

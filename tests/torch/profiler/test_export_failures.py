@@ -237,11 +237,11 @@ class Exceptions(Failures):
     def test_lists(self):
         prof = traced()
         events = prof.events()
-        with self.one_warning("torch was given"), \
+        with self.one_warning("that torch received"), \
                 self.failing("kpytrace.torch._exporter.write_list", MemoryError()):
             events.export_chrome_trace(self.to("t.json"))
         self.assertEqual(calls(content(self.to("t.json"))), [])
-        with self.one_warning("torch was given"), self.failing("os.replace", OSError(28, "full")):
+        with self.one_warning("that torch received"), self.failing("os.replace", OSError(28, "full")):
             events.export_chrome_trace(self.to("t.json"))
         self.assertEqual(os.listdir(self.folder), ["t.json"])
         self.assertEqual(calls(content(self.to("t.json"))), [])
@@ -252,7 +252,7 @@ class Exceptions(Failures):
                 unittest.mock.patch.object(_export, "hand_over", side_effect=MemoryError()):
             self.assertTrue(result.events())
         if hasattr(result, "trace_activities"):
-            with self.one_warning("torch was given"), \
+            with self.one_warning("that torch received"), \
                     unittest.mock.patch("tempfile.tempdir", self.to("none")):
                 self.assertTrue(result.trace_activities())
 

@@ -290,7 +290,7 @@ del function
 gc.collect()
 answer(kpytrace.torch.tracebacks(), kpytrace.torch.installed(), code() is not None)
 """).value
-        self.assertIn("has not been tried", why)
+        self.assertIn("is not tested", why)
         self.assertEqual((mode, alive), ("full", True))
 
     def test_exit_with_live_tracebacks(self):

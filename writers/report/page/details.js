@@ -58,7 +58,7 @@ function taskRows(model, track, span) {
   const {task, resume} = place, of = task.track;
   if (!of) {
     const {name, args: coroutine} = model.note(task.note);
-    return [['resume of', `${name} ${coroutine}, which has no track: there are ${showCount(model.tasks.length)} tasks`]];
+    return [['resume of', `${name} ${coroutine}, which has no track, since there are ${showCount(model.tasks.length)} tasks`]];
   }
   const rows = [['resume of', `${of.name}: ${showCount(resume + 1)} of ${showCount(of.count)}`]];
   if (resume > 0) rows.push(['had waited', showTime(of.start[resume] - of.end[resume - 1])]);
@@ -73,7 +73,7 @@ function spanDetails(model, track, span, links, select) {
   const rows = [['duration', showTime(took)], ['own time', `${showTime(track.own[span])}, ${(100 * track.own[span] / (took || 1)).toFixed(1)} %`],
                 ['start', showTime(track.start[span])], ['track', `${track.group.name}: ${track.name}`]];
   if (file) rows.push(['file', `${file}:${line}`]);
-  if (track.get('line', span)) rows.push(['went on at line', String(track.get('line', span))]);
+  if (track.get('line', span)) rows.push(['resumed at line', String(track.get('line', span))]);
   for (const [flag, what] of FLAGS) if (track.get('flags', span) & flag) rows.push(['note', what]);
   const collection = track.collections.get(span);
   if (collection) rows.push(['generation', String(collection[0])], ['collected', showCount(collection[1])], ['uncollectable', showCount(collection[2])]);

@@ -45,7 +45,7 @@ class Page {
     byId('flame-reset').onclick = () => this.flame.zoom(0);
     byId('more').onclick = () => { this.top.showMore(); this.tellTop(); };
     const warnings = showNotes(model, (found) => this.showSpan(found));
-    if (warnings) byId('tabs').querySelector('[data-tab=notes]').append(element('span', '!', {className: 'badge', title: 'something is missing'}));
+    if (warnings) byId('tabs').querySelector('[data-tab=notes]').append(element('span', '!', {className: 'badge', title: 'calls or events are missing'}));
   }
 
   get scope() {
@@ -129,7 +129,7 @@ class Page {
     const tree = memoryTree(tables, byId('memory-at').value, Number(byId('memory-device').value));
     const blocks = tree.calls.reduce((sum, count) => sum + count, 0);
     this.memory.set(tree, this.memoryNames);
-    const guessed = tables.sample_bytes ? `, guessed from samples, one byte in ${showCount(tables.sample_bytes)}` : '';
+    const guessed = tables.sample_bytes ? `, estimated from samples, one byte in ${showCount(tables.sample_bytes)}` : '';
     const lost = tables.entries_dropped ? `; ${showCount(tables.entries_dropped)} entries were dropped` : '';
     byId('memory-text').textContent = `${showBytes(tree.total[0])} in ${showCount(blocks)} blocks${guessed}${lost}`;
   }

@@ -1,6 +1,6 @@
 /* memory.js: converts memory tables (NAME.tables.json) to a tree for a flame graph of bytes. */
 
-const MEMORY_TIMES = [['peak', 'At the peak'], ['end', 'Not freed at the end'], ['all', 'Allocated in all']];
+const MEMORY_TIMES = [['peak', 'At the peak'], ['end', 'Not freed at the end'], ['all', 'All allocations']];
 
 /* Returns the tree of TABLES at a time of MEMORY_TIMES, for a device's number or for all (-1). */
 function memoryTree(tables, time, device) {

@@ -2,7 +2,7 @@
  * are placed in rows, marks, or a counter. The owner of a process is the index of its trace's section. Times
  * are nanoseconds since the first time of all sections. */
 
-const FLAGS = [[1, 'began before the trace'], [2, 'ended by the trace’s end'], [4, 'cut so that calls nest'],
+const FLAGS = [[1, 'began before the trace'], [2, 'still open when the trace ended'], [4, 'cut so that calls nest'],
                [8, 'start or end inferred']];
 
 const THREADS = 'Threads'; // the first group

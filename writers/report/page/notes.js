@@ -5,8 +5,8 @@
 function losses({stats}) {
   const rows = [['events dropped', 'events were dropped: calls are missing'],
                 ['events repaired', 'events were repaired: some starts or ends are inferred'],
-                ['threads unreached', 'threads were not reached: their calls are missing'],
-                ['functions disabled', 'functions were switched off, since they cost too much']];
+                ['threads unreached', 'threads could not be attached: their calls are missing'],
+                ['functions disabled', 'functions were switched off by the overhead guard']];
   return rows.filter(([key]) => stats[key]).map(([key, text]) => `${showCount(stats[key])} ${text}`);
 }
 
@@ -75,13 +75,13 @@ function showNotes(model, select) {
   const {count, ran} = model.tasksLeftOut;
   if (count) {
     list.append(element('li', `${showCount(count)} tasks of asyncio, which ran ${showTime(ran)}, have no track: `
-      + `${showCount(MAX_TASKS)} do, those that ran longest. Their resumes are in the threads, and say whose they are.`));
+      + `only the ${showCount(MAX_TASKS)} tasks that ran longest do. Their resumes are in the threads’ tracks, with the task’s name.`));
   }
-  if (!list.children.length) list.append(element('li', 'Nothing was dropped, and every call is whole.'));
+  if (!list.children.length) list.append(element('li', 'No event was dropped, and every call is complete.'));
   const rows = collections(model);
   for (const json of model.sections) place.append(element('h2', 'The trace'), about(json));
-  place.append(element('h2', 'What is missing'), list, element('h2', 'Garbage collections'));
+  place.append(element('h2', 'Missing data'), list, element('h2', 'Garbage collections'));
   if (rows.length) place.append(collectionTable(rows, select));
-  else place.append(element('p', 'None was recorded: kpytrace run --gc records them.'));
+  else place.append(element('p', 'The trace has no garbage collections: kpytrace run --gc records them.'));
   return warnings.length;
 }
