@@ -6,7 +6,7 @@ import os
 import threading
 import unittest
 
-import abi_host
+from host_case import HostCase, abi_host
 
 NATIVE = os.environ.get("KPT_NATIVE")
 ENTER, EXIT, OPEN, EPOCH, WATCH, GC_END = 0, 1, 2, 3, 4, 7  # core/recording/event.h
@@ -37,7 +37,7 @@ def events(chunk):
 
 
 @unittest.skipUnless(NATIVE, "the native helper is not built")
-class Chunks(abi_host.HostCase):
+class Chunks(HostCase):
     def setUp(self):
         super().setUp()
         self.native = ctypes.CDLL(NATIVE)

@@ -5,7 +5,7 @@ import pathlib
 import re
 import unittest
 
-import abi_host
+from host_case import abi_host
 
 GOLDEN = pathlib.Path(__file__).parents[1] / "golden" / "abi_layout.txt"
 

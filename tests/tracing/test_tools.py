@@ -4,7 +4,7 @@ import re
 import sys
 import unittest
 
-import abi_host
+from host_case import HostCase, abi_host
 import kpytrace
 from support import MONITORING
 
@@ -27,7 +27,7 @@ def with_loop(n):
 
 
 @unittest.skipUnless(MONITORING, "there is no sys.monitoring")
-class ToolId(abi_host.HostCase):
+class ToolId(HostCase):
     maxDiff = None
 
     def tools(self):

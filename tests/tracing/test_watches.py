@@ -5,7 +5,7 @@ import threading
 import unittest
 import weakref
 
-import abi_host
+from host_case import HostCase, abi_host
 from support import BEGAN_BEFORE, FREE_THREADED, WATCHED, define
 
 
@@ -29,7 +29,7 @@ def plain():
     pass
 
 
-class Watches(abi_host.HostCase):
+class Watches(HostCase):
     def setUp(self):
         super().setUp()
         self.seen = []
