@@ -2,6 +2,7 @@
 
 #include "abi/impl/kpti_impl.h"
 #include "abi/kpt_traceback.h"
+#include "python_tracer/interpreter/pending_exception.h"
 
 /* DEAD_AT_ONCE: the number of dead nodes that one capture frees. A node takes 20 ns, or 300 ns if it has
  * left the processor's cache. */
@@ -154,12 +155,10 @@ static void set_mark(kpti_unwind *g, uint32_t stayed)
 /* The same through frame objects. The code objects stay alive, since their frames run. */
 static int walk_objects(kpti_unwind *g, PyThreadState *state, uint32_t depth)
 {
-    PyObject *type;
-    PyObject *value;
-    PyObject *traceback;
+    kpti_pending_exception pending;
     PyFrameObject *frame;
     int whole = 1;
-    PyErr_Fetch(&type, &value, &traceback);
+    pending = kpti_exception_save();
     frame = PyThreadState_GetFrame(state);
     while (frame && whole) {
         const kpti_instruction at = {kpti_frame_code(frame), kpti_frame_offset(frame)};
@@ -170,7 +169,7 @@ static int walk_objects(kpti_unwind *g, PyThreadState *state, uint32_t depth)
         Py_DECREF(frame);
         frame = back;
     }
-    PyErr_Restore(type, value, traceback); /* also clears an exception of ours */
+    kpti_exception_restore(pending);
     return whole;
 }
 
