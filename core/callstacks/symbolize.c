@@ -1,5 +1,6 @@
 #include "core/callstacks/symbolize.h"
 
+#include "core/base/hash.h"
 #include "core/base/host_array.h"
 #include "core/callstacks/code_location.h"
 #include "core/callstacks/intern_table.h"

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "core/base/hash.h"
 #include "core/base/host_array.h"
 #include "core/base/platform.h"
 
@@ -286,7 +287,7 @@ static void complete(kpti_loaded *r)
 kpt_status kpti_load_all(kpti_loaded *r, const kpt_load_args *args, kpti_error *error)
 {
     kpt_status status;
-    r->multiplier = (kpti_ticks() ^ (uintptr_t)r << 20) * UINT64_C(0x9e3779b97f4a7c15) | 1;
+    r->multiplier = kpti_hash_spread(kpti_ticks() ^ (uintptr_t)r << 20) | 1;
     status = take_all(r, args, error);
     if (status != KPT_OK) return status;
     if (!r->points && r->threads.count) return damaged(error, "nothing says what time it was");
