@@ -2,23 +2,15 @@
 
 #include "abi/impl/kpti_impl.h"
 #include "abi/kpt_traceback.h"
+#include "core/base/growable_array.h"
 #include "python_tracer/interpreter/pending_exception.h"
 
 /* DEAD_AT_ONCE: the number of dead nodes that one capture frees. A node takes 20 ns, or 300 ns if it has
  * left the processor's cache. */
-enum { FIRST_ROOM = 64, DEAD_AT_ONCE = 16 };
+enum { DEAD_AT_ONCE = 16 };
 /* A mark is set on levels divisible by MARK_STEP, so that most captures walk no further, and on any level
  * that was the innermost unchanged one for OFTEN captures. */
 enum { MARK_STEP = 8, OFTEN = 8 };
-
-/* Doubles the capacity CAPACITY of ARRAY. Returns NULL, with nothing changed, if there is no memory. */
-static void *grown(void *array, uint32_t *capacity, size_t size)
-{
-    const uint32_t wanted = *capacity ? *capacity * 2 : FIRST_ROOM;
-    void *larger = realloc(array, wanted * size);
-    if (larger) *capacity = wanted;
-    return larger;
-}
 
 /* Returns the number of levels of the walked stack. */
 static uint32_t total(const kpti_unwind *g)
@@ -34,11 +26,9 @@ static kpti_unwound_frame *walked_at(const kpti_unwind *g, uint32_t i)
 /* Adds a frame to the walked ones. Returns 0 if there is no memory. */
 KPTI_HOT static int add_walked(kpti_unwind *g, kpti_instruction at, void *frame)
 {
-    if (g->walked_count == g->walked_capacity) {
-        void *larger = grown(g->walked, &g->walked_capacity, sizeof *g->walked);
-        if (!larger) return 0;
-        g->walked = larger;
-    }
+    if (kpti_array_reach(&kpti_malloc_heap, &g->walked, &g->walked_capacity, g->walked_count,
+                         sizeof *g->walked) != KPT_OK)
+        return 0;
     g->walked[g->walked_count++] = (kpti_unwound_frame){at, frame};
     return 1;
 }
@@ -215,11 +205,9 @@ static uint32_t fill_places(kpti_unwind *g, uint32_t first, kpti_gil_state s, in
 {
     const uint32_t count = total(g);
     int keep = 1;
-    while (g->capacity < count) {
-        void *larger = grown(g->levels, &g->capacity, sizeof *g->levels);
-        if (!larger) break;
-        g->levels = larger;
-    }
+    if (count) /* without memory, the levels that fit are filled */
+        (void)kpti_array_reach(&kpti_malloc_heap, &g->levels, &g->capacity, count - 1,
+                               sizeof *g->levels);
     *kept = first;
     for (uint32_t i = first; i < count; i++) {
         const kpti_instruction at = walked_at(g, i)->at;

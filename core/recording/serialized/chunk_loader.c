@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "core/base/hash.h"
-#include "core/base/host_array.h"
+#include "core/base/host_heap.h"
 #include "core/base/platform.h"
 
 /* Memory is bounded by the size of the chunks, whatever numbers a damaged chunk contains: runs are numbered
@@ -14,9 +14,7 @@
 /* Extends the list to COUNT items of SIZE bytes; the new items are zeroed. Returns 0 if there is no memory. */
 static int extend(const kpti_env *env, kpti_list *l, uint32_t count, size_t size)
 {
-    void *items = kpti_array_reserve(env, l->items, &l->capacity, l->count, count, size);
-    if (!items && count) return 0;
-    l->items = items;
+    if (!kpti_host_array_reserve(env, &l->items, &l->capacity, count, size)) return 0;
     if (count > l->count) l->count = count;
     return 1;
 }
