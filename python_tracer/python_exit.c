@@ -3,6 +3,7 @@
 #include "python_tracer/allocators/allocator_hooks.h"
 #include "python_tracer/capture/stack_capture.h"
 #include "python_tracer/interpreter/cpython.h"
+#include "python_tracer/interpreter/pending_exception.h"
 #include "python_tracer/interpreter/py_import.h"
 #include "python_tracer/tracing_control.h"
 
@@ -20,19 +21,16 @@ static PyMethodDef method = {"kpytrace_at_exit", on_exit_of_python, METH_NOARGS,
 
 void kpti_python_exit_watch(void)
 {
-    PyObject *type;
-    PyObject *value;
-    PyObject *traceback;
+    kpti_pending_exception pending;
     PyObject *atexit;
     PyObject *function;
     PyObject *result = NULL;
-    PyErr_Fetch(&type, &value, &traceback);
+    pending = kpti_exception_save();
     atexit = kpti_import("atexit");
     function = PyCFunction_New(&method, NULL);
     if (atexit && function) result = PyObject_CallMethod(atexit, "register", "O", function);
     Py_XDECREF(result);
     Py_XDECREF(function);
     Py_XDECREF(atexit);
-    PyErr_Clear();
-    PyErr_Restore(type, value, traceback);
+    kpti_exception_restore(pending);
 }

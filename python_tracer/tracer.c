@@ -1,6 +1,6 @@
 #include "python_tracer/tracer.h"
 
-#include "core/base/host_array.h"
+#include "core/base/host_heap.h"
 #include "core/base/platform.h"
 #include "core/callstacks/function_table.h"
 #include "core/recording/delivery/deliver.h"
@@ -40,10 +40,8 @@ static void free_tracer(kpti_tracer *tracer)
 /* Reserves capacity for one more run. Returns 0 if there is no memory. */
 static int reserve_run(kpti_tracer *tracer)
 {
-    kpti_run *runs = kpti_array_reserve(tracer->env, tracer->runs, &tracer->run_capacity,
-                                        tracer->run_count, tracer->run_count + 1, sizeof *runs);
-    if (runs) tracer->runs = runs;
-    return runs != NULL;
+    return kpti_host_array_reserve(tracer->env, &tracer->runs, &tracer->run_capacity,
+                                   tracer->run_count + 1, sizeof *tracer->runs);
 }
 
 /* Frees everything that was recorded. Streams that have an owner thread stay until that thread frees them. */

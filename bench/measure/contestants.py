@@ -7,7 +7,8 @@ import pathlib
 import sys
 import sysconfig
 
-from plugin_host import NO_C_CALLS, Plugin
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests/fixtures"))
+from abi_host import EXCLUDE, FILE_PREFIX, NO_C_CALLS, Host  # noqa: E402, F401
 
 
 class Missing(Exception):
@@ -65,10 +66,13 @@ class Kpytrace:
     flags = 0
 
     def __init__(self, build):
-        self.plugin = Plugin(pathlib.Path(build, "libkpytrace.so"))
+        self.host = Host(pathlib.Path(build, "libkpytrace.so"), name="bench")
 
     def start(self):
-        self.tracer = self.plugin.make(self.exclude, self.flags)
+        filters = [(EXCLUDE, FILE_PREFIX, prefix) for prefix in self.exclude]
+        self.tracer = self.host.make(filters, flags=self.flags)
+        if self.tracer.is_noop:
+            raise RuntimeError(f"no tracer: {self.tracer.last_error()}")
 
     def stop(self):
         self.tracer.stop()

@@ -98,8 +98,8 @@ def memory(build):
     program(calls)
     stats = entrant.tracer.stats()
     entrant.stop()
-    return {"calls": calls, "events": stats.events, "bytes": stats.bytes_held,
-            "bytes_per_call": stats.bytes_held / calls}
+    return {"calls": calls, "events": stats["events"], "bytes": stats["bytes_held"],
+            "bytes_per_call": stats["bytes_held"] / calls}
 
 
 def slices_of_threads(count, slices):

@@ -2,12 +2,14 @@
 
 #include <string.h>
 
+#include "core/base/hash.h"
+
 enum { FIRST_CAPACITY = 64 };
 
 /* Returns the slot of KEY, or the empty slot in which KEY would be stored. */
 static kpti_u64_slot *find(kpti_u64_slot *slots, uint32_t capacity, uint64_t key)
 {
-    uint64_t mixed = key * UINT64_C(0x9E3779B97F4A7C15);
+    uint64_t mixed = kpti_hash_spread(key);
     uint32_t at = (uint32_t)(mixed >> 32) & (capacity - 1);
     while (slots[at].key && slots[at].key != key)
         at = (at + 1) & (capacity - 1);
@@ -49,11 +51,7 @@ void kpti_u64_map_free(kpti_u64_map *map)
     map->capacity = map->count = 0;
 }
 
-/* The hash is FNV-1a. */
 uint64_t kpti_text_key(kpt_str text)
 {
-    uint64_t hash = UINT64_C(0xCBF29CE484222325);
-    for (uint64_t i = 0; i < text.size; i++)
-        hash = (hash ^ (unsigned char)text.data[i]) * UINT64_C(0x100000001B3);
-    return hash >> 1;
+    return kpti_hash_bytes(KPTI_HASH_BYTES, text.data, text.size) >> 1;
 }

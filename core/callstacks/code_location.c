@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include "abi/kpt_text.h"
+#include "core/base/hash.h"
 #include "core/callstacks/function_table.h"
 #include "core/callstacks/intern_table.h"
 #include "core/callstacks/native_frames.h"

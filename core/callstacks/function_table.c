@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/hash.h"
 #include "core/callstacks/intern_table.h"
 
 typedef struct record {
@@ -37,15 +38,12 @@ void kpti_functions_unlock(void)
 
 static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t size)
 {
-    const unsigned char *at = bytes;
-    for (size_t i = 0; i < size; i++)
-        hash = (hash ^ at[i]) * UINT64_C(0x100000001b3);
-    return (hash ^ size) * UINT64_C(0x100000001b3);
+    return (kpti_hash_bytes(hash, bytes, size) ^ size) * KPTI_HASH_FNV_PRIME;
 }
 
 static uint64_t hash_of(const kpti_function_view *f)
 {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    uint64_t hash = KPTI_HASH_BYTES;
     hash = hash_bytes(hash, f->display.data, f->display.size);
     hash = hash_bytes(hash, f->qualname.data, f->qualname.size);
     hash = hash_bytes(hash, &f->first_line, sizeof f->first_line);

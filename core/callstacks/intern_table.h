@@ -69,11 +69,4 @@ uint32_t kpti_intern_table_add(kpti_intern_table *table, const void *record, uin
 /* Removes a record. Its number may be used again. */
 void kpti_intern_table_remove(kpti_intern_table *table, uint32_t number);
 
-/* Mixes a value into a hash. */
-static inline uint64_t kpti_hash_mix(uint64_t hash, uint64_t value)
-{
-    hash = (hash ^ value) * UINT64_C(0x9E3779B97F4A7C15);
-    return hash ^ hash >> 29;
-}
-
 #endif

@@ -2,6 +2,8 @@
 
 #include <pthread.h>
 
+#include "core/base/hash.h"
+
 /* A node's state: its reference count, whether it is on the dead list, and whether it is free. A
  * count that has reached STICKY stays there, and the node is never freed. */
 #define QUEUED  (UINT32_C(1) << 31)

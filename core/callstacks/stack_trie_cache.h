@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "core/base/hash.h"
 #include "core/callstacks/stack_trie.h"
 
 /* A set has KPTI_STACK_WAYS slots, newest first. */

@@ -1,6 +1,7 @@
 #include "core/callstacks/symbolize.h"
 
-#include "core/base/host_array.h"
+#include "core/base/hash.h"
+#include "core/base/host_heap.h"
 #include "core/callstacks/code_location.h"
 #include "core/callstacks/intern_table.h"
 #include "core/callstacks/stack_trie.h"
@@ -74,13 +75,12 @@ static known *know(work *w, known_table *t, uint64_t a, uint64_t b)
 
 static void add_symbol(work *w, kpt_symbol symbol)
 {
-    kpt_symbol *grown = kpti_array_reserve(w->with->env, w->symbols, &w->symbol_capacity,
-                                           w->symbol_count, w->symbol_count + 1, sizeof *grown);
-    if (!grown || w->symbol_count == UINT32_MAX) {
+    if (!kpti_host_array_reserve(w->with->env, &w->symbols, &w->symbol_capacity,
+                                 w->symbol_count + 1, sizeof *w->symbols) ||
+        w->symbol_count == UINT32_MAX) {
         w->failed = 1;
         return;
     }
-    w->symbols = grown;
     w->symbols[w->symbol_count++] = symbol;
 }
 
@@ -113,15 +113,12 @@ static const known *symbols_of(work *w, uint32_t location)
 static void add_place(work *w, uint32_t location)
 {
     const known *k = symbols_of(w, location);
-    uint32_t *grown;
     if (!k) return;
-    grown = kpti_array_reserve(w->with->env, w->frames, &w->frame_capacity, w->frame_count,
-                               w->frame_count + k->count, sizeof *grown);
-    if (!grown) {
+    if (!kpti_host_array_reserve(w->with->env, &w->frames, &w->frame_capacity,
+                                 w->frame_count + k->count, sizeof *w->frames)) {
         w->failed = 1;
         return;
     }
-    w->frames = grown;
     for (uint64_t i = 0; i < k->count; i++)
         w->frames[w->frame_count++] = (uint32_t)(k->first + i);
 }
@@ -169,13 +166,11 @@ static void merge(work *w, const kpt_traceback *t)
 
 static void add_span(work *w, const kpt_symbol_span span)
 {
-    kpt_symbol_span *grown = kpti_array_reserve(w->with->env, w->spans, &w->span_capacity,
-                                                w->span_count, w->span_count + 1, sizeof *grown);
-    if (!grown) {
+    if (!kpti_host_array_reserve(w->with->env, &w->spans, &w->span_capacity, w->span_count + 1,
+                                 sizeof *w->spans)) {
         w->failed = 1;
         return;
     }
-    w->spans = grown;
     w->spans[w->span_count++] = span;
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/hash.h"
 #include "core/base/platform.h"
 
 struct kpti_memory_log {
@@ -167,7 +168,7 @@ kpti_memory_thread *kpti_memory_thread_get(void)
     }
     thread->until = &kpti_memory_until_sample;
     thread->os_tid = kpti_os_tid();
-    thread->random = thread->os_tid * UINT64_C(0x9E3779B97F4A7C15) ^ kpti_ticks();
+    thread->random = kpti_hash_spread(thread->os_tid) ^ kpti_ticks();
     kpti_memory_logs_lock();
     thread->next = threads;
     threads = thread;

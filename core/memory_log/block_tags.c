@@ -3,22 +3,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t mixed(uint64_t hash, uint64_t value)
-{
-    hash = (hash ^ value) * UINT64_C(0x9E3779B97F4A7C15);
-    return hash ^ hash >> 29;
-}
+#include "core/base/hash.h"
 
 static uint64_t mixed_text(uint64_t hash, kpt_str text)
 {
     uint64_t word;
     for (; text.size >= sizeof word; text.data += sizeof word, text.size -= sizeof word) {
         memcpy(&word, text.data, sizeof word);
-        hash = mixed(hash, word);
+        hash = kpti_hash_mix(hash, word);
     }
     word = text.size << 56;
     if (text.size) memcpy(&word, text.data, text.size);
-    return mixed(hash, word);
+    return kpti_hash_mix(hash, word);
 }
 
 static int same(const kpti_block_tags *tags, const kpt_memory_report *r)
@@ -47,7 +43,7 @@ static kpti_block_tags *make(const kpt_memory_report *r)
 static uint32_t find(kpti_memory_pools *pools, const kpt_memory_report *r, uint32_t most)
 {
     const uint64_t of_device = (uint64_t)(uint32_t)r->device_type << 32 | (uint32_t)r->device_index;
-    uint64_t hash = mixed(mixed(0, of_device), r->stream);
+    uint64_t hash = kpti_hash_mix(kpti_hash_mix(0, of_device), r->stream);
     kpti_block_tags *made = NULL;
     hash = mixed_text(mixed_text(hash, r->category), r->owner) >> 32;
     for (uint32_t tries = 0; tries < KPTI_POOLS; tries++, hash++) {

@@ -9,6 +9,7 @@
 
 #include <stdatomic.h>
 
+#include "core/base/hash.h"
 #include "core/memory_log/allocation_log.h"
 
 enum { KPTI_SAMPLE_FILTER_BITS = 16 };
@@ -19,8 +20,7 @@ extern _Atomic uint64_t kpti_sample_filter[(1 << KPTI_SAMPLE_FILTER_BITS) / 64]
 
 static inline uint32_t kpti_sample_bit(uintptr_t address)
 {
-    return (uint32_t)((uint64_t)address * UINT64_C(0x9E3779B97F4A7C15) >>
-                      (64 - KPTI_SAMPLE_FILTER_BITS));
+    return (uint32_t)(kpti_hash_spread(address) >> (64 - KPTI_SAMPLE_FILTER_BITS));
 }
 
 /* Whether a block may be a live sample. */

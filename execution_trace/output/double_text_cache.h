@@ -3,6 +3,7 @@
 #ifndef KPTI_EXECUTION_TRACE_OUTPUT_DOUBLE_TEXT_CACHE_H
 #define KPTI_EXECUTION_TRACE_OUTPUT_DOUBLE_TEXT_CACHE_H
 
+#include "core/base/hash.h"
 #include "execution_trace/output/string_buffer.h"
 
 enum { KPTI_ET_REAL_PIECES = 64 };
@@ -22,7 +23,7 @@ typedef struct kpti_et_real_pieces {
  * any case. */
 static inline char *kpti_et_put_real(kpti_et_real_pieces *p, char *to, uint64_t bits)
 {
-    kpti_et_real_piece *piece = &p->pieces[bits * UINT64_C(0x9E3779B97F4A7C15) >> 58];
+    kpti_et_real_piece *piece = &p->pieces[kpti_hash_spread(bits) >> 58];
     if (!piece->size || piece->bits != bits) {
         double real;
         memcpy(&real, &bits, sizeof real);

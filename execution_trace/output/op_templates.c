@@ -1,5 +1,6 @@
 #include "execution_trace/output/op_templates.h"
 
+#include "core/base/hash.h"
 #include "execution_trace/output/node_attrs.h"
 
 static void fill(kpti_et_label *label, const kpti_et_item *item)
@@ -41,7 +42,7 @@ const kpti_et_label *kpti_et_label_of(kpti_et_labels *l, const kpti_et_item *ite
 {
     const kpti_et_chunk *chunk = item->chunk;
     const uint32_t function = ((const kpti_et_begin *)item->record)->function;
-    const uint64_t mixed = ((uint64_t)(uintptr_t)chunk ^ function) * UINT64_C(0x9E3779B97F4A7C15);
+    const uint64_t mixed = kpti_hash_spread((uint64_t)(uintptr_t)chunk ^ function);
     kpti_et_label *label = &l->labels[mixed >> 56 << 1];
     kpti_et_label older;
     if (is_of(&label[0], chunk, function)) return &label[0];

@@ -5,21 +5,11 @@
 
 int kpti_et_text_grow(kpti_et_text *t, size_t size)
 {
-    enum { FIRST_ROOM = 256 };
-    size_t capacity = t->capacity ? t->capacity : FIRST_ROOM;
-    char *grown;
-    while (capacity - t->used <= size && capacity <= SIZE_MAX / 4)
-        capacity *= 2;
-    grown = capacity - t->used <= size ? NULL : kpti_heap_take(t->heap, capacity);
-    if (!grown) {
-        t->failed = 1;
-        return 0;
-    }
-    if (t->used) memcpy(grown, t->data, t->used);
-    kpti_heap_give(t->heap, t->data, t->capacity);
-    t->data = grown;
-    t->capacity = capacity;
-    return 1;
+    if (size < SIZE_MAX / 2 &&
+        kpti_array_reserve(t->heap, &t->data, &t->capacity, t->used + size + 1, 1))
+        return 1;
+    t->failed = 1;
+    return 0;
 }
 
 void kpti_et_text_free(kpti_et_text *t)

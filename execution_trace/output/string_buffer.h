@@ -3,7 +3,7 @@
 #ifndef KPTI_EXECUTION_TRACE_OUTPUT_STRING_BUFFER_H
 #define KPTI_EXECUTION_TRACE_OUTPUT_STRING_BUFFER_H
 
-#include "core/base/allocator.h"
+#include "core/base/growable_array.h"
 #include "writers/encode/json_text.h"
 
 /* Starts as zeroes with a heap. */
@@ -11,7 +11,7 @@ typedef struct kpti_et_text {
     const kpti_heap *heap;
     char *data;
     size_t used;
-    size_t capacity;
+    uint64_t capacity;
     int failed;
 } kpti_et_text;
 

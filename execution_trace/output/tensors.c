@@ -19,10 +19,9 @@ static int is_of(const kpti_et_kind *kind, const kpti_et_chunk *chunk, const uin
 static uint64_t hash_of(const kpti_et_chunk *chunk, const uint64_t *words,
                         const kpti_et_tensor_view *t)
 {
-    const uint64_t factor = UINT64_C(0x9E3779B97F4A7C15);
-    uint64_t hash = ((uint64_t)(uintptr_t)chunk ^ words[0] ^ words[1] << 7) * factor;
+    uint64_t hash = kpti_hash_spread((uint64_t)(uintptr_t)chunk ^ words[0] ^ words[1] << 7);
     for (uint64_t i = 0; i < t->number_words; i++)
-        hash = (hash ^ hash >> 29 ^ t->numbers[i]) * factor;
+        hash = kpti_hash_spread(hash ^ hash >> 29 ^ t->numbers[i]);
     return hash;
 }
 

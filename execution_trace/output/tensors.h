@@ -3,6 +3,7 @@
 #ifndef KPTI_EXECUTION_TRACE_OUTPUT_TENSORS_H
 #define KPTI_EXECUTION_TRACE_OUTPUT_TENSORS_H
 
+#include "core/base/hash.h"
 #include "execution_trace/journal/value_read.h"
 #include "execution_trace/output/string_buffer.h"
 #include "execution_trace/output/tensor_ids.h"
@@ -41,7 +42,7 @@ void kpti_et_tensors_free(kpti_et_tensors *t);
 
 static inline kpti_et_name *kpti_et_name_slot(kpti_et_tensors *t, const uint64_t *words)
 {
-    return &t->names[(uint64_t)(uintptr_t)words * UINT64_C(0x9E3779B97F4A7C15) >> 54];
+    return &t->names[kpti_hash_spread((uint64_t)(uintptr_t)words) >> 54];
 }
 _Static_assert(KPTI_ET_NAMES == 1 << (64 - 54), "as many bits are taken");
 

@@ -1,5 +1,7 @@
 #include "execution_trace/output/value_templates.h"
 
+#include "core/base/hash.h"
+
 /* Longer values are formatted each time. */
 enum { MAX_WORDS = 8192, MAX_TEXT = 1 << 18 };
 enum { MAX_BYTES = 16 << 20 };
@@ -136,7 +138,7 @@ static uint64_t hash_of(const uint64_t *words, uint32_t count)
 {
     uint64_t hash = count;
     for (uint32_t i = 0; i < count; i++)
-        hash = (hash ^ hash >> 29 ^ words[i]) * UINT64_C(0x9E3779B97F4A7C15);
+        hash = kpti_hash_spread(hash ^ hash >> 29 ^ words[i]);
     return hash;
 }
 

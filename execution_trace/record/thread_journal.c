@@ -3,14 +3,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/hash.h"
+
 /* Longer texts are truncated: a chunk's offsets have 32 bits, and no reader needs more. */
 enum { MAX_TEXT = 16 << 20 };
 
 /* Returns the first of the two slots that TEXT may be in. */
 static kpti_et_known_text *slot_of(kpti_et_stream *s, kpt_str text)
 {
-    const uint64_t mixed =
-        ((uint64_t)(uintptr_t)text.data ^ text.size << 40) * UINT64_C(0x9E3779B97F4A7C15);
+    const uint64_t mixed = kpti_hash_spread((uint64_t)(uintptr_t)text.data ^ text.size << 40);
     return &s->texts[mixed >> 56 << 1];
 }
 _Static_assert(KPTI_ET_TEXTS == 2 << (64 - 56), "slot_of takes as many bits");
@@ -109,7 +110,7 @@ void kpti_et_dedup_tensor(kpti_et_cursor *c, const kpt_tensor *t, uint64_t words
 {
     kpti_et_stream *s = c->stream;
     const uint64_t key = t->tensor_id ^ t->generation << 32;
-    kpti_et_known_tensor *known = &s->tensors[key * UINT64_C(0x9E3779B97F4A7C15) >> 54];
+    kpti_et_known_tensor *known = &s->tensors[kpti_hash_spread(key) >> 54];
     const uint64_t own = c->low - words;
     uint64_t *chunk = (uint64_t *)s->chunk;
     if (known->at && known->id == (uint32_t)t->tensor_id && known->at + words <= own &&

@@ -2,22 +2,15 @@
 
 #include "abi/impl/kpti_impl.h"
 #include "abi/kpt_traceback.h"
+#include "core/base/growable_array.h"
+#include "python_tracer/interpreter/pending_exception.h"
 
 /* DEAD_AT_ONCE: the number of dead nodes that one capture frees. A node takes 20 ns, or 300 ns if it has
  * left the processor's cache. */
-enum { FIRST_ROOM = 64, DEAD_AT_ONCE = 16 };
+enum { DEAD_AT_ONCE = 16 };
 /* A mark is set on levels divisible by MARK_STEP, so that most captures walk no further, and on any level
  * that was the innermost unchanged one for OFTEN captures. */
 enum { MARK_STEP = 8, OFTEN = 8 };
-
-/* Doubles the capacity CAPACITY of ARRAY. Returns NULL, with nothing changed, if there is no memory. */
-static void *grown(void *array, uint32_t *capacity, size_t size)
-{
-    const uint32_t wanted = *capacity ? *capacity * 2 : FIRST_ROOM;
-    void *larger = realloc(array, wanted * size);
-    if (larger) *capacity = wanted;
-    return larger;
-}
 
 /* Returns the number of levels of the walked stack. */
 static uint32_t total(const kpti_unwind *g)
@@ -33,11 +26,9 @@ static kpti_unwound_frame *walked_at(const kpti_unwind *g, uint32_t i)
 /* Adds a frame to the walked ones. Returns 0 if there is no memory. */
 KPTI_HOT static int add_walked(kpti_unwind *g, kpti_instruction at, void *frame)
 {
-    if (g->walked_count == g->walked_capacity) {
-        void *larger = grown(g->walked, &g->walked_capacity, sizeof *g->walked);
-        if (!larger) return 0;
-        g->walked = larger;
-    }
+    if (kpti_array_reach(&kpti_malloc_heap, &g->walked, &g->walked_capacity, g->walked_count,
+                         sizeof *g->walked) != KPT_OK)
+        return 0;
     g->walked[g->walked_count++] = (kpti_unwound_frame){at, frame};
     return 1;
 }
@@ -154,12 +145,10 @@ static void set_mark(kpti_unwind *g, uint32_t stayed)
 /* The same through frame objects. The code objects stay alive, since their frames run. */
 static int walk_objects(kpti_unwind *g, PyThreadState *state, uint32_t depth)
 {
-    PyObject *type;
-    PyObject *value;
-    PyObject *traceback;
+    kpti_pending_exception pending;
     PyFrameObject *frame;
     int whole = 1;
-    PyErr_Fetch(&type, &value, &traceback);
+    pending = kpti_exception_save();
     frame = PyThreadState_GetFrame(state);
     while (frame && whole) {
         const kpti_instruction at = {kpti_frame_code(frame), kpti_frame_offset(frame)};
@@ -170,7 +159,7 @@ static int walk_objects(kpti_unwind *g, PyThreadState *state, uint32_t depth)
         Py_DECREF(frame);
         frame = back;
     }
-    PyErr_Restore(type, value, traceback); /* also clears an exception of ours */
+    kpti_exception_restore(pending);
     return whole;
 }
 
@@ -216,11 +205,9 @@ static uint32_t fill_places(kpti_unwind *g, uint32_t first, kpti_gil_state s, in
 {
     const uint32_t count = total(g);
     int keep = 1;
-    while (g->capacity < count) {
-        void *larger = grown(g->levels, &g->capacity, sizeof *g->levels);
-        if (!larger) break;
-        g->levels = larger;
-    }
+    if (count) /* without memory, the levels that fit are filled */
+        (void)kpti_array_reach(&kpti_malloc_heap, &g->levels, &g->capacity, count - 1,
+                               sizeof *g->levels);
     *kept = first;
     for (uint32_t i = first; i < count; i++) {
         const kpti_instruction at = walked_at(g, i)->at;

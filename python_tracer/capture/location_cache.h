@@ -4,7 +4,7 @@
 #ifndef KPTI_PYTHON_TRACER_CAPTURE_LOCATION_CACHE_H
 #define KPTI_PYTHON_TRACER_CAPTURE_LOCATION_CACHE_H
 
-#include "core/callstacks/intern_table.h"
+#include "core/base/hash.h"
 #include "python_tracer/capture/capture_options.h"
 #include "python_tracer/interpreter/cpython.h"
 #include "python_tracer/interpreter/raw_frame.h"

@@ -2,6 +2,7 @@
 
 #include <time.h>
 
+#include "core/base/hash.h"
 #include "core/base/platform.h"
 #include "python_tracer/chunks/chunk_budget.h"
 #include "python_tracer/chunks/chunk_pool.h"
@@ -191,10 +192,10 @@ static kpti_stream *idle_stream_locked(kpti_tracer *tracer, uint64_t os_tid, con
 /* Returns a digest, never 0, of those open calls that the tracer records. */
 static uint64_t digest_open(const kpti_stream *stream, kpti_open_stack open)
 {
-    uint64_t digest = UINT64_C(0xcbf29ce484222325);
+    uint64_t digest = KPTI_HASH_BYTES;
     for (uint32_t i = 0; i < open.count; i++)
         if (open.masks[i] & stream->tracer->bit)
-            digest = (digest ^ open.functions[i]) * UINT64_C(0x100000001b3);
+            digest = (digest ^ open.functions[i]) * KPTI_HASH_FNV_PRIME;
     return digest | 1;
 }
 

@@ -3,6 +3,7 @@
 #include "abi/impl/kpti_impl.h"
 #include "python_tracer/frames/named_code.h"
 #include "python_tracer/interpreter/cpython.h"
+#include "python_tracer/interpreter/pending_exception.h"
 #include "python_tracer/interpreter/py_string.h"
 #include "python_tracer/state/dead_code.h"
 
@@ -117,15 +118,13 @@ static int put_in_slot(PyCodeObject *code, uint64_t value)
 
 uint32_t kpti_name_code(PyCodeObject *code)
 {
-    PyObject *type;
-    PyObject *value;
-    PyObject *traceback;
+    kpti_pending_exception pending;
     uint32_t id = (uint32_t)in_slot(code);
     if (id) return id;
-    PyErr_Fetch(&type, &value, &traceback);
+    pending = kpti_exception_save();
     id = kpti_name_code_anew(code);
     if (put_in_slot(code, id)) kpti_named_add(id, code);
-    PyErr_Restore(type, value, traceback);
+    kpti_exception_restore(pending);
     return id;
 }
 

@@ -3,6 +3,7 @@
 #include "python_tracer/frames/function_naming.h"
 #include "python_tracer/frames/host_watch.h"
 #include "python_tracer/interpreter/cpython.h"
+#include "python_tracer/interpreter/pending_exception.h"
 #include "python_tracer/interpreter/py_string.h"
 #include "python_tracer/state/active_tracers.h"
 #include "python_tracer/state/stream_state.h"
@@ -137,13 +138,11 @@ kpti_open_stack kpti_open_frames_from(PyFrameObject *top, uint32_t ask)
 kpti_open_stack kpti_open_frames_own(kpti_thread *thread, int entering, uint32_t ask)
 {
     kpti_open_stack open;
-    PyObject *type;
-    PyObject *value;
-    PyObject *traceback;
+    kpti_pending_exception pending;
     PyFrameObject *top;
     PyFrameObject *below;
     PyFrameObject *outermost;
-    PyErr_Fetch(&type, &value, &traceback);
+    pending = kpti_exception_save();
     top = PyThreadState_GetFrame(PyThreadState_Get());
     below = top && entering ? PyFrame_GetBack(top) : top;
     open = walk(below, ask, &outermost);
@@ -152,7 +151,7 @@ kpti_open_stack kpti_open_frames_own(kpti_thread *thread, int entering, uint32_t
     Py_XDECREF(outermost);
     if (below != top) Py_XDECREF(below);
     Py_XDECREF(top);
-    PyErr_Restore(type, value, traceback);
+    kpti_exception_restore(pending);
     return open;
 }
 

@@ -3,6 +3,7 @@
 #include "python_tracer/hooks/asyncio_task_table.h"
 #include "python_tracer/hooks/caller_location.h"
 #include "python_tracer/interpreter/cpython.h"
+#include "python_tracer/interpreter/pending_exception.h"
 #include "python_tracer/interpreter/raw_frame.h"
 #include "python_tracer/state/stream_state.h"
 #include "python_tracer/state/thread_state.h"
@@ -300,17 +301,15 @@ int kpti_tasks_look_quick(kpti_thread *thread, uint32_t *task)
 
 void kpti_tasks_look(kpti_thread *thread, PyCodeObject *code, int begins)
 {
-    PyObject *type;
-    PyObject *value;
-    PyObject *traceback;
+    kpti_pending_exception pending;
     if (!is_first_of_step(thread, begins)) {
         for (kpti_stream *stream = thread->streams; stream; stream = stream->next)
             stream->task = 0;
     } else if (!PyErr_Occurred()) {
         look(thread, code);
     } else {
-        PyErr_Fetch(&type, &value, &traceback);
+        pending = kpti_exception_save();
         look(thread, code);
-        PyErr_Restore(type, value, traceback);
+        kpti_exception_restore(pending);
     }
 }

@@ -3,6 +3,7 @@
 #include "python_tracer/chunks/event_stream.h"
 #include "python_tracer/hooks/record_event.h"
 #include "python_tracer/interpreter/cpython.h"
+#include "python_tracer/interpreter/pending_exception.h"
 #include "python_tracer/interpreter/py_import.h"
 #include "python_tracer/state/stream_state.h"
 #include "python_tracer/state/thread_state.h"
@@ -71,13 +72,11 @@ static PyObject *callbacks(void)
 
 void kpti_gc_install(void)
 {
-    PyObject *type;
-    PyObject *value;
-    PyObject *traceback;
+    kpti_pending_exception pending;
     PyObject *list;
     PyObject *made;
     if (callable) return;
-    PyErr_Fetch(&type, &value, &traceback);
+    pending = kpti_exception_save();
     list = callbacks();
     made = list ? PyCFunction_New(&method, NULL) : NULL;
     if (made && !callable && PyList_Append(list, made) == 0) {
@@ -86,7 +85,7 @@ void kpti_gc_install(void)
     }
     Py_XDECREF(made);
     Py_XDECREF(list);
-    PyErr_Restore(type, value, traceback);
+    kpti_exception_restore(pending);
 }
 
 void kpti_gc_forget(void)
@@ -96,18 +95,16 @@ void kpti_gc_forget(void)
 
 void kpti_gc_remove(void)
 {
-    PyObject *type;
-    PyObject *value;
-    PyObject *traceback;
+    kpti_pending_exception pending;
     PyObject *list;
     PyObject *mine = callable;
     if (!mine) return;
     callable = NULL; /* the calls below may re-enter this function */
-    PyErr_Fetch(&type, &value, &traceback);
+    pending = kpti_exception_save();
     list = callbacks();
     if (list) Py_XDECREF(PyObject_CallMethod(list, "remove", "O", mine));
     PyErr_Clear(); /* the program may have removed it */
     Py_XDECREF(list);
     Py_DECREF(mine);
-    PyErr_Restore(type, value, traceback);
+    kpti_exception_restore(pending);
 }

@@ -11,6 +11,7 @@
 
 #include "python_tracer/hooks/record_event.h"
 #include "python_tracer/interpreter/cpython.h"
+#include "python_tracer/interpreter/pending_exception.h"
 
 enum { FIRST_TOOL = 3, LAST_TOOL = 4 };
 
@@ -266,7 +267,7 @@ static kpt_status install(PyObject *monitoring, uint32_t wanted, kpt_str name, k
 
 kpt_status kpti_hooks_install(uint32_t tool_id, kpt_str name, kpti_error *error)
 {
-    PyObject *exception = PyErr_GetRaisedException();
+    const kpti_pending_exception pending = kpti_exception_save();
     PyObject *monitoring = PySys_GetObject("monitoring"); /* borrowed */
     kpt_status status = KPT_OK;
     if (!monitoring)
@@ -280,20 +281,19 @@ kpt_status kpti_hooks_install(uint32_t tool_id, kpt_str name, kpti_error *error)
                            tool);
     else
         Py_XDECREF(PyObject_CallMethod(monitoring, "restart_events", NULL));
-    PyErr_Clear();
-    PyErr_SetRaisedException(exception);
+    kpti_exception_restore(pending);
     return status;
 }
 
 void kpti_hooks_remove(void)
 {
-    PyObject *exception;
+    kpti_pending_exception pending;
     PyObject *monitoring;
     if (tool < 0) return;
-    exception = PyErr_GetRaisedException();
+    pending = kpti_exception_save();
     monitoring = PySys_GetObject("monitoring");
     if (monitoring) release_tool(monitoring);
-    PyErr_SetRaisedException(exception);
+    kpti_exception_restore(pending);
 }
 
 void kpti_hooks_forget(void)

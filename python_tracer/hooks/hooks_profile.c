@@ -8,6 +8,7 @@
 
 #include "python_tracer/hooks/record_event.h"
 #include "python_tracer/interpreter/cpython.h"
+#include "python_tracer/interpreter/pending_exception.h"
 #include "python_tracer/interpreter/py_import.h"
 
 static int installed;
@@ -200,12 +201,10 @@ uint64_t kpti_hooks_unreached(void)
 
 void kpti_hooks_remove(void)
 {
-    PyObject *type;
-    PyObject *value;
-    PyObject *traceback;
+    kpti_pending_exception pending;
     PyObject *previous;
     if (!installed) return;
-    PyErr_Fetch(&type, &value, &traceback);
+    pending = kpti_exception_save();
     count_unreached();
     installed = 0;
     previous = previous_hook;
@@ -213,19 +212,17 @@ void kpti_hooks_remove(void)
     if (previous) set_thread_hook(previous, NULL);
     Py_XDECREF(previous);
     (void)for_each_thread(reset_one); /* without memory they stay, and record nothing */
-    PyErr_Restore(type, value, traceback);
+    kpti_exception_restore(pending);
 }
 
 kpt_status kpti_hooks_install(uint32_t tool_id, kpt_str name, kpti_error *error)
 {
-    PyObject *type;
-    PyObject *value;
-    PyObject *traceback;
+    kpti_pending_exception pending;
     uint64_t youngest;
     (void)tool_id; /* tools exist only with sys.monitoring */
     (void)name;
     if (installed) return KPT_OK;
-    PyErr_Fetch(&type, &value, &traceback);
+    pending = kpti_exception_save();
     installed = 1;
     if (!thread_hook) thread_hook = PyCFunction_New(&new_thread_method, NULL);
     if (thread_hook) set_thread_hook(thread_hook, &previous_hook);
@@ -233,7 +230,7 @@ kpt_status kpti_hooks_install(uint32_t tool_id, kpt_str name, kpti_error *error)
     reached = 0;
     youngest = for_each_thread(set_one);
     first_id = youngest + 1;
-    PyErr_Restore(type, value, traceback);
+    kpti_exception_restore(pending);
     if (youngest) return KPT_OK;
     kpti_hooks_remove();
     return kpti_fail(error, KPT_E_MEMORY,

@@ -5,6 +5,7 @@
 #include "python_tracer/frames/function_naming.h"
 #include "python_tracer/frames/host_watch.h"
 #include "python_tracer/interpreter/cpython.h"
+#include "python_tracer/interpreter/pending_exception.h"
 #include "python_tracer/state/host_callbacks.h"
 #include "python_tracer/state/stream_state.h"
 #include "python_tracer/state/tracing_lock.h"
@@ -23,19 +24,16 @@ static int find_watch(const kpti_stream *stream, uint32_t mark, kpti_watch_call 
 static uint64_t notify_host(kpti_thread *thread, const kpti_watch_call *t, PyObject **self)
 {
     PyFrameObject *frame;
-    PyObject *type;
-    PyObject *value;
-    PyObject *traceback;
+    kpti_pending_exception pending;
     int entering = kpti_callback_suspend(thread);
     uint64_t answer;
-    PyErr_Fetch(&type, &value, &traceback);
+    pending = kpti_exception_save();
     frame = *self ? NULL : PyThreadState_GetFrame(PyThreadState_Get());
     if (frame) *self = kpti_watch_first_argument(frame);
     Py_XDECREF(frame);
     answer = t->notify(t->ctx, t->watch, *self, t->call_id);
     kpti_host_call_end(t->call);
-    PyErr_Clear();
-    PyErr_Restore(type, value, traceback);
+    kpti_exception_restore(pending);
     kpti_callback_resume(thread, entering);
     return answer;
 }

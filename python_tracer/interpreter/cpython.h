@@ -51,6 +51,8 @@
 #else
 #define KPTI_NEWEST_TESTED 0x030B0EF0
 #endif
+/* A pending exception is one object. */
+#define KPTI_WHOLE_EXCEPTIONS (PY_VERSION_HEX >= 0x030C0000)
 /* asyncio has tasks that begin within the call that makes them. */
 #define KPTI_EAGER_TASKS (PY_VERSION_HEX >= 0x030C0000)
 #if PY_VERSION_HEX >= 0x030D0000

@@ -2,6 +2,7 @@
 
 #include "python_tracer/interpreter/cpython.h"
 #include "python_tracer/interpreter/frame_structs.h"
+#include "python_tracer/interpreter/pending_exception.h"
 #include "python_tracer/interpreter/struct_layouts.h"
 
 #if KPTI_KNOWN_FRAMES
@@ -23,14 +24,11 @@ static long take_stamp(PyObject *taken)
 
 void kpti_frame_mark_prepare(void)
 {
-    PyObject *type;
-    PyObject *value;
-    PyObject *traceback;
+    kpti_pending_exception pending;
     if (!(kpti_layouts & KPT_LAYOUT_FRAME_OBJECTS)) return;
-    PyErr_Fetch(&type, &value, &traceback);
+    pending = kpti_exception_save();
     own_stamp = (char)take_stamp(PyInterpreterState_GetDict(PyInterpreterState_Main()));
-    PyErr_Clear();
-    PyErr_Restore(type, value, traceback);
+    kpti_exception_restore(pending);
 }
 
 /* Returns the frame object of a frame, borrowed from the frame, making the object if needed. Only Python's
@@ -41,9 +39,7 @@ static PyFrameObject *object_of(kpti_raw_frame *frame)
     kpti_raw_frame above;
     PyFrameObject fake;
     PyFrameObject *object;
-    PyObject *type;
-    PyObject *value;
-    PyObject *traceback;
+    kpti_pending_exception pending;
     int collects;
     if (frame->frame_obj) return frame->frame_obj;
     memset(&above, 0, sizeof above);
@@ -51,11 +47,11 @@ static PyFrameObject *object_of(kpti_raw_frame *frame)
     above.owner = FRAME_OWNED_BY_GENERATOR; /* never considered as not begun */
     memset(&fake, 0, sizeof fake);
     fake.f_frame = &above;
-    PyErr_Fetch(&type, &value, &traceback);
+    pending = kpti_exception_save();
     collects = PyGC_Disable(); /* 3.11 would run a collection when it makes the object */
     object = PyFrame_GetBack(&fake);
     if (collects) (void)PyGC_Enable();
-    PyErr_Restore(type, value, traceback); /* also clears an exception of ours */
+    kpti_exception_restore(pending);
     Py_XDECREF(object);
     return object;
 }

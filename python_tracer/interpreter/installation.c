@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 
 #include "python_tracer/interpreter/cpython.h"
+#include "python_tracer/interpreter/pending_exception.h"
 #include "python_tracer/interpreter/py_import.h"
 
 static const kpti_installed_parts *parts;
@@ -73,14 +74,12 @@ static PyMethodDef after_method = {"kpytrace_after_fork", after_fork, METH_NOARG
 
 static void watch_fork(void)
 {
-    PyObject *type;
-    PyObject *value;
-    PyObject *traceback;
+    kpti_pending_exception pending;
     PyObject *posix;
     PyObject *function;
     PyObject *arguments;
     PyObject *keywords;
-    PyErr_Fetch(&type, &value, &traceback);
+    pending = kpti_exception_save();
     posix = kpti_import("posix");
     function = posix ? PyObject_GetAttrString(posix, "register_at_fork") : NULL;
     arguments = PyTuple_New(0);
@@ -91,7 +90,7 @@ static void watch_fork(void)
     Py_XDECREF(arguments);
     Py_XDECREF(function);
     Py_XDECREF(posix);
-    PyErr_Restore(type, value, traceback); /* also clears an exception of ours */
+    kpti_exception_restore(pending);
 }
 
 /* Python has ended, and no Python object may be touched; pointers to them are not even released. A daemon

@@ -1,6 +1,6 @@
 #include "python_tracer/state/overhead_guard.h"
 
-#include "core/base/host_array.h"
+#include "core/base/host_heap.h"
 #include "core/callstacks/function_table.h"
 
 /* MAX_SHORT: the number of different functions counted per chunk; if a chunk has more, they are not the
@@ -15,11 +15,8 @@ typedef struct short_calls {
 
 static int reserve(const kpti_env *env, kpti_guard *guard)
 {
-    kpti_guarded *functions =
-        kpti_array_reserve(env, guard->functions, &guard->capacity, guard->capacity,
-                           kpti_function_count(), sizeof *functions);
-    if (functions) guard->functions = functions;
-    return functions || !kpti_function_count();
+    return kpti_host_array_reserve(env, &guard->functions, &guard->capacity, kpti_function_count(),
+                                   sizeof *guard->functions);
 }
 
 static void add_short(short_calls *table, uint32_t function)

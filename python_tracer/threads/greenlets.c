@@ -1,6 +1,7 @@
 #include "python_tracer/threads/greenlets.h"
 
 #include "python_tracer/interpreter/cpython.h"
+#include "python_tracer/interpreter/pending_exception.h"
 #include "python_tracer/state/tracing_lock.h"
 #include "python_tracer/threads/thread_list.h"
 #include "writers/annotations/synthetic_tids.h"
@@ -170,13 +171,11 @@ static int find_module(void)
 
 void kpti_greenlets_watch_slow(kpti_thread *thread)
 {
-    PyObject *type;
-    PyObject *value;
-    PyObject *traceback;
+    kpti_pending_exception pending;
     PyObject *ours;
     PyObject *before;
     if (KPTI_FREE_THREADED) return;
-    PyErr_Fetch(&type, &value, &traceback);
+    pending = kpti_exception_save();
     ours = find_module() ? PyCFunction_New(&switch_method, NULL) : NULL;
     before = ours ? PyObject_CallOneArg(settrace, ours) : NULL;
     if (before) {
@@ -185,8 +184,7 @@ void kpti_greenlets_watch_slow(kpti_thread *thread)
     }
     Py_XDECREF(before);
     Py_XDECREF(ours);
-    PyErr_Clear();
-    PyErr_Restore(type, value, traceback);
+    kpti_exception_restore(pending);
 }
 
 void kpti_greenlets_thread_ended(kpti_thread *thread)

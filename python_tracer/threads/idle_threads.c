@@ -4,6 +4,7 @@
 #include "python_tracer/chunks/event_stream.h"
 #include "python_tracer/frames/open_frames.h"
 #include "python_tracer/interpreter/cpython.h"
+#include "python_tracer/interpreter/pending_exception.h"
 #include "python_tracer/interpreter/py_string.h"
 #include "python_tracer/state/stream_state.h"
 #include "python_tracer/state/thread_state.h"
@@ -75,15 +76,13 @@ static void set_all_known(kpti_tracer *tracer)
 
 void kpti_idle_threads_record(kpti_tracer *tracer)
 {
-    PyObject *type;
-    PyObject *value;
-    PyObject *traceback;
+    kpti_pending_exception pending;
     PyObject *threading;
     PyObject *active;
     PyObject *function;
     PyObject *frames;
     if (KPTI_FREE_THREADED || tracer->only_tid) return;
-    PyErr_Fetch(&type, &value, &traceback);
+    pending = kpti_exception_save();
     threading = PyDict_GetItemString(PyImport_GetModuleDict(), "threading"); /* borrowed */
     active = threading ? PyObject_GetAttrString(threading, "_active") : NULL;
     function = PySys_GetObject("_current_frames"); /* borrowed */
@@ -91,6 +90,5 @@ void kpti_idle_threads_record(kpti_tracer *tracer)
     if (frames && PyDict_Check(frames) && record_all(tracer, frames, active)) set_all_known(tracer);
     Py_XDECREF(frames);
     Py_XDECREF(active);
-    PyErr_Clear();
-    PyErr_Restore(type, value, traceback);
+    kpti_exception_restore(pending);
 }

@@ -1,5 +1,7 @@
 #include "writers/deflate/deflate.h"
 
+#include "core/base/hash.h"
+
 /* Measured on traces of torch and on our own (docs/torch.md), each value against its neighbours. Deeper chains
  * and more entered positions take more time than the saved bytes are worth; shorter chains lose more bytes than
  * they save time. */
@@ -41,7 +43,7 @@ static inline uint32_t half_word_at(const uint8_t *at)
 static inline uint32_t hash(const uint8_t *at)
 {
     const uint64_t bytes = word_at(at) << 8 * (WORD - KPTI_DEFLATE_MIN_MATCH);
-    return (uint32_t)(bytes * 0x9E3779B97F4A7C15u >> (64 - KPTI_DEFLATE_HASH_BITS));
+    return (uint32_t)(kpti_hash_spread(bytes) >> (64 - KPTI_DEFLATE_HASH_BITS));
 }
 
 static inline uint32_t alike(const uint8_t *a, const uint8_t *b, uint32_t most)

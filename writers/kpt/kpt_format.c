@@ -8,7 +8,7 @@ _Static_assert(sizeof(kpti_kpt_head) == 64 && sizeof(kpti_kpt_record) == 24 &&
 
 uint64_t kpti_kpt_sum(uint64_t sum, const void *bytes, size_t size)
 {
-    static const uint64_t factor = 0x9e3779b97f4a7c15;
+    static const uint64_t factor = 0x9e3779b97f4a7c15; /* part of the format */
     const char *at = bytes;
     uint64_t word = 0;
     for (; size >= 8; size -= 8, at += 8) {

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/growable_array.h"
+
 enum { MEGABYTE_BITS = 20 };
 
 static int by_begin(const void *a, const void *b)
@@ -28,13 +30,9 @@ static int add_region(finder *f, uint64_t begin, uint64_t end)
     uint64_t *recent = &f->recent[megabyte % RECENT];
     if (*recent == megabyte + 1 && (end - 1) >> MEGABYTE_BITS == megabyte) return 1;
     *recent = megabyte + 1;
-    if (s->segment_count == f->capacity) {
-        const uint64_t wanted = f->capacity ? f->capacity * 2 : 64;
-        void *grown = realloc(s->segments, wanted * sizeof *s->segments);
-        if (!grown) return 0;
-        s->segments = grown;
-        f->capacity = wanted;
-    }
+    if (!kpti_array_reserve(&kpti_malloc_heap, &s->segments, &f->capacity, s->segment_count + 1,
+                            sizeof *s->segments))
+        return 0;
     s->segments[s->segment_count++] = (kpti_memory_segment){
         megabyte << MEGABYTE_BITS, (((end - 1) >> MEGABYTE_BITS) + 1) << MEGABYTE_BITS, 0, 0, 0};
     return 1;

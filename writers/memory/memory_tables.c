@@ -39,13 +39,9 @@ static row *row_of(tables *t, const kpti_memory_entry *e)
     uint32_t *index = kpti_u64_map_at(&t->by_key, (uint64_t)e->pool << 32 | node);
     if (!index) return NULL;
     if (*index) return &t->rows[*index - 1];
-    if (t->count == t->capacity) {
-        const uint32_t capacity = t->capacity ? t->capacity * 2 : 256;
-        row *grown = capacity > t->capacity ? realloc(t->rows, capacity * sizeof *grown) : NULL;
-        if (!grown) return NULL;
-        t->rows = grown;
-        t->capacity = capacity;
-    }
+    if (kpti_array_reach(&t->by_key.heap, &t->rows, &t->capacity, t->count, sizeof *t->rows) !=
+        KPT_OK)
+        return NULL;
     t->rows[t->count] = (row){.pool = e->pool, .device = e->device, .node = node};
     *index = t->count + 1;
     return &t->rows[t->count++];

@@ -7,7 +7,7 @@
 typedef struct growing {
     kpti_memory_tree *tree;
     kpti_u64_map children; /* index of a node + 1, by parent and symbol */
-    size_t capacity;
+    uint32_t capacity;
 } growing;
 
 /* Returns the index of PARENT's child at SYMBOL + 1, added if it is new, or 0 if there is no memory. */
@@ -16,14 +16,9 @@ static uint32_t child_of(growing *g, uint32_t parent, uint32_t symbol)
     kpti_memory_tree *t = g->tree;
     uint32_t *child = kpti_u64_map_at(&g->children, (uint64_t)parent << 32 | symbol);
     if (!child || *child) return child ? *child : 0;
-    if (t->count == g->capacity) {
-        const size_t capacity = g->capacity ? g->capacity * 2 : 256;
-        kpti_memory_node *grown =
-            capacity < UINT32_MAX ? realloc(t->nodes, capacity * sizeof *grown) : NULL;
-        if (!grown) return 0;
-        t->nodes = grown;
-        g->capacity = capacity;
-    }
+    if (kpti_array_reach(&g->children.heap, &t->nodes, &g->capacity, t->count, sizeof *t->nodes) !=
+        KPT_OK)
+        return 0;
     t->nodes[t->count] = (kpti_memory_node){parent, symbol};
     return *child = ++t->count;
 }

@@ -98,7 +98,8 @@ static kpt_status intern(kpti_perfetto *w, kpti_perfetto_track *l, uint32_t name
     memcpy(at, text.text, text.size);
     kpti_out_wrote(&w->base.out, kpti_proto_close(packet, at + text.size));
     if (name / 8 >= l->seen_bytes) {
-        kpt_status status = kpti_array_grow(&w->base.heap, &l->seen, &l->seen_bytes, name / 8, 1);
+        kpt_status status =
+            kpti_array_reach_slow(&w->base.heap, &l->seen, &l->seen_bytes, name / 8, 1);
         if (status != KPT_OK) return status;
     }
     l->seen[name / 8] |= (unsigned char)(1 << name % 8);

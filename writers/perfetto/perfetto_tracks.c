@@ -1,5 +1,7 @@
 #include "writers/perfetto/perfetto_tracks.h"
 
+#include "core/base/hash.h"
+
 enum { OWN_SEQUENCE = 1, FIRST_THREAD_SEQUENCE = 2 };
 /* Tracks are numbered from the writer's uuids: the process, its threads, then made tracks. */
 enum { PROCESS_TRACK = 1, FIRST_THREAD_TRACK = 2 };
@@ -119,7 +121,7 @@ static char *put_process(const kpti_perfetto *w, char *at, const kpti_writer_opt
 /* Uuids differ between files, since traces may be merged. */
 static uint64_t first_uuid(const kpti_perfetto *w)
 {
-    uint64_t mixed = ((uint64_t)w->base.base_ns + w->base.pid) * UINT64_C(0x9E3779B97F4A7C15);
+    uint64_t mixed = kpti_hash_spread((uint64_t)w->base.base_ns + w->base.pid);
     if (w->base.processes) return w->uuids + UUIDS_OF_A_PROCESS;
     return mixed & ~(UUIDS_OF_A_PROCESS - 1);
 }

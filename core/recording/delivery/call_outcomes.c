@@ -1,6 +1,6 @@
 #include "core/recording/delivery/call_outcomes.h"
 
-#include "core/base/host_array.h"
+#include "core/base/host_heap.h"
 
 enum { BLOCK = 128 };
 
@@ -34,12 +34,8 @@ static kpti_outcome_page *page_of(kpti_call_outcomes *f, uint64_t index)
 {
     const uint64_t p = index / KPTI_OUTCOME_PAGE;
     kpti_outcome_page *page;
-    if (p >= f->page_count) {
-        kpti_outcome_page *pages = kpti_array_reserve(f->env, f->pages, &f->page_count,
-                                                      f->page_count, p + 1, sizeof *pages);
-        if (!pages) return NULL;
-        f->pages = pages;
-    }
+    if (!kpti_host_array_reserve(f->env, &f->pages, &f->page_count, p + 1, sizeof *f->pages))
+        return NULL;
     page = &f->pages[p];
     if (!page->flags) page->flags = kpti_alloc(f->env, page_calls(f, p));
     if (f->with_ends && !page->ends)
@@ -49,11 +45,9 @@ static kpti_outcome_page *page_of(kpti_call_outcomes *f, uint64_t index)
 
 static int add_gc(kpti_call_outcomes *f, const kpt_activity *a)
 {
-    kpti_gc_counts *gcs = kpti_array_reserve(f->env, f->gcs, &f->gc_capacity, f->gc_count,
-                                             f->gc_count + 1, sizeof *gcs);
-    if (!gcs) return 0;
-    f->gcs = gcs;
-    gcs[f->gc_count++] = (kpti_gc_counts){a->value1, a->value2};
+    if (!kpti_host_array_reserve(f->env, &f->gcs, &f->gc_capacity, f->gc_count + 1, sizeof *f->gcs))
+        return 0;
+    f->gcs[f->gc_count++] = (kpti_gc_counts){a->value1, a->value2};
     return 1;
 }
 

@@ -1,13 +1,11 @@
 #include "core/recording/delivery/thread_cursor.h"
 
-#include "core/base/host_array.h"
+#include "core/base/host_heap.h"
 
 static int grow_ids(kpti_thread_cursor *l)
 {
-    uint64_t *ids = kpti_array_reserve(l->b->env, l->ids, &l->id_capacity, l->id_capacity,
-                                       l->id_capacity + 1, sizeof *ids);
-    if (ids) l->ids = ids;
-    return ids != NULL;
+    return kpti_host_array_reserve(l->b->env, &l->ids, &l->id_capacity, l->id_capacity + 1,
+                                   sizeof *l->ids);
 }
 
 /* Completes a call at its begin with the end and the flags from the first pass. */

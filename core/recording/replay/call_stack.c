@@ -1,16 +1,20 @@
 #include "core/recording/replay/call_stack.h"
 
+#include "core/base/host_heap.h"
+
 /* The key of no event: keys of calls have KPTI_KIND_BITS zero bits at the end, and that of a collection is its
  * kind. */
 enum { SENTINEL_KEY = 15 };
-enum { FIRST_ROOM = 64 };
+enum { FIRST_CAPACITY = 64 };
 
 int kpti_call_stack_init(kpti_call_stack *stack, const kpti_env *env)
 {
     stack->env = env;
-    stack->capacity = FIRST_ROOM;
-    stack->base = kpti_alloc(env, stack->capacity * sizeof *stack->base);
-    if (!stack->base) return 0;
+    stack->base = NULL;
+    stack->capacity = 0;
+    if (!kpti_host_array_reserve(env, &stack->base, &stack->capacity, FIRST_CAPACITY,
+                                 sizeof *stack->base))
+        return 0;
     stack->base->key = SENTINEL_KEY;
     stack->base->depth = UINT32_MAX; /* plus 1 is 0 */
     stack->top = stack->base;
@@ -21,15 +25,11 @@ int kpti_call_stack_init(kpti_call_stack *stack, const kpti_env *env)
 int kpti_call_stack_grow(kpti_call_stack *stack)
 {
     const size_t used = (size_t)(stack->top - stack->base);
-    const uint64_t capacity = stack->capacity * 2;
-    kpti_call_record *base = kpti_alloc(stack->env, capacity * sizeof *base);
-    if (!base) return 0;
-    memcpy(base, stack->base, (used + 1) * sizeof *base);
-    kpti_call_stack_free(stack);
-    stack->base = base;
-    stack->top = base + used;
-    stack->last = base + capacity - 1;
-    stack->capacity = capacity;
+    if (!kpti_host_array_reserve(stack->env, &stack->base, &stack->capacity, stack->capacity + 1,
+                                 sizeof *stack->base))
+        return 0;
+    stack->top = stack->base + used;
+    stack->last = stack->base + stack->capacity - 1;
     return 1;
 }
 

@@ -2,20 +2,17 @@
 
 #include <string.h>
 
-#include "core/base/host_array.h"
+#include "core/base/host_heap.h"
 
 /* Makes space for one more end. Returns 0 if there is no memory. */
 static int reserve(const kpti_env *env, kpti_cross_thread_ends *f)
 {
-    kpti_cross_thread_end *ends;
     if (f->count == KPTI_MAX_CROSS_THREAD_ENDS) {
         f->count /= 2;
         memmove(f->ends, f->ends + f->count, f->count * sizeof *f->ends);
         return 1;
     }
-    ends = kpti_array_reserve(env, f->ends, &f->capacity, f->count, f->count + 1, sizeof *ends);
-    if (ends) f->ends = ends;
-    return ends != NULL;
+    return kpti_host_array_reserve(env, &f->ends, &f->capacity, f->count + 1, sizeof *f->ends);
 }
 
 void kpti_cross_thread_ends_add(const kpti_env *env, kpti_cross_thread_ends *f, uint32_t number,

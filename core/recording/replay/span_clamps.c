@@ -1,6 +1,6 @@
 #include "core/recording/replay/span_clamps.h"
 
-#include "core/base/host_array.h"
+#include "core/base/host_heap.h"
 
 void kpti_span_clamps_free(kpti_span_clamps *clamps)
 {
@@ -12,11 +12,10 @@ void kpti_span_clamps_free(kpti_span_clamps *clamps)
 
 static int open_span(kpti_span_clamps *clamps, kpti_span span)
 {
-    kpti_span *open = kpti_array_reserve(clamps->env, clamps->open, &clamps->open_capacity,
-                                         clamps->open_count, clamps->open_count + 1, sizeof *open);
-    if (!open) return 0;
-    clamps->open = open;
-    open[clamps->open_count++] = span;
+    if (!kpti_host_array_reserve(clamps->env, &clamps->open, &clamps->open_capacity,
+                                 clamps->open_count + 1, sizeof *clamps->open))
+        return 0;
+    clamps->open[clamps->open_count++] = span;
     return 1;
 }
 
@@ -37,10 +36,9 @@ static int close_span(kpti_span_clamps *clamps, uint32_t number, kpti_span *out)
 
 int kpti_span_clamps_scan(kpti_span_clamps *clamps, uint32_t number, uint64_t next_id)
 {
-    uint64_t *lasting = kpti_array_reserve(clamps->env, clamps->lasting, &clamps->capacity,
-                                           clamps->count, clamps->count + 1, sizeof *lasting);
-    if (!lasting) return 0;
-    clamps->lasting = lasting;
+    if (!kpti_host_array_reserve(clamps->env, &clamps->lasting, &clamps->capacity,
+                                 clamps->count + 1, sizeof *clamps->lasting))
+        return 0;
     if (!open_span(clamps, (kpti_span){clamps->count, next_id, number, 0})) return 0;
     clamps->lasting[clamps->count++] = 0;
     return 1;

@@ -2,7 +2,8 @@
 
 #include <stdlib.h>
 
-#include "core/base/host_array.h"
+#include "core/base/hash.h"
+#include "core/base/host_heap.h"
 #include "core/base/platform.h"
 
 /* Memory is bounded by the size of the chunks, whatever numbers a damaged chunk contains: runs are numbered
@@ -13,9 +14,7 @@
 /* Extends the list to COUNT items of SIZE bytes; the new items are zeroed. Returns 0 if there is no memory. */
 static int extend(const kpti_env *env, kpti_list *l, uint32_t count, size_t size)
 {
-    void *items = kpti_array_reserve(env, l->items, &l->capacity, l->count, count, size);
-    if (!items && count) return 0;
-    l->items = items;
+    if (!kpti_host_array_reserve(env, &l->items, &l->capacity, count, size)) return 0;
     if (count > l->count) l->count = count;
     return 1;
 }
@@ -288,7 +287,7 @@ static void complete(kpti_loaded *r)
 kpt_status kpti_load_all(kpti_loaded *r, const kpt_load_args *args, kpti_error *error)
 {
     kpt_status status;
-    r->multiplier = (kpti_ticks() ^ (uintptr_t)r << 20) * UINT64_C(0x9e3779b97f4a7c15) | 1;
+    r->multiplier = kpti_hash_spread(kpti_ticks() ^ (uintptr_t)r << 20) | 1;
     status = take_all(r, args, error);
     if (status != KPT_OK) return status;
     if (!r->points && r->threads.count) return damaged(error, "it has no clock point");

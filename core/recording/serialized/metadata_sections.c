@@ -1,6 +1,6 @@
 #include "core/recording/serialized/metadata_sections.h"
 
-#include "core/base/host_array.h"
+#include "core/base/host_heap.h"
 
 enum { ALIGN = 8, HEAD_BYTES = 8, NAME_HEAD_BYTES = 24, TEXTS = 4 };
 enum { NAMES_BYTES = 1 << 20 };
@@ -18,12 +18,9 @@ void kpti_metadata_free(kpti_metadata *table)
 
 static void put(kpti_metadata *t, const void *bytes, size_t size)
 {
-    char *all;
     if (t->failed || !size) return;
-    all = kpti_array_reserve(t->env, t->bytes, &t->capacity, t->size, t->size + size, 1);
-    t->failed = !all;
-    if (!all) return;
-    t->bytes = all;
+    t->failed = !kpti_host_array_reserve(t->env, &t->bytes, &t->capacity, t->size + size, 1);
+    if (t->failed) return;
     memcpy(t->bytes + t->size, bytes, size);
     t->size += size;
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "hosts/torch/common/hash.h"
+
 namespace kpytrace
 {
 
@@ -19,7 +21,7 @@ Clock::Clock(const TimeConverter &converter, uint64_t begin, uint64_t end)
     slope_ = at(begin + (uint64_t{1} << SHIFT)) - base_ns_;
     int64_t lowest = 0;
     int64_t highest = (int64_t{1} << SHIFT) - 1;
-    uint64_t step = 0x9E3779B97F4A7C15; // from the golden ratio: spreads the samples evenly
+    uint64_t step = HASH_FACTOR; // spreads the samples evenly
     uint64_t span = std::max<uint64_t>(end - begin, 1);
     for (uint64_t i = 1; i <= SAMPLES; i++) {
         uint64_t since =

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "hosts/torch/common/hash.h"
 #include "hosts/torch/common/thread_local_ptr.h"
 #include "hosts/torch/execution_trace/text_view.h"
 
@@ -208,8 +209,7 @@ const FunctionTexts *kept(std::string_view name)
 {
     Recent &here = recent();
     const char *key = function.name();
-    const auto mixed = reinterpret_cast<uintptr_t>(key) * UINT64_C(0x9E3779B97F4A7C15);
-    Pair &pair = here.operators[mixed >> 57];
+    Pair &pair = here.operators[address_hash(key) >> 57];
     const uint64_t removals = Removals::count();
     Called *last = pair.find([key, removals](const Called &called) {
         return called.key == key && called.check == removals;

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <memory>
 
+#include "hosts/torch/common/hash.h"
 #include "hosts/torch/execution_trace/tensor_identity.h"
 
 namespace kpytrace
@@ -79,7 +80,7 @@ class TapedTensorCache
     // Returns the entry in which TENSOR is, or would be.
     TapedTensor &slot_of(const c10::TensorImpl *tensor)
     {
-        return slots_[AddressEpochs::mixed(tensor) >> (64 - BITS)];
+        return slots_[address_hash(tensor) >> (64 - BITS)];
     }
 
     // Registers SLOT as part of a record that may still be given up.

@@ -13,6 +13,8 @@
 #include <array>
 #include <atomic>
 
+#include "hosts/torch/common/hash.h"
+
 namespace kpytrace
 {
 
@@ -79,10 +81,6 @@ void identities_release();
 class AddressEpochs
 {
   public:
-    static uint64_t mixed(const void *address)
-    {
-        return reinterpret_cast<uintptr_t>(address) * UINT64_C(0x9E3779B97F4A7C15);
-    }
     static uint32_t of(const void *address)
     {
         return at(address).load(std::memory_order_acquire);
@@ -97,7 +95,7 @@ class AddressEpochs
 
     static std::atomic<uint32_t> &at(const void *address)
     {
-        return counts_[mixed(address) >> (64 - BITS)];
+        return counts_[address_hash(address) >> (64 - BITS)];
     }
 
     static inline std::array<std::atomic<uint32_t>, 1 << BITS> counts_{};
@@ -115,7 +113,7 @@ class SlotPrefetch
     // Returns the first slot among SIZE slots, a power of two.
     static size_t index(const void *address, size_t size)
     {
-        return AddressEpochs::mixed(address) >> 24 & (size - 1);
+        return address_hash(address) >> 24 & (size - 1);
     }
     // Prefetches the slot for a thread that is about to identify the object at ADDRESS. The table may be
     // replaced meanwhile, which does no harm.

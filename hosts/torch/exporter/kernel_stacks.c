@@ -1,5 +1,6 @@
 #include "hosts/torch/exporter/kernel_stacks.h"
 
+#include "core/base/hash.h"
 #include "core/base/u64_map.h"
 #include "hosts/torch/exporter/torch_names.h"
 #include "writers/gpu/gpu_log.h"
@@ -51,7 +52,7 @@ typedef struct search {
 static uint64_t key_of(const node *n)
 {
     uint64_t key = n->caller;
-    key = (key ^ n->name) * UINT64_C(0x9E3779B97F4A7C15);
+    key = kpti_hash_spread(key ^ n->name);
     key = (key ^ (key >> 29) ^ n->line) * UINT64_C(0xBF58476D1CE4E5B9);
     key = (key ^ (key >> 32) ^ n->answer) * UINT64_C(0x94D049BB133111EB);
     return key >> 1;

@@ -18,9 +18,9 @@ typedef struct track_state {
     uint64_t collection;        /* the id of the last collection, which is no call for torch … */
     uint64_t collection_parent; /* … so calls inside it belong to the call around it */
     frame *open;                /* by depth */
-    size_t open_capacity;
+    uint64_t open_capacity;
     char *text;
-    size_t text_capacity;
+    uint64_t text_capacity;
 } track_state;
 
 struct kpti_torch_calls {
@@ -63,21 +63,10 @@ static kpt_status push(track_state *l, uint32_t depth, kpti_fragment name)
 {
     frame before = depth && depth <= l->open_capacity ? l->open[depth - 1] : (frame){0, 0};
     frame own = {before.at + before.size, name.size};
-    if (depth >= l->open_capacity) {
-        size_t capacity = (size_t)depth * 2 + 64;
-        frame *grown = realloc(l->open, capacity * sizeof *grown);
-        if (!grown) return KPT_E_MEMORY;
-        memset(grown + l->open_capacity, 0, (capacity - l->open_capacity) * sizeof *grown);
-        l->open = grown;
-        l->open_capacity = capacity;
-    }
-    if (own.at + own.size > l->text_capacity) {
-        size_t capacity = (own.at + own.size) * 2;
-        char *grown = realloc(l->text, capacity);
-        if (!grown) return KPT_E_MEMORY;
-        l->text = grown;
-        l->text_capacity = capacity;
-    }
+    if (!kpti_array_reserve(&kpti_malloc_heap, &l->open, &l->open_capacity, (uint64_t)depth + 1,
+                            sizeof *l->open) ||
+        !kpti_array_reserve(&kpti_malloc_heap, &l->text, &l->text_capacity, own.at + own.size, 1))
+        return KPT_E_MEMORY;
     memcpy(l->text + own.at, name.text, name.size);
     l->open[depth] = own;
     return KPT_OK;

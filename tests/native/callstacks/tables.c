@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/hash.h"
 #include "core/callstacks/code_location.h"
 #include "core/callstacks/function_table.h"
 #include "core/callstacks/intern_table.h"

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/hash.h"
 #include "core/memory_log/allocation_log.h"
 #include "core/memory_log/export.h"
 #include "core/memory_log/sampled_blocks.h"
@@ -150,7 +151,7 @@ void sample_seed(uint64_t seed)
 {
     kpti_memory_thread *thread = kpti_memory_thread_get();
     if (!thread) abort();
-    thread->random = seed * UINT64_C(0x9E3779B97F4A7C15);
+    thread->random = kpti_hash_spread(seed);
     *thread->until = 0;
 }
 

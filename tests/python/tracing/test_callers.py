@@ -5,18 +5,18 @@ import sys
 import threading
 import unittest
 
-import abi_host
+from host_case import HostCase, WITHOUT_HOST, abi_host
 
 
 def short():
     pass
 
 
-class Callers(abi_host.HostCase):
+class Callers(HostCase):
     def setUp(self):
         super().setUp()
         self.lines = []
-        self.tracer = self.make(filters=abi_host.WITHOUT_HOST)
+        self.tracer = self.make(filters=WITHOUT_HOST)
 
     def where(self, *ignored):
         self.lines.append(sys._getframe(1).f_lineno)
@@ -147,7 +147,7 @@ class Callers(abi_host.HostCase):
 
     def test_watched_calls(self):
         host = self.new_host(watched=lambda watch, instance, call_id: 5)
-        self.tracer = self.make(host=host, filters=abi_host.WITHOUT_HOST,
+        self.tracer = self.make(host=host, filters=WITHOUT_HOST,
                                 watches=[(7, Callers.where)])
         self.tracer.mark()
         self.every_way()

@@ -3,7 +3,7 @@
 import gc
 import unittest
 
-import abi_host
+from host_case import HostCase, abi_host
 import kpytrace
 from support import Case
 
@@ -121,7 +121,7 @@ class Collections(Case):
         self.assertEqual(gc.callbacks, before)
 
 
-class Registered(abi_host.HostCase):
+class Registered(HostCase):
     def collections(self, tracer):
         delivery = tracer.deliver()
         return [(a.value0, a.value1, a.value2) for a in delivery.activities

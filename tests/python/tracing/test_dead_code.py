@@ -5,7 +5,7 @@ import threading
 import types
 import unittest
 
-import abi_host
+from host_case import HostCase, abi_host
 from support import FREE_THREADED
 
 
@@ -29,7 +29,7 @@ def evaluate(tracer):
     return tracer.stats()["stacks_walked"] - before
 
 
-class DeadCode(abi_host.HostCase):
+class DeadCode(HostCase):
     def delivered(self, tracer):
         tracer.stop()
         delivery = tracer.deliver(abi_host.ORDER_START)

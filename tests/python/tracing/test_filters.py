@@ -12,7 +12,7 @@ import time
 import unittest
 import unittest.mock
 
-import abi_host
+from host_case import HostCase, abi_host
 from support import Case, MONITORING, define
 
 OUTER = """
@@ -289,7 +289,7 @@ class Filters(Case):
             self.assertEqual(self.record(work).of("outer").outline(), self.ONLY_OUTER)
 
 
-class Arguments(abi_host.HostCase):
+class Arguments(HostCase):
     """The same through the arguments of the contract's make."""
 
     def outline(self, work, **arguments):

@@ -6,7 +6,7 @@ import threading
 import time
 import unittest
 
-import abi_host
+from host_case import HostCase
 from support import RECOVERED
 
 CALLS = 30_000
@@ -42,7 +42,7 @@ def hot(function=tiny):
     return total
 
 
-class Guard(abi_host.HostCase):
+class Guard(HostCase):
     def setUp(self):
         super().setUp()
         self.said = []

@@ -6,7 +6,7 @@ import types
 import unittest
 import weakref
 
-import abi_host
+from host_case import Host
 import kpytrace
 from support import Case, FREE_THREADED, define
 
@@ -167,7 +167,7 @@ class Lifetimes(Case):
         def work():
             for _ in range(10_000):
                 len("")
-        host = abi_host.Host()
+        host = Host()
         tracer = host.make()
         work()
         tracer.stop()

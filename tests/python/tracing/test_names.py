@@ -4,7 +4,7 @@ import gc
 import sys
 import unittest
 
-import abi_host
+from host_case import HostCase
 from support import Case, VERSION, define
 
 
@@ -106,7 +106,7 @@ def work():
         self.assertEqual(self.record(work).of(work).below(), ["f", "[code.replace]", "renamed", "renamed"])
 
 
-class Parts(abi_host.HostCase):
+class Parts(HostCase):
     """The separate parts of a name, which the package does not write."""
 
     def name_of(self, function, work):

@@ -10,7 +10,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
 
-import abi_host
+from host_case import HostCase, abi_host
 
 NATIVE = os.environ.get("KPT_NATIVE")
 ENTER, EXIT, OPEN, EPOCH, WATCH, GC_END = 0, 1, 2, 3, 4, 7  # core/recording/event.h
@@ -41,7 +41,7 @@ def events(chunk):
 
 
 @unittest.skipUnless(NATIVE, "the native helper is not built")
-class Chunks(abi_host.HostCase):
+class Chunks(HostCase):
     def setUp(self):
         super().setUp()
         self.native = ctypes.CDLL(NATIVE)

@@ -10,7 +10,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
 
-import abi_host
+from host_case import HostCase
 
 MONOTONIC, REALTIME, HOST = 2, 3, 4
 ConvertFn = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.POINTER(ctypes.c_uint64),
@@ -32,7 +32,7 @@ def leaf():
     pass
 
 
-class Clocks(abi_host.HostCase):
+class Clocks(HostCase):
     def record(self, source, now):
         tracer = self.make(host=self.new_host(tick_source=source))
         times = [now()]
@@ -59,7 +59,7 @@ class Clocks(abi_host.HostCase):
         self.check(MONOTONIC, time.monotonic_ns)
 
 
-class HostsClock(abi_host.HostCase):
+class HostsClock(HostCase):
     def setUp(self):
         super().setUp()
         self.native = ctypes.CDLL(os.environ["KPT_NATIVE"])

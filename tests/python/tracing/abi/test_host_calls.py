@@ -9,7 +9,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
 
-import abi_host
+from host_case import HostCase, WITHOUT_HOST, abi_host
 
 KEEPS_GIL = ctypes.PYFUNCTYPE(ctypes.c_int32, ctypes.c_uint64)
 
@@ -18,7 +18,7 @@ def watched():
     pass
 
 
-class HostCalls(abi_host.HostCase):
+class HostCalls(HostCase):
     def setUp(self):
         super().setUp()
         self.inside, self.go_on = threading.Event(), threading.Event()
@@ -37,7 +37,7 @@ class HostCalls(abi_host.HostCase):
 
     def begin(self):
         """Returns a tracer, and a thread that is in a call to its host."""
-        tracer = self.make(self.new_host(watched=self.on_watched), filters=abi_host.WITHOUT_HOST,
+        tracer = self.make(self.new_host(watched=self.on_watched), filters=WITHOUT_HOST,
                            watches=[(1, watched)])
         thread = threading.Thread(target=watched)
         thread.start()
@@ -66,7 +66,7 @@ class HostCalls(abi_host.HostCase):
         """stop does not wait for the call that it is called from."""
         stopped = []
         self.during = lambda: stopped.append(tracer.stop())
-        tracer = self.make(self.new_host(watched=self.on_watched), filters=abi_host.WITHOUT_HOST,
+        tracer = self.make(self.new_host(watched=self.on_watched), filters=WITHOUT_HOST,
                            watches=[(1, watched)])
         watched()
         self.assertEqual(stopped, [None])

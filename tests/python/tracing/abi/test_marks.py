@@ -8,15 +8,15 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
 
-import abi_host
+from host_case import HostCase, WITHOUT_HOST, abi_host
 from abi_host import DELIVER_MARKED, MARK_BEGIN, MARK_END, MARKED_BIT
 from support import CLAMPED
 
 
-class Marks(abi_host.HostCase):
+class Marks(HostCase):
     def setUp(self):
         super().setUp()
-        self.tracer = self.make(filters=abi_host.WITHOUT_HOST, flags=abi_host.NO_C_CALLS)
+        self.tracer = self.make(filters=WITHOUT_HOST, flags=abi_host.NO_C_CALLS)
 
     def operator(self):
         self.tracer.mark()
@@ -138,7 +138,7 @@ class Marks(abi_host.HostCase):
         self.assertEqual(self.marked(only.deliver()), [])
 
     def test_in_a_ring(self):
-        tracer = self.tracer = self.make(ring_bytes=200_000, filters=abi_host.WITHOUT_HOST)
+        tracer = self.tracer = self.make(ring_bytes=200_000, filters=WITHOUT_HOST)
         for _ in range(5000):
             self.work()
         tracer.stop()

@@ -8,7 +8,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
 
-import abi_host
+from host_case import abi_host
 
 GOLDEN = pathlib.Path(__file__).parents[3] / "abi" / "golden" / "abi_layout.txt"
 

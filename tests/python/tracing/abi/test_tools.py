@@ -7,7 +7,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
 
-import abi_host
+from host_case import HostCase, abi_host
 import kpytrace
 from support import MONITORING
 
@@ -30,7 +30,7 @@ def with_loop(n):
 
 
 @unittest.skipUnless(MONITORING, "there is no sys.monitoring")
-class ToolId(abi_host.HostCase):
+class ToolId(HostCase):
     maxDiff = None
 
     def tools(self):

@@ -11,7 +11,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
 
-import abi_host
+from host_case import HostCase, WITHOUT_HOST, abi_host
 from abi_host import ORDER_START, ORDER_THREAD, ORDER_TIME, PHASE_BEGIN, PHASE_END
 from support import BEGAN_BEFORE, ENDED_BY_STOP
 
@@ -37,7 +37,7 @@ def spin(rounds):
         time.sleep(0.001)
 
 
-class Orders(abi_host.HostCase):
+class Orders(HostCase):
     def setUp(self):
         super().setUp()
         self.tracer = self.make()
@@ -111,9 +111,9 @@ class Orders(abi_host.HostCase):
         delivery.recording()
 
 
-class Snapshots(abi_host.HostCase):
+class Snapshots(HostCase):
     def test_of_a_running_tracer(self):
-        tracer = self.make(filters=abi_host.WITHOUT_HOST)
+        tracer = self.make(filters=WITHOUT_HOST)
         for n in range(1, 6):
             work(300)
             recording = tracer.snapshot().recording()
@@ -126,7 +126,7 @@ class Snapshots(abi_host.HostCase):
         self.assertEqual(tracer.stats()["events_dropped"], 0)
 
     def test_open_calls_go_on(self):
-        tracer = self.make(filters=abi_host.WITHOUT_HOST)
+        tracer = self.make(filters=WITHOUT_HOST)
 
         def middle():
             return tracer.snapshot().recording()
@@ -140,7 +140,7 @@ class Snapshots(abi_host.HostCase):
     def test_while_threads_run(self):
         """The threads have a fixed amount of work, since a slow reader would never catch up with them
         otherwise."""
-        tracer = self.make(filters=abi_host.WITHOUT_HOST)
+        tracer = self.make(filters=WITHOUT_HOST)
         threads = [threading.Thread(target=spin, args=(200,)) for _ in range(2)]
         for thread in threads:
             thread.start()
@@ -161,7 +161,7 @@ class Snapshots(abi_host.HostCase):
 
     def test_of_a_ring(self):
         """Each snapshot has the most recent calls, below the open calls, however often the ring has wrapped."""
-        tracer = self.make(filters=abi_host.WITHOUT_HOST, ring_bytes=100_000)
+        tracer = self.make(filters=WITHOUT_HOST, ring_bytes=100_000)
 
         def rounds():
             for _ in range(3):
@@ -184,7 +184,7 @@ class Snapshots(abi_host.HostCase):
     def test_by_a_slow_reader(self):
         """A ring still drops old chunks while it is read, and does not grow beyond twice its size."""
         for bound in ({"ring_bytes": 200_000}, {"ring_ns": 1}):
-            tracer = self.make(filters=abi_host.WITHOUT_HOST, **bound)
+            tracer = self.make(filters=WITHOUT_HOST, **bound)
             work(20_000)
             before = tracer.stats()["events_dropped"]
             tracer.snapshot(during=lambda: work(60_000)).recording()
@@ -196,7 +196,7 @@ class Snapshots(abi_host.HostCase):
             self.assertEqual(tracer.recording().all(work)[-1].below(), ["leaf"] * 100)
 
     def test_of_a_ring_by_time(self):
-        tracer = self.make(filters=abi_host.WITHOUT_HOST, ring_ns=2_000_000)
+        tracer = self.make(filters=WITHOUT_HOST, ring_ns=2_000_000)
         begin = time.perf_counter()
         for _ in range(10_000):  # whole chunks are dropped, and filling one may take long
             work(100)
@@ -208,7 +208,7 @@ class Snapshots(abi_host.HostCase):
         self.assertGreater(tracer.stats()["events_dropped"], 0)
 
 
-class Restart(abi_host.HostCase):
+class Restart(HostCase):
     def test_appends(self):
         tracer = self.make()
         down(3, leaf)
@@ -280,7 +280,7 @@ class Restart(abi_host.HostCase):
             tracer.restart()
 
 
-class Several(abi_host.HostCase):
+class Several(HostCase):
     def test_with_different_filters(self):
         only = self.make(filters=[(abi_host.INCLUDE, abi_host.FILE_PREFIX, __file__)])
         without = self.make(filters=[(abi_host.EXCLUDE, abi_host.FILE_PREFIX, __file__)])
@@ -348,7 +348,7 @@ class Several(abi_host.HostCase):
 
 
 @unittest.skipUnless(os.environ.get("KPT_NATIVE"), "the native helper is not built")
-class Attach(abi_host.HostCase):
+class Attach(HostCase):
     def test_each_thread_is_told_once(self):
         native = ctypes.CDLL(os.environ["KPT_NATIVE"])
         host = self.new_host(thread_attach=ctypes.cast(native.native_attach, ctypes.c_void_p).value)

@@ -9,7 +9,7 @@ import weakref
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
 
-import abi_host
+from host_case import HostCase, abi_host
 from support import BEGAN_BEFORE, FREE_THREADED, WATCHED, define
 
 
@@ -33,7 +33,7 @@ def plain():
     pass
 
 
-class Watches(abi_host.HostCase):
+class Watches(HostCase):
     def setUp(self):
         super().setUp()
         self.seen = []
