@@ -1,54 +1,54 @@
 #include "core/base/u64_map.h"
 
-#include <string.h>
-
 #include "core/base/hash.h"
 
-enum { FIRST_CAPACITY = 64 };
+typedef struct slot {
+    uint64_t key; /* the caller's key plus one; 0 = empty */
+    uint32_t value;
+} slot;
 
-/* Returns the slot of KEY, or the empty slot in which KEY would be stored. */
-static kpti_u64_slot *find(kpti_u64_slot *slots, uint32_t capacity, uint64_t key)
+static int is_used(const void *s)
 {
-    uint64_t mixed = kpti_hash_spread(key);
-    uint32_t at = (uint32_t)(mixed >> 32) & (capacity - 1);
-    while (slots[at].key && slots[at].key != key)
-        at = (at + 1) & (capacity - 1);
-    return &slots[at];
+    return ((const slot *)s)->key != 0;
 }
 
-static int grow(kpti_u64_map *map)
+static int has_key(const void *s, const void *key, const void *ctx)
 {
-    uint32_t capacity = map->capacity ? map->capacity * 2 : FIRST_CAPACITY;
-    kpti_u64_slot *slots;
-    if (capacity > KPTI_MAX_ITEMS) return 0;
-    slots = kpti_heap_take(&map->heap, capacity * sizeof *slots);
-    if (!slots) return 0;
-    memset(slots, 0, capacity * sizeof *slots);
-    for (uint32_t i = 0; i < map->capacity; i++)
-        if (map->slots[i].key) *find(slots, capacity, map->slots[i].key) = map->slots[i];
-    kpti_heap_give(&map->heap, map->slots, map->capacity * sizeof *map->slots);
-    map->slots = slots;
-    map->capacity = capacity;
-    return 1;
+    (void)ctx;
+    return ((const slot *)s)->key == *(const uint64_t *)key;
+}
+
+static uint64_t hash(const void *s, const void *ctx)
+{
+    (void)ctx;
+    return kpti_hash_spread(((const slot *)s)->key) >> 32;
+}
+
+static const kpti_hash_slots slots = {sizeof(slot), 64, is_used, has_key, hash};
+
+/* Not inlined, so that the usual path saves no registers for it. */
+static __attribute__((noinline)) int grow(kpti_u64_map *map)
+{
+    return map->table.count < KPTI_MAX_ITEMS / 2 &&
+           kpti_hash_table_grow(&map->table, &slots, &map->heap, NULL);
 }
 
 uint32_t *kpti_u64_map_at(kpti_u64_map *map, uint64_t key)
 {
-    kpti_u64_slot *slot;
-    if (map->count >= map->capacity / 2 && !grow(map)) return NULL;
-    slot = find(map->slots, map->capacity, key + 1);
-    if (!slot->key) {
-        slot->key = key + 1;
-        map->count++;
+    const slot wanted = {key + 1, 0};
+    slot *found;
+    if (kpti_hash_table_is_full(&map->table) && !grow(map)) return NULL;
+    found = kpti_hash_table_find(&map->table, &slots, hash(&wanted, NULL), &wanted.key, NULL);
+    if (!found->key) {
+        *found = wanted;
+        map->table.count++;
     }
-    return &slot->value;
+    return &found->value;
 }
 
 void kpti_u64_map_free(kpti_u64_map *map)
 {
-    kpti_heap_give(&map->heap, map->slots, map->capacity * sizeof *map->slots);
-    map->slots = NULL;
-    map->capacity = map->count = 0;
+    kpti_hash_table_free(&map->table, &slots, &map->heap);
 }
 
 uint64_t kpti_text_key(kpt_str text)

@@ -4,22 +4,16 @@
 #define KPTI_CORE_BASE_U64_MAP_H
 
 #include "core/base/growable_array.h"
+#include "core/base/hash_table.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-typedef struct kpti_u64_slot {
-    uint64_t key; /* the caller's key plus one; 0 = empty */
-    uint32_t value;
-} kpti_u64_slot;
-
-/* Initialized with zeroes and a heap. Invariant: at least half of the slots are empty. */
+/* Initialized with zeroes and a heap. */
 typedef struct kpti_u64_map {
     kpti_heap heap;
-    kpti_u64_slot *slots;
-    uint32_t capacity; /* 0 or a power of two */
-    uint32_t count;
+    kpti_hash_table table;
 } kpti_u64_map;
 
 /* Returns a pointer to the value of KEY, which is 0 if the key is new, or NULL if there is no

@@ -1,6 +1,7 @@
 #include "core/callstacks/symbolize.h"
 
 #include "core/base/hash.h"
+#include "core/base/hash_table.h"
 #include "core/base/host_heap.h"
 #include "core/callstacks/code_location.h"
 #include "core/callstacks/intern_table.h"
@@ -13,12 +14,6 @@ typedef struct known {
     uint64_t count;
 } known;
 
-typedef struct known_table {
-    known *items;
-    uint64_t capacity; /* a power of two */
-    uint64_t used;
-} known_table;
-
 typedef struct work {
     const kpti_symbolizer *with;
     kpt_symbol *symbols;
@@ -30,45 +25,46 @@ typedef struct work {
     kpt_symbol_span *spans;
     uint64_t span_count;
     uint64_t span_capacity;
-    known_table locations; /* first and count refer to symbols */
-    known_table stacks;    /* first and count refer to frames */
-    int failed;            /* for lack of memory */
+    kpti_hash_table locations; /* of known; first and count refer to symbols */
+    kpti_hash_table stacks;    /* of known; first and count refer to frames */
+    int failed;                /* for lack of memory */
 } work;
 
-static known *slot_of(const known_table *t, uint64_t a, uint64_t b)
+static int is_used(const void *slot)
 {
-    uint64_t i = kpti_hash_mix(kpti_hash_mix(1, a), b);
-    for (;; i++) {
-        known *k = &t->items[i & (t->capacity - 1)];
-        if ((k->key[0] == a && k->key[1] == b) || !(k->key[0] | k->key[1])) return k;
-    }
+    const known *k = slot;
+    return (k->key[0] | k->key[1]) != 0;
 }
 
-/* Returns the entry of a key, which may be new, or NULL if there is no memory. */
-static known *know(work *w, known_table *t, uint64_t a, uint64_t b)
+static int has_key(const void *slot, const void *key, const void *ctx)
 {
-    const kpti_env *env = w->with->env;
+    (void)ctx;
+    return memcmp(((const known *)slot)->key, key, sizeof(uint64_t[2])) == 0;
+}
+
+static uint64_t hash(const void *slot, const void *ctx)
+{
+    const known *k = slot;
+    (void)ctx;
+    return kpti_hash_mix(kpti_hash_mix(1, k->key[0]), k->key[1]);
+}
+
+static const kpti_hash_slots slots = {sizeof(known), 64, is_used, has_key, hash};
+
+/* Returns the entry of a key, which may be new, or NULL if there is no memory. */
+static known *know(work *w, kpti_hash_table *t, uint64_t a, uint64_t b)
+{
+    const kpti_heap heap = kpti_host_heap(w->with->env);
+    const known wanted = {{a, b}, 0, UINT64_MAX};
     known *k;
-    if (t->used * 2 >= t->capacity) {
-        known_table larger = {NULL, t->capacity ? t->capacity * 2 : 64, t->used};
-        larger.items = kpti_alloc(env, larger.capacity * sizeof *larger.items);
-        if (!larger.items) {
-            w->failed = 1;
-            return NULL;
-        }
-        for (uint64_t i = 0; i < t->capacity; i++) {
-            const known *old = &t->items[i];
-            if (old->key[0] | old->key[1]) *slot_of(&larger, old->key[0], old->key[1]) = *old;
-        }
-        kpti_free(env, t->items, t->capacity * sizeof *t->items);
-        *t = larger;
+    if (!kpti_hash_table_reserve(t, &slots, &heap, NULL)) {
+        w->failed = 1;
+        return NULL;
     }
-    k = slot_of(t, a, b);
-    if (!(k->key[0] | k->key[1])) {
-        t->used++;
-        k->key[0] = a;
-        k->key[1] = b;
-        k->count = UINT64_MAX;
+    k = kpti_hash_table_find(t, &slots, hash(&wanted, NULL), wanted.key, NULL);
+    if (!is_used(k)) {
+        *k = wanted;
+        t->count++;
     }
     return k;
 }
@@ -196,6 +192,7 @@ static kpt_status hand_out(work *w, kpti_error *error)
 {
     const kpti_symbolizer *with = w->with;
     const kpti_env *env = with->env;
+    const kpti_heap heap = kpti_host_heap(env);
     kpt_status status;
     if (w->failed) {
         status = kpti_fail(error, KPT_E_MEMORY, "symbolize: no memory");
@@ -217,8 +214,8 @@ static kpt_status hand_out(work *w, kpti_error *error)
     kpti_free(env, w->symbols, w->symbol_capacity * sizeof *w->symbols);
     kpti_free(env, w->frames, w->frame_capacity * sizeof *w->frames);
     kpti_free(env, w->spans, w->span_capacity * sizeof *w->spans);
-    kpti_free(env, w->locations.items, w->locations.capacity * sizeof *w->locations.items);
-    kpti_free(env, w->stacks.items, w->stacks.capacity * sizeof *w->stacks.items);
+    kpti_hash_table_free(&w->locations, &slots, &heap);
+    kpti_hash_table_free(&w->stacks, &slots, &heap);
     return status;
 }
 

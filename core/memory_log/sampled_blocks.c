@@ -2,21 +2,40 @@
 
 #include <math.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum { WORDS = (1 << KPTI_SAMPLE_FILTER_BITS) / 64, FIRST_ROOM = 1024, STALE = 4096 };
+#include "core/base/hash_table.h"
+
+enum { WORDS = (1 << KPTI_SAMPLE_FILTER_BITS) / 64, STALE = 4096 };
 
 _Atomic uint64_t kpti_sample_filter[WORDS];
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct slot {
-    uintptr_t address; /* 0 = empty, 1 = removed */
+typedef struct sample {
+    uintptr_t address; /* 0 = empty */
     uint32_t pool;
-} * slots;
-static size_t capacity; /* a power of two */
-static size_t used;     /* slots that are not empty, removed ones included */
-static size_t live;
+} sample;
+
+static int is_used(const void *slot)
+{
+    return ((const sample *)slot)->address != 0;
+}
+
+static int has_key(const void *slot, const void *address, const void *ctx)
+{
+    (void)ctx;
+    return ((const sample *)slot)->address == *(const uintptr_t *)address;
+}
+
+static uint64_t hash(const void *slot, const void *ctx)
+{
+    (void)ctx;
+    return kpti_hash_spread(((const sample *)slot)->address) >> 24;
+}
+
+static const kpti_hash_slots slots = {sizeof(sample), 1024, is_used, has_key, hash};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static kpti_hash_table live; /* of samples */
 static size_t stale; /* samples removed since the filter was built; their bits may be stale */
 
 void kpti_samples_lock(void)
@@ -63,12 +82,11 @@ int kpti_sample_takes_slow(kpti_memory_thread *thread, _Atomic uint64_t *until, 
     return taken;
 }
 
-static size_t slot_of(uintptr_t address)
+/* Returns the slot of the block at ADDRESS, or the empty slot for it. */
+static sample *find(uintptr_t address)
 {
-    size_t i = (size_t)((uint64_t)address * UINT64_C(0x9E3779B97F4A7C15) >> 24) & (capacity - 1);
-    while (slots[i].address && slots[i].address != address)
-        i = (i + 1) & (capacity - 1);
-    return i;
+    const sample wanted = {address, 0};
+    return kpti_hash_table_find(&live, &slots, hash(&wanted, NULL), &address, NULL);
 }
 
 static void set_bit(uintptr_t address)
@@ -78,39 +96,16 @@ static void set_bit(uintptr_t address)
                              memory_order_relaxed);
 }
 
-/* Rebuilds the table without removed slots and with room for one more. Returns 0 if there is no
- * memory. */
-static int renew_locked(void)
-{
-    const size_t before = capacity;
-    struct slot *old = slots;
-    size_t wanted = capacity ? capacity : FIRST_ROOM;
-    struct slot *made;
-    if (live * 4 >= wanted) wanted *= 2;
-    made = calloc(wanted, sizeof *made);
-    if (!made) return 0;
-    slots = made;
-    capacity = wanted;
-    used = live;
-    for (size_t i = 0; i < before; i++)
-        if (old[i].address > 1) slots[slot_of(old[i].address)] = old[i];
-    free(old);
-    return 1;
-}
-
 int kpti_sample_add(uintptr_t address, uint32_t pool)
 {
-    int added = 1;
-    size_t i;
+    int added;
     kpti_samples_lock();
-    if ((used + 1) * 2 > capacity) added = renew_locked() || (capacity && used + 1 < capacity);
+    added = kpti_hash_table_reserve(&live, &slots, &kpti_malloc_heap, NULL) ||
+            live.count + 1 < live.capacity; /* fuller than usual */
     if (added) {
-        i = slot_of(address);
-        if (!slots[i].address) {
-            used++;
-            live++;
-        }
-        slots[i] = (struct slot){address, pool};
+        sample *found = find(address);
+        live.count += !found->address;
+        *found = (sample){address, pool};
         set_bit(address);
     }
     kpti_samples_unlock();
@@ -122,11 +117,11 @@ static void renew_filter_locked(void)
 {
     static uint64_t fresh[WORDS];
     memset(fresh, 0, sizeof fresh);
-    for (size_t i = 0; i < capacity; i++)
-        if (slots[i].address > 1) {
-            const uint32_t bit = kpti_sample_bit(slots[i].address);
-            fresh[bit / 64] |= UINT64_C(1) << bit % 64;
-        }
+    for (uint64_t i = 0; i < live.capacity; i++) {
+        const sample *s = kpti_hash_table_at(&live, &slots, i);
+        const uint32_t bit = kpti_sample_bit(s->address);
+        if (s->address) fresh[bit / 64] |= UINT64_C(1) << bit % 64;
+    }
     for (size_t i = 0; i < WORDS; i++)
         atomic_store_explicit(&kpti_sample_filter[i], fresh[i], memory_order_relaxed);
     stale = 0;
@@ -136,12 +131,11 @@ uint32_t kpti_sample_remove(uintptr_t address)
 {
     uint32_t found = 0;
     kpti_samples_lock();
-    if (capacity) {
-        const size_t i = slot_of(address);
-        if (slots[i].address == address) {
-            found = slots[i].pool + 1;
-            slots[i].address = 1;
-            live--;
+    if (live.capacity) {
+        sample *s = find(address);
+        if (s->address) {
+            found = s->pool + 1;
+            kpti_hash_table_remove(&live, &slots, s, NULL);
             if (++stale >= STALE) renew_filter_locked();
         }
     }
@@ -151,9 +145,7 @@ uint32_t kpti_sample_remove(uintptr_t address)
 
 void kpti_samples_clear_locked(void)
 {
-    free(slots);
-    slots = NULL;
-    capacity = used = live = 0;
+    kpti_hash_table_free(&live, &slots, &kpti_malloc_heap);
     renew_filter_locked();
 }
 

@@ -1,54 +1,65 @@
 #include "execution_trace/output/tensor_ids.h"
 
-enum { FIRST_CAPACITY = 1024, NEIGHBOURS = 8 };
+#include "core/base/hash.h"
 
-static kpti_et_id *find(kpti_et_id *slots, uint64_t capacity, uint64_t key, uint64_t generation)
+enum { NEIGHBOURS = 8 };
+
+typedef struct slot {
+    uint64_t key;
+    uint64_t generation;
+    uint64_t id; /* 0 if the slot is empty */
+} slot;
+
+static int is_used(const void *s)
 {
-    /* Hosts that number tensors by counting use near numbers at near times. Blocks of NEIGHBOURS numbers
-     * share cache lines, and are so small that a collision is resolved within a few slots. */
-    const uint64_t block = key / NEIGHBOURS ^ generation * UINT64_C(0xFF51AFD7ED558CCD);
-    for (uint64_t at = (block * UINT64_C(0x9E3779B97F4A7C15) >> 20) * NEIGHBOURS + key % NEIGHBOURS;
-         ; at++) {
-        kpti_et_id *slot = &slots[at & (capacity - 1)];
-        if (!slot->id || (slot->key == key && slot->generation == generation)) return slot;
-    }
+    return ((const slot *)s)->id != 0;
 }
 
-static int grow(kpti_et_ids *ids, const kpti_heap *heap)
+static int has_key(const void *s, const void *wanted, const void *ctx)
 {
-    const uint64_t capacity = ids->capacity ? ids->capacity * 2 : FIRST_CAPACITY;
-    kpti_et_id *slots = kpti_heap_take(heap, capacity * sizeof *slots);
-    if (!slots) return 0;
-    memset(slots, 0, capacity * sizeof *slots);
-    for (uint64_t i = 0; i < ids->capacity; i++) {
-        const kpti_et_id *old = &ids->slots[i];
-        if (old->id) *find(slots, capacity, old->key, old->generation) = *old;
-    }
-    kpti_heap_give(heap, ids->slots, ids->capacity * sizeof *slots);
-    ids->slots = slots;
-    ids->capacity = capacity;
-    return 1;
+    const slot *a = s;
+    const slot *b = wanted;
+    (void)ctx;
+    return a->key == b->key && a->generation == b->generation;
+}
+
+/* Hosts that number tensors by counting use near numbers at near times. Blocks of NEIGHBOURS numbers share
+ * cache lines, and are so small that a collision is resolved within a few slots. */
+static uint64_t hash(const void *s, const void *ctx)
+{
+    const slot *of = s;
+    const uint64_t block = of->key / NEIGHBOURS ^ of->generation * UINT64_C(0xFF51AFD7ED558CCD);
+    (void)ctx;
+    return (kpti_hash_spread(block) >> 20) * NEIGHBOURS + of->key % NEIGHBOURS;
+}
+
+static const kpti_hash_slots slots = {sizeof(slot), 1024, is_used, has_key, hash};
+
+/* Not inlined, so that the usual path saves no registers for it. */
+static __attribute__((noinline)) int grow(kpti_et_ids *ids, const kpti_heap *heap)
+{
+    return kpti_hash_table_grow(&ids->table, &slots, heap, NULL);
 }
 
 uint64_t kpti_et_ids_of(kpti_et_ids *ids, const kpti_heap *heap, uint64_t key, uint64_t generation,
                         uint64_t *next, int *failed)
 {
-    kpti_et_id *slot;
+    const slot wanted = {key, generation, 0};
+    slot *found;
     if (!key) return 0;
-    if (ids->count >= ids->capacity / 2 && !grow(ids, heap)) {
+    if (kpti_hash_table_is_full(&ids->table) && !grow(ids, heap)) {
         *failed = 1;
         return 0;
     }
-    slot = find(ids->slots, ids->capacity, key, generation);
-    if (!slot->id) {
-        *slot = (kpti_et_id){key, generation, (*next)++};
-        ids->count++;
+    found = kpti_hash_table_find(&ids->table, &slots, hash(&wanted, NULL), &wanted, NULL);
+    if (!found->id) {
+        *found = (slot){key, generation, (*next)++};
+        ids->table.count++;
     }
-    return slot->id;
+    return found->id;
 }
 
 void kpti_et_ids_free(kpti_et_ids *ids, const kpti_heap *heap)
 {
-    kpti_heap_give(heap, ids->slots, ids->capacity * sizeof *ids->slots);
-    *ids = (kpti_et_ids){0};
+    kpti_hash_table_free(&ids->table, &slots, heap);
 }

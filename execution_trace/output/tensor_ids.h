@@ -3,19 +3,11 @@
 #ifndef KPTI_EXECUTION_TRACE_OUTPUT_TENSOR_IDS_H
 #define KPTI_EXECUTION_TRACE_OUTPUT_TENSOR_IDS_H
 
-#include "core/base/allocator.h"
+#include "core/base/hash_table.h"
 
-typedef struct kpti_et_id {
-    uint64_t key;
-    uint64_t generation;
-    uint64_t id; /* 0 if the slot is empty */
-} kpti_et_id;
-
-/* Starts as zeroes. Invariant: at least half of the slots are empty. */
+/* Starts as zeroes. */
 typedef struct kpti_et_ids {
-    kpti_et_id *slots;
-    uint64_t capacity; /* 0 or a power of two */
-    uint64_t count;
+    kpti_hash_table table;
 } kpti_et_ids;
 
 /* Returns the id of KEY in its GENERATION, and takes a new one from *NEXT at its first use. Returns 0 if

@@ -2,18 +2,16 @@
 #ifndef KPTI_EXECUTION_TRACE_RECORD_U32_SET_H
 #define KPTI_EXECUTION_TRACE_RECORD_U32_SET_H
 
-#include <stdint.h>
+#include "core/base/hash_table.h"
 
-/* Starts as zeroes. Invariant: at least half of the slots are empty. */
+/* Starts as zeroes. */
 typedef struct kpti_number_set {
-    uint32_t *slots; /* 0 marks an empty slot */
-    uint32_t capacity;
-    uint32_t count;
+    kpti_hash_table table;
 } kpti_number_set;
 
 /* NUMBER is not 0. */
 int kpti_number_set_has(const kpti_number_set *set, uint32_t number);
-/* Returns 0 if there is no memory; NUMBER is then not in the set. */
+/* Adds NUMBER, which is not in the set. Returns 0 if there is no memory. */
 int kpti_number_set_add(kpti_number_set *set, uint32_t number);
 void kpti_number_set_clear(kpti_number_set *set);
 

@@ -6,37 +6,56 @@
  * buffers, so an OLD row is complete. Only launches whose kernels have not arrived are kept longer, since a
  * kernel may run for hours.
  *
- * Invariants: count * 4 <= room * 3. The table takes at most a quarter of the budget. A row that was
+ * Invariants: count * 4 <= capacity * 3. The table takes at most a quarter of the budget. A row that was
  * touched in this turn stays. */
 #include "gpu_tracer/correlation/correlation_table.h"
 
+#include "core/base/hash.h"
 #include "gpu_tracer/correlation/held_stacks.h"
 
 enum {
-    FIRST_ROOM = 1024,
+    FIRST_CAPACITY = 1024,
     OLD_TURNS = 4,
     OLD_ROWS = 1 << 16,      /* rows made since the row was touched */
     OLD_GRAPH_ROWS = 1 << 20 /* a graph may run for long while the program launches other work */
 };
 
-static uint64_t spread(uint32_t correlation)
+static uint64_t hash_of(uint32_t correlation)
 {
-    return (correlation * UINT64_C(0x9E3779B97F4A7C15)) >> 20;
+    return kpti_hash_spread(correlation) >> 20;
 }
 
-static kpti_gpu_known *place_of(const kpti_gpu_table *table, uint32_t correlation)
+static int is_used(const void *row)
 {
-    for (uint64_t i = spread(correlation);; i++) {
-        kpti_gpu_known *row = &table->rows[i & (table->capacity - 1)];
-        if (!row->launch.correlation || row->launch.correlation == correlation) return row;
-    }
+    return ((const kpti_gpu_known *)row)->launch.correlation != 0;
+}
+
+static int has_key(const void *row, const void *correlation, const void *ctx)
+{
+    (void)ctx;
+    return ((const kpti_gpu_known *)row)->launch.correlation == *(const uint32_t *)correlation;
+}
+
+static uint64_t hash(const void *row, const void *ctx)
+{
+    (void)ctx;
+    return hash_of(((const kpti_gpu_known *)row)->launch.correlation);
+}
+
+static const kpti_hash_slots slots = {sizeof(kpti_gpu_known), FIRST_CAPACITY, is_used, has_key,
+                                      hash};
+
+static kpti_gpu_known *row_at(const kpti_gpu_table *table, uint64_t i)
+{
+    return kpti_hash_table_at(&table->rows, &slots, i);
 }
 
 kpti_gpu_known *kpti_known_find(const kpti_gpu_table *table, uint64_t correlation)
 {
+    const uint32_t key = (uint32_t)correlation;
     kpti_gpu_known *row;
-    if (!table->capacity || !correlation) return NULL;
-    row = place_of(table, (uint32_t)correlation);
+    if (!table->rows.capacity || !correlation) return NULL;
+    row = kpti_hash_table_find(&table->rows, &slots, hash_of(key), &key, NULL);
     return row->launch.correlation ? row : NULL;
 }
 
@@ -71,19 +90,9 @@ void kpti_known_see(kpti_gpu_session *s)
 
 static int grow(kpti_gpu_session *s)
 {
-    kpti_gpu_table bigger = s->table;
-    bigger.capacity = s->table.capacity ? s->table.capacity * 2 : FIRST_ROOM;
-    if (bigger.capacity > FIRST_ROOM && bigger.capacity * sizeof *bigger.rows > s->budget.most / 4)
-        return 0;
-    bigger.rows = kpti_budget_alloc(&s->budget, bigger.capacity * sizeof *bigger.rows);
-    if (!bigger.rows) return 0;
-    for (uint64_t i = 0; i < s->table.capacity; i++) {
-        const kpti_gpu_known *row = &s->table.rows[i];
-        if (row->launch.correlation) *place_of(&bigger, row->launch.correlation) = *row;
-    }
-    kpti_budget_free(&s->budget, s->table.rows, s->table.capacity * sizeof *s->table.rows);
-    s->table = bigger;
-    return 1;
+    const kpti_heap heap = kpti_budget_heap(&s->budget);
+    if (s->table.rows.capacity * 2 * sizeof(kpti_gpu_known) > s->budget.most / 4) return 0;
+    return kpti_hash_table_grow(&s->table.rows, &slots, &heap, NULL);
 }
 
 static int is_awaited(const kpti_gpu_known *row)
@@ -131,37 +140,22 @@ static void forget(kpti_gpu_session *s, const kpti_gpu_known *row)
         s->table.forgotten++;
 }
 
-/* Empties the slot, and moves rows behind it up whose probe sequence passes through it. */
-static void empty_place(kpti_gpu_table *table, uint64_t hole)
-{
-    const uint64_t mask = table->capacity - 1;
-    for (uint64_t i = hole + 1;; i++) {
-        const kpti_gpu_known *row = &table->rows[i & mask];
-        if (!row->launch.correlation) break;
-        if (((i - spread(row->launch.correlation)) & mask) < i - hole) continue;
-        table->rows[hole & mask] = *row;
-        hole = i;
-    }
-    memset(&table->rows[hole & mask], 0, sizeof *table->rows);
-    table->count--;
-}
-
 /* Returns 1 if at least half of the table is free afterwards. Otherwise rows would have to be dropped again
  * soon. */
 static int forget_rows(kpti_gpu_session *s, mercy without)
 {
     kpti_gpu_table *table = &s->table;
-    for (uint64_t i = 0; i < table->capacity; i++)
-        while (may_go(table, &table->rows[i], without)) {
-            forget(s, &table->rows[i]);
-            empty_place(table, i);
+    for (uint64_t i = 0; i < table->rows.capacity; i++)
+        while (may_go(table, row_at(table, i), without)) { /* another row may move up to I */
+            forget(s, row_at(table, i));
+            kpti_hash_table_remove(&table->rows, &slots, row_at(table, i), NULL);
         }
-    return table->capacity && table->count * 2 <= table->capacity;
+    return table->rows.capacity && table->rows.count * 2 <= table->rows.capacity;
 }
 
 static int is_full(const kpti_gpu_table *table)
 {
-    return (table->count + 1) * 4 > table->capacity * 3;
+    return (table->rows.count + 1) * 4 > table->rows.capacity * 3;
 }
 
 /* Drops rows for lack of space, once per turn. The remaining rows were touched in this turn. */
@@ -188,9 +182,9 @@ kpti_gpu_known *kpti_known_row(kpti_gpu_session *s, uint32_t correlation)
     kpti_gpu_known *row = kpti_known_find(&s->table, correlation);
     if (!correlation || (!row && is_full(&s->table) && !reserve(s))) return NULL;
     if (!row) {
-        row = place_of(&s->table, correlation);
+        row = kpti_hash_table_place(&s->table.rows, &slots, hash_of(correlation));
         row->launch.correlation = correlation;
-        s->table.count++;
+        s->table.rows.count++;
         s->table.made++;
     }
     touch(&s->table, row);
@@ -199,14 +193,15 @@ kpti_gpu_known *kpti_known_row(kpti_gpu_session *s, uint32_t correlation)
 
 void kpti_known_count_lost(kpti_gpu_session *s)
 {
-    for (uint64_t i = 0; i < s->table.capacity; i++)
-        s->lost_kernels += (uint64_t)is_awaited(&s->table.rows[i]);
+    for (uint64_t i = 0; i < s->table.rows.capacity; i++)
+        s->lost_kernels += (uint64_t)is_awaited(row_at(&s->table, i));
 }
 
 void kpti_known_free(kpti_gpu_session *s)
 {
-    for (uint64_t i = 0; i < s->table.capacity; i++)
-        release_row(s, &s->table.rows[i]);
-    kpti_budget_free(&s->budget, s->table.rows, s->table.capacity * sizeof *s->table.rows);
+    const kpti_heap heap = kpti_budget_heap(&s->budget);
+    for (uint64_t i = 0; i < s->table.rows.capacity; i++)
+        release_row(s, row_at(&s->table, i));
+    kpti_hash_table_free(&s->table.rows, &slots, &heap);
     memset(&s->table, 0, sizeof s->table);
 }

@@ -3,28 +3,26 @@
  * code locations that call CUDA, however long the program runs. */
 #include "gpu_tracer/correlation/held_stacks.h"
 
-static kpt_traceback *place_of(const kpti_gpu_stacks *stacks, uint32_t number)
+#include "core/base/hash.h"
+
+static int is_used(const void *stack)
 {
-    for (uint64_t i = (number * UINT64_C(0x9E3779B97F4A7C15)) >> 20;; i++) {
-        kpt_traceback *row = &stacks->rows[i & (stacks->capacity - 1)];
-        if (!row->python || row->python == number) return row;
-    }
+    return ((const kpt_traceback *)stack)->python != 0;
 }
 
-static int grow(kpti_gpu_session *s)
+static int has_key(const void *stack, const void *number, const void *ctx)
 {
-    enum { FIRST_ROOM = 256 };
-    kpti_gpu_stacks bigger = s->stacks;
-    bigger.capacity = s->stacks.capacity ? s->stacks.capacity * 2 : FIRST_ROOM;
-    bigger.rows = kpti_budget_alloc(&s->budget, bigger.capacity * sizeof *bigger.rows);
-    if (!bigger.rows) return 0;
-    for (uint64_t i = 0; i < s->stacks.capacity; i++)
-        if (s->stacks.rows[i].python)
-            *place_of(&bigger, s->stacks.rows[i].python) = s->stacks.rows[i];
-    kpti_budget_free(&s->budget, s->stacks.rows, s->stacks.capacity * sizeof *s->stacks.rows);
-    s->stacks = bigger;
-    return 1;
+    (void)ctx;
+    return ((const kpt_traceback *)stack)->python == *(const uint32_t *)number;
 }
+
+static uint64_t hash(const void *stack, const void *ctx)
+{
+    (void)ctx;
+    return kpti_hash_spread(((const kpt_traceback *)stack)->python) >> 20;
+}
+
+static const kpti_hash_slots slots = {sizeof(kpt_traceback), 256, is_used, has_key, hash};
 
 void kpti_stacks_release(const kpti_gpu_session *s, kpt_traceback traceback)
 {
@@ -34,10 +32,12 @@ void kpti_stacks_release(const kpti_gpu_session *s, kpt_traceback traceback)
 
 int kpti_stacks_hold(kpti_gpu_session *s, kpti_launch *launch)
 {
+    const kpti_heap heap = kpti_budget_heap(&s->budget);
     kpt_traceback *held;
     if (!launch->python.python || launch->flags & KPTI_LAUNCH_HELD) return 1;
-    if ((s->stacks.count + 1) * 2 > s->stacks.capacity && !grow(s)) return 0;
-    held = place_of(&s->stacks, launch->python.python);
+    if (!kpti_hash_table_reserve(&s->stacks, &slots, &heap, NULL)) return 0;
+    held = kpti_hash_table_find(&s->stacks, &slots, hash(&launch->python, NULL),
+                                &launch->python.python, NULL);
     if (held->python) {
         kpti_stacks_release(s, launch->python);
     } else {
@@ -50,8 +50,8 @@ int kpti_stacks_hold(kpti_gpu_session *s, kpti_launch *launch)
 
 void kpti_stacks_free(kpti_gpu_session *s)
 {
+    const kpti_heap heap = kpti_budget_heap(&s->budget);
     for (uint64_t i = 0; i < s->stacks.capacity; i++)
-        kpti_stacks_release(s, s->stacks.rows[i]);
-    kpti_budget_free(&s->budget, s->stacks.rows, s->stacks.capacity * sizeof *s->stacks.rows);
-    memset(&s->stacks, 0, sizeof s->stacks);
+        kpti_stacks_release(s, *(kpt_traceback *)kpti_hash_table_at(&s->stacks, &slots, i));
+    kpti_hash_table_free(&s->stacks, &slots, &heap);
 }

@@ -41,3 +41,18 @@ void kpti_budget_free(kpti_gpu_budget *budget, void *memory, uint64_t bytes)
     kpti_free(budget->env, memory, bytes);
     kpti_budget_give(budget, bytes);
 }
+
+static void *heap_alloc(void *budget, uint64_t bytes)
+{
+    return kpti_budget_alloc(budget, bytes);
+}
+
+static void heap_dealloc(void *budget, void *memory, uint64_t bytes)
+{
+    kpti_budget_free(budget, memory, bytes);
+}
+
+kpti_heap kpti_budget_heap(kpti_gpu_budget *budget)
+{
+    return (kpti_heap){budget, heap_alloc, heap_dealloc};
+}

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "abi/impl/kpti_impl.h"
+#include "core/base/allocator.h"
 
 typedef struct kpti_gpu_budget {
     const kpti_env *env;
@@ -24,5 +25,7 @@ void kpti_budget_drop(kpti_gpu_budget *budget, uint64_t records);
  * thread. */
 void *kpti_budget_alloc(kpti_gpu_budget *budget, uint64_t bytes);
 void kpti_budget_free(kpti_gpu_budget *budget, void *memory, uint64_t bytes);
+/* Returns the budget's memory as a heap, for hash tables. */
+kpti_heap kpti_budget_heap(kpti_gpu_budget *budget);
 
 #endif

@@ -2,7 +2,9 @@
 
 #include <dlfcn.h>
 
-struct kpti_gpu_text {
+#include "core/base/hash.h"
+
+typedef struct kpti_gpu_text {
     uint64_t hash;
     uint64_t bytes;    /* of the whole struct */
     uint32_t raw_size; /* size of the original text, which is first */
@@ -10,7 +12,38 @@ struct kpti_gpu_text {
     uint32_t demangled;
     uint32_t spare;
     char text[];
-};
+} kpti_gpu_text;
+
+/* A name that is looked up. */
+typedef struct wanted_text {
+    uint64_t hash;
+    const char *text;
+    size_t size;
+    int demangle;
+} wanted_text;
+
+static int is_used(const void *slot)
+{
+    return *(kpti_gpu_text *const *)slot != NULL;
+}
+
+static int has_key(const void *slot, const void *key, const void *ctx)
+{
+    const kpti_gpu_text *text = *(kpti_gpu_text *const *)slot;
+    const wanted_text *wanted = key;
+    (void)ctx;
+    return text->hash == wanted->hash && text->raw_size == wanted->size &&
+           text->demangled == (uint32_t)wanted->demangle &&
+           memcmp(text->text, wanted->text, wanted->size) == 0;
+}
+
+static uint64_t hash(const void *slot, const void *ctx)
+{
+    (void)ctx;
+    return (*(kpti_gpu_text *const *)slot)->hash;
+}
+
+static const kpti_hash_slots slots = {sizeof(kpti_gpu_text *), 256, is_used, has_key, hash};
 
 void kpti_names_init(kpti_gpu_names *names, kpti_gpu_budget *budget)
 {
@@ -21,51 +54,19 @@ void kpti_names_init(kpti_gpu_names *names, kpti_gpu_budget *budget)
 
 void kpti_names_free(kpti_gpu_names *names)
 {
-    for (uint32_t i = 0; i < names->capacity; i++)
-        if (names->table[i])
-            kpti_budget_free(names->budget, names->table[i], names->table[i]->bytes);
-    kpti_budget_free(names->budget, names->table, names->capacity * sizeof *names->table);
+    const kpti_heap heap = kpti_budget_heap(names->budget);
+    for (uint64_t i = 0; i < names->texts.capacity; i++) {
+        kpti_gpu_text *text = *(kpti_gpu_text **)kpti_hash_table_at(&names->texts, &slots, i);
+        if (text) kpti_budget_free(names->budget, text, text->bytes);
+    }
+    kpti_hash_table_free(&names->texts, &slots, &heap);
     (void)pthread_mutex_destroy(&names->lock);
-    names->table = NULL;
-    names->capacity = names->count = 0;
 }
 
 static uint64_t hash_of(const char *text, size_t size)
 {
-    uint64_t hash = 14695981039346656037U;
-    for (size_t i = 0; i < size; i++)
-        hash = (hash ^ (unsigned char)text[i]) * 1099511628211U;
-    return hash ^ hash >> 29;
-}
-
-static kpti_gpu_text **slot_of(const kpti_gpu_names *names, uint64_t hash, const char *text,
-                               size_t size, int demangle)
-{
-    for (uint64_t i = hash;; i++) {
-        kpti_gpu_text **slot = &names->table[i & (names->capacity - 1)];
-        if (!*slot ||
-            ((*slot)->hash == hash && (*slot)->raw_size == size &&
-             (*slot)->demangled == (uint32_t)demangle && memcmp((*slot)->text, text, size) == 0))
-            return slot;
-    }
-}
-
-static int grow(kpti_gpu_names *names)
-{
-    enum { FIRST_ROOM = 256 };
-    kpti_gpu_names bigger = *names;
-    bigger.capacity = names->capacity ? names->capacity * 2 : FIRST_ROOM;
-    bigger.table = kpti_budget_alloc(names->budget, bigger.capacity * sizeof *bigger.table);
-    if (!bigger.table) return 0;
-    for (uint32_t i = 0; i < names->capacity; i++) {
-        kpti_gpu_text *text = names->table[i];
-        if (text)
-            *slot_of(&bigger, text->hash, text->text, text->raw_size, (int)text->demangled) = text;
-    }
-    kpti_budget_free(names->budget, names->table, names->capacity * sizeof *names->table);
-    names->table = bigger.table;
-    names->capacity = bigger.capacity;
-    return 1;
+    const uint64_t fnv = kpti_hash_bytes(KPTI_HASH_BYTES, text, size);
+    return fnv ^ fnv >> 29;
 }
 
 typedef char *(*demangle_fn)(const char *mangled, char *capacity, size_t *size, int *status);
@@ -94,21 +95,20 @@ static char *demangled(const char *text)
     return demangle ? demangle(text, NULL, NULL, &status) : NULL;
 }
 
-static kpti_gpu_text *make_text(kpti_gpu_names *names, uint64_t hash, const char *raw, size_t size,
-                                int demangle)
+static kpti_gpu_text *make_text(kpti_gpu_names *names, const wanted_text *wanted)
 {
-    char *shown = demangle ? demangled(raw) : NULL;
+    char *shown = wanted->demangle ? demangled(wanted->text) : NULL;
     const size_t shown_size = shown ? strlen(shown) : 0;
-    const uint64_t bytes = sizeof(kpti_gpu_text) + size + shown_size + 1;
+    const uint64_t bytes = sizeof(kpti_gpu_text) + wanted->size + shown_size + 1;
     kpti_gpu_text *text = kpti_budget_alloc(names->budget, bytes);
     if (text) {
-        text->hash = hash;
+        text->hash = wanted->hash;
         text->bytes = bytes;
-        text->raw_size = (uint32_t)size;
+        text->raw_size = (uint32_t)wanted->size;
         text->size = (uint32_t)shown_size;
-        text->demangled = (uint32_t)demangle;
-        memcpy(text->text, raw, size);
-        if (shown) memcpy(text->text + size, shown, shown_size);
+        text->demangled = (uint32_t)wanted->demangle;
+        memcpy(text->text, wanted->text, wanted->size);
+        if (shown) memcpy(text->text + wanted->size, shown, shown_size);
     }
     free(shown);
     return text;
@@ -124,16 +124,17 @@ static kpt_str shown_as(const kpti_gpu_text *text)
 kpt_str kpti_names_keep(kpti_gpu_names *names, const char *text, int demangle)
 {
     const size_t size = text ? strlen(text) : 0;
-    const uint64_t hash = hash_of(text, size);
+    const wanted_text wanted = {hash_of(text, size), text, size, demangle};
+    const kpti_heap heap = kpti_budget_heap(names->budget);
     kpti_gpu_text **slot = NULL;
     kpt_str shown = {NULL, 0};
     if (!size || size > UINT32_MAX) return shown;
     (void)pthread_mutex_lock(&names->lock);
-    if ((uint64_t)names->count * 2 < names->capacity || grow(names))
-        slot = slot_of(names, hash, text, size, demangle);
+    if (kpti_hash_table_reserve(&names->texts, &slots, &heap, NULL))
+        slot = kpti_hash_table_find(&names->texts, &slots, wanted.hash, &wanted, NULL);
     if (slot && !*slot) {
-        *slot = make_text(names, hash, text, size, demangle);
-        names->count += *slot != NULL;
+        *slot = make_text(names, &wanted);
+        names->texts.count += *slot != NULL;
     }
     if (slot) shown = shown_as(*slot);
     (void)pthread_mutex_unlock(&names->lock);

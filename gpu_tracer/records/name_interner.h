@@ -4,16 +4,13 @@
 
 #include <pthread.h>
 
+#include "core/base/hash_table.h"
 #include "gpu_tracer/records/budget.h"
-
-typedef struct kpti_gpu_text kpti_gpu_text;
 
 typedef struct kpti_gpu_names {
     pthread_mutex_t lock; /* innermost lock: only memory is allocated under it */
     kpti_gpu_budget *budget;
-    kpti_gpu_text **table;
-    uint32_t capacity; /* a power of two */
-    uint32_t count;
+    kpti_hash_table texts; /* of kpti_gpu_text * */
 } kpti_gpu_names;
 
 void kpti_names_init(kpti_gpu_names *names, kpti_gpu_budget *budget);

@@ -70,8 +70,7 @@ void kpti_chunk_pool_forked(kpti_gpu_store *store)
     if (pthread_mutex_trylock(&store->names.lock) == 0) {
         (void)pthread_mutex_unlock(&store->names.lock);
     } else {
-        store->names.table = NULL;
-        store->names.capacity = store->names.count = 0;
+        memset(&store->names.texts, 0, sizeof store->names.texts);
         (void)pthread_mutex_init(&store->names.lock, NULL);
     }
 }

@@ -2,6 +2,7 @@
 #ifndef KPTI_GPU_TRACER_SESSION_GPU_SESSION_H
 #define KPTI_GPU_TRACER_SESSION_GPU_SESSION_H
 
+#include "core/base/hash_table.h"
 #include "gpu_tracer/cupti/cuda_driver.h"
 #include "gpu_tracer/cupti/cupti_library.h"
 #include "gpu_tracer/cupti/unix_clock.h"
@@ -19,24 +20,15 @@ typedef struct kpti_gpu_known {
 } kpti_gpu_known;
 
 typedef struct kpti_gpu_table {
-    kpti_gpu_known *rows; /* hash table by correlation id; its size is a power of two */
-    uint64_t capacity;
-    uint64_t count;
-    uint32_t turn;      /* number of times that the table was filled */
-    uint32_t made;      /* number of rows made; turn and made may wrap around */
-    uint32_t seen;      /* the turn in which rows were last dropped, after kpti_known_see */
-    uint32_t pressed;   /* the turn in which rows were last dropped for lack of space */
-    uint64_t forgotten; /* rows dropped, and launches that never had one */
-    uint64_t early;     /* those of them that were dropped or had no row for lack of space */
-    uint64_t awaited;   /* those of them whose kernels have not arrived */
+    kpti_hash_table rows; /* of kpti_gpu_known, by correlation id */
+    uint32_t turn;        /* number of times that the table was filled */
+    uint32_t made;        /* number of rows made; turn and made may wrap around */
+    uint32_t seen;        /* the turn in which rows were last dropped, after kpti_known_see */
+    uint32_t pressed;     /* the turn in which rows were last dropped for lack of space */
+    uint64_t forgotten;   /* rows dropped, and launches that never had one */
+    uint64_t early;       /* those of them that were dropped or had no row for lack of space */
+    uint64_t awaited;     /* those of them whose kernels have not arrived */
 } kpti_gpu_table;
-
-/* The stacks that were delivered: their numbers stay valid until destroy. */
-typedef struct kpti_gpu_stacks {
-    kpt_traceback *rows; /* hash table by the stack's number; its size is a power of two */
-    uint64_t capacity;
-    uint64_t count;
-} kpti_gpu_stacks;
 
 typedef struct kpti_gpu_session {
     const kpti_env *env;
@@ -60,7 +52,8 @@ typedef struct kpti_gpu_session {
     /* Used by the collecting thread. */
     kpti_gpu_lists ready; /* taken from the store */
     kpti_gpu_table table;
-    kpti_gpu_stacks stacks;
+    /* kpt_traceback, by number: the stacks that were delivered. Their numbers stay valid until destroy. */
+    kpti_hash_table stacks;
     uint64_t lost_kernels;
     kpt_gpu_device devices[KPTI_CUDA_MAX_DEVICES];
     char device_names[KPTI_CUDA_MAX_DEVICES][KPTI_CUDA_NAME];

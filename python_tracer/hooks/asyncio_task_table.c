@@ -1,8 +1,7 @@
 #include "python_tracer/hooks/asyncio_task_table.h"
 
-#include "python_tracer/interpreter/cpython.h"
-
-#include <stdlib.h>
+#include "core/base/hash.h"
+#include "core/base/hash_table.h"
 
 typedef struct entry {
     const PyObject *task; /* an address only, not a reference */
@@ -13,13 +12,8 @@ typedef struct entry {
 
 enum { FIRST_CAPACITY = 256 };
 
-/* Open addressing by task and key: an entry is in the first free slot from its hash on; at most half of the
- * slots are used. Guarded by the GIL, or by the mutex where there is no GIL. */
-static struct {
-    entry *entries;
-    size_t capacity; /* 0, or a power of two */
-    size_t count;
-} table;
+/* Entries by task and key. Guarded by the GIL, or by the mutex where there is no GIL. */
+static kpti_hash_table table;
 static kpti_python_mutex mutex;
 
 /* Whether REF still refers to OBJECT. The function acquires no reference: a running task is alive. */
@@ -29,54 +23,71 @@ static int refers_to(PyObject *ref, const PyObject *object)
     return __atomic_load_n(referent, __ATOMIC_RELAXED) == object;
 }
 
-static size_t place_of(const PyObject *task, uint32_t key, size_t capacity)
+static uint64_t hash_of(const PyObject *task, uint32_t key)
 {
-    const uint64_t mixed = ((uint64_t)(uintptr_t)task >> 4 ^ key) * UINT64_C(0x9E3779B97F4A7C15);
-    return (size_t)(mixed >> 32) & (capacity - 1);
+    return kpti_hash_spread((uint64_t)(uintptr_t)task >> 4 ^ key) >> 32;
 }
+
+static int is_used(const void *slot)
+{
+    return ((const entry *)slot)->key != 0;
+}
+
+static int has_key(const void *slot, const void *wanted, const void *ctx)
+{
+    const entry *a = slot;
+    const entry *b = wanted;
+    (void)ctx;
+    return a->task == b->task && a->key == b->key;
+}
+
+static uint64_t hash(const void *slot, const void *ctx)
+{
+    (void)ctx;
+    return hash_of(((const entry *)slot)->task, ((const entry *)slot)->key);
+}
+
+static const kpti_hash_slots slots = {sizeof(entry), FIRST_CAPACITY, is_used, has_key, hash};
 
 /* Returns the entry of TASK, dead or alive, or the free slot where it belongs. */
 static entry *find(const PyObject *task, uint32_t key)
 {
-    size_t at = place_of(task, key, table.capacity);
-    while (table.entries[at].key &&
-           (table.entries[at].task != task || table.entries[at].key != key))
-        at = (at + 1) & (table.capacity - 1);
-    return &table.entries[at];
+    const entry wanted = {.task = task, .key = key};
+    return kpti_hash_table_find(&table, &slots, hash_of(task, key), &wanted, NULL);
 }
 
-static void put_all(const entry *entries, size_t count)
+static entry *entry_at(const kpti_hash_table *in, uint64_t i)
 {
-    for (size_t i = 0; i < count; i++) {
-        if (!entries[i].key) continue;
-        if (refers_to(entries[i].ref, Py_None)) {
-            Py_DECREF(entries[i].ref); /* the weak reference has no callback */
-            continue;
-        }
-        *find(entries[i].task, entries[i].key) = entries[i];
-        table.count++;
-    }
+    return kpti_hash_table_at(in, &slots, i);
+}
+
+static int is_alive(const entry *e)
+{
+    return e->key && !refers_to(e->ref, Py_None);
 }
 
 /* Removes the entries of dead tasks and grows the table if needed. Returns 0 if there is no memory. */
 static int reserve(void)
 {
-    entry *const old = table.entries;
-    const size_t capacity = table.capacity;
-    size_t alive = 0;
-    size_t wanted = FIRST_CAPACITY;
-    entry *made;
-    for (size_t i = 0; i < capacity; i++)
-        alive += old[i].key && !refers_to(old[i].ref, Py_None);
+    kpti_hash_table made;
+    uint64_t alive = 0;
+    uint64_t wanted = FIRST_CAPACITY;
+    for (uint64_t i = 0; i < table.capacity; i++)
+        alive += (uint64_t)is_alive(entry_at(&table, i));
     while (wanted < alive * 4)
         wanted *= 2;
-    made = calloc(wanted, sizeof *made);
-    if (!made) return 0;
-    table.entries = made;
-    table.capacity = wanted;
-    table.count = 0;
-    put_all(old, capacity);
-    free(old);
+    if (!kpti_hash_table_make(&made, &slots, &kpti_malloc_heap, wanted)) return 0;
+    for (uint64_t i = 0; i < table.capacity; i++) {
+        const entry *e = entry_at(&table, i);
+        if (is_alive(e)) {
+            *(entry *)kpti_hash_table_place(&made, &slots, hash(e, NULL)) = *e;
+            made.count++;
+        } else {
+            Py_XDECREF(e->ref); /* the weak reference has no callback */
+        }
+    }
+    kpti_hash_table_free(&table, &slots, &kpti_malloc_heap);
+    table = made;
     return 1;
 }
 
@@ -96,7 +107,7 @@ void kpti_task_table_add(const PyObject *task, PyObject *ref, uint32_t key, uint
 {
     PyObject *old = ref;
     kpti_python_lock(&mutex);
-    if (table.count < table.capacity / 2 || reserve()) {
+    if (!kpti_hash_table_is_full(&table) || reserve()) {
         entry *e = find(task, key);
         old = e->ref; /* of a dead task at the same address */
         table.count += !e->key;
@@ -108,21 +119,18 @@ void kpti_task_table_add(const PyObject *task, PyObject *ref, uint32_t key, uint
 
 void kpti_task_table_forget(void)
 {
-    free(table.entries);
-    memset(&table, 0, sizeof table);
+    kpti_hash_table_free(&table, &slots, &kpti_malloc_heap);
     mutex = (kpti_python_mutex){0};
 }
 
 void kpti_task_table_release(void)
 {
-    entry *entries;
-    size_t capacity;
+    kpti_hash_table old;
     kpti_python_lock(&mutex);
-    entries = table.entries;
-    capacity = table.capacity;
+    old = table;
     memset(&table, 0, sizeof table);
     kpti_python_unlock(&mutex);
-    for (size_t i = 0; i < capacity; i++)
-        Py_XDECREF(entries[i].ref);
-    free(entries);
+    for (uint64_t i = 0; i < old.capacity; i++)
+        Py_XDECREF(entry_at(&old, i)->ref);
+    kpti_hash_table_free(&old, &slots, &kpti_malloc_heap);
 }

@@ -4,65 +4,44 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The live block at each address of a space: a hash table with open addressing and linear probes; removal moves
- * the following entries up. Invariant: at least half of the slots are empty. */
-typedef struct live_table {
-    uint64_t *slots; /* index + 1 of the ALLOC; 0: empty */
-    uint64_t capacity;
-    uint64_t used;
-    const kpti_memory_entry *entries;
-} live_table;
+#include "core/base/hash.h"
+#include "core/base/hash_table.h"
 
-static uint64_t home_of(const live_table *t, const kpti_memory_entry *e)
+/* The live block at each address of a space. A slot is a uint64_t: the index + 1 of the ALLOC; 0: empty. */
+static int is_used(const void *slot)
 {
-    return ((e->address + e->space) * UINT64_C(0x9E3779B97F4A7C15) >> 20) & (t->capacity - 1);
+    return *(const uint64_t *)slot != 0;
 }
 
-static int same_place(const kpti_memory_entry *a, const kpti_memory_entry *b)
+static const kpti_memory_entry *entry_of(const void *slot, const void *entries)
 {
+    return (const kpti_memory_entry *)entries + *(const uint64_t *)slot - 1;
+}
+
+static int has_key(const void *slot, const void *key, const void *entries)
+{
+    const kpti_memory_entry *a = entry_of(slot, entries);
+    const kpti_memory_entry *b = key;
     return a->address == b->address && a->space == b->space;
 }
 
+static uint64_t hash_of(const kpti_memory_entry *e)
+{
+    return kpti_hash_spread(e->address + e->space) >> 20;
+}
+
+static uint64_t hash(const void *slot, const void *entries)
+{
+    return hash_of(entry_of(slot, entries));
+}
+
+static const kpti_hash_slots slots = {sizeof(uint64_t), 4096, is_used, has_key, hash};
+
 /* Returns the slot of E's address, or the empty slot for it. */
-static uint64_t slot_of(const live_table *t, const kpti_memory_entry *e)
+static uint64_t *slot_of(const kpti_hash_table *live, const kpti_memory_entry *e,
+                         const kpti_memory_entry *entries)
 {
-    uint64_t i = home_of(t, e);
-    while (t->slots[i] && !same_place(&t->entries[t->slots[i] - 1], e))
-        i = (i + 1) & (t->capacity - 1);
-    return i;
-}
-
-static int grow(live_table *t)
-{
-    const live_table old = *t;
-    t->capacity = old.capacity ? old.capacity * 2 : 4096;
-    t->slots = calloc(t->capacity, sizeof *t->slots);
-    if (!t->slots) {
-        *t = old;
-        return 0;
-    }
-    for (uint64_t i = 0; i < old.capacity; i++)
-        if (old.slots[i]) t->slots[slot_of(t, &t->entries[old.slots[i] - 1])] = old.slots[i];
-    free(old.slots);
-    return 1;
-}
-
-static void take_out(live_table *t, uint64_t hole)
-{
-    uint64_t i = hole;
-    t->used--;
-    for (;;) {
-        uint64_t home;
-        t->slots[hole] = 0;
-        do {
-            i = (i + 1) & (t->capacity - 1);
-            if (!t->slots[i]) return;
-            home = home_of(t, &t->entries[t->slots[i] - 1]);
-            /* An entry stays if its probe sequence does not include the hole. */
-        } while (((i - home) & (t->capacity - 1)) < ((i - hole) & (t->capacity - 1)));
-        t->slots[hole] = t->slots[i];
-        hole = i;
-    }
+    return kpti_hash_table_find(live, &slots, hash_of(e), e, entries);
 }
 
 /* Returns the bytes that E's block represents. */
@@ -82,51 +61,51 @@ static void add_live(kpti_memory_history *h, const kpti_memory_entry *e, uint64_
     h->peak_after = after;
 }
 
-static void end_live(kpti_memory_history *h, live_table *t, uint64_t slot, uint64_t by)
+static void end_live(kpti_memory_history *h, kpti_hash_table *live, uint64_t *slot, uint64_t by)
 {
-    kpti_memory_entry *alloc = &h->entries[t->slots[slot] - 1];
-    h->entries[by].partner = (uint32_t)t->slots[slot];
+    kpti_memory_entry *alloc = &h->entries[*slot - 1];
+    h->entries[by].partner = (uint32_t)*slot;
     alloc->partner = (uint32_t)by + 1;
     h->end.bytes -= alloc->size;
     h->end.blocks--;
     h->end_weighed -= weighed(h, alloc);
-    take_out(t, slot);
+    kpti_hash_table_remove(live, &slots, slot, h->entries);
 }
 
 /* Finds the partners. If a block is allocated where another one is alive, the earlier block has ended: its free
  * was dropped. */
 static int pair(kpti_memory_history *h)
 {
-    live_table t = {.entries = h->entries};
+    kpti_hash_table live = {0};
     for (uint64_t i = 0; i < h->count; i++) {
         kpti_memory_entry *e = &h->entries[i];
-        uint64_t slot;
-        if (t.used * 2 >= t.capacity && !grow(&t)) {
-            free(t.slots);
+        uint64_t *slot;
+        if (!kpti_hash_table_reserve(&live, &slots, &kpti_malloc_heap, h->entries)) {
+            kpti_hash_table_free(&live, &slots, &kpti_malloc_heap);
             return 0;
         }
-        slot = slot_of(&t, e);
+        slot = slot_of(&live, e, h->entries);
         if (e->kind & KPTI_MEMORY_FREE) {
-            if (!t.slots[slot]) {
+            if (!*slot) {
                 h->unseen_frees++;
                 continue;
             }
-            end_live(h, &t, slot, i);
+            end_live(h, &live, slot, i);
             e->size = h->entries[e->partner - 1].size;
             e->pool = h->entries[e->partner - 1].pool;
             e->device = h->entries[e->partner - 1].device;
             continue;
         }
-        if (t.slots[slot]) {
-            end_live(h, &t, slot, i);
+        if (*slot) {
+            end_live(h, &live, slot, i);
             e->partner = 0;
-            slot = slot_of(&t, e);
+            slot = slot_of(&live, e, h->entries);
         }
-        t.slots[slot] = i + 1;
-        t.used++;
+        *slot = i + 1;
+        live.count++;
         add_live(h, e, i + 1);
     }
-    free(t.slots);
+    kpti_hash_table_free(&live, &slots, &kpti_malloc_heap);
     return 1;
 }
 

@@ -21,50 +21,44 @@ static int extend(const kpti_env *env, kpti_list *l, uint32_t count, size_t size
 
 /* --- threads ---------------------------------------------------------------------------------- */
 
-/* Returns the slot of thread INDEX, or the free slot for it; there is always a free slot. A slot holds a
- * position in threads + 1, or 0. */
-static uint32_t *find_slot(const kpti_loaded *r, uint32_t index)
+static int is_used(const void *slot)
 {
-    uint32_t *slots = r->slots.items;
-    const uint64_t mask = r->slots.count - 1; /* count is a power of two */
-    uint64_t at = (index * r->multiplier >> 32) & mask;
-    while (slots[at] && kpti_loaded_thread_at(r, slots[at] - 1)->index != index)
-        at = (at + 1) & mask;
-    return &slots[at];
+    return ((const kpti_thread_slot *)slot)->end != 0;
 }
 
-/* Grows the hash table so that it is at most half full after one more thread. Returns 0 if there is no memory. */
-static int reserve_slot(kpti_loaded *r)
+static int has_key(const void *slot, const void *index, const void *ctx)
 {
-    enum { FIRST_SLOTS = 64 };
-    const uint64_t needed = 2 * ((uint64_t)r->threads.count + 1);
-    uint64_t count = r->slots.count ? r->slots.count : FIRST_SLOTS;
-    uint32_t *slots;
-    if (needed <= r->slots.count) return 1;
-    while (count < needed)
-        count *= 2;
-    slots = count <= UINT32_MAX ? kpti_alloc(r->env, count * sizeof *slots) : NULL;
-    if (!slots) return 0;
-    kpti_free(r->env, r->slots.items, r->slots.capacity * sizeof *slots);
-    r->slots = (kpti_list){slots, count, (uint32_t)count};
-    for (uint32_t i = 0; i < r->threads.count; i++)
-        *find_slot(r, kpti_loaded_thread_at(r, i)->index) = i + 1;
-    return 1;
+    (void)ctx;
+    return ((const kpti_thread_slot *)slot)->index == *(const uint32_t *)index;
 }
+
+static uint64_t hash_of(uint32_t index, uint64_t multiplier)
+{
+    return index * multiplier >> 32;
+}
+
+static uint64_t hash(const void *slot, const void *multiplier)
+{
+    return hash_of(((const kpti_thread_slot *)slot)->index, *(const uint64_t *)multiplier);
+}
+
+static const kpti_hash_slots slots = {sizeof(kpti_thread_slot), 64, is_used, has_key, hash};
 
 /* Returns thread INDEX, added if it is new, or NULL if there is no memory. */
 static kpti_loaded_thread *reach_thread(kpti_loaded *r, uint32_t index)
 {
-    uint32_t *slot;
-    if (!reserve_slot(r)) return NULL;
-    slot = find_slot(r, index);
-    if (!*slot) {
+    const kpti_heap heap = kpti_host_heap(r->env);
+    kpti_thread_slot *slot;
+    if (!kpti_hash_table_reserve(&r->slots, &slots, &heap, &r->multiplier)) return NULL;
+    slot = kpti_hash_table_find(&r->slots, &slots, hash_of(index, r->multiplier), &index, NULL);
+    if (!slot->end) {
         if (!extend(r->env, &r->threads, r->threads.count + 1, sizeof(kpti_loaded_thread)))
             return NULL;
-        *slot = r->threads.count;
-        kpti_loaded_thread_at(r, *slot - 1)->index = index;
+        *slot = (kpti_thread_slot){index, r->threads.count};
+        r->slots.count++;
+        kpti_loaded_thread_at(r, slot->end - 1)->index = index;
     }
-    return kpti_loaded_thread_at(r, *slot - 1);
+    return kpti_loaded_thread_at(r, slot->end - 1);
 }
 
 static int by_index(const void *a, const void *b)

@@ -2,6 +2,7 @@
 #ifndef KPTI_CORE_RECORDING_SERIALIZED_CHUNK_LOADER_H
 #define KPTI_CORE_RECORDING_SERIALIZED_CHUNK_LOADER_H
 
+#include "core/base/hash_table.h"
 #include "core/recording/serialized/metadata_sections.h"
 
 enum { KPTI_HEADS_IN_BLOCK = 1024 };
@@ -20,15 +21,21 @@ typedef struct kpti_loaded_thread {
     uint32_t index; /* the recorder's number of the thread */
 } kpti_loaded_thread;
 
+/* The position in threads of the thread with an index. */
+typedef struct kpti_thread_slot {
+    uint32_t index;
+    uint32_t end; /* the position + 1; 0 = empty */
+} kpti_thread_slot;
+
 typedef struct kpti_loaded {
     const kpti_env *env;
     kpti_list chunks; /* kpt_chunk, in the order of loading */
     kpti_list heads;  /* kpti_chunk *: blocks of KPTI_HEADS_IN_BLOCK */
     /* kpti_loaded_thread, in the order of loading; by index when all is loaded */
     kpti_list threads;
-    kpti_list slots; /* uint32_t: a hash table from a thread's index to its position in threads */
-    kpti_list runs;  /* kpti_run */
-    kpti_list names; /* kpti_function_view */
+    kpti_hash_table slots;       /* kpti_thread_slot, by the thread's index */
+    kpti_list runs;              /* kpti_run */
+    kpti_list names;             /* kpti_function_view */
     kpti_list cross_thread_ends; /* kpti_cross_thread_end */
     kpti_clock_point first_point;
     kpti_clock_point last_point;

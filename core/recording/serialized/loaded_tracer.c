@@ -18,7 +18,7 @@ static void destroy(void *self)
     release(env, &r->heads, sizeof(kpti_chunk *));
     release(env, &r->chunks, sizeof(kpt_chunk));
     release(env, &r->threads, sizeof(kpti_loaded_thread));
-    release(env, &r->slots, sizeof(uint32_t));
+    kpti_free(env, r->slots.slots, r->slots.capacity * sizeof(kpti_thread_slot));
     release(env, &r->runs, sizeof(kpti_run));
     release(env, &r->names, sizeof(kpti_function_view));
     release(env, &r->cross_thread_ends, sizeof(kpti_cross_thread_end));

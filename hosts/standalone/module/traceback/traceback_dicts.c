@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "core/base/hash.h"
+#include "core/base/hash_table.h"
 #include "hosts/standalone/module/traceback/symbolize_batch.h"
 #include "hosts/standalone/session/shared_tracebacks.h"
 
@@ -35,8 +37,7 @@ typedef struct words {
     const kpt_symbols *symbols;
     PyObject **frames;      /* one per symbol */
     kpt_symbol_span *spans; /* of the tracebacks, as shown */
-    uint64_t *table;        /* the first traceback with a span, + 1; open addressing */
-    uint64_t table_mask;
+    kpti_hash_table table;  /* of uint64_t: the first traceback with a span, + 1 */
     PyObject *files[FILES];
     kpt_str file_keys[FILES];
 } words;
@@ -145,21 +146,42 @@ static PyObject *make_stack(words *w, kpt_symbol_span span)
 
 static uint64_t hash_span(kpt_symbol_span span)
 {
-    return (span.first * 0x9E3779B97F4A7C15u + span.count) * 0xC2B2AE3D27D4EB4Fu >> 20;
+    return (kpti_hash_spread(span.first) + span.count) * 0xC2B2AE3D27D4EB4Fu >> 20;
 }
+
+static int is_used(const void *slot)
+{
+    return *(const uint64_t *)slot != 0;
+}
+
+static const kpt_symbol_span *span_of(const void *slot, const void *spans)
+{
+    return (const kpt_symbol_span *)spans + *(const uint64_t *)slot - 1;
+}
+
+static int has_key(const void *slot, const void *key, const void *spans)
+{
+    const kpt_symbol_span *a = span_of(slot, spans);
+    const kpt_symbol_span *b = key;
+    return (a->first == b->first || !b->count) && a->count == b->count;
+}
+
+static uint64_t hash(const void *slot, const void *spans)
+{
+    return hash_span(*span_of(slot, spans));
+}
+
+static const kpti_hash_slots slots = {sizeof(uint64_t), 16, is_used, has_key, hash};
 
 /* Returns the list of the first traceback with the same span, borrowed. Returns NULL if INDEX is the first, and
  * records it. */
 static PyObject *find_stack(words *w, uint64_t index, PyObject *lists)
 {
     const kpt_symbol_span span = w->spans[index];
-    uint64_t at = hash_span(span) & w->table_mask;
-    for (; w->table[at]; at = (at + 1) & w->table_mask) {
-        const kpt_symbol_span *other = &w->spans[w->table[at] - 1];
-        if ((other->first == span.first || !span.count) && other->count == span.count)
-            return PyList_GetItem(lists, (Py_ssize_t)(w->table[at] - 1));
-    }
-    w->table[at] = index + 1;
+    uint64_t *slot = kpti_hash_table_find(&w->table, &slots, hash_span(span), &span, w->spans);
+    if (*slot) return PyList_GetItem(lists, (Py_ssize_t)(*slot - 1));
+    *slot = index + 1;
+    w->table.count++;
     return NULL;
 }
 
@@ -185,14 +207,13 @@ static PyObject *make_stacks(words *w)
 static int prepare(words *w)
 {
     const uint64_t count = w->batch->count;
-    uint64_t size = 16;
+    uint64_t size = slots.first_capacity;
     while (size < 2 * count)
         size *= 2;
-    w->table_mask = size - 1;
-    w->table = calloc(size, sizeof *w->table);
     w->spans = calloc(count + 1, sizeof *w->spans);
     w->frames = calloc(w->symbols->symbol_count + 1, sizeof *w->frames);
-    if (w->table && w->spans && w->frames) return 1;
+    if (w->spans && w->frames && kpti_hash_table_make(&w->table, &slots, &kpti_malloc_heap, size))
+        return 1;
     (void)PyErr_NoMemory();
     return 0;
 }
@@ -205,7 +226,7 @@ static void finish(words *w)
         Py_XDECREF(w->files[i]);
     free(w->frames);
     free(w->spans);
-    free(w->table);
+    kpti_hash_table_free(&w->table, &slots, &kpti_malloc_heap);
 }
 
 static kpt_status make_words(kpti_batch *batch, const kpt_symbols *symbols)
