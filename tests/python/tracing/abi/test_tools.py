@@ -66,8 +66,8 @@ class ToolId(HostCase):
         with self.assertRaises(abi_host.Failed) as caught:
             self.make()
         self.assertEqual(caught.exception.status, abi_host.E_BUSY)
-        self.assertIn("tools 3 and 4 are both taken", caught.exception.text)
-        with self.assertRaisesRegex(Exception, "tools 3 and 4 are both taken"):
+        self.assertIn("tools 3 and 4 are both in use", caught.exception.text)
+        with self.assertRaisesRegex(Exception, "tools 3 and 4 are both in use"):
             kpytrace.start()
         self.assertEqual(self.tools(), {3: "other 3", 4: "other 4"})
 

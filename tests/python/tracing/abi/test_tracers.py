@@ -338,7 +338,7 @@ class Several(HostCase):
             for _ in range(100):
                 tracers.append(self.make())
         self.assertGreaterEqual(len(tracers), 16)
-        self.assertIn("record already", caught.exception.text)
+        self.assertIn("tracers are recording already", caught.exception.text)
         work(3)
         for tracer in tracers:
             tracer.stop()
