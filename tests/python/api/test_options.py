@@ -150,7 +150,7 @@ class TheCSide(Case):
                 ({"max_depth": 2**32}, OverflowError, "max_depth is too large"),
                 ({"max_events": -1}, OverflowError, ""), ({"max_events": "1"}, TypeError, ""),
                 ({"on_full": "x"}, ValueError, "on_full can't be 'x'"),
-                ({"filters": []}, TypeError, "filters is a tuple"),
+                ({"filters": []}, TypeError, "filters must be a tuple"),
                 ({"filters": (1,)}, TypeError, "a filter must be a tuple"),
                 ({"filters": (("in", "file", b"x"),)}, ValueError, "action can't be 'in'"),
                 ({"filters": (("include", "dir", b"x"),)}, ValueError, "kind can't be 'dir'"),

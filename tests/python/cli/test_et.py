@@ -194,7 +194,7 @@ class Commands(Case):
             (self.folder / "x.json.journal").write_bytes(content)
             status, out, err = self.et("recover", "x.json")
             self.assertEqual((status, out), (1, ""))
-            self.assertIn("is no journal", err)
+            self.assertIn("is not a journal", err)
             self.assertFalse((self.folder / "x.json").exists())
 
     def test_what_is_wrong(self):
