@@ -198,7 +198,7 @@ class OfAFile(Case):
         self.assertEqual([row.bytes for row in after.diff(before, device="cpu")], [7])
         self.assertEqual([row.bytes for row in before.diff(after, device="cpu")], [-7])
         self.assertEqual(after.diff(before, device="python raw"), [])
-        with self.assertRaisesRegex(ValueError, "device is one of python raw, cpu, not 'gpu'"):
+        with self.assertRaisesRegex(ValueError, "device must be one of python raw, cpu, not 'gpu'"):
             after.diff(before, device="gpu")
         said = io.StringIO()
         with contextlib.redirect_stdout(said):
