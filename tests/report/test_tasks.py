@@ -192,7 +192,7 @@ class ManyTasks(Page):
         number = self.ask("""(() => { const [track] = kpytrace.model.tracks, {task} = track.more;
             return task.findIndex((t) => t && !kpytrace.model.tasks[t - 1].track); })()""")
         self.ask(f"kpytrace.showSpan({{track: kpytrace.model.tracks[0], span: {number}}})")
-        self.assertIn("which has no track: there are 12,004 tasks", self.details())
+        self.assertIn("which has no track, since there are 12,004 tasks", self.details())
         self.browser.key("/")
         self.browser.type("the last")
         self.browser.key("Enter")

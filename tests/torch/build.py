@@ -1,4 +1,4 @@
-"""Compiles the shim and tries it: what the other tests need."""
+"""Compiles the shim and checks it, for the other tests."""
 
 import runpy
 import sys

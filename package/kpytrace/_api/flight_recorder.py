@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 import sys
 
-from .messages import print_message
+from .summary import print_message
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from _thread import RLock, get_ident  # threading itself takes a millisecond to 
 
 from . import native
 from .registry import Registry
-from .summary import Summary
+from .summary import Summary, print_message
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -152,8 +152,6 @@ class Trace:
 
     def _report_no_gpu(self) -> None:
         """Prints the reason once. The program and the trace continue."""
-        from .messages import print_message
-
         if not self._reported_no_gpu:
             self._reported_no_gpu = True
             print_message(f"kpytrace: GPUs are not recorded: {self._no_gpu}")

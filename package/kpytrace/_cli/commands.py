@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 
-from .formatting import shown
 from .arguments import Usage
 
 _COMMANDS = ("run", "report", "view", "convert", "info", "top", "merge", "diff", "table", "memory", "et")
@@ -64,6 +63,8 @@ def _take_any_text() -> None:
 
 def _tell(error: object) -> None:
     """Prints an error, escaped, since its text may include names from the content of a file."""
+    from .formatting import shown  # on demand, since `kpytrace run` needs it only for an error
+
     text = "\n".join(map(shown, str(error).split("\n")))
     print(f"kpytrace: {text}", file=sys.stderr)
 

@@ -21,8 +21,8 @@ import sys
 
 from .._api import native
 from .._api import trace as _trace
-from .._api.messages import print_failure, print_message, trace_line  # now: at exit, files may be unreachable
 from .._api.options import from_environment
+from .._api.summary import print_failure, print_message, trace_line  # now: at exit, files may be unreachable
 from . import process_info
 
 TYPE_CHECKING = False

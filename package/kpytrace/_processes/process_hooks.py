@@ -34,7 +34,7 @@ def stop_at_exit(stop: Callable[[], object], output: Optional[str]) -> None:
     try:
         stop()
     except Exception as error:
-        from .._api.messages import print_failure
+        from .._api.summary import print_failure
 
         print_failure(output, error)
 

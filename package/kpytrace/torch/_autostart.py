@@ -82,7 +82,7 @@ def _install() -> None:
         else:
             install(wanted, **options)
     except Exception as error:
-        from kpytrace._api.messages import print_message
+        from kpytrace._api.summary import print_message
 
         print_message(f"kpytrace: {VARIABLE} is set, but torch keeps its own tracer: {error}")
 

@@ -1,4 +1,4 @@
-"""Real traces: what this Python runs is in the file. Needs the backend for it beside the plugin."""
+"""Real traces: the file has the calls of this Python. Needs the backend for it beside the plugin."""
 
 import collections
 import gc
@@ -41,7 +41,7 @@ class Backend(Case):
         return t.summary
 
     def check_nesting(self):
-        """Ids and parents are right, and a child lies within its parent."""
+        """Checks ids and parents, and that a child lies within its parent."""
         calls = {c["args"]["Python id"]: c for c in self.calls()}
         self.assertEqual(len(calls), len(self.calls()), "an id is there twice")
         for call in calls.values():
@@ -53,7 +53,7 @@ class Backend(Case):
                 self.assertLessEqual(call["ts"] + call["dur"], outer["ts"] + outer["dur"] + 0.002)
 
     def counts(self):
-        """How often each function of this file was called, by its bare name."""
+        """Returns the number of calls of each function of this file, by its bare name."""
         mark = os.path.basename(__file__) + "("
         return collections.Counter(name.rpartition(": ")[2] for name in self.names()
                                    if mark in name)

@@ -118,8 +118,8 @@ class Decorators(Case):
             with self.subTest(function=function.__name__):
                 yield function, decorator(function)
 
-    def test_what_is_asked_of_a_function(self):
-        """As pytest and other frameworks do, of a decorated test."""
+    def test_attributes_of_a_decorated_function(self):
+        """Attributes that pytest and other frameworks read from a decorated test."""
         for function, made in self.both(plain, coroutine, generator, async_generator):
             like = naive(function)
             self.assertIs(inspect.unwrap(made), function)
@@ -324,7 +324,7 @@ class Nesting(Case):
         kpytrace.stop()
 
     def test_inside_of_a_program_that_is_recorded(self):
-        """The program runs as it does alone, and both files are whole."""
+        """The program runs as it does alone, and both files are complete."""
         (self.folder / "program.py").write_text(textwrap.dedent("""
             import kpytrace
             def inner(): pass

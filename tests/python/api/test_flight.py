@@ -56,7 +56,7 @@ class Flight(Case):
         self.assertLess(self.leaves(self.path), 40_000)
 
     def test_issue_23_what_a_deep_ring_drops_is_counted_once(self):
-        """Each of its chunks begins with all calls that are open: these are not dropped with it."""
+        """Each chunk begins with all open calls, which are not counted as dropped with the chunk."""
         def deep(n):
             if n:
                 return deep(n - 1)
@@ -110,7 +110,7 @@ class Flight(Case):
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def test_a_signal(self):
-        """Also while the program hangs in C, as one that needs a flight recorder does."""
+        """Also while the program hangs in C."""
         child = self.start_program("""
             work(123)
             print("ready", flush=True)
@@ -199,7 +199,7 @@ class Flight(Case):
         self.assertEqual(self.leaves(self.path), 10)
 
     def test_ten_thousand_threads_in_turn(self):
-        """Each has a stream of its own; a ring holds only what fits."""
+        """Each thread has its own stream; the ring keeps only the chunks that fit."""
         kpt = self.folder / "threads.kpt"
         with kpytrace.trace(kpt) as t:
             for _ in range(10_000 if sys.version_info[:2] == (3, 12) else 1000):

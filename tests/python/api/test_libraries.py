@@ -1,5 +1,5 @@
-"""What a program finds of ours in the structures of Python and of other libraries: each thing is of the whole type that
-the structure has."""
+"""Our objects in structures of Python and of other libraries: each has the complete type that the structure
+requires."""
 
 import importlib.util
 import os
@@ -34,7 +34,7 @@ class Libraries(Case):
         return self.program(FORKS + textwrap.dedent(text), "-m", "kpytrace", "run", *arguments, "--")
 
     def test_warning_filters(self):
-        """scikit-learn reads the pattern of each, and sends them to its workers."""
+        """scikit-learn reads the pattern of each filter, and sends the filters to its workers."""
         done = self.recorded("""
             before = list(warnings.filters)
             fork()
@@ -57,7 +57,7 @@ class Libraries(Case):
 
     @unittest.skipIf(sys.version_info < (3, 12), "it does not warn")
     def test_the_warning_of_a_fork(self):
-        """It comes where it would without us: where the program has other threads."""
+        """Python warns as without us: if the program has other threads."""
         for threads, warned in ((0, 0), (1, 1)):
             with self.subTest(threads=threads):
                 done = self.recorded(f"""
@@ -76,7 +76,7 @@ class Libraries(Case):
                 self.assertEqual(done.stdout.split(), ["DeprecationWarning"] * warned + ["UserWarning"])
 
     def test_warnings_that_were_shown_once(self):
-        """A fork does not have Python show them again."""
+        """A fork does not make Python show them again."""
         done = self.recorded("""
             fork()
             for _ in range(3):

@@ -64,7 +64,7 @@ class Notes(Case):
         kpytrace.span("x").end()
 
     def test_of_a_thread_that_is_not_recorded(self):
-        """The note has a time and a thread of its own."""
+        """The note has its own time and thread."""
         with kpytrace.trace(self.path, this_thread=True):
             thread = threading.Thread(target=kpytrace.mark, args=("elsewhere",))
             thread.start()
@@ -130,7 +130,7 @@ class Notes(Case):
         self.assertEqual(len(self.events("C")), len(names))
 
     def test_values_that_have_no_repr(self):
-        """A note never throws into the program what a value does."""
+        """A note never raises the exception of a value into the program."""
         class Strange:
             def __repr__(self):
                 raise ZeroDivisionError

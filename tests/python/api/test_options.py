@@ -1,4 +1,4 @@
-"""Options: names, values, environment variables, patterns, and messages that help."""
+"""Options: names, values, environment variables, patterns, and error messages."""
 
 import os
 import pathlib

@@ -1,5 +1,5 @@
 """A signal handler that raises, again and again, at any moment: of a start, a stop, a dump, a flush or a recording of
-memory. Afterwards nothing records that nobody knows of, and the next start() works."""
+memory. Afterwards no unregistered trace records, and the next start() works."""
 
 import pathlib
 import sys
@@ -106,7 +106,7 @@ class Storms(Case):
         self.assertEqual(reply.returncode, 0, reply.stderr[-3000:])
 
     def test_blocks(self):
-        """What a block began ends with it, whatever is interrupted."""
+        """A trace of a block ends with the block, at any interruption."""
         self.program("""
             for output in (None, "t.json", "t.kpt"):
                 def block():
@@ -140,7 +140,7 @@ class Storms(Case):
             """)
 
     def test_flushes(self):
-        """One trace, which goes on: what can't be waited for here is not lost there."""
+        """One trace, which continues: an interrupted wait for a flush loses no events."""
         self.program("""
             t = kpytrace.start("t.kpt", flush_ns="1ms")
             def flush():

@@ -32,7 +32,7 @@ def work(n):
 
 
 class AtOnce:
-    """While OTHER is called again and again by a thread, this one does THEN."""
+    """Runs THEN while another thread calls OTHER repeatedly."""
 
     def __init__(self, other, then):
         self.failed, self.ending, self.times = [], False, 0
@@ -66,7 +66,7 @@ class Traces(Case):
             self.assertGreaterEqual(self.names().count(next(n for n in self.names() if n.endswith(": leaf"))), 20_000)
 
     def test_what_a_daemon_writes_at_the_end(self):
-        """The program ends when the file is whole."""
+        """The program ends when the file is complete."""
         done = run_python("-c", textwrap.dedent("""
             import sys, threading, kpytrace
             def leaf(): pass
@@ -177,7 +177,7 @@ class Streams(Case):
         self.kpt = self.folder / "trace.kpt"
 
     def repaired(self):
-        """How many events replay had to mend."""
+        """Returns the number of events that replay repaired."""
         read, state, _ = _standalone.open(kpytrace._api.native.plugin_file(), str(self.kpt), False)
         self.assertEqual(state, "whole")
         _standalone.write(read, str(self.path), None)
@@ -185,7 +185,7 @@ class Streams(Case):
 
     @unittest.skipIf(FREE_THREADED, "the stacks of other threads are not looked at")
     def test_a_thread_that_waits_through_flushes(self):
-        """Its open calls go to the file before it tells of them itself: they are the same calls."""
+        """The flush writes the open calls of the thread before the thread does. Both are the same calls."""
         items = queue.Queue()
 
         def wait():
@@ -209,7 +209,7 @@ class Streams(Case):
                          [True, False])
 
     def test_tasks_and_new_chunks(self):
-        """A task's point is no older than the call that it belongs to, also where a chunk begins between them."""
+        """A task's mark is not older than its call, also if a chunk begins between them."""
         async def step():
             for _ in range(100):
                 await asyncio.sleep(0)

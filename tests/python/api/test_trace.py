@@ -1,5 +1,5 @@
 """start, stop and trace: with the sample plugin, whose recording is always the same, and with the
-no-op that a Python without a backend gets."""
+no-op tracer for a Python without a backend."""
 
 import errno
 import gzip
@@ -161,7 +161,7 @@ class Sample(Case):
         with open(path, encoding="utf-8") as file:
             self.assertIn('"traceName"', file.read())
 
-    def test_threads_agree_on_who_starts_and_stops(self):
+    def test_one_of_several_threads_starts_and_stops(self):
         begun, failed, summaries = [], [], []
         barrier = threading.Barrier(8)
 
@@ -214,7 +214,7 @@ class NoOp(Case):
 
 
 class Missing(Case):
-    def test_a_package_without_its_plugin_says_what_to_do(self):
+    def test_a_package_without_its_plugin_names_the_fix(self):
         self.use_plugin(self.folder / "libkpytrace.so")
         with self.assertRaisesRegex(ValueError, "the plugin can't be loaded"):
             kpytrace.start()

@@ -1,4 +1,4 @@
-"""Commands that are interrupted, and names that a terminal does not take as they are."""
+"""Commands that are interrupted, and names with characters that control a terminal."""
 
 import asyncio
 import contextlib
@@ -31,8 +31,8 @@ class Commands(Case):
 
 
 class Interrupts(Commands):
-    def test_what_raises_ends_the_reading_of_a_file(self):
-        """As Ctrl-C does: a file of hours was converted to its end first."""
+    def test_an_exception_ends_the_reading_of_a_file(self):
+        """Also Ctrl-C does. Before the fix, a file of hours was converted to its end first."""
         with kpytrace.trace(self.kpt):
             for _ in range(100_000):
                 leaf()
@@ -67,7 +67,7 @@ class Names(Commands):
             asyncio.run(main())
 
     def assert_harmless(self, text):
-        """It commands no terminal, and each line is ours."""
+        """Checks that the output has no control characters, and that each line is one of ours."""
         self.assertEqual([c for c in text if not c.isprintable() and c != "\n"], [])
 
     def said(self, *words, encoding="utf-8"):

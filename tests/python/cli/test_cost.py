@@ -1,4 +1,4 @@
-"""What `kpytrace info` says that tracing has cost."""
+"""The cost of tracing that `kpytrace info` prints."""
 
 import contextlib
 import io
@@ -28,7 +28,7 @@ class Cost(Case):
         self.kpt = self.folder / "trace.kpt"
 
     def test_issue_23_what_tracing_cost_is_measured(self):
-        """Not taken from the shortest call, which bounds it from below."""
+        """The cost is not derived from the shortest call, which is only a lower bound."""
         with kpytrace.trace(self.kpt):
             for i in range(1000):
                 abs(leaf(i))

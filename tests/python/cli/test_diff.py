@@ -1,5 +1,5 @@
-"""kpytrace diff: what got slower is found, and noise is not. What this and other commands write appears when it is
-whole: where it can't be, an older file stays as it was."""
+"""kpytrace diff finds functions that became slower, and ignores noise. Files of this and other commands appear when
+they are complete; if one can't be written, the older file stays."""
 
 import json
 import os
@@ -88,7 +88,7 @@ class Diff(Case):
         self.assertNotRegex(text, "https?:")  # it needs nothing from elsewhere
 
     def test_a_file_whose_name_looks_like_a_place(self):
-        """Its functions are the same ones after lines have moved."""
+        """Its functions are matched after lines have moved."""
         rows = [[(b"a(3): b.py(%d): f" % line, b"f", b"a(3): b.py", line, b"", 1, 5, 5, 0, 5)] for line in (7, 9)]
         change, = _compare.compare([_compare.run_of(rows[0])], [_compare.run_of(rows[1])])
         self.assertEqual((change.name, change.calls_before, change.calls_after), ("a(3): b.py: f", 1, 1))

@@ -188,7 +188,7 @@ class Commands(Case):
 
     @unittest.skipUnless(BACKEND.exists(), f"there is no backend for CPython {TAG} beside the plugin")
     def test_recover_of_nothing(self):
-        """Of what is no journal nothing comes, and no file; tests/torch has real ones."""
+        """recover() of a file that is not a journal fails and writes no file. tests/torch has real journals."""
         self.assertEqual(self.et("recover", "none.json")[0], 2)
         for content in (b"", b"kpytrace", bytes(10000)):
             (self.folder / "x.json.journal").write_bytes(content)
@@ -268,7 +268,7 @@ class Commands(Case):
             self.assertEqual((status, out[:7]), (1, "node 6 " if name != "name.json" else "node 6:"), err)
 
     def check_line(self, words):
-        """Without a process of its own for each."""
+        """Runs the command in this process."""
         command, *files = words
         damaged = next(self.folder / file for file in files if file not in ("a.json", "p.json"))
         out, err = io.StringIO(), io.StringIO()
@@ -284,14 +284,14 @@ ODD = (None, True, 0, -1, 2 ** 64, 10 ** 400, 1.5, float("nan"), float("inf"), "
 
 
 def places(value, path=()):
-    """The paths of all that is in it."""
+    """Returns the paths of all its members."""
     for key in value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ():
         yield (*path, key)
         yield from places(value[key], (*path, key))
 
 
 def mutated(data, chosen):
-    """A copy in which one to three things are others, twice there or nowhere."""
+    """Returns a copy in which one to three members are changed, duplicated or removed."""
     data = copy.deepcopy(data)
     for _ in range(chosen.choice((1, 1, 2, 3))):
         if not data:

@@ -55,8 +55,8 @@ class Merge(Case):
             make_rank(source, path, rank, count)
         return paths
 
-    def test_a_full_device_is_told_as_such(self):
-        """In whatever file it is full; it was called a recording that can't be read."""
+    def test_a_full_device_is_reported(self):
+        """For any file. Before the fix, the message named a recording that can't be read."""
         small, large = self.record("small.kpt"), self.record("large.kpt", steps=2000)
         for paths in ([large], [small, large], [small, small]):
             reply = self.merge(*paths, "-o", "/dev/full", status=1)
@@ -82,7 +82,7 @@ class Merge(Case):
         indices = [e["args"]["Ev Idx"] for e in events if e["ph"] == "X" and "Ev Idx" in e["args"]]
         self.assertEqual(indices, list(range(len(indices))))
 
-    def test_a_file_that_is_cut_off_is_told(self):
+    def test_a_file_that_is_cut_off_is_reported(self):
         whole, cut = self.ranks(2)
         cut.write_bytes(cut.read_bytes()[:-500])
         lines = self.merge(whole, cut, "-o", self.path).stderr.splitlines()
@@ -132,7 +132,7 @@ class Merge(Case):
         self.assertEqual(found["process"], "rank 2")
 
     def test_clocks_by_marks(self):
-        """The second one is run later, by another clock's time so to speak: its marks come to lie on the first's."""
+        """The second program runs later, like one with another clock. Its marks are moved onto those of the first."""
         paths = [self.record(f"{name}.kpt", steps=8, pause=0.02) for name in "ab"]
         reply = self.merge(*paths, "--align", "marks", "-o", self.path)
         self.assertRegex(reply.stdout, r"(?m)^ *0\.0 µs +0\.000 ppm +8 +0\.0 µs .*a\.kpt$")
@@ -163,7 +163,7 @@ class Merge(Case):
         for words, text in (([], "; see --help"), ([path], "; see --help"),
                             ([path, "-o", "x.kpt"], "holds one process"), ([path, "-o", "x.collapsed"], "one process"),
                             ([path, "-o", "x.json", "--align", "stars"], "must be wall or marks"),
-                            ([self.folder / "prog.py", "-o", "x.json"], "no .kpt file"),
+                            ([self.folder / "prog.py", "-o", "x.json"], "not a .kpt file"),
                             (["none.kpt", "-o", "x.json"], "No such file")):
             reply = run_python("-m", "kpytrace", "merge", *map(str, words), cwd=self.folder)
             self.assertIn(reply.returncode, (1, 2))
@@ -171,12 +171,12 @@ class Merge(Case):
         self.assertEqual(sorted(p.name for p in self.folder.iterdir()), ["a.kpt", "prog.py"])
 
     def test_many_files_take_the_memory_of_one(self):
-        """256 of them no more than 32, but for what a path takes."""
+        """Merging 256 files needs no more memory than merging 32, except for their paths."""
         check_memory_of_merging(self, self.ranks(256, steps=300), 32)
 
 
 class Clocks(unittest.TestCase):
-    """Marks that were made up: a clock is off by 3 s and drifts by 20 ppm; some marks are late."""
+    """Generated marks: a clock has an offset of 3 s and a drift of 20 ppm; some marks are late."""
 
     def test_an_offset_and_a_drift(self):
         reference = [1_700_000_000 * 10**9 + i * 10**9 for i in range(60)]
@@ -225,7 +225,7 @@ class Ranks(Case):
         self.assertTrue((self.folder / f"x.{reply.stdout.strip()}.json").exists(), reply.stderr)
 
     def test_only_what_was_asked_for_is_filled_in(self):
-        """Not the folder's name, which nobody wrote. (Memory is not recorded on free-threaded Python.)"""
+        """A % in the folder's name is kept. (Memory is not recorded on free-threaded Python.)"""
         (self.folder / "s.py").write_text("pass")
         memory = [] if FREE_THREADED else ["--memory", "m.%p.pickle"]
         for folder in ("100%rel", "50%pct", "%%", "a%", "%h%r%%p"):
@@ -245,15 +245,15 @@ class Ranks(Case):
                         self.assertEqual(trace.name, name)
                         trace.unlink()
 
-    def test_a_rank_that_is_none_is_told(self):
+    def test_a_missing_rank_is_reported(self):
         for words in (["-o", "x%r.json"], ["--memory", "x%r.json"]):
             reply = run_python("-m", "kpytrace", "run", *words, "-c", "pass", cwd=self.folder)
             self.assertRegex(reply.stderr, r"^kpytrace: x%r\.json contains %r, and this program has no rank: .*\n$")
             self.assertEqual((reply.returncode, list(self.folder.iterdir())), (0, []))
             self.assertEqual(run_python("-m", "kpytrace", "run", "-q", *words, "-c", "pass", cwd=self.folder).stderr, "")
 
-    def test_who_starts_ranks_is_not_recorded(self):
-        """One variable is enough: a launcher passes it on."""
+    def test_a_launcher_of_ranks_is_not_recorded(self):
+        """A launcher keeps the variable for its ranks."""
         (self.folder / "torchrun").write_text(
             "import os, subprocess, sys\nfor rank in '01':\n"
             "    subprocess.run([sys.executable, '-c', 'pass'], env={**os.environ, 'RANK': rank}, check=True)\n")

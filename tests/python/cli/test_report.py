@@ -1,4 +1,4 @@
-"""kpytrace report and view, up to the browser's client; tests/report goes through it."""
+"""kpytrace report and view, without a browser. tests/report uses a browser."""
 
 import base64
 import gzip
@@ -22,13 +22,13 @@ SECTION = re.compile(rb'<script (?:data-name="([^"]*)" )?type="text/plain" class
 
 
 def sections(path):
-    """Name, kind and data of each."""
+    """Returns the name, kind and data of each section."""
     found = SECTION.findall(path.read_bytes())
     return [(name.decode(), kind.decode(), gzip.decompress(base64.b64decode(data))) for name, kind, data in found]
 
 
 def text_of(data):
-    """The JSON of a trace's section, which stands behind its blocks."""
+    """Returns the JSON of a trace's section, which follows its blocks."""
     at = 0
 
     def varint():
@@ -112,7 +112,7 @@ class Report(ReportCase):
         self.assertIn("was killed", done.stderr)
         self.assertEqual(len(sections(self.html)), 1)
 
-    def test_what_makes_no_sense(self):
+    def test_invalid_arguments(self):
         for words, text in (((), "usage"), ((self.kpt, "-o", "x.json"), ".html"), (("program.py",), "not a .kpt file")):
             self.assertIn(text, self.kpytrace("report", *words, status=2).stderr)
         for words in ((self.folder / "none.kpt",), (self.kpt, "-o", "none/x.html"), (self.kpt, "--memory", "none.json")):
@@ -150,7 +150,7 @@ class Report(ReportCase):
 class View(ReportCase):
 
     def view(self, *words):
-        """The process and the address that it printed."""
+        """Returns the process and the address that it printed."""
         env = {k: v for k, v in os.environ.items() if not k.startswith("KPYTRACE")}
         process = subprocess.Popen([sys.executable, "-m", "kpytrace", "view", "--no-browser", *map(str, words)],
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)
@@ -192,7 +192,7 @@ class View(ReportCase):
         _, address = self.view(self.html)
         self.assertEqual(self.get(address)[2], self.html.read_bytes())
 
-    def test_perfetto_may_fetch_the_trace_and_nobody_else(self):
+    def test_only_perfetto_may_fetch_the_trace(self):
         process, address = self.view("--perfetto", self.kpt)
         if not address and "in use" in process.stderr.read():
             self.skipTest("port 9001 is taken")
@@ -215,7 +215,7 @@ class View(ReportCase):
         first, second = done.stdout.splitlines()
         self.assertEqual(second, f"opened {first}")
 
-    def test_what_makes_no_sense(self):
+    def test_invalid_arguments(self):
         for words, text in ((("--port", "x", self.kpt), "--port"), (("--perfetto", "--port", "80", self.kpt), "9001"),
                             (("--perfetto", self.kpt, self.kpt), "one trace"), ((), "usage")):
             self.assertIn(text, self.kpytrace("view", *words, status=2).stderr)

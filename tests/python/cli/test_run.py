@@ -1,5 +1,5 @@
-"""kpytrace run and KPYTRACE=1: a program can't tell that it is traced. Each program here runs with python
-alone and with kpytrace, and what the outside sees of both is the same."""
+"""kpytrace run and KPYTRACE=1: a traced program behaves as without the tracer. Each program here runs with python
+alone and with kpytrace, and both have the same status and output."""
 
 import io
 import itertools
@@ -71,7 +71,7 @@ class Run(Case):
         self.output = self.folder / "the trace.json"
 
     def run_both(self, text, *arguments, **options):
-        """How python alone and `kpytrace run` end: status, output, errors."""
+        """Returns the status, output and errors with python alone and with `kpytrace run`."""
         self.script.write_text(text, encoding="utf-8", errors="surrogatepass")
         ends = []
         for command in ([], ["-m", "kpytrace", "run", "-q", "-o", str(self.output)]):
@@ -137,7 +137,7 @@ class Run(Case):
             self.assertEqual(ends[0][0], 0, ends[0][2])
             self.assertTrue(self.calls(self.output))
 
-    def test_a_line_says_what_was_written(self):
+    def test_a_line_names_the_output(self):
         self.script.write_text("len('')")
         reply = run_python("-m", "kpytrace", "run", "-o", str(self.output), str(self.script))
         self.assertRegex(reply.stderr, r"^kpytrace: [\d,]+ calls of 1 thread in .* s: .*trace\.json$")
@@ -157,7 +157,7 @@ class Run(Case):
         self.assertEqual(*ends)
         self.assertTrue(self.calls(self.output))
 
-    def test_mistakes_are_told(self):
+    def test_mistakes_are_reported(self):
         rows = [([], "no program is given"), (["none.py"], "the script does not exist"), (["-m"], "needs a module"),
                 (["--ringg", "1s", "x.py"], "did you mean --ring"), (["-o"], "needs a value"),
                 (["--gc=1", "x.py"], "takes no value"), (["--ring", "soon", "-c", ""], "ring must"),
@@ -173,7 +173,7 @@ class Run(Case):
             self.assertEqual(len(reply.stderr.splitlines()), 1, reply.stderr)
 
     def test_the_output_can_not_be_written(self):
-        """The program ends as it would, and a line says why there is no trace."""
+        """The program ends as without us, and a line gives the reason why there is no trace."""
         self.script.write_text("import os, sys; os.rmdir(sys.argv[1]); print('done')")
         (self.folder / "gone").mkdir()
         reply = run_python("-m", "kpytrace", "run", "-o", str(self.folder / "gone" / "x.json"),
@@ -181,15 +181,15 @@ class Run(Case):
         self.assertEqual((reply.returncode, reply.stdout), (0, "done\n"))
         self.assertIn("x.json could not be written", reply.stderr)
 
-    def test_a_variable_that_says_no_is_none(self):
+    def test_a_variable_that_switches_recording_off(self):
         reply = run_python("-m", "kpytrace", "run", "-o", str(self.output), "-c", "pass", env={"KPYTRACE_MEMORY": "0"})
         self.assertIn("calls of 1 thread", reply.stderr)
         reply = run_python("-m", "kpytrace", "run", "-c", "pass", env={"KPYTRACE_MEMORY": "off"}, cwd=self.folder)
         self.assertIn("calls of 1 thread", reply.stderr)
         self.assertEqual({path.name for path in self.folder.iterdir()}, {self.output.name, "kpytrace.json"})
 
-    def test_what_is_not_recorded_is_told_by_its_name(self):
-        """Where its memory is not, the program's calls are; it was said to be not recorded at all."""
+    def test_the_message_names_the_recording_that_failed(self):
+        """If memory can't be recorded, the calls still are. Before the fix, the message denied both."""
         reply = run_python("-c", "from kpytrace import _startup; _startup.start()", cwd=self.folder,
                            env={"KPYTRACE": "calls.json", "KPYTRACE_MEMORY": "1 depth=3"})
         refused, recorded = reply.stderr.splitlines()
@@ -252,7 +252,7 @@ class Progress(unittest.TestCase):
                 self.assertIn("##############################] 100%", text)
                 self.assertTrue(text.endswith("\r\x1b[K"), text)
 
-    def test_nobody_sees_it(self):
+    def test_no_bar_without_a_terminal(self):
         from kpytrace._cli import progress
 
         self.assertIsNone(progress.bar("x", 1, quiet=True))

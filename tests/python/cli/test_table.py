@@ -40,7 +40,7 @@ print(json.dumps([connection.execute(query).fetchall() for query in json.load(sy
 @unittest.skipUnless(TABLES.exists(), "there is no pyarrow and no DuckDB: `make readers` fetches them")
 class Tables(Case):
     def tables(self, *words, status=0, **options):
-        """With the Python that has pyarrow; the package is for it, too."""
+        """Runs `kpytrace table` with the Python that has pyarrow."""
         reply = subprocess.run([TABLES, *map(str, words)], text=True, timeout=200, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, cwd=self.folder, **options)
         self.assertEqual(reply.returncode, status, reply.stderr)

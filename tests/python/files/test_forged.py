@@ -1,4 +1,4 @@
-"""Files that nobody recorded: bytes were changed, and the checksums made right again."""
+"""Forged files: bytes are changed, and the checksums are corrected."""
 
 import pathlib
 import sys
@@ -12,7 +12,7 @@ import kpytrace
 
 
 def checksum(data):
-    """As kpt_format.c makes it: of a record's head and its bytes."""
+    """Computes the checksum of a record's head and its bytes, like kpt_format.c."""
     total = 0
     for at in range(0, len(data), 8):
         word = data[at:at + 8]
@@ -24,7 +24,7 @@ def checksum(data):
 
 
 def forge(path, old, new):
-    """Replaces bytes of a record, whose checksum is then right again."""
+    """Replaces bytes of a record, and corrects its checksum."""
     data, at = bytearray(path.read_bytes()), 64
     where = data.index(old)
     data[where:where + len(old)] = new
@@ -49,7 +49,7 @@ class Forged(Case):
         self.kpt = self.folder / "trace.kpt"
 
     def test_issue_23_a_note_that_was_forged(self):
-        """Its checksum is right, but its values are not what JSON has."""
+        """The checksum of the note is correct, but its values are not JSON."""
         good = b'"x":"aaaaaaaaaaaa"'
         with kpytrace.trace(self.kpt):
             kpytrace.mark("m", x="aaaaaaaaaaaa")

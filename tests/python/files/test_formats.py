@@ -1,5 +1,5 @@
 """One recording of a real program, in every format: each has the same calls. Perfetto's trace is read with
-Perfetto's own descriptions of its messages, where `make readers` could fetch them."""
+Perfetto's own descriptions of its messages, if `make readers` has fetched them."""
 
 import collections
 import gzip
@@ -60,7 +60,7 @@ class Formats(Case):
         return path
 
     def chrome_calls(self):
-        """(tid, name, start, end) of each, sorted; times are exact: they have three decimals."""
+        """Returns (tid, name, start, end) of each call, sorted. Times are exact, with three decimals."""
         def ns(microseconds):
             return round(microseconds * 1000)
         return sorted((e["tid"], e["name"], self.base + ns(e["ts"]), self.base + ns(e["ts"]) + ns(e["dur"]))
@@ -81,7 +81,7 @@ class Formats(Case):
         self.assertLess(path.stat().st_size, self.path.stat().st_size / 4)
 
     def chrome_notes(self):
-        """How often each further argument has each value."""
+        """Counts the values of each further argument."""
         usual = {"Python id", "Python parent id", "Ev Idx"}
         return collections.Counter((key, value) for e in self.chrome["traceEvents"] if e["ph"] == "X"
                                    for key, value in e["args"].items() if key not in usual)
@@ -90,7 +90,7 @@ class Formats(Case):
         return collections.Counter(item for c in read["calls"] for item in c[5].items())
 
     def speedscope_calls(self, file):
-        """The frames of each thread as (profile, name, start, end)."""
+        """Returns the frames of each thread as (profile, name, start, end)."""
         frames, calls = file["shared"]["frames"], []
         for profile in file["profiles"]:
             self.assertEqual((profile["type"], profile["unit"]), ("evented", "nanoseconds"))

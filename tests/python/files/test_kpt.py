@@ -1,5 +1,5 @@
-"""Our own file: streams, what is left of them when the program dies, damage, conversion, and the commands
-that read it."""
+"""The .kpt format: streams, their content after the program is killed, damaged files, conversion, and the
+commands that read it."""
 
 import collections
 import os
@@ -57,13 +57,13 @@ class Files(Case):
         return reply
 
     def spans(self, path):
-        """Calls as (thread, name, start, duration): what every format can hold."""
+        """Returns calls as (thread, name, start, duration), which every format has."""
         return sorted((e["tid"], e["name"], e["ts"], e["dur"]) for e in self.calls(path))
 
 
 class Stream(Files):
     def test_a_stream_equals_its_recording(self):
-        """The same recording as a file made at once and as a copy that was loaded and written again."""
+        """A streamed recording equals the file written at the end, and a copy that was loaded and written again."""
         with kpytrace.trace(gc=True) as t:
             work(3000)
             threads = [threading.Thread(target=work, args=(n,), name=f"t{n}") for n in (10, 20)]
@@ -96,7 +96,7 @@ class Stream(Files):
 
     @unittest.skipIf("ASAN_OPTIONS" in os.environ, "AddressSanitizer keeps what was freed")
     def test_a_stream_needs_little_memory_to_its_end(self):
-        """Less than the file is long, also when its calls are counted, and when it is converted."""
+        """The memory is smaller than the file, also while calls are counted, and during conversion."""
         result = run_python("-c", WORK + textwrap.dedent(f"""
             import kpytrace
             def highest():
@@ -176,7 +176,7 @@ class Death(Files):
     KILLS = 50 if sys.version_info[:2] == (3, 12) else 5
 
     def test_killed_at_any_time_all_but_the_last_flush_is_there(self):
-        """The program says how far it was a while before; the file must hold that."""
+        """The program prints its progress; the file must have the calls up to there."""
         program = WORK + textwrap.dedent("""
             import kpytrace, threading, time
             kpytrace.start(sys.argv[1], flush_ns="20ms")
@@ -213,7 +213,7 @@ class Death(Files):
                 self.assertFalse([row for row in rows if b"unknown" in row[0]])
 
     def test_long_ago_is_there(self):
-        """What was done long before a kill, also by a thread that sleeps since then."""
+        """The file has calls from long before a kill, also those of a thread that sleeps since then."""
         program = WORK + textwrap.dedent("""
             import kpytrace, time
             kpytrace.start(sys.argv[1], flush_ns="10ms")
@@ -230,7 +230,7 @@ class Death(Files):
         self.assertEqual(sum(name.endswith(": leaf") for name in self.names()), 777)
 
     def test_the_disk_is_full(self):
-        """A limit on the file's size stands for it: what is there is whole, what is lost is told."""
+        """A limit on the file's size simulates a full disk: written calls are complete, and the loss is reported."""
         def work_under_a_limit():
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
             before = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -260,7 +260,7 @@ class Death(Files):
             self.assertIsNone(kpytrace._api.trace._active)
 
     def test_a_full_device(self):
-        """No stream can begin there."""
+        """A stream on a full device can't begin."""
         os.symlink("/dev/full", self.kpt)
         with self.assertRaisesRegex(OSError, "No space"):
             kpytrace.start(self.kpt)
@@ -375,7 +375,7 @@ class Commands(Files):
             self.assertGreater(target.stat().st_size, 100)
         self.assertEqual(self.convert(self.kpt, self.path, "-q").stderr, "")
 
-    def test_progress_is_told(self):
+    def test_progress_is_shown(self):
         handle, _, _ = _standalone.open(native.load(), self.kpt, False)
         told = []
         counts = _standalone.write(handle, self.path, told.append)

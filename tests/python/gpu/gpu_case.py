@@ -1,4 +1,4 @@
-"""What tests of a GPU's events share: the sample plugin has one that is not there, with a few kernels at known
+"""Helpers of the tests of GPU events. The sample plugin has a simulated GPU, with a few kernels at known
 times."""
 
 import collections

@@ -1,5 +1,5 @@
-"""What becomes of a GPU's events: the sample plugin has one that is not there, with a few kernels at known
-times. test_gpu_real.py has those that are."""
+"""GPU events in each output. The sample plugin has a simulated GPU, with a few kernels at known
+times. test_gpu_real.py uses a real GPU."""
 
 import base64
 import collections
@@ -44,7 +44,7 @@ print("hta: " + json.dumps({
 
 class Page(GpuCase):
     def sections(self):
-        """That of the calls, and that of the device."""
+        """Returns the section of the calls and that of the device."""
         page = self.folder / "report.html"
         self.record(page)
         found = re.findall(rb'data-kind="tracks" data-pack="gzip">([^<]*)</script>', page.read_bytes())
@@ -84,7 +84,7 @@ class Asking(GpuCase):
         summary = self.record()
         self.assertEqual((summary.kernels, summary.gpu_dropped, summary.no_gpu), (3, 5, None))
 
-    def test_nobody_asked(self):
+    def test_gpus_that_were_not_requested(self):
         for options in ({"gpu": False}, {"gpu": False} if os.path.exists("/dev/nvidiactl") else {}):
             summary = kpytrace.start(self.path, **options).stop()
             self.assertEqual((summary.kernels, summary.no_gpu), (0, None))
@@ -103,7 +103,7 @@ class Asking(GpuCase):
             self.assertEqual(kpytrace.start(None).stop().kernels, 3)
 
     def test_another_tool_has_it(self):
-        """A line says so, once, and the trace goes on."""
+        """One line on stderr gives the reason, and the trace continues."""
         self.sample_gpu("busy")
         said = io.StringIO()
         with contextlib.redirect_stderr(said):
@@ -114,7 +114,7 @@ class Asking(GpuCase):
         self.assertEqual(summary.calls, 13)
         self.assertEqual(len(self.calls()), 13)
 
-    def test_another_tool_has_it_and_nobody_listens(self):
+    def test_another_tool_has_it_and_stderr_is_closed(self):
         self.sample_gpu("busy")
         broken = io.StringIO()
         broken.close()
@@ -265,7 +265,7 @@ class Files(GpuCase):
         self.assertEqual(summary.kernels, 1003)
 
     def test_packed(self):
-        """Some 30 bytes an event."""
+        """An event takes about 30 bytes."""
         self.sample_gpu(10000)
         t = kpytrace.start(None, gpu=True)
         t.stop()
@@ -279,7 +279,8 @@ class Files(GpuCase):
         return _standalone.gpu_report(handle)
 
     def test_cut_off_anywhere(self):
-        """Up to there, or a refusal with a text; never more kernels than there were."""
+        """A cut-off file is read up to the cut, or refused with a message. It never has more kernels than were
+        recorded."""
         t = kpytrace.start(None, gpu=True)
         t.stop()
         t.write(self.kpt)
@@ -344,7 +345,7 @@ class Top(GpuCase):
         t = kpytrace.start(None, gpu=False)
         t.stop()
         t.write(self.kpt)
-        self.assertEqual(self.command("top", "--gpu", self.kpt), "nothing was recorded of GPUs\n")
+        self.assertEqual(self.command("top", "--gpu", self.kpt), "the recording has no GPU events\n")
         self.assertNotIn("gpu:", self.command("info", self.kpt))
 
 

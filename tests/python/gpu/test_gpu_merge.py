@@ -1,4 +1,4 @@
-"""What GPUs did in the traces of several processes: merged, with devices, arrows and stacks of their own."""
+"""GPU events in merged traces: each process has its own devices, arrows and stacks."""
 
 import collections
 import os
@@ -87,7 +87,7 @@ class Merged(GpuCase):
             self.assertEqual(trace["stackFrames"][str(kernel["sf"])]["name"], "<string>(2): inner")
 
     def test_one_alone_is_as_it_was(self):
-        """But for the numbers of its devices."""
+        """Except for the numbers of its devices."""
         (path,) = self.parts(1)
         self.command("convert", path, self.path)
         self.command("merge", path, "-o", self.folder / "all.json")
@@ -98,7 +98,7 @@ class Merged(GpuCase):
                 self.assertEqual({**one, "pid": 0}, {**other, "pid": 0})
 
     def test_clocks(self):
-        """Times are shifted as those of calls are."""
+        """GPU times are shifted like those of calls."""
         first, second = self.parts()
         clocks = {str(second): _merge.Clock(offset=1_000_000_000)}
         _merge.merge([File(str(first)), File(str(second))], str(self.folder / "all.json"), clocks)
@@ -121,7 +121,7 @@ class Merged(GpuCase):
 
 @unittest.skipUnless(CUPTI, "GPU activities were not built")
 class Played(Case):
-    """Processes that really ran, on the stand-ins of CUPTI and of the driver."""
+    """Real processes with the stand-ins of CUPTI and of the driver."""
 
     def play(self, name, count=3):
         path = self.folder / f"{name}.kpt"

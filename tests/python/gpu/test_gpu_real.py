@@ -1,5 +1,5 @@
-"""What is recorded of a real GPU: each kernel once, with the line that launched it, and its time. Skipped
-where there is no GPU; a program whose package is missing is skipped by its name."""
+"""Recordings of a real GPU: each kernel once, with the line that launched it, and its time. Skipped
+without a GPU; a program whose package is missing is skipped by its name."""
 
 import collections
 import importlib.util
@@ -39,7 +39,7 @@ def has_gpu():
 
 
 class Recording:
-    """A trace as Chrome JSON, by what is asked about."""
+    """A trace as Chrome JSON, with accessors for the tests."""
 
     def __init__(self, path):
         trace = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
@@ -57,7 +57,7 @@ class Recording:
                       for kind in ("cuda_driver", "cuda_runtime") for event in self.by_category[kind]}
 
     def stack(self, event):
-        """Innermost first."""
+        """Returns the stack, innermost first."""
         number, found = event.get("sf"), []
         while number:
             frame = self.frames[str(number)]
@@ -66,7 +66,7 @@ class Recording:
         return found
 
     def launched_at(self, event, program):
-        """The program's own lines in the stack."""
+        """Returns the program's own lines in the stack."""
         return {int(name[len(str(program)) + 1:].partition(")")[0]) for name in self.stack(event)
                 if name.startswith(f"{program}(")}
 
@@ -109,7 +109,7 @@ class Programs(Case):
         return seen
 
     def check_arrows(self, seen):
-        """From each kernel's call to the kernel, which does not begin before it."""
+        """Checks the arrow from each launch to its kernel, which does not begin before the launch."""
         alone = [event for event in seen.kernels if event["args"]["correlation"] not in seen.calls]
         self.assertEqual(alone, [], "kernels without a call")
         for event in seen.kernels:
@@ -119,7 +119,7 @@ class Programs(Case):
             self.assertGreaterEqual(event["ts"], seen.calls[number]["ts"])
 
     def check_nested(self, seen):
-        """Calls of CUDA lie in the Python call around them."""
+        """Checks that calls of CUDA lie within the Python call around them."""
         calls = [e for kind in ("cuda_driver", "cuda_runtime") for e in seen.by_category[kind]
                  if e.get("sf")]
         spans = collections.defaultdict(list)
@@ -173,7 +173,7 @@ class Programs(Case):
 
 
 class NoGpu(Case):
-    def test_a_line_says_why_and_the_trace_goes_on(self):
+    def test_a_line_gives_the_reason_and_the_trace_continues(self):
         if has_gpu():
             self.skipTest("there is a GPU")
         reply = run_python("-m", "kpytrace", "run", "--gpu", "-o", self.path, "-c", "print(1)")
@@ -182,7 +182,7 @@ class NoGpu(Case):
         self.assertEqual(len(reply.stderr.splitlines()), 2)
         self.assertTrue(self.calls())
 
-    def test_not_a_word_where_nobody_asked(self):
+    def test_no_message_if_gpus_were_not_requested(self):
         if has_gpu():
             self.skipTest("there is a GPU")
         for options in ((), ("--no-gpu",), ("--gpu", "--quiet")):

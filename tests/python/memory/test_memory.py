@@ -1,4 +1,4 @@
-"""Recordings of memory: what real programs allocate is in the file, no more and no less."""
+"""Recordings of memory: the file has exactly the allocations of real programs."""
 
 import ctypes
 import importlib.util
@@ -113,7 +113,7 @@ class Memory(MemoryCase):
         self.assertGreater(len(block["frames"]), 700)
 
     def raw(self, python):
-        """The raw domain's functions, with or without the GIL."""
+        """Calls the raw domain's functions, with or without the GIL."""
         library = ctypes.pythonapi if python else ctypes.CDLL(None)
         functions = [getattr(library, "PyMem_Raw" + name) for name in ("Malloc", "Realloc", "Free")]
         malloc, realloc, free = functions

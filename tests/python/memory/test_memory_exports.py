@@ -1,4 +1,4 @@
-"""Exports of recordings of memory: while they run, beside threads, and those that fail."""
+"""Exports of memory recordings: while they run, with other threads, and exports that fail."""
 
 import errno
 import os
@@ -47,7 +47,7 @@ class Exports(MemoryCase):
         Snapshot(self.path).check(self)
 
     def test_a_stop_waits_for_an_export(self):
-        """Of another thread, which is inside until somebody reads its file."""
+        """stop() waits for the export of another thread, which lasts until its pipe is read."""
         self.program("""
             import os, sys, threading, kpytrace
             os.mkfifo("slow.pickle")

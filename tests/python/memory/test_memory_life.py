@@ -42,7 +42,7 @@ best = min(timed() for _ in range(7))
 class Errors(MemoryCase):
     def test_what_is_no_name(self):
         for path in ("memory.txt", "memory.pickle.gz", "pickle", "", "memory.JSON"):
-            with self.assertRaisesRegex(ValueError, "the name must end in"):
+            with self.assertRaisesRegex(ValueError, "the path of a memory export must end in"):
                 kpytrace.memory(self.folder / path)
         with self.assertRaises(FileNotFoundError):
             kpytrace.memory(self.folder / "none" / "memory.pickle")
@@ -62,7 +62,7 @@ class Errors(MemoryCase):
                 kpytrace.memory(**options)
         self.assertEqual(kpytrace.memory(sample_bytes="512kB")._arguments, (512000, 0, 0))
 
-    def test_a_noop_says_why(self):
+    def test_a_noop_has_a_reason(self):
         self.use_noop()
         with self.assertRaisesRegex(RuntimeError, "can't record memory: .*backend"):
             kpytrace.memory(self.path).start()
@@ -194,7 +194,7 @@ class Life(MemoryCase):
             """, status=3)
         self.assertGreater(len(Snapshot(self.path).check(self).entries), 0)
 
-    def test_a_recording_that_nobody_keeps(self):
+    def test_a_recording_without_a_reference(self):
         self.program("""
             import sys, gc, kpytrace
             kpytrace.memory(None).start()
@@ -206,7 +206,7 @@ class Life(MemoryCase):
             """)
 
     def test_fork(self):
-        """The child records nothing, may start its own, and leaves its parent's file alone."""
+        """The child records nothing, may start its own recording, and does not change its parent's file."""
         self.program("""
             import os, sys, kpytrace
             sys.path.insert(0, %r)
@@ -317,7 +317,7 @@ class Life(MemoryCase):
                 self.assertEqual(names[10_000 * (n + 1) + i + 33], f"f{n}_{i}")
 
     def test_collections_and_finalizers_inside(self):
-        """Collections run where they always do: never inside of an allocation."""
+        """Garbage collections never run inside an allocation."""
         class Cycle:
             def __init__(self):
                 self.me, self.more = self, [object() for _ in range(10)]

@@ -84,7 +84,7 @@ class Samples(MemoryCase):
         self.assertLess(sum(b["size"] == size for b in snapshot.blocks), 20)
 
     def test_blocks_that_are_resized(self):
-        """What stays in the raw domain when it is made smaller is not counted twice."""
+        """A block that stays in the raw domain when it shrinks is not counted twice."""
         exact, _ = self.record(grow_and_shrink, 20000)
         sampled, _ = self.record(grow_and_shrink, 20000, sample_bytes=100)
         for offset in (3, 4, 5):
@@ -107,7 +107,7 @@ class Samples(MemoryCase):
             self.assertEqual(done.returncode, 0, f"{name}: {done.stderr}")
 
     def test_beside_hooks_that_stay(self):
-        """Those of a recording that ended below of another's hooks hand everything on, uncounted."""
+        """Hooks of a recording that ended below another's hooks pass every call on, and do not count it."""
         m = kpytrace.memory(sample_bytes=1000).start()
         tracemalloc.start()
         m.stop()
@@ -135,7 +135,7 @@ class Samples(MemoryCase):
         self.assertEqual(seen, 2000)
 
     def test_the_child_of_a_fork_has_its_own_hooks_alone(self):
-        """Not those of the parent below of them: after a stop Python's allocator is there as before."""
+        """The child does not have the hooks of its parent below its own: after a stop, Python's own are restored."""
         name = ctypes.pythonapi._PyMem_GetCurrentAllocatorName
         name.restype = ctypes.c_char_p
         before = name()

@@ -41,7 +41,7 @@ def outer(depth):
 @unittest.skipUnless(BACKEND.exists() and not FREE_THREADED, WHY_SKIPPED)
 class OfARecording(MemoryCase):
     def record_both(self, work, *arguments, **options):
-        """The tables and the snapshot of one recording."""
+        """Returns the tables and the snapshot of one recording."""
         m = kpytrace.memory(**options).start()
         kept = work(*arguments)
         m.stop()
@@ -137,7 +137,7 @@ class OfARecording(MemoryCase):
         self.assertAlmostEqual(row.blocks / len(kept), 1, delta=0.1)
 
     def test_the_peak_of_samples(self):
-        """It is where most was allocated, in however small blocks, and not where the largest sample was."""
+        """The peak is at the time with the most bytes, for any size of blocks, and not at the largest sample."""
         def small_then_large():
             chain = None
             for _ in range(100000):
@@ -188,20 +188,20 @@ class OfARecording(MemoryCase):
 
 class OfAFile(Case):
     def tables(self, name, **content):
-        """Of a recording that has this in it."""
+        """Returns the tables of a recording of this code."""
         path = self.folder / f"{name}.tables.json"
         numbers = dict.fromkeys(Tables.__annotations__, 0)
         path.write_text(json.dumps({"schema": "kpytrace.memory.1", **numbers, **content}))
         return Tables(path)
 
     def test_a_device_that_came_between(self):
-        """As those of tensors do."""
+        """Devices of tensors appear in the middle of a recording."""
         before = self.tables("a", devices=["python raw"], symbols=[], nodes=[], rows=[])
         after = self.tables("b", devices=["python raw", "cpu"], symbols=[], nodes=[], rows=[[1, 0, *[7, 1] * 3]])
         self.assertEqual([row.bytes for row in after.diff(before, device="cpu")], [7])
         self.assertEqual([row.bytes for row in before.diff(after, device="cpu")], [-7])
         self.assertEqual(after.diff(before, device="python raw"), [])
-        with self.assertRaisesRegex(ValueError, "device is one of python raw, cpu, not 'gpu'"):
+        with self.assertRaisesRegex(ValueError, "device must be one of python raw, cpu, not 'gpu'"):
             after.diff(before, device="gpu")
         said = io.StringIO()
         with contextlib.redirect_stdout(said):
@@ -209,7 +209,7 @@ class OfAFile(Case):
         self.assertIn("Changed, end: 7 B in 1 blocks", said.getvalue())
 
     def test_deep_stacks(self):
-        """What a function has in all is the same, and takes no more, however often it calls itself."""
+        """The total of a function, and the time to compute it, do not grow with its recursion."""
         depth = 50000
         deep = self.tables("deep", devices=["python raw"], symbols=[["f", "a.py", 3], ["g", "a.py", 4]],
                            nodes=[[i, i % 2] for i in range(depth)], rows=[[0, i, *[1] * 6] for i in range(depth + 1)])
@@ -277,10 +277,10 @@ class Commands(Case):
         self.assertEqual((done.returncode, done.stdout), (0, "1\n"))
         self.assertIn("unknown option 'depth'", done.stderr)
 
-    def test_what_makes_no_sense(self):
+    def test_invalid_arguments(self):
         (self.folder / "x.json").write_text("{}")
         for words, text in (
-                (["run", "--memory", "a.txt", self.script], "the name must end in"),
+                (["run", "--memory", "a.txt", self.script], "the path of a memory export must end in"),
                 (["run", "--memory-sample", "5", self.script], "need --memory FILE"),
                 (["run", "--memory", "a.json", "--gc", self.script], "--gc is about calls"),
                 (["run", "--memory", "a.json", "--memory-sample", "much", self.script], "sample_bytes"),
@@ -297,19 +297,20 @@ class Commands(Case):
             self.assertIn(text, done.stderr)
 
     def test_what_is_damaged(self):
-        """One line that names the file, and no page; the last one is good."""
+        """A damaged file causes one line that names it, and no page. The last file is correct."""
         good = {"schema": "kpytrace.memory.1", "sample_bytes": 0, "entries": 1, "entries_dropped": 0,
                 "frees_of_earlier_blocks": 0, "peak_time_ns": 1, "end_time_ns": 2, "devices": ["python raw"],
                 "symbols": [["f", "a.py", 3]], "nodes": [[0, 0]], "rows": [[0, 1, 8, 1, 8, 1, 8, 1]]}
         path = self.folder / "x.tables.json"
         for change, text in (
                 *(({name: None}, "NoneType|None") for name in list(good)[1:]),
-                ({"devices": [1]}, "1 is no str"), ({"symbols": [["f", "a.py"]]}, "unpack"),
-                ({"nodes": [[1, 0]]}, "no number 1"), ({"nodes": [[0, -1]]}, "no number -1"),
-                ({"rows": [[1, *good["rows"][0][1:]]]}, "no number 1"), ({"rows": [[0, 2, 8, 1, 8, 1, 8, 1]]}, "no number 2"),
+                ({"devices": [1]}, "1 is not of type str"), ({"symbols": [["f", "a.py"]]}, "unpack"),
+                ({"nodes": [[1, 0]]}, "index 1 is out of range"), ({"nodes": [[0, -1]]}, "index -1 is out of range"),
+                ({"rows": [[1, *good["rows"][0][1:]]]}, "index 1 is out of range"),
+                ({"rows": [[0, 2, 8, 1, 8, 1, 8, 1]]}, "index 2 is out of range"),
                 ({"rows": [[0, 1, 8, 1]]}, "a row"), ({"rows": [[0, 1, 8, 1, 8, 1, 8, "1"]]}, "a row"),
                 ({"rows": [[0, 1, 8, 1, 8, 1, -8, 1]]}, "a row"), ({"rows": [[0, 1, 8, 1, 8, 1, 2**64, 1]]}, "a row"),
-                ({"rows": [0]}, "a row|unpack"), (None, "no 'devices'"), ("cut", "Expecting"), ({}, "")):
+                ({"rows": [0]}, "a row|unpack"), (None, "'devices' is missing"), ("cut", "Expecting"), ({}, "")):
             data = {**good, **(change if isinstance(change, dict) else {})}
             if change is None:
                 del data["devices"]

@@ -1,4 +1,4 @@
-"""What tests of --children share."""
+"""Helpers of the tests of --children."""
 
 import collections
 import textwrap

@@ -1,4 +1,4 @@
-"""--children: every process that a program starts or forks has a file of its own, and the first merges them."""
+"""--children: every process that a program starts or forks has its own file, and the first process merges them."""
 
 import os
 import pathlib
@@ -87,7 +87,7 @@ class Children(ChildrenCase):
         self.assertEqual(len(found), 2, found)
 
     def test_a_child_whose_stream_fails_ends_as_it_would(self):
-        """Also where nobody can be told."""
+        """Also if the error can't be printed."""
         self.run_children("""
             import os, resource, sys
             for end in (os._exit, sys.exit):
@@ -101,8 +101,8 @@ class Children(ChildrenCase):
                 assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 3
             """)
 
-    def test_a_child_that_is_told_to_end(self):
-        """It dies of the signal as it would, and loses nothing."""
+    def test_a_child_that_is_terminated(self):
+        """The signal kills the child as without us, and its file is complete."""
         self.run_children("""
             import multiprocessing, time
             def work():
@@ -127,16 +127,16 @@ class Children(ChildrenCase):
         self.run_children(HANDLER)
         self.assertEqual(len(self.processes()), 2)
 
-    def test_one_that_takes_its_handler_back(self):
-        """What it does then is what it would do without: it dies of the signal, and its calls are there."""
+    def test_a_program_that_removes_its_handler(self):
+        """The program behaves as without us: the signal kills it, and its calls are in the file."""
         self.run_children(HANDLER_BEFORE)
         self.assertEqual([counts["leaf"] for counts in self.processes().values() if counts["leaf"]], [1000])
 
-    def test_one_that_blocks_the_signal_when_it_has_come(self):
+    def test_a_program_that_blocks_the_signal_after_its_arrival(self):
         self.run_children(BLOCKED_AFTER)
 
     def test_a_child_that_goes_on(self):
-        """Its file is left out, and merged later."""
+        """The file of a child that still runs is left out, and merged later."""
         reply = self.run_children("""
             import subprocess, sys
             code = "import sys\\ndef late(): pass\\nlate()\\nprint('up', flush=True)\\nsys.stdin.read()"
@@ -165,8 +165,8 @@ class Children(ChildrenCase):
         self.assertEqual(reply.returncode, 0, reply.stderr)
         self.assertEqual(len(self.processes()), 4)
 
-    def test_a_ring_that_goes_on_is_told(self):
-        """It has no file before it ends; one that was killed will have none."""
+    def test_a_ring_that_still_runs_is_reported(self):
+        """A ring has no file before its process ends. A killed process leaves none."""
         reply = self.run_children("""
             import os, signal, subprocess, sys
             code = "import sys\\nprint('up', flush=True)\\nsys.stdin.read()"
@@ -216,7 +216,7 @@ class Children(ChildrenCase):
             self.run_children("import os, sys\nif not os.fork(): sys.exit()\nos.wait()")
         self.assertEqual(len(self.processes()), 2)
 
-    def test_what_does_not_go_together(self):
+    def test_options_that_exclude_each_other(self):
         for words, text in ((["-o", "x.collapsed"], "can hold only one process"),
                             (["-o", "x.speedscope.json.gz"], "can hold only one process"),
                             (["-o", "x.html"], "kpytrace report makes a page"),

@@ -1,4 +1,4 @@
-"""--children with what is held in memory until a process ends: recordings of memory, and rings."""
+"""--children with recordings that are kept in memory until a process ends: memory recordings and rings."""
 
 import os
 import pathlib
@@ -43,7 +43,7 @@ class Memory(ChildrenCase):
         self.members = self.folder / "mem.children"
 
     def run_memory(self, text, *arguments, options=(), path=None):
-        """Of memory alone."""
+        """Runs a program with a memory recording only."""
         self.write_program(text)
         reply = run_python("-m", "kpytrace", "run", "--children", "--memory", str(path or self.tables), *options,
                            "prog.py", *arguments, cwd=self.folder)
@@ -60,7 +60,7 @@ class Memory(ChildrenCase):
         self.assertTrue(old.exists())
 
     def kept(self, path):
-        """What functions of the program allocated, and all that they called, by name."""
+        """Returns the bytes that functions of the program and their callees allocated, by name."""
         rows = Tables(path).rows("all", "function")
         return {row.name: row.total_bytes for row in rows if row.file.endswith("prog.py")}
 
@@ -78,7 +78,7 @@ class Memory(ChildrenCase):
     def test_a_program_that_is_started(self):
         self.check_two("spawn")
 
-    def test_one_that_is_told_to_end(self):
+    def test_a_process_that_is_terminated(self):
         self.check_two("fork", "stay")
         self.check_two("spawn", "stay")
 
@@ -136,14 +136,14 @@ class Rings(ChildrenCase):
         for name, calls in self.processes().items():
             self.assertEqual((calls["early"], calls["late"]), (0, 1), name)
 
-    def test_one_that_is_told_to_end(self):
+    def test_a_process_that_is_terminated(self):
         self.run_children(KEEP, "fork", "stay", options=["--ring", "10s"])
         found = self.processes()
         self.assertEqual(sorted(calls["keep"] for calls in found.values()), [1, 1], found)
         self.assertEqual(sum(calls["child"] for calls in found.values()), 1, found)
 
     def test_dumps_are_no_processes(self):
-        """They lie beside the file of their process."""
+        """Dumps are beside the file of their process."""
         self.run_children("""
             import os, signal, time
             def work(): pass

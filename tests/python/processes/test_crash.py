@@ -52,11 +52,11 @@ class SignalCase(Case):
         return str(program)
 
     def run_program(self, text, *options):
-        """The reply of a program that has `kpytrace.start(sys.argv[1], …)` in it."""
+        """Runs a program that calls `kpytrace.start(sys.argv[1], …)`, and returns its reply."""
         return run_python(*options, self.write(text), str(self.kpt), cwd=self.folder)
 
     def names_of(self, path):
-        """Names of all calls, without their places."""
+        """Returns the names of all calls, without their places."""
         target = self.folder / "converted.json"
         reply = run_python("-m", "kpytrace", "convert", str(path), str(target))
         self.assertEqual(reply.returncode, 0, reply.stderr)
@@ -119,7 +119,7 @@ class Terminated(SignalCase):
         self.assertIn(123457 + 33, [block["size"] for block in Snapshot(path).check(self).blocks])
 
     def test_a_programs_own_handler(self):
-        """Ours is not there; the trace is written at the end that the handler makes."""
+        """Our handler is not installed. The trace is written when the handler ends the program."""
         program = """
             kpytrace.start(sys.argv[1])
             signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))
@@ -151,7 +151,7 @@ class Terminated(SignalCase):
         self.assertEqual(reply.returncode, 0, reply.stderr)
 
     def test_a_stopped_trace_is_not_written_again(self):
-        """Though the object is still there, and its recording."""
+        """Although the object and its recording still exist."""
         program = """
             before = caught()
             with kpytrace.trace(sys.argv[1]) as t:
@@ -167,7 +167,7 @@ class Terminated(SignalCase):
         self.assertFalse(self.path.exists())
 
     def test_a_fork(self):
-        """A child dies of the signal at once, and leaves its parent's file alone."""
+        """The signal kills a child at once, and the child does not change its parent's file."""
         program = """
             kpytrace.start(sys.argv[1])
             child = os.fork()
@@ -209,7 +209,7 @@ class Crashed(SignalCase):
                     self.assert_whole(self.names_of(self.kpt), "fatal")
 
     def test_faulthandler_between_two_traces(self):
-        """Each has the other's handler as its previous one."""
+        """Each handler has the other as its previous handler."""
         text = f"kpytrace.stop()\nfaulthandler.enable()\n{self.START}kpytrace.stop()\n"
         for again in ("", self.START):
             with self.subTest(again):
@@ -281,7 +281,7 @@ work(100)
         self.assertEqual(reply.stderr.count("Fatal Python error"), 1, reply.stderr)
 
     def test_a_lock_that_the_crash_has_left_held(self):
-        """The flush can't come to its end: the program ends without it."""
+        """The flush can't complete, and the program ends without it."""
         self.crash(f"""
             work(100)
             handle = kpytrace._api.trace._active._handle

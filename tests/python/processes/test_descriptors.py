@@ -1,4 +1,4 @@
-"""What the program, or somebody else, does to descriptors and files that are ours."""
+"""The program, or another process, closes, replaces or removes our descriptors and files."""
 
 import os
 import pathlib
@@ -136,7 +136,7 @@ class Names(Case):
             first.write(self.path)
         self.assertFalse(pathlib.Path(self.path).exists())
 
-    def test_a_file_says_that_the_disk_was_full(self):
+    def test_a_file_records_that_the_disk_was_full(self):
         reply = run_python("-c", textwrap.dedent(f"""
             import resource, kpytrace
             resource.setrlimit(resource.RLIMIT_FSIZE, (600_000, 600_000))

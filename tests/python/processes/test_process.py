@@ -1,4 +1,4 @@
-"""What concerns the whole process: import, exit, fork, signals, descriptors, sub-interpreters."""
+"""The process: import, exit, fork, signals, descriptors, subinterpreters."""
 
 import json
 import os

@@ -54,7 +54,7 @@ class VirtualEnvironment(Case):
         return done.stderr
 
     def test_it_is_run_twice(self):
-        """Or these tests show nothing."""
+        """A precondition of these tests."""
         times = "2\n" if sys.version_info < (3, 15) else "1\n"  # 3.15 runs it once
         self.assertEqual(self.python("-c", "import sys; print(sys.times)").stdout, times)
 
@@ -79,7 +79,7 @@ class VirtualEnvironment(Case):
         self.assertRegex(said, r"\Akpytrace: memory recording: \S+; 3 children have files of their own: \S+\n\Z")
 
     def test_subinterpreters(self):
-        """They run the .pth file, too."""
+        """Subinterpreters run the .pth file, too."""
         done = self.python("-c", textwrap.dedent("""
             import sys
             if sys.version_info >= (3, 13): import _interpreters as interpreters
@@ -91,7 +91,7 @@ class VirtualEnvironment(Case):
         self.assertEqual((done.returncode, done.stdout), (0, "False\n"), done.stderr)
         self.assertRegex(done.stderr, r"\Akpytrace: [0-9,]+ calls of 1 process: .*\n\Z")
 
-    def test_an_error_is_told_once(self):
+    def test_an_error_is_reported_once(self):
         (self.folder / "torch.py").write_text("")
         for variable, value, words in (("KPYTRACE", "1 deep=3", "the program is not recorded"),
                                        ("KPYTRACE_MEMORY", "1 deep=3", "the program's memory is not recorded"),
@@ -109,7 +109,7 @@ class VirtualEnvironment(Case):
         self.assertEqual(sorted(os.listdir(self.folder)), before)
 
     def test_the_command_where_python_is_isolated(self):
-        """What is asked for by words, and not by the environment, is done."""
+        """Options on the command line work, although the environment is ignored."""
         (self.folder / "program.py").write_text("def work(): pass\nwork()\n")
         for option in ("-E", "-I"):
             done = self.python(option, "-m", "kpytrace", "run", "-o", "t.json", "program.py", KPYTRACE_OUTPUT="other.json",

@@ -1,4 +1,4 @@
-"""What a Perfetto trace holds, read with Perfetto's own descriptions of its messages; printed as JSON:
+"""Reads a Perfetto trace with Perfetto's own descriptions of its messages, and prints it as JSON:
 {"calls": [[tid, name, start ns, end ns, source, annotations], ...], "threads": {tid: name}, ...}.
 
 usage: perfetto_calls.py TRACE        run by a Python that has the package `perfetto`
@@ -13,7 +13,7 @@ UNIX, DELTAS = proto.BUILTIN_CLOCK_REALTIME, 64
 
 
 def check_known(message):
-    """Every field is one that Perfetto knows, and has its type."""
+    """Checks that Perfetto knows every field, with its type."""
     assert not len(unknown_fields.UnknownFieldSet(message)), message
     for field, value in message.ListFields():
         if field.message_type:

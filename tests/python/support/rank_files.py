@@ -1,4 +1,4 @@
-"""Files of ranks that were not run: copies of one recording, with other heads and infos, sealed anew."""
+"""Makes files of ranks that did not run: copies of one recording, with changed headers, infos and checksums."""
 
 import os
 import pathlib
@@ -18,7 +18,7 @@ FACTOR, MAX = 0x9e3779b97f4a7c15, 2**64 - 1
 
 
 def checksum(data, total=0):
-    """kpti_kpt_sum, for what is short."""
+    """Computes kpti_kpt_sum of short data."""
     for i in range(0, len(data) - 7, 8):
         total = (total ^ int.from_bytes(data[i:i + 8], "little")) * FACTOR & MAX
         total ^= total >> 29
@@ -31,7 +31,7 @@ def checksum(data, total=0):
 
 
 def make_rank(source, target, rank, world_size, pid=None, host="host"):
-    """A copy that says it is `rank`."""
+    """Makes a copy whose info has the rank `rank`."""
     data = pathlib.Path(source).read_bytes()
     fields = list(HEAD.unpack(data[:HEAD.size]))
     fields[3] = pid or 1000 + rank
@@ -60,14 +60,14 @@ def info_record(guard, text, rank, world_size, host):
 
 
 def memory_of_merging(paths, output):
-    """The most that `kpytrace merge` took, in kB."""
+    """Returns the peak memory of `kpytrace merge`, in kB."""
     reply = run_python("-c", _SIZE, str(output), *map(str, paths), cwd=pathlib.Path(output).parent)
     assert reply.returncode == 0, reply.stderr
     return int(reply.stdout)
 
 
 def check_memory_of_merging(case, paths, few):
-    """All of the files take no more than FEW of them, but for what a path takes."""
+    """Checks that merging all files needs no more memory than merging FEW of them, except for their paths."""
     size = {}
     for suffix in (".json", ".pftrace"):
         for count in (few, len(paths)):

@@ -1,4 +1,4 @@
-"""Memory snapshots, read as strictly as their viewer does."""
+"""Reads memory snapshots as strictly as their viewer does."""
 
 import bisect
 import collections
@@ -33,12 +33,12 @@ class Snapshot:
         self.bytes = sum(block["size"] for block in self.blocks)
 
     def opcodes(self):
-        """Those in the file. Slow: about a second for a megabyte."""
+        """Returns the opcodes in the file. Slow: about a second for a megabyte."""
         with open(self.path, "rb") as file:
             return {opcode.name for opcode, _, _ in pickletools.genops(file)}
 
     def check(self, case):
-        """What the viewer takes for granted."""
+        """Checks the properties on which the viewer depends."""
         traces = self.data["device_traces"]
         case.assertEqual(len(traces), len(self.own["devices"]))
         for segment in self.data["segments"]:
@@ -67,7 +67,7 @@ class Snapshot:
         return self
 
     def by_line(self, filename, raw=True):
-        """{line: (bytes, blocks)} of what is alive, by the innermost frame in the file; raw memory too."""
+        """Returns {line: (bytes, blocks)} of the live blocks, by the innermost frame in the file; raw memory too."""
         found = collections.defaultdict(lambda: (0, 0))
         for block in self.blocks if raw else sum(self.by_device[1:], []):
             for frame in block["frames"]:
@@ -78,11 +78,11 @@ class Snapshot:
         return dict(found)
 
     def allocated(self, line, filename):
-        """The entries of blocks that were allocated at a line."""
+        """Returns the entries of blocks that were allocated at a line."""
         return [e for e in self.entries if e["action"] == "alloc" and e["frames"]
                 and e["frames"][0]["line"] == line and e["frames"][0]["filename"] == filename]
 
     def weight(self, size):
-        """How many blocks a sampled one stands for."""
+        """Returns the number of blocks that a sampled block represents."""
         mean = self.own["sample_bytes"]
         return 1 / -math.expm1(-size / mean) if mean else 1

@@ -1,4 +1,4 @@
-"""What the tests of the Python package share. They run with PYTHONPATH at the staged package, and
+"""Helpers of the tests of the Python package. They run with PYTHONPATH at the staged package, and
 KPT_SAMPLE at the sample plugin, whose tracers hold fourteen calls on two threads."""
 
 import contextlib
@@ -28,13 +28,14 @@ BACKEND = kpytrace.plugin_path().with_name(f"libkpytrace_cpython{TAG}.so")
 
 
 def clean_environment():
-    """No option is set, and there is no GPU: where the machine has one the sample has, too, and tests count events."""
+    """Returns an environment without options and without a GPU. If the machine has a GPU, the sample plugin reports
+    one, too, and the tests count events."""
     clean = {k: v for k, v in os.environ.items() if not k.startswith("KPYTRACE")}
     return {**clean, "KPYTRACE_GPU": "0"} if os.path.exists("/dev/nvidiactl") else clean
 
 
 class Case(unittest.TestCase):
-    """A folder of its own, no option in the environment, and no trace left running."""
+    """A test with its own folder and without options in the environment. Fails if a trace is left running."""
 
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="kpt-standalone-"))
@@ -51,13 +52,13 @@ class Case(unittest.TestCase):
             running.close()
 
     def use_plugin(self, path):
-        """Has start() load another plugin."""
+        """Makes start() load another plugin."""
         patch = unittest.mock.patch.object(kpytrace._api.native, "plugin_file", lambda: path)
         patch.start()
         self.addCleanup(patch.stop)
 
     def use_noop(self):
-        """The real plugin, in a folder where no backend is beside it."""
+        """Uses the real plugin in a folder without a backend."""
         (self.folder / "alone").mkdir()
         self.use_plugin(shutil.copy(kpytrace.plugin_path(), self.folder / "alone"))
 
@@ -68,7 +69,7 @@ class Case(unittest.TestCase):
             yield
 
     def read_trace(self, path=None):
-        """The trace, read strictly: no key twice, no NaN."""
+        """Returns the trace, parsed strictly: no duplicate keys, no NaN."""
         def pairs(items):
             found = dict(items)
             if len(found) != len(items):
@@ -93,7 +94,7 @@ class Case(unittest.TestCase):
 
 
 class MemoryCase(Case):
-    """A test that records memory: none goes on after it."""
+    """A test that records memory. Stops a recording that the test leaves running."""
 
     def setUp(self):
         super().setUp()
@@ -101,13 +102,13 @@ class MemoryCase(Case):
         self.addCleanup(self.end_memory)
 
     def record(self, work, *arguments, **options):
-        """The snapshot, and what `work` returned and thus keeps alive."""
+        """Returns the snapshot, and the result of `work`, which keeps its blocks alive."""
         with kpytrace.memory(self.path, **options):
             kept = work(*arguments)
         return Snapshot(self.path).check(self), kept
 
     def program(self, text, status=0):
-        """Runs a program in a process of its own, with a time limit."""
+        """Runs a program in a new process, with a time limit."""
         done = run_python("-X", "faulthandler", "-c", textwrap.dedent(text), self.path, cwd=self.folder)
         self.assertEqual(done.returncode, status, done.stderr[-3000:])
         return done
@@ -122,7 +123,7 @@ class MemoryCase(Case):
 
 
 def read_perfetto(path):
-    """What perfetto_calls.py reads there, with Perfetto's own descriptions."""
+    """Returns the output of perfetto_calls.py, which reads with Perfetto's own descriptions."""
     clean = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "LD_PRELOAD")}
     script = pathlib.Path(__file__).with_name("perfetto_calls.py")
     return json.loads(subprocess.run([READERS, script, path], check=True, env=clean,
@@ -134,7 +135,7 @@ def line_of(function, offset):
 
 
 def run_python(*arguments, **options):
-    """Runs this Python in a process of its own, where the package is found but no option is set."""
+    """Runs this Python in a new process, with the package in its path and no option set."""
     env = {**clean_environment(), **options.pop("env", {})}
     return subprocess.run([sys.executable, *arguments], stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, text=True, env=env, timeout=options.pop("timeout", 120),

@@ -1,5 +1,5 @@
-"""A server of aiohttp and its clients, on loopback, under load; or asyncio's streams. Notes itself which task runs
-where, and what was answered, in a file of JSON.
+"""A server of aiohttp and its clients, on loopback, under load; or asyncio's streams. Records itself which task runs
+where, and the answers, in a JSON file.
 
 usage: server_program.py asyncio|uvloop aiohttp|streams CLIENTS REQUESTS TRUTH
 """
@@ -18,7 +18,7 @@ answered = []
 
 
 async def work(question):
-    """What a handler does: it waits, and goes on."""
+    """The body of a handler: waits, then continues."""
     stamp()
     await asyncio.sleep(0.001)
     stamp()
@@ -27,7 +27,7 @@ async def work(question):
 
 
 class Http:
-    """aiohttp at both ends; each connection is a task of the server's."""
+    """aiohttp on both sides; each connection is a task of the server."""
 
     async def __aenter__(self):
         from aiohttp import ClientSession, web

@@ -1,4 +1,4 @@
-"""What tasks run in the tests: programs that note themselves which task runs where."""
+"""The programs of the tests of tasks. They record themselves which task runs where."""
 
 import asyncio
 import threading
@@ -7,7 +7,7 @@ truth = []
 
 
 def stamp():
-    """Notes who runs; a call that the trace has, too."""
+    """Records the running task. The trace has this call, too."""
     task = asyncio.current_task()
     truth.append((threading.get_native_id(), task.get_name() if task else None))
 

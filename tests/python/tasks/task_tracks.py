@@ -1,5 +1,5 @@
-"""Reads the tracks of asyncio's tasks out of a Chrome trace, and checks what must hold of any: each resume is a
-call of its thread, at the same time; those of a task do not overlap."""
+"""Reads the tracks of asyncio's tasks out of a Chrome trace, and checks their invariants: each resume is a
+call of its thread, at the same time; resumes of a task do not overlap."""
 
 import asyncio
 
@@ -35,19 +35,19 @@ class Tracks:
             assert e["args"]["resume"] == resumes[e["tid"]], e
 
     def of(self, name):
-        """The slices of the one task of that name, which may lack its coroutine's."""
+        """Returns the slices of the only task of that name, with or without the name of its coroutine."""
         found = [tid for tid, shown in self.names.items() if shown == name or shown.rpartition(" ")[0] == name]
         assert len(found) == 1, (name, sorted(self.names.values()))
         return [e for e in self.slices if e["tid"] == found[0]]
 
     def within(self, e, function):
-        """The calls of FUNCTION in the resume E, in the order of time."""
+        """Returns the calls of FUNCTION in the resume E, in the order of time."""
         return [c for c in self.calls if c["tid"] == e["args"]["thread"] and e["ts"] <= c["ts"]
                 and c["ts"] + c["dur"] <= e["ts"] + e["dur"] + 1e-6 and c["name"].endswith(f": {function}")]
 
     def check_truth(self, truth, function="stamp"):
         """TRUTH: (native thread id, task's name) of each call of FUNCTION, as they were made. Each must lie in
-        a resume of that task, or, where the name is None, in none."""
+        a resume of that task, or in no resume if the name is None."""
         stamps, expected = {}, {}
         for call in self.calls:
             if call["name"].endswith(f": {function}"):
@@ -62,7 +62,7 @@ class Tracks:
             assert found == names, next((f, n) for f, n in zip(found, names) if f != n)
 
     def _innermost(self, thread, calls):
-        """The name of the task whose resume is the innermost around each of CALLS; None: there is none."""
+        """Returns the name of the task whose resume is the innermost around each of CALLS, or None."""
         slices = [e for e in self.slices if e["args"]["thread"] == thread]
         found, open_, at = [], [], 0
         for call in calls:
@@ -75,7 +75,7 @@ class Tracks:
 
 
 class TaskCase(Case):
-    """A test of programs with tasks, which begin without anything noted."""
+    """A test of programs with tasks. Clears the records of earlier programs."""
 
     def setUp(self):
         super().setUp()

@@ -1,5 +1,5 @@
-"""Greenlets: each has a track of its own, in which its calls nest. Needs the package greenlet, and gevent for
-what is on top of it; KPT_GREENLETS says in which folder they are, where this Python has none itself."""
+"""Greenlets: each has its own track, in which its calls nest. Needs the package greenlet, and gevent for the
+tests of gevent; KPT_GREENLETS names their folder if this Python has none itself."""
 
 import collections
 import os
@@ -43,7 +43,7 @@ def deep(depth, other):
 @unittest.skipUnless(BACKEND.exists() and not FREE_THREADED, "no backend that knows greenlets")
 class Greenlets(Case):
     def tracks(self):
-        """The calls of each track, which nest strictly, by its name."""
+        """Returns the calls of each track, which nest strictly, by its name."""
         events = self.read_trace()["traceEvents"]
         names = {e["tid"]: e["args"]["name"] for e in events if e["ph"] == "M" and e["name"] == "thread_name"}
         tracks = {name: [] for name in names.values()}
@@ -137,7 +137,7 @@ class Greenlets(Case):
         self.assertEqual(counts, sorted(list(range(1, 11)) * 8))
 
     def test_begun_and_ended_inside(self):
-        """The program's own trace function hears of each switch, and is there again afterwards."""
+        """The program's own trace function is called for each switch, and is restored afterwards."""
         heard = []
 
         def listen(event, args):
@@ -162,7 +162,7 @@ class Greenlets(Case):
         self.assertIn("deep", sum(map(self.functions, self.tracks().values()), []))
 
     def test_the_program_takes_its_trace_function_back(self):
-        """Then greenlets share a track, where replay mends what it can: the file nests all the same."""
+        """Then greenlets share a track, and replay repairs their events so that the calls in the file nest."""
         main = greenlet.getcurrent()
         with kpytrace.trace(self.path):
             first = greenlet.greenlet(deep)
@@ -192,7 +192,7 @@ class Greenlets(Case):
                          [["body", "leaf", "leaf"]] * 3)
 
     def test_fork(self):
-        """The child of a fork goes on with its greenlets, and with a trace of its own."""
+        """The child of a fork continues its greenlets, and can start its own trace."""
         script = self.folder / "program.py"
         script.write_text("import os, sys\nsys.path += [p for p in [%r] if p]\nimport greenlet, threading\n"
                           "def leaf(): pass\n"

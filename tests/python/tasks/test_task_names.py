@@ -1,4 +1,4 @@
-"""asyncio: the names that the tracks of tasks have."""
+"""asyncio: the names of the tracks of tasks."""
 
 import asyncio
 import pathlib
@@ -33,7 +33,7 @@ class Names(TaskCase):
                             or name.endswith(" main") for name in names), names)
 
     def test_names_of_tasks_that_have_other_texts_and_numbers(self):
-        """Among what a task refers to its name is not taken for anything else."""
+        """The name of a task is found among the other objects that it refers to."""
         async def waiting():
             try:
                 await asyncio.sleep(60)

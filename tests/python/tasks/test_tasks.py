@@ -190,7 +190,7 @@ class Tasks(TaskCase):
         self.traced(main()).check_truth(truth)
 
     def test_a_server_under_load(self):
-        """asyncio's streams on loopback: each handler is a task, and so is each client."""
+        """asyncio's streams on loopback: each handler and each client is a task."""
         async def handle(reader, writer):
             while await reader.readline():
                 stamp()
@@ -260,7 +260,7 @@ class Tasks(TaskCase):
         self.assertFalse(self.traced(root(), min_duration_ns="1s").slices)
 
     def test_in_the_middle_of_tasks(self):
-        """Begun and ended within a task, twice; of the resume that was running nothing is known."""
+        """A trace begins and ends within a task, twice. The resume that was running is unknown."""
         async def main(path):
             tasks = [asyncio.create_task(root(6), name=f"t{i}") for i in range(3)]
             await asyncio.sleep(0)
@@ -303,7 +303,7 @@ class Tasks(TaskCase):
         self.assertGreaterEqual(tracks.other["tasks without a track"], 100)
 
     def test_a_program_without_asyncio_pays_nothing(self):
-        """And asyncio is not imported for it."""
+        """Tracing does not import asyncio."""
         out = run_python("-c", "import sys, kpytrace\nasync def f(): pass\n"
                          "with kpytrace.trace():\n"
                          "    try: f().send(None)\n"

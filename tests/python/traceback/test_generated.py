@@ -1,4 +1,4 @@
-"""kpytrace.traceback.generated: what a line of generated code stands for."""
+"""kpytrace.traceback.generated maps lines of generated code to their origin."""
 
 import pathlib
 import sys
@@ -25,7 +25,7 @@ def names(where):
 
 
 def code_with(name):
-    """A function of this name in the file <made>, which gathers."""
+    """Returns a function of this name in the file <made>, which gathers."""
     scope = {"gather": tb.gather}
     exec(compile(f"def {name}():\n    return gather()\n", "<made>", "exec"), scope)
     return scope[name]
@@ -53,7 +53,7 @@ class Generated(unittest.TestCase):
                          ["python", "generated", "generated", "python"])
         self.assertEqual((frames[1]["column"], frames[1]["first_line"]), (None, None))
 
-    def test_nobody_is_asked_any_more(self):
+    def test_a_removed_function_is_not_called(self):
         tb.generated(self.answer)
         tb.no_longer_generated(self.answer)
         # A bound method is made anew each time, so that was another one.
@@ -61,7 +61,7 @@ class Generated(unittest.TestCase):
             tb.no_longer_generated(function)
         self.assertNotIn("kernel1", names(code_with("call")()))
 
-    def test_the_last_one_is_asked_first(self):
+    def test_the_last_function_is_called_first(self):
         self.register(self.answer)
         self.register(lambda filename, line: [] if filename == "<made>" else None)
         self.assertNotIn("kernel1", names(code_with("call")()))

@@ -1,4 +1,4 @@
-"""kpytrace.traceback: what is gathered, and how it reads. Needs the backend for this Python."""
+"""kpytrace.traceback: gathered stacks, and their text. Needs the backend for this Python."""
 
 import copy
 import gc
@@ -35,7 +35,7 @@ def both():
 
 
 def both_with_positions():
-    """And for each frame around, (line, end line, column, end column)."""
+    """Also returns (line, end line, column, end column) of each frame around."""
     where, frame, found = tb.gather(), sys._getframe(1), []
     while frame:
         found.append(list(frame.f_code.co_positions())[frame.f_lasti // 2])
@@ -48,12 +48,12 @@ def names(where):
 
 
 def outer_of(frames):
-    """All but the innermost, as (file, line, name)."""
+    """Returns all frames but the innermost, as (file, line, name)."""
     return [(frame["filename"], frame["line"], frame["name"]) for frame in frames[1:]]
 
 
 def code_with(name, filename="<made>"):
-    """A function of this name in this file, which gathers."""
+    """Returns a function of this name in this file, which gathers."""
     scope = {"gather": tb.gather}
     exec(compile("def f():\n    return gather()\n", filename, "exec"), scope)
     function = scope["f"]
@@ -164,7 +164,7 @@ class Gathering(unittest.TestCase):
         self.assertEqual(names(where).count("deep"), 5001)
 
     def test_down_and_up_again(self):
-        """With gathers on the way, further down than marks are set: each is the stack as it is then."""
+        """Gathers on the way, below the deepest mark: each is the current stack."""
         chance, way, gathered = random.Random(1), [], []
 
         def one(depth):

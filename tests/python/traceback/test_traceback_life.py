@@ -1,4 +1,4 @@
-"""Tracebacks and what lives and dies beside them: code, threads, collections, processes."""
+"""Tracebacks and the lifetimes of code, threads, collections and processes."""
 
 import gc
 import pathlib
@@ -17,7 +17,7 @@ WHY_SKIPPED = f"there is no backend for CPython {TAG} beside the plugin"
 
 
 def make_function(name, lines=0, body="return gather()"):
-    """A function that dies with its last reference."""
+    """Returns a function that dies with its last reference."""
     scope = {"gather": tb.gather}
     exec("\n" * lines + f"def {name}():\n    {body}\n", scope)
     return scope.pop(name)
@@ -61,7 +61,7 @@ class Code(unittest.TestCase):
         self.assertEqual({where.symbolize()[1]["name"] for where in found}, {self._testMethodName})
 
     def test_a_callback_of_dying_code_may_gather(self):
-        """torch's own hangs here: it frees code under its lock."""
+        """torch's own unwinder hangs here: it frees code under its lock."""
         found = []
         kept = []
         for i in range(20):
@@ -92,7 +92,7 @@ class Code(unittest.TestCase):
         self.assertEqual(found, ["__del__"] * 10)
 
     def test_collections_while_it_symbolizes(self):
-        """A collection inside of symbolize runs finalizers that do the same."""
+        """A garbage collection inside symbolize runs finalizers that symbolize."""
         class Loop:
             def __init__(self):
                 self.me = self
@@ -238,7 +238,7 @@ class Threads(unittest.TestCase):
             self.assertNotIn(self._testMethodName, names)
 
     def test_all_at_once(self):
-        """Gathers, frees and reads in several threads, which come and go."""
+        """Gathers, frees and reads in several threads, which start and end."""
         wrong = []
 
         def down(n, name):
@@ -349,7 +349,7 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), tb.gather().symbolize(
 
     @unittest.skipIf(FREE_THREADED, "the module is another one there")
     def test_subinterpreters(self):
-        """Those that share the GIL; each has a type of its own, and the tree is the process's."""
+        """Subinterpreters that share the GIL: each has its own type, and the process has one tree."""
         self.run_code("""
 import sys
 try: import _interpreters as i
@@ -372,7 +372,7 @@ print(tb.symbolize(kept)[0][0]["name"] != "inside")
 """, "inside\n" * 3 + "True\n")
 
     def test_threads_begin_at_once(self):
-        """The process's object is made once, whoever comes first."""
+        """The object of the process is made once, by whichever thread is first."""
         self.run_code("""
 import threading
 go, found = threading.Barrier(8), []

@@ -1,4 +1,4 @@
-"""Tracebacks where somebody works against them: moved frames, no memory, types that go first."""
+"""Tracebacks under unusual conditions: moved frames, no memory, types that are freed first."""
 
 import pathlib
 import sys

@@ -99,7 +99,7 @@ class CCalls(Case):
         recording = self.record(fixed_program)
         self.assertEqual(recording.of(fixed_program).below(), FIXED)
 
-    def test_the_interpreter_says_the_same(self):
+    def test_the_interpreter_reports_the_same(self):
         fixed_program()
         truth = ground_truth.Truth()
         truth.record(fixed_program)

@@ -110,7 +110,7 @@ class Collections(Case):
             self.assertEqual(ours(), 1)
         self.assertEqual(gc.callbacks, before)
 
-    def test_somebody_empties_the_callbacks(self):
+    def test_the_program_empties_the_callbacks(self):
         before = list(gc.callbacks)
         with kpytrace.trace(gc=True):
             gc.callbacks.clear()
@@ -160,7 +160,7 @@ class Registered(HostCase):
         tracer.stop()
         self.assertEqual(len(self.collections(tracer)), 2)
 
-    def test_asked_for_while_stopped(self):
+    def test_requested_while_stopped(self):
         tracer = self.make()
         tracer.stop()
         tracer.register_gc_callback()

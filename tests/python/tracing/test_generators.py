@@ -97,7 +97,7 @@ class Generators(Case):
               count
             """)
 
-    def test_the_line_says_where_it_went_on(self):
+    def test_the_line_is_where_the_generator_resumed(self):
         def generate():
             yield 1
             yield 2

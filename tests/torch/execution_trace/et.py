@@ -1,4 +1,5 @@
-"""Execution traces for their tests: read, checked against the format, and what torch's own tests run."""
+"""Helpers of the tests of execution traces: reads them, checks their format, and has the program of torch's own
+tests."""
 
 import contextlib
 import gzip
@@ -29,7 +30,7 @@ def has_attr(node, name):
 
 
 def own(node):
-    """What kpytrace adds, in the one attribute that others pass over."""
+    """The values that kpytrace adds, in one attribute that other readers ignore."""
     return attr(node, "kpytrace")
 
 
@@ -43,7 +44,7 @@ def stack(trace, node):
 
 
 def named(trace, name):
-    """The nodes of that name."""
+    """Returns the nodes of that name."""
     return [node for node in trace["nodes"] if node["name"] == name]
 
 
@@ -82,7 +83,7 @@ def _check_value(value, type_name, shape, strides):
 
 
 def _split(text):
-    """What the commas separate that are in no bracket."""
+    """Splits at commas outside of brackets."""
     parts, depth, begin = [], 0, 0
     for at, char in enumerate(text):
         depth += (char in "[(<") - (char in "])>")
@@ -93,7 +94,7 @@ def _split(text):
 
 
 def check(trace):
-    """Raises AssertionError where TRACE is not as its schema has it."""
+    """Raises AssertionError if TRACE does not have the format of its schema."""
     assert trace["schema"] == SCHEMA
     assert [type(trace[key]) for key in ("pid", "time", "start_ts", "finish_ts")] == [int, str, int, int]
     assert trace["finish_ts"] >= trace["start_ts"]
@@ -122,7 +123,7 @@ def check(trace):
 
 
 def load(path):
-    """The trace at PATH, which is as it should be."""
+    """Returns the trace at PATH after checking it."""
     with (gzip.open(path, "rt") if str(path).endswith(".gz") else open(path)) as file:
         trace = json.load(file)
     check(trace)
@@ -136,7 +137,7 @@ def folder():
 
 
 class WithFolder(unittest.TestCase):
-    """Each test has a folder, which goes with it, and a path in it for a trace."""
+    """Each test has a folder, which is removed after it, with a path for a trace."""
 
     def setUp(self):
         manager = folder()
@@ -147,7 +148,7 @@ class WithFolder(unittest.TestCase):
 
 @contextlib.contextmanager
 def environment(**values):
-    """With these ENABLE_PYTORCH_EXECUTION_TRACE variables and no others of them; "" is the bare one."""
+    """Sets these ENABLE_PYTORCH_EXECUTION_TRACE variables and removes the others; "" is the one without a suffix."""
     prefix = "ENABLE_PYTORCH_EXECUTION_TRACE"
     before = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith(prefix)}
     for name, value in values.items():
@@ -170,7 +171,7 @@ def annotation(name, *values):
 
 
 def payload():
-    """What torch's own tests of its observer run."""
+    """The program that torch's own tests of its observer run."""
     u = torch.randn(3, 4, 5, requires_grad=True)
     with torch.profiler.record_function("## TEST 1 ##"):
         with annotation("## TEST 2 ##", 1, False, 2.5, [u, u], (u, u), "hello", u, float("inf"),
@@ -189,7 +190,7 @@ def loop(index):
 
 
 def record(path, work, before=None, **options):
-    """The trace of WORK, which one observer records."""
+    """Returns the trace of WORK that one observer records."""
     from kpytrace.torch import ExecutionTraceObserver
 
     observer = ExecutionTraceObserver(**options).register_callback(path)

@@ -1,4 +1,4 @@
-"""What torch's observer and kpytrace's write of the same run, compared node by node and field by field."""
+"""Compares the traces of torch's observer and kpytrace's of the same run, node by node and field by field."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from kpytrace.torch import ExecutionTraceObserver
 
 
 def both(work):
-    """WORK as torch's observer and as kpytrace's have it."""
+    """Returns the traces of WORK by torch's observer and by kpytrace's."""
     with et.folder() as folder:
         paths = [os.path.join(folder, name) for name in ("torch.json", "kpytrace.json")]
         observers = [kind().register_callback(path) for kind, path in
@@ -28,14 +28,14 @@ def both(work):
 
 
 class Tree:
-    """A trace's nodes by what both sides agree on."""
+    """A trace's nodes by keys that both sides have."""
 
     def __init__(self, trace):
         self.nodes = trace["nodes"]
         self.by_id = {node["id"]: node for node in self.nodes}
 
     def key(self, number):
-        """Of the node NUMBER: a thread's and the root's have no rf_id."""
+        """Returns the key of the node NUMBER. Nodes of threads and the root have no rf_id."""
         node = self.by_id.get(number)
         if node is None:
             return None

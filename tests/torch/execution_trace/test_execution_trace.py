@@ -1,4 +1,4 @@
-"""What torch's own tests ask of its execution-trace observer, asked of kpytrace's."""
+"""torch's own tests of its execution-trace observer, run with kpytrace's."""
 
 import array
 import json
@@ -40,7 +40,7 @@ print(json.dumps([len(et.stack(trace, et.the(trace, "aten::ones"))), "<lambda>"
 
 class WithKineto(unittest.TestCase):
     def profiled(self, folder, **options):
-        """Ten loops of which two are recorded: the profiler, and the ids that Kineto has."""
+        """Runs ten loops, two of which are recorded. Returns the profiler and the ids in Kineto's file."""
         handled = []
 
         def handler(prof):
@@ -124,7 +124,7 @@ class WithKineto(unittest.TestCase):
 
 
     def test_issue_23_programs_get_ours(self):
-        """execution_trace="all" stands in for the class that programs take from torch.profiler."""
+        """execution_trace="all" replaces the class that programs get from torch.profiler."""
         theirs = torch.profiler.ExecutionTraceObserver
         self.addCleanup(kpytrace.torch.uninstall)
         kpytrace.torch.install(execution_trace="all")
@@ -275,7 +275,7 @@ class Alone(unittest.TestCase):
 
 class Elements(unittest.TestCase):
     def gathered(self, **variables):
-        """The trace of a gather, the data files by name, and the node."""
+        """Returns the trace of a gather, the data files by name, and the node."""
         def work():
             torch.gather(torch.tensor([[1, 2], [3, 4]]), 1, torch.tensor([[0, 0], [1, 0]]))
 

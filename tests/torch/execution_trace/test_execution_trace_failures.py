@@ -1,5 +1,5 @@
-"""Where torch's observer crashes, loses nodes or writes wrong bytes: kpytrace's does not. The numbers are
-those of docs/execution_trace.md."""
+"""Programs for which torch's observer crashes, loses nodes or writes wrong bytes, and kpytrace's does not. The numbers
+are those of docs/execution_trace.md."""
 
 import array
 import json
@@ -262,7 +262,7 @@ class Failures(et.WithFolder):
                          ["", "", '{"0":[-3,5]}'])
 
     def test_6_tensors_that_refuse(self):
-        """Each node is there, and those behind it have their parents."""
+        """Each node is in the trace, and later nodes have their parents."""
         parts = [torch.randn(2, 3), torch.randn(4, 3)]
         odd = [torch.eye(2).to_sparse_csr(), torch.nested.nested_tensor(parts, layout=torch.strided)]
 
@@ -322,7 +322,7 @@ class Failures(et.WithFolder):
         self.assertIn("stack", added)
 
     def test_13_stacks_of_code_that_dies(self):
-        """torch has released the GIL when its operators are recorded: nobody hears of a code's end then."""
+        """torch has released the GIL when its operators are recorded, so the death of code is not reported then."""
         def work():
             for index in range(300):
                 space = {"torch": torch}
@@ -334,7 +334,7 @@ class Failures(et.WithFolder):
                          [f"made_{index:03}" for index in range(300)])
 
     def test_14_threads_while_it_starts_and_stops(self):
-        """No lock is held that a thread with the GIL waits for; parents are in the file."""
+        """No thread with the GIL waits for a lock of ours; parents are in the file."""
         ended = threading.Event()
 
         def work():

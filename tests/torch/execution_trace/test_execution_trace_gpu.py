@@ -1,4 +1,4 @@
-"""The execution trace of what runs on a GPU, and of what torch's compiler makes for it."""
+"""Execution traces of operators on a GPU, and of kernels that torch's compiler generates."""
 
 import array
 import json
@@ -116,7 +116,7 @@ class Compiled(unittest.TestCase):
             self.check_graph(resources)
 
     def check_graph(self, resources):
-        """Of the two files, the graph's has in a comment what the kernel was made of."""
+        """Checks that the graph's file names the operators of the kernel in a comment."""
         found = []
         for name in os.listdir(resources):
             with open(os.path.join(resources, name)) as file:
@@ -144,7 +144,7 @@ class Compiled(unittest.TestCase):
         self.check_kernels(et.load(observer.get_output_file_path()), files)
 
     def test_side_by_side(self):
-        """torch's own has the same kernels."""
+        """torch's own observer records the same kernels."""
         def work():
             with profile(activities=BOTH, record_shapes=True):
                 self.fn(*self.given)

@@ -1,5 +1,5 @@
-"""Which tensor, and which operator, is which: as tensors die and change, and operators are defined anew. The
-tenth of the places of docs/execution_trace.md where torch's observer is wrong."""
+"""The identities of tensors and operators, as tensors die and change, and operators are defined again. The
+tenth entry in docs/execution_trace.md of errors of torch's observer."""
 
 import gc
 import unittest
@@ -24,8 +24,8 @@ class Identities(et.WithFolder):
             self.assertEqual(len({node["outputs"]["values"][0][place] for node in nodes}), 5000)
             self.assertEqual(len({node["inputs"]["values"][0][place] for node in nodes}), 1)
 
-    def test_who_lives_keeps_its_id(self):
-        """Among many that die, and after so many others that what was told of it is forgotten."""
+    def test_a_live_tensor_keeps_its_id(self):
+        """A live tensor keeps its id among many that die, and after its cache entry was evicted."""
         base, kept = torch.ones(3), {}
 
         def work():
@@ -43,7 +43,7 @@ class Identities(et.WithFolder):
         self.assertEqual(len({one for ids in made for one in ids}), 8000)
 
     def test_what_changes_in_place(self):
-        """What is remembered of a tensor is told only while it is true."""
+        """The cached description of a tensor is used only while it is valid."""
         tensor, other = torch.ones(2, 6), torch.zeros(4)
         changes = [lambda: None, lambda: tensor.t_(), lambda: tensor.resize_(3, 3),
                    lambda: tensor.squeeze_().unsqueeze_(0), lambda: tensor.set_(other),
@@ -85,7 +85,7 @@ class Identities(et.WithFolder):
         et.load(self.path)
 
     def test_operators_that_go_and_others_where_they_were(self):
-        """What is remembered of an operator is where torch has its name: another one may come there."""
+        """The cache of operators is keyed by the address of the name, at which another operator may be defined."""
         names, expected = ("one_operator_of_this_test_whose_name_is_long", "short"), []
         kinds = [("", "Tensor", lambda x, by=0: x),
                  (", int more=0", "(Tensor, Tensor)", lambda x, by=0, more=0: (x, x))]

@@ -18,7 +18,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 class Wrapper(torch.Tensor):
-    """Made by torch's own means; without elements."""
+    """A wrapper subclass made by torch's own function, without elements."""
 
     @staticmethod
     def __new__(cls, inner, **options):
@@ -33,7 +33,7 @@ class Wrapper(torch.Tensor):
 
 
 def devices(tree, name):
-    """Those of the tensors that operators of that name have been called with, and have returned."""
+    """Returns the devices of the inputs and outputs of operators of that name."""
     return {value[5] for node in tree.nodes if node["name"] == name for side in ("inputs", "outputs")
             for value, kind in zip(node[side]["values"], node[side]["types"]) if kind.startswith("Tensor(")}
 
@@ -85,7 +85,7 @@ class SideBySide(et_sides.SideBySide):
         self.assertEqual(len(ours.by_id), len(values) + len(dtypes) + 3)
 
     def test_many_values(self):
-        """Lists are cut; what an operator is called with is not."""
+        """Lists are cut; the inputs of an operator are not."""
         said = {"kernel_backend": "triton", "kernel_file": "kernel.py", "stream": 3, "grid": "grid(1,)"}
 
         def work():
@@ -126,7 +126,7 @@ class SideBySide(et_sides.SideBySide):
         self.same(work)
 
     def test_fake_tensors(self):
-        """They are on the device that they stand for, and on meta while a kernel runs."""
+        """Fake tensors are on the device that they represent, and on meta while a kernel runs."""
         mode = FakeTensorMode()
         real = torch.ones(3, 4, requires_grad=True)
 
@@ -144,7 +144,7 @@ class SideBySide(et_sides.SideBySide):
         self.assertEqual(devices(ours, "aten::linear"), {"cpu"})
 
     def test_fake_tensors_of_other_devices(self):
-        """Which one of several they stand for only Python knows, which is not asked."""
+        """The index of the device that they represent is known only to Python, which is not called."""
         def work():
             with FakeTensorMode():
                 torch.ones(2, device="mps:0").sin()
@@ -176,7 +176,7 @@ class SideBySide(et_sides.SideBySide):
         self.same(lambda: twice(torch.ones(2)))
 
     def test_kernels(self):
-        """As torch's compiler reports those that it has made."""
+        """Kernels as torch's compiler reports them."""
         fast = torch._C._profiler._RecordFunctionFast
         said = [{"kernel_backend": "triton", "kernel_file": "/tmp/some/kernel.py", "stream": 7,
                  "grid": "grid(1,)"},

@@ -1,5 +1,5 @@
-"""Each operator has the stack that Python has when it begins, also where the one around it, or before it, has
-one that looks like it."""
+"""Each operator has the Python stack of its begin, also if the operator around it, or before it, has a similar
+stack."""
 
 import os
 import pathlib
@@ -37,14 +37,14 @@ def on_another_thread(x: torch.Tensor) -> torch.Tensor:
 
 
 def leave_python(path):
-    """A thread of torch's own runs operators in Python and then, without a state of Python's, others."""
+    """A thread of torch runs operators in Python and then other operators, without a Python thread state."""
     torch.jit.script(in_and_out)
     work = torch.jit.script(on_another_thread)
     et.record(path, lambda: [work(torch.ones(2, 2)) for _ in range(20)])
 
 
 def note(stacks):
-    """Adds the caller's stack; its number."""
+    """Adds the caller's stack, and returns its number."""
     frame, lines = sys._getframe(1), []
     while frame:
         lines.append((frame.f_code.co_name, frame.f_lineno))
@@ -54,7 +54,7 @@ def note(stacks):
 
 
 def autograd(forward, backward=None):
-    """A function of autograd that calls these."""
+    """Returns a function of autograd that calls these."""
     class Function(torch.autograd.Function):
         @staticmethod
         def forward(context, x):
@@ -72,7 +72,7 @@ def number_of(node):
 
 
 def line_of(trace, name, function):
-    """Where FUNCTION is in all operators of that name."""
+    """Returns the lines of FUNCTION in all operators of that name."""
     lines = {line for node in et.named(trace, name) for frame, _, line in et.stack(trace, node)
              if frame.rpartition(".")[2] == function}
     assert len(lines) == 1, lines
@@ -87,7 +87,7 @@ class Stacks(unittest.TestCase):
         return torch.full((1,), note(self.stacks))
 
     def check(self, work, least, **options):
-        """Runs WORK twice, observed: its operators have the stacks that were noted, MIN of them at least."""
+        """Runs WORK twice under an observer. Checks that its operators, at least MIN, have the noted stacks."""
         def twice():
             for _ in range(2):
                 work()
@@ -141,7 +141,7 @@ class Stacks(unittest.TestCase):
         self.assertEqual(line_of(trace, "a", "work") + 2, line_of(trace, "b", "work"))
 
     def test_annotations_begun_by_a_function(self):
-        """Where they begin is one line of one frame, called from two."""
+        """They begin at one line of one frame, which is called from two lines."""
         class Mark:
             def __init__(self, name):
                 self.guard = torch._C._profiler._RecordFunctionFast(name)
@@ -220,7 +220,7 @@ class Stacks(unittest.TestCase):
 
     @unittest.skipUnless(greenlet, "no greenlet")
     def test_greenlets(self):
-        """A switch inside of an operator: others begin in another stack while it is open."""
+        """A switch inside an operator: other operators begin in another stack while it is open."""
         def leave(x):
             greenlet.getcurrent().parent.switch()
             return x.clone()
@@ -252,7 +252,7 @@ class Stacks(unittest.TestCase):
         self.check(work, 8)
 
     def test_a_thread_that_has_left_python(self):
-        """Nothing is taken from the state that it had: memory that was freed is filled with what is no address."""
+        """The freed thread state is not read: freed memory is filled with invalid addresses."""
         with et.folder() as folder:
             path = os.path.join(folder, "trace.json")
             support.program(f"""

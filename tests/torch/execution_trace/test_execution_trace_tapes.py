@@ -1,5 +1,5 @@
-"""Of several observers the first one's operators are written onto its tape, and the others are told: what they have
-recorded is the same."""
+"""The first of several observers gets its operators through its tape, the others through calls. All have the same
+recording."""
 
 import os
 import threading
@@ -13,7 +13,7 @@ from kpytrace.torch import ExecutionTraceObserver
 
 class Tapes(et.WithFolder):
     def recorded(self, work):
-        """WORK's nodes, as written and as told, without our own attribute."""
+        """Returns WORK's nodes from the tape and from calls, without our own attribute."""
         paths = [os.path.join(self.folder, name) for name in ("written.json", "told.json")]
         observers = [ExecutionTraceObserver().register_callback(path) for path in paths]
         for observer in observers:
@@ -27,7 +27,7 @@ class Tapes(et.WithFolder):
                  for node in et.load(path)["nodes"]] for path in paths]
 
     def same(self, work):
-        """WORK's nodes, which are the same."""
+        """Returns WORK's nodes after checking that both are the same."""
         written, told = self.recorded(work)
         self.assertEqual(len(written), len(told))
         for one, other in zip(written, told):
@@ -35,7 +35,7 @@ class Tapes(et.WithFolder):
         return written
 
     def sorted(self, work):
-        """WORK's nodes, as written and as told, in no order."""
+        """Returns WORK's nodes from the tape and from calls, sorted."""
         return [sorted((node["name"], str(node["inputs"]["shapes"]), str(node["outputs"]["types"]))
                        for node in nodes) for nodes in self.recorded(work)]
 
@@ -110,7 +110,7 @@ class Tapes(et.WithFolder):
         self.same(work)
 
     def test_what_dies_with_a_wrapper(self):
-        """The last reference to a wrapper is the table's of tensors: what runs when it goes may be operators."""
+        """The table of tensors has the last reference to a wrapper, whose finalizer may run operators."""
         finalized = []
 
         def finalize():

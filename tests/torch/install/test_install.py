@@ -1,4 +1,4 @@
-"""install() and uninstall(), the cache, and what happens where kpytrace can't serve."""
+"""install() and uninstall(), the cache, and environments in which kpytrace does not work."""
 
 import os
 import pathlib
@@ -66,7 +66,7 @@ class Install(unittest.TestCase):
         return path
 
     def refused(self, code=REFUSED, **variables):
-        """The error's text; torch's own tracer has worked afterwards."""
+        """Returns the text of the error, after checking that torch's own tracer works."""
         text, found = support.program(code, **variables).value
         self.assertEqual(found, 1)
         return text
@@ -235,7 +235,7 @@ cp $made "$2"
         self.assertLessEqual(len(waited), len(finished))
 
     def stub_compiler(self, source):
-        """A compiler that makes a Python module of SOURCE, whatever it is given."""
+        """Returns a compiler that makes a Python module from SOURCE, for any input."""
         path = self.write("stub.cc", "#include <Python.h>\n" + source)
         return self.write("stub-c++", f"""#!/bin/sh
 case "$*" in *--version*) echo stub; exit;; esac
@@ -244,7 +244,7 @@ exec {_environment.find_compiler()} -shared -fPIC -I{_environment.python_headers
 """)
 
     def test_issue_23_self_test_passes_once(self):
-        """On a torch that is none of those tested, the first use of a shim is a test of it."""
+        """On a torch that is not in the list of tested releases, the first use of a shim runs the self-test."""
         shim = support.python("-m", "kpytrace.torch", "build").stdout.splitlines()[0]
         folder = os.path.join(self.folder, os.path.basename(os.path.dirname(shim)))
         os.mkdir(folder)
@@ -255,7 +255,7 @@ exec {_environment.find_compiler()} -shared -fPIC -I{_environment.python_headers
             self.assertEqual(reply.stderr.count("testing the shim for torch"), 2 * tests, reply.stderr)
 
     def test_issue_23_self_test_fails(self):
-        """A shim that crashes, and one that does nothing: neither is used, and the answer is kept."""
+        """A shim that crashes, and one that does nothing: neither is used, and the result is stored."""
         for source, why in ((CRASHES, "killed by signal 6"), (DOES_NOTHING, "kpytrace has recorded nothing")):
             with self.subTest(why):
                 cache = tempfile.mkdtemp(dir=self.folder)

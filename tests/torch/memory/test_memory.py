@@ -1,4 +1,4 @@
-"""torch's own commands for memory snapshots read ours: they come with torch, and need no GPU."""
+"""torch's own commands read our memory snapshots. They are part of torch, and need no GPU."""
 
 import os
 import pathlib
@@ -44,7 +44,7 @@ class Memory(unittest.TestCase):
         self.assertIn("free completed for", text)
 
     def test_segsum(self):
-        """It checks that what is free and what is not add up."""
+        """segsum checks that free and used bytes add up."""
         text = _memory_viz.segsum(self.snapshot)
         self.assertIn(f"segments: {len(self.snapshot['segments'])}\n", text)
 

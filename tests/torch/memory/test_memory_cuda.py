@@ -1,5 +1,5 @@
-"""Tensors in a real GPU's memory are in the recording as torch's own history has them. Without a GPU the same
-is played: test_memory_cuda_played.py."""
+"""Tensors in a real GPU's memory are in the recording as torch's own history has them. Without a GPU
+test_memory_cuda_played.py simulates them."""
 
 import json
 import os
@@ -40,7 +40,7 @@ def alive(found):
 
 
 def requested():
-    """What torch says that programs have asked for, before it rounds sizes up."""
+    """Returns the sizes that programs have requested, before torch rounds them up."""
     torch.cuda.synchronize()
     return torch.cuda.memory_stats(0)["requested_bytes.all.current"]
 
@@ -215,7 +215,7 @@ class Cuda(unittest.TestCase):
         self.assertLessEqual({"cpu", DEVICE}, {event["name"] for event in events if event["ph"] == "C"})
 
     def test_cuda_begins_after_the_recording(self):
-        """… which does not begin it: the program could still fork."""
+        """The recording does not initialise CUDA, since the program may fork later."""
         reply = support.program("""
             import json, torch, kpytrace.torch
             from tensors import Exported

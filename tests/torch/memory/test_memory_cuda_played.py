@@ -1,5 +1,5 @@
-"""Tensors in CUDA's memory, without a GPU: torch's allocator is replaced by one that says what it is told
-(cuda_player.cc), to the library that listens on a real device. test_memory_cuda.py is for that."""
+"""Tensors in CUDA's memory, without a GPU: torch's allocator is replaced by one that reports given events
+(cuda_player.cc) to the library that listens to a real device. test_memory_cuda.py uses a real device."""
 
 import ctypes
 import json
@@ -30,7 +30,7 @@ ALLOC, FREE_REQUESTED, FREE_COMPLETED, SEGMENT_ALLOC, OOM = 0, 1, 2, 3, 8
 
 
 class Player:
-    """The allocator that is told what to say; a block is named by its device and address."""
+    """The allocator that reports given events. A block is identified by its device and address."""
 
     def __init__(self, folder):
         path = os.path.join(folder, "libplayer.so")
@@ -67,7 +67,7 @@ def of_device(found, name):
 
 
 def alive(entries):
-    """The bytes of blocks that were not freed."""
+    """Returns the bytes of blocks that were not freed."""
     blocks = {}
     for entry in entries:
         blocks.pop(entry["addr"], None)
@@ -110,7 +110,7 @@ class Played(unittest.TestCase):
         self.assertIn("has nobody listen", self.refused)
         self.assertIsNone(self.no_library)  # it is there already
 
-    def test_a_refusal_is_said(self):
+    def test_a_refusal_is_reported(self):
         self.assertEqual(len(self.said), 1)
         self.assertIn("CUDA tensors are not recorded: this allocator has nobody listen", self.said[0])
 
@@ -211,7 +211,7 @@ class Played(unittest.TestCase):
                          [0x5000_0000 + number * 512 for number in range(20)])
 
     def test_stops_while_others_allocate(self):
-        """No thread is inside of a recording that has ended: it may be freed."""
+        """No thread is inside a recording that has ended, so it may be freed."""
         player, ends = self.player, threading.Event()
 
         def work(number):
@@ -245,7 +245,7 @@ class Played(unittest.TestCase):
         self.assertAlmostEqual(tables.total("end", "cuda:0")[0] / (size * count / 2), 1, delta=.25)
 
     def test_one_timeline_with_the_host(self):
-        """Whatever the format: by one clock, with a counter for each device."""
+        """In every format: one clock, and a counter for each device."""
         player = self.player
         order = random.Random(3)
         with kpytrace.torch.memory(modules=False) as recording:

@@ -58,7 +58,7 @@ class Life(unittest.TestCase):
                                "from tensors import Recorded\n" + support.textwrap.dedent(code)).value
 
     def test_fork(self):
-        """The child frees what its parent recorded, and may record its own."""
+        """The child frees blocks that its parent recorded, and may start its own recording."""
         self.assertEqual(self.value("""
             with kpytrace.torch.memory() as recording:
                 kept = [torch.empty(100, dtype=torch.uint8) for _ in range(50)]
@@ -88,7 +88,7 @@ class Life(unittest.TestCase):
             """), [[0] * 5, 50, 5000])
 
     def test_no_memory_for_anything(self):
-        """Every allocation may fail, ours too; what is lost is counted, and it goes on."""
+        """Every allocation may fail, also ours. Lost entries are counted, and the recording continues."""
         self.assertEqual(self.value("""
             import resource
             recording = kpytrace.torch.memory()
@@ -114,8 +114,8 @@ class Life(unittest.TestCase):
             """), [True, 40, True])
 
     def test_the_end_of_the_process(self):
-        """It is written at exit; tensors live on after Python. (Threads that are inside of torch then are
-        the end of a stock torch.)"""
+        """The recording is written at exit, and tensors outlive Python. (A stock torch crashes with threads inside it
+        at that time.)"""
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "memory.pickle")
             self.value(f"""
@@ -168,7 +168,7 @@ class OtherAllocators(unittest.TestCase):
             """), [0, 1])
 
     def test_one_that_was_there_stays(self):
-        """Also where it was set with a priority."""
+        """Also if it was set with a priority."""
         for priority in (0, 3):
             self.assertEqual(self.value(f"""
                 helper.kpt_put(0, {priority})
@@ -179,7 +179,7 @@ class OtherAllocators(unittest.TestCase):
                 """), [[20], True])
 
     def test_one_that_comes_later_stays(self):
-        """Ours remains behind it, hands everything on, and records again without a second one."""
+        """Ours stays behind it, passes every call on, and records again without a second one."""
         self.assertEqual(self.value("""
             kept = []
             def work():
@@ -231,13 +231,13 @@ class OnDemand(unittest.TestCase):
         self.assertEqual(support.json.loads(reply.stdout)[:3], [True, "cpu", True])
 
     def test_the_program_ends_meanwhile(self):
-        """Kineto's thread sleeps, and then exports, when Python is gone."""
+        """Kineto's thread sleeps, and then exports after Python has ended."""
         for milliseconds in (1, 100, 1500):
             self.run_with("kpytrace.torch.install()\n",
                           f"request({milliseconds})\nfor _ in range(20): marker()\n")
 
     def test_beside_a_recording(self):
-        """Who came first goes on; the snapshot is not written, and torch says why."""
+        """The earlier recording continues; the snapshot is not written, and torch prints the reason."""
         reply, files = self.run_with("kpytrace.torch.install()\n", """
 said = folder + "/said"
 os.dup2(os.open(said, os.O_CREAT | os.O_WRONLY), 2)
@@ -254,7 +254,7 @@ print(set(tensors.Exported(recording).allocated(marker)))
         self.assertNotIn("memory.pickle", files)
 
     def test_uninstalled_or_not_wanted(self):
-        """torch's own writes nothing, or its own."""
+        """torch's own tracer writes nothing, or its own snapshot."""
         for install in ("kpytrace.torch.install(memory=False)\n",
                         "kpytrace.torch.install(); print(kpytrace.torch.uninstall())\n"):
             reply, _ = self.run_with(install, "request(100)\nfor _ in range(40): marker()\n" + """

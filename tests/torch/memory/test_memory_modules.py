@@ -1,4 +1,4 @@
-"""memory_by_module: what the tensors of a model's forward hold, module by module, worked out by hand."""
+"""memory_by_module: the bytes of the tensors of a model's forward by module, compared with values computed by hand."""
 
 import pathlib
 import pickle
@@ -19,7 +19,7 @@ FLOAT, ROWS = 4, 32
 
 
 class Block(torch.nn.Module):
-    """Keeps two tensors: one of its own, one of its part's."""
+    """Keeps two tensors: its own, and one of its submodule."""
 
     def __init__(self, width):
         super().__init__()
@@ -64,7 +64,7 @@ class Modules(unittest.TestCase):
                                    "Net.second.0.part": (second, second)})
 
     def test_activations_live_until_backward(self):
-        """A sigmoid keeps its result for its gradient; a product of itself keeps what it is of."""
+        """A sigmoid keeps its result for its gradient; a product keeps its inputs."""
         net, data = Net(), torch.ones(ROWS, 10, requires_grad=True)
         first, second = ROWS * 20 * FLOAT, ROWS * 60 * FLOAT
         modules = Recorded(lambda: net(data)).modules
@@ -208,7 +208,7 @@ class Modules(unittest.TestCase):
             self.assertEqual(modules[f"Net{number}.0.0"], (50_000, 50_000))
 
     def test_tables(self):
-        """Those of Python's own blocks have them too: by device, by module, by line."""
+        """Tables have tensors beside Python's own blocks: by device, by module, by line."""
         net, data = Net(), torch.ones(ROWS, 10, requires_grad=True)
         recording = kpytrace.torch.memory().start()
         held = net(data)

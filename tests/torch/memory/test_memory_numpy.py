@@ -1,5 +1,5 @@
-"""The data of numpy's arrays is in recordings of memory: as many bytes as the arrays have, whatever thread makes
-or frees them. (Here, as it is torch's environments that have a numpy; torch itself is not needed.)"""
+"""The data of numpy's arrays is in recordings of memory: as many bytes as the arrays have, for any thread that
+makes or frees them. (In this folder because torch's environments have numpy; torch itself is not needed.)"""
 
 import ctypes
 import gc
@@ -29,7 +29,7 @@ DEVICE = 3
 
 
 class Found:
-    """What RECORDING, which is closed, has of numpy."""
+    """numpy's blocks in RECORDING, which is closed."""
 
     def __init__(self, recording):
         with tempfile.TemporaryDirectory() as folder:
@@ -60,7 +60,7 @@ def in_threads(count, function):
 
 
 def functions_of_numpy():
-    """The four of its handler, as they are now."""
+    """Returns the four current functions of numpy's handler."""
     from numpy._core import _multiarray_umath
 
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
@@ -180,7 +180,7 @@ class Numpy(unittest.TestCase):
                          found.alive)
 
     def test_start_and_stop_again(self):
-        """Its functions are its own again after each."""
+        """numpy's functions are restored after each stop."""
         before = list(functions_of_numpy())
         recording = kpytrace.memory()
         kept = []
@@ -193,8 +193,8 @@ class Numpy(unittest.TestCase):
             kept.append(numpy.empty(20_000 + number, numpy.uint8))
         self.assertEqual(Found(recording).allocated, list(range(10_000, 10_020)))
 
-    def test_somebody_comes_after_us(self):
-        """Theirs stays, ours below it hand on; no call goes in circles."""
+    def test_another_handler_is_installed_after_ours(self):
+        """The other handler stays, and ours below it pass calls on. No call recurses endlessly."""
         functions = functions_of_numpy()
         before = list(functions)
         calls = []
@@ -243,7 +243,7 @@ class Numpy(unittest.TestCase):
 
 
 class Imports(unittest.TestCase):
-    """In processes of their own."""
+    """Tests in new processes."""
 
     def value(self, code):
         return support.program("import json, os, sys, kpytrace\n" + support.textwrap.dedent(code)).value
@@ -270,7 +270,7 @@ class Imports(unittest.TestCase):
         """), [True, False])
 
     def test_fork(self):
-        """The child frees what its parent recorded, and may record its own."""
+        """The child frees blocks that its parent recorded, and may start its own recording."""
         self.assertEqual(self.value("""
             import numpy
             import test_memory_numpy as tests

@@ -1,5 +1,5 @@
 """kpytrace.torch.memory: every tensor in the processor's memory is in the recording, once, with its size and
-its stack, whatever thread it is of; and torch is as it was afterwards."""
+its stack, for any thread; and torch is restored afterwards."""
 
 import json
 import os
@@ -205,7 +205,7 @@ class Tensors(unittest.TestCase):
         self.assertGreater(recorded.snapshot["kpytrace"]["entries_dropped"], 4000)
         self.assertEqual(recorded.allocated()[-1], 5000)
 
-    def test_only_where_it_is_asked_for(self):
+    def test_tensors_are_recorded_only_on_request(self):
         with kpytrace.memory() as recording:
             kept = torch.ones(10)
         self.assertEqual(kept.numel(), 10)

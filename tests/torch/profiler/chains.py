@@ -3,7 +3,7 @@
     chains.py KIND PROGRAM OUTPUT
 
 KIND is stock or a mode of kpytrace's; OUTPUT receives {where: [[operator, its callers from the outermost], ...]},
-in order, as the exported file has them by time and, in kinds that hand calls to torch, as the event tree has them."""
+in order, from the times of the exported file and, in kinds that pass calls to torch, from the event tree."""
 
 import collections
 import json
@@ -128,7 +128,7 @@ def lightning():
     results = []
 
     class Steps(pl.profilers.PyTorchProfiler):
-        """Lightning's own, which steps inside of the optimizer's closure."""
+        """Lightning's own profiler, which steps inside the optimizer's closure."""
 
     profiler = Steps(activities=CPU, with_stack=True, export_to_chrome=False, emit_nvtx=False,
                      schedule=schedule(wait=0, warmup=1, active=3), record_module_names=False,

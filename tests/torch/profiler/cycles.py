@@ -1,9 +1,9 @@
-"""Schedules with several cycles, each way that their events are kept. Run as
+"""Schedules with several cycles, with each way to keep their events. Run as
 
     cycles.py FOLDER stock
     cycles.py FOLDER all full fast
 
-files are left in a folder of FOLDER for each kind; what is no file is in told.json there."""
+Each kind writes its files to a folder in FOLDER, and other results to told.json there."""
 
 import json
 import os
@@ -26,7 +26,7 @@ x = torch.ones(2, 3)
 
 
 def step_of(number):
-    """A step with a name of its own."""
+    """A step with its own name."""
     def step():
         ord("a")
         outer()

@@ -1,8 +1,8 @@
-"""Runs a program whose calls are known under a profiler, once for each way out of it. Run as
+"""Runs a program with known calls under a profiler, once for each way to export. Run as
 
     exports.py stock|all|full|fast FOLDER
 
-the ways leave their files in FOLDER; what is no file is in told.json there."""
+Each way writes its file to FOLDER, and other results to told.json there."""
 
 import gc
 import glob
@@ -76,7 +76,7 @@ def traced(**options):
 
 
 def ways(to):
-    """Each way, as a function that leaves the file of its name."""
+    """Returns the ways to export, as functions that write the file of their name."""
     def exported(name, *args, **options):
         traced(**options).export_chrome_trace(to(name), *args)
 
@@ -120,7 +120,7 @@ def ways(to):
 
 
 def twice(to):
-    """One trace in two forms, and what a second export says."""
+    """Exports one trace in two forms, and returns the error of a second export."""
     prof = traced()
     prof.export_chrome_trace(to("same.json"))
     told = {}
@@ -133,7 +133,7 @@ def twice(to):
 
 
 def mended(name, to):
-    """torch writes whatever one calls JSON."""
+    """torch writes any metadata, also if it is not JSON."""
     with profile(activities=CPU, with_stack=True) as prof:
         prof.add_metadata_json("bad", "{nope")
         work()

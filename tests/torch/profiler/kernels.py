@@ -3,8 +3,8 @@
     kernels.py MODE cpu|cuda FOLDER [off]
 
 On the CPU a stand-in plays the GPU: when torch has written its file, each operator there gets a call of
-CUDA in its middle and a kernel, as Kineto writes them, before kpytrace comes. What torch has written is
-kept beside each file, as NAME.torch."""
+CUDA in its middle and a kernel, as Kineto writes them, before kpytrace adds its calls. The file that torch
+has written is kept beside each file, as NAME.torch."""
 
 import glob
 import json
@@ -100,7 +100,7 @@ def main(**options):
 
 
 def kernels_of(trace):
-    """Text for a kernel in each of OPERATORS, one of a strange thread, and one without a launch."""
+    """Returns the text of a kernel in each of OPERATORS, of one on an unknown thread, and of one without a launch."""
     text, correlation = "", 100
     last = None
     for event in trace["traceEvents"]:
@@ -131,8 +131,8 @@ def play(path):
 
 
 def stand_in():
-    """In front of torch's save, and behind ours. NAME is of the export that runs. The profiler is asked for
-    no device where there is none."""
+    """Wraps torch's save, below our wrapper. NAME is the running export. Without a device the profiler records
+    the CPU only."""
     result = torch._C._autograd._ProfilerResult
     original = result.save
 
@@ -157,7 +157,7 @@ def exported(name):
 
 
 def asked(name):
-    """torch has its calls by then."""
+    """torch has received its calls by then."""
     prof = main()
     prof.events()
     prof.export_chrome_trace(os.path.join(FOLDER, name))

@@ -2,8 +2,8 @@
 
     ranks.py FOLDER RANK
 
-with torch's own tracer first and then with kpytrace in each mode; each leaves its trace and the weights
-after it in FOLDER."""
+with torch's own tracer first and then with kpytrace in each mode; each writes its trace and the
+resulting weights to FOLDER."""
 
 import json
 import pathlib
@@ -22,8 +22,8 @@ RANKS = 2
 
 
 def average(_, bucket):
-    """Gradients are averaged by us: what follows the exchange runs on a thread of gloo's, if it takes longer
-    than the call."""
+    """Averages gradients. The function that follows the exchange runs on a thread of gloo if the exchange takes
+    longer than the call."""
     def received(future):
         return future.value()[0]
     buffer = bucket.buffer().div_(RANKS)

@@ -2,7 +2,7 @@
 
     scenarios.py stock|all|full|fast OUTPUT
 
-each is traced by torch's own tracer or by kpytrace, and what came out is written to OUTPUT as JSON."""
+Each is traced by torch's own tracer or by kpytrace, and the results are written to OUTPUT as JSON."""
 
 import gc
 import json

@@ -15,7 +15,7 @@ class B(A):
 
 
 def call_short_lived():
-    """200 functions, each called once and dead afterwards."""
+    """Calls 200 functions, each of which dies after its call."""
     for n in range(200):
         names = {}
         exec(compile(f"def made_{n:03}(): pass", f"<made {n:03}>", "exec"), names)
@@ -23,17 +23,17 @@ def call_short_lived():
 
 
 def count_short_lived(names):
-    """How many of them are among NAMES."""
+    """Returns how many of them are among NAMES."""
     return sum(f"<made {n:03}>(1): made_{n:03}" in names for n in range(200))
 
 
 def freed_names():
-    """How many of 200 functions, dead before the profiler stops, have their names."""
+    """Returns how many of 200 functions that die before the profiler stops have their names."""
     return count_short_lived({row["name"] for row in traced.calls(traced.run(call_short_lived))})
 
 
 def overwritten_names():
-    """The same, where their memory is used again before the profiler stops."""
+    """The same, if their memory is reused before the profiler stops."""
     def work():
         call_short_lived()
         return [f"used_{n:03}" for n in range(5000)], [f"<used {n:03}>" for n in range(5000)]
@@ -64,7 +64,7 @@ def annotated():
 
 
 def crossings():
-    """Spans of a thread that cross, annotations and steps included."""
+    """Returns the spans of a thread that cross, including annotations and steps."""
     traces = []
     plan = torch.profiler.schedule(wait=0, warmup=1, active=3)
     with traced.profile(with_stack=True, activities=traced.CPU, schedule=plan,
@@ -77,8 +77,8 @@ def crossings():
 
 
 def quoted():
-    """The name of a call around an operator, with a quote in it, in the file and in torch's objects; None:
-    the file is no JSON."""
+    """The name of a call around an operator, with a quote in it, in the file and in torch's objects; None if
+    the file is not JSON."""
     class Net(torch.nn.Module):
         def forward(self, x):
             return x + 1
@@ -98,7 +98,7 @@ def quoted():
 
 
 def fast_spans():
-    """What Python begins and ends with _RecordFunctionFast, in calls of its own: names of spans that cross, and of
+    """Begins and ends spans with _RecordFunctionFast in separate calls. Returns the names of spans that cross, and of
     operators."""
     def begins():
         span = torch._C._profiler._RecordFunctionFast("between")

@@ -154,7 +154,7 @@ def unwinding():
 
 
 def last_return():
-    """How long a call takes, in microseconds, whose return nothing follows but the profiler's end."""
+    """Returns the duration, in microseconds, of a call that is followed only by the profiler's end."""
     prof = torch.autograd.profiler.profile(with_stack=True, use_kineto=True)
     prof._prepare_trace()
     prof._start_trace()
@@ -171,7 +171,7 @@ def last_return():
 
 
 def return_before_silence():
-    """How long the calls take that return, one of Python and one of C, before their thread goes on without
+    """Returns the durations of a Python call and a C call that return before their thread continues without
     calls."""
     ready, go, state = threading.Event(), threading.Event(), {}
 
@@ -201,7 +201,8 @@ def return_before_silence():
 
 
 def equal_starts():
-    """The calls that were running already, which begin at one time: whether each is its successor's parent."""
+    """For the calls that were already running, which begin at one time: returns whether each is its successor's
+    parent."""
     def down(n):
         return traced.calls(traced.run(lambda: None)) if n == 0 else down(n - 1)
     rows = down(20)

@@ -1,5 +1,5 @@
-"""torch's own analyses of a profile: they find the same with kpytrace's tracer as with torch's, or a warning names
-the mode in which they do."""
+"""torch's own analyses of a profile: they have the same results with kpytrace's tracer as with torch's, or a warning
+names the mode in which they do."""
 
 import pathlib
 import sys
@@ -86,7 +86,7 @@ print(json.dumps([len(events) > 20, [event["name"] for event in events[-4:]]]))
 
 class Analyses(unittest.TestCase):
     def test_issue_23_patterns(self):
-        """Of calls that enclose no operator those are kept that the patterns look at."""
+        """Calls that enclose no operator are kept if the patterns search for them."""
         theirs, ours, full = (support.program(PATTERNS, mode, KPYTRACE_TEST_LONG="1").value
                               for mode in (None, "all", "full"))
         self.assertEqual([theirs["loader 0"], theirs["loader 1"]], [1, 0])

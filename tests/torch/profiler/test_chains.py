@@ -1,5 +1,5 @@
 """Every operator has the callers that it has with torch's own tracer: in the exported file, and in torch's event
-tree. Calls that are cut at an annotation go on behind it."""
+tree. Calls that are cut at an annotation continue after it."""
 
 import concurrent.futures
 import json
@@ -25,8 +25,8 @@ TRANSFORMERS = ("transformers==4.57.6", "accelerate==1.11.0", "huggingface_hub==
 
 
 def chains(python, kind, program):
-    """What chains.py has found. Its folder is no place to import from: a module of the tests may have the name of one
-    that a library looks for."""
+    """Returns the output of chains.py. Its folder is not in sys.path, since a module of the tests may have the name
+    of one that a library imports."""
     with tempfile.TemporaryDirectory() as folder:
         output = os.path.join(folder, "chains.json")
         reply = subprocess.run([python, "-P", "-W", "ignore", CHAINS, kind, program, output], capture_output=True,
@@ -58,7 +58,7 @@ class Chains(unittest.TestCase):
         self.compare("steps", 100)
 
     def test_lightning(self):
-        """Its profiler steps inside of the optimizer's closure."""
+        """Lightning's profiler steps inside the optimizer's closure."""
         self.compare("lightning", 500,
                      fetched.python_with("lightning", "Lightning", *LIGHTNING, torch=True))
 

@@ -76,7 +76,7 @@ PROGRAMS = {"module": lambda **options: torch.compile(Net(), **options),
 
 @contextlib.contextmanager
 def side_of(side, folder):
-    """What a program runs under."""
+    """Returns the context in which a program runs."""
     import kpytrace.torch
 
     if side == "memory":
@@ -97,8 +97,8 @@ def side_of(side, folder):
 
 
 def compiled(make, side, backend, early, fullgraph):
-    """Everything that torch.compile has made of a program, in each of its phases; EARLY: the first call is
-    outside of what it runs under."""
+    """Returns the results of torch.compile for a program, in each of its phases. With EARLY the first call is
+    outside of the context."""
     from torch._dynamo.utils import counters
 
     torch._dynamo.reset()

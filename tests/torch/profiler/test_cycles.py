@@ -22,7 +22,7 @@ WAYS = ("plain", "packed", "exported")
 
 
 def count(names):
-    """How often each name is there; without what differs from run to run, and without lines, since that of
+    """Counts each name, without the parts that differ from run to run, and without lines, since that of
     a resumed generator does (T2)."""
     return collections.Counter(re.sub(r" at 0x[0-9a-f]+|\(\d+\)(?=: )", "", name) for name in names)
 
@@ -68,7 +68,7 @@ class Cycles(unittest.TestCase):
 
     @unittest.skipUnless(support.events_have_calls(), "prof.events() of this torch has operators alone, also with its own tracer")
     def test_T36_accumulated_calls_around_operators(self):
-        """In full none is there that stock has not, and each that encloses an operator."""
+        """In mode full there is no call that stock does not have, and each call that encloses an operator."""
         theirs, own = self.events("stock", True), self.events("full", True)
         self.assertEqual(own - theirs, collections.Counter())
         for name in ("programs.py: train", "nn.Module: Net_0", "nn.Module: Linear_0",
@@ -85,7 +85,7 @@ class Cycles(unittest.TestCase):
             self.assertEqual((second, third), (2 * first, 3 * first), kind)
 
     def test_accumulated_events_are_exported(self):
-        """Also the calls that torch does not have, of all cycles."""
+        """Exports also have the calls of all cycles that torch does not have."""
         for name, outers in {"accumulated.json": 6, "without_operators.json": 2}.items():
             found = {kind: count(event["name"] for event in read(self.path(kind, name)))
                      for kind in KINDS}
@@ -111,7 +111,7 @@ class Cycles(unittest.TestCase):
                         self.check(read(os.path.join(folder, name)), steps)
 
     def check(self, trace, steps):
-        """The calls of STEPS are there, and of no other step; ids begin again with each cycle (T15)."""
+        """Checks that the file has the calls of STEPS, and of no other step. Ids begin again with each cycle (T15)."""
         calls = parts.once(python_calls(trace))
         names = count(call["name"] for call in calls)
         self.assertEqual({name for name in names if ": step_" in name},

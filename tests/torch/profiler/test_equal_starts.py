@@ -1,4 +1,4 @@
-"""T17: what begins at the same time. Here everything does, by a clock that does not move."""
+"""T17: events that begin at the same time. Here all events do, by a clock that does not advance."""
 
 import os
 import pathlib
@@ -66,7 +66,7 @@ class EqualStarts(unittest.TestCase):
             self.assertEqual([rest.count(name) for name in ("work", "inner")], [1, 2], mode)
 
     def test_T17_parents_come_before_children(self):
-        """Of calls; torch's own tracer has all that are of Python before those of C."""
+        """For calls. torch's own tracer has all Python calls before those of C."""
         names = [name.rpartition(": ")[2] for _, tag, name in self.events("all") if "Py" in tag]
         start = names.index("work")
         self.assertEqual([name for name in names[start:start + 7]],

@@ -1,4 +1,4 @@
-"""Every way out of torch's profiler has every call, once, in strict JSON whose spans nest."""
+"""Every export of torch's profiler has every call once, in strict JSON whose spans nest."""
 
 import collections
 import decimal
@@ -33,14 +33,14 @@ def no_constant(name):
 
 
 def read(path):
-    """A file, parsed strictly; times in nanoseconds."""
+    """Returns a file, parsed strictly, with times in nanoseconds."""
     with (gzip.open if path.endswith(".gz") else open)(path, "rt", encoding="utf-8") as file:
         return json.load(file, object_pairs_hook=no_twin, parse_constant=no_constant,
                          parse_float=lambda text: round(decimal.Decimal(text) * 1000))
 
 
 def span(event):
-    """Its beginning and end in nanoseconds."""
+    """Returns its begin and end in nanoseconds."""
     return event["ts"], event["ts"] + event["dur"]
 
 
@@ -49,19 +49,19 @@ def python_calls(trace):
 
 
 def function(event):
-    """The function, without its file and line; None for C."""
+    """Returns the function, without its file and line, or None for C."""
     name = event["name"]
     return name if name.startswith("nn.Module") else name.partition("): ")[2] or None
 
 
 def parent_of(call):
-    """None for an outermost call: from torch 2.15 on, by having none (test_fields looks at that)."""
+    """Returns None for an outermost call, which has no parent field from torch 2.15 on (see test_fields)."""
     return call["args"].get("Python parent id")
 
 
 def below(calls, name):
-    """The Python calls below the first one of NAME: (depth, function), in order. Those of other files
-    than the program's are left out, but not what they call."""
+    """Returns the Python calls below the first call of NAME: (depth, function), in order. Calls of other files than the
+    program's are left out, but not their callees."""
     depths, out = {}, []
     for call in sorted(calls, key=lambda call: call["args"]["Python id"]):
         number, parent = call["args"]["Python id"], parent_of(call)

@@ -1,5 +1,5 @@
-"""An export that torch completes never raises because of kpytrace: metadata that makes Kineto's file no JSON is
-mended, and where calls can't be written the file is torch's, with a warning."""
+"""An export that torch completes never raises because of kpytrace: metadata that makes Kineto's file invalid JSON
+is repaired, and if calls can't be written the file is torch's, with a warning."""
 
 import contextlib
 import gzip
@@ -75,7 +75,7 @@ class Failures(unittest.TestCase):
             self.assertIn(text, ours[0])
 
     def both(self):
-        """The ways of Kineto, and of torch's exporter in Python where there is one."""
+        """Returns the exports of Kineto, and of torch's exporter in Python if there is one."""
         newer = hasattr(torch._C._autograd._ProfilerResult, "trace_activities")
         for name in ("t.json", "t.json.gz"):
             for more in ((), (True,)) if newer else ((),):
@@ -161,7 +161,7 @@ class Files(Failures):
             os.unlink(self.to("t.json"))
 
     def piped(self, name, export):
-        """What a reader of a pipe gets."""
+        """Returns the bytes that a reader of a pipe receives."""
         path, found = self.to(name), []
         os.mkfifo(path)
 
@@ -220,7 +220,7 @@ class Files(Failures):
 
 
 class Exceptions(Failures):
-    """Whatever our part raises, torch's is there."""
+    """torch's part is written for any exception of our part."""
 
     def failing(self, name, error):
         return unittest.mock.patch(name, side_effect=error)

@@ -1,4 +1,4 @@
-"""What people run under the profiler beside plain programs: several processes, compiled functions."""
+"""Other programs under the profiler: several processes, compiled functions."""
 
 import collections
 import json
@@ -86,7 +86,7 @@ class Ranks(unittest.TestCase):
 
 
 class Compiled(unittest.TestCase):
-    """torch.compile, without a compiler of C++ and in long runs with one."""
+    """torch.compile, without a C++ compiler, and in long runs with one."""
     backends = ["eager+", "aot_eager"]
 
     @classmethod
@@ -103,7 +103,7 @@ class Compiled(unittest.TestCase):
                 cls.found = json.load(file)
 
     def each(self, what):
-        """Stock's and ours, of each backend and mode; stock's trace may be no JSON."""
+        """Yields stock's and our results, of each backend and mode. Stock's trace may be invalid JSON."""
         for backend in self.backends:
             for mode in MODES:
                 own = self.found[backend][mode].get(what)
@@ -119,7 +119,7 @@ class Compiled(unittest.TestCase):
                 self.assertIn("Torch-Compiled Region: 0/0", own["operators"])
 
     def test_compilations(self):
-        """Their calls are not the same each time, also with one tracer."""
+        """The calls of a compilation differ between runs, also with one tracer."""
         for which_one, theirs, own in self.each("compilation"):
             with self.subTest(which_one):
                 self.assertAlmostEqual(own["calls"] / theirs["calls"], 1, delta=0.1)

@@ -92,7 +92,7 @@ class Analysis(unittest.TestCase):
         return [name.rpartition(": ")[2] for name in shown]
 
     def test_kernels_with_stacks(self):
-        """Of a real GPU, where there is one; else played."""
+        """Kernels of a real GPU, if there is one, or of the stand-in."""
         device = "cuda" if test_kernel_stacks.has_cuda() else "cpu"
         with tempfile.TemporaryDirectory() as folder:
             test_kernel_stacks.run("full", device, folder)

@@ -1,5 +1,5 @@
 """Kernels in exported traces have the Python stack that launched them, and nothing else is changed. A
-stand-in plays the GPU; the last class wants a real one."""
+stand-in simulates the GPU; the last class needs a real one."""
 
 import gzip
 import json
@@ -121,7 +121,7 @@ class Fast(Played):
     mode = "fast"
 
     def line_in(self, function):
-        """Lines of callers are not recorded: it is the function's own, or where it went on."""
+        """Lines of callers are not recorded: the line is the function's first line, or the line at which it resumed."""
         mark = "    yield leaf()" if function == "resumed" else f"def {function}():"
         return SOURCE.index(mark) + 1
 
@@ -174,7 +174,7 @@ class OnAGpu(Case):
     @classmethod
     def setUpClass(cls):
         if not has_cuda():
-            raise unittest.SkipTest("wants a GPU")
+            raise unittest.SkipTest("needs a GPU")
         super().setUpClass()
 
     def test_each_kernel_has_the_stack_of_its_launch(self):

@@ -205,7 +205,7 @@ class Life(unittest.TestCase):
         self.assertEqual(found, 1)
 
     def test_T41_nested_profilers(self):
-        """Ours gets as far as torch does by itself, if not farther. In torch 2.11 the end of the outer one raises."""
+        """Ours allows at least as much as torch alone. In torch 2.11 the end of the outer profiler raises."""
         theirs = support.python("-c", NESTED)
         is_old = support.torch_version() < (2, 13)
         self.assertEqual(theirs.stdout.splitlines()[:3], ["inner 1", "outer has ended None", "later 1"][:1 if is_old else 3])
@@ -219,7 +219,7 @@ class Life(unittest.TestCase):
     @unittest.skipIf(support.torch_version() < (2, 13), "torch 2.11 by itself raises in the second start, aborts, or hangs")
     def test_T41_parallel_profilers(self):
         """torch itself crashes, also without Python stacks: it has one session at a time, and the second
-        cancels the first. With ours it is not worse: both begin, and nobody waits for ever."""
+        cancels the first. With ours both begin, and no thread hangs."""
         crashes = {support.python("-c", PARALLEL.format(stack=False)).returncode for _ in range(2)}
         self.assertLessEqual(max(crashes), 0, "ends well, or by a signal")
         for mode in ("all", "fast"):

@@ -1,4 +1,4 @@
-"""T40: traces on demand, which Kineto begins by itself, have Python calls from the child profiler."""
+"""T40: traces on demand, which Kineto starts itself, have Python calls from the child profiler."""
 
 import json
 import os

@@ -23,7 +23,7 @@ class Case(unittest.TestCase):
     maxDiff = 4000
 
     def assertSame(self, name, *path):
-        """The scenario's outcome is the same under both."""
+        """Checks that the scenario has the same result under both."""
         theirs, own = stock[name], ours[name]
         self.assertNotIsInstance(theirs if not isinstance(theirs, dict) else theirs.get("error"), str)
         for key in path:
@@ -44,7 +44,7 @@ class Names(Case):
         self.assertEqual(theirs, own)
 
     def test_T2_resumes(self):
-        """Each resume is an event, with the line that the generator goes on at."""
+        """Each resume is an event, with the line at which the generator resumes."""
         def resumes(found):
             return [name for depth, name in found["names"]["work"] if name.endswith(": generate")]
         self.assertEqual(resumes(stock), resumes(ours))
@@ -113,8 +113,8 @@ class StartAndStop(Case):
         self.assertIn("_disable_profiler", ours["running"]["last"])
 
     def test_T17_equal_starts(self):
-        """Calls that were running already: parents are numbered first. With torch's own tracer no two begin
-        at one time."""
+        """Calls that were already running: parents are numbered first. With torch's own tracer no two begin
+        at the same time."""
         self.assertEqual(stock["equal_starts"], [False, True])
         self.assertEqual(ours["equal_starts"], [True, True])
         self.assertEqual(full["equal_starts"], [True, True])
@@ -226,11 +226,11 @@ class Configuration(Case):
 
 
 class Bugs(Case):
-    """Where torch's own tracer is wrong."""
+    """Programs that torch's own tracer records wrongly."""
 
     def test_names_of_freed_functions(self):
-        """pytorch#121219, #113564, #136040. torch's own tracer may be right, by luck, where their memory is
-        not used again."""
+        """pytorch#121219, #113564, #136040. torch's own tracer may be right by chance, if their memory is
+        not reused."""
         self.assertEqual(ours["freed_names"], 200)
         self.assertEqual(ours["overwritten_names"], 200)
         # In torch 2.11 the file alone has names, and they may be right by luck.
@@ -238,8 +238,8 @@ class Bugs(Case):
             self.assertLess(stock["overwritten_names"], 200)
 
     def test_quotes_in_names(self):
-        """The file is JSON, with another quote where torch writes the name; torch's objects have that of
-        the file."""
+        """The file is JSON, with another quote character where torch writes the name; torch's objects have
+        the name of the file."""
         self.assertIsNone(stock["quoted"])
         for found, quote in (ours, "'"), (full, '"'):
             modules = [name for name in found["quoted"] if name.startswith("nn.Module")]
@@ -262,14 +262,14 @@ class Bugs(Case):
         self.assertEqual(full["crossings"], [])
 
     def test_nothing_crosses_a_fast_record_function(self):
-        """What torch.compile marks its phases with."""
+        """torch.compile marks its phases with it."""
         self.assertNotEqual(stock["fast_spans"]["crossings"], [])
         for found in (ours, full):
             self.assertEqual(found["fast_spans"]["crossings"], [])
             self.assertEqual(found["fast_spans"]["operators"], stock["fast_spans"]["operators"])
 
     def test_nothing_crosses_an_annotation_that_ends_elsewhere(self):
-        """On a thread that torch does not profile, so that it sees no end of it."""
+        """The annotation ends on a thread that torch does not profile, so torch does not record its end."""
         for found in (ours, full):
             for name in ("ends_elsewhere", "outlives", "begins_elsewhere", "two"):
                 own, theirs = found["asynchronous"][name], stock["asynchronous"][name]
@@ -279,7 +279,7 @@ class Bugs(Case):
         self.assertNotEqual(stock["asynchronous"]["two"]["crossings"], [])
 
     def test_nothing_crosses_an_annotation_that_a_future_ends(self):
-        """On a thread to which torch has carried its state, so that it sees the end."""
+        """The annotation ends on a thread with a copy of torch's state, so torch records its end."""
         theirs = stock["asynchronous"]["future"]
         self.assertNotEqual(theirs["crossings"], [])
         for found in (ours, full):

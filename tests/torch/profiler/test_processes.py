@@ -1,4 +1,4 @@
-"""Processes of torch's: the workers of a DataLoader are followed, and ranks that torchrun starts have a file each."""
+"""Processes of torch: the workers of a DataLoader are recorded, and each rank that torchrun starts has a file."""
 
 import collections
 import json
@@ -45,7 +45,7 @@ class Processes(unittest.TestCase):
         return reply
 
     def by_process(self, path, function):
-        """How often each process has called it."""
+        """Returns the number of its calls in each process."""
         events = json.loads(path.read_text())["traceEvents"]
         names = {e["pid"]: e["args"]["name"] for e in events if e["name"] == "process_name"}
         found = collections.Counter(names[e["pid"]] for e in events
@@ -62,7 +62,7 @@ class Processes(unittest.TestCase):
         self.assertFalse(any(name.startswith("python") for name in found), found)
 
     def test_four_ranks(self):
-        """One of them is slow, which the table tells (docs/ranks.md), and the trace shows."""
+        """One rank is slow, as the table (docs/ranks.md) and the trace show."""
         self.kpytrace("run", "-q", "-o", "r.kpt", "--include", f"{ROOT}/examples/", "--no-c-calls", "-m",
                       "torch.distributed.run", "--standalone", "--nproc_per_node", "4", ROOT / "examples" / "ranks.py",
                       "6")

@@ -1,4 +1,4 @@
-"""The three tests of the Python tracer that torch has itself, with kpytrace in its place."""
+"""torch's own three tests of its Python tracer, run with kpytrace."""
 
 import pathlib
 import sys

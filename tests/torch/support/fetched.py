@@ -1,4 +1,4 @@
-"""Environments with programs of others that read traces, or that use torch's profiler, fetched once; only in
+"""Environments with other programs that read traces, or that use torch's profiler, fetched once; only in
 `make test-all`."""
 
 import os
@@ -12,8 +12,8 @@ ROOT = str(pathlib.Path(__file__).resolve().parents[3])
 
 
 def python_with(name, what, *needs, torch=False):
-    """The Python of an environment that has NEEDS, in build/NAME; skips where it can't be had. With TORCH it has
-    this Python's torch as well, and NEEDS alone are fetched: what they ask for would bring another torch."""
+    """The Python of an environment that has NEEDS, in build/NAME; skips if it can't be fetched. With TORCH it also
+    has this Python's torch, and NEEDS are fetched without dependencies, which would bring another torch."""
     folder = os.path.join(ROOT, "build", name)
     python = os.path.join(folder, "bin", "python")
     complete = os.path.join(folder, ".complete")

@@ -1,11 +1,11 @@
-"""Calls that were cut at an annotation go on as further events, with the same "Python id"."""
+"""Calls that are cut at an annotation continue as further events with the same "Python id"."""
 
 import collections
 
 
 def by_id(calls):
-    """{id: the parts of that call, in order} of Chrome events; those without an id, garbage collections, are left
-    out. Fails where parts are not of one call, or overlap."""
+    """Returns {id: the parts of that call, in order} of Chrome events. Events without an id, which are garbage
+    collections, are left out. Fails if parts are not of one call, or overlap."""
     parts = collections.defaultdict(list)
     for call in sorted(calls, key=lambda call: call["ts"]):
         number = call["args"].get("Python id")
@@ -25,7 +25,7 @@ def parent(call):
 
 
 def once(calls):
-    """CALLS, each once: its first part."""
+    """Returns CALLS with only the first part of each."""
     calls = list(calls)
     first = {id(found[0]) for found in by_id(calls).values()}
     return [call for call in calls if call["args"].get("Python id") is None or id(call) in first]

@@ -1,4 +1,4 @@
-"""What the scenarios trace."""
+"""The programs of the scenarios."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Programs in processes of their own, with torch's tracer or with kpytrace's."""
+"""Runs programs in new processes, with torch's tracer or with kpytrace's."""
 
 import importlib.metadata
 import json
@@ -20,7 +20,7 @@ def torch_version():
 
 
 def events_have_calls():
-    """Whether prof.events() has Python calls: in torch 2.11 it has operators alone, under torch's own tracer as well."""
+    """Whether prof.events() has Python calls. In torch 2.11 it has only operators, also under torch's own tracer."""
     return torch_version() >= (2, 12)
 
 
@@ -38,7 +38,7 @@ def environment(**changes):
 
 
 def python(*arguments, timeout=120, **variables):
-    """Runs this Python, and returns what it did."""
+    """Runs this Python, and returns its status and output."""
     return subprocess.run([sys.executable, "-W", "ignore", *arguments], capture_output=True,
                           text=True, timeout=timeout, env=environment(**variables))
 
@@ -59,7 +59,7 @@ def program(code, mode=None, **variables):
 
 
 def scenarios(kind):
-    """What scenarios.py writes: {scenario: value}."""
+    """Returns the output of scenarios.py: {scenario: value}."""
     with tempfile.TemporaryDirectory() as folder:
         output = os.path.join(folder, "out.json")
         reply = python(SCENARIOS, kind, output)

@@ -1,4 +1,4 @@
-"""What a recording of memory has of tensors."""
+"""Tensors in recordings of memory."""
 
 import os
 import pickle
@@ -21,8 +21,8 @@ class Snapshot:
         self.entries = traces[self.cpu] if self.cpu is not None else []
 
     def allocated(self, function=None):
-        """The sizes of blocks, of those that FUNCTION, or what is defined in it, allocated by itself if
-        there is one."""
+        """Returns the sizes of blocks. With FUNCTION, only of those that it, or a function defined in it,
+        allocated itself."""
         name = function and function.__code__.co_name
         return [entry["size"] for entry in self.entries if entry["action"] == "alloc"
                 and (not name or entry["frames"] and name in entry["frames"][0]["name"].split("."))]
@@ -33,7 +33,7 @@ class Snapshot:
 
 
 class Exported(Snapshot):
-    """That of RECORDING, which is closed."""
+    """The tensors of RECORDING, which is closed."""
 
     def __init__(self, recording):
         with tempfile.TemporaryDirectory() as folder:
@@ -43,7 +43,7 @@ class Exported(Snapshot):
 
 
 class Recorded(Exported):
-    """That of FUNCTION, whose result is kept until then."""
+    """The tensors of FUNCTION, whose result is kept until the export."""
 
     def __init__(self, function, **options):
         with kpytrace.torch.memory(**options) as recording:

@@ -1,4 +1,4 @@
-"""A profiler's run, and what it left, in a form that two processes can compare."""
+"""Runs a profiler, and returns its results in a form that two processes can compare."""
 
 import json
 import os
@@ -15,12 +15,12 @@ EVENTS_HAVE_CALLS = hasattr(torch._C._autograd._KinetoEvent, "is_python_function
 
 
 def plain(name):
-    """A name without what differs from run to run."""
+    """Returns a name without the parts that differ from run to run."""
     return ADDRESS.sub("", name)
 
 
 def run(work, verbose=False, **options):
-    """Runs WORK under a profiler with stacks, which is returned with WORK's result in it."""
+    """Runs WORK under a profiler with stacks. Returns the profiler, with WORK's result in it."""
     if verbose:
         options["experimental_config"] = torch._C._profiler._ExperimentalConfig(verbose=True)
     options.setdefault("with_stack", True)
@@ -31,7 +31,7 @@ def run(work, verbose=False, **options):
 
 
 def exported(prof):
-    """The Chrome trace that PROF exports."""
+    """Returns the Chrome trace that PROF exports."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "trace.json")
         prof.export_chrome_trace(path)
@@ -40,7 +40,7 @@ def exported(prof):
 
 
 def calls(prof):
-    """The Python calls of the exported trace, by id, each as one dict."""
+    """Returns the Python calls of the exported trace, by id, each as one dict."""
     return rows(exported(prof))
 
 
@@ -78,7 +78,7 @@ def place(state):
 
 
 def metadata(tensor):
-    """A tensor of the event tree as its shape and type; what identifies it differs from run to run."""
+    """Returns the shape and type of a tensor of the event tree. Its id and address differ from run to run."""
     return tensor and [list(tensor.sizes), list(tensor.strides), str(tensor.dtype)]
 
 

@@ -1,4 +1,4 @@
-"""torch's combined tracebacks with kpytrace's Python frames: the same as with torch's own, and without its
+"""torch's combined tracebacks with kpytrace's Python frames: the same as with torch's own unwinder, without its
 bugs."""
 
 import pathlib
@@ -140,7 +140,7 @@ answer(len(names), all(n[0] == "raw" and n[1] == "deep" and "work" in n and "run
 """).value, [200, True])
 
     def test_in_backward(self):
-        """The engine calls back into Python, with anomaly metadata at hand."""
+        """The engine calls back into Python, with anomaly metadata."""
         names, error = program("""
 serve(True)
 found = []
@@ -188,10 +188,10 @@ answer(frames(a) == frames(b) if not {fail} else None, [f[0] for f in frames(b)]
 
 
 class Bugs(unittest.TestCase):
-    """What torch's own does: each was seen to fail with it."""
+    """Errors of torch's own unwinder: each test has failed with it."""
 
     def test_a_callback_of_dying_code_may_gather(self):
-        """torch's hangs: it frees code under the lock that gathering takes."""
+        """torch's unwinder hangs: it frees code under the lock that gathering takes."""
         self.assertEqual(program("""
 serve(True)
 found, kept = [], []
@@ -210,7 +210,7 @@ answer(len(found), names == [f"f{i}" for i in range(20)])
 """).value, [20, True])
 
     def test_code_dies_on_time(self):
-        """torch's keeps it alive as long as the traceback."""
+        """torch's unwinder keeps code alive as long as the traceback."""
         self.assertEqual(program("""
 def alive():
     function = make("short_lived")
@@ -222,7 +222,7 @@ answer(*both(alive))
 """).value, [[True, "short_lived"], [False, "short_lived"]])
 
     def test_one_odd_name_spoils_no_batch(self):
-        """torch's refuses the whole batch."""
+        """torch's unwinder refuses the whole batch."""
         stock, ours = program("""
 odd = make("odd", "o\\udcffdd.py")
 def tried():
@@ -241,7 +241,7 @@ answer(*both(tried))
 
 class Life(unittest.TestCase):
     def test_uninstall(self):
-        """torch's own serves again; ours can still be read, also beside its."""
+        """torch's own unwinder is restored; our tracebacks can still be read, also together with its."""
         values = program("""
 def alive():
     function = make("kept")

@@ -1,4 +1,4 @@
-"""A function that XLA compiles into one kernel, which may be launched by a thread of its own."""
+"""A function that XLA compiles into one kernel, which another thread may launch."""
 
 import jax
 import jax.numpy as jnp

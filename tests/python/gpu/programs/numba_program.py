@@ -1,4 +1,4 @@
-"""A kernel of Numba's."""
+"""A Numba kernel."""
 
 import numpy
 

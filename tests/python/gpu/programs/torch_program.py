@@ -1,4 +1,4 @@
-"""Adds, products and a backward pass, which runs on a thread of torch's own."""
+"""Adds, products and a backward pass, which runs on a thread of torch."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""A kernel of Triton's, which launches through the driver."""
+"""A Triton kernel, which is launched through the driver."""
 
 import torch
 import triton
