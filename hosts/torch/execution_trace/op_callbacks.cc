@@ -355,7 +355,7 @@ bool begin_observing(const PluginObserver &observer)
     (void)hooked;
     texts_watch();
     std::lock_guard<std::mutex> guard(active_lock);
-    const auto slot = std::find(active_observers.begin(), active_observers.end(), nullptr);
+    auto *const slot = std::find(active_observers.begin(), active_observers.end(), nullptr);
     if (slot == active_observers.end()) return false;
     *slot = &observer;
     active_end =

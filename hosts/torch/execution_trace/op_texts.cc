@@ -158,7 +158,7 @@ const FunctionTexts *kept(std::string_view name)
     Seen &all = seen();
     std::string copy(name);
     std::lock_guard<std::mutex> guard(all.lock);
-    if (all.names.size() >= MAX_NAMES && !all.names.count(copy)) return nullptr;
+    if (all.names.size() >= MAX_NAMES && !all.names.contains(copy)) return nullptr;
     const auto [found, is_new] = all.names.try_emplace(std::move(copy));
     if (is_new) found->second.name = view(found->first);
     return &found->second;

@@ -53,7 +53,9 @@ class MemoryTracer final : public PythonMemoryTracerBase
         started_ = said(tracer_.ops->start(tracer_.self));
         if (!started_) return;
         const std::string why = record_tensors(tracer_);
-        if (!why.empty()) TORCH_WARN("kpytrace: tensors are not in the snapshot: ", why);
+        if (!why.empty()) {
+            TORCH_WARN("kpytrace: tensors are not in the snapshot: ", why);
+        }
     }
 
     void stop() override

@@ -8,9 +8,9 @@
 namespace kpytrace
 {
 
-// Adds the calls that RECORDER has not passed to torch yet to RESULT, an object of torch's type
-// _ProfilerResult. The GIL is held. Throws std::invalid_argument if RESULT has another type.
-void hand_over(Recorder &recorder, PyObject *result);
+// Adds the calls that RECORDER has not passed to torch yet to OBJECT, an object of torch's type
+// _ProfilerResult. The GIL is held. Throws std::invalid_argument if OBJECT has another type.
+void hand_over(Recorder &recorder, PyObject *object);
 
 } // namespace kpytrace
 #endif

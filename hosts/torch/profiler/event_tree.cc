@@ -31,7 +31,7 @@ int64_t end_of(const Result &event)
 // Returns the thread of the forward operator that a backward operator belongs to, or 0.
 uint64_t forward_thread(const Result &event)
 {
-    auto *op = std::get_if<ExtraFields<EventType::TorchOp>>(&event.extra_fields_);
+    const auto *op = std::get_if<ExtraFields<EventType::TorchOp>>(&event.extra_fields_);
     return op ? op->forward_tid_ : 0;
 }
 

@@ -127,7 +127,7 @@ class Recorder
     bool make();
     void begin_marks_if_it_records();
     static uint64_t attach(void *ctx, uint64_t os_tid);
-    static uint64_t watched(void *ctx, uint64_t watch, void *self, uint64_t call_id);
+    static uint64_t watched(void *ctx, uint64_t watch, void *object, uint64_t call_id);
     static void log(void *ctx, uint32_t level, kpt_str text);
     static void convert(void *ctx, const uint64_t *ticks, int64_t *ns, uint64_t count);
 

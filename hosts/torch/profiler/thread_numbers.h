@@ -56,7 +56,7 @@ class Threads
     uint64_t attach(torch::profiler::impl::RecordQueue *queue, uint64_t os_tid);
 
     // Returns the data of a delivered thread, also of a thread without an event of its own.
-    Thread of(const kpt_thread &thread);
+    Thread of(const kpt_thread &delivered);
 
   private:
     void number_locked(Thread &thread, uint64_t os_tid);

@@ -123,7 +123,7 @@ void Builder::add_python(TrackState &track_state, const kpt_activity &activity, 
         args.module_info_ = sighting->module;
         args.optimizer_info_ = sighting->optimizer;
         std::string_view cls = args.module_info_ ? args.module_info_->cls_name_.str() : "";
-        if (cls.find('"') != cls.npos) args.module_info_->cls_name_ = text(cls);
+        if (cls.find('"') != std::string_view::npos) args.module_info_->cls_name_ = text(cls);
     }
     ExtraFields<EventType::PyCall> fields(activity.end_ns, track_state.thread.python_tid,
                                           caller(track_state, activity), std::move(args));
@@ -185,8 +185,9 @@ Results results_of(Recorder &recorder, Wanted wanted)
     Builder builder(recorder, wanted);
     uint32_t flags = wanted == Wanted::MARKED ? KPT_DELIVER_MARKED : 0;
     if (!recorder.client().deliver(
-            recorder.delivery(KPT_ORDER_START, flags, Builder::take, &builder)))
+            recorder.delivery(KPT_ORDER_START, flags, Builder::take, &builder))) {
         TORCH_WARN("kpytrace: ", recorder.error());
+    }
     return std::move(builder.results);
 }
 

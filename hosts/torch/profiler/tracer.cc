@@ -36,8 +36,9 @@ class Tracer final : public PythonTracerBase
     explicit Tracer(std::shared_ptr<Recorder> recorder) : recorder_(std::move(recorder))
     {
         begin_tracing();
-        if (!recorder_->records())
+        if (!recorder_->records()) {
             TORCH_WARN("kpytrace: Python is not traced: ", recorder_->error());
+        }
     }
 
     ~Tracer() override
@@ -66,16 +67,16 @@ class Tracer final : public PythonTracerBase
                       c10::time_t end_time_ns) override
     {
         if (!recorder_->records()) return {};
-        recorder_->set_times(std::move(converter), end_time_ns);
+        recorder_->set_times(converter, end_time_ns);
         Results results;
         Mode mode = recorder_->settings().mode;
-        Wanted marked = collections_ ? Wanted::MARKED_AND_COLLECTIONS : Wanted::MARKED;
+        const Wanted wanted = collections_ ? Wanted::MARKED_AND_COLLECTIONS : Wanted::MARKED;
         if (mode == Mode::ALL)
             results = results_of(*recorder_, Wanted::ALL);
         else if (mode == Mode::FULL && can_wait(*recorder_->queue()))
-            recorder_->owe(marked);
+            recorder_->owe(wanted);
         else if (mode == Mode::FULL)
-            results = results_of(*recorder_, marked);
+            results = results_of(*recorder_, wanted);
         std::shared_ptr<Recorder> before = recorder_; // freed outside of the lock
         std::lock_guard<std::mutex> guard(shared().lock);
         shared().last.swap(before);
@@ -85,7 +86,9 @@ class Tracer final : public PythonTracerBase
   private:
     void warn_unless(bool done) const
     {
-        if (!done) TORCH_WARN("kpytrace: ", recorder_->error());
+        if (!done) {
+            TORCH_WARN("kpytrace: ", recorder_->error());
+        }
     }
 
     std::shared_ptr<Recorder> recorder_;

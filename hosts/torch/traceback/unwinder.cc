@@ -209,7 +209,7 @@ class Unwinder final : public CapturedTraceback::Python
     }
 
   private:
-    void read_frames(const kpt_traceback &traceback, PyFrames &frames)
+    void read_frames(const kpt_traceback &traceback, PyFrames &frames) const
     {
         std::array<uint32_t, 2048> few; // a second call would count the frames again
         std::vector<uint32_t> many;
