@@ -11,7 +11,7 @@ static kpt_status add_chunk(kpti_et_reader *r, const kpti_et_chunk *chunk, uint6
     const uint32_t index = r->chunk_count;
     kpti_et_thread_chunks *thread_chunks;
     kpt_status status =
-        kpti_array_reach(&r->heap, &r->chunks, &r->chunk_room, index, sizeof *r->chunks);
+        kpti_array_reach(&r->heap, &r->chunks, &r->chunk_capacity, index, sizeof *r->chunks);
     if (status == KPT_OK)
         status = kpti_array_reach(&r->heap, &r->thread_chunks, &r->thread_capacity, chunk->stream,
                                   sizeof *r->thread_chunks);
@@ -211,7 +211,7 @@ kpt_status kpti_et_reader_open(kpti_et_reader *r, const void *bytes, uint64_t si
 
 void kpti_et_reader_close(kpti_et_reader *r)
 {
-    kpti_heap_give(&r->heap, r->chunks, r->chunk_room * sizeof *r->chunks);
+    kpti_heap_give(&r->heap, r->chunks, r->chunk_capacity * sizeof *r->chunks);
     kpti_heap_give(&r->heap, r->thread_chunks, r->thread_capacity * sizeof *r->thread_chunks);
     kpti_heap_give(&r->heap, r->heap_of_threads, r->heap_capacity * sizeof *r->heap_of_threads);
 }

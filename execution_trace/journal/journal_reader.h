@@ -38,7 +38,7 @@ typedef struct kpti_et_reader {
     const kpti_et_head *head;
     kpti_et_found *chunks;
     uint32_t chunk_count;
-    uint32_t chunk_room;
+    uint32_t chunk_capacity;
     kpti_et_thread_chunks *thread_chunks; /* by stream */
     uint32_t thread_count;
     uint32_t thread_capacity;

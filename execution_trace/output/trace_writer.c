@@ -116,7 +116,7 @@ kpt_status kpti_et_writer_open(kpti_et_writer **writer, const kpti_trace_file *f
 
 /* Returns 1 if the disk has enough space left for the journal, which is beside the file. Records that find
  * no space are lost, while the file can be written later. */
-static int leaves_room(const kpti_et_writer *w)
+static int leaves_space(const kpti_et_writer *w)
 {
     enum { MIN_FREE = 16 << 20 };
     struct statvfs info;
@@ -131,7 +131,7 @@ int kpti_et_writer_take(kpti_et_writer *w, int64_t last_ns, const int *is_enough
     for (; !kpti_out_error(&w->out); w->taken++) {
         if (is_enough && __atomic_load_n(is_enough, __ATOMIC_RELAXED)) break;
         if (!kpti_et_reader_next(&w->reader, &item, last_ns)) break;
-        if (is_enough && w->taken % AT_ONCE == 0 && !leaves_room(w)) return 0;
+        if (is_enough && w->taken % AT_ONCE == 0 && !leaves_space(w)) return 0;
         kpti_et_tree_take(&w->tree, &item);
     }
     return is_whole(w) && !w->resources.error && !kpti_out_error(&w->out);

@@ -26,7 +26,7 @@ static void forget_all(kpti_et_forms *f)
         forget(f, &f->slots[i]);
 }
 
-static void free_room(kpti_et_forms *f)
+static void free_templates(kpti_et_forms *f)
 {
     kpti_heap_give(f->heap, f->words, f->capacity * sizeof *f->words);
     kpti_heap_give(f->heap, f->values, f->capacity * sizeof *f->values);
@@ -40,7 +40,7 @@ static void free_room(kpti_et_forms *f)
 void kpti_et_forms_free(kpti_et_forms *f)
 {
     forget_all(f);
-    free_room(f);
+    free_templates(f);
     kpti_et_naming_free(&f->naming);
 }
 
@@ -52,13 +52,13 @@ static int reserve(kpti_et_forms *f, uint32_t words)
     uint32_t capacity = 64;
     while (capacity < words)
         capacity *= 2;
-    free_room(f);
+    free_templates(f);
     f->words = kpti_heap_take(f->heap, capacity * sizeof *f->words);
     f->values = kpti_heap_take(f->heap, capacity * sizeof *f->values);
     f->holes = kpti_heap_take(f->heap, capacity * sizeof *f->holes);
     f->capacity = capacity;
     if (f->words && f->values && f->holes) return 1;
-    free_room(f);
+    free_templates(f);
     return 0;
 }
 

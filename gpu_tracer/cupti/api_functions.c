@@ -9,7 +9,7 @@ static int begins(const char *text, const char *prefix)
 }
 
 /* Frequent and short calls of no interest. A loop that polls would fill the trace with them. */
-static const char *const dull[] = {
+static const char *const ignored[] = {
     "GetDevice",           "SetDevice",           "GetLastError",
     "PeekAtLastError",     "DeviceGetAttribute",  "EventQuery",
     "StreamQuery",         "StreamIsCapturing",   "StreamGetCaptureInfo",
@@ -20,9 +20,9 @@ static const char *const dull[] = {
     "PointerGetAttribute", "DeviceGet",           "GetExportTable"};
 
 /* The runtime makes many driver calls per call, so only driver calls that start or do work are kept. */
-static const char *const telling[] = {"Launch",      "Memcpy",      "Memset",         "GraphLaunch",
-                                      "MemAlloc",    "MemFree",     "ModuleLoad",     "MemPrefetch",
-                                      "LibraryLoad", "EventRecord", "StreamWaitEvent"};
+static const char *const recorded[] = {
+    "Launch",     "Memcpy",      "Memset",      "GraphLaunch", "MemAlloc",       "MemFree",
+    "ModuleLoad", "MemPrefetch", "LibraryLoad", "EventRecord", "StreamWaitEvent"};
 
 static const char *const with_stack[] = {"Launch", "Memcpy", "Memset", "GraphLaunch",
                                          "MemPrefetch"};
@@ -44,7 +44,7 @@ uint32_t kpti_call_wanted(uint32_t domain, const char *name)
     int waits;
     if (!begins(name, prefix)) return 0; /* internal, as __cudaPushCallConfiguration */
     waits = strstr(rest, "Synchronize") != NULL;
-    if (runtime ? !IS_ONE_OF(rest, dull) : waits || IS_ONE_OF(rest, telling))
+    if (runtime ? !IS_ONE_OF(rest, ignored) : waits || IS_ONE_OF(rest, recorded))
         wanted |= KPTI_CALL_KEPT;
     if (waits || IS_ONE_OF(rest, with_stack)) wanted |= KPTI_CALL_STACK;
     if (begins(rest, "Launch") && !begins(rest, "LaunchHostFunc")) wanted |= KPTI_CALL_KERNEL;

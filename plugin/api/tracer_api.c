@@ -5,7 +5,7 @@
 #include "noop/noop.h"
 #include "plugin/api/memory_api.h"
 #include "plugin/api/observer_api.h"
-#include "plugin/objects/chunk_sink.h"
+#include "plugin/objects/sink_wrapper.h"
 #include "plugin/objects/struct_size.h"
 
 enum {

@@ -1,7 +1,7 @@
 #include "plugin/objects/object_factory.h"
 
 #include "plugin/base/verbose_log.h"
-#include "plugin/objects/chunk_sink.h"
+#include "plugin/objects/sink_wrapper.h"
 #include "plugin/objects/struct_size.h"
 
 /* The state of one make call. */

@@ -2,7 +2,7 @@
 
 #include "core/callstacks/code_location.h"
 #include "python_tracer/frames/function_naming.h"
-#include "python_tracer/frames/name_running.h"
+#include "python_tracer/frames/name_running_code.h"
 #include "python_tracer/frames/named_code.h"
 
 static uint32_t intern(uint32_t function, kpti_instruction at)

@@ -79,7 +79,7 @@ static int mark_own(kpti_stream *stream, uint32_t what, uint32_t number)
 static void enable_caller_lines(kpti_tracer *tracer)
 {
     kpti_tracing_lock();
-    atomic_store_explicit(&tracer->wants_callers, 1, memory_order_relaxed);
+    atomic_store_explicit(&tracer->needs_caller_lines, 1, memory_order_relaxed);
     kpti_invalidate_caches();
     kpti_tracing_unlock();
 }
@@ -90,7 +90,7 @@ void kpti_mark(kpti_tracer *tracer, uint32_t what, uint64_t number)
     kpti_thread *thread = kpti_thread_self;
     int marked = 0;
     if (what == KPT_MARK_POINT && !known &&
-        !atomic_load_explicit(&tracer->wants_callers, memory_order_relaxed))
+        !atomic_load_explicit(&tracer->needs_caller_lines, memory_order_relaxed))
         enable_caller_lines(tracer);
     if (thread) {
         atomic_store_explicit(&thread->busy, 1, memory_order_relaxed);

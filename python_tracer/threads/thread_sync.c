@@ -45,7 +45,7 @@ static void relink_locked(kpti_thread *thread)
         }
         link = &stream->owned_next;
         if (atomic_load_explicit(&stream->ended, memory_order_relaxed)) continue;
-        stream->enter_bit = stream->tracer->wants_callers ? KPTI_NO_BIT : stream->bit;
+        stream->enter_bit = stream->tracer->needs_caller_lines ? KPTI_NO_BIT : stream->bit;
         stream->next = thread->streams;
         thread->streams = stream;
     }

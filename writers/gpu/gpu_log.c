@@ -164,7 +164,7 @@ void kpti_gpu_log_forget(kpti_gpu_log *log)
 }
 
 /* Returns the block with space for an event, or NULL if there is no memory. */
-static kpti_gpu_block *block_with_room(kpti_gpu_log *log)
+static kpti_gpu_block *block_with_space(kpti_gpu_log *log)
 {
     kpti_gpu_block *b = log->last;
     if (b && b->capacity >= KPTI_GPU_MAX_BYTES && b->size <= b->capacity - KPTI_GPU_MAX_BYTES)
@@ -190,7 +190,7 @@ kpt_status kpti_gpu_log_add(kpti_gpu_log *log, const kpt_gpu_event *event, uint3
     }
     status = kpti_gpu_log_text(log, name, &entry.text);
     if (status != KPT_OK) return status;
-    b = block_with_room(log);
+    b = block_with_space(log);
     if (!b) return KPT_E_MEMORY;
     begin = (unsigned char *)(b + 1) + b->size;
     size = (uint32_t)(kpti_gpu_pack(begin, &entry, &b->before) - begin);

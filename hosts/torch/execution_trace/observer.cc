@@ -114,7 +114,7 @@ Observer *take_observer(ObserverSettings settings, std::string &why)
     return nullptr;
 }
 
-void give_back_observer(Observer *observer)
+void release_observer(Observer *observer)
 {
     (void)observer->stop();
     (void)observer->close();

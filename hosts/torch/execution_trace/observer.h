@@ -46,7 +46,7 @@ class Observer : public PluginObserver
 Observer *take_observer(ObserverSettings settings, std::string &why);
 
 // Stops and closes the observer. Its file is complete, and the caller no longer owns the observer.
-void give_back_observer(Observer *observer);
+void release_observer(Observer *observer);
 
 } // namespace kpytrace
 #endif

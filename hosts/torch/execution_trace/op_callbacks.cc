@@ -111,7 +111,7 @@ class Reporter
         spare_count_--;
         return std::exchange(spare_, spare_->next);
     }
-    void give_back(void *block)
+    void release(void *block)
     {
         if (spare_count_ == MAX_SPARE) return ::operator delete(block);
         spare_count_++;
@@ -145,7 +145,7 @@ class Reporter
 
 [[gnu::hot]] void OpContext::operator delete(void *block)
 {
-    Reporter::here().give_back(block);
+    Reporter::here().release(block);
 }
 
 // Returns the last COUNT values. On a stack of boxed values these are the function's own.

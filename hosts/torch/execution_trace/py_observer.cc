@@ -32,7 +32,7 @@ void free_observer(PyObject *capsule)
 {
     auto *observer = static_cast<Observer *>(PyCapsule_GetPointer(capsule, OBSERVER_CAPSULE));
     (void)without_gil([observer] {
-        give_back_observer(observer);
+        release_observer(observer);
         return 0;
     });
 }
@@ -51,7 +51,7 @@ PyObject *observer(PyObject *, PyObject *args)
     Observer *taken = take_observer(std::move(settings), why); // needs the GIL to prepare stacks
     if (!taken) return os_error(why);
     PyObject *capsule = PyCapsule_New(taken, OBSERVER_CAPSULE, free_observer);
-    if (!capsule) give_back_observer(taken);
+    if (!capsule) release_observer(taken);
     return capsule;
 }
 

@@ -278,7 +278,7 @@ void Tape::give_up()
 {
     forget_record();
     tape_->ops->give_up(tape_);
-    gone_.give_back();
+    gone_.release();
 }
 
 // Runs WRITE, which returns true if everything is on the tape. Otherwise the record is given up.
@@ -323,7 +323,7 @@ template <class Write> inline bool Tape::attempt(Write write)
         taped_.commit();
     else
         forget_record();
-    gone_.give_back();
+    gone_.release();
     return id;
 }
 
@@ -333,7 +333,7 @@ template <class Write> inline bool Tape::attempt(Write write)
     if (!attempt([&] { return put(outputs); })) return false;
     taped_.commit();
     tape_->ops->ended(tape_, static_cast<uint32_t>(outputs.size()));
-    gone_.give_back();
+    gone_.release();
     return true;
 }
 

@@ -176,7 +176,7 @@ struct Known {
 }
 
 // Releases all references in k.gone.
-void give_back_all(Known &k)
+void release_all(Known &k)
 {
     std::vector<Target *> gone;
     {
@@ -213,7 +213,7 @@ void forget(c10::TensorImpl *tensor)
         std::lock_guard<std::mutex> guard(k.lock);
         k.table.sweep(k.gone, [tensor](const Target *target) { return target != tensor; });
     }
-    give_back_all(k);
+    release_all(k);
 }
 
 void forget_all()
@@ -223,7 +223,7 @@ void forget_all()
         std::lock_guard<std::mutex> guard(k.lock);
         k.table.sweep(k.gone, [](const Target *) { return false; });
     }
-    give_back_all(k);
+    release_all(k);
 }
 
 void identities_hold()

@@ -36,7 +36,7 @@ class DeadRefs
     DeadRefs() {}
     ~DeadRefs()
     {
-        give_back();
+        release();
     }
     DeadRefs(const DeadRefs &) = delete;
     DeadRefs &operator=(const DeadRefs &) = delete;
@@ -50,7 +50,7 @@ class DeadRefs
         targets_[count_++] = target;
     }
     // Code that runs meanwhile may use this object.
-    [[gnu::hot]] void give_back()
+    [[gnu::hot]] void release()
     {
         while (count_)
             c10::raw::weak_intrusive_ptr::decref(targets_[--count_]);

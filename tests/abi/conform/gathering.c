@@ -10,7 +10,7 @@ void told_name(char name[TOLD_TEXT], uint32_t frame)
 /* The receiver must copy the strings: they are overwritten at once. */
 static void tell(void *ctx, kpt_add_frame_fn add, void *add_ctx)
 {
-    told *host = ctx;
+    script_host *host = ctx;
     (void)__atomic_fetch_add(&host->calls, 1, __ATOMIC_RELAXED);
     for (uint32_t i = 0; i < host->count; i++) {
         char name[TOLD_TEXT];
@@ -46,7 +46,7 @@ static kpt_tracebacks make(conform *c, const kpt_tracebacks_args *args)
     return made;
 }
 
-kpt_tracebacks gathering_make(conform *c, told *host)
+kpt_tracebacks gathering_make(conform *c, script_host *host)
 {
     kpt_tracebacks_args args;
     KPT_INIT(&args);
@@ -64,7 +64,7 @@ kpt_tracebacks gathering_make_generating(conform *c, kpt_generated_fn generated,
     return make(c, &args);
 }
 
-kpt_tracebacks gathering_make_real(conform *c, told *host)
+kpt_tracebacks gathering_make_real(conform *c, script_host *host)
 {
     kpt_tracebacks made = gathering_make(c, host);
     if (made.flags & KPT_OBJECT_NOOP) conform_unreached(c, "it is a no-op");

@@ -7,10 +7,10 @@
 
 /* The frames that the host's script_frames reports: frame I is told_name(I), in TOLD_FILE, on line
  * TOLD_LINE + I. */
-typedef struct told {
+typedef struct script_host {
     uint32_t count;
     uint32_t calls;
-} told;
+} script_host;
 
 #define TOLD_FILE "program.script"
 enum { TOLD_LINE = 10, TOLD_TEXT = 32 };
@@ -20,10 +20,10 @@ void told_name(char name[TOLD_TEXT], uint32_t frame);
 
 /* Make a gatherer whose host reports the frames of HOST, or none if HOST is NULL. */
 kpt_traceback_maker gathering_maker(conform *c);
-kpt_tracebacks gathering_make(conform *c, told *host);
+kpt_tracebacks gathering_make(conform *c, script_host *host);
 kpt_tracebacks gathering_make_generating(conform *c, kpt_generated_fn generated, void *ctx);
 /* The same; the rule is not reached if the gatherer is a no-op. */
-kpt_tracebacks gathering_make_real(conform *c, told *host);
+kpt_tracebacks gathering_make_real(conform *c, script_host *host);
 
 kpt_traceback gathering_gather(conform *c, const kpt_tracebacks *t, uint32_t what, uint32_t depth);
 

@@ -20,7 +20,7 @@ static void given_back(conform *c)
 {
     enum { FRAMES = 10, ROUNDS = 1 << FRAMES, KEPT = 64 };
     static kpt_traceback kept[KEPT];
-    told host = {.count = FRAMES};
+    script_host host = {.count = FRAMES};
     const kpt_tracebacks t = gathering_make(c, &host);
     const uint64_t before = stats_of(c, &t).stacks;
     uint64_t dead;
@@ -50,7 +50,7 @@ static void counters(conform *c)
 {
     enum { NEWER = 64 };
     const uint32_t size = sizeof(kpt_traceback_stats);
-    told host = {.count = 3};
+    script_host host = {.count = 3};
     const kpt_tracebacks t = gathering_make(c, &host);
     kpt_traceback_stats stats;
     unsigned char *other;
@@ -224,7 +224,7 @@ static void *gather_and_read(void *ctx)
 
 static void many_threads(conform *c)
 {
-    static told host = {.count = 3};
+    static script_host host = {.count = 3};
     static worker workers[THREADS];
     pthread_t threads[THREADS];
     const kpt_tracebacks t = gathering_make(c, &host);
@@ -260,7 +260,7 @@ static void forked(conform *c)
                                         "free_dead failed",
                                         "destroy failed"};
     enum { SECONDS = 20 };
-    told host = {.count = 3};
+    script_host host = {.count = 3};
     const kpt_tracebacks t = gathering_make(c, &host);
     const kpt_traceback got = gathering_gather(c, &t, KPT_GATHER_SCRIPT, 0);
     const uint64_t frames = gathering_read(c, &t, &got, 1)->spans[0].count;

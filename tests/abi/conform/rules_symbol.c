@@ -4,7 +4,7 @@
 static void spans(conform *c)
 {
     enum { SOME = 5, EMPTY = 3 };
-    told host = {.count = 3};
+    script_host host = {.count = 3};
     const kpt_tracebacks t = gathering_make_real(c, &host);
     kpt_traceback some[SOME] = {{0, 0, 0, 0}};
     const symbol_log *log;

@@ -98,7 +98,7 @@ static void bad_gather(conform *c)
 typedef struct scene {
     conform *c;
     kpt_tracebacks t;
-    told host;
+    script_host host;
 } scene;
 
 static void gather_nothing(void *ctx)
@@ -184,7 +184,7 @@ static void expect_told(conform *c, const symbol_log *log, uint64_t count)
 
 static void script(conform *c)
 {
-    told host = {.count = 3};
+    script_host host = {.count = 3};
     const kpt_tracebacks t = gathering_make_real(c, &host);
     const kpt_tracebacks mute = gathering_make_real(c, NULL);
     kpt_traceback got = gathering_gather(c, &t, KPT_GATHER_SCRIPT, 0);
@@ -248,7 +248,7 @@ static void depths(conform *c)
 static void counted(conform *c)
 {
     enum { OTHERS = 8 };
-    told host = {.count = 3};
+    script_host host = {.count = 3};
     const kpt_tracebacks t = gathering_make(c, &host);
     kpt_traceback first = gathering_gather(c, &t, KPT_GATHER_SCRIPT, 0);
     kpt_traceback copy = first;

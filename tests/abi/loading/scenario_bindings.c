@@ -25,8 +25,8 @@ void run_two_hosts(void)
     KPT_INIT(&none);
     wrong.tool_id = 99;
     CHECK(a->host.make_tracer(a->host.tracer_ctx, &wrong, &none) == KPT_E_INVALID, "tool_id");
-    CHECK(strstr(error_text(a->info.last_error, a->info.self), "tool_id"), "a was not told");
-    CHECK(!error_text(b->info.last_error, b->info.self)[0], "b was told of a's error");
+    CHECK(strstr(error_text(a->info.last_error, a->info.self), "tool_id"), "a has no error text");
+    CHECK(!error_text(b->info.last_error, b->info.self)[0], "b has a's error");
 
     CHECK(of_a.ops->stop(of_a.self) == KPT_OK, "stop");
     CHECK(of_b.ops->restart(of_b.self) == KPT_E_STATE, "b's is running still");

@@ -248,7 +248,7 @@ TEST_F(Node, CallsOfOneFunctionMayDifferInScopeAndThreads)
 {
     kpt_op op = op_of("op");
     std::vector<std::string> expected;
-    std::vector<std::string> told;
+    std::vector<std::string> found;
     begin();
     for (uint32_t i = 0; i < 16; i++) {
         op.scope = i & 1;
@@ -261,9 +261,9 @@ TEST_F(Node, CallsOfOneFunctionMayDifferInScopeAndThreads)
     const json t = finish();
     for (const json &node : t["nodes"].items)
         if (node["name"].text == "op")
-            told.push_back(attr_of(node, "scope").text + " " + attr_of(node, "tid").text + " " +
-                           attr_of(node, "fw_tid").text);
-    EXPECT_EQ(told, expected);
+            found.push_back(attr_of(node, "scope").text + " " + attr_of(node, "tid").text + " " +
+                            attr_of(node, "fw_tid").text);
+    EXPECT_EQ(found, expected);
 }
 
 TEST_F(Node, TimesAreUnixTime)

@@ -18,9 +18,9 @@ int64_t distance(kpti_et_now &now)
     int64_t least = INT64_MAX;
     for (int i = 0; i < 1000; i++) {
         const int64_t before = kpti_et_clock_ns(CLOCK_MONOTONIC);
-        const int64_t told = kpti_et_now_ns(&now);
+        const int64_t now_ns = kpti_et_now_ns(&now);
         const int64_t after = kpti_et_clock_ns(CLOCK_MONOTONIC);
-        const int64_t off = told < before ? before - told : told > after ? told - after : 0;
+        const int64_t off = now_ns < before ? before - now_ns : now_ns > after ? now_ns - after : 0;
         least = std::min(least, off);
     }
     return least;
@@ -42,9 +42,9 @@ TEST(Now, NeverGoesBackwards)
             kpti_et_now now = {};
             int64_t last = 0;
             for (int k = 0; k < 300000; k++) {
-                const int64_t told = kpti_et_now_ns(&now);
-                ASSERT_GE(told, last);
-                last = told;
+                const int64_t now_ns = kpti_et_now_ns(&now);
+                ASSERT_GE(now_ns, last);
+                last = now_ns;
                 if (k % 10000 == 0) now.length /= 2; /* read the system's clock at another time */
             }
         });
@@ -60,9 +60,9 @@ TEST(Now, ACounterThatIsWrongIsNotBelieved)
     for (const uint64_t jump : {UINT64_C(1) << 40, UINT64_MAX >> 8, -(UINT64_C(1) << 40)}) {
         const int64_t before = kpti_et_clock_ns(CLOCK_MONOTONIC);
         now.ticks -= jump;
-        const int64_t told = kpti_et_now_ns(&now);
-        EXPECT_GE(told, before - 1000000);
-        EXPECT_LE(told, kpti_et_clock_ns(CLOCK_MONOTONIC) + 2000000);
+        const int64_t now_ns = kpti_et_now_ns(&now);
+        EXPECT_GE(now_ns, before - 1000000);
+        EXPECT_LE(now_ns, kpti_et_clock_ns(CLOCK_MONOTONIC) + 2000000);
     }
 }
 

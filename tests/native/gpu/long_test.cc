@@ -45,7 +45,8 @@ void Long::check_kernels(size_t count)
     ASSERT_EQ(kernels.size(), count);
     for (const Event &kernel : kernels)
         ASSERT_EQ(kernel.python.python, kernel.stream);
-    ASSERT_TRUE(of_kind(KPT_GPU_DRIVER).size() <= 1); /* the others are told as the runtime's */
+    ASSERT_TRUE(of_kind(KPT_GPU_DRIVER).size() <=
+                1); /* the others are recorded as calls of the runtime */
     events.clear();
 }
 

@@ -164,7 +164,7 @@ TEST(History, ALimitLeavesTheLast)
 
 /* A program that allocates, frees, resizes and forgets to tell, and what is true after each step. */
 struct program {
-    entries told;
+    entries events;
     std::map<uint64_t, uint64_t> live;
     uint64_t bytes = 0;
     uint64_t peak = 0;
@@ -173,7 +173,7 @@ struct program {
 
     void put(const kpti_memory_entry &e)
     {
-        told.push_back(e);
+        events.push_back(e);
         if (e.kind & KPTI_MEMORY_FREE) {
             const auto found = live.find(e.address);
             if (found == live.end()) {
@@ -217,8 +217,8 @@ TEST(History, IsRightOnRandomPrograms)
 {
     for (unsigned seed = 0; seed < 60; seed++) {
         program p(seed);
-        const history h(p.told);
-        ASSERT_EQ(h.h.count, p.told.size());
+        const history h(p.events);
+        ASSERT_EQ(h.h.count, p.events.size());
         EXPECT_EQ(h.h.end.bytes, p.bytes) << seed;
         EXPECT_EQ(h.h.end.blocks, p.live.size()) << seed;
         EXPECT_EQ(h.h.peak.bytes, p.peak) << seed;
@@ -242,10 +242,10 @@ TEST(History, IsRightOnRandomPrograms)
 TEST(History, IsTheSameInAnyOrder)
 {
     program p(5);
-    for (size_t i = 0; i < p.told.size(); i++)
-        p.told[i].time_ns = static_cast<int64_t>(i);
-    std::shuffle(p.told.begin(), p.told.end(), std::mt19937(1));
-    const history h(p.told);
+    for (size_t i = 0; i < p.events.size(); i++)
+        p.events[i].time_ns = static_cast<int64_t>(i);
+    std::shuffle(p.events.begin(), p.events.end(), std::mt19937(1));
+    const history h(p.events);
     EXPECT_EQ(h.h.end.bytes, p.bytes);
     EXPECT_EQ(h.h.peak.bytes, p.peak);
 }

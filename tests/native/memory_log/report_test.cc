@@ -279,7 +279,7 @@ TEST_F(Report, ManyThreads)
     EXPECT_EQ((*s)["kpytrace"]["entries_merged"].number, 0u);
 }
 
-/* Allocation 1, 2, 3 … fails while blocks are reported: what is lost is counted, or told less of. */
+/* Allocation 1, 2, 3 … fails while blocks are reported: the lost blocks are counted, or have fewer details. */
 TEST_F(Report, WithoutMemory)
 {
     sample_seed(1); /* the thread is known */

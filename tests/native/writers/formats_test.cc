@@ -258,15 +258,15 @@ TEST_F(Formats, TimesAtTheEndsOfTheWorldAreNoCrash)
 
 TEST_F(Formats, ProgressIsToldOnceABatch)
 {
-    std::vector<uint64_t> told;
+    std::vector<uint64_t> progress;
     tape t = tape::random(1, 2, 40);
-    options.progress_ctx = &told;
+    options.progress_ctx = &progress;
     options.progress = [](void *ctx, uint64_t calls) {
         static_cast<std::vector<uint64_t> *>(ctx)->push_back(calls);
     };
     (void)write(kpti_format_chrome, t);
     (void)write(kpti_format_perfetto, t);
-    EXPECT_EQ(told, (std::vector<uint64_t>{80, 80}));
+    EXPECT_EQ(progress, (std::vector<uint64_t>{80, 80}));
 }
 
 } // namespace

@@ -53,7 +53,7 @@ TEST_F(FullDisk, AStreamGoesOnWithoutTheRecord)
     kpti_kpt_put_notes(&writer, &notes);
     EXPECT_EQ(put(make_chunk(KPT_CHUNK_TABLE, 2, 1000)), KPT_OK);
     EXPECT_EQ(writer.lost_bytes, 1000u);
-    EXPECT_EQ(kpti_kpt_close(&writer, 1), EFBIG) << "the first error is told";
+    EXPECT_EQ(kpti_kpt_close(&writer, 1), EFBIG) << "the first error is returned";
     ASSERT_EQ(open("a.kpt"), 0);
     ASSERT_EQ(read_all(), KPT_DECLINED);
     EXPECT_EQ(reader.state, KPTI_KPT_LACKING) << "the file says so as well";

@@ -377,9 +377,9 @@ class Commands(Files):
 
     def test_progress_is_shown(self):
         handle, _, _ = _standalone.open(native.load(), self.kpt, False)
-        told = []
-        counts = _standalone.write(handle, self.path, told.append)
-        self.assertEqual(told[-1], counts["calls"])
+        progress = []
+        counts = _standalone.write(handle, self.path, progress.append)
+        self.assertEqual(progress[-1], counts["calls"])
 
         def stop(done):
             raise KeyError(done)

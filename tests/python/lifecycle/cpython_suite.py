@@ -120,7 +120,7 @@ def differences(plain, traced):
             yield f"{test}: {before} untraced, {after} traced"
 
 
-def told(test, text):
+def output_of(test, text):
     """Returns unittest's output about a test that failed."""
     name = test.split(":")[0].rsplit(".", 1)[-1]
     at = text.rfind(f": {name} ")
@@ -149,7 +149,7 @@ def compare(module, folder, limit):
     print(f"  {module}: {len(plain['ends'])} tests, {summary['calls']} calls held, "
           f"{time.monotonic() - began:.1f} s", flush=True)
     for line in lines:
-        print(f"    DIFFERS {line}\n{told(line, text)}")
+        print(f"    DIFFERS {line}\n{output_of(line, text)}")
     return int(bool(lines))
 
 

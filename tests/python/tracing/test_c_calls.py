@@ -77,20 +77,20 @@ FIXED = """
     """.split()
 
 
-def python_tells_of(call, function):
+def python_reports(call, function):
     """Whether sys.monitoring, if it exists, reports the call of FUNCTION that CALL makes. This differs between
     patch releases."""
     if not hasattr(sys, "monitoring"):
         return False
-    monitoring, told = sys.monitoring, []
+    monitoring, reported = sys.monitoring, []
     monitoring.use_tool_id(4, "test")
     monitoring.register_callback(4, monitoring.events.CALL,
-                                 lambda code, offset, callable, first: told.append(callable))
+                                 lambda code, offset, callable, first: reported.append(callable))
     monitoring.set_events(4, monitoring.events.CALL)
     call()
     monitoring.set_events(4, 0)
     monitoring.free_tool_id(4)
-    return any(getattr(callable, "__func__", callable) is function for callable in told)
+    return any(getattr(callable, "__func__", callable) is function for callable in reported)
 
 
 class CCalls(Case):
@@ -184,13 +184,13 @@ class CCalls(Case):
         def work():
             return [inner(n) for n in range(100)]
         recording = self.record(work)
-        told = python_tells_of(functools.partial(inner, 0), repr)
+        reported = python_reports(functools.partial(inner, 0), repr)
         self.assertEqual(self.result, list(range(100)))
-        self.assertEqual(recording.count("[repr]"), 100 * told)
+        self.assertEqual(recording.count("[repr]"), 100 * reported)
         self.assertEqual(recording.count(leaf), 100)
         self.assertEqual(len({c.depth for c in recording.all(inner)}), 1, "they do not pile up")
         recovered = [c for c in recording.calls if RECOVERED in c.flags]
-        if not told:
+        if not reported:
             self.assertEqual(recovered, [])
             self.assertEqual(recording.stats["events_repaired"], 0)
         else:

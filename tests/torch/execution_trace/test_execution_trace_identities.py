@@ -61,9 +61,9 @@ class Identities(et.WithFolder):
                                  tensor.numel(), tensor.element_size()))
 
         trace = et.record(self.path, work)
-        told = [(inputs["shapes"][0], inputs["strides"][0], *inputs["values"][0][2:5])
+        recorded = [(inputs["shapes"][0], inputs["strides"][0], *inputs["values"][0][2:5])
                 for inputs in (node["inputs"] for node in et.named(trace, "aten::sin"))]
-        self.assertEqual(told, seen)
+        self.assertEqual(recorded, seen)
         ids = [node["inputs"]["values"][0][:2] for node in et.named(trace, "aten::sin")]
         self.assertEqual(len({one for one, _ in ids}), 1)
         self.assertEqual(len({storage for _, storage in ids}), 3)
@@ -106,9 +106,9 @@ class Identities(et.WithFolder):
                 define(names[number // 100], f"overload_{number % 100 // 2:02}", number)
 
         trace = et.record(self.path, work)
-        told = [(et.attr(node, "op_schema"), len(node["inputs"]["values"]), len(node["outputs"]["values"]))
+        recorded = [(et.attr(node, "op_schema"), len(node["inputs"]["values"]), len(node["outputs"]["values"]))
                 for node in trace["nodes"] if node["name"].startswith("kpt_test::")]
-        self.assertEqual(told, expected)
+        self.assertEqual(recorded, expected)
 
 
 if __name__ == "__main__":

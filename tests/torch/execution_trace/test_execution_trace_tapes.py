@@ -14,7 +14,7 @@ from kpytrace.torch import ExecutionTraceObserver
 class Tapes(et.WithFolder):
     def recorded(self, work):
         """Returns WORK's nodes from the tape and from calls, without our own attribute."""
-        paths = [os.path.join(self.folder, name) for name in ("written.json", "told.json")]
+        paths = [os.path.join(self.folder, name) for name in ("written.json", "observed.json")]
         observers = [ExecutionTraceObserver().register_callback(path) for path in paths]
         for observer in observers:
             observer.start()
@@ -28,9 +28,9 @@ class Tapes(et.WithFolder):
 
     def same(self, work):
         """Returns WORK's nodes after checking that both are the same."""
-        written, told = self.recorded(work)
-        self.assertEqual(len(written), len(told))
-        for one, other in zip(written, told):
+        written, observed = self.recorded(work)
+        self.assertEqual(len(written), len(observed))
+        for one, other in zip(written, observed):
             self.assertEqual(one, other)
         return written
 

@@ -1,5 +1,5 @@
-// Plays a CUDA device to whoever listens to torch's CUDA allocator, on machines that have none: the real
-// allocator is replaced by one that knows who listens, and is told what to say.
+// Plays a CUDA device to listeners of torch's CUDA allocator, on machines without one: it replaces the real
+// allocator by one that knows the listeners, and reports what a test asks for.
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <torch/headeronly/version.h>
 

@@ -3,7 +3,7 @@
     cycles.py FOLDER stock
     cycles.py FOLDER all full fast
 
-Each kind writes its files to a folder in FOLDER, and other results to told.json there."""
+Each kind writes its files to a folder in FOLDER, and other results to results.json there."""
 
 import json
 import os
@@ -76,14 +76,14 @@ def run(kind, folder):
     if kind != "stock":
         kpytrace.torch.install(kind)
     os.mkdir(folder)
-    told = accumulated(to)
+    results = accumulated(to)
     without_operators(to)
     cycles(tensorboard_trace_handler(to("plain"), "worker"))
     cycles(tensorboard_trace_handler(to("packed"), "worker", use_gzip=True))
     os.mkdir(to("exported"))
     cycles(lambda prof: prof.export_chrome_trace(to(f"exported/{prof.step_num:02}.json")))
-    with open(to("told.json"), "w") as file:
-        json.dump(told, file)
+    with open(to("results.json"), "w") as file:
+        json.dump(results, file)
 
 
 if __name__ == "__main__":

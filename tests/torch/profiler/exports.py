@@ -2,7 +2,7 @@
 
     exports.py stock|all|full|fast FOLDER
 
-Each way writes its file to FOLDER, and other results to told.json there."""
+Each way writes its file to FOLDER, and other results to results.json there."""
 
 import gc
 import glob
@@ -123,13 +123,13 @@ def twice(to):
     """Exports one trace in two forms, and returns the error of a second export."""
     prof = traced()
     prof.export_chrome_trace(to("same.json"))
-    told = {}
+    results = {}
     for name in ("same.json", "same.json.gz"):
         try:
             prof.export_chrome_trace(to(name))
         except RuntimeError as error:
-            told[name] = str(error)
-    return told
+            results[name] = str(error)
+    return results
 
 
 def mended(name, to):
@@ -153,23 +153,23 @@ def main():
         return os.path.join(folder, name)
     for name, way in ways(to).items():
         way(name)
-    told = {"pid": os.getpid(), "twice": twice(to), "files": [*ways(to), "same.json"]}
+    results = {"pid": os.getpid(), "twice": twice(to), "files": [*ways(to), "same.json"]}
     WITH_ODD = False
     traced().events().export_chrome_trace(to("events.json"))
     if kind != "stock":
         WITH_ODD = kind in ("full", "fast")
-        told["files"] += ["mended.json", "mended.json.gz"]
-        for name in told["files"][-2:]:
+        results["files"] += ["mended.json", "mended.json.gz"]
+        for name in results["files"][-2:]:
             mended(name, to)
         WITH_ODD = False
         kpytrace.torch.uninstall()
         gc.collect()  # of results that have a recording ours would still be needed
-        told["restored"] = before == [vars(owner)[name] for owner, name in patched()]
+        results["restored"] = before == [vars(owner)[name] for owner, name in patched()]
         with profile(activities=CPU, with_stack=True) as prof:
             work()
         prof.export_chrome_trace(to("after.json.gz"))
-    with open(to("told.json"), "w") as file:
-        json.dump(told, file)
+    with open(to("results.json"), "w") as file:
+        json.dump(results, file)
 
 
 def patched():

@@ -214,11 +214,11 @@ def equal_starts():
 
 def trace_only():
     config = torch._C._profiler._ExperimentalConfig(trace_only=True)
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         prof = traced.run(lambda: [inner(1), torch.ones(1)], experimental_config=config)
     names = [event.name for event in prof.events()]
-    return {"warnings": [str(warning.message) for warning in told
+    return {"warnings": [str(warning.message) for warning in caught
                          if "trace_only" in str(warning.message)],
             "ones": names.count("aten::ones"), "inner": traced.names(prof).count(
                 f"programs.py({inner.__code__.co_firstlineno}): inner")}

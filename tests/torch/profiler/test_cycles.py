@@ -39,14 +39,14 @@ class Cycles(unittest.TestCase):
             if reply.returncode != 0:
                 raise AssertionError(f"{kinds}: exit status {reply.returncode}\n{reply.stderr}")
         cls.folder = temporary.name
-        cls.told = {kind: read(cls.path(kind, "told.json")) for kind in KINDS}
+        cls.results = {kind: read(cls.path(kind, "results.json")) for kind in KINDS}
 
     @classmethod
     def path(cls, *names):
         return os.path.join(cls.folder, *names)
 
     def events(self, kind, python):
-        return count(name for name, is_python in self.told[kind]["events"]
+        return count(name for name, is_python in self.results[kind]["events"]
                               if is_python == python)
 
     def test_T36_accumulated_operators(self):
@@ -55,7 +55,7 @@ class Cycles(unittest.TestCase):
         for kind in KINDS[1:]:
             with self.subTest(mode=kind):
                 self.assertEqual(self.events(kind, False), theirs)
-                self.assertEqual(self.told[kind]["averages"], self.told["stock"]["averages"])
+                self.assertEqual(self.results[kind]["averages"], self.results["stock"]["averages"])
 
     def test_T36_accumulated_calls(self):
         theirs, own = self.events("stock", True), self.events("all", True)
@@ -81,7 +81,7 @@ class Cycles(unittest.TestCase):
 
     def test_accumulated_cycles_grow_alike(self):
         for kind in KINDS:
-            first, second, third = self.told[kind]["counts"]
+            first, second, third = self.results[kind]["counts"]
             self.assertEqual((second, third), (2 * first, 3 * first), kind)
 
     def test_accumulated_events_are_exported(self):
@@ -97,7 +97,7 @@ class Cycles(unittest.TestCase):
             for kind in KINDS[1:]:
                 with self.subTest(file=name, mode=kind):
                     # In all modes the same calls are cut, and go on as further events.
-                    more = count(self.told["all"]["parts"]) if name == "accumulated.json" else {}
+                    more = count(self.results["all"]["parts"]) if name == "accumulated.json" else {}
                     self.assertEqual(found[kind], found["stock"] + collections.Counter(more))
 
     def test_one_trace_a_cycle(self):

@@ -87,8 +87,8 @@ class Exports(unittest.TestCase):
         reply = support.python(EXPORTS, cls.mode, cls.temporary.name, timeout=240)
         if reply.returncode != 0:
             raise AssertionError(f"exit status {reply.returncode}\n{reply.stdout}\n{reply.stderr}")
-        cls.told = cls.read("told.json")
-        cls.traces = {name: cls.read(name) for name in cls.told["files"]}
+        cls.results = cls.read("results.json")
+        cls.traces = {name: cls.read(name) for name in cls.results["files"]}
 
     @classmethod
     def read(cls, name):
@@ -159,7 +159,7 @@ class Exports(unittest.TestCase):
                         optional |= {"Call stack", "Python parent id"} - stock_must
                     self.assertLessEqual(wanted - optional, set(call["args"]), call)
                     self.assertLessEqual(set(call["args"]), wanted | optional, call)
-                    self.assertEqual(call["pid"], self.told["pid"])
+                    self.assertEqual(call["pid"], self.results["pid"])
                     self.assertGreater(call["tid"], 0)
 
     def test_verbose_traces_have_call_stacks(self):
@@ -192,11 +192,11 @@ class Exports(unittest.TestCase):
             self.assertEqual(self.traces[name]["bad"], "{nope")
 
     def test_a_second_export_has_torchs_own_error(self):
-        self.assertEqual(self.told["twice"], dict.fromkeys(("same.json", "same.json.gz"),
+        self.assertEqual(self.results["twice"], dict.fromkeys(("same.json", "same.json.gz"),
                                                            "Trace is already saved."))
 
     def test_uninstall_gives_everything_back(self):
-        self.assertTrue(self.told["restored"])
+        self.assertTrue(self.results["restored"])
         found = below(python_calls(self.read("after.json.gz")), "work")
         self.assertEqual(found, [call for call in CALLS if call[1] != ODD])
 

@@ -154,7 +154,7 @@ say("later", traced.run(marker))
 say("outer", outer)
 """
 
-# T41: two threads, each with a profiler of its own. Every step is taken together, and told.
+# T41: two threads, each with a profiler of its own. Both take every step together, and report it.
 PARALLEL = """
 import light, sys, threading, torch, traced
 together = threading.Barrier(2, timeout=30)

@@ -1,8 +1,8 @@
-/* chunk_sink.h: the chunk sink that an implementation receives, which wraps the host's sink. A full chunk is
+/* sink_wrapper.h: the chunk sink that an implementation receives, which wraps the host's sink. A full chunk is
  * delivered on a traced thread, while no control call is inside the tracer. So each thread records which
  * tracers' sinks it is in, and a control call from inside a sink returns KPT_E_BUSY. */
-#ifndef KPTI_PLUGIN_OBJECTS_CHUNK_SINK_H
-#define KPTI_PLUGIN_OBJECTS_CHUNK_SINK_H
+#ifndef KPTI_PLUGIN_OBJECTS_SINK_WRAPPER_H
+#define KPTI_PLUGIN_OBJECTS_SINK_WRAPPER_H
 
 #include "plugin/objects/object.h"
 

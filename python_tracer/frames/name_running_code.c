@@ -1,4 +1,4 @@
-#include "python_tracer/frames/name_running.h"
+#include "python_tracer/frames/name_running_code.h"
 
 #if KPTI_NAMED_CODES
 #include <stdatomic.h>

@@ -1,6 +1,6 @@
-/* name_running.h: names the running code objects (named_code.h) on behalf of threads without the GIL. */
-#ifndef KPTI_PYTHON_TRACER_FRAMES_NAME_RUNNING_H
-#define KPTI_PYTHON_TRACER_FRAMES_NAME_RUNNING_H
+/* name_running_code.h: names the running code objects (named_code.h) on behalf of threads without the GIL. */
+#ifndef KPTI_PYTHON_TRACER_FRAMES_NAME_RUNNING_CODE_H
+#define KPTI_PYTHON_TRACER_FRAMES_NAME_RUNNING_CODE_H
 
 #include "python_tracer/frames/named_code.h"
 

@@ -1,4 +1,4 @@
-#include "plugin/objects/chunk_sink.h"
+#include "plugin/objects/sink_wrapper.h"
 
 /* A sink that runs on the calling thread, and the sink that the thread was in when it was called. The structs
  * are on the thread's C stack. No Python runs in a sink, so that stack is not switched meanwhile. */
