@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "abi/impl/kpti_execution_trace.h"
+#include "core/base/assert.h"
 #include "execution_trace/output/live_writer.h"
 #include "execution_trace/output/trace_file.h"
 #include "execution_trace/record/op_recorder.h"
@@ -61,7 +62,7 @@ static kpt_status report_lost(const observer *o, kpti_error *error)
     return kpti_fail(error, KPT_E_IO,
                      "%s is incomplete: the program closed the descriptor of its journal, which "
                      "can't be reopened without a path; at least %" PRIu64 " operators are missing",
-                     o->path, __atomic_load_n(&o->recorder.dropped, __ATOMIC_RELAXED));
+                     o->path, atomic_load_explicit(&o->recorder.dropped, memory_order_relaxed));
 }
 
 /* Waits for the live writer of the last file. */
@@ -80,6 +81,7 @@ static kpt_status open_file(void *self, const char *path, kpti_error *error)
     const int has_journal = kpti_trace_file_is_regular(path);
     kpt_status status;
     int number = ENAMETOOLONG;
+    kpti_assert(!o->is_open);
     await_follower(o);
     if (snprintf(o->path, sizeof o->path, "%s", path) < (int)sizeof o->path &&
         snprintf(journal, sizeof journal, "%s.journal", path) < (int)sizeof journal)
@@ -120,6 +122,7 @@ static kpt_status close_file(void *self, kpti_error *error)
     kpti_et_mapping *mappings;
     kpt_status status;
     int is_lost;
+    kpti_assert(o->is_open && o->recorder.journal.head);
     kpti_recorder_detach(&o->recorder);
     o->recorder.journal.head->finish_ns = kpti_et_clock_ns(CLOCK_MONOTONIC);
     status = o->follower && kpti_et_follower_finish(o->follower) ? KPT_OK : write_file(o, 1, error);

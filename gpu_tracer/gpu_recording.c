@@ -4,6 +4,7 @@
 
 #include <sched.h>
 
+#include "core/base/assert.h"
 #include "gpu_tracer/callbacks/buffers.h"
 #include "gpu_tracer/callbacks/callback.h"
 #include "gpu_tracer/correlation/correlate.h"
@@ -202,6 +203,7 @@ kpt_status kpti_session_stop(kpti_gpu_session *s, kpti_error *error)
             (void)sched_yield();
     kpti_injection_clear();
     if (state == KPT_GPU_RECORDING) finish(s);
+    kpti_assert(!atomic_load(&kpti_session_calls)); /* no callback finds the recording any more */
     kpti_session_step_down();
     atomic_store(&s->state, KPT_GPU_STOPPED);
     if (state == KPT_GPU_RECORDING) {

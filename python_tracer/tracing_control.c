@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include "core/base/assert.h"
 #include "core/base/platform.h"
 #include "python_tracer/chunks/chunk_sink.h"
 #include "python_tracer/chunks/event_stream.h"
@@ -21,6 +22,7 @@
 
 void kpti_tracing_forget_locked(kpti_tracer *tracer)
 {
+    kpti_assert(kpti_tracing_lock_is_mine());
     kpti_tracers_remove_locked(tracer);
     for (kpti_stream *s = tracer->streams; s; s = s->sibling)
         kpti_stream_close(s);
@@ -68,6 +70,7 @@ static kpt_status start_inside(kpti_tracer *tracer, kpti_error *error)
     kpti_remove_hooks_if_idle(1); /* a stop without the GIL left hooks, maybe with another tool */
     if (tracer->wants_gc) kpti_gc_install();
     kpti_tracing_lock();
+    kpti_assert(tracer->run_count);
     joined = kpti_tracers_add_locked(tracer);
     tracer->all_known_ticks = 0;
     tracer->runs[tracer->run_count - 1].start_ticks = kpti_tracer_ticks(tracer);

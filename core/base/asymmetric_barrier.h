@@ -8,6 +8,9 @@
 #define KPTI_CORE_BASE_ASYMMETRIC_BARRIER_H
 
 #include <errno.h>
+#ifndef __cplusplus
+#include <stdatomic.h>
+#endif
 #include <stdint.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -54,11 +57,19 @@ static inline void kpti_process_barrier(void)
 }
 
 /* The hot side's store of VALUE. Later loads of this thread are not reordered before the store once
- * the other side has run kpti_process_barrier(). */
+ * the other side has run kpti_process_barrier(). C++, in which a test is written, has no _Atomic. */
+#ifdef __cplusplus
 static inline void kpti_flag_store(uint32_t *what, uint32_t value)
 {
     __atomic_store_n(what, value, __ATOMIC_RELAXED);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
+#else
+static inline void kpti_flag_store(_Atomic uint32_t *what, uint32_t value)
+{
+    atomic_store_explicit(what, value, memory_order_relaxed);
+    atomic_signal_fence(memory_order_seq_cst);
+}
+#endif
 
 #endif

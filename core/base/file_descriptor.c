@@ -4,6 +4,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "core/base/assert.h"
+
 int kpti_descriptor_copy(int fd)
 {
     return fcntl(fd, F_DUPFD_CLOEXEC, KPTI_FIRST_DESCRIPTOR);
@@ -30,6 +32,7 @@ int kpti_descriptor_open(const char *path, int flags, unsigned mode)
         (void)unlink(path);
         errno = error;
     }
+    kpti_assert(fd < 0 || fd >= KPTI_FIRST_DESCRIPTOR);
     return fd;
 }
 

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "core/base/assert.h"
+
 int kpti_array_grow(const kpti_heap *heap, void *array, uint64_t *capacity, uint64_t needed,
                     size_t item_bytes)
 {
@@ -9,6 +11,7 @@ int kpti_array_grow(const kpti_heap *heap, void *array, uint64_t *capacity, uint
     uint64_t wanted = *capacity;
     void *grown;
     void *old;
+    kpti_assert(item_bytes && needed > *capacity);
     if (needed > SIZE_MAX / 2 / item_bytes) return 0;
     if (!wanted)
         wanted = item_bytes * MIN_FIRST < FIRST_BYTES ? FIRST_BYTES / item_bytes : MIN_FIRST;
@@ -17,6 +20,7 @@ int kpti_array_grow(const kpti_heap *heap, void *array, uint64_t *capacity, uint
     grown = kpti_heap_take_zeroed(heap, (size_t)wanted * item_bytes);
     if (!grown) return 0;
     memcpy(&old, array, sizeof old);
+    kpti_assert(!old == !*capacity);
     if (old) memcpy(grown, old, (size_t)*capacity * item_bytes);
     kpti_heap_give(heap, old, (size_t)*capacity * item_bytes);
     memcpy(array, &grown, sizeof grown);

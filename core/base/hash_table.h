@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "core/base/allocator.h"
+#include "core/base/assert.h"
 
 #define KPTI_HASH_TABLE_INLINE static inline __attribute__((always_inline))
 
@@ -22,6 +23,12 @@ typedef struct kpti_hash_table {
     uint64_t capacity;
     uint64_t count; /* used slots; a caller that fills an empty slot adds 1 */
 } kpti_hash_table;
+
+static inline int kpti_hash_table_is_valid(const kpti_hash_table *table)
+{
+    return kpti_is_power_or_zero(table->capacity) && !table->slots == !table->capacity &&
+           (table->capacity ? table->count < table->capacity : !table->count);
+}
 
 /* CTX is the pointer that the caller passes with the table. */
 typedef struct kpti_hash_slots {
@@ -44,6 +51,7 @@ KPTI_HASH_TABLE_INLINE void *kpti_hash_table_find(const kpti_hash_table *table,
                                                   const kpti_hash_slots *of, uint64_t hash,
                                                   const void *key, const void *ctx)
 {
+    kpti_assert(table->capacity && kpti_hash_table_is_valid(table));
     for (;; hash++) {
         void *slot = kpti_hash_table_at(table, of, hash);
         if (!of->is_used(slot) || of->has_key(slot, key, ctx)) return slot;
@@ -54,6 +62,7 @@ KPTI_HASH_TABLE_INLINE void *kpti_hash_table_find(const kpti_hash_table *table,
 KPTI_HASH_TABLE_INLINE void *kpti_hash_table_place(const kpti_hash_table *table,
                                                    const kpti_hash_slots *of, uint64_t hash)
 {
+    kpti_assert(table->capacity && kpti_hash_table_is_valid(table));
     for (;; hash++) {
         void *slot = kpti_hash_table_at(table, of, hash);
         if (!of->is_used(slot)) return slot;
@@ -64,6 +73,7 @@ KPTI_HASH_TABLE_INLINE void *kpti_hash_table_place(const kpti_hash_table *table,
 KPTI_HASH_TABLE_INLINE int kpti_hash_table_make(kpti_hash_table *table, const kpti_hash_slots *of,
                                                 const kpti_heap *heap, uint64_t capacity)
 {
+    kpti_assert(capacity && kpti_is_power_or_zero(capacity));
     memset(table, 0, sizeof *table);
     if (capacity > SIZE_MAX / of->slot_bytes) return 0;
     table->slots = kpti_heap_take_zeroed(heap, (size_t)capacity * of->slot_bytes);
@@ -84,6 +94,7 @@ KPTI_HASH_TABLE_INLINE int kpti_hash_table_grow(kpti_hash_table *table, const kp
                                                 const kpti_heap *heap, const void *ctx)
 {
     kpti_hash_table larger;
+    kpti_assert(kpti_hash_table_is_valid(table));
     if (!kpti_hash_table_make(&larger, of, heap,
                               table->capacity ? table->capacity * 2 : of->first_capacity))
         return 0;
@@ -120,6 +131,7 @@ KPTI_HASH_TABLE_INLINE void kpti_hash_table_remove(kpti_hash_table *table,
 {
     const uint64_t mask = table->capacity - 1;
     uint64_t hole = (uint64_t)((char *)slot - (char *)table->slots) / of->slot_bytes;
+    kpti_assert(table->count && hole <= mask && of->is_used(slot));
     for (uint64_t i = hole + 1;; i++) {
         const void *next = kpti_hash_table_at(table, of, i);
         if (!of->is_used(next)) break;
@@ -129,6 +141,7 @@ KPTI_HASH_TABLE_INLINE void kpti_hash_table_remove(kpti_hash_table *table,
     }
     memset(kpti_hash_table_at(table, of, hole), 0, of->slot_bytes);
     table->count--;
+    kpti_assert(kpti_hash_table_is_valid(table));
 }
 
 #endif

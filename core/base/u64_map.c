@@ -37,6 +37,7 @@ uint32_t *kpti_u64_map_at(kpti_u64_map *map, uint64_t key)
 {
     const slot wanted = {key + 1, 0};
     slot *found;
+    kpti_assert(wanted.key); /* 0 marks an empty slot */
     if (kpti_hash_table_is_full(&map->table) && !grow(map)) return NULL;
     found = kpti_hash_table_find(&map->table, &slots, hash(&wanted, NULL), &wanted.key, NULL);
     if (!found->key) {

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "core/base/assert.h"
+
 /* The length of a sequence whose first byte is between FIRST and LAST, and the range of its second
  * byte (Unicode 15, table 3-7). The range excludes overlong forms, surrogates and code points
  * beyond U+10FFFF. */
@@ -43,6 +45,7 @@ char *kpti_utf8_put(char *out, const unsigned char **from, const unsigned char *
     static const char replacement[] = {'\xEF', '\xBF', '\xBD'}; /* U+FFFD */
     int valid = 1;
     size_t length = **from < 0x80 ? 1 : measure(*from, (size_t)(end - *from), &valid);
+    kpti_assert(*from + length <= end);
     memcpy(out, valid ? (const char *)*from : replacement, valid ? length : sizeof replacement);
     *from += length;
     return out + (valid ? length : sizeof replacement);
@@ -52,7 +55,9 @@ char *kpti_utf8_copy(char *out, const char *text, size_t size)
 {
     const unsigned char *at = (const unsigned char *)text;
     const unsigned char *end = size ? at + size : at;
+    const char *const begin = out;
     while (at < end)
         out = kpti_utf8_put(out, &at, end);
+    kpti_assert((size_t)(out - begin) <= size * KPTI_UTF8_MAX_GROWTH);
     return out;
 }

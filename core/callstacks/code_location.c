@@ -4,6 +4,7 @@
 
 #include "abi/kpt_text.h"
 #include "core/base/hash.h"
+#include "core/base/lock_owner.h"
 #include "core/callstacks/function_table.h"
 #include "core/callstacks/intern_table.h"
 #include "core/callstacks/native_frames.h"
@@ -31,23 +32,25 @@ static int same(const void *record, const void *wanted)
 }
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static kpti_lock_owner lock_owner;
 static kpti_intern_table locations = {
     .record_size = sizeof(kpti_code_location), .most = INT32_MAX, .hash = hash_of, .same = same};
 
 void kpti_code_locations_lock(void)
 {
-    pthread_mutex_lock(&lock);
+    kpti_lock_acquire(&lock, &lock_owner);
 }
 
 void kpti_code_locations_unlock(void)
 {
-    pthread_mutex_unlock(&lock);
+    kpti_lock_release(&lock, &lock_owner);
 }
 
 uint32_t kpti_code_location_intern(const kpti_code_location *location)
 {
     const uint64_t hash = hash_of(location);
     uint32_t number;
+    kpti_assert(location->kind != KPT_SYMBOL_PYTHON || location->function); /* 0 has no name */
     kpti_code_locations_lock();
     number = kpti_intern_table_find(&locations, location, hash);
     if (!number) number = kpti_intern_table_add(&locations, location, hash);

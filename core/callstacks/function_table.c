@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/hash.h"
+#include "core/base/lock_owner.h"
 #include "core/callstacks/intern_table.h"
 
 typedef struct record {
@@ -21,6 +22,7 @@ static uint64_t hash_of_record(const void *r)
 static int same_record(const void *r, const void *wanted);
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static kpti_lock_owner lock_owner;
 static kpti_intern_table functions = {.record_size = sizeof(record),
                                       .most = KPTI_MAX_NUMBER,
                                       .hash = hash_of_record,
@@ -28,12 +30,12 @@ static kpti_intern_table functions = {.record_size = sizeof(record),
 
 void kpti_functions_lock(void)
 {
-    pthread_mutex_lock(&lock);
+    kpti_lock_acquire(&lock, &lock_owner);
 }
 
 void kpti_functions_unlock(void)
 {
-    pthread_mutex_unlock(&lock);
+    kpti_lock_release(&lock, &lock_owner);
 }
 
 static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t size)
@@ -83,6 +85,7 @@ static uint32_t add_locked(record r)
     char *text = malloc(f->display.size + f->function.size + f->qualname.size + f->file.size + 1);
     char *at = text;
     uint32_t id;
+    kpti_assert(kpti_lock_is_mine(&lock_owner));
     if (!text) return 0;
     r.view.display = copy_str(&at, f->display);
     r.view.function = copy_str(&at, f->function);
@@ -126,5 +129,6 @@ int kpti_function_describe(void *ctx, uint32_t id, kpti_function_view *out)
     (void)ctx;
     if (id == 0 || id >= kpti_function_count()) return 0;
     *out = ((const record *)kpti_intern_table_at(&functions, id))->view;
+    kpti_assert(out->kind); /* the record is complete before its id is visible */
     return 1;
 }

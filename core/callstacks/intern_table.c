@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/assert.h"
+
 enum { FIRST_SIZE = 1 << KPTI_INTERN_TABLE_FIRST_BITS };
 
 static uint32_t *chain_of(kpti_intern_table *table, uint32_t number)
@@ -17,6 +19,7 @@ static uint32_t *bucket_of(kpti_intern_table *table, uint64_t hash)
     const uint32_t half = UINT32_C(1) << (31 - __builtin_clz(table->bucket_count));
     uint32_t i = (uint32_t)hash & (2 * half - 1);
     kpti_intern_position location;
+    kpti_assert(table->bucket_count); /* else clz has no result */
     if (i >= table->bucket_count) i &= half - 1;
     location = kpti_intern_table_locate(i);
     return &table->buckets[location.segment][location.index];
@@ -91,6 +94,7 @@ uint32_t kpti_intern_table_add(kpti_intern_table *table, const void *record, uin
     uint32_t *bucket;
     uint32_t *chain;
     uint32_t number;
+    kpti_assert(table->hash(record) == hash && !kpti_intern_table_find(table, record, hash));
     /* If there is no memory for another bucket, the chains get longer. */
     if (table->used >= table->bucket_count && !add_bucket(table) && !table->bucket_count) return 0;
     number = take_number(table);
@@ -103,6 +107,7 @@ uint32_t kpti_intern_table_add(kpti_intern_table *table, const void *record, uin
     table->used++;
     if (number > atomic_load_explicit(&table->last, memory_order_relaxed))
         atomic_store_explicit(&table->last, number, memory_order_release);
+    kpti_assert(kpti_intern_table_is_valid(table));
     return number;
 }
 
@@ -111,9 +116,10 @@ void kpti_intern_table_remove(kpti_intern_table *table, uint32_t number)
     uint32_t *chain = chain_of(table, number);
     uint32_t *link = bucket_of(table, table->hash(chain));
     while (*link != number)
-        link = chain_of(table, *link);
+        link = chain_of(table, *link); /* asserts that the chain does not end before NUMBER */
     *link = *chain;
     *chain = table->free;
     table->free = number;
     table->used--;
+    kpti_assert(kpti_intern_table_is_valid(table));
 }

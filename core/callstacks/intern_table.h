@@ -15,6 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/base/assert.h"
+
 /* The first segment has 2^8 slots. Each further segment has twice as many as the one before. */
 enum { KPTI_INTERN_TABLE_FIRST_BITS = 8, KPTI_INTERN_TABLE_SEGMENTS = 24 };
 
@@ -46,11 +48,20 @@ static inline kpti_intern_position kpti_intern_table_locate(uint32_t n)
                                   shifted - (UINT32_C(1) << bits)};
 }
 
+/* Whether the counts are consistent. The caller holds its lock. */
+static inline int kpti_intern_table_is_valid(const kpti_intern_table *table)
+{
+    const uint32_t last = atomic_load_explicit(&table->last, memory_order_relaxed);
+    return last <= table->most && table->used <= last && (!table->used || table->bucket_count) &&
+           table->free <= last;
+}
+
 /* Returns the record with a number that was returned before. */
 static inline void *kpti_intern_table_at(kpti_intern_table *table, uint32_t number)
 {
     const kpti_intern_position location = kpti_intern_table_locate(number);
     char *segment = atomic_load_explicit(&table->segments[location.segment], memory_order_acquire);
+    kpti_assert(number && segment);
     return segment + (size_t)location.index * table->record_size;
 }
 

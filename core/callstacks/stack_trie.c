@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include "core/base/hash.h"
+#include "core/base/lock_owner.h"
 
 /* A node's state: its reference count, whether it is on the dead list, and whether it is free. A
  * count that has reached STICKY stays there, and the node is never freed. */
@@ -33,6 +34,7 @@ kpti_intern_table kpti_stacks = {
     .record_size = sizeof(kpti_stack_node), .most = INT32_MAX, .hash = hash_of, .same = same};
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static kpti_lock_owner lock_owner;
 /* Head of the list of dead nodes since the last take_dead_locked, which takes the whole list at
  * once. */
 static _Atomic uint32_t put_aside;
@@ -42,12 +44,12 @@ static _Atomic uint32_t pins;
 
 void kpti_stacks_lock(void)
 {
-    pthread_mutex_lock(&lock);
+    kpti_lock_acquire(&lock, &lock_owner);
 }
 
 void kpti_stacks_unlock(void)
 {
-    pthread_mutex_unlock(&lock);
+    kpti_lock_release(&lock, &lock_owner);
 }
 
 static kpti_stack_node *node_at(uint32_t stack)
@@ -60,6 +62,7 @@ uint32_t kpti_stack_on_locked(uint32_t below, uint32_t location)
     const kpti_stack_node wanted = {.below = below, .location = location};
     const uint64_t hash = hash_pair(below, location);
     uint32_t stack = kpti_intern_table_find(&kpti_stacks, &wanted, hash);
+    kpti_assert(kpti_lock_is_mine(&lock_owner) && location);
     if (stack) return stack;
     stack = kpti_intern_table_add(&kpti_stacks, &wanted, hash);
     if (stack) kpti_stack_retain(below);
@@ -71,6 +74,7 @@ void kpti_stack_retain(uint32_t stack)
     _Atomic uint32_t *state;
     if (!stack) return;
     state = &node_at(stack)->state;
+    kpti_assert(!(atomic_load_explicit(state, memory_order_relaxed) & IS_FREE));
     if ((atomic_load_explicit(state, memory_order_relaxed) & HOLDERS) < STICKY)
         atomic_fetch_add_explicit(state, 1, memory_order_relaxed);
 }
@@ -99,6 +103,7 @@ void kpti_stack_release(uint32_t stack)
     state = atomic_load_explicit(&node->state, memory_order_relaxed);
     do {
         if ((state & HOLDERS) >= STICKY) return;
+        kpti_assert(state & HOLDERS && !(state & IS_FREE)); /* the caller's reference */
         next = state - 1;
         if (!(next & HOLDERS)) next |= QUEUED;
     } while (!atomic_compare_exchange_weak_explicit(&node->state, &state, next,
@@ -116,6 +121,7 @@ void kpti_stacks_pin(void)
 
 void kpti_stacks_unpin(void)
 {
+    kpti_assert(atomic_load_explicit(&pins, memory_order_relaxed));
     atomic_fetch_sub_explicit(&pins, 1, memory_order_relaxed);
 }
 
@@ -131,6 +137,7 @@ static uint32_t take_dead_locked(void)
     const uint32_t stack =
         dead ? dead : atomic_exchange_explicit(&put_aside, 0, memory_order_acquire);
     if (!stack) return 0;
+    kpti_assert(atomic_load_explicit(&node_at(stack)->state, memory_order_relaxed) & QUEUED);
     dead = node_at(stack)->next_dead;
     atomic_fetch_sub_explicit(&dead_count, 1, memory_order_relaxed);
     return stack;
@@ -151,6 +158,7 @@ static int is_free(kpti_stack_node *node)
 void kpti_stacks_free_dead_locked(uint64_t most)
 {
     uint32_t stack;
+    kpti_assert(kpti_lock_is_mine(&lock_owner));
     if (atomic_load_explicit(&pins, memory_order_relaxed)) return;
     while (most-- > 0 && (stack = take_dead_locked())) {
         kpti_stack_node *node = node_at(stack);
@@ -164,6 +172,7 @@ void kpti_stacks_free_dead_locked(uint64_t most)
 void kpti_stacks_forked_locked(void)
 {
     int64_t count = 0;
+    kpti_assert(kpti_lock_is_mine(&lock_owner));
     for (uint32_t s = dead; s; s = node_at(s)->next_dead)
         count++;
     for (uint32_t s = atomic_load(&put_aside); s; s = node_at(s)->next_dead)

@@ -1,5 +1,6 @@
 #include "core/callstacks/symbolize.h"
 
+#include "core/base/assert.h"
 #include "core/base/hash.h"
 #include "core/base/hash_table.h"
 #include "core/base/host_heap.h"

@@ -8,6 +8,7 @@
 #ifndef KPTI_CORE_MEMORY_LOG_ALLOCATION_EVENT_H
 #define KPTI_CORE_MEMORY_LOG_ALLOCATION_EVENT_H
 
+#include "core/base/assert.h"
 #include "writers/memory/memory_history.h"
 
 typedef struct kpti_memory_event {
@@ -37,6 +38,7 @@ enum {
 
 static inline uint64_t kpti_memory_what(uint32_t kind, uint32_t pool, uint64_t size)
 {
+    kpti_assert(kind < 1u << KPTI_MEMORY_KIND_BITS && pool < 1u << KPTI_MEMORY_POOL_BITS);
     if (size > KPTI_MEMORY_MAX_SIZE) size = KPTI_MEMORY_MAX_SIZE;
     return size << KPTI_MEMORY_SIZE_SHIFT | (uint64_t)pool << KPTI_MEMORY_KIND_BITS | kind;
 }

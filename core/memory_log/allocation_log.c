@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/hash.h"
+#include "core/base/lock_owner.h"
 #include "core/base/platform.h"
 
 struct kpti_memory_log {
@@ -24,17 +25,18 @@ kpti_memory_small kpti_memory_of_small;
 __thread _Atomic uint64_t kpti_memory_until_sample __attribute__((tls_model("initial-exec")));
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards logs and the list of threads */
+static kpti_lock_owner lock_owner;
 static kpti_memory_thread *threads;
 static pthread_key_t at_thread_end;
 
 void kpti_memory_logs_lock(void)
 {
-    pthread_mutex_lock(&lock);
+    kpti_lock_acquire(&lock, &lock_owner);
 }
 
 void kpti_memory_logs_unlock(void)
 {
-    pthread_mutex_unlock(&lock);
+    kpti_lock_release(&lock, &lock_owner);
 }
 
 kpti_memory_log *kpti_memory_log_make(kpti_memory_wish wish)
@@ -47,6 +49,13 @@ kpti_memory_log *kpti_memory_log_make(kpti_memory_wish wish)
 kpti_memory_pools *kpti_memory_log_pools(kpti_memory_log *log)
 {
     return &log->pools;
+}
+
+/* Whether the list of chunks is consistent, as far as its ends show. */
+static inline int is_valid_locked(const kpti_memory_log *log)
+{
+    return !log->oldest == !log->newest && !log->oldest == !log->chunk_count &&
+           (!log->newest || !log->newest->newer) && kpti_lock_is_mine(&lock_owner);
 }
 
 /* The number of the program's events in CHUNK, without TIME events. */
@@ -62,7 +71,9 @@ static void close_chunk_locked(kpti_memory_thread *thread)
     kpti_memory_log *log = thread->log;
     thread->chunk = NULL;
     thread->log = NULL;
+    kpti_assert(kpti_lock_is_mine(&lock_owner));
     if (!chunk) return;
+    kpti_assert(chunk->is_open && log);
     chunk->is_open = 0;
     log->closed_events += events_in(chunk);
 }
@@ -79,6 +90,7 @@ static void forget_log_locked(const kpti_memory_log *log)
 void kpti_memory_log_clear(kpti_memory_log *log)
 {
     kpti_memory_chunk *chunks;
+    kpti_assert(atomic_load_explicit(&kpti_memory_active, memory_order_relaxed) != log);
     kpti_memory_logs_lock();
     forget_log_locked(log);
     chunks = log->oldest;
@@ -194,6 +206,7 @@ static kpti_memory_chunk *take_oldest_locked(kpti_memory_log *log)
     *link = chunk->newer;
     if (log->newest == chunk) log->newest = before;
     log->chunk_count--;
+    kpti_assert(is_valid_locked(log) && events_in(chunk) <= log->closed_events);
     log->closed_events -= events_in(chunk);
     log->dropped += events_in(chunk);
     return chunk;
@@ -219,6 +232,7 @@ static kpti_memory_chunk *new_chunk_locked(kpti_memory_log *log)
         log->oldest = chunk;
     log->newest = chunk;
     log->chunk_count++;
+    kpti_assert(is_valid_locked(log));
     return chunk;
 }
 
@@ -243,6 +257,7 @@ int kpti_memory_log_room_slow(kpti_memory_log *log, kpti_memory_thread *thread, 
 {
     kpti_memory_chunk *chunk = thread->chunk;
     uint32_t count;
+    kpti_assert(thread == kpti_memory_self && thread->busy);
     if (thread->log != log ||
         atomic_load_explicit(&chunk->count, memory_order_relaxed) >= KPTI_MEMORY_CHUNK - 1) {
         if (!add_chunk(log, thread)) return 0;

@@ -14,6 +14,7 @@
 
 #include <stdatomic.h>
 
+#include "core/base/assert.h"
 #include "core/base/platform.h"
 #include "core/memory_log/allocation_event.h"
 #include "core/memory_log/block_tags.h"
@@ -130,6 +131,7 @@ static inline kpti_memory_inside kpti_memory_enter(void)
 
 static inline void kpti_memory_leave(kpti_memory_inside in)
 {
+    kpti_assert(in.log && atomic_load_explicit(&in.thread->busy, memory_order_relaxed) == 1);
     atomic_signal_fence(memory_order_seq_cst);
     atomic_store_explicit(&in.thread->busy, 0, KPTI_CALLBACK_EXIT_ORDER);
 }
@@ -150,6 +152,7 @@ static inline void kpti_memory_append(kpti_memory_log *log, kpti_memory_thread *
         chunk = atomic_load_explicit(&thread->chunk, memory_order_relaxed);
     }
     count = atomic_load_explicit(&chunk->count, memory_order_relaxed);
+    kpti_assert(count < KPTI_MEMORY_CHUNK && chunk->times && chunk->os_tid == thread->os_tid);
     chunk->events[count] = (kpti_memory_event){address, what, (uint32_t)now, stack};
     atomic_store_explicit(&chunk->count, count + 1, memory_order_release);
 }

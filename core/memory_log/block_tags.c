@@ -76,6 +76,8 @@ uint32_t kpti_memory_pool_of(kpti_memory_pools *pools, const kpt_memory_report *
 {
     kpt_memory_report r = *report;
     uint32_t number = 0;
+    kpti_assert(atomic_load_explicit(&pools->count, memory_order_relaxed) <
+                KPTI_POOLS - KPTI_POOLS_OWN); /* a free slot ends each search */
     r.category = cut(r.category);
     r.owner = cut(r.owner);
     if (r.action == KPT_REPORT_ALLOC) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/hash_table.h"
+#include "core/base/lock_owner.h"
 
 enum { WORDS = (1 << KPTI_SAMPLE_FILTER_BITS) / 64, STALE = 4096 };
 
@@ -35,17 +36,23 @@ static uint64_t hash(const void *slot, const void *ctx)
 static const kpti_hash_slots slots = {sizeof(sample), 1024, is_used, has_key, hash};
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static kpti_lock_owner lock_owner;
 static kpti_hash_table live; /* of samples */
 static size_t stale; /* samples removed since the filter was built; their bits may be stale */
 
+static inline int is_valid_locked(void)
+{
+    return kpti_lock_is_mine(&lock_owner) && kpti_hash_table_is_valid(&live);
+}
+
 void kpti_samples_lock(void)
 {
-    pthread_mutex_lock(&lock);
+    kpti_lock_acquire(&lock, &lock_owner);
 }
 
 void kpti_samples_unlock(void)
 {
-    pthread_mutex_unlock(&lock);
+    kpti_lock_release(&lock, &lock_owner);
 }
 
 /* xorshift; uses the upper bits, which are the better ones. */
@@ -99,6 +106,7 @@ static void set_bit(uintptr_t address)
 int kpti_sample_add(uintptr_t address, uint32_t pool)
 {
     int added;
+    kpti_assert(address); /* 0 marks an empty slot */
     kpti_samples_lock();
     added = kpti_hash_table_reserve(&live, &slots, &kpti_malloc_heap, NULL) ||
             live.count + 1 < live.capacity; /* fuller than usual */
@@ -108,6 +116,7 @@ int kpti_sample_add(uintptr_t address, uint32_t pool)
         *found = (sample){address, pool};
         set_bit(address);
     }
+    kpti_assert(is_valid_locked() && (!added || kpti_sample_may_live(address)));
     kpti_samples_unlock();
     return added;
 }
@@ -116,6 +125,7 @@ int kpti_sample_add(uintptr_t address, uint32_t pool)
 static void renew_filter_locked(void)
 {
     static uint64_t fresh[WORDS];
+    kpti_assert(kpti_lock_is_mine(&lock_owner));
     memset(fresh, 0, sizeof fresh);
     for (uint64_t i = 0; i < live.capacity; i++) {
         const sample *s = kpti_hash_table_at(&live, &slots, i);
@@ -139,12 +149,14 @@ uint32_t kpti_sample_remove(uintptr_t address)
             if (++stale >= STALE) renew_filter_locked();
         }
     }
+    kpti_assert(is_valid_locked());
     kpti_samples_unlock();
     return found;
 }
 
 void kpti_samples_clear_locked(void)
 {
+    kpti_assert(is_valid_locked());
     kpti_hash_table_free(&live, &slots, &kpti_malloc_heap);
     renew_filter_locked();
 }

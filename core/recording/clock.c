@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdatomic.h>
 
+#include "core/base/assert.h"
 #include "core/base/platform.h"
 
 __extension__ typedef unsigned __int128 wide;
@@ -127,6 +128,7 @@ uint64_t kpti_clock_rate_between(const kpti_clock_point *start, const kpti_clock
 static kpti_clock_piece piece_at(uint64_t ticks, int64_t ns, ratio rate)
 {
     const uint64_t rest = rate.ns % rate.ticks;
+    kpti_assert(rate.ns); /* else time would stand still */
     return (kpti_clock_piece){ticks, ns, rate.ns / rate.ticks,
                               (uint64_t)(((wide)rest << 64) / rate.ticks)};
 }
@@ -143,6 +145,19 @@ static int64_t at(const kpti_clock_piece *piece, uint64_t ticks)
     return (int64_t)((uint64_t)piece->ns + (forwards ? (uint64_t)ns : -(uint64_t)ns));
 }
 
+/* Whether time never goes backwards: the pieces are in the order of ticks, and none begins before the time at which
+ * the previous one ends. */
+static inline int is_valid(const kpti_clock *clock)
+{
+    const kpti_clock_piece *last = &clock->first;
+    for (uint32_t i = 0; i < clock->more_count; i++) {
+        const kpti_clock_piece *piece = &clock->more[i];
+        if (piece->ticks <= last->ticks || piece->ns < at(last, piece->ticks)) return 0;
+        last = piece;
+    }
+    return 1;
+}
+
 void kpti_clock_through(const kpti_clock_point *points, uint32_t count, kpti_clock_piece *more,
                         kpti_clock *out)
 {
@@ -150,6 +165,7 @@ void kpti_clock_through(const kpti_clock_point *points, uint32_t count, kpti_clo
     const ratio usual = usual_rate(first, &points[count - 1]);
     kpti_clock_piece *last = &out->first;
     ratio rate;
+    kpti_assert(count >= 1 && (more || count <= 2));
     memset(out, 0, sizeof *out);
     out->more = more;
     rate = usual;
@@ -165,6 +181,7 @@ void kpti_clock_through(const kpti_clock_point *points, uint32_t count, kpti_clo
         last = &more[out->more_count++];
         *last = piece_at(p->ticks, ns, rate);
     }
+    kpti_assert(is_valid(out));
 }
 
 void kpti_clock_between(const kpti_clock_point *start, const kpti_clock_point *stop,
@@ -225,6 +242,7 @@ static stretch stretch_at(const kpti_clock *clock, uint64_t ticks)
     s.rate = piece->whole << 32 | piece->fraction >> 32;
     if (s.ns < INT64_MAX - ((int64_t)MAX_WHOLE << STRETCH_BITS)) /* else ns may overflow */
         s.length = next - s.ticks < most ? next - s.ticks : most;
+    kpti_assert(!s.length || ticks - s.ticks < s.length);
     return s;
 }
 
@@ -239,5 +257,6 @@ void kpti_clock_convert(void *ctx, const uint64_t *ticks, int64_t *ns, uint64_t 
         }
         ns[i] =
             s.length ? s.ns + (int64_t)((distance * s.rate + s.part) >> 32) : at_any(ctx, ticks[i]);
+        kpti_assert(i == 0 || ticks[i] < ticks[i - 1] || ns[i] >= ns[i - 1]);
     }
 }

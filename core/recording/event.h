@@ -12,6 +12,8 @@
 
 #include <stdint.h>
 
+#include "core/base/assert.h"
+
 typedef uint64_t kpti_event;
 
 enum {
@@ -36,6 +38,7 @@ enum { KPTI_KIND_BITS = 4, KPTI_NUMBER_BITS = 28 };
 
 static inline kpti_event kpti_event_make(uint32_t kind, uint32_t number, uint64_t ticks)
 {
+    kpti_assert(kind < 1U << KPTI_KIND_BITS && number <= KPTI_MAX_NUMBER);
     return (uint64_t)(number << KPTI_KIND_BITS | kind) << 32 | (uint32_t)ticks;
 }
 

@@ -16,6 +16,7 @@
 #include <stddef.h>
 
 #include "abi/kpt_activity.h"
+#include "core/base/assert.h"
 #include "core/recording/event.h"
 
 typedef struct kpti_chunk {
@@ -32,6 +33,20 @@ typedef struct kpti_chunk {
     uint32_t repeated;
     kpti_event *events; /* follow the chunk in memory, or are borrowed by a loader */
 } kpti_chunk;
+
+/* Whether a chunk that a recorder has written and sealed is consistent. */
+static inline int kpti_chunk_is_valid(const kpti_chunk *chunk)
+{
+    return chunk->count <= chunk->capacity && chunk->repeated <= chunk->count;
+}
+
+/* Whether LAST, or NULL for an empty list, ends the list from FIRST on, and the runs are in order. */
+static inline int kpti_chunks_are_linked(const kpti_chunk *first, const kpti_chunk *last)
+{
+    for (; first && first->next; first = first->next)
+        if (first->next->run < first->run) return 0;
+    return first == last;
+}
 
 /* Returns how many events of a sealed chunk are in no earlier chunk. So many are recorded by it, or lost with
  * it. */

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/base/assert.h"
 #include "core/base/file_descriptor.h"
 #include "execution_trace/journal/system_clock.h"
 
@@ -83,6 +84,7 @@ static void *extend(kpti_et_journal *j, uint64_t bytes, int *error)
     const uint64_t end = j->bytes + bytes;
     const int is_new = !w || end > w->begin + w->size;
     char *at;
+    kpti_assert(bytes && bytes % KPTI_ET_ALIGN == 0);
     if ((is_new || end > j->ready) && kpti_et_journal_descriptor(j) < 0) {
         j->is_lost = 1;
         *error = EBADF;
@@ -98,6 +100,7 @@ static void *extend(kpti_et_journal *j, uint64_t bytes, int *error)
         if (end > j->ready) j->ready = end;
     }
     j->bytes = end;
+    kpti_assert(j->bytes <= j->ready && end <= w->begin + w->size && j->last == w);
     return at;
 }
 
@@ -114,18 +117,20 @@ kpti_et_extent kpti_et_journal_next(const kpti_et_journal *j, uint64_t bytes)
 
 /* posix_fallocate is not usable here. If the file system has no fallocate, glibc emulates it with writes,
  * which would overwrite the records of other threads. */
-int kpti_et_extent_make(kpti_et_extent s)
+int kpti_et_extent_make(kpti_et_extent e)
 {
-    if (!kpti_file_id_is(&s.id, s.fd)) return 0;
-    if (fallocate(s.fd, 0, (off_t)s.begin, (off_t)s.size) != 0) return 0;
-    if (!kpti_file_id_is(&s.id, s.fd)) return 0; /* as in reserve */
-    populate(s.bytes, s.size);
+    if (!kpti_file_id_is(&e.id, e.fd)) return 0;
+    if (fallocate(e.fd, 0, (off_t)e.begin, (off_t)e.size) != 0) return 0;
+    if (!kpti_file_id_is(&e.id, e.fd)) return 0; /* as in reserve */
+    populate(e.bytes, e.size);
     return 1;
 }
 
-void kpti_et_journal_made(kpti_et_journal *j, kpti_et_extent s)
+void kpti_et_journal_made(kpti_et_journal *j, kpti_et_extent e)
 {
-    if (s.begin + s.size > j->ready) j->ready = s.begin + s.size;
+    kpti_assert(e.begin <= j->ready); /* else bytes in between would not be reserved */
+    if (e.begin + e.size > j->ready) j->ready = e.begin + e.size;
+    kpti_assert(kpti_et_journal_is_valid(j));
 }
 
 void kpti_et_journal_leave(kpti_et_journal *j, kpti_et_chunk *chunk)
@@ -149,6 +154,7 @@ const char *kpti_et_journal_at(const kpti_et_journal *j, uint64_t at, uint64_t *
 {
     const kpti_et_mapping *w = j->last;
     uint64_t end = j->bytes;
+    kpti_assert(at <= j->bytes);
     while (w && w->begin > at) {
         end = w->begin;
         w = w->before;
@@ -194,13 +200,13 @@ int kpti_et_journal_open(kpti_et_journal *j, const char *path)
     return error;
 }
 
-void kpti_et_mappings_unmap(kpti_et_mapping *w)
+void kpti_et_mappings_unmap(kpti_et_mapping *m)
 {
-    while (w) {
-        kpti_et_mapping *before = w->before;
-        (void)munmap(w->bytes, w->size);
-        free(w);
-        w = before;
+    while (m) {
+        kpti_et_mapping *before = m->before;
+        (void)munmap(m->bytes, m->size);
+        free(m);
+        m = before;
     }
 }
 
@@ -243,6 +249,8 @@ kpti_et_chunk *kpti_et_journal_take(kpti_et_journal *j, uint32_t stream, uint64_
         (words * KPTI_ET_WORD + KPTI_ET_ALIGN - 1) / KPTI_ET_ALIGN * KPTI_ET_ALIGN;
     kpti_et_chunk *chunk = extend(j, bytes, error);
     if (!chunk) return NULL;
+    kpti_assert(kpti_et_journal_is_valid(j) && stream < KPTI_ET_MAX_STREAMS);
+    kpti_assert(!chunk->magic && !chunk->used); /* prepared space is zeroes */
     chunk->stream = stream;
     chunk->words = bytes / KPTI_ET_WORD;
     chunk->os_tid = os_tid;

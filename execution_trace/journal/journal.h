@@ -12,6 +12,7 @@
 #include <limits.h>
 #include <stddef.h>
 
+#include "core/base/assert.h"
 #include "core/base/file_id.h"
 #include "execution_trace/journal/journal_format.h"
 
@@ -48,6 +49,12 @@ typedef struct kpti_et_journal {
     int low_address_space; /* address space is short: each chunk has its own mapping */
     char path[PATH_MAX];
 } kpti_et_journal;
+
+static inline int kpti_et_journal_is_valid(const kpti_et_journal *j)
+{
+    return j->bytes <= j->ready && j->bytes % KPTI_ET_ALIGN == 0 && !j->head == !j->bytes &&
+           (!j->bytes || (j->last && j->bytes <= j->last->begin + j->last->size));
+}
 
 /* Creates PATH and replaces an existing file. If PATH is NULL, creates a file without a name. Returns 0 or
  * an errno. */

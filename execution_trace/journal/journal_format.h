@@ -9,7 +9,8 @@
  *            changed since
  *
  * The chunks are in the file in the order in which they were begun. Stream 0 records when recording began
- * and ended; each other stream belongs to a thread. Numbers have the machine's byte order, so a journal is
+ * and ended; each other stream belongs to a thread. Fields that another thread or process reads while they change
+ * are accessed with __atomic builtins: the structs are those of a mapped file, also for C++, which has no _Atomic. Numbers have the machine's byte order, so a journal is
  * read on the machine that wrote it. */
 #ifndef KPTI_EXECUTION_TRACE_JOURNAL_JOURNAL_FORMAT_H
 #define KPTI_EXECUTION_TRACE_JOURNAL_JOURNAL_FORMAT_H

@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include "core/base/assert.h"
 #include "core/base/growable_array.h"
 
 /* --- chunks -------------------------------------------------------------------------------------- */
@@ -18,6 +19,7 @@ static kpt_status add_chunk(kpti_et_reader *r, const kpti_et_chunk *chunk, uint6
     if (status != KPT_OK) return status;
     r->chunks[index] = (kpti_et_found){chunk, words, 0};
     r->chunk_count++;
+    kpti_assert(r->chunk_count <= r->chunk_capacity && words >= KPTI_ET_CHUNK_WORDS);
     if (r->thread_count <= chunk->stream) r->thread_count = chunk->stream + 1;
     thread_chunks = &r->thread_chunks[chunk->stream];
     if (thread_chunks->last_chunk) r->chunks[thread_chunks->last_chunk - 1].next = index + 1;
@@ -192,6 +194,7 @@ static kpt_status order_threads(kpti_et_reader *r)
     }
     for (uint32_t i = r->heap_count; i-- > 0;)
         sift_down(r, i);
+    kpti_assert(r->heap_count <= r->thread_count && r->thread_count <= r->thread_capacity);
     return KPT_OK;
 }
 
@@ -223,6 +226,7 @@ int kpti_et_reader_next(kpti_et_reader *r, kpti_et_item *item, int64_t last_ns)
     thread_chunks = &r->thread_chunks[r->heap_of_threads[0]];
     if (thread_chunks->item.record->ns > last_ns) return 0;
     *item = thread_chunks->item;
+    kpti_assert(kpti_et_item_end(item) <= (const uint64_t *)item->chunk + item->chunk_words);
     advance(r, thread_chunks);
     if (!thread_chunks->item.record) r->heap_of_threads[0] = r->heap_of_threads[--r->heap_count];
     if (r->heap_count) sift_down(r, 0);

@@ -1,10 +1,12 @@
 #include "execution_trace/output/live_writer.h"
 
+#include <stdatomic.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "core/base/assert.h"
 #include "core/base/file_descriptor.h"
 #include "core/base/helper_thread.h"
 #include "execution_trace/output/trace_writer.h"
@@ -26,7 +28,7 @@ struct kpti_et_follower {
     kpti_trace_file file;
     pthread_t thread;
     /* Guarded by the recorder's lock. */
-    int is_ending; /* also read as an atomic */
+    _Atomic int is_ending; /* also read without the lock */
     int is_following; /* the thread uses the fields below; otherwise the thread that calls finish may */
     int has_left;     /* the thread has left before finish, after a failure */
     int is_closed; /* the journal is closed; its mappings are to be unmapped */
@@ -36,6 +38,11 @@ struct kpti_et_follower {
     int has_failed;
     uint64_t known; /* bytes of the journal that the writer has read */
 };
+
+static inline int is_ending(const kpti_et_follower *f)
+{
+    return atomic_load_explicit(&f->is_ending, memory_order_relaxed);
+}
 
 /* --- the journal --------------------------------------------------------------------------------- */
 
@@ -73,6 +80,7 @@ static kpti_et_writer *read_more(kpti_et_follower *f)
         else
             status = kpti_et_writer_open(&f->writer, &f->file, bytes, size, &unread);
         f->known += size;
+        kpti_assert(f->is_following || is_ending(f)); /* else the other thread uses these fields */
     } while (status == KPT_OK && !is_all);
     return status == KPT_OK ? f->writer : NULL;
 }
@@ -116,8 +124,7 @@ static void wait_for_more(kpti_et_follower *f, int us)
     kpti_recorder *r = f->recorder;
     const struct timespec until = after_us(us);
     int error = 0;
-    while (!__atomic_load_n(&f->is_ending, __ATOMIC_RELAXED) && !error && !r->out_of_space &&
-           r->journal.bytes == f->known) {
+    while (!is_ending(f) && !error && !r->out_of_space && r->journal.bytes == f->known) {
         if (us > LAST_WAIT_US)
             (void)pthread_cond_wait(&r->grown, &r->lock);
         else
@@ -137,7 +144,7 @@ static void *run(void *arg)
         int out_of_space;
         wait_for_more(f, us);
         out_of_space = r->out_of_space;
-        if (f->is_ending) break;
+        if (is_ending(f)) break;
         f->is_following = 1;
         (void)pthread_mutex_unlock(&r->lock);
         if (out_of_space)
@@ -150,8 +157,8 @@ static void *run(void *arg)
         f->is_following = 0;
         (void)pthread_cond_broadcast(&r->grown);
     }
-    f->has_left = !f->is_ending;
-    while (f->is_ending && !f->is_closed)
+    f->has_left = !is_ending(f);
+    while (is_ending(f) && !f->is_closed)
         (void)pthread_cond_wait(&r->grown, &r->lock);
     (void)pthread_mutex_unlock(&r->lock);
     if (!f->has_left) kpti_et_mappings_unmap(f->mappings);
@@ -178,7 +185,8 @@ int kpti_et_follower_finish(kpti_et_follower *f)
     kpti_error unread;
     int is_done = 0;
     (void)pthread_mutex_lock(&r->lock);
-    __atomic_store_n(&f->is_ending, 1, __ATOMIC_RELAXED);
+    kpti_assert(!is_ending(f) && !f->is_closed);
+    atomic_store_explicit(&f->is_ending, 1, memory_order_relaxed);
     while (f->is_following) /* otherwise the thread sleeps, and may continue to */
         (void)pthread_cond_wait(&r->grown, &r->lock);
     (void)pthread_mutex_unlock(&r->lock);
@@ -196,6 +204,7 @@ void kpti_et_follower_clear(kpti_et_follower *f, kpti_et_mapping *mappings)
     kpti_recorder *r = f->recorder;
     int has_left;
     (void)pthread_mutex_lock(&r->lock);
+    kpti_assert(is_ending(f) && !f->is_closed && !f->is_following);
     f->mappings = mappings;
     f->is_closed = 1;
     has_left = f->has_left;
@@ -207,6 +216,7 @@ void kpti_et_follower_clear(kpti_et_follower *f, kpti_et_mapping *mappings)
 void kpti_et_follower_join(kpti_et_follower *f)
 {
     const kpti_heap heap = f->file.heap;
+    kpti_assert(f->is_closed && !f->writer); /* after finish and clear */
     (void)pthread_join(f->thread, NULL);
     kpti_heap_give(&heap, f, sizeof *f);
 }

@@ -1,6 +1,7 @@
 #include "execution_trace/output/trace_writer.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/statvfs.h>
 
@@ -124,12 +125,12 @@ static int leaves_space(const kpti_et_writer *w)
     return (uint64_t)info.f_bavail * info.f_frsize >= MIN_FREE;
 }
 
-int kpti_et_writer_take(kpti_et_writer *w, int64_t last_ns, const int *is_enough)
+int kpti_et_writer_take(kpti_et_writer *w, int64_t last_ns, const _Atomic int *is_enough)
 {
     enum { AT_ONCE = 1024 }; /* records: about half a megabyte */
     kpti_et_item item;
     for (; !kpti_out_error(&w->out); w->taken++) {
-        if (is_enough && __atomic_load_n(is_enough, __ATOMIC_RELAXED)) break;
+        if (is_enough && atomic_load_explicit(is_enough, memory_order_relaxed)) break;
         if (!kpti_et_reader_next(&w->reader, &item, last_ns)) break;
         if (is_enough && w->taken % AT_ONCE == 0 && !leaves_space(w)) return 0;
         kpti_et_tree_take(&w->tree, &item);

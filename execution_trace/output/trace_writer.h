@@ -19,10 +19,10 @@ typedef struct kpti_et_writer {
  * KPT_E_INVALID. Close the writer only after KPT_OK. */
 kpt_status kpti_et_writer_open(kpti_et_writer **writer, const kpti_trace_file *file,
                                const void *bytes, uint64_t size, kpti_error *error);
-/* Writes the records up to LAST_NS, or until *IS_ENOUGH (atomic) is set. Returns 0 if it failed (close
+/* Writes the records up to LAST_NS, or until *IS_ENOUGH is set. Returns 0 if it failed (close
  * returns the reason), or if the disk is so full that the journal needs the rest. IS_ENOUGH is NULL once
  * recording has ended: then the file may fill the disk. */
-int kpti_et_writer_take(kpti_et_writer *writer, int64_t last_ns, const int *is_enough);
+int kpti_et_writer_take(kpti_et_writer *writer, int64_t last_ns, const _Atomic int *is_enough);
 /* With KEEP, completes the file and renames it to its path. Without KEEP, or after a failure, no file
  * remains. */
 kpt_status kpti_et_writer_close(kpti_et_writer *writer, int keep, kpti_error *error);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "abi/impl/kpti_execution_trace.h"
+#include "core/base/assert.h"
 
 enum { MIN_WORDS = KPTI_ET_ALIGN / KPTI_ET_WORD, MAX_WORDS = (1 << 20) / KPTI_ET_WORD };
 
@@ -25,11 +26,11 @@ typedef struct remembered {
 THREAD_LOCAL remembered streams_of_thread[REMEMBERED];
 THREAD_LOCAL uint64_t number_of_thread;
 
-static uint64_t last_number; /* atomic; numbers threads and recorders */
+static _Atomic uint64_t last_number; /* numbers threads and recorders */
 
 static uint64_t new_number(void)
 {
-    return __atomic_add_fetch(&last_number, 1, __ATOMIC_RELAXED);
+    return atomic_fetch_add_explicit(&last_number, 1, memory_order_relaxed) + 1;
 }
 
 /* --- control ------------------------------------------------------------------------------------- */
@@ -88,6 +89,7 @@ void kpti_recorder_free(kpti_recorder *r)
 int kpti_recorder_open(kpti_recorder *r, const char *journal_path)
 {
     int error;
+    kpti_assert(!atomic_load(&r->recording) && !r->journal.bytes);
     (void)kpti_membarrier_register();
     if (!r->control) r->control = calloc(1, sizeof *r->control);
     if (!r->control) return ENOMEM;
@@ -96,7 +98,7 @@ int kpti_recorder_open(kpti_recorder *r, const char *journal_path)
     r->file++;
     r->stream_count = 1;
     r->ended_ops = 0;
-    r->dropped = 0;
+    atomic_store_explicit(&r->dropped, 0, memory_order_relaxed);
     r->out_of_space = r->has_live_writer = 0;
     kpti_et_stream_reset(r->control, r->file, 0);
     return 0;
@@ -114,6 +116,7 @@ static int put_control(kpti_recorder *r, uint16_t kind, int64_t ns)
         c = kpti_et_cursor_at(r->control, 0);
         record = (kpti_et_record *)kpti_et_put(&c, WORDS);
     }
+    kpti_assert(record && !r->control->open);
     *record = (kpti_et_record){.kind = kind, .ns = ns};
     kpti_et_commit(&c);
     return 1;
@@ -122,9 +125,10 @@ static int put_control(kpti_recorder *r, uint16_t kind, int64_t ns)
 int kpti_recorder_start(kpti_recorder *r)
 {
     enum { MAX_RUNS = 0xFFFF };
+    kpti_assert(!atomic_load(&r->recording) && r->journal.head);
     if (!put_control(r, KPTI_ET_START, kpti_et_clock_ns(CLOCK_MONOTONIC))) return r->refused;
     r->run = r->run % MAX_RUNS + 1;
-    __atomic_store_n(&r->recording, r->run, __ATOMIC_SEQ_CST);
+    atomic_store(&r->recording, r->run);
     return 0;
 }
 
@@ -134,7 +138,7 @@ static void await_stream(const kpti_et_stream *s)
 {
     enum { SHORT_WAITS = 100 };
     const struct timespec pause = {0, 50000};
-    for (int i = 0; __atomic_load_n(&s->busy, __ATOMIC_SEQ_CST); i++) {
+    for (int i = 0; atomic_load(&s->busy); i++) {
         if (i < SHORT_WAITS)
             (void)sched_yield();
         else
@@ -156,8 +160,8 @@ void kpti_recorder_wait_quiescent(kpti_recorder *r)
 void kpti_recorder_stop(kpti_recorder *r)
 {
     int64_t ns;
-    if (!__atomic_load_n(&r->recording, __ATOMIC_RELAXED)) return;
-    __atomic_store_n(&r->recording, 0, __ATOMIC_SEQ_CST);
+    if (!atomic_load_explicit(&r->recording, memory_order_relaxed)) return;
+    atomic_store(&r->recording, 0);
     kpti_process_barrier();
     kpti_recorder_wait_quiescent(r);
     (void)pthread_mutex_lock(&r->lock);
@@ -170,6 +174,7 @@ void kpti_recorder_stop(kpti_recorder *r)
 
 void kpti_recorder_detach(kpti_recorder *r)
 {
+    kpti_assert(!atomic_load(&r->recording)); /* else a thread could write to its chunk */
     for (kpti_et_stream *s = r->streams; s; s = s->next)
         kpti_et_stream_move(s, NULL);
     kpti_et_stream_move(r->control, NULL);
@@ -182,7 +187,7 @@ void kpti_recorder_forked(kpti_recorder *r)
     /* streams of the parent, kept reachable so that leak checkers don't report them */
     static kpti_et_stream *left;
     kpti_et_stream **end = &r->streams;
-    __atomic_store_n(&r->recording, 0, __ATOMIC_RELAXED);
+    atomic_store_explicit(&r->recording, 0, memory_order_relaxed);
     r->has_live_writer = 0;
     init_lock(r);
     r->serial = new_number(); /* the forking thread has one of the old streams in its cache */
@@ -212,7 +217,7 @@ static kpti_et_stream *stream_of(const kpti_recorder *r, uint64_t thread)
 /* A thread that has ended is not busy, and its stream is unchanged since its last operator. */
 static int has_ended(const kpti_et_stream *s)
 {
-    return !__atomic_load_n(&s->busy, __ATOMIC_ACQUIRE) &&
+    return !atomic_load_explicit(&s->busy, memory_order_acquire) &&
            syscall(SYS_tgkill, getpid(), (pid_t)s->os_tid, 0) != 0 && errno == ESRCH;
 }
 
@@ -224,7 +229,8 @@ static void reclaim_locked(kpti_recorder *r)
     if (r->stream_capacity < r->reclaim_at) return;
     for (kpti_et_stream *s = r->streams; s; s = s->next) {
         if (s->thread && has_ended(s)) {
-            if (s->file == r->file) r->ended_ops += s->ops;
+            if (s->file == r->file)
+                r->ended_ops += atomic_load_explicit(&s->ops, memory_order_relaxed);
             s->thread = s->file = 0; /* the next owner gets its own index */
         }
         alive += s->thread != 0;
@@ -285,6 +291,7 @@ static int take_file(kpti_recorder *r, kpti_et_stream *s)
     index = r->stream_count;
     if (index < KPTI_ET_MAX_STREAMS) {
         r->stream_count++;
+        kpti_assert(s->owner == r && s->serial == r->serial && s->file != r->file);
         kpti_et_stream_reset(s, r->file, index);
     }
     (void)pthread_mutex_unlock(&r->lock);
@@ -346,23 +353,25 @@ int kpti_recorder_refill(kpti_recorder *r, kpti_et_stream *s, uint64_t words)
     (void)pthread_mutex_unlock(&r->lock);
     if (!chunk) return 0;
     kpti_et_stream_move(s, chunk);
+    kpti_assert(s->high - s->low >= words + KPTI_ET_MAX_RESERVE);
     s->next_words = s->next_words * 4 < r->most_words ? s->next_words * 4 : r->most_words;
     return 1;
 }
 
 void kpti_recorder_drop(kpti_recorder *r)
 {
-    const uint64_t dropped = __atomic_add_fetch(&r->dropped, 1, __ATOMIC_RELAXED);
+    const uint64_t dropped = atomic_fetch_add_explicit(&r->dropped, 1, memory_order_relaxed) + 1;
     __atomic_store_n(&r->journal.head->dropped, dropped, __ATOMIC_RELAXED);
 }
 
 void kpti_recorder_stats(kpti_recorder *r, kpt_observer_stats *out)
 {
     (void)pthread_mutex_lock(&r->lock);
+    kpti_assert(r->stream_count <= KPTI_ET_MAX_STREAMS);
     out->ops = r->ended_ops;
     for (const kpti_et_stream *s = r->streams; s; s = s->next)
-        if (s->file == r->file) out->ops += __atomic_load_n(&s->ops, __ATOMIC_RELAXED);
-    out->dropped = __atomic_load_n(&r->dropped, __ATOMIC_RELAXED);
+        if (s->file == r->file) out->ops += atomic_load_explicit(&s->ops, memory_order_relaxed);
+    out->dropped = atomic_load_explicit(&r->dropped, memory_order_relaxed);
     out->journal_bytes = r->journal.bytes;
     (void)pthread_mutex_unlock(&r->lock);
 }

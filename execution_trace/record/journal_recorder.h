@@ -10,6 +10,7 @@
 #define KPTI_EXECUTION_TRACE_RECORD_JOURNAL_RECORDER_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "abi/impl/kpti_impl.h"
 #include "core/base/asymmetric_barrier.h"
@@ -21,14 +22,14 @@ typedef struct kpti_recorder {
     uint32_t stack_depth;
     uint64_t serial; /* of this recorder, unique in the process */
     uint64_t file; /* number of files opened; identifies the file that a stream's data belongs to */
-    uint32_t recording; /* atomic: the run, or 0 */
-    uint32_t run;       /* the last run */
+    _Atomic uint32_t recording; /* the run, or 0 */
+    uint32_t run;               /* the last run */
 
     const kpti_env *env;
     char *data_ops; /* or NULL */
     size_t data_ops_size;
-    uint64_t most_words; /* maximum of an ordinary chunk */
-    uint64_t dropped;    /* atomic; operators of this file */
+    uint64_t most_words;      /* maximum of an ordinary chunk */
+    _Atomic uint64_t dropped; /* operators of this file */
     pthread_mutex_t lock;
     /* Signalled when the journal has grown, could not grow, or its live writer pauses. Waits use the
      * monotonic clock. */
@@ -80,11 +81,11 @@ uint32_t kpti_recorder_gather(const kpti_recorder *r, uint32_t run, uint64_t *ga
 static inline uint32_t kpti_recorder_enter_flag(const kpti_recorder *r, kpti_et_stream *s)
 {
     kpti_flag_store(&s->busy, 1);
-    return __atomic_load_n(&r->recording, __ATOMIC_ACQUIRE);
+    return atomic_load_explicit(&r->recording, memory_order_acquire);
 }
 static inline void kpti_recorder_leave(kpti_et_stream *s)
 {
-    __atomic_store_n(&s->busy, 0, __ATOMIC_RELEASE);
+    atomic_store_explicit(&s->busy, 0, memory_order_release);
 }
 /* Gets another chunk for S, of at least WORDS. Returns 0 if there is none. */
 int kpti_recorder_refill(kpti_recorder *r, kpti_et_stream *s, uint64_t words);

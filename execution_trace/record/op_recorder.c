@@ -158,7 +158,7 @@ kpt_status kpti_recorder_begin(kpti_recorder *r, const kpt_op *op, uint64_t *op_
 {
     beginning b = {.op = op, .wish = {(r->flags & KPT_OBSERVER_RANGES) != 0, 0}};
     kpti_et_stream *s;
-    uint32_t run = __atomic_load_n(&r->recording, __ATOMIC_RELAXED);
+    uint32_t run = atomic_load_explicit(&r->recording, memory_order_relaxed);
     uint64_t gathered = 0;
     if (!run) return KPT_OK;
     if (r->flags & KPT_OBSERVER_STACKS) b.stack = kpti_recorder_gather(r, run, &gathered);
@@ -218,7 +218,7 @@ static __attribute__((noinline)) void put_least_end(kpti_recorder *r, kpti_et_st
 kpt_status kpti_recorder_end(kpti_recorder *r, uint64_t op_id, const kpt_op *op, kpt_str error)
 {
     ending e = {op_id, op, error, error.size != 0, 0};
-    const uint32_t current = __atomic_load_n(&r->recording, __ATOMIC_RELAXED);
+    const uint32_t current = atomic_load_explicit(&r->recording, memory_order_relaxed);
     kpti_et_stream *s;
     uint32_t run;
     if (kpti_et_run_of(op_id) != current || !current) return KPT_OK; /* a stop has ended it */

@@ -1,6 +1,7 @@
 #include "execution_trace/record/op_tape.h"
 
 #include "abi/impl/kpti_execution_trace.h"
+#include "core/base/assert.h"
 #include "execution_trace/record/op_recorder.h"
 
 enum {
@@ -48,6 +49,7 @@ static inline uint32_t offer(kpti_et_stream *s, uint32_t words, uint64_t reserve
         kpti_recorder_leave(s);
         return 0;
     }
+    kpti_assert(atomic_load(&s->busy) && !s->pending.words);
     s->pending.words = words;
     s->tape.at = s->tape.base + s->low + words;
     s->tape.limit = s->tape.base + s->high - reserve;
@@ -59,7 +61,7 @@ KPTI_HOT static uint32_t begin(kpt_tape *tape)
 {
     kpti_et_stream *s = stream_of(tape);
     kpti_recorder *r = s->owner;
-    const uint32_t run = __atomic_load_n(&r->recording, __ATOMIC_RELAXED);
+    const uint32_t run = atomic_load_explicit(&r->recording, memory_order_relaxed);
     uint64_t gathered = s->call_gathered;
     uint32_t stack = 0;
     if (!is_ready(s, run)) return 0;
@@ -109,6 +111,7 @@ static inline int is_within(const kpt_tape *tape, const kpti_et_stream *s)
 static inline void commit(kpt_tape *tape, kpti_et_stream *s)
 {
     kpti_et_cursor c = cursor_of(tape, s);
+    kpti_assert(is_within(tape, s) && atomic_load(&s->busy));
     s->pending.words = 0;
     kpti_et_commit(&c);
 }

@@ -1,6 +1,7 @@
 #include "execution_trace/record/thread_clock.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 static const int64_t second_ns = 1000000000;
 static const int64_t good_for_ns = 1000000;
@@ -41,10 +42,10 @@ static uint64_t usual_pace(look now)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static look first;
-    static uint64_t measured; /* atomic */
+    static _Atomic uint64_t measured;
     const uint64_t hz = kpti_ticks_hz();
-    uint64_t pace =
-        hz ? ((uint64_t)second_ns << 32) / hz : __atomic_load_n(&measured, __ATOMIC_RELAXED);
+    uint64_t pace = hz ? ((uint64_t)second_ns << 32) / hz
+                       : atomic_load_explicit(&measured, memory_order_relaxed);
     if (pace || pthread_mutex_trylock(&lock) != 0) return pace;
     if (now.ns - first.ns >= apart_ns && now.ticks > first.ticks)
         pace = ((uint64_t)(now.ns - first.ns) << 32) / (now.ticks - first.ticks);
@@ -53,7 +54,7 @@ static uint64_t usual_pace(look now)
         pace = 0;
         first = now;
     }
-    __atomic_store_n(&measured, pace, __ATOMIC_RELAXED);
+    atomic_store_explicit(&measured, pace, memory_order_relaxed);
     (void)pthread_mutex_unlock(&lock);
     return pace;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/base/hash.h"
 
 /* Longer texts are truncated: a chunk's offsets have 32 bits, and no reader needs more. */
@@ -50,6 +51,7 @@ static uint64_t *add_words(kpti_et_cursor *c, uint64_t words, uint32_t *at)
         c->missing += words;
         return NULL;
     }
+    kpti_assert(s->chunk && c->capacity <= s->high);
     s->high -= words;
     c->capacity -= words;
     *at = (uint32_t)s->high;
@@ -113,6 +115,7 @@ void kpti_et_dedup_tensor(kpti_et_cursor *c, const kpt_tensor *t, uint64_t words
     kpti_et_known_tensor *known = &s->tensors[kpti_hash_spread(key) >> 54];
     const uint64_t own = c->low - words;
     uint64_t *chunk = (uint64_t *)s->chunk;
+    kpti_assert(!c->missing && words && own >= c->begin);
     if (known->at && known->id == (uint32_t)t->tensor_id && known->at + words <= own &&
         is_equal((const char *)(chunk + known->at), (const char *)(chunk + own),
                  words * KPTI_ET_WORD)) {
@@ -133,8 +136,8 @@ void kpti_et_stream_abort_record(kpti_et_stream *s)
 /* Returns a new serial, which makes all earlier positions on the tape invalid. */
 static uint32_t new_serial(void)
 {
-    static uint32_t last; /* atomic */
-    const uint32_t serial = __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
+    static _Atomic uint32_t last;
+    const uint32_t serial = atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
     return serial ? serial : new_serial();
 }
 
@@ -145,6 +148,7 @@ void kpti_et_stream_move(kpti_et_stream *s, kpti_et_chunk *chunk)
     s->tape.serial = new_serial();
     s->low = KPTI_ET_CHUNK_WORDS;
     s->high = chunk ? chunk->words : 0;
+    kpti_assert(!s->pending.words); /* its tape would write to the old chunk */
     memset(s->texts, 0, sizeof s->texts);
     memset(s->functions, 0, sizeof s->functions);
     memset(s->tensors, 0, sizeof s->tensors);
@@ -160,7 +164,7 @@ void kpti_et_stream_reset(kpti_et_stream *s, uint64_t file, uint32_t index)
     s->next_words = KPTI_ET_ALIGN / KPTI_ET_WORD;
     s->run = s->number = s->last_stack = 0;
     s->open = 0;
-    __atomic_store_n(&s->ops, 0, __ATOMIC_RELAXED);
+    atomic_store_explicit(&s->ops, 0, memory_order_relaxed);
 }
 
 void kpti_et_stream_free(kpti_et_stream *s)

@@ -13,9 +13,11 @@
 #ifndef KPTI_EXECUTION_TRACE_RECORD_THREAD_JOURNAL_H
 #define KPTI_EXECUTION_TRACE_RECORD_THREAD_JOURNAL_H
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "abi/kpt_observer.h"
+#include "core/base/assert.h"
 #include "execution_trace/journal/journal.h"
 #include "execution_trace/record/thread_clock.h"
 #include "execution_trace/record/u32_set.h"
@@ -51,16 +53,16 @@ typedef struct kpti_et_stream {
     kpt_tape tape;               /* first; its base is the chunk */
     struct kpti_recorder *owner; /* valid only while the owner's serial is equal to */
     uint64_t serial;             /* this one */
-    uint32_t busy;               /* atomic */
-    uint32_t run;                /* the run that number, open and call are for */
-    uint64_t file;               /* the file that all following fields are for */
+    _Atomic uint32_t busy;
+    uint32_t run;  /* the run that number, open and call are for */
+    uint64_t file; /* the file that all following fields are for */
     kpti_et_chunk *chunk;
     uint64_t low;
     uint64_t high;
     uint32_t index;
-    uint32_t number; /* of the last operator */
-    uint64_t open;   /* operators */
-    uint64_t ops;    /* atomic; in this file */
+    uint32_t number;      /* of the last operator */
+    uint64_t open;        /* operators */
+    _Atomic uint64_t ops; /* in this file */
     kpti_et_now now;
     int64_t last_ns;        /* of the last record */
     uint32_t last_stack;    /* the last stack that was written; 0 if none */
@@ -100,10 +102,18 @@ static inline uint64_t kpti_et_reserve(const kpti_et_stream *s)
     return kpti_et_reserve_for(s->open);
 }
 
+/* Whether the chunk has space for the ends of the open operators. Called by the stream's thread. */
+static inline int kpti_et_stream_is_valid(const kpti_et_stream *s)
+{
+    return !s->chunk || (s->low >= KPTI_ET_CHUNK_WORDS && s->low + kpti_et_reserve(s) <= s->high &&
+                         s->high <= s->chunk->words && s->tape.base == (const uint64_t *)s->chunk);
+}
+
 /* Returns a cursor for a record that must leave RESERVE words free. */
 static inline kpti_et_cursor kpti_et_cursor_at(kpti_et_stream *s, uint64_t reserve)
 {
     const uint64_t capacity = s->chunk && s->high > reserve ? s->high - reserve : 0;
+    kpti_assert(kpti_et_stream_is_valid(s));
     return (kpti_et_cursor){s, s->low, capacity, 0, s->low};
 }
 
@@ -147,8 +157,10 @@ void kpti_et_dedup_tensor(kpti_et_cursor *c, const kpt_tensor *t, uint64_t words
 static inline void kpti_et_commit(kpti_et_cursor *c)
 {
     kpti_et_stream *s = c->stream;
+    kpti_assert(c->begin == s->low && c->low > c->begin && c->low <= c->capacity && !c->missing);
     ((kpti_et_record *)((uint64_t *)s->chunk + c->begin))->words = (uint32_t)(c->low - c->begin);
     s->low = c->low;
+    kpti_assert(s->low <= s->high && s->high <= s->chunk->words);
     __atomic_store_n(&s->chunk->used, s->low - KPTI_ET_CHUNK_WORDS, __ATOMIC_RELEASE);
 }
 
@@ -167,7 +179,9 @@ static inline uint64_t kpti_et_stream_begun(kpti_et_stream *s)
 {
     s->number++;
     s->open++;
-    __atomic_store_n(&s->ops, s->ops + 1, __ATOMIC_RELAXED);
+    atomic_store_explicit(&s->ops, atomic_load_explicit(&s->ops, memory_order_relaxed) + 1,
+                          memory_order_relaxed);
+    kpti_assert(kpti_et_stream_is_valid(s));
     return (uint64_t)s->run << 48 | (uint64_t)s->index << 32 | s->number;
 }
 

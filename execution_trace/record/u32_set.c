@@ -1,6 +1,7 @@
 #include "execution_trace/record/u32_set.h"
 
 #include "abi/impl/kpti_impl.h"
+#include "core/base/assert.h"
 #include "core/base/hash.h"
 
 /* A slot is the number; 0 marks an empty one. */

@@ -1,6 +1,7 @@
 /* correlate.c: see correlate.h. */
 #include "gpu_tracer/correlation/correlate.h"
 
+#include "core/base/assert.h"
 #include "gpu_tracer/correlation/correlation_table.h"
 #include "gpu_tracer/correlation/held_stacks.h"
 #include "gpu_tracer/cupti/api_functions.h"
@@ -70,6 +71,7 @@ static void miss(kpti_gpu_session *s, const kpt_gpu_event *event)
     if (!is_awaited && s->stop_time && event->start_ns >= (int64_t)s->stop_time) return;
     kpti_budget_drop(&s->budget, 1);
     if (!is_awaited) return;
+    kpti_assert(s->lost_kernels);
     table->awaited--; /* the kernel was late, not lost */
     s->lost_kernels--;
 }

@@ -10,6 +10,7 @@
  * touched in this turn stays. */
 #include "gpu_tracer/correlation/correlation_table.h"
 
+#include "core/base/assert.h"
 #include "core/base/hash.h"
 #include "gpu_tracer/correlation/held_stacks.h"
 
@@ -188,6 +189,7 @@ kpti_gpu_known *kpti_known_row(kpti_gpu_session *s, uint32_t correlation)
         s->table.made++;
     }
     touch(&s->table, row);
+    kpti_assert(row == kpti_known_find(&s->table, correlation));
     return row;
 }
 

@@ -1,5 +1,7 @@
 #include "gpu_tracer/records/budget.h"
 
+#include "core/base/assert.h"
+
 int kpti_budget_take(kpti_gpu_budget *budget, uint64_t bytes)
 {
     uint64_t held = atomic_load_explicit(&budget->held, memory_order_relaxed);
@@ -38,6 +40,7 @@ void *kpti_budget_alloc(kpti_gpu_budget *budget, uint64_t bytes)
 void kpti_budget_free(kpti_gpu_budget *budget, void *memory, uint64_t bytes)
 {
     if (!memory) return;
+    kpti_assert(atomic_load_explicit(&budget->held, memory_order_relaxed) <= budget->most);
     kpti_free(budget->env, memory, bytes);
     kpti_budget_give(budget, bytes);
 }

@@ -4,6 +4,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "core/base/assert.h"
+
 static _Atomic(kpti_gpu_thread *) threads;
 static _Thread_local kpti_gpu_thread *mine;
 static pthread_key_t at_exit;
@@ -54,6 +56,8 @@ kpti_gpu_thread *kpti_launches_mine(void)
     thread = take_over();
     if (!thread) thread = make();
     if (!thread) return NULL;
+    kpti_assert(atomic_load_explicit(&thread->taken, memory_order_relaxed));
+    kpti_assert(!atomic_load_explicit(&thread->inside, memory_order_relaxed));
     thread->depth = 0;
     thread->context = NULL;
     thread->os_tid = (uint64_t)syscall(SYS_gettid);

@@ -2,6 +2,8 @@
 
 #include <pthread.h>
 
+#include "core/base/assert.h"
+
 _Atomic(kpti_gpu_session *) kpti_session_calls;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -10,12 +12,19 @@ static kpti_gpu_session *owner;   /* of the slot */
 static kpti_gpu_session *current; /* the owner, while callbacks may find it; else NULL */
 static uint32_t users;            /* threads between enter and leave */
 
+/* The caller holds the lock. */
+static inline int is_valid_locked(void)
+{
+    return !current || current == owner;
+}
+
 kpti_gpu_session *kpti_session_enter(void)
 {
     kpti_gpu_session *s;
     (void)pthread_mutex_lock(&lock);
     s = current;
     users += s != NULL;
+    kpti_assert(is_valid_locked());
     (void)pthread_mutex_unlock(&lock);
     return s;
 }
@@ -23,6 +32,7 @@ kpti_gpu_session *kpti_session_enter(void)
 void kpti_session_leave(void)
 {
     (void)pthread_mutex_lock(&lock);
+    kpti_assert(users && owner); /* step_down waits for this thread */
     if (--users == 0) (void)pthread_cond_broadcast(&left);
     (void)pthread_mutex_unlock(&lock);
 }
@@ -40,6 +50,7 @@ int kpti_session_become_current(kpti_gpu_session *s)
 void kpti_session_step_down(void)
 {
     (void)pthread_mutex_lock(&lock);
+    kpti_assert(owner && is_valid_locked());
     current = NULL;
     while (users)
         (void)pthread_cond_wait(&left, &lock);
@@ -49,6 +60,7 @@ void kpti_session_step_down(void)
 void kpti_session_leave_slot(void)
 {
     (void)pthread_mutex_lock(&lock);
+    kpti_assert(owner && !current && !users);
     owner = NULL;
     (void)pthread_mutex_unlock(&lock);
 }

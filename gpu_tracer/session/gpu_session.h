@@ -2,6 +2,7 @@
 #ifndef KPTI_GPU_TRACER_SESSION_GPU_SESSION_H
 #define KPTI_GPU_TRACER_SESSION_GPU_SESSION_H
 
+#include "core/base/assert.h"
 #include "core/base/hash_table.h"
 #include "gpu_tracer/cupti/cuda_driver.h"
 #include "gpu_tracer/cupti/cupti_library.h"

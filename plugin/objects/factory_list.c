@@ -1,5 +1,6 @@
 #include "plugin/objects/factory_list.h"
 
+#include "core/base/assert.h"
 #include "plugin/objects/handle.h"
 
 kpt_status kpti_registry_add(kpti_registry *registry, uint32_t kind, kpt_any_fn make,
@@ -13,6 +14,7 @@ kpt_status kpti_registry_add(kpti_registry *registry, uint32_t kind, kpt_any_fn 
         kpti_factory *f = &registry->factories[i];
         if (f->token) continue;
         *f = (kpti_factory){++registry->last_token, make, make_ctx, kind, 0, 0};
+        kpti_assert(kpti_factory_is_valid(f));
         *token = f->token;
         status = KPT_OK;
     }
@@ -30,6 +32,7 @@ kpt_status kpti_registry_remove(kpti_registry *registry, uint64_t token)
         f->removed = 1;
         status = f->calls ? KPT_E_BUSY : KPT_OK;
         if (!f->calls) f->token = 0;
+        kpti_assert(kpti_factory_is_valid(f));
     }
     kpti_handles_unlock();
     return status;
@@ -56,6 +59,7 @@ static kpti_factory *enter_next(kpti_registry *registry, uint32_t kind, uint64_t
 static void leave(kpti_factory *f)
 {
     kpti_handles_lock();
+    kpti_assert(f->calls && f->token); /* a slot is not reused while a call runs */
     f->calls--;
     kpti_handles_unlock();
 }

@@ -5,6 +5,7 @@
 #define KPTI_PLUGIN_OBJECTS_FACTORY_LIST_H
 
 #include "abi/impl/kpti_impl.h"
+#include "core/base/assert.h"
 
 enum { KPTI_MAX_FACTORIES = 32 };
 
@@ -21,6 +22,11 @@ typedef struct kpti_registry {
     kpti_factory factories[KPTI_MAX_FACTORIES];
     uint64_t last_token;
 } kpti_registry;
+
+static inline int kpti_factory_is_valid(const kpti_factory *f)
+{
+    return f->token ? f->make != NULL : f->calls == 0;
+}
 
 kpt_status kpti_registry_add(kpti_registry *registry, uint32_t kind, kpt_any_fn make,
                              void *make_ctx, uint64_t *token);

@@ -3,6 +3,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "core/base/lock_owner.h"
+
 enum { SLOTS = 1024, INDEX_BITS = 16 };
 
 typedef struct slot {
@@ -18,15 +20,23 @@ typedef struct slot {
 static slot slots[SLOTS];
 static kpti_error process_error; /* of handle 0: the last failed entry */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static kpti_lock_owner lock_owner;
 
 void kpti_handles_lock(void)
 {
-    pthread_mutex_lock(&lock);
+    kpti_lock_acquire(&lock, &lock_owner);
 }
 
 void kpti_handles_unlock(void)
 {
-    pthread_mutex_unlock(&lock);
+    kpti_lock_release(&lock, &lock_owner);
+}
+
+/* Whether the calling thread, which holds the lock, is inside the live object of S. */
+static inline int is_inside_locked(const slot *s)
+{
+    return kpti_lock_is_mine(&lock_owner) && s->inside &&
+           pthread_equal(s->inside_of, pthread_self());
 }
 
 static slot *slot_of(kpt_handle handle)
@@ -51,6 +61,7 @@ kpt_status kpti_handle_new(const kpti_handle_kind *kind, void *object, const cha
 {
     uint64_t generation;
     kpt_status status = KPT_E_LIMIT;
+    kpti_assert(kind && object); /* NULL marks a free slot */
     kpti_handles_lock();
     for (size_t i = 0; i < SLOTS && status != KPT_OK; i++) {
         slot *s = &slots[i];
@@ -65,6 +76,7 @@ kpt_status kpti_handle_new(const kpti_handle_kind *kind, void *object, const cha
         atomic_store_explicit(&s->kind, kind, memory_order_release);
         atomic_store_explicit(&s->object, object, memory_order_release);
         *out = generation << INDEX_BITS | (i + 1);
+        kpti_assert(slot_of_kind(*out, kind) == s);
         status = KPT_OK;
     }
     kpti_handles_unlock();
@@ -102,6 +114,7 @@ kpt_status kpti_call_leave(kpti_call *call, kpt_status status)
     kpti_handles_lock();
     s = slot_of(call->handle);
     if (s) {
+        kpti_assert(is_inside_locked(s));
         s->inside = 0;
         if (status != KPT_OK) s->error = call->error;
     }
@@ -115,6 +128,7 @@ kpt_status kpti_call_end(kpti_call *call)
     slot *s;
     kpti_handles_lock();
     s = slot_of(call->handle);
+    kpti_assert(!s || is_inside_locked(s));
     if (s) s->inside = 0;
     if (!s)
         status = KPT_E_HANDLE;
@@ -228,6 +242,7 @@ static void fork_in_child(void)
         slot *s = &slots[i];
         void *object = atomic_load_explicit(&s->object, memory_order_relaxed);
         const kpti_handle_kind *kind = atomic_load_explicit(&s->kind, memory_order_relaxed);
+        kpti_assert(!object || kind);
         if (!object) continue;
         if (!pthread_equal(s->inside_of, pthread_self())) s->inside = 0;
         if (kind->forked) kind->forked(object);

@@ -1,5 +1,6 @@
 #include "plugin/objects/object_factory.h"
 
+#include "core/base/assert.h"
 #include "plugin/base/verbose_log.h"
 #include "plugin/objects/sink_wrapper.h"
 #include "plugin/objects/struct_size.h"
@@ -75,6 +76,7 @@ static kpt_status make_with(making *m, const void *impl, const char *text)
     object->state = p->first_state;
     status = p->call_impl(impl, env, &m->args, object, &m->error);
     if (status == KPT_OK) {
+        kpti_assert(object->impl == impl && object->binding == m->binding);
         status = adopt(m, object, text);
         if (status != KPT_OK) p->destroy(impl, object->self);
     }
@@ -162,6 +164,8 @@ kpt_status kpti_object_destroy(const kpti_object_class *object_class, kpt_handle
     if (status != KPT_OK) return status;
     object = call.object;
     binding = object->binding;
+    kpti_assert(object->impl &&
+                kpti_handle_peek(binding->handle, &kpti_host_binding_kind) == binding);
     object_class->destroy(object->impl, object->self);
     kpti_free(&binding->env, object, sizeof *object);
     kpti_handle_unpin(binding->handle);

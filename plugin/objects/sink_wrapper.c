@@ -1,5 +1,7 @@
 #include "plugin/objects/sink_wrapper.h"
 
+#include "core/base/assert.h"
+
 /* A sink that runs on the calling thread, and the sink that the thread was in when it was called. The structs
  * are on the thread's C stack. No Python runs in a sink, so that stack is not switched meanwhile. */
 typedef struct running_sink {
@@ -16,6 +18,7 @@ static kpt_status sealed(void *ctx, const kpt_chunk *chunk)
     kpt_status status;
     innermost = &running;
     status = object->sink.sealed(object->sink.chunk_ctx, chunk);
+    kpti_assert(innermost == &running); /* sinks of one thread nest */
     innermost = running.outer;
     return status;
 }

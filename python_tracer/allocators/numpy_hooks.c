@@ -79,7 +79,8 @@ static void allocate_one(void)
     if (block) handler->free(handler->ctx, block, 1);
 }
 
-/* If a function is still ours it was never removed, so the function below it stays. */
+/* If a function is still ours it was never removed, so the function below it stays. The fields are numpy's, so they
+ * are not _Atomic. */
 #define PUT(under, name)                                                   \
     if (handler->name != hooked_##name) {                                  \
         (under) = handler->name;                                           \

@@ -7,28 +7,31 @@
 #ifndef KPTI_PYTHON_TRACER_CAPTURE_DETACHED_READERS_H
 #define KPTI_PYTHON_TRACER_CAPTURE_DETACHED_READERS_H
 
+#include "core/base/assert.h"
 #include "core/base/asymmetric_barrier.h"
 
 /* One per thread. */
 typedef struct kpti_detached_reader {
     struct kpti_detached_reader *next;
     struct kpti_detached_reader **at; /* the pointer to this reader in the list */
-    uint32_t reads; /* atomic: nesting depth of reads; only its thread writes it */
+    _Atomic uint32_t reads;           /* nesting depth; only its thread writes it */
 } kpti_detached_reader;
 
-extern uint32_t kpti_detached_reads_allowed __attribute__((visibility("hidden"))); /* atomic */
+extern _Atomic uint32_t kpti_detached_reads_allowed __attribute__((visibility("hidden")));
 
 /* Begins a detached read. Returns 0 if the thread may not read. kpti_detached_read_end must follow in both
  * cases. */
 static inline uint32_t kpti_detached_read_begin(kpti_detached_reader *r)
 {
-    kpti_flag_store(&r->reads, __atomic_load_n(&r->reads, __ATOMIC_RELAXED) + 1);
-    return __atomic_load_n(&kpti_detached_reads_allowed, __ATOMIC_ACQUIRE);
+    kpti_flag_store(&r->reads, atomic_load_explicit(&r->reads, memory_order_relaxed) + 1);
+    return atomic_load_explicit(&kpti_detached_reads_allowed, memory_order_acquire);
 }
 
 static inline void kpti_detached_read_end(kpti_detached_reader *r)
 {
-    __atomic_store_n(&r->reads, __atomic_load_n(&r->reads, __ATOMIC_RELAXED) - 1, __ATOMIC_RELEASE);
+    const uint32_t reads = atomic_load_explicit(&r->reads, memory_order_relaxed);
+    kpti_assert(reads);
+    atomic_store_explicit(&r->reads, reads - 1, memory_order_release);
 }
 
 void kpti_detached_readers_add(kpti_detached_reader *r);

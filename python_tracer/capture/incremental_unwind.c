@@ -2,6 +2,7 @@
 
 #include "abi/impl/kpti_impl.h"
 #include "abi/kpt_traceback.h"
+#include "core/base/assert.h"
 #include "core/base/growable_array.h"
 #include "python_tracer/interpreter/pending_exception.h"
 
@@ -20,6 +21,7 @@ static uint32_t total(const kpti_unwind *g)
 
 static kpti_unwound_frame *walked_at(const kpti_unwind *g, uint32_t i)
 {
+    kpti_assert(i >= g->below && i < total(g));
     return &g->walked[total(g) - 1 - i];
 }
 
@@ -242,6 +244,7 @@ static uint32_t known_stacks(kpti_unwind *g, uint32_t first, uint32_t count)
 static uint32_t add_stacks_locked(kpti_unwind *g, uint32_t first, uint32_t count)
 {
     uint32_t stack = first ? g->levels[first - 1].stack : 0;
+    kpti_assert(count <= g->capacity && (!first || stack));
     kpti_stacks_free_dead_locked(DEAD_AT_ONCE);
     for (uint32_t i = first; i < count; i++) {
         stack = kpti_stack_know_locked(&g->stacks, stack, g->levels[i].location);

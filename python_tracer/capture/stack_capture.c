@@ -116,7 +116,7 @@ void kpti_capture_exit(void)
 
 void kpti_capture_forget(void)
 {
-    __atomic_store_n(&kpti_detached_reads_allowed, 0, __ATOMIC_SEQ_CST);
+    atomic_store(&kpti_detached_reads_allowed, 0);
     atomic_store(&prepared, NULL);
     kpti_invalidate_caches();
 }

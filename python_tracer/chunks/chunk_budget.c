@@ -1,10 +1,14 @@
 #include "python_tracer/chunks/chunk_budget.h"
 
+#include "core/base/assert.h"
 #include "core/base/tick_counter.h"
 #include "python_tracer/chunks/chunk_pool.h"
+#include "python_tracer/state/tracing_lock.h"
 
 void kpti_budget_free_locked(kpti_tracer *tracer, kpti_chunk *chunk)
 {
+    kpti_assert(kpti_tracing_lock_is_mine());
+    kpti_assert(tracer->bytes_held >= kpti_chunk_bytes(chunk->capacity));
     tracer->bytes_held -= kpti_chunk_bytes(chunk->capacity);
     kpti_chunk_pool_put_locked(tracer->env, chunk);
 }
@@ -14,6 +18,7 @@ static void drop_locked(kpti_stream *stream, kpti_chunk **link)
 {
     kpti_chunk *chunk = *link;
     const uint32_t own = kpti_chunk_own_events(chunk);
+    kpti_assert(kpti_chunk_is_valid(chunk) && (chunk != stream->last || stream->sealed));
     *link = chunk->next;
     if (stream->given == chunk) { /* the sink has received it */
         stream->given = NULL;
@@ -50,6 +55,7 @@ void kpti_budget_thread_ended_locked(kpti_stream *stream)
 {
     kpti_tracer *tracer = stream->tracer;
     kpti_stream **end = tracer->left ? tracer->left_end : &tracer->left;
+    kpti_assert(kpti_tracing_lock_is_mine() && !stream->thread && !stream->left_next);
     stream->left_ticks = kpti_ticks();
     *end = stream;
     tracer->left_end = &stream->left_next;
@@ -109,6 +115,7 @@ int kpti_budget_reserve_locked(kpti_stream *stream, size_t bytes, uint64_t now)
     kpti_chunk **link = tracer->readers ? &stream->later : &stream->first;
     const uint64_t most = most_bytes(tracer);
     const uint64_t read = tracer->readers ? most : 0;
+    kpti_assert(kpti_tracing_lock_is_mine());
     if (stream->sink_state && link == &stream->first && *link) link = &(*link)->next;
     if (tracer->ring_ticks) drop_old_locked(stream, link, now);
     if (!most || tracer->bytes_held + bytes <= most) return 1;

@@ -1,5 +1,6 @@
 #include "python_tracer/chunks/chunk_freeze.h"
 
+#include "core/base/assert.h"
 #include "python_tracer/chunks/event_stream.h"
 #include "python_tracer/state/quiesce.h"
 #include "python_tracer/state/stream_state.h"
@@ -44,6 +45,7 @@ void kpti_chunks_freeze(kpti_tracer *tracer)
 void kpti_chunks_thaw(kpti_tracer *tracer)
 {
     kpti_tracing_lock();
+    kpti_assert(tracer->readers);
     if (--tracer->readers == 0) {
         for (kpti_stream *s = tracer->streams; s; s = s->sibling)
             kpti_stream_join_locked(s);

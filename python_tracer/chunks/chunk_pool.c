@@ -3,8 +3,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/assert.h"
+
 static kpti_chunk *kept;
 static uint32_t kept_count;
+
+static inline int is_valid(void)
+{
+    return kept_count <= KPTI_MAX_KEPT && !kept == !kept_count;
+}
 
 kpti_chunk *kpti_chunk_pool_get_locked(const kpti_env *env, uint32_t capacity)
 {
@@ -17,6 +24,7 @@ kpti_chunk *kpti_chunk_pool_get_locked(const kpti_env *env, uint32_t capacity)
     } else {
         chunk = malloc(kpti_chunk_bytes(capacity));
     }
+    kpti_assert(is_valid());
     if (!chunk) return NULL;
     memset(chunk, 0, sizeof *chunk);
     chunk->capacity = capacity;
@@ -33,4 +41,5 @@ void kpti_chunk_pool_put_locked(const kpti_env *env, kpti_chunk *chunk)
     chunk->next = kept;
     kept = chunk;
     kept_count++;
+    kpti_assert(is_valid());
 }

@@ -1,5 +1,6 @@
 #include "python_tracer/chunks/chunk_sink.h"
 
+#include "core/base/assert.h"
 #include "core/base/platform.h"
 #include "python_tracer/chunks/chunk_budget.h"
 #include "python_tracer/chunks/sink_records.h"
@@ -45,6 +46,7 @@ static void send_news(kpti_stream *stream, uint32_t sequence)
  * freed then. */
 static int forget_given_locked(kpti_stream *stream)
 {
+    kpti_assert(kpti_tracing_lock_is_mine() && kpti_stream_is_valid_locked(stream));
     if (stream->tracer->readers) return 0;
     if (stream->given) {
         stream->first = stream->given->next;
@@ -81,6 +83,7 @@ static int offer(kpti_stream *stream, uint64_t ticks)
     if (tracer->chunk_sink.flags & KPT_CHUNKS_WHOLE) send_news(stream, chunk->sequence);
     taken = kpti_sink_send_events(&tracer->chunk_sink, stream, chunk, last_ticks) == KPT_OK;
     kpti_tracing_lock();
+    kpti_assert(stream->sink_state && !stream->given && stream->first == chunk);
     if (taken)
         stream->given = chunk;
     else
@@ -94,6 +97,7 @@ static int end_push(kpti_stream *stream)
 {
     int again;
     kpti_tracing_lock();
+    kpti_assert(stream->sink_state != KPTI_SINK_IDLE); /* this thread pushes */
     again = stream->sink_state == KPTI_SINK_BUSY_RETRY;
     if (!again) (void)forget_given_locked(stream);
     stream->sink_state = again ? KPTI_SINK_BUSY : KPTI_SINK_IDLE;
@@ -104,6 +108,7 @@ static int end_push(kpti_stream *stream)
 void kpti_sink_push(kpti_stream *stream, uint64_t ticks)
 {
     int mine;
+    kpti_assert(!kpti_tracing_lock_is_mine()); /* a sink may take long */
     if (!stream->tracer->chunk_sink.sealed) return;
     kpti_tracing_lock();
     mine = stream->sink_state == KPTI_SINK_IDLE;

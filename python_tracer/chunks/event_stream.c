@@ -2,11 +2,13 @@
 
 #include <time.h>
 
+#include "core/base/assert.h"
 #include "core/base/hash.h"
 #include "core/base/platform.h"
 #include "python_tracer/chunks/chunk_budget.h"
 #include "python_tracer/chunks/chunk_pool.h"
 #include "python_tracer/chunks/chunk_sink.h"
+#include "python_tracer/chunks/open_events.h"
 #include "python_tracer/frames/open_frames.h"
 #include "python_tracer/state/overhead_guard.h"
 #include "python_tracer/state/thread_state.h"
@@ -34,9 +36,11 @@ void kpti_stream_trip(kpti_stream *stream)
 void kpti_stream_seal_locked(kpti_stream *stream)
 {
     kpti_event *cursor = atomic_load_explicit(&stream->cursor, memory_order_relaxed);
+    kpti_assert(kpti_tracing_lock_is_mine() && kpti_stream_is_valid_locked(stream));
     if (stream->last && !stream->sealed) {
         stream->last->count = (uint32_t)(cursor - stream->last->events);
         stream->tracer->chunks_sealed++;
+        kpti_assert(kpti_chunk_is_valid(stream->last));
     }
     stream->sealed = 1;
 }
@@ -44,6 +48,7 @@ void kpti_stream_seal_locked(kpti_stream *stream)
 void kpti_stream_join_locked(kpti_stream *stream)
 {
     kpti_chunk *chunk = stream->later;
+    kpti_assert(kpti_tracing_lock_is_mine() && (!stream->tracer || !stream->tracer->readers));
     if (!chunk) return;
     stream->later = NULL;
     if (stream->first) {
@@ -54,6 +59,7 @@ void kpti_stream_join_locked(kpti_stream *stream)
     } else {
         stream->first = chunk;
     }
+    kpti_assert(kpti_chunks_are_linked(stream->first, stream->last));
 }
 
 /* Links CHUNK as the chunk being written. */
@@ -69,37 +75,9 @@ static void link_locked(kpti_stream *stream, kpti_chunk *chunk)
     } else {
         stream->first = chunk;
     }
+    kpti_assert(!chunk->next && stream->sealed);
     stream->last = chunk;
     stream->sealed = 0;
-}
-
-/* Writes the answer of the tracer's host, if it gave one, after the open call at INDEX. Returns the end. */
-static kpti_event *put_answer(const kpti_stream *stream, kpti_open_stack open, uint32_t index,
-                              uint64_t ticks, kpti_event *at)
-{
-    for (uint32_t k = 0; k < open.answer_count; k++) {
-        const kpti_open_answer *a = &open.answers[k];
-        if (a->index != index || a->bit != stream->tracer->bit) continue;
-        *at++ = kpti_event_make(KPTI_EVENT_WATCH, (uint32_t)a->call_id & KPTI_MAX_NUMBER, ticks);
-        *at++ = a->answer;
-    }
-    return at;
-}
-
-/* Writes the open calls that the tracer records at the start of a chunk. Returns the end. */
-static kpti_event *put_open(const kpti_stream *stream, kpti_open_stack open, uint64_t ticks,
-                            kpti_event *at)
-{
-    for (uint32_t i = 0; i < open.count; i++) {
-        if (!(open.masks[i] & stream->tracer->bit)) continue;
-        *at++ = kpti_event_make(open.are_new ? KPTI_EVENT_ENTER : KPTI_EVENT_OPEN,
-                                open.functions[i], ticks);
-        if (!open.are_new && open.lines[i] && open.lines[i] <= KPTI_MAX_NUMBER)
-            *at++ = kpti_event_make(KPTI_EVENT_LINE, open.lines[i], ticks);
-        if (open.answer_count)
-            at = put_answer(stream, open, (uint32_t)(open.functions - open.memory) + i, ticks, at);
-    }
-    return at;
 }
 
 /* Returns the capacity in events for the stream's next chunk, without the open calls. */
@@ -132,8 +110,9 @@ static int begin_chunk_locked(kpti_stream *stream, kpti_open_stack open, uint64_
     chunk->sequence = stream->sequence++;
     chunk->dropped_before = stream->dropped;
     stream->dropped = 0;
-    at = put_open(stream, open, ticks, chunk->events);
+    at = kpti_put_open(stream, open, ticks, chunk->events);
     chunk->repeated = open.are_new ? 0 : (uint32_t)(at - chunk->events);
+    kpti_assert(at + KPTI_SLACK <= chunk->events + capacity);
     link_locked(stream, chunk);
     stream->high = (uint32_t)(ticks >> 32);
     atomic_store_explicit(&stream->cursor, at, memory_order_relaxed);
@@ -235,6 +214,7 @@ static int replace_idle_locked(kpti_stream *stream, kpti_open_stack open)
 
 void kpti_stream_adopt_locked(kpti_stream *stream, kpti_thread *thread)
 {
+    kpti_assert(kpti_tracing_lock_is_mine() && !stream->thread && stream->tracer->orphans);
     stream->thread = thread;
     stream->owned_next = thread->owned;
     thread->owned = stream;
@@ -270,6 +250,7 @@ void kpti_stream_begin_locked(kpti_stream *stream, kpti_open_stack open, uint64_
 {
     const uint64_t ticks =
         kpti_tracer_has_clock(stream->tracer) ? kpti_tracer_ticks(stream->tracer) : now;
+    kpti_assert(kpti_tracing_lock_is_mine() && stream->ended && stream->thread);
     if (!replace_idle_locked(stream, open)) stream->sequence = 0;
     take_options(stream);
     stream->run = stream->tracer->run_count - 1;
@@ -357,6 +338,7 @@ int kpti_stream_append_slow(kpti_stream *stream, uint32_t word, uint64_t *ticks)
     kpti_event *at = atomic_load_explicit(&stream->cursor, memory_order_relaxed);
     kpti_event *limit = atomic_load_explicit(&stream->limit, memory_order_relaxed);
     const int is_full = (uintptr_t)at >= (uintptr_t)limit;
+    kpti_assert(stream->thread == kpti_thread_self && kpti_thread_self->busy);
     if (atomic_load_explicit(&stream->ended, memory_order_relaxed)) return 0;
     if (is_full && (stream->dropped % RETRY_EVERY || !refill(stream, ticks))) {
         if (atomic_load_explicit(&stream->ended, memory_order_relaxed)) return 0; /* just now */
@@ -388,11 +370,12 @@ int kpti_stream_append_hosted(kpti_stream *stream, uint32_t word, uint64_t *now,
 
 void kpti_stream_empty_locked(kpti_stream *stream)
 {
-    kpti_stream_join_locked(stream);
+    kpti_stream_join_locked(stream); /* asserts that no snapshot reads */
     while (stream->first) {
         kpti_chunk *chunk = stream->first;
         stream->first = chunk->next;
         kpti_budget_free_locked(stream->tracer, chunk);
     }
+    kpti_assert(!stream->later);
     stream->last = NULL;
 }

@@ -12,6 +12,7 @@
 #ifndef KPTI_PYTHON_TRACER_CHUNKS_EVENT_STREAM_H
 #define KPTI_PYTHON_TRACER_CHUNKS_EVENT_STREAM_H
 
+#include "core/base/assert.h"
 #include "python_tracer/state/stream_state.h"
 
 /* Space between limit and the end of a chunk, so that the words that follow an event need no test. */
@@ -35,6 +36,8 @@ static inline int kpti_stream_append_quick(kpti_stream *stream, uint32_t word, u
     /* Without the prefetch, interpreters that use atomic operations everywhere wait for our stores to fresh
      * cache lines. */
     __builtin_prefetch(at + 32, 1);
+    kpti_assert(at >= stream->last->events &&
+                limit <= stream->last->events + stream->last->capacity);
     *at = (uint64_t)word << 32 | (uint32_t)ticks;
     atomic_store_explicit(&stream->cursor, at + 1, memory_order_relaxed);
     return 1;
@@ -67,6 +70,7 @@ static inline int kpti_stream_append_now(kpti_stream *stream, uint32_t word, uin
 static inline void kpti_stream_append_plain(kpti_stream *stream, uint64_t plain)
 {
     kpti_event *at = atomic_load_explicit(&stream->cursor, memory_order_relaxed);
+    kpti_assert(at < stream->last->events + stream->last->capacity);
     *at = plain;
     atomic_store_explicit(&stream->cursor, at + 1, memory_order_relaxed);
 }

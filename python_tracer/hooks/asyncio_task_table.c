@@ -1,7 +1,10 @@
 #include "python_tracer/hooks/asyncio_task_table.h"
 
+#include "core/base/assert.h"
 #include "core/base/hash.h"
 #include "core/base/hash_table.h"
+#include "python_tracer/interpreter/cpython.h"
+#include <stdlib.h>
 
 typedef struct entry {
     const PyObject *task; /* an address only, not a reference */
@@ -16,7 +19,8 @@ enum { FIRST_CAPACITY = 256 };
 static kpti_hash_table table;
 static kpti_python_mutex mutex;
 
-/* Whether REF still refers to OBJECT. The function acquires no reference: a running task is alive. */
+/* Whether REF still refers to OBJECT. The function acquires no reference: a running task is alive. The field is
+ * CPython's, so it is not _Atomic. */
 static int refers_to(PyObject *ref, const PyObject *object)
 {
     PyObject *const *referent = &((PyWeakReference *)ref)->wr_object;
@@ -106,6 +110,7 @@ uint32_t kpti_task_table_find(const PyObject *task, uint32_t key, int *known)
 void kpti_task_table_add(const PyObject *task, PyObject *ref, uint32_t key, uint32_t number)
 {
     PyObject *old = ref;
+    kpti_assert(key && task && ref); /* key 0 marks a free entry */
     kpti_python_lock(&mutex);
     if (!kpti_hash_table_is_full(&table) || reserve()) {
         entry *e = find(task, key);
@@ -113,6 +118,7 @@ void kpti_task_table_add(const PyObject *task, PyObject *ref, uint32_t key, uint
         table.count += !e->key;
         *e = (entry){task, ref, key, number};
     }
+    kpti_assert(kpti_is_power_or_zero(table.capacity) && table.count * 2 <= table.capacity);
     kpti_python_unlock(&mutex);
     Py_XDECREF(old); /* the weak reference has no callback */
 }

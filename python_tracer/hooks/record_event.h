@@ -10,6 +10,7 @@
 #ifndef KPTI_PYTHON_TRACER_HOOKS_RECORD_EVENT_H
 #define KPTI_PYTHON_TRACER_HOOKS_RECORD_EVENT_H
 
+#include "core/base/assert.h"
 #include "core/base/platform.h"
 #include "python_tracer/chunks/event_stream.h"
 #include "python_tracer/interpreter/cpython.h"
@@ -44,6 +45,8 @@ static inline kpti_thread *kpti_slow_begin(int entering)
 
 static inline void kpti_slow_end(kpti_thread *thread)
 {
+    kpti_assert(thread == kpti_thread_self);
+    kpti_assert(atomic_load_explicit(&thread->busy, memory_order_relaxed));
     atomic_signal_fence(memory_order_seq_cst);
     atomic_store_explicit(&thread->busy, 0, KPTI_CALLBACK_EXIT_ORDER);
 }

@@ -2,6 +2,7 @@
 
 #include <stdatomic.h>
 
+#include "core/base/assert.h"
 #include "python_tracer/interpreter/cpython.h"
 #include "python_tracer/interpreter/pending_exception.h"
 #include "python_tracer/interpreter/py_import.h"
@@ -28,6 +29,7 @@ void kpti_installation_enter(void)
 
 void kpti_installation_leave(void)
 {
+    kpti_assert(depth > 0 && atomic_load_explicit(&owner, memory_order_relaxed));
     if (--depth > 0) return;
     atomic_store_explicit(&owner, 0, memory_order_release);
     kpti_python_unlock(&mutex);

@@ -1,5 +1,6 @@
 #include "python_tracer/state/active_tracers.h"
 
+#include "core/base/assert.h"
 #include "python_tracer/state/code_filter.h"
 #include "python_tracer/state/overhead_guard.h"
 #include "python_tracer/state/thread_state.h"
@@ -16,6 +17,7 @@ _Atomic int kpti_greenlets_wanted;
 static void note_wishes_locked(void)
 {
     int wanted = 0;
+    kpti_assert(kpti_tracing_lock_is_mine());
     for (int i = 0; i < KPTI_MAX_TRACERS; i++)
         wanted |= recording[i] && recording[i]->task_key;
     atomic_store_explicit(&kpti_greenlets_wanted, wanted, memory_order_relaxed);
@@ -23,6 +25,7 @@ static void note_wishes_locked(void)
 
 int kpti_tracers_add_locked(kpti_tracer *tracer)
 {
+    kpti_assert(kpti_tracing_lock_is_mine() && !tracer->bit);
     for (int i = 0; i < KPTI_MAX_TRACERS; i++) {
         if (recording[i]) continue;
         recording[i] = tracer;
@@ -43,16 +46,20 @@ void kpti_tracers_remove_locked(kpti_tracer *tracer)
 
 kpti_tracer *kpti_tracers_at_locked(int i)
 {
+    kpti_assert(kpti_tracing_lock_is_mine() && i >= 0 && i < KPTI_MAX_TRACERS);
     return recording[i];
 }
 
 void kpti_tracers_add_starting_locked(int count)
 {
+    kpti_assert(kpti_tracing_lock_is_mine());
     starting += count;
+    kpti_assert(starting >= 0);
 }
 
 int kpti_tracers_are_idle_locked(int own)
 {
+    kpti_assert(kpti_tracing_lock_is_mine());
     for (int i = 0; i < KPTI_MAX_TRACERS; i++)
         if (recording[i]) return 0;
     return starting <= own;
@@ -85,8 +92,10 @@ static int is_plain(const kpti_tracer *tracer)
 uint32_t kpti_tracers_every_locked(void)
 {
     uint32_t mask = 0;
+    kpti_assert(kpti_tracing_lock_is_mine());
     for (int i = 0; i < KPTI_MAX_TRACERS; i++) {
         if (!recording[i]) continue;
+        kpti_assert(recording[i]->bit == UINT32_C(1) << i);
         if (!is_plain(recording[i])) return 0;
         mask |= recording[i]->bit;
     }

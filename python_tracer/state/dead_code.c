@@ -2,19 +2,21 @@
 
 #include <pthread.h>
 
+#include "core/base/lock_owner.h"
 #include "python_tracer/state/tracing_lock.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static kpti_lock_owner lock_owner;
 static const void *last[KPTI_DEAD_CODES]; /* index: the epoch's low half before the increment */
 
 void kpti_dead_code_lock(void)
 {
-    pthread_mutex_lock(&lock);
+    kpti_lock_acquire(&lock, &lock_owner);
 }
 
 void kpti_dead_code_unlock(void)
 {
-    pthread_mutex_unlock(&lock);
+    kpti_lock_release(&lock, &lock_owner);
 }
 
 void kpti_dead_code_add(const void *address)

@@ -2,6 +2,7 @@
 
 #include <time.h>
 
+#include "core/base/assert.h"
 #include "python_tracer/interpreter/cpython.h"
 #include "python_tracer/state/thread_state.h"
 #include "python_tracer/state/tracing_lock.h"
@@ -22,6 +23,7 @@ static const kpti_thread *self(void)
 kpti_host_call *kpti_host_call_begin_locked(const struct kpti_tracer *tracer)
 {
     kpti_host_call *call = malloc(sizeof *call);
+    kpti_assert(kpti_tracing_lock_is_mine());
     if (!call) return NULL;
     *call = (kpti_host_call){tracer, self(), calls};
     calls = call;
@@ -52,6 +54,7 @@ static int any_of_others(const struct kpti_tracer *tracer)
 void kpti_host_calls_wait(const struct kpti_tracer *tracer)
 {
     static const struct timespec a_moment = {0, 50000};
+    kpti_assert(!kpti_tracing_lock_is_mine()); /* the host's threads may need it */
     while (any_of_others(tracer) && !kpti_python_is_ending()) {
         if (kpti_may_touch_python()) {
             Py_BEGIN_ALLOW_THREADS;
@@ -67,6 +70,7 @@ void kpti_host_calls_wait(const struct kpti_tracer *tracer)
 static void drop_locked(const kpti_thread *thread, int keep)
 {
     kpti_host_call **link = &calls;
+    kpti_assert(kpti_tracing_lock_is_mine());
     while (*link) {
         kpti_host_call *call = *link;
         if ((call->thread == thread) == keep) {

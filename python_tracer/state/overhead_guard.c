@@ -1,7 +1,9 @@
 #include "python_tracer/state/overhead_guard.h"
 
+#include "core/base/assert.h"
 #include "core/base/host_heap.h"
 #include "core/callstacks/function_table.h"
+#include "python_tracer/state/tracing_lock.h"
 
 /* MAX_SHORT: the number of different functions counted per chunk; if a chunk has more, they are not the
  * problem. MIN_CALLS: a function with fewer short calls in a chunk is never switched off, whatever others
@@ -71,6 +73,7 @@ int kpti_guard_check_locked(const kpti_env *env, kpti_guard *guard, uint32_t per
     uint64_t cost_ns = (uint64_t)chunk->count * KPTI_EVENT_COST_NS;
     uint64_t allowed_ns = span_ns / 1000 * permille;
     int switched = 0;
+    kpti_assert(kpti_tracing_lock_is_mine() && kpti_chunk_is_valid(chunk));
     if (!reserve(env, guard)) return 0;
     count_calls(guard, chunk, table);
     qsort(table, MAX_SHORT, sizeof *table, by_count);
@@ -88,6 +91,7 @@ int kpti_guard_check_locked(const kpti_env *env, kpti_guard *guard, uint32_t per
 
 int kpti_guard_allows_locked(const kpti_guard *guard, uint32_t function)
 {
+    kpti_assert(kpti_tracing_lock_is_mine() && guard->off_count <= guard->capacity);
     return function >= guard->capacity || !guard->functions[function].off;
 }
 

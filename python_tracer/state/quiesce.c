@@ -2,6 +2,7 @@
 
 #include <sched.h>
 
+#include "core/base/assert.h"
 #include "python_tracer/interpreter/cpython.h"
 #include "python_tracer/state/stream_state.h"
 #include "python_tracer/state/thread_state.h"
@@ -33,6 +34,7 @@ void kpti_wait_for_callbacks(kpti_tracer *tracer)
 {
     enum { SPINS = 100 };
     const uint32_t round = ++tracer->quiesce_rounds;
+    kpti_assert(!kpti_tracing_lock_is_mine()); /* a thread inside a callback may need it */
     kpti_process_barrier();
     for (int i = 0; any_busy(tracer, round); i++) {
         if (i < SPINS) continue;

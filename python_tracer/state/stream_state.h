@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "abi/impl/kpti_impl.h"
+#include "core/base/assert.h"
 #include "core/recording/recording.h"
 
 struct kpti_thread;
@@ -65,6 +66,18 @@ typedef struct kpti_stream {
     uint32_t thread_flags; /* KPT_THREAD_* */
     char name[64];
 } kpti_stream;
+
+/* Whether the chunk being written is the end of its list and contains the cursor, and the chunk that the sink took is
+ * the first. The caller holds the tracing lock; the owner may append meanwhile. */
+static inline int kpti_stream_is_valid_locked(const kpti_stream *s)
+{
+    const kpti_chunk *const last = s->last;
+    const kpti_event *const cursor = atomic_load_explicit(&s->cursor, memory_order_relaxed);
+    return (!last || (!last->next && last->sequence < s->sequence)) &&
+           (!last || s->sealed ||
+            (cursor >= last->events && cursor <= last->events + last->capacity)) &&
+           (!s->given || s->given == s->first) && s->open_span_count <= KPTI_OPEN_SPANS;
+}
 
 /* Whether a thread pushes the stream's chunks to the sink. BUSY_RETRY: that thread must check again for
  * sealed chunks before it ends the push. */

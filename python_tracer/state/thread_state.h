@@ -3,6 +3,7 @@
 #ifndef KPTI_PYTHON_TRACER_STATE_THREAD_STATE_H
 #define KPTI_PYTHON_TRACER_STATE_THREAD_STATE_H
 
+#include "core/base/assert.h"
 #include "python_tracer/interpreter/cpython.h"
 #include "python_tracer/state/stream_state.h"
 
@@ -80,6 +81,8 @@ static inline const kpti_thread *kpti_thread_real(const kpti_thread *thread)
  * kpti_callback_resume. */
 static inline int kpti_callback_suspend(kpti_thread *thread)
 {
+    kpti_assert(thread == kpti_thread_self);
+    kpti_assert(atomic_load_explicit(&thread->busy, memory_order_relaxed));
     thread->suspended++;
     atomic_store_explicit(&thread->busy, 0, memory_order_release);
     return thread->entering;
@@ -87,6 +90,8 @@ static inline int kpti_callback_suspend(kpti_thread *thread)
 
 static inline void kpti_callback_resume(kpti_thread *thread, int entering)
 {
+    kpti_assert(thread == kpti_thread_self && thread->suspended);
+    kpti_assert(!atomic_load_explicit(&thread->busy, memory_order_relaxed)); /* callbacks nest */
     atomic_store_explicit(&thread->busy, 1, memory_order_relaxed);
     atomic_signal_fence(memory_order_seq_cst);
     thread->entering = entering;

@@ -42,7 +42,7 @@ typedef struct kpti_tracer {
     uint32_t quiesce_rounds; /* so far */
     uint32_t orphans;        /* streams of threads that have had no event yet */
     kpti_cross_thread_ends cross_thread_ends;
-    uint32_t readers; /* snapshots in progress; while not 0 no chunk may be freed or joined */
+    uint32_t readers; /* snapshots in progress; while not 0 only chunks in `later` are freed */
     uint64_t bytes_held;
     uint64_t ring_ticks; /* time span of a ring by time; 0: no such ring */
     /* What the sink has received: functions below names, runs below runs, and the time of the last clock

@@ -20,5 +20,7 @@ void kpti_invalidate_caches(void);
 
 void kpti_tracing_lock(void);
 void kpti_tracing_unlock(void);
+/* Whether the calling thread holds the lock. Defined only in builds with assertions. */
+int kpti_tracing_lock_is_mine(void);
 
 #endif

@@ -1,5 +1,6 @@
 #include "python_tracer/threads/greenlets.h"
 
+#include "core/base/assert.h"
 #include "python_tracer/interpreter/cpython.h"
 #include "python_tracer/interpreter/pending_exception.h"
 #include "python_tracer/state/tracing_lock.h"
@@ -45,6 +46,8 @@ static kpti_thread *new_virtual_thread(kpti_thread *os_thread, PyObject *greenle
         virtual_thread->next_virtual = os_thread->virtual_threads;
         os_thread->virtual_threads = virtual_thread;
     }
+    kpti_assert(!os_thread->os_thread && virtual_thread->os_thread == os_thread);
+    kpti_assert(!virtual_thread->streams && !virtual_thread->owned);
     virtual_thread->retired = 0;
     virtual_thread->named = 1;
     virtual_thread->os_tid = KPTI_BEFORE_GREENLET_TIDS + ++made;
@@ -189,6 +192,7 @@ void kpti_greenlets_watch_slow(kpti_thread *thread)
 
 void kpti_greenlets_thread_ended(kpti_thread *thread)
 {
+    kpti_assert(!thread->os_thread);
     kpti_tracing_lock();
     while (thread->virtual_threads) {
         kpti_thread *virtual_thread = thread->virtual_threads;

@@ -1,5 +1,6 @@
 #include "python_tracer/threads/thread_list.h"
 
+#include "core/base/assert.h"
 #include "python_tracer/chunks/chunk_budget.h"
 #include "python_tracer/chunks/event_stream.h"
 #include "python_tracer/state/host_callbacks.h"
@@ -11,6 +12,7 @@ static kpti_thread *threads;
 void kpti_thread_list_forked_locked(void)
 {
     kpti_thread *self = kpti_thread_self;
+    kpti_assert(kpti_tracing_lock_is_mine());
     if (self) {
         self->next = NULL;
         atomic_store_explicit(&self->busy, 0, memory_order_relaxed);
@@ -21,6 +23,7 @@ void kpti_thread_list_forked_locked(void)
 void kpti_thread_list_add(kpti_thread *thread)
 {
     kpti_tracing_lock();
+    kpti_assert(thread != threads && !thread->owned);
     thread->next = threads;
     threads = thread;
     kpti_tracing_unlock();
@@ -36,6 +39,7 @@ void kpti_thread_list_remove(kpti_thread *thread)
     kpti_host_calls_drop_locked(thread);
     while (thread->owned) {
         kpti_stream *stream = thread->owned;
+        kpti_assert(stream->thread == thread);
         thread->owned = stream->owned_next;
         stream->thread_flags |= KPT_THREAD_ENDED;
         stream->thread = NULL;

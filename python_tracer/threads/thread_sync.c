@@ -1,5 +1,6 @@
 #include "python_tracer/threads/thread_sync.h"
 
+#include "core/base/assert.h"
 #include "core/base/platform.h"
 #include "python_tracer/chunks/event_stream.h"
 #include "python_tracer/frames/open_frames.h"
@@ -35,6 +36,7 @@ static kpti_stream *stream_of_locked(kpti_thread *thread, kpti_tracer *tracer)
 static void relink_locked(kpti_thread *thread)
 {
     kpti_stream **link = &thread->owned;
+    kpti_assert(kpti_tracing_lock_is_mine() && thread->suspended);
     thread->streams = NULL;
     while (*link) {
         kpti_stream *stream = *link;
@@ -91,6 +93,7 @@ static int begin_streams_locked(kpti_thread *thread, kpti_open_stack open, attac
         if (!tracer || (tracer->only_tid && tracer->only_tid != real_tid)) continue;
         stream = stream_of_locked(thread, tracer);
         if (!stream || !atomic_load_explicit(&stream->ended, memory_order_relaxed)) continue;
+        kpti_assert(stream->tracer == tracer && stream->thread == thread);
         count += attach_locked(stream, &attached[count]);
         open.are_new = is_new_locked(stream, thread);
         kpti_stream_begin_locked(stream, open, now);
@@ -175,6 +178,7 @@ static void sync_thread(kpti_thread *thread, int entering)
 void kpti_sync(kpti_thread *thread, int entering)
 {
     const uint64_t now = atomic_load_explicit(&kpti_tracing_epoch, memory_order_acquire);
+    kpti_assert(thread == kpti_thread_self && !kpti_tracing_lock_is_mine());
     if (now / KPTI_TRACERS_STEP != thread->epoch / KPTI_TRACERS_STEP) {
         sync_thread(thread, entering);
         return;

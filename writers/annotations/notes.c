@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/base/utf8.h"
 #include "writers/encode/json_scan.h"
 
@@ -53,6 +54,7 @@ static char *take_texts(kpti_notes *notes, size_t size)
         notes->newest_texts = b;
     }
     b->used += size;
+    kpti_assert(b->used <= b->capacity);
     return b->bytes + b->used - size;
 }
 
@@ -81,6 +83,7 @@ uint32_t kpti_notes_add(kpti_notes *notes, const kpti_note *note)
     added->name = copy_text(texts, note->name);
     added->args = copy_text(texts ? texts + note->name.size : NULL, note->args);
     notes->count++;
+    kpti_assert(kpti_notes_are_valid(notes) && kpti_notes_get(notes, number) == added);
     return number;
 }
 
@@ -131,6 +134,7 @@ void kpti_notes_keep_last(kpti_notes *notes, uint32_t count)
         if (!oldest->next) notes->newest_texts = NULL;
         kpti_heap_give(&notes->heap, oldest, sizeof *oldest + oldest->capacity);
     }
+    kpti_assert(kpti_notes_are_valid(notes) && (count || !notes->oldest_texts));
 }
 
 void kpti_notes_free(kpti_notes *notes)

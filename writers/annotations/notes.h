@@ -5,6 +5,7 @@
 #ifndef KPTI_WRITERS_ANNOTATIONS_NOTES_H
 #define KPTI_WRITERS_ANNOTATIONS_NOTES_H
 
+#include "core/base/assert.h"
 #include "core/base/growable_array.h"
 
 #ifdef __cplusplus
@@ -42,6 +43,12 @@ typedef struct kpti_notes {
     uint32_t first;
     uint32_t count;
 } kpti_notes;
+
+static inline int kpti_notes_are_valid(const kpti_notes *notes)
+{
+    return kpti_is_power_or_zero(notes->capacity) && notes->count <= notes->capacity &&
+           !notes->oldest_texts == !notes->newest_texts;
+}
 
 /* Stores a copy of NOTE. Returns its number, or 0 if there is no memory or no number left. */
 uint32_t kpti_notes_add(kpti_notes *notes, const kpti_note *note);

@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "core/base/assert.h"
+
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "words are stored as they are"
 #endif
@@ -22,6 +24,7 @@ enum { KPTI_BITS_MAX = 56, KPTI_BITS_SLACK_BYTES = 8 };
 
 static inline void kpti_bits_put(kpti_bits *b, uint64_t value, uint32_t count)
 {
+    kpti_assert(b->held_count + count < 64 && value >> count == 0);
     b->held |= value << b->held_count;
     b->held_count += count;
 }

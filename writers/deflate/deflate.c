@@ -1,5 +1,6 @@
 #include "writers/deflate/deflate.h"
 
+#include "core/base/assert.h"
 #include "core/base/hash.h"
 
 /* Measured on traces of torch and on our own (docs/torch.md), each value against its neighbours. Deeper chains
@@ -153,6 +154,7 @@ static void put_block(const search *s, kpti_bits *bits, const uint8_t *begin, co
             continue;
         }
         next = improve(s, &at, &m, stop, end);
+        kpti_assert(m.distance <= (size_t)(at - s->data) && m.length <= (size_t)(end - at));
         at = extended(s, at, &m, literals);
         count_literals(&block, literals, at);
         block.symbols[KPTI_DEFLATE_LITERALS + 1 + kpti_deflate_length_slot(m.length)]++;
@@ -174,6 +176,7 @@ size_t kpti_deflate_part(kpti_deflate *d, const void *data, size_t size, void *o
     const search s = {d, data};
     const uint8_t *at = data;
     kpti_bits bits = {0, 0, out};
+    kpti_assert(size <= KPTI_DEFLATE_MAX_PART);
     memset(d->heads, 0, sizeof d->heads);
     for (size_t left = size; left;) { /* blocks of about equal size */
         const size_t blocks = (left + KPTI_DEFLATE_BLOCK_BYTES - 1) / KPTI_DEFLATE_BLOCK_BYTES;
@@ -183,5 +186,6 @@ size_t kpti_deflate_part(kpti_deflate *d, const void *data, size_t size, void *o
         left -= step;
     }
     kpti_deflate_align(&bits);
+    kpti_assert((size_t)(bits.at - (uint8_t *)out) <= KPTI_DEFLATE_ROOM(size));
     return (size_t)(bits.at - (uint8_t *)out);
 }

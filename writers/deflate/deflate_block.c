@@ -1,5 +1,6 @@
 #include "writers/deflate/deflate_block.h"
 
+#include "core/base/assert.h"
 #include "writers/deflate/huffman.h"
 
 enum {
@@ -234,10 +235,28 @@ static void put_stored(kpti_bits *bits, const uint8_t *data, size_t size)
     bits->at += size;
 }
 
+/* Whether the sequences are legal in deflate, cover at most the block, and are all counted. */
+static inline int is_valid(const kpti_deflate_block *block)
+{
+    size_t covered = 0;
+    uint64_t literals = block->size;
+    for (size_t i = 0; i < block->sequence_count; i++) {
+        const kpti_sequence s = block->sequences[i];
+        if (s.length < KPTI_DEFLATE_MIN_LENGTH || s.length > KPTI_DEFLATE_MAX_LENGTH) return 0;
+        if (s.distance < 1 || s.distance > KPTI_DEFLATE_MAX_DISTANCE) return 0;
+        covered += s.literals + s.length;
+        literals -= s.length;
+    }
+    for (uint32_t i = 0; i < KPTI_DEFLATE_LITERALS; i++)
+        literals -= block->symbols[i];
+    return covered <= block->size && literals == 0 && block->size < (size_t)1 << 23;
+}
+
 void kpti_deflate_block_put(kpti_bits *bits, kpti_deflate_block *block)
 {
     plan p;
     const size_t pieces = block->size / KPTI_DEFLATE_STORED_MAX + 1;
+    kpti_assert(is_valid(block));
     make_plan(&p, block);
     if (planned_bits(&p, block) <= 8 * (uint64_t)block->size + 40 * pieces) {
         put_plan(bits, &p);

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "core/base/assert.h"
+
 /* Frequency and symbol are in one word, so that sorting moves both. */
 enum { SYMBOL_BITS = 9, SYMBOL_MASK = (1 << SYMBOL_BITS) - 1, MAX_LIMIT = 15 };
 
@@ -98,6 +100,7 @@ void kpti_huffman_make(const uint32_t *frequencies, uint32_t count, uint32_t mos
     const uint32_t used = gather(frequencies, count, leaves);
     uint32_t leaf = 0;
     uint32_t code = 0;
+    kpti_assert(count >= 2 && count <= KPTI_HUFFMAN_MAX_SYMBOLS && most_bits <= MAX_LIMIT);
     memset(codes, 0, count * sizeof *codes);
     count_depths(leaves, used, most_bits, counts);
     fit(counts, most_bits);
@@ -108,6 +111,8 @@ void kpti_huffman_make(const uint32_t *frequencies, uint32_t count, uint32_t mos
         next[size] = code;
         code = (code + counts[size]) << 1;
     }
+    kpti_assert(code == 2u << most_bits); /* the code is complete: it uses all of the code space */
+    kpti_assert(leaf == used);
     for (uint32_t i = 0; i < count; i++)
         if (codes[i].size) codes[i].bits = reversed(next[codes[i].size]++, codes[i].size);
 }

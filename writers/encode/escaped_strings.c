@@ -1,5 +1,7 @@
 #include "writers/encode/escaped_strings.h"
 
+#include "core/base/assert.h"
+
 enum { BLOCK_BYTES = 64 * 1024 };
 
 /* Texts are stored one after the other. A block never moves. */
@@ -38,9 +40,12 @@ kpt_status kpti_fragments_set(kpti_fragments *table, uint32_t number, const char
     status = kpti_array_reach(&table->heap, &table->items, &table->capacity, number,
                               sizeof *table->items);
     if (status != KPT_OK) return status;
+    kpti_assert(text == table->block->bytes + table->block->used); /* as reserve returned it */
+    kpti_assert(table->block->used + size + KPTI_FRAGMENT_STEP <= table->block->capacity);
     table->count += table->items[number].text == NULL;
     table->items[number] = (kpti_fragment){text, (uint32_t)size, note};
     table->block->used += size;
+    kpti_assert(table->count <= table->capacity);
     return KPT_OK;
 }
 

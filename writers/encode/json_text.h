@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "core/base/assert.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -35,6 +37,7 @@ extern const char kpti_thousand[4001];
 static inline char *kpti_put_below_1000(char *out, uint32_t value)
 {
     uint32_t leading_zeroes = (uint32_t)(value < 10) + (uint32_t)(value < 100);
+    kpti_assert(value < 1000);
     memcpy(out, kpti_thousand + 1 + (size_t)value * 4 + leading_zeroes, 4);
     return out + 3 - leading_zeroes;
 }
@@ -42,6 +45,7 @@ static inline char *kpti_put_below_1000(char *out, uint32_t value)
 /* Writes all three digits of VALUE. */
 static inline char *kpti_put_three(char *out, uint32_t value)
 {
+    kpti_assert(value < 1000);
     memcpy(out, kpti_thousand + 1 + (size_t)value * 4, 4);
     return out + 3;
 }

@@ -1,5 +1,6 @@
 #include "writers/encode/string_table.h"
 
+#include "core/base/assert.h"
 #include "writers/encode/json_text.h"
 
 enum { MORE_ROOM = 64 };
@@ -20,6 +21,7 @@ kpt_status kpti_text_table_at(kpti_text_table *table, kpt_str text, kpti_put_tex
         if (status != KPT_OK) return status;
         *known = table->texts.count;
     }
+    kpti_assert(*known <= table->texts.count && table->texts.count <= table->numbers.table.count);
     *number = *known - 1;
     return KPT_OK;
 }

@@ -1,5 +1,7 @@
 #include "writers/format/note_spans.h"
 
+#include "core/base/assert.h"
+
 enum { CAME = 1 << 0, WRITTEN = 1 << 1 };
 
 typedef struct kpti_note_state {
@@ -22,6 +24,7 @@ typedef struct kpti_span_track {
 
 static note_state *state_of(const kpti_spans *s, uint64_t number)
 {
+    kpti_assert(kpti_notes_get(s->notes, number));
     return &s->note_states[number - kpti_notes_first(s->notes)];
 }
 
@@ -123,6 +126,7 @@ uint32_t kpti_spans_end(kpti_spans *s, const kpt_activity *point, const kpti_not
 uint32_t kpti_spans_pop(kpti_spans *s, uint32_t thread)
 {
     track_state *l = track_state_of(s, thread);
+    kpti_assert(!l || s->frames);
     if (!l) return 0;
     s->frames--;
     return l->frames[--l->count].number;

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "writers/gpu/gpu_codec.h"
 #include "writers/gpu/gpu_names.h"
 
@@ -57,6 +58,7 @@ kpt_status kpti_gpu_log_node(kpti_gpu_log *log, const kpti_gpu_node *node, uint3
 {
     uint32_t *known = kpti_u64_map_at(&log->node_numbers, key_of(node));
     kpt_status status;
+    kpti_assert(node->caller <= log->node_count); /* so that no chain of callers has a circle */
     if (!known) return KPT_E_MEMORY;
     if (!*known) {
         status = kpti_array_reach(&log->heap, &log->nodes, &log->node_capacity, log->node_count + 1,
@@ -150,11 +152,13 @@ static kpti_gpu_block *add_block(kpti_gpu_log *log, uint32_t capacity)
 static void drop_first(kpti_gpu_log *log)
 {
     kpti_gpu_block *b = log->first;
+    kpti_assert(kpti_gpu_block_is_valid(b) && b->size <= log->bytes && b->count <= log->events);
     log->first = b->next;
     if (!log->first) log->last = NULL;
     log->bytes -= b->size;
     log->events -= b->count;
     kpti_heap_give(&log->heap, b, sizeof *b + b->capacity);
+    kpti_assert(kpti_gpu_log_is_valid(log));
 }
 
 void kpti_gpu_log_forget(kpti_gpu_log *log)
@@ -194,12 +198,14 @@ kpt_status kpti_gpu_log_add(kpti_gpu_log *log, const kpt_gpu_event *event, uint3
     if (!b) return KPT_E_MEMORY;
     begin = (unsigned char *)(b + 1) + b->size;
     size = (uint32_t)(kpti_gpu_pack(begin, &entry, &b->before) - begin);
+    kpti_assert(size && size <= KPTI_GPU_MAX_BYTES);
     b->size += size;
     b->count++;
     b->before = entry;
     log->bytes += size;
     log->events++;
     log->kernels += event->kind == KPT_GPU_KERNEL;
+    kpti_assert(kpti_gpu_block_is_valid(b) && kpti_gpu_log_is_valid(log));
     return KPT_OK;
 }
 

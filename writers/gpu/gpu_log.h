@@ -8,6 +8,7 @@
 #ifndef KPTI_WRITERS_GPU_GPU_LOG_H
 #define KPTI_WRITERS_GPU_GPU_LOG_H
 
+#include "core/base/assert.h"
 #include "writers/annotations/clock_shift.h"
 #include "writers/encode/string_table.h"
 #include "writers/gpu/gpu_entry.h"
@@ -89,6 +90,20 @@ typedef struct kpti_gpu_block {
     uint32_t capacity;     /* bytes after the block itself; 0: the bytes are borrowed */
     kpti_gpu_entry before; /* its last event, from which the next one is packed as a difference */
 } kpti_gpu_block;
+
+static inline int kpti_gpu_block_is_valid(const kpti_gpu_block *b)
+{
+    return (!b->capacity || b->size <= b->capacity) && b->count <= b->size;
+}
+
+/* Whether the counts fit to the list of blocks, as far as its ends show. */
+static inline int kpti_gpu_log_is_valid(const kpti_gpu_log *log)
+{
+    return !log->first == !log->last && (!log->last || !log->last->next) &&
+           (log->first || !(log->bytes | log->events)) && log->events <= log->bytes &&
+           log->node_count <= log->node_capacity && log->device_count <= log->device_capacity &&
+           log->name_count <= log->name_capacity;
+}
 
 /* Reads all events in the order of arrival. Zeroed at first, except for log. */
 typedef struct kpti_gpu_cursor {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/base/helper_thread.h"
 #include "writers/deflate/crc32.h"
 #include "writers/deflate/deflate.h"
@@ -50,7 +51,9 @@ struct kpti_gzip {
 static void compress_part(worker *w)
 {
     w->crc = kpti_crc32(&w->stream->tables, 0, w->data, w->size);
+    kpti_assert(w->size <= MAX_PART);
     w->produced = kpti_deflate_part(&w->encoder, w->data, w->size, w->out);
+    kpti_assert(w->produced <= sizeof w->out);
 }
 
 static void *run(void *arg)
@@ -124,6 +127,7 @@ static int share_out(kpti_gzip *s, const char *data, size_t size)
         s->workers[i]->size = end - at;
         at = end;
     }
+    kpti_assert(at == size && s->worker_count >= 1 && s->worker_count <= MAX_WORKERS);
     return (int)parts;
 }
 
@@ -132,7 +136,8 @@ static void compress_piece(kpti_gzip *s, const char *data, size_t size)
     const int parts = share_out(s, data, size);
     if (parts > 1) {
         (void)pthread_mutex_lock(&s->lock);
-        s->busy = (1u << parts) - 2; /* all except the first */
+        kpti_assert(!s->busy && !s->ending); /* the workers have finished the previous piece */
+        s->busy = (1u << parts) - 2;         /* all except the first */
         (void)pthread_cond_broadcast(&s->changed);
         (void)pthread_mutex_unlock(&s->lock);
     }
@@ -178,6 +183,7 @@ void kpti_gzip_put(kpti_gzip *s, const char *data, size_t size)
     }
     if (size) memcpy(s->gathered + s->gathered_size, data, size);
     s->gathered_size += size;
+    kpti_assert(s->gathered_size <= GATHERED_BYTES);
 }
 
 static void put_end(kpti_gzip *s)

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/assert.h"
 #include "core/base/file_descriptor.h"
 
 enum { BUFFER_BYTES = KPTI_OUT_PIECE_BYTES + KPTI_OUT_BUFFER_BYTES };
@@ -126,6 +127,7 @@ int kpti_out_open(kpti_out_file *out, const char *path)
         error = ENOMEM;
     else
         error = out->place.kind == KPTI_OUT_REPLACE ? open_beside(out) : open_into(out);
+    kpti_assert(error || out->fd >= KPTI_FIRST_DESCRIPTOR);
     if (!error && kpti_file_id_hold(out->fd, &out->id) != 0) error = errno;
     if (error) free_memory(out);
     return error;
@@ -138,6 +140,7 @@ void kpti_out_send(kpti_out_file *out)
     char *full = out->buffer;
     size_t rest = out->used % KPTI_OUT_PIECE_BYTES;
     size_t whole = out->used - rest;
+    kpti_assert(out->used <= BUFFER_BYTES);
     if (!whole) return;
     if (!out->courier && out->place.kind == KPTI_OUT_REPLACE)
         out->courier = kpti_courier_start(&out->heap, BUFFER_BYTES, carry, out);
@@ -182,6 +185,7 @@ static void finish(kpti_out_file *out)
 int kpti_out_close(kpti_out_file *out, int keep)
 {
     int closed;
+    kpti_assert(out->buffer); /* open, and not closed yet */
     if (out->courier) kpti_courier_end(out->courier);
     out->courier = NULL;
     if (keep) finish(out);

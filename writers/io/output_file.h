@@ -8,6 +8,7 @@
 #define KPTI_WRITERS_IO_OUTPUT_FILE_H
 
 #include "core/base/allocator.h"
+#include "core/base/assert.h"
 #include "core/base/file_id.h"
 #include "writers/io/async_writer.h"
 #include "writers/io/gzip.h"
@@ -38,8 +39,9 @@ typedef struct kpti_out_file {
     kpti_gzip *gzip;       /* NULL: not compressed */
     kpti_courier *courier; /* NULL: no courier, or not yet */
     int fd;
-    kpti_file_id id;  /* of the file that fd was opened for */
-    int error;        /* an errno, or 0; the courier writes it while there is one */
+    kpti_file_id id; /* of the file that fd was opened for */
+    /* an errno, or 0; the courier writes it while there is one. Not _Atomic, which C++ does not have */
+    int error;
     uint64_t written; /* bytes that the system accepted */
     char *buffer;
     size_t used;
@@ -79,14 +81,18 @@ void kpti_out_put(kpti_out_file *out, const void *data, size_t size);
  * to kpti_out_wrote. */
 static inline char *kpti_out_reserve(kpti_out_file *out, size_t size)
 {
+    kpti_assert(size <= KPTI_OUT_BUFFER_BYTES && out->buffer);
     if (out->used >= KPTI_OUT_PIECE_BYTES) kpti_out_send(out);
+    kpti_assert(out->used < KPTI_OUT_PIECE_BYTES);
     (void)size; /* the buffer has at least that much space after a partial piece */
     return out->buffer + out->used;
 }
 
 static inline void kpti_out_wrote(kpti_out_file *out, const char *end)
 {
+    kpti_assert(end >= out->buffer + out->used);
     out->used = (size_t)(end - out->buffer);
+    kpti_assert(out->used <= KPTI_OUT_PIECE_BYTES + KPTI_OUT_BUFFER_BYTES);
 }
 
 #ifdef __cplusplus

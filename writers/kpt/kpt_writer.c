@@ -6,6 +6,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "core/base/assert.h"
 #include "core/base/file_descriptor.h"
 
 enum { PARTS = 4 };
@@ -22,6 +23,7 @@ static void make_record(record *r, uint32_t kind, const void *first, size_t firs
                         const void *second, size_t second_size)
 {
     const size_t size = first_size + second_size;
+    kpti_assert((first || !first_size) && (second || !second_size));
     r->head = (kpti_kpt_record){KPTI_KPT_GUARD, kind, size, 0};
     r->head.sum = kpti_kpt_sum(0, &r->head, offsetof(kpti_kpt_record, sum));
     r->head.sum = kpti_kpt_sum(r->head.sum, first, first_size);
@@ -83,6 +85,7 @@ static int put_to_stream_locked(kpti_kpt_writer *w, record *r)
     }
     for (int i = 0; i < PARTS; i++)
         size += r->parts[i].iov_len;
+    kpti_assert(size % sizeof zeroes == 0); /* records are padded */
     error = write_parts(w->fd, r->parts, PARTS);
     if (!error) {
         w->at += size;
@@ -268,6 +271,7 @@ int kpti_kpt_close(kpti_kpt_writer *w, int keep)
     const kpti_kpt_end end = {w->lost_bytes};
     record r;
     int error;
+    kpti_assert(!w->torn || w->error);
     make_record(&r, KPTI_KPT_END, &end, end.lost_bytes ? sizeof end : 0, NULL, 0);
     if (keep) (void)put(w, &r);
     error = w->fd >= 0 ? close_stream(w) : kpti_out_close(&w->out, keep);

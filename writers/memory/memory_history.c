@@ -66,6 +66,7 @@ static void end_live(kpti_memory_history *h, kpti_hash_table *live, uint64_t *sl
     kpti_memory_entry *alloc = &h->entries[*slot - 1];
     h->entries[by].partner = (uint32_t)*slot;
     alloc->partner = (uint32_t)by + 1;
+    kpti_assert(alloc->kind & KPTI_MEMORY_ALLOC && h->end.blocks && h->end.bytes >= alloc->size);
     h->end.bytes -= alloc->size;
     h->end.blocks--;
     h->end_weighed -= weighed(h, alloc);
@@ -135,6 +136,7 @@ static int reaches(const kpti_memory_entry *a, const kpti_memory_entry *b)
 /* Records that the block of entry OLD had ended when that of entry NEW was allocated. */
 static void end_lost(kpti_memory_history *h, uint32_t old, uint32_t new)
 {
+    kpti_assert(old < new && !h->entries[old].partner && h->end.blocks);
     h->entries[old].partner = new + 1;
     h->end.bytes -= h->entries[old].size;
     h->end.blocks--;

@@ -90,33 +90,33 @@ static kpt_status take_thread(kpti_writer *writer, const kpt_thread *thread)
 /* --- calls: two packets, in at most 60 ns and 30 bytes together --------------------------------- */
 
 /* Writes the interned data of NAME to the sequence. */
-static kpt_status intern(kpti_perfetto *w, kpti_perfetto_track *l, uint32_t name)
+static kpt_status intern(kpti_perfetto *w, kpti_perfetto_track *t, uint32_t name)
 {
     kpti_fragment text = w->interned.items[name];
     char *packet = kpti_proto_open(kpti_out_reserve(&w->base.out, text.size + 64), TRACE_PACKET);
-    char *at = kpti_perfetto_put_head(l, packet);
+    char *at = kpti_perfetto_put_head(t, packet);
     memcpy(at, text.text, text.size);
     kpti_out_wrote(&w->base.out, kpti_proto_close(packet, at + text.size));
-    if (name / 8 >= l->seen_bytes) {
+    if (name / 8 >= t->seen_bytes) {
         kpt_status status =
-            kpti_array_reach_slow(&w->base.heap, &l->seen, &l->seen_bytes, name / 8, 1);
+            kpti_array_reach_slow(&w->base.heap, &t->seen, &t->seen_bytes, name / 8, 1);
         if (status != KPT_OK) return status;
     }
-    l->seen[name / 8] |= (unsigned char)(1 << name % 8);
+    t->seen[name / 8] |= (unsigned char)(1 << name % 8);
     return KPT_OK;
 }
 
-static inline int is_seen(const kpti_perfetto_track *l, uint32_t name)
+static inline int is_seen(const kpti_perfetto_track *t, uint32_t name)
 {
-    return name / 8 < l->seen_bytes && l->seen[name / 8] >> name % 8 & 1;
+    return name / 8 < t->seen_bytes && t->seen[name / 8] >> name % 8 & 1;
 }
 
-static void put_rare_begin(kpti_perfetto *w, kpti_perfetto_track *l, const kpt_activity *a,
+static void put_rare_begin(kpti_perfetto *w, kpti_perfetto_track *t, const kpt_activity *a,
                            kpti_fragment slice)
 {
     kpti_perfetto_event event;
     char *at;
-    (void)kpti_perfetto_open(w, l, a->start_ns, EVENT_BEGIN, 0, &event);
+    (void)kpti_perfetto_open(w, t, a->start_ns, EVENT_BEGIN, 0, &event);
     memcpy(event.event, slice.text + 2, slice.size - 2); /* it includes the type */
     at = event.event + slice.size - 2;
     if (a->line && a->line != slice.note)
@@ -126,29 +126,29 @@ static void put_rare_begin(kpti_perfetto *w, kpti_perfetto_track *l, const kpt_a
     kpti_perfetto_close(w, &event, at);
 }
 
-static kpt_status begin_call(kpti_perfetto *w, kpti_perfetto_track *l, const kpt_activity *a)
+static kpt_status begin_call(kpti_perfetto *w, kpti_perfetto_track *t, const kpt_activity *a)
 {
     static const char unknown_text[KPTI_FRAGMENT_STEP] = "\x5A\x0C\x48\x01\xBA\x01\x07unknown";
     static const kpti_fragment unknown = {unknown_text, 14, 0};
     kpti_fragment slice = kpti_fragments_get(&w->events, a->name, unknown);
     char *begin;
     char *at;
-    if (!is_seen(l, a->name) && slice.text != unknown_text) {
-        kpt_status status = intern(w, l, a->name);
+    if (!is_seen(t, a->name) && slice.text != unknown_text) {
+        kpt_status status = intern(w, t, a->name);
         if (status != KPT_OK) return status;
     }
     if (a->flags & KPT_ACTIVITY_BEGAN_BEFORE || (a->line && a->line != slice.note)) {
-        put_rare_begin(w, l, a, slice);
+        put_rare_begin(w, t, a, slice);
         return KPT_OK;
     }
     begin = kpti_out_reserve(&w->base.out, SHORT_PACKET);
-    at = kpti_perfetto_put_head(l, kpti_perfetto_put_time(l, begin + 2, a->start_ns));
+    at = kpti_perfetto_put_head(t, kpti_perfetto_put_time(t, begin + 2, a->start_ns));
     memcpy(at, slice.text, KPTI_FRAGMENT_STEP);
     end_short_packet(w, begin, at + slice.size);
     return KPT_OK;
 }
 
-static void put_rare_end(kpti_perfetto *w, kpti_perfetto_track *l, const kpt_activity *a)
+static void put_rare_end(kpti_perfetto *w, kpti_perfetto_track *t, const kpt_activity *a)
 {
     static const struct {
         uint32_t flag;
@@ -157,7 +157,7 @@ static void put_rare_end(kpti_perfetto *w, kpti_perfetto_track *l, const kpt_act
                 {KPT_ACTIVITY_CLAMPED, KPTI_ANNOTATION_CLAMPED},
                 {KPT_ACTIVITY_RECOVERED, KPTI_ANNOTATION_RECOVERED}};
     kpti_perfetto_event event;
-    char *at = kpti_perfetto_open(w, l, a->end_ns, EVENT_END, 0, &event);
+    char *at = kpti_perfetto_open(w, t, a->end_ns, EVENT_END, 0, &event);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         if (a->flags & rows[i].flag)
             at = kpti_perfetto_annotate(at, rows[i].annotation, ANNOTATION_BOOL, 1);
@@ -169,36 +169,36 @@ static void put_rare_end(kpti_perfetto *w, kpti_perfetto_track *l, const kpt_act
     kpti_perfetto_close(w, &event, at);
 }
 
-static void end_call(kpti_perfetto *w, kpti_perfetto_track *l, const kpt_activity *a)
+static void end_call(kpti_perfetto *w, kpti_perfetto_track *t, const kpt_activity *a)
 {
     enum { RARE = KPT_ACTIVITY_ENDED_BY_STOP | KPT_ACTIVITY_CLAMPED | KPT_ACTIVITY_RECOVERED };
     uint32_t frame;
     while ((frame = kpti_spans_pop_of_call(&w->spans, a)))
-        kpti_perfetto_end_frame(w, l, frame, a->end_ns, a);
+        kpti_perfetto_end_frame(w, t, frame, a->end_ns, a);
     if (a->flags & RARE || a->kind == KPT_KIND_GC) {
-        put_rare_end(w, l, a);
+        put_rare_end(w, t, a);
     } else {
         char *begin = kpti_out_reserve(&w->base.out, SHORT_PACKET);
-        char *at = kpti_perfetto_put_time(l, begin + 2, a->end_ns);
-        memcpy(at, l->end, sizeof l->end);
-        end_short_packet(w, begin, at + l->end_bytes);
+        char *at = kpti_perfetto_put_time(t, begin + 2, a->end_ns);
+        memcpy(at, t->end, sizeof t->end);
+        end_short_packet(w, begin, at + t->end_bytes);
     }
     while ((frame = kpti_spans_pop_after_call(&w->spans, a)))
-        kpti_perfetto_end_frame(w, l, frame, a->end_ns, NULL);
+        kpti_perfetto_end_frame(w, t, frame, a->end_ns, NULL);
 }
 
 static kpt_status take_call(kpti_writer *writer, const kpt_activity *a)
 {
     kpti_perfetto *w = (kpti_perfetto *)writer;
-    kpti_perfetto_track *l = kpti_perfetto_track_of(w, a->thread);
-    if (!l) return a->thread < KPTI_MAX_ITEMS ? KPT_E_MEMORY : KPT_E_LIMIT;
+    kpti_perfetto_track *t = kpti_perfetto_track_of(w, a->thread);
+    if (!t) return a->thread < KPTI_MAX_ITEMS ? KPT_E_MEMORY : KPT_E_LIMIT;
     if (a->phase == KPT_PHASE_BEGIN) {
-        l->begun_id = a->id;
-        l->begun_ns = a->start_ns;
-        return begin_call(w, l, a);
+        t->begun_id = a->id;
+        t->begun_ns = a->start_ns;
+        return begin_call(w, t, a);
     }
-    end_call(w, l, a);
-    if (w->resumes.open) kpti_perfetto_task_end(w, l, a);
+    end_call(w, t, a);
+    if (w->resumes.open) kpti_perfetto_task_end(w, t, a);
     return KPT_OK;
 }
 

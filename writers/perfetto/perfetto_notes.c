@@ -31,18 +31,18 @@ static char *put_fields(const kpti_perfetto *w, char *at, const kpti_note *note)
     return put_args(at, note->args);
 }
 
-static void put_mark(kpti_perfetto *w, kpti_perfetto_track *l, const kpti_note *note, int64_t ns)
+static void put_mark(kpti_perfetto *w, kpti_perfetto_track *t, const kpti_note *note, int64_t ns)
 {
     kpti_perfetto_event event;
-    char *at = kpti_perfetto_open(w, l, ns, EVENT_INSTANT, NOTE_ROOM, &event);
+    char *at = kpti_perfetto_open(w, t, ns, EVENT_INSTANT, NOTE_ROOM, &event);
     at = put_fields(w, at, note);
-    if (l == &w->own)
+    if (t == &w->own)
         at = kpti_perfetto_annotate(at, KPTI_ANNOTATION_THREAD, ANNOTATION_UINT, note->os_tid);
     kpti_perfetto_close(w, &event, at);
 }
 
 /* Infinities and NaN are left out; a track cannot display them. */
-static kpt_status put_counter(kpti_perfetto *w, kpti_perfetto_track *l, const kpti_note *note,
+static kpt_status put_counter(kpti_perfetto *w, kpti_perfetto_track *t, const kpti_note *note,
                               int64_t ns)
 {
     kpti_perfetto_event event;
@@ -56,71 +56,71 @@ static kpt_status put_counter(kpti_perfetto *w, kpti_perfetto_track *l, const kp
         *track = (uint32_t)w->made_tracks;
     }
     uuid = kpti_perfetto_made_track(w, *track - 1);
-    at = kpti_perfetto_open(w, l, ns, EVENT_COUNTER, 0, &event);
+    at = kpti_perfetto_open(w, t, ns, EVENT_COUNTER, 0, &event);
     at = kpti_proto_number(at, EVENT_TRACK, uuid);
     at = kpti_proto_double(at, EVENT_DOUBLE, note->value);
     kpti_perfetto_close(w, &event, at);
     return KPT_OK;
 }
 
-static void begin_frame(kpti_perfetto *w, kpti_perfetto_track *l, const kpti_note *note, int64_t ns)
+static void begin_frame(kpti_perfetto *w, kpti_perfetto_track *t, const kpti_note *note, int64_t ns)
 {
     kpti_perfetto_event event;
-    char *at = kpti_perfetto_open(w, l, ns, EVENT_BEGIN, NOTE_ROOM, &event);
+    char *at = kpti_perfetto_open(w, t, ns, EVENT_BEGIN, NOTE_ROOM, &event);
     kpti_perfetto_close(w, &event, put_fields(w, at, note));
 }
 
-static void put_frame_end(kpti_perfetto *w, kpti_perfetto_track *l, int64_t ns, uint32_t annotation)
+static void put_frame_end(kpti_perfetto *w, kpti_perfetto_track *t, int64_t ns, uint32_t annotation)
 {
     kpti_perfetto_event event;
-    char *at = kpti_perfetto_open(w, l, ns, EVENT_END, 0, &event);
+    char *at = kpti_perfetto_open(w, t, ns, EVENT_END, 0, &event);
     if (annotation) at = kpti_perfetto_annotate(at, annotation, ANNOTATION_BOOL, 1);
     kpti_perfetto_close(w, &event, at);
 }
 
 /* A span that continues after its frame is also written on a track of its own. A span that was never ended and
  * closes with the end of the recording is complete. */
-void kpti_perfetto_end_frame(kpti_perfetto *w, kpti_perfetto_track *l, uint32_t begin, int64_t ns,
+void kpti_perfetto_end_frame(kpti_perfetto *w, kpti_perfetto_track *t, uint32_t begin, int64_t ns,
                              const kpt_activity *call)
 {
     int stops = !kpti_spans_has_end(&w->spans, begin) &&
                 (!call || call->flags & KPT_ACTIVITY_ENDED_BY_STOP);
-    put_frame_end(w, l, ns, stops ? KPTI_ANNOTATION_ENDED_BY_STOP : KPTI_ANNOTATION_CLAMPED);
+    put_frame_end(w, t, ns, stops ? KPTI_ANNOTATION_ENDED_BY_STOP : KPTI_ANNOTATION_CLAMPED);
     if (stops) kpti_spans_written(&w->spans, begin);
 }
 
-static void end_frames(kpti_perfetto *w, kpti_perfetto_track *l, const kpt_activity *point,
+static void end_frames(kpti_perfetto *w, kpti_perfetto_track *t, const kpt_activity *point,
                        uint32_t begin)
 {
     while (kpti_spans_pop(&w->spans, point->thread) != begin)
-        put_frame_end(w, l, point->start_ns, KPTI_ANNOTATION_CLAMPED);
-    put_frame_end(w, l, point->start_ns, 0);
+        put_frame_end(w, t, point->start_ns, KPTI_ANNOTATION_CLAMPED);
+    put_frame_end(w, t, point->start_ns, 0);
     kpti_spans_written(&w->spans, begin);
 }
 
 kpt_status kpti_perfetto_note(kpti_perfetto *w, const kpt_activity *point, const kpti_note *note)
 {
-    kpti_perfetto_track *l = kpti_perfetto_track_of(w, point->thread);
+    kpti_perfetto_track *t = kpti_perfetto_track_of(w, point->thread);
     kpt_status status = KPT_OK;
     uint32_t begin;
     int is_frame;
-    if (!l) return KPT_E_MEMORY;
+    if (!t) return KPT_E_MEMORY;
     switch (note->what) {
     case KPTI_NOTE_TASK:
-        return kpti_perfetto_task_point(w, l, point, note);
+        return kpti_perfetto_task_point(w, t, point, note);
     case KPTI_NOTE_BEGIN:
         status = kpti_spans_begin(&w->spans, point, &is_frame);
-        if (status == KPT_OK && is_frame) begin_frame(w, l, note, point->start_ns);
+        if (status == KPT_OK && is_frame) begin_frame(w, t, note, point->start_ns);
         return status;
     case KPTI_NOTE_END:
         begin = kpti_spans_end(&w->spans, point, note);
-        if (begin) end_frames(w, l, point, begin);
+        if (begin) end_frames(w, t, point, begin);
         return KPT_OK;
     case KPTI_NOTE_MARK:
-        put_mark(w, l, note, point->start_ns);
+        put_mark(w, t, note, point->start_ns);
         break;
     case KPTI_NOTE_COUNTER:
-        status = put_counter(w, l, note, point->start_ns);
+        status = put_counter(w, t, note, point->start_ns);
         break;
     default:
         break;

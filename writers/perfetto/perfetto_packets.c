@@ -1,11 +1,11 @@
 #include "writers/perfetto/perfetto_packets.h"
 
-char *kpti_perfetto_open(kpti_perfetto *w, kpti_perfetto_track *l, int64_t ns, uint32_t type,
+char *kpti_perfetto_open(kpti_perfetto *w, kpti_perfetto_track *t, int64_t ns, uint32_t type,
                          size_t capacity, kpti_perfetto_event *event)
 {
     char *at = kpti_out_reserve(&w->base.out, capacity + KPTI_PERFETTO_MAX_REST);
     event->packet = kpti_proto_open(at, TRACE_PACKET);
-    at = kpti_perfetto_put_head(l, kpti_perfetto_put_time(l, event->packet, ns));
+    at = kpti_perfetto_put_head(t, kpti_perfetto_put_time(t, event->packet, ns));
     event->event = kpti_proto_open(at, PACKET_TRACK_EVENT);
     return kpti_proto_number(event->event, EVENT_TYPE, type);
 }

@@ -5,21 +5,21 @@
 #include "writers/perfetto/perfetto_state.h"
 
 /* Writes a time as the difference to the previous packet's time. A time that decreases is written as Unix time. */
-static inline char *kpti_perfetto_put_time(kpti_perfetto_track *l, char *at, int64_t ns)
+static inline char *kpti_perfetto_put_time(kpti_perfetto_track *t, char *at, int64_t ns)
 {
-    if (ns >= l->last_ns) {
-        at = kpti_proto_number(at, PACKET_TIMESTAMP, (uint64_t)ns - (uint64_t)l->last_ns);
-        l->last_ns = ns;
+    if (ns >= t->last_ns) {
+        at = kpti_proto_number(at, PACKET_TIMESTAMP, (uint64_t)ns - (uint64_t)t->last_ns);
+        t->last_ns = ns;
         return at;
     }
     at = kpti_proto_number(at, PACKET_TIMESTAMP, ns < 0 ? 0 : (uint64_t)ns);
     return kpti_proto_number(at, PACKET_CLOCK, UNIX_CLOCK);
 }
 
-static inline char *kpti_perfetto_put_head(const kpti_perfetto_track *l, char *at)
+static inline char *kpti_perfetto_put_head(const kpti_perfetto_track *t, char *at)
 {
-    memcpy(at, l->head, sizeof l->head);
-    return at + l->head_bytes;
+    memcpy(at, t->head, sizeof t->head);
+    return at + t->head_bytes;
 }
 
 /* An event that is being written. */

@@ -18,7 +18,7 @@ static kpt_status track_of(kpti_perfetto *w, const kpti_note *note, uint32_t tas
 }
 
 /* In time order, a point is delivered after the begin of its call. That call must be the last that began. */
-kpt_status kpti_perfetto_task_point(kpti_perfetto *w, kpti_perfetto_track *l,
+kpt_status kpti_perfetto_task_point(kpti_perfetto *w, kpti_perfetto_track *t,
                                     const kpt_activity *point, const kpti_note *note)
 {
     const kpt_str name = note->args.size ? note->args : note->name;
@@ -27,12 +27,12 @@ kpt_status kpti_perfetto_task_point(kpti_perfetto *w, kpti_perfetto_track *l,
     kpt_status status;
     int is_new;
     char *at;
-    if (l->begun_id != point->parent_id || l->begun_ns != point->start_ns) return KPT_OK;
+    if (t->begun_id != point->parent_id || t->begun_ns != point->start_ns) return KPT_OK;
     status = kpti_resumes_point(&w->resumes, point, &is_new);
     if (status != KPT_OK || !is_new) return status;
     status = track_of(w, note, (uint32_t)point->value0, &track);
     if (!track) return status;
-    at = kpti_perfetto_open(w, l, point->start_ns, EVENT_BEGIN, KPTI_PERFETTO_MAX_NAME, &event);
+    at = kpti_perfetto_open(w, t, point->start_ns, EVENT_BEGIN, KPTI_PERFETTO_MAX_NAME, &event);
     at = kpti_proto_number(at, EVENT_TRACK, track->track);
     at = kpti_proto_text(at, EVENT_CATEGORY, kpt_str_of("asyncio_task"), SIZE_MAX);
     at = kpti_proto_text(at, EVENT_NAME, name, KPTI_PERFETTO_MAX_NAME / KPTI_UTF8_MAX_GROWTH);
@@ -41,7 +41,7 @@ kpt_status kpti_perfetto_task_point(kpti_perfetto *w, kpti_perfetto_track *l,
     return KPT_OK;
 }
 
-void kpti_perfetto_task_end(kpti_perfetto *w, kpti_perfetto_track *l, const kpt_activity *call)
+void kpti_perfetto_task_end(kpti_perfetto *w, kpti_perfetto_track *t, const kpt_activity *call)
 {
     kpti_perfetto_event event;
     const kpti_task_track *track;
@@ -50,6 +50,6 @@ void kpti_perfetto_task_end(kpti_perfetto *w, kpti_perfetto_track *l, const kpt_
     if (!kpti_resumes_end(&w->resumes, call, &resume)) return;
     track = &w->task_tracks.items[resume.task - w->task_tracks.first];
     if (!track->track) return;
-    at = kpti_perfetto_open(w, l, call->end_ns, EVENT_END, 0, &event);
+    at = kpti_perfetto_open(w, t, call->end_ns, EVENT_END, 0, &event);
     kpti_perfetto_close(w, &event, kpti_proto_number(at, EVENT_TRACK, track->track));
 }

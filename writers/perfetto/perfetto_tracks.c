@@ -16,12 +16,12 @@ static const char *const annotations[] = {
     "line", "generation",   "collected",     "uncollectable", "thread"};
 enum { ANNOTATIONS = sizeof annotations / sizeof annotations[0] };
 
-char *kpti_perfetto_open_packet(kpti_perfetto *w, const kpti_perfetto_track *l, char **packet)
+char *kpti_perfetto_open_packet(kpti_perfetto *w, const kpti_perfetto_track *t, char **packet)
 {
     enum { CAPACITY = KPTI_PERFETTO_MAX_NAME * KPTI_UTF8_MAX_GROWTH + KPTI_PERFETTO_MAX_REST };
     *packet = kpti_proto_open(kpti_out_reserve(&w->base.out, CAPACITY), TRACE_PACKET);
-    memcpy(*packet, l->head, l->head_bytes);
-    return *packet + l->head_bytes;
+    memcpy(*packet, t->head, t->head_bytes);
+    return *packet + t->head_bytes;
 }
 
 static void close_packet(kpti_perfetto *w, char *packet, char *end)
@@ -70,38 +70,38 @@ static char *put_clock(char *at, uint32_t clock, uint64_t ns)
 }
 
 /* Times of the trace are Unix times. The clocks of all sequences begin at the same time. */
-static void put_snapshot(kpti_perfetto *w, const kpti_perfetto_track *l)
+static void put_snapshot(kpti_perfetto *w, const kpti_perfetto_track *t)
 {
     char *packet;
     char *snapshot =
-        kpti_proto_open(kpti_perfetto_open_packet(w, l, &packet), PACKET_CLOCK_SNAPSHOT);
+        kpti_proto_open(kpti_perfetto_open_packet(w, t, &packet), PACKET_CLOCK_SNAPSHOT);
     char *at = put_clock(snapshot, UNIX_CLOCK, (uint64_t)base_of(w));
     at = put_clock(at, DELTA_CLOCK, (uint64_t)base_of(w));
     at = kpti_proto_number(at, SNAPSHOT_PRIMARY, UNIX_CLOCK);
     close_packet(w, packet, kpti_proto_close(snapshot, at));
 }
 
-static void begin_sequence(kpti_perfetto *w, const kpti_perfetto_track *l, uint64_t track,
+static void begin_sequence(kpti_perfetto *w, const kpti_perfetto_track *t, uint64_t track,
                            uint32_t clock)
 {
     char *packet;
-    char *at = kpti_perfetto_open_packet(w, l, &packet);
+    char *at = kpti_perfetto_open_packet(w, t, &packet);
     at = kpti_proto_number(at, PACKET_FLAGS, PACKET_STATE_CLEARED);
     at = kpti_proto_number(at, PACKET_FIRST, 1);
     at = put_annotation_names(put_defaults(at, track, clock));
     close_packet(w, packet, at);
-    put_snapshot(w, l);
+    put_snapshot(w, t);
 }
 
-static void number_track(kpti_perfetto_track *l, uint64_t sequence)
+static void number_track(kpti_perfetto_track *t, uint64_t sequence)
 {
-    char *at = kpti_proto_number(l->head, PACKET_SEQUENCE, sequence);
-    l->head_bytes = (uint8_t)(at - l->head);
-    memcpy(l->end, l->head, l->head_bytes);
-    at = kpti_proto_tag(l->end + l->head_bytes, PACKET_TRACK_EVENT, KPTI_WIRE_BYTES);
+    char *at = kpti_proto_number(t->head, PACKET_SEQUENCE, sequence);
+    t->head_bytes = (uint8_t)(at - t->head);
+    memcpy(t->end, t->head, t->head_bytes);
+    at = kpti_proto_tag(t->end + t->head_bytes, PACKET_TRACK_EVENT, KPTI_WIRE_BYTES);
     *at++ = 2;
     at = kpti_proto_number(at, EVENT_TYPE, EVENT_END);
-    l->end_bytes = (uint8_t)(at - l->end);
+    t->end_bytes = (uint8_t)(at - t->end);
 }
 
 /* --- tracks ----------------------------------------------------------------------------------- */
@@ -163,20 +163,20 @@ kpt_status kpti_perfetto_begin_thread(kpti_perfetto *w, const kpt_thread *thread
                             ? KPT_E_MEMORY
                             : kpti_array_reach(&w->base.heap, &w->track_states, &w->track_capacity,
                                                thread->index, sizeof *w->track_states);
-    kpti_perfetto_track *l;
+    kpti_perfetto_track *t;
     char *packet;
     char *track;
     char *at;
     if (status != KPT_OK) return status;
     *known = thread->index + 1; /* if several threads had the same id, the last one */
     if (thread->index >= w->next_thread) w->next_thread = thread->index + 1;
-    l = &w->track_states[thread->index];
-    if (!l->end_bytes) {
-        number_track(l, w->sequences + FIRST_THREAD_SEQUENCE + thread->index);
-        l->last_ns = base_of(w);
-        begin_sequence(w, l, uuid, DELTA_CLOCK);
+    t = &w->track_states[thread->index];
+    if (!t->end_bytes) {
+        number_track(t, w->sequences + FIRST_THREAD_SEQUENCE + thread->index);
+        t->last_ns = base_of(w);
+        begin_sequence(w, t, uuid, DELTA_CLOCK);
     }
-    track = kpti_proto_open(kpti_perfetto_open_packet(w, l, &packet), PACKET_TRACK);
+    track = kpti_proto_open(kpti_perfetto_open_packet(w, t, &packet), PACKET_TRACK);
     at = kpti_proto_number(track, TRACK_UUID, uuid);
     at = kpti_proto_number(at, TRACK_PARENT, w->uuids + PROCESS_TRACK);
     close_packet(w, packet, kpti_proto_close(track, put_thread(w, at, thread)));

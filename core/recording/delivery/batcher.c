@@ -1,5 +1,7 @@
 #include "core/recording/delivery/batcher.h"
 
+#include "core/base/assert.h"
+
 enum { DEFAULT_ROOM = 4096 };
 
 static const uint32_t no_thread = UINT32_MAX;
@@ -84,6 +86,7 @@ void kpti_batcher_add_name(kpti_batcher *b, uint32_t name)
 {
     kpt_name *added = &b->names[b->name_count++];
     kpti_function_view view;
+    kpti_assert(kpti_batcher_is_valid(b) && name <= b->point_name && !b->notes[name].kind);
     describe(b, name, &view);
     *added =
         (kpt_name){name, view.first_line, view.display, view.function, view.qualname, view.file};
@@ -94,11 +97,13 @@ void kpti_batcher_add_name(kpti_batcher *b, uint32_t name)
 void kpti_batcher_add_thread(kpti_batcher *b, uint32_t track)
 {
     const kpti_track *t = &b->recording->tracks[track];
+    kpti_assert(track < b->recording->track_count);
     b->last_thread = track;
     if (b->delivered_threads[track]) return;
     b->delivered_threads[track] = 1;
     b->threads[b->thread_count++] =
         (kpt_thread){track, t->flags, t->os_tid, t->host_value, t->name};
+    kpti_assert(kpti_batcher_is_valid(b));
 }
 
 /* Removes the activities that begin after the delivery's end, and cuts the others. Returns how many are left. */
@@ -137,6 +142,7 @@ static uint32_t count_others(const kpti_batcher *b, const kpt_activity *activiti
 int kpti_batcher_add_ends(kpti_batcher *b, uint32_t track, uint32_t filled, uint64_t *delivered)
 {
     kpt_activity *const activities = kpti_batcher_next(b);
+    kpti_assert(filled <= b->capacity - b->count);
     if (b->end_ns != INT64_MAX) filled = apply_end(b, activities, filled);
     *delivered += filled - count_others(b, activities, filled);
     if (b->needed) filled = keep_needed(b, activities, filled);
@@ -155,6 +161,7 @@ int kpti_batcher_add_ends(kpti_batcher *b, uint32_t track, uint32_t filled, uint
 kpt_status kpti_batcher_send(kpti_batcher *b)
 {
     kpt_batch batch;
+    kpti_assert(kpti_batcher_is_valid(b));
     if (b->status != KPT_OK || b->count == 0) return b->status;
     KPT_INIT(&batch);
     batch.order = b->delivery->order;

@@ -5,6 +5,7 @@
 #ifndef KPTI_CORE_RECORDING_DELIVERY_BATCHER_H
 #define KPTI_CORE_RECORDING_DELIVERY_BATCHER_H
 
+#include "core/base/assert.h"
 #include "core/recording/delivery/delivery_job.h"
 #include "core/recording/replay/replay.h"
 
@@ -42,6 +43,12 @@ typedef struct kpti_batcher {
     uint8_t *delivered_threads; /* by track */
 } kpti_batcher;
 
+static inline int kpti_batcher_is_valid(const kpti_batcher *b)
+{
+    return b->capacity >= 1 && b->count <= b->capacity && b->name_count <= b->name_capacity &&
+           b->thread_count <= b->thread_capacity && b->point_name == b->gc_name + 1;
+}
+
 /* Returns 0 if there is no memory. The caller must call kpti_batcher_free in any case. */
 int kpti_batcher_init(kpti_batcher *b, const kpti_delivery_job *job);
 void kpti_batcher_free(kpti_batcher *b);
@@ -73,6 +80,7 @@ static inline void kpti_batcher_cut(const kpti_batcher *b, int64_t *end_ns, uint
 /* Returns where the next activities are to be written. There is space for at least one. */
 static inline kpt_activity *kpti_batcher_next(kpti_batcher *b)
 {
+    kpti_assert(b->count < b->capacity);
     return &b->activities[b->count];
 }
 
@@ -117,6 +125,8 @@ static inline int kpti_batcher_add(kpti_batcher *b, kpti_altered altered)
     const kpt_activity *const a = altered.activity;
     kpti_name_note note;
     kpt_activity *out;
+    kpti_assert(b->count < b->capacity && kpti_batcher_wants(b, a->start_ns));
+    kpti_assert(altered.end_ns >= a->start_ns && altered.end_ns <= b->end_ns);
     if (b->needed && !(altered.flags & b->needed) && a->name != b->point_name) return 1;
     note = kpti_batcher_note(b, a->name);
     out = &b->activities[b->count++];

@@ -1,5 +1,6 @@
 #include "core/recording/delivery/call_outcomes.h"
 
+#include "core/base/assert.h"
 #include "core/base/host_heap.h"
 
 enum { BLOCK = 128 };
@@ -10,44 +11,44 @@ static uint64_t pages_for(uint64_t calls)
 }
 
 /* Returns how many calls page P has space for. The last page is only as long as the track needs. */
-static uint64_t page_calls(const kpti_call_outcomes *f, uint64_t p)
+static uint64_t page_calls(const kpti_call_outcomes *o, uint64_t p)
 {
-    if (f->in_parts) return KPTI_OUTCOME_PAGE;
-    const uint64_t left = f->max_calls - p * KPTI_OUTCOME_PAGE;
+    if (o->in_parts) return KPTI_OUTCOME_PAGE;
+    const uint64_t left = o->max_calls - p * KPTI_OUTCOME_PAGE;
     return left < KPTI_OUTCOME_PAGE ? left : KPTI_OUTCOME_PAGE;
 }
 
-void kpti_call_outcomes_free(kpti_call_outcomes *f)
+void kpti_call_outcomes_free(kpti_call_outcomes *o)
 {
-    if (!f->env) return;
-    for (uint64_t p = 0; f->pages && p < f->page_count; p++) {
-        kpti_free(f->env, f->pages[p].flags, page_calls(f, p));
-        kpti_free(f->env, f->pages[p].ends, page_calls(f, p) * sizeof(int64_t));
+    if (!o->env) return;
+    for (uint64_t p = 0; o->pages && p < o->page_count; p++) {
+        kpti_free(o->env, o->pages[p].flags, page_calls(o, p));
+        kpti_free(o->env, o->pages[p].ends, page_calls(o, p) * sizeof(int64_t));
     }
-    kpti_free(f->env, f->pages, f->page_count * sizeof *f->pages);
-    kpti_free(f->env, f->gcs, f->gc_capacity * sizeof *f->gcs);
-    memset(f, 0, sizeof *f);
+    kpti_free(o->env, o->pages, o->page_count * sizeof *o->pages);
+    kpti_free(o->env, o->gcs, o->gc_capacity * sizeof *o->gcs);
+    memset(o, 0, sizeof *o);
 }
 
 /* Returns the page of call INDEX, allocated if needed, or NULL if there is no memory. */
-static kpti_outcome_page *page_of(kpti_call_outcomes *f, uint64_t index)
+static kpti_outcome_page *page_of(kpti_call_outcomes *o, uint64_t index)
 {
     const uint64_t p = index / KPTI_OUTCOME_PAGE;
     kpti_outcome_page *page;
-    if (!kpti_host_array_reserve(f->env, &f->pages, &f->page_count, p + 1, sizeof *f->pages))
+    if (!kpti_host_array_reserve(o->env, &o->pages, &o->page_count, p + 1, sizeof *o->pages))
         return NULL;
-    page = &f->pages[p];
-    if (!page->flags) page->flags = kpti_alloc(f->env, page_calls(f, p));
-    if (f->with_ends && !page->ends)
-        page->ends = kpti_alloc(f->env, page_calls(f, p) * sizeof(int64_t));
-    return page->flags && (page->ends || !f->with_ends) ? page : NULL;
+    page = &o->pages[p];
+    if (!page->flags) page->flags = kpti_alloc(o->env, page_calls(o, p));
+    if (o->with_ends && !page->ends)
+        page->ends = kpti_alloc(o->env, page_calls(o, p) * sizeof(int64_t));
+    return page->flags && (page->ends || !o->with_ends) ? page : NULL;
 }
 
-static int add_gc(kpti_call_outcomes *f, const kpt_activity *a)
+static int add_gc(kpti_call_outcomes *o, const kpt_activity *a)
 {
-    if (!kpti_host_array_reserve(f->env, &f->gcs, &f->gc_capacity, f->gc_count + 1, sizeof *f->gcs))
+    if (!kpti_host_array_reserve(o->env, &o->gcs, &o->gc_capacity, o->gc_count + 1, sizeof *o->gcs))
         return 0;
-    f->gcs[f->gc_count++] = (kpti_gc_counts){a->value1, a->value2};
+    o->gcs[o->gc_count++] = (kpti_gc_counts){a->value1, a->value2};
     return 1;
 }
 
@@ -55,21 +56,22 @@ _Static_assert((uint32_t)KPT_ACTIVITY_CONTINUED < (uint32_t)KPTI_OUTCOME_DELIVER
                "the flags fit into a byte, beside it");
 
 /* Adds a call of the first pass. Its id is its index + 1. */
-static int add(kpti_call_outcomes *f, const kpti_batcher *b, kpt_activity *a)
+static int add(kpti_call_outcomes *o, const kpti_batcher *b, kpt_activity *a)
 {
     const uint64_t index = a->id - 1;
-    kpti_outcome_page *page = page_of(f, index);
+    kpti_outcome_page *page = page_of(o, index);
+    kpti_assert(a->id && (o->in_parts || index < o->max_calls));
     if (!page) return 0;
-    if (f->with_ends && a->name == b->gc_name && !add_gc(f, a)) return 0;
+    if (o->with_ends && a->name == b->gc_name && !add_gc(o, a)) return 0;
     if (!kpti_batcher_wants(b, a->start_ns)) return 1;
     kpti_batcher_cut(b, &a->end_ns, &a->flags);
     if ((uint64_t)a->end_ns - (uint64_t)a->start_ns < b->recording->min_duration_ns) return 1;
     page->flags[index % KPTI_OUTCOME_PAGE] = (uint8_t)(a->flags | KPTI_OUTCOME_DELIVERED);
-    if (f->with_ends) page->ends[index % KPTI_OUTCOME_PAGE] = a->end_ns;
+    if (o->with_ends) page->ends[index % KPTI_OUTCOME_PAGE] = a->end_ns;
     return 1;
 }
 
-static int add_all(kpti_call_outcomes *f, const kpti_batcher *b, kpti_replay *replay)
+static int add_all(kpti_call_outcomes *o, const kpti_batcher *b, kpti_replay *replay)
 {
     kpt_activity activities[BLOCK];
     kpti_filled left = KPTI_FILLED_MORE;
@@ -78,29 +80,29 @@ static int add_all(kpti_call_outcomes *f, const kpti_batcher *b, kpti_replay *re
         uint32_t count;
         left = kpti_replay_fill(replay, KPTI_ENDS, activities, BLOCK, &count);
         for (uint32_t i = 0; fine && i < count; i++)
-            fine = add(f, b, &activities[i]);
+            fine = add(o, b, &activities[i]);
     }
     return fine && left == KPTI_FILLED_ALL;
 }
 
-int kpti_call_outcomes_prepass(kpti_call_outcomes *f, const kpti_batcher *b, uint32_t track,
+int kpti_call_outcomes_prepass(kpti_call_outcomes *o, const kpti_batcher *b, uint32_t track,
                                int with_ends)
 {
     kpti_replay *replay;
     int fine;
-    memset(f, 0, sizeof *f);
-    f->env = b->env;
-    f->with_ends = with_ends;
-    f->in_parts = b->parts && b->recording->tracks[track].spans;
+    memset(o, 0, sizeof *o);
+    o->env = b->env;
+    o->with_ends = with_ends;
+    o->in_parts = b->parts && b->recording->tracks[track].spans;
     /* Each call has an event where it begins. */
     for (const kpti_chunk *c = b->recording->tracks[track].chunks; c; c = c->next)
-        f->max_calls += c->count;
-    if (!f->max_calls) return 1;
-    f->page_count = pages_for(f->max_calls);
-    f->pages = kpti_alloc(f->env, f->page_count * sizeof *f->pages);
-    replay = f->pages ? kpti_batcher_replay(b, track, 1, KPTI_PARTS_NUMBERED) : NULL;
+        o->max_calls += c->count;
+    if (!o->max_calls) return 1;
+    o->page_count = pages_for(o->max_calls);
+    o->pages = kpti_alloc(o->env, o->page_count * sizeof *o->pages);
+    replay = o->pages ? kpti_batcher_replay(b, track, 1, KPTI_PARTS_NUMBERED) : NULL;
     if (!replay) return 0;
-    fine = add_all(f, b, replay);
+    fine = add_all(o, b, replay);
     kpti_replay_free(replay);
     return fine;
 }

@@ -4,6 +4,7 @@
 #ifndef KPTI_CORE_RECORDING_DELIVERY_CALL_OUTCOMES_H
 #define KPTI_CORE_RECORDING_DELIVERY_CALL_OUTCOMES_H
 
+#include "core/base/assert.h"
 #include "core/recording/delivery/batcher.h"
 
 enum { KPTI_OUTCOME_PAGE = 1 << 14, KPTI_OUTCOME_DELIVERED = 1 << 7 };
@@ -41,11 +42,13 @@ void kpti_call_outcomes_free(kpti_call_outcomes *outcomes);
 /* Returns KPTI_OUTCOME_DELIVERED and the flags that the call ends with, or 0 if the call is not delivered. */
 static inline uint32_t kpti_call_outcomes_flags(const kpti_call_outcomes *outcomes, uint64_t index)
 {
+    kpti_assert(index / KPTI_OUTCOME_PAGE < outcomes->page_count);
     return outcomes->pages[index / KPTI_OUTCOME_PAGE].flags[index % KPTI_OUTCOME_PAGE];
 }
 
 static inline int64_t kpti_call_outcomes_end(const kpti_call_outcomes *outcomes, uint64_t index)
 {
+    kpti_assert(outcomes->with_ends && index / KPTI_OUTCOME_PAGE < outcomes->page_count);
     return outcomes->pages[index / KPTI_OUTCOME_PAGE].ends[index % KPTI_OUTCOME_PAGE];
 }
 

@@ -4,6 +4,7 @@
 #ifndef KPTI_CORE_RECORDING_DELIVERY_THREAD_CURSOR_H
 #define KPTI_CORE_RECORDING_DELIVERY_THREAD_CURSOR_H
 
+#include "core/base/assert.h"
 #include "core/recording/delivery/call_outcomes.h"
 
 enum { KPTI_THREAD_CURSOR_BLOCK = 128 };
@@ -78,6 +79,7 @@ static inline kpti_altered kpti_thread_cursor_take(kpti_thread_cursor *cursor, u
     uint32_t depth = cursor->activity->depth;
     int begins = cursor->phase != KPT_PHASE_END;
     kpti_altered out = {cursor->activity, 0, 0, cursor->end_ns, cursor->flags, cursor->phase};
+    kpti_assert(depth < cursor->id_capacity && cursor->at <= cursor->count);
     if (kpti_thread_cursor_is_point(cursor)) {
         while (depth && cursor->ids[depth - 1] &
                             KPTI_THREAD_CURSOR_HIDDEN) /* the call around it is not delivered */
@@ -92,6 +94,7 @@ static inline kpti_altered kpti_thread_cursor_take(kpti_thread_cursor *cursor, u
     *last_id += (uint64_t)begins;
     out.id = begins ? *last_id : cursor->ids[depth];
     out.parent_id = depth ? cursor->ids[depth - 1] : 0;
+    kpti_assert(out.id && out.id <= *last_id && out.parent_id <= out.id);
     cursor->ids[depth] = out.id;
     return out;
 }

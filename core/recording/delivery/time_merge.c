@@ -2,6 +2,7 @@
  * call when it begins, so its cursor needs the end from a first pass. */
 #include "core/recording/delivery/time_merge.h"
 
+#include "core/base/assert.h"
 #include "core/recording/delivery/thread_cursor.h"
 
 typedef struct merge {
@@ -17,6 +18,14 @@ static int earlier(const kpti_thread_cursor *a, const kpti_thread_cursor *b)
     return a->when_ns < b->when_ns || (a->when_ns == b->when_ns && a < b);
 }
 
+/* Whether the cursor at I has an activity and is not later than its children. */
+static inline int is_heap_at(const merge *m, uint32_t i)
+{
+    for (uint32_t child = 2 * i + 1; child <= 2 * i + 2 && child < m->count; child++)
+        if (earlier(m->heap[child], m->heap[i])) return 0;
+    return m->heap[i]->activity != NULL;
+}
+
 /* Moves the cursor at I down to its position in the heap. */
 static void sink(merge *m, uint32_t i)
 {
@@ -30,6 +39,7 @@ static void sink(merge *m, uint32_t i)
         i = child;
     }
     m->heap[i] = moved;
+    kpti_assert(is_heap_at(m, i));
 }
 
 /* Returns the cursor whose next activity is the second earliest, or the first cursor if there is no other. */
@@ -45,6 +55,7 @@ static int run_first(merge *m, uint64_t *last_id)
 {
     kpti_thread_cursor *const first = m->heap[0];
     const kpti_thread_cursor *const next = second(m);
+    kpti_assert(is_heap_at(m, 0));
     do {
         if (!kpti_batcher_add(m->b, kpti_thread_cursor_take(first, last_id)) ||
             !kpti_thread_cursor_move(first))

@@ -7,6 +7,7 @@
 #define KPTI_CORE_RECORDING_REPLAY_CALL_STACK_H
 
 #include "abi/impl/kpti_impl.h"
+#include "core/base/assert.h"
 #include "core/recording/recording.h"
 
 enum { KPTI_GC_KEY = KPTI_EVENT_GC_BEGIN };
@@ -62,6 +63,29 @@ typedef struct kpti_call_stack {
     const kpti_env *env;
     kpti_miss misses[KPTI_MISSES];
 } kpti_call_stack;
+
+static inline int kpti_call_stack_is_valid(const kpti_call_stack *stack)
+{
+    return stack->base <= stack->top && stack->top <= stack->last &&
+           stack->last == stack->base + stack->capacity - 1 && stack->base->id == 0 &&
+           stack->base->depth == UINT32_MAX;
+}
+
+/* Whether ids grow, depth counts and marks are below marks, among the innermost calls, none of which is suspended. */
+static inline int kpti_call_stack_is_ordered(const kpti_call_stack *stack)
+{
+    enum { CHECKED = 64 };
+    const kpti_call_record *call = stack->top;
+    for (int i = 0; i < CHECKED && call > stack->base; i++, call--) {
+        const kpti_call_record *const below = call - 1;
+        if (kpti_call_true_id(call) <= kpti_call_true_id(below)) return 0;
+        if (!kpti_call_is_clamped(call) && call->depth != below->depth + 1) return 0;
+        if (call->flags & KPT_ACTIVITY_MARKED && below > stack->base &&
+            !(below->flags & KPT_ACTIVITY_MARKED))
+            return 0;
+    }
+    return 1;
+}
 
 /* Both return 0 and change nothing if there is no memory. */
 int kpti_call_stack_init(kpti_call_stack *stack, const kpti_env *env);

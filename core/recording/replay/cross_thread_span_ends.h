@@ -8,6 +8,7 @@
 #define KPTI_CORE_RECORDING_REPLAY_CROSS_THREAD_SPAN_ENDS_H
 
 #include "abi/impl/kpti_impl.h"
+#include "core/base/assert.h"
 #include "core/recording/recording.h"
 
 enum { KPTI_MAX_CROSS_THREAD_ENDS = 1 << 16 };
@@ -17,6 +18,12 @@ typedef struct kpti_cross_thread_ends {
     uint64_t count;
     uint64_t capacity;
 } kpti_cross_thread_ends;
+
+static inline int kpti_cross_thread_ends_are_valid(const kpti_cross_thread_ends *f)
+{
+    return f->count <= f->capacity && f->count <= KPTI_MAX_CROSS_THREAD_ENDS &&
+           (f->count < 2 || f->ends[f->count - 2].ticks <= f->ends[f->count - 1].ticks);
+}
 
 /* The caller allows one call at a time. If there is no memory the end is dropped, and the span lasts until the
  * run ends. */

@@ -2,6 +2,7 @@
  * other cases go to kpti_replay_slow, one at a time. Budget: 60 instructions per call. */
 #include "core/recording/replay/replay.h"
 
+#include "core/base/assert.h"
 #include "core/recording/replay/replay_slow.h"
 
 /* Makes a replay without a plan for spans of the host. */
@@ -138,6 +139,8 @@ kpti_filled kpti_replay_fill(kpti_replay *r, unsigned what, kpt_activity *activi
         if (step == KPTI_STEP_POINT && what & KPTI_POINTS)
             kpti_call_write(call, call->end_ns, r->track, KPT_PHASE_COMPLETE, out++);
     }
+    kpti_assert(out <= end);
+    kpti_assert(step != KPTI_STEP_DONE || r->stack.top == r->stack.base);
     *count = (uint32_t)(out - activities);
     if (step == KPTI_STEP_DONE) return KPTI_FILLED_ALL;
     return step == KPTI_STEP_NO_MEMORY ? KPTI_FILLED_NO_MEMORY : KPTI_FILLED_MORE;

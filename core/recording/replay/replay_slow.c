@@ -1,6 +1,7 @@
 /* replay_slow.c: see replay_slow.h. Calls that have no exit are closed one per step. */
 #include "core/recording/replay/replay_slow.h"
 
+#include "core/base/assert.h"
 #include "core/recording/replay/replay_spans.h"
 
 /* Returns the line that CALL was called from: LINE, unless the callers were cut. A callee of cut calls is
@@ -33,6 +34,7 @@ uint32_t kpti_replay_details(const kpti_replay *r, uint32_t at, kpti_call_record
 static void close_above(kpti_replay *r, kpti_call_record *floor, kpti_call_record *flagged_above,
                         int64_t ns, uint32_t flags)
 {
+    kpti_assert(floor < r->stack.top && !r->cutting && !r->resume_last);
     r->closing = 1;
     r->until = 0;
     r->floor = floor;
@@ -85,6 +87,8 @@ static void begin_run(kpti_replay *r, uint32_t run)
  * the open calls. Else those calls are on the stack already, and the OPEN events are skipped. */
 static void begin_chunk(kpti_replay *r, const kpti_chunk *chunk, int first, int gap)
 {
+    kpti_assert(first || r->run == chunk->run);
+    kpti_assert(!(first || gap) || r->stack.top == r->stack.base); /* their calls were closed */
     if (first) begin_run(r, chunk->run);
     kpti_times_begin_chunk(&r->times, chunk->base_ticks);
     r->next = chunk->next;
@@ -202,6 +206,7 @@ static kpti_step begin_gc(kpti_replay *r, uint32_t generation, kpti_call_record 
     kpti_step step;
     if (r->gc_open) {
         kpti_call_record *gc = kpti_call_stack_find(&r->stack, KPTI_GC_KEY, r->next_id);
+        kpti_assert(gc);
         close_above(r, gc - 1, gc - 1, ns, KPT_ACTIVITY_RECOVERED);
         return KPTI_STEP_NONE;
     }
@@ -284,6 +289,7 @@ static kpti_step odd_event(kpti_replay *r, kpti_call_record **record)
 
 kpti_step kpti_replay_slow(kpti_replay *r, kpti_call_record **record)
 {
+    kpti_assert(kpti_replay_is_valid(r));
     if (r->closing) return close_one(r, record);
     if (r->resume_last) return kpti_replay_resume_one(r, record);
     if (r->cutting) return kpti_replay_cut_one(r, record);

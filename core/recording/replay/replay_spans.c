@@ -4,9 +4,12 @@
  * host's own time of the span is between the two, so a part that began at the cut would cross the span. */
 #include "core/recording/replay/replay_spans.h"
 
+#include "core/base/assert.h"
+
 /* Starts to resume the suspended calls up to LAST: their next parts begin at NS. */
 static void resume(kpti_replay *r, kpti_call_record *last, int64_t ns)
 {
+    kpti_assert(last <= r->stack.top && last > r->suspended_above);
     r->resume_last = last;
     r->resume_ns = ns;
     r->until = 0;
@@ -17,6 +20,7 @@ static void resume(kpti_replay *r, kpti_call_record *last, int64_t ns)
 static void cut_above(kpti_replay *r, kpti_call_record *floor, int64_t ns)
 {
     kpti_call_record *const open = r->suspended_above ? r->suspended_above : r->stack.top;
+    kpti_assert(!r->closing && !r->resume_last && floor <= r->stack.top);
     r->floor = floor;
     r->cutting = open > floor ? open : floor;
     r->close_ns = ns;
@@ -78,6 +82,7 @@ kpti_step kpti_replay_far_end(kpti_replay *r, int64_t before_ns, int64_t next_ns
     if (ns > next_ns) ns = next_ns;
     if (ns < before_ns) ns = before_ns;
     if (ns < r->far_ns) ns = r->far_ns;
+    kpti_assert(ns >= r->far_ns);
     r->far_ns = ns;
     kpti_replay_find_pause(r);
     kpti_replay_go_on(r);

@@ -10,6 +10,7 @@
 #ifndef KPTI_CORE_RECORDING_REPLAY_REPLAY_STATE_H
 #define KPTI_CORE_RECORDING_REPLAY_REPLAY_STATE_H
 
+#include "core/base/assert.h"
 #include "core/recording/replay/replay_types.h"
 #include "core/recording/replay/span_clamps.h"
 #include "core/recording/replay/timestamp_decoder.h"
@@ -76,6 +77,22 @@ struct kpti_replay {
 
     kpti_times times;
 };
+
+static inline int kpti_replay_is_valid(const kpti_replay *r)
+{
+    const int is_slow = r->closing || r->cutting || r->resume_last || r->suspended_above;
+    const kpti_call_record *const base = r->stack.base;
+    const kpti_call_record *const top = r->stack.top;
+    return kpti_call_stack_is_valid(&r->stack) && r->block_first <= r->block_end &&
+           r->block_end <= r->count && r->pause <= r->block_end && r->at <= r->count &&
+           (r->until == 0 || (r->until == r->pause && !is_slow)) &&
+           (!r->closing || (r->floor >= base && r->floor < top)) &&
+           (!r->cutting || (r->cutting >= r->floor && r->cutting <= top)) &&
+           (!r->suspended_above || (r->suspended_above >= base && r->suspended_above < top)) &&
+           (!r->resume_last || (r->suspended_above && r->resume_last <= top)) &&
+           r->far <= r->recording->far_end_count &&
+           (is_slow || kpti_call_stack_is_ordered(&r->stack));
+}
 
 /* Fills CALL, the record above the top, for the function in KEY. */
 static inline __attribute__((always_inline)) void kpti_replay_begin(const kpti_replay *r,

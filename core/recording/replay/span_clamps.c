@@ -1,5 +1,6 @@
 #include "core/recording/replay/span_clamps.h"
 
+#include "core/base/assert.h"
 #include "core/base/host_heap.h"
 
 void kpti_span_clamps_free(kpti_span_clamps *clamps)
@@ -31,6 +32,7 @@ static int close_span(kpti_span_clamps *clamps, uint32_t number, kpti_span *out)
     clamps->open_count--;
     memmove(&clamps->open[at], &clamps->open[at + 1],
             (clamps->open_count - at) * sizeof *clamps->open);
+    kpti_assert(out->index < clamps->count && kpti_span_clamps_are_valid(clamps));
     return 1;
 }
 
@@ -41,6 +43,7 @@ int kpti_span_clamps_scan(kpti_span_clamps *clamps, uint32_t number, uint64_t ne
         return 0;
     if (!open_span(clamps, (kpti_span){clamps->count, next_id, number, 0})) return 0;
     clamps->lasting[clamps->count++] = 0;
+    kpti_assert(kpti_span_clamps_are_valid(clamps));
     return 1;
 }
 
@@ -81,6 +84,7 @@ int kpti_span_clamps_apply(kpti_span_clamps *clamps, uint64_t index, uint32_t nu
                            const kpti_call_stack *stack, kpti_call_record **floor)
 {
     *floor = floor_of(clamps, index, stack);
+    kpti_assert(*floor >= stack->base && *floor <= stack->top);
     if (index >= clamps->count) return 1; /* not in the plan: cuts nothing */
     return open_span(clamps, (kpti_span){index, 0, number, 0});
 }

@@ -11,6 +11,7 @@
 #ifndef KPTI_CORE_RECORDING_REPLAY_SPAN_CLAMPS_H
 #define KPTI_CORE_RECORDING_REPLAY_SPAN_CLAMPS_H
 
+#include "core/base/assert.h"
 #include "core/recording/replay/call_stack.h"
 
 typedef struct kpti_span {
@@ -30,6 +31,12 @@ typedef struct kpti_span_clamps {
     uint64_t open_count;
     uint64_t open_capacity;
 } kpti_span_clamps;
+
+static inline int kpti_span_clamps_are_valid(const kpti_span_clamps *clamps)
+{
+    return clamps->count <= clamps->capacity && clamps->open_count <= clamps->open_capacity &&
+           (!clamps->open_count || clamps->open[clamps->open_count - 1].index < clamps->count);
+}
 
 /* A zeroed CLAMPS is valid. */
 void kpti_span_clamps_free(kpti_span_clamps *clamps);

@@ -2,6 +2,8 @@
  * loops of a delivery: a load, a test and a store. */
 #include "core/recording/replay/timestamp_decoder.h"
 
+#include "core/base/assert.h"
+
 #define HIGH_HALF (~(uint64_t)UINT32_MAX)
 
 void kpti_times_init(kpti_times *times, kpt_convert_fn convert, void *convert_ctx)
@@ -20,6 +22,7 @@ void kpti_times_begin_run(kpti_times *times, uint64_t start_ticks, uint64_t stop
 {
     if (start_ticks > times->last_ticks) times->last_ticks = start_ticks;
     times->most_ticks = stop_ticks > times->last_ticks ? stop_ticks : times->last_ticks;
+    kpti_assert(kpti_times_are_valid(times, 0));
 }
 
 void kpti_times_begin_chunk(kpti_times *times, uint64_t base_ticks)
@@ -47,6 +50,7 @@ static void to_ns(kpti_times *times, uint32_t count)
         times->convert(times->convert_ctx, times->ticks, ns, count);
     else
         memcpy(ns, times->ticks, count * sizeof *ns);
+    kpti_assert(count >= 1 && count <= KPTI_TIMES_BLOCK);
     falls = ns[0] < times->last_ns;
     for (uint32_t i = 1; i < count; i++)
         falls |= ns[i] < ns[i - 1];
@@ -60,6 +64,7 @@ int64_t kpti_times_at(kpti_times *times, uint64_t ticks)
     if (ticks > times->most_ticks) ticks = times->most_ticks;
     times->last_ticks = times->ticks[0] = ticks;
     to_ns(times, 1);
+    kpti_assert(kpti_times_are_valid(times, 1));
     return times->last_ns;
 }
 
@@ -106,7 +111,8 @@ uint32_t kpti_times_block(kpti_times *times, const kpti_event *events, uint32_t 
 {
     const uint32_t block = count < KPTI_TIMES_BLOCK ? count : KPTI_TIMES_BLOCK;
     uint64_t *const ticks = times->ticks;
-    uint64_t last = times->last_ticks;
+    const uint64_t before = times->last_ticks;
+    uint64_t last = before;
     uint32_t i = 0;
     if (times->second_of) ticks[i++] = odd_time(times, events[0], last);
     while (i < block) {
@@ -124,5 +130,6 @@ uint32_t kpti_times_block(kpti_times *times, const kpti_event *events, uint32_t 
     }
     times->last_ticks = last;
     to_ns(times, block);
+    kpti_assert(last >= before && kpti_times_are_valid(times, block));
     return block;
 }

@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/recording/recording.h"
 
 enum { KPTI_TIMES_BLOCK = 1024 };
@@ -26,6 +27,15 @@ typedef struct kpti_times {
     uint64_t ticks[KPTI_TIMES_BLOCK];
     int64_t ns[KPTI_TIMES_BLOCK]; /* of the block's events, second words included */
 } kpti_times;
+
+/* Whether the first COUNT times of the block are in order. */
+static inline int kpti_times_are_valid(const kpti_times *times, uint32_t count)
+{
+    for (uint32_t i = 1; i < count; i++)
+        if (times->ticks[i] < times->ticks[i - 1] || times->ns[i] < times->ns[i - 1]) return 0;
+    return times->last_ticks <= times->most_ticks &&
+           (!count || times->ns[count - 1] == times->last_ns);
+}
 
 void kpti_times_init(kpti_times *times, kpt_convert_fn convert, void *convert_ctx);
 /* Begins a run, which bounds the ticks. */

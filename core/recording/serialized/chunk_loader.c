@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "core/base/assert.h"
 #include "core/base/hash.h"
 #include "core/base/host_heap.h"
 #include "core/base/platform.h"
@@ -16,6 +17,7 @@ static int extend(const kpti_env *env, kpti_list *l, uint32_t count, size_t size
 {
     if (!kpti_host_array_reserve(env, &l->items, &l->capacity, count, size)) return 0;
     if (count > l->count) l->count = count;
+    kpti_assert(l->count <= l->capacity);
     return 1;
 }
 
@@ -93,6 +95,7 @@ static kpti_chunk *take_head(kpti_loaded *r)
         blocks[r->heads.count - 1] = block;
         r->head_count = 0;
     }
+    kpti_assert(r->head_count < KPTI_HEADS_IN_BLOCK);
     return &blocks[r->heads.count - 1][r->head_count++];
 }
 

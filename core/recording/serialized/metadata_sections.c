@@ -1,5 +1,6 @@
 #include "core/recording/serialized/metadata_sections.h"
 
+#include "core/base/assert.h"
 #include "core/base/host_heap.h"
 
 enum { ALIGN = 8, HEAD_BYTES = 8, NAME_HEAD_BYTES = 24, TEXTS = 4 };
@@ -39,6 +40,7 @@ static void put_u64(kpti_metadata *t, uint64_t value)
 static size_t begin(kpti_metadata *t, uint32_t kind)
 {
     size_t at = t->size;
+    kpti_assert(t->failed || at % ALIGN == 0); /* the previous section has ended */
     put_u32(t, kind);
     put_u32(t, 0);
     return at;
@@ -50,6 +52,7 @@ static void end(kpti_metadata *t, size_t at)
     uint32_t size;
     put(t, zeroes, (ALIGN - t->size % ALIGN) % ALIGN);
     if (t->failed) return;
+    kpti_assert(t->size <= t->capacity && t->size >= at + HEAD_BYTES);
     size = (uint32_t)(t->size - at - HEAD_BYTES);
     memcpy(t->bytes + at + sizeof(uint32_t), &size, sizeof size);
 }

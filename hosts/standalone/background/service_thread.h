@@ -15,6 +15,8 @@
 extern "C" {
 #endif
 
+/* woken, ending, thread_id, requested and completed are shared by threads, and accessed with __atomic functions:
+ * the tests, in C++, use this struct, and C++ has no _Atomic. */
 typedef struct kpti_service_thread {
     pthread_t thread;
     uint32_t woken; /* number of wakes; the thread waits until it changes */

@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/base/assert.h"
 #include "hosts/standalone/background/service_thread.h"
 
 /* `lock` guards the list and is_dying. `control` is held around whole calls; the SIGTERM thread never acquires
@@ -60,6 +61,7 @@ static void take_leave(void *ignored)
     struct timespec until;
     int error = 0;
     (void)ignored;
+    kpti_assert(kpti_service_thread_is_current(&service));
     (void)clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += MAX_SECONDS;
     pthread_mutex_lock(&lock);

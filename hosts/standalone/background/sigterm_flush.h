@@ -24,7 +24,7 @@ typedef struct kpti_sigterm_flush {
 } kpti_sigterm_flush;
 
 /* Returns 0, also if SIGTERM has a handler or FLUSH was added already, or an errno if there is no thread. */
-int kpti_sigterm_flush_add(kpti_sigterm_flush *sigterm_flush);
+int kpti_sigterm_flush_add(kpti_sigterm_flush *flush);
 
 /* Catches SIGTERM again after the program has removed its own handler. The caller is the thread that removed
  * it, and must hold nothing that act may wait for. */
@@ -32,11 +32,11 @@ void kpti_sigterm_flush_listen(void);
 
 /* Announces that FLUSH is about to be removed because its data is complete. A SIGTERM that arrives now waits
  * for the removal, but not for ever. The caller must hold nothing that act may wait for. */
-void kpti_sigterm_flush_pause(kpti_sigterm_flush *sigterm_flush);
+void kpti_sigterm_flush_pause(kpti_sigterm_flush *flush);
 
 /* It is no error if FLUSH is not in the list. After a rest, and only then, the caller may hold what act
  * waits for. */
-void kpti_sigterm_flush_remove(kpti_sigterm_flush *sigterm_flush);
+void kpti_sigterm_flush_remove(kpti_sigterm_flush *flush);
 
 #ifdef __cplusplus
 }

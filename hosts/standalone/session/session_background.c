@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/assert.h"
 #include "hosts/standalone/background/crash_flush.h"
 #include "hosts/standalone/session/session_export.h"
 #include "hosts/standalone/session/session_stream.h"
@@ -89,6 +90,7 @@ kpt_status kpti_session_start_service(kpti_session *s, const kpti_session_option
                                       kpti_session_error *error)
 {
     int os_error;
+    kpti_assert(!s->has_service && s->pid == getpid());
     if (options->dump) (void)snprintf(s->dump_path, sizeof s->dump_path, "%s", options->dump);
     s->service.signal = options->dump ? (int)options->dump_signal : 0;
     s->service.at_signal = service_dump;

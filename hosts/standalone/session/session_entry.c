@@ -2,8 +2,11 @@
 
 #include <unistd.h>
 
+#include "core/base/assert.h"
+
 void kpti_session_adopt_in_child(kpti_session *s)
 {
+    kpti_assert(s->pid != getpid());
     s->pid = getpid();
     (void)pthread_mutex_init(&s->control, NULL);
     (void)pthread_mutex_init(&s->notes_lock, NULL);

@@ -4,12 +4,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "core/base/assert.h"
 #include "hosts/standalone/session/session_state.h"
 
 /* Adds NOTE to the log. Returns its number, or 0. */
 static uint32_t add_note(kpti_session *s, const kpti_note *note)
 {
     uint32_t number = 0;
+    kpti_assert(atomic_load(&s->noting) > 0); /* so that close waits for this thread */
     pthread_mutex_lock(&s->notes_lock);
     if (!atomic_load(&s->closing) && !s->stopped) number = kpti_notes_add(&s->notes, note);
     if (s->most_notes && s->notes.count > 2 * s->most_notes)

@@ -3,9 +3,12 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "core/base/assert.h"
+
 int kpti_session_begin_stream(kpti_session *s, const char *path)
 {
     int error;
+    kpti_assert(!s->stream_open);
     (void)snprintf(s->stream_path, sizeof s->stream_path, "%s", path);
     error = kpti_kpt_create(&s->stream, path, 1, s->traced_pid, s->base_ns, kpt_str_of(s->info));
     s->streams = s->stream_open = !error;
@@ -21,6 +24,7 @@ static void put_notes(kpti_session *s)
     pthread_mutex_lock(&s->notes_lock);
     kpti_kpt_put_notes(&s->stream, &s->notes);
     end = kpti_notes_first(&s->notes) + s->notes.count;
+    kpti_assert(s->stream.notes < end && s->stream.notes + 1 >= kpti_notes_first(&s->notes));
     kpti_notes_keep_last(&s->notes, end - (s->stream.notes + 1));
     pthread_mutex_unlock(&s->notes_lock);
 }
@@ -43,6 +47,7 @@ kpt_status kpti_session_sink(void *session, const kpt_chunk *chunk)
 void kpti_session_flush(kpti_session *s)
 {
     if (!s->stream_open) return;
+    kpti_assert(s->pid == getpid() && s->tracer.ops); /* the stream is the parent's file */
     if (kpti_has_chunks(&s->tracer)) (void)s->tracer.ops->get_chunks(s->tracer.self, NULL);
     put_notes(s);
     kpti_gpu_collect(&s->gpu);
@@ -61,6 +66,7 @@ kpt_status kpti_session_end_stream(kpti_session *s, kpti_session_error *error)
     uint64_t lost;
     int os_error;
     if (!s->stream_open) return KPT_OK;
+    kpti_assert(s->pid == getpid());
     s->stream_open = 0;
     put_notes(s);
     put_gpu(s);

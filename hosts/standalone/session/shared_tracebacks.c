@@ -1,5 +1,6 @@
 #include "hosts/standalone/session/shared_tracebacks.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "hosts/standalone/plugin_client.h"
@@ -9,11 +10,11 @@ typedef struct gatherer {
     kpt_tracebacks object;
 } gatherer;
 
-static gatherer *the_gatherer; /* accessed with atomics */
+static _Atomic(gatherer *) the_gatherer;
 
 const kpt_tracebacks *kpti_tracebacks(void)
 {
-    const gatherer *made = __atomic_load_n(&the_gatherer, __ATOMIC_ACQUIRE);
+    const gatherer *made = atomic_load_explicit(&the_gatherer, memory_order_acquire);
     return made ? &made->object : NULL;
 }
 
@@ -70,8 +71,8 @@ const kpt_tracebacks *kpti_tracebacks_make(const char *plugin, kpt_generated_fn 
     gatherer *made = make_gatherer(plugin, generated, error);
     gatherer *first = NULL;
     if (!made) return NULL;
-    if (__atomic_compare_exchange_n(&the_gatherer, &first, made, 0, __ATOMIC_ACQ_REL,
-                                    __ATOMIC_ACQUIRE))
+    if (atomic_compare_exchange_strong_explicit(&the_gatherer, &first, made, memory_order_acq_rel,
+                                                memory_order_acquire))
         return &made->object;
     (void)made->object.ops->destroy(made->object.self);
     kpti_plugin_client_close(&made->client);

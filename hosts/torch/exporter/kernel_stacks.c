@@ -1,5 +1,6 @@
 #include "hosts/torch/exporter/kernel_stacks.h"
 
+#include "core/base/assert.h"
 #include "core/base/hash.h"
 #include "core/base/u64_map.h"
 #include "hosts/torch/exporter/torch_names.h"
@@ -62,6 +63,7 @@ static uint64_t key_of(const node *n)
 static uint32_t node_with(search *s, const node *wanted)
 {
     uint64_t key = key_of(wanted);
+    kpti_assert(wanted->caller <= s->node_count); /* so that no chain of callers has a circle */
     for (;; key++) { /* nodes may have equal keys: the second gets the next key */
         uint32_t *number = kpti_u64_map_at(&s->node_of, key);
         if (!number) return 0;
@@ -108,6 +110,7 @@ static void answer_before(search *s, int64_t time_ns)
     for (; s->next < s->gpu->launch_count; s->next++) {
         kpti_kineto_launch *launch = &s->gpu->launches[s->next];
         const uint32_t *number;
+        kpti_assert(!s->next || launch->time_ns >= launch[-1].time_ns);
         if (launch->time_ns >= time_ns) return;
         number = kpti_u64_map_at(&s->track_state_of, launch->tid);
         if (number && *number)

@@ -109,7 +109,7 @@ static void command(recorder *r, input *in)
         append(r, take(in, 8));
         break;
     case 15: /* a function with a larger number */
-        append(r, kpti_event_make(upper & 1, (uint32_t)take(in, 4), r->now));
+        append(r, kpti_event_make(upper & 1, (uint32_t)take(in, 4) & KPTI_MAX_NUMBER, r->now));
         break;
     default:
         append_event(r, kind, in);

@@ -10,7 +10,7 @@
 #include "hosts/standalone/session/shared_tracebacks.h"
 
 /* Safe without the type's lock: `words` is set once, and cleared only when no other thread can reach the
- * object. */
+ * object. It is not _Atomic, since Py_VISIT and Py_CLEAR take a plain pointer. */
 static PyObject *get_words(kpti_traceback_object *self)
 {
     return __atomic_load_n(&self->words, __ATOMIC_ACQUIRE);
