@@ -68,7 +68,7 @@ class Forged(Case):
                     if self.path.exists():
                         self.read_trace()
                     self.assertEqual(reply.returncode, 1, command)
-                    self.assertIn("a note", reply.stderr)
+                    self.assertIn("it has an invalid note", reply.stderr)
 
 
 if __name__ == "__main__":
