@@ -41,7 +41,7 @@ static inline uint32_t kpti_stack_place(uint32_t stack)
 void kpti_stacks_lock(void);
 void kpti_stacks_unlock(void);
 
-/* Finds or adds the stack with PLACE on top of BELOW. Returns 0 if there is no memory. The stack
+/* Finds or adds the stack with LOCATION on top of BELOW. Returns 0 if there is no memory. The stack
  * gets no new reference: it is valid until the next free_dead, so the caller retains it before it
  * unlocks. */
 uint32_t kpti_stack_on_locked(uint32_t below, uint32_t location);

@@ -242,7 +242,8 @@ static stretch stretch_at(const kpti_clock *clock, uint64_t ticks)
     s.rate = piece->whole << 32 | piece->fraction >> 32;
     if (s.ns < INT64_MAX - ((int64_t)MAX_WHOLE << STRETCH_BITS)) /* else ns may overflow */
         s.length = next - s.ticks < most ? next - s.ticks : most;
-    kpti_assert(!s.length || ticks - s.ticks < s.length);
+    kpti_assert(!s.length || ticks - s.ticks < s.length ||
+                ticks == UINT64_MAX); /* the end of the last piece */
     return s;
 }
 

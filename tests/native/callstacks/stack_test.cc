@@ -115,7 +115,7 @@ TEST_F(Stack, TakesMemoryThatWasGivenBack)
     const uint32_t first = make({1, 2, 3});
     stack_release(first);
     stacks_free_dead(UINT64_MAX);
-    for (uint32_t i = 0; i < 1000; i++) {
+    for (uint32_t i = 1; i <= 1000; i++) {
         const uint32_t stack = make({i, i + 1, i + 2});
         EXPECT_LE(stack, first);
         stack_release(stack);
