@@ -22,7 +22,7 @@ typedef struct kpti_stack_cache {
     kpti_known_stack stacks[KPTI_STACK_CACHE];
 } kpti_stack_cache;
 
-/* The first slot of the set for BELOW and PLACE. */
+/* The first slot of the set for BELOW and LOCATION. */
 static inline kpti_known_stack *kpti_stack_slot(kpti_stack_cache *cache, uint32_t below,
                                                 uint32_t location)
 {
@@ -30,7 +30,7 @@ static inline kpti_known_stack *kpti_stack_slot(kpti_stack_cache *cache, uint32_
     return &cache->stacks[hash % (KPTI_STACK_CACHE / KPTI_STACK_WAYS) * KPTI_STACK_WAYS];
 }
 
-/* Returns the stack with PLACE on top of BELOW, or 0 if the cache does not contain it. */
+/* Returns the stack with LOCATION on top of BELOW, or 0 if the cache does not contain it. */
 static inline uint32_t kpti_stack_known(kpti_stack_cache *cache, uint32_t below, uint32_t location)
 {
     const kpti_known_stack *known = kpti_stack_slot(cache, below, location);
