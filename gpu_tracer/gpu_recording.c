@@ -226,7 +226,7 @@ void kpti_session_forked(kpti_gpu_session *s)
         kpti_unix_clock_end();
     }
     if (atomic_load(&s->state)) atomic_store(&s->state, KPT_GPU_STOPPED);
-    kpti_chunk_pool_forked(&s->store);
+    kpti_record_store_forked(&s->store);
     for (int i = 0; i < KPTI_GPU_LISTS; i++)
         kpti_list_forget(&s->ready.of[i]);
     memset(&s->table, 0, sizeof s->table);

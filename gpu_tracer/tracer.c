@@ -39,8 +39,8 @@ static kpt_status make(const kpti_env *env, const kpt_gpu_args *args, void **sel
     if (args->tracebacks) s->tracebacks = *args->tracebacks;
     s->depth = args->stack_depth;
     s->budget.env = env;
-    s->budget.most = args->budget_bytes ? args->budget_bytes : usual_budget;
-    kpti_chunk_pool_init(&s->store, &s->budget);
+    s->budget.max = args->budget_bytes ? args->budget_bytes : usual_budget;
+    kpti_record_store_init(&s->store, &s->budget);
     kpti_gpu_lists_init(&s->ready);
     *self = s;
     return KPT_OK;
@@ -92,7 +92,7 @@ static void destroy(void *self)
     kpti_known_free(s);
     kpti_stacks_free(s);
     kpti_gpu_lists_free(&s->ready, &s->budget);
-    kpti_chunk_pool_free(&s->store);
+    kpti_record_store_free(&s->store);
     kpti_free(s->env, s, sizeof *s);
 }
 

@@ -225,10 +225,10 @@ static kpt_status never_given(void *self, const uint32_t *frames, uint64_t count
     return symbolize_nothing(self, NULL, 0, sink, sink_ctx, error);
 }
 
-static uint64_t none_dead(void *self, uint64_t most)
+static uint64_t none_dead(void *self, uint64_t max)
 {
     (void)self;
-    (void)most;
+    (void)max;
     return 0;
 }
 

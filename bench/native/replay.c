@@ -183,12 +183,12 @@ static double deliver(const kpti_recording *recording, uint32_t order, uint64_t 
 
 static double best(const kpti_recording *recording, uint32_t order, uint64_t calls, int rounds)
 {
-    double least = deliver(recording, order, calls);
+    double min = deliver(recording, order, calls);
     while (--rounds > 0) {
         const double again = deliver(recording, order, calls);
-        if (again < least) least = again;
+        if (again < min) min = again;
     }
-    return least;
+    return min;
 }
 
 static void measure(uint64_t millions)

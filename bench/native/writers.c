@@ -180,7 +180,7 @@ static double write_plainly(const char *path, uint64_t bytes)
     return now_ns(timing) - begin;
 }
 
-static double least(double a, double b)
+static double min(double a, double b)
 {
     return b == 0 || a < b ? a : b;
 }
@@ -202,11 +202,11 @@ static void measure(const kpti_format *format, const char *folder, int argc, cha
         file_bytes; /* of calls whose times do not advance, which take more bytes in formats with differences */
     (void)snprintf(file, sizeof file, "%s/bench_writers%s", folder, format->suffix);
     for (int i = 0; i < ROUNDS; i++) {
-        null_ns = least(write_calls(format, "/dev/null", CALLS, &bytes), null_ns);
+        null_ns = min(write_calls(format, "/dev/null", CALLS, &bytes), null_ns);
         timing = CLOCK_MONOTONIC;
-        file_ns = least(write_calls(format, file, CALLS, &file_bytes), file_ns);
+        file_ns = min(write_calls(format, file, CALLS, &file_bytes), file_ns);
         must(unlink(file) == 0, file);
-        plain_ns = least(write_plainly(file, file_bytes) / CALLS, plain_ns);
+        plain_ns = min(write_plainly(file, file_bytes) / CALLS, plain_ns);
         must(unlink(file) == 0, file);
         timing = CLOCK_THREAD_CPUTIME_ID;
     }
@@ -235,7 +235,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < count; i++)
         measure(formats[i], argv[1], argc - 2, argv + 2);
     for (int i = 0; i < ROUNDS; i++)
-        top_ns = least(add_up(CALLS), top_ns);
+        top_ns = min(add_up(CALLS), top_ns);
     printf("{\"format\": \"added up by function\", \"null_ns\": %.1f, \"null_ns_at\": {", top_ns);
     for (int i = 2; i < argc; i++)
         printf("%s\"%sM\": %.1f", i > 2 ? ", " : "", argv[i],

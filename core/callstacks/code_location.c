@@ -34,7 +34,7 @@ static int same(const void *record, const void *wanted)
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static kpti_lock_owner lock_owner;
 static kpti_intern_table locations = {
-    .record_size = sizeof(kpti_code_location), .most = INT32_MAX, .hash = hash_of, .same = same};
+    .record_size = sizeof(kpti_code_location), .max = INT32_MAX, .hash = hash_of, .same = same};
 
 void kpti_code_locations_lock(void)
 {

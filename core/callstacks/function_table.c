@@ -24,7 +24,7 @@ static int same_record(const void *r, const void *wanted);
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static kpti_lock_owner lock_owner;
 static kpti_intern_table functions = {.record_size = sizeof(record),
-                                      .most = KPTI_MAX_NUMBER,
+                                      .max = KPTI_MAX_NUMBER,
                                       .hash = hash_of_record,
                                       .same = same_record};
 

@@ -79,7 +79,7 @@ static uint32_t take_number(kpti_intern_table *table)
         return number;
     }
     number = atomic_load_explicit(&table->last, memory_order_relaxed);
-    if (number >= table->most) return 0;
+    if (number >= table->max) return 0;
     location = kpti_intern_table_locate(++number);
     segment = atomic_load_explicit(&table->segments[location.segment], memory_order_relaxed);
     if (segment) return number;

@@ -22,7 +22,7 @@ enum { KPTI_INTERN_TABLE_FIRST_BITS = 8, KPTI_INTERN_TABLE_SEGMENTS = 24 };
 
 typedef struct kpti_intern_table {
     uint32_t record_size;
-    uint32_t most; /* the largest number allowed */
+    uint32_t max; /* the largest number allowed */
     uint64_t (*hash)(const void *record);
     int (*same)(const void *record, const void *wanted);
     _Atomic(char *) segments[KPTI_INTERN_TABLE_SEGMENTS];
@@ -52,7 +52,7 @@ static inline kpti_intern_position kpti_intern_table_locate(uint32_t n)
 static inline int kpti_intern_table_is_valid(const kpti_intern_table *table)
 {
     const uint32_t last = atomic_load_explicit(&table->last, memory_order_relaxed);
-    return last <= table->most && table->used <= last && (!table->used || table->bucket_count) &&
+    return last <= table->max && table->used <= last && (!table->used || table->bucket_count) &&
            table->free <= last;
 }
 

@@ -31,7 +31,7 @@ static int same(const void *record, const void *wanted)
 }
 
 kpti_intern_table kpti_stacks = {
-    .record_size = sizeof(kpti_stack_node), .most = INT32_MAX, .hash = hash_of, .same = same};
+    .record_size = sizeof(kpti_stack_node), .max = INT32_MAX, .hash = hash_of, .same = same};
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static kpti_lock_owner lock_owner;
@@ -155,12 +155,12 @@ static int is_free(kpti_stack_node *node)
     return next == IS_FREE;
 }
 
-void kpti_stacks_free_dead_locked(uint64_t most)
+void kpti_stacks_free_dead_locked(uint64_t max)
 {
     uint32_t stack;
     kpti_assert(kpti_lock_is_mine(&lock_owner));
     if (atomic_load_explicit(&pins, memory_order_relaxed)) return;
-    while (most-- > 0 && (stack = take_dead_locked())) {
+    while (max-- > 0 && (stack = take_dead_locked())) {
         kpti_stack_node *node = node_at(stack);
         const uint32_t below = node->below;
         if (!is_free(node)) continue;

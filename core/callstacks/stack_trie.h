@@ -59,7 +59,7 @@ void kpti_stacks_unpin(void);
 /* Whether there are nodes that can be freed now. Acquires no lock. */
 int kpti_stacks_have_dead(void);
 /* Frees up to MAX nodes that have no references. */
-void kpti_stacks_free_dead_locked(uint64_t most);
+void kpti_stacks_free_dead_locked(uint64_t max);
 
 /* Recounts the dead nodes in the child of a fork: a thread that the child lacks may have counted a
  * node that it did not put on the list. */

@@ -26,11 +26,11 @@ enum { KPTI_MEMORY_SIZE_SHIFT = KPTI_MEMORY_KIND_BITS + KPTI_MEMORY_POOL_BITS };
 /* The pools: Python's three domains, numpy's data, and blocks for which no pool was left. The pools
  * of block_tags.h follow. */
 enum {
-    KPTI_INTERN_TABLE_RAW = 0,
-    KPTI_INTERN_TABLE_MEM = 1,
-    KPTI_INTERN_TABLE_OBJ = 2,
-    KPTI_INTERN_TABLE_NUMPY = 3,
-    KPTI_INTERN_TABLE_OTHER = 4,
+    KPTI_POOL_RAW = 0,
+    KPTI_POOL_MEM = 1,
+    KPTI_POOL_OBJ = 2,
+    KPTI_POOL_NUMPY = 3,
+    KPTI_POOL_OTHER = 4,
     KPTI_POOLS_OWN = 5
 };
 

@@ -40,7 +40,7 @@ static kpti_block_tags *make(const kpt_memory_report *r)
 
 /* Returns the slot of R's pool, which is added if there are fewer than MAX. Returns 0 if there are
  * MAX already, or no memory. */
-static uint32_t find(kpti_memory_pools *pools, const kpt_memory_report *r, uint32_t most)
+static uint32_t find(kpti_memory_pools *pools, const kpt_memory_report *r, uint32_t max)
 {
     const uint64_t of_device = (uint64_t)(uint32_t)r->device_type << 32 | (uint32_t)r->device_index;
     uint64_t hash = kpti_hash_mix(kpti_hash_mix(0, of_device), r->stream);
@@ -51,7 +51,7 @@ static uint32_t find(kpti_memory_pools *pools, const kpt_memory_report *r, uint3
             KPTI_POOLS_OWN + (uint32_t)(hash % (uint64_t)(KPTI_POOLS - KPTI_POOLS_OWN));
         kpti_block_tags *there = atomic_load_explicit(&pools->slots[i], memory_order_acquire);
         if (!there) {
-            if (atomic_load_explicit(&pools->count, memory_order_relaxed) >= most) break;
+            if (atomic_load_explicit(&pools->count, memory_order_relaxed) >= max) break;
             if (!made && !(made = make(r))) return 0;
             if (atomic_compare_exchange_strong(&pools->slots[i], &there, made)) {
                 atomic_fetch_add_explicit(&pools->count, 1, memory_order_relaxed);
@@ -68,7 +68,7 @@ static uint32_t find(kpti_memory_pools *pools, const kpt_memory_report *r, uint3
 
 static kpt_str cut(kpt_str text)
 {
-    if (text.size > KPTI_INTERN_TABLE_TEXT) text.size = KPTI_INTERN_TABLE_TEXT;
+    if (text.size > KPTI_POOL_TEXT) text.size = KPTI_POOL_TEXT;
     return text;
 }
 
@@ -81,7 +81,7 @@ uint32_t kpti_memory_pool_of(kpti_memory_pools *pools, const kpt_memory_report *
     r.category = cut(r.category);
     r.owner = cut(r.owner);
     if (r.action == KPT_REPORT_ALLOC) {
-        number = find(pools, &r, KPTI_POOLS_TOLD);
+        number = find(pools, &r, KPTI_POOLS_REPORTED);
         if (number) return number;
         atomic_fetch_add_explicit(&pools->merged, 1, memory_order_relaxed);
     }
@@ -90,7 +90,7 @@ uint32_t kpti_memory_pool_of(kpti_memory_pools *pools, const kpt_memory_report *
     number = find(pools, &r, KPTI_POOLS_PLAIN);
     if (number) return number;
     atomic_store_explicit(&pools->other_used, 1, memory_order_relaxed);
-    return KPTI_INTERN_TABLE_OTHER;
+    return KPTI_POOL_OTHER;
 }
 
 void kpti_memory_pools_clear(kpti_memory_pools *pools)

@@ -5,7 +5,7 @@
  * Any thread looks pools up and adds them, without a lock. A pool's number is the slot into which
  * one compare-and-exchange put it, and stays valid as long as the log. If there are too many pools,
  * a block is put into the pool of its device alone, and if there are too many of those, into
- * KPTI_INTERN_TABLE_OTHER. */
+ * KPTI_POOL_OTHER. */
 #ifndef KPTI_CORE_MEMORY_LOG_BLOCK_TAGS_H
 #define KPTI_CORE_MEMORY_LOG_BLOCK_TAGS_H
 
@@ -16,9 +16,9 @@
 
 enum {
     KPTI_POOLS = 1 << KPTI_MEMORY_POOL_BITS,
-    KPTI_POOLS_TOLD = 3072,      /* limit for pools with all the reported tags */
-    KPTI_POOLS_PLAIN = 4000,     /* limit including pools with the device only */
-    KPTI_INTERN_TABLE_TEXT = 255 /* maximum bytes of a category or an owner; more are cut off */
+    KPTI_POOLS_REPORTED = 3072, /* limit for pools with all the reported tags */
+    KPTI_POOLS_PLAIN = 4000,    /* limit including pools with the device only */
+    KPTI_POOL_TEXT = 255        /* maximum bytes of a category or an owner; more are cut off */
 };
 
 typedef struct kpti_block_tags {
@@ -32,7 +32,7 @@ typedef struct kpti_block_tags {
 
 typedef struct kpti_memory_pools {
     _Atomic uint32_t count;
-    _Atomic uint32_t other_used; /* whether KPTI_INTERN_TABLE_OTHER is in use */
+    _Atomic uint32_t other_used; /* whether KPTI_POOL_OTHER is in use */
     _Atomic uint64_t merged;     /* allocations not in the pool that their report describes */
     _Atomic(kpti_block_tags *) slots[KPTI_POOLS];
 } kpti_memory_pools;

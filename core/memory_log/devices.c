@@ -70,8 +70,7 @@ static void place(kpti_memory_devices *d, uint32_t pool, const kpti_block_tags *
 /* Adds the device of blocks whose device is unknown. */
 static void place_other(kpti_memory_devices *d)
 {
-    d->places[KPTI_INTERN_TABLE_OTHER].device = d->places[KPTI_INTERN_TABLE_OTHER].space =
-        (uint16_t)d->count;
+    d->places[KPTI_POOL_OTHER].device = d->places[KPTI_POOL_OTHER].space = (uint16_t)d->count;
     d->devices[d->count++] = (kpti_memory_device){"other", -1, -1};
 }
 

@@ -38,10 +38,10 @@ int kpti_sample_takes_slow(kpti_memory_thread *thread, _Atomic uint64_t *until, 
 
 /* Counts a block of SIZE bytes and returns 1 if none of its bytes is chosen. Returns 0 without
  * counting if one may be, or if SIZE is greater than MAX. One branch tests both. */
-static inline int kpti_sample_passes(_Atomic uint64_t *until, uint64_t size, uint64_t most)
+static inline int kpti_sample_passes(_Atomic uint64_t *until, uint64_t size, uint64_t max)
 {
     const uint64_t left = atomic_load_explicit(until, memory_order_relaxed);
-    if (__builtin_expect(!((size <= most) & (size < left)), 0)) return 0;
+    if (__builtin_expect(!((size <= max) & (size < left)), 0)) return 0;
     atomic_store_explicit(until, left - size, memory_order_relaxed);
     return 1;
 }
@@ -62,12 +62,12 @@ uint32_t kpti_sample_remove(uintptr_t address);
 
 /* Whether a new block of SIZE bytes is recorded; called once for each block. A block smaller than
  * MIN is counted with the small blocks. */
-static inline int kpti_sample_begins(kpti_memory_inside in, uint64_t size, uint64_t least)
+static inline int kpti_sample_begins(kpti_memory_inside in, uint64_t size, uint64_t min)
 {
     const uint64_t mean = kpti_memory_log_wish(in.log)->sample_bytes;
     return !mean ||
            kpti_sample_takes(in.thread,
-                             size < least ? &kpti_memory_of_small.until : &kpti_memory_until_sample,
+                             size < min ? &kpti_memory_of_small.until : &kpti_memory_until_sample,
                              size, mean);
 }
 

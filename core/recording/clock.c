@@ -230,18 +230,18 @@ typedef struct stretch {
 /* Returns the stretch that contains TICKS, with length 0 if the piece has none there. */
 static stretch stretch_at(const kpti_clock *clock, uint64_t ticks)
 {
-    const uint64_t most = (uint64_t)1 << STRETCH_BITS;
+    const uint64_t max = (uint64_t)1 << STRETCH_BITS;
     stretch s = {0};
     uint64_t next;
     const kpti_clock_piece *piece = find(clock, ticks, &next);
-    const uint64_t distance = (ticks - piece->ticks) & ~(most - 1);
+    const uint64_t distance = (ticks - piece->ticks) & ~(max - 1);
     if (ticks < piece->ticks || piece->whole >= MAX_WHOLE) return s;
     s.ticks = piece->ticks + distance;
     s.ns = at(piece, s.ticks);
     s.part = (uint64_t)((wide)distance * piece->fraction >> 32) & UINT32_MAX;
     s.rate = piece->whole << 32 | piece->fraction >> 32;
     if (s.ns < INT64_MAX - ((int64_t)MAX_WHOLE << STRETCH_BITS)) /* else ns may overflow */
-        s.length = next - s.ticks < most ? next - s.ticks : most;
+        s.length = next - s.ticks < max ? next - s.ticks : max;
     kpti_assert(!s.length || ticks - s.ticks < s.length ||
                 ticks == UINT64_MAX); /* the end of the last piece */
     return s;

@@ -107,9 +107,9 @@ static void *extend(kpti_et_journal *j, uint64_t bytes, int *error)
 kpti_et_extent kpti_et_journal_next(const kpti_et_journal *j, uint64_t bytes)
 {
     const kpti_et_mapping *w = j->last;
-    const uint64_t most = w->begin + w->size;
+    const uint64_t max = w->begin + w->size;
     const uint64_t wanted = j->bytes + bytes;
-    const uint64_t end = wanted < most ? wanted : most;
+    const uint64_t end = wanted < max ? wanted : max;
     if (end <= j->ready) return (kpti_et_extent){.fd = -1};
     return (kpti_et_extent){j->fd, j->id, w->bytes + (j->ready - w->begin), j->ready,
                             end - j->ready};

@@ -92,13 +92,13 @@ static uint32_t least_words(const kpti_et_record *record)
 /* Returns the current end of the records of CHUNK. Increments *WRONG if `used` is larger than the chunk. */
 static const uint64_t *records_end(const kpti_et_chunk *chunk, uint64_t words, uint64_t *wrong)
 {
-    const uint64_t most = words - KPTI_ET_CHUNK_WORDS;
+    const uint64_t max = words - KPTI_ET_CHUNK_WORDS;
     const uint64_t used = __atomic_load_n(&chunk->used, __ATOMIC_ACQUIRE);
-    *wrong += used > most;
-    return (const uint64_t *)chunk + KPTI_ET_CHUNK_WORDS + (used < most ? used : most);
+    *wrong += used > max;
+    return (const uint64_t *)chunk + KPTI_ET_CHUNK_WORDS + (used < max ? used : max);
 }
 
-/* Re-reads the end of the thread_chunks's chunk. Returns 1 if the chunk has grown. */
+/* Re-reads the end of the thread's current chunk. Returns 1 if the chunk has grown. */
 static int see_more(kpti_et_thread_chunks *thread_chunks)
 {
     uint64_t wrong = 0; /* unused: open_chunk has counted it */
@@ -109,7 +109,7 @@ static int see_more(kpti_et_thread_chunks *thread_chunks)
     return thread_chunks->end > end;
 }
 
-/* Moves the thread_chunks to its next chunk. Returns 0 if there is none. A thread finishes a chunk before it begins
+/* Moves the thread to its next chunk. Returns 0 if there is none. A thread finishes a chunk before it begins
  * the next one. */
 static int open_chunk(kpti_et_reader *r, kpti_et_thread_chunks *thread_chunks, const uint64_t **at)
 {
@@ -127,14 +127,14 @@ static int open_chunk(kpti_et_reader *r, kpti_et_thread_chunks *thread_chunks, c
     return 1;
 }
 
-/* Moves the thread_chunks to its next valid record. */
+/* Moves the thread to its next valid record. */
 static void advance(kpti_et_reader *r, kpti_et_thread_chunks *thread_chunks)
 {
     const kpti_et_record *record = thread_chunks->item.record;
     const uint64_t *at = record ? (const uint64_t *)record + record->words : thread_chunks->end;
     for (;;) {
         uint64_t left = (uint64_t)(thread_chunks->end - at);
-        uint32_t least;
+        uint32_t min;
         if (left == 0) {
             if (see_more(thread_chunks) || open_chunk(r, thread_chunks, &at)) continue;
             thread_chunks->item.record = NULL;
@@ -148,8 +148,8 @@ static void advance(kpti_et_reader *r, kpti_et_thread_chunks *thread_chunks)
             continue;
         }
         thread_chunks->item.record = record;
-        least = least_words(record);
-        if (least && record->words >= least) return;
+        min = least_words(record);
+        if (min && record->words >= min) return;
         r->damaged++;
         at += record->words;
     }
@@ -179,7 +179,7 @@ static void sift_down(kpti_et_reader *r, uint32_t at)
     }
 }
 
-/* Adds thread_chunks that have a first record, or a new one, to the heap. */
+/* Adds threads that have a first record, or a new one, to the heap. */
 static kpt_status order_threads(kpti_et_reader *r)
 {
     for (uint32_t i = 0; i < r->thread_count; i++) {

@@ -42,7 +42,7 @@ typedef struct kpti_et_reader {
     kpti_et_thread_chunks *thread_chunks; /* by stream */
     uint32_t thread_count;
     uint32_t thread_capacity;
-    uint32_t *heap_of_threads; /* thread_chunks that have an item, the earliest first */
+    uint32_t *heap_of_threads; /* threads that have an item, the earliest first */
     uint32_t heap_count;
     uint32_t heap_capacity;
     uint64_t damaged; /* number of places where the reader skipped something */

@@ -26,10 +26,10 @@ static __attribute__((noinline)) int put_elsewhere(kpti_recorder *r, kpti_et_str
                                                    uint64_t reserve, write_fn write,
                                                    const void *what)
 {
-    const uint64_t most = UINT64_C(1) << 31; /* in words, since offsets of texts have 32 bits */
+    const uint64_t max = UINT64_C(1) << 31; /* in words, since offsets of texts have 32 bits */
     kpti_et_cursor c = kpti_et_cursor_dry(s);
     write(&c, what);
-    if (c.missing > most || !kpti_recorder_refill(r, s, c.missing)) return 0;
+    if (c.missing > max || !kpti_recorder_refill(r, s, c.missing)) return 0;
     c = kpti_et_cursor_at(s, reserve);
     write(&c, what);
     return settle(&c);

@@ -47,7 +47,7 @@ static void absorb_links(kpti_gpu_session *s)
 void kpti_join_absorb(kpti_gpu_session *s)
 {
     const kpti_launch *launch;
-    kpti_chunk_pool_get(&s->store, &s->ready);
+    kpti_record_store_get(&s->store, &s->ready);
     s->table.turn++;
     for (kpti_gpu_thread *t = kpti_launches_threads(); t; t = t->next)
         while ((launch = kpti_list_next(&t->list, &t->read))) {

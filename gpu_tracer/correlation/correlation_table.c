@@ -92,7 +92,7 @@ void kpti_known_see(kpti_gpu_session *s)
 static int grow(kpti_gpu_session *s)
 {
     const kpti_heap heap = kpti_budget_heap(&s->budget);
-    if (s->table.rows.capacity * 2 * sizeof(kpti_gpu_known) > s->budget.most / 4) return 0;
+    if (s->table.rows.capacity * 2 * sizeof(kpti_gpu_known) > s->budget.max / 4) return 0;
     return kpti_hash_table_grow(&s->table.rows, &slots, &heap, NULL);
 }
 

@@ -7,7 +7,7 @@ int kpti_budget_take(kpti_gpu_budget *budget, uint64_t bytes)
     uint64_t held = atomic_load_explicit(&budget->held, memory_order_relaxed);
     /* Adds only bytes that fit, so that a refused request does not make other requests fail. */
     do {
-        if (held > budget->most || bytes > budget->most - held) return 0;
+        if (held > budget->max || bytes > budget->max - held) return 0;
     } while (!atomic_compare_exchange_weak_explicit(&budget->held, &held, held + bytes,
                                                     memory_order_relaxed, memory_order_relaxed));
     return 1;
@@ -40,7 +40,7 @@ void *kpti_budget_alloc(kpti_gpu_budget *budget, uint64_t bytes)
 void kpti_budget_free(kpti_gpu_budget *budget, void *memory, uint64_t bytes)
 {
     if (!memory) return;
-    kpti_assert(atomic_load_explicit(&budget->held, memory_order_relaxed) <= budget->most);
+    kpti_assert(atomic_load_explicit(&budget->held, memory_order_relaxed) <= budget->max);
     kpti_free(budget->env, memory, bytes);
     kpti_budget_give(budget, bytes);
 }

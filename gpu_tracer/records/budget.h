@@ -10,7 +10,7 @@
 
 typedef struct kpti_gpu_budget {
     const kpti_env *env;
-    uint64_t most;
+    uint64_t max;
     _Atomic uint64_t held;
     _Atomic uint64_t dropped; /* records, and stacks of records */
 } kpti_gpu_budget;

@@ -251,7 +251,7 @@ void kpti_convert(const kpti_cupti *cupti, kpti_gpu_store *store, uint8_t *recor
         else
             convert_one(&c, record);
     }
-    kpti_chunk_pool_put(store, &c.lists);
+    kpti_record_store_put(store, &c.lists);
     atomic_fetch_add_explicit(&store->events, c.kept, memory_order_relaxed);
     kpti_budget_drop(store->budget, c.dropped);
 }

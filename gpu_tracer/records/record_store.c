@@ -24,7 +24,7 @@ void kpti_gpu_lists_free(kpti_gpu_lists *lists, kpti_gpu_budget *budget)
         kpti_list_free(&lists->of[i], budget);
 }
 
-void kpti_chunk_pool_init(kpti_gpu_store *store, kpti_gpu_budget *budget)
+void kpti_record_store_init(kpti_gpu_store *store, kpti_gpu_budget *budget)
 {
     memset(store, 0, sizeof *store);
     (void)pthread_mutex_init(&store->lock, NULL);
@@ -33,21 +33,21 @@ void kpti_chunk_pool_init(kpti_gpu_store *store, kpti_gpu_budget *budget)
     kpti_gpu_lists_init(&store->lists);
 }
 
-void kpti_chunk_pool_free(kpti_gpu_store *store)
+void kpti_record_store_free(kpti_gpu_store *store)
 {
     kpti_gpu_lists_free(&store->lists, store->budget);
     kpti_names_free(&store->names);
     (void)pthread_mutex_destroy(&store->lock);
 }
 
-void kpti_chunk_pool_put(kpti_gpu_store *store, kpti_gpu_lists *lists)
+void kpti_record_store_put(kpti_gpu_store *store, kpti_gpu_lists *lists)
 {
     (void)pthread_mutex_lock(&store->lock);
     kpti_gpu_lists_splice(&store->lists, lists);
     (void)pthread_mutex_unlock(&store->lock);
 }
 
-void kpti_chunk_pool_get(kpti_gpu_store *store, kpti_gpu_lists *lists)
+void kpti_record_store_get(kpti_gpu_store *store, kpti_gpu_lists *lists)
 {
     (void)pthread_mutex_lock(&store->lock);
     kpti_gpu_lists_splice(lists, &store->lists);
@@ -56,7 +56,7 @@ void kpti_chunk_pool_get(kpti_gpu_store *store, kpti_gpu_lists *lists)
 
 /* At the fork, another thread may have held a lock and been in the middle of a change. The child then
  * neither trusts nor frees what the lock guards. */
-void kpti_chunk_pool_forked(kpti_gpu_store *store)
+void kpti_record_store_forked(kpti_gpu_store *store)
 {
     const int whole = pthread_mutex_trylock(&store->lock) == 0;
     if (whole) {

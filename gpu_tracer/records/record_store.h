@@ -63,13 +63,13 @@ void kpti_gpu_lists_init(kpti_gpu_lists *lists);
 void kpti_gpu_lists_splice(kpti_gpu_lists *into, kpti_gpu_lists *from);
 void kpti_gpu_lists_free(kpti_gpu_lists *lists, kpti_gpu_budget *budget);
 
-void kpti_chunk_pool_init(kpti_gpu_store *store, kpti_gpu_budget *budget);
-void kpti_chunk_pool_free(kpti_gpu_store *store);
+void kpti_record_store_init(kpti_gpu_store *store, kpti_gpu_budget *budget);
+void kpti_record_store_free(kpti_gpu_store *store);
 /* put appends LISTS to the store, and take appends the store's items to LISTS. The source is empty
  * afterwards. Any thread. */
-void kpti_chunk_pool_put(kpti_gpu_store *store, kpti_gpu_lists *lists);
-void kpti_chunk_pool_get(kpti_gpu_store *store, kpti_gpu_lists *lists);
+void kpti_record_store_put(kpti_gpu_store *store, kpti_gpu_lists *lists);
+void kpti_record_store_get(kpti_gpu_store *store, kpti_gpu_lists *lists);
 /* Called in the child of a fork. The store is then empty. */
-void kpti_chunk_pool_forked(kpti_gpu_store *store);
+void kpti_record_store_forked(kpti_gpu_store *store);
 
 #endif

@@ -121,12 +121,12 @@ static kpt_status clear(kpt_handle self, kpt_traceback *traceback)
     return traceback ? KPT_OK : refuse(self, "clear: traceback is NULL");
 }
 
-static kpt_status free_dead(kpt_handle self, uint64_t most, uint64_t *left)
+static kpt_status free_dead(kpt_handle self, uint64_t max, uint64_t *left)
 {
     const target t = look_up(self);
     uint64_t still;
     if (!t.impl) return KPT_E_HANDLE;
-    still = t.impl->free_dead(t.self, most);
+    still = t.impl->free_dead(t.self, max);
     if (left) *left = still;
     return KPT_OK;
 }

@@ -29,17 +29,17 @@ static kpti_memory_hook own[DOMAINS];
     {                                                                            \
         kpti_hooked_free(&own[pool].below, pool, ctx, block);                    \
     }
-HOOKS(raw, KPTI_INTERN_TABLE_RAW)
-HOOKS(mem, KPTI_INTERN_TABLE_MEM)
-HOOKS(obj, KPTI_INTERN_TABLE_OBJ)
+HOOKS(raw, KPTI_POOL_RAW)
+HOOKS(mem, KPTI_POOL_MEM)
+HOOKS(obj, KPTI_POOL_OBJ)
 
 static kpti_memory_hook own[DOMAINS] = {
-    [KPTI_INTERN_TABLE_RAW] = {.domain = PYMEM_DOMAIN_RAW,
-                               .hooks = {NULL, raw_malloc, raw_calloc, raw_realloc, raw_free}},
-    [KPTI_INTERN_TABLE_MEM] = {.domain = PYMEM_DOMAIN_MEM,
-                               .hooks = {NULL, mem_malloc, mem_calloc, mem_realloc, mem_free}},
-    [KPTI_INTERN_TABLE_OBJ] = {.domain = PYMEM_DOMAIN_OBJ,
-                               .hooks = {NULL, obj_malloc, obj_calloc, obj_realloc, obj_free}},
+    [KPTI_POOL_RAW] = {.domain = PYMEM_DOMAIN_RAW,
+                       .hooks = {NULL, raw_malloc, raw_calloc, raw_realloc, raw_free}},
+    [KPTI_POOL_MEM] = {.domain = PYMEM_DOMAIN_MEM,
+                       .hooks = {NULL, mem_malloc, mem_calloc, mem_realloc, mem_free}},
+    [KPTI_POOL_OBJ] = {.domain = PYMEM_DOMAIN_OBJ,
+                       .hooks = {NULL, obj_malloc, obj_calloc, obj_realloc, obj_free}},
 };
 
 static void allocate_raw(void)
@@ -57,9 +57,8 @@ static void allocate_obj(void)
     PyObject_Free(PyObject_Malloc(1));
 }
 
-static void (*const allocate[DOMAINS])(void) = {[KPTI_INTERN_TABLE_RAW] = allocate_raw,
-                                                [KPTI_INTERN_TABLE_MEM] = allocate_mem,
-                                                [KPTI_INTERN_TABLE_OBJ] = allocate_obj};
+static void (*const allocate[DOMAINS])(void) = {
+    [KPTI_POOL_RAW] = allocate_raw, [KPTI_POOL_MEM] = allocate_mem, [KPTI_POOL_OBJ] = allocate_obj};
 
 /* Whether allocations reach our hook in DOMAIN. A hook below ours that is removed before ours takes ours
  * out of the chain, since it restores the allocator below itself. */
@@ -75,8 +74,7 @@ void kpti_memory_hooks_install(int sampled)
     with_sampler = sampled && kpti_sampler_fits();
     if (with_sampler) kpti_sampler_install();
     for (int i = 0; i < DOMAINS; i++)
-        if (!(with_sampler && i != KPTI_INTERN_TABLE_RAW) && !is_reached(i))
-            kpti_memory_hook_put(&own[i]);
+        if (!(with_sampler && i != KPTI_POOL_RAW) && !is_reached(i)) kpti_memory_hook_put(&own[i]);
     kpti_numpy_hooks_install();
 }
 

@@ -52,7 +52,7 @@ static inline void kpti_note_alloc(kpti_memory_inside in, uint32_t pool, const v
     uint32_t stack;
     if (!kpti_sample_lives(in, (uintptr_t)block, pool)) return;
     /* tracemalloc allocates raw memory with its lock held, and acquires the lock for each object. */
-    stack = kpti_capture_pinned(kpti_memory_log_wish(in.log)->depth, pool == KPTI_INTERN_TABLE_RAW);
+    stack = kpti_capture_pinned(kpti_memory_log_wish(in.log)->depth, pool == KPTI_POOL_RAW);
     kpti_memory_append(in.log, in.thread, kpti_ticks(), (uintptr_t)block,
                        kpti_memory_what(KPTI_MEMORY_ALLOC | resized, pool, size), stack);
 }
@@ -72,11 +72,11 @@ static inline void *kpti_passed(kpti_memory_inside in, uint32_t pool, void *bloc
 }
 
 static inline void *kpti_hooked_malloc(const PyMemAllocatorEx *below, uint32_t pool, void *ctx,
-                                       size_t size, size_t least)
+                                       size_t size, size_t min)
 {
     const kpti_memory_inside in = kpti_memory_enter();
-    const int taken = in.log && kpti_sample_begins(in, size, least);
-    void *block = below->malloc(ctx, taken && size < least ? least : size);
+    const int taken = in.log && kpti_sample_begins(in, size, min);
+    void *block = below->malloc(ctx, taken && size < min ? min : size);
     if (!in.log) return kpti_passed(in, pool, block);
     if (block && taken) kpti_note_alloc(in, pool, block, size, 0);
     kpti_memory_leave(in);
@@ -84,13 +84,13 @@ static inline void *kpti_hooked_malloc(const PyMemAllocatorEx *below, uint32_t p
 }
 
 static inline void *kpti_hooked_calloc(const PyMemAllocatorEx *below, uint32_t pool, void *ctx,
-                                       size_t count, size_t size, size_t least)
+                                       size_t count, size_t size, size_t min)
 {
     const kpti_memory_inside in = kpti_memory_enter();
     const uint64_t whole = (uint64_t)count * size; /* if it wraps, there is no block */
-    const int taken = in.log && kpti_sample_begins(in, whole, least);
+    const int taken = in.log && kpti_sample_begins(in, whole, min);
     void *block =
-        taken && whole < least ? below->calloc(ctx, 1, least) : below->calloc(ctx, count, size);
+        taken && whole < min ? below->calloc(ctx, 1, min) : below->calloc(ctx, count, size);
     if (!in.log) return block;
     if (block && taken) kpti_note_alloc(in, pool, block, whole, 0);
     kpti_memory_leave(in);
@@ -98,16 +98,15 @@ static inline void *kpti_hooked_calloc(const PyMemAllocatorEx *below, uint32_t p
 }
 
 static inline void *kpti_hooked_realloc(const PyMemAllocatorEx *below, uint32_t pool, void *ctx,
-                                        void *old, size_t size, size_t least)
+                                        void *old, size_t size, size_t min)
 {
     const kpti_memory_inside in = kpti_memory_enter();
     const uintptr_t before = (uintptr_t)old;
     const uint32_t ends = in.log ? kpti_sample_ends(in, before, pool) : 0;
     const uint64_t now = ends ? kpti_ticks() : 0;
-    const int taken =
-        in.log && (pool == KPTI_INTERN_TABLE_RAW ? kpti_sample_begins_again(in, before, size)
-                                                 : kpti_sample_begins(in, size, least));
-    void *block = below->realloc(ctx, old, taken && size < least ? least : size);
+    const int taken = in.log && (pool == KPTI_POOL_RAW ? kpti_sample_begins_again(in, before, size)
+                                                       : kpti_sample_begins(in, size, min));
+    void *block = below->realloc(ctx, old, taken && size < min ? min : size);
     if (!in.log) return block;
     if (block && ends) kpti_note_free(in, ends - 1, before, now, KPTI_MEMORY_RESIZED);
     if (block && taken)

@@ -24,22 +24,22 @@ static void (*below_free)(void *ctx, void *block, size_t size);
 
 static void *hooked_malloc(void *ctx, size_t size)
 {
-    return kpti_hooked_malloc(&below, KPTI_INTERN_TABLE_NUMPY, ctx, size, 0);
+    return kpti_hooked_malloc(&below, KPTI_POOL_NUMPY, ctx, size, 0);
 }
 
 static void *hooked_calloc(void *ctx, size_t count, size_t size)
 {
-    return kpti_hooked_calloc(&below, KPTI_INTERN_TABLE_NUMPY, ctx, count, size, 0);
+    return kpti_hooked_calloc(&below, KPTI_POOL_NUMPY, ctx, count, size, 0);
 }
 
 static void *hooked_realloc(void *ctx, void *block, size_t size)
 {
-    return kpti_hooked_realloc(&below, KPTI_INTERN_TABLE_NUMPY, ctx, block, size, 0);
+    return kpti_hooked_realloc(&below, KPTI_POOL_NUMPY, ctx, block, size, 0);
 }
 
 static void hooked_free(void *ctx, void *block, size_t size)
 {
-    const kpti_memory_inside in = kpti_hooked_end(KPTI_INTERN_TABLE_NUMPY, block);
+    const kpti_memory_inside in = kpti_hooked_end(KPTI_POOL_NUMPY, block);
     below_free(ctx, block, size);
     if (in.log) kpti_memory_leave(in);
 }
@@ -91,8 +91,7 @@ void kpti_numpy_hooks_install(void)
 {
     const int is_first = !handler;
     if (is_first) handler = find_handler();
-    if (!handler ||
-        (!is_first && kpti_memory_hook_is_reached(KPTI_INTERN_TABLE_NUMPY, allocate_one)))
+    if (!handler || (!is_first && kpti_memory_hook_is_reached(KPTI_POOL_NUMPY, allocate_one)))
         return;
     PUT(below.malloc, malloc)
     PUT(below.calloc, calloc)

@@ -61,8 +61,8 @@ static inline int passes(kpti_memory_small *small, size_t size)
         }                                                                                          \
         return way(ctx, block, size);                                                              \
     }
-HOOKS(mem, 0, KPTI_INTERN_TABLE_MEM)
-HOOKS(obj, 1, KPTI_INTERN_TABLE_OBJ)
+HOOKS(mem, 0, KPTI_POOL_MEM)
+HOOKS(obj, 1, KPTI_POOL_OBJ)
 
 static kpti_memory_hook own[DOMAINS] = {
     {.domain = PYMEM_DOMAIN_MEM,

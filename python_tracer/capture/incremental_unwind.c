@@ -167,13 +167,13 @@ static int walk_objects(kpti_unwind *g, PyThreadState *state, uint32_t depth)
 
 KPTI_HOT static void walk(kpti_unwind *g, PyThreadState *state, uint32_t depth, uint32_t *flags)
 {
-    const uint32_t most = depth ? depth : UINT32_MAX;
+    const uint32_t max = depth ? depth : UINT32_MAX;
     g->walked_count = g->below = 0;
     /* With a depth limit, level 0 is not the outermost frame. A trace function may move frames to other
      * lines. */
     g->may_mark = !depth && !state->c_tracefunc;
     if (!g->may_mark) g->marks.count = 0;
-    if ((kpti_frames_are_known() ? walk_raw : walk_objects)(g, state, most)) return;
+    if ((kpti_frames_are_known() ? walk_raw : walk_objects)(g, state, max)) return;
     g->marks.count = 0;
     *flags |= KPT_TRACEBACK_CUT;
 }
@@ -181,15 +181,15 @@ KPTI_HOT static void walk(kpti_unwind *g, PyThreadState *state, uint32_t depth, 
 /* Returns the number of levels, from the outermost on, that are the same as at the last capture. */
 KPTI_HOT static uint32_t same_levels(kpti_unwind *g)
 {
-    const uint32_t most = g->count < total(g) ? g->count : total(g);
-    for (uint32_t i = g->below; i < most; i++) {
+    const uint32_t max = g->count < total(g) ? g->count : total(g);
+    for (uint32_t i = g->below; i < max; i++) {
         const kpti_unwound_frame *w = walked_at(g, i);
         if (g->levels[i].frame != w->frame || g->levels[i].code != w->at.code ||
             g->levels[i].offset != w->at.offset ||
             g->levels[i].version != kpti_code_version(w->at.code))
             return i;
     }
-    return most;
+    return max;
 }
 
 /* Whether the code locations of all levels from FIRST on are in the cache. */

@@ -53,7 +53,7 @@ static uint32_t stack_of(const uint32_t *locations, uint32_t count, uint32_t *fl
 typedef struct reported_frames {
     uint32_t locations[MAX_SCRIPT];
     uint32_t count;
-    uint32_t most;
+    uint32_t max;
     uint32_t flags;
 } reported_frames;
 
@@ -61,21 +61,21 @@ static void add_reported(void *ctx, kpt_str name, kpt_str file, uint32_t line)
 {
     reported_frames *t = ctx;
     const uint32_t location =
-        t->count < t->most ? kpti_code_location_reported(KPT_SYMBOL_SCRIPT, name, file, line) : 0;
+        t->count < t->max ? kpti_code_location_reported(KPT_SYMBOL_SCRIPT, name, file, line) : 0;
     if (location)
         t->locations[t->count++] = location;
     else
         t->flags |= KPT_TRACEBACK_CUT;
 }
 
-static uint32_t least(uint32_t depth, uint32_t most)
+static uint32_t min(uint32_t depth, uint32_t max)
 {
-    return depth && depth < most ? depth : most;
+    return depth && depth < max ? depth : max;
 }
 
 static uint32_t gather_script(const tracebacks *self, uint32_t depth, uint32_t *flags)
 {
-    reported_frames t = {.most = least(depth, MAX_SCRIPT)};
+    reported_frames t = {.max = min(depth, MAX_SCRIPT)};
     if (!self->args.script_frames) return 0;
     self->args.script_frames(self->args.script_ctx, add_reported, &t);
     *flags |= t.flags;
@@ -87,7 +87,7 @@ static uint32_t gather_native(uint32_t depth, uint32_t *flags)
     uint64_t addresses[KPTI_MAX_NATIVE];
     uint32_t locations[KPTI_MAX_NATIVE];
     const uint32_t seen = kpti_native_walk(addresses);
-    const uint32_t count = least(depth, seen);
+    const uint32_t count = min(depth, seen);
     uint32_t kept = 0;
     if (count < seen || seen == KPTI_MAX_NATIVE) *flags |= KPT_TRACEBACK_CUT;
     for (uint32_t i = 0; i < count; i++) {
@@ -162,12 +162,12 @@ static uint64_t get_frames(void *self, const kpt_traceback *t, uint32_t *out, ui
     return count;
 }
 
-static uint64_t free_dead(void *self, uint64_t most)
+static uint64_t free_dead(void *self, uint64_t max)
 {
     enum { AT_ONCE = 256 }; /* other threads may wait for the lock */
-    uint64_t left = most ? most : UINT64_MAX;
+    uint64_t left = max ? max : UINT64_MAX;
     (void)self;
-    if (!most) kpti_thread_capture_forget();
+    if (!max) kpti_thread_capture_forget();
     while (left > 0 && kpti_stacks_have_dead()) {
         const uint64_t now = left < AT_ONCE ? left : AT_ONCE;
         kpti_stacks_lock();

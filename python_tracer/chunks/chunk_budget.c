@@ -43,12 +43,12 @@ int kpti_budget_needs_open_stack(const kpti_tracer *tracer)
 /* Returns the smallest of the tracer's limits in bytes, or 0 if it has none. */
 static uint64_t most_bytes(const kpti_tracer *tracer)
 {
-    uint64_t most = tracer->args.max_bytes;
-    if (tracer->args.ring_bytes && (!most || tracer->args.ring_bytes < most))
-        most = tracer->args.ring_bytes;
-    if (tracer->args.max_events && (!most || tracer->args.max_events * sizeof(kpti_event) < most))
-        most = tracer->args.max_events * sizeof(kpti_event);
-    return most;
+    uint64_t max = tracer->args.max_bytes;
+    if (tracer->args.ring_bytes && (!max || tracer->args.ring_bytes < max))
+        max = tracer->args.ring_bytes;
+    if (tracer->args.max_events && (!max || tracer->args.max_events * sizeof(kpti_event) < max))
+        max = tracer->args.max_events * sizeof(kpti_event);
+    return max;
 }
 
 void kpti_budget_thread_ended_locked(kpti_stream *stream)
@@ -93,10 +93,10 @@ static void drop_old_locked(kpti_stream *stream, kpti_chunk **link, uint64_t now
 
 /* Drops the oldest chunks, of this stream and of ended threads, until at most MAX bytes are held or no
  * chunk is left to drop. */
-static void drop_until_locked(kpti_stream *stream, kpti_chunk **link, uint64_t most)
+static void drop_until_locked(kpti_stream *stream, kpti_chunk **link, uint64_t max)
 {
     kpti_tracer *tracer = stream->tracer;
-    while (tracer->bytes_held > most) {
+    while (tracer->bytes_held > max) {
         const kpti_chunk *second = *link ? (*link)->next : NULL;
         if (has_left_locked(tracer, second ? second->begun : UINT64_MAX))
             drop_left_locked(tracer);
@@ -113,13 +113,13 @@ int kpti_budget_reserve_locked(kpti_stream *stream, size_t bytes, uint64_t now)
     /* The chunks that a snapshot reads stay. Meanwhile the ring may grow by its size again; those new
      * chunks are dropped like others. */
     kpti_chunk **link = tracer->readers ? &stream->later : &stream->first;
-    const uint64_t most = most_bytes(tracer);
-    const uint64_t read = tracer->readers ? most : 0;
+    const uint64_t max = most_bytes(tracer);
+    const uint64_t read = tracer->readers ? max : 0;
     kpti_assert(kpti_tracing_lock_is_mine());
     if (stream->sink_state && link == &stream->first && *link) link = &(*link)->next;
     if (tracer->ring_ticks) drop_old_locked(stream, link, now);
-    if (!most || tracer->bytes_held + bytes <= most) return 1;
+    if (!max || tracer->bytes_held + bytes <= max) return 1;
     if (!kpti_budget_is_ring(tracer)) return 0;
-    drop_until_locked(stream, link, most + read > bytes ? most + read - bytes : 0);
+    drop_until_locked(stream, link, max + read > bytes ? max + read - bytes : 0);
     return 1;
 }

@@ -36,9 +36,9 @@ static inline uint32_t kpti_frame_marks_last(const kpti_frame_marks *m)
 }
 
 /* Removes the marks of levels above MAX. */
-static inline void kpti_frame_marks_trim(kpti_frame_marks *m, uint32_t most)
+static inline void kpti_frame_marks_trim(kpti_frame_marks *m, uint32_t max)
 {
-    while (kpti_frame_marks_last(m) > most)
+    while (kpti_frame_marks_last(m) > max)
         m->count--;
 }
 

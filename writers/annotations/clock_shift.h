@@ -19,10 +19,10 @@ static inline int kpti_is_shift(const kpti_clock_shift *shift)
 static inline int64_t kpti_shifted(const kpti_clock_shift *shift, int64_t ns)
 {
     /* A file may contain any time. Results out of bounds wrap. */
-    const double most = 9e18;
+    const double max = 9e18;
     const double drifted =
         (double)(int64_t)((uint64_t)ns - (uint64_t)shift->anchor_ns) * shift->drift;
-    const int64_t drift_ns = drifted > -most && drifted < most ? (int64_t)drifted : 0;
+    const int64_t drift_ns = drifted > -max && drifted < max ? (int64_t)drifted : 0;
     return (int64_t)((uint64_t)ns + (uint64_t)shift->offset_ns + (uint64_t)drift_ns);
 }
 

@@ -24,7 +24,7 @@ typedef struct kpti_resumes {
     kpti_heap heap;
     struct kpti_resume_track *track_states; /* by thread */
     uint32_t track_capacity;
-    uint32_t open; /* open resumes of all track_states */
+    uint32_t open; /* open resumes of all tracks */
 } kpti_resumes;
 
 /* Records the point of a task. *IS_NEW is set if a resume begins with the point's call; else POINT must be

@@ -79,8 +79,8 @@ kpt_status kpti_chrome_add_thread(kpti_fragments *threads, uint32_t number, uint
 /* Returns the most bytes that TEXT needs as the inside of a JSON string. */
 static inline size_t kpti_chrome_reserve(kpt_str text)
 {
-    const size_t most = KPTI_CHROME_MAX_NAME;
-    return (text.size < most ? (size_t)text.size : most) * KPTI_JSON_MAX_GROWTH;
+    const size_t max = KPTI_CHROME_MAX_NAME;
+    return (text.size < max ? (size_t)text.size : max) * KPTI_JSON_MAX_GROWTH;
 }
 
 /* Writes TEXT as the inside of a JSON string, cut if it is too long for a name. Returns its end. */

@@ -47,14 +47,14 @@ static inline uint32_t hash(const uint8_t *at)
     return (uint32_t)(kpti_hash_spread(bytes) >> (64 - KPTI_DEFLATE_HASH_BITS));
 }
 
-static inline uint32_t alike(const uint8_t *a, const uint8_t *b, uint32_t most)
+static inline uint32_t alike(const uint8_t *a, const uint8_t *b, uint32_t max)
 {
     uint32_t length = 0;
-    for (; length + WORD <= most; length += WORD) {
+    for (; length + WORD <= max; length += WORD) {
         const uint64_t differ = word_at(a + length) ^ word_at(b + length);
         if (differ) return length + ((uint32_t)__builtin_ctzll(differ) >> 3);
     }
-    while (length < most && a[length] == b[length])
+    while (length < max && a[length] == b[length])
         length++;
     return length;
 }
@@ -72,7 +72,7 @@ static inline uint32_t enter(const search *s, const uint8_t *at)
 
 /* Enters AT, and finds the longest match of more than ABOVE and at most MAX bytes. MAX must be larger than
  * ABOVE. */
-static inline match find(const search *s, const uint8_t *at, uint32_t above, uint32_t most,
+static inline match find(const search *s, const uint8_t *at, uint32_t above, uint32_t max,
                          int depth)
 {
     const uint32_t position = (uint32_t)(at - s->data) + FIRST_POSITION;
@@ -83,11 +83,11 @@ static inline match find(const search *s, const uint8_t *at, uint32_t above, uin
         uint32_t next;
         /* First compare the bytes that a longer match needs at its end. */
         if (half_word_at(at - distance + above - 3) == half_word_at(at + above - 3)) {
-            const uint32_t length = alike(at, at - distance, most);
+            const uint32_t length = alike(at, at - distance, max);
             if (length > above) {
                 best = (match){length, distance};
                 above = length;
-                if (length >= ENOUGH || length == most) break;
+                if (length >= ENOUGH || length == max) break;
             }
         }
         next = s->d->earlier[candidate % KPTI_DEFLATE_MAX_DISTANCE];
@@ -109,10 +109,10 @@ static inline const uint8_t *improve(const search *s, const uint8_t **at, match 
 {
     const uint8_t *next = *at + 1;
     while (next < stop) {
-        const uint32_t most = most_at(next, end);
+        const uint32_t max = most_at(next, end);
         match longer;
-        if (m->length >= most) break;
-        longer = find(s, next++, m->length, most, LAZY_DEPTH);
+        if (m->length >= max) break;
+        longer = find(s, next++, m->length, max, LAZY_DEPTH);
         if (!longer.length) break;
         *m = longer;
         *at = next - 1;

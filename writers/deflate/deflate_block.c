@@ -60,7 +60,7 @@ static void add_item(plan *p, uint32_t *frequencies, uint32_t symbol, uint32_t e
     frequencies[symbol]++;
 }
 
-static uint32_t least(uint32_t a, uint32_t b)
+static uint32_t min(uint32_t a, uint32_t b)
 {
     return a < b ? a : b;
 }
@@ -69,7 +69,7 @@ static uint32_t least(uint32_t a, uint32_t b)
 static void add_run(plan *p, uint32_t *frequencies, uint32_t size, uint32_t run)
 {
     while (!size && run >= 3) {
-        const uint32_t zeroes = least(run, 138);
+        const uint32_t zeroes = min(run, 138);
         if (zeroes < 11)
             add_item(p, frequencies, FEW_ZEROES, zeroes - 3);
         else
@@ -81,7 +81,7 @@ static void add_run(plan *p, uint32_t *frequencies, uint32_t size, uint32_t run)
         run--;
     }
     while (size && run >= 3) {
-        const uint32_t repeated = least(run, 6);
+        const uint32_t repeated = min(run, 6);
         add_item(p, frequencies, REPEAT, repeated - 3);
         run -= repeated;
     }

@@ -16,9 +16,9 @@ const char kpti_thousand[4001] =
 
 char *kpti_put_u64_slow(char *out, uint64_t value)
 {
-    const uint64_t most = 1000000000;
-    uint32_t low = (uint32_t)(value % most);
-    out = kpti_put_u64(out, value / most);
+    const uint64_t max = 1000000000;
+    uint32_t low = (uint32_t)(value % max);
+    out = kpti_put_u64(out, value / max);
     out = kpti_put_three(out, low / 1000000);
     out = kpti_put_three(out, low / 1000 % 1000);
     return kpti_put_three(out, low % 1000);

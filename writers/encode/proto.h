@@ -67,10 +67,10 @@ static inline char *kpti_proto_close(char *content, char *end)
 }
 
 /* Writes a text of at most MAX bytes, made valid UTF-8, which may triple its size. */
-static inline char *kpti_proto_text(char *at, uint32_t field, kpt_str text, size_t most)
+static inline char *kpti_proto_text(char *at, uint32_t field, kpt_str text, size_t max)
 {
     char *content = kpti_proto_open(at, field);
-    size_t size = text.size < most ? (size_t)text.size : most;
+    size_t size = text.size < max ? (size_t)text.size : max;
     return kpti_proto_close(content, kpti_utf8_copy(content, text.data, text.data ? size : 0));
 }
 

@@ -17,7 +17,7 @@ typedef struct kpti_spans {
     struct kpti_note_state *note_states;  /* all notes, by number */
     struct kpti_span_track *track_states; /* by thread */
     uint32_t track_capacity;
-    uint32_t frames; /* open frames of all track_states */
+    uint32_t frames; /* open frames of all tracks */
 } kpti_spans;
 
 /* A loose note: a span, or a note whose point was not delivered. */

@@ -64,15 +64,15 @@ static uint64_t resident_blocks(const kpt_gpu_event *k, const kpt_gpu_device *d,
         round_up((uint64_t)k->registers * d->warp_size, REGISTER_STEP) * round_up(warps, WARP_STEP);
     const int small =
         d->compute_major == 7 ? d->compute_minor == 5 : d->compute_major == 8 && d->compute_minor;
-    uint64_t most = small ? 16 : 32;
-    if (d->compute_major == 8 && d->compute_minor == 9) most = 24;
+    uint64_t max = small ? 16 : 32;
+    if (d->compute_major == 8 && d->compute_minor == 9) max = 24;
     if (d->max_threads_per_multiprocessor)
-        most = smaller(most, d->max_threads_per_multiprocessor / d->warp_size / warps);
+        max = smaller(max, d->max_threads_per_multiprocessor / d->warp_size / warps);
     if (registers && d->registers_per_multiprocessor)
-        most = smaller(most, d->registers_per_multiprocessor / registers);
+        max = smaller(max, d->registers_per_multiprocessor / registers);
     if (shared && d->shared_bytes_per_multiprocessor)
-        most = smaller(most, d->shared_bytes_per_multiprocessor / round_up(shared, SHARED_STEP));
-    return most;
+        max = smaller(max, d->shared_bytes_per_multiprocessor / round_up(shared, SHARED_STEP));
+    return max;
 }
 
 kpti_gpu_fill kpti_gpu_fill_of(const kpt_gpu_event *k, const kpt_gpu_device *d)

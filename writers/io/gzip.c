@@ -159,8 +159,8 @@ static void compress(kpti_gzip *s, const char *data, size_t size)
     put_header(s);
     if (!s->has_started && size >= (size_t)2 * MIN_PART) start_threads(s);
     while (size) {
-        const size_t most = (size_t)MAX_PART * (size_t)s->worker_count;
-        const size_t step = size < most ? size : most;
+        const size_t max = (size_t)MAX_PART * (size_t)s->worker_count;
+        const size_t step = size < max ? size : max;
         compress_piece(s, data, step);
         data += step;
         size -= step;

@@ -169,16 +169,16 @@ static int end_overlapped(kpti_memory_history *h)
 }
 
 /* Keeps only the last MAX entries. */
-static void trim(kpti_memory_history *h, uint64_t most)
+static void trim(kpti_memory_history *h, uint64_t max)
 {
-    const uint64_t gone = most && h->count > most ? h->count - most : 0;
+    const uint64_t gone = max && h->count > max ? h->count - max : 0;
     memmove(h->entries, h->entries + gone, (h->count - gone) * sizeof *h->entries);
     h->count -= gone;
     h->dropped += gone;
 }
 
 int kpti_memory_history_make(kpti_memory_history *h, kpti_memory_entry *entries, uint64_t count,
-                             uint64_t dropped, uint64_t most, uint64_t sample_bytes)
+                             uint64_t dropped, uint64_t max, uint64_t sample_bytes)
 {
     memset(h, 0, sizeof *h);
     h->sample_bytes = sample_bytes;
@@ -187,7 +187,7 @@ int kpti_memory_history_make(kpti_memory_history *h, kpti_memory_entry *entries,
     h->dropped = dropped;
     if (count < UINT32_MAX) {
         if (count) qsort(entries, count, sizeof *entries, earlier);
-        trim(h, most);
+        trim(h, max);
         for (uint64_t i = 0; i < h->count; i++)
             entries[i].partner = 0;
         if (pair(h) && end_overlapped(h)) return 1;

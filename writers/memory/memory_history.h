@@ -57,8 +57,7 @@ typedef struct kpti_memory_history {
 /* Makes a history of the last MAX (0: all) of COUNT entries. It takes over ENTRIES, which are from malloc.
  * DROPPED is the number of missing entries. Returns 0 if there is no memory, or if there are too many entries. */
 int kpti_memory_history_make(kpti_memory_history *history, kpti_memory_entry *entries,
-                             uint64_t count, uint64_t dropped, uint64_t most,
-                             uint64_t sample_bytes);
+                             uint64_t count, uint64_t dropped, uint64_t max, uint64_t sample_bytes);
 void kpti_memory_history_free(kpti_memory_history *history);
 
 /* Returns whether the block of entry I, an ALLOC, was alive after the first COUNT entries. */

@@ -117,10 +117,10 @@ uint32_t kpti_times_block(kpti_times *times, const kpti_event *events, uint32_t 
     if (times->second_of) ticks[i++] = odd_time(times, events[0], last);
     while (i < block) {
         const uint64_t high = times->high;
-        const uint64_t most = times->most_ticks;
+        const uint64_t max = times->most_ticks;
         for (; i < block; i++) {
             const uint64_t now = high | (uint32_t)events[i];
-            if (!is_plain(kpti_event_kind(events[i])) || now < last || now > most) break;
+            if (!is_plain(kpti_event_kind(events[i])) || now < last || now > max) break;
             ticks[i] = last = now;
         }
         for (int odd = 1; i < block && odd; i++) {

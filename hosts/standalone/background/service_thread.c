@@ -192,8 +192,8 @@ static void answer_requests(kpti_service_thread *service)
 static int64_t next_time(const kpti_service_thread *service)
 {
     const uint64_t now = (uint64_t)kpti_service_thread_now_ns();
-    const uint64_t most = INT64_MAX - now;
-    return (int64_t)(now + (service->interval_ns < most ? service->interval_ns : most));
+    const uint64_t max = INT64_MAX - now;
+    return (int64_t)(now + (service->interval_ns < max ? service->interval_ns : max));
 }
 
 static void *run(void *ctx)

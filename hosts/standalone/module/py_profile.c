@@ -29,12 +29,12 @@ static PyObject *row_with_step(const kpti_profile *profile, const kpti_profile_r
     return both;
 }
 
-static PyObject *rows_to_list(kpti_profile *profile, int sort, unsigned most, int with_steps)
+static PyObject *rows_to_list(kpti_profile *profile, int sort, unsigned max, int with_steps)
 {
     uint32_t count;
     const kpti_profile_row *rows = kpti_profile_rows(profile, (kpti_profile_sort)sort, &count);
     PyObject *list = PyList_New(0);
-    for (uint32_t i = 0; list && i < count && i < most; i++) {
+    for (uint32_t i = 0; list && i < count && i < max; i++) {
         PyObject *row =
             with_steps ? row_with_step(profile, &rows[i]) : row_to_tuple(profile, &rows[i]);
         if (!row || PyList_Append(list, row) < 0) Py_CLEAR(list);
@@ -60,13 +60,13 @@ PyObject *kpti_profile_call(PyObject *module, PyObject *args)
     kpti_profile *made;
     kpti_session_error error;
     kpt_status status;
-    unsigned most;
+    unsigned max;
     const char *steps = NULL;
     Py_ssize_t steps_size = 0;
     int sort;
     int by_thread;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OiIpO|y#", &capsule, &sort, &most, &by_thread, &progress, &steps,
+    if (!PyArg_ParseTuple(args, "OiIpO|y#", &capsule, &sort, &max, &by_thread, &progress, &steps,
                           &steps_size))
         return NULL;
     session = kpti_session_of(capsule);
@@ -86,7 +86,7 @@ PyObject *kpti_profile_call(PyObject *module, PyObject *args)
     status = kpti_session_profile(session, &watch, made, &error);
     PyEval_RestoreThread(call.released);
     if (status == KPT_OK && !call.raised)
-        list = rows_to_list(made, sort, most, steps != NULL);
+        list = rows_to_list(made, sort, max, steps != NULL);
     else
         (void)kpti_raise(&error, NULL);
     kpti_profile_free(made);

@@ -28,9 +28,9 @@ Clock::Clock(const TimeConverter &converter, uint64_t begin, uint64_t end)
             static_cast<uint64_t>((static_cast<unsigned __int128>(step * i) * span) >> 64);
         __int128 wanted = static_cast<__int128>(at(begin + since) - base_ns_) << SHIFT;
         __int128 without = static_cast<__int128>(since) * slope_;
-        auto least = static_cast<int64_t>(wanted - without);
-        lowest = std::max(lowest, least);
-        highest = std::min(highest, least + ((int64_t{1} << SHIFT) - 1));
+        auto min = static_cast<int64_t>(wanted - without);
+        lowest = std::max(lowest, min);
+        highest = std::min(highest, min + ((int64_t{1} << SHIFT) - 1));
     }
     offset_ = lowest + (highest - lowest) / 2;
 }

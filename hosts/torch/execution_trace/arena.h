@@ -62,8 +62,8 @@ class Arena
         while (block < blocks_.size() && blocks_[block].size < size)
             block++;
         if (block == blocks_.size()) {
-            const size_t least = std::max<size_t>(size, ORDINARY);
-            blocks_.push_back({std::unique_ptr<char[]>(new char[least]), least});
+            const size_t min = std::max<size_t>(size, ORDINARY);
+            blocks_.push_back({std::unique_ptr<char[]>(new char[min]), min});
         }
         block_ = block;
         at_ = blocks_[block].items.get();

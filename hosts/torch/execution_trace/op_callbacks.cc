@@ -103,7 +103,7 @@ class Reporter
         return exceptions_->uncaught;
     }
 
-    // Allocates memory for a OpContext. The list of spares has a limit: if operators begin on one thread and end on
+    // Allocates memory for an OpContext. The list of spares has a limit: if operators begin on one thread and end on
     // another, the list of the latter would grow without end.
     void *take(size_t size)
     {

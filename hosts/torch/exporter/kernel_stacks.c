@@ -41,7 +41,7 @@ typedef struct search {
     track_state *track_states; /* by index */
     uint32_t track_state_count;
     kpti_u64_map
-        track_state_of; /* by OS thread: the index of the last track_state that began there, + 1 */
+        track_state_of; /* by OS thread: the index of the last track that began there, + 1 */
     node *nodes;        /* from index 1 on */
     uint32_t node_count, node_capacity;
     kpti_u64_map node_of; /* by their contents */
@@ -89,7 +89,7 @@ static uint32_t node_in(search *s, const frame *f, uint32_t caller, uint32_t lin
     return node_with(s, &wanted);
 }
 
-/* Returns the stack of a track_state at a time. */
+/* Returns the stack of a track at a time. */
 static uint32_t stack_at(search *s, track_state *l, int64_t time_ns)
 {
     uint32_t caller = 0;

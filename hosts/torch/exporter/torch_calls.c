@@ -6,7 +6,7 @@
 
 /* A call that is open at the current point of the delivery, for the call stacks of the calls in it. */
 typedef struct frame {
-    size_t at; /* position of its name in the track_state's text */
+    size_t at; /* position of its name in the track's text */
     size_t size;
 } frame;
 
@@ -75,9 +75,9 @@ static kpt_status push(track_state *l, uint32_t depth, kpti_fragment name)
 /* Writes a stack, innermost first. The outermost frames of a long stack are omitted. */
 static char *put_stack(char *at, const track_state *l, uint32_t depth)
 {
-    const char *most = at + MAX_STACK;
+    const char *max = at + MAX_STACK;
     at = KPTI_PUT(at, ",\"Call stack\":\"");
-    for (uint32_t i = depth; i-- > 0 && (size_t)(most - at) > l->open[i].size + 2;) {
+    for (uint32_t i = depth; i-- > 0 && (size_t)(max - at) > l->open[i].size + 2;) {
         memcpy(at, l->text + l->open[i].at, l->open[i].size);
         at += l->open[i].size;
         *at++ = ';';

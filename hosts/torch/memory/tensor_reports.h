@@ -15,7 +15,7 @@ namespace kpytrace
 namespace tensors
 {
 
-// PyRef while the receiver or the allocators are changed. Blocks are reported without it.
+// Held while the receiver or the allocators are changed. Blocks are reported without it.
 extern std::mutex control;
 
 // Read it only to check whether any tracer receives reports. Blocks are passed to report().

@@ -109,14 +109,14 @@ static void batch_size(conform *c)
 {
     kpt_tracer t;
     conform_record(c, &t);
-    for (uint32_t most = 1; most < 5; most++) {
+    for (uint32_t max = 1; max < 5; max++) {
         kpt_delivery delivery;
         recording *r;
         KPT_INIT(&delivery);
-        delivery.batch_size = most;
+        delivery.batch_size = max;
         r = recording_take_with(c, &t, delivery);
-        EXPECT(c, r->largest_batch <= most, "a batch holds %u activities instead of %u",
-               r->largest_batch, most);
+        EXPECT(c, r->largest_batch <= max, "a batch holds %u activities instead of %u",
+               r->largest_batch, max);
     }
 }
 

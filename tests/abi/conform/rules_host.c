@@ -14,16 +14,16 @@ static void nap(long milliseconds)
 /* --- its clock -------------------------------------------------------------------------------- */
 
 typedef struct seen_ticks {
-    uint64_t least;
-    uint64_t most;
+    uint64_t min;
+    uint64_t max;
 } seen_ticks;
 
 static void note_ticks(void *ctx, const uint64_t *ticks, int64_t *ns, uint64_t count)
 {
     seen_ticks *seen = ctx;
     for (uint64_t i = 0; i < count; i++) {
-        if (ticks[i] < seen->least) seen->least = ticks[i];
-        if (ticks[i] > seen->most) seen->most = ticks[i];
+        if (ticks[i] < seen->min) seen->min = ticks[i];
+        if (ticks[i] > seen->max) seen->max = ticks[i];
         ns[i] = (int64_t)ticks[i];
     }
 }
@@ -43,10 +43,10 @@ static void host_ticks(conform *c)
     delivery.convert = note_ticks;
     delivery.convert_ctx = &seen;
     (void)recording_take_with(c, &t, delivery);
-    if (!seen.most) conform_unreached(c, "the host's converter was not called");
-    EXPECT(c, seen.least > begin && seen.most <= c->host.now_ticks,
+    if (!seen.max) conform_unreached(c, "the host's converter was not called");
+    EXPECT(c, seen.min > begin && seen.max <= c->host.now_ticks,
            "the converter received the ticks %llu to %llu; now_ticks returned %llu to %llu",
-           (unsigned long long)seen.least, (unsigned long long)seen.most,
+           (unsigned long long)seen.min, (unsigned long long)seen.max,
            (unsigned long long)begin + 1, (unsigned long long)c->host.now_ticks);
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A host inside a real Python: loads the plugin with ctypes, makes a tracer, tells what it got.
+"""A host inside a real Python: loads the plugin with ctypes, makes a tracer, and prints the results.
 
 usage: host.py PLUGIN now|ending        (ending: make it while the interpreter is being finalised)
 """

@@ -62,8 +62,8 @@ kpti_tracebacks_impl make_row()
         as_scribe(self)->calls += "symbolize_frames " + std::to_string(count) + "\n";
         return answer_of(as_scribe(self), error);
     };
-    row.free_dead = [](void *self, uint64_t most) {
-        as_scribe(self)->calls += "free_dead " + std::to_string(most) + "\n";
+    row.free_dead = [](void *self, uint64_t max) {
+        as_scribe(self)->calls += "free_dead " + std::to_string(max) + "\n";
         return as_scribe(self)->number;
     };
     row.get_stats = [](void *self, kpt_traceback_stats *out) {

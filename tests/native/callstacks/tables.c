@@ -33,13 +33,13 @@ static int same(const void *r, const void *wanted)
     return ((const record *)r)->content == ((const record *)wanted)->content;
 }
 
-test_pool *pool_make(uint32_t most, uint64_t mask)
+test_pool *pool_make(uint32_t max, uint64_t mask)
 {
     test_pool *p = calloc(1, sizeof *p);
     if (!p) abort();
     hash_mask = p->hash_mask = mask;
     p->pool.record_size = sizeof(record);
-    p->pool.most = most;
+    p->pool.max = max;
     p->pool.hash = hash_of;
     p->pool.same = same;
     return p;
@@ -112,10 +112,10 @@ uint32_t stack_place(uint32_t stack)
     return kpti_stack_place(stack);
 }
 
-void stacks_free_dead(uint64_t most)
+void stacks_free_dead(uint64_t max)
 {
     kpti_stacks_lock();
-    kpti_stacks_free_dead_locked(most);
+    kpti_stacks_free_dead_locked(max);
     kpti_stacks_unlock();
 }
 

@@ -11,7 +11,7 @@ extern "C" {
 
 /* A pool of its own, of numbers that are their own content. */
 typedef struct test_pool test_pool;
-test_pool *pool_make(uint32_t most, uint64_t hash_mask);
+test_pool *pool_make(uint32_t max, uint64_t hash_mask);
 uint32_t pool_find(test_pool *pool, uint64_t content);
 uint32_t pool_add(test_pool *pool, uint64_t content);
 void pool_remove(test_pool *pool, uint32_t number);
@@ -25,7 +25,7 @@ void stack_retain(uint32_t stack);
 void stack_release(uint32_t stack);
 uint32_t stack_below(uint32_t stack);
 uint32_t stack_place(uint32_t stack);
-void stacks_free_dead(uint64_t most);
+void stacks_free_dead(uint64_t max);
 uint64_t stacks_nodes(void);
 uint64_t stacks_dead(void);
 

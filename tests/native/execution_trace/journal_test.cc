@@ -8,8 +8,8 @@ using Journal = Observing;
 
 TEST_F(Journal, ManyOperatorsInSmallAndLargeChunks)
 {
-    const uint64_t most[] = {1, 65536, 0};
-    for (const uint64_t max_bytes : most) {
+    const uint64_t max[] = {1, 65536, 0};
+    for (const uint64_t max_bytes : max) {
         const int count = 3000;
         args.max_bytes = max_bytes;
         begin();

@@ -15,15 +15,15 @@ namespace
  * the readings, so the least of many counts. */
 int64_t distance(kpti_et_now &now)
 {
-    int64_t least = INT64_MAX;
+    int64_t min = INT64_MAX;
     for (int i = 0; i < 1000; i++) {
         const int64_t before = kpti_et_clock_ns(CLOCK_MONOTONIC);
         const int64_t now_ns = kpti_et_now_ns(&now);
         const int64_t after = kpti_et_clock_ns(CLOCK_MONOTONIC);
         const int64_t off = now_ns < before ? before - now_ns : now_ns > after ? now_ns - after : 0;
-        least = std::min(least, off);
+        min = std::min(min, off);
     }
-    return least;
+    return min;
 }
 
 TEST(Now, IsTheMonotonicClock)

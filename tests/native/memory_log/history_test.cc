@@ -37,7 +37,7 @@ kpti_memory_entry release(int64_t time, uint64_t address)
 
 /* The history of GIVEN, in the order that they are given in where times are equal. */
 struct history {
-    explicit history(const entries &given, uint64_t most = 0, uint64_t dropped = 0,
+    explicit history(const entries &given, uint64_t max = 0, uint64_t dropped = 0,
                      uint64_t sample_bytes = 0)
     {
         auto *copy = static_cast<kpti_memory_entry *>(
@@ -45,7 +45,7 @@ struct history {
         std::copy(given.begin(), given.end(), copy);
         for (size_t i = 0; i < given.size(); i++)
             copy[i].partner = static_cast<uint32_t>(i);
-        EXPECT_TRUE(kpti_memory_history_make(&h, copy, given.size(), dropped, most, sample_bytes));
+        EXPECT_TRUE(kpti_memory_history_make(&h, copy, given.size(), dropped, max, sample_bytes));
     }
     ~history()
     {

@@ -26,13 +26,13 @@ class Log : public testing::Test
         log_end(log);
         log_free(log);
     }
-    void make(uint64_t most)
+    void make(uint64_t max)
     {
         if (log) {
             log_end(log);
             log_free(log);
         }
-        log = log_make(most, 0);
+        log = log_make(max, 0);
         ASSERT_TRUE(log);
         ASSERT_TRUE(log_begin(log));
     }
@@ -88,14 +88,14 @@ TEST_F(Log, KeepsAllInOrderOverChunks)
 
 TEST_F(Log, SizesUpToTheMostThatFits)
 {
-    const uint64_t most = (UINT64_C(1) << 48) - 1;
-    for (uint64_t size : {UINT64_C(0), UINT64_C(1), most, most + 1, UINT64_MAX})
+    const uint64_t max = (UINT64_C(1) << 48) - 1;
+    for (uint64_t size : {UINT64_C(0), UINT64_C(1), max, max + 1, UINT64_MAX})
         log_note(1, 2, size, KPTI_MEMORY_ALLOC, 0);
     const reading r(log);
     EXPECT_EQ(r[0].size, 0u);
     EXPECT_EQ(r[1].size, 1u);
     for (size_t i = 2; i < 5; i++)
-        EXPECT_EQ(r[i].size, most);
+        EXPECT_EQ(r[i].size, max);
 }
 
 /* Wherever in a chunk it changes, each event has its whole time. */
@@ -122,14 +122,14 @@ TEST_F(Log, TheCountersUpperHalfChanges)
 TEST_F(Log, ALimitKeepsTheLastAndCountsTheOthers)
 {
     for (int limit : {1, 1000, LOG_CHUNK - 1, LOG_CHUNK + 0, 3 * LOG_CHUNK}) {
-        const auto most = static_cast<uint64_t>(limit);
+        const auto max = static_cast<uint64_t>(limit);
         const uint64_t count = 20 * LOG_CHUNK + 11;
-        make(most);
+        make(max);
         note(0, count);
         const reading r(log);
-        EXPECT_EQ(r.content.count + r.content.dropped, count) << most;
-        EXPECT_GE(r.content.count, most);
-        EXPECT_LE(r.content.count, most + 2 * LOG_CHUNK);
+        EXPECT_EQ(r.content.count + r.content.dropped, count) << max;
+        EXPECT_GE(r.content.count, max);
+        EXPECT_LE(r.content.count, max + 2 * LOG_CHUNK);
         for (uint64_t i = 0; i < r.content.count; i++)
             ASSERT_EQ(r[i].address, r.content.dropped + i);
     }

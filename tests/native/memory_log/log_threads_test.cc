@@ -43,9 +43,9 @@ void run(int count, uint64_t each)
 class LogThreads : public testing::Test
 {
   protected:
-    void make(uint64_t most)
+    void make(uint64_t max)
     {
-        log = log_make(most, 0);
+        log = log_make(max, 0);
         ASSERT_TRUE(log);
         ASSERT_TRUE(log_begin(log));
     }

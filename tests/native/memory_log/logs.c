@@ -48,8 +48,8 @@ int log_enter(void)
 
 void log_append(uint64_t now, uint64_t address, uint64_t size, uint32_t kind, uint32_t stack)
 {
-    kpti_memory_append(in.log, in.thread, now, address,
-                       kpti_memory_what(kind, KPTI_INTERN_TABLE_OBJ, size), stack);
+    kpti_memory_append(in.log, in.thread, now, address, kpti_memory_what(kind, KPTI_POOL_OBJ, size),
+                       stack);
 }
 
 void log_leave(void)

@@ -251,22 +251,22 @@ TEST(Load, nothing_at_all_is_a_recording)
 
 TEST(Load, what_makes_no_sense_is_refused)
 {
-    const uint64_t most = UINT32_MAX;
+    const uint64_t max = UINT32_MAX;
     const std::vector<std::vector<uint64_t>> tables = {
         {KPTI_METADATA_RUN | UINT64_C(16) << 32, 0, 0},                                // too short
-        {KPTI_METADATA_RUN | UINT64_C(24) << 32, most, 0, 0},                          // too many
+        {KPTI_METADATA_RUN | UINT64_C(24) << 32, max, 0, 0},                           // too many
         {KPTI_METADATA_CLOCK | UINT64_C(32) << 32, 0, 0, 0, 0},                        // too short
         {KPTI_METADATA_CLOCK | UINT64_C(40) << 32, 0, UINT64_C(1) << 63, 0, 0, 0},     // no time
-        {KPTI_METADATA_THREAD | UINT64_C(32) << 32, most, 0, 0, 0},                    // too many
+        {KPTI_METADATA_THREAD | UINT64_C(32) << 32, max, 0, 0, 0},                     // too many
         {KPTI_METADATA_THREAD | UINT64_C(32) << 32, 0, 9 * (UINT64_C(1) << 32), 0, 0}, // no name
         {KPTI_METADATA_NAMES | UINT64_C(8) << 32, 1},                 // some are missing
         {KPTI_METADATA_NAMES | UINT64_C(8) << 32, UINT64_C(1) << 32}, // counted, not there
-        {KPTI_METADATA_NAMES | UINT64_C(32) << 32, UINT64_C(1) << 32, 1, most, 0}, // a long text
-        {KPTI_METADATA_NAMES | UINT64_C(32) << 32, UINT64_C(1) << 32, 9, 0, 0}, // an unknown kind
-        {KPTI_METADATA_STATS | UINT64_C(8) << 32, 0},                           // too short
-        {KPTI_METADATA_CROSS_THREAD_ENDS | UINT64_C(32) << 32, 5, 0, 4, 0},     // not in order
-        {99 | UINT64_C(16) << 32, 0},                                           // cut off
-        {99 | UINT64_C(7) << 32, 0},                                            // an odd size
+        {KPTI_METADATA_NAMES | UINT64_C(32) << 32, UINT64_C(1) << 32, 1, max, 0}, // a long text
+        {KPTI_METADATA_NAMES | UINT64_C(32) << 32, UINT64_C(1) << 32, 9, 0, 0},   // an unknown kind
+        {KPTI_METADATA_STATS | UINT64_C(8) << 32, 0},                             // too short
+        {KPTI_METADATA_CROSS_THREAD_ENDS | UINT64_C(32) << 32, 5, 0, 4, 0},       // not in order
+        {99 | UINT64_C(16) << 32, 0},                                             // cut off
+        {99 | UINT64_C(7) << 32, 0},                                              // an odd size
     };
     for (const auto &words : tables) {
         Kept kept;

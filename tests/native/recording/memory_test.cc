@@ -104,8 +104,8 @@ TEST_F(Memory, does_not_grow_with_the_calls)
     (void)r.view();
     for (uint32_t order = KPT_ORDER_THREAD; order <= KPT_ORDER_START; order++)
         for (uint64_t least_duration = 0; least_duration < 2; least_duration++) {
-            uint64_t most = 0;
-            std::pair<mock_host *, uint64_t *> ctx{&host, &most};
+            uint64_t max = 0;
+            std::pair<mock_host *, uint64_t *> ctx{&host, &max};
             kpti_error error{};
             kpt_delivery delivery;
             KPT_INIT(&delivery);
@@ -120,7 +120,7 @@ TEST_F(Memory, does_not_grow_with_the_calls)
             r.recording.min_duration_ns = least_duration;
             EXPECT_EQ(KPT_OK, kpti_deliver(&job, &error));
             const uint64_t per_call = order == KPT_ORDER_START ? 9 : least_duration ? 1 : 0;
-            EXPECT_LT(most, 500000 + (calls + 16384) * per_call) << "order " << order;
+            EXPECT_LT(max, 500000 + (calls + 16384) * per_call) << "order " << order;
         }
 }
 

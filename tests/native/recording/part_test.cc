@@ -141,10 +141,10 @@ TEST(Parts, shorter_than_the_least_duration)
     r.recording.min_duration_ns = 5;
     for (uint32_t order = KPT_ORDER_THREAD; order <= KPT_ORDER_START; order++) {
         const Taken t = take(r, in_parts(order));
-        uint64_t most = 0;
+        uint64_t max = 0;
         for (const kpt_activity &a : t.activities)
-            most = std::max(most, a.id);
-        EXPECT_EQ(3u, most) << "f1, f2, and the second part of f4";
+            max = std::max(max, a.id);
+        EXPECT_EQ(3u, max) << "f1, f2, and the second part of f4";
     }
 }
 

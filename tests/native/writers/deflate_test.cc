@@ -185,7 +185,7 @@ TEST_F(Deflate, AnyStructure)
         std::string text = noise(1 + below(50), 256);
         const size_t size = below(round % 10 ? 3000 : 600000);
         const uint32_t symbols = 1 + below(256);
-        const uint32_t most = 1u << below(18);
+        const uint32_t max = 1u << below(18);
         while (text.size() < size) {
             size_t length = 1 + below(1u << below(11));
             if (below(2)) {
@@ -193,7 +193,7 @@ TEST_F(Deflate, AnyStructure)
                 continue;
             }
             for (size_t from =
-                     text.size() - 1 - below(std::min(most, static_cast<uint32_t>(text.size())));
+                     text.size() - 1 - below(std::min(max, static_cast<uint32_t>(text.size())));
                  length; length--)
                 text += text[from++];
         }

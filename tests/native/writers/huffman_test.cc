@@ -91,8 +91,8 @@ TEST(Huffman, TheLimitHolds)
             if (count > 1u << limit) continue;
             const auto codes = codes_of(f, limit);
             expect_valid(f, codes, limit);
-            const uint64_t most = fewest_bits(f) * (count - 1 <= limit ? 4 : 5) / 4;
-            EXPECT_LE(bits_of(f, codes), most) << count << " in " << limit;
+            const uint64_t max = fewest_bits(f) * (count - 1 <= limit ? 4 : 5) / 4;
+            EXPECT_LE(bits_of(f, codes), max) << count << " in " << limit;
         }
     }
     /* As many symbols as the limit allows, and nearly as many. */

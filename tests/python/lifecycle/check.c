@@ -80,8 +80,8 @@ static void end_pair(lc_result *out, thread_state *thread)
     uint64_t between = thread->ticks - thread->at_mark_a;
     if (!thread->marked) return;
     thread->marked = 0;
-    if (!out->pairs || between < out->least) out->least = between;
-    if (between > out->most) out->most = between;
+    if (!out->pairs || between < out->min) out->min = between;
+    if (between > out->max) out->max = between;
     out->pairs++;
 }
 

@@ -19,12 +19,12 @@ static const char daemon_program[] = "import threading\n"
                                      "for i in range(2):\n"
                                      "    threading.Thread(target=spin, daemon=True).start()\n";
 
-static void check_ticks(lc_tracer *tracer, uint64_t least)
+static void check_ticks(lc_tracer *tracer, uint64_t min)
 {
     lc_result result;
     CHECK(lc_deliver(tracer, &result) == KPT_OK, "status %d", result.status);
     CHECK(!result.broken, "%s", result.why);
-    CHECK(result.ticks >= least, "%llu ticks", (unsigned long long)result.ticks);
+    CHECK(result.ticks >= min, "%llu ticks", (unsigned long long)result.ticks);
     CHECK(result.gc >= 1, "%llu collections", (unsigned long long)result.gc);
 }
 

@@ -83,8 +83,8 @@ void run_stress(void)
         if (i % 2 == 0) py.release(gil);
         CHECK(lc_deliver(tracer, &result) == KPT_OK, "deliver");
         CHECK(!result.broken, "%s", result.why);
-        CHECK(result.pairs == 1 && result.least == TICKS, "%llu of %d ticks",
-              (unsigned long long)result.least, TICKS);
+        CHECK(result.pairs == 1 && result.min == TICKS, "%llu of %d ticks",
+              (unsigned long long)result.min, TICKS);
         CHECK(result.dropped == 0, "%llu dropped", (unsigned long long)result.dropped);
         CHECK(lc_destroy(tracer) == KPT_OK, "destroy");
     }

@@ -20,8 +20,8 @@ typedef struct lc_result {
     uint64_t broken; /* activities that break an invariant: 0 */
     uint64_t ticks;  /* calls of a Python function named tick, in all threads */
     uint64_t pairs;  /* of a call of mark_a and one of mark_b after it, in their thread */
-    uint64_t least;  /* calls of tick between such a pair: the fewest, and the most */
-    uint64_t most;
+    uint64_t min;    /* calls of tick between such a pair: the fewest, and the most */
+    uint64_t max;
     uint64_t ended_open; /* flagged ENDED_BY_STOP */
     uint64_t gc;         /* garbage collections */
     uint64_t dropped;    /* of get_stats */

@@ -137,13 +137,13 @@ PyDoc_STRVAR(free_dead_doc, "free_dead(most=0)\n--\n\n"
 static PyObject *free_dead(PyObject *module, PyObject *args)
 {
     const kpt_tracebacks *process = kpti_need_tracebacks();
-    unsigned long long most = 0;
+    unsigned long long max = 0;
     uint64_t left = 0;
     kpt_status status;
     (void)module;
-    if (!process || !PyArg_ParseTuple(args, "|K", &most)) return NULL;
+    if (!process || !PyArg_ParseTuple(args, "|K", &max)) return NULL;
     Py_BEGIN_ALLOW_THREADS;
-    status = process->ops->free_dead(process->self, most, &left);
+    status = process->ops->free_dead(process->self, max, &left);
     Py_END_ALLOW_THREADS;
     if (status != KPT_OK)
         return kpti_raise_traceback(status, "cannot free the nodes of released tracebacks");

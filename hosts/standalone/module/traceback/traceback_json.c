@@ -20,13 +20,13 @@ enum { FRAME_BYTES = 512 };
 
 static uint64_t most_bytes(const kpt_symbols *symbols)
 {
-    uint64_t most = 1;
+    uint64_t max = 1;
     for (uint64_t i = 0; i < symbols->symbol_count; i++) {
         const kpt_symbol *s = kpti_symbol_at(symbols, i);
-        most +=
+        max +=
             FRAME_BYTES + KPTI_JSON_MAX_GROWTH * (s->name.size + s->qualname.size + s->file.size);
     }
-    return most;
+    return max;
 }
 
 static char *put_text(char *out, const char *text)
