@@ -117,8 +117,7 @@ typedef struct kpti_tracebacks_impl {
                            uint64_t capacity);
     kpt_status (*symbolize_frames)(void *self, const uint32_t *frames, uint64_t count,
                                    kpt_symbols_fn sink, void *sink_ctx, kpti_error *error);
-    uint64_t (*free_dead)(void *self,
-                          uint64_t max); /* returns the number left; max 0 = free all */
+    uint64_t (*free_dead)(void *self, uint64_t max); /* returns the number left; max 0 = free all */
     void (*get_stats)(void *self, kpt_traceback_stats *out);
     void (*destroy)(void *self);
 } kpti_tracebacks_impl;
