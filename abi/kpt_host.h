@@ -127,10 +127,11 @@ typedef struct kpt_host {
     uint64_t (*on_watched_call)(void *ctx, uint64_t watch, void *self, uint64_t call_id);
 
     /* Reports an asyncio task that the tracer sees for the first time since it started or
-     * restarted, if KPT_TRACE_TASKS is set. Returns a number, or 0. With a number, each resume of
-     * the task begins with a point (KPT_MARK_POINT) of that number: the point is in the call that
-     * resumes the task and has that call's start time. With 0 the task gets no points. NAME is the
-     * task's name at that moment, COROUTINE the qualified name of the code that the task runs.
+     * restarted, if KPT_TRACE_TASKS is set. Returns a number, or 0; the low 28 bits are used. With
+     * a number, each resume of the task begins with a point (KPT_MARK_POINT) of that number: the
+     * point is in the call that resumes the task and has that call's start time. With 0 the task
+     * gets no points. NAME is the task's name at that moment, COROUTINE the qualified name of the
+     * code that the task runs.
      * thread: the thread that runs the task, in the middle of a call; stop waits for this callback,
      *     so the callback must not block on the thread that calls stop
      * GIL: held if the interpreter has one; must be neither acquired nor released; no Python may

@@ -113,8 +113,8 @@ typedef struct kpt_stats {
     uint64_t events_repaired; /* by replay: exits without enters, enters without exits … */
     uint64_t events_filtered; /* seen but not recorded, where the tracer can count them */
     uint64_t chunks_sealed;
-    uint64_t chunks_refused;     /* refused by the sink */
-    uint64_t threads;            /* threads that have recorded an event */
+    uint64_t chunks_refused; /* refused by the sink */
+    uint64_t threads; /* threads, and greenlets, that the recording has events or open calls of */
     uint64_t threads_unreached;  /* known to exist, but not reachable through the interpreter */
     uint64_t functions_disabled; /* disabled by overhead_permille */
     /* The number of whole thread stacks that were walked, for any tracer, since this tracer was
@@ -195,7 +195,8 @@ typedef struct kpt_tracer_ops {
     kpt_last_error_fn last_error;
 
     /* KPT_EXT_MEMORY, KPT_EXT_OBSERVER: makes an object that shares this tracer's clock and stacks.
-     * Legal: RUNNING, STOPPED.
+     * Deprecated since 1.2, but it keeps working: new hosts make these objects with the factories
+     * that the plugin registers (kpt_host.h). Legal: RUNNING, STOPPED.
      * thread: any
      * GIL: not needed
      * ownership: the object belongs to the caller and must be destroyed before the plugin is

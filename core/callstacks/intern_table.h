@@ -1,6 +1,8 @@
 /* intern_table.h: a table of records of one size. It contains each distinct record once and
  * identifies it by a number.
  *
+ * It is not a kpti_hash_table: that one moves its slots when it grows, and readers here take no lock.
+ *
  * The table copies a record when it is added and never moves it, so a thread that has a number may
  * read the record without a lock. The table grows by one bucket at a time, so no call takes longer
  * because the table is large. The caller holds its own lock for every function except kpti_intern_table_at

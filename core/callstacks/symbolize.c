@@ -229,8 +229,8 @@ kpt_status kpti_symbolize(const kpti_symbolizer *s, const kpt_traceback *traceba
     return hand_out(&w, error);
 }
 
-kpt_status kpti_symbolize_places(const kpti_symbolizer *s, const uint32_t *locations,
-                                 uint64_t count, kpti_error *error)
+kpt_status kpti_symbolize_locations(const kpti_symbolizer *s, const uint32_t *locations,
+                                    uint64_t count, kpti_error *error)
 {
     work w = {.with = s};
     for (uint64_t i = 0; i < count; i++)

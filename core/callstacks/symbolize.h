@@ -18,7 +18,7 @@ kpt_status kpti_symbolize(const kpti_symbolizer *s, const kpt_traceback *traceba
                           kpti_error *error);
 /* As kpti_symbolize, for single locations. Returns KPT_E_INVALID for a number that is not a Python
  * location. */
-kpt_status kpti_symbolize_places(const kpti_symbolizer *s, const uint32_t *locations,
-                                 uint64_t count, kpti_error *error);
+kpt_status kpti_symbolize_locations(const kpti_symbolizer *s, const uint32_t *locations,
+                                    uint64_t count, kpti_error *error);
 
 #endif

@@ -3,7 +3,8 @@
  * each combination once.
  *
  * Any thread looks pools up and adds them, without a lock. A pool's number is the slot into which
- * one compare-and-exchange put it, and stays valid as long as the log. If there are too many pools,
+ * one compare-and-exchange put it, and stays valid as long as the log. A kpti_hash_table would need
+ * a lock and moves its slots. If there are too many pools,
  * a block is put into the pool of its device alone, and if there are too many of those, into
  * KPTI_POOL_OTHER. */
 #ifndef KPTI_CORE_MEMORY_LOG_BLOCK_TAGS_H

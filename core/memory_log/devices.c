@@ -53,12 +53,12 @@ static void list_tags(kpti_memory_devices *d, kpti_block_tags *const *seen)
         name(&d->devices[i]);
 }
 
-static void place(kpti_memory_devices *d, uint32_t pool, const kpti_block_tags *tags)
+static void describe_pool(kpti_memory_devices *d, uint32_t pool, const kpti_block_tags *tags)
 {
     const uint32_t device = (uint32_t)(find(d, tags) - d->devices);
     d->has_reported = 1;
-    d->places[pool].device = (uint16_t)device;
-    d->places[pool].space = (uint16_t)(tags->device_type ? device : 0);
+    d->pool_devices[pool].device = (uint16_t)device;
+    d->pool_devices[pool].space = (uint16_t)(tags->device_type ? device : 0);
     d->pools[pool] = (kpti_memory_origin){
         1,
         tags->stream,
@@ -68,9 +68,10 @@ static void place(kpti_memory_devices *d, uint32_t pool, const kpti_block_tags *
 }
 
 /* Adds the device of blocks whose device is unknown. */
-static void place_other(kpti_memory_devices *d)
+static void add_other_device(kpti_memory_devices *d)
 {
-    d->places[KPTI_POOL_OTHER].device = d->places[KPTI_POOL_OTHER].space = (uint16_t)d->count;
+    d->pool_devices[KPTI_POOL_OTHER].device = d->pool_devices[KPTI_POOL_OTHER].space =
+        (uint16_t)d->count;
     d->devices[d->count++] = (kpti_memory_device){"other", -1, -1};
 }
 
@@ -91,12 +92,12 @@ kpti_memory_devices *kpti_memory_devices_make(kpti_memory_pools *pools)
     for (; d->count < DOMAINS; d->count++) {
         devices[d->count].index = -1;
         (void)snprintf(devices[d->count].name, sizeof devices->name, "%s", domains[d->count]);
-        d->places[d->count].device = (uint16_t)d->count;
+        d->pool_devices[d->count].device = (uint16_t)d->count;
     }
     list_tags(d, seen);
     for (uint32_t i = KPTI_POOLS_OWN; i < KPTI_POOLS; i++)
-        if (seen[i]) place(d, i, seen[i]);
-    if (atomic_load_explicit(&pools->other_used, memory_order_relaxed)) place_other(d);
+        if (seen[i]) describe_pool(d, i, seen[i]);
+    if (atomic_load_explicit(&pools->other_used, memory_order_relaxed)) add_other_device(d);
     free(seen);
     return d;
 }

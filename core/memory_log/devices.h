@@ -13,8 +13,8 @@ typedef struct kpti_memory_devices {
     int has_reported;
     struct {
         uint16_t device;
-        uint16_t space; /* address space: host memory is 0 */
-    } places[KPTI_POOLS];
+        uint16_t space;                   /* address space: host memory is 0 */
+    } pool_devices[KPTI_POOLS];           /* by pool */
     kpti_memory_origin pools[KPTI_POOLS]; /* the log owns the strings */
 } kpti_memory_devices;
 

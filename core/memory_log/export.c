@@ -107,8 +107,8 @@ static uint64_t read_chunk(const kpti_memory_devices *devices, kpti_memory_entry
         entry->partner = (uint32_t)count;
         entry->pool = (uint16_t)kpti_memory_pool(e);
         entry->kind = (uint16_t)kpti_memory_kind(e);
-        entry->device = devices->places[entry->pool].device;
-        entry->space = devices->places[entry->pool].space;
+        entry->device = devices->pool_devices[entry->pool].device;
+        entry->space = devices->pool_devices[entry->pool].space;
         count++;
     }
     return count;

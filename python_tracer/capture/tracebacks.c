@@ -148,7 +148,7 @@ static kpt_status symbolize_frames(void *self, const uint32_t *frames, uint64_t 
                                    kpt_symbols_fn sink, void *sink_ctx, kpti_error *error)
 {
     const kpti_symbolizer with = symbolizer(self, sink, sink_ctx);
-    return kpti_symbolize_places(&with, frames, count, error);
+    return kpti_symbolize_locations(&with, frames, count, error);
 }
 
 static uint64_t get_frames(void *self, const kpt_traceback *t, uint32_t *out, uint64_t capacity)

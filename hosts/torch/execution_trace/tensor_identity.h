@@ -4,6 +4,9 @@
 // and storage that it has numbered. torch then frees their contents at once, but not the few bytes at the
 // address. So an object found at that address is the one that was numbered. References to dead objects are
 // released soon, while the allocator can reuse their memory. Any thread may use it.
+//
+// It has its own table, not core/base/hash_table.h: other threads prefetch a slot without the lock, so the table
+// publishes its address and size whenever it moves, and a sweep removes targets while it walks the slots.
 #ifndef KPTI_HOSTS_TORCH_EXECUTION_TRACE_TENSOR_IDENTITY_H
 #define KPTI_HOSTS_TORCH_EXECUTION_TRACE_TENSOR_IDENTITY_H
 

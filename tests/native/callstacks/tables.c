@@ -195,5 +195,5 @@ kpt_status symbolize_places(const uint32_t *locations, uint64_t count, kpt_symbo
     const kpti_env env = {.host = {.ctx = NULL}};
     const kpti_symbolizer s = {&env, NULL, NULL, sink, sink_ctx};
     kpti_error error = {""};
-    return kpti_symbolize_places(&s, locations, count, &error);
+    return kpti_symbolize_locations(&s, locations, count, &error);
 }

@@ -10,7 +10,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 
-from support import Case, run_python
+from support import Case, limit_file_size, run_python
 
 from kpytrace._files import diff_statistics as _compare
 from kpytrace._files.atomic_file import whole, write_text
@@ -32,8 +32,8 @@ for i in range(5):
 """
 
 # A file of more than so many bytes can't be written.
-LIMITED = "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n" \
-          "from kpytrace._cli.commands import main; sys.exit(main(sys.argv[1:]))"
+LIMITED = limit_file_size(100) + "\n" \
+          "import sys; from kpytrace._cli.commands import main; sys.exit(main(sys.argv[1:]))"
 TABLES = {"schema": "kpytrace.memory.1", "sample_bytes": 0, "entries": 1, "entries_dropped": 0,
           "frees_of_earlier_blocks": 0, "peak_time_ns": 1, "end_time_ns": 2, "devices": ["python raw"],
           "symbols": [["f" * 200, "a.py", 3]], "nodes": [[0, 0]], "rows": [[0, 1, 8, 1, 8, 1, 8, 1]]}

@@ -12,7 +12,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 
 from children_case import BLOCKED_AFTER, HANDLER, HANDLER_BEFORE, POOL, ChildrenCase
-from support import run_python
+from support import limit_file_size, run_python
 
 
 class Children(ChildrenCase):
@@ -88,13 +88,13 @@ class Children(ChildrenCase):
 
     def test_a_child_whose_stream_fails_ends_as_it_would(self):
         """Also if the error can't be printed."""
-        self.run_children("""
-            import os, resource, sys
+        self.run_children(f"""
+            import os, sys
             for end in (os._exit, sys.exit):
                 pid = os.fork()
                 if not pid:
                     sys.stderr.close()
-                    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+                    {limit_file_size(1000)}
                     for i in range(1000):
                         len("")
                     end(3)

@@ -10,7 +10,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 
-from support import Case, run_python
+from support import Case, limit_file_size, run_python
 
 import kpytrace
 
@@ -138,8 +138,8 @@ class Names(Case):
 
     def test_a_file_records_that_the_disk_was_full(self):
         reply = run_python("-c", textwrap.dedent(f"""
-            import resource, kpytrace
-            resource.setrlimit(resource.RLIMIT_FSIZE, (600_000, 600_000))
+            import kpytrace
+            {limit_file_size(600_000)}
             trace = kpytrace.start({str(self.kpt)!r})
             for i in range(300_000):
                 (lambda: None)()

@@ -134,6 +134,13 @@ def line_of(function, offset):
     return function.__code__.co_firstlineno + offset
 
 
+def limit_file_size(size):
+    """Returns a statement after which its process can't write a file of more than SIZE bytes. In a build with
+    coverage the process then writes no coverage data: the limit would cut the files that all processes share."""
+    return "import os, resource; os.environ['GCOV_PREFIX'] = '/dev/null'; " \
+           f"resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size}))"
+
+
 def run_python(*arguments, **options):
     """Runs this Python in a new process, with the package in its path and no option set."""
     env = {**clean_environment(), **options.pop("env", {})}
