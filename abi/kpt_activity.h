@@ -42,7 +42,27 @@ enum {
     KPT_KIND_GC = 3,     /* a GC run: value0 generation, value1 collected, value2 uncollectable */
     /* A point that the host marked with the number value0. It is not a call, so its id is 0; its
      * parent is the call that contains it. Only with KPT_DELIVER_POINTS. Since 1.1. */
-    KPT_KIND_POINT = 4
+    KPT_KIND_POINT = 4,
+    /* An operator of the host (begin_operator): a call like any other, with calls and operators
+     * inside. value0 is its sequence number + 1, or 0 if it has none; value1 the host's number of
+     * the thread that ran the forward operator, or 0; value2 the host's record_id. Since 1.2. */
+    KPT_KIND_OPERATOR = 5,
+    /* The begin and the end of a range of the host (begin_operator with a text). Neither is a call,
+     * so the id is 0; the parent is the innermost call that contains the whole range. value0 is a
+     * number that the begin and the end of one range share, among the ranges that are open at a
+     * time. At a begin, the low byte of value1 is KPT_SCOPE_*, the next byte KPT_OPERATOR_*, and
+     * value2 is record_id. A begin has the text as its name; the strings of that name are valid
+     * until the delivery returns. Only with KPT_DELIVER_RANGES. Since 1.2. */
+    KPT_KIND_RANGE_BEGIN = 6,
+    KPT_KIND_RANGE_END = 7
+};
+
+/* What an operator or a range is: the host's own division, with torch's numbers. Since 1.2. */
+enum {
+    KPT_SCOPE_FUNCTION = 0, /* an operator */
+    KPT_SCOPE_BACKWARD = 1, /* a node of autograd */
+    KPT_SCOPE_USER = 7,     /* a range that the user has named */
+    KPT_SCOPE_MAX = 15
 };
 
 enum {
@@ -73,7 +93,7 @@ typedef struct kpt_activity {
     uint32_t depth;  /* 0 for a root */
     uint64_t value0; /* defined by kind and flags; 0 otherwise */
     uint64_t value1;
-    /* For a call that began after the host's first mark of a point without a number: the line from
+    /* Of an operator or a range: see its kind. For another call that began after the host's first mark of a point without a number: the line from
      * which it was called; 0 = unknown. */
     uint64_t value2;
 } kpt_activity;
@@ -86,7 +106,9 @@ typedef struct kpt_name {
     kpt_str display;  /* for users: "file.py(8): inner", "<built-in function len>" */
     kpt_str function; /* the unqualified name */
     kpt_str qualname; /* with its classes; empty if the interpreter has none */
-    kpt_str file;     /* empty for C functions */
+    kpt_str file;     /* empty for C functions, operators and ranges */
+    uint32_t scope;   /* of an operator or a range: KPT_SCOPE_*; since 1.2 */
+    uint32_t reserved;
 } kpt_name;
 #define KPT_NAME_V1_SIZE KPT_FIELD_END(kpt_name, file)
 
@@ -151,7 +173,11 @@ enum {
      * again. It is the parent of the calls that it makes. A part that would take no time is not
      * delivered. A minimum duration applies to each part separately. Without this flag a cut call
      * ends at the cut. Since 1.2. */
-    KPT_DELIVER_PARTS = 1 << 2
+    KPT_DELIVER_PARTS = 1 << 2,
+    /* Also deliver the begins and ends of the host's ranges, at their positions among the activities
+     * and complete in both orders. A range that is open when the delivery ends, or when events are
+     * missing, ends there. Not in KPT_ORDER_START. Since 1.2. */
+    KPT_DELIVER_RANGES = 1 << 3
 };
 
 typedef struct kpt_delivery {

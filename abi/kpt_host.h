@@ -104,8 +104,8 @@ typedef struct kpt_host {
      * has the result as its host_value; if thread_attach is NULL, host_value is 0.
      * thread: the traced thread; stop waits for this callback, so the callback must not block on
      *     the thread that calls stop
-     * GIL: held if the interpreter has one; must be neither acquired nor released; no Python may
-     *     run
+     * GIL: held if the interpreter has one, unless the thread's first event is an operator
+     *     (begin_operator, since 1.2); must be neither acquired nor released; no Python may run
      * ownership: nothing is transferred
      * errors: none
      * since: 1.0 */

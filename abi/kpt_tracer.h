@@ -102,6 +102,26 @@ enum {
     KPT_LAYOUT_TASKS = 1 << 2          /* the field of a thread that refers to its asyncio task */
 };
 
+/* Flags of an operator. Since 1.2. */
+enum {
+    KPT_OPERATOR_ASYNC = 1 << 0 /* its range may end on another thread, after others have begun */
+};
+
+/* An operator or a range of the host that begins. Since 1.2. */
+typedef struct kpt_operator {
+    uint32_t struct_size;
+    uint32_t flags; /* KPT_OPERATOR_*; an unknown bit is refused */
+    uint32_t name;  /* of an operator: from name_operator; 0 for a range */
+    uint32_t scope; /* of a range: KPT_SCOPE_* (kpt_activity.h) */
+    /* The name of a range, of which 252 bytes are kept. The recording has it beside the event, so
+     * that a name that is used once leaves memory with the event. */
+    kpt_str text;
+    uint64_t sequence_plus_1; /* the sequence number + 1; 0 = none */
+    uint64_t forward_thread; /* the host's number of the thread of the forward operator; 0 = none */
+    uint64_t record_id;      /* the host's number of this operator; 0 = none */
+} kpt_operator;
+#define KPT_OPERATOR_V1_SIZE KPT_FIELD_END(kpt_operator, record_id)
+
 enum { KPT_STATE_RUNNING = 1, KPT_STATE_STOPPED = 2 };
 
 typedef struct kpt_stats {
@@ -237,6 +257,41 @@ typedef struct kpt_tracer_ops {
      *     KPT_E_UNSUPPORTED, KPT_E_MEMORY, the status that SINK returned
      * since: 1.1 */
     kpt_status (*get_chunks)(kpt_handle self, const kpt_chunk_sink *sink);
+
+    /* Returns in *OUT the number for operators of this name and scope, which is never 0. Equal names
+     * get equal numbers. A number is valid for every tracer of the plugin, for as long as the plugin
+     * is loaded, so the host asks once per operator. The plugin keeps the name for as long: a name
+     * that is used once belongs into a range. Legal: RUNNING, STOPPED.
+     * thread: any, several at once
+     * GIL: not needed and not acquired
+     * ownership: name is borrowed during the call
+     * errors: KPT_E_HANDLE, KPT_E_INVALID, KPT_E_MEMORY; last_error has no text for them
+     * since: 1.2 */
+    kpt_status (*name_operator)(kpt_handle self, kpt_str name, uint32_t scope, uint32_t *out);
+
+    /* Records that an operator, or a range if it has a text, begins on the calling thread. *TOKEN
+     * receives the number to pass to end_operator, or 0 if the operator is not recorded, as while
+     * the tracer does not record. An operator is a call among the other calls of its thread: it must
+     * end on the thread that it began on, and not before the operators that began within it. A range
+     * may cross calls and operators, and may end on another thread. The thread needs no Python: its
+     * first operator makes it a thread of the recording. Legal: RUNNING, STOPPED.
+     * thread: the thread that runs the operator; several at once; no thread may be inside during
+     *     destroy
+     * GIL: not needed and not acquired
+     * ownership: op is borrowed during the call
+     * errors: KPT_E_HANDLE, KPT_E_INVALID, KPT_E_SIZE, KPT_E_UNSUPPORTED for an unknown flag;
+     *     last_error has no text for them; *TOKEN is then 0
+     * since: 1.2 */
+    kpt_status (*begin_operator)(kpt_handle self, const kpt_operator *op, uint64_t *token);
+
+    /* Records the end of what begin_operator returned TOKEN for. 0 has no effect. An operator that
+     * began in an earlier run has no end in this one.
+     * thread: as begin_operator
+     * GIL: not needed and not acquired
+     * ownership: nothing is transferred
+     * errors: KPT_E_HANDLE; last_error has no text for it
+     * since: 1.2 */
+    kpt_status (*end_operator)(kpt_handle self, uint64_t token);
 } kpt_tracer_ops;
 #define KPT_TRACER_OPS_V1_SIZE KPT_FIELD_END(kpt_tracer_ops, mark)
 

@@ -12,6 +12,7 @@
 #include "python_tracer/hooks/asyncio_tasks.h"
 #include "python_tracer/hooks/gc_events.h"
 #include "python_tracer/hooks/host_marks.h"
+#include "python_tracer/hooks/host_operators.h"
 #include "python_tracer/interpreter/cpython.h"
 #include "python_tracer/interpreter/installation.h"
 #include "python_tracer/recording_copy.h"
@@ -54,7 +55,7 @@ static void let_go(kpti_tracer *tracer)
         tracer->streams = stream->sibling;
         kpti_stream_empty_locked(stream);
         stream->tracer = NULL;
-        if (!stream->thread) free(stream); /* else its thread frees it later */
+        if (!stream->thread) kpti_stream_free(stream); /* else its thread frees it later */
     }
     tracer->stream_count = tracer->orphans = 0;
     tracer->left = NULL;
@@ -274,6 +275,22 @@ static void mark(void *self, uint32_t what, uint64_t number)
     kpti_mark(self, what, number);
 }
 
+static uint32_t name_operator(void *self, kpt_str name, uint32_t scope)
+{
+    (void)self; /* the table of functions is the process's */
+    return kpti_operator_name(name, scope);
+}
+
+static uint64_t begin_operator(void *self, const kpt_operator *op)
+{
+    return kpti_operator_begin(self, op);
+}
+
+static void end_operator(void *self, uint64_t token)
+{
+    kpti_operator_end(self, token);
+}
+
 static kpt_status get_chunks(void *self, const kpt_chunk_sink *sink, kpti_error *error)
 {
     kpti_tracer *tracer = self;
@@ -318,6 +335,9 @@ const kpti_tracer_impl kpti_python_tracer = {
     .get_stats = get_stats,
     .mark = mark,
     .get_chunks = get_chunks,
+    .name_operator = name_operator,
+    .begin_operator = begin_operator,
+    .end_operator = end_operator,
     .forked = forked,
     .destroy = destroy,
 };

@@ -13,7 +13,7 @@
 #include "kpt.h"
 
 /* Incremented with every change of this header. A backend also has the project's version. */
-#define KPTI_INTERFACE 8
+#define KPTI_INTERFACE 9
 
 /* Called for every operator of a host. `hot` groups these functions in one text section, which
  * keeps them on few cache lines; between two operators the host's code evicts them. */
@@ -72,6 +72,11 @@ typedef struct kpti_tracer_impl {
     void (*get_stats)(void *self, kpt_stats *out);
     void (*mark)(void *self, uint32_t what, uint64_t number); /* any thread, at any time */
     kpt_status (*get_chunks)(void *self, const kpt_chunk_sink *sink, kpti_error *error);
+    /* These three: any thread, at any time. name_operator returns 0 if there is no memory. begin_operator
+     * returns the token, or 0. */
+    uint32_t (*name_operator)(void *self, kpt_str name, uint32_t scope);
+    uint64_t (*begin_operator)(void *self, const kpt_operator *op);
+    void (*end_operator)(void *self, uint64_t token);
     void (*forked)(void *self);
     void (*destroy)(void *self);
 } kpti_tracer_impl;

@@ -24,7 +24,7 @@ static int same_record(const void *r, const void *wanted);
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static kpti_lock_owner lock_owner;
 static kpti_intern_table functions = {.record_size = sizeof(record),
-                                      .max = KPTI_MAX_NUMBER,
+                                      .max = KPTI_MAX_NUMBER - 1, /* KPTI_OPEN_SPAN is none */
                                       .hash = hash_of_record,
                                       .same = same_record};
 
@@ -49,6 +49,7 @@ static uint64_t hash_of(const kpti_function_view *f)
     hash = hash_bytes(hash, f->display.data, f->display.size);
     hash = hash_bytes(hash, f->qualname.data, f->qualname.size);
     hash = hash_bytes(hash, &f->first_line, sizeof f->first_line);
+    hash = hash_bytes(hash, &f->scope, sizeof f->scope);
     return hash_bytes(hash, &f->kind, sizeof f->kind);
 }
 
@@ -59,7 +60,7 @@ static int same_str(kpt_str a, kpt_str b)
 
 static int same(const kpti_function_view *a, const kpti_function_view *b)
 {
-    return a->kind == b->kind && a->first_line == b->first_line &&
+    return a->kind == b->kind && a->scope == b->scope && a->first_line == b->first_line &&
            same_str(a->display, b->display) && same_str(a->qualname, b->qualname) &&
            same_str(a->function, b->function) && same_str(a->file, b->file);
 }

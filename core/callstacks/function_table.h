@@ -3,9 +3,10 @@
  * freed when the program drops them.
  *
  * The process has one table, which only grows. A function is found by its content (file, line,
- * names), so code that is compiled again a million times takes one entry.
+ * names), so code that is compiled again a million times takes one entry. Operators of hosts are in it, too: the host
+ * interns each operator once.
  *
- *   id 0 is the function that could not be named     ids are at most KPTI_MAX_NUMBER
+ *   id 0 is the function that could not be named     ids are below KPTI_MAX_NUMBER
  *   a function never changes after its id was returned: readers need no lock and no GIL */
 #ifndef KPTI_CORE_CALLSTACKS_FUNCTION_TABLE_H
 #define KPTI_CORE_CALLSTACKS_FUNCTION_TABLE_H

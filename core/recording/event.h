@@ -6,7 +6,11 @@
  *
  * The high half of the counter is that of the chunk's base_ticks until an EPOCH event changes it. Some kinds
  * are followed by a second word of 64 plain bits. Every exit carries its function's id, since the interpreter
- * does not pair calls and returns in all cases; replay matches ids. */
+ * does not pair calls and returns in all cases; replay matches ids.
+ *
+ * An operator of the host is a function like any other: its begin is an ENTER, its end an EXIT. A range of the
+ * host, which may cross calls, is a span with a name. The name is in the chunk, not in a table, so that it leaves
+ * memory with the chunk. TEXT and OPERATOR events have no time: all 60 bits beside the kind are data. */
 #ifndef KPTI_CORE_RECORDING_EVENT_H
 #define KPTI_CORE_RECORDING_EVENT_H
 
@@ -30,7 +34,22 @@ enum {
     KPTI_EVENT_MARK = 8,       /* of the host; number: the host's, 0: none */
     KPTI_EVENT_SPAN_BEGIN = 9, /* of the host; number: the span's */
     KPTI_EVENT_SPAN_END = 10,
-    KPTI_EVENT_CALLER = 11 /* of the previous ENTER; number: the line it was called from */
+    KPTI_EVENT_CALLER = 11, /* of the previous ENTER; number: the line it was called from */
+    KPTI_EVENT_TEXT = 12,   /* of the previous SPAN_BEGIN or OPEN: a piece of the span's name */
+    KPTI_EVENT_OPERATOR =
+        13,              /* of the previous ENTER, SPAN_BEGIN or OPEN: see kpti_operator_make */
+    KPTI_EVENT_WIDE = 14 /* of the same; number: KPTI_WIDE_*; second word: the value */
+};
+
+/* The number of an OPEN event for a span that was open: it is in a WIDE event that follows. */
+#define KPTI_OPEN_SPAN KPTI_MAX_NUMBER
+
+/* What the second word of a WIDE event is. */
+enum {
+    KPTI_WIDE_SEQUENCE = 0, /* the operator's sequence number, if it does not fit */
+    KPTI_WIDE_FORWARD = 1,  /* the number of the forward thread, if it does not fit */
+    KPTI_WIDE_RECORD = 2,   /* the host's number of the operator */
+    KPTI_WIDE_SPAN = 3      /* the number of a span that was open */
 };
 
 enum { KPTI_KIND_BITS = 4, KPTI_NUMBER_BITS = 28 };
@@ -55,7 +74,18 @@ static inline uint32_t kpti_event_number(kpti_event event)
 /* Returns whether a second word follows. */
 static inline int kpti_event_is_long(uint32_t kind)
 {
-    return kind == KPTI_EVENT_EPOCH || kind == KPTI_EVENT_WATCH || kind == KPTI_EVENT_GC_END;
+    return kind == KPTI_EVENT_EPOCH || kind == KPTI_EVENT_WATCH || kind == KPTI_EVENT_GC_END ||
+           kind == KPTI_EVENT_WIDE;
+}
+
+/* Whether the event belongs to the ENTER, OPEN or SPAN_BEGIN before it. */
+static inline int kpti_event_is_detail(kpti_event event)
+{
+    enum {
+        DETAILS = 1 << KPTI_EVENT_LINE | 1 << KPTI_EVENT_WATCH | 1 << KPTI_EVENT_CALLER |
+                  1 << KPTI_EVENT_TEXT | 1 << KPTI_EVENT_OPERATOR | 1 << KPTI_EVENT_WIDE
+    };
+    return DETAILS >> kpti_event_kind(event) & 1;
 }
 
 #endif

@@ -84,7 +84,8 @@ typedef struct kpti_function_view {
     kpt_str qualname;
     kpt_str file;
     uint32_t first_line;
-    uint32_t kind; /* KPT_KIND_PYTHON or KPT_KIND_C */
+    uint32_t kind;  /* KPT_KIND_PYTHON, KPT_KIND_C or KPT_KIND_OPERATOR */
+    uint32_t scope; /* of an operator */
 } kpti_function_view;
 
 /* Fills OUT for ID. Returns 0 if there is no such function. Any thread, no GIL. */

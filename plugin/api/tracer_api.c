@@ -5,6 +5,7 @@
 #include "noop/noop.h"
 #include "plugin/api/memory_api.h"
 #include "plugin/api/observer_api.h"
+#include "plugin/api/operator_api.h"
 #include "plugin/objects/sink_wrapper.h"
 #include "plugin/objects/struct_size.h"
 
@@ -14,19 +15,17 @@ enum {
 };
 enum { MAX_TOOL_ID = 5, MAX_PERMILLE = 1000 };
 
-static const kpti_handle_kind kind;
-
 static kpt_status begin(kpti_call *call, kpt_handle self, kpti_object **object,
                         const kpti_tracer_impl **impl)
 {
     kpt_status status;
     *object = NULL;
     *impl = NULL;
-    if (kpti_sink_is_inside(kpti_handle_peek(self, &kind))) {
+    if (kpti_sink_is_inside(kpti_handle_peek(self, &kpti_tracer_kind))) {
         kpti_sink_refuse(self);
         return KPT_E_BUSY;
     }
-    status = kpti_call_begin(call, self, &kind);
+    status = kpti_call_begin(call, self, &kpti_tracer_kind);
     *object = call->object;
     *impl = status == KPT_OK ? (*object)->impl : NULL;
     return status;
@@ -85,12 +84,14 @@ static kpt_status take_delivery(kpt_delivery *local, const kpt_delivery *deliver
         return kpti_fail(error, status,
                          "delivery is NULL, or its struct_size below the one in ABI 1.0");
     if (!local->sink) return kpti_fail(error, KPT_E_INVALID, "delivery.sink is NULL");
-    if (local->flags & ~(uint32_t)(KPT_DELIVER_MARKED | KPT_DELIVER_POINTS | KPT_DELIVER_PARTS) ||
+    if (local->flags & ~(uint32_t)(KPT_DELIVER_MARKED | KPT_DELIVER_POINTS | KPT_DELIVER_PARTS |
+                                   KPT_DELIVER_RANGES) ||
         local->order > KPT_ORDER_START)
         return kpti_fail(error, KPT_E_UNSUPPORTED, "delivery has an unknown flag or order");
-    if (local->flags & KPT_DELIVER_POINTS && local->order == KPT_ORDER_START)
+    if (local->flags & (KPT_DELIVER_POINTS | KPT_DELIVER_RANGES) && local->order == KPT_ORDER_START)
         return kpti_fail(error, KPT_E_UNSUPPORTED,
-                         "KPT_DELIVER_POINTS can't be used with KPT_ORDER_START");
+                         "KPT_DELIVER_POINTS and KPT_DELIVER_RANGES can't be used with "
+                         "KPT_ORDER_START");
     if (local->flags & KPT_DELIVER_MARKED && local->order == KPT_ORDER_TIME)
         return kpti_fail(error, KPT_E_UNSUPPORTED,
                          "KPT_DELIVER_MARKED can't be used with KPT_ORDER_TIME: a call may be "
@@ -153,7 +154,7 @@ static kpt_status get_stats(kpt_handle self, kpt_stats *out)
 /* Called for every operator of the host, so it only peeks. */
 static kpt_status mark(kpt_handle self, uint32_t what, uint64_t number)
 {
-    kpti_object *object = kpti_handle_peek(self, &kind);
+    kpti_object *object = kpti_handle_peek(self, &kpti_tracer_kind);
     if (!object) return KPT_E_HANDLE;
     if (what < KPT_MARK_POINT || what > KPT_MARK_END) return KPT_E_INVALID;
     ((const kpti_tracer_impl *)object->impl)->mark(object->self, what, number);
@@ -230,6 +231,9 @@ static const kpt_tracer_ops ops = {
     .destroy = destroy,
     .mark = mark,
     .get_chunks = get_chunks,
+    .name_operator = kpti_api_name_operator,
+    .begin_operator = kpti_api_begin_operator,
+    .end_operator = kpti_api_end_operator,
 };
 
 static void forked(void *object)
@@ -241,7 +245,7 @@ static void forked(void *object)
     impl->forked(o->self);
 }
 
-static const kpti_handle_kind kind = {"tracer", forked};
+const kpti_handle_kind kpti_tracer_kind = {"tracer", forked};
 
 /* Copies element I of the host's array, whose stride may be smaller or greater than SIZE. Fields that the
  * element lacks are zero. */
@@ -354,7 +358,7 @@ _Static_assert(sizeof(kpt_tracer) == sizeof(kpti_made),
                "kpti_made is written to hosts' kpt_tracer");
 
 const kpti_object_class kpti_tracer_class = {
-    .kind = &kind,
+    .kind = &kpti_tracer_kind,
     .factory_kind = KPT_FACTORY_TRACER,
     .first_state = KPT_STATE_RUNNING,
     .args_size = sizeof(kpt_tracer_args),

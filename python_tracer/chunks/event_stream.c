@@ -1,7 +1,5 @@
 #include "python_tracer/chunks/event_stream.h"
 
-#include <time.h>
-
 #include "core/base/assert.h"
 #include "core/base/hash.h"
 #include "core/base/platform.h"
@@ -9,8 +7,8 @@
 #include "python_tracer/chunks/chunk_pool.h"
 #include "python_tracer/chunks/chunk_sink.h"
 #include "python_tracer/chunks/open_events.h"
+#include "python_tracer/chunks/stream_guard.h"
 #include "python_tracer/frames/open_frames.h"
-#include "python_tracer/state/overhead_guard.h"
 #include "python_tracer/state/thread_state.h"
 #include "python_tracer/state/tracer_state.h"
 #include "python_tracer/state/tracing_lock.h"
@@ -21,16 +19,20 @@ enum { FIRST_EVENTS = 512, MAX_EVENTS = 1 << 24 };
 /* After a failed chunk allocation, the stream tries again after this many dropped events. */
 enum { RETRY_EVERY = 1024 };
 
-static uint64_t monotonic_ns(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 void kpti_stream_trip(kpti_stream *stream)
 {
     atomic_store_explicit(&stream->limit, NULL, memory_order_relaxed);
+}
+
+/* Finds what is open at the end of the chunk being written. The caller is the owner inside its callback, or seals the
+ * chunk. If there is no memory, the next chunk begins with nothing open. */
+static void find_open(kpti_stream *stream)
+{
+    const kpti_event *const cursor = atomic_load_explicit(&stream->cursor, memory_order_relaxed);
+    if (!stream->last || stream->sealed || stream->open_at_end_of == stream->last) return;
+    (void)kpti_open_at_end_find(&stream->open_at_end, stream->last->events,
+                                (uint32_t)(cursor - stream->last->events));
+    stream->open_at_end_of = stream->last;
 }
 
 void kpti_stream_seal_locked(kpti_stream *stream)
@@ -38,6 +40,7 @@ void kpti_stream_seal_locked(kpti_stream *stream)
     kpti_event *cursor = atomic_load_explicit(&stream->cursor, memory_order_relaxed);
     kpti_assert(kpti_tracing_lock_is_mine() && kpti_stream_is_valid_locked(stream));
     if (stream->last && !stream->sealed) {
+        if (kpti_budget_needs_open_stack(stream->tracer)) find_open(stream);
         stream->last->count = (uint32_t)(cursor - stream->last->events);
         stream->tracer->chunks_sealed++;
         kpti_assert(kpti_chunk_is_valid(stream->last));
@@ -90,12 +93,14 @@ static uint32_t usual_events(const kpti_stream *stream)
     return asked < MAX_EVENTS ? (uint32_t)asked : MAX_EVENTS;
 }
 
-/* Begins a chunk with space for OPEN and for events. The caller sets the limit. */
-static int begin_chunk_locked(kpti_stream *stream, kpti_open_stack open, uint64_t ticks)
+/* Begins a chunk with space for OPEN, for BEFORE, if it is not NULL, and for events. The caller sets the limit. */
+static int begin_chunk_locked(kpti_stream *stream, kpti_open_stack open,
+                              const kpti_open_at_end *before, uint64_t ticks)
 {
     kpti_tracer *tracer = stream->tracer;
     uint32_t usual = usual_events(stream);
-    uint32_t most_open = 2 * open.count + 2 * open.answer_count;
+    uint32_t most_open =
+        2 * open.count + 2 * open.answer_count + (before ? (uint32_t)before->count : 0);
     uint32_t capacity = most_open <= usual / 2 ? usual : usual + most_open;
     const uint64_t begun = kpti_tracer_has_clock(tracer) ? kpti_ticks() : ticks;
     kpti_chunk *chunk = NULL;
@@ -110,7 +115,9 @@ static int begin_chunk_locked(kpti_stream *stream, kpti_open_stack open, uint64_
     chunk->sequence = stream->sequence++;
     chunk->dropped_before = stream->dropped;
     stream->dropped = 0;
-    at = kpti_put_open(stream, open, ticks, chunk->events);
+    at = before ? kpti_put_open_after(stream, open, before, ticks, chunk->events)
+                : kpti_put_open(stream, open, ticks, chunk->events);
+    stream->open_at_end_of = NULL;
     chunk->repeated = open.are_new ? 0 : (uint32_t)(at - chunk->events);
     kpti_assert(at + KPTI_SLACK <= chunk->events + capacity);
     link_locked(stream, chunk);
@@ -187,7 +194,7 @@ void kpti_stream_add_idle_locked(kpti_tracer *tracer, uint64_t os_tid, const cha
         return; /* the thread already records its own calls */
     stream->run = tracer->run_count - 1;
     stream->sequence = 0;
-    if (!begin_chunk_locked(stream, open, run->start_ticks)) return;
+    if (!begin_chunk_locked(stream, open, NULL, run->start_ticks)) return;
     kpti_stream_seal_locked(stream);
     stream->idle = digest_open(stream, open);
 }
@@ -202,6 +209,7 @@ static int replace_idle_locked(kpti_stream *stream, kpti_open_stack open)
     kpti_chunk **link = &stream->first;
     stream->idle = 0;
     if (!idle || stream->run != stream->tracer->run_count - 1) return 0;
+    if (!open.was_walked) return 1; /* the placeholder is all that is known */
     if (!last || stream->tracer->readers || stream->sink_state || stream->given)
         return idle == digest_open(stream, open); /* 0: it ran on before the hooks were set */
     stream->last = NULL;
@@ -242,7 +250,7 @@ static void take_options(kpti_stream *stream)
     stream->task_key = tracer->task_key;
     stream->clock = kpti_tracer_has_clock(tracer) ? tracer->env->host.now_ticks : NULL;
     stream->clock_ctx = tracer->env->host.ctx;
-    if (tracer->args.overhead_permille) stream->chunk_ns = monotonic_ns();
+    kpti_stream_guard_begin(stream);
     stream->depth = 0;
 }
 
@@ -251,14 +259,18 @@ void kpti_stream_begin_locked(kpti_stream *stream, kpti_open_stack open, uint64_
     const uint64_t ticks =
         kpti_tracer_has_clock(stream->tracer) ? kpti_tracer_ticks(stream->tracer) : now;
     kpti_assert(kpti_tracing_lock_is_mine() && stream->ended && stream->thread);
-    if (!replace_idle_locked(stream, open)) stream->sequence = 0;
+    const int follows = replace_idle_locked(stream, open);
+    const int needs_open = kpti_budget_needs_open_stack(stream->tracer);
+    const kpti_open_at_end *before =
+        follows && needs_open && !open.was_walked ? &stream->open_at_end : NULL;
+    if (!follows) stream->sequence = 0;
     take_options(stream);
     stream->run = stream->tracer->run_count - 1;
     stream->dropped = 0;
     stream->begun = now;
     stream->open_span_count = 0;
     atomic_store_explicit(&stream->ended, 0, memory_order_relaxed);
-    if (begin_chunk_locked(stream, open, ticks)) open_limit(stream);
+    if (begin_chunk_locked(stream, open, before, ticks)) open_limit(stream);
 }
 
 void kpti_stream_close(kpti_stream *stream)
@@ -266,20 +278,6 @@ void kpti_stream_close(kpti_stream *stream)
     atomic_store_explicit(&stream->ended, 1, memory_order_relaxed);
     atomic_thread_fence(memory_order_seq_cst);
     kpti_stream_trip(stream);
-}
-
-/* Runs the tracer's guard, if it has one, on the chunk that was just sealed. */
-static void guard_locked(kpti_stream *stream)
-{
-    kpti_tracer *tracer = stream->tracer;
-    uint64_t now_ns;
-    if (!tracer->args.overhead_permille || !stream->last) return;
-    now_ns = monotonic_ns();
-    if (stream->chunk_ns &&
-        kpti_guard_check_locked(tracer->env, &tracer->guard, tracer->args.overhead_permille,
-                                stream->last, now_ns - stream->chunk_ns))
-        kpti_invalidate_caches();
-    stream->chunk_ns = now_ns;
 }
 
 /* Returns the thread's open calls and updates *TICKS. The callback is suspended meanwhile, so other
@@ -290,6 +288,7 @@ static kpti_open_stack walk_outside(const kpti_stream *stream, uint64_t *ticks)
     const uint32_t ask = stream->tracer->watch_count ? stream->bit : 0;
     int entering = kpti_callback_suspend(thread);
     kpti_open_stack open = kpti_open_frames_own(thread, entering, ask);
+    open.was_walked = 1;
     kpti_callback_resume(thread, entering);
     if (!stream->clock)
         *ticks = kpti_ticks();
@@ -301,16 +300,19 @@ static kpti_open_stack walk_outside(const kpti_stream *stream, uint64_t *ticks)
 /* Begins a new chunk for a stream whose last chunk is full or sealed. Returns 1 on success. */
 static int refill(kpti_stream *stream, uint64_t *now)
 {
+    const int needs_open = kpti_budget_needs_open_stack(stream->tracer);
     kpti_open_stack open = {0};
     uint64_t ticks;
     int begun = 0;
-    if (kpti_budget_needs_open_stack(stream->tracer)) open = walk_outside(stream, now);
+    if (needs_open && kpti_may_touch_python()) open = walk_outside(stream, now);
+    if (needs_open) find_open(stream);
+    if (stream->dropped) stream->open_at_end.count = 0; /* ends may be among the lost events */
     ticks = *now;
     kpti_tracing_lock();
     if (stream->tracer && !atomic_load_explicit(&stream->ended, memory_order_relaxed)) {
         kpti_stream_seal_locked(stream);
-        guard_locked(stream);
-        begun = begin_chunk_locked(stream, open, ticks);
+        kpti_stream_guard_locked(stream);
+        begun = begin_chunk_locked(stream, open, needs_open ? &stream->open_at_end : NULL, ticks);
     }
     kpti_tracing_unlock();
     kpti_open_frames_free(open);
@@ -321,16 +323,12 @@ static int refill(kpti_stream *stream, uint64_t *now)
     return begun;
 }
 
-/* Whether WORD is the enter of a function that the guard has just switched off. Its exit would be missing. */
-static int is_switched_off(const kpti_stream *stream, uint32_t word)
+/* An event could not be recorded: there is no memory, unless the stream has just ended. */
+static void count_dropped(kpti_stream *stream)
 {
-    const uint32_t kinds = (1U << KPTI_KIND_BITS) - 1;
-    int off;
-    if (!stream->tracer->args.overhead_permille || (word & kinds) != KPTI_EVENT_ENTER) return 0;
-    kpti_tracing_lock();
-    off = !kpti_guard_allows_locked(&stream->tracer->guard, word >> KPTI_KIND_BITS);
-    kpti_tracing_unlock();
-    return off;
+    if (atomic_load_explicit(&stream->ended, memory_order_relaxed)) return;
+    stream->dropped++;
+    atomic_fetch_add_explicit(&stream->dropped_total, 1, memory_order_relaxed);
 }
 
 int kpti_stream_append_slow(kpti_stream *stream, uint32_t word, uint64_t *ticks)
@@ -341,12 +339,10 @@ int kpti_stream_append_slow(kpti_stream *stream, uint32_t word, uint64_t *ticks)
     kpti_assert(stream->thread == kpti_thread_self && kpti_thread_self->busy);
     if (atomic_load_explicit(&stream->ended, memory_order_relaxed)) return 0;
     if (is_full && (stream->dropped % RETRY_EVERY || !refill(stream, ticks))) {
-        if (atomic_load_explicit(&stream->ended, memory_order_relaxed)) return 0; /* just now */
-        stream->dropped++;
-        atomic_fetch_add_explicit(&stream->dropped_total, 1, memory_order_relaxed);
+        count_dropped(stream);
         return 0;
     }
-    if (is_full && is_switched_off(stream, word)) return 0;
+    if (is_full && kpti_stream_is_switched_off(stream, word)) return 0;
     if ((uint32_t)(*ticks >> 32) != stream->high) { /* the slack has space for all three words */
         stream->high = (uint32_t)(*ticks >> 32);
         kpti_stream_append_plain(stream, kpti_event_make(KPTI_EVENT_EPOCH, 0, *ticks));
@@ -354,6 +350,18 @@ int kpti_stream_append_slow(kpti_stream *stream, uint32_t word, uint64_t *ticks)
     }
     kpti_stream_append_plain(stream, (uint64_t)word << 32 | (uint32_t)*ticks);
     return 1;
+}
+
+int kpti_stream_make_space(kpti_stream *stream, uint32_t events, uint64_t *ticks)
+{
+    const kpti_event *at = atomic_load_explicit(&stream->cursor, memory_order_relaxed);
+    const kpti_event *limit = atomic_load_explicit(&stream->limit, memory_order_relaxed);
+    kpti_assert(events < FIRST_EVENTS / 2);
+    if (limit && at < limit && (size_t)(limit - at) > events) return 1;
+    if (atomic_load_explicit(&stream->ended, memory_order_relaxed)) return 0;
+    if (!(stream->dropped % RETRY_EVERY) && refill(stream, ticks)) return 1;
+    count_dropped(stream);
+    return 0;
 }
 
 /* Runs inside a callback. The host of a tracer that has not ended can't go away before this thread leaves
@@ -366,6 +374,13 @@ int kpti_stream_append_hosted(kpti_stream *stream, uint32_t word, uint64_t *now,
     kept = kpti_stream_append(stream, word, at);
     *now = kpti_ticks(); /* Python may have run */
     return kept;
+}
+
+void kpti_stream_free(kpti_stream *stream)
+{
+    kpti_assert(!stream->first && !stream->later);
+    kpti_open_at_end_free(&stream->open_at_end);
+    free(stream);
 }
 
 void kpti_stream_empty_locked(kpti_stream *stream)

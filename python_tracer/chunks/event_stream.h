@@ -75,6 +75,10 @@ static inline void kpti_stream_append_plain(kpti_stream *stream, uint64_t plain)
     atomic_store_explicit(&stream->cursor, at + 1, memory_order_relaxed);
 }
 
+/* Makes sure that the current chunk has space for EVENTS more, fewer than a chunk has, beside the slack. Returns 0 if
+ * there is no memory, which is counted as a dropped event, or the stream has ended. *TICKS is updated as by append. */
+int kpti_stream_make_space(kpti_stream *stream, uint32_t events, uint64_t *ticks);
+
 /* Appends, after an ENTER, the line that the function was called from, if the line is not 0 and the
  * stream's tracer records such lines. */
 static inline void kpti_stream_append_caller(kpti_stream *stream, uint32_t line, uint64_t ticks)
@@ -119,5 +123,7 @@ void kpti_stream_seal_locked(kpti_stream *stream);
 void kpti_stream_join_locked(kpti_stream *stream);
 /* Frees the stream's chunks, but not the stream. */
 void kpti_stream_empty_locked(kpti_stream *stream);
+/* Frees the stream, which has no chunks. */
+void kpti_stream_free(kpti_stream *stream);
 
 #endif

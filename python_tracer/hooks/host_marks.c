@@ -9,28 +9,21 @@
 #include "python_tracer/state/tracer_state.h"
 #include "python_tracer/state/tracing_lock.h"
 
-static kpti_stream *stream_of(const kpti_thread *thread, const kpti_tracer *tracer)
+KPTI_HOT kpti_stream *kpti_host_stream(const kpti_thread *thread, const kpti_tracer *tracer)
 {
     kpti_stream *stream = thread->streams;
     while (stream && stream->tracer != tracer)
         stream = stream->next;
-    return stream;
+    return stream && !atomic_load_explicit(&stream->ended, memory_order_relaxed) ? stream : NULL;
 }
 
-/* Appends an event. A chunk that must begin with the open calls can't be begun without the GIL; the event
- * is then dropped and counted. */
 static void append(kpti_stream *stream, uint32_t word)
 {
     uint64_t now = stream->clock ? stream->clock(stream->clock_ctx) : kpti_ticks();
-    if (kpti_stream_append_quick(stream, word, now)) return;
-    if (kpti_budget_needs_open_stack(stream->tracer) && !kpti_may_touch_python())
-        atomic_fetch_add_explicit(&stream->dropped_total, 1, memory_order_relaxed);
-    else
-        (void)kpti_stream_append_slow(stream, word, &now);
+    (void)kpti_stream_append(stream, word, &now);
 }
 
-/* Remembers an open span. If there are too many, the outermost is forgotten. */
-static void begin_span(kpti_stream *stream, uint32_t number)
+void kpti_span_begin(kpti_stream *stream, uint32_t number)
 {
     uint32_t *const open = stream->open_spans;
     atomic_store_explicit(&stream->spans, 1, memory_order_relaxed);
@@ -68,8 +61,8 @@ static int mark_own(kpti_stream *stream, uint32_t what, uint32_t number)
     static const uint32_t kinds[] = {[KPT_MARK_POINT] = KPTI_EVENT_MARK,
                                      [KPT_MARK_BEGIN] = KPTI_EVENT_SPAN_BEGIN,
                                      [KPT_MARK_END] = KPTI_EVENT_SPAN_END};
-    if (!stream || atomic_load_explicit(&stream->ended, memory_order_relaxed)) return 0;
-    if (what == KPT_MARK_BEGIN) begin_span(stream, number);
+    if (!stream) return 0;
+    if (what == KPT_MARK_BEGIN) kpti_span_begin(stream, number);
     if (what == KPT_MARK_END && !end_span(stream, number)) return 0;
     append(stream, number << KPTI_KIND_BITS | kinds[what]);
     return 1;
@@ -95,7 +88,7 @@ void kpti_mark(kpti_tracer *tracer, uint32_t what, uint64_t number)
     if (thread) {
         atomic_store_explicit(&thread->busy, 1, memory_order_relaxed);
         atomic_signal_fence(memory_order_seq_cst);
-        marked = mark_own(stream_of(thread, tracer), what, known);
+        marked = mark_own(kpti_host_stream(thread, tracer), what, known);
         kpti_slow_end(thread);
     }
     if (!marked && what == KPT_MARK_END) end_far_span(tracer, known);

@@ -7,6 +7,7 @@
 
 #include "abi/impl/kpti_impl.h"
 #include "core/base/assert.h"
+#include "core/recording/open_at_end.h"
 #include "core/recording/recording.h"
 
 struct kpti_thread;
@@ -55,10 +56,15 @@ typedef struct kpti_stream {
     uint32_t run;
     uint32_t index;         /* that of its kpt_thread: the number of older streams of the tracer */
     _Atomic uint32_t spans; /* not 0: has host spans; the owner writes it, snapshots read it */
+    _Atomic uint32_t has_operators; /* the same for operators and ranges of the host */
     uint32_t open_span_count;
     uint32_t open_spans[KPTI_OPEN_SPANS]; /* their numbers, the newest last; the owner's */
-    uint32_t sequence;                    /* of the next chunk */
-    uint64_t dropped;                     /* events lost since the last chunk */
+    /* What is open at the end of the last chunk, if each chunk must begin with it; the owner's while it writes the
+     * chunk, else guarded by the lock. */
+    kpti_open_at_end open_at_end;
+    const kpti_chunk *open_at_end_of; /* the chunk that it was found in; NULL: not found yet */
+    uint32_t sequence;                /* of the next chunk */
+    uint64_t dropped;                 /* events lost since the last chunk */
     _Atomic uint64_t dropped_total;
     uint64_t chunk_ns; /* when the last chunk began; for the guard */
     uint64_t os_tid;
@@ -94,6 +100,7 @@ typedef struct kpti_open_stack {
     uint32_t answer_count;
     uint32_t
         are_new; /* the calls began after the run did, just before the first event of the thread */
+    uint32_t was_walked; /* the frames were walked: no other Python call is open */
 } kpti_open_stack;
 
 /* The answer of the host of the tracer with BIT for the open call at INDEX in memory. */

@@ -32,7 +32,8 @@ typedef struct kpti_tracer {
     uint64_t only_tid; /* the only thread that is recorded; 0: all threads */
     _Atomic int wants_gc;
     _Atomic int needs_caller_lines; /* calls are recorded with the line that they are made from */
-    uint32_t task_key; /* its unique key in the task table; 0: tasks are not recorded */
+    uint32_t task_key;       /* its unique key in the task table; 0: tasks are not recorded */
+    _Atomic uint32_t ranges; /* ranges of the host so far */
     int forked; /* in the child of a fork: the chunks are the parent's and are not delivered */
 
     kpti_stream *streams;

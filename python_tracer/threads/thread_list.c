@@ -44,7 +44,7 @@ void kpti_thread_list_remove(kpti_thread *thread)
         stream->thread_flags |= KPT_THREAD_ENDED;
         stream->thread = NULL;
         if (!stream->tracer) {
-            free(stream);
+            kpti_stream_free(stream);
             continue;
         }
         kpti_stream_seal_locked(stream);

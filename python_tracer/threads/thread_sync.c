@@ -42,7 +42,7 @@ static void relink_locked(kpti_thread *thread)
         kpti_stream *stream = *link;
         if (!stream->tracer && thread->suspended == 1) { /* only kpti_sync itself is */
             *link = stream->owned_next;
-            free(stream);
+            kpti_stream_free(stream);
             continue;
         }
         link = &stream->owned_next;
@@ -141,6 +141,30 @@ static uint32_t asking_tracers(const kpti_thread *thread)
     return mask;
 }
 
+/* Calls thread_attach for the streams that have begun. */
+static void attach_streams(const kpti_thread *thread, const attachment *attached, int count)
+{
+    for (int i = 0; i < count; i++) {
+        attached[i].stream->host_value = attached[i].attach(attached[i].ctx, thread->os_tid);
+        kpti_host_call_end(attached[i].call);
+    }
+}
+
+/* Begins the missing streams with OPEN. Returns how many need thread_attach. */
+static int begin_locked(kpti_thread *thread, kpti_open_stack open, attachment *attached)
+{
+    int count;
+    thread->epoch = atomic_load(&kpti_tracing_epoch);
+    kpti_thread_forget(thread);
+    count = begin_streams_locked(thread, open, attached);
+    relink_locked(thread);
+    thread->every = kpti_tracers_every_locked();
+    thread->calls = calls_of(thread);
+    thread->others = others_of(thread);
+    thread->callers = callers_of(thread);
+    return count;
+}
+
 static void sync_thread(kpti_thread *thread, int entering)
 {
     attachment attached[KPTI_MAX_TRACERS];
@@ -156,21 +180,12 @@ static void sync_thread(kpti_thread *thread, int entering)
         kpti_tracing_unlock(); /* tracers were added during the walk: their hosts were not notified */
         kpti_open_frames_free(open);
     }
-    thread->epoch = atomic_load(&kpti_tracing_epoch);
-    kpti_thread_forget(thread);
-    count = begin_streams_locked(thread, open, attached);
-    relink_locked(thread);
-    thread->every = kpti_tracers_every_locked();
-    thread->calls = calls_of(thread);
-    thread->others = others_of(thread);
-    thread->callers = callers_of(thread);
+    open.was_walked = 1;
+    count = begin_locked(thread, open, attached);
     idle = kpti_tracers_are_idle_locked(0);
     kpti_tracing_unlock();
     kpti_open_frames_free(open);
-    for (int i = 0; i < count; i++) {
-        attached[i].stream->host_value = attached[i].attach(attached[i].ctx, thread->os_tid);
-        kpti_host_call_end(attached[i].call);
-    }
+    attach_streams(thread, attached, count);
     if (idle) kpti_remove_hooks_if_idle(0);
     kpti_callback_resume(thread, entering);
 }
@@ -188,4 +203,23 @@ void kpti_sync(kpti_thread *thread, int entering)
     (void)kpti_callback_suspend(thread);
     kpti_greenlets_watch(thread);
     kpti_callback_resume(thread, entering);
+}
+
+void kpti_sync_for_operator(kpti_thread *thread)
+{
+    const uint64_t now = atomic_load_explicit(&kpti_tracing_epoch, memory_order_acquire);
+    const kpti_open_stack unknown = {0};
+    attachment attached[KPTI_MAX_TRACERS];
+    int count;
+    if (now / KPTI_TRACERS_STEP == thread->epoch / KPTI_TRACERS_STEP) return;
+    if (kpti_may_touch_python()) {
+        sync_thread(thread, 0);
+        return;
+    }
+    (void)kpti_callback_suspend(thread); /* thread_attach must not hold up a stop */
+    kpti_tracing_lock();
+    count = begin_locked(thread, unknown, attached);
+    kpti_tracing_unlock();
+    attach_streams(thread, attached, count);
+    kpti_callback_resume(thread, 0);
 }

@@ -11,4 +11,9 @@
  * caller is about to record the enter of the frame on top. */
 void kpti_sync(kpti_thread *thread, int entering);
 
+/* The same where a host's operator begins, which may be without the GIL and on a thread without Python. The open
+ * calls of a thread that has Python, but not the GIL, are those that were open when the tracer started. Dead code
+ * objects stay in the caches until the thread's next event of Python. */
+void kpti_sync_for_operator(kpti_thread *thread);
+
 #endif

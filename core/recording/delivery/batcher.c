@@ -29,15 +29,21 @@ int kpti_batcher_init(kpti_batcher *b, const kpti_delivery_job *job)
     b->last_thread = no_thread;
     b->gc_name = kpti_gc_function(recording);
     b->point_name = kpti_point_function(recording);
+    b->range_begin_name = kpti_range_begin_function(recording);
+    b->last_name = kpti_range_end_function(recording);
     b->parts = (job->delivery->flags & KPT_DELIVER_PARTS) != 0;
-    b->points = job->delivery->flags & KPT_DELIVER_POINTS ? KPTI_POINTS : 0;
+    if (job->delivery->flags & KPT_DELIVER_POINTS) b->points |= KPTI_POINTS;
+    if (job->delivery->flags & KPT_DELIVER_RANGES) b->points |= KPTI_RANGES;
+    kpti_range_names_init(&b->range_names, b->env, b->last_name + 1);
     b->capacity = asked ? smaller(asked, DEFAULT_ROOM) : DEFAULT_ROOM;
     /* Each activity adds at most one name and one thread. */
-    b->name_capacity = smaller(b->capacity, b->point_name + 1);
+    /* The first range adds two. */
+    b->name_capacity =
+        b->points & KPTI_RANGES ? b->capacity + 1 : smaller(b->capacity, b->last_name + 1);
     b->thread_capacity = smaller(b->capacity, recording->track_count);
     b->activities = kpti_alloc(b->env, b->capacity * sizeof *b->activities);
     b->names = kpti_alloc(b->env, b->name_capacity * sizeof *b->names);
-    b->notes = kpti_alloc(b->env, ((size_t)b->point_name + 1) * sizeof *b->notes);
+    b->notes = kpti_alloc(b->env, ((size_t)b->last_name + 1) * sizeof *b->notes);
     b->threads = kpti_alloc(b->env, b->thread_capacity * sizeof *b->threads);
     b->delivered_threads = kpti_alloc(b->env, recording->track_count);
     return b->activities && b->names && b->notes && b->threads && b->delivered_threads;
@@ -47,9 +53,10 @@ void kpti_batcher_free(kpti_batcher *b)
 {
     kpti_free(b->env, b->activities, b->capacity * sizeof *b->activities);
     kpti_free(b->env, b->names, b->name_capacity * sizeof *b->names);
-    kpti_free(b->env, b->notes, ((size_t)b->point_name + 1) * sizeof *b->notes);
+    kpti_free(b->env, b->notes, ((size_t)b->last_name + 1) * sizeof *b->notes);
     kpti_free(b->env, b->threads, b->thread_capacity * sizeof *b->threads);
     kpti_free(b->env, b->delivered_threads, b->recording->track_count);
+    kpti_range_names_free(&b->range_names);
 }
 
 #define STR(text)                \
@@ -63,6 +70,10 @@ static void describe(const kpti_batcher *b, uint32_t name, kpti_function_view *o
         .display = STR("Python GC"), .function = STR("gc"), .kind = KPT_KIND_GC};
     static const kpti_function_view point = {
         .display = STR("<point>"), .function = STR("<point>"), .kind = KPT_KIND_POINT};
+    static const kpti_function_view range_begin = {
+        .display = STR("<range>"), .function = STR("<range>"), .kind = KPT_KIND_RANGE_BEGIN};
+    static const kpti_function_view range_end = {
+        .display = STR("<range>"), .function = STR("<range>"), .kind = KPT_KIND_RANGE_END};
     static const kpti_function_view unknown = {
         .display = STR("<unknown>"), .function = STR("<unknown>"), .kind = KPT_KIND_PYTHON};
     memset(out, 0, sizeof *out);
@@ -70,6 +81,10 @@ static void describe(const kpti_batcher *b, uint32_t name, kpti_function_view *o
         *out = gc;
     else if (name == b->point_name)
         *out = point;
+    else if (name == b->range_begin_name)
+        *out = range_begin;
+    else if (name == b->last_name)
+        *out = range_end;
     else if (!b->recording->describe(b->recording->describe_ctx, name, out))
         *out = unknown;
     if (!out->kind) out->kind = KPT_KIND_PYTHON;
@@ -86,12 +101,29 @@ void kpti_batcher_add_name(kpti_batcher *b, uint32_t name)
 {
     kpt_name *added = &b->names[b->name_count++];
     kpti_function_view view;
-    kpti_assert(kpti_batcher_is_valid(b) && name <= b->point_name && !b->notes[name].kind);
+    kpti_assert(kpti_batcher_is_valid(b) && name <= b->last_name && !b->notes[name].kind);
     describe(b, name, &view);
-    *added =
-        (kpt_name){name, view.first_line, view.display, view.function, view.qualname, view.file};
+    *added = (kpt_name){name,          view.first_line, view.display, view.function,
+                        view.qualname, view.file,       view.scope,   0};
     b->notes[name] =
         (kpti_name_note){view.kind, view.kind == KPT_KIND_PYTHON ? view.first_line : 0};
+}
+
+void kpti_batcher_name_range(kpti_batcher *b, const kpt_activity *a, kpt_activity *out)
+{
+    const uint32_t scope = (uint32_t)a->value1 & KPT_SCOPE_MAX;
+    const uint32_t count = a->line;
+    kpt_str text;
+    int is_new;
+    out->name = kpti_range_names_find(&b->range_names, (const kpti_event *)(uintptr_t)a->id, count,
+                                      scope, &text, &is_new);
+    out->id = 0;
+    out->line = 0;
+    if (!out->name) out->name = b->range_begin_name; /* no memory */
+    if (is_new)
+        b->names[b->name_count++] =
+            (kpt_name){.index = out->name, .display = text, .function = text, .scope = scope};
+    kpti_assert(b->name_count <= b->name_capacity);
 }
 
 void kpti_batcher_add_thread(kpti_batcher *b, uint32_t track)
@@ -124,17 +156,17 @@ static uint32_t keep_needed(const kpti_batcher *b, kpt_activity *activities, uin
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < filled; i++)
-        if (activities[i].flags & b->needed || activities[i].name == b->point_name)
+        if (activities[i].flags & b->needed || activities[i].name >= b->point_name)
             activities[kept++] = activities[i];
     return kept;
 }
 
-/* Counts points and further parts of calls. */
+/* Counts points, ranges and further parts of calls. */
 static uint32_t count_others(const kpti_batcher *b, const kpt_activity *activities, uint32_t filled)
 {
     uint32_t others = 0;
     for (uint32_t i = 0; (b->points || b->parts) && i < filled; i++)
-        others += activities[i].name == b->point_name ||
+        others += activities[i].name >= b->point_name ||
                   (activities[i].flags & KPT_ACTIVITY_CONTINUED) != 0;
     return others;
 }
@@ -152,7 +184,10 @@ int kpti_batcher_add_ends(kpti_batcher *b, uint32_t track, uint32_t filled, uint
         const kpti_name_note note = kpti_batcher_note(b, a->name);
         a->phase = KPT_PHASE_COMPLETE;
         a->kind = (uint16_t)note.kind;
-        a->line = kpti_batcher_line(a, note);
+        if (a->name == b->range_begin_name)
+            kpti_batcher_name_range(b, a, a);
+        else
+            a->line = kpti_batcher_line(a, note);
     }
     b->count += filled;
     return b->count < b->capacity || kpti_batcher_send(b) == KPT_OK;

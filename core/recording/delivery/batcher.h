@@ -1,12 +1,15 @@
 /* batcher.h: collects activities into batches, with the names and threads that they are the first to refer to.
  * A batch is sent to the sink when it is full, and at the end.
  *
- * A function's name index is its id. Garbage collections and points have the next two indices (replay_types.h). */
+ * A function's name index is its id. Garbage collections, points and ranges have the next indices (replay_types.h).
+ * The name of a range is a text in its events; the texts of a delivery get the indices after these, as they are
+ * met. */
 #ifndef KPTI_CORE_RECORDING_DELIVERY_BATCHER_H
 #define KPTI_CORE_RECORDING_DELIVERY_BATCHER_H
 
 #include "core/base/assert.h"
 #include "core/recording/delivery/delivery_job.h"
+#include "core/recording/delivery/range_names.h"
 #include "core/recording/replay/replay.h"
 
 /* The kind and line of a name, by name index. kind is 0 until the name is delivered. */
@@ -38,7 +41,10 @@ typedef struct kpti_batcher {
     uint32_t thread_capacity;
     uint32_t gc_name;
     uint32_t point_name;
-    unsigned points;            /* KPTI_POINTS if points are delivered, else 0 */
+    uint32_t range_begin_name;
+    uint32_t last_name; /* the last index that is not of a range's text */
+    kpti_range_names range_names;
+    unsigned points;            /* of KPTI_POINTS and KPTI_RANGES, those that are delivered */
     int parts;                  /* calls that are cut continue in a second part */
     uint8_t *delivered_threads; /* by track */
 } kpti_batcher;
@@ -46,7 +52,8 @@ typedef struct kpti_batcher {
 static inline int kpti_batcher_is_valid(const kpti_batcher *b)
 {
     return b->capacity >= 1 && b->count <= b->capacity && b->name_count <= b->name_capacity &&
-           b->thread_count <= b->thread_capacity && b->point_name == b->gc_name + 1;
+           b->thread_count <= b->thread_capacity && b->point_name == b->gc_name + 1 &&
+           b->last_name == b->gc_name + 3;
 }
 
 /* Returns 0 if there is no memory. The caller must call kpti_batcher_free in any case. */
@@ -102,6 +109,8 @@ typedef struct kpti_altered {
 
 /* Returns the note of a name. The name is delivered if it is new. */
 void kpti_batcher_add_name(kpti_batcher *b, uint32_t name);
+/* Replaces the name of OUT, the begin of a range, which is A in the replay, by that of its text. */
+void kpti_batcher_name_range(kpti_batcher *b, const kpt_activity *a, kpt_activity *out);
 static inline kpti_name_note kpti_batcher_note(kpti_batcher *b, uint32_t name)
 {
     if (__builtin_expect(!b->notes[name].kind, 0)) kpti_batcher_add_name(b, name);
@@ -127,7 +136,7 @@ static inline int kpti_batcher_add(kpti_batcher *b, kpti_altered altered)
     kpt_activity *out;
     kpti_assert(b->count < b->capacity && kpti_batcher_wants(b, a->start_ns));
     kpti_assert(altered.end_ns >= a->start_ns && altered.end_ns <= b->end_ns);
-    if (b->needed && !(altered.flags & b->needed) && a->name != b->point_name) return 1;
+    if (b->needed && !(altered.flags & b->needed) && a->name < b->point_name) return 1;
     note = kpti_batcher_note(b, a->name);
     out = &b->activities[b->count++];
     if (a->thread != b->last_thread) kpti_batcher_add_thread(b, a->thread);
@@ -139,6 +148,7 @@ static inline int kpti_batcher_add(kpti_batcher *b, kpti_altered altered)
     out->phase = (uint16_t)altered.phase;
     out->kind = (uint16_t)note.kind;
     out->line = kpti_batcher_line(a, note);
+    if (__builtin_expect(a->name == b->range_begin_name, 0)) kpti_batcher_name_range(b, a, out);
     return b->count < b->capacity || kpti_batcher_send(b) == KPT_OK;
 }
 

@@ -15,6 +15,9 @@ enum { KPTI_GC_KEY = KPTI_EVENT_GC_BEGIN };
 /* Set in the key of a clamped frame (see span_clamps.h), so that no exit matches it by accident. */
 enum { KPTI_GHOST_KEY = (1 << KPTI_KIND_BITS) - 1 };
 
+/* A flag of a record beside KPT_ACTIVITY_*: its values are set. Activities do not have it. */
+#define KPTI_CALL_HAS_VALUES (UINT32_C(1) << 31)
+
 /* An open call, or a call that was just closed. Fields that are written together are adjacent and read the same
  * way: a load that spans two stores waits for both. */
 typedef struct kpti_call_record {
@@ -25,14 +28,14 @@ typedef struct kpti_call_record {
     uint32_t function; /* function id; kpti_gc_function for a collection */
     /* the word of the matching exit: function id, kind bits 0; KPTI_GC_KEY for a collection */
     uint32_t key;
-    uint32_t flags; /* KPT_ACTIVITY_* */
+    uint32_t flags; /* KPT_ACTIVITY_*, KPTI_CALL_HAS_VALUES */
     uint32_t line;  /* 0: not recorded */
     uint32_t depth;
     uint32_t caller_line; /* line of the call in its caller; 0: not recorded */
     int64_t end_ns;       /* set when the call is closed */
-    uint64_t value0;      /* of a WATCHED call or a collection; else undefined */
+    uint64_t value0;      /* of a WATCHED call, a collection or an operator; else undefined */
     uint64_t value1;
-    uint64_t value2; /* of a collection */
+    uint64_t value2; /* of a collection or an operator */
 } kpti_call_record;
 
 static inline int kpti_call_is_clamped(const kpti_call_record *call)
@@ -108,15 +111,15 @@ static inline void kpti_call_write(const kpti_call_record *call, int64_t end_ns,
     out->name = call->function;
     out->kind = 0;
     out->phase = (uint16_t)phase;
-    out->flags = call->flags;
+    out->flags = call->flags & ~KPTI_CALL_HAS_VALUES;
     out->line = call->line;
     out->depth = call->depth;
     out->value0 = out->value1 = 0;
     out->value2 = call->caller_line;
-    if (__builtin_expect(call->flags & KPT_ACTIVITY_WATCHED || call->key == KPTI_GC_KEY, 0)) {
+    if (__builtin_expect(call->flags & (KPT_ACTIVITY_WATCHED | KPTI_CALL_HAS_VALUES), 0)) {
         out->value0 = call->value0;
         out->value1 = call->value1;
-        if (call->key == KPTI_GC_KEY) out->value2 = call->value2;
+        if (call->flags & KPTI_CALL_HAS_VALUES) out->value2 = call->value2;
     }
 }
 

@@ -100,7 +100,8 @@ fill_plain(kpti_replay *r, const unsigned what, kpt_activity *out, const kpt_act
         } else if (kind == KPTI_EVENT_ENTER && top != last) {
             at++;
             kpti_replay_begin(r, ++top, next_id++, word, now, 0);
-            if (at < count && kpti_is_detail(events[at])) at = kpti_replay_details(r, at, top);
+            if (at < count && kpti_event_is_detail(events[at]))
+                at = kpti_replay_details(r, at, top);
             if (what & KPTI_BEGINS) kpti_call_write(top, now, track, KPT_PHASE_BEGIN, out++);
         } else {
             break;
@@ -137,6 +138,8 @@ kpti_filled kpti_replay_fill(kpti_replay *r, unsigned what, kpt_activity *activi
         if (step == KPTI_STEP_END && what & KPTI_ENDS)
             kpti_call_write(call, call->end_ns, r->track, KPT_PHASE_END, out++);
         if (step == KPTI_STEP_POINT && what & KPTI_POINTS)
+            kpti_call_write(call, call->end_ns, r->track, KPT_PHASE_COMPLETE, out++);
+        if (step == KPTI_STEP_RANGE && what & KPTI_RANGES)
             kpti_call_write(call, call->end_ns, r->track, KPT_PHASE_COMPLETE, out++);
     }
     kpti_assert(out <= end);

@@ -14,7 +14,7 @@
  *
  * Marks of the host flag the open calls MARKED. Spans of the host cut the calls that would cross them, flagged
  * CLAMPED (see span_clamps.h). A reader that asks for parts gets the rest of such a call, flagged CONTINUED.
- * None of these is a repair.
+ * A span with a name is a range: its begin and its end are reported where they are. None of these is a repair.
  *
  * Calls that are open when a run ends are closed there and flagged ENDED_BY_STOP, which is no repair. For the
  * last run the reader may pass that end.
@@ -34,8 +34,10 @@ void kpti_replay_free(kpti_replay *replay);
 /* Writes the next activities, at most CAPACITY; *COUNT receives how many. They are in time order. WHAT, the same in
  * each call, selects begins (with the fields known then, and end_ns equal to start_ns), ends, or both, and
  * points that the host has numbered, as complete activities with id 0. Ids are numbered in pre-order from
- * first_id. A name is a function's id, kpti_gc_function or kpti_point_function. kind is 0 here, and so is a
- * line that was not recorded; the caller fills them in from the function. */
+ * first_id. A name is a function's id, kpti_gc_function or one of the indices after it. kind is 0 here, and so is
+ * a line that was not recorded; the caller fills them in from the function.
+ *
+ * The begin of a range has the address of its first TEXT event as id, and their number as line. */
 kpti_filled kpti_replay_fill(kpti_replay *replay, unsigned what, kpt_activity *activities,
                              uint32_t capacity, uint32_t *count);
 

@@ -2,6 +2,7 @@
 #include "core/recording/replay/replay_slow.h"
 
 #include "core/base/assert.h"
+#include "core/recording/operator_event.h"
 #include "core/recording/replay/replay_spans.h"
 
 /* Returns the line that CALL was called from: LINE, unless the callers were cut. A callee of cut calls is
@@ -13,19 +14,43 @@ static uint32_t line_of_caller(const kpti_replay *r, const kpti_call_record *cal
     return line;
 }
 
+static void read_operator(kpti_call_record *call, kpti_event event)
+{
+    const kpti_operator_fields fields = kpti_operator_read(event);
+    call->flags |= KPTI_CALL_HAS_VALUES;
+    call->value0 = fields.sequence_plus_1;
+    call->value1 = fields.forward_thread;
+    call->value2 = 0;
+}
+
+/* Reads the value of a WIDE event, which follows an OPERATOR event. */
+static void read_wide(kpti_call_record *call, uint32_t what, uint64_t value)
+{
+    if (!(call->flags & KPTI_CALL_HAS_VALUES)) return;
+    if (what == KPTI_WIDE_SEQUENCE) call->value0 = value + 1;
+    if (what == KPTI_WIDE_FORWARD) call->value1 = value;
+    if (what == KPTI_WIDE_RECORD) call->value2 = value;
+}
+
 uint32_t kpti_replay_details(const kpti_replay *r, uint32_t at, kpti_call_record *call)
 {
-    for (; at < r->count && kpti_is_detail(r->events[at]); at++) {
+    for (; at < r->count && kpti_event_is_detail(r->events[at]); at++) {
         const uint32_t number = kpti_event_number(r->events[at]);
         const uint32_t kind = kpti_event_kind(r->events[at]);
         if (kind == KPTI_EVENT_LINE) call->line = number;
         if (kind == KPTI_EVENT_CALLER) call->caller_line = line_of_caller(r, call, number);
-        if (kind != KPTI_EVENT_WATCH) continue;
+        if (kind == KPTI_EVENT_OPERATOR) read_operator(call, r->events[at]);
+        if (!kpti_event_is_long(kind)) continue;
         if (at + 1 == r->count) break; /* the second word is missing */
-        call->flags |= KPT_ACTIVITY_WATCHED;
-        call->value0 = r->events[++at];
-        call->value1 = number;
-        kpti_replay_mark_from(r, call - 1);
+        at++;
+        if (kind == KPTI_EVENT_WIDE) {
+            read_wide(call, number, r->events[at]);
+        } else {
+            call->flags |= KPT_ACTIVITY_WATCHED;
+            call->value0 = r->events[at];
+            call->value1 = number;
+            kpti_replay_mark_from(r, call - 1);
+        }
     }
     return at;
 }
@@ -63,13 +88,13 @@ static kpti_step close_one(kpti_replay *r, kpti_call_record **record)
     return clamped ? KPTI_STEP_NONE : KPTI_STEP_END;
 }
 
-/* Returns where the OPEN events of a chunk end, including the LINEs and WATCHes that belong to them. */
+/* Returns where the OPEN events of a chunk end, including the details that belong to them. */
 static uint32_t end_of_opens(const kpti_chunk *chunk)
 {
     uint32_t at = 0;
     while (at < chunk->count) {
         const uint32_t kind = kpti_event_kind(chunk->events[at]);
-        if (kind != KPTI_EVENT_OPEN && (at == 0 || !kpti_is_detail(chunk->events[at]))) break;
+        if (kind != KPTI_EVENT_OPEN && (at == 0 || !kpti_event_is_detail(chunk->events[at]))) break;
         at += kpti_event_is_long(kind) ? 2 : 1;
     }
     return at < chunk->count ? at : chunk->count;
@@ -129,6 +154,7 @@ static kpti_step next_chunk(kpti_replay *r)
             r->recording->cross_thread_ends[r->far].ticks <= stop)
             return kpti_replay_far_end(r, r->times.last_ns, kpti_times_of(&r->times, stop));
         ns = end_of_run(r);
+        if (kpti_replay_end_one_range(r, ns, KPT_ACTIVITY_ENDED_BY_STOP)) return KPTI_STEP_NONE;
         r->in_run = 0;
         kpti_replay_end_all_spans(r);
         if (r->stack.top > r->stack.base) {
@@ -140,6 +166,8 @@ static kpti_step next_chunk(kpti_replay *r)
     first = !r->in_run;
     gap = first ? chunk->sequence != 0
                 : chunk->sequence != r->sequence + 1 || chunk->dropped_before > 0;
+    if (gap && kpti_replay_end_one_range(r, r->times.last_ns, KPT_ACTIVITY_RECOVERED))
+        return KPTI_STEP_NONE;
     if (gap && r->stack.top > r->stack.base) {
         close_above(r, r->stack.base, r->stack.base, r->times.last_ns, KPT_ACTIVITY_RECOVERED);
     } else {
@@ -194,6 +222,8 @@ static kpti_step begin_open(kpti_replay *r, uint32_t function, kpti_call_record 
         r->at++;
         return KPTI_STEP_NONE;
     }
+    if (function == KPTI_OPEN_SPAN)
+        return kpti_replay_begin_span(r, r->open_ns, KPT_ACTIVITY_BEGAN_BEFORE);
     step = begin_odd(r, function << KPTI_KIND_BITS, r->open_ns, KPT_ACTIVITY_BEGAN_BEFORE, record);
     if (step == KPTI_STEP_BEGIN) r->at = kpti_replay_details(r, r->at, *record);
     return step;
@@ -214,6 +244,7 @@ static kpti_step begin_gc(kpti_replay *r, uint32_t generation, kpti_call_record 
     if (step != KPTI_STEP_BEGIN) return step;
     r->gc_open = 1;
     (*record)->function = kpti_gc_function(r->recording);
+    (*record)->flags |= KPTI_CALL_HAS_VALUES;
     (*record)->value0 = generation;
     (*record)->value1 = 0;
     (*record)->value2 = 0;
@@ -237,7 +268,7 @@ static kpti_step point(kpti_replay *r, uint32_t number, kpti_call_record **recor
     p->depth = r->stack.top->depth + 1;
     p->start_ns = p->end_ns = r->times.ns[r->at - 1 - r->block_first];
     p->function = kpti_point_function(r->recording);
-    p->key = KPTI_GC_KEY; /* so that kpti_call_write writes its values */
+    p->flags = KPTI_CALL_HAS_VALUES;
     p->value0 = number;
     *record = p;
     return KPTI_STEP_POINT;
@@ -266,7 +297,7 @@ static kpti_step odd_event(kpti_replay *r, kpti_call_record **record)
         (void)exit_below(r, number << KPTI_KIND_BITS);
         break;
     case KPTI_EVENT_SPAN_BEGIN:
-        return kpti_replay_begin_span(r, number);
+        return kpti_replay_begin_span(r, r->times.ns[r->at - r->block_first], 0);
     case KPTI_EVENT_SPAN_END:
         kpti_replay_end_span(r, number, r->times.ns[r->at - r->block_first]);
         break;
@@ -293,6 +324,7 @@ kpti_step kpti_replay_slow(kpti_replay *r, kpti_call_record **record)
     if (r->closing) return close_one(r, record);
     if (r->resume_last) return kpti_replay_resume_one(r, record);
     if (r->cutting) return kpti_replay_cut_one(r, record);
+    if (r->range_is_due) return kpti_replay_report_range(r, record);
     if (r->at >= r->pause) return next_block(r);
     if (r->suspended_above && kpti_replay_before_event(r)) return KPTI_STEP_NONE;
     return odd_event(r, record);

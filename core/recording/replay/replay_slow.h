@@ -9,7 +9,7 @@
  * grow the stack. *RECORD is borrowed until the next step. */
 kpti_step kpti_replay_slow(kpti_replay *replay, kpti_call_record **record);
 
-/* Reads the LINE, CALLER and WATCH events at AT into CALL. Returns the index after them. */
+/* Reads the details at AT into CALL. Returns the index after them. */
 uint32_t kpti_replay_details(const kpti_replay *r, uint32_t at, kpti_call_record *call);
 
 #endif

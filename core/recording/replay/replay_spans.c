@@ -5,6 +5,7 @@
 #include "core/recording/replay/replay_spans.h"
 
 #include "core/base/assert.h"
+#include "core/recording/operator_event.h"
 
 /* Starts to resume the suspended calls up to LAST: their next parts begin at NS. */
 static void resume(kpti_replay *r, kpti_call_record *last, int64_t ns)
@@ -28,18 +29,61 @@ static void cut_above(kpti_replay *r, kpti_call_record *floor, int64_t ns)
     if (open < floor) resume(r, floor, ns);
 }
 
-/* A span of the host begins: cuts the calls that end before it does. */
-kpti_step kpti_replay_begin_span(kpti_replay *r, uint32_t number)
+/* Prepares the report of a range. It is due when the calls that would cross the range are cut. */
+static void set_range(kpti_replay *r, uint32_t function, uint32_t number, int64_t ns,
+                      uint32_t flags)
+{
+    kpti_call_record *const range = &r->range;
+    memset(range, 0, sizeof *range);
+    range->function = function;
+    range->flags = flags | KPTI_CALL_HAS_VALUES;
+    range->start_ns = range->end_ns = ns;
+    range->value0 = number;
+}
+
+/* Reads the details of the range that begins, from AT on. Returns the index after them. */
+static uint32_t read_range(kpti_replay *r, uint32_t at)
+{
+    kpti_call_record *const range = &r->range;
+    for (; at < r->count && kpti_event_is_detail(r->events[at]); at++) {
+        const kpti_event event = r->events[at];
+        const uint32_t kind = kpti_event_kind(event);
+        if (kind == KPTI_EVENT_TEXT) {
+            if (!range->line++) range->id = (uint64_t)(uintptr_t)&r->events[at];
+        } else if (kind == KPTI_EVENT_OPERATOR) {
+            const kpti_operator_fields fields = kpti_operator_read(event);
+            range->value1 = fields.scope | fields.flags << 8;
+        }
+        if (!kpti_event_is_long(kind)) continue;
+        if (at + 1 == r->count) break; /* the second word is missing */
+        at++;
+        if (kind != KPTI_EVENT_WIDE) continue;
+        if (kpti_event_number(event) == KPTI_WIDE_SPAN)
+            range->value0 = r->events[at] & KPTI_MAX_NUMBER;
+        if (kpti_event_number(event) == KPTI_WIDE_RECORD) range->value2 = r->events[at];
+    }
+    return at;
+}
+
+kpti_step kpti_replay_begin_span(kpti_replay *r, int64_t ns, uint32_t flags)
 {
     kpti_call_record *floor;
+    uint32_t end;
+    uint32_t number;
+    set_range(r, kpti_range_begin_function(r->recording), kpti_event_number(r->events[r->at]), ns,
+              flags);
+    end = read_range(r, r->at + 1);
+    number = (uint32_t)r->range.value0;
     if (r->plan) {
         if (!kpti_span_clamps_scan(r->plan, number, r->next_id)) return KPTI_STEP_NO_MEMORY;
     } else {
-        if (!kpti_span_clamps_apply(&r->clamps, r->spans++, number, &r->stack, &floor))
+        const uint32_t is_range = r->range.line > 0;
+        if (!kpti_span_clamps_apply(&r->clamps, r->spans++, number, is_range, &r->stack, &floor))
             return KPTI_STEP_NO_MEMORY;
-        cut_above(r, floor, r->times.ns[r->at - r->block_first]);
+        cut_above(r, floor, ns);
+        r->range_is_due = (int)is_range;
     }
-    r->at++;
+    r->at = end;
     return KPTI_STEP_NONE;
 }
 
@@ -47,14 +91,19 @@ kpti_step kpti_replay_begin_span(kpti_replay *r, uint32_t number)
 void kpti_replay_end_span(kpti_replay *r, uint32_t number, int64_t ns)
 {
     kpti_call_record *floor;
+    uint32_t is_range;
     if (r->plan) {
         kpti_span_clamps_scan_end(r->plan, number, &r->stack);
     } else {
-        floor = kpti_span_clamps_end(&r->clamps, number, &r->stack);
+        floor = kpti_span_clamps_end(&r->clamps, number, &r->stack, &is_range);
         if (floor)
             cut_above(r, floor, ns);
         else if (r->suspended_above)
             resume(r, r->stack.top, ns);
+        if (is_range) {
+            set_range(r, kpti_range_end_function(r->recording), number, ns, 0);
+            r->range_is_due = 1;
+        }
     }
 }
 
@@ -99,6 +148,27 @@ kpti_step kpti_replay_far_end_in_block(kpti_replay *r)
                                r->block_first + at < r->block_end ? ns[at] : r->times.last_ns);
 }
 
+int kpti_replay_end_one_range(kpti_replay *r, int64_t ns, uint32_t flags)
+{
+    const uint32_t number = r->plan ? KPTI_NO_RANGE : kpti_span_clamps_take_range(&r->clamps);
+    if (number == KPTI_NO_RANGE) return 0;
+    set_range(r, kpti_range_end_function(r->recording), number, ns, flags);
+    r->floor = r->stack.top;
+    r->range_is_due = 1;
+    r->until = 0;
+    return 1;
+}
+
+kpti_step kpti_replay_report_range(kpti_replay *r, kpti_call_record **record)
+{
+    r->range_is_due = 0;
+    r->range.parent_id = r->floor->id;
+    r->range.depth = r->floor->depth + 1;
+    kpti_replay_go_on(r);
+    *record = &r->range;
+    return KPTI_STEP_RANGE;
+}
+
 void kpti_replay_end_all_spans(kpti_replay *r)
 {
     if (r->plan)
@@ -141,7 +211,8 @@ kpti_step kpti_replay_cut_one(kpti_replay *r, kpti_call_record **record)
     r->cut.flags |= KPT_ACTIVITY_CLAMPED;
     if (r->parts)
         call->flags = KPT_ACTIVITY_CONTINUED |
-                      (call->flags & (KPT_ACTIVITY_WATCHED | KPT_ACTIVITY_BEGAN_BEFORE));
+                      (call->flags &
+                       (KPT_ACTIVITY_WATCHED | KPT_ACTIVITY_BEGAN_BEFORE | KPTI_CALL_HAS_VALUES));
     else
         leave_clamped(r, call);
     *record = &r->cut;

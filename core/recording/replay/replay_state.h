@@ -21,8 +21,9 @@ typedef enum kpti_step {
     KPTI_STEP_BEGIN = 1, /* record is the call that began */
     KPTI_STEP_END = 2,   /* record is the call that ended */
     KPTI_STEP_NO_MEMORY = 3,
-    KPTI_STEP_NONE = 4, /* nothing to report yet */
-    KPTI_STEP_POINT = 5 /* record is a point of the host */
+    KPTI_STEP_NONE = 4,  /* nothing to report yet */
+    KPTI_STEP_POINT = 5, /* record is a point of the host */
+    KPTI_STEP_RANGE = 6  /* record is the begin or the end of a range of the host */
 } kpti_step;
 
 struct kpti_replay {
@@ -64,6 +65,9 @@ struct kpti_replay {
     uint64_t spans; /* spans begun so far */
     kpti_call_record *cutting;
     kpti_call_record cut; /* the call that was just cut, or a point */
+    /* the begin or end of a range, reported when the calls that would cross it are cut */
+    kpti_call_record range;
+    int range_is_due;
 
     /* Calls in parts: the calls above suspended_above were cut and have not continued yet; NULL if there are
      * none. While they are resumed: the lowest of them is next, up to resume_last, at resume_ns. */
@@ -80,7 +84,8 @@ struct kpti_replay {
 
 static inline int kpti_replay_is_valid(const kpti_replay *r)
 {
-    const int is_slow = r->closing || r->cutting || r->resume_last || r->suspended_above;
+    const int is_slow =
+        r->closing || r->cutting || r->resume_last || r->suspended_above || r->range_is_due;
     const kpti_call_record *const base = r->stack.base;
     const kpti_call_record *const top = r->stack.top;
     return kpti_call_stack_is_valid(&r->stack) && r->block_first <= r->block_end &&
@@ -112,12 +117,6 @@ static inline __attribute__((always_inline)) void kpti_replay_begin(const kpti_r
     call->caller_line = 0;
 }
 
-static inline int kpti_is_detail(kpti_event event)
-{
-    const uint32_t kind = kpti_event_kind(event);
-    return kind == KPTI_EVENT_LINE || kind == KPTI_EVENT_WATCH || kind == KPTI_EVENT_CALLER;
-}
-
 /* Marks CALL and its callers: something of the host happened inside CALL. */
 static inline void kpti_replay_mark_from(const kpti_replay *r, kpti_call_record *call)
 {
@@ -125,10 +124,10 @@ static inline void kpti_replay_mark_from(const kpti_replay *r, kpti_call_record 
         call->flags |= KPT_ACTIVITY_MARKED;
 }
 
-/* Enables the hot loop again, unless calls are suspended or have to be cut. */
+/* Enables the hot loop again, unless calls are suspended or have to be cut, or a range is due. */
 static inline void kpti_replay_go_on(kpti_replay *r)
 {
-    r->until = r->suspended_above || r->cutting ? 0 : r->pause;
+    r->until = r->suspended_above || r->cutting || r->range_is_due ? 0 : r->pause;
 }
 
 #endif

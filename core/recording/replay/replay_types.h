@@ -11,10 +11,20 @@ static inline uint32_t kpti_gc_function(const kpti_recording *recording)
     return recording->function_count ? recording->function_count : 1;
 }
 
-/* The name index of points that the host marked: the second such index. */
+/* The name indices after it: of points that the host marked, and of begins and ends of the host's ranges. */
 static inline uint32_t kpti_point_function(const kpti_recording *recording)
 {
     return kpti_gc_function(recording) + 1;
+}
+
+static inline uint32_t kpti_range_begin_function(const kpti_recording *recording)
+{
+    return kpti_gc_function(recording) + 2;
+}
+
+static inline uint32_t kpti_range_end_function(const kpti_recording *recording)
+{
+    return kpti_gc_function(recording) + 3;
 }
 
 /* Converts ticks to nanoseconds. */
@@ -26,7 +36,7 @@ typedef struct kpti_timebase {
 } kpti_timebase;
 
 /* Which activities a replay writes. */
-enum { KPTI_BEGINS = 1, KPTI_ENDS = 2, KPTI_POINTS = 4 };
+enum { KPTI_BEGINS = 1, KPTI_ENDS = 2, KPTI_POINTS = 4, KPTI_RANGES = 8 };
 
 typedef enum kpti_filled {
     KPTI_FILLED_ALL = 0,  /* no more activities */

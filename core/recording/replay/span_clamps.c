@@ -81,19 +81,37 @@ static kpti_call_record *floor_of(const kpti_span_clamps *clamps, uint64_t index
 }
 
 int kpti_span_clamps_apply(kpti_span_clamps *clamps, uint64_t index, uint32_t number,
-                           const kpti_call_stack *stack, kpti_call_record **floor)
+                           uint32_t is_range, const kpti_call_stack *stack,
+                           kpti_call_record **floor)
 {
     *floor = floor_of(clamps, index, stack);
     kpti_assert(*floor >= stack->base && *floor <= stack->top);
     if (index >= clamps->count) return 1; /* not in the plan: cuts nothing */
-    return open_span(clamps, (kpti_span){index, 0, number, 0});
+    return open_span(clamps, (kpti_span){index, 0, number, is_range});
 }
 
 kpti_call_record *kpti_span_clamps_end(kpti_span_clamps *clamps, uint32_t number,
-                                       const kpti_call_stack *stack)
+                                       const kpti_call_stack *stack, uint32_t *is_range)
 {
     kpti_span span;
-    return close_span(clamps, number, &span) ? floor_of(clamps, span.index, stack) : NULL;
+    *is_range = 0;
+    if (!close_span(clamps, number, &span)) return NULL;
+    *is_range = span.is_range;
+    return floor_of(clamps, span.index, stack);
+}
+
+uint32_t kpti_span_clamps_take_range(kpti_span_clamps *clamps)
+{
+    uint64_t at = clamps->open_count;
+    uint32_t number;
+    while (at > 0 && !clamps->open[at - 1].is_range)
+        at--;
+    if (at == 0) return KPTI_NO_RANGE;
+    number = clamps->open[at - 1].number;
+    clamps->open_count--;
+    memmove(&clamps->open[at - 1], &clamps->open[at],
+            (clamps->open_count - at + 1) * sizeof *clamps->open);
+    return number;
 }
 
 void kpti_span_clamps_end_all(kpti_span_clamps *clamps)

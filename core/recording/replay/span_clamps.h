@@ -18,7 +18,7 @@ typedef struct kpti_span {
     uint64_t index;    /* in the order of begins */
     uint64_t first_id; /* calls with this id or a later one began within the span */
     uint32_t number;   /* the host's number */
-    uint32_t spare;
+    uint32_t is_range; /* it has a name */
 } kpti_span;
 
 typedef struct kpti_span_clamps {
@@ -52,10 +52,15 @@ void kpti_span_clamps_scan_end_all(kpti_span_clamps *clamps, const kpti_call_sta
 /* Second pass: span INDEX begins. *FLOOR is the innermost call on the stack that the span does not cut. Returns
  * 0 if there is no memory. */
 int kpti_span_clamps_apply(kpti_span_clamps *clamps, uint64_t index, uint32_t number,
-                           const kpti_call_stack *stack, kpti_call_record **floor);
-/* The innermost open span with this number ends. Returns its floor, or NULL if no such span is open. */
+                           uint32_t is_range, const kpti_call_stack *stack,
+                           kpti_call_record **floor);
+/* The innermost open span with this number ends. Returns its floor, or NULL if no such span is open. *IS_RANGE
+ * receives whether it is a range. */
 kpti_call_record *kpti_span_clamps_end(kpti_span_clamps *clamps, uint32_t number,
-                                       const kpti_call_stack *stack);
+                                       const kpti_call_stack *stack, uint32_t *is_range);
+/* Returns the number of the innermost open range and removes it, or returns KPTI_NO_RANGE. */
+#define KPTI_NO_RANGE UINT32_MAX
+uint32_t kpti_span_clamps_take_range(kpti_span_clamps *clamps);
 /* All open spans end, and cut nothing. */
 void kpti_span_clamps_end_all(kpti_span_clamps *clamps);
 

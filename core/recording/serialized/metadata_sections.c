@@ -113,7 +113,7 @@ static void put_name(kpti_metadata *t, const kpti_function_view *view)
     const kpt_str *texts[TEXTS] = {&view->display, &view->function, &view->qualname, &view->file};
     uint32_t sizes[TEXTS];
     put_u32(t, view->kind);
-    put_u32(t, view->first_line);
+    put_u32(t, view->kind == KPT_KIND_OPERATOR ? view->scope : view->first_line);
     for (int i = 0; i < TEXTS; i++)
         sizes[i] = texts[i]->size < MAX_TEXT ? (uint32_t)texts[i]->size : MAX_TEXT;
     put(t, sizes, sizeof sizes);
@@ -134,6 +134,7 @@ uint32_t kpti_metadata_add_names(kpti_metadata *t, kpti_describe_fn describe, vo
         kpti_function_view view;
         memset(&view, 0, sizeof view);
         (void)describe(ctx, id, &view);
+        if (view.kind == KPT_KIND_OPERATOR) t->format = KPTI_CHUNK_FORMAT_OPERATORS;
         put_name(t, &view);
     }
     end(t, at);
@@ -146,7 +147,7 @@ uint32_t kpti_metadata_add_names(kpti_metadata *t, kpti_describe_fn describe, vo
 void kpti_metadata_chunk(const kpti_metadata *t, kpt_chunk *out)
 {
     KPT_INIT(out);
-    out->format = KPTI_CHUNK_FORMAT;
+    out->format = t->format;
     out->thread = KPT_CHUNK_TABLE;
     out->data = t->bytes;
     out->size_bytes = t->size;
@@ -250,8 +251,9 @@ int kpti_section_next_name(const kpti_section *s, uint64_t *at, kpti_function_vi
     head = s->bytes + *at;
     *at += NAME_HEAD_BYTES;
     out->kind = u32_at(head);
-    if (out->kind > KPT_KIND_C) return 0; /* 0: the kind was not known */
-    out->first_line = u32_at(head + 4);
+    if (out->kind > KPT_KIND_C && out->kind != KPT_KIND_OPERATOR) return 0; /* 0: not known */
+    out->scope = out->kind == KPT_KIND_OPERATOR ? u32_at(head + 4) & KPT_SCOPE_MAX : 0;
+    out->first_line = out->kind == KPT_KIND_OPERATOR ? 0 : u32_at(head + 4);
     for (int i = 0; i < TEXTS; i++) {
         const uint32_t size = u32_at(head + 8 + sizeof(uint32_t) * (size_t)i);
         if (size > s->size - *at) return 0;

@@ -13,16 +13,18 @@
 #include "core/recording/clock.h"
 #include "core/recording/recording.h"
 
-/* Version of the events in chunks and of the tables. A build can replay chunks with the same number. */
-enum { KPTI_CHUNK_FORMAT = 0 };
+/* Version of the events in chunks and of the tables. A build can replay chunks up to its newest one. Recordings without
+ * operators have the first one, so that older builds can replay them. */
+enum { KPTI_CHUNK_FORMAT = 0, KPTI_CHUNK_FORMAT_OPERATORS = 1 };
 
 enum {
     KPTI_METADATA_RUN = 1,   /* u32 number, u32 0; u64 start and stop ticks, stop 0 while it runs */
     KPTI_METADATA_CLOCK = 2, /* a point: ticks, monotonic, Unix, hz, within, all u64 */
     /* u32 index, flags, spans, size of the name; u64 os_tid, host_value; name */
     KPTI_METADATA_THREAD = 3,
-    KPTI_METADATA_NAMES = 4, /* u32 first id, count; for each: u32 kind, line, 4 sizes; 4 texts */
-    KPTI_METADATA_STATS = 5, /* u64 min_duration_ns; kpt_stats from events on */
+    /* u32 first id, count; for each: u32 kind, line (of an operator: scope), 4 sizes; 4 texts */
+    KPTI_METADATA_NAMES = 4,
+    KPTI_METADATA_STATS = 5,            /* u64 min_duration_ns; kpt_stats from events on */
     KPTI_METADATA_CROSS_THREAD_ENDS = 6 /* kpti_cross_thread_end, in the order of ticks */
 };
 
@@ -33,6 +35,7 @@ typedef struct kpti_metadata {
     size_t size;
     uint64_t capacity;
     int failed; /* there was no memory; the table must not be used */
+    uint32_t format;
 } kpti_metadata;
 
 void kpti_metadata_free(kpti_metadata *table);

@@ -1,5 +1,5 @@
-/* native.c: what the tests need in C, since no Python may run there: a thread that is not Python's, an
- * answer for thread_attach, two clocks, and a sink that keeps chunks. One log per process; its user resets
+/* native.c: what the tests need in C, since no Python may run there: threads that are not Python's, also with
+ * operators, an answer for thread_attach, two clocks, and a sink that keeps chunks. One log per process; its user resets
  * it. */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -15,6 +15,8 @@ EXPORT uint64_t native_attach(void *ctx, uint64_t os_tid);
 EXPORT uint64_t native_ticks(void *ctx);
 EXPORT uint64_t native_tenths(void *ctx);
 EXPORT int native_in_thread(void (*work)(void));
+EXPORT int native_operators(const kpt_tracer_ops *ops, kpt_handle tracer, uint32_t threads,
+                            uint64_t rounds, uint32_t depth);
 EXPORT void native_log_reset(uint64_t refuse_every);
 EXPORT kpt_status native_chunk(void *ctx, const kpt_chunk *chunk);
 EXPORT uint64_t native_log_count(void);
@@ -108,4 +110,59 @@ uint64_t native_log_count(void)
 const kpt_chunk *native_log_chunk(uint64_t index)
 {
     return &chunks[index];
+}
+
+enum { MAX_THREADS = 64, MAX_DEPTH = 16 };
+
+typedef struct operator_job {
+    const kpt_tracer_ops *ops;
+    kpt_handle tracer;
+    uint64_t rounds;
+    uint32_t depth;
+    uint32_t names[MAX_DEPTH];
+    _Atomic uint64_t begun; /* operators that have a token */
+} operator_job;
+
+/* Runs operators that nest DEPTH deep inside one that lasts for all rounds. */
+static void *run_operators(void *arg)
+{
+    operator_job *job = arg;
+    uint64_t tokens[MAX_DEPTH] = {0};
+    uint64_t begun = 0;
+    kpt_operator op;
+    (void)pthread_setname_np(pthread_self(), "operators");
+    KPT_INIT(&op);
+    for (uint64_t round = 0; round < job->rounds; round++) {
+        for (uint32_t i = round ? 1 : 0; i < job->depth; i++) {
+            op.name = job->names[i];
+            op.sequence_plus_1 = round + 1;
+            (void)job->ops->begin_operator(job->tracer, &op, &tokens[i]);
+            begun += tokens[i] != 0;
+        }
+        for (uint32_t i = job->depth; i-- > 1;)
+            (void)job->ops->end_operator(job->tracer, tokens[i]);
+    }
+    (void)job->ops->end_operator(job->tracer, tokens[0]);
+    atomic_fetch_add(&job->begun, begun);
+    return NULL;
+}
+
+/* Runs operators op0, op1 … in THREADS threads without Python, to their ends. Returns how many began. */
+int native_operators(const kpt_tracer_ops *ops, kpt_handle tracer, uint32_t threads,
+                     uint64_t rounds, uint32_t depth)
+{
+    operator_job job = {.ops = ops, .tracer = tracer, .rounds = rounds, .depth = depth};
+    pthread_t ids[MAX_THREADS];
+    uint32_t started = 0;
+    for (uint32_t i = 0; i < depth && i < MAX_DEPTH; i++) {
+        char name[8] = {'o', 'p', (char)('0' + i), 0};
+        if (ops->name_operator(tracer, kpt_str_of(name), KPT_SCOPE_FUNCTION, &job.names[i]))
+            return -1;
+    }
+    while (started < threads && started < MAX_THREADS &&
+           !pthread_create(&ids[started], NULL, run_operators, &job))
+        started++;
+    for (uint32_t i = 0; i < started; i++)
+        (void)pthread_join(ids[i], NULL);
+    return (int)job.begun;
 }

@@ -1,0 +1,45 @@
+#include "plugin/api/operator_api.h"
+
+#include "plugin/objects/object.h"
+#include "plugin/objects/struct_size.h"
+
+kpt_status kpti_api_name_operator(kpt_handle self, kpt_str name, uint32_t scope, uint32_t *out)
+{
+    kpti_object *object = kpti_handle_peek(self, &kpti_tracer_kind);
+    if (out) *out = 0;
+    if (!object) return KPT_E_HANDLE;
+    if (!out || !name.data || !name.size || scope > KPT_SCOPE_MAX) return KPT_E_INVALID;
+    *out = ((const kpti_tracer_impl *)object->impl)->name_operator(object->self, name, scope);
+    return *out ? KPT_OK : KPT_E_MEMORY;
+}
+
+/* Called for every operator of the host, so it only peeks, and reads a struct of its own version in place. */
+KPTI_HOT kpt_status kpti_api_begin_operator(kpt_handle self, const kpt_operator *op,
+                                            uint64_t *token)
+{
+    kpti_object *object = kpti_handle_peek(self, &kpti_tracer_kind);
+    kpt_operator local;
+    kpt_status status = KPT_OK;
+    if (token) *token = 0;
+    if (!object) return KPT_E_HANDLE;
+    if (!op || !token) return KPT_E_INVALID;
+    if (op->struct_size != sizeof local) {
+        status = kpti_size_read(&local, sizeof local, op, KPT_OPERATOR_V1_SIZE);
+        op = &local;
+    }
+    if (status != KPT_OK) return status;
+    if (op->flags & ~(uint32_t)KPT_OPERATOR_ASYNC) return KPT_E_UNSUPPORTED;
+    if (!op->name == !op->text.size || (op->text.size && !op->text.data) ||
+        op->scope > KPT_SCOPE_MAX)
+        return KPT_E_INVALID;
+    *token = ((const kpti_tracer_impl *)object->impl)->begin_operator(object->self, op);
+    return KPT_OK;
+}
+
+KPTI_HOT kpt_status kpti_api_end_operator(kpt_handle self, uint64_t token)
+{
+    kpti_object *object = kpti_handle_peek(self, &kpti_tracer_kind);
+    if (!object) return KPT_E_HANDLE;
+    if (token) ((const kpti_tracer_impl *)object->impl)->end_operator(object->self, token);
+    return KPT_OK;
+}

@@ -1,0 +1,161 @@
+#include "python_tracer/hooks/host_operators.h"
+
+#include "core/callstacks/function_table.h"
+#include "core/recording/operator_event.h"
+#include "python_tracer/chunks/event_stream.h"
+#include "python_tracer/hooks/host_marks.h"
+#include "python_tracer/hooks/record_event.h"
+#include "python_tracer/state/stream_state.h"
+#include "python_tracer/state/thread_state.h"
+#include "python_tracer/state/tracing_lock.h"
+#include "python_tracer/threads/thread_sync.h"
+#include "python_tracer/threads/traced_thread.h"
+
+/* A token is never 0:
+ *
+ *   bit 63       a range; bits 0–27 are its number
+ *   bits 52–62   of an operator: low bits of the run
+ *   bits 28–51   low bits of the stream's index
+ *   bits 0–27    its function's id */
+#define RANGE (UINT64_C(1) << 63)
+enum { STREAM_BITS = 24, RUN_BITS = 11 };
+enum { MAX_DETAILS = 7 };
+
+/* Numbers of ranges have this bit, so that they differ from the numbers of spans that hosts choose. */
+#define RANGE_NUMBER (UINT32_C(1) << (KPTI_NUMBER_BITS - 1))
+
+uint32_t kpti_operator_name(kpt_str name, uint32_t scope)
+{
+    const kpti_function_view view = {
+        .display = name, .function = name, .kind = KPT_KIND_OPERATOR, .scope = scope};
+    return kpti_function_intern(&view);
+}
+
+/* Enters the callback. Returns the calling thread with a stream for each tracer, or NULL if there is no memory. Dead
+ * code objects are left to the next event of Python. */
+static KPTI_HOT kpti_thread *enter(void)
+{
+    kpti_thread *thread = kpti_thread_self;
+    if (__builtin_expect(!thread, 0)) {
+        thread = kpti_thread_get();
+        if (!thread) return NULL;
+    }
+    atomic_store_explicit(&thread->busy, 1, memory_order_relaxed);
+    atomic_signal_fence(memory_order_seq_cst);
+    if (__builtin_expect(
+            thread->epoch != atomic_load_explicit(&kpti_tracing_epoch, memory_order_relaxed), 0))
+        kpti_sync_for_operator(thread);
+    return thread;
+}
+
+static uint64_t now_of(const kpti_stream *stream)
+{
+    return stream->clock ? stream->clock(stream->clock_ctx) : kpti_ticks();
+}
+
+/* Whether OP has a number that takes a WIDE event. */
+static int has_wide(const kpt_operator *op)
+{
+    return op->record_id || op->sequence_plus_1 > UINT32_MAX ||
+           op->forward_thread > KPTI_OPERATOR_MAX_FORWARD;
+}
+
+static void append_wide(kpti_stream *stream, uint32_t what, uint64_t value, uint64_t now)
+{
+    kpti_stream_append_plain(stream, kpti_event_make(KPTI_EVENT_WIDE, what, now));
+    kpti_stream_append_plain(stream, value);
+}
+
+/* Appends what is known of OP behind its ENTER or SPAN_BEGIN: one word, or up to MAX_DETAILS if it has large numbers. */
+static void append_details(kpti_stream *stream, const kpt_operator *op, uint64_t now)
+{
+    const int has_sequence = op->sequence_plus_1 <= UINT32_MAX;
+    const int has_forward = op->forward_thread <= KPTI_OPERATOR_MAX_FORWARD;
+    if (!(op->sequence_plus_1 | op->forward_thread | op->record_id | op->text.size)) return;
+    kpti_stream_append_plain(stream, kpti_operator_make((kpti_operator_fields){
+                                         has_sequence ? (uint32_t)op->sequence_plus_1 : 0,
+                                         op->flags & KPT_OPERATOR_ASYNC ? KPTI_OPERATOR_ASYNC : 0,
+                                         op->text.size ? op->scope : 0,
+                                         has_forward ? (uint32_t)op->forward_thread : 0,
+                                     }));
+    if (!has_sequence) append_wide(stream, KPTI_WIDE_SEQUENCE, op->sequence_plus_1 - 1, now);
+    if (!has_forward) append_wide(stream, KPTI_WIDE_FORWARD, op->forward_thread, now);
+    if (op->record_id) append_wide(stream, KPTI_WIDE_RECORD, op->record_id, now);
+}
+
+static uint64_t token_of(const kpti_stream *stream, uint32_t function)
+{
+    return (uint64_t)(stream->run & ((1U << RUN_BITS) - 1)) << (KPTI_NUMBER_BITS + STREAM_BITS) |
+           (uint64_t)(stream->index & ((1U << STREAM_BITS) - 1)) << KPTI_NUMBER_BITS | function;
+}
+
+static KPTI_HOT uint64_t begin_operator(kpti_stream *stream, const kpt_operator *op)
+{
+    uint64_t now = now_of(stream);
+    if (op->name >= KPTI_OPEN_SPAN) return 0;
+    if (has_wide(op) && !kpti_stream_make_space(stream, MAX_DETAILS, &now)) return 0;
+    if (!kpti_stream_append(stream, op->name << KPTI_KIND_BITS | KPTI_EVENT_ENTER, &now)) return 0;
+    append_details(stream, op, now);
+    return token_of(stream, op->name);
+}
+
+/* Returns how many bytes of TEXT are kept; a character of UTF-8 is not cut. */
+static uint64_t kept_bytes(kpt_str text)
+{
+    uint64_t size = text.size;
+    if (size <= KPTI_MAX_SPAN_NAME) return size;
+    size = KPTI_MAX_SPAN_NAME;
+    while (size > 0 && ((unsigned char)text.data[size] & 0xC0) == 0x80)
+        size--;
+    return size;
+}
+
+static uint64_t begin_range(kpti_tracer *tracer, kpti_stream *stream, const kpt_operator *op)
+{
+    const uint64_t size = kept_bytes(op->text);
+    const uint32_t number =
+        (atomic_fetch_add_explicit(&tracer->ranges, 1, memory_order_relaxed) & (RANGE_NUMBER - 1)) |
+        RANGE_NUMBER;
+    uint64_t now = now_of(stream);
+    if (!kpti_stream_make_space(stream, kpti_text_events(size) + MAX_DETAILS, &now) ||
+        !kpti_stream_append(stream, number << KPTI_KIND_BITS | KPTI_EVENT_SPAN_BEGIN, &now))
+        return 0;
+    append_details(stream, op, now);
+    for (uint64_t at = 0; at < size; at += KPTI_TEXT_BYTES)
+        kpti_stream_append_plain(stream, kpti_text_make(op->text.data + at, size - at));
+    kpti_span_begin(stream, number);
+    return RANGE | number;
+}
+
+KPTI_HOT uint64_t kpti_operator_begin(kpti_tracer *tracer, const kpt_operator *op)
+{
+    kpti_thread *thread = enter();
+    kpti_stream *stream = thread ? kpti_host_stream(thread, tracer) : NULL;
+    uint64_t token = 0;
+    if (stream) {
+        atomic_store_explicit(&stream->has_operators, 1, memory_order_relaxed);
+        token = op->text.size ? begin_range(tracer, stream, op) : begin_operator(stream, op);
+    }
+    if (thread) kpti_slow_end(thread);
+    return token;
+}
+
+KPTI_HOT void kpti_operator_end(kpti_tracer *tracer, uint64_t token)
+{
+    kpti_thread *thread = kpti_thread_self;
+    const uint32_t function = (uint32_t)token & KPTI_MAX_NUMBER;
+    kpti_stream *stream;
+    if (token & RANGE) {
+        kpti_mark(tracer, KPT_MARK_END, function);
+        return;
+    }
+    if (!thread) return; /* another thread began it */
+    atomic_store_explicit(&thread->busy, 1, memory_order_relaxed);
+    atomic_signal_fence(memory_order_seq_cst);
+    stream = kpti_host_stream(thread, tracer);
+    if (stream && token_of(stream, function) == token) {
+        uint64_t now = now_of(stream);
+        (void)kpti_stream_append(stream, function << KPTI_KIND_BITS | KPTI_EVENT_EXIT, &now);
+    }
+    kpti_slow_end(thread);
+}
