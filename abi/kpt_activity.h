@@ -118,8 +118,10 @@ typedef struct kpt_thread {
     uint32_t index;
     uint32_t flags; /* KPT_THREAD_* */
     uint64_t os_tid;
-    uint64_t host_value; /* the result of the host's thread_attach, or 0 if that is NULL */
-    kpt_str name;        /* valid until the tracer is destroyed */
+    /* The result of the host's thread_attach. If that is NULL: the number that the thread's operators
+     * have (kpt_operator, since 1.2), or 0. */
+    uint64_t host_value;
+    kpt_str name; /* valid until the tracer is destroyed */
 } kpt_thread;
 #define KPT_THREAD_V1_SIZE KPT_FIELD_END(kpt_thread, name)
 

@@ -119,8 +119,11 @@ typedef struct kpt_operator {
     uint64_t sequence_plus_1; /* the sequence number + 1; 0 = none */
     uint64_t forward_thread; /* the host's number of the thread of the forward operator; 0 = none */
     uint64_t record_id;      /* the host's number of this operator; 0 = none */
+    /* The host's number of the calling thread; 0 = none. If the host has no thread_attach, it is the
+     * thread's host_value. forward_thread refers to it. */
+    uint64_t thread;
 } kpt_operator;
-#define KPT_OPERATOR_V1_SIZE KPT_FIELD_END(kpt_operator, record_id)
+#define KPT_OPERATOR_V1_SIZE KPT_FIELD_END(kpt_operator, thread)
 
 enum { KPT_STATE_RUNNING = 1, KPT_STATE_STOPPED = 2 };
 

@@ -24,15 +24,15 @@ void kpti_stream_trip(kpti_stream *stream)
     atomic_store_explicit(&stream->limit, NULL, memory_order_relaxed);
 }
 
-/* Finds what is open at the end of the chunk being written. The caller is the owner inside its callback, or seals the
- * chunk. If there is no memory, the next chunk begins with nothing open. */
-static void find_open(kpti_stream *stream)
+/* Finds what is open at the end of the chunk that is being sealed, for a stream that may begin its next chunk without
+ * the GIL. If there is no memory, that chunk begins with nothing open. */
+static void find_open_locked(kpti_stream *stream)
 {
     const kpti_event *const cursor = atomic_load_explicit(&stream->cursor, memory_order_relaxed);
-    if (!stream->last || stream->sealed || stream->open_at_end_of == stream->last) return;
+    kpti_assert(kpti_tracing_lock_is_mine());
     (void)kpti_open_at_end_find(&stream->open_at_end, stream->last->events,
                                 (uint32_t)(cursor - stream->last->events));
-    stream->open_at_end_of = stream->last;
+    stream->open_at_end_is_known = 1;
 }
 
 void kpti_stream_seal_locked(kpti_stream *stream)
@@ -40,7 +40,9 @@ void kpti_stream_seal_locked(kpti_stream *stream)
     kpti_event *cursor = atomic_load_explicit(&stream->cursor, memory_order_relaxed);
     kpti_assert(kpti_tracing_lock_is_mine() && kpti_stream_is_valid_locked(stream));
     if (stream->last && !stream->sealed) {
-        if (kpti_budget_needs_open_stack(stream->tracer)) find_open(stream);
+        if (kpti_budget_needs_open_stack(stream->tracer) &&
+            atomic_load_explicit(&stream->host_writes, memory_order_relaxed))
+            find_open_locked(stream);
         stream->last->count = (uint32_t)(cursor - stream->last->events);
         stream->tracer->chunks_sealed++;
         kpti_assert(kpti_chunk_is_valid(stream->last));
@@ -117,7 +119,7 @@ static int begin_chunk_locked(kpti_stream *stream, kpti_open_stack open,
     stream->dropped = 0;
     at = before ? kpti_put_open_after(stream, open, before, ticks, chunk->events)
                 : kpti_put_open(stream, open, ticks, chunk->events);
-    stream->open_at_end_of = NULL;
+    stream->open_at_end_is_known = 0;
     chunk->repeated = open.are_new ? 0 : (uint32_t)(at - chunk->events);
     kpti_assert(at + KPTI_SLACK <= chunk->events + capacity);
     link_locked(stream, chunk);
@@ -195,6 +197,7 @@ void kpti_stream_add_idle_locked(kpti_tracer *tracer, uint64_t os_tid, const cha
     stream->run = tracer->run_count - 1;
     stream->sequence = 0;
     if (!begin_chunk_locked(stream, open, NULL, run->start_ticks)) return;
+    if (kpti_budget_needs_open_stack(tracer)) find_open_locked(stream);
     kpti_stream_seal_locked(stream);
     stream->idle = digest_open(stream, open);
 }
@@ -297,6 +300,13 @@ static kpti_open_stack walk_outside(const kpti_stream *stream, uint64_t *ticks)
     return open;
 }
 
+/* Returns what was open at the end of the chunk that was sealed, or NULL if it is not known: the stream has only calls
+ * of Python, or events were dropped since, and ends may be among them. */
+static const kpti_open_at_end *before_locked(const kpti_stream *stream)
+{
+    return stream->open_at_end_is_known && !stream->dropped ? &stream->open_at_end : NULL;
+}
+
 /* Begins a new chunk for a stream whose last chunk is full or sealed. Returns 1 on success. */
 static int refill(kpti_stream *stream, uint64_t *now)
 {
@@ -305,14 +315,12 @@ static int refill(kpti_stream *stream, uint64_t *now)
     uint64_t ticks;
     int begun = 0;
     if (needs_open && kpti_may_touch_python()) open = walk_outside(stream, now);
-    if (needs_open) find_open(stream);
-    if (stream->dropped) stream->open_at_end.count = 0; /* ends may be among the lost events */
     ticks = *now;
     kpti_tracing_lock();
     if (stream->tracer && !atomic_load_explicit(&stream->ended, memory_order_relaxed)) {
         kpti_stream_seal_locked(stream);
         kpti_stream_guard_locked(stream);
-        begun = begin_chunk_locked(stream, open, needs_open ? &stream->open_at_end : NULL, ticks);
+        begun = begin_chunk_locked(stream, open, before_locked(stream), ticks);
     }
     kpti_tracing_unlock();
     kpti_open_frames_free(open);

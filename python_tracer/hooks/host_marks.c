@@ -62,6 +62,7 @@ static int mark_own(kpti_stream *stream, uint32_t what, uint32_t number)
                                      [KPT_MARK_BEGIN] = KPTI_EVENT_SPAN_BEGIN,
                                      [KPT_MARK_END] = KPTI_EVENT_SPAN_END};
     if (!stream) return 0;
+    atomic_store_explicit(&stream->host_writes, 1, memory_order_relaxed);
     if (what == KPT_MARK_BEGIN) kpti_span_begin(stream, number);
     if (what == KPT_MARK_END && !end_span(stream, number)) return 0;
     append(stream, number << KPTI_KIND_BITS | kinds[what]);

@@ -134,6 +134,8 @@ KPTI_HOT uint64_t kpti_operator_begin(kpti_tracer *tracer, const kpt_operator *o
     uint64_t token = 0;
     if (stream) {
         atomic_store_explicit(&stream->has_operators, 1, memory_order_relaxed);
+        atomic_store_explicit(&stream->host_writes, 1, memory_order_relaxed);
+        if (!stream->attached) stream->host_value = op->thread;
         token = op->text.size ? begin_range(tracer, stream, op) : begin_operator(stream, op);
     }
     if (thread) kpti_slow_end(thread);

@@ -57,14 +57,16 @@ typedef struct kpti_stream {
     uint32_t index;         /* that of its kpt_thread: the number of older streams of the tracer */
     _Atomic uint32_t spans; /* not 0: has host spans; the owner writes it, snapshots read it */
     _Atomic uint32_t has_operators; /* the same for operators and ranges of the host */
+    _Atomic uint32_t
+        host_writes; /* the same for all that the host records, maybe without the GIL */
     uint32_t open_span_count;
     uint32_t open_spans[KPTI_OPEN_SPANS]; /* their numbers, the newest last; the owner's */
-    /* What is open at the end of the last chunk, if each chunk must begin with it; the owner's while it writes the
-     * chunk, else guarded by the lock. */
+    /* What is open at the end of the last chunk, once that is sealed, if each chunk must begin with it and the
+     * next one may be begun without the GIL. */
     kpti_open_at_end open_at_end;
-    const kpti_chunk *open_at_end_of; /* the chunk that it was found in; NULL: not found yet */
-    uint32_t sequence;                /* of the next chunk */
-    uint64_t dropped;                 /* events lost since the last chunk */
+    uint32_t open_at_end_is_known;
+    uint32_t sequence; /* of the next chunk */
+    uint64_t dropped;  /* events lost since the last chunk */
     _Atomic uint64_t dropped_total;
     uint64_t chunk_ns; /* when the last chunk began; for the guard */
     uint64_t os_tid;

@@ -277,6 +277,19 @@ static PyObject *stats(PyObject *module, PyObject *capsule)
     return dict;
 }
 
+PyDoc_STRVAR(tracer_doc,
+             "tracer(trace) -> (address of its functions, handle), for a host that has operators");
+static PyObject *tracer(PyObject *module, PyObject *capsule)
+{
+    kpti_session *session = kpti_session_of(capsule);
+    kpt_tracer traced;
+    (void)module;
+    if (!session) return NULL;
+    traced = kpti_session_tracer(session);
+    return Py_BuildValue("KK", (unsigned long long)(uintptr_t)traced.ops,
+                         (unsigned long long)traced.self);
+}
+
 PyDoc_STRVAR(listen_doc, "listen(): handles SIGTERM after the program removed its handler");
 static PyObject *listen_again(PyObject *module, PyObject *none)
 {
@@ -323,6 +336,7 @@ static PyMethodDef methods[] = {
     {"note", note, METH_VARARGS, note_doc},
     {"set_info", set_info, METH_VARARGS, set_info_doc},
     {"stats", stats, METH_O, stats_doc},
+    {"tracer", tracer, METH_O, tracer_doc},
     {"gpu", kpti_gpu_call, METH_O, kpti_gpu_doc},
     {"gpu_report", kpti_gpu_report_call, METH_O, kpti_gpu_report_doc},
     {"profile", kpti_profile_call, METH_VARARGS, kpti_profile_doc},

@@ -213,6 +213,11 @@ kpt_status kpti_session_stop(kpti_session *s, kpti_session_error *error)
     return kpti_session_leave(s, status);
 }
 
+kpt_tracer kpti_session_tracer(const kpti_session *session)
+{
+    return session->tracer;
+}
+
 kpt_status kpti_session_stats(kpti_session *s, kpt_stats *out, kpti_session_error *error)
 {
     kpt_status status = kpti_session_enter(s, error);

@@ -45,6 +45,9 @@ kpt_status kpti_session_stop(kpti_session *session, kpti_session_error *error);
  * before free. */
 int kpti_session_is_recording(const kpti_session *session);
 
+/* Returns the tracer, for another host in the process that passes operators to it. */
+kpt_tracer kpti_session_tracer(const kpti_session *session);
+
 kpt_status kpti_session_stats(kpti_session *session, kpt_stats *out, kpti_session_error *error);
 
 /* Frees the recording. Every later call except free returns KPT_E_HANDLE. */

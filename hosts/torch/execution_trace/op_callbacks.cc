@@ -2,7 +2,6 @@
 
 #include <ATen/record_function.h>
 #include <Python.h>
-#include <cxxabi.h>
 #include <pthread.h>
 
 #include <algorithm>
@@ -10,12 +9,12 @@
 #include <atomic>
 #include <exception>
 #include <mutex>
-#include <utility>
 
-#include "hosts/torch/common/thread_local_ptr.h"
 #include "hosts/torch/execution_trace/collectives.h"
 #include "hosts/torch/execution_trace/ivalues.h"
+#include "hosts/torch/execution_trace/op_context.h"
 #include "hosts/torch/execution_trace/op_texts.h"
+#include "hosts/torch/execution_trace/op_tracers.h"
 #include "hosts/torch/execution_trace/tape_writer.h"
 #include "hosts/torch/execution_trace/tensor_identity.h"
 
@@ -25,128 +24,22 @@ namespace kpytrace
 namespace
 {
 
-enum { MAX_OBSERVERS = 8 };
-
 // The observers that receive operators. Slots up to active_end may be in use or null.
 std::array<std::atomic<const PluginObserver *>, MAX_OBSERVERS> active_observers{};
 std::atomic<size_t> active_end{0};
 
-// Acquired only by begin_observing and end_observing. torch's own lock is acquired under it.
+// What a pair of callbacks asks torch for.
+enum class Detail {
+    NONE,  // there is no pair
+    NAMES, // for tracers only
+    VALUES // also the inputs and outputs, and numbers of operators
+};
+
+// Acquired only by the functions that begin and end. torch's own lock is acquired under it.
 std::mutex active_lock;
 at::CallbackHandle callback_handle = at::INVALID_CALLBACK_HANDLE;
-
-// An operator that has begun, with its number for each observer that records it.
-struct OpContext : at::ObserverContext {
-    struct One {
-        const kpt_observer *observer;
-        uint64_t id;
-    };
-
-    [[gnu::hot]] ~OpContext() override {}
-
-    // These use the thread's list of spare blocks.
-    static void *operator new(size_t size);
-    static void operator delete(void *block);
-
-    uint32_t outputs = 0;
-    unsigned exceptions = 0;
-    const kpt_tape *tape = nullptr; // the tape with the first observer's record
-    uint32_t count = 0;
-    std::array<One, MAX_OBSERVERS> numbers; // the first COUNT are valid
-};
-
-// The per-thread state for reporting operators.
-class Reporter
-{
-  public:
-    static Reporter &here()
-    {
-        return ThreadLocalPtr<Reporter>::here();
-    }
-
-    Reporter() {}
-    ~Reporter()
-    {
-        while (spare_)
-            ::operator delete(std::exchange(spare_, spare_->next));
-    }
-    Reporter(const Reporter &) = delete;
-    Reporter &operator=(const Reporter &) = delete;
-
-    // Returns the tape for OBSERVER's operators, or null if there is none.
-    Tape *tape_for(const PluginObserver &observer)
-    {
-        if (&observer != tape_for_) {
-            tape_.set(observer.tape());
-            tape_for_ = &observer;
-        }
-        return tape_.get() ? &tape_ : nullptr;
-    }
-    // The tape is looked up again at the next operator, since it may be a different one, as after a fork.
-    void forget_tape()
-    {
-        tape_for_ = nullptr;
-    }
-    Tape &tape()
-    {
-        return tape_;
-    }
-    Values &values()
-    {
-        return values_;
-    }
-
-    // std::uncaught_exceptions(), read from the C++ ABI's data of this thread. The function itself would take
-    // calls into two libraries.
-    unsigned uncaught_exceptions() const
-    {
-        return exceptions_->uncaught;
-    }
-
-    // Allocates memory for an OpContext. The list of spares has a limit: if operators begin on one thread and end on
-    // another, the list of the latter would grow without end.
-    void *take(size_t size)
-    {
-        if (!spare_) return ::operator new(size);
-        spare_count_--;
-        return std::exchange(spare_, spare_->next);
-    }
-    void release(void *block)
-    {
-        if (spare_count_ == MAX_SPARE) return ::operator delete(block);
-        spare_count_++;
-        spare_ = new (block) Spare{spare_};
-    }
-
-  private:
-    enum { MAX_SPARE = 64 };
-
-    struct Spare {
-        Spare *next;
-    };
-    struct Exceptions { // __cxa_eh_globals
-        void *caught;
-        unsigned uncaught;
-    };
-
-    const Exceptions *const exceptions_ =
-        reinterpret_cast<const Exceptions *>(abi::__cxa_get_globals());
-    const PluginObserver *tape_for_ = nullptr;
-    Spare *spare_ = nullptr;
-    size_t spare_count_ = 0;
-    Tape tape_;
-    Values values_;
-};
-
-[[gnu::hot]] void *OpContext::operator new(size_t size)
-{
-    return Reporter::here().take(size);
-}
-
-[[gnu::hot]] void OpContext::operator delete(void *block)
-{
-    Reporter::here().release(block);
-}
+// The pair that is in use. While one pair replaces another, both are registered.
+std::atomic<Detail> active_detail{Detail::NONE};
 
 // Returns the last COUNT values. On a stack of boxed values these are the function's own.
 at::ArrayRef<const c10::IValue> last_of(at::ArrayRef<const c10::IValue> given, size_t count)
@@ -258,13 +151,34 @@ uint64_t begin_for(const PluginObserver &observer, const at::RecordFunction &fun
     return true;
 }
 
+// For tracers only.
+[[gnu::hot]] std::unique_ptr<at::ObserverContext>
+begin_traced_operator(const at::RecordFunction &function)
+{
+    if (active_detail.load(std::memory_order_relaxed) != Detail::NAMES) return nullptr;
+    try {
+        std::unique_ptr<OpContext> begun(new OpContext); // not zeroed
+        trace_begin(function, begun->traced);
+        return begun;
+    } catch (const std::exception &) { // no memory; the operator continues
+        return nullptr;
+    }
+}
+
+[[gnu::hot]] void end_traced_operator(const at::RecordFunction &, at::ObserverContext *context)
+{
+    if (context) trace_end(static_cast<const OpContext *>(context)->traced);
+}
+
 [[gnu::hot]] std::unique_ptr<at::ObserverContext> begin_operator(const at::RecordFunction &function)
 {
     const size_t end = active_end.load(std::memory_order_relaxed);
-    if (!end) return nullptr;
+    if (active_detail.load(std::memory_order_relaxed) != Detail::VALUES) return nullptr;
     try {
         Reporter &here = Reporter::here();
         std::unique_ptr<OpContext> begun(new OpContext); // not zeroed
+        trace_begin(function, begun->traced);
+        if (!end) return begun;
         Called &called = called_of(function);
         // Capturing the stack may run other operators, and CALLED may then belong to one of them.
         const FunctionTexts &texts = *called.texts;
@@ -297,7 +211,9 @@ uint64_t begin_for(const PluginObserver &observer, const at::RecordFunction &fun
 [[gnu::hot]] void end_operator(const at::RecordFunction &function, at::ObserverContext *context)
 {
     const auto *begun = static_cast<const OpContext *>(context);
-    if (!begun || !begun->count) return;
+    if (!begun) return;
+    trace_end(begun->traced);
+    if (!begun->count) return;
     try {
         Reporter &here = Reporter::here();
         const bool raised = here.uncaught_exceptions() > begun->exceptions;
@@ -311,17 +227,39 @@ uint64_t begin_for(const PluginObserver &observer, const at::RecordFunction &fun
     }
 }
 
-at::CallbackHandle add_callbacks()
+at::CallbackHandle add_callbacks(Detail detail)
 {
     using Scope = at::RecordScope;
+    const bool values = detail == Detail::VALUES;
     return at::addGlobalCallback(
-        at::RecordFunctionCallback(begin_operator, end_operator)
-            .needsInputs(true)
-            .needsOutputs(true)
-            .needsIds(true)
+        at::RecordFunctionCallback(values ? begin_operator : begin_traced_operator,
+                                   values ? end_operator : end_traced_operator)
+            .needsInputs(values)
+            .needsOutputs(values)
+            .needsIds(values)
             .scopes({Scope::FUNCTION, Scope::BACKWARD_FUNCTION, Scope::TORCHSCRIPT_FUNCTION,
                      Scope::CUSTOM_CLASS, Scope::USER_SCOPE, Scope::LITE_INTERPRETER,
                      Scope::STATIC_RUNTIME_OP, Scope::STATIC_RUNTIME_MODEL}));
+}
+
+// At exit, torch's list of callbacks may be destroyed before an observer that was left running.
+void remove_callbacks(at::CallbackHandle handle)
+{
+    if (handle != at::INVALID_CALLBACK_HANDLE && Py_IsInitialized()) at::removeCallback(handle);
+}
+
+// Registers the pair that the running observers and tracers need. A new pair is registered before the old one is
+// removed, and passes operators on as soon as the old one does not.
+void update_callbacks_locked()
+{
+    const Detail wanted = active_end         ? Detail::VALUES
+                          : has_op_tracers() ? Detail::NAMES
+                                             : Detail::NONE;
+    const at::CallbackHandle old = callback_handle;
+    if (wanted == active_detail) return;
+    callback_handle = wanted == Detail::NONE ? at::INVALID_CALLBACK_HANDLE : add_callbacks(wanted);
+    active_detail = wanted;
+    remove_callbacks(old);
 }
 
 // Acquires the locks, so that no thread is changing a table when the process forks.
@@ -343,24 +281,35 @@ void observing_forked()
     for (auto &slot : active_observers)
         slot = nullptr;
     active_end = 0;
+    op_tracers_forked();
     new (&active_lock) std::mutex;
     release_tables();
 }
 
 } // namespace
 
-bool begin_observing(const PluginObserver &observer)
+namespace
+{
+
+void prepare_callbacks()
 {
     static const int hooked = pthread_atfork(hold_tables, release_tables, observing_forked);
     (void)hooked;
     texts_watch();
+}
+
+} // namespace
+
+bool begin_observing(const PluginObserver &observer)
+{
+    prepare_callbacks();
     std::lock_guard<std::mutex> guard(active_lock);
     auto *const slot = std::find(active_observers.begin(), active_observers.end(), nullptr);
     if (slot == active_observers.end()) return false;
     *slot = &observer;
     active_end =
         std::max<size_t>(active_end, static_cast<size_t>(slot - active_observers.begin()) + 1);
-    if (callback_handle == at::INVALID_CALLBACK_HANDLE) callback_handle = add_callbacks();
+    update_callbacks_locked();
     return true;
 }
 
@@ -371,10 +320,23 @@ void end_observing(const PluginObserver &observer)
         if (slot == &observer) slot = nullptr;
     while (active_end && !active_observers[active_end - 1])
         active_end--;
-    if (active_end || callback_handle == at::INVALID_CALLBACK_HANDLE) return;
-    // At exit, torch's list of callbacks may be destroyed before an observer that was left running.
-    if (Py_IsInitialized()) at::removeCallback(callback_handle);
-    callback_handle = at::INVALID_CALLBACK_HANDLE;
+    update_callbacks_locked();
+}
+
+bool begin_tracing_ops(const kpt_tracer &tracer)
+{
+    prepare_callbacks();
+    std::lock_guard<std::mutex> guard(active_lock);
+    if (!add_op_tracer(tracer)) return false;
+    update_callbacks_locked();
+    return true;
+}
+
+void end_tracing_ops(kpt_handle tracer)
+{
+    std::lock_guard<std::mutex> guard(active_lock);
+    remove_op_tracer(tracer);
+    update_callbacks_locked();
 }
 
 } // namespace kpytrace

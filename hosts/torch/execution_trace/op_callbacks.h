@@ -1,8 +1,10 @@
-// op_callbacks.h: passes the operators that torch reports to the running observers. One pair of callbacks
-// serves all observers. It is registered while at least one runs.
+// op_callbacks.h: passes the operators that torch reports to the running observers, and to the tracers that record
+// operators (op_tracers.h). One pair of callbacks serves all of them. It is registered while at least one runs. While no
+// observer runs, it does not ask torch for the inputs and outputs, which would cost more than the rest.
 #ifndef KPTI_HOSTS_TORCH_EXECUTION_TRACE_OP_CALLBACKS_H
 #define KPTI_HOSTS_TORCH_EXECUTION_TRACE_OP_CALLBACKS_H
 
+#include "abi/kpt.h"
 #include "hosts/torch/execution_trace/plugin_observer.h"
 
 namespace kpytrace
@@ -13,6 +15,10 @@ bool begin_observing(const PluginObserver &observer);
 
 // OBSERVER receives no more operators, except those in flight.
 void end_observing(const PluginObserver &observer);
+
+// The same for a tracer. When end_tracing_ops returns, no thread is inside a call for TRACER.
+bool begin_tracing_ops(const kpt_tracer &tracer);
+void end_tracing_ops(kpt_handle tracer);
 
 } // namespace kpytrace
 #endif

@@ -16,6 +16,9 @@ struct FunctionTexts {
     kpt_str schema{};
     uint32_t inputs = UINT32_MAX; // number of inputs; no limit without a schema
     uint32_t outputs = UINT32_MAX;
+    // The plugin's number for operators of this name, below its scope (op_tracers.cc); 0 if it was not asked for yet.
+    // Read and written atomically.
+    alignas(8) mutable uint64_t numbered = 0;
 };
 
 // The position of a function on a tape of the thread (tape_writer.h).

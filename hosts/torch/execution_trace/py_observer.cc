@@ -3,6 +3,7 @@
 #include <torch/csrc/autograd/python_variable.h>
 
 #include "hosts/torch/execution_trace/observer.h"
+#include "hosts/torch/execution_trace/op_callbacks.h"
 #include "hosts/torch/execution_trace/tensor_identity.h"
 
 namespace kpytrace
@@ -125,6 +126,32 @@ PyObject *forget_tensor(PyObject *, PyObject *tensor)
     Py_RETURN_NONE;
 }
 
+PyDoc_STRVAR(trace_operators_doc,
+             "trace_operators(ops, tracer): from now on the tracer records operators");
+PyObject *trace_operators(PyObject *, PyObject *args)
+{
+    unsigned long long ops;
+    unsigned long long self;
+    kpt_tracer tracer;
+    bool began;
+    if (!PyArg_ParseTuple(args, "KK", &ops, &self)) return nullptr;
+    KPT_INIT(&tracer);
+    tracer.ops = reinterpret_cast<const kpt_tracer_ops *>(static_cast<uintptr_t>(ops));
+    tracer.self = self;
+    Py_BEGIN_ALLOW_THREADS // a thread inside a callback may wait for the GIL
+        began = begin_tracing_ops(tracer);
+    Py_END_ALLOW_THREADS return PyBool_FromLong(began);
+}
+
+PyDoc_STRVAR(leave_operators_doc, "leave_operators(tracer): the tracer records no more operators");
+PyObject *leave_operators(PyObject *, PyObject *self)
+{
+    const unsigned long long tracer = PyLong_AsUnsignedLongLong(self);
+    if (PyErr_Occurred()) return nullptr;
+    Py_BEGIN_ALLOW_THREADS end_tracing_ops(tracer);
+    Py_END_ALLOW_THREADS Py_RETURN_NONE;
+}
+
 } // namespace
 
 PyMethodDef observer_calls[] = {
@@ -135,6 +162,8 @@ PyMethodDef observer_calls[] = {
     {"close_observer", close_observer, METH_O, close_observer_doc},
     {"recover_trace", recover_trace, METH_VARARGS, recover_trace_doc},
     {"forget_tensor", forget_tensor, METH_O, forget_tensor_doc},
+    {"trace_operators", trace_operators, METH_VARARGS, trace_operators_doc},
+    {"leave_operators", leave_operators, METH_O, leave_operators_doc},
     {nullptr, nullptr, 0, nullptr},
 };
 

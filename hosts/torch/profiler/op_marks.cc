@@ -6,8 +6,9 @@
 
 #include <atomic>
 #include <mutex>
-#include <string_view>
 #include <thread>
+
+#include "hosts/torch/common/function_kind.h"
 
 namespace kpytrace
 {
@@ -55,35 +56,10 @@ std::unique_ptr<at::ObserverContext> annotation_begins(const at::RecordFunction 
     return span;
 }
 
-// Operators have the scope FUNCTION. So has what Python begins and ends with _RecordFunctionFast, such as the
-// phases of torch.compile, which has a name and no schema. Reading a schema copies its texts. But all functions
-// without a schema return the same overload text, at one address, and operators return another.
-std::atomic<const char *> overload_of_none{nullptr}; // set before there are callbacks
-
-template <class Function> const char *overload_of(const Function &function)
-{
-    if constexpr (requires { function.overload_name(); }) return function.overload_name();
-    return nullptr;
-}
-
-bool is_without_schema(const at::RecordFunction &function)
-{
-    return overload_of(function) == overload_of_none.load(std::memory_order_relaxed) &&
-           !function.operator_name();
-}
-
-// Autograd's nodes have no schema either. They begin and end in one call, and are frequent.
-bool is_of_autograd(const at::RecordFunction &function)
-{
-    static constexpr std::string_view prefix = "autograd::engine::";
-    return std::string_view(function.name()).starts_with(prefix);
-}
-
 template <bool points>
 std::unique_ptr<at::ObserverContext> function_begins(const at::RecordFunction &function)
 {
-    if (is_without_schema(function) && !is_of_autograd(function))
-        return annotation_begins(function);
+    if (is_range(function)) return annotation_begins(function);
     if constexpr (points) mark(KPT_MARK_POINT, 0);
     return nullptr;
 }
@@ -138,7 +114,6 @@ void begin_marks(const kpt_tracer &tracer, bool points)
 {
     std::lock_guard<std::mutex> guard(control);
     if (!KPT_HAS(tracer.ops, kpt_tracer_ops, mark)) return;
-    overload_of_none = overload_of(at::RecordFunction());
     marked_ops = tracer.ops; // all tracers are of one plugin and have the same ops
     marked = tracer.self;
     if (points && operators == at::INVALID_CALLBACK_HANDLE) {

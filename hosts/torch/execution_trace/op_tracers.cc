@@ -1,0 +1,178 @@
+#include "hosts/torch/execution_trace/op_tracers.h"
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <string_view>
+#include <thread>
+
+#include "hosts/torch/common/function_kind.h"
+#include "hosts/torch/execution_trace/op_texts.h"
+#include "hosts/torch/execution_trace/text_view.h"
+
+namespace kpytrace
+{
+
+namespace
+{
+
+std::array<std::atomic<kpt_handle>, MAX_OP_TRACERS> op_tracers{};
+std::atomic<uint32_t> op_tracers_end{0}; // slots from here on are 0
+std::atomic<const kpt_tracer_ops *> op_tracer_ops{
+    nullptr};               // all tracers are of one plugin and have the same
+std::mutex op_tracers_lock; // acquired only to add and remove a tracer
+
+// Counts the threads that are inside a call of a tracer, in several counters so that threads seldom share one. A thread
+// adds itself before it reads the tracers, and remove_op_tracer removes the tracer before it waits. Both sides are
+// sequentially consistent.
+struct alignas(64) Inside {
+    std::atomic<uint32_t> count{0};
+};
+std::array<Inside, 64> op_callers;
+
+class Entered
+{
+  public:
+    Entered()
+    {
+        depth_++;
+        mine_.count++;
+    }
+    ~Entered()
+    {
+        mine_.count--;
+        depth_--;
+    }
+    Entered(const Entered &) = delete;
+    Entered &operator=(const Entered &) = delete;
+
+    // Waits until no other thread is inside. The calling thread may be, if Python runs in the middle of a call.
+    static void wait_for_others()
+    {
+        for (const Inside &one : op_callers)
+            while (one.count > (&one == &own() ? depth_ : 0))
+                std::this_thread::yield();
+    }
+
+  private:
+    [[gnu::tls_model("initial-exec")]] static inline constinit thread_local uint32_t depth_ = 0;
+    [[gnu::tls_model("initial-exec")]] static inline constinit thread_local uint32_t slot_ =
+        UINT32_MAX;
+    static inline std::atomic<uint32_t> next_{0};
+
+    static Inside &own()
+    {
+        if (slot_ == UINT32_MAX) slot_ = next_++ % op_callers.size();
+        return op_callers[slot_];
+    }
+
+    Inside &mine_ = own();
+};
+
+// Returns the plugin's number for an operator, which the operator's texts keep. A number of another scope is asked for
+// again.
+uint32_t number_of(kpt_handle tracer, const FunctionTexts &texts, uint32_t scope)
+{
+    std::atomic_ref<uint64_t> kept(texts.numbered);
+    const uint64_t known = kept.load(std::memory_order_relaxed);
+    uint32_t number = static_cast<uint32_t>(known);
+    if (number && known >> 32 == scope) return number;
+    if (op_tracer_ops.load()->name_operator(tracer, texts.name, scope, &number) != KPT_OK) return 0;
+    kept.store(static_cast<uint64_t>(scope) << 32 | number, std::memory_order_relaxed);
+    return number;
+}
+
+uint32_t scope_of(const at::RecordFunction &function)
+{
+    return std::min<uint32_t>(static_cast<uint32_t>(function.scope()), KPT_SCOPE_MAX);
+}
+
+kpt_operator operator_of(const at::RecordFunction &function)
+{
+    kpt_operator op;
+    KPT_INIT(&op);
+    op.sequence_plus_1 = function.seqNr() >= 0 ? static_cast<uint64_t>(function.seqNr()) + 1 : 0;
+    op.forward_thread = function.forwardThreadId();
+    op.record_id = function.handle();
+    op.thread = function.threadId();
+    return op;
+}
+
+} // namespace
+
+bool add_op_tracer(const kpt_tracer &tracer)
+{
+    if (!KPT_HAS(tracer.ops, kpt_tracer_ops, end_operator)) return false;
+    std::lock_guard<std::mutex> guard(op_tracers_lock);
+    for (uint32_t i = 0; i < MAX_OP_TRACERS; i++) {
+        if (op_tracers[i]) continue;
+        op_tracer_ops = tracer.ops;
+        op_tracers[i] = tracer.self;
+        op_tracers_end = std::max(op_tracers_end.load(), i + 1);
+        return true;
+    }
+    return false;
+}
+
+void remove_op_tracer(kpt_handle tracer)
+{
+    std::lock_guard<std::mutex> guard(op_tracers_lock);
+    for (auto &slot : op_tracers)
+        if (slot == tracer) slot = 0;
+    while (op_tracers_end && !op_tracers[op_tracers_end - 1])
+        op_tracers_end--;
+    Entered::wait_for_others();
+}
+
+bool has_op_tracers()
+{
+    return op_tracers_end.load(std::memory_order_relaxed) != 0;
+}
+
+void op_tracers_forked()
+{
+    for (auto &slot : op_tracers)
+        slot = 0;
+    op_tracers_end = 0;
+    for (Inside &one : op_callers)
+        one.count = 0;
+    new (&op_tracers_lock) std::mutex;
+}
+
+[[gnu::hot]] void trace_begin(const at::RecordFunction &function, TracedOp &out)
+{
+    if (!has_op_tracers()) return;
+    const Entered entered;
+    kpt_operator op = operator_of(function);
+    const FunctionTexts *texts = nullptr;
+    if (is_range(function)) {
+        op.text = view(std::string_view(function.name()));
+        op.scope = scope_of(function);
+        op.flags = function.isAsync() ? KPT_OPERATOR_ASYNC : 0;
+        if (!op.text.size) op.text = kpt_str_of("<range>");
+    } else {
+        texts = called_of(function).texts;
+    }
+    const uint32_t end = op_tracers_end;
+    for (uint32_t i = 0; i < end; i++) {
+        const kpt_handle tracer = op_tracers[i];
+        uint64_t token = 0;
+        if (!tracer) continue;
+        if (texts) op.name = number_of(tracer, *texts, scope_of(function));
+        if (op_tracer_ops.load()->begin_operator(tracer, &op, &token) == KPT_OK && token)
+            out.tokens[out.count++] = {tracer, token};
+    }
+}
+
+[[gnu::hot]] void trace_end(const TracedOp &op)
+{
+    if (!op.count) return;
+    const Entered entered;
+    const uint32_t end = op_tracers_end;
+    for (uint32_t i = 0; i < op.count; i++)
+        for (uint32_t k = 0; k < end; k++) // it may have been removed since
+            if (op_tracers[k] == op.tokens[i].tracer)
+                (void)op_tracer_ops.load()->end_operator(op.tokens[i].tracer, op.tokens[i].token);
+}
+
+} // namespace kpytrace

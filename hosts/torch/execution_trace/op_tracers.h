@@ -1,0 +1,40 @@
+// op_tracers.h: the tracers that record torch's operators among their calls. They are tracers of any host in the process
+// that uses the same plugin, such as the standalone one.
+#ifndef KPTI_HOSTS_TORCH_EXECUTION_TRACE_OP_TRACERS_H
+#define KPTI_HOSTS_TORCH_EXECUTION_TRACE_OP_TRACERS_H
+
+#include <ATen/record_function.h>
+
+#include <array>
+
+#include "abi/kpt.h"
+
+namespace kpytrace
+{
+
+enum { MAX_OP_TRACERS = 4 };
+
+// An operator that has begun, with its token for each tracer that records it.
+struct TracedOp {
+    struct One {
+        kpt_handle tracer;
+        uint64_t token;
+    };
+    uint32_t count = 0;
+    std::array<One, MAX_OP_TRACERS> tokens; // the first COUNT are valid
+};
+
+// From now on TRACER receives operators. Returns false if it can't, or if there are as many tracers as possible.
+bool add_op_tracer(const kpt_tracer &tracer);
+// TRACER receives no more operators, and no thread is inside a call for it.
+void remove_op_tracer(kpt_handle tracer);
+bool has_op_tracers();
+// In the child of a fork, the parent's tracers have ended.
+void op_tracers_forked();
+
+// Passes the begin or the end of an operator to the tracers.
+void trace_begin(const at::RecordFunction &function, TracedOp &out);
+void trace_end(const TracedOp &op);
+
+} // namespace kpytrace
+#endif
