@@ -1,7 +1,6 @@
 #include "python_tracer/chunks/event_stream.h"
 
 #include "core/base/assert.h"
-#include "core/base/hash.h"
 #include "core/base/platform.h"
 #include "python_tracer/chunks/chunk_budget.h"
 #include "python_tracer/chunks/chunk_pool.h"
@@ -177,16 +176,6 @@ static kpti_stream *idle_stream_locked(kpti_tracer *tracer, uint64_t os_tid, con
     return stream;
 }
 
-/* Returns a digest, never 0, of those open calls that the tracer records. */
-static uint64_t digest_open(const kpti_stream *stream, kpti_open_stack open)
-{
-    uint64_t digest = KPTI_HASH_BYTES;
-    for (uint32_t i = 0; i < open.count; i++)
-        if (open.masks[i] & stream->tracer->bit)
-            digest = (digest ^ open.functions[i]) * KPTI_HASH_FNV_PRIME;
-    return digest | 1;
-}
-
 void kpti_stream_add_idle_locked(kpti_tracer *tracer, uint64_t os_tid, const char *name,
                                  kpti_open_stack open)
 {
@@ -199,7 +188,7 @@ void kpti_stream_add_idle_locked(kpti_tracer *tracer, uint64_t os_tid, const cha
     if (!begin_chunk_locked(stream, open, NULL, run->start_ticks)) return;
     if (kpti_budget_needs_open_stack(tracer)) find_open_locked(stream);
     kpti_stream_seal_locked(stream);
-    stream->idle = digest_open(stream, open);
+    stream->idle = kpti_open_digest(stream, open);
 }
 
 /* Drops the placeholder chunk of the current run that was recorded on behalf of an idle thread, which now
@@ -214,7 +203,7 @@ static int replace_idle_locked(kpti_stream *stream, kpti_open_stack open)
     if (!idle || stream->run != stream->tracer->run_count - 1) return 0;
     if (!open.was_walked) return 1; /* the placeholder is all that is known */
     if (!last || stream->tracer->readers || stream->sink_state || stream->given)
-        return idle == digest_open(stream, open); /* 0: it ran on before the hooks were set */
+        return idle == kpti_open_digest(stream, open); /* 0: it ran on before the hooks were set */
     stream->last = NULL;
     for (; *link && *link != last; link = &(*link)->next)
         stream->last = *link;

@@ -1,5 +1,6 @@
 #include "python_tracer/chunks/open_events.h"
 
+#include "core/base/hash.h"
 #include "core/callstacks/function_table.h"
 #include "python_tracer/state/tracer_state.h"
 
@@ -46,6 +47,15 @@ kpti_event *kpti_put_open(const kpti_stream *stream, kpti_open_stack open, uint6
                           kpti_event *at)
 {
     return put_calls(stream, open, 0, ticks, at);
+}
+
+uint64_t kpti_open_digest(const kpti_stream *stream, kpti_open_stack open)
+{
+    uint64_t digest = KPTI_HASH_BYTES;
+    for (uint32_t i = 0; i < open.count; i++)
+        if (open.masks[i] & stream->tracer->bit)
+            digest = (digest ^ open.functions[i]) * KPTI_HASH_FNV_PRIME;
+    return digest | 1;
 }
 
 /* --- the chunks after the first ---------------------------------------------------------------- */

@@ -15,4 +15,7 @@ kpti_event *kpti_put_open(const kpti_stream *stream, kpti_open_stack open, uint6
 kpti_event *kpti_put_open_after(const kpti_stream *stream, kpti_open_stack open,
                                 const kpti_open_at_end *before, uint64_t ticks, kpti_event *at);
 
+/* Returns a digest, never 0, of those open calls that the tracer records. */
+uint64_t kpti_open_digest(const kpti_stream *stream, kpti_open_stack open);
+
 #endif

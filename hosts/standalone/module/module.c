@@ -17,6 +17,7 @@
 #include "hosts/standalone/module/py_profile.h"
 #include "hosts/standalone/module/py_recover.h"
 #include "hosts/standalone/module/py_tasks.h"
+#include "hosts/standalone/module/py_tracer.h"
 #include "hosts/standalone/module/support/py_support.h"
 #include "hosts/standalone/module/traceback/py_tracebacks.h"
 #include "hosts/standalone/module/traceback/traceback_type.h"
@@ -277,19 +278,6 @@ static PyObject *stats(PyObject *module, PyObject *capsule)
     return dict;
 }
 
-PyDoc_STRVAR(tracer_doc,
-             "tracer(trace) -> (address of its functions, handle), for a host that has operators");
-static PyObject *tracer(PyObject *module, PyObject *capsule)
-{
-    kpti_session *session = kpti_session_of(capsule);
-    kpt_tracer traced;
-    (void)module;
-    if (!session) return NULL;
-    traced = kpti_session_tracer(session);
-    return Py_BuildValue("KK", (unsigned long long)(uintptr_t)traced.ops,
-                         (unsigned long long)traced.self);
-}
-
 PyDoc_STRVAR(listen_doc, "listen(): handles SIGTERM after the program removed its handler");
 static PyObject *listen_again(PyObject *module, PyObject *none)
 {
@@ -336,7 +324,7 @@ static PyMethodDef methods[] = {
     {"note", note, METH_VARARGS, note_doc},
     {"set_info", set_info, METH_VARARGS, set_info_doc},
     {"stats", stats, METH_O, stats_doc},
-    {"tracer", tracer, METH_O, tracer_doc},
+    {"tracer", kpti_tracer_call, METH_O, kpti_tracer_doc},
     {"gpu", kpti_gpu_call, METH_O, kpti_gpu_doc},
     {"gpu_report", kpti_gpu_report_call, METH_O, kpti_gpu_report_doc},
     {"profile", kpti_profile_call, METH_VARARGS, kpti_profile_doc},

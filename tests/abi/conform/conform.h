@@ -41,6 +41,7 @@ extern const conform_rule conform_state_rules[];
 extern const conform_rule conform_delivery_rules[];
 extern const conform_rule conform_order_rules[];
 extern const conform_rule conform_mark_rules[];
+extern const conform_rule conform_range_rules[];
 extern const conform_rule conform_chunk_rules[];
 extern const conform_rule conform_memory_rules[];
 extern const conform_rule conform_observer_rules[];

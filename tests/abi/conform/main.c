@@ -10,11 +10,11 @@
 enum { SECONDS_PER_RULE = 60, MAX_RULES = 1024 };
 
 static const conform_rule *const tables[] = {
-    conform_entry_rules,     conform_make_rules,     conform_state_rules,    conform_delivery_rules,
-    conform_order_rules,     conform_mark_rules,     conform_chunk_rules,    conform_memory_rules,
-    conform_observer_rules,  conform_operator_rules, conform_registry_rules, conform_loader_rules,
-    conform_traceback_rules, conform_symbol_rules,   conform_stack_rules,    conform_gpu_rules,
-    conform_process_rules,   conform_host_rules};
+    conform_entry_rules,  conform_make_rules,      conform_state_rules,    conform_delivery_rules,
+    conform_order_rules,  conform_mark_rules,      conform_range_rules,    conform_chunk_rules,
+    conform_memory_rules, conform_observer_rules,  conform_operator_rules, conform_registry_rules,
+    conform_loader_rules, conform_traceback_rules, conform_symbol_rules,   conform_stack_rules,
+    conform_gpu_rules,    conform_process_rules,   conform_host_rules};
 enum { TABLES = sizeof tables / sizeof *tables };
 
 typedef struct options {

@@ -1,0 +1,10 @@
+/* py_tracer.h: the tracer of a trace, for another host in the process that passes operators to it. */
+#ifndef KPTI_HOSTS_STANDALONE_MODULE_PY_TRACER_H
+#define KPTI_HOSTS_STANDALONE_MODULE_PY_TRACER_H
+
+#include <Python.h>
+
+extern const char kpti_tracer_doc[];
+PyObject *kpti_tracer_call(PyObject *module, PyObject *capsule);
+
+#endif
