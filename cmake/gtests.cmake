@@ -32,8 +32,7 @@ endfunction()
 
 function(kpt_add_gtests program prefix)
   if(KPT_QUICK_TESTS)
-    # Not for the C sources that a program may have.
-    target_precompile_headers(${program} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:<gtest/gtest.h$<ANGLE-R>>")
+    target_precompile_headers(${program} REUSE_FROM kpt_precompiled)
   endif()
   set(filter "*")
   set(required)
