@@ -56,6 +56,10 @@ demo: build-demo ## build for one Python, trace a program and print the path of 
 demo-ranks: build-release build/torch/3.12/.complete ## four ranks of torch, one of them slow, as one trace
 	@scripts/demo_ranks build/release build/torch/3.12
 
+# Stands before a command that fetches. If another make fetches the same, this one waits; the command then finds that
+# there is nothing left to do.
+ALONE = mkdir -p build && flock build/.fetch-$(1)
+
 # Environments with stock torch, for the tests of the torch host. Each takes a minute or two, once.
 # If one cannot be made, CMake leaves out its tests and reports that.
 TORCH_TAGS := 3.11 3.12 $(if $(KPYTRACE_TEST_LONG),3.13)
@@ -67,7 +71,7 @@ torch: ## make environments with stock torch in build/torch; the tests then use 
 
 $(TORCH_ENVIRONMENTS): build/torch/%/.complete:
 	@python=$$(scripts/pythons/list | awk '$$1 == "$*" { print $$2 }'); \
-	if [ -n "$$python" ]; then scripts/torch_env "$$python" build/torch/$* >/dev/null || echo "torch: none for $*" >&2; \
+	if [ -n "$$python" ]; then $(call ALONE,torch-$*) scripts/torch_env "$$python" build/torch/$* >/dev/null || echo "torch: none for $*" >&2; \
 	else echo "torch: there is no Python $*"; fi
 
 .PHONY: torch-newest-environment
@@ -88,29 +92,33 @@ GREENLET_TAGS := 3.11 3.12 3.13 3.14
 greenlets: setup-build ## put greenlet, gevent, aiohttp and uvloop into build/greenlets; the tests then use them
 	@for tag in $(GREENLET_TAGS); do \
 	    python=$$(scripts/pythons/list | awk -v tag=$$tag '$$1 == tag { print $$2 }'); \
-	    if [ -n "$$python" ]; then scripts/greenlets_env "$$python" build/greenlets/$$tag || echo "greenlets: none for $$tag" >&2; fi; \
+	    if [ -n "$$python" ]; then $(call ALONE,greenlets) scripts/greenlets_env "$$python" build/greenlets/$$tag || echo "greenlets: none for $$tag" >&2; fi; \
 	done
 
 # Other projects' readers of traces; small. If they cannot be installed, their tests are skipped.
 .PHONY: readers
 readers: setup-build ## make an environment with readers of traces in build/readers; the tests then use it
-	@scripts/readers_env build/readers >/dev/null || echo "readers: none" >&2
-	@scripts/readers_env build/tables tables >/dev/null || echo "tables: none" >&2
+	@$(call ALONE,readers) scripts/readers_env build/readers >/dev/null || echo "readers: none" >&2
+	@$(call ALONE,tables) scripts/readers_env build/tables tables >/dev/null || echo "tables: none" >&2
 
 # CUPTI's headers, for GPU activities and their tests. If they cannot be fetched, these are left
 # out.
 .PHONY: cuda
 cuda: ## fetch the headers of CUPTI into build/cuda; the build then has GPU activities
-	@[ -e build/cuda/.complete ] || scripts/cuda_headers build/cuda >/dev/null || echo "cuda: no headers" >&2
+	@$(call ALONE,cuda) scripts/cuda_headers build/cuda >/dev/null || echo "cuda: no headers" >&2
 
 # The report page is tested in a browser. If none can be installed, as in an Ubuntu container, whose
 # Chromium is a snap, these tests are left out.
 .PHONY: browser
 browser: ## install a Chromium, which the tests of the report page drive
-	@scripts/setup browser || echo "browser: none" >&2
+	@$(call ALONE,browser) scripts/setup browser || echo "browser: none" >&2
+
+# Mostly waits for the network, so CI runs it beside make lint.
+.PHONY: fetch
+fetch: cuda torch readers greenlets browser ## fetch what the tests need; make test does it, too
 
 .PHONY: test
-test: setup-abi torch readers greenlets cuda browser build-release ## build and run every test that can run on this machine
+test: setup-abi fetch build-release ## build and run every test that can run on this machine
 	@scripts/run_tests release
 
 # Every suite runs on every Python, the stress tests run their thousands of rounds, and CPython's
@@ -121,11 +129,17 @@ test-all: ## test, with more Pythons and the newest torch; then sanitizers, fuzz
 	@$(MAKE) pythons
 	@$(MAKE) lint
 	@$(MAKE) torch-newest-environment
+	@$(MAKE) no-precompiled-headers
 	@$(MAKE) test
 	@$(MAKE) asan
 	@$(MAKE) tsan
 	@$(MAKE) fuzz FUZZ_SECONDS=600
 	@$(MAKE) cross
+
+# Until the next configuration with the preset. A test that forgot to include something then fails to build.
+.PHONY: no-precompiled-headers
+no-precompiled-headers: build/release/.configured
+	@cmake -DKPT_QUICK_TESTS=OFF build/release >build/release/configure.log
 
 .PHONY: asan
 asan: build-asan ## the tests under AddressSanitizer and UndefinedBehaviorSanitizer
@@ -154,6 +168,8 @@ coverage: build-coverage ## the tests with line and branch coverage, percentages
 cross: build-$(CROSS) ## the tests on the other one of x86-64 and aarch64, emulated
 	@scripts/run_tests $(CROSS)
 
+# With the headers of CUPTI, as the GPU tracer is checked too.
+build/clang/.configured: | cuda
 .PHONY: lint
 lint: build-clang build/torch/3.12/.complete ## clang-format, clang's warnings, clang-tidy
 	@scripts/lint build/clang

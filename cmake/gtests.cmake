@@ -32,8 +32,12 @@ endfunction()
 
 function(kpt_add_gtests program prefix)
   if(KPT_QUICK_TESTS)
-    # Not for the C sources that a program may have.
-    target_precompile_headers(${program} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:<gtest/gtest.h$<ANGLE-R>>")
+    get_target_property(_options ${program} COMPILE_OPTIONS)
+    if(_options MATCHES "-O") # a precompiled header fits only its own options
+      target_precompile_headers(${program} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:<gtest/gtest.h$<ANGLE-R>>")
+    else()
+      target_precompile_headers(${program} REUSE_FROM kpt_precompiled)
+    endif()
   endif()
   set(filter "*")
   set(required)

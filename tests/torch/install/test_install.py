@@ -52,6 +52,10 @@ PyMODINIT_FUNC PyInit__shim_module(void) { return PyModule_Create(&definition); 
 """
 
 
+def program(code, **variables):
+    return support.program(code, forked=True, **variables)
+
+
 class Install(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -67,12 +71,12 @@ class Install(unittest.TestCase):
 
     def refused(self, code=REFUSED, **variables):
         """Returns the text of the error, after checking that torch's own tracer works."""
-        text, found = support.program(code, **variables).value
+        text, found = program(code, **variables).value
         self.assertEqual(found, 1)
         return text
 
     def test_uninstall_brings_stock_back(self):
-        value = support.program("""
+        value = program("""
             import json, sys, torch, traced, kpytrace.torch
             def inside():
                 torch.ones(1)
@@ -99,7 +103,7 @@ class Install(unittest.TestCase):
                          ("full", "stock", True, None, "stock"))
 
     def test_what_was_recorded_before_uninstall_is_exported_after_it(self):
-        value = support.program("""
+        value = program("""
             import gc, json, tempfile, torch, kpytrace.torch
             from torch.profiler import profile
             def inside():
@@ -127,7 +131,7 @@ class Install(unittest.TestCase):
         self.assertEqual(value, [[1, 1], True])
 
     def test_uninstall_of_a_stripped_torch(self):
-        value = support.program("""
+        value = program("""
             import json, torch, traced, kpytrace.torch
             from kpytrace.torch import _stock_symbols
             _stock_symbols.TRACER = b"_ZN5torch7nothingEv"
@@ -138,7 +142,7 @@ class Install(unittest.TestCase):
         self.assertEqual(value, ["none", 0])
 
     def test_recordings_live_as_long_as_their_results(self):
-        value = support.program("""
+        value = program("""
             import gc, json, torch, traced, kpytrace.torch
             from kpytrace.torch import _results
             kpytrace.torch.install("fast")
@@ -170,8 +174,8 @@ class Install(unittest.TestCase):
             found = traced.calls(traced.run(work))
             print(sum(row["name"].endswith(": marker") for row in found))
             """
-        self.assertEqual(support.program(code.format(threads=True)).value, 1)
-        self.assertEqual(support.program(code.format(threads=False)).value, 0)
+        self.assertEqual(program(code.format(threads=True)).value, 1)
+        self.assertEqual(program(code.format(threads=False)).value, 0)
 
     def test_no_compiler(self):
         text = self.refused(KPYTRACE_TORCH_CACHE=self.folder, PATH=self.folder, CXX=None)
@@ -179,7 +183,7 @@ class Install(unittest.TestCase):
         self.assertIn("python -m kpytrace.torch build", text)
 
     def test_no_compiler_is_needed_for_a_full_cache(self):
-        self.assertEqual(support.program(REFUSED, PATH=self.folder, CXX=None).value,
+        self.assertEqual(program(REFUSED, PATH=self.folder, CXX=None).value,
                          ["installed", 1])
 
     def test_another_torch_in_the_cache(self):
@@ -250,7 +254,7 @@ exec {_environment.find_compiler()} -shared -fPIC -I{_environment.python_headers
         os.mkdir(folder)
         shutil.copy(shim, folder)
         for tests in (1, 0):
-            reply = support.program(UNTESTED + REFUSED, KPYTRACE_TORCH_CACHE=self.folder)
+            reply = program(UNTESTED + REFUSED, KPYTRACE_TORCH_CACHE=self.folder)
             self.assertEqual(reply.value, ["installed", 1])
             self.assertEqual(reply.stderr.count("testing the shim for torch"), 2 * tests, reply.stderr)
 
@@ -261,7 +265,7 @@ exec {_environment.find_compiler()} -shared -fPIC -I{_environment.python_headers
                 cache = tempfile.mkdtemp(dir=self.folder)
                 variables = {"KPYTRACE_TORCH_CACHE": cache, "CXX": self.stub_compiler(source)}
                 for tests in (1, 0):
-                    reply = support.program(UNTESTED + REFUSED, **variables)
+                    reply = program(UNTESTED + REFUSED, **variables)
                     text, found = reply.value
                     self.assertEqual(found, 1)
                     self.assertIn("failed its self-test", text)
@@ -280,8 +284,8 @@ exec {_environment.find_compiler()} -shared -fPIC -I{_environment.python_headers
         code = (f"import site; site.addsitedir({self.folder!r})\nimport kpytrace.torch\n"
                 "import torch\nprint(kpytrace.torch.installed())")
         for value, mode in (("1", "full"), ("all", "all"), ("0", "None")):
-            self.assertEqual(support.program(code, KPYTRACE_TORCH=value).value, mode, value)
-        reply = support.program(code, KPYTRACE_TORCH="1", CXX="/nowhere", PATH=self.folder,
+            self.assertEqual(program(code, KPYTRACE_TORCH=value).value, mode, value)
+        reply = program(code, KPYTRACE_TORCH="1", CXX="/nowhere", PATH=self.folder,
                                 KPYTRACE_TORCH_CACHE=self.folder)
         self.assertEqual(reply.value, "None")
         self.assertIn("torch keeps its own tracer", reply.stderr)
@@ -290,7 +294,7 @@ exec {_environment.find_compiler()} -shared -fPIC -I{_environment.python_headers
         """KPYTRACE records beside the profiler; neither warns of the other."""
         shutil.copy(pathlib.Path(__file__).parents[3] / "hosts/startup/kpytrace.pth", self.folder)
         path = os.path.join(self.folder, "program.json")
-        reply = support.program(f"""
+        reply = program(f"""
             import warnings
             warnings.simplefilter("always")
             import site

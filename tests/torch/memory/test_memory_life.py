@@ -55,7 +55,7 @@ def compiled(case, source):
 class Life(unittest.TestCase):
     def value(self, code):
         return support.program("import torch, tensors, kpytrace.torch, json, os, sys, threading\n"
-                               "from tensors import Recorded\n" + support.textwrap.dedent(code)).value
+                               "from tensors import Recorded\n" + support.textwrap.dedent(code), forked=True).value
 
     def test_fork(self):
         """The child frees blocks that its parent recorded, and may start its own recording."""
@@ -159,7 +159,7 @@ class OtherAllocators(unittest.TestCase):
         return support.program(f"import ctypes, json, torch, tensors, kpytrace.torch\n"
                                f"from tensors import Recorded\n"
                                f"helper = ctypes.CDLL({self.library!r})\n"
-                               + support.textwrap.dedent(code)).value
+                               + support.textwrap.dedent(code), forked=True).value
 
     def test_torchs_own_is_back(self):
         self.assertEqual(self.value("""

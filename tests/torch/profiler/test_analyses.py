@@ -87,7 +87,7 @@ print(json.dumps([len(events) > 20, [event["name"] for event in events[-4:]]]))
 class Analyses(unittest.TestCase):
     def test_issue_23_patterns(self):
         """Calls that enclose no operator are kept if the patterns search for them."""
-        theirs, ours, full = (support.program(PATTERNS, mode, KPYTRACE_TEST_LONG="1").value
+        theirs, ours, full = (support.program(PATTERNS, mode, forked=True, KPYTRACE_TEST_LONG="1").value
                               for mode in (None, "all", "full"))
         self.assertEqual([theirs["loader 0"], theirs["loader 1"]], [1, 0])
         self.assertEqual([theirs["SGD False True"], theirs["SGD False False"]], [0, 1])
@@ -95,7 +95,7 @@ class Analyses(unittest.TestCase):
         self.assertEqual(theirs, full)
 
     def test_issue_23_fast_warns(self):
-        fast, full = (support.program(FAST, mode, KPYTRACE_TEST_LONG="1").value
+        fast, full = (support.program(FAST, mode, forked=True, KPYTRACE_TEST_LONG="1").value
                       for mode in ("fast", "full"))
         self.assertEqual(full, dict.fromkeys(full, []))
         for what, text in (("categories", "memory categories are wrong"),
@@ -110,7 +110,7 @@ class Analyses(unittest.TestCase):
     def test_issue_23_kinetos_last_events(self):
         for mode in (None, "all", "full", "fast"):
             with self.subTest(mode):
-                many, names = support.program(ENDS, mode).value
+                many, names = support.program(ENDS, mode, forked=True).value
                 self.assertTrue(many)
                 self.assertEqual(names, ["PyTorch Profiler (0)", "process_sort_index",
                                          "Iteration Start: PyTorch Profiler", "Record Window End"])

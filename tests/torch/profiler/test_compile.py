@@ -18,6 +18,7 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 
 SIDES = ("without", "memory", "profiler", "observer")
+LONG = bool(os.environ.get("KPYTRACE_TEST_LONG"))
 
 
 class Layer(torch.nn.Module):
@@ -144,7 +145,7 @@ def main(output, side, *backends):
                 continue
             ways = [(early, fullgraph) for early in (False, True) for fullgraph in (False, True)
                     if not (fullgraph and name == "breaks")]
-            if backend == "inductor" and not os.environ.get("KPYTRACE_TEST_LONG"):
+            if backend == "inductor" and not LONG:
                 ways = [(False, name != "breaks")]  # it runs a compiler, which takes seconds each time
             for early, fullgraph in ways:
                 out[f"{name} {backend} {early=} {fullgraph=}"] = compiled(make, side, backend, early, fullgraph)
@@ -155,28 +156,37 @@ def main(output, side, *backends):
 class Compile(unittest.TestCase):
     maxDiff = 2000
 
-    def found(self, side, *backends):
-        with tempfile.TemporaryDirectory() as folder:
-            output = os.path.join(folder, "out.json")
-            reply = support.python(os.path.abspath(__file__), output, side, *backends, timeout=600,
-                                   TORCHINDUCTOR_CACHE_DIR=folder)
-            self.assertEqual(reply.returncode, 0, reply.stderr[-4000:])
-            with open(output) as file:
-                return json.load(file)
+    def found(self, side, folder, *backends):
+        output = os.path.join(folder, "out.json")
+        reply = support.python(os.path.abspath(__file__), output, side, *backends, timeout=600,
+                               TORCHINDUCTOR_CACHE_DIR=folder, TORCHINDUCTOR_FX_GRAPH_CACHE="0")
+        self.assertEqual(reply.returncode, 0, reply.stderr[-4000:])
+        with open(output) as file:
+            return json.load(file)
 
     def compare(self, *backends):
-        without = self.found("without", *backends)
-        self.assertTrue(all(result["phases"][0]["graphs"] for result in without.values()))
-        self.assertEqual({len(result["graphs"]) for name, result in without.items() if "breaks" in name},
-                         {2})
-        for side in SIDES[1:]:
-            with_it = self.found(side, *backends)
-            for name, result in without.items():
-                with self.subTest(side=side, program=name):
-                    self.assertEqual(with_it[name], result)
+        """All sides share a folder for the libraries that inductor compiles, but each makes its own graphs and code."""
+        with tempfile.TemporaryDirectory() as folder:
+            without = self.found("without", folder, *backends)
+            self.assertTrue(all(result["phases"][0]["graphs"] for result in without.values()))
+            self.assertEqual({len(result["graphs"]) for name, result in without.items() if "breaks" in name},
+                             {2})
+            for side in SIDES[1:]:
+                with_it = self.found(side, folder, *backends)
+                for name, result in without.items():
+                    with self.subTest(side=side, program=name):
+                        self.assertEqual(with_it[name], result)
 
-    def test_eager_and_aot_eager(self):
-        self.compare("eager", "aot_eager")
+    def test_each_backend(self):
+        """In quick runs in one process a side, as importing torch's compiler takes longest, and without aot_eager,
+        which is a part of inductor."""
+        compiler = shutil.which(os.environ.get("CXX", "g++"))
+        with_compiler = compiler and not subprocess.run([compiler, "--version"], capture_output=True).returncode
+        if LONG or not with_compiler:
+            self.compare("eager", "aot_eager")
+        if not with_compiler:
+            self.skipTest("inductor wants a compiler")
+        self.compare(*(["inductor"] if LONG else ["eager", "inductor"]))
 
     def test_what_compiled_code_allocates_is_of_the_module_around_it(self):
         reply = support.program("""
@@ -194,12 +204,6 @@ class Compile(unittest.TestCase):
             print(json.dumps(sorted(modules)))
             """, KPYTRACE_TEST_LONG="1")  # with all of torch's compiler
         self.assertEqual(reply.value, ["Sequential.0", "Sequential.1._orig_mod"])
-
-    def test_inductor(self):
-        compiler = shutil.which(os.environ.get("CXX", "g++"))
-        if not compiler or subprocess.run([compiler, "--version"], capture_output=True).returncode:
-            self.skipTest("inductor wants a compiler")
-        self.compare("inductor")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,10 @@
 """Runs programs in new processes, with torch's tracer or with kpytrace's."""
 
+import atexit
 import importlib.metadata
 import json
 import os
+import socket
 import subprocess
 import sys
 import tempfile
@@ -43,11 +45,63 @@ def python(*arguments, timeout=120, **variables):
                           text=True, timeout=timeout, env=environment(**variables))
 
 
-def program(code, mode=None, **variables):
+class Forker:
+    """A process that has imported torch, which takes two seconds, and that forks one for each program. kpytrace is not
+    imported in it. With WHOLE it has imported torch's compiler, too (light.py)."""
+    # What a program may have of its own. torch and the dynamic linker read others when they are loaded.
+    VARIABLES = {"CXX", "KPYTRACE_TEST_LONG", "KPYTRACE_TORCH_CACHE", "PATH"}
+    PROGRAM = 99  # a descriptor that is free
+    all = {}
+
+    def __init__(self, whole):
+        self.connection, other = socket.socketpair()
+        with open(os.devnull) as none:
+            os.dup2(none.fileno(), self.PROGRAM)
+        variables = environment(KPT_FORKER=str(other.fileno()), KPYTRACE_TEST_LONG="1" if whole else None)
+        variables["PYTHONPATH"] = os.path.join(HERE, "forked") + os.pathsep + variables["PYTHONPATH"]
+        self.process = subprocess.Popen([sys.executable, "-W", "ignore", f"/dev/fd/{self.PROGRAM}"], env=variables,
+                                        pass_fds=(other.fileno(), self.PROGRAM), stdin=subprocess.DEVNULL)
+        os.close(self.PROGRAM)
+        other.close()
+        atexit.register(self.end)
+
+    def end(self):
+        self.connection.close()
+        self.process.wait()
+
+    def run(self, code, timeout, **variables):
+        """As python("-c", CODE)."""
+        with tempfile.TemporaryFile("w+") as program, tempfile.TemporaryFile("w+") as out, \
+                tempfile.TemporaryFile("w+") as err:
+            program.write(code)
+            program.seek(0)
+            message = json.dumps({"environment": environment(**variables)}).encode()
+            socket.send_fds(self.connection, [message], [file.fileno() for file in (program, out, err)])
+            self.connection.settimeout(timeout)
+            answer = self.connection.recv(100)
+            for file in (out, err):
+                file.seek(0)
+            return subprocess.CompletedProcess(["-c", code], int(answer), out.read(), err.read())
+
+    @classmethod
+    def of(cls, variables):
+        """Returns the one for a program with VARIABLES, or None if it needs a process of its own. In long runs all
+        do."""
+        if os.environ.get("KPYTRACE_TEST_LONG") or not cls.VARIABLES.issuperset(variables):
+            return None
+        whole = "KPYTRACE_TEST_LONG" in variables
+        if whole not in cls.all:
+            cls.all[whole] = cls(whole)
+        return cls.all[whole]
+
+
+def program(code, mode=None, forked=False, **variables):
     """Runs CODE, with kpytrace installed if there is a MODE; the reply has its standard output as
-    .value, read as JSON where it is."""
+    .value, read as JSON where it is. FORKED: in quick runs the process is forked from one that has imported torch.
+    Not for what compares threads: Kineto has noted the number of the main thread by then."""
     code = "import light\n" + (INSTALL.format(mode=mode) if mode else "") + textwrap.dedent(code)
-    reply = python("-c", code, **variables)
+    forker = Forker.of(variables) if forked else None
+    reply = forker.run(code, 120, **variables) if forker else python("-c", code, **variables)
     if reply.returncode != 0:
         raise AssertionError(f"exit status {reply.returncode}\n{reply.stdout}\n{reply.stderr}")
     last = reply.stdout.strip().rpartition("\n")[2]

@@ -50,7 +50,7 @@ def answer(*values):
 
 
 def program(code, **variables):
-    return support.program(BOTH + code, **variables)
+    return support.program(BOTH + code, forked=True, **variables)
 
 
 class Parity(unittest.TestCase):

@@ -1,0 +1,50 @@
+"""Run by Python as it starts, in the process that support.Forker makes: imports torch, and forks a process for each
+program that it is sent.
+
+The forked process goes on where Python imports this module, and so runs the program as if it had been given it: with no
+frame below, and to a usual end. The program is an open file, whose name is on the command line."""
+
+import gc
+import json
+import os
+import socket
+import sys
+
+
+def next_program(connection):
+    """Returns in a forked process, which is to run the program, or exits."""
+    while True:
+        message, files, _, _ = socket.recv_fds(connection, 1 << 20, 4)
+        if not message:
+            os._exit(0)
+        child = os.fork()
+        if child == 0:
+            return json.loads(message), files
+        for file in files:
+            os.close(file)
+        _, status = os.waitpid(child, 0)
+        connection.sendall(b"%d\n" % os.waitstatus_to_exitcode(status))
+
+
+def main():
+    connection = socket.socket(fileno=int(os.environ.pop("KPT_FORKER")))
+    program = int(os.path.basename(sys.argv[0]))
+    here = os.path.dirname(os.path.abspath(__file__))
+    sys.path.remove(here)
+    import light  # noqa: F401
+    import torch  # noqa: F401
+    import torch._inductor.config  # noqa: F401  -- light.py's in most cases
+
+    gc.freeze()
+    request, files = next_program(connection)
+    connection.close()
+    for file, number in zip(files, (program, 1, 2), strict=True):
+        os.dup2(file, number)
+        os.close(file)
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    sys.argv[:] = ["-c"]
+    del sys.modules[__name__]
+
+
+main()
