@@ -337,8 +337,6 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-/* --- the module ------------------------------------------------------------------------------- */
-
 static int traverse(PyObject *module, visitproc visit, void *arg)
 {
     const kpti_module_state *state = PyModule_GetState(module);
