@@ -12,7 +12,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 
-from support import Case, run_python
+from support import FREE_THREADED, Case, run_python
 
 PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs"
 HTA = os.environ.get("KPT_HTA", "")
@@ -32,6 +32,10 @@ print("hta:", len(kernels), len(idle), len(launches))
 
 # Where CUPTI is, if it has to be said: cases have a clean environment.
 CUPTI = {name: os.environ[name] for name in ("KPYTRACE_CUPTI",) if name in os.environ}
+
+
+# Where frames can't be read without the GIL, a call of CUDA that was made without it, as by ctypes, has no stack.
+READS_FRAMES = sys.version_info < (3, 15) and not FREE_THREADED
 
 
 def has_gpu():
@@ -96,6 +100,8 @@ class Programs(Case):
                              (name, collections.Counter(e["name"][:200] for e in seen.kernels)))
         by_line = collections.Counter(line for event in seen.kernels
                                       for line in seen.launched_at(event, program))
+        if package == "driver" and not READS_FRAMES:
+            expected["launched"], expected["timed"] = [(line, 0) for line, _ in expected["launched"]], []
         for line, count in expected["launched"]:
             self.assertEqual(by_line[line], count, (line, by_line))
         for line, ms in expected["timed"]:
