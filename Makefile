@@ -171,7 +171,7 @@ cross: build-$(CROSS) ## the tests on the other one of x86-64 and aarch64, emula
 # With the headers of CUPTI, as the GPU tracer is checked too.
 build/clang/.configured: | cuda
 .PHONY: lint
-lint: build-clang build/torch/3.12/.complete ## clang-format, clang's warnings, clang-tidy
+lint: build-clang ## clang-format, clang's warnings, clang-tidy
 	@scripts/lint build/clang
 
 .PHONY: format

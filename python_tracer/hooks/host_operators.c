@@ -42,6 +42,7 @@ static KPTI_HOT kpti_thread *enter(void)
     }
     atomic_store_explicit(&thread->busy, 1, memory_order_relaxed);
     atomic_signal_fence(memory_order_seq_cst);
+    thread->entering = 0;
     if (__builtin_expect(
             thread->epoch != atomic_load_explicit(&kpti_tracing_epoch, memory_order_relaxed), 0))
         kpti_sync_for_operator(thread);
@@ -154,6 +155,7 @@ KPTI_HOT void kpti_operator_end(kpti_tracer *tracer, uint64_t token)
     if (!thread) return; /* another thread began it */
     atomic_store_explicit(&thread->busy, 1, memory_order_relaxed);
     atomic_signal_fence(memory_order_seq_cst);
+    thread->entering = 0;
     stream = kpti_host_stream(thread, tracer);
     if (stream && token_of(stream, function) == token) {
         uint64_t now = now_of(stream);

@@ -32,6 +32,12 @@ class OperatorCase(host_case.HostCase):
         return NATIVE.native_operators(ctypes.addressof(self.tracer.ops), self.tracer.handle, threads, rounds, depth)
 
 
+def as_python_call(prototype, function):
+    """Returns FUNCTION as one that is called with the GIL held."""
+    address = ctypes.cast(function, ctypes.c_void_p).value
+    return ctypes.PYFUNCTYPE(prototype._restype_, *prototype._argtypes_)(address)
+
+
 def inner():
     return len("")
 
@@ -157,6 +163,29 @@ class Rings(OperatorCase):
             call = call.parent
             parents.append(call.function)
         self.assertIn("around", parents[0])
+
+    def test_the_innermost_call_is_open_too(self):
+        """A chunk is begun by an operator with the GIL, after a call has been entered and left."""
+        tracer = self.start(ring_bytes=64 << 10, on_full=abi_host.FULL_RING)
+        begin = as_python_call(abi_host.BeginOperatorFn, tracer.later_ops.begin_operator)
+        end = as_python_call(abi_host.EndOperatorFn, tracer.later_ops.end_operator)
+        token = ctypes.c_uint64()
+        op = abi_host.sized(abi_host.Operator, name=tracer.name_operator("aten::add"))
+
+        def empty():
+            pass
+
+        def around():
+            handle, at, out = tracer.handle, ctypes.addressof(op), ctypes.addressof(token)
+            empty()
+            for _ in range(20_000):
+                begin(handle, at, out)
+                end(handle, token.value)
+        around()
+        recording = self.stop()
+        operators = recording.all("aten::add")
+        self.assertLess(len(operators), 20_000)
+        self.assertEqual({call.parent.function for call in operators}, {"around"})
 
     def test_names_of_ranges_leave_with_their_events(self):
         tracer = self.start(ring_bytes=256 << 10, on_full=abi_host.FULL_RING)
