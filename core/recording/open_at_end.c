@@ -84,7 +84,7 @@ static void close_calls(kpti_open_at_end *f, uint64_t position)
     f->open_count = kept;
 }
 
-static void close_range(kpti_open_at_end *f, uint32_t number)
+static void end_range(kpti_open_at_end *f, uint32_t number)
 {
     uint64_t i = f->open_count;
     while (i > 0 && !(f->open[i - 1].range && f->open[i - 1].key == number))
@@ -119,7 +119,7 @@ static uint32_t take(scan *s, uint32_t at)
         if (position) close_calls(s->found, position);
         break;
     case KPTI_EVENT_SPAN_END:
-        close_range(s->found, number);
+        end_range(s->found, number);
         break;
     default:
         break;
