@@ -49,27 +49,6 @@ static void no_mark(void *self, uint32_t what, uint64_t number)
     (void)number;
 }
 
-static uint32_t one_name(void *self, kpt_str name, uint32_t scope)
-{
-    (void)self;
-    (void)name;
-    (void)scope;
-    return 1;
-}
-
-static uint64_t no_operator(void *self, const kpt_operator *op)
-{
-    (void)self;
-    (void)op;
-    return 0;
-}
-
-static void no_end(void *self, uint64_t token)
-{
-    (void)self;
-    (void)token;
-}
-
 static kpt_status no_chunks(void *self, const kpt_chunk_sink *sink, kpti_error *error)
 {
     if (!sink && !self)
@@ -87,9 +66,6 @@ const kpti_tracer_impl kpti_noop_tracer = {
     .get_stats = no_stats,
     .mark = no_mark,
     .get_chunks = no_chunks,
-    .name_operator = one_name,
-    .begin_operator = no_operator,
-    .end_operator = no_end,
     .forked = gone,
     .destroy = gone,
 };

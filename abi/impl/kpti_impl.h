@@ -72,7 +72,7 @@ typedef struct kpti_tracer_impl {
     void (*get_stats)(void *self, kpt_stats *out);
     void (*mark)(void *self, uint32_t what, uint64_t number); /* any thread, at any time */
     kpt_status (*get_chunks)(void *self, const kpt_chunk_sink *sink, kpti_error *error);
-    /* These three: any thread, at any time. name_operator returns 0 if there is no memory. begin_operator
+    /* These three: any thread, at any time. All are NULL if the implementation records no operators. name_operator returns 0 if there is no memory. begin_operator
      * returns the token, or 0. */
     uint32_t (*name_operator)(void *self, kpt_str name, uint32_t scope);
     uint64_t (*begin_operator)(void *self, const kpt_operator *op);

@@ -3,13 +3,22 @@
 #include "plugin/objects/object.h"
 #include "plugin/objects/struct_size.h"
 
+/* Returns the implementation of OBJECT, or NULL if it records no operators. */
+static const kpti_tracer_impl *recorder_of(const kpti_object *object)
+{
+    const kpti_tracer_impl *impl = object->impl;
+    return impl->begin_operator ? impl : NULL;
+}
+
 kpt_status kpti_api_name_operator(kpt_handle self, kpt_str name, uint32_t scope, uint32_t *out)
 {
     kpti_object *object = kpti_handle_peek(self, &kpti_tracer_kind);
+    const kpti_tracer_impl *impl;
     if (out) *out = 0;
     if (!object) return KPT_E_HANDLE;
     if (!out || !name.data || !name.size || scope > KPT_SCOPE_MAX) return KPT_E_INVALID;
-    *out = ((const kpti_tracer_impl *)object->impl)->name_operator(object->self, name, scope);
+    impl = recorder_of(object);
+    *out = impl ? impl->name_operator(object->self, name, scope) : 1;
     return *out ? KPT_OK : KPT_E_MEMORY;
 }
 
@@ -18,6 +27,7 @@ KPTI_HOT kpt_status kpti_api_begin_operator(kpt_handle self, const kpt_operator 
                                             uint64_t *token)
 {
     kpti_object *object = kpti_handle_peek(self, &kpti_tracer_kind);
+    const kpti_tracer_impl *impl;
     kpt_operator local;
     kpt_status status = KPT_OK;
     if (token) *token = 0;
@@ -32,7 +42,8 @@ KPTI_HOT kpt_status kpti_api_begin_operator(kpt_handle self, const kpt_operator 
     if (!op->name == !op->text.size || (op->text.size && !op->text.data) ||
         op->scope > KPT_SCOPE_MAX)
         return KPT_E_INVALID;
-    *token = ((const kpti_tracer_impl *)object->impl)->begin_operator(object->self, op);
+    impl = recorder_of(object);
+    if (impl) *token = impl->begin_operator(object->self, op);
     return KPT_OK;
 }
 
@@ -40,6 +51,6 @@ KPTI_HOT kpt_status kpti_api_end_operator(kpt_handle self, uint64_t token)
 {
     kpti_object *object = kpti_handle_peek(self, &kpti_tracer_kind);
     if (!object) return KPT_E_HANDLE;
-    if (token) ((const kpti_tracer_impl *)object->impl)->end_operator(object->self, token);
+    if (token && recorder_of(object)) recorder_of(object)->end_operator(object->self, token);
     return KPT_OK;
 }

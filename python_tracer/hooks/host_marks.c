@@ -87,9 +87,7 @@ void kpti_mark(kpti_tracer *tracer, uint32_t what, uint64_t number)
         !atomic_load_explicit(&tracer->needs_caller_lines, memory_order_relaxed))
         enable_caller_lines(tracer);
     if (thread) {
-        atomic_store_explicit(&thread->busy, 1, memory_order_relaxed);
-        atomic_signal_fence(memory_order_seq_cst);
-        thread->entering = 0; /* a walk of the frames begins with the innermost */
+        kpti_callback_enter(thread, 0); /* a walk of the frames begins with the innermost */
         marked = mark_own(kpti_host_stream(thread, tracer), what, known);
         kpti_slow_end(thread);
     }

@@ -35,17 +35,8 @@ uint32_t kpti_operator_name(kpt_str name, uint32_t scope)
  * code objects are left to the next event of Python. */
 static KPTI_HOT kpti_thread *enter(void)
 {
-    kpti_thread *thread = kpti_thread_self;
-    if (__builtin_expect(!thread, 0)) {
-        thread = kpti_thread_get();
-        if (!thread) return NULL;
-    }
-    atomic_store_explicit(&thread->busy, 1, memory_order_relaxed);
-    atomic_signal_fence(memory_order_seq_cst);
-    thread->entering = 0;
-    if (__builtin_expect(
-            thread->epoch != atomic_load_explicit(&kpti_tracing_epoch, memory_order_relaxed), 0))
-        kpti_sync_for_operator(thread);
+    kpti_thread *thread = kpti_callback_begin(0);
+    if (__builtin_expect(thread && kpti_is_behind(thread), 0)) kpti_sync_for_operator(thread);
     return thread;
 }
 
@@ -153,9 +144,7 @@ KPTI_HOT void kpti_operator_end(kpti_tracer *tracer, uint64_t token)
         return;
     }
     if (!thread) return; /* another thread began it */
-    atomic_store_explicit(&thread->busy, 1, memory_order_relaxed);
-    atomic_signal_fence(memory_order_seq_cst);
-    thread->entering = 0;
+    kpti_callback_enter(thread, 0);
     stream = kpti_host_stream(thread, tracer);
     if (stream && token_of(stream, function) == token) {
         uint64_t now = now_of(stream);

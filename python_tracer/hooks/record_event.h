@@ -25,21 +25,30 @@
 #define KPTI_ALWAYS_INLINE inline __attribute__((always_inline))
 #define KPTI_COLD_NOINLINE __attribute__((noinline))
 
-/* Enters the callback. Returns the calling thread with its streams up to date, or NULL if there is no
- * memory. */
-static inline kpti_thread *kpti_slow_begin(int entering)
+/* Enters the callback. Returns the calling thread, made at its first event, or NULL if there is no memory. */
+static inline kpti_thread *kpti_callback_begin(int entering)
 {
     kpti_thread *thread = kpti_thread_self;
     if (__builtin_expect(!thread, 0)) {
         thread = kpti_thread_get();
         if (!thread) return NULL;
     }
-    atomic_store_explicit(&thread->busy, 1, memory_order_relaxed);
-    atomic_signal_fence(memory_order_seq_cst);
-    thread->entering = entering;
-    if (__builtin_expect(
-            thread->epoch != atomic_load_explicit(&kpti_tracing_epoch, memory_order_relaxed), 0))
-        kpti_sync(thread, entering);
+    kpti_callback_enter(thread, entering);
+    return thread;
+}
+
+/* Returns whether THREAD has to synchronize with the tracing epoch. */
+static inline int kpti_is_behind(const kpti_thread *thread)
+{
+    return thread->epoch != atomic_load_explicit(&kpti_tracing_epoch, memory_order_relaxed);
+}
+
+/* Enters the callback. Returns the calling thread with its streams up to date, or NULL if there is no
+ * memory. */
+static inline kpti_thread *kpti_slow_begin(int entering)
+{
+    kpti_thread *thread = kpti_callback_begin(entering);
+    if (__builtin_expect(thread && kpti_is_behind(thread), 0)) kpti_sync(thread, entering);
     return thread;
 }
 
@@ -130,9 +139,7 @@ static inline kpti_thread *kpti_fast_begin(void)
     if (__builtin_expect(!thread, 0)) return NULL;
     atomic_store_explicit(&thread->busy, 1, memory_order_relaxed);
     atomic_signal_fence(memory_order_seq_cst);
-    if (__builtin_expect(
-            thread->epoch != atomic_load_explicit(&kpti_tracing_epoch, memory_order_relaxed), 0))
-        return NULL;
+    if (__builtin_expect(kpti_is_behind(thread), 0)) return NULL;
     return thread;
 }
 

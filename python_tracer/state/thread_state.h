@@ -75,6 +75,15 @@ static inline const kpti_thread *kpti_thread_real(const kpti_thread *thread)
     return thread && thread->os_thread ? thread->os_thread : thread;
 }
 
+/* Enters a callback of the calling thread. ENTERING: an enter is about to be recorded. */
+static inline void kpti_callback_enter(kpti_thread *thread, int entering)
+{
+    kpti_assert(thread == kpti_thread_self);
+    atomic_store_explicit(&thread->busy, 1, memory_order_relaxed);
+    atomic_signal_fence(memory_order_seq_cst);
+    thread->entering = entering;
+}
+
 /* Suspends a callback because Python or the host is about to run in the middle of it. A thread that waits
  * for this thread must not wait for that. Meanwhile tracers may stop and be destroyed, and callbacks may
  * run inside this one. Streams stay in memory, but may have ended. Returns the argument for

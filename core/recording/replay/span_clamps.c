@@ -20,6 +20,16 @@ static int open_span(kpti_span_clamps *clamps, kpti_span span)
     return 1;
 }
 
+/* Removes and returns the open span at AT. */
+static kpti_span remove_open(kpti_span_clamps *clamps, uint64_t at)
+{
+    const kpti_span span = clamps->open[at];
+    clamps->open_count--;
+    memmove(&clamps->open[at], &clamps->open[at + 1],
+            (clamps->open_count - at) * sizeof *clamps->open);
+    return span;
+}
+
 /* Removes the innermost open span with this number. Returns 0 if there is none. */
 static int close_span(kpti_span_clamps *clamps, uint32_t number, kpti_span *out)
 {
@@ -27,11 +37,7 @@ static int close_span(kpti_span_clamps *clamps, uint32_t number, kpti_span *out)
     while (at > 0 && clamps->open[at - 1].number != number)
         at--;
     if (at == 0) return 0;
-    at--;
-    *out = clamps->open[at];
-    clamps->open_count--;
-    memmove(&clamps->open[at], &clamps->open[at + 1],
-            (clamps->open_count - at) * sizeof *clamps->open);
+    *out = remove_open(clamps, at - 1);
     kpti_assert(out->index < clamps->count && kpti_span_clamps_are_valid(clamps));
     return 1;
 }
@@ -103,15 +109,9 @@ kpti_call_record *kpti_span_clamps_end(kpti_span_clamps *clamps, uint32_t number
 uint32_t kpti_span_clamps_take_range(kpti_span_clamps *clamps)
 {
     uint64_t at = clamps->open_count;
-    uint32_t number;
     while (at > 0 && !clamps->open[at - 1].is_range)
         at--;
-    if (at == 0) return KPTI_NO_RANGE;
-    number = clamps->open[at - 1].number;
-    clamps->open_count--;
-    memmove(&clamps->open[at - 1], &clamps->open[at],
-            (clamps->open_count - at + 1) * sizeof *clamps->open);
-    return number;
+    return at ? remove_open(clamps, at - 1).number : KPTI_NO_RANGE;
 }
 
 void kpti_span_clamps_end_all(kpti_span_clamps *clamps)

@@ -125,27 +125,6 @@ static void no_mark(void *self, uint32_t what, uint64_t number)
     (void)number;
 }
 
-static uint32_t one_name(void *self, kpt_str name, uint32_t scope)
-{
-    (void)self;
-    (void)name;
-    (void)scope;
-    return 1;
-}
-
-static uint64_t no_operator(void *self, const kpt_operator *op)
-{
-    (void)self;
-    (void)op;
-    return 0;
-}
-
-static void no_end(void *self, uint64_t token)
-{
-    (void)self;
-    (void)token;
-}
-
 static void forked(void *self)
 {
     (void)self; /* the child may use the loaded chunks as well */
@@ -159,9 +138,6 @@ const kpti_tracer_impl kpti_loaded_tracer = {
     .get_stats = get_stats,
     .mark = no_mark,
     .get_chunks = get_chunks,
-    .name_operator = one_name,
-    .begin_operator = no_operator,
-    .end_operator = no_end,
     .forked = forked,
     .destroy = destroy,
 };
