@@ -178,7 +178,8 @@ enum {
     KPT_DELIVER_PARTS = 1 << 2,
     /* Also deliver the begins and ends of the host's ranges, at their positions among the activities
      * and complete in both orders. A range that is open when the delivery ends, or when events are
-     * missing, ends there. Not in KPT_ORDER_START. Since 1.2. */
+     * missing, ends there. Calls that would cross a range are cut, as at KPT_MARK_BEGIN. Without
+     * this flag ranges change nothing. Not in KPT_ORDER_START. Since 1.2. */
     KPT_DELIVER_RANGES = 1 << 3
 };
 

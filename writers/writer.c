@@ -23,16 +23,57 @@ static kpt_status take_thread(kpti_writer *w, const kpt_thread *raw)
     return w->format->ops->thread(w, &thread);
 }
 
+static int is_paired(const kpti_writer *w)
+{
+    return w->format->order == KPT_ORDER_TIME;
+}
+
+/* Gives an ended range to the format, as a call. */
+static kpt_status give_range(kpti_writer *w, kpt_activity *range)
+{
+    if (is_paired(w)) range->phase = KPT_PHASE_END;
+    return w->format->ops->call(w, range);
+}
+
+static kpt_status take_range(kpti_writer *w, const kpt_activity *a)
+{
+    kpt_activity range = *a;
+    kpt_status status = KPT_OK;
+    if (a->kind == KPT_KIND_RANGE_BEGIN) {
+        status = kpti_open_ranges_begin(&w->ranges, &range);
+        return status == KPT_OK && is_paired(w) ? w->format->ops->call(w, &range) : status;
+    }
+    while (status == KPT_OK && kpti_open_ranges_end(&w->ranges, a, &range))
+        status = give_range(w, &range);
+    return status;
+}
+
+/* Ends the ranges that cross a span of the user, where the span ends. */
+static kpt_status cut_ranges(kpti_writer *w, const kpt_activity *point, const kpti_note *note)
+{
+    kpt_status status = KPT_OK;
+    kpt_activity range;
+    if (note->what == KPTI_NOTE_BEGIN)
+        return kpti_open_ranges_span(&w->ranges, point, (uint32_t)point->value0);
+    while (note->what == KPTI_NOTE_END && status == KPT_OK &&
+           kpti_open_ranges_span_end(&w->ranges, point, note->partner, &range))
+        status = give_range(w, &range);
+    return status;
+}
+
 static kpt_status take_point(kpti_writer *w, const kpt_activity *point)
 {
     const kpti_note *note = kpti_notes_get(w->notes, point->value0);
-    return note ? w->format->ops->point(w, point, note) : KPT_OK;
+    kpt_status status;
+    if (!note) return KPT_OK;
+    status = cut_ranges(w, point, note);
+    return status == KPT_OK ? w->format->ops->point(w, point, note) : status;
 }
 
 static kpt_status take_activities(kpti_writer *w, const kpt_batch *batch)
 {
     kpt_status (*take_call)(kpti_writer *, const kpt_activity *) = w->format->ops->call;
-    int is_paired = w->format->order == KPT_ORDER_TIME;
+    const int wants_pairs = is_paired(w);
     kpt_status status = KPT_OK;
     for (uint32_t i = 0; i < batch->activity_count && status == KPT_OK; i++) {
         const kpt_activity *a = kpti_record(batch->activities, batch->activity_stride, i);
@@ -40,10 +81,12 @@ static kpt_status take_activities(kpti_writer *w, const kpt_batch *batch)
         if (a->end_ns > w->last_ns) w->last_ns = a->end_ns;
         if (a->kind == KPT_KIND_POINT) {
             status = take_point(w, a);
-        } else if ((a->phase == KPT_PHASE_COMPLETE) == is_paired) {
+        } else if (a->kind == KPT_KIND_RANGE_BEGIN || a->kind == KPT_KIND_RANGE_END) {
+            status = take_range(w, a);
+        } else if ((a->phase == KPT_PHASE_COMPLETE) == wants_pairs) {
             status = KPT_E_UNSUPPORTED;
         } else {
-            w->calls += a->phase != KPT_PHASE_END;
+            w->calls += a->phase != KPT_PHASE_END && !(a->flags & KPT_ACTIVITY_CONTINUED);
             status = take_call(w, a);
         }
     }
@@ -81,8 +124,10 @@ static void set_process(kpti_writer *w, const kpti_writer_options *options)
     w->pid = options->pid ? options->pid : (uint32_t)getpid();
     w->notes = options->notes ? options->notes : &no_notes;
     w->gpu = options->gpu ? options->gpu : &no_gpu;
+    w->operators = options->operators;
     w->first_ns = INT64_MAX;
     w->last_ns = INT64_MIN;
+    kpti_open_ranges_free(&w->ranges);
 }
 
 kpt_status kpti_writer_end_process(kpti_writer *w)
@@ -128,6 +173,7 @@ static void free_writer(kpti_writer *w)
 {
     kpti_heap heap = w->heap;
     w->format->ops->release(w);
+    kpti_open_ranges_free(&w->ranges);
     kpti_heap_give(&heap, w->trace_name, w->trace_name_bytes);
     kpti_heap_give(&heap, w, w->format->ops->writer_bytes);
 }
@@ -140,7 +186,7 @@ static kpti_writer *make_writer(const kpti_format *format, const char *path,
     if (!w) return NULL;
     memset(w, 0, format->ops->writer_bytes);
     w->format = format;
-    w->heap = w->out.heap = options->heap;
+    w->heap = w->out.heap = w->ranges.heap = options->heap;
     w->out.interrupted = options->interrupted;
     w->out.interrupted_ctx = options->interrupted_ctx;
     w->out.wants_gzip = options->gzip;

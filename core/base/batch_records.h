@@ -30,6 +30,12 @@ static inline const void *kpti_record(const void *records, uint32_t stride, uint
     return (const char *)records + (size_t)stride * i;
 }
 
+/* Returns the name of a function for display. */
+static inline kpt_str kpti_shown_name(const kpt_name *name)
+{
+    return name->display.size ? name->display : name->function;
+}
+
 #ifdef __cplusplus
 }
 #endif

@@ -35,8 +35,9 @@ from __future__ import annotations
 
 from ._api import native as _native
 from ._api.annotations import counter, mark, span
+from ._api.functions import dump, start, stop, trace
 from ._api.summary import Summary
-from ._api.trace import Trace, dump, start, stop, trace
+from ._api.trace import Trace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,14 +64,9 @@ def __getattr__(name: str) -> Any:
         return globals().setdefault(name, getattr(memory, name))
     if name != "__version__":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    import importlib.metadata
+    from ._api.version import package_version
 
-    try:
-        version = importlib.metadata.version("kpytrace")
-    except importlib.metadata.PackageNotFoundError:  # imported from a checkout or a build folder
-        version = "0+uninstalled"
-    globals()["__version__"] = version
-    return version
+    return globals().setdefault(name, package_version())
 
 
 def plugin_path() -> pathlib.Path:

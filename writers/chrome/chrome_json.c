@@ -10,6 +10,7 @@
 #include "writers/chrome/chrome_events.h"
 #include "writers/chrome/chrome_gpu.h"
 #include "writers/chrome/chrome_notes.h"
+#include "writers/chrome/chrome_operators.h"
 #include "writers/chrome/chrome_tasks.h"
 #include "writers/format/format.h"
 #include "writers/format/stats_text.h"
@@ -17,10 +18,11 @@
 typedef struct chrome {
     kpti_writer base;
     kpti_chrome_events events;
-    kpti_fragments names;   /* escaped; the note is the first line */
+    kpti_fragments names;   /* escaped; the note is the first line, or the scope of an operator */
     kpti_fragments threads; /* text between the name's end and the start time */
     kpti_chrome_notes notes;
     kpti_chrome_tasks tasks;
+    kpti_chrome_node node;
     uint64_t tasks_without; /* tasks without a track, in processes that have ended */
     kpti_chrome_gpu gpu;    /* of all processes */
 } chrome;
@@ -40,7 +42,20 @@ static char *put_rare_args(char *at, const kpt_activity *a, uint32_t first_line)
     if (a->flags & KPT_ACTIVITY_ENDED_BY_STOP) at = PUT(at, ",\"ended by stop\":true");
     if (a->flags & KPT_ACTIVITY_CLAMPED) at = PUT(at, ",\"clamped\":true");
     if (a->flags & KPT_ACTIVITY_RECOVERED) at = PUT(at, ",\"recovered\":true");
+    if (a->flags & KPT_ACTIVITY_CONTINUED) at = PUT(at, ",\"continued\":true");
     return at;
+}
+
+static void put_operator(chrome *w, const kpt_activity *activity, kpti_fragment name,
+                         kpti_fragment thread)
+{
+    char text[KPTI_CHROME_MAX_REST + KPTI_CHROME_MAX_FORWARD];
+    kpt_activity a = *activity;
+    char *at = put_rare_args(text, &a, 0);
+    kpti_chrome_node_take(&w->node, &a);
+    at = kpti_chrome_put_forward(at, w->base.operators, &a);
+    kpti_chrome_put_operator(&w->events, &a, name.note, name, thread,
+                             (kpti_fragment){text, (uint32_t)(at - text), 0});
 }
 
 static kpt_status take_call(kpti_writer *writer, const kpt_activity *a)
@@ -53,6 +68,10 @@ static kpt_status take_call(kpti_writer *writer, const kpt_activity *a)
     if (a->flags || a->kind == KPT_KIND_GC || (a->line && a->line != name.note)) {
         more.text = rare;
         more.size = (uint32_t)(put_rare_args(rare, a, name.note) - rare);
+    }
+    if (kpti_chrome_is_operator(a)) {
+        put_operator(w, a, name, thread);
+        return KPT_OK;
     }
     kpti_chrome_put(&w->events, a, name, thread, more);
     return kpti_chrome_tasks_call(&w->tasks, a, thread.note);
@@ -68,7 +87,9 @@ static void put_text(chrome *w, const char *text)
 static kpt_status take_name(kpti_writer *writer, const kpt_name *name)
 {
     chrome *w = (chrome *)writer;
-    return kpti_chrome_add_name(&w->names, name->index, kpti_shown_name(name), name->first_line);
+    /* Only Python functions have a line, and only operators have a scope. */
+    return kpti_chrome_add_name(&w->names, name->index, kpti_shown_name(name),
+                                name->first_line + name->scope);
 }
 
 static char *put_metadata_head(const chrome *w, char *at, const char *what, uint64_t tid)
@@ -153,6 +174,7 @@ static kpt_status begin_process(kpti_writer *writer, const kpti_writer_options *
         put_metadata_name(w, "process_labels", "labels", 0, options->process_label);
     }
     kpti_chrome_tasks_init(&w->tasks, writer);
+    w->node = (kpti_chrome_node){0, 0, 0};
     return kpti_chrome_notes_init(&w->notes, writer);
 }
 
@@ -189,6 +211,7 @@ static kpt_status end(kpti_writer *writer, const kpt_stats *stats)
     chrome *w = (chrome *)writer;
     kpt_status status;
     kpti_chrome_notes_rest(&w->notes);
+    kpti_chrome_put_links(writer, &writer->out, &w->threads);
     status = kpti_chrome_gpu_events(&w->gpu, writer);
     put_tail(w, stats);
     return status;
@@ -214,6 +237,7 @@ static kpt_status end_process(kpti_writer *writer)
     chrome *w = (chrome *)writer;
     kpt_status status;
     kpti_chrome_notes_rest(&w->notes);
+    kpti_chrome_put_links(writer, &writer->out, &w->threads);
     status = kpti_chrome_gpu_events(&w->gpu, writer);
     w->tasks_without += w->tasks.tracks.without;
     release_process(w);

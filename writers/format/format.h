@@ -4,7 +4,9 @@
 #define KPTI_WRITERS_FORMAT_FORMAT_H
 
 #include "abi/kpt_tracer.h"
+#include "core/base/batch_records.h"
 #include "writers/annotations/synthetic_tids.h"
+#include "writers/format/open_ranges.h"
 #include "writers/format/writer_options.h"
 
 #ifdef __cplusplus
@@ -21,8 +23,10 @@ struct kpti_writer {
     uint32_t processes; /* processes written to the file before this one */
     int shares_file;    /* the file also holds other processes */
     int64_t base_ns;
-    const kpti_notes *notes; /* never NULL */
-    const kpti_gpu_log *gpu; /* never NULL */
+    const kpti_notes *notes;       /* never NULL */
+    const kpti_gpu_log *gpu;       /* never NULL */
+    kpti_operator_walk *operators; /* may be NULL */
+    kpti_open_ranges ranges;       /* of the current process */
     void (*progress)(void *ctx, uint64_t calls_done);
     void *progress_ctx;
     uint64_t calls;
@@ -41,6 +45,7 @@ typedef struct kpti_format_ops {
     kpt_status (*name)(kpti_writer *writer, const kpt_name *name);
     /* Threads without a number or a name were assigned one. */
     kpt_status (*thread)(kpti_writer *writer, const kpt_thread *thread);
+    /* A range of the host is a call too, of kind KPT_KIND_RANGE_BEGIN (see open_ranges.h). */
     kpt_status (*call)(kpti_writer *writer, const kpt_activity *call);
     /* NOTE is the note that the point refers to; its number is the point's value0. */
     kpt_status (*point)(kpti_writer *writer, const kpt_activity *point, const kpti_note *note);
@@ -51,12 +56,6 @@ typedef struct kpti_format_ops {
     kpt_status (*end_process)(kpti_writer *writer);
     kpt_status (*begin_process)(kpti_writer *writer, const kpti_writer_options *options);
 } kpti_format_ops;
-
-/* Returns the name of a function for display. */
-static inline kpt_str kpti_shown_name(const kpt_name *name)
-{
-    return name->display.size ? name->display : name->function;
-}
 
 /* Converts a number that is unique in a process to one that is unique in the file, since all processes count
  * from the same number. */

@@ -145,7 +145,11 @@ void kpti_spans_forget(kpti_spans *s, uint32_t thread, uint32_t begin)
 uint32_t kpti_spans_pop_of_call_slow(kpti_spans *s, const kpt_activity *call)
 {
     const track_state *l = track_state_of(s, call->thread);
-    if (!l || l->frames[l->count - 1].parent_id != call->id) return 0;
+    const frame *f = l ? &l->frames[l->count - 1] : NULL;
+    if (!f) return 0;
+    if (call->kind == KPT_KIND_RANGE_BEGIN ? kpti_spans_ns(s, f->number) <= call->start_ns
+                                           : f->parent_id != call->id)
+        return 0;
     return kpti_spans_pop(s, call->thread);
 }
 
@@ -154,6 +158,8 @@ uint32_t kpti_spans_pop_after_call_slow(kpti_spans *s, const kpt_activity *call)
     const track_state *l = track_state_of(s, call->thread);
     const frame *f = l ? &l->frames[l->count - 1] : NULL;
     if (!f || !f->is_over || f->parent_id != call->parent_id) return 0;
+    if (call->kind == KPT_KIND_RANGE_BEGIN)
+        return 0; /* the span did not end in a range, but in a call */
     return kpti_spans_pop(s, call->thread);
 }
 

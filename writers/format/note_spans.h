@@ -53,7 +53,7 @@ uint32_t kpti_spans_pop(kpti_spans *spans, uint32_t thread);
 void kpti_spans_forget(kpti_spans *spans, uint32_t thread, uint32_t begin);
 
 /* For writers that see calls end: removes the next frame that ends just before CALL does, since it began in
- * CALL. Returns the number of its begin, or 0. */
+ * CALL, which may be a range. Returns the number of its begin, or 0. */
 uint32_t kpti_spans_pop_of_call_slow(kpti_spans *spans, const kpt_activity *call);
 static inline uint32_t kpti_spans_pop_of_call(kpti_spans *spans, const kpt_activity *call)
 {

@@ -7,6 +7,7 @@
 #include "writers/annotations/notes.h"
 #include "writers/gpu/gpu_log.h"
 #include "writers/io/output_file.h"
+#include "writers/operators/operator_walk.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -21,7 +22,7 @@ typedef struct kpti_format {
 
 typedef struct kpti_writer kpti_writer;
 
-/* Zero means the default. Strings are used during open only, notes and the GPU log until close. */
+/* Zero means the default. Strings are used during open only, notes, the GPU log and the walk until close. */
 typedef struct kpti_writer_options {
     int64_t base_ns;       /* 0: times are since 1970, and viewers of JSON lose their last digits */
     uint32_t pid;          /* 0: this process */
@@ -36,7 +37,9 @@ typedef struct kpti_writer_options {
     void *interrupted_ctx;
     /* the notes that the delivery's points refer to */
     const kpti_notes *notes;
-    const kpti_gpu_log *gpu;                          /* GPU activities of the same time */
+    const kpti_gpu_log *gpu; /* GPU activities of the same time */
+    kpti_operator_walk
+        *operators; /* after a walk of the same recording; NULL if it has no operators */
     void (*progress)(void *ctx, uint64_t calls_done); /* called once per batch */
     void *progress_ctx;
 } kpti_writer_options;

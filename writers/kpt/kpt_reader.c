@@ -154,6 +154,7 @@ kpt_status kpti_kpt_next_chunk(void *reader, kpt_chunk *out)
         memcpy(&head, bytes, sizeof head);
         /* Fills only the fields that every loader has; the loader's struct may have another size. */
         out->format = head.format;
+        r->formats |= head.format;
         out->thread = head.thread;
         out->sequence = head.sequence;
         out->run = head.run;

@@ -32,7 +32,8 @@ typedef struct kpti_kpt_reader {
     kpt_str info;         /* lines "key=value"; valid after the last record */
     kpti_notes *notes;    /* receives the notes; may be NULL */
     kpti_gpu_log *gpu;    /* receives the GPU records, and borrows from the file; may be NULL */
-    const char *why;      /* why kpti_kpt_next_chunk returned KPT_E_INVALID, or NULL */
+    uint32_t formats; /* the formats of the chunks so far, or-ed; not 0: there may be operators */
+    const char *why;  /* why kpti_kpt_next_chunk returned KPT_E_INVALID, or NULL */
 } kpti_kpt_reader;
 
 /* Opens PATH. Returns 0 or an errno. EBADMSG means that it is no .kpt file or has another version; *WHY then

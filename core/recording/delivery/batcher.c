@@ -93,8 +93,8 @@ static void describe(const kpti_batcher *b, uint32_t name, kpti_function_view *o
 kpti_replay *kpti_batcher_replay(const kpti_batcher *b, uint32_t track, uint64_t first_id,
                                  kpti_parts parts)
 {
-    return kpti_replay_new(b->env, b->recording, track, first_id, &b->timebase,
-                           b->parts ? parts : KPTI_PARTS_NONE);
+    const kpti_cuts cuts = {b->parts ? parts : KPTI_PARTS_NONE, (b->points & KPTI_RANGES) != 0};
+    return kpti_replay_new(b->env, b->recording, track, first_id, &b->timebase, cuts);
 }
 
 void kpti_batcher_add_name(kpti_batcher *b, uint32_t name)

@@ -30,7 +30,7 @@ static kpti_replay *new_plain(const kpti_env *env, const kpti_recording *recordi
 
 /* Runs the first pass, which fills CLAMPS, for a track that has spans. Frees FIRST. Returns 0 if there is no
  * memory. */
-static int plan_cuts(kpti_replay *first, kpti_span_clamps *clamps)
+static int plan_cuts(kpti_replay *first, kpti_span_clamps *clamps, int has_ranges)
 {
     enum { BLOCK = 64 };
     kpt_activity unused[BLOCK];
@@ -38,6 +38,7 @@ static int plan_cuts(kpti_replay *first, kpti_span_clamps *clamps)
     kpti_filled left = KPTI_FILLED_MORE;
     if (!first) return 0;
     first->plan = clamps;
+    first->cuts.has_ranges = has_ranges;
     while (left == KPTI_FILLED_MORE)
         left = kpti_replay_fill(first, KPTI_ENDS, unused, BLOCK, &count);
     kpti_replay_free(first);
@@ -45,13 +46,15 @@ static int plan_cuts(kpti_replay *first, kpti_span_clamps *clamps)
 }
 
 kpti_replay *kpti_replay_new(const kpti_env *env, const kpti_recording *recording, uint32_t track,
-                             uint64_t first_id, const kpti_timebase *timebase, kpti_parts parts)
+                             uint64_t first_id, const kpti_timebase *timebase, kpti_cuts cuts)
 {
     kpti_replay *r = new_plain(env, recording, track, first_id, timebase);
     if (!r || !recording->tracks[track].spans) return r;
     r->clamps.env = env;
-    r->parts = parts;
-    if (plan_cuts(new_plain(env, recording, track, first_id, timebase), &r->clamps)) return r;
+    r->cuts = cuts;
+    if (plan_cuts(new_plain(env, recording, track, first_id, timebase), &r->clamps,
+                  cuts.has_ranges))
+        return r;
     kpti_replay_free(r);
     return NULL;
 }

@@ -68,16 +68,19 @@ static uint32_t read_range(kpti_replay *r, uint32_t at)
 kpti_step kpti_replay_begin_span(kpti_replay *r, int64_t ns, uint32_t flags)
 {
     kpti_call_record *floor;
+    uint32_t is_range;
     uint32_t end;
     uint32_t number;
     set_range(r, kpti_range_begin_function(r->recording), kpti_event_number(r->events[r->at]), ns,
               flags);
     end = read_range(r, r->at + 1);
     number = (uint32_t)r->range.value0;
-    if (r->plan) {
+    is_range = r->range.line > 0;
+    if (is_range && !r->cuts.has_ranges) {
+        /* Its end finds no open span with its number. */
+    } else if (r->plan) {
         if (!kpti_span_clamps_scan(r->plan, number, r->next_id)) return KPTI_STEP_NO_MEMORY;
     } else {
-        const uint32_t is_range = r->range.line > 0;
         if (!kpti_span_clamps_apply(&r->clamps, r->spans++, number, is_range, &r->stack, &floor))
             return KPTI_STEP_NO_MEMORY;
         cut_above(r, floor, ns);
@@ -181,7 +184,7 @@ void kpti_replay_end_all_spans(kpti_replay *r)
 static kpti_step end_cut(kpti_replay *r)
 {
     r->cutting = NULL;
-    if (r->parts) r->suspended_above = r->floor < r->stack.top ? r->floor : NULL;
+    if (r->cuts.parts) r->suspended_above = r->floor < r->stack.top ? r->floor : NULL;
     kpti_replay_go_on(r);
     kpti_replay_mark_from(r, r->floor);
     return KPTI_STEP_NONE;
@@ -209,7 +212,7 @@ kpti_step kpti_replay_cut_one(kpti_replay *r, kpti_call_record **record)
     r->cut = *call;
     r->cut.end_ns = r->close_ns;
     r->cut.flags |= KPT_ACTIVITY_CLAMPED;
-    if (r->parts)
+    if (r->cuts.parts)
         call->flags = KPT_ACTIVITY_CONTINUED |
                       (call->flags &
                        (KPT_ACTIVITY_WATCHED | KPT_ACTIVITY_BEGAN_BEFORE | KPTI_CALL_HAS_VALUES));
@@ -244,7 +247,7 @@ kpti_step kpti_replay_resume_one(kpti_replay *r, kpti_call_record **record)
 {
     kpti_call_record *call = ++r->suspended_above;
     call->start_ns = r->resume_ns;
-    if (r->parts == KPTI_PARTS_NUMBERED) call->id = r->next_id++;
+    if (r->cuts.parts == KPTI_PARTS_NUMBERED) call->id = r->next_id++;
     if (call == r->resume_last) r->resume_last = NULL;
     if (call == r->stack.top) r->suspended_above = NULL;
     if (!r->resume_last) kpti_replay_go_on(r);

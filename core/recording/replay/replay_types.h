@@ -53,4 +53,10 @@ typedef enum kpti_parts {
     KPTI_PARTS_NUMBERED = 2 /* the same, but each part has an id of its own, in pre-order */
 } kpti_parts;
 
+/* What a replay does with the host's spans and ranges. */
+typedef struct kpti_cuts {
+    kpti_parts parts;
+    int has_ranges; /* ranges are reported, and calls that would cross them are cut; else they are skipped */
+} kpti_cuts;
+
 #endif

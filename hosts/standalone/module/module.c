@@ -14,6 +14,7 @@
 #include "hosts/standalone/module/py_gpu.h"
 #include "hosts/standalone/module/py_memory.h"
 #include "hosts/standalone/module/py_merge.h"
+#include "hosts/standalone/module/py_operators.h"
 #include "hosts/standalone/module/py_profile.h"
 #include "hosts/standalone/module/py_recover.h"
 #include "hosts/standalone/module/py_tasks.h"
@@ -208,34 +209,6 @@ static PyObject *note(PyObject *module, PyObject *args)
     return PyLong_FromUnsignedLong(kpti_session_note(session, made));
 }
 
-/* One row for each counter of kpt_stats. */
-static const struct counter {
-    const char *name;
-    size_t offset;
-} counters[] = {
-    {"events", offsetof(kpt_stats, events)},
-    {"bytes_held", offsetof(kpt_stats, bytes_held)},
-    {"events_dropped", offsetof(kpt_stats, events_dropped)},
-    {"events_repaired", offsetof(kpt_stats, events_repaired)},
-    {"events_filtered", offsetof(kpt_stats, events_filtered)},
-    {"chunks_sealed", offsetof(kpt_stats, chunks_sealed)},
-    {"chunks_refused", offsetof(kpt_stats, chunks_refused)},
-    {"threads", offsetof(kpt_stats, threads)},
-    {"threads_unreached", offsetof(kpt_stats, threads_unreached)},
-    {"functions_disabled", offsetof(kpt_stats, functions_disabled)},
-    {"stacks_walked", offsetof(kpt_stats, stacks_walked)},
-    {"layouts_unknown", offsetof(kpt_stats, layouts_unknown)},
-};
-enum { COUNTERS = sizeof counters / sizeof counters[0] };
-
-static int put_counter(PyObject *dict, const char *name, uint64_t value)
-{
-    PyObject *number = PyLong_FromUnsignedLongLong(value);
-    int done = number && PyDict_SetItemString(dict, name, number) == 0;
-    Py_XDECREF(number);
-    return done;
-}
-
 PyDoc_STRVAR(set_info_doc, "set_info(trace, lines): sets the information about the program");
 static PyObject *set_info(PyObject *module, PyObject *args)
 {
@@ -251,31 +224,6 @@ static PyObject *set_info(PyObject *module, PyObject *args)
     if (kpti_session_set_info(session, (kpt_str){lines, (uint64_t)size}, &error) != KPT_OK)
         return kpti_raise(&error, NULL);
     return Py_NewRef(Py_None);
-}
-
-PyDoc_STRVAR(stats_doc, "stats(trace) -> the tracer's counters");
-static PyObject *stats(PyObject *module, PyObject *capsule)
-{
-    kpti_session_error error;
-    kpt_stats values;
-    kpti_session *session = kpti_session_of(capsule);
-    PyObject *dict;
-    kpt_status status;
-    int done = 1;
-    (void)module;
-    if (!session) return NULL;
-    Py_BEGIN_ALLOW_THREADS;
-    status = kpti_session_stats(session, &values, &error);
-    Py_END_ALLOW_THREADS;
-    if (status != KPT_OK) return kpti_raise(&error, NULL);
-    dict = PyDict_New();
-    for (int i = 0; dict && done && i < COUNTERS; i++) {
-        uint64_t value;
-        memcpy(&value, (const char *)&values + counters[i].offset, sizeof value);
-        done = put_counter(dict, counters[i].name, value);
-    }
-    if (dict && !done) Py_CLEAR(dict);
-    return dict;
 }
 
 PyDoc_STRVAR(listen_doc, "listen(): handles SIGTERM after the program removed its handler");
@@ -323,11 +271,12 @@ static PyMethodDef methods[] = {
     {"next_dump", next_dump, METH_VARARGS, next_dump_doc},
     {"note", note, METH_VARARGS, note_doc},
     {"set_info", set_info, METH_VARARGS, set_info_doc},
-    {"stats", stats, METH_O, stats_doc},
+    {"stats", kpti_stats_call, METH_O, kpti_stats_doc},
     {"tracer", kpti_tracer_call, METH_O, kpti_tracer_doc},
     {"gpu", kpti_gpu_call, METH_O, kpti_gpu_doc},
     {"gpu_report", kpti_gpu_report_call, METH_O, kpti_gpu_report_doc},
     {"profile", kpti_profile_call, METH_VARARGS, kpti_profile_doc},
+    {"operators", kpti_operators_call, METH_VARARGS, kpti_operators_doc},
     {"columns", kpti_columns_call, METH_VARARGS, kpti_columns_doc},
     {"tasks", kpti_tasks_call, METH_VARARGS, kpti_tasks_doc},
     {"recover", kpti_recover_call, METH_VARARGS, kpti_recover_doc},

@@ -1,4 +1,4 @@
-/* py_tracer.h: the tracer of a trace, for another host in the process that passes operators to it. */
+/* py_tracer.h: the tracer of a trace, for another host in the process that passes operators to it, and its counters. */
 #ifndef KPTI_HOSTS_STANDALONE_MODULE_PY_TRACER_H
 #define KPTI_HOSTS_STANDALONE_MODULE_PY_TRACER_H
 
@@ -6,5 +6,8 @@
 
 extern const char kpti_tracer_doc[];
 PyObject *kpti_tracer_call(PyObject *module, PyObject *capsule);
+
+extern const char kpti_stats_doc[];
+PyObject *kpti_stats_call(PyObject *module, PyObject *capsule);
 
 #endif

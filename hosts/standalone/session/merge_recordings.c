@@ -103,7 +103,7 @@ static kpt_status fail_of_writer(kpti_session_error *error, kpt_status status,
 
 static kpt_status begin_part(kpti_merge *m, kpti_session *s, const kpti_merge_part *part,
                              const kpti_notes *notes, const kpti_gpu_log *gpu,
-                             kpti_session_error *error)
+                             kpti_operator_walk *operators, kpti_session_error *error)
 {
     kpti_writer_result result;
     kpti_writer_options options;
@@ -115,6 +115,7 @@ static kpt_status begin_part(kpti_merge *m, kpti_session *s, const kpti_merge_pa
     options.process_label = part->label;
     options.notes = notes;
     options.gpu = gpu;
+    options.operators = operators;
     options.shares_file = 1;
     if (m->writer)
         return kpti_writer_begin_process(m->writer, &options); /* the end reports the error */
@@ -150,25 +151,27 @@ static kpt_status add_source(kpti_merge *m, kpti_session *s, const kpti_source *
     const kpti_notes *notes = from->notes;
     const int is_shifted = kpti_is_shift(&part->clock);
     kpti_gpu_log gpu = *from->gpu; /* the source still owns the contents */
+    kpti_operator_walk operators;
     kpti_writer_result result;
-    kpt_status status = KPT_OK;
+    kpt_status status = kpti_source_walk(from, &operators, error);
     if (is_shifted) {
         notes = &shifted;
-        gpu.shift = &part->clock;
-        if (!shift_notes(part, from->notes, &shifted))
+        gpu.shift = operators.shift = &part->clock;
+        if (status == KPT_OK && !shift_notes(part, from->notes, &shifted))
             status = kpti_session_fail(error, KPT_E_MEMORY, "no memory to write the trace");
     }
-    if (status == KPT_OK) status = begin_part(m, s, part, notes, &gpu, error);
+    if (status == KPT_OK) status = begin_part(m, s, part, notes, &gpu, &operators, error);
     m->part = part;
     if (status == KPT_OK)
-        status = kpti_source_deliver(from, m->choice.format->order,
+        status = kpti_source_deliver(from, m->choice.format->order, KPTI_WITH_RANGES,
                                      is_shifted ? shift_batch : kpti_writer_batch,
                                      is_shifted ? (void *)m : (void *)m->writer, error);
     if (status == KPT_OK) add_stats(m, &from->tracer);
-    /* The notes and the log are freed next, also if the part failed. */
+    /* The notes, the log and the walk are freed next, also if the part failed. */
     if (m->writer && kpti_writer_end_process(m->writer) != KPT_OK)
         status = fail_of_writer(error, kpti_writer_state(m->writer, &result), &result);
     kpti_notes_free(&shifted);
+    kpti_operator_walk_free(&operators);
     return status;
 }
 

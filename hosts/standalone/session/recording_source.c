@@ -37,6 +37,7 @@ static kpt_status load_stream(kpti_session *s, kpti_source *from, kpti_session_e
     status = kpti_session_load(s, s->stream_path, &from->reader, &from->copied_notes,
                                &from->loaded_gpu, &from->tracer, error);
     from->file = &from->reader;
+    from->may_have_operators = from->reader.formats != 0;
     from->notes = &from->copied_notes;
     from->gpu = &from->loaded_gpu;
     from->loaded = status == KPT_OK;
@@ -67,6 +68,7 @@ kpt_status kpti_source_begin(kpti_session *s, const kpti_session_watch *watch, k
     from->notes = &s->notes;
     from->gpu = &s->gpu.log;
     from->file = s->reader.bytes ? &s->reader : NULL;
+    from->may_have_operators = from->file ? from->file->formats != 0 : s->may_have_operators;
     from->watch = from->file ? watch : NULL;
     if (s->streams) return load_stream(s, from, error);
     kpti_gpu_collect(&s->gpu);
@@ -99,16 +101,18 @@ static kpt_status pass_on(void *ctx, const kpt_batch *batch)
     return p->sink(p->sink_ctx, batch);
 }
 
-kpt_status kpti_source_deliver(const kpti_source *from, uint32_t order, kpt_batch_fn sink,
-                               void *sink_ctx, kpti_session_error *error)
+kpt_status kpti_source_deliver(const kpti_source *from, uint32_t order, kpti_extent extent,
+                               kpt_batch_fn sink, void *sink_ctx, kpti_session_error *error)
 {
     passage through = {from->file, from->watch, sink, sink_ctx, 0};
     kpt_delivery delivery;
     kpt_status status;
     KPT_INIT(&delivery);
     delivery.order = order;
-    /* A plugin of ABI 1.0 delivers no points. */
+    /* A plugin of ABI 1.0 delivers no points, one of 1.1 no ranges. */
     if (from->notes->count && kpti_has_chunks(&from->tracer)) delivery.flags = KPT_DELIVER_POINTS;
+    if (extent == KPTI_WITH_RANGES && kpti_has_operators(&from->tracer))
+        delivery.flags |= KPT_DELIVER_RANGES | KPT_DELIVER_PARTS;
     delivery.sink = from->file ? pass_on : sink;
     delivery.sink_ctx = from->file ? &through : sink_ctx;
     status = from->tracer.ops->snapshot(from->tracer.self, &delivery);
@@ -116,4 +120,14 @@ kpt_status kpti_source_deliver(const kpti_source *from, uint32_t order, kpt_batc
         (void)kpti_session_fail_of_tracer(&from->tracer, error, status,
                                           "the recording can't be read");
     return status;
+}
+
+kpt_status kpti_source_walk(const kpti_source *from, kpti_operator_walk *walk,
+                            kpti_session_error *error)
+{
+    static const kpti_heap heap = {NULL, NULL, NULL};
+    kpti_operator_walk_init(walk, &heap, NULL, NULL);
+    if (!from->may_have_operators) return KPT_OK;
+    return kpti_source_deliver(from, KPT_ORDER_TIME, KPTI_WITH_RANGES, kpti_operator_walk_batch,
+                               walk, error);
 }

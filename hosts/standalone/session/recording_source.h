@@ -4,12 +4,14 @@
 #define KPTI_HOSTS_STANDALONE_SESSION_RECORDING_SOURCE_H
 
 #include "hosts/standalone/session/session_state.h"
+#include "writers/operators/operator_walk.h"
 
 typedef struct kpti_source {
     kpt_tracer tracer;
     const kpti_notes *notes;
     const kpti_gpu_log *gpu;
     int loaded;
+    int may_have_operators;
     kpti_notes copied_notes;
     kpti_gpu_log loaded_gpu;
     kpti_kpt_reader reader;
@@ -23,9 +25,19 @@ kpt_status kpti_source_begin(kpti_session *session, const kpti_session_watch *wa
                              kpti_source *from, kpti_session_error *error);
 void kpti_source_end(kpti_source *from);
 
+/* What a delivery has beside the calls and the points of notes. */
+typedef enum kpti_extent {
+    KPTI_CALLS_ONLY = 0,
+    KPTI_WITH_RANGES = 1 /* the host's ranges, and calls that would cross them in parts */
+} kpti_extent;
+
 /* Delivers the whole recording to SINK. */
-kpt_status kpti_source_deliver(const kpti_source *from, uint32_t order, kpt_batch_fn sink,
-                               void *sink_ctx, kpti_session_error *error);
+kpt_status kpti_source_deliver(const kpti_source *from, uint32_t order, kpti_extent extent,
+                               kpt_batch_fn sink, void *sink_ctx, kpti_session_error *error);
+
+/* Walks the operators of the recording, for kpti_writer_options. The caller frees WALK, also after a failure. */
+kpt_status kpti_source_walk(const kpti_source *from, kpti_operator_walk *walk,
+                            kpti_session_error *error);
 
 /* Opens the .kpt file PATH and makes a tracer from it. Its notes go to NOTES, its GPU activity to GPU. READER
  * must be unmapped in any case, after the tracer and GPU are freed. */

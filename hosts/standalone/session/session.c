@@ -213,8 +213,9 @@ kpt_status kpti_session_stop(kpti_session *s, kpti_session_error *error)
     return kpti_session_leave(s, status);
 }
 
-kpt_tracer kpti_session_tracer(const kpti_session *session)
+kpt_tracer kpti_session_tracer(kpti_session *session)
 {
+    atomic_store(&session->may_have_operators, 1);
     return session->tracer;
 }
 

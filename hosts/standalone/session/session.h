@@ -46,7 +46,7 @@ kpt_status kpti_session_stop(kpti_session *session, kpti_session_error *error);
 int kpti_session_is_recording(const kpti_session *session);
 
 /* Returns the tracer, for another host in the process that passes operators to it. */
-kpt_tracer kpti_session_tracer(const kpti_session *session);
+kpt_tracer kpti_session_tracer(kpti_session *session);
 
 kpt_status kpti_session_stats(kpti_session *session, kpt_stats *out, kpti_session_error *error);
 

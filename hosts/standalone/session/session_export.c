@@ -34,7 +34,8 @@ kpt_status kpti_session_deliver(kpti_session *s, const kpti_session_watch *watch
     if (status != KPT_OK) return status;
     status = kpti_source_begin(s, watch, &from, error);
     if (status == KPT_OK) {
-        status = kpti_source_deliver(&from, KPT_ORDER_THREAD, sink, sink_ctx, error);
+        status =
+            kpti_source_deliver(&from, KPT_ORDER_THREAD, KPTI_CALLS_ONLY, sink, sink_ctx, error);
         kpti_source_end(&from);
     }
     return kpti_session_leave(s, status);
@@ -83,10 +84,27 @@ kpt_status kpti_session_tasks(kpti_session *s, const kpti_session_watch *watch,
     status = kpti_source_begin(s, watch, &from, error);
     if (status == KPT_OK) {
         kpti_task_profile_notes(profile, from.notes);
-        status = kpti_source_deliver(&from, KPT_ORDER_THREAD, profile_batch, &p, error);
+        status =
+            kpti_source_deliver(&from, KPT_ORDER_THREAD, KPTI_CALLS_ONLY, profile_batch, &p, error);
         rows = kpti_task_profile_rows(profile, &count);
         for (uint32_t i = 0; status == KPT_OK && i < count; i++)
             if (rows[i].task) each(each_ctx, &rows[i], kpti_notes_get(from.notes, rows[i].task));
+        kpti_source_end(&from);
+    }
+    return kpti_session_leave(s, status);
+}
+
+kpt_status kpti_session_operators(kpti_session *s, const kpti_session_watch *watch,
+                                  kpti_operator_table *table, kpti_session_error *error)
+{
+    profiling p = {kpti_operator_table_batch, table, watch, 0};
+    kpti_source from;
+    kpt_status status = kpti_session_enter(s, error);
+    if (status != KPT_OK) return status;
+    status = kpti_source_begin(s, watch, &from, error);
+    if (status == KPT_OK) {
+        status =
+            kpti_source_deliver(&from, KPT_ORDER_TIME, KPTI_WITH_RANGES, profile_batch, &p, error);
         kpti_source_end(&from);
     }
     return kpti_session_leave(s, status);
@@ -157,7 +175,7 @@ static kpt_status write_kpt(kpti_session *s, const kpti_source *from, const char
     free(w);
     if (os_error) return kpti_session_fail_io(error, os_error, path);
     if (status != KPT_OK) return status;
-    return kpti_source_deliver(from, KPT_ORDER_THREAD, count_batch, count, error);
+    return kpti_source_deliver(from, KPT_ORDER_THREAD, KPTI_CALLS_ONLY, count_batch, count, error);
 }
 
 static kpt_status write_format(kpti_session *s, const kpti_source *from, const char *path,
@@ -166,6 +184,7 @@ static kpt_status write_format(kpti_session *s, const kpti_source *from, const c
 {
     const kpti_format_choice choice = kpti_format_of_path(path);
     const kpt_str info = kpt_str_of(s->info);
+    kpti_operator_walk walk;
     kpti_writer_options options;
     kpti_writer *writer;
     kpti_writer_result result;
@@ -183,18 +202,28 @@ static kpt_status write_format(kpti_session *s, const kpti_source *from, const c
     options.interrupted_ctx = watch->interrupted_ctx;
     options.progress = watch->progress;
     options.progress_ctx = watch->progress_ctx;
+    options.operators = &walk;
+    status = kpti_source_walk(from, &walk, error);
+    if (status != KPT_OK) {
+        kpti_operator_walk_free(&walk);
+        return status;
+    }
     status = kpti_writer_open(choice.format, path, &options, &writer, &result);
     if (status == KPT_OK) {
         error->text[0] = 0;
-        status = kpti_source_deliver(from, choice.format->order, kpti_writer_batch, writer, error);
+        status = kpti_source_deliver(from, choice.format->order, KPTI_WITH_RANGES,
+                                     kpti_writer_batch, writer, error);
         KPT_INIT(&stats);
         (void)from->tracer.ops->get_stats(from->tracer.self, &stats);
         status = kpti_writer_close(writer, status, &stats, &result);
         *count =
             (kpti_session_count){result.activities, result.names, result.threads, result.bytes};
+        kpti_operator_walk_free(&walk);
         /* For a failure of the tracer, ERROR has the tracer's text already. For a failure of the file, the
          * writer's text is used. */
         if (status != KPT_OK && status != KPT_E_IO && error->text[0]) return status;
+    } else {
+        kpti_operator_walk_free(&walk);
     }
     if (status == KPT_OK) return status;
     (void)kpti_session_fail(error, status, "%s", result.text);

@@ -5,6 +5,7 @@
 #include "hosts/standalone/session/session_types.h"
 #include "writers/annotations/task_profile.h"
 #include "writers/gpu/gpu_log.h"
+#include "writers/operators/operator_table.h"
 #include "writers/profile.h"
 
 #ifdef __cplusplus
@@ -31,6 +32,10 @@ typedef void (*kpti_session_task_fn)(void *ctx, const kpti_task_row *row, const 
 kpt_status kpti_session_tasks(kpti_session *session, const kpti_session_watch *watch,
                               kpti_task_profile *profile, kpti_session_task_fn each, void *each_ctx,
                               kpti_session_error *error);
+
+/* The same by operator of torch. TABLE is a new one. */
+kpt_status kpti_session_operators(kpti_session *session, const kpti_session_watch *watch,
+                                  kpti_operator_table *table, kpti_session_error *error);
 
 /* Calls USE with all GPU activity so far. Returns the status of USE. */
 kpt_status kpti_session_with_gpu(kpti_session *session,

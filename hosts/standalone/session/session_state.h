@@ -32,6 +32,7 @@ struct kpti_session {
     _Atomic int stopped;
     int64_t base_ns; /* the full second of the start; times in files count from it */
     uint64_t traced_pid;
+    _Atomic int may_have_operators; /* another host in the process has the tracer */
     char noop_reason[256];
     char info[2048]; /* lines "key=value" */
 
@@ -79,6 +80,11 @@ static inline kpt_status kpti_session_fail_of_tracer(const kpt_tracer *tracer,
 static inline int kpti_has_chunks(const kpt_tracer *tracer)
 {
     return KPT_HAS(tracer->ops, kpt_tracer_ops, get_chunks);
+}
+
+static inline int kpti_has_operators(const kpt_tracer *tracer)
+{
+    return KPT_HAS(tracer->ops, kpt_tracer_ops, begin_operator);
 }
 
 #endif

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         this_thread: bool
         gc: bool
         gpu: bool
+        torch: bool
         tasks: bool
         max_events: int
         max_bytes: Union[int, str]
@@ -147,14 +148,11 @@ def _patterns(value: object) -> tuple[tuple[str, bytes], ...]:
 class Option:
     """One option: its name, the parser of its value, and its help text."""
 
-    __slots__ = ("name", "read", "text")
+    __slots__ = ("name", "read", "text", "variable")
 
-    def __init__(self, name: str, read: Callable[[object], object], text: str) -> None:
+    def __init__(self, name: str, read: Callable[[object], object], text: str, variable: str = "") -> None:
         self.name, self.read, self.text = name, read, text
-
-    @property
-    def variable(self) -> str:
-        return PREFIX + self.name.upper()
+        self.variable = variable or PREFIX + name.upper()
 
 
 OPTIONS = {option.name: option for option in (
@@ -164,6 +162,8 @@ OPTIONS = {option.name: option for option in (
     Option("gc", _switch, "record garbage collections too"),
     Option("gpu", _switch, "record GPUs too: kernels, copies, calls of CUDA, and the Python line of each "
            "(default: if there is a GPU)"),
+    Option("torch", _switch, "record torch's operators and annotations too, among the calls",
+           "KPYTRACE_RUN_TORCH"),  # KPYTRACE_TORCH puts kpytrace into torch's own profiler
     Option("tasks", _switch, "give each task of asyncio a track of its own (default: yes)"),
     Option("max_events", _number(_MAX_64), "record at most so many events; a call has two"),
     Option("max_bytes", _quantity(_BYTES, "64MB"), "keep at most so many bytes in memory"),

@@ -1,4 +1,4 @@
-"""start, stop and trace: the package's functions on top of the C host, kpytrace._standalone.
+"""A trace of the program, on top of the C host, kpytrace._standalone.
 
 Traces nest, but start() is refused while another trace of the program runs. Every function may be called from any
 thread, also from signal handlers and finalizers: the locks are reentrant, the lock for starts is held at most for
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, Optional, TypeVar
 
-    from typing_extensions import Unpack
-
+    from ..torch._operators import Operators
     from .options import Options, Path
 
     Function = TypeVar("Function", bound=Callable[..., Any])
@@ -59,7 +58,6 @@ class Trace:
         self._is_whole = False  # it records the program from its start to its end, and other traces nest in it
         self._noop: Optional[str] = None
         self._no_gpu: Optional[str] = None
-        self._reported_no_gpu = False
         self._pid = 0
         self._began = 0.0
         self._ended: Optional[float] = None
@@ -69,6 +67,9 @@ class Trace:
         self._stopper = 0  # the thread that is in stop(), or was in it last
         self._progress: Optional[Callable[[int], None]] = None
         self._unwatch: Callable[[], None] = lambda: None
+        self._wants_operators = bool(self._options.pop("torch", False))
+        self._operators: Optional[Operators] = None
+        self._is_quiet = False  # what can't be recorded is reported only in the summary
         self._lock = RLock()  # held during each call, so that a second stop() waits for the summary of the first
 
     def _plan_stream(self) -> Optional[str]:
@@ -121,12 +122,14 @@ class Trace:
 
                 options.update(flight_recorder.signals(self._stream, self._output, self._ring))
                 process_hooks.allow_forks()
+            if self._wants_operators:
+                self._prepare_operators()
             self._pid = os.getpid()
             self._began = time.perf_counter()
             _traces.borrow(self)
             # From here on calls are recorded, so our own calls are kept to a minimum.
             self._handle, self._noop, self._no_gpu = native.standalone.start(plugin, options)
-        if self._ring or self._noop or self._no_gpu:
+        if self._ring or self._noop or self._no_gpu or self._operators:
             try:
                 self._begun()
             except BaseException:
@@ -136,7 +139,18 @@ class Trace:
             _traces.kept[self.key] = self
         return self
 
+    def _prepare_operators(self) -> None:
+        from weakref import finalize
+
+        from ..torch._operators import Operators
+
+        self._operators = Operators(self._is_quiet)
+        self._operators.prepare()
+        finalize(self, self._operators.stop).atexit = False  # for a trace that nobody stops
+
     def _begun(self) -> None:
+        if self._operators and not self._noop:
+            self._operators.start(self._handle)
         if self._ring and self._output:
             from . import flight_recorder
 
@@ -152,8 +166,8 @@ class Trace:
 
     def _report_no_gpu(self) -> None:
         """Prints the reason once. The program and the trace continue."""
-        if not self._reported_no_gpu:
-            self._reported_no_gpu = True
+        if not self._is_quiet:
+            self._is_quiet = True
             print_message(f"kpytrace: GPUs are not recorded: {self._no_gpu}")
 
     def stop(self) -> Summary:
@@ -175,6 +189,8 @@ class Trace:
 
     def _end(self) -> None:
         """May be called again: after an exception of a signal handler in here, the next stop() repeats it."""
+        if self._operators:
+            self._operators.stop()
         try:
             native.standalone.stop(self._handle)
         except OSError as error:  # the trace has stopped, but its stream is incomplete
@@ -259,6 +275,8 @@ class Trace:
         """Frees the recording now. A running trace is stopped, and nothing is written."""
         with self._lock:
             if self._handle is not None:
+                if self._operators:
+                    self._operators.stop()
                 native.standalone.close(self._handle)
                 self._unwatch()
             _traces.remove(self)
@@ -285,83 +303,10 @@ class Trace:
         self.stop()
 
 
-def start(output: Optional[Path] = None, **options: Unpack[Options]) -> Trace:
-    """Begins to trace this process: every Python call, in every thread.
-
-    output   the file that stop() writes. Its suffix selects the format: .json, Chrome trace JSON, for
-             ui.perfetto.dev or chrome://tracing; .pftrace, smaller, for ui.perfetto.dev;
-             .html, a page for the browser; .speedscope.json; .collapsed, for flame graphs. Each of them
-             is compressed if .gz follows.
-             .kpt is our own format. It is written while the program runs, and `kpytrace convert`
-             converts it to the others. With None stop() writes no file; the returned trace has write().
-
-    Options, each also as an environment variable (KPYTRACE_MAX_DEPTH=20):
-
-    c_calls=False             leave out functions written in C
-    all_callables=True        record types, partials and callable instances too
-    this_thread=True          record only the thread that calls start()
-    gc=True                   record garbage collections too
-    gpu=True, gpu=False       record GPUs, or do not (default: if there is a GPU): kernels, copies
-                              and calls of CUDA, with the Python line of each. If GPUs can't be recorded,
-                              a line on stderr gives the reason, and the trace continues
-    tasks=False               give asyncio's tasks no tracks of their own
-    max_events=N              record at most so many events (a call has two)
-    max_bytes="64MB"          keep at most so many bytes in memory
-    on_full="ring"            if a budget is full, keep the end; "stop", the default, keeps the beginning
-    ring="10s"                keep the last ten seconds, or "64MB": a flight recorder. It is written at
-                              the end, on SIGUSR2, on an uncaught exception, and by dump()
-    stream=True               write a .kpt file beside the output while the program runs, so that
-                              memory stays bounded, and convert it to the output at the end
-    flush_ns="1s"             how often the events of idle threads are written to a stream
-    ring_ns="10s"             keep the last so many nanoseconds, or "10s", "500ms"
-    ring_bytes="64MB"         keep the last so many bytes
-    min_duration_ns="10us"    leave shorter calls out
-    max_depth=N               do not record deeper calls
-    overhead_permille=N       switch off code that would slow the program down by more than N thousandths
-    tool_id=N                 the sys.monitoring tool ID to use, 1 to 5
-    include=..., exclude=...  patterns of code, one or a list of them: a module ("json", with all its
-                              submodules), a file or the beginning of its path ("src/"), a glob
-                              ("*/site-packages/*"). An exclude has priority over an include.
-
-    start() is refused while another trace of the program runs. trace() nests in a running trace, and both
-    nest in the trace of `kpytrace run`. A trace that still runs when the program ends is stopped and written.
-    """
-    return Trace(output, options)._start(nests=False)
-
-
-def stop() -> Summary:
-    """Ends the trace that start() began, writes its output, and returns its summary."""
-    return _newest().stop()
-
-
-def dump(path: Optional[Path] = None) -> str:
-    """Writes the recording so far of the newest running trace, as its dump() does."""
-    return _newest().dump(path)
-
-
-def _newest() -> Trace:
-    running: Optional[Trace] = _traces.newest()
-    if running is None:
-        raise RuntimeError("no trace is running: begin one with kpytrace.start()")
-    return running
-
-
 def __getattr__(name: str) -> Any:
     if name != "_active":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return _traces.newest()
-
-
-def trace(path: Optional[Path] = None, **options: Unpack[Options]) -> Trace:
-    """Returns a trace of a block, which is written to `path` at the end of the block. It has the options of
-    start(). As a decorator, it traces each call of the function. It may run inside another trace; each trace
-    records all calls between its beginning and its end.
-
-    >>> with kpytrace.trace("out.json", exclude="importlib") as t:
-    ...     work()
-    >>> t.summary.calls
-    """
-    return Trace(path, options)
 
 
 # --- the first start, the end of the process, and its children -----------------------------------

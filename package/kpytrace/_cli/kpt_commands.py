@@ -110,7 +110,10 @@ def top(words: list[str]) -> int:
              Argument("threads", "", "list a row for each function and thread"),
              Argument("gpu", "", "list kernels instead: by name, by the Python line that launched them, and "
                       "the idle time of each device"),
-             Argument("json", "", "with --gpu: the same as JSON, in nanoseconds"),
+             Argument("ops", "", "list torch's operators and annotations instead; own is without those inside"),
+             Argument("callers", "", "with --ops: list a row for each operator and the Python function that called it; "
+                      "for work of autograd, the function that called the forward operator"),
+             Argument("json", "", "with --gpu or --ops: the same as JSON, in nanoseconds"),
              Argument("tasks", "", "list asyncio's tasks instead, by running time"),
              Argument("coroutines", "", "the same, with the tasks of a coroutine added up"),
              RECOVER, QUIET, HELP)
@@ -126,11 +129,17 @@ of a recursive function only the outermost call)."""
     sort, count = options.get("sort", "own"), row_count(options, 25) or 2**32 - 1
     if sort not in SORTS:
         raise Usage(f"--sort must be one of {', '.join(SORTS)}, not {sort}")
-    if "json" in options and "gpu" not in options:
-        raise Usage("--json needs --gpu")
+    if "json" in options and not {"gpu", "ops"} & options.keys():
+        raise Usage("--json needs --gpu or --ops")
+    if "callers" in options and "ops" not in options:
+        raise Usage("--callers needs --ops")
     file = KptFile(path, options)
     if "gpu" in options:
         return _top_gpu(file, count, "json" in options)
+    if "ops" in options:
+        from . import operators
+
+        return operators.print_operators(file, sort, count, "callers" in options, "json" in options)
     if "tasks" in options or "coroutines" in options:
         from . import tasks
 

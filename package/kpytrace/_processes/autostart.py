@@ -83,7 +83,7 @@ class _Calls:
         self.announced = family is not None and not merges and not self.recorded._stream
         if family and self.announced:
             family.announce(path)
-        self.recorded._reported_no_gpu = quiet
+        self.recorded._is_quiet = quiet
         _trace.prepare()  # registers the exit function of traces first, so that it runs after ours
 
     @staticmethod

@@ -1,63 +1,22 @@
 """Installs kpytrace in an unchanged program: KPYTRACE_TORCH=1 installs it into torch when the program imports
 torch.
 
-_startup calls start() when Python starts. A finder in front of all others waits for `import torch`, and changes
-nothing in a program that does not import it. KPYTRACE_TORCH may also be a mode.
+_startup calls start() when Python starts. KPYTRACE_TORCH may also be a mode.
 """
 
 from __future__ import annotations
 
 import os
-import sys
+
+from ._import_hook import AfterImport
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from importlib.machinery import ModuleSpec
-    from types import ModuleType
-    from typing import Any, Optional, Union
+    from typing import Union
 
 VARIABLE = "KPYTRACE_TORCH"
 _OFF = ("", "0", "false", "no", "off")
 _ON = ("1", "true", "yes", "on")
-
-
-class _Finder:
-    """Finds torch by the other finders, and removes itself when torch is imported. Programs also search for torch
-    without importing it; they receive torch's own spec and loader, with exec_module replaced."""
-
-    def __init__(self) -> None:
-        self._is_inside = False
-
-    def invalidate_caches(self) -> None:
-        """Part of a finder's interface. There are no caches."""
-
-    def find_spec(self, name: str, path: Optional[Sequence[str]] = None,
-                  target: Optional[ModuleType] = None) -> Optional[ModuleSpec]:
-        if name != "torch" or self._is_inside:
-            return None
-        import importlib.util
-
-        self._is_inside = True
-        try:
-            spec = importlib.util.find_spec(name)
-        finally:
-            self._is_inside = False
-        if spec is not None and spec.loader is not None:
-            self._install_after(spec.loader)
-        return spec
-
-    def _install_after(self, loader: Any) -> None:
-        execute = loader.exec_module
-
-        def exec_module(module: ModuleType) -> None:
-            del loader.exec_module
-            if self in sys.meta_path:
-                sys.meta_path.remove(self)  # type: ignore[arg-type]
-            execute(module)
-            _install()
-
-        loader.exec_module = exec_module
 
 
 def _is_on(suffix: str) -> bool:
@@ -91,7 +50,4 @@ def start() -> None:
     """Is called by _startup."""
     if os.environ.get(VARIABLE, "").lower() in _OFF:
         return
-    if "torch" in sys.modules:
-        _install()
-    else:
-        sys.meta_path.insert(0, _Finder())  # type: ignore[arg-type]
+    AfterImport(_install).start()

@@ -15,6 +15,7 @@ import sysconfig
 from contextlib import contextmanager, nullcontext
 
 from .._api.options import from_environment
+from .._api.version import package_version
 from . import _compile, _results, _self_test
 from ._environment import compiler_version, find_compiler, needed_torch, no_compiler
 from ._types import TorchHostError
@@ -43,10 +44,8 @@ def _digest(parts: list[bytes]) -> str:
 
 def shim_folder(torch: ModuleType) -> pathlib.Path:
     """Returns the folder of the shims for this torch, this Python and these sources."""
-    from .. import __version__
-
     sources = _compile.sources()
-    parts = [__version__.encode(), str(getattr(torch.version, "git_version", "")).encode()]
+    parts = [package_version().encode(), str(getattr(torch.version, "git_version", "")).encode()]
     parts += [path.name.encode() + b"\0" + path.read_bytes() for path in sources]
     tag = sysconfig.get_config_var("SOABI") or sys.implementation.cache_tag
     return cache_folder() / f"torch-{torch.__version__}-{tag}-{_digest(parts)}"

@@ -125,6 +125,9 @@ TEST_F(Descriptor, NothingIsReportedWhereNothingIsMissing)
 /* Chunks that were full were unmapped. */
 TEST_F(Descriptor, LostWhereAddressesAreShort)
 {
+#ifdef __SANITIZE_ADDRESS__
+    GTEST_SKIP() << "AddressSanitizer's own allocations fail here, and then it hangs now and then";
+#endif
     const std::string text(4000, 'x');
     {
         const Limit limit(addresses() + (48 << 20), RLIMIT_AS);

@@ -126,7 +126,7 @@ class StopTest(support.Case):
             import lc
             for _ in range(%d):
                 ring, everything = lc.Tracer(ring_bytes=1 << 18), lc.Tracer()
-                threads = [threading.Thread(target=spin, args=(2,)) for _ in range(3)]
+                threads = [threading.Thread(target=spin, args=(0.4,)) for _ in range(3)]
                 for t in threads: t.start()
                 for i in range(20):
                     lc.ticks(100)

@@ -34,7 +34,8 @@ class Process(Case):
                            + program)
         self.assertEqual(reply.returncode, 0, reply.stderr)
         self.assertLessEqual(set(reply.stdout.split()), {
-            "__future__", "kpytrace", "kpytrace._api", "kpytrace._api.annotations", "kpytrace._api.native",
+            "__future__", "kpytrace", "kpytrace._api", "kpytrace._api.annotations",
+            "kpytrace._api.functions", "kpytrace._api.native",
             "kpytrace._api.registry", "kpytrace._api.summary", "kpytrace._api.trace"})
 
     def test_the_import_takes_less_than_5_ms(self):

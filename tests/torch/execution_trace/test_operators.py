@@ -1,6 +1,9 @@
 """torch's operators among the calls of the standalone host's trace."""
 
 import collections
+import contextlib
+import gc
+import io
 import json
 import os
 import tempfile
@@ -9,8 +12,7 @@ import unittest
 
 import kpytrace
 import torch
-from kpytrace._api import native
-from kpytrace.torch import ExecutionTraceObserver, _shim
+from kpytrace.torch import ExecutionTraceObserver
 
 MODEL = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.GELU(), torch.nn.Linear(16, 8))
 
@@ -26,21 +28,17 @@ class Operators(unittest.TestCase):
         self.folder = folder.name
 
     def start(self, **options):
-        trace = kpytrace.start(**options)
-        ops, handle = native.standalone.tracer(trace._handle)
-        self.assertTrue(_shim.load().trace_operators(ops, handle))
-        return trace
+        return kpytrace.start(torch=True, **options)
 
-    def stop(self, trace):
+    def stop(self, trace, phase="X"):
         """Returns the trace's calls as events of Chrome's, in the order of their starts."""
-        _shim.load().leave_operators(native.standalone.tracer(trace._handle)[1])
         trace.stop()
         self.assertEqual(trace.stats()["events_repaired"], 0)
         path = os.path.join(self.folder, "trace.json")
         trace.write(path)
         with open(path) as file:
-            events = [e for e in json.load(file)["traceEvents"] if e["ph"] == "X"]
-        return sorted(events, key=lambda e: (e["ts"], -e["dur"]))
+            events = [e for e in json.load(file)["traceEvents"] if e["ph"] in phase]
+        return sorted(events, key=lambda e: (e["ts"], -e.get("dur", 0)))
 
     def recorded(self, work, **options):
         trace = self.start(**options)
@@ -70,6 +68,90 @@ class Operators(unittest.TestCase):
                   e["ts"] + e["dur"] <= call["ts"] + call["dur"] and e is not call]
         self.assertEqual(inside[0], "aten::linear")
         self.assertIn("aten::matmul", inside)
+
+    def test_the_fields_are_those_of_kineto(self):
+        """Categories, sequence numbers, forward threads and arrows, by name and in the order of time."""
+        def work():
+            with torch.profiler.record_function("whole step"):
+                step()
+
+        def shown(events, categories, base=0):
+            return [(e["cat"], e["name"], e["args"].get("Sequence number", 0) - base if
+                     "Sequence number" in e["args"] else None, bool(e["args"].get("Fwd thread id")))
+                    for e in events if e["ph"] == "X" and e["cat"] in categories]
+        work()
+        path = os.path.join(self.folder, "stock.json")
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as stock:
+            work()
+        stock.export_chrome_trace(path)
+        with open(path) as file:
+            theirs = [e for e in json.load(file)["traceEvents"] if e["ph"] in "Xsf" and "ts" in e]
+        theirs.sort(key=lambda e: (e["ts"], -e.get("dur", 0)))
+        trace = self.start()
+        work()
+        ours = self.stop(trace, "Xsf")
+        for categories in ({"cpu_op"}, {"user_annotation"}):
+            first = [min((e["args"]["Sequence number"] for e in events if e["ph"] == "X" and
+                          "Sequence number" in e.get("args", ())), default=0) for events in (theirs, ours)]
+            self.assertEqual(shown(ours, categories, first[1]), shown(theirs, categories, first[0]))
+
+        def arrows(events):
+            """The operators at both ends of each arrow."""
+            at = {(e["tid"], e["ts"]): e["name"] for e in events if e["ph"] == "X" and e["cat"] == "cpu_op"}
+            ends = collections.defaultdict(list)
+            for e in events:
+                if e["ph"] in "sf" and e["cat"] == "fwdbwd":
+                    ends[e["id"]].append(at.get((e["tid"], e["ts"])))
+            return sorted(map(tuple, ends.values()))
+        self.assertGreater(len(arrows(ours)), 4)
+        self.assertEqual(arrows(ours), arrows(theirs))
+
+    def test_backward_work_knows_its_forward_line(self):
+        """autograd's nodes have the Python function that called their forward operator, also from other threads."""
+        def forward():
+            return torch.ones(3, requires_grad=True).mul(2).sum()
+        loss = []
+        trace = self.start()
+        first = threading.Thread(target=lambda: loss.append(forward()))
+        first.start()
+        first.join()
+        loss[0].backward()
+        nodes = {e["name"]: e["args"]["forward at"] for e in self.stop(trace) if "forward at" in e["args"]}
+        for name in ("MulBackward0", "SumBackward0"):
+            self.assertRegex(nodes[name], r"test_operators.py\(\d+\): forward$")
+        outside = forward()
+        trace = self.start()
+        outside.backward()
+        nodes = {e["name"]: e["args"]["forward at"] for e in self.stop(trace) if "forward at" in e["args"]}
+        self.assertEqual(nodes["MulBackward0"], "(not recorded)")
+
+    def test_a_range_that_ends_elsewhere(self):
+        """Calls that would cross an annotation continue after it, and no call is counted twice."""
+        trace = self.start()
+        range_ = torch.profiler.record_function("open")
+
+        def begin():
+            range_.__enter__()
+            torch.ones(2)
+
+        def end():
+            range_.__exit__(None, None, None)
+            torch.ones(3)
+        begin()
+        end()
+        events = self.stop(trace)
+        whole, = (e for e in events if e["name"] == "open")
+        for name in ("begin", "end"):
+            parts = [e for e in events if e["name"].endswith(f": {name}")]
+            self.assertEqual(len({e["args"]["Python id"] for e in parts}), 1)
+            self.assertEqual([e["args"].get("continued", False) for e in parts], [False, True])
+        def span(e):
+            return round(e["ts"] * 1000), round(e["ts"] * 1000) + round(e["dur"] * 1000)
+        begin, end = span(whole)
+        for e in events:
+            if e["tid"] == whole["tid"] and e is not whole:
+                self.assertFalse(span(e)[0] < begin < span(e)[1] < end, e)
+                self.assertFalse(begin < span(e)[0] < end < span(e)[1], e)
 
     def test_an_operator_that_raises(self):
         def work():
@@ -112,7 +194,6 @@ class Operators(unittest.TestCase):
                 trace = self.start(**options)
                 for _ in range(50):
                     torch.ones(2).mul(2)
-                _shim.load().leave_operators(native.standalone.tracer(trace._handle)[1])
                 trace.stop()
                 self.assertGreater(trace.stats()["events"], 100)
                 trace.close()
@@ -120,6 +201,38 @@ class Operators(unittest.TestCase):
             ended.set()
             for thread in threads:
                 thread.join()
+
+    def test_a_trace_that_nobody_stops(self):
+        def enter():
+            trace = kpytrace.trace(torch=True)
+            trace.__enter__()
+            torch.ones(2).mul(2)
+        for _ in range(20):
+            enter()
+        gc.collect()
+        torch.ones(2).mul(2)
+        self.assertEqual(self.recorded(lambda: torch.ones(2).mul(2))["aten::mul"], 1)
+
+    def test_traces_nest(self):
+        with kpytrace.trace(torch=True) as outer:
+            torch.ones(2).mul(2)
+            with kpytrace.trace(torch=True) as inner, kpytrace.trace() as plain:
+                torch.ones(2).mul(2)
+        counts = []
+        for trace in (outer, inner, plain):
+            path = os.path.join(self.folder, "nested.json")
+            trace.write(path)
+            with open(path) as file:
+                counts.append(sum(e["name"] == "aten::mul" for e in json.load(file)["traceEvents"]))
+        self.assertEqual(counts, [2, 1, 0])
+
+    def test_too_many_traces(self):
+        """Those that find no place record without operators, and say so."""
+        traces = [kpytrace.trace(torch=True) for _ in range(6)]
+        with contextlib.redirect_stderr(io.StringIO()) as errors, contextlib.ExitStack() as stack:
+            for trace in traces:
+                stack.enter_context(trace)
+        self.assertIn("torch's operators are not recorded: too many traces", errors.getvalue())
 
     def test_a_fork(self):
         trace = self.start()

@@ -1,0 +1,70 @@
+#include "hosts/standalone/module/py_operators.h"
+
+#include "hosts/standalone/module/support/py_support.h"
+#include "hosts/standalone/session/session_export.h"
+
+static PyObject *row_to_tuple(const kpti_operator_table *table, const kpti_operator_row *row)
+{
+    const kpt_str name = kpti_operator_table_name(table, row->name);
+    const int has_function =
+        row->caller == KPTI_CALLED_BY_FUNCTION || row->caller == KPTI_CALLED_BY_AUTOGRAD;
+    const kpt_str function =
+        has_function ? kpti_operator_table_name(table, row->function) : (kpt_str){"", 0};
+    return Py_BuildValue("y#iiy#KKKK", name.data, (Py_ssize_t)name.size,
+                         row->kind == KPT_KIND_RANGE_BEGIN, (int)row->caller, function.data,
+                         (Py_ssize_t)function.size, (unsigned long long)row->calls,
+                         (unsigned long long)row->own_ns, (unsigned long long)row->total_ns,
+                         (unsigned long long)row->max_ns);
+}
+
+static PyObject *rows_to_list(const kpti_operator_table *table)
+{
+    uint32_t count;
+    const kpti_operator_row *rows = kpti_operator_table_rows(table, &count);
+    PyObject *list = PyList_New(0);
+    for (uint32_t i = 0; list && i < count; i++) {
+        PyObject *row = row_to_tuple(table, &rows[i]);
+        if (!row || PyList_Append(list, row) < 0) Py_CLEAR(list);
+        Py_XDECREF(row);
+    }
+    return list;
+}
+
+const char kpti_operators_doc[] = "operators(trace, by_function, progress) -> rows (name, whether "
+                                  "it is a range, caller, Python function, calls, "
+                                  "own ns, total ns, longest ns). The caller is 0: none, 1: the "
+                                  "function, 2: autograd, for an operator that the "
+                                  "function called, 3: autograd, for an operator that is not known";
+
+PyObject *kpti_operators_call(PyObject *module, PyObject *args)
+{
+    static const kpti_heap heap = {NULL, NULL, NULL};
+    kpti_long_call call = {NULL, NULL, 0};
+    kpti_session_watch watch;
+    PyObject *capsule;
+    PyObject *progress;
+    PyObject *list = NULL;
+    kpti_session *session;
+    kpti_operator_table *table;
+    kpti_session_error error;
+    kpt_status status;
+    int by_function;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OpO", &capsule, &by_function, &progress)) return NULL;
+    session = kpti_session_of(capsule);
+    if (!session) return NULL;
+    if (progress != Py_None) call.progress = progress;
+    if (kpti_operator_table_open(&heap, by_function ? KPTI_OPERATORS_BY_FUNCTION : 0, &table) !=
+        KPT_OK)
+        return PyErr_NoMemory();
+    watch = kpti_watch_of(&call);
+    call.released = PyEval_SaveThread();
+    status = kpti_session_operators(session, &watch, table, &error);
+    PyEval_RestoreThread(call.released);
+    if (status == KPT_OK && !call.raised)
+        list = rows_to_list(table);
+    else
+        (void)kpti_raise(&error, NULL);
+    kpti_operator_table_free(table);
+    return list;
+}

@@ -1,0 +1,356 @@
+/* operators_test.cc: the host's operators and ranges in every format, and added up. */
+#include "writers/operators/operator_table.h"
+
+#include "tests/fixtures/batches/writing.h"
+#include "tests/fixtures/mock_host/mock_host.h"
+
+namespace
+{
+
+/* --- formats ------------------------------------------------------------------------------------ */
+
+class OperatorFormats : public Writing
+{
+  protected:
+    ~OperatorFormats() override
+    {
+        kpti_operator_walk_free(&walk);
+    }
+    void walk_of(tape &t)
+    {
+        const kpti_heap heap = {};
+        delivered = t.delivery(KPT_ORDER_TIME);
+        kpti_operator_walk_free(&walk);
+        kpti_operator_walk_init(&walk, &heap, nullptr, nullptr);
+        ASSERT_EQ(kpti_operator_walk_batch(&walk, delivered.batch()), KPT_OK);
+        options.operators = &walk;
+    }
+    /* Ranges as every format should have them. */
+    void expect_ranges(tape &t, const std::vector<seen> &ranges)
+    {
+        std::vector<seen> all = t.expected();
+        all.insert(all.end(), ranges.begin(), ranges.end());
+        std::sort(all.begin(), all.end());
+        EXPECT_EQ(chrome_calls(chrome(t), "user_annotation"), ranges);
+        EXPECT_EQ(chrome_calls(chrome(t), "python_function"), t.expected());
+        EXPECT_EQ(result.activities, t.expected().size());
+        EXPECT_EQ(perfetto(t).calls, all);
+        EXPECT_EQ(speedscope(t), all);
+        EXPECT_EQ(report(t).calls, all);
+    }
+
+    kpti_operator_walk walk = {};
+    parcel delivered{0}; /* the walk borrows its names */
+};
+
+TEST_F(OperatorFormats, ARangeIsAFrameAmongTheCalls)
+{
+    tape t;
+    uint32_t f = t.name("f"), g = t.name("g"), step = t.name("step"), main = t.thread("Main");
+    t.enter(main, f, 1000);
+    t.begin_range(main, step, 7, 2000);
+    t.enter(main, g, 3000);
+    t.leave(main, 4000);
+    t.end_range(main, 7, 5000);
+    t.enter(main, g, 6000);
+    t.leave(main, 7000);
+    t.leave(main, 9000);
+    expect_ranges(t, {{tape::FIRST_TID, "step", 2000, 5000}});
+    EXPECT_EQ(collapsed(t)["Main;f;step;g"], 1u);
+    EXPECT_EQ(collapsed(t)["Main;f;g"], 1u);
+}
+
+TEST_F(OperatorFormats, AnInnerRangeThatCrossesEndsWithTheOuterOne)
+{
+    tape t;
+    uint32_t a = t.name("a"), b = t.name("b"), f = t.name("f"), main = t.thread("Main");
+    t.begin_range(main, a, 1, 1000);
+    t.begin_range(main, b, 2, 2000);
+    t.enter(main, f, 2500);
+    t.leave(main, 2600);
+    t.end_range(main, 1, 3000);
+    t.end_range(main, 2, 4000); /* not open any more */
+    t.end_range(main, 3, 4000); /* never begun */
+    expect_ranges(t, {{tape::FIRST_TID, "a", 1000, 3000}, {tape::FIRST_TID, "b", 2000, 3000}});
+}
+
+TEST_F(OperatorFormats, ARangeThatCrossesASpanOfTheUserEndsWithIt)
+{
+    tape t;
+    uint32_t f = t.name("f"), range = t.name("range"), main = t.thread("Main");
+    const uint32_t begin = note(KPTI_NOTE_BEGIN, "span", 2000);
+    const uint32_t end = note(KPTI_NOTE_END, "span", 4000, begin);
+    t.enter(main, f, 1000);
+    t.point(main, begin, 2000);
+    t.begin_range(main, range, 1, 3000);
+    t.point(main, end, 4000);
+    t.end_range(main, 1, 5000);
+    t.leave(main, 9000);
+    std::vector<seen> expected = {{tape::FIRST_TID, "f", 1000, 9000},
+                                  {tape::FIRST_TID, "span", 2000, 4000},
+                                  {tape::FIRST_TID, "range", 3000, 4000}};
+    EXPECT_EQ(speedscope(t), expected);
+    expected.erase(expected.begin() + 1); /* no call for the reader of Perfetto's */
+    EXPECT_EQ(perfetto(t).calls, expected);
+}
+
+TEST_F(OperatorFormats, ASpanOfTheUserThatCrossesARangeIsLoose)
+{
+    tape t;
+    uint32_t f = t.name("f"), range = t.name("range"), main = t.thread("Main");
+    const uint32_t begin = note(KPTI_NOTE_BEGIN, "span", 3000);
+    const uint32_t end = note(KPTI_NOTE_END, "span", 6000, begin);
+    t.enter(main, f, 1000);
+    t.begin_range(main, range, 1, 2000);
+    t.point(main, begin, 3000);
+    t.end_range(main, 1, 4000);
+    t.point(main, end, 6000);
+    t.leave(main, 9000);
+    std::vector<seen> calls = speedscope(t);
+    EXPECT_NE(std::find(calls.begin(), calls.end(), seen{tape::FIRST_TID, "range", 2000, 4000}),
+              calls.end());
+    EXPECT_NE(std::find(calls.begin(), calls.end(), seen{tape::FIRST_TID, "f", 1000, 9000}),
+              calls.end());
+}
+
+TEST_F(OperatorFormats, ChromeHasTheFieldsOfKineto)
+{
+    tape t;
+    uint32_t f = t.name("model.py(3): forward", "model.py", 3), op = t.name("aten::mul"),
+             node = t.name("MulBackward0"), main = t.thread("Main"), engine = t.thread("autograd");
+    t.enter(main, f, 1000);
+    t.enter_operator(main, op, 1100, 8).value2 = 77;
+    t.leave(main, 1200);
+    t.leave(main, 2000);
+    t.enter_operator(engine, node, 3000, 8, tape::host_number(main));
+    t.leave(engine, 3500);
+    t.enter_operator(engine, node, 4000, 9, tape::host_number(main)); /* its forward is lost */
+    t.leave(engine, 4500);
+    walk_of(t);
+    const json trace = chrome(t);
+    std::vector<json> ops, arrows;
+    for (const json &e : trace["traceEvents"].items) {
+        if (e["ph"].text != "M" && e["cat"].text == "cpu_op") ops.push_back(e);
+        if (e["ph"].text != "M" && e["cat"].text == "fwdbwd") arrows.push_back(e);
+    }
+    ASSERT_EQ(ops.size(), 3u);
+    EXPECT_EQ(ops[0]["args"]["Sequence number"].text, "7");
+    EXPECT_EQ(ops[0]["args"]["Fwd thread id"].text, "0");
+    EXPECT_EQ(ops[0]["args"]["Record function id"].text, "77");
+    EXPECT_FALSE(ops[0]["args"].has("forward at"));
+    EXPECT_EQ(ops[1]["args"]["Fwd thread id"].text, "1");
+    EXPECT_EQ(ops[1]["args"]["forward at"].text, "model.py(3): forward");
+    EXPECT_EQ(ops[2]["args"]["forward at"].text, "(not recorded)");
+    ASSERT_EQ(arrows.size(), 2u);
+    EXPECT_EQ(arrows[0]["ph"].text, "s");
+    EXPECT_EQ(arrows[0]["tid"].text, std::to_string(tape::FIRST_TID));
+    EXPECT_EQ(arrows[0]["ts"].text, "0.600"); /* since base_ns */
+    EXPECT_EQ(arrows[1]["ph"].text, "f");
+    EXPECT_EQ(arrows[1]["tid"].text, std::to_string(tape::FIRST_TID + 1));
+    EXPECT_EQ(arrows[1]["ts"].text, "2.500");
+    EXPECT_EQ(arrows[0]["id"].text, arrows[1]["id"].text);
+}
+
+/* --- the table ---------------------------------------------------------------------------------- */
+
+class Operators : public testing::Test
+{
+  protected:
+    ~Operators() override
+    {
+        kpti_operator_table_free(table);
+    }
+    void take(tape &t, uint32_t flags = 0)
+    {
+        parcel delivered = t.delivery(KPT_ORDER_TIME);
+        kpti_operator_table_free(table);
+        ASSERT_EQ(kpti_operator_table_open(&heap, flags, &table), KPT_OK);
+        ASSERT_EQ(kpti_operator_table_batch(table, delivered.batch()), KPT_OK);
+    }
+    std::string name(uint32_t index)
+    {
+        const kpt_str text = kpti_operator_table_name(table, index);
+        return {text.data, text.size};
+    }
+    /* Rows by the name and the caller. */
+    std::map<std::string, kpti_operator_row> rows()
+    {
+        static const char *const callers[] = {"", " in ", " for ", " for unknown"};
+        std::map<std::string, kpti_operator_row> all;
+        uint32_t count;
+        const kpti_operator_row *row = kpti_operator_table_rows(table, &count);
+        for (uint32_t i = 0; i < count; i++, row++) {
+            std::string key = name(row->name) + callers[row->caller];
+            if (row->function) key += name(row->function);
+            EXPECT_TRUE(all.emplace(key, *row).second) << key;
+        }
+        return all;
+    }
+
+    kpti_heap heap = {};
+    kpti_operator_table *table = nullptr;
+};
+
+TEST_F(Operators, AddUp)
+{
+    tape t;
+    uint32_t main = t.thread("Main");
+    t.name("unused");
+    uint32_t f = t.name("f"), add = t.name("add"), mul = t.name("mul"), step = t.name("step");
+    t.begin_range(main, step, 1, 0);
+    t.enter_operator(main, add, 100);
+    t.enter(main, f, 150);
+    t.enter_operator(main, mul, 200);
+    t.leave(main, 300);
+    t.enter_operator(main, add, 300); /* inside itself */
+    t.leave(main, 350);
+    t.leave(main, 400);
+    t.leave(main, 500);
+    t.end_range(main, 1, 1000);
+    take(t);
+    const auto all = rows();
+    ASSERT_EQ(all.size(), 3u);
+    EXPECT_EQ(all.at("add").calls, 2u);
+    EXPECT_EQ(all.at("add").own_ns, 400u - 150u + 50u);
+    EXPECT_EQ(all.at("add").total_ns, 400u);
+    EXPECT_EQ(all.at("add").max_ns, 400u);
+    EXPECT_EQ(all.at("mul").own_ns, 100u);
+    EXPECT_EQ(all.at("step").own_ns, 600u);
+    EXPECT_EQ(all.at("step").kind, static_cast<uint32_t>(KPT_KIND_RANGE_BEGIN));
+}
+
+TEST_F(Operators, HaveTheFunctionThatCalledThem)
+{
+    tape t;
+    uint32_t main = t.thread("Main"), engine = t.thread("autograd");
+    t.name("unused");
+    uint32_t f = t.name("f"), g = t.name("g"), c = t.name("<built-in>"), op = t.name("op"),
+             node = t.name("node"), inner = t.name("inner");
+    t.enter_operator(main, op, 0);
+    t.leave(main, 10);
+    t.enter(main, f, 20);
+    t.enter(main, c, 25).kind = KPT_KIND_C;
+    t.enter_operator(main, op, 30, 5);
+    t.leave(main, 40);
+    t.leave(main, 45);
+    t.enter(main, g, 50);
+    t.enter_operator(main, op, 60, 6);
+    t.leave(main, 70);
+    t.leave(main, 80);
+    t.enter_operator(main, op, 90, 6); /* later than the one in g: the node belongs to it */
+    t.leave(main, 95);
+    t.leave(main, 99);
+    for (uint64_t sequence : {6, 5, 4}) {
+        t.enter_operator(engine, node, static_cast<int64_t>(200 - 10 * sequence), sequence,
+                         tape::host_number(main));
+        t.enter_operator(engine, inner, static_cast<int64_t>(201 - 10 * sequence));
+        t.leave(engine, static_cast<int64_t>(202 - 10 * sequence));
+        t.leave(engine, static_cast<int64_t>(203 - 10 * sequence));
+    }
+    take(t, KPTI_OPERATORS_BY_FUNCTION);
+    std::map<std::string, uint64_t> calls;
+    for (const auto &row : rows())
+        calls[row.first] = row.second.calls;
+    EXPECT_EQ(calls, (std::map<std::string, uint64_t>{{"op", 1},
+                                                      {"op in f", 2},
+                                                      {"op in g", 1},
+                                                      {"node for f", 2},
+                                                      {"inner for f", 2},
+                                                      {"node for unknown", 1},
+                                                      {"inner for unknown", 1}}));
+}
+
+TEST_F(Operators, OfRandomProgramsAddUp)
+{
+    for (uint32_t seed = 1; seed <= 40; seed++) {
+        tape t = tape::random(seed, 1 + seed % 3, 300);
+        std::map<uint64_t, const kpt_activity *> by_id;
+        std::map<std::string, kpti_operator_row> expected;
+        for (kpt_activity &a : t.calls)
+            a.kind = a.name % 2 ? KPT_KIND_OPERATOR : KPT_KIND_PYTHON;
+        take(t); /* numbers the calls */
+        for (const kpt_activity &a : t.calls)
+            by_id[a.id] = &a;
+        for (const kpt_activity &a : t.calls) {
+            if (a.kind != KPT_KIND_OPERATOR) continue;
+            const auto ns = static_cast<uint64_t>(a.end_ns - a.start_ns);
+            kpti_operator_row &row = expected[name(a.name)];
+            bool is_inside = false, has_outer = false;
+            row.calls++;
+            row.own_ns += ns;
+            row.max_ns = std::max(row.max_ns, ns);
+            for (uint64_t id = a.parent_id; id; id = by_id[id]->parent_id) {
+                if (by_id[id]->kind != KPT_KIND_OPERATOR) continue;
+                is_inside = is_inside || by_id[id]->name == a.name;
+                if (!has_outer) expected[name(by_id[id]->name)].own_ns -= ns;
+                has_outer = true;
+            }
+            row.total_ns += is_inside ? 0 : ns;
+        }
+        const auto all = rows();
+        ASSERT_EQ(all.size(), expected.size());
+        for (const auto &row : all) {
+            EXPECT_EQ(row.second.calls, expected[row.first].calls) << row.first;
+            EXPECT_EQ(row.second.own_ns, expected[row.first].own_ns) << row.first;
+            EXPECT_EQ(row.second.total_ns, expected[row.first].total_ns) << row.first;
+            EXPECT_EQ(row.second.max_ns, expected[row.first].max_ns) << row.first;
+        }
+    }
+}
+
+TEST_F(Operators, OfNonsenseDoNoHarm)
+{
+    parcel p;
+    p.order = KPT_ORDER_TIME;
+    for (uint16_t kind :
+         {KPT_KIND_OPERATOR, KPT_KIND_RANGE_END, KPT_KIND_PYTHON, KPT_KIND_RANGE_BEGIN})
+        for (uint16_t phase : {KPT_PHASE_END, KPT_PHASE_COMPLETE, KPT_PHASE_BEGIN}) {
+            kpt_activity a = parcel::plain(5, 9, 100, -100);
+            a.kind = kind;
+            a.phase = phase;
+            a.value0 = a.value1 = UINT64_MAX;
+            a.name = 3;
+            a.thread = 7;
+            p.call(a);
+        }
+    ASSERT_EQ(kpti_operator_table_open(&heap, KPTI_OPERATORS_BY_FUNCTION, &table), KPT_OK);
+    EXPECT_EQ(kpti_operator_table_batch(table, p.batch()), KPT_OK);
+    p.order = KPT_ORDER_THREAD;
+    EXPECT_EQ(kpti_operator_table_batch(table, p.batch()), KPT_E_UNSUPPORTED);
+    parcel far;
+    far.order = KPT_ORDER_TIME;
+    kpt_activity a = parcel::plain(1, 0, 0, 0);
+    a.thread = UINT32_MAX;
+    a.phase = KPT_PHASE_BEGIN;
+    far.call(a);
+    EXPECT_EQ(kpti_operator_table_batch(table, far.batch()), KPT_E_LIMIT);
+}
+
+TEST_F(Operators, EveryAllocationMayFail)
+{
+    tape t = tape::random(3, 2, 100);
+    for (kpt_activity &a : t.calls) {
+        if (a.name % 2) a.kind = KPT_KIND_OPERATOR;
+        if (a.kind == KPT_KIND_OPERATOR) a.value0 = 1 + a.name / 4;
+        if (a.name % 4 == 3) a.value1 = tape::host_number(0);
+    }
+    parcel delivered = t.delivery(KPT_ORDER_TIME);
+    kpt_status status = KPT_E_MEMORY;
+    uint32_t nth = 1;
+    for (; status != KPT_OK; nth++) {
+        auto host = std::make_unique<mock_host>();
+        mock_host_init(host.get(), "test");
+        host->fail_alloc_at = nth;
+        heap = {host.get(), host->table.alloc, host->table.dealloc};
+        kpti_operator_table *made = nullptr;
+        status = kpti_operator_table_open(&heap, KPTI_OPERATORS_BY_FUNCTION, &made);
+        if (status == KPT_OK) status = kpti_operator_table_batch(made, delivered.batch());
+        EXPECT_TRUE(status == KPT_OK || status == KPT_E_MEMORY) << status;
+        kpti_operator_table_free(made);
+        EXPECT_EQ(host->live_blocks, 0u);
+        EXPECT_EQ(host->bad_frees, 0u);
+    }
+    EXPECT_GT(nth, 8u);
+}
+
+} // namespace

@@ -1,0 +1,89 @@
+#include "writers/chrome/chrome_operators.h"
+
+#define PUT KPTI_PUT
+
+void kpti_chrome_node_take(kpti_chrome_node *node, kpt_activity *a)
+{
+    if (a->kind != KPT_KIND_OPERATOR) return;
+    if (a->value0 && a->value1) {
+        *node = (kpti_chrome_node){a->parent_id, a->value0, a->value1};
+    } else if (!a->value0 && a->id == node->parent_id) {
+        a->value0 = node->sequence_plus_1;
+        a->value1 = node->forward_thread;
+    }
+}
+
+static char *put_category(char *at, const kpt_activity *a, uint32_t scope)
+{
+    const int is_user = (a->kind == KPT_KIND_OPERATOR ? scope : a->value1 & 0xff) == KPT_SCOPE_USER;
+    at = PUT(at, ",\n{\"ph\":\"X\",\"cat\":\"");
+    at = is_user ? PUT(at, "user_annotation") : PUT(at, "cpu_op");
+    return PUT(at, "\",\"name\":\"");
+}
+
+/* The ids by which a call refers to the operator that it is in. A range has none. */
+static char *put_ids(char *at, const kpt_activity *a)
+{
+    at = PUT(at, ",\"Python parent id\":");
+    at = a->parent_id ? kpti_put_u64(at, a->parent_id) : PUT(at, "null");
+    return kpti_put_u64(PUT(at, ",\"Python id\":"), a->id);
+}
+
+void kpti_chrome_put_operator(kpti_chrome_events *events, const kpt_activity *a, uint32_t scope,
+                              kpti_fragment name, kpti_fragment thread, kpti_fragment more)
+{
+    char *at = kpti_out_reserve(events->out, (size_t)name.size + more.size + KPTI_CHROME_MAX_REST);
+    at = kpti_fragment_put(put_category(at, a, scope), name);
+    at = kpti_fragment_put(at, thread);
+    at = kpti_put_us_between(at, events->base_ns, a->start_ns);
+    at = kpti_put_us_between(PUT(at, ",\"dur\":"), a->start_ns, a->end_ns);
+    at = kpti_put_u64(PUT(at, ",\"args\":{\"Record function id\":"), a->value2);
+    if (a->kind == KPT_KIND_OPERATOR) {
+        at = kpti_put_u64(PUT(at, ",\"External id\":"), a->id);
+        if (a->value0) {
+            at = kpti_put_u64(PUT(at, ",\"Sequence number\":"), a->value0 - 1);
+            at = kpti_put_u64(PUT(at, ",\"Fwd thread id\":"), a->value1);
+        }
+        at = put_ids(at, a);
+    }
+    at = kpti_put_u64(PUT(at, ",\"Ev Idx\":"), events->next_index++);
+    if (more.size) {
+        memcpy(at, more.text, more.size);
+        at += more.size;
+    }
+    kpti_out_wrote(events->out, PUT(at, "}}"));
+}
+
+char *kpti_chrome_put_forward(char *out, kpti_operator_walk *walk, const kpt_activity *a)
+{
+    kpt_str function;
+    if (!walk || !kpti_operator_walk_forward(walk, a, &function)) return out;
+    out = PUT(out, ",\"forward at\":\"");
+    out = function.size ? kpti_chrome_escape(out, function) : PUT(out, "(not recorded)");
+    return PUT(out, "\"");
+}
+
+static void put_end(const kpti_writer *w, kpti_out_file *out, kpti_fragment thread, int64_t ns,
+                    uint64_t id, int is_begin)
+{
+    char *at = kpti_out_reserve(out, KPTI_CHROME_MAX_REST);
+    if (w->operators->shift) ns = kpti_shifted(w->operators->shift, ns);
+    at = PUT(at, ",\n{\"ph\":\"");
+    *at++ = is_begin ? 's' : 'f';
+    at = kpti_put_u64(PUT(at, "\",\"cat\":\"fwdbwd\",\"id\":"), kpti_id_in_file(w, id));
+    at = kpti_fragment_put(PUT(at, ",\"name\":\"fwdbwd"), thread);
+    at = kpti_put_us_between(at, w->base_ns, ns);
+    kpti_out_wrote(out, is_begin ? PUT(at, "}") : PUT(at, ",\"bp\":\"e\"}"));
+}
+
+void kpti_chrome_put_links(const kpti_writer *w, kpti_out_file *out, const kpti_fragments *threads)
+{
+    const kpti_operator_walk *walk = w->operators;
+    for (uint32_t i = 0; walk && i < walk->link_count; i++) {
+        const kpti_forward_link *link = &walk->links[i];
+        put_end(w, out, kpti_fragments_get(threads, link->forward_thread, kpti_chrome_no_thread),
+                link->forward_ns, i + 1, 1);
+        put_end(w, out, kpti_fragments_get(threads, link->backward_thread, kpti_chrome_no_thread),
+                link->backward_ns, i + 1, 0);
+    }
+}

@@ -1,0 +1,39 @@
+/* chrome_operators.h: the host's operators and ranges as Chrome trace events, with the categories and fields that Kineto
+ * writes for torch's. An operator also has the ids of a call, since Python calls may be inside it. */
+#ifndef KPTI_WRITERS_CHROME_CHROME_OPERATORS_H
+#define KPTI_WRITERS_CHROME_CHROME_OPERATORS_H
+
+#include "writers/chrome/chrome_events.h"
+#include "writers/format/format.h"
+
+/* Returns whether A is an operator or a range. */
+static inline int kpti_chrome_is_operator(const kpt_activity *a)
+{
+    return a->kind == KPT_KIND_OPERATOR || a->kind == KPT_KIND_RANGE_BEGIN;
+}
+
+/* autograd's last node: the engine's operator around it gets its numbers. Calls come before their callers. */
+typedef struct kpti_chrome_node {
+    uint64_t parent_id;
+    uint64_t sequence_plus_1;
+    uint64_t forward_thread;
+} kpti_chrome_node;
+
+/* Gives A the numbers of NODE if it is the operator around it, or makes A the last node. */
+void kpti_chrome_node_take(kpti_chrome_node *node, kpt_activity *a);
+
+/* Writes A, with a comma before it. SCOPE is that of its name. MORE is added to its arguments: ",\"key\":value" or
+ * nothing. */
+void kpti_chrome_put_operator(kpti_chrome_events *events, const kpt_activity *a, uint32_t scope,
+                              kpti_fragment name, kpti_fragment thread, kpti_fragment more);
+
+/* Writes the Python function of the forward operator of A, if A is a node of autograd, as such an argument. Returns its
+ * end; OUT has space for KPTI_CHROME_MAX_FORWARD bytes. */
+enum { KPTI_CHROME_MAX_FORWARD = 64 + KPTI_CHROME_MAX_NAME * KPTI_JSON_MAX_GROWTH };
+char *kpti_chrome_put_forward(char *out, kpti_operator_walk *walk, const kpt_activity *a);
+
+/* Writes an arrow from each forward operator to its node of autograd. */
+void kpti_chrome_put_links(const kpti_writer *writer, kpti_out_file *out,
+                           const kpti_fragments *threads);
+
+#endif

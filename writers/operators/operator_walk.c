@@ -1,0 +1,296 @@
+#include "writers/operators/operator_walk.h"
+
+#include "core/base/assert.h"
+#include "core/base/batch_records.h"
+
+typedef struct kpti_stack_node {
+    uint32_t caller; /* the stack of the caller */
+    uint32_t function;
+} stack_node;
+
+typedef struct kpti_forward {
+    int64_t start_ns;
+    uint32_t thread;
+    uint32_t stack;
+    uint32_t is_linked;
+} forward;
+
+/* The Python functions that are open on a thread. A stack gets a node only if an operator begins in it. */
+typedef struct open_function {
+    uint32_t name;
+    uint32_t stack; /* valid below the thread's known_depth */
+} open_function;
+
+typedef struct open_operator {
+    kpti_walked_operator op;
+    uint64_t id; /* of a range: its number */
+    uint64_t inside_ns;
+    int has_number; /* a sequence number */
+} open_operator;
+
+typedef struct kpti_walked_thread {
+    uint64_t host_number; /* the host's number of the thread; 0: not known */
+    open_function *functions;
+    uint32_t function_capacity;
+    uint32_t depth;
+    uint32_t known_depth; /* functions below this depth have a stack */
+    open_operator *operators;
+    uint32_t operator_capacity;
+    uint32_t operator_count;
+} walked_thread;
+
+void kpti_operator_walk_init(kpti_operator_walk *w, const kpti_heap *heap, kpti_walked_fn ended,
+                             void *ended_ctx)
+{
+    *w = (kpti_operator_walk){.heap = *heap, .ended = ended, .ended_ctx = ended_ctx};
+    w->node_of.heap = w->forward_of.heap = *heap;
+    w->node_count = 1;
+}
+
+void kpti_operator_walk_free(kpti_operator_walk *w)
+{
+    for (uint32_t i = 0; i < w->thread_capacity; i++) {
+        walked_thread *t = &w->threads[i];
+        kpti_heap_give(&w->heap, t->functions, t->function_capacity * sizeof *t->functions);
+        kpti_heap_give(&w->heap, t->operators, t->operator_capacity * sizeof *t->operators);
+    }
+    kpti_heap_give(&w->heap, w->threads, w->thread_capacity * sizeof *w->threads);
+    kpti_heap_give(&w->heap, w->nodes, w->node_capacity * sizeof *w->nodes);
+    kpti_heap_give(&w->heap, w->forwards, w->forward_capacity * sizeof *w->forwards);
+    kpti_heap_give(&w->heap, w->links, w->link_capacity * sizeof *w->links);
+    kpti_heap_give(&w->heap, w->names, w->name_capacity * sizeof *w->names);
+    kpti_u64_map_free(&w->node_of);
+    kpti_u64_map_free(&w->forward_of);
+}
+
+/* --- Python stacks ------------------------------------------------------------------------------ */
+
+static kpt_status find_node(kpti_operator_walk *w, uint32_t caller, uint32_t function,
+                            uint32_t *out)
+{
+    uint32_t *known = kpti_u64_map_at(&w->node_of, (uint64_t)caller << 32 | function);
+    kpt_status status;
+    if (!known) return KPT_E_MEMORY;
+    if (!*known) {
+        status = kpti_array_reach(&w->heap, &w->nodes, &w->node_capacity, w->node_count,
+                                  sizeof *w->nodes);
+        if (status != KPT_OK) return status;
+        w->nodes[w->node_count] = (stack_node){caller, function};
+        *known = w->node_count++;
+    }
+    *out = *known;
+    return KPT_OK;
+}
+
+/* Finds the stack of the functions that are open on the thread. */
+static kpt_status find_stack(kpti_operator_walk *w, walked_thread *t, uint32_t *out)
+{
+    kpt_status status = KPT_OK;
+    uint32_t stack = t->known_depth ? t->functions[t->known_depth - 1].stack : 0;
+    for (; t->known_depth < t->depth && status == KPT_OK; t->known_depth++) {
+        open_function *f = &t->functions[t->known_depth];
+        status = find_node(w, stack, f->name, &f->stack);
+        stack = f->stack;
+        if (status != KPT_OK) break;
+    }
+    *out = stack;
+    return status;
+}
+
+uint32_t kpti_operator_walk_function(const kpti_operator_walk *w, uint32_t stack)
+{
+    kpti_assert(stack && stack < w->node_count);
+    return w->nodes[stack].function;
+}
+
+static kpt_status take_function(kpti_operator_walk *w, walked_thread *t, const kpt_activity *a)
+{
+    kpt_status status;
+    if (a->phase == KPT_PHASE_END) {
+        if (t->depth) t->depth--;
+        if (t->known_depth > t->depth) t->known_depth = t->depth;
+        return KPT_OK;
+    }
+    status = kpti_array_reach(&w->heap, &t->functions, &t->function_capacity, t->depth,
+                              sizeof *t->functions);
+    if (status == KPT_OK) t->functions[t->depth++] = (open_function){a->name, 0};
+    return status;
+}
+
+/* --- forward and backward ----------------------------------------------------------------------- */
+
+static uint64_t forward_key(uint64_t host_thread, uint64_t sequence_plus_1)
+{
+    enum { SEQUENCE_BITS = 40, THREAD_BITS = 23 };
+    return (host_thread & ((UINT64_C(1) << THREAD_BITS) - 1)) << SEQUENCE_BITS |
+           (sequence_plus_1 & ((UINT64_C(1) << SEQUENCE_BITS) - 1));
+}
+
+static kpt_status note_forward(kpti_operator_walk *w, const walked_thread *t, const kpt_activity *a,
+                               uint32_t stack)
+{
+    uint32_t *known = kpti_u64_map_at(&w->forward_of, forward_key(t->host_number, a->value0));
+    kpt_status status;
+    if (!known) return KPT_E_MEMORY;
+    if (!*known) {
+        status = kpti_array_reach(&w->heap, &w->forwards, &w->forward_capacity, w->forward_count,
+                                  sizeof *w->forwards);
+        if (status != KPT_OK) return status;
+        *known = ++w->forward_count;
+    }
+    w->forwards[*known - 1] = (forward){a->start_ns, a->thread, stack, 0};
+    return KPT_OK;
+}
+
+/* *OUT is NULL if the forward operator is not known. */
+static kpt_status find_forward(kpti_operator_walk *w, const kpt_activity *a, forward **out)
+{
+    const uint32_t *known = kpti_u64_map_at(&w->forward_of, forward_key(a->value1, a->value0));
+    *out = known && *known ? &w->forwards[*known - 1] : NULL;
+    return known ? KPT_OK : KPT_E_MEMORY;
+}
+
+int kpti_operator_walk_forward(kpti_operator_walk *w, const kpt_activity *a, kpt_str *function)
+{
+    forward *f;
+    uint32_t name;
+    *function = (kpt_str){"", 0};
+    if (a->kind != KPT_KIND_OPERATOR || !a->value0 || !a->value1) return 0;
+    (void)find_forward(w, a,
+                       &f); /* the walk has asked for it before, so that this takes no memory */
+    if (!f || !f->stack) return 1;
+    name = kpti_operator_walk_function(w, f->stack);
+    if (name < w->name_capacity) *function = w->names[name];
+    return 1;
+}
+
+/* OUTER is the operator around O; NULL: none. */
+static kpt_status link_backward(kpti_operator_walk *w, const kpt_activity *a, open_operator *o,
+                                open_operator *outer)
+{
+    forward *f;
+    kpt_status status = find_forward(w, a, &f);
+    if (status != KPT_OK) return status;
+    o->op.is_backward = 1;
+    o->op.forward = f ? f->stack : 0;
+    if (outer && outer->op.kind == KPT_KIND_OPERATOR && !outer->has_number) {
+        outer->op.is_backward = 1;
+        outer->op.forward = o->op.forward;
+    }
+    if (!f || f->is_linked) return KPT_OK;
+    status =
+        kpti_array_reach(&w->heap, &w->links, &w->link_capacity, w->link_count, sizeof *w->links);
+    if (status != KPT_OK) return status;
+    w->links[w->link_count++] = (kpti_forward_link){f->start_ns, a->start_ns, f->thread, a->thread};
+    f->is_linked = 1;
+    return KPT_OK;
+}
+
+/* --- operators ---------------------------------------------------------------------------------- */
+
+static kpt_status begin_operator(kpti_operator_walk *w, walked_thread *t, const kpt_activity *a)
+{
+    const int is_range = a->kind == KPT_KIND_RANGE_BEGIN;
+    kpt_status status = kpti_array_reach(&w->heap, &t->operators, &t->operator_capacity,
+                                         t->operator_count, sizeof *t->operators);
+    open_operator *o;
+    if (status != KPT_OK) return status;
+    o = &t->operators[t->operator_count];
+    *o = (open_operator){
+        .op = {.name = a->name, .thread = a->thread, .kind = a->kind, .start_ns = a->start_ns},
+        .id = is_range ? a->value0 : a->id};
+    for (uint32_t i = 0; i < t->operator_count; i++)
+        if (t->operators[i].op.name == a->name) o->op.is_inside = 1;
+    status = find_stack(w, t, &o->op.stack);
+    if (status != KPT_OK) return status;
+    if (t->operator_count) {
+        o->op.is_backward = o[-1].op.is_backward;
+        o->op.forward = o[-1].op.forward;
+    }
+    o->has_number = !is_range && a->value0;
+    t->operator_count++;
+    if (!o->has_number) return KPT_OK;
+    if (!a->value1) return note_forward(w, t, a, o->op.stack);
+    return link_backward(w, a, o, t->operator_count > 1 ? o - 1 : NULL);
+}
+
+/* The one that ends is the innermost, unless ranges cross. */
+static kpt_status end_operator(kpti_operator_walk *w, walked_thread *t, const kpt_activity *a)
+{
+    const int is_range = a->kind == KPT_KIND_RANGE_END;
+    const uint64_t id = is_range ? a->value0 : a->id;
+    kpti_walked_operator op;
+    uint64_t ns;
+    uint32_t at = t->operator_count;
+    while (at > 0 && (t->operators[at - 1].id != id ||
+                      (t->operators[at - 1].op.kind == KPT_KIND_RANGE_BEGIN) != is_range))
+        at--;
+    if (!at) return KPT_OK;
+    at--;
+    op = t->operators[at].op;
+    op.end_ns = is_range ? a->start_ns : a->end_ns;
+    op.flags = a->flags;
+    ns = op.end_ns > op.start_ns ? (uint64_t)op.end_ns - (uint64_t)op.start_ns : 0;
+    op.own_ns = ns > t->operators[at].inside_ns ? ns - t->operators[at].inside_ns : 0;
+    if (at) t->operators[at - 1].inside_ns += ns;
+    t->operator_count--;
+    memmove(&t->operators[at], &t->operators[at + 1],
+            (t->operator_count - at) * sizeof *t->operators);
+    return w->ended ? w->ended(w->ended_ctx, &op) : KPT_OK;
+}
+
+/* --- batches ------------------------------------------------------------------------------------ */
+
+static kpt_status reach_thread(kpti_operator_walk *w, uint32_t thread)
+{
+    return kpti_array_reach(&w->heap, &w->threads, &w->thread_capacity, thread, sizeof *w->threads);
+}
+
+/* Keeps the names of functions; those of ranges, whose texts end with the delivery, have no file. */
+static kpt_status take_name(kpti_operator_walk *w, const kpt_name *name)
+{
+    kpt_status status;
+    if (!name->file.size) return KPT_OK;
+    status =
+        kpti_array_reach(&w->heap, &w->names, &w->name_capacity, name->index, sizeof *w->names);
+    if (status == KPT_OK) w->names[name->index] = kpti_shown_name(name);
+    return status;
+}
+
+static kpt_status take_activity(kpti_operator_walk *w, const kpt_activity *a)
+{
+    kpt_status status = reach_thread(w, a->thread);
+    walked_thread *t;
+    if (status != KPT_OK) return status;
+    t = &w->threads[a->thread];
+    switch (a->kind) {
+    case KPT_KIND_PYTHON:
+        return take_function(w, t, a);
+    case KPT_KIND_OPERATOR:
+        return a->phase == KPT_PHASE_END ? end_operator(w, t, a) : begin_operator(w, t, a);
+    case KPT_KIND_RANGE_BEGIN:
+        return begin_operator(w, t, a);
+    case KPT_KIND_RANGE_END:
+        return end_operator(w, t, a);
+    default:
+        return KPT_OK;
+    }
+}
+
+kpt_status kpti_operator_walk_batch(void *walk, const kpt_batch *batch)
+{
+    kpti_operator_walk *w = walk;
+    kpt_status status = KPT_OK;
+    if (!kpti_records_can_read(batch)) return KPT_E_SIZE;
+    if (batch->order != KPT_ORDER_TIME) return KPT_E_UNSUPPORTED;
+    for (uint32_t i = 0; i < batch->name_count && status == KPT_OK; i++)
+        status = take_name(w, kpti_record(batch->names, batch->name_stride, i));
+    for (uint32_t i = 0; i < batch->thread_count && status == KPT_OK; i++) {
+        const kpt_thread *thread = kpti_record(batch->threads, batch->thread_stride, i);
+        status = reach_thread(w, thread->index);
+        if (status == KPT_OK) w->threads[thread->index].host_number = thread->host_value;
+    }
+    for (uint32_t i = 0; i < batch->activity_count && status == KPT_OK; i++)
+        status = take_activity(w, kpti_record(batch->activities, batch->activity_stride, i));
+    return status;
+}

@@ -1,0 +1,91 @@
+/* operator_walk.h: a sink that finds, for each operator and range of a delivery, its time without the operators inside
+ * it, the Python stack in which it began, and for work of autograd the Python stack of the forward operator.
+ *
+ *   init ──> batch, batch, … (as a delivery's sink, in KPT_ORDER_TIME with ranges) ──> links, forward ──> free
+ *
+ * Autograd gives a node the sequence number of the forward operator and the number of the thread that ran it. Among the
+ * forward operators with one number, the last that began is the one. The engine's operator around a node has no number,
+ * and belongs to the same forward operator (torch links the same). Time grows with the number of
+ * calls; memory with the different Python stacks of operators and with the number of forward operators. One thread at a
+ * time; no Python, no GIL. */
+#ifndef KPTI_WRITERS_OPERATORS_OPERATOR_WALK_H
+#define KPTI_WRITERS_OPERATORS_OPERATOR_WALK_H
+
+#include "abi/kpt_activity.h"
+#include "core/base/u64_map.h"
+#include "writers/annotations/clock_shift.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* An operator or a range that has ended. */
+typedef struct kpti_walked_operator {
+    uint32_t name;   /* index of a kpt_name */
+    uint32_t thread; /* index of a kpt_thread */
+    uint32_t kind;   /* KPT_KIND_OPERATOR or KPT_KIND_RANGE_BEGIN */
+    uint32_t flags;  /* KPT_ACTIVITY_* of its end */
+    int64_t start_ns;
+    int64_t end_ns;
+    uint64_t own_ns;    /* without the operators and ranges inside it */
+    uint32_t is_inside; /* another of the same name is around it */
+    uint32_t stack;     /* its Python stack; 0: there is none */
+    /* Of a node of autograd and of what is inside it: the Python stack of the forward operator; 0: there is none, or it
+     * is not known. */
+    uint32_t forward;
+    uint32_t is_backward;
+} kpti_walked_operator;
+
+/* Returns KPT_OK, or a failure that ends the delivery. */
+typedef kpt_status (*kpti_walked_fn)(void *ctx, const kpti_walked_operator *op);
+
+/* A forward operator and the first node of autograd with its number. */
+typedef struct kpti_forward_link {
+    int64_t forward_ns; /* when they began */
+    int64_t backward_ns;
+    uint32_t forward_thread; /* indices of kpt_threads */
+    uint32_t backward_thread;
+} kpti_forward_link;
+
+typedef struct kpti_operator_walk {
+    kpti_heap heap;
+    kpti_walked_fn ended; /* may be NULL */
+    void *ended_ctx;
+    struct kpti_walked_thread *threads; /* by index */
+    uint32_t thread_capacity;
+    struct kpti_stack_node *nodes; /* Python stacks; 0 is the empty one */
+    uint32_t node_capacity;
+    uint32_t node_count;
+    kpti_u64_map node_of;    /* by the caller's stack and the function */
+    kpti_u64_map forward_of; /* by thread and sequence number: index + 1 of a forward */
+    struct kpti_forward *forwards;
+    uint32_t forward_capacity;
+    uint32_t forward_count;
+    kpti_forward_link *links;
+    uint32_t link_capacity;
+    uint32_t link_count;
+    kpt_str *names; /* of functions, for display; the tracer owns the texts */
+    uint32_t name_capacity;
+    const kpti_clock_shift *shift; /* the user of links applies it to their times; NULL: none */
+} kpti_operator_walk;
+
+void kpti_operator_walk_init(kpti_operator_walk *walk, const kpti_heap *heap, kpti_walked_fn ended,
+                             void *ended_ctx);
+void kpti_operator_walk_free(kpti_operator_walk *walk);
+
+/* A kpt_batch_fn. WALK is a kpti_operator_walk. Returns KPT_OK, KPT_E_MEMORY, KPT_E_SIZE, KPT_E_LIMIT, KPT_E_UNSUPPORTED
+ * for another order, or the failure of a callback. */
+kpt_status kpti_operator_walk_batch(void *walk, const kpt_batch *batch);
+
+/* Returns the index of the innermost Python function of STACK, which is not 0. */
+uint32_t kpti_operator_walk_function(const kpti_operator_walk *walk, uint32_t stack);
+
+/* Sets *FUNCTION to the innermost Python function of the forward operator that A belongs to. Returns 0 if A is no node of
+ * autograd. An empty text means that the forward operator is not known, or was called without Python. */
+int kpti_operator_walk_forward(kpti_operator_walk *walk, const kpt_activity *a, kpt_str *function);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
