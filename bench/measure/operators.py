@@ -73,6 +73,8 @@ class Contest:
 
     def record(self, name, **options):
         trace = kpytrace.start(**options)
+        if trace._operators and trace._operators.reason:
+            sys.exit("operators.py: operators are not recorded")
         seconds = self.step(STEPS)
         began = time.perf_counter()
         trace.stop()

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/base/assert.h"
+#include "writers/annotations/library_file.h"
 #include "writers/gpu/gpu_codec.h"
 #include "writers/gpu/gpu_names.h"
 
@@ -266,20 +267,11 @@ const kpti_gpu_entry *kpti_gpu_next(kpti_gpu_cursor *c)
 
 /* --- stacks ----------------------------------------------------------------------------------- */
 
-int kpti_gpu_is_library(kpt_str file)
-{
-    static const char *const parts[] = {"/site-packages/", "/dist-packages/", "/lib/python",
-                                        "<frozen "};
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (file.size && memmem(file.data, (size_t)file.size, parts[i], strlen(parts[i]))) return 1;
-    return 0;
-}
-
 const kpti_gpu_node *kpti_gpu_own_frame(const kpti_gpu_log *log, uint32_t stack)
 {
     const kpti_gpu_node *innermost = kpti_gpu_node_of(log, stack);
     const kpti_gpu_node *node = innermost;
-    while (node && kpti_gpu_is_library(kpti_gpu_text(log, node->file)))
+    while (node && kpti_is_library_file(kpti_gpu_text(log, node->file)))
         node = kpti_gpu_node_of(log, node->caller);
     return node ? node : innermost;
 }

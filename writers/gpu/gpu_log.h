@@ -136,9 +136,6 @@ static inline const kpti_gpu_node *kpti_gpu_node_of(const kpti_gpu_log *log, uin
 const kpt_gpu_device *kpti_gpu_device_of(const kpti_gpu_log *log, uint32_t index);
 kpt_str kpti_gpu_name_of(const kpti_gpu_log *log, uint32_t what, uint32_t id);
 
-/* Returns whether FILE belongs to Python's library or to an installed package, not to the user's own code. */
-int kpti_gpu_is_library(kpt_str file);
-
 /* Returns the innermost frame that is neither in Python's library nor in an installed package, which is the
  * line that users look for. Returns the innermost of all frames if there is no such frame, or NULL if there is
  * no stack. */

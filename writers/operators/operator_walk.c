@@ -2,10 +2,16 @@
 
 #include "core/base/assert.h"
 #include "core/base/batch_records.h"
+#include "writers/annotations/library_file.h"
+
+typedef struct kpti_walked_name {
+    kpt_str shown; /* the tracer owns the text */
+    uint32_t is_library;
+} walked_name;
 
 typedef struct kpti_stack_node {
-    uint32_t caller; /* the stack of the caller */
-    uint32_t function;
+    uint32_t shown;      /* the function that the stack is shown as */
+    uint32_t is_library; /* all its functions are a library's */
 } stack_node;
 
 typedef struct kpti_forward {
@@ -65,6 +71,13 @@ void kpti_operator_walk_free(kpti_operator_walk *w)
 
 /* --- Python stacks ------------------------------------------------------------------------------ */
 
+static stack_node make_node(const kpti_operator_walk *w, uint32_t caller, uint32_t function)
+{
+    const int is_library = function < w->name_capacity && w->names[function].is_library;
+    if (is_library && caller && !w->nodes[caller].is_library) return w->nodes[caller];
+    return (stack_node){function, (uint32_t)is_library};
+}
+
 static kpt_status find_node(kpti_operator_walk *w, uint32_t caller, uint32_t function,
                             uint32_t *out)
 {
@@ -75,7 +88,7 @@ static kpt_status find_node(kpti_operator_walk *w, uint32_t caller, uint32_t fun
         status = kpti_array_reach(&w->heap, &w->nodes, &w->node_capacity, w->node_count,
                                   sizeof *w->nodes);
         if (status != KPT_OK) return status;
-        w->nodes[w->node_count] = (stack_node){caller, function};
+        w->nodes[w->node_count] = make_node(w, caller, function);
         *known = w->node_count++;
     }
     *out = *known;
@@ -100,7 +113,7 @@ static kpt_status find_stack(kpti_operator_walk *w, walked_thread *t, uint32_t *
 uint32_t kpti_operator_walk_function(const kpti_operator_walk *w, uint32_t stack)
 {
     kpti_assert(stack && stack < w->node_count);
-    return w->nodes[stack].function;
+    return w->nodes[stack].shown;
 }
 
 static kpt_status take_function(kpti_operator_walk *w, walked_thread *t, const kpt_activity *a)
@@ -160,7 +173,7 @@ int kpti_operator_walk_forward(kpti_operator_walk *w, const kpt_activity *a, kpt
                        &f); /* the walk has asked for it before, so that this takes no memory */
     if (!f || !f->stack) return 1;
     name = kpti_operator_walk_function(w, f->stack);
-    if (name < w->name_capacity) *function = w->names[name];
+    if (name < w->name_capacity) *function = w->names[name].shown;
     return 1;
 }
 
@@ -253,7 +266,9 @@ static kpt_status take_name(kpti_operator_walk *w, const kpt_name *name)
     if (!name->file.size) return KPT_OK;
     status =
         kpti_array_reach(&w->heap, &w->names, &w->name_capacity, name->index, sizeof *w->names);
-    if (status == KPT_OK) w->names[name->index] = kpti_shown_name(name);
+    if (status == KPT_OK)
+        w->names[name->index] =
+            (walked_name){kpti_shown_name(name), (uint32_t)kpti_is_library_file(name->file)};
     return status;
 }
 

@@ -64,7 +64,7 @@ typedef struct kpti_operator_walk {
     kpti_forward_link *links;
     uint32_t link_capacity;
     uint32_t link_count;
-    kpt_str *names; /* of functions, for display; the tracer owns the texts */
+    struct kpti_walked_name *names; /* of functions, by index */
     uint32_t name_capacity;
     const kpti_clock_shift *shift; /* the user of links applies it to their times; NULL: none */
 } kpti_operator_walk;
@@ -77,11 +77,11 @@ void kpti_operator_walk_free(kpti_operator_walk *walk);
  * for another order, or the failure of a callback. */
 kpt_status kpti_operator_walk_batch(void *walk, const kpt_batch *batch);
 
-/* Returns the index of the innermost Python function of STACK, which is not 0. */
+/* Returns the index of the innermost Python function of STACK that is the user's own (library_file.h), or the innermost
+ * one if there is none. STACK is not 0. */
 uint32_t kpti_operator_walk_function(const kpti_operator_walk *walk, uint32_t stack);
 
-/* Sets *FUNCTION to the innermost Python function of the forward operator that A belongs to. Returns 0 if A is no node of
- * autograd. An empty text means that the forward operator is not known, or was called without Python. */
+/* Sets *FUNCTION to that function of the forward operator that A belongs to. Returns 0 if A is no node of autograd. An empty text means that the forward operator is not known, or was called without Python. */
 int kpti_operator_walk_forward(kpti_operator_walk *walk, const kpt_activity *a, kpt_str *function);
 
 #ifdef __cplusplus

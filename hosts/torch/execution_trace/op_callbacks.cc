@@ -12,6 +12,7 @@
 
 #include "hosts/torch/execution_trace/collectives.h"
 #include "hosts/torch/execution_trace/ivalues.h"
+#include "hosts/torch/execution_trace/op_caller.h"
 #include "hosts/torch/execution_trace/op_context.h"
 #include "hosts/torch/execution_trace/op_texts.h"
 #include "hosts/torch/execution_trace/op_tracers.h"
@@ -265,6 +266,7 @@ void update_callbacks_locked()
 // Acquires the locks, so that no thread is changing a table when the process forks.
 void hold_tables()
 {
+    OpCaller::hold();
     identities_hold();
     texts_hold();
 }
@@ -273,6 +275,7 @@ void release_tables()
 {
     texts_release();
     identities_release();
+    OpCaller::release();
 }
 
 // In the child the plugin's observers have ended, and so have the operators of the parent's other threads.

@@ -37,6 +37,10 @@ struct alignas(64) Called {
     uint32_t inputs = UINT32_MAX;
     uint32_t outputs = UINT32_MAX;
     bool has_schema = false; // its texts have a schema
+    // The plugin's number for operators of this name in this scope, as in its texts, which may not be in the cache; 0 if
+    // it was not asked for yet.
+    uint8_t numbered_scope = 0;
+    uint32_t number = 0;
     FunctionPlace place;
 };
 static_assert(sizeof(Called) == 64);

@@ -4,9 +4,9 @@
 #include <atomic>
 #include <mutex>
 #include <string_view>
-#include <thread>
 
 #include "hosts/torch/common/function_kind.h"
+#include "hosts/torch/execution_trace/op_caller.h"
 #include "hosts/torch/execution_trace/op_texts.h"
 #include "hosts/torch/execution_trace/text_view.h"
 
@@ -22,64 +22,27 @@ std::atomic<const kpt_tracer_ops *> op_tracer_ops{
     nullptr};               // all tracers are of one plugin and have the same
 std::mutex op_tracers_lock; // acquired only to add and remove a tracer
 
-// Counts the threads that are inside a call of a tracer, in several counters so that threads seldom share one. A thread
-// adds itself before it reads the tracers, and remove_op_tracer removes the tracer before it waits. Both sides are
-// sequentially consistent.
-struct alignas(64) Inside {
-    std::atomic<uint32_t> count{0};
-};
-std::array<Inside, 64> op_callers;
-
-class Entered
+// Asks for the plugin's number for an operator, unless the operator's texts have it. A number of another scope is asked
+// for again. Returns 0 if there is none.
+[[gnu::noinline]] uint32_t find_number(kpt_handle tracer, Called &called, uint32_t scope)
 {
-  public:
-    Entered()
-    {
-        depth_++;
-        mine_.count++;
-    }
-    ~Entered()
-    {
-        mine_.count--;
-        depth_--;
-    }
-    Entered(const Entered &) = delete;
-    Entered &operator=(const Entered &) = delete;
-
-    // Waits until no other thread is inside. The calling thread may be, if Python runs in the middle of a call.
-    static void wait_for_others()
-    {
-        for (const Inside &one : op_callers)
-            while (one.count > (&one == &own() ? depth_ : 0))
-                std::this_thread::yield();
-    }
-
-  private:
-    [[gnu::tls_model("initial-exec")]] static inline constinit thread_local uint32_t depth_ = 0;
-    [[gnu::tls_model("initial-exec")]] static inline constinit thread_local uint32_t slot_ =
-        UINT32_MAX;
-    static inline std::atomic<uint32_t> next_{0};
-
-    static Inside &own()
-    {
-        if (slot_ == UINT32_MAX) slot_ = next_++ % op_callers.size();
-        return op_callers[slot_];
-    }
-
-    Inside &mine_ = own();
-};
-
-// Returns the plugin's number for an operator, which the operator's texts keep. A number of another scope is asked for
-// again.
-uint32_t number_of(kpt_handle tracer, const FunctionTexts &texts, uint32_t scope)
-{
-    std::atomic_ref<uint64_t> kept(texts.numbered);
+    std::atomic_ref<uint64_t> kept(called.texts->numbered);
     const uint64_t known = kept.load(std::memory_order_relaxed);
     uint32_t number = static_cast<uint32_t>(known);
-    if (number && known >> 32 == scope) return number;
-    if (op_tracer_ops.load()->name_operator(tracer, texts.name, scope, &number) != KPT_OK) return 0;
-    kept.store(static_cast<uint64_t>(scope) << 32 | number, std::memory_order_relaxed);
+    if (!number || known >> 32 != scope) {
+        if (op_tracer_ops.load()->name_operator(tracer, called.texts->name, scope, &number) != KPT_OK)
+            return 0;
+        kept.store(static_cast<uint64_t>(scope) << 32 | number, std::memory_order_relaxed);
+    }
+    called.number = number;
+    called.numbered_scope = static_cast<uint8_t>(scope);
     return number;
+}
+
+uint32_t number_of(kpt_handle tracer, Called &called, uint32_t scope)
+{
+    if (called.number && called.numbered_scope == scope) return called.number;
+    return find_number(tracer, called, scope);
 }
 
 uint32_t scope_of(const at::RecordFunction &function)
@@ -103,6 +66,7 @@ kpt_operator operator_of(const at::RecordFunction &function)
 bool add_op_tracer(const kpt_tracer &tracer)
 {
     if (!KPT_HAS(tracer.ops, kpt_tracer_ops, end_operator)) return false;
+    OpCaller::prepare();
     std::lock_guard<std::mutex> guard(op_tracers_lock);
     for (uint32_t i = 0; i < MAX_OP_TRACERS; i++) {
         if (op_tracers[i]) continue;
@@ -121,7 +85,7 @@ void remove_op_tracer(kpt_handle tracer)
         if (slot == tracer) slot = 0;
     while (op_tracers_end && !op_tracers[op_tracers_end - 1])
         op_tracers_end--;
-    Entered::wait_for_others();
+    OpCaller::wait_for_others();
 }
 
 bool has_op_tracers()
@@ -134,31 +98,30 @@ void op_tracers_forked()
     for (auto &slot : op_tracers)
         slot = 0;
     op_tracers_end = 0;
-    for (Inside &one : op_callers)
-        one.count = 0;
+    OpCaller::forked();
     new (&op_tracers_lock) std::mutex;
 }
 
 [[gnu::hot]] void trace_begin(const at::RecordFunction &function, TracedOp &out)
 {
     if (!has_op_tracers()) return;
-    const Entered entered;
+    const InOpCall inside;
     kpt_operator op = operator_of(function);
-    const FunctionTexts *texts = nullptr;
+    Called *called = nullptr;
     if (is_range(function)) {
         op.text = view(std::string_view(function.name()));
         op.scope = scope_of(function);
         op.flags = function.isAsync() ? KPT_OPERATOR_ASYNC : 0;
         if (!op.text.size) op.text = kpt_str_of("<range>");
     } else {
-        texts = called_of(function).texts;
+        called = &called_of(function);
     }
     const uint32_t end = op_tracers_end;
     for (uint32_t i = 0; i < end; i++) {
         const kpt_handle tracer = op_tracers[i];
         uint64_t token = 0;
         if (!tracer) continue;
-        if (texts) op.name = number_of(tracer, *texts, scope_of(function));
+        if (called) op.name = number_of(tracer, *called, scope_of(function));
         if (op_tracer_ops.load()->begin_operator(tracer, &op, &token) == KPT_OK && token)
             out.tokens[out.count++] = {tracer, token};
     }
@@ -167,7 +130,7 @@ void op_tracers_forked()
 [[gnu::hot]] void trace_end(const TracedOp &op)
 {
     if (!op.count) return;
-    const Entered entered;
+    const InOpCall inside;
     const uint32_t end = op_tracers_end;
     for (uint32_t i = 0; i < op.count; i++)
         for (uint32_t k = 0; k < end; k++) // it may have been removed since

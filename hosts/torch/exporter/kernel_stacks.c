@@ -4,6 +4,7 @@
 #include "core/base/hash.h"
 #include "core/base/u64_map.h"
 #include "hosts/torch/exporter/torch_names.h"
+#include "writers/annotations/library_file.h"
 #include "writers/gpu/gpu_log.h"
 
 /* The maximum size of a text. A longer one lacks its outermost frames, since it is written for each kernel. */
@@ -198,7 +199,7 @@ static const node *own_frame(const search *s, uint32_t stack)
 {
     for (uint32_t i = stack; i; i = s->nodes[i].caller) {
         const node *n = &s->nodes[i];
-        if (!n->answer && !kpti_gpu_is_library(s->names.raw[n->name].file)) return n;
+        if (!n->answer && !kpti_is_library_file(s->names.raw[n->name].file)) return n;
     }
     return &s->nodes[stack];
 }

@@ -17,6 +17,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+_printed: set[str] = set()  # reasons
+
 
 class Operators:
     """Records torch's operators in one trace, between start() and stop()."""
@@ -71,6 +73,8 @@ class Operators:
                 self._fail("too many traces record torch's operators at once")
 
     def _fail(self, reason: str) -> None:
+        """Prints the reason, once for all traces."""
         self.reason = reason
-        if not self._quiet:
+        if not self._quiet and reason not in _printed:
+            _printed.add(reason)
             print_message(f"kpytrace: torch's operators are not recorded: {reason}")

@@ -260,6 +260,29 @@ TEST_F(Operators, HaveTheFunctionThatCalledThem)
                                                       {"inner for unknown", 1}}));
 }
 
+TEST_F(Operators, HaveTheUsersOwnFunctionIfThereIsOne)
+{
+    tape t;
+    uint32_t main = t.thread("Main");
+    t.name("unused");
+    uint32_t own = t.name("own", "/home/train.py"),
+             theirs = t.name("theirs", "/usr/lib/python3.12/site-packages/torch/nn.py"),
+             inner = t.name("inner", "/usr/lib/python3.12/functools.py"), op = t.name("op");
+    for (bool has_own : {true, false}) {
+        const int64_t ns = has_own ? 0 : 100;
+        if (has_own) t.enter(main, own, ns);
+        t.enter(main, theirs, ns + 1);
+        t.enter(main, inner, ns + 2);
+        t.enter_operator(main, op, ns + 3);
+        for (int i = 0; i < (has_own ? 4 : 3); i++)
+            t.leave(main, ns + 4 + i);
+    }
+    take(t, KPTI_OPERATORS_BY_FUNCTION);
+    EXPECT_EQ(rows().size(), 2u);
+    EXPECT_EQ(rows().count("op in own"), 1u);
+    EXPECT_EQ(rows().count("op in inner"), 1u);
+}
+
 TEST_F(Operators, OfRandomProgramsAddUp)
 {
     for (uint32_t seed = 1; seed <= 40; seed++) {

@@ -37,8 +37,8 @@ class Programs(unittest.TestCase):
 
     def run_program(self, text, *options, status=0, **variables):
         # Without the calls of torch's own import, of which there are a million.
-        reply = support.python("-m", "kpytrace", "run", "--include", self.path(""), "--include",
-                               "*/torch/nn/modules/linear.py", *options, self.write(text), **variables)
+        reply = support.python("-m", "kpytrace", "run", "--include", self.path(""), *options, self.write(text),
+                               **variables)
         self.assertEqual(reply.returncode, status, reply.stderr)
         return reply
 
@@ -60,9 +60,8 @@ class Programs(unittest.TestCase):
         self.assertEqual(rows["step", ""]["kind"], "annotation")
         self.assertLess(rows["aten::linear", ""]["own_ns"], rows["aten::linear", ""]["total_ns"])
         callers = {name: caller for name, caller in self.top(out, "--callers")}
-        self.assertRegex(callers["AddmmBackward0"], r"^backward of .*linear.py\(\d+\): forward$")
-        self.assertRegex(callers["aten::addmm"], r"^.*linear.py\(\d+\): forward$")
-        self.assertRegex(callers["SumBackward0"], r"program.py\(\d+\): train$")
+        self.assertRegex(callers["AddmmBackward0"], r"^backward of .*program.py\(\d+\): train$")
+        self.assertRegex(callers["aten::addmm"], r"^.*program.py\(\d+\): train$")
         text = support.python("-m", "kpytrace", "top", "--ops", "--callers", out).stdout
         self.assertIn("annotation step", text)
         for form in ("json", "pftrace", "html", "speedscope.json", "collapsed"):

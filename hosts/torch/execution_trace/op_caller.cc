@@ -1,0 +1,87 @@
+#include "hosts/torch/execution_trace/op_caller.h"
+
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <mutex>
+#include <thread>
+#include <unordered_set>
+
+namespace kpytrace
+{
+
+namespace
+{
+
+// Never destroyed: threads end after static objects.
+struct OpCallers {
+    std::mutex lock;
+    std::unordered_set<OpCaller *> all;
+};
+
+OpCallers &op_callers()
+{
+    static OpCallers *const made = new OpCallers;
+    return *made;
+}
+
+bool membarrier(int command)
+{
+    return syscall(SYS_membarrier, command, 0, 0) == 0;
+}
+
+} // namespace
+
+OpCaller::OpCaller()
+{
+    std::lock_guard<std::mutex> guard(op_callers().lock);
+    op_callers().all.insert(this);
+}
+
+OpCaller::~OpCaller()
+{
+    std::lock_guard<std::mutex> guard(op_callers().lock);
+    op_callers().all.erase(this);
+}
+
+void OpCaller::prepare()
+{
+    needs_fence_ = !membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
+}
+
+void OpCaller::wait_for_others()
+{
+    const OpCaller *const own = &here(); // made before the lock is acquired
+    std::lock_guard<std::mutex> guard(op_callers().lock);
+    if (!needs_fence_ && !membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) {
+        // It was possible before, so a sandbox has come since. Threads that are inside see the store soon.
+        needs_fence_ = true;
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    for (const OpCaller *caller : op_callers().all)
+        while (caller != own && caller->depth_.load(std::memory_order_acquire))
+            std::this_thread::yield();
+}
+
+void OpCaller::hold()
+{
+    (void)here(); // makes it, so that forked() does not
+    op_callers().lock.lock();
+}
+
+void OpCaller::release()
+{
+    op_callers().lock.unlock();
+}
+
+void OpCaller::forked()
+{
+    const OpCaller *const own = &here();
+    for (OpCaller *caller : op_callers().all)
+        if (caller != own) caller->depth_ = 0;
+}
+
+} // namespace kpytrace
