@@ -3,6 +3,7 @@
 #ifndef KPTI_HOSTS_TORCH_EXECUTION_TRACE_OP_CALLER_H
 #define KPTI_HOSTS_TORCH_EXECUTION_TRACE_OP_CALLER_H
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 
@@ -14,6 +15,15 @@ namespace kpytrace
 class OpCaller
 {
   public:
+    // The plugin's number for an operator, by the address of torch's text of its name. Small, so that the operators of a
+    // step stay in the processor's cache.
+    struct Numbered {
+        const char *key = nullptr;
+        uint32_t number = 0;
+        uint32_t check =
+            0; // verifies that the name at the key is still the same, and that the scope is
+    };
+
     static OpCaller &here()
     {
         return ThreadLocalPtr<OpCaller>::here();
@@ -38,6 +48,12 @@ class OpCaller
         depth_.store(depth_.load(std::memory_order_relaxed) - 1, std::memory_order_release);
     }
 
+    Numbered &numbered(const char *key)
+    {
+        return numbered_[reinterpret_cast<uintptr_t>(key) * 0x9e3779b97f4a7c15U >>
+                         (64 - NUMBERED_BITS)];
+    }
+
     // Call it before a tracer is added.
     static void prepare();
     // After a tracer was removed: waits until no other thread is inside a call that may use it. The calling thread may
@@ -53,14 +69,17 @@ class OpCaller
   private:
     static inline std::atomic<bool> needs_fence_{true};
 
+    enum { NUMBERED_BITS = 8 };
+
     std::atomic<uint32_t> depth_{0};
+    std::array<Numbered, 1 << NUMBERED_BITS> numbered_;
 };
 
 // Is inside as long as it lives.
 class InOpCall
 {
   public:
-    InOpCall()
+    explicit InOpCall(OpCaller &caller) : caller_(caller)
     {
         caller_.enter();
     }
@@ -72,7 +91,7 @@ class InOpCall
     InOpCall &operator=(const InOpCall &) = delete;
 
   private:
-    OpCaller &caller_ = OpCaller::here();
+    OpCaller &caller_;
 };
 
 } // namespace kpytrace

@@ -23,24 +23,15 @@ namespace kpytrace
 namespace
 {
 
-// Counts the operators that were removed from torch's dispatcher. After a removal, the address of the removed
-// name may belong to another operator.
+// Counts in operator_removals.
 class Removals : public c10::OpRegistrationListener
 {
   public:
-    static uint64_t count()
-    {
-        return count_.load(std::memory_order_acquire);
-    }
-
     void onOperatorRegistered(const c10::OperatorHandle &) override {}
     void onOperatorDeregistered(const c10::OperatorHandle &) override // before the removal
     {
-        count_.fetch_add(1, std::memory_order_release);
+        operator_removals.fetch_add(1, std::memory_order_release);
     }
-
-  private:
-    static inline std::atomic<uint64_t> count_{0};
 };
 
 struct Operator {
@@ -210,7 +201,7 @@ const FunctionTexts *kept(std::string_view name)
     Recent &here = recent();
     const char *key = function.name();
     Pair &pair = here.operators[address_hash(key) >> 57];
-    const uint64_t removals = Removals::count();
+    const uint64_t removals = operator_removals.load(std::memory_order_acquire);
     Called *last = pair.find([key, removals](const Called &called) {
         return called.key == key && called.check == removals;
     });

@@ -5,6 +5,8 @@
 
 #include <ATen/record_function.h>
 
+#include <atomic>
+
 #include "abi/kpt.h"
 
 namespace kpytrace
@@ -37,10 +39,6 @@ struct alignas(64) Called {
     uint32_t inputs = UINT32_MAX;
     uint32_t outputs = UINT32_MAX;
     bool has_schema = false; // its texts have a schema
-    // The plugin's number for operators of this name in this scope, as in its texts, which may not be in the cache; 0 if
-    // it was not asked for yet.
-    uint8_t numbered_scope = 0;
-    uint32_t number = 0;
     FunctionPlace place;
 };
 static_assert(sizeof(Called) == 64);
@@ -53,6 +51,10 @@ Called &called_of(const at::RecordFunction &function);
 kpt_op common_of(const at::RecordFunction &function, const FunctionTexts &texts);
 
 kpt_str device_text(c10::Device device);
+
+// Counts the operators that were removed from torch's dispatcher. After a removal, the address of the removed name may
+// belong to another operator.
+inline std::atomic<uint64_t> operator_removals{0};
 
 // Call it before the first call of called_of.
 void texts_watch();

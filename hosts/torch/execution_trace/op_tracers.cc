@@ -22,27 +22,17 @@ std::atomic<const kpt_tracer_ops *> op_tracer_ops{
     nullptr};               // all tracers are of one plugin and have the same
 std::mutex op_tracers_lock; // acquired only to add and remove a tracer
 
-// Asks for the plugin's number for an operator, unless the operator's texts have it. A number of another scope is asked
-// for again. Returns 0 if there is none.
-[[gnu::noinline]] uint32_t find_number(kpt_handle tracer, Called &called, uint32_t scope)
+// Returns the plugin's number for an operator, which the operator's texts keep. A number of another scope is asked for
+// again. Returns 0 if there is none.
+uint32_t number_of(kpt_handle tracer, const FunctionTexts &texts, uint32_t scope)
 {
-    std::atomic_ref<uint64_t> kept(called.texts->numbered);
+    std::atomic_ref<uint64_t> kept(texts.numbered);
     const uint64_t known = kept.load(std::memory_order_relaxed);
     uint32_t number = static_cast<uint32_t>(known);
-    if (!number || known >> 32 != scope) {
-        if (op_tracer_ops.load()->name_operator(tracer, called.texts->name, scope, &number) != KPT_OK)
-            return 0;
-        kept.store(static_cast<uint64_t>(scope) << 32 | number, std::memory_order_relaxed);
-    }
-    called.number = number;
-    called.numbered_scope = static_cast<uint8_t>(scope);
+    if (number && known >> 32 == scope) return number;
+    if (op_tracer_ops.load()->name_operator(tracer, texts.name, scope, &number) != KPT_OK) return 0;
+    kept.store(static_cast<uint64_t>(scope) << 32 | number, std::memory_order_relaxed);
     return number;
-}
-
-uint32_t number_of(kpt_handle tracer, Called &called, uint32_t scope)
-{
-    if (called.number && called.numbered_scope == scope) return called.number;
-    return find_number(tracer, called, scope);
 }
 
 uint32_t scope_of(const at::RecordFunction &function)
@@ -53,12 +43,29 @@ uint32_t scope_of(const at::RecordFunction &function)
 kpt_operator operator_of(const at::RecordFunction &function)
 {
     kpt_operator op;
-    KPT_INIT(&op);
+    op.struct_size = sizeof op;
+    op.flags = op.name = op.scope = 0;
+    op.text = {};
     op.sequence_plus_1 = function.seqNr() >= 0 ? static_cast<uint64_t>(function.seqNr()) + 1 : 0;
     op.forward_thread = function.forwardThreadId();
     op.record_id = function.handle();
     op.thread = function.threadId();
     return op;
+}
+
+// Sets the name or the text of OP. KNOWN keeps the number of an operator of the dispatcher, whose name stays where it is.
+[[gnu::noinline]] void name_op(const at::RecordFunction &function, kpt_handle tracer,
+                               uint32_t check, OpCaller::Numbered &known, kpt_operator &op)
+{
+    if (is_range(function)) {
+        op.text = view(std::string_view(function.name()));
+        op.scope = scope_of(function);
+        op.flags = function.isAsync() ? KPT_OPERATOR_ASYNC : 0;
+        if (!op.text.size) op.text = kpt_str_of("<range>");
+        return;
+    }
+    op.name = number_of(tracer, *called_of(function).texts, scope_of(function));
+    if (op.name && function.operator_name()) known = {function.name(), op.name, check};
 }
 
 } // namespace
@@ -105,24 +112,24 @@ void op_tracers_forked()
 [[gnu::hot]] void trace_begin(const at::RecordFunction &function, TracedOp &out)
 {
     if (!has_op_tracers()) return;
-    const InOpCall inside;
+    OpCaller &caller = OpCaller::here();
+    const InOpCall inside(caller);
+    const uint64_t removals = operator_removals.load(std::memory_order_acquire);
+    const uint32_t check =
+        static_cast<uint32_t>(removals << 8) | static_cast<uint8_t>(function.scope());
+    const char *const key = function.name();
+    OpCaller::Numbered &known = caller.numbered(key);
     kpt_operator op = operator_of(function);
-    Called *called = nullptr;
-    if (is_range(function)) {
-        op.text = view(std::string_view(function.name()));
-        op.scope = scope_of(function);
-        op.flags = function.isAsync() ? KPT_OPERATOR_ASYNC : 0;
-        if (!op.text.size) op.text = kpt_str_of("<range>");
-    } else {
-        called = &called_of(function);
-    }
-    const uint32_t end = op_tracers_end;
+    if (known.key == key && known.check == check) op.name = known.number;
+    const uint32_t end = op_tracers_end.load(std::memory_order_relaxed);
     for (uint32_t i = 0; i < end; i++) {
-        const kpt_handle tracer = op_tracers[i];
+        const kpt_handle tracer = op_tracers[i].load(std::memory_order_acquire);
         uint64_t token = 0;
         if (!tracer) continue;
-        if (called) op.name = number_of(tracer, *called, scope_of(function));
-        if (op_tracer_ops.load()->begin_operator(tracer, &op, &token) == KPT_OK && token)
+        if (!op.name && !op.text.size) name_op(function, tracer, check, known, op);
+        if (op_tracer_ops.load(std::memory_order_acquire)->begin_operator(tracer, &op, &token) ==
+                KPT_OK &&
+            token)
             out.tokens[out.count++] = {tracer, token};
     }
 }
@@ -130,12 +137,13 @@ void op_tracers_forked()
 [[gnu::hot]] void trace_end(const TracedOp &op)
 {
     if (!op.count) return;
-    const InOpCall inside;
-    const uint32_t end = op_tracers_end;
+    const InOpCall inside(OpCaller::here());
+    const uint32_t end = op_tracers_end.load(std::memory_order_relaxed);
     for (uint32_t i = 0; i < op.count; i++)
         for (uint32_t k = 0; k < end; k++) // it may have been removed since
-            if (op_tracers[k] == op.tokens[i].tracer)
-                (void)op_tracer_ops.load()->end_operator(op.tokens[i].tracer, op.tokens[i].token);
+            if (op_tracers[k].load(std::memory_order_acquire) == op.tokens[i].tracer)
+                (void)op_tracer_ops.load(std::memory_order_acquire)
+                    ->end_operator(op.tokens[i].tracer, op.tokens[i].token);
 }
 
 } // namespace kpytrace
