@@ -1,4 +1,4 @@
-/* kpt_format.h: the .kpt file format: a head, then records in the order in which they were made, each with its
+/* kpt_format.h: the .kpt file format (docs/kpt.md): a head, then records in the order in which they were made, each with its
  * own checksum. A reader accepts records up to the first that is incomplete or damaged. So a file can be read
  * while it is written, and after a crash up to the last record.
  *
@@ -29,7 +29,8 @@ enum {
     /* kpti_kpt_note, name, arguments, zeroes up to 8: the user's notes, in order */
     KPTI_KPT_NOTES = 3,
     KPTI_KPT_END = 4, /* last record of a complete recording: a kpti_kpt_end, or empty */
-    KPTI_KPT_GPU = 5  /* a kpti_kpt_gpu, then the items that it describes. Readers of 1.0 skip it */
+    KPTI_KPT_GPU = 5, /* a kpti_kpt_gpu, then the items that it describes. Readers of 1.0 skip it */
+    KPTI_KPT_LAST_KIND = KPTI_KPT_GPU
 };
 
 typedef struct kpti_kpt_head {

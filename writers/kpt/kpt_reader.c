@@ -39,8 +39,10 @@ static const char *check_head(kpti_kpt_reader *r)
     if (memcmp(head.magic, KPTI_KPT_MAGIC, sizeof head.magic) != 0)
         return "it is not a .kpt file: it does not begin with \"" KPTI_KPT_MAGIC "\"";
     if (head.order != KPTI_KPT_ORDER) return "it was written on a machine with another byte order";
-    if (head.version != KPTI_KPT_VERSION)
-        return "it is a .kpt file of another version than this kpytrace reads";
+    if (head.version > KPTI_KPT_VERSION)
+        return "it is a .kpt file of a newer version than this kpytrace reads: read it with a "
+               "newer kpytrace";
+    if (head.version != KPTI_KPT_VERSION) return "it is a .kpt file of an unknown version";
     if (head.sum != kpti_kpt_sum(0, &head, offsetof(kpti_kpt_head, sum)))
         return "its header is damaged";
     r->pid = head.pid;
@@ -148,6 +150,10 @@ kpt_status kpti_kpt_next_chunk(void *reader, kpt_chunk *out)
         if (record.kind == KPTI_KPT_GPU && r->gpu) {
             kpt_status status = kpti_gpu_take(r->gpu, bytes, record.size);
             if (status != KPT_OK) return status;
+        }
+        if (record.kind > KPTI_KPT_LAST_KIND || !record.kind) {
+            r->skipped++;
+            r->skipped_kind = record.kind;
         }
         if (record.kind != KPTI_KPT_CHUNK) continue;
         if (record.size < sizeof head) return KPT_E_INVALID;

@@ -28,10 +28,12 @@ typedef struct kpti_kpt_reader {
     uint64_t let_go; /* value of at when resident memory was last released */
     uint64_t pid;
     int64_t base_ns;
-    kpti_kpt_state state; /* valid after the last record */
-    kpt_str info;         /* lines "key=value"; valid after the last record */
-    kpti_notes *notes;    /* receives the notes; may be NULL */
-    kpti_gpu_log *gpu;    /* receives the GPU records, and borrows from the file; may be NULL */
+    kpti_kpt_state state;  /* valid after the last record */
+    kpt_str info;          /* lines "key=value"; valid after the last record */
+    kpti_notes *notes;     /* receives the notes; may be NULL */
+    kpti_gpu_log *gpu;     /* receives the GPU records, and borrows from the file; may be NULL */
+    uint64_t skipped;      /* records of a kind that this reader does not know */
+    uint32_t skipped_kind; /* the last such kind */
     uint32_t formats; /* the formats of the chunks so far, or-ed; not 0: there may be operators */
     const char *why;  /* why kpti_kpt_next_chunk returned KPT_E_INVALID, or NULL */
 } kpti_kpt_reader;

@@ -68,3 +68,16 @@ PyObject *kpti_stats_call(PyObject *module, PyObject *capsule)
     if (dict && !done) Py_CLEAR(dict);
     return dict;
 }
+
+const char kpti_skipped_doc[] = "skipped(trace) -> (how many records of the opened file have an "
+                                "unknown kind, one of these kinds)";
+PyObject *kpti_skipped_call(PyObject *module, PyObject *capsule)
+{
+    const kpti_session *session = kpti_session_of(capsule);
+    uint64_t count;
+    uint32_t kind;
+    (void)module;
+    if (!session) return NULL;
+    count = kpti_session_skipped(session, &kind);
+    return Py_BuildValue("KI", (unsigned long long)count, (unsigned int)kind);
+}

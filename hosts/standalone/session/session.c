@@ -170,6 +170,12 @@ const char *kpti_session_noop_reason(const kpti_session *session)
     return session->noop_reason[0] ? session->noop_reason : NULL;
 }
 
+uint64_t kpti_session_skipped(const kpti_session *session, uint32_t *kind)
+{
+    *kind = session->reader.skipped_kind;
+    return session->reader.skipped;
+}
+
 kpti_kpt_state kpti_session_state(const kpti_session *session)
 {
     return session->reader.state;

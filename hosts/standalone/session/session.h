@@ -32,6 +32,8 @@ const char *kpti_session_noop_reason(const kpti_session *session);
 
 /* Returns how the file of an opened session ends, and the information stored in it. */
 kpti_kpt_state kpti_session_state(const kpti_session *session);
+/* Returns how many of its records have a kind that this kpytrace does not know; *KIND receives one of these kinds. */
+uint64_t kpti_session_skipped(const kpti_session *session, uint32_t *kind);
 kpt_str kpti_session_info(const kpti_session *session);
 
 /* Replaces the info of start's options, also in the stream, when more is known. */

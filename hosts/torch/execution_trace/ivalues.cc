@@ -1,8 +1,8 @@
 #include "hosts/torch/execution_trace/ivalues.h"
 
-#include "hosts/torch/execution_trace/op_texts.h"
 #include "hosts/torch/execution_trace/tensor_description.h"
 #include "hosts/torch/execution_trace/tensor_elements.h"
+#include "hosts/torch/operators/op_texts.h"
 
 namespace kpytrace
 {

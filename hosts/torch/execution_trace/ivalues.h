@@ -13,7 +13,7 @@
 
 #include "abi/kpt.h"
 #include "hosts/torch/execution_trace/arena.h"
-#include "hosts/torch/execution_trace/text_view.h"
+#include "hosts/torch/operators/text_view.h"
 
 namespace kpytrace
 {

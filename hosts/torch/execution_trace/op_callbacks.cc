@@ -12,12 +12,12 @@
 
 #include "hosts/torch/execution_trace/collectives.h"
 #include "hosts/torch/execution_trace/ivalues.h"
-#include "hosts/torch/execution_trace/op_caller.h"
 #include "hosts/torch/execution_trace/op_context.h"
-#include "hosts/torch/execution_trace/op_texts.h"
-#include "hosts/torch/execution_trace/op_tracers.h"
 #include "hosts/torch/execution_trace/tape_writer.h"
 #include "hosts/torch/execution_trace/tensor_identity.h"
+#include "hosts/torch/operators/op_caller.h"
+#include "hosts/torch/operators/op_texts.h"
+#include "hosts/torch/operators/op_tracers.h"
 
 namespace kpytrace
 {

@@ -11,9 +11,9 @@
 
 #include "hosts/torch/common/thread_local_ptr.h"
 #include "hosts/torch/execution_trace/ivalues.h"
-#include "hosts/torch/execution_trace/op_tracers.h"
 #include "hosts/torch/execution_trace/plugin_observer.h"
 #include "hosts/torch/execution_trace/tape_writer.h"
+#include "hosts/torch/operators/op_tracers.h"
 
 namespace kpytrace
 {

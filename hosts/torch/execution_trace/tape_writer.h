@@ -11,8 +11,8 @@
 #include <array>
 
 #include "abi/kpt.h"
-#include "hosts/torch/execution_trace/op_texts.h"
 #include "hosts/torch/execution_trace/tape_tensor_cache.h"
+#include "hosts/torch/operators/op_texts.h"
 
 namespace kpytrace
 {

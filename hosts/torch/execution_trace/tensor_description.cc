@@ -4,9 +4,9 @@
 #include <c10/core/UndefinedTensorImpl.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
-#include "hosts/torch/execution_trace/op_texts.h"
 #include "hosts/torch/execution_trace/tensor_identity.h"
-#include "hosts/torch/execution_trace/text_view.h"
+#include "hosts/torch/operators/op_texts.h"
+#include "hosts/torch/operators/text_view.h"
 
 namespace kpytrace
 {

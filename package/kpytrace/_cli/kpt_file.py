@@ -25,6 +25,13 @@ def print_state(path: str, state: str) -> None:
         print(f"kpytrace: {shown(path)} is {state}: {_STATES[state]}", file=sys.stderr)
 
 
+def print_skipped(path: str, records: int, kind: int) -> None:
+    """Names the records that this kpytrace does not know."""
+    if records:
+        print(f"kpytrace: {shown(path)} has {records:,} record{'s' * (records != 1)} that this kpytrace does not know "
+              f"(kind {kind}): skipped; a newer kpytrace reads them", file=sys.stderr)
+
+
 class KptFile:
     """An open .kpt file. `state` is "whole" or a key of _STATES, and `info` is the description of the process."""
 
@@ -45,6 +52,7 @@ class KptFile:
         self.stats: dict[str, int] = self.standalone.stats(self.handle)
         if not self.quiet:
             print_state(path, self.state)
+            print_skipped(path, *self.standalone.skipped(self.handle))
 
     def bar(self, what: str) -> progress.Bar | None:
         """Returns a progress bar for reading all calls of the file, or None if it would not be visible."""

@@ -284,7 +284,9 @@ class Damage(Files):
             self.assertIn(text, reply.stderr)
         other = bytearray(self.bytes)
         other[8] = 99
-        self.assertIn("another version", self.info(other).stderr)
+        self.assertIn("newer version", self.info(other).stderr)
+        other[8] = 0
+        self.assertIn("unknown version", self.info(other).stderr)
         other = bytearray(self.bytes)
         other[16] ^= 1
         self.assertIn("its header is damaged", self.info(other).stderr)

@@ -1,6 +1,6 @@
 // text_view.h: a text as the plugin's kpt_str, which borrows it.
-#ifndef KPTI_HOSTS_TORCH_EXECUTION_TRACE_TEXT_VIEW_H
-#define KPTI_HOSTS_TORCH_EXECUTION_TRACE_TEXT_VIEW_H
+#ifndef KPTI_HOSTS_TORCH_OPERATORS_TEXT_VIEW_H
+#define KPTI_HOSTS_TORCH_OPERATORS_TEXT_VIEW_H
 
 #include <string_view>
 

@@ -1,4 +1,4 @@
-#include "hosts/torch/execution_trace/op_tracers.h"
+#include "hosts/torch/operators/op_tracers.h"
 
 #include <algorithm>
 #include <atomic>
@@ -6,9 +6,9 @@
 #include <string_view>
 
 #include "hosts/torch/common/function_kind.h"
-#include "hosts/torch/execution_trace/op_caller.h"
-#include "hosts/torch/execution_trace/op_texts.h"
-#include "hosts/torch/execution_trace/text_view.h"
+#include "hosts/torch/operators/op_caller.h"
+#include "hosts/torch/operators/op_texts.h"
+#include "hosts/torch/operators/text_view.h"
 
 namespace kpytrace
 {

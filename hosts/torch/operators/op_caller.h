@@ -1,7 +1,7 @@
 // op_caller.h: a thread that may be inside a call of a tracer. Entering is two stores, without an atomic read and write:
 // the thread that removes a tracer makes all others see each other's stores instead (membarrier), which is slow and rare.
-#ifndef KPTI_HOSTS_TORCH_EXECUTION_TRACE_OP_CALLER_H
-#define KPTI_HOSTS_TORCH_EXECUTION_TRACE_OP_CALLER_H
+#ifndef KPTI_HOSTS_TORCH_OPERATORS_OP_CALLER_H
+#define KPTI_HOSTS_TORCH_OPERATORS_OP_CALLER_H
 
 #include <array>
 #include <atomic>

@@ -1,7 +1,7 @@
 // op_tracers.h: the tracers that record torch's operators among their calls. They are tracers of any host in the process
 // that uses the same plugin, such as the standalone one.
-#ifndef KPTI_HOSTS_TORCH_EXECUTION_TRACE_OP_TRACERS_H
-#define KPTI_HOSTS_TORCH_EXECUTION_TRACE_OP_TRACERS_H
+#ifndef KPTI_HOSTS_TORCH_OPERATORS_OP_TRACERS_H
+#define KPTI_HOSTS_TORCH_OPERATORS_OP_TRACERS_H
 
 #include <ATen/record_function.h>
 

@@ -1,4 +1,4 @@
-#include "hosts/torch/execution_trace/op_caller.h"
+#include "hosts/torch/operators/op_caller.h"
 
 #include <linux/membarrier.h>
 #include <sys/syscall.h>

@@ -1,7 +1,7 @@
 // op_texts.h: texts with a stable address: of operators, annotations and devices. The plugin identifies a text
 // that it has read before by its address. Any thread may call; returned texts are never freed.
-#ifndef KPTI_HOSTS_TORCH_EXECUTION_TRACE_OP_TEXTS_H
-#define KPTI_HOSTS_TORCH_EXECUTION_TRACE_OP_TEXTS_H
+#ifndef KPTI_HOSTS_TORCH_OPERATORS_OP_TEXTS_H
+#define KPTI_HOSTS_TORCH_OPERATORS_OP_TEXTS_H
 
 #include <ATen/record_function.h>
 
@@ -23,7 +23,7 @@ struct FunctionTexts {
     alignas(8) mutable uint64_t numbered = 0;
 };
 
-// The position of a function on a tape of the thread (tape_writer.h).
+// The position of a function on a tape of the thread (execution_trace/tape_writer.h).
 struct FunctionPlace {
     uint64_t forward_thread = 0;
     uint32_t scope = 0;

@@ -1,4 +1,4 @@
-#include "hosts/torch/execution_trace/op_texts.h"
+#include "hosts/torch/operators/op_texts.h"
 
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/function_schema.h>
@@ -15,7 +15,7 @@
 
 #include "hosts/torch/common/hash.h"
 #include "hosts/torch/common/thread_local_ptr.h"
-#include "hosts/torch/execution_trace/text_view.h"
+#include "hosts/torch/operators/text_view.h"
 
 namespace kpytrace
 {

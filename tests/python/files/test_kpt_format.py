@@ -1,0 +1,143 @@
+"""The format of .kpt files, as docs/kpt.md has it: files that earlier versions wrote stay readable, and what is newer is
+skipped or refused, by name."""
+
+import json
+import pathlib
+import struct
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+
+from support import Case, run_python
+
+# Never edited; a change of the format adds files.
+GOLDEN = pathlib.Path(__file__).parent / "golden"
+
+
+def kpytrace_command(*words):
+    return run_python("-m", "kpytrace", *map(str, words))
+
+
+def checksum(total, data):
+    for at in range(0, len(data), 8):
+        word = int.from_bytes(data[at:at + 8], "little")
+        total = (total ^ word) * 0x9E3779B97F4A7C15 % 2**64
+        if at + 8 <= len(data):
+            total ^= total >> 29
+    return total
+
+
+def record(kind, data):
+    head = struct.pack("=IIQ", 0x7274706B, kind, len(data))
+    return head + struct.pack("=Q", checksum(checksum(0, head), data)) + data + bytes(-len(data) % 8)
+
+
+def records(data):
+    """Yields the kind and the bytes of each record, and checks its sum."""
+    at = 64
+    while at < len(data):
+        guard, kind, size, total = struct.unpack_from("=IIQQ", data, at)
+        body = data[at + 24:at + 24 + size]
+        assert guard == 0x7274706B and total == checksum(checksum(0, data[at:at + 16]), body)
+        yield kind, body
+        at += 24 + size + -size % 8
+
+
+class Golden(Case):
+    def command(self, *words):
+        reply = kpytrace_command(*words)
+        self.assertEqual((reply.returncode, reply.stderr), (0, ""))
+        return reply.stdout
+
+    def events(self, name):
+        path = self.folder / "out.json"
+        self.command("convert", "-q", GOLDEN / name, path)
+        return json.loads(path.read_text())["traceEvents"]
+
+    def calls(self, name):
+        lines = self.command("top", "-q", "-n", "0", GOLDEN / name).splitlines()[1:]
+        return {line.split("  ")[-1]: int(line.split()[0].replace(",", "")) for line in lines}
+
+    def test_calls_notes_tasks_and_threads(self):
+        self.assertEqual(self.calls("calls.kpt"), {
+            "/program.py(14): main": 1, "/program.py(6): tree": 42, "/program.py(4): leaf": 42,
+            "/program.py(11): wait": 2, "<built-in function len>": 41})
+        events = self.events("calls.kpt")
+        notes = {(e["ph"], e["name"]) for e in events if e.get("cat") == "user_annotation"}
+        self.assertLessEqual({("i", "begin"), ("X", "work"), ("C", "queue")}, notes)
+        threads = {e["args"]["name"] for e in events if e["name"] == "thread_name"}
+        self.assertLessEqual({"MainThread", "worker"}, threads)
+        info = self.command("info", "-q", GOLDEN / "calls.kpt")
+        self.assertIn("whole", info)
+        self.assertIn("command:      program.py\n", info)
+
+    def test_operators(self):
+        rows = json.loads(self.command("top", "-q", "--ops", "--json", "--callers", "-n", "0", GOLDEN / "operators.kpt"))
+        found = {(row["name"], row["caller"]): (row["kind"], row["calls"]) for row in rows}
+        self.assertEqual(found["aten::mul", "/program.py(3): forward"], ("operator", 3))
+        self.assertEqual(found["MulBackward0", "backward of /program.py(3): forward"], ("operator", 3))
+        self.assertEqual(found["step 2", "/program.py(5): main"], ("annotation", 1))
+        arrows = [e for e in self.events("operators.kpt") if e.get("cat") == "fwdbwd"]
+        self.assertEqual(len(arrows), 12)
+
+    def test_gpu(self):
+        report = json.loads(self.command("top", "-q", "--gpu", "--json", GOLDEN / "gpu.kpt"))
+        self.assertEqual([(row["name"], row["count"], row["total_ns"]) for row in report["kernels"]],
+                         [("golden_kernel", 5, 5000)])
+        self.assertEqual(report["lines"][0]["line"], "/program.py:2 main")
+
+    def test_every_format_can_be_made_of_them(self):
+        for file in sorted(GOLDEN.glob("*.kpt")):
+            for suffix in ("pftrace", "html", "speedscope.json", "collapsed", "kpt"):
+                self.command("convert", "-q", file, self.folder / f"out.{suffix}")
+
+    def test_the_document_describes_them(self):
+        kinds = set()
+        for file in GOLDEN.glob("*.kpt"):
+            data = file.read_bytes()
+            self.assertEqual(data[:8], b"kpytrace")
+            self.assertEqual(checksum(0, data[:56]), int.from_bytes(data[56:64], "little"))
+            found = list(records(data))
+            kinds |= {kind for kind, _ in found}
+            self.assertEqual(found[-1][0], 4)
+        self.assertEqual(kinds, {1, 2, 3, 4, 5})
+
+
+class Newer(Case):
+    def setUp(self):
+        super().setUp()
+        self.kpt = self.folder / "t.kpt"
+        self.data = (GOLDEN / "calls.kpt").read_bytes()
+
+    def info(self, data):
+        self.kpt.write_bytes(data)
+        return kpytrace_command("info", self.kpt)
+
+    def test_records_of_an_unknown_kind_are_skipped_and_named(self):
+        known = self.info(self.data).stdout
+        reply = self.info(self.data[:64] + record(77, b"from the future") + record(77, b"") + self.data[64:])
+        self.assertEqual(reply.returncode, 0, reply.stderr)
+        self.assertIn("has 2 records that this kpytrace does not know (kind 77): skipped", reply.stderr)
+        for line in known.splitlines():
+            if not line.startswith(("file:", "tracing cost:")):
+                self.assertIn(line, reply.stdout)
+
+    def test_a_newer_version_is_refused(self):
+        head = bytearray(self.data[:56])
+        head[8] = 2
+        reply = self.info(bytes(head) + struct.pack("=Q", checksum(0, head)) + self.data[64:])
+        self.assertEqual((reply.returncode, reply.stdout), (1, ""))
+        self.assertIn("newer version than this kpytrace reads", reply.stderr)
+
+    def test_a_newer_format_of_chunks_is_refused(self):
+        made = bytearray(self.data[:64])
+        for kind, body in records(self.data):
+            made += record(kind, struct.pack("=I", 2) + body[4:] if kind == 1 else body)
+        reply = self.info(bytes(made))
+        self.assertEqual((reply.returncode, reply.stdout), (1, ""))
+        self.assertIn("the recording has format 2, but this version of kpytrace reads formats up to 1", reply.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
