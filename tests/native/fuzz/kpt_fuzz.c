@@ -67,7 +67,8 @@ static void put_table(file *f, input *in)
 
 static void put_chunk(file *f, input *in, int is_table)
 {
-    const kpti_kpt_chunk head = {.format = take(in, 1) == 255,
+    const kpti_kpt_chunk head = {.format =
+                                     (uint32_t)take(in, 1) % 32 / 15, /* 2 is unknown, and rare */
                                  .thread = is_table ? KPT_CHUNK_TABLE : (uint32_t)take(in, 1),
                                  .sequence = (uint32_t)take(in, 1),
                                  .run = (uint32_t)take(in, 1) & 3,
@@ -158,7 +159,8 @@ static kpt_status deliver_loaded(void *self, const kpt_delivery *delivery)
 
 static kpt_status count_chunk(void *ctx, const kpt_chunk *chunk)
 {
-    *(uint32_t *)ctx += chunk->format + 1;
+    if (chunk->format > KPTI_CHUNK_FORMAT_OPERATORS) abort();
+    ++*(uint32_t *)ctx;
     return KPT_OK;
 }
 
