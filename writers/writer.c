@@ -48,15 +48,17 @@ static kpt_status take_range(kpti_writer *w, const kpt_activity *a)
     return status;
 }
 
-/* Ends the ranges that cross a span of the user, where the span ends. */
+/* Ends the ranges that cross a span of the user, where the span ends. A span that began on another thread is no frame of
+ * this one. */
 static kpt_status cut_ranges(kpti_writer *w, const kpt_activity *point, const kpti_note *note)
 {
+    const kpti_note *begin = kpti_notes_get(w->notes, note->partner);
     kpt_status status = KPT_OK;
     kpt_activity range;
     if (note->what == KPTI_NOTE_BEGIN)
         return kpti_open_ranges_span(&w->ranges, point, (uint32_t)point->value0);
-    while (note->what == KPTI_NOTE_END && status == KPT_OK &&
-           kpti_open_ranges_span_end(&w->ranges, point, note->partner, &range))
+    if (note->what != KPTI_NOTE_END || !begin || begin->os_tid != note->os_tid) return KPT_OK;
+    while (status == KPT_OK && kpti_open_ranges_span_end(&w->ranges, point, note->partner, &range))
         status = give_range(w, &range);
     return status;
 }

@@ -49,13 +49,12 @@ static char *put_rare_args(char *at, const kpt_activity *a, uint32_t first_line)
 static void put_operator(chrome *w, const kpt_activity *activity, kpti_fragment name,
                          kpti_fragment thread)
 {
-    char text[KPTI_CHROME_MAX_REST + KPTI_CHROME_MAX_FORWARD];
+    char rare[KPTI_CHROME_MAX_REST];
     kpt_activity a = *activity;
-    char *at = put_rare_args(text, &a, 0);
+    const char *end = put_rare_args(rare, &a, 0);
     kpti_chrome_node_take(&w->node, &a);
-    at = kpti_chrome_put_forward(at, w->base.operators, &a);
-    kpti_chrome_put_operator(&w->events, &a, name.note, name, thread,
-                             (kpti_fragment){text, (uint32_t)(at - text), 0});
+    kpti_chrome_put_operator(&w->events, w->base.operators, &a, name.note, name, thread,
+                             (kpti_fragment){rare, (uint32_t)(end - rare), 0});
 }
 
 static kpt_status take_call(kpti_writer *writer, const kpt_activity *a)
@@ -65,13 +64,13 @@ static kpt_status take_call(kpti_writer *writer, const kpt_activity *a)
     kpti_fragment thread = kpti_fragments_get(&w->threads, a->thread, kpti_chrome_no_thread);
     kpti_fragment more = {NULL, 0, 0};
     char rare[KPTI_CHROME_MAX_REST];
-    if (a->flags || a->kind == KPT_KIND_GC || (a->line && a->line != name.note)) {
-        more.text = rare;
-        more.size = (uint32_t)(put_rare_args(rare, a, name.note) - rare);
-    }
     if (kpti_chrome_is_operator(a)) {
         put_operator(w, a, name, thread);
         return KPT_OK;
+    }
+    if (a->flags || a->kind == KPT_KIND_GC || (a->line && a->line != name.note)) {
+        more.text = rare;
+        more.size = (uint32_t)(put_rare_args(rare, a, name.note) - rare);
     }
     kpti_chrome_put(&w->events, a, name, thread, more);
     return kpti_chrome_tasks_call(&w->tasks, a, thread.note);

@@ -29,10 +29,27 @@ static char *put_ids(char *at, const kpt_activity *a)
     return kpti_put_u64(PUT(at, ",\"Python id\":"), a->id);
 }
 
-void kpti_chrome_put_operator(kpti_chrome_events *events, const kpt_activity *a, uint32_t scope,
-                              kpti_fragment name, kpti_fragment thread, kpti_fragment more)
+/* Most bytes of the Python function of a forward operator, as an argument. */
+enum { MAX_FORWARD = 64 + KPTI_CHROME_MAX_NAME * KPTI_JSON_MAX_GROWTH };
+_Static_assert(KPTI_CHROME_MAX_NAME *KPTI_JSON_MAX_GROWTH + 2 * KPTI_CHROME_MAX_REST + MAX_FORWARD <
+                   KPTI_OUT_BUFFER_BYTES,
+               "an operator fits into the buffer");
+
+static char *put_forward(char *at, kpti_operator_walk *walk, const kpt_activity *a)
 {
-    char *at = kpti_out_reserve(events->out, (size_t)name.size + more.size + KPTI_CHROME_MAX_REST);
+    kpt_str function;
+    if (!walk || !kpti_operator_walk_forward(walk, a, &function)) return at;
+    at = PUT(at, ",\"forward at\":\"");
+    at = function.size ? kpti_chrome_escape(at, function) : PUT(at, "(not recorded)");
+    return PUT(at, "\"");
+}
+
+void kpti_chrome_put_operator(kpti_chrome_events *events, kpti_operator_walk *walk,
+                              const kpt_activity *a, uint32_t scope, kpti_fragment name,
+                              kpti_fragment thread, kpti_fragment more)
+{
+    char *at = kpti_out_reserve(events->out,
+                                (size_t)name.size + more.size + KPTI_CHROME_MAX_REST + MAX_FORWARD);
     at = kpti_fragment_put(put_category(at, a, scope), name);
     at = kpti_fragment_put(at, thread);
     at = kpti_put_us_between(at, events->base_ns, a->start_ns);
@@ -51,16 +68,8 @@ void kpti_chrome_put_operator(kpti_chrome_events *events, const kpt_activity *a,
         memcpy(at, more.text, more.size);
         at += more.size;
     }
+    at = put_forward(at, walk, a);
     kpti_out_wrote(events->out, PUT(at, "}}"));
-}
-
-char *kpti_chrome_put_forward(char *out, kpti_operator_walk *walk, const kpt_activity *a)
-{
-    kpt_str function;
-    if (!walk || !kpti_operator_walk_forward(walk, a, &function)) return out;
-    out = PUT(out, ",\"forward at\":\"");
-    out = function.size ? kpti_chrome_escape(out, function) : PUT(out, "(not recorded)");
-    return PUT(out, "\"");
 }
 
 static void put_end(const kpti_writer *w, kpti_out_file *out, kpti_fragment thread, int64_t ns,

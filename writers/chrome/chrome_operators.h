@@ -23,14 +23,10 @@ typedef struct kpti_chrome_node {
 void kpti_chrome_node_take(kpti_chrome_node *node, kpt_activity *a);
 
 /* Writes A, with a comma before it. SCOPE is that of its name. MORE is added to its arguments: ",\"key\":value" or
- * nothing. */
-void kpti_chrome_put_operator(kpti_chrome_events *events, const kpt_activity *a, uint32_t scope,
-                              kpti_fragment name, kpti_fragment thread, kpti_fragment more);
-
-/* Writes the Python function of the forward operator of A, if A is a node of autograd, as such an argument. Returns its
- * end; OUT has space for KPTI_CHROME_MAX_FORWARD bytes. */
-enum { KPTI_CHROME_MAX_FORWARD = 64 + KPTI_CHROME_MAX_NAME * KPTI_JSON_MAX_GROWTH };
-char *kpti_chrome_put_forward(char *out, kpti_operator_walk *walk, const kpt_activity *a);
+ * nothing; so is the Python function of the forward operator, if A is a node of autograd and WALK is not NULL. */
+void kpti_chrome_put_operator(kpti_chrome_events *events, kpti_operator_walk *walk,
+                              const kpt_activity *a, uint32_t scope, kpti_fragment name,
+                              kpti_fragment thread, kpti_fragment more);
 
 /* Writes an arrow from each forward operator to its node of autograd. */
 void kpti_chrome_put_links(const kpti_writer *writer, kpti_out_file *out,

@@ -147,8 +147,7 @@ uint32_t kpti_spans_pop_of_call_slow(kpti_spans *s, const kpt_activity *call)
     const track_state *l = track_state_of(s, call->thread);
     const frame *f = l ? &l->frames[l->count - 1] : NULL;
     if (!f) return 0;
-    if (call->kind == KPT_KIND_RANGE_BEGIN ? kpti_spans_ns(s, f->number) <= call->start_ns
-                                           : f->parent_id != call->id)
+    if (call->kind == KPT_KIND_RANGE_BEGIN ? f->number <= call->value0 : f->parent_id != call->id)
         return 0;
     return kpti_spans_pop(s, call->thread);
 }

@@ -45,6 +45,7 @@ static void pop(kpti_open_ranges *r, thread_ranges *t, int64_t ns, uint32_t flag
     kpti_assert(t->count && r->count);
     r->count--;
     *out = t->open[--t->count].begin;
+    out->value0 = t->open[t->count].after_span;
     out->phase = KPT_PHASE_COMPLETE;
     out->end_ns = ns > out->start_ns ? ns : out->start_ns;
     out->flags |= flags;
@@ -80,6 +81,8 @@ int kpti_open_ranges_span_end(kpti_open_ranges *r, const kpt_activity *point, ui
 {
     thread_ranges *t = ranges_of(r, point->thread);
     if (!t || t->open[t->count - 1].after_span < number) return 0;
+    /* Calls inside the range are still open: the span does not end as a frame here. */
+    if (t->open[t->count - 1].begin.parent_id != point->parent_id) return 0;
     pop(r, t, point->start_ns, KPT_ACTIVITY_CLAMPED, out);
     return 1;
 }

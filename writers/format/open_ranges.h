@@ -24,7 +24,8 @@ typedef struct kpti_open_ranges {
 kpt_status kpti_open_ranges_begin(kpti_open_ranges *ranges, kpt_activity *begin);
 
 /* At the end of a range: removes the innermost open range of the thread, until the range that ends is removed, and fills
- * OUT with it as a complete call. Returns 0 if the range that ends is not open, or not any more. */
+ * OUT with it as a complete call, whose value0 is the number of the last span of the user that began before it on its
+ * thread. Returns 0 if the range that ends is not open, or not any more. */
 int kpti_open_ranges_end(kpti_open_ranges *ranges, const kpt_activity *end, kpt_activity *out);
 
 /* A span of the user begins or ends at POINT; NUMBER is the number of its begin. At the end: removes the innermost open

@@ -82,9 +82,10 @@ static inline int kpti_has_chunks(const kpt_tracer *tracer)
     return KPT_HAS(tracer->ops, kpt_tracer_ops, get_chunks);
 }
 
+/* A plugin that records no operators has no function for them, and refuses flags that it does not know. */
 static inline int kpti_has_operators(const kpt_tracer *tracer)
 {
-    return KPT_HAS(tracer->ops, kpt_tracer_ops, begin_operator);
+    return KPT_HAS(tracer->ops, kpt_tracer_ops, begin_operator) && tracer->ops->begin_operator;
 }
 
 #endif

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <thread>
 #include <unordered_set>
+#include <vector>
 
 namespace kpytrace
 {
@@ -53,17 +54,34 @@ void OpCaller::prepare()
 
 void OpCaller::wait_for_others()
 {
+    struct Inside {
+        OpCaller *caller;
+        uint32_t entries;
+    };
+    std::vector<Inside> inside;
     const OpCaller *const own = &here(); // made before the lock is acquired
-    std::lock_guard<std::mutex> guard(op_callers().lock);
     if (!needs_fence_ && !membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) {
         // It was possible before, so a sandbox has come since. Threads that are inside see the store soon.
         needs_fence_ = true;
         std::this_thread::sleep_for(std::chrono::milliseconds(100));
     }
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    for (const OpCaller *caller : op_callers().all)
-        while (caller != own && caller->depth_.load(std::memory_order_acquire))
-            std::this_thread::yield();
+    {
+        std::lock_guard<std::mutex> guard(op_callers().lock);
+        for (OpCaller *caller : op_callers().all)
+            if (caller != own && caller->depth_.load(std::memory_order_acquire))
+                inside.push_back({caller, caller->entries_.load(std::memory_order_acquire)});
+    }
+    // Not under the lock: a thread inside may wait for a lock that a forking thread holds, which waits for ours.
+    while (!inside.empty()) {
+        std::this_thread::yield();
+        std::lock_guard<std::mutex> guard(op_callers().lock);
+        std::erase_if(inside, [](const Inside &one) {
+            return !op_callers().all.count(one.caller) ||
+                   !one.caller->depth_.load(std::memory_order_acquire) ||
+                   one.caller->entries_.load(std::memory_order_acquire) != one.entries;
+        });
+    }
 }
 
 void OpCaller::hold()

@@ -37,7 +37,10 @@ class OpCaller
     // A thread enters before it reads the tracers, and leaves after its calls. It may enter again inside.
     void enter()
     {
-        depth_.store(depth_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+        const uint32_t depth = depth_.load(std::memory_order_relaxed);
+        if (!depth)
+            entries_.store(entries_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+        depth_.store(depth + 1, std::memory_order_relaxed);
         if (needs_fence_.load(std::memory_order_relaxed))
             std::atomic_thread_fence(std::memory_order_seq_cst);
         else
@@ -72,6 +75,7 @@ class OpCaller
     enum { NUMBERED_BITS = 8 };
 
     std::atomic<uint32_t> depth_{0};
+    std::atomic<uint32_t> entries_{0}; // how often it entered from outside
     std::array<Numbered, 1 << NUMBERED_BITS> numbered_;
 };
 

@@ -64,8 +64,9 @@ kpt_operator operator_of(const at::RecordFunction &function)
         if (!op.text.size) op.text = kpt_str_of("<range>");
         return;
     }
-    op.name = number_of(tracer, *called_of(function).texts, scope_of(function));
-    if (op.name && function.operator_name()) known = {function.name(), op.name, check};
+    const Called &called = called_of(function);
+    op.name = number_of(tracer, *called.texts, scope_of(function));
+    if (op.name && called.key == function.name()) known = {called.key, op.name, check};
 }
 
 } // namespace

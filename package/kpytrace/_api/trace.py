@@ -326,6 +326,8 @@ def _forget_in_child() -> None:
     _lock = RLock()  # another thread of the parent may have held the locks at the fork
     for trace in _traces.all():
         trace._lock = RLock()
+        if trace._operators:
+            trace._operators.forget()
     _traces.clear()
 
 

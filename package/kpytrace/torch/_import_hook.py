@@ -61,9 +61,9 @@ class AfterImport:
                 del loader.exec_module
             else:
                 loader.exec_module = execute
+            execute(module)  # if it fails, the program may try again
             if self in sys.meta_path:
                 sys.meta_path.remove(self)  # type: ignore[arg-type]
-            execute(module)
             self._call()
 
         loader.exec_module = exec_module

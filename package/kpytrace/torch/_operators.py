@@ -26,7 +26,8 @@ class Operators:
     def __init__(self, quiet: bool) -> None:
         self._quiet = quiet
         self._handle: Any = None  # the C host's trace; held, so that its tracer is there until stop()
-        self._tracer = 0  # the tracer that the shim calls; 0: none
+        self._shim: Any = None
+        self._tracer = 0  # the tracer that the shim calls, or may call; 0: none
         self._import = AfterImport(self._begin)
         self._lock = RLock()  # an import on another thread may end while the trace stops
         self.reason = ""  # why operators are not recorded
@@ -43,13 +44,21 @@ class Operators:
             self._import.start()
 
     def stop(self) -> None:
-        """After this, torch does not call the trace any more. May be called again."""
+        """After this, torch does not call the trace any more. May be called again, also after an exception of a signal
+        handler in here."""
         self._import.stop()
         with self._lock:
-            tracer, self._tracer = self._tracer, 0
+            if self._tracer:
+                self._shim.leave_operators(self._tracer)
+            self._tracer = 0
             self._handle = None
-            if tracer:
-                self._load().leave_operators(tracer)
+
+    def forget(self) -> None:
+        """In the child of a fork, where the trace has ended, and the shim has forgotten it."""
+        self._lock = RLock()  # another thread of the parent may have held it
+        self._tracer = 0
+        self._handle = None
+        self._import.stop()
 
     def _load(self) -> Any:
         """Returns the shim, or None if there can be none. The program and the trace continue without it."""
@@ -67,9 +76,11 @@ class Operators:
             if shim is None or self._handle is None:
                 return
             functions, tracer = native.standalone.tracer(self._handle)
-            if shim.trace_operators(functions, tracer):
-                self._tracer = tracer
-            else:
+            # Before the call, since a signal handler may raise after it. To leave a tracer that the shim does not know
+            # does nothing.
+            self._shim, self._tracer = shim, tracer
+            if not shim.trace_operators(functions, tracer):
+                self._tracer = 0
                 self._fail("too many traces record torch's operators at once")
 
     def _fail(self, reason: str) -> None:

@@ -94,6 +94,38 @@ TEST_F(OperatorFormats, ARangeThatCrossesASpanOfTheUserEndsWithIt)
     EXPECT_EQ(perfetto(t).calls, expected);
 }
 
+/* The span's end is inside a call, or the span is no frame of this thread: the range lasts. */
+TEST_F(OperatorFormats, ARangeOutlastsASpanThatDoesNotEndBesideIt)
+{
+    for (bool is_of_another_thread : {false, true}) {
+        tape t;
+        uint32_t f = t.name("f"), helper = t.name("helper"), range = t.name("range"),
+                 main = t.thread("Main"), other = t.thread("Other");
+        const uint32_t at = is_of_another_thread ? other : main;
+        const uint32_t begin = note(KPTI_NOTE_BEGIN, "span", 2000, 0, 0, at);
+        const uint32_t own = note(KPTI_NOTE_BEGIN, "own", 2500);
+        const uint32_t end = note(KPTI_NOTE_END, "span", 4000, begin);
+        const uint32_t own_end = note(KPTI_NOTE_END, "own", 6000, own);
+        t.enter(main, f, 1000);
+        t.point(at, begin, 2000);
+        t.point(main, own, 2500);
+        t.begin_range(main, range, 1, 3000);
+        if (!is_of_another_thread) t.enter(main, helper, 3500);
+        t.point(main, end, 4000);
+        if (!is_of_another_thread) t.leave(main, 4500);
+        t.end_range(main, 1, 5000);
+        t.point(main, own_end, 6000);
+        t.leave(main, 9000);
+        const seen wanted = {tape::FIRST_TID, "range", 3000, 5000};
+        const std::vector<seen> calls = perfetto(t).calls;
+        EXPECT_EQ(std::count(calls.begin(), calls.end(), wanted), 1) << is_of_another_thread;
+        const std::vector<seen> annotations = chrome_calls(chrome(t), "user_annotation");
+        EXPECT_EQ(std::count(annotations.begin(), annotations.end(), wanted), 1);
+        kpti_notes_free(&notes);
+        notes = {};
+    }
+}
+
 TEST_F(OperatorFormats, ASpanOfTheUserThatCrossesARangeIsLoose)
 {
     tape t;

@@ -137,7 +137,7 @@ class TheCSide(Case):
     def test_it_knows_every_option(self):
         values = {name: True if option.read is _options._switch else 1
                   for name, option in _options.OPTIONS.items()
-                  if name not in ("include", "exclude", "on_full", "stream")}
+                  if name not in ("include", "exclude", "on_full", "stream", "torch")}
         values.update(on_full="ring", filters=(("exclude", "module", b"x"),), info=b"a=b\n",
                       dump=os.fsencode(self.path), dump_signal=0)
         handle, noop, no_gpu = _standalone.start(SAMPLE, values)

@@ -234,12 +234,28 @@ class Operators(unittest.TestCase):
                 stack.enter_context(trace)
         self.assertIn("torch's operators are not recorded: too many traces", errors.getvalue())
 
+    def test_a_stop_that_a_signal_handler_interrupts(self):
+        """The next stop() completes it, and no place in the shim is lost."""
+        class Interrupted:
+            def leave_operators(self, tracer):
+                raise KeyboardInterrupt
+        for _ in range(6):
+            trace = self.start()
+            shim, trace._operators._shim = trace._operators._shim, Interrupted()
+            with self.assertRaises(KeyboardInterrupt):
+                trace.stop()
+            trace._operators._shim = shim
+            trace.stop()
+            trace.close()
+        self.assertEqual(self.recorded(lambda: torch.ones(2).mul(2))["aten::mul"], 1)
+
     def test_a_fork(self):
         trace = self.start()
         torch.ones(2).mul(2)
         child = os.fork()
         if not child:
             torch.ones(2).mul(2)
+            del trace
             os._exit(0)
         self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
         names = collections.Counter(e["name"] for e in self.stop(trace))
