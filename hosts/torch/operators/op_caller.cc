@@ -77,7 +77,7 @@ void OpCaller::wait_for_others()
         std::this_thread::yield();
         std::lock_guard<std::mutex> guard(op_callers().lock);
         std::erase_if(inside, [](const Inside &one) {
-            return !op_callers().all.count(one.caller) ||
+            return !op_callers().all.contains(one.caller) ||
                    !one.caller->depth_.load(std::memory_order_acquire) ||
                    one.caller->entries_.load(std::memory_order_acquire) != one.entries;
         });
