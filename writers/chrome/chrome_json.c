@@ -210,7 +210,7 @@ static kpt_status end(kpti_writer *writer, const kpt_stats *stats)
     chrome *w = (chrome *)writer;
     kpt_status status;
     kpti_chrome_notes_rest(&w->notes);
-    kpti_chrome_put_links(writer, &writer->out, &w->threads);
+    kpti_chrome_put_links(writer, &w->threads);
     status = kpti_chrome_gpu_events(&w->gpu, writer);
     put_tail(w, stats);
     return status;
@@ -236,7 +236,7 @@ static kpt_status end_process(kpti_writer *writer)
     chrome *w = (chrome *)writer;
     kpt_status status;
     kpti_chrome_notes_rest(&w->notes);
-    kpti_chrome_put_links(writer, &writer->out, &w->threads);
+    kpti_chrome_put_links(writer, &w->threads);
     status = kpti_chrome_gpu_events(&w->gpu, writer);
     w->tasks_without += w->tasks.tracks.without;
     release_process(w);
@@ -246,4 +246,4 @@ static kpt_status end_process(kpti_writer *writer)
 static const kpti_format_ops ops = {sizeof(chrome), begin, take_name, take_thread, take_call,
                                     take_point,     end,   release,   end_process, begin_process};
 
-const kpti_format kpti_format_chrome = {"Chrome JSON", ".json", KPT_ORDER_THREAD, &ops};
+const kpti_format kpti_format_chrome = {"Chrome JSON", ".json", KPT_ORDER_THREAD, &ops, 1};

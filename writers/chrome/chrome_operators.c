@@ -72,27 +72,26 @@ void kpti_chrome_put_operator(kpti_chrome_events *events, kpti_operator_walk *wa
     kpti_out_wrote(events->out, PUT(at, "}}"));
 }
 
-static void put_end(const kpti_writer *w, kpti_out_file *out, kpti_fragment thread, int64_t ns,
-                    uint64_t id, int is_begin)
+static void put_end(kpti_writer *w, kpti_fragment thread, int64_t ns, uint64_t id, int is_begin)
 {
-    char *at = kpti_out_reserve(out, KPTI_CHROME_MAX_REST);
+    char *at = kpti_out_reserve(&w->out, KPTI_CHROME_MAX_REST);
     if (w->operators->shift) ns = kpti_shifted(w->operators->shift, ns);
     at = PUT(at, ",\n{\"ph\":\"");
     *at++ = is_begin ? 's' : 'f';
     at = kpti_put_u64(PUT(at, "\",\"cat\":\"fwdbwd\",\"id\":"), kpti_id_in_file(w, id));
     at = kpti_fragment_put(PUT(at, ",\"name\":\"fwdbwd"), thread);
     at = kpti_put_us_between(at, w->base_ns, ns);
-    kpti_out_wrote(out, is_begin ? PUT(at, "}") : PUT(at, ",\"bp\":\"e\"}"));
+    kpti_out_wrote(&w->out, is_begin ? PUT(at, "}") : PUT(at, ",\"bp\":\"e\"}"));
 }
 
-void kpti_chrome_put_links(const kpti_writer *w, kpti_out_file *out, const kpti_fragments *threads)
+void kpti_chrome_put_links(kpti_writer *w, const kpti_fragments *threads)
 {
     const kpti_operator_walk *walk = w->operators;
     for (uint32_t i = 0; walk && i < walk->link_count; i++) {
         const kpti_forward_link *link = &walk->links[i];
-        put_end(w, out, kpti_fragments_get(threads, link->forward_thread, kpti_chrome_no_thread),
+        put_end(w, kpti_fragments_get(threads, link->forward_thread, kpti_chrome_no_thread),
                 link->forward_ns, i + 1, 1);
-        put_end(w, out, kpti_fragments_get(threads, link->backward_thread, kpti_chrome_no_thread),
+        put_end(w, kpti_fragments_get(threads, link->backward_thread, kpti_chrome_no_thread),
                 link->backward_ns, i + 1, 0);
     }
 }

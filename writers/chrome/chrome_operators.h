@@ -29,7 +29,6 @@ void kpti_chrome_put_operator(kpti_chrome_events *events, kpti_operator_walk *wa
                               kpti_fragment thread, kpti_fragment more);
 
 /* Writes an arrow from each forward operator to its node of autograd. */
-void kpti_chrome_put_links(const kpti_writer *writer, kpti_out_file *out,
-                           const kpti_fragments *threads);
+void kpti_chrome_put_links(kpti_writer *writer, const kpti_fragments *threads);
 
 #endif

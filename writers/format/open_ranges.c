@@ -30,7 +30,6 @@ kpt_status kpti_open_ranges_begin(kpti_open_ranges *r, kpt_activity *begin)
     begin->id = KPTI_RANGE_ID;
     begin->phase = KPT_PHASE_BEGIN;
     t->open[t->count++] = (open_range){*begin, t->last_span};
-    r->count++;
     return KPT_OK;
 }
 
@@ -39,11 +38,9 @@ static thread_ranges *ranges_of(const kpti_open_ranges *r, uint32_t thread)
     return thread < r->thread_capacity && r->threads[thread].count ? &r->threads[thread] : NULL;
 }
 
-static void pop(kpti_open_ranges *r, thread_ranges *t, int64_t ns, uint32_t flags,
-                kpt_activity *out)
+static void pop(thread_ranges *t, int64_t ns, uint32_t flags, kpt_activity *out)
 {
-    kpti_assert(t->count && r->count);
-    r->count--;
+    kpti_assert(t->count);
     *out = t->open[--t->count].begin;
     out->value0 = t->open[t->count].after_span;
     out->phase = KPT_PHASE_COMPLETE;
@@ -63,9 +60,9 @@ int kpti_open_ranges_end(kpti_open_ranges *r, const kpt_activity *end, kpt_activ
     thread_ranges *t = ranges_of(r, end->thread);
     if (!t || !is_open(t, end->value0)) return 0;
     if (t->open[t->count - 1].begin.value0 == end->value0)
-        pop(r, t, end->start_ns, end->flags, out);
+        pop(t, end->start_ns, end->flags, out);
     else
-        pop(r, t, end->start_ns, KPT_ACTIVITY_CLAMPED, out);
+        pop(t, end->start_ns, KPT_ACTIVITY_CLAMPED, out);
     return 1;
 }
 
@@ -83,7 +80,7 @@ int kpti_open_ranges_span_end(kpti_open_ranges *r, const kpt_activity *point, ui
     if (!t || t->open[t->count - 1].after_span < number) return 0;
     /* Calls inside the range are still open: the span does not end as a frame here. */
     if (t->open[t->count - 1].begin.parent_id != point->parent_id) return 0;
-    pop(r, t, point->start_ns, KPT_ACTIVITY_CLAMPED, out);
+    pop(t, point->start_ns, KPT_ACTIVITY_CLAMPED, out);
     return 1;
 }
 

@@ -17,7 +17,6 @@ typedef struct kpti_open_ranges {
     kpti_heap heap;
     struct kpti_thread_ranges *threads; /* by index */
     uint32_t thread_capacity;
-    uint32_t count; /* open ranges of all threads */
 } kpti_open_ranges;
 
 /* BEGIN is the begin of a range. Changes it to the begin of a call. Returns KPT_OK, KPT_E_MEMORY or KPT_E_LIMIT. */

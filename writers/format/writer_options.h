@@ -18,6 +18,7 @@ typedef struct kpti_format {
     const char *suffix; /* of its files */
     uint32_t order;     /* KPT_ORDER_THREAD or KPT_ORDER_TIME */
     const struct kpti_format_ops *ops;
+    int links_operators; /* its writer uses the walk of operators; making it takes a delivery of its own */
 } kpti_format;
 
 typedef struct kpti_writer kpti_writer;
@@ -37,9 +38,8 @@ typedef struct kpti_writer_options {
     void *interrupted_ctx;
     /* the notes that the delivery's points refer to */
     const kpti_notes *notes;
-    const kpti_gpu_log *gpu; /* GPU activities of the same time */
-    kpti_operator_walk
-        *operators; /* after a walk of the same recording; NULL if it has no operators */
+    const kpti_gpu_log *gpu;       /* GPU activities of the same time */
+    kpti_operator_walk *operators; /* after a walk of the same recording; NULL: none was made */
     void (*progress)(void *ctx, uint64_t calls_done); /* called once per batch */
     void *progress_ctx;
 } kpti_writer_options;

@@ -153,7 +153,7 @@ static kpt_status add_source(kpti_merge *m, kpti_session *s, const kpti_source *
     kpti_gpu_log gpu = *from->gpu; /* the source still owns the contents */
     kpti_operator_walk operators;
     kpti_writer_result result;
-    kpt_status status = kpti_source_walk(from, &operators, error);
+    kpt_status status = kpti_source_walk(from, m->choice.format, &operators, error);
     if (is_shifted) {
         notes = &shifted;
         gpu.shift = operators.shift = &part->clock;

@@ -122,12 +122,12 @@ kpt_status kpti_source_deliver(const kpti_source *from, uint32_t order, kpti_ext
     return status;
 }
 
-kpt_status kpti_source_walk(const kpti_source *from, kpti_operator_walk *walk,
-                            kpti_session_error *error)
+kpt_status kpti_source_walk(const kpti_source *from, const kpti_format *format,
+                            kpti_operator_walk *walk, kpti_session_error *error)
 {
     static const kpti_heap heap = {NULL, NULL, NULL};
     kpti_operator_walk_init(walk, &heap, NULL, NULL);
-    if (!from->may_have_operators) return KPT_OK;
+    if (!from->may_have_operators || !format->links_operators) return KPT_OK;
     return kpti_source_deliver(from, KPT_ORDER_TIME, KPTI_WITH_RANGES, kpti_operator_walk_batch,
                                walk, error);
 }

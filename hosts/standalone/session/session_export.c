@@ -26,19 +26,25 @@ static kpt_status count_batch(void *ctx, const kpt_batch *batch)
     return KPT_OK;
 }
 
-kpt_status kpti_session_deliver(kpti_session *s, const kpti_session_watch *watch, kpt_batch_fn sink,
-                                void *sink_ctx, kpti_session_error *error)
+static kpt_status deliver(kpti_session *s, const kpti_session_watch *watch, uint32_t order,
+                          kpti_extent extent, kpt_batch_fn sink, void *sink_ctx,
+                          kpti_session_error *error)
 {
     kpti_source from;
     kpt_status status = kpti_session_enter(s, error);
     if (status != KPT_OK) return status;
     status = kpti_source_begin(s, watch, &from, error);
     if (status == KPT_OK) {
-        status =
-            kpti_source_deliver(&from, KPT_ORDER_THREAD, KPTI_CALLS_ONLY, sink, sink_ctx, error);
+        status = kpti_source_deliver(&from, order, extent, sink, sink_ctx, error);
         kpti_source_end(&from);
     }
     return kpti_session_leave(s, status);
+}
+
+kpt_status kpti_session_deliver(kpti_session *s, const kpti_session_watch *watch, kpt_batch_fn sink,
+                                void *sink_ctx, kpti_session_error *error)
+{
+    return deliver(s, watch, KPT_ORDER_THREAD, KPTI_CALLS_ONLY, sink, sink_ctx, error);
 }
 
 kpt_status kpti_session_count_calls(kpti_session *s, kpti_session_count *count,
@@ -98,16 +104,7 @@ kpt_status kpti_session_operators(kpti_session *s, const kpti_session_watch *wat
                                   kpti_operator_table *table, kpti_session_error *error)
 {
     profiling p = {kpti_operator_table_batch, table, watch, 0};
-    kpti_source from;
-    kpt_status status = kpti_session_enter(s, error);
-    if (status != KPT_OK) return status;
-    status = kpti_source_begin(s, watch, &from, error);
-    if (status == KPT_OK) {
-        status =
-            kpti_source_deliver(&from, KPT_ORDER_TIME, KPTI_WITH_RANGES, profile_batch, &p, error);
-        kpti_source_end(&from);
-    }
-    return kpti_session_leave(s, status);
+    return deliver(s, watch, KPT_ORDER_TIME, KPTI_WITH_RANGES, profile_batch, &p, error);
 }
 
 /* --- GPUs ------------------------------------------------------------------------------------- */
@@ -178,13 +175,12 @@ static kpt_status write_kpt(kpti_session *s, const kpti_source *from, const char
     return kpti_source_deliver(from, KPT_ORDER_THREAD, KPTI_CALLS_ONLY, count_batch, count, error);
 }
 
-static kpt_status write_format(kpti_session *s, const kpti_source *from, const char *path,
+static kpt_status write_walked(kpti_session *s, const kpti_source *from, kpti_operator_walk *walk,
+                               kpti_format_choice choice, const char *path,
                                const kpti_session_watch *watch, kpti_session_count *count,
                                kpti_session_error *error)
 {
-    const kpti_format_choice choice = kpti_format_of_path(path);
     const kpt_str info = kpt_str_of(s->info);
-    kpti_operator_walk walk;
     kpti_writer_options options;
     kpti_writer *writer;
     kpti_writer_result result;
@@ -202,12 +198,7 @@ static kpt_status write_format(kpti_session *s, const kpti_source *from, const c
     options.interrupted_ctx = watch->interrupted_ctx;
     options.progress = watch->progress;
     options.progress_ctx = watch->progress_ctx;
-    options.operators = &walk;
-    status = kpti_source_walk(from, &walk, error);
-    if (status != KPT_OK) {
-        kpti_operator_walk_free(&walk);
-        return status;
-    }
+    options.operators = walk;
     status = kpti_writer_open(choice.format, path, &options, &writer, &result);
     if (status == KPT_OK) {
         error->text[0] = 0;
@@ -218,16 +209,25 @@ static kpt_status write_format(kpti_session *s, const kpti_source *from, const c
         status = kpti_writer_close(writer, status, &stats, &result);
         *count =
             (kpti_session_count){result.activities, result.names, result.threads, result.bytes};
-        kpti_operator_walk_free(&walk);
         /* For a failure of the tracer, ERROR has the tracer's text already. For a failure of the file, the
          * writer's text is used. */
         if (status != KPT_OK && status != KPT_E_IO && error->text[0]) return status;
-    } else {
-        kpti_operator_walk_free(&walk);
     }
     if (status == KPT_OK) return status;
     (void)kpti_session_fail(error, status, "%s", result.text);
     error->os_error = result.os_error;
+    return status;
+}
+
+static kpt_status write_format(kpti_session *s, const kpti_source *from, const char *path,
+                               const kpti_session_watch *watch, kpti_session_count *count,
+                               kpti_session_error *error)
+{
+    const kpti_format_choice choice = kpti_format_of_path(path);
+    kpti_operator_walk walk;
+    kpt_status status = kpti_source_walk(from, choice.format, &walk, error);
+    if (status == KPT_OK) status = write_walked(s, from, &walk, choice, path, watch, count, error);
+    kpti_operator_walk_free(&walk);
     return status;
 }
 

@@ -1,4 +1,4 @@
-// op_caller.h: a thread that may be inside a call of a tracer. Entering is two stores, without an atomic read and write:
+// op_caller.h: a thread that may be inside a call of a tracer. Entering is a few stores, without an atomic addition:
 // the thread that removes a tracer makes all others see each other's stores instead (membarrier), which is slow and rare.
 #ifndef KPTI_HOSTS_TORCH_OPERATORS_OP_CALLER_H
 #define KPTI_HOSTS_TORCH_OPERATORS_OP_CALLER_H
@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "hosts/torch/common/hash.h"
 #include "hosts/torch/common/thread_local_ptr.h"
 
 namespace kpytrace
@@ -20,8 +21,8 @@ class OpCaller
     struct Numbered {
         const char *key = nullptr;
         uint32_t number = 0;
-        uint32_t check =
-            0; // verifies that the name at the key is still the same, and that the scope is
+        // Verifies that the name at the key is still the same, and that the scope is.
+        uint32_t check = 0;
     };
 
     static OpCaller &here()
@@ -53,8 +54,7 @@ class OpCaller
 
     Numbered &numbered(const char *key)
     {
-        return numbered_[reinterpret_cast<uintptr_t>(key) * 0x9e3779b97f4a7c15U >>
-                         (64 - NUMBERED_BITS)];
+        return numbered_[address_hash(key) >> (64 - NUMBERED_BITS)];
     }
 
     // Call it before a tracer is added.

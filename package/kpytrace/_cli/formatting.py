@@ -17,3 +17,14 @@ def shown(name: str) -> str:
     if name.isprintable():
         return name
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)
+
+
+def print_head(what: str) -> None:
+    """Prints the head of a table of calls by WHAT."""
+    print(f"{'calls':>14}  {'own':>11}  {'total':>11}  {'per call':>11}  {'longest':>11}  {what}")
+
+
+def print_row(calls: int, own_ns: int, total_ns: int, max_ns: int, title: str) -> None:
+    """Prints a row of it. A row with the rest of a cut call may have no call."""
+    print(f"{calls:>14,}  {amount(own_ns):>11}  {amount(total_ns):>11}  {amount(total_ns / max(calls, 1)):>11}  "
+          f"{amount(max_ns):>11}  {title}")

@@ -8,7 +8,7 @@ import time
 
 from . import cost
 from .arguments import HELP, QUIET, RECOVER, Argument, Usage, parse_command, row_count
-from .formatting import amount, shown
+from .formatting import amount, print_head, print_row, shown
 from .kpt_file import SORTS, KptFile
 
 
@@ -149,9 +149,8 @@ of a recursive function only the outermost call)."""
                                    "threads" in options, bar)
     if bar:
         bar.close()
-    print(f"{'calls':>14}  {'own':>11}  {'total':>11}  {'per call':>11}  {'longest':>11}  function")
+    print_head("function")
     for display, _, _, _, thread, calls, own, total, _, most in rows:
         where = f"  [{shown(thread.decode('utf-8', 'replace'))}]" if "threads" in options else ""
-        print(f"{calls:>14,}  {amount(own):>11}  {amount(total):>11}  {amount(total / calls):>11}  "
-              f"{amount(most):>11}  {shown(display.decode('utf-8', 'replace'))}{where}")
+        print_row(calls, own, total, most, shown(display.decode("utf-8", "replace")) + where)
     return 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .formatting import amount, shown
+from .formatting import print_head, print_row, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,11 +40,10 @@ def print_operators(file: KptFile, sort: str, count: int, by_function: bool, as_
     if not rows:
         print("the recording has no operators: record with --torch")
         return 0
-    print(f"{'calls':>14}  {'own':>11}  {'total':>11}  {'per call':>11}  {'longest':>11}  operator")
+    print_head("operator")
     for row in rows[:count]:
         name, is_range, _, _, calls, own, total, most = row
         title = f"{'annotation ' if is_range else ''}{name.decode('utf-8', 'replace')}"
         caller = f"  [{_caller(row)}]" if by_function and row[2] else ""
-        print(f"{calls:>14,}  {amount(own):>11}  {amount(total):>11}  {amount(total / max(calls, 1)):>11}  "
-              f"{amount(most):>11}  {shown(title + caller)}")
+        print_row(calls, own, total, most, shown(title + caller))
     return 0
