@@ -126,9 +126,19 @@ typedef struct kpt_gpu_batch {
  * since: 1.1 */
 typedef kpt_status (*kpt_gpu_batch_fn)(void *sink_ctx, const kpt_gpu_batch *batch);
 
+/* Flags of kpt_gpu_args. */
+enum {
+    /* Records of the calls of CUDA only those that start work, wait for it, allocate memory or load
+     * code, with their times as a callback around them measures. There are no KPT_GPU_SYNC and
+     * KPT_GPU_OVERHEAD events and no external correlations. Without the flag CUPTI itself records
+     * nearly every call, which slows a program with many short calls considerably. A plugin before
+     * 1.2 returns KPT_E_UNSUPPORTED. Since 1.2 */
+    KPT_GPU_FEWER_CALLS = 1 << 0
+};
+
 typedef struct kpt_gpu_args {
     uint32_t struct_size;
-    uint32_t flags;                   /* none defined: must be 0 */
+    uint32_t flags;                   /* KPT_GPU_FEWER_CALLS */
     const kpt_tracebacks *tracebacks; /* captures the stacks of calls; NULL = no stacks */
     uint32_t stack_depth;             /* maximum number of frames; 0 = all */
     uint32_t spare;                   /* must be 0 */

@@ -46,7 +46,8 @@ static kpt_status refuse(const kpti_cupti *cupti, CUptiResult result, const char
 
 static void enable_callbacks(const kpti_gpu_session *s)
 {
-    const uint32_t wanted = KPTI_CALL_STACK | KPTI_CALL_BEGIN_CAPTURE | KPTI_CALL_END_CAPTURE;
+    const uint32_t wanted = KPTI_CALL_STACK | KPTI_CALL_BEGIN_CAPTURE | KPTI_CALL_END_CAPTURE |
+                            (s->fewer_calls ? KPTI_CALL_TIMED : 0);
     for (uint32_t domain = CUPTI_CB_DOMAIN_DRIVER_API; domain <= CUPTI_CB_DOMAIN_RUNTIME_API;
          domain++)
         for (uint32_t cbid = 1; cbid < KPTI_MAX_CALLS; cbid++)
@@ -74,6 +75,22 @@ static void leave_out_calls(const kpti_cupti *cupti)
         }
 }
 
+/* Records of calls, waits and overhead slow the program most; docs/gpu.md has figures for each kind. */
+static int is_wanted(const kpti_gpu_session *s, CUpti_ActivityKind kind)
+{
+    if (!s->fewer_calls) return 1;
+    switch (kind) {
+    case CUPTI_ACTIVITY_KIND_RUNTIME:
+    case CUPTI_ACTIVITY_KIND_DRIVER:
+    case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION:
+    case CUPTI_ACTIVITY_KIND_OVERHEAD:
+    case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION:
+        return 0;
+    default:
+        return 1;
+    }
+}
+
 static kpt_status enable_kinds(const kpti_gpu_session *s, kpti_error *error)
 {
     const kpti_cupti *cupti = s->cupti;
@@ -81,17 +98,17 @@ static kpt_status enable_kinds(const kpti_gpu_session *s, kpti_error *error)
     if (result != CUPTI_SUCCESS)
         return refuse(cupti, result, "enable the recording of kernels", error);
     for (int i = 1; i < OF_GPU; i++)
-        (void)cupti->cuptiActivityEnable(of_gpu[i]);
+        if (is_wanted(s, of_gpu[i])) (void)cupti->cuptiActivityEnable(of_gpu[i]);
     for (int i = 0; i < OF_CALLS; i++)
-        (void)cupti->cuptiActivityEnable(of_calls[i]);
-    leave_out_calls(cupti);
+        if (is_wanted(s, of_calls[i])) (void)cupti->cuptiActivityEnable(of_calls[i]);
+    if (!s->fewer_calls) leave_out_calls(cupti);
     return KPT_OK;
 }
 
-static void disable_kinds(const kpti_cupti *cupti, const CUpti_ActivityKind *kinds, int count)
+static void disable_kinds(const kpti_gpu_session *s, const CUpti_ActivityKind *kinds, int count)
 {
     for (int i = 0; i < count; i++)
-        (void)cupti->cuptiActivityDisable(kinds[i]);
+        if (is_wanted(s, kinds[i])) (void)s->cupti->cuptiActivityDisable(kinds[i]);
 }
 
 static void close_calls(void)
@@ -117,6 +134,7 @@ static kpt_status attach(kpti_gpu_session *s, kpti_error *error)
         status = refuse(s->cupti, result, "register the buffer callbacks", error);
     } else {
         /* Enable the launches first, then the kernels, so that no kernel arrives without its stack. */
+        s->start_time = kpti_unix_now();
         atomic_store(&kpti_session_calls, s);
         enable_callbacks(s);
         status = enable_kinds(s, error);
@@ -171,14 +189,14 @@ static void finish(kpti_gpu_session *s)
     const kpti_cupti *cupti = s->cupti;
     close_calls();
     s->stop_time = kpti_unix_now();
-    disable_kinds(cupti, of_calls, OF_CALLS);
+    disable_kinds(s, of_calls, OF_CALLS);
     if (!atomic_load(&s->captures)) /* waiting would invalidate a capture */
         for (int i = 0; i < KPTI_MAX_CONTEXTS; i++) {
             void *context = atomic_load(&s->contexts[i]);
             if (context) kpti_cuda_wait(context);
         }
     (void)cupti->cuptiActivityFlushAll(0);
-    disable_kinds(cupti, of_gpu, OF_GPU);
+    disable_kinds(s, of_gpu, OF_GPU);
     (void)cupti->cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
     kpti_unix_clock_compare(&s->clock, cupti);
     (void)cupti->cuptiUnsubscribe(s->subscriber);
@@ -190,6 +208,8 @@ static void empty_threads(kpti_gpu_session *s)
     for (kpti_gpu_thread *t = kpti_launches_threads(); t; t = t->next) {
         kpti_list_free(&t->list, &s->budget);
         memset(&t->read, 0, sizeof t->read);
+        kpti_list_free(&t->calls, &s->budget);
+        memset(&t->calls_read, 0, sizeof t->calls_read);
         t->depth = 0;
         t->context = NULL;
     }

@@ -38,6 +38,7 @@ static kpt_status make(const kpti_env *env, const kpt_gpu_args *args, void **sel
     s->env = env;
     if (args->tracebacks) s->tracebacks = *args->tracebacks;
     s->depth = args->stack_depth;
+    s->fewer_calls = (args->flags & KPT_GPU_FEWER_CALLS) != 0;
     s->budget.env = env;
     s->budget.max = args->budget_bytes ? args->budget_bytes : usual_budget;
     kpti_record_store_init(&s->store, &s->budget);

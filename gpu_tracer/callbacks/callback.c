@@ -44,15 +44,50 @@ static void append(kpti_gpu_session *s, kpti_gpu_thread *t, kpti_launch *launch)
         atomic_fetch_add_explicit(&s->unlisted_kernels, 1, memory_order_relaxed);
 }
 
+/* Returns 1 for the driver's part of a call that is already recorded. */
+static int is_part_of_runtime_call(const kpti_gpu_thread *t, CUpti_CallbackDomain domain,
+                                   const CUpti_CallbackData *data)
+{
+    return domain == CUPTI_CB_DOMAIN_DRIVER_API && t->depth && t->outer == data->correlationId;
+}
+
+static void enter_runtime(kpti_gpu_thread *t, CUpti_CallbackDomain domain,
+                          const CUpti_CallbackData *data)
+{
+    if (domain == CUPTI_CB_DOMAIN_RUNTIME_API && !t->depth++) t->outer = data->correlationId;
+}
+
+/* Records a call as CUPTI would. Of a call that began before the recording no start is known. */
+static void append_timed(kpti_gpu_session *s, kpti_gpu_thread *t, CUpti_CallbackDomain domain,
+                         CUpti_CallbackId cbid, const CUpti_CallbackData *data)
+{
+    const uint64_t end = kpti_unix_now();
+    const uint64_t start = data->correlationData ? *data->correlationData : 0;
+    const kpti_gpu_call call = {
+        .kind = domain == CUPTI_CB_DOMAIN_DRIVER_API ? KPT_GPU_DRIVER : KPT_GPU_RUNTIME,
+        .cbid = cbid,
+        .os_tid = (uint32_t)t->os_tid,
+        .correlation = data->correlationId,
+        .result = data->functionReturnValue ? *(const uint32_t *)data->functionReturnValue : 0,
+        .start = start,
+        .end = end};
+    if (start < s->start_time || start > end) return;
+    if (!kpti_list_add(&t->calls, &s->budget, &call)) kpti_budget_drop(&s->budget, 1);
+}
+
 static void enter_call(kpti_gpu_session *s, kpti_gpu_thread *t, CUpti_CallbackDomain domain,
                        const kpti_call_row *row, const CUpti_CallbackData *data)
 {
     kpti_launch launch = {.correlation = data->correlationId};
     const int runtime = domain == CUPTI_CB_DOMAIN_RUNTIME_API;
-    const int same = !runtime && t->depth && t->outer == data->correlationId;
     if (row->wanted & KPTI_CALL_BEGIN_CAPTURE) atomic_fetch_add(&s->captures, 1);
-    if (!(row->wanted & KPTI_CALL_STACK)) return;
-    if (same) return; /* the driver's part of a call that is already recorded */
+    if (!(row->wanted & (KPTI_CALL_STACK | KPTI_CALL_TIMED))) return;
+    if (is_part_of_runtime_call(t, domain, data)) return;
+    if (s->fewer_calls && data->correlationData) *data->correlationData = kpti_unix_now();
+    if (!(row->wanted & KPTI_CALL_STACK)) {
+        enter_runtime(t, domain, data);
+        return;
+    }
     if (!runtime && t->depth) {
         /* The driver call has its own correlation id. The kernel may have either of the two ids. */
         kpti_launch settled = {.correlation = t->outer, .flags = KPTI_LAUNCH_FAILED};
@@ -60,7 +95,7 @@ static void enter_call(kpti_gpu_session *s, kpti_gpu_thread *t, CUpti_CallbackDo
     } else if (row->wanted & KPTI_CALL_KERNEL) {
         launch.flags |= KPTI_LAUNCH_KERNEL;
     }
-    if (runtime && !t->depth++) t->outer = data->correlationId;
+    enter_runtime(t, domain, data);
     see_context(s, t, data->context);
     if (runtime) launch.flags |= KPTI_LAUNCH_RUNTIME;
     if (row->wanted & KPTI_CALL_GRAPH) launch.flags |= KPTI_LAUNCH_GRAPH;
@@ -73,8 +108,9 @@ static void enter_call(kpti_gpu_session *s, kpti_gpu_thread *t, CUpti_CallbackDo
 }
 
 static void leave_call(kpti_gpu_session *s, kpti_gpu_thread *t, CUpti_CallbackDomain domain,
-                       const kpti_call_row *row, const CUpti_CallbackData *data)
+                       CUpti_CallbackId cbid, const CUpti_CallbackData *data)
 {
+    const kpti_call_row *row = kpti_call_of(domain, cbid);
     const int failed = data->functionReturnValue && *(const int *)data->functionReturnValue != 0;
     kpti_launch launch = {.correlation = data->correlationId, .flags = KPTI_LAUNCH_FAILED};
     /* A capture that began before the recording would make the count negative; the count stays at 0. */
@@ -83,27 +119,27 @@ static void leave_call(kpti_gpu_session *s, kpti_gpu_thread *t, CUpti_CallbackDo
         while (captures && !atomic_compare_exchange_weak(&s->captures, &captures, captures - 1))
             continue;
     }
-    if (!(row->wanted & KPTI_CALL_STACK)) return;
+    if (!(row->wanted & (KPTI_CALL_STACK | KPTI_CALL_TIMED))) return;
     if (domain == CUPTI_CB_DOMAIN_RUNTIME_API && t->depth) t->depth--;
-    if (failed) append(s, t, &launch);
+    if (failed && row->wanted & KPTI_CALL_STACK) append(s, t, &launch);
+    if (s->fewer_calls && !is_part_of_runtime_call(t, domain, data))
+        append_timed(s, t, domain, cbid, data);
 }
 
 static void handle(kpti_gpu_session *s, kpti_gpu_thread *t, CUpti_CallbackDomain domain,
                    CUpti_CallbackId cbid, const void *data)
 {
     const CUpti_CallbackData *call = data;
-    const kpti_call_row *row;
     if (domain == CUPTI_CB_DOMAIN_RESOURCE) {
         if (cbid == CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING)
             forget_context(s, ((const CUpti_ResourceData *)data)->context);
         return;
     }
     if (domain != CUPTI_CB_DOMAIN_RUNTIME_API && domain != CUPTI_CB_DOMAIN_DRIVER_API) return;
-    row = kpti_call_of(domain, cbid);
     if (call->callbackSite == CUPTI_API_ENTER)
-        enter_call(s, t, domain, row, call);
+        enter_call(s, t, domain, kpti_call_of(domain, cbid), call);
     else
-        leave_call(s, t, domain, row, call);
+        leave_call(s, t, domain, cbid, call);
 }
 
 void CUPTIAPI kpti_callback(void *ctx, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,

@@ -42,13 +42,30 @@ static void absorb_links(kpti_gpu_session *s)
     kpti_list_free(links, &s->budget);
 }
 
-/* Takes the records first and the launches after them: a launch is in its list before its kernel's record
- * can arrive. */
+/* Takes the calls that callbacks have recorded on thread T. */
+static void absorb_calls(kpti_gpu_session *s, kpti_gpu_thread *t)
+{
+    const kpti_gpu_call *call;
+    uint64_t taken = 0;
+    while ((call = kpti_list_next(&t->calls, &t->calls_read))) {
+        if (kpti_list_add(&s->ready.of[KPTI_GPU_CALLS], &s->budget, call))
+            taken++;
+        else
+            kpti_budget_drop(&s->budget, 1);
+        kpti_list_free_read(&t->calls, &t->calls_read, &s->budget);
+    }
+    atomic_fetch_add_explicit(&s->store.events, taken, memory_order_relaxed);
+}
+
+/* Takes the records and the calls first and the launches after them: a launch is in its list before its
+ * kernel's record can arrive, and before its call ends. */
 void kpti_join_absorb(kpti_gpu_session *s)
 {
     const kpti_launch *launch;
     kpti_record_store_get(&s->store, &s->ready);
     s->table.turn++;
+    for (kpti_gpu_thread *t = kpti_launches_threads(); t; t = t->next)
+        absorb_calls(s, t);
     for (kpti_gpu_thread *t = kpti_launches_threads(); t; t = t->next)
         while ((launch = kpti_list_next(&t->list, &t->read))) {
             absorb_launch(s, launch);
@@ -83,6 +100,12 @@ static kpt_traceback stack_of(kpti_gpu_session *s, kpti_gpu_known *row)
     return (kpt_traceback){0};
 }
 
+/* A callback measures Unix time, CUPTI its own. */
+static int64_t time_of_call(const kpti_gpu_session *s, uint64_t time)
+{
+    return s->fewer_calls ? (int64_t)time : kpti_unix_clock_of(&s->clock, time);
+}
+
 int kpti_join_call(kpti_gpu_session *s, const kpti_gpu_call *call, kpt_gpu_event *out)
 {
     const int driver = call->kind == KPT_GPU_DRIVER;
@@ -95,8 +118,8 @@ int kpti_join_call(kpti_gpu_session *s, const kpti_gpu_call *call, kpt_gpu_event
         .device = KPT_GPU_NONE,
         .context = KPT_GPU_NONE,
         .stream = KPT_GPU_NONE,
-        .start_ns = kpti_unix_clock_of(&s->clock, call->start),
-        .end_ns = kpti_unix_clock_of(&s->clock, call->end),
+        .start_ns = time_of_call(s, call->start),
+        .end_ns = time_of_call(s, call->end),
         .correlation = call->correlation,
         .external = row ? row->external : 0,
         .os_tid = call->os_tid,

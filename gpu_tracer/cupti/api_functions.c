@@ -27,6 +27,11 @@ static const char *const recorded[] = {
 static const char *const with_stack[] = {"Launch", "Memcpy", "Memset", "GraphLaunch",
                                          "MemPrefetch"};
 
+/* Calls without a stack that may take long. */
+static const char *const long_calls[] = {"Malloc",   "Free",       "HostAlloc",    "HostRegister",
+                                         "MemAlloc", "MemFree",    "MemHostAlloc", "MemCreate",
+                                         "MemMap",   "ModuleLoad", "LibraryLoad"};
+
 static int is_one_of(const char *name, const char *const *prefixes, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -46,7 +51,8 @@ uint32_t kpti_call_wanted(uint32_t domain, const char *name)
     waits = strstr(rest, "Synchronize") != NULL;
     if (runtime ? !IS_ONE_OF(rest, ignored) : waits || IS_ONE_OF(rest, recorded))
         wanted |= KPTI_CALL_KEPT;
-    if (waits || IS_ONE_OF(rest, with_stack)) wanted |= KPTI_CALL_STACK;
+    if (waits || IS_ONE_OF(rest, with_stack)) wanted |= KPTI_CALL_STACK | KPTI_CALL_TIMED;
+    if (IS_ONE_OF(rest, long_calls)) wanted |= KPTI_CALL_TIMED;
     if (begins(rest, "Launch") && !begins(rest, "LaunchHostFunc")) wanted |= KPTI_CALL_KERNEL;
     if (begins(rest, "GraphLaunch")) wanted |= KPTI_CALL_GRAPH;
     if (begins(rest, "StreamBeginCapture")) wanted |= KPTI_CALL_BEGIN_CAPTURE;

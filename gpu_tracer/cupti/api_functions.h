@@ -11,7 +11,8 @@ enum {
     KPTI_CALL_KERNEL = 1 << 2, /* the call starts a kernel, unless it fails or is captured */
     KPTI_CALL_BEGIN_CAPTURE = 1 << 3,
     KPTI_CALL_END_CAPTURE = 1 << 4,
-    KPTI_CALL_GRAPH = 1 << 5 /* the call starts a graph, which may have any number of activities */
+    KPTI_CALL_GRAPH = 1 << 5, /* the call starts a graph, which may have any number of activities */
+    KPTI_CALL_TIMED = 1 << 6  /* the call becomes an event with KPT_GPU_FEWER_CALLS, too */
 };
 
 enum { KPTI_MAX_CALLS = 2048 };

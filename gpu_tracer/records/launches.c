@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "core/base/assert.h"
+#include "gpu_tracer/records/record_store.h"
 
 static _Atomic(kpti_gpu_thread *) threads;
 static _Thread_local kpti_gpu_thread *mine;
@@ -41,6 +42,7 @@ static kpti_gpu_thread *make(void)
     if (!thread) return NULL;
     thread->taken = 1;
     thread->list.item_size = sizeof(kpti_launch);
+    thread->calls.item_size = sizeof(kpti_gpu_call);
     thread->next = atomic_load_explicit(&threads, memory_order_relaxed);
     while (!atomic_compare_exchange_weak_explicit(&threads, &thread->next, thread,
                                                   memory_order_release, memory_order_relaxed))
@@ -76,6 +78,8 @@ void kpti_launches_forked(void)
     for (kpti_gpu_thread *thread = kpti_launches_threads(); thread; thread = thread->next) {
         kpti_list_forget(&thread->list);
         memset(&thread->read, 0, sizeof thread->read);
+        kpti_list_forget(&thread->calls);
+        memset(&thread->calls_read, 0, sizeof thread->calls_read);
         atomic_store_explicit(&thread->inside, 0, memory_order_relaxed);
         if (thread != mine)
             atomic_store_explicit(&thread->taken, 0, memory_order_relaxed);

@@ -43,6 +43,8 @@ typedef struct kpti_gpu_thread {
     uint32_t destroyed; /* the session's count of destroyed contexts at that time */
     kpti_list list;
     kpti_list_position read; /* position of the reader; only the reader uses it */
+    kpti_list calls;         /* of kpti_gpu_call, with KPT_GPU_FEWER_CALLS */
+    kpti_list_position calls_read;
 } kpti_gpu_thread;
 
 /* Returns the calling thread's state, or NULL if there is no memory. */

@@ -35,6 +35,7 @@ typedef struct kpti_gpu_session {
     const kpti_env *env;
     kpt_tracebacks tracebacks; /* ops is NULL if no stacks are gathered */
     uint32_t depth;
+    int fewer_calls;        /* callbacks record the calls, CUPTI does not */
     _Atomic uint32_t state; /* KPT_GPU_*; 0 before start */
     kpti_gpu_budget budget;
     kpti_gpu_store store;
@@ -46,6 +47,7 @@ typedef struct kpti_gpu_session {
     _Atomic uint32_t captures;                   /* active captures */
     _Atomic uint64_t unlisted;         /* launches that did not fit into their threads' lists */
     _Atomic uint64_t unlisted_kernels; /* those of them that start a kernel */
+    uint64_t start_time;               /* Unix time */
     uint64_t stop_time;                /* Unix time */
     kpt_status late_status;            /* the failure at the late start, with CUDA */
     kpti_error late;                   /* its text */

@@ -117,7 +117,7 @@ static kpt_status check(const kpti_env *env, kpti_make_args *args, kpti_error *e
 {
     kpt_gpu_args *a = &args->of.gpu;
     (void)env;
-    if (a->flags || a->spare)
+    if ((a->flags & ~(uint32_t)KPT_GPU_FEWER_CALLS) || a->spare)
         return kpti_fail(error, KPT_E_UNSUPPORTED, "args has unknown flags, or spare is not 0");
     if (!a->tracebacks) return KPT_OK;
     if (kpti_size_read(&args->gatherer, sizeof args->gatherer, a->tracebacks,

@@ -36,7 +36,7 @@ static void say_why(kpti_gpu *gpu, kpt_status status, kpt_last_error_fn last_err
 }
 
 /* Returns KPT_OK if it records, or will record as soon as CUDA is used. */
-static kpt_status make_tracer(kpti_gpu *gpu, const kpt_plugin_info *info)
+static kpt_status make_tracer(kpti_gpu *gpu, const kpt_plugin_info *info, uint32_t wanted)
 {
     kpt_gpu_maker maker;
     kpt_gpu_args args;
@@ -50,7 +50,12 @@ static kpt_status make_tracer(kpti_gpu *gpu, const kpt_plugin_info *info)
         return status;
     }
     args.tracebacks = gpu->tracebacks.ops ? &gpu->tracebacks : NULL;
+    args.flags = wanted == KPTI_GPU_CALLS ? 0 : KPT_GPU_FEWER_CALLS;
     status = maker.make(info->self, &args, &gpu->tracer);
+    if (status == KPT_E_UNSUPPORTED && args.flags) { /* a plugin before 1.2 */
+        args.flags = 0;
+        status = maker.make(info->self, &args, &gpu->tracer);
+    }
     if (status != KPT_OK) {
         gpu->tracer.ops = NULL;
         say_why(gpu, status, info->last_error, info->self);
@@ -86,7 +91,7 @@ void kpti_gpu_start(kpti_gpu *gpu, const kpti_plugin_client *client, uint32_t wa
     gpu->log.is_ring = is_ring;
     gpu->log.most_bytes = is_ring ? most_ring_bytes : most_bytes;
     make_tracebacks(gpu, &client->info);
-    if (make_tracer(gpu, &client->info) != KPT_OK) end_tracer(gpu);
+    if (make_tracer(gpu, &client->info, wanted) != KPT_OK) end_tracer(gpu);
 }
 
 /* --- stacks ----------------------------------------------------------------------------------- */

@@ -16,7 +16,8 @@ extern "C" {
 enum {
     KPTI_GPU_AUTO = 0, /* record if there is a GPU; no message if there is none */
     KPTI_GPU_ON = 1,
-    KPTI_GPU_OFF = 2
+    KPTI_GPU_OFF = 2,
+    KPTI_GPU_CALLS = 3 /* ON, with nearly every call of CUDA, waits and overhead */
 };
 
 /* Initialised with zeroes. */

@@ -31,9 +31,12 @@ def start(output: Optional[Path] = None, **options: Unpack[Options]) -> Trace:
     all_callables=True        record types, partials and callable instances too
     this_thread=True          record only the thread that calls start()
     gc=True                   record garbage collections too
-    gpu=True, gpu=False       record GPUs, or do not (default: if there is a GPU): kernels, copies
-                              and calls of CUDA, with the Python line of each. If GPUs can't be recorded,
-                              a line on stderr gives the reason, and the trace continues
+    gpu=True, gpu=False       record GPUs, or do not (default: if there is a GPU): kernels, copies and the calls of
+                              CUDA that start work, wait for it, allocate memory or load code, with the Python
+                              line of each. If GPUs can't be recorded, a line on stderr gives the reason, and the
+                              trace continues
+    gpu="calls"               record nearly every call of CUDA, CUPTI's records of waits and its overhead, too. This
+                              slows a program with many short calls
     torch=True                record torch's operators, annotations and autograd's nodes among the calls, also
                               of threads without Python. torch may be imported before or later. The first time,
                               a C++ compiler makes a shim for this torch; without one, a line on stderr gives the

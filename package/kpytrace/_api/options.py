@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         all_callables: bool
         this_thread: bool
         gc: bool
-        gpu: bool
+        gpu: Union[bool, str]
         torch: bool
         tasks: bool
         max_events: int
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
 PREFIX = "KPYTRACE_"
 _MAX_32, _MAX_64 = 2**32 - 1, 2**64 - 1
+GPU_OFF, GPU_CALLS = 2, 3
 _SWITCHES = {"1": True, "true": True, "yes": True, "on": True,
              "0": False, "false": False, "no": False, "off": False}
 _BYTES = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9,
@@ -58,6 +59,16 @@ def _switch(value: object) -> bool:
     if isinstance(value, str) and value.lower() in _SWITCHES:
         return _SWITCHES[value.lower()]
     raise ValueError("must be True or False (in the environment 1 or 0)")
+
+
+def _gpu(value: object) -> int:
+    """Returns the C host's number of the choice. 0, if there is none, records GPUs if there are any."""
+    if isinstance(value, str) and value.lower() == "calls":
+        return GPU_CALLS
+    try:
+        return 1 if _switch(value) else GPU_OFF
+    except ValueError:
+        raise ValueError('must be True, False or "calls" (in the environment 1, 0 or calls)') from None
 
 
 def _number(most: int) -> Callable[[object], int]:
@@ -160,8 +171,8 @@ OPTIONS = {option.name: option for option in (
     Option("all_callables", _switch, "record types, partials and callable instances too"),
     Option("this_thread", _switch, "record only the thread that starts the trace"),
     Option("gc", _switch, "record garbage collections too"),
-    Option("gpu", _switch, "record GPUs too: kernels, copies, calls of CUDA, and the Python line of each "
-           "(default: if there is a GPU)"),
+    Option("gpu", _gpu, "record GPUs too: kernels, copies, the calls of CUDA that start work or wait, and the Python "
+           "line of each (default: if there is a GPU)"),
     Option("torch", _switch, "record torch's operators and annotations too, among the calls",
            "KPYTRACE_RUN_TORCH"),  # KPYTRACE_TORCH puts kpytrace into torch's own profiler
     Option("tasks", _switch, "give each task of asyncio a track of its own (default: yes)"),
@@ -237,8 +248,6 @@ def resolve(given: Mapping[str, object]) -> dict[str, object]:
     if "ring" in values:
         ring: Any = values.pop("ring")
         values[ring[0]] = ring[1]
-    if "gpu" in values:
-        values["gpu"] = 1 if values["gpu"] else 2  # 0, the default: record GPUs if there are any
     # The last filter that matches decides, so an exclude has priority over an include.
     filters: list[Filter] = []
     for action in ("include", "exclude"):

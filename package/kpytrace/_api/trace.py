@@ -102,7 +102,7 @@ class Trace:
         """The registry keeps a trace that does not nest until it is stopped, also without a reference of the
         caller."""
         plugin = prepare()  # before the lock: in a forked child its hook replaces the lock
-        from .._processes import process_hooks, process_info
+        from .._processes import process_hooks
 
         with _lock:
             if not nests and any(trace.running and not trace._is_whole for trace in _traces.all()):
@@ -113,7 +113,7 @@ class Trace:
             for trace in _traces.all():
                 if trace._stopper == get_ident() and not trace.running:  # an exception has interrupted its stop()
                     _traces.remove(trace)
-            options = dict(self._options, info=process_info.describe(), ring=self._ring)
+            options = dict(self._options, info=self._describe(), ring=self._ring)
             options.setdefault("tasks", True)  # costs nothing if no coroutine runs
             # A mark must appear in the function that makes it, not in ours.
             options["filters"] += (("exclude", "file", os.fsencode(_ANNOTATIONS)),)  # type: ignore
@@ -258,11 +258,18 @@ class Trace:
         with self._lock:
             return getattr(native.standalone, function)(self._handle, *arguments)
 
+    def _describe(self) -> bytes:
+        """Returns the lines about the process and about the choice of events that the file has."""
+        from .._processes import process_info
+        from .options import GPU_CALLS, GPU_OFF
+
+        gpu = self._options.get("gpu", 0)
+        calls = {GPU_OFF: b"", GPU_CALLS: b"gpu_calls=all\n"}.get(gpu, b"gpu_calls=work\n")  # type: ignore
+        return calls + process_info.describe()
+
     def _describe_again(self) -> None:
         """Replaces the description of the process, since its name and its rank may have become known."""
-        from .._processes import process_info
-
-        self._call("set_info", process_info.describe())
+        self._call("set_info", self._describe())
 
     def stats(self) -> dict[str, int]:
         """Returns the tracer's counters, also while it runs."""

@@ -101,6 +101,10 @@ def _gpu_lines(file: KptFile) -> list[tuple[str, str]]:
     if kernels or dropped or lost:
         lines.append(("gpu events", f"{report['events']:,}, {dropped:,} dropped, {lost:,} kernels lost to "
                       f"another tool"))
+        if file.info.get("gpu_calls") == "work":
+            lines.append(("gpu calls", "those that start work, wait, allocate memory or load code"))
+        else:
+            lines.append(("gpu calls", "nearly all"))
     return lines
 
 

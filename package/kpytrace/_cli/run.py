@@ -28,6 +28,8 @@ _OWN = (
              "nothing (default: every block)"),
     Argument("memory-entries", "N", "keep the last so many allocations and frees (default: all)"),
     Argument("no-gpu", "", "do not record GPUs"),
+    Argument("gpu-calls", "", "record GPUs with nearly every call of CUDA, waits and CUPTI's overhead; this slows a "
+             "program with many short calls"),
     Argument("children", "", "also record every Python process that the program starts or forks, and merge their traces "
              "at the end; each has a .kpt file in OUTPUT.children, and with --memory a memory file beside it"),
     Argument("quiet", "", "print nothing", "q"),
@@ -123,6 +125,8 @@ def _record_calls(options: dict[str, str], quiet: bool, environment: dict[str, s
     output = options.pop("output", None) or from_environment("KPYTRACE_OUTPUT") or "kpytrace.json"
     values = {name.replace("-", "_"): value for name, value in options.items()}
     values.update({name: "0" for name in (*_NEGATED, "gpu") if values.pop(f"no_{name}", None)})
+    if values.pop("gpu_calls", None):
+        values["gpu"] = "calls"
     children = values.pop("children", None)
     from .._api.trace import Trace
 

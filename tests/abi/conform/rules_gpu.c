@@ -74,6 +74,7 @@ typedef struct watch {
     kpt_status answer;
     uint32_t calls;
     int small;            /* a stride was */
+    uint64_t expensive;   /* events that KPT_GPU_FEWER_CALLS leaves out */
     kpt_status from_stop; /* called inside */
 } watch;
 
@@ -84,6 +85,12 @@ static kpt_status look(void *ctx, const kpt_gpu_batch *batch)
     w->small |=
         batch->struct_size < KPT_GPU_BATCH_V1_SIZE || batch->event_stride < KPT_GPU_EVENT_V1_SIZE ||
         batch->device_stride < KPT_GPU_DEVICE_V1_SIZE || batch->name_stride < KPT_GPU_NAME_V1_SIZE;
+    for (uint64_t i = 0; !w->small && i < batch->event_count; i++) {
+        const kpt_gpu_event *event =
+            (const void *)((const char *)batch->events + i * batch->event_stride);
+        w->expensive +=
+            event->kind == KPT_GPU_SYNC || event->kind == KPT_GPU_OVERHEAD || event->external;
+    }
     if (w->tracer) w->from_stop = w->tracer->ops->stop(w->tracer->self);
     return w->answer;
 }
@@ -91,7 +98,7 @@ static kpt_status look(void *ctx, const kpt_gpu_batch *batch)
 static void collects(conform *c)
 {
     kpt_gpu_tracer t;
-    watch w = {NULL, KPT_OK, 0, 0, KPT_OK};
+    watch w = {.answer = KPT_OK};
     begin(c, &t);
     EXPECT_STATUS(c, KPT_OK, t.ops->collect(t.self, look, &w));
     (void)t.ops->stop(t.self);
@@ -103,7 +110,7 @@ static void collects(conform *c)
 static void inside(conform *c)
 {
     kpt_gpu_tracer t;
-    watch w = {&t, KPT_OK, 0, 0, KPT_OK};
+    watch w = {.tracer = &t, .answer = KPT_OK};
     begin(c, &t);
     if (t.ops->collect(t.self, look, &w) != KPT_OK || !w.calls)
         conform_unreached(c, "collect failed");
@@ -114,7 +121,7 @@ static void inside(conform *c)
 static void answers(conform *c)
 {
     kpt_gpu_tracer t;
-    watch w = {NULL, KPT_E_LIMIT, 0, 0, KPT_OK};
+    watch w = {.answer = KPT_E_LIMIT};
     begin(c, &t);
     (void)t.ops->stop(t.self);
     EXPECT_STATUS(c, KPT_E_LIMIT, t.ops->collect(t.self, look, &w));
@@ -125,7 +132,7 @@ static void dead(conform *c)
 {
     kpt_gpu_tracer t;
     kpt_gpu_stats stats;
-    watch w = {NULL, KPT_OK, 0, 0, KPT_OK};
+    watch w = {.answer = KPT_OK};
     begin(c, &t);
     EXPECT_STATUS(c, KPT_OK, t.ops->destroy(t.self)); /* ends recording */
     KPT_INIT(&stats);
@@ -177,6 +184,26 @@ static void small_tracebacks(conform *c)
     EXPECT_STATUS(c, KPT_E_SIZE, maker.make(c->info.self, &args, &t));
 }
 
+static void fewer_calls(conform *c)
+{
+    const kpt_gpu_maker maker = open_maker(c);
+    watch w = {.answer = KPT_OK};
+    kpt_gpu_args args;
+    kpt_gpu_tracer t;
+    kpt_status status;
+    KPT_INIT(&args);
+    KPT_INIT(&t);
+    args.flags = KPT_GPU_FEWER_CALLS;
+    status = maker.make(c->info.self, &args, &t);
+    if (status == KPT_E_UNSUPPORTED) conform_unreached(c, "the plugin is older than 1.2");
+    EXPECT_STATUS(c, KPT_OK, status);
+    status = t.ops->start(t.self);
+    if (status != KPT_OK) conform_unreached(c, "start returned %s", kpt_status_name(status));
+    (void)t.ops->stop(t.self);
+    EXPECT_STATUS(c, KPT_OK, t.ops->collect(t.self, look, &w));
+    EXPECT(c, !w.expensive, "there are waits, overheads or external correlations");
+}
+
 const conform_rule conform_gpu_rules[] = {
     RULE(R761, "a GPU tracer has a handle and all functions", has_functions),
     RULE(R762, "unknown flags in its args, and values in spare fields, are refused", unknown_flags),
@@ -188,4 +215,6 @@ const conform_rule conform_gpu_rules[] = {
     RULE(R767, "destroy while recording ends the recording and invalidates the handle", dead),
     RULE(R768, "get_stats checks struct_size and reports the state", counts),
     RULE(R769, "tracebacks below their V1 size are refused", small_tracebacks),
+    RULE(R770, "with KPT_GPU_FEWER_CALLS there are no waits, overheads and external correlations",
+         fewer_calls),
     {NULL, NULL, NULL}};

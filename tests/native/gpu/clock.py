@@ -18,11 +18,11 @@ import played
 CALLS = 3000
 
 
-def record(path, cupti, cuda):
+def record(path, cupti, cuda, gpu):
     import kpytrace
 
     launch = played.launcher(cupti, cuda, "played")
-    trace = kpytrace.start(path, gpu=True, all_callables=True)
+    trace = kpytrace.start(path, gpu=gpu, all_callables=True)
     for number in range(CALLS):
         launch()
         if number % 1000 == 0:
@@ -31,10 +31,10 @@ def record(path, cupti, cuda):
     assert summary.kernels == CALLS, (summary.kernels, summary.no_gpu)
 
 
-def main(cupti, cuda):
+def check(cupti, cuda, gpu):
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "trace.json")
-        record(path, cupti, cuda)
+        record(path, cupti, cuda, gpu)
         with open(path, encoding="utf-8") as file:
             events = json.load(file)["traceEvents"]
     around = sorted((e["ts"], e["ts"] + e["dur"]) for e in events
@@ -43,8 +43,9 @@ def main(cupti, cuda):
     assert len(around) == len(inside) == CALLS, (len(around), len(inside))
     before = min(api[0] - python[0] for python, api in zip(around, inside))
     behind = min(python[1] - api[1] for python, api in zip(around, inside))
-    print(f"least room: {before:.3f} µs before a call, {behind:.3f} µs behind")
+    print(f"gpu={gpu!r}: least room: {before:.3f} µs before a call, {behind:.3f} µs behind")
     assert before >= 0 and behind >= 0, (before, behind)
 
 
-main(*sys.argv[1:])
+for choice in True, "calls":  # a callback's times, and CUPTI's
+    check(*sys.argv[1:], choice)

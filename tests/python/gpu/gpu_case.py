@@ -27,7 +27,7 @@ class GpuCase(Case):
         self.addCleanup(patch.stop)
 
     def record(self, path=None, **options):
-        return kpytrace.start(path, **{"gpu": True, **options}).stop()
+        return kpytrace.start(path, **{"gpu": "calls", **options}).stop()
 
     def command(self, *words):
         out = io.StringIO()

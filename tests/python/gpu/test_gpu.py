@@ -223,7 +223,7 @@ class Perfetto(GpuCase):
 
 class Files(GpuCase):
     def test_a_file_holds_all(self):
-        t = kpytrace.start(self.path, gpu=True)
+        t = kpytrace.start(self.path, gpu="calls")
         t.stop()
         t.write(self.kpt)
         self.command("convert", self.kpt, self.folder / "again.kpt")
@@ -234,7 +234,7 @@ class Files(GpuCase):
         self.assertEqual(one, two)
 
     def test_a_dump_while_it_runs(self):
-        t = kpytrace.start(None, gpu=True)
+        t = kpytrace.start(None, gpu="calls")
         t.dump(self.path)
         t.dump(self.kpt)
         t.stop()
@@ -243,7 +243,7 @@ class Files(GpuCase):
 
     def test_a_stream_has_it_while_it_runs(self):
         self.sample_gpu(5000)
-        t = kpytrace.start(self.kpt, gpu=True, flush_ns="10ms")
+        t = kpytrace.start(self.kpt, gpu="calls", flush_ns="10ms")
         deadline = time.monotonic() + 60
         while self.read_so_far() < 10013 and time.monotonic() < deadline:
             time.sleep(0.01)
@@ -267,7 +267,7 @@ class Files(GpuCase):
     def test_packed(self):
         """An event takes about 30 bytes."""
         self.sample_gpu(10000)
-        t = kpytrace.start(None, gpu=True)
+        t = kpytrace.start(None, gpu="calls")
         t.stop()
         t.write(self.kpt)
         self.assertLess(self.kpt.stat().st_size, 20000 * 32)
@@ -281,7 +281,7 @@ class Files(GpuCase):
     def test_cut_off_anywhere(self):
         """A cut-off file is read up to the cut, or refused with a message. It never has more kernels than were
         recorded."""
-        t = kpytrace.start(None, gpu=True)
+        t = kpytrace.start(None, gpu="calls")
         t.stop()
         t.write(self.kpt)
         whole, cut = self.kpt.read_bytes(), self.folder / "cut.kpt"
@@ -298,7 +298,7 @@ class Files(GpuCase):
         self.assertLessEqual(seen, {0, 13})
 
     def test_damage_is_refused(self):
-        t = kpytrace.start(None, gpu=True)
+        t = kpytrace.start(None, gpu="calls")
         t.stop()
         t.write(self.kpt)
         whole, cut = self.kpt.read_bytes(), self.folder / "cut.kpt"
@@ -311,7 +311,7 @@ class Files(GpuCase):
 class Top(GpuCase):
     def setUp(self):
         super().setUp()
-        t = kpytrace.start(None, gpu=True)
+        t = kpytrace.start(None, gpu="calls")
         t.stop()
         t.write(self.kpt)
 
@@ -340,6 +340,28 @@ class Top(GpuCase):
         text = self.command("info", self.kpt)
         self.assertIn("0 Sample GPU, 3 kernels, busy 27.000 µs", text)
         self.assertIn("13, 3 dropped, 2 kernels lost", text)
+        self.assertIn("gpu calls:    nearly all", text)
+
+    def test_fewer_calls_is_the_default(self):
+        t = kpytrace.start(None, gpu=True)
+        t.stop()
+        t.write(self.kpt)
+        text = self.command("info", self.kpt)
+        self.assertIn("11, 3 dropped, 2 kernels lost", text)
+        self.assertIn("gpu calls:    those that start work, wait", text)
+        t.write(self.path)
+        self.assertFalse({"overhead", "cuda_sync"} & self.events().keys())
+
+    def test_an_older_plugin_records_all_calls(self):
+        self.sample_gpu("old")
+        t = kpytrace.start(None, gpu=True)
+        t.stop()
+        t.write(self.kpt)
+        self.assertIn("13, 3 dropped, 2 kernels lost", self.command("info", self.kpt))
+
+    def test_what_is_not_a_choice(self):
+        with self.assertRaisesRegex(ValueError, 'gpu must be True, False or "calls"'):
+            kpytrace.start(None, gpu="all")
 
     def test_without_a_gpu(self):
         t = kpytrace.start(None, gpu=False)

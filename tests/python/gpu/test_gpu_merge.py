@@ -24,7 +24,7 @@ import kpytrace, played
 path, name, count = sys.argv[1:]
 launch = played.launcher({CUPTI!r}, {CUDA!r}, "kernel_of_" + name)
 exec(f"def launch_in_{{name}}(): launch()")
-trace = kpytrace.start(path, gpu=True)
+trace = kpytrace.start(path, gpu="calls")
 for _ in range(int(count)):
     eval(f"launch_in_{{name}}()")
 assert trace.stop().kernels == int(count)
