@@ -1,31 +1,15 @@
 #include "writers/chrome/chrome_gpu.h"
 
-#include "writers/chrome/chrome_events.h"
+#include "writers/chrome/chrome_gpu_put.h"
 #include "writers/gpu/gpu_index.h"
 #include "writers/gpu/gpu_names.h"
+#include "writers/gpu/gpu_range_spans.h"
+#include "writers/operators/operator_walk.h"
 
 #define PUT KPTI_PUT
 
 /* As in Kineto's files: above the index of every process of the system. */
 enum { SORT_INDEX = 5000000 };
-
-static void put_text(kpti_writer *w, const char *text)
-{
-    kpti_out_put(&w->out, text, strlen(text));
-}
-
-static char *capacity(kpti_writer *w)
-{
-    enum { TEXTS = 3 };
-    _Static_assert(TEXTS * KPTI_CHROME_MAX_NAME * KPTI_JSON_MAX_GROWTH < KPTI_OUT_BUFFER_BYTES,
-                   "an event with a name and a frame fits");
-    return kpti_out_reserve(&w->out, KPTI_OUT_BUFFER_BYTES);
-}
-
-static char *put_number(char *at, const char *key, uint64_t value)
-{
-    return kpti_put_u64(stpcpy(at, key), value);
-}
 
 /* KPT_GPU_NONE is -1 in Kineto's files. */
 static char *put_index(char *at, const char *key, uint32_t value)
@@ -33,21 +17,7 @@ static char *put_index(char *at, const char *key, uint32_t value)
     return kpti_put_i64(stpcpy(at, key), (int32_t)value);
 }
 
-/* "file.py(12): f". */
-static char *put_frame(char *at, const kpti_gpu_log *log, const kpti_gpu_node *node)
-{
-    at = kpti_chrome_escape(at, kpti_gpu_text(log, node->file));
-    at = PUT(kpti_put_u64(PUT(at, "("), node->line), "): ");
-    return kpti_chrome_escape(at, kpti_gpu_text(log, node->function));
-}
-
 /* --- all processes ------------------------------------------------------------------------------ */
-
-typedef struct kpti_chrome_device {
-    uint32_t pid; /* the process that used it */
-    uint32_t name;
-    kpt_gpu_device known;
-} kpti_chrome_device;
 
 void kpti_chrome_gpu_init(kpti_chrome_gpu *gpu, const kpti_heap *heap)
 {
@@ -108,8 +78,8 @@ static uint64_t device_pid(const kpti_writer *w, uint32_t device)
 /* Writes a metadata event up to the value of KEY. */
 static char *put_metadata(kpti_writer *w, const char *what, kpti_gpu_track track, const char *key)
 {
-    char *at = stpcpy(PUT(capacity(w), ",\n{\"ph\":\"M\",\"name\":\""), what);
-    at = put_number(at, "\",\"pid\":", device_pid(w, track.device));
+    char *at = stpcpy(PUT(kpti_chrome_gpu_reserve(w), ",\n{\"ph\":\"M\",\"name\":\""), what);
+    at = kpti_chrome_put_number(at, "\",\"pid\":", device_pid(w, track.device));
     at = put_index(at, ",\"tid\":", track.stream);
     return stpcpy(stpcpy(PUT(at, ",\"args\":{\""), key), "\":");
 }
@@ -134,8 +104,9 @@ static void put_device(kpti_writer *w, uint32_t device)
     if (!name.size && known) name = known->name;
     at = kpti_chrome_escape(at, name.size ? name : kpt_str_of("python"));
     end_metadata(w, PUT(at, "\""));
-    at = put_number(put_metadata(w, "process_labels", track, "labels"), "\"GPU ", device);
-    if (w->shares_file) at = put_number(at, " of process ", w->pid);
+    at = kpti_chrome_put_number(put_metadata(w, "process_labels", track, "labels"), "\"GPU ",
+                                device);
+    if (w->shares_file) at = kpti_chrome_put_number(at, " of process ", w->pid);
     end_metadata(w, PUT(at, "\""));
     at = kpti_put_u64(put_metadata(w, "process_sort_index", track, "sort_index"),
                       sort_index_of(device_pid(w, device)));
@@ -167,11 +138,11 @@ static char *put_place(const kpti_writer *w, char *at, const kpti_gpu_index *ind
                        const kpt_gpu_event *e)
 {
     if (track != UINT32_MAX) {
-        at = put_number(at, ",\"pid\":", device_pid(w, index->tracks[track].device));
+        at = kpti_chrome_put_number(at, ",\"pid\":", device_pid(w, index->tracks[track].device));
         return put_index(at, ",\"tid\":", index->tracks[track].stream);
     }
-    at = put_number(at, ",\"pid\":", w->pid);
-    return put_number(at, ",\"tid\":", e->os_tid);
+    at = kpti_chrome_put_number(at, ",\"pid\":", w->pid);
+    return kpti_chrome_put_number(at, ",\"tid\":", e->os_tid);
 }
 
 static char *put_device_args(const kpti_writer *w, char *at, const kpt_gpu_event *e)
@@ -179,13 +150,13 @@ static char *put_device_args(const kpti_writer *w, char *at, const kpt_gpu_event
     at = put_index(at, "\"device\":", e->device);
     at = put_index(at, ",\"context\":", e->context);
     at = put_index(at, ",\"stream\":", e->stream);
-    return put_number(at, ",\"correlation\":", kpti_id_in_file(w, e->correlation));
+    return kpti_chrome_put_number(at, ",\"correlation\":", kpti_id_in_file(w, e->correlation));
 }
 
 static char *put_three(char *at, const char *key, const uint32_t *values)
 {
     for (int i = 0; i < 3; i++)
-        at = put_number(at, i ? "," : key, values[i]);
+        at = kpti_chrome_put_number(at, i ? "," : key, values[i]);
     return PUT(at, "]");
 }
 
@@ -193,15 +164,15 @@ static char *put_kernel_args(const kpti_writer *w, char *at, const kpt_gpu_event
 {
     const kpti_gpu_fill fill = kpti_gpu_fill_of(e, kpti_gpu_device_of(w->gpu, e->device));
     at = put_device_args(w, PUT(at, "\"queued\":0,"), e);
-    at = put_number(at, ",\"registers per thread\":", e->registers);
-    at = put_number(
+    at = kpti_chrome_put_number(at, ",\"registers per thread\":", e->registers);
+    at = kpti_chrome_put_number(
         at, ",\"shared memory\":", (uint64_t)e->shared_static_bytes + e->shared_dynamic_bytes);
     at = kpti_put_double(PUT(at, ",\"blocks per SM\":"), fill.blocks);
     at = kpti_put_double(PUT(at, ",\"warps per SM\":"), fill.warps);
     at = put_three(at, ",\"grid\":[", e->grid);
     at = put_three(at, ",\"block\":[", e->block);
-    at = put_number(at, ",\"est. achieved occupancy %\":", (uint64_t)fill.occupancy);
-    if (e->local_bytes) at = put_number(at, ",\"local memory\":", e->local_bytes);
+    at = kpti_chrome_put_number(at, ",\"est. achieved occupancy %\":", (uint64_t)fill.occupancy);
+    if (e->local_bytes) at = kpti_chrome_put_number(at, ",\"local memory\":", e->local_bytes);
     return at;
 }
 
@@ -209,7 +180,7 @@ static char *put_memory_args(const kpti_writer *w, char *at, const kpt_gpu_event
 {
     const uint64_t ns = kpti_gpu_ns(e->start_ns, e->end_ns);
     at = put_device_args(w, at, e);
-    at = put_number(at, ",\"bytes\":", e->bytes);
+    at = kpti_chrome_put_number(at, ",\"bytes\":", e->bytes);
     /* Bytes per nanosecond are gigabytes per second. */
     return kpti_put_double(PUT(at, ",\"memory bandwidth (GB/s)\":"),
                            ns ? (double)e->bytes / (double)ns : 0);
@@ -220,10 +191,33 @@ static char *put_sync_args(const kpti_writer *w, char *at, const kpt_gpu_event *
     char words[KPTI_GPU_MAX_WORDS];
     at = kpti_chrome_escape(PUT(at, "\"cuda_sync_kind\":\""), kpti_gpu_words_for(e, words));
     if (e->event && e->event != KPT_GPU_NONE)
-        at = put_number(at, "\",\"wait_on_cuda_event_id\":", e->event);
+        at = kpti_chrome_put_number(at, "\",\"wait_on_cuda_event_id\":", e->event);
     else
         at = PUT(at, "\"");
     return put_device_args(w, PUT(at, ","), e);
+}
+
+/* The launch of an event, if the recording has operators. */
+static const kpti_gpu_launch *launch_of(const kpti_writer *w, const kpt_gpu_event *e)
+{
+    return w->operators ? kpti_gpu_launch_of(&w->operators->launches, e) : NULL;
+}
+
+/* The number of the operator around the launch, as torch's own or as ours. Those of operators are unique in the file. */
+static char *put_external(const kpti_writer *w, char *at, const kpt_gpu_event *e,
+                          const kpti_gpu_launch *launch)
+{
+    uint64_t id = launch ? launch->external : 0;
+    if (!id && e->external) id = kpti_id_in_file(w, e->external);
+    return id ? PUT(kpti_chrome_put_number(at, "\"External id\":", id), ",") : at;
+}
+
+static char *put_forward(char *at, const kpti_gpu_launch *launch)
+{
+    if (!launch || !launch->is_backward) return at;
+    at = PUT(at, ",\"forward at\":\"");
+    at = launch->forward.size ? kpti_chrome_escape(at, launch->forward) : PUT(at, "(not recorded)");
+    return PUT(at, "\"");
 }
 
 /* STACK is the number of its node at the end of the file. */
@@ -231,9 +225,8 @@ static char *put_args(const kpti_writer *w, char *at, const kpti_gpu_entry *entr
 {
     const kpt_gpu_event *e = &entry->event;
     const kpti_gpu_node *node = kpti_gpu_own_frame(w->gpu, entry->stack);
-    at = PUT(at, ",\"args\":{");
-    if (e->external)
-        at = PUT(put_number(at, "\"External id\":", kpti_id_in_file(w, e->external)), ",");
+    const kpti_gpu_launch *launch = launch_of(w, e);
+    at = put_external(w, PUT(at, ",\"args\":{"), e, launch);
     if (e->kind == KPT_GPU_KERNEL)
         at = put_kernel_args(w, at, e);
     else if (kpti_gpu_is_work(e->kind))
@@ -241,24 +234,25 @@ static char *put_args(const kpti_writer *w, char *at, const kpti_gpu_entry *entr
     else if (e->kind == KPT_GPU_SYNC)
         at = put_sync_args(w, at, e);
     else if (kpti_gpu_is_call(e->kind))
-        at = put_number(put_number(at, "\"cbid\":", e->cbid),
-                        ",\"correlation\":", kpti_id_in_file(w, e->correlation));
+        at = kpti_chrome_put_number(kpti_chrome_put_number(at, "\"cbid\":", e->cbid),
+                                    ",\"correlation\":", kpti_id_in_file(w, e->correlation));
     else
-        at = put_number(at, "\"kind\":", e->kind);
-    if (kpti_gpu_is_call(e->kind) && e->value) at = put_number(at, ",\"returned\":", e->value);
-    if (e->flags & KPT_GPU_GRAPH) at = put_number(at, ",\"graph id\":", e->graph);
+        at = kpti_chrome_put_number(at, "\"kind\":", e->kind);
+    if (kpti_gpu_is_call(e->kind) && e->value)
+        at = kpti_chrome_put_number(at, ",\"returned\":", e->value);
+    if (e->flags & KPT_GPU_GRAPH) at = kpti_chrome_put_number(at, ",\"graph id\":", e->graph);
     if (e->flags & KPT_GPU_UNENDED) at = PUT(at, ",\"ended by stop\":true");
-    if (node) at = PUT(put_frame(PUT(at, ",\"launched at\":\""), w->gpu, node), "\"");
-    at = PUT(at, "}");
-    return stack ? put_number(at, ",\"sf\":", stack) : at;
+    if (node) at = PUT(kpti_chrome_put_frame(PUT(at, ",\"launched at\":\""), w->gpu, node), "\"");
+    at = PUT(put_forward(at, launch), "}");
+    return stack ? kpti_chrome_put_number(at, ",\"sf\":", stack) : at;
 }
 
 static void put_arrow(kpti_writer *w, const kpti_gpu_index *index, uint32_t track,
                       const kpt_gpu_event *e, char phase)
 {
-    char *at = PUT(capacity(w), ",\n{\"ph\":\"");
+    char *at = PUT(kpti_chrome_gpu_reserve(w), ",\n{\"ph\":\"");
     *at++ = phase;
-    at = put_number(at, "\",\"id\":", kpti_id_in_file(w, e->correlation));
+    at = kpti_chrome_put_number(at, "\",\"id\":", kpti_id_in_file(w, e->correlation));
     at = put_place(w, at, index, track, e);
     at = kpti_put_us_between(PUT(at, ",\"ts\":"), w->base_ns, e->start_ns);
     at = PUT(at, ",\"cat\":\"ac2g\",\"name\":\"ac2g\"");
@@ -271,8 +265,9 @@ static void put_event(kpti_writer *w, kpti_gpu_index *index, const kpti_gpu_entr
     const kpt_gpu_event *e = &entry->event;
     const uint32_t track = kpti_gpu_track_of(index, e);
     const int is_mark = e->kind == KPT_GPU_MARK;
-    char *at = stpcpy(capacity(w), is_mark ? ",\n{\"ph\":\"i\",\"s\":\"t\",\"cat\":\""
-                                           : ",\n{\"ph\":\"X\",\"cat\":\"");
+    char *at =
+        stpcpy(kpti_chrome_gpu_reserve(w),
+               is_mark ? ",\n{\"ph\":\"i\",\"s\":\"t\",\"cat\":\"" : ",\n{\"ph\":\"X\",\"cat\":\"");
     at = stpcpy(at, kpti_gpu_category(e->kind));
     at = kpti_chrome_escape(PUT(at, "\",\"name\":\""), e->name);
     at = put_place(w, PUT(at, "\""), index, track, e);
@@ -283,9 +278,36 @@ static void put_event(kpti_writer *w, kpti_gpu_index *index, const kpti_gpu_entr
     if (kpti_gpu_arrow_comes(index, e)) put_arrow(w, index, track, e, 'f');
 }
 
+/* Writes the ranges of the host on the streams, as Kineto does for annotations. */
+static void put_ranges(kpti_writer *w, const kpti_gpu_index *index,
+                       const kpti_gpu_range_spans *spans)
+{
+    for (uint32_t i = 0; i < spans->count; i++) {
+        const kpti_gpu_range_span *span = &spans->items[i];
+        const kpti_gpu_range *range = &w->operators->launches.ranges[span->range];
+        char *at = PUT(kpti_chrome_gpu_reserve(w),
+                       ",\n{\"ph\":\"X\",\"cat\":\"gpu_user_annotation\",\"name\":\"");
+        at = kpti_chrome_escape(at, (kpt_str){range->name, range->name_size});
+        at = put_place(w, PUT(at, "\""), index, span->track, NULL);
+        at = kpti_put_us_between(PUT(at, ",\"ts\":"), w->base_ns, span->start_ns);
+        at = kpti_put_us_between(PUT(at, ",\"dur\":"), span->start_ns, span->end_ns);
+        kpti_out_wrote(&w->out, PUT(at, "}"));
+    }
+}
+
+static kpt_status add_to_ranges(const kpti_writer *w, kpti_gpu_index *index,
+                                kpti_gpu_range_spans *spans, const kpt_gpu_event *e)
+{
+    const kpti_gpu_launch *launch = kpti_gpu_is_work(e->kind) ? launch_of(w, e) : NULL;
+    if (!launch) return KPT_OK;
+    return kpti_gpu_range_spans_add(spans, &w->operators->launches, launch,
+                                    kpti_gpu_track_of(index, e), e);
+}
+
 static kpt_status put_events(kpti_writer *w, const uint32_t *numbers)
 {
     kpti_gpu_index index = {.heap = w->heap};
+    kpti_gpu_range_spans spans = {.heap = w->heap};
     kpti_gpu_cursor cursor = {.log = w->gpu};
     const kpti_gpu_entry *e;
     kpt_status status = kpti_gpu_index_make(&index, w->gpu);
@@ -293,8 +315,12 @@ static kpt_status put_events(kpti_writer *w, const uint32_t *numbers)
         if (is_first_of_device(&index, i)) put_device(w, index.tracks[i].device);
         put_stream(w, index.tracks[i]);
     }
-    while (status == KPT_OK && (e = kpti_gpu_next(&cursor)))
+    while (status == KPT_OK && (e = kpti_gpu_next(&cursor))) {
         put_event(w, &index, e, kpti_gpu_node_of(w->gpu, e->stack) ? numbers[e->stack] : 0);
+        status = add_to_ranges(w, &index, &spans, &e->event);
+    }
+    if (status == KPT_OK) put_ranges(w, &index, &spans);
+    kpti_gpu_range_spans_free(&spans);
     kpti_gpu_index_free(&index);
     return status;
 }
@@ -311,49 +337,4 @@ kpt_status kpti_chrome_gpu_events(kpti_chrome_gpu *gpu, kpti_writer *w)
     gpu->counts.dropped += w->gpu->counts.dropped;
     gpu->counts.lost_kernels += w->gpu->counts.lost_kernels;
     return status;
-}
-
-/* --- the end of the file ---------------------------------------------------------------------- */
-
-static void put_devices(kpti_chrome_gpu *gpu, kpti_writer *w)
-{
-    put_text(w, ",\"deviceProperties\":[");
-    for (uint32_t i = 0; i < gpu->device_count; i++) {
-        const kpt_gpu_device *d = &gpu->devices[i].known;
-        char *at = put_number(capacity(w), i ? ",\n{\"id\":" : "\n{\"id\":", d->index);
-        if (w->shares_file) at = put_number(at, ",\"process\":", gpu->devices[i].pid);
-        at = kpti_chrome_escape(PUT(at, ",\"name\":\""),
-                                kpti_gpu_text(&gpu->stacks, gpu->devices[i].name));
-        at = put_number(at, "\",\"totalGlobalMem\":", d->memory_bytes);
-        at = put_number(at, ",\"computeMajor\":", d->compute_major);
-        at = put_number(at, ",\"computeMinor\":", d->compute_minor);
-        at = put_number(at, ",\"maxThreadsPerBlock\":", d->max_threads_per_block);
-        at = put_number(at, ",\"maxThreadsPerMultiprocessor\":", d->max_threads_per_multiprocessor);
-        at = put_number(at, ",\"regsPerMultiprocessor\":", d->registers_per_multiprocessor);
-        at = put_number(at, ",\"warpSize\":", d->warp_size);
-        at = put_number(at, ",\"sharedMemPerMultiprocessor\":", d->shared_bytes_per_multiprocessor);
-        at = put_number(at, ",\"numSms\":", d->multiprocessors);
-        kpti_out_wrote(&w->out, PUT(at, "}"));
-    }
-    put_text(w, "]");
-}
-
-void kpti_chrome_gpu_tail(kpti_chrome_gpu *gpu, kpti_writer *w)
-{
-    const kpti_gpu_log *stacks = &gpu->stacks;
-    char *at;
-    put_devices(gpu, w);
-    if (!gpu->events && !gpu->counts.dropped && !gpu->counts.lost_kernels) return;
-    at = put_number(capacity(w), ",\"gpu\":{\"events\":", gpu->events);
-    at = put_number(at, ",\"events dropped\":", gpu->counts.dropped);
-    at = put_number(at, ",\"kernels lost\":", gpu->counts.lost_kernels);
-    kpti_out_wrote(&w->out, PUT(at, "},\"stackFrames\":{"));
-    for (uint32_t i = 1; i <= stacks->node_count; i++) {
-        at = put_number(capacity(w), i > 1 ? ",\n\"" : "\n\"", i);
-        at = put_frame(PUT(at, "\":{\"name\":\""), stacks, &stacks->nodes[i]);
-        at = PUT(at, "\"");
-        if (stacks->nodes[i].caller) at = put_number(at, ",\"parent\":", stacks->nodes[i].caller);
-        kpti_out_wrote(&w->out, PUT(at, "}"));
-    }
-    put_text(w, "}");
 }

@@ -10,10 +10,16 @@
 
 #include "writers/format/format.h"
 
+typedef struct kpti_chrome_device {
+    uint32_t pid; /* the process that used it */
+    uint32_t name;
+    kpt_gpu_device known;
+} kpti_chrome_device;
+
 /* The data of all processes, written at the end of the file. */
 typedef struct kpti_chrome_gpu {
     kpti_gpu_log stacks; /* texts and frames only, no events */
-    struct kpti_chrome_device *devices;
+    kpti_chrome_device *devices;
     uint32_t device_capacity;
     uint32_t device_count;
     uint64_t events;

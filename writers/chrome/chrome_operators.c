@@ -70,6 +70,7 @@ void kpti_chrome_put_operator(kpti_chrome_events *events, kpti_operator_walk *wa
     }
     at = put_forward(at, walk, a);
     kpti_out_wrote(events->out, PUT(at, "}}"));
+    if (walk && a->kind == KPT_KIND_OPERATOR) kpti_operator_walk_claim(walk, a);
 }
 
 static void put_end(kpti_writer *w, kpti_fragment thread, int64_t ns, uint64_t id, int is_begin)

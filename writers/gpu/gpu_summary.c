@@ -10,6 +10,8 @@ typedef struct piece {
     uint32_t text;
     uint32_t stack;
     uint32_t kind;
+    const kpti_gpu_launch
+        *backward; /* its launch, if autograd launched it without Python; else NULL */
 } piece;
 
 typedef struct pieces {
@@ -18,7 +20,15 @@ typedef struct pieces {
     uint32_t count;
 } pieces;
 
-static kpt_status gather(pieces *p, const kpti_heap *heap, const kpti_gpu_log *log)
+static const kpti_gpu_launch *backward_of(kpti_gpu_launches *launches, const kpti_gpu_entry *e)
+{
+    const kpti_gpu_launch *launch =
+        launches && !e->stack ? kpti_gpu_launch_of(launches, &e->event) : NULL;
+    return launch && launch->is_backward ? launch : NULL;
+}
+
+static kpt_status gather(pieces *p, const kpti_heap *heap, const kpti_gpu_log *log,
+                         kpti_gpu_launches *launches)
 {
     kpti_gpu_cursor cursor = {.log = log};
     const kpti_gpu_entry *e;
@@ -27,8 +37,9 @@ static kpt_status gather(pieces *p, const kpti_heap *heap, const kpti_gpu_log *l
         if (!kpti_gpu_is_work(e->event.kind)) continue;
         status = kpti_array_reach(heap, &p->items, &p->capacity, p->count, sizeof *p->items);
         if (status != KPT_OK) break;
-        p->items[p->count++] = (piece){e->event.start_ns, e->event.end_ns, e->event.device,
-                                       e->text,           e->stack,        e->event.kind};
+        p->items[p->count++] =
+            (piece){e->event.start_ns, e->event.end_ns, e->event.device,         e->text,
+                    e->stack,          e->event.kind,   backward_of(launches, e)};
     }
     return status;
 }
@@ -46,6 +57,7 @@ static int by_time_spent(const void *a, const void *b)
     const kpti_gpu_row *one = a;
     const kpti_gpu_row *two = b;
     if (one->total_ns != two->total_ns) return one->total_ns > two->total_ns ? -1 : 1;
+    if (one->is_backward != two->is_backward) return one->is_backward ? 1 : -1;
     return (one->name > two->name) - (one->name < two->name);
 }
 
@@ -58,9 +70,18 @@ typedef struct rows {
     kpti_u64_map numbers; /* the value is the index of the row + 1 */
 } rows;
 
-static kpt_status add_to_row(const kpti_heap *heap, rows *r, uint32_t name, const piece *p)
+/* A row of a forward function. */
+static kpti_gpu_row backward_row(const kpti_gpu_launch *launch, uint64_t *key)
 {
-    uint32_t *place = kpti_u64_map_at(&r->numbers, name);
+    *key = kpti_text_key(launch->forward) >> 1 | UINT64_C(1) << 62;
+    return (kpti_gpu_row){.is_backward = 1, .forward = launch->forward};
+}
+
+/* Adds P to the row that KEY has, or makes it of MADE. */
+static kpt_status add_to_row(const kpti_heap *heap, rows *r, uint64_t key, const kpti_gpu_row *made,
+                             const piece *p)
+{
+    uint32_t *place = kpti_u64_map_at(&r->numbers, key);
     const uint64_t ns = kpti_gpu_ns(p->start_ns, p->end_ns);
     kpti_gpu_row *row;
     kpt_status status;
@@ -68,7 +89,8 @@ static kpt_status add_to_row(const kpti_heap *heap, rows *r, uint32_t name, cons
     if (!*place) {
         status = kpti_array_reach(heap, r->items, r->capacity, *r->count, sizeof **r->items);
         if (status != KPT_OK) return status;
-        (*r->items)[*r->count] = (kpti_gpu_row){name, p->kind, 0, 0, 0};
+        (*r->items)[*r->count] = *made;
+        (*r->items)[*r->count].kind = p->kind;
         *place = ++*r->count;
     }
     row = &(*r->items)[*place - 1];
@@ -106,10 +128,13 @@ static kpt_status add_rows(kpti_gpu_report *r, const kpti_gpu_log *log, const pi
     kpt_status status = KPT_OK;
     for (uint32_t i = 0; i < all->count && status == KPT_OK; i++) {
         const piece *p = &all->items[i];
-        uint32_t line;
-        status = add_to_row(&r->heap, &names, p->text, p);
-        if (status == KPT_OK) status = line_of(log, &nodes, p->stack, &line);
-        if (status == KPT_OK) status = add_to_row(&r->heap, &lines, line, p);
+        kpti_gpu_row made = {.name = p->text};
+        uint64_t key = p->text;
+        status = add_to_row(&r->heap, &names, key, &made, p);
+        if (status == KPT_OK) status = line_of(log, &nodes, p->stack, &made.name);
+        key = made.name;
+        if (p->backward) made = backward_row(p->backward, &key);
+        if (status == KPT_OK) status = add_to_row(&r->heap, &lines, key, &made, p);
     }
     kpti_u64_map_free(&names.numbers);
     kpti_u64_map_free(&lines.numbers);
@@ -163,10 +188,11 @@ static kpt_status add_devices(kpti_gpu_report *r, const pieces *all)
     return KPT_OK;
 }
 
-kpt_status kpti_gpu_report_make(kpti_gpu_report *r, const kpti_gpu_log *log)
+kpt_status kpti_gpu_report_make(kpti_gpu_report *r, const kpti_gpu_log *log,
+                                kpti_gpu_launches *launches)
 {
     pieces all = {NULL, 0, 0};
-    kpt_status status = gather(&all, &r->heap, log);
+    kpt_status status = gather(&all, &r->heap, log, launches);
     if (all.count) qsort(all.items, all.count, sizeof *all.items, by_device_and_time);
     if (status == KPT_OK) status = add_rows(r, log, &all);
     if (status == KPT_OK) status = add_devices(r, &all);

@@ -3,16 +3,19 @@
 #ifndef KPTI_WRITERS_GPU_GPU_SUMMARY_H
 #define KPTI_WRITERS_GPU_GPU_SUMMARY_H
 
-#include "writers/gpu/gpu_log.h"
+#include "writers/gpu/gpu_launches.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* Work with one name, or launched by one line; name is then the number of its node. */
+/* Work with one name, or launched by one line; name is then the number of its node. Work of autograd that no Python line
+ * launched is in the row of its forward function. */
 typedef struct kpti_gpu_row {
     uint32_t name;
-    uint32_t kind; /* of the first piece of work */
+    uint32_t is_backward;
+    kpt_str forward; /* with is_backward: the function, or empty if it is not known */
+    uint32_t kind;   /* of the first piece of work */
     uint64_t count;
     uint64_t total_ns;
     uint64_t max_ns;
@@ -53,9 +56,10 @@ typedef struct kpti_gpu_report {
     uint32_t device_count;
 } kpti_gpu_report;
 
-/* Returns KPT_OK, KPT_E_MEMORY or KPT_E_LIMIT. The caller must call kpti_gpu_report_free in any case. Takes 32
- * bytes of memory for each event of a device. */
-kpt_status kpti_gpu_report_make(kpti_gpu_report *report, const kpti_gpu_log *log);
+/* LAUNCHES are those of a walk of the same recording, or NULL. Returns KPT_OK, KPT_E_MEMORY or KPT_E_LIMIT. The
+ * caller must call kpti_gpu_report_free in any case. Takes 40 bytes of memory for each event of a device. */
+kpt_status kpti_gpu_report_make(kpti_gpu_report *report, const kpti_gpu_log *log,
+                                kpti_gpu_launches *launches);
 void kpti_gpu_report_free(kpti_gpu_report *report);
 
 #ifdef __cplusplus

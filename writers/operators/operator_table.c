@@ -64,7 +64,11 @@ static kpt_status take_operator(void *table, const kpti_walked_operator *op)
     if (status != KPT_OK) return status;
     row->calls += !(op->flags & KPT_ACTIVITY_CONTINUED);
     row->own_ns += op->own_ns;
-    if (!op->is_inside) row->total_ns += ns;
+    row->gpu_own_ns += op->gpu_own_ns;
+    if (!op->is_inside) {
+        row->total_ns += ns;
+        row->gpu_total_ns += op->gpu_total_ns;
+    }
     if (ns > row->max_ns) row->max_ns = ns;
     return KPT_OK;
 }
@@ -88,6 +92,11 @@ kpt_status kpti_operator_table_batch(void *table, const kpt_batch *batch)
     for (uint32_t i = 0; i < batch->name_count && status == KPT_OK; i++)
         status = take_name(t, kpti_record(batch->names, batch->name_stride, i));
     return status == KPT_OK ? kpti_operator_walk_batch(&t->walk, batch) : status;
+}
+
+kpt_status kpti_operator_table_add_gpu(kpti_operator_table *t, const kpti_gpu_log *log)
+{
+    return kpti_operator_walk_add_gpu(&t->walk, log);
 }
 
 const kpti_operator_row *kpti_operator_table_rows(const kpti_operator_table *t, uint32_t *count)

@@ -8,6 +8,7 @@
 
 #include "abi/kpt_activity.h"
 #include "core/base/allocator.h"
+#include "writers/gpu/gpu_log.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -33,6 +34,8 @@ typedef struct kpti_operator_row {
     uint64_t own_ns;   /* without the operators and ranges inside */
     uint64_t total_ns; /* of nested operators of the same name only the outermost counts */
     uint64_t max_ns;
+    uint64_t gpu_own_ns;   /* of what was launched in it, without the operators and ranges inside */
+    uint64_t gpu_total_ns; /* as total_ns */
 } kpti_operator_row;
 
 enum { KPTI_OPERATORS_BY_FUNCTION = 1 << 0 }; /* a row for each operator and Python function */
@@ -41,6 +44,9 @@ enum { KPTI_OPERATORS_BY_FUNCTION = 1 << 0 }; /* a row for each operator and Pyt
 kpt_status kpti_operator_table_open(const kpti_heap *heap, uint32_t flags,
                                     kpti_operator_table **out);
 void kpti_operator_table_free(kpti_operator_table *table);
+
+/* Before the first batch: takes the launches of LOG, of the same recording. Returns as kpti_operator_walk_add_gpu does. */
+kpt_status kpti_operator_table_add_gpu(kpti_operator_table *table, const kpti_gpu_log *log);
 
 /* A kpt_batch_fn. TABLE is a kpti_operator_table. Returns as kpti_operator_walk_batch does. */
 kpt_status kpti_operator_table_batch(void *table, const kpt_batch *batch);

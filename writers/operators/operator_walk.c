@@ -5,7 +5,8 @@
 #include "writers/annotations/library_file.h"
 
 typedef struct kpti_walked_name {
-    kpt_str shown; /* the tracer owns the text */
+    kpt_str
+        shown; /* the tracer owns the text of a function; that of a range ends with the delivery */
     uint32_t is_library;
 } walked_name;
 
@@ -31,11 +32,17 @@ typedef struct open_operator {
     kpti_walked_operator op;
     uint64_t id; /* of a range: its number */
     uint64_t inside_ns;
+    uint64_t gpu_inside_ns;
+    uint32_t
+        range; /* of a range in which something was launched: its number among the launches' ranges */
     int has_number; /* a sequence number */
 } open_operator;
 
 typedef struct kpti_walked_thread {
     uint64_t host_number; /* the host's number of the thread; 0: not known */
+    uint64_t os_tid;
+    kpti_gpu_launch *launch; /* the next one */
+    kpti_gpu_launch *launches_end;
     open_function *functions;
     uint32_t function_capacity;
     uint32_t depth;
@@ -49,7 +56,7 @@ void kpti_operator_walk_init(kpti_operator_walk *w, const kpti_heap *heap, kpti_
                              void *ended_ctx)
 {
     *w = (kpti_operator_walk){.heap = *heap, .ended = ended, .ended_ctx = ended_ctx};
-    w->node_of.heap = w->forward_of.heap = *heap;
+    w->node_of.heap = w->forward_of.heap = w->launches.heap = *heap;
     w->node_count = 1;
 }
 
@@ -67,6 +74,7 @@ void kpti_operator_walk_free(kpti_operator_walk *w)
     kpti_heap_give(&w->heap, w->names, w->name_capacity * sizeof *w->names);
     kpti_u64_map_free(&w->node_of);
     kpti_u64_map_free(&w->forward_of);
+    kpti_gpu_launches_free(&w->launches);
 }
 
 /* --- Python stacks ------------------------------------------------------------------------------ */
@@ -163,17 +171,20 @@ static kpt_status find_forward(kpti_operator_walk *w, const kpt_activity *a, for
     return known ? KPT_OK : KPT_E_MEMORY;
 }
 
+static kpt_str shown_function(const kpti_operator_walk *w, uint32_t stack)
+{
+    const uint32_t name = kpti_operator_walk_function(w, stack);
+    return name < w->name_capacity ? w->names[name].shown : (kpt_str){"", 0};
+}
+
 int kpti_operator_walk_forward(kpti_operator_walk *w, const kpt_activity *a, kpt_str *function)
 {
     forward *f;
-    uint32_t name;
     *function = (kpt_str){"", 0};
     if (a->kind != KPT_KIND_OPERATOR || !a->value0 || !a->value1) return 0;
     (void)find_forward(w, a,
                        &f); /* the walk has asked for it before, so that this takes no memory */
-    if (!f || !f->stack) return 1;
-    name = kpti_operator_walk_function(w, f->stack);
-    if (name < w->name_capacity) *function = w->names[name].shown;
+    if (f && f->stack) *function = shown_function(w, f->stack);
     return 1;
 }
 
@@ -199,6 +210,60 @@ static kpt_status link_backward(kpti_operator_walk *w, const kpt_activity *a, op
     return KPT_OK;
 }
 
+/* --- launches ----------------------------------------------------------------------------------- */
+
+kpt_status kpti_operator_walk_add_gpu(kpti_operator_walk *w, const kpti_gpu_log *log)
+{
+    return kpti_gpu_launches_make(&w->launches, log);
+}
+
+/* Finds the number of the innermost range among the first COUNT operators; 0: there is none. */
+static kpt_status find_range(kpti_operator_walk *w, walked_thread *t, uint32_t count, uint32_t *out)
+{
+    kpt_str name = {"", 0};
+    open_operator *o;
+    uint32_t outer = 0;
+    kpt_status status;
+    *out = 0;
+    while (count && t->operators[count - 1].op.kind != KPT_KIND_RANGE_BEGIN)
+        count--;
+    if (!count) return KPT_OK;
+    o = &t->operators[count - 1];
+    if (!o->range) {
+        status = find_range(w, t, count - 1, &outer);
+        if (status != KPT_OK) return status;
+        if (o->op.name < w->name_capacity) name = w->names[o->op.name].shown;
+        status = kpti_gpu_launches_add_range(&w->launches, name, outer, &o->range);
+        if (status != KPT_OK) return status;
+    }
+    *out = o->range;
+    return KPT_OK;
+}
+
+/* Adds the launches before END_NS to the innermost operator. */
+static kpt_status take_launches(kpti_operator_walk *w, walked_thread *t, int64_t end_ns)
+{
+    open_operator *o = t->operator_count ? &t->operators[t->operator_count - 1] : NULL;
+    for (; t->launch < t->launches_end && t->launch->start_ns < end_ns; t->launch++) {
+        kpti_gpu_launch *launch = t->launch;
+        kpt_status status;
+        if (!o) continue;
+        status = find_range(w, t, t->operator_count, &launch->range);
+        if (status != KPT_OK) return status;
+        o->op.gpu_own_ns += launch->work_ns;
+        launch->is_backward = o->op.is_backward;
+        if (o->op.is_backward && o->op.forward) launch->forward = shown_function(w, o->op.forward);
+    }
+    return KPT_OK;
+}
+
+void kpti_operator_walk_claim(kpti_operator_walk *w, const kpt_activity *a)
+{
+    if (!w->launches.count || a->thread >= w->thread_capacity) return;
+    kpti_gpu_launches_claim(&w->launches, w->threads[a->thread].os_tid, a->start_ns, a->end_ns,
+                            a->id);
+}
+
 /* --- operators ---------------------------------------------------------------------------------- */
 
 static kpt_status begin_operator(kpti_operator_walk *w, walked_thread *t, const kpt_activity *a)
@@ -207,6 +272,7 @@ static kpt_status begin_operator(kpti_operator_walk *w, walked_thread *t, const 
     kpt_status status = kpti_array_reach(&w->heap, &t->operators, &t->operator_capacity,
                                          t->operator_count, sizeof *t->operators);
     open_operator *o;
+    if (status == KPT_OK) status = take_launches(w, t, a->start_ns);
     if (status != KPT_OK) return status;
     o = &t->operators[t->operator_count];
     *o = (open_operator){
@@ -232,20 +298,27 @@ static kpt_status end_operator(kpti_operator_walk *w, walked_thread *t, const kp
 {
     const int is_range = a->kind == KPT_KIND_RANGE_END;
     const uint64_t id = is_range ? a->value0 : a->id;
+    const int64_t end_ns = is_range ? a->start_ns : a->end_ns;
+    const kpt_status status = take_launches(w, t, end_ns);
     kpti_walked_operator op;
     uint64_t ns;
     uint32_t at = t->operator_count;
+    if (status != KPT_OK) return status;
     while (at > 0 && (t->operators[at - 1].id != id ||
                       (t->operators[at - 1].op.kind == KPT_KIND_RANGE_BEGIN) != is_range))
         at--;
     if (!at) return KPT_OK;
     at--;
     op = t->operators[at].op;
-    op.end_ns = is_range ? a->start_ns : a->end_ns;
+    op.end_ns = end_ns;
     op.flags = a->flags;
     ns = op.end_ns > op.start_ns ? (uint64_t)op.end_ns - (uint64_t)op.start_ns : 0;
     op.own_ns = ns > t->operators[at].inside_ns ? ns - t->operators[at].inside_ns : 0;
-    if (at) t->operators[at - 1].inside_ns += ns;
+    op.gpu_total_ns = op.gpu_own_ns + t->operators[at].gpu_inside_ns;
+    if (at) {
+        t->operators[at - 1].inside_ns += ns;
+        t->operators[at - 1].gpu_inside_ns += op.gpu_total_ns;
+    }
     t->operator_count--;
     memmove(&t->operators[at], &t->operators[at + 1],
             (t->operator_count - at) * sizeof *t->operators);
@@ -259,12 +332,9 @@ static kpt_status reach_thread(kpti_operator_walk *w, uint32_t thread)
     return kpti_array_reach(&w->heap, &w->threads, &w->thread_capacity, thread, sizeof *w->threads);
 }
 
-/* Keeps the names of functions; those of ranges, whose texts end with the delivery, have no file. */
 static kpt_status take_name(kpti_operator_walk *w, const kpt_name *name)
 {
-    kpt_status status;
-    if (!name->file.size) return KPT_OK;
-    status =
+    kpt_status status =
         kpti_array_reach(&w->heap, &w->names, &w->name_capacity, name->index, sizeof *w->names);
     if (status == KPT_OK)
         w->names[name->index] =
@@ -303,7 +373,12 @@ kpt_status kpti_operator_walk_batch(void *walk, const kpt_batch *batch)
     for (uint32_t i = 0; i < batch->thread_count && status == KPT_OK; i++) {
         const kpt_thread *thread = kpti_record(batch->threads, batch->thread_stride, i);
         status = reach_thread(w, thread->index);
-        if (status == KPT_OK) w->threads[thread->index].host_number = thread->host_value;
+        if (status == KPT_OK) {
+            walked_thread *t = &w->threads[thread->index];
+            t->host_number = thread->host_value;
+            t->os_tid = thread->os_tid;
+            t->launch = kpti_gpu_launches_of_thread(&w->launches, t->os_tid, &t->launches_end);
+        }
     }
     for (uint32_t i = 0; i < batch->activity_count && status == KPT_OK; i++)
         status = take_activity(w, kpti_record(batch->activities, batch->activity_stride, i));

@@ -1,7 +1,9 @@
 /* operator_walk.h: a sink that finds, for each operator and range of a delivery, its time without the operators inside
- * it, the Python stack in which it began, and for work of autograd the Python stack of the forward operator.
+ * it, the Python stack in which it began, for work of autograd the Python stack of the forward operator, and the GPU
+ * time of what it launched.
  *
- *   init ──> batch, batch, … (as a delivery's sink, in KPT_ORDER_TIME with ranges) ──> links, forward ──> free
+ *   init ──> add_gpu ──> batch, batch, … (as a delivery's sink, in KPT_ORDER_TIME with ranges) ──> links, forward, claim,
+ *   launches ──> free
  *
  * Autograd gives a node the sequence number of the forward operator and the number of the thread that ran it. Among the
  * forward operators with one number, the last that began is the one. The engine's operator around a node has no number,
@@ -14,6 +16,7 @@
 #include "abi/kpt_activity.h"
 #include "core/base/u64_map.h"
 #include "writers/annotations/clock_shift.h"
+#include "writers/gpu/gpu_launches.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -34,6 +37,9 @@ typedef struct kpti_walked_operator {
      * is not known. */
     uint32_t forward;
     uint32_t is_backward;
+    uint64_t
+        gpu_own_ns; /* of the work that was launched in it, but not in an operator or range inside it */
+    uint64_t gpu_total_ns; /* of all work that was launched in it */
 } kpti_walked_operator;
 
 /* Returns KPT_OK, or a failure that ends the delivery. */
@@ -66,12 +72,16 @@ typedef struct kpti_operator_walk {
     uint32_t link_count;
     struct kpti_walked_name *names; /* of functions, by index */
     uint32_t name_capacity;
+    kpti_gpu_launches launches;    /* empty without add_gpu */
     const kpti_clock_shift *shift; /* the user of links applies it to their times; NULL: none */
 } kpti_operator_walk;
 
 void kpti_operator_walk_init(kpti_operator_walk *walk, const kpti_heap *heap, kpti_walked_fn ended,
                              void *ended_ctx);
 void kpti_operator_walk_free(kpti_operator_walk *walk);
+
+/* Takes the launches of LOG, of the same recording. Returns KPT_OK, KPT_E_MEMORY or KPT_E_LIMIT. */
+kpt_status kpti_operator_walk_add_gpu(kpti_operator_walk *walk, const kpti_gpu_log *log);
 
 /* A kpt_batch_fn. WALK is a kpti_operator_walk. Returns KPT_OK, KPT_E_MEMORY, KPT_E_SIZE, KPT_E_LIMIT, KPT_E_UNSUPPORTED
  * for another order, or the failure of a callback. */
@@ -81,8 +91,13 @@ kpt_status kpti_operator_walk_batch(void *walk, const kpt_batch *batch);
  * one if there is none. STACK is not 0. */
 uint32_t kpti_operator_walk_function(const kpti_operator_walk *walk, uint32_t stack);
 
-/* Sets *FUNCTION to that function of the forward operator that A belongs to. Returns 0 if A is no node of autograd. An empty text means that the forward operator is not known, or was called without Python. */
+/* Sets *FUNCTION to that function of the forward operator that A belongs to. Returns 0 if A is no node of autograd. An
+ * empty text means that the forward operator is not known, or was called without Python. */
 int kpti_operator_walk_forward(kpti_operator_walk *walk, const kpt_activity *a, kpt_str *function);
+
+/* Gives the launches inside A, an operator of any delivery of the same recording, its id, unless they have one. Operators
+ * come before those around them. */
+void kpti_operator_walk_claim(kpti_operator_walk *walk, const kpt_activity *a);
 
 #ifdef __cplusplus
 }

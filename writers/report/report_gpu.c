@@ -219,7 +219,7 @@ kpt_status kpti_report_gpu(kpti_report *w)
     kpt_status status;
     if (!w->base.gpu->events) return KPT_OK;
     p.text = kpti_heap_take(&w->base.heap, TEXT_BYTES);
-    status = p.text ? kpti_gpu_report_make(&sums, w->base.gpu) : KPT_E_MEMORY;
+    status = p.text ? kpti_gpu_report_make(&sums, w->base.gpu, NULL) : KPT_E_MEMORY;
     if (status == KPT_OK) status = kpti_gpu_index_make(&p.index, w->base.gpu);
     if (status == KPT_OK) status = put_callers(&p);
     for (uint32_t i = 0; status == KPT_OK && i < sums.device_count; i++)

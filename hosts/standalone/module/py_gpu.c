@@ -18,9 +18,16 @@ static PyObject *frame(const kpti_gpu_log *log, const kpti_gpu_node *node)
     return Py_BuildValue("NIN", text(log, node->file), node->line, text(log, node->function));
 }
 
+/* Returns (file, line, function), or None, or the forward function of backward work as bytes. */
+static PyObject *line(const kpti_gpu_log *log, const kpti_gpu_row *row)
+{
+    if (!row->is_backward) return frame(log, kpti_gpu_node_of(log, row->name));
+    return PyBytes_FromStringAndSize(row->forward.data, (Py_ssize_t)row->forward.size);
+}
+
 static PyObject *row_to_tuple(const kpti_gpu_log *log, const kpti_gpu_row *row, int is_line)
 {
-    PyObject *name = is_line ? frame(log, kpti_gpu_node_of(log, row->name)) : text(log, row->name);
+    PyObject *name = is_line ? line(log, row) : text(log, row->name);
     return Py_BuildValue("NKKK", name, (unsigned long long)row->count,
                          (unsigned long long)row->total_ns, (unsigned long long)row->max_ns);
 }
@@ -83,10 +90,10 @@ typedef struct asked {
 } asked;
 
 /* The session is entered and the log is available. The GIL is not held. */
-static kpt_status answer(void *ctx, const kpti_gpu_log *log)
+static kpt_status answer(void *ctx, const kpti_gpu_log *log, kpti_gpu_launches *launches)
 {
     asked *a = ctx;
-    kpt_status status = kpti_gpu_report_make(&a->report, log);
+    kpt_status status = kpti_gpu_report_make(&a->report, log, launches);
     if (status != KPT_OK) return status;
     PyEval_RestoreThread(a->released);
     a->answer =

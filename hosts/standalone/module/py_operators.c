@@ -10,11 +10,12 @@ static PyObject *row_to_tuple(const kpti_operator_table *table, const kpti_opera
         row->caller == KPTI_CALLED_BY_FUNCTION || row->caller == KPTI_CALLED_BY_AUTOGRAD;
     const kpt_str function =
         has_function ? kpti_operator_table_name(table, row->function) : (kpt_str){"", 0};
-    return Py_BuildValue("y#iiy#KKKK", name.data, (Py_ssize_t)name.size,
+    return Py_BuildValue("y#iiy#KKKKKK", name.data, (Py_ssize_t)name.size,
                          row->kind == KPT_KIND_RANGE_BEGIN, (int)row->caller, function.data,
                          (Py_ssize_t)function.size, (unsigned long long)row->calls,
                          (unsigned long long)row->own_ns, (unsigned long long)row->total_ns,
-                         (unsigned long long)row->max_ns);
+                         (unsigned long long)row->max_ns, (unsigned long long)row->gpu_own_ns,
+                         (unsigned long long)row->gpu_total_ns);
 }
 
 static PyObject *rows_to_list(const kpti_operator_table *table)
@@ -30,11 +31,12 @@ static PyObject *rows_to_list(const kpti_operator_table *table)
     return list;
 }
 
-const char kpti_operators_doc[] = "operators(trace, by_function, progress) -> rows (name, whether "
-                                  "it is a range, caller, Python function, calls, "
-                                  "own ns, total ns, longest ns). The caller is 0: none, 1: the "
-                                  "function, 2: autograd, for an operator that the "
-                                  "function called, 3: autograd, for an operator that is not known";
+const char kpti_operators_doc[] =
+    "operators(trace, by_function, progress) -> rows (name, whether "
+    "it is a range, caller, Python function, calls, "
+    "own ns, total ns, longest ns, own and total GPU ns). The caller is 0: none, 1: the "
+    "function, 2: autograd, for an operator that the "
+    "function called, 3: autograd, for an operator that is not known";
 
 PyObject *kpti_operators_call(PyObject *module, PyObject *args)
 {

@@ -153,10 +153,11 @@ static kpt_status add_source(kpti_merge *m, kpti_session *s, const kpti_source *
     kpti_gpu_log gpu = *from->gpu; /* the source still owns the contents */
     kpti_operator_walk operators;
     kpti_writer_result result;
-    kpt_status status = kpti_source_walk(from, m->choice.format, &operators, error);
+    kpt_status status = kpti_source_walk_for(from, m->choice.format, &operators, error);
     if (is_shifted) {
         notes = &shifted;
         gpu.shift = operators.shift = &part->clock;
+        kpti_gpu_launches_shift(&operators.launches, &part->clock);
         if (status == KPT_OK && !shift_notes(part, from->notes, &shifted))
             status = kpti_session_fail(error, KPT_E_MEMORY, "no memory to write the trace");
     }

@@ -122,12 +122,27 @@ kpt_status kpti_source_deliver(const kpti_source *from, uint32_t order, kpti_ext
     return status;
 }
 
-kpt_status kpti_source_walk(const kpti_source *from, const kpti_format *format,
-                            kpti_operator_walk *walk, kpti_session_error *error)
+static void begin_walk(kpti_operator_walk *walk)
 {
     static const kpti_heap heap = {NULL, NULL, NULL};
     kpti_operator_walk_init(walk, &heap, NULL, NULL);
-    if (!from->may_have_operators || !format->links_operators) return KPT_OK;
+}
+
+kpt_status kpti_source_walk(const kpti_source *from, kpti_operator_walk *walk,
+                            kpti_session_error *error)
+{
+    begin_walk(walk);
+    if (!from->may_have_operators) return KPT_OK;
+    if (kpti_operator_walk_add_gpu(walk, from->gpu) != KPT_OK)
+        return kpti_session_fail(error, KPT_E_MEMORY, "no memory for the launches of the GPU");
     return kpti_source_deliver(from, KPT_ORDER_TIME, KPTI_WITH_RANGES, kpti_operator_walk_batch,
                                walk, error);
+}
+
+kpt_status kpti_source_walk_for(const kpti_source *from, const kpti_format *format,
+                                kpti_operator_walk *walk, kpti_session_error *error)
+{
+    if (format->links_operators) return kpti_source_walk(from, walk, error);
+    begin_walk(walk);
+    return KPT_OK;
 }

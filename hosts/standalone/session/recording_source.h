@@ -35,9 +35,13 @@ typedef enum kpti_extent {
 kpt_status kpti_source_deliver(const kpti_source *from, uint32_t order, kpti_extent extent,
                                kpt_batch_fn sink, void *sink_ctx, kpti_session_error *error);
 
-/* Walks the operators of the recording if a writer of FORMAT uses that. The caller frees WALK, also after a failure. */
-kpt_status kpti_source_walk(const kpti_source *from, const kpti_format *format,
-                            kpti_operator_walk *walk, kpti_session_error *error);
+/* Walks the operators of the recording, with the launches of its GPU activity. The caller frees WALK, also after a
+ * failure. */
+kpt_status kpti_source_walk(const kpti_source *from, kpti_operator_walk *walk,
+                            kpti_session_error *error);
+/* The same if a writer of FORMAT uses the walk; otherwise WALK is empty. */
+kpt_status kpti_source_walk_for(const kpti_source *from, const kpti_format *format,
+                                kpti_operator_walk *walk, kpti_session_error *error);
 
 /* Opens the .kpt file PATH and makes a tracer from it. Its notes go to NOTES, its GPU activity to GPU. READER
  * must be unmapped in any case, after the tracer and GPU are freed. */

@@ -104,7 +104,19 @@ kpt_status kpti_session_operators(kpti_session *s, const kpti_session_watch *wat
                                   kpti_operator_table *table, kpti_session_error *error)
 {
     profiling p = {kpti_operator_table_batch, table, watch, 0};
-    return deliver(s, watch, KPT_ORDER_TIME, KPTI_WITH_RANGES, profile_batch, &p, error);
+    kpti_source from;
+    kpt_status status = kpti_session_enter(s, error);
+    if (status != KPT_OK) return status;
+    status = kpti_source_begin(s, watch, &from, error);
+    if (status == KPT_OK) {
+        status = kpti_operator_table_add_gpu(table, from.gpu);
+        if (status != KPT_OK) (void)kpti_session_fail(error, status, "no memory for the table");
+        if (status == KPT_OK)
+            status = kpti_source_deliver(&from, KPT_ORDER_TIME, KPTI_WITH_RANGES, profile_batch, &p,
+                                         error);
+        kpti_source_end(&from);
+    }
+    return kpti_session_leave(s, status);
 }
 
 /* --- GPUs ------------------------------------------------------------------------------------- */
@@ -119,18 +131,22 @@ const kpti_gpu_log *kpti_session_gpu(const kpti_session *session)
     return &session->gpu.log;
 }
 
-kpt_status kpti_session_with_gpu(kpti_session *s,
-                                 kpt_status (*use)(void *ctx, const kpti_gpu_log *log), void *ctx,
+kpt_status kpti_session_with_gpu(kpti_session *s, kpti_session_gpu_fn use, void *ctx,
                                  kpti_session_error *error)
 {
+    kpti_operator_walk walk;
     kpti_source from;
     kpt_status status = kpti_session_enter(s, error);
     if (status != KPT_OK) return status;
     status = kpti_source_begin(s, NULL, &from, error);
     if (status == KPT_OK) {
-        status = use(ctx, from.gpu);
+        status = kpti_source_walk(&from, &walk, error);
+        if (status == KPT_OK) {
+            status = use(ctx, from.gpu, &walk.launches);
+            if (status != KPT_OK) (void)kpti_session_fail(error, status, "no memory for the table");
+        }
+        kpti_operator_walk_free(&walk);
         kpti_source_end(&from);
-        if (status != KPT_OK) (void)kpti_session_fail(error, status, "no memory for the table");
     }
     return kpti_session_leave(s, status);
 }
@@ -225,7 +241,7 @@ static kpt_status write_format(kpti_session *s, const kpti_source *from, const c
 {
     const kpti_format_choice choice = kpti_format_of_path(path);
     kpti_operator_walk walk;
-    kpt_status status = kpti_source_walk(from, choice.format, &walk, error);
+    kpt_status status = kpti_source_walk_for(from, choice.format, &walk, error);
     if (status == KPT_OK) status = write_walked(s, from, &walk, choice, path, watch, count, error);
     kpti_operator_walk_free(&walk);
     return status;

@@ -4,7 +4,7 @@
 
 #include "hosts/standalone/session/session_types.h"
 #include "writers/annotations/task_profile.h"
-#include "writers/gpu/gpu_log.h"
+#include "writers/gpu/gpu_launches.h"
 #include "writers/operators/operator_table.h"
 #include "writers/profile.h"
 
@@ -38,8 +38,9 @@ kpt_status kpti_session_operators(kpti_session *session, const kpti_session_watc
                                   kpti_operator_table *table, kpti_session_error *error);
 
 /* Calls USE with all GPU activity so far. Returns the status of USE. */
-kpt_status kpti_session_with_gpu(kpti_session *session,
-                                 kpt_status (*use)(void *ctx, const kpti_gpu_log *log), void *ctx,
+typedef kpt_status (*kpti_session_gpu_fn)(void *ctx, const kpti_gpu_log *log,
+                                          kpti_gpu_launches *launches);
+kpt_status kpti_session_with_gpu(kpti_session *session, kpti_session_gpu_fn use, void *ctx,
                                  kpti_session_error *error);
 
 /* Returns the reason why no GPU activity is recorded, or NULL if it is recorded or was not requested. After

@@ -19,6 +19,11 @@ def shown(name: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)
 
 
+def backward_of(function: str) -> str:
+    """Returns what launched work of autograd, whose forward operator FUNCTION called; "" if that is not known."""
+    return f"backward of {function or 'an operator that is not in the recording'}"
+
+
 def print_head(what: str) -> None:
     """Prints the head of a table of calls by WHAT."""
     print(f"{'calls':>14}  {'own':>11}  {'total':>11}  {'per call':>11}  {'longest':>11}  {what}")

@@ -3,13 +3,13 @@ gaps."""
 
 from __future__ import annotations
 
-from .formatting import amount, shown
+from .formatting import amount, backward_of, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Optional
+    from typing import Any, Union
 
-    Line = Optional[tuple[bytes, int, bytes]]
+    Line = Union[tuple[bytes, int, bytes], bytes, None]  # bytes: the forward function of backward work
 
 _GAPS = 5
 
@@ -21,6 +21,8 @@ def _words(text: bytes) -> str:
 def _line(line: Line) -> str:
     if line is None:
         return "(no Python)"
+    if isinstance(line, bytes):
+        return backward_of(_words(line))
     file, number, function = line
     return f"{_words(file)}:{number} {_words(function)}"
 

@@ -109,7 +109,7 @@ def _gpu_lines(file: KptFile) -> list[tuple[str, str]]:
 
 
 def top(words: list[str]) -> int:
-    known = (Argument("sort", "KEY", "sort by own, total, calls or max (default: own)", "s"),
+    known = (Argument("sort", "KEY", "sort by own, total, calls or max, with --ops also by gpu (default: own)", "s"),
              Argument("count", "N", "how many rows (default: 25; 0: all)", "n"),
              Argument("threads", "", "list a row for each function and thread"),
              Argument("gpu", "", "list kernels instead: by name, by the Python line that launched them, and "
@@ -131,7 +131,7 @@ of a recursive function only the outermost call)."""
         return 0
     options, (path,) = parsed
     sort, count = options.get("sort", "own"), row_count(options, 25) or 2**32 - 1
-    if sort not in SORTS:
+    if sort not in SORTS and not (sort == "gpu" and "ops" in options):
         raise Usage(f"--sort must be one of {', '.join(SORTS)}, not {sort}")
     if "json" in options and not {"gpu", "ops"} & options.keys():
         raise Usage("--json needs --gpu or --ops")

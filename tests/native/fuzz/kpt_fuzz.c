@@ -182,12 +182,15 @@ static void use(void *self, wish w, uint32_t chunks)
 static void add_up(const kpti_gpu_log *log)
 {
     kpti_gpu_report report = {.heap = {NULL, NULL, NULL}};
+    kpti_gpu_launches launches = {.heap = {NULL, NULL, NULL}};
     uint64_t count = 0;
-    if (kpti_gpu_report_make(&report, log) != KPT_OK) abort();
+    if (kpti_gpu_launches_make(&launches, log) != KPT_OK) abort();
+    if (kpti_gpu_report_make(&report, log, &launches) != KPT_OK) abort();
     for (uint32_t i = 0; i < report.name_count; i++)
         count += report.names[i].count;
     if (count > log->events) abort();
     kpti_gpu_report_free(&report);
+    kpti_gpu_launches_free(&launches);
 }
 
 static void load(kpti_kpt_reader *reader, wish w)

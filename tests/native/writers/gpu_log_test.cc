@@ -257,7 +257,7 @@ TEST_F(GpuLog, RecordsOfAnythingDoNoHarm)
         }
         (void)all(copy);
         kpti_gpu_report report = {};
-        EXPECT_EQ(kpti_gpu_report_make(&report, &copy), KPT_OK);
+        EXPECT_EQ(kpti_gpu_report_make(&report, &copy, nullptr), KPT_OK);
         kpti_gpu_report_free(&report);
         kpti_gpu_log_free(&copy);
     }
@@ -274,7 +274,7 @@ TEST_F(GpuLog, AReportAddsUp)
     ASSERT_EQ(add_gpu(log, KPT_GPU_MEMCPY, "", 400, 480, 4, 9), KPT_OK);
     ASSERT_EQ(add_gpu(log, KPT_GPU_RUNTIME, "cudaLaunchKernel", 0, 90, 1, 8), KPT_OK);
     kpti_gpu_report report = {};
-    ASSERT_EQ(kpti_gpu_report_make(&report, &log), KPT_OK);
+    ASSERT_EQ(kpti_gpu_report_make(&report, &log, nullptr), KPT_OK);
     ASSERT_EQ(report.name_count, 3u);
     EXPECT_EQ(report.names[0].total_ns, 300u);
     EXPECT_EQ(report.names[0].max_ns, 200u);
@@ -301,7 +301,7 @@ TEST_F(GpuLog, TheLongestGapsAreKept)
         at += 1 + (i * 37) % 101;
     }
     kpti_gpu_report report = {};
-    ASSERT_EQ(kpti_gpu_report_make(&report, &log), KPT_OK);
+    ASSERT_EQ(kpti_gpu_report_make(&report, &log, nullptr), KPT_OK);
     const kpti_gpu_busy &d = report.devices[0];
     ASSERT_EQ(d.gap_count, static_cast<uint32_t>(KPTI_GPU_GAPS));
     for (uint32_t i = 0; i + 1 < d.gap_count; i++)
@@ -329,7 +329,7 @@ TEST(GpuMemory, NoneAtAnyPointLosesNothing)
         kpt_status status = add_gpu_device(log);
         for (uint32_t i = 0; i < 200 && status == KPT_OK; i++)
             status = add_gpu(log, KPT_GPU_KERNEL, "k" + std::to_string(i), i, i + 1, i, i + 1);
-        if (status == KPT_OK) status = kpti_gpu_report_make(&report, &log);
+        if (status == KPT_OK) status = kpti_gpu_report_make(&report, &log, nullptr);
         kpti_gpu_report_free(&report);
         kpti_gpu_log_free(&log);
         EXPECT_EQ(host->live_blocks, 0u) << nth;
